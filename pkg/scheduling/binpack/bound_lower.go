@@ -46,13 +46,13 @@ func (p boundProof) singleNodeBound() float64 {
 // roomFor reports whether a pod of the view could be on a host or in reserved capacity, were it alone.
 func (w *problem) roomFor(v *relaxedPod) bool {
 	for _, b := range w.nodes.hosts {
-		if fitCount(v.kind.need, b.room) > 0 && v.admit.alternativeOn(b) >= 0 {
+		if fitCount(v.class.need, b.room) > 0 && v.admit.alternativeOn(b) >= 0 {
 			return true
 		}
 	}
 	for _, p := range w.catalog.pools {
 		for _, o := range slices.Concat(p.reserved, p.paid) {
-			if fitCount(v.kind.need, o.room) > 0 && v.admit.firstAlternative(o) >= 0 {
+			if fitCount(v.class.need, o.room) > 0 && v.admit.firstAlternative(o) >= 0 {
 				return true
 			}
 		}
@@ -66,7 +66,7 @@ func (p boundProof) sharedBound() float64 {
 	value, counts := x.prices.Value, make([]float64, len(x.classes))
 	sum, loosened := 0.0, 0.0
 	for i := range p.w.classes.list {
-		loose, each := x.kinds[i].addMinimumCounts(p.placed[i], value, counts)
+		loose, each := x.members[i].addMinimumCounts(p.placed[i], value, counts)
 		sum += float64(loose) * each
 		loosened += float64(loose) * each
 	}

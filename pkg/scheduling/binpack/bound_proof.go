@@ -11,9 +11,9 @@ import (
 const mostProved = 150
 
 // ProveLowerBound is what any plan for the pods of the snapshot costs at least, in USD per hour: a bound that is higher
-// than the one that Pods has time for, because its nodes hold whole pods and no more of a kind than there are. It takes
-// longer, and for more than mostProved classes of pods it is that of Pods. Fleets are of whole nodes too, of which it
-// knows nothing.
+// than the one that Pods has time for, because its nodes hold whole pods and no more of a class than there are. It
+// takes longer, and for more than mostProved classes of pods it is that of Pods. Fleets are of whole nodes too, of
+// which it knows nothing.
 func ProveLowerBound(s cluster.Snapshot, sells Offerings) float64 {
 	w := newProblem(s, sells)
 	st := w.plainStrategy()
@@ -40,7 +40,7 @@ func (p *shadowPrices) divideByClass(kinds []*podClass) {
 		p.problem.Classes[i].Count = 0
 	}
 	for i, k := range kinds {
-		x, n := p.kinds[i], len(k.pods)
+		x, n := p.members[i], len(k.pods)
 		if x.key == "" {
 			most[x.class] += float64(n)
 			p.problem.Classes[x.class].Count += float64(n)

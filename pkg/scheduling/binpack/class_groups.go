@@ -73,7 +73,7 @@ type podClass struct {
 	pod     cluster.Pod   // any one of them
 	pods    []string      // namespace/name, oldest first
 	need    []int64       // by dimension
-	shape   int           // kinds of equal need have the same
+	shape   int           // classes of equal need have the same
 	views   []*relaxedPod // from strict to relaxed
 	stays   bool          // gets no new node
 	matched []int         // counters that count its pods
@@ -82,7 +82,7 @@ type podClass struct {
 
 func (k *podClass) lastRelaxation() *relaxedPod { return k.views[len(k.views)-1] }
 
-// classMember is one pod of a kind in the making.
+// classMember is one pod of a class in the making.
 type classMember struct {
 	pod *cluster.Pod
 	key string

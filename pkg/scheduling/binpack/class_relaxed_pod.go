@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// relaxedPod is a kind at one step of relaxation.
+// relaxedPod is a pod class at one step of relaxation.
 type relaxedPod struct {
-	kind  *podClass
+	class *podClass
 	wish  constraints
 	admit *nodeAdmission
 	host  []topologyRule // on kubernetes.io/hostname
@@ -68,8 +68,8 @@ func (v *relaxedPod) rulesFor(key string) []topologyRule {
 	return out
 }
 
-// Ranks of kinds, in the order in which they are divided over domains: those that others must keep away from or gather
-// around come first.
+// Ranks of classes, in the order in which they are divided over domains: those that others must keep away from or
+// gather around come first.
 const (
 	rankApart  = iota // apart from others
 	rankSpread        // evenly

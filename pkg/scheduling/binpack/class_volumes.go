@@ -8,7 +8,7 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// podVolumes is what the pods of a kind attach to their node. Those that no other pod uses are counted, those that
+// podVolumes is what the pods of a class attach to their node. Those that no other pod uses are counted, those that
 // several pods use are known one by one, because a node attaches them once.
 type podVolumes struct {
 	own    []cluster.Volume // one for each driver, without id

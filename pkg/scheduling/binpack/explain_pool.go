@@ -13,7 +13,7 @@ import (
 
 // poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
 func (e *explainer) poolRefusal(v *relaxedPod, p *pool) string {
-	e.a.w.faults.planted(StageExplain, v.kind, p)
+	e.a.w.faults.planted(StageExplain, v.class, p)
 	var parts []string
 	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
 		parts = append(parts, "taint "+t.String()+" is not tolerated")
@@ -39,7 +39,7 @@ func (e *explainer) offerRefusals(v *relaxedPod, p *pool, refused bool) []string
 			continue
 		}
 		all = append(all, o)
-		if fitCount(v.kind.need, o.room) > 0 {
+		if fitCount(v.class.need, o.room) > 0 {
 			fitting = append(fitting, o)
 			if o.Available {
 				now = append(now, o)
@@ -176,7 +176,7 @@ func wantedLabels(v *relaxedPod) string {
 
 // tooBig names the resources that no type has enough of, and the most there is of them.
 func tooBig(v *relaxedPod, all []*poolOffering) string {
-	need := v.kind.pod.Need
+	need := v.class.pod.Need
 	var most resources.List
 	var daemons bool
 	for _, o := range all {

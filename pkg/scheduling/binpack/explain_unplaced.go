@@ -26,7 +26,7 @@ func (e *explainer) explainUnplaced() []plan.Unplaced {
 	return out
 }
 
-// refusalsFor lists what kept the kind from every pool, and what kept it back whatever the pool.
+// refusalsFor lists what kept the class from every pool, and what kept it back whatever the pool.
 func (e *explainer) refusalsFor(k *podClass) []string {
 	e.a.w.faults.planted(StageExplain, k, nil)
 	if len(k.lastRelaxation().wish.nodeAlternatives(true)) == 0 {
@@ -63,7 +63,7 @@ func (e *explainer) refusalsFor(k *podClass) []string {
 	return out
 }
 
-// explainCrowding explains a kind that a pool could hold were it not for other pods.
+// explainCrowding explains a class that a pool could hold were it not for other pods.
 func (e *explainer) explainCrowding(v *relaxedPod) string {
 	for _, r := range v.host {
 		if r.what == follow {

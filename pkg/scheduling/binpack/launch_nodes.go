@@ -51,7 +51,7 @@ func (pw *planWriter) plannedNodes() (list []plannedNode, impossible []*bin) {
 		}
 		p := b.offer.model.pool
 		for _, l := range b.load {
-			pw.a.w.faults.planted(StageOptions, l.view.kind, p)
+			pw.a.w.faults.planted(StageOptions, l.view.class, p)
 		}
 		u := &pw.used[p.id]
 		u.list = u.list.Sub(b.takes)
@@ -160,7 +160,7 @@ func (x plannedNode) asLaunch() plan.Launch {
 	l.Labels[labelPool], l.Labels[labelClass] = p.Name, p.Class
 	for _, x := range b.load {
 		l.Pods = append(l.Pods, x.pods...)
-		l.Requests = l.Requests.Add(x.view.kind.pod.Need.Times(int64(len(x.pods))))
+		l.Requests = l.Requests.Add(x.view.class.pod.Need.Times(int64(len(x.pods))))
 	}
 	slices.SortFunc(l.Pods, compareNatural)
 	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(len(b.low) > 0)

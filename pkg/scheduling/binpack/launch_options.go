@@ -193,10 +193,10 @@ func (m *poolInstanceType) meetsRequirements(list []requirements.Requirement) bo
 func (f *optionFinder) sumLoads(loads []podLoad) (used []int64, ports []cluster.HostPort) {
 	used = make([]int64, len(f.dims))
 	for _, l := range loads {
-		for i, x := range l.view.kind.need {
+		for i, x := range l.view.class.need {
 			used[i] += x * int64(len(l.pods))
 		}
-		ports = append(ports, l.view.kind.pod.HostPorts...)
+		ports = append(ports, l.view.class.pod.HostPorts...)
 	}
 	return used, ports
 }

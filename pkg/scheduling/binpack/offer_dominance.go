@@ -197,7 +197,8 @@ func (f undominatedOffers) coversAdmission(ask *nodeAdmission) bool {
 	return true
 }
 
-// undominatedFor are the offers of the pool's sale that filterUndominated leaves for the admissions, which must be distinct.
+// undominatedFor are the offers of the pool's sale that filterUndominated leaves for the admissions, which must be
+// distinct.
 func (p *pool) undominatedFor(asks []*nodeAdmission) []*poolOffering {
 	asks = p.concernedAdmissions(asks)
 	if len(p.some.asks) == 0 || slices.ContainsFunc(asks,

@@ -29,7 +29,7 @@ func newRanking(offers []*poolOffering, dims int) *shareRanking {
 	return &shareRanking{offers: offers, by: make([][]rankedOffer, dims), known: map[pricedNeed]float64{}}
 }
 
-// minShare is the lowest price, in USD per hour, of the part of a node that one pod of the kind takes, over the offers
+// minShare is the lowest price, in USD per hour, of the part of a node that one pod of the class takes, over the offers
 // that the admission allows; noPrice where there is none.
 func (r *shareRanking) minShare(admit *nodeAdmission, k *podClass) float64 {
 	id := pricedNeed{admit, k.shape}
@@ -109,7 +109,7 @@ func dominantShare(need, room []int64) float64 {
 // minPriceShare is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all
 // offers that are available now.
 func (cat *catalog) minPriceShare(v *relaxedPod, pins []domainPin) float64 {
-	return cat.sale.minShare(cat.admissions.pinnedAdmission(v.admit, pins), v.kind)
+	return cat.sale.minShare(cat.admissions.pinnedAdmission(v.admit, pins), v.class)
 }
 
 // cheapestNode is the lowest price of a node, in USD per hour, that may hold a pod of the view; noPrice for none.
@@ -120,7 +120,7 @@ func (cat *catalog) cheapestNode(v *relaxedPod) float64 {
 			if o.Price >= best {
 				break
 			}
-			if fitCount(v.kind.need, o.room) > 0 && v.admit.firstAlternative(o) >= 0 {
+			if fitCount(v.class.need, o.room) > 0 && v.admit.firstAlternative(o) >= 0 {
 				best = o.Price
 			}
 		}
@@ -131,5 +131,5 @@ func (cat *catalog) cheapestNode(v *relaxedPod) float64 {
 // forSome reports whether a node for a pod of the view is for sale, or reserved.
 func (cat *catalog) forSome(v *relaxedPod) bool {
 	return cat.minPriceShare(v, nil) < noPrice || slices.ContainsFunc(cat.pools,
-		func(p *pool) bool { return p.reserves(v.kind, v.admit) })
+		func(p *pool) bool { return p.reserves(v.class, v.admit) })
 }

@@ -57,7 +57,7 @@ func reservationOf(c cluster.Claim) string {
 	return id
 }
 
-// reserves reports whether the pool uses a capacity reservation that can take a pod of the kind, were it alone.
+// reserves reports whether the pool uses a capacity reservation that can take a pod of the class, were it alone.
 func (p *pool) reserves(k *podClass, admit *nodeAdmission) bool {
 	return p.mayBeOneType && slices.ContainsFunc(p.reserved,
 		func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && admit.firstAlternative(o) >= 0 })

@@ -26,7 +26,7 @@ func (cat *catalog) byWeight() *poolTiers {
 	return cat.weights
 }
 
-// tierSells reports whether pools of that weight have a node for sale that can hold a pod of the kind.
+// tierSells reports whether pools of that weight have a node for sale that can hold a pod of the class.
 func (x *poolTiers) tierSells(i int, admit *nodeAdmission, k *podClass) bool {
 	id := pricedNeed{admit, k.shape}
 	yes, ok := x.known[i][id]
@@ -40,11 +40,11 @@ func (x *poolTiers) tierSells(i int, admit *nodeAdmission, k *podClass) bool {
 	return yes
 }
 
-// heaviestTier is the index of the heaviest pools that sell a node for the lot, -1 for none.
+// heaviestTier is the index of the heaviest pools that sell a node for the batch, -1 for none.
 func (cat *catalog) heaviestTier(l *podBatch) int {
 	x := cat.byWeight()
 	for i := range x.pools {
-		if x.tierSells(i, l.admit, l.view.kind) {
+		if x.tierSells(i, l.admit, l.view.class) {
 			return i
 		}
 	}
@@ -61,6 +61,6 @@ func (cat *catalog) homeIn(v *relaxedPod, pins []domainPin) int {
 		return i
 	}
 	return slices.IndexFunc(cat.byWeight().pools, func(pools []*pool) bool {
-		return slices.ContainsFunc(pools, func(p *pool) bool { return p.reserves(v.kind, admit) })
+		return slices.ContainsFunc(pools, func(p *pool) bool { return p.reserves(v.class, admit) })
 	})
 }

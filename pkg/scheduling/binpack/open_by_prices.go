@@ -10,7 +10,7 @@ import (
 
 const (
 	// batch is the part of what is left that is placed at most before pods are priced anew.
-	batch = 0.04
+	batchShare = 0.04
 	// stale is the part that is left of what was there when pods were priced, at which they are priced anew.
 	stale = 0.9
 	// staler is the same where there are many classes, and pricing them takes its time.
@@ -43,22 +43,22 @@ type priceGuide struct {
 	moved  bool // values are new since all hopeful ones were asked
 }
 
-// batchGroup is lots that are alike to the guide: of one class, and tied to the same places.
+// batchGroup is batches that are alike to the guide: of one class, and tied to the same places.
 type batchGroup struct {
-	lots  []*podBatch
-	caps  []int // by lot: how many the rules allow on one node
-	class int32
-	all   int     // pods that are left
-	left  int     // of them, as many as one node may hold
-	value float64 // of one pod
+	batches []*podBatch
+	caps    []int // by batch: how many the rules allow on one node
+	class   int32
+	all     int     // pods that are left
+	left    int     // of them, as many as one node may hold
+	value   float64 // of one pod
 }
 
-// openByPrices places lots on new nodes in the pools as long as that goes well. What it leaves over is for openTier. It
-// returns true when an offer came to the ceiling of its pool of capacity and others have to be looked at.
-func (op *nodeOpener) openByPrices(pools []*pool, lots []*podBatch) bool {
+// openByPrices places batches on new nodes in the pools as long as that goes well. What it leaves over is for openTier.
+// It returns true when an offer came to the ceiling of its pool of capacity and others have to be looked at.
+func (op *nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 	g := &priceGuide{a: op.a}
-	offers := op.candidateOffers(pools, lots)
-	g.prepareGroups(offers, lots)
+	offers := op.candidateOffers(pools, batches)
+	g.prepareGroups(offers, batches)
 	sift, priced, since, again := true, math.Inf(1), 0, stale
 	if op.a.w.worth.solver.ClassCount() > manyClasses {
 		again = staler
@@ -81,7 +81,7 @@ func (op *nodeOpener) openByPrices(pools []*pool, lots []*podBatch) bool {
 		}
 		since++
 		sift = since >= refresh && g.moved
-		times := max(1, int(batch*g.remainingWorth()/max(best.offer.Price, 1e-9)))
+		times := max(1, int(batchShare*g.remainingWorth()/max(best.offer.Price, 1e-9)))
 		if _, full := op.a.openCopies(best.offer, takes, times); full {
 			return op.a.used.spotAllowance(best.offer, 1) == 0
 		}
@@ -89,7 +89,7 @@ func (op *nodeOpener) openByPrices(pools []*pool, lots []*podBatch) bool {
 	return false
 }
 
-func (g *priceGuide) prepareGroups(offers []*poolOffering, lots []*podBatch) {
+func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) {
 	p := g.a.w.worth
 	type alike struct {
 		class int32
@@ -97,11 +97,11 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, lots []*podBatch) {
 	}
 	ids := map[alike]int{}
 	g.filler = lowerbound.NewFiller(len(g.a.w.dims), p.problem.Caps)
-	for _, l := range lots {
+	for _, l := range batches {
 		if l.left == 0 {
 			continue
 		}
-		id := alike{p.classOf(l.view.kind, l.pins), l.admit}
+		id := alike{p.classOf(l.view.class, l.pins), l.admit}
 		i, ok := ids[id]
 		if !ok {
 			i = len(g.items)
@@ -111,7 +111,7 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, lots []*podBatch) {
 			g.filler.Group = append(g.filler.Group, p.problem.Classes[id.class].Group)
 		}
 		it := &g.items[i]
-		it.lots = append(it.lots, l)
+		it.batches = append(it.batches, l)
 		it.caps = append(it.caps, g.a.w.topology.maxPodsByHostRules(l.view,
 			hostSite{count: noneLeft, anti: noneLeft, total: g.a.total}))
 	}
@@ -125,7 +125,7 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, lots []*podBatch) {
 		}
 		from := len(items)
 		for i, it := range g.items {
-			if n := fitCount(it.lots[0].view.kind.need, o.room); n > 0 && it.lots[0].admit.firstAlternative(o) >= 0 {
+			if n := fitCount(it.batches[0].view.class.need, o.room); n > 0 && it.batches[0].admit.firstAlternative(o) >= 0 {
 				items, room = append(items, int32(i)), append(room, n)
 			}
 		}
@@ -146,7 +146,7 @@ func (g *priceGuide) countRemaining() bool {
 	for i := range g.items {
 		it := &g.items[i]
 		it.left, it.all = 0, 0
-		for j, l := range it.lots {
+		for j, l := range it.batches {
 			it.all += l.left
 			it.left += min(l.left, it.caps[j])
 		}
@@ -166,9 +166,9 @@ func (g *priceGuide) repriceRemaining() {
 	g.fresh, g.moved = true, true
 	for i := range g.items {
 		it := &g.items[i]
-		it.value = max(y[it.class], leastValue*it.lots[0].least)
+		it.value = max(y[it.class], leastValue*it.batches[0].least)
 		g.filler.Value[i] = it.value
-		for _, l := range it.lots {
+		for _, l := range it.batches {
 			l.value = it.value
 		}
 	}
@@ -295,7 +295,7 @@ func (g *priceGuide) fillWholePods(c *candidate) ([]batchTake, float64) {
 	d := newDraft(g.a, c.offer)
 	for _, x := range list {
 		n := x.first
-		for _, l := range g.items[x.item].lots {
+		for _, l := range g.items[x.item].batches {
 			if n > 0 && l.left > 0 && !l.whole {
 				n -= d.takePods(l, n)
 			}
@@ -303,8 +303,8 @@ func (g *priceGuide) fillWholePods(c *candidate) ([]batchTake, float64) {
 	}
 	for round := 0; round == 0 || round == 1 && d.near; round++ {
 		for _, x := range list {
-			need := g.items[x.item].lots[0].view.kind.need
-			for _, l := range g.items[x.item].lots {
+			need := g.items[x.item].batches[0].view.class.need
+			for _, l := range g.items[x.item].batches {
 				if fitCount(need, d.room) == 0 {
 					break
 				}

@@ -7,9 +7,9 @@ import (
 	"joiner/pkg/model/requirements"
 )
 
-// batchTake is n pods of a lot on a new node.
+// batchTake is n pods of a batch on a new node.
 type batchTake struct {
-	lot    *podBatch
+	batch  *podBatch
 	alt, n int
 }
 
@@ -25,7 +25,7 @@ type nodeDraft struct {
 	site  hostSite
 	takes []batchTake
 	value float64
-	near  bool // some lot could join once others are there
+	near  bool // some batch could join once others are there
 }
 
 func newDraft(a *solution, o *poolOffering) *nodeDraft {
@@ -34,7 +34,7 @@ func newDraft(a *solution, o *poolOffering) *nodeDraft {
 		limit: func(i int) int {
 			n := math.MaxInt32
 			for _, t := range d.takes {
-				n = min(n, t.lot.view.hostLimit(i))
+				n = min(n, t.batch.view.hostLimit(i))
 			}
 			return n
 		},
@@ -51,7 +51,7 @@ func draftOnExisting(a *solution, b *bin) *nodeDraft {
 		limit: func(i int) int {
 			n := a.siteOf(b).limit(i)
 			for _, t := range d.takes {
-				n = min(n, t.lot.view.hostLimit(i))
+				n = min(n, t.batch.view.hostLimit(i))
 			}
 			return n
 		},
@@ -62,16 +62,16 @@ func draftOnExisting(a *solution, b *bin) *nodeDraft {
 	return d
 }
 
-// takePods puts up to n more pods of the lot on the node, and returns how many.
+// takePods puts up to n more pods of the batch on the node, and returns how many.
 func (d *nodeDraft) takePods(l *podBatch, n int) int {
 	have := -1
 	for i, t := range d.takes {
-		if t.lot == l {
+		if t.batch == l {
 			have = i
 			n = min(n, l.left-t.n)
 		}
 	}
-	if n = min(n, l.left, fitCount(l.view.kind.need, d.room)); n <= 0 || have >= 0 && l.whole {
+	if n = min(n, l.left, fitCount(l.view.class.need, d.room)); n <= 0 || have >= 0 && l.whole {
 		return 0
 	}
 	if n = min(n, d.a.w.topology.maxPodsByHostRules(l.view, d.site)); n == 0 || l.whole && n < l.left {
@@ -100,7 +100,7 @@ func (d *nodeDraft) takePods(l *podBatch, n int) int {
 // takeAll takes exactly the takes, or reports false.
 func (d *nodeDraft) takeAll(table []batchTake) bool {
 	for _, t := range table {
-		if d.takePods(t.lot, t.n) != t.n {
+		if d.takePods(t.batch, t.n) != t.n {
 			return false
 		}
 	}
@@ -108,7 +108,7 @@ func (d *nodeDraft) takeAll(table []batchTake) bool {
 }
 
 func (d *nodeDraft) addTake(l *podBatch, alt, n int) {
-	k := l.view.kind
+	k := l.view.class
 	for i, x := range k.need {
 		d.room[i] -= x * int64(n)
 	}

@@ -14,10 +14,10 @@ const (
 	offersOfFleets = 100
 )
 
-// openFleet makes new nodes in the pools for all lots together, where their pods are of few sorts. What rules keep from
-// the nodes that it was meant for is left over.
-func (op *nodeOpener) openFleet(pools []*pool, lots []*podBatch) {
-	free := slices.DeleteFunc(slices.Clone(lots), func(l *podBatch) bool {
+// openFleet makes new nodes in the pools for all batches together, where their pods are of few sorts. What rules keep
+// from the nodes that it was meant for is left over.
+func (op *nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
+	free := slices.DeleteFunc(slices.Clone(batches), func(l *podBatch) bool {
 		return l.left == 0 || l.whole ||
 			l.view.hasHostAffinity()
 	})
@@ -42,7 +42,7 @@ func (op *nodeOpener) openFleet(pools []*pool, lots []*podBatch) {
 		d := newDraft(op.a, g.cands[n.Offer].offer)
 		for i, k := range n.Class {
 			left := n.Amount[i]
-			for _, l := range g.items[k].lots {
+			for _, l := range g.items[k].batches {
 				left -= d.takePods(l, left)
 			}
 		}

@@ -36,11 +36,11 @@ func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]bat
 		if some != nil {
 			return some, capacity, low
 		}
-		k := takes[0].lot.view.kind
+		k := takes[0].batch.view.class
 		a.blocked[k.id][fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name,
 			strings.Join(missing, ", "))] = true
 		if takes = takes[1:]; slices.ContainsFunc(takes,
-			func(t batchTake) bool { return t.lot.view.hasHostAffinity() }) {
+			func(t batchTake) bool { return t.batch.view.hasHostAffinity() }) {
 			break // it may be near the pod that is left out
 		}
 	}
@@ -89,7 +89,7 @@ func (m minValuesFit) options(takes []batchTake) ([]typeOption, requirements.Set
 func (m minValuesFit) asLoads(takes []batchTake) []podLoad {
 	out := make([]podLoad, len(takes))
 	for i, t := range takes {
-		out[i] = podLoad{view: t.lot.view, admit: t.lot.admit, alt: t.alt, pods: m.a.rest[t.lot.view.kind.id][:t.n]}
+		out[i] = podLoad{view: t.batch.view, admit: t.batch.admit, alt: t.alt, pods: m.a.rest[t.batch.view.class.id][:t.n]}
 	}
 	return out
 }

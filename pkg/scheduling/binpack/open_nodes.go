@@ -12,33 +12,33 @@ import (
 // nodeOpener makes new nodes for pods that no node has room for.
 type nodeOpener struct{ a *solution }
 
-// openNodes makes new nodes for the lots, in the heaviest pools that take them.
-func (op *nodeOpener) openNodes(lots []*podBatch) {
-	if slices.ContainsFunc(lots, func(l *podBatch) bool { return l.view.kind.stays }) {
-		lots = slices.DeleteFunc(slices.Clone(lots), func(l *podBatch) bool { return l.view.kind.stays })
+// openNodes makes new nodes for the batches, in the heaviest pools that take them.
+func (op *nodeOpener) openNodes(batches []*podBatch) {
+	if slices.ContainsFunc(batches, func(l *podBatch) bool { return l.view.class.stays }) {
+		batches = slices.DeleteFunc(slices.Clone(batches), func(l *podBatch) bool { return l.view.class.stays })
 	}
 	if op.a.w.worth == nil {
 		op.a.w.worth = op.a.w.findShadowPrices(func(k *podClass) int { return len(op.a.rest[k.id]) })
 	}
-	op.openAll(lots)
-	if op.a.used.spotCeiling > 0 && slices.ContainsFunc(lots, func(l *podBatch) bool { return l.left > 0 }) {
+	op.openAll(batches)
+	if op.a.used.spotCeiling > 0 && slices.ContainsFunc(batches, func(l *podBatch) bool { return l.left > 0 }) {
 		before := op.a.used.spotCeiling
 		op.a.used.spotCeiling = 0 // it never leaves a pod without a home
-		op.openAll(lots)
+		op.openAll(batches)
 		op.a.used.spotCeiling = before
 	}
 }
 
 // openTier makes new nodes in pools of one weight. Each time it takes the offer with the lowest price for what it would
 // hold, where a pod is worth what it costs at least anywhere. It returns true when another try may place more.
-func (op *nodeOpener) openTier(pools []*pool, lots []*podBatch) bool {
-	q := op.scoreCandidates(op.candidateOffers(pools, lots), lots)
+func (op *nodeOpener) openTier(pools []*pool, batches []*podBatch) bool {
+	q := op.scoreCandidates(op.candidateOffers(pools, batches), batches)
 	heap.Init(q)
 	opened, limited := 0, false
 	for q.Len() > 0 {
 		c := heap.Pop(q).(*candidate)
 		if c.order == nil {
-			op.arrangeLots(c, lots)
+			op.arrangeBatches(c, batches)
 		}
 		takes, value := op.fillNode(c)
 		if value <= 0 {
@@ -59,13 +59,13 @@ func (op *nodeOpener) openTier(pools []*pool, lots []*podBatch) bool {
 			heap.Push(q, c)
 		}
 	}
-	return limited && opened > 0 || loosenBatches(lots)
+	return limited && opened > 0 || loosenBatches(batches)
 }
 
-// loosenBatches lets lots that found no node for all their pods together use one that holds some of them.
-func loosenBatches(lots []*podBatch) bool {
+// loosenBatches lets batches that found no node for all their pods together use one that holds some of them.
+func loosenBatches(batches []*podBatch) bool {
 	found := false
-	for _, l := range lots {
+	for _, l := range batches {
 		if l.whole && l.left > 0 {
 			l.whole, found = false, true
 		}
@@ -79,9 +79,9 @@ func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (ope
 	p := o.model.pool
 	times := most
 	for _, t := range takes {
-		a.w.faults.planted(StageOpen, t.lot.view.kind, p)
-		times = min(times, t.lot.left/t.n)
-		if slices.ContainsFunc(t.lot.view.host, func(r topologyRule) bool { return r.what == follow }) {
+		a.w.faults.planted(StageOpen, t.batch.view.class, p)
+		times = min(times, t.batch.left/t.n)
+		if slices.ContainsFunc(t.batch.view.host, func(r topologyRule) bool { return r.what == follow }) {
 			times = 1
 		}
 	}
@@ -103,7 +103,7 @@ func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (ope
 		b.name = fmt.Sprintf("new-%05d", a.used.opened)
 		b.low = low
 		for _, t := range takes {
-			a.placePods(t.lot, b, t.alt, t.n)
+			a.placePods(t.batch, b, t.alt, t.n)
 		}
 		a.bins = append(a.bins, b)
 		a.used.opened++

@@ -13,7 +13,7 @@ const dear = 1e6
 
 // openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time
 // those that would save most.
-func (op *nodeOpener) openReserved(pools []*pool, lots []*podBatch) {
+func (op *nodeOpener) openReserved(pools []*pool, batches []*podBatch) {
 	var offers []*poolOffering
 	for _, p := range pools {
 		if p.mayBeOneType {
@@ -23,7 +23,7 @@ func (op *nodeOpener) openReserved(pools []*pool, lots []*podBatch) {
 	if len(offers) == 0 {
 		return
 	}
-	for _, l := range lots {
+	for _, l := range batches {
 		if l.value = op.a.w.catalog.minPriceShare(l.view, l.pins); l.value >= noPrice {
 			l.value = dear
 		}
@@ -37,7 +37,7 @@ func (op *nodeOpener) openReserved(pools []*pool, lots []*podBatch) {
 			if op.a.used.spotAllowance(o, 1) == 0 || op.a.used.exceedsLimits(p, o.model.typ.Capacity) {
 				continue
 			}
-			c := op.newCandidate(i, o, lots)
+			c := op.newCandidate(i, o, batches)
 			if t, value := op.fillNode(c); value > most {
 				best, takes, most = c, t, value
 			}
@@ -53,16 +53,16 @@ func (op *nodeOpener) openReserved(pools []*pool, lots []*podBatch) {
 
 // openPaid makes nodes of types that commitments of the account cover, and so cost nothing more, before any other of
 // the pools: each time those that save most for what they would cost on demand.
-func (op *nodeOpener) openPaid(pools []*pool, lots []*podBatch) {
+func (op *nodeOpener) openPaid(pools []*pool, batches []*podBatch) {
 	if !slices.ContainsFunc(pools, func(p *pool) bool { return len(p.paid) > 0 && !p.minValues() }) {
 		return
 	}
-	for _, l := range lots {
+	for _, l := range batches {
 		if l.value = op.a.w.catalog.minPriceShare(l.view, l.pins); l.value >= noPrice {
 			l.value = 0 // only what is to be had without a commitment as well
 		}
 	}
-	offers := op.paidOffers(pools, lots)
+	offers := op.paidOffers(pools, batches)
 	for !op.a.used.atMost() {
 		var best *candidate
 		var takes []batchTake
@@ -73,7 +73,7 @@ func (op *nodeOpener) openPaid(pools []*pool, lots []*podBatch) {
 			if n == 0 || op.a.used.exceedsLimits(p, o.model.typ.Capacity) {
 				continue
 			}
-			c := op.newCandidate(i, o, lots)
+			c := op.newCandidate(i, o, batches)
 			if t, value := op.fillNode(c); value > o.Price && value/o.Price > most { // an overlay may have made it dear
 				best, takes, most, draw = c, t, value/o.Price, d
 			}
@@ -90,8 +90,8 @@ func (op *nodeOpener) openPaid(pools []*pool, lots []*podBatch) {
 }
 
 // paidOffers are the offers that commitments cover, without those that another of the same commitments beats.
-func (op *nodeOpener) paidOffers(pools []*pool, lots []*podBatch) []*poolOffering {
-	asks := waitingAdmissions(lots)
+func (op *nodeOpener) paidOffers(pools []*pool, batches []*podBatch) []*poolOffering {
+	asks := waitingAdmissions(batches)
 	var out []*poolOffering
 	for _, p := range pools {
 		if p.minValues() { // a commitment is looked at for one type at a time

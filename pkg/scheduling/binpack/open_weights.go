@@ -6,17 +6,17 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// openAll makes new nodes for the lots, of the heaviest pools that take them.
-func (op *nodeOpener) openAll(lots []*podBatch) {
-	op.openHomes(lots)
+// openAll makes new nodes for the batches, of the heaviest pools that take them.
+func (op *nodeOpener) openAll(batches []*podBatch) {
+	op.openHomes(batches)
 	var whole []*podBatch
-	for _, l := range lots {
-		if l.left > 0 && l.whole && l.view == l.view.kind.lastRelaxation() {
+	for _, l := range batches {
+		if l.left > 0 && l.whole && l.view == l.view.class.lastRelaxation() {
 			whole = append(whole, l)
 		}
 	}
 	for _, pools := range op.a.w.catalog.byWeight().pools {
-		op.openIn(pools, lots)
+		op.openIn(pools, batches)
 	}
 	// else the next pass may have a node for all
 	if !op.a.used.atMost() && slices.ContainsFunc(whole, func(l *podBatch) bool { return l.left > 0 }) {
@@ -24,27 +24,27 @@ func (op *nodeOpener) openAll(lots []*podBatch) {
 	}
 }
 
-// placePartly places what can be of lots that found no node for all their pods together, where nothing is for sale: in
-// reservations, and on nodes that there are.
-func (op *nodeOpener) placePartly(lots []*podBatch) {
-	loosenBatches(lots)
+// placePartly places what can be of batches that found no node for all their pods together, where nothing is for sale:
+// in reservations, and on nodes that there are.
+func (op *nodeOpener) placePartly(batches []*podBatch) {
+	loosenBatches(batches)
 	for _, pools := range op.a.w.catalog.byWeight().pools {
-		op.openReserved(pools, lots)
+		op.openReserved(pools, batches)
 	}
-	for _, l := range lots {
+	for _, l := range batches {
 		if b := op.roomiestBin(l); b != nil {
 			op.a.fillBins([]*bin{b}, []*podBatch{l})
 		}
 	}
-	op.a.fillBins(op.a.bins, lots)
+	op.a.fillBins(op.a.bins, batches)
 }
 
-// roomiestBin is the node, there or new, that takes the most pods of the lot; nil when none takes any.
+// roomiestBin is the node, there or new, that takes the most pods of the batch; nil when none takes any.
 func (op *nodeOpener) roomiestBin(l *podBatch) *bin {
 	var best *bin
 	most := 0
 	for _, b := range op.a.bins {
-		n := min(l.left, fitCount(l.view.kind.need, b.room), op.a.w.topology.maxPodsByHostRules(l.view, op.a.siteOf(b)))
+		n := min(l.left, fitCount(l.view.class.need, b.room), op.a.w.topology.maxPodsByHostRules(l.view, op.a.siteOf(b)))
 		if n > most && op.a.alternativeFor(l, b) >= 0 {
 			best, most = b, n
 		}
@@ -56,14 +56,14 @@ func (op *nodeOpener) roomiestBin(l *podBatch) *bin {
 // gives what room they leave to pods of heavier pools. A node that is opened anyway comes before one more, whatever the
 // weight. Where heavier pools may come to their limits it waits: what they leave over is packed better together with
 // those pods.
-func (op *nodeOpener) openHomes(lots []*podBatch) {
+func (op *nodeOpener) openHomes(batches []*podBatch) {
 	all := op.a.w.catalog.byWeight()
 	if len(all.pools) < 2 {
 		return
 	}
 	at := make([][]*podBatch, len(all.pools))
 	some := 0
-	for _, l := range lots {
+	for _, l := range batches {
 		if l.left == 0 {
 			continue
 		}
@@ -89,7 +89,7 @@ func (op *nodeOpener) openHomes(lots []*podBatch) {
 	for i := lightest; i > 0; i-- {
 		var guests []*podBatch
 		for _, l := range slices.Concat(at[:i]...) {
-			if all.tierSells(i, l.admit, l.view.kind) {
+			if all.tierSells(i, l.admit, l.view.class) {
 				guests = append(guests, l)
 			}
 		}
@@ -102,11 +102,11 @@ func (op *nodeOpener) openHomes(lots []*podBatch) {
 	}
 }
 
-// limitsLeaveRoom reports whether the limits of the pools leave room for twice what the lots ask for, in each pool.
-func (op *nodeOpener) limitsLeaveRoom(pools []*pool, lots []*podBatch) bool {
+// limitsLeaveRoom reports whether the limits of the pools leave room for twice what the batches ask for, in each pool.
+func (op *nodeOpener) limitsLeaveRoom(pools []*pool, batches []*podBatch) bool {
 	var all resources.List
-	for _, l := range lots {
-		all = all.Add(l.view.kind.pod.Need.Times(2 * int64(l.left)))
+	for _, l := range batches {
+		all = all.Add(l.view.class.pod.Need.Times(2 * int64(l.left)))
 	}
 	return !slices.ContainsFunc(pools, func(p *pool) bool {
 		return slices.Contains(p.Limited, limitNodes) || p.limitsPrice() ||
@@ -115,17 +115,17 @@ func (op *nodeOpener) limitsLeaveRoom(pools []*pool, lots []*podBatch) bool {
 }
 
 // openIn makes new nodes in pools of one weight.
-func (op *nodeOpener) openIn(pools []*pool, lots []*podBatch) {
-	if !slices.ContainsFunc(lots, func(l *podBatch) bool { return l.left > 0 }) {
+func (op *nodeOpener) openIn(pools []*pool, batches []*podBatch) {
+	if !slices.ContainsFunc(batches, func(l *podBatch) bool { return l.left > 0 }) {
 		return
 	}
-	op.openReserved(pools, lots)
-	op.openPaid(pools, lots)
+	op.openReserved(pools, batches)
+	op.openPaid(pools, batches)
 	if op.a.strategy.guide == byLinearProgram {
-		op.openFleet(pools, lots)
+		op.openFleet(pools, batches)
 	}
-	for op.a.strategy.guide != byCostShare && op.openByPrices(pools, lots) {
+	for op.a.strategy.guide != byCostShare && op.openByPrices(pools, batches) {
 	}
-	for op.openTier(pools, lots) {
+	for op.openTier(pools, batches) {
 	}
 }

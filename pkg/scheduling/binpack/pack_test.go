@@ -42,7 +42,7 @@ func TestRandomWorlds(t *testing.T) {
 }
 
 // The bound of one way to choose nodes holds for the other way too, whenever both place the same number of pods of each
-// kind.
+// class.
 func TestBoundHoldsForOtherPlans(t *testing.T) {
 	compared := 0
 	for seed := range uint64(1500) {

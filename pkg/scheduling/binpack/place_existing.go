@@ -32,14 +32,16 @@ func (pk *packing) settleSpread(now []*podClass) {
 }
 
 // useHosts fills the room that exists, and that of nodes opened before in this pass.
-func (pk *packing) useHosts(lots []*podBatch) { pk.a.fillBins(pk.a.bins, pk.sortByScarcity(lots)) }
+func (pk *packing) useHosts(batches []*podBatch) {
+	pk.a.fillBins(pk.a.bins, pk.sortByScarcity(batches))
+}
 
-// sortByScarcity sorts lots so that those come first that can be nowhere else, then those that would cost most on new
-// nodes for what they take of the room there is. Small differences do not count: then the order of the lots, in which
-// large pods are first, packs better.
-func (pk *packing) sortByScarcity(lots []*podBatch) []*podBatch {
+// sortByScarcity sorts batches so that those come first that can be nowhere else, then those that would cost most on
+// new nodes for what they take of the room there is. Small differences do not count: then the order of the batches, in
+// which large pods are first, packs better.
+func (pk *packing) sortByScarcity(batches []*podBatch) []*podBatch {
 	if pk.a.strategy.guide == byCostShare {
-		return lots // plain first fit, should that be cheaper
+		return batches // plain first fit, should that be cheaper
 	}
 	total := make([]int64, len(pk.a.w.dims))
 	for _, b := range pk.a.bins {
@@ -49,18 +51,18 @@ func (pk *packing) sortByScarcity(lots []*podBatch) []*podBatch {
 			}
 		}
 	}
-	class := make([]float64, len(lots)) // by id
-	for _, l := range lots {
+	class := make([]float64, len(batches)) // by id
+	for _, l := range batches {
 		price := pk.a.w.catalog.minPriceShare(l.view, l.pins)
 		if price >= noPrice {
 			class[l.id] = math.Inf(1)
 			continue
 		}
-		if s := dominantShare(l.view.kind.need, total); s > 0 {
+		if s := dominantShare(l.view.class.need, total); s > 0 {
 			class[l.id] = math.Floor(math.Log(max(price, 1e-9)/s) / math.Log(notable))
 		}
 	}
-	return slices.SortedStableFunc(slices.Values(lots),
+	return slices.SortedStableFunc(slices.Values(batches),
 		func(x, y *podBatch) int { return cmp.Compare(class[y.id], class[x.id]) })
 }
 
@@ -68,22 +70,22 @@ func (pk *packing) sortByScarcity(lots []*podBatch) []*podBatch {
 const notable = 1.5
 
 // fillBins fills the room of the bins in their order.
-func (a *solution) fillBins(bins []*bin, lots []*podBatch) {
+func (a *solution) fillBins(bins []*bin, batches []*podBatch) {
 	for again := true; again; {
 		again = false
 		for _, b := range bins {
 			if b.offer != nil && b.offer.model.pool.minValues() {
 				continue // more pods could leave too few types
 			}
-			for _, l := range lots {
+			for _, l := range batches {
 				if l.left == 0 {
 					continue
 				}
-				n := min(l.left, fitCount(l.view.kind.need, b.room))
+				n := min(l.left, fitCount(l.view.class.need, b.room))
 				if n == 0 {
 					continue
 				}
-				a.w.faults.planted(StagePlace, l.view.kind, nil)
+				a.w.faults.planted(StagePlace, l.view.class, nil)
 				if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n == 0 || l.whole && n < l.left {
 					continue
 				}
@@ -98,7 +100,7 @@ func (a *solution) fillBins(bins []*bin, lots []*podBatch) {
 	}
 }
 
-// alternativeFor returns the alternative under which the lot may join the bin, -1 for none.
+// alternativeFor returns the alternative under which the batch may join the bin, -1 for none.
 func (a *solution) alternativeFor(l *podBatch, b *bin) int {
 	if b.offer == nil {
 		return l.admit.alternativeOn(b)

@@ -20,7 +20,7 @@ type groupPlacer struct {
 
 // placeScattered places the groups that an earlier solution scattered: everybody on one node where all follow each
 // other, else as many nodes as it takes, each with one pod that is followed and its part of those that follow.
-func (gp *groupPlacer) placeScattered(now []*podClass, lots []*podBatch) {
+func (gp *groupPlacer) placeScattered(now []*podClass, batches []*podBatch) {
 	counters := make([]int, 0, len(gp.pk.learned.groups))
 	for c := range gp.pk.learned.groups {
 		counters = append(counters, c)
@@ -28,12 +28,12 @@ func (gp *groupPlacer) placeScattered(now []*podClass, lots []*podBatch) {
 	slices.Sort(counters)
 	for _, c := range counters {
 		var p affinityGroup
-		for _, l := range lots {
+		for _, l := range batches {
 			switch {
-			case l.left == 0 || l.view.kind.stays:
+			case l.left == 0 || l.view.class.stays:
 			case l.view.followsOnHost(c):
 				p.guests = append(p.guests, l)
-			case slices.Contains(l.view.kind.matched, c):
+			case slices.Contains(l.view.class.matched, c):
 				p.hosts = append(p.hosts, l)
 			}
 		}
@@ -70,14 +70,14 @@ func (p affinityGroup) shareForNode(hosts int) []batchTake {
 	var out []batchTake
 	for _, l := range p.hosts {
 		if l.left > 0 {
-			out = append(out, batchTake{lot: l, n: 1})
+			out = append(out, batchTake{batch: l, n: 1})
 			break
 		}
 	}
 	guests := false
 	for _, l := range p.guests {
 		if l.left > 0 {
-			out = append(out, batchTake{lot: l, n: (l.left + hosts - 1) / hosts})
+			out = append(out, batchTake{batch: l, n: (l.left + hosts - 1) / hosts})
 			guests = true
 		}
 	}
@@ -86,7 +86,7 @@ func (p affinityGroup) shareForNode(hosts int) []batchTake {
 	}
 	// who follows only others comes after those
 	slices.SortStableFunc(out[min(1, len(p.hosts)):], func(x, y batchTake) int {
-		return cmp.Compare(followsOthers(x.lot.view), followsOthers(y.lot.view))
+		return cmp.Compare(followsOthers(x.batch.view), followsOthers(y.batch.view))
 	})
 	return out
 }
@@ -109,7 +109,7 @@ func (gp *groupPlacer) placeTogether(table []batchTake) bool {
 		}
 		if d := draftOnExisting(gp.a, b); d.takeAll(table) {
 			for _, t := range d.takes {
-				gp.a.placePods(t.lot, b, t.alt, t.n)
+				gp.a.placePods(t.batch, b, t.alt, t.n)
 			}
 			return true
 		}
@@ -155,7 +155,7 @@ func (p *pool) forParties() []*poolOffering {
 }
 
 // hold keeps a party that found no seat from being scattered as long as some of its guests may give up a preference. A
-// guest whose preferences leave it no domain has no lot.
+// guest whose preferences leave it no domain has no batch.
 func (gp *groupPlacer) hold(now []*podClass, p affinityGroup, counter int) {
 	if gp.a.total[counter] > 0 || !slices.ContainsFunc(now, func(k *podClass) bool {
 		return len(gp.a.rest[k.id]) > 0 && !k.stays && gp.pk.level[k.id] < len(k.views)-1 &&

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// placePods places the first n waiting pods of the lot in the bin.
+// placePods places the first n waiting pods of the batch in the bin.
 func (a *solution) placePods(l *podBatch, b *bin, alt, n int) {
-	k := l.view.kind
+	k := l.view.class
 	pods := a.rest[k.id][:n:n]
 	a.rest[k.id] = a.rest[k.id][n:]
 	l.left -= n
@@ -16,7 +16,7 @@ func (a *solution) placePods(l *podBatch, b *bin, alt, n int) {
 
 // recordLoad counts what goes into the bin, there and everywhere.
 func (a *solution) recordLoad(l podLoad, b *bin) {
-	k, n := l.view.kind, len(l.pods)
+	k, n := l.view.class, len(l.pods)
 	a.addToBin(l, b)
 	for _, c := range k.matched {
 		key := a.w.topology.counters[c].key
@@ -54,7 +54,7 @@ func (a *solution) recordLoad(l podLoad, b *bin) {
 
 // addToBin counts what goes into the bin in the bin alone.
 func (a *solution) addToBin(l podLoad, b *bin) {
-	k, n := l.view.kind, len(l.pods)
+	k, n := l.view.class, len(l.pods)
 	b.paid = 0
 	for i, x := range k.need {
 		b.room[i] -= x * int64(n)
@@ -80,7 +80,7 @@ func (a *solution) addToBin(l podLoad, b *bin) {
 // takeOut takes the last n pods of the bin's load i out of it, and says why.
 func (a *solution) takeOut(b *bin, i, n int, why string) {
 	l := &b.load[i]
-	k := l.view.kind
+	k := l.view.class
 	keep := len(l.pods) - n
 	b.paid = 0
 	a.rest[k.id] = append(slices.Clone(a.rest[k.id]), l.pods[keep:]...)

@@ -10,9 +10,9 @@ import (
 
 // Stages of packing at which tests let it fail.
 const (
-	StageDemand  = "demand"  // pods are read into kinds
+	StageDemand  = "demand"  // pods are read into classes
 	StagePools   = "pools"   // what pools can launch is read
-	StageRelax   = "relax"   // views of a kind are made
+	StageRelax   = "relax"   // views of a class are made
 	StageDomains = "domains" // pods are divided over domains
 	StagePlace   = "place"   // pods are put where there is room
 	StageOpen    = "open"    // a new node is made
@@ -29,7 +29,7 @@ type plantedFault struct {
 	classes *podClasses
 }
 
-// planted panics where a test wants the decision to fail about pods of the kind in the pool. It tells nothing about
+// planted panics where a test wants the decision to fail about pods of the class in the pool. It tells nothing about
 // what is nil.
 func (x plantedFault) planted(stage string, k *podClass, p *pool) {
 	t := x.at

@@ -10,10 +10,10 @@ import (
 // rounds is how often the prices of pods are improved at most.
 const rounds = 60
 
-// shadowPrices is what pods are worth: the least that one of each kind adds to the price of any fleet. A kind that must
-// spread over zones has a price in each of them.
+// shadowPrices is what pods are worth: the least that one of each pod class adds to the price of any fleet. A pod class
+// that must spread over zones has a price in each of them.
 type shadowPrices struct {
-	kinds   []classMembership
+	members []classMembership
 	classes []priceClass
 	problem lowerbound.CoverProblem
 	solver  *lowerbound.Solver
@@ -28,7 +28,8 @@ type priceClass struct {
 	admit *nodeAdmission
 }
 
-// findShadowPrices finds what pods are worth, where count tells how many of each kind are to be placed on new nodes.
+// findShadowPrices finds what pods are worth, where count tells how many of each pod class are to be placed on new
+// nodes.
 func (w *problem) findShadowPrices(count func(*podClass) int) *shadowPrices {
 	out := &shadowPrices{units: w.dims.units()}
 	p := &out.problem
@@ -46,7 +47,7 @@ func (w *problem) findShadowPrices(count func(*podClass) int) *shadowPrices {
 	classOf := func(k *podClass, admit *nodeAdmission) int32 {
 		id := fmt.Sprintf("%s|%v|%d", admit.id, k.need, g.group[k.id])
 		if g.most[k.id] > 0 {
-			// kinds that keep apart from themselves alone do not share a class
+			// pod classes that keep apart from themselves alone share no price class
 			id = fmt.Sprintf("%s|%d", admit.id, k.id)
 		}
 		c, ok := byID[id]
@@ -72,7 +73,7 @@ func (w *problem) findShadowPrices(count func(*podClass) int) *shadowPrices {
 				[]domainPin{{x.key, domain}})))
 			p.Classes[x.tied[d]].Count += float64((n + d) / len(x.domains))
 		}
-		out.kinds = append(out.kinds, x)
+		out.members = append(out.members, x)
 	}
 	asked := w.addUsefulOffers(out)
 	out.solver = lowerbound.NewSolver(*p)
@@ -108,9 +109,9 @@ func (w *problem) addUsefulOffers(out *shadowPrices) []*poolOffering {
 	return added
 }
 
-// classOf returns the class of the kind's pods that the pins tie.
+// classOf returns the price class of those pods of the class that the pins tie.
 func (p *shadowPrices) classOf(k *podClass, pins []domainPin) int32 {
-	x := p.kinds[k.id]
+	x := p.members[k.id]
 	if x.key == "" {
 		return x.class
 	}
@@ -122,9 +123,9 @@ func (p *shadowPrices) classOf(k *podClass, pins []domainPin) int32 {
 	return x.tied[0]
 }
 
-// lowestPrice is what a pod of the kind is worth where that is least.
+// lowestPrice is what a pod of the class is worth where that is least.
 func (p *shadowPrices) lowestPrice(k *podClass) float64 {
-	x := p.kinds[k.id]
+	x := p.members[k.id]
 	if x.key == "" {
 		return p.prices.Value[x.class]
 	}
@@ -143,10 +144,10 @@ func scaleNeed(amounts []int64, units []float64) []float64 {
 	return out
 }
 
-// mostGroups is how many groups of several kinds that keep apart on nodes the prices reckon with.
+// mostGroups is how many groups of several pod classes that keep apart on nodes the prices reckon with.
 const mostGroups = 8
 
-// classMembership is how the pods of a kind belong to classes.
+// classMembership is how the pods of a class belong to price classes.
 type classMembership struct {
 	class   int32 // where no rule ties them to a domain
 	key     string
@@ -155,9 +156,9 @@ type classMembership struct {
 	skew    int
 }
 
-// addMinimumCounts adds to counts how many pods of which class n placed pods of the kind are at least, whatever plan
-// places them, and returns how many are left that may be anywhere, and what one of those is worth, on an average where
-// that is least.
+// addMinimumCounts adds to counts how many pods of which price class n placed pods of a class are at least, whatever
+// plan places them, and returns how many are left that may be anywhere, and what one of those is worth, on an average
+// where that is least.
 func (x classMembership) addMinimumCounts(n int, value []float64, counts []float64) (loose int, each float64) {
 	if x.key == "" {
 		counts[x.class] += float64(n)
@@ -193,11 +194,11 @@ func (x classMembership) addMinimumCounts(n int, value []float64, counts []float
 	return loose, each
 }
 
-// spreadGroups are the groups of kinds of which a node takes a few pods only: those that spread over hostnames or keep
-// away from each other.
+// spreadGroups are the groups of pod classes of which a node takes a few pods only: those that spread over hostnames or
+// keep away from each other.
 type spreadGroups struct {
-	group []int32   // by kind: the group of several kinds, -1 for none
-	most  []float64 // by kind: how many of it a node takes, 0 for no such limit
+	group []int32   // by pod class: the group of several pod classes, -1 for none
+	most  []float64 // by pod class: how many of it a node takes, 0 for no such limit
 	caps  []float64 // by group
 }
 

@@ -37,7 +37,7 @@ func TestPodsThatSpreadAreReckonedWithAtTheirCheapest(t *testing.T) {
 				if math.Abs(got-cheapest) > 1e-9 {
 					t.Errorf("%d pods over %d domains with skew %d cost at least %v, want %v", n, domains, skew, got, cheapest)
 				}
-				p := &shadowPrices{kinds: []classMembership{x}, classes: make([]priceClass, domains), problem: lowerbound.CoverProblem{Classes: make([]lowerbound.PriceClass, domains)}}
+				p := &shadowPrices{members: []classMembership{x}, classes: make([]priceClass, domains), problem: lowerbound.CoverProblem{Classes: make([]lowerbound.PriceClass, domains)}}
 				p.divideByClass([]*podClass{{pods: make([]string, n)}})
 				if most := p.problem.Classes[0].Most; most != float64(fullest) {
 					t.Errorf("%d pods over %d domains with skew %d: at most %v in one, want %d", n, domains, skew, most, fullest)

@@ -36,7 +36,7 @@ func (ls *lessons) lowerDomainCaps(pk *packing) bool {
 	for _, b := range a.bins {
 		for _, l := range b.load {
 			for _, r := range l.view.other {
-				p := classDomain{l.view.kind.id, r.key, b.domainOf(r.key)}
+				p := classDomain{l.view.class.id, r.key, b.domainOf(r.key)}
 				if a.lacksAffinityPods(b, r) && ls.lowerCap(p, 0) {
 					learned = true
 				}
@@ -53,7 +53,7 @@ func (ls *lessons) learnCrowded(a *solution) bool {
 	for _, b := range a.bins {
 		for _, l := range b.load {
 			for _, r := range l.view.other {
-				p := classDomain{l.view.kind.id, r.key, b.domainOf(r.key)}
+				p := classDomain{l.view.class.id, r.key, b.domainOf(r.key)}
 				if over := a.beyond(b, l, r); over > 0 && ls.lowerCap(p, max(0, a.landed[p]-over)) {
 					learned = true
 				}
@@ -77,7 +77,7 @@ func (ls *lessons) learnTurns(pk *packing) bool {
 		})
 		spreads := func(r topologyRule) bool { return r.what == spread && r.required }
 		if short && slices.ContainsFunc(k.lastRelaxation().other, spreads) &&
-			ls.lowerCap(classDomain{kind: k.id}, len(k.pods)-len(a.rest[k.id])) {
+			ls.lowerCap(classDomain{class: k.id}, len(k.pods)-len(a.rest[k.id])) {
 			learned = true
 		}
 	}
@@ -124,8 +124,8 @@ func (ls *lessons) wantFollowed(pk *packing) bool {
 	return learned
 }
 
-// meetingPlace is the cheapest domain that has no pod which the rule of the kind wants near, and could have one, with
-// the kind of that pod; false when there is none but those that are wanted already.
+// meetingPlace is the cheapest domain that has no pod which the rule of the class wants near, and could have one, with
+// the class of that pod; false when there is none but those that are wanted already.
 func (ls *lessons) meetingPlace(pk *packing, k *podClass, r topologyRule) (best classDomain, ok bool) {
 	least := noPrice
 	for d, name := range pk.a.w.topology.domains[r.key] {
@@ -153,19 +153,19 @@ func (ls *lessons) meetingPlace(pk *packing, k *podClass, r topologyRule) (best 
 }
 
 // rememberFailedDomains notes how many pods each domain was given in vain.
-func (pk *packing) rememberFailedDomains(lots []*podBatch) {
-	for _, l := range lots {
+func (pk *packing) rememberFailedDomains(batches []*podBatch) {
+	for _, l := range batches {
 		if l.left == 0 {
 			continue
 		}
 		for _, p := range pk.pinsToBlame(l) {
-			pk.stuck[classDomain{l.view.kind.id, p.key, p.domain}] += l.left
+			pk.stuck[classDomain{l.view.class.id, p.key, p.domain}] += l.left
 		}
 	}
 }
 
-// pinsToBlame are the pins of a lot that found no place: those beside which the pods can be in another domain too, all
-// when there is none.
+// pinsToBlame are the pins of a batch that found no place: those beside which the pods can be in another domain too,
+// all when there is none.
 func (pk *packing) pinsToBlame(l *podBatch) []domainPin {
 	if len(l.pins) < 2 {
 		return l.pins

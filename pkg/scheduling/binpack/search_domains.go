@@ -20,7 +20,7 @@ const (
 type coLocationGroup struct {
 	counter int
 	key     string
-	kinds   []*podClass
+	classes []*podClass
 }
 
 // coLocationGroups are those of the pods that wait.
@@ -37,7 +37,7 @@ func (top *topologyCounts) coLocationGroups() []coLocationGroup {
 				out = append(out, coLocationGroup{counter: r.counter, key: r.key})
 			}
 			g := &out[at[r.counter]]
-			g.kinds = append(g.kinds, k)
+			g.classes = append(g.classes, k)
 		}
 	}
 	return out
@@ -88,7 +88,7 @@ func (w *problem) improveDomains(best *solution, st strategy) *solution {
 // restrictToDomain leaves the group no other domain than this.
 func (g coLocationGroup) restrictToDomain(w *problem, caps map[classDomain]int, to int) {
 	for d, name := range w.topology.domains[g.key] {
-		for _, k := range g.kinds {
+		for _, k := range g.classes {
 			p := classDomain{k.id, g.key, name}
 			if delete(caps, p); d != to {
 				caps[p] = 0
@@ -111,7 +111,7 @@ func (g coLocationGroup) betterDomain(a *solution, worth float64, tried map[clas
 	}
 	to, least := -1, mine-worth*a.newNodePrice()
 	for d, name := range names {
-		if p := (classDomain{g.kinds[0].id, g.key, name}); d == from || tried[p] {
+		if p := (classDomain{g.classes[0].id, g.key, name}); d == from || tried[p] {
 			continue
 		}
 		if cost := g.costIn(a, name); cost < least {
@@ -119,7 +119,7 @@ func (g coLocationGroup) betterDomain(a *solution, worth float64, tried map[clas
 		}
 	}
 	if to >= 0 {
-		tried[classDomain{g.kinds[0].id, g.key, names[to]}] = true
+		tried[classDomain{g.classes[0].id, g.key, names[to]}] = true
 	}
 	return to
 }
@@ -133,8 +133,8 @@ func (g coLocationGroup) costOf(a *solution) float64 {
 		}
 		mine, all := make([]int64, len(a.w.dims)), make([]int64, len(a.w.dims))
 		for _, l := range b.load {
-			its := slices.Contains(g.kinds, l.view.kind)
-			for i, x := range l.view.kind.need {
+			its := slices.Contains(g.classes, l.view.class)
+			for i, x := range l.view.class.need {
 				if all[i] += x * int64(len(l.pods)); its {
 					mine[i] += x * int64(len(l.pods))
 				}
@@ -161,7 +161,7 @@ func (g coLocationGroup) costIn(a *solution, domain string) float64 {
 		}
 	}
 	sum := 0.0
-	for _, k := range g.kinds {
+	for _, k := range g.classes {
 		left := len(k.pods) - len(a.rest[k.id])
 		l := &podBatch{view: k.lastRelaxation(), pins: []domainPin{{g.key, domain}},
 			admit: a.w.admissions.pinnedAdmission(k.lastRelaxation().admit, []domainPin{{g.key, domain}})}

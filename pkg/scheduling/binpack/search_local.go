@@ -44,22 +44,22 @@ type searchNode struct {
 	tries int     // steps that began with it
 }
 
-// batchPart is some pods of a lot on a node.
+// batchPart is some pods of a batch on a node.
 type batchPart struct {
-	lot  *podBatch
-	pods []string
+	batch *podBatch
+	pods  []string
 }
 
 // weightTier is the pools of one weight: pods on their nodes stay on nodes of that weight.
 type weightTier struct {
-	pools  []*pool
-	lots   []*podBatch
-	supply [][]string      // by lot: the pods of the step
-	offers []*poolOffering // worth a look, cheapest first
-	own    []bool          // by lot: no heavier pool sells anything for it
-	marked []int           // by offer: the step that looked at it last
-	score  []float64
-	best   [][]int32 // by lot: a few offers that suit it, once asked
+	pools   []*pool
+	batches []*podBatch
+	supply  [][]string      // by batch: the pods of the step
+	offers  []*poolOffering // worth a look, cheapest first
+	own     []bool          // by batch: no heavier pool sells anything for it
+	marked  []int           // by offer: the step that looked at it last
+	score   []float64
+	best    [][]int32 // by batch: a few offers that suit it, once asked
 }
 
 // improveByLocalSearch searches for a cheaper plan in so many steps.
@@ -112,7 +112,7 @@ func (s *localSearch) runSteps(steps int, goal float64) bool {
 	return total < first
 }
 
-// readNodes finds the nodes that may be taken apart and the lots of their pods.
+// readNodes finds the nodes that may be taken apart and the batches of their pods.
 func (s *localSearch) readNodes() {
 	a := s.a
 	type alike struct {
@@ -129,13 +129,13 @@ func (s *localSearch) readNodes() {
 		}
 		n := &searchNode{bin: b, tier: tierOf[b.offer.model.pool.Weight]}
 		for _, l := range b.load {
-			a.w.faults.planted(StageSearch, l.view.kind, b.offer.model.pool)
+			a.w.faults.planted(StageSearch, l.view.class, b.offer.model.pool)
 			id := alike{n.tier, l.view, l.admit}
 			x := ids[id]
 			if x == nil {
-				x = &podBatch{id: len(n.tier.lots), view: l.view, pins: l.pins, admit: l.admit}
+				x = &podBatch{id: len(n.tier.batches), view: l.view, pins: l.pins, admit: l.admit}
 				ids[id] = x
-				n.tier.lots = append(n.tier.lots, x)
+				n.tier.batches = append(n.tier.batches, x)
 			}
 			x.left += len(l.pods)
 			n.parts = append(n.parts, batchPart{x, l.pods})
@@ -150,7 +150,7 @@ func (s *localSearch) readNodes() {
 		n.waste = n.cost - n.podsWorth()
 	}
 	for _, t := range s.tiers {
-		for _, l := range t.lots {
+		for _, l := range t.batches {
 			l.left = 0
 		}
 	}
@@ -173,16 +173,16 @@ func (s *localSearch) readTiers() map[int32]*weightTier {
 	return tierOf
 }
 
-// lookAtOffers finds the offers of the tier that are worth a look for its lots, and with that what these are worth.
+// lookAtOffers finds the offers of the tier that are worth a look for its batches, and with that what these are worth.
 func (t *weightTier) lookAtOffers(a *solution) {
-	t.offers = (&nodeOpener{a: a}).candidateOffers(t.pools, t.lots)
-	t.best = make([][]int32, len(t.lots))
-	for _, l := range t.lots {
+	t.offers = (&nodeOpener{a: a}).candidateOffers(t.pools, t.batches)
+	t.best = make([][]int32, len(t.batches))
+	for _, l := range t.batches {
 		h := a.w.catalog.heaviestTier(l)
 		t.own = append(t.own, h < 0 || len(t.pools) == 0 ||
 			a.w.catalog.byWeight().pools[h][0].Weight <= t.pools[0].Weight)
 	}
-	t.supply = make([][]string, len(t.lots))
+	t.supply = make([][]string, len(t.batches))
 	t.score = make([]float64, len(t.offers))
 	t.marked = make([]int, len(t.offers))
 }
@@ -195,7 +195,7 @@ func mustStay(l podLoad) bool {
 func (n *searchNode) podsWorth() float64 {
 	sum := 0.0
 	for _, p := range n.parts {
-		sum += float64(len(p.pods)) * p.lot.value
+		sum += float64(len(p.pods)) * p.batch.value
 	}
 	return sum
 }
@@ -237,9 +237,9 @@ func (s *localSearch) pickNodes() []*searchNode {
 func (n *searchNode) suitablePart(other *searchNode) float64 {
 	some, all := 0.0, 0.0
 	for _, p := range other.parts {
-		w := float64(len(p.pods)) * p.lot.value
+		w := float64(len(p.pods)) * p.batch.value
 		all += w
-		if p.lot.admit.firstAlternative(n.bin.offer) >= 0 && fitCount(p.lot.view.kind.need, n.bin.offer.room) > 0 {
+		if p.batch.admit.firstAlternative(n.bin.offer) >= 0 && fitCount(p.batch.view.class.need, n.bin.offer.room) > 0 {
 			some += w
 		}
 	}

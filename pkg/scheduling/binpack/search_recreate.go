@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// suited is how many offers of best score a step looks at for each of its lots.
+	// suited is how many offers of best score a step looks at for each of its batches.
 	suited = 10
-	// single is how many offers that are the cheapest for a pod of the lot alone it looks at beside them.
+	// single is how many offers that are the cheapest for a pod of the batch alone it looks at beside them.
 	single = 3
 )
 
@@ -32,17 +32,17 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 		budget += n.cost
 		s.countNodes(n.bin.offer, n.bin.takes, -1)
 		for _, p := range n.parts {
-			if p.lot.left == 0 {
-				s.current = append(s.current, p.lot)
-				t.supply[p.lot.id] = t.supply[p.lot.id][:0]
+			if p.batch.left == 0 {
+				s.current = append(s.current, p.batch)
+				t.supply[p.batch.id] = t.supply[p.batch.id][:0]
 			}
-			p.lot.left += len(p.pods)
-			t.supply[p.lot.id] = append(t.supply[p.lot.id], p.pods...)
+			p.batch.left += len(p.pods)
+			t.supply[p.batch.id] = append(t.supply[p.batch.id], p.pods...)
 		}
 	}
 	slices.SortFunc(s.current, func(x, y *podBatch) int { return cmp.Compare(x.id, y.id) })
 	s.free = slices.ContainsFunc(group, func(n *searchNode) bool {
-		return !slices.ContainsFunc(n.parts, func(p batchPart) bool { return t.own[p.lot.id] })
+		return !slices.ContainsFunc(n.parts, func(p batchPart) bool { return t.own[p.batch.id] })
 	})
 	plan, cost := s.recreateNodes(t, budget*(1-1e-6)-1e-9)
 	for _, l := range s.current {
@@ -58,8 +58,8 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 	return budget - cost
 }
 
-// recreateNodes finds new nodes for what is left of the current lots that cost less than the budget together, nil when
-// it finds none.
+// recreateNodes finds new nodes for what is left of the current batches that cost less than the budget together, nil
+// when it finds none.
 func (s *localSearch) recreateNodes(t *weightTier, budget float64) (best []rebuiltNode, cost float64) {
 	a := s.a
 	g := &priceGuide{a: a}
@@ -70,11 +70,11 @@ func (s *localSearch) recreateNodes(t *weightTier, budget float64) (best []rebui
 	}
 	for i := range g.items {
 		it := &g.items[i]
-		base := it.lots[0].value
+		base := it.batches[0].value
 		if mixBits(s.step)%3 == 1 {
-			base = it.lots[0].least
+			base = it.batches[0].least
 		}
-		it.value = base * (1 + shake*(float64(mixBits(s.step*7919+it.lots[0].id)%1000)/1000-0.5))
+		it.value = base * (1 + shake*(float64(mixBits(s.step*7919+it.batches[0].id)%1000)/1000-0.5))
 		g.filler.Value[i] = it.value
 	}
 	cost = budget
@@ -98,7 +98,7 @@ func (s *localSearch) recreateNodes(t *weightTier, budget float64) (best []rebui
 		s.countNodes(c.offer, c.offer.model.typ.Capacity, 1)
 		now = append(now, rebuiltNode{c.offer, takes})
 		for _, x := range takes {
-			x.lot.left -= x.n
+			x.batch.left -= x.n
 		}
 	}
 	for _, x := range now {
@@ -137,7 +137,7 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 	}
 	clear(s.want)
 	for _, l := range s.current {
-		for i, x := range l.view.kind.need {
+		for i, x := range l.view.class.need {
 			s.want[i] += x * int64(l.left)
 		}
 	}
@@ -166,7 +166,7 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 // hasAnchorPod reports whether a pod is among the takes for which no heavier pool sells anything: only such pods open
 // nodes of the tier, unless limits have let others do so before.
 func (s *localSearch) hasAnchorPod(t *weightTier, takes []batchTake) bool {
-	return s.free || slices.ContainsFunc(takes, func(x batchTake) bool { return t.own[x.lot.id] })
+	return s.free || slices.ContainsFunc(takes, func(x batchTake) bool { return t.own[x.batch.id] })
 }
 
 func (s *localSearch) admitsBatch(o *poolOffering) bool {
@@ -194,10 +194,10 @@ func (s *localSearch) acceptNodes(group []*searchNode, plan []rebuiltNode, t *we
 		s.made++
 		n := &searchNode{bin: b, tier: t, cost: a.offerCost(o.offer)}
 		for _, x := range o.takes {
-			pods := slices.Clone(t.supply[x.lot.id][:x.n])
-			t.supply[x.lot.id] = t.supply[x.lot.id][x.n:]
-			a.addToBin(podLoad{view: x.lot.view, pins: x.lot.pins, admit: x.lot.admit, alt: x.alt, pods: pods}, b)
-			n.parts = append(n.parts, batchPart{x.lot, pods})
+			pods := slices.Clone(t.supply[x.batch.id][:x.n])
+			t.supply[x.batch.id] = t.supply[x.batch.id][x.n:]
+			a.addToBin(podLoad{view: x.batch.view, pins: x.batch.pins, admit: x.batch.admit, alt: x.alt, pods: pods}, b)
+			n.parts = append(n.parts, batchPart{x.batch, pods})
 		}
 		n.waste = n.cost - n.podsWorth()
 		a.bins = append(a.bins, b)
@@ -207,7 +207,7 @@ func (s *localSearch) acceptNodes(group []*searchNode, plan []rebuiltNode, t *we
 	a.used.opened += len(plan) - len(group)
 }
 
-// offersFor are the offers that suit any of the current lots.
+// offersFor are the offers that suit any of the current batches.
 func (s *localSearch) offersFor(t *weightTier) []*poolOffering {
 	var list []int32
 	for _, l := range s.current {
@@ -229,10 +229,10 @@ func (s *localSearch) offersFor(t *weightTier) []*poolOffering {
 	return out
 }
 
-// suitableOffers finds the offers that hold the lot's pods: the best of all, and those that are the cheapest for one of
-// its pods alone.
+// suitableOffers finds the offers that hold the batch's pods: the best of all, and those that are the cheapest for one
+// of its pods alone.
 func (s *localSearch) suitableOffers(t *weightTier, l *podBatch) []int32 {
-	need := l.view.kind.need
+	need := l.view.class.need
 	var good, cheap bestScores
 	for i, o := range t.offers {
 		if l.admit.firstAlternative(o) < 0 {
@@ -260,10 +260,10 @@ func (s *localSearch) offerScore(t *weightTier, o *poolOffering) float64 {
 	f := lowerbound.NewFiller(len(s.a.w.dims), nil)
 	var items []int32
 	var most []float64
-	for _, l := range t.lots {
-		if n := fitCount(l.view.kind.need, o.room); n > 0 && l.admit.firstAlternative(o) >= 0 {
+	for _, l := range t.batches {
+		if n := fitCount(l.view.class.need, o.room); n > 0 && l.admit.firstAlternative(o) >= 0 {
 			items, most = append(items, int32(len(items))), append(most, float64(n))
-			f.Need = append(f.Need, scaleNeed(l.view.kind.need, p.units)...)
+			f.Need = append(f.Need, scaleNeed(l.view.class.need, p.units)...)
 			f.Group = append(f.Group, -1)
 			f.Value = append(f.Value, l.value)
 		}

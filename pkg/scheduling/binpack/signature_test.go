@@ -35,7 +35,7 @@ var unsigned = map[string]string{
 	"UnreadClaims": "such pods have no place, which is decided before",
 }
 
-// Pods that differ in anything that a rule reads are of different kinds: each field of a pod, however deep, is in its
+// Pods that differ in anything that a rule reads are of different classes: each field of a pod, however deep, is in its
 // signature or on the list above.
 func TestSignatureHasWhatRulesRead(t *testing.T) {
 	var p cluster.Pod

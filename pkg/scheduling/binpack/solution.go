@@ -61,7 +61,7 @@ func (a *solution) leavesFewer(other *solution) bool {
 // waiting counts the pods that have no place.
 func (a *solution) waiting() int { return a.countWaiting(a.w.classes.list) }
 
-// countWaiting counts the pods of the kinds that have no place yet.
+// countWaiting counts the pods of the classes that have no place yet.
 func (a *solution) countWaiting(list []*podClass) int {
 	n := 0
 	for _, k := range list {
@@ -76,7 +76,7 @@ func (a *solution) isShort() bool {
 		func(k *podClass) bool { return len(a.rest[k.id]) > 0 && a.couldHold(k) })
 }
 
-// couldHold reports whether some pool or host could take a pod of the kind, were there no others.
+// couldHold reports whether some pool or host could take a pod of the class, were there no others.
 func (a *solution) couldHold(k *podClass) bool {
 	return a.w.catalog.forSome(k.lastRelaxation()) || slices.ContainsFunc(a.w.nodes.hosts, func(b *bin) bool {
 		return fitCount(k.need, b.room) > 0 && k.lastRelaxation().admit.alternativeOn(b) >= 0
@@ -121,8 +121,8 @@ func (a *solution) priceOf(b *bin) float64 {
 	used := make([]int64, len(a.w.dims))
 	ports := false
 	for _, l := range b.load {
-		ports = ports || len(l.view.kind.pod.HostPorts) > 0
-		for i, x := range l.view.kind.need {
+		ports = ports || len(l.view.class.pod.HostPorts) > 0
+		for i, x := range l.view.class.need {
 			used[i] += x * int64(len(l.pods))
 		}
 	}

@@ -47,7 +47,7 @@ type strategy struct {
 
 // classDomain is a class of pods in a domain of a topology key, or anywhere if it has no key.
 type classDomain struct {
-	kind   int
+	class  int
 	key    string
 	domain string
 }
@@ -237,15 +237,15 @@ func (pk *packing) packTier(in func(*podClass) bool) {
 		}
 		before := pk.a.countWaiting(now)
 		pk.settleSpread(now)
-		lots := pk.divideIntoBatches(now)
-		(&groupPlacer{a: pk.a, pk: pk}).placeScattered(now, lots)
-		pk.useHosts(lots)
+		batches := pk.divideIntoBatches(now)
+		(&groupPlacer{a: pk.a, pk: pk}).placeScattered(now, batches)
+		pk.useHosts(batches)
 		if !pk.roomOnly {
-			(&nodeOpener{a: pk.a}).openNodes(lots)
+			(&nodeOpener{a: pk.a}).openNodes(batches)
 		}
 		// What was placed may be what others had to wait for, so the last word is a round that places nothing.
 		if left := pk.a.countWaiting(now); !pk.relaxLeft(now) && (left == 0 || left == before) {
-			pk.rememberFailedDomains(lots)
+			pk.rememberFailedDomains(batches)
 			return
 		}
 	}

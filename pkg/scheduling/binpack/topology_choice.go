@@ -8,7 +8,7 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// domainChoice is what the domains of a topology key have for a lot, and what was given to them so far.
+// domainChoice is what the domains of a topology key have for a batch, and what was given to them so far.
 type domainChoice struct {
 	key   string
 	rules []topologyRule
@@ -23,7 +23,7 @@ type domainChoice struct {
 // prices.
 const dedicatedUSD = 2
 
-// choiceOf is what the domains of the key have for the lot.
+// choiceOf is what the domains of the key have for the batch.
 func (dd *domainDivision) choiceOf(l *podBatch, key string, rules []topologyRule) domainChoice {
 	names := dd.top.domains[key]
 	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)),
@@ -48,7 +48,7 @@ func (dd *domainDivision) choiceOf(l *podBatch, key string, rules []topologyRule
 	return c
 }
 
-// roomIn is how many pods of the lot the hosts of each domain of the key could take, were they alone; more than there
+// roomIn is how many pods of the batch the hosts of each domain of the key could take, were they alone; more than there
 // are do not count.
 func (dd *domainDivision) roomIn(l *podBatch, key string) []int {
 	out := make([]int, len(dd.top.domains[key]))
@@ -60,7 +60,7 @@ func (dd *domainDivision) roomIn(l *podBatch, key string) []int {
 		if !ok || out[d] >= l.left {
 			continue
 		}
-		n := fitCount(l.view.kind.need, b.room)
+		n := fitCount(l.view.class.need, b.room)
 		if n == 0 || slices.ContainsFunc(l.pins, func(p domainPin) bool { return b.domainOf(p.key) != p.domain }) ||
 			l.view.admit.alternativeOn(b) < 0 {
 			continue
@@ -78,7 +78,7 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 	var least domainScore
 	gather := slices.ContainsFunc(c.rules, func(r topologyRule) bool { return r.what == follow })
 	for d, price := range c.open {
-		p := classDomain{v.kind.id, c.key, dd.top.domains[c.key][d]}
+		p := classDomain{v.class.id, c.key, dd.top.domains[c.key][d]}
 		if limit, ok := dd.pk.learned.caps[p]; price >= noPrice || c.most[d] <= 0 ||
 			ok && dd.a.landed[p]+dd.given[p] >= limit || !dd.rulesAllowDomain(v, c, d) {
 			continue
@@ -130,7 +130,7 @@ func (s domainScore) lessThan(o domainScore) bool {
 // are given that domain, 1 if there are too many already, and 0 if all is well.
 func (dd *domainDivision) brokenSpreads(v *relaxedPod, c domainChoice, d int) int {
 	worst := 0
-	for _, i := range v.kind.matched {
+	for _, i := range v.class.matched {
 		if dd.top.counters[i].key != c.key || dd.tally.even[i][d] == 0 {
 			continue
 		}
@@ -157,7 +157,7 @@ func (dd *domainDivision) podCount(v *relaxedPod, c domainChoice, d int) int {
 	if n > 0 || len(c.rules) > 0 || dd.pk.gathers(v) {
 		return n
 	}
-	for _, i := range v.kind.matched {
+	for _, i := range v.class.matched {
 		if x := dd.top.counters[i]; x.key == c.key && x.spread {
 			n += dd.tally.count[i][d]
 		}
@@ -176,7 +176,7 @@ func (pk *packing) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
 		return price
 	}
 	for _, b := range pk.a.bins {
-		if b.offer == nil && fitCount(v.kind.need, b.room) > 0 && adm.alternativeOn(b) >= 0 &&
+		if b.offer == nil && fitCount(v.class.need, b.room) > 0 && adm.alternativeOn(b) >= 0 &&
 			pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)) > 0 {
 			return 0
 		}
@@ -190,7 +190,7 @@ func (pk *packing) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
 // slotsFor is how many pods of the view, were they alone, the capacity reservations could take where the pins tie them:
 // on nodes to make, and on those that were made in them before.
 func (pk *packing) slotsFor(v *relaxedPod, pins []domainPin) int {
-	if pk.roomOnly || v.kind.stays {
+	if pk.roomOnly || v.class.stays {
 		return 0
 	}
 	adm := pk.a.w.admissions.pinnedAdmission(v.admit, pins)
@@ -207,7 +207,7 @@ func (pk *packing) slotsFor(v *relaxedPod, pins []domainPin) int {
 			if nodes := pk.a.used.spotAllowance(o, math.MaxInt32); nodes > 0 && adm.firstAlternative(o) >= 0 &&
 				!pk.a.used.exceedsLimits(p, o.model.typ.Capacity) {
 				byID[o.Reservation.ID] = max(byID[o.Reservation.ID],
-					min(nodes*min(each, fitCount(v.kind.need, o.room)), math.MaxInt32))
+					min(nodes*min(each, fitCount(v.class.need, o.room)), math.MaxInt32))
 			}
 		}
 	}
@@ -217,7 +217,7 @@ func (pk *packing) slotsFor(v *relaxedPod, pins []domainPin) int {
 	}
 	for _, b := range pk.a.bins {
 		if b.offer != nil && b.offer.Reservation != nil && adm.firstAlternative(b.offer) >= 0 {
-			n += min(fitCount(v.kind.need, b.room), pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)))
+			n += min(fitCount(v.class.need, b.room), pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)))
 		}
 	}
 	return n

@@ -61,25 +61,25 @@ func (dd *domainDivision) divideClasses(now []*podClass) []*podBatch {
 		again = false
 		var waiting []*podClass
 		for _, k := range sorted {
-			lots, placed := dd.divideKind(k)
+			batches, placed := dd.divideClass(k)
 			if placed == 0 && dd.pk.currentRelaxation(k).placementRank() == rankFollow {
 				waiting = append(waiting, k) // what it follows may still come
 				continue
 			}
-			out = append(out, lots...)
+			out = append(out, batches...)
 			again = true
 		}
 		again = again && len(waiting) > 0
 		sorted = waiting
 	}
 	slices.SortStableFunc(out, func(x, y *podBatch) int {
-		return cmp.Or(cmp.Compare(x.view.kind.id, y.view.kind.id), slices.CompareFunc(x.pins, y.pins, comparePins))
+		return cmp.Or(cmp.Compare(x.view.class.id, y.view.class.id), slices.CompareFunc(x.pins, y.pins, comparePins))
 	})
 	return out
 }
 
-// divisionRank is when the kind is divided, by its rank. Pods without a choice come before those that spread among them
-// or keep away from them, and have one.
+// divisionRank is when the class is divided, by its rank. Pods without a choice come before those that spread among
+// them or keep away from them, and have one.
 func (dd *domainDivision) divisionRank(k *podClass) int {
 	v := dd.pk.currentRelaxation(k)
 	if len(v.other) > 0 {
@@ -107,10 +107,10 @@ func comparePins(x, y domainPin) int {
 	return cmp.Or(strings.Compare(x.key, y.key), strings.Compare(x.domain, y.domain))
 }
 
-func (dd *domainDivision) divideKind(k *podClass) (out []*podBatch, placed int) {
+func (dd *domainDivision) divideClass(k *podClass) (out []*podBatch, placed int) {
 	v := dd.pk.currentRelaxation(k)
 	left := len(dd.a.rest[k.id])
-	if most, ok := dd.pk.learned.caps[classDomain{kind: k.id}]; ok {
+	if most, ok := dd.pk.learned.caps[classDomain{class: k.id}]; ok {
 		left = min(left, max(0, most-len(k.pods)+left))
 	}
 	out = dd.splitByDomains(v, left)
@@ -122,7 +122,7 @@ func (dd *domainDivision) divideKind(k *podClass) (out []*podBatch, placed int) 
 
 // rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
 func (dd *domainDivision) rulesAllowDomain(v *relaxedPod, c domainChoice, d int) bool {
-	for _, i := range v.kind.matched {
+	for _, i := range v.class.matched {
 		if dd.top.counters[i].key == c.key && dd.tally.anti[i][d] > 0 {
 			return false
 		}

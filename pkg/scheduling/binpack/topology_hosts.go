@@ -21,7 +21,7 @@ type hostSite struct {
 // comes last: the scheduler takes them in an order of its own.
 func (top *topologyCounts) maxPodsByHostRules(v *relaxedPod, s hostSite) int {
 	n := math.MaxInt32
-	for _, c := range v.kind.matched {
+	for _, c := range v.class.matched {
 		if top.counters[c].key != labelHost {
 			continue
 		}
@@ -45,19 +45,19 @@ func (top *topologyCounts) maxPodsByHostRules(v *relaxedPod, s hostSite) int {
 			return 0
 		}
 	}
-	if len(v.kind.pod.HostPorts) > 0 {
+	if len(v.class.pod.HostPorts) > 0 {
 		n = min(n, 1)
-		if portsConflict(v.kind.pod.HostPorts, s.ports) {
+		if portsConflict(v.class.pod.HostPorts, s.ports) {
 			return 0
 		}
 	}
-	return min(n, s.disks.maxPods(v.kind.disks))
+	return min(n, s.disks.maxPods(v.class.disks))
 }
 
 // hasHostRules reports whether rules may bound how many pods of the view one node takes.
 func (top *topologyCounts) hasHostRules(v *relaxedPod) bool {
-	return len(v.host)+len(v.kind.pod.HostPorts) > 0 ||
-		slices.ContainsFunc(v.kind.matched, func(c int) bool { return top.counters[c].key == labelHost })
+	return len(v.host)+len(v.class.pod.HostPorts) > 0 ||
+		slices.ContainsFunc(v.class.matched, func(c int) bool { return top.counters[c].key == labelHost })
 }
 
 func noneLeft(int) int { return 0 }

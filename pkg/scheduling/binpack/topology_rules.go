@@ -10,7 +10,7 @@ import (
 )
 
 func (top *topologyCounts) relaxedPodFor(k *podClass, x constraints) *relaxedPod {
-	v := &relaxedPod{kind: k, wish: x, admit: top.admissions.admissionOf(x)}
+	v := &relaxedPod{class: k, wish: x, admit: top.admissions.admissionOf(x)}
 	add := func(r topologyRule) {
 		if r.key == labelHost {
 			v.host = append(v.host, r)
@@ -49,7 +49,7 @@ func (top *topologyCounts) relaxedPodFor(k *podClass, x constraints) *relaxedPod
 	return v
 }
 
-// addUnbound adds a last step to the relaxation of a kind that only preferences, its own or others', or rules about
+// addUnbound adds a last step to the relaxation of a class that only preferences, its own or others', or rules about
 // nobody else tie to a domain: it is tied no more. A node for it is flexible then, as minValues may want it.
 func (top *topologyCounts) addUnbound(k *podClass) {
 	v := *k.lastRelaxation()
@@ -126,7 +126,7 @@ func (top *topologyCounts) keysOf(v *relaxedPod) []string {
 			keys = append(keys, r.key)
 		}
 	}
-	for _, c := range v.kind.matched {
+	for _, c := range v.class.matched {
 		if x := top.counters[c]; x.key != labelHost && (!v.unbound || x.strict && !top.concernsOnly(v, c)) {
 			keys = append(keys, x.key)
 		}
@@ -138,11 +138,11 @@ func (top *topologyCounts) keysOf(v *relaxedPod) []string {
 // concernsNobody reports whether the rule of the view is anti-affinity over a label of every node to pods of which no
 // other runs or waits, or affinity to its only pod.
 func (top *topologyCounts) concernsNobody(v *relaxedPod, r topologyRule) bool {
-	lone := len(v.kind.pods) == 1
+	lone := len(v.class.pods) == 1
 	return (r.what == avoid && (!r.self || lone) || r.what == follow && r.self && lone) &&
 		onEveryNode(r.key) && !top.hasRunningMatch(r) &&
 		!slices.ContainsFunc(top.classes.list, func(o *podClass) bool {
-			return o != v.kind &&
+			return o != v.class &&
 				slices.Contains(o.matched, r.counter)
 		})
 }
@@ -155,7 +155,7 @@ func (top *topologyCounts) concernsOnly(v *relaxedPod, counter int) bool {
 		!slices.ContainsFunc(v.other, func(r topologyRule) bool { return of(r) && !top.concernsNobody(v, r) }) &&
 		sumCounts(top.tally.anti[counter]) == 0 &&
 		!slices.ContainsFunc(top.classes.list, func(o *podClass) bool {
-			return o != v.kind &&
+			return o != v.class &&
 				slices.ContainsFunc(o.lastRelaxation().other, of)
 		})
 }
@@ -186,7 +186,7 @@ func (top *topologyCounts) strictestSpread(counter int) topologyRule {
 	return top.spreads[counter]
 }
 
-// onlyCountedClass returns the kind that is the only one the counter counts, nil when there are several.
+// onlyCountedClass returns the class that is the only one the counter counts, nil when there are several.
 func (top *topologyCounts) onlyCountedClass(counter int) *podClass {
 	if top.lone == nil {
 		top.lone = make([]*podClass, len(top.counters))
@@ -206,8 +206,8 @@ func (top *topologyCounts) onlyCountedClass(counter int) *podClass {
 	return top.lone[counter]
 }
 
-// spreadSplitsEvenly tells whether a spread makes each of several domains take its part of the kind's pods: one that
-// counts nobody else, in domains that the kind can reach.
+// spreadSplitsEvenly tells whether a spread makes each of several domains take its part of the class's pods: one that
+// counts nobody else, in domains that the class can reach.
 func (top *topologyCounts) spreadSplitsEvenly(k *podClass) classMembership {
 	if slices.ContainsFunc(top.nodes.hosts, func(b *bin) bool { return len(b.wanted) > 0 }) {
 		return classMembership{} // where pods of an earlier pass stand is not asked again

@@ -29,14 +29,14 @@ type splitPart struct {
 func (dd *domainDivision) splitByDomains(v *relaxedPod, pods int) []*podBatch {
 	s := &podSplit{dd: dd, view: v, keys: dd.top.keysOf(v), left: pods}
 	if len(s.keys) > 0 {
-		dd.a.w.faults.planted(StageDomains, v.kind, nil)
+		dd.a.w.faults.planted(StageDomains, v.class, nil)
 	}
 	all := &splitPart{}
 	for s.left > 0 && s.giveDomains(all) {
 		s.left, s.why = s.left-1, ""
 	}
 	if s.left > 0 {
-		dd.a.blocked[v.kind.id][s.why] = true
+		dd.a.blocked[v.class.id][s.why] = true
 	}
 	return all.batches(v)
 }
@@ -94,7 +94,7 @@ func (s *podSplit) ask(p *splitPart) {
 
 // count counts a pod in a domain that it was given.
 func (s *podSplit) count(c *domainChoice, d int) {
-	k := s.view.kind
+	k := s.view.class
 	c.room[d]--
 	c.most[d]--
 	s.dd.given[classDomain{k.id, c.key, s.dd.top.domains[c.key][d]}]++
@@ -113,7 +113,7 @@ func (s *podSplit) count(c *domainChoice, d int) {
 	}
 }
 
-// batches are the lots of the part, each tied to its domains.
+// batches are the batches of the part, each tied to its domains.
 func (p *splitPart) batches(v *relaxedPod) []*podBatch {
 	var out []*podBatch
 	if p.pods > 0 {

@@ -161,7 +161,7 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot) map[string]float64 {
 	w := newDemand(s)
 	if !st.worth.pricesFor(w) {
 		st.supplyOfferings(w)
-		st.worth = cachedPrices{namespaces: s.Namespaces, kinds: w.classes.list}
+		st.worth = cachedPrices{namespaces: s.Namespaces, classes: w.classes.list}
 		worth := w.findShadowPrices(func(k *podClass) int { return len(k.pods) })
 		for _, k := range w.classes.list {
 			st.worth.usd = append(st.worth.usd, min(worth.lowestPrice(k),
@@ -182,14 +182,14 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot) map[string]float64 {
 // cachedPrices is what pods are worth among others.
 type cachedPrices struct {
 	namespaces []cluster.Namespace
-	kinds      []*podClass
-	usd        []float64 // by kind: of one pod
+	classes    []*podClass
+	usd        []float64 // by class: of one pod
 }
 
-// pricesFor reports whether it is about as many pods of the same kinds as the problem's.
+// pricesFor reports whether it is about as many pods of the same classes as the problem's.
 func (x cachedPrices) pricesFor(w *problem) bool {
-	return len(x.kinds) > 0 && reflect.DeepEqual(x.namespaces, w.s.Namespaces) &&
-		slices.EqualFunc(x.kinds, w.classes.list, func(a, b *podClass) bool {
+	return len(x.classes) > 0 && reflect.DeepEqual(x.namespaces, w.s.Namespaces) &&
+		slices.EqualFunc(x.classes, w.classes.list, func(a, b *podClass) bool {
 			return a.text == b.text &&
 				len(a.pods) == len(b.pods)
 		})
