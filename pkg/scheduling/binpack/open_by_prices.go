@@ -125,7 +125,8 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) 
 		}
 		from := len(items)
 		for i, it := range g.items {
-			if n := fitCount(it.batches[0].view.class.need, o.room); n > 0 && it.batches[0].admit.firstAlternative(o) >= 0 {
+			l := it.batches[0]
+			if n := fitCount(l.view.class.need, o.room); n > 0 && l.admit.firstAlternative(o) >= 0 {
 				items, room = append(items, int32(i)), append(room, n)
 			}
 		}

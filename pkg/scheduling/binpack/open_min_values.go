@@ -89,7 +89,8 @@ func (m minValuesFit) options(takes []batchTake) ([]typeOption, requirements.Set
 func (m minValuesFit) asLoads(takes []batchTake) []podLoad {
 	out := make([]podLoad, len(takes))
 	for i, t := range takes {
-		out[i] = podLoad{view: t.batch.view, admit: t.batch.admit, alt: t.alt, pods: m.a.rest[t.batch.view.class.id][:t.n]}
+		l := t.batch
+		out[i] = podLoad{view: l.view, admit: l.admit, alt: t.alt, pods: m.a.rest[l.view.class.id][:t.n]}
 	}
 	return out
 }

@@ -29,26 +29,30 @@ func (op *nodeOpener) openReserved(pools []*pool, batches []*podBatch) {
 		}
 	}
 	for !op.a.used.atMost() {
-		var best *candidate
-		var takes []batchTake
-		most := 0.0
-		for i, o := range offers {
-			p := o.model.pool
-			if op.a.used.spotAllowance(o, 1) == 0 || op.a.used.exceedsLimits(p, o.model.typ.Capacity) {
-				continue
-			}
-			c := op.newCandidate(i, o, batches)
-			if t, value := op.fillNode(c); value > most {
-				best, takes, most = c, t, value
-			}
-		}
-		if best == nil {
+		o, takes := op.mostValuable(offers, batches)
+		if o == nil {
 			return
 		}
-		if n, _ := op.a.openCopies(best.offer, takes, math.MaxInt32); n == 0 {
+		if n, _ := op.a.openCopies(o, takes, math.MaxInt32); n == 0 {
 			return
 		}
 	}
+}
+
+// mostValuable is the offer of which a node would hold what is worth most, and what that is; nil when none is left.
+func (op *nodeOpener) mostValuable(offers []*poolOffering, batches []*podBatch) (*poolOffering, []batchTake) {
+	var best *poolOffering
+	var takes []batchTake
+	most := 0.0
+	for i, o := range offers {
+		if op.a.used.spotAllowance(o, 1) == 0 || op.a.used.exceedsLimits(o.model.pool, o.model.typ.Capacity) {
+			continue
+		}
+		if t, value := op.fillNode(op.newCandidate(i, o, batches)); value > most {
+			best, takes, most = o, t, value
+		}
+	}
+	return best, takes
 }
 
 // openPaid makes nodes of types that commitments of the account cover, and so cost nothing more, before any other of

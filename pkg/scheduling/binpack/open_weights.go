@@ -44,7 +44,8 @@ func (op *nodeOpener) roomiestBin(l *podBatch) *bin {
 	var best *bin
 	most := 0
 	for _, b := range op.a.bins {
-		n := min(l.left, fitCount(l.view.class.need, b.room), op.a.w.topology.maxPodsByHostRules(l.view, op.a.siteOf(b)))
+		n := min(l.left, fitCount(l.view.class.need, b.room),
+			op.a.w.topology.maxPodsByHostRules(l.view, op.a.siteOf(b)))
 		if n > most && op.a.alternativeFor(l, b) >= 0 {
 			best, most = b, n
 		}
@@ -61,19 +62,7 @@ func (op *nodeOpener) openHomes(batches []*podBatch) {
 	if len(all.pools) < 2 {
 		return
 	}
-	at := make([][]*podBatch, len(all.pools))
-	some := 0
-	for _, l := range batches {
-		if l.left == 0 {
-			continue
-		}
-		if i := op.a.w.catalog.heaviestTier(l); i >= 0 {
-			if len(at[i]) == 0 {
-				some++
-			}
-			at[i] = append(at[i], l)
-		}
-	}
+	at, some := op.byHeaviestTier(batches)
 	if some < 2 {
 		return
 	}
@@ -102,6 +91,24 @@ func (op *nodeOpener) openHomes(batches []*podBatch) {
 	}
 }
 
+// byHeaviestTier are the batches that wait, by the heaviest pools that sell a node for them, and how many such pools
+// there are.
+func (op *nodeOpener) byHeaviestTier(batches []*podBatch) (at [][]*podBatch, some int) {
+	at = make([][]*podBatch, len(op.a.w.catalog.byWeight().pools))
+	for _, l := range batches {
+		if l.left == 0 {
+			continue
+		}
+		if i := op.a.w.catalog.heaviestTier(l); i >= 0 {
+			if len(at[i]) == 0 {
+				some++
+			}
+			at[i] = append(at[i], l)
+		}
+	}
+	return at, some
+}
+
 // limitsLeaveRoom reports whether the limits of the pools leave room for twice what the batches ask for, in each pool.
 func (op *nodeOpener) limitsLeaveRoom(pools []*pool, batches []*podBatch) bool {
 	var all resources.List
@@ -109,8 +116,7 @@ func (op *nodeOpener) limitsLeaveRoom(pools []*pool, batches []*podBatch) bool {
 		all = all.Add(l.view.class.pod.Need.Times(2 * int64(l.left)))
 	}
 	return !slices.ContainsFunc(pools, func(p *pool) bool {
-		return slices.Contains(p.Limited, limitNodes) || p.limitsPrice() ||
-			op.a.used.exceedsLimits(p, all)
+		return slices.Contains(p.Limited, limitNodes) || p.limitsPrice() || op.a.used.exceedsLimits(p, all)
 	})
 }
 

@@ -78,26 +78,30 @@ func (a *solution) fillBins(bins []*bin, batches []*podBatch) {
 				continue // more pods could leave too few types
 			}
 			for _, l := range batches {
-				if l.left == 0 {
-					continue
+				if l.left > 0 && a.joinBin(l, b) {
+					again = again || len(l.view.host) > 0 // others may want to be near
 				}
-				n := min(l.left, fitCount(l.view.class.need, b.room))
-				if n == 0 {
-					continue
-				}
-				a.w.faults.planted(StagePlace, l.view.class, nil)
-				if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n == 0 || l.whole && n < l.left {
-					continue
-				}
-				alt := a.alternativeFor(l, b)
-				if alt < 0 {
-					continue
-				}
-				a.placePods(l, b, alt, n)
-				again = again || len(l.view.host) > 0 // others may want to be near
 			}
 		}
 	}
+}
+
+// joinBin puts as many pods of the batch in the bin as it takes; false when it takes none.
+func (a *solution) joinBin(l *podBatch, b *bin) bool {
+	n := min(l.left, fitCount(l.view.class.need, b.room))
+	if n == 0 {
+		return false
+	}
+	a.w.faults.planted(StagePlace, l.view.class, nil)
+	if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n == 0 || l.whole && n < l.left {
+		return false
+	}
+	alt := a.alternativeFor(l, b)
+	if alt < 0 {
+		return false
+	}
+	a.placePods(l, b, alt, n)
+	return true
 }
 
 // alternativeFor returns the alternative under which the batch may join the bin, -1 for none.

@@ -84,7 +84,7 @@ func (w *problem) setDims(dims resourceDims) {
 func (w *problem) addClusterState() {
 	_, w.committed = w.s.AllotCommitments()
 	w.nodes = &existingNodes{s: &w.s, all: w.all, dims: w.dims, catalog: w.catalog, labels: w.nodeLabels}
-	w.topology = &topologyCounts{s: &w.s, all: w.all, classes: w.classes, admissions: w.admissions, catalog: w.catalog,
+	w.topology = &topologyCounts{s: &w.s, classes: w.classes, admissions: w.admissions, catalog: w.catalog,
 		nodes: w.nodes, identities: w.identities, counterIDs: map[string]int{}, domains: map[string][]string{},
 		domainIDs: map[string]map[string]int{}, eligible: map[filteredKey][]bool{}}
 	w.topology.findKeys()

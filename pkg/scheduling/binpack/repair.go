@@ -21,18 +21,30 @@ func (ls *lessons) lowerCap(p classDomain, most int) bool {
 // lowerDomainCaps lowers the caps of domains that could not take what they were given; false when there is nothing to
 // learn.
 func (ls *lessons) lowerDomainCaps(pk *packing) bool {
-	a, learned := pk.a, false
-	for _, k := range a.w.classes.list {
-		for _, key := range a.w.topology.keysOf(k.lastRelaxation()) {
-			names := a.w.topology.domains[key]
+	stuck, alone := ls.lowerStuck(pk), ls.lowerLonely(pk.a)
+	return stuck || alone || ls.learnCrowded(pk.a)
+}
+
+// lowerStuck lowers the caps of domains that took fewer pods than they were given.
+func (ls *lessons) lowerStuck(pk *packing) bool {
+	learned := false
+	for _, k := range pk.a.w.classes.list {
+		for _, key := range pk.a.w.topology.keysOf(k.lastRelaxation()) {
+			names := pk.a.w.topology.domains[key]
 			for _, d := range names {
 				p := classDomain{k.id, key, d}
-				if pk.stuck[p] > 0 && len(names) > 1 && ls.lowerCap(p, a.landed[p]) {
+				if pk.stuck[p] > 0 && len(names) > 1 && ls.lowerCap(p, pk.a.landed[p]) {
 					learned = true
 				}
 			}
 		}
 	}
+	return learned
+}
+
+// lowerLonely keeps pods out of domains in which nobody is whom they have to be near to.
+func (ls *lessons) lowerLonely(a *solution) bool {
+	learned := false
 	for _, b := range a.bins {
 		for _, l := range b.load {
 			for _, r := range l.view.other {
@@ -43,7 +55,7 @@ func (ls *lessons) lowerDomainCaps(pk *packing) bool {
 			}
 		}
 	}
-	return learned || ls.learnCrowded(a)
+	return learned
 }
 
 // learnCrowded lowers the caps of domains that pods without a spread of their own have filled beyond what the spread of

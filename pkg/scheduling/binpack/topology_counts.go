@@ -10,7 +10,6 @@ import (
 // topologyCounts is how many pods stand in which domain of topology keys, as rules of pods count them.
 type topologyCounts struct {
 	s          *cluster.Snapshot
-	all        []cluster.StateNode
 	classes    *podClasses
 	admissions *admissions
 	catalog    *catalog
@@ -102,9 +101,36 @@ func (top *topologyCounts) counterIndex(key string, g topology.Group, filter *no
 	return i
 }
 
+// runningPod is a pod that stays where it is.
+type runningPod struct {
+	pod  *cluster.Pod
+	on   *bin
+	anti []int // by term of its anti-affinity: the counter
+}
+
 // countRunningPods counts the pods that stand where they are, and notes which counters will count the pods that are to
 // be placed.
 func (top *topologyCounts) countRunningPods() {
+	running := top.runningPods()
+	top.tally = top.newTally()
+	top.total = make([]int, len(top.counters))
+	for _, h := range top.nodes.hosts {
+		h.count, h.anti = make([]int, len(top.counters)), make([]int, len(top.counters))
+	}
+	known := map[string][]int{}
+	for _, x := range running {
+		top.countPod(x.on, top.matched(x.pod, known), x.anti)
+	}
+	for _, k := range top.classes.list {
+		k.matched = top.matched(&k.pod, known)
+	}
+	for _, k := range top.classes.list {
+		top.addUnbound(k)
+	}
+}
+
+// runningPods lists the pods that stay on their nodes.
+func (top *topologyCounts) runningPods() []runningPod {
 	byName := map[string]*bin{}
 	for _, h := range top.nodes.hosts {
 		byName[h.name] = h
@@ -114,19 +140,14 @@ func (top *topologyCounts) countRunningPods() {
 			byName[h.Node.Name] = top.nodes.hostBin(h, nil)
 		}
 	}
-	type standing struct {
-		pod  *cluster.Pod
-		on   *bin
-		anti []int // by term of its anti-affinity: the counter
-	}
-	all := make([]standing, 0, len(top.s.Pods))
+	all := make([]runningPod, 0, len(top.s.Pods))
 	for i := range top.s.Pods {
 		p := &top.s.Pods[i]
 		on := byName[p.NodeName]
 		if p.NodeName == "" || on == nil || !p.Active() || top.classes.waiting[p] {
 			continue
 		}
-		x := standing{pod: p, on: on}
+		x := runningPod{pod: p, on: on}
 		for _, t := range p.AntiAffinity {
 			i := top.counterIndex(canonicalKey(t.Key), topology.OfTerm(t, p.Namespace, top.s.Namespaces), nil)
 			top.counters[i].strict = true
@@ -134,34 +155,22 @@ func (top *topologyCounts) countRunningPods() {
 		}
 		all = append(all, x)
 	}
-	top.tally = top.newTally()
-	top.total = make([]int, len(top.counters))
-	for _, h := range top.nodes.hosts {
-		h.count, h.anti = make([]int, len(top.counters)), make([]int, len(top.counters))
-	}
-	known := map[string][]int{}
-	matched := func(p *cluster.Pod) []int {
-		id := top.identities.identityOf(&top.classes.sig, p)
-		list, ok := known[id]
-		if !ok {
-			for i, c := range top.counters {
-				if c.group.Selects(p.Namespace, p.Labels) {
-					list = append(list, i)
-				}
+	return all
+}
+
+// matched lists the counters that count the pod; known is what was asked before.
+func (top *topologyCounts) matched(p *cluster.Pod, known map[string][]int) []int {
+	id := top.identities.identityOf(&top.classes.sig, p)
+	list, ok := known[id]
+	if !ok {
+		for i, c := range top.counters {
+			if c.group.Selects(p.Namespace, p.Labels) {
+				list = append(list, i)
 			}
-			known[id] = list
 		}
-		return list
+		known[id] = list
 	}
-	for _, x := range all {
-		top.countPod(x.on, matched(x.pod), x.anti)
-	}
-	for _, k := range top.classes.list {
-		k.matched = matched(&k.pod)
-	}
-	for _, k := range top.classes.list {
-		top.addUnbound(k)
-	}
+	return list
 }
 
 // countPod counts one pod that stays on the host: for the counters that select it, and for those of whom it keeps away.
