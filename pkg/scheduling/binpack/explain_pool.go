@@ -12,7 +12,7 @@ import (
 )
 
 // poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
-func (e *explainer) poolRefusal(v *relaxedPod, p *pool) string {
+func (e explainer) poolRefusal(v *relaxedPod, p *pool) string {
 	e.a.w.faults.planted(StageExplain, v.class, p)
 	var parts []string
 	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
@@ -32,7 +32,7 @@ func (e *explainer) poolRefusal(v *relaxedPod, p *pool) string {
 
 // offerRefusals is what the pool's offers have against the view: of those that it may use, or of all of them where the
 // pool is refused anyhow and only what holds for each is told.
-func (e *explainer) offerRefusals(v *relaxedPod, p *pool, refused bool) []string {
+func (e explainer) offerRefusals(v *relaxedPod, p *pool, refused bool) []string {
 	var fitting, all, now []*poolOffering
 	for _, o := range p.offers {
 		if !refused && v.admit.firstAlternative(o) < 0 {
@@ -74,7 +74,7 @@ func (e *explainer) offerRefusals(v *relaxedPod, p *pool, refused bool) []string
 }
 
 // overLimit names the limits in the way when every offer breaks one.
-func (e *explainer) overLimit(p *pool, offers []*poolOffering) string {
+func (e explainer) overLimit(p *pool, offers []*poolOffering) string {
 	broken := map[string]bool{}
 	for _, o := range offers {
 		over := p.exceededLimits(e.a.used.pools[p.id], o.model.typ.Capacity)

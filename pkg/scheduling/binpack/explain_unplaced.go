@@ -12,7 +12,7 @@ import (
 type explainer struct{ a *solution }
 
 // explainUnplaced explains every pod without a home. Pods that are alike share the text.
-func (e *explainer) explainUnplaced() []plan.Unplaced {
+func (e explainer) explainUnplaced() []plan.Unplaced {
 	var out []plan.Unplaced
 	for i, k := range e.a.w.classes.list {
 		if len(e.a.rest[i]) == 0 {
@@ -27,7 +27,7 @@ func (e *explainer) explainUnplaced() []plan.Unplaced {
 }
 
 // refusalsFor lists what kept the class from every pool, and what kept it back whatever the pool.
-func (e *explainer) refusalsFor(k *podClass) []string {
+func (e explainer) refusalsFor(k *podClass) []string {
 	e.a.w.faults.planted(StageExplain, k, nil)
 	if len(k.lastRelaxation().wish.nodeAlternatives(true)) == 0 {
 		return []string{"no node can meet what the pod asks for: its node selector, node affinity and volumes contradict each other"}
@@ -47,7 +47,7 @@ func (e *explainer) refusalsFor(k *podClass) []string {
 			continue
 		}
 		switch {
-		case e.a.used.atMost():
+		case e.a.used.claimsUsedUp():
 			pools.addRefusal(p.Name, fmt.Sprintf("the %d new nodes that one pass may make are used up, the next pass goes on", e.a.w.s.Rules.MaxClaims))
 		case !held:
 			pools.addRefusal(p.Name, e.explainCrowding(k.lastRelaxation()))
@@ -64,7 +64,7 @@ func (e *explainer) refusalsFor(k *podClass) []string {
 }
 
 // explainCrowding explains a class that a pool could hold were it not for other pods.
-func (e *explainer) explainCrowding(v *relaxedPod) string {
+func (e explainer) explainCrowding(v *relaxedPod) string {
 	for _, r := range v.host {
 		if r.what == follow {
 			return "pod affinity over " + labelHost + ": no node has both the pods it must be near and room for it"

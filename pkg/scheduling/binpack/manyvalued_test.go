@@ -99,7 +99,7 @@ func TestANodeThatNothingCanBe(t *testing.T) {
 		t.Errorf("the innocent alone gets a node, not %v", launches)
 	}
 	var homeless []string
-	for _, u := range (&explainer{a: a}).explainUnplaced() {
+	for _, u := range (explainer{a: a}).explainUnplaced() {
 		if homeless = append(homeless, u.Pod); !strings.Contains(u.Message(), "planned for the same node") {
 			t.Errorf("%s: %s", u.Pod, u.Message())
 		}

@@ -55,7 +55,7 @@ type batchGroup struct {
 
 // openByPrices places batches on new nodes in the pools as long as that goes well. What it leaves over is for openTier.
 // It returns true when an offer came to the ceiling of its pool of capacity and others have to be looked at.
-func (op *nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
+func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 	g := &priceGuide{a: op.a}
 	offers := op.candidateOffers(pools, batches)
 	g.prepareGroups(offers, batches)
@@ -63,7 +63,7 @@ func (op *nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 	if op.a.w.worth.solver.ClassCount() > manyClasses {
 		again = staler
 	}
-	for !op.a.used.atMost() && g.countRemaining() {
+	for !op.a.used.claimsUsedUp() && g.countRemaining() {
 		if g.remainingWorth() < priced*again {
 			g.repriceRemaining()
 			priced = g.remainingWorth()

@@ -21,7 +21,7 @@ func waitingAdmissions(batches []*podBatch) []*nodeAdmission {
 
 // candidateOffers are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one
 // of the pool that admits as much and holds as much.
-func (op *nodeOpener) candidateOffers(pools []*pool, batches []*podBatch) []*poolOffering {
+func (op nodeOpener) candidateOffers(pools []*pool, batches []*podBatch) []*poolOffering {
 	asks := waitingAdmissions(batches)
 	var out []*poolOffering
 	whole := len(pools) == len(op.a.w.catalog.pools)
@@ -45,7 +45,7 @@ func (op *nodeOpener) candidateOffers(pools []*pool, batches []*podBatch) []*poo
 
 // withoutOversized leaves out what costs more than a node that holds all that waits: it cannot hold more for its price.
 // Where something else than the price bounds how many nodes there are of what, all are left.
-func (op *nodeOpener) withoutOversized(pools []*pool, cands []*poolOffering, batches []*podBatch) []*poolOffering {
+func (op nodeOpener) withoutOversized(pools []*pool, cands []*poolOffering, batches []*podBatch) []*poolOffering {
 	if op.a.used.spotCeiling > 0 || slices.ContainsFunc(pools,
 		func(p *pool) bool { return len(p.Limited) > 0 || p.minValues() }) {
 		return cands
@@ -93,7 +93,7 @@ const leastValue = 0.1
 
 // podValues tells for each batch what one of its pods is worth. The candidates are whole where they are those of
 // everything that is for sale.
-func (op *nodeOpener) podValues(cands []*poolOffering, whole bool, batches []*podBatch) {
+func (op nodeOpener) podValues(cands []*poolOffering, whole bool, batches []*podBatch) {
 	r := op.a.w.catalog.sale // what is beaten is no cheaper
 	if !whole {
 		r = newRanking(cands, len(op.a.w.dims))
@@ -131,7 +131,7 @@ type candidate struct {
 
 // scoreCandidates are the candidates, each with a score that is no worse than what it has to offer, and exactly that
 // where pods follow others: what a node would hold becomes more then while pods are placed.
-func (op *nodeOpener) scoreCandidates(offers []*poolOffering, batches []*podBatch) *candidateQueue {
+func (op nodeOpener) scoreCandidates(offers []*poolOffering, batches []*podBatch) *candidateQueue {
 	q := make(candidateQueue, 0, len(offers))
 	if slices.ContainsFunc(batches, func(l *podBatch) bool { return l.left > 0 && l.view.hasHostAffinity() }) {
 		for i, o := range offers {
@@ -153,7 +153,7 @@ func (op *nodeOpener) scoreCandidates(offers []*poolOffering, batches []*podBatc
 }
 
 // newCandidate is the offer with its order and score.
-func (op *nodeOpener) newCandidate(i int, o *poolOffering, batches []*podBatch) *candidate {
+func (op nodeOpener) newCandidate(i int, o *poolOffering, batches []*podBatch) *candidate {
 	c := &candidate{index: i, offer: o}
 	op.arrangeBatches(c, batches)
 	if _, value := op.fillNode(c); value > 0 {
@@ -165,7 +165,7 @@ func (op *nodeOpener) newCandidate(i int, o *poolOffering, batches []*podBatch) 
 }
 
 // arrangeBatches finds the batches that the candidate may hold.
-func (op *nodeOpener) arrangeBatches(c *candidate, batches []*podBatch) {
+func (op nodeOpener) arrangeBatches(c *candidate, batches []*podBatch) {
 	type dense struct {
 		batch   *podBatch
 		density float64

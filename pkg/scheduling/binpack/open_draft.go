@@ -133,7 +133,7 @@ func (d *nodeDraft) addTake(l *podBatch, alt, n int) {
 }
 
 // fillNode tells what a new node of the candidate's offer would hold of what is left, and what that is worth.
-func (op *nodeOpener) fillNode(c *candidate) ([]batchTake, float64) {
+func (op nodeOpener) fillNode(c *candidate) ([]batchTake, float64) {
 	d := newDraft(op.a, c.offer)
 	for _, l := range c.order {
 		d.takePods(l, l.left)

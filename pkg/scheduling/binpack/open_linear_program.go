@@ -16,7 +16,7 @@ const (
 
 // openFleet makes new nodes in the pools for all batches together, where their pods are of few sorts. What rules keep
 // from the nodes that it was meant for is left over.
-func (op *nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
+func (op nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
 	free := slices.DeleteFunc(slices.Clone(batches), func(l *podBatch) bool {
 		return l.left == 0 || l.whole ||
 			l.view.hasHostAffinity()
@@ -49,7 +49,7 @@ func (op *nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
 		if len(d.takes) == 0 {
 			continue
 		}
-		if _, full := op.a.openCopies(d.offer, d.takes, 1); full || op.a.used.atMost() {
+		if _, full := op.a.openCopies(d.offer, d.takes, 1); full || op.a.used.claimsUsedUp() {
 			return
 		}
 	}

@@ -13,7 +13,7 @@ import (
 type nodeOpener struct{ a *solution }
 
 // openNodes makes new nodes for the batches, in the heaviest pools that take them.
-func (op *nodeOpener) openNodes(batches []*podBatch) {
+func (op nodeOpener) openNodes(batches []*podBatch) {
 	if slices.ContainsFunc(batches, func(l *podBatch) bool { return l.view.class.stays }) {
 		batches = slices.DeleteFunc(slices.Clone(batches), func(l *podBatch) bool { return l.view.class.stays })
 	}
@@ -31,7 +31,7 @@ func (op *nodeOpener) openNodes(batches []*podBatch) {
 
 // openTier makes new nodes in pools of one weight. Each time it takes the offer with the lowest price for what it would
 // hold, where a pod is worth what it costs at least anywhere. It returns true when another try may place more.
-func (op *nodeOpener) openTier(pools []*pool, batches []*podBatch) bool {
+func (op nodeOpener) openTier(pools []*pool, batches []*podBatch) bool {
 	q := op.scoreCandidates(op.candidateOffers(pools, batches), batches)
 	heap.Init(q)
 	opened, limited := 0, false
@@ -52,7 +52,7 @@ func (op *nodeOpener) openTier(pools []*pool, batches []*podBatch) bool {
 		n, full := op.a.openCopies(c.offer, takes, math.MaxInt)
 		opened += n
 		limited = limited || full
-		if op.a.used.atMost() {
+		if op.a.used.claimsUsedUp() {
 			return false
 		}
 		if !full {
@@ -96,7 +96,7 @@ func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (ope
 		if a.used.exceedsLimits(p, capacity) {
 			return opened, true
 		}
-		if a.used.atMost() {
+		if a.used.claimsUsedUp() {
 			return opened, false
 		}
 		b := a.newBin(o, capacity)

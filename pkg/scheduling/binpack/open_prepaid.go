@@ -13,7 +13,7 @@ const dear = 1e6
 
 // openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time
 // those that would save most.
-func (op *nodeOpener) openReserved(pools []*pool, batches []*podBatch) {
+func (op nodeOpener) openReserved(pools []*pool, batches []*podBatch) {
 	var offers []*poolOffering
 	for _, p := range pools {
 		if p.mayBeOneType {
@@ -28,7 +28,7 @@ func (op *nodeOpener) openReserved(pools []*pool, batches []*podBatch) {
 			l.value = dear
 		}
 	}
-	for !op.a.used.atMost() {
+	for !op.a.used.claimsUsedUp() {
 		o, takes := op.mostValuable(offers, batches)
 		if o == nil {
 			return
@@ -40,7 +40,7 @@ func (op *nodeOpener) openReserved(pools []*pool, batches []*podBatch) {
 }
 
 // mostValuable is the offer of which a node would hold what is worth most, and what that is; nil when none is left.
-func (op *nodeOpener) mostValuable(offers []*poolOffering, batches []*podBatch) (*poolOffering, []batchTake) {
+func (op nodeOpener) mostValuable(offers []*poolOffering, batches []*podBatch) (*poolOffering, []batchTake) {
 	var best *poolOffering
 	var takes []batchTake
 	most := 0.0
@@ -57,7 +57,7 @@ func (op *nodeOpener) mostValuable(offers []*poolOffering, batches []*podBatch) 
 
 // openPaid makes nodes of types that commitments of the account cover, and so cost nothing more, before any other of
 // the pools: each time those that save most for what they would cost on demand.
-func (op *nodeOpener) openPaid(pools []*pool, batches []*podBatch) {
+func (op nodeOpener) openPaid(pools []*pool, batches []*podBatch) {
 	if !slices.ContainsFunc(pools, func(p *pool) bool { return len(p.paid) > 0 && !p.minValues() }) {
 		return
 	}
@@ -67,7 +67,7 @@ func (op *nodeOpener) openPaid(pools []*pool, batches []*podBatch) {
 		}
 	}
 	offers := op.paidOffers(pools, batches)
-	for !op.a.used.atMost() {
+	for !op.a.used.claimsUsedUp() {
 		var best *candidate
 		var takes []batchTake
 		most, draw := 0.0, instancetypes.CommitmentDraw{}
@@ -94,7 +94,7 @@ func (op *nodeOpener) openPaid(pools []*pool, batches []*podBatch) {
 }
 
 // paidOffers are the offers that commitments cover, without those that another of the same commitments beats.
-func (op *nodeOpener) paidOffers(pools []*pool, batches []*podBatch) []*poolOffering {
+func (op nodeOpener) paidOffers(pools []*pool, batches []*podBatch) []*poolOffering {
 	asks := waitingAdmissions(batches)
 	var out []*poolOffering
 	for _, p := range pools {

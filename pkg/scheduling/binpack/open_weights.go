@@ -7,7 +7,7 @@ import (
 )
 
 // openAll makes new nodes for the batches, of the heaviest pools that take them.
-func (op *nodeOpener) openAll(batches []*podBatch) {
+func (op nodeOpener) openAll(batches []*podBatch) {
 	op.openHomes(batches)
 	var whole []*podBatch
 	for _, l := range batches {
@@ -19,14 +19,14 @@ func (op *nodeOpener) openAll(batches []*podBatch) {
 		op.openIn(pools, batches)
 	}
 	// else the next pass may have a node for all
-	if !op.a.used.atMost() && slices.ContainsFunc(whole, func(l *podBatch) bool { return l.left > 0 }) {
+	if !op.a.used.claimsUsedUp() && slices.ContainsFunc(whole, func(l *podBatch) bool { return l.left > 0 }) {
 		op.placePartly(whole)
 	}
 }
 
 // placePartly places what can be of batches that found no node for all their pods together, where nothing is for sale:
 // in reservations, and on nodes that there are.
-func (op *nodeOpener) placePartly(batches []*podBatch) {
+func (op nodeOpener) placePartly(batches []*podBatch) {
 	loosenBatches(batches)
 	for _, pools := range op.a.w.catalog.byWeight().pools {
 		op.openReserved(pools, batches)
@@ -40,7 +40,7 @@ func (op *nodeOpener) placePartly(batches []*podBatch) {
 }
 
 // roomiestBin is the node, there or new, that takes the most pods of the batch; nil when none takes any.
-func (op *nodeOpener) roomiestBin(l *podBatch) *bin {
+func (op nodeOpener) roomiestBin(l *podBatch) *bin {
 	var best *bin
 	most := 0
 	for _, b := range op.a.bins {
@@ -57,7 +57,7 @@ func (op *nodeOpener) roomiestBin(l *podBatch) *bin {
 // gives what room they leave to pods of heavier pools. A node that is opened anyway comes before one more, whatever the
 // weight. Where heavier pools may come to their limits it waits: what they leave over is packed better together with
 // those pods.
-func (op *nodeOpener) openHomes(batches []*podBatch) {
+func (op nodeOpener) openHomes(batches []*podBatch) {
 	all := op.a.w.catalog.byWeight()
 	if len(all.pools) < 2 {
 		return
@@ -93,7 +93,7 @@ func (op *nodeOpener) openHomes(batches []*podBatch) {
 
 // byHeaviestTier are the batches that wait, by the heaviest pools that sell a node for them, and how many such pools
 // there are.
-func (op *nodeOpener) byHeaviestTier(batches []*podBatch) (at [][]*podBatch, some int) {
+func (op nodeOpener) byHeaviestTier(batches []*podBatch) (at [][]*podBatch, some int) {
 	at = make([][]*podBatch, len(op.a.w.catalog.byWeight().pools))
 	for _, l := range batches {
 		if l.left == 0 {
@@ -110,7 +110,7 @@ func (op *nodeOpener) byHeaviestTier(batches []*podBatch) (at [][]*podBatch, som
 }
 
 // limitsLeaveRoom reports whether the limits of the pools leave room for twice what the batches ask for, in each pool.
-func (op *nodeOpener) limitsLeaveRoom(pools []*pool, batches []*podBatch) bool {
+func (op nodeOpener) limitsLeaveRoom(pools []*pool, batches []*podBatch) bool {
 	var all resources.List
 	for _, l := range batches {
 		all = all.Add(l.view.class.pod.Need.Times(2 * int64(l.left)))
@@ -121,7 +121,7 @@ func (op *nodeOpener) limitsLeaveRoom(pools []*pool, batches []*podBatch) bool {
 }
 
 // openIn makes new nodes in pools of one weight.
-func (op *nodeOpener) openIn(pools []*pool, batches []*podBatch) {
+func (op nodeOpener) openIn(pools []*pool, batches []*podBatch) {
 	if !slices.ContainsFunc(batches, func(l *podBatch) bool { return l.left > 0 }) {
 		return
 	}

@@ -20,7 +20,7 @@ type groupPlacer struct {
 
 // placeScattered places the groups that an earlier solution scattered: everybody on one node where all follow each
 // other, else as many nodes as it takes, each with one pod that is followed and its part of those that follow.
-func (gp *groupPlacer) placeScattered(now []*podClass, batches []*podBatch) {
+func (gp groupPlacer) placeScattered(now []*podClass, batches []*podBatch) {
 	counters := make([]int, 0, len(gp.pk.learned.groups))
 	for c := range gp.pk.learned.groups {
 		counters = append(counters, c)
@@ -48,7 +48,7 @@ func (gp *groupPlacer) placeScattered(now []*podClass, batches []*podBatch) {
 }
 
 // placeGroup places a party.
-func (gp *groupPlacer) placeGroup(p affinityGroup) {
+func (gp groupPlacer) placeGroup(p affinityGroup) {
 	together := slices.ContainsFunc(p.guests, func(l *podBatch) bool { return l.whole })
 	for {
 		left := 0
@@ -102,7 +102,7 @@ func followsOthers(v *relaxedPod) int {
 }
 
 // placeTogether puts the takes together on the first host with room, else on the new node that is cheapest for them.
-func (gp *groupPlacer) placeTogether(table []batchTake) bool {
+func (gp groupPlacer) placeTogether(table []batchTake) bool {
 	for _, b := range gp.a.bins {
 		if b.offer != nil {
 			continue
@@ -128,7 +128,7 @@ func (gp *groupPlacer) placeTogether(table []batchTake) bool {
 }
 
 // cheapestNew is the cheapest new node of the pools that takes all of the takes, nil for none.
-func (gp *groupPlacer) cheapestNew(pools []*pool, table []batchTake) (best *nodeDraft) {
+func (gp groupPlacer) cheapestNew(pools []*pool, table []batchTake) (best *nodeDraft) {
 	price := math.Inf(1)
 	for _, p := range pools {
 		for _, o := range p.forParties() {
@@ -156,7 +156,7 @@ func (p *pool) forParties() []*poolOffering {
 
 // hold keeps a party that found no seat from being scattered as long as some of its guests may give up a preference. A
 // guest whose preferences leave it no domain has no batch.
-func (gp *groupPlacer) hold(now []*podClass, p affinityGroup, counter int) {
+func (gp groupPlacer) hold(now []*podClass, p affinityGroup, counter int) {
 	if gp.a.total[counter] > 0 || !slices.ContainsFunc(now, func(k *podClass) bool {
 		return len(gp.a.rest[k.id]) > 0 && !k.stays && gp.pk.level[k.id] < len(k.views)-1 &&
 			gp.pk.currentRelaxation(k).followsOnHost(counter)

@@ -175,7 +175,7 @@ func (s *localSearch) readTiers() map[int32]*weightTier {
 
 // lookAtOffers finds the offers of the tier that are worth a look for its batches, and with that what these are worth.
 func (t *weightTier) lookAtOffers(a *solution) {
-	t.offers = (&nodeOpener{a: a}).candidateOffers(t.pools, t.batches)
+	t.offers = nodeOpener{a: a}.candidateOffers(t.pools, t.batches)
 	t.best = make([][]int32, len(t.batches))
 	for _, l := range t.batches {
 		h := a.w.catalog.heaviestTier(l)

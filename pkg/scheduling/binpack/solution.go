@@ -85,7 +85,7 @@ func (a *solution) couldHold(k *podClass) bool {
 
 // mayBeLimited reports whether limits, of pools or of the pass, may have kept it from making nodes.
 func (a *solution) mayBeLimited() bool {
-	return a.used.atMost() || slices.ContainsFunc(a.w.catalog.pools, func(p *pool) bool { return len(p.Limited) > 0 })
+	return a.used.claimsUsedUp() || slices.ContainsFunc(a.w.catalog.pools, func(p *pool) bool { return len(p.Limited) > 0 })
 }
 
 // offerCost is the price of the offer with what any node costs.
@@ -162,8 +162,8 @@ func (w *problem) standingUsage(spotCeiling int64) usage {
 	return u
 }
 
-// atMost reports whether the pass may make no more nodes.
-func (u *usage) atMost() bool { return u.most > 0 && u.opened >= u.most }
+// claimsUsedUp reports whether the pass may make no more nodes.
+func (u *usage) claimsUsedUp() bool { return u.most > 0 && u.opened >= u.most }
 
 // exceedsLimits reports whether one more node of this capacity would break a limit of the pool.
 func (u *usage) exceedsLimits(p *pool, capacity resources.List) bool {

@@ -66,7 +66,7 @@ func (w *problem) solve() plan.Plan {
 	out := plan.Plan{Skipped: w.catalog.skipped, Unplaced: w.classes.unmodelled, Launches: pw.planLaunches()}
 	out.LowerBoundUSD = best.lowerBound()
 	out.Existing = pw.existingPlacements()
-	out.Unplaced = append(out.Unplaced, (&explainer{a: best}).explainUnplaced()...)
+	out.Unplaced = append(out.Unplaced, explainer{a: best}.explainUnplaced()...)
 	slices.SortFunc(out.Unplaced, func(a, b plan.Unplaced) int { return strings.Compare(a.Pod, b.Pod) })
 	return out
 }
@@ -238,10 +238,10 @@ func (pk *packing) packTier(in func(*podClass) bool) {
 		before := pk.a.countWaiting(now)
 		pk.settleSpread(now)
 		batches := pk.divideIntoBatches(now)
-		(&groupPlacer{a: pk.a, pk: pk}).placeScattered(now, batches)
+		groupPlacer{a: pk.a, pk: pk}.placeScattered(now, batches)
 		pk.useHosts(batches)
 		if !pk.roomOnly {
-			(&nodeOpener{a: pk.a}).openNodes(batches)
+			nodeOpener{a: pk.a}.openNodes(batches)
 		}
 		// What was placed may be what others had to wait for, so the last word is a round that places nothing.
 		if left := pk.a.countWaiting(now); !pk.relaxLeft(now) && (left == 0 || left == before) {
