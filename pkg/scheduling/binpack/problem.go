@@ -358,6 +358,16 @@ func (w *problem) newTally() domainCounts {
 	return domainCounts{each(), each(), each(), each()}
 }
 
+// become takes over the counts of another.
+func (t domainCounts) become(o domainCounts) {
+	for i := range t.count {
+		copy(t.count[i], o.count[i])
+		copy(t.may[i], o.may[i])
+		copy(t.anti[i], o.anti[i])
+		copy(t.even[i], o.even[i])
+	}
+}
+
 func (t domainCounts) clone() domainCounts {
 	each := func(list [][]int) [][]int {
 		out := make([][]int, len(list))
