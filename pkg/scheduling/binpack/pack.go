@@ -43,12 +43,12 @@ func PodsFrom(s cluster.Snapshot, sells Offerings) plan.Plan {
 // planFor is the plan for the world.
 func planFor(w *problem) plan.Plan {
 	byPriority := false
-	best := w.bestOf(byPriority)
+	best := w.withinLimits(w.bestOf(byPriority), byPriority)
 	if best.isShort() && w.distinctPriorities() > 1 {
 		byPriority = true
-		best = w.bestOf(byPriority)
+		best = w.withinLimits(w.bestOf(byPriority), byPriority)
 	}
-	best = w.withLeftFirst(w.withinLimits(best, byPriority), byPriority)
+	best = w.withLeftFirst(best, byPriority)
 	best = w.solveByLinearProgram(w.improveSolution(best, byPriority), byPriority)
 	out := plan.Plan{Skipped: w.skipped, Unplaced: w.unmodelled}
 	out.Launches = best.planLaunches()
