@@ -199,7 +199,11 @@ func (w *problem) solveUntilConsistent(byPriority bool, by strategy, evenly bool
 		if a.noteScatteredGroups(groups) {
 			continue // what domains could not take tells little
 		}
-		if learned := evenly && a.learnTurns(caps) || a.wantFollowed(wanted) || a.lowerDomainCaps(caps); !learned {
+		if evenly && a.learnTurns(caps) {
+			continue
+		}
+		followed := a.wantFollowed(wanted)
+		if lowered := a.lowerDomainCaps(caps); !lowered && !followed {
 			break
 		}
 	}
