@@ -31,8 +31,11 @@ func scarceDifferences() []difference {
 	return []difference{
 		{
 			name: "pods being deleted", kind: left, page: "README.md",
-			row:      "| pods being deleted | get nodes | do not |",
-			explains: func(t *trial, f fault) bool { return f.Why == "" && t.pods[f.Pod].DeletionTimestamp != nil },
+			row: "| pods being deleted | get nodes | do not |",
+			explains: func(t *trial, f fault) bool {
+				p := t.pods[f.Pod]
+				return f.Why == "" && p.DeletionTimestamp != nil || t.followsDeleted(p)
+			},
 		},
 		{
 			name: "Karpenter's place is none", kind: left, page: "infra/bench/README.md",

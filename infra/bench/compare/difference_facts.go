@@ -29,6 +29,30 @@ func (t *trial) theirsAccepted() int {
 	return n
 }
 
+// followsDeleted reports whether a required affinity of the pod selects waiting pods that Karpenter places, all of
+// which are being deleted, and no pod that runs.
+func (t *trial) followsDeleted(p *corev1.Pod) bool {
+	if p.Spec.Affinity == nil || p.Spec.Affinity.PodAffinity == nil {
+		return false
+	}
+	theirs := t.theirs.Placed()
+	return slices.ContainsFunc(p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+		func(x corev1.PodAffinityTerm) bool {
+			selector, err := metav1.LabelSelectorAsSelector(x.LabelSelector)
+			deleted := false
+			for key, o := range t.pods {
+				if err != nil || !selector.Matches(labels.Set(o.Labels)) || o.Spec.NodeName == "" && theirs[key] == "" {
+					continue
+				}
+				if o.Spec.NodeName != "" || o.DeletionTimestamp == nil {
+					return false
+				}
+				deleted = true
+			}
+			return deleted
+		})
+}
+
 // othersThere reports whether Karpenter has the pod on a node that is there, and Joiner as many pods on that node.
 func (t *trial) othersThere(pod string) bool {
 	count := func(o manifests.Outcome, node string) (n int) {

@@ -297,7 +297,7 @@ func (a *solution) runStrategy(byPriority bool) {
 // no more nodes.
 func (a *solution) placeOnExisting() {
 	a.roomOnly = true
-	a.packTier(func(*podClass) bool { return true })
+	a.packTurns(func(*podClass) bool { return true })
 	a.roomOnly = false
 	a.resetLevels()
 }
