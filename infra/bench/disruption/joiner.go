@@ -18,7 +18,7 @@ import (
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/nomination"
 	"joiner/pkg/model/requirements"
-	"joiner/pkg/providers/kube"
+	"joiner/pkg/nodeclass/translate"
 	"joiner/pkg/provisioning"
 	"joiner/pkg/scheduling/binpack"
 )
@@ -47,7 +47,7 @@ func newJoiner(w *world.World, r whatIf) *joiner {
 	j := &joiner{w: w, rules: r, pods: map[string]cluster.Pod{}, since: map[string]time.Time{},
 		startup: map[string][]cluster.Taint{}, began: map[string]disruption.Command{}}
 	for _, p := range w.Pods {
-		c := kube.TranslatePod(p.Object)
+		c := translate.Pod(p.Object)
 		c.Phase, c.Ready = string(corev1.PodRunning), true
 		j.pods[p.Object.Name] = c
 	}
@@ -163,11 +163,11 @@ func (j *joiner) snapshot() cluster.Snapshot {
 		Namespaces: []cluster.Namespace{{Name: "default"}},
 		Rules:      cluster.Settings{NominatedPodsOnly: true, PodEvictionCostUSD: j.rules.moveUSD}}
 	for i := range j.w.Pools {
-		p := kube.TranslatePool(&j.w.Pools[i], s.Classes)
+		p := translate.Pool(&j.w.Pools[i], s.Classes)
 		p.Ready = true
 		s.Pools = append(s.Pools, p)
 	}
-	d := kube.TranslateTemplate(j.w.Daemon.Pod.Namespace, j.w.Daemon.Pod)
+	d := translate.Template(j.w.Daemon.Pod.Namespace, j.w.Daemon.Pod)
 	d.Name, d.Owner = j.w.Daemon.Name, cluster.OwnerDaemonSet
 	s.Daemons = []cluster.Pod{*d}
 	for _, b := range j.w.Budgets {

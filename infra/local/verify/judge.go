@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/providers/kube"
+	"joiner/pkg/nodeclass/translate"
 	"joiner/pkg/workload"
 )
 
@@ -49,7 +49,7 @@ func (c *plane) look(ctx context.Context, pods []*corev1.Pod) (view, error) {
 		if !ours[key] || p.DeletionTimestamp != nil {
 			continue
 		}
-		v.exists[key], v.uid[key], v.holds[key] = true, string(p.UID), kube.TranslatePod(p).Holds
+		v.exists[key], v.uid[key], v.holds[key] = true, string(p.UID), translate.Pod(p).Holds
 		if p.Spec.NodeName != "" {
 			v.on[key] = p.Spec.NodeName
 		} else {

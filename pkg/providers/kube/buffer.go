@@ -12,6 +12,7 @@ import (
 	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	"joiner/pkg/model/buffers"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclass/translate"
 )
 
 // ListBuffers lists the CapacityBuffers of the strategy that Joiner follows, sorted, each with the template or workload
@@ -57,7 +58,7 @@ func (c *Client) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
 			t); err != nil {
 			return err
 		}
-		b.Template, b.Generation = templateFrom(ns, t.Template), t.Generation
+		b.Template, b.Generation = translate.Template(ns, t.Template), t.Generation
 		return nil
 	}
 	ref := b.Object.Spec.ScalableRef
@@ -66,7 +67,7 @@ func (c *Client) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
 	}
 	what := apiCall{verb: "get", namespace: ns, name: ref.Name}
 	scaled := func(m metav1.ObjectMeta, replicas *int32, t corev1.PodTemplateSpec) {
-		b.Template, b.Generation, b.Scale = templateFrom(ns, t), m.Generation, 1
+		b.Template, b.Generation, b.Scale = translate.Template(ns, t), m.Generation, 1
 		if replicas != nil {
 			b.Scale = *replicas
 		}
@@ -95,21 +96,6 @@ func (c *Client) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
 		scaled(o.ObjectMeta, o.Spec.Replicas, o.Spec.Template)
 	}
 	return nil
-}
-
-// templateFrom is a pod as the template makes it, with limits in place of requests that are not given. Volumes do not
-// count.
-func templateFrom(namespace string, t corev1.PodTemplateSpec) *cluster.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: t.Labels,
-		Annotations: t.Annotations}, Spec: *t.Spec.DeepCopy()}
-	pod.Spec.NodeName = ""
-	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			limitsForRequests(&list[i].Resources)
-		}
-	}
-	out := podFrom(pod)
-	return &out
 }
 
 // WriteBufferStatus stores the status of the buffer, on the condition that the buffer was not changed since it was

@@ -17,6 +17,7 @@ import (
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclass/translate"
 )
 
 const (
@@ -48,7 +49,7 @@ func (c *Client) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Po
 			return cluster.Claim{}, err
 		}
 		c.noteWritten(claimPath(), got, began)
-		return claimFrom(got), nil
+		return translate.Claim(got), nil
 	}
 	return cluster.Claim{}, err
 }
@@ -84,10 +85,10 @@ func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
 			}},
 		},
 		Spec: karpv1.NodeClaimSpec{
-			Taints:        taintsTo(l.Taints),
-			StartupTaints: taintsTo(l.Startup),
-			Requirements:  requirementsTo(l.Requirements),
-			Resources:     karpv1.ResourceRequirements{Requests: quantitiesFrom(l.Requests)},
+			Taints:        translate.CoreTaints(l.Taints),
+			StartupTaints: translate.CoreTaints(l.Startup),
+			Requirements:  translate.ClaimRequirements(l.Requirements),
+			Resources:     karpv1.ResourceRequirements{Requests: translate.Quantities(l.Requests)},
 			NodeClassRef:  &karpv1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: l.Class},
 			ExpireAfter:   karpv1.NeverAfter(),
 		},
@@ -136,7 +137,7 @@ func (c *Client) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.C
 	if err != nil {
 		return cluster.Claim{}, err
 	}
-	return claimFrom(got), nil
+	return translate.Claim(got), nil
 }
 
 // AnnotateClaim sets annotations, on the condition that the claim is still as given; if it is given without a version,
@@ -205,7 +206,7 @@ func (c *Client) claimWritten(got *karpv1.NodeClaim, err error, began time.Time)
 	}
 	c.noteWritten(claimPath(), got, began)
 	c.seen.keepStatus(got)
-	return claimFrom(got), nil
+	return translate.Claim(got), nil
 }
 
 // WriteClaimStatus makes the stored status that of the claim given, on the condition that the claim was not changed
@@ -230,7 +231,7 @@ func (c *Client) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (clu
 	before := got.Status.DeepCopy()
 	c.fillStatus(got, claim)
 	if equality.Semantic.DeepEqual(before, &got.Status) {
-		claim.Conditions = conditionsFrom(before.Conditions)
+		claim.Conditions = translate.Conditions(before.Conditions)
 		return claim, nil
 	}
 	patch := withVersion(patchFields{"status": statusPatch(before, &got.Status)}, claim.Version)

@@ -11,6 +11,7 @@ import (
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/nomination"
+	"joiner/pkg/nodeclass/translate"
 )
 
 // RegisterNode makes the node the claim's: finalizer, owner, the claim's taints unless the node brought its own, the
@@ -140,13 +141,13 @@ func registrationPatch(o *corev1.Node, claim cluster.Claim) patchFields {
 func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
 	out := slices.DeleteFunc(slices.Clone(o.Spec.Taints),
 		func(t corev1.Taint) bool { return t.Key == karpv1.TaintUnregistered })
-	for i, t := range nomination.TaintsOnRegistration(taintsFrom(out), claim) {
+	for i, t := range nomination.TaintsOnRegistration(translate.Taints(out), claim) {
 		out[i].Value = t.Value
 	}
 	if o.Labels[karpv1.LabelDoNotSyncTaints] == "true" || o.Labels[karpv1.LabelRegistered] == "true" {
 		return out
 	}
-	for _, t := range taintsTo(slices.Concat(claim.Taints, claim.StartupTaints)) {
+	for _, t := range translate.CoreTaints(slices.Concat(claim.Taints, claim.StartupTaints)) {
 		if !slices.ContainsFunc(out, func(have corev1.Taint) bool {
 			return have.Key == t.Key &&
 				have.Effect == t.Effect

@@ -16,17 +16,6 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// holdsOf lists the nodes' own values of the hold taint that the tolerations name.
-func holdsOf(in []corev1.Toleration) []string {
-	var out []string
-	for _, t := range in {
-		if t.Key == karpv1.TaintHold && t.Value != karpv1.HoldAtBoot {
-			out = append(out, t.Value)
-		}
-	}
-	return out
-}
-
 // TolerateNomination makes the pod tolerate the taint of a held node, and the one such nodes boot with; nothing else of
 // a pod can be changed once it exists, and nothing else is changed. A pod that is gone is no error, one that was
 // replaced by another of its name is.

@@ -9,6 +9,7 @@ import (
 
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclass/translate"
 )
 
 // mostNamed bounds the instances that one question names; about more all claims are read.
@@ -57,7 +58,7 @@ func foundAll(instances []string, claims []cluster.Claim) bool {
 // PodsOn lists the pods of a node, those that have ended too, sorted. The API server finds them by index.
 func (c *Client) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
 	out, _, err := listAll(ctx, c, listQuery{place: podPath(), fields: "spec.nodeName=" + node}, newPods,
-		func(l *corev1.PodList) []cluster.Pod { return translatePage(l.Items, podFrom) })
+		func(l *corev1.PodList) []cluster.Pod { return translatePage(l.Items, translate.Pod) })
 	return out, err
 }
 

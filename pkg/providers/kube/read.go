@@ -18,6 +18,7 @@ import (
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclass"
+	"joiner/pkg/nodeclass/translate"
 )
 
 const (
@@ -38,7 +39,7 @@ func (c *Client) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 		return nil, err
 	}
 	out = append(out, room...)
-	slices.SortFunc(out, comparePods)
+	slices.SortFunc(out, translate.ComparePods)
 	return out, nil
 }
 
@@ -56,7 +57,7 @@ func (c *Client) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
 	return out, nil
 }
 
-func waitingFrom(p *corev1.Pod) cluster.Pod { return storePod(p).pod }
+func waitingFrom(p *corev1.Pod) cluster.Pod { return translate.ListPod(p).Pod }
 
 // ListClaims lists the NodeClaims whose class is an EC2NodeClass, sorted by name.
 func (c *Client) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
@@ -73,7 +74,7 @@ func (c *Client) allClaims(ctx context.Context) (out []cluster.Claim, version st
 			for i := range mine {
 				statuses[string(mine[i].UID)] = storedStatusOf(&mine[i])
 			}
-			return translatePage(mine, claimFrom)
+			return translatePage(mine, translate.Claim)
 		})
 	if err == nil {
 		c.seen.keepClaims(version, statuses)
@@ -89,7 +90,7 @@ func (c *Client) listClaims(ctx context.Context, q listQuery, enough func(cluste
 	out, _, err := listAll(ctx, c, q, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
 		mine := onlyOurs(l)
 		c.seen.keepSingleClaims(mine)
-		page := translatePage(mine, claimFrom)
+		page := translatePage(mine, translate.Claim)
 		done = enough != nil && slices.ContainsFunc(page, enough)
 		return page
 	})
@@ -97,7 +98,7 @@ func (c *Client) listClaims(ctx context.Context, q listQuery, enough func(cluste
 }
 
 func onlyOurs(l *karpv1.NodeClaimList) []karpv1.NodeClaim {
-	return slices.DeleteFunc(l.Items, func(n karpv1.NodeClaim) bool { return !isOurClass(n.Spec.NodeClassRef) })
+	return slices.DeleteFunc(l.Items, func(n karpv1.NodeClaim) bool { return !translate.IsOurClass(n.Spec.NodeClassRef) })
 }
 
 // ListPools lists the NodePools whose class is an EC2NodeClass, sorted by name.
@@ -106,7 +107,7 @@ func (c *Client) ListPools(ctx context.Context) ([]karpv1.NodePool, error) {
 		func() *karpv1.NodePoolList { return &karpv1.NodePoolList{} },
 		func(l *karpv1.NodePoolList) []karpv1.NodePool {
 			return slices.DeleteFunc(l.Items, func(p karpv1.NodePool) bool {
-				return !isOurClass(p.Spec.Template.Spec.NodeClassRef)
+				return !translate.IsOurClass(p.Spec.Template.Spec.NodeClassRef)
 			})
 		})
 	slices.SortFunc(out, func(a, b karpv1.NodePool) int { return strings.Compare(a.Name, b.Name) })
@@ -123,7 +124,7 @@ func (c *Client) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
 	var out []cluster.Pool
 	for i := range all {
 		if all[i].Spec.Replicas != nil {
-			out = append(out, poolFrom(&all[i], nil))
+			out = append(out, translate.Pool(&all[i], nil))
 		}
 	}
 	return out, nil
@@ -162,7 +163,7 @@ func (c *Client) buildSnapshot(ctx context.Context,
 	out := cluster.Snapshot{Now: c.now().UTC()}
 	var large cachedObjects
 	var room []cluster.Pod
-	var templates []daemonSet
+	var templates []translate.DaemonTemplate
 	var nodePools []karpv1.NodePool
 	var stack map[string]string
 	g, gctx := errgroup.WithContext(ctx)
@@ -175,7 +176,7 @@ func (c *Client) buildSnapshot(ctx context.Context,
 	read(func(ctx context.Context) (err error) { out.Budgets, err = c.listBudgets(ctx); return err })
 	read(func(ctx context.Context) error {
 		all, err := c.ListOverlays(ctx)
-		out.Overlays = translatePage(all, overlayFrom)
+		out.Overlays = translatePage(all, translate.Overlay)
 		return err
 	})
 	read(func(ctx context.Context) error {
@@ -187,15 +188,15 @@ func (c *Client) buildSnapshot(ctx context.Context,
 		return cluster.Snapshot{}, err
 	}
 	out.Pools = translatePage(nodePools, func(p *karpv1.NodePool) cluster.Pool {
-		pool := poolFrom(p, out.Classes)
+		pool := translate.Pool(p, out.Classes)
 		pool.Disruption = nodeclass.SleepWith(stack, p.Annotations, pool.Disruption)
 		return pool
 	})
-	found := podListOf(slices.Collect(maps.Values(large.pods)))
+	found := translate.NewPodList(slices.Collect(maps.Values(large.pods)))
 	out.Nodes, out.Claims = large.sortedNodes(), large.sortedClaims()
-	out.Pods, out.Daemons = found.pods, found.daemonSamples(templates)
+	out.Pods, out.Daemons = found.Pods, found.SampleDaemons(templates)
 	out.Pods = append(out.Pods, room...)
-	slices.SortFunc(out.Pods, comparePods)
+	slices.SortFunc(out.Pods, translate.ComparePods)
 	if err := c.addDevices(ctx, &out); err != nil {
 		return cluster.Snapshot{}, err
 	}
@@ -209,11 +210,11 @@ func (c *Client) listEverything(ctx context.Context) (cachedObjects, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		all, version, err := listAll(gctx, c, listQuery{place: podPath(), fields: notEnded}, newPods,
-			func(l *corev1.PodList) []storedPod { return translatePage(l.Items, storePod) })
+			func(l *corev1.PodList) []translate.ListedPod { return translatePage(l.Items, translate.ListPod) })
 		if err == nil {
-			c.seen.keepPods(version, translatePage(all, func(s *storedPod) cluster.Pod { return s.pod }))
+			c.seen.keepPods(version, translatePage(all, func(s *translate.ListedPod) cluster.Pod { return s.Pod }))
 		}
-		out.pods, podsAt = byUID(all, func(s storedPod) string { return s.pod.UID }), version
+		out.pods, podsAt = byUID(all, func(s translate.ListedPod) string { return s.Pod.UID }), version
 		return err
 	})
 	g.Go(func() error {
@@ -254,7 +255,7 @@ func (c *Client) allNodes(ctx context.Context) ([]cluster.Node, string, error) {
 			for i := range l.Items {
 				heads[string(l.Items[i].UID)] = headOf(&l.Items[i])
 			}
-			return translatePage(l.Items, nodeFrom)
+			return translatePage(l.Items, translate.Node)
 		})
 	if err == nil {
 		c.seen.keepNodes(version, out, heads)
@@ -269,7 +270,7 @@ func (c *Client) ReadNode(ctx context.Context, name string) (cluster.Node, error
 		return cluster.Node{}, err
 	}
 	c.seen.keepNode(n)
-	return nodeFrom(n), nil
+	return translate.Node(n), nil
 }
 
 // listNamespaces are all namespaces; stack are the annotations of ours.
@@ -291,7 +292,9 @@ func (c *Client) listNamespaces(ctx context.Context) (out []cluster.Namespace, s
 func (c *Client) listBudgets(ctx context.Context) ([]cluster.Budget, error) {
 	out, _, err := listAll(ctx, c, listQuery{place: budgetPath()},
 		func() *policyv1.PodDisruptionBudgetList { return &policyv1.PodDisruptionBudgetList{} },
-		func(l *policyv1.PodDisruptionBudgetList) []cluster.Budget { return translatePage(l.Items, budgetFrom) })
+		func(l *policyv1.PodDisruptionBudgetList) []cluster.Budget {
+			return translatePage(l.Items, translate.Budget)
+		})
 	slices.SortFunc(out, func(a, b cluster.Budget) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})

@@ -13,17 +13,18 @@ import (
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/resources"
 	"joiner/pkg/nodeclass"
+	"joiner/pkg/nodeclass/translate"
 )
 
 func uidOf(s string) types.UID { return types.UID(s) }
 
 // keepEqual is want as quantities, or the stored list if it says the same in other words.
 func keepEqual(have corev1.ResourceList, want resources.List) corev1.ResourceList {
-	out := quantitiesFrom(want)
+	out := translate.Quantities(want)
 	if len(out) == 0 {
 		out = nil
 	}
-	if equality.Semantic.DeepEqual(amountsFrom(have), want) {
+	if equality.Semantic.DeepEqual(translate.Amounts(have), want) {
 		return have
 	}
 	return out

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/nodeclass/translate"
 )
 
 const (
@@ -156,7 +157,7 @@ func (s *readCache) podNews(e watch.Event) bool {
 	if e.Type == watch.Bookmark {
 		return false
 	}
-	pod := podFrom(p)
+	pod := translate.Pod(p)
 	known := s.homeless[pod.UID]
 	if e.Type == watch.Deleted || !pod.Provisionable() {
 		delete(s.homeless, pod.UID)
@@ -174,7 +175,7 @@ func (s *readCache) claimNews(e watch.Event) bool {
 		return false
 	}
 	s.claimsVersion = n.ResourceVersion
-	return e.Type != watch.Bookmark && !s.takeOwn(n.ResourceVersion) && isOurClass(n.Spec.NodeClassRef)
+	return e.Type != watch.Bookmark && !s.takeOwn(n.ResourceVersion) && translate.IsOurClass(n.Spec.NodeClassRef)
 }
 
 func (s *readCache) nodeNews(e watch.Event) bool {
@@ -196,7 +197,7 @@ func (s *readCache) nodeNews(e watch.Event) bool {
 		return true
 	}
 	s.heads[string(n.UID)] = headOf(n)
-	now := nodeDigest(nodeFrom(n))
+	now := nodeDigest(translate.Node(n))
 	s.digests[n.Name] = now
 	return !own && (!known || before != now)
 }

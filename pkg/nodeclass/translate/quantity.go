@@ -1,4 +1,4 @@
-package kube
+package translate
 
 import (
 	"maps"
@@ -14,9 +14,9 @@ import (
 // anything, and sums of it do not overflow.
 const mostAmount = 1 << 52
 
-// amountsFrom translates quantities: cpu to millicores, everything else to whole units, parts rounded up. What is
+// Amounts translates quantities: cpu to millicores, everything else to whole units, parts rounded up. What is
 // beyond mostAmount either way counts as that much, where quantities themselves say nothing or less than nothing.
-func amountsFrom(l corev1.ResourceList) resources.List {
+func Amounts(l corev1.ResourceList) resources.List {
 	var out resources.List
 	for _, name := range slices.Sorted(maps.Keys(l)) {
 		q := l[name]
@@ -40,8 +40,8 @@ func amountFrom(q quantity.Quantity, scale quantity.Scale) int64 {
 	return q.ScaledValue(scale)
 }
 
-// quantitiesFrom is the way back. Resources with an amount of zero are left out.
-func quantitiesFrom(l resources.List) corev1.ResourceList {
+// Quantities is the way back from Amounts. Resources with an amount of zero are left out.
+func Quantities(l resources.List) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, name := range l.Names() {
 		amount := l.Get(name)

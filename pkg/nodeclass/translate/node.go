@@ -1,4 +1,4 @@
-package kube
+package translate
 
 import (
 	"slices"
@@ -14,8 +14,8 @@ import (
 	"joiner/pkg/model/requirements"
 )
 
-// nodeFrom translates a node.
-func nodeFrom(n *corev1.Node) cluster.Node {
+// Node translates a node.
+func Node(n *corev1.Node) cluster.Node {
 	out := cluster.Node{
 		Name:        n.Name,
 		UID:         string(n.UID),
@@ -24,9 +24,9 @@ func nodeFrom(n *corev1.Node) cluster.Node {
 		Deleting:    deletionTime(n.ObjectMeta),
 		Labels:      n.Labels,
 		Annotations: ourAnnotations(n.Annotations),
-		Taints:      taintsFrom(n.Spec.Taints),
-		Capacity:    amountsFrom(n.Status.Capacity),
-		Allocatable: amountsFrom(n.Status.Allocatable),
+		Taints:      Taints(n.Spec.Taints),
+		Capacity:    Amounts(n.Status.Capacity),
+		Allocatable: Amounts(n.Status.Allocatable),
 		Finalizer:   slices.Contains(n.Finalizers, karpv1.FinalizerTermination),
 	}
 	for _, c := range n.Status.Conditions {
@@ -40,8 +40,8 @@ func nodeFrom(n *corev1.Node) cluster.Node {
 	return out
 }
 
-// claimFrom translates a NodeClaim. Requirements that cannot be understood are left out: the API server refuses them.
-func claimFrom(n *karpv1.NodeClaim) cluster.Claim {
+// Claim translates a NodeClaim. Requirements that cannot be understood are left out: the API server refuses them.
+func Claim(n *karpv1.NodeClaim) cluster.Claim {
 	out := cluster.Claim{
 		Name:          n.Name,
 		UID:           string(n.UID),
@@ -53,15 +53,15 @@ func claimFrom(n *karpv1.NodeClaim) cluster.Claim {
 		Finalizer:     slices.Contains(n.Finalizers, karpv1.FinalizerTermination),
 		Labels:        n.Labels,
 		Annotations:   n.Annotations,
-		Requests:      amountsFrom(n.Spec.Resources.Requests),
-		Taints:        taintsFrom(n.Spec.Taints),
-		StartupTaints: taintsFrom(n.Spec.StartupTaints),
+		Requests:      Amounts(n.Spec.Resources.Requests),
+		Taints:        Taints(n.Spec.Taints),
+		StartupTaints: Taints(n.Spec.StartupTaints),
 		ProviderID:    n.Status.ProviderID,
 		NodeName:      n.Status.NodeName,
 		ImageID:       n.Status.ImageID,
-		Capacity:      amountsFrom(n.Status.Capacity),
-		Allocatable:   amountsFrom(n.Status.Allocatable),
-		Conditions:    conditionsFrom(n.Status.Conditions),
+		Capacity:      Amounts(n.Status.Capacity),
+		Allocatable:   Amounts(n.Status.Allocatable),
+		Conditions:    Conditions(n.Status.Conditions),
 	}
 	if at := n.Status.LastPodEventTime; !at.IsZero() {
 		out.LastPodEvent = at.UTC()
@@ -84,12 +84,13 @@ func claimFrom(n *karpv1.NodeClaim) cluster.Claim {
 	return out
 }
 
-// isOurClass reports whether the reference names an EC2NodeClass; other classes belong to other providers.
-func isOurClass(ref *karpv1.NodeClassReference) bool {
+// IsOurClass reports whether the reference names an EC2NodeClass; other classes belong to other providers.
+func IsOurClass(ref *karpv1.NodeClassReference) bool {
 	return ref != nil && ref.Group == awsv1.Group && ref.Kind == awsv1.EC2NodeClassKind
 }
 
-func conditionsFrom(in []metav1.Condition) []cluster.Condition {
+// Conditions translates conditions, sorted by type.
+func Conditions(in []metav1.Condition) []cluster.Condition {
 	var out []cluster.Condition
 	for _, c := range in {
 		out = append(out, cluster.Condition{
@@ -108,7 +109,8 @@ func deletionTime(m metav1.ObjectMeta) time.Time {
 	return m.DeletionTimestamp.UTC()
 }
 
-func taintsFrom(in []corev1.Taint) []cluster.Taint {
+// Taints translates taints.
+func Taints(in []corev1.Taint) []cluster.Taint {
 	var out []cluster.Taint
 	for _, t := range in {
 		out = append(out, cluster.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
@@ -116,7 +118,8 @@ func taintsFrom(in []corev1.Taint) []cluster.Taint {
 	return out
 }
 
-func taintsTo(in []cluster.Taint) []corev1.Taint {
+// CoreTaints is the way back from Taints.
+func CoreTaints(in []cluster.Taint) []corev1.Taint {
 	var out []corev1.Taint
 	for _, t := range in {
 		out = append(out, corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
@@ -145,8 +148,8 @@ func requirementsFrom(in []karpv1.Requirement) (requirements.Set, error) {
 	return requirements.NewSet(rs...), first
 }
 
-// requirementsTo is the way back. One requirement can need several entries of the API: bounds and exceptions.
-func requirementsTo(s requirements.Set) []karpv1.Requirement {
+// ClaimRequirements writes requirements as a NodeClaim has them. One can need several entries: bounds and exceptions.
+func ClaimRequirements(s requirements.Set) []karpv1.Requirement {
 	out := []karpv1.Requirement{}
 	for _, r := range s.All() {
 		var entries []karpv1.Requirement

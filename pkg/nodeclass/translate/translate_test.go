@@ -1,4 +1,4 @@
-package kube
+package translate
 
 import (
 	"testing"
@@ -75,7 +75,7 @@ status:
 		},
 		HostPorts: []cluster.HostPort{{Protocol: "UDP", IP: "0.0.0.0", Port: 8080}, {Protocol: "TCP", IP: "10.0.0.1", Port: 9000}},
 	}
-	if diff := cmp.Diff(want, podFrom(p)); diff != "" {
+	if diff := cmp.Diff(want, Pod(p)); diff != "" {
 		t.Errorf("pod (-want +got):\n%s", diff)
 	}
 }
@@ -103,7 +103,7 @@ spec:
       preferredDuringSchedulingIgnoredDuringExecution:
       - {weight: 3, podAffinityTerm: {topologyKey: host}}
 `)
-	got := podFrom(p)
+	got := Pod(p)
 	four := int64(4)
 	want := cluster.Pod{
 		Name: "web", Labels: map[string]string{"app": "web", "hash": "h1"}, GraceSec: 30, Need: resources.List{Pods: 1},
@@ -143,7 +143,7 @@ func TestUnmodelled(t *testing.T) {
 			`node affinity: requirement x: operator Gt needs one integer of at least 0, got "many"`},
 	} {
 		pod := &corev1.Pod{Spec: *read[corev1.PodSpec](t, text)}
-		if diff := cmp.Diff(want, podFrom(pod).Unmodelled); diff != "" {
+		if diff := cmp.Diff(want, Pod(pod).Unmodelled); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
@@ -159,7 +159,7 @@ func TestFargatePodsNeedNoNode(t *testing.T) {
 	} {
 		p := read[corev1.Pod](t, text)
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
-		if got := podFrom(p).Provisionable(); got != want {
+		if got := Pod(p).Provisionable(); got != want {
 			t.Errorf("%s: needs a node %t, want %t", text, got, want)
 		}
 	}
@@ -189,7 +189,7 @@ spec:
       containers: [{name: a, resources: {limits: {cpu: 200m, memory: 100Mi}, requests: {cpu: 50m}}}]
       tolerations: [{operator: Exists}]
 `)
-	got := daemonFrom(d)
+	got := DaemonPod(d)
 	if diff := cmp.Diff(resources.List{CPU: 50, Memory: 100 << 20, Pods: 1}, got.Need); diff != "" {
 		t.Errorf("need (-want +got):\n%s", diff)
 	}
@@ -213,7 +213,7 @@ func TestPoolIsReadyOnlyWithItsClass(t *testing.T) {
 	} {
 		p := &karpv1.NodePool{Status: *read[karpv1.NodePoolStatus](t, c.text)}
 		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Name: c.class}
-		if got := poolFrom(p, classes); got.Message != c.message || got.Ready != (c.message == "") {
+		if got := Pool(p, classes); got.Message != c.message || got.Ready != (c.message == "") {
 			t.Errorf("status %s with class %s: ready %t, %q; want %q", c.text, c.class, got.Ready, got.Message, c.message)
 		}
 	}
@@ -232,7 +232,7 @@ func TestBudget(t *testing.T) {
 		`{spec: {minAvailable: 1, unhealthyPodEvictionPolicy: IfHealthyBudget}}`:     {},
 		`{metadata: {namespace: a, name: b}, spec: {selector: {}, minAvailable: 1}}`: {Namespace: "a", Name: "b", Selector: &cluster.Selector{}},
 	} {
-		if diff := cmp.Diff(want, budgetFrom(read[policyv1.PodDisruptionBudget](t, text))); diff != "" {
+		if diff := cmp.Diff(want, Budget(read[policyv1.PodDisruptionBudget](t, text))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
@@ -243,7 +243,7 @@ func TestStaticPool(t *testing.T) {
 	for text, want := range map[string]cluster.Pool{`{}`: {}, `{replicas: 0}`: {Static: true}, `{replicas: 3}`: {Static: true, Replicas: 3}} {
 		p := &karpv1.NodePool{Spec: *read[karpv1.NodePoolSpec](t, text)}
 		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Name: "good"}
-		if got := poolFrom(p, nil); got.Static != want.Static || got.Replicas != want.Replicas {
+		if got := Pool(p, nil); got.Static != want.Static || got.Replicas != want.Replicas {
 			t.Errorf("%s: static %t with %d nodes", text, got.Static, got.Replicas)
 		}
 	}
@@ -270,7 +270,7 @@ func TestPoolIsUnseenWhenEdited(t *testing.T) {
 		p := &karpv1.NodePool{Status: *read[karpv1.NodePoolStatus](t, c.status)}
 		p.Generation, p.DeletionTimestamp = c.generation, c.deleted
 		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Name: "good"}
-		if got := poolFrom(p, classes); got.Unseen != c.unseen || got.Ready != c.ready {
+		if got := Pool(p, classes); got.Unseen != c.unseen || got.Ready != c.ready {
 			t.Errorf("%s: unseen %t and ready %t, want %t and %t", c.what, got.Unseen, got.Ready, c.unseen, c.ready)
 		}
 	}

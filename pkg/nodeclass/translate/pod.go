@@ -1,4 +1,4 @@
-package kube
+package translate
 
 import (
 	"cmp"
@@ -14,10 +14,21 @@ import (
 	"joiner/pkg/model/resources"
 )
 
+// holdsOf lists the nodes' own values of the hold taint that the tolerations name.
+func holdsOf(in []corev1.Toleration) []string {
+	var out []string
+	for _, t := range in {
+		if t.Key == karpv1.TaintHold && t.Value != karpv1.HoldAtBoot {
+			out = append(out, t.Value)
+		}
+	}
+	return out
+}
+
 const defaultGraceSec = 30
 
-// podFrom translates a pod. Its volumes are not looked at; see storage.
-func podFrom(p *corev1.Pod) cluster.Pod {
+// Pod translates a pod. Its volumes are not looked at: see Storage.
+func Pod(p *corev1.Pod) cluster.Pod {
 	out := cluster.Pod{
 		Namespace:    p.Namespace,
 		Name:         p.Name,
@@ -76,7 +87,7 @@ func onFargate(p *corev1.Pod) bool {
 // needOf is what a node must have free for the pod.
 func needOf(p *corev1.Pod) resources.List {
 	requests := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true})
-	return amountsFrom(requests).With(resources.Pods, 1)
+	return Amounts(requests).With(resources.Pods, 1)
 }
 
 func isCritical(class string) bool {
@@ -163,6 +174,7 @@ func claimNames(p *corev1.Pod) []string {
 	return slices.Compact(out)
 }
 
-func comparePods(a, b cluster.Pod) int {
+// ComparePods orders pods by namespace and name.
+func ComparePods(a, b cluster.Pod) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

@@ -1,4 +1,4 @@
-package kube
+package translate
 
 import (
 	"cmp"
@@ -13,14 +13,14 @@ import (
 // devicePool is a pool of devices, deviceID one of its devices.
 type (
 	devicePool struct{ driver, name string }
-	deviceID   struct {
+	DeviceID   struct {
 		pool devicePool
 		name string
 	}
 )
 
-// deviceSlice is what matters of a ResourceSlice.
-type deviceSlice struct {
+// DeviceSlice is what matters of a ResourceSlice.
+type DeviceSlice struct {
 	pool           devicePool
 	generation, of int64 // of the pool: its generation, and how many slices it has
 	node           string
@@ -29,10 +29,10 @@ type deviceSlice struct {
 	counters       map[string][]string // sets of counters that a device takes from, by device; most take from none
 }
 
-// deviceSliceFrom translates a slice. Devices that no single node has are left out: that they are near a node does not
+// NewDeviceSlice translates a slice. Devices that no single node has are left out: that they are near a node does not
 // make them its own.
-func deviceSliceFrom(in *resourcev1.ResourceSlice, classes []deviceClass) deviceSlice {
-	out := deviceSlice{pool: devicePool{in.Spec.Driver, in.Spec.Pool.Name}, generation: in.Spec.Pool.Generation,
+func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass) DeviceSlice {
+	out := DeviceSlice{pool: devicePool{in.Spec.Driver, in.Spec.Pool.Name}, generation: in.Spec.Pool.Generation,
 		of:   in.Spec.Pool.ResourceSliceCount,
 		size: len(in.Spec.Devices), selected: map[string][]string{}, counters: map[string][]string{}}
 	if in.Spec.NodeName != nil {
@@ -64,28 +64,28 @@ func repels(d *resourcev1.Device) bool {
 }
 
 // newestSlices are those of the newest generation of each pool; older ones do not count.
-func newestSlices(all []deviceSlice) []deviceSlice {
+func newestSlices(all []DeviceSlice) []DeviceSlice {
 	newest := map[devicePool]int64{}
 	for _, s := range all {
 		newest[s.pool] = max(newest[s.pool], s.generation)
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(s deviceSlice) bool { return s.generation < newest[s.pool] })
+	return slices.DeleteFunc(slices.Clone(all), func(s DeviceSlice) bool { return s.generation < newest[s.pool] })
 }
 
 // deviceCount is how many devices of a DeviceClass a node has, and how many of them were not allocated through that
 // class.
 type deviceCount struct{ all, others int64 }
 
-// deviceCounts are counts by node and DeviceClass.
-type deviceCounts map[string]map[string]deviceCount
+// DeviceCounts are counts by node and DeviceClass.
+type DeviceCounts map[string]map[string]deviceCount
 
-// countDevices counts the devices of complete pools.
-func countDevices(published []deviceSlice, taken map[deviceID]string) deviceCounts {
-	pools := map[devicePool][]deviceSlice{}
+// CountDevices counts the devices of complete pools.
+func CountDevices(published []DeviceSlice, taken map[DeviceID]string) DeviceCounts {
+	pools := map[devicePool][]DeviceSlice{}
 	for _, s := range newestSlices(published) {
 		pools[s.pool] = append(pools[s.pool], s)
 	}
-	out := deviceCounts{}
+	out := DeviceCounts{}
 	for pool, parts := range pools {
 		if int64(len(parts)) == parts[0].of { // else the driver has not published the rest yet
 			out.addPool(pool, parts, taken)
@@ -96,7 +96,7 @@ func countDevices(published []deviceSlice, taken map[deviceID]string) deviceCoun
 
 // addPool counts the devices of a pool. Of devices that take from the same counters, as partitions of one GPU do, one
 // is counted.
-func (k deviceCounts) addPool(pool devicePool, parts []deviceSlice, taken map[deviceID]string) {
+func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[DeviceID]string) {
 	type device struct{ class, name, node string }
 	var all []device
 	// counters by device; by counters, through which class somebody took from them
@@ -110,7 +110,7 @@ func (k deviceCounts) addPool(pool devicePool, parts []deviceSlice, taken map[de
 		}
 	}
 	for name := range sets {
-		if through, ok := taken[deviceID{pool, name}]; ok {
+		if through, ok := taken[DeviceID{pool, name}]; ok {
 			for _, set := range sets[name] {
 				drained[set] = append(drained[set], through)
 			}
@@ -124,7 +124,7 @@ func (k deviceCounts) addPool(pool devicePool, parts []deviceSlice, taken map[de
 		if slices.ContainsFunc(sets[d.name], func(set string) bool { return counted[[2]string{d.class, set}] }) {
 			continue
 		}
-		through, gone := taken[deviceID{pool, d.name}]
+		through, gone := taken[DeviceID{pool, d.name}]
 		gone = gone && through != d.class
 		for _, set := range sets[d.name] {
 			counted[[2]string{d.class, set}] = true
@@ -142,9 +142,9 @@ func (k deviceCounts) addPool(pool devicePool, parts []deviceSlice, taken map[de
 	}
 }
 
-// addTo gives the nodes of a snapshot the resources that classes serve. What pods on a node got through the same class
+// AddTo gives the nodes of a snapshot the resources that classes serve. What pods on a node got through the same class
 // by another name of the resource is not there for this one.
-func (k deviceCounts) addTo(s *cluster.Snapshot, classes []deviceClass) {
+func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
 	if len(k) == 0 {
 		return
 	}
@@ -177,4 +177,27 @@ func (k deviceCounts) addTo(s *cluster.Snapshot, classes []deviceClass) {
 				n.Allocatable.With(c.Resource, max(0, left))
 		}
 	}
+}
+
+// CountDrivers counts the devices and nodes of each driver that published slices, sorted by name.
+func CountDrivers(published []DeviceSlice) []cluster.DeviceDriver {
+	byDriver, onNodes := map[string]*cluster.DeviceDriver{}, map[[2]string]bool{}
+	for _, s := range newestSlices(published) {
+		d := byDriver[s.pool.driver]
+		if d == nil {
+			d = &cluster.DeviceDriver{Name: s.pool.driver}
+			byDriver[s.pool.driver] = d
+		}
+		d.Devices += s.size
+		if at := [2]string{s.pool.driver, s.node}; s.node != "" && !onNodes[at] {
+			onNodes[at] = true
+			d.Nodes++
+		}
+	}
+	drivers := make([]cluster.DeviceDriver, 0, len(byDriver))
+	for _, d := range byDriver {
+		drivers = append(drivers, *d)
+	}
+	slices.SortFunc(drivers, func(a, b cluster.DeviceDriver) int { return cmp.Compare(a.Name, b.Name) })
+	return drivers
 }

@@ -1,4 +1,4 @@
-package kube
+package translate
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ import (
 
 func decimalText(n int64) string { return strconv.FormatInt(n, 10) }
 
-// poolFrom translates a NodePool. It is ready when its own conditions, if it has any yet, and its class say so.
-func poolFrom(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
+// Pool translates a NodePool. It is ready when its own conditions, if it has any yet, and its class say so.
+func Pool(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
 	t := p.Spec.Template
 	out := cluster.Pool{
 		Name:          p.Name,
@@ -30,12 +30,12 @@ func poolFrom(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
 		Static:        p.Spec.Replicas != nil,
 		Labels:        stableKeys(t.Labels),
 		Annotations:   t.Annotations,
-		Taints:        taintsFrom(t.Spec.Taints),
-		StartupTaints: taintsFrom(t.Spec.StartupTaints),
+		Taints:        Taints(t.Spec.Taints),
+		StartupTaints: Taints(t.Spec.StartupTaints),
 		Hash:          p.Hash(),
 		Disruption:    nodeclass.ReadDisruption(p),
 	}
-	out.Counted, out.Uncounted = amountsFrom(p.Status.Resources), len(p.Status.Resources) == 0
+	out.Counted, out.Uncounted = Amounts(p.Status.Resources), len(p.Status.Resources) == 0
 	if p.Spec.Replicas != nil {
 		out.Replicas = *p.Spec.Replicas
 	}
@@ -52,7 +52,7 @@ func poolFrom(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
 		out.TerminationGrace = &d.Duration
 	}
 	limits := corev1.ResourceList(p.Spec.Limits)
-	out.Limits = amountsFrom(limits)
+	out.Limits = Amounts(limits)
 	for name := range limits {
 		out.Limited = append(out.Limited, string(name))
 	}
@@ -111,8 +111,8 @@ func poolProblem(p *karpv1.NodePool, classes []instancetypes.Class) string {
 	return ""
 }
 
-// budgetFrom translates a PodDisruptionBudget.
-func budgetFrom(b *policyv1.PodDisruptionBudget) cluster.Budget {
+// Budget translates a PodDisruptionBudget.
+func Budget(b *policyv1.PodDisruptionBudget) cluster.Budget {
 	out := cluster.Budget{
 		Namespace: b.Namespace, Name: b.Name, Selector: selectorFrom(b.Spec.Selector),
 		DisruptionsAllowed: b.Status.DisruptionsAllowed,

@@ -1,4 +1,4 @@
-package kube
+package translate
 
 import (
 	"testing"
@@ -57,20 +57,20 @@ func TestSampleOfADaemonSet(t *testing.T) {
 		{"of the template before", []*corev1.Pod{agent(t, "a", "70m", 1, "1")}, 50},
 		{"of a template that nobody names", []*corev1.Pod{agent(t, "a", "70m", 1, "")}, 70},
 	} {
-		l := podList{newest: map[string]liveDaemon{}}
+		l := PodList{newest: map[string]liveDaemon{}}
 		for _, p := range c.pods {
-			l.noteDaemonPod(storePod(p))
+			l.noteDaemonPod(ListPod(p))
 		}
 		d := read[appsv1.DaemonSet](t, agentText)
-		got := l.daemonSamples([]daemonSet{{daemonFrom(d), d.Annotations[annotationGeneration]}})
+		got := l.SampleDaemons([]DaemonTemplate{{DaemonPod(d), d.Annotations[annotationGeneration]}})
 		if len(got) != 1 || got[0].Need.CPU != c.cpu {
 			t.Errorf("%s: %+v, want one with %d of cpu", c.name, got, c.cpu)
 		}
 	}
-	l := podList{newest: map[string]liveDaemon{}}
-	l.noteDaemonPod(storePod(agent(t, "a", "70m", 1, "2")))
-	d := daemonFrom(read[appsv1.DaemonSet](t, agentText))
-	got := l.daemonSamples([]daemonSet{{d, "2"}})[0]
+	l := PodList{newest: map[string]liveDaemon{}}
+	l.noteDaemonPod(ListPod(agent(t, "a", "70m", 1, "2")))
+	d := DaemonPod(read[appsv1.DaemonSet](t, agentText))
+	got := l.SampleDaemons([]DaemonTemplate{{d, "2"}})[0]
 	want := cluster.Pod{
 		Namespace: "kube-system", Name: "agent", UID: "u1", Owner: cluster.OwnerDaemonSet, GraceSec: 30, Need: resources.List{CPU: 70, Pods: 1},
 		Labels:       map[string]string{"app": "agent", "injected": "yes", "pod-template-generation": "2"},

@@ -1,4 +1,4 @@
-package kube
+package translate
 
 import (
 	"testing"
@@ -29,7 +29,7 @@ func TestNeed(t *testing.T) {
 		"less than can be counted": {`spec: {resources: {requests: {cpu: -9e17, memory: -1e30}}, containers: [{name: a}]}`, -1 << 52, -1 << 52},
 	} {
 		want := resources.List{CPU: c.cpu, Memory: c.memory, Pods: 1}
-		if diff := cmp.Diff(want, podFrom(read[corev1.Pod](t, c.pod)).Need); diff != "" {
+		if diff := cmp.Diff(want, Pod(read[corev1.Pod](t, c.pod)).Need); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

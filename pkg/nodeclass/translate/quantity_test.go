@@ -1,4 +1,4 @@
-package kube
+package translate
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ func TestQuantitiesAreCanonical(t *testing.T) {
 	for _, n := range awkwardAmounts() {
 		in := resources.List{CPU: n, Memory: n, Ephemeral: n, Pods: n,
 			Extended: []resources.Extended{{Name: "hugepages-2Mi", Count: n}, {Name: "nvidia.com/gpu", Count: n}}}
-		written, err := json.Marshal(quantitiesFrom(in))
+		written, err := json.Marshal(Quantities(in))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestQuantitiesAreCanonical(t *testing.T) {
 		if string(again) != string(written) {
 			t.Fatalf("%d is written as %s, and by who has read it as %s", n, written, again)
 		}
-		if got := amountsFrom(read); !reflect.DeepEqual(got, in) {
+		if got := Amounts(read); !reflect.DeepEqual(got, in) {
 			t.Fatalf("%s is read as %s", in, got)
 		}
 	}
@@ -64,7 +64,7 @@ func awkwardAmounts() (out []int64) {
 
 func TestQuantitiesReadWell(t *testing.T) {
 	for n, want := range map[int64]string{100_000_000: "100M", 128 << 20: "128Mi", 1536 << 20: "1536Mi", 3 << 30: "3Gi", 1000: "1k", 1024: "1Ki", 1023: "1023", 268_435_457: "268435457"} {
-		list := quantitiesFrom(resources.List{Memory: n})
+		list := Quantities(resources.List{Memory: n})
 		if q := list[corev1.ResourceMemory]; q.String() != want {
 			t.Errorf("%d bytes are written as %s, want %s", n, q.String(), want)
 		}

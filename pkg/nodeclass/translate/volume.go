@@ -1,4 +1,4 @@
-package kube
+package translate
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/requirements"
@@ -21,16 +22,16 @@ const (
 	driverEBS = "ebs.csi.aws.com"
 )
 
-// storage is what pods' volumes need to be understood, by name (claims by namespace/name).
-type storage struct {
-	claims  map[string]corev1.PersistentVolumeClaim
-	volumes map[string]corev1.PersistentVolume
-	classes map[string]storagev1.StorageClass
+// Storage is what pods' volumes need to be understood, by name (claims by namespace/name).
+type Storage struct {
+	Claims  map[string]corev1.PersistentVolumeClaim
+	Volumes map[string]corev1.PersistentVolume
+	Classes map[string]storagev1.StorageClass
 }
 
 // alternatives are the node requirements that the volumes of a pod allow, any one of which must hold; none for no
 // limit. problems says in words why a volume cannot be used yet.
-func (s storage) alternatives(namespace string, names []string) (out [][]requirements.Requirement, problems []string) {
+func (s Storage) alternatives(namespace string, names []string) (out [][]requirements.Requirement, problems []string) {
 	for _, name := range names {
 		one, err := s.ofClaim(namespace, name)
 		if err != nil {
@@ -44,7 +45,7 @@ func (s storage) alternatives(namespace string, names []string) (out [][]require
 
 // attached are the volumes of a pod that count against a node's limits, sorted, one for each claim. What is not known
 // to be attached by a CSI driver does not count.
-func (s storage) attached(namespace string, names []string) []cluster.Volume {
+func (s Storage) attached(namespace string, names []string) []cluster.Volume {
 	var out []cluster.Volume
 	for _, name := range names {
 		key := namespace + "/" + name
@@ -59,12 +60,12 @@ func (s storage) attached(namespace string, names []string) []cluster.Volume {
 }
 
 // driver is that of the claim's volume or, while it has none, of its storage class.
-func (s storage) driver(claim string) string {
-	c, ok := s.claims[claim]
+func (s Storage) driver(claim string) string {
+	c, ok := s.Claims[claim]
 	if !ok {
 		return ""
 	}
-	if v, ok := s.volumes[c.Spec.VolumeName]; ok {
+	if v, ok := s.Volumes[c.Spec.VolumeName]; ok {
 		switch {
 		case v.Spec.CSI != nil:
 			return v.Spec.CSI.Driver
@@ -76,16 +77,16 @@ func (s storage) driver(claim string) string {
 	if c.Spec.StorageClassName == nil {
 		return ""
 	}
-	name := s.classes[*c.Spec.StorageClassName].Provisioner
+	name := s.Classes[*c.Spec.StorageClassName].Provisioner
 	if name == inTreeEBS {
 		return driverEBS
 	}
 	return name
 }
 
-func (s storage) ofClaim(namespace, name string) ([][]requirements.Requirement, error) {
+func (s Storage) ofClaim(namespace, name string) ([][]requirements.Requirement, error) {
 	key := namespace + "/" + name
-	c, ok := s.claims[key]
+	c, ok := s.Claims[key]
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("persistentvolumeclaim %s does not exist", key)
@@ -101,7 +102,7 @@ func (s storage) ofClaim(namespace, name string) ([][]requirements.Requirement, 
 	case c.Spec.StorageClassName == nil || *c.Spec.StorageClassName == "":
 		return nil, fmt.Errorf("persistentvolumeclaim %s is unbound and names no storage class", key)
 	}
-	class, ok := s.classes[*c.Spec.StorageClassName]
+	class, ok := s.Classes[*c.Spec.StorageClassName]
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("storage class %s of persistentvolumeclaim %s does not exist", *c.Spec.StorageClassName,
@@ -113,8 +114,8 @@ func (s storage) ofClaim(namespace, name string) ([][]requirements.Requirement, 
 	return ofTopologies(class.AllowedTopologies)
 }
 
-func (s storage) ofVolume(name string) ([][]requirements.Requirement, error) {
-	v, ok := s.volumes[name]
+func (s Storage) ofVolume(name string) ([][]requirements.Requirement, error) {
+	v, ok := s.Volumes[name]
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("persistentvolume %s does not exist", name)
@@ -176,4 +177,60 @@ func combine(a, b [][]requirements.Requirement) [][]requirements.Requirement {
 		return all
 	}
 	return possible
+}
+
+// FillPod fills in what the volumes of the pod allow. A pod that has run before is not judged again: problems of its
+// volumes are left out.
+func (s Storage) FillPod(p *cluster.Pod) {
+	var problems []string
+	p.VolumeZones, problems = s.alternatives(p.Namespace, p.UnreadClaims)
+	p.Volumes = s.attached(p.Namespace, p.UnreadClaims)
+	p.UnreadClaims = nil
+	if p.Provisionable() {
+		p.Unmodelled = slices.Concat(p.Unmodelled, problems)
+	}
+}
+
+// VolumeLimits reads how many volumes the CSI drivers of a node say they can attach to it, by driver.
+func VolumeLimits(n *storagev1.CSINode) map[string]int64 {
+	var out map[string]int64
+	for _, d := range n.Spec.Drivers {
+		if d.Allocatable == nil || d.Allocatable.Count == nil {
+			continue
+		}
+		if out == nil {
+			out = map[string]int64{}
+		}
+		name := d.Name
+		if name == inTreeEBS {
+			name = driverEBS
+		}
+		out[name] = int64(*d.Allocatable.Count)
+	}
+	return out
+}
+
+// SlimClaim keeps of a claim what Storage looks at.
+func SlimClaim(in *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {
+	out := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: in.Namespace, Name: in.Name, DeletionTimestamp: in.DeletionTimestamp,
+	}}
+	if v, ok := in.Annotations[bindCompleted]; ok {
+		out.Annotations = map[string]string{bindCompleted: v}
+	}
+	out.Spec.VolumeName, out.Spec.StorageClassName = in.Spec.VolumeName, in.Spec.StorageClassName
+	out.Status.Phase = in.Status.Phase
+	return out
+}
+
+// SlimVolume keeps of a volume what Storage looks at.
+func SlimVolume(in *corev1.PersistentVolume) corev1.PersistentVolume {
+	out := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: in.Name,
+		DeletionTimestamp: in.DeletionTimestamp}}
+	out.Spec.NodeAffinity, out.Spec.Local, out.Spec.HostPath = in.Spec.NodeAffinity, in.Spec.Local, in.Spec.HostPath
+	out.Spec.AWSElasticBlockStore = in.Spec.AWSElasticBlockStore
+	if in.Spec.CSI != nil {
+		out.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: in.Spec.CSI.Driver}
+	}
+	return out
 }

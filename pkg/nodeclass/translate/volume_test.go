@@ -1,4 +1,4 @@
-package kube
+package translate
 
 import (
 	"testing"
@@ -12,12 +12,12 @@ import (
 )
 
 // shelf is a storage with one claim in namespace ns, called as the claim is.
-func shelf(t *testing.T, claim, volume, class string) storage {
+func shelf(t *testing.T, claim, volume, class string) Storage {
 	t.Helper()
-	return storage{
-		claims:  map[string]corev1.PersistentVolumeClaim{"ns/data": *read[corev1.PersistentVolumeClaim](t, claim)},
-		volumes: map[string]corev1.PersistentVolume{"pv": *read[corev1.PersistentVolume](t, volume)},
-		classes: map[string]storagev1.StorageClass{"gp3": *read[storagev1.StorageClass](t, class)},
+	return Storage{
+		Claims:  map[string]corev1.PersistentVolumeClaim{"ns/data": *read[corev1.PersistentVolumeClaim](t, claim)},
+		Volumes: map[string]corev1.PersistentVolume{"pv": *read[corev1.PersistentVolume](t, volume)},
+		Classes: map[string]storagev1.StorageClass{"gp3": *read[storagev1.StorageClass](t, class)},
 	}
 }
 
@@ -43,7 +43,7 @@ func TestVolumeProblems(t *testing.T) {
 			t.Errorf("claim %s: zones %v, problems (-want +got):\n%s", c.claim, zones, diff)
 		}
 	}
-	_, problems := storage{}.alternatives("ns", []string{"a", "b"})
+	_, problems := Storage{}.alternatives("ns", []string{"a", "b"})
 	if diff := cmp.Diff([]string{"persistentvolumeclaim ns/a does not exist", "persistentvolumeclaim ns/b does not exist"}, problems); diff != "" {
 		t.Errorf("problems of two volumes (-want +got):\n%s", diff)
 	}
@@ -129,7 +129,7 @@ func TestAttachedVolumes(t *testing.T) {
 		`{spec: {drivers: [{name: a, nodeID: n}, {name: b, nodeID: n, allocatable: {}}]}}`:                                                 nil,
 		`{spec: {drivers: [{name: ebs.csi.aws.com, nodeID: n, allocatable: {count: 25}}, {name: x, nodeID: n, allocatable: {count: 0}}]}}`: {"ebs.csi.aws.com": 25, "x": 0},
 	} {
-		if diff := cmp.Diff(want, limitsOf(read[storagev1.CSINode](t, text))); diff != "" {
+		if diff := cmp.Diff(want, VolumeLimits(read[storagev1.CSINode](t, text))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}

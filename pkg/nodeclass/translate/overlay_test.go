@@ -1,4 +1,4 @@
-package kube
+package translate
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func TestOverlay(t *testing.T) {
 			cluster.Overlay{Name: "e", Requirements: requirements.NewSet(requirements.Any("a b")),
 				Message: `requirement key "a b" is no label key; it is being deleted; requirement x: unknown operator "Near", use In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte or Lte`}},
 	} {
-		if diff := cmp.Diff(c.want, overlayFrom(read[v1alpha1.NodeOverlay](t, c.text))); diff != "" {
+		if diff := cmp.Diff(c.want, Overlay(read[v1alpha1.NodeOverlay](t, c.text))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.text, diff)
 		}
 	}
