@@ -39,11 +39,17 @@ type deviceCache struct {
 	counts translate.DeviceCounts
 }
 
+// Devices reads what DRA drivers publish, and what is taken of it.
+type Devices struct {
+	*connection
+	cache *deviceCache
+}
+
 // addDevices gives nodes the extended resources that DRA drivers serve, as kube-scheduler sees them: those of which
 // status.allocatable has none. Nothing is read unless somebody asks for an extended resource that a node lacks, and no
 // more than the DeviceClasses unless one of these serves it. A cluster that does not know DeviceClasses has none;
 // whoever may not read them does not know.
-func (c *Client) addDevices(ctx context.Context, s *cluster.Snapshot) error {
+func (c Devices) addDevices(ctx context.Context, s *cluster.Snapshot) error {
 	wanted := translate.UnmetResources(*s)
 	if len(wanted) == 0 {
 		return nil
@@ -76,8 +82,8 @@ func (c *Client) addDevices(ctx context.Context, s *cluster.Snapshot) error {
 }
 
 // deviceClasses lists the DeviceClasses, sorted by name. Their resource is the one that they name themselves.
-func (c *Client) deviceClasses(ctx context.Context) ([]translate.DeviceClass, error) {
-	out, _, err := listAll(ctx, c, listQuery{place: deviceClasses()},
+func (c Devices) deviceClasses(ctx context.Context) ([]translate.DeviceClass, error) {
+	out, _, err := listAll(ctx, c.connection, listQuery{place: deviceClasses()},
 		func() *resourcev1.DeviceClassList { return &resourcev1.DeviceClassList{} },
 		func(l *resourcev1.DeviceClassList) []translate.DeviceClass {
 			return translatePage(l.Items, translate.NewDeviceClass)
@@ -90,7 +96,7 @@ func (c *Client) deviceClasses(ctx context.Context) ([]translate.DeviceClass, er
 }
 
 // countDevices counts the devices of those classes that can be read.
-func (c *Client) countDevices(ctx context.Context, classes []translate.DeviceClass) (translate.DeviceCounts, error) {
+func (c Devices) countDevices(ctx context.Context, classes []translate.DeviceClass) (translate.DeviceCounts, error) {
 	var of strings.Builder
 	var drivers []string
 	classes = slices.DeleteFunc(slices.Clone(classes), func(k translate.DeviceClass) bool { return k.Unread != "" })
@@ -101,10 +107,10 @@ func (c *Client) countDevices(ctx context.Context, classes []translate.DeviceCla
 	if len(classes) == 0 {
 		return translate.DeviceCounts{}, nil
 	}
-	c.devices.mu.Lock()
-	defer c.devices.mu.Unlock()
-	if age := c.now().Sub(c.devices.at); c.devices.of == of.String() && age >= 0 && age < devicesFor {
-		return c.devices.counts, nil
+	c.cache.mu.Lock()
+	defer c.cache.mu.Unlock()
+	if age := c.now().Sub(c.cache.at); c.cache.of == of.String() && age >= 0 && age < devicesFor {
+		return c.cache.counts, nil
 	}
 	slices.Sort(drivers)
 	var published []translate.DeviceSlice
@@ -123,13 +129,13 @@ func (c *Client) countDevices(ctx context.Context, classes []translate.DeviceCla
 		}
 	}
 	counts := translate.CountDevices(published, taken)
-	c.devices.of, c.devices.at, c.devices.counts = of.String(), c.now(), counts
+	c.cache.of, c.cache.at, c.cache.counts = of.String(), c.now(), counts
 	return counts, nil
 }
 
 // resourceSlices lists ResourceSlices with the devices of the classes.
-func (c *Client) resourceSlices(ctx context.Context, fields string, classes []translate.DeviceClass) ([]translate.DeviceSlice, error) {
-	out, _, err := listAll(ctx, c, listQuery{place: resourceSlices(), fields: fields},
+func (c Devices) resourceSlices(ctx context.Context, fields string, classes []translate.DeviceClass) ([]translate.DeviceSlice, error) {
+	out, _, err := listAll(ctx, c.connection, listQuery{place: resourceSlices(), fields: fields},
 		func() *resourcev1.ResourceSliceList { return &resourcev1.ResourceSliceList{} },
 		func(l *resourcev1.ResourceSliceList) []translate.DeviceSlice {
 			return translatePage(l.Items, func(in *resourcev1.ResourceSlice) translate.DeviceSlice {
@@ -142,9 +148,9 @@ func (c *Client) resourceSlices(ctx context.Context, fields string, classes []tr
 
 // takenDevices are the devices that are allocated, each with the DeviceClass through which a pod got it by an extended
 // resource; empty for one that a ResourceClaim of a user has.
-func (c *Client) takenDevices(ctx context.Context) (map[translate.DeviceID]string, error) {
+func (c Devices) takenDevices(ctx context.Context) (map[translate.DeviceID]string, error) {
 	out := map[translate.DeviceID]string{}
-	_, _, err := listAll(ctx, c, listQuery{place: resourceClaims()},
+	_, _, err := listAll(ctx, c.connection, listQuery{place: resourceClaims()},
 		func() *resourcev1.ResourceClaimList { return &resourcev1.ResourceClaimList{} },
 		func(l *resourcev1.ResourceClaimList) []struct{} {
 			for i := range l.Items {
@@ -157,7 +163,7 @@ func (c *Client) takenDevices(ctx context.Context) (map[translate.DeviceID]strin
 
 // DeviceDrivers lists the DRA drivers that publish devices, and the DeviceClasses that name an extended resource, both
 // sorted by name. A cluster that does not know them has none.
-func (c *Client) DeviceDrivers(ctx context.Context) ([]cluster.DeviceDriver, []cluster.DeviceClass, error) {
+func (c Devices) DeviceDrivers(ctx context.Context) ([]cluster.DeviceDriver, []cluster.DeviceClass, error) {
 	all, err := c.deviceClasses(ctx)
 	if err != nil {
 		return nil, nil, err

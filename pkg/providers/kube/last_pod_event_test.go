@@ -17,7 +17,7 @@ import (
 // away with null.
 func TestLastPodEventTime(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 5, 0, time.UTC)
-	c := &Client{now: func() time.Time { return at }}
+	c := Claims{&connection{now: func() time.Time { return at }}}
 	n := &karpv1.NodeClaim{Status: karpv1.NodeClaimStatus{LastPodEventTime: metav1.NewTime(at.In(time.FixedZone("x", 3600)))}}
 	read := translate.Claim(n)
 	if !read.LastPodEvent.Equal(at) || read.LastPodEvent.Location() != time.UTC {

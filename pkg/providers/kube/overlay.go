@@ -11,9 +11,12 @@ import (
 	"joiner/pkg/nodeclass/translate"
 )
 
+// Overlays reads and writes NodeOverlays.
+type Overlays struct{ *connection }
+
 // ListOverlays lists the NodeOverlays, sorted by name. A cluster that does not know the kind has none.
-func (c *Client) ListOverlays(ctx context.Context) ([]v1alpha1.NodeOverlay, error) {
-	out, _, err := listAll(ctx, c, listQuery{place: overlayPath()},
+func (c Overlays) ListOverlays(ctx context.Context) ([]v1alpha1.NodeOverlay, error) {
+	out, _, err := listAll(ctx, c.connection, listQuery{place: overlayPath()},
 		func() *v1alpha1.NodeOverlayList { return &v1alpha1.NodeOverlayList{} },
 		func(l *v1alpha1.NodeOverlayList) []v1alpha1.NodeOverlay { return l.Items })
 	if isNotFound(err) {
@@ -25,19 +28,19 @@ func (c *Client) ListOverlays(ctx context.Context) ([]v1alpha1.NodeOverlay, erro
 
 // ReadOfferingInputs reads what tells which instance types the pools may launch: a snapshot with nothing but pools,
 // classes and overlays, and the overlays as they are stored.
-func (c *Client) ReadOfferingInputs(ctx context.Context) (cluster.Snapshot, []v1alpha1.NodeOverlay, error) {
+func (c Overlays) ReadOfferingInputs(ctx context.Context) (cluster.Snapshot, []v1alpha1.NodeOverlay, error) {
 	s := cluster.Snapshot{Now: c.now().UTC()}
 	stored, err := c.ListOverlays(ctx)
 	if err != nil || len(stored) == 0 {
 		return s, stored, err
 	}
 	s.Overlays = translatePage(stored, translate.Overlay)
-	classes, err := c.ListClasses(ctx)
+	classes, err := Classes{c.connection}.ListClasses(ctx)
 	if err != nil {
 		return s, nil, err
 	}
 	s.Classes = translatePage(classes, nodeclass.DescribeClass)
-	pools, err := c.ListPools(ctx)
+	pools, err := Pools{c.connection}.ListPools(ctx)
 	for i := range pools {
 		s.Pools = append(s.Pools, translate.Pool(&pools[i], s.Classes))
 	}
@@ -46,7 +49,7 @@ func (c *Client) ReadOfferingInputs(ctx context.Context) (cluster.Snapshot, []v1
 
 // WriteOverlayStatus stores the status of the overlay, on the condition that the overlay was not changed since it was
 // read. On success the overlay given is as stored.
-func (c *Client) WriteOverlayStatus(ctx context.Context, o *v1alpha1.NodeOverlay) error {
+func (c Overlays) WriteOverlayStatus(ctx context.Context, o *v1alpha1.NodeOverlay) error {
 	what := apiCall{verb: "write status of", place: overlayPath(), name: o.Name}
 	in := o.DeepCopy()
 	in.APIVersion, in.Kind = v1alpha1.GroupVersion().String(), v1alpha1.NodeOverlayKind

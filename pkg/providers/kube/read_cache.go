@@ -49,7 +49,7 @@ func headOf(n *corev1.Node) *corev1.Node {
 		Spec: corev1.NodeSpec{Taints: n.Spec.Taints}}
 }
 
-func newSeen() *readCache {
+func newReadCache() *readCache {
 	return &readCache{homeless: map[string]bool{}, digests: map[string]uint64{}, own: map[string]bool{},
 		statuses: map[string]storedStatus{},
 		heads:    map[string]*corev1.Node{}}

@@ -30,11 +30,11 @@ func (changedError) Error() string { return "something changed" }
 
 // Wait returns nil when there is something new to look at, about 100 ms after the first sign, so that a burst wakes its
 // caller once: a pod that needs a node and did not before, a NodeClaim that somebody else changed, or a Node that
-// differs in what a snapshot shows of it. New is what the last Homeless, Claims or Snapshot of this client did not see;
+// differs in what a snapshot shows of it. New is what the last PendingPods, ListClaims or ReadSnapshot of this client did not see;
 // what was not read yet counts from the call. What this client wrote itself is not new. It returns ctx.Err() when ctx
 // ends first, and another error if the API server cannot be watched.
-func (c *Client) Wait(ctx context.Context) error {
-	if err := c.look(ctx); err != nil {
+func (c Reader) Wait(ctx context.Context) error {
+	if err := c.readUnread(ctx); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
@@ -55,20 +55,20 @@ func (c *Client) Wait(ctx context.Context) error {
 	return err
 }
 
-// look reads what no list has read yet, so that there is something to compare with.
-func (c *Client) look(ctx context.Context) error {
+// readUnread reads what no list has read yet, so that there is something to compare with.
+func (c Reader) readUnread(ctx context.Context) error {
 	if c.seen.podsAt() == "" {
-		if _, err := c.listWaiting(ctx); err != nil {
+		if _, err := c.pods().listWaiting(ctx); err != nil {
 			return err
 		}
 	}
 	if c.seen.claimsAt() == "" {
-		if _, err := c.ListClaims(ctx); err != nil {
+		if _, err := c.claims().ListClaims(ctx); err != nil {
 			return err
 		}
 	}
 	if c.seen.nodesAt() == "" {
-		if _, err := c.ListNodes(ctx); err != nil {
+		if _, err := c.nodes().ListNodes(ctx); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ type watched struct {
 }
 
 // follow watches until there is news, which is changedError, and again whenever the server ends the watch.
-func (c *Client) follow(ctx context.Context, w watched) error {
+func (c *connection) follow(ctx context.Context, w watched) error {
 	what := apiCall{verb: "watch", place: w.place}
 	for breaks := 0; ; {
 		before := w.from()
@@ -123,7 +123,7 @@ func orClosed(err error) error {
 }
 
 // watchOnce opens one watch and reads it to its end.
-func (c *Client) watchOnce(ctx context.Context, w watched) error {
+func (c *connection) watchOnce(ctx context.Context, w watched) error {
 	r := c.restClient(w.place).Get().AbsPath(w.place.pathTo("", "", "")...).MaxRetries(0).
 		Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", w.from()).
 		Param("timeoutSeconds", strconv.Itoa(watchSeconds))

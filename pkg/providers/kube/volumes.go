@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -12,9 +13,65 @@ import (
 	"joiner/pkg/nodeclass/translate"
 )
 
+// Volumes reads what is about persistent volumes.
+type Volumes struct{ *connection }
+
+// ListAttachments lists the persistent volumes that are attached to one of these nodes, sorted by node and volume.
+// Volumes are read only if there are any.
+func (c Volumes) ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
+	out, _, err := listAll(ctx, c.connection, listQuery{place: attachmentPath()},
+		func() *storagev1.VolumeAttachmentList { return &storagev1.VolumeAttachmentList{} },
+		func(l *storagev1.VolumeAttachmentList) []cluster.Attachment {
+			var kept []cluster.Attachment
+			for _, a := range l.Items {
+				if name := a.Spec.Source.PersistentVolumeName; name != nil && slices.Contains(nodes, a.Spec.NodeName) {
+					kept = append(kept, cluster.Attachment{Node: a.Spec.NodeName, Volume: *name})
+				}
+			}
+			return kept
+		})
+	if err != nil || len(out) == 0 {
+		return nil, err
+	}
+	about, err := c.boundVolumes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		out[i].Claim, out[i].Shared = about[out[i].Volume].Claim, about[out[i].Volume].Shared
+	}
+	slices.SortFunc(out, func(a, b cluster.Attachment) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Volume, b.Volume))
+	})
+	return out, nil
+}
+
+// boundVolumes says of every persistent volume who claims it and whether several nodes may attach it.
+func (c Volumes) boundVolumes(ctx context.Context) (map[string]cluster.Attachment, error) {
+	all, _, err := listAll(ctx, c.connection, listQuery{place: volumePath()},
+		func() *corev1.PersistentVolumeList { return &corev1.PersistentVolumeList{} },
+		func(l *corev1.PersistentVolumeList) []cluster.Attachment {
+			return translatePage(l.Items, func(v *corev1.PersistentVolume) cluster.Attachment {
+				out := cluster.Attachment{Volume: v.Name,
+					Shared: slices.ContainsFunc(v.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
+						return m == corev1.ReadWriteMany || m == corev1.ReadOnlyMany
+					})}
+				if r := v.Spec.ClaimRef; r != nil {
+					out.Claim = r.Namespace + "/" + r.Name
+				}
+				return out
+			})
+		})
+	out := make(map[string]cluster.Attachment, len(all))
+	for _, a := range all {
+		out[a.Volume] = a
+	}
+	return out, err
+}
+
 // WithVolumes is the snapshot with what the volumes of its pods allow, and how many of them nodes can have attached.
 // The snapshot given is not changed. Nothing is read if no pod uses any.
-func (c *Client) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
+func (c Volumes) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
 	if !slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return len(p.UnreadClaims) > 0 }) {
 		return s, nil
 	}
@@ -39,8 +96,8 @@ func (c *Client) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.S
 }
 
 // volumeLimits are how many volumes the CSI drivers of each node say they can attach to it, by node and driver.
-func (c *Client) volumeLimits(ctx context.Context) (map[string]map[string]int64, error) {
-	all, _, err := listAll(ctx, c, listQuery{place: csiNodes()},
+func (c Volumes) volumeLimits(ctx context.Context) (map[string]map[string]int64, error) {
+	all, _, err := listAll(ctx, c.connection, listQuery{place: csiNodes()},
 		func() *storagev1.CSINodeList { return &storagev1.CSINodeList{} },
 		func(l *storagev1.CSINodeList) []cluster.Node {
 			return translatePage(l.Items, func(n *storagev1.CSINode) cluster.Node {
@@ -56,7 +113,7 @@ func (c *Client) volumeLimits(ctx context.Context) (map[string]map[string]int64,
 }
 
 // readStorage reads claims, volumes and storage classes side by side, of which only the parts that matter are kept.
-func (c *Client) readStorage(ctx context.Context) (translate.Storage, error) {
+func (c Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
 	out := translate.Storage{
 		Claims:  map[string]corev1.PersistentVolumeClaim{},
 		Volumes: map[string]corev1.PersistentVolume{},
@@ -64,7 +121,7 @@ func (c *Client) readStorage(ctx context.Context) (translate.Storage, error) {
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		all, _, err := listAll(gctx, c, listQuery{place: volumeClaims()},
+		all, _, err := listAll(gctx, c.connection, listQuery{place: volumeClaims()},
 			func() *corev1.PersistentVolumeClaimList { return &corev1.PersistentVolumeClaimList{} },
 			func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim {
 				return translatePage(l.Items, translate.SlimClaim)
@@ -75,7 +132,7 @@ func (c *Client) readStorage(ctx context.Context) (translate.Storage, error) {
 		return err
 	})
 	g.Go(func() error {
-		all, _, err := listAll(gctx, c, listQuery{place: volumePath()},
+		all, _, err := listAll(gctx, c.connection, listQuery{place: volumePath()},
 			func() *corev1.PersistentVolumeList { return &corev1.PersistentVolumeList{} },
 			func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume {
 				return translatePage(l.Items, translate.SlimVolume)
@@ -86,7 +143,7 @@ func (c *Client) readStorage(ctx context.Context) (translate.Storage, error) {
 		return err
 	})
 	g.Go(func() error {
-		all, _, err := listAll(gctx, c, listQuery{place: storageTypes()},
+		all, _, err := listAll(gctx, c.connection, listQuery{place: storageTypes()},
 			func() *storagev1.StorageClassList { return &storagev1.StorageClassList{} },
 			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
 		for _, v := range all {

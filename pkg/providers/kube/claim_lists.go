@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclass/translate"
@@ -22,7 +20,7 @@ const fewUnnamed = 10
 // ClaimsOf lists the NodeClaims that have one of the instances by their label and, if not all of the instances are
 // found so, those without that label, sorted by name. Where one is enough, if enough is not nil, it need not list
 // others. The API server answers from memory, and sends next to nothing however many claims there are.
-func (c *Client) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim,
+func (c Claims) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim,
 	error) {
 	if len(instances) > mostNamed {
 		return c.ListClaims(ctx)
@@ -55,30 +53,46 @@ func foundAll(instances []string, claims []cluster.Claim) bool {
 	})
 }
 
-// PodsOn lists the pods of a node, those that have ended too, sorted. The API server finds them by index.
-func (c *Client) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
-	out, _, err := listAll(ctx, c, listQuery{place: podPath(), fields: "spec.nodeName=" + node}, newPods,
-		func(l *corev1.PodList) []cluster.Pod { return translatePage(l.Items, translate.Pod) })
+// ListClaims lists the NodeClaims whose class is an EC2NodeClass, sorted by name.
+func (c Claims) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
+	out, _, err := c.allClaims(ctx)
+	slices.SortFunc(out, func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
 	return out, err
 }
 
-// RemovePod removes this very pod at once, without asking its kubelet: only right where its processes have ended. A pod
-// that is gone is no error.
-func (c *Client) RemovePod(ctx context.Context, p cluster.Pod) error {
-	none := int64(0)
-	return c.deleteObject(ctx, apiCall{verb: "remove", place: podPath(), namespace: p.Namespace, name: p.Name}, p.UID,
-		&none)
+func (c Claims) allClaims(ctx context.Context) (out []cluster.Claim, version string, err error) {
+	statuses := map[string]storedStatus{}
+	out, version, err = listAll(ctx, c.connection, listQuery{place: claimPath()}, newClaims,
+		func(l *karpv1.NodeClaimList) []cluster.Claim {
+			mine := onlyOurs(l)
+			for i := range mine {
+				statuses[string(mine[i].UID)] = storedStatusOf(&mine[i])
+			}
+			return translatePage(mine, translate.Claim)
+		})
+	if err == nil {
+		c.seen.keepClaims(version, statuses)
+	}
+	return out, version, err
 }
 
-// PoolAnnotations are the annotations of a NodePool, none when it is gone.
-func (c *Client) PoolAnnotations(ctx context.Context, name string) (map[string]string, error) {
-	if name == "" {
-		return nil, nil // a claim that somebody made by hand
-	}
-	p := &karpv1.NodePool{}
-	err := c.getObject(ctx, apiCall{verb: "get", place: poolPath(), name: name}, p)
-	if isNotFound(err) {
-		return nil, nil
-	}
-	return p.Annotations, err
+// listClaims lists those of our claims that are asked for, and no further page after one with a claim that is enough.
+func (c Claims) listClaims(ctx context.Context, q listQuery, enough func(cluster.Claim) bool) ([]cluster.Claim,
+	error) {
+	done := false
+	q.place, q.enough = claimPath(), func() bool { return done }
+	out, _, err := listAll(ctx, c.connection, q, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
+		mine := onlyOurs(l)
+		c.seen.keepSingleClaims(mine)
+		page := translatePage(mine, translate.Claim)
+		done = enough != nil && slices.ContainsFunc(page, enough)
+		return page
+	})
+	return out, err
 }
+
+func onlyOurs(l *karpv1.NodeClaimList) []karpv1.NodeClaim {
+	return slices.DeleteFunc(l.Items, func(n karpv1.NodeClaim) bool { return !translate.IsOurClass(n.Spec.NodeClassRef) })
+}
+
+func newClaims() *karpv1.NodeClaimList { return &karpv1.NodeClaimList{} }
