@@ -51,7 +51,7 @@ func portNeeds() map[string]string {
 		"Classes.MarkClass": "patch ec2nodeclasses.karpenter.k8s.aws", "Classes.ReleaseClass": "patch ec2nodeclasses.karpenter.k8s.aws",
 		"Classes.WriteClassStatus":       "patch ec2nodeclasses.karpenter.k8s.aws/status",
 		"ConfirmingWaker.WakeAndConfirm": "lambda:InvokeFunction, get leases.coordination.k8s.io",
-		"DecisionLog.WriteTick":          "s3:PutObject", "DisruptionMemory.ReadMemory": readRecord, "DisruptionMemory.WriteMemory": writeRecord,
+		"DecisionLog.WritePass":          "s3:PutObject", "DisruptionMemory.ReadMemory": readRecord, "DisruptionMemory.WriteMemory": writeRecord,
 		"DryRunner.DryRun":        "", // the setting that turns it on brings the rights of a launch
 		"Health.ListStatuses":     "ec2:DescribeInstanceStatus",
 		"Instances.ListInstances": "ec2:DescribeInstances", "InstanceLister.ListInstances": "ec2:DescribeInstances",

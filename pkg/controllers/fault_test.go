@@ -14,6 +14,7 @@ import (
 	"joiner/pkg/controllers"
 	"joiner/pkg/controllers/provision"
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/decisionlog/replay"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/metrics"
 	"joiner/pkg/nodeclaim/interruption"
@@ -37,10 +38,10 @@ func (m measures) Put(records ...metrics.Record) {
 	}
 }
 
-// ticks are what was kept.
-type ticks []decisionlog.Tick
+// keptPasses are what was kept.
+type keptPasses []decisionlog.Pass
 
-func (k *ticks) WriteTick(_ context.Context, t decisionlog.Tick) error {
+func (k *keptPasses) WritePass(_ context.Context, t decisionlog.Pass) error {
 	*k = append(*k, t)
 	return nil
 }
@@ -50,7 +51,7 @@ type watchedProvision struct {
 	*provision.Controller
 	log      *bytes.Buffer
 	measured measures
-	kept     ticks
+	kept     keptPasses
 }
 
 func watch(f *controllertest.Functions) *watchedProvision {
@@ -109,7 +110,7 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 		t.Fatalf("%d passes are kept", len(p.kept))
 	}
 	p.kept[0].Saw.Rules.Plant = p.Rules.Plant // is not stored
-	if again, err := decisionlog.ReplayTick(p.kept[0]); err != nil || !again.Same {
+	if again, err := replay.DecideAgain(p.kept[0]); err != nil || !again.Same {
 		t.Errorf("the replay gives another plan: %v\n%s", err, strings.Join(again.Lines, "\n"))
 	}
 	next := watch(f)

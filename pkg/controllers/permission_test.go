@@ -34,7 +34,7 @@ func readingMethods() []string {
 	return []string{"PendingPods", "StaticPools", "ListClaims", "ReadSnapshot", "WithVolumes", "ReadClass", "Wait", "ListAttachments", "ListInstances",
 		"ListStatuses", "RemainingReservations", "RemainingAddresses", "FindGroup", "ListUnavailable", "ReadCatalog", "LeaseSign", "ListBuffers",
 		"ReadMemory", "ClaimsOf", "ReadNode", "PodsOn", "PoolAnnotations", "ListClasses", "ListPools", "ListNodes", "ListProfiles", "ReadOfferingInputs",
-		"Put", "Refresh", "WriteTick"} // the last two write into a bucket of Joiner's own
+		"Put", "Refresh", "WritePass"} // the last two write into a bucket of Joiner's own
 }
 
 // isRead reports whether a call of a fake changes nothing.

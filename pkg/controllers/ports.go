@@ -125,8 +125,8 @@ type Buffers interface {
 
 // DecisionLog keeps what passes decided.
 type DecisionLog interface {
-	// WriteTick keeps one tick. It may be repeated.
-	WriteTick(ctx context.Context, t decisionlog.Tick) error
+	// WritePass keeps one pass. It may be repeated.
+	WritePass(ctx context.Context, p decisionlog.Pass) error
 }
 
 // Metrics takes what was measured. Repeating a call counts things twice, so it is called once, at the end of an

@@ -9,6 +9,7 @@ import (
 
 	"joiner/pkg/controllers"
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/decisionlog/replay"
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclaim/interruption"
@@ -135,8 +136,8 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	}
 	d.kept.To, d.kept.Stamp, d.kept.Warn = d.Diary, d.Stamp, d.Log.Warn
 	d.Shield().Report(decision.Faults...)
-	d.kept.RecordTick(ctx, d.said, nil, func(st decisionlog.PassStamp) (decisionlog.Tick, error) {
-		return decisionlog.OfDisrupt(st, s, memory, decision)
+	d.kept.RecordPass(ctx, d.said, nil, func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
+		return replay.DisruptPass(st, s, memory, decision)
 	})
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		controllers.LogDryRun(d.Log, disruption.Plan{Finish: decision.Finish, Undo: decision.Undo,

@@ -11,6 +11,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/controllers"
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/decisionlog/replay"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/nomination"
@@ -299,8 +300,8 @@ func (p *Controller) logPlan(decision plan.Plan) {
 // recordDecision keeps the pass in the decision log.
 func (p *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	p.kept.To, p.kept.Stamp, p.kept.Warn = p.Diary, p.Stamp, p.Log.Warn
-	p.kept.RecordTick(ctx, p.said, p.mishaps.take(), func(st decisionlog.PassStamp) (decisionlog.Tick, error) {
-		return decisionlog.OfProvision(st, s, decision)
+	p.kept.RecordPass(ctx, p.said, p.mishaps.take(), func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
+		return replay.ProvisionPass(st, s, decision)
 	})
 }
 

@@ -1,4 +1,4 @@
-package decisionlog_test
+package replay_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/decisionlog/replay"
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
@@ -24,8 +25,8 @@ func stamp() decisionlog.PassStamp {
 	return decisionlog.PassStamp{Cluster: "demo", Version: "7", Invocation: "r-1", Mode: "observe"}
 }
 
-// stored is the tick after it was written and read.
-func stored(t *testing.T, of decisionlog.Tick) decisionlog.Tick {
+// stored is the pass after it was written and read.
+func stored(t *testing.T, of decisionlog.Pass) decisionlog.Pass {
 	t.Helper()
 	b, err := of.Encode()
 	if err != nil {
@@ -33,9 +34,9 @@ func stored(t *testing.T, of decisionlog.Tick) decisionlog.Tick {
 	}
 	again, err := of.Encode()
 	if err != nil || !bytes.Equal(b, again) {
-		t.Fatalf("the same tick gives other bytes, %v", err)
+		t.Fatalf("the same pass gives other bytes, %v", err)
 	}
-	out, err := decisionlog.DecodeTick(b)
+	out, err := decisionlog.DecodePass(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,26 +75,26 @@ func world(t *testing.T, seed uint64) cluster.Snapshot {
 	return s
 }
 
-// A stored tick gives the same plan byte for byte, whatever the cluster is like.
+// A stored pass gives the same plan byte for byte, whatever the cluster is like.
 func TestReplayGivesTheSamePlan(t *testing.T) {
 	launches := 0
 	for seed := range uint64(60) {
 		s := world(t, seed)
 		p := provisioning.Decide(s).Plan
 		launches += len(p.Launches)
-		of, err := decisionlog.OfProvision(stamp(), s, p)
+		of, err := replay.ProvisionPass(stamp(), s, p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := decisionlog.ReplayTick(stored(t, of))
+		again, err := replay.DecideAgain(stored(t, of))
 		if err != nil || !again.Same {
 			t.Fatalf("seed %d: %v\n%s", seed, err, cmp.Diff(again.Was, again.Lines))
 		}
-		of, err = decisionlog.OfDisrupt(stamp(), s, disruption.Memory{}, next(s))
+		of, err = replay.DisruptPass(stamp(), s, disruption.Memory{}, next(s))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err = decisionlog.ReplayTick(stored(t, of)); err != nil || !again.Same {
+		if again, err = replay.DecideAgain(stored(t, of)); err != nil || !again.Same {
 			t.Fatalf("seed %d: %v\n%s", seed, err, cmp.Diff(again.Was, again.Lines))
 		}
 	}
@@ -110,11 +111,11 @@ func next(s cluster.Snapshot) disruption.Plan {
 // Another snapshot gives another plan, and the replay says so.
 func TestReplayThatDiffers(t *testing.T) {
 	s := world(t, 1)
-	of, err := decisionlog.OfProvision(stamp(), s, plan.Plan{Launches: provisioning.Decide(s).Plan.Launches, Skipped: []plan.Skip{{Pool: "ghost", Why: "boo"}}})
+	of, err := replay.ProvisionPass(stamp(), s, plan.Plan{Launches: provisioning.Decide(s).Plan.Launches, Skipped: []plan.Skip{{Pool: "ghost", Why: "boo"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := decisionlog.ReplayTick(stored(t, of))
+	again, err := replay.DecideAgain(stored(t, of))
 	if err != nil || again.Same || !strings.Contains(strings.Join(again.Was, "\n"), "skip pool ghost: boo") || strings.Contains(strings.Join(again.Lines, "\n"), "ghost") {
 		t.Errorf("same %t, %v, was %v, is %v", again.Same, err, again.Was, again.Lines)
 	}
@@ -122,19 +123,19 @@ func TestReplayThatDiffers(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	at := time.Date(2026, 11, 22, 1, 2, 3, 456e6, time.UTC)
-	of, err := decisionlog.OfProvision(stamp(), cluster.Snapshot{Now: at}, plan.Plan{})
+	of, err := replay.ProvisionPass(stamp(), cluster.Snapshot{Now: at}, plan.Plan{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := of.Key()
-	if !strings.HasPrefix(key, "ticks/2026/11/22/01/20261122T010203.456Z-provision-") || !strings.HasPrefix(key, decisionlog.HourPrefix(at)+"/") {
+	if !strings.HasPrefix(key, "passes/2026/11/22/01/20261122T010203.456Z-provision-") || !strings.HasPrefix(key, decisionlog.HourPrefix(at)+"/") {
 		t.Error(key)
 	}
 	if got, ok := decisionlog.KeyTime(key); !ok || !got.Equal(at) {
 		t.Errorf("time of the key: %s, %t", got, ok)
 	}
 	if _, ok := decisionlog.KeyTime("catalog.json.gz"); ok {
-		t.Error("the catalog is no tick")
+		t.Error("the catalog is no pass")
 	}
 	if of.HasDecision() {
 		t.Error("an empty plan is no decision")
@@ -147,7 +148,7 @@ func TestRecordIsALineOfALog(t *testing.T) {
 		p.Launches = append(p.Launches, plan.Launch{Pool: "p", Pods: make([]string, 500)})
 		p.Unplaced = append(p.Unplaced, plan.Unplaced{Pod: "a/b", Why: []string{strings.Repeat("x", 10_000)}})
 	}
-	of, err := decisionlog.OfProvision(stamp(), cluster.Snapshot{}, p)
+	of, err := replay.ProvisionPass(stamp(), cluster.Snapshot{}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestRecordIsALineOfALog(t *testing.T) {
 	}
 }
 
-func TestTicksThatCannotBeRead(t *testing.T) {
+func TestPassesThatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                       "its record: EOF",
 		"{}":                                     "schema is 0, this version reads 1",
@@ -164,7 +165,7 @@ func TestTicksThatCannotBeRead(t *testing.T) {
 		`{"schema": 1, "function": "provision"}`: "what it saw: EOF",
 		"\x1f\x8bx":                              "unexpected EOF",
 	} {
-		if _, err := decisionlog.DecodeTick([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := decisionlog.DecodePass([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
