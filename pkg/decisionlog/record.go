@@ -9,7 +9,7 @@ import (
 )
 
 // Schema is the version of the stored form that this code reads and writes.
-const Schema = 1
+const Schema = 2
 
 // The functions whose passes are kept.
 const (
@@ -49,12 +49,12 @@ type Record struct {
 	Placed        int     `json:"placed"`         // pods that fit where there is room
 	More          int     `json:"more,omitempty"` // entries that were cut off
 
-	Unplaced []Reason          `json:"unplaced,omitempty"`
-	Removals []DisruptionStage `json:"removals,omitempty"`
-	Launches []Launch          `json:"launches,omitempty"`
-	Skipped  []Reason          `json:"skipped,omitempty"` // pools that took no part
-	Spared   []Reason          `json:"spared,omitempty"`  // nodes that stay
-	Faults   []Fault           `json:"faults,omitempty"`  // what the program failed about
+	Unplaced     []Reason          `json:"unplaced,omitempty"`
+	Removals     []DisruptionStage `json:"removals,omitempty"`
+	Launches     []Launch          `json:"launches,omitempty"`
+	Skipped      []Reason          `json:"skipped,omitempty"`      // pools that took no part
+	NotDisrupted []Reason          `json:"notDisrupted,omitempty"` // nodes that stay
+	Faults       []Fault           `json:"faults,omitempty"`       // what the program failed about
 }
 
 // Fault is something that the program failed about and left out.
@@ -89,7 +89,7 @@ type Launch struct {
 
 // DisruptionStage is a disruption in one of its stages.
 type DisruptionStage struct {
-	Stage    string   `json:"stage"` // propose, begin, finish, undo, report; of provision scale
+	Stage    string   `json:"stage"` // propose, begin, finish, rollback, report; of provision scale
 	Reason   string   `json:"reason,omitempty"`
 	Claims   []string `json:"claims"`
 	Replaces []string `json:"replacements,omitempty"` // offers

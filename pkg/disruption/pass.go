@@ -47,7 +47,7 @@ func decideMeasured(st *State, m Memory) (Plan, Memory, int) {
 		OrphanedSince: orphaned}
 	ps.confirmProposals(m.Proposals, &p, &after)
 	moves := ps.searchCommands(&p, &after)
-	p.Spared, p.Closed, p.Still = ps.candidates.listNotDisrupted(moves), ps.budget.exhausted, st.changedStability()
+	p.NotDisrupted, p.BudgetsExhausted, p.PodStability = ps.candidates.listNotDisrupted(moves), ps.budget.exhausted, st.changedStability()
 	return p, after, ps.eval.meter.work
 }
 
@@ -65,7 +65,7 @@ func (ps *pass) confirmProposals(all []Proposal, p *Plan, after *Memory) {
 		c, ok := ps.decideAgain(old, true)
 		switch {
 		case !ok:
-			p.Dropped = append(p.Dropped, WithdrawnProposal{old.Reason, old.Claims, ps.withdrawalReason(old)})
+			p.Withdrawn = append(p.Withdrawn, WithdrawnProposal{old.Reason, old.Claims, ps.withdrawalReason(old)})
 		case ps.now().Before(old.Since.Add(ps.rules.confirmAfter)), ps.moving && ps.movesPods(c):
 			after.Proposals = append(after.Proposals, old)
 			p.Proposed = append(p.Proposed, c)

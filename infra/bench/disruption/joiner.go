@@ -65,16 +65,16 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.MeasuredWork, err e
 		p, j.memory = disruption.NextFrom(s, j.memory, j.depot.Offerings(s), &j.depot)
 	})
 	j.why = map[string]int{}
-	for _, x := range p.Spared {
+	for _, x := range p.NotDisrupted {
 		j.why[string(x.Reason)]++
 	}
-	j.said = p.Lines()[:len(p.Lines())-len(p.Spared)]
+	j.said = p.Lines()[:len(p.Lines())-len(p.NotDisrupted)]
 	for _, c := range p.Begin {
 		if err := j.begin(c); err != nil {
 			return true, took, err
 		}
 	}
-	for _, e := range p.Undo {
+	for _, e := range p.RollBack {
 		for _, name := range e.Claims {
 			n := j.w.Nodes[name]
 			n.Closed = false
@@ -90,7 +90,7 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.MeasuredWork, err e
 		}
 	}
 	j.w.Bind()
-	acted = len(p.Begin)+len(p.Undo)+len(p.Finish)+len(p.Proposed)+len(p.Waiting) > 0 || j.memory.Search.Sets != nil
+	acted = len(p.Begin)+len(p.RollBack)+len(p.Finish)+len(p.Proposed)+len(p.Waiting) > 0 || j.memory.Search.Sets != nil
 	return acted, took, j.provision()
 }
 

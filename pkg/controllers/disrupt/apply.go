@@ -51,8 +51,8 @@ func (m *commandApplier) applyFinished(ctx context.Context, p disruption.Plan) e
 		// which lets the pods that are evicted onto the nodes held for them
 		errs = append(errs, m.d.Provision.Wake(ctx))
 	}
-	for _, e := range p.Undo {
-		errs = append(errs, m.one(ctx, disruption.Plan{Undo: []disruption.EndedCommand{e}}, e.Claims,
+	for _, e := range p.RollBack {
+		errs = append(errs, m.one(ctx, disruption.Plan{RollBack: []disruption.EndedCommand{e}}, e.Claims,
 			func() error { return m.rollBack(ctx, e) }))
 	}
 	return errors.Join(errs...)

@@ -140,15 +140,15 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 		return replay.DisruptPass(st, s, memory, decision)
 	})
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
-		controllers.LogDryRun(d.Log, disruption.Plan{Finish: decision.Finish, Undo: decision.Undo,
+		controllers.LogDryRun(d.Log, disruption.Plan{Finish: decision.Finish, RollBack: decision.RollBack,
 			Begin: decision.Begin}.Lines()...)
 		return false, err
 	}
 	w := d.newApplier(s)
 	err = errors.Join(w.applyFinished(ctx, decision), w.applyBegun(ctx, decision, next))
 	_ = d.Shield().Do("what is told", func() error { // logged
-		w.recordNotDisrupted(ctx, decision.Spared)
-		w.recordBudgetExhausted(ctx, decision.Closed)
+		w.recordNotDisrupted(ctx, decision.NotDisrupted)
+		w.recordBudgetExhausted(ctx, decision.BudgetsExhausted)
 		w.recordConsidered(ctx, decision, memory.Proposals)
 		w.recordStarting(ctx, decision)
 		w.recordProtection(ctx)
@@ -156,8 +156,8 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 		w.recordReasons(ctx, all, next.Retained)
 		return nil
 	})
-	err = errors.Join(err, d.markStill(ctx, w.claims, decision.Still))
-	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0
+	err = errors.Join(err, d.markStill(ctx, w.claims, decision.PodStability))
+	busy = len(decision.Begin)+len(decision.Finish)+len(decision.RollBack)+len(decision.Proposed)+len(decision.Waiting) > 0
 	return busy, errors.Join(err, d.writeMemory(ctx, next))
 }
 
@@ -196,7 +196,7 @@ func (d *Controller) logPlan(p disruption.Plan, all []disruption.NotDisrupted, s
 		return
 	}
 	d.said = text
-	for _, line := range lines[:len(lines)-len(p.Spared)] {
+	for _, line := range lines[:len(lines)-len(p.NotDisrupted)] {
 		d.Log.Info(line)
 	}
 	logStays(d.Log, all, stays, d.Now())
@@ -204,7 +204,7 @@ func (d *Controller) logPlan(p disruption.Plan, all []disruption.NotDisrupted, s
 	for _, s := range all {
 		words[string(s.Reason)]++
 	}
-	d.Log.Info("disruption", "begin", len(p.Begin), "finish", len(p.Finish), "undo", len(p.Undo), "proposed",
+	d.Log.Info("disruption", "begin", len(p.Begin), "finish", len(p.Finish), "rollback", len(p.RollBack), "proposed",
 		len(p.Proposed),
-		"reported", len(p.Reported), "waiting", len(p.Waiting), "spared", words)
+		"reported", len(p.Reported), "waiting", len(p.Waiting), "notDisrupted", words)
 }

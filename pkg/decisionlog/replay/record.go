@@ -84,16 +84,16 @@ func addRemovals(r *decisionlog.Record, p disruption.Plan) {
 		}
 	}
 	ends("finish", p.Finish)
-	ends("undo", p.Undo)
+	ends("rollback", p.RollBack)
 	commands("begin", p.Begin)
 	commands("propose", p.Proposed)
 	commands("report", p.Reported)
 	r.AddFaults(p.Faults...)
-	spared := reasonCounts{}
-	for _, s := range p.Spared {
-		spared.addReason(s.Why, cmp.Or(s.Node, s.Claim))
+	stay := reasonCounts{}
+	for _, s := range p.NotDisrupted {
+		stay.addReason(s.Why, cmp.Or(s.Node, s.Claim))
 	}
-	r.Spared = commonest(r, spared)
+	r.NotDisrupted = commonest(r, stay)
 }
 
 func addRemoval(r *decisionlog.Record, x decisionlog.DisruptionStage) {

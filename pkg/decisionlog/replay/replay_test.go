@@ -160,9 +160,9 @@ func TestRecordIsALineOfALog(t *testing.T) {
 func TestPassesThatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                       "its record: EOF",
-		"{}":                                     "schema is 0, this version reads 1",
-		`{"schema": 1, "function": "x"}`:         `function "x" is not known`,
-		`{"schema": 1, "function": "provision"}`: "what it saw: EOF",
+		"{}":                                     "schema is 0, this version reads 2",
+		`{"schema": 2, "function": "x"}`:         `function "x" is not known`,
+		`{"schema": 2, "function": "provision"}`: "what it saw: EOF",
 		"\x1f\x8bx":                              "unexpected EOF",
 	} {
 		if _, err := decisionlog.DecodePass([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -24,7 +24,7 @@ import (
 
 const (
 	passType   = "application/gzip"
-	mostBytes   = 64 << 20
+	mostBytes  = 64 << 20
 	mostPods   = 30_000
 	mostKeys   = 20_000
 	mostHours  = 24 * 400

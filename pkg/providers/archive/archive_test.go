@@ -99,7 +99,7 @@ func TestPassesAreFoundByTheirTime(t *testing.T) {
 	if err != nil || !rec.Time.Equal(start.Add(50*time.Minute)) || len(rec.Launches) != 1 {
 		t.Errorf("%+v, %v", rec, err)
 	}
-	if !strings.Contains(log.String(), `"msg":"pass","pass":{"schema":1,"time":"2026-11-22T01:30:00Z","cluster":"demo","function":"provision","snapshot":"passes/2026/11/22/01/`) {
+	if !strings.Contains(log.String(), `"msg":"pass","pass":{"schema":2,"time":"2026-11-22T01:30:00Z","cluster":"demo","function":"provision","snapshot":"passes/2026/11/22/01/`) {
 		t.Error(log.String())
 	}
 	if _, err := r.ListKeys(t.Context(), start.Add(-500*24*time.Hour), start); err == nil {
