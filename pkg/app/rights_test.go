@@ -92,7 +92,7 @@ func neverCalled() map[string][]string {
 		// the offer is as good as ever
 		"ScheduledChange": slices.Concat(changesNodes, forPools, []string{"UnavailableOfferings.MarkUnavailable"}),
 		"StateChange":     slices.Concat(forPools, []string{"UnavailableOfferings.MarkUnavailable"}),
-		// A recommendation condemns nothing, so that it needs no right to change nodes.
+		// a recommendation deletes nothing, so that it needs no right to change nodes.
 		"Rebalance": slices.Concat(changesNodes, []string{"Claims.DeleteClaim", "Nodes.ReleaseNode", "Nodes.TaintForTermination"}),
 	}
 }

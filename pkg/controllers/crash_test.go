@@ -70,7 +70,7 @@ func TestLifecycleSurvivesEveryFaultOfRegistration(t *testing.T) {
 }
 
 func TestLifecycleSurvivesEveryFaultOfTermination(t *testing.T) {
-	for name, condemn := range map[string]func(w *fake.World){
+	for name, mark := range map[string]func(w *fake.World){
 		"claims deleted": (*fake.World).DeleteClaims, "nodes deleted": (*fake.World).DeleteNodes,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestLifecycleSurvivesEveryFaultOfTermination(t *testing.T) {
 					f.World.Run("web", 2, controllertest.PodOf(1500, 3000))
 					f.ComeToRest(t)
 					f.World.Protect("web", 1)
-					condemn(f.World)
+					mark(f.World)
 					return f
 				},
 				func(f *controllertest.Functions, p *fake.Ports) error {

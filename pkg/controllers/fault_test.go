@@ -248,7 +248,7 @@ func TestOneNoticeThatFailsStopsNoOther(t *testing.T) {
 	i.Metrics = measured
 	bad := ""
 	p.Before = func(call string) {
-		if call == "condemn node" && bad == "" {
+		if call == "taint node for termination" && bad == "" {
 			bad = call
 			panic("planted")
 		}
@@ -259,6 +259,6 @@ func TestOneNoticeThatFailsStopsNoOther(t *testing.T) {
 	}
 	deleted := slices.DeleteFunc(f.World.Claims(), func(c cluster.Claim) bool { return c.Deleting.IsZero() })
 	if len(deleted) < len(notices)-1 {
-		t.Errorf("%d of %d claims are condemned", len(deleted), len(notices))
+		t.Errorf("%d of %d claims are marked for deletion", len(deleted), len(notices))
 	}
 }

@@ -76,7 +76,7 @@ func TestNoticesAreMeasured(t *testing.T) {
 	if diff := cmp.Diff(want, got.All); diff != "" {
 		t.Errorf("a notice (-want +got):\n%s", diff)
 	}
-	// The same once more condemns nothing, and a state is no notice.
+	// The same once more deletes nothing, and a state is no notice.
 	for kind, want := range map[interruption.Kind][]string{
 		interruption.Scheduled: {`"cluster":"demo","joiner_notices_total":1,"reason":"scheduled_change"}`}, interruption.Running: nil, interruption.Ending: nil,
 	} {

@@ -17,8 +17,8 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// TestRecommendationReplacesFirst follows a node from the recommendation on: it is condemned only when another one is
-// in service, which was not bought where EC2 is short, and the other node of the pool is left alone.
+// TestRecommendationReplacesFirst follows a node from the recommendation on: it is marked for deletion only when
+// another one is in service, which was not bought where EC2 is short, and the other node of the pool is left alone.
 func TestRecommendationReplacesFirst(t *testing.T) {
 	f := controllertest.Aged(t)
 	was := f.World.Instances()
@@ -33,7 +33,7 @@ func TestRecommendationReplacesFirst(t *testing.T) {
 		if !old.Deleting.IsZero() && !slices.ContainsFunc(f.World.Claims(), func(c cluster.Claim) bool {
 			return c.Created.After(old.Created.Add(time.Minute)) && c.Is("Initialized")
 		}) {
-			t.Fatal("the node was condemned without a replacement in service")
+			t.Fatal("the node was marked for deletion without a replacement in service")
 		}
 	}
 	controllertest.NoProblems(t, f.World)
@@ -319,7 +319,7 @@ func TestANodeOfTheSameNameIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, call := range p.Calls() {
-			if strings.Contains(call, "pod") || call == "condemn node" || call == "delete node" || call == "release node" {
+			if strings.Contains(call, "pod") || call == "taint node for termination" || call == "delete node" || call == "release node" {
 				t.Errorf("%s: %s, although the node is another instance's", kind, call)
 			}
 		}

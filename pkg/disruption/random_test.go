@@ -180,8 +180,8 @@ func (w *world) emptiestFirst(seed uint64) {
 
 // provision launches nodes for pods that have none, and counts them.
 func (w *world) provision() int {
-	homeless := slices.ContainsFunc(w.Snapshot.Pods, func(p cluster.Pod) bool { return p.NodeName == "" })
-	if !homeless {
+	pending := slices.ContainsFunc(w.Snapshot.Pods, func(p cluster.Pod) bool { return p.NodeName == "" })
+	if !pending {
 		return 0
 	}
 	p := binpack.PodsFrom(w.Snapshot, w.Market)

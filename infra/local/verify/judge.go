@@ -85,9 +85,9 @@ func (t *trial) judge(r *Round, v view) {
 		reasons[why].Pods++
 	}
 	for group, n := range pending {
-		r.Stranded += max(0, n-t.homeless[group])
+		r.Stranded += max(0, n-t.pending[group])
 	}
-	for group, n := range t.homeless {
+	for group, n := range t.pending {
 		r.Surprising += max(0, n-pending[group])
 	}
 	r.Moved = t.moved(v)

@@ -59,7 +59,7 @@ func TestDisruptSurvivesEveryFault(t *testing.T) {
 				f.World.Tick(2 * time.Hour) // what failed once may be tried again
 				f.Consolidate(t, 12)
 				controllertest.NoProblems(t, f.World)
-				if name := condemned(f.World); name != "" {
+				if name := disruptedNode(f.World); name != "" {
 					t.Errorf("node %s stays tainted", name)
 				}
 				if got := f.World.Price(); got > 0.65*0.2668 {

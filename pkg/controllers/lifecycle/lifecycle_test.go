@@ -38,7 +38,7 @@ func TestLaunchesWakeLifecycle(t *testing.T) {
 	}
 }
 
-func TestInterruptionCondemnsMarksAndWakes(t *testing.T) {
+func TestInterruptionDeletesMarksAndWakes(t *testing.T) {
 	f := controllertest.RunningPods(t)
 	n := controllertest.SpotNotice(f.World)
 	p, l := f.World.Woken("provision"), f.World.Woken("lifecycle")
@@ -50,20 +50,20 @@ func TestInterruptionCondemnsMarksAndWakes(t *testing.T) {
 	if f.World.Woken("provision") != p+2 || f.World.Woken("lifecycle") != l+2 {
 		t.Errorf("woken: provision %d, lifecycle %d", f.World.Woken("provision")-p, f.World.Woken("lifecycle")-l)
 	}
-	condemned := 0
+	deleted := 0
 	for _, c := range f.World.Claims() {
 		if !c.Deleting.IsZero() {
-			condemned++
+			deleted++
 			if controllertest.InstanceOf(c) != n.Instance {
-				t.Errorf("claim %s was condemned for %s", c.Name, n.Instance)
+				t.Errorf("claim %s was marked for deletion for %s", c.Name, n.Instance)
 			}
 			if k := f.World.Taints(c.NodeName); !slices.Contains(k, "karpenter.sh/disrupted:NoSchedule") {
 				t.Errorf("taints of its node: %v", k)
 			}
 		}
 	}
-	if condemned != 1 {
-		t.Errorf("%d claims are condemned", condemned)
+	if deleted != 1 {
+		t.Errorf("%d claims are marked for deletion", deleted)
 	}
 	for _, o := range f.World.Marks() {
 		if i := f.World.Instances()[0]; o.Type != i.Type || o.Zone != i.Zone || o.CapacityType != "spot" {
@@ -162,17 +162,17 @@ func TestOneFailedStepStopsNoOther(t *testing.T) {
 	f := controllertest.RunningPods(t)
 	f.World.DeleteClaims()
 	err := f.Lifecycle(f.World.Ports(fake.Fault{Call: 6})).Run(context.Background(), f.Once())
-	if fault, ok := errors.AsType[*fake.FaultError](err); !ok || fault.Call != "condemn node" || !strings.Contains(err.Error(), "condemn node") {
+	if fault, ok := errors.AsType[*fake.FaultError](err); !ok || fault.Call != "taint node for termination" || !strings.Contains(err.Error(), "taint node for termination") {
 		t.Fatalf("error %v", err)
 	}
-	condemned := 0
+	deleted := 0
 	for name := range strings.FieldsSeq(f.World.Nodes()) {
 		if slices.Contains(f.World.Taints(name), "karpenter.sh/disrupted:NoSchedule") {
-			condemned++
+			deleted++
 		}
 	}
-	if condemned != 2 {
-		t.Errorf("%d of 3 nodes were condemned, 1 was to fail", condemned)
+	if deleted != 2 {
+		t.Errorf("%d of 3 nodes were marked for deletion, 1 was to fail", deleted)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestFailedSweepStopsNoStep(t *testing.T) {
 	}
 	for name := range strings.FieldsSeq(f.World.Nodes()) {
 		if !slices.Contains(f.World.Taints(name), "karpenter.sh/disrupted:NoSchedule") {
-			t.Errorf("node %s was not condemned", name)
+			t.Errorf("node %s was not marked for deletion", name)
 		}
 	}
 }

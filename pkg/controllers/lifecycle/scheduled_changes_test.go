@@ -42,7 +42,7 @@ func TestAScheduledChangeThatNobodyAnnouncedIsFound(t *testing.T) {
 		if !old.Deleting.IsZero() && !slices.ContainsFunc(f.World.Claims(), func(c cluster.Claim) bool {
 			return c.Created.After(old.Created.Add(time.Minute)) && c.Is("Initialized")
 		}) {
-			t.Fatal("the node was condemned without a replacement in service")
+			t.Fatal("the node was marked for deletion without a replacement in service")
 		}
 	}
 	f.ComeToRest(t)

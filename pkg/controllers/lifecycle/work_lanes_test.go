@@ -23,7 +23,7 @@ func draining(t *testing.T) *controllertest.Functions {
 	f := &controllertest.Functions{World: w}
 	f.Rest(t, 4)
 	all := w.Ports(fake.Fault{})
-	condemn := func(zone string) {
+	mark := func(zone string) {
 		for _, c := range w.Claims() {
 			if c.Labels["topology.kubernetes.io/zone"] == zone {
 				if err := all.DeleteClaim(context.Background(), c); err != nil {
@@ -32,11 +32,11 @@ func draining(t *testing.T) *controllertest.Functions {
 			}
 		}
 	}
-	condemn("us-west-2b")
+	mark("us-west-2b")
 	if err := f.Lifecycle(all).Run(context.Background(), f.Once()); err != nil { // the taint, the deletion of the node
 		t.Fatal(err)
 	}
-	condemn("us-west-2a")
+	mark("us-west-2a")
 	return f
 }
 
@@ -51,7 +51,7 @@ func TestEvictionsKeepNothingElseWaiting(t *testing.T) {
 	evictions, waited := 0, false
 	p.Before = func(call string) {
 		switch call {
-		case "condemn node":
+		case "taint node for termination":
 			once.Do(func() { close(tainted) })
 		case "evict pod":
 			mu.Lock()
@@ -226,7 +226,7 @@ func TestNamesKeepNoOtherClaimWaiting(t *testing.T) {
 	named, waited := 0, false
 	p.Before = func(call string) {
 		switch call {
-		case "condemn node":
+		case "taint node for termination":
 			close(tainted)
 		case "tag instance":
 			mu.Lock()

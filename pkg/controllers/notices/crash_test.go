@@ -161,8 +161,8 @@ func survivesLeaving(t *testing.T, about func(f *controllertest.Functions) inter
 		})
 }
 
-// TestLeavingSurvivesEveryFaultOfProvision lets the invocation fail that condemns the node once its replacement is
-// ready.
+// TestLeavingSurvivesEveryFaultOfProvision lets the invocation fail that deletes the node's claim once its replacement
+// is ready.
 func TestLeavingSurvivesEveryFaultOfProvision(t *testing.T) {
 	var n interruption.Notice
 	controllertest.EachFault(t,
@@ -179,14 +179,14 @@ func TestLeavingSurvivesEveryFaultOfProvision(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c := controllertest.ClaimOf(f, n.Instance); !c.Deleting.IsZero() {
-				t.Fatal("the node was condemned before its replacement was in service")
+				t.Fatal("the node was marked for deletion before its replacement was in service")
 			}
 			return f
 		},
 		func(f *controllertest.Functions, p *fake.Ports) error {
 			err := f.Provision(p).Run(context.Background(), f.Once())
 			if err == nil && controllertest.ClaimOf(f, n.Instance).Deleting.IsZero() {
-				t.Error("the node was not condemned although its replacement is in service")
+				t.Error("the node was not marked for deletion although its replacement is in service")
 			}
 			return err
 		},

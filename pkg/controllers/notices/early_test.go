@@ -63,11 +63,11 @@ func TestNoticeBeforeItsLaunchIsWrittenDown(t *testing.T) {
 			switch c := controllertest.ClaimOf(f, n.Instance); kind {
 			case interruption.Spot:
 				if c.Deleting.IsZero() {
-					t.Error("the claim is not condemned")
+					t.Error("the claim is not marked for deletion")
 				}
 			case interruption.Scheduled:
-				if c.Deleting.IsZero() { // without a date it is condemned at once
-					t.Error("the claim is not condemned")
+				if c.Deleting.IsZero() { // without a date it is marked for deletion at once
+					t.Error("the claim is not marked for deletion")
 				}
 			}
 		})

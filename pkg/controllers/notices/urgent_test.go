@@ -25,7 +25,7 @@ func TestTheTaintComesFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls := p.Calls()
-		if got := slices.Equal(calls[:min(3, len(calls))], []string{"list claims", "get node", "condemn node"}); got != first {
+		if got := slices.Equal(calls[:min(3, len(calls))], []string{"list claims", "get node", "taint node for termination"}); got != first {
 			t.Errorf("%s: the calls are %q, want the taint first: %t", kind, calls, first)
 		}
 	}

@@ -27,7 +27,7 @@ import (
 const (
 	parallelLaunches = 8 // or writes of one batch
 	parallelBatches  = 3
-	// a snapshot on which a node may be condemned by choice; an older one waits for the next pass
+	// a snapshot on which a node may be disrupted by choice; an older one waits for the next pass
 	freshFor = 2 * time.Second
 
 	// this often, whatever the watches tell: they do not tell when a budget allows more
@@ -211,11 +211,11 @@ func (p *Controller) decide(ctx context.Context, s cluster.Snapshot, start time.
 func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int,
 	err error) {
 	going, decision := decided.Going, decided.Plan
-	condemned, removed, leaveErr := 0, 0, error(nil)
+	deleted, removed, leaveErr := 0, 0, error(nil)
 	// and before launches, which take seconds in which pods come to the nodes that would go
 	if p.Now().Sub(s.Now) < freshFor {
 		leaveErr = p.Shield().Do("nodes to be left",
-			func() (err error) { condemned, err = p.deleteReplaced(ctx, *s, going, decision); return err })
+			func() (err error) { deleted, err = p.deleteReplaced(ctx, *s, going, decision); return err })
 	}
 	nominateErr := p.Shield().Do("pods of nodes on their way",
 		func() error { return p.writeNominations(ctx, s, decision) })
@@ -229,12 +229,12 @@ func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided
 	first.releaseReady(ctx, made)
 	// logged
 	_ = p.Shield().Do("pods of held nodes", func() error { p.tolerateNominations(ctx, *s, decision); return nil })
-	return len(made) + condemned + removed, errors.Join(nominateErr, err, removeErr, first.err, leaveErr)
+	return len(made) + deleted + removed, errors.Join(nominateErr, err, removeErr, first.err, leaveErr)
 }
 
 // plannedActions says in words what applyPlan does, in its order.
 func plannedActions(s cluster.Snapshot, decided provisioning.Outcome) (actions []string) {
-	for _, a := range interruption.Condemned(s, decided.Going, decided.Plan) {
+	for _, a := range interruption.DeleteReplaced(s, decided.Going, decided.Plan) {
 		actions = append(actions, a.String())
 	}
 	for _, n := range binpack.ListNominations(s, decided.Plan) {

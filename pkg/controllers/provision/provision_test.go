@@ -43,7 +43,7 @@ func TestNothingToDoCostsThreeReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(p.Calls(), ", "); got != "list homeless pods, list claims, list static pools" {
+	if got := strings.Join(p.Calls(), ", "); got != "list pending pods, list claims, list static pools" {
 		t.Errorf("calls: %s", got)
 	}
 	if !w.Now().Equal(controllertest.Noon()) {

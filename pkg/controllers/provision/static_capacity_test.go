@@ -44,7 +44,7 @@ func TestAStaticPoolHasItsNumberOfNodes(t *testing.T) {
 	if err := f.Provision(calls).Run(context.Background(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"list homeless pods", "list claims", "list static pools"}; !slices.Equal(calls.Calls(), want) {
+	if want := []string{"list pending pods", "list claims", "list static pools"}; !slices.Equal(calls.Calls(), want) {
 		t.Errorf("a pool that has its nodes costs the calls %q, want %q", calls.Calls(), want)
 	}
 	f.Consolidate(t, 5)

@@ -8,9 +8,9 @@ import (
 	"joiner/pkg/model/topology"
 )
 
-// Condemned are the actions for the nodes that go now: all their pods have room on nodes that are ready, or there is no
-// time left. The plan is that of packing Empty.
-func Condemned(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) []plan.Action {
+// DeleteReplaced are the actions that delete the claims of nodes which go now: all their pods have room on nodes that
+// are ready, or there is no time left. The plan is that of packing Empty.
+func DeleteReplaced(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) []plan.Action {
 	stays := findRoom(s, going, p).stays
 	var out []plan.Action
 	for _, g := range going {

@@ -134,13 +134,13 @@ func (v state) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline time.T
 		Reason: v1.ConditionDrained})...), true
 }
 
-// drainNode condemns a node and takes the next step of its drain, and says who is waited for. The taint comes first, so
+// drainNode taints a node and takes the next step of its drain, and says who is waited for. The taint comes first, so
 // that no pod arrives meanwhile; our finalizer comes before the deletion, which would take the node away else.
 func (v state) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time) (out []plan.Action, waiting []string) {
 	step := func(do plan.ActionKind) { out = append(out, plan.Action{Do: do, Claim: c.Name, Node: n.Name}) }
 	idle := v.nothingRuns(n)
 	if !idle && !isOutOfService(n) {
-		step(plan.CondemnNode)
+		step(plan.TaintForTermination)
 		if !isTainted(n) {
 			waiting = append(waiting, "node "+n.Name+" is being taken out of service")
 		}

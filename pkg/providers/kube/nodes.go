@@ -50,7 +50,7 @@ func (c Nodes) UnreserveNode(ctx context.Context, n cluster.Node) error {
 // TaintForTermination taints the node as disrupted and takes it out of load balancers. A node that is gone or was
 // replaced is a *ConflictError.
 func (c Nodes) TaintForTermination(ctx context.Context, n cluster.Node) error {
-	return c.changeNode(ctx, "condemn", n, terminationPatch)
+	return c.changeNode(ctx, "taint", n, terminationPatch)
 }
 
 // TaintNode keeps new pods off the node. A node that is gone or was replaced is a *ConflictError.
@@ -181,7 +181,7 @@ func withTaints(o *corev1.Node, taints []corev1.Taint) patchFields {
 	return patchFields{"spec": patchFields{"taints": taints}}
 }
 
-// terminationPatch is the patch that CondemnNode writes, nil if the node is condemned already.
+// terminationPatch is the patch that TaintForTermination writes, nil if the node has all of that.
 func terminationPatch(o *corev1.Node) patchFields {
 	out := withTaints(o, withDisruptedTaint(o))
 	label := map[string]string{karpv1.LabelExcludeBalancers: karpv1.ExcludeBalancersValue}

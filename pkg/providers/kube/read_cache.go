@@ -16,7 +16,7 @@ import (
 type readCache struct {
 	mu                                       sync.Mutex
 	podsVersion, claimsVersion, nodesVersion string
-	homeless                                 map[string]bool   // UIDs of pods that need a node
+	pending                                  map[string]bool   // UIDs
 	digests                                  map[string]uint64 // of nodes, by name
 	// versions of claims and nodes that this client wrote
 	own      map[string]bool
@@ -50,7 +50,7 @@ func headOf(n *corev1.Node) *corev1.Node {
 }
 
 func newReadCache() *readCache {
-	return &readCache{homeless: map[string]bool{}, digests: map[string]uint64{}, own: map[string]bool{},
+	return &readCache{pending: map[string]bool{}, digests: map[string]uint64{}, own: map[string]bool{},
 		statuses: map[string]storedStatus{},
 		heads:    map[string]*corev1.Node{}}
 }
@@ -59,10 +59,10 @@ func (s *readCache) keepPods(version string, list []cluster.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.podsVersion = version
-	clear(s.homeless)
+	clear(s.pending)
 	for _, p := range list {
 		if p.Provisionable() {
-			s.homeless[p.UID] = true
+			s.pending[p.UID] = true
 		}
 	}
 }

@@ -30,9 +30,9 @@ func (changedError) Error() string { return "something changed" }
 
 // Wait returns nil when there is something new to look at, about 100 ms after the first sign, so that a burst wakes its
 // caller once: a pod that needs a node and did not before, a NodeClaim that somebody else changed, or a Node that
-// differs in what a snapshot shows of it. New is what the last PendingPods, ListClaims or ReadSnapshot of this client did not see;
-// what was not read yet counts from the call. What this client wrote itself is not new. It returns ctx.Err() when ctx
-// ends first, and another error if the API server cannot be watched.
+// differs in what a snapshot shows of it. New is what the last PendingPods, ListClaims or ReadSnapshot of this client
+// did not see; what was not read yet counts from the call. What this client wrote itself is not new. It returns
+// ctx.Err() when ctx ends first, and another error if the API server cannot be watched.
 func (c Reader) Wait(ctx context.Context) error {
 	if err := c.readUnread(ctx); err != nil {
 		return err
@@ -158,12 +158,12 @@ func (s *readCache) podNews(e watch.Event) bool {
 		return false
 	}
 	pod := translate.Pod(p)
-	known := s.homeless[pod.UID]
+	known := s.pending[pod.UID]
 	if e.Type == watch.Deleted || !pod.Provisionable() {
-		delete(s.homeless, pod.UID)
+		delete(s.pending, pod.UID)
 		return false
 	}
-	s.homeless[pod.UID] = true
+	s.pending[pod.UID] = true
 	return !known
 }
 

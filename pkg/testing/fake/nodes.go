@@ -48,7 +48,7 @@ func (p *Ports) UnreserveNode(ctx context.Context, n cluster.Node) error {
 
 // TaintForTermination taints the node.
 func (p *Ports) TaintForTermination(ctx context.Context, n cluster.Node) error {
-	return p.changeNode(ctx, "condemn node", n, func(have *cluster.Node) {
+	return p.changeNode(ctx, "taint node for termination", n, func(have *cluster.Node) {
 		t := cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
 		if !slices.Contains(have.Taints, t) {
 			have.Taints = append(slices.Clone(have.Taints), t)

@@ -17,7 +17,7 @@ import (
 
 // PendingPods lists the pods that need a node.
 func (p *Ports) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
-	return do(ctx, p, "list homeless pods", func() ([]cluster.Pod, error) {
+	return do(ctx, p, "list pending pods", func() ([]cluster.Pod, error) {
 		return slices.DeleteFunc(p.w.listPods(), func(pod cluster.Pod) bool { return !pod.Provisionable() }), nil
 	})
 }

@@ -56,8 +56,8 @@ func nominated(p plan.Plan) []string {
 	return slices.Compact(out)
 }
 
-// homeless are the pods that wait, or whose node goes already, and for which no node that exists has room.
-func homeless(p plan.Plan) []string {
+// pending are the pods that wait, or whose node goes already, and for which no node that exists has room.
+func pending(p plan.Plan) []string {
 	var out []string
 	for _, l := range p.Launches {
 		out = append(out, l.Pods...)
