@@ -125,7 +125,7 @@ func (p *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, d
 			p.sum.NoteLaunched(*s, all[i].Pods, p.Now())
 		}
 	}
-	p.tellLaunches(ctx, *s, claims, all)
+	p.events().recordLaunches(ctx, *s, claims, all)
 	return launched, errors.Join(errs...)
 }
 

@@ -70,7 +70,7 @@ func (l *claimLauncher) guarded(ctx context.Context, c cluster.Claim,
 	l.p.mishaps.add(c.UID, fault, p, l.p.Now())
 	ctx = context.WithoutCancel(ctx)
 	why := "Joiner itself fails about launching its node, and tries again: " + p.Why
-	l.p.recordEvents(ctx, append(l.p.eventsOn(l.s, fault.Pods, why),
+	l.p.events().recordEvents(ctx, append(l.p.events().eventsOn(l.s, fault.Pods, why),
 		cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true,
 			Reason: controllers.ReasonDecisionFailed, Message: why}))
 	after, err = l.recordUnlaunched(ctx, c, controllers.ReasonDecisionFailed, why)
@@ -97,7 +97,7 @@ func (l *claimLauncher) together(ctx context.Context, batch []cluster.Claim,
 }
 
 // eventsOn are events on the pods.
-func (p *Controller) eventsOn(s cluster.Snapshot, pods []string, message string) (out []cluster.Event) {
+func (p eventWriter) eventsOn(s cluster.Snapshot, pods []string, message string) (out []cluster.Event) {
 	on := map[string]bool{}
 	for _, key := range pods {
 		on[key] = true
@@ -127,11 +127,11 @@ func (p *Controller) fail(ctx context.Context, s cluster.Snapshot, faults []plan
 				fmt.Sprintf("Joiner itself fails about pods on its nodes, and keeps them off: %s: %s",
 					plan.NamePods(f.Pods), f.Why)))
 		case f.Kind == cluster.RunningPods:
-			events = append(events, p.eventsOn(s, f.Pods,
+			events = append(events, p.events().eventsOn(s, f.Pods,
 				"Joiner itself fails about what this pod asks for, and reckons with its room alone: "+f.Why)...)
 		}
 	}
-	p.recordEvents(ctx, events[:min(len(events), maxEvents)])
+	p.events().recordEvents(ctx, events[:min(len(events), maxEvents)])
 }
 
 func poolEvent(pool cluster.Pool, message string) cluster.Event {

@@ -172,8 +172,8 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
 	_ = p.Shield().Do("what is told", func() error { // logged
-		p.recordUnplaced(ctx, s, interruption.WithoutRunning(s, decided.Going, decided.Plan).Unplaced)
-		p.tellPools(ctx, s, decided.Plan)
+		p.events().recordUnplaced(ctx, s, interruption.WithoutRunning(s, decided.Going, decided.Plan).Unplaced)
+		p.events().recordPools(ctx, s, decided.Plan)
 		p.settleBuffers(ctx, s, decided.Plan)
 		return nil
 	})
