@@ -84,8 +84,8 @@ func told(w *fake.World, kind, reason string) (out []string) {
 // passes leave it out.
 func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
-	f.World.Run("web", 3, controllertest.PodOf(900, 1000))
-	f.World.Run("evil", 2, controllertest.PodOf(6500, 900))
+	f.World.RunApp("web", 3, controllertest.PodOf(900, 1000))
+	f.World.RunApp("evil", 2, controllertest.PodOf(6500, 900))
 	p := watch(f)
 	p.Rules.Plant = &cluster.Plant{Stage: binpack.StageOptions, Pod: "default/evil"}
 	p.Aside = &provision.Aside{}
@@ -115,13 +115,13 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	}
 	next := watch(f)
 	next.Rules.Plant, next.Aside = p.Rules.Plant, p.Aside
-	f.World.Tick(time.Minute)
+	f.World.Advance(time.Minute)
 	if err := next.Run(t.Context(), f.Once()); err != nil || next.measured[metrics.Faults] != 0 || strings.Contains(next.log.String(), "Joiner itself failed") {
 		t.Errorf("the next pass tries again: %v, %v, %s", err, next.measured[metrics.Faults], next.log)
 	}
 	mended := watch(f)
 	mended.Aside = p.Aside
-	f.World.Tick(10 * time.Minute)
+	f.World.Advance(10 * time.Minute)
 	if err := mended.Run(t.Context(), f.Once()); err != nil || mended.measured[metrics.ClaimsCreated] == 0 {
 		t.Errorf("after ten minutes it is not tried again: %v", err)
 	}
@@ -134,7 +134,7 @@ func TestOneLaunchThatFailsStopsNoOther(t *testing.T) {
 		for _, panics := range []bool{true, false} {
 			t.Run(fmt.Sprintf("shared from %d, panics %t", shared, panics), func(t *testing.T) {
 				f := &controllertest.Functions{World: controllertest.NewWorld(), ShareFrom: shared}
-				f.World.Run("web", 4, controllertest.PodOf(6500, 9000))
+				f.World.RunApp("web", 4, controllertest.PodOf(6500, 9000))
 				bad := ""
 				f.World.FailLaunch = func(o launch.Order) error {
 					if bad == "" {
@@ -166,7 +166,7 @@ func TestOneLaunchThatFailsStopsNoOther(t *testing.T) {
 					}
 				}
 				f.World.FailLaunch = nil
-				f.World.Tick(time.Minute)
+				f.World.Advance(time.Minute)
 				f.ComeToRest(t)
 			})
 		}
@@ -176,7 +176,7 @@ func TestOneLaunchThatFailsStopsNoOther(t *testing.T) {
 // A claim whose launch panics is not tried each second.
 func TestAClaimWhoseLaunchPanicsRests(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
-	f.World.Run("web", 1, controllertest.PodOf(1500, 1000))
+	f.World.RunApp("web", 1, controllertest.PodOf(1500, 1000))
 	tries := 0
 	f.World.FailLaunch = func(launch.Order) error { tries++; panic("planted") }
 	p := watch(f)
@@ -184,7 +184,7 @@ func TestAClaimWhoseLaunchPanicsRests(t *testing.T) {
 		if err := p.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		f.World.Tick(time.Second)
+		f.World.Advance(time.Second)
 	}
 	if tries < 2 || tries > 6 {
 		t.Errorf("%d tries in 20 s", tries)
@@ -194,7 +194,7 @@ func TestAClaimWhoseLaunchPanicsRests(t *testing.T) {
 // A panic anywhere else ends the pass with an error; the lease is given back.
 func TestAPanicEndsAPassInOrder(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
-	f.World.Run("web", 1, controllertest.PodOf(1500, 1000))
+	f.World.RunApp("web", 1, controllertest.PodOf(1500, 1000))
 	p := watch(f)
 	p.Prices = nil // asked for what is sold
 	err := p.Run(t.Context(), f.Once())
@@ -210,7 +210,7 @@ func TestAPanicEndsAPassInOrder(t *testing.T) {
 // What lifecycle decides about one NodeClaim fails, or what it does: the others come into service.
 func TestOneClaimThatFailsStopsNoOther(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
-	f.World.Run("web", 4, controllertest.PodOf(1500, 1000))
+	f.World.RunApp("web", 4, controllertest.PodOf(1500, 1000))
 	if err := f.Provision(f.World.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestOneClaimThatFailsStopsNoOther(t *testing.T) {
 		if err := l.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		f.World.Tick(20 * time.Second)
+		f.World.Advance(20 * time.Second)
 	}
 	for _, c := range f.World.Claims() {
 		if c.Is("Initialized") == (c.Name == bad) {

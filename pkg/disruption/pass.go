@@ -122,9 +122,9 @@ func (ps *pass) decideAgain(old Proposal, patient bool) (Command, bool) {
 		}
 	}
 	if old.Reason == v1.DisruptionEmpty {
-		return ps.deleteCommand(ps.budget.limit(set, old.Reason), old.Reason)
+		return ps.deleteCommand(ps.budget.limitSet(set, old.Reason), old.Reason)
 	}
-	if len(set) < len(old.Claims) || len(ps.budget.limit(set, old.Reason)) < len(set) {
+	if len(set) < len(old.Claims) || len(ps.budget.limitSet(set, old.Reason)) < len(set) {
 		return Command{}, false
 	}
 	switch {

@@ -102,7 +102,7 @@ func (ev *Evaluator) launchesFor(pods []*cluster.Pod, set []*stateNode, besides 
 	}
 	p := ev.resolveOfferings().CachedPlan(ev.inputs, uint64(d),
 		func() cluster.Snapshot { return ev.isolatePods(pods, set, besides) })
-	ev.meter.count(len(pods), p)
+	ev.meter.countQuestion(len(pods), p)
 	if len(p.Unplaced) > 0 {
 		return nil
 	}

@@ -124,7 +124,7 @@ func (j *joiner) launch(pool string, o instancetypes.Offer) (*world.Node, error)
 
 // open lets all pods onto the nodes that were kept while others were drained.
 func (j *joiner) open(s cluster.Snapshot) {
-	evictions := nomination.EvictionsOf(s)
+	evictions := nomination.FindOwnerNominations(s)
 	for _, n := range j.w.Sorted() {
 		if node, claim := j.objects(n); n.Kept && !evictions.AwaitsPods(claim, node) {
 			n.Kept = false

@@ -16,7 +16,7 @@ import (
 // disruptedNode is the first node that carries the taint karpenter.sh/disrupted, or nothing.
 func disruptedNode(w *fake.World) string {
 	for _, name := range strings.Fields(w.Nodes()) {
-		if slices.ContainsFunc(w.Taints(name), func(t string) bool { return strings.Contains(t, "disrupted") }) {
+		if slices.ContainsFunc(w.TaintsOf(name), func(t string) bool { return strings.Contains(t, "disrupted") }) {
 			return name
 		}
 	}
@@ -39,8 +39,8 @@ func TestWhatIsUnderWayIsTakenBack(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := controllertest.FreeToDisrupt(t, "WhenEmptyOrUnderutilized", 2)
 			w := f.World
-			w.Scale("web", 1)
-			w.Tick(time.Second)
+			w.ScaleApp("web", 1)
+			w.Advance(time.Second)
 			before := w.Nodes()
 			pass := func(mode func(*disrupt.Controller)) []string {
 				t.Helper()
@@ -50,7 +50,7 @@ func TestWhatIsUnderWayIsTakenBack(t *testing.T) {
 				if err := d.Run(t.Context(), f.Once()); err != nil {
 					t.Fatal(err)
 				}
-				w.Tick(20 * time.Second)
+				w.Advance(20 * time.Second)
 				return p.Calls()
 			}
 			pass(func(*disrupt.Controller) {})

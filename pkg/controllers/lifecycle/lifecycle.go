@@ -99,8 +99,8 @@ func (l *Controller) Run(ctx context.Context, until time.Time) error {
 	}
 }
 
-// failing tells of objects about which the decision fails, once in a while: it is taken every second.
-func (l *Controller) failing(faults []plan.Fault) {
+// recordFaults tells of objects about which the decision fails, once in a while: it is taken every second.
+func (l *Controller) recordFaults(faults []plan.Fault) {
 	for _, f := range faults {
 		if about := string(f.Kind) + " " + f.Name; !l.faults.IsBackingOff(about, l.Now()) {
 			l.faults.AddFailure(about, errors.New(f.Why), l.Now())
@@ -167,7 +167,7 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	l.sum.NoteMissedHints(l.Hints, s.Now, deletionTimes(s))
 	l.Refusals.markRetryTimes(s.Pods)
 	next := lifecycle.Next(s)
-	l.failing(next.Faults)
+	l.recordFaults(next.Faults)
 	if len(next.Actions) == 0 {
 		return next.Busy, nil
 	}

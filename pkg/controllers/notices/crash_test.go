@@ -92,7 +92,7 @@ func TestRunningSurvivesEveryFault(t *testing.T) {
 			if err := f.Provision(f.World.Ports(fake.Fault{})).Run(context.Background(), f.Once()); err != nil {
 				t.Fatal(err)
 			}
-			f.World.Tick(10 * time.Second)
+			f.World.Advance(10 * time.Second)
 			return f
 		},
 		func(f *controllertest.Functions, p *fake.Ports) error {
@@ -106,7 +106,7 @@ func TestRunningSurvivesEveryFault(t *testing.T) {
 			return err
 		},
 		func(t *testing.T, f *controllertest.Functions) {
-			if f.World.Woken("lifecycle") < 1 {
+			if f.World.CountWakeups("lifecycle") < 1 {
 				t.Error("lifecycle was not woken")
 			}
 			f.ComeToRest(t)
@@ -174,7 +174,7 @@ func TestLeavingSurvivesEveryFaultOfProvision(t *testing.T) {
 			if err := f.Provision(f.World.Ports(fake.Fault{})).Run(ctx, f.Once()); err != nil {
 				t.Fatal(err)
 			}
-			f.World.Tick(30 * time.Second)
+			f.World.Advance(30 * time.Second)
 			if err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(ctx, f.World.Now().Add(3*time.Second)); err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +191,7 @@ func TestLeavingSurvivesEveryFaultOfProvision(t *testing.T) {
 			return err
 		},
 		func(t *testing.T, f *controllertest.Functions) {
-			f.World.Tick(2 * time.Minute)
+			f.World.Advance(2 * time.Minute)
 			f.Rest(t, 4)
 			f.ComeToRest(t)
 			if c := controllertest.ClaimOf(f, n.Instance); c.Name != "" {

@@ -25,7 +25,7 @@ func launching(t *testing.T) *controllertest.Functions {
 		_ = f.Provision(f.World.Ports(fake.Fault{Call: 1 + call%50, Fatal: true})).Run(context.Background(), f.Once())
 		written := slices.ContainsFunc(f.World.Claims(), func(c cluster.Claim) bool { return c.ProviderID != "" })
 		if len(f.World.Instances()) > 0 && !written {
-			f.World.Skip(20 * time.Second) // its lease ends
+			f.World.SkipTime(20 * time.Second) // its lease ends
 			return f
 		}
 	}

@@ -172,7 +172,7 @@ func (i *Controller) handleOne(ctx context.Context, n interruption.Notice, claim
 	case o.Later:
 		return &EarlyError{n}
 	case o.Final:
-		i.Foreign.remember(n.Instance, i.Now())
+		i.Foreign.rememberInstance(n.Instance, i.Now())
 	case o.Provide:
 		if may, err := controllers.MayBegin(ctx, i.Log, "wake provision"); err != nil || !may {
 			return err

@@ -116,7 +116,7 @@ const (
 	maxForeign = 10_000
 )
 
-func (f *ForeignInstances) remember(id string, now time.Time) {
+func (f *ForeignInstances) rememberInstance(id string, now time.Time) {
 	if f == nil {
 		return
 	}

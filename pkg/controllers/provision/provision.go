@@ -68,7 +68,7 @@ type Controller struct {
 	sum   controllers.Measurements
 	kept  controllers.DecisionRecorder
 
-	mishaps mishaps
+	mishaps launchFaults
 }
 
 // Run passes until nothing is left to do or until the time given; it then watches for more.
@@ -154,7 +154,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	}
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resumeLaunches(ctx, &s)
-	decided := p.decide(ctx, s, start)
+	decided := p.decideAndLog(ctx, s, start)
 	may, err := controllers.MayWrite(ctx)
 	if err != nil {
 		return false, errors.Join(resumeErr, err)
@@ -192,8 +192,8 @@ func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error)
 	return controllers.WithVolumes(ctx, p.Read, s, provisioning.MayEmpty(s))
 }
 
-// decide makes the plan and logs it.
-func (p *Controller) decide(ctx context.Context, s cluster.Snapshot, start time.Time) provisioning.Outcome {
+// decideAndLog makes the plan and logs it.
+func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) provisioning.Outcome {
 	s.Aside = p.Aside.list
 	decided := provisioning.Decide(s)
 	p.Aside.list = decided.Aside
@@ -201,7 +201,7 @@ func (p *Controller) decide(ctx context.Context, s cluster.Snapshot, start time.
 	p.sum.NoteMissedHints(p.Hints, start, launchedFor(s, decided.Plan))
 	if len(decided.Plan.Faults) > 0 { // what comes next may fail as well
 		p.recordDecision(ctx, s, decided.Plan)
-		p.fail(ctx, s, decided.Plan.Faults)
+		p.recordFaults(ctx, s, decided.Plan.Faults)
 	}
 	return decided
 }
@@ -300,7 +300,7 @@ func (p *Controller) logPlan(decision plan.Plan) {
 // recordDecision keeps the pass in the decision log.
 func (p *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	p.kept.To, p.kept.Stamp, p.kept.Warn = p.Diary, p.Stamp, p.Log.Warn
-	p.kept.RecordPass(ctx, p.said, p.mishaps.take(), func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
+	p.kept.RecordPass(ctx, p.said, p.mishaps.takeFaults(), func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
 		return replay.ProvisionPass(st, s, decision)
 	})
 }

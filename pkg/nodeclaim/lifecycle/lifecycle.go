@@ -40,12 +40,12 @@ func Next(s cluster.Snapshot) Plan {
 	for _, c := range v.s.Claims {
 		switch {
 		case c.Deleting.IsZero():
-			p.about(cluster.ClaimPart, c.Name, func() {
+			p.decideAbout(cluster.ClaimPart, c.Name, func() {
 				v.s.Rules.Plant.Hit(StageLive, c.Name)
 				actions, busy := v.advanceClaim(c)
 				o, ended := v.registrationOutcome(c, actions)
 				p.Busy = p.Busy || busy
-				p.add(actions...)
+				p.addActions(actions...)
 				if ended {
 					outcomes[c.Pool] = append(outcomes[c.Pool], o)
 				}
@@ -59,42 +59,42 @@ func Next(s cluster.Snapshot) Plan {
 		return cmp.Or(byDeadline(a, b), a.Deleting.Compare(b.Deleting))
 	})
 	for _, c := range ending {
-		p.about(cluster.ClaimPart, c.Name, func() {
+		p.decideAbout(cluster.ClaimPart, c.Name, func() {
 			v.s.Rules.Plant.Hit(StageEnding, c.Name)
 			steps, _ := v.pendingChanges(c)
 			if len(steps) == 0 {
 				steps = joinStatusWrites(v.finalizeClaim(c))
 			}
 			p.Busy = p.Busy || !v.blockedForLong(c, steps)
-			p.add(steps...)
+			p.addActions(steps...)
 		})
 	}
 	for _, n := range v.s.Nodes {
-		p.about("Node", n.Name, func() {
+		p.decideAbout("Node", n.Name, func() {
 			v.s.Rules.Plant.Hit(StageNode, n.Name)
 			actions, busy := v.finalizeOrphanNode(n)
 			p.Busy = p.Busy || busy
-			p.add(actions...)
+			p.addActions(actions...)
 		})
 	}
-	p.about("", "leaked instances", func() { p.add(v.terminateLeaked()...) })
+	p.decideAbout("", "leaked instances", func() { p.addActions(v.terminateLeaked()...) })
 	for _, pool := range v.s.Pools {
 		if list := outcomes[pool.Name]; len(list) > 0 {
-			p.add(plan.Action{Do: plan.Registrations, Pool: pool.Name, Outcomes: list})
+			p.addActions(plan.Action{Do: plan.Registrations, Pool: pool.Name, Outcomes: list})
 		}
 	}
-	p.about(cluster.PoolPart, "all", func() { p.add(v.countPoolNodes()...) })
+	p.decideAbout(cluster.PoolPart, "all", func() { p.addActions(v.countPoolNodes()...) })
 	return p
 }
 
-// about decides about one object. Where that panics the object stays as it is, and the others take their steps.
-func (p *Plan) about(kind cluster.PartKind, name string, decide func()) {
+// decideAbout decides about one object. Where that panics the object stays as it is, and the others take their steps.
+func (p *Plan) decideAbout(kind cluster.PartKind, name string, decide func()) {
 	if failed := faultisolation.Catch(decide); failed != nil {
 		p.Faults = append(p.Faults, plan.Fault{Kind: kind, Name: name, Why: failed.Why, Stack: failed.Stack})
 	}
 }
 
-func (p *Plan) add(actions ...plan.Action) { p.Actions = append(p.Actions, actions...) }
+func (p *Plan) addActions(actions ...plan.Action) { p.Actions = append(p.Actions, actions...) }
 
 // state decides: about living claims itself, and by its parts about those that come and go.
 type state struct {
@@ -130,7 +130,7 @@ type finalizer struct {
 
 func newState(s cluster.Snapshot) state {
 	v := newIndex(s)
-	return state{v, registrar{v, nomination.CountWaiting(v.s.Pods), nomination.EvictionsOf(v.s)},
+	return state{v, registrar{v, nomination.CountWaiting(v.s.Pods), nomination.FindOwnerNominations(v.s)},
 		finalizer{v, drain.NewBudgets(v.s.Budgets)}}
 }
 

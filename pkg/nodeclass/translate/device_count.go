@@ -43,11 +43,11 @@ func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass) DeviceS
 		for _, k := range d.ConsumesCounters {
 			out.counters[d.Name] = append(out.counters[d.Name], k.CounterSet)
 		}
-		if out.node == "" || repels(d) {
+		if out.node == "" || repelsPods(d) {
 			continue
 		}
 		for _, k := range classes {
-			if k.selector.selects(in.Spec.Driver, d) && !slices.Contains(out.selected[k.Name], d.Name) {
+			if k.selector.selectsDevice(in.Spec.Driver, d) && !slices.Contains(out.selected[k.Name], d.Name) {
 				out.selected[k.Name] = append(out.selected[k.Name], d.Name)
 			}
 		}
@@ -55,9 +55,9 @@ func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass) DeviceS
 	return out
 }
 
-// repels reports whether a taint keeps the device from being allocated: what is asked for as an extended resource
+// repelsPods reports whether a taint keeps the device from being allocated: what is asked for as an extended resource
 // tolerates none.
-func repels(d *resourcev1.Device) bool {
+func repelsPods(d *resourcev1.Device) bool {
 	return slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool {
 		return t.Effect != resourcev1.DeviceTaintEffectNone
 	})

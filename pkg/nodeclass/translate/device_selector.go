@@ -23,8 +23,8 @@ type deviceAttribute struct {
 	value        any
 }
 
-// selects reports whether the device of that driver is selected.
-func (s deviceSelector) selects(driver string, d *resourcev1.Device) bool {
+// selectsDevice reports whether the device of that driver is selected.
+func (s deviceSelector) selectsDevice(driver string, d *resourcev1.Device) bool {
 	if driver != s.driver {
 		return false
 	}
@@ -60,8 +60,8 @@ func deviceSelectorFrom(in []resourcev1.DeviceSelector) (deviceSelector, error) 
 			return deviceSelector{}, errors.New("a selector of it is not CEL")
 		}
 		p := selectorParser{rest: s.CEL.Expression, out: &out}
-		p.next()
-		if !p.all() || p.token != "" {
+		p.readToken()
+		if !p.readConjunction() || p.token != "" {
 			return deviceSelector{}, fmt.Errorf("its selector is more than equations of device.driver and device.attributes joined by &&: %.200s", s.CEL.Expression)
 		}
 	}
@@ -82,8 +82,8 @@ const (
 	opInvalid = "\x00"
 )
 
-// next reads the next token.
-func (p *selectorParser) next() {
+// readToken reads the next token.
+func (p *selectorParser) readToken() {
 	p.rest = strings.TrimLeft(p.rest, " \t\r\n")
 	n := 0
 	for n < len(p.rest) && wordByte(p.rest[n]) {
@@ -115,55 +115,55 @@ func wordByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
 
-// take steps over the token if it is this one.
-func (p *selectorParser) take(token string) bool {
+// takeToken steps over the token if it is this one.
+func (p *selectorParser) takeToken(token string) bool {
 	if p.token != token {
 		return false
 	}
-	p.next()
+	p.readToken()
 	return true
 }
 
-// all reads equations joined by &&, in parentheses or not.
-func (p *selectorParser) all() bool {
+// readConjunction reads equations joined by &&, in parentheses or not.
+func (p *selectorParser) readConjunction() bool {
 	for {
-		if p.take("(") {
-			if !p.all() || !p.take(")") {
+		if p.takeToken("(") {
+			if !p.readConjunction() || !p.takeToken(")") {
 				return false
 			}
-		} else if !p.equation() {
+		} else if !p.readEquation() {
 			return false
 		}
-		if !p.take("&&") {
+		if !p.takeToken("&&") {
 			return true
 		}
 	}
 }
 
-// equation reads "field == literal", either way round, or an attribute alone that is to be true.
-func (p *selectorParser) equation() bool {
+// readEquation reads "field == literal", either way round, or an attribute alone that is to be true.
+func (p *selectorParser) readEquation() bool {
 	if p.token != "device" {
-		value, ok := p.literal()
-		if !ok || !p.take("==") {
+		value, ok := p.readLiteral()
+		if !ok || !p.takeToken("==") {
 			return false
 		}
-		domain, name, ok := p.field()
-		return ok && p.require(domain, name, value)
+		domain, name, ok := p.readField()
+		return ok && p.addRequirement(domain, name, value)
 	}
-	domain, name, ok := p.field()
+	domain, name, ok := p.readField()
 	if !ok {
 		return false
 	}
-	if !p.take("==") {
-		return domain != "" && p.require(domain, name, true)
+	if !p.takeToken("==") {
+		return domain != "" && p.addRequirement(domain, name, true)
 	}
-	value, ok := p.literal()
-	return ok && p.require(domain, name, value)
+	value, ok := p.readLiteral()
+	return ok && p.addRequirement(domain, name, value)
 }
 
-// require adds an equation; that of the driver has no domain. Two drivers at once are a mistake that nobody need count
-// devices for.
-func (p *selectorParser) require(domain, name string, value any) bool {
+// addRequirement adds an equation; that of the driver has no domain. Two drivers at once are a mistake that nobody need
+// count devices for.
+func (p *selectorParser) addRequirement(domain, name string, value any) bool {
 	if domain != "" {
 		p.out.attributes = append(p.out.attributes, deviceAttribute{domain, name, value})
 		return true
@@ -176,44 +176,44 @@ func (p *selectorParser) require(domain, name string, value any) bool {
 	return true
 }
 
-// field reads device.driver, device.attributes["domain"].name or device.attributes["domain"]["name"].
-func (p *selectorParser) field() (domain, name string, ok bool) {
-	if !p.take("device") || !p.take(".") {
+// readField reads device.driver, device.attributes["domain"].name or device.attributes["domain"]["name"].
+func (p *selectorParser) readField() (domain, name string, ok bool) {
+	if !p.takeToken("device") || !p.takeToken(".") {
 		return "", "", false
 	}
-	if p.take("driver") {
+	if p.takeToken("driver") {
 		return "", "", true
 	}
-	if !p.take("attributes") {
+	if !p.takeToken("attributes") {
 		return "", "", false
 	}
-	if domain, ok = p.index(); !ok || domain == "" {
+	if domain, ok = p.readIndex(); !ok || domain == "" {
 		return "", "", false
 	}
-	if p.take(".") {
+	if p.takeToken(".") {
 		name = p.token
 		ok = name != "" && wordByte(name[0])
-		p.next()
+		p.readToken()
 		return domain, name, ok && p.token != "("
 	}
-	name, ok = p.index()
+	name, ok = p.readIndex()
 	return domain, name, ok
 }
 
-// index reads ["text"].
-func (p *selectorParser) index() (string, bool) {
-	if !p.take("[") {
+// readIndex reads ["text"].
+func (p *selectorParser) readIndex() (string, bool) {
+	if !p.takeToken("[") {
 		return "", false
 	}
 	text, ok := strings.CutPrefix(p.token, opString)
-	p.next()
-	return text, p.take("]") && ok
+	p.readToken()
+	return text, p.takeToken("]") && ok
 }
 
-// literal reads a string, true, false, or a number that is not negative.
-func (p *selectorParser) literal() (any, bool) {
+// readLiteral reads a string, true, false, or a number that is not negative.
+func (p *selectorParser) readLiteral() (any, bool) {
 	token := p.token
-	p.next()
+	p.readToken()
 	if text, ok := strings.CutPrefix(token, opString); ok {
 		return text, true
 	}

@@ -97,11 +97,11 @@ func TestAttributesThatSelect(t *testing.T) {
 		{"x.com", deviceAttribute{"x.com", "lanes", int64(8)}, false},
 		{"x.com", deviceAttribute{"x.com", "firmware", "1.2.3"}, false},
 	} {
-		if got := (deviceSelector{driver: c.driver, attributes: []deviceAttribute{c.a}}).selects(c.driver, d); got != c.want {
+		if got := (deviceSelector{driver: c.driver, attributes: []deviceAttribute{c.a}}).selectsDevice(c.driver, d); got != c.want {
 			t.Errorf("%+v of a device of %s: %t", c.a, c.driver, got)
 		}
 	}
-	if (deviceSelector{driver: "x.com"}).selects("y.com", d) || !(deviceSelector{driver: "x.com"}).selects("x.com", d) {
+	if (deviceSelector{driver: "x.com"}).selectsDevice("y.com", d) || !(deviceSelector{driver: "x.com"}).selectsDevice("x.com", d) {
 		t.Error("a device is selected by its driver")
 	}
 }

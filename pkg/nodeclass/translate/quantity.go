@@ -47,17 +47,17 @@ func Quantities(l resources.List) corev1.ResourceList {
 		amount := l.Get(name)
 		switch name {
 		case resources.CPU:
-			out[corev1.ResourceCPU] = canonical(quantity.NewMilliQuantity(amount, quantity.DecimalSI))
+			out[corev1.ResourceCPU] = canonicalQuantity(quantity.NewMilliQuantity(amount, quantity.DecimalSI))
 		case resources.Memory, resources.Ephemeral:
-			out[corev1.ResourceName(name)] = canonical(quantity.NewQuantity(amount, quantity.BinarySI))
+			out[corev1.ResourceName(name)] = canonicalQuantity(quantity.NewQuantity(amount, quantity.BinarySI))
 		default:
-			out[corev1.ResourceName(name)] = canonical(quantity.NewQuantity(amount, quantity.DecimalSI))
+			out[corev1.ResourceName(name)] = canonicalQuantity(quantity.NewQuantity(amount, quantity.DecimalSI))
 		}
 	}
 	return out
 }
 
-// canonical is the quantity in the form in which a client writes it that has read it. Bytes that are no multiple of
-// 1024 are written without a suffix, and so are read as a decimal number, which has other suffixes. For the API server
-// another form in a spec that must not change is a change.
-func canonical(q *quantity.Quantity) quantity.Quantity { return quantity.MustParse(q.String()) }
+// canonicalQuantity is the quantity in the form in which a client writes it that has read it. Bytes that are no
+// multiple of 1024 are written without a suffix, and so are read as a decimal number, which has other suffixes. For the
+// API server another form in a spec that must not change is a change.
+func canonicalQuantity(q *quantity.Quantity) quantity.Quantity { return quantity.MustParse(q.String()) }

@@ -29,27 +29,27 @@ type Storage struct {
 	Classes map[string]storagev1.StorageClass
 }
 
-// alternatives are the node requirements that the volumes of a pod allow, any one of which must hold; none for no
-// limit. problems says in words why a volume cannot be used yet.
-func (s Storage) alternatives(namespace string, names []string) (out [][]requirements.Requirement, problems []string) {
+// allowedRequirements are the node requirements that the volumes of a pod allow, any one of which must hold; none for
+// no limit. problems says in words why a volume cannot be used yet.
+func (s Storage) allowedRequirements(namespace string, names []string) (out [][]requirements.Requirement, problems []string) {
 	for _, name := range names {
 		one, err := s.ofClaim(namespace, name)
 		if err != nil {
 			problems = append(problems, err.Error())
 			continue
 		}
-		out = combine(out, one)
+		out = combineAlternatives(out, one)
 	}
 	return out, problems
 }
 
-// attached are the volumes of a pod that count against a node's limits, sorted, one for each claim. What is not known
-// to be attached by a CSI driver does not count.
-func (s Storage) attached(namespace string, names []string) []cluster.Volume {
+// attachedVolumes are the volumes of a pod that count against a node's limits, sorted, one for each claim. What is not
+// known to be attached by a CSI driver does not count.
+func (s Storage) attachedVolumes(namespace string, names []string) []cluster.Volume {
 	var out []cluster.Volume
 	for _, name := range names {
 		key := namespace + "/" + name
-		if d := s.driver(key); d != "" {
+		if d := s.driverOf(key); d != "" {
 			out = append(out, cluster.Volume{Driver: d, ID: key})
 		}
 	}
@@ -59,8 +59,8 @@ func (s Storage) attached(namespace string, names []string) []cluster.Volume {
 	return out
 }
 
-// driver is that of the claim's volume or, while it has none, of its storage class.
-func (s Storage) driver(claim string) string {
+// driverOf is that of the claim's volume or, while it has none, of its storage class.
+func (s Storage) driverOf(claim string) string {
 	c, ok := s.Claims[claim]
 	if !ok {
 		return ""
@@ -154,9 +154,9 @@ func ofTopologies(terms []corev1.TopologySelectorTerm) ([][]requirements.Require
 	return out, nil
 }
 
-// combine is the cross product of two lists of alternatives without those that contradict themselves. If all do, they
-// all stay, so that the pod fails where its placement is tried and the reason shows.
-func combine(a, b [][]requirements.Requirement) [][]requirements.Requirement {
+// combineAlternatives is the cross product of two lists of alternatives without those that contradict themselves. If
+// all do, they all stay, so that the pod fails where its placement is tried and the reason shows.
+func combineAlternatives(a, b [][]requirements.Requirement) [][]requirements.Requirement {
 	if len(a) == 0 {
 		return b
 	}
@@ -183,8 +183,8 @@ func combine(a, b [][]requirements.Requirement) [][]requirements.Requirement {
 // volumes are left out.
 func (s Storage) FillPod(p *cluster.Pod) {
 	var problems []string
-	p.VolumeZones, problems = s.alternatives(p.Namespace, p.UnreadClaims)
-	p.Volumes = s.attached(p.Namespace, p.UnreadClaims)
+	p.VolumeZones, problems = s.allowedRequirements(p.Namespace, p.UnreadClaims)
+	p.Volumes = s.attachedVolumes(p.Namespace, p.UnreadClaims)
 	p.UnreadClaims = nil
 	if p.Provisionable() {
 		p.Unmodelled = slices.Concat(p.Unmodelled, problems)

@@ -38,12 +38,12 @@ func TestVolumeProblems(t *testing.T) {
 		{`{spec: {storageClassName: gp3}}`, `{}`, `{metadata: {name: gp3}, provisioner: x, volumeBindingMode: Immediate}`,
 			"persistentvolumeclaim ns/data is unbound though its storage class gp3 binds immediately"},
 	} {
-		zones, problems := shelf(t, c.claim, c.volume, c.class).alternatives("ns", []string{"data"})
+		zones, problems := shelf(t, c.claim, c.volume, c.class).allowedRequirements("ns", []string{"data"})
 		if diff := cmp.Diff([]string{c.want}, problems); diff != "" || zones != nil {
 			t.Errorf("claim %s: zones %v, problems (-want +got):\n%s", c.claim, zones, diff)
 		}
 	}
-	_, problems := Storage{}.alternatives("ns", []string{"a", "b"})
+	_, problems := Storage{}.allowedRequirements("ns", []string{"a", "b"})
 	if diff := cmp.Diff([]string{"persistentvolumeclaim ns/a does not exist", "persistentvolumeclaim ns/b does not exist"}, problems); diff != "" {
 		t.Errorf("problems of two volumes (-want +got):\n%s", diff)
 	}
@@ -67,7 +67,7 @@ func TestVolumeZones(t *testing.T) {
 		{`{spec: {storageClassName: gp3}}`, `{}`, `{provisioner: x, volumeBindingMode: WaitForFirstConsumer}`, nil},
 		{`{spec: {storageClassName: gp3}}`, `{}`, topologies, [][]requirements.Requirement{{zone("a", "b")}, {zone("c")}}},
 	} {
-		got, problems := shelf(t, c.claim, c.volume, c.class).alternatives("ns", []string{"data"})
+		got, problems := shelf(t, c.claim, c.volume, c.class).allowedRequirements("ns", []string{"data"})
 		if diff := cmp.Diff(c.want, got); diff != "" || problems != nil {
 			t.Errorf("claim %s, volume %s: problems %v, alternatives (-want +got):\n%s", c.claim, c.volume, problems, diff)
 		}
@@ -82,15 +82,15 @@ func TestAlternativesOfSeveralVolumes(t *testing.T) {
 		return []requirements.Requirement{a[0], b[0]}
 	}
 	a, b, c := zone("a"), zone("b"), zone("b", "c")
-	got := combine([][]requirements.Requirement{a, b}, [][]requirements.Requirement{b, c})
+	got := combineAlternatives([][]requirements.Requirement{a, b}, [][]requirements.Requirement{b, c})
 	if diff := cmp.Diff([][]requirements.Requirement{both(b, b), both(b, c)}, got); diff != "" {
 		t.Errorf("those that contradict themselves are left out (-want +got):\n%s", diff)
 	}
-	got = combine([][]requirements.Requirement{a}, [][]requirements.Requirement{b, c})
+	got = combineAlternatives([][]requirements.Requirement{a}, [][]requirements.Requirement{b, c})
 	if diff := cmp.Diff([][]requirements.Requirement{both(a, b), both(a, c)}, got); diff != "" {
 		t.Errorf("unless all do (-want +got):\n%s", diff)
 	}
-	if got = combine(nil, [][]requirements.Requirement{a}); len(got) != 1 {
+	if got = combineAlternatives(nil, [][]requirements.Requirement{a}); len(got) != 1 {
 		t.Errorf("no limit and one: %v", got)
 	}
 }
@@ -120,7 +120,7 @@ func TestAttachedVolumes(t *testing.T) {
 		{`{spec: {storageClassName: other}}`, `{}`, class, nil},
 		{`{}`, `{}`, class, nil},
 	} {
-		if diff := cmp.Diff(c.want, shelf(t, c.claim, c.volume, c.class).attached("ns", []string{"data", "missing"})); diff != "" {
+		if diff := cmp.Diff(c.want, shelf(t, c.claim, c.volume, c.class).attachedVolumes("ns", []string{"data", "missing"})); diff != "" {
 			t.Errorf("claim %s, volume %s, class %s (-want +got):\n%s", c.claim, c.volume, c.class, diff)
 		}
 	}

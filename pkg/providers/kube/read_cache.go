@@ -146,9 +146,9 @@ func (s *readCache) keepNodes(version string, list []cluster.Node, heads map[str
 	s.nodesVersion, s.digests, s.heads = version, digests, heads
 }
 
-func (s *readCache) podsAt() string   { return s.withLock(&s.podsVersion) }
-func (s *readCache) claimsAt() string { return s.withLock(&s.claimsVersion) }
-func (s *readCache) nodesAt() string  { return s.withLock(&s.nodesVersion) }
+func (s *readCache) podsVersionRead() string   { return s.withLock(&s.podsVersion) }
+func (s *readCache) claimsVersionRead() string { return s.withLock(&s.claimsVersion) }
+func (s *readCache) nodesVersionRead() string  { return s.withLock(&s.nodesVersion) }
 
 func (s *readCache) withLock(v *string) string {
 	s.mu.Lock()

@@ -39,11 +39,11 @@ func (c Reader) Wait(ctx context.Context) error {
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, w := range []watched{
-		{podPath(), withoutOne, c.seen.podsAt, c.seen.podNews},
-		{claimPath(), "", c.seen.claimsAt, c.seen.claimNews},
-		{nodePath(), "", c.seen.nodesAt, c.seen.nodeNews},
+		{podPath(), withoutOne, c.seen.podsVersionRead, c.seen.podNews},
+		{claimPath(), "", c.seen.claimsVersionRead, c.seen.claimNews},
+		{nodePath(), "", c.seen.nodesVersionRead, c.seen.nodeNews},
 	} {
-		g.Go(func() error { return c.follow(gctx, w) })
+		g.Go(func() error { return c.followWatch(gctx, w) })
 	}
 	err := g.Wait()
 	switch {
@@ -57,17 +57,17 @@ func (c Reader) Wait(ctx context.Context) error {
 
 // readUnread reads what no list has read yet, so that there is something to compare with.
 func (c Reader) readUnread(ctx context.Context) error {
-	if c.seen.podsAt() == "" {
+	if c.seen.podsVersionRead() == "" {
 		if _, err := c.pods().listWaiting(ctx); err != nil {
 			return err
 		}
 	}
-	if c.seen.claimsAt() == "" {
+	if c.seen.claimsVersionRead() == "" {
 		if _, err := c.claims().ListClaims(ctx); err != nil {
 			return err
 		}
 	}
-	if c.seen.nodesAt() == "" {
+	if c.seen.nodesVersionRead() == "" {
 		if _, err := c.nodes().ListNodes(ctx); err != nil {
 			return err
 		}
@@ -83,8 +83,8 @@ type watched struct {
 	news   func(watch.Event) (news bool)
 }
 
-// follow watches until there is news, which is changedError, and again whenever the server ends the watch.
-func (c *connection) follow(ctx context.Context, w watched) error {
+// followWatch watches until there is news, which is changedError, and again whenever the server ends the watch.
+func (c *connection) followWatch(ctx context.Context, w watched) error {
 	what := apiCall{verb: "watch", place: w.place}
 	for breaks := 0; ; {
 		before := w.from()

@@ -165,7 +165,7 @@ func (m *WatchCache) cachedOrListed(ctx context.Context) (cachedObjects, error) 
 			m.broken, m.breaks = true, maxBreaks // versions that cannot be compared
 		}
 	}
-	return b.clone(), nil
+	return b.cloneMaps(), nil
 }
 
 // currentObjects is what is known, if it holds all that this client wrote. With all of it looked at, only what comes
@@ -189,7 +189,7 @@ func (m *WatchCache) currentObjects(ctx context.Context, all bool) (cachedObject
 		if ok {
 			defer m.mu.Unlock()
 			m.news = m.news && !all
-			return m.known.clone(), true
+			return m.known.cloneMaps(), true
 		}
 		moved := m.moved
 		m.mu.Unlock()
@@ -333,7 +333,7 @@ func keepNewest[T any](in map[string]T, what watch.EventType, uid types.UID, mad
 	}
 }
 
-func (b cachedObjects) clone() cachedObjects {
+func (b cachedObjects) cloneMaps() cachedObjects {
 	return cachedObjects{pods: maps.Clone(b.pods), nodes: maps.Clone(b.nodes), claims: maps.Clone(b.claims),
 		versions: b.versions}
 }

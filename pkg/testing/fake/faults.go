@@ -51,8 +51,8 @@ func (p *Ports) Calls() []string {
 	return slices.Clone(p.calls)
 }
 
-// do makes one call: the deed is done with the world locked, unless the fault prevents it.
-func do[T any](ctx context.Context, p *Ports, call string, deed func() (T, error)) (T, error) {
+// doCall makes one call: the deed is done with the world locked, unless the fault prevents it.
+func doCall[T any](ctx context.Context, p *Ports, call string, deed func() (T, error)) (T, error) {
 	if p.Before != nil {
 		p.Before(call)
 	}
@@ -78,9 +78,9 @@ func do[T any](ctx context.Context, p *Ports, call string, deed func() (T, error
 	return out, err
 }
 
-// try is do for a call without a result.
-func try(ctx context.Context, p *Ports, call string, deed func() error) error {
-	_, err := do(ctx, p, call, func() (struct{}, error) { return struct{}{}, deed() })
+// tryCall is do for a call without a result.
+func tryCall(ctx context.Context, p *Ports, call string, deed func() error) error {
+	_, err := doCall(ctx, p, call, func() (struct{}, error) { return struct{}{}, deed() })
 	return err
 }
 
