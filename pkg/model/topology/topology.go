@@ -106,7 +106,9 @@ func (s Spread) Admits(count []int, d int) bool {
 }
 
 // Over is by how much domain d would exceed the skew if more pods arrived there.
-func (s Spread) Over(count []int, d, more int) int { return s.OverLeast(count[d], s.Least(count), more) }
+func (s Spread) Over(count []int, d, more int) int {
+	return s.OverLeast(count[d], s.Least(count), more)
+}
 
 // OverLeast is by how much a domain with that many pods would exceed the skew over the least crowded one if more pods
 // arrived there.
@@ -119,4 +121,6 @@ func (s Spread) OverLeast(here, least, more int) int {
 
 // AffinityAllows reports whether a required affinity lets a pod into a domain with that many pods of its group: some
 // are there, or none is anywhere and the pod belongs to the group itself, so that it may be the first.
-func AffinityAllows(here, anywhere int, belongs bool) bool { return here > 0 || anywhere == 0 && belongs }
+func AffinityAllows(here, anywhere int, belongs bool) bool {
+	return here > 0 || anywhere == 0 && belongs
+}
