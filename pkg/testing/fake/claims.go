@@ -14,8 +14,8 @@ import (
 )
 
 // CreateClaim stores a claim with our finalizer.
-func (p *Ports) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
-	return doCall(ctx, p, "create claim", func() (cluster.Claim, error) {
+func (p ClaimPorts) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
+	return doCall(ctx, p.invocation, "create claim", func() (cluster.Claim, error) {
 		id := p.w.nextID()
 		c := &cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, id), UID: fmt.Sprintf("uid-claim-%d", id),
 			Pool: pool.Name, Class: l.Class,
@@ -31,8 +31,8 @@ func (p *Ports) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Poo
 }
 
 // AdoptClaim puts our finalizer and the class's label on the claim.
-func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
-	return doCall(ctx, p, "adopt claim", func() (cluster.Claim, error) {
+func (p ClaimPorts) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return doCall(ctx, p.invocation, "adopt claim", func() (cluster.Claim, error) {
 		have, ok := p.w.claims[c.Name]
 		if !ok || have.UID != c.UID || !have.Deleting.IsZero() {
 			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
@@ -49,14 +49,14 @@ func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim,
 }
 
 // AnnotateClaim sets annotations of the claim given.
-func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
+func (p ClaimPorts) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "annotate claim", c,
 		func(have *cluster.Claim) { have.Annotations = mergeLabels(have.Annotations, set) })
 }
 
 // ClaimsOf lists the claims of the instances, and those without the label of an instance, up to the first that is
 // enough.
-func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim,
+func (p ClaimPorts) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim,
 	error) {
 	all, err := p.ListClaims(ctx)
 	over := false
@@ -69,7 +69,7 @@ func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cl
 }
 
 // LabelClaim sets labels and annotations of the claim given.
-func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim,
+func (p ClaimPorts) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim,
 	error) {
 	return p.changeClaim(ctx, "label claim", c, func(have *cluster.Claim) {
 		have.Labels, have.Annotations = mergeLabels(have.Labels, labels), mergeLabels(have.Annotations, annotations)
@@ -77,7 +77,7 @@ func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotat
 }
 
 // UnreserveClaim makes the claim given on-demand.
-func (p *Ports) UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+func (p ClaimPorts) UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "unreserve claim", c, func(have *cluster.Claim) { have.Labels = onDemandLabels(have.Labels) })
 }
 
@@ -90,7 +90,7 @@ func onDemandLabels(labels map[string]string) map[string]string {
 }
 
 // WriteClaimStatus replaces the status. The time of a condition moves with its status only.
-func (p *Ports) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+func (p ClaimPorts) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "write status of claim", c, func(have *cluster.Claim) {
 		have.ProviderID, have.NodeName, have.ImageID = c.ProviderID, c.NodeName, c.ImageID
 		have.Capacity, have.Allocatable, have.LastPodEvent = c.Capacity, c.Allocatable, c.LastPodEvent
@@ -111,9 +111,9 @@ func isType(kind string) func(cluster.Condition) bool {
 	return func(k cluster.Condition) bool { return k.Type == kind }
 }
 
-func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim,
+func (p ClaimPorts) changeClaim(ctx context.Context, call string, c cluster.Claim,
 	edit func(*cluster.Claim)) (cluster.Claim, error) {
-	return doCall(ctx, p, call, func() (cluster.Claim, error) {
+	return doCall(ctx, p.invocation, call, func() (cluster.Claim, error) {
 		have, ok := p.w.claims[c.Name]
 		if !ok || have.UID != c.UID || have.Version != c.Version && (c.Version != "" || call != "annotate claim") {
 			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
@@ -124,8 +124,8 @@ func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim,
 }
 
 // DeleteClaim gives the claim a deletion time.
-func (p *Ports) DeleteClaim(ctx context.Context, c cluster.Claim) error {
-	return tryCall(ctx, p, "delete claim", func() error {
+func (p ClaimPorts) DeleteClaim(ctx context.Context, c cluster.Claim) error {
+	return tryCall(ctx, p.invocation, "delete claim", func() error {
 		if have, ok := p.w.claims[c.Name]; ok && have.UID == c.UID {
 			p.w.deleteClaim(have)
 		}
@@ -134,8 +134,8 @@ func (p *Ports) DeleteClaim(ctx context.Context, c cluster.Claim) error {
 }
 
 // ReleaseClaim removes our finalizer.
-func (p *Ports) ReleaseClaim(ctx context.Context, c cluster.Claim) error {
-	return tryCall(ctx, p, "release claim", func() error {
+func (p ClaimPorts) ReleaseClaim(ctx context.Context, c cluster.Claim) error {
+	return tryCall(ctx, p.invocation, "release claim", func() error {
 		if have, ok := p.w.claims[c.Name]; ok && have.UID == c.UID {
 			have.Finalizer = false
 			p.w.storeClaim(have)
@@ -146,8 +146,8 @@ func (p *Ports) ReleaseClaim(ctx context.Context, c cluster.Claim) error {
 }
 
 // ListClaims lists the claims.
-func (p *Ports) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
-	return doCall(ctx, p, "list claims", func() ([]cluster.Claim, error) { return p.w.listClaims(), nil })
+func (p ClaimPorts) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
+	return doCall(ctx, p.invocation, "list claims", func() ([]cluster.Claim, error) { return p.w.listClaims(), nil })
 }
 
 // AddClaim stores a claim as a user does by hand: without finalizer, pool and label of its class. It needs a name and

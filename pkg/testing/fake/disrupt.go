@@ -10,7 +10,7 @@ import (
 )
 
 // TaintNode keeps new pods off the node.
-func (p *Ports) TaintNode(ctx context.Context, n cluster.Node) error {
+func (p NodePorts) TaintNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "taint node", n, func(have *cluster.Node) {
 		if t := isDisruptedTaint(); !slices.Contains(have.Taints, t) {
 			have.Taints = append(slices.Clone(have.Taints), t)
@@ -19,7 +19,7 @@ func (p *Ports) TaintNode(ctx context.Context, n cluster.Node) error {
 }
 
 // UntaintNode lets pods on it again.
-func (p *Ports) UntaintNode(ctx context.Context, n cluster.Node) error {
+func (p NodePorts) UntaintNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "untaint node", n, func(have *cluster.Node) {
 		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints),
 			func(t cluster.Taint) bool { return t == isDisruptedTaint() })
@@ -31,13 +31,13 @@ func isDisruptedTaint() cluster.Taint {
 }
 
 // ReadMemory returns what was remembered last.
-func (p *Ports) ReadMemory(ctx context.Context) (disruption.Memory, error) {
-	return doCall(ctx, p, "recall", func() (disruption.Memory, error) { return p.w.memory, nil })
+func (p SharedPorts) ReadMemory(ctx context.Context) (disruption.Memory, error) {
+	return doCall(ctx, p.invocation, "recall", func() (disruption.Memory, error) { return p.w.memory, nil })
 }
 
 // WriteMemory stores it.
-func (p *Ports) WriteMemory(ctx context.Context, m disruption.Memory) error {
-	return tryCall(ctx, p, "remember", func() error {
+func (p SharedPorts) WriteMemory(ctx context.Context, m disruption.Memory) error {
+	return tryCall(ctx, p.invocation, "remember", func() error {
 		p.w.memory = m
 		return nil
 	})

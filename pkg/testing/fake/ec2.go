@@ -18,13 +18,13 @@ import (
 
 // LaunchInstances starts one instance. A token that was used for the same order gives the first answer again; one that
 // was used for another order finds the claim's instance or is refused.
-func (p *Ports) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
+func (p EC2Ports) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
 	[]instancetypes.UnavailableOffering, error) {
 	type reply struct {
 		instance cluster.Instance
 		marks    []instancetypes.UnavailableOffering
 	}
-	r, err := doCall(ctx, p, "launch", func() (reply, error) {
+	r, err := doCall(ctx, p.invocation, "launch", func() (reply, error) {
 		i, marks, err := p.w.launchOrder(o, token)
 		return reply{i, marks}, err
 	})
@@ -32,10 +32,10 @@ func (p *Ports) LaunchInstances(ctx context.Context, o launch.Order, token strin
 }
 
 // LaunchBatch starts an instance for each claim of a batch, as far as there is capacity, under the rules of Launch.
-func (p *Ports) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance,
+func (p EC2Ports) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance,
 	[]instancetypes.UnavailableOffering, error) {
 	var marks []instancetypes.UnavailableOffering
-	got, err := doCall(ctx, p, "launch batch", func() (got []cluster.Instance, err error) {
+	got, err := doCall(ctx, p.invocation, "launch batch", func() (got []cluster.Instance, err error) {
 		for n := range o.Count() {
 			one, m, oneErr := p.w.launchOrder(o, fmt.Sprintf("%s#%d", token, n))
 			if _, used := errors.AsType[*launch.TokenUsedError](oneErr); used {
@@ -135,8 +135,8 @@ func (w *World) startInstance(o launch.Order, v launch.Override) cluster.Instanc
 }
 
 // ListInstances lists the instances that EC2 shows by now, ended ones for an hour.
-func (p *Ports) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
-	return doCall(ctx, p, "list instances", func() ([]cluster.Instance, error) {
+func (p EC2Ports) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
+	return doCall(ctx, p.invocation, "list instances", func() ([]cluster.Instance, error) {
 		var out []cluster.Instance
 		for _, id := range slices.Sorted(maps.Keys(p.w.instances)) {
 			m := p.w.instances[id]
@@ -151,13 +151,13 @@ func (p *Ports) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
 }
 
 // RemainingReservations tells that nothing is reserved.
-func (p *Ports) RemainingReservations(ctx context.Context, _ []string) (map[string]int64, error) {
-	return doCall(ctx, p, "describe reservations", func() (map[string]int64, error) { return nil, nil })
+func (p EC2Ports) RemainingReservations(ctx context.Context, _ []string) (map[string]int64, error) {
+	return doCall(ctx, p.invocation, "describe reservations", func() (map[string]int64, error) { return nil, nil })
 }
 
 // RemainingAddresses tells what the instances that live have left of Free, each having one address.
-func (p *Ports) RemainingAddresses(ctx context.Context, subnets []string) (map[string]int64, error) {
-	return doCall(ctx, p, "describe subnets", func() (map[string]int64, error) {
+func (p EC2Ports) RemainingAddresses(ctx context.Context, subnets []string) (map[string]int64, error) {
+	return doCall(ctx, p.invocation, "describe subnets", func() (map[string]int64, error) {
 		out := map[string]int64{}
 		for _, id := range subnets {
 			if n, known := p.w.Free[id]; known {
@@ -174,13 +174,13 @@ func (p *Ports) RemainingAddresses(ctx context.Context, subnets []string) (map[s
 }
 
 // FindGroup finds no placement group.
-func (p *Ports) FindGroup(ctx context.Context, _ instancetypes.Placement) (*instancetypes.Placement, error) {
-	return doCall(ctx, p, "describe placement group", func() (*instancetypes.Placement, error) { return nil, nil })
+func (p EC2Ports) FindGroup(ctx context.Context, _ instancetypes.Placement) (*instancetypes.Placement, error) {
+	return doCall(ctx, p.invocation, "describe placement group", func() (*instancetypes.Placement, error) { return nil, nil })
 }
 
 // TerminateInstances ends instances.
-func (p *Ports) TerminateInstances(ctx context.Context, ids []string) error {
-	return tryCall(ctx, p, "terminate", func() error {
+func (p EC2Ports) TerminateInstances(ctx context.Context, ids []string) error {
+	return tryCall(ctx, p.invocation, "terminate", func() error {
 		for _, id := range ids {
 			if p.w.FailEnd != nil {
 				if err := p.w.FailEnd(id); err != nil {
@@ -196,8 +196,8 @@ func (p *Ports) TerminateInstances(ctx context.Context, ids []string) error {
 }
 
 // TagInstance gives an instance the tag Name. It has the others from the launch.
-func (p *Ports) TagInstance(ctx context.Context, id, node, _ string) error {
-	return tryCall(ctx, p, "tag instance", func() error {
+func (p EC2Ports) TagInstance(ctx context.Context, id, node, _ string) error {
+	return tryCall(ctx, p.invocation, "tag instance", func() error {
 		if m, ok := p.w.instances[id]; ok && m.name == "" {
 			m.name = node
 		}
@@ -206,9 +206,9 @@ func (p *Ports) TagInstance(ctx context.Context, id, node, _ string) error {
 }
 
 // ListStatuses tells of the instances that fail a status check or have something scheduled.
-func (p *Ports) ListStatuses(ctx context.Context, _ []string) (failing []cluster.Impairment,
+func (p EC2Ports) ListStatuses(ctx context.Context, _ []string) (failing []cluster.Impairment,
 	changes []cluster.ScheduledChange, err error) {
-	err = tryCall(ctx, p, "describe instance status", func() error {
+	err = tryCall(ctx, p.invocation, "describe instance status", func() error {
 		failing, changes = slices.Clone(p.w.impaired), slices.Clone(p.w.changes)
 		failing = slices.DeleteFunc(failing, func(i cluster.Impairment) bool {
 			at, ok := p.w.recovers[i.Instance]
@@ -241,13 +241,13 @@ func (w *World) ScheduleChange(id string, at time.Time) {
 }
 
 // SweepTemplates finds nothing to delete.
-func (p *Ports) SweepTemplates(ctx context.Context, _ time.Duration) (int, error) {
-	return doCall(ctx, p, "sweep launch templates", func() (int, error) { return 0, nil })
+func (p EC2Ports) SweepTemplates(ctx context.Context, _ time.Duration) (int, error) {
+	return doCall(ctx, p.invocation, "sweep launch templates", func() (int, error) { return 0, nil })
 }
 
 // ReadCatalog gives the catalog.
-func (p *Ports) ReadCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
-	c, err = doCall(ctx, p, "read catalog", func() (instancetypes.Catalog, error) { return p.w.Catalog, nil })
+func (p EC2Ports) ReadCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
+	c, err = doCall(ctx, p.invocation, "read catalog", func() (instancetypes.Catalog, error) { return p.w.Catalog, nil })
 	return c, "", err
 }
 
@@ -262,7 +262,7 @@ type Waker struct {
 
 // Wake counts.
 func (w *Waker) Wake(ctx context.Context) error {
-	return tryCall(ctx, w.p, "wake "+w.name, func() error {
+	return tryCall(ctx, w.p.invocation, "wake "+w.name, func() error {
 		w.p.w.wakes[w.name]++
 		return nil
 	})

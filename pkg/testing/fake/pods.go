@@ -16,22 +16,22 @@ import (
 )
 
 // PendingPods lists the pods that need a node.
-func (p *Ports) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
-	return doCall(ctx, p, "list pending pods", func() ([]cluster.Pod, error) {
+func (p ReadPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
+	return doCall(ctx, p.invocation, "list pending pods", func() ([]cluster.Pod, error) {
 		return slices.DeleteFunc(p.w.listPods(), func(pod cluster.Pod) bool { return !pod.Provisionable() }), nil
 	})
 }
 
 // StaticPools lists the pools with a fixed number of nodes.
-func (p *Ports) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
-	return doCall(ctx, p, "list static pools", func() ([]cluster.Pool, error) {
+func (p ReadPorts) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
+	return doCall(ctx, p.invocation, "list static pools", func() ([]cluster.Pool, error) {
 		return slices.DeleteFunc(slices.Clone(p.w.pools), func(pool cluster.Pool) bool { return !pool.Static }), nil
 	})
 }
 
 // ReadSnapshot reads everything but what AWS knows.
-func (p *Ports) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	return doCall(ctx, p, "read snapshot", func() (cluster.Snapshot, error) {
+func (p ReadPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	return doCall(ctx, p.invocation, "read snapshot", func() (cluster.Snapshot, error) {
 		s := cluster.Snapshot{Now: p.w.now, Pods: p.w.listPods(), Claims: p.w.listClaims(),
 			Pools:   slices.Clone(p.w.pools),
 			Classes: slices.Clone(p.w.resolved), Namespaces: []cluster.Namespace{{Name: "default"}}}
@@ -47,8 +47,8 @@ func (p *Ports) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 }
 
 // ReadClass reads one class.
-func (p *Ports) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
-	return doCall(ctx, p, "get class", func() (*awsv1.EC2NodeClass, error) {
+func (p ReadPorts) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
+	return doCall(ctx, p.invocation, "get class", func() (*awsv1.EC2NodeClass, error) {
 		c, ok := p.w.classes[name]
 		if !ok {
 			return nil, &NotFoundError{"class " + name}
@@ -58,16 +58,16 @@ func (p *Ports) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClass
 }
 
 // Wait lets a second go by, in which the world goes on. It ends like a wait in which nothing changed.
-func (p *Ports) Wait(ctx context.Context) error {
-	return tryCall(ctx, p, "wait", func() error {
+func (p ReadPorts) Wait(ctx context.Context) error {
+	return tryCall(ctx, p.invocation, "wait", func() error {
 		p.w.advanceOnce(time.Second)
 		return context.DeadlineExceeded
 	})
 }
 
 // EvictPod ends the pod unless a budget forbids it.
-func (p *Ports) EvictPod(ctx context.Context, pod cluster.Pod) (cluster.Eviction, error) {
-	return doCall(ctx, p, "evict pod", func() (cluster.Eviction, error) {
+func (p PodPorts) EvictPod(ctx context.Context, pod cluster.Pod) (cluster.Eviction, error) {
+	return doCall(ctx, p.invocation, "evict pod", func() (cluster.Eviction, error) {
 		have, ok := p.w.pods[pod.Name]
 		if !ok || have.UID != pod.UID {
 			return cluster.Eviction{Outcome: cluster.Gone}, nil
@@ -87,8 +87,8 @@ func (p *Ports) EvictPod(ctx context.Context, pod cluster.Pod) (cluster.Eviction
 }
 
 // TolerateNomination lets the pod onto a held node.
-func (p *Ports) TolerateNomination(ctx context.Context, pod cluster.Pod, t cluster.Taint) error {
-	return tryCall(ctx, p, "let pod tolerate", func() error {
+func (p PodPorts) TolerateNomination(ctx context.Context, pod cluster.Pod, t cluster.Taint) error {
+	return tryCall(ctx, p.invocation, "let pod tolerate", func() error {
 		if have, ok := p.w.pods[pod.Name]; ok && have.UID == pod.UID && !slices.Contains(have.Holds, t.Value) {
 			have.Holds = append(slices.Clone(have.Holds), t.Value)
 		}
@@ -97,8 +97,8 @@ func (p *Ports) TolerateNomination(ctx context.Context, pod cluster.Pod, t clust
 }
 
 // DeletePod ends the pod within the grace given.
-func (p *Ports) DeletePod(ctx context.Context, pod cluster.Pod, graceSec int64) error {
-	return tryCall(ctx, p, "delete pod", func() error {
+func (p PodPorts) DeletePod(ctx context.Context, pod cluster.Pod, graceSec int64) error {
+	return tryCall(ctx, p.invocation, "delete pod", func() error {
 		if have, ok := p.w.pods[pod.Name]; ok && have.UID == pod.UID {
 			p.w.endPod(have, graceSec)
 		}
@@ -203,17 +203,17 @@ func (w *World) watchBudgets() {
 }
 
 // RecordEvent records an event.
-func (p *Ports) RecordEvent(ctx context.Context, e cluster.Event) error {
-	return tryCall(ctx, p, "write event", func() error {
+func (p SharedPorts) RecordEvent(ctx context.Context, e cluster.Event) error {
+	return tryCall(ctx, p.invocation, "write event", func() error {
 		p.w.events = append(p.w.events, e)
 		return nil
 	})
 }
 
 // Acquire takes a lease.
-func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool,
+func (p SharedPorts) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool,
 	error) {
-	ok, err := doCall(ctx, p, "acquire lease", func() (bool, error) {
+	ok, err := doCall(ctx, p.invocation, "acquire lease", func() (bool, error) {
 		if l := p.w.leases[name]; l.holder != "" && l.holder != holder && p.w.now.Before(l.until) {
 			return false, nil
 		}
@@ -224,7 +224,7 @@ func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 		return nil, false, err
 	}
 	release := func(ctx context.Context) error {
-		return tryCall(ctx, p, "release lease", func() error {
+		return tryCall(ctx, p.invocation, "release lease", func() error {
 			if p.w.leases[name].holder == holder {
 				delete(p.w.leases, name)
 			}
@@ -235,16 +235,16 @@ func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 }
 
 // ListUnavailable lists what is sold out.
-func (p *Ports) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
-	return doCall(ctx, p, "read sold-out marks", func() ([]instancetypes.UnavailableOffering, error) {
+func (p SharedPorts) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
+	return doCall(ctx, p.invocation, "read sold-out marks", func() ([]instancetypes.UnavailableOffering, error) {
 		return slices.DeleteFunc(slices.Clone(p.w.marks),
 			func(m instancetypes.UnavailableOffering) bool { return !p.w.now.Before(m.Until) }), nil
 	})
 }
 
 // MarkUnavailable marks offers as sold out.
-func (p *Ports) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error {
-	return tryCall(ctx, p, "mark sold out", func() error {
+func (p SharedPorts) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error {
+	return tryCall(ctx, p.invocation, "mark sold out", func() error {
 		for _, m := range marks {
 			m.Until = p.w.now.Add(d)
 			p.w.marks = append(p.w.marks, m)

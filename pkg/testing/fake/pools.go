@@ -9,8 +9,8 @@ import (
 )
 
 // CountPool stores what the nodes of the pool have.
-func (p *Ports) CountPool(ctx context.Context, pool string, has resources.List) error {
-	return tryCall(ctx, p, "count pool", func() error {
+func (p PoolPorts) CountPool(ctx context.Context, pool string, has resources.List) error {
+	return tryCall(ctx, p.invocation, "count pool", func() error {
 		for i := range p.w.pools {
 			if p.w.pools[i].Name == pool {
 				p.w.pools[i].Counted, p.w.pools[i].Uncounted = has, false
@@ -21,8 +21,8 @@ func (p *Ports) CountPool(ctx context.Context, pool string, has resources.List) 
 }
 
 // RecordRegistrations notes how registrations went, each claim's once.
-func (p *Ports) RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error {
-	return tryCall(ctx, p, "record registrations", func() error {
+func (p PoolPorts) RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error {
+	return tryCall(ctx, p.invocation, "record registrations", func() error {
 		for _, o := range outcomes {
 			known := func(have cluster.Registration) bool { return have.ClaimUID == o.ClaimUID }
 			if !slices.ContainsFunc(p.w.registrations[pool], known) {
@@ -48,8 +48,8 @@ func (w *World) CountedResources() resources.List {
 }
 
 // ListAttachments lists the volumes attached to the nodes.
-func (p *Ports) ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
-	return doCall(ctx, p, "list attachments", func() ([]cluster.Attachment, error) {
+func (p ReadPorts) ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
+	return doCall(ctx, p.invocation, "list attachments", func() ([]cluster.Attachment, error) {
 		return slices.DeleteFunc(slices.Clone(p.w.attachments),
 			func(a cluster.Attachment) bool { return !slices.Contains(nodes, a.Node) }), nil
 	})
