@@ -42,7 +42,7 @@ func (p eventWriter) recordEvents(ctx context.Context, all []cluster.Event) {
 	_ = g.Wait() // every error was logged
 }
 
-// recordUnplaced writes events on pods without a home.
+// recordUnplaced writes events on pods without a node.
 func (p eventWriter) recordUnplaced(ctx context.Context, s cluster.Snapshot, unplaced []plan.Unplaced) {
 	why := map[string]plan.Unplaced{}
 	for _, u := range unplaced {

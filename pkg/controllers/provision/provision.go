@@ -34,7 +34,7 @@ const (
 	lookAtLeast = 2 * time.Second
 )
 
-// Controller finds pods without a home and launches nodes for them. It is the one place that launches.
+// Controller finds pods without a node and launches nodes for them. It is the one place that launches.
 type Controller struct {
 	controllers.Deps
 

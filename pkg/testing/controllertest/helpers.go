@@ -50,7 +50,7 @@ func EachFault(t *testing.T, prepare func(t *testing.T) *Functions, run func(f *
 	}
 }
 
-// WaitingPods is a world with pods without a home in two zones.
+// WaitingPods is a world with pods without a node in two zones.
 func WaitingPods(t *testing.T) *Functions {
 	t.Helper()
 	w := NewWorld()

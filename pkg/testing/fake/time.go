@@ -95,7 +95,7 @@ func (w *World) ListProblems() []string {
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		n, ok := w.nodes[w.pods[name].NodeName]
 		if !ok || !n.Ready || alive[n.ProviderID] == "" {
-			bad = append(bad, fmt.Sprintf("pod %s has no home", name))
+			bad = append(bad, fmt.Sprintf("pod %s has no node", name))
 		}
 	}
 	for _, b := range w.budgets {
