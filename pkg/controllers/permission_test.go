@@ -88,7 +88,7 @@ func permissionCases(t *testing.T) []permissionCase {
 		return func() []string { return writes(worlds[f].Calls()) }
 	}
 	return []permissionCase{
-		{"lifecycle", []string{"delete launch templates older than 1h", "taint node for termination", "delete node"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
+		{"lifecycle", []string{"delete launch templates older than 1h", "taint node", "delete node"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
 			l := f.Lifecycle(ports(f))
 			l.Permission, l.Log = p, log
 			return l.Run(t.Context(), f.Once())
