@@ -54,9 +54,9 @@ func TestQueriesAskForWhatTheLogHas(t *testing.T) {
 		t.Errorf("%d queries", n)
 	}
 	for query, want := range map[string]string{
-		`filter msg = "pass" | stats count() as n by pass.launches.0.typ`: "no line has the field pass.launches.0.typ",
-		`filter msg = "pass" | stats median(pass.gap)`:                    "no line has the field median",
-		`fields @timestamp | where msg = "pass"`:                          "where is no command",
+		`filter msg = "decision" | stats count() as n by decision.launches.0.typ`: "no line has the field decision.launches.0.typ",
+		`filter msg = "decision" | stats median(decision.gap)`:                    "no line has the field median",
+		`fields @timestamp | where msg = "decision"`:                          "where is no command",
 		`fields @timestamp | sort pods`:                                   "no line has the field pods",
 	} {
 		if got := wrongQuery(query); got != want {
@@ -83,7 +83,7 @@ func wrongQuery(query string) string {
 			return word + " is no command"
 		}
 		for _, name := range regexp.MustCompile(`[@A-Za-z][\w.]*`).FindAllString(rest, -1) {
-			if path, ok := strings.CutPrefix(name, "pass."); ok && has(reflect.TypeFor[decisionlog.Record](), strings.Split(path, ".")) || known[name] {
+			if path, ok := strings.CutPrefix(name, "decision."); ok && has(reflect.TypeFor[decisionlog.Record](), strings.Split(path, ".")) || known[name] {
 				continue
 			}
 			return "no line has the field " + name

@@ -67,9 +67,9 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 	deps := a.newDeps(holder)
 	deps.Rules.ReportDisruption = a.set.Disruption != settings.DisruptionAct
 	return disrupt.Controller{Deps: deps,
-		Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes, Lease: a.kube.Leases,
-		SoldOut: a.soldOut,
-		Prices:  a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
+		Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes,
+		Lease: a.kube.Leases, SoldOut: a.soldOut,
+		Prices: a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"),
 		Off: a.set.Disruption == settings.DisruptionOff}
 }
@@ -86,9 +86,9 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 
 func (a *App) newLifecycle(holder string, m *kube.WatchCache) lifecycle.Controller {
 	return lifecycle.Controller{Deps: a.newDeps(holder),
-		Read: m, Claims: a.kube.Claims, Nodes: a.kube.Nodes, Pods: a.kube.Pods, Holds: a.kube.Nodes, Instances: a.fleet, Health: a.fleet,
-		Pools:   a.kube.Pools,
-		Volumes: a.kube.Volumes, Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
+		Read: m, Claims: a.kube.Claims, Nodes: a.kube.Nodes, Pods: a.kube.Pods, Holds: a.kube.Nodes,
+		Instances: a.fleet, Health: a.fleet, Pools: a.kube.Pools, Volumes: a.kube.Volumes,
+		Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Watch: kube.WatchLease{WatchCache: m}}
 }
 

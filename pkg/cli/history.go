@@ -98,18 +98,18 @@ func logRecords(data []byte) ([]decisionlog.Record, error) {
 	var out []decisionlog.Record
 	for line := range bytes.Lines(data) {
 		i := bytes.IndexByte(line, '{')
-		if i < 0 || !bytes.Contains(line, []byte(`"pass"`)) {
+		if i < 0 || !bytes.Contains(line, []byte(`"decision"`)) {
 			continue
 		}
 		var l struct {
-			Msg  string             `json:"msg"`
-			Pass decisionlog.Record `json:"pass"`
+			Msg      string             `json:"msg"`
+			Decision decisionlog.Record `json:"decision"`
 		}
-		if json.NewDecoder(bytes.NewReader(line[i:])).Decode(&l) != nil || l.Msg != "pass" ||
-			l.Pass.Schema != decisionlog.Schema {
+		if json.NewDecoder(bytes.NewReader(line[i:])).Decode(&l) != nil || l.Msg != "decision" ||
+			l.Decision.Schema != decisionlog.Schema {
 			continue
 		}
-		out = append(out, l.Pass)
+		out = append(out, l.Decision)
 	}
 	slices.SortStableFunc(out, func(a, b decisionlog.Record) int { return a.Time.Compare(b.Time) })
 	return out, nil
@@ -128,7 +128,7 @@ func (h logRange) recordsOf(ctx context.Context, files []string, sc terminalOutp
 	for _, f := range read {
 		all, err := logRecords(f.data)
 		if err == nil && len(all) == 0 {
-			err = errors.New("there is no record of the decision log: lines with \"msg\":\"pass\" as the functions write them")
+			err = errors.New("there is no record of the decision log: lines with \"msg\":\"decision\" as the functions write them")
 		}
 		if err != nil {
 			return nil, &inputError{fmt.Errorf("%s: %w", f.path, err)}

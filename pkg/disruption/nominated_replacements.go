@@ -69,7 +69,8 @@ func (ev *Evaluator) survivesScheduling(set []*stateNode, p plan.Plan) bool {
 }
 
 // unschedulablePods returns pods that find no place when the launches are held, in some order in which they may come.
-func (ev *Evaluator) unschedulablePods(set []*stateNode, places map[string]string, launches []plan.Launch) []*cluster.Pod {
+func (ev *Evaluator) unschedulablePods(set []*stateNode, places map[string]string,
+	launches []plan.Launch) []*cluster.Pod {
 	b := ev.consolidationSimulator()
 	defer b.UndoTo(b.Mark())
 	pods := ev.removeNodes(b, set)

@@ -47,7 +47,8 @@ func decideMeasured(st *State, m Memory) (Plan, Memory, int) {
 		OrphanedSince: orphaned}
 	ps.confirmProposals(m.Proposals, &p, &after)
 	moves := ps.searchCommands(&p, &after)
-	p.NotDisrupted, p.BudgetsExhausted, p.PodStability = ps.candidates.listNotDisrupted(moves), ps.budget.exhausted, st.changedStability()
+	p.NotDisrupted, p.BudgetsExhausted = ps.candidates.listNotDisrupted(moves), ps.budget.exhausted
+	p.PodStability = st.changedStability()
 	return p, after, ps.eval.meter.work
 }
 

@@ -71,7 +71,8 @@ func al2023(a awsv1.Alias, version string) []Parameter {
 		arch, variant string
 		needs         []corev1.NodeSelectorRequirement
 	}{
-		{"x86_64", "standard", standardRequirements()}, {"x86_64", "nvidia", nvidiaRequirements()}, {"x86_64", "neuron", neuronRequirements()},
+		{"x86_64", "standard", standardRequirements()}, {"x86_64", "nvidia", nvidiaRequirements()},
+		{"x86_64", "neuron", neuronRequirements()},
 		{"arm64", "standard", standardRequirements()}, {"arm64", "nvidia", nvidiaRequirements()},
 	} {
 		leaf := "recommended"

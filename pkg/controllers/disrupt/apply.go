@@ -60,7 +60,8 @@ func (m *commandApplier) applyFinished(ctx context.Context, p disruption.Plan) e
 
 // applyCommand carries out one command, of which the plan consists, unless the pass may not write any more. What
 // changed meanwhile is left to the next pass.
-func (m *commandApplier) applyCommand(ctx context.Context, command disruption.Plan, claims []string, do func() error) error {
+func (m *commandApplier) applyCommand(ctx context.Context, command disruption.Plan, claims []string,
+	do func() error) error {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		controllers.LogDryRun(m.d.Log, command.Lines()...)
 		return err

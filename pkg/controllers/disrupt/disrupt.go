@@ -157,7 +157,8 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 		return nil
 	})
 	err = errors.Join(err, d.markStill(ctx, w.claims, decision.PodStability))
-	busy = len(decision.Begin)+len(decision.Finish)+len(decision.RollBack)+len(decision.Proposed)+len(decision.Waiting) > 0
+	busy = len(decision.Begin)+len(decision.Finish)+len(decision.RollBack)+len(decision.Proposed)+
+		len(decision.Waiting) > 0
 	return busy, errors.Join(err, d.writeMemory(ctx, next))
 }
 

@@ -263,7 +263,8 @@ func outcomeActions(o interruption.Outcome) (actions []string) {
 	add(len(noticeAnnotations(o)) > 0, "annotate NodeClaim %s", o.Claim.Name)
 	add(o.DeleteClaim, "delete NodeClaim %s: %s", o.Claim.Name, o.Why)
 	add(o.Provide, "wake provision")
-	add(node != "" && (o.DeleteClaim || !o.Claim.Deleting.IsZero()) && !o.Release, "taint node %s for termination", node)
+	add(node != "" && (o.DeleteClaim || !o.Claim.Deleting.IsZero()) && !o.Release,
+		"taint node %s for termination", node)
 	add(node != "" && o.Pods != interruption.LeaveToDrain, "delete the pods of node %s", node)
 	add(o.Release, "release NodeClaim %s and its node", o.Claim.Name)
 	add(o.Drain, "wake lifecycle")

@@ -7,8 +7,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// missingResources are the requested resources that the node does not offer. One that a DRA driver serves is offered as soon
-// as the node has devices of it, whoever uses them: it never comes into status.allocatable.
+// missingResources are the requested resources that the node does not offer. One that a DRA driver serves is offered as
+// soon as the node has devices of it, whoever uses them: it never comes into status.allocatable.
 func (v index) missingResources(c cluster.Claim, n cluster.Node) []string {
 	return slices.DeleteFunc(c.Requests.Names(), func(name string) bool {
 		_, served := v.s.Devices.Server(name)
@@ -16,7 +16,8 @@ func (v index) missingResources(c cluster.Claim, n cluster.Node) []string {
 	})
 }
 
-// describeServer says after the name of a resource that a node lacks which DeviceClass serves it, and what is in the way.
+// describeServer says after the name of a resource that a node lacks which DeviceClass serves it, and what is in the
+// way.
 func (v index) describeServer(name string) string {
 	class, served := v.s.Devices.Server(name)
 	switch {
@@ -40,7 +41,9 @@ func (v index) isUsable(c cluster.Claim) bool {
 	if reason != v1.ReasonResourceNotRegistered {
 		return reason == ""
 	}
-	return !slices.ContainsFunc(v.missingResources(c, nodes[0]), func(name string) bool { return !v.s.Devices.MayServe(name) })
+	return !slices.ContainsFunc(v.missingResources(c, nodes[0]), func(name string) bool {
+		return !v.s.Devices.MayServe(name)
+	})
 }
 
 // isOverdue reports whether the claim's node should have been initialized by now.

@@ -106,7 +106,8 @@ func (v finalizer) drainDeadline(c cluster.Claim, nodes []cluster.Node) (out []p
 
 // drainNodes takes every node of a deleted claim out of service and rids it of its pods. A node on which nothing runs
 // any more is not drained. When no pod is left, late ones are waited for.
-func (v finalizer) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action, done bool) {
+func (v finalizer) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action,
+	done bool) {
 	var waiting []string
 	running := false
 	for _, n := range nodes {
@@ -136,7 +137,8 @@ func (v finalizer) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline ti
 
 // drainNode taints a node and takes the next step of its drain, and says who is waited for. The taint comes first, so
 // that no pod arrives meanwhile; our finalizer comes before the deletion, which would take the node away else.
-func (v finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time) (out []plan.Action, waiting []string) {
+func (v finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time) (out []plan.Action,
+	waiting []string) {
 	step := func(do plan.ActionKind) { out = append(out, plan.Action{Do: do, Claim: c.Name, Node: n.Name}) }
 	idle := v.nothingRuns(n)
 	if !idle && !isOutOfService(n) {

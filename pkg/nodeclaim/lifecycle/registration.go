@@ -133,7 +133,8 @@ func (v index) whyUninitialized(c cluster.Claim, n cluster.Node) (reason, messag
 		}
 	}
 	if missing := v.missingResources(c, n); len(missing) > 0 {
-		return v1.ReasonResourceNotRegistered, "the node does not offer " + missing[0] + " yet" + v.describeServer(missing[0])
+		return v1.ReasonResourceNotRegistered,
+			"the node does not offer " + missing[0] + " yet" + v.describeServer(missing[0])
 	}
 	return "", ""
 }

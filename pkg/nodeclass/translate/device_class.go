@@ -72,8 +72,8 @@ func NewDeviceClass(in *resourcev1.DeviceClass) DeviceClass {
 	return out
 }
 
-// ServingClass is the class that serves an extended resource: the one of whose name it is made, else the newest of those
-// that name it, the first by name among equals.
+// ServingClass is the class that serves an extended resource: the one of whose name it is made, else the newest of
+// those that name it, the first by name among equals.
 func ServingClass(all []DeviceClass, name string) (best DeviceClass, found bool) {
 	own, implicit := strings.CutPrefix(name, resourcev1.ResourceDeviceClassPrefix)
 	for _, c := range all {
@@ -87,8 +87,8 @@ func ServingClass(all []DeviceClass, name string) (best DeviceClass, found bool)
 	return best, found
 }
 
-// TakenDevices lists the devices of a ResourceClaim, each with the DeviceClass through which a pod got it by an extended
-// resource; empty for one that a user asked for.
+// TakenDevices lists the devices of a ResourceClaim, each with the DeviceClass through which a pod got it by an
+// extended resource; empty for one that a user asked for.
 func TakenDevices(in *resourcev1.ResourceClaim) map[DeviceID]string {
 	if in.Status.Allocation == nil {
 		return nil

@@ -31,7 +31,8 @@ type Storage struct {
 
 // allowedRequirements are the node requirements that the volumes of a pod allow, any one of which must hold; none for
 // no limit. problems says in words why a volume cannot be used yet.
-func (s Storage) allowedRequirements(namespace string, names []string) (out [][]requirements.Requirement, problems []string) {
+func (s Storage) allowedRequirements(namespace string, names []string) (out [][]requirements.Requirement,
+	problems []string) {
 	for _, name := range names {
 		one, err := s.ofClaim(namespace, name)
 		if err != nil {

@@ -68,7 +68,7 @@ func (d PassWriter) WritePass(ctx context.Context, t decisionlog.Pass) error {
 		}
 	}
 	if failed || d.Of != Nothing {
-		d.Log.Info("pass", "pass", t.Record)
+		d.Log.Info("decision", "decision", t.Record)
 	}
 	switch {
 	case failed && t.Snapshot != "":

@@ -99,7 +99,7 @@ func TestPassesAreFoundByTheirTime(t *testing.T) {
 	if err != nil || !rec.Time.Equal(start.Add(50*time.Minute)) || len(rec.Launches) != 1 {
 		t.Errorf("%+v, %v", rec, err)
 	}
-	if !strings.Contains(log.String(), `"msg":"pass","pass":{"schema":2,"time":"2026-11-22T01:30:00Z","cluster":"demo","function":"provision","snapshot":"passes/2026/11/22/01/`) {
+	if !strings.Contains(log.String(), `"msg":"decision","decision":{"schema":2,"time":"2026-11-22T01:30:00Z","cluster":"demo","function":"provision","snapshot":"passes/2026/11/22/01/`) {
 		t.Error(log.String())
 	}
 	if _, err := r.ListKeys(t.Context(), start.Add(-500*24*time.Hour), start); err == nil {
@@ -119,7 +119,7 @@ func TestAPassThatCannotBeStored(t *testing.T) {
 	}{{of(t, time.Unix(0, 0)), "put pass into bucket other: access denied"}, {large, "more than 30000 pods"}} {
 		log.Reset()
 		err := d.WritePass(t.Context(), c.pass)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(log.String(), `"msg":"pass"`) || strings.Contains(log.String(), "snapshot") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(log.String(), `"msg":"decision"`) || strings.Contains(log.String(), "snapshot") {
 			t.Errorf("%v, %s", err, log)
 		}
 	}
@@ -142,7 +142,7 @@ func TestAPassThatFailedIsStored(t *testing.T) {
 			if err := d.WritePass(t.Context(), made); err != nil {
 				t.Fatal(err)
 			}
-			stored, line := len(b) == 1, strings.Contains(log.String(), `"msg":"pass"`)
+			stored, line := len(b) == 1, strings.Contains(log.String(), `"msg":"decision"`)
 			if stored != (failed || of == archive.Whole) || line != (failed || of != archive.Nothing) {
 				t.Errorf("keeping %d, failed %t: stored %t, logged %t", of, failed, stored, line)
 			}

@@ -92,7 +92,9 @@ func (c Claims) listClaims(ctx context.Context, q listQuery, enough func(cluster
 }
 
 func onlyOurs(l *karpv1.NodeClaimList) []karpv1.NodeClaim {
-	return slices.DeleteFunc(l.Items, func(n karpv1.NodeClaim) bool { return !translate.IsOurClass(n.Spec.NodeClassRef) })
+	return slices.DeleteFunc(l.Items, func(n karpv1.NodeClaim) bool {
+		return !translate.IsOurClass(n.Spec.NodeClassRef)
+	})
 }
 
 func newClaims() *karpv1.NodeClaimList { return &karpv1.NodeClaimList{} }

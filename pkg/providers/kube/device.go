@@ -134,7 +134,8 @@ func (c Devices) countDevices(ctx context.Context, classes []translate.DeviceCla
 }
 
 // resourceSlices lists ResourceSlices with the devices of the classes.
-func (c Devices) resourceSlices(ctx context.Context, fields string, classes []translate.DeviceClass) ([]translate.DeviceSlice, error) {
+func (c Devices) resourceSlices(ctx context.Context, fields string,
+	classes []translate.DeviceClass) ([]translate.DeviceSlice, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: resourceSlices(), fields: fields},
 		func() *resourcev1.ResourceSliceList { return &resourcev1.ResourceSliceList{} },
 		func(l *resourcev1.ResourceSliceList) []translate.DeviceSlice {

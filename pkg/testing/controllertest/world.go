@@ -129,7 +129,8 @@ func (f *Functions) Rules() cluster.Settings {
 // Interruption is an invocation that handles notices on the ports.
 func (f *Functions) Interruption(p *fake.Ports) *notices.Controller {
 	return &notices.Controller{Deps: controllers.Deps{Record: p, Now: f.World.Now, Log: slog.New(slog.DiscardHandler)},
-		Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Pods: p, Pools: p, Quota: p, Provision: p.NewWaker("provision"),
+		Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
+		Provision: p.NewWaker("provision"),
 		Lifecycle: p.NewWaker("lifecycle"), SoldOutFor: 3 * time.Minute,
 		Rebalance:     interruption.RebalancePolicy{Choice: interruption.Tell, MinAge: 15 * time.Minute},
 		QuarantineFor: 30 * time.Minute}

@@ -69,8 +69,8 @@ func (p ClaimPorts) ClaimsOf(ctx context.Context, instances []string, enough fun
 }
 
 // LabelClaim sets labels and annotations of the claim given.
-func (p ClaimPorts) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim,
-	error) {
+func (p ClaimPorts) LabelClaim(ctx context.Context, c cluster.Claim, labels,
+	annotations map[string]string) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "label claim", c, func(have *cluster.Claim) {
 		have.Labels, have.Annotations = mergeLabels(have.Labels, labels), mergeLabels(have.Annotations, annotations)
 	})
@@ -78,7 +78,9 @@ func (p ClaimPorts) LabelClaim(ctx context.Context, c cluster.Claim, labels, ann
 
 // UnreserveClaim makes the claim given on-demand.
 func (p ClaimPorts) UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
-	return p.changeClaim(ctx, "unreserve claim", c, func(have *cluster.Claim) { have.Labels = onDemandLabels(have.Labels) })
+	return p.changeClaim(ctx, "unreserve claim", c, func(have *cluster.Claim) {
+		have.Labels = onDemandLabels(have.Labels)
+	})
 }
 
 // onDemandLabels are the labels of what is in no capacity reservation any more.

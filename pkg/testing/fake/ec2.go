@@ -65,7 +65,8 @@ func (w *World) ofBatch(id, token string) (out []cluster.Instance, err error) {
 	return out, nil
 }
 
-func (w *World) launchOrder(o launch.Order, token string) (cluster.Instance, []instancetypes.UnavailableOffering, error) {
+func (w *World) launchOrder(o launch.Order, token string) (cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	asked := fmt.Sprintf("%+v", o.Offers())
 	if a, known := w.tokens[token]; known {
 		if a.asked != asked {
@@ -102,7 +103,8 @@ func (w *World) launchOrder(o launch.Order, token string) (cluster.Instance, []i
 	return cluster.Instance{}, nil, err
 }
 
-func (w *World) adoptInstance(o launch.Order, token string) (cluster.Instance, []instancetypes.UnavailableOffering, error) {
+func (w *World) adoptInstance(o launch.Order, token string) (cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
 		if i := w.instances[id].Instance; i.ClaimUID == o.ClaimUID && i.ClaimUID != "" && !i.Gone() {
 			return i, nil, nil
@@ -123,7 +125,8 @@ func (w *World) startInstance(o launch.Order, v launch.Override) cluster.Instanc
 		if b, shared := c.Batch(); c.Name != o.ClaimName && (!shared || b.ID != o.Batch.ID) {
 			continue // of a batch any claim says the same
 		}
-		m.labels, m.taints = mergeLabels(c.Labels, m.labels), nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
+		m.labels = mergeLabels(c.Labels, m.labels)
+		m.taints = nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
 	}
 	for _, other := range w.instances {
 		if other.ClaimUID == o.ClaimUID && o.ClaimUID != "" && !other.Gone() {
@@ -175,7 +178,8 @@ func (p EC2Ports) RemainingAddresses(ctx context.Context, subnets []string) (map
 
 // FindGroup finds no placement group.
 func (p EC2Ports) FindGroup(ctx context.Context, _ instancetypes.Placement) (*instancetypes.Placement, error) {
-	return doCall(ctx, p.invocation, "describe placement group", func() (*instancetypes.Placement, error) { return nil, nil })
+	return doCall(ctx, p.invocation, "describe placement group",
+		func() (*instancetypes.Placement, error) { return nil, nil })
 }
 
 // TerminateInstances ends instances.
@@ -247,7 +251,8 @@ func (p EC2Ports) SweepTemplates(ctx context.Context, _ time.Duration) (int, err
 
 // ReadCatalog gives the catalog.
 func (p EC2Ports) ReadCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
-	c, err = doCall(ctx, p.invocation, "read catalog", func() (instancetypes.Catalog, error) { return p.w.Catalog, nil })
+	c, err = doCall(ctx, p.invocation, "read catalog",
+		func() (instancetypes.Catalog, error) { return p.w.Catalog, nil })
 	return c, "", err
 }
 

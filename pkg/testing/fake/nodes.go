@@ -43,7 +43,9 @@ func (p NodePorts) InitializeNode(ctx context.Context, n cluster.Node) error {
 
 // UnreserveNode makes the node on-demand.
 func (p NodePorts) UnreserveNode(ctx context.Context, n cluster.Node) error {
-	return p.changeNode(ctx, "unreserve node", n, func(have *cluster.Node) { have.Labels = onDemandLabels(have.Labels) })
+	return p.changeNode(ctx, "unreserve node", n, func(have *cluster.Node) {
+		have.Labels = onDemandLabels(have.Labels)
+	})
 }
 
 // TaintForTermination taints the node.

@@ -27,7 +27,8 @@ func (p PodPorts) RemovePod(ctx context.Context, pod cluster.Pod) error {
 
 // PoolAnnotations are what AnnotatePool wrote.
 func (p PoolPorts) PoolAnnotations(ctx context.Context, _ string) (map[string]string, error) {
-	return doCall(ctx, p.invocation, "get pool", func() (map[string]string, error) { return maps.Clone(p.w.poolNotes), nil })
+	return doCall(ctx, p.invocation, "get pool",
+		func() (map[string]string, error) { return maps.Clone(p.w.poolNotes), nil })
 }
 
 // AnnotatePool writes onto the one pool itself.

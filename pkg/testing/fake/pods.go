@@ -211,8 +211,8 @@ func (p SharedPorts) RecordEvent(ctx context.Context, e cluster.Event) error {
 }
 
 // Acquire takes a lease.
-func (p SharedPorts) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool,
-	error) {
+func (p SharedPorts) Acquire(ctx context.Context, name, holder string,
+	ttl time.Duration) (func(context.Context) error, bool, error) {
 	ok, err := doCall(ctx, p.invocation, "acquire lease", func() (bool, error) {
 		if l := p.w.leases[name]; l.holder != "" && l.holder != holder && p.w.now.Before(l.until) {
 			return false, nil
@@ -243,7 +243,8 @@ func (p SharedPorts) ListUnavailable(ctx context.Context) ([]instancetypes.Unava
 }
 
 // MarkUnavailable marks offers as sold out.
-func (p SharedPorts) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error {
+func (p SharedPorts) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
+	d time.Duration) error {
 	return tryCall(ctx, p.invocation, "mark sold out", func() error {
 		for _, m := range marks {
 			m.Until = p.w.now.Add(d)
