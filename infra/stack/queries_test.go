@@ -56,8 +56,8 @@ func TestQueriesAskForWhatTheLogHas(t *testing.T) {
 	for query, want := range map[string]string{
 		`filter msg = "decision" | stats count() as n by decision.launches.0.typ`: "no line has the field decision.launches.0.typ",
 		`filter msg = "decision" | stats median(decision.gap)`:                    "no line has the field median",
-		`fields @timestamp | where msg = "decision"`:                          "where is no command",
-		`fields @timestamp | sort pods`:                                   "no line has the field pods",
+		`fields @timestamp | where msg = "decision"`:                              "where is no command",
+		`fields @timestamp | sort pods`:                                           "no line has the field pods",
 	} {
 		if got := wrongQuery(query); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
