@@ -92,7 +92,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	e := ec2.NewFromConfig(cfg)
 	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}
 	a.levels = discovery.RemainingCapacity{EC2: e}
-	a.ledger = store.NewUnavailableOfferings(a.kube, time.Now)
+	a.ledger = store.NewUnavailableOfferings(a.kube.SharedData, time.Now)
 	a.store = discovery.NewStore(s3.NewFromConfig(cfg, pathStyle),
 		set.CatalogBucket, set.CatalogMaxAge, time.Now)
 	a.soldOut = a.ledger
@@ -186,7 +186,7 @@ func (a *App) wakeLifecycle(by string) controllers.Waker {
 }
 
 func (a *App) wakeUnlessWatching(function, name, by string) controllers.Waker {
-	return controllers.WakeUnlessWatching{Waker: a.invocationReason(name, by), Of: a.kube, Function: function,
+	return controllers.WakeUnlessWatching{Waker: a.invocationReason(name, by), Of: a.kube.Leases, Function: function,
 		Log: a.log}
 }
 

@@ -48,7 +48,7 @@ const (
 	IneligibleTimeBudget           IneligibleReason = "time-budget-exceeded"      // passes ran out of time
 	IneligibleNoCheaperAlternative IneligibleReason = "no-cheaper-alternative"    // nothing cheaper was found
 	// it would save less than is worth a question
-	IneligibleSmallSavings IneligibleReason = "savings-below-threshold"
+	IneligibleSmallSavings IneligibleReason = "savings-negligible"
 	// some of its pods would have no node
 	IneligiblePodsUnschedulable IneligibleReason = "pods-unschedulable"
 	// its replacement would be the same offering

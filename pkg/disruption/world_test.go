@@ -45,7 +45,7 @@ func (w *world) next() Plan {
 // act carries out a plan.
 func (w *world) act(p Plan) {
 	s := &w.Snapshot
-	for _, x := range p.Still {
+	for _, x := range p.PodStability {
 		for i := range s.Claims {
 			c := &s.Claims[i]
 			if c.Name != x.Claim {
@@ -70,7 +70,7 @@ func (w *world) act(p Plan) {
 			w.annotate([]string{s.Claims[i].Name}, AnnotationReplaces, c.ID)
 		}
 	}
-	for _, e := range p.Undo {
+	for _, e := range p.RollBack {
 		w.annotate(e.Claims, AnnotationMark, "")
 		w.untaint(e.Claims)
 		w.remove(e.Unused)
