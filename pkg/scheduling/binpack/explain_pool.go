@@ -85,6 +85,22 @@ func (e explainer) overLimit(p *pool, offers []*poolOffering) string {
 			broken[name] = true
 		}
 	}
+	return e.limitTexts(p, broken)
+}
+
+// overLimitInPart names the limits that leave out some of the pool's types.
+func (e explainer) overLimitInPart(p *pool) string {
+	broken := map[string]bool{}
+	for _, m := range p.forSale {
+		for _, name := range p.exceededLimits(e.a.used.pools[p.id], m.typ.Capacity) {
+			broken[name] = true
+		}
+	}
+	return e.limitTexts(p, broken)
+}
+
+// limitTexts tells for each of the limits what it is and how much is used.
+func (e explainer) limitTexts(p *pool, broken map[string]bool) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
 		used := e.a.used.pools[p.id].list.Get(name)

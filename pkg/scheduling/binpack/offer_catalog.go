@@ -62,7 +62,8 @@ func (b *catalogBuilder) findPools(sells Offerings) {
 	c.countUse(b.all, sold)
 	b.setAside()
 	b.stockAll(sold)
-	c.sale = newRanking(slices.DeleteFunc(slices.Clone(c.offers), func(o *poolOffering) bool { return !o.forSale() }),
+	c.sale = newRanking(slices.DeleteFunc(slices.Clone(c.offers),
+		func(o *poolOffering) bool { return !o.forSale() || o.model.pool.inflexible }),
 		len(c.dims))
 }
 

@@ -20,6 +20,9 @@ func (a *solution) recordLoad(l podLoad, b *bin) {
 	a.addToBin(l, b)
 	for _, c := range k.matched {
 		key := a.w.topology.counters[c].key
+		if !a.w.topology.countsOn(c, b) {
+			continue
+		}
 		if key == labelHost {
 			a.total[c] += n
 			continue
@@ -89,7 +92,7 @@ func (a *solution) takeOut(b *bin, i, n int, why string) {
 	}
 	for _, c := range k.matched {
 		key := a.w.topology.counters[c].key
-		if d, ok := a.w.topology.domainIDs[key][b.domainOf(key)]; ok && key != labelHost {
+		if d, ok := a.w.topology.domainIDs[key][b.domainOf(key)]; ok && key != labelHost && a.w.topology.countsOn(c, b) {
 			a.tally.count[c][d] -= n
 		}
 	}

@@ -137,7 +137,7 @@ func (ls *lessons) wantFollowed(pk *packing) bool {
 }
 
 // meetingPlace is the cheapest domain that has no pod which the rule of the class wants near, and could have one, with
-// the class of that pod; false when there is none but those that are wanted already.
+// the class of that pod; false when there is none but those that are wanted already or could not take such a pod.
 func (ls *lessons) meetingPlace(pk *packing, k *podClass, r topologyRule) (best classDomain, ok bool) {
 	least := noPrice
 	for d, name := range pk.a.w.topology.domains[r.key] {
@@ -157,7 +157,7 @@ func (ls *lessons) meetingPlace(pk *packing, k *podClass, r topologyRule) (best 
 		if i < 0 {
 			continue
 		}
-		if p := (classDomain{i, r.key, name}); !ls.wanted[p] {
+		if p := (classDomain{i, r.key, name}); !ls.wanted[p] && pk.stuck[p] == 0 {
 			best, least, ok = p, price, true
 		}
 	}

@@ -7,15 +7,19 @@ const (
 	mostTurns = 2
 	// fewPods is of how many pods plans are made anew for that.
 	fewPods = 300
+	// mostSizes is how many sizes of pods take turns.
+	mostSizes = 8
 )
 
-// withLeftFirst is the solution, or another that places more pods because those that have no place choose first, or
-// because nobody asks for more than it requires. Pods that exclude each other, or want the same scarce node, have no
-// order that is right for all clusters, so one is found by trying. Many pods take too long to be packed so often.
+// withLeftFirst is the solution, or another that places more pods because those that have no place choose first, because
+// small ones do where limits leave little, or because nobody asks for more than it requires. Pods that exclude each
+// other, or want the same scarce node, have no order that is right for all clusters, so one is found by trying. Many
+// pods take too long to be packed so often.
 func (w *problem) withLeftFirst(best *solution, st strategy) *solution {
-	if len(w.classes.waiting) > fewPods || !best.isShort() || !w.placesMoreAlone(best) {
+	if len(w.classes.waiting) > fewPods || !best.isShort() {
 		return best
 	}
+	alone := w.placesMoreAlone(best)
 	again := func() *solution {
 		a := w.withinLimits(w.packByPrices(st), st)
 		if a.leavesFewer(best) {
@@ -24,12 +28,16 @@ func (w *problem) withLeftFirst(best *solution, st strategy) *solution {
 		return a
 	}
 	st.turns = map[int]int{}
-	for last := best; best.isShort(); last = again() {
+	for last := best; alone && best.isShort(); last = again() {
 		if learned := takeTurns(last, st.turns); !learned {
 			break
 		}
 	}
-	if st.turns, st.ignorePreferences = nil, true; best.isShort() && w.classes.anyPreference() {
+	if best.isShort() && best.mayBeLimited() {
+		st.turns = w.smallFirst()
+		again()
+	}
+	if st.turns, st.ignorePreferences = nil, true; alone && best.isShort() && w.classes.anyPreference() {
 		again()
 	}
 	return best
@@ -53,4 +61,21 @@ func takeTurns(a *solution, turns map[int]int) bool {
 		}
 	}
 	return moved && most <= mostTurns
+}
+
+// smallFirst are turns in which pods choose before those that cost more on nodes of their own.
+func (w *problem) smallFirst() map[int]int {
+	share := func(k *podClass) float64 { return w.catalog.minPriceShare(k.lastRelaxation(), nil) }
+	var all []float64
+	for _, k := range w.classes.list {
+		all = append(all, share(k))
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	out := map[int]int{}
+	for _, k := range w.classes.list {
+		at, _ := slices.BinarySearch(all, share(k))
+		out[k.id] = 1 + (len(all)-1-at)*min(mostSizes, len(all))/len(all)
+	}
+	return out
 }

@@ -55,12 +55,12 @@ type classDomain struct {
 // solve tries the strategies, improves the best outcome, and writes it down with reasons for what is left.
 func (w *problem) solve() plan.Plan {
 	st := w.plainStrategy()
-	best := w.packByPrices(st)
+	best := w.withinLimits(w.packByPrices(st), st)
 	if best.isShort() && w.classes.distinctPriorities() > 1 {
 		st.byPriority = true
-		best = w.packByPrices(st)
+		best = w.withinLimits(w.packByPrices(st), st)
 	}
-	best = w.withLeftFirst(w.withinLimits(best, st), st)
+	best = w.withLeftFirst(best, st)
 	best = w.packByLinearProgram(w.improve(best, st), st)
 	pw := &planWriter{a: best}
 	out := plan.Plan{Skipped: w.catalog.skipped, Unplaced: w.classes.unmodelled, Launches: pw.planLaunches()}
@@ -161,7 +161,11 @@ func (w *problem) repairUntilStable(st strategy, evenly bool) (a, first *solutio
 		if ls.noteScattered(a) {
 			continue // what domains could not take tells little
 		}
-		if learned := evenly && ls.learnTurns(pk) || ls.wantFollowed(pk) || ls.lowerDomainCaps(pk); !learned {
+		if evenly && ls.learnTurns(pk) {
+			continue
+		}
+		followed := ls.wantFollowed(pk)
+		if lowered := ls.lowerDomainCaps(pk); !lowered && !followed {
 			break
 		}
 	}
@@ -209,7 +213,7 @@ func (pk *packing) run() {
 // no more nodes.
 func (pk *packing) placeOnExisting() {
 	pk.roomOnly = true
-	pk.packTier(func(*podClass) bool { return true })
+	pk.packTurns(func(*podClass) bool { return true })
 	pk.roomOnly = false
 	pk.resetLevels()
 }

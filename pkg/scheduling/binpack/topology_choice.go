@@ -17,6 +17,8 @@ type domainChoice struct {
 	room  []int     // how many pods the hosts of each domain could take
 	most  []int     // how many pods can go there, no limit where new nodes are for sale in any number
 	left  int       // how many pods have no domain yet
+	// domains that others need more, see scarceDomains; nil for none
+	scarce []bool
 }
 
 // dedicatedUSD is what EC2 asks for an hour in which a region has instances of dedicated tenancy. It is in no list of
@@ -46,6 +48,16 @@ func (dd *domainDivision) choiceOf(l *podBatch, key string, rules []topologyRule
 		}
 	}
 	return c
+}
+
+// openCount is in how many domains the pods can be.
+func (c domainChoice) openCount() (n int) {
+	for _, price := range c.open {
+		if price < noPrice {
+			n++
+		}
+	}
+	return n
 }
 
 // roomIn is how many pods of the batch the hosts of each domain of the key could take, were they alone; more than there
@@ -96,6 +108,7 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 		if s.breaks > 0 {
 			s.crowd, s.room = 0, -c.room[d]
 		}
+		s.scarce = c.scarce != nil && c.scarce[d]
 		s.unwanted = !dd.pk.learned.wanted[p] || dd.a.landed[p]+dd.given[p] > 0
 		s.away = v.together && dd.given[p] == 0
 		if best < 0 || s.lessThan(least) {
@@ -109,6 +122,7 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 type domainScore struct {
 	away                            bool // from pods with which it must share a node
 	unwanted                        bool // no pods wait for one to be there, see wantFollowed
+	scarce                          bool // see scarceDomains
 	breaks                          int  // see brokenSpreads
 	first, crowd, short, room, home int
 	price                           float64
@@ -120,6 +134,9 @@ func (s domainScore) lessThan(o domainScore) bool {
 	}
 	if s.unwanted != o.unwanted {
 		return o.unwanted
+	}
+	if s.scarce != o.scarce {
+		return o.scarce
 	}
 	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.breaks, o.breaks), cmp.Compare(s.crowd, o.crowd),
 		cmp.Compare(s.short, o.short), cmp.Compare(s.room, o.room), cmp.Compare(s.home, o.home),

@@ -122,7 +122,8 @@ func (top *topologyCounts) countRunningPods() {
 		top.countPod(x.on, top.matched(x.pod, known), x.anti)
 	}
 	for _, k := range top.classes.list {
-		k.matched = top.matched(&k.pod, known)
+		k.matched = slices.DeleteFunc(slices.Clone(top.matched(&k.pod, known)),
+			func(c int) bool { return !top.mayCount(k, c) })
 	}
 	for _, k := range top.classes.list {
 		top.addUnbound(k)
@@ -173,11 +174,34 @@ func (top *topologyCounts) matched(p *cluster.Pod, known map[string][]int) []int
 	return list
 }
 
+// mayCount reports whether some node that passes the counter's filter may have pods of the class.
+func (top *topologyCounts) mayCount(k *podClass, counter int) bool {
+	filter, admit := top.counters[counter].filter, k.lastRelaxation().admit
+	return filter == nil || filter == admit ||
+		slices.ContainsFunc(top.catalog.offers, func(o *poolOffering) bool {
+			return filter.firstAlternative(o) >= 0 && admit.firstAlternative(o) >= 0
+		}) ||
+		slices.ContainsFunc(top.nodes.hosts,
+			func(b *bin) bool { return filter.alternativeOn(b) >= 0 && admit.alternativeOn(b) >= 0 })
+}
+
+// countsOn reports whether the counter counts pods on the bin, as far as its offer tells of a new one.
+func (top *topologyCounts) countsOn(counter int, b *bin) bool {
+	filter := top.counters[counter].filter
+	switch {
+	case filter == nil:
+		return true
+	case b.offer != nil:
+		return filter.firstAlternative(b.offer) >= 0
+	}
+	return filter.alternativeOn(b) >= 0
+}
+
 // countPod counts one pod that stays on the host: for the counters that select it, and for those of whom it keeps away.
 func (top *topologyCounts) countPod(on *bin, matched, anti []int) {
 	for _, i := range matched {
 		c := top.counters[i]
-		if c.filter != nil && c.filter.alternativeOn(on) < 0 {
+		if !top.countsOn(i, on) {
 			continue
 		}
 		if c.key == labelHost {
@@ -241,6 +265,16 @@ func (top *topologyCounts) newTally() domainCounts {
 		return out
 	}
 	return domainCounts{each(), each(), each(), each()}
+}
+
+// become takes over the counts of another.
+func (t domainCounts) become(o domainCounts) {
+	for i := range t.count {
+		copy(t.count[i], o.count[i])
+		copy(t.may[i], o.may[i])
+		copy(t.anti[i], o.anti[i])
+		copy(t.even[i], o.even[i])
+	}
 }
 
 func (t domainCounts) clone() domainCounts {
