@@ -19,39 +19,47 @@ func (a *solution) recordLoad(l podLoad, b *bin) {
 	k, n := l.view.class, len(l.pods)
 	a.addToBin(l, b)
 	for _, c := range k.matched {
-		key := a.w.topology.counters[c].key
-		if !a.w.topology.countsOn(c, b) {
-			continue
-		}
-		if key == labelHost {
-			a.total[c] += n
-			continue
-		}
-		if d, ok := a.w.topology.domainIDs[key][b.domainOf(key)]; ok {
-			a.tally.count[c][d] += n
-			continue
-		}
-		for _, d := range a.w.topology.mayLand(b, key) {
-			a.tally.may[c][d] += n
+		if a.w.topology.countsOn(c, b) {
+			a.countPods(c, n, b)
 		}
 	}
 	for _, r := range l.view.other {
-		if d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]; ok && r.what == spread && r.required {
-			a.tally.even[r.counter][d] += n
-		}
-		if r.what != avoid || !r.required {
-			continue
-		}
-		if d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]; ok {
-			a.tally.anti[r.counter][d] += n
-			continue
-		}
-		for _, d := range a.w.topology.mayLand(b, r.key) {
-			a.tally.anti[r.counter][d] += n
-		}
+		a.countRule(r, n, b)
 	}
 	for _, p := range l.pins {
 		a.landed[classDomain{k.id, p.key, p.domain}] += n
+	}
+}
+
+// countPods counts n pods that the counter selects.
+func (a *solution) countPods(counter, n int, b *bin) {
+	key := a.w.topology.counters[counter].key
+	if key == labelHost {
+		a.total[counter] += n
+		return
+	}
+	if d, ok := a.w.topology.domainIDs[key][b.domainOf(key)]; ok {
+		a.tally.count[counter][d] += n
+		return
+	}
+	for _, d := range a.w.topology.mayLand(b, key) {
+		a.tally.may[counter][d] += n
+	}
+}
+
+// countRule counts n pods that carry the rule over domains.
+func (a *solution) countRule(r topologyRule, n int, b *bin) {
+	d, known := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]
+	switch {
+	case known && r.what == spread && r.required:
+		a.tally.even[r.counter][d] += n
+	case r.what != avoid || !r.required:
+	case known:
+		a.tally.anti[r.counter][d] += n
+	default:
+		for _, d := range a.w.topology.mayLand(b, r.key) {
+			a.tally.anti[r.counter][d] += n
+		}
 	}
 }
 
@@ -92,7 +100,8 @@ func (a *solution) takeOut(b *bin, i, n int, why string) {
 	}
 	for _, c := range k.matched {
 		key := a.w.topology.counters[c].key
-		if d, ok := a.w.topology.domainIDs[key][b.domainOf(key)]; ok && key != labelHost && a.w.topology.countsOn(c, b) {
+		d, ok := a.w.topology.domainIDs[key][b.domainOf(key)]
+		if ok && key != labelHost && a.w.topology.countsOn(c, b) {
 			a.tally.count[c][d] -= n
 		}
 	}

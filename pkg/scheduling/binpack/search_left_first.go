@@ -11,10 +11,10 @@ const (
 	mostSizes = 8
 )
 
-// withLeftFirst is the solution, or another that places more pods because those that have no place choose first, because
-// small ones do where limits leave little, or because nobody asks for more than it requires. Pods that exclude each
-// other, or want the same scarce node, have no order that is right for all clusters, so one is found by trying. Many
-// pods take too long to be packed so often.
+// withLeftFirst is the solution, or another that places more pods because those that have no place choose first,
+// because small ones do where limits leave little, or because nobody asks for more than it requires. Pods that exclude
+// each other, or want the same scarce node, have no order that is right for all clusters, so one is found by trying.
+// Many pods take too long to be packed so often.
 func (w *problem) withLeftFirst(best *solution, st strategy) *solution {
 	if len(w.classes.waiting) > fewPods || !best.isShort() {
 		return best

@@ -56,7 +56,7 @@ func (a *solution) spotUse() spotUsage {
 }
 
 // capacityTypePrice is what the new nodes of a capacity type cost.
-func (a *solution) capacityTypePrice(capacityType string) float64 {
+func capacityTypePrice(a *solution, capacityType string) float64 {
 	sum := 0.0
 	for _, b := range a.bins {
 		if b.offer != nil && b.offer.CapacityType == capacityType {
@@ -78,7 +78,7 @@ func (w *problem) diversifySpot(a *solution, st strategy) *solution {
 	again := w.pack(st)
 	again.used.spotCeiling = 0
 	if again.waiting() > a.waiting() ||
-		again.capacityTypePrice(instancetypes.OnDemand) > a.capacityTypePrice(instancetypes.OnDemand) {
+		capacityTypePrice(again, instancetypes.OnDemand) > capacityTypePrice(a, instancetypes.OnDemand) {
 		return a
 	}
 	return again

@@ -85,7 +85,8 @@ func (a *solution) couldHold(k *podClass) bool {
 
 // mayBeLimited reports whether limits, of pools or of the pass, may have kept it from making nodes.
 func (a *solution) mayBeLimited() bool {
-	return a.used.claimsUsedUp() || slices.ContainsFunc(a.w.catalog.pools, func(p *pool) bool { return len(p.Limited) > 0 })
+	return a.used.claimsUsedUp() ||
+		slices.ContainsFunc(a.w.catalog.pools, func(p *pool) bool { return len(p.Limited) > 0 })
 }
 
 // offerCost is the price of the offer with what any node costs.
