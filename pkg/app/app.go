@@ -156,6 +156,7 @@ func (a *App) decisionSettings() cluster.Settings {
 		PodEvictionCostUSD:          a.set.PodEvictionCostUSD,
 		ConsolidationMaxEvaluations: a.set.ConsolidationMaxEvaluations,
 		DriftedPerCommand:           a.set.DriftedPerCommand,
+		NoSpotToSpotConsolidation:   !a.set.SpotToSpotConsolidation,
 		LaunchTimeout:               a.set.LaunchTimeout,
 		RegistrationTimeout:         a.set.RegistrationTimeout,
 		InitializationTimeout:       a.set.InitializationTimeout,

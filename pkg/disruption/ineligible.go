@@ -61,6 +61,8 @@ const (
 	IneligibleBalanced IneligibleReason = "balanced"
 	// too few instance types could replace it
 	IneligibleFlexibility IneligibleReason = "flexibility"
+	// it is a spot node, which its NodePool or the setting spotToSpotConsolidation has not replaced by spot nodes
+	IneligibleSpotToSpot IneligibleReason = "spot-to-spot"
 	// a user or a pod asks that it is not disrupted
 	IneligibleProtected = IneligibleReason(cluster.Protected)
 	// a PodDisruptionBudget keeps one of its pods

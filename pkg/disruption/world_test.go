@@ -179,6 +179,9 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 		n, err := strconv.Atoi(arg)
 		w.Snapshot.Rules.MinSpotInstanceTypes = n
 		return "ok\n", err
+	case "spot-to-spot":
+		w.Snapshot.Rules.NoSpotToSpotConsolidation = arg == "false"
+		return "ok\n", nil
 	case "disruption":
 		return "ok\n", w.disruption(arg, lines)
 	case "change":
@@ -217,6 +220,9 @@ func (w *world) disruption(pool string, lines []string) (err error) {
 		case "sleep":
 			d.SleepFor, err = time.ParseDuration(f[1])
 			d.SleepAt = strings.TrimSpace(strings.Join(f[2:], " "))
+		case "spot-to-spot":
+			allowed := f[1] == "true"
+			d.SpotToSpot = &allowed
 		case "gently":
 			d.ExpireGently = true
 		case "mistake":

@@ -62,6 +62,7 @@ func reasonEvents() map[disruption.IneligibleReason]reasonEvent {
 		disruption.IneligibleThreshold:            {unconsolidatable, kindDear},
 		disruption.IneligibleBalanced:             {unconsolidatable, kindDear},
 		disruption.IneligibleFlexibility:          {unconsolidatable, kindDear},
+		disruption.IneligibleSpotToSpot:           {unconsolidatable, kindDear},
 		disruption.IneligibleNoCheaperAlternative: {unconsolidatable, kindDear},
 		disruption.IneligibleSmallSavings:         {unconsolidatable, kindDear},
 

@@ -86,6 +86,7 @@ func TestPlansWithoutFault(t *testing.T) {
 		"preferences":       {[]string{web + "\nspread zone skew=1 soft app=web\nprefer 5 zone In b\nprefer-apart 5 host app=web"}, planned(nil, "web-1@n1", "web-2@n1")},
 		"pool with a label": {[]string{web + "\nspread zone skew=1 honor-taints app=web\naffinity tier DoesNotExist & rack DoesNotExist", "pool racks\nrequire rack Exists", "node n3 type=l zone=a unmanaged"}, planned(nil, "web-1@n3", "web-2@n3")},
 		"outlasts a drain":  {[]string{"node n3 type=l zone=a pool=p deleting", "pods old on=n3 cpu=1 mem=1\ntolerate all", "budget calm blocking\napp=old"}, planned(nil, "old-1@n1")},
+		"daemon of a value": {[]string{web, "type b cpu=1000 mem=8192 milliusd=30\nlabel partition 1 2", "pool heavy weight=9\nrequire type In b", "daemon d cpu=200 mem=1\nselect partition=2"}, planned(one(launch("a", "web-1", "web-2")))},
 		"other addresses":   {[]string{"pods dns n=2 cpu=10 mem=1\nport 53"}, planned(nil, "dns-1@n1", "dns-2@n2")},
 	} {
 		if got := verdict(t, c.script, c.plan); got != "" {
