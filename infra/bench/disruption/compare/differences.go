@@ -72,15 +72,17 @@ func differences() []difference {
 			return found && p.Static && (!p.Ready || p.Deleting || strings.Contains(f.Ours, "its requirements want "))
 		}},
 		{limitCounts, func(f finding) bool {
-			return f.Kind == "left" && strings.Contains(f.Ours, " would be exceeded: ")
+			return f.Kind == "left" && (strings.Contains(f.Ours, " would be exceeded: ") ||
+				f.Reason != api.DisruptionDrifted && f.overLimit())
 		}},
 		{playedBefore, func(f finding) bool {
 			return f.Kind == "left" && strings.Contains(f.Ours, "the scheduler may leave pods of it without a node")
 		}},
 		{unevenSpread, func(f finding) bool {
 			broken := strings.Contains(f.Ours, "its spread or affinity would be broken, because too few pods found room in other domains")
-			return f.Kind == "left" && (broken || strings.Contains(f.Ours, "nothing cheaper was found") &&
-				f.countsCompanions())
+			full := strings.Contains(f.Ours, "spread with maxSkew") && strings.Contains(f.Ours, "allows no more pods")
+			return f.Kind == "left" && (broken || f.countsCompanions() &&
+				(full || strings.Contains(f.Ours, "nothing cheaper was found")))
 		}},
 		{firstFit, func(f finding) bool { return (f.Kind == "room" || f.Kind == "drift") && f.fits() }},
 	}
@@ -107,6 +109,24 @@ func (f finding) unpriced() bool {
 		Zone: l[corev1.LabelTopologyZone]}
 	return !slices.ContainsFunc(f.sells, func(t instancetypes.Type) bool {
 		return slices.ContainsFunc(t.Offerings, func(x instancetypes.Offering) bool { return x.Offer == o })
+	})
+}
+
+// overLimit reports whether the nodes of the NodePool of the node have more of something than its limits allow.
+func (f finding) overLimit() bool {
+	h, ok := hostOf(f.snapshot, f.About)
+	if !ok {
+		return false
+	}
+	p, _ := f.snapshot.PoolOf(h.Pool())
+	return slices.ContainsFunc(p.Limited, func(name string) bool {
+		used := int64(0)
+		for _, o := range f.snapshot.StateNodes() {
+			if o.Pool() == p.Name && !o.Deleting() {
+				used += o.Capacity().Get(name)
+			}
+		}
+		return used > p.Limits.Get(name)
 	})
 }
 
