@@ -121,7 +121,7 @@ func TestPlansWithFaults(t *testing.T) {
 		"gated":            {[]string{"pods g cpu=1 mem=1 bound"}, planned(nil, "g-1@n2"), "no pod default/g-1 waits"},
 		"not modelled":     {[]string{"pods u cpu=1 mem=1\nunmodelled a device"}, planned(nil, "u-1@n2"), "is placed although a device"},
 		"unknown node":     {[]string{web}, planned(nil, "web-1@n1", "web-2@n9"), "goes to n9, which does not take pods"},
-		"condemned node":   {[]string{web, "node n3 type=l zone=a pool=p condemned"}, planned(nil, "web-1@n1", "web-2@n3"), "goes to n3, which does not take pods"},
+		"disrupted node":   {[]string{web, "node n3 type=l zone=a pool=p disrupted"}, planned(nil, "web-1@n1", "web-2@n3"), "goes to n3, which does not take pods"},
 		"too much":         {[]string{"pods web n=2 cpu=2100 mem=1"}, planned(nil, "web-1@n1", "web-2@n1"), "want 4200 of cpu, there is 4000"},
 		"type too small":   {[]string{"pods web n=2 cpu=1100 mem=1"}, with(both(), func(l *plan.Launch) { l.Requests.CPU = 2200 }), "launch 0 as spot m a: its pods and daemons want 2200 of cpu"},
 		"daemons":          {[]string{web, "daemon d cpu=300 mem=1"}, planned(one(both())), "launch 0 as spot m a: its pods and daemons want 2100 of cpu"},
