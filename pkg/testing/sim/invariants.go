@@ -67,6 +67,7 @@ func stepInvariants() []invariant {
 		at("class forgotten too early", checkClassForgotten),
 		at("class released too early", checkClassReleased),
 
+		at("functions wake each other in a circle", checkChain),
 		at("error without a fault", checkError),
 		at("refresh is not told", checkRefreshTold),
 		at("sold out and not marked", checkSoldOutMarked),

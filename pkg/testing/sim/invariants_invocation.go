@@ -4,12 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/controllers/notices"
 	"joiner/pkg/nodeclaim/interruption"
 )
+
+// longestChain is how many functions may wake each other, one after the other. Lambda drops what would run a function
+// about 16 times in one chain; half of that leaves room for what this world does not play.
+const longestChain = 8
+
+// checkChain: functions do not wake each other for ever.
+func checkChain(_ *world, s invocationStarted) []string {
+	if len(s.inv.chain) <= longestChain {
+		return nil
+	}
+	return broken("%s is the end of a chain of %d: %s", s.inv, len(s.inv.chain), strings.Join(s.inv.chain, ", "))
+}
 
 // checkError: no invocation without a fault ends with an error.
 func checkError(_ *world, s invocationReturned) []string {

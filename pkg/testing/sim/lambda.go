@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 )
@@ -47,6 +48,7 @@ type invocation struct {
 	id      int
 	fn      *Function
 	event   Event
+	chain   []string // of functions, each of which woke the next; this one is the last
 	attempt int
 	started time.Time
 	asked   time.Time
@@ -81,9 +83,9 @@ func (l *lambda) invokeAsync(fn *Function, e Event, attempt int, asked time.Time
 	}
 	l.started++
 	ctx, cancel := context.WithTimeout(context.Background(), fn.Timeout)
-	inv := &invocation{id: l.started, fn: fn, event: e, attempt: attempt, started: time.Now(), asked: asked,
-		cancel: cancel,
-		open:   map[*portRequest]bool{}, recalled: map[string]bool{}}
+	inv := &invocation{id: l.started, fn: fn, event: e, chain: append(slices.Clip(e.chain), fn.Name),
+		attempt: attempt, started: time.Now(), asked: asked, cancel: cancel, open: map[*portRequest]bool{},
+		recalled: map[string]bool{}}
 	l.alive = append(l.alive, inv)
 	skew := l.drawDuration(-l.plan.skew, l.plan.skew)
 	in := Invocation{Ports: l.newPorts(inv), Holder: inv.String(), Event: e,
@@ -91,6 +93,7 @@ func (l *lambda) invokeAsync(fn *Function, e Event, attempt int, asked time.Time
 		Until: inv.started.Add(min(l.plan.stay, fn.Timeout-5*time.Second)).Add(skew),
 		Log:   slog.New(&logHandler{l.engine, inv})}
 	l.addTrace("%s starts %s", inv, e.Kind)
+	l.observe(invocationStarted{inv})
 	go func() {
 		inv.err = fn.Run(ctx, in)
 		l.returnInvocation(inv)

@@ -20,7 +20,8 @@ type Event struct {
 	Time     time.Time // when it was sent
 	From     time.Time // of a scheduled change: when its window opens
 
-	waits bool // its invocation waits for its turn, instead of being dropped
+	waits bool     // its invocation waits for its turn, instead of being dropped
+	chain []string // of functions, each of which woke the next, and the last what this invokes
 }
 
 // emitEvent sends an event to the functions that listen: usually at once, sometimes late, twice or never. Order is not

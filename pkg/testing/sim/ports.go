@@ -65,7 +65,7 @@ func (k *waker) Wake(ctx context.Context) error {
 		k.inv.woke = k.inv.woke || k.name == "refresh"
 		if fn := k.lambda.functions[k.name]; fn != nil {
 			k.runAfter(k.drawDuration(30*time.Millisecond, 500*time.Millisecond), func() {
-				k.lambda.invokeAsync(fn, Event{Kind: "wake", waits: true}, 0, time.Now())
+				k.lambda.invokeAsync(fn, Event{Kind: "wake", waits: true, chain: k.inv.chain}, 0, time.Now())
 			})
 		}
 		return nil

@@ -17,6 +17,9 @@ type callAnswered struct {
 	answer portAnswer
 }
 
+// invocationStarted is an invocation that has just started.
+type invocationStarted struct{ inv *invocation }
+
 // invocationReturned is an invocation that has come to its end by itself.
 type invocationReturned struct{ inv *invocation }
 
