@@ -28,6 +28,7 @@ type apiServer struct {
 	byUID         map[string]*claim // every claim there ever was
 	nodes         map[string]*node
 	pods          map[string]*pod
+	namespaces    []cluster.Namespace
 	pools         []cluster.Pool
 	nodePools     map[string]*v1.NodePool
 	classes       map[string]*awsv1.EC2NodeClass
@@ -37,8 +38,9 @@ type apiServer struct {
 
 func newAPIServer(e *engine) *apiServer {
 	return &apiServer{engine: e, claims: map[string]*claim{}, byUID: map[string]*claim{}, nodes: map[string]*node{},
-		pods: map[string]*pod{}, nodePools: map[string]*v1.NodePool{}, classes: map[string]*awsv1.EC2NodeClass{},
-		leases: map[string]storedLease{}, registrations: map[string][]cluster.Registration{}}
+		pods: map[string]*pod{}, namespaces: namespaces(), nodePools: map[string]*v1.NodePool{},
+		classes: map[string]*awsv1.EC2NodeClass{},
+		leases:  map[string]storedLease{}, registrations: map[string][]cluster.Registration{}}
 }
 
 // deleteNode is what the API server does when somebody deletes a node.

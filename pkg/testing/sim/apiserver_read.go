@@ -66,13 +66,13 @@ func (s *apiServer) inService(c *claim) bool {
 // readRest reads what a snapshot has beside pods, nodes and claims.
 func (s *apiServer) readRest(out *cluster.Snapshot) {
 	out.Pools, out.Classes = slices.Clone(s.pools), s.describedClasses()
-	out.Namespaces = []cluster.Namespace{{Name: namespace}}
+	out.Namespaces = slices.Clone(s.namespaces)
 	for _, a := range s.workloads.apps {
 		if a.daemon {
 			out.Daemons = append(out.Daemons, a.pattern)
 		}
 		if a.budget != nil {
-			out.Budgets = append(out.Budgets, cluster.Budget{Namespace: namespace, Name: a.name,
+			out.Budgets = append(out.Budgets, cluster.Budget{Namespace: a.pattern.Namespace, Name: a.name,
 				Selector:           a.appSelector(),
 				DisruptionsAllowed: max(int32(s.workloads.allowedEvictions(a)), 0),
 				AlwaysAllowUnready: a.budget.unhealthy})

@@ -107,7 +107,7 @@ func (w *world) drawJob() dayService {
 
 // restartApp is kubectl rollout restart of an app that may miss one pod: they are replaced one after the other.
 func (w *world) restartApp(a *app) {
-	w.addTrace("app %s is deployed anew", a.name)
+	w.addTrace("app %s is deployed anew", a.key())
 	for i, p := range w.workloads.podsOf(a) {
 		w.runAfter(time.Duration(i)*15*time.Second, func() {
 			w.book.deployed = time.Now()

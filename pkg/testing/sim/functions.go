@@ -20,11 +20,11 @@ func Functions(rules cluster.Settings, share int) []Function {
 	return []Function{
 		provisionFunction(rules, share),
 		lifecycleFunction(rules),
-		noticeFunction("spotinterruption", EventSpot, 5*time.Minute),
-		noticeFunction("reservationinterruption", EventReservation, 5*time.Minute),
-		noticeFunction("statechange", EventState, 5*time.Minute),
-		noticeFunction("rebalance", EventRebalance, time.Hour),
-		noticeFunction("scheduledchange", EventHealth, 6*time.Hour),
+		noticeFunction(rules, "spotinterruption", EventSpot, 5*time.Minute),
+		noticeFunction(rules, "reservationinterruption", EventReservation, 5*time.Minute),
+		noticeFunction(rules, "statechange", EventState, 5*time.Minute),
+		noticeFunction(rules, "rebalance", EventRebalance, time.Hour),
+		noticeFunction(rules, "scheduledchange", EventHealth, 6*time.Hour),
 		disruptFunction(rules),
 		refreshFunction(rules),
 	}
@@ -32,7 +32,8 @@ func Functions(rules cluster.Settings, share int) []Function {
 
 // deps is what every function has.
 func (in Invocation) deps(rules cluster.Settings) controllers.Deps {
-	return controllers.Deps{Record: in.Ports.record, Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log}
+	return controllers.Deps{Record: in.Ports.record, Metrics: in.Ports.record, Rules: rules, Holder: in.Holder,
+		Now: in.Now, Log: in.Log}
 }
 
 // provisionFunction is the function that launches capacity.
@@ -93,11 +94,11 @@ func disruptFunction(rules cluster.Settings) Function {
 }
 
 // noticeFunction is a function that handles notices of one kind.
-func noticeFunction(name, event string, maxAge time.Duration) Function {
+func noticeFunction(rules cluster.Settings, name, event string, maxAge time.Duration) Function {
 	return Function{Name: name, Event: event, Retries: 2, MaxAge: maxAge, Timeout: time.Minute,
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
-			f := notices.Controller{Deps: controllers.Deps{Record: p.record, Now: in.Now, Log: in.Log},
+			f := notices.Controller{Deps: in.deps(rules),
 				Read: p.claims, Node: p.nodes, Claims: p.claims, Nodes: p.nodes, SoldOut: p.state, Pods: p.pods,
 				Pools: p.pools, Quota: p.state,
 				Provision:     p.wakeUnlessWatching("provision", in.Log),

@@ -130,7 +130,7 @@ func droppedLately(w *world, n *node) bool {
 // isScattering reports whether pods of the app have no node yet: where they come to decides where its others may be.
 func isScattering(w *world, a *app) bool {
 	for _, p := range w.api.pods {
-		if p.app.pattern.Labels["app"] == a.pattern.Labels["app"] && p.NodeName == "" {
+		if p.app.isKinOf(a) && p.NodeName == "" {
 			return true
 		}
 	}

@@ -47,7 +47,7 @@ func willRefuse(w *world, p *pod, n *node) string {
 func moveKin(w *world, p *pod, n *node) (back func()) {
 	var moved []*pod
 	for _, kin := range w.api.podsOn(n.Name) {
-		if kin.app == p.app || kin.Labels["app"] != p.Labels["app"] || !kin.Active() {
+		if kin.app == p.app || !kin.app.isKinOf(p.app) || !kin.Active() {
 			continue
 		}
 		kin.NodeName = ""

@@ -118,7 +118,7 @@ func isReadOnly(call string) bool {
 		"read pods", "read nodes", "read claims", "read the rest", "read volumes", "read volume limits", "get class",
 		"read catalog", "read sold-out marks", "get node", "wait", "keep watch lease", "leave watch lease",
 		"ask who watches",
-		"sweep launch templates":
+		"sweep launch templates", "put metrics":
 		return true
 	}
 	return false

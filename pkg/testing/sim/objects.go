@@ -51,7 +51,7 @@ func disruptedTaint() cluster.Taint {
 type pod struct {
 	cluster.Pod
 	app          *app
-	volumeClaims []string // names of the claims of its volumes
+	volumeClaims []string // the claims of its volumes, by namespace and name
 	starts       int      // counts the starts and ends under way, so that a late one is known as stale
 }
 

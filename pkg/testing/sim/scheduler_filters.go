@@ -90,13 +90,13 @@ func domainOf(n *node, key string) (string, bool) {
 // the node.
 func (k *scheduler) affinityAllows(p *pod, n *node) bool {
 	for _, term := range p.Affinity {
-		here, anywhere := k.matchingPods(term, n)
-		if here == 0 && (anywhere > 0 || !term.Selector.Matches(p.Labels)) {
+		here, anywhere := k.matchingPods(p, term, n)
+		if here == 0 && (anywhere > 0 || !k.termSelects(p, term, p)) {
 			return false
 		}
 	}
 	for _, term := range p.AntiAffinity {
-		if here, _ := k.matchingPods(term, n); here > 0 {
+		if here, _ := k.matchingPods(p, term, n); here > 0 {
 			return false
 		}
 	}
@@ -108,7 +108,7 @@ func (k *scheduler) affinityAllows(p *pod, n *node) bool {
 		for _, term := range other.AntiAffinity {
 			a, okA := domainOf(host, term.Key)
 			b, okB := domainOf(n, term.Key)
-			if okA && okB && a == b && term.Selector.Matches(p.Labels) {
+			if okA && okB && a == b && k.termSelects(other, term, p) {
 				return false
 			}
 		}
@@ -116,12 +116,25 @@ func (k *scheduler) affinityAllows(p *pod, n *node) bool {
 	return true
 }
 
-// matchingPods counts the pods that the term selects in the node's domain, and in any.
-func (k *scheduler) matchingPods(term cluster.AffinityTerm, n *node) (here, anywhere int) {
+// termSelects reports whether a term of the pod selects the other: in the namespaces that it names or selects, or in the
+// pod's own if it says nothing of namespaces.
+func (k *scheduler) termSelects(p *pod, term cluster.AffinityTerm, other *pod) bool {
+	in := slices.Contains(term.Namespaces, other.Namespace)
+	if len(term.Namespaces) == 0 && term.NamespaceSelector == nil {
+		in = p.Namespace == other.Namespace
+	}
+	for _, n := range k.api.namespaces {
+		in = in || n.Name == other.Namespace && term.NamespaceSelector.Matches(n.Labels)
+	}
+	return in && term.Selector.Matches(other.Labels)
+}
+
+// matchingPods counts the pods that a term of the pod selects in the node's domain, and in any.
+func (k *scheduler) matchingPods(p *pod, term cluster.AffinityTerm, n *node) (here, anywhere int) {
 	want, ok := domainOf(n, term.Key)
 	for _, other := range k.api.pods {
 		host := k.api.nodes[other.NodeName]
-		if host == nil || other.Terminal() || !term.Selector.Matches(other.Labels) {
+		if host == nil || other.Terminal() || !k.termSelects(p, term, other) {
 			continue
 		}
 		anywhere++
@@ -150,7 +163,8 @@ func (k *scheduler) spreadAllows(p *pod, n *node) bool {
 		}
 		for _, other := range k.api.pods {
 			host := k.api.nodes[other.NodeName]
-			if host == nil || !other.Active() || !s.Selector.Matches(other.Labels) || !podSelects(p, host.Labels) {
+			if host == nil || !other.Active() || other.Namespace != p.Namespace || !s.Selector.Matches(other.Labels) ||
+				!podSelects(p, host.Labels) {
 				continue
 			}
 			if d, there := domainOf(host, s.Key); there {

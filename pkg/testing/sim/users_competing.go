@@ -29,7 +29,8 @@ func (u *users) startOtherVersion(m *machine) {
 		u.made++
 		next := &app{name: fmt.Sprintf("app%d", u.made), replicas: int(u.drawInt(2, 3)), bootTime: a.bootTime,
 			stopTime: a.stopTime}
-		next.pattern = cluster.Pod{Labels: a.pattern.Labels, Owner: cluster.OwnerOther, GraceSec: 5,
+		next.pattern = cluster.Pod{Namespace: a.pattern.Namespace, Labels: a.pattern.Labels, Owner: cluster.OwnerOther,
+			GraceSec:     5,
 			Need:         resources.List{CPU: 50, Memory: 64 * resources.MiB, Pods: 1},
 			NodeSelector: map[string]string{labelZone: m.Zone}}
 		u.runAfter(u.drawDuration(time.Second, 15*time.Second), func() {
@@ -55,7 +56,7 @@ func (u *users) hasRoom(a *app, zone string) bool {
 // appsWithLabels is how many apps have the labels of this one.
 func (u *users) appsWithLabels(a *app) (n int) {
 	for _, other := range u.workloads.apps {
-		if other.pattern.Labels["app"] == a.pattern.Labels["app"] {
+		if other.isKinOf(a) {
 			n++
 		}
 	}

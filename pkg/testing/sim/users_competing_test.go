@@ -38,7 +38,7 @@ func peaceful(t *testing.T) *world {
 
 // heavy is an app of that many pods, each of which needs more than half of a node.
 func heavy(name string, replicas int) *app {
-	return &app{name: name, replicas: replicas, bootTime: time.Second, stopTime: time.Second, pattern: cluster.Pod{Labels: map[string]string{"app": name},
+	return &app{name: name, replicas: replicas, bootTime: time.Second, stopTime: time.Second, pattern: cluster.Pod{Namespace: firstNamespace, Labels: map[string]string{"app": name},
 		Owner: cluster.OwnerOther, GraceSec: 5, Need: resources.List{CPU: 1200, Memory: 512 * resources.MiB, Pods: 1}}}
 }
 

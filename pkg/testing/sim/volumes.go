@@ -26,7 +26,7 @@ type volumes struct {
 	rng     *rand.Rand
 	most    int64              // that a node attaches, 0 for a world without volumes
 	zones   []string           // where there can be any
-	byClaim map[string]*volume // by the name of its claim
+	byClaim map[string]*volume // by namespace and name of its claim
 	limits  map[string]int64   // by node, from the registration of its driver on
 }
 
@@ -77,12 +77,12 @@ func (v *volumes) furnish(a *app) {
 	}
 }
 
-// claim makes the claims of a new pod that there are not, and returns the names of all. made is called when a volume is
+// claim makes the claims of a new pod that there are not, and returns all, by namespace and name. made is called when a volume is
 // there for which the pod has to wait.
 func (v *volumes) claim(a *app, pod string, made func()) (names []string) {
 	zone := ""
 	for i := range a.volumes {
-		name := fmt.Sprintf("disk%d-%s", i, pod)
+		name := fmt.Sprintf("%s/disk%d-%s", a.pattern.Namespace, i, pod)
 		names = append(names, name)
 		if v.byClaim[name] != nil {
 			continue
@@ -229,7 +229,7 @@ func (v *volumes) leave(node string) {
 func (v *volumes) attachments(nodes []string) (out []cluster.Attachment) {
 	for _, node := range slices.Sorted(slices.Values(nodes)) {
 		for _, name := range v.on(node) {
-			out = append(out, cluster.Attachment{Node: node, Volume: "pv-" + name, Claim: namespace + "/" + name})
+			out = append(out, cluster.Attachment{Node: node, Volume: "pv-" + name, Claim: name})
 		}
 	}
 	return out
@@ -242,7 +242,7 @@ func (v *volumes) describe(p cluster.Pod, claims []string) cluster.Pod {
 		if one == nil {
 			continue
 		}
-		p.Volumes = append(slices.Clip(p.Volumes), cluster.Volume{Driver: volumeDriver, ID: namespace + "/" + name})
+		p.Volumes = append(slices.Clip(p.Volumes), cluster.Volume{Driver: volumeDriver, ID: name})
 		zones := one.within
 		if one.zone != "" {
 			zones = []string{one.zone}

@@ -20,9 +20,8 @@ type workloads struct {
 	scheduler *scheduler
 	volumes   *volumes
 	apps      []*app
+	used      map[string]bool // keys of all apps that there ever were
 }
-
-const namespace = "default"
 
 // app keeps pods running, as the controllers of Kubernetes do.
 type app struct {
@@ -42,6 +41,14 @@ type app struct {
 	volumeZones   []string // where they may be, none for anywhere
 }
 
+// key names the app in the cluster.
+func (a *app) key() string { return a.pattern.Namespace + "/" + a.name }
+
+// isKinOf reports whether pods of the other app count where those of this one are counted.
+func (a *app) isKinOf(other *app) bool {
+	return a.pattern.Namespace == other.pattern.Namespace && a.pattern.Labels["app"] == other.pattern.Labels["app"]
+}
+
 // reconcileApp makes and removes pods so that the app has its replicas.
 func (w *workloads) reconcileApp(a *app) {
 	switch {
@@ -53,7 +60,7 @@ func (w *workloads) reconcileApp(a *app) {
 		w.reconcileDaemon(a)
 	case a.stateful:
 		for i := range a.replicas {
-			if name := fmt.Sprintf("%s-%d", a.name, i); w.api.pods[namespace+"/"+name] == nil {
+			if name := fmt.Sprintf("%s-%d", a.name, i); w.api.pods[a.pattern.Namespace+"/"+name] == nil {
 				w.addPod(a, name, "")
 			}
 		}
@@ -131,10 +138,9 @@ func (w *workloads) activePods(a *app) (n int) {
 func (w *workloads) addPod(a *app, name, node string) {
 	w.made++
 	p := &pod{Pod: a.pattern, app: a}
-	p.Namespace, p.Name, p.UID, p.Created, p.Phase = namespace, name, fmt.Sprintf("uid-pod-%d", w.made), w.toSecond(),
-		"Pending"
+	p.Name, p.UID, p.Created, p.Phase = name, fmt.Sprintf("uid-pod-%d", w.made), w.toSecond(), "Pending"
 	if !a.bare {
-		p.Controller = "uid-" + a.name
+		p.Controller = "uid-" + a.key()
 	}
 	p.volumeClaims = w.volumes.claim(a, name, w.scheduler.trySchedule)
 	w.api.pods[p.Key()] = p
@@ -147,7 +153,7 @@ func (w *workloads) addPod(a *app, name, node string) {
 
 // setReplicas is kubectl scale.
 func (w *workloads) setReplicas(a *app, n int) {
-	w.addTrace("app %s is scaled from %d to %d", a.name, a.replicas, n)
+	w.addTrace("app %s is scaled from %d to %d", a.key(), a.replicas, n)
 	a.replicas = n
 	if a.budget != nil {
 		a.budget.minAvailable = min(a.budget.minAvailable, max(n-1, 0))
@@ -157,14 +163,14 @@ func (w *workloads) setReplicas(a *app, n int) {
 
 // stopApp is kubectl delete deployment.
 func (w *workloads) stopApp(a *app) {
-	w.addTrace("app %s is deleted", a.name)
+	w.addTrace("app %s is deleted", a.key())
 	w.apps = slices.DeleteFunc(w.apps, func(other *app) bool { return other == a })
 	w.reconcileApp(a)
 }
 
 // startApp is kubectl apply.
 func (w *workloads) startApp(a *app) {
-	w.addTrace("app %s starts with %d pods of %s%s", a.name, a.replicas, a.pattern.Need, a.describeConstraints())
+	w.addTrace("app %s starts with %d pods of %s%s", a.key(), a.replicas, a.pattern.Need, a.describeConstraints())
 	w.apps = append(w.apps, a)
 	w.reconcileApp(a)
 }

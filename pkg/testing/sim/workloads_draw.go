@@ -10,14 +10,42 @@ import (
 	"joiner/pkg/model/resources"
 )
 
+// The namespaces: two of users, and that of daemons.
+const (
+	systemNamespace = "kube-system"
+	firstNamespace  = "default"
+	otherNamespace  = "team"
+)
+
+func namespaces() []cluster.Namespace {
+	return []cluster.Namespace{{Name: firstNamespace}, {Name: systemNamespace},
+		{Name: otherNamespace, Labels: map[string]string{"team": "blue"}}}
+}
+
+// drawName draws the namespace of a new app, and has it now and then share its name with an app of the other namespace,
+// so that only both together tell their pods apart.
+func (w *workloads) drawName(a *app) (namespace string) {
+	namespace = firstNamespace
+	if w.drawChance(0.3) {
+		namespace = otherNamespace
+	}
+	if twin := w.anyApp(); twin != nil && w.drawChance(0.2) && !w.used[namespace+"/"+twin.name] {
+		a.name = twin.name
+	}
+	w.used[namespace+"/"+a.name] = true
+	return namespace
+}
+
 // drawApp makes an app that could run.
 func (w *workloads) drawApp() *app {
 	w.made++
 	a := &app{name: fmt.Sprintf("app%d", w.made), replicas: int(w.drawInt(1, 6)),
 		bootTime: w.drawDuration(time.Second, 8*time.Second),
 		stopTime: w.drawDuration(0, 12*time.Second)}
-	p := cluster.Pod{Labels: map[string]string{"app": a.name}, Owner: cluster.OwnerOther, GraceSec: w.drawInt(1, 30),
-		Need: resources.List{CPU: 100 * w.drawInt(2, 17), Memory: 256 * w.drawInt(1, 12) * resources.MiB, Pods: 1}}
+	namespace := w.drawName(a)
+	p := cluster.Pod{Namespace: namespace, Labels: map[string]string{"app": a.name}, Owner: cluster.OwnerOther,
+		GraceSec: w.drawInt(1, 30),
+		Need:     resources.List{CPU: 100 * w.drawInt(2, 17), Memory: 256 * w.drawInt(1, 12) * resources.MiB, Pods: 1}}
 	a.stateful = w.drawChance(0.15)
 	if a.stateful {
 		p.Owner = cluster.OwnerStatefulSet
@@ -63,7 +91,11 @@ func (w *workloads) drawConstraints(a *app, p *cluster.Pod) {
 	case 2:
 		p.Spread = []cluster.Spread{{Key: labelHost, MaxSkew: int32(w.drawInt(1, 2)), Selector: own}}
 	case 3:
-		p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: own}}
+		apart := cluster.AffinityTerm{Key: labelHost, Selector: own}
+		if w.drawChance(0.4) {
+			apart.NamespaceSelector = &cluster.Selector{} // of all namespaces
+		}
+		p.AntiAffinity = []cluster.AffinityTerm{apart}
 	case 4:
 		if slices.ContainsFunc(w.api.pools, func(p cluster.Pool) bool { return p.Name == "batch" }) {
 			p.Tolerations = []cluster.Toleration{{Key: teamTaint, Operator: "Equal", Value: "batch",
@@ -79,7 +111,8 @@ func (w *workloads) drawDaemons() {
 		if i == 1 && w.drawChance(0.6) {
 			continue
 		}
-		p := cluster.Pod{Namespace: namespace, Labels: map[string]string{"app": name}, Owner: cluster.OwnerDaemonSet,
+		p := cluster.Pod{Namespace: systemNamespace, Labels: map[string]string{"app": name},
+			Owner:    cluster.OwnerDaemonSet,
 			GraceSec: 5,
 			Need:     resources.List{CPU: 50, Memory: 64 * resources.MiB, Pods: 1},
 			Tolerations: []cluster.Toleration{{Key: taintNotReady, Operator: "Exists"},

@@ -43,7 +43,8 @@ func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
 	w.volumes = drawVolumes(e, seed, w.catalog.zoneNames())
 	w.account = &account{engine: e, catalog: w.catalog, image: 1, before: 1, profiles: map[string]nodeclass.Profile{}}
 	w.scheduler = &scheduler{engine: e, api: w.api, volumes: w.volumes}
-	w.workloads = &workloads{engine: e, api: w.api, catalog: w.catalog, scheduler: w.scheduler, volumes: w.volumes}
+	w.workloads = &workloads{engine: e, api: w.api, catalog: w.catalog, scheduler: w.scheduler, volumes: w.volumes,
+		used: map[string]bool{}}
 	w.kubelets = &kubelets{e, w.api, w.catalog, w.scheduler, w.volumes, w.workloads}
 	w.ec2 = &ec2{engine: e, api: w.api, catalog: w.catalog, kubelets: w.kubelets, lambda: w.lambda,
 		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, scarce: map[instancetypes.Offer]bool{}}
