@@ -5,26 +5,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/plan"
+	"joiner/pkg/testing/objects"
 )
 
 // CreateClaim stores a claim with our finalizer.
 func (p *Ports) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
 	return do(ctx, p, "create claim", func() (cluster.Claim, error) {
-		id := p.w.next()
-		c := &cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, id), UID: fmt.Sprintf("uid-claim-%d", id),
-			Pool: pool.Name, Class: l.Class,
-			PoolUID: pool.UID, Created: p.w.now, Finalizer: true,
-			Labels: merged(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, labelClass: l.Class}),
-			Annotations: merged(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash,
-				v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}), Requirements: l.Requirements,
-			Requests: l.Requests, Taints: l.Taints,
-			StartupTaints: l.Startup, ExpireAfter: pool.ExpireAfter, TerminationGrace: pool.TerminationGrace}
+		made := objects.NewClaim(l, pool, p.w.next(), p.w.now)
+		c := &made
 		p.w.claims[c.Name] = c
 		return p.w.stored(c), nil
 	})
@@ -35,15 +27,9 @@ func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim,
 	return do(ctx, p, "adopt claim", func() (cluster.Claim, error) {
 		have, ok := p.w.claims[c.Name]
 		if !ok || have.UID != c.UID || !have.Deleting.IsZero() {
-			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
+			return cluster.Claim{}, &objects.ConflictError{What: "claim " + c.Name}
 		}
-		have.Finalizer, have.Labels = true, merged(have.Labels, map[string]string{labelClass: have.Class})
-		if have.ProviderID != "" {
-			have.Labels[v1.LabelInstance] = have.ProviderID[strings.LastIndexByte(have.ProviderID, '/')+1:]
-		}
-		if n := c.Labels[labelPartition]; n != "" {
-			have.Labels[labelPartition] = n
-		}
+		have.Finalizer, have.Labels = true, objects.Merge(have.Labels, objects.AdoptedLabels(*have, c))
 		return p.w.stored(have), nil
 	})
 }
@@ -51,7 +37,7 @@ func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim,
 // AnnotateClaim sets annotations of the claim given.
 func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "annotate claim", c,
-		func(have *cluster.Claim) { have.Annotations = merged(have.Annotations, set) })
+		func(have *cluster.Claim) { have.Annotations = objects.Merge(have.Annotations, set) })
 }
 
 // ClaimsOf lists the claims of the instances, and those without the label of an instance, up to the first that is
@@ -59,20 +45,14 @@ func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[stri
 func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim,
 	error) {
 	all, err := p.ListClaims(ctx)
-	over := false
-	return slices.DeleteFunc(all, func(c cluster.Claim) bool {
-		id, named := c.Labels[v1.LabelInstance]
-		drop := named && !slices.Contains(instances, id) || !named && over
-		over = over || !named && enough != nil && enough(c)
-		return drop
-	}), err
+	return objects.ClaimsOf(all, instances, enough), err
 }
 
 // LabelClaim sets labels and annotations of the claim given.
 func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim,
 	error) {
 	return p.changeClaim(ctx, "label claim", c, func(have *cluster.Claim) {
-		have.Labels, have.Annotations = merged(have.Labels, labels), merged(have.Annotations, annotations)
+		have.Labels, have.Annotations = objects.Merge(have.Labels, labels), objects.Merge(have.Annotations, annotations)
 	})
 }
 
@@ -83,7 +63,7 @@ func (p *Ports) UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Cl
 
 // unreserved are the labels of what is in no capacity reservation any more.
 func unreserved(labels map[string]string) map[string]string {
-	out := merged(labels, map[string]string{instancetypes.LabelCapacityType: instancetypes.OnDemand})
+	out := objects.Merge(labels, map[string]string{instancetypes.LabelCapacityType: instancetypes.OnDemand})
 	delete(out, instancetypes.LabelReservationID)
 	delete(out, instancetypes.LabelReservation)
 	return out
@@ -91,32 +71,16 @@ func unreserved(labels map[string]string) map[string]string {
 
 // WriteClaimStatus replaces the status. The time of a condition moves with its status only.
 func (p *Ports) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
-	return p.changeClaim(ctx, "write status of claim", c, func(have *cluster.Claim) {
-		have.ProviderID, have.NodeName, have.ImageID = c.ProviderID, c.NodeName, c.ImageID
-		have.Capacity, have.Allocatable, have.LastPodEvent = c.Capacity, c.Allocatable, c.LastPodEvent
-		var next []cluster.Condition
-		for _, k := range c.Conditions {
-			old := have.Condition(k.Type)
-			if k.Since = old.Since; old.Status != k.Status || !slices.ContainsFunc(have.Conditions, isType(k.Type)) {
-				k.Since = p.w.now
-			}
-			next = append(next, k)
-		}
-		slices.SortFunc(next, func(a, b cluster.Condition) int { return strings.Compare(a.Type, b.Type) })
-		have.Conditions = next
-	})
-}
-
-func isType(kind string) func(cluster.Condition) bool {
-	return func(k cluster.Condition) bool { return k.Type == kind }
+	return p.changeClaim(ctx, "write status of claim", c,
+		func(have *cluster.Claim) { objects.SetStatus(have, c, p.w.now) })
 }
 
 func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim,
 	edit func(*cluster.Claim)) (cluster.Claim, error) {
 	return do(ctx, p, call, func() (cluster.Claim, error) {
-		have, ok := p.w.claims[c.Name]
-		if !ok || have.UID != c.UID || have.Version != c.Version && (c.Version != "" || call != "annotate claim") {
-			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
+		have := p.w.claims[c.Name]
+		if !objects.IsWritable(have, c, call == "annotate claim") {
+			return cluster.Claim{}, &objects.ConflictError{What: "claim " + c.Name}
 		}
 		edit(have)
 		return p.w.stored(have), nil
@@ -220,12 +184,5 @@ func copyOf(c *cluster.Claim) cluster.Claim {
 	out := *c
 	out.Labels, out.Annotations, out.Conditions = maps.Clone(c.Labels), maps.Clone(c.Annotations),
 		slices.Clone(c.Conditions)
-	return out
-}
-
-func merged(base, top map[string]string) map[string]string {
-	out := map[string]string{}
-	maps.Copy(out, base)
-	maps.Copy(out, top)
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/testing/objects"
 )
 
 // PodsOn lists the pods of a node.
@@ -34,7 +35,7 @@ func (p *Ports) PoolAnnotations(ctx context.Context, _ string) (map[string]strin
 func (w *World) AnnotatePool(key, value string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.poolNotes = merged(w.poolNotes, map[string]string{key: value})
+	w.poolNotes = objects.Merge(w.poolNotes, map[string]string{key: value})
 }
 
 // TakeOne lets Quota things through.

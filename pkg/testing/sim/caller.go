@@ -57,24 +57,6 @@ type FaultError struct{ Call string }
 // Error names the call.
 func (e *FaultError) Error() string { return e.Call + ": the connection broke" }
 
-// ConflictError says that an object was changed or is gone; nothing was written.
-type ConflictError struct{ What string }
-
-// Error names the object.
-func (e *ConflictError) Error() string { return e.What + " was changed meanwhile" }
-
-// Conflict reports true.
-func (e *ConflictError) Conflict() bool { return true }
-
-// NotFoundError says that an object does not exist.
-type NotFoundError struct{ What string }
-
-// Error names the object.
-func (e *NotFoundError) Error() string { return e.What + " does not exist" }
-
-// NotFound reports true.
-func (e *NotFoundError) NotFound() bool { return true }
-
 // callPort makes one call: the deed is done by the loop, at a time and with an outcome that the loop draws.
 func callPort[T any](ctx context.Context, c *caller, call, key string, deed func() (T, error)) (T, error) {
 	r := &portRequest{inv: c.inv, call: call, key: key, reply: make(chan portAnswer, 1)}

@@ -11,8 +11,8 @@ import (
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/nomination"
 	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/testing/objects"
 )
 
 // fleetAnswer is what EC2 said to a token, which it says again.
@@ -122,20 +122,13 @@ func (e *ec2) sellInstance(o launch.Order) (best *launch.Override, marks []insta
 func (e *ec2) startInstance(o launch.Order, v launch.Override) *machine {
 	e.made++
 	now := time.Now()
-	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", e.made), State: "pending", Type: v.Type,
-		Zone:         v.Zone,
-		CapacityType: v.CapacityType, ImageID: v.ImageID, Launched: e.toSecond(), Claim: o.ClaimName,
-		ClaimUID: o.ClaimUID, SubnetID: v.SubnetID, Batch: o.Batch.ID},
-		owner:  o.ClaimUID,
-		showAt: now.Add(e.drawDuration(0, e.plan.listLag))}
-	m.states = []instanceState{{"pending", now}}
-	m.labels = map[string]string{instancetypes.LabelType: v.Type, instancetypes.LabelZone: v.Zone,
-		instancetypes.LabelCapacityType: v.CapacityType}
+	m := &machine{Instance: objects.NewInstance(o, v, e.made, e.toSecond()), owner: o.ClaimUID,
+		showAt: now.Add(e.drawDuration(0, e.plan.listLag)), states: []instanceState{{"pending", now}}}
+	var claim *cluster.Claim
 	if c := e.api.orderedFor(o); c != nil {
-		m.pool = c.Pool
-		m.labels, m.taints = mergeAnnotations(c.Labels, m.labels),
-			nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
+		m.pool, claim = c.Pool, &c.Claim
 	}
+	m.labels, m.taints = objects.BootConfig(claim, m.Instance)
 	e.observe(instanceStarted{m, o})
 	e.machines[m.ID] = m
 	e.addTrace("instance %s is a %s %s in %s for %s", m.ID, m.CapacityType, m.Type, m.Zone, cmp.Or(m.Claim, m.Batch))

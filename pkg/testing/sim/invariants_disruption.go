@@ -12,6 +12,7 @@ import (
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/testing/objects"
 )
 
 // markOf is the disruption that a claim takes part in.
@@ -140,7 +141,7 @@ func isScattering(w *world, a *app) bool {
 // someoneLeaves reports whether another node than that one is on its way out.
 func someoneLeaves(w *world, but *node) bool {
 	for _, n := range w.api.nodes {
-		if n != but && (!n.Deleting.IsZero() || slices.Contains(n.Taints, disruptedTaint())) {
+		if n != but && (!n.Deleting.IsZero() || slices.Contains(n.Taints, objects.DisruptedTaint())) {
 			return true
 		}
 	}
@@ -180,7 +181,7 @@ func checkBudget(w *world, c *claim) []string {
 			continue
 		}
 		if other != c && other.Pool == c.Pool && host != nil &&
-			(!other.Deleting.IsZero() || slices.Contains(host.Taints, disruptedTaint())) &&
+			(!other.Deleting.IsZero() || slices.Contains(host.Taints, objects.DisruptedTaint())) &&
 			// nodes that budgets count
 			other.Is(v1.ConditionInitialized) && !other.Is(v1.ConditionInstanceTerminating) {
 			away++

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/testing/objects"
 )
 
 // checkNodeOurs: only nodes of ours are changed.
@@ -75,7 +76,7 @@ func checkInstanceDrained(w *world, s instanceTerminated) []string {
 	for _, p := range w.api.podsOn(m.node.Name) {
 		stuck := p.Terminating() && time.Now().After(p.Deleting.Add(50*time.Second))
 		if p.Terminal() || p.Owner == cluster.OwnerNode || stuck ||
-			len(cluster.Untolerated([]cluster.Taint{disruptedTaint()}, p.Tolerations)) == 0 {
+			len(cluster.Untolerated([]cluster.Taint{objects.DisruptedTaint()}, p.Tolerations)) == 0 {
 			continue
 		}
 		return broken("%s ends %s while pod %s runs there", s.by, m.ID, p.Key())

@@ -12,6 +12,7 @@ import (
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/nodeclass"
+	"joiner/pkg/testing/objects"
 )
 
 // classProblems lists what must not be about classes at rest.
@@ -195,7 +196,7 @@ func nodeProblems(w *world) (bad []string) {
 		if slices.ContainsFunc(n.Taints, cluster.Taint.IsNomination) {
 			bad = append(bad, fmt.Sprintf("node %s is held", name))
 		}
-		if n.Deleting.IsZero() && slices.Contains(n.Taints, disruptedTaint()) {
+		if n.Deleting.IsZero() && slices.Contains(n.Taints, objects.DisruptedTaint()) {
 			bad = append(bad, fmt.Sprintf("node %s takes no pods and stays", name))
 		}
 		if n.machine != nil && !n.machine.foreign && (owners[n.ProviderID] == "" || !n.Ready || !n.Deleting.IsZero()) {

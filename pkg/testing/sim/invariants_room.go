@@ -11,6 +11,7 @@ import (
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/resources"
+	"joiner/pkg/testing/objects"
 )
 
 // willRefuse says why the node will not take the pod, as far as anybody can know: that its kubelet is silent shows only
@@ -188,5 +189,5 @@ func volumesApart(w *world, p *pod, pool cluster.Pool) bool {
 // anyNode is some node of the pool in the zone.
 func anyNode(pool cluster.Pool, zone string) *node {
 	return &node{Node: cluster.Node{Name: "any in " + zone,
-		Labels: mergeAnnotations(pool.Labels, map[string]string{labelZone: zone})}}
+		Labels: objects.Merge(pool.Labels, map[string]string{labelZone: zone})}}
 }

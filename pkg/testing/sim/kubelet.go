@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/testing/objects"
 )
 
 // kubelets are the kubelets of all nodes, and the controllers that look after nodes: they make Node objects and run
@@ -45,12 +46,8 @@ func (k *kubelets) bootMachine(m *machine) {
 // joinNode makes the Node object of an instance.
 func (k *kubelets) joinNode(m *machine) {
 	k.made++
-	t := k.catalog.types[m.Type]
-	n := &node{machine: m, Node: cluster.Node{Name: "node-" + m.ID[2:], UID: "uid-node-" + m.ID[2:],
-		ProviderID: m.ProviderID(),
-		Created:    k.toSecond(), Capacity: t.Capacity, Allocatable: t.Allocatable, ReadySince: k.toSecond(),
-		Taints: append(slices.Clone(m.taints), cluster.Taint{Key: taintNotReady, Effect: "NoSchedule"})}}
-	n.Labels = mergeAnnotations(m.labels, map[string]string{"kubernetes.io/hostname": n.Name})
+	n := &node{machine: m, Node: objects.NewNode(m.Instance, k.catalog.types[m.Type], m.labels, m.taints, k.toSecond())}
+	n.Taints = append(n.Taints, cluster.Taint{Key: taintNotReady, Effect: "NoSchedule"})
 	m.node = n
 	k.api.nodes[n.Name] = n
 	k.volumes.join(n.Name)

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -43,10 +42,6 @@ func (n *node) isTainted() bool {
 	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted })
 }
 
-func disruptedTaint() cluster.Taint {
-	return cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
-}
-
 // pod is a Pod object and what runs behind it.
 type pod struct {
 	cluster.Pod
@@ -74,13 +69,6 @@ const capacityLease = "joiner-capacity"
 type storedLease struct {
 	holder string
 	until  time.Time
-}
-
-func mergeAnnotations(base, top map[string]string) map[string]string {
-	out := make(map[string]string, len(base)+len(top))
-	maps.Copy(out, base)
-	maps.Copy(out, top)
-	return out
 }
 
 func isWithin(part, all map[string]string) bool {

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	decided "joiner/pkg/model/plan"
+	"joiner/pkg/testing/objects"
 )
 
 // claimPorts read and write NodeClaims.
@@ -26,18 +26,8 @@ type claimPorts struct {
 func (p *claimPorts) CreateClaim(ctx context.Context, l decided.Launch, pool cluster.Pool) (cluster.Claim, error) {
 	return callPort(ctx, p.caller, "create claim", fmt.Sprint(l.Pods), func() (cluster.Claim, error) {
 		p.made++
-		c := &claim{maker: p.inv, made: time.Now(),
-			Claim: cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, p.made),
-				UID:        fmt.Sprintf("uid-claim-%d", p.made),
-				Generation: 1, Pool: pool.Name, PoolUID: pool.UID, Class: l.Class, Created: p.toSecond(),
-				Finalizer: true,
-				Labels: mergeAnnotations(l.Labels,
-					map[string]string{v1.LabelNodePool: pool.Name, awsv1.LabelEC2NodeClass: l.Class}),
-				Annotations: mergeAnnotations(l.Annotations,
-					map[string]string{v1.AnnotationNodePoolHash: pool.Hash,
-						v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}), Requirements: l.Requirements,
-				Requests: l.Requests, Taints: l.Taints, StartupTaints: l.Startup, ExpireAfter: pool.ExpireAfter,
-				TerminationGrace: pool.TerminationGrace}}
+		c := &claim{maker: p.inv, made: time.Now(), Claim: objects.NewClaim(l, pool, p.made, p.toSecond())}
+		c.Generation = 1
 		for _, key := range l.Pods {
 			if pod := p.api.pods[key]; pod != nil {
 				c.pods = append(c.pods, pod.UID)
@@ -57,7 +47,7 @@ func (p *claimPorts) AnnotateClaim(ctx context.Context, c cluster.Claim, set map
 			return false
 		}
 		p.observe(claimAnnotated{p.inv, have, set})
-		have.Annotations = mergeAnnotations(have.Annotations, set)
+		have.Annotations = objects.Merge(have.Annotations, set)
 		if pods, ok := set[v1.AnnotationNominatedPods]; ok {
 			p.api.noteNomination(have, strings.Split(pods, ","))
 		}
@@ -78,8 +68,8 @@ func (p *claimPorts) LabelClaim(ctx context.Context, c cluster.Claim, labels,
 		if isWithin(labels, have.Labels) && isWithin(annotations, have.Annotations) {
 			return false
 		}
-		have.Labels, have.Annotations = mergeAnnotations(have.Labels, labels),
-			mergeAnnotations(have.Annotations, annotations)
+		have.Labels, have.Annotations = objects.Merge(have.Labels, labels),
+			objects.Merge(have.Annotations, annotations)
 		return true
 	})
 }
@@ -88,29 +78,14 @@ func (p *claimPorts) LabelClaim(ctx context.Context, c cluster.Claim, labels,
 func (p *claimPorts) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "write status of claim", c, func(have *claim) bool {
 		before := have.Claim
-		have.ProviderID, have.NodeName, have.ImageID = c.ProviderID, c.NodeName, c.ImageID
-		have.Capacity, have.Allocatable, have.LastPodEvent = c.Capacity, c.Allocatable, c.LastPodEvent
-		var next []cluster.Condition
-		for _, k := range c.Conditions {
-			old := before.Condition(k.Type)
-			if k.Since = old.Since; old.Status != k.Status || !slices.ContainsFunc(before.Conditions, isType(k.Type)) {
-				k.Since = p.toSecond()
-			}
-			next = append(next, k)
-		}
-		slices.SortFunc(next, func(a, b cluster.Condition) int { return strings.Compare(a.Type, b.Type) })
-		have.Conditions = next
+		objects.SetStatus(&have.Claim, c, p.toSecond())
 		if before.ProviderID == "" {
 			p.ec2.assignInstance(have)
 		}
 		p.observe(claimStatusWritten{have, before})
 		return before.ProviderID != have.ProviderID || before.NodeName != have.NodeName ||
-			!before.LastPodEvent.Equal(have.LastPodEvent) || !slices.Equal(before.Conditions, next)
+			!before.LastPodEvent.Equal(have.LastPodEvent) || !slices.Equal(before.Conditions, have.Conditions)
 	})
-}
-
-func isType(name string) func(cluster.Condition) bool {
-	return func(k cluster.Condition) bool { return k.Type == name }
 }
 
 // changeClaim changes a claim that is still as given. A change that changes nothing makes no new version.
@@ -118,9 +93,9 @@ func (p *claimPorts) changeClaim(ctx context.Context, call string, c cluster.Cla
 	edit func(*claim) bool) (cluster.Claim,
 	error) {
 	return callPort(ctx, p.caller, call, c.Name, func() (cluster.Claim, error) {
-		have, ok := p.api.claims[c.Name]
-		if !ok || have.UID != c.UID || have.Version != c.Version && (c.Version != "" || call != "annotate claim") {
-			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
+		have := p.api.claims[c.Name]
+		if have == nil || !objects.IsWritable(&have.Claim, c, call == "annotate claim") {
+			return cluster.Claim{}, &objects.ConflictError{What: "claim " + c.Name}
 		}
 		before := have.Claim
 		if !edit(have) {
@@ -137,7 +112,7 @@ func (p *claimPorts) changeClaim(ctx context.Context, call string, c cluster.Cla
 // and is no unrest.
 func onlyStability(before, after cluster.Claim) bool {
 	rest := func(all []cluster.Condition) []cluster.Condition {
-		return slices.DeleteFunc(slices.Clone(all), isType(v1.ConditionConsolidatable))
+		return slices.DeleteFunc(slices.Clone(all), objects.IsType(v1.ConditionConsolidatable))
 	}
 	news := !before.LastPodEvent.Equal(after.LastPodEvent) || len(before.Conditions) != len(after.Conditions)
 	return news && before.ProviderID == after.ProviderID && before.NodeName == after.NodeName &&
@@ -149,19 +124,13 @@ func (p *claimPorts) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.C
 	return callPort(ctx, p.caller, "adopt claim", c.Name, func() (cluster.Claim, error) {
 		have, ok := p.api.claims[c.Name]
 		if !ok || have.UID != c.UID || !have.Deleting.IsZero() {
-			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
+			return cluster.Claim{}, &objects.ConflictError{What: "claim " + c.Name}
 		}
-		set := map[string]string{awsv1.LabelEC2NodeClass: have.Class}
-		if have.ProviderID != "" {
-			set[v1.LabelInstance] = have.ProviderID[strings.LastIndexByte(have.ProviderID, '/')+1:]
-		}
-		if n := c.Labels[awsv1.LabelPlacementGroupPartition]; n != "" {
-			set[awsv1.LabelPlacementGroupPartition] = n
-		}
+		set := objects.AdoptedLabels(have.Claim, c)
 		if have.Finalizer && isWithin(set, have.Labels) {
 			return have.Claim, nil
 		}
-		have.Finalizer, have.Labels = true, mergeAnnotations(have.Labels, set)
+		have.Finalizer, have.Labels = true, objects.Merge(have.Labels, set)
 		p.countMutation("adopt claim")
 		return p.api.writeClaim(have, p.inv), nil
 	})
@@ -207,13 +176,7 @@ func (p *claimPorts) ClaimsOf(ctx context.Context, instances []string,
 	enough func(cluster.Claim) bool) ([]cluster.Claim,
 	error) {
 	return callPort(ctx, p.caller, "list claims of instances", "", func() ([]cluster.Claim, error) {
-		over := false
-		return slices.DeleteFunc(p.listClaims(), func(c cluster.Claim) bool {
-			id, named := c.Labels[v1.LabelInstance]
-			drop := named && !slices.Contains(instances, id) || !named && over
-			over = over || !named && enough != nil && enough(c)
-			return drop
-		}), nil
+		return objects.ClaimsOf(p.listClaims(), instances, enough), nil
 	})
 }
 

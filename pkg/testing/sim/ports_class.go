@@ -10,6 +10,7 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/nodeclass"
+	"joiner/pkg/testing/objects"
 )
 
 // classPorts read and write EC2NodeClasses, and look up in AWS what they stand for.
@@ -30,7 +31,7 @@ func (p *classPorts) FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodecla
 	found, err := callPort(ctx, p.caller, "look up class", c.Name, func() (nodeclass.Resolved, error) {
 		p.observe(classResolved{c.Name})
 		if p.api.classes[c.Name] == nil {
-			return nodeclass.Resolved{}, &NotFoundError{"class " + c.Name}
+			return nodeclass.Resolved{}, &objects.NotFoundError{What: "class " + c.Name}
 		}
 		p.account.looked = time.Now()
 		return p.account.resolveClass(c), nil
@@ -87,7 +88,7 @@ func (p *classPorts) changeClass(ctx context.Context, call, name string, edit fu
 	return tryPort(ctx, p.caller, call, name, func() error {
 		c := p.api.classes[name]
 		if c == nil {
-			return &ConflictError{"class " + name}
+			return &objects.ConflictError{What: "class " + name}
 		}
 		before := c.DeepCopy()
 		if err := edit(c); err != nil {
@@ -106,7 +107,7 @@ func (p *classPorts) changeClass(ctx context.Context, call, name string, edit fu
 func (p *classPorts) WriteClassStatus(ctx context.Context, c *awsv1.EC2NodeClass) error {
 	return p.changeClass(ctx, "write status of class", c.Name, func(have *awsv1.EC2NodeClass) error {
 		if have.ResourceVersion != c.ResourceVersion {
-			return &ConflictError{"class " + c.Name}
+			return &objects.ConflictError{What: "class " + c.Name}
 		}
 		have.Status = *c.Status.DeepCopy()
 		return nil
@@ -116,7 +117,7 @@ func (p *classPorts) WriteClassStatus(ctx context.Context, c *awsv1.EC2NodeClass
 // MarkClass sets annotations and our finalizer.
 func (p *classPorts) MarkClass(ctx context.Context, name string, annotations map[string]string) error {
 	return p.changeClass(ctx, "mark class", name, func(c *awsv1.EC2NodeClass) error {
-		c.Annotations = mergeAnnotations(c.Annotations, annotations)
+		c.Annotations = objects.Merge(c.Annotations, annotations)
 		if c.DeletionTimestamp == nil {
 			c.Finalizers = []string{awsv1.FinalizerTermination}
 		}
@@ -131,7 +132,7 @@ func (p *classPorts) ReleaseClass(ctx context.Context, name string) error {
 		c.Finalizers = nil
 		return nil
 	})
-	if _, gone := errors.AsType[*ConflictError](err); gone {
+	if _, gone := errors.AsType[*objects.ConflictError](err); gone {
 		return nil
 	}
 	return err

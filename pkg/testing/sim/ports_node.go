@@ -9,7 +9,7 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/nomination"
+	"joiner/pkg/testing/objects"
 )
 
 // nodePorts read and write nodes.
@@ -39,17 +39,15 @@ func (p *nodePorts) OpenNode(ctx context.Context, n cluster.Node) error {
 func (p *nodePorts) RegisterNode(ctx context.Context, n cluster.Node, c cluster.Claim) error {
 	return p.changeNode(ctx, "register node", n, func(have *node) bool {
 		p.observe(nodeChanged{have, "registered"})
-		labels := mergeAnnotations(c.Labels, map[string]string{v1.LabelRegistered: "true"})
-		taints := slices.DeleteFunc(nomination.TaintsOnRegistration(have.Taints, c),
-			func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+		labels, taints := objects.Registration(have.Node, c)
 		if have.Finalizer && have.owner == c.UID && isWithin(labels, have.Labels) && slices.Equal(taints, have.Taints) {
 			return false
 		}
 		// Finalizers cannot be added to an object that is being deleted.
 		have.Finalizer = have.Finalizer || have.Deleting.IsZero()
 		have.owner, have.Taints = c.UID, taints
-		have.Labels = mergeAnnotations(have.Labels, labels)
-		have.Annotations = mergeAnnotations(have.Annotations, c.Annotations)
+		have.Labels = objects.Merge(have.Labels, labels)
+		have.Annotations = objects.Merge(have.Annotations, c.Annotations)
 		if _, there := p.api.byUID[c.UID]; !there || p.api.claims[c.Name] == nil {
 			p.runAfter(p.drawDuration(time.Second, 5*time.Second), func() { p.api.deleteOrphans(c.UID) })
 		}
@@ -63,7 +61,7 @@ func (p *nodePorts) InitializeNode(ctx context.Context, n cluster.Node) error {
 		if have.Labels[v1.LabelInitialized] == "true" {
 			return false
 		}
-		have.Labels = mergeAnnotations(have.Labels, map[string]string{v1.LabelInitialized: "true"})
+		have.Labels = objects.Merge(have.Labels, map[string]string{v1.LabelInitialized: "true"})
 		return true
 	})
 }
@@ -77,14 +75,10 @@ func (p *nodePorts) UnreserveNode(_ context.Context, n cluster.Node) error {
 func (p *nodePorts) TaintForTermination(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "condemn node", n, func(have *node) bool {
 		p.observe(nodeChanged{have, "condemned"})
-		if slices.Contains(have.Taints, disruptedTaint()) && have.Labels[v1.LabelExcludeBalancers] != "" {
+		if slices.Contains(have.Taints, objects.DisruptedTaint()) && have.Labels[v1.LabelExcludeBalancers] != "" {
 			return false
 		}
-		if !slices.Contains(have.Taints, disruptedTaint()) {
-			have.Taints = append(slices.Clone(have.Taints), disruptedTaint())
-		}
-		have.Labels = mergeAnnotations(have.Labels,
-			map[string]string{v1.LabelExcludeBalancers: v1.ExcludeBalancersValue})
+		objects.Condemn(&have.Node)
 		return true
 	})
 }
@@ -93,11 +87,11 @@ func (p *nodePorts) TaintForTermination(ctx context.Context, n cluster.Node) err
 func (p *nodePorts) TaintNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "taint node", n, func(have *node) bool {
 		p.observe(nodeChanged{have, "tainted"})
-		if slices.Contains(have.Taints, disruptedTaint()) {
+		if slices.Contains(have.Taints, objects.DisruptedTaint()) {
 			return false
 		}
 		p.observe(nodeTainted{have})
-		have.Taints = append(slices.Clone(have.Taints), disruptedTaint())
+		have.Taints = append(slices.Clone(have.Taints), objects.DisruptedTaint())
 		return true
 	})
 }
@@ -107,7 +101,7 @@ func (p *nodePorts) UntaintNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "untaint node", n, func(have *node) bool {
 		before := len(have.Taints)
 		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints),
-			func(t cluster.Taint) bool { return t == disruptedTaint() })
+			func(t cluster.Taint) bool { return t == objects.DisruptedTaint() })
 		if len(have.Taints) < before {
 			have.untainted = time.Now()
 			p.scheduler.retryScheduling()
@@ -146,7 +140,7 @@ func (p *nodePorts) changeNode(ctx context.Context, call string, n cluster.Node,
 	return tryPort(ctx, p.caller, call, n.Name, func() error {
 		have, ok := p.api.nodes[n.Name]
 		if !ok || have.UID != n.UID {
-			return &ConflictError{"node " + n.Name}
+			return &objects.ConflictError{What: "node " + n.Name}
 		}
 		if edit(have) {
 			p.countMutation(call)
@@ -161,7 +155,7 @@ func (p *nodePorts) ReadNode(ctx context.Context, name string) (cluster.Node, er
 	return callPort(ctx, p.caller, "get node", name, func() (cluster.Node, error) {
 		n, ok := p.api.nodes[name]
 		if !ok {
-			return cluster.Node{}, &NotFoundError{"node " + name}
+			return cluster.Node{}, &objects.NotFoundError{What: "node " + name}
 		}
 		return n.Node, nil
 	})

@@ -10,6 +10,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/resources"
+	"joiner/pkg/testing/objects"
 )
 
 // poolPorts read and write NodePools.
@@ -48,7 +49,7 @@ func (p *poolPorts) PatchPoolMeta(ctx context.Context, name string, annotations 
 	return tryPort(ctx, p.caller, "annotate pool", name, func() error {
 		p.countMutation("annotate pool")
 		np := p.api.nodePools[name]
-		np.Annotations = mergeAnnotations(np.Annotations, annotations)
+		np.Annotations = objects.Merge(np.Annotations, annotations)
 		return nil
 	})
 }

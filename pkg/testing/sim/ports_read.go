@@ -7,6 +7,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/testing/objects"
 )
 
 // readPorts read the cluster for a decision.
@@ -66,7 +67,7 @@ func (p *readPorts) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeC
 	return callPort(ctx, p.caller, "get class", name, func() (*awsv1.EC2NodeClass, error) {
 		c, ok := p.api.classes[name]
 		if !ok {
-			return nil, &NotFoundError{"class " + name}
+			return nil, &objects.NotFoundError{What: "class " + name}
 		}
 		return c.DeepCopy(), nil
 	})

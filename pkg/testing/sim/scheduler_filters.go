@@ -116,8 +116,8 @@ func (k *scheduler) affinityAllows(p *pod, n *node) bool {
 	return true
 }
 
-// termSelects reports whether a term of the pod selects the other: in the namespaces that it names or selects, or in the
-// pod's own if it says nothing of namespaces.
+// termSelects reports whether a term of the pod selects the other: in the namespaces that it names or selects, or in
+// the pod's own if it says nothing of namespaces.
 func (k *scheduler) termSelects(p *pod, term cluster.AffinityTerm, other *pod) bool {
 	in := slices.Contains(term.Namespaces, other.Namespace)
 	if len(term.Namespaces) == 0 && term.NamespaceSelector == nil {

@@ -12,6 +12,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/requirements"
+	"joiner/pkg/testing/objects"
 )
 
 // users change what runs, and what nodes are to be like.
@@ -88,7 +89,7 @@ func (u *users) guardNode(n *node, d time.Duration) {
 	if n.Annotations[v1.AnnotationDoNotDisrupt] == "" {
 		n.guarded = time.Now()
 	}
-	n.Annotations = mergeAnnotations(n.Annotations, map[string]string{v1.AnnotationDoNotDisrupt: "true"})
+	n.Annotations = objects.Merge(n.Annotations, map[string]string{v1.AnnotationDoNotDisrupt: "true"})
 	until := time.Now().Add(d)
 	n.guardEnds = laterOf(until, n.guardEnds)
 	u.api.notifyChange(aNode, nil)
@@ -112,7 +113,7 @@ func (u *users) unguardNode(n *node) {
 		return
 	}
 	u.addTrace("node %s is not protected any more", n.Name)
-	n.Annotations = mergeAnnotations(n.Annotations, nil)
+	n.Annotations = objects.Merge(n.Annotations, nil)
 	delete(n.Annotations, v1.AnnotationDoNotDisrupt)
 	u.api.notifyChange(aNode, nil)
 }

@@ -77,8 +77,8 @@ func (v *volumes) furnish(a *app) {
 	}
 }
 
-// claim makes the claims of a new pod that there are not, and returns all, by namespace and name. made is called when a volume is
-// there for which the pod has to wait.
+// claim makes the claims of a new pod that there are not, and returns all, by namespace and name. made is called when a
+// volume is there for which the pod has to wait.
 func (v *volumes) claim(a *app, pod string, made func()) (names []string) {
 	zone := ""
 	for i := range a.volumes {

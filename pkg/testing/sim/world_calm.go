@@ -9,6 +9,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/testing/objects"
 )
 
 // calmDrift lets all drift end: budgets allow some nodes at a time, and limits are lifted, for replacements come first.
@@ -28,7 +29,7 @@ func (w *world) calmStatic() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.api.claims)) {
 		if c := w.api.claims[name]; c.Pool == p.Name && c.Annotations[v1.AnnotationNodePoolHash] != p.Hash {
-			c.Annotations = mergeAnnotations(c.Annotations, map[string]string{v1.AnnotationNodePoolHash: p.Hash})
+			c.Annotations = objects.Merge(c.Annotations, map[string]string{v1.AnnotationNodePoolHash: p.Hash})
 			w.api.writeClaim(c, nil)
 		}
 	}
@@ -79,7 +80,7 @@ func (w *world) dropLate() {
 		}
 		if !w.plan.drifts && c.Annotations[v1.AnnotationReplaceRequested] != "" &&
 			(w.api.limitReached() || time.Since(w.calmed) > restFor/2) {
-			c.Annotations = mergeAnnotations(c.Annotations, nil)
+			c.Annotations = objects.Merge(c.Annotations, nil)
 			delete(c.Annotations, v1.AnnotationReplaceRequested)
 			if m := w.ec2.instanceOf(c); m != nil {
 				w.ec2.callOff(m)
