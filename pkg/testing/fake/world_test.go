@@ -16,10 +16,10 @@ import (
 func TestAppsStayInTheirNamespace(t *testing.T) {
 	w := fake.New(instancetypes.Catalog{}, time.Unix(0, 0))
 	one := cluster.Pod{Need: resources.List{CPU: 100}}
-	w.Run("web", 1, one)
+	w.RunApp("web", 1, one)
 	one.Namespace = "shop"
-	w.Run("cart", 1, one)
-	w.Protect("cart", 1)
+	w.RunApp("cart", 1, one)
+	w.ProtectApp("cart", 1)
 	s, err := w.Ports(fake.Fault{}).ReadSnapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -52,8 +52,8 @@ func DisruptedTaint() cluster.Taint {
 	return cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
 }
 
-// Condemn taints the node and takes it out of load balancers.
-func Condemn(n *cluster.Node) {
+// TaintForTermination taints the node and takes it out of load balancers.
+func TaintForTermination(n *cluster.Node) {
 	if !slices.Contains(n.Taints, DisruptedTaint()) {
 		n.Taints = append(slices.Clone(n.Taints), DisruptedTaint())
 	}

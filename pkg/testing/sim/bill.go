@@ -76,7 +76,7 @@ func (b *bill) wastedPerNode(anew float64) map[string]float64 {
 	part, on := b.podWorth(s, sells, anew)
 	p, _ := disruption.Next(s, b.state.memory, sells)
 	why := map[string]string{}
-	for _, x := range p.Spared {
+	for _, x := range p.NotDisrupted {
 		why[x.Claim] = string(x.Reason)
 	}
 	out := map[string]float64{}

@@ -78,7 +78,7 @@ func (p *nodePorts) TaintForTermination(ctx context.Context, n cluster.Node) err
 		if slices.Contains(have.Taints, objects.DisruptedTaint()) && have.Labels[v1.LabelExcludeBalancers] != "" {
 			return false
 		}
-		objects.Condemn(&have.Node)
+		objects.TaintForTermination(&have.Node)
 		return true
 	})
 }
