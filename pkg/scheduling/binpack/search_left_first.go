@@ -37,7 +37,7 @@ func (w *problem) withLeftFirst(best *solution, st strategy) *solution {
 		st.turns = w.smallFirst()
 		again()
 	}
-	if st.turns, st.ignorePreferences = nil, true; alone && best.isShort() && w.classes.anyPreference() {
+	if st.turns, st.ignorePreferences = nil, true; best.isShort() && w.classes.anyPreference() {
 		again()
 	}
 	return best

@@ -108,7 +108,7 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 		if s.breaks > 0 {
 			s.crowd, s.room = 0, -c.room[d]
 		}
-		s.scarce = len(c.scarce) > 0 && c.scarce[d]
+		s.scarce = d < len(c.scarce) && c.scarce[d]
 		s.unwanted = !dd.pk.learned.wanted[p] || dd.a.landed[p]+dd.given[p] > 0
 		s.away = v.together && dd.given[p] == 0
 		if best < 0 || s.lessThan(least) {
