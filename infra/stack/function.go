@@ -162,7 +162,7 @@ func (s *joiner) addFunction(f function) error {
 	if n := s.props.reserved(f); n > 0 {
 		props.ReservedConcurrentExecutions = jsii.Number(n)
 	}
-	made.fn, made.entry = awslambda.NewFunction(s.Stack, &f.id, props), entry
+	made.fn, made.role, made.entry = awslambda.NewFunction(s.Stack, &f.id, props), role, entry
 	made.entrance = s.addEntrance(made)
 	s.made[f.name] = made
 	if entry != nil {

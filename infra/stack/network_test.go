@@ -105,6 +105,13 @@ func TestAVPCAddsWhatLambdaNeedsForIt(t *testing.T) {
 		if c := strings.Count(got, network); c != there || (p["VpcConfig"] != nil) != (there == 1) {
 			t.Errorf("%s: %d times the statement for the network, want %d; runs in %s", id, c, there, text(p["VpcConfig"]))
 		}
+		if id == "Preflight" { // which looks how the others get to S3
+			const routes = "DescribeRoutes: ec2:DescribeRouteTables ec2:DescribePrefixLists\n"
+			if !strings.Contains(got, routes) {
+				t.Errorf("the preflight may not look at routes:\n%s", got)
+			}
+			return
+		}
 		if diff := cmp.Diff(want, strings.Replace(got, network, "", 1)); diff != "" {
 			t.Errorf("%s may more or less in a VPC (-outside +inside):\n%s", id, diff)
 		}

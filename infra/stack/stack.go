@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
@@ -51,6 +52,7 @@ type joiner struct {
 type madeFunction struct {
 	function
 	fn          awslambda.Function
+	role        awsiam.Role
 	entrance    awslambda.IFunction
 	deadLetters awssqs.Queue // nil: none
 	entry       awscdk.CfnResource

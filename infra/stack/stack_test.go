@@ -381,3 +381,20 @@ func TestAMissingBinaryIsNamed(t *testing.T) {
 func TestReadmeListsTheSettings(t *testing.T) {
 	generated(t, "checked by its test -->\n", "<!-- end of settings -->", settings.MarkdownTable())
 }
+
+// TestTheStackIsProtectedFromDeletion unless a setting says otherwise.
+func TestTheStackIsProtectedFromDeletion(t *testing.T) {
+	for given, want := range map[any]bool{nil: true, "false": false} {
+		context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}
+		if given != nil {
+			context["terminationProtection"] = given
+		}
+		s, err := synth(t, context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *s.TerminationProtection(); got != want {
+			t.Errorf("terminationProtection %v: the stack is protected: %t", given, got)
+		}
+	}
+}

@@ -42,7 +42,7 @@ const (
 	notInstalled  = "joiner-setup-not-installed"
 	setupPoll     = 500 * time.Millisecond
 	setupPatience = 90 * time.Second
-	setupSettle   = 3 * time.Minute // a tick may wait a minute, and refresh takes two at most
+	setupSettle   = 20 * time.Second // until IAM everywhere has forgotten the role of a refresh that runs still
 	answerReserve = 20 * time.Second // kept for the answer to CloudFormation
 )
 
@@ -60,7 +60,7 @@ type CustomResources struct {
 	Getenv   func(string) string
 	AWS      func(context.Context) (aws.Config, error)
 	Patience time.Duration // for what EKS and the API server need a moment for
-	Settle   time.Duration // for which a refresh may still run that began before
+	Settle   time.Duration // for which a refresh whose role is gone may still make something
 }
 
 // Answer does what CloudFormation asks for. The id is the resource's from then on.
@@ -106,7 +106,7 @@ func failedID(e cfn.Event, id string) string {
 func answerRequest(ctx context.Context, s *setup.Setup, e cfn.Event) (map[string]any, error) {
 	switch {
 	case e.ResourceType == preflightType:
-		return nil, errors.Join(s.Access.CheckAccess(), s.Room.CheckRoom())
+		return nil, errors.Join(s.Access.CheckAccess(), s.Room.CheckRoom(), setup.CheckWays(s.Ways))
 	case e.RequestType != cfn.RequestDelete:
 		if err := s.CheckLeavingRoles(ctx); err != nil {
 			return nil, err
@@ -149,6 +149,7 @@ func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cf
 		return nil, err
 	}
 	if e.ResourceType == preflightType {
+		s.Ways = waysToS3(ctx, ec2.NewFromConfig(cfg), cfg.Region, e, log)
 		s.Room = concurrencyLeft(ctx, lambda.NewFromConfig(cfg), e, log)
 	}
 	if !found || a.Endpoint == "" {
@@ -174,6 +175,25 @@ func leavingRoles(e cfn.Event, cluster, region string) setup.Leaving {
 		}
 	}
 	return l
+}
+
+// waysToS3 are how the subnets of the functions get to S3. When that cannot be found out there is nothing to check.
+func waysToS3(ctx context.Context, c *ec2.Client, region string, e cfn.Event, log *slog.Logger) (ways []setup.Way) {
+	vpc := textProperty(e, "VpcId")
+	if vpc == "" {
+		return nil
+	}
+	all, list, err := discovery.ReadSubnetRoutes(ctx, c, region, vpc, strings.Split(textProperty(e, "SubnetIds"), ","))
+	if err != nil {
+		log.Warn("whether the functions reach S3 is unknown", "error", err)
+		return nil
+	}
+	for _, s := range all {
+		ways = append(ways, setup.Way{Subnet: s.Subnet, Found: slices.ContainsFunc(s.Routes, func(r discovery.Route) bool {
+			return setup.LeadsToS3(r.To, r.Via, list)
+		})})
+	}
+	return ways
 }
 
 // accountSettings tells what an account may run.

@@ -78,6 +78,7 @@ type Cloud struct {
 	closed       bool
 	sequence     int
 	vpc          network
+	routes       []Route // of every subnet; nil: a NAT gateway
 	machines     map[string]*machine
 	tokens       map[string]fleetAnswer
 	lts          map[string]*template    // by id

@@ -27,7 +27,7 @@ const (
 const looksPerWake = 10
 
 // longestRest is between two removals of leftovers.
-const longestRest = 20 * time.Second
+const longestRest = 5 * time.Second
 
 // RemoveFromCluster takes Joiner's hold off the cluster when its stack is deleted. With drain it ends all nodes first,
 // within the time given. May be repeated.

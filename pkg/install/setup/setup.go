@@ -53,6 +53,7 @@ type Setup struct {
 	SpotRole  SpotRole        // nil: IAM cannot be reached
 	Access    Access          // to say what is wrong
 	Room      ConcurrencyRoom // the same
+	Ways      []Way           // the same
 	Poll      time.Duration   // between two looks
 	Patience  time.Duration   // for what EKS and the API server need a moment for
 	Log       *slog.Logger
@@ -65,7 +66,7 @@ type Setup struct {
 
 	Leaving   Leaving       // node roles that the update takes away
 	Leftovers Leftovers     // removed with drain
-	Settle    time.Duration // for which a refresh that began before setup was asked may still make leftovers
+	Settle    time.Duration // for which a refresh whose role is gone may still make leftovers
 
 	Push install.Address // whom the cluster's webhook calls; without a URL there is no webhook
 }
