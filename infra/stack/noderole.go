@@ -66,7 +66,7 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 	s.nodeRoles = append(s.nodeRoles, *role.RoleArn())
 	s.madeRoles = append(s.madeRoles, name)
 	for _, r := range []awscdk.CfnResource{resource(role), resource(profile), entry} {
-		s.keepIdentity(r)
+		keepIdentity(s, r)
 		s.joining = append(s.joining, r)
 	}
 }
@@ -74,7 +74,7 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 // keepIdentity has what nodes belong to the cluster by outlive the stack, unless the stack is to take its nodes with
 // it. Without it kubelets are refused, and IAM deletes no role that an instance profile of a class still holds. What is
 // replaced stays in any case, since nodes that run go by it. What a failed deployment made goes again.
-func (s *joiner) keepIdentity(r awscdk.CfnResource) {
+func keepIdentity(s *joiner, r awscdk.CfnResource) {
 	if s.props.Stack.OnDelete == settings.OnDeleteDrain {
 		r.CfnOptions().SetDeletionPolicy(awscdk.CfnDeletionPolicy_DELETE)
 		r.CfnOptions().SetUpdateReplacePolicy(awscdk.CfnDeletionPolicy_RETAIN)

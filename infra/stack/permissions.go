@@ -186,18 +186,18 @@ func setupAllows(s *joiner) []statement {
 			resources: []string{s.arn("iam", "", *s.Account(), "role/aws-service-role/"+spot+"/*")},
 			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},
 		s.wake("lifecycle"),
-	}, s.removeLeftovers()...)
+	}, removeLeftovers(s)...)
 }
 
 // removeLeftovers is for a stack that takes its nodes with it: setup deletes the instance profiles that refresh made,
 // or IAM would not let go of the node role, and the launch templates.
-func (s *joiner) removeLeftovers() []statement {
+func removeLeftovers(s *joiner) []statement {
 	if s.props.Stack.OnDelete != settings.OnDeleteDrain {
 		return nil
 	}
 	return []statement{
-		s.listProfiles(),
-		{sid: "RemoveInstanceProfile", changes: true, resources: s.profiles(), when: s.taggedProfile("Resource"),
+		listProfiles(s),
+		{sid: "RemoveInstanceProfile", changes: true, resources: profiles(s), when: taggedProfile(s, "Resource"),
 			actions: []string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}},
 		s.describe("DescribeTemplates", "ec2:DescribeLaunchTemplates"),
 		s.deleteTemplates(),
@@ -228,12 +228,12 @@ func (s *joiner) launch() []statement {
 }
 
 // profiles are the instance profiles that refresh makes. Their path is known, so nothing else can be touched.
-func (s *joiner) profiles() []string {
+func profiles(s *joiner) []string {
 	return []string{s.arn("iam", "", *s.Account(), "instance-profile/karpenter/"+*s.Region()+"/"+s.cluster+"/*")}
 }
 
 // taggedProfile holds for profiles with the tags of ours, on the request or on the resource.
-func (s *joiner) taggedProfile(kind string) conditions {
+func taggedProfile(s *joiner, kind string) conditions {
 	return conditions{
 		"StringEquals": {"aws:" + kind + "Tag/" + s.tagCluster(): {"owned"}, "aws:" + kind + "Tag/" +
 			tagRegion: {*s.Region()}},
@@ -242,15 +242,15 @@ func (s *joiner) taggedProfile(kind string) conditions {
 }
 
 // listProfiles cannot be limited to a path.
-func (s *joiner) listProfiles() statement {
+func listProfiles(s *joiner) statement {
 	return statement{sid: "ListInstanceProfiles", actions: []string{"iam:ListInstanceProfiles"}, resources: []string{"*"}}
 }
 
 // instanceProfiles is R9 and M2 to M4 of the spec.
 func (s *joiner) instanceProfiles() []statement {
-	profiles := s.profiles()
-	asked := s.taggedProfile("Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster)
-	both := s.taggedProfile("Resource").
+	own := profiles(s)
+	asked := taggedProfile(s, "Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster)
+	both := taggedProfile(s, "Resource").
 		and("StringEquals", "aws:RequestTag/"+s.tagCluster(), "owned").
 		and("StringEquals", "aws:RequestTag/"+tagRegion, *s.Region()).
 		and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster).
@@ -258,12 +258,12 @@ func (s *joiner) instanceProfiles() []statement {
 	return []statement{
 		{sid: "ReadInstanceProfiles", actions: []string{"iam:GetInstanceProfile"},
 			resources: []string{s.arn("iam", "", *s.Account(), "instance-profile/*")}},
-		s.listProfiles(),
+		listProfiles(s),
 		{sid: "CreateInstanceProfile", changes: true, actions: []string{"iam:CreateInstanceProfile"},
-			resources: profiles, when: asked},
-		{sid: "TagInstanceProfile", changes: true, actions: []string{"iam:TagInstanceProfile"}, resources: profiles,
+			resources: own, when: asked},
+		{sid: "TagInstanceProfile", changes: true, actions: []string{"iam:TagInstanceProfile"}, resources: own,
 			when: both},
-		{sid: "ChangeInstanceProfile", changes: true, resources: profiles, when: s.taggedProfile("Resource"),
+		{sid: "ChangeInstanceProfile", changes: true, resources: own, when: taggedProfile(s, "Resource"),
 			actions: []string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile",
 				"iam:DeleteInstanceProfile"}},
 	}

@@ -36,9 +36,11 @@ func (s *joiner) addSetup() error {
 	}
 	inside := strconv.FormatBool(s.net.vpc != nil)
 	all, notices := s.reserved()
-	preflight := s.customResource("Preflight", s.made["preflight"].fn, map[string]any{"ClusterName": s.cluster, "Inside": inside,
+	preflight := s.customResource("Preflight", s.made["preflight"].fn, map[string]any{
+		"ClusterName": s.cluster, "Inside": inside,
 		"VpcId": s.props.Stack.VPCID, "SubnetIds": strings.Join(s.props.Stack.SubnetIDs, ","),
-		"Reserved": strconv.Itoa(all), "ReservedForNotices": strconv.Itoa(notices)})
+		"Reserved": strconv.Itoa(all), "ReservedForNotices": strconv.Itoa(notices),
+	})
 	for _, r := range slices.Concat(s.ways, s.joining, []awscdk.CfnResource{resource(s.bucket)}) {
 		r.AddResourceDependency(preflight, nil)
 	}
