@@ -9,7 +9,7 @@ type Route struct{ To, Via string } // Via: nat-…, igw-…, vpce-…, tgw-…,
 const PrefixListS3 = "pl-0a1b2c3d4e5f67890"
 
 // SetRoutes says by which routes every subnet goes. Without it there is a NAT gateway.
-func (c *Cloud) SetRoutes(routes ...Route) {
+func SetRoutes(c *Cloud, routes ...Route) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.routes = routes
@@ -42,7 +42,7 @@ type xmlRouteTableAssociation struct {
 }
 
 // describeRouteTables answers with the main route table of the VPC that is asked for.
-func (c *Cloud) describeRouteTables(_ *call, in *describeRouteTablesInput) (any, error) {
+func describeRouteTables(c *Cloud, _ *call, in *describeRouteTablesInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out struct {
@@ -93,7 +93,7 @@ type xmlPrefixList struct {
 }
 
 // describePrefixLists knows that of S3.
-func (c *Cloud) describePrefixLists(_ *call, in *describeRouteTablesInput) (any, error) {
+func describePrefixLists(c *Cloud, _ *call, in *describeRouteTablesInput) (any, error) {
 	var out struct {
 		Lists []xmlPrefixList `xml:"prefixListSet>item"`
 	}

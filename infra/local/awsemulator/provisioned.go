@@ -12,11 +12,13 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
-// What CloudFormation's own role makes and deletes in the account. Errors are of type *wire.Failure, with the code of
-// the service that refuses.
+// Provisioner makes and deletes in an account what CloudFormation's own role does. Errors are of type *wire.Failure,
+// with the code of the service that refuses.
+type Provisioner struct{ Cloud *Cloud }
 
 // CreateRole makes a role of that path and name, and returns its ARN. IAM refuses a name that is taken.
-func (c *Cloud) CreateRole(pathAndName string) (string, error) {
+func (p Provisioner) CreateRole(pathAndName string) (string, error) {
+	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if name := roleName(pathAndName); c.roles[name] != nil {
@@ -26,14 +28,15 @@ func (c *Cloud) CreateRole(pathAndName string) (string, error) {
 }
 
 // DeleteRole deletes a role. IAM refuses it while an instance profile holds the role.
-func (c *Cloud) DeleteRole(name string) error {
+func (p Provisioner) DeleteRole(name string) error {
+	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, err := c.role(name); err != nil {
 		return err
 	}
-	for _, p := range c.profiles {
-		if p.Role == name {
+	for _, holder := range c.profiles {
+		if holder.Role == name {
 			return wire.Fail(409, "DeleteConflict",
 				"Cannot delete entity, must remove roles from instance profile first.")
 		}
@@ -43,7 +46,8 @@ func (c *Cloud) DeleteRole(name string) error {
 }
 
 // CreateProfile makes an instance profile of the path (/ or /a/) that holds the role.
-func (c *Cloud) CreateProfile(path, name, role string) error {
+func (p Provisioner) CreateProfile(path, name, role string) error {
+	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.profiles[name] != nil {
@@ -57,7 +61,8 @@ func (c *Cloud) CreateProfile(path, name, role string) error {
 }
 
 // DeleteProfile deletes an instance profile after taking its role out, as CloudFormation does.
-func (c *Cloud) DeleteProfile(name string) error {
+func (p Provisioner) DeleteProfile(name string) error {
+	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, err := c.profile(name); err != nil {
@@ -69,7 +74,8 @@ func (c *Cloud) DeleteProfile(name string) error {
 
 // CreateEntry makes an access entry. EKS refuses one for a principal that has one or that IAM does not know, and any
 // where the cluster's authentication mode knows none.
-func (c *Cloud) CreateEntry(e AccessEntry) error {
+func (p Provisioner) CreateEntry(e AccessEntry) error {
+	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cluster.mode == "CONFIG_MAP" {
@@ -89,7 +95,8 @@ func (c *Cloud) CreateEntry(e AccessEntry) error {
 }
 
 // DeleteEntry deletes an access entry. Whoever went by it is refused from then on.
-func (c *Cloud) DeleteEntry(principalARN string) error {
+func (p Provisioner) DeleteEntry(principalARN string) error {
+	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, there := c.entries[principalARN]; !there {
@@ -102,23 +109,26 @@ func (c *Cloud) DeleteEntry(principalARN string) error {
 
 // CreateFunction makes a function that the account can describe. Lambda refuses a name that is taken, a role that it
 // cannot assume, and a reservation that would leave the account too little.
-func (c *Cloud) CreateFunction(f DescribedFunction) error {
+func (p Provisioner) CreateFunction(f DescribedFunction) error {
+	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, there := c.functions[f.Name]; there {
 		return wire.Fail(409, "ResourceConflictException", "Function already exist: %s", f.Name)
 	}
-	return c.setFunction(f)
+	return p.setFunction(f)
 }
 
 // UpdateFunction changes a function that is there.
-func (c *Cloud) UpdateFunction(f DescribedFunction) error {
+func (p Provisioner) UpdateFunction(f DescribedFunction) error {
+	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.setFunction(f)
+	return p.setFunction(f)
 }
 
-func (c *Cloud) setFunction(f DescribedFunction) error {
+func (p Provisioner) setFunction(f DescribedFunction) error {
+	c := p.Cloud
 	if r := c.roles[roleName(f.Role)]; r == nil || r.ARN != f.Role {
 		return wire.Fail(400, "InvalidParameterValueException",
 			"The role defined for the function cannot be assumed by Lambda.")
@@ -132,8 +142,8 @@ func (c *Cloud) setFunction(f DescribedFunction) error {
 	}
 	if least := min(mostKept, c.concurrency); f.Reserved > 0 && left < least {
 		return wire.Fail(400, "InvalidParameterValueException",
-			"Specified ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below its minimum value of [%d].",
-			least)
+			"Specified ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below "+
+				"its minimum value of [%d].", least)
 	}
 	f.Environment = maps.Clone(f.Environment)
 	c.functions[f.Name] = f
@@ -141,7 +151,8 @@ func (c *Cloud) setFunction(f DescribedFunction) error {
 }
 
 // DeleteFunction deletes a function.
-func (c *Cloud) DeleteFunction(name string) error {
+func (p Provisioner) DeleteFunction(name string) error {
+	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, there := c.functions[name]; !there {
@@ -153,7 +164,8 @@ func (c *Cloud) DeleteFunction(name string) error {
 
 // Provisioned lists by name what callers and CloudFormation have made in the account and nobody has deleted: roles but
 // those of services, instance profiles, access entries, functions, launch templates, and instances that are not ended.
-func (c *Cloud) Provisioned() []string {
+func (p Provisioner) Provisioned() []string {
+	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string
@@ -185,19 +197,21 @@ func (c *Cloud) Provisioned() []string {
 
 // InstanceCredentials are what the metadata service of an instance gives: those of the role in its profile. Without
 // profile or role there are none.
-func (c *Cloud) InstanceCredentials(id string) (aws.Credentials, error) {
+func (p Provisioner) InstanceCredentials(id string) (aws.Credentials, error) {
+	c := p.Cloud
 	c.mu.Lock()
 	var arn string
 	if m := c.machines[id]; m != nil {
-		if p := c.profiles[m.Profile]; p != nil {
-			if r := c.roles[p.Role]; r != nil {
+		if held := c.profiles[m.Profile]; held != nil {
+			if r := c.roles[held.Role]; r != nil {
 				arn = r.ARN
 			}
 		}
 	}
 	c.mu.Unlock()
 	if arn == "" {
-		return aws.Credentials{}, fmt.Errorf("instance %s has no role: its instance profile, or the role in it, is gone", id)
+		return aws.Credentials{}, fmt.Errorf("instance %s has no role: its instance profile, or the role in it, is gone",
+			id)
 	}
 	return c.Credentials(arn, id, time.Hour), nil
 }

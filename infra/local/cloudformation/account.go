@@ -69,9 +69,11 @@ func (a *Emulated) Admits(from []string, into string) bool {
 	return false
 }
 
+func (a *Emulated) provision() awsemulator.Provisioner { return awsemulator.Provisioner{Cloud: a.Cloud} }
+
 // Left lists what exists in the account, whoever made it.
 func (a *Emulated) Left() []string {
-	out := a.Cloud.Provisioned()
+	out := a.provision().Provisioned()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for name := range a.kept {
@@ -124,22 +126,22 @@ func (a *Emulated) Create(ctx context.Context, s *Stack, r *Resource) error {
 	case isCustom(r.Type):
 		return a.custom(ctx, s, "Create", nil, r)
 	case r.Type == "AWS::IAM::Role":
-		_, err := a.Cloud.CreateRole(strings.TrimPrefix(p.Path, "/") + r.Physical)
+		_, err := a.provision().CreateRole(strings.TrimPrefix(p.Path, "/") + r.Physical)
 		return err
 	case r.Type == "AWS::IAM::InstanceProfile":
 		if len(p.Roles) != 1 {
 			return fmt.Errorf("an instance profile holds one role, not %d", len(p.Roles))
 		}
-		return a.Cloud.CreateProfile(defaultPath(p.Path), r.Physical, p.Roles[0])
+		return a.provision().CreateProfile(defaultPath(p.Path), r.Physical, p.Roles[0])
 	case r.Type == "AWS::EKS::AccessEntry":
 		r.Physical = p.PrincipalArn + "|" + p.ClusterName
 		e := awsemulator.AccessEntry{PrincipalARN: p.PrincipalArn, Type: p.Type, KubernetesGroups: p.KubernetesGroups}
 		for _, policy := range p.AccessPolicies {
 			e.Policies = append(e.Policies, policy.PolicyArn)
 		}
-		return a.Cloud.CreateEntry(e)
+		return a.provision().CreateEntry(e)
 	case r.Type == "AWS::Lambda::Function":
-		if err := a.Cloud.CreateFunction(described(*r, p)); err != nil {
+		if err := a.provision().CreateFunction(described(*r, p)); err != nil {
 			return err
 		}
 		a.put(*r, p)
@@ -222,7 +224,7 @@ func (a *Emulated) Update(ctx context.Context, s *Stack, before Resource, r *Res
 	case isCustom(r.Type):
 		return a.custom(ctx, s, "Update", before.Properties, r)
 	case r.Type == "AWS::Lambda::Function":
-		if err := a.Cloud.UpdateFunction(described(*r, p)); err != nil {
+		if err := a.provision().UpdateFunction(described(*r, p)); err != nil {
 			return err
 		}
 		a.put(*r, p)
@@ -242,16 +244,16 @@ func (a *Emulated) Delete(ctx context.Context, s *Stack, r Resource) error {
 	case isCustom(r.Type):
 		return a.custom(ctx, s, "Delete", nil, &r)
 	case r.Type == "AWS::IAM::Role":
-		return there(a.Cloud.DeleteRole(r.Physical))
+		return there(a.provision().DeleteRole(r.Physical))
 	case r.Type == "AWS::IAM::InstanceProfile":
-		return there(a.Cloud.DeleteProfile(r.Physical))
+		return there(a.provision().DeleteProfile(r.Physical))
 	case r.Type == "AWS::EKS::AccessEntry":
-		return there(a.Cloud.DeleteEntry(p.PrincipalArn))
+		return there(a.provision().DeleteEntry(p.PrincipalArn))
 	case r.Type == "AWS::Lambda::Function":
 		a.mu.Lock()
 		delete(a.functions, r.Physical)
 		a.mu.Unlock()
-		return there(a.Cloud.DeleteFunction(r.Physical))
+		return there(a.provision().DeleteFunction(r.Physical))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -134,14 +134,14 @@ func TestAProtectedStackStays(t *testing.T) {
 func TestThePreflightMissesTheWayToS3(t *testing.T) {
 	w := newWorld(t, 3)
 	w.nat = false
-	w.cloud.SetRoutes(awsemulator.Route{To: "0.0.0.0/0", Via: "igw-0a1b2c3d4e5f67890"})
+	awsemulator.SetRoutes(w.cloud, awsemulator.Route{To: "0.0.0.0/0", Via: "igw-0a1b2c3d4e5f67890"})
 	err := w.player.Deploy(t.Context(), w.stack, template(t, "endpoints", nil))
 	if err == nil || !strings.Contains(err.Error(), "functions in subnet-0123456789abcdef0 and subnet-0123456789abcdef1 cannot reach S3") {
 		t.Errorf("error %v", err)
 	}
 	w.want(cloudformation.RollbackComplete)
 	w.left()
-	w.cloud.SetRoutes(awsemulator.Route{To: awsemulator.PrefixListS3, Via: "vpce-0a1b2c3d4e5f67890"})
+	awsemulator.SetRoutes(w.cloud, awsemulator.Route{To: awsemulator.PrefixListS3, Via: "vpce-0a1b2c3d4e5f67890"})
 	w.s3Gateway = true
 	w.deploy("endpoints")
 	w.want(cloudformation.CreateComplete)

@@ -54,8 +54,8 @@ func (q *play) change(t *assembly.Template, id string, replaced *[]*made) error 
 	}
 	if r.replaces(differs) {
 		if r.name != "" && want.Properties[r.name] != nil && want.Properties[r.name] == have.Properties[r.name] {
-			return fmt.Errorf("CloudFormation cannot update a stack when a custom-named resource requires replacing: rename %s and update the stack again",
-				have.Physical)
+			return fmt.Errorf("CloudFormation cannot update a stack when a custom-named resource requires replacing: "+
+				"rename %s and update the stack again", have.Physical)
 		}
 		q.named++
 		if err := q.make(t, id, q.named); err != nil {
@@ -129,7 +129,8 @@ func (q *play) revert(before map[string]*made, replaced []*made) error {
 		fresh[m.ID+" new"] = now
 		q.stack.live[m.ID] = m
 	}
-	q.inOrder(slices.Collect(maps.Keys(before)), func(id string) []string { return before[id].needs }, false, func(id string) error {
+	needs := func(id string) []string { return before[id].needs }
+	q.inOrder(slices.Collect(maps.Keys(before)), needs, false, func(id string) error {
 		was, now := before[id], q.stack.live[id]
 		if was == now || len(changed(was.Properties, now.Properties)) == 0 {
 			q.stack.live[id] = was

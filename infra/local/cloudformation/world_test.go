@@ -328,7 +328,7 @@ func (w *world) beat() map[string]string {
 }
 
 func (w *world) report(node, instance string) error {
-	credentials, err := w.cloud.InstanceCredentials(instance)
+	credentials, err := awsemulator.Provisioner{Cloud: w.cloud}.InstanceCredentials(instance)
 	if err != nil {
 		return err
 	}

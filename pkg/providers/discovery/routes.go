@@ -22,8 +22,8 @@ type SubnetRoutes struct {
 	Routes []Route
 }
 
-// ReadSubnetRoutes reads the active routes of subnets of one VPC, and the id of the prefix list that routes of a gateway
-// endpoint for S3 name.
+// ReadSubnetRoutes reads the active routes of subnets of one VPC, and the id of the prefix list that routes of a
+// gateway endpoint for S3 name.
 func ReadSubnetRoutes(ctx context.Context, c *ec2.Client, region, vpc string, subnets []string) (all []SubnetRoutes,
 	s3List string, err error) {
 	lists, err := c.DescribePrefixLists(ctx, &ec2.DescribePrefixListsInput{
