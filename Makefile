@@ -240,7 +240,7 @@ deploy: package $(CDK) ## create or update the stack in the AWS account of the c
 	$(CDK) deploy --all $(CDK_FLAGS)
 
 .PHONY: destroy
-destroy: package $(CDK) ## delete the stack; nodes and the catalog bucket stay
+destroy: package $(CDK) ## delete the stack, once terminationProtection is off; what becomes of nodes onDelete says
 	$(CDK) destroy --all $(CDK_FLAGS)
 
 .PHONY: deploy-test

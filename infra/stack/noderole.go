@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseks"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
+
+	"joiner/pkg/settings"
 )
 
 // addNodeRoles makes the roles of the nodes and lets them join (spec: node role and access entry of type EC2_LINUX). A
@@ -18,7 +20,11 @@ func (s *joiner) addNodeRoles() {
 	} else {
 		s.addNodeRole("Node", "KarpenterNodeRole-"+s.cluster, "EC2_LINUX")
 	}
-	if s.props.Stack.WindowsNodes {
+	set := s.props.Stack
+	switch {
+	case set.WindowsNodeRole != "":
+		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+set.WindowsNodeRole))
+	case set.WindowsNodes:
 		s.addNodeRole("WindowsNode", "KarpenterNodeRole-"+s.cluster+"-windows", "EC2_WINDOWS")
 	}
 }
@@ -57,8 +63,24 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 		Type:         &entryType,
 	})
 	s.entries = append(s.entries, entry)
-	s.joining = append(s.joining, resource(role), resource(profile), entry)
 	s.nodeRoles = append(s.nodeRoles, *role.RoleArn())
+	s.madeRoles = append(s.madeRoles, name)
+	for _, r := range []awscdk.CfnResource{resource(role), resource(profile), entry} {
+		keepIdentity(s, r)
+		s.joining = append(s.joining, r)
+	}
+}
+
+// keepIdentity has what nodes belong to the cluster by outlive the stack, unless the stack is to take its nodes with
+// it. Without it kubelets are refused, and IAM deletes no role that an instance profile of a class still holds. What is
+// replaced stays in any case, since nodes that run go by it. What a failed deployment made goes again.
+func keepIdentity(s *joiner, r awscdk.CfnResource) {
+	if s.props.Stack.OnDelete == settings.OnDeleteDrain {
+		r.CfnOptions().SetDeletionPolicy(awscdk.CfnDeletionPolicy_DELETE)
+		r.CfnOptions().SetUpdateReplacePolicy(awscdk.CfnDeletionPolicy_RETAIN)
+		return
+	}
+	r.ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE, nil)
 }
 
 func managed(name string) awsiam.IManagedPolicy {

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/settings"
 )
 
 // statement is one IAM permission. Statements with the same sid in several functions are the same statement.
@@ -54,7 +55,7 @@ func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Qu
 		out = append(out, statement{sid: "SendTraces",
 			actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, resources: []string{"*"}})
 	}
-	if s.net.vpc != nil {
+	if s.net.vpc != nil && !f.outside {
 		out = append(out, useNetwork())
 	}
 	return append(out, statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
@@ -166,17 +167,40 @@ func wakesProvision(s *joiner) []statement {
 	return []statement{s.wake("provision")}
 }
 
+// The preflight reads what decides whether the stack can be deployed.
+func preflightAllows(s *joiner) []statement {
+	// knows no resources
+	all := []statement{{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}}}
+	if s.net.vpc != nil {
+		all = append(all, s.describe("DescribeRoutes", "ec2:DescribeRouteTables", "ec2:DescribePrefixLists"))
+	}
+	return all
+}
+
 // Setup works in the cluster. To drain it, it has lifecycle do its work. In an account without the role of spot it
 // makes that.
 func setupAllows(s *joiner) []statement {
 	const spot = "spot.amazonaws.com"
-	return []statement{
+	return append([]statement{
 		{sid: "CreateSpotRole", changes: true, actions: []string{"iam:CreateServiceLinkedRole"},
 			resources: []string{s.arn("iam", "", *s.Account(), "role/aws-service-role/"+spot+"/*")},
 			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},
-		// knows no resources
-		{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}},
 		s.wake("lifecycle"),
+	}, removeLeftovers(s)...)
+}
+
+// removeLeftovers is for a stack that takes its nodes with it: setup deletes the instance profiles that refresh made,
+// or IAM would not let go of the node role, and the launch templates.
+func removeLeftovers(s *joiner) []statement {
+	if s.props.Stack.OnDelete != settings.OnDeleteDrain {
+		return nil
+	}
+	return []statement{
+		listProfiles(s),
+		{sid: "RemoveInstanceProfile", changes: true, resources: profiles(s), when: taggedProfile(s, "Resource"),
+			actions: []string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}},
+		s.describe("DescribeTemplates", "ec2:DescribeLaunchTemplates"),
+		s.deleteTemplates(),
 	}
 }
 
@@ -203,18 +227,30 @@ func (s *joiner) launch() []statement {
 	}
 }
 
-// instanceProfiles is R9 and M2 to M4 of the spec. The path of our profiles is known, so nothing else can be touched.
-func (s *joiner) instanceProfiles() []statement {
-	profiles := []string{s.arn("iam", "", *s.Account(), "instance-profile/karpenter/"+*s.Region()+"/"+s.cluster+"/*")}
-	mine := func(kind string) conditions {
-		return conditions{
-			"StringEquals": {"aws:" + kind + "Tag/" + s.tagCluster(): {"owned"}, "aws:" + kind + "Tag/" +
-				tagRegion: {*s.Region()}},
-			"StringLike": {"aws:" + kind + "Tag/" + tagNodeClass: {"*"}},
-		}
+// profiles are the instance profiles that refresh makes. Their path is known, so nothing else can be touched.
+func profiles(s *joiner) []string {
+	return []string{s.arn("iam", "", *s.Account(), "instance-profile/karpenter/"+*s.Region()+"/"+s.cluster+"/*")}
+}
+
+// taggedProfile holds for profiles with the tags of ours, on the request or on the resource.
+func taggedProfile(s *joiner, kind string) conditions {
+	return conditions{
+		"StringEquals": {"aws:" + kind + "Tag/" + s.tagCluster(): {"owned"}, "aws:" + kind + "Tag/" +
+			tagRegion: {*s.Region()}},
+		"StringLike": {"aws:" + kind + "Tag/" + tagNodeClass: {"*"}},
 	}
-	asked := mine("Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster)
-	both := mine("Resource").
+}
+
+// listProfiles cannot be limited to a path.
+func listProfiles(s *joiner) statement {
+	return statement{sid: "ListInstanceProfiles", actions: []string{"iam:ListInstanceProfiles"}, resources: []string{"*"}}
+}
+
+// instanceProfiles is R9 and M2 to M4 of the spec.
+func (s *joiner) instanceProfiles() []statement {
+	own := profiles(s)
+	asked := taggedProfile(s, "Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster)
+	both := taggedProfile(s, "Resource").
 		and("StringEquals", "aws:RequestTag/"+s.tagCluster(), "owned").
 		and("StringEquals", "aws:RequestTag/"+tagRegion, *s.Region()).
 		and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster).
@@ -222,13 +258,12 @@ func (s *joiner) instanceProfiles() []statement {
 	return []statement{
 		{sid: "ReadInstanceProfiles", actions: []string{"iam:GetInstanceProfile"},
 			resources: []string{s.arn("iam", "", *s.Account(), "instance-profile/*")}},
-		// Listing by path cannot be limited to the path.
-		{sid: "ListInstanceProfiles", actions: []string{"iam:ListInstanceProfiles"}, resources: []string{"*"}},
+		listProfiles(s),
 		{sid: "CreateInstanceProfile", changes: true, actions: []string{"iam:CreateInstanceProfile"},
-			resources: profiles, when: asked},
-		{sid: "TagInstanceProfile", changes: true, actions: []string{"iam:TagInstanceProfile"}, resources: profiles,
+			resources: own, when: asked},
+		{sid: "TagInstanceProfile", changes: true, actions: []string{"iam:TagInstanceProfile"}, resources: own,
 			when: both},
-		{sid: "ChangeInstanceProfile", changes: true, resources: profiles, when: mine("Resource"),
+		{sid: "ChangeInstanceProfile", changes: true, resources: own, when: taggedProfile(s, "Resource"),
 			actions: []string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile",
 				"iam:DeleteInstanceProfile"}},
 	}

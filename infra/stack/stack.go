@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
@@ -34,6 +35,7 @@ type joiner struct {
 	cluster   string
 	bucket    awss3.Bucket
 	nodeRoles []string // ARNs, that of Linux nodes first
+	madeRoles []string // names of those that the stack makes
 
 	net    network
 	secret awssecretsmanager.Secret // path of push; nil: off
@@ -50,6 +52,7 @@ type joiner struct {
 type madeFunction struct {
 	function
 	fn          awslambda.Function
+	role        awsiam.Role
 	entrance    awslambda.IFunction
 	deadLetters awssqs.Queue // nil: none
 	entry       awscdk.CfnResource
@@ -74,7 +77,8 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	name := "joiner-" + strings.ReplaceAll(cluster, "_", "-")
 	s := &joiner{props: props, cluster: cluster, made: map[string]madeFunction{},
 		Stack: awscdk.NewStack(scope, &name, &awscdk.StackProps{
-			Description: jsii.String("Joiner: nodes for the EKS cluster " + cluster),
+			Description:           jsii.String("Joiner: nodes for the EKS cluster " + cluster),
+			TerminationProtection: &props.Stack.TerminationProtection,
 			Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{
 				GenerateBootstrapVersionRule: jsii.Bool(false),
 			}),

@@ -8,6 +8,7 @@ import (
 	api "joiner/pkg/api/v1"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -40,13 +42,30 @@ const (
 	notInstalled  = "joiner-setup-not-installed"
 	setupPoll     = 500 * time.Millisecond
 	setupPatience = 90 * time.Second
+	setupSettle   = 20 * time.Second // until IAM everywhere has forgotten the role of a refresh that runs still
 	answerReserve = 20 * time.Second // kept for the answer to CloudFormation
 )
 
 // Setup answers CloudFormation for the custom resources of the stack. It reads everything anew at each call and never
 // fails to start: CloudFormation waits an hour for a function that does not answer.
 func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
-	set, err := settings.ParseSettings(os.Getenv)
+	return CustomResources{Getenv: os.Getenv, Patience: setupPatience, Settle: setupSettle,
+		AWS: func(ctx context.Context) (aws.Config, error) {
+			return config.LoadDefaultConfig(ctx, config.WithAppID("joiner"))
+		}}.Answer(ctx, e)
+}
+
+// CustomResources answers for the custom resources of the stack in the surroundings given.
+type CustomResources struct {
+	Getenv   func(string) string
+	AWS      func(context.Context) (aws.Config, error)
+	Patience time.Duration // for what EKS and the API server need a moment for
+	Settle   time.Duration // for which a refresh whose role is gone may still make something
+}
+
+// Answer does what CloudFormation asks for. The id is the resource's from then on.
+func (c CustomResources) Answer(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
+	set, err := settings.ParseSettings(c.Getenv)
 	if err != nil {
 		return failedID(e, ""), nil, err
 	}
@@ -62,7 +81,7 @@ func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, er
 	if e.RequestType == cfn.RequestDelete && nothing {
 		return e.PhysicalResourceID, nil, nil
 	}
-	s, err := newSetup(ctx, set, e, log)
+	s, err := c.newSetup(ctx, set, e, log)
 	if err == nil {
 		data, err = answerRequest(ctx, s, e)
 	}
@@ -87,16 +106,20 @@ func failedID(e cfn.Event, id string) string {
 func answerRequest(ctx context.Context, s *setup.Setup, e cfn.Event) (map[string]any, error) {
 	switch {
 	case e.ResourceType == preflightType:
-		return nil, errors.Join(s.Access.CheckAccess(), s.Room.CheckRoom())
+		return nil, errors.Join(s.Access.CheckAccess(), s.Room.CheckRoom(), setup.CheckWays(s.Ways))
 	case e.RequestType != cfn.RequestDelete:
+		if err := s.CheckLeavingRoles(ctx); err != nil {
+			return nil, err
+		}
 		n, err := s.InstallObjects(ctx)
 		return map[string]any{"Objects": n}, err
 	}
 	return nil, s.RemoveFromCluster(ctx, textProperty(e, "OnDelete") == settings.OnDeleteDrain, timeLeft(ctx))
 }
 
-func newSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.Logger) (*setup.Setup, error) {
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithAppID("joiner"))
+func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cfn.Event,
+	log *slog.Logger) (*setup.Setup, error) {
+	cfg, err := c.AWS(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
@@ -104,7 +127,10 @@ func newSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	s := &setup.Setup{Poll: setupPoll, Patience: setupPatience, Log: log, Now: time.Now,
+	s := &setup.Setup{Poll: min(setupPoll, c.Patience), Patience: c.Patience, Settle: c.Settle, Log: log, Now: time.Now,
+		Leaving: leavingRoles(e, set.ClusterName, cfg.Region),
+		Leftovers: &discovery.ClassResolver{EC2: ec2.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg), Region: cfg.Region,
+			Cluster: set.ClusterName, Isolated: set.IsolatedVPC},
 		Observe: set.Mode == settings.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
 		Lifecycle: invoke.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
 		Access: setup.Access{Name: set.ClusterName, Region: cfg.Region, Role: textProperty(e, "RoleArn"), Found: found,
@@ -123,6 +149,7 @@ func newSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.L
 		return nil, err
 	}
 	if e.ResourceType == preflightType {
+		s.Ways = waysToS3(ctx, ec2.NewFromConfig(cfg), cfg.Region, e, log)
 		s.Room = concurrencyLeft(ctx, lambda.NewFromConfig(cfg), e, log)
 	}
 	if !found || a.Endpoint == "" {
@@ -130,6 +157,43 @@ func newSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.L
 	}
 	s.Cluster, err = clusterObjects(cfg, a, set.ClusterName)
 	return s, err
+}
+
+// leavingRoles are the node roles that the stack had made and makes no more. A stack that keeps its nodes keeps them.
+func leavingRoles(e cfn.Event, cluster, region string) setup.Leaving {
+	l := setup.Leaving{ProfileOf: func(class, uid, role string) string {
+		return discovery.ProfileName(cluster, region, class, uid, role)
+	}}
+	if before, _ := e.OldResourceProperties["OnDelete"].(string); before != settings.OnDeleteDrain {
+		return l
+	}
+	had, _ := e.OldResourceProperties["NodeRoles"].(string)
+	stay := strings.Split(textProperty(e, "NodeRoles"), ",")
+	for _, role := range strings.Split(had, ",") {
+		if role != "" && !slices.Contains(stay, role) {
+			l.Roles = append(l.Roles, role)
+		}
+	}
+	return l
+}
+
+// waysToS3 are how the subnets of the functions get to S3. When that cannot be found out there is nothing to check.
+func waysToS3(ctx context.Context, c *ec2.Client, region string, e cfn.Event, log *slog.Logger) (ways []setup.Way) {
+	vpc := textProperty(e, "VpcId")
+	if vpc == "" {
+		return nil
+	}
+	all, list, err := discovery.ReadSubnetRoutes(ctx, c, region, vpc, strings.Split(textProperty(e, "SubnetIds"), ","))
+	if err != nil {
+		log.Warn("whether the functions reach S3 is unknown", "error", err)
+		return nil
+	}
+	for _, s := range all {
+		ways = append(ways, setup.Way{Subnet: s.Subnet, Found: slices.ContainsFunc(s.Routes, func(r discovery.Route) bool {
+			return setup.LeadsToS3(r.To, r.Via, list)
+		})})
+	}
+	return ways
 }
 
 // accountSettings tells what an account may run.

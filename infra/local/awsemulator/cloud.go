@@ -33,6 +33,9 @@ type Options struct {
 	// Authorize refuses what a caller may not do, with the reason as IAM words it ("because no identity-based policy
 	// allows …"). It must not call the account. Nil: everybody may do everything.
 	Authorize func(Access) error
+	// Reach says whether the caller's network has a way to the service (such as eks). Without one the connection is
+	// closed. It must not call the account. Nil: everybody reaches everything.
+	Reach func(who Caller, service string) bool
 	// Log gets one line for each fault that was played. Nil: nobody.
 	Log *log.Logger
 }
@@ -75,6 +78,7 @@ type Cloud struct {
 	closed       bool
 	sequence     int
 	vpc          network
+	routes       []Route // of every subnet; nil: a NAT gateway
 	machines     map[string]*machine
 	tokens       map[string]fleetAnswer
 	lts          map[string]*template    // by id

@@ -16,6 +16,8 @@ func ec2Operations() map[string]operation {
 		"DescribeSpotPriceHistory":       look((*Cloud).describeSpotPriceHistory),
 		"DescribeAvailabilityZones":      look((*Cloud).describeAvailabilityZones),
 		"DescribeSubnets":                look((*Cloud).describeSubnets),
+		"DescribeRouteTables":            look(describeRouteTables),
+		"DescribePrefixLists":            look(describePrefixLists),
 		"DescribeSecurityGroups":         look((*Cloud).describeSecurityGroups),
 		"DescribeImages":                 look((*Cloud).describeImages),
 		"DescribeLaunchTemplates":        look((*Cloud).describeLaunchTemplates),

@@ -133,6 +133,10 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 		r.caller, v = c.verify(h, s, body)
 	}
 	out := &outcome{ResponseWriter: w}
+	if c.opt.Reach != nil && v == authentic && !c.opt.Reach(r.caller, r.service) {
+		out.hangUp()
+		return
+	}
 	if v != authentic {
 		c.reply(out, r, nil, refusal(v, r.protocol))
 	} else {

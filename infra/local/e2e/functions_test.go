@@ -48,6 +48,11 @@ func (w *world) once(function string) {
 		"rebalance": events.KindRebalance, "scheduledchange": events.KindScheduledChange, "statechange": events.KindStateChange}
 	var payload []byte
 	switch kind, ok := kinds[function]; {
+	case function == "preflight":
+		if a, err := w.Ask(w.ctx, "Update", "Custom::JoinerPreflight", nil); err != nil || a.Status != "SUCCESS" {
+			w.t.Fatalf("preflight: %+v, %v", a, err)
+		}
+		return
 	case function == "setup":
 		if a, err := w.Ask(w.ctx, "Update", setupType, nil); err != nil || a.Status != "SUCCESS" {
 			w.t.Fatalf("setup: %+v, %v", a, err)

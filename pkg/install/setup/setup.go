@@ -40,6 +40,12 @@ type SpotRole interface {
 	EnsureRole(ctx context.Context) error
 }
 
+// Leftovers are what launches left in the account: instance profiles and launch templates.
+type Leftovers interface {
+	// RemoveLeftovers deletes them. May be repeated.
+	RemoveLeftovers(ctx context.Context) error
+}
+
 // Setup works on one cluster.
 type Setup struct {
 	Cluster   Cluster
@@ -47,6 +53,7 @@ type Setup struct {
 	SpotRole  SpotRole        // nil: IAM cannot be reached
 	Access    Access          // to say what is wrong
 	Room      ConcurrencyRoom // the same
+	Ways      []Way           // the same
 	Poll      time.Duration   // between two looks
 	Patience  time.Duration   // for what EKS and the API server need a moment for
 	Log       *slog.Logger
@@ -56,6 +63,10 @@ type Setup struct {
 	KarpenterNamespaces []string // where a leader lease of Karpenter may be
 
 	Sleep map[string]string // annotations of our namespace that say when the whole cluster sleeps; empty for never
+
+	Leaving   Leaving       // node roles that the update takes away
+	Leftovers Leftovers     // removed with drain
+	Settle    time.Duration // for which a refresh whose role is gone may still make leftovers
 
 	Push install.Address // whom the cluster's webhook calls; without a URL there is no webhook
 }

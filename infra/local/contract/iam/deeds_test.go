@@ -147,11 +147,17 @@ func deeds() map[string]map[string]deed {
 			"finds the role of spot": {do: func(t *testing.T, r *rig) error {
 				return discovery.SpotRole{IAM: iam.NewFromConfig(r.of("setup"))}.EnsureRole(t.Context())
 			}},
-			"looks what may be reserved": {do: func(t *testing.T, r *rig) error {
-				_, err := lambda.NewFromConfig(r.of("setup")).GetAccountSettings(t.Context(), &lambda.GetAccountSettingsInput{})
+			"wakes lifecycle": wakes("setup", "lifecycle"),
+		},
+		"preflight": {
+			"looks how to get in": {do: func(t *testing.T, r *rig) error {
+				_, _, err := discovery.DescribeAccess(t.Context(), eks.NewFromConfig(r.of("preflight")), "demo")
 				return err
 			}},
-			"wakes lifecycle": wakes("setup", "lifecycle"),
+			"looks what may be reserved": {do: func(t *testing.T, r *rig) error {
+				_, err := lambda.NewFromConfig(r.of("preflight")).GetAccountSettings(t.Context(), &lambda.GetAccountSettingsInput{})
+				return err
+			}},
 		},
 	}
 }

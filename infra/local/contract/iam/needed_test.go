@@ -95,10 +95,13 @@ func needs() map[string]map[string]string {
 			"WakeFunctions": "wakes provision",
 		},
 		"setup": {
+			"FindCluster":    "looks how to get in",
+			"CreateSpotRole": "makes the role of spot",
+			"WakeFunctions":  "wakes lifecycle",
+		},
+		"preflight": {
 			"FindCluster":     "looks how to get in",
-			"CreateSpotRole":  "makes the role of spot",
 			"ReadConcurrency": "looks what may be reserved",
-			"WakeFunctions":   "wakes lifecycle",
 		},
 	}
 }
