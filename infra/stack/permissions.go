@@ -96,7 +96,7 @@ func disruptAllows(s *joiner) []statement {
 
 // storeTicks is for passes that are kept whole: those in which something failed, or all of them for the decision log.
 func (s *joiner) storeTicks() []statement {
-	return []statement{{sid: "StoreTicks", actions: []string{"s3:PutObject"},
+	return []statement{{sid: "StorePasses", actions: []string{"s3:PutObject"},
 		resources: []string{*s.bucket.BucketArn() + "/" + decisionlog.Prefix + "*"}}}
 }
 
