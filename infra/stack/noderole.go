@@ -16,10 +16,10 @@ func (s *joiner) addNodeRoles() {
 	if name := s.props.Stack.NodeRole; name != "" {
 		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+name))
 	} else {
-		s.addNodeRole("Node", "KarpenterNodeRole-"+s.cluster, "EC2_LINUX")
+		s.addNodeRole("Node", s.names.NodeRole(), "EC2_LINUX")
 	}
 	if s.props.Stack.WindowsNodes {
-		s.addNodeRole("WindowsNode", "KarpenterNodeRole-"+s.cluster+"-windows", "EC2_WINDOWS")
+		s.addNodeRole("WindowsNode", s.names.WindowsNodeRole(), "EC2_WINDOWS")
 	}
 }
 

@@ -1,13 +1,12 @@
 // Package stack knows the AWS resources of Joiner for one cluster and how they are wired: functions, roles, rules,
 // queues, the catalog bucket, access entries. It refuses to know what the functions do. Limits: one stack per cluster
-// and region; cluster names of at most 40 characters.
+// and region.
 package stack
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
@@ -18,6 +17,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/model/naming"
 )
 
 // CatalogKey is the name of the catalog object in its bucket.
@@ -32,6 +32,7 @@ type joiner struct {
 	awscdk.Stack
 	props     Props
 	cluster   string
+	names     naming.Names
 	bucket    awss3.Bucket
 	nodeRoles []string // ARNs, that of Linux nodes first
 
@@ -69,10 +70,10 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 			return nil, err
 		}
 	}
-	// Stack names know no underscore. The rule about the bootstrap version would add a parameter that serves nothing
-	// here.
-	name := "joiner-" + strings.ReplaceAll(cluster, "_", "-")
-	s := &joiner{props: props, cluster: cluster, made: map[string]madeFunction{},
+	// The rule about the bootstrap version would add a parameter that serves nothing here.
+	names := props.names()
+	name := names.Stack()
+	s := &joiner{props: props, cluster: cluster, names: names, made: map[string]madeFunction{},
 		Stack: awscdk.NewStack(scope, &name, &awscdk.StackProps{
 			Description: jsii.String("Joiner: nodes for the EKS cluster " + cluster),
 			Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{
@@ -123,9 +124,9 @@ func (s *joiner) output(name, value, description string) {
 
 // functionName is the name by which functions invoke each other. It is a plain string, so that two functions may know
 // each other without a circle in the template.
-func (s *joiner) functionName(function string) string {
-	return "joiner-" + s.cluster + "-" + function
-}
+func (s *joiner) functionName(function string) string { return s.names.Function(function) }
+
+func (p Props) names() naming.Names { return naming.Names{Cluster: p.Functions.ClusterName} }
 
 // arn is an ARN in the stack's partition. Region and account go in as they are, empty for services without them.
 func (s *joiner) arn(service, region, account, resource string) string {

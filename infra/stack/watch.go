@@ -40,7 +40,7 @@ func (s *joiner) addAlarms(functions []function) {
 // because CloudWatch may not use that one.
 func (s *joiner) addTopic() awssns.Topic {
 	topic := awssns.NewTopic(s.Stack, jsii.String("Alarms"), &awssns.TopicProps{
-		DisplayName: jsii.String("Joiner " + s.cluster), EnforceSSL: jsii.Bool(true),
+		DisplayName: jsii.String(s.names.Title()), EnforceSSL: jsii.Bool(true),
 	})
 	// The policy that enforces TLS takes the place of the one that SNS gives otherwise, under which CloudWatch may
 	// publish.
@@ -67,7 +67,7 @@ func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
 		missing = awscloudwatch.TreatMissingData_BREACHING
 	}
 	made := awscloudwatch.NewAlarm(s.Stack, jsii.String(a.id+"Alarm"), &awscloudwatch.AlarmProps{
-		AlarmName: jsii.String("joiner-" + s.cluster + "-" + a.id), AlarmDescription: &a.text, Metric: a.metric,
+		AlarmName: jsii.String(s.names.Alarm(a.id)), AlarmDescription: &a.text, Metric: a.metric,
 		Threshold:          &a.over,
 		ComparisonOperator: compare, TreatMissingData: missing, DatapointsToAlarm: &a.of, EvaluationPeriods: &a.from,
 	})

@@ -19,6 +19,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/cli/doctor"
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/naming"
 	"joiner/pkg/nodeclaim/awserrors"
 	"joiner/pkg/settings"
 )
@@ -37,7 +38,7 @@ func functionNames(cluster string) []string {
 	var out []string
 	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption",
 		"reservationinterruption", "rebalance", "scheduledchange", "statechange", "setup"} {
-		out = append(out, "joiner-"+cluster+"-"+f)
+		out = append(out, naming.Names{Cluster: cluster}.Function(f))
 	}
 	return out
 }
@@ -163,7 +164,7 @@ func lambdaFacts(ctx context.Context, c *lambda.Client, cluster string) doctor.L
 	var reserved []int
 	for _, name := range []string{"spotinterruption", "reservationinterruption"} {
 		got, err := c.GetFunctionConcurrency(ctx, &lambda.GetFunctionConcurrencyInput{
-			FunctionName: aws.String("joiner-" + cluster + "-" + name)})
+			FunctionName: aws.String(naming.Names{Cluster: cluster}.Function(name))})
 		switch {
 		case awserrors.IsMissing(err):
 		case err != nil:

@@ -167,10 +167,9 @@ func numberSetting[V any](s Setting, allowed numberRange, field func(*V) *float6
 	}}
 }
 
-// isClusterName is narrower than EKS (100 characters, may start with a digit): the names of the stack and of the
-// longest function are made from it, and those may have 64 characters and must start with a letter.
+// isClusterName accepts what EKS does.
 func isClusterName(s string) bool {
-	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,39}$`).MatchString(s)
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`).MatchString(s)
 }
 
 func isRoleName(s string) bool {

@@ -14,7 +14,7 @@ func functionKnobs() []settingBinding[Values] {
 func clusterKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
 		textSetting(Setting{Name: "clusterName", Env: "CLUSTER_NAME", Unit: "name", Required: true,
-			Allowed: "the name of the EKS cluster, 1 to 40 letters, digits, - and _, starting with a letter",
+			Allowed: "the name of the EKS cluster, 1 to 100 letters, digits, - and _, starting with a letter or a digit",
 			Doc:     "The EKS cluster that Joiner adds nodes to and removes nodes from."},
 			func(v *Values) *string { return &v.ClusterName }, isClusterName),
 		textSetting(Setting{Name: "clusterEndpoint", Env: "CLUSTER_ENDPOINT", Unit: "URL",

@@ -108,7 +108,7 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 		t.Fatalf("got error %v, want *InvalidError", err)
 	}
 	want := []string{
-		`clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 40 letters, digits, - and _, starting with a letter`,
+		`clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 100 letters, digits, - and _, starting with a letter or a digit`,
 		`clusterEndpoint (CLUSTER_ENDPOINT) is "http://api.example"; allowed: an https URL`,
 		`clusterCABundle (CLUSTER_CA_BUNDLE) is "bm90IHBlbQ=="; allowed: the certificate authority of the cluster as eks:DescribeCluster prints it, base64 of a PEM certificate`,
 		`pushPath (PUSH_PATH) is "short"; allowed: at least 32 letters and digits`,
@@ -129,10 +129,10 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestClusterNamesThatMakeNoLegalResourceNamesAreRefused(t *testing.T) {
+func TestClusterNamesThatEKSRefusesAreRefused(t *testing.T) {
 	for name, ok := range map[string]bool{
-		"demo": true, "Prod_eu-1": true, strings.Repeat("a", 40): true,
-		strings.Repeat("a", 41): false, "1st": false, "a.b": false, "a b": false,
+		"demo": true, "Prod_eu-1": true, strings.Repeat("a", 100): true, "1st": true,
+		strings.Repeat("a", 101): false, "-a": false, "_a": false, "a.b": false, "a b": false,
 	} {
 		_, err := settings.ParseSettings(env(map[string]string{"CLUSTER_NAME": name}))
 		if (err == nil) != ok {
