@@ -1,23 +1,27 @@
 package stack_test
 
 import (
+	"encoding/json"
 	"fmt"
-	"maps"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 )
 
-// forms are the shapes that settings give the template: as it comes, outside of a VPC with everything on, and in a VPC
-// with everything on.
+// forms are the shapes that settings give the template, which infra/deploytest lints too: as it comes, outside of a VPC
+// with everything on, and in a VPC.
 func forms(t *testing.T) map[string]map[string]any {
 	t.Helper()
-	all := map[string]any{"push": true, "windowsNodes": true, "zonalShift": true, "commitments": true, "decisionLog": "store", "alarmEmail": "ops@example.com",
-		"priceAlarmUSD": 10, "nodesAlarm": 100, "imageParameters": "/golden/*", "nodePolicies": "CloudWatchAgentServerPolicy", "nodeTags": "team=red"}
-	in := map[string]any{"vpcID": vpc, "subnetIDs": []any{subnetA, subnetB}, "clusterSecurityGroupID": cluster, "vpcEndpoints": true}
-	maps.Copy(in, all)
-	out := map[string]map[string]any{"default": {}, "everything on": all, "in a VPC": in}
+	raw, err := os.ReadFile("../deploytest/forms.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]map[string]any
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
+	}
 	for _, context := range out {
 		context["clusterName"], context["distFolder"] = "demo", placeholders(t)
 	}
