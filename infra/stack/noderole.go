@@ -21,6 +21,12 @@ func (s *joiner) addNodeRoles() {
 	if s.props.Stack.WindowsNodes {
 		s.addNodeRole("WindowsNode", s.names.WindowsNodeRole(), "EC2_WINDOWS")
 	}
+	for _, role := range s.props.Stack.NodeRoles {
+		if !strings.HasPrefix(role, "arn:") {
+			role = s.arn("iam", "", *s.Account(), "role/"+role)
+		}
+		s.nodeRoles = append(s.nodeRoles, role)
+	}
 }
 
 // addNodeRole makes one role with an instance profile of its name, for EC2NodeClasses that name a profile instead of a
@@ -43,11 +49,12 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 	role := awsiam.NewRole(s.Stack, jsii.String(id+"Role"), &awsiam.RoleProps{
 		RoleName:        &name,
 		Description:     jsii.String("Nodes that Joiner launches for cluster " + s.cluster),
-		AssumedBy:       awsiam.NewServicePrincipal(jsii.String("ec2.amazonaws.com"), nil),
+		AssumedBy:       awsiam.NewServicePrincipal(jsii.String("ec2."+*s.UrlSuffix()), nil),
+		Path:            s.rolePath(),
 		ManagedPolicies: &policies,
 	})
 	profile := awsiam.NewInstanceProfile(s.Stack, jsii.String(id+"Profile"),
-		&awsiam.InstanceProfileProps{InstanceProfileName: &name, Role: role})
+		&awsiam.InstanceProfileProps{InstanceProfileName: &name, Role: role, Path: s.rolePath()})
 	for _, t := range s.props.Stack.NodeTags {
 		awscdk.Tags_Of(role).Add(&t.Key, &t.Value, nil)
 	}

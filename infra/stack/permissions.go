@@ -47,6 +47,11 @@ func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Qu
 		out = append(out, statement{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"},
 			resources: []string{*deadLetters.QueueArn()}})
 	}
+	if s.key != nil && (deadLetters != nil || !f.called) {
+		out = append(out, statement{sid: "UseKey", actions: []string{"kms:Decrypt", "kms:GenerateDataKey"},
+			resources: []string{*s.key.KeyArn()}, when: conditions{"StringEquals": {"kms:ViaService": {
+				"s3." + *s.Region() + "." + *s.UrlSuffix(), "sqs." + *s.Region() + "." + *s.UrlSuffix()}}}})
+	}
 	if f.called {
 		return out
 	}

@@ -36,7 +36,8 @@ func (s *joiner) addSetup() error {
 	inside := strconv.FormatBool(s.net.vpc != nil)
 	all, notices := s.reserved()
 	preflight := s.customResource("Preflight", fn, map[string]any{"ClusterName": s.cluster, "Inside": inside,
-		"Reserved": strconv.Itoa(all), "ReservedForNotices": strconv.Itoa(notices)})
+		"Reserved": strconv.Itoa(all), "ReservedForNotices": strconv.Itoa(notices),
+		"ReservedForReservations": strconv.Itoa(s.props.Stack.ReservationConcurrency)})
 	for _, way := range s.ways {
 		preflight.AddResourceDependency(way, nil)
 	}
@@ -83,7 +84,7 @@ func (s *joiner) reserved() (all, notices int) {
 	for _, m := range s.made {
 		n := s.props.reserved(m.function)
 		all += n
-		if m.urgent {
+		if m.urgent > 0 {
 			notices += n
 		}
 	}
@@ -118,7 +119,7 @@ func manifestHash() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read what setup installs: %w", err)
 	}
-	push, err := install.Push(install.Address{})
+	push, err := install.Push(install.Address{CA: install.AmazonRoots()})
 	if err != nil {
 		return "", fmt.Errorf("read what setup installs: %w", err)
 	}

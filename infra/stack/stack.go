@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
@@ -38,6 +39,7 @@ type joiner struct {
 
 	net    network
 	secret awssecretsmanager.Secret // path of push; nil: off
+	key    awskms.IKey              // of the user's, for all that is kept; nil: keys of AWS
 
 	// What addSetup brings into order.
 	made    map[string]madeFunction // by name
@@ -74,12 +76,15 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	names := props.names()
 	name := names.Stack()
 	s := &joiner{props: props, cluster: cluster, names: names, made: map[string]madeFunction{},
-		Stack: awscdk.NewStack(scope, &name, &awscdk.StackProps{
+		Stack: awscdk.NewStack(scope, jsii.String(props.id()), &awscdk.StackProps{
+			StackName:   &name,
+			Env:         props.environment(),
 			Description: jsii.String("Joiner: nodes for the EKS cluster " + cluster),
 			Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{
 				GenerateBootstrapVersionRule: jsii.Bool(false),
 			}),
 		})}
+	s.applyCompanyRules()
 	s.addBucket()
 	s.addNodeRoles()
 	s.addNetwork()
@@ -103,9 +108,15 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 // addBucket makes the bucket of the catalog. It outlives the stack, since CloudFormation cannot delete a bucket with an
 // object in it and the object can be made again at any time.
 func (s *joiner) addBucket() {
+	encryption := awss3.BucketEncryption_S3_MANAGED
+	if s.key != nil {
+		encryption = awss3.BucketEncryption_KMS
+	}
 	s.bucket = awss3.NewBucket(s.Stack, jsii.String("Catalog"), &awss3.BucketProps{
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
-		Encryption:        awss3.BucketEncryption_S3_MANAGED,
+		Encryption:        encryption,
+		EncryptionKey:     s.key,
+		BucketKeyEnabled:  jsii.Bool(s.key != nil),
 		EnforceSSL:        jsii.Bool(true),
 		RemovalPolicy:     awscdk.RemovalPolicy_RETAIN,
 		LifecycleRules: &[]*awss3.LifecycleRule{{
@@ -116,6 +127,8 @@ func (s *joiner) addBucket() {
 			Expiration: awscdk.Duration_Days(jsii.Number(s.props.Stack.DecisionLogDays)),
 		}},
 	})
+	// A bucket that stays keeps the policy that refuses plain HTTP.
+	s.bucket.Policy().ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN)
 }
 
 func (s *joiner) output(name, value, description string) {
@@ -126,7 +139,9 @@ func (s *joiner) output(name, value, description string) {
 // each other without a circle in the template.
 func (s *joiner) functionName(function string) string { return s.names.Function(function) }
 
-func (p Props) names() naming.Names { return naming.Names{Cluster: p.Functions.ClusterName} }
+func (p Props) names() naming.Names {
+	return naming.Names{Prefix: p.Stack.NamePrefix, Cluster: p.Functions.ClusterName}
+}
 
 // arn is an ARN in the stack's partition. Region and account go in as they are, empty for services without them.
 func (s *joiner) arn(service, region, account, resource string) string {

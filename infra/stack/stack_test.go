@@ -303,11 +303,11 @@ func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 
 // TestConcurrencyIsReservedForNotices, and for nobody else who may run more than once; preflight is told of all of it.
 func TestConcurrencyIsReservedForNotices(t *testing.T) {
-	for given, want := range map[string]struct{ each, all, notices any }{"0": {nil, "4", "0"}, "7": {7.0, "18", "14"}} {
-		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "interruptionConcurrency": given, "distFolder": placeholders(t)}))
+	for given, want := range map[string]struct{ spot, reservation, all, notices any }{"0": {nil, nil, "4", "0"}, "7": {7.0, 7.0, "18", "14"}, "": {100.0, 10.0, "114", "110"}} {
+		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "interruptionConcurrency": given, "reservationConcurrency": given, "distFolder": placeholders(t)}))
 		got := map[string]any{}
 		tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) { got[id] = p["ReservedConcurrentExecutions"] })
-		if d := cmp.Diff(map[string]any{"Provision": 1.0, "Lifecycle": 1.0, "Disrupt": 1.0, "Refresh": 1.0, "SpotInterruption": want.each, "ReservationInterruption": want.each,
+		if d := cmp.Diff(map[string]any{"Provision": 1.0, "Lifecycle": 1.0, "Disrupt": 1.0, "Refresh": 1.0, "SpotInterruption": want.spot, "ReservationInterruption": want.reservation,
 			"StateChange": nil, "Rebalance": nil, "ScheduledChange": nil, "Setup": nil}, got); d != "" {
 			t.Errorf("interruptionConcurrency %s (-want +got):\n%s", given, d)
 		}

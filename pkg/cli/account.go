@@ -181,7 +181,7 @@ func lambdaFacts(ctx context.Context, c *lambda.Client, cluster string) doctor.L
 	if err != nil {
 		return doctor.Lambda{Unknown: err.Error()}
 	}
-	out.Wanted = alone + 2*byDefault.InterruptionConcurrency
+	out.Wanted = alone + byDefault.InterruptionConcurrency + byDefault.ReservationConcurrency
 	return out
 }
 
