@@ -109,14 +109,15 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 // object in it and the object can be made again at any time.
 func (s *joiner) addBucket() {
 	encryption := awss3.BucketEncryption_S3_MANAGED
+	var bucketKey *bool // asks KMS once for many objects
 	if s.key != nil {
-		encryption = awss3.BucketEncryption_KMS
+		encryption, bucketKey = awss3.BucketEncryption_KMS, jsii.Bool(true)
 	}
 	s.bucket = awss3.NewBucket(s.Stack, jsii.String("Catalog"), &awss3.BucketProps{
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
 		Encryption:        encryption,
 		EncryptionKey:     s.key,
-		BucketKeyEnabled:  jsii.Bool(s.key != nil),
+		BucketKeyEnabled:  bucketKey,
 		EnforceSSL:        jsii.Bool(true),
 		RemovalPolicy:     awscdk.RemovalPolicy_RETAIN,
 		LifecycleRules: &[]*awss3.LifecycleRule{{
