@@ -168,11 +168,7 @@ func (a *App) decisionSettings() cluster.Settings {
 	}
 }
 
-func (a *App) newWaker(name, by string) controllers.Waker {
-	return a.invocationReason(name, by)
-}
-
-func (a *App) invocationReason(name, by string) invoke.Function {
+func (a *App) newWaker(name, by string) invoke.Function {
 	return invoke.Function{Lambda: lambda.NewFromConfig(a.aws), Name: name, Reason: by}
 }
 
@@ -186,7 +182,7 @@ func (a *App) wakeLifecycle(by string) controllers.Waker {
 }
 
 func (a *App) wakeUnlessWatching(function, name, by string) controllers.Waker {
-	return controllers.WakeUnlessWatching{Waker: a.invocationReason(name, by), Of: a.kube.Leases, Function: function,
+	return controllers.WakeUnlessWatching{Waker: a.newWaker(name, by), Of: a.kube.Leases, Function: function,
 		Log: a.log}
 }
 

@@ -88,7 +88,7 @@ func (a *solution) chooseDomain(v *relaxedPod, c domainChoice) int {
 		if s.breaks > 0 {
 			s.crowd, s.room = 0, -c.room[d]
 		}
-		s.scarce = c.scarce != nil && c.scarce[d]
+		s.scarce = d < len(c.scarce) && c.scarce[d]
 		s.unwanted = !a.wanted[p] || a.landed[p]+c.given[p] > 0
 		s.away = v.together && c.given[p] == 0
 		if best < 0 || s.lessThan(least) {

@@ -42,7 +42,7 @@ func (w *problem) withLeftFirst(best *solution, byPriority bool) *solution {
 		w.turns = w.smallFirst()
 		tries()
 	}
-	if w.turns, w.bare = nil, true; alone && best.isShort() && w.anyPreference() {
+	if w.turns, w.bare = nil, true; best.isShort() && w.anyPreference() {
 		tries()
 	}
 	return best

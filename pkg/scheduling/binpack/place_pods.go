@@ -222,6 +222,15 @@ func (a *solution) recordLoad(l podLoad, b *bin) {
 			a.tally.may[c][d] += n
 		}
 	}
+	a.recordRules(l, b)
+	for _, p := range l.pins {
+		a.landed[classDomain{k.id, p.key, p.domain}] += n
+	}
+}
+
+// recordRules counts the pods that spread and those that keep others away, where they are or may come to be.
+func (a *solution) recordRules(l podLoad, b *bin) {
+	n := len(l.pods)
 	for _, r := range l.view.other {
 		if d, ok := a.w.domainIDs[r.key][b.domainOf(r.key)]; ok && r.what == spread && r.required {
 			a.tally.even[r.counter][d] += n
@@ -236,9 +245,6 @@ func (a *solution) recordLoad(l podLoad, b *bin) {
 		for _, d := range a.w.mayLand(b, r.key) {
 			a.tally.anti[r.counter][d] += n
 		}
-	}
-	for _, p := range l.pins {
-		a.landed[classDomain{k.id, p.key, p.domain}] += n
 	}
 }
 

@@ -316,28 +316,6 @@ func (w *problem) addUnbound(k *podClass) {
 	}
 }
 
-// mayCount reports whether some node that passes the counter's filter may have pods of the kind.
-func (w *problem) mayCount(k *podClass, counter int) bool {
-	filter, admit := w.counters[counter].filter, k.lastRelaxation().admit
-	return filter == nil || filter == admit ||
-		slices.ContainsFunc(w.offers, func(o *poolOffering) bool {
-			return filter.firstAlternative(o) >= 0 && admit.firstAlternative(o) >= 0
-		}) ||
-		slices.ContainsFunc(w.hosts, func(b *bin) bool { return w.onHost(filter, b) >= 0 && w.onHost(admit, b) >= 0 })
-}
-
-// countsOn reports whether the counter counts pods on the bin, as far as its offer tells of a new one.
-func (w *problem) countsOn(counter int, b *bin) bool {
-	filter := w.counters[counter].filter
-	switch {
-	case filter == nil:
-		return true
-	case b.offer != nil:
-		return filter.firstAlternative(b.offer) >= 0
-	}
-	return w.onHost(filter, b) >= 0
-}
-
 // countPod counts one pod that stays on the host: for the counters that select it, and for those of whom it keeps away.
 func (w *problem) countPod(on *bin, matched, anti []int) {
 	for _, i := range matched {

@@ -1,6 +1,10 @@
 package binpack
 
-import "joiner/pkg/model/topology"
+import (
+	"slices"
+
+	"joiner/pkg/model/topology"
+)
 
 // eligibleDomains is the rule with the domains that count for it: those where its filter lets some node be, sold now or
 // not.
@@ -62,4 +66,26 @@ func (a *nodeAdmission) leavesDomainOpen(key, domain string) bool {
 		}
 	}
 	return false
+}
+
+// mayCount reports whether some node that passes the counter's filter may have pods of the kind.
+func (w *problem) mayCount(k *podClass, counter int) bool {
+	filter, admit := w.counters[counter].filter, k.lastRelaxation().admit
+	return filter == nil || filter == admit ||
+		slices.ContainsFunc(w.offers, func(o *poolOffering) bool {
+			return filter.firstAlternative(o) >= 0 && admit.firstAlternative(o) >= 0
+		}) ||
+		slices.ContainsFunc(w.hosts, func(b *bin) bool { return w.onHost(filter, b) >= 0 && w.onHost(admit, b) >= 0 })
+}
+
+// countsOn reports whether the counter counts pods on the bin, as far as its offer tells of a new one.
+func (w *problem) countsOn(counter int, b *bin) bool {
+	filter := w.counters[counter].filter
+	switch {
+	case filter == nil:
+		return true
+	case b.offer != nil:
+		return filter.firstAlternative(b.offer) >= 0
+	}
+	return w.onHost(filter, b) >= 0
 }

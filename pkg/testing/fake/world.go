@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -156,11 +157,13 @@ func (w *World) BreakClass(why string) {
 	w.pools[0].Ready, w.pools[0].Message = false, "its EC2NodeClass default is not ready: "+why
 }
 
-// RunApp keeps n pods of an app running, made after the pattern, which needs no names.
+// RunApp keeps n pods of an app running, made after the pattern, which needs no names and is in the namespace default
+// unless it says another.
 func (w *World) RunApp(app string, n int, pattern cluster.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	pattern.Namespace, pattern.Labels, pattern.Owner = "default", map[string]string{"app": app}, cluster.OwnerOther
+	pattern.Namespace = cmp.Or(pattern.Namespace, "default")
+	pattern.Labels, pattern.Owner = map[string]string{"app": app}, cluster.OwnerOther
 	pattern.Need.Pods, pattern.Controller = 1, "uid-"+app
 	w.apps[app] = pattern
 	for range n {
