@@ -323,8 +323,8 @@ func document(statements []statement) awsiam.PolicyDocument {
 			effect = awsiam.Effect_DENY
 		}
 		out[i] = awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-			Effect: effect, Sid: jsii.String(st.sid), Actions: jsii.Strings(st.actions...), Resources: jsii.Strings(st.resources...),
-			Conditions: &when,
+			Effect: effect, Sid: jsii.String(st.sid), Actions: jsii.Strings(st.actions...),
+			Resources: jsii.Strings(st.resources...), Conditions: &when,
 		})
 	}
 	return awsiam.NewPolicyDocument(&awsiam.PolicyDocumentProps{Statements: &out})
