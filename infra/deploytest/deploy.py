@@ -107,7 +107,8 @@ def look_at_what_is_deployed():
         if f in TICKS:
             check(f"{name} runs one at a time", lam.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions"), 1)
         if f in ("spotinterruption", "reservationinterruption"):
-            check(f"{name} waits for nobody", lam.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions"), 100)
+            check(f"{name} waits for nobody", lam.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions"),
+                  100 if f == "spotinterruption" else 10)
     rules = events.list_rules()["Rules"]
     scheduled = sorted(r["ScheduleExpression"] for r in rules if r.get("ScheduleExpression"))
     check("schedules", scheduled, sorted("rate(5 minutes)" if f == "refresh" else "rate(1 minute)" for f in TICKS))

@@ -26,7 +26,7 @@ type function struct {
 	everyMin   float64       // 0: no schedule
 	rules      []events.Kind // events that invoke it, besides the schedule
 	alone      bool          // never two at a time
-	urgent     bool          // its events leave two minutes, so that nobody is to keep them waiting
+	urgent     int           // invocations reserved for events that leave two minutes; nobody is to keep them waiting
 	admin      bool          // administers the cluster, instead of being in a group of its own
 	// Asynchronous invocations: retries after an error, and the age at which an event is not worth handling any more.
 	retries   float64
@@ -68,11 +68,11 @@ func (p Props) functions() []function {
 			timeoutSec: 120, everyMin: 5, alone: true, maxAgeSec: 60, allows: refreshAllows,
 			rules: []events.Kind{events.KindDeployed}},
 		{name: "spotinterruption", id: "SpotInterruption", doc: "moves pods off a spot instance that EC2 takes back",
-			timeoutSec: 60, urgent: true, retries: 2, maxAgeSec: 300, allows: wakesBoth,
+			timeoutSec: 60, urgent: p.Stack.InterruptionConcurrency, retries: 2, maxAgeSec: 300, allows: wakesBoth,
 			rules: []events.Kind{events.KindSpotInterruption}},
 		{name: "reservationinterruption", id: "ReservationInterruption",
 			doc:        "moves pods off an instance that loses its capacity reservation",
-			timeoutSec: 60, urgent: true, retries: 2, maxAgeSec: 300, allows: wakesBoth,
+			timeoutSec: 60, urgent: p.Stack.ReservationConcurrency, retries: 2, maxAgeSec: 300, allows: wakesBoth,
 			rules: []events.Kind{events.KindReservationInterruption}},
 		// A state that is older has been seen by lifecycle meanwhile. A recommendation of an hour ago says little.
 		{name: "statechange", id: "StateChange", doc: "brings running instances into service and lets go of ended ones",
@@ -107,10 +107,8 @@ func (p Props) reserved(f function) int {
 	switch {
 	case f.alone:
 		return 1
-	case f.urgent:
-		return p.Stack.InterruptionConcurrency
 	}
-	return 0
+	return f.urgent
 }
 
 const (
@@ -130,6 +128,7 @@ func (s *joiner) addFunction(f function) error {
 		Retention:    retention(s.props.Stack.LogRetentionDays),
 		// a name of our own: left behind, it would stop the next deployment
 		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+		EncryptionKey: s.key,
 	})
 	made := madeFunction{function: f, deadLetters: s.addDeadLetters(f)}
 	role, entry := s.addRole(f, *logs.LogGroupArn(), made.deadLetters)
@@ -186,11 +185,12 @@ func (s *joiner) addDeadLetters(f function) awssqs.Queue {
 	if !f.loses() {
 		return nil
 	}
-	return awssqs.NewQueue(s.Stack, jsii.String(f.id+"DeadLetters"), &awssqs.QueueProps{
-		Encryption:      awssqs.QueueEncryption_SQS_MANAGED,
-		EnforceSSL:      jsii.Bool(true),
-		RetentionPeriod: awscdk.Duration_Days(jsii.Number(14)),
-	})
+	props := &awssqs.QueueProps{Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
+		RetentionPeriod: awscdk.Duration_Days(jsii.Number(14))}
+	if s.key != nil {
+		props.Encryption, props.EncryptionMasterKey = awssqs.QueueEncryption_KMS, s.key
+	}
+	return awssqs.NewQueue(s.Stack, jsii.String(f.id+"DeadLetters"), props)
 }
 
 // addEntrance makes what invokes the function: its alias, or the function itself. How asynchronous invocations are
@@ -221,6 +221,7 @@ func (s *joiner) addRole(f function, logGroup string, deadLetters awssqs.Queue) 
 		statements = slices.DeleteFunc(statements, func(st statement) bool { return st.changes })
 	}
 	role := awsiam.NewRole(s.Stack, jsii.String(f.id+"Role"), &awsiam.RoleProps{
+		Path:           s.rolePath(),
 		AssumedBy:      awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 		Description:    jsii.String("Joiner " + f.name + " in cluster " + s.cluster),
 		InlinePolicies: &map[string]awsiam.PolicyDocument{"joiner": document(statements)},
@@ -274,10 +275,17 @@ func (s *joiner) environment(f function) *map[string]*string {
 // retention is the enum of CDK for a number of days that pkg/settings allows.
 func retention(days int) awslogs.RetentionDays {
 	words := map[int]awslogs.RetentionDays{
-		1: awslogs.RetentionDays_ONE_DAY, 3: awslogs.RetentionDays_THREE_DAYS, 5: awslogs.RetentionDays_FIVE_DAYS,
-		7: awslogs.RetentionDays_ONE_WEEK, 14: awslogs.RetentionDays_TWO_WEEKS, 30: awslogs.RetentionDays_ONE_MONTH,
+		1: awslogs.RetentionDays_ONE_DAY, 3: awslogs.RetentionDays_THREE_DAYS,
+		5: awslogs.RetentionDays_FIVE_DAYS, 7: awslogs.RetentionDays_ONE_WEEK,
+		14: awslogs.RetentionDays_TWO_WEEKS, 30: awslogs.RetentionDays_ONE_MONTH,
 		60: awslogs.RetentionDays_TWO_MONTHS, 90: awslogs.RetentionDays_THREE_MONTHS,
+		120: awslogs.RetentionDays_FOUR_MONTHS, 150: awslogs.RetentionDays_FIVE_MONTHS,
 		180: awslogs.RetentionDays_SIX_MONTHS, 365: awslogs.RetentionDays_ONE_YEAR,
+		400: awslogs.RetentionDays_THIRTEEN_MONTHS, 545: awslogs.RetentionDays_EIGHTEEN_MONTHS,
+		731: awslogs.RetentionDays_TWO_YEARS, 1096: awslogs.RetentionDays_THREE_YEARS,
+		1827: awslogs.RetentionDays_FIVE_YEARS, 2192: awslogs.RetentionDays_SIX_YEARS,
+		2557: awslogs.RetentionDays_SEVEN_YEARS, 2922: awslogs.RetentionDays_EIGHT_YEARS,
+		3288: awslogs.RetentionDays_NINE_YEARS, 3653: awslogs.RetentionDays_TEN_YEARS,
 	}
 	word, ok := words[days]
 	if !ok {

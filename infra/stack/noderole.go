@@ -18,14 +18,20 @@ func (s *joiner) addNodeRoles() {
 	if name := s.props.Stack.NodeRole; name != "" {
 		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+name))
 	} else {
-		s.addNodeRole("Node", "KarpenterNodeRole-"+s.cluster, "EC2_LINUX")
+		s.addNodeRole("Node", s.names.NodeRole(), "EC2_LINUX")
 	}
 	set := s.props.Stack
 	switch {
 	case set.WindowsNodeRole != "":
 		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+set.WindowsNodeRole))
 	case set.WindowsNodes:
-		s.addNodeRole("WindowsNode", "KarpenterNodeRole-"+s.cluster+"-windows", "EC2_WINDOWS")
+		s.addNodeRole("WindowsNode", s.names.WindowsNodeRole(), "EC2_WINDOWS")
+	}
+	for _, role := range s.props.Stack.NodeRoles {
+		if !strings.HasPrefix(role, "arn:") {
+			role = s.arn("iam", "", *s.Account(), "role/"+role)
+		}
+		s.nodeRoles = append(s.nodeRoles, role)
 	}
 }
 
@@ -49,11 +55,12 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 	role := awsiam.NewRole(s.Stack, jsii.String(id+"Role"), &awsiam.RoleProps{
 		RoleName:        &name,
 		Description:     jsii.String("Nodes that Joiner launches for cluster " + s.cluster),
-		AssumedBy:       awsiam.NewServicePrincipal(jsii.String("ec2.amazonaws.com"), nil),
+		AssumedBy:       awsiam.NewServicePrincipal(jsii.String("ec2."+*s.UrlSuffix()), nil),
+		Path:            s.rolePath(),
 		ManagedPolicies: &policies,
 	})
 	profile := awsiam.NewInstanceProfile(s.Stack, jsii.String(id+"Profile"),
-		&awsiam.InstanceProfileProps{InstanceProfileName: &name, Role: role})
+		&awsiam.InstanceProfileProps{InstanceProfileName: &name, Role: role, Path: s.rolePath()})
 	for _, t := range s.props.Stack.NodeTags {
 		awscdk.Tags_Of(role).Add(&t.Key, &t.Value, nil)
 	}

@@ -18,6 +18,7 @@ type statement struct {
 	resources []string
 	when      conditions
 	changes   bool // EC2 or IAM, so that it is left out in mode observe
+	denies    bool // instead of allowing
 }
 
 // conditions are operator, then key, then values.
@@ -47,6 +48,11 @@ func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Qu
 		out = append(out, statement{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"},
 			resources: []string{*deadLetters.QueueArn()}})
 	}
+	if s.key != nil && (deadLetters != nil || !f.called) {
+		out = append(out, statement{sid: "UseKey", actions: []string{"kms:Decrypt", "kms:GenerateDataKey"},
+			resources: []string{*s.key.KeyArn()}, when: conditions{"StringEquals": {"kms:ViaService": {
+				"s3." + *s.Region() + "." + *s.UrlSuffix(), "sqs." + *s.Region() + "." + *s.UrlSuffix()}}}})
+	}
 	if f.called {
 		return out
 	}
@@ -56,7 +62,7 @@ func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Qu
 			actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, resources: []string{"*"}})
 	}
 	if s.net.vpc != nil && !f.outside {
-		out = append(out, useNetwork())
+		out = append(out, s.useNetwork(f)...)
 	}
 	return append(out, statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
 		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}})
@@ -100,13 +106,15 @@ func (s *joiner) storeTicks() []statement {
 		resources: []string{*s.bucket.BucketArn() + "/" + decisionlog.Prefix + "*"}}}
 }
 
-// readShifts is for zones that the cluster is shifted away from.
+// readShifts is for zones that the cluster is shifted away from. IAM knows no cluster as a resource of ARC, only as the
+// value of a condition key.
 func (s *joiner) readShifts() []statement {
 	if !s.props.Functions.ZonalShift {
 		return nil
 	}
 	return []statement{{sid: "ReadZonalShifts", actions: []string{"arc-zonal-shift:GetManagedResource"},
-		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}}}
+		resources: []string{"*"}, when: conditions{"StringEquals": {"arc-zonal-shift:ResourceIdentifier": {
+			s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}}}}}
 }
 
 // describeLevels is what decisions about capacity need to know that changes with every launch.
@@ -345,9 +353,13 @@ func document(statements []statement) awsiam.PolicyDocument {
 			}
 			when[operator] = inner
 		}
+		effect := awsiam.Effect_ALLOW
+		if st.denies {
+			effect = awsiam.Effect_DENY
+		}
 		out[i] = awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-			Sid: jsii.String(st.sid), Actions: jsii.Strings(st.actions...), Resources: jsii.Strings(st.resources...),
-			Conditions: &when,
+			Effect: effect, Sid: jsii.String(st.sid), Actions: jsii.Strings(st.actions...),
+			Resources: jsii.Strings(st.resources...), Conditions: &when,
 		})
 	}
 	return awsiam.NewPolicyDocument(&awsiam.PolicyDocumentProps{Statements: &out})

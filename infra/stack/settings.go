@@ -83,7 +83,7 @@ func fromEntries(context map[string]any, entries []any) ([]Props, error) {
 		return nil, fmt.Errorf("check the context: key %s: %w", name, err)
 	}
 	var out []Props
-	var names []string
+	var names, ids []string
 	var problems []error
 	for i, entry := range entries {
 		own, ok := entry.(map[string]any)
@@ -101,10 +101,11 @@ func fromEntries(context map[string]any, entries []any) ([]Props, error) {
 		case err != nil:
 			problems = append(problems, fmt.Errorf("clusters[%d]:\n%w", i, err))
 			continue
-		case slices.Contains(names, cluster):
-			problems = append(problems, fmt.Errorf("clusters[%d]: clusterName %s is there twice", i, cluster))
+		case slices.Contains(ids, p.id()):
+			problems = append(problems, fmt.Errorf("clusters[%d]: clusterName %s is there twice in one account and region: "+
+				"give account and region", i, cluster))
 		}
-		names = append(names, cluster)
+		ids, names = append(ids, p.id()), append(names, cluster)
 		if wanted == "" || wanted == cluster {
 			out = append(out, p)
 		}
@@ -149,10 +150,11 @@ func fromMap(context map[string]any) (Props, error) {
 	problems = append(problems, err)
 	own, err := settings.ParseStack(func(name string) string { return named[name] })
 	problems = append(problems, err, checkNetwork(own), checkSleep(own))
-	if err := errors.Join(problems...); err != nil {
+	out := Props{Functions: functions, Stack: own, Given: given}
+	if err := errors.Join(append(problems, checkPush(out))...); err != nil {
 		return Props{Functions: functions}, err
 	}
-	return Props{Functions: functions, Stack: own, Given: given}, nil
+	return out, nil
 }
 
 // checkSleep finds a schedule that cannot be meant, which the functions would not follow.

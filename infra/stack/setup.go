@@ -40,6 +40,7 @@ func (s *joiner) addSetup() error {
 		"ClusterName": s.cluster, "Inside": inside,
 		"VpcId": s.props.Stack.VPCID, "SubnetIds": strings.Join(s.props.Stack.SubnetIDs, ","),
 		"Reserved": strconv.Itoa(all), "ReservedForNotices": strconv.Itoa(notices),
+		"ReservedForReservations": strconv.Itoa(s.props.Stack.ReservationConcurrency),
 	})
 	for _, r := range slices.Concat(s.ways, s.joining, []awscdk.CfnResource{resource(s.bucket)}) {
 		r.AddResourceDependency(preflight, nil)
@@ -92,7 +93,7 @@ func (s *joiner) reserved() (all, notices int) {
 	for _, m := range s.made {
 		n := s.props.reserved(m.function)
 		all += n
-		if m.urgent {
+		if m.urgent > 0 {
 			notices += n
 		}
 	}
@@ -127,7 +128,7 @@ func manifestHash() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read what setup installs: %w", err)
 	}
-	push, err := install.Push(install.Address{})
+	push, err := install.Push(install.Address{CA: install.AmazonRoots()})
 	if err != nil {
 		return "", fmt.Errorf("read what setup installs: %w", err)
 	}

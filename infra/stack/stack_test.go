@@ -237,10 +237,12 @@ func TestRefreshMayDoWhatItsSettingsSay(t *testing.T) {
 }
 
 func TestZonalShiftsAreReadOnlyIfSet(t *testing.T) {
+	const want = "ReadZonalShifts: arc-zonal-shift:GetManagedResource\n  on *\n" +
+		"  if StringEquals arc-zonal-shift:ResourceIdentifier = arn:${AWS::Partition}:eks:${AWS::Region}:${AWS::AccountId}:cluster/demo\n"
 	for _, on := range []bool{true, false} {
 		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "zonalShift": fmt.Sprint(on), "distFolder": placeholders(t)}))
 		for _, function := range []string{"Provision", "Disrupt"} {
-			if got := tmpl.permissions(function); strings.Contains(got, "ReadZonalShifts: arc-zonal-shift:GetManagedResource\n") != on {
+			if got := tmpl.permissions(function); strings.Contains(got, want) != on {
 				t.Errorf("with zonalShift %t %s may\n%s", on, function, got)
 			}
 		}
@@ -301,11 +303,11 @@ func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 
 // TestConcurrencyIsReservedForNotices, and for nobody else who may run more than once; preflight is told of all of it.
 func TestConcurrencyIsReservedForNotices(t *testing.T) {
-	for given, want := range map[string]struct{ each, all, notices any }{"0": {nil, "4", "0"}, "7": {7.0, "18", "14"}} {
-		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "interruptionConcurrency": given, "distFolder": placeholders(t)}))
+	for given, want := range map[string]struct{ spot, reservation, all, notices any }{"0": {nil, nil, "4", "0"}, "7": {7.0, 7.0, "18", "14"}, "": {100.0, 10.0, "114", "110"}} {
+		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "interruptionConcurrency": given, "reservationConcurrency": given, "distFolder": placeholders(t)}))
 		got := map[string]any{}
 		tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) { got[id] = p["ReservedConcurrentExecutions"] })
-		if d := cmp.Diff(map[string]any{"Provision": 1.0, "Lifecycle": 1.0, "Disrupt": 1.0, "Refresh": 1.0, "SpotInterruption": want.each, "ReservationInterruption": want.each,
+		if d := cmp.Diff(map[string]any{"Provision": 1.0, "Lifecycle": 1.0, "Disrupt": 1.0, "Refresh": 1.0, "SpotInterruption": want.spot, "ReservationInterruption": want.reservation,
 			"StateChange": nil, "Rebalance": nil, "ScheduledChange": nil, "Preflight": nil, "Setup": nil}, got); d != "" {
 			t.Errorf("interruptionConcurrency %s (-want +got):\n%s", given, d)
 		}
@@ -355,7 +357,7 @@ context key catalogBucket: the stack sets it itself; remove it
 context key nonsense: there is no such setting; infra/README.md lists the settings
 context key unavailableofferingTTL: there is no such setting; did you mean unavailableOfferingTTL?
 context key watchDuration: it is a list or an object, where a string, a number or a truth value belongs
-settings: clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 40 letters, digits, - and _, starting with a letter
+settings: clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 100 letters, digits, - and _, starting with a letter or a digit
 settings: maxNodeClaimsPerPass (MAX_NODE_CLAIMS_PER_PASS) is "2.5"; allowed: a whole number from 1 to 1000
 settings: isolatedVPC (ISOLATED_VPC) is "maybe"; allowed: true or false
 settings: architecture is "arm"; allowed: arm64 or x86_64`

@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"slices"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
@@ -10,6 +12,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner/pkg/model/metrics"
+	"joiner/pkg/settings"
 )
 
 // alarm is one condition that a person must hear of. It rings when the metric is over (or under) the limit in so many
@@ -36,11 +39,28 @@ func (s *joiner) addAlarms(functions []function) {
 	}
 }
 
+// essential are the alarms that tell that pods get no nodes or that notices are lost.
+func essential() []string {
+	return []string{"ProvisionErrors", "LifecycleErrors", "ProvisionSilent", "PodsUnplaced", "CatalogOld", "NoticesLate",
+		"SpotInterruptionDeadLetters", "OtherLeader"}
+}
+
+// wantsAlarm tells whether the settings ask for an alarm. A limit that the user gave is a wish of its own.
+func (p Props) wantsAlarm(id string) bool {
+	switch p.Stack.Alarms {
+	case settings.AlarmsNone:
+		return false
+	case settings.AlarmsEssential:
+		return slices.Contains(essential(), id) || id == "Price" || id == "Nodes"
+	}
+	return true
+}
+
 // addTopic makes the topic. Its messages are the alarms' own texts. It is not encrypted with the key that AWS manages,
 // because CloudWatch may not use that one.
 func (s *joiner) addTopic() awssns.Topic {
 	topic := awssns.NewTopic(s.Stack, jsii.String("Alarms"), &awssns.TopicProps{
-		DisplayName: jsii.String("Joiner " + s.cluster), EnforceSSL: jsii.Bool(true),
+		DisplayName: jsii.String(s.names.Title()), EnforceSSL: jsii.Bool(true), MasterKey: s.key,
 	})
 	// The policy that enforces TLS takes the place of the one that SNS gives otherwise, under which CloudWatch may
 	// publish.
@@ -58,6 +78,9 @@ func (s *joiner) addTopic() awssns.Topic {
 }
 
 func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
+	if !s.props.wantsAlarm(a.id) {
+		return
+	}
 	compare, missing := awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD,
 		awscloudwatch.TreatMissingData_NOT_BREACHING
 	if a.under {
@@ -67,7 +90,7 @@ func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
 		missing = awscloudwatch.TreatMissingData_BREACHING
 	}
 	made := awscloudwatch.NewAlarm(s.Stack, jsii.String(a.id+"Alarm"), &awscloudwatch.AlarmProps{
-		AlarmName: jsii.String("joiner-" + s.cluster + "-" + a.id), AlarmDescription: &a.text, Metric: a.metric,
+		AlarmName: jsii.String(s.names.Alarm(a.id)), AlarmDescription: &a.text, Metric: a.metric,
 		Threshold:          &a.over,
 		ComparisonOperator: compare, TreatMissingData: missing, DatapointsToAlarm: &a.of, EvaluationPeriods: &a.from,
 	})
@@ -92,7 +115,7 @@ func (s *joiner) functionAlarms(f madeFunction) []alarm {
 	if !f.alone && !f.direct {
 		why := "the account's concurrency is used up"
 		if s.props.reserved(f.function) > 0 {
-			why = "more notices came at once than interruptionConcurrency lets through"
+			why = "more notices came at once than its setting of concurrency lets through"
 		}
 		all = append(all, alarm{id: f.id + "Throttles", over: 0, of: 1, from: 1, metric: f.fn.MetricThrottles(sum(5)),
 			text: name + " was throttled: " + why + ", and notices wait"})

@@ -206,8 +206,9 @@ type accountSettings interface {
 // reserved, cannot be found out there is nothing to check, and Lambda says itself what it cannot reserve.
 func concurrencyLeft(ctx context.Context, l accountSettings, e cfn.Event, log *slog.Logger) setup.ConcurrencyRoom {
 	r := setup.ConcurrencyRoom{Wanted: numberProperty(e.ResourceProperties, "Reserved"),
-		ForNotices: numberProperty(e.ResourceProperties, "ReservedForNotices"),
-		Had:        numberProperty(e.OldResourceProperties, "Reserved")}
+		ForNotices:      numberProperty(e.ResourceProperties, "ReservedForNotices"),
+		ForReservations: numberProperty(e.ResourceProperties, "ReservedForReservations"),
+		Had:             numberProperty(e.OldResourceProperties, "Reserved")}
 	out, err := l.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
 	if _, told := e.OldResourceProperties["Reserved"]; err != nil || out.AccountLimit == nil ||
 		e.RequestType == cfn.RequestUpdate && !told {
@@ -226,7 +227,8 @@ func numberProperty(properties map[string]any, name string) int {
 	return n
 }
 
-// pushAddress is whom the cluster's webhook calls. The secret part of it is no property, because CloudFormation shows
+// pushAddress is whom the cluster's webhook calls, and whose certificates it believes: Amazon's authorities, unless the
+// property PushCABundle names others. The secret part of it is no property, because CloudFormation shows
 // those.
 func pushAddress(set settings.Values, e cfn.Event) (install.Address, error) {
 	url := textProperty(e, "PushURL")
@@ -239,6 +241,9 @@ func pushAddress(set settings.Values, e cfn.Event) (install.Address, error) {
 	}
 	if set.PushPath == "" {
 		return install.Address{}, errors.New("settings: PUSH_PATH is required beside PushURL: the stack sets both with push")
+	}
+	if len(ca) == 0 {
+		ca = install.AmazonRoots()
 	}
 	return install.Address{URL: strings.TrimSuffix(url, "/") + "/" + set.PushPath, CA: ca}, nil
 }

@@ -21,6 +21,7 @@ import (
 type doctorFlags struct {
 	clusterTarget
 	cluster string
+	prefix  string
 	output  outputForm
 	all     bool
 }
@@ -45,6 +46,7 @@ func doctorCommand(sc terminalOutput) *cobra.Command {
 	}
 	f.addFlags(cmd)
 	cmd.Flags().StringVar(&f.cluster, "cluster", "", "name of the EKS cluster; without it AWS is not asked")
+	cmd.Flags().StringVar(&f.prefix, "name-prefix", "", "the setting namePrefix that the stack is deployed with")
 	cmd.Flags().BoolVar(&f.all, "all", false, "also show what is fine")
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd

@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,6 +39,12 @@ const (
 
 //go:embed crds/*.yaml borrowed/*.yaml rbac/*.yaml push/*.yaml
 var files embed.FS
+
+//go:embed amazon-roots.pem
+var amazonRoots []byte
+
+// AmazonRoots are the certificate authorities, PEM, one of which signs what answers at function URLs.
+func AmazonRoots() []byte { return slices.Clone(amazonRoots) }
 
 // CRDs are NodePool, NodeClaim, NodeOverlay and EC2NodeClass. The files are part of the program, so an error is a
 // mistake in them.

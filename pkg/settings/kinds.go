@@ -167,14 +167,40 @@ func numberSetting[V any](s Setting, allowed numberRange, field func(*V) *float6
 	}}
 }
 
-// isClusterName is narrower than EKS (100 characters, may start with a digit): the names of the stack and of the
-// longest function are made from it, and those may have 64 characters and must start with a letter.
+// isClusterName accepts what EKS does.
 func isClusterName(s string) bool {
-	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,39}$`).MatchString(s)
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`).MatchString(s)
 }
 
 func isRoleName(s string) bool {
 	return regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{1,64}$`).MatchString(s)
+}
+
+// isRole accepts a role's name, with its path or without, and its ARN.
+func isRole(s string) bool {
+	return regexp.MustCompile(`^(arn:aws[a-z-]*:iam::[0-9]{12}:role/)?([A-Za-z0-9_+=,.@-]+/)*[A-Za-z0-9_+=,.@-]{1,64}$`).MatchString(s)
+}
+
+func isRolePath(s string) bool {
+	return len(s) <= 512 && regexp.MustCompile(`^/([A-Za-z0-9_+=,.@-]+/)*$`).MatchString(s)
+}
+
+func isPolicyARN(s string) bool {
+	return regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9_+=,.@/-]{1,512}$`).MatchString(s)
+}
+
+func isKeyARN(s string) bool {
+	return regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]{1,64}$`).MatchString(s)
+}
+
+func isAccount(s string) bool { return regexp.MustCompile(`^[0-9]{12}$`).MatchString(s) }
+
+func isRegion(s string) bool {
+	return regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]$`).MatchString(s)
+}
+
+func isNamePrefix(s string) bool {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,19}$`).MatchString(s)
 }
 
 func isPolicy(s string) bool {

@@ -19,6 +19,7 @@ import (
 	"joiner/infra/local/kubelet"
 	"joiner/infra/local/lambdahost"
 	"joiner/infra/local/lambdahost/assembly"
+	"joiner/pkg/model/naming"
 )
 
 // Names of the environment. The stack is synthesized for this cluster.
@@ -244,7 +245,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 	e.Host, err = lambdahost.Start(ctx, lambdahost.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(),
 		Minute: o.Minute, Paused: true, Log: o.FunctionLog,
 		Credentials: func(_ context.Context, role, session string) (string, string, string, error) {
-			c := e.Cloud.Credentials(role, session, 0)
+			c := e.Cloud.FunctionCredentials(role, session)
 			return c.AccessKeyID, c.SecretAccessKey, c.SessionToken, nil
 		},
 		SendToQueue: func(arn string, body []byte) error {
@@ -284,7 +285,9 @@ func (e *Env) invoke(ctx context.Context, r awsemulator.InvokeRequest) awsemulat
 }
 
 // Function is the physical name of one of the stack's functions, such as provision.
-func (e *Env) Function(short string) string { return "joiner-" + ClusterName + "-" + short }
+func (e *Env) Function(short string) string {
+	return naming.Names{Cluster: ClusterName}.Function(short)
+}
 
 // Close ends everything: functions first, so that none acts on what is going away.
 func (e *Env) Close() error {

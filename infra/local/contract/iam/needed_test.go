@@ -112,6 +112,7 @@ func platform() map[string]string {
 		"WriteOwnLog":          "Lambda writes the function's log",
 		"SendTraces":           "Lambda records the invocation in X-Ray",
 		"UseNetwork":           "Lambda puts the function into a VPC; infra/stack tests that nothing else differs there",
+		"LeaveNetworkToLambda": "a Deny, which TestNetworkInterfacesAreLambdasAlone tries",
 		"SendToOwnDeadLetters": "Lambda sends what the function gave up; the host refuses to load a stack without it",
 	}
 }
