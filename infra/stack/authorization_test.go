@@ -110,7 +110,7 @@ func statementsOf(w template) []policyStatement {
 func TestStatementsAreAsIAMWeighsThem(t *testing.T) {
 	data := readPublished(t)
 	seen, used := map[string]bool{}, map[string]bool{}
-	for form, context := range forms(t) {
+	for form, context := range nameForms(t) {
 		w := words(t, mustSynth(t, context))
 		for _, s := range statementsOf(w) {
 			for _, action := range s.actions {
@@ -212,7 +212,7 @@ func typeOf(resource string) string {
 // interfaces, which comes with the role, is denied to its code.
 func TestNoticesChangeNothingInEC2(t *testing.T) {
 	data := readPublished(t)
-	for form, context := range forms(t) {
+	for form, context := range nameForms(t) {
 		all := statementsOf(words(t, mustSynth(t, context)))
 		var denied []string
 		for _, s := range all {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 )
 
-// forms are the shapes that settings give the template, which infra/deploytest lints too: as it comes, outside of a VPC
+// nameForms are the shapes that settings give the template, which infra/deploytest lints too: as it comes, outside of a VPC
 // with everything on, and in a VPC.
 func nameForms(t *testing.T) map[string]map[string]any {
 	t.Helper()
@@ -46,7 +46,7 @@ func TestTheLongestNameFits(t *testing.T) {
 		"AWS::Lambda::EventInvokeConfig": {"FunctionName": 140},
 	}
 	for name, cluster := range map[string]string{"100 characters": strings.Repeat("a", 100), "a leading digit": "1" + strings.Repeat("_", 99)} {
-		for form, context := range forms(t) {
+		for form, context := range nameForms(t) {
 			t.Run(name+" "+form, func(t *testing.T) {
 				context["clusterName"] = cluster
 				s, err := synth(t, context)
