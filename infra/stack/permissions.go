@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner/pkg/decisionlog"
@@ -37,14 +36,19 @@ func (s *joiner) tagCluster() string { return "kubernetes.io/cluster/" + s.clust
 
 // commonAllows is what every function needs; one that is called only a log. Lambda itself uses all but the last in the
 // name of the role.
-func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Queue) []statement {
+func (s *joiner) commonAllows(f madeFunction, logGroup string) []statement {
 	out := []statement{
 		{sid: "WriteOwnLog", actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"},
 			resources: []string{logGroup}},
 	}
-	if deadLetters != nil {
+	switch {
+	case f.queue != nil: // SQS itself moves what is given up
+		out = append(out, statement{sid: "ReceiveOwnEvents",
+			actions:   []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
+			resources: []string{*f.queue.QueueArn()}})
+	case f.deadLetters != nil:
 		out = append(out, statement{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"},
-			resources: []string{*deadLetters.QueueArn()}})
+			resources: []string{*f.deadLetters.QueueArn()}})
 	}
 	if f.called {
 		return out
@@ -57,8 +61,18 @@ func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Qu
 	if s.net.vpc != nil {
 		out = append(out, useNetwork())
 	}
-	return append(out, statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
-		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}})
+	if f.inCluster() && !f.asksEKS {
+		out = append(out, statement{sid: "ReadAuthority", actions: []string{"s3:GetObject"},
+			resources: []string{*s.bucket.BucketArn() + "/" + AuthorityKey}})
+	}
+	return out
+}
+
+// findCluster is for setup, and for refresh where the cluster's certificate authority changed. EKS throttles whoever
+// asks it often, so that nobody else does.
+func (s *joiner) findCluster() statement {
+	return statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
+		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}}
 }
 
 func provisionAllows(s *joiner) []statement {
@@ -128,6 +142,7 @@ func refreshAllows(s *joiner) []statement {
 		}
 	}
 	return append(append(append([]statement{
+		s.findCluster(),
 		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups",
 			"ec2:DescribeImages",
 			"ec2:DescribeCapacityReservations", "ec2:DescribePlacementGroups"),
@@ -143,7 +158,7 @@ func refreshAllows(s *joiner) []statement {
 		s.passNodeRole(),
 		s.readCatalog(),
 		{sid: "WriteCatalog", actions: []string{"s3:PutObject"},
-			resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey}},
+			resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey, *s.bucket.BucketArn() + "/" + AuthorityKey}},
 	}, s.instanceProfiles()...), commitments...), rehearse...)
 }
 
@@ -171,6 +186,7 @@ func wakesProvision(s *joiner) []statement {
 func setupAllows(s *joiner) []statement {
 	const spot = "spot.amazonaws.com"
 	return []statement{
+		s.findCluster(),
 		{sid: "CreateSpotRole", changes: true, actions: []string{"iam:CreateServiceLinkedRole"},
 			resources: []string{s.arn("iam", "", *s.Account(), "role/aws-service-role/"+spot+"/*")},
 			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},

@@ -32,11 +32,7 @@ func (s *joiner) addSetup() error {
 	if err != nil {
 		return err
 	}
-	fn := s.made["setup"].fn
-	inside := strconv.FormatBool(s.net.vpc != nil)
-	all, notices := s.reserved()
-	preflight := s.customResource("Preflight", fn, map[string]any{"ClusterName": s.cluster, "Inside": inside,
-		"Reserved": strconv.Itoa(all), "ReservedForNotices": strconv.Itoa(notices)})
+	fn, preflight := s.made["setup"].fn, resource(s.preflight)
 	for _, way := range s.ways {
 		preflight.AddResourceDependency(way, nil)
 	}
@@ -51,7 +47,7 @@ func (s *joiner) addSetup() error {
 	asked := map[string]any{
 		"ClusterName": s.cluster,
 		"Manifests":   hash, // a change of it has CloudFormation call setup again
-		"Inside":      inside,
+		"Inside":      s.inside(),
 		"Mode":        s.props.Functions.Mode,
 		"OnDelete":    s.props.Stack.OnDelete,
 		"RoleArn":     fn.Role().RoleArn(),
@@ -64,7 +60,7 @@ func (s *joiner) addSetup() error {
 		asked["PushURL"] = s.addURL(s.made["wake"])
 		asked["PushSecret"] = s.secret.SecretArn() // another secret, another address
 	}
-	setup := s.customResource("Setup", fn, asked)
+	setup := resource(s.customResource("Setup", fn, asked))
 	setup.AddResourceDependency(s.made["setup"].entry, nil)
 	setup.AddResourceDependency(s.made["lifecycle"].entry, nil)
 	setup.AddResourceDependency(resource(s.made["lifecycle"].entrance), nil)
@@ -78,12 +74,27 @@ func (s *joiner) addSetup() error {
 	return nil
 }
 
-// reserved is how much of the account's concurrency all functions reserve, and how much of that is for notices.
-func (s *joiner) reserved() (all, notices int) {
-	for _, m := range s.made {
-		n := s.props.reserved(m.function)
+// addPreflight makes the resource that checks cluster and account before anything else is made, and whose attributes say
+// how the functions reach the cluster. It is asked anew in each deployment.
+func (s *joiner) addPreflight(functions []function) {
+	all, notices := s.props.reservedByAll(functions)
+	asked := map[string]any{"ClusterName": s.cluster, "Inside": s.inside(), "Reserved": strconv.Itoa(all),
+		"ReservedForNotices": strconv.Itoa(notices)}
+	if d := s.props.Stack.Deployment; d != "" {
+		asked["Deployment"] = d
+	}
+	s.preflight = s.customResource("Preflight", s.made["setup"].fn, asked)
+}
+
+// inside says to setup whether the functions run in a VPC.
+func (s *joiner) inside() string { return strconv.FormatBool(s.net.vpc != nil) }
+
+// reservedByAll is how much of the account's concurrency the functions reserve, and how much of that is for notices.
+func (p Props) reservedByAll(functions []function) (all, notices int) {
+	for _, f := range functions {
+		n := p.reserved(f)
 		all += n
-		if m.urgent {
+		if f.urgent {
 			notices += n
 		}
 	}
@@ -92,14 +103,13 @@ func (s *joiner) reserved() (all, notices int) {
 
 // customResource makes a resource of type Custom::Joiner<name> whose id in the template is name with Resource behind
 // it.
-func (s *joiner) customResource(name string, fn awslambda.Function, properties map[string]any) awscdk.CfnResource {
-	r := awscdk.NewCustomResource(s.Stack, jsii.String(name+"Resource"), &awscdk.CustomResourceProps{
+func (s *joiner) customResource(name string, fn awslambda.Function, properties map[string]any) awscdk.CustomResource {
+	return awscdk.NewCustomResource(s.Stack, jsii.String(name+"Resource"), &awscdk.CustomResourceProps{
 		ServiceToken:   fn.FunctionArn(),
 		ServiceTimeout: awscdk.Duration_Seconds(jsii.Number(setupTimeout)),
 		ResourceType:   jsii.String("Custom::Joiner" + name),
 		Properties:     &properties,
 	})
-	return resource(r)
 }
 
 // adminPolicy lets setup make CRDs, and roles with rights that it would have to hold itself otherwise. No other

@@ -20,8 +20,12 @@ import (
 	"joiner/pkg/decisionlog"
 )
 
-// CatalogKey is the name of the catalog object in its bucket.
-const CatalogKey = "catalog.json.gz"
+// Objects of the catalog bucket: the catalog, and the cluster's certificate authority once it is another one than the
+// preflight found.
+const (
+	CatalogKey   = "catalog.json.gz"
+	AuthorityKey = "cluster-ca"
+)
 
 // catalogExpiryDays is far more than a catalog that is refreshed every 5 minutes can reach: it clears what a deleted
 // stack left behind.
@@ -38,6 +42,8 @@ type joiner struct {
 	net    network
 	secret awssecretsmanager.Secret // path of push; nil: off
 
+	preflight awscdk.CustomResource // what it answers the functions are told
+
 	// What addSetup brings into order.
 	made    map[string]madeFunction // by name
 	entries []awscdk.CfnResource    // access entries
@@ -52,6 +58,7 @@ type madeFunction struct {
 	fn          awslambda.Function
 	entrance    awslambda.IFunction
 	deadLetters awssqs.Queue // nil: none
+	queue       awssqs.Queue // of its events; nil: its rules invoke it
 	entry       awscdk.CfnResource
 }
 
@@ -84,6 +91,9 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	s.addNetwork()
 	s.addSecret()
 	for _, f := range functions {
+		if f.inCluster() && s.preflight == nil {
+			s.addPreflight(functions)
+		}
 		if err := s.addFunction(f); err != nil {
 			return nil, err
 		}

@@ -381,3 +381,38 @@ func TestAMissingBinaryIsNamed(t *testing.T) {
 func TestReadmeListsTheSettings(t *testing.T) {
 	generated(t, "checked by its test -->\n", "<!-- end of settings -->", settings.MarkdownTable())
 }
+
+// TestWhatThePreflightFindsReachesEveryVersion: an alias leads to a version, which keeps the environment it was made
+// with. CDK does not see that an attribute changed, so the version's description holds it too: that makes another one.
+func TestWhatThePreflightFindsReachesEveryVersion(t *testing.T) {
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "deployment": "7", "push": true}))
+	n := 0
+	tmpl.each("AWS::Lambda::Version", func(id string, p map[string]any) {
+		n++
+		if got := text(p["Description"]); !strings.Contains(got, "${PreflightResource.Fingerprint}") != (id == "WakeCurrentVersion") {
+			t.Errorf("%s has the description %s", id, got)
+		}
+	})
+	tmpl.each("Custom::JoinerPreflight", func(_ string, p map[string]any) {
+		if p["Deployment"] != "7" {
+			t.Errorf("the preflight is asked anew in no deployment: %v", p)
+		}
+	})
+	if n != 10 {
+		t.Errorf("%d versions", n)
+	}
+}
+
+// TestOnlySetupAndRefreshMayAskEKS, which throttles whoever asks it often: hundreds of notices may come at once.
+func TestOnlySetupAndRefreshMayAskEKS(t *testing.T) {
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true, "zonalShift": true}))
+	var may []string
+	tmpl.each("AWS::IAM::Role", func(id string, _ map[string]any) {
+		if name := strings.TrimSuffix(id, "Role"); strings.Contains(tmpl.permissions(name), "eks:") {
+			may = append(may, name)
+		}
+	})
+	if d := cmp.Diff([]string{"Refresh", "Setup"}, may); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

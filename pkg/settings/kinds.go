@@ -208,6 +208,10 @@ func isHTTPS(s string) bool {
 	return regexp.MustCompile(`^https://[^/\s]+/?$`).MatchString(s)
 }
 
+func isCIDR(s string) bool {
+	return regexp.MustCompile(`^[0-9a-fA-F.:]+/[0-9]{1,3}$`).MatchString(s)
+}
+
 func isCABundle(s string) bool {
 	raw, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {

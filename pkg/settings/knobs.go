@@ -19,12 +19,16 @@ func clusterKnobs() []settingBinding[Values] {
 			func(v *Values) *string { return &v.ClusterName }, isClusterName),
 		textSetting(Setting{Name: "clusterEndpoint", Env: "CLUSTER_ENDPOINT", Unit: "URL",
 			Allowed: "an https URL",
-			Doc:     "Address of the API server; without it the functions ask eks:DescribeCluster at each cold start."},
+			Doc:     "Address of the API server; without it the stack asks EKS once in each deployment."},
 			func(v *Values) *string { return &v.ClusterEndpoint }, isHTTPS),
 		textSetting(Setting{Name: "clusterCABundle", Env: "CLUSTER_CA_BUNDLE", Unit: "base64 of PEM",
 			Allowed: "the certificate authority of the cluster as eks:DescribeCluster prints it, base64 of a PEM certificate",
-			Doc:     "Certificate authority of the API server; without it the functions ask eks:DescribeCluster."},
+			Doc:     "Certificate authority of the API server; without it the stack asks EKS once in each deployment."},
 			func(v *Values) *string { return &v.ClusterCABundle }, isCABundle),
+		textSetting(Setting{Name: "serviceCIDR", Env: "SERVICE_CIDR", Unit: "CIDR", ByStack: true,
+			Allowed: "the range of addresses of the cluster's services, such as 10.100.0.0/16",
+			Doc:     "From which range of addresses the cluster gives its services theirs."},
+			func(v *Values) *string { return &v.ServiceCIDR }, isCIDR),
 	}
 }
 
@@ -260,6 +264,9 @@ func makeKnobs() []settingBinding[StackValues] {
 		boolSetting(Setting{Name: "windowsNodes", Default: "false",
 			Doc: "Also make KarpenterNodeRole-<cluster>-windows with an access entry of type EC2_WINDOWS, for EC2NodeClasses of Windows nodes."},
 			func(v *StackValues) *bool { return &v.WindowsNodes }),
+		textSetting(Setting{Name: "deployment", Unit: "text", Allowed: "any text",
+			Doc: "A text that is another one in each deployment, so that the stack reads endpoint, certificate authority and service addresses of the cluster anew; without it the time of the synthesis."},
+			func(v *StackValues) *string { return &v.Deployment }, anyText),
 		wholeOf(Setting{Name: "logRetentionDays", Default: "14", Unit: "days",
 			Doc: "How long the logs of the functions are kept."},
 			[]int{1, 3, 5, 7, 14, 30, 60, 90, 180, 365},

@@ -71,8 +71,9 @@ const (
 // Values are the knobs a function runs with, parsed.
 type Values struct {
 	ClusterName                 string
-	ClusterEndpoint             string // https URL of the API server; empty: ask eks:DescribeCluster
-	ClusterCABundle             string // base64 of the PEM; empty: ask eks:DescribeCluster
+	ClusterEndpoint             string // https URL of the API server
+	ClusterCABundle             string // base64 of the PEM
+	ServiceCIDR                 string // of IPv4 where there is one, else of IPv6
 	CatalogBucket               string // empty outside the stack: use the built-in catalog
 	ProvisionFunction           string // empty: nobody to wake
 	LifecycleFunction           string // empty: nobody to wake
@@ -130,6 +131,7 @@ type StackValues struct {
 	NodePolicies            []string // names or ARNs of managed policies
 	NodeTags                []Pair
 	WindowsNodes            bool
+	Deployment              string // another one in each deployment
 	Tracing                 bool
 	VPCID                   string
 	SubnetIDs               []string

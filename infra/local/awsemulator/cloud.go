@@ -33,6 +33,8 @@ type Options struct {
 	// Authorize refuses what a caller may not do, with the reason as IAM words it ("because no identity-based policy
 	// allows …"). It must not call the account. Nil: everybody may do everything.
 	Authorize func(Access) error
+	// Limits are buckets of tokens that refuse calls beyond them. None: everybody may call as often as he likes.
+	Limits []Limit
 	// Log gets one line for each fault that was played. Nil: nobody.
 	Log *log.Logger
 }
@@ -64,6 +66,7 @@ type Cloud struct {
 	s3       *buckets
 	news     *news
 	faults   faultBook
+	limits   faultBook
 	calls    callBook
 	keys     keyBook
 
@@ -93,6 +96,7 @@ type Cloud struct {
 	functions    map[string]DescribedFunction // by name
 	quotas       map[string]quota             // by code
 	concurrency  int                          // of Lambda
+	failing      failingLaunches
 }
 
 // New makes an account with a network of one subnet in each zone, the EKS images of two releases, the node role
@@ -112,6 +116,7 @@ func New(o Options) (*Cloud, error) {
 		quotas: standardQuotas(), concurrency: 1000,
 	}
 	c.news = newNews(o.Events, o.OnInstance)
+	c.limits = bookOf(o.Limits)
 	c.keys.keys = map[string]key{}
 	c.services = c.table()
 	c.vpc = newNetwork(o, offers.zoneIDs)

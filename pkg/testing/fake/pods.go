@@ -252,3 +252,19 @@ func (p *Ports) MarkUnavailable(ctx context.Context, marks []instancetypes.Unava
 		return nil
 	})
 }
+
+// NoteFailedLaunch marks a class from the second of its instances on that ended before it joined.
+func (p *Ports) NoteFailedLaunch(ctx context.Context, class, instance, why string) error {
+	return try(ctx, p, "note failed launch", func() error {
+		if !slices.Contains(p.w.failedLaunches[class], instance) {
+			p.w.failedLaunches[class] = append(p.w.failedLaunches[class], instance)
+		}
+		if len(p.w.failedLaunches[class]) > 1 {
+			p.w.marks = append(p.w.marks, instancetypes.UnavailableOffering{Scope: instancetypes.ClassScope(class),
+				Until: p.w.now.Add(classRests), Why: why})
+		}
+		return nil
+	})
+}
+
+const classRests = 5 * time.Minute

@@ -34,28 +34,29 @@ type World struct {
 	Quota      int                            // how many things Take lets through
 	FailEnd    func(id string) error          // of TerminateInstances; nil for none
 
-	mu        sync.Mutex
-	now       time.Time
-	made      int // for names, UIDs and versions
-	claims    map[string]*cluster.Claim
-	nodes     map[string]*cluster.Node
-	pods      map[string]*cluster.Pod
-	pools     []cluster.Pool
-	classes   map[string]*awsv1.EC2NodeClass
-	resolved  []instancetypes.Class
-	types     map[string]instancetypes.Type
-	budgets   []budget
-	apps      map[string]cluster.Pod // pods that are made anew when they go, by app
-	leases    map[string]lease
-	marks     []instancetypes.UnavailableOffering
-	events    []cluster.Event
-	instances map[string]*machine
-	tokens    map[string]answer
-	wakes     map[string]int
-	taken     []string
-	poolNotes map[string]string // annotations of the one pool itself
-	doubled   []string
-	memory    disruption.Memory
+	mu             sync.Mutex
+	now            time.Time
+	made           int // for names, UIDs and versions
+	claims         map[string]*cluster.Claim
+	nodes          map[string]*cluster.Node
+	pods           map[string]*cluster.Pod
+	pools          []cluster.Pool
+	classes        map[string]*awsv1.EC2NodeClass
+	resolved       []instancetypes.Class
+	types          map[string]instancetypes.Type
+	budgets        []budget
+	apps           map[string]cluster.Pod // pods that are made anew when they go, by app
+	leases         map[string]lease
+	marks          []instancetypes.UnavailableOffering
+	failedLaunches map[string][]string // instances that ended before they joined, by class
+	events         []cluster.Event
+	instances      map[string]*machine
+	tokens         map[string]answer
+	wakes          map[string]int
+	taken          []string
+	poolNotes      map[string]string // annotations of the one pool itself
+	doubled        []string
+	memory         disruption.Memory
 
 	registrations map[string][]cluster.Registration // by pool
 	attachments   []cluster.Attachment
@@ -102,7 +103,7 @@ func New(c instancetypes.Catalog, now time.Time) *World {
 		types: map[string]instancetypes.Type{},
 		apps:  map[string]cluster.Pod{}, leases: map[string]lease{}, instances: map[string]*machine{},
 		tokens: map[string]answer{},
-		wakes:  map[string]int{}, recovers: map[string]time.Time{}, registrations: map[string][]cluster.Registration{},
+		wakes:  map[string]int{}, recovers: map[string]time.Time{}, failedLaunches: map[string][]string{}, registrations: map[string][]cluster.Registration{},
 	}
 	class := instancetypes.Class{Name: "default", Ready: true, Family: instancetypes.AL2023, ZoneIDs: c.Zones,
 		MemoryOverhead: 0.075,
