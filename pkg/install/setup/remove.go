@@ -47,12 +47,16 @@ func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.D
 	}
 	if s.Observe || holder != "" {
 		s.Log.Info("nodes, NodeClaims and finalizers stay as they are", "observe", s.Observe, "leader", holder)
-		return nil
+		return s.removePriority(ctx)
 	}
+	end := s.releaseNodes
 	if drain {
-		return s.drainNodes(ctx, within)
+		end = func(ctx context.Context) error { return s.drainNodes(ctx, within) }
 	}
-	return s.releaseNodes(ctx)
+	if err := end(ctx); err != nil {
+		return err
+	}
+	return s.removePriority(ctx) // last: lifecycle needs it to drain
 }
 
 // releaseNodes leaves the nodes running and takes our finalizers off, so that nothing waits for a function that is
