@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -76,13 +78,23 @@ func (s *joiner) findCluster() statement {
 }
 
 func provisionAllows(s *joiner) []statement {
-	return append(append(append(s.launch(), s.storeTicks()...), s.readShifts()...),
+	return append(append(append(append(s.launch(), s.storeTicks()...), s.readShifts()...),
 		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		s.describeLevels(),
 		s.passNodeRole(),
 		s.readCatalog(),
 		s.wake("lifecycle", "refresh"),
-	)
+	), s.givenStatements()...)
+}
+
+// givenStatements are the user's own, such as for the KMS key of volumes.
+func (s *joiner) givenStatements() []statement {
+	var out []statement
+	for i, g := range s.props.Stack.ProvisionStatements {
+		out = append(out, statement{sid: cmp.Or(g.SID, fmt.Sprintf("Given%d", i+1)), actions: g.Actions,
+			resources: g.Resources, when: g.Conditions, changes: true})
+	}
+	return out
 }
 
 func lifecycleAllows(s *joiner) []statement {

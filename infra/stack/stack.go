@@ -106,6 +106,9 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	s.addQueries()
 	s.output("CatalogBucket", *s.bucket.BucketName(), "Where the catalog of instance types and prices is kept")
 	s.output("NodeRoleArn", s.nodeRoles[0], "The role of the nodes; name it in spec.role of an EC2NodeClass")
+	for _, f := range functions {
+		s.output(f.id+"RoleArn", *s.made[f.name].fn.Role().RoleArn(), "The role of "+f.name+", for policies of your own")
+	}
 	return s.Stack, nil
 }
 

@@ -416,3 +416,24 @@ func TestOnlySetupAndRefreshMayAskEKS(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
+
+// TestProvisionIsGivenTheUsersStatements, in IAM's own words, and nobody else is; policies outside of the stack can name
+// its role.
+func TestProvisionIsGivenTheUsersStatements(t *testing.T) {
+	given := []any{map[string]any{"Effect": "Allow", "Action": []any{"kms:CreateGrant", "kms:Decrypt"}, "Resource": "arn:aws:kms:us-west-2:111122223333:key/1",
+		"Condition": map[string]any{"StringEquals": map[string]any{"kms:ViaService": "ec2.us-west-2.amazonaws.com"}}}}
+	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "provisionStatements": given})
+	w := words(t, tmpl)
+	want := "Given1: kms:CreateGrant kms:Decrypt\n  on arn:aws:kms:us-west-2:111122223333:key/1\n  if StringEquals kms:ViaService = ec2.us-west-2.amazonaws.com\n"
+	if got := w.permissions("Provision"); !strings.Contains(got, want) {
+		t.Errorf("provision may\n%s", got)
+	}
+	if got := w.permissions("Lifecycle"); strings.Contains(got, "kms:") {
+		t.Errorf("lifecycle may\n%s", got)
+	}
+	tmpl.HasOutput(jsii.String("ProvisionRoleArn"), map[string]any{})
+	given[0].(map[string]any)["Action"] = "kms:*"
+	if _, err := synth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "provisionStatements": given}); err == nil || !strings.Contains(err.Error(), "no service as a whole") {
+		t.Errorf("a service as a whole: %v", err)
+	}
+}

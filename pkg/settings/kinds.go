@@ -140,6 +140,18 @@ func pairsSetting[V any](s Setting, field func(*V) *[]Pair, ok func(Pair) bool) 
 	}}
 }
 
+// statementsSetting is a knob with statements of an IAM policy, as JSON.
+func statementsSetting[V any](s Setting, field func(*V) *[]Statement) settingBinding[V] {
+	return settingBinding[V]{s, func(v *V, in string) error {
+		list, ok := parseStatements(in)
+		if !ok {
+			return errNotAllowed()
+		}
+		*field(v) = list
+		return nil
+	}}
+}
+
 // fractionSetting is a knob that is a part of a whole, from 0 up to but not including 1.
 func fractionSetting[V any](s Setting, field func(*V) *float64) settingBinding[V] {
 	s.Unit = "fraction"

@@ -130,6 +130,7 @@ type StackValues struct {
 	ImageParameters         []string // names of SSM parameters, with *
 	NodePolicies            []string // names or ARNs of managed policies
 	NodeTags                []Pair
+	ProvisionStatements     []Statement
 	WindowsNodes            bool
 	Deployment              string // another one in each deployment
 	Tracing                 bool

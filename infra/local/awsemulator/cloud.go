@@ -97,6 +97,9 @@ type Cloud struct {
 	quotas       map[string]quota             // by code
 	concurrency  int                          // of Lambda
 	failing      failingLaunches
+
+	encrypted     bool   // every new volume
+	encryptionKey string // by which; empty: the key that AWS manages
 }
 
 // New makes an account with a network of one subnet in each zone, the EKS images of two releases, the node role

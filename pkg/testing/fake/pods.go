@@ -253,18 +253,31 @@ func (p *Ports) MarkUnavailable(ctx context.Context, marks []instancetypes.Unava
 	})
 }
 
-// NoteFailedLaunch marks a class from the second of its instances on that ended before it joined.
+// NoteFailedLaunch marks a class from the second of its instances on that ended before it joined, for longer each time.
 func (p *Ports) NoteFailedLaunch(ctx context.Context, class, instance, why string) error {
 	return try(ctx, p, "note failed launch", func() error {
 		if !slices.Contains(p.w.failedLaunches[class], instance) {
 			p.w.failedLaunches[class] = append(p.w.failedLaunches[class], instance)
 		}
+		scope, times := instancetypes.ClassScope(class), 0
+		for _, m := range p.w.marks {
+			if m.Scope != scope {
+				continue
+			}
+			if times++; p.w.now.Before(m.Until) {
+				return nil // of the same pass
+			}
+		}
 		if len(p.w.failedLaunches[class]) > 1 {
-			p.w.marks = append(p.w.marks, instancetypes.UnavailableOffering{Scope: instancetypes.ClassScope(class),
-				Until: p.w.now.Add(classRests), Why: why})
+			p.w.marks = append(p.w.marks, instancetypes.UnavailableOffering{Scope: scope, Why: why,
+				Until: p.w.now.Add(min(classRests<<times, longestRest))})
 		}
 		return nil
 	})
 }
 
-const classRests = 5 * time.Minute
+// How long a class is left alone.
+const (
+	classRests  = 5 * time.Minute
+	longestRest = 30 * time.Minute
+)

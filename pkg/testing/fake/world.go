@@ -31,6 +31,8 @@ type World struct {
 	Refuse     func(instancetypes.Offer) bool // offers that EC2 has no capacity for; nil for none
 	Free       map[string]int64               // addresses of subnets; of one that is missing nobody knows
 	FailLaunch func(o launch.Order) error     // another error of CreateFleet; nil for none
+	EndEarly   func(o launch.Order) string    // why EC2 ends an instance before it runs, empty or nil for not
+	Launches   int                            // instances that were ever started
 	Quota      int                            // how many things Take lets through
 	FailEnd    func(id string) error          // of TerminateInstances; nil for none
 
@@ -85,6 +87,7 @@ type machine struct {
 	name   string // tag Name
 	joined bool
 	booted bool // its node has been Ready
+	doomed bool // it ends before it runs
 	ended  time.Time
 }
 
