@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -67,40 +66,6 @@ func (i *Controller) Handle(ctx context.Context, kind events.Kind, event []byte)
 	return i.HandleNotices(ctx, known...)
 }
 
-// HandleBatch handles events of the kind together, so that many cost little more than one. What it returns has an entry
-// for each event: why it is worth handling again, nil where it is not.
-func (i *Controller) HandleBatch(ctx context.Context, kind events.Kind, batch [][]byte) []error {
-	var all []interruption.Notice
-	var event []int // of each notice
-	dropped := map[string]int{}
-	for k, data := range batch {
-		notices, why, err := i.Place.decodeNotices(kind, data)
-		switch {
-		case err != nil:
-			i.Log.Error("ignored event", "kind", string(kind), "error", err)
-			continue
-		case why != "":
-			dropped[why]++
-			continue
-		}
-		known := i.Foreign.withoutForeign(notices, i.Now())
-		if n := len(notices) - len(known); n > 0 {
-			dropped["earlier ones were about an instance that is not ours"] += n
-		}
-		for _, n := range known {
-			all, event = append(all, n), append(event, k)
-		}
-	}
-	for _, why := range slices.Sorted(maps.Keys(dropped)) {
-		i.Log.Info("dropped events", "kind", string(kind), "why", why, "count", dropped[why])
-	}
-	errs := make([]error, len(batch))
-	for k, err := range i.handleAll(ctx, all, true) {
-		errs[event[k]] = errors.Join(errs[event[k]], err)
-	}
-	return errs
-}
-
 // EarlyError is about a notice whose instance may be one that is just being launched. It is worth handling again, a
 // minute later too.
 type EarlyError struct{ Notice interruption.Notice }
@@ -122,49 +87,58 @@ func (i *Controller) HandleNotices(ctx context.Context, notices ...interruption.
 // instances of others are counted and not told one by one.
 func (i *Controller) handleAll(ctx context.Context, all []interruption.Notice, many bool) []error {
 	ctx = controllers.BeginPass(ctx, i.Permission)
-	errs, left := make([]error, len(all)), i.unwatched(ctx, all)
-	var foreign atomic.Int64
+	errs, left, foreign := make([]error, len(all)), i.unwatched(ctx, all), 0
 	for tries, waits := 1, 1; len(left) > 0; {
-		notices := make([]interruption.Notice, len(left))
-		for k, at := range left {
-			notices[k] = all[at]
-		}
-		claims, err := i.Read.ClaimsOf(ctx, instancesOf(notices), i.sufficientReplacement(notices))
-		var g errgroup.Group
-		g.SetLimit(parallelNotices)
-		for _, at := range left {
-			if errs[at] = err; err != nil {
-				continue
-			}
-			g.Go(func() error {
-				errs[at] = i.Shield().Do("the notice about instance "+all[at].Instance, func() error {
-					ours, err := i.handleOne(ctx, all[at], claims, many)
-					if !ours && err == nil {
-						foreign.Add(1)
-					}
-					return err
-				})
-				return nil
-			})
-		}
-		_ = g.Wait() // every error is in errs
+		foreign += i.handleRound(ctx, all, left, errs, many)
 		again, early := i.worthRetrying(all, left, errs, tries, waits)
-		if left = again; !early {
+		left = again
+		if !early {
 			tries++
-		} else {
-			waits++
-			if err := controllers.WaitFor(ctx, launchWrites); err != nil {
-				for _, at := range left {
-					errs[at] = errors.Join(errs[at], err)
-				}
-				break
-			}
+			continue
+		}
+		waits++
+		if err := controllers.WaitFor(ctx, launchWrites); err != nil {
+			break // each has its error
 		}
 	}
-	if n := foreign.Load(); many && n > 0 {
-		i.Log.Info("notices about instances that are not ours", "count", n)
+	if many && foreign > 0 {
+		i.Log.Info("notices about instances that are not ours", "count", foreign)
 	}
 	return errs
+}
+
+// handleRound handles those of the notices that are left, writes what became of each into errs, and returns how many
+// were about instances of others.
+func (i *Controller) handleRound(ctx context.Context, all []interruption.Notice, left []int, errs []error,
+	many bool) (foreign int) {
+	notices := make([]interruption.Notice, len(left))
+	for k, at := range left {
+		notices[k] = all[at]
+	}
+	claims, err := i.Read.ClaimsOf(ctx, instancesOf(notices), i.sufficientReplacement(notices))
+	if err != nil {
+		for _, at := range left {
+			errs[at] = err
+		}
+		return 0
+	}
+	var others atomic.Int64
+	var g errgroup.Group
+	g.SetLimit(parallelNotices)
+	for _, at := range left {
+		g.Go(func() error {
+			errs[at] = i.Shield().Do("the notice about instance "+all[at].Instance, func() error {
+				ours, err := i.handleOne(ctx, all[at], claims, many)
+				if !ours && err == nil {
+					others.Add(1)
+				}
+				return err
+			})
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	return int(others.Load())
 }
 
 // worthRetrying returns which of the notices are decided anew at once, and whether that waits for a launch.
