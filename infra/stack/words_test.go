@@ -123,6 +123,10 @@ func (t template) rules() string {
 		}
 		fmt.Fprintf(&b, "%v may %v %s from %s\n", p["Principal"], p["Action"], text(p["FunctionName"]), from)
 	})
+	t.each("AWS::Lambda::EventSourceMapping", func(id string, p map[string]any) {
+		fmt.Fprintf(&b, "%s: %s to %s, %s at a time after %ss, %s at once, which say what failed: %s\n", id, text(p["EventSourceArn"]), text(p["FunctionName"]),
+			text(p["BatchSize"]), text(p["MaximumBatchingWindowInSeconds"]), text(p["ScalingConfig"]), text(p["FunctionResponseTypes"]))
+	})
 	t.each("AWS::Lambda::Url", func(id string, p map[string]any) { fmt.Fprintf(&b, "%s: %s\n", id, text(p)) })
 	return b.String()
 }
