@@ -119,7 +119,7 @@ func New(o Options) (*Cloud, error) {
 		quotas: standardQuotas(), concurrency: 1000,
 	}
 	c.news = newNews(o.Events, o.OnInstance)
-	c.limits = bookOf(o.Limits)
+	c.limits.set = throttles(o.Limits) // which nobody can clear
 	c.keys.keys = map[string]key{}
 	c.services = c.table()
 	c.vpc = newNetwork(o, offers.zoneIDs)

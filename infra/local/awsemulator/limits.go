@@ -53,12 +53,11 @@ func Limits() []Limit {
 	}
 }
 
-// bookOf is what plays limits: throttles that nobody can clear.
-func bookOf(limits []Limit) faultBook {
-	var b faultBook
+// throttles are what plays limits.
+func throttles(limits []Limit) (out []Fault) {
 	for _, l := range limits {
-		b.set = append(b.set, Fault{Service: l.Service, Action: l.Action, Kind: Throttle, Burst: l.Burst,
+		out = append(out, Fault{Service: l.Service, Action: l.Action, Kind: Throttle, Burst: l.Burst,
 			PerSecond: l.PerSecond, Each: l.Each})
 	}
-	return b
+	return out
 }
