@@ -50,7 +50,7 @@ type Options struct {
 	// pods of a Node that is gone end at once, not by the controller-manager a minute later
 	CollectPods bool
 	// Env goes over the template's environment of every function: a setting as another deployment would have it.
-	Env       map[string]string
+	Env map[string]string
 	// Limits are the account's, in place of those that AWS publishes or is taken to have.
 	Limits    []awsemulator.Limit
 	Audit     bool // the control plane writes planectl.AuditFile into Dir

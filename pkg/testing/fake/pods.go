@@ -255,8 +255,8 @@ func (p SharedPorts) MarkUnavailable(ctx context.Context, marks []instancetypes.
 }
 
 // NoteFailedLaunch marks a class from the second of its instances on that ended before it joined, for longer each time.
-func (p *Ports) NoteFailedLaunch(ctx context.Context, class, instance, why string) error {
-	return try(ctx, p, "note failed launch", func() error {
+func (p SharedPorts) NoteFailedLaunch(ctx context.Context, class, instance, why string) error {
+	return tryCall(ctx, p.invocation, "note failed launch", func() error {
 		if !slices.Contains(p.w.failedLaunches[class], instance) {
 			p.w.failedLaunches[class] = append(p.w.failedLaunches[class], instance)
 		}
