@@ -19,7 +19,7 @@ FUNCTIONS.remove("joiner")
 FUNCTIONS.remove("README.md")
 FUNCTIONS.remove("wake")  # only with push
 TICKS = {"provision", "lifecycle", "refresh", "disrupt"} & set(FUNCTIONS)
-failures, checks = [], 0
+failures, checks, deployment = [], 0, 1
 
 
 def check(what, got, want):
@@ -50,7 +50,7 @@ def client(name):
 def cdk(*arguments):
     """Runs the CDK command line, with a limit in time: moto may leave a stack in progress for ever. It knows no termination protection."""
     began = time.monotonic()
-    done = subprocess.run([CDK, *arguments, "--no-notices", "--no-version-reporting", "-c", "clusterName=demo", "-c", f"architecture={ARCHITECTURE}",
+    done = subprocess.run([CDK, *arguments, "--no-notices", "--no-version-reporting", "-c", "clusterName=demo", "-c", f"architecture={ARCHITECTURE}", "-c", f"deployment={deployment}",
                            "-c", "terminationProtection=false", "-o", os.path.join(OUT, "cdk.out")],
                           env=ENV, timeout=240, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     with open(os.path.join(OUT, "cdk.log"), "a", encoding="utf-8") as f:
@@ -112,13 +112,30 @@ def look_at_what_is_deployed():
     rules = events.list_rules()["Rules"]
     scheduled = sorted(r["ScheduleExpression"] for r in rules if r.get("ScheduleExpression"))
     check("schedules", scheduled, sorted("rate(5 minutes)" if f == "refresh" else "rate(1 minute)" for f in TICKS))
+    queue = next(u for u in sqs.list_queues()["QueueUrls"] if "StateChangeEvents" in u)
+    attributes = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["All"])["Attributes"]
+    mapping = lam.list_event_source_mappings()["EventSourceMappings"][0]
+    check("state changes come in batches of a queue, at most four at a time",
+          (mapping["EventSourceArn"], mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"], mapping["FunctionResponseTypes"], mapping["ScalingConfig"]["MaximumConcurrency"]),
+          (attributes["QueueArn"], 100, 1, ["ReportBatchItemFailures"], 4))
+    check("what fails five times goes to the dead letters", ("StateChangeDeadLetters" in json.loads(attributes["RedrivePolicy"])["deadLetterTargetArn"],
+          int(json.loads(attributes["RedrivePolicy"])["maxReceiveCount"]), int(attributes["VisibilityTimeout"])), (True, 5, 60))
     for r in rules:
         for t in events.list_targets_by_rule(Rule=r["Name"])["Targets"]:
+            if t["Arn"] == attributes["QueueArn"]:
+                allowed = any(s["Principal"] == {"Service": "events.amazonaws.com"} and s["Condition"]["ArnEquals"]["aws:SourceArn"] == r["Arn"]
+                              for s in json.loads(attributes["Policy"])["Statement"] if s["Effect"] == "Allow")
+                check(f"rule {r['Name']} may send to the queue", allowed, True)
+                continue
             name = t["Arn"].split(":function:")[-1]
             statements = json.loads(lam.get_policy(FunctionName=name.split(":")[0])["Policy"])["Statement"]
             allowed = any(s["Principal"]["Service"] == "events.amazonaws.com" and s["Condition"]["ArnLike"]["AWS:SourceArn"] == r["Arn"] for s in statements)
             check(f"rule {r['Name']} may invoke {name}", (allowed, name.endswith(":live")), (True, True))
-    check("dead-letter queues", len(sqs.list_queues().get("QueueUrls", [])), len(FUNCTIONS) - len(TICKS) - 1)  # nor has the preflight one
+    check("dead-letter queues, and that of state changes", len(sqs.list_queues().get("QueueUrls", [])), len(FUNCTIONS) - len(TICKS))  # the preflight has none
+    asked = [f for f in FUNCTIONS if f not in ("preflight", "setup")]
+    check("the functions know what the preflight found",
+          {f: lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"]["Environment"]["Variables"].get("CLUSTER_ENDPOINT") for f in asked},
+          {f: f"Endpoint of deployment {deployment}" for f in asked})
     groups = client("logs").describe_log_groups(logGroupNamePrefix="/aws/lambda/joiner-demo-")["logGroups"]
     check("log groups end after 14 days", sorted((g["logGroupName"], g["retentionInDays"]) for g in groups),
           sorted((f"/aws/lambda/joiner-demo-{f}", 14) for f in FUNCTIONS))
@@ -162,10 +179,15 @@ def story():
     out = cdk("diff", "--all", "-c", "logRetentionDays=30", "-c", "unavailableOfferingTTL=4m")
     check("a changed setting is a difference", ("UNAVAILABLE_OFFERING_TTL" in out, "RetentionInDays" in out), (True, True))
 
+    global deployment
+    deployment = 2
     deploy("-c", "logRetentionDays=30", "-c", "unavailableOfferingTTL=4m", "-c", "onDelete=drain")
     lam = client("lambda")
     check("the functions have the new setting",
           {lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"]["Environment"]["Variables"].get("UNAVAILABLE_OFFERING_TTL") for f in FUNCTIONS}, {"4m"})
+    check("the functions have what the preflight finds now",
+          {lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"]["Environment"]["Variables"]["CLUSTER_CA_BUNDLE"] for f in FUNCTIONS if f not in ("preflight", "setup")},
+          {"CABundle of deployment 2"})
     check("the aliases moved on", {lam.get_alias(FunctionName=f"joiner-demo-{f}", Name="live")["FunctionVersion"] for f in FUNCTIONS if f not in ("preflight", "setup")}, {"2"})
     check("log groups end after 30 days",
           {g["retentionInDays"] for g in client("logs").describe_log_groups(logGroupNamePrefix="/aws/lambda/joiner-demo-")["logGroups"]}, {30})

@@ -51,7 +51,7 @@ func everyAlarm() map[string]string {
 	}{
 		{"Provision", 57000, true, false, false}, {"Lifecycle", 57000, true, false, false}, {"Disrupt", 57000, true, false, false}, {"Refresh", 114000, true, false, false},
 		{"SpotInterruption", 57000, true, true, true}, {"ReservationInterruption", 57000, true, true, true}, {"Rebalance", 57000, true, true, true},
-		{"ScheduledChange", 57000, true, true, true}, {"StateChange", 57000, true, true, true}, {"Setup", 0, false, false, true}, {"Wake", 1900, true, false, false},
+		{"ScheduledChange", 57000, true, true, true}, {"StateChange", 28500, true, true, true}, {"Setup", 0, false, false, true}, {"Wake", 1900, true, false, false},
 	} {
 		lambda := "AWS/Lambda %s{Name=FunctionName, Value=" + f.id + "} %s"
 		if f.errors {

@@ -1,10 +1,11 @@
 package stack
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner/pkg/decisionlog"
@@ -39,16 +40,21 @@ func (s *joiner) tagCluster() string { return "kubernetes.io/cluster/" + s.clust
 
 // commonAllows is what every function needs; one that is called only a log. Lambda itself uses all but the last in the
 // name of the role.
-func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Queue) []statement {
+func (s *joiner) commonAllows(f madeFunction, logGroup string) []statement {
 	out := []statement{
 		{sid: "WriteOwnLog", actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"},
 			resources: []string{logGroup}},
 	}
-	if deadLetters != nil {
+	switch {
+	case f.queue != nil: // SQS itself moves what is given up
+		out = append(out, statement{sid: "ReceiveOwnEvents",
+			actions:   []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
+			resources: []string{*f.queue.QueueArn()}})
+	case f.deadLetters != nil:
 		out = append(out, statement{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"},
-			resources: []string{*deadLetters.QueueArn()}})
+			resources: []string{*f.deadLetters.QueueArn()}})
 	}
-	if s.key != nil && (deadLetters != nil || !f.called) {
+	if s.key != nil && (f.deadLetters != nil || f.queue != nil || !f.called) {
 		out = append(out, statement{sid: "UseKey", actions: []string{"kms:Decrypt", "kms:GenerateDataKey"},
 			resources: []string{*s.key.KeyArn()}, when: conditions{"StringEquals": {"kms:ViaService": {
 				"s3." + *s.Region() + "." + *s.UrlSuffix(), "sqs." + *s.Region() + "." + *s.UrlSuffix()}}}})
@@ -62,20 +68,40 @@ func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Qu
 			actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, resources: []string{"*"}})
 	}
 	if s.net.vpc != nil && !f.outside {
-		out = append(out, s.useNetwork(f)...)
+		out = append(out, s.useNetwork(f.function)...)
 	}
-	return append(out, statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
-		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}})
+	if f.inCluster() && !f.asksEKS {
+		out = append(out, statement{sid: "ReadAuthority", actions: []string{"s3:GetObject"},
+			resources: []string{*s.bucket.BucketArn() + "/" + AuthorityKey}})
+	}
+	return out
+}
+
+// findCluster is for setup, and for refresh where the cluster's certificate authority changed. EKS throttles whoever
+// asks it often, so that nobody else does.
+func (s *joiner) findCluster() statement {
+	return statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
+		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}}
 }
 
 func provisionAllows(s *joiner) []statement {
-	return append(append(append(s.launch(), s.storeTicks()...), s.readShifts()...),
+	return append(append(append(append(s.launch(), s.storeTicks()...), s.readShifts()...),
 		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		s.describeLevels(),
 		s.passNodeRole(),
 		s.readCatalog(),
 		s.wake("lifecycle", "refresh"),
-	)
+	), s.givenStatements()...)
+}
+
+// givenStatements are the user's own, such as for the KMS key of volumes.
+func (s *joiner) givenStatements() []statement {
+	var out []statement
+	for i, g := range s.props.Stack.ProvisionStatements {
+		out = append(out, statement{sid: cmp.Or(g.SID, fmt.Sprintf("Given%d", i+1)), actions: g.Actions,
+			resources: g.Resources, when: g.Conditions, changes: true})
+	}
+	return out
 }
 
 func lifecycleAllows(s *joiner) []statement {
@@ -137,6 +163,7 @@ func refreshAllows(s *joiner) []statement {
 		}
 	}
 	return append(append(append([]statement{
+		s.findCluster(),
 		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups",
 			"ec2:DescribeImages",
 			"ec2:DescribeCapacityReservations", "ec2:DescribePlacementGroups"),
@@ -152,7 +179,7 @@ func refreshAllows(s *joiner) []statement {
 		s.passNodeRole(),
 		s.readCatalog(),
 		{sid: "WriteCatalog", actions: []string{"s3:PutObject"},
-			resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey}},
+			resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey, *s.bucket.BucketArn() + "/" + AuthorityKey}},
 	}, s.instanceProfiles()...), commitments...), rehearse...)
 }
 
@@ -178,7 +205,8 @@ func wakesProvision(s *joiner) []statement {
 // The preflight reads what decides whether the stack can be deployed.
 func preflightAllows(s *joiner) []statement {
 	// knows no resources
-	all := []statement{{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}}}
+	all := []statement{{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}},
+		s.findCluster()}
 	if s.net.vpc != nil {
 		all = append(all, s.describe("DescribeRoutes", "ec2:DescribeRouteTables", "ec2:DescribePrefixLists"))
 	}
@@ -190,6 +218,7 @@ func preflightAllows(s *joiner) []statement {
 func setupAllows(s *joiner) []statement {
 	const spot = "spot.amazonaws.com"
 	return append([]statement{
+		s.findCluster(),
 		{sid: "CreateSpotRole", changes: true, actions: []string{"iam:CreateServiceLinkedRole"},
 			resources: []string{s.arn("iam", "", *s.Account(), "role/aws-service-role/"+spot+"/*")},
 			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -206,6 +207,13 @@ func plainText(v any) (string, error) {
 // valueText also takes a list of texts, or an object with texts, for a setting that is one; without them it is as on
 // the command line.
 func valueText(s settings.Setting, v any) (string, error) {
+	if list, isList := v.([]any); isList && s.Unit == "list of IAM statements" {
+		text, err := json.Marshal(list)
+		if err != nil {
+			return "", fmt.Errorf("encode statements: %w", err)
+		}
+		return string(text), nil
+	}
 	var parts []string
 	switch v := v.(type) {
 	case []any:

@@ -34,14 +34,7 @@ func (s *joiner) addSetup() error {
 	if err != nil {
 		return err
 	}
-	inside := strconv.FormatBool(s.net.vpc != nil)
-	all, notices := s.reserved()
-	preflight := s.customResource("Preflight", s.made["preflight"].fn, map[string]any{
-		"ClusterName": s.cluster, "Inside": inside,
-		"VpcId": s.props.Stack.VPCID, "SubnetIds": strings.Join(s.props.Stack.SubnetIDs, ","),
-		"Reserved": strconv.Itoa(all), "ReservedForNotices": strconv.Itoa(notices),
-		"ReservedForReservations": strconv.Itoa(s.props.Stack.ReservationConcurrency),
-	})
+	fn, preflight := s.made["setup"].fn, resource(s.preflight)
 	for _, r := range slices.Concat(s.ways, s.joining, []awscdk.CfnResource{resource(s.bucket)}) {
 		r.AddResourceDependency(preflight, nil)
 	}
@@ -53,11 +46,10 @@ func (s *joiner) addSetup() error {
 			resource(m.fn).AddResourceDependency(preflight, nil)
 		}
 	}
-	fn := s.made["setup"].fn
 	asked := map[string]any{
 		"ClusterName": s.cluster,
 		"Manifests":   hash, // a change of it has CloudFormation call setup again
-		"Inside":      inside,
+		"Inside":      s.inside(),
 		"Mode":        s.props.Functions.Mode,
 		"NodeRoles":   strings.Join(s.madeRoles, ","),
 		"OnDelete":    s.props.Stack.OnDelete,
@@ -71,7 +63,7 @@ func (s *joiner) addSetup() error {
 		asked["PushURL"] = s.addURL(s.made["wake"])
 		asked["PushSecret"] = s.secret.SecretArn() // another secret, another address
 	}
-	setup := s.customResource("Setup", fn, asked)
+	setup := resource(s.customResource("Setup", fn, asked))
 	setup.AddResourceDependency(s.made["setup"].entry, nil)
 	setup.AddResourceDependency(s.made["lifecycle"].entry, nil)
 	setup.AddResourceDependency(resource(s.made["lifecycle"].entrance), nil)
@@ -88,12 +80,29 @@ func (s *joiner) addSetup() error {
 	return nil
 }
 
-// reserved is how much of the account's concurrency all functions reserve, and how much of that is for notices.
-func (s *joiner) reserved() (all, notices int) {
-	for _, m := range s.made {
-		n := s.props.reserved(m.function)
+// addPreflight makes the resource that checks cluster and account before anything else is made, and whose attributes say
+// how the functions reach the cluster. It is asked anew in each deployment.
+func (s *joiner) addPreflight(functions []function) {
+	all, notices := s.props.reservedByAll(functions)
+	asked := map[string]any{"ClusterName": s.cluster, "Inside": s.inside(), "VpcId": s.props.Stack.VPCID,
+		"SubnetIds": strings.Join(s.props.Stack.SubnetIDs, ","), "Reserved": strconv.Itoa(all),
+		"ReservedForNotices":      strconv.Itoa(notices),
+		"ReservedForReservations": strconv.Itoa(s.props.Stack.ReservationConcurrency)}
+	if d := s.props.Stack.Deployment; d != "" {
+		asked["Deployment"] = d
+	}
+	s.preflight = s.customResource("Preflight", s.made["preflight"].fn, asked)
+}
+
+// inside says to setup whether the functions run in a VPC.
+func (s *joiner) inside() string { return strconv.FormatBool(s.net.vpc != nil) }
+
+// reservedByAll is how much of the account's concurrency the functions reserve, and how much of that is for notices.
+func (p Props) reservedByAll(functions []function) (all, notices int) {
+	for _, f := range functions {
+		n := p.reserved(f)
 		all += n
-		if m.urgent > 0 {
+		if f.urgent > 0 {
 			notices += n
 		}
 	}
@@ -102,14 +111,13 @@ func (s *joiner) reserved() (all, notices int) {
 
 // customResource makes a resource of type Custom::Joiner<name> whose id in the template is name with Resource behind
 // it.
-func (s *joiner) customResource(name string, fn awslambda.Function, properties map[string]any) awscdk.CfnResource {
-	r := awscdk.NewCustomResource(s.Stack, jsii.String(name+"Resource"), &awscdk.CustomResourceProps{
+func (s *joiner) customResource(name string, fn awslambda.Function, properties map[string]any) awscdk.CustomResource {
+	return awscdk.NewCustomResource(s.Stack, jsii.String(name+"Resource"), &awscdk.CustomResourceProps{
 		ServiceToken:   fn.FunctionArn(),
 		ServiceTimeout: awscdk.Duration_Seconds(jsii.Number(setupTimeout)),
 		ResourceType:   jsii.String("Custom::Joiner" + name),
 		Properties:     &properties,
 	})
-	return resource(r)
 }
 
 // adminPolicy lets setup make CRDs, and roles with rights that it would have to hold itself otherwise. No other

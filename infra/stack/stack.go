@@ -22,8 +22,12 @@ import (
 	"joiner/pkg/model/naming"
 )
 
-// CatalogKey is the name of the catalog object in its bucket.
-const CatalogKey = "catalog.json.gz"
+// Objects of the catalog bucket: the catalog, and the cluster's certificate authority once it is another one than the
+// preflight found.
+const (
+	CatalogKey   = "catalog.json.gz"
+	AuthorityKey = "cluster-ca"
+)
 
 // catalogExpiryDays is far more than a catalog that is refreshed every 5 minutes can reach: it clears what a deleted
 // stack left behind.
@@ -43,6 +47,8 @@ type joiner struct {
 	secret awssecretsmanager.Secret // path of push; nil: off
 	key    awskms.IKey              // of the user's, for all that is kept; nil: keys of AWS
 
+	preflight awscdk.CustomResource // what it answers the functions are told
+
 	// What addSetup brings into order.
 	made    map[string]madeFunction // by name
 	entries []awscdk.CfnResource    // access entries
@@ -58,6 +64,7 @@ type madeFunction struct {
 	role        awsiam.Role
 	entrance    awslambda.IFunction
 	deadLetters awssqs.Queue // nil: none
+	queue       awssqs.Queue // of its events; nil: its rules invoke it
 	entry       awscdk.CfnResource
 }
 
@@ -94,6 +101,9 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	s.addNetwork()
 	s.addSecret()
 	for _, f := range functions {
+		if f.inCluster() && s.preflight == nil {
+			s.addPreflight(functions)
+		}
 		if err := s.addFunction(f); err != nil {
 			return nil, err
 		}
@@ -106,6 +116,9 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	s.addQueries()
 	s.output("CatalogBucket", *s.bucket.BucketName(), "Where the catalog of instance types and prices is kept")
 	s.output("NodeRoleArn", s.nodeRoles[0], "The role of the nodes; name it in spec.role of an EC2NodeClass")
+	for _, f := range functions {
+		s.output(f.id+"RoleArn", *s.made[f.name].fn.Role().RoleArn(), "The role of "+f.name+", for policies of your own")
+	}
 	return s.Stack, nil
 }
 

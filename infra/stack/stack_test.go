@@ -251,7 +251,7 @@ func TestZonalShiftsAreReadOnlyIfSet(t *testing.T) {
 
 func TestAnObserverMayOnlyLook(t *testing.T) {
 	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "mode": "observe", "distFolder": placeholders(t)}))
-	may := regexp.MustCompile(`^(ec2:Describe|iam:(Get|List)|eks:Describe|s3:(GetObject|ListBucket|PutObject)$|ssm:Get|pricing:Get|logs:|xray:|sqs:SendMessage$|lambda:(InvokeFunction|GetAccountSettings)$)`)
+	may := regexp.MustCompile(`^(ec2:Describe|iam:(Get|List)|eks:Describe|s3:(GetObject|ListBucket|PutObject)$|ssm:Get|pricing:Get|logs:|xray:|sqs:(SendMessage|ReceiveMessage|DeleteMessage|GetQueueAttributes)$|lambda:(InvokeFunction|GetAccountSettings)$)`)
 	n := 0
 	tmpl.each("AWS::IAM::Role", func(id string, p map[string]any) {
 		policies, _ := p["Policies"].([]any)
@@ -398,5 +398,61 @@ func TestTheStackIsProtectedFromDeletion(t *testing.T) {
 		if got := *s.TerminationProtection(); got != want {
 			t.Errorf("terminationProtection %v: the stack is protected: %t", given, got)
 		}
+	}
+}
+
+// TestWhatThePreflightFindsReachesEveryVersion: an alias leads to a version, which keeps the environment it was made
+// with. CDK does not see that an attribute changed, so the version's description holds it too: that makes another one.
+func TestWhatThePreflightFindsReachesEveryVersion(t *testing.T) {
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "deployment": "7", "push": true}))
+	n := 0
+	tmpl.each("AWS::Lambda::Version", func(id string, p map[string]any) {
+		n++
+		if got := text(p["Description"]); !strings.Contains(got, "${PreflightResource.Fingerprint}") != (id == "WakeCurrentVersion") {
+			t.Errorf("%s has the description %s", id, got)
+		}
+	})
+	tmpl.each("Custom::JoinerPreflight", func(_ string, p map[string]any) {
+		if p["Deployment"] != "7" {
+			t.Errorf("the preflight is asked anew in no deployment: %v", p)
+		}
+	})
+	if n != 10 {
+		t.Errorf("%d versions", n)
+	}
+}
+
+// TestOnlySetupAndRefreshMayAskEKS, beside the preflight. It throttles whoever asks it often: hundreds of notices may come at once.
+func TestOnlySetupAndRefreshMayAskEKS(t *testing.T) {
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true, "zonalShift": true}))
+	var may []string
+	tmpl.each("AWS::IAM::Role", func(id string, p map[string]any) {
+		if name := strings.TrimSuffix(id, "Role"); p["Policies"] != nil && strings.Contains(tmpl.permissions(name), ": eks:") {
+			may = append(may, name)
+		}
+	})
+	if d := cmp.Diff([]string{"Preflight", "Refresh", "Setup"}, may); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestProvisionIsGivenTheUsersStatements, in IAM's own words, and nobody else is; policies outside of the stack can name
+// its role.
+func TestProvisionIsGivenTheUsersStatements(t *testing.T) {
+	given := []any{map[string]any{"Effect": "Allow", "Action": []any{"kms:CreateGrant", "kms:Decrypt"}, "Resource": "arn:aws:kms:us-west-2:111122223333:key/1",
+		"Condition": map[string]any{"StringEquals": map[string]any{"kms:ViaService": "ec2.us-west-2.amazonaws.com"}}}}
+	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "provisionStatements": given})
+	w := words(t, tmpl)
+	want := "Given1: kms:CreateGrant kms:Decrypt\n  on arn:aws:kms:us-west-2:111122223333:key/1\n  if StringEquals kms:ViaService = ec2.us-west-2.amazonaws.com\n"
+	if got := w.permissions("Provision"); !strings.Contains(got, want) {
+		t.Errorf("provision may\n%s", got)
+	}
+	if got := w.permissions("Lifecycle"); strings.Contains(got, "kms:") {
+		t.Errorf("lifecycle may\n%s", got)
+	}
+	tmpl.HasOutput(jsii.String("ProvisionRoleArn"), map[string]any{})
+	given[0].(map[string]any)["Action"] = "kms:*"
+	if _, err := synth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "provisionStatements": given}); err == nil || !strings.Contains(err.Error(), "no service as a whole") {
+		t.Errorf("a service as a whole: %v", err)
 	}
 }

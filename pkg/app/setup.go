@@ -1,8 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	api "joiner/pkg/api/v1"
@@ -81,9 +84,9 @@ func (c CustomResources) Answer(ctx context.Context, e cfn.Event) (id string, da
 	if e.RequestType == cfn.RequestDelete && nothing {
 		return e.PhysicalResourceID, nil, nil
 	}
-	s, err := c.newSetup(ctx, set, e, log)
+	s, found, err := c.newSetup(ctx, set, e, log)
 	if err == nil {
-		data, err = answerRequest(ctx, s, e)
+		data, err = answerRequest(ctx, s, found, e)
 	}
 	if err != nil {
 		return failedID(e, id), nil, err
@@ -103,10 +106,13 @@ func failedID(e cfn.Event, id string) string {
 }
 
 // answerRequest does what the request asks for.
-func answerRequest(ctx context.Context, s *setup.Setup, e cfn.Event) (map[string]any, error) {
+func answerRequest(ctx context.Context, s *setup.Setup, of discovery.Cluster, e cfn.Event) (map[string]any, error) {
 	switch {
 	case e.ResourceType == preflightType:
-		return nil, errors.Join(s.Access.CheckAccess(), s.Room.CheckRoom(), setup.CheckWays(s.Ways))
+		if err := errors.Join(s.Access.CheckAccess(), s.Room.CheckRoom(), setup.CheckWays(s.Ways)); err != nil {
+			return nil, err
+		}
+		return clusterAttributes(of)
 	case e.RequestType != cfn.RequestDelete:
 		if err := s.CheckLeavingRoles(ctx); err != nil {
 			return nil, err
@@ -117,16 +123,34 @@ func answerRequest(ctx context.Context, s *setup.Setup, e cfn.Event) (map[string
 	return nil, s.RemoveFromCluster(ctx, textProperty(e, "OnDelete") == settings.OnDeleteDrain, timeLeft(ctx))
 }
 
+// maxCABundle is how much of a function's environment, of which there are 4 KB, the certificate authority may take.
+const maxCABundle = 3072
+
+// clusterAttributes are what the stack gives the functions of the cluster, so that none has to ask EKS. The fingerprint
+// stands for all of it: a function's version is made anew when it changes.
+func clusterAttributes(c discovery.Cluster) (map[string]any, error) {
+	if len(c.CABundle) > maxCABundle {
+		return nil, fmt.Errorf("the certificate authority of the cluster has %d characters, the functions' environment has room for %d: set clusterCABundle in cdk.json to the certificate that is in use",
+			len(c.CABundle), maxCABundle)
+	}
+	sum := sha256.Sum256([]byte(c.Endpoint + "\n" + c.CABundle + "\n" + c.ServiceCIDR))
+	return map[string]any{"Endpoint": c.Endpoint, "CABundle": c.CABundle, "ServiceCIDR": c.ServiceCIDR,
+		"Fingerprint": hex.EncodeToString(sum[:8])}, nil
+}
+
+// newSetup also returns how to reach the cluster, as far as EKS knows it.
 func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cfn.Event,
-	log *slog.Logger) (*setup.Setup, error) {
+	log *slog.Logger) (*setup.Setup, discovery.Cluster, error) {
 	cfg, err := c.AWS(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("load aws configuration: %w", err)
+		return nil, discovery.Cluster{}, fmt.Errorf("load aws configuration: %w", err)
 	}
 	a, found, err := discovery.DescribeAccess(ctx, eks.NewFromConfig(cfg), set.ClusterName)
 	if err != nil {
-		return nil, err
+		return nil, a.Cluster, err
 	}
+	// What cdk.json says of the cluster goes over what EKS says.
+	a.Endpoint, a.CABundle = cmp.Or(set.ClusterEndpoint, a.Endpoint), cmp.Or(set.ClusterCABundle, a.CABundle)
 	s := &setup.Setup{Poll: min(setupPoll, c.Patience), Patience: c.Patience, Settle: c.Settle, Log: log, Now: time.Now,
 		Leaving: leavingRoles(e, set.ClusterName, cfg.Region),
 		Leftovers: &discovery.ClassResolver{EC2: ec2.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg), Region: cfg.Region,
@@ -146,17 +170,17 @@ func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cf
 			api.AnnotationTimeZone:            textProperty(e, "SleepTimeZone")}
 	}
 	if s.Push, err = pushAddress(set, e); err != nil {
-		return nil, err
+		return nil, a.Cluster, err
 	}
 	if e.ResourceType == preflightType {
 		s.Ways = waysToS3(ctx, ec2.NewFromConfig(cfg), cfg.Region, e, log)
 		s.Room = concurrencyLeft(ctx, lambda.NewFromConfig(cfg), e, log)
 	}
 	if !found || a.Endpoint == "" {
-		return s, nil // the check says it better
+		return s, a.Cluster, nil // the check says it better
 	}
 	s.Cluster, err = clusterObjects(cfg, a, set.ClusterName)
-	return s, err
+	return s, a.Cluster, err
 }
 
 // leavingRoles are the node roles that the stack had made and makes no more. A stack that keeps its nodes keeps them.

@@ -50,7 +50,7 @@ func functionNames(n naming.Names) []string {
 func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen []awsv1.EC2NodeClassStatus) {
 	unknown := func(why string) {
 		out.EKS.Unknown, out.Entries.Unknown, out.Functions.Unknown, out.Lambda.Unknown, out.Quotas.Unknown,
-			out.SpotRole.Unknown = why, why, why, why, why, why
+			out.SpotRole.Unknown, out.Encryption.Unknown = why, why, why, why, why, why, why
 		for i := range out.Classes {
 			out.Classes[i].Unknown = why
 		}
@@ -72,6 +72,7 @@ func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen 
 	out.SpotRole = spotRoleFacts(ctx, iam.NewFromConfig(cfg))
 	out.Quotas = f.quotaFacts(ctx, cfg)
 	e := ec2.NewFromConfig(cfg)
+	out.Encryption = encryptionFacts(ctx, e)
 	for i := range out.Classes {
 		networkFacts(ctx, e, &out.Classes[i], chosen[i], f.cluster)
 	}
@@ -197,6 +198,21 @@ func spotRoleFacts(ctx context.Context, c *iam.Client) doctor.SpotRole {
 		return doctor.SpotRole{Unknown: err.Error()}
 	}
 	return doctor.SpotRole{Found: true}
+}
+
+func encryptionFacts(ctx context.Context, c *ec2.Client) doctor.Encryption {
+	got, err := c.GetEbsEncryptionByDefault(ctx, &ec2.GetEbsEncryptionByDefaultInput{})
+	if err != nil {
+		return doctor.Encryption{Unknown: err.Error()}
+	}
+	if !aws.ToBool(got.EbsEncryptionByDefault) {
+		return doctor.Encryption{}
+	}
+	key, err := c.GetEbsDefaultKmsKeyId(ctx, &ec2.GetEbsDefaultKmsKeyIdInput{})
+	if err != nil {
+		return doctor.Encryption{Unknown: err.Error()}
+	}
+	return doctor.Encryption{Always: true, Key: aws.ToString(key.KmsKeyId)}
 }
 
 // quotaFacts are the two quotas that nearly all nodes count for.

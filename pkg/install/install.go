@@ -37,7 +37,7 @@ const (
 	GroupStateChange             = "joiner-statechange"
 )
 
-//go:embed crds/*.yaml borrowed/*.yaml rbac/*.yaml push/*.yaml
+//go:embed crds/*.yaml borrowed/*.yaml rbac/*.yaml priority/*.yaml push/*.yaml
 var files embed.FS
 
 //go:embed amazon-roots.pem
@@ -62,6 +62,12 @@ func Borrowed() ([]*unstructured.Unstructured, error) {
 // RBAC is the namespace, then the rights of every group in it and in the cluster, then what cluster admins get.
 func RBAC() ([]*unstructured.Unstructured, error) {
 	return objects("rbac")
+}
+
+// Priority is what the API server puts the requests of every group by when it has too many: a level for what is urgent,
+// one for lists, and which requests are of which. It belongs to a stack, as Push does.
+func Priority() ([]*unstructured.Unstructured, error) {
+	return objects("priority")
 }
 
 // Address is where the API server calls. An empty CA stands for the authorities that the API server itself trusts.
@@ -104,7 +110,11 @@ func Objects() ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	rbac, err := RBAC()
-	return append(crds, rbac...), err
+	if err != nil {
+		return nil, err
+	}
+	priority, err := Priority()
+	return slices.Concat(crds, rbac, priority), err
 }
 
 // objects reads every document of every file of a directory, by file name.

@@ -140,6 +140,18 @@ func pairsSetting[V any](s Setting, field func(*V) *[]Pair, ok func(Pair) bool) 
 	}}
 }
 
+// statementsSetting is a knob with statements of an IAM policy, as JSON.
+func statementsSetting[V any](s Setting, field func(*V) *[]Statement) settingBinding[V] {
+	return settingBinding[V]{s, func(v *V, in string) error {
+		list, ok := parseStatements(in)
+		if !ok {
+			return errNotAllowed()
+		}
+		*field(v) = list
+		return nil
+	}}
+}
+
 // fractionSetting is a knob that is a part of a whole, from 0 up to but not including 1.
 func fractionSetting[V any](s Setting, field func(*V) *float64) settingBinding[V] {
 	s.Unit = "fraction"
@@ -232,6 +244,10 @@ func isTag(p Pair) bool {
 
 func isHTTPS(s string) bool {
 	return regexp.MustCompile(`^https://[^/\s]+/?$`).MatchString(s)
+}
+
+func isCIDR(s string) bool {
+	return regexp.MustCompile(`^[0-9a-fA-F.:]+/[0-9]{1,3}$`).MatchString(s)
 }
 
 func isCABundle(s string) bool {

@@ -78,8 +78,9 @@ const (
 // Values are the knobs a function runs with, parsed.
 type Values struct {
 	ClusterName                 string
-	ClusterEndpoint             string // https URL of the API server; empty: ask eks:DescribeCluster
-	ClusterCABundle             string // base64 of the PEM; empty: ask eks:DescribeCluster
+	ClusterEndpoint             string // https URL of the API server
+	ClusterCABundle             string // base64 of the PEM
+	ServiceCIDR                 string // of IPv4 where there is one, else of IPv6
 	CatalogBucket               string // empty outside the stack: use the built-in catalog
 	ProvisionFunction           string // empty: nobody to wake
 	LifecycleFunction           string // empty: nobody to wake
@@ -138,8 +139,10 @@ type StackValues struct {
 	NodeRoles               []string // names, paths or ARNs of further roles that EC2NodeClasses may name
 	NodePolicies            []string // names or ARNs of managed policies
 	NodeTags                []Pair
+	ProvisionStatements     []Statement
 	WindowsNodes            bool
 	WindowsNodeRole         string // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>-windows
+	Deployment              string // another one in each deployment
 	Tracing                 bool
 	VPCID                   string
 	SubnetIDs               []string

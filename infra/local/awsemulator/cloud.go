@@ -36,6 +36,8 @@ type Options struct {
 	// Reach says whether the caller's network has a way to the service (such as eks). Without one the connection is
 	// closed. It must not call the account. Nil: everybody reaches everything.
 	Reach func(who Caller, service string) bool
+	// Limits are buckets of tokens that refuse calls beyond them. None: everybody may call as often as he likes.
+	Limits []Limit
 	// Log gets one line for each fault that was played. Nil: nobody.
 	Log *log.Logger
 }
@@ -67,6 +69,7 @@ type Cloud struct {
 	s3       *buckets
 	news     *news
 	faults   faultBook
+	limits   faultBook
 	calls    callBook
 	keys     keyBook
 
@@ -97,6 +100,10 @@ type Cloud struct {
 	functions    map[string]DescribedFunction // by name
 	quotas       map[string]quota             // by code
 	concurrency  int                          // of Lambda
+	failing      failingLaunches
+
+	encrypted     bool   // every new volume
+	encryptionKey string // by which; empty: the key that AWS manages
 }
 
 // New makes an account with a network of one subnet in each zone, the EKS images of two releases, the node role
@@ -116,6 +123,7 @@ func New(o Options) (*Cloud, error) {
 		quotas: standardQuotas(), concurrency: 1000,
 	}
 	c.news = newNews(o.Events, o.OnInstance)
+	c.limits.set = throttles(o.Limits) // which nobody can clear
 	c.keys.keys = map[string]key{}
 	c.services = c.table()
 	c.vpc = newNetwork(o, offers.zoneIDs)

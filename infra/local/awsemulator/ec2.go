@@ -33,6 +33,8 @@ func ec2Operations() map[string]operation {
 		"DescribeCapacityReservations":   look((*Cloud).describeCapacityReservations),
 		"DescribeReservedInstances":      look((*Cloud).describeReservedInstances),
 		"DescribePlacementGroups":        look((*Cloud).describePlacementGroups),
+		"GetEbsEncryptionByDefault":      look((*Cloud).getEbsEncryptionByDefault),
+		"GetEbsDefaultKmsKeyId":          look((*Cloud).getEbsDefaultKmsKeyID),
 	}
 }
 

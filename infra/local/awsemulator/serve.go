@@ -168,7 +168,10 @@ func (c *Cloud) perform(w *outcome, r *call, s service) {
 		c.reply(w, r, nil, err)
 		return
 	}
-	f := c.faults.take(r.service, r.action, r.form)
+	f := c.limits.take(r.service, r.action, r.form)
+	if f.Kind == "" {
+		f = c.faults.take(r.service, r.action, r.form)
+	}
 	w.fault = f.Kind
 	if f.Kind != "" && c.opt.Log != nil {
 		c.opt.Log.Printf("fault %s played on %s:%s", f.Kind, r.service, r.action)

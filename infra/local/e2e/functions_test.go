@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -67,6 +68,11 @@ func (w *world) once(function string) {
 			w.t.Fatal(err)
 		}
 		payload = sample
+		if function == "statechange" { // which is handed batches of a queue
+			if payload, err = json.Marshal(map[string]any{"Records": []map[string]string{{"messageId": "1", "body": string(sample)}}}); err != nil {
+				w.t.Fatal(err)
+			}
+		}
 	}
 	for {
 		res, err := w.Host.Invoke(w.ctx, w.Function(function), lambdahost.RequestResponse, payload)

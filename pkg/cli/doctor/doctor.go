@@ -27,6 +27,8 @@ type Facts struct {
 	Lambda    Lambda
 	Quotas    Quotas
 	SpotRole  SpotRole
+
+	Encryption Encryption
 }
 
 // API is the API server as seen from where the doctor is.
@@ -161,6 +163,13 @@ type SpotRole struct {
 	Found   bool
 }
 
+// Encryption is how the account encrypts new volumes of which nobody says how.
+type Encryption struct {
+	Unknown string
+	Always  bool
+	Key     string // by which; that of AWS is alias/aws/ebs
+}
+
 // Level is how a check ended.
 type Level string
 
@@ -186,7 +195,7 @@ func RunChecks(f Facts) []Finding {
 	e.f = f
 	for _, check := range []func(){
 		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
-		e.checkClasses, e.checkPools, e.spotRole, e.checkLambda, e.checkQuotas, e.devices, e.checkMissingRequests,
+		e.checkClasses, e.checkPools, e.spotRole, e.checkEncryption, e.checkLambda, e.checkQuotas, e.devices, e.checkMissingRequests,
 	} {
 		check()
 	}

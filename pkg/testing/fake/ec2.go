@@ -121,6 +121,12 @@ func (w *World) startInstance(o launch.Order, v launch.Override) cluster.Instanc
 			w.doubled = append(w.doubled, fmt.Sprintf("%s and %s both run for claim %s", other.ID, m.ID, o.ClaimName))
 		}
 	}
+	if w.EndEarly != nil {
+		if m.StateReason = w.EndEarly(o); m.StateReason != "" {
+			m.doomed = true
+		}
+	}
+	w.Launches++
 	w.instances[m.ID] = m
 	return m.Instance
 }

@@ -275,3 +275,32 @@ func (p SharedPorts) MarkUnavailable(ctx context.Context, marks []instancetypes.
 		return nil
 	})
 }
+
+// NoteFailedLaunch marks a class from the second of its instances on that ended before it joined, for longer each time.
+func (p SharedPorts) NoteFailedLaunch(ctx context.Context, class, instance, why string) error {
+	return tryCall(ctx, p.invocation, "note failed launch", func() error {
+		if !slices.Contains(p.w.failedLaunches[class], instance) {
+			p.w.failedLaunches[class] = append(p.w.failedLaunches[class], instance)
+		}
+		scope, times := instancetypes.ClassScope(class), 0
+		for _, m := range p.w.marks {
+			if m.Scope != scope {
+				continue
+			}
+			if times++; p.w.now.Before(m.Until) {
+				return nil // of the same pass
+			}
+		}
+		if len(p.w.failedLaunches[class]) > 1 {
+			p.w.marks = append(p.w.marks, instancetypes.UnavailableOffering{Scope: scope, Why: why,
+				Until: p.w.now.Add(min(classRests<<times, longestRest))})
+		}
+		return nil
+	})
+}
+
+// How long a class is left alone.
+const (
+	classRests  = 5 * time.Minute
+	longestRest = 30 * time.Minute
+)

@@ -202,11 +202,12 @@ func TestOtherFunctionsClustersAndRegionsAreClosed(t *testing.T) {
 	wakes := func(function, other string) error {
 		return invoke.Function{Lambda: lambda.NewFromConfig(r.of(function)), Name: other}.Wake(t.Context())
 	}
-	_, other := eks.NewFromConfig(r.of("provision")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("other")})
+	_, other := eks.NewFromConfig(r.of("refresh")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("other")})
 	_, entry := eks.NewFromConfig(r.of("provision")).CreateAccessEntry(t.Context(), &eks.CreateAccessEntryInput{ClusterName: aws.String("demo"), PrincipalArn: aws.String("arn:aws:iam::111122223333:role/Admin")})
 	_, far := ec2.NewFromConfig(r.as(r.stack.Function("joiner-demo-lifecycle").RoleARN, "eu-west-1")).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 	_, linked := iam.NewFromConfig(r.of("setup")).CreateServiceLinkedRole(t.Context(), &iam.CreateServiceLinkedRoleInput{AWSServiceName: aws.String("eks.amazonaws.com")})
 	_, looks := eks.NewFromConfig(r.of("wake")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})
+	_, notice := eks.NewFromConfig(r.of("spotinterruption")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})
 	_, stranger := ec2.NewFromConfig(r.as("Admin", region)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 	for name, err := range map[string]error{
 		"a function of another stack":      wakes("provision", "billing"),
@@ -216,6 +217,7 @@ func TestOtherFunctionsClustersAndRegionsAreClosed(t *testing.T) {
 		"a version that is not live":       wakes("wake", "joiner-demo-provision"),
 		"a role of another service":        linked,
 		"the cluster, by the same":         looks,
+		"the cluster, by a notice":         notice,
 		"another cluster":                  other,
 		"access for somebody":              entry,
 		"another region":                   far,

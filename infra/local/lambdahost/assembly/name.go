@@ -23,6 +23,9 @@ func (s *stack) attribute(id string, r resource, attribute string) (any, error) 
 		return nil, fmt.Errorf("%s: %w", id, err)
 	}
 	value, ok := answers[attribute]
+	if !ok && isCustom(r.Type) {
+		return AnswerTo(id, attribute), nil
+	}
 	if !ok {
 		return nil, fmt.Errorf("%s (%s): unknown attribute %s", id, r.Type, attribute)
 	}
