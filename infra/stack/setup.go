@@ -26,9 +26,9 @@ const setupTimeout = 960
 // that reserves concurrency, so that a cluster or an account that cannot have them is told from others by a message and
 // not by a failure halfway; then these, and the other functions; then setup puts CRDs and RBAC into the cluster; then
 // provision, refresh and all rules, so that nothing runs before there is something to run on. Deleted, the other way
-// round: nothing launches or fires any more when setup begins to drain, and lifecycle, which it wakes for that, is still
-// there. So is what nodes belong to the cluster by, without which kubelets could end no pod, and the network of the
-// functions.
+// round: nothing launches or fires any more when setup begins to drain, and lifecycle, which it wakes for that, is
+// still there. So is what nodes belong to the cluster by, without which kubelets could end no pod, and the network of
+// the functions.
 func (s *joiner) addSetup() error {
 	hash, err := manifestHash()
 	if err != nil {
@@ -80,8 +80,8 @@ func (s *joiner) addSetup() error {
 	return nil
 }
 
-// addPreflight makes the resource that checks cluster and account before anything else is made, and whose attributes say
-// how the functions reach the cluster. It is asked anew in each deployment.
+// addPreflight makes the resource that checks cluster and account before anything else is made, and whose attributes
+// say how the functions reach the cluster. It is asked anew in each deployment.
 func (s *joiner) addPreflight(functions []function) {
 	all, notices := s.props.reservedByAll(functions)
 	asked := map[string]any{"ClusterName": s.cluster, "Inside": s.inside(), "VpcId": s.props.Stack.VPCID,

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -212,67 +211,6 @@ func TestNodeRolesAreAsTheSettingsSay(t *testing.T) {
 	}
 }
 
-func TestRefreshMayDoWhatItsSettingsSay(t *testing.T) {
-	for _, test := range []struct {
-		more          map[string]any
-		with, without string
-	}{
-		{map[string]any{"imageParameters": []any{"/golden/*", "al2"}},
-			"  on arn:${AWS::Partition}:ssm:${AWS::Region}::parameter/aws/service/*\n  on arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/golden/*\n" +
-				"  on arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/al2\n", "no such thing"},
-		{map[string]any{"dryRunValidation": "true"}, "LaunchTagged: ec2:RunInstances ec2:CreateFleet ec2:CreateLaunchTemplate\n", "no such thing"},
-		{map[string]any{"commitments": "true"}, "DescribeReservedAndRunning: ec2:DescribeReservedInstances ec2:DescribeInstances\n", "no such thing"},
-		{map[string]any{"commitments": "true"}, "DescribeSavingsPlans: savingsplans:DescribeSavingsPlans savingsplans:DescribeSavingsPlanRates\n", "no such thing"},
-		{map[string]any{"commitments": "false"}, "PassNodeRole: iam:PassRole\n", "savingsplans:"},
-		{map[string]any{"commitments": "false"}, "PassNodeRole: iam:PassRole\n", "ec2:DescribeReservedInstances"},
-		{map[string]any{"dryRunValidation": "false"}, "PassNodeRole: iam:PassRole\n", "ec2:RunInstances"},
-	} {
-		given := map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}
-		maps.Copy(given, test.more)
-		got := words(t, mustSynth(t, given)).permissions("Refresh")
-		if !strings.Contains(got, test.with) || strings.Contains(got, test.without) {
-			t.Errorf("with %v refresh may\n%s", test.more, got)
-		}
-	}
-}
-
-func TestZonalShiftsAreReadOnlyIfSet(t *testing.T) {
-	const want = "ReadZonalShifts: arc-zonal-shift:GetManagedResource\n  on *\n" +
-		"  if StringEquals arc-zonal-shift:ResourceIdentifier = arn:${AWS::Partition}:eks:${AWS::Region}:${AWS::AccountId}:cluster/demo\n"
-	for _, on := range []bool{true, false} {
-		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "zonalShift": fmt.Sprint(on), "distFolder": placeholders(t)}))
-		for _, function := range []string{"Provision", "Disrupt"} {
-			if got := tmpl.permissions(function); strings.Contains(got, want) != on {
-				t.Errorf("with zonalShift %t %s may\n%s", on, function, got)
-			}
-		}
-	}
-}
-
-func TestAnObserverMayOnlyLook(t *testing.T) {
-	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "mode": "observe", "distFolder": placeholders(t)}))
-	may := regexp.MustCompile(`^(ec2:Describe|iam:(Get|List)|eks:Describe|s3:(GetObject|ListBucket|PutObject)$|ssm:Get|pricing:Get|logs:|xray:|sqs:(SendMessage|ReceiveMessage|DeleteMessage|GetQueueAttributes)$|lambda:(InvokeFunction|GetAccountSettings)$)`)
-	n := 0
-	tmpl.each("AWS::IAM::Role", func(id string, p map[string]any) {
-		policies, _ := p["Policies"].([]any)
-		for _, policy := range policies {
-			for _, s := range policy.(map[string]any)["PolicyDocument"].(map[string]any)["Statement"].([]any) {
-				for _, action := range list(s.(map[string]any)["Action"]) {
-					if n++; !may.MatchString(action.(string)) {
-						t.Errorf("%s may %s although nothing is to be changed", id, action)
-					}
-				}
-			}
-		}
-	})
-	if n < 20 {
-		t.Errorf("only %d actions were looked at", n)
-	}
-	if got := tmpl.environment(); !strings.Contains(got, "MODE=observe") {
-		t.Errorf("the functions are not told:\n%s", got)
-	}
-}
-
 func TestAlarmsAreAsTheSettingsSay(t *testing.T) {
 	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "priceAlarmUSD": 12.5, "nodesAlarm": 300,
 		"alarmEmail": "ops@example.com", "dashboard": false})
@@ -419,40 +357,5 @@ func TestWhatThePreflightFindsReachesEveryVersion(t *testing.T) {
 	})
 	if n != 10 {
 		t.Errorf("%d versions", n)
-	}
-}
-
-// TestOnlySetupAndRefreshMayAskEKS, beside the preflight. It throttles whoever asks it often: hundreds of notices may come at once.
-func TestOnlySetupAndRefreshMayAskEKS(t *testing.T) {
-	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true, "zonalShift": true}))
-	var may []string
-	tmpl.each("AWS::IAM::Role", func(id string, p map[string]any) {
-		if name := strings.TrimSuffix(id, "Role"); p["Policies"] != nil && strings.Contains(tmpl.permissions(name), ": eks:") {
-			may = append(may, name)
-		}
-	})
-	if d := cmp.Diff([]string{"Preflight", "Refresh", "Setup"}, may); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-}
-
-// TestProvisionIsGivenTheUsersStatements, in IAM's own words, and nobody else is; policies outside of the stack can name
-// its role.
-func TestProvisionIsGivenTheUsersStatements(t *testing.T) {
-	given := []any{map[string]any{"Effect": "Allow", "Action": []any{"kms:CreateGrant", "kms:Decrypt"}, "Resource": "arn:aws:kms:us-west-2:111122223333:key/1",
-		"Condition": map[string]any{"StringEquals": map[string]any{"kms:ViaService": "ec2.us-west-2.amazonaws.com"}}}}
-	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "provisionStatements": given})
-	w := words(t, tmpl)
-	want := "Given1: kms:CreateGrant kms:Decrypt\n  on arn:aws:kms:us-west-2:111122223333:key/1\n  if StringEquals kms:ViaService = ec2.us-west-2.amazonaws.com\n"
-	if got := w.permissions("Provision"); !strings.Contains(got, want) {
-		t.Errorf("provision may\n%s", got)
-	}
-	if got := w.permissions("Lifecycle"); strings.Contains(got, "kms:") {
-		t.Errorf("lifecycle may\n%s", got)
-	}
-	tmpl.HasOutput(jsii.String("ProvisionRoleArn"), map[string]any{})
-	given[0].(map[string]any)["Action"] = "kms:*"
-	if _, err := synth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "provisionStatements": given}); err == nil || !strings.Contains(err.Error(), "no service as a whole") {
-		t.Errorf("a service as a whole: %v", err)
 	}
 }

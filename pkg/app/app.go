@@ -65,8 +65,8 @@ type App struct {
 	depot     binpack.OfferingCache // what is sold, for the next pass of disrupt
 }
 
-// FromEnv reads the settings and makes the clients. It fails when a setting is wrong, and asks nobody: a start that waits
-// for an answer would keep a notice waiting, and where hundreds start at once some get none.
+// FromEnv reads the settings and makes the clients. It fails when a setting is wrong, and asks nobody: a start that
+// waits for an answer would keep a notice waiting, and where hundreds start at once some get none.
 func FromEnv(ctx context.Context) (*App, error) {
 	set, err := settings.ParseSettings(os.Getenv)
 	if err != nil {

@@ -153,8 +153,8 @@ func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cf
 	a.Endpoint, a.CABundle = cmp.Or(set.ClusterEndpoint, a.Endpoint), cmp.Or(set.ClusterCABundle, a.CABundle)
 	s := &setup.Setup{Poll: min(setupPoll, c.Patience), Patience: c.Patience, Settle: c.Settle, Log: log, Now: time.Now,
 		Leaving: leavingRoles(e, set.ClusterName, cfg.Region),
-		Leftovers: &discovery.ClassResolver{EC2: ec2.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg), Region: cfg.Region,
-			Cluster: set.ClusterName, Isolated: set.IsolatedVPC},
+		Leftovers: &discovery.ClassResolver{EC2: ec2.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
+			Region: cfg.Region, Cluster: set.ClusterName, Isolated: set.IsolatedVPC},
 		Observe: set.Mode == settings.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
 		Lifecycle: invoke.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
 		Access: setup.Access{Name: set.ClusterName, Region: cfg.Region, Role: textProperty(e, "RoleArn"), Found: found,
@@ -213,9 +213,10 @@ func waysToS3(ctx context.Context, c *ec2.Client, region string, e cfn.Event, lo
 		return nil
 	}
 	for _, s := range all {
-		ways = append(ways, setup.Way{Subnet: s.Subnet, Found: slices.ContainsFunc(s.Routes, func(r discovery.Route) bool {
+		found := slices.ContainsFunc(s.Routes, func(r discovery.Route) bool {
 			return setup.LeadsToS3(r.To, r.Via, list)
-		})})
+		})
+		ways = append(ways, setup.Way{Subnet: s.Subnet, Found: found})
 	}
 	return ways
 }

@@ -141,7 +141,7 @@ type StackValues struct {
 	NodeTags                []Pair
 	ProvisionStatements     []Statement
 	WindowsNodes            bool
-	WindowsNodeRole         string // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>-windows
+	WindowsNodeRole         string // name of an existing role, else the stack makes KarpenterNodeRole-<cluster>-windows
 	Deployment              string // another one in each deployment
 	Tracing                 bool
 	VPCID                   string

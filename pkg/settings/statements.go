@@ -28,8 +28,8 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]string)(t))
 }
 
-// parseStatements reads a list of statements as IAM writes them. Each allows named actions on named resources, or on all
-// under a condition; ok is false for everything else.
+// parseStatements reads a list of statements as IAM writes them. Each allows named actions on named resources, or on
+// all under a condition; ok is false for everything else.
 func parseStatements(text string) (out []Statement, ok bool) {
 	var list []struct {
 		SID       string `json:"Sid"`

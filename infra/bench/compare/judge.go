@@ -57,8 +57,9 @@ type trial struct {
 	ours, theirs manifests.Outcome
 	refused      map[string]string // pods that kube-scheduler does not let where Karpenter has them
 
-	capacityOf    map[string]corev1.ResourceList // by instance type
-	acceptedLater bool                           // kube-scheduler lets all pods where Joiner has them once those that are being deleted are gone
+	capacityOf map[string]corev1.ResourceList // by instance type
+	// acceptedLater: kube-scheduler lets all pods where Joiner has them once those that are being deleted are gone
+	acceptedLater bool
 }
 
 // judge lets both decide and holds what Joiner does against the scheduler, and what it leaves against Karpenter.

@@ -42,7 +42,7 @@ func Limits() []Limit {
 		{"iam", "*", "", 5, 1, Assumed},
 		{"ssm", "GetParameter", "", 40, 40, SSMQuotas},
 		{"ssm", "*", "", 3, 3, Assumed},
-		{"lambda", "Invoke", "", 1000, 1000, Assumed}, // ten for each of a hundred environments, of all functions together
+		{"lambda", "Invoke", "", 1000, 1000, Assumed}, // ten for each of a hundred environments, all functions together
 		{"lambda", "*", "", 15, 15, LambdaQuotas},
 		{"pricing", "*", "", 10, 5, Assumed},
 		{"arc-zonal-shift", "*", "", 5, 1, Assumed},

@@ -231,9 +231,9 @@ func (c *Cloud) spotMachine(id string) (*machine, error) {
 	return m, nil
 }
 
-// FailLaunches has EC2 take launches of an instance type, * standing for any, and end the instances before they run, for
-// a reason in its words such as Client.InternalError, which is what comes of a KMS key that nobody may use. It does so
-// for the next n of them, 0 for all; with an empty reason no more.
+// FailLaunches has EC2 take launches of an instance type, * standing for any, and end the instances before they run,
+// for a reason in its words such as Client.InternalError, which is what comes of a KMS key that nobody may use. It
+// does so for the next n of them, 0 for all; with an empty reason no more.
 func (c *Cloud) FailLaunches(instanceType, reason string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

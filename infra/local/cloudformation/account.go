@@ -95,12 +95,15 @@ type properties struct {
 	FunctionName, Role                  string
 	Environment                         struct{ Variables map[string]string }
 	ReservedConcurrentExecutions        int
-	VpcConfig                           struct{ SubnetIds, SecurityGroupIds []string }
-	ServiceToken                        string
-	ServiceName                         string
-	GroupID                             string `json:"GroupId"`
-	SourceSecurityGroupID               string `json:"SourceSecurityGroupId"`
-	PrivateDNSEnabled                   bool   `json:"PrivateDnsEnabled"`
+	VpcConfig                           struct {
+		SubnetIDs        []string `json:"SubnetIds"`
+		SecurityGroupIDs []string `json:"SecurityGroupIds"`
+	}
+	ServiceToken          string
+	ServiceName           string
+	GroupID               string `json:"GroupId"`
+	SourceSecurityGroupID string `json:"SourceSecurityGroupId"`
+	PrivateDNSEnabled     bool   `json:"PrivateDnsEnabled"`
 }
 
 func read(r Resource) (p properties, err error) {
@@ -180,8 +183,8 @@ func (a *Emulated) put(r Resource, p properties) {
 		a.functions = map[string]Function{}
 	}
 	arn, _ := r.Attributes["Arn"].(string)
-	a.functions[r.Physical] = Function{Name: r.Physical, ARN: arn, RoleARN: p.Role, Environment: p.Environment.Variables,
-		Subnets: p.VpcConfig.SubnetIds, Groups: p.VpcConfig.SecurityGroupIds}
+	a.functions[r.Physical] = Function{Name: r.Physical, ARN: arn, RoleARN: p.Role,
+		Environment: p.Environment.Variables, Subnets: p.VpcConfig.SubnetIDs, Groups: p.VpcConfig.SecurityGroupIDs}
 }
 
 // keep remembers what the emulator does not have.

@@ -83,7 +83,8 @@ func (h *Host) poll(m *mapping) {
 	}
 }
 
-// gather waits for a message, and then as long as the window for more, or until the batch is full. Nil: the host closes.
+// gather waits for a message, and then as long as the window for more, or until the batch is full. Nil: the host
+// closes.
 func (h *Host) gather(m *mapping) (batch []*message) {
 	var end time.Time // of the window
 	for {

@@ -97,12 +97,7 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 	case plan.Terminate:
 		return w.l.Instances.TerminateInstances(ctx, []string{a.Instance})
 	case plan.TagInstance:
-		if err := w.l.Instances.TagInstance(ctx, a.Instance, a.Node, a.Claim); err != nil {
-			return err
-		}
-		claim.Version = "" // the instance has its name, whatever else happened to the claim meanwhile
-		return w.annotateClaim(ctx, claim, map[string]string{awsv1.AnnotationInstanceTagged: "true",
-			awsv1.AnnotationClusterNameTagged: "true"})
+		return w.tagInstance(ctx, claim, a)
 	case plan.AdoptClaim:
 		claim.Labels = maps.Clone(claim.Labels)
 		maps.Copy(claim.Labels, a.Labels)
@@ -118,6 +113,16 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 		return w.removePod(ctx, a)
 	}
 	return fmt.Errorf("action %q is unknown", a.Do)
+}
+
+// tagInstance names the instance after its node, and notes on the claim that it has its tags.
+func (w *actionWorker) tagInstance(ctx context.Context, claim cluster.Claim, a plan.Action) error {
+	if err := w.l.Instances.TagInstance(ctx, a.Instance, a.Node, a.Claim); err != nil {
+		return err
+	}
+	claim.Version = "" // the instance has its name, whatever else happened to the claim meanwhile
+	return w.annotateClaim(ctx, claim, map[string]string{awsv1.AnnotationInstanceTagged: "true",
+		awsv1.AnnotationClusterNameTagged: "true"})
 }
 
 func (w *actionWorker) removePod(ctx context.Context, a plan.Action) error {

@@ -26,8 +26,8 @@ type PoolStatus interface {
 
 // LaunchFailures holds failed launches against classes. It may be repeated.
 type LaunchFailures interface {
-	// NoteFailedLaunch notes that an instance of the class ended before its node joined. From the second one on provision
-	// leaves the class alone for a while.
+	// NoteFailedLaunch notes that an instance of the class ended before its node joined. From the second one on
+	// provision leaves the class alone for a while.
 	NoteFailedLaunch(ctx context.Context, class, instance, why string) error
 }
 

@@ -27,7 +27,8 @@ func (s *Setup) CheckLeavingRoles(ctx context.Context) error {
 	if err := s.reachCluster(ctx); err != nil {
 		return err
 	}
-	held := map[string]map[string]bool{} // by class, the names of instance profiles and what is true for a claim without
+	// by class, the names of instance profiles and what is true for a claim without
+	held := map[string]map[string]bool{}
 	err := s.Cluster.List(ctx, classes, func(o *unstructured.Unstructured) error {
 		held[o.GetName()] = s.Leaving.profilesOf(o)
 		return nil

@@ -174,8 +174,8 @@ func (o Offering) Meets(s requirements.Set) bool {
 type UnavailableOffering struct {
 	Offer
 	// Scope limits the mark to launches into one capacity reservation or placement group, by its id; empty for all. A
-	// mark of no offer and the scope of a subnet is about that subnet, whatever is launched there; one of no offer and a
-	// ClassScope about that EC2NodeClass.
+	// mark of no offer and the scope of a subnet is about that subnet, whatever is launched there; one of no offer and
+	// a ClassScope about that EC2NodeClass.
 	Scope string    `json:"scope,omitempty"`
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"` // the error code

@@ -22,19 +22,11 @@ type DeviceClass struct {
 // UnmetResources are the extended resources, sorted, that somebody asks for and a node lacks: a claim on its own node,
 // a pod on the one where it is, and a pod without a node on any.
 func UnmetResources(s cluster.Snapshot) []string {
-	byID, byName := map[string]*cluster.Node{}, map[string]*cluster.Node{}
+	byName := map[string]*cluster.Node{}
 	for i := range s.Nodes {
-		byID[s.Nodes[i].ProviderID], byName[s.Nodes[i].Name] = &s.Nodes[i], &s.Nodes[i]
+		byName[s.Nodes[i].Name] = &s.Nodes[i]
 	}
-	delete(byID, "")
-	unmet, waitedFor := map[string]bool{}, map[string]bool{}
-	for _, c := range s.Claims {
-		for _, e := range c.Requests.Extended {
-			if n := byID[c.ProviderID]; n != nil && n.Allocatable.Get(e.Name) == 0 {
-				unmet[e.Name] = true
-			}
-		}
-	}
+	unmet, waitedFor := unmetByClaims(s), map[string]bool{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		for _, e := range p.Need.Extended {
@@ -54,6 +46,24 @@ func UnmetResources(s cluster.Snapshot) []string {
 	// hugepages have no domain
 	maps.DeleteFunc(unmet, func(name string, _ bool) bool { return !strings.Contains(name, "/") })
 	return slices.Sorted(maps.Keys(unmet))
+}
+
+// unmetByClaims are the extended resources that claims ask for and their own nodes lack.
+func unmetByClaims(s cluster.Snapshot) map[string]bool {
+	byID := map[string]*cluster.Node{}
+	for i := range s.Nodes {
+		byID[s.Nodes[i].ProviderID] = &s.Nodes[i]
+	}
+	delete(byID, "")
+	unmet := map[string]bool{}
+	for _, c := range s.Claims {
+		for _, e := range c.Requests.Extended {
+			if n := byID[c.ProviderID]; n != nil && n.Allocatable.Get(e.Name) == 0 {
+				unmet[e.Name] = true
+			}
+		}
+	}
+	return unmet
 }
 
 // NewDeviceClass translates a DeviceClass. Its Resource is the one that it names itself; Unread says why its selector

@@ -10,14 +10,14 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// devicePool is a pool of devices, deviceID one of its devices.
-type (
-	devicePool struct{ driver, name string }
-	DeviceID   struct {
-		pool devicePool
-		name string
-	}
-)
+// devicePool is a pool of devices.
+type devicePool struct{ driver, name string }
+
+// DeviceID is one of the devices of a pool.
+type DeviceID struct {
+	pool devicePool
+	name string
+}
 
 // DeviceSlice is what matters of a ResourceSlice.
 type DeviceSlice struct {
@@ -148,17 +148,7 @@ func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
 	if len(k) == 0 {
 		return
 	}
-	asked := map[string]map[string]int64{} // by node and resource
-	for _, p := range s.Pods {
-		for _, e := range p.Need.Extended {
-			if p.NodeName != "" && k[p.NodeName] != nil {
-				if asked[p.NodeName] == nil {
-					asked[p.NodeName] = map[string]int64{}
-				}
-				asked[p.NodeName][e.Name] += e.Count
-			}
-		}
-	}
+	asked := k.askedOnNodes(s.Pods)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		offered := n.Allocatable
@@ -177,6 +167,22 @@ func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
 				n.Allocatable.With(c.Resource, max(0, left))
 		}
 	}
+}
+
+// askedOnNodes is what pods on the counted nodes ask for of extended resources, by node and resource.
+func (k DeviceCounts) askedOnNodes(pods []cluster.Pod) map[string]map[string]int64 {
+	asked := map[string]map[string]int64{}
+	for _, p := range pods {
+		for _, e := range p.Need.Extended {
+			if p.NodeName != "" && k[p.NodeName] != nil {
+				if asked[p.NodeName] == nil {
+					asked[p.NodeName] = map[string]int64{}
+				}
+				asked[p.NodeName][e.Name] += e.Count
+			}
+		}
+	}
+	return asked
 }
 
 // CountDrivers counts the devices and nodes of each driver that published slices, sorted by name.

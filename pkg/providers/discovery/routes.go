@@ -53,7 +53,9 @@ func ReadSubnetRoutes(ctx context.Context, c *ec2.Client, region, vpc string, su
 // routesOf are the routes of the subnet's own table, else of the VPC's main one.
 func routesOf(subnet string, tables []types.RouteTable) []Route {
 	has := func(is func(types.RouteTableAssociation) bool) int {
-		return slices.IndexFunc(tables, func(t types.RouteTable) bool { return slices.ContainsFunc(t.Associations, is) })
+		return slices.IndexFunc(tables, func(t types.RouteTable) bool {
+			return slices.ContainsFunc(t.Associations, is)
+		})
 	}
 	i := has(func(a types.RouteTableAssociation) bool { return aws.ToString(a.SubnetId) == subnet })
 	if i < 0 {
@@ -68,8 +70,8 @@ func routesOf(subnet string, tables []types.RouteTable) []Route {
 			continue
 		}
 		route := Route{To: aws.ToString(r.DestinationCidrBlock) + aws.ToString(r.DestinationPrefixListId)}
-		for _, via := range []*string{r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.NetworkInterfaceId, r.InstanceId,
-			r.VpcPeeringConnectionId, r.LocalGatewayId, r.CoreNetworkArn} {
+		for _, via := range []*string{r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.NetworkInterfaceId,
+			r.InstanceId, r.VpcPeeringConnectionId, r.LocalGatewayId, r.CoreNetworkArn} {
 			if route.Via == "" {
 				route.Via = aws.ToString(via)
 			}

@@ -35,12 +35,12 @@ func (c Overlays) ReadOfferingInputs(ctx context.Context) (cluster.Snapshot, []v
 		return s, stored, err
 	}
 	s.Overlays = translatePage(stored, translate.Overlay)
-	classes, err := Classes{c.connection}.ListClasses(ctx)
+	classes, err := Classes(c).ListClasses(ctx)
 	if err != nil {
 		return s, nil, err
 	}
 	s.Classes = translatePage(classes, nodeclass.DescribeClass)
-	pools, err := Pools{c.connection}.ListPools(ctx)
+	pools, err := Pools(c).ListPools(ctx)
 	for i := range pools {
 		s.Pools = append(s.Pools, translate.Pool(&pools[i], s.Classes))
 	}

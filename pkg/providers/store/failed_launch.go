@@ -59,9 +59,11 @@ func noteFailure(old storedMarks, class, why string, now time.Time) (next stored
 	out := slices.DeleteFunc(slices.Clone(old), func(e storedMark) bool { return !now.Before(e.remembersUntil()) })
 	i := slices.IndexFunc(out, func(e storedMark) bool { return e.Scope == scope })
 	if i < 0 {
-		out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{Scope: scope, Until: now.UTC(),
-			Why: why, Times: 1}, Since: now.UTC()})
-		slices.SortFunc(out, func(a, b storedMark) int { return compareOffers(a.UnavailableOffering, b.UnavailableOffering) })
+		out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{Scope: scope,
+			Until: now.UTC(), Why: why, Times: 1}, Since: now.UTC()})
+		slices.SortFunc(out, func(a, b storedMark) int {
+			return compareOffers(a.UnavailableOffering, b.UnavailableOffering)
+		})
 		return out, true
 	}
 	e := out[i]

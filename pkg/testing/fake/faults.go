@@ -43,16 +43,26 @@ type Ports struct {
 	SharedPorts
 }
 
-// The parts of Ports.
-type (
-	ReadPorts   struct{ *invocation } // several kinds at once
-	ClaimPorts  struct{ *invocation }
-	NodePorts   struct{ *invocation }
-	PodPorts    struct{ *invocation }
-	PoolPorts   struct{ *invocation }
-	EC2Ports    struct{ *invocation }
-	SharedPorts struct{ *invocation } // what functions tell each other: leases, marks, memory, quotas, events
-)
+// ReadPorts read objects of several kinds at once.
+type ReadPorts struct{ *invocation }
+
+// ClaimPorts are about NodeClaims.
+type ClaimPorts struct{ *invocation }
+
+// NodePorts are about Nodes.
+type NodePorts struct{ *invocation }
+
+// PodPorts are about pods.
+type PodPorts struct{ *invocation }
+
+// PoolPorts are about NodePools.
+type PoolPorts struct{ *invocation }
+
+// EC2Ports are about instances.
+type EC2Ports struct{ *invocation }
+
+// SharedPorts are what functions tell each other: leases, marks, memory, quotas and events.
+type SharedPorts struct{ *invocation }
 
 // invocation counts the calls of one invocation and has one of them fail.
 type invocation struct {

@@ -31,23 +31,7 @@ func (w *World) SkipTime(d time.Duration) {
 func (w *World) advanceOnce(d time.Duration) {
 	w.now = w.now.Add(d)
 	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
-		m := w.instances[id]
-		switch {
-		case m.State == "shutting-down":
-			m.State, m.ended = "terminated", w.now
-			for _, n := range w.nodes {
-				n.Ready = n.Ready && n.ProviderID != m.ProviderID()
-			}
-		case m.doomed && m.State == "pending":
-			m.State = "shutting-down"
-		case m.State == "pending" && !w.now.Before(m.Launched.Add(bootTime/2)):
-			m.State = "running"
-		case m.State == "running" && !m.joined && !w.now.Before(m.Launched.Add(joinTime)):
-			w.joinNode(m)
-		}
-		if m.joined && !m.booted && m.State == "running" && !w.now.Before(m.Launched.Add(bootTime)) {
-			w.bootNode(m)
-		}
+		w.advanceInstance(w.instances[id])
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		pod := w.pods[name]
@@ -60,6 +44,26 @@ func (w *World) advanceOnce(d time.Duration) {
 		}
 	}
 	w.schedulePods()
+}
+
+// advanceInstance has an instance do what it has come to: end, run, join its cluster, get ready.
+func (w *World) advanceInstance(m *machine) {
+	switch {
+	case m.State == "shutting-down":
+		m.State, m.ended = "terminated", w.now
+		for _, n := range w.nodes {
+			n.Ready = n.Ready && n.ProviderID != m.ProviderID()
+		}
+	case m.doomed && m.State == "pending":
+		m.State = "shutting-down"
+	case m.State == "pending" && !w.now.Before(m.Launched.Add(bootTime/2)):
+		m.State = "running"
+	case m.State == "running" && !m.joined && !w.now.Before(m.Launched.Add(joinTime)):
+		w.joinNode(m)
+	}
+	if m.joined && !m.booted && m.State == "running" && !w.now.Before(m.Launched.Add(bootTime)) {
+		w.bootNode(m)
+	}
 }
 
 // ListProblems lists what must not be when everything has come to rest: pods without a living home, claims without
@@ -76,13 +80,7 @@ func (w *World) ListProblems() []string {
 			continue
 		}
 		alive[m.ProviderID()] = id
-		owners := 0
-		for _, c := range w.claims {
-			if c.ProviderID == m.ProviderID() {
-				owners++
-			}
-		}
-		if owners != 1 {
+		if owners := w.countOwners(m.ProviderID()); owners != 1 {
 			bad = append(bad, fmt.Sprintf("instance %s has %d claims", id, owners))
 		}
 	}
@@ -100,6 +98,23 @@ func (w *World) ListProblems() []string {
 			bad = append(bad, fmt.Sprintf("pod %s has no node", name))
 		}
 	}
+	return append(bad, w.brokenBudgets()...)
+}
+
+// countOwners counts the claims of an instance.
+func (w *World) countOwners(providerID string) int {
+	owners := 0
+	for _, c := range w.claims {
+		if c.ProviderID == providerID {
+			owners++
+		}
+	}
+	return owners
+}
+
+// brokenBudgets are the disruption budgets under which too few pods were available at some time.
+func (w *World) brokenBudgets() []string {
+	var bad []string
 	for _, b := range w.budgets {
 		if b.lowest >= 0 && b.lowest < b.minAvailable {
 			bad = append(bad, fmt.Sprintf("budget %s was broken: %d of %d were available", b.app, b.lowest,

@@ -107,7 +107,8 @@ func New(c instancetypes.Catalog, now time.Time) *World {
 		types: map[string]instancetypes.Type{},
 		apps:  map[string]cluster.Pod{}, leases: map[string]lease{}, instances: map[string]*machine{},
 		tokens: map[string]answer{},
-		wakes:  map[string]int{}, recovers: map[string]time.Time{}, failedLaunches: map[string][]string{}, registrations: map[string][]cluster.Registration{},
+		wakes:  map[string]int{}, recovers: map[string]time.Time{}, failedLaunches: map[string][]string{},
+		registrations: map[string][]cluster.Registration{},
 	}
 	class := instancetypes.Class{Name: "default", Ready: true, Family: instancetypes.AL2023, ZoneIDs: c.Zones,
 		MemoryOverhead: 0.075,

@@ -166,8 +166,8 @@ func Like(pattern, s string) bool {
 // Check finds what AWS would refuse at deployment, as Load does; for whoever changed what was loaded.
 func (a *Assembly) Check() error { return errors.Join(a.verify()...) }
 
-// verify finds what AWS would refuse at deployment: a function whose role may not write to its own dead-letter queue, and
-// a mapping that could not work.
+// verify finds what AWS would refuse at deployment: a function whose role may not write to its own dead-letter queue,
+// and a mapping that could not work.
 func (a *Assembly) verify() []error {
 	var problems []error
 	for _, f := range a.Functions {

@@ -1,0 +1,202 @@
+package settings
+
+import (
+	"slices"
+	"time"
+)
+
+// stackKnobs is the one place where the settings that only the stack reads are written down.
+func stackKnobs() []settingBinding[StackValues] {
+	return slices.Concat(processorKnobs(), nodeRoleKnobs(), deploymentKnobs(), companyKnobs(), powerKnobs(),
+		networkKnobs(), watchKnobs())
+}
+
+// powerKnobs are about what the functions are given to run with, and whether it is recorded.
+func powerKnobs() []settingBinding[StackValues] {
+	return []settingBinding[StackValues]{
+		boolSetting(Setting{Name: "tracing", Default: "true",
+			Doc: "Record the invocations of the functions in X-Ray."},
+			func(v *StackValues) *bool { return &v.Tracing }),
+		wholeSetting(Setting{Name: "functionMemory", Default: "512", Unit: "MiB",
+			Doc: "Memory of provision, lifecycle, disrupt and refresh. Lambda gives a function as much of a CPU as it has of 1,769 MiB, so this is how fast they decide: clusters of some thousand nodes want 1,769 or 3,008."},
+			wholeRange{512, 10240}, func(v *StackValues) *int { return &v.FunctionMemory }),
+		wholeSetting(Setting{Name: "interruptionConcurrency", Default: "100", Unit: "invocations",
+			Doc: "How many notices that leave two minutes spotinterruption may handle at once: as much of the account's concurrency is reserved for it, so that nobody else's functions keep a notice waiting. It is a ceiling too; 0 reserves nothing, and it shares what is left with everybody."},
+			wholeRange{0, 1000}, func(v *StackValues) *int { return &v.InterruptionConcurrency }),
+		wholeSetting(Setting{Name: "reservationConcurrency", Default: "10", Unit: "invocations",
+			Doc: "The same for reservationinterruption, whose notices come only to instances in interruptible capacity reservations."},
+			wholeRange{0, 1000}, func(v *StackValues) *int { return &v.ReservationConcurrency }),
+	}
+}
+
+func processorKnobs() []settingBinding[StackValues] {
+	return []settingBinding[StackValues]{
+		choiceSetting(Setting{Name: "architecture", Default: "arm64", Unit: "word",
+			Doc: "Processor the functions run on; arm64 is the cheaper one."},
+			[]string{"arm64", "x86_64"},
+			func(v *StackValues, s string) { v.Architecture = s }),
+	}
+}
+
+// nodeRoleKnobs are about what nodes, and provision for them, may do and hand to EC2.
+func nodeRoleKnobs() []settingBinding[StackValues] {
+	return []settingBinding[StackValues]{
+		textSetting(Setting{Name: "nodeRole", Unit: "role name",
+			Allowed: "the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-",
+			Doc:     "An existing role for the nodes; without it the stack makes KarpenterNodeRole-<cluster> and its access entry."},
+			func(v *StackValues) *string { return &v.NodeRole }, isRoleName),
+		listSetting(Setting{Name: "nodeRoles", Unit: "list of roles",
+			Allowed: "names, with their path where they have one, or ARNs of IAM roles, separated by commas",
+			Doc:     "Further existing roles that EC2NodeClasses may name; Joiner may hand these and its own to EC2, and no others. Each needs an access entry of type EC2_LINUX or EC2_WINDOWS."},
+			func(v *StackValues) *[]string { return &v.NodeRoles }, isRole),
+		listSetting(Setting{Name: "imageParameters", Unit: "list of parameters",
+			Allowed: "names of SSM parameters, separated by commas, with letters, digits and _./-, and * for anything",
+			Doc:     "SSM parameters of your own that EC2NodeClasses may name as ssmParameter, a * standing for anything, as in /golden/*. Those under /aws/service/ may always be named."},
+			func(v *StackValues) *[]string { return &v.ImageParameters }, isParameter),
+		listSetting(Setting{Name: "nodePolicies", Unit: "list of policies",
+			Allowed: "names of AWS managed policies or ARNs, separated by commas",
+			Doc:     "Managed policies that the node role is given besides the usual four."},
+			func(v *StackValues) *[]string { return &v.NodePolicies }, isPolicy),
+		statementsSetting(Setting{Name: "provisionStatements", Unit: "list of IAM statements",
+			Allowed: "a JSON list of IAM statements that allow named actions (no service as a whole) on ARNs, or on * under a condition",
+			Doc:     "What the role of provision may do besides what Joiner needs, as IAM writes it, such as to use the KMS key of volumes."},
+			func(v *StackValues) *[]Statement { return &v.ProvisionStatements }),
+		pairsSetting(Setting{Name: "nodeTags", Unit: "list of tags",
+			Allowed: "key=value, separated by commas, keys of at most 128 characters that do not begin with aws:",
+			Doc:     "Tags on the node role."},
+			func(v *StackValues) *[]Pair { return &v.NodeTags }, isTag),
+		boolSetting(Setting{Name: "windowsNodes", Default: "false",
+			Doc: "Also make KarpenterNodeRole-<cluster>-windows with an access entry of type EC2_WINDOWS, for EC2NodeClasses of Windows nodes."},
+			func(v *StackValues) *bool { return &v.WindowsNodes }),
+		textSetting(Setting{Name: "windowsNodeRole", Unit: "role name",
+			Allowed: "the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-",
+			Doc:     "An existing role for Windows nodes; with windowsNodes and without it the stack makes one."},
+			func(v *StackValues) *string { return &v.WindowsNodeRole }, isRoleName),
+	}
+}
+
+// deploymentKnobs are about deployments, how long things are kept, and when the cluster sleeps.
+func deploymentKnobs() []settingBinding[StackValues] {
+	return []settingBinding[StackValues]{
+		textSetting(Setting{Name: "deployment", Unit: "text", Allowed: "any text",
+			Doc: "A text that is another one in each deployment, so that the stack reads endpoint, certificate authority and service addresses of the cluster anew; without it the time of the synthesis."},
+			func(v *StackValues) *string { return &v.Deployment }, anyText),
+		wholeOf(Setting{Name: "logRetentionDays", Default: "14", Unit: "days",
+			Doc: "How long the logs of the functions are kept."},
+			[]int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545,
+				731, 1096, 1827, 2192, 2557, 2922, 3288, 3653},
+			func(v *StackValues) *int { return &v.LogRetentionDays }),
+		wholeOf(Setting{Name: "decisionLogDays", Default: "14", Unit: "days",
+			Doc: "How long whole passes are kept in the catalog bucket."},
+			[]int{1, 3, 5, 7, 14, 30, 60, 90},
+			func(v *StackValues) *int { return &v.DecisionLogDays }),
+		choiceSetting(Setting{Name: "onDelete", Default: OnDeleteKeep, Unit: "word",
+			Doc: "What becomes of the nodes when the stack is deleted: they stay and Joiner's finalizers go (keep), or every NodeClaim is deleted and drained first (drain)."},
+			[]string{OnDeleteKeep, OnDeleteDrain},
+			func(v *StackValues, s string) { v.OnDelete = s }),
+		boolSetting(Setting{Name: "terminationProtection", Default: "true",
+			Doc: "Have CloudFormation refuse to delete the stack until this is false, or somebody turns it off for the stack."},
+			func(v *StackValues) *bool { return &v.TerminationProtection }),
+		textSetting(Setting{Name: "hibernationSchedule", Unit: "cron",
+			Allowed: "minute, hour, day of month, month and day of week as cron has them, such as 0 20 * * 1-5",
+			Doc:     "When the whole cluster falls asleep: no new nodes, and those there are drained within budgets, until hibernationDuration is over. NodePools with the annotation joiner.sh/hibernation-schedule have their own schedule, or with never none."},
+			func(v *StackValues) *string { return &v.HibernationSchedule }, isCron),
+		durationSetting(Setting{Name: "hibernationDuration",
+			Doc: "How long the cluster sleeps from each start of sleep on."},
+			durationRange{time.Minute, 336 * time.Hour},
+			func(v *StackValues) *time.Duration { return &v.HibernationDuration }),
+		textSetting(Setting{Name: "hibernationTimeZone", Default: "UTC", Unit: "IANA name",
+			Allowed: "the IANA name of a time zone, such as Europe/Berlin",
+			Doc:     "The time zone in which sleep is read."},
+			func(v *StackValues) *string { return &v.HibernationTimeZone }, isZone),
+		textSetting(Setting{Name: "distFolder", Default: ".local/dist", Unit: "folder",
+			Allowed: "a folder with <GOARCH>/<function>/bootstrap in it",
+			Doc:     "Where make package left the function binaries."},
+			func(v *StackValues) *string { return &v.DistFolder }, anyText),
+	}
+}
+
+// companyKnobs are what an organization asks of everything in its accounts.
+func companyKnobs() []settingBinding[StackValues] {
+	return []settingBinding[StackValues]{
+		textSetting(Setting{Name: "account", Unit: "account number", Allowed: "twelve digits",
+			Doc: "The AWS account that the stack belongs to; without it that of the credentials. With the key clusters one app deploys to several."},
+			func(v *StackValues) *string { return &v.Account }, isAccount),
+		textSetting(Setting{Name: "region", Unit: "region", Allowed: "the name of a region, such as eu-central-1",
+			Doc: "The region that the stack belongs to; without it that of the credentials."},
+			func(v *StackValues) *string { return &v.Region }, isRegion),
+		textSetting(Setting{Name: "namePrefix", Unit: "text",
+			Allowed: "at most 20 letters, digits and -, starting with a letter",
+			Doc:     "Put before the names of the stack and of all that it names, such as acme-."},
+			func(v *StackValues) *string { return &v.NamePrefix }, isNamePrefix),
+		textSetting(Setting{Name: "rolePath", Default: "/", Unit: "path",
+			Allowed: "/, or a path such as /team/joiner/ that begins and ends with /",
+			Doc:     "The path of the IAM roles and instance profiles that the stack makes. Choose it before the first deployment: CloudFormation moves no role that has a name of its own."},
+			func(v *StackValues) *string { return &v.RolePath }, isRolePath),
+		textSetting(Setting{Name: "permissionsBoundary", Unit: "policy ARN",
+			Allowed: "the ARN of a managed policy",
+			Doc:     "The permissions boundary of the IAM roles that the stack makes. It must admit what infra/stack/testdata/permissions.txt lists."},
+			func(v *StackValues) *string { return &v.PermissionsBoundary }, isPolicyARN),
+		textSetting(Setting{Name: "kmsKey", Unit: "key ARN",
+			Allowed: "the ARN of a KMS key, such as arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+			Doc:     "A key of yours that encrypts bucket, queues, topic and logs; infra/README.md says what its policy must allow."},
+			func(v *StackValues) *string { return &v.KMSKey }, isKeyARN),
+		pairsSetting(Setting{Name: "tags", Unit: "list of tags",
+			Allowed: "key=value, separated by commas, keys of at most 128 characters that do not begin with aws:",
+			Doc:     "Tags on everything that the stack makes. Nodes have the tags of their EC2NodeClass."},
+			func(v *StackValues) *[]Pair { return &v.Tags }, isTag),
+	}
+}
+
+func networkKnobs() []settingBinding[StackValues] {
+	return []settingBinding[StackValues]{
+		textSetting(Setting{Name: "vpcID", Unit: "VPC id", Allowed: "an id such as vpc-0123456789abcdef0",
+			Doc: "The VPC that the functions run in, for a cluster whose API server has a private endpoint only; without it they run outside."},
+			func(v *StackValues) *string { return &v.VPCID }, isID("vpc")),
+		listSetting(Setting{Name: "subnetIDs", Unit: "list of subnet ids",
+			Allowed: "ids such as subnet-0123456789abcdef0, separated by commas",
+			Doc:     "The subnets of vpcID that the functions run in, with a NAT gateway or endpoints to reach AWS."},
+			func(v *StackValues) *[]string { return &v.SubnetIDs }, isID("subnet")),
+		listSetting(Setting{Name: "securityGroupIDs", Unit: "list of security group ids",
+			Allowed: "ids such as sg-0123456789abcdef0, separated by commas",
+			Doc:     "The security groups of the functions in the VPC; without them the stack makes one that may call out to port 443."},
+			func(v *StackValues) *[]string { return &v.SecurityGroupIDs }, isID("sg")),
+		textSetting(Setting{Name: "clusterSecurityGroupID", Unit: "security group id",
+			Allowed: "an id such as sg-0123456789abcdef0",
+			Doc:     "The security group of the cluster, into which the stack lets the functions on port 443."},
+			func(v *StackValues) *string { return &v.ClusterSecurityGroupID }, isID("sg")),
+		boolSetting(Setting{Name: "vpcEndpoints", Default: "false",
+			Doc: "Make interface endpoints for EC2, SSM, EKS and Lambda in subnetIDs, for a VPC without NAT; the synthesis prints what they cost."},
+			func(v *StackValues) *bool { return &v.VPCEndpoints }),
+	}
+}
+
+func watchKnobs() []settingBinding[StackValues] {
+	return []settingBinding[StackValues]{
+		textSetting(Setting{Name: "alarmEmail", Unit: "e-mail address",
+			Allowed: "an e-mail address",
+			Doc:     "Who gets the alarms; without it they go to the topic of the stack alone."},
+			func(v *StackValues) *string { return &v.AlarmEmail }, isEmail),
+		durationSetting(Setting{Name: "unschedulablePodsAlarm", Default: "15m",
+			Doc: "An alarm rings when a pod that no NodePool can hold is older than this."},
+			durationRange{time.Minute, 24 * time.Hour},
+			func(v *StackValues) *time.Duration { return &v.UnschedulablePodsAlarm }),
+		durationSetting(Setting{Name: "staleCatalogAlarm", Default: "6h",
+			Doc: "An alarm rings when prices and instance types are older than this."},
+			durationRange{30 * time.Minute, 168 * time.Hour},
+			func(v *StackValues) *time.Duration { return &v.StaleCatalogAlarm }),
+		moneySetting(Setting{Name: "priceAlarmUSD", Unit: "USD per hour",
+			Doc: "An alarm rings when all nodes together cost more than this; without it there is no such alarm."},
+			func(v *StackValues) *float64 { return &v.PriceAlarmUSD }),
+		wholeSetting(Setting{Name: "nodesAlarm", Unit: "nodes",
+			Doc: "An alarm rings when there are more nodes than this; without it there is no such alarm."},
+			wholeRange{1, 100000}, func(v *StackValues) *int { return &v.NodesAlarm }),
+		choiceSetting(Setting{Name: "alarms", Default: AlarmsAll, Unit: "word",
+			Doc: "Which alarms are made, at 0.10 USD a month each: all of them, the essential ones that tell that pods get no nodes or notices are lost, or none."},
+			[]string{AlarmsAll, AlarmsEssential, AlarmsNone},
+			func(v *StackValues, s string) { v.Alarms = s }),
+		boolSetting(Setting{Name: "dashboard", Default: "true",
+			Doc: "Make a CloudWatch dashboard."},
+			func(v *StackValues) *bool { return &v.Dashboard }),
+	}
+}
