@@ -200,7 +200,7 @@ func (s *joiner) addDeadLetters(f function) awssqs.Queue {
 	if !f.loses() {
 		return nil
 	}
-	props := s.queueProps()
+	props := queueProps(s.key)
 	props.RetentionPeriod = awscdk.Duration_Days(jsii.Number(14))
 	return awssqs.NewQueue(s.Stack, jsii.String(f.id+"DeadLetters"), props)
 }

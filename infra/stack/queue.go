@@ -2,6 +2,7 @@ package stack
 
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
@@ -23,7 +24,7 @@ func (s *joiner) addQueue(f madeFunction) awssqs.Queue {
 	if !f.queued {
 		return nil
 	}
-	props := s.queueProps()
+	props := queueProps(s.key)
 	props.RetentionPeriod = awscdk.Duration_Hours(jsii.Number(queueKeepsHours))
 	props.VisibilityTimeout = awscdk.Duration_Seconds(jsii.Number(queueAgainSec))
 	props.DeadLetterQueue = &awssqs.DeadLetterQueue{Queue: f.deadLetters, MaxReceiveCount: jsii.Number(queueTries)}
@@ -31,10 +32,10 @@ func (s *joiner) addQueue(f madeFunction) awssqs.Queue {
 }
 
 // queueProps are those of every queue: messages are encrypted, with the user's key where there is one.
-func (s *joiner) queueProps() *awssqs.QueueProps {
+func queueProps(key awskms.IKey) *awssqs.QueueProps {
 	props := &awssqs.QueueProps{Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true)}
-	if s.key != nil {
-		props.Encryption, props.EncryptionMasterKey = awssqs.QueueEncryption_KMS, s.key
+	if key != nil {
+		props.Encryption, props.EncryptionMasterKey = awssqs.QueueEncryption_KMS, key
 	}
 	return props
 }
