@@ -7,19 +7,38 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseks"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
+
+	"joiner/pkg/settings"
 )
 
-// addNodeRoles makes the roles of the nodes and lets them join (spec: node role and access entry of type EC2_LINUX). A
-// role that the user names is left alone, with its access entry: a cluster that moves here from Karpenter has both. An
-// access entry has one type, so Windows nodes have a role of their own.
+// nodeRole is a role of nodes that the stack makes.
+type nodeRole struct{ id, name, entryType string }
+
+// madeNodeRoles are the roles that the stack makes in mode act. A role that the user names is left alone, with its access
+// entry: a cluster that moves here from Karpenter has both. An access entry has one type, so Windows nodes have a role of
+// their own.
+func (s *joiner) madeNodeRoles() (roles []nodeRole) {
+	if s.props.Stack.NodeRole == "" {
+		roles = append(roles, nodeRole{"Node", "KarpenterNodeRole-" + s.cluster, "EC2_LINUX"})
+	}
+	if s.props.Stack.WindowsNodes {
+		roles = append(roles, nodeRole{"WindowsNode", "KarpenterNodeRole-" + s.cluster + "-windows", "EC2_WINDOWS"})
+	}
+	return roles
+}
+
+// addNodeRoles makes the roles of the nodes and lets them join (spec: node role and access entry of type EC2_LINUX). In
+// mode observe there is nobody to join, and the names may be those of a Karpenter that runs.
 func (s *joiner) addNodeRoles() {
 	if name := s.props.Stack.NodeRole; name != "" {
 		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+name))
-	} else {
-		s.addNodeRole("Node", "KarpenterNodeRole-"+s.cluster, "EC2_LINUX")
 	}
-	if s.props.Stack.WindowsNodes {
-		s.addNodeRole("WindowsNode", "KarpenterNodeRole-"+s.cluster+"-windows", "EC2_WINDOWS")
+	for _, r := range s.madeNodeRoles() {
+		if s.props.Functions.Mode == settings.ModeObserve {
+			s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+r.name))
+		} else {
+			s.addNodeRole(r.id, r.name, r.entryType)
+		}
 	}
 }
 

@@ -170,14 +170,12 @@ func wakesProvision(s *joiner) []statement {
 // makes that.
 func setupAllows(s *joiner) []statement {
 	const spot = "spot.amazonaws.com"
-	return []statement{
+	return append(s.readForPreflight(), []statement{
 		{sid: "CreateSpotRole", changes: true, actions: []string{"iam:CreateServiceLinkedRole"},
 			resources: []string{s.arn("iam", "", *s.Account(), "role/aws-service-role/"+spot+"/*")},
 			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},
-		// knows no resources
-		{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}},
 		s.wake("lifecycle"),
-	}
+	}...)
 }
 
 // launch is W1 to W4 of the spec: what a launch may use, and that all it makes is tagged as ours.

@@ -34,14 +34,12 @@ func (s *joiner) addSetup() error {
 	}
 	fn := s.made["setup"].fn
 	inside := strconv.FormatBool(s.net.vpc != nil)
-	all, notices := s.reserved()
-	preflight := s.customResource("Preflight", fn, map[string]any{"ClusterName": s.cluster, "Inside": inside,
-		"Reserved": strconv.Itoa(all), "ReservedForNotices": strconv.Itoa(notices)})
+	preflight := s.customResource("Preflight", fn, s.preflightPlan().Properties())
 	for _, way := range s.ways {
 		preflight.AddResourceDependency(way, nil)
 	}
-	for _, entry := range s.entries {
-		entry.AddResourceDependency(preflight, nil)
+	for _, r := range slices.Concat(s.entries, s.joining) {
+		r.AddResourceDependency(preflight, nil)
 	}
 	for _, name := range sortedKeys(s.made) {
 		if m := s.made[name]; s.props.reserved(m.function) > 0 {

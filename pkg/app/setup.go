@@ -8,7 +8,6 @@ import (
 	api "joiner/pkg/api/v1"
 	"log/slog"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"joiner/pkg/install"
+	"joiner/pkg/install/preflight"
 	"joiner/pkg/install/setup"
 	"joiner/pkg/providers/discovery"
 	"joiner/pkg/providers/invoke"
@@ -62,9 +62,10 @@ func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, er
 	if e.RequestType == cfn.RequestDelete && nothing {
 		return e.PhysicalResourceID, nil, nil
 	}
-	s, err := newSetup(ctx, set, e, log)
-	if err == nil {
-		data, err = answerRequest(ctx, s, e)
+	if e.ResourceType == preflightType {
+		err = answerPreflight(ctx, set, e, log)
+	} else {
+		data, err = answerSetup(ctx, set, e, log)
 	}
 	if err != nil {
 		return failedID(e, id), nil, err
@@ -83,12 +84,13 @@ func failedID(e cfn.Event, id string) string {
 	return notInstalled
 }
 
-// answerRequest does what the request asks for.
-func answerRequest(ctx context.Context, s *setup.Setup, e cfn.Event) (map[string]any, error) {
-	switch {
-	case e.ResourceType == preflightType:
-		return nil, errors.Join(s.Access.CheckAccess(), s.Room.CheckRoom())
-	case e.RequestType != cfn.RequestDelete:
+// answerSetup does what the request asks for.
+func answerSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.Logger) (map[string]any, error) {
+	s, err := newSetup(ctx, set, e, log)
+	if err != nil {
+		return nil, err
+	}
+	if e.RequestType != cfn.RequestDelete {
 		n, err := s.InstallObjects(ctx)
 		return map[string]any{"Objects": n}, err
 	}
@@ -107,10 +109,9 @@ func newSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.L
 	s := &setup.Setup{Poll: setupPoll, Patience: setupPatience, Log: log, Now: time.Now,
 		Observe: set.Mode == settings.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
 		Lifecycle: invoke.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
-		Access: setup.Access{Name: set.ClusterName, Region: cfg.Region, Role: textProperty(e, "RoleArn"), Found: found,
-			Status: a.Status, Mode: a.Mode,
-			Endpoint: a.Endpoint, Public: a.Public, CIDRs: a.CIDRs,
-			Inside: textProperty(e, "Inside") == "true"}}
+		Access: setup.Access{Role: textProperty(e, "RoleArn"),
+			Cluster: a.Preflight(preflight.Plan{Cluster: set.ClusterName, Region: cfg.Region}, found)}}
+	s.Access.Inside = textProperty(e, "Inside") == "true"
 	if !set.IsolatedVPC {
 		s.SpotRole = discovery.SpotRole{IAM: iam.NewFromConfig(cfg)}
 	}
@@ -122,44 +123,11 @@ func newSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.L
 	if s.Push, err = pushAddress(set, e); err != nil {
 		return nil, err
 	}
-	if e.ResourceType == preflightType {
-		s.Room = concurrencyLeft(ctx, lambda.NewFromConfig(cfg), e, log)
-	}
 	if !found || a.Endpoint == "" {
 		return s, nil // the check says it better
 	}
 	s.Cluster, err = clusterObjects(cfg, a, set.ClusterName)
 	return s, err
-}
-
-// accountSettings tells what an account may run.
-type accountSettings interface {
-	GetAccountSettings(ctx context.Context, in *lambda.GetAccountSettingsInput,
-		o ...func(*lambda.Options)) (*lambda.GetAccountSettingsOutput, error)
-}
-
-// concurrencyLeft is what the account has left for the stack to reserve. When that, or what the deployed stack has
-// reserved, cannot be found out there is nothing to check, and Lambda says itself what it cannot reserve.
-func concurrencyLeft(ctx context.Context, l accountSettings, e cfn.Event, log *slog.Logger) setup.ConcurrencyRoom {
-	r := setup.ConcurrencyRoom{Wanted: numberProperty(e.ResourceProperties, "Reserved"),
-		ForNotices: numberProperty(e.ResourceProperties, "ReservedForNotices"),
-		Had:        numberProperty(e.OldResourceProperties, "Reserved")}
-	out, err := l.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
-	if _, told := e.OldResourceProperties["Reserved"]; err != nil || out.AccountLimit == nil ||
-		e.RequestType == cfn.RequestUpdate && !told {
-		log.Warn("whether the account has room for the concurrency that the functions reserve is unknown", "error", err)
-		return setup.ConcurrencyRoom{}
-	}
-	r.Limit, r.Unreserved = int(out.AccountLimit.ConcurrentExecutions),
-		int(aws.ToInt32(out.AccountLimit.UnreservedConcurrentExecutions))
-	return r
-}
-
-// numberProperty is a property that the stack wrote as one, 0 when it is missing.
-func numberProperty(properties map[string]any, name string) int {
-	text, _ := properties[name].(string)
-	n, _ := strconv.Atoi(text)
-	return n
 }
 
 // pushAddress is whom the cluster's webhook calls. The secret part of it is no property, because CloudFormation shows

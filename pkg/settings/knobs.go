@@ -2,6 +2,7 @@ package settings
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -46,6 +47,10 @@ func wiringKnobs() []settingBinding[Values] {
 			Allowed: "the name of a Lambda function",
 			Doc:     "The function to wake when an EC2NodeClass is new or was changed, or a NodePool was changed."},
 			func(v *Values) *string { return &v.RefreshFunction }, anyText),
+		textSetting(Setting{Name: "stackID", Env: "STACK_ID", Unit: "ARN", ByStack: true,
+			Allowed: "the ARN of a stack",
+			Doc:     "The stack whose requests setup answers."},
+			func(v *Values) *string { return &v.StackID }, anyText),
 		textSetting(Setting{Name: "pushPath", Env: "PUSH_PATH", Unit: "text", ByStack: true,
 			Allowed: "at least 32 letters and digits",
 			Doc:     "The secret part of the address that the webhook calls."},
@@ -311,8 +316,16 @@ func networkKnobs() []settingBinding[StackValues] {
 		boolSetting(Setting{Name: "vpcEndpoints", Default: "false",
 			Doc: "Make interface endpoints for EC2, SSM, EKS and Lambda in subnetIDs, for a VPC without NAT; the synthesis prints what they cost."},
 			func(v *StackValues) *bool { return &v.VPCEndpoints }),
+		listSetting(Setting{Name: "vpcEndpointServices", Default: strings.Join(endpointServices(), ","),
+			Unit: "list of services", Allowed: "some of " + strings.Join(endpointServices(), ", "),
+			Doc: "For which services vpcEndpoints makes one: leave out those that the VPC has, since EC2 refuses a second one with private DNS."},
+			func(v *StackValues) *[]string { return &v.VPCEndpointServices },
+			func(s string) bool { return slices.Contains(endpointServices(), s) }),
 	}
 }
+
+// endpointServices are the services of AWS that the functions call by themselves, through a VPC if they are in one.
+func endpointServices() []string { return []string{"ec2", "ssm", "eks", "lambda"} }
 
 func watchKnobs() []settingBinding[StackValues] {
 	return []settingBinding[StackValues]{

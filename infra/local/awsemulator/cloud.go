@@ -75,6 +75,7 @@ type Cloud struct {
 	closed       bool
 	sequence     int
 	vpc          network
+	endpoints    []vpcEndpoint
 	machines     map[string]*machine
 	tokens       map[string]fleetAnswer
 	lts          map[string]*template    // by id

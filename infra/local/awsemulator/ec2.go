@@ -17,6 +17,7 @@ func ec2Operations() map[string]operation {
 		"DescribeAvailabilityZones":      look((*Cloud).describeAvailabilityZones),
 		"DescribeSubnets":                look((*Cloud).describeSubnets),
 		"DescribeSecurityGroups":         look((*Cloud).describeSecurityGroups),
+		"DescribeVpcEndpoints":           look((*Cloud).describeVpcEndpoints),
 		"DescribeImages":                 look((*Cloud).describeImages),
 		"DescribeLaunchTemplates":        look((*Cloud).describeLaunchTemplates),
 		"DescribeLaunchTemplateVersions": look((*Cloud).describeLaunchTemplateVersions),

@@ -15,6 +15,7 @@ import (
 
 	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
+	"joiner/pkg/install/preflight"
 	"joiner/pkg/install/setup"
 	"joiner/pkg/providers/kube"
 )
@@ -146,7 +147,7 @@ func (w *world) testReasons(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := setup.Setup{Cluster: client.Objects(), Poll: time.Millisecond, Patience: time.Millisecond, Log: slog.New(slog.DiscardHandler),
-			Access: setup.Access{Name: "demo", Region: env.Region, Role: c.role, Found: true, Status: "ACTIVE", Mode: "API", Endpoint: c.endpoint, Public: true}}
+			Access: setup.Access{Role: c.role, Cluster: preflight.Cluster{Name: "demo", Region: env.Region, Found: true, Status: "ACTIVE", Mode: "API", Endpoint: c.endpoint, Public: true}}}
 		if _, err := s.InstallObjects(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("role %s at %s: %v, want %q", c.role, c.endpoint, err, c.says)
 		}
