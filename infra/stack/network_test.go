@@ -37,7 +37,7 @@ func TestFunctionsInAVPC(t *testing.T) {
 	if got := w.permissions("Rebalance"); !strings.Contains(got, "UseNetwork: ec2:CreateNetworkInterface") {
 		t.Errorf("Lambda may not make the network interface of rebalance:\n%s", got)
 	}
-	if got := w.order(); !strings.Contains(got, "PreflightResource: {ClusterName=demo, Inside=true") || !strings.Contains(got, "SetupResource: {ClusterName=demo, Inside=true") {
+	if got := w.order(); !strings.Contains(got, "SubnetIds="+subnetA+","+subnetB+", VpcId="+vpc) || !strings.Contains(got, "SetupResource: {ClusterName=demo, Inside=true") {
 		t.Errorf("setup is not told that a private endpoint will do:\n%s", got)
 	}
 }

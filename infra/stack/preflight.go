@@ -36,9 +36,6 @@ func (s *joiner) readForPreflight() []statement {
 		out = append(out, statement{sid: "ReadNodeAccess", actions: []string{"eks:DescribeAccessEntry"},
 			resources: []string{s.arn("eks", *s.Region(), *s.Account(), "access-entry/"+s.cluster+"/*")}})
 	}
-	out = append(out, statement{sid: "ReadNodeRoles", actions: []string{"iam:GetRole"}, resources: roles})
-	if s.net.vpc != nil {
-		out = append(out, s.describe("DescribeNetwork", "ec2:DescribeVpcEndpoints", "ec2:DescribeSubnets"))
-	}
-	return out
+	return append(out, statement{sid: "ReadNodeRoles", actions: []string{"iam:GetRole"}, resources: roles},
+		s.describe("DescribeNetwork", "ec2:DescribeVpcEndpoints", "ec2:DescribeSubnets"))
 }

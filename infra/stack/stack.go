@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
@@ -53,6 +54,7 @@ type madeFunction struct {
 	entrance    awslambda.IFunction
 	deadLetters awssqs.Queue // nil: none
 	entry       awscdk.CfnResource
+	eventRules  []awsevents.Rule
 }
 
 // resource is the one resource of the template that a construct is about.

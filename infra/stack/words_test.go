@@ -185,8 +185,16 @@ func (t template) storage() string {
 func (t template) alarms() string {
 	var b strings.Builder
 	t.each("AWS::CloudWatch::Alarm", func(_ string, p map[string]any) {
-		fmt.Fprintf(&b, "%v: %v %v of %v(%s) %v of %v periods of %vs; no data: %v\n  %v\n", p["AlarmName"], p["ComparisonOperator"], text(p["Threshold"]),
-			p["MetricName"], text(p["Dimensions"]), p["DatapointsToAlarm"], p["EvaluationPeriods"], p["Period"], p["TreatMissingData"], p["AlarmDescription"])
+		a := readAlarm(p)
+		what := a.Expression
+		for _, m := range a.Metrics {
+			what = strings.Replace(what, "FILL("+m.ID+", 0)", m.Statistic+" "+m.Series, 1)
+		}
+		if a.Expression == "" {
+			what = a.Metrics[0].Statistic + " " + a.Metrics[0].Series
+		}
+		fmt.Fprintf(&b, "%s: %v %v of %s %d of %d periods of %ds; no data: %s\n  %v\n", a.Name, p["ComparisonOperator"], text(p["Threshold"]), what, a.Datapoints,
+			a.Evaluated, a.Period, a.Missing, p["AlarmDescription"])
 		if got := text(p["AlarmActions"]); got != "Alarms" {
 			fmt.Fprintf(&b, "  goes to %s\n", got)
 		}
