@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -46,7 +44,7 @@ func functionNames(cluster string) []string {
 func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen []awsv1.EC2NodeClassStatus) {
 	unknown := func(why string) {
 		out.EKS.Unknown, out.Entries.Unknown, out.Functions.Unknown, out.Lambda.Unknown, out.Quotas.Unknown,
-			out.SpotRole.Unknown = why, why, why, why, why, why
+			out.SpotRole.Unknown, out.NodeRole.Unknown = why, why, why, why, why, why, why
 		for i := range out.Classes {
 			out.Classes[i].Unknown = why
 		}
@@ -55,8 +53,7 @@ func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen 
 		unknown("AWS was not asked: name the cluster with --cluster")
 		return
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(
-		awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
+	cfg, err := f.awsConfig(ctx)
 	if err != nil {
 		unknown("AWS cannot be asked: " + err.Error())
 		return
@@ -66,6 +63,7 @@ func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen 
 	out.Functions = functionFacts(ctx, lambda.NewFromConfig(cfg), f.cluster)
 	out.Lambda = lambdaFacts(ctx, lambda.NewFromConfig(cfg), f.cluster)
 	out.SpotRole = spotRoleFacts(ctx, iam.NewFromConfig(cfg))
+	out.NodeRole = nodeRoleFacts(ctx, iam.NewFromConfig(cfg), f.cluster)
 	out.Quotas = f.quotaFacts(ctx, cfg)
 	e := ec2.NewFromConfig(cfg)
 	for i := range out.Classes {
@@ -193,6 +191,20 @@ func spotRoleFacts(ctx context.Context, c *iam.Client) doctor.SpotRole {
 		return doctor.SpotRole{Unknown: err.Error()}
 	}
 	return doctor.SpotRole{Found: true}
+}
+
+// nodeRoleFacts tell whether there is a role of the name that the stack gives its own.
+func nodeRoleFacts(ctx context.Context, c *iam.Client, cluster string) doctor.NodeRole {
+	out := doctor.NodeRole{Name: "KarpenterNodeRole-" + cluster}
+	_, err := c.GetRole(ctx, &iam.GetRoleInput{RoleName: &out.Name})
+	switch {
+	case awserrors.IsMissing(err):
+	case err != nil:
+		out.Unknown = err.Error()
+	default:
+		out.Found = true
+	}
+	return out
 }
 
 // quotaFacts are the two quotas that nearly all nodes count for.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"joiner/pkg/cli/recording"
 )
 
 // Options say what account this is and who hears of what happens in it.
@@ -33,6 +35,9 @@ type Options struct {
 	// Authorize refuses what a caller may not do, with the reason as IAM words it ("because no identity-based policy
 	// allows …"). It must not call the account. Nil: everybody may do everything.
 	Authorize func(Access) error
+	// Recorded are answers of another account. A question that is among them is answered so, in their order and the last
+	// one ever again; others the account answers itself.
+	Recorded []recording.Call
 	// Log gets one line for each fault that was played. Nil: nobody.
 	Log *log.Logger
 }
@@ -65,6 +70,7 @@ type Cloud struct {
 	news     *news
 	faults   faultBook
 	calls    callBook
+	replayed replayBook
 	keys     keyBook
 
 	server *http.Server

@@ -75,3 +75,6 @@ func (c *Cloud) describeVpcEndpoints(_ *call, in *describeVpcEndpointsInput) (an
 	out.Endpoints, out.Next, err = cut(all, in.page, 1000, func(e xmlVPCEndpoint) string { return e.ID })
 	return out, err
 }
+
+// VPC is the id of the one VPC.
+func (c *Cloud) VPC() string { return c.vpc.id }

@@ -133,9 +133,10 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 		r.caller, v = c.verify(h, s, body)
 	}
 	out := &outcome{ResponseWriter: w}
-	if v != authentic {
+	switch {
+	case v != authentic:
 		c.reply(out, r, nil, refusal(v, r.protocol))
-	} else {
+	case !c.replay(out, r):
 		c.perform(out, r, service)
 	}
 	c.calls.add(r, out)

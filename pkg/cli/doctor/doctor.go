@@ -27,6 +27,7 @@ type Facts struct {
 	Lambda    Lambda
 	Quotas    Quotas
 	SpotRole  SpotRole
+	NodeRole  NodeRole
 }
 
 // API is the API server as seen from where the doctor is.
@@ -161,6 +162,13 @@ type SpotRole struct {
 	Found   bool
 }
 
+// NodeRole tells whether there is a role of the name that the stack gives its own.
+type NodeRole struct {
+	Unknown string
+	Name    string
+	Found   bool
+}
+
 // Level is how a check ended.
 type Level string
 
@@ -185,7 +193,7 @@ func RunChecks(f Facts) []Finding {
 	var e examination
 	e.f = f
 	for _, check := range []func(){
-		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
+		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkNodeRole, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
 		e.checkClasses, e.checkPools, e.spotRole, e.checkLambda, e.checkQuotas, e.devices, e.checkMissingRequests,
 	} {
 		check()

@@ -16,6 +16,7 @@ type Facts struct {
 	Joiner      string      // who of Joiner's functions holds a lease, empty for nobody
 	CRDs        []CRD       // those of Karpenter's groups that are there
 	Foreign     []string    // NodeClaims whose class is no EC2NodeClass
+	Roles       []string    // of nodes, that EC2NodeClasses name
 	Pinned      []string    // pods, namespace/name, that Cluster Autoscaler may not evict
 	Annotations []Annotated // annotations of joiner.sh on NodePools
 }

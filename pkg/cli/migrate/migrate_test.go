@@ -15,11 +15,11 @@ import (
 )
 
 // TestScenarios plays testdata in the words of pkg/testing/scenario. Nodes and claims of ours are as Karpenter leaves
-// them. "karpenter", "autoscaler", "leader", "joiner", "crd", "foreign", "pinned" and "annotated" are further facts;
+// them. "karpenter", "autoscaler", "leader", "joiner", "crd", "foreign", "roles", "pinned" and "annotated" are further facts;
 // "claim-is NAME WHAT" changes a claim; "group NAME NODES" puts nodes into a node group; "to" and "back" print the
 // report.
 func TestScenarios(t *testing.T) {
-	words := syntax.NewGrammar(scenario.Words(), "karpenter VERSION", "autoscaler VERSION", "leader NAME", "joiner NAME", "crd NAME VERSION...", "foreign NAME...",
+	words := syntax.NewGrammar(scenario.Words(), "karpenter VERSION", "autoscaler VERSION", "leader NAME", "joiner NAME", "crd NAME VERSION...", "foreign NAME...", "roles NAME...",
 		"pinned NAME...", "annotated POOL KEY...", "group NAME NODE...", "claim-is NAME WHAT", "to", "back")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := &world{World: scenario.New()}
@@ -61,6 +61,8 @@ func (w *world) do(t *testing.T, d *datadriven.TestData) string {
 		w.facts.CRDs = append(w.facts.CRDs, CRD{Name: args[0], Stored: args[1:], Webhook: len(args) > 2})
 	case "foreign":
 		w.facts.Foreign = args
+	case "roles":
+		w.facts.Roles = args
 	case "pinned":
 		w.facts.Pinned = args
 	case "annotated":

@@ -7,6 +7,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/disruption/drift"
+	"joiner/pkg/install/preflight"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/overlays"
@@ -32,6 +33,7 @@ func ReportTo(f Facts, sells binpack.Offerings) Report {
 	for _, name := range f.Foreign {
 		r.addFinding(Note, "NodeClaim "+name, "its class is no EC2NodeClass; Joiner leaves it alone, and so nobody looks after it once its controller is gone", "")
 	}
+	r.checkNodeRoles(f)
 	r.Steps = stepsTo(f)
 	r.sortAll()
 	return r
@@ -136,9 +138,32 @@ func (r *Report) reportDrift(s cluster.Snapshot, sells binpack.Offerings) {
 	}
 }
 
+// checkNodeRoles says which roles the nodes of classes have, and how the stack is told to use one that is there: it fails
+// where a role exists that it would make.
+func (r *Report) checkNodeRoles(f Facts) {
+	roles := f.Roles
+	if len(roles) == 0 {
+		return
+	}
+	r.addFinding(Note, "node role", "EC2NodeClasses name the role "+roles[0]+", which the stack must not make",
+		preflight.NameNodeRole(roles[0])+"; keep its access entry")
+	if len(roles) > 1 {
+		r.addFinding(Note, "node role", "EC2NodeClasses also name "+strings.Join(roles[1:], ", ")+
+			": provision may hand one role to nodes", "give all EC2NodeClasses one role")
+	}
+}
+
+// andNodeRole is the setting that a deployment needs beside mode.
+func andNodeRole(f Facts) string {
+	if len(f.Roles) > 0 {
+		return " and nodeRole " + f.Roles[0]
+	}
+	return ""
+}
+
 func stepsTo(f Facts) []string {
 	out := []string{"joiner doctor --cluster CLUSTER: mend what it finds",
-		"make deploy with mode observe: Joiner decides beside the present autoscaler and changes nothing",
+		"make deploy with mode observe" + andNodeRole(f) + ": Joiner decides beside the present autoscaler and changes nothing",
 		"joiner shadow: compare what Joiner would have done"}
 	if k := f.Karpenter; k != nil {
 		out = append(out, fmt.Sprintf("kubectl -n %s scale deployment %s --replicas 0, and wait until its lease is free (joiner migrate says so)", k.Namespace, k.Name))
