@@ -99,9 +99,11 @@ func well() story {
 			s.Put(ofFunction("Throttles", f), at, float64(minute%2))
 			s.Put(ofFunction("AsyncEventsDropped", f), at, float64(minute%2))
 		}
-		s.Put(ofCluster("joiner_catalog_age_seconds"), at, float64(minute%refresh*60))
-		s.Put(ofCluster("karpenter_cluster_state_node_count"), at, 200)
-		s.Put(ofCluster("joiner_price_usd_per_hour"), at, 10)
+		if minute%refresh == 0 { // which measures the fleet
+			s.Put(ofCluster("joiner_catalog_age_seconds"), at, 2)
+			s.Put(ofCluster("karpenter_cluster_state_node_count"), at, 200)
+			s.Put(ofCluster("joiner_price_usd_per_hour"), at, 10)
+		}
 		if minute%20 == 0 {
 			s.Put(ofFunction("Invocations", "SpotInterruption"), at, 1)
 			s.Put(ofFunction("Errors", "SpotInterruption"), at, 1) // tried again
@@ -136,14 +138,14 @@ func faults() map[string]fault {
 		every := map[string]int{"Refresh": refresh}[f]
 		all[f+" fails always"] = fault{func(s story) { s.put(ofFunction("Errors", f), max(1, every), 1) }, []string{f + "Errors"}}
 	}
-	for _, f := range []string{"Lifecycle", "Disrupt", "Refresh"} {
+	for _, f := range []string{"Provision", "Lifecycle", "Disrupt"} {
 		all[f+" is not run any more"] = fault{func(s story) { s.stop(ofFunction("Invocations", f), begins, played) }, []string{f + "Silent"}}
 	}
 	all["Lifecycle was never run"] = fault{func(s story) { s.stop(ofFunction("Invocations", "Lifecycle"), 0, played) }, []string{"LifecycleSilent"}}
-	all["Provision is not run any more"] = fault{func(s story) { // and nobody measures
-		s.stop(ofFunction("Invocations", "Provision"), begins, played)
+	all["Refresh is not run any more"] = fault{func(s story) { // and nobody measures the fleet
+		s.stop(ofFunction("Invocations", "Refresh"), begins, played)
 		s.stop(ofCluster("joiner_catalog_age_seconds"), begins, played)
-	}, []string{"ProvisionSilent", "CatalogOld"}}
+	}, []string{"RefreshSilent", "CatalogOld"}}
 	for _, f := range []string{"SpotInterruption", "ReservationInterruption", "Rebalance", "ScheduledChange", "StateChange"} {
 		all[f+" gives an event up"] = fault{func(s story) {
 			s.put("AWS/SQS ApproximateNumberOfMessagesVisible{Name=QueueName, Value=${"+f+"DeadLetters.QueueName}}", 1, 1)

@@ -132,7 +132,8 @@ func functionFacts(ctx context.Context, c *lambda.Client, cluster string) doctor
 			return doctor.Functions{Unknown: err.Error()}
 		}
 		f := doctor.Function{Name: name, Found: true, State: string(got.State), Reason: aws.ToString(got.StateReason),
-			InVPC: got.VpcConfig != nil && aws.ToString(got.VpcConfig.VpcId) != ""}
+			Memory: int(aws.ToInt32(got.MemorySize)),
+			InVPC:  got.VpcConfig != nil && aws.ToString(got.VpcConfig.VpcId) != ""}
 		if got.Environment != nil {
 			f.Mode = got.Environment.Variables["MODE"]
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"joiner/pkg/cli/doctor"
@@ -201,6 +202,9 @@ func (f doctorFlags) readCluster(ctx context.Context, s storedObjects, out *doct
 		return err
 	}
 	out.Leader = s.readLeader(ctx)
+	if err := s.forEach(ctx, atClaims, func(*unstructured.Unstructured) { out.Nodes++ }); err != nil {
+		return err
+	}
 	out.Pools, err = s.readPools(ctx)
 	return err
 }

@@ -28,6 +28,7 @@ type Facts struct {
 	Quotas    Quotas
 	SpotRole  SpotRole
 	NodeRole  NodeRole
+	Nodes     int // of Joiner's
 }
 
 // API is the API server as seen from where the doctor is.
@@ -134,6 +135,7 @@ type Function struct {
 	Reason string // for another state
 	InVPC  bool
 	Mode   string // setting of that name
+	Memory int    // MiB
 }
 
 // Lambda is how many invocations the account may run at once.
@@ -194,7 +196,7 @@ func RunChecks(f Facts) []Finding {
 	e.f = f
 	for _, check := range []func(){
 		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkNodeRole, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
-		e.checkClasses, e.checkPools, e.spotRole, e.checkLambda, e.checkQuotas, e.devices, e.checkMissingRequests,
+		e.checkClasses, e.checkPools, e.spotRole, e.checkLambda, e.checkCost, e.checkQuotas, e.devices, e.checkMissingRequests,
 	} {
 		check()
 	}
