@@ -70,7 +70,7 @@ func (e *Env) Ask(ctx context.Context, request, resourceType string, properties 
 	}
 	ask := Request{RequestType: request, RequestID: uuid.NewString(), ResourceType: r.Type,
 		LogicalResourceID:  r.LogicalID,
-		StackID:            "arn:aws:cloudformation:" + Region + ":" + Account + ":stack/" + r.Stack + "/1",
+		StackID:            e.StackID(),
 		PhysicalResourceID: e.physical[r.LogicalID], ResourceProperties: all}
 	if request == "Update" {
 		ask.OldResourceProperties = maps.Clone(all)
@@ -82,6 +82,16 @@ func (e *Env) Ask(ctx context.Context, request, resourceType string, properties 
 		e.physical[r.LogicalID] = answer.PhysicalResourceID
 	}
 	return answer, err
+}
+
+// StackID is the ARN of the stack, as its template refers to it.
+func (e *Env) StackID() string {
+	for _, f := range e.Assembly.Functions {
+		if id := f.Environment["STACK_ID"]; id != "" {
+			return id
+		}
+	}
+	return ""
 }
 
 // redirect has the cluster call the function's URL where it is here, and believe its certificate; or nobody, without

@@ -15,6 +15,7 @@ import (
 
 	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
+	"joiner/infra/local/lambdahost"
 	"joiner/pkg/install/preflight"
 	"joiner/pkg/install/setup"
 	"joiner/pkg/providers/kube"
@@ -27,6 +28,8 @@ func TestSetup(t *testing.T) {
 	t.Run("an old CRD is upgraded", w.testUpgrade)
 	t.Run("a cluster that cannot be used is refused with instructions", w.testRefusals)
 	t.Run("why the API server refuses", w.testReasons)
+	t.Run("requests of others", w.testForged)
+	t.Run("what EKS Auto Mode has stays as it is", w.testAutoMode)
 	t.Run("drain", w.testDrain)
 	t.Run("keep", w.testKeep)
 }
@@ -123,11 +126,29 @@ func (w *world) testRefusals(t *testing.T) {
 		w.ask(t, "Delete", preflightType, "", nil) // a rollback goes through
 	}
 	w.Cloud.SetClusterAccess("API", true)
+	const guide = "KarpenterNodeRole-karpenters"
+	w.Cloud.PutRole(guide)
+	w.ask(t, "Create", preflightType, "nodeRole: "+guide, map[string]any{"MadeNodeRoles": guide})
+	w.ask(t, "Create", preflightType, "", map[string]any{"MadeNodeRoles": "", "NodeRole": guide})
 	w.Cloud.SetConcurrency(300)
 	defer w.Cloud.SetConcurrency(1000)
 	w.ask(t, "Create", preflightType, "aws service-quotas request-service-quota-increase --service-code lambda", nil)
 	w.ask(t, "Update", preflightType, "", nil) // what it has reserved it may keep
 	w.ask(t, "Update", preflightType, "are to reserve 1205 ", map[string]any{"Reserved": "1205"})
+}
+
+// testForged: who may invoke setup is not CloudFormation, and is given no answer.
+func (w *world) testForged(t *testing.T) {
+	fn := w.Function("setup")
+	for name, event := range map[string]string{
+		"another stack":   `{"RequestType":"Delete","ResourceType":"Custom::JoinerSetup","PhysicalResourceId":"joiner-setup-demo","StackId":"arn:aws:cloudformation:us-west-2:1:stack/x/1","ResponseURL":"http://127.0.0.1:1/","ResourceProperties":{"OnDelete":"drain"}}`,
+		"an answer to me": `{"RequestType":"Delete","ResourceType":"Custom::JoinerSetup","PhysicalResourceId":"joiner-setup-demo","StackId":"` + w.StackID() + `","ResponseURL":"https://example.com/","ResourceProperties":{"ServiceToken":"x"}}`,
+	} {
+		res, err := w.Host.Invoke(t.Context(), fn, lambdahost.RequestResponse, []byte(event))
+		if err != nil || res.FunctionError == "" || !strings.Contains(string(res.Payload), "refuse a request") {
+			t.Errorf("%s: %v %s %s", name, err, res.FunctionError, res.Payload)
+		}
+	}
 }
 
 // testReasons uses the same code with the patience of a test.
