@@ -32,7 +32,10 @@ type function struct {
 	retries   float64
 	maxAgeSec float64
 	direct    bool // invoked as the code that is deployed last, not by its alias
-	allows    func(*joiner) []statement
+	// outside of any VPC, whatever the settings say, and without a way into the cluster: it can answer while the
+	// network of the others is not there yet, or not any more.
+	outside bool
+	allows  func(*joiner) []statement
 
 	// called is for the function behind the webhook of push. Anybody may call it, so a call must cost next to nothing:
 	// it has little memory, neither traces nor Lambda's own log lines, and no way into the cluster.
@@ -44,8 +47,8 @@ func (f function) ticks() bool { return f.everyMin > 0 }
 
 // loses reports whether an invocation can be lost that nothing makes good. What a function with a schedule missed or
 // failed on, its next tick does, so it has no dead letters: a tick that aged behind a busy function is no lost work.
-// Nor is a call of the webhook.
-func (f function) loses() bool { return !f.ticks() && !f.called }
+// Nor is a call of the webhook, or of the preflight, without whose answer CloudFormation goes no further.
+func (f function) loses() bool { return !f.ticks() && !f.called && !f.outside }
 
 // aliasName is what everything invokes a function by. Moving it to an older version is the way back from a bad
 // deployment.
@@ -83,6 +86,9 @@ func (p Props) functions() []function {
 			doc:        "has nodes left before EC2 reboots, stops or retires their instances",
 			timeoutSec: 60, retries: 2, maxAgeSec: 21600, allows: wakesBoth,
 			rules: []events.Kind{events.KindScheduledChange}},
+		// It asks AWS only. Until it has answered there is nothing else of the stack but its own role and log.
+		{name: "preflight", id: "Preflight", doc: "says what keeps the stack from being deployed, before anything is made",
+			timeoutSec: 120, direct: true, outside: true, retries: 1, maxAgeSec: 900, allows: preflightAllows},
 		// A drain may take all the time there is. A second try is for a process that died; CloudFormation takes the
 		// first answer.
 		{name: "setup", id: "Setup", doc: "installs CRDs and RBAC, and lets go of the cluster at the end",
@@ -146,7 +152,9 @@ func (s *joiner) addFunction(f function) error {
 	if f.called {
 		props.LoggingFormat, props.SystemLogLevelV2 = awslambda.LoggingFormat_JSON, awslambda.SystemLogLevel_WARN
 	} else {
-		props.Vpc, props.VpcSubnets, props.SecurityGroups = s.net.vpc, s.net.subnets, s.net.groups
+		if !f.outside {
+			props.Vpc, props.VpcSubnets, props.SecurityGroups = s.net.vpc, s.net.subnets, s.net.groups
+		}
 		if s.props.Stack.Tracing {
 			props.Tracing = awslambda.Tracing_ACTIVE
 		}
@@ -217,7 +225,7 @@ func (s *joiner) addRole(f function, logGroup string, deadLetters awssqs.Queue) 
 		Description:    jsii.String("Joiner " + f.name + " in cluster " + s.cluster),
 		InlinePolicies: &map[string]awsiam.PolicyDocument{"joiner": document(statements)},
 	})
-	if f.called {
+	if f.called || f.outside {
 		return role, nil
 	}
 	access := &awseks.CfnAccessEntryProps{ClusterName: &s.cluster, PrincipalArn: role.RoleArn(),
@@ -244,10 +252,12 @@ func (s *joiner) environment(f function) *map[string]*string {
 		"GOGC":       jsii.String(growth),
 		"GOMEMLIMIT": jsii.String(fmt.Sprintf("%.0fMiB", s.props.memoryMiB(f)*mayUse)),
 
-		"CATALOG_BUCKET":     s.bucket.BucketName(),
 		"PROVISION_FUNCTION": jsii.String(s.functionName("provision") + ":" + aliasName),
 		"LIFECYCLE_FUNCTION": jsii.String(s.functionName("lifecycle") + ":" + aliasName),
 		"REFRESH_FUNCTION":   jsii.String(s.functionName("refresh") + ":" + aliasName),
+	}
+	if !f.outside { // which answers before there is a bucket
+		env["CATALOG_BUCKET"] = s.bucket.BucketName()
 	}
 	if s.props.Stack.VPCEndpoints { // unless the user says otherwise: no endpoint leads to IAM and to the price list
 		env["ISOLATED_VPC"] = jsii.String("true")

@@ -21,7 +21,7 @@ func (s *joiner) madeNodeRoles() (roles []nodeRole) {
 	if s.props.Stack.NodeRole == "" {
 		roles = append(roles, nodeRole{"Node", "KarpenterNodeRole-" + s.cluster, "EC2_LINUX"})
 	}
-	if s.props.Stack.WindowsNodes {
+	if s.props.Stack.WindowsNodes && s.props.Stack.WindowsNodeRole == "" {
 		roles = append(roles, nodeRole{"WindowsNode", "KarpenterNodeRole-" + s.cluster + "-windows", "EC2_WINDOWS"})
 	}
 	return roles
@@ -39,6 +39,9 @@ func (s *joiner) addNodeRoles() {
 		} else {
 			s.addNodeRole(r.id, r.name, r.entryType)
 		}
+	}
+	if name := s.props.Stack.WindowsNodeRole; name != "" {
+		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+name))
 	}
 }
 
@@ -76,8 +79,24 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 		Type:         &entryType,
 	})
 	s.entries = append(s.entries, entry)
-	s.joining = append(s.joining, resource(role), resource(profile), entry)
 	s.nodeRoles = append(s.nodeRoles, *role.RoleArn())
+	s.madeRoles = append(s.madeRoles, name)
+	for _, r := range []awscdk.CfnResource{resource(role), resource(profile), entry} {
+		s.keepIdentity(r)
+		s.joining = append(s.joining, r)
+	}
+}
+
+// keepIdentity has what nodes belong to the cluster by outlive the stack, unless the stack is to take its nodes with
+// it. Without it kubelets are refused, and IAM deletes no role that an instance profile of a class still holds. What is
+// replaced stays in any case, since nodes that run go by it. What a failed deployment made goes again.
+func (s *joiner) keepIdentity(r awscdk.CfnResource) {
+	if s.props.Stack.OnDelete == settings.OnDeleteDrain {
+		r.CfnOptions().SetDeletionPolicy(awscdk.CfnDeletionPolicy_DELETE)
+		r.CfnOptions().SetUpdateReplacePolicy(awscdk.CfnDeletionPolicy_RETAIN)
+		return
+	}
+	r.ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE, nil)
 }
 
 func managed(name string) awsiam.IManagedPolicy {

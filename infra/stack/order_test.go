@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // CloudFormation creates and deletes in parallel whatever no dependency orders, and deletes leaves first. So what the
@@ -13,27 +15,37 @@ import (
 func TestWhatSetupNeedsOutlivesItsCleanup(t *testing.T) {
 	roles := []string{"NodeRole", "NodeProfile", "NodeAccess", "WindowsNodeRole", "WindowsNodeProfile", "WindowsNodeAccess"}
 	for name, c := range map[string]struct {
-		more             map[string]any
-		setup, preflight []string
+		more  map[string]any
+		setup []string
 	}{
-		"outside of a VPC": {map[string]any{}, roles[:3], nil},
-		"Windows":          {map[string]any{"windowsNodes": true}, roles, nil},
+		"outside of a VPC": {map[string]any{}, roles[:3]},
+		"Windows":          {map[string]any{"windowsNodes": true}, roles},
 		"in a VPC, into the cluster's security group": {map[string]any{"vpcID": vpc, "subnetIDs": []any{subnetA}, "clusterSecurityGroupID": cluster},
-			append([]string{"IntoCluster", "FunctionsGroup"}, roles[:3]...), []string{"IntoCluster", "FunctionsGroup"}},
+			append([]string{"IntoCluster", "FunctionsGroup"}, roles[:3]...)},
 		"in a VPC with endpoints": {map[string]any{"vpcID": vpc, "subnetIDs": []any{subnetA}, "vpcEndpoints": true},
-			[]string{"Ec2Endpoint", "SsmEndpoint", "EksEndpoint", "LambdaEndpoint", "EndpointsGroup", "FunctionsGroup", "NodeAccess"},
-			[]string{"Ec2Endpoint", "SsmEndpoint", "EksEndpoint", "LambdaEndpoint", "EndpointsGroup", "FunctionsGroup"}},
+			[]string{"Ec2Endpoint", "SsmEndpoint", "EksEndpoint", "LambdaEndpoint", "EndpointsGroup", "FunctionsGroup", "NodeAccess"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}
 			maps.Copy(context, c.more)
 			w := words(t, mustSynth(t, context))
-			for resource, needs := range map[string][]string{"SetupResource": c.setup, "PreflightResource": c.preflight} {
-				before := w.closure(resource)
-				for _, id := range needs {
-					if !before[id] {
-						t.Errorf("%s does not wait for %s, which CloudFormation then deletes before %[1]s is cleaned up", resource, id)
-					}
+			before := w.closure("SetupResource")
+			for _, id := range c.setup {
+				if !before[id] {
+					t.Errorf("setup does not wait for %s, which CloudFormation then deletes before it is cleaned up", id)
+				}
+			}
+			// The preflight answers while there is nothing else, so that it can say what would stop the rest.
+			alone := map[string]bool{"Preflight": true, "PreflightRole": true, "PreflightLogs": true}
+			if diff := cmp.Diff(alone, w.closure("PreflightResource")); diff != "" {
+				t.Errorf("what the preflight waits for (-want +got):\n%s", diff)
+			}
+			for _, id := range slices.Concat(c.setup, []string{"SetupResource", "ProvisionAccess", "Provision"}) {
+				if strings.HasSuffix(id, "Group") {
+					continue // a security group refuses nothing
+				}
+				if !w.closure(id)["PreflightResource"] {
+					t.Errorf("%s is made before the preflight has answered", id)
 				}
 			}
 		})

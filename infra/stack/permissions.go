@@ -8,6 +8,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/settings"
 )
 
 // statement is one IAM permission. Statements with the same sid in several functions are the same statement.
@@ -54,7 +55,7 @@ func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Qu
 		out = append(out, statement{sid: "SendTraces",
 			actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, resources: []string{"*"}})
 	}
-	if s.net.vpc != nil {
+	if s.net.vpc != nil && !f.outside {
 		out = append(out, useNetwork())
 	}
 	return append(out, statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
@@ -166,16 +167,34 @@ func wakesProvision(s *joiner) []statement {
 	return []statement{s.wake("provision")}
 }
 
+// The preflight reads what decides whether the stack can be deployed.
+func preflightAllows(s *joiner) []statement { return s.readForPreflight() }
+
 // Setup works in the cluster. To drain it, it has lifecycle do its work. In an account without the role of spot it
 // makes that.
 func setupAllows(s *joiner) []statement {
 	const spot = "spot.amazonaws.com"
-	return append(s.readForPreflight(), []statement{
+	return append([]statement{
 		{sid: "CreateSpotRole", changes: true, actions: []string{"iam:CreateServiceLinkedRole"},
 			resources: []string{s.arn("iam", "", *s.Account(), "role/aws-service-role/"+spot+"/*")},
 			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},
 		s.wake("lifecycle"),
-	}...)
+	}, s.removeLeftovers()...)
+}
+
+// removeLeftovers is for a stack that takes its nodes with it: setup deletes the instance profiles that refresh made,
+// or IAM would not let go of the node role, and the launch templates.
+func (s *joiner) removeLeftovers() []statement {
+	if s.props.Stack.OnDelete != settings.OnDeleteDrain {
+		return nil
+	}
+	return []statement{
+		s.listProfiles(),
+		{sid: "RemoveInstanceProfile", changes: true, resources: s.profiles(), when: s.taggedProfile("Resource"),
+			actions: []string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}},
+		s.describe("DescribeTemplates", "ec2:DescribeLaunchTemplates"),
+		s.deleteTemplates(),
+	}
 }
 
 // launch is W1 to W4 of the spec: what a launch may use, and that all it makes is tagged as ours.
@@ -201,18 +220,30 @@ func (s *joiner) launch() []statement {
 	}
 }
 
-// instanceProfiles is R9 and M2 to M4 of the spec. The path of our profiles is known, so nothing else can be touched.
-func (s *joiner) instanceProfiles() []statement {
-	profiles := []string{s.arn("iam", "", *s.Account(), "instance-profile/karpenter/"+*s.Region()+"/"+s.cluster+"/*")}
-	mine := func(kind string) conditions {
-		return conditions{
-			"StringEquals": {"aws:" + kind + "Tag/" + s.tagCluster(): {"owned"}, "aws:" + kind + "Tag/" +
-				tagRegion: {*s.Region()}},
-			"StringLike": {"aws:" + kind + "Tag/" + tagNodeClass: {"*"}},
-		}
+// profiles are the instance profiles that refresh makes. Their path is known, so nothing else can be touched.
+func (s *joiner) profiles() []string {
+	return []string{s.arn("iam", "", *s.Account(), "instance-profile/karpenter/"+*s.Region()+"/"+s.cluster+"/*")}
+}
+
+// taggedProfile holds for profiles with the tags of ours, on the request or on the resource.
+func (s *joiner) taggedProfile(kind string) conditions {
+	return conditions{
+		"StringEquals": {"aws:" + kind + "Tag/" + s.tagCluster(): {"owned"}, "aws:" + kind + "Tag/" +
+			tagRegion: {*s.Region()}},
+		"StringLike": {"aws:" + kind + "Tag/" + tagNodeClass: {"*"}},
 	}
-	asked := mine("Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster)
-	both := mine("Resource").
+}
+
+// listProfiles cannot be limited to a path.
+func (s *joiner) listProfiles() statement {
+	return statement{sid: "ListInstanceProfiles", actions: []string{"iam:ListInstanceProfiles"}, resources: []string{"*"}}
+}
+
+// instanceProfiles is R9 and M2 to M4 of the spec.
+func (s *joiner) instanceProfiles() []statement {
+	profiles := s.profiles()
+	asked := s.taggedProfile("Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster)
+	both := s.taggedProfile("Resource").
 		and("StringEquals", "aws:RequestTag/"+s.tagCluster(), "owned").
 		and("StringEquals", "aws:RequestTag/"+tagRegion, *s.Region()).
 		and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster).
@@ -220,13 +251,12 @@ func (s *joiner) instanceProfiles() []statement {
 	return []statement{
 		{sid: "ReadInstanceProfiles", actions: []string{"iam:GetInstanceProfile"},
 			resources: []string{s.arn("iam", "", *s.Account(), "instance-profile/*")}},
-		// Listing by path cannot be limited to the path.
-		{sid: "ListInstanceProfiles", actions: []string{"iam:ListInstanceProfiles"}, resources: []string{"*"}},
+		s.listProfiles(),
 		{sid: "CreateInstanceProfile", changes: true, actions: []string{"iam:CreateInstanceProfile"},
 			resources: profiles, when: asked},
 		{sid: "TagInstanceProfile", changes: true, actions: []string{"iam:TagInstanceProfile"}, resources: profiles,
 			when: both},
-		{sid: "ChangeInstanceProfile", changes: true, resources: profiles, when: mine("Resource"),
+		{sid: "ChangeInstanceProfile", changes: true, resources: profiles, when: s.taggedProfile("Resource"),
 			actions: []string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile",
 				"iam:DeleteInstanceProfile"}},
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseks"
@@ -21,9 +22,9 @@ const setupTimeout = 960
 
 // addSetup makes the custom resources that setup answers for, and puts everything into the order that they need.
 //
-// Created: the preflight, before any access entry and any function that reserves concurrency, so that a cluster or an
-// account that cannot have them is told from others by a message and not by a failure halfway; then the functions and
-// entries; then setup puts CRDs and RBAC into the cluster; then provision and all rules, so that nothing runs before
+// Created: the preflight, before the bucket that stays, the node roles, the network, any access entry and any function
+// that reserves concurrency, so that a cluster or an account that cannot have them is told from others by a message and not by a
+// failure halfway; then these, and the other functions; then setup puts CRDs and RBAC into the cluster; then provision and all rules, so that nothing runs before
 // there is something to run on. Deleted, the other way round: nothing launches or fires any more when setup begins to
 // drain, and lifecycle, which it wakes for that, is still there. So is what nodes belong to the cluster by, without
 // which kubelets could end no pod, and the network of the functions.
@@ -32,13 +33,12 @@ func (s *joiner) addSetup() error {
 	if err != nil {
 		return err
 	}
-	fn := s.made["setup"].fn
 	inside := strconv.FormatBool(s.net.vpc != nil)
-	preflight := s.customResource("Preflight", fn, s.preflightPlan().Properties())
-	for _, way := range s.ways {
-		preflight.AddResourceDependency(way, nil)
+	preflight := s.customResource("Preflight", s.made["preflight"].fn, s.preflightPlan().Properties())
+	for _, r := range slices.Concat(s.ways, s.joining, []awscdk.CfnResource{resource(s.bucket)}) {
+		r.AddResourceDependency(preflight, nil)
 	}
-	for _, r := range slices.Concat(s.entries, s.joining) {
+	for _, r := range s.entries {
 		r.AddResourceDependency(preflight, nil)
 	}
 	for _, name := range sortedKeys(s.made) {
@@ -46,11 +46,13 @@ func (s *joiner) addSetup() error {
 			resource(m.fn).AddResourceDependency(preflight, nil)
 		}
 	}
+	fn := s.made["setup"].fn
 	asked := map[string]any{
 		"ClusterName": s.cluster,
 		"Manifests":   hash, // a change of it has CloudFormation call setup again
 		"Inside":      inside,
 		"Mode":        s.props.Functions.Mode,
+		"NodeRoles":   strings.Join(s.madeRoles, ","),
 		"OnDelete":    s.props.Stack.OnDelete,
 		"RoleArn":     fn.Role().RoleArn(),
 	}

@@ -35,6 +35,7 @@ type joiner struct {
 	cluster   string
 	bucket    awss3.Bucket
 	nodeRoles []string // ARNs, that of Linux nodes first
+	madeRoles []string // names of those that the stack makes
 
 	net    network
 	secret awssecretsmanager.Secret // path of push; nil: off
@@ -76,7 +77,8 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	name := "joiner-" + strings.ReplaceAll(cluster, "_", "-")
 	s := &joiner{props: props, cluster: cluster, made: map[string]madeFunction{},
 		Stack: awscdk.NewStack(scope, &name, &awscdk.StackProps{
-			Description: jsii.String("Joiner: nodes for the EKS cluster " + cluster),
+			Description:           jsii.String("Joiner: nodes for the EKS cluster " + cluster),
+			TerminationProtection: &props.Stack.TerminationProtection,
 			Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{
 				GenerateBootstrapVersionRule: jsii.Bool(false),
 			}),

@@ -34,7 +34,7 @@ func placeholders(t *testing.T) string {
 	dist := t.TempDir()
 	for _, arch := range []string{"arm64", "amd64"} {
 		for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption",
-			"rebalance", "scheduledchange", "statechange", "setup", "wake"} {
+			"rebalance", "scheduledchange", "statechange", "preflight", "setup", "wake"} {
 			dir := filepath.Join(dist, arch, f)
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
@@ -306,7 +306,7 @@ func TestConcurrencyIsReservedForNotices(t *testing.T) {
 		got := map[string]any{}
 		tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) { got[id] = p["ReservedConcurrentExecutions"] })
 		if d := cmp.Diff(map[string]any{"Provision": 1.0, "Lifecycle": 1.0, "Disrupt": 1.0, "Refresh": 1.0, "SpotInterruption": want.each, "ReservationInterruption": want.each,
-			"StateChange": nil, "Rebalance": nil, "ScheduledChange": nil, "Setup": nil}, got); d != "" {
+			"StateChange": nil, "Rebalance": nil, "ScheduledChange": nil, "Preflight": nil, "Setup": nil}, got); d != "" {
 			t.Errorf("interruptionConcurrency %s (-want +got):\n%s", given, d)
 		}
 		tmpl.each("Custom::JoinerPreflight", func(_ string, p map[string]any) {
@@ -326,7 +326,7 @@ func TestMemoryOfFunctionsThatDecide(t *testing.T) {
 		limit[id] = p["Environment"].(map[string]any)["Variables"].(map[string]any)["GOMEMLIMIT"]
 	})
 	if d := cmp.Diff(map[string]any{"Provision": 1769.0, "Lifecycle": 1769.0, "Disrupt": 1769.0, "Refresh": 1769.0, "SpotInterruption": 512.0, "ReservationInterruption": 512.0,
-		"StateChange": 512.0, "Rebalance": 512.0, "ScheduledChange": 512.0, "Setup": 512.0}, got); d != "" {
+		"StateChange": 512.0, "Rebalance": 512.0, "ScheduledChange": 512.0, "Preflight": 512.0, "Setup": 512.0}, got); d != "" {
 		t.Errorf("memory (-want +got):\n%s", d)
 	}
 	if limit["Disrupt"] != "1415MiB" || limit["StateChange"] != "410MiB" {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/cfn"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -22,15 +21,16 @@ import (
 const deniedPoll = 5 * time.Second
 
 // answerPreflight refuses a deployment that cannot work, with all that is wrong. It makes nothing.
-func answerPreflight(ctx context.Context, set settings.Values, e cfn.Event, log *slog.Logger) error {
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithAppID("joiner"))
+func (c CustomResources) answerPreflight(ctx context.Context, set settings.Values, e cfn.Event,
+	log *slog.Logger) error {
+	cfg, err := c.AWS(ctx)
 	if err != nil {
 		return fmt.Errorf("load aws configuration: %w", err)
 	}
 	plan, before := plans(e, set.ClusterName, cfg.Region)
 	account := discovery.Preflight{EKS: eks.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg), EC2: ec2.NewFromConfig(cfg),
 		Lambda: lambda.NewFromConfig(cfg)}
-	facts, err := readPermitted(ctx, account.ReadFacts, plan, deniedPoll, setupPatience)
+	facts, err := readPermitted(ctx, account.ReadFacts, plan, min(deniedPoll, c.Patience), c.Patience)
 	if err != nil {
 		return err
 	}

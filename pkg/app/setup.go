@@ -8,12 +8,14 @@ import (
 	api "joiner/pkg/api/v1"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -40,13 +42,30 @@ const (
 	notInstalled  = "joiner-setup-not-installed"
 	setupPoll     = 500 * time.Millisecond
 	setupPatience = 90 * time.Second
+	setupSettle   = 3 * time.Minute  // a tick may wait a minute, and refresh takes two at most
 	answerReserve = 20 * time.Second // kept for the answer to CloudFormation
 )
 
 // Setup answers CloudFormation for the custom resources of the stack. It reads everything anew at each call and never
 // fails to start: CloudFormation waits an hour for a function that does not answer.
 func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
-	set, err := settings.ParseSettings(os.Getenv)
+	return CustomResources{Getenv: os.Getenv, Patience: setupPatience, Settle: setupSettle,
+		AWS: func(ctx context.Context) (aws.Config, error) {
+			return config.LoadDefaultConfig(ctx, config.WithAppID("joiner"))
+		}}.Answer(ctx, e)
+}
+
+// CustomResources answers for the custom resources of the stack in the surroundings given.
+type CustomResources struct {
+	Getenv   func(string) string
+	AWS      func(context.Context) (aws.Config, error)
+	Patience time.Duration // for what EKS and the API server need a moment for
+	Settle   time.Duration // for which a refresh may still run that began before
+}
+
+// Answer does what CloudFormation asks for. The id is the resource's from then on.
+func (c CustomResources) Answer(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
+	set, err := settings.ParseSettings(c.Getenv)
 	if err != nil {
 		return failedID(e, ""), nil, err
 	}
@@ -63,9 +82,9 @@ func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, er
 		return e.PhysicalResourceID, nil, nil
 	}
 	if e.ResourceType == preflightType {
-		err = answerPreflight(ctx, set, e, log)
+		err = c.answerPreflight(ctx, set, e, log)
 	} else {
-		data, err = answerSetup(ctx, set, e, log)
+		data, err = c.answerSetup(ctx, set, e, log)
 	}
 	if err != nil {
 		return failedID(e, id), nil, err
@@ -85,20 +104,25 @@ func failedID(e cfn.Event, id string) string {
 }
 
 // answerSetup does what the request asks for.
-func answerSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.Logger) (map[string]any, error) {
-	s, err := newSetup(ctx, set, e, log)
+func (c CustomResources) answerSetup(ctx context.Context, set settings.Values, e cfn.Event,
+	log *slog.Logger) (map[string]any, error) {
+	s, err := c.newSetup(ctx, set, e, log)
 	if err != nil {
 		return nil, err
 	}
 	if e.RequestType != cfn.RequestDelete {
+		if err := s.CheckLeavingRoles(ctx); err != nil {
+			return nil, err
+		}
 		n, err := s.InstallObjects(ctx)
 		return map[string]any{"Objects": n}, err
 	}
 	return nil, s.RemoveFromCluster(ctx, textProperty(e, "OnDelete") == settings.OnDeleteDrain, timeLeft(ctx))
 }
 
-func newSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.Logger) (*setup.Setup, error) {
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithAppID("joiner"))
+func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cfn.Event,
+	log *slog.Logger) (*setup.Setup, error) {
+	cfg, err := c.AWS(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
@@ -106,7 +130,10 @@ func newSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	s := &setup.Setup{Poll: setupPoll, Patience: setupPatience, Log: log, Now: time.Now,
+	s := &setup.Setup{Poll: min(setupPoll, c.Patience), Patience: c.Patience, Settle: c.Settle, Log: log, Now: time.Now,
+		Leaving: leavingRoles(e, set.ClusterName, cfg.Region),
+		Leftovers: &discovery.ClassResolver{EC2: ec2.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg), Region: cfg.Region,
+			Cluster: set.ClusterName, Isolated: set.IsolatedVPC},
 		Observe: set.Mode == settings.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
 		Lifecycle: invoke.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
 		Access: setup.Access{Role: textProperty(e, "RoleArn"),
@@ -128,6 +155,24 @@ func newSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.L
 	}
 	s.Cluster, err = clusterObjects(cfg, a, set.ClusterName)
 	return s, err
+}
+
+// leavingRoles are the node roles that the stack had made and makes no more. A stack that keeps its nodes keeps them.
+func leavingRoles(e cfn.Event, cluster, region string) setup.Leaving {
+	l := setup.Leaving{ProfileOf: func(class, uid, role string) string {
+		return discovery.ProfileName(cluster, region, class, uid, role)
+	}}
+	if before, _ := e.OldResourceProperties["OnDelete"].(string); before != settings.OnDeleteDrain {
+		return l
+	}
+	had, _ := e.OldResourceProperties["NodeRoles"].(string)
+	stay := strings.Split(textProperty(e, "NodeRoles"), ",")
+	for _, role := range strings.Split(had, ",") {
+		if role != "" && !slices.Contains(stay, role) {
+			l.Roles = append(l.Roles, role)
+		}
+	}
+	return l
 }
 
 // pushAddress is whom the cluster's webhook calls. The secret part of it is no property, because CloudFormation shows

@@ -34,7 +34,7 @@ const standardFamilies = "acdhimrtz"
 func functionNames(cluster string) []string {
 	var out []string
 	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption",
-		"reservationinterruption", "rebalance", "scheduledchange", "statechange", "setup"} {
+		"reservationinterruption", "rebalance", "scheduledchange", "statechange", "preflight", "setup"} {
 		out = append(out, "joiner-"+cluster+"-"+f)
 	}
 	return out

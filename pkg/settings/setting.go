@@ -131,6 +131,7 @@ type StackValues struct {
 	NodePolicies            []string // names or ARNs of managed policies
 	NodeTags                []Pair
 	WindowsNodes            bool
+	WindowsNodeRole         string // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>-windows
 	Tracing                 bool
 	VPCID                   string
 	SubnetIDs               []string
@@ -149,6 +150,7 @@ type StackValues struct {
 	LogRetentionDays        int
 	DecisionLogDays         int
 	OnDelete                string // keep or drain
+	TerminationProtection   bool
 	HibernationSchedule     string // cron, when all NodePools fall asleep; empty for never
 	HibernationDuration     time.Duration
 	HibernationTimeZone     string // IANA name in which Sleep is read

@@ -23,7 +23,7 @@ func (c *checker) checkNodeRoles() {
 		}
 		if strings.HasSuffix(name, "-windows") {
 			c.add(c.whenMade(), aboutRole, "the role "+name+" exists already, and CloudFormation does not take over what it has not made",
-				"set windowsNodes to false in cdk.json, or rename that role")
+				`write "windowsNodeRole": "`+name+`" into the context of cdk.json and deploy again; keep its access entry`)
 			continue
 		}
 		c.add(c.whenMade(), aboutRole, "the role "+name+" exists already, as Karpenter's own guide makes it, and CloudFormation does not take over what it has not made",

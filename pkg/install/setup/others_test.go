@@ -70,6 +70,7 @@ func TestDrainLeavesTheNodesOfOtherProvidersAlone(t *testing.T) {
 	want := []string{
 		"delete " + claimsPath + "mine", "wake lifecycle",
 		"patch " + classPath + "default map[metadata:map[finalizers:[] resourceVersion:7]]",
+		"remove leftovers",
 	}
 	if diff := cmp.Diff(want, w.done); diff != "" {
 		t.Errorf("drain (-want +got):\n%s", diff)

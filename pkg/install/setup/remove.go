@@ -26,11 +26,18 @@ const (
 // looksPerWake spares lifecycle, which does all there is to do each time, and queues what comes meanwhile.
 const looksPerWake = 10
 
+// longestRest is between two removals of leftovers.
+const longestRest = 20 * time.Second
+
 // RemoveFromCluster takes Joiner's hold off the cluster when its stack is deleted. With drain it ends all nodes first,
 // within the time given. May be repeated.
 func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.Duration) error {
+	settled := s.Now().Add(s.Settle)
 	if !s.Access.Found || s.Cluster == nil {
 		s.Log.Info("the cluster is gone, and everything in it with it")
+		if drain && !s.Observe {
+			return s.removeLeftovers(ctx, settled)
+		}
 		return nil
 	}
 	if err := s.reachCluster(ctx); err != nil {
@@ -49,10 +56,34 @@ func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.D
 		s.Log.Info("nodes, NodeClaims and finalizers stay as they are", "observe", s.Observe, "leader", holder)
 		return nil
 	}
-	if drain {
-		return s.drainNodes(ctx, within)
+	if !drain {
+		return s.releaseNodes(ctx)
 	}
-	return s.releaseNodes(ctx)
+	if err := s.drainNodes(ctx, within); err != nil {
+		return err
+	}
+	return s.removeLeftovers(ctx, settled)
+}
+
+// removeLeftovers deletes what launches left in the account, and again until no refresh can run any more that would
+// make it anew: IAM deletes no role that an instance profile holds.
+func (s *Setup) removeLeftovers(ctx context.Context, settled time.Time) error {
+	for {
+		if err := s.Leftovers.RemoveLeftovers(ctx); err != nil {
+			return fmt.Errorf("remove instance profiles and launch templates: %w", err)
+		}
+		rest := settled.Sub(s.Now())
+		if rest <= 0 {
+			return nil
+		}
+		timer := time.NewTimer(min(rest, longestRest))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
 }
 
 // releaseNodes leaves the nodes running and takes our finalizers off, so that nothing waits for a function that is

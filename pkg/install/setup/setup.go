@@ -40,6 +40,12 @@ type SpotRole interface {
 	EnsureRole(ctx context.Context) error
 }
 
+// Leftovers are what launches left in the account: instance profiles and launch templates.
+type Leftovers interface {
+	// RemoveLeftovers deletes them. May be repeated.
+	RemoveLeftovers(ctx context.Context) error
+}
+
 // Setup works on one cluster.
 type Setup struct {
 	Cluster   Cluster
@@ -55,6 +61,10 @@ type Setup struct {
 	KarpenterNamespaces []string // where a leader lease of Karpenter may be
 
 	Sleep map[string]string // annotations of our namespace that say when the whole cluster sleeps; empty for never
+
+	Leaving   Leaving       // node roles that the update takes away
+	Leftovers Leftovers     // removed with drain
+	Settle    time.Duration // for which a refresh that began before setup was asked may still make leftovers
 
 	Push install.Address // whom the cluster's webhook calls; without a URL there is no webhook
 }

@@ -104,13 +104,15 @@ func (w *world) Wake(context.Context) error {
 	return nil
 }
 
+func (w *world) RemoveLeftovers(context.Context) error { return w.note("remove leftovers") }
+
 func open() setup.Access {
 	return setup.Access{Role: "arn:aws:iam::1:role/setup", Cluster: preflight.Cluster{Name: "demo", Region: "us-west-2", Found: true, Status: "ACTIVE", Mode: "API",
 		Endpoint: "https://api", Public: true, CIDRs: []string{"10.0.0.0/8"}}}
 }
 
 func newSetup(w *world) *setup.Setup {
-	return &setup.Setup{Cluster: w, Lifecycle: w, Access: open(), Poll: time.Millisecond, Patience: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+	return &setup.Setup{Cluster: w, Lifecycle: w, Leftovers: w, Access: open(), Poll: time.Millisecond, Patience: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }, KarpenterNamespaces: []string{"kube-system", "karpenter"}}
 }
 
@@ -303,6 +305,7 @@ func TestDrainDeletesClaimsAndWaitsForLifecycle(t *testing.T) {
 	want := []string{
 		"delete " + claim + "a", "delete " + claim + "b", "wake lifecycle", "delete " + claim + "late", "wake lifecycle",
 		"patch /apis/karpenter.k8s.aws/v1/ec2nodeclasses/default map[metadata:map[finalizers:[] resourceVersion:7]]",
+		"remove leftovers",
 	}
 	if diff := cmp.Diff(want, w.done); diff != "" {
 		t.Errorf("drain (-want +got):\n%s", diff)
@@ -379,7 +382,7 @@ func TestAClusterThatIsGoneNeedsNothing(t *testing.T) {
 	w := &world{}
 	s := newSetup(w)
 	s.Access.Found = false
-	if err := s.RemoveFromCluster(t.Context(), true, time.Second); err != nil || len(w.done) > 0 {
+	if err := s.RemoveFromCluster(t.Context(), false, time.Second); err != nil || len(w.done) > 0 {
 		t.Errorf("%v after %v", err, w.done)
 	}
 }

@@ -161,17 +161,17 @@ func (f *ClassResolver) DeleteProfile(ctx context.Context, name string) error {
 	return f.deleteProfile(ctx, p)
 }
 
-// deleteProfiles deletes every instance profile under the class's path. May be repeated.
-func (f *ClassResolver) deleteProfiles(ctx context.Context, c *awsv1.EC2NodeClass) error {
+// deleteProfiles deletes every instance profile under the path. May be repeated.
+func (f *ClassResolver) deleteProfiles(ctx context.Context, path string) error {
 	if f.Isolated {
 		return nil
 	}
 	pages := iam.NewListInstanceProfilesPaginator(f.IAM,
-		&iam.ListInstanceProfilesInput{PathPrefix: aws.String(f.profilePath(c))})
+		&iam.ListInstanceProfilesInput{PathPrefix: aws.String(path)})
 	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("list instance profiles of class %s: %w", c.Name, err)
+			return fmt.Errorf("list instance profiles under %s: %w", path, err)
 		}
 		for _, p := range page.InstanceProfiles {
 			if err := f.deleteProfile(ctx, p); err != nil {
@@ -206,6 +206,12 @@ func (f *ClassResolver) clusterPath() string {
 }
 
 func (f *ClassResolver) profileName(c *awsv1.EC2NodeClass, role string) string {
-	sum := sha256.Sum256([]byte(f.Region + "\x00" + c.Name + "\x00" + string(c.UID) + "\x00" + role))
-	return f.Cluster + "_" + hex.EncodeToString(sum[:8])
+	return ProfileName(f.Cluster, f.Region, c.Name, string(c.UID), role)
+}
+
+// ProfileName is the name of the instance profile that is made for a class with a role. Another role gives another
+// name.
+func ProfileName(cluster, region, class, classUID, role string) string {
+	sum := sha256.Sum256([]byte(region + "\x00" + class + "\x00" + classUID + "\x00" + role))
+	return cluster + "_" + hex.EncodeToString(sum[:8])
 }

@@ -18,19 +18,26 @@ const templatePage = 200
 // DeleteArtifacts deletes what was made for the class: its launch templates and its instance profiles. It may be
 // repeated. Both are tried when one fails.
 func (f *ClassResolver) DeleteArtifacts(ctx context.Context, c *awsv1.EC2NodeClass) error {
-	return errors.Join(f.deleteTemplates(ctx, c), f.deleteProfiles(ctx, c))
+	return errors.Join(f.deleteTemplates(ctx, ec2Filter("tag:"+awsv1.TagEC2NodeClass, c.Name)),
+		f.deleteProfiles(ctx, f.profilePath(c)))
 }
 
-// deleteTemplates deletes the launch templates that carry the tags of the cluster and of the class.
-func (f *ClassResolver) deleteTemplates(ctx context.Context, c *awsv1.EC2NodeClass) error {
+// RemoveLeftovers deletes what was made for all classes of the cluster, those of deleted classes too: launch templates
+// and instance profiles, with the node role taken out first. It may be repeated. Both are tried when one fails.
+func (f *ClassResolver) RemoveLeftovers(ctx context.Context) error {
+	return errors.Join(f.deleteTemplates(ctx, ec2Filter("tag-key", awsv1.TagEC2NodeClass)),
+		f.deleteProfiles(ctx, f.clusterPath()))
+}
+
+// deleteTemplates deletes the launch templates that carry the tag of the cluster and pass the filter.
+func (f *ClassResolver) deleteTemplates(ctx context.Context, which types.Filter) error {
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(f.EC2,
 		&ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatePage),
-			Filters: []types.Filter{ec2Filter("tag:"+awsv1.TagClusterName, f.Cluster),
-				ec2Filter("tag:"+awsv1.TagEC2NodeClass, c.Name)}})
+			Filters: []types.Filter{ec2Filter("tag:"+awsv1.TagClusterName, f.Cluster), which}})
 	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("describe launch templates of class %s: %w", c.Name, err)
+			return fmt.Errorf("describe launch templates of cluster %s: %w", f.Cluster, err)
 		}
 		for _, t := range page.LaunchTemplates {
 			_, err := f.EC2.DeleteLaunchTemplate(ctx,

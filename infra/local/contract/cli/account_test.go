@@ -78,7 +78,7 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 	}
 	c.SetQuota("L-34B43A08", 64)
 	c.SetConcurrency(1000)
-	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance", "scheduledchange", "statechange", "setup"} {
+	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance", "scheduledchange", "statechange", "preflight", "setup"} {
 		c.PutFunction(awsemulator.DescribedFunction{Name: "joiner-demo-" + f, State: "Active", Environment: map[string]string{"MODE": "act"}, Reserved: map[string]int{"spotinterruption": 70, "reservationinterruption": 60}[f]})
 	}
 	all = e.asked(t)

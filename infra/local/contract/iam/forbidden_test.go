@@ -33,7 +33,7 @@ func TestInstancesOfOthersCannotBeTerminated(t *testing.T) {
 		}
 	}
 	for _, function := range []string{"provision", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance",
-		"scheduledchange", "statechange", "setup", "wake"} {
+		"scheduledchange", "statechange", "preflight", "setup", "wake"} {
 		if err := r.fleet(function).TerminateInstances(t.Context(), []string{ours}); !isDenied(err) {
 			t.Errorf("%s: %v, want a refusal", function, err)
 		}
@@ -105,7 +105,7 @@ func TestLaunchesOutsideTheClusterAreDenied(t *testing.T) {
 		t.Errorf("a launch from the template of another cluster: %v, want a refusal", err)
 	}
 	for _, function := range []string{"lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance",
-		"scheduledchange", "statechange", "setup", "wake"} {
+		"scheduledchange", "statechange", "preflight", "setup", "wake"} {
 		if _, _, err := r.fleet(function).LaunchInstances(t.Context(), mine, token+"y"); !isDenied(err) {
 			t.Errorf("a launch by %s: %v, want a refusal", function, err)
 		}

@@ -1,0 +1,135 @@
+package stack_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"joiner/pkg/settings"
+)
+
+// forms are settings beside which the template is kept in synthesized, for tests that play CloudFormation with it and
+// cannot synthesize: what a resource of plain becomes, null for one that goes.
+func forms() map[string]map[string]any {
+	network := map[string]any{"vpcID": vpc, "subnetIDs": []any{subnetA, subnetB}}
+	with := func(more map[string]any) map[string]any {
+		out := maps.Clone(network)
+		maps.Copy(out, more)
+		return out
+	}
+	return map[string]map[string]any{
+		"architecture":            {"architecture": "x86_64"},
+		"alarms":                  {"alarmEmail": "a@example.com", "priceAlarmUSD": "10", "nodesAlarm": "5", "unschedulablePodsAlarm": "5m", "staleCatalogAlarm": "1h"},
+		"commitments":             {"commitments": "true"},
+		"dashboard":               {"dashboard": "false"},
+		"decisionLogDays":         {"decisionLogDays": "30"},
+		"drain":                   {"onDelete": "drain"},
+		"drain-nodeRole":          {"onDelete": "drain", "nodeRole": "nodes"},
+		"drain-windows":           {"onDelete": "drain", "windowsNodes": "true"},
+		"endpoints":               with(map[string]any{"vpcEndpoints": "true"}),
+		"endpoints-drain":         with(map[string]any{"vpcEndpoints": "true", "onDelete": "drain"}),
+		"environment":             {"batchIdle": "2s"},
+		"functionMemory":          {"functionMemory": "1769"},
+		"groups":                  with(map[string]any{"securityGroupIDs": []any{"sg-0aaaaaaaaaaaaaaa0"}}),
+		"hibernation":             {"hibernationSchedule": "0 20 * * 1-5", "hibernationDuration": "10h", "hibernationTimeZone": "Europe/Berlin"},
+		"imageParameters":         {"imageParameters": "/golden/*"},
+		"interruptionConcurrency": {"interruptionConcurrency": "7"},
+		"logRetentionDays":        {"logRetentionDays": "30"},
+		"network":                 with(map[string]any{"clusterSecurityGroupID": cluster}),
+		"network-drain":           with(map[string]any{"clusterSecurityGroupID": cluster, "onDelete": "drain"}),
+		"nodePolicies":            {"nodePolicies": "AmazonEKSWorkerNodeMinimalPolicy", "nodeTags": "team=a"},
+		"nodeRole":                {"nodeRole": "KarpenterNodeRole-demo"},
+		"observe":                 {"mode": "observe"},
+		"plain":                   {},
+		"push":                    {"push": "true"},
+		"tracing":                 {"tracing": "false"},
+		"windows":                 {"windowsNodes": "true"},
+		"windowsNodeRole":         {"windowsNodes": "true", "windowsNodeRole": "windows"},
+		"zonalShift":              {"zonalShift": "true"},
+	}
+}
+
+// TestForms keeps the templates for those who cannot synthesize. Each setting of the stack is in one of the forms.
+func TestForms(t *testing.T) {
+	named := map[string]bool{"distFolder": true, "terminationProtection": true} // which no template shows
+	all, dist := forms(), placeholders(t)
+	written := map[string]map[string]any{}
+	for name, settings := range all {
+		context := map[string]any{"clusterName": "demo", "distFolder": dist}
+		maps.Copy(context, settings)
+		for key := range settings {
+			named[key] = true
+		}
+		raw, err := json.Marshal(mustSynth(t, context).ToJSON())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var template struct{ Resources map[string]any }
+		if err := json.Unmarshal(raw, &template); err != nil {
+			t.Fatal(err)
+		}
+		written[name] = template.Resources
+	}
+	for _, s := range settings.AllSettings() {
+		if s.Env == "" && !named[s.Name] {
+			t.Errorf("no form has the setting %s: add it to one", s.Name)
+		}
+	}
+	for name, resources := range written {
+		compareForm(t, filepath.Join("synthesized", name+".json"), formText(t, name, written["plain"], resources))
+	}
+}
+
+// formText is one line for each resource that is not as in plain.
+func formText(t *testing.T, name string, plain, resources map[string]any) []byte {
+	t.Helper()
+	differs := map[string]any{}
+	for id, r := range resources {
+		if name == "plain" || !reflect.DeepEqual(r, plain[id]) {
+			differs[id] = r
+		}
+	}
+	for id := range plain {
+		if resources[id] == nil {
+			differs[id] = nil
+		}
+	}
+	var b bytes.Buffer
+	b.WriteString("{\n")
+	for i, id := range slices.Sorted(maps.Keys(differs)) {
+		line, err := json.Marshal(differs[id])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		fmt.Fprintf(&b, "%q: %s", id, line)
+	}
+	b.WriteString("\n}\n")
+	return b.Bytes()
+}
+
+// compareForm compares a file with what it is to hold, or writes it with -rewrite.
+func compareForm(t *testing.T, file string, want []byte) {
+	t.Helper()
+	if flag.Lookup("rewrite").Value.String() == "true" {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(want, got) {
+		t.Errorf("%s is not what the stack synthesizes (%v): rewrite it with go test ./infra/stack -rewrite", file, err)
+	}
+}
