@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"joiner/pkg/cli/bill"
 )
 
@@ -51,6 +53,9 @@ func clusters() []bill.Cluster {
 func costTable(t *testing.T) (table string, sums []float64) {
 	t.Helper()
 	s := stackOf(t, words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t)})))
+	if diff := cmp.Diff(bill.Usual(), s); diff != "" {
+		t.Errorf("doctor counts with another stack (-doctor +template):\n%s", diff)
+	}
 	head, rule, sum := "| |", "|---|", "| sum |"
 	var rows []string
 	var cells [][]string
