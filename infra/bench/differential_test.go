@@ -225,7 +225,7 @@ func fewer(ours, theirs workload.Placement) (missing string, same bool) {
 	for _, u := range ours.Unplaced {
 		same = same && a[u.Group] == b[u.Group]
 		if a[u.Group] > b[u.Group] {
-			bad = append(bad, fmt.Sprintf("%d of %s have no home, with Karpenter %d: %s", a[u.Group], u.Group, b[u.Group], strings.Join(u.Reasons, "; ")))
+			bad = append(bad, fmt.Sprintf("%d of %s are unschedulable, with Karpenter %d: %s", a[u.Group], u.Group, b[u.Group], strings.Join(u.Reasons, "; ")))
 		}
 	}
 	slices.Sort(bad)

@@ -197,7 +197,7 @@ func verdict(r plancheck.Report) string {
 	return fmt.Sprintf("%d faults", len(r.Violations))
 }
 
-// faults is an error when Joiner broke a rule, left pods without a home that Karpenter found one for, or claimed a
+// faults is an error when Joiner broke a rule, left pods without a place that Karpenter found one for, or claimed a
 // bound that a valid plan of either side undercuts.
 func faults(rows []row, alone []solo) error {
 	var bad []string
@@ -218,7 +218,7 @@ func faults(rows []row, alone []solo) error {
 				continue
 			}
 			if s.report.Unplaced < r.joiner.report.Unplaced {
-				add(r, "%s finds a home for %d pods more", s.plan.Tool, r.joiner.report.Unplaced-s.report.Unplaced)
+				add(r, "%s finds a place for %d pods more", s.plan.Tool, r.joiner.report.Unplaced-s.report.Unplaced)
 			}
 			if b := r.joiner.plan.LowerBoundUSD; s.report.Unplaced <= r.joiner.report.Unplaced &&
 				s.report.HourlyUSD < b*(1-tiny) {

@@ -72,7 +72,7 @@ func TestFaultsAndMeans(t *testing.T) {
 	}
 	rows[0].joiner.plan.LowerBoundUSD = 0.5
 	rows[1].joiner.report.Unplaced = 2
-	if err := faults(rows, nil); err == nil || !strings.Contains(err.Error(), "finds a home for 2 pods more") {
+	if err := faults(rows, nil); err == nil || !strings.Contains(err.Error(), "finds a place for 2 pods more") {
 		t.Errorf("pods that only Karpenter places give %v", err)
 	}
 }

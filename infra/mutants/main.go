@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ func main() {
 	flag.BoolVar(&o.again, "again", false, "try those that survived once more, with all tests")
 	flag.StringVar(&o.only, "only", "", "try only mutants with this text in their names, such as a file's")
 	flag.DurationVar(&o.slow, "postpone", 0, "leave tests that take so long or longer to a later run, such as 10s")
-	flag.BoolVar(&o.own, "own", false, "leave tests of other packages than the mutant's to a later run")
+	flag.BoolVar(&o.own, "own", false, "leave tests of other packages than the mutant's to a later run, unmeasured")
 	flag.IntVar(&o.workers, "workers", 1, "how many mutants are tried at once")
 	least := flag.Float64("least", 0,
 		"fail when less than this share of mutants that change behaviour is noticed, in percent")
@@ -146,7 +147,18 @@ func sampleOf(ctx context.Context, o options, done map[string]result, state stri
 
 // newTrial measures what the tests cover and weaves the sample.
 func newTrial(ctx context.Context, o options, sample []mutant) (*trial, error) {
-	tests, err := measure(ctx, areas(), o.folder)
+	packages, err := dependents(ctx, areas())
+	if err != nil {
+		return nil, err
+	}
+	if o.own {
+		packages = slices.DeleteFunc(areas(), func(area string) bool {
+			return !slices.Contains(packages, area) || !slices.ContainsFunc(sample, func(m mutant) bool {
+				return filepath.Dir(m.File) == area && strings.Contains(m.id(), o.only)
+			})
+		})
+	}
+	tests, err := measure(ctx, areas(), packages, o.folder)
 	if err != nil {
 		return nil, err
 	}

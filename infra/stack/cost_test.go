@@ -91,19 +91,19 @@ func costTable(t *testing.T) (table string, sums []float64) {
 }
 
 // TestReadmeSaysWhatItCosts compares the table of infra/README.md with the template and with what was measured; `make
-// golden` rewrites it. The claim of the first page is that of a cluster of up to 500 nodes.
+// golden` rewrites it. The claim beside the alternatives is that of a cluster of up to 500 nodes.
 func TestReadmeSaysWhatItCosts(t *testing.T) {
 	table, sums := costTable(t)
 	if small := sums[0]; small > 15 {
 		t.Errorf("a cluster of 3 nodes costs %.2f USD a month, which should be under 15", small)
 	}
-	front, err := os.ReadFile("../../README.md")
+	front, err := os.ReadFile("../../functions/differences.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	claim := fmt.Sprintf("%.0f to %.0f USD a month for 3 to 500 nodes (512 MiB, outside of a VPC, few foreign instances), %.0f for 5,000", sums[0], sums[2], sums[3])
 	if !strings.Contains(string(front), claim) {
-		t.Errorf("README.md does not say %q", claim)
+		t.Errorf("functions/differences.md does not say %q", claim)
 	}
 	how, err := bill.How()
 	if err != nil {

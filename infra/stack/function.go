@@ -60,7 +60,7 @@ func (p Props) functions() []function {
 	all := []function{
 		{name: "provision", id: "Provision", doc: "launches capacity for pods that have nowhere to run",
 			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: provisionAllows},
-		{name: "lifecycle", id: "Lifecycle", doc: "takes the next step for every NodeClaim and condemned node",
+		{name: "lifecycle", id: "Lifecycle", doc: "takes the next step for every NodeClaim and deleted node",
 			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: lifecycleAllows},
 		{name: "disrupt", id: "Disrupt", doc: "decides which nodes go by choice: empty, drifted or too dear",
 			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: disruptAllows},

@@ -162,7 +162,7 @@ func wakesBoth(s *joiner) []statement {
 	return []statement{s.wake("provision", "lifecycle")}
 }
 
-// Nobody is condemned on a recommendation until there is a replacement, so that there is nothing for lifecycle.
+// No claim is deleted on a recommendation until there is a replacement, so that there is nothing for lifecycle.
 func wakesProvision(s *joiner) []statement {
 	return []statement{s.wake("provision")}
 }

@@ -15,28 +15,28 @@ type query struct {
 	functions      []string
 }
 
-// queries are the questions that people ask. Most read the records that pass through the log as "tick", of whose lists
+// queries are the questions that people ask. Most read the records that pass through the log as "decision", of whose lists
 // Logs Insights shows one entry at a time: the first.
 func queries() []query {
 	both := []string{decisionlog.Provision, decisionlog.Disrupt}
 	return []query{
-		{"Decisions", "decisions", `fields @timestamp, tick.function, tick.fleet.nodes, tick.fleet.hourlyUSD, tick.hourlyUSD, tick.gap
-| filter msg = "tick"
+		{"Decisions", "decisions", `fields @timestamp, decision.function, decision.fleet.nodes, decision.fleet.hourlyUSD, decision.hourlyUSD, decision.gap
+| filter msg = "decision"
 | sort @timestamp desc
 | limit 200`, both},
-		{"Unplaced", "pods without a node", `fields @timestamp, tick.unplaced.0.count as pods, tick.unplaced.0.names.0 as pod, tick.unplaced.0.why as why
-| filter msg = "tick" and ispresent(tick.unplaced.0.why)
+		{"Unplaced", "pods without a node", `fields @timestamp, decision.unplaced.0.count as pods, decision.unplaced.0.names.0 as pod, decision.unplaced.0.why as why
+| filter msg = "decision" and ispresent(decision.unplaced.0.why)
 | sort @timestamp desc
 | limit 200`, []string{decisionlog.Provision}},
 		{"Launches", "launches by type", `filter msg = "launched"
 | stats count() as nodes by type, capacityType, zone
 | sort nodes desc`, []string{decisionlog.Provision}},
-		{"Removals", "disruptions", `fields @timestamp, tick.removals.0.stage as stage, tick.removals.0.reason as reason, tick.removals.0.claims.0 as claim, tick.removals.0.savesUSD as savesUSD, tick.removals.0.why as why
-| filter msg = "tick" and ispresent(tick.removals.0.stage)
+		{"Removals", "disruptions", `fields @timestamp, decision.removals.0.stage as stage, decision.removals.0.reason as reason, decision.removals.0.claims.0 as claim, decision.removals.0.savesUSD as savesUSD, decision.removals.0.why as why
+| filter msg = "decision" and ispresent(decision.removals.0.stage)
 | sort @timestamp desc
 | limit 200`, []string{decisionlog.Disrupt}},
-		{"Price", "price of the fleet", `filter msg = "tick"
-| stats avg(tick.fleet.hourlyUSD) as usdPerHour, max(tick.fleet.nodes) as nodes, avg(tick.gap) as gap by bin(15m)`, both},
+		{"Price", "price of the fleet", `filter msg = "decision"
+| stats avg(decision.fleet.hourlyUSD) as usdPerHour, max(decision.fleet.nodes) as nodes, avg(decision.gap) as gap by bin(15m)`, both},
 		{"Errors", "errors and warnings", `fields @timestamp, @log, level, msg, error
 | filter level in ["ERROR", "WARN"]
 | sort @timestamp desc

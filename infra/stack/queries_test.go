@@ -17,13 +17,13 @@ func TestTheDecisionLogIsAsTheSettingsSay(t *testing.T) {
 	for _, mode := range []string{"off", "log", "store"} {
 		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "decisionLog": mode, "decisionLogDays": 30}))
 		for _, f := range []string{"Provision", "Disrupt", "Lifecycle"} {
-			if got := strings.Contains(tmpl.permissions(f), "/ticks/*"); got != (f != "Lifecycle") {
+			if got := strings.Contains(tmpl.permissions(f), "/passes/*"); got != (f != "Lifecycle") {
 				t.Errorf("decisionLog %s: %s may store passes: %t\n%s", mode, f, got, tmpl.permissions(f))
 			}
 		}
 		found := false
 		tmpl.each("AWS::S3::Bucket", func(_ string, p map[string]any) {
-			found = strings.Contains(text(p), "ticks/") && strings.Contains(text(p), "30")
+			found = strings.Contains(text(p), "passes/") && strings.Contains(text(p), "30")
 		})
 		if !found {
 			t.Error("stored passes do not end after 30 days")
@@ -54,10 +54,10 @@ func TestQueriesAskForWhatTheLogHas(t *testing.T) {
 		t.Errorf("%d queries", n)
 	}
 	for query, want := range map[string]string{
-		`filter msg = "tick" | stats count() as n by tick.launches.0.typ`: "no line has the field tick.launches.0.typ",
-		`filter msg = "tick" | stats median(tick.gap)`:                    "no line has the field median",
-		`fields @timestamp | where msg = "tick"`:                          "where is no command",
-		`fields @timestamp | sort pods`:                                   "no line has the field pods",
+		`filter msg = "decision" | stats count() as n by decision.launches.0.typ`: "no line has the field decision.launches.0.typ",
+		`filter msg = "decision" | stats median(decision.gap)`:                    "no line has the field median",
+		`fields @timestamp | where msg = "decision"`:                              "where is no command",
+		`fields @timestamp | sort pods`:                                           "no line has the field pods",
 	} {
 		if got := wrongQuery(query); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
@@ -83,7 +83,7 @@ func wrongQuery(query string) string {
 			return word + " is no command"
 		}
 		for _, name := range regexp.MustCompile(`[@A-Za-z][\w.]*`).FindAllString(rest, -1) {
-			if path, ok := strings.CutPrefix(name, "tick."); ok && has(reflect.TypeFor[decisionlog.Record](), strings.Split(path, ".")) || known[name] {
+			if path, ok := strings.CutPrefix(name, "decision."); ok && has(reflect.TypeFor[decisionlog.Record](), strings.Split(path, ".")) || known[name] {
 				continue
 			}
 			return "no line has the field " + name

@@ -115,7 +115,7 @@ func (s *joiner) addBucket() {
 			Id: jsii.String("leftovers"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
 			Expiration: awscdk.Duration_Days(jsii.Number(catalogExpiryDays)),
 		}, {
-			Id: jsii.String("ticks"), Prefix: jsii.String(decisionlog.Prefix),
+			Id: jsii.String("passes"), Prefix: jsii.String(decisionlog.Prefix),
 			Expiration: awscdk.Duration_Days(jsii.Number(s.props.Stack.DecisionLogDays)),
 		}},
 	})

@@ -92,7 +92,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	e := ec2.NewFromConfig(cfg)
 	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}
 	a.levels = discovery.RemainingCapacity{EC2: e}
-	a.ledger = store.NewUnavailableOfferings(a.kube, time.Now)
+	a.ledger = store.NewUnavailableOfferings(a.kube.SharedData, time.Now)
 	a.store = discovery.NewStore(s3.NewFromConfig(cfg, pathStyle),
 		set.CatalogBucket, set.CatalogMaxAge, time.Now)
 	a.soldOut = a.ledger
@@ -156,6 +156,7 @@ func (a *App) decisionSettings() cluster.Settings {
 		PodEvictionCostUSD:          a.set.PodEvictionCostUSD,
 		ConsolidationMaxEvaluations: a.set.ConsolidationMaxEvaluations,
 		DriftedPerCommand:           a.set.DriftedPerCommand,
+		NoSpotToSpotConsolidation:   !a.set.SpotToSpotConsolidation,
 		LaunchTimeout:               a.set.LaunchTimeout,
 		RegistrationTimeout:         a.set.RegistrationTimeout,
 		InitializationTimeout:       a.set.InitializationTimeout,
@@ -185,7 +186,7 @@ func (a *App) wakeLifecycle(by string) controllers.Waker {
 }
 
 func (a *App) wakeUnlessWatching(function, name, by string) controllers.Waker {
-	return controllers.WakeUnlessWatching{Waker: a.invocationReason(name, by), Of: a.kube, Function: function,
+	return controllers.WakeUnlessWatching{Waker: a.invocationReason(name, by), Of: a.kube.Leases, Function: function,
 		Log: a.log}
 }
 

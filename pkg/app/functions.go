@@ -24,7 +24,7 @@ const shareFrom = 5
 
 // newDeps is what every function needs.
 func (a *App) newDeps(holder string) controllers.Deps {
-	return controllers.Deps{Permission: a.permission.mayWrite, Record: a.kube, Metrics: a.metrics,
+	return controllers.Deps{Permission: a.permission.mayWrite, Record: a.kube.Events, Metrics: a.metrics,
 		Rules: a.decisionSettings(), Holder: holder,
 		Now: time.Now, Log: a.log}
 }
@@ -47,9 +47,9 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 
 func (a *App) newProvision(info launch.Cluster, holder string, m *kube.WatchCache) provision.Controller {
 	return provision.Controller{Deps: a.newDeps(holder),
-		Read: m, Claims: a.kube, Lease: m, Fleet: a.fleet, SoldOut: a.soldOut, Prices: a.store, Levels: a.levels,
-		Buffers: a.kube,
-		Holds:   a.kube, Lifecycle: a.wakeLifecycle("provision"),
+		Read: m, Claims: a.kube.Claims, Lease: m, Fleet: a.fleet, SoldOut: a.soldOut, Prices: a.store, Levels: a.levels,
+		Buffers: a.kube.Buffers,
+		Holds:   a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
 		Watch:   kube.WatchLease{WatchCache: m}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
 		AlwaysWatch: a.set.AlwaysWatch,
@@ -67,9 +67,9 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 	deps := a.newDeps(holder)
 	deps.Rules.ReportDisruption = a.set.Disruption != settings.DisruptionAct
 	return disrupt.Controller{Deps: deps,
-		Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.kube, Moves: a.kube, Lease: a.kube,
-		SoldOut: a.soldOut,
-		Prices:  a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube),
+		Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes,
+		Lease: a.kube.Leases, SoldOut: a.soldOut,
+		Prices: a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"),
 		Off: a.set.Disruption == settings.DisruptionOff}
 }
@@ -86,9 +86,9 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 
 func (a *App) newLifecycle(holder string, m *kube.WatchCache) lifecycle.Controller {
 	return lifecycle.Controller{Deps: a.newDeps(holder),
-		Read: m, Claims: a.kube, Nodes: a.kube, Pods: a.kube, Holds: a.kube, Instances: a.fleet, Health: a.fleet,
-		Pools:   a.kube,
-		Volumes: a.kube, Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
+		Read: m, Claims: a.kube.Claims, Nodes: a.kube.Nodes, Pods: a.kube.Pods, Holds: a.kube.Nodes,
+		Instances: a.fleet, Health: a.fleet, Pools: a.kube.Pools, Volumes: a.kube.Volumes,
+		Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Watch: kube.WatchLease{WatchCache: m}}
 }
 

@@ -82,7 +82,7 @@ func (p *writePermission) trustUntil(d time.Duration) {
 
 // newPermission is the permission of every function.
 func (a *App) newPermission() *writePermission {
-	return &writePermission{mode: a.set.Mode, namespaces: a.set.KarpenterNamespaces, leases: a.kube,
+	return &writePermission{mode: a.set.Mode, namespaces: a.set.KarpenterNamespaces, leases: a.kube.Leases,
 		believed: lookAgain, now: time.Now,
 		found: func(namespace, holder string) {
 			a.metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Total(metrics.RefusedByLease, 1)}})

@@ -47,9 +47,10 @@ func (a *App) handleNotice(ctx context.Context, function string, kind events.Kin
 }
 
 func (a *App) newInterruption(function string) notices.Controller {
-	quota := store.NewQuota(a.kube, "rebalances", a.set.RebalancesPerHour, time.Hour, time.Now)
+	quota := store.NewQuota(a.kube.SharedData, "rebalances", a.set.RebalancesPerHour, time.Hour, time.Now)
 	return notices.Controller{Deps: a.newDeps(""),
-		Read: a.kube, Node: a.kube, Claims: a.kube, Nodes: a.kube, SoldOut: a.ledger, Pods: a.kube, Pools: a.kube,
+		Read: a.kube.Claims, Node: a.kube.Nodes, Claims: a.kube.Claims, Nodes: a.kube.Nodes, SoldOut: a.ledger,
+		Pods: a.kube.Pods, Pools: a.kube.Pools,
 		Quota:   quota,
 		Foreign: &a.foreign, Provision: a.wakeProvision(function), Lifecycle: a.wakeLifecycle(function),
 		SoldOutFor: a.set.UnavailableOfferingTTL,

@@ -35,9 +35,9 @@ func (a *App) newRefresh(info launch.Cluster) refresh.Controller {
 	looking := *finder
 	looking.Isolated = true // makes no instance profile
 	r := refresh.Controller{Deps: a.newDeps(""),
-		Finder: finder, Preview: &looking, Classes: classWriter{a.kube}, Pools: a.kube, Nodes: a.kube,
-		Market:   a.catalogRefresher(),
-		Overlays: a.kube, Buffers: a.kube, Prices: a.store, Cluster: info}
+		Finder: finder, Preview: &looking, Classes: classWriter{a.kube.Classes},
+		Pools: poolWriter{a.kube.Pools, a.kube.Claims}, Nodes: a.kube.Nodes, Market: a.catalogRefresher(),
+		Overlays: a.kube.Overlays, Buffers: a.kube.Buffers, Prices: a.store, Cluster: info}
 	if a.set.DryRunValidation {
 		r.Rehearse = a.fleet
 	}
@@ -45,7 +45,7 @@ func (a *App) newRefresh(info launch.Cluster) refresh.Controller {
 }
 
 // classWriter writes EC2NodeClasses through the Kubernetes adapter.
-type classWriter struct{ *kube.Client }
+type classWriter struct{ kube.Classes }
 
 // MarkClass sets annotations and our finalizer.
 func (c classWriter) MarkClass(ctx context.Context, name string, annotations map[string]string) error {
@@ -56,6 +56,12 @@ func (c classWriter) MarkClass(ctx context.Context, name string, annotations map
 // ReleaseClass removes our finalizer.
 func (c classWriter) ReleaseClass(ctx context.Context, name string) error {
 	return c.PatchClassMeta(ctx, name, kube.MetaChange{DropFinalizer: awsv1.FinalizerTermination})
+}
+
+// poolWriter writes NodePools and annotates their NodeClaims.
+type poolWriter struct {
+	kube.Pools
+	kube.Claims
 }
 
 func (a *App) catalogRefresher() *discovery.CatalogRefresher {

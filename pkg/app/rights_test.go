@@ -51,7 +51,7 @@ func portNeeds() map[string]string {
 		"Classes.MarkClass": "patch ec2nodeclasses.karpenter.k8s.aws", "Classes.ReleaseClass": "patch ec2nodeclasses.karpenter.k8s.aws",
 		"Classes.WriteClassStatus":       "patch ec2nodeclasses.karpenter.k8s.aws/status",
 		"ConfirmingWaker.WakeAndConfirm": "lambda:InvokeFunction, get leases.coordination.k8s.io",
-		"DecisionLog.WriteTick":          "s3:PutObject", "DisruptionMemory.ReadMemory": readRecord, "DisruptionMemory.WriteMemory": writeRecord,
+		"DecisionLog.WritePass":          "s3:PutObject", "DisruptionMemory.ReadMemory": readRecord, "DisruptionMemory.WriteMemory": writeRecord,
 		"DryRunner.DryRun":        "", // the setting that turns it on brings the rights of a launch
 		"Health.ListStatuses":     "ec2:DescribeInstanceStatus",
 		"Instances.ListInstances": "ec2:DescribeInstances", "InstanceLister.ListInstances": "ec2:DescribeInstances",
@@ -92,7 +92,7 @@ func neverCalled() map[string][]string {
 		// the offer is as good as ever
 		"ScheduledChange": slices.Concat(changesNodes, forPools, []string{"UnavailableOfferings.MarkUnavailable"}),
 		"StateChange":     slices.Concat(forPools, []string{"UnavailableOfferings.MarkUnavailable"}),
-		// A recommendation condemns nothing, so that it needs no right to change nodes.
+		// a recommendation deletes nothing, so that it needs no right to change nodes.
 		"Rebalance": slices.Concat(changesNodes, []string{"Claims.DeleteClaim", "Nodes.ReleaseNode", "Nodes.TaintForTermination"}),
 	}
 }

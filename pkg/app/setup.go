@@ -202,7 +202,7 @@ func clusterObjects(cfg aws.Config, a discovery.Access, name string) (kube.Objec
 	if err != nil {
 		return kube.Objects{}, err
 	}
-	return c.Objects(), nil
+	return c.Objects, nil
 }
 
 func textProperty(e cfn.Event, name string) string {

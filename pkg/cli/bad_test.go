@@ -32,7 +32,7 @@ func grouped(spec string) string {
 
 const small = "containers: [{name: a, resources: {requests: {cpu: 100m, memory: 64Mi}}}]"
 
-// A pod that cannot be meant, or that nothing can hold, stays without a home and says why. Nothing is launched for it.
+// A pod that cannot be meant, or that nothing can hold, stays unschedulable and says why. Nothing is launched for it.
 func TestPodsThatMakeNoSense(t *testing.T) {
 	term := func(kind, term string) string {
 		return small + ", affinity: {" + kind + ": {requiredDuringSchedulingIgnoredDuringExecution: " + term + "}}"

@@ -74,7 +74,7 @@ func signedUSD(sc terminalOutput, usd float64) string {
 	return "0"
 }
 
-// unplacedChanges says which groups have more or fewer pods without a home.
+// unplacedChanges says which groups have more or fewer pods without a node.
 func unplacedChanges(c comparison) string {
 	count := map[string][2]int{}
 	why := map[string]string{}

@@ -39,7 +39,7 @@ type storedObjects struct {
 
 // forEach calls each for every object.
 func (s storedObjects) forEach(ctx context.Context, path string, each func(*unstructured.Unstructured)) error {
-	err := s.l.kube.Objects().List(ctx, path, func(o *unstructured.Unstructured) error {
+	err := s.l.kube.Objects.List(ctx, path, func(o *unstructured.Unstructured) error {
 		each(o)
 		return nil
 	})
@@ -59,7 +59,7 @@ func (s storedObjects) compareObjects(ctx context.Context, brought []*unstructur
 		if err != nil {
 			return nil, err
 		}
-		have, found, err := s.l.kube.Objects().Get(ctx, path)
+		have, found, err := s.l.kube.Objects.Get(ctx, path)
 		if apierrors.IsForbidden(err) {
 			*s.denied = append(*s.denied, "get "+strings.ToLower(want.GetKind())+"s")
 			return out, nil

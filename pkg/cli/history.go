@@ -38,7 +38,7 @@ func (h *logRange) addFlags(cmd *cobra.Command) {
 func (h logRange) isAsked() bool { return h.bucket != "" || h.since != 0 }
 
 // listKeys lists the stored passes that are meant.
-func (h logRange) listKeys(ctx context.Context, sc terminalOutput) (r archive.TickReader, keys []string, err error) {
+func (h logRange) listKeys(ctx context.Context, sc terminalOutput) (r archive.PassReader, keys []string, err error) {
 	switch {
 	case h.bucket == "":
 		return r, nil, &inputError{errors.New("--since needs --catalog-bucket: the stack's output CatalogBucket")}
@@ -52,7 +52,7 @@ func (h logRange) listKeys(ctx context.Context, sc terminalOutput) (r archive.Ti
 	if err != nil {
 		return r, nil, fmt.Errorf("load aws configuration: %w", err)
 	}
-	r = archive.TickReader{S3: s3.NewFromConfig(cfg, pathStyle), Bucket: h.bucket}
+	r = archive.PassReader{S3: s3.NewFromConfig(cfg, pathStyle), Bucket: h.bucket}
 	now := time.Now()
 	err = sc.withProgress("listing the decision log", func() error {
 		keys, err = r.ListKeys(ctx, now.Add(-h.since), now.Add(-h.until))
@@ -89,7 +89,7 @@ func (h logRange) readRecords(ctx context.Context, sc terminalOutput) ([]decisio
 }
 
 // logRecords takes the records out of log lines: JSON as the functions write it, with or without something before it on
-// the line, or stored ticks.
+// the line, or stored passes.
 func logRecords(data []byte) ([]decisionlog.Record, error) {
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		r, err := decisionlog.DecodeRecord(data)
@@ -98,18 +98,18 @@ func logRecords(data []byte) ([]decisionlog.Record, error) {
 	var out []decisionlog.Record
 	for line := range bytes.Lines(data) {
 		i := bytes.IndexByte(line, '{')
-		if i < 0 || !bytes.Contains(line, []byte(`"tick"`)) {
+		if i < 0 || !bytes.Contains(line, []byte(`"decision"`)) {
 			continue
 		}
 		var l struct {
-			Msg  string             `json:"msg"`
-			Tick decisionlog.Record `json:"tick"`
+			Msg      string             `json:"msg"`
+			Decision decisionlog.Record `json:"decision"`
 		}
-		if json.NewDecoder(bytes.NewReader(line[i:])).Decode(&l) != nil || l.Msg != "tick" ||
-			l.Tick.Schema != decisionlog.Schema {
+		if json.NewDecoder(bytes.NewReader(line[i:])).Decode(&l) != nil || l.Msg != "decision" ||
+			l.Decision.Schema != decisionlog.Schema {
 			continue
 		}
-		out = append(out, l.Tick)
+		out = append(out, l.Decision)
 	}
 	slices.SortStableFunc(out, func(a, b decisionlog.Record) int { return a.Time.Compare(b.Time) })
 	return out, nil
@@ -128,7 +128,7 @@ func (h logRange) recordsOf(ctx context.Context, files []string, sc terminalOutp
 	for _, f := range read {
 		all, err := logRecords(f.data)
 		if err == nil && len(all) == 0 {
-			err = errors.New("there is no record of the decision log: lines with \"msg\":\"tick\" as the functions write them")
+			err = errors.New("there is no record of the decision log: lines with \"msg\":\"decision\" as the functions write them")
 		}
 		if err != nil {
 			return nil, &inputError{fmt.Errorf("%s: %w", f.path, err)}

@@ -12,7 +12,7 @@ import (
 	"joiner/pkg/model/plan"
 	"joiner/pkg/model/resources"
 	"joiner/pkg/nodeclass"
-	"joiner/pkg/providers/kube"
+	"joiner/pkg/nodeclass/translate"
 	"joiner/pkg/provisioning"
 	"joiner/pkg/workload"
 )
@@ -148,7 +148,7 @@ func withManifests(s cluster.Snapshot, m workload.Manifests) cluster.Snapshot {
 	}
 	s.Pools = slices.Clone(s.Pools)
 	for i := range m.Pools {
-		p := kube.TranslatePool(&m.Pools[i], s.Classes)
+		p := translate.Pool(&m.Pools[i], s.Classes)
 		if why := nodeclass.PoolProblems(&m.Pools[i]); len(why) > 0 {
 			p.Ready, p.Message = false, strings.Join(why, "; ")
 		}
@@ -162,7 +162,7 @@ func withManifests(s cluster.Snapshot, m workload.Manifests) cluster.Snapshot {
 	}
 	s.Overlays = slices.Clone(s.Overlays)
 	for i := range m.Overlays {
-		o := kube.TranslateOverlay(&m.Overlays[i])
+		o := translate.Overlay(&m.Overlays[i])
 		s.Overlays = append(slices.DeleteFunc(s.Overlays,
 			func(have cluster.Overlay) bool { return have.Name == o.Name }), o)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/decisionlog/replay"
 )
 
 const replayHelp = `Re-run stored decisions and say whether the plan is the same, byte for byte.
@@ -40,7 +41,7 @@ func replayCommand(sc terminalOutput) *cobra.Command {
 
 // replayedPass is one pass decided anew.
 type replayedPass struct {
-	Tick       string   `json:"tick"`
+	Pass       string   `json:"pass"`
 	Function   string   `json:"function"`
 	Time       string   `json:"time"`
 	Same       bool     `json:"same"`
@@ -54,12 +55,12 @@ func runReplay(ctx context.Context, f replayFlags, files []string, sc terminalOu
 	}
 	var out []replayedPass
 	differ := 0
-	again := func(name string, t decisionlog.Tick) error {
-		a, err := decisionlog.ReplayTick(t)
+	again := func(name string, t decisionlog.Pass) error {
+		a, err := replay.DecideAgain(t)
 		if err != nil {
 			return &inputError{fmt.Errorf("%s: %w", name, err)}
 		}
-		r := replayedPass{Tick: name, Function: t.Function, Time: t.Time.Format(time.RFC3339), Same: a.Same,
+		r := replayedPass{Pass: name, Function: t.Function, Time: t.Time.Format(time.RFC3339), Same: a.Same,
 			Plan: a.Lines}
 		if !a.Same {
 			differ++
@@ -86,13 +87,13 @@ func runReplay(ctx context.Context, f replayFlags, files []string, sc terminalOu
 
 // forEachPass hands over the stored passes of the files, or those of the bucket.
 func (f replayFlags) forEachPass(ctx context.Context, files []string, sc terminalOutput,
-	do func(name string, t decisionlog.Tick) error) error {
+	do func(name string, t decisionlog.Pass) error) error {
 	for _, path := range files {
 		data, err := readFile(path)
 		if err != nil {
 			return &inputError{fmt.Errorf("read file: %w", err)}
 		}
-		t, err := decisionlog.DecodeTick(data)
+		t, err := decisionlog.DecodePass(data)
 		if err != nil {
 			return &inputError{fmt.Errorf("%s: %w", path, err)}
 		}
@@ -109,7 +110,7 @@ func (f replayFlags) forEachPass(ctx context.Context, files []string, sc termina
 	}
 	return sc.withProgress(fmt.Sprintf("deciding %d passes anew", len(keys)), func() error {
 		for _, k := range keys {
-			t, err := r.ReadTick(ctx, k)
+			t, err := r.ReadPass(ctx, k)
 			if err == nil {
 				err = do(k, t)
 			}
@@ -128,7 +129,7 @@ func showReplays(sc terminalOutput, all []replayedPass) error {
 		if !r.Same {
 			verdict = sc.paintText("another plan", text.FgRed)
 		}
-		fmt.Fprintf(&b, "%s %s of %s: %s\n", r.Tick, r.Function, r.Time, verdict)
+		fmt.Fprintf(&b, "%s %s of %s: %s\n", r.Pass, r.Function, r.Time, verdict)
 		if len(all) == 1 {
 			b.WriteString("  " + strings.Join(r.Plan, "\n  ") + "\n")
 		}

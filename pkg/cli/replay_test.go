@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/decisionlog/replay"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/plan"
 	"joiner/pkg/provisioning"
 	"joiner/pkg/workload"
 )
 
-// storedTick writes a pass of provision about the shop into a file, changed before.
-func storedTick(t *testing.T, change func(*plan.Plan)) string {
+// storedPass writes a pass of provision about the shop into a file, changed before.
+func storedPass(t *testing.T, change func(*plan.Plan)) string {
 	t.Helper()
 	w, err := workload.LoadWorkload(os.ReadFile, "testdata/shop.yaml", "")
 	if err != nil {
@@ -33,7 +34,7 @@ func storedTick(t *testing.T, change func(*plan.Plan)) string {
 	s.Now = time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
 	p := provisioning.Decide(s).Plan
 	change(&p)
-	of, err := decisionlog.OfProvision(decisionlog.PassStamp{Cluster: "shop", Version: "3"}, s, p)
+	of, err := replay.ProvisionPass(decisionlog.PassStamp{Cluster: "shop", Version: "3"}, s, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func storedTick(t *testing.T, change func(*plan.Plan)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "tick.json.gz")
+	path := filepath.Join(t.TempDir(), "pass.json.gz")
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -51,17 +52,17 @@ func storedTick(t *testing.T, change func(*plan.Plan)) string {
 func must(f instancetypes.Facts, _ bool) instancetypes.Facts { return f }
 
 func TestReplay(t *testing.T) {
-	same := storedTick(t, func(*plan.Plan) {})
+	same := storedPass(t, func(*plan.Plan) {})
 	code, out, progress := run("replay", same)
 	if code != 0 || !strings.Contains(out, "provision of 2026-11-22T01:02:03Z: same plan\n  launch on-demand m5.large in us-west-2a from pool general at 0.0960 USD/h") {
 		t.Errorf("exit %d\n%s%s", code, out, progress)
 	}
-	other := storedTick(t, func(p *plan.Plan) { p.Launches[0].Choice.Type = "m5.huge" })
+	other := storedPass(t, func(p *plan.Plan) { p.Launches[0].Choice.Type = "m5.huge" })
 	code, out, progress = run("replay", same, other)
 	if code != 3 || !strings.Contains(out, "another plan\n- launch on-demand m5.huge") || !strings.Contains(out, "\n+ launch on-demand m5.large") || !strings.Contains(progress, "1 of 2 plans") {
 		t.Errorf("exit %d\n%s%s", code, out, progress)
 	}
-	quiet := storedTick(t, func(p *plan.Plan) { p.LowerBoundUSD = 0.001 })
+	quiet := storedPass(t, func(p *plan.Plan) { p.LowerBoundUSD = 0.001 })
 	if code, out, _ = run("replay", quiet, "-o", "json"); code != 3 || !strings.Contains(out, "the plans read alike and differ in values") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
@@ -74,7 +75,7 @@ func TestReplay(t *testing.T) {
 		{[]string{"replay", "--since", "2h"}, "--since needs --catalog-bucket"},
 		{[]string{"replay", "--catalog-bucket", "b"}, "--catalog-bucket needs --since"},
 		{[]string{"replay", "--catalog-bucket", "b", "--since", "1h", "--until", "2h"}, "no time after"},
-		{[]string{"replay", "testdata/shop.yaml"}, "testdata/shop.yaml: decode tick: its record"},
+		{[]string{"replay", "testdata/shop.yaml"}, "testdata/shop.yaml: decode pass: its record"},
 		{[]string{"replay", "testdata/none"}, "no such file"},
 	} {
 		if code, out, progress := run(c.args...); code != 2 || out != "" || !strings.Contains(progress, c.want) {

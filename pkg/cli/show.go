@@ -124,12 +124,12 @@ func newNodes(p workload.Placement) table.Writer {
 }
 
 func lastLine(p workload.Placement) string {
-	homeless := 0
+	pending := 0
 	for _, u := range p.Unplaced {
-		homeless += u.Count
+		pending += u.Count
 	}
 	s := fmt.Sprintf("%s: %d pods, %d new nodes, %.4f USD/h, %d unschedulable; packed in %.3f s",
-		p.Workload, p.Pods, len(p.NodeClaims), p.HourlyUSD, homeless, p.PlanSeconds)
+		p.Workload, p.Pods, len(p.NodeClaims), p.HourlyUSD, pending, p.PlanSeconds)
 	if p.Gap != nil && p.LowerBoundUSD > 0 {
 		s += fmt.Sprintf("; lower bound %.4f USD/h (gap %.1f %%)", p.LowerBoundUSD, 100**p.Gap)
 	}

@@ -19,7 +19,7 @@ import (
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/overlays"
 	"joiner/pkg/nodeclass"
-	"joiner/pkg/providers/kube"
+	"joiner/pkg/nodeclass/translate"
 	"joiner/pkg/workload"
 )
 
@@ -32,17 +32,17 @@ const labelHost = "kubernetes.io/hostname"
 func WorkloadSnapshot(f workload.File, c instancetypes.Catalog) (cluster.Snapshot, error) {
 	s := cluster.Snapshot{Now: workload.CreationTime(), Catalog: c, Classes: plainClasses(f, c)}
 	for i := range f.Pools {
-		p := kube.TranslatePool(&f.Pools[i], s.Classes)
+		p := translate.Pool(&f.Pools[i], s.Classes)
 		if why := nodeclass.PoolProblems(&f.Pools[i]); len(why) > 0 {
 			p.Ready, p.Message = false, strings.Join(why, "; ")
 		}
 		s.Pools = append(s.Pools, p)
 	}
 	for i := range f.Overlays {
-		s.Overlays = append(s.Overlays, kube.TranslateOverlay(&f.Overlays[i]))
+		s.Overlays = append(s.Overlays, translate.Overlay(&f.Overlays[i]))
 	}
 	for _, d := range f.DaemonSets {
-		s.Daemons = append(s.Daemons, kube.TranslateDaemon(daemonSet(d)))
+		s.Daemons = append(s.Daemons, translate.DaemonPod(daemonSet(d)))
 	}
 	s.Pods = make([]cluster.Pod, 0, f.Pending())
 	for _, g := range f.Groups {
@@ -83,7 +83,7 @@ func bufferPods(f workload.File) ([]cluster.Pod, error) {
 		if t == nil {
 			return nil, fmt.Errorf("CapacityBuffer %s: there is neither a PodTemplate nor a group of pods in namespace %s of the name that it refers to", b.Object.Name, b.Object.Namespace)
 		}
-		b.Template, b.Scale = kube.TranslateTemplate(b.Object.Namespace, *t), int32(min(scale, workload.MostPods))
+		b.Template, b.Scale = translate.Template(b.Object.Namespace, *t), int32(min(scale, workload.MostPods))
 		b.Object.UID = types.UID(workload.PodUID(b.Object.Namespace, b.Object.Name))
 		b.Object.CreationTimestamp = metav1.NewTime(workload.CreationTime())
 		if why := workload.PodRefusals(t.Spec); len(why) > 0 {
@@ -199,7 +199,7 @@ func waitingPod(p *corev1.Pod) cluster.Pod {
 	if q.Namespace == "" {
 		q.Namespace = workload.DefaultNamespace
 	}
-	out := kube.TranslatePod(&q)
+	out := translate.Pod(&q)
 	out.Created = workload.CreationTime()
 	out.UID = workload.PodUID(q.Namespace, q.Name)
 	if out.Phase == "" {
@@ -267,7 +267,7 @@ func workloadNode(n workload.Node, t instancetypes.Type, pool cluster.Pool, zone
 	id := sha256.Sum256([]byte("node/" + n.Name))
 	return cluster.Node{
 		Name: n.Name, ProviderID: fmt.Sprintf("aws:///%s/i-%x", n.Zone, id[:8]), Created: workload.CreationTime(),
-		Labels: labels, Taints: slices.Concat(pool.Taints, kube.TranslateTaints(n.Taints)),
+		Labels: labels, Taints: slices.Concat(pool.Taints, translate.Taints(n.Taints)),
 		Capacity: t.Capacity, Allocatable: t.Allocatable, Ready: true, ReadySince: workload.CreationTime(),
 		Finalizer: n.NodePool != "",
 	}

@@ -78,7 +78,7 @@ func TestBufferGetsRoom(t *testing.T) {
 		t.Fatalf("%d claims, Provisioning is %s", len(w.Claims()), got)
 	}
 	made := len(w.Claims())
-	w.Tick(time.Minute)
+	w.Advance(time.Minute)
 	start := w.Now()
 	if err := b.provision(w).Run(t.Context(), w.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)

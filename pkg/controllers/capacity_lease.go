@@ -10,12 +10,12 @@ import (
 // The lease is short and renewed, not as long as an invocation: a pass whose process died holds the next one up until
 // it ends.
 const (
-	leaseName  = "joiner-capacity" // shared by all who create capacity or condemn for cost
+	leaseName  = "joiner-capacity" // shared by all who create capacity or delete nodes for cost
 	leaseTTL   = 15 * time.Second
 	leaseRenew = 4 * time.Second
 )
 
-// CapacityLease lets one pass at a time create capacity or condemn for cost.
+// CapacityLease lets one pass at a time create capacity or delete nodes for cost.
 type CapacityLease struct {
 	Lease  Lease
 	Holder string

@@ -19,7 +19,7 @@ func TestProvisionSurvivesEveryFault(t *testing.T) {
 			return f.Provision(p).Run(context.Background(), f.Once())
 		},
 		func(t *testing.T, f *controllertest.Functions) {
-			f.World.Tick(2 * time.Minute) // the lease of an invocation that died runs out
+			f.World.Advance(2 * time.Minute) // the lease of an invocation that died runs out
 			f.ComeToRest(t)
 			if n := len(f.World.Claims()); claims < 0 {
 				claims = n
@@ -41,7 +41,7 @@ func TestProvisionSurvivesFaultsWhileOffersAreSoldOut(t *testing.T) {
 			return f.Provision(p).Run(context.Background(), f.World.Now().Add(5*time.Second))
 		},
 		func(t *testing.T, f *controllertest.Functions) {
-			f.World.Tick(2 * time.Minute)
+			f.World.Advance(2 * time.Minute)
 			f.ComeToRest(t)
 		})
 }
@@ -53,7 +53,7 @@ func TestLifecycleSurvivesEveryFaultOfRegistration(t *testing.T) {
 			if err := f.Provision(f.World.Ports(fake.Fault{})).Run(context.Background(), f.Once()); err != nil {
 				t.Fatal(err)
 			}
-			f.World.Tick(30 * time.Second)
+			f.World.Advance(30 * time.Second)
 			return f
 		},
 		func(f *controllertest.Functions, p *fake.Ports) error {
@@ -70,7 +70,7 @@ func TestLifecycleSurvivesEveryFaultOfRegistration(t *testing.T) {
 }
 
 func TestLifecycleSurvivesEveryFaultOfTermination(t *testing.T) {
-	for name, condemn := range map[string]func(w *fake.World){
+	for name, mark := range map[string]func(w *fake.World){
 		"claims deleted": (*fake.World).DeleteClaims, "nodes deleted": (*fake.World).DeleteNodes,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,10 +80,10 @@ func TestLifecycleSurvivesEveryFaultOfTermination(t *testing.T) {
 					f.World.ChangePool(func(p *cluster.Pool) {
 						p.Requirements = p.Requirements.And(requirements.Of("node.kubernetes.io/instance-type", "c5.large", "m5.large"))
 					})
-					f.World.Run("web", 2, controllertest.PodOf(1500, 3000))
+					f.World.RunApp("web", 2, controllertest.PodOf(1500, 3000))
 					f.ComeToRest(t)
-					f.World.Protect("web", 1)
-					condemn(f.World)
+					f.World.ProtectApp("web", 1)
+					mark(f.World)
 					return f
 				},
 				func(f *controllertest.Functions, p *fake.Ports) error {
@@ -91,10 +91,10 @@ func TestLifecycleSurvivesEveryFaultOfTermination(t *testing.T) {
 				},
 				func(t *testing.T, f *controllertest.Functions) {
 					f.ComeToRest(t) // the pods run on new nodes, and the budget held
-					f.World.Stop("web")
+					f.World.StopApp("web")
 					f.World.DeleteClaims()
 					f.Rest(t, 3)
-					if left := f.World.Left(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
+					if left := f.World.DescribeLeftovers(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
 						t.Errorf("left are %s", left)
 					}
 				})
@@ -106,7 +106,7 @@ func TestInterruptionSurvivesEveryFault(t *testing.T) {
 	controllertest.EachFault(t,
 		func(t *testing.T) *controllertest.Functions {
 			f := controllertest.RunningPods(t)
-			f.World.Protect("web", 2)
+			f.World.ProtectApp("web", 2)
 			return f
 		},
 		func(f *controllertest.Functions, p *fake.Ports) error {
@@ -123,9 +123,9 @@ func TestInterruptionSurvivesEveryFault(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.Rest(t, 6)
-			f.World.Interrupt(again.Instance)
+			f.World.InterruptInstance(again.Instance)
 			f.ComeToRest(t)
-			if len(f.World.Marks()) == 0 {
+			if len(f.World.MarkedOffers()) == 0 {
 				t.Error("the offer was not marked")
 			}
 		})
@@ -152,7 +152,7 @@ func TestLeaseRunsOutWithItsHolder(t *testing.T) {
 func TestLaunchOfADeletedClaimIsCollected(t *testing.T) {
 	one := func() *controllertest.Functions {
 		f := &controllertest.Functions{World: controllertest.NewWorld()}
-		f.World.Run("web", 1, controllertest.PodOf(1500, 3000))
+		f.World.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 		return f
 	}
 	dry := one()
@@ -165,15 +165,15 @@ func TestLaunchOfADeletedClaimIsCollected(t *testing.T) {
 	if err := f.Provision(f.World.Ports(lost)).Run(context.Background(), f.Once()); err == nil {
 		t.Fatal("no error")
 	}
-	f.World.Stop("web")
+	f.World.StopApp("web")
 	f.World.DeleteClaims()
 	if err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(context.Background(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
 	if len(f.World.Claims()) != 0 || len(f.World.Instances()) != 1 {
-		t.Fatalf("the claim was to be gone and the instance to run: %s", f.World.Left())
+		t.Fatalf("the claim was to be gone and the instance to run: %s", f.World.DescribeLeftovers())
 	}
-	f.World.Tick(20 * time.Second)
+	f.World.Advance(20 * time.Second)
 	if err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(context.Background(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestLaunchOfADeletedClaimIsCollected(t *testing.T) {
 		t.Error("an instance of 20 seconds was called leaked")
 	}
 	f.Rest(t, 4)
-	if left := f.World.Left(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
+	if left := f.World.DescribeLeftovers(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
 		t.Errorf("left are %s", left)
 	}
 }

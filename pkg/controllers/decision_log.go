@@ -16,10 +16,10 @@ type DecisionRecorder struct {
 	last  string // the plan that was kept last
 }
 
-// RecordTick notes a tick with a decision that the pass before did not have, or in which something failed. It is never
+// RecordPass notes a pass with a decision that the pass before did not have, or in which something failed. It is never
 // in the way of the work: an error is logged.
-func (d *DecisionRecorder) RecordTick(ctx context.Context, said string, failed []plan.Fault,
-	form func(decisionlog.PassStamp) (decisionlog.Tick, error)) {
+func (d *DecisionRecorder) RecordPass(ctx context.Context, said string, failed []plan.Fault,
+	form func(decisionlog.PassStamp) (decisionlog.Pass, error)) {
 	if d.To == nil || said == d.last && len(failed) == 0 {
 		return
 	}
@@ -28,8 +28,8 @@ func (d *DecisionRecorder) RecordTick(ctx context.Context, said string, failed [
 		stamp.Mode = settings.ModeObserve
 	}
 	t, err := form(stamp)
-	if t.Fail(failed...); err == nil && t.HasDecision() {
-		err = d.To.WriteTick(ctx, t)
+	if t.AddFaults(failed...); err == nil && t.HasDecision() {
+		err = d.To.WritePass(ctx, t)
 	}
 	if err != nil {
 		d.Warn("decision log", "error", err)

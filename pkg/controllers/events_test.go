@@ -26,7 +26,7 @@ func TestPodsAndClaimsTellWhatIsLaunched(t *testing.T) {
 func TestAPoolThatTakesNoPartTellsWhy(t *testing.T) {
 	w := controllertest.NewWorld()
 	w.ChangePool(func(p *cluster.Pool) { p.Ready, p.Message = false, "its EC2NodeClass is not ready" })
-	w.Run("web", 2, controllertest.PodOf(500, 512))
+	w.RunApp("web", 2, controllertest.PodOf(500, 512))
 	if _, err := controllertest.InvokeProvision(t, w, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestAPoolThatTakesNoPartTellsWhy(t *testing.T) {
 
 func TestANodeTellsWhatProtectsIt(t *testing.T) {
 	f := controllertest.HalfEmpty(t)
-	f.World.Protect("web", 3)
+	f.World.ProtectApp("web", 3)
 	if err := f.Disrupt(f.World.Ports(fake.Fault{})).Run(context.Background(), f.World.Now().Add(time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestAPodTellsThatItsProtectionIsNone(t *testing.T) {
 		f := &controllertest.Functions{World: controllertest.NewWorld()}
 		pod := controllertest.PodOf(1500, 3000)
 		pod.DoNotDisrupt = value
-		f.World.Run("web", 1, pod)
+		f.World.RunApp("web", 1, pod)
 		f.ComeToRest(t)
 		if err := f.Disrupt(f.World.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)

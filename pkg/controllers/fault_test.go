@@ -14,6 +14,7 @@ import (
 	"joiner/pkg/controllers"
 	"joiner/pkg/controllers/provision"
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/decisionlog/replay"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/metrics"
 	"joiner/pkg/nodeclaim/interruption"
@@ -37,10 +38,10 @@ func (m measures) Put(records ...metrics.Record) {
 	}
 }
 
-// ticks are what was kept.
-type ticks []decisionlog.Tick
+// keptPasses are what was kept.
+type keptPasses []decisionlog.Pass
 
-func (k *ticks) WriteTick(_ context.Context, t decisionlog.Tick) error {
+func (k *keptPasses) WritePass(_ context.Context, t decisionlog.Pass) error {
 	*k = append(*k, t)
 	return nil
 }
@@ -50,7 +51,7 @@ type watchedProvision struct {
 	*provision.Controller
 	log      *bytes.Buffer
 	measured measures
-	kept     ticks
+	kept     keptPasses
 }
 
 func watch(f *controllertest.Functions) *watchedProvision {
@@ -83,8 +84,8 @@ func told(w *fake.World, kind, reason string) (out []string) {
 // passes leave it out.
 func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
-	f.World.Run("web", 3, controllertest.PodOf(900, 1000))
-	f.World.Run("evil", 2, controllertest.PodOf(6500, 900))
+	f.World.RunApp("web", 3, controllertest.PodOf(900, 1000))
+	f.World.RunApp("evil", 2, controllertest.PodOf(6500, 900))
 	p := watch(f)
 	p.Rules.Plant = &cluster.Plant{Stage: binpack.StageOptions, Pod: "default/evil"}
 	p.Aside = &provision.Aside{}
@@ -109,18 +110,18 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 		t.Fatalf("%d passes are kept", len(p.kept))
 	}
 	p.kept[0].Saw.Rules.Plant = p.Rules.Plant // is not stored
-	if again, err := decisionlog.ReplayTick(p.kept[0]); err != nil || !again.Same {
+	if again, err := replay.DecideAgain(p.kept[0]); err != nil || !again.Same {
 		t.Errorf("the replay gives another plan: %v\n%s", err, strings.Join(again.Lines, "\n"))
 	}
 	next := watch(f)
 	next.Rules.Plant, next.Aside = p.Rules.Plant, p.Aside
-	f.World.Tick(time.Minute)
+	f.World.Advance(time.Minute)
 	if err := next.Run(t.Context(), f.Once()); err != nil || next.measured[metrics.Faults] != 0 || strings.Contains(next.log.String(), "Joiner itself failed") {
 		t.Errorf("the next pass tries again: %v, %v, %s", err, next.measured[metrics.Faults], next.log)
 	}
 	mended := watch(f)
 	mended.Aside = p.Aside
-	f.World.Tick(10 * time.Minute)
+	f.World.Advance(10 * time.Minute)
 	if err := mended.Run(t.Context(), f.Once()); err != nil || mended.measured[metrics.ClaimsCreated] == 0 {
 		t.Errorf("after ten minutes it is not tried again: %v", err)
 	}
@@ -133,7 +134,7 @@ func TestOneLaunchThatFailsStopsNoOther(t *testing.T) {
 		for _, panics := range []bool{true, false} {
 			t.Run(fmt.Sprintf("shared from %d, panics %t", shared, panics), func(t *testing.T) {
 				f := &controllertest.Functions{World: controllertest.NewWorld(), ShareFrom: shared}
-				f.World.Run("web", 4, controllertest.PodOf(6500, 9000))
+				f.World.RunApp("web", 4, controllertest.PodOf(6500, 9000))
 				bad := ""
 				f.World.FailLaunch = func(o launch.Order) error {
 					if bad == "" {
@@ -165,7 +166,7 @@ func TestOneLaunchThatFailsStopsNoOther(t *testing.T) {
 					}
 				}
 				f.World.FailLaunch = nil
-				f.World.Tick(time.Minute)
+				f.World.Advance(time.Minute)
 				f.ComeToRest(t)
 			})
 		}
@@ -175,7 +176,7 @@ func TestOneLaunchThatFailsStopsNoOther(t *testing.T) {
 // A claim whose launch panics is not tried each second.
 func TestAClaimWhoseLaunchPanicsRests(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
-	f.World.Run("web", 1, controllertest.PodOf(1500, 1000))
+	f.World.RunApp("web", 1, controllertest.PodOf(1500, 1000))
 	tries := 0
 	f.World.FailLaunch = func(launch.Order) error { tries++; panic("planted") }
 	p := watch(f)
@@ -183,7 +184,7 @@ func TestAClaimWhoseLaunchPanicsRests(t *testing.T) {
 		if err := p.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		f.World.Tick(time.Second)
+		f.World.Advance(time.Second)
 	}
 	if tries < 2 || tries > 6 {
 		t.Errorf("%d tries in 20 s", tries)
@@ -193,7 +194,7 @@ func TestAClaimWhoseLaunchPanicsRests(t *testing.T) {
 // A panic anywhere else ends the pass with an error; the lease is given back.
 func TestAPanicEndsAPassInOrder(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
-	f.World.Run("web", 1, controllertest.PodOf(1500, 1000))
+	f.World.RunApp("web", 1, controllertest.PodOf(1500, 1000))
 	p := watch(f)
 	p.Prices = nil // asked for what is sold
 	err := p.Run(t.Context(), f.Once())
@@ -209,7 +210,7 @@ func TestAPanicEndsAPassInOrder(t *testing.T) {
 // What lifecycle decides about one NodeClaim fails, or what it does: the others come into service.
 func TestOneClaimThatFailsStopsNoOther(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
-	f.World.Run("web", 4, controllertest.PodOf(1500, 1000))
+	f.World.RunApp("web", 4, controllertest.PodOf(1500, 1000))
 	if err := f.Provision(f.World.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,7 @@ func TestOneClaimThatFailsStopsNoOther(t *testing.T) {
 		if err := l.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		f.World.Tick(20 * time.Second)
+		f.World.Advance(20 * time.Second)
 	}
 	for _, c := range f.World.Claims() {
 		if c.Is("Initialized") == (c.Name == bad) {
@@ -247,7 +248,7 @@ func TestOneNoticeThatFailsStopsNoOther(t *testing.T) {
 	i.Metrics = measured
 	bad := ""
 	p.Before = func(call string) {
-		if call == "condemn node" && bad == "" {
+		if call == "taint node for termination" && bad == "" {
 			bad = call
 			panic("planted")
 		}
@@ -258,6 +259,6 @@ func TestOneNoticeThatFailsStopsNoOther(t *testing.T) {
 	}
 	deleted := slices.DeleteFunc(f.World.Claims(), func(c cluster.Claim) bool { return c.Deleting.IsZero() })
 	if len(deleted) < len(notices)-1 {
-		t.Errorf("%d of %d claims are condemned", len(deleted), len(notices))
+		t.Errorf("%d of %d claims are marked for deletion", len(deleted), len(notices))
 	}
 }

@@ -57,7 +57,7 @@ func (t *Measurements) NoteMissedHints(h PushHints, now time.Time, times []time.
 	}
 }
 
-// NoteNothingPending notes a pass that found no pod without a home.
+// NoteNothingPending notes a pass that found no pod without a node.
 func (t *Measurements) NoteNothingPending() {
 	t.NoteUnschedulable(cluster.Snapshot{}, nil, nil, time.Time{})
 }

@@ -17,9 +17,9 @@ import (
 func TestWhatProvisionAndLifecycleMeasure(t *testing.T) {
 	w := controllertest.NewWorld()
 	f := &controllertest.Functions{World: w}
-	w.Run("web", 2, controllertest.PodOf(900, 512))
-	w.Run("giant", 1, controllertest.PodOf(900_000, 512))
-	w.Tick(30 * time.Second)
+	w.RunApp("web", 2, controllertest.PodOf(900, 512))
+	w.RunApp("giant", 1, controllertest.PodOf(900_000, 512))
+	w.Advance(30 * time.Second)
 
 	pass := func() []string {
 		got := &controllertest.MetricLines{}
@@ -35,14 +35,14 @@ func TestWhatProvisionAndLifecycleMeasure(t *testing.T) {
 	if diff := cmp.Diff(want, pass()); diff != "" {
 		t.Errorf("a launch (-want +got):\n%s", diff)
 	}
-	w.Stop("giant")
-	w.Tick(time.Minute)
+	w.StopApp("giant")
+	w.Advance(time.Minute)
 	want = []string{`"cluster":"demo","karpenter_pods_provisioning_unbound_time_seconds":0,"karpenter_scheduler_unschedulable_pods_count":0}`}
 	if diff := cmp.Diff(want, pass()); diff != "" {
 		t.Errorf("nothing to do (-want +got):\n%s", diff)
 	}
 
-	w.Stop("web")
+	w.StopApp("web")
 	w.DeleteClaims()
 	got := &controllertest.MetricLines{}
 	for range 6 {
@@ -51,7 +51,7 @@ func TestWhatProvisionAndLifecycleMeasure(t *testing.T) {
 		if err := l.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		w.Tick(20 * time.Second)
+		w.Advance(20 * time.Second)
 	}
 	if diff := cmp.Diff([]string{`"cluster":"demo","karpenter_nodeclaims_terminated_total":1}`}, got.All); diff != "" {
 		t.Errorf("an ended claim (-want +got):\n%s", diff)
@@ -61,13 +61,13 @@ func TestWhatProvisionAndLifecycleMeasure(t *testing.T) {
 func TestNoticesAreMeasured(t *testing.T) {
 	w := controllertest.NewWorld()
 	f := &controllertest.Functions{World: w}
-	w.Run("web", 1, controllertest.PodOf(900, 512))
+	w.RunApp("web", 1, controllertest.PodOf(900, 512))
 	f.Rest(t, 2)
 	got := &controllertest.MetricLines{}
 	i := f.Interruption(w.Ports(fake.Fault{}))
 	i.Metrics = got
 	at := w.Now()
-	w.Tick(40 * time.Second)
+	w.Advance(40 * time.Second)
 	id := w.Instances()[0].ID
 	if err := i.HandleNotices(t.Context(), interruption.Notice{Kind: interruption.Spot, Instance: id, Time: at}, interruption.Notice{Kind: interruption.Spot, Instance: "i-0foreign", Time: at}); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestNoticesAreMeasured(t *testing.T) {
 	if diff := cmp.Diff(want, got.All); diff != "" {
 		t.Errorf("a notice (-want +got):\n%s", diff)
 	}
-	// The same once more condemns nothing, and a state is no notice.
+	// The same once more deletes nothing, and a state is no notice.
 	for kind, want := range map[interruption.Kind][]string{
 		interruption.Scheduled: {`"cluster":"demo","joiner_notices_total":1,"reason":"scheduled_change"}`}, interruption.Running: nil, interruption.Ending: nil,
 	} {
@@ -105,7 +105,7 @@ func TestClaimsThatProvisionDeletesAreCounted(t *testing.T) {
 		return strings.Join(got.All, "\n")
 	}
 	sold := &controllertest.Functions{World: controllertest.NewWorld()}
-	sold.World.Run("web", 1, controllertest.PodOf(1500, 3000))
+	sold.World.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	sold.World.Refuse = func(instancetypes.Offer) bool { return true }
 	if got := counted(sold, 1); !strings.Contains(got, `_disrupted_total":1,"reason":"insufficient_capacity"`) {
 		t.Errorf("sold out: %s", got)
@@ -138,9 +138,9 @@ func TestInstancesThatEndAreCounted(t *testing.T) {
 func TestPodsOfSleepingPoolsAreCountedApart(t *testing.T) {
 	w := controllertest.NewWorld()
 	f := &controllertest.Functions{World: w}
-	w.Run("web", 2, controllertest.PodOf(900, 512))
-	w.Run("giant", 1, controllertest.PodOf(900_000, 512))
-	w.Tick(30 * time.Second)
+	w.RunApp("web", 2, controllertest.PodOf(900, 512))
+	w.RunApp("giant", 1, controllertest.PodOf(900_000, 512))
+	w.Advance(30 * time.Second)
 	w.ChangePool(func(p *cluster.Pool) { p.Disruption.SleepAt, p.Disruption.SleepFor = "@hourly", time.Hour })
 	p := f.Provision(w.Ports(fake.Fault{}))
 	got := &controllertest.MetricLines{}

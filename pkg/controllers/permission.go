@@ -21,12 +21,18 @@ type passPermission struct {
 
 type passKey struct{}
 
+// passOf is the pass of ctx, nil outside of one.
+func passOf(ctx context.Context) *passPermission {
+	p, _ := ctx.Value(passKey{}).(*passPermission)
+	return p
+}
+
 // ErrPermissionEnded ends an action in whose middle the permission ended.
 var ErrPermissionEnded = errors.New("the permission to write ended")
 
 // BeginPass is the context of a pass that may do what the permission allows. Within a pass it is that of the same pass.
 func BeginPass(ctx context.Context, ask Permission) context.Context {
-	if _, begun := ctx.Value(passKey{}).(*passPermission); begun {
+	if passOf(ctx) != nil {
 		return ctx
 	}
 	return context.WithValue(ctx, passKey{}, &passPermission{ask: ask})
@@ -36,8 +42,8 @@ func BeginPass(ctx context.Context, ask Permission) context.Context {
 // each time, so that a long pass stops when the permission ends. What was refused once stays refused until the pass
 // ends: a pass that only observed part of what it decided must not act on the rest.
 func MayWrite(ctx context.Context) (bool, error) {
-	p, begun := ctx.Value(passKey{}).(*passPermission)
-	if !begun || WasRefused(ctx) {
+	p := passOf(ctx)
+	if p == nil || p.wasRefused() {
 		return false, nil
 	}
 	if p.ask == nil {
@@ -54,10 +60,11 @@ func MayWrite(ctx context.Context) (bool, error) {
 
 // WasRefused reports whether the pass of ctx could not write something for want of permission.
 func WasRefused(ctx context.Context) bool {
-	p, begun := ctx.Value(passKey{}).(*passPermission)
-	if !begun {
-		return false
-	}
+	p := passOf(ctx)
+	return p != nil && p.wasRefused()
+}
+
+func (p *passPermission) wasRefused() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refused

@@ -34,7 +34,7 @@ func readingMethods() []string {
 	return []string{"PendingPods", "StaticPools", "ListClaims", "ReadSnapshot", "WithVolumes", "ReadClass", "Wait", "ListAttachments", "ListInstances",
 		"ListStatuses", "RemainingReservations", "RemainingAddresses", "FindGroup", "ListUnavailable", "ReadCatalog", "LeaseSign", "ListBuffers",
 		"ReadMemory", "ClaimsOf", "ReadNode", "PodsOn", "PoolAnnotations", "ListClasses", "ListPools", "ListNodes", "ListProfiles", "ReadOfferingInputs",
-		"Put", "Refresh", "WriteTick"} // the last two write into a bucket of Joiner's own
+		"Put", "Refresh", "WritePass"} // the last two write into a bucket of Joiner's own
 }
 
 // isRead reports whether a call of a fake changes nothing.
@@ -71,12 +71,12 @@ func permissionCases(t *testing.T) []permissionCase {
 	t.Helper()
 	pods, s := controllertest.HalfEmpty(t), controllertest.NewRefreshWorld()
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
-	f.World.Run("first", 3, controllertest.PodOf(900, 512))
+	f.World.RunApp("first", 3, controllertest.PodOf(900, 512))
 	f.Rest(t, 3)
-	f.World.Run("second", 9, controllertest.PodOf(900, 512))
+	f.World.RunApp("second", 9, controllertest.PodOf(900, 512))
 	first := f.World.Claims()[0]
 	f.World.DeleteClaims()
-	f.World.Tick(time.Minute)
+	f.World.Advance(time.Minute)
 	s.AddClass("default")
 	s.AddPool("general", "default")
 	worlds := map[*controllertest.Functions]*fake.Ports{f: f.World.Ports(fake.Fault{}), pods: pods.World.Ports(fake.Fault{})}
@@ -88,7 +88,7 @@ func permissionCases(t *testing.T) []permissionCase {
 		return func() []string { return writes(worlds[f].Calls()) }
 	}
 	return []permissionCase{
-		{"lifecycle", []string{"delete launch templates older than 1h", "condemn node", "delete node"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
+		{"lifecycle", []string{"delete launch templates older than 1h", "taint node", "delete node"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
 			l := f.Lifecycle(ports(f))
 			l.Permission, l.Log = p, log
 			return l.Run(t.Context(), f.Once())
@@ -182,7 +182,7 @@ func TestAPassThatLosesThePermissionStops(t *testing.T) {
 	for answers := 1; answers < 30; answers += 3 {
 		f := &controllertest.Functions{World: controllertest.NewWorld()}
 		for i := range 6 {
-			f.World.Run(fmt.Sprint("web-", i), 1, controllertest.PodOf(7000, 20000))
+			f.World.RunApp(fmt.Sprint("web-", i), 1, controllertest.PodOf(7000, 20000))
 		}
 		var mu sync.Mutex
 		asked := 0
@@ -232,7 +232,7 @@ func tellsWrite(method string) bool {
 	s.Pools[""].ResourceVersion = ""
 	s.Overlays, s.Meddled = []*v1alpha1.NodeOverlay{{}}, "none"
 	p := w.Ports(fake.Fault{})
-	for _, port := range []any{p, p.Waker("x"), maker{s}} {
+	for _, port := range []any{p, p.NewWaker("x"), maker{s}} {
 		v := reflect.ValueOf(port).MethodByName(method)
 		if !v.IsValid() {
 			continue

@@ -51,7 +51,7 @@ type Claims interface {
 	UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
 	// WriteClaimStatus stores the status of the claim given. May be repeated.
 	WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
-	// DeleteClaim condemns the claim. May be repeated; a claim that is gone is no error.
+	// DeleteClaim gives the claim its deletion time. May be repeated; a claim that is gone is no error.
 	DeleteClaim(ctx context.Context, c cluster.Claim) error
 	// ReleaseClaim removes our finalizer. May be repeated; a claim that is gone is no error.
 	ReleaseClaim(ctx context.Context, c cluster.Claim) error
@@ -125,8 +125,8 @@ type Buffers interface {
 
 // DecisionLog keeps what passes decided.
 type DecisionLog interface {
-	// WriteTick keeps one tick. It may be repeated.
-	WriteTick(ctx context.Context, t decisionlog.Tick) error
+	// WritePass keeps one pass. It may be repeated.
+	WritePass(ctx context.Context, p decisionlog.Pass) error
 }
 
 // Metrics takes what was measured. Repeating a call counts things twice, so it is called once, at the end of an

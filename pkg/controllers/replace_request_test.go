@@ -17,8 +17,8 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// TestRecommendationReplacesFirst follows a node from the recommendation on: it is condemned only when another one is
-// in service, which was not bought where EC2 is short, and the other node of the pool is left alone.
+// TestRecommendationReplacesFirst follows a node from the recommendation on: it is marked for deletion only when
+// another one is in service, which was not bought where EC2 is short, and the other node of the pool is left alone.
 func TestRecommendationReplacesFirst(t *testing.T) {
 	f := controllertest.Aged(t)
 	was := f.World.Instances()
@@ -33,7 +33,7 @@ func TestRecommendationReplacesFirst(t *testing.T) {
 		if !old.Deleting.IsZero() && !slices.ContainsFunc(f.World.Claims(), func(c cluster.Claim) bool {
 			return c.Created.After(old.Created.Add(time.Minute)) && c.Is("Initialized")
 		}) {
-			t.Fatal("the node was condemned without a replacement in service")
+			t.Fatal("the node was marked for deletion without a replacement in service")
 		}
 	}
 	controllertest.NoProblems(t, f.World)
@@ -72,15 +72,15 @@ func TestSecondRecommendationChangesNothing(t *testing.T) {
 func imageOf(f *controllertest.Functions) string {
 	var b strings.Builder
 	for _, c := range f.World.Claims() {
-		fmt.Fprintln(&b, c.Name, c.Version, c.Deleting.IsZero(), f.World.Taints(c.NodeName))
+		fmt.Fprintln(&b, c.Name, c.Version, c.Deleting.IsZero(), f.World.TaintsOf(c.NodeName))
 	}
-	for _, m := range f.World.Marks() {
+	for _, m := range f.World.MarkedOffers() {
 		fmt.Fprintln(&b, m)
 	}
 	for _, i := range f.World.Instances() {
 		fmt.Fprintln(&b, i.ID, i.State)
 	}
-	return b.String() + f.World.Left()
+	return b.String() + f.World.DescribeLeftovers()
 }
 
 func TestRecommendationsByChoiceAndQuota(t *testing.T) {
@@ -106,8 +106,8 @@ func TestRecommendationsByChoiceAndQuota(t *testing.T) {
 				left++
 			}
 		}
-		if left != c.left || len(f.World.Marks()) != c.left || len(f.World.Events("NodeClaim"))-told != c.told {
-			t.Errorf("%s: %d to be left, marks %v, %d events; want %d, as many, %d", name, left, f.World.Marks(),
+		if left != c.left || len(f.World.MarkedOffers()) != c.left || len(f.World.Events("NodeClaim"))-told != c.told {
+			t.Errorf("%s: %d to be left, marks %v, %d events; want %d, as many, %d", name, left, f.World.MarkedOffers(),
 				len(f.World.Events("NodeClaim"))-told, c.left, c.told)
 		}
 	}
@@ -116,14 +116,14 @@ func TestRecommendationsByChoiceAndQuota(t *testing.T) {
 // TestRecommendationIsGivenUp: where nothing else can be bought the node stays as it is, and its pods with it.
 func TestRecommendationIsGivenUp(t *testing.T) {
 	f := controllertest.Aged(t)
-	was := f.World.Left()
+	was := f.World.DescribeLeftovers()
 	n := interruption.Notice{Kind: interruption.Rebalance, Instance: controllertest.FirstInstance(f), Time: f.World.Now()}
 	controllertest.HandleNotices(t, f, n)
 	f.World.BreakClass("nothing can be launched")
 	f.Rest(t, 50) // 20 seconds and more each
 	c := controllertest.ClaimOf(f, n.Instance)
-	if !c.Deleting.IsZero() || c.Name == "" || f.World.Left() != was || slices.Contains(f.World.Taints(c.NodeName), "karpenter.sh/disrupted:NoSchedule") {
-		t.Errorf("left are %s, were %s; claim %+v", f.World.Left(), was, c)
+	if !c.Deleting.IsZero() || c.Name == "" || f.World.DescribeLeftovers() != was || slices.Contains(f.World.TaintsOf(c.NodeName), "karpenter.sh/disrupted:NoSchedule") {
+		t.Errorf("left are %s, were %s; claim %+v", f.World.DescribeLeftovers(), was, c)
 	}
 	for _, e := range f.World.Events("Pod") {
 		if strings.HasPrefix(e, "FailedScheduling") {
@@ -143,8 +143,8 @@ func TestRecommendationLeavesDeletedNodeAlone(t *testing.T) {
 	n := interruption.Notice{Kind: interruption.Rebalance, Instance: controllertest.FirstInstance(f), Time: f.World.Now()}
 	f.World.DeleteClaims()
 	controllertest.HandleNotices(t, f, n)
-	if c := controllertest.ClaimOf(f, n.Instance); c.Deleting.IsZero() || slices.Contains(f.World.Taints(c.NodeName), "karpenter.sh/disrupted:NoSchedule") {
-		t.Errorf("the node has the taints %v; claim %+v", f.World.Taints(c.NodeName), c)
+	if c := controllertest.ClaimOf(f, n.Instance); c.Deleting.IsZero() || slices.Contains(f.World.TaintsOf(c.NodeName), "karpenter.sh/disrupted:NoSchedule") {
+		t.Errorf("the node has the taints %v; claim %+v", f.World.TaintsOf(c.NodeName), c)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestScheduledChangeWaitsForBudgetsAndThenNot(t *testing.T) {
 	if c := controllertest.ClaimOf(f, n.Instance); c.Name == "" || !c.Deleting.IsZero() {
 		t.Fatal("the node goes although budgets are closed")
 	}
-	f.World.Tick(date.Add(-time.Hour).Sub(f.World.Now()))
+	f.World.Advance(date.Add(-time.Hour).Sub(f.World.Now()))
 	f.Rest(t, 6)
 	f.ComeToRest(t)
 	if c := controllertest.ClaimOf(f, n.Instance); c.Name != "" || !f.World.Now().Before(date) {
@@ -176,10 +176,10 @@ func TestProtectedPodsLeaveAnInterruptedNodeInTime(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
 	pod := controllertest.PodOf(1500, 3000)
 	pod.DoNotDisrupt, pod.GraceSec = "true", 20
-	f.World.Run("web", 1, pod)
+	f.World.RunApp("web", 1, pod)
 	f.Rest(t, 4)
 	controllertest.NoProblems(t, f.World)
-	f.World.Protect("web", 1) // allows no eviction either
+	f.World.ProtectApp("web", 1) // allows no eviction either
 	sent := f.World.Now()
 	controllertest.HandleNotices(t, f, interruption.Notice{Kind: interruption.Spot, Instance: controllertest.FirstInstance(f), Time: sent})
 	home := f.World.Nodes()
@@ -202,7 +202,7 @@ func TestProtectedPodsLeaveAnInterruptedNodeInTime(t *testing.T) {
 		t.Errorf("the node of %s was drained after %s, want close to two minutes", home, ended.Sub(sent))
 	}
 	f.Rest(t, 6)
-	for _, p := range f.World.Problems() {
+	for _, p := range f.World.ListProblems() {
 		if !strings.HasPrefix(p, "budget web was broken") { // it had to be
 			t.Error(p)
 		}
@@ -228,13 +228,13 @@ func TestForeignInstancesCostOneCall(t *testing.T) {
 	if got := strings.Join(p.Calls(), ", "); got != "list claims" {
 		t.Errorf("calls %s", got)
 	}
-	f.World.Skip(61 * time.Minute)
+	f.World.SkipTime(61 * time.Minute)
 	handle()
 	if got := strings.Join(p.Calls(), ", "); got != "list claims, list claims" {
 		t.Errorf("calls %s an hour later", got)
 	}
 	// With a claim that has no instance yet nothing is certain.
-	f.World.Run("more", 1, controllertest.PodOf(1500, 3000))
+	f.World.RunApp("more", 1, controllertest.PodOf(1500, 3000))
 	launch := slices.Index(callsOf(t, f), "launch") + 1
 	_ = f.Provision(f.World.Ports(fake.Fault{Call: launch, Fatal: true})).Run(context.Background(), f.Once())
 	event = []byte(strings.Replace(string(event), "def0", "def1", 1))
@@ -272,7 +272,7 @@ func TestWhatConcernsNobodyCostsNoCall(t *testing.T) {
 func callsOf(t *testing.T, _ *controllertest.Functions) []string {
 	t.Helper()
 	dry := controllertest.RunningPods(t)
-	dry.World.Run("more", 1, controllertest.PodOf(1500, 3000))
+	dry.World.RunApp("more", 1, controllertest.PodOf(1500, 3000))
 	p := dry.World.Ports(fake.Fault{})
 	if err := dry.Provision(p).Run(context.Background(), dry.Once()); err != nil {
 		t.Fatal(err)
@@ -319,7 +319,7 @@ func TestANodeOfTheSameNameIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, call := range p.Calls() {
-			if strings.Contains(call, "pod") || call == "condemn node" || call == "delete node" || call == "release node" {
+			if strings.Contains(call, "pod") || call == "taint node for termination" || call == "delete node" || call == "release node" {
 				t.Errorf("%s: %s, although the node is another instance's", kind, call)
 			}
 		}

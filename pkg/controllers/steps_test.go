@@ -48,15 +48,15 @@ func TestAHandMadeClaimGetsItsNode(t *testing.T) {
 	if i := f.World.Instances(); len(i) != 1 || i[0].CapacityType != "on-demand" || i[0].Zone != "us-west-2b" || i[0].Type != "c5.xlarge" {
 		t.Errorf("instances %+v", i)
 	}
-	if got := f.World.Counted().Get("nodes"); got != 0 {
+	if got := f.World.CountedResources().Get("nodes"); got != 0 {
 		t.Errorf("the pool counts %d nodes", got)
 	}
-	if got := f.World.Registrations("general"); len(got) != 0 {
+	if got := f.World.RegistrationsOf("general"); len(got) != 0 {
 		t.Errorf("the pool was told of %v", got)
 	}
 	f.World.DeleteClaims()
 	f.Rest(t, 3)
-	if left := f.World.Left(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
+	if left := f.World.DescribeLeftovers(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
 		t.Errorf("left are %s", left)
 	}
 }
@@ -82,7 +82,7 @@ func TestNothingIsLaunchedBeforeTheFinalizerIsStored(t *testing.T) {
 func TestALostFinalizerIsPutBack(t *testing.T) {
 	f := controllertest.RunningPods(t)
 	name := f.World.Claims()[0].Name
-	f.World.Strip(name)
+	f.World.StripClaim(name)
 	f.Rest(t, 1)
 	if c := f.World.Claims()[0]; c.Name != name || !c.Finalizer {
 		t.Errorf("claim %s has no finalizer", name)
@@ -93,11 +93,11 @@ func TestALostFinalizerIsPutBack(t *testing.T) {
 func TestPoolsCountAndRememberTheirNodes(t *testing.T) {
 	f := controllertest.RunningPods(t)
 	claims := len(f.World.Claims())
-	if got := f.World.Counted(); got.Get("nodes") != int64(claims) || got.CPU == 0 || got.Memory == 0 {
+	if got := f.World.CountedResources(); got.Get("nodes") != int64(claims) || got.CPU == 0 || got.Memory == 0 {
 		t.Errorf("%d claims are counted as %s", claims, got)
 	}
 	ok := 0
-	for _, r := range f.World.Registrations("general") {
+	for _, r := range f.World.RegistrationsOf("general") {
 		if r.OK {
 			ok++
 		}
@@ -105,11 +105,11 @@ func TestPoolsCountAndRememberTheirNodes(t *testing.T) {
 	if ok != claims {
 		t.Errorf("%d of %d registrations are remembered", ok, claims)
 	}
-	f.World.Stop("web")
-	f.World.Stop("db")
+	f.World.StopApp("web")
+	f.World.StopApp("db")
 	f.World.DeleteClaims()
 	f.Rest(t, 4)
-	if got := f.World.Counted(); !got.IsZero() {
+	if got := f.World.CountedResources(); !got.IsZero() {
 		t.Errorf("an empty pool is counted as %s", got)
 	}
 }
@@ -117,8 +117,8 @@ func TestPoolsCountAndRememberTheirNodes(t *testing.T) {
 // TestOneThatFailsAllTheTimeHoldsUpNobody cannot end one instance; the other nodes are gone within the same invocation.
 func TestOneThatFailsAllTheTimeHoldsUpNobody(t *testing.T) {
 	f := controllertest.RunningPods(t)
-	f.World.Stop("web")
-	f.World.Stop("db")
+	f.World.StopApp("web")
+	f.World.StopApp("db")
 	bad, tries := f.World.Instances()[0].ID, 0
 	f.World.FailEnd = func(id string) error {
 		if id == bad {
@@ -144,13 +144,13 @@ func TestOneThatFailsAllTheTimeHoldsUpNobody(t *testing.T) {
 // TestTellingIsNoReasonToStay has something to tell in each pass and nothing to do.
 func TestTellingIsNoReasonToStay(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld(), Repair: true}
-	f.World.Run("web", 1, controllertest.PodOf(1500, 3000))
-	f.World.Run("db", 1, controllertest.InZone("us-west-2a", controllertest.PodOf(1500, 3000)))
-	f.World.Run("cache", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
+	f.World.RunApp("web", 1, controllertest.PodOf(1500, 3000))
+	f.World.RunApp("db", 1, controllertest.InZone("us-west-2a", controllertest.PodOf(1500, 3000)))
+	f.World.RunApp("cache", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
 	f.Rest(t, 4)
 	controllertest.NoProblems(t, f.World)
-	f.World.Ail("StorageReady", "False")
-	f.World.Tick(40 * time.Minute)
+	f.World.SetNodeCondition("StorageReady", "False")
+	f.World.Advance(40 * time.Minute)
 	p := f.World.Ports(fake.Fault{})
 	if err := f.Lifecycle(p).Run(context.Background(), f.World.Now().Add(50*time.Second)); err != nil {
 		t.Fatal(err)
@@ -167,9 +167,9 @@ func TestTellingIsNoReasonToStay(t *testing.T) {
 // Functions stay, and then they come once a minute, see that nothing changed, and leave.
 func TestNobodyStaysToWatchABlockedDrain(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
-	f.World.Run("web", 1, controllertest.PodOf(1500, 3000))
+	f.World.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	f.Rest(t, 4)
-	f.World.Protect("web", 1)
+	f.World.ProtectApp("web", 1)
 	f.World.DeleteClaims()
 	f.Rest(t, 3)
 	stay := func() (waits []bool) {
@@ -186,11 +186,11 @@ func TestNobodyStaysToWatchABlockedDrain(t *testing.T) {
 	if got := stay(); !slices.Equal(got, []bool{true, true}) {
 		t.Errorf("lifecycle and provision watch a new drain: %v", got)
 	}
-	f.World.Tick(5 * time.Minute)
+	f.World.Advance(5 * time.Minute)
 	if got := stay(); !slices.Equal(got, []bool{false, false}) {
 		t.Errorf("lifecycle and provision watch an old drain: %v", got)
 	}
-	f.World.Run("web", 1, controllertest.PodOf(1500, 3000))
+	f.World.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	f.Rest(t, 10)
 	if slices.ContainsFunc(f.World.Claims(), func(c cluster.Claim) bool { return !c.Deleting.IsZero() }) {
 		t.Errorf("the drain does not go on once the budget allows it")
@@ -207,12 +207,12 @@ const only = "i-000004"
 func singleRows(t *testing.T, pod cluster.Pod) *controllertest.Functions {
 	t.Helper()
 	f := &controllertest.Functions{World: controllertest.NewWorld(), Repair: true}
-	f.World.Run("web", 1, pod)
+	f.World.RunApp("web", 1, pod)
 	f.ComeToRest(t)
 	if i := f.World.Instances(); len(i) != 1 || i[0].ID != only {
 		t.Fatalf("instances %+v", i)
 	}
-	f.World.Attach(f.World.Nodes(), "pv-1", "")
+	f.World.AttachVolume(f.World.Nodes(), "pv-1", "")
 	return f
 }
 
@@ -235,7 +235,7 @@ func TestDetachingSurvivesEveryFault(t *testing.T) {
 			if !runs(f.World, only) {
 				t.Errorf("the instance ended with its volume attached: %+v", f.World.Instances())
 			}
-			f.World.Detach("pv-1")
+			f.World.DetachVolume("pv-1")
 			f.ComeToRest(t)
 			if runs(f.World, only) {
 				t.Error("the instance is still there")
@@ -251,8 +251,8 @@ func TestRepairSurvivesEveryFault(t *testing.T) {
 			pod := controllertest.PodOf(1500, 3000)
 			pod.DoNotDisrupt = "true"
 			f := singleRows(t, pod)
-			f.World.Ail("KernelReady", "False")
-			f.World.Tick(30 * time.Minute)
+			f.World.SetNodeCondition("KernelReady", "False")
+			f.World.Advance(30 * time.Minute)
 			return f
 		},
 		func(f *controllertest.Functions, p *fake.Ports) error {
@@ -273,7 +273,7 @@ func TestHandMadeClaimsSurviveEveryFault(t *testing.T) {
 			return f.Provision(p).Run(context.Background(), f.Once())
 		},
 		func(t *testing.T, f *controllertest.Functions) {
-			f.World.Tick(2 * time.Minute)
+			f.World.Advance(2 * time.Minute)
 			f.ComeToRest(t)
 			if c := mine(t, f.World); !c.Finalizer || c.ProviderID == "" {
 				t.Errorf("the claim is %+v", c)
@@ -285,9 +285,9 @@ func TestHandMadeClaimsSurviveEveryFault(t *testing.T) {
 // there.
 func TestAnInstanceThatRecoversIsKept(t *testing.T) {
 	f := singleRows(t, controllertest.PodOf(1500, 3000))
-	f.World.Impair(only)
-	f.World.Recover(only, f.World.Now().Add(105*time.Second))
-	f.World.Skip(90 * time.Second)
+	f.World.ImpairInstance(only)
+	f.World.RecoverInstance(only, f.World.Now().Add(105*time.Second))
+	f.World.SkipTime(90 * time.Second)
 	p := f.World.Ports(fake.Fault{})
 	l := f.Lifecycle(p)
 	l.Hints.Until = f.World.Now().Add(45 * time.Second)
@@ -311,7 +311,7 @@ func TestAnImpairedInstanceIsReplaced(t *testing.T) {
 	pod := controllertest.PodOf(1500, 3000)
 	pod.DoNotDisrupt = "true"
 	f := singleRows(t, pod)
-	f.World.Impair(only)
+	f.World.ImpairInstance(only)
 	f.Rest(t, 4)
 	if !runs(f.World, only) {
 		t.Error("it went before two minutes were over")

@@ -29,7 +29,7 @@ func resting(t *testing.T) *controllertest.Functions {
 	f.World.ChangePool(func(p *cluster.Pool) {
 		p.Hash, p.Disruption = "1", cluster.Disruption{Policy: "WhenEmpty", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "1"}}}
 	})
-	f.World.Run("db", 3, withDisk("us-west-2b", controllertest.PodOf(1500, 3000)))
+	f.World.RunApp("db", 3, withDisk("us-west-2b", controllertest.PodOf(1500, 3000)))
 	f.Rest(t, 4)
 	controllertest.NoProblems(t, f.World)
 	for _, zone := range zonesOf(t, f) {
@@ -56,8 +56,8 @@ func zonesOf(t *testing.T, f *controllertest.Functions) (out []string) {
 // that has none.
 func TestVolumesAreNotReadAtRest(t *testing.T) {
 	f := resting(t)
-	f.World.Run("web", 1, controllertest.PodOf(100, 100))
-	f.World.Run("large", 1, controllertest.PodOf(3000, 3000))
+	f.World.RunApp("web", 1, controllertest.PodOf(100, 100))
+	f.World.RunApp("large", 1, controllertest.PodOf(3000, 3000))
 	p := f.World.Ports(fake.Fault{})
 	for name, run := range map[string]func() error{
 		"provision": func() error { return f.Provision(p).Run(context.Background(), f.Once()) },
@@ -99,7 +99,7 @@ func TestDriftKeepsToVolumes(t *testing.T) {
 // A node that EC2 wants left has its pod's replacement launched where its volume is.
 func TestLeavingKeepsToVolumes(t *testing.T) {
 	f := resting(t)
-	f.World.Tick(20 * time.Minute)
+	f.World.Advance(20 * time.Minute)
 	p := f.World.Ports(fake.Fault{})
 	s, err := p.ReadSnapshot(t.Context())
 	if err != nil {
@@ -129,10 +129,10 @@ func TestVolumesOfPodsThatStayAreNotWaitedFor(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
 	pod := withDisk("us-west-2b", controllertest.PodOf(1500, 3000))
 	pod.Tolerations = []cluster.Toleration{{Operator: "Exists"}}
-	f.World.Run("agent", 1, pod)
+	f.World.RunApp("agent", 1, pod)
 	f.ComeToRest(t)
 	was := f.World.Instances()
-	f.World.Attach(f.World.Nodes(), "pv-1", pod.Volumes[0].ID)
+	f.World.AttachVolume(f.World.Nodes(), "pv-1", pod.Volumes[0].ID)
 	f.World.DeleteClaims()
 	f.Rest(t, 4)
 	if len(was) != 1 || runs(f.World, was[0].ID) {

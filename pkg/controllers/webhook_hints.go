@@ -5,7 +5,7 @@ import "time"
 // announcedWithin is how long an announcement may take until it counts as missed.
 const announcedWithin = 2 * time.Second
 
-// PushHints say what push has to do with an invocation. A webhook of the cluster announces pods without a home and
+// PushHints say what push has to do with an invocation. A webhook of the cluster announces pods without a node and
 // deletions; an announcement comes a moment before what it announces, may stand for several, and may be missing.
 type PushHints struct {
 	Until time.Time // more is expected until then: stay although there is nothing to do

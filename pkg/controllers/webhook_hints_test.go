@@ -38,9 +38,9 @@ func TestWhatPushMissed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := controllertest.NewWorld()
 			f := &controllertest.Functions{World: w}
-			w.Run("web", 2, controllertest.PodOf(900, 512))
-			w.Run("giant", 1, controllertest.PodOf(900_000, 512)) // waits with a reason, announced or not
-			w.Tick(c.waits)
+			w.RunApp("web", 2, controllertest.PodOf(900, 512))
+			w.RunApp("giant", 1, controllertest.PodOf(900_000, 512)) // waits with a reason, announced or not
+			w.Advance(c.waits)
 			got := &controllertest.MetricLines{}
 			p := f.Provision(w.Ports(fake.Fault{}))
 			p.Metrics, p.Hints.Since = got, c.since
@@ -54,7 +54,7 @@ func TestWhatPushMissed(t *testing.T) {
 			f.Rest(t, 6)
 			deleted := w.Now()
 			w.DeleteClaims()
-			w.Tick(c.waits)
+			w.Advance(c.waits)
 			got = &controllertest.MetricLines{}
 			l := f.Lifecycle(w.Ports(fake.Fault{}))
 			l.Metrics = got
@@ -75,7 +75,7 @@ func TestWhatPushMissed(t *testing.T) {
 func TestAnAnnouncementIsWaitedFor(t *testing.T) {
 	w := controllertest.NewWorld()
 	f := &controllertest.Functions{World: w}
-	late := &latecomer{Ports: w.Ports(fake.Fault{}), come: func() { w.Run("web", 1, controllertest.PodOf(900, 512)) }}
+	late := &latecomer{Ports: w.Ports(fake.Fault{}), come: func() { w.RunApp("web", 1, controllertest.PodOf(900, 512)) }}
 	p := f.Provision(late.Ports)
 	p.Read = late
 	if err := p.Run(t.Context(), w.Now().Add(50*time.Second)); err != nil {

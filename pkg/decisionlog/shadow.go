@@ -90,7 +90,7 @@ func (w *comparer) enterSpan(r Record) {
 	start := r.Time.Truncate(w.span)
 	if n := len(w.spans); n == 0 || w.spans[n-1].Start.Before(start) {
 		s := ComparisonSpan{Start: start}
-		if w.countStanding(r.Time) {
+		if w.proposalStands(r.Time) {
 			s.Removals, s.SavesUSD = w.removals, w.saves
 		}
 		w.spans = append(w.spans, s)
@@ -101,7 +101,7 @@ func (w *comparer) enterSpan(r Record) {
 
 func (w *comparer) currentSpan() *ComparisonSpan { return &w.spans[len(w.spans)-1] }
 
-func (w *comparer) countStanding(at time.Time) bool {
+func (w *comparer) proposalStands(at time.Time) bool {
 	return !w.proposed.IsZero() && at.Sub(w.proposed) <= standsFor
 }
 

@@ -21,9 +21,10 @@ type sharedSimulator struct {
 	removed map[*stateNode]bool // nodes that were taken off it
 }
 
-// baselines returns the baselines of drift and of consolidation. That of consolidation has no room on nodes whose pods
-// changed recently: moving those pods again soon would cost more than it saves. Drifted nodes go whatever that costs.
-func (st *State) baselines() (drift, consolidation *baseline) {
+// newBaselines returns the baselines of drift and of consolidation. That of consolidation has no room on nodes whose
+// pods changed recently: moving those pods again soon would cost more than it saves. Drifted nodes go whatever that
+// costs.
+func (st *State) newBaselines() (drift, consolidation *baseline) {
 	drift = &baseline{snapshot: st.placedSnapshot(), forGood: true, shared: &sharedSimulator{}}
 	consolidation = &baseline{snapshot: drift.snapshot, shared: drift.shared}
 	if slices.ContainsFunc(st.nodes, st.takesNoPods) {

@@ -52,9 +52,9 @@ func (b *Budget) Take(pool string) {
 	}
 }
 
-// limit returns as many of the nodes, in the order given, as the budgets of their pools allow together. It takes
+// limitSet returns as many of the nodes, in the order given, as the budgets of their pools allow together. It takes
 // nothing; the others are given the reason that they stay.
-func (b *Budget) limit(set []*stateNode, reason v1.DisruptionReason) []*stateNode {
+func (b *Budget) limitSet(set []*stateNode, reason v1.DisruptionReason) []*stateNode {
 	used := map[string]int{}
 	var out []*stateNode
 	for _, n := range set {

@@ -28,17 +28,17 @@ func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 	slices.SortFunc(empty, byDriftTime)
 	slices.SortFunc(set, byDriftTime)
 	mayAsk := func() bool {
-		return ps.eval.meter.asked < ps.rules.steps/2 && ps.eval.meter.work < ps.eval.meter.most()/4
+		return ps.eval.meter.asked < ps.rules.steps/2 && ps.eval.meter.work < ps.eval.meter.maxWork()/4
 	}
 	if mayAsk() {
-		if c, ok := ps.replaceDrifted(ps.budget.limit(empty, v1.DisruptionDrifted)); ok {
+		if c, ok := ps.replaceDrifted(ps.budget.limitSet(empty, v1.DisruptionDrifted)); ok {
 			return c, true
 		}
 	}
 	first := 1 + slices.IndexFunc(set, func(n *stateNode) bool { return n.Claim.Name == m.Drifted })
 	set = slices.Concat(set[first:], set[:first])
 	for mayAsk() {
-		batch := ps.budget.limit(set, v1.DisruptionDrifted)
+		batch := ps.budget.limitSet(set, v1.DisruptionDrifted)
 		if len(batch) == 0 {
 			break
 		}

@@ -20,7 +20,7 @@ func (ps *pass) findEmpty(*Memory) (Command, bool) {
 			set = append(set, n)
 		}
 	}
-	return ps.deleteCommand(ps.budget.limit(set, v1.DisruptionEmpty), v1.DisruptionEmpty)
+	return ps.deleteCommand(ps.budget.limitSet(set, v1.DisruptionEmpty), v1.DisruptionEmpty)
 }
 
 // deleteCommand returns the command by which the nodes go without replacement.

@@ -24,24 +24,24 @@ type workMeter struct {
 	before       int // work before the present search began
 }
 
-// most is how much work a pass may do before it begins nothing more.
-func (m *workMeter) most() int { return m.steps * workPerQuestion }
+// maxWork is how much work a pass may do before it begins nothing more.
+func (m *workMeter) maxWork() int { return m.steps * workPerQuestion }
 
-// affords reports whether that much more work is left in this pass.
-func (m *workMeter) affords(work int) bool { return m.work+work <= m.most() }
+// canAfford reports whether that much more work is left in this pass.
+func (m *workMeter) canAfford(work int) bool { return m.work+work <= m.maxWork() }
 
-// of returns the work of a question about that many pods, of which fresh go to new nodes. Every node is looked at,
+// workOf returns the work of a question about that many pods, of which fresh go to new nodes. Every node is looked at,
 // which is quickly done.
-func (m *workMeter) of(pods, fresh int) int { return m.nodes/2 + pods + fresh*newNodeWork }
+func (m *workMeter) workOf(pods, fresh int) int { return m.nodes/2 + pods + fresh*newNodeWork }
 
-// count counts a question about so many pods that was answered.
-func (m *workMeter) count(pods int, p plan.Plan) {
+// countQuestion counts a question about so many pods that was answered.
+func (m *workMeter) countQuestion(pods int, p plan.Plan) {
 	fresh := 0
 	for _, l := range p.Launches {
 		fresh += len(l.Pods)
 	}
 	m.asked++
-	m.work += m.of(pods, fresh)
+	m.work += m.workOf(pods, fresh)
 }
 
 // startSearch counts what was asked until now as asked about proposals.
@@ -53,7 +53,7 @@ func (s *setSearch) mayEvaluate(x candidateSet) bool {
 	if s.asked == 0 && s.eval.meter.before == 0 {
 		return true
 	}
-	return s.eval.meter.asked < s.eval.meter.steps && s.eval.meter.affords(x.work)
+	return s.eval.meter.asked < s.eval.meter.steps && s.eval.meter.canAfford(x.work)
 }
 
 // resumeSet evaluates the set that the pass before had no work left for.
@@ -67,7 +67,7 @@ func (s *setSearch) resumeSet(claims []string) {
 	if len(set) == 0 {
 		return
 	}
-	x := candidateSet{set: set, work: s.eval.meter.of(podsOf(set), podsOf(set))}
+	x := candidateSet{set: set, work: s.eval.meter.workOf(podsOf(set), podsOf(set))}
 	if x.usd = s.eval.estimateSavings(set); x.usd <= 0 {
 		return
 	}

@@ -30,7 +30,7 @@ func newEvaluator(st *State) *Evaluator {
 	ev := &Evaluator{State: st, payback: payback{st},
 		meter: workMeter{steps: st.rules.steps, nodes: len(st.snapshot.Nodes)}, podsWithLaunch: map[string]bool{},
 		minCostOf: map[*cluster.Pod]float64{}}
-	ev.driftBaseline, ev.consolidationBaseline = st.baselines()
+	ev.driftBaseline, ev.consolidationBaseline = st.newBaselines()
 	return ev
 }
 

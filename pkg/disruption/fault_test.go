@@ -83,8 +83,8 @@ func TestADecisionMayFailForOneNode(t *testing.T) {
 				t.Errorf("faults %v, left are %v, and %v where it is protected", faults, left, want)
 			}
 			p := w.next()
-			if i := slices.IndexFunc(p.Spared, func(s NotDisrupted) bool { return s.Claim == stays }); i < 0 || p.Spared[i].Reason != IneligibleFault || !strings.Contains(p.Spared[i].Why, "planted at") {
-				t.Errorf("why it stays: %+v", p.Spared)
+			if i := slices.IndexFunc(p.NotDisrupted, func(s NotDisrupted) bool { return s.Claim == stays }); i < 0 || p.NotDisrupted[i].Reason != IneligibleFault || !strings.Contains(p.NotDisrupted[i].Why, "planted at") {
+				t.Errorf("why it stays: %+v", p.NotDisrupted)
 			}
 		})
 	}

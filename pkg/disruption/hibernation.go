@@ -17,7 +17,7 @@ func (ps *pass) hibernatePools(p *Plan) {
 			set = append(set, n)
 		}
 	}
-	for _, n := range ps.budget.limit(set, v1.DisruptionUnderutilized) {
+	for _, n := range ps.budget.limitSet(set, v1.DisruptionUnderutilized) {
 		name := n.Claim.Name
 		p.Finish = append(p.Finish, EndedCommand{Command: "sleep", Claims: []string{name},
 			Why: fmt.Sprintf("its NodePool %s sleeps", n.pool.Name)})

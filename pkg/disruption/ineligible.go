@@ -48,7 +48,7 @@ const (
 	IneligibleTimeBudget           IneligibleReason = "time-budget-exceeded"      // passes ran out of time
 	IneligibleNoCheaperAlternative IneligibleReason = "no-cheaper-alternative"    // nothing cheaper was found
 	// it would save less than is worth a question
-	IneligibleSmallSavings IneligibleReason = "savings-below-threshold"
+	IneligibleSmallSavings IneligibleReason = "savings-negligible"
 	// some of its pods would have no node
 	IneligiblePodsUnschedulable IneligibleReason = "pods-unschedulable"
 	// its replacement would be the same offering
@@ -61,6 +61,8 @@ const (
 	IneligibleBalanced IneligibleReason = "balanced"
 	// too few instance types could replace it
 	IneligibleFlexibility IneligibleReason = "flexibility"
+	// it is a spot node, which its NodePool or the setting spotToSpotConsolidation has not replaced by spot nodes
+	IneligibleSpotToSpot IneligibleReason = "spot-to-spot"
 	// a user or a pod asks that it is not disrupted
 	IneligibleProtected = IneligibleReason(cluster.Protected)
 	// a PodDisruptionBudget keeps one of its pods

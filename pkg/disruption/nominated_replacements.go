@@ -22,7 +22,7 @@ const maxFills = 4
 func (ev *Evaluator) planOverflow(set []*stateNode, places map[string]string) (plan.Plan, bool) {
 	var p plan.Plan
 	for fills := 0; ; fills++ {
-		left := ev.unschedulable(set, places, p.Launches)
+		left := ev.unschedulablePods(set, places, p.Launches)
 		if len(left) == 0 {
 			return p, ev.packerAgrees(set, p.Launches)
 		}
@@ -65,11 +65,12 @@ func (ev *Evaluator) spreadsBeyondNodes(set []*stateNode, launches []plan.Launch
 
 // survivesScheduling reports whether all pods find a place when the new nodes of the plan are held.
 func (ev *Evaluator) survivesScheduling(set []*stateNode, p plan.Plan) bool {
-	return len(p.Launches) > 0 && len(ev.unschedulable(set, p.NodeByPod(), p.Launches)) == 0
+	return len(p.Launches) > 0 && len(ev.unschedulablePods(set, p.NodeByPod(), p.Launches)) == 0
 }
 
-// unschedulable returns pods that find no place when the launches are held, in some order in which they may come.
-func (ev *Evaluator) unschedulable(set []*stateNode, places map[string]string, launches []plan.Launch) []*cluster.Pod {
+// unschedulablePods returns pods that find no place when the launches are held, in some order in which they may come.
+func (ev *Evaluator) unschedulablePods(set []*stateNode, places map[string]string,
+	launches []plan.Launch) []*cluster.Pod {
 	b := ev.consolidationSimulator()
 	defer b.UndoTo(b.Mark())
 	pods := ev.removeNodes(b, set)

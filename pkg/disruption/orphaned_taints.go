@@ -28,7 +28,7 @@ func (pr *progress) rollBackOrphanedTaints(before map[string]time.Time, p *Plan)
 		}
 		out[name] = since
 		if !pr.now().Before(since.Add(orphanedFor)) {
-			p.Undo = append(p.Undo, EndedCommand{Claims: []string{name},
+			p.RollBack = append(p.RollBack, EndedCommand{Claims: []string{name},
 				Why: "its node carries the taint of a disruption, and none is under way"})
 		}
 	}

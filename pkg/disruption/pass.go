@@ -47,7 +47,8 @@ func decideMeasured(st *State, m Memory) (Plan, Memory, int) {
 		OrphanedSince: orphaned}
 	ps.confirmProposals(m.Proposals, &p, &after)
 	moves := ps.searchCommands(&p, &after)
-	p.Spared, p.Closed, p.Still = ps.candidates.listNotDisrupted(moves), ps.budget.exhausted, st.changedStability()
+	p.NotDisrupted, p.BudgetsExhausted = ps.candidates.listNotDisrupted(moves), ps.budget.exhausted
+	p.PodStability = st.changedStability()
 	return p, after, ps.eval.meter.work
 }
 
@@ -65,7 +66,7 @@ func (ps *pass) confirmProposals(all []Proposal, p *Plan, after *Memory) {
 		c, ok := ps.decideAgain(old, true)
 		switch {
 		case !ok:
-			p.Dropped = append(p.Dropped, WithdrawnProposal{old.Reason, old.Claims, ps.withdrawalReason(old)})
+			p.Withdrawn = append(p.Withdrawn, WithdrawnProposal{old.Reason, old.Claims, ps.withdrawalReason(old)})
 		case ps.now().Before(old.Since.Add(ps.rules.confirmAfter)), ps.moving && ps.movesPods(c):
 			after.Proposals = append(after.Proposals, old)
 			p.Proposed = append(p.Proposed, c)
@@ -122,9 +123,9 @@ func (ps *pass) decideAgain(old Proposal, patient bool) (Command, bool) {
 		}
 	}
 	if old.Reason == v1.DisruptionEmpty {
-		return ps.deleteCommand(ps.budget.limit(set, old.Reason), old.Reason)
+		return ps.deleteCommand(ps.budget.limitSet(set, old.Reason), old.Reason)
 	}
-	if len(set) < len(old.Claims) || len(ps.budget.limit(set, old.Reason)) < len(set) {
+	if len(set) < len(old.Claims) || len(ps.budget.limitSet(set, old.Reason)) < len(set) {
 		return Command{}, false
 	}
 	switch {

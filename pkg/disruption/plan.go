@@ -44,26 +44,26 @@ type BudgetExhausted struct {
 
 // Plan is what one pass does about disruption.
 type Plan struct {
-	Begin    []Command           // confirmed: mark, replace, taint
-	Finish   []EndedCommand      // replaced: delete the claims
-	Undo     []EndedCommand      // failed: take the taint and the marks away
-	Proposed []Command           // held back until a later pass confirms them
-	Dropped  []WithdrawnProposal `json:",omitempty"`
-	Reported []Command           // of pools that only report
-	Waiting  []string            // commands under way, and what each waits for
-	Starting []string            `json:",omitempty"` // replacements that they wait for; not told in words
-	Spared   []NotDisrupted      // sorted by claim
+	Begin        []Command           // confirmed: mark, replace, taint
+	Finish       []EndedCommand      // replaced: delete the claims
+	RollBack     []EndedCommand      // failed: take the taint and the marks away
+	Proposed     []Command           // held back until a later pass confirms them
+	Withdrawn    []WithdrawnProposal `json:",omitempty"`
+	Reported     []Command           // of pools that only report
+	Waiting      []string            // commands under way, and what each waits for
+	Starting     []string            `json:",omitempty"` // replacements that they wait for; not told in words
+	NotDisrupted []NotDisrupted      // sorted by claim
 	// NodeClaims that are a case for the reason and may go, whatever budgets and prices say; sorted
 	Eligible map[v1.DisruptionReason][]string
 	// pools from which no node may go now, sorted; not told in words
-	Closed []BudgetExhausted `json:",omitempty"`
+	BudgetsExhausted []BudgetExhausted `json:",omitempty"`
 	// what NodeClaims are to say about quiet nodes; not told in words
-	Still []StabilityNote `json:",omitempty"`
+	PodStability []StabilityNote `json:",omitempty"`
 	// what the decision failed about and was taken without
 	Faults []plan.Fault `json:",omitempty"`
 }
 
-// Lines is the plan as text, one line for each decision, those of Spared last.
+// Lines is the plan as text, one line for each decision, those of NotDisrupted last.
 func (p Plan) Lines() []string {
 	var out []string
 	list := func(verb string, all []Command) {
@@ -77,8 +77,8 @@ func (p Plan) Lines() []string {
 		}
 	}
 	ends("finish", p.Finish)
-	ends("rolling back", p.Undo)
-	for _, x := range p.Dropped {
+	ends("rolling back", p.RollBack)
+	for _, x := range p.Withdrawn {
 		out = append(out, fmt.Sprintf("proposal withdrawn %s: %s: %s", x.Reason, strings.Join(x.Claims, ","), x.Why))
 	}
 	list("begin", p.Begin)
@@ -90,7 +90,7 @@ func (p Plan) Lines() []string {
 	for _, f := range p.Faults {
 		out = append(out, f.String())
 	}
-	for _, s := range p.Spared {
+	for _, s := range p.NotDisrupted {
 		out = append(out, s.String())
 	}
 	return out

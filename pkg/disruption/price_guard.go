@@ -37,10 +37,13 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 		}
 		return nil, false
 	}
+	if allSpot && slices.ContainsFunc(launches, isSpot) && guard.refuseSpotToSpot(set) {
+		return nil, false
+	}
 	out := make([]plan.Launch, len(launches))
 	for i, l := range launches {
 		least := spotFlexibility{types: 1}
-		if allSpot && l.Choice.CapacityType == instancetypes.Spot {
+		if allSpot && isSpot(l) {
 			least = guard.requiredFlexibility(set, launches)
 		}
 		narrow, ok := l, true
@@ -56,6 +59,26 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 		out[i] = narrow
 	}
 	return out, true
+}
+
+func isSpot(l plan.Launch) bool { return l.Choice.CapacityType == instancetypes.Spot }
+
+// refuseSpotToSpot reports whether a node of the set may not be replaced by a spot node, and notes why on all of them.
+// The annotation of its NodePool decides, else the setting.
+func (guard priceGuard) refuseSpotToSpot(set []*stateNode) bool {
+	i := slices.IndexFunc(set, func(n *stateNode) bool {
+		if n.pool != nil && n.pool.Disruption.SpotToSpot != nil {
+			return !*n.pool.Disruption.SpotToSpot
+		}
+		return guard.rules.noSpotToSpot
+	})
+	if i < 0 {
+		return false
+	}
+	for _, n := range set {
+		n.notConsolidated = refusal{IneligibleSpotToSpot, "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"}
+	}
+	return true
 }
 
 // spotFlexibility is how much EC2 can choose from: types, and capacity pools, which are types in zones.

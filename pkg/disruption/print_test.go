@@ -20,7 +20,7 @@ func (w *world) pass(d *datadriven.TestData) string {
 		w.act(p)
 	}
 	if !d.HasArg("all") {
-		p.Spared = nil
+		p.NotDisrupted = nil
 	}
 	out := p.Lines()
 	if d.HasArg("asks") {
@@ -28,7 +28,7 @@ func (w *world) pass(d *datadriven.TestData) string {
 	}
 	if e := p.Eligible; d.HasArg("eligible") {
 		out = append(out, fmt.Sprintf("eligible: %d empty, %d drifted, %d underutilized", len(e[v1.DisruptionEmpty]), len(e[v1.DisruptionDrifted]), len(e[v1.DisruptionUnderutilized])))
-		for _, c := range p.Closed {
+		for _, c := range p.BudgetsExhausted {
 			out = append(out, fmt.Sprintf("closed: pool %s for %v", c.Pool, c.Reasons))
 		}
 	}

@@ -63,7 +63,7 @@ func (pr *progress) advanceCommands(p *Plan) {
 					e.Unused = append(e.Unused, n.Claim.Name)
 				}
 			}
-			p.Undo = append(p.Undo, e)
+			p.RollBack = append(p.RollBack, e)
 			// else it is no failure, and the reports are about them as well
 			if !slices.ContainsFunc(r.claims, pr.isReportOnly) {
 				pr.rememberFailure(e.Claims, e.Reason, fault)

@@ -65,7 +65,7 @@ var (
 // dearer, leaves every pod that ran a place, keeps to the budgets, is not taken back when nothing else happens, does
 // not depend on the order of what it is shown, and comes to rest.
 func TestRandomWorlds(t *testing.T) {
-	seeds := []uint64{681, 877, 1079, 1091, 7054, 11244} // that found faults
+	seeds := []uint64{681, 721, 877, 1079, 1091, 7054, 11244} // that found faults
 	for i := range *worlds {
 		seeds = append(seeds, *firstWorld+i)
 	}
@@ -125,7 +125,7 @@ func (w *world) toRest(t *testing.T, seed uint64) (o outcome) {
 		for _, c := range p.Begin {
 			o.moved += c.Moves
 		}
-		for _, e := range p.Undo {
+		for _, e := range p.RollBack {
 			t.Errorf("seed %d: %s is taken back: %s", seed, strings.Join(e.Claims, ","), e.Why)
 		}
 		w.act(p)
@@ -136,7 +136,7 @@ func (w *world) toRest(t *testing.T, seed uint64) (o outcome) {
 		w.open()
 		w.Snapshot.Now = w.Snapshot.Now.Add(20 * time.Second)
 		quiet++
-		if len(p.Begin)+len(p.Finish)+len(p.Undo)+len(p.Proposed)+len(p.Waiting) > 0 {
+		if len(p.Begin)+len(p.Finish)+len(p.RollBack)+len(p.Proposed)+len(p.Waiting) > 0 {
 			quiet = 0
 		}
 	}
@@ -180,8 +180,8 @@ func (w *world) emptiestFirst(seed uint64) {
 
 // provision launches nodes for pods that have none, and counts them.
 func (w *world) provision() int {
-	homeless := slices.ContainsFunc(w.Snapshot.Pods, func(p cluster.Pod) bool { return p.NodeName == "" })
-	if !homeless {
+	pending := slices.ContainsFunc(w.Snapshot.Pods, func(p cluster.Pod) bool { return p.NodeName == "" })
+	if !pending {
 		return 0
 	}
 	p := binpack.PodsFrom(w.Snapshot, w.Market)

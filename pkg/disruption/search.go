@@ -72,7 +72,7 @@ func (ps *pass) findCheaper(m *Memory) (Command, bool) {
 		return ps.budget.Left(n.pool.Name,
 			v1.DisruptionUnderutilized) > 0
 	}) {
-		ps.budget.limit(all, v1.DisruptionUnderutilized)
+		ps.budget.limitSet(all, v1.DisruptionUnderutilized)
 		return Command{}, false // what was answered before stays answered
 	}
 	if ps.eval.inputs = ps.digestInputs(all); m.Search.World != ps.eval.inputs {
@@ -216,10 +216,10 @@ func digestOf(set []*stateNode) uint64 {
 
 // firstSets returns what can go without replacement, and the nodes that waste most.
 func (s *setSearch) firstSets() []candidateSet {
-	out := s.halveSet(s.budget.limit(s.all, v1.DisruptionUnderutilized))
+	out := s.halveSet(s.budget.limitSet(s.all, v1.DisruptionUnderutilized))
 	if set := s.greedySet(s.all, false); len(set) > 0 {
 		// answered without the packer
-		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.eval.meter.of(podsOf(set), 0)})
+		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.eval.meter.workOf(podsOf(set), 0)})
 	}
 	return out
 }
@@ -229,7 +229,7 @@ func (s *setSearch) firstSets() []candidateSet {
 func (s *setSearch) halveSet(set []*stateNode) (out []candidateSet) {
 	for size := len(set); size > 1; size /= 2 {
 		usd, left := s.eval.simulateSavings(set[:size])
-		if work := s.eval.meter.of(podsOf(set[:size]), len(left)); usd > 0 && work <= 2*s.eval.meter.most() {
+		if work := s.eval.meter.workOf(podsOf(set[:size]), len(left)); usd > 0 && work <= 2*s.eval.meter.maxWork() {
 			out = append(out, candidateSet{set: set[:size], usd: usd, work: work})
 		}
 	}
@@ -240,7 +240,7 @@ func (s *setSearch) halveSet(set []*stateNode) (out []candidateSet) {
 // they do not.
 func (s *setSearch) singleNodeSets() (out []candidateSet) {
 	for _, n := range s.all {
-		if len(s.budget.limit([]*stateNode{n}, v1.DisruptionUnderutilized)) == 0 {
+		if len(s.budget.limitSet([]*stateNode{n}, v1.DisruptionUnderutilized)) == 0 {
 			continue
 		}
 		usd, left := s.eval.simulateSavings([]*stateNode{n})
@@ -254,7 +254,7 @@ func (s *setSearch) singleNodeSets() (out []candidateSet) {
 				refusal{IneligibleSmallSavings, "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
 		case usd > 0:
 			out = append(out, candidateSet{set: []*stateNode{n}, usd: usd,
-				work: s.eval.meter.of(len(n.moving), len(left))})
+				work: s.eval.meter.workOf(len(n.moving), len(left))})
 		case i >= 0:
 			n.notConsolidated = cmp.Or(n.notConsolidated,
 				refusal{IneligiblePodsUnschedulable, "pod " + left[i].Key() +

@@ -102,7 +102,7 @@ func (ev *Evaluator) launchesFor(pods []*cluster.Pod, set []*stateNode, besides 
 	}
 	p := ev.resolveOfferings().CachedPlan(ev.inputs, uint64(d),
 		func() cluster.Snapshot { return ev.isolatePods(pods, set, besides) })
-	ev.meter.count(len(pods), p)
+	ev.meter.countQuestion(len(pods), p)
 	if len(p.Unplaced) > 0 {
 		return nil
 	}
@@ -117,13 +117,13 @@ func (ev *Evaluator) isolatePods(pods []*cluster.Pod, set []*stateNode, besides 
 		out[n.Node.Name] = true
 	}
 	s := ev.withoutNodesOnce(ev.consolidationBaseline.snapshot, out, false)
-	homeless := map[string]bool{}
+	pending := map[string]bool{}
 	for _, p := range pods {
-		homeless[p.Key()] = true
+		pending[p.Key()] = true
 	}
 	some := s.Pods[:0]
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.NodeName != "" || homeless[p.Key()] {
+		if p := &s.Pods[i]; p.NodeName != "" || pending[p.Key()] {
 			some = append(some, *p)
 		}
 	}

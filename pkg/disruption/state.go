@@ -29,6 +29,7 @@ type disruptionRules struct {
 	steps                int           // what-if questions of one search
 	drifted              int           // nodes with pods that one command about drift replaces at most
 	minSpotInstanceTypes int           // types that a spot replacement for spot nodes names at least
+	noSpotToSpot         bool          // spot nodes are not replaced by spot nodes where their NodePool does not say so
 }
 
 func rulesOf(r cluster.Settings) disruptionRules {
@@ -42,6 +43,7 @@ func rulesOf(r cluster.Settings) disruptionRules {
 		steps:                cmp.Or(r.ConsolidationMaxEvaluations, 24),
 		drifted:              max(1, r.DriftedPerCommand),
 		minSpotInstanceTypes: cmp.Or(r.MinSpotInstanceTypes, 15),
+		noSpotToSpot:         r.NoSpotToSpotConsolidation,
 	}
 }
 

@@ -31,7 +31,7 @@ func (ps *pass) findStatic() []Command {
 	}
 	slices.SortFunc(set, byDriftTime)
 	var out []Command
-	for _, n := range ps.budget.limit(set, v1.DisruptionDrifted) {
+	for _, n := range ps.budget.limitSet(set, v1.DisruptionDrifted) {
 		if c, ok := ps.replaceStatic(n); ok {
 			ps.takeBudgets(c)
 			out = append(out, c)

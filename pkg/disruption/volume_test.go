@@ -28,7 +28,7 @@ func TestRandomVolumes(t *testing.T) {
 		unread++
 		all, _ := Next(w.Snapshot, Memory{}, w.Market)
 		some, _ := Next(s, Memory{}, w.Market)
-		all.Spared, some.Spared = nil, nil // a search that takes another course may give another reason
+		all.NotDisrupted, some.NotDisrupted = nil, nil // a search that takes another course may give another reason
 		if d := cmp.Diff(all.Lines(), some.Lines()); d != "" {
 			t.Errorf("seed %d (-with all volumes +without):\n%s", seed, d)
 		}

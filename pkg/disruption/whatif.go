@@ -91,6 +91,6 @@ func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...pl
 		}
 		return ev.withoutNodesOnce(s, out, from.forGood)
 	})
-	ev.meter.count(podsOf(set), p)
+	ev.meter.countQuestion(podsOf(set), p)
 	return p
 }

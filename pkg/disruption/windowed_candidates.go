@@ -48,7 +48,7 @@ func (s *setSearch) windowSets(at SearchWindow) (out []candidateSet, next Search
 			next := slices.Concat(all[at.From:], all[:at.From])
 			some := s.greedySet(next, true)
 			out = append(out, s.halveSet(some)...)
-			out = append(out, s.halveSet(s.budget.limit(next, v1.DisruptionUnderutilized))...)
+			out = append(out, s.halveSet(s.budget.limitSet(next, v1.DisruptionUnderutilized))...)
 			at.From += max(len(some), len(all)/maxWindows, 1)
 		}
 	}

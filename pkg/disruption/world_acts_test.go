@@ -83,7 +83,7 @@ func (w *world) start(c *cluster.Claim, n *cluster.Node) {
 // open lets all pods onto the nodes that were held while others were drained.
 func (w *world) open() {
 	s := &w.Snapshot
-	evictions := nomination.EvictionsOf(*s)
+	evictions := nomination.FindOwnerNominations(*s)
 	for _, h := range s.StateNodes() {
 		if !h.ReadyForNominated() || evictions.AwaitsPods(*h.Claim, *h.Node) {
 			continue

@@ -45,7 +45,7 @@ func (w *world) next() Plan {
 // act carries out a plan.
 func (w *world) act(p Plan) {
 	s := &w.Snapshot
-	for _, x := range p.Still {
+	for _, x := range p.PodStability {
 		for i := range s.Claims {
 			c := &s.Claims[i]
 			if c.Name != x.Claim {
@@ -70,7 +70,7 @@ func (w *world) act(p Plan) {
 			w.annotate([]string{s.Claims[i].Name}, AnnotationReplaces, c.ID)
 		}
 	}
-	for _, e := range p.Undo {
+	for _, e := range p.RollBack {
 		w.annotate(e.Claims, AnnotationMark, "")
 		w.untaint(e.Claims)
 		w.remove(e.Unused)
@@ -179,6 +179,9 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 		n, err := strconv.Atoi(arg)
 		w.Snapshot.Rules.MinSpotInstanceTypes = n
 		return "ok\n", err
+	case "spot-to-spot":
+		w.Snapshot.Rules.NoSpotToSpotConsolidation = arg == "false"
+		return "ok\n", nil
 	case "disruption":
 		return "ok\n", w.disruption(arg, lines)
 	case "change":
@@ -217,6 +220,9 @@ func (w *world) disruption(pool string, lines []string) (err error) {
 		case "sleep":
 			d.SleepFor, err = time.ParseDuration(f[1])
 			d.SleepAt = strings.TrimSpace(strings.Join(f[2:], " "))
+		case "spot-to-spot":
+			allowed := f[1] == "true"
+			d.SpotToSpot = &allowed
 		case "gently":
 			d.ExpireGently = true
 		case "mistake":

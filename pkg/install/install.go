@@ -63,7 +63,7 @@ type Address struct {
 	CA  []byte // PEM
 }
 
-// Push is the webhook that announces pods without a home and deletions: the API server calls the last parts /pods and
+// Push is the webhook that announces pods without a node and deletions: the API server calls the last parts /pods and
 // /nodes of the address. It belongs to a stack: whoever removes what answers there removes it too.
 func Push(to Address) (*unstructured.Unstructured, error) {
 	all, err := objects("push")

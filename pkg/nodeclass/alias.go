@@ -45,9 +45,9 @@ func ImageParameters(a awsv1.Alias, version string) ([]Parameter, error) {
 	case awsv1.AMIFamilyAL2023:
 		return al2023(a, version), nil
 	case awsv1.AMIFamilyBottlerocket:
-		return bottlerocket(a, version), nil
+		return bottlerocketParameters(a, version), nil
 	}
-	return windows(a.Family, version), nil
+	return windowsParameters(a.Family, version), nil
 }
 
 func al2(a awsv1.Alias, version string) []Parameter {
@@ -59,9 +59,9 @@ func al2(a awsv1.Alias, version string) []Parameter {
 		return fmt.Sprintf("/aws/service/eks/optimized-ami/%s/%s/%s/image_id", version, kind, leaf)
 	}
 	return []Parameter{
-		{path("amazon-linux-2", "amazon-eks-node"), variants(standard())},
-		{path("amazon-linux-2-arm64", "amazon-eks-arm64-node"), variants(standard())},
-		{path("amazon-linux-2-gpu", "amazon-eks-gpu-node"), variants(neuron(), nvidia())},
+		{path("amazon-linux-2", "amazon-eks-node"), listVariants(standardRequirements())},
+		{path("amazon-linux-2-arm64", "amazon-eks-arm64-node"), listVariants(standardRequirements())},
+		{path("amazon-linux-2-gpu", "amazon-eks-gpu-node"), listVariants(neuronRequirements(), nvidiaRequirements())},
 	}
 }
 
@@ -71,58 +71,59 @@ func al2023(a awsv1.Alias, version string) []Parameter {
 		arch, variant string
 		needs         []corev1.NodeSelectorRequirement
 	}{
-		{"x86_64", "standard", standard()}, {"x86_64", "nvidia", nvidia()}, {"x86_64", "neuron", neuron()},
-		{"arm64", "standard", standard()}, {"arm64", "nvidia", nvidia()},
+		{"x86_64", "standard", standardRequirements()}, {"x86_64", "nvidia", nvidiaRequirements()},
+		{"x86_64", "neuron", neuronRequirements()},
+		{"arm64", "standard", standardRequirements()}, {"arm64", "nvidia", nvidiaRequirements()},
 	} {
 		leaf := "recommended"
 		if a.Version != awsv1.AliasVersionLatest {
 			leaf = fmt.Sprintf("amazon-eks-node-al2023-%s-%s-%s-%s", v.arch, v.variant, version, a.Version)
 		}
 		out = append(out, Parameter{fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/%s/image_id",
-			version, v.arch, v.variant, leaf), variants(v.needs)})
+			version, v.arch, v.variant, leaf), listVariants(v.needs)})
 	}
 	return out
 }
 
-func bottlerocket(a awsv1.Alias, version string) []Parameter {
+func bottlerocketParameters(a awsv1.Alias, version string) []Parameter {
 	path := func(kind, arch string) string {
 		return fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s%s/%s/%s/image_id", version, kind, arch,
 			strings.TrimPrefix(a.Version, "v"))
 	}
 	return []Parameter{
-		{path("", "x86_64"), variants(standard(), neuron())},
-		{path("", "arm64"), variants(standard())},
-		{path("-nvidia", "x86_64"), variants(nvidia())},
-		{path("-nvidia", "arm64"), variants(nvidia())},
+		{path("", "x86_64"), listVariants(standardRequirements(), neuronRequirements())},
+		{path("", "arm64"), listVariants(standardRequirements())},
+		{path("-nvidia", "x86_64"), listVariants(nvidiaRequirements())},
+		{path("-nvidia", "arm64"), listVariants(nvidiaRequirements())},
 	}
 }
 
-func windows(family, version string) []Parameter {
+func windowsParameters(family, version string) []Parameter {
 	build := instancetypes.WindowsBuild(family)
 	return []Parameter{{
 		Path: fmt.Sprintf("/aws/service/ami-windows-latest/Windows_Server-%s-English-Core-EKS_Optimized-%s/image_id",
 			strings.TrimPrefix(family, "Windows"), version),
-		Variants: variants([]corev1.NodeSelectorRequirement{
+		Variants: listVariants([]corev1.NodeSelectorRequirement{
 			{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"windows"}},
 			{Key: corev1.LabelWindowsBuild, Operator: corev1.NodeSelectorOpIn, Values: []string{build}},
 		}),
 	}}
 }
 
-func variants(v ...[]corev1.NodeSelectorRequirement) [][]corev1.NodeSelectorRequirement { return v }
+func listVariants(v ...[]corev1.NodeSelectorRequirement) [][]corev1.NodeSelectorRequirement { return v }
 
-func standard() []corev1.NodeSelectorRequirement {
+func standardRequirements() []corev1.NodeSelectorRequirement {
 	return []corev1.NodeSelectorRequirement{
 		{Key: awsv1.LabelInstanceAcceleratorCount, Operator: corev1.NodeSelectorOpDoesNotExist},
 		{Key: awsv1.LabelInstanceGPUCount, Operator: corev1.NodeSelectorOpDoesNotExist},
 	}
 }
 
-func nvidia() []corev1.NodeSelectorRequirement {
+func nvidiaRequirements() []corev1.NodeSelectorRequirement {
 	return []corev1.NodeSelectorRequirement{{Key: awsv1.LabelInstanceGPUCount, Operator: corev1.NodeSelectorOpExists}}
 }
 
-func neuron() []corev1.NodeSelectorRequirement {
+func neuronRequirements() []corev1.NodeSelectorRequirement {
 	return []corev1.NodeSelectorRequirement{{Key: awsv1.LabelInstanceAcceleratorCount,
 		Operator: corev1.NodeSelectorOpExists}}
 }

@@ -44,9 +44,10 @@ func ReadDisruption(p *v1.NodePool) cluster.Disruption {
 	out.SavesUSD, usdErr = savingFrom(p.Annotations, v1.AnnotationMinSavingsUSD, mostUSD, "")
 	out.SavesPercent, percentErr = savingFrom(p.Annotations, v1.AnnotationMinSavingsPercent, 100, "%")
 	sleepErr := sleepFrom(p.Annotations, &out)
-	var expireErr error
+	var expireErr, spotErr error
+	out.SpotToSpot, spotErr = optionalBool(p.Annotations, v1.AnnotationSpotToSpot)
 	out.ExpireGently, expireErr = gentleFrom(p.Annotations[v1.AnnotationExpire])
-	err := errors.Join(budgets.ValidateBudgets(out), modeErr, usdErr, percentErr, sleepErr, expireErr,
+	err := errors.Join(budgets.ValidateBudgets(out), modeErr, usdErr, percentErr, sleepErr, expireErr, spotErr,
 		disruptionConflicts(p, out))
 	if err != nil {
 		out.Message = strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -79,6 +80,19 @@ func savingFrom(annotations map[string]string, name string, most float64, unit s
 		return 0, fmt.Errorf("annotation %s: %q is not a number from 0 to %.0f%s", name, text, most, unit)
 	}
 	return n, nil
+}
+
+// optionalBool reads an annotation that is "true" or "false", nil where it is missing.
+func optionalBool(annotations map[string]string, name string) (*bool, error) {
+	text, given := annotations[name]
+	switch {
+	case !given:
+		return nil, nil
+	case text == "true" || text == "false":
+		is := text == "true"
+		return &is, nil
+	}
+	return nil, fmt.Errorf("annotation %s: %q is neither true nor false", name, text)
 }
 
 func gentleFrom(text string) (gently bool, err error) {

@@ -28,7 +28,7 @@ func updateReservations(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 			continue
 		}
 		r.State = awsv1.CapacityReservationStateActive
-		if firstEnding(r, now) {
+		if isEnding(r, now) {
 			r.State = awsv1.CapacityReservationStateExpiring
 		}
 		c.Status.CapacityReservations = append(c.Status.CapacityReservations, r)
@@ -38,7 +38,7 @@ func updateReservations(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	c.StatusConditions().SetTrue(awsv1.ConditionCapacityReservationsReady, now)
 }
 
-func firstEnding(r awsv1.CapacityReservation, now time.Time) bool {
+func isEnding(r awsv1.CapacityReservation, now time.Time) bool {
 	if r.EndTime == nil {
 		return false
 	}

@@ -29,7 +29,7 @@ const mostTries = 40
 // Decide says what a pass does about the snapshot. Pods and NodePools about which it fails are left out: the others get
 // what they need.
 func Decide(s cluster.Snapshot) Outcome {
-	d := faultisolation.Decide(s, s.Aside, faultisolation.Decision[Outcome]{Take: decide, Tries: mostTries})
+	d := faultisolation.Decide(s, s.Aside, faultisolation.Decision[Outcome]{Take: decideWhole, Tries: mostTries})
 	out := d.Out
 	out.Plan.Faults, out.Aside = d.Faults, d.Aside
 	if len(d.Pods) > 0 {
@@ -43,8 +43,8 @@ func Decide(s cluster.Snapshot) Outcome {
 	return out
 }
 
-// decide is the decision about all that is in the snapshot.
-func decide(s cluster.Snapshot) Outcome {
+// decideWhole is the decision about all that is in the snapshot.
+func decideWhole(s cluster.Snapshot) Outcome {
 	s = nomination.ResolveOwnerNominations(s)
 	fixedSize := slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Static })
 	stays := s

@@ -108,6 +108,7 @@ type Values struct {
 	PerNodeOverheadUSD          float64 // per hour
 	InstanceTypePriceFactor     float64 // a factor: 1.2 is 20 % more
 	MinSpotInstanceTypes        int
+	SpotToSpotConsolidation     bool
 	MaxSpotPoolFraction         float64 // a fraction of all spot vCPUs
 	Commitments                 bool    // what the account is committed to lowers prices
 	SavingsPlanShare            float64 // a fraction of the hourly commitment

@@ -48,6 +48,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		PerNodeOverheadUSD:          0.0002,
 		InstanceTypePriceFactor:     1.2,
 		MinSpotInstanceTypes:        15,
+		SpotToSpotConsolidation:     true,
 		MaxSpotPoolFraction:         0.8,
 		SavingsPlanShare:            1,
 		PreferencePolicy:            settings.PreferenceRespect,
@@ -77,6 +78,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"REBALANCE": "replace", "REBALANCE_OFFERING_COOLDOWN": "10m", "REBALANCE_MIN_AGE": "5m", "REBALANCES_PER_HOUR": "3",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
 		"DISRUPTION": "report", "CONSOLIDATION_PAYBACK": "2h", "POD_EVICTION_COST_USD": "0.01", "CONSOLIDATION_MAX_EVALUATIONS": "5", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
+		"SPOT_TO_SPOT_CONSOLIDATION": "false",
 	}))
 	if err != nil {
 		t.Fatal(err)

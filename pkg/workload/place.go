@@ -22,7 +22,8 @@ func FromPlan(f File, p plan.Plan) Placement {
 }
 
 // SummarizePlan says a plan in groups when there is no workload file: each pod, given by its key namespace/name, counts
-// for what group says. Pods are those that wait. Groups without a home are sorted. Measurements are left to the caller.
+// for what group says. Pods are those that wait. Groups without a place are sorted. Measurements are left to the
+// caller.
 func SummarizePlan(name string, pods []string, group func(key string) string, p plan.Plan) Placement {
 	out, seen := placedGroups(p, group)
 	out.Workload, out.Pods = name, len(pods)
@@ -39,7 +40,7 @@ func SummarizePlan(name string, pods []string, group func(key string) string, p 
 	return out
 }
 
-// placedGroups is the part of a placement about pods that have a home, and how many those are by group.
+// placedGroups is the part of a placement about pods that have a place, and how many those are by group.
 func placedGroups(p plan.Plan, group func(key string) string) (out Placement, seen map[string]int) {
 	out = Placement{Tool: "joiner", NodeClaims: []NodeClaim{}, OnExisting: []OnNode{}, Unplaced: []Unplaced{}}
 	seen = map[string]int{}

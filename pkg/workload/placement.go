@@ -34,7 +34,7 @@ type OnNode struct {
 	Pods map[string]int `json:"pods"` // group to number
 }
 
-// Unplaced is what has no home, and why.
+// Unplaced is what is unschedulable, and why.
 type Unplaced struct {
 	Group   string   `json:"group"`
 	Count   int      `json:"count"`

@@ -18,7 +18,7 @@ const mostUnits = 1_000_000_000
 const fargateScheduler = "fargate-scheduler"
 
 // PodRefusals says what no API server would accept about a pod, or what a workload file cannot describe: such a pod
-// stays without a home, with these reasons.
+// stays unschedulable, with these reasons.
 func PodRefusals(s corev1.PodSpec) []string {
 	var out []string
 	for _, c := range slices.Concat(s.InitContainers, s.Containers) {

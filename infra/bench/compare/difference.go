@@ -31,8 +31,11 @@ func scarceDifferences() []difference {
 	return []difference{
 		{
 			name: "pods being deleted", kind: left, page: "README.md",
-			row:      "| pods being deleted | get nodes | do not |",
-			explains: func(t *trial, f fault) bool { return f.Why == "" && t.pods[f.Pod].DeletionTimestamp != nil },
+			row: "| pods being deleted | get nodes | do not |",
+			explains: func(t *trial, f fault) bool {
+				p := t.pods[f.Pod]
+				return f.Why == "" && p.DeletionTimestamp != nil || t.followsDeleted(p)
+			},
 		},
 		{
 			name: "Karpenter's place is none", kind: left, page: "infra/bench/README.md",
@@ -43,8 +46,8 @@ func scarceDifferences() []difference {
 			name: "another pod has the room", kind: left, page: "infra/bench/README.md",
 			row: "Joiner gives what is limited to as many pods, but to others",
 			explains: func(t *trial, f fault) bool {
-				return (scarce(f.Why) || strings.Contains(f.Why, "allows no more pods")) &&
-					len(t.ours.Placed()) >= t.theirsAccepted()
+				limited := scarce(f.Why) || strings.Contains(f.Why, "allows no more pods") || t.othersThere(f.Pod)
+				return limited && len(t.ours.Placed()) >= t.theirsAccepted()
 			},
 		},
 		{
@@ -61,9 +64,12 @@ func scarceDifferences() []difference {
 			},
 		},
 		{
-			name: "limits of nodes are overshot", kind: left, page: "README.md",
-			row:      "| limits | may be overshot within a pass | counted within the pass, `nodes` too;",
-			explains: func(t *trial, f fault) bool { return strings.Contains(f.Why, ": limit nodes ") && t.overshot() },
+			name: "limits are overshot", kind: left, page: "README.md",
+			row: "| limits | may be overshot within a pass | counted within the pass, `nodes` too;",
+			explains: func(t *trial, f fault) bool {
+				return slices.ContainsFunc(t.overshot(),
+					func(name string) bool { return strings.Contains(f.Why, "limit "+name+" ") })
+			},
 		},
 	}
 }
@@ -199,33 +205,6 @@ func between(text, first, second string) string {
 	_, after, _ := strings.Cut(text, first)
 	out, _, _ := strings.Cut(after, second)
 	return out
-}
-
-// overshot reports whether Karpenter's new nodes are more than a NodePool allows.
-func (t *trial) overshot() bool {
-	for _, p := range t.c.NodePools {
-		most, limited := p.Spec.Limits["nodes"]
-		n, nodes := int64(0), map[string]bool{}
-		for _, x := range t.c.Nodes {
-			if nodes[x.Spec.ProviderID] = true; x.Labels[keyPool] == p.Name && x.DeletionTimestamp == nil {
-				n++
-			}
-		}
-		for _, c := range t.c.NodeClaims {
-			if c.Labels[keyPool] == p.Name && c.DeletionTimestamp == nil && !nodes[c.Status.ProviderID] {
-				n++
-			}
-		}
-		for _, x := range t.theirs.New {
-			if x.NodePool == p.Name {
-				n++
-			}
-		}
-		if limited && n > most.Value() {
-			return true
-		}
-	}
-	return false
 }
 
 // excludes reports whether Joiner has a place, and Karpenter none, for a pod with anti-affinity over the label.

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
+	"joiner/infra/bench/manifests"
 	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/scheduling/binpack"
 )
 
 // theirsAccepted counts the pods that kube-scheduler lets where Karpenter has them.
@@ -22,6 +27,121 @@ func (t *trial) theirsAccepted() int {
 		}
 	}
 	return n
+}
+
+// followsDeleted reports whether a required affinity of the pod selects waiting pods that Karpenter places, all of
+// which are being deleted, and no pod that runs.
+func (t *trial) followsDeleted(p *corev1.Pod) bool {
+	if p.Spec.Affinity == nil || p.Spec.Affinity.PodAffinity == nil {
+		return false
+	}
+	theirs := t.theirs.Placed()
+	return slices.ContainsFunc(p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+		func(x corev1.PodAffinityTerm) bool {
+			selector, err := metav1.LabelSelectorAsSelector(x.LabelSelector)
+			deleted := false
+			for key, o := range t.pods {
+				if err != nil || !selector.Matches(labels.Set(o.Labels)) || o.Spec.NodeName == "" && theirs[key] == "" {
+					continue
+				}
+				if o.Spec.NodeName != "" || o.DeletionTimestamp == nil {
+					return false
+				}
+				deleted = true
+			}
+			return deleted
+		})
+}
+
+// othersThere reports whether Karpenter has the pod on a node that is there, and Joiner as many pods on that node.
+func (t *trial) othersThere(pod string) bool {
+	count := func(o manifests.Outcome, node string) (n int) {
+		for _, at := range o.Existing {
+			if at == node {
+				n++
+			}
+		}
+		return n
+	}
+	node := t.theirs.Existing[pod]
+	return node != "" && count(t.ours, node) >= count(t.theirs, node)
+}
+
+// overshot lists what Karpenter's new nodes take more of than a NodePool allows, beside its nodes and claims that are
+// not being deleted. A claim that is not launched counts as the smallest type that it may become.
+func (t *trial) overshot() []string {
+	var out []string
+	for _, p := range t.c.NodePools {
+		used := corev1.ResourceList{}
+		add := func(capacity corev1.ResourceList) {
+			capacity = maps.Clone(capacity)
+			capacity[api.LimitNodes] = *resource.NewQuantity(1, resource.DecimalSI)
+			for name := range p.Spec.Limits {
+				q := used[name]
+				q.Add(capacity[name])
+				used[name] = q
+			}
+		}
+		nodes := map[string]bool{}
+		for _, x := range t.c.Nodes {
+			if nodes[x.Spec.ProviderID] = true; x.Labels[keyPool] == p.Name && x.DeletionTimestamp == nil {
+				add(x.Status.Capacity)
+			}
+		}
+		for _, c := range t.c.NodeClaims {
+			if c.Labels[keyPool] == p.Name && c.DeletionTimestamp == nil && !nodes[c.Status.ProviderID] {
+				add(t.leastCapacity(c))
+			}
+		}
+		for _, x := range t.theirs.New {
+			if x.NodePool == p.Name {
+				add(t.capacityOf[x.InstanceType])
+			}
+		}
+		for name, most := range p.Spec.Limits {
+			if q := used[name]; q.Cmp(most) > 0 {
+				out = append(out, string(name))
+			}
+		}
+	}
+	return out
+}
+
+// capacities are those of all types, by name.
+func capacities(s cluster.Snapshot) map[string]corev1.ResourceList {
+	out := map[string]corev1.ResourceList{}
+	sells := binpack.ResolveOfferings(s)
+	for _, c := range s.Classes {
+		for _, t := range sells(c.Name) {
+			out[t.Name] = quantities(t.Capacity)
+		}
+	}
+	return out
+}
+
+// leastCapacity is what the claim has, or, before its launch, the least of each resource of the types it asks for.
+func (t *trial) leastCapacity(c api.NodeClaim) corev1.ResourceList {
+	if len(c.Status.Capacity) > 0 {
+		return c.Status.Capacity
+	}
+	var least corev1.ResourceList
+	for name, capacity := range t.capacityOf {
+		asks := !slices.ContainsFunc(c.Spec.Requirements, func(r api.Requirement) bool {
+			return r.Key == keyType && r.Operator == corev1.NodeSelectorOpIn && !slices.Contains(r.Values, name)
+		})
+		switch {
+		case !asks:
+		case least == nil:
+			least = maps.Clone(capacity)
+		default:
+			for of, q := range least {
+				if other := capacity[of]; other.Cmp(q) < 0 {
+					least[of] = other
+				}
+			}
+		}
+	}
+	return least
 }
 
 // samePolicies reports whether both spreads count pods on the same nodes, as far as their policies say.

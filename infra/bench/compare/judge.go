@@ -57,7 +57,8 @@ type trial struct {
 	ours, theirs manifests.Outcome
 	refused      map[string]string // pods that kube-scheduler does not let where Karpenter has them
 
-	acceptedLater bool // kube-scheduler lets all pods where Joiner has them once those that are being deleted are gone
+	capacityOf    map[string]corev1.ResourceList // by instance type
+	acceptedLater bool                           // kube-scheduler lets all pods where Joiner has them once those that are being deleted are gone
 }
 
 // judge lets both decide and holds what Joiner does against the scheduler, and what it leaves against Karpenter.
@@ -72,7 +73,7 @@ func judge(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog)
 		v.faults = []fault{{Kind: panics, Why: fmt.Sprintf("%v at %s", bad.value, bad.stack)}}
 		return v, nil
 	}
-	t := &trial{c: c, pods: map[string]*corev1.Pod{}}
+	t := &trial{c: c, pods: map[string]*corev1.Pod{}, capacityOf: capacities(s)}
 	for i := range c.Pods {
 		t.pods[c.Pods[i].Namespace+"/"+c.Pods[i].Name] = &c.Pods[i]
 	}

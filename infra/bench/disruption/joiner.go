@@ -18,7 +18,7 @@ import (
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/nomination"
 	"joiner/pkg/model/requirements"
-	"joiner/pkg/providers/kube"
+	"joiner/pkg/nodeclass/translate"
 	"joiner/pkg/provisioning"
 	"joiner/pkg/scheduling/binpack"
 )
@@ -47,7 +47,7 @@ func newJoiner(w *world.World, r whatIf) *joiner {
 	j := &joiner{w: w, rules: r, pods: map[string]cluster.Pod{}, since: map[string]time.Time{},
 		startup: map[string][]cluster.Taint{}, began: map[string]disruption.Command{}}
 	for _, p := range w.Pods {
-		c := kube.TranslatePod(p.Object)
+		c := translate.Pod(p.Object)
 		c.Phase, c.Ready = string(corev1.PodRunning), true
 		j.pods[p.Object.Name] = c
 	}
@@ -65,16 +65,16 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.MeasuredWork, err e
 		p, j.memory = disruption.NextFrom(s, j.memory, j.depot.Offerings(s), &j.depot)
 	})
 	j.why = map[string]int{}
-	for _, x := range p.Spared {
+	for _, x := range p.NotDisrupted {
 		j.why[string(x.Reason)]++
 	}
-	j.said = p.Lines()[:len(p.Lines())-len(p.Spared)]
+	j.said = p.Lines()[:len(p.Lines())-len(p.NotDisrupted)]
 	for _, c := range p.Begin {
 		if err := j.begin(c); err != nil {
 			return true, took, err
 		}
 	}
-	for _, e := range p.Undo {
+	for _, e := range p.RollBack {
 		for _, name := range e.Claims {
 			n := j.w.Nodes[name]
 			n.Closed = false
@@ -90,7 +90,7 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.MeasuredWork, err e
 		}
 	}
 	j.w.Bind()
-	acted = len(p.Begin)+len(p.Undo)+len(p.Finish)+len(p.Proposed)+len(p.Waiting) > 0 || j.memory.Search.Sets != nil
+	acted = len(p.Begin)+len(p.RollBack)+len(p.Finish)+len(p.Proposed)+len(p.Waiting) > 0 || j.memory.Search.Sets != nil
 	return acted, took, j.provision()
 }
 
@@ -124,7 +124,7 @@ func (j *joiner) launch(pool string, o instancetypes.Offer) (*world.Node, error)
 
 // open lets all pods onto the nodes that were kept while others were drained.
 func (j *joiner) open(s cluster.Snapshot) {
-	evictions := nomination.EvictionsOf(s)
+	evictions := nomination.FindOwnerNominations(s)
 	for _, n := range j.w.Sorted() {
 		if node, claim := j.objects(n); n.Kept && !evictions.AwaitsPods(claim, node) {
 			n.Kept = false
@@ -163,11 +163,11 @@ func (j *joiner) snapshot() cluster.Snapshot {
 		Namespaces: []cluster.Namespace{{Name: "default"}},
 		Rules:      cluster.Settings{NominatedPodsOnly: true, PodEvictionCostUSD: j.rules.moveUSD}}
 	for i := range j.w.Pools {
-		p := kube.TranslatePool(&j.w.Pools[i], s.Classes)
+		p := translate.Pool(&j.w.Pools[i], s.Classes)
 		p.Ready = true
 		s.Pools = append(s.Pools, p)
 	}
-	d := kube.TranslateTemplate(j.w.Daemon.Pod.Namespace, j.w.Daemon.Pod)
+	d := translate.Template(j.w.Daemon.Pod.Namespace, j.w.Daemon.Pod)
 	d.Name, d.Owner = j.w.Daemon.Name, cluster.OwnerDaemonSet
 	s.Daemons = []cluster.Pod{*d}
 	for _, b := range j.w.Budgets {

@@ -161,17 +161,17 @@ func (in *Input) Placement(r scheduling.Results) workload.Placement {
 			reasons[g] = text
 		}
 	}
-	homeless := func(g string, count int) {
+	pending := func(g string, count int) {
 		if n := count - placed[g]; n > 0 {
 			why := append(slices.Clone(in.refused[g]), cmp.Or(reasons[g], "not reached in the time given"))
 			out.Unplaced = append(out.Unplaced, workload.Unplaced{Group: g, Count: n, Reasons: why})
 		}
 	}
 	for _, g := range in.file.Groups {
-		homeless(g.Name, g.Count)
+		pending(g.Name, g.Count)
 	}
 	for i := range in.file.Pods {
-		homeless(workload.PodKey(&in.file.Pods[i]), 1)
+		pending(workload.PodKey(&in.file.Pods[i]), 1)
 	}
 	return out
 }

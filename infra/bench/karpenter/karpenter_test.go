@@ -17,7 +17,7 @@ import (
 	"joiner/pkg/workload"
 )
 
-// The workload of the command's own test: two pods fit the node there is, two need a new one, a giant has no home and a
+// The workload of the command's own test: two pods fit the node there is, two need a new one, a giant has no node and a
 // pod with a faulty request is never asked about.
 func TestPeerPlansLikeKarpenter(t *testing.T) {
 	Prepare()

@@ -38,7 +38,7 @@ func TestTheDecisionLogInS3IsReplayed(t *testing.T) {
 	w := start(t, func(o *env.Options) {
 		o.Env["DECISION_LOG"] = "store"
 		o.Grant = func(a awsemulator.Access) bool { // which the stack does with decisionLog: store
-			return a.Action == "s3:PutObject" && strings.Contains(a.Resource, "/ticks/")
+			return a.Action == "s3:PutObject" && strings.Contains(a.Resource, "/passes/")
 		}
 	})
 	w.ready()

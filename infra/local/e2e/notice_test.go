@@ -198,13 +198,13 @@ func TestADateOfEC2HasTheNodeReplacedFirst(t *testing.T) {
 	w.deliver(event)
 	w.deliver(event) // at least once means twice at times
 	w.until("the node is left", func() (string, bool) {
-		condemned, served := false, false
+		deleted, served := false, false
 		for _, c := range w.claims() {
-			condemned = condemned || c.GetName() == claim && c.GetDeletionTimestamp() != nil
+			deleted = deleted || c.GetName() == claim && c.GetDeletionTimestamp() != nil
 			served = served || c.GetName() != claim && status(c, "Initialized")["status"] == "True"
 		}
-		if condemned && !served {
-			t.Fatal("the node was condemned without a replacement in service")
+		if deleted && !served {
+			t.Fatal("the node was marked for deletion without a replacement in service")
 		}
 		return w.evacuated(node, claim, old)
 	}, "provision", "lifecycle")
@@ -226,15 +226,15 @@ func TestADateOfEC2HasTheNodeReplacedFirst(t *testing.T) {
 	}
 }
 
-// TestAnUrgentDateCondemnsAtOnce.
-func TestAnUrgentDateCondemnsAtOnce(t *testing.T) {
+// TestAnUrgentDateDeletesAtOnce.
+func TestAnUrgentDateDeletesAtOnce(t *testing.T) {
 	w := start(t)
 	w.ready()
 	w.run(deployment{name: "web", replicas: 1})
 	id, claim := w.living()[0].ID, w.oneClaim()
 	date := time.Now().Add(30 * time.Minute).UTC()
 	w.deliver(about(t, events.KindScheduledChange, id, map[string]any{"startTime": date.Format("Mon, 02 Jan 2006 15:04:05 GMT")}))
-	until := w.condemned(claim).GetAnnotations()["karpenter.sh/nodeclaim-termination-timestamp"]
+	until := w.deletedClaim(claim).GetAnnotations()["karpenter.sh/nodeclaim-termination-timestamp"]
 	if want := date.Add(-10 * time.Second).Format(time.RFC3339); until != want {
 		t.Errorf("the claim's deadline is %q, want %q", until, want)
 	}
@@ -245,8 +245,8 @@ func TestAnUrgentDateCondemnsAtOnce(t *testing.T) {
 	w.started(2)
 }
 
-// condemned is a claim as it was when its deletion began, which may be long ago: it may be gone by now.
-func (w *world) condemned(claim *unstructured.Unstructured) *unstructured.Unstructured {
+// deletedClaim is a claim as it was when its deletion began, which may be long ago: it may be gone by now.
+func (w *world) deletedClaim(claim *unstructured.Unstructured) *unstructured.Unstructured {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
@@ -261,7 +261,7 @@ func (w *world) condemned(claim *unstructured.Unstructured) *unstructured.Unstru
 			return c
 		}
 	}
-	w.t.Fatalf("claim %s was not condemned", claim.GetName())
+	w.t.Fatalf("claim %s was not marked for deletion", claim.GetName())
 	return nil
 }
 
@@ -284,7 +284,7 @@ func TestInterruptedPodsGetTheirGraceInTime(t *testing.T) {
 			claim, old := w.oneClaim(), w.living()[0]
 			before := time.Now()
 			event(w, old)
-			until, err := time.Parse(time.RFC3339, w.condemned(claim).GetAnnotations()["karpenter.sh/nodeclaim-termination-timestamp"])
+			until, err := time.Parse(time.RFC3339, w.deletedClaim(claim).GetAnnotations()["karpenter.sh/nodeclaim-termination-timestamp"])
 			if want := map[string]time.Duration{"spot": 110 * time.Second, "reservation": 20 * time.Second}[name]; err != nil ||
 				until.Before(before.Add(want-3*time.Second)) || until.After(time.Now().Add(want)) {
 				t.Errorf("deadline %s, %v; want %s from now", until, err, want)

@@ -100,12 +100,12 @@ func burst(t *testing.T, n int, rates []rate) (*fake.World, *provision.Controlle
 	w := fake.New(market(t), time.Now())
 	for kind := range 10 {
 		pod := cluster.Pod{Need: resources.List{CPU: 1500 + 100*int64(kind), Memory: 2 << 30}, HostPorts: []cluster.HostPort{{Protocol: "TCP", Port: 80}}}
-		w.Run(fmt.Sprint("app", kind), n/10, pod)
+		w.RunApp(fmt.Sprint("app", kind), n/10, pod)
 	}
 	p := ports{w.Ports(fake.Fault{}), classOf(t, e)}
 	c.ForgetCalls()
 	return w, &provision.Controller{Deps: controllers.Deps{Record: p, Rules: cluster.Settings{MaxClaims: n, LaunchTimeout: 5 * time.Minute, MemoryOverhead: 0.075}, Holder: "me", Now: w.Now, Log: slog.New(slog.DiscardHandler)},
-		Read: p, Claims: p, Lease: p, SoldOut: p, Prices: p, Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"),
+		Read: p, Claims: p, Lease: p, SoldOut: p, Prices: p, Lifecycle: p.NewWaker("lifecycle"), Refresh: p.NewWaker("refresh"),
 		Fleet: &fleet.Fleet{EC2: e, Cluster: "demo", Now: time.Now}, Levels: discovery.RemainingCapacity{EC2: e}, ShareFrom: 5,
 		Cluster:    launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
 		SoldOutFor: 3 * time.Minute}, c, seen
@@ -169,7 +169,7 @@ func TestABurstWhileMuchIsSoldOut(t *testing.T) {
 		if err := p.Run(t.Context(), w.Now()); err != nil {
 			t.Fatal(err)
 		}
-		w.Tick(time.Second)
+		w.Advance(time.Second)
 	}
 	memory := stop()
 	waiting := 0

@@ -24,7 +24,7 @@ func TestABurstThatIsThrottled(t *testing.T) {
 		if err := p.Run(t.Context(), w.Now()); err != nil {
 			t.Log(err) // claims that stay are launched by the next pass
 		}
-		w.Tick(time.Second)
+		w.Advance(time.Second)
 	}
 	if got := launched(w); got != n || len(c.Instances()) != n {
 		t.Errorf("%d claims are launched by %d instances, want %d, after %d passes", got, len(c.Instances()), n, rounds)

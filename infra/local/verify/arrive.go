@@ -12,7 +12,7 @@ import (
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/nomination"
-	"joiner/pkg/providers/kube"
+	"joiner/pkg/nodeclass/translate"
 	"joiner/pkg/workload"
 )
 
@@ -118,7 +118,7 @@ func (t *trial) openHeld(ctx context.Context) (held, pending int, err error) {
 	}
 	var pods []cluster.Pod
 	for i := range list.Items {
-		pods = append(pods, kube.TranslatePod(&list.Items[i]))
+		pods = append(pods, translate.Pod(&list.Items[i]))
 	}
 	nodes, err := t.joiner.ListNodes(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/providers/kube"
+	"joiner/pkg/nodeclass/translate"
 	"joiner/pkg/workload"
 )
 
@@ -49,7 +49,7 @@ func (c *plane) look(ctx context.Context, pods []*corev1.Pod) (view, error) {
 		if !ours[key] || p.DeletionTimestamp != nil {
 			continue
 		}
-		v.exists[key], v.uid[key], v.holds[key] = true, string(p.UID), kube.TranslatePod(p).Holds
+		v.exists[key], v.uid[key], v.holds[key] = true, string(p.UID), translate.Pod(p).Holds
 		if p.Spec.NodeName != "" {
 			v.on[key] = p.Spec.NodeName
 		} else {
@@ -85,9 +85,9 @@ func (t *trial) judge(r *Round, v view) {
 		reasons[why].Pods++
 	}
 	for group, n := range pending {
-		r.Stranded += max(0, n-t.homeless[group])
+		r.Stranded += max(0, n-t.pending[group])
 	}
-	for group, n := range t.homeless {
+	for group, n := range t.pending {
 		r.Surprising += max(0, n-pending[group])
 	}
 	r.Moved = t.moved(v)

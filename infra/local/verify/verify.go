@@ -41,15 +41,15 @@ type Options struct {
 type trial struct {
 	Options
 	*plane
-	names    workload.GroupNames
-	pods     []*corev1.Pod     // that are to be scheduled, in the order they arrive
-	refused  map[string]string // pods that the API server does not take, to its words
-	planned  []planned         // nodes made so far
-	opened   map[string]bool   // those of them that any pod may use
-	readied  sync.Map          // names of those that are ready, to the time since when
-	seats    map[string]seating
-	homeless map[string]int // by group: pods that the first plan gave no place
-	report   Report
+	names   workload.GroupNames
+	pods    []*corev1.Pod     // that are to be scheduled, in the order they arrive
+	refused map[string]string // pods that the API server does not take, to its words
+	planned []planned         // nodes made so far
+	opened  map[string]bool   // those of them that any pod may use
+	readied sync.Map          // names of those that are ready, to the time since when
+	seats   map[string]seating
+	pending map[string]int // by group: pods that the first plan gave no place
+	report  Report
 }
 
 // planned is a node of a plan with what its claim says.
@@ -214,9 +214,9 @@ func (t *trial) note(n int, p plan.Plan) {
 	if n > 1 {
 		return
 	}
-	t.homeless = map[string]int{}
+	t.pending = map[string]int{}
 	for _, u := range p.Unplaced {
-		t.homeless[t.names.GroupOf(u.Pod)]++
+		t.pending[t.names.GroupOf(u.Pod)]++
 	}
 }
 

@@ -13,6 +13,9 @@ const (
 	AnnotationMinSavingsUSD = "joiner.sh/min-savings-usd"
 	// AnnotationMinSavingsPercent is the least that a consolidation must save, in percent of what its nodes cost.
 	AnnotationMinSavingsPercent = "joiner.sh/min-savings-percent"
+	// AnnotationSpotToSpot says whether consolidation replaces spot nodes of the pool by spot nodes: "true" or "false".
+	// Without it the setting spotToSpotConsolidation holds.
+	AnnotationSpotToSpot = "joiner.sh/spot-to-spot-consolidation"
 	// AnnotationExpire set to "within-budgets" has nodes that expire replaced as drifted ones are; "force" deletes
 	// them, as Karpenter does.
 	AnnotationExpire = "joiner.sh/expire"

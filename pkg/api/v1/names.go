@@ -82,7 +82,7 @@ const LimitNodes corev1.ResourceName = "nodes"
 // Never is the text of a duration that never ends.
 const Never = "Never"
 
-// DisruptedTaint is the taint that keeps new pods off a condemned node.
+// DisruptedTaint is the taint that keeps new pods off a node marked for deletion.
 func DisruptedTaint() corev1.Taint {
 	return corev1.Taint{Key: TaintDisrupted, Effect: corev1.TaintEffectNoSchedule}
 }

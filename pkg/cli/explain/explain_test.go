@@ -71,7 +71,7 @@ func source(t *testing.T) (explain.Source, binpack.Offerings) {
 		record(-3, giant), record(-2, giant),
 		record(-1, func(r *decisionlog.Record) {
 			r.Removals = []decisionlog.DisruptionStage{{Stage: "propose", Reason: "Underutilized", Claims: []string{"general-abc"}, SavesUSD: 0.1, Replaces: []string{"spot m5.large in us-west-2a"}}}
-			r.Spared = []decisionlog.Reason{{Why: "a pod must stay", Names: []string{"n1"}}}
+			r.NotDisrupted = []decisionlog.Reason{{Why: "a pod must stay", Names: []string{"n1"}}}
 			r.Skipped = []decisionlog.Reason{{Why: "not ready", Names: []string{"unready"}}}
 		}),
 	}}, sells

@@ -85,7 +85,7 @@ func (s Source) pastOfNode(n status.Node) []string {
 			}
 			out = append(out, line)
 		}
-		for _, x := range r.Spared {
+		for _, x := range r.NotDisrupted {
 			if slices.Contains(x.Names, n.Name) || n.Claim != "" && slices.Contains(x.Names, n.Claim) {
 				out = append(out, "not disrupted: "+x.Why)
 			}

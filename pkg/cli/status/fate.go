@@ -15,7 +15,7 @@ type disruptionFate struct {
 func disruptionFates(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) disruptionFate {
 	p, _ := disruption.Next(s, m, sells)
 	f := disruptionFate{goes: map[string]string{}, kept: map[string]disruption.NotDisrupted{}}
-	for _, x := range p.Spared {
+	for _, x := range p.NotDisrupted {
 		f.kept[x.Claim] = x
 	}
 	note := func(all []disruption.Command, as string) {

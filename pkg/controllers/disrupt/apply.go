@@ -41,7 +41,7 @@ func (d *Controller) newApplier(s cluster.Snapshot) *commandApplier {
 func (m *commandApplier) applyFinished(ctx context.Context, p disruption.Plan) error {
 	var errs []error
 	for _, e := range p.Finish {
-		errs = append(errs, m.one(ctx, disruption.Plan{Finish: []disruption.EndedCommand{e}}, e.Claims,
+		errs = append(errs, m.applyCommand(ctx, disruption.Plan{Finish: []disruption.EndedCommand{e}}, e.Claims,
 			func() error { return m.finishCommand(ctx, e) }))
 	}
 	if len(p.Finish) > 0 && !controllers.WasRefused(ctx) {
@@ -51,25 +51,26 @@ func (m *commandApplier) applyFinished(ctx context.Context, p disruption.Plan) e
 		// which lets the pods that are evicted onto the nodes held for them
 		errs = append(errs, m.d.Provision.Wake(ctx))
 	}
-	for _, e := range p.Undo {
-		errs = append(errs, m.one(ctx, disruption.Plan{Undo: []disruption.EndedCommand{e}}, e.Claims,
+	for _, e := range p.RollBack {
+		errs = append(errs, m.applyCommand(ctx, disruption.Plan{RollBack: []disruption.EndedCommand{e}}, e.Claims,
 			func() error { return m.rollBack(ctx, e) }))
 	}
 	return errors.Join(errs...)
 }
 
-// one carries out one command, of which the plan consists, unless the pass may not write any more. What changed
-// meanwhile is left to the next pass.
-func (m *commandApplier) one(ctx context.Context, command disruption.Plan, claims []string, do func() error) error {
+// applyCommand carries out one command, of which the plan consists, unless the pass may not write any more. What
+// changed meanwhile is left to the next pass.
+func (m *commandApplier) applyCommand(ctx context.Context, command disruption.Plan, claims []string,
+	do func() error) error {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		controllers.LogDryRun(m.d.Log, command.Lines()...)
 		return err
 	}
-	return m.guarded(claims, do)
+	return m.shieldCommand(claims, do)
 }
 
-// guarded does something about one command.
-func (m *commandApplier) guarded(claims []string, do func() error) error {
+// shieldCommand does something about one command.
+func (m *commandApplier) shieldCommand(claims []string, do func() error) error {
 	return controllers.IgnoreConflict(m.d.Log, m.d.Shield().Do("the disruption of "+strings.Join(claims, ","), do))
 }
 
@@ -130,7 +131,7 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 	launches := false
 	for _, c := range p.Begin {
 		why := ""
-		if err := m.guarded(c.Claims, func() error {
+		if err := m.shieldCommand(c.Claims, func() error {
 			why = disruption.ChangedSince(live, c,
 				next)
 			return nil
@@ -147,7 +148,7 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 			continue
 		}
 		launches = launches || len(c.Launches) > 0
-		errs = append(errs, m.one(ctx, disruption.Plan{Begin: []disruption.Command{c}}, c.Claims,
+		errs = append(errs, m.applyCommand(ctx, disruption.Plan{Begin: []disruption.Command{c}}, c.Claims,
 			func() error { return m.beginCommand(ctx, c) }))
 	}
 	if launches && !controllers.WasRefused(ctx) {

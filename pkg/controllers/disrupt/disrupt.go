@@ -9,6 +9,7 @@ import (
 
 	"joiner/pkg/controllers"
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/decisionlog/replay"
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclaim/interruption"
@@ -135,19 +136,19 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	}
 	d.kept.To, d.kept.Stamp, d.kept.Warn = d.Diary, d.Stamp, d.Log.Warn
 	d.Shield().Report(decision.Faults...)
-	d.kept.RecordTick(ctx, d.said, nil, func(st decisionlog.PassStamp) (decisionlog.Tick, error) {
-		return decisionlog.OfDisrupt(st, s, memory, decision)
+	d.kept.RecordPass(ctx, d.said, nil, func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
+		return replay.DisruptPass(st, s, memory, decision)
 	})
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
-		controllers.LogDryRun(d.Log, disruption.Plan{Finish: decision.Finish, Undo: decision.Undo,
+		controllers.LogDryRun(d.Log, disruption.Plan{Finish: decision.Finish, RollBack: decision.RollBack,
 			Begin: decision.Begin}.Lines()...)
 		return false, err
 	}
 	w := d.newApplier(s)
 	err = errors.Join(w.applyFinished(ctx, decision), w.applyBegun(ctx, decision, next))
 	_ = d.Shield().Do("what is told", func() error { // logged
-		w.recordNotDisrupted(ctx, decision.Spared)
-		w.recordBudgetExhausted(ctx, decision.Closed)
+		w.recordNotDisrupted(ctx, decision.NotDisrupted)
+		w.recordBudgetExhausted(ctx, decision.BudgetsExhausted)
 		w.recordConsidered(ctx, decision, memory.Proposals)
 		w.recordStarting(ctx, decision)
 		w.recordProtection(ctx)
@@ -155,8 +156,9 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 		w.recordReasons(ctx, all, next.Retained)
 		return nil
 	})
-	err = errors.Join(err, d.markStill(ctx, w.claims, decision.Still))
-	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0
+	err = errors.Join(err, d.markStill(ctx, w.claims, decision.PodStability))
+	busy = len(decision.Begin)+len(decision.Finish)+len(decision.RollBack)+len(decision.Proposed)+
+		len(decision.Waiting) > 0
 	return busy, errors.Join(err, d.writeMemory(ctx, next))
 }
 
@@ -195,7 +197,7 @@ func (d *Controller) logPlan(p disruption.Plan, all []disruption.NotDisrupted, s
 		return
 	}
 	d.said = text
-	for _, line := range lines[:len(lines)-len(p.Spared)] {
+	for _, line := range lines[:len(lines)-len(p.NotDisrupted)] {
 		d.Log.Info(line)
 	}
 	logStays(d.Log, all, stays, d.Now())
@@ -203,7 +205,7 @@ func (d *Controller) logPlan(p disruption.Plan, all []disruption.NotDisrupted, s
 	for _, s := range all {
 		words[string(s.Reason)]++
 	}
-	d.Log.Info("disruption", "begin", len(p.Begin), "finish", len(p.Finish), "undo", len(p.Undo), "proposed",
+	d.Log.Info("disruption", "begin", len(p.Begin), "finish", len(p.Finish), "rollback", len(p.RollBack), "proposed",
 		len(p.Proposed),
-		"reported", len(p.Reported), "waiting", len(p.Waiting), "spared", words)
+		"reported", len(p.Reported), "waiting", len(p.Waiting), "notDisrupted", words)
 }

@@ -25,10 +25,10 @@ var (
 
 func TestDisruptMakesAClusterCheaper(t *testing.T) {
 	f := controllertest.HalfEmpty(t)
-	before := f.World.Price()
+	before := f.World.FleetPrice()
 	f.Consolidate(t, 12)
 	controllertest.NoProblems(t, f.World)
-	if after := f.World.Price(); after > before*0.65 {
+	if after := f.World.FleetPrice(); after > before*0.65 {
 		t.Errorf("%.4f USD/h after %.4f USD/h", after, before)
 	}
 	calls := f.World.Ports(fake.Fault{})
@@ -54,15 +54,15 @@ func TestDisruptSurvivesEveryFault(t *testing.T) {
 				return f.Disrupt(p).Run(context.Background(), f.Once())
 			},
 			func(t *testing.T, f *controllertest.Functions) {
-				f.World.Tick(20 * time.Second) // the lease of an invocation that died runs out
+				f.World.Advance(20 * time.Second) // the lease of an invocation that died runs out
 				f.Consolidate(t, 12)
-				f.World.Tick(2 * time.Hour) // what failed once may be tried again
+				f.World.Advance(2 * time.Hour) // what failed once may be tried again
 				f.Consolidate(t, 12)
 				controllertest.NoProblems(t, f.World)
-				if name := condemned(f.World); name != "" {
+				if name := disruptedNode(f.World); name != "" {
 					t.Errorf("node %s stays tainted", name)
 				}
-				if got := f.World.Price(); got > 0.65*0.2668 {
+				if got := f.World.FleetPrice(); got > 0.65*0.2668 {
 					t.Errorf("pass %d: it still costs %.4f USD/h, before 0.2668", pass, got)
 				}
 			})
@@ -74,8 +74,8 @@ func TestDisruptSurvivesEveryFault(t *testing.T) {
 func TestDisruptTakesBackWhatCannotBeReplaced(t *testing.T) {
 	f := controllertest.FreeToDisrupt(t, "WhenEmptyOrUnderutilized", 2)
 	w := f.World
-	w.Scale("web", 1)
-	before, price := w.Nodes(), w.Price()
+	w.ScaleApp("web", 1)
+	before, price := w.Nodes(), w.FleetPrice()
 	w.Refuse = func(instancetypes.Offer) bool { return true }
 	f.Consolidate(t, 8)
 	if failed := strings.Count(strings.Join(w.Events("NodeClaim"), "\n"), "DisruptionFailed"); failed != 1 {
@@ -91,11 +91,11 @@ func TestDisruptTakesBackWhatCannotBeReplaced(t *testing.T) {
 	}
 	controllertest.NoProblems(t, w)
 	w.Refuse = nil
-	w.Tick(2 * time.Hour)
+	w.Advance(2 * time.Hour)
 	f.Consolidate(t, 12)
 	controllertest.NoProblems(t, w)
-	if w.Price() >= price {
-		t.Errorf("it costs %.4f USD/h, before %.4f", w.Price(), price)
+	if w.FleetPrice() >= price {
+		t.Errorf("it costs %.4f USD/h, before %.4f", w.FleetPrice(), price)
 	}
 }
 
@@ -104,14 +104,14 @@ func TestDisruptTakesBackWhatCannotBeReplaced(t *testing.T) {
 func TestDisruptDropsTheReplacementOfWhatItTakesBack(t *testing.T) {
 	f := controllertest.FreeToDisrupt(t, "WhenEmptyOrUnderutilized", 2)
 	w := f.World
-	w.Scale("web", 1)
-	w.Tick(time.Second)
+	w.ScaleApp("web", 1)
+	w.Advance(time.Second)
 	pass := func() {
 		t.Helper()
 		if err := f.Disrupt(w.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		w.Tick(20 * time.Second)
+		w.Advance(20 * time.Second)
 	}
 	replacements := func() (names []string) {
 		for _, c := range w.Claims() {
@@ -148,7 +148,7 @@ func TestDisruptReplacesWhatHasDrifted(t *testing.T) {
 	w.ChangePool(func(p *cluster.Pool) {
 		p.Hash, p.Disruption = "1", cluster.Disruption{Policy: "WhenEmpty", Budgets: budget}
 	})
-	w.Run("web", 4, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
+	w.RunApp("web", 4, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
 	f := &controllertest.Functions{World: w}
 	f.Rest(t, 4)
 	old := map[string]bool{}
@@ -208,7 +208,7 @@ func TestExpirationWithinBudgets(t *testing.T) {
 		p.ExpireAfter = time.Hour
 		p.Disruption = cluster.Disruption{Policy: "WhenEmpty", ExpireGently: true, Budgets: []cluster.NodeBudget{{Every: true, Nodes: "1"}}}
 	})
-	w.Run("web", 4, controllertest.InZone("us-west-2b", cluster.Pod{Need: controllertest.PodOf(1500, 3000).Need, GraceSec: 5,
+	w.RunApp("web", 4, controllertest.InZone("us-west-2b", cluster.Pod{Need: controllertest.PodOf(1500, 3000).Need, GraceSec: 5,
 		AntiAffinity: []cluster.AffinityTerm{{Key: "kubernetes.io/hostname", Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "web")}}}}}))
 	f := &controllertest.Functions{World: w}
 	f.Rest(t, 4)
@@ -216,7 +216,7 @@ func TestExpirationWithinBudgets(t *testing.T) {
 	for _, c := range w.Claims() {
 		old[c.Name] = true
 	}
-	w.Tick(time.Hour)
+	w.Advance(time.Hour)
 	f.Rest(t, 1)
 	there := 0
 	for _, c := range w.Claims() {

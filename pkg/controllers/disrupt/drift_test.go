@@ -98,17 +98,17 @@ func TestClaimsSayHowQuietTheirNodesAre(t *testing.T) {
 		return w.Claims()[0]
 	}
 	pass()
-	w.Tick(6 * time.Minute)
+	w.Advance(6 * time.Minute)
 	before := pass()
 	if !before.Is(v1.ConditionConsolidatable) {
 		t.Fatalf("after six quiet minutes: %v", before.Conditions)
 	}
-	w.Run("other", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(100, 100)))
-	w.Tick(20 * time.Second)
+	w.RunApp("other", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(100, 100)))
+	w.Advance(20 * time.Second)
 	if after := pass(); after.Is(v1.ConditionConsolidatable) || !after.LastPodEvent.After(before.LastPodEvent) {
 		t.Errorf("a pod came: conditions %v, last pod event %v, before %v", after.Conditions, after.LastPodEvent, before.LastPodEvent)
 	}
-	w.Tick(6 * time.Minute)
+	w.Advance(6 * time.Minute)
 	if after := pass(); !after.Is(v1.ConditionConsolidatable) {
 		t.Errorf("it is quiet again: %v", after.Conditions)
 	}
@@ -118,19 +118,19 @@ func TestClaimsSayHowQuietTheirNodesAre(t *testing.T) {
 func TestWhomDisruptWakes(t *testing.T) {
 	f := controllertest.FreeToDisrupt(t, "WhenEmptyOrUnderutilized", 2)
 	w := f.World
-	w.Scale("web", 1)
-	w.Tick(time.Second)
+	w.ScaleApp("web", 1)
+	w.Advance(time.Second)
 	begun, finished := false, false
 	for range 8 {
 		p := w.Ports(fake.Fault{})
-		provision, lifecycle := w.Woken("provision"), w.Woken("lifecycle")
+		provision, lifecycle := w.CountWakeups("provision"), w.CountWakeups("lifecycle")
 		if err := f.Disrupt(p).Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
 		calls := strings.Join(p.Calls(), "\n")
 		creates, deletes := strings.Contains(calls, "create claim"), strings.Contains(calls, "delete claim")
 		begun, finished = begun || creates, finished || deletes
-		if creates && w.Woken("provision") == provision || deletes && w.Woken("lifecycle") == lifecycle {
+		if creates && w.CountWakeups("provision") == provision || deletes && w.CountWakeups("lifecycle") == lifecycle {
 			t.Errorf("nobody is woken:\n%s", calls)
 		}
 		f.Rest(t, 1)

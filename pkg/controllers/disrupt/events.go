@@ -37,7 +37,7 @@ func (m *commandApplier) recordConsidered(ctx context.Context, p disruption.Plan
 				"it goes if that still holds when it is looked at again: "+c.String())
 		}
 	}
-	for _, x := range p.Dropped {
+	for _, x := range p.Withdrawn {
 		if x.Reason == v1.DisruptionUnderutilized {
 			tell(x.Claims, "ConsolidationRejected", "it stays: "+x.Why)
 		}
@@ -135,10 +135,10 @@ func (m *commandApplier) recordEvent(ctx context.Context, e cluster.Event) {
 
 // recordNotDisrupted says on nodes and their claims what protects them from disruption, where somebody could change
 // that. Of many nodes each pass tells of some, the next ones in the next minute.
-func (m *commandApplier) recordNotDisrupted(ctx context.Context, spared []disruption.NotDisrupted) {
+func (m *commandApplier) recordNotDisrupted(ctx context.Context, staying []disruption.NotDisrupted) {
 	var held []disruption.NotDisrupted
 	events := reasonEvents()
-	for _, x := range spared {
+	for _, x := range staying {
 		if e := events[x.Reason]; e.event != "" && e.kind == "" && x.Node != "" {
 			held = append(held, x)
 		}

@@ -42,11 +42,11 @@ func TestAConsolidationIsTold(t *testing.T) {
 	} {
 		f := controllertest.FreeToDisrupt(t, c.policy, 0)
 		w := f.World
-		w.Run("big", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(7000, 3000)))
-		w.Run("small", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(300, 300)))
+		w.RunApp("big", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(7000, 3000)))
+		w.RunApp("small", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(300, 300)))
 		f.Rest(t, 4)
-		w.Stop("big")
-		w.Tick(time.Second)
+		w.StopApp("big")
+		w.Advance(time.Second)
 		f.Consolidate(t, 12)
 		controllertest.NoProblems(t, w)
 		all := []string{"ConsolidationApproved", "ConsolidationCandidate", "ConsolidationRejected", "DisruptionFailed", "DisruptionLaunching", "DisruptionTerminating", "DisruptionWaitingReadiness"}
@@ -71,9 +71,9 @@ func TestAConsolidationThatIsRejectedIsTold(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		f := controllertest.FreeToDisrupt(t, "WhenEmptyOrUnderutilized", 2)
 		w := f.World
-		w.Scale("web", 1)
-		w.Tick(time.Second)
-		change := func() { w.Run("other", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(500, 500))) }
+		w.ScaleApp("web", 1)
+		w.Advance(time.Second)
+		change := func() { w.RunApp("other", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(500, 500))) }
 		pass := func(before func(string)) {
 			t.Helper()
 			p := w.Ports(fake.Fault{})
@@ -81,7 +81,7 @@ func TestAConsolidationThatIsRejectedIsTold(t *testing.T) {
 			if err := f.Disrupt(p).Run(t.Context(), f.Once()); err != nil {
 				t.Fatal(err)
 			}
-			w.Tick(20 * time.Second)
+			w.Advance(20 * time.Second)
 		}
 		pass(nil)
 		if !late {
@@ -113,7 +113,7 @@ func TestProtectionForATimeIsTold(t *testing.T) {
 	w := f.World
 	pod := controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000))
 	pod.DoNotDisrupt = "30m"
-	w.Run("job", 1, pod)
+	w.RunApp("job", 1, pod)
 	f.Rest(t, 4)
 	pass := func() {
 		t.Helper()
@@ -127,9 +127,9 @@ func TestProtectionForATimeIsTold(t *testing.T) {
 	if len(until) != 1 || len(controllertest.EventsWith(w.Events("Pod"), "DoNotDisruptGracePeriodElapsed")) > 0 {
 		t.Fatalf("%q, want one until when", w.Events("Pod"))
 	}
-	w.Tick(31 * time.Minute)
+	w.Advance(31 * time.Minute)
 	pass()
-	w.Tick(10 * time.Minute)
+	w.Advance(10 * time.Minute)
 	pass()
 	if got := controllertest.EventsWith(w.Events("Pod"), "DoNotDisruptGracePeriodElapsed: "); len(got) != 1 || !strings.HasSuffix(got[0], until[0][len(until[0])-len("2026-01-01T12:00:00Z"):]) {
 		t.Errorf("%q, want once that it is over, with the time of %q", got, until)
@@ -141,8 +141,8 @@ func TestReportsAreToldOnNodes(t *testing.T) {
 	f := controllertest.FreeToDisrupt(t, "WhenEmptyOrUnderutilized", 2)
 	w := f.World
 	w.ChangePool(func(p *cluster.Pool) { p.Disruption.ReportOnly = true })
-	w.Scale("web", 1)
-	w.Tick(time.Second)
+	w.ScaleApp("web", 1)
+	w.Advance(time.Second)
 	got, said := &controllertest.MetricLines{}, &bytes.Buffer{}
 	for range 3 {
 		d := f.Disrupt(w.Ports(fake.Fault{}))
@@ -150,7 +150,7 @@ func TestReportsAreToldOnNodes(t *testing.T) {
 		if err := d.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		w.Tick(20 * time.Second)
+		w.Advance(20 * time.Second)
 	}
 	for _, kind := range []string{"NodeClaim", "Node"} {
 		if told := controllertest.EventsWith(w.Events(kind), "DisruptionReported: it is only reported: Underutilized: "); len(told) != 1 {

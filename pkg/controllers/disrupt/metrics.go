@@ -33,10 +33,10 @@ func decisionMetrics(p disruption.Plan, took time.Duration) []metrics.Record {
 			}
 		}
 	}
-	if n := len(p.Undo); n > 0 {
+	if n := len(p.RollBack); n > 0 {
 		out[0].Values = append(out[0].Values, metrics.Total(metrics.QueueFailures, n))
 	}
-	if n := len(p.Dropped); n > 0 {
+	if n := len(p.Withdrawn); n > 0 {
 		out[0].Values = append(out[0].Values, metrics.Total(metrics.Invalidated, n))
 	}
 	for _, reason := range []v1.DisruptionReason{v1.DisruptionDrifted, v1.DisruptionEmpty, v1.DisruptionUnderutilized} {
@@ -44,7 +44,7 @@ func decisionMetrics(p disruption.Plan, took time.Duration) []metrics.Record {
 			Values: []metrics.Value{metrics.Gauge(metrics.Eligible, float64(len(p.Eligible[reason])))}})
 	}
 	words, gone := map[string]int{}, map[string]int{}
-	for _, s := range p.Spared {
+	for _, s := range p.NotDisrupted {
 		words[string(s.Reason)]++
 	}
 	for _, c := range p.Reported {
@@ -52,7 +52,7 @@ func decisionMetrics(p disruption.Plan, took time.Duration) []metrics.Record {
 	}
 	for _, word := range slices.Sorted(maps.Keys(words)) {
 		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: word}},
-			Values: []metrics.Value{metrics.Gauge(metrics.Spared, float64(words[word]))}})
+			Values: []metrics.Value{metrics.Gauge(metrics.IneligibleNodes, float64(words[word]))}})
 	}
 	for _, e := range p.Finish {
 		// of a pool that sleeps the command alone says why

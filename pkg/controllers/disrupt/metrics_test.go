@@ -16,8 +16,8 @@ import (
 func TestWhatDisruptMeasures(t *testing.T) {
 	f := controllertest.FreeToDisrupt(t, "WhenEmpty", 1)
 	w := f.World
-	w.Scale("web", 0)
-	w.Tick(time.Second)
+	w.ScaleApp("web", 0)
+	w.Advance(time.Second)
 	pass := func() string {
 		got := &controllertest.MetricLines{}
 		d := f.Disrupt(w.Ports(fake.Fault{}))
@@ -37,13 +37,13 @@ func TestWhatDisruptMeasures(t *testing.T) {
 	}
 	const failed = `"karpenter_voluntary_disruption_failed_validations_total":1`
 	has(pass(), true, `"karpenter_voluntary_disruption_eligible_nodes":1,"reason":"empty"`)
-	w.Run("other", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
-	w.Tick(20 * time.Second)
+	w.RunApp("other", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
+	w.Advance(20 * time.Second)
 	has(pass(), true, failed, `"karpenter_voluntary_disruption_eligible_nodes":0,"reason":"empty"`)
-	w.Stop("other")
-	w.Tick(20 * time.Second)
+	w.StopApp("other")
+	w.Advance(20 * time.Second)
 	has(pass(), false, failed)
-	w.Tick(20 * time.Second)
+	w.Advance(20 * time.Second)
 	const begun = `"decision":"delete","karpenter_voluntary_disruption_decisions_total":1,"reason":"empty"`
 	has(pass(), true, begun)
 }
@@ -69,7 +69,7 @@ func TestNodesOfASleepingPoolAreCounted(t *testing.T) {
 func TestAPodThatComesBeforeTheTaintStopsTheAct(t *testing.T) {
 	f := controllertest.FreeToDisrupt(t, "WhenEmpty", 1)
 	w := f.World
-	w.Stop("web")
+	w.StopApp("web")
 	pass := func(p *fake.Ports) []string {
 		t.Helper()
 		got := &controllertest.MetricLines{}
@@ -81,7 +81,7 @@ func TestAPodThatComesBeforeTheTaintStopsTheAct(t *testing.T) {
 		return got.All
 	}
 	pass(w.Ports(fake.Fault{}))
-	w.Tick(20 * time.Second)
+	w.Advance(20 * time.Second)
 	p := w.Ports(fake.Fault{})
 	reads := 0
 	p.Before = func(call string) {
@@ -89,7 +89,7 @@ func TestAPodThatComesBeforeTheTaintStopsTheAct(t *testing.T) {
 			reads++
 		}
 		if call == "read snapshot" && reads == 2 {
-			w.Run("late", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(100, 100)))
+			w.RunApp("late", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(100, 100)))
 		}
 	}
 	all := strings.Join(pass(p), "\n")

@@ -26,14 +26,14 @@ func tight(t *testing.T) *controllertest.Functions {
 		})
 	}
 	types("m5.2xlarge")
-	f.World.Run("any", 12, controllertest.PodOf(900, 1000))
-	f.World.Run("zoned", 9, controllertest.InZone("us-west-2a", controllertest.PodOf(1000, 1000)))
+	f.World.RunApp("any", 12, controllertest.PodOf(900, 1000))
+	f.World.RunApp("zoned", 9, controllertest.InZone("us-west-2a", controllertest.PodOf(1000, 1000)))
 	f.Rest(t, 8)
 	controllertest.NoProblems(t, f.World)
 	types("m5.large", "m5.2xlarge")
-	f.World.Scale("any", 3)
-	f.World.Scale("zoned", 3)
-	f.World.Tick(time.Second)
+	f.World.ScaleApp("any", 3)
+	f.World.ScaleApp("zoned", 3)
+	f.World.Advance(time.Second)
 	return f
 }
 
@@ -124,9 +124,9 @@ func TestHeldReplacementsSurviveEveryFault(t *testing.T) {
 				},
 				in.run,
 				func(t *testing.T, f *controllertest.Functions) {
-					f.World.Tick(20 * time.Second)
+					f.World.Advance(20 * time.Second)
 					f.Consolidate(t, 12)
-					f.World.Tick(2 * time.Hour)
+					f.World.Advance(2 * time.Hour)
 					f.Consolidate(t, 12)
 					controllertest.NoProblems(t, f.World)
 					if nodes := f.World.Nodes(); strings.Contains(nodes, "joiner.sh/nominated-pods-only") || strings.Contains(nodes, "disrupted") {

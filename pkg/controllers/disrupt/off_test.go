@@ -13,10 +13,10 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// condemned is the first node that carries the taint karpenter.sh/disrupted, or nothing.
-func condemned(w *fake.World) string {
+// disruptedNode is the first node that carries the taint karpenter.sh/disrupted, or nothing.
+func disruptedNode(w *fake.World) string {
 	for _, name := range strings.Fields(w.Nodes()) {
-		if slices.ContainsFunc(w.Taints(name), func(t string) bool { return strings.Contains(t, "disrupted") }) {
+		if slices.ContainsFunc(w.TaintsOf(name), func(t string) bool { return strings.Contains(t, "disrupted") }) {
 			return name
 		}
 	}
@@ -39,8 +39,8 @@ func TestWhatIsUnderWayIsTakenBack(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := controllertest.FreeToDisrupt(t, "WhenEmptyOrUnderutilized", 2)
 			w := f.World
-			w.Scale("web", 1)
-			w.Tick(time.Second)
+			w.ScaleApp("web", 1)
+			w.Advance(time.Second)
 			before := w.Nodes()
 			pass := func(mode func(*disrupt.Controller)) []string {
 				t.Helper()
@@ -50,18 +50,18 @@ func TestWhatIsUnderWayIsTakenBack(t *testing.T) {
 				if err := d.Run(t.Context(), f.Once()); err != nil {
 					t.Fatal(err)
 				}
-				w.Tick(20 * time.Second)
+				w.Advance(20 * time.Second)
 				return p.Calls()
 			}
 			pass(func(*disrupt.Controller) {})
 			pass(func(*disrupt.Controller) {})
-			if condemned(w) == "" || len(w.Claims()) != 2 {
+			if disruptedNode(w) == "" || len(w.Claims()) != 2 {
 				t.Fatalf("nothing was begun: %d claims, nodes\n%s", len(w.Claims()), w.Nodes())
 			}
 			w.ChangePool(func(p *cluster.Pool) { p.Disruption.ReportOnly = c.pool })
 			pass(c.mode)
-			if got := w.Nodes(); got != before || condemned(w) != "" {
-				t.Errorf("nodes %s, before %s; %q is tainted", got, before, condemned(w))
+			if got := w.Nodes(); got != before || disruptedNode(w) != "" {
+				t.Errorf("nodes %s, before %s; %q is tainted", got, before, disruptedNode(w))
 			}
 			for _, claim := range w.Claims() {
 				if claim.Deleting.IsZero() && (claim.Annotations[disruption.AnnotationMark] != "" || claim.Annotations[disruption.AnnotationReplaces] != "") {

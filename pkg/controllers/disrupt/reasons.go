@@ -63,6 +63,7 @@ func reasonEvents() map[disruption.IneligibleReason]reasonEvent {
 		disruption.IneligibleThreshold:            {unconsolidatable, kindDear},
 		disruption.IneligibleBalanced:             {unconsolidatable, kindDear},
 		disruption.IneligibleFlexibility:          {unconsolidatable, kindDear},
+		disruption.IneligibleSpotToSpot:           {unconsolidatable, kindDear},
 		disruption.IneligibleNoCheaperAlternative: {unconsolidatable, kindDear},
 		disruption.IneligibleSmallSavings:         {unconsolidatable, kindDear},
 
@@ -80,9 +81,9 @@ func reasonEvents() map[disruption.IneligibleReason]reasonEvent {
 // nodesStaying are the nodes that stay, those included that would go if that were not only reported.
 func nodesStaying(p disruption.Plan, s cluster.Snapshot) []disruption.NotDisrupted {
 	if len(p.Reported) == 0 {
-		return p.Spared
+		return p.NotDisrupted
 	}
-	out := slices.Clone(p.Spared)
+	out := slices.Clone(p.NotDisrupted)
 	for _, c := range p.Reported {
 		for _, name := range c.Claims {
 			x := disruption.NotDisrupted{Claim: name, Reason: disruption.IneligibleReported,

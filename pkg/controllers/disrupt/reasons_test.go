@@ -149,7 +149,7 @@ func TestProposalsAreToldOnce(t *testing.T) {
 		many = append(many, fmt.Sprintf("m%02d", i))
 	}
 	p := disruption.Plan{Proposed: []disruption.Command{{Reason: v1.DisruptionUnderutilized, Claims: []string{"old"}}, {Reason: v1.DisruptionEmpty, Claims: []string{"empty"}},
-		{Reason: v1.DisruptionUnderutilized, Claims: many}}, Dropped: []disruption.WithdrawnProposal{{Reason: v1.DisruptionUnderutilized, Claims: []string{"last"}}}}
+		{Reason: v1.DisruptionUnderutilized, Claims: many}}, Withdrawn: []disruption.WithdrawnProposal{{Reason: v1.DisruptionUnderutilized, Claims: []string{"last"}}}}
 	var heard []string
 	m := &commandApplier{d: &Controller{Deps: controllers.Deps{Record: recorderFunc(func(e cluster.Event) { heard = append(heard, e.Name) })}}}
 	m.recordConsidered(controllers.BeginPass(t.Context(), nil), p, []disruption.Proposal{{Reason: v1.DisruptionUnderutilized, Claims: []string{"old"}}})

@@ -38,13 +38,13 @@ func TestReportModeHasNoSideEffects(t *testing.T) {
 				f.World.ChangePool(c.pool)
 				switch why {
 				case "Empty":
-					f.World.Scale("web", 0)
+					f.World.ScaleApp("web", 0)
 				case "Drifted":
 					f.World.ChangePool(func(p *cluster.Pool) { p.Disruption.Never = true })
 					f.World.ChangePool(controllertest.CapacityType("on-demand")) // the nodes are spot
 				}
-				f.World.Tick(time.Second)
-				before, price := f.World.Nodes(), f.World.Price()
+				f.World.Advance(time.Second)
+				before, price := f.World.Nodes(), f.World.FleetPrice()
 				var said bytes.Buffer
 				var done []string
 				for range 5 {
@@ -58,7 +58,7 @@ func TestReportModeHasNoSideEffects(t *testing.T) {
 					done = append(done, slices.DeleteFunc(p.Calls(), func(call string) bool {
 						return !slices.ContainsFunc([]string{"taint", "untaint", "delete", "create", "annotate", "wake"}, func(v string) bool { return strings.HasPrefix(call, v) })
 					})...)
-					f.World.Tick(20 * time.Second)
+					f.World.Advance(20 * time.Second)
 				}
 				if !c.reports {
 					if len(done) == 0 {
@@ -66,8 +66,8 @@ func TestReportModeHasNoSideEffects(t *testing.T) {
 					}
 					return
 				}
-				if len(done) > 0 || math.Abs(f.World.Price()-price) > 1e-9 {
-					t.Errorf("it does %v, and the price goes from %f to %f", done, price, f.World.Price())
+				if len(done) > 0 || math.Abs(f.World.FleetPrice()-price) > 1e-9 {
+					t.Errorf("it does %v, and the price goes from %f to %f", done, price, f.World.FleetPrice())
 				}
 				if diff := cmp.Diff(before, f.World.Nodes()); diff != "" {
 					t.Errorf("nodes (-before +after):\n%s", diff)

@@ -55,7 +55,7 @@ func TestAPassThatIsCutOffIsNotRepeatedForEver(t *testing.T) {
 			if times++; times > 8 {
 				t.Fatal("eight invocations were cut off one after the other")
 			}
-			f.World.Tick(20 * time.Second) // its lease runs out
+			f.World.Advance(20 * time.Second) // its lease runs out
 		}
 		m, err := p.ReadMemory(t.Context())
 		if err != nil {

@@ -26,7 +26,7 @@ func (r refusing) EvictPod(context.Context, cluster.Pod) (cluster.Eviction, erro
 // TestRefusedEvictionsAreAskedForLessAndLess counts questions about one pod.
 func TestRefusedEvictionsAreAskedForLessAndLess(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
-	f.World.Run("web", 1, controllertest.PodOf(1500, 3000))
+	f.World.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	f.Rest(t, 4)
 	f.World.DeleteClaims()
 	asked := 0

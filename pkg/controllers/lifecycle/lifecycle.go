@@ -99,8 +99,8 @@ func (l *Controller) Run(ctx context.Context, until time.Time) error {
 	}
 }
 
-// failing tells of objects about which the decision fails, once in a while: it is taken every second.
-func (l *Controller) failing(faults []plan.Fault) {
+// recordFaults tells of objects about which the decision fails, once in a while: it is taken every second.
+func (l *Controller) recordFaults(faults []plan.Fault) {
 	for _, f := range faults {
 		if about := string(f.Kind) + " " + f.Name; !l.faults.IsBackingOff(about, l.Now()) {
 			l.faults.AddFailure(about, errors.New(f.Why), l.Now())
@@ -167,7 +167,7 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	l.sum.NoteMissedHints(l.Hints, s.Now, deletionTimes(s))
 	l.Refusals.markRetryTimes(s.Pods)
 	next := lifecycle.Next(s)
-	l.failing(next.Faults)
+	l.recordFaults(next.Faults)
 	if len(next.Actions) == 0 {
 		return next.Busy, nil
 	}
@@ -220,7 +220,7 @@ func deletionTimes(s cluster.Snapshot) (deleted []time.Time) {
 func (l *Controller) applyActions(ctx context.Context, s cluster.Snapshot, actions []plan.Action) (changed bool,
 	err error) {
 	groups, keys := map[string][]plan.Action{}, []string{}
-	condemned := false
+	deleted := false
 	for _, a := range actions {
 		k := actionSubject(a)
 		if l.failed.IsBackingOff(k, l.Now()) {
@@ -231,7 +231,7 @@ func (l *Controller) applyActions(ctx context.Context, s cluster.Snapshot, actio
 		}
 		groups[k] = append(groups[k], a)
 		changed = changed || a.Do != plan.Tell
-		condemned = condemned || a.Do == plan.DeleteClaim || a.Do == plan.CondemnNode || a.Do == plan.LeaveNode
+		deleted = deleted || a.Do == plan.DeleteClaim || a.Do == plan.TaintForTermination || a.Do == plan.LeaveNode
 	}
 	// What pools remember of their claims comes first: the claims' own steps are what tells it.
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(laneRank(a), laneRank(b)) })
@@ -242,7 +242,7 @@ func (l *Controller) applyActions(ctx context.Context, s cluster.Snapshot, actio
 	objects := newIndex(s)
 	l.sideBySide(ctx, objects, groups, workLane{rows: singleRows(keys[:pools]), most: parallelSteps})
 	l.sideBySide(ctx, objects, groups, splitIntoLanes(objects, groups, keys[pools:])...)
-	if condemned && !controllers.WasRefused(ctx) {
+	if deleted && !controllers.WasRefused(ctx) {
 		err = l.Provision.Wake(ctx)
 	}
 	return changed, err

@@ -17,55 +17,55 @@ import (
 
 func TestDeletionsWakeProvision(t *testing.T) {
 	f := controllertest.RunningPods(t)
-	before := f.World.Woken("provision")
+	before := f.World.CountWakeups("provision")
 	f.World.DeleteClaims()
 	if err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(context.Background(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.World.Woken("provision") - before; got != 1 {
+	if got := f.World.CountWakeups("provision") - before; got != 1 {
 		t.Errorf("provision was woken %d times by one pass", got)
 	}
 }
 
 func TestLaunchesWakeLifecycle(t *testing.T) {
 	w := controllertest.NewWorld()
-	w.Run("web", 1, controllertest.PodOf(1500, 3000))
+	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	if _, err := controllertest.InvokeProvision(t, w, 0); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.Woken("lifecycle"); got != 1 {
+	if got := w.CountWakeups("lifecycle"); got != 1 {
 		t.Errorf("lifecycle was woken %d times", got)
 	}
 }
 
-func TestInterruptionCondemnsMarksAndWakes(t *testing.T) {
+func TestInterruptionDeletesMarksAndWakes(t *testing.T) {
 	f := controllertest.RunningPods(t)
 	n := controllertest.SpotNotice(f.World)
-	p, l := f.World.Woken("provision"), f.World.Woken("lifecycle")
+	p, l := f.World.CountWakeups("provision"), f.World.CountWakeups("lifecycle")
 	for range 2 { // a notice may come twice
 		if err := f.Interruption(f.World.Ports(fake.Fault{})).HandleNotices(context.Background(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if f.World.Woken("provision") != p+2 || f.World.Woken("lifecycle") != l+2 {
-		t.Errorf("woken: provision %d, lifecycle %d", f.World.Woken("provision")-p, f.World.Woken("lifecycle")-l)
+	if f.World.CountWakeups("provision") != p+2 || f.World.CountWakeups("lifecycle") != l+2 {
+		t.Errorf("woken: provision %d, lifecycle %d", f.World.CountWakeups("provision")-p, f.World.CountWakeups("lifecycle")-l)
 	}
-	condemned := 0
+	deleted := 0
 	for _, c := range f.World.Claims() {
 		if !c.Deleting.IsZero() {
-			condemned++
+			deleted++
 			if controllertest.InstanceOf(c) != n.Instance {
-				t.Errorf("claim %s was condemned for %s", c.Name, n.Instance)
+				t.Errorf("claim %s was marked for deletion for %s", c.Name, n.Instance)
 			}
-			if k := f.World.Taints(c.NodeName); !slices.Contains(k, "karpenter.sh/disrupted:NoSchedule") {
+			if k := f.World.TaintsOf(c.NodeName); !slices.Contains(k, "karpenter.sh/disrupted:NoSchedule") {
 				t.Errorf("taints of its node: %v", k)
 			}
 		}
 	}
-	if condemned != 1 {
-		t.Errorf("%d claims are condemned", condemned)
+	if deleted != 1 {
+		t.Errorf("%d claims are marked for deletion", deleted)
 	}
-	for _, o := range f.World.Marks() {
+	for _, o := range f.World.MarkedOffers() {
 		if i := f.World.Instances()[0]; o.Type != i.Type || o.Zone != i.Zone || o.CapacityType != "spot" {
 			t.Errorf("marked %s, of %+v", o, i)
 		}
@@ -105,8 +105,8 @@ func TestNoticeAboutAForeignInstanceDoesNothing(t *testing.T) {
 // TestCapacityComesBeforeAnInterruptedInstanceGoes gives the functions the two minutes of a notice.
 func TestCapacityComesBeforeAnInterruptedInstanceGoes(t *testing.T) {
 	f := controllertest.RunningPods(t)
-	f.World.Protect("web", 2)
-	f.World.Protect("db", 0)
+	f.World.ProtectApp("web", 2)
+	f.World.ProtectApp("db", 0)
 	n := controllertest.SpotNotice(f.World)
 	if err := f.Interruption(f.World.Ports(fake.Fault{})).HandleNotices(context.Background(), n); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestCapacityComesBeforeAnInterruptedInstanceGoes(t *testing.T) {
 	if f.World.Now().After(end) {
 		t.Fatalf("it took until %s", f.World.Now())
 	}
-	f.World.Interrupt(n.Instance)
+	f.World.InterruptInstance(n.Instance)
 	controllertest.NoProblems(t, f.World)
 }
 
@@ -126,7 +126,7 @@ func TestChangedClaimIsLeftToTheNextPass(t *testing.T) {
 	if _, err := controllertest.InvokeProvision(t, f.World, 0); err != nil {
 		t.Fatal(err)
 	}
-	f.World.Tick(30 * time.Second)
+	f.World.Advance(30 * time.Second)
 	p := f.World.Ports(fake.Fault{})
 	var once sync.Once // steps of several claims are taken side by side
 	meddled := false
@@ -162,17 +162,17 @@ func TestOneFailedStepStopsNoOther(t *testing.T) {
 	f := controllertest.RunningPods(t)
 	f.World.DeleteClaims()
 	err := f.Lifecycle(f.World.Ports(fake.Fault{Call: 6})).Run(context.Background(), f.Once())
-	if fault, ok := errors.AsType[*fake.FaultError](err); !ok || fault.Call != "condemn node" || !strings.Contains(err.Error(), "condemn node") {
+	if fault, ok := errors.AsType[*fake.FaultError](err); !ok || fault.Call != "taint node for termination" || !strings.Contains(err.Error(), "taint node for termination") {
 		t.Fatalf("error %v", err)
 	}
-	condemned := 0
+	deleted := 0
 	for name := range strings.FieldsSeq(f.World.Nodes()) {
-		if slices.Contains(f.World.Taints(name), "karpenter.sh/disrupted:NoSchedule") {
-			condemned++
+		if slices.Contains(f.World.TaintsOf(name), "karpenter.sh/disrupted:NoSchedule") {
+			deleted++
 		}
 	}
-	if condemned != 2 {
-		t.Errorf("%d of 3 nodes were condemned, 1 was to fail", condemned)
+	if deleted != 2 {
+		t.Errorf("%d of 3 nodes were marked for deletion, 1 was to fail", deleted)
 	}
 }
 
@@ -193,9 +193,9 @@ func TestTerminationGracePeriodEndsABlockedDrain(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
 	grace := time.Minute
 	f.World.ChangePool(func(p *cluster.Pool) { p.TerminationGrace = &grace })
-	f.World.Run("web", 1, controllertest.PodOf(1500, 3000))
+	f.World.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	f.Rest(t, 4)
-	f.World.Protect("web", 1)
+	f.World.ProtectApp("web", 1)
 	old := f.World.Instances()[0]
 	f.World.DeleteClaims()
 	f.Rest(t, 1)
@@ -228,8 +228,8 @@ func TestFailedSweepStopsNoStep(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	for name := range strings.FieldsSeq(f.World.Nodes()) {
-		if !slices.Contains(f.World.Taints(name), "karpenter.sh/disrupted:NoSchedule") {
-			t.Errorf("node %s was not condemned", name)
+		if !slices.Contains(f.World.TaintsOf(name), "karpenter.sh/disrupted:NoSchedule") {
+			t.Errorf("node %s was not marked for deletion", name)
 		}
 	}
 }

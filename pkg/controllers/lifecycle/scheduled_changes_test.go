@@ -17,7 +17,7 @@ import (
 func TestAScheduledChangeThatNobodyAnnouncedIsFound(t *testing.T) {
 	f := controllertest.Aged(t)
 	id := controllertest.FirstInstance(f)
-	f.World.Schedule(id, f.World.Now().Add(72*time.Hour))
+	f.World.ScheduleChange(id, f.World.Now().Add(72*time.Hour))
 	told := func() (n int) {
 		for _, e := range f.World.Events("NodeClaim") {
 			if controllertest.HasReason("InstanceUnhealthy")(e) {
@@ -26,9 +26,9 @@ func TestAScheduledChangeThatNobodyAnnouncedIsFound(t *testing.T) {
 		}
 		return n
 	}
-	woken := f.World.Woken("provision")
-	if err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(context.Background(), f.Once()); err != nil || f.World.Woken("provision") == woken {
-		t.Fatalf("error %v, provision was woken %d times", err, f.World.Woken("provision")-woken)
+	woken := f.World.CountWakeups("provision")
+	if err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(context.Background(), f.Once()); err != nil || f.World.CountWakeups("provision") == woken {
+		t.Fatalf("error %v, provision was woken %d times", err, f.World.CountWakeups("provision")-woken)
 	}
 	for range 15 {
 		f.Rest(t, 1)
@@ -42,7 +42,7 @@ func TestAScheduledChangeThatNobodyAnnouncedIsFound(t *testing.T) {
 		if !old.Deleting.IsZero() && !slices.ContainsFunc(f.World.Claims(), func(c cluster.Claim) bool {
 			return c.Created.After(old.Created.Add(time.Minute)) && c.Is("Initialized")
 		}) {
-			t.Fatal("the node was condemned without a replacement in service")
+			t.Fatal("the node was marked for deletion without a replacement in service")
 		}
 	}
 	f.ComeToRest(t)
@@ -83,7 +83,7 @@ func TestFoundScheduledChangesSurviveEveryFault(t *testing.T) {
 				func(t *testing.T) *controllertest.Functions {
 					f := controllertest.Aged(t)
 					id = controllertest.FirstInstance(f)
-					f.World.Schedule(id, f.World.Now().Add(ahead))
+					f.World.ScheduleChange(id, f.World.Now().Add(ahead))
 					return f
 				},
 				func(f *controllertest.Functions, p *fake.Ports) error {

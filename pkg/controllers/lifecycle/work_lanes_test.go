@@ -18,12 +18,12 @@ import (
 func draining(t *testing.T) *controllertest.Functions {
 	t.Helper()
 	w := controllertest.NewWorld()
-	w.Run("many", 40, controllertest.InZone("us-west-2b", controllertest.PodOf(50, 50)))
-	w.Run("few", 1, controllertest.InZone("us-west-2a", controllertest.PodOf(1500, 3000)))
+	w.RunApp("many", 40, controllertest.InZone("us-west-2b", controllertest.PodOf(50, 50)))
+	w.RunApp("few", 1, controllertest.InZone("us-west-2a", controllertest.PodOf(1500, 3000)))
 	f := &controllertest.Functions{World: w}
 	f.Rest(t, 4)
 	all := w.Ports(fake.Fault{})
-	condemn := func(zone string) {
+	mark := func(zone string) {
 		for _, c := range w.Claims() {
 			if c.Labels["topology.kubernetes.io/zone"] == zone {
 				if err := all.DeleteClaim(context.Background(), c); err != nil {
@@ -32,11 +32,11 @@ func draining(t *testing.T) *controllertest.Functions {
 			}
 		}
 	}
-	condemn("us-west-2b")
+	mark("us-west-2b")
 	if err := f.Lifecycle(all).Run(context.Background(), f.Once()); err != nil { // the taint, the deletion of the node
 		t.Fatal(err)
 	}
-	condemn("us-west-2a")
+	mark("us-west-2a")
 	return f
 }
 
@@ -51,7 +51,7 @@ func TestEvictionsKeepNothingElseWaiting(t *testing.T) {
 	evictions, waited := 0, false
 	p.Before = func(call string) {
 		switch call {
-		case "condemn node":
+		case "taint node for termination":
 			once.Do(func() { close(tainted) })
 		case "evict pod":
 			mu.Lock()
@@ -87,7 +87,7 @@ func TestLongPassIsDecidedAnew(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if evictions++; evictions == 1 {
-			f.World.Skip(3 * time.Second)
+			f.World.SkipTime(3 * time.Second)
 		}
 	}
 	if err := f.Lifecycle(p).Run(context.Background(), f.Once()); err != nil {
@@ -135,7 +135,7 @@ func TestEvictionsUnderOneBudgetTakeTurns(t *testing.T) {
 		alone := func(t *testing.T) {
 			f := draining(t)
 			if c.protect {
-				f.World.Protect("many", 0)
+				f.World.ProtectApp("many", 0)
 			}
 			p := f.World.Ports(fake.Fault{})
 			var mu sync.Mutex
@@ -168,7 +168,7 @@ func TestEvictionsUnderOneBudgetTakeTurns(t *testing.T) {
 func TestNoEvictionWaitsForAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := draining(t)
-		f.World.Protect("many", 0)
+		f.World.ProtectApp("many", 0)
 		p := f.World.Ports(fake.Fault{})
 		var mu sync.Mutex
 		began, early, events := time.Now(), 0, 0
@@ -202,7 +202,7 @@ func TestNamesKeepNoOtherClaimWaiting(t *testing.T) {
 	w := controllertest.NewWorld()
 	web := controllertest.PodOf(1500, 3000)
 	web.AntiAffinity = []cluster.AffinityTerm{{Key: "kubernetes.io/hostname", Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "web")}}}}
-	w.Run("web", 13, web)
+	w.RunApp("web", 13, web)
 	f := &controllertest.Functions{World: w}
 	all := w.Ports(fake.Fault{})
 	run := func(p *fake.Ports) {
@@ -214,7 +214,7 @@ func TestNamesKeepNoOtherClaimWaiting(t *testing.T) {
 	if err := f.Provision(all).Run(context.Background(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
-	w.Tick(2 * time.Minute)
+	w.Advance(2 * time.Minute)
 	run(all) // registers and initializes all
 	claims := w.Claims()
 	if err := all.DeleteClaim(context.Background(), claims[len(claims)-1]); err != nil {
@@ -226,7 +226,7 @@ func TestNamesKeepNoOtherClaimWaiting(t *testing.T) {
 	named, waited := 0, false
 	p.Before = func(call string) {
 		switch call {
-		case "condemn node":
+		case "taint node for termination":
 			close(tainted)
 		case "tag instance":
 			mu.Lock()

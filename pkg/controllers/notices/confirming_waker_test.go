@@ -35,13 +35,13 @@ func TestNoticeIsNotLeftToAnInvocationThatDied(t *testing.T) {
 			dead := lease{time.Now().Add(6 * time.Second)}
 			i := f.Interruption(p)
 			log := slog.New(slog.DiscardHandler)
-			i.Provision = controllers.WakeUnlessWatching{Waker: p.Waker("provision"), Of: dead, Function: "provision", Log: log}
-			i.Lifecycle = controllers.WakeUnlessWatching{Waker: p.Waker("lifecycle"), Of: dead, Function: "lifecycle", Log: log}
-			provision, lifecycle, began := f.World.Woken("provision"), f.World.Woken("lifecycle"), time.Now()
+			i.Provision = controllers.WakeUnlessWatching{Waker: p.NewWaker("provision"), Of: dead, Function: "provision", Log: log}
+			i.Lifecycle = controllers.WakeUnlessWatching{Waker: p.NewWaker("lifecycle"), Of: dead, Function: "lifecycle", Log: log}
+			provision, lifecycle, began := f.World.CountWakeups("provision"), f.World.CountWakeups("lifecycle"), time.Now()
 			if err := i.HandleNotices(context.Background(), n); err != nil {
 				t.Fatal(err)
 			}
-			if a, b := f.World.Woken("provision")-provision, f.World.Woken("lifecycle")-lifecycle; a != want || b != want {
+			if a, b := f.World.CountWakeups("provision")-provision, f.World.CountWakeups("lifecycle")-lifecycle; a != want || b != want {
 				t.Errorf("%s: provision was woken %d times, lifecycle %d times, want %d", kind, a, b, want)
 			}
 			if took := time.Since(began); took > 8*time.Second {

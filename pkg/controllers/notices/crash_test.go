@@ -92,7 +92,7 @@ func TestRunningSurvivesEveryFault(t *testing.T) {
 			if err := f.Provision(f.World.Ports(fake.Fault{})).Run(context.Background(), f.Once()); err != nil {
 				t.Fatal(err)
 			}
-			f.World.Tick(10 * time.Second)
+			f.World.Advance(10 * time.Second)
 			return f
 		},
 		func(f *controllertest.Functions, p *fake.Ports) error {
@@ -106,7 +106,7 @@ func TestRunningSurvivesEveryFault(t *testing.T) {
 			return err
 		},
 		func(t *testing.T, f *controllertest.Functions) {
-			if f.World.Woken("lifecycle") < 1 {
+			if f.World.CountWakeups("lifecycle") < 1 {
 				t.Error("lifecycle was not woken")
 			}
 			f.ComeToRest(t)
@@ -161,8 +161,8 @@ func survivesLeaving(t *testing.T, about func(f *controllertest.Functions) inter
 		})
 }
 
-// TestLeavingSurvivesEveryFaultOfProvision lets the invocation fail that condemns the node once its replacement is
-// ready.
+// TestLeavingSurvivesEveryFaultOfProvision lets the invocation fail that deletes the node's claim once its replacement
+// is ready.
 func TestLeavingSurvivesEveryFaultOfProvision(t *testing.T) {
 	var n interruption.Notice
 	controllertest.EachFault(t,
@@ -174,24 +174,24 @@ func TestLeavingSurvivesEveryFaultOfProvision(t *testing.T) {
 			if err := f.Provision(f.World.Ports(fake.Fault{})).Run(ctx, f.Once()); err != nil {
 				t.Fatal(err)
 			}
-			f.World.Tick(30 * time.Second)
+			f.World.Advance(30 * time.Second)
 			if err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(ctx, f.World.Now().Add(3*time.Second)); err != nil {
 				t.Fatal(err)
 			}
 			if c := controllertest.ClaimOf(f, n.Instance); !c.Deleting.IsZero() {
-				t.Fatal("the node was condemned before its replacement was in service")
+				t.Fatal("the node was marked for deletion before its replacement was in service")
 			}
 			return f
 		},
 		func(f *controllertest.Functions, p *fake.Ports) error {
 			err := f.Provision(p).Run(context.Background(), f.Once())
 			if err == nil && controllertest.ClaimOf(f, n.Instance).Deleting.IsZero() {
-				t.Error("the node was not condemned although its replacement is in service")
+				t.Error("the node was not marked for deletion although its replacement is in service")
 			}
 			return err
 		},
 		func(t *testing.T, f *controllertest.Functions) {
-			f.World.Tick(2 * time.Minute)
+			f.World.Advance(2 * time.Minute)
 			f.Rest(t, 4)
 			f.ComeToRest(t)
 			if c := controllertest.ClaimOf(f, n.Instance); c.Name != "" {

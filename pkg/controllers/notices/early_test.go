@@ -25,7 +25,7 @@ func launching(t *testing.T) *controllertest.Functions {
 		_ = f.Provision(f.World.Ports(fake.Fault{Call: 1 + call%50, Fatal: true})).Run(context.Background(), f.Once())
 		written := slices.ContainsFunc(f.World.Claims(), func(c cluster.Claim) bool { return c.ProviderID != "" })
 		if len(f.World.Instances()) > 0 && !written {
-			f.World.Skip(20 * time.Second) // its lease ends
+			f.World.SkipTime(20 * time.Second) // its lease ends
 			return f
 		}
 	}
@@ -63,11 +63,11 @@ func TestNoticeBeforeItsLaunchIsWrittenDown(t *testing.T) {
 			switch c := controllertest.ClaimOf(f, n.Instance); kind {
 			case interruption.Spot:
 				if c.Deleting.IsZero() {
-					t.Error("the claim is not condemned")
+					t.Error("the claim is not marked for deletion")
 				}
 			case interruption.Scheduled:
-				if c.Deleting.IsZero() { // without a date it is condemned at once
-					t.Error("the claim is not condemned")
+				if c.Deleting.IsZero() { // without a date it is marked for deletion at once
+					t.Error("the claim is not marked for deletion")
 				}
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"joiner/pkg/nodeclaim/interruption"
 )
 
-// measureNotice counts a notice that was handled, and the claim that it condemned. What EC2 takes back soon is measured
+// measureNotice counts a notice that was handled, and the claim that it deleted. What EC2 takes back soon is measured
 // by how long that took since EC2 said so. A state is no notice: there is one for every instance that comes or goes.
 func (i *Controller) measureNotice(n interruption.Notice, o interruption.Outcome) {
 	if i.Metrics == nil {
@@ -22,7 +22,7 @@ func (i *Controller) measureNotice(n interruption.Notice, o interruption.Outcome
 	default:
 		r.Values = append(r.Values, metrics.Total(metrics.Notices, 1))
 	}
-	if o.Condemn {
+	if o.DeleteClaim {
 		r.Values = append(r.Values, metrics.Total(metrics.ClaimsDisrupt, 1))
 	}
 	r.By = []metrics.Tag{{Key: "reason", Value: reason}}

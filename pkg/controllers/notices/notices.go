@@ -172,7 +172,7 @@ func (i *Controller) handleOne(ctx context.Context, n interruption.Notice, claim
 	case o.Later:
 		return &EarlyError{n}
 	case o.Final:
-		i.Foreign.remember(n.Instance, i.Now())
+		i.Foreign.rememberInstance(n.Instance, i.Now())
 	case o.Provide:
 		if may, err := controllers.MayBegin(ctx, i.Log, "wake provision"); err != nil || !may {
 			return err
@@ -202,16 +202,17 @@ func (i *Controller) logNotice(n interruption.Notice, o interruption.Outcome) {
 			"outcome", o.Why)
 		return
 	}
-	i.Log.Info("notice", "kind", string(n.Kind), "instance", n.Instance, "claim", o.Claim.Name, "condemn", o.Condemn,
+	i.Log.Info("notice", "kind", string(n.Kind), "instance", n.Instance, "claim", o.Claim.Name,
+		"deleteClaim", o.DeleteClaim,
 		"outcome", o.Why, "age", i.Now().Sub(n.Time).Round(time.Millisecond).String())
 }
 
 // applyDecision has an outcome done. What later steps and other functions rely on comes first: the mark, so that
 // whoever replaces the node does not buy the same offer again; what is written onto the claim, for it must be there
-// when the claim is condemned; the condemnation, which makes provision look for room. Provision is woken before anybody
-// is asked to drain, and a drain begins when provision has had the replacement launched. Where EC2 takes the instance
-// back within minutes all of it comes after the taint: whoever else is slow, no pod is to come to a node that ends in
-// any case. Without permission to write it only logs all that.
+// when the claim is marked for deletion; the deletion, which makes provision look for room. Provision is woken before
+// anybody is asked to drain, and a drain begins when provision has had the replacement launched. Where EC2 takes the
+// instance back within minutes all of it comes after the taint: whoever else is slow, no pod is to come to a node that
+// ends in any case. Without permission to write it only logs all that.
 func (i *Controller) applyDecision(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		controllers.LogDryRun(i.Log, outcomeActions(o)...)
@@ -221,7 +222,7 @@ func (i *Controller) applyDecision(ctx context.Context, n interruption.Notice, o
 	var errs []error
 	leave := func() {
 		var err error
-		// a recommendation condemns nothing
+		// a recommendation deletes nothing
 		if node, err = i.readNode(ctx, o); err == nil && n.Kind != interruption.Rebalance {
 			err = i.clearNode(ctx, o, node)
 		}
@@ -260,9 +261,10 @@ func outcomeActions(o interruption.Outcome) (actions []string) {
 	node := o.Claim.NodeName
 	add(len(o.SoldOut) > 0, "mark %d offerings as unavailable", len(o.SoldOut))
 	add(len(noticeAnnotations(o)) > 0, "annotate NodeClaim %s", o.Claim.Name)
-	add(o.Condemn, "delete NodeClaim %s: %s", o.Claim.Name, o.Why)
+	add(o.DeleteClaim, "delete NodeClaim %s: %s", o.Claim.Name, o.Why)
 	add(o.Provide, "wake provision")
-	add(node != "" && (o.Condemn || !o.Claim.Deleting.IsZero()) && !o.Release, "taint node %s for termination", node)
+	add(node != "" && (o.DeleteClaim || !o.Claim.Deleting.IsZero()) && !o.Release,
+		"taint node %s for termination", node)
 	add(node != "" && o.Pods != interruption.LeaveToDrain, "delete the pods of node %s", node)
 	add(o.Release, "release NodeClaim %s and its node", o.Claim.Name)
 	add(o.Drain, "wake lifecycle")
@@ -272,7 +274,7 @@ func outcomeActions(o interruption.Outcome) (actions []string) {
 	return actions
 }
 
-// deleteInterruptedClaim marks the offer, writes onto the claim what is to be known when it goes, and condemns it.
+// deleteInterruptedClaim marks the offer, writes onto the claim what is to be known when it goes, and deletes it.
 func (i *Controller) deleteInterruptedClaim(ctx context.Context, n interruption.Notice,
 	o interruption.Outcome) error {
 	if err := i.markUnavailable(ctx, n, o); err != nil {
@@ -283,7 +285,7 @@ func (i *Controller) deleteInterruptedClaim(ctx context.Context, n interruption.
 			return err
 		}
 	}
-	if !o.Condemn {
+	if !o.DeleteClaim {
 		return nil
 	}
 	return i.Claims.DeleteClaim(ctx, o.Claim)

@@ -116,7 +116,7 @@ const (
 	maxForeign = 10_000
 )
 
-func (f *ForeignInstances) remember(id string, now time.Time) {
+func (f *ForeignInstances) rememberInstance(id string, now time.Time) {
 	if f == nil {
 		return
 	}
@@ -147,7 +147,7 @@ func (f *ForeignInstances) withoutForeign(notices []interruption.Notice, now tim
 // readNode reads the claim's node; it has no name if there is none. A node of that name may be another instance's by
 // now: names are made of addresses, and those are used again.
 func (i *Controller) readNode(ctx context.Context, o interruption.Outcome) (cluster.Node, error) {
-	if o.Claim.NodeName == "" || !o.Condemn && len(o.Tell) == 0 && o.Pods == interruption.LeaveToDrain && !o.Drain {
+	if o.Claim.NodeName == "" || !o.DeleteClaim && len(o.Tell) == 0 && o.Pods == interruption.LeaveToDrain && !o.Drain {
 		return cluster.Node{}, nil
 	}
 	n, err := i.Node.ReadNode(ctx, o.Claim.NodeName)

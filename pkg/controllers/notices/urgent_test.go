@@ -25,7 +25,7 @@ func TestTheTaintComesFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls := p.Calls()
-		if got := slices.Equal(calls[:min(3, len(calls))], []string{"list claims", "get node", "condemn node"}); got != first {
+		if got := slices.Equal(calls[:min(3, len(calls))], []string{"list claims", "get node", "taint node for termination"}); got != first {
 			t.Errorf("%s: the calls are %q, want the taint first: %t", kind, calls, first)
 		}
 	}
@@ -34,7 +34,7 @@ func TestTheTaintComesFirst(t *testing.T) {
 	if err := f.Interruption(f.World.Ports(fake.Fault{Call: 4})).HandleNotices(context.Background(), n); err == nil {
 		t.Error("a mark that is not written is no error")
 	}
-	if k := f.World.Taints(controllertest.ClaimOf(f, n.Instance).NodeName); !slices.Contains(k, "karpenter.sh/disrupted:NoSchedule") {
+	if k := f.World.TaintsOf(controllertest.ClaimOf(f, n.Instance).NodeName); !slices.Contains(k, "karpenter.sh/disrupted:NoSchedule") {
 		t.Errorf("taints of the node when the mark could not be written: %v", k)
 	}
 }
@@ -77,7 +77,7 @@ func TestDrainsBeginBeforeLaunchesAreWrittenDown(t *testing.T) {
 	w := controllertest.NewWorld()
 	web := controllertest.PodOf(1500, 3000)
 	web.AntiAffinity = []cluster.AffinityTerm{{Key: "kubernetes.io/hostname", Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "web")}}}}
-	w.Run("web", 6, web)
+	w.RunApp("web", 6, web)
 	f := &controllertest.Functions{World: w, ShareFrom: 2}
 	f.ComeToRest(t)
 	for _, i := range f.World.Instances() {

@@ -44,8 +44,8 @@ func TestAnInstanceThatRunsIsLeftToThoseWhoWatch(t *testing.T) {
 		p := f.World.Ports(fake.Fault{})
 		i, n, log := f.Interruption(p), controllertest.SpotNotice(f.World), slog.New(slog.DiscardHandler)
 		n.Kind = c.kind
-		i.Provision = controllers.WakeUnlessWatching{Waker: p.Waker("provision"), Of: c.of, Function: "provision", Log: log}
-		i.Lifecycle = controllers.WakeUnlessWatching{Waker: p.Waker("lifecycle"), Of: c.of, Function: "lifecycle", Log: log}
+		i.Provision = controllers.WakeUnlessWatching{Waker: p.NewWaker("provision"), Of: c.of, Function: "provision", Log: log}
+		i.Lifecycle = controllers.WakeUnlessWatching{Waker: p.NewWaker("lifecycle"), Of: c.of, Function: "lifecycle", Log: log}
 		if err := i.HandleNotices(context.Background(), n); err != nil {
 			t.Fatal(err)
 		}

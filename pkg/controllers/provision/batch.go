@@ -102,7 +102,7 @@ func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim,
 			last, err := l.oneByOne(ctx, claims)
 			return append(done, last...), err
 		}
-		order, back, err := l.chooseOrder(launchTarget{claim: representative(claims), batch: b, class: class,
+		order, back, err := l.chooseOrder(launchTarget{claim: representativeClaim(claims), batch: b, class: class,
 			mayRun: stored && try == 0})
 		if err != nil { // each may be better off alone, and says what is wrong
 			alone, err := l.launchSeparately(ctx, claims)
@@ -183,8 +183,8 @@ func (l *claimLauncher) resumeBatch(ctx context.Context, claims []cluster.Claim)
 	return l.launchBatch(ctx, claims, false)
 }
 
-// representative is a claim that needs what any of the claims does.
-func representative(claims []cluster.Claim) cluster.Claim {
+// representativeClaim is a claim that needs what any of the claims does.
+func representativeClaim(claims []cluster.Claim) cluster.Claim {
 	c := claims[0]
 	for _, other := range claims[1:] {
 		c.Requests = c.Requests.Max(other.Requests)
@@ -267,7 +267,7 @@ func (l *claimLauncher) forEachClaim(ctx context.Context, claims []cluster.Claim
 	g.SetLimit(parallelLaunches)
 	for i, c := range claims {
 		g.Go(func() error {
-			if out[i], errs[i] = l.guarded(ctx, c,
+			if out[i], errs[i] = l.shieldClaim(ctx, c,
 				func() (cluster.Claim, error) { return do(ctx, c) }); errs[i] != nil {
 				out[i] = c
 			}

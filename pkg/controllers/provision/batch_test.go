@@ -15,8 +15,8 @@ import (
 // sharing is a world in which three launches are alike and share a request, beside one that is not.
 func sharing(*testing.T) *controllertest.Functions {
 	w := controllertest.NewWorld()
-	w.Run("web", 3, controllertest.InZone("us-west-2b", unshared(controllertest.PodOf(1500, 3000))))
-	w.Run("db", 1, controllertest.InZone("us-west-2a", controllertest.PodOf(1500, 3000)))
+	w.RunApp("web", 3, controllertest.InZone("us-west-2b", unshared(controllertest.PodOf(1500, 3000))))
+	w.RunApp("db", 1, controllertest.InZone("us-west-2a", controllertest.PodOf(1500, 3000)))
 	return &controllertest.Functions{World: w, ShareFrom: 2}
 }
 
@@ -30,7 +30,7 @@ func TestLaunchesThatAreAlikeShareARequest(t *testing.T) {
 		t.Errorf("%d requests for batches and %d for single claims, want one for the three alike and one for the fourth", n, m)
 	}
 	f.ComeToRest(t)
-	if got, want := f.World.Left(), "4 claims, 4 nodes, 4 instances, 4 pods"; got != want {
+	if got, want := f.World.DescribeLeftovers(), "4 claims, 4 nodes, 4 instances, 4 pods"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -43,10 +43,10 @@ func TestABatchSurvivesEveryFault(t *testing.T) {
 			return f.Provision(p).Run(context.Background(), f.Once())
 		},
 		func(t *testing.T, f *controllertest.Functions) {
-			f.World.Tick(2 * time.Minute)
+			f.World.Advance(2 * time.Minute)
 			f.ComeToRest(t)
-			if n := len(f.World.Claims()); f.World.Started() != n {
-				t.Errorf("%d instances were started for %d claims", f.World.Started(), n)
+			if n := len(f.World.Claims()); f.World.CountStarted() != n {
+				t.Errorf("%d instances were started for %d claims", f.World.CountStarted(), n)
 			}
 		})
 }
@@ -65,10 +65,10 @@ func TestWhatABatchIsRefusedIsAskedForElsewhere(t *testing.T) {
 			return f.Provision(p).Run(context.Background(), f.World.Now().Add(5*time.Second))
 		},
 		func(t *testing.T, f *controllertest.Functions) {
-			f.World.Tick(2 * time.Minute)
+			f.World.Advance(2 * time.Minute)
 			f.ComeToRest(t)
-			if n := len(f.World.Claims()); f.World.Started() != n {
-				t.Errorf("%d instances were started for %d claims", f.World.Started(), n)
+			if n := len(f.World.Claims()); f.World.CountStarted() != n {
+				t.Errorf("%d instances were started for %d claims", f.World.CountStarted(), n)
 			}
 		})
 }
@@ -97,8 +97,8 @@ func TestAnErrorIsSaidOnEveryClaimOfABatch(t *testing.T) {
 	}
 	f.World.FailLaunch = nil
 	f.ComeToRest(t)
-	if f.World.Started() != 4 {
-		t.Errorf("%d instances were started", f.World.Started())
+	if f.World.CountStarted() != 4 {
+		t.Errorf("%d instances were started", f.World.CountStarted())
 	}
 }
 
@@ -118,7 +118,7 @@ func TestAClaimOfABatchThatIsDeletedMeanwhile(t *testing.T) {
 			break
 		}
 	}
-	f.World.Tick(2 * time.Minute)
+	f.World.Advance(2 * time.Minute)
 	f.ComeToRest(t)
 }
 

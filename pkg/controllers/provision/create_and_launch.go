@@ -33,7 +33,7 @@ func (p *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (l
 		}
 	}
 	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
-		return l.together(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
+		return l.launchTogether(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
 			error) {
 			return l.resumeBatch(ctx, batch)
 		})
@@ -75,7 +75,7 @@ func (p *Controller) eachBatch(batches [][]cluster.Claim, do func([]cluster.Clai
 // next pass.
 func (p *Controller) unfinishedClaims(ctx context.Context, claims []cluster.Claim) (out []cluster.Claim, err error) {
 	for _, c := range claims {
-		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() || p.mishaps.rests(c.UID, p.Now()) {
+		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() || p.mishaps.isBackingOff(c.UID, p.Now()) {
 			continue
 		}
 		may, mayErr := controllers.MayBegin(ctx, p.Log, "resume launch of claim "+c.Name)
@@ -105,7 +105,7 @@ func (p *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, d
 	errs := []error{err}
 	shares := map[string]cluster.Claim{} // by name, as the shared requests left them
 	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
-		return l.together(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
+		return l.launchTogether(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
 			error) {
 			return p.launchStoredBatch(ctx, l, batch)
 		})
@@ -125,7 +125,7 @@ func (p *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, d
 			p.sum.NoteLaunched(*s, all[i].Pods, p.Now())
 		}
 	}
-	p.tellLaunches(ctx, *s, claims, all)
+	p.events().recordLaunches(ctx, *s, claims, all)
 	return launched, errors.Join(errs...)
 }
 

@@ -19,8 +19,13 @@ const (
 	parallelEvents = 8
 )
 
+// eventWriter tells people about a pass.
+type eventWriter struct{ *controllers.Deps }
+
+func (p *Controller) events() eventWriter { return eventWriter{&p.Deps} }
+
 // recordEvents writes events, several at a time. One that cannot be written is logged and costs nothing else.
-func (p *Controller) recordEvents(ctx context.Context, all []cluster.Event) {
+func (p eventWriter) recordEvents(ctx context.Context, all []cluster.Event) {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		return
 	}
@@ -37,8 +42,8 @@ func (p *Controller) recordEvents(ctx context.Context, all []cluster.Event) {
 	_ = g.Wait() // every error was logged
 }
 
-// recordUnplaced writes events on pods without a home.
-func (p *Controller) recordUnplaced(ctx context.Context, s cluster.Snapshot, unplaced []plan.Unplaced) {
+// recordUnplaced writes events on pods without a node.
+func (p eventWriter) recordUnplaced(ctx context.Context, s cluster.Snapshot, unplaced []plan.Unplaced) {
 	why := map[string]plan.Unplaced{}
 	for _, u := range unplaced {
 		why[u.Pod] = u
@@ -63,9 +68,9 @@ func (p *Controller) recordUnplaced(ctx context.Context, s cluster.Snapshot, unp
 	p.recordEvents(ctx, events)
 }
 
-// tellLaunches says on NodeClaims what was launched for whom, and on pods which node they are to run on. A claim
+// recordLaunches says on NodeClaims what was launched for whom, and on pods which node they are to run on. A claim
 // without an instance is told about elsewhere.
-func (p *Controller) tellLaunches(ctx context.Context, s cluster.Snapshot, claims []cluster.Claim,
+func (p eventWriter) recordLaunches(ctx context.Context, s cluster.Snapshot, claims []cluster.Claim,
 	launches []plan.Launch) {
 	var events []cluster.Event
 	on := map[string]string{}
@@ -98,8 +103,8 @@ func describePods(l plan.Launch) string {
 	return fmt.Sprintf("%d pods: %s", len(l.Pods), plan.NamePods(l.Pods))
 }
 
-// tellPools says on NodePools why they took no part, and on static ones why they lack nodes.
-func (p *Controller) tellPools(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+// recordPools says on NodePools why they took no part, and on static ones why they lack nodes.
+func (p eventWriter) recordPools(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	var events []cluster.Event
 	for _, x := range decision.Short[:min(len(decision.Short), controllers.MaxPoolEvents)] {
 		if pool, ok := s.PoolOf(x.Pool); ok {

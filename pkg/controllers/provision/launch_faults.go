@@ -17,15 +17,15 @@ import (
 // ready.
 type Aside struct{ list []cluster.Aside }
 
-// mishaps are the NodeClaims about whose launch a panic was caught. The zero value is ready; it may be used by several
-// goroutines.
-type mishaps struct {
+// launchFaults are the NodeClaims about whose launch a panic was caught. The zero value is ready; it may be used by
+// several goroutines.
+type launchFaults struct {
 	mu    sync.Mutex
 	rest  controllers.StepBackoff // by UID
 	fresh []plan.Fault            // since they were taken last
 }
 
-func (m *mishaps) add(uid string, f plan.Fault, why error, now time.Time) {
+func (m *launchFaults) addFault(uid string, f plan.Fault, why error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.rest == nil {
@@ -35,15 +35,15 @@ func (m *mishaps) add(uid string, f plan.Fault, why error, now time.Time) {
 	m.fresh = append(m.fresh, f)
 }
 
-// rests reports whether the claim is to be left alone for now.
-func (m *mishaps) rests(uid string, now time.Time) bool {
+// isBackingOff reports whether the claim is to be left alone for now.
+func (m *launchFaults) isBackingOff(uid string, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.rest.IsBackingOff(uid, now)
 }
 
-// take returns what is new.
-func (m *mishaps) take() []plan.Fault {
+// takeFaults returns what is new.
+func (m *launchFaults) takeFaults() []plan.Fault {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := m.fresh
@@ -55,11 +55,11 @@ func (m *mishaps) take() []plan.Fault {
 // rests for a while; its pods wait for it, and all others go on.
 func (l *claimLauncher) launchClaim(ctx context.Context, c cluster.Claim, stored bool) (after cluster.Claim,
 	err error) {
-	return l.guarded(ctx, c, func() (cluster.Claim, error) { return l.launch(ctx, c, stored) })
+	return l.shieldClaim(ctx, c, func() (cluster.Claim, error) { return l.launch(ctx, c, stored) })
 }
 
-// guarded does something about a claim for its launch. Where that panics the claim stays as it is.
-func (l *claimLauncher) guarded(ctx context.Context, c cluster.Claim,
+// shieldClaim does something about a claim for its launch. Where that panics the claim stays as it is.
+func (l *claimLauncher) shieldClaim(ctx context.Context, c cluster.Claim,
 	do func() (cluster.Claim, error)) (after cluster.Claim, err error) {
 	p := faultisolation.Catch(func() { after, err = do() })
 	if p == nil {
@@ -67,10 +67,10 @@ func (l *claimLauncher) guarded(ctx context.Context, c cluster.Claim,
 	}
 	fault := plan.Fault{Kind: cluster.ClaimPart, Name: c.Name, Pods: binpack.NomineesOf(&c), Why: p.Why, Stack: p.Stack}
 	l.p.Shield().Report(fault)
-	l.p.mishaps.add(c.UID, fault, p, l.p.Now())
+	l.p.mishaps.addFault(c.UID, fault, p, l.p.Now())
 	ctx = context.WithoutCancel(ctx)
 	why := "Joiner itself fails about launching its node, and tries again: " + p.Why
-	l.p.recordEvents(ctx, append(l.p.eventsOn(l.s, fault.Pods, why),
+	l.p.events().recordEvents(ctx, append(l.p.events().eventsOn(l.s, fault.Pods, why),
 		cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true,
 			Reason: controllers.ReasonDecisionFailed, Message: why}))
 	after, err = l.recordUnlaunched(ctx, c, controllers.ReasonDecisionFailed, why)
@@ -80,8 +80,8 @@ func (l *claimLauncher) guarded(ctx context.Context, c cluster.Claim,
 	return after, nil
 }
 
-// together launches claims that share a request. Where that panics, each is launched by itself.
-func (l *claimLauncher) together(ctx context.Context, batch []cluster.Claim,
+// launchTogether launches claims that share a request. Where that panics, each is launched by itself.
+func (l *claimLauncher) launchTogether(ctx context.Context, batch []cluster.Claim,
 	do func([]cluster.Claim) ([]cluster.Claim, error)) (after []cluster.Claim, err error) {
 	failed := l.p.Shield().Do(fmt.Sprintf("a request for %d NodeClaims", len(batch)),
 		func() error { after, err = do(batch); return nil })
@@ -97,7 +97,7 @@ func (l *claimLauncher) together(ctx context.Context, batch []cluster.Claim,
 }
 
 // eventsOn are events on the pods.
-func (p *Controller) eventsOn(s cluster.Snapshot, pods []string, message string) (out []cluster.Event) {
+func (p eventWriter) eventsOn(s cluster.Snapshot, pods []string, message string) (out []cluster.Event) {
 	on := map[string]bool{}
 	for _, key := range pods {
 		on[key] = true
@@ -111,9 +111,9 @@ func (p *Controller) eventsOn(s cluster.Snapshot, pods []string, message string)
 	return out
 }
 
-// fail logs and counts what a decision failed about, and says so on NodePools and on pods that run. Pods that wait say
-// so with their reason.
-func (p *Controller) fail(ctx context.Context, s cluster.Snapshot, faults []plan.Fault) {
+// recordFaults logs and counts what a decision failed about, and says so on NodePools and on pods that run. Pods that
+// wait say so with their reason.
+func (p *Controller) recordFaults(ctx context.Context, s cluster.Snapshot, faults []plan.Fault) {
 	p.Shield().Report(faults...)
 	var events []cluster.Event
 	for _, f := range faults {
@@ -127,11 +127,11 @@ func (p *Controller) fail(ctx context.Context, s cluster.Snapshot, faults []plan
 				fmt.Sprintf("Joiner itself fails about pods on its nodes, and keeps them off: %s: %s",
 					plan.NamePods(f.Pods), f.Why)))
 		case f.Kind == cluster.RunningPods:
-			events = append(events, p.eventsOn(s, f.Pods,
+			events = append(events, p.events().eventsOn(s, f.Pods,
 				"Joiner itself fails about what this pod asks for, and reckons with its room alone: "+f.Why)...)
 		}
 	}
-	p.recordEvents(ctx, events[:min(len(events), maxEvents)])
+	p.events().recordEvents(ctx, events[:min(len(events), maxEvents)])
 }
 
 func poolEvent(pool cluster.Pool, message string) cluster.Event {

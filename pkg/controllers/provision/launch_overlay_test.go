@@ -28,7 +28,7 @@ func (o overlaid) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 // while the node starts.
 func TestLaunchedAsOverlaid(t *testing.T) {
 	w := controllertest.NewWorld()
-	w.Run("web", 1, controllertest.PodOf(900, 1000))
+	w.RunApp("web", 1, controllertest.PodOf(900, 1000))
 	f := controllertest.Functions{World: w}
 	p := w.Ports(fake.Fault{})
 	provision := f.Provision(p)

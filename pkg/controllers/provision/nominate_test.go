@@ -13,11 +13,11 @@ import (
 // A pod that comes while a node starts that has room for it is noted on the node's claim, once.
 func TestPodsOfNodesThatStartAreRemembered(t *testing.T) {
 	w := controllertest.NewWorld()
-	w.Run("web", 1, controllertest.PodOf(900, 1500))
+	w.RunApp("web", 1, controllertest.PodOf(900, 1500))
 	if _, err := controllertest.InvokeProvision(t, w, 0); err != nil {
 		t.Fatal(err)
 	}
-	w.Run("late", 1, controllertest.PodOf(100, 100))
+	w.RunApp("late", 1, controllertest.PodOf(100, 100))
 	known := func() string {
 		claims := w.Claims()
 		if len(claims) != 1 {
@@ -45,12 +45,12 @@ func TestPodsOfNodesThatStartAreRemembered(t *testing.T) {
 func TestNodesAreMadeThoughNothingCanBeNoted(t *testing.T) {
 	second := func(fault fake.Fault) (*fake.World, []string, error) {
 		w := controllertest.NewWorld()
-		w.Run("web", 1, controllertest.PodOf(900, 1500))
+		w.RunApp("web", 1, controllertest.PodOf(900, 1500))
 		if _, err := controllertest.InvokeProvision(t, w, 0); err != nil {
 			t.Fatal(err)
 		}
-		w.Run("late", 1, controllertest.PodOf(100, 100))
-		w.Run("zoned", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1800, 3000)))
+		w.RunApp("late", 1, controllertest.PodOf(100, 100))
+		w.RunApp("zoned", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1800, 3000)))
 		f, p := controllertest.Functions{World: w, Made: 1}, w.Ports(fault)
 		err := f.Provision(p).Run(t.Context(), w.Now())
 		return w, p.Calls(), err

@@ -31,8 +31,8 @@ func holdingNodes(t *testing.T, change func(*provision.Controller)) *controllert
 	f.World.ChangePool(func(p *cluster.Pool) {
 		p.Requirements = p.Requirements.And(requirements.Of("node.kubernetes.io/instance-type", "m5.large"))
 	})
-	f.World.Run("any", 6, controllertest.PodOf(900, 1500))
-	f.World.Run("zoned", 4, controllertest.InZone("us-west-2a", controllertest.PodOf(950, 1500)))
+	f.World.RunApp("any", 6, controllertest.PodOf(900, 1500))
+	f.World.RunApp("zoned", 4, controllertest.InZone("us-west-2a", controllertest.PodOf(950, 1500)))
 	for range 20 { // short, so that a node is registered between the times it joins and gets Ready
 		p := f.World.Ports(fake.Fault{})
 		provision, lifecycle := f.Provision(p), f.Lifecycle(p)
@@ -44,11 +44,11 @@ func holdingNodes(t *testing.T, change func(*provision.Controller)) *controllert
 		if err := lifecycle.Run(t.Context(), f.World.Now().Add(2*time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		f.World.Tick(2 * time.Second)
+		f.World.Advance(2 * time.Second)
 	}
 	controllertest.NoProblems(t, f.World)
 	for _, c := range f.World.Claims() {
-		if taints := f.World.Taints(c.NodeName); slices.ContainsFunc(taints, func(s string) bool { return strings.HasPrefix(s, "joiner.sh/nominated-pods-only") }) {
+		if taints := f.World.TaintsOf(c.NodeName); slices.ContainsFunc(taints, func(s string) bool { return strings.HasPrefix(s, "joiner.sh/nominated-pods-only") }) {
 			t.Errorf("node %s is still held: %v", c.NodeName, taints)
 		}
 	}

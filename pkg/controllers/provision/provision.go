@@ -11,6 +11,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/controllers"
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/decisionlog/replay"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/nomination"
@@ -26,14 +27,14 @@ import (
 const (
 	parallelLaunches = 8 // or writes of one batch
 	parallelBatches  = 3
-	// a snapshot on which a node may be condemned by choice; an older one waits for the next pass
+	// a snapshot on which a node may be disrupted by choice; an older one waits for the next pass
 	freshFor = 2 * time.Second
 
 	// this often, whatever the watches tell: they do not tell when a budget allows more
 	lookAtLeast = 2 * time.Second
 )
 
-// Controller finds pods without a home and launches nodes for them. It is the one place that launches.
+// Controller finds pods without a node and launches nodes for them. It is the one place that launches.
 type Controller struct {
 	controllers.Deps
 
@@ -67,7 +68,7 @@ type Controller struct {
 	sum   controllers.Measurements
 	kept  controllers.DecisionRecorder
 
-	mishaps mishaps
+	mishaps launchFaults
 }
 
 // Run passes until nothing is left to do or until the time given; it then watches for more.
@@ -153,7 +154,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	}
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resumeLaunches(ctx, &s)
-	decided := p.decide(ctx, s, start)
+	decided := p.decideAndLog(ctx, s, start)
 	may, err := controllers.MayWrite(ctx)
 	if err != nil {
 		return false, errors.Join(resumeErr, err)
@@ -171,8 +172,8 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
 	_ = p.Shield().Do("what is told", func() error { // logged
-		p.recordUnplaced(ctx, s, interruption.WithoutRunning(s, decided.Going, decided.Plan).Unplaced)
-		p.tellPools(ctx, s, decided.Plan)
+		p.events().recordUnplaced(ctx, s, interruption.WithoutRunning(s, decided.Going, decided.Plan).Unplaced)
+		p.events().recordPools(ctx, s, decided.Plan)
 		p.settleBuffers(ctx, s, decided.Plan)
 		return nil
 	})
@@ -191,8 +192,8 @@ func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error)
 	return controllers.WithVolumes(ctx, p.Read, s, provisioning.MayEmpty(s))
 }
 
-// decide makes the plan and logs it.
-func (p *Controller) decide(ctx context.Context, s cluster.Snapshot, start time.Time) provisioning.Outcome {
+// decideAndLog makes the plan and logs it.
+func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) provisioning.Outcome {
 	s.Aside = p.Aside.list
 	decided := provisioning.Decide(s)
 	p.Aside.list = decided.Aside
@@ -200,7 +201,7 @@ func (p *Controller) decide(ctx context.Context, s cluster.Snapshot, start time.
 	p.sum.NoteMissedHints(p.Hints, start, launchedFor(s, decided.Plan))
 	if len(decided.Plan.Faults) > 0 { // what comes next may fail as well
 		p.recordDecision(ctx, s, decided.Plan)
-		p.fail(ctx, s, decided.Plan.Faults)
+		p.recordFaults(ctx, s, decided.Plan.Faults)
 	}
 	return decided
 }
@@ -210,11 +211,11 @@ func (p *Controller) decide(ctx context.Context, s cluster.Snapshot, start time.
 func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int,
 	err error) {
 	going, decision := decided.Going, decided.Plan
-	condemned, removed, leaveErr := 0, 0, error(nil)
+	deleted, removed, leaveErr := 0, 0, error(nil)
 	// and before launches, which take seconds in which pods come to the nodes that would go
 	if p.Now().Sub(s.Now) < freshFor {
 		leaveErr = p.Shield().Do("nodes to be left",
-			func() (err error) { condemned, err = p.deleteReplaced(ctx, *s, going, decision); return err })
+			func() (err error) { deleted, err = p.deleteReplaced(ctx, *s, going, decision); return err })
 	}
 	nominateErr := p.Shield().Do("pods of nodes on their way",
 		func() error { return p.writeNominations(ctx, s, decision) })
@@ -228,12 +229,12 @@ func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided
 	first.releaseReady(ctx, made)
 	// logged
 	_ = p.Shield().Do("pods of held nodes", func() error { p.tolerateNominations(ctx, *s, decision); return nil })
-	return len(made) + condemned + removed, errors.Join(nominateErr, err, removeErr, first.err, leaveErr)
+	return len(made) + deleted + removed, errors.Join(nominateErr, err, removeErr, first.err, leaveErr)
 }
 
 // plannedActions says in words what applyPlan does, in its order.
 func plannedActions(s cluster.Snapshot, decided provisioning.Outcome) (actions []string) {
-	for _, a := range interruption.Condemned(s, decided.Going, decided.Plan) {
+	for _, a := range interruption.DeleteReplaced(s, decided.Going, decided.Plan) {
 		actions = append(actions, a.String())
 	}
 	for _, n := range binpack.ListNominations(s, decided.Plan) {
@@ -299,8 +300,8 @@ func (p *Controller) logPlan(decision plan.Plan) {
 // recordDecision keeps the pass in the decision log.
 func (p *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	p.kept.To, p.kept.Stamp, p.kept.Warn = p.Diary, p.Stamp, p.Log.Warn
-	p.kept.RecordTick(ctx, p.said, p.mishaps.take(), func(st decisionlog.PassStamp) (decisionlog.Tick, error) {
-		return decisionlog.OfProvision(st, s, decision)
+	p.kept.RecordPass(ctx, p.said, p.mishaps.takeFaults(), func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
+		return replay.ProvisionPass(st, s, decision)
 	})
 }
 

@@ -27,7 +27,7 @@ func count(calls []string, call string) (n int) {
 
 func TestPodsGetNodes(t *testing.T) {
 	f := controllertest.RunningPods(t)
-	if got, want := f.World.Left(), "3 claims, 3 nodes, 3 instances, 4 pods"; got != want {
+	if got, want := f.World.DescribeLeftovers(), "3 claims, 3 nodes, 3 instances, 4 pods"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	for _, i := range f.World.Instances() {
@@ -43,7 +43,7 @@ func TestNothingToDoCostsThreeReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(p.Calls(), ", "); got != "list homeless pods, list claims, list static pools" {
+	if got := strings.Join(p.Calls(), ", "); got != "list pending pods, list claims, list static pools" {
 		t.Errorf("calls: %s", got)
 	}
 	if !w.Now().Equal(controllertest.Noon()) {
@@ -53,7 +53,7 @@ func TestNothingToDoCostsThreeReads(t *testing.T) {
 
 func TestUnplacedPodsAreToldAndNotWaitedFor(t *testing.T) {
 	w := controllertest.NewWorld()
-	w.Run("giant", 1, controllertest.PodOf(500000, 1000))
+	w.RunApp("giant", 1, controllertest.PodOf(500000, 1000))
 	p, err := controllertest.InvokeProvision(t, w, time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestUnplacedPodsAreToldAndNotWaitedFor(t *testing.T) {
 
 func TestSoldOutOfferIsFollowedByTheNext(t *testing.T) {
 	w := controllertest.NewWorld()
-	w.Run("web", 1, controllertest.PodOf(1500, 3000))
+	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	var asked []instancetypes.Offer
 	w.Refuse = func(o instancetypes.Offer) bool {
 		asked = append(asked, o)
@@ -87,7 +87,7 @@ func TestSoldOutOfferIsFollowedByTheNext(t *testing.T) {
 	if i := w.Instances()[0]; (instancetypes.Offer{CapacityType: i.CapacityType, Type: i.Type, Zone: i.Zone}) != asked[1] {
 		t.Errorf("%+v is not %s", i, asked[1])
 	}
-	if marks := w.Marks(); len(marks) != 1 || marks[0] != asked[0] {
+	if marks := w.MarkedOffers(); len(marks) != 1 || marks[0] != asked[0] {
 		t.Errorf("marked %v", marks)
 	}
 }
@@ -95,7 +95,7 @@ func TestSoldOutOfferIsFollowedByTheNext(t *testing.T) {
 // TestWholeOrderSoldOutIsFollowedByAnother refuses everything that the first request asks for.
 func TestWholeOrderSoldOutIsFollowedByAnother(t *testing.T) {
 	w := controllertest.NewWorld()
-	w.Run("web", 1, controllertest.PodOf(1500, 3000))
+	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	w.Refuse = func(o instancetypes.Offer) bool { return o.CapacityType == instancetypes.Spot }
 	p, err := controllertest.InvokeProvision(t, w, 0) // one pass, one claim
 	if err != nil {
@@ -121,7 +121,7 @@ func TestWholeOrderSoldOutIsFollowedByAnother(t *testing.T) {
 func TestClaimWithoutCapacityIsGivenUpAndItsPodsPackedAnew(t *testing.T) {
 	w := controllertest.NewWorld()
 	w.ChangePool(controllertest.CapacityType(instancetypes.Spot))
-	w.Run("web", 1, controllertest.PodOf(1500, 3000))
+	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	refused := true
 	w.Refuse = func(instancetypes.Offer) bool { return refused }
 	p, err := controllertest.InvokeProvision(t, w, 10*time.Second)
@@ -143,7 +143,7 @@ func TestClaimWithoutCapacityIsGivenUpAndItsPodsPackedAnew(t *testing.T) {
 		t.Errorf("events on the pod %q", events)
 	}
 	refused = false
-	w.Tick(4 * time.Minute) // the marks run out
+	w.Advance(4 * time.Minute) // the marks run out
 	f := controllertest.Functions{World: w}
 	f.Rest(t, 5)
 	controllertest.NoProblems(t, w)
@@ -151,13 +151,13 @@ func TestClaimWithoutCapacityIsGivenUpAndItsPodsPackedAnew(t *testing.T) {
 
 func TestClassThatIsNotReadyLaunchesNothing(t *testing.T) {
 	w := controllertest.NewWorld()
-	w.Run("web", 1, controllertest.PodOf(1500, 3000))
+	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	w.BreakClass("no subnet matches")
 	if _, err := controllertest.InvokeProvision(t, w, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if len(w.Claims()) != 0 || len(w.Instances()) != 0 {
-		t.Errorf("left are %s", w.Left())
+		t.Errorf("left are %s", w.DescribeLeftovers())
 	}
 	if events := w.Events("Pod"); len(events) == 0 || !strings.Contains(events[0], "no subnet matches") {
 		t.Errorf("events %q", events)
@@ -167,13 +167,13 @@ func TestClassThatIsNotReadyLaunchesNothing(t *testing.T) {
 // TestClassThatBreaksUnderAClaim has the claim stored when the class turns unusable.
 func TestClassThatBreaksUnderAClaim(t *testing.T) {
 	w := controllertest.NewWorld()
-	w.Run("web", 1, controllertest.PodOf(1500, 3000))
+	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	w.FailLaunch = func(launch.Order) error { return errors.New("throttled") }
 	if _, err := controllertest.InvokeProvision(t, w, 0); err == nil {
 		t.Fatal("no error")
 	}
 	if len(w.Claims()) != 1 {
-		t.Fatalf("left are %s", w.Left())
+		t.Fatalf("left are %s", w.DescribeLeftovers())
 	}
 	w.FailLaunch = nil
 	w.BreakClass("no subnet matches")
@@ -195,8 +195,8 @@ func TestClassThatBreaksUnderAClaim(t *testing.T) {
 func TestOneFailedLaunchStopsNoOther(t *testing.T) {
 	w := controllertest.NewWorld()
 	free := controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000))
-	w.Run("tied", 1, controllertest.InZone("us-west-2a", controllertest.PodOf(1500, 3000)))
-	w.Run("free", 1, free)
+	w.RunApp("tied", 1, controllertest.InZone("us-west-2a", controllertest.PodOf(1500, 3000)))
+	w.RunApp("free", 1, free)
 	w.FailLaunch = func(o launch.Order) error {
 		if o.Offers()[0].Zone == "us-west-2a" {
 			return errors.New("InvalidParameter: no such thing")
@@ -219,7 +219,7 @@ func TestOneFailedLaunchStopsNoOther(t *testing.T) {
 		t.Errorf("no claim says why: %+v", w.Claims())
 	}
 	// A pod that comes later is served too while the claim goes on failing.
-	w.Run("late", 1, free)
+	w.RunApp("late", 1, free)
 	_, err = controllertest.InvokeProvision(t, w, 0)
 	if err == nil || !strings.Contains(err.Error(), "no such thing") {
 		t.Errorf("error %v", err)
@@ -231,7 +231,7 @@ func TestOneFailedLaunchStopsNoOther(t *testing.T) {
 
 func TestLeaseOfAnotherCreatesNothing(t *testing.T) {
 	w := controllertest.NewWorld()
-	w.Run("web", 1, controllertest.PodOf(1500, 3000))
+	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	other := w.Ports(fake.Fault{})
 	release, ok, err := other.Acquire(context.Background(), "joiner-capacity", "somebody", time.Hour)
 	if !ok || err != nil {
@@ -240,7 +240,7 @@ func TestLeaseOfAnotherCreatesNothing(t *testing.T) {
 	if _, err := controllertest.InvokeProvision(t, w, 3*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.Left(); got != "0 claims, 0 nodes, 0 instances, 1 pods" {
+	if got := w.DescribeLeftovers(); got != "0 claims, 0 nodes, 0 instances, 1 pods" {
 		t.Errorf("left are %s", got)
 	}
 	if err := release(context.Background()); err != nil {
@@ -267,10 +267,10 @@ func TestTokenOfAnotherOrderAdopts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := controllertest.NewWorld()
-			w.Run("web", 1, controllertest.PodOf(1500, 3000))
+			w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 			f := controllertest.Functions{World: w}
 			dry := controllertest.NewWorld()
-			dry.Run("web", 1, controllertest.PodOf(1500, 3000))
+			dry.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 			p, err := controllertest.InvokeProvision(t, dry, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -281,19 +281,19 @@ func TestTokenOfAnotherOrderAdopts(t *testing.T) {
 			}
 			first := w.Instances()[0]
 			if c.end {
-				w.Interrupt(first.ID)
+				w.InterruptInstance(first.ID)
 			}
 			soldOut := w.Ports(fake.Fault{})
 			mark := instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: first.CapacityType, Type: first.Type, Zone: first.Zone}, Why: "gone"}
 			if err := soldOut.MarkUnavailable(context.Background(), []instancetypes.UnavailableOffering{mark}, time.Hour); err != nil {
 				t.Fatal(err)
 			}
-			w.Tick(2 * time.Minute)
+			w.Advance(2 * time.Minute)
 			if _, err := controllertest.InvokeProvision(t, w, 0); err != nil {
 				t.Fatal(err)
 			}
 			if len(w.Claims()) != 1 || len(w.Instances()) != 1 {
-				t.Fatalf("left are %s", w.Left())
+				t.Fatalf("left are %s", w.DescribeLeftovers())
 			}
 			now := w.Instances()[0]
 			if adopted := now.ID == first.ID; adopted == c.end {
@@ -311,10 +311,10 @@ func TestTokenOfAnotherOrderAdopts(t *testing.T) {
 // TestLaunchedClaimIsNotGivenUp loses the reply of a launch, after which everything is marked as sold out.
 func TestLaunchedClaimIsNotGivenUp(t *testing.T) {
 	w := controllertest.NewWorld()
-	w.Run("web", 1, controllertest.PodOf(1500, 3000))
+	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	f := controllertest.Functions{World: w}
 	dry := controllertest.NewWorld()
-	dry.Run("web", 1, controllertest.PodOf(1500, 3000))
+	dry.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	p, err := controllertest.InvokeProvision(t, dry, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -330,12 +330,12 @@ func TestLaunchedClaimIsNotGivenUp(t *testing.T) {
 	if err := w.Ports(fake.Fault{}).MarkUnavailable(context.Background(), all, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	w.Tick(30 * time.Second)
+	w.Advance(30 * time.Second)
 	if _, err := controllertest.InvokeProvision(t, w, 0); err != nil {
 		t.Fatal(err)
 	}
 	if len(w.Claims()) != 1 || len(w.Instances()) != 1 || !w.Claims()[0].Deleting.IsZero() {
-		t.Fatalf("left are %s: %v", w.Left(), w.Claims())
+		t.Fatalf("left are %s: %v", w.DescribeLeftovers(), w.Claims())
 	}
 	f.Rest(t, 4)
 	controllertest.NoProblems(t, w)
@@ -348,7 +348,7 @@ func TestLimitsHoldWithinAPass(t *testing.T) {
 		p.Requirements = p.Requirements.And(requirements.Of("node.kubernetes.io/instance-type", "m5.large"))
 		p.Limits, p.Limited = p.Limits.With("nodes", 2), []string{"nodes"}
 	})
-	w.Run("web", 5, controllertest.PodOf(1500, 3000))
+	w.RunApp("web", 5, controllertest.PodOf(1500, 3000))
 	if _, err := controllertest.InvokeProvision(t, w, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,10 @@ func (p *Controller) hasReplaceRequest(claims []cluster.Claim) bool {
 	return slices.ContainsFunc(claims, func(c cluster.Claim) bool { return interruption.HasReplaceRequest(c, p.Now()) })
 }
 
-// deleteReplaced condemns the nodes that are to be left and can be: the plan, which was made without them, has room for
-// their pods on nodes that are ready. Whether they must go before that is for the decision to say.
+// deleteReplaced deletes the NodeClaims of nodes that are to be left and can be: the plan, which was made without them,
+// has room for their pods on nodes that are ready. Whether they must go before that is for the decision to say.
 func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, going []interruption.PendingReplacement,
-	decision plan.Plan) (condemned int, err error) {
+	decision plan.Plan) (deleted int, err error) {
 	for _, g := range going {
 		if g.Wait != "" {
 			p.Log.Info("replacement postponed", "claim", g.Claim, "cause", string(g.Leave.Cause), "because", g.Wait)
@@ -30,14 +30,14 @@ func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, goi
 	for _, c := range s.Claims {
 		claims[c.Name] = c
 	}
-	for _, a := range interruption.Condemned(s, going, decision) {
+	for _, a := range interruption.DeleteReplaced(s, going, decision) {
 		c, ok := claims[a.Claim]
 		if !ok {
 			continue
 		}
 		may, mayErr := controllers.MayBegin(ctx, p.Log, a.String())
 		if mayErr != nil {
-			return condemned, mayErr
+			return deleted, mayErr
 		}
 		if !may {
 			continue
@@ -49,15 +49,15 @@ func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, goi
 				p.Log.Info("conflict, retrying in next pass", "claim", a.Claim, "because", err.Error())
 				delete(claims, a.Claim)
 			} else if err != nil {
-				return condemned, err
+				return deleted, err
 			}
 			continue
 		}
 		if err := p.Claims.DeleteClaim(ctx, c); err != nil {
-			return condemned, err
+			return deleted, err
 		}
 		p.sum.NoteAction(a)
-		condemned++
+		deleted++
 	}
-	return condemned, nil
+	return deleted, nil
 }

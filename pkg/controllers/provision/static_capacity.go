@@ -35,6 +35,6 @@ func (p *Controller) deleteSurplus(ctx context.Context, s cluster.Snapshot, remo
 		events = append(events, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Reason: "Disrupted",
 			Message: r.Why})
 	}
-	p.recordEvents(ctx, events[:min(len(events), maxEvents)])
+	p.events().recordEvents(ctx, events[:min(len(events), maxEvents)])
 	return removed, err
 }

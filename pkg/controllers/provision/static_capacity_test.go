@@ -44,7 +44,7 @@ func TestAStaticPoolHasItsNumberOfNodes(t *testing.T) {
 	if err := f.Provision(calls).Run(context.Background(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"list homeless pods", "list claims", "list static pools"}; !slices.Equal(calls.Calls(), want) {
+	if want := []string{"list pending pods", "list claims", "list static pools"}; !slices.Equal(calls.Calls(), want) {
 		t.Errorf("a pool that has its nodes costs the calls %q, want %q", calls.Calls(), want)
 	}
 	f.Consolidate(t, 5)
@@ -68,10 +68,10 @@ func TestAStaticPoolHasItsNumberOfNodes(t *testing.T) {
 func TestPodsUseAStaticPoolAndMakeNothingThere(t *testing.T) {
 	f := fixed(1)
 	f.Rest(t, 4)
-	f.World.Run("web", 2, controllertest.PodOf(200, 200))
+	f.World.RunApp("web", 2, controllertest.PodOf(200, 200))
 	f.Rest(t, 1)
 	expectNodes(t, f, 1)
-	f.World.Run("big", 1, controllertest.PodOf(6000, 6000))
+	f.World.RunApp("big", 1, controllertest.PodOf(6000, 6000))
 	f.Rest(t, 2)
 	if n := len(f.World.Claims()); n != 1 {
 		t.Errorf("%d nodes, want 1", n)

@@ -16,7 +16,7 @@ import (
 func TestAPassCountsTheAddressesThatItTakes(t *testing.T) {
 	w := controllertest.NewWorld()
 	w.Free = map[string]int64{"subnet-us-west-2a": 2, "subnet-us-west-2b": 3, "subnet-us-west-2c": 0, "subnet-us-west-2d": 0}
-	w.Run("web", 7, unshared(controllertest.PodOf(1500, 2048)))
+	w.RunApp("web", 7, unshared(controllertest.PodOf(1500, 2048)))
 	f := controllertest.Functions{World: w}
 	for range 3 {
 		p := w.Ports(fake.Fault{})
@@ -25,7 +25,7 @@ func TestAPassCountsTheAddressesThatItTakes(t *testing.T) {
 		if err := provision.Run(context.Background(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		w.Tick(time.Second)
+		w.Advance(time.Second)
 	}
 	got := map[string]int{}
 	for _, i := range w.Instances() {

@@ -1,4 +1,4 @@
-// Package webhook answers the webhook by which the API server announces pods without a home and deletions, and wakes
+// Package webhook answers the webhook by which the API server announces pods without a node and deletions, and wakes
 // whom that concerns.
 //
 // It knows that a call is a hint of anybody who has the address: the path says who is woken, nothing in the body is

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/topology"
 )
 
 // addNodeDomain records the domain of the node that came last.
@@ -95,20 +96,7 @@ func (c *podCounter) minDomainCount(domains int) int {
 	if c.key == corev1.LabelHostname {
 		return 0
 	}
-	least, n := 0, 0
-	for d, nodes := range c.nodes {
-		if nodes == 0 {
-			continue
-		}
-		if n == 0 || c.count[d] < least {
-			least = c.count[d]
-		}
-		n++
-	}
-	if n < domains {
-		return 0
-	}
-	return least
+	return topology.LeastCount(c.count, c.nodes, domains)
 }
 
 // domainsWithNodes is how many domains have nodes.
@@ -133,7 +121,8 @@ func (r classRules) allowsNode(x *Node) bool {
 	}
 	for _, c := range r.k.follows {
 		d := c.at[x.index]
-		if d < 0 || c.count[d] == 0 && (c.total > 0 || !c.group.Selects(r.k.pod.Namespace, r.k.pod.Labels)) {
+		if d < 0 || c.count[d] == 0 &&
+			!topology.AffinityAllows(0, c.total, c.group.Selects(r.k.pod.Namespace, r.k.pod.Labels)) {
 			return false
 		}
 	}
@@ -171,11 +160,7 @@ func (r classRules) withinSpreads(x *Node, more int) bool {
 		if d < 0 {
 			return false
 		}
-		n := s.counter.count[d] - r.least[i]
-		if s.rule.Self {
-			n += more
-		}
-		if n > s.rule.MaxSkew {
+		if s.rule.OverLeast(s.counter.count[d], r.least[i], more) > 0 {
 			return false
 		}
 	}

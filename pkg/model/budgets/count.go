@@ -8,7 +8,7 @@ import (
 // PoolCount is how many nodes of a pool count for its budgets, and how many of those are out of service.
 type PoolCount struct {
 	Total int // managed and initialized nodes whose instance is not ending
-	Gone  int // of these, not ready or condemned, whatever the cause
+	Gone  int // of these, not ready or marked for deletion, whatever the cause
 }
 
 // CountNodes counts the nodes of every pool.

@@ -142,13 +142,13 @@ func hosts() Snapshot {
 
 func TestHosts(t *testing.T) {
 	type row struct {
-		Name, Pool                         string
-		Registered, Initialized, Condemned bool
-		Taints, Allocatable, From          string
+		Name, Pool                        string
+		Registered, Initialized, Deleting bool
+		Taints, Allocatable, From         string
 	}
 	var got []row
 	for _, h := range hosts().StateNodes() {
-		r := row{Name: h.Name(), Pool: h.Pool(), Registered: h.Registered(), Initialized: h.Initialized(), Condemned: h.MarkedForDeletion(),
+		r := row{Name: h.Name(), Pool: h.Pool(), Registered: h.Registered(), Initialized: h.Initialized(), Deleting: h.MarkedForDeletion(),
 			Allocatable: h.Allocatable().String(), From: h.Labels()["from"]}
 		for _, t := range h.Taints() {
 			r.Taints += t.String() + " "

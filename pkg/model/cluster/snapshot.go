@@ -78,6 +78,8 @@ type Settings struct {
 	PodEvictionCostUSD float64 `json:"moveUSD,omitempty"`
 	// what-if questions of one search for disruptions; 0 for 24
 	ConsolidationMaxEvaluations int `json:"consolidationMaxEvaluations,omitempty"`
+	// spot nodes are not replaced by spot nodes, only deleted or replaced by on-demand ones
+	NoSpotToSpotConsolidation bool `json:"noSpotToSpotConsolidation,omitempty"`
 	// drifted nodes with pods that one command replaces at most; 0 for 1
 	DriftedPerCommand int `json:"driftedPerCommand,omitempty"`
 	// decide about disruption and tell, begin nothing
@@ -168,6 +170,8 @@ type Disruption struct {
 	ReportOnly bool   `json:"reportOnly,omitempty"` // decide and tell, change nothing
 	// nodes that expire are replaced like drifted ones, instead of by force
 	ExpireGently bool `json:"expireGently,omitempty"`
+	// whether spot nodes are replaced by spot nodes; nil for what the settings say
+	SpotToSpot *bool `json:"spotToSpot,omitempty"`
 	// per hour: a consolidation that saves less is not worth it
 	SavesUSD     float64 `json:"savesUSD,omitempty"`
 	SavesPercent float64 `json:"savesPercent,omitempty"` // the same, of the price of the nodes that go

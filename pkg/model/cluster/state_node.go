@@ -82,7 +82,7 @@ func (h StateNode) MarkedForDeletion() bool {
 		func(t Taint) bool { return t.Key == api.TaintDisrupted })
 }
 
-// MarkedForDisruption reports whether the host is condemned by a disruption that can be taken back, and that brings its
+// MarkedForDisruption reports whether the host is marked by a disruption that can be taken back, and that brings its
 // replacements itself: its pods may take room elsewhere, and no node is made for them.
 func (h StateNode) MarkedForDisruption() bool {
 	return h.MarkedForDeletion() && !h.Deleting() && h.Claim != nil &&

@@ -139,10 +139,10 @@ func (c Catalog) AllotCommitments(uses []InstanceUse) (paid map[string]float64, 
 	}
 	all := make([]commitmentUse, 0, len(uses)+len(c.Elsewhere))
 	for _, r := range c.Elsewhere {
-		all = append(all, newDrawing(InstanceUse{Type: r.Type, Zone: r.Zone}, float64(r.Count), c))
+		all = append(all, newCommitmentUse(InstanceUse{Type: r.Type, Zone: r.Zone}, float64(r.Count), c))
 	}
 	for _, u := range uses {
-		all = append(all, newDrawing(u, 1, c))
+		all = append(all, newCommitmentUse(u, 1, c))
 	}
 	for _, k := range c.inOrder() {
 		left[k.ID] = k.Room
@@ -173,7 +173,7 @@ type commitmentUse struct {
 	list float64 // what it costs on demand, USD per hour
 }
 
-func newDrawing(u InstanceUse, n float64, c Catalog) commitmentUse {
+func newCommitmentUse(u InstanceUse, n float64, c Catalog) commitmentUse {
 	f, _ := c.Find(u.Type)
 	return commitmentUse{u, n, f.OnDemandUSD}
 }

@@ -31,18 +31,18 @@ const (
 	// by reason: nodes that are a case for it and may go
 	Eligible = "karpenter_voluntary_disruption_eligible_nodes"
 	// proposals that did not hold when they were confirmed or begun
-	Invalidated    = "karpenter_voluntary_disruption_failed_validations_total"
-	Evaluation     = "karpenter_voluntary_disruption_decision_evaluation_duration_seconds"
-	Spared         = "joiner_disruption_ineligible_nodes" // by reason
-	NodeCount      = "karpenter_cluster_state_node_count" // NodeClaims of the cluster that have an instance
-	PoolCost       = "karpenter_nodepools_cost_total"     // USD per hour, by nodepool and capacity_type
-	PoolNodes      = "joiner_nodepool_nodes"              // by nodepool and capacity_type
-	PricePerHour   = "joiner_price_usd_per_hour"          // of all nodes
-	CatalogAge     = "joiner_catalog_age_seconds"         // since the catalog was stored
-	Notices        = "joiner_notices_total"               // of EC2 about an instance of ours, by reason
-	NoticeHandled  = "joiner_notice_handled_seconds"      // from a notice to the end of its handling
-	RefusedByLease = "joiner_changes_refused_total"       // looks that found another controller leading the cluster
-	Faults         = "joiner_faults_total"                // of the program: what it failed about and went on without
+	Invalidated     = "karpenter_voluntary_disruption_failed_validations_total"
+	Evaluation      = "karpenter_voluntary_disruption_decision_evaluation_duration_seconds"
+	IneligibleNodes = "joiner_disruption_ineligible_nodes" // by reason
+	NodeCount       = "karpenter_cluster_state_node_count" // NodeClaims of the cluster that have an instance
+	PoolCost        = "karpenter_nodepools_cost_total"     // USD per hour, by nodepool and capacity_type
+	PoolNodes       = "joiner_nodepool_nodes"              // by nodepool and capacity_type
+	PricePerHour    = "joiner_price_usd_per_hour"          // of all nodes
+	CatalogAge      = "joiner_catalog_age_seconds"         // since the catalog was stored
+	Notices         = "joiner_notices_total"               // of EC2 about an instance of ours, by reason
+	NoticeHandled   = "joiner_notice_handled_seconds"      // from a notice to the end of its handling
+	RefusedByLease  = "joiner_changes_refused_total"       // looks that found another controller leading the cluster
+	Faults          = "joiner_faults_total"                // of the program: what it failed about and went on without
 	// pods and deletions that waited for the schedule although push is on
 	PushMissed = "joiner_push_missed_total"
 )

@@ -168,8 +168,8 @@ type OwnerNominations struct {
 	young  map[string]bool // controllers of which a pod has waited for a node for less than a minute
 }
 
-// EvictionsOf finds them.
-func EvictionsOf(s cluster.Snapshot) OwnerNominations {
+// FindOwnerNominations finds them.
+func FindOwnerNominations(s cluster.Snapshot) OwnerNominations {
 	e := OwnerNominations{now: s.Now, drains: map[string]bool{}, young: map[string]bool{}}
 	for _, c := range s.Claims {
 		if id := c.Disruption(); id != "" && (c.Deleting.IsZero() || s.Now.Before(c.Deleting.Add(drainsFor))) {

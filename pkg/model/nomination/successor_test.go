@@ -139,12 +139,12 @@ func TestAwait(t *testing.T) {
 		"after a quarter of an hour":       {15 * time.Minute, []cluster.Claim{goes}, nil, false},
 	} {
 		s := cluster.Snapshot{Now: noon().Add(x.at), Claims: append(slices.Clone(x.with), c), Pods: x.pods}
-		if got := nomination.EvictionsOf(s).AwaitsPods(c, n); got != x.want {
+		if got := nomination.FindOwnerNominations(s).AwaitsPods(c, n); got != x.want {
 			t.Errorf("%s: await %t", name, got)
 		}
 	}
 	c.Annotations = map[string]string{"joiner.sh/replaces": "c0"}
-	if nomination.EvictionsOf(cluster.Snapshot{Now: noon(), Claims: []cluster.Claim{goes}}).AwaitsPods(c, n) {
+	if nomination.FindOwnerNominations(cluster.Snapshot{Now: noon(), Claims: []cluster.Claim{goes}}).AwaitsPods(c, n) {
 		t.Error("a replacement that is held for nobody waits")
 	}
 }

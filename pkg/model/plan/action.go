@@ -20,23 +20,23 @@ const (
 	AdoptClaim  ActionKind = "adopt"        // put our finalizer and the label of its class on the claim
 	SetDeadline ActionKind = "set deadline" // annotate the claim with the time at which draining ends by force
 	// annotate the claim with why and until when its node is left, replacement first
-	LeaveNode      ActionKind = "leave"
-	RegisterNode   ActionKind = "register"      // sync the claim onto its node
-	InitializeNode ActionKind = "initialize"    // label the node as initialized
-	OpenNode       ActionKind = "open"          // take the node's hold off, so that any pod may use it
-	TagInstance    ActionKind = "tag"           // name the instance after its node
-	Unreserve      ActionKind = "unreserve"     // label claim and node as on-demand instead of reserved
-	DeleteClaim    ActionKind = "delete claim"  // condemn: the claim gets a deletion time
-	ReleaseClaim   ActionKind = "release claim" // drop our finalizer
-	DeleteNode     ActionKind = "delete node"   // the node gets a deletion time
-	CondemnNode    ActionKind = "condemn"       // taint the node and take it out of load balancers
-	ReleaseNode    ActionKind = "release node"  // drop our finalizer
-	Terminate      ActionKind = "terminate"     // terminate the instance
-	Evict          ActionKind = "evict"         // ask the eviction API; a budget may refuse
-	DeletePod      ActionKind = "delete pod"    // delete with GraceSec, past its budget
-	CountPool      ActionKind = "count"         // store in the pool what its nodes have
-	Registrations  ActionKind = "registrations" // note in the pool how registrations went
-	Tell           ActionKind = "tell"          // an event on the node or, without one, on the claim
+	LeaveNode           ActionKind = "leave"
+	RegisterNode        ActionKind = "register"      // sync the claim onto its node
+	InitializeNode      ActionKind = "initialize"    // label the node as initialized
+	OpenNode            ActionKind = "open"          // take the node's hold off, so that any pod may use it
+	TagInstance         ActionKind = "tag"           // name the instance after its node
+	Unreserve           ActionKind = "unreserve"     // label claim and node as on-demand instead of reserved
+	DeleteClaim         ActionKind = "delete claim"  // the claim gets a deletion time
+	ReleaseClaim        ActionKind = "release claim" // drop our finalizer
+	DeleteNode          ActionKind = "delete node"   // the node gets a deletion time
+	TaintForTermination ActionKind = "taint"         // taint the node and take it out of load balancers
+	ReleaseNode         ActionKind = "release node"  // drop our finalizer
+	Terminate           ActionKind = "terminate"     // terminate the instance
+	Evict               ActionKind = "evict"         // ask the eviction API; a budget may refuse
+	DeletePod           ActionKind = "delete pod"    // delete with GraceSec, past its budget
+	CountPool           ActionKind = "count"         // store in the pool what its nodes have
+	Registrations       ActionKind = "registrations" // note in the pool how registrations went
+	Tell                ActionKind = "tell"          // an event on the node or, without one, on the claim
 )
 
 // Action is one step on one object. Empty fields are not involved.

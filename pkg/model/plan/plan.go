@@ -13,7 +13,7 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// Plan is the outcome of packing: nodes to launch, pods that fit where there is room already, and pods without a home.
+// Plan is the outcome of packing: nodes to launch, pods that fit where there is room already, and unschedulable pods.
 type Plan struct {
 	Launches []Launch
 	Existing []Placement // pods that fit on nodes that exist or are on their way
@@ -52,7 +52,7 @@ type Placement struct {
 	Node string // node name, or the claim's name while it has no node
 }
 
-// Unplaced is a pod without a home and every reason for it.
+// Unplaced is an unschedulable pod and every reason for it.
 type Unplaced struct {
 	Pod   string // namespace/name
 	Why   []string

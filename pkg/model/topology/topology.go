@@ -78,10 +78,15 @@ type Spread struct {
 
 // Least is the number of pods in the least crowded eligible domain; 0 when there are fewer eligible domains than
 // MinDomains asks for, or none.
-func (s Spread) Least(count []int) int {
+func (s Spread) Least(count []int) int { return LeastCount(count, s.Eligible, s.MinDomains) }
+
+// LeastCount is the number of pods in the least crowded domain of those that count, which are not zero in eligible; 0
+// when there are fewer of them than minDomains, or none.
+func LeastCount[E comparable](count []int, eligible []E, minDomains int) int {
+	var not E
 	least, n := 0, 0
-	for d, ok := range s.Eligible {
-		if !ok {
+	for d, e := range eligible {
+		if e == not {
 			continue
 		}
 		if n == 0 || count[d] < least {
@@ -89,7 +94,7 @@ func (s Spread) Least(count []int) int {
 		}
 		n++
 	}
-	if n < s.MinDomains {
+	if n < minDomains {
 		return 0
 	}
 	return least
@@ -102,8 +107,20 @@ func (s Spread) Admits(count []int, d int) bool {
 
 // Over is by how much domain d would exceed the skew if more pods arrived there.
 func (s Spread) Over(count []int, d, more int) int {
+	return s.OverLeast(count[d], s.Least(count), more)
+}
+
+// OverLeast is by how much a domain with that many pods would exceed the skew over the least crowded one if more pods
+// arrived there.
+func (s Spread) OverLeast(here, least, more int) int {
 	if !s.Self {
 		more = 0
 	}
-	return count[d] + more - s.Least(count) - s.MaxSkew
+	return here + more - least - s.MaxSkew
+}
+
+// AffinityAllows reports whether a required affinity lets a pod into a domain with that many pods of its group: some
+// are there, or none is anywhere and the pod belongs to the group itself, so that it may be the first.
+func AffinityAllows(here, anywhere int, belongs bool) bool {
+	return here > 0 || anywhere == 0 && belongs
 }

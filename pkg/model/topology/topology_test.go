@@ -78,3 +78,19 @@ func TestOver(t *testing.T) {
 		t.Errorf("5 beside 1 is %d over, want 3", got)
 	}
 }
+
+func TestAffinityAllows(t *testing.T) {
+	for _, c := range []struct {
+		here, anywhere int
+		belongs, want  bool
+	}{
+		{here: 1, anywhere: 1, want: true},
+		{here: 0, anywhere: 1, belongs: true, want: false}, // it joins those that are there
+		{here: 0, anywhere: 0, belongs: true, want: true},  // it is the first
+		{here: 0, anywhere: 0, belongs: false, want: false},
+	} {
+		if got := AffinityAllows(c.here, c.anywhere, c.belongs); got != c.want {
+			t.Errorf("%d here, %d anywhere, belongs %t: %t, want %t", c.here, c.anywhere, c.belongs, got, c.want)
+		}
+	}
+}

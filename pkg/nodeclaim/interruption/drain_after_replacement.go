@@ -90,9 +90,9 @@ func (d *WaitingDrains) AcceptLaunches(launched []plan.Launch) []cluster.Claim {
 	return out
 }
 
-// replacementDeadline is until when the pods of a claim that is condemned now stay, in whole seconds and for firstFor
-// at least, because the annotation knows no parts of a second; zero when there is no time for it. The deadline on the
-// claim may be that of a handler that died before it condemned it.
+// replacementDeadline is until when the pods of a claim that is marked for deletion now stay, in whole seconds and for
+// firstFor at least, because the annotation knows no parts of a second; zero when there is no time for it. The deadline
+// on the claim may be that of a handler that died before it deleted it.
 func replacementDeadline(c cluster.Claim, deadline, now time.Time) time.Time {
 	until := now.Add(firstFor + time.Second - 1).Truncate(time.Second)
 	if have := c.Deadline(); !have.IsZero() && have.Before(deadline) {

@@ -65,7 +65,7 @@ func TestProvided(t *testing.T) {
 	}
 }
 
-// A claim that is not condemned waits for nobody, and neither does one whose annotation nobody understands.
+// A claim that is not marked for deletion waits for nobody, and neither does one whose annotation nobody understands.
 func TestFirstUntil(t *testing.T) {
 	const until = "2026-01-01T12:00:20Z"
 	for _, c := range []struct {

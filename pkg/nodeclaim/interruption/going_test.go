@@ -24,7 +24,7 @@ import (
 // bare has none of a node), "pod NAME [on=NODE] [protect=true] [daemon] [spread] [near=APP]" and "budget APP[-NAME]
 // allowed=N [always] [elsewhere]" (a PodDisruptionBudget of the pods APP-..., in another namespace than they are).
 // "admit" prints who may go, "room POD=NODE..." what the packer found for the pods of those who may, and who is
-// condemned then; "again POD=NODE..." who may go once the packer has said that. NODE is nowhere where there is none.
+// deleted then; "again POD=NODE..." who may go once the packer has said that. NODE is nowhere where there is none.
 func TestGoing(t *testing.T) {
 	words := syntax.NewGrammar(nil, "world", "admit", "again *=", "room *=")
 	datadriven.Walk(t, "testdata/going", func(t *testing.T, path string) {
@@ -44,7 +44,7 @@ func TestGoing(t *testing.T) {
 					return admitted(s, interruption.BlockedByCapacity(s, interruption.AdmitWithinBudgets(s, nil), outcomeFor(d.CmdArgs)))
 				})
 			case "room":
-				return twice(t, s, func(s cluster.Snapshot) string { return condemned(s, d.CmdArgs) })
+				return twice(t, s, func(s cluster.Snapshot) string { return replaced(s, d.CmdArgs) })
 			}
 			t.Fatalf("%s: unknown word %q", d.Pos, d.Cmd)
 			return ""
@@ -104,11 +104,11 @@ func outcomeFor(words []datadriven.CmdArg) plan.Plan {
 	return p
 }
 
-func condemned(s cluster.Snapshot, words []datadriven.CmdArg) string {
+func replaced(s cluster.Snapshot, words []datadriven.CmdArg) string {
 	p := outcomeFor(words)
 	going := interruption.AdmitWithinBudgets(s, nil)
 	var b strings.Builder
-	for _, a := range interruption.Condemned(s, going, p) {
+	for _, a := range interruption.DeleteReplaced(s, going, p) {
 		b.WriteString(a.String())
 		if a.Do == plan.SetDeadline {
 			b.WriteString(" (" + a.Deadline.Format(time.RFC3339) + ")")
@@ -116,7 +116,7 @@ func condemned(s cluster.Snapshot, words []datadriven.CmdArg) string {
 		b.WriteByte('\n')
 	}
 	for _, u := range interruption.WithoutRunning(s, going, p).Unplaced {
-		fmt.Fprintf(&b, "homeless %s\n", u.Pod)
+		fmt.Fprintf(&b, "pending %s\n", u.Pod)
 	}
 	return b.String()
 }

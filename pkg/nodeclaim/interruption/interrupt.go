@@ -66,8 +66,8 @@ type Outcome struct {
 	Found bool
 	Final bool // not found, and the instance cannot turn out to be ours later
 	// not found, and worth deciding again when launches have been written down
-	Later   bool
-	Condemn bool // delete the claim; false when it is being deleted already
+	Later       bool
+	DeleteClaim bool // false when it is being deleted already
 	// by when its pods must be gone, to be written onto the claim before; zero for no change
 	Deadline time.Time
 	// until when its pods stay for their replacement to be asked for; zero for not
@@ -88,8 +88,8 @@ type NoticeEvent struct {
 	Reason, Message string
 }
 
-// Interrupted decides about a warning that EC2 takes an instance back: the offer is sold out, the claim is condemned,
-// and its pods get until shortly before the end, whatever budgets and do-not-disrupt say.
+// Interrupted decides about a warning that EC2 takes an instance back: the offer is sold out, the claim is marked for
+// deletion, and its pods get until shortly before the end, whatever budgets and do-not-disrupt say.
 func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	o := outcomeFor(n, claims, now)
 	if !o.Found {
@@ -97,7 +97,7 @@ func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	}
 	o.Deadline, o.First = earlierDeadline(o.Claim, podDeadline(n, now), now),
 		replacementDeadline(o.Claim, podDeadline(n, now), now)
-	o.Condemn, o.Drain, o.Provide = o.Claim.Deleting.IsZero(), true, true
+	o.DeleteClaim, o.Drain, o.Provide = o.Claim.Deleting.IsZero(), true, true
 	o.Why = "its pods get until " + reasonText(podDeadline(n, now))
 	offer := offerOf(o.Claim)
 	told := NoticeEvent{true, "SpotInterrupted", "EC2 takes the spot instance " + n.Instance + " back in two minutes"}
@@ -131,7 +131,7 @@ func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 		}
 		return o
 	}
-	o.Condemn, o.Drain = o.Claim.Deleting.IsZero(), true
+	o.DeleteClaim, o.Drain = o.Claim.Deleting.IsZero(), true
 	o.Release = n.Kind == Ended
 	o.Pods = EndPods
 	if n.Kind == Ended || n.Kind == Stopped {
@@ -207,7 +207,7 @@ func (n Notice) IsSufficient(c cluster.Claim, now time.Time) bool {
 
 func (o Outcome) addEvent(t NoticeEvent) Outcome {
 	o.Tell = append(o.Tell, t)
-	if o.Condemn {
+	if o.DeleteClaim {
 		o.Tell = append(o.Tell, NoticeEvent{true, "TerminatingOnInterruption", "it is drained and ended because of " +
 			t.Reason})
 	}

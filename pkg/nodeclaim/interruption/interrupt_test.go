@@ -180,7 +180,7 @@ func show(o interruption.Outcome) string {
 	say(!o.Deadline.IsZero(), "  deadline %s", o.Deadline.Format(time.RFC3339))
 	say(!o.First.IsZero(), "  replacement first, until %s", o.First.Format(time.RFC3339))
 	say(o.Leave.Cause != "", "  leave: %s", o.Leave)
-	say(o.Condemn, "  condemn")
+	say(o.DeleteClaim, "  delete claim")
 	say(o.Provide, "  wake provision")
 	say(o.Pods == interruption.EndPods, "  end the pods")
 	say(o.Pods == interruption.ForgetPods, "  remove the pods")

@@ -102,8 +102,8 @@ func blockedReason(s cluster.Snapshot, h cluster.StateNode, obstacles cluster.Ob
 	return why
 }
 
-// WithoutAdmitted is the snapshot in which the nodes that may go are condemned, so that packing finds room for their
-// pods elsewhere. The snapshot given is not changed.
+// WithoutAdmitted is the snapshot in which the nodes that may go are marked for deletion, so that packing finds room
+// for their pods elsewhere. The snapshot given is not changed.
 func WithoutAdmitted(s cluster.Snapshot, going []PendingReplacement) cluster.Snapshot {
 	nodes := slices.Clone(s.Nodes)
 	for i, n := range nodes {

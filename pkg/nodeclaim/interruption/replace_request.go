@@ -152,7 +152,7 @@ func notReplaced(c cluster.Claim, pool RebalancePolicy, now time.Time) string {
 }
 
 // ScheduledChange decides about a date on which EC2 disturbs the instance. A near date, one that has passed and an
-// unknown one condemn the claim at once; a far one has its node left, replacement first and within budgets, and an hour
+// unknown one delete the claim at once; a far one has its node left, replacement first and within budgets, and an hour
 // before it at the latest. Of several dates the earliest counts, in whatever order they come.
 func ScheduledChange(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	o := outcomeFor(n, claims, now)
@@ -177,7 +177,7 @@ func ScheduledChange(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 			o.Deadline, o.Drain = earlierDeadline(o.Claim, n.At.Add(-safety), now), true
 		}
 	case n.At.IsZero() || next.isDue(now):
-		o.Condemn, o.Drain, o.Provide = true, true, true
+		o.DeleteClaim, o.Drain, o.Provide = true, true, true
 		o.Why = "there is no time for budgets"
 		if n.At.After(now) {
 			o.Deadline = earlierDeadline(o.Claim, n.At.Add(-safety), now)

@@ -8,9 +8,9 @@ import (
 	"joiner/pkg/model/topology"
 )
 
-// Condemned are the actions for the nodes that go now: all their pods have room on nodes that are ready, or there is no
-// time left. The plan is that of packing Empty.
-func Condemned(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) []plan.Action {
+// DeleteReplaced are the actions that delete the claims of nodes which go now: all their pods have room on nodes that
+// are ready, or there is no time left. The plan is that of packing Empty.
+func DeleteReplaced(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) []plan.Action {
 	stays := findRoom(s, going, p).stays
 	var out []plan.Action
 	for _, g := range going {
@@ -43,7 +43,7 @@ type room struct {
 // findRoom says which nodes that are to be left cannot be yet. A pod that leans on one that comes later has no room
 // before that, and a node that stays keeps its pods where they are, on which others may lean.
 func findRoom(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) room {
-	r := room{s: s, place: p.NodeByPod(), ready: takers(s), stays: map[string]bool{}}
+	r := room{s: s, place: p.NodeByPod(), ready: nodesTakingPods(s), stays: map[string]bool{}}
 	launched := map[string]bool{}
 	for _, l := range p.Launches {
 		for _, key := range l.Pods {
@@ -69,9 +69,9 @@ func findRoom(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) room 
 	return r
 }
 
-// takers are the nodes that are ready to take pods. Where another pod is still ending it may be in the way, as one that
-// pods must not be beside is until it is gone: that node is not ready for them yet.
-func takers(s cluster.Snapshot) map[string]bool {
+// nodesTakingPods are the nodes that are ready to take pods. Where another pod is still ending it may be in the way, as
+// one that pods must not be beside is until it is gone: that node is not ready for them yet.
+func nodesTakingPods(s cluster.Snapshot) map[string]bool {
 	ready := map[string]bool{}
 	for _, h := range s.StateNodes() {
 		ready[h.Name()] = h.Node != nil && h.Node.Ready && h.Initialized()

@@ -17,7 +17,7 @@ const (
 )
 
 // checkConsistency says on an initialized claim whether its node has what the claim promises.
-func (v state) checkConsistency(c cluster.Claim) []plan.Action {
+func (v registrar) checkConsistency(c cluster.Claim) []plan.Action {
 	nodes := v.nodes[c.ProviderID]
 	if len(nodes) != 1 {
 		return nil

@@ -15,7 +15,7 @@ import (
 // DetachingNodes are the nodes, sorted, whose attached volumes the next step depends on: drained, and not yet rid of
 // their volumes. The snapshot must have the attachments of these; of others they are not looked at.
 func DetachingNodes(s cluster.Snapshot) []string {
-	v := newView(s)
+	v := newState(s)
 	var out []string
 	for _, c := range v.s.Claims {
 		if c.Deleting.IsZero() || !c.Finalizer || volumesSettled(c) {
@@ -42,7 +42,7 @@ func volumesSettled(c cluster.Claim) bool {
 // without a fight, until the deadline or for as long as the rules say. Volumes that several nodes may attach at a time
 // are not waited for, nor those of pods that stay on the node. The in-cluster original waits for ever without a
 // deadline; the pods are gone by now, and EC2 detaches the volumes of an instance that ends.
-func (v state) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action,
+func (v finalizer) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action,
 	done bool) {
 	if volumesSettled(c) || !slices.ContainsFunc(nodes, func(n cluster.Node) bool { return !v.nothingRuns(n) }) {
 		return nil, true
@@ -75,7 +75,7 @@ func (v state) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadline t
 }
 
 // attachedVolumes are the volumes of a node that are waited for, sorted.
-func (v state) attachedVolumes(n cluster.Node) []string {
+func (v index) attachedVolumes(n cluster.Node) []string {
 	if v.nothingRuns(n) {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (v state) attachedVolumes(n cluster.Node) []string {
 }
 
 // staysInUse reports whether a pod that the drain leaves on the node has the volume.
-func (v state) staysInUse(n cluster.Node, a cluster.Attachment) bool {
+func (v index) staysInUse(n cluster.Node, a cluster.Attachment) bool {
 	return a.Claim != "" && slices.ContainsFunc(v.pods[n.Name], func(p cluster.Pod) bool {
 		return !drain.RemovesPod(p, v.s.Now) && slices.ContainsFunc(p.Volumes,
 			func(has cluster.Volume) bool { return has.ID == a.Claim })

@@ -7,17 +7,18 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// unoffered are the requested resources that the node does not offer. One that a DRA driver serves is offered as soon
-// as the node has devices of it, whoever uses them: it never comes into status.allocatable.
-func (v state) unoffered(c cluster.Claim, n cluster.Node) []string {
+// missingResources are the requested resources that the node does not offer. One that a DRA driver serves is offered as
+// soon as the node has devices of it, whoever uses them: it never comes into status.allocatable.
+func (v index) missingResources(c cluster.Claim, n cluster.Node) []string {
 	return slices.DeleteFunc(c.Requests.Names(), func(name string) bool {
 		_, served := v.s.Devices.Server(name)
 		return n.Allocatable.Get(name) > 0 || served && n.Capacity.Get(name) > 0
 	})
 }
 
-// servedBy says after the name of a resource that a node lacks which DeviceClass serves it, and what is in the way.
-func (v state) servedBy(name string) string {
+// describeServer says after the name of a resource that a node lacks which DeviceClass serves it, and what is in the
+// way.
+func (v index) describeServer(name string) string {
 	class, served := v.s.Devices.Server(name)
 	switch {
 	case !served:
@@ -29,22 +30,24 @@ func (v state) servedBy(name string) string {
 		class.Driver + " that it selects"
 }
 
-// usable reports whether nothing keeps the claim's node from being initialized, or nothing but devices that a DRA
+// isUsable reports whether nothing keeps the claim's node from being initialized, or nothing but devices that a DRA
 // driver may serve. Pods run on such a node, and another would lack the same devices.
-func (v state) usable(c cluster.Claim) bool {
+func (v index) isUsable(c cluster.Claim) bool {
 	nodes := v.nodes[c.ProviderID]
 	if len(nodes) != 1 {
 		return false
 	}
-	reason, _ := v.uninitialized(c, nodes[0])
+	reason, _ := v.whyUninitialized(c, nodes[0])
 	if reason != v1.ReasonResourceNotRegistered {
 		return reason == ""
 	}
-	return !slices.ContainsFunc(v.unoffered(c, nodes[0]), func(name string) bool { return !v.s.Devices.MayServe(name) })
+	return !slices.ContainsFunc(v.missingResources(c, nodes[0]), func(name string) bool {
+		return !v.s.Devices.MayServe(name)
+	})
 }
 
-// overdue reports whether the claim's node should have been initialized by now.
-func (v state) overdue(c cluster.Claim) bool {
+// isOverdue reports whether the claim's node should have been initialized by now.
+func (v index) isOverdue(c cluster.Claim) bool {
 	limit := v.s.Rules.InitializationTimeout
 	return limit > 0 && c.Is(v1.ConditionRegistered) && !c.Is(v1.ConditionInitialized) &&
 		!v.s.Now.Before(c.Condition(v1.ConditionRegistered).Since.Add(limit))

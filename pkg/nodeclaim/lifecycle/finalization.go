@@ -22,7 +22,7 @@ const tellAfter = 15 * time.Second
 
 // finalizeClaim is the next step of a claim that is being deleted: deadline, drain, volumes, instance, finalizers, in
 // this order . Everything is done under the claim's name, so that it is done in this order.
-func (v state) finalizeClaim(c cluster.Claim) []plan.Action {
+func (v finalizer) finalizeClaim(c cluster.Claim) []plan.Action {
 	instances := v.instancesOf(c)
 	nodes := v.nodesOf(c, instances)
 	out, deadline := v.drainDeadline(c, nodes)
@@ -56,7 +56,7 @@ const untilTick = 75 * time.Second
 // blockedForLong reports whether the end of the claim has taken long, somebody else has to do something first, no pod
 // comes or goes for which others of the node wait, and none has to be deleted before somebody looks again. A drain may
 // be blocked for days, and no invocation is to stay and to be paid for only to watch that.
-func (v state) blockedForLong(c cluster.Claim, steps []plan.Action) bool {
+func (v finalizer) blockedForLong(c cluster.Claim, steps []plan.Action) bool {
 	if !c.BlockedForLong(v.s.Now) || slices.ContainsFunc(steps, func(a plan.Action) bool { return a.Do != plan.Tell }) {
 		return false
 	}
@@ -90,7 +90,7 @@ func byDeadline(a, b cluster.Claim) int {
 }
 
 // drainDeadline is when draining the claim's nodes ends by force, zero for never. It is fixed once, in an annotation.
-func (v state) drainDeadline(c cluster.Claim, nodes []cluster.Node) (out []plan.Action, t time.Time) {
+func (v finalizer) drainDeadline(c cluster.Claim, nodes []cluster.Node) (out []plan.Action, t time.Time) {
 	if t = c.Deadline(); !t.IsZero() || c.TerminationGrace == nil {
 		return nil, t
 	}
@@ -106,7 +106,8 @@ func (v state) drainDeadline(c cluster.Claim, nodes []cluster.Node) (out []plan.
 
 // drainNodes takes every node of a deleted claim out of service and rids it of its pods. A node on which nothing runs
 // any more is not drained. When no pod is left, late ones are waited for.
-func (v state) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action, done bool) {
+func (v finalizer) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action,
+	done bool) {
 	var waiting []string
 	running := false
 	for _, n := range nodes {
@@ -134,13 +135,14 @@ func (v state) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline time.T
 		Reason: v1.ConditionDrained})...), true
 }
 
-// drainNode condemns a node and takes the next step of its drain, and says who is waited for. The taint comes first, so
+// drainNode taints a node and takes the next step of its drain, and says who is waited for. The taint comes first, so
 // that no pod arrives meanwhile; our finalizer comes before the deletion, which would take the node away else.
-func (v state) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time) (out []plan.Action, waiting []string) {
+func (v finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time) (out []plan.Action,
+	waiting []string) {
 	step := func(do plan.ActionKind) { out = append(out, plan.Action{Do: do, Claim: c.Name, Node: n.Name}) }
 	idle := v.nothingRuns(n)
 	if !idle && !isOutOfService(n) {
-		step(plan.CondemnNode)
+		step(plan.TaintForTermination)
 		if !isTainted(n) {
 			waiting = append(waiting, "node "+n.Name+" is being taken out of service")
 		}
@@ -170,7 +172,7 @@ func (v state) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time) (o
 
 // nothingRuns reports whether nothing runs on the node any more: its instance ended, or it is unknown to EC2 and not
 // Ready.
-func (v state) nothingRuns(n cluster.Node) bool {
+func (v index) nothingRuns(n cluster.Node) bool {
 	if i, ok := v.instances[n.ProviderID]; ok {
 		return i.Gone()
 	}
@@ -179,7 +181,7 @@ func (v state) nothingRuns(n cluster.Node) bool {
 
 // terminateInstances terminates the instances of a drained claim and waits until they are gone. An instance that EC2
 // does not list, because it is too new or lost its tags, is terminated by the id in the claim and not waited for.
-func (v state) terminateInstances(c cluster.Claim, instances []cluster.Instance) (out []plan.Action, gone bool) {
+func (v finalizer) terminateInstances(c cluster.Claim, instances []cluster.Instance) (out []plan.Action, gone bool) {
 	gone = true
 	for _, i := range instances {
 		if !i.Gone() {
@@ -204,7 +206,7 @@ func (v state) terminateInstances(c cluster.Claim, instances []cluster.Instance)
 
 // finalizeOrphanNode is the next step of a node of ours that no claim leads: the claim is gone. Its instance is for
 // leaks to end.
-func (v state) finalizeOrphanNode(n cluster.Node) (actions []plan.Action, busy bool) {
+func (v finalizer) finalizeOrphanNode(n cluster.Node) (actions []plan.Action, busy bool) {
 	if !n.Finalizer || n.Labels[awsv1.LabelEC2NodeClass] == "" || v.hasOwner(n) {
 		return nil, false
 	}
@@ -222,7 +224,7 @@ func (v state) finalizeOrphanNode(n cluster.Node) (actions []plan.Action, busy b
 }
 
 // hasOwner reports whether a claim says what happens to the node.
-func (v state) hasOwner(n cluster.Node) bool {
+func (v index) hasOwner(n cluster.Node) bool {
 	if _, ok := v.owners[n.ProviderID]; ok && n.ProviderID != "" {
 		return true
 	}
@@ -232,7 +234,7 @@ func (v state) hasOwner(n cluster.Node) bool {
 
 // instancesOf are the instances that end with the claim: that of its provider id, and those that were started for it
 // without its knowing, because the reply of a launch was lost. What another claim has is that claim's.
-func (v state) instancesOf(c cluster.Claim) []cluster.Instance {
+func (v index) instancesOf(c cluster.Claim) []cluster.Instance {
 	var out []cluster.Instance
 	if i, listed := v.instances[c.ProviderID]; listed {
 		if owner, owned := v.owners[c.ProviderID]; owned && (owner.UID == c.UID || !v.sharesInstance(c)) {
@@ -250,13 +252,13 @@ func (v state) instancesOf(c cluster.Claim) []cluster.Instance {
 
 // sharesInstance reports whether a claim that is not being deleted has the same provider id, as after restoring a
 // backup.
-func (v state) sharesInstance(c cluster.Claim) bool {
+func (v index) sharesInstance(c cluster.Claim) bool {
 	o, ok := v.owners[c.ProviderID]
 	return ok && o.UID != c.UID && o.Deleting.IsZero()
 }
 
 // nodesOf are the nodes that end with the claim.
-func (v state) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.Node {
+func (v index) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.Node {
 	var ids []string
 	if c.ProviderID != "" && !v.sharesInstance(c) {
 		ids = append(ids, c.ProviderID)

@@ -63,17 +63,17 @@ func (v state) pendingChanges(c cluster.Claim) (out []plan.Action, doomed bool) 
 		out = []plan.Action{{Do: plan.SetDeadline, Claim: c.Name, Deadline: o.Deadline,
 			Reason: "TerminationGracePeriodExpiring",
 			Why:    "EC2 plans " + change.Code + " of its instance for " + change.At.UTC().Format(time.RFC3339)}}
-	case !o.Condemn:
+	case !o.DeleteClaim:
 		return nil, false
 	}
-	if o.Condemn {
+	if o.DeleteClaim {
 		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: "event_status", Why: "EC2 plans " +
 			change.Code + " of its instance " + i.ID})
 	}
 	for _, told := range o.Tell {
 		out = append(out, v.recordOnBoth(c, told.Reason, told.Message)...)
 	}
-	return out, o.Condemn
+	return out, o.DeleteClaim
 }
 
 // recordOnBoth tells of a claim and of its node, if there is one.

@@ -33,19 +33,19 @@ const (
 
 // Next decides the next step of everything in the snapshot.
 func Next(s cluster.Snapshot) Plan {
-	v := newView(s)
+	v := newState(s)
 	var p Plan
 	var ending []cluster.Claim
 	outcomes := map[string][]cluster.Registration{} // by pool
 	for _, c := range v.s.Claims {
 		switch {
 		case c.Deleting.IsZero():
-			p.about(cluster.ClaimPart, c.Name, func() {
+			p.decideAbout(cluster.ClaimPart, c.Name, func() {
 				v.s.Rules.Plant.Hit(StageLive, c.Name)
 				actions, busy := v.advanceClaim(c)
 				o, ended := v.registrationOutcome(c, actions)
 				p.Busy = p.Busy || busy
-				p.add(actions...)
+				p.addActions(actions...)
 				if ended {
 					outcomes[c.Pool] = append(outcomes[c.Pool], o)
 				}
@@ -59,45 +59,52 @@ func Next(s cluster.Snapshot) Plan {
 		return cmp.Or(byDeadline(a, b), a.Deleting.Compare(b.Deleting))
 	})
 	for _, c := range ending {
-		p.about(cluster.ClaimPart, c.Name, func() {
+		p.decideAbout(cluster.ClaimPart, c.Name, func() {
 			v.s.Rules.Plant.Hit(StageEnding, c.Name)
 			steps, _ := v.pendingChanges(c)
 			if len(steps) == 0 {
 				steps = joinStatusWrites(v.finalizeClaim(c))
 			}
 			p.Busy = p.Busy || !v.blockedForLong(c, steps)
-			p.add(steps...)
+			p.addActions(steps...)
 		})
 	}
 	for _, n := range v.s.Nodes {
-		p.about("Node", n.Name, func() {
+		p.decideAbout("Node", n.Name, func() {
 			v.s.Rules.Plant.Hit(StageNode, n.Name)
 			actions, busy := v.finalizeOrphanNode(n)
 			p.Busy = p.Busy || busy
-			p.add(actions...)
+			p.addActions(actions...)
 		})
 	}
-	p.about("", "leaked instances", func() { p.add(v.terminateLeaked()...) })
+	p.decideAbout("", "leaked instances", func() { p.addActions(v.terminateLeaked()...) })
 	for _, pool := range v.s.Pools {
 		if list := outcomes[pool.Name]; len(list) > 0 {
-			p.add(plan.Action{Do: plan.Registrations, Pool: pool.Name, Outcomes: list})
+			p.addActions(plan.Action{Do: plan.Registrations, Pool: pool.Name, Outcomes: list})
 		}
 	}
-	p.about(cluster.PoolPart, "all", func() { p.add(v.countPoolNodes()...) })
+	p.decideAbout(cluster.PoolPart, "all", func() { p.addActions(v.countPoolNodes()...) })
 	return p
 }
 
-// about decides about one object. Where that panics the object stays as it is, and the others take their steps.
-func (p *Plan) about(kind cluster.PartKind, name string, decide func()) {
+// decideAbout decides about one object. Where that panics the object stays as it is, and the others take their steps.
+func (p *Plan) decideAbout(kind cluster.PartKind, name string, decide func()) {
 	if failed := faultisolation.Catch(decide); failed != nil {
 		p.Faults = append(p.Faults, plan.Fault{Kind: kind, Name: name, Why: failed.Why, Stack: failed.Stack})
 	}
 }
 
-func (p *Plan) add(actions ...plan.Action) { p.Actions = append(p.Actions, actions...) }
+func (p *Plan) addActions(actions ...plan.Action) { p.Actions = append(p.Actions, actions...) }
 
-// state is the snapshot, sorted, with the look-ups that every step needs.
+// state decides: about living claims itself, and by its parts about those that come and go.
 type state struct {
+	index
+	registrar
+	finalizer
+}
+
+// index is the snapshot, sorted, with the look-ups that every step needs.
+type index struct {
 	s         cluster.Snapshot
 	nodes     map[string][]cluster.Node     // by provider id
 	pods      map[string][]cluster.Pod      // by node name
@@ -105,13 +112,29 @@ type state struct {
 	started   map[string][]cluster.Instance // by the UID of the claim in their tags
 	claims    map[string]cluster.Claim      // by UID
 	batches   map[string]bool               // of claims that wait for their instances
-	waiting   map[string]int                // pods without a node, by the hold they tolerate
 	owners    map[string]cluster.Claim      // by provider id; of several the first that is not being deleted
-	evictions nomination.OwnerNominations
-	budgets   *drain.DisruptionBudgets
 }
 
-func newView(s cluster.Snapshot) state {
+// registrar decides what follows the launch of a claim, up to its initialized node.
+type registrar struct {
+	index
+	waiting   map[string]int // pods without a node, by the hold they tolerate
+	evictions nomination.OwnerNominations
+}
+
+// finalizer decides how claims and nodes that are being deleted come to their end.
+type finalizer struct {
+	index
+	budgets *drain.DisruptionBudgets
+}
+
+func newState(s cluster.Snapshot) state {
+	v := newIndex(s)
+	return state{v, registrar{v, nomination.CountWaiting(v.s.Pods), nomination.FindOwnerNominations(v.s)},
+		finalizer{v, drain.NewBudgets(v.s.Budgets)}}
+}
+
+func newIndex(s cluster.Snapshot) index {
 	s.Claims = sortedBy(s.Claims, func(c cluster.Claim) string { return c.Name })
 	s.Pools = sortedBy(s.Pools, func(p cluster.Pool) string { return p.Name })
 	s.Nodes = sortedBy(s.Nodes, func(n cluster.Node) string { return n.Name })
@@ -123,11 +146,9 @@ func newView(s cluster.Snapshot) state {
 	s.Changes = slices.SortedFunc(slices.Values(s.Changes), func(a, b cluster.ScheduledChange) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.At.Compare(b.At), strings.Compare(a.Code, b.Code))
 	})
-	v := state{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{},
-		instances: map[string]cluster.Instance{},
-		started:   map[string][]cluster.Instance{}, claims: map[string]cluster.Claim{},
-		owners: map[string]cluster.Claim{}, budgets: drain.NewBudgets(s.Budgets),
-		waiting: nomination.CountWaiting(s.Pods), evictions: nomination.EvictionsOf(s), batches: map[string]bool{}}
+	v := index{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{},
+		instances: map[string]cluster.Instance{}, started: map[string][]cluster.Instance{},
+		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, batches: map[string]bool{}}
 	for _, n := range s.Nodes {
 		if n.ProviderID != "" {
 			v.nodes[n.ProviderID] = append(v.nodes[n.ProviderID], n)
@@ -196,7 +217,7 @@ func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) 
 		steps = append(steps, v.tagInstance(c)...) // last, because EC2 takes few tags a second
 	}
 	// whatever it is kept for then, nobody stays to watch it come
-	return append(actions, steps...), !ready && !v.overdue(c)
+	return append(actions, steps...), !ready && !v.isOverdue(c)
 }
 
 // adoptClaim makes a claim and its node ours if somebody took our finalizer off or never put it on, as on a claim made
@@ -239,7 +260,7 @@ func (v state) deletionReason(c cluster.Claim) (reason, why string) {
 		return launchTimeout, fmt.Sprintf("it was not launched within %s", rules.LaunchTimeout)
 	case c.Overdue(now, rules.RegistrationTimeout):
 		return registrationTimeout, fmt.Sprintf("no node registered for it within %s", rules.RegistrationTimeout)
-	case v.overdue(c) && !v.usable(c):
+	case v.isOverdue(c) && !v.isUsable(c):
 		return "initialization_timeout", fmt.Sprintf("its node was not usable within %s of registering",
 			rules.InitializationTimeout)
 	}
@@ -301,7 +322,7 @@ func (v state) terminateLeaked() []plan.Action {
 }
 
 // claimHasInstance reports whether a claim has the instance, will have it, or ends it in order.
-func (v state) claimHasInstance(i cluster.Instance) bool {
+func (v index) claimHasInstance(i cluster.Instance) bool {
 	if _, owned := v.owners[i.ProviderID()]; owned {
 		return true
 	}

@@ -15,7 +15,7 @@ import (
 
 // registerClaim matches a launched claim with the one node of its provider id. The unregistered taint is
 // dropped if the user brought it; Joiner's own user data does not set it, so that pods need not wait for this step.
-func (v state) registerClaim(c cluster.Claim) []plan.Action {
+func (v registrar) registerClaim(c cluster.Claim) []plan.Action {
 	nodes := v.nodes[c.ProviderID]
 	switch {
 	case len(nodes) == 0:
@@ -50,7 +50,7 @@ const reasonPartitionUnknown = "PartitionUnknown"
 
 // registerNode registers the node, and says in the same write what it lacks to be initialized; one that lacks nothing
 // is initialized too.
-func (v state) registerNode(c cluster.Claim, n cluster.Node) []plan.Action {
+func (v registrar) registerNode(c cluster.Claim, n cluster.Node) []plan.Action {
 	status := plan.Action{Do: plan.WriteStatus, Claim: c.Name, NodeName: n.Name, Conditions: []cluster.Condition{
 		{Type: v1.ConditionRegistered, Status: "True"}}}
 	out := []plan.Action{{Do: plan.RegisterNode, Claim: c.Name, Node: n.Name}}
@@ -75,7 +75,7 @@ func withTaints(n cluster.Node, c cluster.Claim) cluster.Node {
 }
 
 // tagInstance has the instance of a registered claim named after its node, claim and cluster, once.
-func (v state) tagInstance(c cluster.Claim) []plan.Action {
+func (v registrar) tagInstance(c cluster.Claim) []plan.Action {
 	i, ok := v.instances[c.ProviderID]
 	nodes := v.nodes[c.ProviderID]
 	if !ok || i.Gone() || len(nodes) != 1 || c.Annotations[awsv1.AnnotationInstanceTagged] == "true" &&
@@ -86,7 +86,7 @@ func (v state) tagInstance(c cluster.Claim) []plan.Action {
 }
 
 // initializeNode checks a registered node in the order
-func (v state) initializeNode(c cluster.Claim) []plan.Action {
+func (v registrar) initializeNode(c cluster.Claim) []plan.Action {
 	nodes := v.nodes[c.ProviderID]
 	if len(nodes) != 1 {
 		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown",
@@ -97,13 +97,13 @@ func (v state) initializeNode(c cluster.Claim) []plan.Action {
 }
 
 // initializeAs is initialize for the claim's one node.
-func (v state) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
+func (v registrar) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
 	if t, held := nomination.TaintOf(c); n.Ready && held && nomination.IsHeld(n) {
 		if why := nomination.ReleaseReason(t, n, v.waiting, v.s.Now); why != "" && !v.evictions.AwaitsPods(c, n) {
 			return []plan.Action{{Do: plan.OpenNode, Claim: c.Name, Node: n.Name, Why: why}}
 		}
 	}
-	if reason, message := v.uninitialized(c, n); reason != "" {
+	if reason, message := v.whyUninitialized(c, n); reason != "" {
 		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: reason,
 			Message: message})
 	}
@@ -114,9 +114,9 @@ func (v state) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
 	}
 }
 
-// uninitialized says what keeps the node from being initialized, the first thing if several do; nothing if nothing
+// whyUninitialized says what keeps the node from being initialized, the first thing if several do; nothing if nothing
 // does.
-func (v state) uninitialized(c cluster.Claim, n cluster.Node) (reason, message string) {
+func (v index) whyUninitialized(c cluster.Claim, n cluster.Node) (reason, message string) {
 	if !n.Ready {
 		return v1.ReasonNodeNotReady, "the node is not Ready"
 	}
@@ -132,14 +132,15 @@ func (v state) uninitialized(c cluster.Claim, n cluster.Node) (reason, message s
 			return v1.ReasonKnownEphemeralTaintsExist, "taint " + t.String() + " is still on the node"
 		}
 	}
-	if missing := v.unoffered(c, n); len(missing) > 0 {
-		return v1.ReasonResourceNotRegistered, "the node does not offer " + missing[0] + " yet" + v.servedBy(missing[0])
+	if missing := v.missingResources(c, n); len(missing) > 0 {
+		return v1.ReasonResourceNotRegistered,
+			"the node does not offer " + missing[0] + " yet" + v.describeServer(missing[0])
 	}
 	return "", ""
 }
 
 // writeCondition writes a condition if it says something new.
-func (v state) writeCondition(c cluster.Claim, k cluster.Condition) []plan.Action {
+func (v index) writeCondition(c cluster.Claim, k cluster.Condition) []plan.Action {
 	have := c.Condition(k.Type)
 	if have.Status == k.Status && have.Reason == k.Reason && have.Message == k.Message {
 		return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // blockEnds reports whether the claim's capacity block is about to end: its pods leave before EC2 ends the instance.
-func (v state) blockEnds(c cluster.Claim) bool {
+func (v index) blockEnds(c cluster.Claim) bool {
 	class, ok := v.s.ClassOf(c.Class)
 	id := c.Labels[instancetypes.LabelReservationID]
 	return ok && id != "" && slices.ContainsFunc(class.Reservations, func(r instancetypes.Reservation) bool {
@@ -20,7 +20,7 @@ func (v state) blockEnds(c cluster.Claim) bool {
 
 // relabelOnDemand relabels a claim and its node whose instance lost its reservation, and so is on-demand now. The other
 // way round does not happen: what is not launched into a reservation does not use one.
-func (v state) relabelOnDemand(c cluster.Claim) []plan.Action {
+func (v registrar) relabelOnDemand(c cluster.Claim) []plan.Action {
 	i, ok := v.instances[c.ProviderID]
 	if !ok || i.CapacityType != instancetypes.OnDemand || c.Labels[v1.LabelCapacityType] != instancetypes.Reserved {
 		return nil

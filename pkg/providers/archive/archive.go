@@ -1,9 +1,9 @@
-// Package archive keeps the decision log: a line in the function's log for every tick with a decision, and the whole
-// tick in S3 where that is wanted, or where the program failed about something.
+// Package archive keeps the decision log: a line in the function's log for every pass with a decision, and the whole
+// pass in S3 where that is wanted, or where the program failed about something.
 //
-// It knows S3 and the log. It refuses to know what a tick holds. Limits: ticks of clusters of up to 30,000 pods are
-// stored whole, because larger ones do not fit into a function's memory twice; a tick takes up to 64 MiB packed; a
-// question for ticks answers with up to 20,000 keys.
+// It knows S3 and the log. It refuses to know what a pass holds. Limits: passes of clusters of up to 30,000 pods are
+// stored whole, because larger ones do not fit into a function's memory twice; a pass takes up to 64 MiB packed; a
+// question for passes answers with up to 20,000 keys.
 package archive
 
 import (
@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	tickType   = "application/gzip"
-	mostTick   = 64 << 20
+	passType   = "application/gzip"
+	mostBytes  = 64 << 20
 	mostPods   = 30_000
 	mostKeys   = 20_000
 	mostHours  = 24 * 400
-	recordPart = "bytes=0-131071" // of a tick, in which its record is
+	recordPart = "bytes=0-131071" // of a pass, in which its record is
 )
 
 // Objects is what of S3 is used; an *s3.Client does. All calls may be repeated.
@@ -38,15 +38,15 @@ type Objects interface {
 	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
 }
 
-// TickWriter writes ticks.
-type TickWriter struct {
+// PassWriter writes passes.
+type PassWriter struct {
 	Log    *slog.Logger
 	S3     Objects
 	Bucket string // empty: only the log
-	Of     Kept   // what is kept of ticks in which nothing failed
+	Of     Kept   // what is kept of passes in which nothing failed
 }
 
-// Kept is how much is kept of a tick. One in which something failed is kept whole in any case, so that it can be
+// Kept is how much is kept of a pass. One in which something failed is kept whole in any case, so that it can be
 // replayed.
 type Kept int
 
@@ -57,18 +57,18 @@ const (
 	Nothing
 )
 
-// WriteTick writes the record into the log, and the whole tick into the bucket. Repeating it stores the same again.
-func (d TickWriter) WriteTick(ctx context.Context, t decisionlog.Tick) error {
+// WritePass writes the record into the log, and the whole pass into the bucket. Repeating it stores the same again.
+func (d PassWriter) WritePass(ctx context.Context, t decisionlog.Pass) error {
 	failed := len(t.Faults) > 0
 	var err error
 	if d.Bucket != "" && (failed || d.Of == Whole) {
 		t.Snapshot = t.Key()
-		if err = d.putTick(ctx, t); err != nil {
+		if err = d.putPass(ctx, t); err != nil {
 			t.Snapshot = ""
 		}
 	}
 	if failed || d.Of != Nothing {
-		d.Log.Info("tick", "tick", t.Record)
+		d.Log.Info("decision", "decision", t.Record)
 	}
 	switch {
 	case failed && t.Snapshot != "":
@@ -81,36 +81,36 @@ func (d TickWriter) WriteTick(ctx context.Context, t decisionlog.Tick) error {
 	return err
 }
 
-func (d TickWriter) putTick(ctx context.Context, t decisionlog.Tick) error {
+func (d PassWriter) putPass(ctx context.Context, t decisionlog.Pass) error {
 	if n := len(t.Saw.Pods); n > mostPods {
-		return fmt.Errorf("put tick: of clusters with more than %d pods none is stored, this one has %d", mostPods, n)
+		return fmt.Errorf("put pass: of clusters with more than %d pods none is stored, this one has %d", mostPods, n)
 	}
 	b, err := t.Encode()
 	if err != nil {
 		return err
 	}
-	if len(b) > mostTick {
-		return fmt.Errorf("put tick: it is larger than %d MiB", mostTick>>20)
+	if len(b) > mostBytes {
+		return fmt.Errorf("put pass: it is larger than %d MiB", mostBytes>>20)
 	}
 	_, err = d.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: &d.Bucket, Key: &t.Snapshot, Body: bytes.NewReader(b),
-		ContentType: aws.String(tickType)})
+		ContentType: aws.String(passType)})
 	if err != nil {
-		return fmt.Errorf("put tick into bucket %s: %w", d.Bucket, err)
+		return fmt.Errorf("put pass into bucket %s: %w", d.Bucket, err)
 	}
 	return nil
 }
 
-// TickReader reads ticks from a bucket.
-type TickReader struct {
+// PassReader reads passes from a bucket.
+type PassReader struct {
 	S3     Objects
 	Bucket string
 }
 
-// ListKeys lists the ticks of a span of time, its beginning included and its end not, the oldest first.
-func (r TickReader) ListKeys(ctx context.Context, since, until time.Time) ([]string, error) {
+// ListKeys lists the passes of a span of time, its beginning included and its end not, the oldest first.
+func (r PassReader) ListKeys(ctx context.Context, since, until time.Time) ([]string, error) {
 	var out []string
 	if until.Sub(since) > mostHours*time.Hour {
-		return nil, fmt.Errorf("list ticks: %s is a longer time than %d days", until.Sub(since), mostHours/24)
+		return nil, fmt.Errorf("list passes: %s is a longer time than %d days", until.Sub(since), mostHours/24)
 	}
 	for at := since.UTC().Truncate(time.Hour); at.Before(until); at = at.Add(time.Hour) {
 		keys, err := r.listKeys(ctx, decisionlog.HourPrefix(at)+"/")
@@ -123,18 +123,18 @@ func (r TickReader) ListKeys(ctx context.Context, since, until time.Time) ([]str
 			}
 		}
 		if len(out) > mostKeys {
-			return nil, fmt.Errorf("list ticks: there are more than %d; ask for a shorter time", mostKeys)
+			return nil, fmt.Errorf("list passes: there are more than %d; ask for a shorter time", mostKeys)
 		}
 	}
 	return out, nil
 }
 
-func (r TickReader) listKeys(ctx context.Context, prefix string) (keys []string, err error) {
+func (r PassReader) listKeys(ctx context.Context, prefix string) (keys []string, err error) {
 	in := &s3.ListObjectsV2Input{Bucket: &r.Bucket, Prefix: &prefix}
 	for {
 		page, err := r.S3.ListObjectsV2(ctx, in)
 		if err != nil {
-			return nil, fmt.Errorf("list ticks of bucket %s: %w", r.Bucket, err)
+			return nil, fmt.Errorf("list passes of bucket %s: %w", r.Bucket, err)
 		}
 		for _, o := range page.Contents {
 			keys = append(keys, aws.ToString(o.Key))
@@ -146,41 +146,41 @@ func (r TickReader) listKeys(ctx context.Context, prefix string) (keys []string,
 	}
 }
 
-// ReadTick reads a stored tick.
-func (r TickReader) ReadTick(ctx context.Context, key string) (decisionlog.Tick, error) {
+// ReadPass reads a stored pass.
+func (r PassReader) ReadPass(ctx context.Context, key string) (decisionlog.Pass, error) {
 	b, err := r.getObject(ctx, key, nil)
 	if err != nil {
-		return decisionlog.Tick{}, err
+		return decisionlog.Pass{}, err
 	}
-	return decisionlog.DecodeTick(b)
+	return decisionlog.DecodePass(b)
 }
 
-// ReadRecord reads the record of a stored tick, and not the rest.
-func (r TickReader) ReadRecord(ctx context.Context, key string) (decisionlog.Record, error) {
+// ReadRecord reads the record of a stored pass, and not the rest.
+func (r PassReader) ReadRecord(ctx context.Context, key string) (decisionlog.Record, error) {
 	b, err := r.getObject(ctx, key, aws.String(recordPart))
 	if err != nil {
 		return decisionlog.Record{}, err
 	}
 	rec, err := decisionlog.DecodeRecord(b)
 	if errors.Is(err, io.ErrUnexpectedEOF) { // longer than the part
-		whole, err := r.ReadTick(ctx, key)
+		whole, err := r.ReadPass(ctx, key)
 		return whole.Record, err
 	}
 	return rec, err
 }
 
-func (r TickReader) getObject(ctx context.Context, key string, part *string) ([]byte, error) {
+func (r PassReader) getObject(ctx context.Context, key string, part *string) ([]byte, error) {
 	out, err := r.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &r.Bucket, Key: &key, Range: part})
 	if err != nil {
 		return nil, fmt.Errorf("get %s from bucket %s: %w", strings.TrimPrefix(key, decisionlog.Prefix), r.Bucket, err)
 	}
 	defer out.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(out.Body, mostTick+1))
+	b, err := io.ReadAll(io.LimitReader(out.Body, mostBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s from bucket %s: %w", key, r.Bucket, err)
 	}
-	if len(b) > mostTick {
-		return nil, fmt.Errorf("read %s from bucket %s: larger than %d MiB", key, r.Bucket, mostTick>>20)
+	if len(b) > mostBytes {
+		return nil, fmt.Errorf("read %s from bucket %s: larger than %d MiB", key, r.Bucket, mostBytes>>20)
 	}
 	return b, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/decisionlog/replay"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/plan"
 	"joiner/pkg/providers/archive"
@@ -65,32 +66,32 @@ func (b bucket) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ ..
 	return out, nil
 }
 
-func of(t *testing.T, at time.Time) decisionlog.Tick {
+func of(t *testing.T, at time.Time) decisionlog.Pass {
 	t.Helper()
-	made, err := decisionlog.OfProvision(decisionlog.PassStamp{Cluster: "demo"}, cluster.Snapshot{Now: at}, plan.Plan{Launches: []plan.Launch{{Pool: "p"}}})
+	made, err := replay.ProvisionPass(decisionlog.PassStamp{Cluster: "demo"}, cluster.Snapshot{Now: at}, plan.Plan{Launches: []plan.Launch{{Pool: "p"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return made
 }
 
-func TestTicksAreFoundByTheirTime(t *testing.T) {
-	b, log := bucket{"catalog.json.gz": nil, "ticks/2026/11/22/01/notes.txt": nil}, &bytes.Buffer{}
-	d := archive.TickWriter{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "b"}
+func TestPassesAreFoundByTheirTime(t *testing.T) {
+	b, log := bucket{"catalog.json.gz": nil, "passes/2026/11/22/01/notes.txt": nil}, &bytes.Buffer{}
+	d := archive.PassWriter{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "b"}
 	start := time.Date(2026, 11, 22, 1, 30, 0, 0, time.UTC)
 	for i := range 8 {
 		for range 2 { // repeated calls store one
-			if err := d.WriteTick(t.Context(), of(t, start.Add(time.Duration(i)*10*time.Minute))); err != nil {
+			if err := d.WritePass(t.Context(), of(t, start.Add(time.Duration(i)*10*time.Minute))); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	r := archive.TickReader{S3: b, Bucket: "b"}
+	r := archive.PassReader{S3: b, Bucket: "b"}
 	keys, err := r.ListKeys(t.Context(), start.Add(10*time.Minute), start.Add(60*time.Minute))
 	if err != nil || len(keys) != 5 || !slices.IsSorted(keys) {
 		t.Fatalf("%v, %v", keys, err)
 	}
-	whole, err := r.ReadTick(t.Context(), keys[0])
+	whole, err := r.ReadPass(t.Context(), keys[0])
 	if err != nil || !whole.Time.Equal(start.Add(10*time.Minute)) || whole.Snapshot != keys[0] || len(whole.Plan) == 0 {
 		t.Errorf("%+v, %v", whole, err)
 	}
@@ -98,7 +99,7 @@ func TestTicksAreFoundByTheirTime(t *testing.T) {
 	if err != nil || !rec.Time.Equal(start.Add(50*time.Minute)) || len(rec.Launches) != 1 {
 		t.Errorf("%+v, %v", rec, err)
 	}
-	if !strings.Contains(log.String(), `"msg":"tick","tick":{"schema":1,"time":"2026-11-22T01:30:00Z","cluster":"demo","function":"provision","snapshot":"ticks/2026/11/22/01/`) {
+	if !strings.Contains(log.String(), `"msg":"decision","decision":{"schema":2,"time":"2026-11-22T01:30:00Z","cluster":"demo","function":"provision","snapshot":"passes/2026/11/22/01/`) {
 		t.Error(log.String())
 	}
 	if _, err := r.ListKeys(t.Context(), start.Add(-500*24*time.Hour), start); err == nil {
@@ -107,18 +108,18 @@ func TestTicksAreFoundByTheirTime(t *testing.T) {
 }
 
 // What cannot be stored is still in the log, without a reference to what is not there.
-func TestATickThatCannotBeStored(t *testing.T) {
+func TestAPassThatCannotBeStored(t *testing.T) {
 	b, log := bucket{}, &bytes.Buffer{}
-	d := archive.TickWriter{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "other"}
+	d := archive.PassWriter{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "other"}
 	large := of(t, time.Unix(0, 0))
 	large.Saw.Pods = make([]cluster.Pod, 30_001)
 	for _, c := range []struct {
-		tick decisionlog.Tick
+		pass decisionlog.Pass
 		want string
-	}{{of(t, time.Unix(0, 0)), "put tick into bucket other: access denied"}, {large, "more than 30000 pods"}} {
+	}{{of(t, time.Unix(0, 0)), "put pass into bucket other: access denied"}, {large, "more than 30000 pods"}} {
 		log.Reset()
-		err := d.WriteTick(t.Context(), c.tick)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(log.String(), `"msg":"tick"`) || strings.Contains(log.String(), "snapshot") {
+		err := d.WritePass(t.Context(), c.pass)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(log.String(), `"msg":"decision"`) || strings.Contains(log.String(), "snapshot") {
 			t.Errorf("%v, %s", err, log)
 		}
 	}
@@ -129,19 +130,19 @@ func TestATickThatCannotBeStored(t *testing.T) {
 func TestAPassThatFailedIsStored(t *testing.T) {
 	for _, of := range []archive.Kept{archive.Whole, archive.InLog, archive.Nothing} {
 		for _, failed := range []bool{true, false} {
-			made, err := decisionlog.OfProvision(decisionlog.PassStamp{Cluster: "demo"}, cluster.Snapshot{Now: time.Unix(0, 0)}, plan.Plan{Launches: []plan.Launch{{Pool: "p"}}})
+			made, err := replay.ProvisionPass(decisionlog.PassStamp{Cluster: "demo"}, cluster.Snapshot{Now: time.Unix(0, 0)}, plan.Plan{Launches: []plan.Launch{{Pool: "p"}}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if failed {
-				made.Fail(plan.Fault{Kind: cluster.WaitingPods, Name: "team-b/1234", Pods: []string{"team-b/evil-1"}, Why: "index out of range", Stack: []string{"f f.go:7"}})
+				made.AddFaults(plan.Fault{Kind: cluster.WaitingPods, Name: "team-b/1234", Pods: []string{"team-b/evil-1"}, Why: "index out of range", Stack: []string{"f f.go:7"}})
 			}
 			b, log := bucket{}, &bytes.Buffer{}
-			d := archive.TickWriter{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "b", Of: of}
-			if err := d.WriteTick(t.Context(), made); err != nil {
+			d := archive.PassWriter{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "b", Of: of}
+			if err := d.WritePass(t.Context(), made); err != nil {
 				t.Fatal(err)
 			}
-			stored, line := len(b) == 1, strings.Contains(log.String(), `"msg":"tick"`)
+			stored, line := len(b) == 1, strings.Contains(log.String(), `"msg":"decision"`)
 			if stored != (failed || of == archive.Whole) || line != (failed || of != archive.Nothing) {
 				t.Errorf("keeping %d, failed %t: stored %t, logged %t", of, failed, stored, line)
 			}
@@ -152,9 +153,9 @@ func TestAPassThatFailedIsStored(t *testing.T) {
 		}
 	}
 	log := &bytes.Buffer{}
-	var made decisionlog.Tick
-	made.Fail(plan.Fault{Why: "index out of range"})
-	if err := (archive.TickWriter{Log: slog.New(slog.NewJSONHandler(log, nil))}).WriteTick(t.Context(), made); err != nil || !strings.Contains(log.String(), "which is stored nowhere") {
+	var made decisionlog.Pass
+	made.AddFaults(plan.Fault{Why: "index out of range"})
+	if err := (archive.PassWriter{Log: slog.New(slog.NewJSONHandler(log, nil))}).WritePass(t.Context(), made); err != nil || !strings.Contains(log.String(), "which is stored nowhere") {
 		t.Errorf("without a bucket: %v, %s", err, log)
 	}
 }

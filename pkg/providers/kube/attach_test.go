@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/requirements"
@@ -123,4 +124,15 @@ func TestNoVolumesCostNothing(t *testing.T) {
 	if _, err := k.WithVolumes(t.Context(), cluster.Snapshot{Pods: []cluster.Pod{{Name: "web"}}}); err != nil || len(s.asked) > 0 {
 		t.Errorf("%v: %v were listed", err, s.asked)
 	}
+}
+
+const bound = `{metadata: {annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: pv}}`
+
+func read[T any](t *testing.T, text string) *T {
+	t.Helper()
+	out := new(T)
+	if err := yaml.UnmarshalStrict([]byte(text), out); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -12,12 +12,16 @@ import (
 	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	"joiner/pkg/model/buffers"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclass/translate"
 )
+
+// Buffers reads and writes CapacityBuffers.
+type Buffers struct{ *connection }
 
 // ListBuffers lists the CapacityBuffers of the strategy that Joiner follows, sorted, each with the template or workload
 // that it names. A cluster that does not know the kind has none.
-func (c *Client) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
-	stored, _, err := listAll(ctx, c, listQuery{place: capacityBuffers()},
+func (c Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
+	stored, _, err := listAll(ctx, c.connection, listQuery{place: capacityBuffers()},
 		func() *v1beta1.CapacityBufferList { return &v1beta1.CapacityBufferList{} },
 		func(l *v1beta1.CapacityBufferList) []v1beta1.CapacityBuffer {
 			return slices.DeleteFunc(l.Items, func(b v1beta1.CapacityBuffer) bool { return !b.Mine() })
@@ -43,13 +47,13 @@ func (c *Client) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
 }
 
 // listVirtualPods lists the pods that buffers keep room for.
-func (c *Client) listVirtualPods(ctx context.Context) ([]cluster.Pod, error) {
+func (c Buffers) listVirtualPods(ctx context.Context) ([]cluster.Pod, error) {
 	all, err := c.ListBuffers(ctx)
 	return buffers.VirtualPods(all), err
 }
 
 // resolveBuffer reads what the buffer names. The error is a *NotFoundError if there is none.
-func (c *Client) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
+func (c Buffers) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
 	ns := b.Object.Namespace
 	if ref := b.Object.Spec.PodTemplateRef; ref != nil {
 		t := &corev1.PodTemplate{}
@@ -57,7 +61,7 @@ func (c *Client) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
 			t); err != nil {
 			return err
 		}
-		b.Template, b.Generation = templateFrom(ns, t.Template), t.Generation
+		b.Template, b.Generation = translate.Template(ns, t.Template), t.Generation
 		return nil
 	}
 	ref := b.Object.Spec.ScalableRef
@@ -66,7 +70,7 @@ func (c *Client) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
 	}
 	what := apiCall{verb: "get", namespace: ns, name: ref.Name}
 	scaled := func(m metav1.ObjectMeta, replicas *int32, t corev1.PodTemplateSpec) {
-		b.Template, b.Generation, b.Scale = templateFrom(ns, t), m.Generation, 1
+		b.Template, b.Generation, b.Scale = translate.Template(ns, t), m.Generation, 1
 		if replicas != nil {
 			b.Scale = *replicas
 		}
@@ -97,24 +101,9 @@ func (c *Client) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
 	return nil
 }
 
-// templateFrom is a pod as the template makes it, with limits in place of requests that are not given. Volumes do not
-// count.
-func templateFrom(namespace string, t corev1.PodTemplateSpec) *cluster.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: t.Labels,
-		Annotations: t.Annotations}, Spec: *t.Spec.DeepCopy()}
-	pod.Spec.NodeName = ""
-	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			limitsForRequests(&list[i].Resources)
-		}
-	}
-	out := podFrom(pod)
-	return &out
-}
-
 // WriteBufferStatus stores the status of the buffer, on the condition that the buffer was not changed since it was
 // read. On success the buffer given is as stored.
-func (c *Client) WriteBufferStatus(ctx context.Context, b *v1beta1.CapacityBuffer) error {
+func (c Buffers) WriteBufferStatus(ctx context.Context, b *v1beta1.CapacityBuffer) error {
 	what := apiCall{verb: "write status of", place: capacityBuffers(), namespace: b.Namespace, name: b.Name}
 	in := b.DeepCopy()
 	in.APIVersion, in.Kind = v1beta1.GroupVersion().String(), v1beta1.CapacityBufferKind

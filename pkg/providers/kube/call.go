@@ -47,7 +47,7 @@ func (w apiCall) String() string {
 
 // sendWithRetries sends the request until it gets an answer that means something, at most four times. Repeating must be
 // harmless.
-func (c *Client) sendWithRetries(ctx context.Context, what apiCall, request func() *rest.Request,
+func (c *connection) sendWithRetries(ctx context.Context, what apiCall, request func() *rest.Request,
 	into runtime.Object) error {
 	return retryRequest(ctx, what, func() error { return requestOnce(ctx, request(), into) })
 }
@@ -108,7 +108,7 @@ func waitBeforeRetry(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (c *Client) getObject(ctx context.Context, what apiCall, into runtime.Object) error {
+func (c *connection) getObject(ctx context.Context, what apiCall, into runtime.Object) error {
 	return c.sendWithRetries(ctx, what, func() *rest.Request {
 		return c.restClient(what.place).Get().AbsPath(what.place.pathTo(what.namespace, what.name, "")...)
 	}, into)
@@ -116,14 +116,14 @@ func (c *Client) getObject(ctx context.Context, what apiCall, into runtime.Objec
 
 // createObject posts an object that carries its name, so that a repeated request is refused and not doubled. Whether
 // "already exists" is the echo of our own lost reply is for the caller to find out.
-func (c *Client) createObject(ctx context.Context, what apiCall, obj, into runtime.Object) error {
+func (c *connection) createObject(ctx context.Context, what apiCall, obj, into runtime.Object) error {
 	return c.sendWithRetries(ctx, what, func() *rest.Request {
 		return c.restClient(what.place).Post().AbsPath(what.place.pathTo(what.namespace, "", "")...).Body(obj)
 	}, into)
 }
 
 // replaceObject replaces an object, or its subresource; its resourceVersion is the precondition.
-func (c *Client) replaceObject(ctx context.Context, what apiCall, sub string, obj, into runtime.Object) error {
+func (c *connection) replaceObject(ctx context.Context, what apiCall, sub string, obj, into runtime.Object) error {
 	return c.sendWithRetries(ctx, what, func() *rest.Request {
 		return c.restClient(what.place).Put().AbsPath(what.place.pathTo(what.namespace, what.name, sub)...).Body(obj)
 	}, into)
@@ -131,7 +131,7 @@ func (c *Client) replaceObject(ctx context.Context, what apiCall, sub string, ob
 
 // patchObject merges a change into an object, or into its subresource. A resourceVersion in the change is the
 // precondition.
-func (c *Client) patchObject(ctx context.Context, what apiCall, sub string, change any, into runtime.Object) error {
+func (c *connection) patchObject(ctx context.Context, what apiCall, sub string, change any, into runtime.Object) error {
 	body, err := json.Marshal(change)
 	if err != nil {
 		return fmt.Errorf("%s: encode: %w", what, err)
@@ -144,7 +144,7 @@ func (c *Client) patchObject(ctx context.Context, what apiCall, sub string, chan
 
 // deleteObject deletes the object of that UID. An object that is gone, or was replaced by another of its name, is no
 // error.
-func (c *Client) deleteObject(ctx context.Context, what apiCall, uid string, graceSec *int64) error {
+func (c *connection) deleteObject(ctx context.Context, what apiCall, uid string, graceSec *int64) error {
 	if uid == "" {
 		return fmt.Errorf("%s: its UID is not known", what)
 	}
@@ -192,7 +192,7 @@ type listObject interface {
 // listAll reads a list page by page and keeps only what translate makes of each page, so that a large cluster never
 // stands in memory as whole objects. All pages are of one moment, the version returned: the API server serves them from
 // a snapshot in its cache. (resourceVersion=0 would be older data and, worse, one page however long.)
-func listAll[L listObject, T any](ctx context.Context, c *Client, q listQuery, fresh func() L,
+func listAll[L listObject, T any](ctx context.Context, c *connection, q listQuery, fresh func() L,
 	translate func(L) []T) ([]T, string, error) {
 	what := apiCall{verb: "list", place: q.place, namespace: q.namespace}
 	for restart := 0; ; restart++ {
@@ -206,7 +206,7 @@ func listAll[L listObject, T any](ctx context.Context, c *Client, q listQuery, f
 	}
 }
 
-func listPages[L listObject, T any](ctx context.Context, c *Client, q listQuery, fresh func() L,
+func listPages[L listObject, T any](ctx context.Context, c *connection, q listQuery, fresh func() L,
 	translate func(L) []T) ([]T, string, error) {
 	size := cmp.Or(q.page, pageSize)
 	what := apiCall{verb: "read a page of", place: q.place, namespace: q.namespace}
@@ -238,7 +238,7 @@ func addParam(r *rest.Request, name, value string) *rest.Request {
 }
 
 // readRaw reads a path that is no object, as JSON.
-func (c *Client) readRaw(ctx context.Context, what, path string) ([]byte, error) {
+func (c *connection) readRaw(ctx context.Context, what, path string) ([]byte, error) {
 	for try, pause := 1, firstPause; ; try, pause = try+1, 3*pause {
 		body, err := rawOnce(ctx, c.custom.Get().AbsPath(path))
 		if err == nil {
@@ -255,4 +255,15 @@ func rawOnce(ctx context.Context, r *rest.Request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return r.MaxRetries(0).DoRaw(ctx)
+}
+
+func (c *connection) putStatus(ctx context.Context, what apiCall, in, out metaObject) error {
+	if in.GetResourceVersion() == "" {
+		return fmt.Errorf("%s: its version is not known", what)
+	}
+	err := c.replaceObject(ctx, what, "status", in, out)
+	if isNotFound(err) {
+		return &ConflictError{err}
+	}
+	return err
 }

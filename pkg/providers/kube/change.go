@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -27,7 +28,7 @@ type metaObject interface {
 // changeObject reads an object, asks edit for a merge patch of it (nil for nothing to do) and writes that on the
 // condition that the object is still the one that was read; if it is not, it starts again. An object that is gone or
 // has another UID than the call names is a *ConflictError. It returns the object as it is now.
-func changeObject[O metaObject](ctx context.Context, c *Client, what apiCall, edit func(O) patchFields,
+func changeObject[O metaObject](ctx context.Context, c *connection, what apiCall, edit func(O) patchFields,
 	fresh func() O) (now O, err error) {
 	for range maxConflicts {
 		now = fresh()
@@ -64,7 +65,7 @@ func changeObject[O metaObject](ctx context.Context, c *Client, what apiCall, ed
 // patchUnread writes a patch that was worked out from an object as it was in that version, without reading it again. It
 // is not done when there is nothing to do on the object as it was, or somebody changed it since: then it must be read.
 // The object as stored is put into into.
-func (c *Client) patchUnread(ctx context.Context, what apiCall, patch patchFields, version string,
+func (c *connection) patchUnread(ctx context.Context, what apiCall, patch patchFields, version string,
 	into metaObject) (done bool, err error) {
 	if patch == nil {
 		return false, nil
@@ -126,6 +127,44 @@ func missingEntries(have, want map[string]string) patchFields {
 			out = patchFields{}
 		}
 		out[k] = v
+	}
+	return out
+}
+
+// MetaChange is a change of an object's annotations and finalizers. Empty fields change nothing.
+type MetaChange struct {
+	Annotations   map[string]string
+	AddFinalizer  string
+	DropFinalizer string
+}
+
+func (m MetaChange) asPatch(o metaObject) patchFields {
+	meta := patchFields{}
+	if set := missingEntries(o.GetAnnotations(), m.Annotations); set != nil {
+		meta["annotations"] = set
+	}
+	finalizers := editedPatch(o.GetFinalizers(), m.AddFinalizer, m.DropFinalizer)
+	if !equality.Semantic.DeepEqual(finalizers, o.GetFinalizers()) {
+		meta["finalizers"] = finalizers
+	}
+	if len(meta) == 0 {
+		return nil
+	}
+	return patchFields{"metadata": meta}
+}
+
+func editedPatch(all []string, add, drop string) []string {
+	var out []string
+	for _, f := range all {
+		if f != drop || drop == "" {
+			out = append(out, f)
+		}
+		if f == add {
+			add = ""
+		}
+	}
+	if add != "" {
+		out = append(out, add)
 	}
 	return out
 }

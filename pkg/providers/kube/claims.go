@@ -17,6 +17,7 @@ import (
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclass/translate"
 )
 
 const (
@@ -25,9 +26,12 @@ const (
 	longestRaw = 63 - suffixSize // of a generated name, as the API server does it
 )
 
+// Claims reads and writes NodeClaims.
+type Claims struct{ *connection }
+
 // CreateClaim stores the NodeClaim of a launch: with our finalizer from the first write on, owned by its pool, named
 // after the pool with a random end. A lost reply does not make a second claim: the name is chosen here.
-func (c *Client) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
+func (c Claims) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
 	var err error
 	for range nameTries {
 		want := newClaim(l, pool)
@@ -48,7 +52,7 @@ func (c *Client) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Po
 			return cluster.Claim{}, err
 		}
 		c.noteWritten(claimPath(), got, began)
-		return claimFrom(got), nil
+		return translate.Claim(got), nil
 	}
 	return cluster.Claim{}, err
 }
@@ -84,10 +88,10 @@ func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
 			}},
 		},
 		Spec: karpv1.NodeClaimSpec{
-			Taints:        taintsTo(l.Taints),
-			StartupTaints: taintsTo(l.Startup),
-			Requirements:  requirementsTo(l.Requirements),
-			Resources:     karpv1.ResourceRequirements{Requests: quantitiesFrom(l.Requests)},
+			Taints:        translate.CoreTaints(l.Taints),
+			StartupTaints: translate.CoreTaints(l.Startup),
+			Requirements:  translate.ClaimRequirements(l.Requirements),
+			Resources:     karpv1.ResourceRequirements{Requests: translate.Quantities(l.Requests)},
 			NodeClassRef:  &karpv1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: l.Class},
 			ExpireAfter:   karpv1.NeverAfter(),
 		},
@@ -105,9 +109,9 @@ func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
 // AdoptClaim puts our finalizer, the label of its class and that of its partition on a claim that lacks them, because a
 // user made it by hand or took them off. Repeating it changes nothing. A claim that is gone, was replaced or is being
 // deleted is a *ConflictError.
-func (c *Client) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
+func (c Claims) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
 	what := apiCall{verb: "adopt", place: claimPath(), name: claim.Name, uid: claim.UID}
-	got, err := changeObject(ctx, c, what, func(o *karpv1.NodeClaim) patchFields {
+	got, err := changeObject(ctx, c.connection, what, func(o *karpv1.NodeClaim) patchFields {
 		if o.DeletionTimestamp != nil {
 			return nil
 		}
@@ -136,12 +140,12 @@ func (c *Client) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.C
 	if err != nil {
 		return cluster.Claim{}, err
 	}
-	return claimFrom(got), nil
+	return translate.Claim(got), nil
 }
 
 // AnnotateClaim sets annotations, on the condition that the claim is still as given; if it is given without a version,
 // that it is still the one of that UID. The returned claim is as stored.
-func (c *Client) AnnotateClaim(ctx context.Context, claim cluster.Claim, set map[string]string) (cluster.Claim, error) {
+func (c Claims) AnnotateClaim(ctx context.Context, claim cluster.Claim, set map[string]string) (cluster.Claim, error) {
 	meta := patchFields{"annotations": set}
 	if claim.Version != "" || claim.UID == "" {
 		return c.patchClaim(ctx, "annotate", claim, patchFields{"metadata": meta})
@@ -158,7 +162,7 @@ func (c *Client) AnnotateClaim(ctx context.Context, claim cluster.Claim, set map
 
 // LabelClaim sets labels and annotations, on the condition that the claim is still as given. The returned claim is as
 // stored.
-func (c *Client) LabelClaim(ctx context.Context, claim cluster.Claim, labels,
+func (c Claims) LabelClaim(ctx context.Context, claim cluster.Claim, labels,
 	annotations map[string]string) (cluster.Claim, error) {
 	meta := patchFields{}
 	if len(labels) > 0 {
@@ -172,7 +176,7 @@ func (c *Client) LabelClaim(ctx context.Context, claim cluster.Claim, labels,
 
 // UnreserveClaim labels the claim as on-demand instead of reserved, on the condition that it is still as given. The
 // returned claim is as stored.
-func (c *Client) UnreserveClaim(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
+func (c Claims) UnreserveClaim(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
 	return c.patchClaim(ctx, "unreserve", claim, onDemandPatch())
 }
 
@@ -184,7 +188,7 @@ func onDemandPatch() patchFields {
 		awsv1.LabelCapacityReservationID: nil, awsv1.LabelCapacityReservationType: nil}}}
 }
 
-func (c *Client) patchClaim(ctx context.Context, verb string, claim cluster.Claim, patch patchFields) (cluster.Claim,
+func (c Claims) patchClaim(ctx context.Context, verb string, claim cluster.Claim, patch patchFields) (cluster.Claim,
 	error) {
 	what := apiCall{verb: verb, place: claimPath(), name: claim.Name}
 	if claim.Version == "" {
@@ -196,7 +200,7 @@ func (c *Client) patchClaim(ctx context.Context, verb string, claim cluster.Clai
 }
 
 // claimWritten turns the outcome of a write that began then into a claim. A claim that is gone is a conflict.
-func (c *Client) claimWritten(got *karpv1.NodeClaim, err error, began time.Time) (cluster.Claim, error) {
+func (c Claims) claimWritten(got *karpv1.NodeClaim, err error, began time.Time) (cluster.Claim, error) {
 	if isNotFound(err) {
 		return cluster.Claim{}, &ConflictError{err}
 	}
@@ -205,7 +209,7 @@ func (c *Client) claimWritten(got *karpv1.NodeClaim, err error, began time.Time)
 	}
 	c.noteWritten(claimPath(), got, began)
 	c.seen.keepStatus(got)
-	return claimFrom(got), nil
+	return translate.Claim(got), nil
 }
 
 // WriteClaimStatus makes the stored status that of the claim given, on the condition that the claim was not changed
@@ -213,7 +217,7 @@ func (c *Client) claimWritten(got *karpv1.NodeClaim, err error, began time.Time)
 // reason gets its type as the reason, Ready follows from the others and is never taken from the caller, and conditions
 // that the claim given does not have are removed, except those that Ready depends on. Nothing is written if nothing
 // differs. The returned claim is as stored.
-func (c *Client) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
+func (c Claims) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
 	what := apiCall{verb: "write status of", place: claimPath(), name: claim.Name}
 	got := newNodeClaim()
 	// as it was read by this client: asking again would only cost a request
@@ -230,7 +234,7 @@ func (c *Client) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (clu
 	before := got.Status.DeepCopy()
 	c.fillStatus(got, claim)
 	if equality.Semantic.DeepEqual(before, &got.Status) {
-		claim.Conditions = conditionsFrom(before.Conditions)
+		claim.Conditions = translate.Conditions(before.Conditions)
 		return claim, nil
 	}
 	patch := withVersion(patchFields{"status": statusPatch(before, &got.Status)}, claim.Version)
@@ -239,7 +243,7 @@ func (c *Client) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (clu
 	return c.claimWritten(out, err, began)
 }
 
-func (c *Client) fillStatus(n *karpv1.NodeClaim, claim cluster.Claim) {
+func (c Claims) fillStatus(n *karpv1.NodeClaim, claim cluster.Claim) {
 	n.Status.ProviderID, n.Status.NodeName, n.Status.ImageID = claim.ProviderID, claim.NodeName, claim.ImageID
 	n.Status.LastPodEventTime = metav1.NewTime(claim.LastPodEvent)
 	n.Status.Capacity = keepEqual(n.Status.Capacity, claim.Capacity)
@@ -262,12 +266,12 @@ func (c *Client) fillStatus(n *karpv1.NodeClaim, claim cluster.Claim) {
 }
 
 // DeleteClaim gives the claim its deletion time. A claim that is gone is no error.
-func (c *Client) DeleteClaim(ctx context.Context, claim cluster.Claim) error {
+func (c Claims) DeleteClaim(ctx context.Context, claim cluster.Claim) error {
 	return c.deleteObject(ctx, apiCall{verb: "delete", place: claimPath(), name: claim.Name}, claim.UID, nil)
 }
 
 // ReleaseClaim removes our finalizer, after which a deleted claim vanishes. A claim that is gone is no error.
-func (c *Client) ReleaseClaim(ctx context.Context, claim cluster.Claim) error {
+func (c Claims) ReleaseClaim(ctx context.Context, claim cluster.Claim) error {
 	what := apiCall{verb: "release", place: claimPath(), name: claim.Name, uid: claim.UID}
 	if claim.UID == "" {
 		return fmt.Errorf("%s: its UID is not known", what)
@@ -277,7 +281,7 @@ func (c *Client) ReleaseClaim(ctx context.Context, claim cluster.Claim) error {
 			return unlessReleased(err)
 		}
 	}
-	_, err := changeObject(ctx, c, what, finalizerPatch, newNodeClaim)
+	_, err := changeObject(ctx, c.connection, what, finalizerPatch, newNodeClaim)
 	return unlessReleased(err)
 }
 

@@ -7,16 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/rest"
 
 	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner/pkg/api/aws/v1"
@@ -51,19 +42,26 @@ type Config struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
-// Client talks to one API server. Its methods may be called concurrently, except Wait, of which one runs at a time.
-// Every call ends after 10 seconds, lists after 10 seconds a page, and is tried again a few times when the server is
-// busy or the connection broke. Every error names the call and the object.
+// Client talks to one API server: a part for each kind of object over one connection, which may be used by themselves.
+// Its methods may be called concurrently, except Wait, of which one runs at a time. Every call ends after 10 seconds,
+// lists after 10 seconds a page, and is tried again a few times when the server is busy or the connection broke. Every
+// error names the call and the object.
 type Client struct {
-	core   rest.Interface // protobuf
-	custom rest.Interface // JSON
-	now    func() time.Time
-	seen   *readCache
-	own    pendingWrites
-	told   *toldEvents
-	leases ownLeases
-
-	devices deviceCache
+	*connection
+	Reader // several kinds at once
+	Pods
+	Nodes
+	Claims
+	Pools
+	Classes
+	Overlays
+	Buffers
+	Volumes
+	Devices
+	Events
+	Leases
+	SharedData
+	Objects Objects // any kind
 }
 
 // New makes a client. It makes no request.
@@ -85,69 +83,23 @@ func New(c Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make kubernetes client: %w", err)
 	}
-	out := &Client{now: c.Now, seen: newSeen(), told: newTold()}
+	conn := &connection{now: c.Now, seen: newReadCache()}
 	hc := &http.Client{Transport: transport}
-	if out.core, err = newREST(c, scheme, hc, runtime.ContentTypeProtobuf); err != nil {
+	if conn.core, err = newREST(c, scheme, hc, runtime.ContentTypeProtobuf); err != nil {
 		return nil, fmt.Errorf("make kubernetes client: %w", err)
 	}
-	if out.custom, err = newREST(c, scheme, hc, runtime.ContentTypeJSON); err != nil {
+	if conn.custom, err = newREST(c, scheme, hc, runtime.ContentTypeJSON); err != nil {
 		return nil, fmt.Errorf("make kubernetes client: %w", err)
 	}
-	return out, nil
+	return newClient(conn), nil
 }
 
-func newREST(c Config, scheme *runtime.Scheme, hc *http.Client, contentType string) (rest.Interface, error) {
-	return rest.UnversionedRESTClientForConfigAndClient(&rest.Config{
-		Host:           c.Endpoint,
-		UserAgent:      c.UserAgent,
-		QPS:            qps,
-		Burst:          burst,
-		WarningHandler: rest.NoWarnings{},
-		ContentConfig: rest.ContentConfig{
-			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
-			ContentType:          contentType,
-			AcceptContentTypes:   contentType,
-		},
-	}, hc)
-}
-
-func newScheme() (*runtime.Scheme, error) {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme, coordinationv1.AddToScheme,
-		resourcev1.AddToScheme,
-		karpv1.AddToScheme, awsv1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme,
-	} {
-		if err := add(s); err != nil {
-			return nil, err
-		}
-	}
-	metav1.AddToGroupVersion(s, metav1.SchemeGroupVersion)
-	return s, nil
-}
-
-// apiPath is where objects of one kind are served.
-type apiPath struct {
-	name   string // singular, for errors
-	path   string // up to the namespace or the plural
-	plural string
-	json   bool
-}
-
-// pathTo is the path of an object, of all objects if there is no name, or of a subresource.
-func (p apiPath) pathTo(namespace, name, sub string) []string {
-	out := []string{p.path}
-	if namespace != "" {
-		out = append(out, "namespaces", namespace)
-	}
-	out = append(out, p.plural)
-	if name != "" {
-		out = append(out, name)
-	}
-	if sub != "" {
-		out = append(out, sub)
-	}
-	return out
+func newClient(c *connection) *Client {
+	devices := Devices{c, &deviceCache{}}
+	return &Client{connection: c, Reader: Reader{c, devices}, Pods: Pods{c}, Nodes: Nodes{c}, Claims: Claims{c},
+		Pools: Pools{c}, Classes: Classes{c}, Overlays: Overlays{c}, Buffers: Buffers{c}, Volumes: Volumes{c},
+		Devices: devices, Events: Events{c, newToldEvents()}, Leases: Leases{c, &ownLeases{}},
+		SharedData: SharedData{c}, Objects: Objects{c}}
 }
 
 func podPath() apiPath       { return apiPath{"pod", "/api/v1", "pods", false} }
@@ -192,11 +144,4 @@ func overlayPath() apiPath {
 }
 func capacityBuffers() apiPath {
 	return apiPath{"capacitybuffer", "/apis/autoscaling.x-k8s.io/v1beta1", v1beta1.CapacityBufferResource, true}
-}
-
-func (c *Client) restClient(p apiPath) rest.Interface {
-	if p.json {
-		return c.custom
-	}
-	return c.core
 }

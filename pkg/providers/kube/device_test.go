@@ -15,6 +15,7 @@ import (
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/resources"
+	"joiner/pkg/nodeclass/translate"
 )
 
 const gpu = "nvidia.com/gpu"
@@ -316,12 +317,12 @@ func TestDevicesThatCannotBeRead(t *testing.T) {
 
 // Of several classes with one extended resource the newest serves it, of equally old ones the first by name.
 func TestTheClassThatServesAResource(t *testing.T) {
-	at := func(name, resource string, minute int) deviceClass {
-		return deviceClass{DeviceClass: cluster.DeviceClass{Name: name, Resource: resource}, created: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)}
+	at := func(name, resource string, minute int) translate.DeviceClass {
+		return translate.DeviceClass{DeviceClass: cluster.DeviceClass{Name: name, Resource: resource}, Created: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)}
 	}
-	all := []deviceClass{at("a", "x/gpu", 1), at("b", "x/gpu", 2), at("c", "x/gpu", 2), at("d", "x/nic", 3), at("e", "", 4)}
+	all := []translate.DeviceClass{at("a", "x/gpu", 1), at("b", "x/gpu", 2), at("c", "x/gpu", 2), at("d", "x/nic", 3), at("e", "", 4)}
 	for name, want := range map[string]string{"x/gpu": "b", "x/nic": "d", "x/none": "", resourcev1.ResourceDeviceClassPrefix + "e": "e", resourcev1.ResourceDeviceClassPrefix + "z": ""} {
-		if got, ok := serverOf(all, name); got.Name != want || ok != (want != "") {
+		if got, ok := translate.ServingClass(all, name); got.Name != want || ok != (want != "") {
 			t.Errorf("%s is served by %q, want %q", name, got.Name, want)
 		}
 	}

@@ -29,7 +29,7 @@ type toldEvents struct {
 	at map[string]time.Time
 }
 
-func newTold() *toldEvents { return &toldEvents{at: map[string]time.Time{}} }
+func newToldEvents() *toldEvents { return &toldEvents{at: map[string]time.Time{}} }
 
 // toldWithin reports whether the event was told within that time.
 func (t *toldEvents) toldWithin(name string, now time.Time, every time.Duration) bool {
@@ -49,9 +49,15 @@ func (t *toldEvents) noteTold(name string, now time.Time) {
 	t.at[name] = now
 }
 
+// Events writes Kubernetes events.
+type Events struct {
+	*connection
+	told *toldEvents
+}
+
 // RecordEvent stores an event for people to see. The same event of the same object is one Event object, whose count and
 // last time move on at most every two minutes, or as the event says, whoever tells it.
-func (c *Client) RecordEvent(ctx context.Context, e cluster.Event) error {
+func (c Events) RecordEvent(ctx context.Context, e cluster.Event) error {
 	obj := eventFrom(e, c.now())
 	key := obj.Namespace + "/" + obj.Name
 	every := max(e.Every, eventEvery)
@@ -67,7 +73,7 @@ func (c *Client) RecordEvent(ctx context.Context, e cluster.Event) error {
 
 // storeEvent makes the event, or moves the one that is there on if it was told longer ago than every. Losing against
 // somebody who tells the same is fine.
-func (c *Client) storeEvent(ctx context.Context, e *corev1.Event, every time.Duration) error {
+func (c Events) storeEvent(ctx context.Context, e *corev1.Event, every time.Duration) error {
 	what := apiCall{verb: "store", place: eventPath(), namespace: e.Namespace, name: e.Name}
 	err := c.createObject(ctx, what, e, &corev1.Event{})
 	if !apierrors.IsAlreadyExists(err) {

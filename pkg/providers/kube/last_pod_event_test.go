@@ -10,15 +10,16 @@ import (
 
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclass/translate"
 )
 
 // The time of the last pod event is read from the claim, kept by whoever writes another part of its status, and taken
 // away with null.
 func TestLastPodEventTime(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 5, 0, time.UTC)
-	c := &Client{now: func() time.Time { return at }}
+	c := Claims{&connection{now: func() time.Time { return at }}}
 	n := &karpv1.NodeClaim{Status: karpv1.NodeClaimStatus{LastPodEventTime: metav1.NewTime(at.In(time.FixedZone("x", 3600)))}}
-	read := claimFrom(n)
+	read := translate.Claim(n)
 	if !read.LastPodEvent.Equal(at) || read.LastPodEvent.Location() != time.UTC {
 		t.Errorf("read %v, want %v", read.LastPodEvent, at)
 	}
@@ -40,7 +41,7 @@ func TestLastPodEventTime(t *testing.T) {
 	if got := write(read); !strings.Contains(got, `"lastPodEventTime":null`) {
 		t.Errorf("the time stays: %s", got)
 	}
-	if !claimFrom(&karpv1.NodeClaim{}).LastPodEvent.IsZero() {
+	if !translate.Claim(&karpv1.NodeClaim{}).LastPodEvent.IsZero() {
 		t.Error("a claim without the time has one")
 	}
 }

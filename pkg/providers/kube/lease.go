@@ -11,11 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// Leases takes and reads leases.
+type Leases struct {
+	*connection
+	written *ownLeases
+}
+
 // Acquire takes the named lease for ttl (rounded up to seconds), or renews it if the holder has it. ok is false while
 // another holder has it. One that was not released can be taken when it expired, by the clock of whoever asks: ttl must
 // be much longer than clocks differ. release gives the lease back if it is still the holder's, and may be called more
 // than once.
-func (c *Client) Acquire(ctx context.Context, name, holder string,
+func (c Leases) Acquire(ctx context.Context, name, holder string,
 	ttl time.Duration) (release func(context.Context) error, ok bool, err error) {
 	release, ok, _, err = c.acquireExclusive(ctx, name, holder, ttl)
 	return release, ok, err
@@ -23,14 +29,14 @@ func (c *Client) Acquire(ctx context.Context, name, holder string,
 
 // acquireExclusive is Acquire. It says besides that nobody else can have held the lease since this client wrote it
 // last.
-func (c *Client) acquireExclusive(ctx context.Context, name, holder string,
+func (c Leases) acquireExclusive(ctx context.Context, name, holder string,
 	ttl time.Duration) (release func(context.Context) error, ok, alone bool, err error) {
 	what := apiCall{verb: "acquire", place: leasePath(), namespace: Namespace, name: name}
 	if holder == "" || ttl <= 0 {
 		return nil, false, false, fmt.Errorf("%s: a holder and a time to live are needed", what)
 	}
 	release = func(ctx context.Context) error { return c.giveBack(ctx, name, holder) }
-	if last := c.leases.lastWritten(name); last != nil && (holderOf(last) == "" || holderOf(last) == holder) {
+	if last := c.written.lastWritten(name); last != nil && (holderOf(last) == "" || holderOf(last) == holder) {
 		c.holdLease(last, holder, ttl)
 		if err := c.putLease(ctx, what, last); err == nil {
 			return release, true, true, nil
@@ -43,7 +49,7 @@ func (c *Client) acquireExclusive(ctx context.Context, name, holder string,
 }
 
 // acquireAnew looks at the lease first.
-func (c *Client) acquireAnew(ctx context.Context, what apiCall, holder string, ttl time.Duration) (ok bool, err error) {
+func (c Leases) acquireAnew(ctx context.Context, what apiCall, holder string, ttl time.Duration) (ok bool, err error) {
 	lease := &coordinationv1.Lease{}
 	err = c.getObject(ctx, what, lease)
 	if isNotFound(err) {
@@ -70,13 +76,13 @@ func (c *Client) acquireAnew(ctx context.Context, what apiCall, holder string, t
 }
 
 // putLease writes a lease that was read or written in that version, and remembers it as written.
-func (c *Client) putLease(ctx context.Context, what apiCall, lease *coordinationv1.Lease) error {
+func (c Leases) putLease(ctx context.Context, what apiCall, lease *coordinationv1.Lease) error {
 	written := &coordinationv1.Lease{}
 	if err := c.replaceObject(ctx, what, "", lease, written); err != nil {
-		c.leases.forgetLease(what.name)
+		c.written.forgetLease(what.name)
 		return err
 	}
-	c.leases.keepLease(written)
+	c.written.keepLease(written)
 	return nil
 }
 
@@ -110,7 +116,7 @@ func (o *ownLeases) forgetLease(name string) {
 }
 
 // confirmLease finds out whether a write that seemed to lose was our own, repeated after a lost reply.
-func (c *Client) confirmLease(ctx context.Context, what apiCall, holder string) (bool, error) {
+func (c Leases) confirmLease(ctx context.Context, what apiCall, holder string) (bool, error) {
 	lease := &coordinationv1.Lease{}
 	err := c.getObject(ctx, what, lease)
 	if isNotFound(err) {
@@ -125,7 +131,7 @@ func (c *Client) confirmLease(ctx context.Context, what apiCall, holder string) 
 	return false, nil
 }
 
-func (c *Client) holdLease(l *coordinationv1.Lease, holder string, ttl time.Duration) {
+func (c Leases) holdLease(l *coordinationv1.Lease, holder string, ttl time.Duration) {
 	now := metav1.NewMicroTime(c.now())
 	seconds := int32((ttl + time.Second - 1) / time.Second)
 	if holderOf(l) != holder {
@@ -146,12 +152,12 @@ func holderOf(l *coordinationv1.Lease) string {
 	return *l.Spec.HolderIdentity
 }
 
-func (c *Client) heldByOther(l *coordinationv1.Lease, holder string) bool {
+func (c Leases) heldByOther(l *coordinationv1.Lease, holder string) bool {
 	h := holderOf(l)
 	return h != "" && h != holder && !c.leaseExpired(l)
 }
 
-func (c *Client) leaseExpired(l *coordinationv1.Lease) bool {
+func (c Leases) leaseExpired(l *coordinationv1.Lease) bool {
 	if l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
 		return true
 	}
@@ -159,9 +165,9 @@ func (c *Client) leaseExpired(l *coordinationv1.Lease) bool {
 }
 
 // giveBack empties the lease if the holder still has it.
-func (c *Client) giveBack(ctx context.Context, name, holder string) error {
+func (c Leases) giveBack(ctx context.Context, name, holder string) error {
 	what := apiCall{verb: "release", place: leasePath(), namespace: Namespace, name: name}
-	if last := c.leases.lastWritten(name); last != nil {
+	if last := c.written.lastWritten(name); last != nil {
 		if holderOf(last) != holder {
 			return nil
 		}
@@ -191,7 +197,7 @@ func emptyLease(l *coordinationv1.Lease) {
 }
 
 // LeaseHolder names who holds a lease, of whatever namespace and program; empty when nobody does or there is none.
-func (c *Client) LeaseHolder(ctx context.Context, namespace, name string) (string, error) {
+func (c Leases) LeaseHolder(ctx context.Context, namespace, name string) (string, error) {
 	lease := &coordinationv1.Lease{}
 	err := c.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: namespace, name: name}, lease)
 	if isNotFound(err) || err == nil && c.leaseExpired(lease) {
@@ -205,7 +211,7 @@ func (c *Client) LeaseHolder(ctx context.Context, namespace, name string) (strin
 
 // LeaseSign is a sign of life of who holds the named lease of our namespace: empty when nobody does, and other words
 // after each renewal.
-func (c *Client) LeaseSign(ctx context.Context, name string) (string, error) {
+func (c Leases) LeaseSign(ctx context.Context, name string) (string, error) {
 	lease := &coordinationv1.Lease{}
 	err := c.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: Namespace, name: name}, lease)
 	if isNotFound(err) || err == nil && (c.leaseExpired(lease) || holderOf(lease) == "") {

@@ -10,7 +10,7 @@ import (
 
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/providers/kube"
+	"joiner/pkg/nodeclass/translate"
 )
 
 // The limit on the price is an annotation; one that nobody understands stops the pool.
@@ -25,7 +25,7 @@ func TestLimitOnThePrice(t *testing.T) {
 		p := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"joiner.sh/limit-usd-per-hour": text}}}
 		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "c"}
 		p.Spec.Limits = karpv1.Limits{corev1.ResourceCPU: resource.MustParse("10")}
-		got := kube.TranslatePool(p, []instancetypes.Class{{Name: "c", Ready: true}})
+		got := translate.Pool(p, []instancetypes.Class{{Name: "c", Ready: true}})
 		limited := []string{"cpu", "joiner.sh/usd-per-hour"}
 		if !want.ready {
 			limited = limited[:1]

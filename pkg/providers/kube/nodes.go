@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,17 +12,21 @@ import (
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/nomination"
+	"joiner/pkg/nodeclass/translate"
 )
+
+// Nodes reads and writes nodes.
+type Nodes struct{ *connection }
 
 // RegisterNode makes the node the claim's: finalizer, owner, the claim's taints unless the node brought its own, the
 // claim's labels and annotations, the label registered, and no unregistered taint; in one write. Repeating it changes
 // nothing. A node that is gone or was replaced is a *ConflictError.
-func (c *Client) RegisterNode(ctx context.Context, n cluster.Node, claim cluster.Claim) error {
+func (c Nodes) RegisterNode(ctx context.Context, n cluster.Node, claim cluster.Claim) error {
 	return c.changeNode(ctx, "register", n, func(o *corev1.Node) patchFields { return registrationPatch(o, claim) })
 }
 
 // InitializeNode labels the node as initialized. A node that is gone or was replaced is a *ConflictError.
-func (c *Client) InitializeNode(ctx context.Context, n cluster.Node) error {
+func (c Nodes) InitializeNode(ctx context.Context, n cluster.Node) error {
 	return c.changeNode(ctx, "initialize", n, func(o *corev1.Node) patchFields {
 		set := missingEntries(o.Labels, map[string]string{karpv1.LabelInitialized: "true"})
 		if set == nil {
@@ -33,7 +38,7 @@ func (c *Client) InitializeNode(ctx context.Context, n cluster.Node) error {
 
 // UnreserveNode labels the node as on-demand instead of reserved. A node that is gone or was replaced is a
 // *ConflictError.
-func (c *Client) UnreserveNode(ctx context.Context, n cluster.Node) error {
+func (c Nodes) UnreserveNode(ctx context.Context, n cluster.Node) error {
 	return c.changeNode(ctx, "unreserve", n, func(o *corev1.Node) patchFields {
 		if o.Labels[karpv1.LabelCapacityType] == karpv1.CapacityTypeOnDemand {
 			return nil
@@ -44,12 +49,12 @@ func (c *Client) UnreserveNode(ctx context.Context, n cluster.Node) error {
 
 // TaintForTermination taints the node as disrupted and takes it out of load balancers. A node that is gone or was
 // replaced is a *ConflictError.
-func (c *Client) TaintForTermination(ctx context.Context, n cluster.Node) error {
-	return c.changeNode(ctx, "condemn", n, terminationPatch)
+func (c Nodes) TaintForTermination(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "taint", n, terminationPatch)
 }
 
 // TaintNode keeps new pods off the node. A node that is gone or was replaced is a *ConflictError.
-func (c *Client) TaintNode(ctx context.Context, n cluster.Node) error {
+func (c Nodes) TaintNode(ctx context.Context, n cluster.Node) error {
 	return c.changeNode(ctx, "taint", n, func(o *corev1.Node) patchFields {
 		return withTaints(o,
 			withDisruptedTaint(o))
@@ -57,7 +62,7 @@ func (c *Client) TaintNode(ctx context.Context, n cluster.Node) error {
 }
 
 // UntaintNode takes back what TaintNode did. A node that is gone or was replaced is a *ConflictError.
-func (c *Client) UntaintNode(ctx context.Context, n cluster.Node) error {
+func (c Nodes) UntaintNode(ctx context.Context, n cluster.Node) error {
 	return c.changeNode(ctx, "untaint", n, func(o *corev1.Node) patchFields {
 		return withTaints(o, slices.DeleteFunc(slices.Clone(o.Spec.Taints),
 			func(t corev1.Taint) bool { return t.Key == karpv1.TaintDisrupted }))
@@ -65,19 +70,19 @@ func (c *Client) UntaintNode(ctx context.Context, n cluster.Node) error {
 }
 
 // DeleteNode gives the node its deletion time. A node that is gone is no error.
-func (c *Client) DeleteNode(ctx context.Context, n cluster.Node) error {
+func (c Nodes) DeleteNode(ctx context.Context, n cluster.Node) error {
 	return c.deleteObject(ctx, apiCall{verb: "delete", place: nodePath(), name: n.Name}, n.UID, nil)
 }
 
 // ReleaseNode removes our finalizer, after which a deleted node vanishes. A node that is gone is no error.
-func (c *Client) ReleaseNode(ctx context.Context, n cluster.Node) error {
+func (c Nodes) ReleaseNode(ctx context.Context, n cluster.Node) error {
 	if n.UID == "" {
 		return fmt.Errorf("release node %s: its UID is not known", n.Name)
 	}
 	return unlessReleased(c.changeNode(ctx, "release", n, finalizerPatch))
 }
 
-func (c *Client) changeNode(ctx context.Context, verb string, n cluster.Node,
+func (c Nodes) changeNode(ctx context.Context, verb string, n cluster.Node,
 	edit func(*corev1.Node) patchFields) error {
 	what := apiCall{verb: verb, place: nodePath(), name: n.Name, uid: n.UID}
 	if known := c.seen.nodeSeen(n.UID); known != nil {
@@ -89,7 +94,7 @@ func (c *Client) changeNode(ctx context.Context, verb string, n cluster.Node,
 			return err
 		}
 	}
-	now, err := changeObject(ctx, c, what, edit, newNode)
+	now, err := changeObject(ctx, c.connection, what, edit, newNode)
 	if err == nil {
 		c.seen.keepNode(now)
 	}
@@ -140,13 +145,13 @@ func registrationPatch(o *corev1.Node, claim cluster.Claim) patchFields {
 func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
 	out := slices.DeleteFunc(slices.Clone(o.Spec.Taints),
 		func(t corev1.Taint) bool { return t.Key == karpv1.TaintUnregistered })
-	for i, t := range nomination.TaintsOnRegistration(taintsFrom(out), claim) {
+	for i, t := range nomination.TaintsOnRegistration(translate.Taints(out), claim) {
 		out[i].Value = t.Value
 	}
 	if o.Labels[karpv1.LabelDoNotSyncTaints] == "true" || o.Labels[karpv1.LabelRegistered] == "true" {
 		return out
 	}
-	for _, t := range taintsTo(slices.Concat(claim.Taints, claim.StartupTaints)) {
+	for _, t := range translate.CoreTaints(slices.Concat(claim.Taints, claim.StartupTaints)) {
 		if !slices.ContainsFunc(out, func(have corev1.Taint) bool {
 			return have.Key == t.Key &&
 				have.Effect == t.Effect
@@ -176,7 +181,7 @@ func withTaints(o *corev1.Node, taints []corev1.Taint) patchFields {
 	return patchFields{"spec": patchFields{"taints": taints}}
 }
 
-// terminationPatch is the patch that CondemnNode writes, nil if the node is condemned already.
+// terminationPatch is the patch that TaintForTermination writes, nil if the node has all of that.
 func terminationPatch(o *corev1.Node) patchFields {
 	out := withTaints(o, withDisruptedTaint(o))
 	label := map[string]string{karpv1.LabelExcludeBalancers: karpv1.ExcludeBalancersValue}
@@ -188,3 +193,49 @@ func terminationPatch(o *corev1.Node) patchFields {
 	}
 	return out
 }
+
+// OpenNode takes the hold off the node. A node that is gone or was replaced is a *ConflictError.
+func (c Nodes) OpenNode(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "open", n, func(o *corev1.Node) patchFields {
+		taints := slices.DeleteFunc(slices.Clone(o.Spec.Taints),
+			func(t corev1.Taint) bool { return t.Key == karpv1.TaintHold })
+		if len(taints) == len(o.Spec.Taints) {
+			return nil
+		}
+		return patchFields{"spec": patchFields{"taints": taints}}
+	})
+}
+
+// ListNodes lists all nodes, sorted by name.
+func (c Nodes) ListNodes(ctx context.Context) ([]cluster.Node, error) {
+	out, _, err := c.allNodes(ctx)
+	slices.SortFunc(out, func(a, b cluster.Node) int { return strings.Compare(a.Name, b.Name) })
+	return out, err
+}
+
+func (c Nodes) allNodes(ctx context.Context) ([]cluster.Node, string, error) {
+	heads := map[string]*corev1.Node{}
+	out, version, err := listAll(ctx, c.connection, listQuery{place: nodePath()}, newNodes,
+		func(l *corev1.NodeList) []cluster.Node {
+			for i := range l.Items {
+				heads[string(l.Items[i].UID)] = headOf(&l.Items[i])
+			}
+			return translatePage(l.Items, translate.Node)
+		})
+	if err == nil {
+		c.seen.keepNodes(version, out, heads)
+	}
+	return out, version, err
+}
+
+// ReadNode reads one node. The error is a *NotFoundError if there is none.
+func (c Nodes) ReadNode(ctx context.Context, name string) (cluster.Node, error) {
+	n := newNode()
+	if err := c.getObject(ctx, apiCall{verb: "get", place: nodePath(), name: name}, n); err != nil {
+		return cluster.Node{}, err
+	}
+	c.seen.keepNode(n)
+	return translate.Node(n), nil
+}
+
+func newNodes() *corev1.NodeList { return &corev1.NodeList{} }

@@ -40,9 +40,9 @@ func TestTaintsAtRegistration(t *testing.T) {
 	}
 }
 
-// A node is condemned by the taint with its own effect and the label of load balancers, unless a user chose another
-// value for it; and that once .
-func TestCondemnation(t *testing.T) {
+// A node is marked for deletion by the taint with its own effect and the label of load balancers, unless a user chose
+// another value for it; and that once .
+func TestTaintForTermination(t *testing.T) {
 	disrupted, other := taint("karpenter.sh/disrupted", "", "NoSchedule"), taint("team", "a", "NoSchedule")
 	const label = "node.kubernetes.io/exclude-from-external-load-balancers"
 	labelled := patchFields{"labels": patchFields{label: "karpenter"}}
@@ -57,7 +57,7 @@ func TestCondemnation(t *testing.T) {
 			patchFields{"spec": patchFields{"taints": []corev1.Taint{other, disrupted}}, "metadata": labelled}},
 		{"one that disruption tainted", nil, []corev1.Taint{disrupted}, patchFields{"metadata": labelled}},
 		{"a value of the user's", map[string]string{label: "mine"}, []corev1.Taint{disrupted}, nil},
-		{"condemned already", map[string]string{label: "karpenter"}, []corev1.Taint{disrupted, other}, nil},
+		{"tainted already", map[string]string{label: "karpenter"}, []corev1.Taint{disrupted, other}, nil},
 	} {
 		o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: c.labels}, Spec: corev1.NodeSpec{Taints: c.has}}
 		if diff := cmp.Diff(c.want, terminationPatch(o)); diff != "" {

@@ -18,10 +18,7 @@ const fieldManager = "joiner"
 // Objects reads and writes objects of any kind as JSON, each by the path under which the API server serves it, such as
 // /apis/karpenter.sh/v1/nodeclaims/web-1. It is for setup, which puts things into a cluster that the other functions
 // only use.
-type Objects struct{ c *Client }
-
-// Objects is the client's way to objects of any kind.
-func (c *Client) Objects() Objects { return Objects{c} }
+type Objects struct{ c *connection }
 
 // Apply makes the object what it says by server-side apply, and takes over fields that somebody else applied. May be
 // repeated.

@@ -2,21 +2,32 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
+	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclass/translate"
 )
+
+// Pods reads and writes pods.
+type Pods struct{ *connection }
 
 // EvictPod asks the API server to evict this very pod, once. A refusal is an answer, not an error. Repeating it is
 // harmless.
-func (c *Client) EvictPod(ctx context.Context, p cluster.Pod) (cluster.Eviction, error) {
+func (c Pods) EvictPod(ctx context.Context, p cluster.Pod) (cluster.Eviction, error) {
 	what := apiCall{verb: "evict", place: podPath(), namespace: p.Namespace, name: p.Name}
 	if p.UID == "" {
 		return cluster.Eviction{}, fmt.Errorf("%s: its UID is not known", what)
@@ -54,8 +65,79 @@ func evictionAnswer(what apiCall, err error) (cluster.Eviction, error) {
 
 // DeletePod deletes this very pod, past any budget, and gives it graceSec seconds (at least one: zero would remove it
 // before its processes ended). A pod that is gone is no error.
-func (c *Client) DeletePod(ctx context.Context, p cluster.Pod, graceSec int64) error {
+func (c Pods) DeletePod(ctx context.Context, p cluster.Pod, graceSec int64) error {
 	grace := max(graceSec, 1)
 	return c.deleteObject(ctx, apiCall{verb: "delete", place: podPath(), namespace: p.Namespace, name: p.Name}, p.UID,
 		&grace)
 }
+
+// TolerateNomination makes the pod tolerate the taint of a held node, and the one such nodes boot with; nothing else of
+// a pod can be changed once it exists, and nothing else is changed. A pod that is gone is no error, one that was
+// replaced by another of its name is.
+func (c Pods) TolerateNomination(ctx context.Context, p cluster.Pod, t cluster.Taint) error {
+	what := apiCall{verb: "let tolerate", place: podPath(), namespace: p.Namespace, name: p.Name, uid: p.UID}
+	own := corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpEqual, Value: t.Value,
+		Effect: corev1.TaintEffect(t.Effect)}
+	boot := own
+	boot.Value = karpv1.HoldAtBoot
+	patch := []patchFields{{"op": "test", "path": "/metadata/uid", "value": p.UID}}
+	switch {
+	case len(p.Holds) > 0:
+		patch = append(patch, patchFields{"op": "add", "path": "/spec/tolerations/-", "value": own})
+	case len(p.Tolerations) > 0:
+		patch = append(patch, patchFields{"op": "add", "path": "/spec/tolerations/-", "value": boot},
+			patchFields{"op": "add", "path": "/spec/tolerations/-", "value": own})
+	default: // there is no list to add to
+		patch = append(patch, patchFields{"op": "add", "path": "/spec/tolerations",
+			"value": []corev1.Toleration{boot, own}})
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("%s: encode: %w", what, err)
+	}
+	at := what.place.pathTo(what.namespace, what.name, "")
+	got, began := &corev1.Pod{}, time.Now()
+	err = c.sendWithRetries(ctx, what, func() *rest.Request {
+		return c.restClient(what.place).Patch(types.JSONPatchType).AbsPath(at...).Body(body)
+	}, got)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err == nil {
+		c.own.noteVersion(what.place, got.ResourceVersion, began)
+	}
+	return err
+}
+
+// PodsOn lists the pods of a node, those that have ended too, sorted. The API server finds them by index.
+func (c Pods) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
+	out, _, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: "spec.nodeName=" + node}, newPods,
+		func(l *corev1.PodList) []cluster.Pod { return translatePage(l.Items, translate.Pod) })
+	return out, err
+}
+
+// RemovePod removes this very pod at once, without asking its kubelet: only right where its processes have ended. A pod
+// that is gone is no error.
+func (c Pods) RemovePod(ctx context.Context, p cluster.Pod) error {
+	none := int64(0)
+	return c.deleteObject(ctx, apiCall{verb: "remove", place: podPath(), namespace: p.Namespace, name: p.Name}, p.UID,
+		&none)
+}
+
+// listWaiting lists the pods that exist and need a node.
+func (c Pods) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
+	out, version, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: withoutOne}, newPods,
+		func(l *corev1.PodList) []cluster.Pod {
+			return slices.DeleteFunc(translatePage(l.Items, waitingFrom),
+				func(p cluster.Pod) bool { return !p.Provisionable() })
+		})
+	if err != nil {
+		return nil, err
+	}
+	c.seen.keepPods(version, out)
+	return out, nil
+}
+
+func waitingFrom(p *corev1.Pod) cluster.Pod { return translate.ListPod(p).Pod }
+
+func newPods() *corev1.PodList { return &corev1.PodList{} }

@@ -16,7 +16,7 @@ import (
 type readCache struct {
 	mu                                       sync.Mutex
 	podsVersion, claimsVersion, nodesVersion string
-	homeless                                 map[string]bool   // UIDs of pods that need a node
+	pending                                  map[string]bool   // UIDs
 	digests                                  map[string]uint64 // of nodes, by name
 	// versions of claims and nodes that this client wrote
 	own      map[string]bool
@@ -49,8 +49,8 @@ func headOf(n *corev1.Node) *corev1.Node {
 		Spec: corev1.NodeSpec{Taints: n.Spec.Taints}}
 }
 
-func newSeen() *readCache {
-	return &readCache{homeless: map[string]bool{}, digests: map[string]uint64{}, own: map[string]bool{},
+func newReadCache() *readCache {
+	return &readCache{pending: map[string]bool{}, digests: map[string]uint64{}, own: map[string]bool{},
 		statuses: map[string]storedStatus{},
 		heads:    map[string]*corev1.Node{}}
 }
@@ -59,10 +59,10 @@ func (s *readCache) keepPods(version string, list []cluster.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.podsVersion = version
-	clear(s.homeless)
+	clear(s.pending)
 	for _, p := range list {
 		if p.Provisionable() {
-			s.homeless[p.UID] = true
+			s.pending[p.UID] = true
 		}
 	}
 }
@@ -146,9 +146,9 @@ func (s *readCache) keepNodes(version string, list []cluster.Node, heads map[str
 	s.nodesVersion, s.digests, s.heads = version, digests, heads
 }
 
-func (s *readCache) podsAt() string   { return s.withLock(&s.podsVersion) }
-func (s *readCache) claimsAt() string { return s.withLock(&s.claimsVersion) }
-func (s *readCache) nodesAt() string  { return s.withLock(&s.nodesVersion) }
+func (s *readCache) podsVersionRead() string   { return s.withLock(&s.podsVersion) }
+func (s *readCache) claimsVersionRead() string { return s.withLock(&s.claimsVersion) }
+func (s *readCache) nodesVersionRead() string  { return s.withLock(&s.nodesVersion) }
 
 func (s *readCache) withLock(v *string) string {
 	s.mu.Lock()

@@ -39,7 +39,7 @@ const (
 )
 
 // noteWritten remembers an object as the API server answered to a write that began then.
-func (c *Client) noteWritten(p apiPath, o metav1.Object, began time.Time) {
+func (c *connection) noteWritten(p apiPath, o metav1.Object, began time.Time) {
 	c.seen.keepWritten(o.GetResourceVersion())
 	// that took its last finalizer off
 	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && p != podPath() {
@@ -50,7 +50,7 @@ func (c *Client) noteWritten(p apiPath, o metav1.Object, began time.Time) {
 }
 
 // noteRemoved remembers the answer to a deletion that began then: the object if it stays for a while.
-func (c *Client) noteRemoved(p apiPath, left runtime.Object, uid types.UID, began time.Time) {
+func (c *connection) noteRemoved(p apiPath, left runtime.Object, uid types.UID, began time.Time) {
 	if o, ok := left.(metav1.Object); ok && o.GetResourceVersion() != "" && o.GetDeletionTimestamp() != nil {
 		c.own.noteVersion(p, o.GetResourceVersion(), began)
 		return

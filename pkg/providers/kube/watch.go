@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/nodeclass/translate"
 )
 
 const (
@@ -29,20 +30,20 @@ func (changedError) Error() string { return "something changed" }
 
 // Wait returns nil when there is something new to look at, about 100 ms after the first sign, so that a burst wakes its
 // caller once: a pod that needs a node and did not before, a NodeClaim that somebody else changed, or a Node that
-// differs in what a snapshot shows of it. New is what the last Homeless, Claims or Snapshot of this client did not see;
-// what was not read yet counts from the call. What this client wrote itself is not new. It returns ctx.Err() when ctx
-// ends first, and another error if the API server cannot be watched.
-func (c *Client) Wait(ctx context.Context) error {
-	if err := c.look(ctx); err != nil {
+// differs in what a snapshot shows of it. New is what the last PendingPods, ListClaims or ReadSnapshot of this client
+// did not see; what was not read yet counts from the call. What this client wrote itself is not new. It returns
+// ctx.Err() when ctx ends first, and another error if the API server cannot be watched.
+func (c Reader) Wait(ctx context.Context) error {
+	if err := c.readUnread(ctx); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, w := range []watched{
-		{podPath(), withoutOne, c.seen.podsAt, c.seen.podNews},
-		{claimPath(), "", c.seen.claimsAt, c.seen.claimNews},
-		{nodePath(), "", c.seen.nodesAt, c.seen.nodeNews},
+		{podPath(), withoutOne, c.seen.podsVersionRead, c.seen.podNews},
+		{claimPath(), "", c.seen.claimsVersionRead, c.seen.claimNews},
+		{nodePath(), "", c.seen.nodesVersionRead, c.seen.nodeNews},
 	} {
-		g.Go(func() error { return c.follow(gctx, w) })
+		g.Go(func() error { return c.followWatch(gctx, w) })
 	}
 	err := g.Wait()
 	switch {
@@ -54,20 +55,20 @@ func (c *Client) Wait(ctx context.Context) error {
 	return err
 }
 
-// look reads what no list has read yet, so that there is something to compare with.
-func (c *Client) look(ctx context.Context) error {
-	if c.seen.podsAt() == "" {
-		if _, err := c.listWaiting(ctx); err != nil {
+// readUnread reads what no list has read yet, so that there is something to compare with.
+func (c Reader) readUnread(ctx context.Context) error {
+	if c.seen.podsVersionRead() == "" {
+		if _, err := c.pods().listWaiting(ctx); err != nil {
 			return err
 		}
 	}
-	if c.seen.claimsAt() == "" {
-		if _, err := c.ListClaims(ctx); err != nil {
+	if c.seen.claimsVersionRead() == "" {
+		if _, err := c.claims().ListClaims(ctx); err != nil {
 			return err
 		}
 	}
-	if c.seen.nodesAt() == "" {
-		if _, err := c.ListNodes(ctx); err != nil {
+	if c.seen.nodesVersionRead() == "" {
+		if _, err := c.nodes().ListNodes(ctx); err != nil {
 			return err
 		}
 	}
@@ -82,8 +83,8 @@ type watched struct {
 	news   func(watch.Event) (news bool)
 }
 
-// follow watches until there is news, which is changedError, and again whenever the server ends the watch.
-func (c *Client) follow(ctx context.Context, w watched) error {
+// followWatch watches until there is news, which is changedError, and again whenever the server ends the watch.
+func (c *connection) followWatch(ctx context.Context, w watched) error {
 	what := apiCall{verb: "watch", place: w.place}
 	for breaks := 0; ; {
 		before := w.from()
@@ -122,7 +123,7 @@ func orClosed(err error) error {
 }
 
 // watchOnce opens one watch and reads it to its end.
-func (c *Client) watchOnce(ctx context.Context, w watched) error {
+func (c *connection) watchOnce(ctx context.Context, w watched) error {
 	r := c.restClient(w.place).Get().AbsPath(w.place.pathTo("", "", "")...).MaxRetries(0).
 		Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", w.from()).
 		Param("timeoutSeconds", strconv.Itoa(watchSeconds))
@@ -156,13 +157,13 @@ func (s *readCache) podNews(e watch.Event) bool {
 	if e.Type == watch.Bookmark {
 		return false
 	}
-	pod := podFrom(p)
-	known := s.homeless[pod.UID]
+	pod := translate.Pod(p)
+	known := s.pending[pod.UID]
 	if e.Type == watch.Deleted || !pod.Provisionable() {
-		delete(s.homeless, pod.UID)
+		delete(s.pending, pod.UID)
 		return false
 	}
-	s.homeless[pod.UID] = true
+	s.pending[pod.UID] = true
 	return !known
 }
 
@@ -174,7 +175,7 @@ func (s *readCache) claimNews(e watch.Event) bool {
 		return false
 	}
 	s.claimsVersion = n.ResourceVersion
-	return e.Type != watch.Bookmark && !s.takeOwn(n.ResourceVersion) && isOurClass(n.Spec.NodeClassRef)
+	return e.Type != watch.Bookmark && !s.takeOwn(n.ResourceVersion) && translate.IsOurClass(n.Spec.NodeClassRef)
 }
 
 func (s *readCache) nodeNews(e watch.Event) bool {
@@ -196,7 +197,7 @@ func (s *readCache) nodeNews(e watch.Event) bool {
 		return true
 	}
 	s.heads[string(n.UID)] = headOf(n)
-	now := nodeDigest(nodeFrom(n))
+	now := nodeDigest(translate.Node(n))
 	s.digests[n.Name] = now
 	return !own && (!known || before != now)
 }

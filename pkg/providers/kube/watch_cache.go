@@ -17,6 +17,7 @@ import (
 
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclass/translate"
 )
 
 const (
@@ -54,7 +55,7 @@ type WatchCache struct {
 
 // cachedObjects is what there is much of, by UID.
 type cachedObjects struct {
-	pods     map[string]storedPod
+	pods     map[string]translate.ListedPod
 	nodes    map[string]cluster.Node
 	claims   map[string]cluster.Claim
 	versions map[string]string // by plural
@@ -128,11 +129,11 @@ func (m *WatchCache) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 		return nil, err
 	}
 	for _, p := range b.pods {
-		if p.pod.Provisionable() {
-			out = append(out, p.pod)
+		if p.Pod.Provisionable() {
+			out = append(out, p.Pod)
 		}
 	}
-	slices.SortFunc(out, comparePods)
+	slices.SortFunc(out, translate.ComparePods)
 	return out, nil
 }
 
@@ -164,7 +165,7 @@ func (m *WatchCache) cachedOrListed(ctx context.Context) (cachedObjects, error) 
 			m.broken, m.breaks = true, maxBreaks // versions that cannot be compared
 		}
 	}
-	return b.clone(), nil
+	return b.cloneMaps(), nil
 }
 
 // currentObjects is what is known, if it holds all that this client wrote. With all of it looked at, only what comes
@@ -188,7 +189,7 @@ func (m *WatchCache) currentObjects(ctx context.Context, all bool) (cachedObject
 		if ok {
 			defer m.mu.Unlock()
 			m.news = m.news && !all
-			return m.known.clone(), true
+			return m.known.cloneMaps(), true
 		}
 		moved := m.moved
 		m.mu.Unlock()
@@ -301,21 +302,21 @@ func (m *WatchCache) notifyWaiters() {
 
 func (m *WatchCache) podNews(e watch.Event) bool {
 	if p, ok := e.Object.(*corev1.Pod); ok {
-		keepNewest(m.known.pods, e.Type, p.UID, func() storedPod { return storePod(p) })
+		keepNewest(m.known.pods, e.Type, p.UID, func() translate.ListedPod { return translate.ListPod(p) })
 	}
 	return m.seen.podNews(e)
 }
 
 func (m *WatchCache) nodeNews(e watch.Event) bool {
 	if n, ok := e.Object.(*corev1.Node); ok {
-		keepNewest(m.known.nodes, e.Type, n.UID, func() cluster.Node { return nodeFrom(n) })
+		keepNewest(m.known.nodes, e.Type, n.UID, func() cluster.Node { return translate.Node(n) })
 	}
 	return m.seen.nodeNews(e)
 }
 
 func (m *WatchCache) claimNews(e watch.Event) bool {
-	if n, ok := e.Object.(*karpv1.NodeClaim); ok && isOurClass(n.Spec.NodeClassRef) {
-		keepNewest(m.known.claims, e.Type, n.UID, func() cluster.Claim { return claimFrom(n) })
+	if n, ok := e.Object.(*karpv1.NodeClaim); ok && translate.IsOurClass(n.Spec.NodeClassRef) {
+		keepNewest(m.known.claims, e.Type, n.UID, func() cluster.Claim { return translate.Claim(n) })
 		if e.Type != watch.Deleted && e.Type != watch.Bookmark {
 			m.seen.keepStatus(n)
 		}
@@ -332,7 +333,7 @@ func keepNewest[T any](in map[string]T, what watch.EventType, uid types.UID, mad
 	}
 }
 
-func (b cachedObjects) clone() cachedObjects {
+func (b cachedObjects) cloneMaps() cachedObjects {
 	return cachedObjects{pods: maps.Clone(b.pods), nodes: maps.Clone(b.nodes), claims: maps.Clone(b.claims),
 		versions: b.versions}
 }

@@ -149,14 +149,14 @@ func (e storedMarks) activeMarks() []instancetypes.UnavailableOffering {
 func (e storedMarks) markedJustNow(marks []instancetypes.UnavailableOffering, period time.Duration,
 	now time.Time) bool {
 	return !slices.ContainsFunc(marks, func(m instancetypes.UnavailableOffering) bool {
-		return !e.markedAlike(m, period,
+		return !e.alreadyMarked(m, period,
 			now)
 	})
 }
 
-// markedAlike reports whether the same was marked for that long just now, so that marking it again changes next to
+// alreadyMarked reports whether the same was marked for that long just now, so that marking it again changes next to
 // nothing.
-func (e storedMarks) markedAlike(k instancetypes.UnavailableOffering, period time.Duration, now time.Time) bool {
+func (e storedMarks) alreadyMarked(k instancetypes.UnavailableOffering, period time.Duration, now time.Time) bool {
 	return slices.ContainsFunc(e, func(m storedMark) bool {
 		return compareOffers(m.UnavailableOffering, k) == 0 && !m.Until.Before(now.Add(period-period/renewals))
 	})

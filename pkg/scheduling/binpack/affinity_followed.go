@@ -25,7 +25,7 @@ func (a *solution) wantFollowed(wanted map[classDomain]bool) bool {
 }
 
 // meetingPlace is the cheapest domain that has no pod which the rule of the kind wants near, and could have one, with
-// the kind of that pod; false when there is none but those that are wanted already.
+// the kind of that pod; false when there is none but those that are wanted already or could not take such a pod.
 func (a *solution) meetingPlace(k *podClass, r topologyRule, wanted map[classDomain]bool) (best classDomain, ok bool) {
 	least := noPrice
 	for d, name := range a.w.domains[r.key] {
@@ -45,7 +45,7 @@ func (a *solution) meetingPlace(k *podClass, r topologyRule, wanted map[classDom
 		if i < 0 {
 			continue
 		}
-		if p := (classDomain{i, r.key, name}); !wanted[p] {
+		if p := (classDomain{i, r.key, name}); !wanted[p] && a.stuck[p] == 0 {
 			best, least, ok = p, price, true
 		}
 	}

@@ -19,6 +19,8 @@ type domainChoice struct {
 	tally domainCounts
 	given map[classDomain]int
 	left  int // how many pods have no domain yet
+	// domains that others need more, see scarceDomains; nil for none
+	scarce []bool
 }
 
 // dedicatedUSD is what EC2 asks for an hour in which a region has instances of dedicated tenancy. It is in no list of
@@ -50,6 +52,16 @@ func (a *solution) choiceOf(l *podBatch, key string, rules []topologyRule) domai
 	return c
 }
 
+// openCount is in how many domains the pods can be.
+func (c domainChoice) openCount() (n int) {
+	for _, price := range c.open {
+		if price < noPrice {
+			n++
+		}
+	}
+	return n
+}
+
 // chooseDomain returns the domain for one more pod of the view, -1 for none: the least crowded that the rules allow,
 // among equals that of the heaviest pool, among those the cheapest. Pods that must be near each other stay where they
 // are. For pods without rules of their own the pool's weight comes first.
@@ -76,6 +88,7 @@ func (a *solution) chooseDomain(v *relaxedPod, c domainChoice) int {
 		if s.breaks > 0 {
 			s.crowd, s.room = 0, -c.room[d]
 		}
+		s.scarce = c.scarce != nil && c.scarce[d]
 		s.unwanted = !a.wanted[p] || a.landed[p]+c.given[p] > 0
 		s.away = v.together && c.given[p] == 0
 		if best < 0 || s.lessThan(least) {
@@ -89,6 +102,7 @@ func (a *solution) chooseDomain(v *relaxedPod, c domainChoice) int {
 type domainScore struct {
 	away                            bool // from pods with which it must share a node
 	unwanted                        bool // no pods wait for one to be there, see wantFollowed
+	scarce                          bool // see scarceDomains
 	breaks                          int  // see brokenSpreads
 	first, crowd, short, room, home int
 	price                           float64
@@ -100,6 +114,9 @@ func (s domainScore) lessThan(o domainScore) bool {
 	}
 	if s.unwanted != o.unwanted {
 		return o.unwanted
+	}
+	if s.scarce != o.scarce {
+		return o.scarce
 	}
 	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.breaks, o.breaks), cmp.Compare(s.crowd, o.crowd),
 		cmp.Compare(s.short, o.short), cmp.Compare(s.room, o.room), cmp.Compare(s.home, o.home),

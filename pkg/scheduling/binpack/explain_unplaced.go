@@ -259,6 +259,22 @@ func (a *solution) overLimit(p *pool, offers []*poolOffering) string {
 			broken[name] = true
 		}
 	}
+	return a.limitTexts(p, broken)
+}
+
+// overLimitInPart names the limits that leave out some of the pool's types.
+func (a *solution) overLimitInPart(p *pool) string {
+	broken := map[string]bool{}
+	for _, m := range p.forSale {
+		for _, name := range p.exceededLimits(a.usage[p.id], m.typ.Capacity) {
+			broken[name] = true
+		}
+	}
+	return a.limitTexts(p, broken)
+}
+
+// limitTexts tells for each of the limits what it is and how much is used.
+func (a *solution) limitTexts(p *pool, broken map[string]bool) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
 		used := a.usage[p.id].list.Get(name)

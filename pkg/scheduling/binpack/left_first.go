@@ -11,15 +11,19 @@ const (
 	mostTurns = 2
 	// fewPods is of how many pods plans are made anew for that.
 	fewPods = 300
+	// mostSizes is how many sizes of pods take turns.
+	mostSizes = 8
 )
 
-// withLeftFirst is the attempt, or another that places more pods because those that have no place choose first, or
-// because nobody asks for more than it requires. Pods that exclude each other, or want the same scarce node, have no
-// order that is right for all clusters, so one is found by trying. Many pods take too long to be packed so often.
+// withLeftFirst is the attempt, or another that places more pods because those that have no place choose first, because
+// small ones do where limits leave little, or because nobody asks for more than it requires. Pods that exclude each
+// other, or want the same scarce node, have no order that is right for all clusters, so one is found by trying. Many
+// pods take too long to be packed so often.
 func (w *problem) withLeftFirst(best *solution, byPriority bool) *solution {
-	if len(w.waiting) > fewPods || !best.isShort() || !w.placesMoreAlone(best) {
+	if len(w.waiting) > fewPods || !best.isShort() {
 		return best
 	}
+	alone := w.placesMoreAlone(best)
 	defer func() { w.turns, w.bare = nil, false }()
 	tries := func() *solution {
 		a := w.withinLimits(w.bestOf(byPriority), byPriority)
@@ -29,12 +33,16 @@ func (w *problem) withLeftFirst(best *solution, byPriority bool) *solution {
 		return a
 	}
 	w.turns = map[int]int{}
-	for last := best; best.isShort(); last = tries() {
+	for last := best; alone && best.isShort(); last = tries() {
 		if learned := w.takeTurns(last); !learned {
 			break
 		}
 	}
-	if w.turns, w.bare = nil, true; best.isShort() && w.anyPreference() {
+	if best.isShort() && best.mayBeLimited() {
+		w.turns = w.smallFirst()
+		tries()
+	}
+	if w.turns, w.bare = nil, true; alone && best.isShort() && w.anyPreference() {
 		tries()
 	}
 	return best
@@ -58,6 +66,23 @@ func (w *problem) takeTurns(a *solution) bool {
 		}
 	}
 	return moved && most <= mostTurns
+}
+
+// smallFirst are turns in which pods choose before those that cost more on nodes of their own.
+func (w *problem) smallFirst() map[int]int {
+	share := func(k *podClass) float64 { return w.minPriceShare(k.lastRelaxation(), nil) }
+	var all []float64
+	for _, k := range w.kinds {
+		all = append(all, share(k))
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	out := map[int]int{}
+	for _, k := range w.kinds {
+		at, _ := slices.BinarySearch(all, share(k))
+		out[k.id] = 1 + (len(all)-1-at)*min(mostSizes, len(all))/len(all)
+	}
+	return out
 }
 
 // anyPreference reports whether a pod that waits has a preference.

@@ -2,6 +2,7 @@ package binpack
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,8 +31,14 @@ func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]bat
 			return some, capacity, low
 		}
 		k := takes[0].lot.view.kind
-		a.blocked[k.id][fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name,
-			strings.Join(missing, ", "))] = true
+		why := fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name,
+			strings.Join(missing, ", "))
+		// the last time says how much is used
+		maps.DeleteFunc(a.blocked[k.id], func(x string, _ bool) bool { return strings.HasPrefix(x, why) })
+		if over := a.overLimitInPart(p); over != "" {
+			why += " and " + over
+		}
+		a.blocked[k.id][why] = true
 		if takes = takes[1:]; slices.ContainsFunc(takes,
 			func(t batchTake) bool { return t.lot.view.hasHostAffinity() }) {
 			break // it may be near the pod that is left out

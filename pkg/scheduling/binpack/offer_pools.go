@@ -112,7 +112,8 @@ func (w *problem) findPools(sells Offerings) {
 	w.countUse(sold)
 	w.setAside()
 	w.stockAll(sold)
-	w.sale = newRanking(slices.DeleteFunc(slices.Clone(w.offers), func(o *poolOffering) bool { return !o.forSale() }),
+	w.sale = newRanking(slices.DeleteFunc(slices.Clone(w.offers),
+		func(o *poolOffering) bool { return !o.forSale() || o.model.pool.inflexible }),
 		len(w.dims))
 }
 

@@ -43,12 +43,12 @@ func PodsFrom(s cluster.Snapshot, sells Offerings) plan.Plan {
 // planFor is the plan for the world.
 func planFor(w *problem) plan.Plan {
 	byPriority := false
-	best := w.bestOf(byPriority)
+	best := w.withinLimits(w.bestOf(byPriority), byPriority)
 	if best.isShort() && w.distinctPriorities() > 1 {
 		byPriority = true
-		best = w.bestOf(byPriority)
+		best = w.withinLimits(w.bestOf(byPriority), byPriority)
 	}
-	best = w.withLeftFirst(w.withinLimits(best, byPriority), byPriority)
+	best = w.withLeftFirst(best, byPriority)
 	best = w.solveByLinearProgram(w.improveSolution(best, byPriority), byPriority)
 	out := plan.Plan{Skipped: w.skipped, Unplaced: w.unmodelled}
 	out.Launches = best.planLaunches()
@@ -199,7 +199,11 @@ func (w *problem) solveUntilConsistent(byPriority bool, by strategy, evenly bool
 		if a.noteScatteredGroups(groups) {
 			continue // what domains could not take tells little
 		}
-		if learned := evenly && a.learnTurns(caps) || a.wantFollowed(wanted) || a.lowerDomainCaps(caps); !learned {
+		if evenly && a.learnTurns(caps) {
+			continue
+		}
+		followed := a.wantFollowed(wanted)
+		if lowered := a.lowerDomainCaps(caps); !lowered && !followed {
 			break
 		}
 	}
@@ -293,7 +297,7 @@ func (a *solution) runStrategy(byPriority bool) {
 // no more nodes.
 func (a *solution) placeOnExisting() {
 	a.roomOnly = true
-	a.packTier(func(*podClass) bool { return true })
+	a.packTurns(func(*podClass) bool { return true })
 	a.roomOnly = false
 	a.resetLevels()
 }

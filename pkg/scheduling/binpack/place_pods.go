@@ -207,6 +207,9 @@ func (a *solution) recordLoad(l podLoad, b *bin) {
 	a.addToBin(l, b)
 	for _, c := range k.matched {
 		key := a.w.counters[c].key
+		if !a.w.countsOn(c, b) {
+			continue
+		}
 		if key == labelHost {
 			a.total[c] += n
 			continue

@@ -299,7 +299,7 @@ func (w *problem) countRunningPods(sig signatureWriter) {
 		w.countPod(x.on, matched(x.pod), x.anti)
 	}
 	for _, k := range w.kinds {
-		k.matched = matched(&k.pod)
+		k.matched = slices.DeleteFunc(slices.Clone(matched(&k.pod)), func(c int) bool { return !w.mayCount(k, c) })
 	}
 	for _, k := range w.kinds {
 		w.addUnbound(k)
@@ -316,11 +316,33 @@ func (w *problem) addUnbound(k *podClass) {
 	}
 }
 
+// mayCount reports whether some node that passes the counter's filter may have pods of the kind.
+func (w *problem) mayCount(k *podClass, counter int) bool {
+	filter, admit := w.counters[counter].filter, k.lastRelaxation().admit
+	return filter == nil || filter == admit ||
+		slices.ContainsFunc(w.offers, func(o *poolOffering) bool {
+			return filter.firstAlternative(o) >= 0 && admit.firstAlternative(o) >= 0
+		}) ||
+		slices.ContainsFunc(w.hosts, func(b *bin) bool { return w.onHost(filter, b) >= 0 && w.onHost(admit, b) >= 0 })
+}
+
+// countsOn reports whether the counter counts pods on the bin, as far as its offer tells of a new one.
+func (w *problem) countsOn(counter int, b *bin) bool {
+	filter := w.counters[counter].filter
+	switch {
+	case filter == nil:
+		return true
+	case b.offer != nil:
+		return filter.firstAlternative(b.offer) >= 0
+	}
+	return w.onHost(filter, b) >= 0
+}
+
 // countPod counts one pod that stays on the host: for the counters that select it, and for those of whom it keeps away.
 func (w *problem) countPod(on *bin, matched, anti []int) {
 	for _, i := range matched {
 		c := w.counters[i]
-		if c.filter != nil && w.onHost(c.filter, on) < 0 {
+		if !w.countsOn(i, on) {
 			continue
 		}
 		if c.key == labelHost {
@@ -356,6 +378,16 @@ func (w *problem) newTally() domainCounts {
 		return out
 	}
 	return domainCounts{each(), each(), each(), each()}
+}
+
+// become takes over the counts of another.
+func (t domainCounts) become(o domainCounts) {
+	for i := range t.count {
+		copy(t.count[i], o.count[i])
+		copy(t.may[i], o.may[i])
+		copy(t.anti[i], o.anti[i])
+		copy(t.even[i], o.even[i])
+	}
 }
 
 func (t domainCounts) clone() domainCounts {

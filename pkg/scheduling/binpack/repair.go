@@ -167,7 +167,7 @@ func (a *solution) takeOut(b *bin, i, n int, why string) {
 	}
 	for _, c := range k.matched {
 		key := a.w.counters[c].key
-		if d, ok := a.w.domainIDs[key][b.domainOf(key)]; ok && key != labelHost {
+		if d, ok := a.w.domainIDs[key][b.domainOf(key)]; ok && key != labelHost && a.w.countsOn(c, b) {
 			a.tally.count[c][d] -= n
 		}
 	}

@@ -2,6 +2,7 @@ package binpack
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -14,11 +15,14 @@ type podSplit struct {
 	given map[classDomain]int
 	left  int    // pods without a domain
 	why   string // the next of them has none
+	// domains in which alone those of another domain of the key before can be are left to these
+	leaveScarce bool
 }
 
 // splitPart is the pods that are tied to the same domains of the first keys.
 type splitPart struct {
 	pins    []domainPin
+	above   *splitPart    // that is divided into this and others
 	pods    int           // of all keys
 	choice  *domainChoice // of the next key, once asked
 	away    float64       // the price where no node has its label, noPrice where the pods cannot be there
@@ -27,20 +31,38 @@ type splitPart struct {
 }
 
 // splitByDomains divides so many pods of the view over the domains of the keys, one pod after the other. Each goes
-// where the rules over every key let it, so that the pods could come in that very order.
+// where the rules over every key let it, so that the pods could come in that very order. Where that leaves pods that
+// have rules over several keys, another try saves domains for those that have no other.
 func (a *solution) splitByDomains(v *relaxedPod, pods int, t domainCounts, given map[classDomain]int) []*podBatch {
 	s := &podSplit{a: a, view: v, keys: a.w.keysOf(v), tally: t, given: given, left: pods}
 	if len(s.keys) > 0 {
 		a.w.planted(StageDomains, v.kind, nil)
 	}
-	all := &splitPart{}
-	for s.left > 0 && s.giveDomains(all) {
-		s.left, s.why = s.left-1, ""
+	other := &podSplit{a: a, view: v, keys: s.keys, left: pods, leaveScarce: true}
+	if len(s.keys) > 1 && pods > 1 {
+		other.tally, other.given = t.clone(), maps.Clone(given)
+	}
+	all := s.divide()
+	if s.left > 0 && other.given != nil {
+		if parts := other.divide(); other.left < s.left {
+			t.become(other.tally)
+			maps.Copy(given, other.given)
+			s, all = other, parts
+		}
 	}
 	if s.left > 0 {
 		a.blocked[v.kind.id][s.why] = true
 	}
 	return all.batches(v)
+}
+
+// divide gives as many pods as it can their domains.
+func (s *podSplit) divide() *splitPart {
+	all := &splitPart{}
+	for s.left > 0 && s.giveDomains(all) {
+		s.left, s.why = s.left-1, ""
+	}
+	return all
 }
 
 // giveDomains gives the next pod of the part a domain of each key that is left. False when the rules leave none.
@@ -52,6 +74,9 @@ func (s *podSplit) giveDomains(p *splitPart) bool {
 	s.ask(p)
 	c := p.choice
 	c.left = s.left
+	if s.leaveScarce && p.above != nil && c.scarce == nil {
+		c.scarce = s.scarceDomains(p)
+	}
 	var passed []int // domains in which those of the next keys have no place
 	var most []int
 	defer func() {
@@ -68,16 +93,38 @@ func (s *podSplit) giveDomains(p *splitPart) bool {
 			s.why = cmp.Or(s.why, s.a.whyDivided(s.view, *c)) // what comes first is the nearest to a place
 			return false
 		}
-		if p.parts[d] == nil {
-			p.parts[d] = &splitPart{pins: append(slices.Clone(p.pins), domainPin{c.key, s.a.w.domains[c.key][d]})}
-		}
-		if s.giveDomains(p.parts[d]) {
+		if s.giveDomains(s.partOf(p, d)) {
 			s.count(c, d)
 			return true
 		}
 		passed, most = append(passed, d), append(most, c.most[d])
 		c.most[d] = 0
 	}
+}
+
+// partOf is the part of those that are given domain d.
+func (s *podSplit) partOf(p *splitPart, d int) *splitPart {
+	if p.parts[d] == nil {
+		key := p.choice.key
+		p.parts[d] = &splitPart{above: p, pins: append(slices.Clone(p.pins), domainPin{key, s.a.w.domains[key][d]})}
+	}
+	return p.parts[d]
+}
+
+// scarceDomains tells the domains of the next key that the parts beside this one need more: they have fewer of them.
+func (s *podSplit) scarceDomains(p *splitPart) []bool {
+	out := make([]bool, len(p.choice.open))
+	for d, price := range p.above.choice.open {
+		beside := s.partOf(p.above, d)
+		if price >= noPrice || beside == p {
+			continue
+		}
+		s.ask(beside)
+		for i, price := range beside.choice.open {
+			out[i] = out[i] || price < noPrice && beside.choice.openCount() < p.choice.openCount()
+		}
+	}
+	return out
 }
 
 // ask finds what the domains of the next key have for the part.

@@ -50,12 +50,12 @@ func EachFault(t *testing.T, prepare func(t *testing.T) *Functions, run func(f *
 	}
 }
 
-// WaitingPods is a world with pods without a home in two zones.
+// WaitingPods is a world with pods without a node in two zones.
 func WaitingPods(t *testing.T) *Functions {
 	t.Helper()
 	w := NewWorld()
-	w.Run("web", 3, InZone("us-west-2b", PodOf(1500, 3000)))
-	w.Run("db", 1, InZone("us-west-2a", PodOf(1500, 3000)))
+	w.RunApp("web", 3, InZone("us-west-2b", PodOf(1500, 3000)))
+	w.RunApp("db", 1, InZone("us-west-2a", PodOf(1500, 3000)))
 	return &Functions{World: w}
 }
 
@@ -75,7 +75,7 @@ func FreeToDisrupt(t *testing.T, policy string, pods int) *Functions {
 	f.World.ChangePool(func(p *cluster.Pool) {
 		p.Disruption = cluster.Disruption{Policy: policy, Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
 	})
-	f.World.Run("web", pods, InZone("us-west-2b", PodOf(1500, 3000)))
+	f.World.RunApp("web", pods, InZone("us-west-2b", PodOf(1500, 3000)))
 	f.Rest(t, 4)
 	return f
 }
@@ -86,8 +86,8 @@ func HalfEmpty(t *testing.T) *Functions {
 	t.Helper()
 	f := FreeToDisrupt(t, "WhenEmptyOrUnderutilized", 8)
 	NoProblems(t, f.World)
-	f.World.Scale("web", 3)
-	f.World.Tick(time.Second)
+	f.World.ScaleApp("web", 3)
+	f.World.Advance(time.Second)
 	return f
 }
 
@@ -123,8 +123,8 @@ func Aged(t *testing.T) *Functions {
 	f := RunningPods(t)
 	f.World.Quota = 5
 	f.World.AnnotatePool(api.AnnotationRebalance, "replace")
-	f.World.Protect("web", 2)
-	f.World.Skip(16 * time.Minute)
+	f.World.ProtectApp("web", 2)
+	f.World.SkipTime(16 * time.Minute)
 	return f
 }
 

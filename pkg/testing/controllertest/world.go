@@ -105,8 +105,8 @@ func (f *Functions) newDeps(p *fake.Ports, rules cluster.Settings) controllers.D
 func (f *Functions) Provision(p *fake.Ports) *provision.Controller {
 	f.Made++
 	return &provision.Controller{Deps: f.newDeps(p, f.Rules()),
-		Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Prices: p, Holds: p, Lifecycle: p.Waker("lifecycle"),
-		Refresh: p.Waker("refresh"),
+		Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Prices: p, Holds: p, Lifecycle: p.NewWaker("lifecycle"),
+		Refresh: p.NewWaker("refresh"),
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
 			ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
 		SoldOutFor: 3 * time.Minute, ShareFrom: f.ShareFrom}
@@ -116,7 +116,7 @@ func (f *Functions) Provision(p *fake.Ports) *provision.Controller {
 func (f *Functions) Lifecycle(p *fake.Ports) *lifecycle.Controller {
 	return &lifecycle.Controller{Deps: f.newDeps(p, f.Rules()),
 		Read: p, Claims: p, Nodes: p, Pods: p, Instances: p, Health: p, Pools: p, Volumes: p, Holds: p,
-		Provision: p.Waker("provision")}
+		Provision: p.NewWaker("provision")}
 }
 
 // Rules are the settings of decisions with what the fields turn on.
@@ -129,8 +129,9 @@ func (f *Functions) Rules() cluster.Settings {
 // Interruption is an invocation that handles notices on the ports.
 func (f *Functions) Interruption(p *fake.Ports) *notices.Controller {
 	return &notices.Controller{Deps: controllers.Deps{Record: p, Now: f.World.Now, Log: slog.New(slog.DiscardHandler)},
-		Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Pods: p, Pools: p, Quota: p, Provision: p.Waker("provision"),
-		Lifecycle: p.Waker("lifecycle"), SoldOutFor: 3 * time.Minute,
+		Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
+		Provision: p.NewWaker("provision"),
+		Lifecycle: p.NewWaker("lifecycle"), SoldOutFor: 3 * time.Minute,
 		Rebalance:     interruption.RebalancePolicy{Choice: interruption.Tell, MinAge: 15 * time.Minute},
 		QuarantineFor: 30 * time.Minute}
 }
@@ -150,7 +151,7 @@ func (f *Functions) Rest(t *testing.T, rounds int) {
 		if err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(ctx, f.World.Now().Add(10*time.Second)); err != nil {
 			t.Fatalf("lifecycle: %v", err)
 		}
-		f.World.Tick(20 * time.Second)
+		f.World.Advance(20 * time.Second)
 	}
 }
 
@@ -160,7 +161,7 @@ func (f *Functions) ComeToRest(t *testing.T) {
 	good := 0
 	for range 21 {
 		f.Rest(t, 1)
-		if good++; len(f.World.Problems()) > 0 {
+		if good++; len(f.World.ListProblems()) > 0 {
 			good = 0
 		}
 		if good == 2 {
@@ -173,7 +174,7 @@ func (f *Functions) ComeToRest(t *testing.T) {
 // NoProblems fails the test for each problem of the world.
 func NoProblems(t *testing.T, w *fake.World) {
 	t.Helper()
-	for _, p := range w.Problems() {
+	for _, p := range w.ListProblems() {
 		t.Error(p)
 	}
 }
@@ -192,8 +193,8 @@ func (f *Functions) Disrupt(p *fake.Ports) *disrupt.Controller {
 	r.MinSpotInstanceTypes = 2 // the world sells six types
 	return &disrupt.Controller{Deps: f.newDeps(p, r),
 		Read: p, Placed: p, Claims: p, Moves: p, Lease: p, SoldOut: p, Prices: p, Notes: p,
-		Provision: p.Waker("provision"),
-		Lifecycle: p.Waker("lifecycle")}
+		Provision: p.NewWaker("provision"),
+		Lifecycle: p.NewWaker("lifecycle")}
 }
 
 // Consolidate lets disrupt run beside the other functions for so many rounds, or until it changes nothing in two of

@@ -14,49 +14,49 @@ import (
 )
 
 // CreateClaim stores a claim with our finalizer.
-func (p *Ports) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
-	return do(ctx, p, "create claim", func() (cluster.Claim, error) {
-		id := p.w.next()
+func (p ClaimPorts) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
+	return doCall(ctx, p.invocation, "create claim", func() (cluster.Claim, error) {
+		id := p.w.nextID()
 		c := &cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, id), UID: fmt.Sprintf("uid-claim-%d", id),
 			Pool: pool.Name, Class: l.Class,
 			PoolUID: pool.UID, Created: p.w.now, Finalizer: true,
-			Labels: merged(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, labelClass: l.Class}),
-			Annotations: merged(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash,
+			Labels: mergeLabels(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, labelClass: l.Class}),
+			Annotations: mergeLabels(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash,
 				v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}), Requirements: l.Requirements,
 			Requests: l.Requests, Taints: l.Taints,
 			StartupTaints: l.Startup, ExpireAfter: pool.ExpireAfter, TerminationGrace: pool.TerminationGrace}
 		p.w.claims[c.Name] = c
-		return p.w.stored(c), nil
+		return p.w.storeClaim(c), nil
 	})
 }
 
 // AdoptClaim puts our finalizer and the class's label on the claim.
-func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
-	return do(ctx, p, "adopt claim", func() (cluster.Claim, error) {
+func (p ClaimPorts) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return doCall(ctx, p.invocation, "adopt claim", func() (cluster.Claim, error) {
 		have, ok := p.w.claims[c.Name]
 		if !ok || have.UID != c.UID || !have.Deleting.IsZero() {
 			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
 		}
-		have.Finalizer, have.Labels = true, merged(have.Labels, map[string]string{labelClass: have.Class})
+		have.Finalizer, have.Labels = true, mergeLabels(have.Labels, map[string]string{labelClass: have.Class})
 		if have.ProviderID != "" {
 			have.Labels[v1.LabelInstance] = have.ProviderID[strings.LastIndexByte(have.ProviderID, '/')+1:]
 		}
 		if n := c.Labels[labelPartition]; n != "" {
 			have.Labels[labelPartition] = n
 		}
-		return p.w.stored(have), nil
+		return p.w.storeClaim(have), nil
 	})
 }
 
 // AnnotateClaim sets annotations of the claim given.
-func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
+func (p ClaimPorts) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "annotate claim", c,
-		func(have *cluster.Claim) { have.Annotations = merged(have.Annotations, set) })
+		func(have *cluster.Claim) { have.Annotations = mergeLabels(have.Annotations, set) })
 }
 
 // ClaimsOf lists the claims of the instances, and those without the label of an instance, up to the first that is
 // enough.
-func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim,
+func (p ClaimPorts) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim,
 	error) {
 	all, err := p.ListClaims(ctx)
 	over := false
@@ -69,28 +69,30 @@ func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cl
 }
 
 // LabelClaim sets labels and annotations of the claim given.
-func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim,
-	error) {
+func (p ClaimPorts) LabelClaim(ctx context.Context, c cluster.Claim, labels,
+	annotations map[string]string) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "label claim", c, func(have *cluster.Claim) {
-		have.Labels, have.Annotations = merged(have.Labels, labels), merged(have.Annotations, annotations)
+		have.Labels, have.Annotations = mergeLabels(have.Labels, labels), mergeLabels(have.Annotations, annotations)
 	})
 }
 
 // UnreserveClaim makes the claim given on-demand.
-func (p *Ports) UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
-	return p.changeClaim(ctx, "unreserve claim", c, func(have *cluster.Claim) { have.Labels = unreserved(have.Labels) })
+func (p ClaimPorts) UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return p.changeClaim(ctx, "unreserve claim", c, func(have *cluster.Claim) {
+		have.Labels = onDemandLabels(have.Labels)
+	})
 }
 
-// unreserved are the labels of what is in no capacity reservation any more.
-func unreserved(labels map[string]string) map[string]string {
-	out := merged(labels, map[string]string{instancetypes.LabelCapacityType: instancetypes.OnDemand})
+// onDemandLabels are the labels of what is in no capacity reservation any more.
+func onDemandLabels(labels map[string]string) map[string]string {
+	out := mergeLabels(labels, map[string]string{instancetypes.LabelCapacityType: instancetypes.OnDemand})
 	delete(out, instancetypes.LabelReservationID)
 	delete(out, instancetypes.LabelReservation)
 	return out
 }
 
 // WriteClaimStatus replaces the status. The time of a condition moves with its status only.
-func (p *Ports) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+func (p ClaimPorts) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "write status of claim", c, func(have *cluster.Claim) {
 		have.ProviderID, have.NodeName, have.ImageID = c.ProviderID, c.NodeName, c.ImageID
 		have.Capacity, have.Allocatable, have.LastPodEvent = c.Capacity, c.Allocatable, c.LastPodEvent
@@ -111,21 +113,21 @@ func isType(kind string) func(cluster.Condition) bool {
 	return func(k cluster.Condition) bool { return k.Type == kind }
 }
 
-func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim,
+func (p ClaimPorts) changeClaim(ctx context.Context, call string, c cluster.Claim,
 	edit func(*cluster.Claim)) (cluster.Claim, error) {
-	return do(ctx, p, call, func() (cluster.Claim, error) {
+	return doCall(ctx, p.invocation, call, func() (cluster.Claim, error) {
 		have, ok := p.w.claims[c.Name]
 		if !ok || have.UID != c.UID || have.Version != c.Version && (c.Version != "" || call != "annotate claim") {
 			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
 		}
 		edit(have)
-		return p.w.stored(have), nil
+		return p.w.storeClaim(have), nil
 	})
 }
 
 // DeleteClaim gives the claim a deletion time.
-func (p *Ports) DeleteClaim(ctx context.Context, c cluster.Claim) error {
-	return try(ctx, p, "delete claim", func() error {
+func (p ClaimPorts) DeleteClaim(ctx context.Context, c cluster.Claim) error {
+	return tryCall(ctx, p.invocation, "delete claim", func() error {
 		if have, ok := p.w.claims[c.Name]; ok && have.UID == c.UID {
 			p.w.deleteClaim(have)
 		}
@@ -134,20 +136,20 @@ func (p *Ports) DeleteClaim(ctx context.Context, c cluster.Claim) error {
 }
 
 // ReleaseClaim removes our finalizer.
-func (p *Ports) ReleaseClaim(ctx context.Context, c cluster.Claim) error {
-	return try(ctx, p, "release claim", func() error {
+func (p ClaimPorts) ReleaseClaim(ctx context.Context, c cluster.Claim) error {
+	return tryCall(ctx, p.invocation, "release claim", func() error {
 		if have, ok := p.w.claims[c.Name]; ok && have.UID == c.UID {
 			have.Finalizer = false
-			p.w.stored(have)
-			p.w.collect()
+			p.w.storeClaim(have)
+			p.w.removeFinalized()
 		}
 		return nil
 	})
 }
 
 // ListClaims lists the claims.
-func (p *Ports) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
-	return do(ctx, p, "list claims", func() ([]cluster.Claim, error) { return p.w.listClaims(), nil })
+func (p ClaimPorts) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
+	return doCall(ctx, p.invocation, "list claims", func() ([]cluster.Claim, error) { return p.w.listClaims(), nil })
 }
 
 // AddClaim stores a claim as a user does by hand: without finalizer, pool and label of its class. It needs a name and
@@ -155,17 +157,17 @@ func (p *Ports) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
 func (w *World) AddClaim(c cluster.Claim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c.UID, c.Class, c.Created = fmt.Sprintf("uid-claim-%d", w.next()), "default", w.now
+	c.UID, c.Class, c.Created = fmt.Sprintf("uid-claim-%d", w.nextID()), "default", w.now
 	w.claims[c.Name] = &c
-	w.stored(&c)
+	w.storeClaim(&c)
 }
 
-// Strip takes our finalizer off a claim, as a user might.
-func (w *World) Strip(claim string) {
+// StripClaim takes our finalizer off a claim, as a user might.
+func (w *World) StripClaim(claim string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.claims[claim].Finalizer = false
-	w.stored(w.claims[claim])
+	w.storeClaim(w.claims[claim])
 }
 
 // DeleteClaims deletes every claim as kubectl delete does.
@@ -180,13 +182,13 @@ func (w *World) DeleteClaims() {
 func (w *World) deleteClaim(c *cluster.Claim) {
 	if c.Deleting.IsZero() {
 		c.Deleting = w.now
-		w.stored(c)
+		w.storeClaim(c)
 	}
-	w.collect()
+	w.removeFinalized()
 }
 
-// collect removes what is being deleted and has no finalizer left, and nodes' pods with them.
-func (w *World) collect() {
+// removeFinalized removes what is being deleted and has no finalizer left, and nodes' pods with them.
+func (w *World) removeFinalized() {
 	maps.DeleteFunc(w.claims, func(_ string, c *cluster.Claim) bool { return !c.Deleting.IsZero() && !c.Finalizer })
 	maps.DeleteFunc(w.nodes, func(_ string, n *cluster.Node) bool { return !n.Deleting.IsZero() && !n.Finalizer })
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
@@ -197,9 +199,9 @@ func (w *World) collect() {
 	}
 }
 
-// stored gives the claim a new version and returns a copy.
-func (w *World) stored(c *cluster.Claim) cluster.Claim {
-	c.Version = fmt.Sprint(w.next())
+// storeClaim gives the claim a new version and returns a copy.
+func (w *World) storeClaim(c *cluster.Claim) cluster.Claim {
+	c.Version = fmt.Sprint(w.nextID())
 	return copyOf(c)
 }
 
@@ -211,7 +213,7 @@ func (w *World) listClaims() []cluster.Claim {
 	return out
 }
 
-func (w *World) next() int {
+func (w *World) nextID() int {
 	w.made++
 	return w.made
 }
@@ -223,7 +225,7 @@ func copyOf(c *cluster.Claim) cluster.Claim {
 	return out
 }
 
-func merged(base, top map[string]string) map[string]string {
+func mergeLabels(base, top map[string]string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, base)
 	maps.Copy(out, top)

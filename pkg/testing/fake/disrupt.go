@@ -10,39 +10,41 @@ import (
 )
 
 // TaintNode keeps new pods off the node.
-func (p *Ports) TaintNode(ctx context.Context, n cluster.Node) error {
+func (p NodePorts) TaintNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "taint node", n, func(have *cluster.Node) {
-		if t := disrupted(); !slices.Contains(have.Taints, t) {
+		if t := isDisruptedTaint(); !slices.Contains(have.Taints, t) {
 			have.Taints = append(slices.Clone(have.Taints), t)
 		}
 	})
 }
 
 // UntaintNode lets pods on it again.
-func (p *Ports) UntaintNode(ctx context.Context, n cluster.Node) error {
+func (p NodePorts) UntaintNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "untaint node", n, func(have *cluster.Node) {
 		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints),
-			func(t cluster.Taint) bool { return t == disrupted() })
+			func(t cluster.Taint) bool { return t == isDisruptedTaint() })
 	})
 }
 
-func disrupted() cluster.Taint { return cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"} }
+func isDisruptedTaint() cluster.Taint {
+	return cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
+}
 
 // ReadMemory returns what was remembered last.
-func (p *Ports) ReadMemory(ctx context.Context) (disruption.Memory, error) {
-	return do(ctx, p, "recall", func() (disruption.Memory, error) { return p.w.memory, nil })
+func (p SharedPorts) ReadMemory(ctx context.Context) (disruption.Memory, error) {
+	return doCall(ctx, p.invocation, "recall", func() (disruption.Memory, error) { return p.w.memory, nil })
 }
 
 // WriteMemory stores it.
-func (p *Ports) WriteMemory(ctx context.Context, m disruption.Memory) error {
-	return try(ctx, p, "remember", func() error {
+func (p SharedPorts) WriteMemory(ctx context.Context, m disruption.Memory) error {
+	return tryCall(ctx, p.invocation, "remember", func() error {
 		p.w.memory = m
 		return nil
 	})
 }
 
-// Scale leaves so many pods of the app and ends the others; it makes none.
-func (w *World) Scale(app string, n int) {
+// ScaleApp leaves so many pods of the app and ends the others; it makes none.
+func (w *World) ScaleApp(app string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var keys []string
@@ -57,8 +59,8 @@ func (w *World) Scale(app string, n int) {
 	}
 }
 
-// Price is what the instances that run cost, USD per hour.
-func (w *World) Price() (usd float64) {
+// FleetPrice is what the instances that run cost, USD per hour.
+func (w *World) FleetPrice() (usd float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.instances {

@@ -18,26 +18,26 @@ import (
 
 // LaunchInstances starts one instance. A token that was used for the same order gives the first answer again; one that
 // was used for another order finds the claim's instance or is refused.
-func (p *Ports) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
+func (p EC2Ports) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
 	[]instancetypes.UnavailableOffering, error) {
 	type reply struct {
 		instance cluster.Instance
 		marks    []instancetypes.UnavailableOffering
 	}
-	r, err := do(ctx, p, "launch", func() (reply, error) {
-		i, marks, err := p.w.launch(o, token)
+	r, err := doCall(ctx, p.invocation, "launch", func() (reply, error) {
+		i, marks, err := p.w.launchOrder(o, token)
 		return reply{i, marks}, err
 	})
 	return r.instance, r.marks, err
 }
 
 // LaunchBatch starts an instance for each claim of a batch, as far as there is capacity, under the rules of Launch.
-func (p *Ports) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance,
+func (p EC2Ports) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance,
 	[]instancetypes.UnavailableOffering, error) {
 	var marks []instancetypes.UnavailableOffering
-	got, err := do(ctx, p, "launch batch", func() (got []cluster.Instance, err error) {
+	got, err := doCall(ctx, p.invocation, "launch batch", func() (got []cluster.Instance, err error) {
 		for n := range o.Count() {
-			one, m, oneErr := p.w.launch(o, fmt.Sprintf("%s#%d", token, n))
+			one, m, oneErr := p.w.launchOrder(o, fmt.Sprintf("%s#%d", token, n))
 			if _, used := errors.AsType[*launch.TokenUsedError](oneErr); used {
 				return p.w.ofBatch(o.Batch.ID, token)
 			}
@@ -65,11 +65,12 @@ func (w *World) ofBatch(id, token string) (out []cluster.Instance, err error) {
 	return out, nil
 }
 
-func (w *World) launch(o launch.Order, token string) (cluster.Instance, []instancetypes.UnavailableOffering, error) {
+func (w *World) launchOrder(o launch.Order, token string) (cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	asked := fmt.Sprintf("%+v", o.Offers())
 	if a, known := w.tokens[token]; known {
 		if a.asked != asked {
-			return w.adopt(o, token)
+			return w.adoptInstance(o, token)
 		}
 		if a.err != nil {
 			return cluster.Instance{}, nil, a.err
@@ -93,7 +94,7 @@ func (w *World) launch(o launch.Order, token string) (cluster.Instance, []instan
 				Why: "InsufficientInstanceCapacity"})
 			continue
 		}
-		i := w.start(o, v)
+		i := w.startInstance(o, v)
 		w.tokens[token] = answer{asked: asked, id: i.ID}
 		return i, marks, nil
 	}
@@ -102,7 +103,8 @@ func (w *World) launch(o launch.Order, token string) (cluster.Instance, []instan
 	return cluster.Instance{}, nil, err
 }
 
-func (w *World) adopt(o launch.Order, token string) (cluster.Instance, []instancetypes.UnavailableOffering, error) {
+func (w *World) adoptInstance(o launch.Order, token string) (cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
 		if i := w.instances[id].Instance; i.ClaimUID == o.ClaimUID && i.ClaimUID != "" && !i.Gone() {
 			return i, nil, nil
@@ -111,9 +113,9 @@ func (w *World) adopt(o launch.Order, token string) (cluster.Instance, []instanc
 	return cluster.Instance{}, nil, &launch.TokenUsedError{Token: token}
 }
 
-// start runs an instance. Its user data gives the node what the claim says.
-func (w *World) start(o launch.Order, v launch.Override) cluster.Instance {
-	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.next()), State: "pending", Type: v.Type,
+// startInstance runs an instance. Its user data gives the node what the claim says.
+func (w *World) startInstance(o launch.Order, v launch.Override) cluster.Instance {
+	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.nextID()), State: "pending", Type: v.Type,
 		Zone:         v.Zone,
 		CapacityType: v.CapacityType, ImageID: v.ImageID, SubnetID: v.SubnetID, Launched: w.now, Claim: o.ClaimName,
 		ClaimUID: o.ClaimUID, Batch: o.Batch.ID}}
@@ -123,7 +125,8 @@ func (w *World) start(o launch.Order, v launch.Override) cluster.Instance {
 		if b, shared := c.Batch(); c.Name != o.ClaimName && (!shared || b.ID != o.Batch.ID) {
 			continue // of a batch any claim says the same
 		}
-		m.labels, m.taints = merged(c.Labels, m.labels), nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
+		m.labels = mergeLabels(c.Labels, m.labels)
+		m.taints = nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
 	}
 	for _, other := range w.instances {
 		if other.ClaimUID == o.ClaimUID && o.ClaimUID != "" && !other.Gone() {
@@ -135,8 +138,8 @@ func (w *World) start(o launch.Order, v launch.Override) cluster.Instance {
 }
 
 // ListInstances lists the instances that EC2 shows by now, ended ones for an hour.
-func (p *Ports) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
-	return do(ctx, p, "list instances", func() ([]cluster.Instance, error) {
+func (p EC2Ports) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
+	return doCall(ctx, p.invocation, "list instances", func() ([]cluster.Instance, error) {
 		var out []cluster.Instance
 		for _, id := range slices.Sorted(maps.Keys(p.w.instances)) {
 			m := p.w.instances[id]
@@ -151,13 +154,13 @@ func (p *Ports) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
 }
 
 // RemainingReservations tells that nothing is reserved.
-func (p *Ports) RemainingReservations(ctx context.Context, _ []string) (map[string]int64, error) {
-	return do(ctx, p, "describe reservations", func() (map[string]int64, error) { return nil, nil })
+func (p EC2Ports) RemainingReservations(ctx context.Context, _ []string) (map[string]int64, error) {
+	return doCall(ctx, p.invocation, "describe reservations", func() (map[string]int64, error) { return nil, nil })
 }
 
 // RemainingAddresses tells what the instances that live have left of Free, each having one address.
-func (p *Ports) RemainingAddresses(ctx context.Context, subnets []string) (map[string]int64, error) {
-	return do(ctx, p, "describe subnets", func() (map[string]int64, error) {
+func (p EC2Ports) RemainingAddresses(ctx context.Context, subnets []string) (map[string]int64, error) {
+	return doCall(ctx, p.invocation, "describe subnets", func() (map[string]int64, error) {
 		out := map[string]int64{}
 		for _, id := range subnets {
 			if n, known := p.w.Free[id]; known {
@@ -174,13 +177,14 @@ func (p *Ports) RemainingAddresses(ctx context.Context, subnets []string) (map[s
 }
 
 // FindGroup finds no placement group.
-func (p *Ports) FindGroup(ctx context.Context, _ instancetypes.Placement) (*instancetypes.Placement, error) {
-	return do(ctx, p, "describe placement group", func() (*instancetypes.Placement, error) { return nil, nil })
+func (p EC2Ports) FindGroup(ctx context.Context, _ instancetypes.Placement) (*instancetypes.Placement, error) {
+	return doCall(ctx, p.invocation, "describe placement group",
+		func() (*instancetypes.Placement, error) { return nil, nil })
 }
 
 // TerminateInstances ends instances.
-func (p *Ports) TerminateInstances(ctx context.Context, ids []string) error {
-	return try(ctx, p, "terminate", func() error {
+func (p EC2Ports) TerminateInstances(ctx context.Context, ids []string) error {
+	return tryCall(ctx, p.invocation, "terminate", func() error {
 		for _, id := range ids {
 			if p.w.FailEnd != nil {
 				if err := p.w.FailEnd(id); err != nil {
@@ -196,8 +200,8 @@ func (p *Ports) TerminateInstances(ctx context.Context, ids []string) error {
 }
 
 // TagInstance gives an instance the tag Name. It has the others from the launch.
-func (p *Ports) TagInstance(ctx context.Context, id, node, _ string) error {
-	return try(ctx, p, "tag instance", func() error {
+func (p EC2Ports) TagInstance(ctx context.Context, id, node, _ string) error {
+	return tryCall(ctx, p.invocation, "tag instance", func() error {
 		if m, ok := p.w.instances[id]; ok && m.name == "" {
 			m.name = node
 		}
@@ -206,9 +210,9 @@ func (p *Ports) TagInstance(ctx context.Context, id, node, _ string) error {
 }
 
 // ListStatuses tells of the instances that fail a status check or have something scheduled.
-func (p *Ports) ListStatuses(ctx context.Context, _ []string) (failing []cluster.Impairment,
+func (p EC2Ports) ListStatuses(ctx context.Context, _ []string) (failing []cluster.Impairment,
 	changes []cluster.ScheduledChange, err error) {
-	err = try(ctx, p, "describe instance status", func() error {
+	err = tryCall(ctx, p.invocation, "describe instance status", func() error {
 		failing, changes = slices.Clone(p.w.impaired), slices.Clone(p.w.changes)
 		failing = slices.DeleteFunc(failing, func(i cluster.Impairment) bool {
 			at, ok := p.w.recovers[i.Instance]
@@ -219,40 +223,41 @@ func (p *Ports) ListStatuses(ctx context.Context, _ []string) (failing []cluster
 	return failing, changes, err
 }
 
-// Impair has an instance fail its status check, since now.
-func (w *World) Impair(id string) {
+// ImpairInstance has an instance fail its status check, since now.
+func (w *World) ImpairInstance(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.impaired = append(w.impaired, cluster.Impairment{Instance: id, Since: w.now})
 }
 
-// Recover has an instance pass its status checks again, from then on.
-func (w *World) Recover(id string, at time.Time) {
+// RecoverInstance has an instance pass its status checks again, from then on.
+func (w *World) RecoverInstance(id string, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.recovers[id] = at
 }
 
-// Schedule plans a change of an instance in its status, which nothing else announces.
-func (w *World) Schedule(id string, at time.Time) {
+// ScheduleChange plans a change of an instance in its status, which nothing else announces.
+func (w *World) ScheduleChange(id string, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.changes = append(w.changes, cluster.ScheduledChange{Instance: id, Code: "instance-retirement", At: at})
 }
 
 // SweepTemplates finds nothing to delete.
-func (p *Ports) SweepTemplates(ctx context.Context, _ time.Duration) (int, error) {
-	return do(ctx, p, "sweep launch templates", func() (int, error) { return 0, nil })
+func (p EC2Ports) SweepTemplates(ctx context.Context, _ time.Duration) (int, error) {
+	return doCall(ctx, p.invocation, "sweep launch templates", func() (int, error) { return 0, nil })
 }
 
 // ReadCatalog gives the catalog.
-func (p *Ports) ReadCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
-	c, err = do(ctx, p, "read catalog", func() (instancetypes.Catalog, error) { return p.w.Catalog, nil })
+func (p EC2Ports) ReadCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
+	c, err = doCall(ctx, p.invocation, "read catalog",
+		func() (instancetypes.Catalog, error) { return p.w.Catalog, nil })
 	return c, "", err
 }
 
-// Waker wakes the function of that name.
-func (p *Ports) Waker(name string) *Waker { return &Waker{p, name} }
+// NewWaker wakes the function of that name.
+func (p *Ports) NewWaker(name string) *Waker { return &Waker{p, name} }
 
 // Waker counts how often a function was woken.
 type Waker struct {
@@ -262,32 +267,32 @@ type Waker struct {
 
 // Wake counts.
 func (w *Waker) Wake(ctx context.Context) error {
-	return try(ctx, w.p, "wake "+w.name, func() error {
+	return tryCall(ctx, w.p.invocation, "wake "+w.name, func() error {
 		w.p.w.wakes[w.name]++
 		return nil
 	})
 }
 
-// Interrupt ends an instance as EC2 does when it takes spot capacity back.
-func (w *World) Interrupt(id string) {
+// InterruptInstance ends an instance as EC2 does when it takes spot capacity back.
+func (w *World) InterruptInstance(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.instances[id].State = "shutting-down"
 }
 
-// join makes the node of an instance; the kubelet is not Ready yet.
-func (w *World) join(m *machine) {
+// joinNode makes the node of an instance; the kubelet is not Ready yet.
+func (w *World) joinNode(m *machine) {
 	m.joined = true
 	t := w.types[m.Type]
 	name := "node-" + strings.TrimPrefix(m.ID, "i-")
 	w.nodes[name] = &cluster.Node{Name: name, UID: "uid-" + name, ProviderID: m.ProviderID(), Created: w.now,
-		ReadySince: w.now, Labels: merged(m.labels, map[string]string{"kubernetes.io/hostname": name}),
+		ReadySince: w.now, Labels: mergeLabels(m.labels, map[string]string{"kubernetes.io/hostname": name}),
 		Taints:   slices.Clone(m.taints),
 		Capacity: t.Capacity, Allocatable: t.Allocatable}
 }
 
-// boot makes the node of an instance Ready.
-func (w *World) boot(m *machine) {
+// bootNode makes the node of an instance Ready.
+func (w *World) bootNode(m *machine) {
 	m.booted = true
 	for _, n := range w.nodes {
 		if n.ProviderID == m.ProviderID() {

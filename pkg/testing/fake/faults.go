@@ -31,8 +31,31 @@ func (f Fault) String() string {
 	return fmt.Sprintf("call %d fails %s the deed and the invocation %s", f.Call, when, then)
 }
 
-// Ports is the world as one invocation sees it. It implements the ports of control.
+// Ports is the world as one invocation sees it. It implements the ports of the controllers, by a part for each kind.
 type Ports struct {
+	*invocation
+	ReadPorts
+	ClaimPorts
+	NodePorts
+	PodPorts
+	PoolPorts
+	EC2Ports
+	SharedPorts
+}
+
+// The parts of Ports.
+type (
+	ReadPorts   struct{ *invocation } // several kinds at once
+	ClaimPorts  struct{ *invocation }
+	NodePorts   struct{ *invocation }
+	PodPorts    struct{ *invocation }
+	PoolPorts   struct{ *invocation }
+	EC2Ports    struct{ *invocation }
+	SharedPorts struct{ *invocation } // what functions tell each other: leases, marks, memory, quotas, events
+)
+
+// invocation counts the calls of one invocation and has one of them fail.
+type invocation struct {
 	Before func(call string) // what others do just before a call; nil for nothing. It may use other Ports.
 
 	w     *World
@@ -42,17 +65,20 @@ type Ports struct {
 }
 
 // Ports gives an invocation the world, with a fault to come or none.
-func (w *World) Ports(f Fault) *Ports { return &Ports{w: w, fault: f} }
+func (w *World) Ports(f Fault) *Ports {
+	i := &invocation{w: w, fault: f}
+	return &Ports{i, ReadPorts{i}, ClaimPorts{i}, NodePorts{i}, PodPorts{i}, PoolPorts{i}, EC2Ports{i}, SharedPorts{i}}
+}
 
 // Calls lists the calls made, in their order.
-func (p *Ports) Calls() []string {
+func (p *invocation) Calls() []string {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	return slices.Clone(p.calls)
 }
 
-// do makes one call: the deed is done with the world locked, unless the fault prevents it.
-func do[T any](ctx context.Context, p *Ports, call string, deed func() (T, error)) (T, error) {
+// doCall makes one call: the deed is done with the world locked, unless the fault prevents it.
+func doCall[T any](ctx context.Context, p *invocation, call string, deed func() (T, error)) (T, error) {
 	if p.Before != nil {
 		p.Before(call)
 	}
@@ -78,9 +104,9 @@ func do[T any](ctx context.Context, p *Ports, call string, deed func() (T, error
 	return out, err
 }
 
-// try is do for a call without a result.
-func try(ctx context.Context, p *Ports, call string, deed func() error) error {
-	_, err := do(ctx, p, call, func() (struct{}, error) { return struct{}{}, deed() })
+// tryCall is doCall for a call without a result.
+func tryCall(ctx context.Context, p *invocation, call string, deed func() error) error {
+	_, err := doCall(ctx, p, call, func() (struct{}, error) { return struct{}{}, deed() })
 	return err
 }
 

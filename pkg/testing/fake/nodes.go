@@ -17,48 +17,50 @@ const (
 )
 
 // RegisterNode makes the node the claim's.
-func (p *Ports) RegisterNode(ctx context.Context, n cluster.Node, c cluster.Claim) error {
+func (p NodePorts) RegisterNode(ctx context.Context, n cluster.Node, c cluster.Claim) error {
 	return p.changeNode(ctx, "register node", n, func(have *cluster.Node) {
 		have.Finalizer = true
-		have.Labels = merged(have.Labels, merged(c.Labels, map[string]string{v1.LabelRegistered: "true"}))
-		have.Annotations = merged(have.Annotations, c.Annotations)
+		have.Labels = mergeLabels(have.Labels, mergeLabels(c.Labels, map[string]string{v1.LabelRegistered: "true"}))
+		have.Annotations = mergeLabels(have.Annotations, c.Annotations)
 		have.Taints = slices.DeleteFunc(nomination.TaintsOnRegistration(have.Taints, c),
 			func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
 	})
 }
 
 // OpenNode takes the node's hold off.
-func (p *Ports) OpenNode(ctx context.Context, n cluster.Node) error {
+func (p NodePorts) OpenNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "open node", n, func(have *cluster.Node) {
 		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), cluster.Taint.IsNomination)
 	})
 }
 
 // InitializeNode labels the node.
-func (p *Ports) InitializeNode(ctx context.Context, n cluster.Node) error {
+func (p NodePorts) InitializeNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "initialize node", n, func(have *cluster.Node) {
-		have.Labels = merged(have.Labels, map[string]string{v1.LabelInitialized: "true"})
+		have.Labels = mergeLabels(have.Labels, map[string]string{v1.LabelInitialized: "true"})
 	})
 }
 
 // UnreserveNode makes the node on-demand.
-func (p *Ports) UnreserveNode(ctx context.Context, n cluster.Node) error {
-	return p.changeNode(ctx, "unreserve node", n, func(have *cluster.Node) { have.Labels = unreserved(have.Labels) })
+func (p NodePorts) UnreserveNode(ctx context.Context, n cluster.Node) error {
+	return p.changeNode(ctx, "unreserve node", n, func(have *cluster.Node) {
+		have.Labels = onDemandLabels(have.Labels)
+	})
 }
 
 // TaintForTermination taints the node.
-func (p *Ports) TaintForTermination(ctx context.Context, n cluster.Node) error {
-	return p.changeNode(ctx, "condemn node", n, func(have *cluster.Node) {
+func (p NodePorts) TaintForTermination(ctx context.Context, n cluster.Node) error {
+	return p.changeNode(ctx, "taint node for termination", n, func(have *cluster.Node) {
 		t := cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
 		if !slices.Contains(have.Taints, t) {
 			have.Taints = append(slices.Clone(have.Taints), t)
 		}
-		have.Labels = merged(have.Labels, map[string]string{v1.LabelExcludeBalancers: v1.ExcludeBalancersValue})
+		have.Labels = mergeLabels(have.Labels, map[string]string{v1.LabelExcludeBalancers: v1.ExcludeBalancersValue})
 	})
 }
 
 // DeleteNode gives the node a deletion time.
-func (p *Ports) DeleteNode(ctx context.Context, n cluster.Node) error {
+func (p NodePorts) DeleteNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "delete node", n, func(have *cluster.Node) {
 		if have.Deleting.IsZero() {
 			have.Deleting = p.w.now
@@ -67,14 +69,14 @@ func (p *Ports) DeleteNode(ctx context.Context, n cluster.Node) error {
 }
 
 // ReleaseNode removes our finalizer.
-func (p *Ports) ReleaseNode(ctx context.Context, n cluster.Node) error {
+func (p NodePorts) ReleaseNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "release node", n, func(have *cluster.Node) { have.Finalizer = false })
 }
 
 // changeNode changes a node that is still the one given. One that is gone is a conflict for writes that make it ours or
 // mark it, as with the real adapter; for the others it is no error.
-func (p *Ports) changeNode(ctx context.Context, call string, n cluster.Node, edit func(*cluster.Node)) error {
-	return try(ctx, p, call, func() error {
+func (p NodePorts) changeNode(ctx context.Context, call string, n cluster.Node, edit func(*cluster.Node)) error {
+	return tryCall(ctx, p.invocation, call, func() error {
 		have, ok := p.w.nodes[n.Name]
 		if !ok || have.UID != n.UID {
 			if call == "delete node" || call == "release node" {
@@ -83,14 +85,14 @@ func (p *Ports) changeNode(ctx context.Context, call string, n cluster.Node, edi
 			return &ConflictError{"node " + n.Name}
 		}
 		edit(have)
-		p.w.collect()
+		p.w.removeFinalized()
 		return nil
 	})
 }
 
 // ReadNode reads one node.
-func (p *Ports) ReadNode(ctx context.Context, name string) (cluster.Node, error) {
-	return do(ctx, p, "get node", func() (cluster.Node, error) {
+func (p NodePorts) ReadNode(ctx context.Context, name string) (cluster.Node, error) {
+	return doCall(ctx, p.invocation, "get node", func() (cluster.Node, error) {
 		n, ok := p.w.nodes[name]
 		if !ok {
 			return cluster.Node{}, &NotFoundError{"node " + name}
@@ -105,8 +107,8 @@ func nodeCopy(n *cluster.Node) cluster.Node {
 	return out
 }
 
-// Ail sets a condition of every node, since now.
-func (w *World) Ail(condition, status string) {
+// SetNodeCondition sets a condition of every node, since now.
+func (w *World) SetNodeCondition(condition, status string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range w.nodes {
@@ -124,5 +126,5 @@ func (w *World) DeleteNodes() {
 			n.Deleting = w.now
 		}
 	}
-	w.collect()
+	w.removeFinalized()
 }

@@ -9,15 +9,15 @@ import (
 )
 
 // PodsOn lists the pods of a node.
-func (p *Ports) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
-	return do(ctx, p, "list pods of node", func() ([]cluster.Pod, error) {
+func (p PodPorts) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
+	return doCall(ctx, p.invocation, "list pods of node", func() ([]cluster.Pod, error) {
 		return slices.DeleteFunc(p.w.listPods(), func(pod cluster.Pod) bool { return pod.NodeName != node }), nil
 	})
 }
 
 // RemovePod removes the pod at once; its app makes another.
-func (p *Ports) RemovePod(ctx context.Context, pod cluster.Pod) error {
-	return try(ctx, p, "remove pod", func() error {
+func (p PodPorts) RemovePod(ctx context.Context, pod cluster.Pod) error {
+	return tryCall(ctx, p.invocation, "remove pod", func() error {
 		if have, ok := p.w.pods[pod.Name]; ok && have.UID == pod.UID {
 			p.w.removePod(have)
 		}
@@ -26,20 +26,21 @@ func (p *Ports) RemovePod(ctx context.Context, pod cluster.Pod) error {
 }
 
 // PoolAnnotations are what AnnotatePool wrote.
-func (p *Ports) PoolAnnotations(ctx context.Context, _ string) (map[string]string, error) {
-	return do(ctx, p, "get pool", func() (map[string]string, error) { return maps.Clone(p.w.poolNotes), nil })
+func (p PoolPorts) PoolAnnotations(ctx context.Context, _ string) (map[string]string, error) {
+	return doCall(ctx, p.invocation, "get pool",
+		func() (map[string]string, error) { return maps.Clone(p.w.poolNotes), nil })
 }
 
 // AnnotatePool writes onto the one pool itself.
 func (w *World) AnnotatePool(key, value string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.poolNotes = merged(w.poolNotes, map[string]string{key: value})
+	w.poolNotes = mergeLabels(w.poolNotes, map[string]string{key: value})
 }
 
 // TakeOne lets Quota things through.
-func (p *Ports) TakeOne(ctx context.Context, thing string) (bool, error) {
-	return do(ctx, p, "take of quota", func() (bool, error) {
+func (p SharedPorts) TakeOne(ctx context.Context, thing string) (bool, error) {
+	return doCall(ctx, p.invocation, "take of quota", func() (bool, error) {
 		if slices.Contains(p.w.taken, thing) {
 			return true, nil
 		}

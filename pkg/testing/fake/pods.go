@@ -16,22 +16,22 @@ import (
 )
 
 // PendingPods lists the pods that need a node.
-func (p *Ports) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
-	return do(ctx, p, "list homeless pods", func() ([]cluster.Pod, error) {
+func (p ReadPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
+	return doCall(ctx, p.invocation, "list pending pods", func() ([]cluster.Pod, error) {
 		return slices.DeleteFunc(p.w.listPods(), func(pod cluster.Pod) bool { return !pod.Provisionable() }), nil
 	})
 }
 
 // StaticPools lists the pools with a fixed number of nodes.
-func (p *Ports) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
-	return do(ctx, p, "list static pools", func() ([]cluster.Pool, error) {
+func (p ReadPorts) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
+	return doCall(ctx, p.invocation, "list static pools", func() ([]cluster.Pool, error) {
 		return slices.DeleteFunc(slices.Clone(p.w.pools), func(pool cluster.Pool) bool { return !pool.Static }), nil
 	})
 }
 
 // ReadSnapshot reads everything but what AWS knows.
-func (p *Ports) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	return do(ctx, p, "read snapshot", func() (cluster.Snapshot, error) {
+func (p ReadPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	return doCall(ctx, p.invocation, "read snapshot", func() (cluster.Snapshot, error) {
 		s := cluster.Snapshot{Now: p.w.now, Pods: p.w.listPods(), Claims: p.w.listClaims(),
 			Pools:   slices.Clone(p.w.pools),
 			Classes: slices.Clone(p.w.resolved), Namespaces: []cluster.Namespace{{Name: "default"}}}
@@ -40,15 +40,15 @@ func (p *Ports) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 		}
 		for _, b := range p.w.budgets {
 			s.Budgets = append(s.Budgets, cluster.Budget{Namespace: "default", Name: b.app, Selector: b.selector,
-				DisruptionsAllowed: max(int32(p.w.available(b)-b.minAvailable), 0)})
+				DisruptionsAllowed: max(int32(p.w.availablePods(b)-b.minAvailable), 0)})
 		}
 		return scenario.Unread(s), nil
 	})
 }
 
 // ReadClass reads one class.
-func (p *Ports) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
-	return do(ctx, p, "get class", func() (*awsv1.EC2NodeClass, error) {
+func (p ReadPorts) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
+	return doCall(ctx, p.invocation, "get class", func() (*awsv1.EC2NodeClass, error) {
 		c, ok := p.w.classes[name]
 		if !ok {
 			return nil, &NotFoundError{"class " + name}
@@ -58,16 +58,16 @@ func (p *Ports) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClass
 }
 
 // Wait lets a second go by, in which the world goes on. It ends like a wait in which nothing changed.
-func (p *Ports) Wait(ctx context.Context) error {
-	return try(ctx, p, "wait", func() error {
-		p.w.tick(time.Second)
+func (p ReadPorts) Wait(ctx context.Context) error {
+	return tryCall(ctx, p.invocation, "wait", func() error {
+		p.w.advanceOnce(time.Second)
 		return context.DeadlineExceeded
 	})
 }
 
 // EvictPod ends the pod unless a budget forbids it.
-func (p *Ports) EvictPod(ctx context.Context, pod cluster.Pod) (cluster.Eviction, error) {
-	return do(ctx, p, "evict pod", func() (cluster.Eviction, error) {
+func (p PodPorts) EvictPod(ctx context.Context, pod cluster.Pod) (cluster.Eviction, error) {
+	return doCall(ctx, p.invocation, "evict pod", func() (cluster.Eviction, error) {
 		have, ok := p.w.pods[pod.Name]
 		if !ok || have.UID != pod.UID {
 			return cluster.Eviction{Outcome: cluster.Gone}, nil
@@ -76,7 +76,7 @@ func (p *Ports) EvictPod(ctx context.Context, pod cluster.Pod) (cluster.Eviction
 			return cluster.Eviction{Outcome: cluster.Evicted}, nil
 		}
 		for _, b := range p.w.budgets {
-			if b.selector.Matches(have.Labels) && have.Ready && p.w.available(b) <= b.minAvailable {
+			if b.selector.Matches(have.Labels) && have.Ready && p.w.availablePods(b) <= b.minAvailable {
 				return cluster.Eviction{Outcome: cluster.Refused, Message: "budget " + b.app + " needs " +
 					fmt.Sprint(b.minAvailable)}, nil
 			}
@@ -87,8 +87,8 @@ func (p *Ports) EvictPod(ctx context.Context, pod cluster.Pod) (cluster.Eviction
 }
 
 // TolerateNomination lets the pod onto a held node.
-func (p *Ports) TolerateNomination(ctx context.Context, pod cluster.Pod, t cluster.Taint) error {
-	return try(ctx, p, "let pod tolerate", func() error {
+func (p PodPorts) TolerateNomination(ctx context.Context, pod cluster.Pod, t cluster.Taint) error {
+	return tryCall(ctx, p.invocation, "let pod tolerate", func() error {
 		if have, ok := p.w.pods[pod.Name]; ok && have.UID == pod.UID && !slices.Contains(have.Holds, t.Value) {
 			have.Holds = append(slices.Clone(have.Holds), t.Value)
 		}
@@ -97,8 +97,8 @@ func (p *Ports) TolerateNomination(ctx context.Context, pod cluster.Pod, t clust
 }
 
 // DeletePod ends the pod within the grace given.
-func (p *Ports) DeletePod(ctx context.Context, pod cluster.Pod, graceSec int64) error {
-	return try(ctx, p, "delete pod", func() error {
+func (p PodPorts) DeletePod(ctx context.Context, pod cluster.Pod, graceSec int64) error {
+	return tryCall(ctx, p.invocation, "delete pod", func() error {
 		if have, ok := p.w.pods[pod.Name]; ok && have.UID == pod.UID {
 			p.w.endPod(have, graceSec)
 		}
@@ -125,7 +125,7 @@ func (w *World) listPods() []cluster.Pod {
 
 func (w *World) addPod(app string) {
 	pod := w.apps[app]
-	id := w.next()
+	id := w.nextID()
 	pod.Name, pod.UID, pod.Created, pod.Phase = fmt.Sprintf("%s-%04d", app, id), fmt.Sprintf("uid-pod-%d", id), w.now,
 		"Pending"
 	w.pods[pod.Name] = &pod
@@ -139,8 +139,8 @@ func (w *World) removePod(pod *cluster.Pod) {
 	}
 }
 
-// schedule binds pods as kube-scheduler would: to the first node by name that takes them.
-func (w *World) schedule() {
+// schedulePods binds pods as kube-scheduler would: to the first node by name that takes them.
+func (w *World) schedulePods() {
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		pod := w.pods[name]
 		if pod.NodeName != "" || !pod.Active() {
@@ -148,7 +148,7 @@ func (w *World) schedule() {
 		}
 		pod.Unscheduled = true
 		for _, n := range slices.Sorted(maps.Keys(w.nodes)) {
-			if w.takes(w.nodes[n], pod) {
+			if w.nodeTakes(w.nodes[n], pod) {
 				pod.NodeName, pod.Unscheduled, pod.Phase, pod.Ready, pod.Started = n, false, "Running", true, w.now
 				break
 			}
@@ -157,7 +157,7 @@ func (w *World) schedule() {
 	w.watchBudgets()
 }
 
-func (w *World) takes(n *cluster.Node, pod *cluster.Pod) bool {
+func (w *World) nodeTakes(n *cluster.Node, pod *cluster.Pod) bool {
 	hard := slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool {
 		return t.Effect == "PreferNoSchedule" || t.IsNomination() && len(pod.Holds) > 0 &&
 			(t.Value == v1.HoldAtBoot || slices.Contains(pod.Holds, t.Value))
@@ -182,7 +182,7 @@ func meetsAny(n *cluster.Node, terms [][]requirements.Requirement) bool {
 	})
 }
 
-func (w *World) available(b budget) (n int) {
+func (w *World) availablePods(b budget) (n int) {
 	for _, p := range w.pods {
 		if b.selector.Matches(p.Labels) && p.Ready && p.Active() {
 			n++
@@ -195,7 +195,7 @@ func (w *World) available(b budget) (n int) {
 func (w *World) watchBudgets() {
 	for i := range w.budgets {
 		b := &w.budgets[i]
-		n := w.available(*b)
+		n := w.availablePods(*b)
 		if n >= b.minAvailable && b.lowest < 0 || b.lowest > n {
 			b.lowest = n
 		}
@@ -203,17 +203,17 @@ func (w *World) watchBudgets() {
 }
 
 // RecordEvent records an event.
-func (p *Ports) RecordEvent(ctx context.Context, e cluster.Event) error {
-	return try(ctx, p, "write event", func() error {
+func (p SharedPorts) RecordEvent(ctx context.Context, e cluster.Event) error {
+	return tryCall(ctx, p.invocation, "write event", func() error {
 		p.w.events = append(p.w.events, e)
 		return nil
 	})
 }
 
 // Acquire takes a lease.
-func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool,
-	error) {
-	ok, err := do(ctx, p, "acquire lease", func() (bool, error) {
+func (p SharedPorts) Acquire(ctx context.Context, name, holder string,
+	ttl time.Duration) (func(context.Context) error, bool, error) {
+	ok, err := doCall(ctx, p.invocation, "acquire lease", func() (bool, error) {
 		if l := p.w.leases[name]; l.holder != "" && l.holder != holder && p.w.now.Before(l.until) {
 			return false, nil
 		}
@@ -224,7 +224,7 @@ func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 		return nil, false, err
 	}
 	release := func(ctx context.Context) error {
-		return try(ctx, p, "release lease", func() error {
+		return tryCall(ctx, p.invocation, "release lease", func() error {
 			if p.w.leases[name].holder == holder {
 				delete(p.w.leases, name)
 			}
@@ -235,16 +235,17 @@ func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 }
 
 // ListUnavailable lists what is sold out.
-func (p *Ports) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
-	return do(ctx, p, "read sold-out marks", func() ([]instancetypes.UnavailableOffering, error) {
+func (p SharedPorts) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
+	return doCall(ctx, p.invocation, "read sold-out marks", func() ([]instancetypes.UnavailableOffering, error) {
 		return slices.DeleteFunc(slices.Clone(p.w.marks),
 			func(m instancetypes.UnavailableOffering) bool { return !p.w.now.Before(m.Until) }), nil
 	})
 }
 
 // MarkUnavailable marks offers as sold out.
-func (p *Ports) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error {
-	return try(ctx, p, "mark sold out", func() error {
+func (p SharedPorts) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
+	d time.Duration) error {
+	return tryCall(ctx, p.invocation, "mark sold out", func() error {
 		for _, m := range marks {
 			m.Until = p.w.now.Add(d)
 			p.w.marks = append(p.w.marks, m)

@@ -9,8 +9,8 @@ import (
 )
 
 // CountPool stores what the nodes of the pool have.
-func (p *Ports) CountPool(ctx context.Context, pool string, has resources.List) error {
-	return try(ctx, p, "count pool", func() error {
+func (p PoolPorts) CountPool(ctx context.Context, pool string, has resources.List) error {
+	return tryCall(ctx, p.invocation, "count pool", func() error {
 		for i := range p.w.pools {
 			if p.w.pools[i].Name == pool {
 				p.w.pools[i].Counted, p.w.pools[i].Uncounted = has, false
@@ -21,8 +21,8 @@ func (p *Ports) CountPool(ctx context.Context, pool string, has resources.List) 
 }
 
 // RecordRegistrations notes how registrations went, each claim's once.
-func (p *Ports) RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error {
-	return try(ctx, p, "record registrations", func() error {
+func (p PoolPorts) RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error {
+	return tryCall(ctx, p.invocation, "record registrations", func() error {
 		for _, o := range outcomes {
 			known := func(have cluster.Registration) bool { return have.ClaimUID == o.ClaimUID }
 			if !slices.ContainsFunc(p.w.registrations[pool], known) {
@@ -33,37 +33,37 @@ func (p *Ports) RecordRegistrations(ctx context.Context, pool string, outcomes [
 	})
 }
 
-// Registrations are what was recorded about a pool, in the order of recording.
-func (w *World) Registrations(pool string) []cluster.Registration {
+// RegistrationsOf are what was recorded about a pool, in the order of recording.
+func (w *World) RegistrationsOf(pool string) []cluster.Registration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.registrations[pool])
 }
 
-// Counted is what is stored about the nodes of the one pool.
-func (w *World) Counted() resources.List {
+// CountedResources is what is stored about the nodes of the one pool.
+func (w *World) CountedResources() resources.List {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.pools[0].Counted
 }
 
 // ListAttachments lists the volumes attached to the nodes.
-func (p *Ports) ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
-	return do(ctx, p, "list attachments", func() ([]cluster.Attachment, error) {
+func (p ReadPorts) ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
+	return doCall(ctx, p.invocation, "list attachments", func() ([]cluster.Attachment, error) {
 		return slices.DeleteFunc(slices.Clone(p.w.attachments),
 			func(a cluster.Attachment) bool { return !slices.Contains(nodes, a.Node) }), nil
 	})
 }
 
-// Attach attaches a volume to a node, until Detach. claim is that which it is bound to, empty for none.
-func (w *World) Attach(node, volume, claim string) {
+// AttachVolume attaches a volume to a node, until Detach. claim is that which it is bound to, empty for none.
+func (w *World) AttachVolume(node, volume, claim string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attachments = append(w.attachments, cluster.Attachment{Node: node, Volume: volume, Claim: claim})
 }
 
-// Detach detaches a volume from where it is attached.
-func (w *World) Detach(volume string) {
+// DetachVolume detaches a volume from where it is attached.
+func (w *World) DetachVolume(volume string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attachments = slices.DeleteFunc(w.attachments, func(a cluster.Attachment) bool { return a.Volume == volume })

@@ -11,24 +11,24 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// Tick lets time go by: instances boot and end, kubelets end pods, apps make new pods, the scheduler binds them.
-func (w *World) Tick(d time.Duration) {
+// Advance lets time go by: instances boot and end, kubelets end pods, apps make new pods, the scheduler binds them.
+func (w *World) Advance(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ; d > time.Second; d -= time.Second {
-		w.tick(time.Second)
+		w.advanceOnce(time.Second)
 	}
-	w.tick(d)
+	w.advanceOnce(d)
 }
 
-// Skip lets time go by in one go: what would happen in it happens at its end.
-func (w *World) Skip(d time.Duration) {
+// SkipTime lets time go by in one go: what would happen in it happens at its end.
+func (w *World) SkipTime(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tick(d)
+	w.advanceOnce(d)
 }
 
-func (w *World) tick(d time.Duration) {
+func (w *World) advanceOnce(d time.Duration) {
 	w.now = w.now.Add(d)
 	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
 		m := w.instances[id]
@@ -41,10 +41,10 @@ func (w *World) tick(d time.Duration) {
 		case m.State == "pending" && !w.now.Before(m.Launched.Add(bootTime/2)):
 			m.State = "running"
 		case m.State == "running" && !m.joined && !w.now.Before(m.Launched.Add(joinTime)):
-			w.join(m)
+			w.joinNode(m)
 		}
 		if m.joined && !m.booted && m.State == "running" && !w.now.Before(m.Launched.Add(bootTime)) {
-			w.boot(m)
+			w.bootNode(m)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
@@ -57,13 +57,13 @@ func (w *World) tick(d time.Duration) {
 			w.removePod(pod)
 		}
 	}
-	w.schedule()
+	w.schedulePods()
 }
 
-// Problems lists what must not be when everything has come to rest: pods without a living home, claims without exactly
-// one living instance of their own or whose labels do not tell of it, instances without a claim, and instances that
-// ever ran side by side for one claim.
-func (w *World) Problems() []string {
+// ListProblems lists what must not be when everything has come to rest: pods without a living home, claims without
+// exactly one living instance of their own or whose labels do not tell of it, instances without a claim, and instances
+// that ever ran side by side for one claim.
+func (w *World) ListProblems() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	bad := slices.Clone(w.doubled)
@@ -95,7 +95,7 @@ func (w *World) Problems() []string {
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		n, ok := w.nodes[w.pods[name].NodeName]
 		if !ok || !n.Ready || alive[n.ProviderID] == "" {
-			bad = append(bad, fmt.Sprintf("pod %s has no home", name))
+			bad = append(bad, fmt.Sprintf("pod %s has no node", name))
 		}
 	}
 	for _, b := range w.budgets {
@@ -107,8 +107,8 @@ func (w *World) Problems() []string {
 	return bad
 }
 
-// Left counts what exists.
-func (w *World) Left() string {
+// DescribeLeftovers counts what exists.
+func (w *World) DescribeLeftovers() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	alive := 0
@@ -120,8 +120,8 @@ func (w *World) Left() string {
 	return fmt.Sprintf("%d claims, %d nodes, %d instances, %d pods", len(w.claims), len(w.nodes), alive, len(w.pods))
 }
 
-// Started counts the instances that were ever started.
-func (w *World) Started() int {
+// CountStarted counts the instances that were ever started.
+func (w *World) CountStarted() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.instances)
@@ -147,8 +147,8 @@ func (w *World) Claims() []cluster.Claim {
 	return w.listClaims()
 }
 
-// Marks lists the offers that were ever marked, in the order of marking.
-func (w *World) Marks() []instancetypes.Offer {
+// MarkedOffers lists the offers that were ever marked, in the order of marking.
+func (w *World) MarkedOffers() []instancetypes.Offer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []instancetypes.Offer
@@ -171,8 +171,8 @@ func (w *World) Events(kind string) []string {
 	return out
 }
 
-// Woken tells how often a function was woken.
-func (w *World) Woken(name string) int {
+// CountWakeups tells how often a function was woken.
+func (w *World) CountWakeups(name string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.wakes[name]
@@ -185,8 +185,8 @@ func (w *World) Nodes() string {
 	return strings.Join(slices.Sorted(maps.Keys(w.nodes)), " ")
 }
 
-// Taints lists a node's taints as kubectl prints them.
-func (w *World) Taints(node string) []string {
+// TaintsOf lists a node's taints as kubectl prints them.
+func (w *World) TaintsOf(node string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []string

@@ -8,8 +8,8 @@ import (
 )
 
 // WithVolumes is the snapshot with what the volumes of its pods allow, which Snapshot does not say.
-func (p *Ports) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
-	return do(ctx, p, "read volumes", func() (cluster.Snapshot, error) {
+func (p ReadPorts) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
+	return doCall(ctx, p.invocation, "read volumes", func() (cluster.Snapshot, error) {
 		s.Pods, s.Nodes = slices.Clone(s.Pods), slices.Clone(s.Nodes)
 		for i := range s.Pods {
 			pod := &s.Pods[i]

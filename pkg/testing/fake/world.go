@@ -114,7 +114,7 @@ func New(c instancetypes.Catalog, now time.Time) *World {
 	object := &awsv1.EC2NodeClass{}
 	object.Name = class.Name
 	object.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}}
-	object.Status.Conditions = readiness(metav1.ConditionTrue, "")
+	object.Status.Conditions = readyCondition(metav1.ConditionTrue, "")
 	object.Status.InstanceProfile = "demo-profile"
 	object.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-1"}}
 	object.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
@@ -128,7 +128,7 @@ func New(c instancetypes.Catalog, now time.Time) *World {
 	return w
 }
 
-func readiness(status metav1.ConditionStatus, message string) []metav1.Condition {
+func readyCondition(status metav1.ConditionStatus, message string) []metav1.Condition {
 	return []metav1.Condition{{Type: awsv1.ConditionReady, Status: status, Reason: awsv1.ConditionReady,
 		Message: message}}
 }
@@ -152,12 +152,12 @@ func (w *World) BreakClass(why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.resolved[0].Ready, w.resolved[0].Message = false, why
-	w.classes["default"].Status.Conditions = readiness(metav1.ConditionFalse, why)
+	w.classes["default"].Status.Conditions = readyCondition(metav1.ConditionFalse, why)
 	w.pools[0].Ready, w.pools[0].Message = false, "its EC2NodeClass default is not ready: "+why
 }
 
-// Run keeps n pods of an app running, made after the pattern, which needs no names.
-func (w *World) Run(app string, n int, pattern cluster.Pod) {
+// RunApp keeps n pods of an app running, made after the pattern, which needs no names.
+func (w *World) RunApp(app string, n int, pattern cluster.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	pattern.Namespace, pattern.Labels, pattern.Owner = "default", map[string]string{"app": app}, cluster.OwnerOther
@@ -166,19 +166,19 @@ func (w *World) Run(app string, n int, pattern cluster.Pod) {
 	for range n {
 		w.addPod(app)
 	}
-	w.schedule()
+	w.schedulePods()
 }
 
-// Stop ends an app and its pods.
-func (w *World) Stop(app string) {
+// StopApp ends an app and its pods.
+func (w *World) StopApp(app string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.apps, app)
 	maps.DeleteFunc(w.pods, func(_ string, p *cluster.Pod) bool { return p.Labels["app"] == app })
 }
 
-// Protect makes a PodDisruptionBudget that keeps so many pods of the app available.
-func (w *World) Protect(app string, minAvailable int) {
+// ProtectApp makes a PodDisruptionBudget that keeps so many pods of the app available.
+func (w *World) ProtectApp(app string, minAvailable int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", app)}}

@@ -150,7 +150,7 @@ func (j *workloadCheck) readShares(pods map[string]int, where string) []podShare
 
 // checkCounts wants every pod placed once or reported as unplaced (rule 1).
 func (j *workloadCheck) checkCounts(p workload.Placement) {
-	placed, homeless := map[*podGroup]int{}, map[*podGroup]int{}
+	placed, pending := map[*podGroup]int{}, map[*podGroup]int{}
 	for _, n := range j.nodes {
 		for _, s := range n.came {
 			placed[s.kind] += s.n
@@ -165,12 +165,12 @@ func (j *workloadCheck) checkCounts(p workload.Placement) {
 		if len(u.Reasons) == 0 {
 			j.addViolation("%s: unplaced without a reason", u.Group)
 		}
-		homeless[k] += u.Count
+		pending[k] += u.Count
 		j.report.Unplaced += u.Count
 	}
 	for _, k := range j.kinds {
-		if !k.bound && placed[k]+homeless[k] != k.count {
-			j.addViolation("%s: %d placed and %d unplaced of %d pods", k.name, placed[k], homeless[k], k.count)
+		if !k.bound && placed[k]+pending[k] != k.count {
+			j.addViolation("%s: %d placed and %d unplaced of %d pods", k.name, placed[k], pending[k], k.count)
 		}
 		if placed[k] > 0 && len(k.refused) > 0 {
 			j.addViolation("%s: placed although %s", k.name, k.refused[0])

@@ -86,6 +86,7 @@ func TestPlansWithoutFault(t *testing.T) {
 		"preferences":       {[]string{web + "\nspread zone skew=1 soft app=web\nprefer 5 zone In b\nprefer-apart 5 host app=web"}, planned(nil, "web-1@n1", "web-2@n1")},
 		"pool with a label": {[]string{web + "\nspread zone skew=1 honor-taints app=web\naffinity tier DoesNotExist & rack DoesNotExist", "pool racks\nrequire rack Exists", "node n3 type=l zone=a unmanaged"}, planned(nil, "web-1@n3", "web-2@n3")},
 		"outlasts a drain":  {[]string{"node n3 type=l zone=a pool=p deleting", "pods old on=n3 cpu=1 mem=1\ntolerate all", "budget calm blocking\napp=old"}, planned(nil, "old-1@n1")},
+		"daemon of a value": {[]string{web, "type b cpu=1000 mem=8192 milliusd=30\nlabel partition 1 2", "pool heavy weight=9\nrequire type In b", "daemon d cpu=200 mem=1\nselect partition=2"}, planned(one(launch("a", "web-1", "web-2")))},
 		"other addresses":   {[]string{"pods dns n=2 cpu=10 mem=1\nport 53"}, planned(nil, "dns-1@n1", "dns-2@n2")},
 	} {
 		if got := verdict(t, c.script, c.plan); got != "" {
@@ -120,7 +121,7 @@ func TestPlansWithFaults(t *testing.T) {
 		"gated":            {[]string{"pods g cpu=1 mem=1 bound"}, planned(nil, "g-1@n2"), "no pod default/g-1 waits"},
 		"not modelled":     {[]string{"pods u cpu=1 mem=1\nunmodelled a device"}, planned(nil, "u-1@n2"), "is placed although a device"},
 		"unknown node":     {[]string{web}, planned(nil, "web-1@n1", "web-2@n9"), "goes to n9, which does not take pods"},
-		"condemned node":   {[]string{web, "node n3 type=l zone=a pool=p condemned"}, planned(nil, "web-1@n1", "web-2@n3"), "goes to n3, which does not take pods"},
+		"disrupted node":   {[]string{web, "node n3 type=l zone=a pool=p disrupted"}, planned(nil, "web-1@n1", "web-2@n3"), "goes to n3, which does not take pods"},
 		"too much":         {[]string{"pods web n=2 cpu=2100 mem=1"}, planned(nil, "web-1@n1", "web-2@n1"), "want 4200 of cpu, there is 4000"},
 		"type too small":   {[]string{"pods web n=2 cpu=1100 mem=1"}, with(both(), func(l *plan.Launch) { l.Requests.CPU = 2200 }), "launch 0 as spot m a: its pods and daemons want 2200 of cpu"},
 		"daemons":          {[]string{web, "daemon d cpu=300 mem=1"}, planned(one(both())), "launch 0 as spot m a: its pods and daemons want 2100 of cpu"},

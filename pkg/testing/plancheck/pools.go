@@ -83,7 +83,7 @@ func (t *planCheck) checkMinValues(m *machine) {
 
 // checkWeights wants no new node in a light pool when every pod on it is free to be in a heavier one. It asks only
 // where nothing but a pod's own needs decides: pods without rules about other pods or preferences, in pools without
-// limits and minValues.
+// limits and minValues. A DaemonSet counts on every node that may have its labels, as in Karpenter.
 func (t *planCheck) checkWeights(m *machine) {
 	light, _ := t.Snapshot.PoolOf(m.pool)
 	said := ""
@@ -134,12 +134,13 @@ func (t *planCheck) couldHold(pool cluster.Pool, p *cluster.Pod) (machineShape, 
 		return machineShape{}, false
 	}
 	m := &machine{pool: pool.Name, taints: pool.Taints}
-	for _, s := range t.possibleShapes(pool, nil, rules, false) {
+	shapes := t.possibleShapes(pool, nil, rules, false)
+	for _, s := range shapes {
 		if reservationOf(s.offer) != "" {
 			continue // others may have taken what room it had
 		}
 		need := amountsOf(p.Need)
-		for _, d := range t.daemonPods(m, s) {
+		for _, d := range t.offerDaemons(m, s, shapes) {
 			need.addAmounts(amountsOf(d.Need), 1)
 		}
 		if _, ok := need.firstShort(s.room); ok && podSuits(p, s.labels, false) {
@@ -147,4 +148,20 @@ func (t *planCheck) couldHold(pool cluster.Pool, p *cluster.Pod) (machineShape, 
 		}
 	}
 	return machineShape{}, false
+}
+
+// offerDaemons are the DaemonSets that a machine of the shape's offer may get, whatever values its open labels take.
+func (t *planCheck) offerDaemons(m *machine, s machineShape, shapes []machineShape) []*cluster.Pod {
+	var out []*cluster.Pod
+	for _, x := range shapes {
+		if x.offer.Offer != s.offer.Offer {
+			continue
+		}
+		for _, d := range t.daemonPods(m, x) {
+			if !slices.Contains(out, d) {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
 }

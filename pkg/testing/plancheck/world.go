@@ -19,7 +19,7 @@ type World struct {
 
 // CheckPlan judges a plan for the world, looking at every shape that a new node may take. It returns what is wrong,
 // sorted. Between pods it wants an order of arrival in which the scheduler would put each where the plan wants it. It
-// does not judge preferences, nor whether a pod without a home could have had one.
+// does not judge preferences, nor whether a pod without a node could have had one.
 func CheckPlan(w World, p plan.Plan) []string {
 	t := &planCheck{World: w, plan: p, byKey: map[string]*cluster.Pod{}, sold: map[string][]instancetypes.Type{}}
 	t.applyOverlays()

@@ -13,8 +13,8 @@ import (
 // Pages are the texts of the README files by path, below the root of the repository.
 func Pages(root string) (map[string]string, error) {
 	out := map[string]string{}
-	for _, name := range []string{"README.md", "functions/README.md", "infra/README.md", "pkg/README.md",
-		"events/README.md"} {
+	for _, name := range []string{"README.md", "functions/README.md", "functions/differences.md", "infra/README.md",
+		"pkg/README.md", "events/README.md"} {
 		b, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			return nil, fmt.Errorf("read page: %w", err)

@@ -48,7 +48,7 @@ func RandomText(seed uint64) []string {
 	}
 	for i := range r.IntN(4) {
 		say("node n%d type=m.m zone=%c pool=p0 %s", i, 'a'+r.IntN(2),
-			oneOf(r, "", "", "starting", "condemned", "deleting"))
+			oneOf(r, "", "", "starting", "disrupted", "deleting"))
 		for j := range r.IntN(3) {
 			say("%s", randomPods(r, fmt.Sprintf("old%d%d", i, j), fmt.Sprintf("on=n%d", i)))
 		}

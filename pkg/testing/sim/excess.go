@@ -27,7 +27,7 @@ func (w *world) wastedPerNode(anew float64) map[string]float64 {
 	part, on := w.podWorth(s, sells, anew)
 	p, _ := disruption.Next(s, w.memory, sells)
 	why := map[string]string{}
-	for _, x := range p.Spared {
+	for _, x := range p.NotDisrupted {
 		why[x.Claim] = string(x.Reason)
 	}
 	out := map[string]float64{}

@@ -54,7 +54,7 @@ func (d Document) Decode(into any) (unknown []string, err error) {
 func (d Document) decodingError(err error, body []byte) *Error {
 	var tree any
 	if json.Unmarshal(body, &tree) == nil {
-		if field, value := BadQuantity(tree, ""); field != "" {
+		if field, value := FindBadQuantity(tree, ""); field != "" {
 			return d.Errorf(field, "%v is no quantity; write it like 500m or 2Gi", value)
 		}
 	}
@@ -90,13 +90,13 @@ func decodeHint(value string) string {
 	return ""
 }
 
-// BadQuantity looks through requests, limits, overhead and sizes of volumes of an object for what is no quantity, and
-// returns its field and value.
-func BadQuantity(tree any, at string) (field string, value any) {
+// FindBadQuantity looks through requests, limits, overhead and sizes of volumes of an object for what is no quantity,
+// and returns its field and value.
+func FindBadQuantity(tree any, at string) (field string, value any) {
 	switch t := tree.(type) {
 	case []any:
 		for i, v := range t {
-			if field, value := BadQuantity(v, pathText(at, fmt.Sprintf("[%d]", i))); field != "" {
+			if field, value := FindBadQuantity(v, pathText(at, fmt.Sprintf("[%d]", i))); field != "" {
 				return field, value
 			}
 		}
@@ -110,7 +110,7 @@ func BadQuantity(tree any, at string) (field string, value any) {
 				}
 			}
 			if !ok || k != "requests" && k != "limits" && k != "overhead" {
-				if field, value := BadQuantity(t[k], at); field != "" {
+				if field, value := FindBadQuantity(t[k], at); field != "" {
 					return field, value
 				}
 				continue

@@ -202,11 +202,11 @@ func sees(c karpenter.Cluster, claim string, reason api.DisruptionReason, may bo
 
 // spared is why the node stays.
 func (x *question) spared(claim string) string {
-	i := slices.IndexFunc(x.plan.Spared, func(s disruption.NotDisrupted) bool { return s.Claim == claim })
+	i := slices.IndexFunc(x.plan.NotDisrupted, func(s disruption.NotDisrupted) bool { return s.Claim == claim })
 	if i < 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s: %s)", x.plan.Spared[i].Reason, x.plan.Spared[i].Why)
+	return fmt.Sprintf(" (%s: %s)", x.plan.NotDisrupted[i].Reason, x.plan.NotDisrupted[i].Why)
 }
 
 // budgets compares how many nodes of each pool may go.
@@ -305,7 +305,7 @@ func objection(j *karpenter.Judge, c disruption.Command) (*karpenter.Objection, 
 // left compares nodes that stay because Joiner finds no way for their pods with what Karpenter would do about them when
 // those are gone that Joiner takes.
 func (x *question) left() error {
-	for _, n := range x.plan.Spared {
+	for _, n := range x.plan.NotDisrupted {
 		gone, begun := x.taken(n.Claim)
 		for _, reason := range []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionUnderutilized} {
 			if !slices.Contains(x.plan.Eligible[reason], n.Claim) ||

@@ -118,8 +118,8 @@ func dearer(c *disruption.Command) {
 
 // stick gives all nodes that stay the reason that their pods have no room.
 func stick(p *disruption.Plan) {
-	for i := range p.Spared {
-		p.Spared[i].Reason = disruption.IneligiblePodsUnschedulable
+	for i := range p.NotDisrupted {
+		p.NotDisrupted[i].Reason = disruption.IneligiblePodsUnschedulable
 	}
 }
 

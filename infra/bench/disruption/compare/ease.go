@@ -28,16 +28,16 @@ const (
 	poolLeaving    = "young nodes of a NodePool that is being deleted"
 	nothingToMake  = "no NodePool that may launch"
 	severalOfThese = "several of these"
-	othersHomeless = "pods of others without a node"
+	othersPending  = "pods of others without a node"
 	waitingFirst   = "room that pods which wait take"
 )
 
 func easings() []easing {
 	return []easing{
-		{taintOfNobody, condemned(func(n *corev1.Node) bool {
+		{taintOfNobody, deleteClaimsOf(func(n *corev1.Node) bool {
 			return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == api.TaintDisrupted })
 		})},
-		{nodeAlone, condemned(func(n *corev1.Node) bool { return n.DeletionTimestamp != nil })},
+		{nodeAlone, deleteClaimsOf(func(n *corev1.Node) bool { return n.DeletionTimestamp != nil })},
 		{labelTaken, relabelled},
 		{unknownReady, unready},
 		{endingAnti, unavoided},
@@ -45,8 +45,8 @@ func easings() []easing {
 		{nothingToMake, func(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster { c.Spare = true; return c }},
 		{poolLeaving, youngClosed},
 		{waitingFirst, waitingBound},
-		{othersHomeless, func(c karpenter.Cluster, placed plan.Plan) karpenter.Cluster {
-			gone := homeless(placed)
+		{othersPending, func(c karpenter.Cluster, placed plan.Plan) karpenter.Cluster {
+			gone := pending(placed)
 			c.Pods = slices.DeleteFunc(slices.Clone(c.Pods),
 				func(p corev1.Pod) bool { return slices.Contains(gone, p.Namespace+"/"+p.Name) })
 			return c
@@ -69,8 +69,8 @@ func variants(c karpenter.Cluster, placed plan.Plan) []variant {
 	return append(out, all)
 }
 
-// condemned lets the claims go whose nodes are such.
-func condemned(such func(*corev1.Node) bool) func(karpenter.Cluster, plan.Plan) karpenter.Cluster {
+// deleteClaimsOf lets the claims go whose nodes are such.
+func deleteClaimsOf(such func(*corev1.Node) bool) func(karpenter.Cluster, plan.Plan) karpenter.Cluster {
 	return func(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 		c.Claims = slices.Clone(c.Claims)
 		for i := range c.Nodes {

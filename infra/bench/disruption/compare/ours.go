@@ -8,7 +8,7 @@ import (
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/plan"
-	"joiner/pkg/providers/kube"
+	"joiner/pkg/nodeclass/translate"
 	"joiner/pkg/scheduling/binpack"
 )
 
@@ -19,24 +19,24 @@ func snapshotOf(c instancetypes.Catalog, s *scenario) cluster.Snapshot {
 		Namespaces: []cluster.Namespace{{Name: "default"}, {Name: "kube-system"}, {Name: "other"}},
 		Rules:      cluster.Settings{NominatedPodsOnly: true, RelaxMinValues: s.BestEffort}}
 	for i := range s.Pools {
-		out.Pools = append(out.Pools, kube.TranslatePool(&s.Pools[i], out.Classes))
+		out.Pools = append(out.Pools, translate.Pool(&s.Pools[i], out.Classes))
 	}
 	for i := range s.Claims {
-		out.Claims = append(out.Claims, kube.Claim(&s.Claims[i]))
+		out.Claims = append(out.Claims, translate.Claim(&s.Claims[i]))
 	}
 	for i := range s.Nodes {
-		out.Nodes = append(out.Nodes, kube.Node(&s.Nodes[i]))
+		out.Nodes = append(out.Nodes, translate.Node(&s.Nodes[i]))
 	}
 	for i := range s.Pods {
-		if p := kube.TranslatePod(&s.Pods[i]); !p.Terminal() { // others are not read
+		if p := translate.Pod(&s.Pods[i]); !p.Terminal() { // others are not read
 			out.Pods = append(out.Pods, p)
 		}
 	}
 	for i := range s.Budgets {
-		out.Budgets = append(out.Budgets, kube.Budget(&s.Budgets[i]))
+		out.Budgets = append(out.Budgets, translate.Budget(&s.Budgets[i]))
 	}
 	for i := range s.DaemonSets {
-		out.Daemons = append(out.Daemons, kube.TranslateDaemon(&s.DaemonSets[i]))
+		out.Daemons = append(out.Daemons, translate.DaemonPod(&s.DaemonSets[i]))
 	}
 	slices.SortFunc(out.Claims, func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(out.Nodes, func(a, b cluster.Node) int { return strings.Compare(a.Name, b.Name) })
@@ -56,8 +56,8 @@ func nominated(p plan.Plan) []string {
 	return slices.Compact(out)
 }
 
-// homeless are the pods that wait, or whose node goes already, and for which no node that exists has room.
-func homeless(p plan.Plan) []string {
+// pending are the pods that wait, or whose node goes already, and for which no node that exists has room.
+func pending(p plan.Plan) []string {
 	var out []string
 	for _, l := range p.Launches {
 		out = append(out, l.Pods...)

@@ -265,8 +265,8 @@ func catalogStored(t *testing.T, r *rig) {
 // says.
 func storesPass(function string) deed {
 	return deed{do: func(t *testing.T, r *rig) error {
-		d := archive.TickWriter{Log: slog.New(slog.DiscardHandler), S3: s3.NewFromConfig(r.of(function), pathStyle), Bucket: r.bucket, Of: archive.Whole}
-		return d.WriteTick(t.Context(), decisionlog.Tick{Record: decisionlog.Record{Time: time.Now(), PassStamp: decisionlog.PassStamp{Cluster: "demo", Function: function}}})
+		d := archive.PassWriter{Log: slog.New(slog.DiscardHandler), S3: s3.NewFromConfig(r.of(function), pathStyle), Bucket: r.bucket, Of: archive.Whole}
+		return d.WritePass(t.Context(), decisionlog.Pass{Record: decisionlog.Record{Time: time.Now(), PassStamp: decisionlog.PassStamp{Cluster: "demo", Function: function}}})
 	}}
 }
 

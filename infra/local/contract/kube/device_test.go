@@ -32,7 +32,7 @@ func TestExtendedResourcesOfDRADrivers(t *testing.T) {
 		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceName(wanted): resource.MustParse("1")}
 	}
 	c.addPod(t, "one", "", ask)
-	c.waitHomeless(t, admin, 1)
+	c.awaitPending(t, admin, 1)
 	if n, s := c.devicesSeen(t, admin, wanted); n != [2]int64{} || !s.Known {
 		t.Errorf("without a device the node has %v, known %+v", n, s)
 	}
@@ -42,7 +42,7 @@ func TestExtendedResourcesOfDRADrivers(t *testing.T) {
 	c.addPod(t, "two", "", ask)
 	c.awaitNode(t, "two")
 	c.addPod(t, "three", "", ask)
-	c.waitHomeless(t, admin, 1)
+	c.awaitPending(t, admin, 1)
 	for _, group := range []string{install.GroupProvision, install.GroupLifecycle, install.GroupDisrupt} {
 		n, s := c.devicesSeen(t, c.as(t, group), wanted)
 		want := cluster.Devices{Known: true, Classes: []cluster.DeviceClass{{Resource: wanted, Name: c.name, Driver: c.name + ".example.com"}}}

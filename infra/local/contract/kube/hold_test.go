@@ -15,7 +15,7 @@ import (
 
 	"joiner/pkg/install"
 	"joiner/pkg/model/cluster"
-	"joiner/pkg/providers/kube"
+	"joiner/pkg/nodeclass/translate"
 )
 
 func holdTaint() cluster.Taint {
@@ -27,15 +27,15 @@ func TestHeldNode(t *testing.T) {
 	c := newEnv(t)
 	provision, lifecycle := c.as(t, install.GroupProvision), c.as(t, install.GroupLifecycle)
 	meant, other := c.addPod(t, "meant", "", nil), c.addPod(t, "other", "", nil)
-	if err := provision.TolerateNomination(t.Context(), kube.TranslatePod(meant), holdTaint()); err != nil {
+	if err := provision.TolerateNomination(t.Context(), translate.Pod(meant), holdTaint()); err != nil {
 		t.Fatal(err)
 	}
-	gone := kube.TranslatePod(meant)
+	gone := translate.Pod(meant)
 	gone.Name = "gone"
 	if err := provision.TolerateNomination(t.Context(), gone, holdTaint()); err != nil {
 		t.Errorf("a pod that is gone: %v", err)
 	}
-	gone = kube.TranslatePod(meant)
+	gone = translate.Pod(meant)
 	gone.UID = "another"
 	if err := provision.TolerateNomination(t.Context(), gone, holdTaint()); err == nil {
 		t.Error("a pod of another UID was changed")
@@ -44,7 +44,7 @@ func TestHeldNode(t *testing.T) {
 	for _, value := range []string{"elsewhere", "here"} {
 		if now, err := c.CoreV1().Pods(c.name).Get(t.Context(), early.Name, metav1.GetOptions{}); err != nil {
 			t.Fatal(err)
-		} else if err := provision.TolerateNomination(t.Context(), kube.TranslatePod(now), cluster.Taint{Key: "joiner.sh/nominated-pods-only", Value: value, Effect: "NoSchedule"}); err != nil {
+		} else if err := provision.TolerateNomination(t.Context(), translate.Pod(now), cluster.Taint{Key: "joiner.sh/nominated-pods-only", Value: value, Effect: "NoSchedule"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,7 +69,7 @@ func TestHeldNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := kube.TranslatePod(now)
+	p := translate.Pod(now)
 	if !slices.Equal(p.Holds, []string{"here"}) || slices.ContainsFunc(p.Tolerations, func(x cluster.Toleration) bool { return x.Key == "joiner.sh/nominated-pods-only" }) {
 		t.Errorf("holds %v, tolerations %v", p.Holds, p.Tolerations)
 	}
@@ -79,7 +79,7 @@ func TestHeldNode(t *testing.T) {
 func TestHeldNodeThatNobodyRegisters(t *testing.T) {
 	c := newEnv(t)
 	meant, other := c.addPod(t, "meant", "", nil), c.addPod(t, "other", "", nil)
-	if err := c.as(t, install.GroupProvision).TolerateNomination(t.Context(), kube.TranslatePod(meant), holdTaint()); err != nil {
+	if err := c.as(t, install.GroupProvision).TolerateNomination(t.Context(), translate.Pod(meant), holdTaint()); err != nil {
 		t.Fatal(err)
 	}
 	c.addNode(t, c.name, corev1.Taint{Key: "joiner.sh/nominated-pods-only", Value: "new", Effect: corev1.TaintEffectNoSchedule})

@@ -14,7 +14,7 @@ import (
 
 	"joiner/pkg/model/cluster"
 	units "joiner/pkg/model/resources"
-	"joiner/pkg/providers/kube"
+	"joiner/pkg/nodeclass/translate"
 )
 
 // A claim without our finalizer and the label of its class gets both in one write, and none when it has them.
@@ -78,7 +78,7 @@ func TestPoolCountsAndRegistrations(t *testing.T) {
 	if err != nil || len(pools) != 1 {
 		t.Fatal(pools, err)
 	}
-	if p := kube.TranslatePool(&pools[0], nil); p.Uncounted || !p.Counted.Sub(has).IsZero() {
+	if p := translate.Pool(&pools[0], nil); p.Uncounted || !p.Counted.Sub(has).IsZero() {
 		t.Errorf("the pool counts %s, want %s", p.Counted, has)
 	}
 	h, _ := pools[0].StatusConditions().Get("NodeRegistrationHealthy")

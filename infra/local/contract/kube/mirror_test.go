@@ -87,8 +87,8 @@ func TestMirrorShowsWhatOthersDo(t *testing.T) {
 		do   func() error
 	}{
 		{"a pod without a node", func() error { c.addPod(t, "web", "", nowhere); return nil }},
-		{"a node that is condemned", func() error { return other.TaintForTermination(t.Context(), n) }},
-		{"a claim that is condemned", func() error { return other.DeleteClaim(t.Context(), claim) }},
+		{"a node that is marked for deletion", func() error { return other.TaintForTermination(t.Context(), n) }},
+		{"a claim that is marked for deletion", func() error { return other.DeleteClaim(t.Context(), claim) }},
 	} {
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.what, err)
@@ -157,7 +157,7 @@ func TestMirrorShowsOwnWritesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(snapshotOf(t, m).Nodes, func(have cluster.Node) bool { return have.UID == n.UID && len(have.Taints) > 0 }) {
-		t.Error("a node that was condemned is shown without the taint")
+		t.Error("a node that was marked for deletion is shown without the taint")
 	}
 	if err := k.DeleteClaim(t.Context(), claim); err != nil || find().Deleting.IsZero() {
 		t.Errorf("a claim that was deleted (%v) is shown as before", err)
@@ -170,7 +170,8 @@ func TestMirrorShowsOwnWritesAtOnce(t *testing.T) {
 	}
 }
 
-// Whoever held the lease between may have written what no watch has told yet; the same holds for who relied on a watch lease.
+// Whoever held the lease between may have written what no watch has told yet; the same holds for who relied on a watch
+// lease.
 func TestMirrorListsWhereOthersMustBeSeen(t *testing.T) {
 	c := newEnv(t)
 	k, r := c.client(t)

@@ -61,16 +61,16 @@ func TestNodeFromRegistrationToItsEnd(t *testing.T) {
 	}
 
 	step("initialize", func() error { return k.InitializeNode(t.Context(), n) })
-	step("condemn", func() error { return k.TaintForTermination(t.Context(), n) })
+	step("taint", func() error { return k.TaintForTermination(t.Context(), n) })
 	n, err = k.ReadNode(t.Context(), c.name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n.Labels["karpenter.sh/initialized"] != "true" || n.Labels["node.kubernetes.io/exclude-from-external-load-balancers"] != "karpenter" {
-		t.Errorf("labels of a condemned node: %v", n.Labels)
+		t.Errorf("labels of a node marked for deletion: %v", n.Labels)
 	}
 	if got := n.Taints[len(n.Taints)-1]; got.String() != "karpenter.sh/disrupted:NoSchedule" {
-		t.Errorf("last taint of a condemned node: %s", got)
+		t.Errorf("last taint of a node marked for deletion: %s", got)
 	}
 	c.endNode(t, k, n)
 }
@@ -84,7 +84,7 @@ func (c env) endNode(t *testing.T, k *kube.Client, n cluster.Node) {
 	}
 	err := k.TaintForTermination(t.Context(), stranger)
 	if !isConflict(err) {
-		t.Errorf("condemn a node of another UID: %v, want a ConflictError", err)
+		t.Errorf("taint a node of another UID: %v, want a ConflictError", err)
 	}
 	if err := k.DeleteNode(t.Context(), n); err != nil {
 		t.Fatal(err)

@@ -25,17 +25,17 @@ import (
 	"joiner/pkg/providers/kube"
 )
 
-// homelessOf are the test's own pods among those that need a node.
-func (c env) homelessOf(ctx context.Context, k *kube.Client) ([]cluster.Pod, error) {
+// pendingOf are the test's own pods among those that need a node.
+func (c env) pendingOf(ctx context.Context, k *kube.Client) ([]cluster.Pod, error) {
 	all, err := k.PendingPods(ctx)
 	return slices.DeleteFunc(all, func(p cluster.Pod) bool { return p.Namespace != c.name }), err
 }
 
-func (c env) waitHomeless(t testing.TB, k *kube.Client, n int) (out []cluster.Pod) {
+func (c env) awaitPending(t testing.TB, k *kube.Client, n int) (out []cluster.Pod) {
 	t.Helper()
-	eventually(t, fmt.Sprint(n, " homeless pods"), func(ctx context.Context) (string, bool) {
+	eventually(t, fmt.Sprint(n, " pending pods"), func(ctx context.Context) (string, bool) {
 		var err error
-		out, err = c.homelessOf(ctx, k)
+		out, err = c.pendingOf(ctx, k)
 		return fmt.Sprint(len(out), " ", err), len(out) == n
 	})
 	return out
@@ -43,7 +43,7 @@ func (c env) waitHomeless(t testing.TB, k *kube.Client, n int) (out []cluster.Po
 
 // With more than one page of pods without a node beside others that have one, the question costs two pages of the
 // former, in protobuf, and one of capacity buffers; and all is read.
-func TestHomelessCostsOnlyThePodsWithoutANode(t *testing.T) {
+func TestPendingPodsCostOnlyThePodsWithoutANode(t *testing.T) {
 	c := newEnv(t)
 	const pods, bound = 505, 25
 	g := errgroup.Group{}
@@ -61,9 +61,9 @@ func TestHomelessCostsOnlyThePodsWithoutANode(t *testing.T) {
 		t.Fatal(err)
 	}
 	k, r := c.client(t)
-	c.waitHomeless(t, k, pods)
+	c.awaitPending(t, k, pods)
 	r.take()
-	got, err := c.homelessOf(t.Context(), k)
+	got, err := c.pendingOf(t.Context(), k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestSnapshot(t *testing.T) {
 	claim := c.addClaim(t, k)
 	c.readyNode(t, k, c.name)
 	eventually(t, "the scheduler to give up on a pod whose volume is missing", func(ctx context.Context) (string, bool) {
-		p, err := c.homelessOf(ctx, k)
+		p, err := c.pendingOf(ctx, k)
 		return fmt.Sprint(err), len(p) == 1
 	})
 	read := func() cluster.Snapshot {

@@ -45,7 +45,7 @@ func TestRightsOfTheFunctions(t *testing.T) {
 		}
 	}
 	p, l, f := c.as(t, install.GroupProvision), c.as(t, install.GroupLifecycle), c.as(t, install.GroupRefresh)
-	must("provision", "homeless", func() error { _, err := p.PendingPods(ctx); return err })
+	must("provision", "pending pods", func() error { _, err := p.PendingPods(ctx); return err })
 	must("provision", "snapshot", func() error { _, err := p.ReadSnapshot(ctx); return err })
 	for who, k := range map[string]*kube.Client{"provision": p, "lifecycle": l, "disrupt": c.as(t, install.GroupDisrupt)} {
 		must(who, "volumes", func() error {
@@ -102,7 +102,7 @@ func TestRightsOfTheFunctions(t *testing.T) {
 
 	h := c.as(t, install.GroupScheduledChange)
 	must("scheduledchange", "claim", func() (err error) { claim, err = h.AnnotateClaim(ctx, claim, map[string]string{"a": "d"}); return err })
-	must("scheduledchange", "condemn", func() error { return h.TaintForTermination(ctx, node) })
+	must("scheduledchange", "taint", func() error { return h.TaintForTermination(ctx, node) })
 	must("scheduledchange", "event", told(h, "scheduledchange"))
 
 	e := c.as(t, install.GroupStateChange)
@@ -128,7 +128,7 @@ func TestRightsOfTheFunctions(t *testing.T) {
 	s := c.as(t, install.GroupSpotInterruption)
 	must("spotinterruption", "claims", func() error { _, err := s.ListClaims(ctx); return err })
 	must("spotinterruption", "node", func() error { _, err := s.ReadNode(ctx, node.Name); return err })
-	must("spotinterruption", "condemn", func() error { return s.TaintForTermination(ctx, node) })
+	must("spotinterruption", "taint", func() error { return s.TaintForTermination(ctx, node) })
 	must("spotinterruption", "delete", func() error { return s.DeleteClaim(ctx, claim) })
 	must("spotinterruption", "ledger", func() error {
 		return store.NewUnavailableOfferings(s, time.Now).MarkUnavailable(ctx, []instancetypes.UnavailableOffering{{}}, time.Minute)

@@ -74,7 +74,7 @@ func TestVolumesOfANodeThatGoes(t *testing.T) {
 	}
 	s := c.onlyOurs(t, k)
 	if !s.VolumesMatter(nil) {
-		t.Fatal("volumes of a node that is condemned do not matter")
+		t.Fatal("volumes of a node that is marked for deletion do not matter")
 	}
 	s, err := k.WithVolumes(t.Context(), s)
 	if err != nil {

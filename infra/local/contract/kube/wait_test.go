@@ -96,7 +96,7 @@ func TestWaitSeesWhatHappenedBeforeIt(t *testing.T) {
 	}
 	c.addPod(t, "web", "", nil)
 	other, _ := c.client(t)
-	c.waitHomeless(t, other, 1)
+	c.awaitPending(t, other, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := k.Wait(ctx); err != nil {
@@ -114,7 +114,7 @@ func TestWaitSleepsThroughWhatIsKnown(t *testing.T) {
 	c.addNode(t, c.name, unregistered())
 	n := c.readyNode(t, k, c.name)
 	c.addPod(t, "known", "", nil)
-	c.waitHomeless(t, k, 1)
+	c.awaitPending(t, k, 1)
 	if _, err := k.ReadSnapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}

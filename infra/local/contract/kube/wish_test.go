@@ -89,7 +89,7 @@ func TestBuffers(t *testing.T) {
 	want[1].NodeSelector, want[2].NodeSelector = map[string]string{"kubetest": "nowhere"}, map[string]string{"kubetest": "nowhere"}
 	ignored := cmpopts.IgnoreFields(cluster.Pod{}, "UID", "Created")
 	if diff := cmp.Diff(want, mine(k.PendingPods(t.Context())), ignored); diff != "" {
-		t.Errorf("homeless (-want +got):\n%s", diff)
+		t.Errorf("pending (-want +got):\n%s", diff)
 	}
 	s, err := k.ReadSnapshot(t.Context())
 	if diff := cmp.Diff(want, mine(s.Pods, err), ignored); diff != "" {

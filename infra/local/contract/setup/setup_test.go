@@ -167,7 +167,7 @@ func (w *world) testReasons(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := setup.Setup{Cluster: client.Objects(), Poll: time.Millisecond, Patience: time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		s := setup.Setup{Cluster: client.Objects, Poll: time.Millisecond, Patience: time.Millisecond, Log: slog.New(slog.DiscardHandler),
 			Access: setup.Access{Role: c.role, Cluster: preflight.Cluster{Name: "demo", Region: env.Region, Found: true, Status: "ACTIVE", Mode: "API", Endpoint: c.endpoint, Public: true}}}
 		if _, err := s.InstallObjects(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("role %s at %s: %v, want %q", c.role, c.endpoint, err, c.says)

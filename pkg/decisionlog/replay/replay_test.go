@@ -1,0 +1,172 @@
+package replay_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/decisionlog"
+	"joiner/pkg/decisionlog/replay"
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/provisioning"
+	"joiner/pkg/scheduling/binpack"
+	"joiner/pkg/testing/scenario"
+)
+
+func stamp() decisionlog.PassStamp {
+	return decisionlog.PassStamp{Cluster: "demo", Version: "7", Invocation: "r-1", Mode: "observe"}
+}
+
+// stored is the pass after it was written and read.
+func stored(t *testing.T, of decisionlog.Pass) decisionlog.Pass {
+	t.Helper()
+	b, err := of.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := of.Encode()
+	if err != nil || !bytes.Equal(b, again) {
+		t.Fatalf("the same pass gives other bytes, %v", err)
+	}
+	out, err := decisionlog.DecodePass(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := decisionlog.DecodeRecord(b)
+	if diff := cmp.Diff(out.Record, record); diff != "" || err != nil {
+		t.Fatalf("the record at the beginning (-whole +beginning):\n%s%v", diff, err)
+	}
+	return out
+}
+
+// world is a random cluster that buys from the built-in catalog.
+func world(t *testing.T, seed uint64) cluster.Snapshot {
+	t.Helper()
+	w, err := scenario.Random(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := w.Snapshot
+	if s.Catalog, err = instancetypes.DecodeCatalog(builtin.Data()); err != nil {
+		t.Fatal(err)
+	}
+	s.Catalog.Types = slices.DeleteFunc(s.Catalog.Types, func(f instancetypes.Facts) bool {
+		return !strings.HasPrefix(f.Name, "m5.") && !strings.HasPrefix(f.Name, "c6g.")
+	})
+	s.Classes, s.Rules.PackingIterations = nil, 20
+	seen := map[string]bool{}
+	for i, p := range s.Pools {
+		s.Pools[i].Ready, s.Pools[i].Message = true, ""
+		if !seen[p.Class] {
+			class := instancetypes.DefaultClass(s.Catalog)
+			class.Name = p.Class
+			s.Classes = append(s.Classes, class)
+		}
+		seen[p.Class] = true
+	}
+	return s
+}
+
+// A stored pass gives the same plan byte for byte, whatever the cluster is like.
+func TestReplayGivesTheSamePlan(t *testing.T) {
+	launches := 0
+	for seed := range uint64(60) {
+		s := world(t, seed)
+		p := provisioning.Decide(s).Plan
+		launches += len(p.Launches)
+		of, err := replay.ProvisionPass(stamp(), s, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := replay.DecideAgain(stored(t, of))
+		if err != nil || !again.Same {
+			t.Fatalf("seed %d: %v\n%s", seed, err, cmp.Diff(again.Was, again.Lines))
+		}
+		of, err = replay.DisruptPass(stamp(), s, disruption.Memory{}, next(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err = replay.DecideAgain(stored(t, of)); err != nil || !again.Same {
+			t.Fatalf("seed %d: %v\n%s", seed, err, cmp.Diff(again.Was, again.Lines))
+		}
+	}
+	if launches < 100 {
+		t.Errorf("%d launches prove nothing", launches)
+	}
+}
+
+func next(s cluster.Snapshot) disruption.Plan {
+	p, _ := disruption.Next(s, disruption.Memory{}, binpack.ResolveOfferings(s))
+	return p
+}
+
+// Another snapshot gives another plan, and the replay says so.
+func TestReplayThatDiffers(t *testing.T) {
+	s := world(t, 1)
+	of, err := replay.ProvisionPass(stamp(), s, plan.Plan{Launches: provisioning.Decide(s).Plan.Launches, Skipped: []plan.Skip{{Pool: "ghost", Why: "boo"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := replay.DecideAgain(stored(t, of))
+	if err != nil || again.Same || !strings.Contains(strings.Join(again.Was, "\n"), "skip pool ghost: boo") || strings.Contains(strings.Join(again.Lines, "\n"), "ghost") {
+		t.Errorf("same %t, %v, was %v, is %v", again.Same, err, again.Was, again.Lines)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	at := time.Date(2026, 11, 22, 1, 2, 3, 456e6, time.UTC)
+	of, err := replay.ProvisionPass(stamp(), cluster.Snapshot{Now: at}, plan.Plan{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := of.Key()
+	if !strings.HasPrefix(key, "passes/2026/11/22/01/20261122T010203.456Z-provision-") || !strings.HasPrefix(key, decisionlog.HourPrefix(at)+"/") {
+		t.Error(key)
+	}
+	if got, ok := decisionlog.KeyTime(key); !ok || !got.Equal(at) {
+		t.Errorf("time of the key: %s, %t", got, ok)
+	}
+	if _, ok := decisionlog.KeyTime("catalog.json.gz"); ok {
+		t.Error("the catalog is no pass")
+	}
+	if of.HasDecision() {
+		t.Error("an empty plan is no decision")
+	}
+}
+
+func TestRecordIsALineOfALog(t *testing.T) {
+	var p plan.Plan
+	for range 1000 {
+		p.Launches = append(p.Launches, plan.Launch{Pool: "p", Pods: make([]string, 500)})
+		p.Unplaced = append(p.Unplaced, plan.Unplaced{Pod: "a/b", Why: []string{strings.Repeat("x", 10_000)}})
+	}
+	of, err := replay.ProvisionPass(stamp(), cluster.Snapshot{}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(of.Launches) != 100 || of.More != 900 || len(of.Launches[0].Names) != 5 || of.Unplaced[0].Count != 1000 || len(of.Unplaced[0].Why) > 310 {
+		t.Errorf("%d launches, %d more, %+v", len(of.Launches), of.More, of.Unplaced)
+	}
+}
+
+func TestPassesThatCannotBeRead(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                       "its record: EOF",
+		"{}":                                     "schema is 0, this version reads 2",
+		`{"schema": 2, "function": "x"}`:         `function "x" is not known`,
+		`{"schema": 2, "function": "provision"}`: "what it saw: EOF",
+		"\x1f\x8bx":                              "unexpected EOF",
+	} {
+		if _, err := decisionlog.DecodePass([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package translate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/requirements"
+)
+
+// addAffinity translates node and pod affinity. What it cannot translate becomes words in Unmodelled.
+func addAffinity(out *cluster.Pod, p *corev1.Pod) {
+	a := p.Spec.Affinity
+	if a == nil {
+		return
+	}
+	if n := a.NodeAffinity; n != nil {
+		addNodeAffinity(out, n)
+	}
+	if pa := a.PodAffinity; pa != nil {
+		out.Affinity = affinityTerms(p, pa.RequiredDuringSchedulingIgnoredDuringExecution)
+		out.Prefers = weightedTerms(p, pa.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if pa := a.PodAntiAffinity; pa != nil {
+		out.AntiAffinity = affinityTerms(p, pa.RequiredDuringSchedulingIgnoredDuringExecution)
+		out.Avoids = weightedTerms(p, pa.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+}
+
+func addNodeAffinity(out *cluster.Pod, n *corev1.NodeAffinity) {
+	if req := n.RequiredDuringSchedulingIgnoredDuringExecution; req != nil {
+		for _, t := range req.NodeSelectorTerms {
+			rs, err := termFrom(t)
+			switch {
+			case err != nil && out.Owner != cluster.OwnerDaemonSet: // the daemon set controller pins its pods by field
+				out.Unmodelled = append(out.Unmodelled, err.Error())
+			case len(rs) > 0: // an empty term selects no node
+				out.NodeAffinity = append(out.NodeAffinity, rs)
+			}
+		}
+		if len(out.NodeAffinity) == 0 && len(out.Unmodelled) == 0 && out.Owner != cluster.OwnerDaemonSet {
+			out.Unmodelled = append(out.Unmodelled, "its required node affinity has no term and selects no node")
+		}
+	}
+	for _, w := range n.PreferredDuringSchedulingIgnoredDuringExecution {
+		// A preference that cannot be translated is dropped: it would never make a pod fit.
+		if rs, err := termFrom(w.Preference); err == nil && len(rs) > 0 {
+			out.NodePrefers = append(out.NodePrefers, cluster.WeightedRequirements{Weight: w.Weight, Requirements: rs})
+		}
+	}
+}
+
+func termFrom(t corev1.NodeSelectorTerm) ([]requirements.Requirement, error) {
+	if len(t.MatchFields) > 0 {
+		return nil, fmt.Errorf("node affinity by field (%s in matchFields) is not supported", t.MatchFields[0].Key)
+	}
+	var out []requirements.Requirement
+	for _, e := range t.MatchExpressions {
+		r, err := requirements.NewRequirement(stableKey(e.Key), requirements.Operator(e.Operator), e.Values...)
+		if err != nil {
+			return nil, fmt.Errorf("node affinity: %w", err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func affinityTerms(p *corev1.Pod, terms []corev1.PodAffinityTerm) []cluster.AffinityTerm {
+	var out []cluster.AffinityTerm
+	for _, t := range terms {
+		out = append(out, affinityTerm(p, t))
+	}
+	return out
+}
+
+func weightedTerms(p *corev1.Pod, terms []corev1.WeightedPodAffinityTerm) []cluster.WeightedAffinityTerm {
+	var out []cluster.WeightedAffinityTerm
+	for _, t := range terms {
+		out = append(out, cluster.WeightedAffinityTerm{Weight: t.Weight, Term: affinityTerm(p, t.PodAffinityTerm)})
+	}
+	return out
+}
+
+// affinityTerm folds matchLabelKeys and mismatchLabelKeys into the selector. Newer API servers have done so already;
+// doing it again changes nothing.
+func affinityTerm(p *corev1.Pod, t corev1.PodAffinityTerm) cluster.AffinityTerm {
+	s := selectorFrom(t.LabelSelector)
+	s = foldPodLabels(s, p.Labels, t.MatchLabelKeys, requirements.In)
+	s = foldPodLabels(s, p.Labels, t.MismatchLabelKeys, requirements.NotIn)
+	out := cluster.AffinityTerm{
+		Key: t.TopologyKey, Selector: s, Namespaces: slices.Clone(t.Namespaces),
+		NamespaceSelector: selectorFrom(t.NamespaceSelector),
+	}
+	slices.Sort(out.Namespaces)
+	return out
+}
+
+func spreadFrom(p *corev1.Pod) []cluster.Spread {
+	var out []cluster.Spread
+	for _, c := range p.Spec.TopologySpreadConstraints {
+		s := cluster.Spread{
+			Key:      c.TopologyKey,
+			MaxSkew:  c.MaxSkew,
+			Soft:     c.WhenUnsatisfiable == corev1.ScheduleAnyway,
+			Selector: foldPodLabels(selectorFrom(c.LabelSelector), p.Labels, c.MatchLabelKeys, requirements.In),
+		}
+		if c.MinDomains != nil {
+			s.MinDomains = *c.MinDomains
+		}
+		s.IgnoreNodeAffinity = c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore
+		s.HonorTaints = c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor
+		out = append(out, s)
+	}
+	return out
+}
+
+// selectorFrom translates a label selector. Requirements on one key stay apart: "exists" and "not in" together must not
+// become one "not in", which an absent label would satisfy. A selector that the API server would not take selects
+// nothing.
+func selectorFrom(s *metav1.LabelSelector) *cluster.Selector {
+	if s == nil {
+		return nil
+	}
+	out := &cluster.Selector{}
+	for k, v := range s.MatchLabels {
+		out.Requirements = append(out.Requirements, requirements.Of(k, v))
+	}
+	for _, e := range s.MatchExpressions {
+		r, err := requirements.NewRequirement(e.Key, requirements.Operator(e.Operator), e.Values...)
+		if err != nil {
+			return nil
+		}
+		out.Requirements = append(out.Requirements, r)
+	}
+	return sortRequirements(out)
+}
+
+// foldPodLabels adds what the pod's own labels say for these keys; keys the pod does not have are ignored.
+func foldPodLabels(s *cluster.Selector, labels map[string]string, keys []string,
+	op requirements.Operator) *cluster.Selector {
+	if s == nil {
+		return nil
+	}
+	for _, k := range keys {
+		v, ok := labels[k]
+		if !ok {
+			continue
+		}
+		if r, err := requirements.NewRequirement(k, op, v); err == nil {
+			s.Requirements = append(s.Requirements, r)
+		}
+	}
+	return sortRequirements(s)
+}
+
+// sortRequirements sorts the requirements and drops repetitions, so that equal selectors compare alike.
+func sortRequirements(s *cluster.Selector) *cluster.Selector {
+	slices.SortFunc(s.Requirements, func(a, b requirements.Requirement) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.String(), b.String()))
+	})
+	s.Requirements = slices.CompactFunc(s.Requirements, func(a, b requirements.Requirement) bool {
+		return a.Key == b.Key && a.Not == b.Not && slices.Equal(a.Values, b.Values)
+	})
+	return s
+}

@@ -1,0 +1,170 @@
+package translate
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner/pkg/model/cluster"
+)
+
+// Template translates the pod that a template makes, with limits in place of requests that are not given. Volumes do
+// not count.
+func Template(namespace string, t corev1.PodTemplateSpec) *cluster.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: t.Labels,
+		Annotations: t.Annotations}, Spec: *t.Spec.DeepCopy()}
+	pod.Spec.NodeName = ""
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			limitsForRequests(&list[i].Resources)
+		}
+	}
+	out := Pod(pod)
+	return &out
+}
+
+// labelGeneration is on the pods of a DaemonSet, annotationGeneration on the DaemonSet itself: which template they are
+// of.
+const (
+	labelGeneration      = "pod-template-generation"
+	annotationGeneration = appsv1.DeprecatedTemplateGeneration
+)
+
+// PodList is all pods, and what else was seen of them on the way.
+type PodList struct {
+	Pods   []cluster.Pod
+	newest map[string]liveDaemon // by UID of the DaemonSet
+}
+
+// liveDaemon is a pod of a DaemonSet.
+type liveDaemon struct {
+	pod        cluster.Pod
+	generation string // of the template it was made from; empty if it does not say
+}
+
+// ListedPod is a pod with what a PodList is made of.
+type ListedPod struct {
+	Pod        cluster.Pod
+	controller string // UID of the DaemonSet; empty for other pods
+}
+
+// ListPod translates a pod with the names of the volume claims that it uses.
+func ListPod(p *corev1.Pod) ListedPod {
+	out := ListedPod{Pod: Pod(p)}
+	out.Pod.UnreadClaims = claimNames(p)
+	if owner := metav1.GetControllerOf(p); owner != nil && out.Pod.Owner == cluster.OwnerDaemonSet {
+		out.controller = string(owner.UID)
+	}
+	return out
+}
+
+// NewPodList sorts pods, and remembers the newest of each DaemonSet.
+func NewPodList(all []ListedPod) PodList {
+	out := PodList{newest: map[string]liveDaemon{}}
+	for _, s := range all {
+		out.Pods = append(out.Pods, s.Pod)
+		out.noteDaemonPod(s)
+	}
+	slices.SortFunc(out.Pods, ComparePods)
+	return out
+}
+
+// noteDaemonPod remembers the newest pod of each DaemonSet.
+func (l *PodList) noteDaemonPod(s ListedPod) {
+	if s.controller == "" || !s.Pod.Active() {
+		return
+	}
+	have, ok := l.newest[s.controller]
+	if ok && cmp.Or(have.pod.Created.Compare(s.Pod.Created), strings.Compare(have.pod.Name, s.Pod.Name)) >= 0 {
+		return
+	}
+	l.newest[s.controller] = liveDaemon{s.Pod, s.Pod.Labels[labelGeneration]}
+}
+
+// SampleDaemons are the pods that DaemonSets will add to a new node: like their newest pod, which shows what admission
+// made of the template, with the template's required node affinity, for the pod's own names its node. A pod of an older
+// template is no sample.
+func (l *PodList) SampleDaemons(templates []DaemonTemplate) []cluster.Pod {
+	var out []cluster.Pod
+	for _, d := range templates {
+		live, ok := l.newest[d.Pod.UID]
+		if ok && (live.generation == "" || d.generation == "" || live.generation == d.generation) {
+			out = append(out, d.withNewestPod(live.pod))
+		} else {
+			out = append(out, d.Pod)
+		}
+	}
+	return out
+}
+
+// DaemonTemplate is a DaemonSet as the pod that its template makes.
+type DaemonTemplate struct {
+	Pod        cluster.Pod
+	generation string // of the template
+}
+
+// NewDaemonTemplate translates a DaemonSet.
+func NewDaemonTemplate(d *appsv1.DaemonSet) DaemonTemplate {
+	return DaemonTemplate{DaemonPod(d), d.Annotations[annotationGeneration]}
+}
+
+// withNewestPod is the template's pod with what admission made of the newest pod of the DaemonSet.
+func (d DaemonTemplate) withNewestPod(live cluster.Pod) cluster.Pod {
+	out := d.Pod
+	out.Labels, out.Priority, out.Critical, out.GraceSec = live.Labels, live.Priority, live.Critical, live.GraceSec
+	out.Need, out.NodeSelector, out.Tolerations, out.HostPorts = live.Need, live.NodeSelector, live.Tolerations,
+		live.HostPorts
+	out.NodePrefers, out.Spread = live.NodePrefers, live.Spread
+	out.Affinity, out.AntiAffinity, out.Prefers, out.Avoids = live.Affinity, live.AntiAffinity, live.Prefers,
+		live.Avoids
+	return out
+}
+
+// DaemonPod translates the pod that a DaemonSet makes for a node: limits stand in for requests that are not given, and
+// the tolerations that the controller adds are there.
+func DaemonPod(d *appsv1.DaemonSet) cluster.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: d.Namespace, Name: d.Name, UID: d.UID, Labels: d.Spec.Template.Labels,
+			Annotations: d.Spec.Template.Annotations, CreationTimestamp: d.CreationTimestamp,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: d.Name,
+				UID: d.UID}},
+		},
+		Spec: *d.Spec.Template.Spec.DeepCopy(),
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			limitsForRequests(&list[i].Resources)
+		}
+	}
+	for key, effect := range map[string]corev1.TaintEffect{
+		corev1.TaintNodeNotReady: corev1.TaintEffectNoExecute, corev1.TaintNodeUnreachable: corev1.TaintEffectNoExecute,
+		corev1.TaintNodeDiskPressure:   corev1.TaintEffectNoSchedule,
+		corev1.TaintNodeMemoryPressure: corev1.TaintEffectNoSchedule,
+		corev1.TaintNodePIDPressure:    corev1.TaintEffectNoSchedule,
+		corev1.TaintNodeUnschedulable:  corev1.TaintEffectNoSchedule,
+	} {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations,
+			corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect})
+	}
+	slices.SortStableFunc(pod.Spec.Tolerations, func(a, b corev1.Toleration) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Value, b.Value))
+	})
+	return Pod(pod)
+}
+
+func limitsForRequests(r *corev1.ResourceRequirements) {
+	for name, q := range r.Limits {
+		if _, ok := r.Requests[name]; ok {
+			continue
+		}
+		if r.Requests == nil {
+			r.Requests = corev1.ResourceList{}
+		}
+		r.Requests[name] = q
+	}
+}

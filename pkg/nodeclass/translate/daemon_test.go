@@ -1,0 +1,83 @@
+package translate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+const agentText = `
+metadata: {name: agent, namespace: kube-system, uid: u1, annotations: {deprecated.daemonset.template.generation: "2"}}
+spec:
+  template:
+    metadata: {labels: {app: agent}}
+    spec:
+      containers: [{name: a, resources: {requests: {cpu: 50m}}}]
+      affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: x, operator: Exists}]}]}}}
+`
+
+// agent is a pod of the DaemonSet that asks for so much cpu, made on that minute from that generation of the template.
+func agent(t *testing.T, name, cpu string, minute int, generation string) *corev1.Pod {
+	t.Helper()
+	p := read[corev1.Pod](t, `
+metadata: {namespace: kube-system, ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: agent, uid: u1, controller: true}]}
+spec:
+  nodeName: n1
+  containers: [{name: a, resources: {requests: {cpu: `+cpu+`}}}]
+  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}]}}}
+status: {phase: Running}
+`)
+	p.Name, p.Labels = name, map[string]string{"app": "agent", "injected": "yes"}
+	if generation != "" {
+		p.Labels["pod-template-generation"] = generation
+	}
+	p.CreationTimestamp = metav1.NewTime(at("10:00:00").Add(time.Duration(minute) * time.Minute))
+	return p
+}
+
+func TestSampleOfADaemonSet(t *testing.T) {
+	ended := agent(t, "d", "900m", 9, "2")
+	ended.Status.Phase = "Failed"
+	for _, c := range []struct {
+		name string
+		pods []*corev1.Pod
+		cpu  int64
+	}{
+		{"none", nil, 50},
+		{"the newest", []*corev1.Pod{agent(t, "a", "70m", 1, "2"), agent(t, "b", "80m", 3, "2"), agent(t, "c", "90m", 2, "2"), ended}, 80},
+		{"of the same age", []*corev1.Pod{agent(t, "b", "80m", 1, "2"), agent(t, "a", "70m", 1, "2")}, 80},
+		{"of the template before", []*corev1.Pod{agent(t, "a", "70m", 1, "1")}, 50},
+		{"of a template that nobody names", []*corev1.Pod{agent(t, "a", "70m", 1, "")}, 70},
+	} {
+		l := PodList{newest: map[string]liveDaemon{}}
+		for _, p := range c.pods {
+			l.noteDaemonPod(ListPod(p))
+		}
+		d := read[appsv1.DaemonSet](t, agentText)
+		got := l.SampleDaemons([]DaemonTemplate{{DaemonPod(d), d.Annotations[annotationGeneration]}})
+		if len(got) != 1 || got[0].Need.CPU != c.cpu {
+			t.Errorf("%s: %+v, want one with %d of cpu", c.name, got, c.cpu)
+		}
+	}
+	l := PodList{newest: map[string]liveDaemon{}}
+	l.noteDaemonPod(ListPod(agent(t, "a", "70m", 1, "2")))
+	d := DaemonPod(read[appsv1.DaemonSet](t, agentText))
+	got := l.SampleDaemons([]DaemonTemplate{{d, "2"}})[0]
+	want := cluster.Pod{
+		Namespace: "kube-system", Name: "agent", UID: "u1", Owner: cluster.OwnerDaemonSet, GraceSec: 30, Need: resources.List{CPU: 70, Pods: 1},
+		Labels:       map[string]string{"app": "agent", "injected": "yes", "pod-template-generation": "2"},
+		NodeAffinity: [][]requirements.Requirement{{requirements.Any("x")}},
+	}
+	want.Created = d.Created
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("sample (-want +got):\n%s", diff)
+	}
+}

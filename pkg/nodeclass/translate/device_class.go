@@ -1,0 +1,111 @@
+package translate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"joiner/pkg/model/cluster"
+)
+
+// DeviceClass is what matters of a DeviceClass.
+type DeviceClass struct {
+	cluster.DeviceClass
+	Version  string
+	Created  time.Time
+	selector deviceSelector
+}
+
+// UnmetResources are the extended resources, sorted, that somebody asks for and a node lacks: a claim on its own node,
+// a pod on the one where it is, and a pod without a node on any.
+func UnmetResources(s cluster.Snapshot) []string {
+	byID, byName := map[string]*cluster.Node{}, map[string]*cluster.Node{}
+	for i := range s.Nodes {
+		byID[s.Nodes[i].ProviderID], byName[s.Nodes[i].Name] = &s.Nodes[i], &s.Nodes[i]
+	}
+	delete(byID, "")
+	unmet, waitedFor := map[string]bool{}, map[string]bool{}
+	for _, c := range s.Claims {
+		for _, e := range c.Requests.Extended {
+			if n := byID[c.ProviderID]; n != nil && n.Allocatable.Get(e.Name) == 0 {
+				unmet[e.Name] = true
+			}
+		}
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		for _, e := range p.Need.Extended {
+			if n := byName[p.NodeName]; n != nil && n.Allocatable.Get(e.Name) == 0 {
+				unmet[e.Name] = true
+			}
+			if p.Provisionable() {
+				waitedFor[e.Name] = true
+			}
+		}
+	}
+	for name := range waitedFor {
+		if slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool { return n.Allocatable.Get(name) == 0 }) {
+			unmet[name] = true
+		}
+	}
+	// hugepages have no domain
+	maps.DeleteFunc(unmet, func(name string, _ bool) bool { return !strings.Contains(name, "/") })
+	return slices.Sorted(maps.Keys(unmet))
+}
+
+// NewDeviceClass translates a DeviceClass. Its Resource is the one that it names itself; Unread says why its selector
+// cannot be used.
+func NewDeviceClass(in *resourcev1.DeviceClass) DeviceClass {
+	out := DeviceClass{Version: in.ResourceVersion, Created: in.CreationTimestamp.UTC()}
+	out.Name = in.Name
+	if in.Spec.ExtendedResourceName != nil {
+		out.Resource = *in.Spec.ExtendedResourceName
+	}
+	var err error
+	if out.selector, err = deviceSelectorFrom(in.Spec.Selectors); err != nil {
+		out.Unread = err.Error()
+	}
+	out.Driver = out.selector.driver
+	return out
+}
+
+// ServingClass is the class that serves an extended resource: the one of whose name it is made, else the newest of
+// those that name it, the first by name among equals.
+func ServingClass(all []DeviceClass, name string) (best DeviceClass, found bool) {
+	own, implicit := strings.CutPrefix(name, resourcev1.ResourceDeviceClassPrefix)
+	for _, c := range all {
+		switch {
+		case implicit && c.Name == own:
+			return c, true
+		case !implicit && c.Resource == name && (!found || c.Created.After(best.Created)):
+			best, found = c, true
+		}
+	}
+	return best, found
+}
+
+// TakenDevices lists the devices of a ResourceClaim, each with the DeviceClass through which a pod got it by an
+// extended resource; empty for one that a user asked for.
+func TakenDevices(in *resourcev1.ResourceClaim) map[DeviceID]string {
+	if in.Status.Allocation == nil {
+		return nil
+	}
+	through := map[string]string{} // by request
+	if in.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" {
+		for _, r := range in.Spec.Devices.Requests {
+			if r.Exactly != nil {
+				through[r.Name] = r.Exactly.DeviceClassName
+			}
+		}
+	}
+	out := map[DeviceID]string{}
+	for _, r := range in.Status.Allocation.Devices.Results {
+		if r.AdminAccess == nil || !*r.AdminAccess { // who administers a device does not take it
+			out[DeviceID{devicePool{r.Driver, r.Pool}, r.Device}] = through[r.Request]
+		}
+	}
+	return out
+}

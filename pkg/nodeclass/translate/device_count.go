@@ -1,0 +1,203 @@
+package translate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"joiner/pkg/model/cluster"
+)
+
+// devicePool is a pool of devices, deviceID one of its devices.
+type (
+	devicePool struct{ driver, name string }
+	DeviceID   struct {
+		pool devicePool
+		name string
+	}
+)
+
+// DeviceSlice is what matters of a ResourceSlice.
+type DeviceSlice struct {
+	pool           devicePool
+	generation, of int64 // of the pool: its generation, and how many slices it has
+	node           string
+	size           int                 // devices
+	selected       map[string][]string // devices that can be allocated, by DeviceClass
+	counters       map[string][]string // sets of counters that a device takes from, by device; most take from none
+}
+
+// NewDeviceSlice translates a slice. Devices that no single node has are left out: that they are near a node does not
+// make them its own.
+func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass) DeviceSlice {
+	out := DeviceSlice{pool: devicePool{in.Spec.Driver, in.Spec.Pool.Name}, generation: in.Spec.Pool.Generation,
+		of:   in.Spec.Pool.ResourceSliceCount,
+		size: len(in.Spec.Devices), selected: map[string][]string{}, counters: map[string][]string{}}
+	if in.Spec.NodeName != nil {
+		out.node = *in.Spec.NodeName
+	}
+	for i := range in.Spec.Devices {
+		d := &in.Spec.Devices[i]
+		for _, k := range d.ConsumesCounters {
+			out.counters[d.Name] = append(out.counters[d.Name], k.CounterSet)
+		}
+		if out.node == "" || repelsPods(d) {
+			continue
+		}
+		for _, k := range classes {
+			if k.selector.selectsDevice(in.Spec.Driver, d) && !slices.Contains(out.selected[k.Name], d.Name) {
+				out.selected[k.Name] = append(out.selected[k.Name], d.Name)
+			}
+		}
+	}
+	return out
+}
+
+// repelsPods reports whether a taint keeps the device from being allocated: what is asked for as an extended resource
+// tolerates none.
+func repelsPods(d *resourcev1.Device) bool {
+	return slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool {
+		return t.Effect != resourcev1.DeviceTaintEffectNone
+	})
+}
+
+// newestSlices are those of the newest generation of each pool; older ones do not count.
+func newestSlices(all []DeviceSlice) []DeviceSlice {
+	newest := map[devicePool]int64{}
+	for _, s := range all {
+		newest[s.pool] = max(newest[s.pool], s.generation)
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s DeviceSlice) bool { return s.generation < newest[s.pool] })
+}
+
+// deviceCount is how many devices of a DeviceClass a node has, and how many of them were not allocated through that
+// class.
+type deviceCount struct{ all, others int64 }
+
+// DeviceCounts are counts by node and DeviceClass.
+type DeviceCounts map[string]map[string]deviceCount
+
+// CountDevices counts the devices of complete pools.
+func CountDevices(published []DeviceSlice, taken map[DeviceID]string) DeviceCounts {
+	pools := map[devicePool][]DeviceSlice{}
+	for _, s := range newestSlices(published) {
+		pools[s.pool] = append(pools[s.pool], s)
+	}
+	out := DeviceCounts{}
+	for pool, parts := range pools {
+		if int64(len(parts)) == parts[0].of { // else the driver has not published the rest yet
+			out.addPool(pool, parts, taken)
+		}
+	}
+	return out
+}
+
+// addPool counts the devices of a pool. Of devices that take from the same counters, as partitions of one GPU do, one
+// is counted.
+func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[DeviceID]string) {
+	type device struct{ class, name, node string }
+	var all []device
+	// counters by device; by counters, through which class somebody took from them
+	sets, drained := map[string][]string{}, map[string][]string{}
+	for _, s := range parts {
+		maps.Copy(sets, s.counters)
+		for class, names := range s.selected {
+			for _, name := range names {
+				all = append(all, device{class, name, s.node})
+			}
+		}
+	}
+	for name := range sets {
+		if through, ok := taken[DeviceID{pool, name}]; ok {
+			for _, set := range sets[name] {
+				drained[set] = append(drained[set], through)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b device) int {
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.name, b.name), cmp.Compare(a.node, b.node))
+	})
+	counted := map[[2]string]bool{} // class and counters
+	for _, d := range all {
+		if slices.ContainsFunc(sets[d.name], func(set string) bool { return counted[[2]string{d.class, set}] }) {
+			continue
+		}
+		through, gone := taken[DeviceID{pool, d.name}]
+		gone = gone && through != d.class
+		for _, set := range sets[d.name] {
+			counted[[2]string{d.class, set}] = true
+			gone = gone || slices.ContainsFunc(drained[set], func(by string) bool { return by != d.class })
+		}
+		if k[d.node] == nil {
+			k[d.node] = map[string]deviceCount{}
+		}
+		n := k[d.node][d.class]
+		n.all++
+		if gone {
+			n.others++
+		}
+		k[d.node][d.class] = n
+	}
+}
+
+// AddTo gives the nodes of a snapshot the resources that classes serve. What pods on a node got through the same class
+// by another name of the resource is not there for this one.
+func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
+	if len(k) == 0 {
+		return
+	}
+	asked := map[string]map[string]int64{} // by node and resource
+	for _, p := range s.Pods {
+		for _, e := range p.Need.Extended {
+			if p.NodeName != "" && k[p.NodeName] != nil {
+				if asked[p.NodeName] == nil {
+					asked[p.NodeName] = map[string]int64{}
+				}
+				asked[p.NodeName][e.Name] += e.Count
+			}
+		}
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		offered := n.Allocatable
+		for _, c := range classes {
+			has := k[n.Name][c.Name]
+			if has.all == 0 || offered.Get(c.Resource) > 0 {
+				continue
+			}
+			left := has.all - has.others
+			for _, other := range classes {
+				if other.Name == c.Name && other.Resource != c.Resource {
+					left -= asked[n.Name][other.Resource]
+				}
+			}
+			n.Capacity, n.Allocatable = n.Capacity.With(c.Resource, has.all),
+				n.Allocatable.With(c.Resource, max(0, left))
+		}
+	}
+}
+
+// CountDrivers counts the devices and nodes of each driver that published slices, sorted by name.
+func CountDrivers(published []DeviceSlice) []cluster.DeviceDriver {
+	byDriver, onNodes := map[string]*cluster.DeviceDriver{}, map[[2]string]bool{}
+	for _, s := range newestSlices(published) {
+		d := byDriver[s.pool.driver]
+		if d == nil {
+			d = &cluster.DeviceDriver{Name: s.pool.driver}
+			byDriver[s.pool.driver] = d
+		}
+		d.Devices += s.size
+		if at := [2]string{s.pool.driver, s.node}; s.node != "" && !onNodes[at] {
+			onNodes[at] = true
+			d.Nodes++
+		}
+	}
+	drivers := make([]cluster.DeviceDriver, 0, len(byDriver))
+	for _, d := range byDriver {
+		drivers = append(drivers, *d)
+	}
+	slices.SortFunc(drivers, func(a, b cluster.DeviceDriver) int { return cmp.Compare(a.Name, b.Name) })
+	return drivers
+}

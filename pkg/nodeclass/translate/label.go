@@ -1,0 +1,119 @@
+package translate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/requirements"
+)
+
+// stableKey gives the present name of a label that was renamed, and the node label that a volume's topology label
+// stands for .
+func stableKey(key string) string {
+	switch key {
+	case corev1.LabelFailureDomainBetaZone, awsv1.LabelEBSZone:
+		return corev1.LabelTopologyZone
+	case corev1.LabelFailureDomainBetaRegion:
+		return corev1.LabelTopologyRegion
+	case "beta.kubernetes.io/arch":
+		return corev1.LabelArchStable
+	case "beta.kubernetes.io/os":
+		return corev1.LabelOSStable
+	case corev1.LabelInstanceType:
+		return corev1.LabelInstanceTypeStable
+	}
+	return key
+}
+
+func stableKeys(labels map[string]string) map[string]string {
+	if len(labels) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(labels))
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		out[stableKey(k)] = labels[k]
+	}
+	return out
+}
+
+// ourAnnotations keeps the annotations of karpenter.sh, joiner.sh and karpenter.k8s.aws with their subdomains.
+func ourAnnotations(all map[string]string) map[string]string {
+	var out map[string]string
+	for k, v := range all {
+		if !slices.ContainsFunc([]string{"karpenter.sh", "joiner.sh", awsv1.Group},
+			func(d string) bool { return inDomain(k, d) }) {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[k] = v
+	}
+	return out
+}
+
+func inDomain(key, domain string) bool {
+	prefix, _, ok := strings.Cut(key, "/")
+	return ok && (prefix == domain || strings.HasSuffix(prefix, "."+domain))
+}
+
+// addUnmodelled names the constraints of the pod that Joiner does not model, and those that no node of ours can ever
+// meet . The latter concern only pods that wait for a node.
+func addUnmodelled(out *cluster.Pod, p *corev1.Pod) {
+	if usesDevices(p.Spec) {
+		out.Unmodelled = append(out.Unmodelled, "dynamic resource allocation is not supported")
+	}
+	if p.Spec.SchedulingGroup != nil {
+		out.Unmodelled = append(out.Unmodelled, "scheduling in groups is not supported")
+	}
+	if out.NodeName != "" || out.Owner == cluster.OwnerDaemonSet {
+		return
+	}
+	for _, k := range slices.Sorted(maps.Keys(out.NodeSelector)) {
+		if why := labelRefusal(requirements.Of(k, out.NodeSelector[k])); why != "" {
+			out.Unmodelled = append(out.Unmodelled, why)
+		}
+	}
+	for _, term := range out.NodeAffinity {
+		for _, r := range term {
+			if why := labelRefusal(r); why != "" {
+				out.Unmodelled = append(out.Unmodelled, why)
+			}
+		}
+	}
+}
+
+func usesDevices(s corev1.PodSpec) bool {
+	uses := func(c corev1.Container) bool { return len(c.Resources.Claims) > 0 }
+	return len(s.ResourceClaims) > 0 || slices.ContainsFunc(s.Containers, uses) ||
+		slices.ContainsFunc(s.InitContainers, uses)
+}
+
+// labelRefusal says why a pod may not ask for this label, or nothing.
+func labelRefusal(r requirements.Requirement) string {
+	switch {
+	case r.Key == corev1.LabelHostname:
+		return "it selects its node by " + corev1.LabelHostname + ", which no new node can promise"
+	case r.Key == karpv1.LabelNodePool:
+		return ""
+	case r.Key == karpv1.LabelCapacityType:
+		known := slices.ContainsFunc([]string{karpv1.CapacityTypeSpot, karpv1.CapacityTypeOnDemand,
+			karpv1.CapacityTypeReserved}, r.Has)
+		if r.Operator() == requirements.In && !known {
+			return fmt.Sprintf("%s: the capacity types are on-demand, spot and reserved", r)
+		}
+		return ""
+	case slices.Contains(awsv1.WellKnownLabels(), r.Key):
+		return ""
+	case inDomain(r.Key, karpv1.Group), inDomain(r.Key, awsv1.Group):
+		return fmt.Sprintf("the label %s is restricted, nodes do not carry it", r.Key)
+	}
+	return ""
+}

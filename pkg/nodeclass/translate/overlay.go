@@ -1,0 +1,62 @@
+package translate
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"joiner/pkg/api/v1alpha1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/overlays"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+// Overlay translates a NodeOverlay. One that is being deleted, or makes no sense, says so in Message.
+func Overlay(o *v1alpha1.NodeOverlay) cluster.Overlay {
+	out := cluster.Overlay{Name: o.Name}
+	problems := overlays.ValidateOverlay(o)
+	if o.DeletionTimestamp != nil {
+		problems = append(problems, "it is being deleted")
+	}
+	if o.Spec.Weight != nil {
+		out.Weight = *o.Spec.Weight
+	}
+	var rs []requirements.Requirement
+	for _, e := range o.Spec.Requirements {
+		r, err := requirements.NewRequirement(stableKey(e.Key), requirements.Operator(e.Operator), e.Values...)
+		if err != nil {
+			problems = append(problems, err.Error())
+			continue
+		}
+		rs = append(rs, r)
+	}
+	out.Requirements = requirements.NewSet(rs...)
+	var err error
+	if out.Price, out.Change, err = pricesFrom(o.Spec); err != nil {
+		problems = append(problems, err.Error())
+	}
+	for name, q := range o.Spec.Capacity {
+		out.Capacity = append(out.Capacity, resources.Extended{Name: string(name), Count: q.Value()})
+	}
+	slices.SortFunc(out.Capacity, func(a, b resources.Extended) int { return cmp.Compare(a.Name, b.Name) })
+	out.Message = strings.Join(problems, "; ")
+	return out
+}
+
+func pricesFrom(s v1alpha1.NodeOverlaySpec) (price *float64, change *cluster.PriceChange, err error) {
+	if s.Price != nil {
+		usd, err := strconv.ParseFloat(*s.Price, 64)
+		return &usd, nil, err
+	}
+	if s.PriceAdjustment == nil {
+		return nil, nil, nil
+	}
+	text, percent := strings.CutSuffix(*s.PriceAdjustment, "%")
+	n, err := strconv.ParseFloat(text, 64)
+	if percent {
+		return nil, &cluster.PriceChange{Percent: n}, err
+	}
+	return nil, &cluster.PriceChange{USD: n}, err
+}

@@ -1,0 +1,35 @@
+package translate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/api/v1alpha1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+func TestOverlay(t *testing.T) {
+	half, seven := 0.5, int64(8)
+	for _, c := range []struct {
+		text string
+		want cluster.Overlay
+	}{
+		{`{metadata: {name: a}, spec: {weight: 3, price: "0.5", requirements: [{key: beta.kubernetes.io/arch, operator: In, values: [arm64]}, {key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ["7"]}]}}`,
+			cluster.Overlay{Name: "a", Weight: 3, Price: &half, Requirements: requirements.NewSet(
+				requirements.Of("kubernetes.io/arch", "arm64"), requirements.Requirement{Key: "karpenter.k8s.aws/instance-cpu", Not: true, Min: &seven})}},
+		{`{metadata: {name: b}, spec: {priceAdjustment: "-10.5%", requirements: []}}`, cluster.Overlay{Name: "b", Change: &cluster.PriceChange{Percent: -10.5}}},
+		{`{metadata: {name: c}, spec: {priceAdjustment: "+.5", requirements: []}}`, cluster.Overlay{Name: "c", Change: &cluster.PriceChange{USD: 0.5}}},
+		{`{metadata: {name: d}, spec: {capacity: {x/b: 1k, x/a: 0}, requirements: []}}`,
+			cluster.Overlay{Name: "d", Capacity: []resources.Extended{{Name: "x/a"}, {Name: "x/b", Count: 1000}}}},
+		{`{metadata: {name: e, deletionTimestamp: "2026-03-01T12:00:00Z"}, spec: {requirements: [{key: "a b", operator: Exists}, {key: x, operator: Near}]}}`,
+			cluster.Overlay{Name: "e", Requirements: requirements.NewSet(requirements.Any("a b")),
+				Message: `requirement key "a b" is no label key; it is being deleted; requirement x: unknown operator "Near", use In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte or Lte`}},
+	} {
+		if diff := cmp.Diff(c.want, Overlay(read[v1alpha1.NodeOverlay](t, c.text))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.text, diff)
+		}
+	}
+}

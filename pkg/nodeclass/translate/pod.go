@@ -1,0 +1,180 @@
+package translate
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/resources"
+)
+
+// holdsOf lists the nodes' own values of the hold taint that the tolerations name.
+func holdsOf(in []corev1.Toleration) []string {
+	var out []string
+	for _, t := range in {
+		if t.Key == karpv1.TaintHold && t.Value != karpv1.HoldAtBoot {
+			out = append(out, t.Value)
+		}
+	}
+	return out
+}
+
+const defaultGraceSec = 30
+
+// Pod translates a pod. Its volumes are not looked at: see Storage.
+func Pod(p *corev1.Pod) cluster.Pod {
+	out := cluster.Pod{
+		Namespace:    p.Namespace,
+		Name:         p.Name,
+		UID:          string(p.UID),
+		Labels:       p.Labels,
+		Created:      p.CreationTimestamp.UTC(),
+		Critical:     isCritical(p.Spec.PriorityClassName),
+		Owner:        ownerOf(p.OwnerReferences),
+		Controller:   controllerOf(p),
+		Phase:        string(p.Status.Phase),
+		NodeName:     p.Spec.NodeName,
+		Nominated:    p.Status.NominatedNodeName,
+		GraceSec:     defaultGraceSec,
+		DoNotDisrupt: p.Annotations[karpv1.AnnotationDoNotDisrupt],
+		Need:         needOf(p),
+		NodeSelector: stableKeys(p.Spec.NodeSelector),
+		Tolerations:  tolerationsFrom(p.Spec.Tolerations),
+		Holds:        holdsOf(p.Spec.Tolerations),
+		Spread:       spreadFrom(p),
+		HostPorts:    hostPortsOf(p.Spec),
+	}
+	if cost, err := strconv.ParseInt(p.Annotations[corev1.PodDeletionCost], 10, 32); err == nil { // else it has none
+		out.DeletionCost = int32(cost)
+	}
+	if p.Spec.Priority != nil {
+		out.Priority = *p.Spec.Priority
+	}
+	if p.Status.StartTime != nil {
+		out.Started = p.Status.StartTime.UTC()
+	}
+	if p.DeletionTimestamp != nil {
+		out.Deleting = p.DeletionTimestamp.UTC()
+	}
+	if p.Spec.TerminationGracePeriodSeconds != nil {
+		out.GraceSec = *p.Spec.TerminationGracePeriodSeconds
+	}
+	for _, c := range p.Status.Conditions {
+		switch c.Type {
+		case corev1.PodScheduled:
+			out.Unscheduled = c.Reason == corev1.PodReasonUnschedulable && !onFargate(p)
+		case corev1.PodReady:
+			out.Ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	addAffinity(&out, p)
+	addUnmodelled(&out, p)
+	return out
+}
+
+// onFargate reports whether AWS Fargate runs the pod, which makes a node for it alone.
+func onFargate(p *corev1.Pod) bool {
+	_, profile := p.Labels["eks.amazonaws.com/fargate-profile"]
+	return profile || p.Spec.SchedulerName == "fargate-scheduler"
+}
+
+// needOf is what a node must have free for the pod.
+func needOf(p *corev1.Pod) resources.List {
+	requests := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true})
+	return Amounts(requests).With(resources.Pods, 1)
+}
+
+func isCritical(class string) bool {
+	return class == "system-cluster-critical" || class == "system-node-critical"
+}
+
+func controllerOf(p *corev1.Pod) string {
+	if r := metav1.GetControllerOf(p); r != nil {
+		return string(r.UID)
+	}
+	return ""
+}
+
+// ownerOf looks at every owner, controller or not.
+func ownerOf(refs []metav1.OwnerReference) cluster.Owner {
+	out := cluster.OwnerNone
+	for _, r := range refs {
+		switch {
+		case r.APIVersion == "apps/v1" && r.Kind == "DaemonSet":
+			return cluster.OwnerDaemonSet
+		case r.APIVersion == "v1" && r.Kind == "Node":
+			return cluster.OwnerNode
+		case r.APIVersion == "apps/v1" && r.Kind == "StatefulSet":
+			out = cluster.OwnerStatefulSet
+		case out == cluster.OwnerNone:
+			out = cluster.OwnerOther
+		}
+	}
+	return out
+}
+
+// tolerationsFrom leaves out tolerations that compare numbers: a taint they are meant for counts as not tolerated.
+// Those of holds are no property of the pod: see holdsOf.
+func tolerationsFrom(in []corev1.Toleration) []cluster.Toleration {
+	var out []cluster.Toleration
+	for _, t := range in {
+		if t.Operator != "" && t.Operator != corev1.TolerationOpEqual && t.Operator != corev1.TolerationOpExists ||
+			t.Key == karpv1.TaintHold {
+			continue
+		}
+		out = append(out, cluster.Toleration{
+			Key: t.Key, Operator: string(t.Operator), Value: t.Value, Effect: string(t.Effect),
+		})
+	}
+	return out
+}
+
+// hostPortsOf lists the host ports of containers and of sidecars.
+func hostPortsOf(s corev1.PodSpec) []cluster.HostPort {
+	var out []cluster.HostPort
+	add := func(c corev1.Container) {
+		for _, p := range c.Ports {
+			if p.HostPort != 0 {
+				out = append(out, cluster.HostPort{
+					Protocol: cmp.Or(string(p.Protocol), string(corev1.ProtocolTCP)), IP: cmp.Or(p.HostIP, "0.0.0.0"),
+					Port: p.HostPort,
+				})
+			}
+		}
+	}
+	for _, c := range s.Containers {
+		add(c)
+	}
+	for _, c := range s.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			add(c)
+		}
+	}
+	return out
+}
+
+// claimNames lists the PersistentVolumeClaims that the pod's volumes use, those made for it alone included.
+func claimNames(p *corev1.Pod) []string {
+	var out []string
+	for _, v := range p.Spec.Volumes {
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			out = append(out, v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			out = append(out, p.Name+"-"+v.Name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// ComparePods orders pods by namespace and name.
+func ComparePods(a, b cluster.Pod) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

@@ -1,0 +1,130 @@
+package translate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/nodeclass"
+)
+
+func decimalText(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Pool translates a NodePool. It is ready when its own conditions, if it has any yet, and its class say so.
+func Pool(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
+	t := p.Spec.Template
+	out := cluster.Pool{
+		Name:          p.Name,
+		UID:           string(p.UID),
+		Deleting:      p.DeletionTimestamp != nil,
+		Static:        p.Spec.Replicas != nil,
+		Labels:        stableKeys(t.Labels),
+		Annotations:   t.Annotations,
+		Taints:        Taints(t.Spec.Taints),
+		StartupTaints: Taints(t.Spec.StartupTaints),
+		Hash:          p.Hash(),
+		Disruption:    nodeclass.ReadDisruption(p),
+	}
+	out.Counted, out.Uncounted = Amounts(p.Status.Resources), len(p.Status.Resources) == 0
+	if p.Spec.Replicas != nil {
+		out.Replicas = *p.Spec.Replicas
+	}
+	if p.Spec.Weight != nil {
+		out.Weight = *p.Spec.Weight
+	}
+	if t.Spec.NodeClassRef != nil {
+		out.Class = t.Spec.NodeClassRef.Name
+	}
+	if d := t.Spec.ExpireAfter.Duration; d != nil {
+		out.ExpireAfter = *d
+	}
+	if d := t.Spec.TerminationGracePeriod; d != nil {
+		out.TerminationGrace = &d.Duration
+	}
+	limits := corev1.ResourceList(p.Spec.Limits)
+	out.Limits = Amounts(limits)
+	for name := range limits {
+		out.Limited = append(out.Limited, string(name))
+	}
+	limitProblem := limitPrice(p, &out)
+	slices.Sort(out.Limited)
+	var err error
+	out.Requirements, err = requirementsFrom(t.Spec.Requirements)
+	if out.Message = poolProblem(p, classes); err != nil && out.Message == "" {
+		out.Message = err.Error()
+	}
+	out.Message = cmp.Or(out.Message, limitProblem)
+	out.Ready = out.Message == ""
+	ready, written := p.StatusConditions().Get(karpv1.ConditionReady)
+	out.Unseen = !out.Deleting && written && ready.ObservedGeneration != 0 && ready.ObservedGeneration != p.Generation
+	return out
+}
+
+// mostUSD bounds that limit: 1,000,000 USD per hour.
+const mostUSD = 1_000_000
+
+// limitPrice reads the limit of the annotation and says what is wrong with it, or nothing. A limit that nobody
+// understands stops the pool.
+func limitPrice(p *karpv1.NodePool, out *cluster.Pool) string {
+	text, given := p.Annotations[karpv1.AnnotationLimitUSD]
+	if !given {
+		return ""
+	}
+	usd, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(usd >= 0 && usd <= mostUSD) {
+		return fmt.Sprintf("annotation %s is %q; write USD per hour like 12.50", karpv1.AnnotationLimitUSD, text)
+	}
+	out.Limits = out.Limits.With(cluster.LimitUSD, int64(math.Round(usd*1e6)))
+	out.Limited = append(out.Limited, cluster.LimitUSD)
+	return ""
+}
+
+// poolProblem says why the pool cannot be used, or nothing.
+func poolProblem(p *karpv1.NodePool, classes []instancetypes.Class) string {
+	if len(p.Status.Conditions) > 0 && !p.StatusConditions().IsTrue(karpv1.ConditionReady) {
+		for _, t := range []string{karpv1.ConditionValidationSucceeded, karpv1.ConditionNodeClassReady,
+			karpv1.ConditionReady} {
+			if c, ok := p.StatusConditions().Get(t); ok && c.Status != metav1.ConditionTrue {
+				return fmt.Sprintf("%s is %s: %s", t, c.Status, cmp.Or(c.Message, c.Reason))
+			}
+		}
+		return "its conditions are of an older generation"
+	}
+	name := p.Spec.Template.Spec.NodeClassRef.Name
+	i := slices.IndexFunc(classes, func(c instancetypes.Class) bool { return c.Name == name })
+	switch {
+	case i < 0:
+		return "its EC2NodeClass " + name + " does not exist"
+	case !classes[i].Ready:
+		return "its EC2NodeClass " + name + " is not ready: " + classes[i].Message
+	}
+	return ""
+}
+
+// Budget translates a PodDisruptionBudget.
+func Budget(b *policyv1.PodDisruptionBudget) cluster.Budget {
+	out := cluster.Budget{
+		Namespace: b.Namespace, Name: b.Name, Selector: selectorFrom(b.Spec.Selector),
+		DisruptionsAllowed: b.Status.DisruptionsAllowed,
+	}
+	if m := b.Spec.MaxUnavailable; m != nil {
+		out.FullyBlocking = m.Type == intstr.Int && m.IntVal == 0 || m.Type == intstr.String && m.StrVal == "0%"
+	}
+	if m := b.Spec.MinAvailable; m != nil {
+		out.FullyBlocking = out.FullyBlocking || m.Type == intstr.String && m.StrVal == "100%"
+	}
+	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil {
+		out.AlwaysAllowUnready = *p == policyv1.AlwaysAllow
+	}
+	return out
+}

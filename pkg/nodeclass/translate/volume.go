@@ -1,0 +1,237 @@
+package translate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/requirements"
+)
+
+const bindCompleted = "pv.kubernetes.io/bind-completed"
+
+// Names of the driver of EBS volumes, as old volumes and storage classes call it and as it is.
+const (
+	inTreeEBS = "kubernetes.io/aws-ebs"
+	driverEBS = "ebs.csi.aws.com"
+)
+
+// Storage is what pods' volumes need to be understood, by name (claims by namespace/name).
+type Storage struct {
+	Claims  map[string]corev1.PersistentVolumeClaim
+	Volumes map[string]corev1.PersistentVolume
+	Classes map[string]storagev1.StorageClass
+}
+
+// allowedRequirements are the node requirements that the volumes of a pod allow, any one of which must hold; none for
+// no limit. problems says in words why a volume cannot be used yet.
+func (s Storage) allowedRequirements(namespace string, names []string) (out [][]requirements.Requirement,
+	problems []string) {
+	for _, name := range names {
+		one, err := s.ofClaim(namespace, name)
+		if err != nil {
+			problems = append(problems, err.Error())
+			continue
+		}
+		out = combineAlternatives(out, one)
+	}
+	return out, problems
+}
+
+// attachedVolumes are the volumes of a pod that count against a node's limits, sorted, one for each claim. What is not
+// known to be attached by a CSI driver does not count.
+func (s Storage) attachedVolumes(namespace string, names []string) []cluster.Volume {
+	var out []cluster.Volume
+	for _, name := range names {
+		key := namespace + "/" + name
+		if d := s.driverOf(key); d != "" {
+			out = append(out, cluster.Volume{Driver: d, ID: key})
+		}
+	}
+	slices.SortFunc(out, func(a, b cluster.Volume) int {
+		return cmp.Or(strings.Compare(a.Driver, b.Driver), strings.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// driverOf is that of the claim's volume or, while it has none, of its storage class.
+func (s Storage) driverOf(claim string) string {
+	c, ok := s.Claims[claim]
+	if !ok {
+		return ""
+	}
+	if v, ok := s.Volumes[c.Spec.VolumeName]; ok {
+		switch {
+		case v.Spec.CSI != nil:
+			return v.Spec.CSI.Driver
+		case v.Spec.AWSElasticBlockStore != nil:
+			return driverEBS
+		}
+		return ""
+	}
+	if c.Spec.StorageClassName == nil {
+		return ""
+	}
+	name := s.Classes[*c.Spec.StorageClassName].Provisioner
+	if name == inTreeEBS {
+		return driverEBS
+	}
+	return name
+}
+
+func (s Storage) ofClaim(namespace, name string) ([][]requirements.Requirement, error) {
+	key := namespace + "/" + name
+	c, ok := s.Claims[key]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("persistentvolumeclaim %s does not exist", key)
+	case c.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("persistentvolumeclaim %s is being deleted", key)
+	case c.Status.Phase == corev1.ClaimLost:
+		return nil, fmt.Errorf("persistentvolumeclaim %s has lost its volume", key)
+	case c.Spec.VolumeName != "":
+		if _, bound := c.Annotations[bindCompleted]; !bound {
+			return nil, fmt.Errorf("persistentvolumeclaim %s is being bound to volume %s", key, c.Spec.VolumeName)
+		}
+		return s.ofVolume(c.Spec.VolumeName)
+	case c.Spec.StorageClassName == nil || *c.Spec.StorageClassName == "":
+		return nil, fmt.Errorf("persistentvolumeclaim %s is unbound and names no storage class", key)
+	}
+	class, ok := s.Classes[*c.Spec.StorageClassName]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("storage class %s of persistentvolumeclaim %s does not exist", *c.Spec.StorageClassName,
+			key)
+	case class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate:
+		return nil, fmt.Errorf("persistentvolumeclaim %s is unbound though its storage class %s binds immediately", key,
+			class.Name)
+	}
+	return ofTopologies(class.AllowedTopologies)
+}
+
+func (s Storage) ofVolume(name string) ([][]requirements.Requirement, error) {
+	v, ok := s.Volumes[name]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("persistentvolume %s does not exist", name)
+	case v.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("persistentvolume %s is being deleted", name)
+	case v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil:
+		return nil, nil
+	}
+	var out [][]requirements.Requirement
+	for _, t := range v.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		rs, err := termFrom(t)
+		if err != nil {
+			return nil, fmt.Errorf("persistentvolume %s: %w", name, err)
+		}
+		if v.Spec.Local != nil || v.Spec.HostPath != nil {
+			rs = slices.DeleteFunc(rs, func(r requirements.Requirement) bool { return r.Key == corev1.LabelHostname })
+		}
+		out = append(out, rs)
+	}
+	return out, nil
+}
+
+func ofTopologies(terms []corev1.TopologySelectorTerm) ([][]requirements.Requirement, error) {
+	var out [][]requirements.Requirement
+	for _, t := range terms {
+		rs := []requirements.Requirement{}
+		for _, e := range t.MatchLabelExpressions {
+			r, err := requirements.NewRequirement(stableKey(e.Key), requirements.In, e.Values...)
+			if err != nil {
+				return nil, fmt.Errorf("allowed topologies: %w", err)
+			}
+			rs = append(rs, r)
+		}
+		out = append(out, rs)
+	}
+	return out, nil
+}
+
+// combineAlternatives is the cross product of two lists of alternatives without those that contradict themselves. If
+// all do, they all stay, so that the pod fails where its placement is tried and the reason shows.
+func combineAlternatives(a, b [][]requirements.Requirement) [][]requirements.Requirement {
+	if len(a) == 0 {
+		return b
+	}
+	if len(b) == 0 {
+		return a
+	}
+	var all, possible [][]requirements.Requirement
+	for _, x := range a {
+		for _, y := range b {
+			both := slices.Concat(x, y)
+			all = append(all, both)
+			if requirements.NewSet(x...).Intersects(requirements.NewSet(y...)) {
+				possible = append(possible, both)
+			}
+		}
+	}
+	if len(possible) == 0 {
+		return all
+	}
+	return possible
+}
+
+// FillPod fills in what the volumes of the pod allow. A pod that has run before is not judged again: problems of its
+// volumes are left out.
+func (s Storage) FillPod(p *cluster.Pod) {
+	var problems []string
+	p.VolumeZones, problems = s.allowedRequirements(p.Namespace, p.UnreadClaims)
+	p.Volumes = s.attachedVolumes(p.Namespace, p.UnreadClaims)
+	p.UnreadClaims = nil
+	if p.Provisionable() {
+		p.Unmodelled = slices.Concat(p.Unmodelled, problems)
+	}
+}
+
+// VolumeLimits reads how many volumes the CSI drivers of a node say they can attach to it, by driver.
+func VolumeLimits(n *storagev1.CSINode) map[string]int64 {
+	var out map[string]int64
+	for _, d := range n.Spec.Drivers {
+		if d.Allocatable == nil || d.Allocatable.Count == nil {
+			continue
+		}
+		if out == nil {
+			out = map[string]int64{}
+		}
+		name := d.Name
+		if name == inTreeEBS {
+			name = driverEBS
+		}
+		out[name] = int64(*d.Allocatable.Count)
+	}
+	return out
+}
+
+// SlimClaim keeps of a claim what Storage looks at.
+func SlimClaim(in *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {
+	out := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: in.Namespace, Name: in.Name, DeletionTimestamp: in.DeletionTimestamp,
+	}}
+	if v, ok := in.Annotations[bindCompleted]; ok {
+		out.Annotations = map[string]string{bindCompleted: v}
+	}
+	out.Spec.VolumeName, out.Spec.StorageClassName = in.Spec.VolumeName, in.Spec.StorageClassName
+	out.Status.Phase = in.Status.Phase
+	return out
+}
+
+// SlimVolume keeps of a volume what Storage looks at.
+func SlimVolume(in *corev1.PersistentVolume) corev1.PersistentVolume {
+	out := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: in.Name,
+		DeletionTimestamp: in.DeletionTimestamp}}
+	out.Spec.NodeAffinity, out.Spec.Local, out.Spec.HostPath = in.Spec.NodeAffinity, in.Spec.Local, in.Spec.HostPath
+	out.Spec.AWSElasticBlockStore = in.Spec.AWSElasticBlockStore
+	if in.Spec.CSI != nil {
+		out.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: in.Spec.CSI.Driver}
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package translate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/requirements"
+)
+
+// shelf is a storage with one claim in namespace ns, called as the claim is.
+func shelf(t *testing.T, claim, volume, class string) Storage {
+	t.Helper()
+	return Storage{
+		Claims:  map[string]corev1.PersistentVolumeClaim{"ns/data": *read[corev1.PersistentVolumeClaim](t, claim)},
+		Volumes: map[string]corev1.PersistentVolume{"pv": *read[corev1.PersistentVolume](t, volume)},
+		Classes: map[string]storagev1.StorageClass{"gp3": *read[storagev1.StorageClass](t, class)},
+	}
+}
+
+const bound = `{metadata: {annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: pv}}`
+
+func TestVolumeProblems(t *testing.T) {
+	for _, c := range []struct{ claim, volume, class, want string }{
+		{`{metadata: {deletionTimestamp: "2026-03-01T12:00:00Z"}}`, `{}`, `{}`, "persistentvolumeclaim ns/data is being deleted"},
+		{`{status: {phase: Lost}}`, `{}`, `{}`, "persistentvolumeclaim ns/data has lost its volume"},
+		{`{spec: {volumeName: pv}}`, `{}`, `{}`, "persistentvolumeclaim ns/data is being bound to volume pv"},
+		{`{metadata: {annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: other}}`, `{}`, `{}`, "persistentvolume other does not exist"},
+		{bound, `{metadata: {deletionTimestamp: "2026-03-01T12:00:00Z"}}`, `{}`, "persistentvolume pv is being deleted"},
+		{bound, `{spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]}}}}`, `{}`,
+			"persistentvolume pv: node affinity by field (metadata.name in matchFields) is not supported"},
+		{`{}`, `{}`, `{}`, "persistentvolumeclaim ns/data is unbound and names no storage class"},
+		{`{spec: {storageClassName: ""}}`, `{}`, `{}`, "persistentvolumeclaim ns/data is unbound and names no storage class"},
+		{`{spec: {storageClassName: io2}}`, `{}`, `{}`, "storage class io2 of persistentvolumeclaim ns/data does not exist"},
+		{`{spec: {storageClassName: gp3}}`, `{}`, `{metadata: {name: gp3}, provisioner: x, volumeBindingMode: Immediate}`,
+			"persistentvolumeclaim ns/data is unbound though its storage class gp3 binds immediately"},
+	} {
+		zones, problems := shelf(t, c.claim, c.volume, c.class).allowedRequirements("ns", []string{"data"})
+		if diff := cmp.Diff([]string{c.want}, problems); diff != "" || zones != nil {
+			t.Errorf("claim %s: zones %v, problems (-want +got):\n%s", c.claim, zones, diff)
+		}
+	}
+	_, problems := Storage{}.allowedRequirements("ns", []string{"a", "b"})
+	if diff := cmp.Diff([]string{"persistentvolumeclaim ns/a does not exist", "persistentvolumeclaim ns/b does not exist"}, problems); diff != "" {
+		t.Errorf("problems of two volumes (-want +got):\n%s", diff)
+	}
+}
+
+func TestVolumeZones(t *testing.T) {
+	zone := func(names ...string) requirements.Requirement {
+		return requirements.Of("topology.kubernetes.io/zone", names...)
+	}
+	const topologies = `{provisioner: x, volumeBindingMode: WaitForFirstConsumer, allowedTopologies: [` +
+		`{matchLabelExpressions: [{key: topology.ebs.csi.aws.com/zone, values: [b, a]}]}, {matchLabelExpressions: [{key: failure-domain.beta.kubernetes.io/zone, values: [c]}]}]}`
+	for _, c := range []struct {
+		claim, volume, class string
+		want                 [][]requirements.Requirement
+	}{
+		{bound, `{}`, `{}`, nil},
+		{bound, `{spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.ebs.csi.aws.com/zone, operator: In, values: [a]}]}, ` +
+			`{matchExpressions: [{key: disk, operator: Exists}]}]}}}}`, `{}`, [][]requirements.Requirement{{zone("a")}, {requirements.Any("disk")}}},
+		{bound, `{spec: {local: {path: /x}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n]}]}]}}}}`,
+			`{}`, [][]requirements.Requirement{{}}},
+		{`{spec: {storageClassName: gp3}}`, `{}`, `{provisioner: x, volumeBindingMode: WaitForFirstConsumer}`, nil},
+		{`{spec: {storageClassName: gp3}}`, `{}`, topologies, [][]requirements.Requirement{{zone("a", "b")}, {zone("c")}}},
+	} {
+		got, problems := shelf(t, c.claim, c.volume, c.class).allowedRequirements("ns", []string{"data"})
+		if diff := cmp.Diff(c.want, got); diff != "" || problems != nil {
+			t.Errorf("claim %s, volume %s: problems %v, alternatives (-want +got):\n%s", c.claim, c.volume, problems, diff)
+		}
+	}
+}
+
+func TestAlternativesOfSeveralVolumes(t *testing.T) {
+	zone := func(names ...string) []requirements.Requirement {
+		return []requirements.Requirement{requirements.Of("topology.kubernetes.io/zone", names...)}
+	}
+	both := func(a, b []requirements.Requirement) []requirements.Requirement {
+		return []requirements.Requirement{a[0], b[0]}
+	}
+	a, b, c := zone("a"), zone("b"), zone("b", "c")
+	got := combineAlternatives([][]requirements.Requirement{a, b}, [][]requirements.Requirement{b, c})
+	if diff := cmp.Diff([][]requirements.Requirement{both(b, b), both(b, c)}, got); diff != "" {
+		t.Errorf("those that contradict themselves are left out (-want +got):\n%s", diff)
+	}
+	got = combineAlternatives([][]requirements.Requirement{a}, [][]requirements.Requirement{b, c})
+	if diff := cmp.Diff([][]requirements.Requirement{both(a, b), both(a, c)}, got); diff != "" {
+		t.Errorf("unless all do (-want +got):\n%s", diff)
+	}
+	if got = combineAlternatives(nil, [][]requirements.Requirement{a}); len(got) != 1 {
+		t.Errorf("no limit and one: %v", got)
+	}
+}
+
+func TestClaimNames(t *testing.T) {
+	p := read[corev1.Pod](t, `
+metadata: {name: web}
+spec: {volumes: [{name: a, persistentVolumeClaim: {claimName: z}}, {name: b, ephemeral: {}}, {name: c, emptyDir: {}}, {name: d, persistentVolumeClaim: {claimName: z}}]}`)
+	if diff := cmp.Diff([]string{"web-b", "z"}, claimNames(p)); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestAttachedVolumes(t *testing.T) {
+	const class = `{metadata: {name: gp3}, provisioner: kubernetes.io/aws-ebs, volumeBindingMode: WaitForFirstConsumer}`
+	ebs := []cluster.Volume{{Driver: "ebs.csi.aws.com", ID: "ns/data"}}
+	for _, c := range []struct {
+		claim, volume, class string
+		want                 []cluster.Volume
+	}{
+		{bound, `{spec: {csi: {driver: ebs.csi.aws.com, volumeHandle: vol-1}}}`, class, ebs},
+		{bound, `{spec: {csi: {driver: efs.csi.aws.com, volumeHandle: fs-1}}}`, class, []cluster.Volume{{Driver: "efs.csi.aws.com", ID: "ns/data"}}},
+		{bound, `{spec: {awsElasticBlockStore: {volumeID: vol-1}}}`, class, ebs},
+		{bound, `{spec: {nfs: {server: s, path: /}}}`, class, nil},
+		{`{spec: {storageClassName: gp3}}`, `{}`, class, ebs},
+		{`{spec: {storageClassName: gp3}}`, `{}`, `{metadata: {name: gp3}, provisioner: x.example}`, []cluster.Volume{{Driver: "x.example", ID: "ns/data"}}},
+		{`{spec: {storageClassName: other}}`, `{}`, class, nil},
+		{`{}`, `{}`, class, nil},
+	} {
+		if diff := cmp.Diff(c.want, shelf(t, c.claim, c.volume, c.class).attachedVolumes("ns", []string{"data", "missing"})); diff != "" {
+			t.Errorf("claim %s, volume %s, class %s (-want +got):\n%s", c.claim, c.volume, c.class, diff)
+		}
+	}
+	for text, want := range map[string]map[string]int64{
+		`{}`: nil,
+		`{spec: {drivers: [{name: a, nodeID: n}, {name: b, nodeID: n, allocatable: {}}]}}`:                                                 nil,
+		`{spec: {drivers: [{name: ebs.csi.aws.com, nodeID: n, allocatable: {count: 25}}, {name: x, nodeID: n, allocatable: {count: 0}}]}}`: {"ebs.csi.aws.com": 25, "x": 0},
+	} {
+		if diff := cmp.Diff(want, VolumeLimits(read[storagev1.CSINode](t, text))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package kube
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/resources"
+	"joiner/pkg/nodeclass"
+	"joiner/pkg/nodeclass/translate"
+)
+
+// PoolAnnotations are the annotations of a NodePool, none when it is gone.
+func (c Pools) PoolAnnotations(ctx context.Context, name string) (map[string]string, error) {
+	if name == "" {
+		return nil, nil // a claim that somebody made by hand
+	}
+	p := &karpv1.NodePool{}
+	err := c.getObject(ctx, apiCall{verb: "get", place: poolPath(), name: name}, p)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	return p.Annotations, err
+}
+
+// Pools reads and writes NodePools.
+type Pools struct{ *connection }
+
+// ListPools lists the NodePools whose class is an EC2NodeClass, sorted by name.
+func (c Pools) ListPools(ctx context.Context) ([]karpv1.NodePool, error) {
+	out, _, err := listAll(ctx, c.connection, listQuery{place: poolPath()},
+		func() *karpv1.NodePoolList { return &karpv1.NodePoolList{} },
+		func(l *karpv1.NodePoolList) []karpv1.NodePool {
+			return slices.DeleteFunc(l.Items, func(p karpv1.NodePool) bool {
+				return !translate.IsOurClass(p.Spec.Template.Spec.NodeClassRef)
+			})
+		})
+	slices.SortFunc(out, func(a, b karpv1.NodePool) int { return strings.Compare(a.Name, b.Name) })
+	return out, err
+}
+
+// StaticPools lists the NodePools that have a fixed number of nodes, sorted by name. Whether they are ready is not
+// looked at.
+func (c Pools) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
+	all, err := c.ListPools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []cluster.Pool
+	for i := range all {
+		if all[i].Spec.Replicas != nil {
+			out = append(out, translate.Pool(&all[i], nil))
+		}
+	}
+	return out, nil
+}
+
+// WritePoolStatus stores the status of the pool, on the condition that the pool was not changed since it was read. On
+// success the pool given is as stored.
+func (c Pools) WritePoolStatus(ctx context.Context, pool *karpv1.NodePool) error {
+	what := apiCall{verb: "write status of", place: poolPath(), name: pool.Name}
+	in := pool.DeepCopy()
+	in.APIVersion, in.Kind = karpv1.GroupVersion().String(), karpv1.NodePoolKind
+	out := &karpv1.NodePool{}
+	if err := c.putStatus(ctx, what, in, out); err != nil {
+		return err
+	}
+	*pool = *out
+	return nil
+}
+
+// CountPool stores in the status of a pool what its nodes have, "nodes" included. It writes nothing if that is there
+// already. A pool that is gone is no error.
+func (c Pools) CountPool(ctx context.Context, pool string, has resources.List) error {
+	return c.changePoolStatus(ctx, pool, func(p *karpv1.NodePool) bool { return nodeclass.UpdatePoolCounts(p, has) })
+}
+
+// RecordRegistrations notes in a pool how registrations of its claims went. Repeating it changes nothing:
+// each claim counts once. A pool that is gone is no error.
+func (c Pools) RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error {
+	// The condition comes first: what is in the annotation counts as done.
+	err := c.changePoolStatus(ctx, pool, func(p *karpv1.NodePool) bool {
+		_, news := nodeclass.RecordRegistrations(p, outcomes, c.now())
+		return news
+	})
+	if err != nil {
+		return err
+	}
+	_, err = changeObject(ctx, c.connection, apiCall{verb: "patch", place: poolPath(), name: pool},
+		func(o *karpv1.NodePool) patchFields {
+			record, news := nodeclass.RecordRegistrations(o.DeepCopy(), outcomes, c.now())
+			if !news {
+				return nil
+			}
+			return MetaChange{Annotations: map[string]string{karpv1.AnnotationRegistrationHistory: record}}.asPatch(o)
+		}, newPool)
+	return unlessGone(err)
+}
+
+// changePoolStatus edits the status of a pool as it is, anew when somebody else was faster. edit says whether it
+// changed anything.
+func (c Pools) changePoolStatus(ctx context.Context, name string, edit func(*karpv1.NodePool) bool) error {
+	var err error
+	for range maxConflicts {
+		p := newPool()
+		if err = c.getObject(ctx, apiCall{verb: "get", place: poolPath(), name: name}, p); err != nil {
+			return unlessGone(err)
+		}
+		if !edit(p) {
+			return nil
+		}
+		if err = c.WritePoolStatus(ctx, p); !isConflict(err) {
+			return unlessGone(err)
+		}
+	}
+	return err
+}
+
+func newPool() *karpv1.NodePool { return &karpv1.NodePool{} }
+
+func unlessGone(err error) error {
+	if isNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// PatchPoolMeta sets annotations of a pool. It writes nothing if they are there already.
+func (c Pools) PatchPoolMeta(ctx context.Context, name string, annotations map[string]string) error {
+	m := MetaChange{Annotations: annotations}
+	_, err := changeObject(ctx, c.connection, apiCall{verb: "patch", place: poolPath(), name: name},
+		func(o *karpv1.NodePool) patchFields { return m.asPatch(o) }, newPool)
+	return err
+}

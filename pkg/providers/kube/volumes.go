@@ -1,0 +1,155 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclass/translate"
+)
+
+// Volumes reads what is about persistent volumes.
+type Volumes struct{ *connection }
+
+// ListAttachments lists the persistent volumes that are attached to one of these nodes, sorted by node and volume.
+// Volumes are read only if there are any.
+func (c Volumes) ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
+	out, _, err := listAll(ctx, c.connection, listQuery{place: attachmentPath()},
+		func() *storagev1.VolumeAttachmentList { return &storagev1.VolumeAttachmentList{} },
+		func(l *storagev1.VolumeAttachmentList) []cluster.Attachment {
+			var kept []cluster.Attachment
+			for _, a := range l.Items {
+				if name := a.Spec.Source.PersistentVolumeName; name != nil && slices.Contains(nodes, a.Spec.NodeName) {
+					kept = append(kept, cluster.Attachment{Node: a.Spec.NodeName, Volume: *name})
+				}
+			}
+			return kept
+		})
+	if err != nil || len(out) == 0 {
+		return nil, err
+	}
+	about, err := c.boundVolumes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		out[i].Claim, out[i].Shared = about[out[i].Volume].Claim, about[out[i].Volume].Shared
+	}
+	slices.SortFunc(out, func(a, b cluster.Attachment) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Volume, b.Volume))
+	})
+	return out, nil
+}
+
+// boundVolumes says of every persistent volume who claims it and whether several nodes may attach it.
+func (c Volumes) boundVolumes(ctx context.Context) (map[string]cluster.Attachment, error) {
+	all, _, err := listAll(ctx, c.connection, listQuery{place: volumePath()},
+		func() *corev1.PersistentVolumeList { return &corev1.PersistentVolumeList{} },
+		func(l *corev1.PersistentVolumeList) []cluster.Attachment {
+			return translatePage(l.Items, func(v *corev1.PersistentVolume) cluster.Attachment {
+				out := cluster.Attachment{Volume: v.Name,
+					Shared: slices.ContainsFunc(v.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
+						return m == corev1.ReadWriteMany || m == corev1.ReadOnlyMany
+					})}
+				if r := v.Spec.ClaimRef; r != nil {
+					out.Claim = r.Namespace + "/" + r.Name
+				}
+				return out
+			})
+		})
+	out := make(map[string]cluster.Attachment, len(all))
+	for _, a := range all {
+		out[a.Volume] = a
+	}
+	return out, err
+}
+
+// WithVolumes is the snapshot with what the volumes of its pods allow, and how many of them nodes can have attached.
+// The snapshot given is not changed. Nothing is read if no pod uses any.
+func (c Volumes) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
+	if !slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return len(p.UnreadClaims) > 0 }) {
+		return s, nil
+	}
+	var known translate.Storage
+	var limits map[string]map[string]int64
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { known, err = c.readStorage(gctx); return err })
+	g.Go(func() (err error) { limits, err = c.volumeLimits(gctx); return err })
+	if err := g.Wait(); err != nil {
+		return cluster.Snapshot{}, err
+	}
+	s.Pods, s.Nodes = slices.Clone(s.Pods), slices.Clone(s.Nodes)
+	for i := range s.Nodes {
+		s.Nodes[i].VolumeLimits = limits[s.Nodes[i].Name]
+	}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; len(p.UnreadClaims) > 0 {
+			known.FillPod(p)
+		}
+	}
+	return s, nil
+}
+
+// volumeLimits are how many volumes the CSI drivers of each node say they can attach to it, by node and driver.
+func (c Volumes) volumeLimits(ctx context.Context) (map[string]map[string]int64, error) {
+	all, _, err := listAll(ctx, c.connection, listQuery{place: csiNodes()},
+		func() *storagev1.CSINodeList { return &storagev1.CSINodeList{} },
+		func(l *storagev1.CSINodeList) []cluster.Node {
+			return translatePage(l.Items, func(n *storagev1.CSINode) cluster.Node {
+				return cluster.Node{Name: n.Name,
+					VolumeLimits: translate.VolumeLimits(n)}
+			})
+		})
+	out := make(map[string]map[string]int64, len(all))
+	for _, n := range all {
+		out[n.Name] = n.VolumeLimits
+	}
+	return out, err
+}
+
+// readStorage reads claims, volumes and storage classes side by side, of which only the parts that matter are kept.
+func (c Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
+	out := translate.Storage{
+		Claims:  map[string]corev1.PersistentVolumeClaim{},
+		Volumes: map[string]corev1.PersistentVolume{},
+		Classes: map[string]storagev1.StorageClass{},
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		all, _, err := listAll(gctx, c.connection, listQuery{place: volumeClaims()},
+			func() *corev1.PersistentVolumeClaimList { return &corev1.PersistentVolumeClaimList{} },
+			func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim {
+				return translatePage(l.Items, translate.SlimClaim)
+			})
+		for _, v := range all {
+			out.Claims[v.Namespace+"/"+v.Name] = v
+		}
+		return err
+	})
+	g.Go(func() error {
+		all, _, err := listAll(gctx, c.connection, listQuery{place: volumePath()},
+			func() *corev1.PersistentVolumeList { return &corev1.PersistentVolumeList{} },
+			func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume {
+				return translatePage(l.Items, translate.SlimVolume)
+			})
+		for _, v := range all {
+			out.Volumes[v.Name] = v
+		}
+		return err
+	})
+	g.Go(func() error {
+		all, _, err := listAll(gctx, c.connection, listQuery{place: storageTypes()},
+			func() *storagev1.StorageClassList { return &storagev1.StorageClassList{} },
+			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
+		for _, v := range all {
+			out.Classes[v.Name] = v
+		}
+		return err
+	})
+	return out, g.Wait()
+}
