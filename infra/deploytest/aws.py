@@ -22,6 +22,7 @@ if moto.__version__ != WANTED:
 import moto.server  # noqa: E402
 from moto.awslambda.models import LambdaVersion, lambda_backends  # noqa: E402
 from moto.cloudformation import custom_model, parsing  # noqa: E402
+from moto.cloudformation.exceptions import ValidationError  # noqa: E402
 from moto.core.common_models import CloudFormationModel  # noqa: E402
 from moto.eks import models as eks_models  # noqa: E402
 from moto.logs.models import LogGroup, logs_backends  # noqa: E402
@@ -274,7 +275,7 @@ class Custom(CloudFormationModel):
                               {"RequestType": "Create", "RequestId": "1", "StackId": function.environment_vars["STACK_ID"], "LogicalResourceId": kwargs["LogicalId"],
                                "ResourceType": cloudformation_json["Type"], "ResourceProperties": {**properties}})
             if answer.get("Status") != "SUCCESS":
-                raise ValueError(f"{kwargs['LogicalId']}: {answer.get('Reason')}")
+                raise ValidationError(message=f"{kwargs['LogicalId']}: {answer.get('Reason')}")
         return cls(kwargs["LogicalId"], properties)
 
     @classmethod
