@@ -120,11 +120,11 @@ func inService(t *testing.T, nodes int) *controllertest.Functions {
 	f.World.ChangePool(func(p *cluster.Pool) {
 		p.Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "10%"}}}
 	})
-	f.World.Run("web", nodes, controllertest.PodOf(5000, 8000)) // one on a node
-	f.World.Run("side", 2*nodes, controllertest.PodOf(400, 500))
+	f.World.RunApp("web", nodes, controllertest.PodOf(5000, 8000)) // one on a node
+	f.World.RunApp("side", 2*nodes, controllertest.PodOf(400, 500))
 	for range 20 + nodes/25 {
 		f.Rest(t, 1)
-		if len(f.World.Problems()) == 0 {
+		if len(f.World.ListProblems()) == 0 {
 			break
 		}
 	}
@@ -181,13 +181,13 @@ func measureTurnover(t *testing.T) turnoverUsage {
 			f.World.Tick(20 * time.Second)
 		}
 	}
-	f.World.Run("web", nodes, controllertest.InZone("us-west-2a", controllertest.PodOf(7000, 8000)))
+	f.World.RunApp("web", nodes, controllertest.InZone("us-west-2a", controllertest.PodOf(7000, 8000)))
 	play()
-	f.World.Stop("web")
+	f.World.StopApp("web")
 	f.World.Skip(10 * time.Minute)
 	play()
-	started := f.World.Started()
-	return turnoverUsage{LogBytes: m.Len() / started, Calls: calls, Wakes: float64(f.World.Woken("lifecycle")+f.World.Woken("provision")+f.World.Woken("refresh")) / float64(started)}
+	started := f.World.CountStarted()
+	return turnoverUsage{LogBytes: m.Len() / started, Calls: calls, Wakes: float64(f.World.CountWakeups("lifecycle")+f.World.CountWakeups("provision")+f.World.CountWakeups("refresh")) / float64(started)}
 }
 
 // What passes write does not grow with the cluster, and is what the table of costs counts with.
