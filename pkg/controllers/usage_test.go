@@ -148,7 +148,7 @@ func measureAll(t *testing.T, sizes ...int) usage {
 			var last passUsage
 			for range 3 {
 				last, _ = measured(t, f, m, function)
-				f.World.Tick(time.Minute)
+				f.World.Advance(time.Minute)
 			}
 			last.Nodes = size
 			last.CPUSeconds = float64(int(last.CPUSeconds*1e4)) / 1e4
@@ -178,13 +178,13 @@ func measureTurnover(t *testing.T) turnoverUsage {
 					}
 				}
 			}
-			f.World.Tick(20 * time.Second)
+			f.World.Advance(20 * time.Second)
 		}
 	}
 	f.World.RunApp("web", nodes, controllertest.InZone("us-west-2a", controllertest.PodOf(7000, 8000)))
 	play()
 	f.World.StopApp("web")
-	f.World.Skip(10 * time.Minute)
+	f.World.SkipTime(10 * time.Minute)
 	play()
 	started := f.World.CountStarted()
 	return turnoverUsage{LogBytes: m.Len() / started, Calls: calls, Wakes: float64(f.World.CountWakeups("lifecycle")+f.World.CountWakeups("provision")+f.World.CountWakeups("refresh")) / float64(started)}
