@@ -14,6 +14,8 @@ KUBERNETES_VERSION := v1.36.3
 GOVULNCHECK_VERSION := v1.1.4
 MOTO_VERSION := 5.2.1
 CFN_LINT_VERSION := 1.58.0
+POLICY_SENTRY_VERSION := 0.15.2
+PARLIAMENT_VERSION := 1.6.4
 
 FUNCTIONS := provision lifecycle disrupt refresh spotinterruption reservationinterruption rebalance scheduledchange statechange setup wake
 
@@ -24,9 +26,10 @@ STEP := @.ci/step
 GOLANGCI_LINT := $(BIN)/.golangci-lint-$(GOLANGCI_LINT_VERSION)
 CONTROLLER_GEN := $(BIN)/.controller-gen-$(CONTROLLER_GEN_VERSION)
 GOVULNCHECK := $(BIN)/.govulncheck-$(GOVULNCHECK_VERSION)
-# moto, the second opinion on what is deployed, and cfn-lint, in a virtual environment of their own.
+# moto, the second opinion on what is deployed, cfn-lint, the service authorization data of AWS and a linter of policies, in a
+# virtual environment of their own.
 PYTHON := $(CURDIR)/.local/python
-PYTHON_READY := $(PYTHON)/.moto-$(MOTO_VERSION)-cfn-lint-$(CFN_LINT_VERSION)
+PYTHON_READY := $(PYTHON)/.moto-$(MOTO_VERSION)-cfn-lint-$(CFN_LINT_VERSION)-sentry-$(POLICY_SENTRY_VERSION)-parliament-$(PARLIAMENT_VERSION)
 
 # The machine's own processor, in Go's words and in Lambda's.
 LOCAL_ARCH := $(shell go env GOARCH)
@@ -221,7 +224,7 @@ crds: $(CONTROLLER_GEN) ## generate the CRDs and the deep copies from the Go typ
 
 .PHONY: clean
 clean: ## remove what was built, not what is running (make down) nor what Go cached
-	rm -rf .local/bin .local/dist .local/cdk.out cdk.out infra/node_modules
+	rm -rf .local/bin .local/dist .local/cdk.out .local/cdk.vpc cdk.out infra/node_modules
 
 ## Deploying (settings: context of cdk.json, listed in infra/README.md; another cluster: CLUSTER=name)
 
@@ -240,15 +243,20 @@ deploy: package $(CDK) ## create or update the stack in the AWS account of the c
 	$(CDK) deploy --all $(CDK_FLAGS)
 
 .PHONY: destroy
-destroy: package $(CDK) ## delete the stack; nodes and the catalog bucket stay
+destroy: package $(CDK) ## delete the stack, once terminationProtection is off; what becomes of nodes onDelete says
 	$(CDK) destroy --all $(CDK_FLAGS)
 
 .PHONY: deploy-test
-deploy-test: $(PYTHON_READY) $(CDK) ## bootstrap, deploy, diff, update and destroy with the CDK against moto; cfn-lint. Needs Python 3
+deploy-test: $(PYTHON_READY) $(CDK) ## bootstrap, deploy, diff, update and destroy with the CDK against moto; cfn-lint; the policies linted. Needs Python 3
 	$(STEP) 'build the functions for $(LOCAL_ARCH)' '5 s, 2 minutes the first time' .ci/build-functions $(LOCAL_ARCH) $(FUNCTIONS)
 	$(STEP) 'deploy against moto' '1 to 2 minutes' $(PYTHON)/bin/python infra/deploytest/deploy.py $(CDK) .local/deploytest $(LAMBDA_ARCH) .local/dist/$(LOCAL_ARCH)
 	@# W3005, a dependency that a reference implies: CDK itself writes one from every function to its role.
 	$(STEP) 'cfn-lint' '10 s' $(PYTHON)/bin/cfn-lint --ignore-checks W3005 -- .local/deploytest/cdk.out/joiner-demo.template.json
+	$(STEP) 'lint the policies' '1 minute' $(PYTHON)/bin/python infra/deploytest/policies.py $(CDK) .local/deploytest $(LAMBDA_ARCH)
+
+.PHONY: authorization
+authorization: build $(PYTHON_READY) $(CDK) ## write anew what AWS publishes about the actions that the policies name. Needs Python 3
+	$(PYTHON)/bin/python infra/deploytest/policies.py $(CDK) .local/deploytest $(LAMBDA_ARCH) --write
 
 .PHONY: conformance
 conformance: $(PYTHON_READY) ## the calls that Joiner makes, answered by the emulator and by moto; REWRITE=1 writes the answers anew. Needs Python 3
@@ -262,9 +270,12 @@ local: build $(BIN)/joiner-plane .local/cdk.out/manifest.json
 
 # The stack for this machine's processor, from which the local Lambda host runs the functions.
 .local/cdk.out/manifest.json: $(foreach f,$(FUNCTIONS),.local/dist/$(LOCAL_ARCH)/$(f)/bootstrap) $(INFRA_SOURCES) cdk.json $(CDK)
-	@rm -rf .local/cdk.out
+	@rm -rf .local/cdk.out .local/cdk.vpc
 	$(STEP) 'synthesize the stack for the local environment' '8 s, 2 minutes the first time' $(SHELL) -c \
 		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c push=true -c commitments=true -c zonalShift=true -c architecture=$(LAMBDA_ARCH) -o .local/cdk.out $(CDK_QUIET)"
+	$(STEP) 'synthesize it in a VPC, for the tests of its permissions' '8 s' $(SHELL) -c \
+		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c push=true -c architecture=$(LAMBDA_ARCH) \
+		-c vpcID=vpc-0123456789abcdef0 -c subnetIDs=subnet-0123456789abcdef0 -c securityGroupIDs=sg-0123456789abcdef0 -o .local/cdk.vpc $(CDK_QUIET)"
 	@touch $@
 
 .local/dist/$(LOCAL_ARCH)/%/bootstrap:
@@ -305,6 +316,7 @@ $(GOVULNCHECK):
 	@touch $@
 
 $(PYTHON_READY):
-	$(STEP) 'install moto $(MOTO_VERSION) and cfn-lint $(CFN_LINT_VERSION)' '1 to 2 minutes, once' $(SHELL) -c "python3 -m venv $(PYTHON) && \
-		$(PYTHON)/bin/pip install --quiet --disable-pip-version-check 'moto[server,all]==$(MOTO_VERSION)' 'cfn-lint==$(CFN_LINT_VERSION)'"
+	$(STEP) 'install moto $(MOTO_VERSION), cfn-lint $(CFN_LINT_VERSION) and linters of policies' '1 to 2 minutes, once' $(SHELL) -c "python3 -m venv $(PYTHON) && \
+		$(PYTHON)/bin/pip install --quiet --disable-pip-version-check 'moto[server,all]==$(MOTO_VERSION)' 'cfn-lint==$(CFN_LINT_VERSION)' \
+		'policy_sentry==$(POLICY_SENTRY_VERSION)' 'parliament==$(PARLIAMENT_VERSION)'"
 	@touch $@

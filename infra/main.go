@@ -3,7 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"log"
+	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
@@ -24,7 +26,9 @@ func synth() error {
 	if err != nil {
 		return err
 	}
+	now := time.Now().UTC().Format(time.RFC3339)
 	for _, props := range clusters {
+		props.Stack.Deployment = cmp.Or(props.Stack.Deployment, now)
 		if _, err := stack.New(app, props); err != nil {
 			return err
 		}

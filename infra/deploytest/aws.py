@@ -266,6 +266,13 @@ class Custom(CloudFormationModel):
         return "Joiner::Custom"
 
     @classmethod
+    def has_cfn_attr(cls, attr):
+        return True
+
+    def get_cfn_attribute(self, attribute_name):
+        return f"{attribute_name} of deployment {self.properties.get('Deployment')}"
+
+    @classmethod
     def create_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name, **kwargs):
         properties = cloudformation_json["Properties"]
         function = lambda_backends[account_id][region_name].get_function(properties["ServiceToken"])  # whoever answers must be there

@@ -19,7 +19,7 @@ FUNCTIONS.remove("joiner")
 FUNCTIONS.remove("README.md")
 FUNCTIONS.remove("wake")  # only with push
 TICKS = {"provision", "lifecycle", "refresh", "disrupt"} & set(FUNCTIONS)
-failures, checks = [], 0
+failures, checks, deployment = [], 0, 1
 
 
 def check(what, got, want):
@@ -48,9 +48,10 @@ def client(name):
 
 
 def cdk(*arguments, fails=False):
-    """Runs the CDK command line, with a limit in time: moto may leave a stack in progress for ever."""
+    """Runs the CDK command line, with a limit in time: moto may leave a stack in progress for ever. It knows no termination protection."""
     began = time.monotonic()
-    done = subprocess.run([CDK, *arguments, "--no-notices", "--no-version-reporting", "-c", "clusterName=demo", "-c", f"architecture={ARCHITECTURE}", "-o", os.path.join(OUT, "cdk.out")],
+    done = subprocess.run([CDK, *arguments, "--no-notices", "--no-version-reporting", "-c", "clusterName=demo", "-c", f"architecture={ARCHITECTURE}", "-c", f"deployment={deployment}",
+                           "-c", "terminationProtection=false", "-o", os.path.join(OUT, "cdk.out")],
                           env=ENV, timeout=240, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     with open(os.path.join(OUT, "cdk.log"), "a", encoding="utf-8") as f:
         f.write(f"$ cdk {' '.join(arguments)}\n{done.stdout}\n")
@@ -106,17 +107,35 @@ def look_at_what_is_deployed():
         if f in TICKS:
             check(f"{name} runs one at a time", lam.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions"), 1)
         if f in ("spotinterruption", "reservationinterruption"):
-            check(f"{name} waits for nobody", lam.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions"), 100)
+            check(f"{name} waits for nobody", lam.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions"),
+                  100 if f == "spotinterruption" else 10)
     rules = events.list_rules()["Rules"]
     scheduled = sorted(r["ScheduleExpression"] for r in rules if r.get("ScheduleExpression"))
     check("schedules", scheduled, sorted("rate(5 minutes)" if f == "refresh" else "rate(1 minute)" for f in TICKS))
+    queue = next(u for u in sqs.list_queues()["QueueUrls"] if "StateChangeEvents" in u)
+    attributes = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["All"])["Attributes"]
+    mapping = lam.list_event_source_mappings()["EventSourceMappings"][0]
+    check("state changes come in batches of a queue, at most four at a time",
+          (mapping["EventSourceArn"], mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"], mapping["FunctionResponseTypes"], mapping["ScalingConfig"]["MaximumConcurrency"]),
+          (attributes["QueueArn"], 100, 1, ["ReportBatchItemFailures"], 4))
+    check("what fails five times goes to the dead letters", ("StateChangeDeadLetters" in json.loads(attributes["RedrivePolicy"])["deadLetterTargetArn"],
+          int(json.loads(attributes["RedrivePolicy"])["maxReceiveCount"]), int(attributes["VisibilityTimeout"])), (True, 5, 60))
     for r in rules:
         for t in events.list_targets_by_rule(Rule=r["Name"])["Targets"]:
+            if t["Arn"] == attributes["QueueArn"]:
+                allowed = any(s["Principal"] == {"Service": "events.amazonaws.com"} and s["Condition"]["ArnEquals"]["aws:SourceArn"] == r["Arn"]
+                              for s in json.loads(attributes["Policy"])["Statement"] if s["Effect"] == "Allow")
+                check(f"rule {r['Name']} may send to the queue", allowed, True)
+                continue
             name = t["Arn"].split(":function:")[-1]
             statements = json.loads(lam.get_policy(FunctionName=name.split(":")[0])["Policy"])["Statement"]
             allowed = any(s["Principal"]["Service"] == "events.amazonaws.com" and s["Condition"]["ArnLike"]["AWS:SourceArn"] == r["Arn"] for s in statements)
             check(f"rule {r['Name']} may invoke {name}", (allowed, name.endswith(":live")), (True, True))
-    check("dead-letter queues", len(sqs.list_queues().get("QueueUrls", [])), len(FUNCTIONS) - len(TICKS))
+    check("dead-letter queues, and that of state changes", len(sqs.list_queues().get("QueueUrls", [])), len(FUNCTIONS) - len(TICKS))  # the preflight has none
+    asked = [f for f in FUNCTIONS if f not in ("preflight", "setup")]
+    check("the functions know what the preflight found",
+          {f: lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"]["Environment"]["Variables"].get("CLUSTER_ENDPOINT") for f in asked},
+          {f: f"Endpoint of deployment {deployment}" for f in asked})
     groups = client("logs").describe_log_groups(logGroupNamePrefix="/aws/lambda/joiner-demo-")["logGroups"]
     check("log groups end after 14 days", sorted((g["logGroupName"], g["retentionInDays"]) for g in groups),
           sorted((f"/aws/lambda/joiner-demo-{f}", 14) for f in FUNCTIONS))
@@ -142,6 +161,8 @@ def look_at_what_is_left(bucket):
     check("no role of ours is left", [r["RoleName"] for r in client("iam").list_roles()["Roles"] if "oiner" in r["RoleName"] or "Karpenter" in r["RoleName"]], [])
     kept = [b["Name"] for b in client("s3").list_buckets()["Buckets"]]
     check("the catalog bucket stays, by its deletion policy", template()[next(k for k, r in template().items() if r["Type"] == "AWS::S3::Bucket")]["DeletionPolicy"], "Retain")
+    # moto knows no RetainExceptOnCreate: that the node role stays is tested in infra/local/cloudformation.
+    check("so does the node role", {r.get("DeletionPolicy") for r in template().values() if r["Type"] == "AWS::IAM::InstanceProfile"}, {"RetainExceptOnCreate"})
     print(f"   (moto {'kept' if bucket in kept else 'deleted'} it)")
 
 
@@ -161,10 +182,15 @@ def story():
     out = cdk("diff", "--all", "-c", "logRetentionDays=30", "-c", "unavailableOfferingTTL=4m")
     check("a changed setting is a difference", ("UNAVAILABLE_OFFERING_TTL" in out, "RetentionInDays" in out), (True, True))
 
+    global deployment
+    deployment = 2
     deploy("-c", "logRetentionDays=30", "-c", "unavailableOfferingTTL=4m", "-c", "onDelete=drain")
     lam = client("lambda")
     check("the functions have the new setting",
           {lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"]["Environment"]["Variables"].get("UNAVAILABLE_OFFERING_TTL") for f in FUNCTIONS}, {"4m"})
+    check("the functions have what the preflight finds now",
+          {lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"]["Environment"]["Variables"]["CLUSTER_CA_BUNDLE"] for f in FUNCTIONS if f not in ("preflight", "setup")},
+          {"CABundle of deployment 2"})
     check("the aliases moved on", {lam.get_alias(FunctionName=f"joiner-demo-{f}", Name="live")["FunctionVersion"] for f in FUNCTIONS if f not in ("preflight", "setup")}, {"2"})
     check("log groups end after 30 days",
           {g["retentionInDays"] for g in client("logs").describe_log_groups(logGroupNamePrefix="/aws/lambda/joiner-demo-")["logGroups"]}, {30})
@@ -214,9 +240,9 @@ def into_the_network_and_back():
     check("CloudFormation has every resource of the template, with network and push", {k: len(v) for k, v in made.items()}, counts_of_template())
     lam = client("lambda")
     configs = {f: lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"] for f in [*FUNCTIONS, "wake"]}
-    check("the functions are in the subnets, but for wake", {f: sorted(c.get("VpcConfig", {}).get("SubnetIds", [])) for f, c in configs.items()},
-          {**{f: subnets for f in FUNCTIONS}, "wake": []})
-    own = {g for f in FUNCTIONS for g in configs[f]["VpcConfig"]["SecurityGroupIds"]}
+    check("the functions are in the subnets, but for wake and preflight", {f: sorted(c.get("VpcConfig", {}).get("SubnetIds", [])) for f, c in configs.items()},
+          {**{f: subnets for f in FUNCTIONS}, "preflight": [], "wake": []})
+    own = {g for c in configs.values() for g in c.get("VpcConfig", {}).get("SecurityGroupIds", [])}
     rules = [p for p in ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"][0]["IpPermissions"]]
     check("their security group may enter the cluster's on port 443", [(p["FromPort"], p["ToPort"], {u["GroupId"] for u in p["UserIdGroupPairs"]}) for p in rules], [(443, 443, own)])
     check("endpoints", sorted(e["ServiceName"].split(".")[-1] for e in ec2.describe_vpc_endpoints()["VpcEndpoints"] if e["State"] != "deleted"), ["ec2", "eks", "lambda", "ssm"])

@@ -150,7 +150,9 @@ func faults() map[string]fault {
 		all[f+" gives an event up"] = fault{func(s story) {
 			s.put("AWS/SQS ApproximateNumberOfMessagesVisible{Name=QueueName, Value=${"+f+"DeadLetters.QueueName}}", 1, 1)
 		}, []string{f + "DeadLetters"}}
-		all["events of "+f+" find no queue"] = fault{func(s story) { s.Put(ofFunction("AsyncEventsDropped", f), begins*60, 1) }, []string{f + "EventsDropped"}}
+		if f != "StateChange" { // Lambda takes its events from a queue
+			all["events of "+f+" find no queue"] = fault{func(s story) { s.Put(ofFunction("AsyncEventsDropped", f), begins*60, 1) }, []string{f + "EventsDropped"}}
+		}
 		all["the rule of "+f+" may not invoke it"] = fault{func(s story) {
 			s.Put("AWS/Events FailedInvocations{Name=RuleName, Value="+f+"On"+f+"}", begins*60, 1)
 		}, []string{f + "RuleFailed"}}

@@ -23,7 +23,7 @@ func (s *joiner) addDashboard(functions []function) {
 	}
 	byPool, byReason := "capacity_type,cluster,nodepool", "cluster,reason"
 	d := awscloudwatch.NewDashboard(s.Stack, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{
-		DashboardName: jsii.String("joiner-" + s.cluster), DefaultInterval: awscdk.Duration_Hours(jsii.Number(24)),
+		DashboardName: jsii.String(s.names.Dashboard()), DefaultInterval: awscdk.Duration_Hours(jsii.Number(24)),
 	})
 	d.AddWidgets(
 		s.graph("Price of the nodes, USD per hour", true, s.search(byPool, metrics.PoolCost, "Maximum")),

@@ -26,11 +26,13 @@ type function struct {
 	everyMin   float64       // 0: no schedule
 	rules      []events.Kind // events that invoke it, besides the schedule
 	alone      bool          // never two at a time
-	urgent     bool          // its events leave two minutes, so that nobody is to keep them waiting
+	urgent     int           // invocations reserved for events that leave two minutes; nobody is to keep them waiting
 	admin      bool          // administers the cluster, instead of being in a group of its own
 	// Asynchronous invocations: retries after an error, and the age at which an event is not worth handling any more.
 	retries   float64
 	maxAgeSec float64
+	asksEKS   bool // when the cluster has another certificate authority, for the others too
+	queued    bool // its events come in batches through a queue, so that no flood of them takes concurrency from others
 	direct    bool // invoked as the code that is deployed last, not by its alias
 	// outside of any VPC, whatever the settings say, and without a way into the cluster: it can answer while the
 	// network of the others is not there yet, or not any more.
@@ -41,6 +43,9 @@ type function struct {
 	// it has little memory, neither traces nor Lambda's own log lines, and no way into the cluster.
 	called bool
 }
+
+// inCluster reports whether the function is told how to reach the cluster. Setup asks EKS itself.
+func (f function) inCluster() bool { return !f.called && !f.admin && !f.outside }
 
 // ticks reports whether a schedule invokes the function.
 func (f function) ticks() bool { return f.everyMin > 0 }
@@ -58,6 +63,14 @@ const aliasName = "live"
 // come once, so they are retried, and kept longer than the two-minute notice because a late clean-up is still one.
 func (p Props) functions() []function {
 	all := []function{
+		// First, because the others are given what it finds out of the cluster. It asks AWS only. Until it has answered
+		// there is nothing else of the stack but its own role and log.
+		{name: "preflight", id: "Preflight", doc: "says what keeps the stack from being deployed, before anything is made",
+			timeoutSec: 120, direct: true, outside: true, retries: 1, maxAgeSec: 900, allows: preflightAllows},
+		// A drain may take all the time there is. A second try is for a process that died; CloudFormation takes the
+		// first answer.
+		{name: "setup", id: "Setup", doc: "installs CRDs and RBAC, and lets go of the cluster at the end",
+			timeoutSec: 900, admin: true, direct: true, retries: 1, maxAgeSec: 900, allows: setupAllows},
 		{name: "provision", id: "Provision", doc: "launches capacity for pods that have nowhere to run",
 			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: provisionAllows},
 		{name: "lifecycle", id: "Lifecycle", doc: "takes the next step for every NodeClaim and deleted node",
@@ -65,19 +78,20 @@ func (p Props) functions() []function {
 		{name: "disrupt", id: "Disrupt", doc: "decides which nodes go by choice: empty, drifted or too dear",
 			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: disruptAllows},
 		{name: "refresh", id: "Refresh", doc: "keeps the catalog and the status of every EC2NodeClass fresh",
-			timeoutSec: 120, everyMin: 5, alone: true, maxAgeSec: 60, allows: refreshAllows,
+			timeoutSec: 120, everyMin: 5, alone: true, maxAgeSec: 60, asksEKS: true, allows: refreshAllows,
 			rules: []events.Kind{events.KindDeployed}},
 		{name: "spotinterruption", id: "SpotInterruption", doc: "moves pods off a spot instance that EC2 takes back",
-			timeoutSec: 60, urgent: true, retries: 2, maxAgeSec: 300, allows: wakesBoth,
+			timeoutSec: 60, urgent: p.Stack.InterruptionConcurrency, retries: 2, maxAgeSec: 300, allows: wakesBoth,
 			rules: []events.Kind{events.KindSpotInterruption}},
 		{name: "reservationinterruption", id: "ReservationInterruption",
 			doc:        "moves pods off an instance that loses its capacity reservation",
-			timeoutSec: 60, urgent: true, retries: 2, maxAgeSec: 300, allows: wakesBoth,
+			timeoutSec: 60, urgent: p.Stack.ReservationConcurrency, retries: 2, maxAgeSec: 300, allows: wakesBoth,
 			rules: []events.Kind{events.KindReservationInterruption}},
-		// A state that is older has been seen by lifecycle meanwhile. A recommendation of an hour ago says little.
+		// Its events are about all instances of the account, most of others.
 		{name: "statechange", id: "StateChange", doc: "brings running instances into service and lets go of ended ones",
-			timeoutSec: 60, retries: 2, maxAgeSec: 300, allows: wakesBoth,
+			timeoutSec: 30, queued: true, allows: wakesBoth,
 			rules: []events.Kind{events.KindStateChange}},
+		// A recommendation of an hour ago says little.
 		{name: "rebalance", id: "Rebalance", doc: "tells of recommendations to leave a spot instance, or has its node replaced",
 			timeoutSec: 60, retries: 2, maxAgeSec: 3600, allows: wakesProvision,
 			rules: []events.Kind{events.KindRebalance}},
@@ -86,13 +100,6 @@ func (p Props) functions() []function {
 			doc:        "has nodes left before EC2 reboots, stops or retires their instances",
 			timeoutSec: 60, retries: 2, maxAgeSec: 21600, allows: wakesBoth,
 			rules: []events.Kind{events.KindScheduledChange}},
-		// It asks AWS only. Until it has answered there is nothing else of the stack but its own role and log.
-		{name: "preflight", id: "Preflight", doc: "says what keeps the stack from being deployed, before anything is made",
-			timeoutSec: 120, direct: true, outside: true, retries: 1, maxAgeSec: 900, allows: preflightAllows},
-		// A drain may take all the time there is. A second try is for a process that died; CloudFormation takes the
-		// first answer.
-		{name: "setup", id: "Setup", doc: "installs CRDs and RBAC, and lets go of the cluster at the end",
-			timeoutSec: 900, admin: true, direct: true, retries: 1, maxAgeSec: 900, allows: setupAllows},
 	}
 	if p.Functions.Push {
 		// The API server waits a second. Nobody invokes it but by its URL, so there is nothing to retry.
@@ -107,10 +114,8 @@ func (p Props) reserved(f function) int {
 	switch {
 	case f.alone:
 		return 1
-	case f.urgent:
-		return p.Stack.InterruptionConcurrency
 	}
-	return 0
+	return f.urgent
 }
 
 const (
@@ -130,9 +135,11 @@ func (s *joiner) addFunction(f function) error {
 		Retention:    retention(s.props.Stack.LogRetentionDays),
 		// a name of our own: left behind, it would stop the next deployment
 		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+		EncryptionKey: s.key,
 	})
 	made := madeFunction{function: f, deadLetters: s.addDeadLetters(f)}
-	role, entry := s.addRole(f, *logs.LogGroupArn(), made.deadLetters)
+	made.queue = s.addQueue(made)
+	role, entry := s.addRole(made, *logs.LogGroupArn())
 	props := &awslambda.FunctionProps{
 		FunctionName: &name,
 		Description:  jsii.String("Joiner " + f.name + ": " + f.doc),
@@ -149,6 +156,12 @@ func (s *joiner) addFunction(f function) error {
 		Tracing:               awslambda.Tracing_DISABLED,
 		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN}, // to go back to
 	}
+	if f.inCluster() {
+		// What the preflight found is no part of what CDK tells versions apart by. Another description makes another
+		// version.
+		props.CurrentVersionOptions.Description = awscdk.Fn_Join(jsii.String(" "), &[]*string{
+			jsii.String("Joiner for the cluster as of"), s.preflight.GetAttString(jsii.String("Fingerprint"))})
+	}
 	if f.called {
 		props.LoggingFormat, props.SystemLogLevelV2 = awslambda.LoggingFormat_JSON, awslambda.SystemLogLevel_WARN
 	} else {
@@ -162,8 +175,9 @@ func (s *joiner) addFunction(f function) error {
 	if n := s.props.reserved(f); n > 0 {
 		props.ReservedConcurrentExecutions = jsii.Number(n)
 	}
-	made.fn, made.entry = awslambda.NewFunction(s.Stack, &f.id, props), entry
+	made.fn, made.role, made.entry = awslambda.NewFunction(s.Stack, &f.id, props), role, entry
 	made.entrance = s.addEntrance(made)
+	s.mapQueue(made)
 	s.made[f.name] = made
 	if entry != nil {
 		s.entries = append(s.entries, entry)
@@ -186,16 +200,23 @@ func (s *joiner) addDeadLetters(f function) awssqs.Queue {
 	if !f.loses() {
 		return nil
 	}
-	return awssqs.NewQueue(s.Stack, jsii.String(f.id+"DeadLetters"), &awssqs.QueueProps{
-		Encryption:      awssqs.QueueEncryption_SQS_MANAGED,
-		EnforceSSL:      jsii.Bool(true),
-		RetentionPeriod: awscdk.Duration_Days(jsii.Number(14)),
-	})
+	props := &awssqs.QueueProps{Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
+		RetentionPeriod: awscdk.Duration_Days(jsii.Number(14))}
+	if s.key != nil {
+		props.Encryption, props.EncryptionMasterKey = awssqs.QueueEncryption_KMS, s.key
+	}
+	return awssqs.NewQueue(s.Stack, jsii.String(f.id+"DeadLetters"), props)
 }
 
 // addEntrance makes what invokes the function: its alias, or the function itself. How asynchronous invocations are
 // treated belongs to it.
 func (s *joiner) addEntrance(m madeFunction) awslambda.IFunction {
+	if m.queued { // nothing invokes it asynchronously
+		return awslambda.NewAlias(s.Stack, jsii.String(m.id+"Alias"), &awslambda.AliasProps{
+			AliasName: jsii.String(aliasName), Version: m.fn.CurrentVersion(),
+			Description: jsii.String("What the queue of events invokes"),
+		})
+	}
 	age := awscdk.Duration_Seconds(&m.maxAgeSec)
 	var failures awslambda.IDestination
 	if m.deadLetters != nil {
@@ -215,12 +236,13 @@ func (s *joiner) addEntrance(m madeFunction) awslambda.IFunction {
 
 // addRole makes the execution role and lets it into the cluster, as the group joiner-<function> or as an administrator;
 // or not at all.
-func (s *joiner) addRole(f function, logGroup string, deadLetters awssqs.Queue) (awsiam.Role, awscdk.CfnResource) {
-	statements := append(s.commonAllows(f, logGroup, deadLetters), f.allows(s)...)
+func (s *joiner) addRole(f madeFunction, logGroup string) (awsiam.Role, awscdk.CfnResource) {
+	statements := append(s.commonAllows(f, logGroup), f.allows(s)...)
 	if s.props.Functions.Mode == settings.ModeObserve {
 		statements = slices.DeleteFunc(statements, func(st statement) bool { return st.changes })
 	}
 	role := awsiam.NewRole(s.Stack, jsii.String(f.id+"Role"), &awsiam.RoleProps{
+		Path:           s.rolePath(),
 		AssumedBy:      awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 		Description:    jsii.String("Joiner " + f.name + " in cluster " + s.cluster),
 		InlinePolicies: &map[string]awsiam.PolicyDocument{"joiner": document(statements)},
@@ -259,6 +281,11 @@ func (s *joiner) environment(f function) *map[string]*string {
 	if !f.outside { // which answers before there is a bucket
 		env["CATALOG_BUCKET"] = s.bucket.BucketName()
 	}
+	if f.inCluster() {
+		env["CLUSTER_ENDPOINT"] = s.preflight.GetAttString(jsii.String("Endpoint"))
+		env["CLUSTER_CA_BUNDLE"] = s.preflight.GetAttString(jsii.String("CABundle"))
+		env["SERVICE_CIDR"] = s.preflight.GetAttString(jsii.String("ServiceCIDR"))
+	}
 	if s.props.Stack.VPCEndpoints { // unless the user says otherwise: no endpoint leads to IAM and to the price list
 		env["ISOLATED_VPC"] = jsii.String("true")
 	}
@@ -277,10 +304,17 @@ func (s *joiner) environment(f function) *map[string]*string {
 // retention is the enum of CDK for a number of days that pkg/settings allows.
 func retention(days int) awslogs.RetentionDays {
 	words := map[int]awslogs.RetentionDays{
-		1: awslogs.RetentionDays_ONE_DAY, 3: awslogs.RetentionDays_THREE_DAYS, 5: awslogs.RetentionDays_FIVE_DAYS,
-		7: awslogs.RetentionDays_ONE_WEEK, 14: awslogs.RetentionDays_TWO_WEEKS, 30: awslogs.RetentionDays_ONE_MONTH,
+		1: awslogs.RetentionDays_ONE_DAY, 3: awslogs.RetentionDays_THREE_DAYS,
+		5: awslogs.RetentionDays_FIVE_DAYS, 7: awslogs.RetentionDays_ONE_WEEK,
+		14: awslogs.RetentionDays_TWO_WEEKS, 30: awslogs.RetentionDays_ONE_MONTH,
 		60: awslogs.RetentionDays_TWO_MONTHS, 90: awslogs.RetentionDays_THREE_MONTHS,
+		120: awslogs.RetentionDays_FOUR_MONTHS, 150: awslogs.RetentionDays_FIVE_MONTHS,
 		180: awslogs.RetentionDays_SIX_MONTHS, 365: awslogs.RetentionDays_ONE_YEAR,
+		400: awslogs.RetentionDays_THIRTEEN_MONTHS, 545: awslogs.RetentionDays_EIGHTEEN_MONTHS,
+		731: awslogs.RetentionDays_TWO_YEARS, 1096: awslogs.RetentionDays_THREE_YEARS,
+		1827: awslogs.RetentionDays_FIVE_YEARS, 2192: awslogs.RetentionDays_SIX_YEARS,
+		2557: awslogs.RetentionDays_SEVEN_YEARS, 2922: awslogs.RetentionDays_EIGHT_YEARS,
+		3288: awslogs.RetentionDays_NINE_YEARS, 3653: awslogs.RetentionDays_TEN_YEARS,
 	}
 	word, ok := words[days]
 	if !ok {

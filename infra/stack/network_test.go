@@ -90,8 +90,12 @@ func TestSettingsOfTheNetworkBelongTogether(t *testing.T) {
 // proves outside of one, and what Lambda itself needs for network interfaces; nothing for the functions that stay
 // outside.
 func TestAVPCAddsWhatLambdaNeedsForIt(t *testing.T) {
-	const network = "UseNetwork: ec2:CreateNetworkInterface ec2:DescribeNetworkInterfaces ec2:DeleteNetworkInterface " +
-		"ec2:AssignPrivateIpAddresses ec2:UnassignPrivateIpAddresses ec2:DescribeSubnets\n  on *\n"
+	const changes = "ec2:CreateNetworkInterface ec2:DeleteNetworkInterface ec2:AssignPrivateIpAddresses ec2:UnassignPrivateIpAddresses"
+	network := func(function string) string {
+		arn := "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:joiner-demo-" + strings.ToLower(function)
+		return "UseNetwork: " + changes + " ec2:DescribeNetworkInterfaces ec2:DescribeSubnets\n  on *\n" +
+			"Deny LeaveNetworkToLambda: " + changes + "\n  on *\n  if ArnEquals lambda:SourceFunctionArn = " + arn + " " + arn + ":*\n"
+	}
 	outside := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true}))
 	in := words(t, inside(t, map[string]any{"clusterSecurityGroupID": cluster, "vpcEndpoints": true, "push": true}))
 	n := 0
@@ -102,10 +106,17 @@ func TestAVPCAddsWhatLambdaNeedsForIt(t *testing.T) {
 			there = 0
 		}
 		got := in.permissions(id)
-		if c := strings.Count(got, network); c != there || (p["VpcConfig"] != nil) != (there == 1) {
-			t.Errorf("%s: %d times the statement for the network, want %d; runs in %s", id, c, there, text(p["VpcConfig"]))
+		if c := strings.Count(got, network(id)); c != there || (p["VpcConfig"] != nil) != (there == 1) {
+			t.Errorf("%s: %d times the statements for the network, want %d; runs in %s", id, c, there, text(p["VpcConfig"]))
 		}
-		if diff := cmp.Diff(want, strings.Replace(got, network, "", 1)); diff != "" {
+		if id == "Preflight" { // which looks how the others get to S3
+			const routes = "DescribeRoutes: ec2:DescribeRouteTables ec2:DescribePrefixLists\n"
+			if !strings.Contains(got, routes) {
+				t.Errorf("the preflight may not look at routes:\n%s", got)
+			}
+			return
+		}
+		if diff := cmp.Diff(want, strings.Replace(got, network(id), "", 1)); diff != "" {
 			t.Errorf("%s may more or less in a VPC (-outside +inside):\n%s", id, diff)
 		}
 	})

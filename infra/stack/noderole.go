@@ -19,12 +19,17 @@ type nodeRole struct{ id, name, entryType string }
 // their own.
 func (s *joiner) madeNodeRoles() (roles []nodeRole) {
 	if s.props.Stack.NodeRole == "" {
-		roles = append(roles, nodeRole{"Node", "KarpenterNodeRole-" + s.cluster, "EC2_LINUX"})
+		roles = append(roles, nodeRole{"Node", s.names.NodeRole(), "EC2_LINUX"})
 	}
 	if s.props.Stack.WindowsNodes && s.props.Stack.WindowsNodeRole == "" {
-		roles = append(roles, nodeRole{"WindowsNode", "KarpenterNodeRole-" + s.cluster + "-windows", "EC2_WINDOWS"})
+		roles = append(roles, nodeRole{"WindowsNode", s.names.WindowsNodeRole(), "EC2_WINDOWS"})
 	}
 	return roles
+}
+
+// madeRole is the ARN of a role that the stack makes in mode act.
+func (s *joiner) madeRole(name string) string {
+	return s.arn("iam", "", *s.Account(), "role"+s.props.Stack.RolePath+name)
 }
 
 // addNodeRoles makes the roles of the nodes and lets them join (spec: node role and access entry of type EC2_LINUX). In
@@ -35,13 +40,19 @@ func (s *joiner) addNodeRoles() {
 	}
 	for _, r := range s.madeNodeRoles() {
 		if s.props.Functions.Mode == settings.ModeObserve {
-			s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+r.name))
+			s.nodeRoles = append(s.nodeRoles, s.madeRole(r.name))
 		} else {
 			s.addNodeRole(r.id, r.name, r.entryType)
 		}
 	}
 	if name := s.props.Stack.WindowsNodeRole; name != "" {
 		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+name))
+	}
+	for _, role := range s.props.Stack.NodeRoles {
+		if !strings.HasPrefix(role, "arn:") {
+			role = s.arn("iam", "", *s.Account(), "role/"+role)
+		}
+		s.nodeRoles = append(s.nodeRoles, role)
 	}
 }
 
@@ -65,11 +76,12 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 	role := awsiam.NewRole(s.Stack, jsii.String(id+"Role"), &awsiam.RoleProps{
 		RoleName:        &name,
 		Description:     jsii.String("Nodes that Joiner launches for cluster " + s.cluster),
-		AssumedBy:       awsiam.NewServicePrincipal(jsii.String("ec2.amazonaws.com"), nil),
+		AssumedBy:       awsiam.NewServicePrincipal(jsii.String("ec2."+*s.UrlSuffix()), nil),
+		Path:            s.rolePath(),
 		ManagedPolicies: &policies,
 	})
 	profile := awsiam.NewInstanceProfile(s.Stack, jsii.String(id+"Profile"),
-		&awsiam.InstanceProfileProps{InstanceProfileName: &name, Role: role})
+		&awsiam.InstanceProfileProps{InstanceProfileName: &name, Role: role, Path: s.rolePath()})
 	for _, t := range s.props.Stack.NodeTags {
 		awscdk.Tags_Of(role).Add(&t.Key, &t.Value, nil)
 	}
@@ -82,7 +94,7 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 	s.nodeRoles = append(s.nodeRoles, *role.RoleArn())
 	s.madeRoles = append(s.madeRoles, name)
 	for _, r := range []awscdk.CfnResource{resource(role), resource(profile), entry} {
-		s.keepIdentity(r)
+		keepIdentity(s, r)
 		s.joining = append(s.joining, r)
 	}
 }
@@ -90,7 +102,7 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 // keepIdentity has what nodes belong to the cluster by outlive the stack, unless the stack is to take its nodes with
 // it. Without it kubelets are refused, and IAM deletes no role that an instance profile of a class still holds. What is
 // replaced stays in any case, since nodes that run go by it. What a failed deployment made goes again.
-func (s *joiner) keepIdentity(r awscdk.CfnResource) {
+func keepIdentity(s *joiner, r awscdk.CfnResource) {
 	if s.props.Stack.OnDelete == settings.OnDeleteDrain {
 		r.CfnOptions().SetDeletionPolicy(awscdk.CfnDeletionPolicy_DELETE)
 		r.CfnOptions().SetUpdateReplacePolicy(awscdk.CfnDeletionPolicy_RETAIN)

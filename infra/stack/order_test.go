@@ -40,6 +40,11 @@ func TestWhatSetupNeedsOutlivesItsCleanup(t *testing.T) {
 			if diff := cmp.Diff(alone, w.closure("PreflightResource")); diff != "" {
 				t.Errorf("what the preflight waits for (-want +got):\n%s", diff)
 			}
+			for _, id := range []string{"ProvisionRole", "Provision", "RefreshRole", "Refresh", "RefreshTick"} {
+				if !w.closure(id)["SetupResource"] {
+					t.Errorf("%s is still there when setup cleans up", id)
+				}
+			}
 			for _, id := range slices.Concat(c.setup, []string{"SetupResource", "ProvisionAccess", "Provision"}) {
 				if strings.HasSuffix(id, "Group") {
 					continue // a security group refuses nothing

@@ -1,10 +1,11 @@
 package stack
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner/pkg/decisionlog"
@@ -18,6 +19,7 @@ type statement struct {
 	resources []string
 	when      conditions
 	changes   bool // EC2 or IAM, so that it is left out in mode observe
+	denies    bool // instead of allowing
 }
 
 // conditions are operator, then key, then values.
@@ -38,14 +40,24 @@ func (s *joiner) tagCluster() string { return "kubernetes.io/cluster/" + s.clust
 
 // commonAllows is what every function needs; one that is called only a log. Lambda itself uses all but the last in the
 // name of the role.
-func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Queue) []statement {
+func (s *joiner) commonAllows(f madeFunction, logGroup string) []statement {
 	out := []statement{
 		{sid: "WriteOwnLog", actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"},
 			resources: []string{logGroup}},
 	}
-	if deadLetters != nil {
+	switch {
+	case f.queue != nil: // SQS itself moves what is given up
+		out = append(out, statement{sid: "ReceiveOwnEvents",
+			actions:   []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
+			resources: []string{*f.queue.QueueArn()}})
+	case f.deadLetters != nil:
 		out = append(out, statement{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"},
-			resources: []string{*deadLetters.QueueArn()}})
+			resources: []string{*f.deadLetters.QueueArn()}})
+	}
+	if s.key != nil && (f.deadLetters != nil || f.queue != nil || !f.called) {
+		out = append(out, statement{sid: "UseKey", actions: []string{"kms:Decrypt", "kms:GenerateDataKey"},
+			resources: []string{*s.key.KeyArn()}, when: conditions{"StringEquals": {"kms:ViaService": {
+				"s3." + *s.Region() + "." + *s.UrlSuffix(), "sqs." + *s.Region() + "." + *s.UrlSuffix()}}}})
 	}
 	if f.called {
 		return out
@@ -56,20 +68,40 @@ func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Qu
 			actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, resources: []string{"*"}})
 	}
 	if s.net.vpc != nil && !f.outside {
-		out = append(out, useNetwork())
+		out = append(out, s.useNetwork(f.function)...)
 	}
-	return append(out, statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
-		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}})
+	if f.inCluster() && !f.asksEKS {
+		out = append(out, statement{sid: "ReadAuthority", actions: []string{"s3:GetObject"},
+			resources: []string{*s.bucket.BucketArn() + "/" + AuthorityKey}})
+	}
+	return out
+}
+
+// findCluster is for setup, and for refresh where the cluster's certificate authority changed. EKS throttles whoever
+// asks it often, so that nobody else does.
+func (s *joiner) findCluster() statement {
+	return statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
+		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}}
 }
 
 func provisionAllows(s *joiner) []statement {
-	return append(append(append(s.launch(), s.storeTicks()...), s.readShifts()...),
+	return append(append(append(append(s.launch(), s.storeTicks()...), s.readShifts()...),
 		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		s.describeLevels(),
 		s.passNodeRole(),
 		s.readCatalog(),
 		s.wake("lifecycle", "refresh"),
-	)
+	), s.givenStatements()...)
+}
+
+// givenStatements are the user's own, such as for the KMS key of volumes.
+func (s *joiner) givenStatements() []statement {
+	var out []statement
+	for i, g := range s.props.Stack.ProvisionStatements {
+		out = append(out, statement{sid: cmp.Or(g.SID, fmt.Sprintf("Given%d", i+1)), actions: g.Actions,
+			resources: g.Resources, when: g.Conditions, changes: true})
+	}
+	return out
 }
 
 func lifecycleAllows(s *joiner) []statement {
@@ -96,17 +128,19 @@ func disruptAllows(s *joiner) []statement {
 
 // storeTicks is for passes that are kept whole: those in which something failed, or all of them for the decision log.
 func (s *joiner) storeTicks() []statement {
-	return []statement{{sid: "StoreTicks", actions: []string{"s3:PutObject"},
+	return []statement{{sid: "StorePasses", actions: []string{"s3:PutObject"},
 		resources: []string{*s.bucket.BucketArn() + "/" + decisionlog.Prefix + "*"}}}
 }
 
-// readShifts is for zones that the cluster is shifted away from.
+// readShifts is for zones that the cluster is shifted away from. IAM knows no cluster as a resource of ARC, only as the
+// value of a condition key.
 func (s *joiner) readShifts() []statement {
 	if !s.props.Functions.ZonalShift {
 		return nil
 	}
 	return []statement{{sid: "ReadZonalShifts", actions: []string{"arc-zonal-shift:GetManagedResource"},
-		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}}}
+		resources: []string{"*"}, when: conditions{"StringEquals": {"arc-zonal-shift:ResourceIdentifier": {
+			s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}}}}}
 }
 
 // describeLevels is what decisions about capacity need to know that changes with every launch.
@@ -129,6 +163,7 @@ func refreshAllows(s *joiner) []statement {
 		}
 	}
 	return append(append(append([]statement{
+		s.findCluster(),
 		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups",
 			"ec2:DescribeImages",
 			"ec2:DescribeCapacityReservations", "ec2:DescribePlacementGroups"),
@@ -144,7 +179,7 @@ func refreshAllows(s *joiner) []statement {
 		s.passNodeRole(),
 		s.readCatalog(),
 		{sid: "WriteCatalog", actions: []string{"s3:PutObject"},
-			resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey}},
+			resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey, *s.bucket.BucketArn() + "/" + AuthorityKey}},
 	}, s.instanceProfiles()...), commitments...), rehearse...)
 }
 
@@ -175,22 +210,23 @@ func preflightAllows(s *joiner) []statement { return s.readForPreflight() }
 func setupAllows(s *joiner) []statement {
 	const spot = "spot.amazonaws.com"
 	return append([]statement{
+		s.findCluster(),
 		{sid: "CreateSpotRole", changes: true, actions: []string{"iam:CreateServiceLinkedRole"},
 			resources: []string{s.arn("iam", "", *s.Account(), "role/aws-service-role/"+spot+"/*")},
 			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},
 		s.wake("lifecycle"),
-	}, s.removeLeftovers()...)
+	}, removeLeftovers(s)...)
 }
 
 // removeLeftovers is for a stack that takes its nodes with it: setup deletes the instance profiles that refresh made,
 // or IAM would not let go of the node role, and the launch templates.
-func (s *joiner) removeLeftovers() []statement {
+func removeLeftovers(s *joiner) []statement {
 	if s.props.Stack.OnDelete != settings.OnDeleteDrain {
 		return nil
 	}
 	return []statement{
-		s.listProfiles(),
-		{sid: "RemoveInstanceProfile", changes: true, resources: s.profiles(), when: s.taggedProfile("Resource"),
+		listProfiles(s),
+		{sid: "RemoveInstanceProfile", changes: true, resources: profiles(s), when: taggedProfile(s, "Resource"),
 			actions: []string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}},
 		s.describe("DescribeTemplates", "ec2:DescribeLaunchTemplates"),
 		s.deleteTemplates(),
@@ -221,12 +257,12 @@ func (s *joiner) launch() []statement {
 }
 
 // profiles are the instance profiles that refresh makes. Their path is known, so nothing else can be touched.
-func (s *joiner) profiles() []string {
+func profiles(s *joiner) []string {
 	return []string{s.arn("iam", "", *s.Account(), "instance-profile/karpenter/"+*s.Region()+"/"+s.cluster+"/*")}
 }
 
 // taggedProfile holds for profiles with the tags of ours, on the request or on the resource.
-func (s *joiner) taggedProfile(kind string) conditions {
+func taggedProfile(s *joiner, kind string) conditions {
 	return conditions{
 		"StringEquals": {"aws:" + kind + "Tag/" + s.tagCluster(): {"owned"}, "aws:" + kind + "Tag/" +
 			tagRegion: {*s.Region()}},
@@ -235,15 +271,15 @@ func (s *joiner) taggedProfile(kind string) conditions {
 }
 
 // listProfiles cannot be limited to a path.
-func (s *joiner) listProfiles() statement {
+func listProfiles(s *joiner) statement {
 	return statement{sid: "ListInstanceProfiles", actions: []string{"iam:ListInstanceProfiles"}, resources: []string{"*"}}
 }
 
 // instanceProfiles is R9 and M2 to M4 of the spec.
 func (s *joiner) instanceProfiles() []statement {
-	profiles := s.profiles()
-	asked := s.taggedProfile("Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster)
-	both := s.taggedProfile("Resource").
+	own := profiles(s)
+	asked := taggedProfile(s, "Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster)
+	both := taggedProfile(s, "Resource").
 		and("StringEquals", "aws:RequestTag/"+s.tagCluster(), "owned").
 		and("StringEquals", "aws:RequestTag/"+tagRegion, *s.Region()).
 		and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster).
@@ -251,12 +287,12 @@ func (s *joiner) instanceProfiles() []statement {
 	return []statement{
 		{sid: "ReadInstanceProfiles", actions: []string{"iam:GetInstanceProfile"},
 			resources: []string{s.arn("iam", "", *s.Account(), "instance-profile/*")}},
-		s.listProfiles(),
+		listProfiles(s),
 		{sid: "CreateInstanceProfile", changes: true, actions: []string{"iam:CreateInstanceProfile"},
-			resources: profiles, when: asked},
-		{sid: "TagInstanceProfile", changes: true, actions: []string{"iam:TagInstanceProfile"}, resources: profiles,
+			resources: own, when: asked},
+		{sid: "TagInstanceProfile", changes: true, actions: []string{"iam:TagInstanceProfile"}, resources: own,
 			when: both},
-		{sid: "ChangeInstanceProfile", changes: true, resources: profiles, when: s.taggedProfile("Resource"),
+		{sid: "ChangeInstanceProfile", changes: true, resources: own, when: taggedProfile(s, "Resource"),
 			actions: []string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile",
 				"iam:DeleteInstanceProfile"}},
 	}
@@ -338,9 +374,13 @@ func document(statements []statement) awsiam.PolicyDocument {
 			}
 			when[operator] = inner
 		}
+		effect := awsiam.Effect_ALLOW
+		if st.denies {
+			effect = awsiam.Effect_DENY
+		}
 		out[i] = awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-			Sid: jsii.String(st.sid), Actions: jsii.Strings(st.actions...), Resources: jsii.Strings(st.resources...),
-			Conditions: &when,
+			Effect: effect, Sid: jsii.String(st.sid), Actions: jsii.Strings(st.actions...),
+			Resources: jsii.Strings(st.resources...), Conditions: &when,
 		})
 	}
 	return awsiam.NewPolicyDocument(&awsiam.PolicyDocumentProps{Statements: &out})

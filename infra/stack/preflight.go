@@ -6,12 +6,12 @@ import (
 )
 
 // preflightPlan is what the preflight is told that the stack makes.
-func (s *joiner) preflightPlan() preflight.Plan {
+func (s *joiner) preflightPlan(functions []function) preflight.Plan {
 	set := s.props.Stack
-	all, notices := s.reserved()
+	all, notices := s.props.reservedByAll(functions)
 	p := preflight.Plan{Cluster: s.cluster, Observe: s.props.Functions.Mode == settings.ModeObserve,
 		NodeRole: set.NodeRole, NodePolicies: set.NodePolicies, VPC: set.VPCID, Subnets: set.SubnetIDs,
-		Reserved: all, ForNotices: notices}
+		Reserved: all, ForNotices: notices, ForReservations: set.ReservationConcurrency}
 	for _, r := range s.madeNodeRoles() {
 		p.MadeNodeRoles = append(p.MadeNodeRoles, r.name)
 	}
@@ -21,15 +21,22 @@ func (s *joiner) preflightPlan() preflight.Plan {
 	return p
 }
 
-// readForPreflight is what the preflight asks beside EKS: it only reads.
+// readForPreflight is what the preflight asks: it only reads.
 func (s *joiner) readForPreflight() []statement {
 	out := []statement{
 		// knows no resources
 		{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}},
+		s.findCluster(),
+	}
+	if s.net.vpc != nil {
+		out = append(out, s.describe("DescribeRoutes", "ec2:DescribeRouteTables", "ec2:DescribePrefixLists"))
 	}
 	var roles []string
 	for _, r := range s.madeNodeRoles() {
-		roles = append(roles, s.arn("iam", "", *s.Account(), "role/"+r.name))
+		roles = append(roles, s.madeRole(r.name))
+		if path := s.props.Stack.RolePath; path != "/" { // one of that name may be elsewhere
+			roles = append(roles, s.arn("iam", "", *s.Account(), "role/"+r.name))
+		}
 	}
 	if name := s.props.Stack.NodeRole; name != "" {
 		roles = append(roles, s.arn("iam", "", *s.Account(), "role/"+name))

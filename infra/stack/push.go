@@ -1,6 +1,9 @@
 package stack
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
@@ -9,6 +12,21 @@ import (
 
 // secretLength is the number of letters and digits in the path: more than anybody guesses, about 285 bits.
 const secretLength = 48
+
+// withoutURLs are the regions in which Lambda has no function URLs.
+func withoutURLs() []string {
+	return []string{"ap-east-2", "ap-south-2", "ap-southeast-4", "ap-southeast-5",
+		"ap-southeast-6", "ap-southeast-7", "ca-west-1", "cn-north-1", "cn-northwest-1", "eu-central-2",
+		"il-central-1", "me-central-1", "mx-central-1", "us-gov-east-1", "us-gov-west-1"}
+}
+
+// checkPush finds a region in which push cannot be had.
+func checkPush(p Props) error {
+	if region := p.Stack.Region; p.Functions.Push && slices.Contains(withoutURLs(), region) {
+		return fmt.Errorf("settings: push needs a function URL, which Lambda does not have in %s: remove push", region)
+	}
+	return nil
+}
 
 // addSecret makes the path that the cluster's webhook calls. Only its place is in the template and in the events of
 // CloudFormation; wake and setup get it in their environment. It is made with push and goes with it, so switching push

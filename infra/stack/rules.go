@@ -16,14 +16,7 @@ import (
 // addRules lets the schedule and the events of a function invoke it. Events that EventBridge cannot deliver go to the
 // same dead-letter queue as what the function could not handle.
 func (s *joiner) addRules(f madeFunction) error {
-	props := &awseventstargets.LambdaFunctionProps{
-		MaxEventAge:   awscdk.Duration_Seconds(&f.maxAgeSec),
-		RetryAttempts: jsii.Number(10), // of the delivery, within the age
-	}
-	if f.deadLetters != nil {
-		props.DeadLetterQueue = f.deadLetters
-	}
-	target := awseventstargets.NewLambdaFunction(f.entrance, props)
+	target := f.target()
 	if f.ticks() {
 		tick := awsevents.NewRule(s.Stack, jsii.String(f.id+"Tick"), &awsevents.RuleProps{
 			Description: jsii.String("Wakes " + s.functionName(f.name)),
@@ -50,6 +43,25 @@ func (s *joiner) addRules(f madeFunction) error {
 	s.made[f.name] = f
 	return nil
 }
+
+// target is where rules send the events of the function.
+func (f madeFunction) target() awsevents.IRuleTarget {
+	if f.queue != nil {
+		return awseventstargets.NewSqsQueue(f.queue, &awseventstargets.SqsQueueProps{DeadLetterQueue: f.deadLetters,
+			MaxEventAge: awscdk.Duration_Hours(jsii.Number(queueKeepsHours)), RetryAttempts: jsii.Number(deliveries)})
+	}
+	props := &awseventstargets.LambdaFunctionProps{
+		MaxEventAge:   awscdk.Duration_Seconds(&f.maxAgeSec),
+		RetryAttempts: jsii.Number(deliveries),
+	}
+	if f.deadLetters != nil {
+		props.DeadLetterQueue = f.deadLetters
+	}
+	return awseventstargets.NewLambdaFunction(f.entrance, props)
+}
+
+// deliveries is how often EventBridge tries again to deliver an event, within its age.
+const deliveries = 10
 
 // pattern reads the pattern of a kind of event. Of the stacks of the account, only our own one concerns us.
 func (s *joiner) pattern(kind events.Kind) (*awsevents.EventPattern, error) {

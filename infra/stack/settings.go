@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -83,7 +84,7 @@ func fromEntries(context map[string]any, entries []any) ([]Props, error) {
 		return nil, fmt.Errorf("check the context: key %s: %w", name, err)
 	}
 	var out []Props
-	var names []string
+	var names, ids []string
 	var problems []error
 	for i, entry := range entries {
 		own, ok := entry.(map[string]any)
@@ -101,10 +102,11 @@ func fromEntries(context map[string]any, entries []any) ([]Props, error) {
 		case err != nil:
 			problems = append(problems, fmt.Errorf("clusters[%d]:\n%w", i, err))
 			continue
-		case slices.Contains(names, cluster):
-			problems = append(problems, fmt.Errorf("clusters[%d]: clusterName %s is there twice", i, cluster))
+		case slices.Contains(ids, p.id()):
+			problems = append(problems, fmt.Errorf("clusters[%d]: clusterName %s is there twice in one account and region: "+
+				"give account and region", i, cluster))
 		}
-		names = append(names, cluster)
+		ids, names = append(ids, p.id()), append(names, cluster)
 		if wanted == "" || wanted == cluster {
 			out = append(out, p)
 		}
@@ -149,10 +151,11 @@ func fromMap(context map[string]any) (Props, error) {
 	problems = append(problems, err)
 	own, err := settings.ParseStack(func(name string) string { return named[name] })
 	problems = append(problems, err, checkNetwork(own), checkSleep(own))
-	if err := errors.Join(problems...); err != nil {
+	out := Props{Functions: functions, Stack: own, Given: given}
+	if err := errors.Join(append(problems, checkPush(out))...); err != nil {
 		return Props{Functions: functions}, err
 	}
-	return Props{Functions: functions, Stack: own, Given: given}, nil
+	return out, nil
 }
 
 // checkSleep finds a schedule that cannot be meant, which the functions would not follow.
@@ -204,6 +207,13 @@ func plainText(v any) (string, error) {
 // valueText also takes a list of texts, or an object with texts, for a setting that is one; without them it is as on
 // the command line.
 func valueText(s settings.Setting, v any) (string, error) {
+	if list, isList := v.([]any); isList && s.Unit == "list of IAM statements" {
+		text, err := json.Marshal(list)
+		if err != nil {
+			return "", fmt.Errorf("encode statements: %w", err)
+		}
+		return string(text), nil
+	}
 	var parts []string
 	switch v := v.(type) {
 	case []any:

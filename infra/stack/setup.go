@@ -23,18 +23,18 @@ const setupTimeout = 960
 // addSetup makes the custom resources that setup answers for, and puts everything into the order that they need.
 //
 // Created: the preflight, before the bucket that stays, the node roles, the network, any access entry and any function
-// that reserves concurrency, so that a cluster or an account that cannot have them is told from others by a message and not by a
-// failure halfway; then these, and the other functions; then setup puts CRDs and RBAC into the cluster; then provision and all rules, so that nothing runs before
-// there is something to run on. Deleted, the other way round: nothing launches or fires any more when setup begins to
-// drain, and lifecycle, which it wakes for that, is still there. So is what nodes belong to the cluster by, without
-// which kubelets could end no pod, and the network of the functions.
+// that reserves concurrency, so that a cluster or an account that cannot have them is told from others by a message and
+// not by a failure halfway; then these, and the other functions; then setup puts CRDs and RBAC into the cluster; then
+// provision, refresh and all rules, so that nothing runs before there is something to run on. Deleted, the other way
+// round: nothing launches or fires any more when setup begins to drain, and lifecycle, which it wakes for that, is still
+// there. So is what nodes belong to the cluster by, without which kubelets could end no pod, and the network of the
+// functions.
 func (s *joiner) addSetup() error {
 	hash, err := manifestHash()
 	if err != nil {
 		return err
 	}
-	inside := strconv.FormatBool(s.net.vpc != nil)
-	preflight := s.customResource("Preflight", s.made["preflight"].fn, s.preflightPlan().Properties())
+	fn, preflight := s.made["setup"].fn, resource(s.preflight)
 	for _, r := range slices.Concat(s.ways, s.joining, []awscdk.CfnResource{resource(s.bucket)}) {
 		r.AddResourceDependency(preflight, nil)
 	}
@@ -46,11 +46,10 @@ func (s *joiner) addSetup() error {
 			resource(m.fn).AddResourceDependency(preflight, nil)
 		}
 	}
-	fn := s.made["setup"].fn
 	asked := map[string]any{
 		"ClusterName": s.cluster,
 		"Manifests":   hash, // a change of it has CloudFormation call setup again
-		"Inside":      inside,
+		"Inside":      s.inside(),
 		"Mode":        s.props.Functions.Mode,
 		"NodeRoles":   strings.Join(s.madeRoles, ","),
 		"OnDelete":    s.props.Stack.OnDelete,
@@ -64,26 +63,42 @@ func (s *joiner) addSetup() error {
 		asked["PushURL"] = s.addURL(s.made["wake"])
 		asked["PushSecret"] = s.secret.SecretArn() // another secret, another address
 	}
-	setup := s.customResource("Setup", fn, asked)
+	setup := resource(s.customResource("Setup", fn, asked))
 	setup.AddResourceDependency(s.made["setup"].entry, nil)
 	setup.AddResourceDependency(s.made["lifecycle"].entry, nil)
 	setup.AddResourceDependency(resource(s.made["lifecycle"].entrance), nil)
 	for _, r := range slices.Concat(s.ways, s.joining) {
 		setup.AddResourceDependency(r, nil)
 	}
-	resource(s.made["provision"].fn).AddResourceDependency(setup, nil)
+	// Their roles too, or one that runs still could launch or make an instance profile again while setup cleans up.
+	for _, name := range []string{"provision", "refresh"} {
+		resource(s.made[name].role).AddResourceDependency(setup, nil)
+	}
 	for _, rule := range s.rules {
 		rule.AddResourceDependency(setup, nil)
 	}
 	return nil
 }
 
-// reserved is how much of the account's concurrency all functions reserve, and how much of that is for notices.
-func (s *joiner) reserved() (all, notices int) {
-	for _, m := range s.made {
-		n := s.props.reserved(m.function)
+// addPreflight makes the resource that checks cluster and account before anything else is made, and whose attributes say
+// how the functions reach the cluster. It is asked anew in each deployment.
+func (s *joiner) addPreflight(functions []function) {
+	asked := s.preflightPlan(functions).Properties()
+	if d := s.props.Stack.Deployment; d != "" {
+		asked["Deployment"] = d
+	}
+	s.preflight = s.customResource("Preflight", s.made["preflight"].fn, asked)
+}
+
+// inside says to setup whether the functions run in a VPC.
+func (s *joiner) inside() string { return strconv.FormatBool(s.net.vpc != nil) }
+
+// reservedByAll is how much of the account's concurrency the functions reserve, and how much of that is for notices.
+func (p Props) reservedByAll(functions []function) (all, notices int) {
+	for _, f := range functions {
+		n := p.reserved(f)
 		all += n
-		if m.urgent {
+		if f.urgent > 0 {
 			notices += n
 		}
 	}
@@ -92,14 +107,13 @@ func (s *joiner) reserved() (all, notices int) {
 
 // customResource makes a resource of type Custom::Joiner<name> whose id in the template is name with Resource behind
 // it.
-func (s *joiner) customResource(name string, fn awslambda.Function, properties map[string]any) awscdk.CfnResource {
-	r := awscdk.NewCustomResource(s.Stack, jsii.String(name+"Resource"), &awscdk.CustomResourceProps{
+func (s *joiner) customResource(name string, fn awslambda.Function, properties map[string]any) awscdk.CustomResource {
+	return awscdk.NewCustomResource(s.Stack, jsii.String(name+"Resource"), &awscdk.CustomResourceProps{
 		ServiceToken:   fn.FunctionArn(),
 		ServiceTimeout: awscdk.Duration_Seconds(jsii.Number(setupTimeout)),
 		ResourceType:   jsii.String("Custom::Joiner" + name),
 		Properties:     &properties,
 	})
-	return resource(r)
 }
 
 // adminPolicy lets setup make CRDs, and roles with rights that it would have to hold itself otherwise. No other
@@ -118,7 +132,7 @@ func manifestHash() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read what setup installs: %w", err)
 	}
-	push, err := install.Push(install.Address{})
+	push, err := install.Push(install.Address{CA: install.AmazonRoots()})
 	if err != nil {
 		return "", fmt.Errorf("read what setup installs: %w", err)
 	}

@@ -1,16 +1,17 @@
 // Package stack knows the AWS resources of Joiner for one cluster and how they are wired: functions, roles, rules,
 // queues, the catalog bucket, access entries. It refuses to know what the functions do. Limits: one stack per cluster
-// and region; cluster names of at most 40 characters.
+// and region.
 package stack
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
@@ -19,10 +20,15 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/model/naming"
 )
 
-// CatalogKey is the name of the catalog object in its bucket.
-const CatalogKey = "catalog.json.gz"
+// Objects of the catalog bucket: the catalog, and the cluster's certificate authority once it is another one than the
+// preflight found.
+const (
+	CatalogKey   = "catalog.json.gz"
+	AuthorityKey = "cluster-ca"
+)
 
 // catalogExpiryDays is far more than a catalog that is refreshed every 5 minutes can reach: it clears what a deleted
 // stack left behind.
@@ -33,12 +39,16 @@ type joiner struct {
 	awscdk.Stack
 	props     Props
 	cluster   string
+	names     naming.Names
 	bucket    awss3.Bucket
 	nodeRoles []string // ARNs, that of Linux nodes first
 	madeRoles []string // names of those that the stack makes
 
 	net    network
 	secret awssecretsmanager.Secret // path of push; nil: off
+	key    awskms.IKey              // of the user's, for all that is kept; nil: keys of AWS
+
+	preflight awscdk.CustomResource // what it answers the functions are told
 
 	// What addSetup brings into order.
 	made    map[string]madeFunction // by name
@@ -52,8 +62,10 @@ type joiner struct {
 type madeFunction struct {
 	function
 	fn          awslambda.Function
+	role        awsiam.Role
 	entrance    awslambda.IFunction
 	deadLetters awssqs.Queue // nil: none
+	queue       awssqs.Queue // of its events; nil: its rules invoke it
 	entry       awscdk.CfnResource
 	eventRules  []awsevents.Rule
 }
@@ -72,22 +84,28 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 			return nil, err
 		}
 	}
-	// Stack names know no underscore. The rule about the bootstrap version would add a parameter that serves nothing
-	// here.
-	name := "joiner-" + strings.ReplaceAll(cluster, "_", "-")
-	s := &joiner{props: props, cluster: cluster, made: map[string]madeFunction{},
-		Stack: awscdk.NewStack(scope, &name, &awscdk.StackProps{
+	// The rule about the bootstrap version would add a parameter that serves nothing here.
+	names := props.names()
+	name := names.Stack()
+	s := &joiner{props: props, cluster: cluster, names: names, made: map[string]madeFunction{},
+		Stack: awscdk.NewStack(scope, jsii.String(props.id()), &awscdk.StackProps{
+			StackName:             &name,
+			Env:                   props.environment(),
 			Description:           jsii.String("Joiner: nodes for the EKS cluster " + cluster),
 			TerminationProtection: &props.Stack.TerminationProtection,
 			Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{
 				GenerateBootstrapVersionRule: jsii.Bool(false),
 			}),
 		})}
+	s.applyCompanyRules()
 	s.addBucket()
 	s.addNodeRoles()
 	s.addNetwork()
 	s.addSecret()
 	for _, f := range functions {
+		if f.inCluster() && s.preflight == nil {
+			s.addPreflight(functions)
+		}
 		if err := s.addFunction(f); err != nil {
 			return nil, err
 		}
@@ -100,15 +118,25 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	s.addQueries()
 	s.output("CatalogBucket", *s.bucket.BucketName(), "Where the catalog of instance types and prices is kept")
 	s.output("NodeRoleArn", s.nodeRoles[0], "The role of the nodes; name it in spec.role of an EC2NodeClass")
+	for _, f := range functions {
+		s.output(f.id+"RoleArn", *s.made[f.name].fn.Role().RoleArn(), "The role of "+f.name+", for policies of your own")
+	}
 	return s.Stack, nil
 }
 
 // addBucket makes the bucket of the catalog. It outlives the stack, since CloudFormation cannot delete a bucket with an
 // object in it and the object can be made again at any time.
 func (s *joiner) addBucket() {
+	encryption := awss3.BucketEncryption_S3_MANAGED
+	var bucketKey *bool // asks KMS once for many objects
+	if s.key != nil {
+		encryption, bucketKey = awss3.BucketEncryption_KMS, jsii.Bool(true)
+	}
 	s.bucket = awss3.NewBucket(s.Stack, jsii.String("Catalog"), &awss3.BucketProps{
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
-		Encryption:        awss3.BucketEncryption_S3_MANAGED,
+		Encryption:        encryption,
+		EncryptionKey:     s.key,
+		BucketKeyEnabled:  bucketKey,
 		EnforceSSL:        jsii.Bool(true),
 		RemovalPolicy:     awscdk.RemovalPolicy_RETAIN,
 		LifecycleRules: &[]*awss3.LifecycleRule{{
@@ -119,6 +147,8 @@ func (s *joiner) addBucket() {
 			Expiration: awscdk.Duration_Days(jsii.Number(s.props.Stack.DecisionLogDays)),
 		}},
 	})
+	// A bucket that stays keeps the policy that refuses plain HTTP.
+	s.bucket.Policy().ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN)
 }
 
 func (s *joiner) output(name, value, description string) {
@@ -127,8 +157,10 @@ func (s *joiner) output(name, value, description string) {
 
 // functionName is the name by which functions invoke each other. It is a plain string, so that two functions may know
 // each other without a circle in the template.
-func (s *joiner) functionName(function string) string {
-	return "joiner-" + s.cluster + "-" + function
+func (s *joiner) functionName(function string) string { return s.names.Function(function) }
+
+func (p Props) names() naming.Names {
+	return naming.Names{Prefix: p.Stack.NamePrefix, Cluster: p.Functions.ClusterName}
 }
 
 // arn is an ARN in the stack's partition. Region and account go in as they are, empty for services without them.

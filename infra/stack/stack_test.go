@@ -237,10 +237,12 @@ func TestRefreshMayDoWhatItsSettingsSay(t *testing.T) {
 }
 
 func TestZonalShiftsAreReadOnlyIfSet(t *testing.T) {
+	const want = "ReadZonalShifts: arc-zonal-shift:GetManagedResource\n  on *\n" +
+		"  if StringEquals arc-zonal-shift:ResourceIdentifier = arn:${AWS::Partition}:eks:${AWS::Region}:${AWS::AccountId}:cluster/demo\n"
 	for _, on := range []bool{true, false} {
 		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "zonalShift": fmt.Sprint(on), "distFolder": placeholders(t)}))
 		for _, function := range []string{"Provision", "Disrupt"} {
-			if got := tmpl.permissions(function); strings.Contains(got, "ReadZonalShifts: arc-zonal-shift:GetManagedResource\n") != on {
+			if got := tmpl.permissions(function); strings.Contains(got, want) != on {
 				t.Errorf("with zonalShift %t %s may\n%s", on, function, got)
 			}
 		}
@@ -249,7 +251,7 @@ func TestZonalShiftsAreReadOnlyIfSet(t *testing.T) {
 
 func TestAnObserverMayOnlyLook(t *testing.T) {
 	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "mode": "observe", "distFolder": placeholders(t)}))
-	may := regexp.MustCompile(`^(ec2:Describe|iam:(Get|List)|eks:Describe|s3:(GetObject|ListBucket|PutObject)$|ssm:Get|pricing:Get|logs:|xray:|sqs:SendMessage$|lambda:(InvokeFunction|GetAccountSettings)$)`)
+	may := regexp.MustCompile(`^(ec2:Describe|iam:(Get|List)|eks:Describe|s3:(GetObject|ListBucket|PutObject)$|ssm:Get|pricing:Get|logs:|xray:|sqs:(SendMessage|ReceiveMessage|DeleteMessage|GetQueueAttributes)$|lambda:(InvokeFunction|GetAccountSettings)$)`)
 	n := 0
 	tmpl.each("AWS::IAM::Role", func(id string, p map[string]any) {
 		policies, _ := p["Policies"].([]any)
@@ -301,11 +303,11 @@ func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 
 // TestConcurrencyIsReservedForNotices, and for nobody else who may run more than once; preflight is told of all of it.
 func TestConcurrencyIsReservedForNotices(t *testing.T) {
-	for given, want := range map[string]struct{ each, all, notices any }{"0": {nil, "4", "0"}, "7": {7.0, "18", "14"}} {
-		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "interruptionConcurrency": given, "distFolder": placeholders(t)}))
+	for given, want := range map[string]struct{ spot, reservation, all, notices any }{"0": {nil, nil, "4", "0"}, "7": {7.0, 7.0, "18", "14"}, "": {100.0, 10.0, "114", "110"}} {
+		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "interruptionConcurrency": given, "reservationConcurrency": given, "distFolder": placeholders(t)}))
 		got := map[string]any{}
 		tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) { got[id] = p["ReservedConcurrentExecutions"] })
-		if d := cmp.Diff(map[string]any{"Provision": 1.0, "Lifecycle": 1.0, "Disrupt": 1.0, "Refresh": 1.0, "SpotInterruption": want.each, "ReservationInterruption": want.each,
+		if d := cmp.Diff(map[string]any{"Provision": 1.0, "Lifecycle": 1.0, "Disrupt": 1.0, "Refresh": 1.0, "SpotInterruption": want.spot, "ReservationInterruption": want.reservation,
 			"StateChange": nil, "Rebalance": nil, "ScheduledChange": nil, "Preflight": nil, "Setup": nil}, got); d != "" {
 			t.Errorf("interruptionConcurrency %s (-want +got):\n%s", given, d)
 		}
@@ -355,7 +357,7 @@ context key catalogBucket: the stack sets it itself; remove it
 context key nonsense: there is no such setting; infra/README.md lists the settings
 context key unavailableofferingTTL: there is no such setting; did you mean unavailableOfferingTTL?
 context key watchDuration: it is a list or an object, where a string, a number or a truth value belongs
-settings: clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 40 letters, digits, - and _, starting with a letter
+settings: clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 100 letters, digits, - and _, starting with a letter or a digit
 settings: maxNodeClaimsPerPass (MAX_NODE_CLAIMS_PER_PASS) is "2.5"; allowed: a whole number from 1 to 1000
 settings: isolatedVPC (ISOLATED_VPC) is "maybe"; allowed: true or false
 settings: architecture is "arm"; allowed: arm64 or x86_64`
@@ -380,4 +382,77 @@ func TestAMissingBinaryIsNamed(t *testing.T) {
 // TestReadmeListsTheSettings compares the table of infra/README.md with pkg/settings; `make golden` rewrites it.
 func TestReadmeListsTheSettings(t *testing.T) {
 	generated(t, "checked by its test -->\n", "<!-- end of settings -->", settings.MarkdownTable())
+}
+
+// TestTheStackIsProtectedFromDeletion unless a setting says otherwise.
+func TestTheStackIsProtectedFromDeletion(t *testing.T) {
+	for given, want := range map[any]bool{nil: true, "false": false} {
+		context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}
+		if given != nil {
+			context["terminationProtection"] = given
+		}
+		s, err := synth(t, context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *s.TerminationProtection(); got != want {
+			t.Errorf("terminationProtection %v: the stack is protected: %t", given, got)
+		}
+	}
+}
+
+// TestWhatThePreflightFindsReachesEveryVersion: an alias leads to a version, which keeps the environment it was made
+// with. CDK does not see that an attribute changed, so the version's description holds it too: that makes another one.
+func TestWhatThePreflightFindsReachesEveryVersion(t *testing.T) {
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "deployment": "7", "push": true}))
+	n := 0
+	tmpl.each("AWS::Lambda::Version", func(id string, p map[string]any) {
+		n++
+		if got := text(p["Description"]); !strings.Contains(got, "${PreflightResource.Fingerprint}") != (id == "WakeCurrentVersion") {
+			t.Errorf("%s has the description %s", id, got)
+		}
+	})
+	tmpl.each("Custom::JoinerPreflight", func(_ string, p map[string]any) {
+		if p["Deployment"] != "7" {
+			t.Errorf("the preflight is asked anew in no deployment: %v", p)
+		}
+	})
+	if n != 10 {
+		t.Errorf("%d versions", n)
+	}
+}
+
+// TestOnlySetupAndRefreshMayAskEKS, beside the preflight. It throttles whoever asks it often: hundreds of notices may come at once.
+func TestOnlySetupAndRefreshMayAskEKS(t *testing.T) {
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true, "zonalShift": true}))
+	var may []string
+	tmpl.each("AWS::IAM::Role", func(id string, p map[string]any) {
+		if name := strings.TrimSuffix(id, "Role"); p["Policies"] != nil && strings.Contains(tmpl.permissions(name), ": eks:") {
+			may = append(may, name)
+		}
+	})
+	if d := cmp.Diff([]string{"Preflight", "Refresh", "Setup"}, may); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestProvisionIsGivenTheUsersStatements, in IAM's own words, and nobody else is; policies outside of the stack can name
+// its role.
+func TestProvisionIsGivenTheUsersStatements(t *testing.T) {
+	given := []any{map[string]any{"Effect": "Allow", "Action": []any{"kms:CreateGrant", "kms:Decrypt"}, "Resource": "arn:aws:kms:us-west-2:111122223333:key/1",
+		"Condition": map[string]any{"StringEquals": map[string]any{"kms:ViaService": "ec2.us-west-2.amazonaws.com"}}}}
+	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "provisionStatements": given})
+	w := words(t, tmpl)
+	want := "Given1: kms:CreateGrant kms:Decrypt\n  on arn:aws:kms:us-west-2:111122223333:key/1\n  if StringEquals kms:ViaService = ec2.us-west-2.amazonaws.com\n"
+	if got := w.permissions("Provision"); !strings.Contains(got, want) {
+		t.Errorf("provision may\n%s", got)
+	}
+	if got := w.permissions("Lifecycle"); strings.Contains(got, "kms:") {
+		t.Errorf("lifecycle may\n%s", got)
+	}
+	tmpl.HasOutput(jsii.String("ProvisionRoleArn"), map[string]any{})
+	given[0].(map[string]any)["Action"] = "kms:*"
+	if _, err := synth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "provisionStatements": given}); err == nil || !strings.Contains(err.Error(), "no service as a whole") {
+		t.Errorf("a service as a whole: %v", err)
+	}
 }

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner/pkg/model/metrics"
+	"joiner/pkg/settings"
 )
 
 // alarm is one condition that a person must hear of. It rings when the metric is over (or under) the limit in so many
@@ -39,11 +41,28 @@ func (s *joiner) addAlarms(functions []function) {
 	}
 }
 
+// essential are the alarms that tell that pods get no nodes or that notices are lost.
+func essential() []string {
+	return []string{"ProvisionErrors", "LifecycleErrors", "ProvisionSilent", "PodsUnplaced", "CatalogOld", "NoticesLate",
+		"SpotInterruptionDeadLetters", "OtherLeader"}
+}
+
+// wantsAlarm tells whether the settings ask for an alarm. A limit that the user gave is a wish of its own.
+func (p Props) wantsAlarm(id string) bool {
+	switch p.Stack.Alarms {
+	case settings.AlarmsNone:
+		return false
+	case settings.AlarmsEssential:
+		return slices.Contains(essential(), id) || id == "Price" || id == "Nodes"
+	}
+	return true
+}
+
 // addTopic makes the topic. Its messages are the alarms' own texts. It is not encrypted with the key that AWS manages,
 // because CloudWatch may not use that one.
 func (s *joiner) addTopic() awssns.Topic {
 	topic := awssns.NewTopic(s.Stack, jsii.String("Alarms"), &awssns.TopicProps{
-		DisplayName: jsii.String("Joiner " + s.cluster), EnforceSSL: jsii.Bool(true),
+		DisplayName: jsii.String(s.names.Title()), EnforceSSL: jsii.Bool(true), MasterKey: s.key,
 	})
 	// The policy that enforces TLS takes the place of the one that SNS gives otherwise, under which CloudWatch may
 	// publish.
@@ -61,6 +80,9 @@ func (s *joiner) addTopic() awssns.Topic {
 }
 
 func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
+	if !s.props.wantsAlarm(a.id) {
+		return
+	}
 	compare, missing := awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD,
 		awscloudwatch.TreatMissingData_NOT_BREACHING
 	if a.under {
@@ -71,7 +93,7 @@ func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
 	}
 	text := a.text + `. functions/README.md, "When something does not work": alarm ` + a.row
 	made := awscloudwatch.NewAlarm(s.Stack, jsii.String(a.id+"Alarm"), &awscloudwatch.AlarmProps{
-		AlarmName: jsii.String("joiner-" + s.cluster + "-" + a.id), AlarmDescription: &text, Metric: a.metric,
+		AlarmName: jsii.String(s.names.Alarm(a.id)), AlarmDescription: &text, Metric: a.metric,
 		Threshold:          &a.over,
 		ComparisonOperator: compare, TreatMissingData: missing, DatapointsToAlarm: &a.of, EvaluationPeriods: &a.from,
 	})
@@ -91,19 +113,20 @@ func (s *joiner) functionAlarms(f madeFunction) []alarm {
 		all = append(all, alarm{id: f.id + "Errors", over: 2, of: 1, from: 1, metric: f.fn.MetricErrors(sum(5)),
 			text: name + " failed more than twice in 5 minutes: " + readLog, row: "Errors"})
 	}
-	if f.urgent {
-		why := "the account's concurrency is used up"
-		if s.props.reserved(f.function) > 0 {
-			why = "more notices came at once than interruptionConcurrency lets through"
-		}
+	if f.urgent > 0 {
 		all = append(all, alarm{id: f.id + "Throttles", over: 0, of: 1, from: 1, metric: f.fn.MetricThrottles(sum(5)),
-			text: name + " was throttled: " + why + ", and notices wait; raise interruptionConcurrency or the account's quota",
-			row:  "Throttles"})
+			text: name + " was throttled: more notices came at once than its setting of concurrency lets through, and notices wait; " +
+				"raise interruptionConcurrency or reservationConcurrency",
+			row: "Throttles"})
 	}
 	if f.deadLetters != nil && !f.direct {
+		reasons := "each has the reason"
+		if f.queue != nil { // SQS moves them there as they were
+			reasons = "its log has the reasons"
+		}
 		all = append(all, alarm{id: f.id + "DeadLetters", over: 0, of: 1, from: 1,
 			metric: f.deadLetters.MetricApproximateNumberOfMessagesVisible(most(5)),
-			text:   name + " gave events up: read them in its dead-letter queue, each has the reason, then purge it", row: "DeadLetters"})
+			text:   name + " gave events up: read them in its dead-letter queue, " + reasons + ", then purge it", row: "DeadLetters"})
 	}
 	return all
 }
@@ -147,15 +170,20 @@ func (s *joiner) lossAlarms(f madeFunction) (all []alarm) {
 	if f.deadLetters == nil || f.direct {
 		return all
 	}
-	all = append(all, alarm{id: f.id + "EventsDropped", over: 0, of: 1, from: 1, row: "EventsDropped",
-		metric: f.fn.Metric(jsii.String("AsyncEventsDropped"), sum(5)),
-		text:   "Lambda dropped events that " + name + " did not handle: read its dead-letter queue, and see that it may write there"})
+	failed := "EventBridge could not invoke " + name + " with an event: see that its alias live exists and that the rule may invoke it; deploy again"
+	if f.queue != nil { // Lambda takes from it, and has nothing to drop
+		failed = "EventBridge could not send an event to the queue of " + name + ": see that the queue exists and that the rule may send to it; deploy again"
+	} else {
+		all = append(all, alarm{id: f.id + "EventsDropped", over: 0, of: 1, from: 1, row: "EventsDropped",
+			metric: f.fn.Metric(jsii.String("AsyncEventsDropped"), sum(5)),
+			text:   "Lambda dropped events that " + name + " did not handle: read its dead-letter queue, and see that it may write there"})
+	}
 	for _, rule := range f.eventRules {
 		all = append(all, alarm{id: f.id + "RuleFailed", over: 0, of: 1, from: 1, row: "RuleFailed",
 			metric: awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String("AWS/Events"),
 				MetricName: jsii.String("FailedInvocations"), DimensionsMap: &map[string]*string{"RuleName": rule.RuleName()},
 				Statistic: jsii.String("Sum"), Period: awscdk.Duration_Minutes(jsii.Number(5))}),
-			text: "EventBridge could not invoke " + name + " with an event: see that its alias live exists and that the rule may invoke it; deploy again"})
+			text: failed})
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -71,7 +72,7 @@ func (t template) functions() string {
 	t.each("AWS::Lambda::Function", func(id string, p map[string]any) {
 		fmt.Fprintf(&b, "%s: %v %v handler=%v memory=%v timeout=%v alone=%v tracing=%s role=%s log=%s\n  %s\n", text(p["FunctionName"]),
 			p["Runtime"], text(p["Architectures"]), p["Handler"], p["MemorySize"], p["Timeout"],
-			p["ReservedConcurrentExecutions"], text(p["TracingConfig"]), text(p["Role"]), logged(p["LoggingConfig"].(map[string]any)), async[plainID(id)])
+			p["ReservedConcurrentExecutions"], text(p["TracingConfig"]), text(p["Role"]), logged(p["LoggingConfig"].(map[string]any)), cmp.Or(async[plainID(id)], "nobody invokes it asynchronously"))
 		if vpc := p["VpcConfig"]; vpc != nil {
 			fmt.Fprintf(&b, "  in %s\n", text(vpc))
 		}
@@ -122,6 +123,10 @@ func (t template) rules() string {
 			from = fmt.Sprintf("a URL, authentication %v, only by it %v", p["FunctionUrlAuthType"], p["InvokedViaFunctionUrl"])
 		}
 		fmt.Fprintf(&b, "%v may %v %s from %s\n", p["Principal"], p["Action"], text(p["FunctionName"]), from)
+	})
+	t.each("AWS::Lambda::EventSourceMapping", func(id string, p map[string]any) {
+		fmt.Fprintf(&b, "%s: %s to %s, %s at a time after %ss, %s at once, which say what failed: %s\n", id, text(p["EventSourceArn"]), text(p["FunctionName"]),
+			text(p["BatchSize"]), text(p["MaximumBatchingWindowInSeconds"]), text(p["ScalingConfig"]), text(p["FunctionResponseTypes"]))
 	})
 	t.each("AWS::Lambda::Url", func(id string, p map[string]any) { fmt.Fprintf(&b, "%s: %s\n", id, text(p)) })
 	return b.String()

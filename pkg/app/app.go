@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"os"
@@ -15,17 +14,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"joiner/pkg/controllers"
 	"joiner/pkg/controllers/lifecycle"
 	"joiner/pkg/controllers/notices"
 	"joiner/pkg/controllers/provision"
 	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/providers/discovery"
 	"joiner/pkg/providers/fleet"
 	"joiner/pkg/providers/invoke"
@@ -49,13 +45,16 @@ type App struct {
 	log     *slog.Logger
 	aws     aws.Config
 	kube    *kube.Client
-	cluster launch.Cluster
-	fleet   *fleet.Fleet
-	ledger  *store.UnavailableOfferings
-	soldOut controllers.UnavailableOfferings // the ledger, with what else is not to be had
-	store   *discovery.CatalogStore
-	levels  discovery.RemainingCapacity
-	foreign notices.ForeignInstances // instances that earlier notices of this process were about
+	cluster clusterFacts
+	// findAuthority is asked when the API server's certificate is not believed: refresh asks EKS, others what refresh
+	// found.
+	findAuthority func(context.Context) (string, error)
+	fleet         *fleet.Fleet
+	ledger        *store.UnavailableOfferings
+	soldOut       controllers.UnavailableOfferings // the ledger, with what else is not to be had
+	store         *discovery.CatalogStore
+	levels        discovery.RemainingCapacity
+	foreign       notices.ForeignInstances // instances that earlier notices of this process were about
 
 	permission *writePermission // of every function, asked before it writes
 	metrics    controllers.Metrics
@@ -66,8 +65,8 @@ type App struct {
 	depot     binpack.OfferingCache // what is sold, for the next pass of disrupt
 }
 
-// FromEnv reads the settings, finds the cluster and makes the clients. It fails when a setting is wrong or when EKS
-// does not know the cluster.
+// FromEnv reads the settings and makes the clients. It fails when a setting is wrong, and asks nobody: a start that waits
+// for an answer would keep a notice waiting, and where hundreds start at once some get none.
 func FromEnv(ctx context.Context) (*App, error) {
 	set, err := settings.ParseSettings(os.Getenv)
 	if err != nil {
@@ -81,7 +80,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
 	a := &App{set: set, aws: cfg, log: newLog(set.LogLevel), attention: pushAttention{away: time.Now()}}
-	if err := a.connectCluster(ctx); err != nil {
+	if err := a.connectCluster(); err != nil {
 		return nil, err
 	}
 	if set.Mode == settings.ModeObserve {
@@ -106,39 +105,11 @@ func FromEnv(ctx context.Context) (*App, error) {
 func (a *App) zonalShifts() *discovery.ZonalShifts {
 	return &discovery.ZonalShifts{UnavailableOfferings: a.ledger, ARC: arczonalshift.NewFromConfig(a.aws),
 		Now: time.Now, Log: a.log,
-		ARN: func(ctx context.Context) (string, error) {
-			c, err := a.describeCluster(ctx)
-			return c.ARN, err
-		},
+		ARN: a.clusterARN,
 		Zones: func(ctx context.Context) (map[string]string, error) {
 			c, _, err := a.store.ReadCatalog(ctx)
 			return c.Zones, err
 		}}
-}
-
-// connectCluster finds the API server, in the settings or by asking EKS, and makes the client for it.
-func (a *App) connectCluster(ctx context.Context) error {
-	c := launch.Cluster{Name: a.set.ClusterName, Endpoint: a.set.ClusterEndpoint, CABundle: a.set.ClusterCABundle,
-		Region: a.aws.Region}
-	if c.Endpoint == "" || c.CABundle == "" {
-		found, err := a.describeCluster(ctx)
-		if err != nil {
-			return err
-		}
-		c.Endpoint, c.CABundle, c.ServiceCIDR = found.Endpoint, found.CABundle, found.ServiceCIDR
-	}
-	ca, err := base64.StdEncoding.DecodeString(c.CABundle)
-	if err != nil {
-		return fmt.Errorf("decode certificate authority of cluster %s: %w", c.Name, err)
-	}
-	a.kube, err = kube.New(kube.Config{Endpoint: c.Endpoint, CA: ca, UserAgent: "joiner",
-		Token: kube.EKSToken(sts.NewFromConfig(a.aws), c.Name, time.Now), Now: time.Now})
-	a.cluster = c
-	return err
-}
-
-func (a *App) describeCluster(ctx context.Context) (discovery.Cluster, error) {
-	return discovery.DescribeCluster(ctx, eks.NewFromConfig(a.aws), a.set.ClusterName)
 }
 
 func (a *App) decisionSettings() cluster.Settings {
@@ -168,11 +139,7 @@ func (a *App) decisionSettings() cluster.Settings {
 	}
 }
 
-func (a *App) newWaker(name, by string) controllers.Waker {
-	return a.invocationReason(name, by)
-}
-
-func (a *App) invocationReason(name, by string) invoke.Function {
+func (a *App) newWaker(name, by string) invoke.Function {
 	return invoke.Function{Lambda: lambda.NewFromConfig(a.aws), Name: name, Reason: by}
 }
 
@@ -186,7 +153,7 @@ func (a *App) wakeLifecycle(by string) controllers.Waker {
 }
 
 func (a *App) wakeUnlessWatching(function, name, by string) controllers.Waker {
-	return controllers.WakeUnlessWatching{Waker: a.invocationReason(name, by), Of: a.kube.Leases, Function: function,
+	return controllers.WakeUnlessWatching{Waker: a.newWaker(name, by), Of: a.kube.Leases, Function: function,
 		Log: a.log}
 }
 

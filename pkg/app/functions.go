@@ -87,7 +87,7 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 func (a *App) newLifecycle(holder string, m *kube.WatchCache) lifecycle.Controller {
 	return lifecycle.Controller{Deps: a.newDeps(holder),
 		Read: m, Claims: a.kube.Claims, Nodes: a.kube.Nodes, Pods: a.kube.Pods, Holds: a.kube.Nodes,
-		Instances: a.fleet, Health: a.fleet, Pools: a.kube.Pools, Volumes: a.kube.Volumes,
+		Instances: a.fleet, Health: a.fleet, Pools: a.kube.Pools, Failures: a.ledger, Volumes: a.kube.Volumes,
 		Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Watch: kube.WatchLease{WatchCache: m}}
 }
@@ -98,31 +98,4 @@ func leaseHolder(ctx context.Context) string {
 		return lambdacontext.FunctionName + "/" + lc.AwsRequestID
 	}
 	return "local"
-}
-
-// clusterInfo is what a node has to know of the cluster. What the settings do not say is asked for once in a process. A
-// cluster without DNS leaves that to the kubelet.
-func (a *App) clusterInfo(ctx context.Context) (launch.Cluster, error) {
-	if a.cluster.ServiceCIDR == "" {
-		found, err := a.describeCluster(ctx)
-		if err != nil {
-			return a.cluster, err
-		}
-		a.cluster.ServiceCIDR = found.ServiceCIDR
-	}
-	if a.cluster.Version == "" {
-		version, err := a.kube.ReadVersion(ctx)
-		if err != nil {
-			return a.cluster, err
-		}
-		a.cluster.Version = version
-	}
-	if a.cluster.DNSAddress == "" {
-		dns, err := a.kube.ReadDNSAddress(ctx)
-		if err != nil {
-			return a.cluster, err
-		}
-		a.cluster.DNSAddress = dns
-	}
-	return a.cluster, nil
 }

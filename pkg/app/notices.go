@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"joiner/events"
@@ -34,16 +35,33 @@ func (a *App) ScheduledChange(ctx context.Context, event json.RawMessage) error 
 	return a.handleNotice(ctx, "scheduledchange", events.KindScheduledChange, event)
 }
 
-// StateChange handles one new state of an instance of the account.
-func (a *App) StateChange(ctx context.Context, event json.RawMessage) error {
-	return a.handleNotice(ctx, "statechange", events.KindStateChange, event)
+// StateChange handles new states of instances of the account, those of others among them. The answer names the messages
+// that are worth handling again.
+func (a *App) StateChange(ctx context.Context, batch lambdaevents.SQSEvent) (lambdaevents.SQSEventResponse, error) {
+	bodies := make([][]byte, len(batch.Records))
+	for k, r := range batch.Records {
+		bodies[k] = []byte(r.Body)
+	}
+	var out lambdaevents.SQSEventResponse
+	for k, err := range a.prepareNotices(ctx, "statechange").HandleBatch(ctx, events.KindStateChange, bodies) {
+		if err != nil {
+			id := batch.Records[k].MessageId
+			a.log.Warn("a state change is handled again", "message", id, "error", err)
+			out.BatchItemFailures = append(out.BatchItemFailures, lambdaevents.SQSBatchItemFailure{ItemIdentifier: id})
+		}
+	}
+	return out, nil
 }
 
 func (a *App) handleNotice(ctx context.Context, function string, kind events.Kind, event []byte) error {
+	return a.prepareNotices(ctx, function).Handle(ctx, kind, event)
+}
+
+func (a *App) prepareNotices(ctx context.Context, function string) *notices.Controller {
 	a.permission.trustUntil(noticesLookAgain)
 	i := a.newInterruption(function)
 	i.Place = notices.Location{Account: ownAccount(ctx), Region: a.aws.Region}
-	return i.Handle(ctx, kind, event)
+	return &i
 }
 
 func (a *App) newInterruption(function string) notices.Controller {

@@ -1,7 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"time"
@@ -20,19 +23,20 @@ import (
 // deniedPoll is between two questions that a permission is missing for. EKS answers few a second.
 const deniedPoll = 5 * time.Second
 
-// answerPreflight refuses a deployment that cannot work, with all that is wrong. It makes nothing.
+// answerPreflight refuses a deployment that cannot work, with all that is wrong, and else says how the functions reach
+// the cluster. It makes nothing.
 func (c CustomResources) answerPreflight(ctx context.Context, set settings.Values, e cfn.Event,
-	log *slog.Logger) error {
+	log *slog.Logger) (map[string]any, error) {
 	cfg, err := c.AWS(ctx)
 	if err != nil {
-		return fmt.Errorf("load aws configuration: %w", err)
+		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
 	plan, before := plans(e, set.ClusterName, cfg.Region)
 	account := discovery.Preflight{EKS: eks.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg), EC2: ec2.NewFromConfig(cfg),
 		Lambda: lambda.NewFromConfig(cfg)}
 	facts, err := readPermitted(ctx, account.ReadFacts, plan, min(deniedPoll, c.Patience), c.Patience)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found := preflight.Check(plan, before, facts)
 	for _, x := range found {
@@ -40,7 +44,28 @@ func (c CustomResources) answerPreflight(ctx context.Context, set settings.Value
 			log.Warn(x.What, "about", x.About, "mend", x.Mend)
 		}
 	}
-	return preflight.Refusal(found)
+	if err := preflight.Refusal(found); err != nil {
+		return nil, err
+	}
+	k := facts.Cluster
+	// What cdk.json says of the cluster goes over what EKS says.
+	k.Endpoint, k.CABundle = cmp.Or(set.ClusterEndpoint, k.Endpoint), cmp.Or(set.ClusterCABundle, k.CABundle)
+	return clusterAttributes(k)
+}
+
+// maxCABundle is how much of a function's environment, of which there are 4 KB, the certificate authority may take.
+const maxCABundle = 3072
+
+// clusterAttributes are what the stack gives the functions of the cluster, so that none has to ask EKS. The fingerprint
+// stands for all of it: a function's version is made anew when it changes.
+func clusterAttributes(c preflight.Cluster) (map[string]any, error) {
+	if len(c.CABundle) > maxCABundle {
+		return nil, fmt.Errorf("the certificate authority of the cluster has %d characters, the functions' environment has room for %d: set clusterCABundle in cdk.json to the certificate that is in use",
+			len(c.CABundle), maxCABundle)
+	}
+	sum := sha256.Sum256([]byte(c.Endpoint + "\n" + c.CABundle + "\n" + c.ServiceCIDR))
+	return map[string]any{"Endpoint": c.Endpoint, "CABundle": c.CABundle, "ServiceCIDR": c.ServiceCIDR,
+		"Fingerprint": hex.EncodeToString(sum[:8])}, nil
 }
 
 // plans are what the stack is to make and, in an update, what it has made. An older version of the stack did not say

@@ -19,6 +19,7 @@ import (
 // Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so
 // it is refreshed even when the cluster cannot be asked.
 func (a *App) Refresh(ctx context.Context) error {
+	a.findAuthority = a.describeAuthority
 	info, err := a.clusterInfo(ctx)
 	r := a.newRefresh(info)
 	if err != nil {

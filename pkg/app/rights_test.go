@@ -57,8 +57,9 @@ func portNeeds() map[string]string {
 		"Instances.ListInstances": "ec2:DescribeInstances", "InstanceLister.ListInstances": "ec2:DescribeInstances",
 		"Instances.SweepTemplates": "ec2:DescribeLaunchTemplates, ec2:DeleteLaunchTemplate", "Instances.TagInstance": "ec2:CreateTags",
 		"Instances.TerminateInstances": "ec2:TerminateInstances", "Launcher.LaunchBatch": launches, "Launcher.LaunchInstances": launches,
-		"Lease.Acquire":          "get leases.coordination.k8s.io, create leases.coordination.k8s.io, update leases.coordination.k8s.io",
-		"LeaseHolders.LeaseSign": "get leases.coordination.k8s.io", "Metrics.Put": "", // metrics are lines of the log
+		"Lease.Acquire":                   "get leases.coordination.k8s.io, create leases.coordination.k8s.io, update leases.coordination.k8s.io",
+		"LaunchFailures.NoteFailedLaunch": writeRecord,
+		"LeaseHolders.LeaseSign":          "get leases.coordination.k8s.io", "Metrics.Put": "", // metrics are lines of the log
 		"NodeLister.ListNodes": "list nodes", "NodePods.DeletePod": "delete pods", "NodePods.PodsOn": "list pods", "NodePods.RemovePod": "delete pods",
 		"NodeReader.ReadNode": "get nodes", "NodeTainter.TaintNode": patchNode, "NodeTainter.UntaintNode": patchNode,
 		"Nodes.DeleteNode": "delete nodes", "Nodes.InitializeNode": patchNode, "Nodes.RegisterNode": patchNode, "Nodes.ReleaseNode": patchNode,

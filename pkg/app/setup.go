@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -42,7 +43,7 @@ const (
 	notInstalled  = "joiner-setup-not-installed"
 	setupPoll     = 500 * time.Millisecond
 	setupPatience = 90 * time.Second
-	setupSettle   = 3 * time.Minute  // a tick may wait a minute, and refresh takes two at most
+	setupSettle   = 20 * time.Second // until IAM everywhere has forgotten the role of a refresh that runs still
 	answerReserve = 20 * time.Second // kept for the answer to CloudFormation
 )
 
@@ -60,7 +61,7 @@ type CustomResources struct {
 	Getenv   func(string) string
 	AWS      func(context.Context) (aws.Config, error)
 	Patience time.Duration // for what EKS and the API server need a moment for
-	Settle   time.Duration // for which a refresh may still run that began before
+	Settle   time.Duration // for which a refresh whose role is gone may still make something
 }
 
 // Answer does what CloudFormation asks for. The id is the resource's from then on.
@@ -82,7 +83,7 @@ func (c CustomResources) Answer(ctx context.Context, e cfn.Event) (id string, da
 		return e.PhysicalResourceID, nil, nil
 	}
 	if e.ResourceType == preflightType {
-		err = c.answerPreflight(ctx, set, e, log)
+		data, err = c.answerPreflight(ctx, set, e, log)
 	} else {
 		data, err = c.answerSetup(ctx, set, e, log)
 	}
@@ -130,6 +131,8 @@ func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cf
 	if err != nil {
 		return nil, err
 	}
+	// What cdk.json says of the cluster goes over what EKS says.
+	a.Endpoint, a.CABundle = cmp.Or(set.ClusterEndpoint, a.Endpoint), cmp.Or(set.ClusterCABundle, a.CABundle)
 	s := &setup.Setup{Poll: min(setupPoll, c.Patience), Patience: c.Patience, Settle: c.Settle, Log: log, Now: time.Now,
 		Leaving: leavingRoles(e, set.ClusterName, cfg.Region),
 		Leftovers: &discovery.ClassResolver{EC2: ec2.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg), Region: cfg.Region,
@@ -175,7 +178,8 @@ func leavingRoles(e cfn.Event, cluster, region string) setup.Leaving {
 	return l
 }
 
-// pushAddress is whom the cluster's webhook calls. The secret part of it is no property, because CloudFormation shows
+// pushAddress is whom the cluster's webhook calls, and whose certificates it believes: Amazon's authorities, unless the
+// property PushCABundle names others. The secret part of it is no property, because CloudFormation shows
 // those.
 func pushAddress(set settings.Values, e cfn.Event) (install.Address, error) {
 	url := textProperty(e, "PushURL")
@@ -188,6 +192,9 @@ func pushAddress(set settings.Values, e cfn.Event) (install.Address, error) {
 	}
 	if set.PushPath == "" {
 		return install.Address{}, errors.New("settings: PUSH_PATH is required beside PushURL: the stack sets both with push")
+	}
+	if len(ca) == 0 {
+		ca = install.AmazonRoots()
 	}
 	return install.Address{URL: strings.TrimSuffix(url, "/") + "/" + set.PushPath, CA: ca}, nil
 }

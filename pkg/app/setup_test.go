@@ -1,6 +1,7 @@
 package app
 
 import (
+	"crypto/x509"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ func TestPushNeedsItsSecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			to, err := pushAddress(settings.Values{PushPath: c.path}, cfn.Event{ResourceProperties: map[string]any{"PushURL": c.url, "PushCABundle": c.ca}})
-			if to.URL != c.want || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+			if to.URL != c.want || (c.want != "") != x509.NewCertPool().AppendCertsFromPEM(to.CA) || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 				t.Errorf("address %q, error %v; want %q, %q", to.URL, err, c.want, c.fails)
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/cli/doctor"
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/naming"
 	"joiner/pkg/nodeclaim/awserrors"
 	"joiner/pkg/settings"
 )
@@ -30,12 +31,15 @@ const (
 // standardFamilies are those that the quotas of standard instances count.
 const standardFamilies = "acdhimrtz"
 
+// names are those of the cluster's resources.
+func (f doctorFlags) names() naming.Names { return naming.Names{Prefix: f.prefix, Cluster: f.cluster} }
+
 // functionNames are Joiner's Lambda functions for a cluster.
-func functionNames(cluster string) []string {
+func functionNames(n naming.Names) []string {
 	var out []string
 	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption",
 		"reservationinterruption", "rebalance", "scheduledchange", "statechange", "preflight", "setup"} {
-		out = append(out, "joiner-"+cluster+"-"+f)
+		out = append(out, n.Function(f))
 	}
 	return out
 }
@@ -44,7 +48,7 @@ func functionNames(cluster string) []string {
 func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen []awsv1.EC2NodeClassStatus) {
 	unknown := func(why string) {
 		out.EKS.Unknown, out.Entries.Unknown, out.Functions.Unknown, out.Lambda.Unknown, out.Quotas.Unknown,
-			out.SpotRole.Unknown, out.NodeRole.Unknown = why, why, why, why, why, why, why
+			out.SpotRole.Unknown, out.NodeRole.Unknown, out.Encryption.Unknown = why, why, why, why, why, why, why, why
 		for i := range out.Classes {
 			out.Classes[i].Unknown = why
 		}
@@ -60,12 +64,13 @@ func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen 
 	}
 	out.EKS = eksFacts(ctx, eks.NewFromConfig(cfg), f.cluster)
 	out.Entries = entryFacts(ctx, eks.NewFromConfig(cfg), f.cluster)
-	out.Functions = functionFacts(ctx, lambda.NewFromConfig(cfg), f.cluster)
-	out.Lambda = lambdaFacts(ctx, lambda.NewFromConfig(cfg), f.cluster)
+	out.Functions = functionFacts(ctx, lambda.NewFromConfig(cfg), f.names())
+	out.Lambda = lambdaFacts(ctx, lambda.NewFromConfig(cfg), f.names())
 	out.SpotRole = spotRoleFacts(ctx, iam.NewFromConfig(cfg))
-	out.NodeRole = nodeRoleFacts(ctx, iam.NewFromConfig(cfg), f.cluster)
+	out.NodeRole = nodeRoleFacts(ctx, iam.NewFromConfig(cfg), f.names())
 	out.Quotas = f.quotaFacts(ctx, cfg)
 	e := ec2.NewFromConfig(cfg)
+	out.Encryption = encryptionFacts(ctx, e)
 	for i := range out.Classes {
 		networkFacts(ctx, e, &out.Classes[i], chosen[i], f.cluster)
 	}
@@ -120,9 +125,9 @@ func entryFacts(ctx context.Context, c *eks.Client, name string) doctor.Entries 
 	return out
 }
 
-func functionFacts(ctx context.Context, c *lambda.Client, cluster string) doctor.Functions {
+func functionFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor.Functions {
 	var out doctor.Functions
-	for _, name := range functionNames(cluster) {
+	for _, name := range functionNames(n) {
 		got, err := c.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: &name})
 		if awserrors.IsMissing(err) {
 			out.List = append(out.List, doctor.Function{Name: name})
@@ -149,7 +154,7 @@ func functionFacts(ctx context.Context, c *lambda.Client, cluster string) doctor
 const alone = 4
 
 // lambdaFacts are what the account may run at once, and what is reserved in it for notices that leave two minutes.
-func lambdaFacts(ctx context.Context, c *lambda.Client, cluster string) doctor.Lambda {
+func lambdaFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor.Lambda {
 	account, err := c.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
 	switch {
 	case err != nil:
@@ -162,7 +167,7 @@ func lambdaFacts(ctx context.Context, c *lambda.Client, cluster string) doctor.L
 	var reserved []int
 	for _, name := range []string{"spotinterruption", "reservationinterruption"} {
 		got, err := c.GetFunctionConcurrency(ctx, &lambda.GetFunctionConcurrencyInput{
-			FunctionName: aws.String("joiner-" + cluster + "-" + name)})
+			FunctionName: aws.String(n.Function(name))})
 		switch {
 		case awserrors.IsMissing(err):
 		case err != nil:
@@ -179,7 +184,7 @@ func lambdaFacts(ctx context.Context, c *lambda.Client, cluster string) doctor.L
 	if err != nil {
 		return doctor.Lambda{Unknown: err.Error()}
 	}
-	out.Wanted = alone + 2*byDefault.InterruptionConcurrency
+	out.Wanted = alone + byDefault.InterruptionConcurrency + byDefault.ReservationConcurrency
 	return out
 }
 
@@ -195,8 +200,8 @@ func spotRoleFacts(ctx context.Context, c *iam.Client) doctor.SpotRole {
 }
 
 // nodeRoleFacts tell whether there is a role of the name that the stack gives its own.
-func nodeRoleFacts(ctx context.Context, c *iam.Client, cluster string) doctor.NodeRole {
-	out := doctor.NodeRole{Name: "KarpenterNodeRole-" + cluster}
+func nodeRoleFacts(ctx context.Context, c *iam.Client, n naming.Names) doctor.NodeRole {
+	out := doctor.NodeRole{Name: n.NodeRole()}
 	_, err := c.GetRole(ctx, &iam.GetRoleInput{RoleName: &out.Name})
 	switch {
 	case awserrors.IsMissing(err):
@@ -206,6 +211,21 @@ func nodeRoleFacts(ctx context.Context, c *iam.Client, cluster string) doctor.No
 		out.Found = true
 	}
 	return out
+}
+
+func encryptionFacts(ctx context.Context, c *ec2.Client) doctor.Encryption {
+	got, err := c.GetEbsEncryptionByDefault(ctx, &ec2.GetEbsEncryptionByDefaultInput{})
+	if err != nil {
+		return doctor.Encryption{Unknown: err.Error()}
+	}
+	if !aws.ToBool(got.EbsEncryptionByDefault) {
+		return doctor.Encryption{}
+	}
+	key, err := c.GetEbsDefaultKmsKeyId(ctx, &ec2.GetEbsDefaultKmsKeyIdInput{})
+	if err != nil {
+		return doctor.Encryption{Unknown: err.Error()}
+	}
+	return doctor.Encryption{Always: true, Key: aws.ToString(key.KmsKeyId)}
 }
 
 // quotaFacts are the two quotas that nearly all nodes count for.

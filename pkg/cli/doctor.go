@@ -24,6 +24,7 @@ import (
 type doctorFlags struct {
 	clusterTarget
 	cluster string
+	prefix  string
 	output  outputForm
 	all     bool
 
@@ -68,6 +69,7 @@ func doctorCommand(sc terminalOutput) *cobra.Command {
 	}
 	f.addFlags(cmd)
 	cmd.Flags().StringVar(&f.cluster, "cluster", "", "name of the EKS cluster; without it AWS is not asked")
+	cmd.Flags().StringVar(&f.prefix, "name-prefix", "", "the setting namePrefix that the stack is deployed with")
 	cmd.Flags().BoolVar(&f.all, "all", false, "also show what is fine")
 	cmd.Flags().BoolVar(&f.beforeDeploy, "before-deploy", false, "check what the preflight of a deployment checks")
 	cmd.Flags().StringVar(&f.template, "template", "cdk.out", "template of the stack, or the folder that make synth wrote it to")

@@ -19,6 +19,7 @@ import (
 	"joiner/pkg/cli/doctor"
 	"joiner/pkg/cli/recording"
 	"joiner/pkg/install/preflight"
+	"joiner/pkg/model/naming"
 	"joiner/pkg/nodeclaim/awserrors"
 	"joiner/pkg/providers/discovery"
 )
@@ -38,7 +39,7 @@ func (f doctorFlags) checkBeforeDeploy(ctx context.Context) ([]doctor.Finding, e
 	}
 	plan, _ := preflight.ReadPlan(properties, cfg.Region)
 	plan.Cluster = f.cluster
-	before, err := deployedPlan(ctx, lambda.NewFromConfig(cfg), plan)
+	before, err := deployedPlan(ctx, lambda.NewFromConfig(cfg), f.names(), plan)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +60,9 @@ func (f doctorFlags) checkBeforeDeploy(ctx context.Context) ([]doctor.Finding, e
 
 // deployedPlan is what the stack has made: all of the plan when its functions are there, since only the stack itself
 // knows what it was deployed with; nil when it was never deployed.
-func deployedPlan(ctx context.Context, c *lambda.Client, plan preflight.Plan) (*preflight.Plan, error) {
+func deployedPlan(ctx context.Context, c *lambda.Client, n naming.Names, plan preflight.Plan) (*preflight.Plan, error) {
 	_, err := c.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{
-		FunctionName: aws.String("joiner-" + plan.Cluster + "-setup")})
+		FunctionName: aws.String(n.Function("setup"))})
 	switch {
 	case awserrors.IsMissing(err):
 		return nil, nil //nolint:nilnil // nothing was deployed, which is no error

@@ -140,7 +140,7 @@ func measureAll(t *testing.T, sizes ...int) usage {
 	t.Helper()
 	u := usage{How: "go test ./pkg/controllers -run TestWhatPassesTake -measure-usage: each function runs on a cluster in memory, so that its own " +
 		"decisions, its log and its metrics are counted, and not what it waits for; the third of three passes in a row, once a minute, counts. " +
-		"The 2 s of disrupt over 2,000 nodes are the mean of make bench-disruption"}
+		"The 2 s of disrupt over 2,000 nodes are assumed"}
 	for _, size := range sizes {
 		f := inService(t, size)
 		for _, function := range []string{"provision", "lifecycle", "disrupt"} {

@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,8 +37,14 @@ const (
 	GroupStateChange             = "joiner-statechange"
 )
 
-//go:embed crds/*.yaml borrowed/*.yaml rbac/*.yaml push/*.yaml
+//go:embed crds/*.yaml borrowed/*.yaml rbac/*.yaml priority/*.yaml push/*.yaml
 var files embed.FS
+
+//go:embed amazon-roots.pem
+var amazonRoots []byte
+
+// AmazonRoots are the certificate authorities, PEM, one of which signs what answers at function URLs.
+func AmazonRoots() []byte { return slices.Clone(amazonRoots) }
 
 // CRDs are NodePool, NodeClaim, NodeOverlay and EC2NodeClass. The files are part of the program, so an error is a
 // mistake in them.
@@ -55,6 +62,12 @@ func Borrowed() ([]*unstructured.Unstructured, error) {
 // RBAC is the namespace, then the rights of every group in it and in the cluster, then what cluster admins get.
 func RBAC() ([]*unstructured.Unstructured, error) {
 	return objects("rbac")
+}
+
+// Priority is what the API server puts the requests of every group by when it has too many: a level for what is urgent,
+// one for lists, and which requests are of which. It belongs to a stack, as Push does.
+func Priority() ([]*unstructured.Unstructured, error) {
+	return objects("priority")
 }
 
 // Address is where the API server calls. An empty CA stands for the authorities that the API server itself trusts.
@@ -97,7 +110,11 @@ func Objects() ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	rbac, err := RBAC()
-	return append(crds, rbac...), err
+	if err != nil {
+		return nil, err
+	}
+	priority, err := Priority()
+	return slices.Concat(crds, rbac, priority), err
 }
 
 // objects reads every document of every file of a directory, by file name.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -64,6 +65,10 @@ func TestObjectsAndTheirOrder(t *testing.T) {
 		"RoleBinding joiner-system/joiner-spotinterruption",
 		"ClusterRole /joiner-statechange",
 		"ClusterRoleBinding /joiner-statechange",
+		"PriorityLevelConfiguration /joiner-urgent",
+		"PriorityLevelConfiguration /joiner-lists",
+		"FlowSchema /joiner-lists",
+		"FlowSchema /joiner-urgent",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -96,6 +101,10 @@ func TestNoObjectHasAnUnknownField(t *testing.T) {
 			into = &rbacv1.RoleBinding{}
 		case "ValidatingAdmissionPolicy":
 			into = &admissionv1.ValidatingAdmissionPolicy{}
+		case "FlowSchema":
+			into = &flowcontrolv1.FlowSchema{}
+		case "PriorityLevelConfiguration":
+			into = &flowcontrolv1.PriorityLevelConfiguration{}
 		case "ValidatingAdmissionPolicyBinding":
 			into = &admissionv1.ValidatingAdmissionPolicyBinding{}
 		default:
@@ -181,5 +190,37 @@ func TestNobodyReadsSecrets(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestEveryGroupHasItsPriority, by its exact name: no pattern lets somebody in who calls himself joiner-something.
+func TestEveryGroupHasItsPriority(t *testing.T) {
+	all, err := Priority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, o := range all {
+		if o.GetKind() != "FlowSchema" {
+			continue
+		}
+		var schema flowcontrolv1.FlowSchema
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &schema); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range schema.Spec.Rules {
+			for _, s := range rule.Subjects {
+				if s.Group == nil {
+					t.Fatalf("%s: subject %+v", schema.Name, s)
+				}
+				got[schema.Name+" to "+schema.Spec.PriorityLevelConfiguration.Name] = append(got[schema.Name+" to "+schema.Spec.PriorityLevelConfiguration.Name], s.Group.Name)
+			}
+		}
+	}
+	scheduled := []string{GroupProvision, GroupLifecycle, GroupDisrupt, GroupRefresh}
+	want := map[string][]string{"joiner-lists to joiner-lists": scheduled, "joiner-urgent to joiner-urgent": append(slices.Clone(scheduled), GroupSpotInterruption,
+		GroupReservationInterruption, GroupRebalance, GroupScheduledChange, GroupStateChange)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

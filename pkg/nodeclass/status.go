@@ -186,7 +186,7 @@ func validateClass(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	conditions := c.StatusConditions()
 	if c.ResolvedAMIFamily() == awsv1.AMIFamilyAL2023 && f.ServiceCIDR == "" {
 		conditions.SetFalse(awsv1.ConditionValidationSucceeded, awsv1.ReasonClusterCIDRResolutionFailed,
-			"the service CIDR of the cluster is not known: eks:DescribeCluster must be allowed and give it", now)
+			"the service CIDR of the cluster is not known: EKS tells it the stack when it is deployed; deploy it again", now)
 		return
 	}
 	if waits := slices.Concat(pendingConditions(c, metav1.ConditionFalse),

@@ -121,7 +121,7 @@ func TestWhatIsNotReadyAndWhy(t *testing.T) {
 		}},
 		{"service CIDR", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) { f.ServiceCIDR = "" }, []string{
 			unhealthy + "ValidationSucceeded=False",
-			"ValidationSucceeded=False ClusterCIDRResolutionFailed: the service CIDR of the cluster is not known: eks:DescribeCluster must be allowed and give it",
+			"ValidationSucceeded=False ClusterCIDRResolutionFailed: the service CIDR of the cluster is not known: EKS tells it the stack when it is deployed; deploy it again",
 		}},
 		{"throttled at the first look", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) {
 			f.ImagesErr, f.Images = errors.New("throttled"), nil

@@ -140,6 +140,18 @@ func pairsSetting[V any](s Setting, field func(*V) *[]Pair, ok func(Pair) bool) 
 	}}
 }
 
+// statementsSetting is a knob with statements of an IAM policy, as JSON.
+func statementsSetting[V any](s Setting, field func(*V) *[]Statement) settingBinding[V] {
+	return settingBinding[V]{s, func(v *V, in string) error {
+		list, ok := parseStatements(in)
+		if !ok {
+			return errNotAllowed()
+		}
+		*field(v) = list
+		return nil
+	}}
+}
+
 // fractionSetting is a knob that is a part of a whole, from 0 up to but not including 1.
 func fractionSetting[V any](s Setting, field func(*V) *float64) settingBinding[V] {
 	s.Unit = "fraction"
@@ -167,14 +179,40 @@ func numberSetting[V any](s Setting, allowed numberRange, field func(*V) *float6
 	}}
 }
 
-// isClusterName is narrower than EKS (100 characters, may start with a digit): the names of the stack and of the
-// longest function are made from it, and those may have 64 characters and must start with a letter.
+// isClusterName accepts what EKS does.
 func isClusterName(s string) bool {
-	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,39}$`).MatchString(s)
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`).MatchString(s)
 }
 
 func isRoleName(s string) bool {
 	return regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{1,64}$`).MatchString(s)
+}
+
+// isRole accepts a role's name, with its path or without, and its ARN.
+func isRole(s string) bool {
+	return regexp.MustCompile(`^(arn:aws[a-z-]*:iam::[0-9]{12}:role/)?([A-Za-z0-9_+=,.@-]+/)*[A-Za-z0-9_+=,.@-]{1,64}$`).MatchString(s)
+}
+
+func isRolePath(s string) bool {
+	return len(s) <= 512 && regexp.MustCompile(`^/([A-Za-z0-9_+=,.@-]+/)*$`).MatchString(s)
+}
+
+func isPolicyARN(s string) bool {
+	return regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9_+=,.@/-]{1,512}$`).MatchString(s)
+}
+
+func isKeyARN(s string) bool {
+	return regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]{1,64}$`).MatchString(s)
+}
+
+func isAccount(s string) bool { return regexp.MustCompile(`^[0-9]{12}$`).MatchString(s) }
+
+func isRegion(s string) bool {
+	return regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]$`).MatchString(s)
+}
+
+func isNamePrefix(s string) bool {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,19}$`).MatchString(s)
 }
 
 func isPolicy(s string) bool {
@@ -206,6 +244,10 @@ func isTag(p Pair) bool {
 
 func isHTTPS(s string) bool {
 	return regexp.MustCompile(`^https://[^/\s]+/?$`).MatchString(s)
+}
+
+func isCIDR(s string) bool {
+	return regexp.MustCompile(`^[0-9a-fA-F.:]+/[0-9]{1,3}$`).MatchString(s)
 }
 
 func isCABundle(s string) bool {

@@ -15,17 +15,21 @@ func functionKnobs() []settingBinding[Values] {
 func clusterKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
 		textSetting(Setting{Name: "clusterName", Env: "CLUSTER_NAME", Unit: "name", Required: true,
-			Allowed: "the name of the EKS cluster, 1 to 40 letters, digits, - and _, starting with a letter",
+			Allowed: "the name of the EKS cluster, 1 to 100 letters, digits, - and _, starting with a letter or a digit",
 			Doc:     "The EKS cluster that Joiner adds nodes to and removes nodes from."},
 			func(v *Values) *string { return &v.ClusterName }, isClusterName),
 		textSetting(Setting{Name: "clusterEndpoint", Env: "CLUSTER_ENDPOINT", Unit: "URL",
 			Allowed: "an https URL",
-			Doc:     "Address of the API server; without it the functions ask eks:DescribeCluster at each cold start."},
+			Doc:     "Address of the API server; without it the stack asks EKS once in each deployment."},
 			func(v *Values) *string { return &v.ClusterEndpoint }, isHTTPS),
 		textSetting(Setting{Name: "clusterCABundle", Env: "CLUSTER_CA_BUNDLE", Unit: "base64 of PEM",
 			Allowed: "the certificate authority of the cluster as eks:DescribeCluster prints it, base64 of a PEM certificate",
-			Doc:     "Certificate authority of the API server; without it the functions ask eks:DescribeCluster."},
+			Doc:     "Certificate authority of the API server; without it the stack asks EKS once in each deployment."},
 			func(v *Values) *string { return &v.ClusterCABundle }, isCABundle),
+		textSetting(Setting{Name: "serviceCIDR", Env: "SERVICE_CIDR", Unit: "CIDR", ByStack: true,
+			Allowed: "the range of addresses of the cluster's services, such as 10.100.0.0/16",
+			Doc:     "From which range of addresses the cluster gives its services theirs."},
+			func(v *Values) *string { return &v.ServiceCIDR }, isCIDR),
 	}
 }
 
@@ -222,7 +226,7 @@ func operationKnobs() []settingBinding[Values] {
 
 // stackKnobs is the one place where the settings that only the stack reads are written down.
 func stackKnobs() []settingBinding[StackValues] {
-	return slices.Concat(makeKnobs(), powerKnobs(), networkKnobs(), watchKnobs())
+	return slices.Concat(makeKnobs(), companyKnobs(), powerKnobs(), networkKnobs(), watchKnobs())
 }
 
 // powerKnobs are about what the functions are given to run with, and whether it is recorded.
@@ -235,8 +239,11 @@ func powerKnobs() []settingBinding[StackValues] {
 			Doc: "Memory of provision, lifecycle, disrupt and refresh. Lambda gives a function as much of a CPU as it has of 1,769 MiB, so this is how fast they decide: clusters of some thousand nodes want 1,769 or 3,008."},
 			wholeRange{512, 10240}, func(v *StackValues) *int { return &v.FunctionMemory }),
 		wholeSetting(Setting{Name: "interruptionConcurrency", Default: "100", Unit: "invocations",
-			Doc: "How many notices that leave two minutes spotinterruption and reservationinterruption may each handle at once: as much of the account's concurrency is reserved for each, so that nobody else's functions keep a notice waiting. It is a ceiling too; 0 reserves nothing, and they share what is left with everybody."},
+			Doc: "How many notices that leave two minutes spotinterruption may handle at once: as much of the account's concurrency is reserved for it, so that nobody else's functions keep a notice waiting. It is a ceiling too; 0 reserves nothing, and it shares what is left with everybody."},
 			wholeRange{0, 1000}, func(v *StackValues) *int { return &v.InterruptionConcurrency }),
+		wholeSetting(Setting{Name: "reservationConcurrency", Default: "10", Unit: "invocations",
+			Doc: "The same for reservationinterruption, whose notices come only to instances in interruptible capacity reservations."},
+			wholeRange{0, 1000}, func(v *StackValues) *int { return &v.ReservationConcurrency }),
 	}
 }
 
@@ -250,6 +257,10 @@ func makeKnobs() []settingBinding[StackValues] {
 			Allowed: "the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-",
 			Doc:     "An existing role for the nodes; without it the stack makes KarpenterNodeRole-<cluster> and its access entry."},
 			func(v *StackValues) *string { return &v.NodeRole }, isRoleName),
+		listSetting(Setting{Name: "nodeRoles", Unit: "list of roles",
+			Allowed: "names, with their path where they have one, or ARNs of IAM roles, separated by commas",
+			Doc:     "Further existing roles that EC2NodeClasses may name; Joiner may hand these and its own to EC2, and no others. Each needs an access entry of type EC2_LINUX or EC2_WINDOWS."},
+			func(v *StackValues) *[]string { return &v.NodeRoles }, isRole),
 		listSetting(Setting{Name: "imageParameters", Unit: "list of parameters",
 			Allowed: "names of SSM parameters, separated by commas, with letters, digits and _./-, and * for anything",
 			Doc:     "SSM parameters of your own that EC2NodeClasses may name as ssmParameter, a * standing for anything, as in /golden/*. Those under /aws/service/ may always be named."},
@@ -258,6 +269,10 @@ func makeKnobs() []settingBinding[StackValues] {
 			Allowed: "names of AWS managed policies or ARNs, separated by commas",
 			Doc:     "Managed policies that the node role is given besides the usual four."},
 			func(v *StackValues) *[]string { return &v.NodePolicies }, isPolicy),
+		statementsSetting(Setting{Name: "provisionStatements", Unit: "list of IAM statements",
+			Allowed: "a JSON list of IAM statements that allow named actions (no service as a whole) on ARNs, or on * under a condition",
+			Doc:     "What the role of provision may do besides what Joiner needs, as IAM writes it, such as to use the KMS key of volumes."},
+			func(v *StackValues) *[]Statement { return &v.ProvisionStatements }),
 		pairsSetting(Setting{Name: "nodeTags", Unit: "list of tags",
 			Allowed: "key=value, separated by commas, keys of at most 128 characters that do not begin with aws:",
 			Doc:     "Tags on the node role."},
@@ -269,9 +284,13 @@ func makeKnobs() []settingBinding[StackValues] {
 			Allowed: "the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-",
 			Doc:     "An existing role for Windows nodes; with windowsNodes and without it the stack makes one."},
 			func(v *StackValues) *string { return &v.WindowsNodeRole }, isRoleName),
+		textSetting(Setting{Name: "deployment", Unit: "text", Allowed: "any text",
+			Doc: "A text that is another one in each deployment, so that the stack reads endpoint, certificate authority and service addresses of the cluster anew; without it the time of the synthesis."},
+			func(v *StackValues) *string { return &v.Deployment }, anyText),
 		wholeOf(Setting{Name: "logRetentionDays", Default: "14", Unit: "days",
 			Doc: "How long the logs of the functions are kept."},
-			[]int{1, 3, 5, 7, 14, 30, 60, 90, 180, 365},
+			[]int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545,
+				731, 1096, 1827, 2192, 2557, 2922, 3288, 3653},
 			func(v *StackValues) *int { return &v.LogRetentionDays }),
 		wholeOf(Setting{Name: "decisionLogDays", Default: "14", Unit: "days",
 			Doc: "How long whole passes are kept in the catalog bucket."},
@@ -300,6 +319,38 @@ func makeKnobs() []settingBinding[StackValues] {
 			Allowed: "a folder with <GOARCH>/<function>/bootstrap in it",
 			Doc:     "Where make package left the function binaries."},
 			func(v *StackValues) *string { return &v.DistFolder }, anyText),
+	}
+}
+
+// companyKnobs are what an organization asks of everything in its accounts.
+func companyKnobs() []settingBinding[StackValues] {
+	return []settingBinding[StackValues]{
+		textSetting(Setting{Name: "account", Unit: "account number", Allowed: "twelve digits",
+			Doc: "The AWS account that the stack belongs to; without it that of the credentials. With the key clusters one app deploys to several."},
+			func(v *StackValues) *string { return &v.Account }, isAccount),
+		textSetting(Setting{Name: "region", Unit: "region", Allowed: "the name of a region, such as eu-central-1",
+			Doc: "The region that the stack belongs to; without it that of the credentials."},
+			func(v *StackValues) *string { return &v.Region }, isRegion),
+		textSetting(Setting{Name: "namePrefix", Unit: "text",
+			Allowed: "at most 20 letters, digits and -, starting with a letter",
+			Doc:     "Put before the names of the stack and of all that it names, such as acme-."},
+			func(v *StackValues) *string { return &v.NamePrefix }, isNamePrefix),
+		textSetting(Setting{Name: "rolePath", Default: "/", Unit: "path",
+			Allowed: "/, or a path such as /team/joiner/ that begins and ends with /",
+			Doc:     "The path of the IAM roles and instance profiles that the stack makes."},
+			func(v *StackValues) *string { return &v.RolePath }, isRolePath),
+		textSetting(Setting{Name: "permissionsBoundary", Unit: "policy ARN",
+			Allowed: "the ARN of a managed policy",
+			Doc:     "The permissions boundary of the IAM roles that the stack makes. It must admit what infra/stack/testdata/permissions.txt lists."},
+			func(v *StackValues) *string { return &v.PermissionsBoundary }, isPolicyARN),
+		textSetting(Setting{Name: "kmsKey", Unit: "key ARN",
+			Allowed: "the ARN of a KMS key, such as arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+			Doc:     "A key of yours that encrypts bucket, queues, topic and logs; infra/README.md says what its policy must allow."},
+			func(v *StackValues) *string { return &v.KMSKey }, isKeyARN),
+		pairsSetting(Setting{Name: "tags", Unit: "list of tags",
+			Allowed: "key=value, separated by commas, keys of at most 128 characters that do not begin with aws:",
+			Doc:     "Tags on everything that the stack makes. Nodes have the tags of their EC2NodeClass."},
+			func(v *StackValues) *[]Pair { return &v.Tags }, isTag),
 	}
 }
 
@@ -354,6 +405,10 @@ func watchKnobs() []settingBinding[StackValues] {
 		wholeSetting(Setting{Name: "nodesAlarm", Unit: "nodes",
 			Doc: "An alarm rings when there are more nodes than this; without it there is no such alarm."},
 			wholeRange{1, 100000}, func(v *StackValues) *int { return &v.NodesAlarm }),
+		choiceSetting(Setting{Name: "alarms", Default: AlarmsAll, Unit: "word",
+			Doc: "Which alarms are made, at 0.10 USD a month each: all of them, the essential ones that tell that pods get no nodes or notices are lost, or none."},
+			[]string{AlarmsAll, AlarmsEssential, AlarmsNone},
+			func(v *StackValues, s string) { v.Alarms = s }),
 		boolSetting(Setting{Name: "dashboard", Default: "true",
 			Doc: "Make a CloudWatch dashboard."},
 			func(v *StackValues) *bool { return &v.Dashboard }),

@@ -61,6 +61,13 @@ const (
 	OnDeleteDrain = "drain"
 )
 
+// Which alarms are made.
+const (
+	AlarmsAll       = "all"
+	AlarmsEssential = "essential"
+	AlarmsNone      = "none"
+)
+
 // What is kept of passes that decided something.
 const (
 	DecisionLogOff   = "off"
@@ -71,8 +78,9 @@ const (
 // Values are the knobs a function runs with, parsed.
 type Values struct {
 	ClusterName                 string
-	ClusterEndpoint             string // https URL of the API server; empty: ask eks:DescribeCluster
-	ClusterCABundle             string // base64 of the PEM; empty: ask eks:DescribeCluster
+	ClusterEndpoint             string // https URL of the API server
+	ClusterCABundle             string // base64 of the PEM
+	ServiceCIDR                 string // of IPv4 where there is one, else of IPv6
 	CatalogBucket               string // empty outside the stack: use the built-in catalog
 	ProvisionFunction           string // empty: nobody to wake
 	LifecycleFunction           string // empty: nobody to wake
@@ -129,10 +137,13 @@ type StackValues struct {
 	Architecture            string   // arm64 or x86_64, as Lambda names them
 	NodeRole                string   // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>
 	ImageParameters         []string // names of SSM parameters, with *
+	NodeRoles               []string // names, paths or ARNs of further roles that EC2NodeClasses may name
 	NodePolicies            []string // names or ARNs of managed policies
 	NodeTags                []Pair
+	ProvisionStatements     []Statement
 	WindowsNodes            bool
 	WindowsNodeRole         string // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>-windows
+	Deployment              string // another one in each deployment
 	Tracing                 bool
 	VPCID                   string
 	SubnetIDs               []string
@@ -155,6 +166,15 @@ type StackValues struct {
 	HibernationSchedule     string // cron, when all NodePools fall asleep; empty for never
 	HibernationDuration     time.Duration
 	HibernationTimeZone     string // IANA name in which Sleep is read
+	Account                 string // number of the AWS account; empty: that of the credentials
+	Region                  string // empty: that of the credentials
+	NamePrefix              string // put before the names of what the stack makes
+	RolePath                string // begins and ends with /
+	PermissionsBoundary     string // ARN of a managed policy; empty: none
+	KMSKey                  string // ARN of a key; empty: keys of AWS
+	Tags                    []Pair // on everything that the stack makes
+	Alarms                  string // all, essential or none
+	ReservationConcurrency  int    // invocations of reservationinterruption
 	DistFolder              string // holds <GOARCH>/<function>/bootstrap
 }
 

@@ -110,7 +110,7 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 		t.Fatalf("got error %v, want *InvalidError", err)
 	}
 	want := []string{
-		`clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 40 letters, digits, - and _, starting with a letter`,
+		`clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 100 letters, digits, - and _, starting with a letter or a digit`,
 		`clusterEndpoint (CLUSTER_ENDPOINT) is "http://api.example"; allowed: an https URL`,
 		`clusterCABundle (CLUSTER_CA_BUNDLE) is "bm90IHBlbQ=="; allowed: the certificate authority of the cluster as eks:DescribeCluster prints it, base64 of a PEM certificate`,
 		`pushPath (PUSH_PATH) is "short"; allowed: at least 32 letters and digits`,
@@ -131,10 +131,10 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestClusterNamesThatMakeNoLegalResourceNamesAreRefused(t *testing.T) {
+func TestClusterNamesThatEKSRefusesAreRefused(t *testing.T) {
 	for name, ok := range map[string]bool{
-		"demo": true, "Prod_eu-1": true, strings.Repeat("a", 40): true,
-		strings.Repeat("a", 41): false, "1st": false, "a.b": false, "a b": false,
+		"demo": true, "Prod_eu-1": true, strings.Repeat("a", 100): true, "1st": true,
+		strings.Repeat("a", 101): false, "-a": false, "_a": false, "a.b": false, "a b": false,
 	} {
 		_, err := settings.ParseSettings(env(map[string]string{"CLUSTER_NAME": name}))
 		if (err == nil) != ok {
@@ -148,7 +148,7 @@ func TestStackSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionConcurrency: 100, TerminationProtection: true, VPCEndpointServices: []string{"ec2", "ssm", "eks", "lambda"},
+	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionConcurrency: 100, ReservationConcurrency: 10, TerminationProtection: true, VPCEndpointServices: []string{"ec2", "ssm", "eks", "lambda"}, RolePath: "/", Alarms: "all",
 		UnschedulablePodsAlarm: 15 * time.Minute, StaleCatalogAlarm: 6 * time.Hour}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)
@@ -156,7 +156,7 @@ func TestStackSettings(t *testing.T) {
 	_, err = settings.ParseStack(env(map[string]string{"architecture": "amd64", "nodeRole": "a/b", "logRetentionDays": "2", "functionMemory": "511", "interruptionConcurrency": "-1"}))
 	wantErr := "settings: architecture is \"amd64\"; allowed: arm64 or x86_64\n" +
 		"settings: nodeRole is \"a/b\"; allowed: the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-\n" +
-		"settings: logRetentionDays is \"2\"; allowed: 1, 3, 5, 7, 14, 30, 60, 90, 180 or 365\n" +
+		"settings: logRetentionDays is \"2\"; allowed: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653\n" +
 		"settings: functionMemory is \"511\"; allowed: a whole number from 512 to 10240\n" +
 		"settings: interruptionConcurrency is \"-1\"; allowed: a whole number from 0 to 1000"
 	if err == nil || err.Error() != wantErr {

@@ -30,7 +30,7 @@ func differences() []difference {
 func scarceDifferences() []difference {
 	return []difference{
 		{
-			name: "pods being deleted", kind: left, page: "README.md",
+			name: "pods being deleted", kind: left, page: "functions/differences.md",
 			row: "| pods being deleted | get nodes | do not |",
 			explains: func(t *trial, f fault) bool {
 				p := t.pods[f.Pod]
@@ -51,7 +51,7 @@ func scarceDifferences() []difference {
 			},
 		},
 		{
-			name: "priority", kind: left, page: "README.md",
+			name: "priority", kind: left, page: "functions/differences.md",
 			row:      "| priority | not used | goes first when capacity or limits are short |",
 			explains: func(t *trial, f fault) bool { return scarce(f.Why) && t.goesFirst(t.pods[f.Pod]) },
 		},
@@ -64,7 +64,7 @@ func scarceDifferences() []difference {
 			},
 		},
 		{
-			name: "limits are overshot", kind: left, page: "README.md",
+			name: "limits are overshot", kind: left, page: "functions/differences.md",
 			row: "| limits | may be overshot within a pass | counted within the pass, `nodes` too;",
 			explains: func(t *trial, f fault) bool {
 				return slices.ContainsFunc(t.overshot(),

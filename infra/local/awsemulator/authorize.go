@@ -64,6 +64,9 @@ func (c *Cloud) may(r *call, q access) error {
 		"aws:PrincipalAccount": {c.opt.Account},
 		"aws:SecureTransport":  {"true"}, // loopback stands for TLS
 	}
+	if r.caller.Function != "" {
+		keys["lambda:SourceFunctionArn"] = []string{r.caller.Function}
+	}
 	maps.Copy(keys, q.keys)
 	if err := c.opt.Authorize(Access{Caller: r.caller, Action: q.action, Resource: q.resource,
 		Keys: keys}); err != nil {
@@ -96,6 +99,10 @@ func askers() map[string]asker {
 		"ec2:DeleteLaunchTemplate":           (*Cloud).askDeleteTemplate,
 		"ec2:CreateFleet":                    (*Cloud).askCreateFleet,
 		"ec2:RunInstances":                   askInside,
+		"ec2:CreateNetworkInterface":         (*Cloud).askInterface,
+		"ec2:DeleteNetworkInterface":         (*Cloud).askInterface,
+		"ec2:AssignPrivateIpAddresses":       (*Cloud).askInterface,
+		"ec2:UnassignPrivateIpAddresses":     (*Cloud).askInterface,
 		"sts:GetCallerIdentity":              askNothing,
 		"sts:AssumeRole":                     (*Cloud).askAssumeRole,
 		"iam:GetInstanceProfile":             (*Cloud).askProfile,

@@ -25,6 +25,15 @@ func (c *Cloud) on(action, kind, id string) access {
 	return q
 }
 
+// askInterface asks about the network interface that a call names, or about one that is yet to be made.
+func (c *Cloud) askInterface(r *call) ([]access, error) {
+	id := r.form.Get("NetworkInterfaceId")
+	if id == "" {
+		id = "*"
+	}
+	return []access{{action: "ec2:" + r.action, resource: c.ec2ARN("network-interface", id)}}, nil
+}
+
 func (c *Cloud) askTerminate(r *call) ([]access, error) {
 	var in terminateInput
 	err := r.decode(&in)

@@ -38,6 +38,11 @@ type Options struct {
 	// Recorded are answers of another account. A question that is among them is answered so, in their order and the last
 	// one ever again; others the account answers itself.
 	Recorded []recording.Call
+	// Reach says whether the caller's network has a way to the service (such as eks). Without one the connection is
+	// closed. It must not call the account. Nil: everybody reaches everything.
+	Reach func(who Caller, service string) bool
+	// Limits are buckets of tokens that refuse calls beyond them. None: everybody may call as often as he likes.
+	Limits []Limit
 	// Log gets one line for each fault that was played. Nil: nobody.
 	Log *log.Logger
 }
@@ -69,6 +74,7 @@ type Cloud struct {
 	s3       *buckets
 	news     *news
 	faults   faultBook
+	limits   faultBook
 	calls    callBook
 	replayed replayBook
 	keys     keyBook
@@ -82,6 +88,7 @@ type Cloud struct {
 	sequence     int
 	vpc          network
 	endpoints    []vpcEndpoint
+	routes       []Route // of every subnet; nil: a NAT gateway
 	machines     map[string]*machine
 	tokens       map[string]fleetAnswer
 	lts          map[string]*template    // by id
@@ -100,6 +107,10 @@ type Cloud struct {
 	functions    map[string]DescribedFunction // by name
 	quotas       map[string]quota             // by code
 	concurrency  int                          // of Lambda
+	failing      failingLaunches
+
+	encrypted     bool   // every new volume
+	encryptionKey string // by which; empty: the key that AWS manages
 }
 
 // New makes an account with a network of one subnet in each zone, the EKS images of two releases, the node role
@@ -119,6 +130,7 @@ func New(o Options) (*Cloud, error) {
 		quotas: standardQuotas(), concurrency: 1000,
 	}
 	c.news = newNews(o.Events, o.OnInstance)
+	c.limits.set = throttles(o.Limits) // which nobody can clear
 	c.keys.keys = map[string]key{}
 	c.services = c.table()
 	c.vpc = newNetwork(o, offers.zoneIDs)

@@ -18,6 +18,9 @@ type Caller struct {
 	Session string
 	Key     string // access key id
 	UserID  string // AROA…:session
+	// Function is the ARN of the Lambda function whose code made the call; empty for everybody else, Lambda itself
+	// included when it uses the role of a function.
+	Function string
 }
 
 // ARN is the caller as STS names it: arn:aws:sts::…:assumed-role/name/session. A path of the role is not in it.
@@ -53,6 +56,16 @@ func (b *keyBook) find(id string) (key, bool) {
 // Credentials makes credentials for a session of a role (an ARN, or a bare name of this account) that last for
 // the time given; zero means one hour.
 func (c *Cloud) Credentials(role, session string, ttl time.Duration) aws.Credentials {
+	return c.addKey(role, session, "", ttl)
+}
+
+// FunctionCredentials makes the credentials that Lambda hands to the code of a function: a session of its role that is
+// named after the function and carries the function's ARN into every call.
+func (c *Cloud) FunctionCredentials(role, function string) aws.Credentials {
+	return c.addKey(role, function, c.arn("lambda", "function:"+function), 0)
+}
+
+func (c *Cloud) addKey(role, session, function string, ttl time.Duration) aws.Credentials {
 	if !strings.HasPrefix(role, "arn:") {
 		role = "arn:aws:iam::" + c.opt.Account + ":role/" + role
 	}
@@ -63,7 +76,7 @@ func (c *Cloud) Credentials(role, session string, ttl time.Duration) aws.Credent
 	k := key{
 		caller: Caller{
 			Role: role, Session: session, Key: id,
-			UserID: "AROA" + strings.ToUpper(hash16(role)) + ":" + session,
+			UserID: "AROA" + strings.ToUpper(hash16(role)) + ":" + session, Function: function,
 		},
 		secret: randomBase64(30), token: randomBase64(120), expires: time.Now().Add(ttl),
 	}

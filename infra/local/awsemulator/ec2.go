@@ -16,6 +16,8 @@ func ec2Operations() map[string]operation {
 		"DescribeSpotPriceHistory":       look((*Cloud).describeSpotPriceHistory),
 		"DescribeAvailabilityZones":      look((*Cloud).describeAvailabilityZones),
 		"DescribeSubnets":                look((*Cloud).describeSubnets),
+		"DescribeRouteTables":            look(describeRouteTables),
+		"DescribePrefixLists":            look(describePrefixLists),
 		"DescribeSecurityGroups":         look((*Cloud).describeSecurityGroups),
 		"DescribeVpcEndpoints":           look((*Cloud).describeVpcEndpoints),
 		"DescribeImages":                 look((*Cloud).describeImages),
@@ -32,6 +34,8 @@ func ec2Operations() map[string]operation {
 		"DescribeCapacityReservations":   look((*Cloud).describeCapacityReservations),
 		"DescribeReservedInstances":      look((*Cloud).describeReservedInstances),
 		"DescribePlacementGroups":        look((*Cloud).describePlacementGroups),
+		"GetEbsEncryptionByDefault":      look((*Cloud).getEbsEncryptionByDefault),
+		"GetEbsDefaultKmsKeyId":          look((*Cloud).getEbsDefaultKmsKeyID),
 	}
 }
 

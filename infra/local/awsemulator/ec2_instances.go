@@ -119,7 +119,7 @@ func (c *Cloud) xmlInstance(m *machine) xmlInstance {
 		out.Profile = &xmlProfile{p.ARN, p.ID}
 	}
 	if m.StateReason != "" {
-		out.Reason = &xmlReason{m.StateReason, m.StateReason + ": the instance was terminated"}
+		out.Reason = &xmlReason{m.StateReason, m.StateReason + ": " + stateMessage(m.StateReason)}
 	}
 	if m.State == "terminated" {
 		return out
@@ -380,4 +380,15 @@ func statusAttribute(m *machine, name string) ([]string, bool) {
 		values = append(values, of(e))
 	}
 	return values, true
+}
+
+// stateMessage is what EC2 says behind the code of a reason.
+func stateMessage(code string) string {
+	known := map[string]string{
+		"Client.InternalError":           "Client error on launch",
+		"Client.UserInitiatedShutdown":   "User initiated shutdown",
+		"Server.SpotInstanceTermination": "Instance terminated because of a spot interruption",
+		"Server.InternalError":           "Internal error on launch",
+	}
+	return cmp.Or(known[code], "the instance was terminated")
 }

@@ -108,6 +108,10 @@ func (c *Cloud) born(p pool, in launchRequest) *machine {
 	}
 	c.machines[m.ID] = m
 	c.changed(m)
+	if reason := c.failing.take(p.kind); reason != "" {
+		c.after(m, c.opt.PendingFor, func() { c.end(m, reason) })
+		return m
+	}
 	c.after(m, c.opt.PendingFor, func() {
 		if m.State == "pending" {
 			m.State = "running"
@@ -225,6 +229,34 @@ func (c *Cloud) spotMachine(id string) (*machine, error) {
 		return nil, wire.Fail(400, "IncorrectInstanceState", "the instance %s is %s", id, m.State)
 	}
 	return m, nil
+}
+
+// FailLaunches has EC2 take launches of an instance type, * standing for any, and end the instances before they run, for
+// a reason in its words such as Client.InternalError, which is what comes of a KMS key that nobody may use. It does so
+// for the next n of them, 0 for all; with an empty reason no more.
+func (c *Cloud) FailLaunches(instanceType, reason string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failing = failingLaunches{instanceType, reason, n}
+}
+
+// failingLaunches are those that end at once.
+type failingLaunches struct {
+	instanceType, reason string
+	left                 int // 0: until told otherwise
+}
+
+// take is the reason for which an instance ends at once; empty for none.
+func (f *failingLaunches) take(instanceType string) string {
+	if f.reason == "" || !matches(f.instanceType, instanceType) {
+		return ""
+	}
+	reason := f.reason
+	if f.left == 1 {
+		f.reason = ""
+	}
+	f.left = max(f.left-1, 0)
+	return reason
 }
 
 // Kill terminates an instance behind the back of whoever launched it.

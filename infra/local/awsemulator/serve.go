@@ -133,6 +133,10 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 		r.caller, v = c.verify(h, s, body)
 	}
 	out := &outcome{ResponseWriter: w}
+	if c.opt.Reach != nil && v == authentic && !c.opt.Reach(r.caller, r.service) {
+		out.hangUp()
+		return
+	}
 	switch {
 	case v != authentic:
 		c.reply(out, r, nil, refusal(v, r.protocol))
@@ -165,7 +169,10 @@ func (c *Cloud) perform(w *outcome, r *call, s service) {
 		c.reply(w, r, nil, err)
 		return
 	}
-	f := c.faults.take(r.service, r.action, r.form)
+	f := c.limits.take(r.service, r.action, r.form)
+	if f.Kind == "" {
+		f = c.faults.take(r.service, r.action, r.form)
+	}
 	w.fault = f.Kind
 	if f.Kind != "" && c.opt.Log != nil {
 		c.opt.Log.Printf("fault %s played on %s:%s", f.Kind, r.service, r.action)

@@ -64,7 +64,9 @@ func (c *Cloud) getManagedResource(r *call, _ *struct{}) (any, error) {
 		"zonalShifts": manual, "autoshifts": auto}, nil
 }
 
-// askManaged asks about the resource that the path names.
+// askManaged asks without a resource, since IAM knows only load balancers as resources of ARC: what the path names is
+// the value of a condition key.
 func (c *Cloud) askManaged(r *call) ([]access, error) {
-	return []access{{action: "arc-zonal-shift:GetManagedResource", resource: r.part(1)}}, nil
+	return []access{{action: "arc-zonal-shift:GetManagedResource", resource: "*",
+		keys: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {r.part(1)}}}}, nil
 }

@@ -122,7 +122,7 @@ func (w *world) send(function string, event []byte) {
 // for them.
 func TestAnEventThatCannotBeHandledEndsInTheDeadLetterQueue(t *testing.T) {
 	w := start(t, func(o *env.Options) { o.Minute = 10 * time.Second })
-	w.Cloud.SetCluster("https://127.0.0.1:1", w.Plane.CA(), "10.100.0.0/16")
+	w.moveCluster("https://127.0.0.1:1")
 	event := warning(t, "i-0123456789abcdef0")
 	delivered, err := w.Host.Deliver(event)
 	if err != nil || len(delivered) != 1 || delivered[0].Failed != "" {
@@ -150,8 +150,7 @@ func TestAnEventThatCannotBeHandledEndsInTheDeadLetterQueue(t *testing.T) {
 		t.Errorf("the letter says %+v; want the call that failed", letter)
 	}
 	// What the queue holds can be handled once the cause is gone.
-	w.Cloud.SetCluster(w.Plane.Server(), w.Plane.CA(), "10.100.0.0/16")
-	w.forget()
+	w.moveCluster(w.Plane.Server())
 	w.send(w.Function("spotinterruption"), letter.RequestPayload)
 	if n := w.Host.Stats().Functions[w.Function("spotinterruption")].Errors; n != 3 {
 		t.Errorf("%d errors after the letter was sent again, want no more than 3", n)

@@ -35,9 +35,9 @@ func TestAPassThatMeetsAFaultNamesItAndTheNextOneCompletesIt(t *testing.T) {
 			func() { w.Cloud.ExpireCredentials("") },
 			[]string{"create fleet", "expired"}, w.forget},
 		{"the API server cannot be reached", "provision",
-			func() { w.Cloud.SetCluster("https://127.0.0.1:1", w.Plane.CA(), "10.100.0.0/16"); w.forget() },
+			func() { w.moveCluster("https://127.0.0.1:1") },
 			[]string{"get the version of the cluster", "connection refused"},
-			func() { w.Cloud.SetCluster(w.Plane.Server(), w.Plane.CA(), "10.100.0.0/16"); w.forget() }},
+			func() { w.moveCluster(w.Plane.Server()) }},
 	}
 	for i, f := range faults {
 		w.apply(deployment{name: fmt.Sprint("web-", i), replicas: 1, alone: true})
@@ -62,7 +62,16 @@ func TestAPassThatMeetsAFaultNamesItAndTheNextOneCompletesIt(t *testing.T) {
 	}
 }
 
-// forget ends all warm processes, so that the next ones start with the credentials and the cluster's address of now.
+// moveCluster has EKS say that the API server is elsewhere, and the stack deployed again, so that all functions know.
+func (w *world) moveCluster(endpoint string) {
+	w.t.Helper()
+	w.Cloud.SetCluster(endpoint, w.Plane.CA(), "10.100.0.0/16")
+	if a, err := w.Ask(w.ctx, "Update", "Custom::JoinerPreflight", map[string]any{"Deployment": endpoint}); err != nil || a.Status != "SUCCESS" {
+		w.t.Fatalf("deploy again: %+v, %v", a, err)
+	}
+}
+
+// forget ends all warm processes, so that the next ones start with the credentials of now.
 func (w *world) forget() {
 	w.t.Helper()
 	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -48,6 +49,11 @@ func (w *world) once(function string) {
 		"rebalance": events.KindRebalance, "scheduledchange": events.KindScheduledChange, "statechange": events.KindStateChange}
 	var payload []byte
 	switch kind, ok := kinds[function]; {
+	case function == "preflight":
+		if a, err := w.Ask(w.ctx, "Update", "Custom::JoinerPreflight", nil); err != nil || a.Status != "SUCCESS" {
+			w.t.Fatalf("preflight: %+v, %v", a, err)
+		}
+		return
 	case function == "setup":
 		if a, err := w.Ask(w.ctx, "Update", setupType, nil); err != nil || a.Status != "SUCCESS" {
 			w.t.Fatalf("setup: %+v, %v", a, err)
@@ -62,6 +68,11 @@ func (w *world) once(function string) {
 			w.t.Fatal(err)
 		}
 		payload = sample
+		if function == "statechange" { // which is handed batches of a queue
+			if payload, err = json.Marshal(map[string]any{"Records": []map[string]string{{"messageId": "1", "body": string(sample)}}}); err != nil {
+				w.t.Fatal(err)
+			}
+		}
 	}
 	for {
 		res, err := w.Host.Invoke(w.ctx, w.Function(function), lambdahost.RequestResponse, payload)

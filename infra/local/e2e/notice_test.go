@@ -110,7 +110,7 @@ func TestAnEndedInstanceIsLetGoOfWithoutATick(t *testing.T) {
 			}
 			w.until("the instance is replaced", func() (string, bool) { return w.replaced(claim, old.ID, 3) })
 			t.Logf("replaced, and let go of, %s after it was %s", time.Since(began).Round(time.Millisecond), name)
-			w.quiet("statechange", 3)
+			w.quiet("statechange", 1)
 			w.quiet("lifecycle", 1)
 			w.quiet("provision", 1)
 		})

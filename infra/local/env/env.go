@@ -19,6 +19,7 @@ import (
 	"joiner/infra/local/kubelet"
 	"joiner/infra/local/lambdahost"
 	"joiner/infra/local/lambdahost/assembly"
+	"joiner/pkg/model/naming"
 )
 
 // Names of the environment. The stack is synthesized for this cluster.
@@ -50,7 +51,9 @@ type Options struct {
 	// pods of a Node that is gone end at once, not by the controller-manager a minute later
 	CollectPods bool
 	// Env goes over the template's environment of every function: a setting as another deployment would have it.
-	Env       map[string]string
+	Env map[string]string
+	// Limits are the account's, in place of those that AWS publishes or is taken to have.
+	Limits    []awsemulator.Limit
 	Audit     bool // the control plane writes planectl.AuditFile into Dir
 	GCPercent int  // of the control plane, see planectl.Options
 	// what is allowed beside the stack's policies, as a deployment with other settings would; nil for nothing
@@ -133,6 +136,9 @@ func (o Options) withDefaults() Options {
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
+	if o.Limits == nil {
+		o.Limits = awsemulator.Limits()
+	}
 	if o.FunctionLog == nil {
 		o.FunctionLog = io.Discard
 	}
@@ -155,7 +161,7 @@ func (e *Env) startCloud(o Options) (err error) {
 				e.Kubelets.Announce(instanceOf(i))
 			}
 		},
-		Invoke: e.invoke,
+		Invoke: e.invoke, Limits: o.Limits,
 		Authorize: func(a awsemulator.Access) error {
 			if o.Grant != nil && o.Grant(a) {
 				return nil
@@ -216,12 +222,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		e.Cloud.PutRole(strings.TrimPrefix(r.Path, "/") + r.Name)
 	}
 	for _, f := range e.Assembly.Functions {
-		described := awsemulator.DescribedFunction{Name: f.Name, Role: f.RoleARN, State: "Active",
-			Environment: f.Environment}
-		if f.Reserved != nil {
-			described.Reserved = *f.Reserved
-		}
-		e.Cloud.PutFunction(described)
+		e.Cloud.PutFunction(e.describe(f, f.Environment))
 	}
 	for _, q := range e.Assembly.Queues {
 		e.Cloud.PutQueue(q.Name)
@@ -244,7 +245,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 	e.Host, err = lambdahost.Start(ctx, lambdahost.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(),
 		Minute: o.Minute, Paused: true, Log: o.FunctionLog,
 		Credentials: func(_ context.Context, role, session string) (string, string, string, error) {
-			c := e.Cloud.Credentials(role, session, 0)
+			c := e.Cloud.FunctionCredentials(role, session)
 			return c.AccessKeyID, c.SecretAccessKey, c.SessionToken, nil
 		},
 		SendToQueue: func(arn string, body []byte) error {
@@ -284,7 +285,9 @@ func (e *Env) invoke(ctx context.Context, r awsemulator.InvokeRequest) awsemulat
 }
 
 // Function is the physical name of one of the stack's functions, such as provision.
-func (e *Env) Function(short string) string { return "joiner-" + ClusterName + "-" + short }
+func (e *Env) Function(short string) string {
+	return naming.Names{Cluster: ClusterName}.Function(short)
+}
 
 // Close ends everything: functions first, so that none acts on what is going away.
 func (e *Env) Close() error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/lambdahost"
 	"joiner/infra/local/lambdahost/assembly"
 )
@@ -78,10 +79,35 @@ func (e *Env) Ask(ctx context.Context, request, resourceType string, properties 
 	e.redirect(all)
 	maps.Copy(all, properties)
 	answer, err := e.answered(ctx, ask, *r)
-	if err == nil && answer.Status == "SUCCESS" {
-		e.physical[r.LogicalID] = answer.PhysicalResourceID
+	if err != nil || answer.Status != "SUCCESS" {
+		return answer, err
 	}
-	return answer, err
+	e.physical[r.LogicalID] = answer.PhysicalResourceID
+	return answer, e.spread(r.LogicalID, answer.Data)
+}
+
+// spread gives the functions the attributes that a custom resource has now.
+func (e *Env) spread(logicalID string, data map[string]any) error {
+	attributes := map[string]string{}
+	for name, value := range data {
+		attributes[name] = fmt.Sprint(value)
+	}
+	if err := e.Host.Answered(logicalID, attributes); err != nil {
+		return fmt.Errorf("deploy what %s answered: %w", logicalID, err)
+	}
+	for _, f := range e.Assembly.Functions {
+		e.Cloud.PutFunction(e.describe(f, e.Host.Environment(f.Name)))
+	}
+	return nil
+}
+
+// describe is how Lambda describes a function.
+func (e *Env) describe(f assembly.Function, environment map[string]string) awsemulator.DescribedFunction {
+	out := awsemulator.DescribedFunction{Name: f.Name, Role: f.RoleARN, State: "Active", Environment: environment}
+	if f.Reserved != nil {
+		out.Reserved = *f.Reserved
+	}
+	return out
 }
 
 // StackID is the ARN of the stack, as its template refers to it.
@@ -118,7 +144,10 @@ func (e *Env) customResource(resourceType string) (*assembly.CustomResource, err
 
 // answered invokes the function and waits for what it puts to the response URL, or for the time-out of the resource.
 func (e *Env) answered(ctx context.Context, ask Request, r assembly.CustomResource) (Answer, error) {
-	const mostPatience = 5 * time.Minute // CloudFormation has an hour
+	const (
+		mostPatience = 5 * time.Minute // CloudFormation has an hour
+		mostAnswer   = 4096            // bytes that CloudFormation takes
+	)
 	answers := make(chan Answer, 1)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -127,7 +156,8 @@ func (e *Env) answered(ctx context.Context, ask Request, r assembly.CustomResour
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			var a Answer
-			if err := json.NewDecoder(req.Body).Decode(&a); err != nil || req.Method != http.MethodPut ||
+			body := http.MaxBytesReader(w, req.Body, mostAnswer)
+			if err := json.NewDecoder(body).Decode(&a); err != nil || req.Method != http.MethodPut ||
 				a.RequestID != ask.RequestID {
 				http.Error(w, "not the answer to the request", http.StatusBadRequest)
 				return

@@ -116,7 +116,8 @@ func knownKey(key string) bool {
 	}
 	switch key {
 	case "aws:tagkeys", "aws:requestedregion", "aws:securetransport", "aws:principalarn", "aws:principalaccount",
-		"ec2:createaction", "iam:passedtoservice", "iam:awsservicename":
+		"ec2:createaction", "iam:passedtoservice", "iam:awsservicename",
+		"arc-zonal-shift:resourceidentifier", "lambda:sourcefunctionarn":
 		return true
 	}
 	return false

@@ -169,7 +169,7 @@ func (h *Host) sendOne(r *rule, t assembly.Target, payload []byte) (id, code, wh
 		if !r.scheduler && !a.QueueAccepts(t.ARN, service, r.arn) {
 			return "", "NO_PERMISSIONS", "the queue's policy does not let " + service + " send"
 		}
-		if err := h.options.SendToQueue(t.ARN, payload); err != nil {
+		if err := h.sendToQueue(t.ARN, payload); err != nil {
 			return "", "INTERNAL_ERROR", err.Error()
 		}
 		return "", "", ""
@@ -185,6 +185,17 @@ func (h *Host) sendOne(r *rule, t assembly.Target, payload []byte) (id, code, wh
 	id = newID()
 	h.enqueue(f, id, payload)
 	return id, "", ""
+}
+
+// sendToQueue puts a message where a mapping takes it from, or into a queue that nobody reads.
+func (h *Host) sendToQueue(arn string, body []byte) error {
+	for _, m := range h.mappings {
+		if m.QueueARN == arn {
+			m.put(h, body)
+			return nil
+		}
+	}
+	return h.options.SendToQueue(arn, body)
 }
 
 // permitted weighs the function's resource-based policy.

@@ -16,10 +16,13 @@ type function struct {
 	host *Host
 	dir  string
 
-	mu      sync.Mutex
-	running int        // invocations under way
-	idle    []*sandbox // warm, the most recently used last
-	all     []*sandbox // every process that may still live
+	mu       sync.Mutex
+	answers  map[string]string // of custom resources, by what stands for them
+	resolved map[string]string // the environment, with the answers
+	version  int               // of it
+	running  int               // invocations under way
+	idle     []*sandbox        // warm, the most recently used last
+	all      []*sandbox        // every process that may still live
 }
 
 func (h *Host) newFunction(f assembly.Function) (*function, error) {
@@ -30,10 +33,10 @@ func (h *Host) newFunction(f assembly.Function) (*function, error) {
 	if err := checkBinary(filepath.Join(dir, "bootstrap"), f.Architecture); err != nil {
 		return nil, fmt.Errorf("function %s: %w", f.Name, err)
 	}
-	if err := checkEnvironment(f); err != nil {
+	if err := checkEnvironment(f.Name, f.Environment); err != nil {
 		return nil, err
 	}
-	return &function{Function: f, host: h, dir: dir}, nil
+	return &function{Function: f, resolved: f.Environment, host: h, dir: dir}, nil
 }
 
 // admit takes a place for one invocation, or reports that the function is throttled.
@@ -67,6 +70,8 @@ func (f *function) attempt(id string, payload []byte) outcome {
 		return outcome{throttled: true}
 	}
 	defer release()
+	f.host.count(f, func(s *FunctionStats) { s.running++; s.MostAtOnce = max(s.MostAtOnce, s.running) })
+	defer f.host.count(f, func(s *FunctionStats) { s.running-- })
 	f.host.count(f, func(s *FunctionStats) { s.Invocations++ })
 	for {
 		if f.host.ctx.Err() != nil {
@@ -144,7 +149,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // take gives the warm process used last, or starts one.
 func (f *function) take() (s *sandbox, cold bool, err error) {
 	for s := f.popIdle(); s != nil; s = f.popIdle() {
-		if s.usable() {
+		if s.usable() && f.isCurrent(s) {
 			return s, false, nil
 		}
 		f.drop(s)
@@ -157,6 +162,13 @@ func (f *function) take() (s *sandbox, cold bool, err error) {
 	defer f.mu.Unlock()
 	f.all = append(f.all, s)
 	return s, true, nil
+}
+
+// isCurrent reports whether the process has the environment of today.
+func (f *function) isCurrent(s *sandbox) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return s.version == f.version
 }
 
 func (f *function) popIdle() *sandbox {

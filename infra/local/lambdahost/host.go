@@ -33,6 +33,7 @@ type Host struct {
 	options   Options
 	functions []*function
 	rules     []*rule
+	mappings  []*mapping
 	doors     []*door
 	scratch   string
 	log       *logger
@@ -88,6 +89,9 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	if err := h.openDoors(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start host: %w", err), h.Close())
 	}
+	for _, m := range h.mappings {
+		h.work.Go(func() { h.poll(m) })
+	}
 	for _, r := range h.rules {
 		if r.next != nil && r.enabled {
 			h.work.Go(func() { h.keepTime(r) })
@@ -103,6 +107,11 @@ func (h *Host) prepare() error {
 		made, err := h.newFunction(f)
 		problems = append(problems, err)
 		h.functions = append(h.functions, made)
+	}
+	for _, m := range h.options.Assembly.Mappings {
+		made, err := h.newMapping(m)
+		problems = append(problems, err)
+		h.mappings = append(h.mappings, made)
 	}
 	for _, r := range h.options.Assembly.Rules {
 		made, err := newRule(r)
@@ -166,7 +175,8 @@ func (h *Host) Kill(name string) (int, error) {
 	return f.kill(), nil
 }
 
-// Wait returns when no asynchronous event is queued or running, or with the context's error.
+// Wait returns when no asynchronous event or message of a mapped queue is waiting or worked on, or with the context's
+// error.
 func (h *Host) Wait(ctx context.Context) error {
 	select {
 	case <-h.queued.zero():

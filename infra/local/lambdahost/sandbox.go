@@ -15,8 +15,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"joiner/infra/local/lambdahost/assembly"
 )
 
 const (
@@ -31,6 +29,7 @@ type sandbox struct {
 	server  *http.Server
 	out     *output
 	started time.Time
+	version int // of the function's environment
 
 	calls  chan *call    // taken by the process' next
 	ready  chan struct{} // closed by its first next
@@ -65,7 +64,7 @@ type outcome struct {
 
 // newSandbox starts a process of the function. It returns before the process is ready.
 func (f *function) newSandbox(ctx context.Context) (*sandbox, error) {
-	env, stream, err := f.environment(ctx)
+	env, stream, version, err := f.environment(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +77,7 @@ func (f *function) newSandbox(ctx context.Context) (*sandbox, error) {
 		return nil, errors.Join(fmt.Errorf("make log pipe: %w", err), listener.Close())
 	}
 	s := &sandbox{
-		fn: f, started: time.Now(), out: &output{log: f.host.log, source: f.Short, pipe: read},
+		fn: f, started: time.Now(), version: version, out: &output{log: f.host.log, source: f.Short, pipe: read},
 		calls: make(chan *call), ready: make(chan struct{}), exited: make(chan struct{}),
 	}
 	s.cmd = exec.Command(filepath.Join(f.dir, "bootstrap"))
@@ -212,10 +211,16 @@ func (s *sandbox) memory() int64 {
 }
 
 // environment is exactly what Lambda gives a process: the template's variables and its own.
-func (f *function) environment(ctx context.Context) (env []string, stream string, err error) {
+func (f *function) environment(ctx context.Context) (env []string, stream string, version int, err error) {
 	key, secret, token, err := f.host.options.Credentials(ctx, f.RoleARN, f.Name)
 	if err != nil {
-		return nil, "", fmt.Errorf("get credentials of %s: %w", f.RoleARN, err)
+		return nil, "", 0, fmt.Errorf("get credentials of %s: %w", f.RoleARN, err)
+	}
+	f.mu.Lock()
+	given, version := f.resolved, f.version
+	f.mu.Unlock()
+	if variable := pending(given); variable != "" {
+		return nil, "", 0, errPending(f.Name, variable)
 	}
 	place := f.host.options.Assembly.Place
 	stream = time.Now().UTC().Format("2006/01/02") + "/[$LATEST]" + strings.ReplaceAll(newID(), "-", "")
@@ -232,7 +237,7 @@ func (f *function) environment(ctx context.Context) (env []string, stream string
 		"PATH":             "/usr/local/bin:/usr/bin/:/bin:/opt/bin", "LANG": "en_US.UTF-8", "TZ": ":UTC",
 		"GOMEMLIMIT": fmt.Sprintf("%dMiB", f.MemoryMB),
 	}
-	for name, value := range f.Environment {
+	for name, value := range given {
 		if !reservedVariable(name) {
 			own[name] = value
 		}
@@ -242,7 +247,7 @@ func (f *function) environment(ctx context.Context) (env []string, stream string
 			env = append(env, name+"="+value)
 		}
 	}
-	return env, stream, nil
+	return env, stream, version, nil
 }
 
 // reservedVariable names what Lambda refuses in a template; checkEnvironment refuses it too.
@@ -257,16 +262,16 @@ func reservedVariable(name string) bool {
 }
 
 // checkEnvironment refuses what Lambda would refuse at deployment: reserved names, and more than 4 KB in all.
-func checkEnvironment(f assembly.Function) error {
+func checkEnvironment(function string, environment map[string]string) error {
 	size := 0
-	for name, value := range f.Environment {
+	for name, value := range environment {
 		if reservedVariable(name) {
-			return fmt.Errorf("function %s: environment variable %s is reserved by Lambda", f.Name, name)
+			return fmt.Errorf("function %s: environment variable %s is reserved by Lambda", function, name)
 		}
 		size += len(name) + len(value)
 	}
 	if size > 4096 {
-		return fmt.Errorf("function %s: environment of %d bytes, Lambda takes 4096", f.Name, size)
+		return fmt.Errorf("function %s: environment of %d bytes, Lambda takes 4096", function, size)
 	}
 	return nil
 }

@@ -20,9 +20,12 @@ type FunctionStats struct {
 	Errors      int // function errors, time-outs and failed starts among them
 	Throttles   int
 	TimedOut    int
+	MostAtOnce  int             // invocations
 	Init        []time.Duration // process start to first next, one for each cold start
 	MaxMemoryMB int64
 	DeadLetters []DeadLetter
+
+	running int
 }
 
 // DeadLetter is an asynchronous event that a function gave up.

@@ -25,19 +25,15 @@ type rate struct {
 	perSecond float64
 }
 
-// documented are the buckets of "Request throttling for the Amazon EC2 API" in the Amazon EC2 Developer Guide, tables
-// "Request token bucket sizes and refill rates" and "Resource token bucket sizes and refill rates"; the first that fits
-// a call counts. DescribeInstances, DescribeInstanceStatus and DescribeSecurityGroups have the smaller bucket there
-// when they are neither filtered nor paged; here always.
+// documented are the buckets that EC2 publishes.
 func documented() []rate {
-	return []rate{
-		{"RunInstances", "", 5, 2},
-		{"TerminateInstances", "InstanceId", 1000, 20}, {"TerminateInstances", "", 100, 5},
-		{"CreateTags", "", 100, 10},
-		{"DescribeInstances", "", 50, 10}, {"DescribeInstanceStatus", "", 50, 10}, {"DescribeSecurityGroups", "", 50, 10},
-		{"Describe*", "", 100, 20},
-		{"*", "", 50, 5}, // mutating actions, CreateFleet and CreateLaunchTemplate among them
+	var out []rate
+	for _, l := range awsemulator.Limits() {
+		if l.Service == "ec2" {
+			out = append(out, rate{l.Action, l.Each, l.Burst, l.PerSecond})
+		}
 	}
+	return out
 }
 
 // busy are the buckets as others in the account leave them: next to nothing at once.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/model/naming"
 	"joiner/pkg/workload/manifest"
 )
 
@@ -158,9 +159,8 @@ func (c *converter) nodeRole(d manifest.Document, at string, class *awsv1.EC2Nod
 		class.Spec.InstanceProfile = &c.profile
 		return
 	}
-	const prefix = "KarpenterNodeRole-"
 	name := cmp.Or(c.options.Cluster, discoveryTag(class))
-	class.Spec.Role = cmp.Or(c.options.Role, prefix+cmp.Or(name, "CLUSTER"))
+	class.Spec.Role = cmp.Or(c.options.Role, naming.Names{Cluster: cmp.Or(name, "CLUSTER")}.NodeRole())
 	switch {
 	case c.options.Role != "" || c.options.Cluster != "":
 	case name != "":

@@ -128,6 +128,27 @@ func (e *examination) spotRole() {
 	e.addFinding(Fine, check, "AWSServiceRoleForEC2Spot exists", "")
 }
 
+// awsManagedKey ends the names under which AWS gives its own key for volumes, which everybody in the account may use.
+const awsManagedKey = "alias/aws/ebs"
+
+// checkEncryption tells of a key that provision must be allowed to use. Where it may not EC2 takes a launch, and ends the
+// instance at once.
+func (e *examination) checkEncryption() {
+	const check = "encryption"
+	k := e.f.Encryption
+	switch {
+	case e.addUnknown(check, k.Unknown):
+	case !k.Always:
+		e.addFinding(Fine, check, "new volumes are encrypted where an EC2NodeClass says so", "")
+	case strings.HasSuffix(k.Key, awsManagedKey):
+		e.addFinding(Fine, check, "new volumes are encrypted with the key that AWS manages", "")
+	default:
+		e.addFinding(Warning, check, "new volumes of the account are encrypted with the key "+k.Key+
+			": where the role of provision may not use it, EC2 ends every instance at once with Client.InternalError",
+			"give the role in the output ProvisionRoleArn of the stack the rights that the key policy in infra/README.md has")
+	}
+}
+
 // Limits of what the account runs at once.
 const (
 	// Lambda keeps them for functions that reserve nothing, or all where the account may run fewer

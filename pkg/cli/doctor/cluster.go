@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"joiner/pkg/install"
+	"joiner/pkg/model/naming"
 	"joiner/pkg/nodeclass"
 )
 
@@ -158,7 +159,7 @@ func (e *examination) mendClass(condition string) string {
 	case "AMIsReady":
 		return "mend its amiSelectorTerms; alias: al2023@latest always finds one"
 	case "InstanceProfileReady":
-		return "does its role exist? The stack makes KarpenterNodeRole-" + e.clusterName() +
+		return "does its role exist? The stack makes " + naming.Names{Cluster: e.clusterName()}.NodeRole() +
 			" unless nodeRole names another"
 	}
 	return "mend what it says; refresh looks again within five minutes"

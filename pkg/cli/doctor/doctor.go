@@ -29,6 +29,8 @@ type Facts struct {
 	SpotRole  SpotRole
 	NodeRole  NodeRole
 	Nodes     int // of Joiner's
+
+	Encryption Encryption
 }
 
 // API is the API server as seen from where the doctor is.
@@ -171,6 +173,13 @@ type NodeRole struct {
 	Found   bool
 }
 
+// Encryption is how the account encrypts new volumes of which nobody says how.
+type Encryption struct {
+	Unknown string
+	Always  bool
+	Key     string // by which; that of AWS is alias/aws/ebs
+}
+
 // Level is how a check ended.
 type Level string
 
@@ -196,7 +205,7 @@ func RunChecks(f Facts) []Finding {
 	e.f = f
 	for _, check := range []func(){
 		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkNodeRole, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
-		e.checkClasses, e.checkPools, e.spotRole, e.checkLambda, e.checkCost, e.checkQuotas, e.devices, e.checkMissingRequests,
+		e.checkClasses, e.checkPools, e.spotRole, e.checkEncryption, e.checkLambda, e.checkCost, e.checkQuotas, e.devices, e.checkMissingRequests,
 	} {
 		check()
 	}

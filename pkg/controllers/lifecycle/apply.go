@@ -67,6 +67,8 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 			Reason: a.Reason, Message: a.Why})
 		return w.annotateClaim(ctx, claim, map[string]string{
 			v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)})
+	case plan.NoteFailedLaunch:
+		return w.l.Failures.NoteFailedLaunch(ctx, claim.Class, a.Instance, a.Why)
 	case plan.LeaveNode:
 		return w.annotateClaim(ctx, claim, map[string]string{v1.AnnotationReplaceRequested: a.Leave})
 	case plan.DeleteClaim:

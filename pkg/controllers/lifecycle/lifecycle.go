@@ -48,6 +48,7 @@ type Controller struct {
 	Instances Instances
 	Health    Health // nil where nobody asks
 	Pools     PoolStatus
+	Failures  LaunchFailures
 	Volumes   Volumes
 	Provision controllers.Waker      // runs provision when pods are about to lose their node
 	Refresh   controllers.Waker      // runs refresh when a class is new or was changed

@@ -24,6 +24,13 @@ type PoolStatus interface {
 	RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error
 }
 
+// LaunchFailures holds failed launches against classes. It may be repeated.
+type LaunchFailures interface {
+	// NoteFailedLaunch notes that an instance of the class ended before its node joined. From the second one on provision
+	// leaves the class alone for a while.
+	NoteFailedLaunch(ctx context.Context, class, instance, why string) error
+}
+
 // Volumes tells what is attached to nodes. It may be repeated.
 type Volumes interface {
 	// ListAttachments lists the persistent volumes that are attached to one of the nodes.

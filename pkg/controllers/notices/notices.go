@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -78,60 +80,103 @@ func (e *EarlyError) Error() string {
 // an urgent one whose instance may be one that is being launched; less urgent ones are left to the retries of the
 // invocation.
 func (i *Controller) HandleNotices(ctx context.Context, notices ...interruption.Notice) error {
-	ctx = controllers.BeginPass(ctx, i.Permission)
-	if i.alreadyWatched(ctx, notices) {
-		i.Log.Info("skipped: a running invocation will handle it", "kind", string(interruption.Running), "instance",
-			notices[0].Instance)
-		return nil
-	}
-	var done error
-	for tries, waits := 1, 1; len(notices) > 0; {
-		claims, err := i.Read.ClaimsOf(ctx, instancesOf(notices), i.sufficientReplacement(notices))
-		if err != nil {
-			return errors.Join(done, err)
-		}
-		errs := make([]error, len(notices))
-		var g errgroup.Group
-		g.SetLimit(parallelNotices)
-		for k, n := range notices {
-			g.Go(func() error {
-				errs[k] = i.Shield().Do("the notice about instance "+n.Instance,
-					func() error { return i.handleOne(ctx, n, claims) })
-				return nil
-			})
-		}
-		_ = g.Wait() // every error is in errs
-		var again []interruption.Notice
-		early := false
-		for k, err := range errs {
-			_, tooEarly := errors.AsType[*EarlyError](err)
-			if controllers.IsConflict(err) && tries < noticeTries ||
-				tooEarly && notices[k].Urgent() && waits < noticeTries {
-				i.Log.Info("retrying notice", "instance", notices[k].Instance, "because", err.Error())
-				again, early = append(again, notices[k]), early || tooEarly
-			} else {
-				done = errors.Join(done, err)
-			}
-		}
-		if notices = again; !early {
-			tries++
-		} else {
-			waits++
-			if err := controllers.WaitFor(ctx, launchWrites); err != nil {
-				return errors.Join(done, err)
-			}
-		}
-	}
-	return done
+	return errors.Join(i.handleAll(ctx, notices, false)...)
 }
 
-// alreadyWatched reports whether nothing can come of the notices, whosever their instances are: all that comes of an
-// instance that runs is a wake-up of lifecycle or provision, and both watch. Where hundreds of instances start at once
-// nobody need look for their claims.
-func (i *Controller) alreadyWatched(ctx context.Context, notices []interruption.Notice) bool {
-	if len(notices) != 1 || notices[0].Kind != interruption.Running {
-		return false
+// handleAll is HandleNotices with an error for each notice, nil for one that is done. Where they are many those about
+// instances of others are counted and not told one by one.
+func (i *Controller) handleAll(ctx context.Context, all []interruption.Notice, many bool) []error {
+	ctx = controllers.BeginPass(ctx, i.Permission)
+	errs, left, foreign := make([]error, len(all)), i.unwatched(ctx, all), 0
+	for tries, waits := 1, 1; len(left) > 0; {
+		foreign += i.handleRound(ctx, all, left, errs, many)
+		again, early := i.worthRetrying(all, left, errs, tries, waits)
+		left = again
+		if !early {
+			tries++
+			continue
+		}
+		waits++
+		if err := controllers.WaitFor(ctx, launchWrites); err != nil {
+			break // each has its error
+		}
 	}
+	if many && foreign > 0 {
+		i.Log.Info("notices about instances that are not ours", "count", foreign)
+	}
+	return errs
+}
+
+// handleRound handles those of the notices that are left, writes what became of each into errs, and returns how many
+// were about instances of others.
+func (i *Controller) handleRound(ctx context.Context, all []interruption.Notice, left []int, errs []error,
+	many bool) (foreign int) {
+	notices := make([]interruption.Notice, len(left))
+	for k, at := range left {
+		notices[k] = all[at]
+	}
+	claims, err := i.Read.ClaimsOf(ctx, instancesOf(notices), i.sufficientReplacement(notices))
+	if err != nil {
+		for _, at := range left {
+			errs[at] = err
+		}
+		return 0
+	}
+	var others atomic.Int64
+	var g errgroup.Group
+	g.SetLimit(parallelNotices)
+	for _, at := range left {
+		g.Go(func() error {
+			errs[at] = i.Shield().Do("the notice about instance "+all[at].Instance, func() error {
+				ours, err := i.handleOne(ctx, all[at], claims, many)
+				if !ours && err == nil {
+					others.Add(1)
+				}
+				return err
+			})
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	return int(others.Load())
+}
+
+// worthRetrying returns which of the notices are decided anew at once, and whether that waits for a launch.
+func (i *Controller) worthRetrying(all []interruption.Notice, handled []int, errs []error, tries,
+	waits int) (again []int, early bool) {
+	for _, at := range handled {
+		_, tooEarly := errors.AsType[*EarlyError](errs[at])
+		if controllers.IsConflict(errs[at]) && tries < noticeTries ||
+			tooEarly && all[at].Urgent() && waits < noticeTries {
+			i.Log.Info("retrying notice", "instance", all[at].Instance, "because", errs[at].Error())
+			again, early = append(again, at), early || tooEarly
+		}
+	}
+	return again, early
+}
+
+// unwatched returns which notices something can come of: all that comes of an instance that runs is a wake-up of
+// lifecycle or provision, and nothing where both watch. Where hundreds of instances start at once nobody need look for
+// their claims.
+func (i *Controller) unwatched(ctx context.Context, all []interruption.Notice) (left []int) {
+	running := slices.ContainsFunc(all, func(n interruption.Notice) bool { return n.Kind == interruption.Running })
+	watched := running && i.bothWatch(ctx)
+	skipped := 0
+	for at, n := range all {
+		if watched && n.Kind == interruption.Running {
+			skipped++
+			continue
+		}
+		left = append(left, at)
+	}
+	if skipped > 0 {
+		i.Log.Info("skipped: a running invocation will handle them", "kind", string(interruption.Running), "count",
+			skipped)
+	}
+	return left
+}
+
+func (i *Controller) bothWatch(ctx context.Context) bool {
 	for _, w := range []controllers.Waker{i.Lifecycle, i.Provision} {
 		if w, can := w.(WatchAwareWaker); !can || !w.IsWatched(ctx) {
 			return false
@@ -156,30 +201,35 @@ func instancesOf(notices []interruption.Notice) []string {
 	return ids
 }
 
-// handleOne decides about a notice and has it done.
-func (i *Controller) handleOne(ctx context.Context, n interruption.Notice, claims []cluster.Claim) error {
+// handleOne decides about a notice and has it done. It reports whether the instance is ours, and does not log of others
+// where notices are many.
+func (i *Controller) handleOne(ctx context.Context, n interruption.Notice, claims []cluster.Claim,
+	many bool) (ours bool, err error) {
 	o, err := i.decideOn(ctx, n, claims)
 	if err != nil {
-		return err
+		return false, err
 	}
-	i.logNotice(n, o)
+	if o.Found || !many {
+		i.logNotice(n, o)
+	}
 	switch {
 	case o.Found:
 		if err := i.applyDecision(ctx, n, o); err != nil {
-			return err
+			return true, err
 		}
 		i.measureNotice(n, o)
+		return true, nil
 	case o.Later:
-		return &EarlyError{n}
+		return false, &EarlyError{n}
 	case o.Final:
 		i.Foreign.rememberInstance(n.Instance, i.Now())
 	case o.Provide:
 		if may, err := controllers.MayBegin(ctx, i.Log, "wake provision"); err != nil || !may {
-			return err
+			return false, err
 		}
-		return i.Provision.Wake(ctx)
+		return false, i.Provision.Wake(ctx)
 	}
-	return nil
+	return false, nil
 }
 
 func (i *Controller) decideOn(ctx context.Context, n interruption.Notice,

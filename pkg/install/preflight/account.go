@@ -94,10 +94,6 @@ func (c *checker) checkEndpoints() {
 			c.plan.VPC, strings.Join(there, ", ")),
 			mend+"; the security groups of the existing ones must admit TCP 443 from the functions")
 	}
-	if !slices.ContainsFunc(c.facts.Endpoints, func(e Endpoint) bool { return e.Service == "s3" }) {
-		c.add(Warning, TopicEndpoints, c.plan.VPC+" has no endpoint for S3, through which functions without NAT reach the catalog and answer CloudFormation",
-			"make a gateway endpoint for S3, which is free, in the route tables of the subnets")
-	}
 }
 
 // checkSubnets finds subnets in which Lambda cannot put the functions.

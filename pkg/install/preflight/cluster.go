@@ -12,6 +12,8 @@ type Cluster struct {
 	Found        bool
 	Status, Mode string // ACTIVE; API, API_AND_CONFIG_MAP or CONFIG_MAP
 	Endpoint     string
+	CABundle     string // with ServiceCIDR and Endpoint, what the functions are told
+	ServiceCIDR  string
 	Public       bool
 	Private      bool
 	CIDRs        []string // from which a public endpoint may be reached

@@ -26,6 +26,7 @@ type Plan struct {
 	Endpoints       []string // services for which the stack makes interface endpoints
 	Reserved        int      // concurrency, of all functions
 	ForNotices      int      // of that, for the functions whose events leave two minutes
+	ForReservations int      // of that, for interruptible capacity reservations
 }
 
 // Facts are what was found out about the cluster and the account.
@@ -35,8 +36,9 @@ type Facts struct {
 	Entries   []Entry  // of the node role that was named; none: it has no access entry
 	Endpoints []Endpoint
 	Subnets   []Subnet
-	Limit     int // of concurrency in the account; 0: unknown
-	Free      int // of that, not reserved by any function
+	Ways      []Way // of the subnets
+	Limit     int   // of concurrency in the account; 0: unknown
+	Free      int   // of that, not reserved by any function
 	Unknown   []Unknown
 }
 
@@ -46,6 +48,7 @@ const (
 	TopicEntries   = "access entry of the node role"
 	TopicEndpoints = "VPC endpoints"
 	TopicSubnets   = "subnets"
+	TopicWays      = "way to S3"
 	TopicLambda    = "Lambda"
 )
 
@@ -95,6 +98,7 @@ func Check(p Plan, before *Plan, f Facts) []Finding {
 	c.checkNodeRoles()
 	c.checkEndpoints()
 	c.checkSubnets()
+	c.checkWays()
 	c.checkRoom()
 	return c.found
 }
@@ -155,7 +159,7 @@ func (c *checker) checkRoom() {
 		return
 	}
 	err := ConcurrencyRoom{Limit: c.facts.Limit, Unreserved: c.facts.Free, Wanted: c.plan.Reserved,
-		ForNotices: c.plan.ForNotices, Had: c.before.Reserved}.CheckRoom()
+		ForNotices: c.plan.ForNotices, ForReservations: c.plan.ForReservations, Had: c.before.Reserved}.CheckRoom()
 	if err != nil {
 		c.add(Broken, TopicLambda, err.Error(), "")
 	}

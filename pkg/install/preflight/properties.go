@@ -7,18 +7,19 @@ import (
 
 // Properties of the custom resource that asks for the preflight. All are texts, lists with commas.
 const (
-	propertyCluster   = "ClusterName"
-	propertyRole      = "RoleArn"
-	propertyMode      = "Mode"
-	propertyNodeRole  = "NodeRole"
-	propertyMade      = "MadeNodeRoles"
-	propertyPolicies  = "NodePolicies"
-	propertyVPC       = "VpcId"
-	propertySubnets   = "SubnetIds"
-	propertyEndpoints = "Endpoints"
-	propertyReserved  = "Reserved"
-	propertyNotices   = "ReservedForNotices"
-	modeObserve       = "observe"
+	propertyCluster     = "ClusterName"
+	propertyRole        = "RoleArn"
+	propertyMode        = "Mode"
+	propertyNodeRole    = "NodeRole"
+	propertyMade        = "MadeNodeRoles"
+	propertyPolicies    = "NodePolicies"
+	propertyVPC         = "VpcId"
+	propertySubnets     = "SubnetIds"
+	propertyEndpoints   = "Endpoints"
+	propertyReserved    = "Reserved"
+	propertyNotices     = "ReservedForNotices"
+	propertyReservation = "ReservedForReservations"
+	modeObserve         = "observe"
 )
 
 // Properties are the plan as the stack hands it to its preflight. What it does not need of a plan is left out.
@@ -30,7 +31,8 @@ func (p Plan) Properties() map[string]any {
 	return map[string]any{propertyCluster: p.Cluster, propertyMode: mode, propertyNodeRole: p.NodeRole,
 		propertyMade: strings.Join(p.MadeNodeRoles, ","), propertyPolicies: strings.Join(p.NodePolicies, ","),
 		propertyVPC: p.VPC, propertySubnets: strings.Join(p.Subnets, ","), propertyEndpoints: strings.Join(p.Endpoints, ","),
-		propertyReserved: strconv.Itoa(p.Reserved), propertyNotices: strconv.Itoa(p.ForNotices)}
+		propertyReserved: strconv.Itoa(p.Reserved), propertyNotices: strconv.Itoa(p.ForNotices),
+		propertyReservation: strconv.Itoa(p.ForReservations)}
 }
 
 // ReadPlan reads the plan from the properties of a request or of a template. What is no text, such as a reference that
@@ -54,5 +56,6 @@ func ReadPlan(properties map[string]any, region string) (p Plan, whole bool) {
 	return Plan{Cluster: text(propertyCluster), Region: region, Role: text(propertyRole),
 		Observe: text(propertyMode) == modeObserve, NodeRole: text(propertyNodeRole), MadeNodeRoles: list(propertyMade),
 		NodePolicies: list(propertyPolicies), VPC: text(propertyVPC), Subnets: list(propertySubnets),
-		Endpoints: list(propertyEndpoints), Reserved: number(propertyReserved), ForNotices: number(propertyNotices)}, whole
+		Endpoints: list(propertyEndpoints), Reserved: number(propertyReserved), ForNotices: number(propertyNotices),
+		ForReservations: number(propertyReservation)}, whole
 }

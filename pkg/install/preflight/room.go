@@ -12,6 +12,7 @@ type ConcurrencyRoom struct {
 	Limit, Unreserved int // of the account: all, and those that no function has reserved
 	Wanted            int // that the functions of the stack are to reserve
 	ForNotices        int // of these, for the two functions whose events leave two minutes
+	ForReservations   int // of those, for interruptible capacity reservations
 	Had               int // that they have reserved until now
 }
 
@@ -23,11 +24,11 @@ func (r ConcurrencyRoom) CheckRoom() error {
 		return nil
 	}
 	less := ""
-	if each := (r.ForNotices - short) / 2; r.ForNotices >= short {
-		less = fmt.Sprintf(", or set interruptionConcurrency in cdk.json to %d", each)
+	if spot := r.ForNotices - r.ForReservations - short; spot >= 0 {
+		less = fmt.Sprintf(", or set interruptionConcurrency in cdk.json to %d", spot)
 	}
 	return fmt.Errorf("the account may run %d Lambda invocations at once, %d of them are not reserved, and %d must stay so: the functions are to reserve %d "+
-		"(interruptionConcurrency for each of two, and 1 for each that runs alone), which is %d too many. Ask for more: "+
+		"(interruptionConcurrency, reservationConcurrency, and 1 for each that runs alone), which is %d too many. Ask for more: "+
 		"aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value %d%s, and deploy again",
 		r.Limit, r.Unreserved+r.Had, min(leastUnreserved, r.Limit), r.Wanted, short, max(1000, r.Limit+short), less)
 }

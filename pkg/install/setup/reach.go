@@ -32,6 +32,15 @@ func (s *Setup) reachCluster(ctx context.Context) error {
 	})
 }
 
+// policyPartition is how the ARNs of EKS' own policies begin in the partition of the role.
+func policyPartition(role string) string {
+	parts := strings.SplitN(role, ":", 3)
+	if len(parts) < 3 {
+		return "arn:aws:eks::aws"
+	}
+	return "arn:" + parts[1] + ":eks::aws"
+}
+
 // explainUnreachable says what is wrong and what to do when the API server cannot be asked.
 func (a Access) explainUnreachable(err error) error {
 	_, answered := errors.AsType[*apierrors.StatusError](err)
@@ -43,8 +52,8 @@ func (a Access) explainUnreachable(err error) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("cluster %s knows the role %s and gives it no rights: its access entry lacks the policy AmazonEKSClusterAdminPolicy; mend it with: "+
 			"aws eks associate-access-policy --region %s --cluster-name %s --principal-arn %s --access-scope type=cluster "+
-			"--policy-arn arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy: %w", a.Name, a.Role,
-			a.Region, a.Name, a.Role, err)
+			"--policy-arn %s:cluster-access-policy/AmazonEKSClusterAdminPolicy: %w", a.Name, a.Role,
+			a.Region, a.Name, a.Role, policyPartition(a.Role), err)
 	case !answered && a.Inside:
 		return fmt.Errorf("cannot reach the API server of cluster %s at %s from the subnets of the functions: its security group must admit TCP 443 from theirs, "+
 			"the subnets must be in its VPC or routed to it, and the VPC needs DNS hostnames and DNS support: %w",

@@ -27,7 +27,7 @@ const (
 const looksPerWake = 10
 
 // longestRest is between two removals of leftovers.
-const longestRest = 20 * time.Second
+const longestRest = 5 * time.Second
 
 // RemoveFromCluster takes Joiner's hold off the cluster when its stack is deleted. With drain it ends all nodes first,
 // within the time given. May be repeated.
@@ -54,12 +54,18 @@ func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.D
 	}
 	if s.Observe || holder != "" {
 		s.Log.Info("nodes, NodeClaims and finalizers stay as they are", "observe", s.Observe, "leader", holder)
-		return nil
+		return s.removePriority(ctx)
 	}
 	if !drain {
-		return s.releaseNodes(ctx)
+		if err := s.releaseNodes(ctx); err != nil {
+			return err
+		}
+		return s.removePriority(ctx)
 	}
 	if err := s.drainNodes(ctx, within); err != nil {
+		return err
+	}
+	if err := s.removePriority(ctx); err != nil { // lifecycle needs it to drain
 		return err
 	}
 	return s.removeLeftovers(ctx, settled)

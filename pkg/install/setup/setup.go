@@ -64,7 +64,7 @@ type Setup struct {
 
 	Leaving   Leaving       // node roles that the update takes away
 	Leftovers Leftovers     // removed with drain
-	Settle    time.Duration // for which a refresh that began before setup was asked may still make leftovers
+	Settle    time.Duration // for which a refresh whose role is gone may still make leftovers
 
 	Push install.Address // whom the cluster's webhook calls; without a URL there is no webhook
 }
@@ -105,9 +105,13 @@ func (s *Setup) InstallObjects(ctx context.Context) (int, error) {
 			return 0, err
 		}
 	}
+	ranked, err := s.applyPriority(ctx)
+	if err != nil {
+		return 0, err
+	}
 	s.linkSpot(ctx)
 	announced, err := s.applyWebhook(ctx)
-	return len(crds) + len(rbac) + announced, err
+	return len(crds) + len(rbac) + ranked + announced, err
 }
 
 // linkSpot makes the role of spot. An account whose rules forbid it can still have on-demand capacity, so this stops
@@ -172,7 +176,10 @@ func (s *Setup) applyObject(ctx context.Context, o *unstructured.Unstructured) e
 // ObjectPath is where an object of pkg/install is served. Another kind is an error: then this table needs an entry.
 func ObjectPath(o *unstructured.Unstructured) (string, error) {
 	const rbac, admission = "/apis/rbac.authorization.k8s.io/v1", "/apis/admissionregistration.k8s.io/v1"
+	const flow = "/apis/flowcontrol.apiserver.k8s.io/v1"
 	at := map[string]string{
+		"flowcontrol.apiserver.k8s.io/v1 FlowSchema":                 flow + "/flowschemas",
+		"flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration": flow + "/prioritylevelconfigurations",
 		"v1 Namespace": "/api/v1/namespaces",
 		"apiextensions.k8s.io/v1 CustomResourceDefinition":          definitions,
 		"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy": admission + "/validatingadmissionpolicies",

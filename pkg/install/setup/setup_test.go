@@ -28,13 +28,18 @@ const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 type world struct {
 	objects map[string]*unstructured.Unstructured
 	done    []string
+	levels  []string // of priority, and schemas, that were removed; not among what is done
 	fail    func(call string) error
 	onWake  func(*world)
 }
 
 func (w *world) note(format string, args ...any) error {
 	call := fmt.Sprintf(format, args...)
-	if !strings.HasPrefix(call, "get ") && !strings.HasPrefix(call, "list ") {
+	name, ofPriority := strings.CutPrefix(call, "delete /apis/flowcontrol.apiserver.k8s.io/v1/")
+	switch {
+	case ofPriority:
+		w.levels = append(w.levels, name)
+	case !strings.HasPrefix(call, "get ") && !strings.HasPrefix(call, "list "):
 		w.done = append(w.done, call)
 	}
 	if w.fail != nil {

@@ -189,7 +189,8 @@ func (c Claim) Condition(condition string) Condition {
 // Instance is an EC2 instance that carries the cluster's tag.
 type Instance struct {
 	ID             string    `json:"id"`
-	State          string    `json:"state"` // pending, running, stopping, stopped, shutting-down, terminated
+	State          string    `json:"state"`                 // pending, running, stopping, stopped, shutting-down, terminated
+	StateReason    string    `json:"stateReason,omitempty"` // why EC2 changed it last: code, colon, message
 	Type           string    `json:"type"`
 	Zone           string    `json:"zone"`
 	CapacityType   string    `json:"capacityType"`

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"joiner/pkg/model/requirements"
@@ -173,11 +174,27 @@ func (o Offering) Meets(s requirements.Set) bool {
 type UnavailableOffering struct {
 	Offer
 	// Scope limits the mark to launches into one capacity reservation or placement group, by its id; empty for all. A
-	// mark of no offer and the scope of a subnet is about that subnet, whatever is launched there.
+	// mark of no offer and the scope of a subnet is about that subnet, whatever is launched there; one of no offer and a
+	// ClassScope about that EC2NodeClass.
 	Scope string    `json:"scope,omitempty"`
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"` // the error code
 	Times int       `json:"times"`
+}
+
+// classScope begins the scope of a mark about an EC2NodeClass.
+const classScope = "ec2nodeclass/"
+
+// ClassScope is the scope of a mark about an EC2NodeClass.
+func ClassScope(class string) string { return classScope + class }
+
+// Class is the EC2NodeClass that the mark is about, empty for another mark.
+func (m UnavailableOffering) Class() string {
+	name, of := strings.CutPrefix(m.Scope, classScope)
+	if !of {
+		return ""
+	}
+	return name
 }
 
 // Covers reports whether the mark applies to the offer at the time now.

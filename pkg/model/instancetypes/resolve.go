@@ -106,6 +106,8 @@ func newResolver(c Catalog, class Class, soldOut []UnavailableOffering, now time
 	var err error
 	if r.limits, err = newLimits(class); err != nil {
 		r.why = err.Error()
+	} else {
+		r.why = r.soldOut[unavailableKey{scope: ClassScope(class.Name)}]
 	}
 	return r
 }

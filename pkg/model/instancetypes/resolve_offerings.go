@@ -26,7 +26,11 @@ func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
 			continue
 		}
 		until[is] = k.Until
-		m[is] = fmt.Sprintf("sold out until %s (%s)", k.Until.UTC().Format(time.RFC3339), k.Why)
+		what := "sold out"
+		if k.Class() != "" {
+			what = "instances of the class end before they join; it is left alone"
+		}
+		m[is] = fmt.Sprintf("%s until %s (%s)", what, k.Until.UTC().Format(time.RFC3339), k.Why)
 	}
 	return m
 }

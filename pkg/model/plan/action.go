@@ -34,9 +34,11 @@ const (
 	Terminate           ActionKind = "terminate"     // terminate the instance
 	Evict               ActionKind = "evict"         // ask the eviction API; a budget may refuse
 	DeletePod           ActionKind = "delete pod"    // delete with GraceSec, past its budget
-	CountPool           ActionKind = "count"         // store in the pool what its nodes have
-	Registrations       ActionKind = "registrations" // note in the pool how registrations went
-	Tell                ActionKind = "tell"          // an event on the node or, without one, on the claim
+	// hold against the claim's class that its instance ended before its node joined
+	NoteFailedLaunch ActionKind = "note failed launch"
+	CountPool        ActionKind = "count"         // store in the pool what its nodes have
+	Registrations    ActionKind = "registrations" // note in the pool how registrations went
+	Tell             ActionKind = "tell"          // an event on the node or, without one, on the claim
 )
 
 // Action is one step on one object. Empty fields are not involved.

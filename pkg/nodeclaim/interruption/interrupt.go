@@ -131,6 +131,11 @@ func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 		}
 		return o
 	}
+	ends := n.Kind == Ending || n.Kind == Ended
+	if ends && o.Claim.Deleting.IsZero() && !o.Claim.Is(v1.ConditionRegistered) && o.Claim.NodeName == "" {
+		o.Drain, o.Why = true, "no node joined: lifecycle looks why EC2 ended it"
+		return o
+	}
 	o.DeleteClaim, o.Drain = o.Claim.Deleting.IsZero(), true
 	o.Release = n.Kind == Ended
 	o.Pods = EndPods

@@ -19,7 +19,7 @@ import (
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 // TestScenarios plays the files in testdata; it is noon. Each line of "claims" is "NAME id=i-1 [deleting[=-1m]]
-// [type=..] [zone=..] [capacity=..] [grace=1h] [deadline=1m] [age=1h] [initialized] [drained] [terminating]
+// [type=..] [zone=..] [capacity=..] [grace=1h] [deadline=1m] [age=1h] [registered] [initialized] [drained] [terminating]
 // [leave=CAUSE,-5m,10m]". Then "spot|reservation ID [sent=-10s] [untimed] [at=2m] [action=hibernate]", "state ID
 // STATE", "rebalance ID [choice=replace]" and "scheduled ID [at=48h]" print what is made of a notice; all dates are
 // from noon.
@@ -137,6 +137,8 @@ func claim(t *testing.T, line string) cluster.Claim {
 			c.Annotations[v1.AnnotationTerminationTimestamp] = at(t, v).Format(time.RFC3339)
 		case "age":
 			c.Created = noon().Add(-at(t, v).Sub(noon()))
+		case "registered":
+			c.Conditions = cluster.WithCondition(c.Conditions, cluster.Condition{Type: v1.ConditionRegistered, Status: "True"})
 		case "initialized":
 			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionInitialized, Status: "True"})
 		case "drained":
@@ -146,7 +148,7 @@ func claim(t *testing.T, line string) cluster.Claim {
 		case "leave":
 			c.Annotations[v1.AnnotationReplaceRequested] = leave(t, v)
 		default:
-			t.Fatalf("claim %s: %v", f[0], syntax.UnknownWord("word", k, "id", "deleting", "type", "zone", "capacity", "grace", "deadline", "age", "initialized",
+			t.Fatalf("claim %s: %v", f[0], syntax.UnknownWord("word", k, "id", "deleting", "type", "zone", "capacity", "grace", "deadline", "age", "registered", "initialized",
 				"drained", "terminating", "leave"))
 		}
 	}

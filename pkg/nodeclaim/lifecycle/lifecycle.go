@@ -186,6 +186,9 @@ func sortedBy[T any](list []T, name func(T) string) []T {
 
 // advanceClaim is the step of a claim that nobody has deleted.
 func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) {
+	if i, early := v.endedEarly(c); early {
+		return v.failLaunch(c, i), true
+	}
 	if reason, why := v.deletionReason(c); reason != "" {
 		return []plan.Action{{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why}}, true
 	}

@@ -47,6 +47,10 @@ func (v state) registrationOutcome(c cluster.Claim, actions []plan.Action) (o cl
 			return cluster.Registration{ClaimUID: c.UID, OK: true}, true
 		case a.Do == plan.DeleteClaim && a.Reason == registrationTimeout:
 			return cluster.Registration{ClaimUID: c.UID, Reason: v1.ReasonRegistrationFailed, Message: a.Why}, true
+		case a.Do == plan.DeleteClaim && a.Reason == launchFailed:
+			i, _ := v.endedEarly(c)
+			reason, message := explainEnd(i.StateReason)
+			return cluster.Registration{ClaimUID: c.UID, Reason: reason, Message: message}, true
 		case a.Do == plan.DeleteClaim && a.Reason == launchTimeout:
 			k := c.Condition(v1.ConditionLaunched)
 			return cluster.Registration{ClaimUID: c.UID, Reason: cmp.Or(k.Reason, v1.ReasonLaunchFailed),

@@ -37,11 +37,7 @@ func DescribeAccess(ctx context.Context, c *eks.Client, name string) (a Access, 
 	if k == nil {
 		return Access{}, false, fmt.Errorf("describe cluster %s: the answer is empty", name)
 	}
-	a = Access{Status: string(k.Status)}
-	a.Endpoint = aws.ToString(k.Endpoint)
-	if k.CertificateAuthority != nil {
-		a.CABundle = aws.ToString(k.CertificateAuthority.Data)
-	}
+	a = Access{Cluster: clusterOf(k), Status: string(k.Status)}
 	if k.AccessConfig != nil {
 		a.Mode = string(k.AccessConfig.AuthenticationMode)
 	}

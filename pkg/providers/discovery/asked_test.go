@@ -149,7 +149,9 @@ func TestWhatIsAskedForAClass(t *testing.T) {
 			},
 			[]string{"DescribePlacementGroups GroupId:pg-1 state=available"}},
 		{"templates of a class that goes", awsv1.EC2NodeClassSpec{},
-			func(f *ClassResolver, c *awsv1.EC2NodeClass) error { return f.deleteTemplates(t.Context(), c) },
+			func(f *ClassResolver, c *awsv1.EC2NodeClass) error {
+				return f.deleteTemplates(t.Context(), ec2Filter("tag:karpenter.k8s.aws/ec2nodeclass", c.Name))
+			},
 			[]string{"DescribeLaunchTemplates tag:eks:eks-cluster-name=demo tag:karpenter.k8s.aws/ec2nodeclass=web"}},
 	} {
 		e := &ears{body: "<Response></Response>"}

@@ -1,11 +1,13 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
 // Cluster is how to reach an EKS cluster.
@@ -13,8 +15,6 @@ type Cluster struct {
 	Endpoint    string // https URL of the API server
 	CABundle    string // base64 of its certificate authority's PEM
 	ServiceCIDR string // of IPv4 where there is one, else of IPv6
-	Version     string // such as 1.36
-	ARN         string
 }
 
 // DescribeCluster asks EKS for the cluster. It fails when EKS does not know it or it has no endpoint yet.
@@ -23,17 +23,23 @@ func DescribeCluster(ctx context.Context, c *eks.Client, name string) (Cluster, 
 	if err != nil {
 		return Cluster{}, fmt.Errorf("describe cluster %s: %w", name, err)
 	}
-	k := out.Cluster
-	if k == nil || aws.ToString(k.Endpoint) == "" || k.CertificateAuthority == nil {
+	if out.Cluster == nil {
+		return Cluster{}, fmt.Errorf("describe cluster %s: the answer is empty", name)
+	}
+	found := clusterOf(out.Cluster)
+	if found.Endpoint == "" || found.CABundle == "" {
 		return Cluster{}, fmt.Errorf("describe cluster %s: it has no endpoint yet, wait until it is active", name)
 	}
-	found := Cluster{Endpoint: aws.ToString(k.Endpoint), CABundle: aws.ToString(k.CertificateAuthority.Data),
-		Version: aws.ToString(k.Version), ARN: aws.ToString(k.Arn)}
-	if n := k.KubernetesNetworkConfig; n != nil {
-		found.ServiceCIDR = aws.ToString(n.ServiceIpv4Cidr)
-		if found.ServiceCIDR == "" {
-			found.ServiceCIDR = aws.ToString(n.ServiceIpv6Cidr)
-		}
-	}
 	return found, nil
+}
+
+func clusterOf(k *types.Cluster) Cluster {
+	found := Cluster{Endpoint: aws.ToString(k.Endpoint)}
+	if k.CertificateAuthority != nil {
+		found.CABundle = aws.ToString(k.CertificateAuthority.Data)
+	}
+	if n := k.KubernetesNetworkConfig; n != nil {
+		found.ServiceCIDR = cmp.Or(aws.ToString(n.ServiceIpv4Cidr), aws.ToString(n.ServiceIpv6Cidr))
+	}
+	return found
 }

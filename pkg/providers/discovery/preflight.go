@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,9 @@ func (r Preflight) ReadFacts(ctx context.Context, p preflight.Plan) (f preflight
 	if len(p.Subnets) > 0 {
 		ask(preflight.TopicSubnets, func(ctx context.Context) error { return r.readSubnets(ctx, p, &f) })
 	}
+	if p.VPC != "" && len(p.Subnets) > 0 {
+		ask(preflight.TopicWays, func(ctx context.Context) error { return r.readWays(ctx, p, &f) })
+	}
 	ask(preflight.TopicLambda, func(ctx context.Context) error { return r.readLimits(ctx, &f) })
 	return f, denied, nil
 }
@@ -74,7 +78,7 @@ func (r Preflight) readCluster(ctx context.Context, p preflight.Plan) (preflight
 // Preflight is the access as a preflight of the plan sees it.
 func (a Access) Preflight(p preflight.Plan, found bool) preflight.Cluster {
 	return preflight.Cluster{Name: p.Cluster, Region: p.Region, Found: found, Status: a.Status, Mode: a.Mode,
-		Endpoint: a.Endpoint, Public: a.Public, Private: a.Private, CIDRs: a.CIDRs, Inside: p.VPC != "", IPv6: a.IPv6,
+		Endpoint: a.Endpoint, CABundle: a.CABundle, ServiceCIDR: a.ServiceCIDR, Public: a.Public, Private: a.Private, CIDRs: a.CIDRs, Inside: p.VPC != "", IPv6: a.IPv6,
 		AutoMode: a.AutoMode}
 }
 
@@ -151,6 +155,20 @@ func (r Preflight) readSubnets(ctx context.Context, p preflight.Plan, f *preflig
 	}
 	for _, s := range out.Subnets {
 		f.Subnets = append(f.Subnets, preflight.Subnet{ID: aws.ToString(s.SubnetId), VPC: aws.ToString(s.VpcId)})
+	}
+	return nil
+}
+
+// readWays reads how the subnets get to S3.
+func (r Preflight) readWays(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+	all, list, err := ReadSubnetRoutes(ctx, r.EC2, p.Region, p.VPC, p.Subnets)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		f.Ways = append(f.Ways, preflight.Way{Subnet: s.Subnet, Found: slices.ContainsFunc(s.Routes, func(r Route) bool {
+			return preflight.LeadsToS3(r.To, r.Via, list)
+		})})
 	}
 	return nil
 }

@@ -351,6 +351,9 @@ func instanceFrom(i types.Instance) cluster.Instance {
 	if i.State != nil {
 		out.State = string(i.State.Name)
 	}
+	if r := i.StateReason; r != nil {
+		out.StateReason = stateReason(aws.ToString(r.Code), aws.ToString(r.Message))
+	}
 	if i.Placement != nil {
 		out.Zone, out.Partition = aws.ToString(i.Placement.AvailabilityZone), aws.ToInt32(i.Placement.PartitionNumber)
 	}
@@ -379,6 +382,14 @@ func instanceFrom(i types.Instance) cluster.Instance {
 	}
 	slices.Sort(out.Tags)
 	return out
+}
+
+// stateReason is code, colon, message; EC2's messages begin with the code already.
+func stateReason(code, message string) string {
+	if code == "" || strings.HasPrefix(message, code) {
+		return message
+	}
+	return code + ": " + message
 }
 
 func waitFor(ctx context.Context, d time.Duration) error {

@@ -29,6 +29,9 @@ const (
 type Config struct {
 	Endpoint string // https URL of the API server
 	CA       []byte // PEM of the authority that signed its certificate; empty for the system's
+	// Authority, if set, is asked for the CA of today when that one's certificates are not believed: EKS may have
+	// changed it. Nothing, or the same, changes nothing.
+	Authority func(ctx context.Context) (pem []byte, err error)
 	// Token makes a bearer token and says until when it can be used. It is called when there is none or the last one is
 	// used up.
 	Token func(ctx context.Context) (token string, expires time.Time, err error)

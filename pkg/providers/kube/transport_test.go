@@ -2,9 +2,15 @@ package kube_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -209,4 +215,58 @@ func TestEKSToken(t *testing.T) {
 	if q.Get("Action") != "GetCallerIdentity" || q.Get("X-Amz-Expires") != "60" || !strings.Contains(q.Get("X-Amz-SignedHeaders"), "x-k8s-aws-id") {
 		t.Errorf("query: %v", q)
 	}
+}
+
+// TestAnAuthorityThatChangedIsAskedFor: EKS changes the certificate authority of a cluster from time to time, and what
+// the stack wrote down is then the old one.
+func TestAnAuthorityThatChangedIsAskedFor(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"apiVersion":"karpenter.sh/v1","kind":"NodeClaimList","items":[]}`))
+	}))
+	t.Cleanup(s.Close)
+	own := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	other := otherAuthority(t)
+	for name, c := range map[string]struct {
+		today       []byte
+		fails       error
+		asked       int
+		works       bool
+		wantInError string
+	}{
+		"another one":    {today: own, asked: 1, works: true},
+		"the same":       {today: other, asked: 1, wantInError: "certificate"},
+		"nobody knows":   {asked: 1, wantInError: "certificate"},
+		"cannot be read": {fails: errors.New("no bucket"), asked: 1, wantInError: "no bucket"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			k := client(t, s.URL, func(k *kube.Config) {
+				k.CA = other
+				k.Authority = func(context.Context) ([]byte, error) { asked++; return c.today, c.fails }
+			})
+			_, err := k.ListClaims(t.Context())
+			if (err == nil) != c.works || asked != c.asked || err != nil && !strings.Contains(err.Error(), c.wantInError) {
+				t.Errorf("asked %d times, error %v; want %d, works %t", asked, err, c.asked, c.works)
+			}
+			if _, err := k.ListClaims(t.Context()); (err == nil) != c.works {
+				t.Errorf("the next call: %v", err)
+			}
+		})
+	}
+}
+
+// otherAuthority is a certificate authority that signed nothing.
+func otherAuthority(t *testing.T) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }

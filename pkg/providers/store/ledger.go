@@ -197,8 +197,14 @@ func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, peri
 	return out
 }
 
-// remembersUntil is when the entry no longer makes the next period longer: twice its period after it began.
-func (e storedMark) remembersUntil() time.Time { return e.Since.Add(2 * e.Until.Sub(e.Since)) }
+// remembersUntil is when the entry no longer makes the next period longer: twice its period after it began, and for a
+// class an hour after its last failure.
+func (e storedMark) remembersUntil() time.Time {
+	if e.Class() != "" {
+		return e.Since.Add(failureCounts)
+	}
+	return e.Since.Add(2 * e.Until.Sub(e.Since))
+}
 
 // afterRefusal is the entry after one more refusal.
 func (e storedMark) afterRefusal(m instancetypes.UnavailableOffering, period time.Duration, now time.Time) storedMark {

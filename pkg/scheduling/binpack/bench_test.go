@@ -185,9 +185,10 @@ func BenchmarkSearch(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
-		a := newProblem(s, sells).bestOf(false)
+		w := newProblem(s, sells)
+		a := w.packByPrices(w.plainStrategy())
 		b.StartTimer()
-		a.improveByLocalSearch(200)
+		improveByLocalSearch(a, 200)
 	}
 }
 

@@ -81,7 +81,8 @@ func TestANodeThatNothingCanBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newProblem(w.Snapshot, w.Market).solve(false, byShadowPrice)
+	pr := newProblem(w.Snapshot, w.Market)
+	a := pr.pack(pr.plainStrategy())
 	from := slices.IndexFunc(a.bins, func(b *bin) bool {
 		return slices.ContainsFunc(b.load, func(l podLoad) bool { return l.pods[0] == "default/a-1" })
 	})
@@ -93,12 +94,12 @@ func TestANodeThatNothingCanBe(t *testing.T) {
 	}
 	a.bins[to].load = append(a.bins[to].load, a.bins[from].load...)
 	a.bins = slices.Delete(a.bins, from, from+1)
-	launches := a.planLaunches()
+	launches := (&planWriter{a: a}).planLaunches()
 	if len(launches) != 1 || !slices.Equal(launches[0].Pods, []string{"default/innocent-1"}) {
 		t.Errorf("the innocent alone gets a node, not %v", launches)
 	}
 	var homeless []string
-	for _, u := range a.explainUnplaced() {
+	for _, u := range (explainer{a: a}).explainUnplaced() {
 		if homeless = append(homeless, u.Pod); !strings.Contains(u.Message(), "planned for the same node") {
 			t.Errorf("%s: %s", u.Pod, u.Message())
 		}

@@ -197,7 +197,8 @@ func (f undominatedOffers) coversAdmission(ask *nodeAdmission) bool {
 	return true
 }
 
-// undominatedFor are the offers of the pool's sale that undominated leaves for the admissions, which must be distinct.
+// undominatedFor are the offers of the pool's sale that filterUndominated leaves for the admissions, which must be
+// distinct.
 func (p *pool) undominatedFor(asks []*nodeAdmission) []*poolOffering {
 	asks = p.concernedAdmissions(asks)
 	if len(p.some.asks) == 0 || slices.ContainsFunc(asks,
@@ -245,13 +246,13 @@ func appendRequirement(text []byte, r requirements.Requirement) []byte {
 }
 
 // undominatedOf are the undominated of everything that is available. Each pool is gone through by itself first.
-func (w *problem) undominatedOf(asks []*nodeAdmission) []*poolOffering {
+func (cat *catalog) undominatedOf(asks []*nodeAdmission) []*poolOffering {
 	asks = distinctAdmissions(asks)
-	if len(w.pools) == 1 {
-		return w.pools[0].undominatedFor(asks)
+	if len(cat.pools) == 1 {
+		return cat.pools[0].undominatedFor(asks)
 	}
 	var some []*poolOffering
-	for _, p := range w.pools {
+	for _, p := range cat.pools {
 		some = append(some, p.undominatedFor(asks)...)
 	}
 	return offersOf(filterUndominated(forSale(some), asks))

@@ -29,7 +29,7 @@ func newRanking(offers []*poolOffering, dims int) *shareRanking {
 	return &shareRanking{offers: offers, by: make([][]rankedOffer, dims), known: map[pricedNeed]float64{}}
 }
 
-// minShare is the lowest price, in USD per hour, of the part of a node that one pod of the kind takes, over the offers
+// minShare is the lowest price, in USD per hour, of the part of a node that one pod of the class takes, over the offers
 // that the admission allows; noPrice where there is none.
 func (r *shareRanking) minShare(admit *nodeAdmission, k *podClass) float64 {
 	id := pricedNeed{admit, k.shape}
@@ -41,7 +41,7 @@ func (r *shareRanking) minShare(admit *nodeAdmission, k *podClass) float64 {
 	return p
 }
 
-// minShareOf is least for a pod that needs as much as the vector says.
+// minShareOf is minShare for a pod that needs as much as the vector says.
 func (r *shareRanking) minShareOf(admit *nodeAdmission, needs []int64) float64 {
 	var list []rankedOffer
 	need, from := int64(0), -1.0
@@ -87,4 +87,49 @@ func (r *shareRanking) offersByUnitPrice(d int) []rankedOffer {
 		slices.SortFunc(r.by[d], func(a, b rankedOffer) int { return cmp.Compare(a.unit, b.unit) })
 	}
 	return r.by[d]
+}
+
+// noPrice is the price of what nobody sells, in USD per hour.
+const noPrice = 1e18
+
+// dominantShare is the largest part of any resource of the room that need takes.
+func dominantShare(need, room []int64) float64 {
+	var most float64
+	for i, x := range need {
+		if x > 0 {
+			if room[i] <= 0 {
+				return noPrice
+			}
+			most = max(most, float64(x)/float64(room[i]))
+		}
+	}
+	return most
+}
+
+// minPriceShare is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all
+// offers that are available now.
+func (cat *catalog) minPriceShare(v *relaxedPod, pins []domainPin) float64 {
+	return cat.sale.minShare(cat.admissions.pinnedAdmission(v.admit, pins), v.class)
+}
+
+// cheapestNode is the lowest price of a node, in USD per hour, that may hold a pod of the view; noPrice for none.
+func (cat *catalog) cheapestNode(v *relaxedPod) float64 {
+	best := noPrice
+	for _, p := range cat.pools {
+		for _, o := range p.sale { // cheapest first
+			if o.Price >= best {
+				break
+			}
+			if fitCount(v.class.need, o.room) > 0 && v.admit.firstAlternative(o) >= 0 {
+				best = o.Price
+			}
+		}
+	}
+	return best
+}
+
+// forSome reports whether a node for a pod of the view is for sale, or reserved.
+func (cat *catalog) forSome(v *relaxedPod) bool {
+	return cat.minPriceShare(v, nil) < noPrice || slices.ContainsFunc(cat.pools,
+		func(p *pool) bool { return p.reserves(v.class, v.admit) })
 }

@@ -42,7 +42,7 @@ func TestRandomWorlds(t *testing.T) {
 }
 
 // The bound of one way to choose nodes holds for the other way too, whenever both place the same number of pods of each
-// kind.
+// class.
 func TestBoundHoldsForOtherPlans(t *testing.T) {
 	compared := 0
 	for seed := range uint64(1500) {
@@ -51,9 +51,12 @@ func TestBoundHoldsForOtherPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newProblem(world.Snapshot, world.Market)
-		first := w.solve(false, byShadowPrice)
-		second := newProblem(world.Snapshot, world.Market).solve(false, byCostShare)
-		same := first.opened > 0
+		first := w.pack(w.plainStrategy())
+		w = newProblem(world.Snapshot, world.Market)
+		shares := w.plainStrategy()
+		shares.guide = byCostShare
+		second := w.pack(shares)
+		same := first.used.opened > 0
 		for i := range first.rest {
 			same = same && len(first.rest[i]) == len(second.rest[i])
 		}

@@ -2,80 +2,38 @@ package binpack
 
 import "slices"
 
-// rememberFailedDomains notes how many pods each domain was given in vain.
-func (a *solution) rememberFailedDomains(lots []*podBatch) {
-	for _, l := range lots {
-		if l.left == 0 {
-			continue
-		}
-		for _, p := range a.pinsToBlame(l) {
-			a.stuck[classDomain{l.view.kind.id, p.key, p.domain}] += l.left
-		}
-	}
+// lessons are what solutions taught that broke a rule or left pods out: those that come after keep to them.
+type lessons struct {
+	caps   map[classDomain]int  // most pods of a class in a domain
+	groups map[int]bool         // counters of pods to be near to, on nodes, that were scattered
+	wanted map[classDomain]bool // domains in which a pod of the class must be, for others have to be near it
 }
 
-// pinsToBlame are the pins of a lot that found no place: those beside which the pods can be in another domain too, all
-// when there is none.
-func (a *solution) pinsToBlame(l *podBatch) []domainPin {
-	if len(l.pins) < 2 {
-		return l.pins
+// lowerCap leaves room for so many pods of the class in the domain; false when there was no more before.
+func (ls *lessons) lowerCap(p classDomain, most int) bool {
+	if limit, ok := ls.caps[p]; ok && most >= limit {
+		return false
 	}
-	out := slices.DeleteFunc(slices.Clone(l.pins), func(p domainPin) bool {
-		return !slices.ContainsFunc(a.w.domains[p.key], func(d string) bool {
-			return d != p.domain && a.minPriceToReach(l.view, []domainPin{{p.key, d}}) < noPrice
-		})
-	})
-	if len(out) == 0 {
-		return l.pins
-	}
-	return out
+	ls.caps[p] = most
+	return true
 }
 
 // lowerDomainCaps lowers the caps of domains that could not take what they were given; false when there is nothing to
 // learn.
-func (a *solution) lowerDomainCaps(caps map[classDomain]int) bool {
-	learned := false
-	for _, k := range a.w.kinds {
-		for _, key := range a.w.keysOf(k.lastRelaxation()) {
-			names := a.w.domains[key]
-			for _, d := range names {
-				p := classDomain{k.id, key, d}
-				if a.stuck[p] == 0 || len(names) < 2 {
-					continue
-				}
-				if limit, ok := caps[p]; !ok || a.landed[p] < limit {
-					caps[p] = a.landed[p]
-					learned = true
-				}
-			}
-		}
-	}
-	for _, b := range a.bins {
-		for _, l := range b.load {
-			for _, r := range l.view.other {
-				p := classDomain{l.view.kind.id, r.key, b.domainOf(r.key)}
-				if limit, ok := caps[p]; a.lacksAffinityPods(b, r) && (!ok || limit > 0) {
-					caps[p] = 0
-					learned = true
-				}
-			}
-		}
-	}
-	return learned || a.learnCrowded(caps)
+func (ls *lessons) lowerDomainCaps(pk *packing) bool {
+	stuck, alone := ls.lowerStuck(pk), ls.lowerLonely(pk.a)
+	return stuck || alone || ls.learnCrowded(pk.a)
 }
 
-// learnCrowded lowers the caps of domains that pods without a spread of their own have filled beyond what the spread of
-// others allows, so that these go elsewhere; false when there is nothing to learn.
-func (a *solution) learnCrowded(caps map[classDomain]int) bool {
+// lowerStuck lowers the caps of domains that took fewer pods than they were given.
+func (ls *lessons) lowerStuck(pk *packing) bool {
 	learned := false
-	for _, b := range a.bins {
-		for _, l := range b.load {
-			for _, r := range l.view.other {
-				over := a.beyond(b, l, r)
-				p := classDomain{l.view.kind.id, r.key, b.domainOf(r.key)}
-				most := max(0, a.landed[p]-over)
-				if limit, ok := caps[p]; over > 0 && (!ok || most < limit) {
-					caps[p] = most
+	for _, k := range pk.a.w.classes.list {
+		for _, key := range pk.a.w.topology.keysOf(k.lastRelaxation()) {
+			names := pk.a.w.topology.domains[key]
+			for _, d := range names {
+				p := classDomain{k.id, key, d}
+				if pk.stuck[p] > 0 && len(names) > 1 && ls.lowerCap(p, pk.a.landed[p]) {
 					learned = true
 				}
 			}
@@ -84,35 +42,155 @@ func (a *solution) learnCrowded(caps map[classDomain]int) bool {
 	return learned
 }
 
-// learnTurns lowers how many pods of each kind are divided at all, where the kind spreads and limits left some of them
-// without the nodes they were to have; false when there is nothing to learn.
-func (a *solution) learnTurns(caps map[classDomain]int) bool {
+// lowerLonely keeps pods out of domains in which nobody is whom they have to be near to.
+func (ls *lessons) lowerLonely(a *solution) bool {
+	learned := false
+	for _, b := range a.bins {
+		for _, l := range b.load {
+			for _, r := range l.view.other {
+				p := classDomain{l.view.class.id, r.key, b.domainOf(r.key)}
+				if a.lacksAffinityPods(b, r) && ls.lowerCap(p, 0) {
+					learned = true
+				}
+			}
+		}
+	}
+	return learned
+}
+
+// learnCrowded lowers the caps of domains that pods without a spread of their own have filled beyond what the spread of
+// others allows, so that these go elsewhere; false when there is nothing to learn.
+func (ls *lessons) learnCrowded(a *solution) bool {
+	learned := false
+	for _, b := range a.bins {
+		for _, l := range b.load {
+			for _, r := range l.view.other {
+				p := classDomain{l.view.class.id, r.key, b.domainOf(r.key)}
+				if over := a.beyond(b, l, r); over > 0 && ls.lowerCap(p, max(0, a.landed[p]-over)) {
+					learned = true
+				}
+			}
+		}
+	}
+	return learned
+}
+
+// learnTurns lowers how many pods of each class are divided at all, where the class spreads and limits left some of
+// them without the nodes they were to have; false when there is nothing to learn.
+func (ls *lessons) learnTurns(pk *packing) bool {
+	a, learned := pk.a, false
 	if !a.mayBeLimited() {
 		return false
 	}
-	learned := false
-	for _, k := range a.w.kinds {
-		short := slices.ContainsFunc(a.w.keysOf(k.lastRelaxation()), func(key string) bool {
-			return slices.ContainsFunc(a.w.domains[key],
-				func(d string) bool { return a.stuck[classDomain{k.id, key, d}] > 0 })
+	for _, k := range a.w.classes.list {
+		short := slices.ContainsFunc(a.w.topology.keysOf(k.lastRelaxation()), func(key string) bool {
+			return slices.ContainsFunc(a.w.topology.domains[key],
+				func(d string) bool { return pk.stuck[classDomain{k.id, key, d}] > 0 })
 		})
 		spreads := func(r topologyRule) bool { return r.what == spread && r.required }
-		if !short || !slices.ContainsFunc(k.lastRelaxation().other, spreads) {
-			continue
-		}
-		p, placed := classDomain{kind: k.id}, len(k.pods)-len(a.rest[k.id])
-		if limit, ok := caps[p]; !ok || placed < limit {
-			caps[p] = placed
+		if short && slices.ContainsFunc(k.lastRelaxation().other, spreads) &&
+			ls.lowerCap(classDomain{class: k.id}, len(k.pods)-len(a.rest[k.id])) {
 			learned = true
 		}
 	}
 	return learned
 }
 
-// lacksAffinityPods reports whether the rule wants pods near that in the end found no room in the bin's domain.
-func (a *solution) lacksAffinityPods(b *bin, r topologyRule) bool {
-	d, ok := a.w.domainIDs[r.key][b.domainOf(r.key)]
-	return r.what == follow && r.required && ok && a.tally.count[r.counter][d] == 0
+// noteScattered notes the groups of pods that had to be near each other on one node and were not all placed: another
+// solution puts each group on its node before anything else. False when there is nothing new to note.
+func (ls *lessons) noteScattered(a *solution) bool {
+	found := false
+	for i, k := range a.w.classes.list {
+		if len(a.rest[i]) == 0 || !a.w.catalog.forSome(k.lastRelaxation()) {
+			continue
+		}
+		for _, r := range k.lastRelaxation().host {
+			if r.what == follow && !ls.groups[r.counter] {
+				ls.groups[r.counter] = true
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+// wantFollowed notes for pods that have to be near others and stayed without a place, because no other was where they
+// can be, the cheapest domain in which both can be: another solution puts one of the others there. False when there is
+// nothing new to note.
+func (ls *lessons) wantFollowed(pk *packing) bool {
+	learned := false
+	for _, k := range pk.a.w.classes.list {
+		if len(pk.a.rest[k.id]) == 0 || k.stays {
+			continue
+		}
+		for _, r := range k.lastRelaxation().other {
+			if r.what != follow || !r.required {
+				continue
+			}
+			if p, ok := ls.meetingPlace(pk, k, r); ok {
+				ls.wanted[p] = true
+				learned = true
+			}
+		}
+	}
+	return learned
+}
+
+// meetingPlace is the cheapest domain that has no pod which the rule of the class wants near, and could have one, with
+// the class of that pod; false when there is none but those that are wanted already or could not take such a pod.
+func (ls *lessons) meetingPlace(pk *packing, k *podClass, r topologyRule) (best classDomain, ok bool) {
+	least := noPrice
+	for d, name := range pk.a.w.topology.domains[r.key] {
+		at := []domainPin{{r.key, name}}
+		if pk.a.tally.count[r.counter][d] > 0 {
+			continue
+		}
+		price := pk.minPriceToReach(k.lastRelaxation(), at)
+		if price >= least {
+			continue
+		}
+		i := slices.IndexFunc(pk.a.w.classes.list, func(o *podClass) bool {
+			return o != k && slices.Contains(o.matched, r.counter) && o.lastRelaxation().placementRank() <= rankFree &&
+				slices.Contains(pk.a.w.topology.keysOf(o.lastRelaxation()), r.key) &&
+				pk.minPriceToReach(o.lastRelaxation(), at) < noPrice
+		})
+		if i < 0 {
+			continue
+		}
+		if p := (classDomain{i, r.key, name}); !ls.wanted[p] && pk.stuck[p] == 0 {
+			best, least, ok = p, price, true
+		}
+	}
+	return best, ok
+}
+
+// rememberFailedDomains notes how many pods each domain was given in vain.
+func (pk *packing) rememberFailedDomains(batches []*podBatch) {
+	for _, l := range batches {
+		if l.left == 0 {
+			continue
+		}
+		for _, p := range pk.pinsToBlame(l) {
+			pk.stuck[classDomain{l.view.class.id, p.key, p.domain}] += l.left
+		}
+	}
+}
+
+// pinsToBlame are the pins of a batch that found no place: those beside which the pods can be in another domain too,
+// all when there is none.
+func (pk *packing) pinsToBlame(l *podBatch) []domainPin {
+	if len(l.pins) < 2 {
+		return l.pins
+	}
+	out := slices.DeleteFunc(slices.Clone(l.pins), func(p domainPin) bool {
+		return !slices.ContainsFunc(pk.a.w.topology.domains[p.key], func(d string) bool {
+			return d != p.domain && pk.minPriceToReach(l.view, []domainPin{{p.key, d}}) < noPrice
+		})
+	})
+	if len(out) == 0 {
+		return l.pins
+	}
+	return out
 }
 
 // trimBrokenRules takes pods out of new nodes where a rule would be broken because others stayed without a home.
@@ -148,31 +226,15 @@ func (a *solution) spreadExcess(b *bin, l podLoad) int {
 
 // beyond is by how many pods the bin's domain has more than the rule allows, if it is a spread that the load must keep.
 func (a *solution) beyond(b *bin, l podLoad, r topologyRule) int {
-	d, ok := a.w.domainIDs[r.key][b.domainOf(r.key)]
+	d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]
 	if l.settled || r.what != spread || !r.self || !r.required || !ok {
 		return 0
 	}
-	return a.w.eligibleDomains(r).Over(a.tally.count[r.counter], d, 0)
+	return a.w.topology.eligibleDomains(r).Over(a.tally.count[r.counter], d, 0)
 }
 
-// takeOut takes the last n pods of the bin's load i out of it, and says why.
-func (a *solution) takeOut(b *bin, i, n int, why string) {
-	l := &b.load[i]
-	k := l.view.kind
-	keep := len(l.pods) - n
-	b.paid = 0
-	a.rest[k.id] = append(slices.Clone(a.rest[k.id]), l.pods[keep:]...)
-	for j, x := range k.need {
-		b.room[j] += x * int64(n)
-	}
-	for _, c := range k.matched {
-		key := a.w.counters[c].key
-		if d, ok := a.w.domainIDs[key][b.domainOf(key)]; ok && key != labelHost && a.w.countsOn(c, b) {
-			a.tally.count[c][d] -= n
-		}
-	}
-	a.blocked[k.id][why] = true
-	if l.pods = l.pods[:keep]; keep == 0 {
-		b.load = slices.Delete(b.load, i, i+1)
-	}
+// lacksAffinityPods reports whether the rule wants pods near that in the end found no room in the bin's domain.
+func (a *solution) lacksAffinityPods(b *bin, r topologyRule) bool {
+	d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]
+	return r.what == follow && r.required && ok && a.tally.count[r.counter][d] == 0
 }

@@ -4,21 +4,21 @@ import "joiner/pkg/model/topology"
 
 // eligibleDomains is the rule with the domains that count for it: those where its filter lets some node be, sold now or
 // not.
-func (w *problem) eligibleDomains(r topologyRule) topology.Spread {
-	filter := w.counters[r.counter].filter
+func (top *topologyCounts) eligibleDomains(r topologyRule) topology.Spread {
+	filter := top.counters[r.counter].filter
 	id := filteredKey{r.key, filter}
-	eligible, ok := w.eligibles[id]
+	eligible, ok := top.eligible[id]
 	if !ok {
-		eligible = make([]bool, len(w.domains[r.key]))
-		for _, name := range w.soldDomains(id) {
-			eligible[w.domainIDs[r.key][name]] = true
+		eligible = make([]bool, len(top.domains[r.key]))
+		for _, name := range top.catalog.soldDomains(id) {
+			eligible[top.domainIDs[r.key][name]] = true
 		}
-		for _, b := range w.hosts {
-			if d, ok := w.domainIDs[r.key][b.domainOf(r.key)]; ok && w.onHost(filter, b) >= 0 {
+		for _, b := range top.nodes.hosts {
+			if d, ok := top.domainIDs[r.key][b.domainOf(r.key)]; ok && filter.alternativeOn(b) >= 0 {
 				eligible[d] = true
 			}
 		}
-		w.eligibles[id] = eligible
+		top.eligible[id] = eligible
 	}
 	return topology.Spread{MaxSkew: r.maxSkew, MinDomains: r.min, Self: r.self, Eligible: eligible}
 }
@@ -32,13 +32,13 @@ type filteredKey struct {
 // soldDomains are the domains in which the filter lets some node be that is sold, now or not. A zone in which the class
 // has no subnet, where the type is never sold, or for which only a pool is that can make no node for its minValues, is
 // no domain: it would stay empty for ever and hold every spread down.
-func (w *problem) soldDomains(id filteredKey) []string {
-	names, ok := w.lets[id]
+func (cat *catalog) soldDomains(id filteredKey) []string {
+	names, ok := cat.domains[id]
 	if ok {
 		return names
 	}
 	seen := map[string]bool{}
-	for _, o := range w.offers {
+	for _, o := range cat.offers {
 		if id.filter.refusesPool(o.model.pool) || o.model.pool.inflexible ||
 			!o.model.typ.Requirements.Has(labelZone, o.Zone) {
 			continue
@@ -50,7 +50,7 @@ func (w *problem) soldDomains(id filteredKey) []string {
 			}
 		}
 	}
-	w.lets[id] = names
+	cat.domains[id] = names
 	return names
 }
 

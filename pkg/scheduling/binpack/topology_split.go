@@ -8,13 +8,11 @@ import (
 
 // podSplit divides the pods of a view over the domains of all keys that concern it.
 type podSplit struct {
-	a     *solution
-	view  *relaxedPod
-	keys  []string
-	tally domainCounts
-	given map[classDomain]int
-	left  int    // pods without a domain
-	why   string // the next of them has none
+	dd   *domainDivision
+	view *relaxedPod
+	keys []string
+	left int    // pods without a domain
+	why  string // the next of them has none
 	// domains in which alone those of another domain of the key before can be are left to these
 	leaveScarce bool
 }
@@ -33,25 +31,27 @@ type splitPart struct {
 // splitByDomains divides so many pods of the view over the domains of the keys, one pod after the other. Each goes
 // where the rules over every key let it, so that the pods could come in that very order. Where that leaves pods that
 // have rules over several keys, another try saves domains for those that have no other.
-func (a *solution) splitByDomains(v *relaxedPod, pods int, t domainCounts, given map[classDomain]int) []*podBatch {
-	s := &podSplit{a: a, view: v, keys: a.w.keysOf(v), tally: t, given: given, left: pods}
+func (dd *domainDivision) splitByDomains(v *relaxedPod, pods int) []*podBatch {
+	s := &podSplit{dd: dd, view: v, keys: dd.top.keysOf(v), left: pods}
 	if len(s.keys) > 0 {
-		a.w.planted(StageDomains, v.kind, nil)
+		dd.a.w.faults.planted(StageDomains, v.class, nil)
 	}
-	other := &podSplit{a: a, view: v, keys: s.keys, left: pods, leaveScarce: true}
+	var other *podSplit
 	if len(s.keys) > 1 && pods > 1 {
-		other.tally, other.given = t.clone(), maps.Clone(given)
+		again := *dd
+		again.tally, again.given = dd.tally.clone(), maps.Clone(dd.given)
+		other = &podSplit{dd: &again, view: v, keys: s.keys, left: pods, leaveScarce: true}
 	}
 	all := s.divide()
-	if s.left > 0 && other.given != nil {
+	if s.left > 0 && other != nil {
 		if parts := other.divide(); other.left < s.left {
-			t.become(other.tally)
-			maps.Copy(given, other.given)
+			dd.tally.become(other.dd.tally)
+			maps.Copy(dd.given, other.dd.given)
 			s, all = other, parts
 		}
 	}
 	if s.left > 0 {
-		a.blocked[v.kind.id][s.why] = true
+		dd.a.blocked[v.class.id][s.why] = true
 	}
 	return all.batches(v)
 }
@@ -85,12 +85,12 @@ func (s *podSplit) giveDomains(p *splitPart) bool {
 		}
 	}()
 	for {
-		d := s.a.chooseDomain(s.view, *c)
+		d := s.dd.chooseDomain(s.view, *c)
 		if p.away < noPrice && (d < 0 || p.away < c.open[d]) && s.giveDomains(p.outside) {
 			return true
 		}
 		if d < 0 {
-			s.why = cmp.Or(s.why, s.a.whyDivided(s.view, *c)) // what comes first is the nearest to a place
+			s.why = cmp.Or(s.why, s.dd.whyDivided(s.view, *c)) // what comes first is the nearest to a place
 			return false
 		}
 		if s.giveDomains(s.partOf(p, d)) {
@@ -106,7 +106,7 @@ func (s *podSplit) giveDomains(p *splitPart) bool {
 func (s *podSplit) partOf(p *splitPart, d int) *splitPart {
 	if p.parts[d] == nil {
 		key := p.choice.key
-		p.parts[d] = &splitPart{above: p, pins: append(slices.Clone(p.pins), domainPin{key, s.a.w.domains[key][d]})}
+		p.parts[d] = &splitPart{above: p, pins: append(slices.Clone(p.pins), domainPin{key, s.dd.top.domains[key][d]})}
 	}
 	return p.parts[d]
 }
@@ -134,36 +134,35 @@ func (s *podSplit) ask(p *splitPart) {
 	}
 	key := s.keys[len(p.pins)]
 	rules := s.view.rulesFor(key)
-	c := s.a.choiceOf(&podBatch{view: s.view, pins: p.pins, left: s.left}, key, rules)
-	c.tally, c.given = s.tally, s.given
-	p.choice, p.away, p.parts = &c, noPrice, make([]*splitPart, len(s.a.w.domains[key]))
+	c := s.dd.choiceOf(&podBatch{view: s.view, pins: p.pins, left: s.left}, key, rules)
+	p.choice, p.away, p.parts = &c, noPrice, make([]*splitPart, len(s.dd.top.domains[key]))
 	if outside := append(slices.Clone(p.pins), domainPin{key, ""}); len(rules) == 0 && !onEveryNode(key) {
-		p.away, p.outside = s.a.minPriceToReach(s.view, outside), &splitPart{pins: outside}
+		p.away, p.outside = s.dd.pk.minPriceToReach(s.view, outside), &splitPart{pins: outside}
 	}
 }
 
 // count counts a pod in a domain that it was given.
 func (s *podSplit) count(c *domainChoice, d int) {
-	k := s.view.kind
+	k := s.view.class
 	c.room[d]--
 	c.most[d]--
-	s.given[classDomain{k.id, c.key, s.a.w.domains[c.key][d]}]++
+	s.dd.given[classDomain{k.id, c.key, s.dd.top.domains[c.key][d]}]++
 	for _, i := range k.matched {
-		if s.a.w.counters[i].key == c.key {
-			s.tally.count[i][d]++
+		if s.dd.top.counters[i].key == c.key {
+			s.dd.tally.count[i][d]++
 		}
 	}
 	for _, r := range c.rules {
 		switch {
 		case r.what == avoid && r.required:
-			s.tally.anti[r.counter][d]++
+			s.dd.tally.anti[r.counter][d]++
 		case r.what == spread && r.required:
-			s.tally.even[r.counter][d]++
+			s.dd.tally.even[r.counter][d]++
 		}
 	}
 }
 
-// batches are the lots of the part, each tied to its domains.
+// batches are the batches of the part, each tied to its domains.
 func (p *splitPart) batches(v *relaxedPod) []*podBatch {
 	var out []*podBatch
 	if p.pods > 0 {

@@ -5,26 +5,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/plan"
+	"joiner/pkg/testing/objects"
 )
 
 // CreateClaim stores a claim with our finalizer.
 func (p ClaimPorts) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
 	return doCall(ctx, p.invocation, "create claim", func() (cluster.Claim, error) {
-		id := p.w.nextID()
-		c := &cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, id), UID: fmt.Sprintf("uid-claim-%d", id),
-			Pool: pool.Name, Class: l.Class,
-			PoolUID: pool.UID, Created: p.w.now, Finalizer: true,
-			Labels: mergeLabels(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, labelClass: l.Class}),
-			Annotations: mergeLabels(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash,
-				v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}), Requirements: l.Requirements,
-			Requests: l.Requests, Taints: l.Taints,
-			StartupTaints: l.Startup, ExpireAfter: pool.ExpireAfter, TerminationGrace: pool.TerminationGrace}
+		made := objects.NewClaim(l, pool, p.w.nextID(), p.w.now)
+		c := &made
 		p.w.claims[c.Name] = c
 		return p.w.storeClaim(c), nil
 	})
@@ -35,15 +27,9 @@ func (p ClaimPorts) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Cl
 	return doCall(ctx, p.invocation, "adopt claim", func() (cluster.Claim, error) {
 		have, ok := p.w.claims[c.Name]
 		if !ok || have.UID != c.UID || !have.Deleting.IsZero() {
-			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
+			return cluster.Claim{}, &objects.ConflictError{What: "claim " + c.Name}
 		}
-		have.Finalizer, have.Labels = true, mergeLabels(have.Labels, map[string]string{labelClass: have.Class})
-		if have.ProviderID != "" {
-			have.Labels[v1.LabelInstance] = have.ProviderID[strings.LastIndexByte(have.ProviderID, '/')+1:]
-		}
-		if n := c.Labels[labelPartition]; n != "" {
-			have.Labels[labelPartition] = n
-		}
+		have.Finalizer, have.Labels = true, objects.Merge(have.Labels, objects.AdoptedLabels(*have, c))
 		return p.w.storeClaim(have), nil
 	})
 }
@@ -51,7 +37,7 @@ func (p ClaimPorts) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Cl
 // AnnotateClaim sets annotations of the claim given.
 func (p ClaimPorts) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "annotate claim", c,
-		func(have *cluster.Claim) { have.Annotations = mergeLabels(have.Annotations, set) })
+		func(have *cluster.Claim) { have.Annotations = objects.Merge(have.Annotations, set) })
 }
 
 // ClaimsOf lists the claims of the instances, and those without the label of an instance, up to the first that is
@@ -59,20 +45,14 @@ func (p ClaimPorts) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[
 func (p ClaimPorts) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim,
 	error) {
 	all, err := p.ListClaims(ctx)
-	over := false
-	return slices.DeleteFunc(all, func(c cluster.Claim) bool {
-		id, named := c.Labels[v1.LabelInstance]
-		drop := named && !slices.Contains(instances, id) || !named && over
-		over = over || !named && enough != nil && enough(c)
-		return drop
-	}), err
+	return objects.ClaimsOf(all, instances, enough), err
 }
 
 // LabelClaim sets labels and annotations of the claim given.
 func (p ClaimPorts) LabelClaim(ctx context.Context, c cluster.Claim, labels,
 	annotations map[string]string) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "label claim", c, func(have *cluster.Claim) {
-		have.Labels, have.Annotations = mergeLabels(have.Labels, labels), mergeLabels(have.Annotations, annotations)
+		have.Labels, have.Annotations = objects.Merge(have.Labels, labels), objects.Merge(have.Annotations, annotations)
 	})
 }
 
@@ -85,7 +65,7 @@ func (p ClaimPorts) UnreserveClaim(ctx context.Context, c cluster.Claim) (cluste
 
 // onDemandLabels are the labels of what is in no capacity reservation any more.
 func onDemandLabels(labels map[string]string) map[string]string {
-	out := mergeLabels(labels, map[string]string{instancetypes.LabelCapacityType: instancetypes.OnDemand})
+	out := objects.Merge(labels, map[string]string{instancetypes.LabelCapacityType: instancetypes.OnDemand})
 	delete(out, instancetypes.LabelReservationID)
 	delete(out, instancetypes.LabelReservation)
 	return out
@@ -93,32 +73,16 @@ func onDemandLabels(labels map[string]string) map[string]string {
 
 // WriteClaimStatus replaces the status. The time of a condition moves with its status only.
 func (p ClaimPorts) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
-	return p.changeClaim(ctx, "write status of claim", c, func(have *cluster.Claim) {
-		have.ProviderID, have.NodeName, have.ImageID = c.ProviderID, c.NodeName, c.ImageID
-		have.Capacity, have.Allocatable, have.LastPodEvent = c.Capacity, c.Allocatable, c.LastPodEvent
-		var next []cluster.Condition
-		for _, k := range c.Conditions {
-			old := have.Condition(k.Type)
-			if k.Since = old.Since; old.Status != k.Status || !slices.ContainsFunc(have.Conditions, isType(k.Type)) {
-				k.Since = p.w.now
-			}
-			next = append(next, k)
-		}
-		slices.SortFunc(next, func(a, b cluster.Condition) int { return strings.Compare(a.Type, b.Type) })
-		have.Conditions = next
-	})
-}
-
-func isType(kind string) func(cluster.Condition) bool {
-	return func(k cluster.Condition) bool { return k.Type == kind }
+	return p.changeClaim(ctx, "write status of claim", c,
+		func(have *cluster.Claim) { objects.SetStatus(have, c, p.w.now) })
 }
 
 func (p ClaimPorts) changeClaim(ctx context.Context, call string, c cluster.Claim,
 	edit func(*cluster.Claim)) (cluster.Claim, error) {
 	return doCall(ctx, p.invocation, call, func() (cluster.Claim, error) {
-		have, ok := p.w.claims[c.Name]
-		if !ok || have.UID != c.UID || have.Version != c.Version && (c.Version != "" || call != "annotate claim") {
-			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
+		have := p.w.claims[c.Name]
+		if !objects.IsWritable(have, c, call == "annotate claim") {
+			return cluster.Claim{}, &objects.ConflictError{What: "claim " + c.Name}
 		}
 		edit(have)
 		return p.w.storeClaim(have), nil
@@ -222,12 +186,5 @@ func copyOf(c *cluster.Claim) cluster.Claim {
 	out := *c
 	out.Labels, out.Annotations, out.Conditions = maps.Clone(c.Labels), maps.Clone(c.Annotations),
 		slices.Clone(c.Conditions)
-	return out
-}
-
-func mergeLabels(base, top map[string]string) map[string]string {
-	out := map[string]string{}
-	maps.Copy(out, base)
-	maps.Copy(out, top)
 	return out
 }

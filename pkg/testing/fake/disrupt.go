@@ -4,15 +4,15 @@ import (
 	"context"
 	"slices"
 
-	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/testing/objects"
 )
 
 // TaintNode keeps new pods off the node.
 func (p NodePorts) TaintNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "taint node", n, func(have *cluster.Node) {
-		if t := isDisruptedTaint(); !slices.Contains(have.Taints, t) {
+		if t := objects.DisruptedTaint(); !slices.Contains(have.Taints, t) {
 			have.Taints = append(slices.Clone(have.Taints), t)
 		}
 	})
@@ -22,12 +22,8 @@ func (p NodePorts) TaintNode(ctx context.Context, n cluster.Node) error {
 func (p NodePorts) UntaintNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "untaint node", n, func(have *cluster.Node) {
 		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints),
-			func(t cluster.Taint) bool { return t == isDisruptedTaint() })
+			func(t cluster.Taint) bool { return t == objects.DisruptedTaint() })
 	})
-}
-
-func isDisruptedTaint() cluster.Taint {
-	return cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
 }
 
 // ReadMemory returns what was remembered last.

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/nomination"
 	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/testing/objects"
 )
 
 // LaunchInstances starts one instance. A token that was used for the same order gives the first answer again; one that
@@ -115,26 +114,32 @@ func (w *World) adoptInstance(o launch.Order, token string) (cluster.Instance,
 
 // startInstance runs an instance. Its user data gives the node what the claim says.
 func (w *World) startInstance(o launch.Order, v launch.Override) cluster.Instance {
-	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.nextID()), State: "pending", Type: v.Type,
-		Zone:         v.Zone,
-		CapacityType: v.CapacityType, ImageID: v.ImageID, SubnetID: v.SubnetID, Launched: w.now, Claim: o.ClaimName,
-		ClaimUID: o.ClaimUID, Batch: o.Batch.ID}}
-	m.labels = map[string]string{instancetypes.LabelType: v.Type, instancetypes.LabelZone: v.Zone,
-		instancetypes.LabelCapacityType: v.CapacityType}
-	for _, c := range w.claims {
-		if b, shared := c.Batch(); c.Name != o.ClaimName && (!shared || b.ID != o.Batch.ID) {
-			continue // of a batch any claim says the same
-		}
-		m.labels = mergeLabels(c.Labels, m.labels)
-		m.taints = nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
-	}
+	m := &machine{Instance: objects.NewInstance(o, v, w.nextID(), w.now)}
+	m.labels, m.taints = objects.BootConfig(w.orderedFor(o), m.Instance)
 	for _, other := range w.instances {
 		if other.ClaimUID == o.ClaimUID && o.ClaimUID != "" && !other.Gone() {
 			w.doubled = append(w.doubled, fmt.Sprintf("%s and %s both run for claim %s", other.ID, m.ID, o.ClaimName))
 		}
 	}
+	if w.EndEarly != nil {
+		if m.StateReason = w.EndEarly(o); m.StateReason != "" {
+			m.doomed = true
+		}
+	}
+	w.Launches++
 	w.instances[m.ID] = m
 	return m.Instance
+}
+
+// orderedFor is the claim that an order is for, or nil; of a batch any claim says the same.
+func (w *World) orderedFor(o launch.Order) *cluster.Claim {
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		c := w.claims[name]
+		if b, shared := c.Batch(); c.Name == o.ClaimName || shared && b.ID == o.Batch.ID {
+			return c
+		}
+	}
+	return nil
 }
 
 // ListInstances lists the instances that EC2 shows by now, ended ones for an hour.
@@ -283,12 +288,8 @@ func (w *World) InterruptInstance(id string) {
 // joinNode makes the node of an instance; the kubelet is not Ready yet.
 func (w *World) joinNode(m *machine) {
 	m.joined = true
-	t := w.types[m.Type]
-	name := "node-" + strings.TrimPrefix(m.ID, "i-")
-	w.nodes[name] = &cluster.Node{Name: name, UID: "uid-" + name, ProviderID: m.ProviderID(), Created: w.now,
-		ReadySince: w.now, Labels: mergeLabels(m.labels, map[string]string{"kubernetes.io/hostname": name}),
-		Taints:   slices.Clone(m.taints),
-		Capacity: t.Capacity, Allocatable: t.Allocatable}
+	n := objects.NewNode(m.Instance, w.types[m.Type], m.labels, m.taints, w.now)
+	w.nodes[n.Name] = &n
 }
 
 // bootNode makes the node of an instance Ready.

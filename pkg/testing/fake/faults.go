@@ -109,21 +109,3 @@ func tryCall(ctx context.Context, p *invocation, call string, deed func() error)
 	_, err := doCall(ctx, p, call, func() (struct{}, error) { return struct{}{}, deed() })
 	return err
 }
-
-// ConflictError says that an object was changed or is gone; nothing was written.
-type ConflictError struct{ What string }
-
-// Error names the object.
-func (e *ConflictError) Error() string { return e.What + " was changed meanwhile" }
-
-// Conflict reports true.
-func (e *ConflictError) Conflict() bool { return true }
-
-// NotFoundError says that an object does not exist.
-type NotFoundError struct{ What string }
-
-// Error names the object.
-func (e *NotFoundError) Error() string { return e.What + " does not exist" }
-
-// NotFound reports true.
-func (e *NotFoundError) NotFound() bool { return true }

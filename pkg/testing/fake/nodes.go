@@ -5,25 +5,17 @@ import (
 	"maps"
 	"slices"
 
-	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/nomination"
-)
-
-const (
-	labelClass     = awsv1.LabelEC2NodeClass
-	labelPartition = awsv1.LabelPlacementGroupPartition
+	"joiner/pkg/testing/objects"
 )
 
 // RegisterNode makes the node the claim's.
 func (p NodePorts) RegisterNode(ctx context.Context, n cluster.Node, c cluster.Claim) error {
 	return p.changeNode(ctx, "register node", n, func(have *cluster.Node) {
-		have.Finalizer = true
-		have.Labels = mergeLabels(have.Labels, mergeLabels(c.Labels, map[string]string{v1.LabelRegistered: "true"}))
-		have.Annotations = mergeLabels(have.Annotations, c.Annotations)
-		have.Taints = slices.DeleteFunc(nomination.TaintsOnRegistration(have.Taints, c),
-			func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+		labels, taints := objects.Registration(*have, c)
+		have.Finalizer, have.Labels, have.Taints = true, objects.Merge(have.Labels, labels), taints
+		have.Annotations = objects.Merge(have.Annotations, c.Annotations)
 	})
 }
 
@@ -37,7 +29,7 @@ func (p NodePorts) OpenNode(ctx context.Context, n cluster.Node) error {
 // InitializeNode labels the node.
 func (p NodePorts) InitializeNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "initialize node", n, func(have *cluster.Node) {
-		have.Labels = mergeLabels(have.Labels, map[string]string{v1.LabelInitialized: "true"})
+		have.Labels = objects.Merge(have.Labels, map[string]string{v1.LabelInitialized: "true"})
 	})
 }
 
@@ -50,13 +42,7 @@ func (p NodePorts) UnreserveNode(ctx context.Context, n cluster.Node) error {
 
 // TaintForTermination taints the node.
 func (p NodePorts) TaintForTermination(ctx context.Context, n cluster.Node) error {
-	return p.changeNode(ctx, "taint node for termination", n, func(have *cluster.Node) {
-		t := cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
-		if !slices.Contains(have.Taints, t) {
-			have.Taints = append(slices.Clone(have.Taints), t)
-		}
-		have.Labels = mergeLabels(have.Labels, map[string]string{v1.LabelExcludeBalancers: v1.ExcludeBalancersValue})
-	})
+	return p.changeNode(ctx, "taint node for termination", n, objects.TaintForTermination)
 }
 
 // DeleteNode gives the node a deletion time.
@@ -82,7 +68,7 @@ func (p NodePorts) changeNode(ctx context.Context, call string, n cluster.Node, 
 			if call == "delete node" || call == "release node" {
 				return nil
 			}
-			return &ConflictError{"node " + n.Name}
+			return &objects.ConflictError{What: "node " + n.Name}
 		}
 		edit(have)
 		p.w.removeFinalized()
@@ -95,7 +81,7 @@ func (p NodePorts) ReadNode(ctx context.Context, name string) (cluster.Node, err
 	return doCall(ctx, p.invocation, "get node", func() (cluster.Node, error) {
 		n, ok := p.w.nodes[name]
 		if !ok {
-			return cluster.Node{}, &NotFoundError{"node " + name}
+			return cluster.Node{}, &objects.NotFoundError{What: "node " + name}
 		}
 		return nodeCopy(n), nil
 	})

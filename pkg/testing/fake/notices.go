@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/testing/objects"
 )
 
 // PodsOn lists the pods of a node.
@@ -35,7 +36,7 @@ func (p PoolPorts) PoolAnnotations(ctx context.Context, _ string) (map[string]st
 func (w *World) AnnotatePool(key, value string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.poolNotes = mergeLabels(w.poolNotes, map[string]string{key: value})
+	w.poolNotes = objects.Merge(w.poolNotes, map[string]string{key: value})
 }
 
 // TakeOne lets Quota things through.

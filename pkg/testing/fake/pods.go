@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/requirements"
+	"joiner/pkg/testing/objects"
 	"joiner/pkg/testing/scenario"
 )
 
@@ -34,13 +36,13 @@ func (p ReadPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return doCall(ctx, p.invocation, "read snapshot", func() (cluster.Snapshot, error) {
 		s := cluster.Snapshot{Now: p.w.now, Pods: p.w.listPods(), Claims: p.w.listClaims(),
 			Pools:   slices.Clone(p.w.pools),
-			Classes: slices.Clone(p.w.resolved), Namespaces: []cluster.Namespace{{Name: "default"}}}
+			Classes: slices.Clone(p.w.resolved), Namespaces: p.w.namespaces()}
 		for _, name := range slices.Sorted(maps.Keys(p.w.nodes)) {
 			s.Nodes = append(s.Nodes, nodeCopy(p.w.nodes[name]))
 		}
 		for _, b := range p.w.budgets {
-			s.Budgets = append(s.Budgets, cluster.Budget{Namespace: "default", Name: b.app, Selector: b.selector,
-				DisruptionsAllowed: max(int32(p.w.availablePods(b)-b.minAvailable), 0)})
+			s.Budgets = append(s.Budgets, cluster.Budget{Namespace: p.w.namespaceOf(b.app), Name: b.app,
+				Selector: b.selector, DisruptionsAllowed: max(int32(p.w.availablePods(b)-b.minAvailable), 0)})
 		}
 		return scenario.Unread(s), nil
 	})
@@ -51,7 +53,7 @@ func (p ReadPorts) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeCl
 	return doCall(ctx, p.invocation, "get class", func() (*awsv1.EC2NodeClass, error) {
 		c, ok := p.w.classes[name]
 		if !ok {
-			return nil, &NotFoundError{"class " + name}
+			return nil, &objects.NotFoundError{What: "class " + name}
 		}
 		return c.DeepCopy(), nil
 	})
@@ -76,7 +78,7 @@ func (p PodPorts) EvictPod(ctx context.Context, pod cluster.Pod) (cluster.Evicti
 			return cluster.Eviction{Outcome: cluster.Evicted}, nil
 		}
 		for _, b := range p.w.budgets {
-			if b.selector.Matches(have.Labels) && have.Ready && p.w.availablePods(b) <= b.minAvailable {
+			if p.w.covers(b, have) && have.Ready && p.w.availablePods(b) <= b.minAvailable {
 				return cluster.Eviction{Outcome: cluster.Refused, Message: "budget " + b.app + " needs " +
 					fmt.Sprint(b.minAvailable)}, nil
 			}
@@ -184,11 +186,31 @@ func meetsAny(n *cluster.Node, terms [][]requirements.Requirement) bool {
 
 func (w *World) availablePods(b budget) (n int) {
 	for _, p := range w.pods {
-		if b.selector.Matches(p.Labels) && p.Ready && p.Active() {
+		if w.covers(b, p) && p.Ready && p.Active() {
 			n++
 		}
 	}
 	return n
+}
+
+// covers reports whether the budget is about the pod.
+func (w *World) covers(b budget, p *cluster.Pod) bool {
+	return p.Namespace == w.namespaceOf(b.app) && b.selector.Matches(p.Labels)
+}
+
+// namespaceOf is that of an app, default while there is none of that name.
+func (w *World) namespaceOf(app string) string { return cmp.Or(w.apps[app].Namespace, "default") }
+
+// namespaces are default and those of the apps, sorted.
+func (w *World) namespaces() (out []cluster.Namespace) {
+	names := map[string]bool{"default": true}
+	for app := range w.apps {
+		names[w.namespaceOf(app)] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		out = append(out, cluster.Namespace{Name: name})
+	}
+	return out
 }
 
 // watchBudgets notes the worst availability of each budget from the time on when it was reached first.
@@ -253,3 +275,32 @@ func (p SharedPorts) MarkUnavailable(ctx context.Context, marks []instancetypes.
 		return nil
 	})
 }
+
+// NoteFailedLaunch marks a class from the second of its instances on that ended before it joined, for longer each time.
+func (p SharedPorts) NoteFailedLaunch(ctx context.Context, class, instance, why string) error {
+	return tryCall(ctx, p.invocation, "note failed launch", func() error {
+		if !slices.Contains(p.w.failedLaunches[class], instance) {
+			p.w.failedLaunches[class] = append(p.w.failedLaunches[class], instance)
+		}
+		scope, times := instancetypes.ClassScope(class), 0
+		for _, m := range p.w.marks {
+			if m.Scope != scope {
+				continue
+			}
+			if times++; p.w.now.Before(m.Until) {
+				return nil // of the same pass
+			}
+		}
+		if len(p.w.failedLaunches[class]) > 1 {
+			p.w.marks = append(p.w.marks, instancetypes.UnavailableOffering{Scope: scope, Why: why,
+				Until: p.w.now.Add(min(classRests<<times, longestRest))})
+		}
+		return nil
+	})
+}
+
+// How long a class is left alone.
+const (
+	classRests  = 5 * time.Minute
+	longestRest = 30 * time.Minute
+)

@@ -38,6 +38,8 @@ func (w *World) advanceOnce(d time.Duration) {
 			for _, n := range w.nodes {
 				n.Ready = n.Ready && n.ProviderID != m.ProviderID()
 			}
+		case m.doomed && m.State == "pending":
+			m.State = "shutting-down"
 		case m.State == "pending" && !w.now.Before(m.Launched.Add(bootTime/2)):
 			m.State = "running"
 		case m.State == "running" && !m.joined && !w.now.Before(m.Launched.Add(joinTime)):

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -31,31 +32,34 @@ type World struct {
 	Refuse     func(instancetypes.Offer) bool // offers that EC2 has no capacity for; nil for none
 	Free       map[string]int64               // addresses of subnets; of one that is missing nobody knows
 	FailLaunch func(o launch.Order) error     // another error of CreateFleet; nil for none
+	EndEarly   func(o launch.Order) string    // why EC2 ends an instance before it runs, empty or nil for not
+	Launches   int                            // instances that were ever started
 	Quota      int                            // how many things Take lets through
 	FailEnd    func(id string) error          // of TerminateInstances; nil for none
 
-	mu        sync.Mutex
-	now       time.Time
-	made      int // for names, UIDs and versions
-	claims    map[string]*cluster.Claim
-	nodes     map[string]*cluster.Node
-	pods      map[string]*cluster.Pod
-	pools     []cluster.Pool
-	classes   map[string]*awsv1.EC2NodeClass
-	resolved  []instancetypes.Class
-	types     map[string]instancetypes.Type
-	budgets   []budget
-	apps      map[string]cluster.Pod // pods that are made anew when they go, by app
-	leases    map[string]lease
-	marks     []instancetypes.UnavailableOffering
-	events    []cluster.Event
-	instances map[string]*machine
-	tokens    map[string]answer
-	wakes     map[string]int
-	taken     []string
-	poolNotes map[string]string // annotations of the one pool itself
-	doubled   []string
-	memory    disruption.Memory
+	mu             sync.Mutex
+	now            time.Time
+	made           int // for names, UIDs and versions
+	claims         map[string]*cluster.Claim
+	nodes          map[string]*cluster.Node
+	pods           map[string]*cluster.Pod
+	pools          []cluster.Pool
+	classes        map[string]*awsv1.EC2NodeClass
+	resolved       []instancetypes.Class
+	types          map[string]instancetypes.Type
+	budgets        []budget
+	apps           map[string]cluster.Pod // pods that are made anew when they go, by app
+	leases         map[string]lease
+	marks          []instancetypes.UnavailableOffering
+	failedLaunches map[string][]string // instances that ended before they joined, by class
+	events         []cluster.Event
+	instances      map[string]*machine
+	tokens         map[string]answer
+	wakes          map[string]int
+	taken          []string
+	poolNotes      map[string]string // annotations of the one pool itself
+	doubled        []string
+	memory         disruption.Memory
 
 	registrations map[string][]cluster.Registration // by pool
 	attachments   []cluster.Attachment
@@ -84,6 +88,7 @@ type machine struct {
 	name   string // tag Name
 	joined bool
 	booted bool // its node has been Ready
+	doomed bool // it ends before it runs
 	ended  time.Time
 }
 
@@ -102,7 +107,7 @@ func New(c instancetypes.Catalog, now time.Time) *World {
 		types: map[string]instancetypes.Type{},
 		apps:  map[string]cluster.Pod{}, leases: map[string]lease{}, instances: map[string]*machine{},
 		tokens: map[string]answer{},
-		wakes:  map[string]int{}, recovers: map[string]time.Time{}, registrations: map[string][]cluster.Registration{},
+		wakes:  map[string]int{}, recovers: map[string]time.Time{}, failedLaunches: map[string][]string{}, registrations: map[string][]cluster.Registration{},
 	}
 	class := instancetypes.Class{Name: "default", Ready: true, Family: instancetypes.AL2023, ZoneIDs: c.Zones,
 		MemoryOverhead: 0.075,
@@ -156,11 +161,13 @@ func (w *World) BreakClass(why string) {
 	w.pools[0].Ready, w.pools[0].Message = false, "its EC2NodeClass default is not ready: "+why
 }
 
-// RunApp keeps n pods of an app running, made after the pattern, which needs no names.
+// RunApp keeps n pods of an app running, made after the pattern, which needs no names and is in the namespace default
+// unless it says another.
 func (w *World) RunApp(app string, n int, pattern cluster.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	pattern.Namespace, pattern.Labels, pattern.Owner = "default", map[string]string{"app": app}, cluster.OwnerOther
+	pattern.Namespace = cmp.Or(pattern.Namespace, "default")
+	pattern.Labels, pattern.Owner = map[string]string{"app": app}, cluster.OwnerOther
 	pattern.Need.Pods, pattern.Controller = 1, "uid-"+app
 	w.apps[app] = pattern
 	for range n {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"joiner/pkg/model/cluster"
-	"joiner/pkg/scheduling/binpack"
 )
 
 // lookEvery is how often a day is looked at for what it costs and what it must cost.
@@ -16,17 +15,17 @@ const lookEvery = 15 * time.Minute
 // the clock and are deployed anew, jobs come and go every hour, and now and then a service gets three times its load
 // for a while. All invariants of a storm hold, those of daybook too, and the cluster must come to rest at the end.
 func (w *world) simulateDay(s Scenario) {
-	w.faults.on, w.plan.together, w.plan.lost, w.plan.slow = false, 1, 0, 0
+	w.trouble, w.plan.together, w.plan.lost, w.plan.slow = false, 1, 0, 0
 	w.plan.budget, w.plan.neverJoins, w.plan.neverReady, w.plan.throttle, w.plan.spent = 0, 0, 0, 0, 0
-	w.market.Commitments = nil // what is paid already has no price to compare
-	w.pools = slices.DeleteFunc(w.pools, func(p cluster.Pool) bool { return p.Static })
-	for i := range w.pools {
-		w.pools[i].ExpireAfter, w.pools[i].Limited = 0, nil
-		w.pools[i].Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", After: time.Minute,
+	w.catalog.market.Commitments = nil // what is paid already has no price to compare
+	w.api.pools = slices.DeleteFunc(w.api.pools, func(p cluster.Pool) bool { return p.Static })
+	for i := range w.api.pools {
+		w.api.pools[i].ExpireAfter, w.api.pools[i].Limited = 0, nil
+		w.api.pools[i].Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", After: time.Minute,
 			Budgets: []cluster.NodeBudget{{Nodes: "20%", Every: true}}}
 	}
 	w.book = &disruptionReport{}
-	w.drawDaemons()
+	w.workloads.drawDaemons()
 	services, job := w.drawServices(), w.drawJob()
 	for i := range s.Day {
 		w.changeOfHour(time.Duration(i)*time.Hour, s.From+i, services, job)
@@ -35,8 +34,8 @@ func (w *world) simulateDay(s Scenario) {
 	for hour := s.From; hour < s.From+s.Day; hour++ {
 		out := Hour{Hour: hour, Wasted: map[string]float64{}}
 		for end := time.Now().Add(time.Hour); time.Now().Before(end) && len(w.bad) == 0; {
-			w.runUntil(time.Now().Add(lookEvery), w.admitRequest)
-			w.addCost(&out)
+			w.runUntil(time.Now().Add(lookEvery), w.network.admitRequest)
+			w.bill.addCost(&out)
 		}
 		if len(w.bad) > 0 {
 			return // nothing goes on after a violation
@@ -47,7 +46,7 @@ func (w *world) simulateDay(s Scenario) {
 		}
 	}
 	w.endTrouble()
-	w.runUntilEmpty(restFor, fullRound, "not at rest", w.listProblems)
+	w.runUntilEmpty(restFor, fullRound, "not at rest", w.restProblems)
 }
 
 // changeOfHour has happen what an hour of the day brings, which begins then. All of it is drawn before the day begins,
@@ -56,17 +55,23 @@ func (w *world) changeOfHour(then time.Duration, hour int, services []dayService
 	load := 0.55 - 0.45*math.Cos(2*math.Pi*float64(hour)/24) // least at midnight, most at noon
 	for i, a := range services {
 		n := max(1, int(math.Round(float64(a.size)*load)))
-		w.runAfter(then+w.drawDuration(0, 50*time.Minute), func() { w.setReplicas(a.app, n) })
+		w.runAfter(then+w.drawDuration(0, 50*time.Minute), func() { w.workloads.setReplicas(a.app, n) })
 		if w.drawChance(0.1) {
 			w.runAfter(then+w.drawDuration(0, 50*time.Minute), func() { w.restartApp(a.app) })
 		}
 		if i == hour%len(services) && w.drawChance(0.3) {
-			w.runAfter(then+w.drawDuration(0, 30*time.Minute), func() { w.setReplicas(a.app, 3*a.app.replicas) })
-			w.runAfter(then+w.drawDuration(40*time.Minute, 50*time.Minute), func() { w.setReplicas(a.app, n) })
+			w.runAfter(then+w.drawDuration(0, 30*time.Minute), func() {
+				w.workloads.setReplicas(a.app,
+					3*a.app.replicas)
+			})
+			w.runAfter(then+w.drawDuration(40*time.Minute, 50*time.Minute), func() {
+				w.workloads.setReplicas(a.app,
+					n)
+			})
 		}
 	}
-	w.runAfter(then+5*time.Minute, func() { w.setReplicas(job.app, job.size) })
-	w.runAfter(then+15*time.Minute, func() { w.setReplicas(job.app, 0) })
+	w.runAfter(then+5*time.Minute, func() { w.workloads.setReplicas(job.app, job.size) })
+	w.runAfter(then+15*time.Minute, func() { w.workloads.setReplicas(job.app, 0) })
 }
 
 // dayService is an app with its usual size.
@@ -78,75 +83,37 @@ type dayService struct {
 func (w *world) drawServices() []dayService {
 	var out []dayService
 	for range 16 {
-		a := w.drawApp()
+		a := w.workloads.drawApp()
 		if a.budget != nil {
 			a.budget.minAvailable = min(a.budget.minAvailable, 1)
 		}
 		a.bare, a.stopTime, a.pattern.DoNotDisrupt = false, 5*time.Second, ""
 		out = append(out, dayService{a, int(w.drawInt(4, 24))})
 		a.replicas = 2
-		w.startApp(a)
+		w.workloads.startApp(a)
 	}
 	return out
 }
 
 // drawJob makes what a cron job starts.
 func (w *world) drawJob() dayService {
-	a := w.drawApp()
+	a := w.workloads.drawApp()
 	a.bare, a.stateful, a.budget, a.stopTime, a.pattern.DoNotDisrupt, a.pattern.Spread, a.pattern.AntiAffinity = false,
 		false, nil, time.Second, "", nil, nil
 	a.pattern.Owner, a.replicas = cluster.OwnerOther, 0
-	w.startApp(a)
+	w.workloads.startApp(a)
 	return dayService{a, int(w.drawInt(2, 8))}
 }
 
 // restartApp is kubectl rollout restart of an app that may miss one pod: they are replaced one after the other.
 func (w *world) restartApp(a *app) {
-	w.addTrace("app %s is deployed anew", a.name)
-	for i, p := range w.podsOf(a) {
+	w.addTrace("app %s is deployed anew", a.key())
+	for i, p := range w.workloads.podsOf(a) {
 		w.runAfter(time.Duration(i)*15*time.Second, func() {
 			w.book.deployed = time.Now()
-			if w.pods[p.Key()] == p && p.Active() {
-				w.endPod(p, p.GraceSec)
+			if w.api.pods[p.Key()] == p && p.Active() {
+				w.kubelets.endPod(p, p.GraceSec)
 			}
 		})
 	}
-}
-
-// addCost adds what the cluster costs now, and what it must cost, to the hour.
-func (w *world) addCost(h *Hour) {
-	const share = float64(lookEvery) / float64(time.Hour)
-	h.Nodes, h.Pods, h.Waiting = 0, 0, 0
-	for _, m := range w.livingInstances() {
-		h.Nodes++
-		h.USD += w.priceOf(m) * share
-	}
-	for _, p := range w.pods {
-		if p.NodeName != "" {
-			h.Pods++
-		} else {
-			h.Waiting++
-		}
-	}
-	anew, bound := w.freshFleetPrice()
-	h.AnewUSD += anew * share
-	h.BoundUSD += bound * share
-	for why, usd := range w.wastedPerNode(anew) {
-		h.Wasted[why] += usd * share
-	}
-}
-
-// freshFleetPrice is what a fleet made just now for all pods would cost that there are, as the packer makes it, and the
-// bound that it proves for any fleet, daemons and whole pods reckoned with. USD per hour.
-func (w *world) freshFleetPrice() (usd, bound float64) {
-	s := w.currentOfferings(cluster.Settings{MemoryOverhead: w.rules.MemoryOverhead})
-	for _, p := range w.listPods() {
-		if p.Owner == cluster.OwnerDaemonSet || p.Terminating() {
-			continue
-		}
-		p.NodeName, p.Unscheduled, p.Nominated, p.Phase = "", true, "", "Pending"
-		s.Pods = append(s.Pods, p)
-	}
-	sells := binpack.ResolveOfferings(s)
-	return binpack.PodsFrom(s, sells).TotalPrice(), binpack.ProveLowerBound(s, sells)
 }

@@ -4,26 +4,33 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
+
+	"joiner/pkg/model/cluster"
 )
 
-// eventLoop orders everything that happens. One goroutine, the loop, does all deeds; the goroutines of invocations only
-// post requests and wait. Between two deeds the loop lets all of them come to rest, and then takes what they posted in
-// sorted order, so that the order of the runtime's scheduler never shows. All chance comes from one generator, drawn
-// from by the loop alone.
-type eventLoop struct {
+// engine orders everything that happens, and is shared by all parts. One goroutine, the loop, does all deeds; the
+// goroutines of invocations only post requests and wait. Between two deeds the loop lets all of them come to rest, and
+// then takes what they posted in sorted order, so that the order of the runtime's scheduler never shows. All chance
+// comes from one generator, drawn from by the loop alone.
+type engine struct {
 	rng   *rand.Rand
 	began time.Time
 	queue timerQueue
 	seq   int
-	story eventTrace
+	trace trace
 	bad   []Violation
+
+	plan    seedPlan
+	rules   cluster.Settings // of the functions
+	trouble bool             // things go wrong
+	made    int              // for names and UIDs
+	changes mutations
+	observe func(step any) // is told of every step, to check it
 
 	kick chan struct{} // something was posted while the loop slept
 
@@ -32,9 +39,15 @@ type eventLoop struct {
 	said    []string // log lines since the loop looked last
 }
 
-func newEngine(seed uint64, keepAll bool) *eventLoop {
-	return &eventLoop{rng: rand.New(rand.NewPCG(seed, 0x6a6f696e6572)), began: time.Now(), kick: make(chan struct{}, 1),
-		story: eventTrace{all: keepAll}}
+// mutations counts the calls that changed something.
+type mutations struct {
+	byCall map[string]int
+	last   string
+}
+
+func newEngine(seed uint64, keepAll bool) *engine {
+	return &engine{rng: rand.New(rand.NewPCG(seed, 0x6a6f696e6572)), began: time.Now(), kick: make(chan struct{}, 1),
+		trace: trace{all: keepAll}, changes: mutations{byCall: map[string]int{}}, observe: func(any) {}}
 }
 
 // timer is something that happens at a time.
@@ -47,12 +60,14 @@ type timer struct {
 type timerQueue []timer
 
 func (q timerQueue) Len() int { return len(q) }
+
 func (q timerQueue) Less(i, j int) bool {
 	if !q[i].at.Equal(q[j].at) {
 		return q[i].at.Before(q[j].at)
 	}
 	return q[i].seq < q[j].seq
 }
+
 func (q timerQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
 // Push is for package heap.
@@ -67,22 +82,27 @@ func (q *timerQueue) Pop() any {
 }
 
 // runAfter has something done after d.
-func (e *eventLoop) runAfter(d time.Duration, do func()) {
+func (e *engine) runAfter(d time.Duration, do func()) {
 	e.seq++
 	heap.Push(&e.queue, timer{time.Now().Add(max(d, 0)), e.seq, do})
 }
 
 // drawDuration draws a duration. Its nanoseconds keep any two things from happening at one time, where Go would choose
 // between them.
-func (e *eventLoop) drawDuration(least, most time.Duration) time.Duration {
+func (e *engine) drawDuration(least, most time.Duration) time.Duration {
 	return least + time.Duration(e.rng.Int64N(int64(most-least)+1))
 }
 
+func (e *engine) drawInt(least, most int) int64 { return int64(least + e.rng.IntN(most-least+1)) }
+
+// troubleChance is a chance while things go wrong.
+func (e *engine) troubleChance(p float64) bool { return e.trouble && e.drawChance(p) }
+
 // drawChance is true with the probability given.
-func (e *eventLoop) drawChance(p float64) bool { return e.rng.Float64() < p }
+func (e *engine) drawChance(p float64) bool { return e.rng.Float64() < p }
 
 // runUntil goes on until the virtual time given, or until something is wrong.
-func (e *eventLoop) runUntil(end time.Time, admit func(*portRequest)) {
+func (e *engine) runUntil(end time.Time, admit func(*portRequest)) {
 	for len(e.bad) == 0 {
 		synctest.Wait()
 		e.admitPosted(admit)
@@ -107,7 +127,7 @@ func (e *eventLoop) runUntil(end time.Time, admit func(*portRequest)) {
 }
 
 // admitPosted admits what was posted, in sorted order.
-func (e *eventLoop) admitPosted(admit func(*portRequest)) {
+func (e *engine) admitPosted(admit func(*portRequest)) {
 	e.mu.Lock()
 	batch, said := e.arrived, e.said
 	e.arrived, e.said = nil, nil
@@ -125,7 +145,7 @@ func (e *eventLoop) admitPosted(admit func(*portRequest)) {
 }
 
 // postRequest hands a request to the loop. It is false when the process of the invocation is dead.
-func (e *eventLoop) postRequest(r *portRequest) bool {
+func (e *engine) postRequest(r *portRequest) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r.inv.dead {
@@ -140,66 +160,50 @@ func (e *eventLoop) postRequest(r *portRequest) bool {
 }
 
 // abandonRequest says that nobody waits for the answer of a request.
-func (e *eventLoop) abandonRequest(r *portRequest) {
+func (e *engine) abandonRequest(r *portRequest) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r.left = true
 }
 
-func (e *eventLoop) isAbandoned(r *portRequest) bool {
+func (e *engine) isAbandoned(r *portRequest) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return r.left || r.inv.dead
 }
 
 // addTrace adds a line to the trace.
-func (e *eventLoop) addTrace(format string, args ...any) {
-	e.story.addLine(fmt.Sprintf("%12.6f ", time.Since(e.began).Seconds()) + fmt.Sprintf(format, args...))
+func (e *engine) addTrace(format string, args ...any) {
+	e.trace.addLine(fmt.Sprintf("%12.6f ", time.Since(e.began).Seconds()) + fmt.Sprintf(format, args...))
 }
 
 // addViolation says that an invariant is broken. The run ends with the first ones.
-func (e *eventLoop) addViolation(invariant, format string, args ...any) {
+func (e *engine) addViolation(invariant, format string, args ...any) {
 	v := Violation{Invariant: invariant, What: fmt.Sprintf(format, args...), At: time.Since(e.began)}
 	e.bad = append(e.bad, v)
 	e.addTrace("VIOLATION %s: %s", v.Invariant, v.What)
 }
 
-// Violation is a broken invariant.
-type Violation struct {
-	Invariant string        // a word or two, the same for the same rule
-	What      string        // a sentence with names
-	At        time.Duration // since the start of the run
+// toSecond is the time as Kubernetes stores it.
+func (e *engine) toSecond() time.Time { return time.Now().Truncate(time.Second) }
+
+// countMutation counts a call that changed something.
+func (e *engine) countMutation(call string) {
+	e.changes.byCall[call]++
+	e.changes.last = fmt.Sprintf("%s at %s", call, time.Since(e.began))
 }
 
-// String says it in one line.
-func (v Violation) String() string { return fmt.Sprintf("at %s: %s: %s", v.At, v.Invariant, v.What) }
-
-// tail is how many lines of the trace are kept for a violation.
-const tail = 120
-
-// eventTrace is the story of a run: its last lines, or all of them, and a sum of all.
-type eventTrace struct {
-	all   bool
-	lines []string
-	sum   uint64
-	count int
-}
-
-func (t *eventTrace) addLine(line string) {
-	h := fnv.New64a()
-	fmt.Fprint(h, t.sum, line)
-	t.sum = h.Sum64()
-	t.count++
-	t.lines = append(t.lines, line)
-	if !t.all && len(t.lines) > 4*tail {
-		t.lines = append([]string(nil), t.lines[len(t.lines)-tail:]...)
+// mutatedBy is countMutation for changes that somebody else may have made.
+func (e *engine) mutatedBy(by *invocation, call string) {
+	if by != nil {
+		e.countMutation(call)
 	}
 }
 
-func (t *eventTrace) asText() string {
-	lines := t.lines
-	if !t.all && len(lines) > tail {
-		lines = lines[len(lines)-tail:]
+// totalMutations is how many calls changed something so far.
+func (e *engine) totalMutations() (n int) {
+	for _, c := range e.changes.byCall {
+		n += c
 	}
-	return strings.Join(lines, "\n")
+	return n
 }

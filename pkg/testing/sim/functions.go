@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"joiner/pkg/controllers"
@@ -19,47 +18,64 @@ import (
 // Functions are the programs as the stack runs them. So many equal launches share a request, 0 for never.
 func Functions(rules cluster.Settings, share int) []Function {
 	return []Function{
-		{Name: "provision", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
-			Run: func(ctx context.Context, in Invocation) error {
-				p := in.Ports
-				f := provision.Controller{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder,
-					Now: in.Now, Log: in.Log},
-					Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Prices: p,
-					Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log),
-					Refresh:   p.NewWaker("refresh"), Watch: p, Holds: p, Cluster: demoFunctions(),
-					SoldOutFor: unavailableOfferingTTL,
-					ShareFrom:  share, BatchIdle: time.Second, BatchMax: 10 * time.Second}
-				return f.Run(ctx, in.Until)
-			}},
-		{Name: "lifecycle", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
-			Run: func(ctx context.Context, in Invocation) error {
-				p := in.Ports
-				f := lifecycle.Controller{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder,
-					Now: in.Now, Log: in.Log},
-					Read: p, Claims: p, Nodes: p, Pods: p, Instances: p, Health: p, Pools: p, Volumes: p,
-					Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.NewWaker("refresh"), Watch: p,
-					Holds: p}
-				return f.Run(ctx, in.Until)
-			}},
-		noticeFunction("spotinterruption", EventSpot, 5*time.Minute),
-		noticeFunction("reservationinterruption", EventReservation, 5*time.Minute),
-		noticeFunction("statechange", EventState, 5*time.Minute),
-		noticeFunction("rebalance", EventRebalance, time.Hour),
-		noticeFunction("scheduledchange", EventHealth, 6*time.Hour),
+		provisionFunction(rules, share),
+		lifecycleFunction(rules),
+		noticeFunction(rules, "spotinterruption", EventSpot, 5*time.Minute),
+		noticeFunction(rules, "reservationinterruption", EventReservation, 5*time.Minute),
+		noticeFunction(rules, "statechange", EventState, 5*time.Minute),
+		noticeFunction(rules, "rebalance", EventRebalance, time.Hour),
+		noticeFunction(rules, "scheduledchange", EventHealth, 6*time.Hour),
 		disruptFunction(rules),
-		{Name: "refresh", Every: 5 * time.Minute, Alone: true, MaxAge: time.Minute, Timeout: 2 * time.Minute,
-			Run: func(ctx context.Context, in Invocation) error {
-				p := in.Ports
-				f := refresh.Controller{Deps: controllers.Deps{Record: p, Rules: rules, Now: in.Now, Log: in.Log},
-					Finder: p, Classes: p, Pools: p, Nodes: p, Market: p, Overlays: p, Buffers: p, Prices: p,
-					Cluster: demoFunctions()}
-				return f.Run(ctx)
-			}},
+		refreshFunction(rules),
 	}
 }
 
-// demoFunctions is the cluster.
-func demoFunctions() launch.Cluster {
+// deps is what every function has.
+func (in Invocation) deps(rules cluster.Settings) controllers.Deps {
+	return controllers.Deps{Record: in.Ports.record, Metrics: in.Ports.record, Rules: rules, Holder: in.Holder,
+		Now: in.Now, Log: in.Log}
+}
+
+// provisionFunction is the function that launches capacity.
+func provisionFunction(rules cluster.Settings, share int) Function {
+	return Function{Name: "provision", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
+		Run: func(ctx context.Context, in Invocation) error {
+			p := in.Ports
+			f := provision.Controller{Deps: in.deps(rules), Read: p.read, Claims: p.claims, Lease: p.leases,
+				Fleet: p.fleet, SoldOut: p.state, Prices: p.offerings, Watch: p.leases, Holds: p.pods,
+				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log), Refresh: p.newWaker("refresh"),
+				Cluster: demoCluster(), SoldOutFor: unavailableOfferingTTL, ShareFrom: share, BatchIdle: time.Second,
+				BatchMax: 10 * time.Second}
+			return f.Run(ctx, in.Until)
+		}}
+}
+
+// lifecycleFunction is the function that takes the next step for every claim, node and instance.
+func lifecycleFunction(rules cluster.Settings) Function {
+	return Function{Name: "lifecycle", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
+		Run: func(ctx context.Context, in Invocation) error {
+			p := in.Ports
+			f := lifecycle.Controller{Deps: in.deps(rules), Read: p.read, Claims: p.claims, Nodes: p.nodes,
+				Holds: p.nodes, Pods: p.pods, Instances: p.fleet, Health: p.fleet, Pools: p.pools, Volumes: p.read,
+				Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.newWaker("refresh"), Watch: p.leases}
+			return f.Run(ctx, in.Until)
+		}}
+}
+
+// refreshFunction is the function that resolves classes and refreshes the catalog.
+func refreshFunction(rules cluster.Settings) Function {
+	return Function{Name: "refresh", Every: 5 * time.Minute, Alone: true, MaxAge: time.Minute, Timeout: 2 * time.Minute,
+		Run: func(ctx context.Context, in Invocation) error {
+			p := in.Ports
+			f := refresh.Controller{Deps: in.deps(rules), Finder: p.classes, Classes: classReader{p.classes, p.read},
+				Pools: poolReader{p.pools, p.claims}, Nodes: p.nodes, Market: p.offerings, Overlays: p.offerings,
+				Buffers: p.offerings, Prices: p.offerings, Cluster: demoCluster()}
+			return f.Run(ctx)
+		}}
+}
+
+// demoCluster is what nodes have to know of the cluster.
+func demoCluster() launch.Cluster {
 	return launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: caBundle, DNSAddress: "172.20.0.10",
 		ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"}
 }
@@ -69,9 +85,8 @@ func disruptFunction(rules cluster.Settings) Function {
 	return Function{Name: "disrupt", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
-			f := disrupt.Controller{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder, Now: in.Now,
-				Log: in.Log},
-				Read: p, Placed: p, Claims: p, Moves: p, Lease: p, SoldOut: p, Prices: p, Notes: p,
+			f := disrupt.Controller{Deps: in.deps(rules), Read: p.read, Placed: p.fleet, Claims: p.claims,
+				Moves: p.nodes, Lease: p.leases, SoldOut: p.state, Prices: p.offerings, Notes: p.state,
 				Provision: p.wakeUnlessWatching("provision", in.Log),
 				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log)}
 			return f.Run(ctx, in.Until)
@@ -79,12 +94,13 @@ func disruptFunction(rules cluster.Settings) Function {
 }
 
 // noticeFunction is a function that handles notices of one kind.
-func noticeFunction(name, event string, maxAge time.Duration) Function {
+func noticeFunction(rules cluster.Settings, name, event string, maxAge time.Duration) Function {
 	return Function{Name: name, Event: event, Retries: 2, MaxAge: maxAge, Timeout: time.Minute,
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
-			f := notices.Controller{Deps: controllers.Deps{Record: p, Now: in.Now, Log: in.Log},
-				Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
+			f := notices.Controller{Deps: in.deps(rules),
+				Read: p.claims, Node: p.nodes, Claims: p.claims, Nodes: p.nodes, SoldOut: p.state, Pods: p.pods,
+				Pools: p.pools, Quota: p.state,
 				Provision:     p.wakeUnlessWatching("provision", in.Log),
 				Lifecycle:     p.wakeUnlessWatching("lifecycle", in.Log),
 				SoldOutFor:    unavailableOfferingTTL,
@@ -94,7 +110,7 @@ func noticeFunction(name, event string, maxAge time.Duration) Function {
 		}}
 }
 
-// handleNotice is what control makes of the event.
+// handleNotice is what the controllers make of the event.
 func handleNotice(e Event) interruption.Notice {
 	kind := map[string]interruption.Kind{EventSpot: interruption.Spot, EventReservation: interruption.Reservation,
 		EventRebalance: interruption.Rebalance, EventHealth: interruption.Scheduled}[e.Kind]
@@ -106,7 +122,8 @@ func handleNotice(e Event) interruption.Notice {
 	return interruption.Notice{Kind: kind, Instance: e.Instance, Time: e.Time, At: e.From}
 }
 
-// wakeUnlessWatching wakes the function of that name unless it watches.
-func (p *Ports) wakeUnlessWatching(name string, log *slog.Logger) controllers.Waker {
-	return controllers.WakeUnlessWatching{Waker: p.NewWaker(name), Of: p, Function: name, Log: log}
-}
+// unavailableOfferingTTL is how long functions are told to leave an offer alone.
+const (
+	unavailableOfferingTTL = 90 * time.Second
+	quarantineFor          = 10 * time.Minute
+)

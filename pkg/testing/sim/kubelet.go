@@ -1,118 +1,193 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 	"time"
 
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/testing/objects"
 )
 
-// bootInstance is the way of an instance from its launch to a Ready node. Some never get there.
-func (w *world) bootInstance(m *machine) {
-	w.runAfter(w.drawDuration(3*time.Second, 12*time.Second), func() { w.enterState(m, "running") })
-	if w.troubleChance(w.plan.neverJoins) {
-		w.addTrace("instance %s will never join", m.ID)
+// kubelets are the kubelets of all nodes, and the controllers that look after nodes: they make Node objects and run
+// pods.
+type kubelets struct {
+	*engine
+	api       *apiServer
+	catalog   *catalog
+	scheduler *scheduler
+	volumes   *volumes
+	workloads *workloads
+}
+
+// bootMachine is the way of an instance from its launch to a Ready node. Some never get there.
+func (k *kubelets) bootMachine(m *machine) {
+	if k.troubleChance(k.plan.neverJoins) {
+		k.addTrace("instance %s will never join", m.ID)
 		return
 	}
-	neverReady := w.troubleChance(w.plan.neverReady)
-	w.runAfter(w.drawDuration(15*time.Second, w.plan.bootTime), func() {
+	neverReady := k.troubleChance(k.plan.neverReady)
+	k.runAfter(k.drawDuration(15*time.Second, k.plan.bootTime), func() {
 		if m.State != "pending" && m.State != "running" || m.node != nil {
 			return
 		}
-		w.joinNode(m)
+		k.joinNode(m)
 		if neverReady {
-			w.addTrace("node %s will never be ready", m.node.Name)
+			k.addTrace("node %s will never be ready", m.node.Name)
 			return
 		}
-		w.runAfter(w.drawDuration(time.Second, 10*time.Second), func() {
+		k.runAfter(k.drawDuration(time.Second, 10*time.Second), func() {
 			if !m.node.down {
-				w.setReady(m.node, true)
+				k.setReady(m.node, true)
 			}
 		})
 	})
 }
 
 // joinNode makes the Node object of an instance.
-func (w *world) joinNode(m *machine) {
-	w.made++
-	t := w.types[m.Type]
-	n := &node{machine: m, Node: cluster.Node{Name: "node-" + m.ID[2:], UID: "uid-node-" + m.ID[2:],
-		ProviderID: m.ProviderID(),
-		Created:    w.toSecond(), Capacity: t.Capacity, Allocatable: t.Allocatable, ReadySince: w.toSecond(),
-		Taints: append(slices.Clone(m.taints), cluster.Taint{Key: taintNotReady, Effect: "NoSchedule"})}}
-	n.Labels = mergeAnnotations(m.labels, map[string]string{"kubernetes.io/hostname": n.Name})
+func (k *kubelets) joinNode(m *machine) {
+	k.made++
+	n := &node{machine: m, Node: objects.NewNode(m.Instance, k.catalog.types[m.Type], m.labels, m.taints, k.toSecond())}
+	n.Taints = append(n.Taints, cluster.Taint{Key: taintNotReady, Effect: "NoSchedule"})
 	m.node = n
-	w.nodes[n.Name] = n
-	w.disks.join(n.Name)
-	w.addTrace("node %s joins", n.Name)
-	w.notifyChange(aNode, nil)
-	w.runAfter(time.Second, func() {
-		for _, a := range w.apps {
+	k.api.nodes[n.Name] = n
+	k.volumes.join(n.Name)
+	k.addTrace("node %s joins", n.Name)
+	k.api.notifyChange(aNode, nil)
+	k.runAfter(time.Second, func() {
+		for _, a := range k.workloads.apps {
 			if a.daemon {
-				w.reconcileApp(a)
+				k.workloads.reconcileApp(a)
 			}
 		}
 	})
 }
 
-// enterState is a change of an instance's state, which EC2 tells in an event and lists show a little later.
-func (w *world) enterState(m *machine, name string) {
-	if m.Gone() && name != "terminated" || m.State == name || m.State != "pending" && name == "running" {
-		return
-	}
-	m.State = name
-	m.states = append(m.states, instanceState{name, time.Now().Add(w.drawDuration(0, w.plan.stateLag))})
-	w.emitEvent(Event{Kind: EventState, Instance: m.ID, State: name})
-}
-
-// endInstance ends an instance. Its node falls silent; the cloud controller deletes the object once the instance is
-// gone.
-func (w *world) endInstance(m *machine, by string) {
-	if m.Gone() {
-		return
-	}
-	m.endedBy, m.stopped = by, time.Now()
-	w.addTrace("instance %s is ended by %s", m.ID, by)
-	w.enterState(m, "shutting-down")
-	w.silenceMachine(m)
-	w.runAfter(w.drawDuration(2*time.Second, 40*time.Second), func() {
-		w.enterState(m, "terminated")
-		m.ended = time.Now()
-		w.runAfter(w.drawDuration(5*time.Second, 50*time.Second), func() {
-			if m.node != nil && w.nodes[m.node.Name] == m.node {
-				w.setReady(m.node, false)
-				w.deleteNode(m.node, nil)
-			}
-		})
-	})
-}
-
 // silenceMachine ends everything on the machine. Kubernetes notices after forty seconds.
-func (w *world) silenceMachine(m *machine) {
+func (k *kubelets) silenceMachine(m *machine) {
 	n := m.node
 	if n == nil || n.down {
 		return
 	}
 	n.down = true
-	for _, p := range w.podsOn(n.Name) {
+	for _, p := range k.api.podsOn(n.Name) {
 		p.starts++ // nothing starts or ends there any more
-		w.setPodReady(p, false)
+		p.Ready = false
 	}
-	w.runAfter(w.drawDuration(40*time.Second, 50*time.Second), func() {
+	k.runAfter(k.drawDuration(40*time.Second, 50*time.Second), func() {
 		if n.down {
-			w.setReady(n, false)
+			k.setReady(n, false)
 		}
 	})
 }
 
-// livingInstances lists the instances that run or will, without foreign ones.
-func (w *world) livingInstances() []*machine {
-	var out []*machine
-	for _, id := range slices.Sorted(maps.Keys(w.machines)) {
-		if m := w.machines[id]; !m.Gone() && !m.foreign {
-			out = append(out, m)
-		}
+// setReady is a change of the Ready condition. The node lifecycle controller taints a node that is silent, and evicts
+// its pods after five minutes.
+func (k *kubelets) setReady(n *node, ready bool) {
+	if k.api.nodes[n.Name] != n || n.Ready == ready {
+		return
 	}
-	return out
+	n.Ready, n.ReadySince = ready, k.toSecond()
+	n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool {
+		return t.Key == taintUnreachable || t.Key == taintNotReady
+	})
+	k.addTrace("node %s ready=%t", n.Name, ready)
+	if !ready {
+		n.Taints = append(n.Taints, cluster.Taint{Key: taintUnreachable, Effect: "NoSchedule"},
+			cluster.Taint{Key: taintUnreachable, Effect: "NoExecute"})
+		for _, pod := range k.api.podsOn(n.Name) {
+			pod.Ready = false
+		}
+		since := n.ReadySince
+		k.runAfter(5*time.Minute, func() {
+			if k.api.nodes[n.Name] == n && !n.Ready && n.ReadySince.Equal(since) {
+				for _, pod := range k.api.podsOn(n.Name) {
+					k.endPod(pod, pod.GraceSec)
+				}
+			}
+		})
+	}
+	k.api.notifyChange(aNode, nil)
+	k.scheduler.trySchedule()
+}
+
+const (
+	taintUnreachable = "node.kubernetes.io/unreachable"
+	taintNotReady    = "node.kubernetes.io/not-ready"
+)
+
+// startPod mounts the volumes of a pod and runs it.
+func (k *kubelets) startPod(p *pod, n *node) {
+	p.starts++
+	mine := p.starts
+	boot := p.app.bootTime + k.drawDuration(0, time.Second)
+	wanted := func() bool {
+		host := k.api.nodes[p.NodeName]
+		return p.starts == mine && host != nil && !host.down && k.api.pods[p.Key()] == p
+	}
+	k.volumes.mount(p.volumeClaims, n.Name, n.Labels[labelZone], wanted, func() {
+		k.runAfter(boot, func() {
+			if wanted() {
+				p.Phase, p.Ready = "Running", true
+			}
+		})
+	})
+}
+
+// endPod is a graceful deletion: the object stays until the kubelet has ended the processes.
+func (k *kubelets) endPod(pod *pod, graceSec int64) {
+	if k.api.pods[pod.Key()] != pod {
+		return
+	}
+	end := k.toSecond().Add(time.Duration(graceSec) * time.Second)
+	if !pod.Terminating() || end.Before(pod.Deleting) {
+		pod.Deleting = end
+	} else {
+		return
+	}
+	pod.Ready = false
+	if pod.NodeName == "" {
+		k.removePod(pod)
+		return
+	}
+	pod.starts++
+	mine := pod.starts
+	stop := min(time.Duration(graceSec)*time.Second, pod.app.stopTime) + k.drawDuration(0, time.Second)
+	k.runAfter(stop, func() {
+		if pod.starts == mine {
+			k.finishPod(pod)
+		}
+	})
+	k.runAfter(0, func() { k.workloads.reconcileApp(pod.app) })
+}
+
+// finishPod removes a pod whose processes have ended, if its kubelet is there to say so.
+func (k *kubelets) finishPod(pod *pod) {
+	n := k.api.nodes[pod.NodeName]
+	switch {
+	case k.api.pods[pod.Key()] != pod:
+	case n == nil || !n.down:
+		k.removePod(pod)
+	}
+}
+
+// removePod takes the object away.
+func (k *kubelets) removePod(pod *pod) {
+	if k.api.pods[pod.Key()] != pod {
+		return
+	}
+	pod.starts++
+	delete(k.api.pods, pod.Key())
+	if n := k.api.nodes[pod.NodeName]; n != nil {
+		k.volumes.release(pod.volumeClaims, n.Name, n.down)
+	}
+	k.runAfter(k.drawDuration(10*time.Millisecond, 300*time.Millisecond), func() { k.workloads.reconcileApp(pod.app) })
+	k.scheduler.trySchedule()
+}
+
+// forgetMachine is what the cloud controller does once an instance is gone: its node is deleted.
+func (k *kubelets) forgetMachine(m *machine) {
+	if m.node != nil && k.api.nodes[m.node.Name] == m.node {
+		k.setReady(m.node, false)
+		k.api.deleteNode(m.node, nil)
+	}
 }

@@ -28,31 +28,31 @@ func volumePoints() []sim.CrashPoint {
 func usualPoints() []sim.CrashPoint {
 	return pointsOf([]calls{
 		{"provision", []string{"let tolerate", "acquire lease", "ask who watches", "keep watch lease", "leave watch lease", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch", "launch batch",
-			"list claims", "list homeless pods", "list static pools", "look for the instance", "mark sold out", "read catalog", "read claims", "read nodes",
+			"list claims", "list homeless pods", "list static pools", "look for the instance", "mark sold out", "put metrics", "read catalog", "read claims", "read nodes",
 			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "wake refresh", "write event",
 			"write status of claim"}},
 		{"lifecycle", []string{"open node", "ask who watches", "keep watch lease", "leave watch lease", "annotate claim", "condemn node", "count pool", "delete claim", "delete node", "delete pod", "describe instance status", "evict pod",
-			"initialize node", "list attachments", "list instances", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
+			"initialize node", "list attachments", "list instances", "put metrics", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
 			"release claim", "release node", "sweep launch templates", "tag instance", "terminate", "wait", "wake provision", "wake refresh",
 			"write event", "write status of claim"}},
 		{"spotinterruption", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances", "mark sold out",
-			"wake lifecycle", "wake provision", "write event"}},
+			"put metrics", "wake lifecycle", "wake provision", "write event"}},
 		{"reservationinterruption", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances",
-			"wake lifecycle", "wake provision", "write event"}},
-		{"disrupt", []string{"acquire lease", "annotate claim", "ask who watches", "create claim", "delete claim", "list claims", "list instances", "read catalog",
+			"put metrics", "wake lifecycle", "wake provision", "write event"}},
+		{"disrupt", []string{"acquire lease", "annotate claim", "ask who watches", "create claim", "delete claim", "list claims", "list instances", "put metrics", "read catalog",
 			"read claims", "read nodes", "read pods", "read sold-out marks", "read the rest", "recall", "release lease", "remember", "taint node",
 			"untaint node", "wake lifecycle", "wake provision", "write event", "write status of claim"}},
 		{"statechange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "delete node", "delete pod", "get node", "list claims of instances",
-			"list pods of node", "release claim", "release node", "remove pod", "wake lifecycle", "wake provision", "write event"}},
-		{"rebalance", []string{"ask who watches", "annotate claim", "condemn node", "get node", "get pool", "list claims of instances", "mark sold out", "take of quota",
+			"list pods of node", "put metrics", "release claim", "release node", "remove pod", "wake lifecycle", "wake provision", "write event"}},
+		{"rebalance", []string{"ask who watches", "annotate claim", "condemn node", "get node", "get pool", "list claims of instances", "mark sold out", "put metrics", "take of quota",
 			"wake provision", "write event"}},
-		{"scheduledchange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances", "wake lifecycle",
+		{"scheduledchange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances", "put metrics", "wake lifecycle",
 			"wake provision", "write event"}},
 		// Of refresh two calls cannot come in these worlds: claims are annotated when a class or pool has a hash of
 		// another version, and no claim is made before its class has one of this; an event tells of a deleted class
 		// with claims, and the one that is deleted has none.
 		{"refresh", []string{"forget class", "annotate pool", "get class", "list buffers", "list classes", "list claims", "list nodes", "list overlays", "list pools",
-			"list profiles", "look up class", "read catalog", "mark class", "refresh catalog", "release class", "write status of class", "write status of pool"}},
+			"list profiles", "look up class", "put metrics", "read catalog", "mark class", "refresh catalog", "release class", "write status of class", "write status of pool"}},
 	})
 }
 

@@ -1,9 +1,6 @@
 package sim
 
 import (
-	"context"
-	"maps"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,89 +69,13 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 			w.playScenario()
 		}
 		w.endInvocations()
-		out = Result{Violations: w.bad, Trace: w.story.asText(), Sum: w.story.sum, Lines: w.story.count,
+		out = Result{Violations: w.bad, Trace: w.trace.asText(), Sum: w.trace.sum, Lines: w.trace.count,
 			Virtual: time.Since(w.began),
-			Calls:   sortedPoints(w.faults.calls), Hit: sortedPoints(w.faults.hit), Mutations: w.mutations}
+			Calls:   sortedPoints(w.network.faults.calls), Hit: sortedPoints(w.network.faults.hit),
+			Mutations: w.changes.byCall}
 		if w.book != nil {
 			out.Moves, out.Again = len(w.book.moves), w.book.again
 		}
 	})
 	return out
-}
-
-// setUp draws what the seed is about, and starts the schedules.
-func (w *world) setUp(s Scenario) {
-	w.plan = drawPlan(w.eventLoop)
-	w.rules = drawRules(w.eventLoop, w.plan.share > 0)
-	if s.Day > 0 {
-		// as the stack has it
-		w.rules.NominatedPodsOnly, w.rules.MaxClaims, w.rules.ConsolidationPayback,
-			w.rules.ConsolidationMaxEvaluations = true, 100, 0, 0
-		// six types are sold
-		w.rules.MinSpotInstanceTypes = 2
-		w.disks.most = 0
-	}
-	w.faults.on, w.faults.aims, w.faults.rate = true, slices.Clone(s.Aims), []float64{0, 0.003, 0.02}[w.rng.IntN(3)]
-	if len(s.Aims) > 0 {
-		w.plan.focus = s.Aims[0].Function
-	}
-	w.focusPlan()
-	w.drawDrift()
-	w.drawPools()
-	w.focusPools()
-	w.drawClasses()
-	w.drawCommitment()
-	for _, f := range Functions(w.rules, w.plan.share) {
-		w.order = append(w.order, &f)
-		w.functions[f.Name] = &f
-		if f.Every > 0 {
-			w.scheduleFunction(&f, w.drawDuration(0, f.Every))
-		}
-	}
-}
-
-// playScenario is the story of every run: a storm, rest, silence, and the end of everything.
-func (w *world) playScenario() {
-	w.drawDaemons()
-	end := time.Now().Add(w.plan.storm)
-	w.runStorm(end)
-	w.runUntil(end, w.admitRequest)
-	w.endTrouble()
-	rest := restFor
-	if w.plan.drifts {
-		rest = driftRest
-	}
-	w.runUntilEmpty(rest, fullRound, "not at rest", w.listProblems)
-	w.runSilently(silentFor)
-	if len(w.bad) > 0 {
-		return
-	}
-	w.addTrace("-- the end of everything --")
-	for len(w.apps) > 0 {
-		w.stopApp(w.apps[0])
-	}
-	if p := w.staticPool(); p != nil {
-		p.Replicas = 0
-		w.runUntilEmpty(restFor/2, aWhile, "a static pool keeps nodes", w.staticProblems)
-	}
-	w.runUntil(time.Now().Add(time.Minute), w.admitRequest)
-	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
-		w.deleteClaim(w.claims[name], nil)
-	}
-	w.runUntilEmpty(restFor/2, aWhile, "something is left", w.remainingObjects)
-}
-
-// endInvocations ends all invocations, so that no goroutine is left.
-func (w *world) endInvocations() {
-	w.over = true
-	for len(w.alive) > 0 {
-		w.killInvocation(w.alive[0], "is stopped with the simulation")
-	}
-	synctest.Wait()
-	w.admitPosted(func(r *portRequest) {
-		if !r.ending {
-			r.reply <- portAnswer{err: context.Canceled}
-		}
-	})
-	synctest.Wait()
 }

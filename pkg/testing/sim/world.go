@@ -2,210 +2,136 @@ package sim
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"slices"
+	"testing/synctest"
 	"time"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/nodeclass"
 )
 
-// world is a cluster and an AWS account. The loop alone touches it.
+// world is a cluster and an AWS account, made of parts around one engine. The loop alone touches it.
 type world struct {
-	*eventLoop
-	plan      seedPlan
-	rules     cluster.Settings
-	faults    faultSource
-	functions map[string]*Function
-	order     []*Function // as given
+	*engine
+	api       *apiServer
+	scheduler *scheduler
+	kubelets  *kubelets
+	workloads *workloads
+	volumes   *volumes
+	ec2       *ec2
+	catalog   *catalog
+	account   *account
+	lambda    *lambda
+	network   *network
+	state     *productState
+	users     *users
+	storm     *storm
+	bill      *bill
 
-	alive   []*invocation
-	started int
-	over    bool // nothing is invoked any more
-	calmed  time.Time
-
-	version  int // of the last change; also a resourceVersion
-	made     int // for names and UIDs
-	news     []objectChange
-	watchers []watchWaiter
-
-	claims    map[string]*claim // by name
-	byUID     map[string]*claim // every claim there ever was
-	nodes     map[string]*node
-	pods      map[string]*pod
-	apps      []*app
-	pools     []cluster.Pool
-	account   awsAccount
-	nodePools map[string]*v1.NodePool
-	objects   map[string]*awsv1.EC2NodeClass
-	leases    map[string]storedLease
-
-	registrations map[string][]cluster.Registration // by pool
-	disks         *disks
-	taken         []string // of the quota
-	memory        disruption.Memory
-
-	events int
-	book   *disruptionReport // of a day; nil in a storm
-
-	market     instancetypes.Catalog
-	types      map[string]instancetypes.Type
-	machines   map[string]*machine
-	tokens     map[string]fleetAnswer
-	scarce     map[instancetypes.Offer]bool // sold out just now
-	marks      []unavailableMark
-	scheduling bool
-
-	mutations map[string]int // calls that changed something, by name
-	lastDeed  string         // the last of them
-}
-
-// memoryOverhead is the share of the memory that EC2's hypervisor takes.
-const memoryOverhead = 0.075
-
-// capacityLease is held by who creates capacity.
-const capacityLease = "joiner-capacity"
-
-type storedLease struct {
-	holder string
-	until  time.Time
-}
-
-// unavailableMark is a sold-out mark and when it was made.
-type unavailableMark struct {
-	instancetypes.UnavailableOffering
-	made time.Time
+	calmed     time.Time         // since when nothing goes wrong
+	book       *disruptionReport // of a day; nil in a storm
+	invariants []invariant
 }
 
 func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
-	w := &world{eventLoop: newEngine(seed, keepAll), functions: map[string]*Function{}, claims: map[string]*claim{},
-		byUID: map[string]*claim{},
-		nodes: map[string]*node{}, pods: map[string]*pod{}, objects: map[string]*awsv1.EC2NodeClass{},
-		nodePools: map[string]*v1.NodePool{}, market: market,
-		types: map[string]instancetypes.Type{}, machines: map[string]*machine{}, tokens: map[string]fleetAnswer{},
-		scarce: map[instancetypes.Offer]bool{}, leases: map[string]storedLease{}, mutations: map[string]int{},
-		registrations: map[string][]cluster.Registration{},
-		faults:        faultSource{calls: map[CrashPoint]bool{}, hit: map[CrashPoint]bool{}}}
-	class := instancetypes.Class{Name: "default", Ready: true, Family: instancetypes.AL2023, ZoneIDs: market.Zones,
-		MemoryOverhead: memoryOverhead,
-		Images:         []instancetypes.Image{{ID: "ami-1"}}}
-	for _, t := range instancetypes.ResolveTypes(market, class, nil, time.Now()) {
-		w.types[t.Name] = t
-	}
-	w.disks = drawDisks(w.eventLoop, seed, w.zoneNames())
+	e := newEngine(seed, keepAll)
+	w := &world{engine: e, api: newAPIServer(e), catalog: newCatalog(market), state: &productState{},
+		invariants: stepInvariants()}
+	w.network = &network{engine: e, faults: newFaultSource(e), api: w.api}
+	w.lambda = &lambda{engine: e, functions: map[string]*Function{}, newPorts: w.newPorts}
+	w.volumes = drawVolumes(e, seed, w.catalog.zoneNames())
+	w.account = &account{engine: e, catalog: w.catalog, image: 1, before: 1, profiles: map[string]nodeclass.Profile{}}
+	w.scheduler = &scheduler{engine: e, api: w.api, volumes: w.volumes}
+	w.workloads = &workloads{engine: e, api: w.api, catalog: w.catalog, scheduler: w.scheduler, volumes: w.volumes,
+		used: map[string]bool{}}
+	w.kubelets = &kubelets{e, w.api, w.catalog, w.scheduler, w.volumes, w.workloads}
+	w.ec2 = &ec2{engine: e, api: w.api, catalog: w.catalog, kubelets: w.kubelets, lambda: w.lambda,
+		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, scarce: map[instancetypes.Offer]bool{}}
+	w.users = &users{e, w.api, w.account, w.kubelets, w.scheduler, w.workloads}
+	w.storm = &storm{e, w.api, w.ec2, w.lambda, w.users, w.workloads}
+	w.bill = &bill{e, w.api, w.catalog, w.ec2, w.state, w.volumes}
+	w.network.lambda, w.scheduler.kubelets, w.workloads.kubelets = w.lambda, w.kubelets, w.kubelets
+	w.api.network, w.api.kubelets, w.api.scheduler, w.api.volumes, w.api.workloads = w.network, w.kubelets, w.scheduler,
+		w.volumes, w.workloads
+	w.ec2.launched, e.observe = w.users.startOtherVersion, w.checkStep
 	return w
 }
 
-// countMutation counts a call that changed something.
-func (w *world) countMutation(call string) {
-	w.mutations[call]++
-	w.lastDeed = fmt.Sprintf("%s at %s", call, time.Since(w.began))
-}
-
-// mutatedBy is mutated for changes that somebody else may have made.
-func (w *world) mutatedBy(by *invocation, call string) {
-	if by != nil {
-		w.countMutation(call)
+// setUp draws what the seed is about, and starts the schedules.
+func (w *world) setUp(s Scenario) {
+	w.plan = drawPlan(w.engine)
+	w.rules = drawRules(w.engine, w.plan.share > 0)
+	if s.Day > 0 {
+		// as the stack has it
+		w.rules.NominatedPodsOnly, w.rules.MaxClaims, w.rules.ConsolidationPayback,
+			w.rules.ConsolidationMaxEvaluations = true, 100, 0, 0
+		// six types are sold
+		w.rules.MinSpotInstanceTypes = 2
+		w.volumes.most = 0
 	}
-}
-
-// totalMutations is how many calls changed something so far.
-func (w *world) totalMutations() (n int) {
-	for _, c := range w.mutations {
-		n += c
+	w.trouble = true
+	w.network.faults.aims, w.network.faults.rate = slices.Clone(s.Aims), []float64{0, 0.003, 0.02}[w.rng.IntN(3)]
+	if len(s.Aims) > 0 {
+		w.plan.focus = s.Aims[0].Function
 	}
-	return n
-}
-
-// RecordEvent records an event.
-func (p *Ports) RecordEvent(ctx context.Context, e cluster.Event) error {
-	return tryPort(ctx, p, "write event", fmt.Sprintf("%s %s %s: %s", e.Kind, e.Name, e.Reason, e.Message),
-		func() error {
-			p.w.events++
-			p.w.checkUndone(e)
-			return nil
-		})
-}
-
-// Acquire takes the lease. It goes by the clock of the caller, as the real one.
-func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool,
-	error) {
-	take, give := "acquire lease", "release lease"
-	if name != capacityLease {
-		take, give = "keep watch lease", "leave watch lease"
-	}
-	ok, err := callPort(ctx, p, take, name, func() (bool, error) {
-		if l := p.w.leases[name]; l.holder != "" && l.holder != holder && time.Now().Before(l.until) {
-			return false, nil
+	w.focusPlan()
+	w.drawDrift()
+	w.drawPools()
+	w.focusPools()
+	w.drawClasses()
+	w.drawCommitment()
+	for _, f := range Functions(w.rules, w.plan.share) {
+		w.lambda.order = append(w.lambda.order, &f)
+		w.lambda.functions[f.Name] = &f
+		if f.Every > 0 {
+			w.lambda.scheduleFunction(&f, w.drawDuration(0, f.Every))
 		}
-		p.w.leases[name] = storedLease{holder: holder, until: time.Now().Add(ttl)}
-		if name == capacityLease {
-			p.inv.leased = time.Now()
+	}
+}
+
+// playScenario is the story of every run: a storm, rest, silence, and the end of everything.
+func (w *world) playScenario() {
+	w.workloads.drawDaemons()
+	end := time.Now().Add(w.plan.storm)
+	w.storm.runStorm(end)
+	w.runUntil(end, w.network.admitRequest)
+	w.endTrouble()
+	rest := restFor
+	if w.plan.drifts {
+		rest = driftRest
+	}
+	w.runUntilEmpty(rest, fullRound, "not at rest", w.restProblems)
+	w.runSilently(silentFor)
+	if len(w.bad) > 0 {
+		return
+	}
+	w.addTrace("-- the end of everything --")
+	for len(w.workloads.apps) > 0 {
+		w.workloads.stopApp(w.workloads.apps[0])
+	}
+	if p := w.api.staticPool(); p != nil {
+		p.Replicas = 0
+		w.runUntilEmpty(restFor/2, aWhile, "a static pool keeps nodes", func() []string { return staticProblems(w) })
+	}
+	w.runUntil(time.Now().Add(time.Minute), w.network.admitRequest)
+	for _, name := range slices.Sorted(maps.Keys(w.api.claims)) {
+		w.api.deleteClaim(w.api.claims[name], nil)
+	}
+	w.runUntilEmpty(restFor/2, aWhile, "something is left", func() []string { return remainingObjects(w) })
+}
+
+// endInvocations ends all invocations, so that no goroutine is left.
+func (w *world) endInvocations() {
+	w.lambda.over = true
+	for len(w.lambda.alive) > 0 {
+		w.lambda.killInvocation(w.lambda.alive[0], "is stopped with the simulation")
+	}
+	synctest.Wait()
+	w.admitPosted(func(r *portRequest) {
+		if !r.ending {
+			r.reply <- portAnswer{err: context.Canceled}
 		}
-		return true, nil
 	})
-	if err != nil || !ok {
-		return nil, false, err
-	}
-	release := func(ctx context.Context) error {
-		return tryPort(ctx, p, give, name, func() error {
-			if p.w.leases[name].holder == holder {
-				delete(p.w.leases, name)
-			}
-			return nil
-		})
-	}
-	return release, true, nil
-}
-
-// LeaseSign is a sign of life of who holds the lease.
-func (p *Ports) LeaseSign(ctx context.Context, name string) (string, error) {
-	return callPort(ctx, p, "ask who watches", name, func() (string, error) {
-		if l := p.w.leases[name]; time.Now().Before(l.until) {
-			return fmt.Sprint(l.holder, l.until), nil
-		}
-		return "", nil
-	})
-}
-
-// ListUnavailable lists what is sold out.
-func (p *Ports) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
-	return callPort(ctx, p, "read sold-out marks", "", func() ([]instancetypes.UnavailableOffering, error) {
-		var out []instancetypes.UnavailableOffering
-		for _, m := range p.w.marks {
-			if time.Now().Before(m.Until) {
-				out = append(out, m.UnavailableOffering)
-			}
-		}
-		return out, nil
-	})
-}
-
-// MarkUnavailable marks offers as sold out.
-func (p *Ports) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error {
-	return tryPort(ctx, p, "mark sold out", offersOf(marks), func() error {
-		for _, m := range marks {
-			m.Until = time.Now().Add(d)
-			p.w.marks = append(p.w.marks, unavailableMark{m, time.Now()})
-		}
-		return nil
-	})
-}
-
-func offersOf(marks []instancetypes.UnavailableOffering) string {
-	var out []string
-	for _, m := range marks {
-		out = append(out, m.Offer.String())
-	}
-	slices.Sort(out)
-	return fmt.Sprint(out)
-}
-
-// ReadCatalog gives the catalog.
-func (p *Ports) ReadCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
-	c, err = callPort(ctx, p, "read catalog", "", func() (instancetypes.Catalog, error) { return p.w.market, nil })
-	return c, "", err
+	synctest.Wait()
 }

@@ -15,6 +15,7 @@ import (
 const (
 	priceUnknown = "price that nobody knows"
 	firstFit     = "room on existing nodes"
+	unevenSpread = "spread that counts pods without it"
 	limitCounts  = "limit of a NodePool while nodes are replaced"
 	playedBefore = "pods that the scheduler may leave without a node"
 	notReady     = "static NodePool that cannot launch"
@@ -71,10 +72,17 @@ func differences() []difference {
 			return found && p.Static && (!p.Ready || p.Deleting || strings.Contains(f.Ours, "its requirements want "))
 		}},
 		{limitCounts, func(f finding) bool {
-			return f.Kind == "left" && strings.Contains(f.Ours, " would be exceeded: ")
+			return f.Kind == "left" && (strings.Contains(f.Ours, " would be exceeded: ") ||
+				f.Reason != api.DisruptionDrifted && f.overLimit())
 		}},
 		{playedBefore, func(f finding) bool {
 			return f.Kind == "left" && strings.Contains(f.Ours, "the scheduler may leave pods of it without a node")
+		}},
+		{unevenSpread, func(f finding) bool {
+			broken := strings.Contains(f.Ours, "its spread or affinity would be broken, because too few pods found room in other domains")
+			full := strings.Contains(f.Ours, "spread with maxSkew") && strings.Contains(f.Ours, "allows no more pods")
+			return f.Kind == "left" && (broken || f.countsCompanions() &&
+				(full || strings.Contains(f.Ours, "nothing cheaper was found")))
 		}},
 		{firstFit, func(f finding) bool { return (f.Kind == "room" || f.Kind == "drift") && f.fits() }},
 	}
@@ -101,5 +109,47 @@ func (f finding) unpriced() bool {
 		Zone: l[corev1.LabelTopologyZone]}
 	return !slices.ContainsFunc(f.sells, func(t instancetypes.Type) bool {
 		return slices.ContainsFunc(t.Offerings, func(x instancetypes.Offering) bool { return x.Offer == o })
+	})
+}
+
+// overLimit reports whether the nodes of the NodePool of the node have more of something than its limits allow.
+func (f finding) overLimit() bool {
+	h, ok := hostOf(f.snapshot, f.About)
+	if !ok {
+		return false
+	}
+	p, _ := f.snapshot.PoolOf(h.Pool())
+	return slices.ContainsFunc(p.Limited, func(name string) bool {
+		used := int64(0)
+		for _, o := range f.snapshot.StateNodes() {
+			if o.Pool() == p.Name && !o.Deleting() {
+				used += o.Capacity().Get(name)
+			}
+		}
+		return used > p.Limits.Get(name)
+	})
+}
+
+// countsCompanions reports whether a required spread of a pod on the node counts others there that have no such spread,
+// and so many that they cannot all come to one domain with it.
+func (f finding) countsCompanions() bool {
+	h, ok := hostOf(f.snapshot, f.About)
+	if !ok || h.Node == nil {
+		return false
+	}
+	pods := slices.DeleteFunc(slices.Clone(f.snapshot.Pods),
+		func(p cluster.Pod) bool { return p.NodeName != h.Node.Name })
+	return slices.ContainsFunc(pods, func(p cluster.Pod) bool {
+		return slices.ContainsFunc(p.Spread, func(c cluster.Spread) bool {
+			counted, alone := int32(0), false
+			for _, o := range pods {
+				if o.Namespace == p.Namespace && c.Selector.Matches(o.Labels) {
+					counted++
+					alone = alone || !slices.ContainsFunc(o.Spread,
+						func(x cluster.Spread) bool { return !x.Soft && x.Key == c.Key })
+				}
+			}
+			return !c.Soft && alone && counted > c.MaxSkew
+		})
 	})
 }

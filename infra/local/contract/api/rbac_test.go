@@ -81,12 +81,13 @@ func rightsOf() map[string]rights {
 		install.GroupLifecycle: {
 			may: join(shared, wishes, events, watchers, reads("volumeattachments.storage.k8s.io"), writes("create", "leases.coordination.k8s.io@joiner-system"),
 				writes("get update", "leases.coordination.k8s.io joiner-watch-lifecycle@joiner-system"),
+				writes("create", "configmaps@joiner-system"), writes("get update", "configmaps joiner-sold-out@joiner-system"),
 				writes("update patch delete", "nodes"), writes("delete", "pods@default"), writes("create", "pods/eviction@default"),
 				writes("update patch delete", "nodeclaims.karpenter.sh"), writes("update patch", "nodeclaims/status.karpenter.sh"),
 				writes("patch", "nodepools.karpenter.sh"), writes("patch", "nodepools/status.karpenter.sh")),
 			mayNot: []string{"patch pods@default", "create nodeclaims.karpenter.sh", "update nodepools.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws",
 				"patch nodeoverlays/status.karpenter.sh", "patch capacitybuffers/status.autoscaling.x-k8s.io@default",
-				"update leases.coordination.k8s.io@joiner-system", "update leases.coordination.k8s.io joiner-capacity@joiner-system"},
+				"get configmaps@joiner-system", "update leases.coordination.k8s.io@joiner-system", "update leases.coordination.k8s.io joiner-capacity@joiner-system"},
 		},
 		install.GroupRefresh: {
 			may: join(wishes, bufferStatus, writes("update patch", "nodeoverlays/status.karpenter.sh"), events, maps, reads("ec2nodeclasses.karpenter.k8s.aws", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"),

@@ -49,6 +49,7 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 	c.RemoveRole("AWSServiceRoleForEC2Spot")
 	c.SetClusterAccess("CONFIG_MAP", false)
 	c.SetQuota("L-34B43A08", 0)
+	c.SetDefaultEncryption(true, "arn:aws:kms:us-west-2:111122223333:key/1234abcd")
 	c.SetConcurrency(10)
 	all := e.asked(t)
 	for _, want := range []struct {
@@ -60,6 +61,7 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 		{doctor.Broken, "access entries", "no access entry names the group joiner-provision"},
 		{doctor.Broken, "access entries", "the role demo of EC2NodeClass asked has none"},
 		{doctor.Warning, "spot role", "no AWSServiceRoleForEC2Spot"},
+		{doctor.Warning, "encryption", "encrypted with the key arn:aws:kms:us-west-2:111122223333:key/1234abcd"},
 		{doctor.Warning, "functions", "the stack is not deployed for cluster demo"},
 		{doctor.Warning, "Lambda", "the account may run 10 invocations at once, 10 of them are not reserved and 10 must stay so: the stack, which reserves 204 by default"},
 		{doctor.Warning, "quotas", "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests: 0 of 0 vCPU are in use"},
@@ -77,12 +79,13 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 		c.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/" + g, KubernetesGroups: []string{g}})
 	}
 	c.SetQuota("L-34B43A08", 64)
+	c.SetDefaultEncryption(true, "")
 	c.SetConcurrency(1000)
 	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance", "scheduledchange", "statechange", "preflight", "setup"} {
 		c.PutFunction(awsemulator.DescribedFunction{Name: "joiner-demo-" + f, State: "Active", Environment: map[string]string{"MODE": "act"}, Reserved: map[string]int{"spotinterruption": 70, "reservationinterruption": 60}[f]})
 	}
 	all = e.asked(t)
-	for _, check := range []string{"EKS", "access entries", "spot role", "functions", "quotas"} {
+	for _, check := range []string{"EKS", "access entries", "spot role", "encryption", "functions", "quotas"} {
 		if !has(all, doctor.Fine, check, "") {
 			t.Errorf("%s is not fine: %+v", check, all)
 		}

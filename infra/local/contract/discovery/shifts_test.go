@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/google/go-cmp/cmp"
 
 	"joiner/infra/local/awsemulator"
@@ -26,9 +25,8 @@ func TestNothingIsToBeHadInAShiftedZone(t *testing.T) {
 	r := start(t)
 	r.SetCluster("https://127.0.0.1:1", []byte("ca"), "10.100.0.0/16")
 	s := &discovery.ZonalShifts{UnavailableOfferings: ledger{}, ARC: arczonalshift.NewFromConfig(r.cfg), Now: r.clock, Log: slog.New(slog.DiscardHandler),
-		ARN: func(ctx context.Context) (string, error) {
-			c, err := discovery.DescribeCluster(ctx, eks.NewFromConfig(r.cfg), "demo")
-			return c.ARN, err
+		ARN: func(context.Context) (string, error) {
+			return "arn:aws:eks:us-west-2:111122223333:cluster/demo", nil
 		},
 		Zones: func(context.Context) (map[string]string, error) {
 			return map[string]string{"us-west-2a": "usw2-az2", "us-west-2b": "usw2-az1", "us-west-2c": "usw2-az3"}, nil

@@ -40,32 +40,32 @@ type deed struct {
 func deeds() map[string]map[string]deed {
 	return map[string]map[string]deed{
 		"provision": {
-			"finds the cluster":       findsCluster("provision"),
-			"launches":                {do: launches},
-			"sees what is left":       seesLevels("provision"),
-			"looks for shifted zones": looksForShifts("provision"),
-			"launches reserved":       {prepare: reserved, do: launchesReserved},
-			"adopts":                  {prepare: lostReply, do: launches},
-			"reads the catalog":       {prepare: catalogStored, do: readsCatalog("provision")},
-			"learns there is none":    {do: learnsThereIsNone("provision")},
-			"wakes lifecycle":         wakes("provision", "lifecycle"),
-			"wakes refresh":           wakes("provision", "refresh"),
-			"stores a pass":           storesPass("provision"),
+			"reads whose certificates to believe": readsAuthority("provision"),
+			"launches":                            {do: launches},
+			"sees what is left":                   seesLevels("provision"),
+			"looks for shifted zones":             looksForShifts("provision"),
+			"launches reserved":                   {prepare: reserved, do: launchesReserved},
+			"adopts":                              {prepare: lostReply, do: launches},
+			"reads the catalog":                   {prepare: catalogStored, do: readsCatalog("provision")},
+			"learns there is none":                {do: learnsThereIsNone("provision")},
+			"wakes lifecycle":                     wakes("provision", "lifecycle"),
+			"wakes refresh":                       wakes("provision", "refresh"),
+			"stores a pass":                       storesPass("provision"),
 		},
 		"disrupt": {
-			"finds the cluster":       findsCluster("disrupt"),
-			"sees what is left":       seesLevels("disrupt"),
-			"looks for shifted zones": looksForShifts("disrupt"),
-			"lists instances":         listsInstances("disrupt"),
-			"reads the catalog":       {prepare: catalogStored, do: readsCatalog("disrupt")},
-			"learns there is none":    {do: learnsThereIsNone("disrupt")},
-			"wakes provision":         wakes("disrupt", "provision"),
-			"stores a pass":           storesPass("disrupt"),
-			"wakes lifecycle":         wakes("disrupt", "lifecycle"),
+			"reads whose certificates to believe": readsAuthority("disrupt"),
+			"sees what is left":                   seesLevels("disrupt"),
+			"looks for shifted zones":             looksForShifts("disrupt"),
+			"lists instances":                     listsInstances("disrupt"),
+			"reads the catalog":                   {prepare: catalogStored, do: readsCatalog("disrupt")},
+			"learns there is none":                {do: learnsThereIsNone("disrupt")},
+			"wakes provision":                     wakes("disrupt", "provision"),
+			"stores a pass":                       storesPass("disrupt"),
+			"wakes lifecycle":                     wakes("disrupt", "lifecycle"),
 		},
 		"lifecycle": {
-			"finds the cluster": findsCluster("lifecycle"),
-			"lists instances":   listsInstances("lifecycle"),
+			"reads whose certificates to believe": readsAuthority("lifecycle"),
+			"lists instances":                     listsInstances("lifecycle"),
 			"asks for statuses": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
 				_, _, err := r.fleet("lifecycle").ListStatuses(t.Context(), []string{r.Instances()[0].ID})
 				return err
@@ -102,35 +102,38 @@ func deeds() map[string]map[string]deed {
 				_, err := discovery.NewMarket(r.of("refresh"), r.store("refresh"), false, time.Now).WithCommitments(r.of("refresh"), "demo", 1).Refresh(t.Context())
 				return err
 			}},
-			"learns there is none":          {do: learnsThereIsNone("refresh")},
+			"learns there is none": {do: learnsThereIsNone("refresh")},
+			"tells whose certificates to believe": {do: func(t *testing.T, r *rig) error {
+				return discovery.AuthorityStore{S3: s3.NewFromConfig(r.of("refresh"), pathStyle), Bucket: r.bucket}.PutAuthority(t.Context(), "ca")
+			}},
 			"looks a class up":              {do: looksUp},
 			"moves a class to another role": {prepare: profileHeldBy("Admin"), do: looksUp},
 			"rehearses a launch":            {do: rehearses},
 			"forgets a class":               {prepare: classLeft, do: func(t *testing.T, r *rig) error { return r.finder("refresh").DeleteArtifacts(t.Context(), class()) }},
 		},
 		"spotinterruption": {
-			"finds the cluster": findsCluster("spotinterruption"),
-			"wakes provision":   wakes("spotinterruption", "provision"),
-			"wakes lifecycle":   wakes("spotinterruption", "lifecycle"),
+			"reads whose certificates to believe": readsAuthority("spotinterruption"),
+			"wakes provision":                     wakes("spotinterruption", "provision"),
+			"wakes lifecycle":                     wakes("spotinterruption", "lifecycle"),
 		},
 		"reservationinterruption": {
-			"finds the cluster": findsCluster("reservationinterruption"),
-			"wakes provision":   wakes("reservationinterruption", "provision"),
-			"wakes lifecycle":   wakes("reservationinterruption", "lifecycle"),
+			"reads whose certificates to believe": readsAuthority("reservationinterruption"),
+			"wakes provision":                     wakes("reservationinterruption", "provision"),
+			"wakes lifecycle":                     wakes("reservationinterruption", "lifecycle"),
 		},
 		"rebalance": {
-			"finds the cluster": findsCluster("rebalance"),
-			"wakes provision":   wakes("rebalance", "provision"),
+			"reads whose certificates to believe": readsAuthority("rebalance"),
+			"wakes provision":                     wakes("rebalance", "provision"),
 		},
 		"scheduledchange": {
-			"finds the cluster": findsCluster("scheduledchange"),
-			"wakes provision":   wakes("scheduledchange", "provision"),
-			"wakes lifecycle":   wakes("scheduledchange", "lifecycle"),
+			"reads whose certificates to believe": readsAuthority("scheduledchange"),
+			"wakes provision":                     wakes("scheduledchange", "provision"),
+			"wakes lifecycle":                     wakes("scheduledchange", "lifecycle"),
 		},
 		"statechange": {
-			"finds the cluster": findsCluster("statechange"),
-			"wakes provision":   wakes("statechange", "provision"),
-			"wakes lifecycle":   wakes("statechange", "lifecycle"),
+			"reads whose certificates to believe": readsAuthority("statechange"),
+			"wakes provision":                     wakes("statechange", "provision"),
+			"wakes lifecycle":                     wakes("statechange", "lifecycle"),
 		},
 		"wake": {
 			"wakes provision": wakes("wake", "provision"),
@@ -147,11 +150,17 @@ func deeds() map[string]map[string]deed {
 			"finds the role of spot": {do: func(t *testing.T, r *rig) error {
 				return discovery.SpotRole{IAM: iam.NewFromConfig(r.of("setup"))}.EnsureRole(t.Context())
 			}},
-			"looks what may be reserved": {do: func(t *testing.T, r *rig) error {
-				_, err := lambda.NewFromConfig(r.of("setup")).GetAccountSettings(t.Context(), &lambda.GetAccountSettingsInput{})
+			"wakes lifecycle": wakes("setup", "lifecycle"),
+		},
+		"preflight": {
+			"looks how to get in": {do: func(t *testing.T, r *rig) error {
+				_, _, err := discovery.DescribeAccess(t.Context(), eks.NewFromConfig(r.of("preflight")), "demo")
 				return err
 			}},
-			"wakes lifecycle": wakes("setup", "lifecycle"),
+			"looks what may be reserved": {do: func(t *testing.T, r *rig) error {
+				_, err := lambda.NewFromConfig(r.of("preflight")).GetAccountSettings(t.Context(), &lambda.GetAccountSettingsInput{})
+				return err
+			}},
 		},
 	}
 }
@@ -167,6 +176,22 @@ func looksForShifts(function string) deed {
 func findsCluster(function string) deed {
 	return deed{do: func(t *testing.T, r *rig) error {
 		_, err := discovery.DescribeCluster(t.Context(), eks.NewFromConfig(r.of(function)), "demo")
+		return err
+	}}
+}
+
+// readsAuthority reads the object as the adapter does, which takes a refusal for an object that is not there.
+func readsAuthority(function string) deed {
+	return deed{prepare: func(t *testing.T, r *rig) {
+		if err := (discovery.AuthorityStore{S3: s3.NewFromConfig(r.as("admin", region), pathStyle), Bucket: r.bucket}).PutAuthority(t.Context(), "ca"); err != nil {
+			t.Fatal(err)
+		}
+	}, do: func(t *testing.T, r *rig) error {
+		own := s3.NewFromConfig(r.of(function), pathStyle)
+		if got, err := (discovery.AuthorityStore{S3: own, Bucket: r.bucket}).ReadAuthority(t.Context()); got == "ca" || err != nil {
+			return err
+		}
+		_, err := own.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &r.bucket, Key: aws.String("cluster-ca")})
 		return err
 	}}
 }

@@ -2,6 +2,7 @@ package iam
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -201,11 +202,12 @@ func TestOtherFunctionsClustersAndRegionsAreClosed(t *testing.T) {
 	wakes := func(function, other string) error {
 		return invoke.Function{Lambda: lambda.NewFromConfig(r.of(function)), Name: other}.Wake(t.Context())
 	}
-	_, other := eks.NewFromConfig(r.of("provision")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("other")})
+	_, other := eks.NewFromConfig(r.of("refresh")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("other")})
 	_, entry := eks.NewFromConfig(r.of("provision")).CreateAccessEntry(t.Context(), &eks.CreateAccessEntryInput{ClusterName: aws.String("demo"), PrincipalArn: aws.String("arn:aws:iam::111122223333:role/Admin")})
 	_, far := ec2.NewFromConfig(r.as(r.stack.Function("joiner-demo-lifecycle").RoleARN, "eu-west-1")).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 	_, linked := iam.NewFromConfig(r.of("setup")).CreateServiceLinkedRole(t.Context(), &iam.CreateServiceLinkedRoleInput{AWSServiceName: aws.String("eks.amazonaws.com")})
 	_, looks := eks.NewFromConfig(r.of("wake")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})
+	_, notice := eks.NewFromConfig(r.of("spotinterruption")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})
 	_, stranger := ec2.NewFromConfig(r.as("Admin", region)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 	for name, err := range map[string]error{
 		"a function of another stack":      wakes("provision", "billing"),
@@ -215,6 +217,7 @@ func TestOtherFunctionsClustersAndRegionsAreClosed(t *testing.T) {
 		"a version that is not live":       wakes("wake", "joiner-demo-provision"),
 		"a role of another service":        linked,
 		"the cluster, by the same":         looks,
+		"the cluster, by a notice":         notice,
 		"another cluster":                  other,
 		"access for somebody":              entry,
 		"another region":                   far,
@@ -222,6 +225,44 @@ func TestOtherFunctionsClustersAndRegionsAreClosed(t *testing.T) {
 	} {
 		if !isDenied(err) {
 			t.Errorf("%s: %v, want a refusal", name, err)
+		}
+	}
+}
+
+// TestNetworkInterfacesAreLambdasAlone: in a VPC Lambda makes and ends the network interfaces of a function with the
+// function's own role. The code of the function, which has that role too, must not: the interfaces of the account's
+// nodes and pods would be within its reach.
+func TestNetworkInterfacesAreLambdasAlone(t *testing.T) {
+	r := start(t, inVPC(t))
+	nic := aws.String("eni-0123456789abcdef0")
+	deeds := map[string]func(*ec2.Client) error{
+		"make one": func(c *ec2.Client) error {
+			_, err := c.CreateNetworkInterface(t.Context(), &ec2.CreateNetworkInterfaceInput{SubnetId: aws.String("subnet-0123456789abcdef0")})
+			return err
+		},
+		"end one": func(c *ec2.Client) error {
+			_, err := c.DeleteNetworkInterface(t.Context(), &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: nic})
+			return err
+		},
+		"give it an address": func(c *ec2.Client) error {
+			_, err := c.AssignPrivateIpAddresses(t.Context(), &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: nic, SecondaryPrivateIpAddressCount: aws.Int32(1)})
+			return err
+		},
+		"take an address off it": func(c *ec2.Client) error {
+			_, err := c.UnassignPrivateIpAddresses(t.Context(), &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: nic, PrivateIpAddresses: []string{"10.0.0.9"}})
+			return err
+		},
+	}
+	for _, f := range r.stack.Functions {
+		function := strings.TrimPrefix(f.Name, "joiner-demo-")
+		for name, do := range deeds {
+			if err := do(ec2.NewFromConfig(r.of(function))); !isDenied(err) {
+				t.Errorf("the code of %s may %s: %v, want a refusal", function, name, err)
+			}
+			outside := function == "wake" // the one function that never runs in a VPC
+			if err := do(ec2.NewFromConfig(r.as(f.RoleARN, region))); isDenied(err) != outside {
+				t.Errorf("Lambda with the role of %s, which is to %s: %v", function, name, err)
+			}
 		}
 	}
 }

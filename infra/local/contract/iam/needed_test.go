@@ -16,7 +16,7 @@ import (
 func needs() map[string]map[string]string {
 	return map[string]map[string]string{
 		"provision": {
-			"FindCluster":           "finds the cluster",
+			"ReadAuthority":         "reads whose certificates to believe",
 			"LaunchFrom":            "launches",
 			"LaunchFromOwnTemplate": "launches",
 			"LaunchTagged":          "launches",
@@ -31,7 +31,7 @@ func needs() map[string]map[string]string {
 		},
 		"disrupt": {
 			"ReadZonalShifts":   "looks for shifted zones",
-			"FindCluster":       "finds the cluster",
+			"ReadAuthority":     "reads whose certificates to believe",
 			"DescribeLevels":    "sees what is left",
 			"ReadCatalog":       "reads the catalog",
 			"WakeFunctions":     "wakes provision",
@@ -39,7 +39,7 @@ func needs() map[string]map[string]string {
 			"StoreTicks":        "stores a pass",
 		},
 		"lifecycle": {
-			"FindCluster":              "finds the cluster",
+			"ReadAuthority":            "reads whose certificates to believe",
 			"DescribeLaunched":         "lists instances",
 			"DescribeHealth":           "asks for statuses",
 			"TagOwnInstances":          "names an instance",
@@ -72,33 +72,36 @@ func needs() map[string]map[string]string {
 			"TagWhatIsLaunched":          "rehearses a launch",
 		},
 		"spotinterruption": {
-			"FindCluster":   "finds the cluster",
+			"ReadAuthority": "reads whose certificates to believe",
 			"WakeFunctions": "wakes provision",
 		},
 		"reservationinterruption": {
-			"FindCluster":   "finds the cluster",
+			"ReadAuthority": "reads whose certificates to believe",
 			"WakeFunctions": "wakes provision",
 		},
 		"rebalance": {
-			"FindCluster":   "finds the cluster",
+			"ReadAuthority": "reads whose certificates to believe",
 			"WakeFunctions": "wakes provision",
 		},
 		"scheduledchange": {
-			"FindCluster":   "finds the cluster",
+			"ReadAuthority": "reads whose certificates to believe",
 			"WakeFunctions": "wakes provision",
 		},
 		"statechange": {
-			"FindCluster":   "finds the cluster",
+			"ReadAuthority": "reads whose certificates to believe",
 			"WakeFunctions": "wakes provision",
 		},
 		"wake": {
 			"WakeFunctions": "wakes provision",
 		},
 		"setup": {
+			"FindCluster":    "looks how to get in",
+			"CreateSpotRole": "makes the role of spot",
+			"WakeFunctions":  "wakes lifecycle",
+		},
+		"preflight": {
 			"FindCluster":     "looks how to get in",
-			"CreateSpotRole":  "makes the role of spot",
 			"ReadConcurrency": "looks what may be reserved",
-			"WakeFunctions":   "wakes lifecycle",
 		},
 	}
 }
@@ -109,6 +112,8 @@ func platform() map[string]string {
 		"WriteOwnLog":          "Lambda writes the function's log",
 		"SendTraces":           "Lambda records the invocation in X-Ray",
 		"UseNetwork":           "Lambda puts the function into a VPC; infra/stack tests that nothing else differs there",
+		"LeaveNetworkToLambda": "a Deny, which TestNetworkInterfacesAreLambdasAlone tries",
+		"ReceiveOwnEvents":     "Lambda takes events from the function's queue; the host refuses to load a stack without it",
 		"SendToOwnDeadLetters": "Lambda sends what the function gave up; the host refuses to load a stack without it",
 	}
 }

@@ -46,9 +46,14 @@ type rig struct {
 }
 
 // load reads the stack that make local synthesized.
-func load(t *testing.T) *assembly.Assembly {
+func load(t *testing.T) *assembly.Assembly { return loadFrom(t, "cdk.out") }
+
+// inVPC reads the one that make local synthesized with the functions in a VPC.
+func inVPC(t *testing.T) *assembly.Assembly { return loadFrom(t, "cdk.vpc") }
+
+func loadFrom(t *testing.T, folder string) *assembly.Assembly {
 	t.Helper()
-	a, err := assembly.Load("../../../../.local/cdk.out", assembly.Place{Account: account, Region: region})
+	a, err := assembly.Load("../../../../.local/"+folder, assembly.Place{Account: account, Region: region})
 	if err != nil {
 		t.Fatalf("%v; run: make local", err)
 	}
@@ -96,14 +101,18 @@ func start(t *testing.T, stack *assembly.Assembly) *rig {
 
 // as is the configuration of clients that sign as a role for a region.
 func (r *rig) as(role, region string) aws.Config {
-	keys := r.Credentials(role, "test", 0)
+	return r.with(r.Credentials(role, "test", 0), region)
+}
+
+func (r *rig) with(keys aws.Credentials, region string) aws.Config {
 	return aws.Config{Region: region, BaseEndpoint: aws.String(r.url), RetryMaxAttempts: 4,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys, nil })}
 }
 
-// of is the configuration of one of the stack's functions.
+// of is the configuration of the code of one of the stack's functions.
 func (r *rig) of(function string) aws.Config {
-	return r.as(r.stack.Function("joiner-demo-"+function).RoleARN, region)
+	name := "joiner-demo-" + function
+	return r.with(r.FunctionCredentials(r.stack.Function(name).RoleARN, name), region)
 }
 
 func (r *rig) fleet(function string) *fleet.Fleet {

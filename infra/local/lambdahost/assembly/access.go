@@ -132,6 +132,16 @@ func (a *Assembly) Function(ref string) *Function {
 	return nil
 }
 
+// Queue finds a queue by its ARN. Nil: there is none.
+func (a *Assembly) Queue(arn string) *Queue {
+	for i := range a.Queues {
+		if a.Queues[i].ARN == arn {
+			return &a.Queues[i]
+		}
+	}
+	return nil
+}
+
 func (a *Assembly) queue(url string) *Queue {
 	for i := range a.Queues {
 		if a.Queues[i].URL == url {

@@ -26,6 +26,7 @@ type Assembly struct {
 	Permissions      []Permission
 	Roles            []Role
 	Queues           []Queue
+	Mappings         []Mapping
 	Buckets          []Bucket
 	AccessEntries    []AccessEntry
 	InstanceProfiles []InstanceProfile
@@ -167,7 +168,7 @@ func (a *Assembly) addResource(s *stack, id string, r resource) error {
 		return nil
 	}
 	read, ok := readers()[r.Type]
-	if !ok && (strings.HasPrefix(r.Type, "Custom::") || r.Type == "AWS::CloudFormation::CustomResource") {
+	if !ok && isCustom(r.Type) {
 		read, ok = readCustomResource, true
 	}
 	if !ok {
@@ -182,6 +183,15 @@ func (a *Assembly) addResource(s *stack, id string, r resource) error {
 		return fmt.Errorf("encode properties: %w", err)
 	}
 	return read(a, s, item{Resource: known, properties: text})
+}
+
+func isCustom(resourceType string) bool {
+	return strings.HasPrefix(resourceType, "Custom::") || resourceType == "AWS::CloudFormation::CustomResource"
+}
+
+// AnswerTo stands in what was loaded for an attribute of a custom resource, which only its function knows.
+func AnswerTo(logicalID, attribute string) string {
+	return "{{answer:" + logicalID + "." + attribute + "}}"
 }
 
 // item is one resource with its properties resolved.

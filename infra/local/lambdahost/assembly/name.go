@@ -4,17 +4,28 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
 // attribute answers Ref and Fn::GetAtt of a resource. The names that CloudFormation would make up are made from the
 // stack and the logical id, so that they are the same in every run.
 func (s *stack) attribute(id string, r resource, attribute string) (any, error) {
+	if s.made != nil {
+		value, ok := s.made(id, attribute)
+		if !ok {
+			return nil, fmt.Errorf("%s (%s) does not exist, or has no attribute %s", id, r.Type, attribute)
+		}
+		return value, nil
+	}
 	answers, err := s.attributes(id, r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", id, err)
 	}
 	value, ok := answers[attribute]
+	if !ok && isCustom(r.Type) {
+		return AnswerTo(id, attribute), nil
+	}
 	if !ok {
 		return nil, fmt.Errorf("%s (%s): unknown attribute %s", id, r.Type, attribute)
 	}
@@ -111,7 +122,11 @@ func (s *stack) physical(id string, r resource) (string, error) {
 	if room := limit - 13; len(made) > room {
 		made = made[:room]
 	}
-	made += "-" + stamp(s.name, id)
+	parts := []string{s.name, id}
+	if s.generation > 0 {
+		parts = append(parts, strconv.Itoa(s.generation))
+	}
+	made += "-" + stamp(parts...)
 	if r.Type == "AWS::S3::Bucket" {
 		made = strings.ToLower(made)
 	}

@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -162,7 +163,11 @@ func Like(pattern, s string) bool {
 	return s == ""
 }
 
-// verify finds what AWS would refuse at deployment: a function whose role may not write to its own dead-letter queue.
+// Check finds what AWS would refuse at deployment, as Load does; for whoever changed what was loaded.
+func (a *Assembly) Check() error { return errors.Join(a.verify()...) }
+
+// verify finds what AWS would refuse at deployment: a function whose role may not write to its own dead-letter queue, and
+// a mapping that could not work.
 func (a *Assembly) verify() []error {
 	var problems []error
 	for _, f := range a.Functions {
@@ -178,5 +183,41 @@ func (a *Assembly) verify() []error {
 			}
 		}
 	}
+	for _, m := range a.Mappings {
+		if err := a.verifyMapping(m); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", m.LogicalID, err))
+		}
+	}
 	return problems
+}
+
+// Limits of Lambda for mappings from queues.
+const (
+	mostBatch       = 10000
+	mostImmediate   = 10 // messages of a batch without a window
+	leastConcurrent = 2
+	mostConcurrent  = 1000
+)
+
+// verifyMapping finds what Lambda would refuse when the mapping is made.
+func (a *Assembly) verifyMapping(m Mapping) error {
+	q, f := a.Queue(m.QueueARN), a.Function(m.FunctionARN)
+	switch {
+	case q == nil:
+		return fmt.Errorf("queue %s is not in the assembly", m.QueueARN)
+	case m.BatchSize < 1 || m.BatchSize > mostBatch || m.BatchSize > mostImmediate && m.Window == 0:
+		return fmt.Errorf("batch of %d with a window of %s: more than %d need a window", m.BatchSize, m.Window,
+			mostImmediate)
+	case m.MaxConcurrency != 0 && (m.MaxConcurrency < leastConcurrent || m.MaxConcurrency > mostConcurrent):
+		return fmt.Errorf("maximum concurrency of %d: %d to %d can be had", m.MaxConcurrency, leastConcurrent,
+			mostConcurrent)
+	case q.Visibility < f.Timeout:
+		return fmt.Errorf("queue visibility timeout: %s is less than function timeout: %s", q.Visibility, f.Timeout)
+	}
+	for _, action := range []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"} {
+		if !a.RoleMay(f.RoleARN, action, m.QueueARN) {
+			return fmt.Errorf("the role of function %s may not %s on %s", f.Name, action, m.QueueARN)
+		}
+	}
+	return nil
 }

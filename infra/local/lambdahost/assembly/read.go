@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,21 +15,22 @@ type reader func(a *Assembly, s *stack, i item) error
 
 func readers() map[string]reader {
 	return map[string]reader{
-		"AWS::Lambda::Function":          readFunction,
-		"AWS::Lambda::Alias":             readAlias,
-		"AWS::Lambda::EventInvokeConfig": readInvokeConfig,
-		"AWS::Lambda::Permission":        readPermission,
-		"AWS::Lambda::Url":               readURL,
-		"AWS::Events::Rule":              readRule,
-		"AWS::Scheduler::Schedule":       readSchedule,
-		"AWS::IAM::Role":                 readRole,
-		"AWS::IAM::Policy":               readPolicy,
-		"AWS::IAM::ManagedPolicy":        readPolicy,
-		"AWS::IAM::InstanceProfile":      readInstanceProfile,
-		"AWS::SQS::Queue":                readQueue,
-		"AWS::SQS::QueuePolicy":          readQueuePolicy,
-		"AWS::S3::Bucket":                readBucket,
-		"AWS::EKS::AccessEntry":          readAccessEntry,
+		"AWS::Lambda::Function":           readFunction,
+		"AWS::Lambda::Alias":              readAlias,
+		"AWS::Lambda::EventInvokeConfig":  readInvokeConfig,
+		"AWS::Lambda::Permission":         readPermission,
+		"AWS::Lambda::Url":                readURL,
+		"AWS::Lambda::EventSourceMapping": readMapping,
+		"AWS::Events::Rule":               readRule,
+		"AWS::Scheduler::Schedule":        readSchedule,
+		"AWS::IAM::Role":                  readRole,
+		"AWS::IAM::Policy":                readPolicy,
+		"AWS::IAM::ManagedPolicy":         readPolicy,
+		"AWS::IAM::InstanceProfile":       readInstanceProfile,
+		"AWS::SQS::Queue":                 readQueue,
+		"AWS::SQS::QueuePolicy":           readQueuePolicy,
+		"AWS::S3::Bucket":                 readBucket,
+		"AWS::EKS::AccessEntry":           readAccessEntry,
 	}
 }
 
@@ -177,6 +179,38 @@ func readURL(a *Assembly, s *stack, i item) error {
 	return nil
 }
 
+// readMapping notes what a queue hands to a function. Other event sources are refused.
+func readMapping(a *Assembly, _ *stack, i item) error {
+	var p struct {
+		FunctionName, EventSourceArn   string
+		BatchSize                      int
+		MaximumBatchingWindowInSeconds int64
+		Enabled                        *bool
+		FunctionResponseTypes          []string
+		ScalingConfig                  struct{ MaximumConcurrency int }
+	}
+	if err := i.decode(&p); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(p.EventSourceArn, "arn:aws:sqs:") || p.Enabled != nil && !*p.Enabled {
+		return fmt.Errorf("event source %s: only queues are known here, enabled", p.EventSourceArn)
+	}
+	m := Mapping{Resource: i.Resource, QueueARN: p.EventSourceArn, BatchSize: cmp.Or(p.BatchSize, 10),
+		Window:         time.Duration(p.MaximumBatchingWindowInSeconds) * time.Second,
+		MaxConcurrency: p.ScalingConfig.MaximumConcurrency,
+		Partial:        slices.Contains(p.FunctionResponseTypes, "ReportBatchItemFailures")}
+	a.pending = append(a.pending, func(a *Assembly) error {
+		f := a.Function(p.FunctionName)
+		if f == nil {
+			return fmt.Errorf("%s: function %s is not in the assembly", i.LogicalID, p.FunctionName)
+		}
+		m.FunctionARN = f.ARN
+		a.Mappings = append(a.Mappings, m)
+		return nil
+	})
+	return nil
+}
+
 // targetProperties is a target as rules and schedules write it. What would change the event is refused.
 type targetProperties struct {
 	ID                          string `json:"Id"`
@@ -259,7 +293,13 @@ func readSchedule(a *Assembly, s *stack, i item) error {
 }
 
 func readQueue(a *Assembly, s *stack, i item) error {
-	var p struct{ MessageRetentionPeriod, VisibilityTimeout int64 }
+	var p struct {
+		MessageRetentionPeriod, VisibilityTimeout int64
+		RedrivePolicy                             struct {
+			DeadLetterTargetArn string `json:"deadLetterTargetArn"`
+			MaxReceiveCount     int    `json:"maxReceiveCount"`
+		}
+	}
 	if err := i.decode(&p); err != nil {
 		return err
 	}
@@ -268,6 +308,7 @@ func readQueue(a *Assembly, s *stack, i item) error {
 		Resource: i.Resource, Name: name, ARN: arn,
 		URL:       fmt.Sprintf("https://sqs.%s.amazonaws.com/%s/%s", s.place.Region, s.place.Account, name),
 		Retention: seconds(p.MessageRetentionPeriod, 4*24*3600), Visibility: seconds(p.VisibilityTimeout, 30),
+		DeadLetterARN: p.RedrivePolicy.DeadLetterTargetArn, MaxReceives: p.RedrivePolicy.MaxReceiveCount,
 	})
 	return nil
 }

@@ -15,6 +15,9 @@ type stack struct {
 	template template
 	assets   assets
 	secrets  map[string]string // values made so far, by ARN
+
+	made       Made // answers for resources; nil: all are taken to exist
+	generation int  // of a resource that CloudFormation names; 0 for the first
 }
 
 // noValue marks what AWS::NoValue removes.

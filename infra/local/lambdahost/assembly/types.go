@@ -111,6 +111,20 @@ type Queue struct {
 	Retention  time.Duration
 	Visibility time.Duration
 	Policies   []json.RawMessage
+	// DeadLetterARN is where a message goes that was received MaxReceives times; empty: nowhere.
+	DeadLetterARN string
+	MaxReceives   int
+}
+
+// Mapping is an AWS::Lambda::EventSourceMapping from a queue.
+type Mapping struct {
+	Resource
+	QueueARN       string
+	FunctionARN    string
+	BatchSize      int
+	Window         time.Duration // that a batch waits for more
+	MaxConcurrency int           // 0: no bound of its own
+	Partial        bool          // the function names the messages that failed
 }
 
 // Bucket is an AWS::S3::Bucket.

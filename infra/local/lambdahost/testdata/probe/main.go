@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -21,6 +22,8 @@ type order struct {
 	Signal string `json:"signal"` // file that is made when the handler has begun
 	Until  string `json:"until"`  // file to wait for
 	Source string `json:"source"`
+
+	Records []struct{ MessageID, Body string } `json:"Records"` // of a queue
 
 	RawPath         string `json:"rawPath"` // of a call by URL
 	Body            string `json:"body"`
@@ -37,9 +40,16 @@ type answer struct {
 	LeftMilli int64    `json:"leftMilli"`
 	Source    string   `json:"source,omitempty"`
 
+	BatchItemFailures []failure `json:"batchItemFailures,omitempty"`
+
 	StatusCode int               `json:"statusCode,omitempty"`
 	Headers    map[string]string `json:"headers,omitempty"`
 	Body       string            `json:"body,omitempty"`
+}
+
+// failure names a message of a batch.
+type failure struct {
+	ItemIdentifier string `json:"itemIdentifier"`
 }
 
 type probe struct{ calls int }
@@ -56,6 +66,15 @@ func (p *probe) handle(ctx context.Context, o order) (answer, error) {
 		if err := os.WriteFile(o.Signal, fmt.Append(nil, os.Getpid()), 0o600); err != nil {
 			return a, err
 		}
+	}
+	for _, r := range o.Records {
+		fmt.Println("handled", r.Body)
+		if strings.Contains(r.Body, "fail") {
+			a.BatchItemFailures = append(a.BatchItemFailures, failure{r.MessageID})
+		}
+	}
+	if len(o.Records) > 0 {
+		time.Sleep(20 * time.Millisecond) // so that batches overlap
 	}
 	switch o.RawPath {
 	case "", "/plain":

@@ -1,0 +1,34 @@
+package awsemulator
+
+// awsManagedKey encrypts volumes where nobody chose another key.
+const awsManagedKey = "alias/aws/ebs"
+
+// SetDefaultEncryption has EC2 encrypt every new volume of the account, with a key of its own if one is given.
+func (c *Cloud) SetDefaultEncryption(on bool, key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.encrypted, c.encryptionKey = on, key
+}
+
+type xmlEncryptionByDefault struct {
+	On bool `xml:"ebsEncryptionByDefault"`
+}
+
+func (c *Cloud) getEbsEncryptionByDefault(_ *call, _ *struct{}) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return xmlEncryptionByDefault{On: c.encrypted}, nil
+}
+
+type xmlDefaultKey struct {
+	Key string `xml:"kmsKeyId"`
+}
+
+func (c *Cloud) getEbsDefaultKmsKeyID(_ *call, _ *struct{}) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.encryptionKey == "" {
+		return xmlDefaultKey{Key: awsManagedKey}, nil
+	}
+	return xmlDefaultKey{Key: c.encryptionKey}, nil
+}

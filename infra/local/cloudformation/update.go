@@ -1,0 +1,158 @@
+package cloudformation
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"joiner/infra/local/lambdahost/assembly"
+)
+
+// update makes the stack what the template says: create and change, switch, and only then delete what was replaced or
+// left out. A failure before that puts everything back.
+func (q *play) update(t *assembly.Template) error {
+	t.KeepSecrets(q.stack.template)
+	before, old := maps.Clone(q.stack.live), q.stack.template
+	q.stack.template = t
+	var replaced []*made
+	ids := slices.Collect(maps.Keys(t.Resources))
+	if !q.inOrder(ids, t.Needs, true, func(id string) error { return q.change(t, id, &replaced) }) {
+		q.stack.template = old
+		return q.revert(before, replaced)
+	}
+	q.cleanUp(t, replaced)
+	// What cannot be cleaned up is left alone and does not fail the update.
+	q.stack.Reasons = nil
+	return q.end(UpdateComplete, "")
+}
+
+// change creates, changes or replaces one resource, or finds that it is as it is to be.
+func (q *play) change(t *assembly.Template, id string, replaced *[]*made) error {
+	have := q.stack.live[id]
+	if have == nil {
+		q.named++ // a name of what an earlier update left out may be taken still
+		return q.make(t, id, q.named)
+	}
+	want, err := q.prepare(t, id, have.generation)
+	if err != nil {
+		return err
+	}
+	differs := changed(have.Properties, want.Properties)
+	if have.Type != want.Type {
+		return fmt.Errorf("update of resource type is not permitted: %s to %s", have.Type, want.Type)
+	}
+	if len(differs) == 0 { // policies change with the template
+		same := *have
+		same.deletion, same.replacement, same.needs = want.deletion, want.replacement, want.needs
+		q.stack.live[id] = &same
+		return nil
+	}
+	r, _ := ruleOf(have.Type)
+	if isCustom(have.Type) && slices.Contains(differs, "ServiceToken") {
+		return errors.New("modifying service token is not allowed")
+	}
+	if r.replaces(differs) {
+		if r.name != "" && want.Properties[r.name] != nil && want.Properties[r.name] == have.Properties[r.name] {
+			return fmt.Errorf("CloudFormation cannot update a stack when a custom-named resource requires replacing: "+
+				"rename %s and update the stack again", have.Physical)
+		}
+		q.named++
+		if err := q.make(t, id, q.named); err != nil {
+			return err
+		}
+		*replaced = append(*replaced, have)
+		return nil
+	}
+	return q.changeInPlace(have, want, replaced)
+}
+
+func (q *play) changeInPlace(have, want *made, replaced *[]*made) error {
+	want.Physical, want.operation = have.Physical, have.operation
+	if !isCustom(have.Type) {
+		want.Attributes = have.Attributes
+	}
+	err := q.step(Update, &want.Resource, func() error {
+		return q.Account.Update(q.ctx, q.stack, have.Resource, &want.Resource)
+	})
+	if err != nil {
+		return err
+	}
+	q.stack.live[want.ID] = want
+	if want.Physical != have.Physical {
+		*replaced = append(*replaced, have)
+	}
+	return nil
+}
+
+// cleanUp deletes what was replaced and what the template leaves out.
+func (q *play) cleanUp(t *assembly.Template, replaced []*made) {
+	gone := map[string]*made{} // under names that no template has
+	var ids []string
+	for _, m := range replaced {
+		if !keeps(m.replacement, false) {
+			name := m.ID + " before"
+			gone[name], ids = m, append(ids, name)
+		}
+	}
+	var out []string
+	for id := range q.stack.live {
+		if _, stays := t.Resources[id]; !stays {
+			out = append(out, id)
+		}
+	}
+	order := func(name string) (first []string) {
+		for other, m := range gone {
+			if slices.Contains(m.needs, gone[name].ID) {
+				first = append(first, other)
+			}
+		}
+		return first
+	}
+	q.remove(out, false) // which may hold what was replaced
+	for name, m := range gone {
+		q.stack.live[name] = m
+	}
+	q.inOrder(ids, order, false, func(name string) error { return q.destroy(gone[name]) })
+	for name := range gone {
+		delete(q.stack.live, name)
+	}
+}
+
+// revert puts back what an update changed: properties first, then what is new goes.
+func (q *play) revert(before map[string]*made, replaced []*made) error {
+	why := q.stack.Reasons
+	q.stack.Reasons = nil
+	fresh := map[string]*made{}
+	for _, m := range replaced { // what was made in its place goes
+		now := q.stack.live[m.ID]
+		fresh[m.ID+" new"] = now
+		q.stack.live[m.ID] = m
+	}
+	needs := func(id string) []string { return before[id].needs }
+	q.inOrder(slices.Collect(maps.Keys(before)), needs, false, func(id string) error {
+		was, now := before[id], q.stack.live[id]
+		if was == now || len(changed(was.Properties, now.Properties)) == 0 {
+			q.stack.live[id] = was
+			return nil
+		}
+		r := was.Resource
+		err := q.step(Update, &r, func() error { return q.Account.Update(q.ctx, q.stack, now.Resource, &r) })
+		if err == nil {
+			q.stack.live[id] = was
+		}
+		return err
+	})
+	for _, m := range fresh {
+		if err := q.destroy(m); err != nil {
+			q.stack.Reasons = append(q.stack.Reasons, m.ID+": "+err.Error())
+		}
+	}
+	failed := q.stack.Reasons
+	err := q.rollBack(before, UpdateRollbackComplete, UpdateRollbackFailed)
+	if len(failed) > 0 {
+		q.stack.Status = UpdateRollbackFailed
+	}
+	q.stack.Reasons = slices.Concat(why, failed, q.stack.Reasons)
+	return errors.Join(err, errors.Join(problems(q.stack.Reasons)...))
+}

@@ -1,0 +1,95 @@
+package cloudformation_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"joiner/infra/local/cloudformation"
+)
+
+// Every setting can be turned on and off again while nodes run. None of that takes the identity of a node.
+func TestEachSettingIsChangedAndChangedBack(t *testing.T) {
+	files, err := filepath.Glob("../../stack/synthesized/*.json")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d forms, %v", len(files), err)
+	}
+	for i, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, uint64(i))
+			w.s3Gateway = true
+			w.deploy("plain")
+			w.launch("web", linux)
+			w.player.After = func(s cloudformation.Step) {
+				if lost := w.beat(); len(lost) > 0 {
+					t.Errorf("after %s of %s nodes are NotReady: %v", s.Verb, s.ID, lost)
+					w.player.After = nil
+				}
+			}
+			for _, to := range []string{name, "plain"} {
+				err := w.player.Deploy(t.Context(), w.stack, template(t, to, nil))
+				if to == "plain" && strings.Contains(strings.Join(w.stack.Reasons, " "), linux) && (name == "nodeRole" || name == "drain-nodeRole" || name == "observe") {
+					continue // what was kept has to be named from then on
+				}
+				if err != nil {
+					t.Fatalf("to %s: %v", to, err)
+				}
+			}
+			w.alive()
+		})
+	}
+}
+
+// A stack that takes its nodes with it refuses an update that would take their role before them.
+func TestAnUpdateDoesNotTakeTheIdentityOfLivingNodes(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, class string }{
+		"windowsNodes off": {"drain-windows", "drain", windows},
+		"nodeRole set":     {"drain", "drain-nodeRole", linux},
+		"kept":             {"windows", "plain", windows},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachOrder(t, func(t *testing.T, w *world) {
+				w.deploy(c.from)
+				w.launch("web", c.class)
+				err := w.player.Deploy(t.Context(), w.stack, template(t, c.to, nil))
+				if name == "kept" {
+					w.want(cloudformation.UpdateComplete)
+				} else {
+					w.want(cloudformation.UpdateRollbackComplete)
+					if err == nil || !strings.Contains(err.Error(), "1 nodes belong to the cluster: web") {
+						t.Errorf("error %v", err)
+					}
+				}
+				w.alive()
+			})
+		})
+	}
+}
+
+// An update that fails puts back what it changed.
+func TestAnUpdateThatFailsIsRolledBack(t *testing.T) {
+	eachOrder(t, func(t *testing.T, w *world) {
+		w.deploy("plain")
+		w.launch("web", linux)
+		before := w.stack.Resources()
+		w.player.Fail = func(s cloudformation.Step) error {
+			if s.Verb == cloudformation.Update && strings.HasPrefix(s.ID, "Provision") && s.Type == "AWS::Lambda::Function" && w.player.Fail != nil {
+				w.player.Fail = nil
+				return os.ErrDeadlineExceeded
+			}
+			return nil
+		}
+		if err := w.player.Deploy(t.Context(), w.stack, template(t, "environment", nil)); err == nil {
+			t.Fatal("the update did not fail")
+		}
+		w.want(cloudformation.UpdateRollbackComplete)
+		if after := w.stack.Resources(); len(after) != len(before) {
+			t.Errorf("%d resources, %d before", len(after), len(before))
+		}
+		w.alive()
+		w.deploy("environment")
+	})
+}

@@ -1,0 +1,58 @@
+package stack
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// applyCompanyRules reads the key of the settings, and applies the permissions boundary and the tags to everything that
+// is added afterwards.
+func (s *joiner) applyCompanyRules() {
+	set := s.props.Stack
+	if set.KMSKey != "" {
+		s.key = awskms.Key_FromKeyArn(s.Stack, jsii.String("Key"), &set.KMSKey)
+	}
+	if set.PermissionsBoundary != "" {
+		awsiam.PermissionsBoundary_Of(s.Stack).Apply(awsiam.ManagedPolicy_FromManagedPolicyArn(s.Stack,
+			jsii.String("Boundary"), &set.PermissionsBoundary))
+	}
+	for _, t := range set.Tags {
+		awscdk.Tags_Of(s.Stack).Add(&t.Key, &t.Value, nil)
+	}
+}
+
+// rolePath is the path of roles and instance profiles; nil: that of all that has none.
+func (s *joiner) rolePath() *string {
+	if s.props.Stack.RolePath == "/" {
+		return nil
+	}
+	return &s.props.Stack.RolePath
+}
+
+// environment is the place of the stack; nil: that of the credentials.
+func (p Props) environment() *awscdk.Environment {
+	if p.Stack.Account == "" && p.Stack.Region == "" {
+		return nil
+	}
+	out := &awscdk.Environment{}
+	if p.Stack.Account != "" {
+		out.Account = &p.Stack.Account
+	}
+	if p.Stack.Region != "" {
+		out.Region = &p.Stack.Region
+	}
+	return out
+}
+
+// id tells the stack from the others of the app: two clusters in different places may have one name.
+func (p Props) id() string {
+	id := p.names().Stack()
+	for _, part := range []string{p.Stack.Account, p.Stack.Region} {
+		if part != "" {
+			id += "-" + part
+		}
+	}
+	return id
+}

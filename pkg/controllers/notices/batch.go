@@ -1,0 +1,45 @@
+package notices
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"joiner/events"
+	"joiner/pkg/nodeclaim/interruption"
+)
+
+// HandleBatch handles events of the kind together, so that many cost little more than one. What it returns has an entry
+// for each event: why it is worth handling again, nil where it is not.
+func (i *Controller) HandleBatch(ctx context.Context, kind events.Kind, batch [][]byte) []error {
+	var all []interruption.Notice
+	var event []int // of each notice
+	dropped := map[string]int{}
+	for k, data := range batch {
+		notices, why, err := i.Place.decodeNotices(kind, data)
+		switch {
+		case err != nil:
+			i.Log.Error("ignored event", "kind", string(kind), "error", err)
+			continue
+		case why != "":
+			dropped[why]++
+			continue
+		}
+		known := i.Foreign.withoutForeign(notices, i.Now())
+		if n := len(notices) - len(known); n > 0 {
+			dropped["earlier ones were about an instance that is not ours"] += n
+		}
+		for _, n := range known {
+			all, event = append(all, n), append(event, k)
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(dropped)) {
+		i.Log.Info("dropped events", "kind", string(kind), "why", why, "count", dropped[why])
+	}
+	errs := make([]error, len(batch))
+	for k, err := range i.handleAll(ctx, all, true) {
+		errs[event[k]] = errors.Join(errs[event[k]], err)
+	}
+	return errs
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"joiner/pkg/model/instancetypes"
+)
+
+const (
+	// classRests is how long a class is left alone at first.
+	classRests = 5 * time.Minute
+	// failureCounts is how long a failed launch is held against its class.
+	failureCounts = time.Hour
+)
+
+// NoteFailedLaunch holds against a class that one of its instances ended before its node joined. From the second on
+// within an hour the class is marked as unavailable, each time for longer, up to 30 minutes: an instance costs money
+// whatever becomes of it. Noting the same instance again changes nothing.
+func (l *UnavailableOfferings) NoteFailedLaunch(ctx context.Context, class, instance, why string) error {
+	var err error
+	for range maxTries {
+		if err = l.addFailure(ctx, class, instance, why); err == nil || !isConflict(err) || ctx.Err() != nil {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("note failed launch of instance %s: %w", instance, err)
+	}
+	return nil
+}
+
+func (l *UnavailableOfferings) addFailure(ctx context.Context, class, instance, why string) error {
+	old, version, err := l.readEntries(ctx)
+	if err != nil {
+		return err
+	}
+	next, changed := noteFailure(old, class, instance+" ended: "+why, l.now())
+	if !changed {
+		return nil
+	}
+	body, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	if err := l.store.WriteData(ctx, name, map[string]string{field: string(body)}, version); err != nil {
+		return err
+	}
+	l.rememberEntries(next)
+	return nil
+}
+
+// noteFailure adds a failure to the entry of its class. The first one makes an entry whose mark is over already.
+func noteFailure(old storedMarks, class, why string, now time.Time) (next storedMarks, changed bool) {
+	why, scope := why[:min(len(why), maxWhy)], instancetypes.ClassScope(class)
+	out := slices.DeleteFunc(slices.Clone(old), func(e storedMark) bool { return !now.Before(e.remembersUntil()) })
+	i := slices.IndexFunc(out, func(e storedMark) bool { return e.Scope == scope })
+	if i < 0 {
+		out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{Scope: scope, Until: now.UTC(),
+			Why: why, Times: 1}, Since: now.UTC()})
+		slices.SortFunc(out, func(a, b storedMark) int { return compareOffers(a.UnavailableOffering, b.UnavailableOffering) })
+		return out, true
+	}
+	e := out[i]
+	if e.Why == why {
+		return old, false
+	}
+	e.Why, e.Since = why, now.UTC()
+	if !now.Before(e.Until) { // those that were under way when the class was marked make it no longer
+		e.Times++
+		e.Until = now.Add(markDuration(classRests, e.Times-1)).UTC()
+	}
+	out[i] = e
+	return out, true
+}

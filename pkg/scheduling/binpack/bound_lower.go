@@ -1,0 +1,179 @@
+package binpack
+
+import (
+	"maps"
+	"slices"
+
+	"joiner/pkg/scheduling/lowerbound"
+)
+
+// lowerBound is what any plan costs at least that gives a place to all pods that the solution gives one, new nodes
+// priced by their cheapest offer: the more of what two proofs say. Neither knows of limits or weights of pools, which
+// can only make plans dearer.
+func (a *solution) lowerBound() float64 {
+	if a.used.opened == 0 || a.w.worth == nil {
+		return 0
+	}
+	p := boundProof{w: a.w, placed: make([]int, len(a.rest))}
+	for i, k := range a.w.classes.list {
+		p.placed[i] = len(k.pods) - len(a.rest[i])
+	}
+	return max(p.sharedBound(), p.singleNodeBound())
+}
+
+// boundProof proves what pods cost at least.
+type boundProof struct {
+	w      *problem
+	placed []int // by class: how many of its pods have a place
+}
+
+// singleNodeBound is the price of the cheapest node for the pod that is hardest to please, of those that no host and no
+// reservation can take: a whole node has to be made for it.
+func (p boundProof) singleNodeBound() float64 {
+	most := 0.0
+	for i, k := range p.w.classes.list {
+		if p.placed[i] == 0 {
+			continue
+		}
+		if price := p.w.catalog.cheapestNode(k.lastRelaxation()); price < noPrice && price > most &&
+			!p.w.roomFor(k.lastRelaxation()) {
+			most = price
+		}
+	}
+	return most * (1 - 1e-9)
+}
+
+// roomFor reports whether a pod of the view could be on a host or in reserved capacity, were it alone.
+func (w *problem) roomFor(v *relaxedPod) bool {
+	for _, b := range w.nodes.hosts {
+		if fitCount(v.class.need, b.room) > 0 && v.admit.alternativeOn(b) >= 0 {
+			return true
+		}
+	}
+	for _, p := range w.catalog.pools {
+		for _, o := range slices.Concat(p.reserved, p.paid) {
+			if fitCount(v.class.need, o.room) > 0 && v.admit.firstAlternative(o) >= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sharedBound is what the pods are worth, less what those can be worth that the room there is could hold.
+func (p boundProof) sharedBound() float64 {
+	x := p.w.worth
+	value, counts := x.prices.Value, make([]float64, len(x.classes))
+	sum, loosened := 0.0, 0.0
+	for i := range p.w.classes.list {
+		loose, each := x.members[i].addMinimumCounts(p.placed[i], value, counts)
+		sum += float64(loose) * each
+		loosened += float64(loose) * each
+	}
+	r := &roomWorth{w: p.w, x: x, filler: lowerbound.NewFiller(len(p.w.dims), nil),
+		hosted: make([]float64, len(counts))}
+	r.filler.Value = value
+	for c, n := range counts {
+		r.filler.Need = append(r.filler.Need, x.problem.Classes[c].Need...)
+		r.filler.Group = append(r.filler.Group, -1)
+		sum += n * value[c]
+	}
+	r.addHosts()
+	r.addReserved()
+	r.usd += r.paidRoom()
+	each := 0.0 // the same, where no class has more pods than it has
+	for i, n := range r.hosted {
+		each += value[i] * min(n, counts[i])
+	}
+	return max(0, (sum-min(r.usd, each+loosened))*(1-1e-9))
+}
+
+// roomWorth is what those pods can be worth that the room there is could hold.
+type roomWorth struct {
+	w      *problem
+	x      *shadowPrices
+	filler *lowerbound.KnapsackSolver
+	usd    float64
+	hosted []float64 // by class: how many pods could be held, each class alone
+}
+
+// addHosts adds the nodes that exist or are on their way.
+func (r *roomWorth) addHosts() {
+	var items []int32
+	var most []float64
+	for _, b := range r.w.nodes.hosts {
+		items, most = items[:0], most[:0]
+		for i, c := range r.x.classes {
+			n := fitCount(c.need, b.room)
+			if apart := r.x.problem.Classes[i].Most; apart > 0 {
+				n = min(n, int(apart))
+			}
+			if n > 0 && r.filler.Value[i] > 0 && c.admit.alternativeOn(b) >= 0 {
+				items, most = append(items, int32(i)), append(most, float64(n))
+				r.hosted[i] += float64(n)
+			}
+		}
+		if len(items) > 0 {
+			r.usd += r.filler.Fill(items, most, scaleNeed(b.room, r.x.units), &lowerbound.Basis{})
+		}
+	}
+}
+
+// addReserved adds capacity reservations, which are paid for already.
+func (r *roomWorth) addReserved() {
+	for _, pool := range r.w.catalog.pools {
+		for _, o := range pool.reserved {
+			nodes := float64(o.Reservation.Remaining)
+			items, fitting := r.fitting(o)
+			for j, i := range items {
+				r.hosted[i] += fitting[j] * nodes
+			}
+			if len(items) > 0 {
+				r.usd += r.filler.Fill(items, fitting, scaleNeed(o.room, r.x.units), &lowerbound.Basis{}) * nodes
+			}
+		}
+	}
+}
+
+// fitting are the classes that are worth something and can be on a node of the offer, and how many pods of each.
+func (r *roomWorth) fitting(o *poolOffering) (items []int32, most []float64) {
+	for i, c := range r.x.classes {
+		if n := fitCount(c.need, o.room); n > 0 && r.filler.Value[i] > 0 && c.admit.firstAlternative(o) >= 0 {
+			items, most = append(items, int32(i)), append(most, float64(n))
+		}
+	}
+	return items, most
+}
+
+// paidRoom is what pods can be worth that the commitments have room for, at the most that one of each could hold, and
+// adds how many pods of each class that could be, each alone.
+func (r *roomWorth) paidRoom() float64 {
+	worth, most := map[string]float64{}, map[string][]float64{} // of the whole of a commitment
+	for _, pool := range r.w.catalog.pools {
+		for _, o := range pool.paid {
+			items, fitting := r.fitting(o)
+			if len(items) == 0 {
+				continue
+			}
+			value := r.filler.Fill(items, fitting, scaleNeed(o.room, r.x.units), &lowerbound.Basis{})
+			for _, d := range o.Paid {
+				nodes := float64(r.w.committed[d.Commitment]) / float64(d.Amount)
+				worth[d.Commitment] = max(worth[d.Commitment], nodes*value)
+				if most[d.Commitment] == nil {
+					most[d.Commitment] = make([]float64, len(r.x.classes))
+				}
+				for k, i := range items {
+					most[d.Commitment][i] = max(most[d.Commitment][i], nodes*fitting[k])
+				}
+			}
+		}
+	}
+	sum := 0.0
+	for _, id := range slices.Sorted(maps.Keys(worth)) {
+		sum += worth[id]
+		for i, n := range most[id] {
+			r.hosted[i] += n
+		}
+	}
+	return sum
+}

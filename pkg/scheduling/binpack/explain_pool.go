@@ -1,0 +1,318 @@
+package binpack
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+// poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
+func (e explainer) poolRefusal(v *relaxedPod, p *pool) string {
+	e.a.w.faults.planted(StageExplain, v.class, p)
+	var parts []string
+	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
+		parts = append(parts, "taint "+t.String()+" is not tolerated")
+	}
+	if why := v.conflictingLabels(p); why != "" {
+		parts = append(parts, why)
+	}
+	switch {
+	case p.aside != "" && len(parts) == 0:
+		return p.aside
+	case p.aside == "" && !v.wantsOtherPools(p):
+		parts = append(parts, e.offerRefusals(v, p, len(parts) > 0)...)
+	}
+	return strings.Join(parts, " and ")
+}
+
+// offerRefusals is what the pool's offers have against the view: of those that it may use, or of all of them where the
+// pool is refused anyhow and only what holds for each is told.
+func (e explainer) offerRefusals(v *relaxedPod, p *pool, refused bool) []string {
+	var fitting, all, now []*poolOffering
+	for _, o := range p.offers {
+		if !refused && v.admit.firstAlternative(o) < 0 {
+			continue
+		}
+		all = append(all, o)
+		if fitCount(v.class.need, o.room) > 0 {
+			fitting = append(fitting, o)
+			if o.Available {
+				now = append(now, o)
+			}
+		}
+	}
+	beside := e.a.w.catalog.besideDaemons(v, p)
+	switch {
+	case len(p.models) == 0:
+		return []string{"no instance type meets its requirements"}
+	case len(all) == 0 && beside != "":
+		return []string{beside}
+	case len(all) == 0:
+		return []string{"no instance type meets " + wantedLabels(v)}
+	case len(fitting) == 0 && beside != "":
+		return []string{tooBig(v, all), beside}
+	case len(fitting) == 0:
+		return []string{tooBig(v, all)}
+	}
+	var out []string
+	switch {
+	case len(now) == 0:
+		out = append(out, "nothing that holds the pod is to be had now: "+notSold(fitting))
+		now = fitting
+	case onlyReserved(now):
+		out = append(out, "the capacity reservations that the pod may use have no room left")
+	}
+	if over := e.overLimit(p, now); over != "" {
+		out = append(out, over)
+	}
+	return out
+}
+
+// overLimit names the limits in the way when every offer breaks one.
+func (e explainer) overLimit(p *pool, offers []*poolOffering) string {
+	broken := map[string]bool{}
+	for _, o := range offers {
+		over := p.exceededLimits(e.a.used.pools[p.id], o.model.typ.Capacity)
+		if len(over) == 0 {
+			return ""
+		}
+		for _, name := range over {
+			broken[name] = true
+		}
+	}
+	return e.limitTexts(p, broken)
+}
+
+// overLimitInPart names the limits that leave out some of the pool's types.
+func (e explainer) overLimitInPart(p *pool) string {
+	broken := map[string]bool{}
+	for _, m := range p.forSale {
+		for _, name := range p.exceededLimits(e.a.used.pools[p.id], m.typ.Capacity) {
+			broken[name] = true
+		}
+	}
+	return e.limitTexts(p, broken)
+}
+
+// limitTexts tells for each of the limits what it is and how much is used.
+func (e explainer) limitTexts(p *pool, broken map[string]bool) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(broken)) {
+		used := e.a.used.pools[p.id].list.Get(name)
+		if name == limitNodes {
+			used = e.a.used.pools[p.id].nodes
+		}
+		parts = append(parts, overText(p, name, used))
+	}
+	return strings.Join(parts, " and ")
+}
+
+func overText(p *pool, name string, used int64) string {
+	if name == cluster.LimitUSD {
+		return fmt.Sprintf("limit of %.4f USD/h would be exceeded: %.4f used", inUSD(p.Limits.Get(name)), inUSD(used))
+	}
+	return fmt.Sprintf("limit %s %s would be exceeded: %s used", name, resources.Format(name, p.Limits.Get(name)),
+		resources.Format(name, used))
+}
+
+// onlyReserved reports whether the offers are all reserved, so that only other pods can be in the way.
+func onlyReserved(offers []*poolOffering) bool {
+	return !slices.ContainsFunc(offers, func(o *poolOffering) bool { return !o.Limited() })
+}
+
+// besideDaemons names the DaemonSets that keep the view off nodes of the pool that it could be on otherwise.
+func (cat *catalog) besideDaemons(v *relaxedPod, p *pool) string {
+	if len(v.admit.exclusions) == 0 {
+		return ""
+	}
+	alone := cat.admissions.admissionFor(v.wish.nodeAlternatives(true), v.wish.effectiveTolerations())
+	var names []string
+	for _, x := range v.admit.exclusions {
+		if slices.ContainsFunc(p.offers, func(o *poolOffering) bool {
+			return o.runs(x) &&
+				alone.firstAlternative(o) >= 0
+		}) {
+			names = append(names, cat.admissions.daemons[x.daemon].pod.Key())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return "required pod anti-affinity keeps the pod off nodes that run DaemonSet " +
+		strings.Join(slices.Compact(names), ", ")
+}
+
+// wantsOtherPools reports whether the view wants nodes of other pools by their names; then it does not matter what this
+// one has.
+func (v *relaxedPod) wantsOtherPools(p *pool) bool {
+	return !slices.ContainsFunc(v.admit.alternative,
+		func(alt requirements.Set) bool { return alt.Has(labelPool, p.Name) })
+}
+
+// conflictingLabels names what the view wants of labels that the pool itself rules out.
+func (v *relaxedPod) conflictingLabels(p *pool) string {
+	var first []string
+	for _, alt := range v.admit.alternative {
+		var parts []string
+		for _, r := range p.req.Refusals(alt, wellKnown) {
+			if mine, ok := p.req.Get(r.Key); ok {
+				parts = append(parts, fmt.Sprintf("requires %s, pod wants %s", mine, r))
+			} else {
+				parts = append(parts, fmt.Sprintf("gives its nodes no label %s, pod wants %s", r.Key, r))
+			}
+		}
+		if len(parts) == 0 {
+			return ""
+		}
+		if first == nil {
+			first = parts
+		}
+	}
+	return strings.Join(first, " and ")
+}
+
+func wantedLabels(v *relaxedPod) string {
+	var parts []string
+	for _, alt := range v.admit.alternative {
+		if alt.Len() > 0 {
+			parts = append(parts, alt.String())
+		}
+	}
+	if len(parts) > 3 {
+		parts = append(parts[:3], fmt.Sprintf("%d more alternatives", len(parts)-3))
+	}
+	return "what the pod wants: " + strings.Join(parts, ", or ")
+}
+
+// tooBig names the resources that no type has enough of, and the most there is of them.
+func tooBig(v *relaxedPod, all []*poolOffering) string {
+	need := v.class.pod.Need
+	var most resources.List
+	var daemons bool
+	for _, o := range all {
+		most = most.Max(o.model.typ.Allocatable)
+		daemons = daemons || len(o.daemons) > 0
+	}
+	what := need.With(resources.Pods, 0).String()
+	less := ""
+	if daemons {
+		less = ", less what its daemons take"
+	}
+	short := need.Short(most)
+	if len(short) == 0 {
+		return fmt.Sprintf("no instance type is big enough for %s at once%s", what, less)
+	}
+	var parts []string
+	for _, name := range short {
+		parts = append(parts, name+"="+resources.Format(name, most.Get(name)))
+	}
+	if need.CPU >= 1_000_000*1000 {
+		less += "; it asks for a million cores or more: is M (million) written where m (thousandth) is meant?"
+	}
+	return fmt.Sprintf("no instance type is big enough for %s; the largest has %s%s", what, strings.Join(parts, " "),
+		less)
+}
+
+// notSold sums up why offers are not available.
+func notSold(offers []*poolOffering) string {
+	seen := map[string]int{}
+	for _, o := range offers {
+		why := o.Why
+		if why == "" {
+			why = "not sold"
+		}
+		seen[why]++
+	}
+	var parts []string
+	for _, why := range slices.Sorted(maps.Keys(seen)) {
+		parts = append(parts, fmt.Sprintf("%d offers %s", seen[why], why))
+	}
+	return strings.Join(parts, ", ")
+}
+
+const (
+	// mostNamed is how many pools are named with one reason.
+	mostNamed = 5
+	// mostLines is how many different reasons of pools are told.
+	mostLines = 40
+	// mostAsked is how many pools are asked for a reason.
+	mostAsked = 200
+)
+
+// poolRefusals are what pools say to a pod. A reason that several pools give is told once.
+type poolRefusals struct {
+	why   []string // in the order in which they first came
+	pools map[string][]string
+	asked int
+	more  int // pools that were not asked
+}
+
+// wantsMore reports whether one more pool is to be asked.
+func (r *poolRefusals) wantsMore() bool {
+	if r.asked < mostAsked {
+		r.asked++
+		return true
+	}
+	r.more++
+	return false
+}
+
+func (r *poolRefusals) addRefusal(pool, why string) {
+	if r.pools == nil {
+		r.pools = map[string][]string{}
+	}
+	if r.pools[why] == nil {
+		r.why = append(r.why, why)
+	}
+	r.pools[why] = append(r.pools[why], pool)
+}
+
+func (r *poolRefusals) refusalLines() []string {
+	var out []string
+	left := r.more
+	for i, why := range r.why {
+		names := r.pools[why]
+		if i >= mostLines {
+			left += len(names)
+			continue
+		}
+		switch {
+		case len(names) == 1:
+			out = append(out, fmt.Sprintf("pool %s: %s", names[0], why))
+		case len(names) <= mostNamed:
+			out = append(out, fmt.Sprintf("pools %s: %s", strings.Join(names, ", "), why))
+		default:
+			out = append(out, fmt.Sprintf("pools %s and %d more: %s", strings.Join(names[:mostNamed], ", "),
+				len(names)-mostNamed, why))
+		}
+	}
+	if left > 0 {
+		out = append(out, fmt.Sprintf("%d more pools have nothing for the pod either", left))
+	}
+	return out
+}
+
+// inOrder are the pools, where there are many first those that have something for the pod.
+func (cat *catalog) inOrder(admit *nodeAdmission) []*pool {
+	if !cat.hasMany() {
+		return cat.pools
+	}
+	var ranks [3][]*pool
+	for _, p := range cat.pools {
+		switch {
+		case !admit.mayAdmitPool(p):
+			ranks[2] = append(ranks[2], p)
+		case p.aside != "":
+			ranks[1] = append(ranks[1], p)
+		default:
+			ranks[0] = append(ranks[0], p)
+		}
+	}
+	return slices.Concat(ranks[0], ranks[1], ranks[2])
+}

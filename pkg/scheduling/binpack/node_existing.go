@@ -1,0 +1,161 @@
+package binpack
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+// existingNodes are the nodes and claims that take pods.
+type existingNodes struct {
+	s       *cluster.Snapshot
+	all     []cluster.StateNode // also those that take none
+	dims    resourceDims
+	catalog *catalog // what claims may become
+	labels  nodeLabelsByName
+	hosts   []*bin
+}
+
+// findHosts makes bins of the nodes and claims that take pods: initialized nodes first, then by name. Nobody waits for
+// a node that should have come long ago.
+func (en *existingNodes) findHosts(waiting map[*cluster.Pod]bool) {
+	onNode := make(map[string][]*cluster.Pod, len(en.all))
+	for i := range en.s.Pods {
+		p := &en.s.Pods[i]
+		if p.NodeName != "" && !p.Terminal() && !waiting[p] {
+			onNode[p.NodeName] = append(onNode[p.NodeName], p)
+		}
+	}
+	var young []*bin
+	for _, h := range en.all {
+		if h.MarkedForDeletion() || h.Node == nil && h.Claim.Overdue(en.s.Now, en.s.Rules.RegistrationTimeout) {
+			continue
+		}
+		var pods []*cluster.Pod
+		if h.Node != nil {
+			pods = onNode[h.Node.Name]
+		}
+		b := en.hostBin(h, pods)
+		if h.Initialized() {
+			en.hosts = append(en.hosts, b)
+		} else {
+			young = append(young, b)
+		}
+	}
+	en.hosts = append(en.hosts, young...)
+}
+
+// hostBin is the host with the room that its pods and its daemons leave.
+func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin {
+	b := &bin{name: h.Name(), known: en.labels.labelsOf(h), exact: h.Registered(), taints: h.Taints(),
+		disks: attachableOn(h.Node, pods)}
+	if isAwaitingPods(h, en.s.Now) {
+		b.wanted = NomineesOf(h.Claim)
+	}
+	b.daemons = en.comingDaemons(h, b)
+	var daemons, running, used resources.List
+	for _, d := range en.catalog.admissions.daemons {
+		if d.admit.alternativeOn(b) >= 0 {
+			daemons = daemons.Add(d.pod.Need)
+			b.ports = append(b.ports, d.pod.HostPorts...)
+		}
+	}
+	for _, p := range pods {
+		used = used.Add(p.Need)
+		if p.Owner == cluster.OwnerDaemonSet {
+			running = running.Add(p.Need)
+		} else {
+			b.ports = append(b.ports, p.HostPorts...)
+		}
+	}
+	left := h.Allocatable().Sub(used).Sub(daemons.Sub(running).Max(resources.List{}))
+	if h.Claim != nil && h.Allocatable().IsZero() {
+		left, b.ports = en.leastRoom(*h.Claim)
+	}
+	b.room = en.dims.vectorOf(left)
+	if left.Negative() { // an overcommitted node takes nothing
+		b.room = make([]int64, len(en.dims))
+	}
+	return b
+}
+
+// nodeLabels is what is known about the labels of a node.
+type nodeLabels struct {
+	labels map[string]string
+	known  requirements.Set
+}
+
+// nodeLabelsByName are those of nodes, by name; nil remembers none.
+type nodeLabelsByName map[string]nodeLabels
+
+// labelsOf is what is known about the host's labels, with its name.
+func (f nodeLabelsByName) labelsOf(h cluster.StateNode) requirements.Set {
+	if h.Node == nil {
+		return h.KnownLabels()
+	}
+	have, ok := f[h.Node.Name]
+	if same := reflect.ValueOf(have.labels).Pointer() == reflect.ValueOf(h.Node.Labels).Pointer(); ok && same &&
+		h.Registered() {
+		return have.known
+	}
+	known := h.KnownLabels()
+	if _, ok := known.Get(labelHost); !ok {
+		known = known.And(requirements.Of(labelHost, h.Node.Name))
+	}
+	if f != nil && h.Registered() {
+		f[h.Node.Name] = nodeLabels{h.Node.Labels, known}
+	}
+	return known
+}
+
+// leastRoom is what a claim that is not launched yet will have for pods at least: the smallest amount among the offers
+// it may become, less their daemons, and never less than what it was made for. The ports are those that daemons may
+// take.
+func (en *existingNodes) leastRoom(c cluster.Claim) (room resources.List, ports []cluster.HostPort) {
+	var most resources.List // of what daemons take
+	found := false
+	comers := slices.DeleteFunc(slices.Clone(en.catalog.admissions.daemons), func(d daemonOverhead) bool {
+		return !slices.ContainsFunc(d.admit.alternative, c.Requirements.Intersects)
+	})
+	for _, o := range en.catalog.becomes(c) {
+		var taken resources.List
+		for _, d := range comers {
+			if d.admit.firstAlternative(o) < 0 {
+				continue
+			}
+			taken = taken.Add(d.pod.Need)
+			for _, x := range d.pod.HostPorts {
+				if !slices.Contains(ports, x) {
+					ports = append(ports, x)
+				}
+			}
+		}
+		if left := o.model.typ.Allocatable.Sub(taken); found {
+			room = room.Min(left)
+		} else {
+			room, found = left, true
+		}
+		most = most.Max(taken)
+	}
+	return room.Max(c.Requests.Sub(most)), ports
+}
+
+// standingSpot is the spot capacity of the nodes that stay.
+func (en *existingNodes) standingSpot() spotUsage {
+	u := spotUsage{byPool: map[instancetypes.Offer]int64{},
+		share: cmp.Or(en.s.Rules.MaxSpotPoolFraction, defaultSpotPoolShare)}
+	for _, h := range en.all {
+		if h.MarkedForDeletion() {
+			continue
+		}
+		l := h.Labels()
+		u.add(instancetypes.Offer{CapacityType: l[labelCapacity], Type: l[labelType], Zone: l[labelZone]},
+			h.Capacity().CPU, 1)
+	}
+	return u
+}

@@ -1,0 +1,134 @@
+package binpack
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/overlays"
+)
+
+// OfferingCache keeps from one pass to the next what is sold and the stock made of that, as long as all is the same
+// that those depend on. What it gives is what Sells and Stocked would make anew. Catalogs and types are values: nobody
+// may change one that was given to it. The zero value is empty, a nil depot keeps nothing. It may not be used
+// concurrently.
+type OfferingCache struct {
+	catalog  instancetypes.Catalog
+	resolved map[string]resolvedTypes // by class
+	stock    *WhatIf
+}
+
+// resolvedTypes are the types of a class as they are from one time to another.
+type resolvedTypes struct {
+	class   instancetypes.Class
+	soldOut []instancetypes.UnavailableOffering
+	from    time.Time
+	until   time.Time // zero for ever
+	types   []instancetypes.Type
+}
+
+// Offerings is the market of the snapshot's catalog.
+func (d *OfferingCache) Offerings(s cluster.Snapshot) Offerings {
+	if d == nil {
+		return ResolveOfferings(s)
+	}
+	if !reflect.DeepEqual(d.catalog, s.Catalog) {
+		d.catalog, d.resolved = s.Catalog, map[string]resolvedTypes{}
+	}
+	asked := map[string]bool{}
+	return func(class string) []instancetypes.Type {
+		have := d.resolved[class]
+		if asked[class] {
+			return have.types
+		}
+		c, exists := s.ClassOf(class)
+		if asked[class] = true; !exists {
+			delete(d.resolved, class)
+			return nil
+		}
+		if have.types == nil || !have.stillValid(s.Now) || !reflect.DeepEqual(have.class, c) ||
+			!slices.Equal(have.soldOut, s.SoldOut) {
+			have = resolvedTypes{class: c, soldOut: slices.Clone(s.SoldOut), from: s.Now,
+				until: instancetypes.ValidUntil(c, s.SoldOut, s.Now),
+				types: s.Catalog.AddCommitments(instancetypes.ResolveTypes(s.Catalog, c, s.SoldOut, s.Now))}
+			d.resolved[class] = have
+		}
+		return have.types
+	}
+}
+
+func (r resolvedTypes) stillValid(now time.Time) bool {
+	return !now.Before(r.from) && (r.until.IsZero() || now.Before(r.until))
+}
+
+// WhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are.
+func (d *OfferingCache) WhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
+	if d == nil {
+		return NewWhatIf(s, sells)
+	}
+	if d.stock == nil || !d.stock.reuseFor(s, sells) {
+		d.stock = NewWhatIf(s, sells)
+	}
+	return d.stock
+}
+
+// mostLearnt is how much a stock may have learnt beyond what it had before it is made anew.
+const mostLearnt = 2_000
+
+// memorySize is how much is remembered of what was asked.
+func (w *problem) memorySize() int {
+	n := len(w.admissions.byID) + len(w.classes.shapes)/10 + len(w.options.known)
+	for _, p := range w.catalog.pools {
+		n += len(p.some.known)
+	}
+	return n
+}
+
+// reuseFor makes the stock that of the snapshot, if that would have the same.
+func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
+	from, was := st.from, st.from.s
+	if len(s.Pools) > from.catalog.few || from.memorySize() > 2*st.size+mostLearnt || !reflect.DeepEqual(
+		[]any{s.Pools, s.Classes, s.Daemons, s.Overlays, s.Rules},
+		[]any{was.Pools, was.Classes, was.Daemons, was.Overlays, was.Rules}) {
+		return false
+	}
+	for _, c := range s.Classes {
+		if a, b := sells(c.Name), st.sells(c.Name); len(a) != len(b) || len(a) > 0 && &a[0] != &b[0] {
+			return false
+		}
+	}
+	w := newDemand(allWaiting(s))
+	if _, skipped := usablePools(&w.s); !slices.Equal(skipped, from.catalog.skipped) ||
+		!slices.Equal(w.classes.neededResources(), from.dims) ||
+		!reflect.DeepEqual(namedValues(w.classes.list, w.s.Pods), from.catalog.named) {
+		return false
+	}
+	for _, ask := range from.asksOf(w) {
+		for _, p := range from.catalog.pools {
+			if !p.some.asks[ask] {
+				return false
+			}
+		}
+	}
+	from.s, from.all, from.classes.list, from.admissions.namespaces = w.s, w.all, w.classes.list, w.s.Namespaces
+	st.sells, st.sold = sells, overlays.ByPool(s, sells)
+	st.faces, st.seen = nodeLabelsByName{}, &identityCache{} // the objects of a pass are its own
+	if slices.ContainsFunc(from.catalog.pools, func(p *pool) bool { return len(p.reserved)+len(p.paid) > 0 }) {
+		from.catalog.countUse(from.all, st.sold)
+		st.few, st.worth = from.rankScarceOffers(), cachedPrices{}
+	}
+	return true
+}
+
+// allWaiting is the snapshot with every pod waiting that may move.
+func allWaiting(s cluster.Snapshot) cluster.Snapshot {
+	s.Pods = slices.Clone(s.Pods)
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Reschedulable() {
+			p.NodeName, p.Nominated, p.Unscheduled = "", "", true
+		}
+	}
+	return s
+}

@@ -1,0 +1,270 @@
+package binpack
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/model/budgets"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/overlays"
+	"joiner/pkg/model/plan"
+)
+
+// catalog is what the pools of a snapshot can launch.
+type catalog struct {
+	dims       resourceDims
+	admissions *admissions
+	pools      []*pool // the heaviest first, among equals the last by name
+	skipped    []plan.Skip
+	few        int // up to how many pools are all looked at
+	offers     []*poolOffering
+	bookable   []*instancetypes.Reservation // that offers come from
+	sale       *shareRanking                // all that is available now
+
+	named   map[string][]string // see namedValues
+	sold    offeredDomains
+	domains map[filteredKey][]string // see soldDomains
+	weights *poolTiers               // once a node was wanted
+}
+
+// hasMany reports whether there are so many pools that not all are looked at.
+func (cat *catalog) hasMany() bool { return len(cat.pools) > cat.few }
+
+// catalogBuilder reads what pools can launch into a catalog.
+type catalogBuilder struct {
+	s       *cluster.Snapshot
+	all     []cluster.StateNode
+	classes *podClasses
+	faults  plantedFault
+	catalog *catalog
+}
+
+// findPools lists the pools that take part, the heaviest first and among equals the last by name first, with everything
+// they can launch.
+func (b *catalogBuilder) findPools(sells Offerings) {
+	c := b.catalog
+	sold := overlays.ByPool(*b.s, sells)
+	c.pools, c.skipped = usablePools(b.s)
+	slices.SortFunc(c.pools, func(a, b *pool) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
+	})
+	c.named = namedValues(b.classes.list, b.s.Pods)
+	for i, p := range c.pools {
+		b.faults.planted(StagePools, nil, p)
+		p.id, p.named = i, c.named
+		p.readRequirements(b.s.Rules.RelaxMinValues)
+	}
+	c.countUse(b.all, sold)
+	b.setAside()
+	b.stockAll(sold)
+	c.sale = newRanking(slices.DeleteFunc(slices.Clone(c.offers),
+		func(o *poolOffering) bool { return !o.forSale() || o.model.pool.inflexible }),
+		len(c.dims))
+}
+
+// usablePools tells the pools that take part from those that do not, and why.
+func usablePools(s *cluster.Snapshot) (pools []*pool, skipped []plan.Skip) {
+	classes := map[string]instancetypes.Class{}
+	for _, c := range s.Classes {
+		classes[c.Name] = c
+	}
+	refused := &offerAnswers{no: true}
+	for _, p := range s.Pools {
+		if why := skipReason(p, classes, s.Now); why != "" {
+			skipped = append(skipped, plan.Skip{Pool: p.Name, Why: why})
+			continue
+		}
+		pools = append(pools, &pool{Pool: p, refused: refused})
+	}
+	slices.SortFunc(skipped, func(a, b plan.Skip) int { return strings.Compare(a.Pool, b.Pool) })
+	return pools, skipped
+}
+
+// skipReason says why the pool takes no part, empty when it does.
+func skipReason(p cluster.Pool, classes map[string]instancetypes.Class, now time.Time) string {
+	c, found := classes[p.Class]
+	switch {
+	case p.Deleting:
+		return "it is being deleted"
+	case p.Static:
+		return "it is static: it keeps a fixed number of nodes, pods make none"
+	case budgets.IsHibernating(p.Disruption, now):
+		return fmt.Sprintf("it sleeps, for %s from each %q on", p.Disruption.SleepFor, p.Disruption.SleepAt)
+	case !p.Ready:
+		return "it is not ready: " + cmp.Or(p.Message, "no reason given")
+	case !found:
+		return fmt.Sprintf("its EC2NodeClass %s does not exist", p.Class)
+	case !c.Ready:
+		return fmt.Sprintf("its EC2NodeClass %s is not ready: %s", p.Class, cmp.Or(c.Message, "no reason given"))
+	}
+	return ""
+}
+
+// countUse finds what each pool has already.
+func (cat *catalog) countUse(all []cluster.StateNode, sold func(cluster.Pool) []instancetypes.Type) {
+	standing := map[string][]cluster.StateNode{}
+	for _, h := range all {
+		standing[h.Pool()] = append(standing[h.Pool()], h)
+	}
+	for _, p := range cat.pools {
+		p.used = p.countUsage(standing[p.Name], func() []instancetypes.Type { return sold(p.Pool) })
+	}
+}
+
+// stockAll finds what the pools can launch. Where that is too much for one pass, it looks at others each minute.
+func (b *catalogBuilder) stockAll(sold func(cluster.Pool) []instancetypes.Type) {
+	c := b.catalog
+	list := slices.DeleteFunc(slices.Clone(c.pools), func(p *pool) bool { return p.aside != "" })
+	first := 0
+	if c.hasMany() && len(list) > 0 {
+		minute := uint64(b.s.Now.Unix() / 60)
+		first = int(minute * fittingPools % uint64(len(list)))
+	}
+	for i := range list {
+		p := list[(first+i)%len(list)]
+		if len(c.offers) >= mostOffers {
+			p.aside = "one pass cannot look at so many pools, a later one will look at this one"
+			continue
+		}
+		b.resolvePool(p, sold(p.Pool))
+	}
+}
+
+// resolvePool finds what the pool can launch.
+func (b *catalogBuilder) resolvePool(p *pool, types []instancetypes.Type) {
+	byName := func(a, b instancetypes.Type) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(types, byName) {
+		types = slices.SortedFunc(slices.Values(types), byName)
+	}
+	for i := range types {
+		b.addModel(p, &types[i])
+	}
+	p.inflexible = !b.s.Rules.RelaxMinValues && p.lacksValues()
+	p.sale = forSale(p.offers)
+	for _, o := range p.sale {
+		if len(o.model.sale) == 0 {
+			p.forSale = append(p.forSale, o.model)
+		}
+		o.model.sale = append(o.model.sale, o)
+	}
+	if len(p.Limited) > 0 {
+		for _, m := range p.forSale {
+			p.largest = p.largest.Max(m.typ.Capacity)
+		}
+	}
+	for _, o := range p.offers {
+		switch {
+		case o.Reservation != nil && o.Available:
+			p.reserved = append(p.reserved, o)
+		case len(o.Paid) > 0:
+			p.paid = append(p.paid, o)
+		}
+	}
+}
+
+// addModel adds the type to the pool if the pool's requirements leave any of its offers.
+func (b *catalogBuilder) addModel(p *pool, t *instancetypes.Type) {
+	if !p.req.Intersects(t.Requirements) {
+		return
+	}
+	for _, r := range p.req.All() {
+		if _, defined := t.Requirements.Get(r.Key); !defined && ofInstance(r.Key) && !r.AllowsAbsent() {
+			return
+		}
+	}
+	c, as := b.catalog, b.catalog.admissions
+	m := &poolInstanceType{id: len(p.models), number: as.models, pool: p, typ: t}
+	as.models++
+	all := make([]poolOffering, 0, len(t.Offerings))
+	m.sells = make([]*poolOffering, 0, len(t.Offerings))
+	for _, of := range t.Offerings {
+		if !of.Meets(p.req) {
+			continue
+		}
+		if !(of.Price >= 0) || math.IsInf(of.Price, 0) { // NaN too
+			of.Available, of.Why, of.Price = false, fmt.Sprintf("at %v USD/h, which is no price", of.Price), 0
+		}
+		all = append(all, poolOffering{index: len(p.offers), model: m, Offering: of})
+		o := &all[len(all)-1]
+		if of.Reservation != nil {
+			c.bookable = append(c.bookable, of.Reservation)
+		}
+		m.sells, p.offers, c.offers = append(m.sells, o), append(p.offers, o), append(c.offers, o)
+		for i, d := range as.daemons {
+			if d.admit.firstAlternative(o) >= 0 {
+				o.list = o.list.Add(d.pod.Need)
+				o.ports = append(o.ports, d.pod.HostPorts...)
+				o.daemons = append(o.daemons, i)
+			}
+		}
+		o.room = c.dims.vectorOf(t.Allocatable.Sub(o.list))
+	}
+	if len(m.sells) > 0 {
+		m.typ, m.open = p.chargedType(m), m.openLabels()
+		p.models = append(p.models, m)
+	}
+}
+
+// namedValues lists the label values for labels that nobody but a pool decides which pods name that wait, or run and
+// may have to move: a pool has the same to offer whichever of them wait.
+func namedValues(classes []*podClass, pods []cluster.Pod) map[string][]string {
+	out := map[string][]string{}
+	for _, k := range classes {
+		addNamedValues(out, &k.pod)
+	}
+	for i := range pods {
+		if p := &pods[i]; p.NodeName != "" && p.Reschedulable() {
+			addNamedValues(out, p)
+		}
+	}
+	for key, list := range out { // each on its own
+		slices.Sort(list)
+		out[key] = slices.Compact(list)
+	}
+	return out
+}
+
+// addNamedValues adds the label values that the pod names, by label.
+func addNamedValues(to map[string][]string, p *cluster.Pod) {
+	for key, v := range p.NodeSelector { // sorted later
+		if !wellKnown(key) {
+			to[key] = append(to[key], v)
+		}
+	}
+	for _, term := range p.NodeAffinity {
+		for _, r := range term {
+			switch {
+			case wellKnown(r.Key):
+			case r.Not:
+				to[r.Key] = append(to[r.Key], anyValue(r)) // a node that keeps to it may get this
+			default:
+				to[r.Key] = append(to[r.Key], r.Values...)
+			}
+		}
+	}
+}
+
+// offeredDomains are the domains in which offers are, sorted, by topology key, once they were asked for.
+type offeredDomains map[string][]string
+
+func (d offeredDomains) domainsOf(key string, offers []*poolOffering) []string {
+	all, ok := d[key]
+	if ok {
+		return all
+	}
+	for _, o := range offers {
+		all = append(all, o.domainsFor(key)...)
+		if len(all) > 1<<12 {
+			slices.Sort(all)
+			all = slices.Compact(all)
+		}
+	}
+	slices.Sort(all)
+	d[key] = slices.Compact(all)
+	return d[key]
+}

@@ -1,0 +1,140 @@
+package binpack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/requirements"
+)
+
+const (
+	// manyPools is up to how many pools all are looked at.
+	manyPools = 100
+	// mostAlike is how many pools that are alike, but for their names and limits, one pass looks at.
+	mostAlike = 16
+	// mostOffers is at how many offers a pass looks at no more pools, and fittingPools about how many of those that may
+	// launch everything have so many.
+	mostOffers   = 250_000
+	fittingPools = 31
+)
+
+// poolFilter is what keeps the work of a pass small where there are very many pools: nobody looks what a pool can
+// launch that no waiting pod may use, or that is like others which come first.
+type poolFilter struct {
+	b      *catalogBuilder
+	asks   []*nodeAdmission // of the pods that wait, at their most relaxed
+	named  map[string]bool  // pools that a pod or a claim names
+	keys   map[string]bool  // of labels that a pod looks at
+	alike  map[string]int   // pools looked at
+	full   map[string]bool  // kinds of pools of which one without limits is looked at
+	byPool bool             // pools are told apart by a spread or an affinity
+}
+
+// setAside decides which pools nobody looks at, and why.
+func (b *catalogBuilder) setAside() {
+	if !b.catalog.hasMany() {
+		return
+	}
+	c := &poolFilter{b: b, named: map[string]bool{}, keys: map[string]bool{}, alike: map[string]int{},
+		full: map[string]bool{}}
+	c.prepareFilter()
+	for _, p := range b.catalog.pools {
+		p.aside = c.asideReason(p)
+	}
+}
+
+func (c *poolFilter) prepareFilter() {
+	softTaint := hasSoftTaints(*c.b.s)
+	for _, k := range c.b.classes.list {
+		list := relaxationSteps(k.pod, c.b.s.Rules.IgnorePreferences, softTaint)
+		c.asks = append(c.asks, c.b.catalog.admissions.admissionOf(list[len(list)-1]))
+		for _, x := range list {
+			c.noteKeys(x.nodeAlternatives(true))
+		}
+	}
+	c.asks = distinctAdmissions(c.asks)
+	for _, d := range c.b.catalog.admissions.daemons {
+		c.noteKeys(d.admit.alternative)
+	}
+	for i := range c.b.s.Pods {
+		topologyKeys(&c.b.s.Pods[i], c.keys)
+	}
+	c.byPool = c.keys[labelPool]
+	for _, h := range c.b.all {
+		if h.Claim != nil && h.Allocatable().IsZero() {
+			c.named[h.Pool()] = true // what it may become has to be known
+		}
+	}
+}
+
+// noteKeys notes the keys that somebody looks at, and pools by their names.
+func (c *poolFilter) noteKeys(alternatives []requirements.Set) {
+	for _, alt := range alternatives {
+		for _, r := range alt.All() {
+			if r.Key != labelPool {
+				c.keys[r.Key] = true
+				continue
+			}
+			for _, v := range r.Values {
+				c.named[v] = true
+			}
+		}
+	}
+}
+
+// asideReason says why nobody looks at what the pool can launch, empty when somebody does.
+func (c *poolFilter) asideReason(p *pool) string {
+	if !slices.ContainsFunc(c.asks, func(a *nodeAdmission) bool { return a.mayAdmitPool(p) }) && !c.named[p.Name] {
+		return "no pod that waits may be on its nodes"
+	}
+	if over := p.exhaustedLimits(); over != "" {
+		return over
+	}
+	if c.named[p.Name] || c.byPool {
+		return ""
+	}
+	unseen := []string{labelPool}
+	for _, r := range p.req.All() {
+		if !wellKnown(r.Key) && !c.keys[r.Key] {
+			unseen = append(unseen, r.Key)
+		}
+	}
+	id := fmt.Sprintf("%d|%s|%v", p.Weight, requirementText(p.req.Without(unseen...)), p.Taints)
+	if c.full[id] || c.alike[id] >= mostAlike {
+		return "it is like other pools, which are used first"
+	}
+	c.alike[id]++
+	c.full[id] = len(p.Limited) == 0
+	return ""
+}
+
+// mayAdmitPool reports whether the pod may be on nodes of the pool, as far as can be told without looking at what it
+// launches.
+func (a *nodeAdmission) mayAdmitPool(p *pool) bool {
+	if a.refusesPool(p) {
+		return false
+	}
+	return slices.ContainsFunc(a.alternative, func(alt requirements.Set) bool {
+		return len(p.req.Refusals(alt, func(key string) bool {
+			return wellKnown(key) || key == api.LabelRegistered || key == api.LabelInitialized
+		})) == 0
+	})
+}
+
+// exhaustedLimits names the limits that no further node can keep, empty for none.
+func (p *pool) exhaustedLimits() string {
+	var parts []string
+	for _, name := range p.Limited {
+		used := p.used.list.Get(name)
+		if name == limitNodes {
+			used = p.used.nodes
+		}
+		if used >= p.Limits.Get(name) {
+			parts = append(parts, overText(p, name, used))
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, " and ")
+}

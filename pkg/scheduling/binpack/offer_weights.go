@@ -1,0 +1,66 @@
+package binpack
+
+import "slices"
+
+// poolTiers are the pools by weight, the heaviest first.
+type poolTiers struct {
+	pools [][]*pool
+	known []map[pricedNeed]bool // by index of pools: what sells has answered
+}
+
+// byWeight finds them once.
+func (cat *catalog) byWeight() *poolTiers {
+	if cat.weights != nil {
+		return cat.weights
+	}
+	cat.weights = &poolTiers{}
+	for start := 0; start < len(cat.pools); {
+		end := start
+		for end < len(cat.pools) && cat.pools[end].Weight == cat.pools[start].Weight {
+			end++
+		}
+		cat.weights.pools = append(cat.weights.pools, cat.pools[start:end])
+		cat.weights.known = append(cat.weights.known, map[pricedNeed]bool{})
+		start = end
+	}
+	return cat.weights
+}
+
+// tierSells reports whether pools of that weight have a node for sale that can hold a pod of the class.
+func (x *poolTiers) tierSells(i int, admit *nodeAdmission, k *podClass) bool {
+	id := pricedNeed{admit, k.shape}
+	yes, ok := x.known[i][id]
+	if !ok {
+		yes = slices.ContainsFunc(x.pools[i], func(p *pool) bool {
+			return !admit.refusesPool(p) && slices.ContainsFunc(p.sale,
+				func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && admit.firstAlternative(o) >= 0 })
+		})
+		x.known[i][id] = yes
+	}
+	return yes
+}
+
+// heaviestTier is the index of the heaviest pools that sell a node for the batch, -1 for none.
+func (cat *catalog) heaviestTier(l *podBatch) int {
+	x := cat.byWeight()
+	for i := range x.pools {
+		if x.tierSells(i, l.admit, l.view.class) {
+			return i
+		}
+	}
+	return -1
+}
+
+// homeIn is heaviestTier for a view that is tied to domains, 0 where all pools weigh the same.
+func (cat *catalog) homeIn(v *relaxedPod, pins []domainPin) int {
+	if len(cat.byWeight().pools) < 2 {
+		return 0
+	}
+	admit := cat.admissions.pinnedAdmission(v.admit, pins)
+	if i := cat.heaviestTier(&podBatch{view: v, admit: admit}); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(cat.byWeight().pools, func(pools []*pool) bool {
+		return slices.ContainsFunc(pools, func(p *pool) bool { return p.reserves(v.class, admit) })
+	})
+}

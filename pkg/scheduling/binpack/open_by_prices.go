@@ -1,0 +1,317 @@
+package binpack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"joiner/pkg/scheduling/lowerbound"
+)
+
+const (
+	// batch is the part of what is left that is placed at most before pods are priced anew.
+	batchShare = 0.04
+	// stale is the part that is left of what was there when pods were priced, at which they are priced anew.
+	stale = 0.9
+	// staler is the same where there are many classes, and pricing them takes its time.
+	staler, manyClasses = 0.8, 200
+	// looks is how many of the offers that seem best are tried with whole pods.
+	looks = 8
+	// thorough is how many times offers are looked at again until all are, not only the hopeful.
+	thorough = 16
+	// hopeful is what an offer's best fill costs at most, as a part of what it is worth, for the offer to be looked at
+	// again.
+	hopeful = 1.15
+	// most is how many offers are looked at in each batch.
+	most = 40
+	// refresh is how many batches pass until all offers are looked at again.
+	refresh = 5
+)
+
+// priceGuide makes nodes by the prices of pods: again and again it prices what is left, asks which offer could hold the
+// most worth for its price, and makes a few such nodes.
+type priceGuide struct {
+	a      *solution
+	items  []batchGroup
+	filler *lowerbound.KnapsackSolver
+	cands  []*candidate
+	active []*candidate
+	most   []float64
+	last   []float64 // while offers are sifted: what resources were worth on the one asked last
+	sifts  int
+	fresh  bool // values are new since the active were asked
+	moved  bool // values are new since all hopeful ones were asked
+}
+
+// batchGroup is batches that are alike to the guide: of one class, and tied to the same places.
+type batchGroup struct {
+	batches []*podBatch
+	caps    []int // by batch: how many the rules allow on one node
+	class   int32
+	all     int     // pods that are left
+	left    int     // of them, as many as one node may hold
+	value   float64 // of one pod
+}
+
+// openByPrices places batches on new nodes in the pools as long as that goes well. What it leaves over is for openTier.
+// It returns true when an offer came to the ceiling of its pool of capacity and others have to be looked at.
+func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
+	g := &priceGuide{a: op.a}
+	offers := op.candidateOffers(pools, batches)
+	g.prepareGroups(offers, batches)
+	sift, priced, since, again := true, math.Inf(1), 0, stale
+	if op.a.w.worth.solver.ClassCount() > manyClasses {
+		again = staler
+	}
+	for !op.a.used.claimsUsedUp() && g.countRemaining() {
+		if g.remainingWorth() < priced*again {
+			g.repriceRemaining()
+			priced = g.remainingWorth()
+		}
+		if sift {
+			since = 0
+		}
+		best, takes := g.bestCandidate(sift)
+		switch {
+		case best == nil && sift && g.sifts%thorough == 1:
+			return false
+		case best == nil:
+			sift, g.sifts = true, 0
+			continue
+		}
+		since++
+		sift = since >= refresh && g.moved
+		times := max(1, int(batchShare*g.remainingWorth()/max(best.offer.Price, 1e-9)))
+		if _, full := op.a.openCopies(best.offer, takes, times); full {
+			return op.a.used.spotAllowance(best.offer, 1) == 0
+		}
+	}
+	return false
+}
+
+func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) {
+	p := g.a.w.worth
+	type alike struct {
+		class int32
+		admit *nodeAdmission
+	}
+	ids := map[alike]int{}
+	g.filler = lowerbound.NewFiller(len(g.a.w.dims), p.problem.Caps)
+	for _, l := range batches {
+		if l.left == 0 {
+			continue
+		}
+		id := alike{p.classOf(l.view.class, l.pins), l.admit}
+		i, ok := ids[id]
+		if !ok {
+			i = len(g.items)
+			ids[id] = i
+			g.items = append(g.items, batchGroup{class: id.class})
+			g.filler.Need = append(g.filler.Need, p.problem.Classes[id.class].Need...)
+			g.filler.Group = append(g.filler.Group, p.problem.Classes[id.class].Group)
+		}
+		it := &g.items[i]
+		it.batches = append(it.batches, l)
+		it.caps = append(it.caps, g.a.w.topology.maxPodsByHostRules(l.view,
+			hostSite{count: noneLeft, anti: noneLeft, total: g.a.total}))
+	}
+	g.filler.Value = make([]float64, len(g.items))
+	var items []int32
+	var room []int
+	all := make([]candidate, len(offers))
+	for i, o := range offers {
+		if cap(items)-len(items) < len(g.items) { // memory for many candidates at once
+			items, room = make([]int32, 0, chunk+len(g.items)), make([]int, 0, chunk+len(g.items))
+		}
+		from := len(items)
+		for i, it := range g.items {
+			l := it.batches[0]
+			if n := fitCount(l.view.class.need, o.room); n > 0 && l.admit.firstAlternative(o) >= 0 {
+				items, room = append(items, int32(i)), append(room, n)
+			}
+		}
+		if to := len(items); to > from {
+			all[i] = candidate{index: i, offer: o, room: scaleNeed(o.room, p.units), items: items[from:to:to],
+				fits: room[from:to:to]}
+			g.cands = append(g.cands, &all[i])
+		}
+	}
+}
+
+// chunk is for how many numbers memory is made at once.
+const chunk = 1 << 10
+
+// countRemaining counts what is left; false when nothing is.
+func (g *priceGuide) countRemaining() bool {
+	some := false
+	for i := range g.items {
+		it := &g.items[i]
+		it.left, it.all = 0, 0
+		for j, l := range it.batches {
+			it.all += l.left
+			it.left += min(l.left, it.caps[j])
+		}
+		some = some || it.all > 0
+	}
+	return some
+}
+
+// repriceRemaining asks what the pods that are left are worth.
+func (g *priceGuide) repriceRemaining() {
+	p := g.a.w.worth
+	count := make([]float64, len(p.classes))
+	for _, it := range g.items {
+		count[it.class] += float64(it.all)
+	}
+	y := p.solver.Reprice(count, 0)
+	g.fresh, g.moved = true, true
+	for i := range g.items {
+		it := &g.items[i]
+		it.value = max(y[it.class], leastValue*it.batches[0].least)
+		g.filler.Value[i] = it.value
+		for _, l := range it.batches {
+			l.value = it.value
+		}
+	}
+}
+
+// remainingWorth is what all pods that are left are worth.
+func (g *priceGuide) remainingWorth() float64 {
+	sum := 0.0
+	for _, it := range g.items {
+		sum += float64(it.all) * it.value
+	}
+	return sum
+}
+
+// bestCandidate returns the candidate whose node would hold the most worth for its price, and what it would hold.
+// Scores get worse only while values stay, so candidates whose old score is no match for what was found need no second
+// look.
+func (g *priceGuide) bestCandidate(sift bool) (*candidate, []batchTake) {
+	if sift {
+		g.refreshCandidates()
+		g.moved = false
+	} else if g.fresh {
+		for _, c := range g.active {
+			g.scoreCandidate(c)
+		}
+		slices.SortFunc(g.active, betterScore)
+	}
+	g.fresh = false
+	var best *candidate
+	var takes []batchTake
+	score := math.Inf(1)
+	for i, c := range g.active {
+		if i >= looks || c.score >= score {
+			break
+		}
+		g.scoreCandidate(c)
+		t, value := g.fillWholePods(c)
+		if value > 0 && g.a.offerCost(c.offer)/value < score {
+			best, takes, score = c, t, g.a.offerCost(c.offer)/value
+		}
+	}
+	slices.SortFunc(g.active, betterScore)
+	return best, takes
+}
+
+// refreshCandidates asks all candidates, or all hopeful ones, and keeps those of the best scores. Of those that can be
+// no better than so many others and are not hopeful it is enough to know that.
+func (g *priceGuide) refreshCandidates() {
+	g.active = g.active[:0]
+	bar := math.Inf(1) // of the scores so far, that of the last that is kept
+	for _, c := range g.cands {
+		if g.sifts%thorough != 0 && c.score >= hopeful {
+			continue
+		}
+		if least := g.scoreLowerBound(c); least > bar && least >= hopeful {
+			c.score = least
+			continue
+		}
+		g.scoreCandidate(c)
+		g.last = append(g.last[:0], g.filler.Price...)
+		if g.active = append(g.active, c); len(g.active) >= 2*most {
+			slices.SortFunc(g.active, betterScore)
+			g.active = g.active[:most]
+			bar = g.active[most-1].score
+		}
+	}
+	g.sifts++
+	slices.SortFunc(g.active, betterScore)
+	if len(g.active) > most {
+		g.active = g.active[:most]
+	}
+	g.last = g.last[:0]
+}
+
+// scoreLowerBound is no more than the score of the candidate, by what resources were worth on the one asked before.
+func (g *priceGuide) scoreLowerBound(c *candidate) float64 {
+	if len(g.last) == 0 {
+		return 0
+	}
+	return g.a.offerCost(c.offer) / max(1e-12, g.filler.UpperBound(c.items, g.mostOf(c), c.room, g.last))
+}
+
+func betterScore(x, y *candidate) int {
+	return cmp.Or(cmp.Compare(x.score, y.score), cmp.Compare(x.index, y.index))
+}
+
+// scoreCandidate finds the best fill of the candidate with fractions of pods, and scores it by what it costs for what
+// that is worth.
+func (g *priceGuide) scoreCandidate(c *candidate) {
+	c.score = g.a.offerCost(c.offer) / max(1e-12, g.filler.Fill(c.items, g.mostOf(c), c.room, &c.basis))
+}
+
+// mostOf is how many of each of its items the candidate can hold, valid until the next call.
+func (g *priceGuide) mostOf(c *candidate) []float64 {
+	g.most = g.most[:0]
+	for i, it := range c.items {
+		g.most = append(g.most, float64(min(g.items[it].left, c.fits[i])))
+	}
+	return g.most
+}
+
+// fillWholePods tells what whole pods a new node of the candidate's offer would hold, beginning with the fill the
+// filler found last.
+func (g *priceGuide) fillWholePods(c *candidate) ([]batchTake, float64) {
+	type ranked struct {
+		item    int32
+		first   int
+		density float64
+	}
+	list := make([]ranked, 0, len(c.items))
+	for i, id := range c.items {
+		if g.items[id].left == 0 {
+			continue
+		}
+		cost := 1e-9
+		for r, x := range g.filler.Need[int(id)*len(c.room) : (int(id)+1)*len(c.room)] {
+			cost += g.filler.Price[r] * x
+		}
+		list = append(list, ranked{id, int(g.filler.N[i] + 1e-6), g.items[id].value / cost})
+	}
+	slices.SortFunc(list, func(x, y ranked) int {
+		return cmp.Or(cmp.Compare(y.density, x.density), cmp.Compare(x.item, y.item))
+	})
+	d := newDraft(g.a, c.offer)
+	for _, x := range list {
+		n := x.first
+		for _, l := range g.items[x.item].batches {
+			if n > 0 && l.left > 0 && !l.whole {
+				n -= d.takePods(l, n)
+			}
+		}
+	}
+	for round := 0; round == 0 || round == 1 && d.near; round++ {
+		for _, x := range list {
+			need := g.items[x.item].batches[0].view.class.need
+			for _, l := range g.items[x.item].batches {
+				if fitCount(need, d.room) == 0 {
+					break
+				}
+				d.takePods(l, l.left)
+			}
+		}
+	}
+	return d.takes, d.value
+}

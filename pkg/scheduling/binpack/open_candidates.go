@@ -1,0 +1,282 @@
+package binpack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"joiner/pkg/scheduling/lowerbound"
+)
+
+// waitingAdmissions are the admissions of the batches that wait, each once.
+func waitingAdmissions(batches []*podBatch) []*nodeAdmission {
+	var asks []*nodeAdmission
+	for _, l := range batches {
+		if l.left > 0 {
+			asks = append(asks, l.admit)
+		}
+	}
+	return distinctAdmissions(asks)
+}
+
+// candidateOffers are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one
+// of the pool that admits as much and holds as much.
+func (op nodeOpener) candidateOffers(pools []*pool, batches []*podBatch) []*poolOffering {
+	asks := waitingAdmissions(batches)
+	var out []*poolOffering
+	whole := len(pools) == len(op.a.w.catalog.pools)
+	for _, p := range pools {
+		if len(p.sale) == 0 {
+			continue
+		}
+		if op.a.used.spotCeiling == 0 && !op.a.used.exceedsLimits(p, p.largest) {
+			out = append(out, p.undominatedFor(asks)...)
+			continue
+		}
+		whole = false
+		all := slices.DeleteFunc(slices.Clone(p.sale), func(o *poolOffering) bool {
+			return op.a.used.spotAllowance(o, 1) == 0 || op.a.used.exceedsLimits(p, o.model.typ.Capacity)
+		})
+		out = append(out, offersOf(filterUndominated(all, p.concernedAdmissions(asks)))...)
+	}
+	op.podValues(out, whole, batches)
+	return op.withoutOversized(pools, out, batches)
+}
+
+// withoutOversized leaves out what costs more than a node that holds all that waits: it cannot hold more for its price.
+// Where something else than the price bounds how many nodes there are of what, all are left.
+func (op nodeOpener) withoutOversized(pools []*pool, cands []*poolOffering, batches []*podBatch) []*poolOffering {
+	if op.a.used.spotCeiling > 0 || slices.ContainsFunc(pools,
+		func(p *pool) bool { return len(p.Limited) > 0 || p.minValues() }) {
+		return cands
+	}
+	all := make([]int64, len(op.a.w.dims))
+	for _, l := range batches {
+		if l.left > 0 && op.a.w.topology.hasHostRules(l.view) {
+			return cands
+		}
+		for d, x := range l.view.class.need {
+			all[d] += x * int64(l.left)
+		}
+	}
+	most := math.Inf(1)
+	for _, o := range cands {
+		if o.Price < most && atLeast(o.room, all) && o.suitsAll(batches) {
+			most = o.Price
+		}
+	}
+	if math.IsInf(most, 1) {
+		return cands
+	}
+	return slices.DeleteFunc(slices.Clone(cands), func(o *poolOffering) bool { return o.Price > most })
+}
+
+// suitsAll reports whether the labels of one node of the offer can be what all batches that wait want.
+func (o *poolOffering) suitsAll(batches []*podBatch) bool {
+	open := o.model.open
+	for _, l := range batches {
+		if l.left == 0 {
+			continue
+		}
+		alt := l.admit.firstAlternativeOn(o, open)
+		if alt < 0 {
+			return false
+		}
+		open, _ = narrowOpenLabels(open, l.admit.alternative[alt])
+	}
+	return true
+}
+
+// leastValue is the part of the price of its share of a node that a pod is worth at least, so that a node is made for
+// pods that would come for free beside others, once those others are gone.
+const leastValue = 0.1
+
+// podValues tells for each batch what one of its pods is worth. The candidates are whole where they are those of
+// everything that is for sale.
+func (op nodeOpener) podValues(cands []*poolOffering, whole bool, batches []*podBatch) {
+	r := op.a.w.catalog.sale // what is beaten is no cheaper
+	if !whole {
+		r = newRanking(cands, len(op.a.w.dims))
+	}
+	for _, l := range batches {
+		l.value = noPrice
+		if l.left == 0 {
+			continue
+		}
+		if l.value = r.minShare(l.admit, l.view.class); l.value < noPrice {
+			l.value = max(l.value, 1e-12) // what is for free is worth something too
+		}
+		p := op.a.w.worth
+		if y := p.prices.Value[p.classOf(l.view.class, l.pins)]; l.value < noPrice {
+			l.least = l.value
+			if op.a.strategy.guide != byCostShare {
+				l.value = max(y, leastValue*l.value)
+			}
+		}
+	}
+}
+
+// candidate is an offer with the batches it may hold, best use of its room first.
+type candidate struct {
+	index int
+	offer *poolOffering
+	order []*podBatch
+	score float64 // USD per hour for each USD per hour of value
+
+	room  []float64 // of the offer, in units of prices
+	items []int32   // what may be on it, of the guide's items
+	fits  []int     // how many of each
+	basis lowerbound.Basis
+}
+
+// scoreCandidates are the candidates, each with a score that is no worse than what it has to offer, and exactly that
+// where pods follow others: what a node would hold becomes more then while pods are placed.
+func (op nodeOpener) scoreCandidates(offers []*poolOffering, batches []*podBatch) *candidateQueue {
+	q := make(candidateQueue, 0, len(offers))
+	if slices.ContainsFunc(batches, func(l *podBatch) bool { return l.left > 0 && l.view.hasHostAffinity() }) {
+		for i, o := range offers {
+			if c := op.newCandidate(i, o, batches); len(c.order) > 0 {
+				q = append(q, c)
+			}
+		}
+		return &q
+	}
+	g := newGauge(batches, len(op.a.w.dims))
+	all := make([]candidate, len(offers))
+	for i, o := range offers {
+		if most := g.maxWorth(o); most > 0 {
+			all[i] = candidate{index: i, offer: o, score: op.a.offerCost(o) / most}
+			q = append(q, &all[i])
+		}
+	}
+	return &q
+}
+
+// newCandidate is the offer with its order and score.
+func (op nodeOpener) newCandidate(i int, o *poolOffering, batches []*podBatch) *candidate {
+	c := &candidate{index: i, offer: o}
+	op.arrangeBatches(c, batches)
+	if _, value := op.fillNode(c); value > 0 {
+		c.score = op.a.offerCost(o) / value
+	} else {
+		c.order = nil
+	}
+	return c
+}
+
+// arrangeBatches finds the batches that the candidate may hold.
+func (op nodeOpener) arrangeBatches(c *candidate, batches []*podBatch) {
+	type dense struct {
+		batch   *podBatch
+		density float64
+	}
+	some := make([]dense, 0, len(batches))
+	for _, l := range batches {
+		if l.left == 0 || l.admit.firstAlternative(c.offer) < 0 {
+			continue
+		}
+		if s := dominantShare(l.view.class.need, c.offer.room); s <= 1 {
+			some = append(some, dense{l, l.value / max(s, 1e-9)})
+		}
+	}
+	slices.SortFunc(some, func(x, y dense) int {
+		return cmp.Or(cmp.Compare(y.density, x.density), cmp.Compare(x.batch.id, y.batch.id))
+	})
+	c.order = make([]*podBatch, len(some))
+	for i, x := range some {
+		c.order[i] = x.batch
+	}
+}
+
+type candidateQueue []*candidate
+
+func (q candidateQueue) Len() int { return len(q) }
+
+func (q candidateQueue) Less(i, j int) bool { return candidateLess(q[i], q[j]) }
+
+func (q candidateQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push is for container/heap.
+func (q *candidateQueue) Push(x any) { *q = append(*q, x.(*candidate)) }
+
+// Pop is for container/heap.
+func (q *candidateQueue) Pop() any {
+	last := len(*q) - 1
+	x := (*q)[last]
+	*q = (*q)[:last]
+	return x
+}
+
+func candidateLess(a, b *candidate) bool {
+	return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.index, b.index)) < 0
+}
+
+// upperBound tells quickly what nodes would hold at most: fractions of pods, and of one resource alone as much as there
+// is.
+type upperBound struct {
+	batches []*podBatch
+	order   [][]int // by resource: the batches, best use of it first
+	fits    []int   // by batch: how many pods the offer holds, of it alone
+}
+
+func newGauge(batches []*podBatch, dims int) *upperBound {
+	g := &upperBound{}
+	for _, l := range batches {
+		if l.left > 0 {
+			g.batches = append(g.batches, l)
+		}
+	}
+	g.fits = make([]int, len(g.batches))
+	for d := range dims {
+		density := make([]float64, len(g.batches))
+		order := make([]int, len(g.batches))
+		some := false
+		for i, l := range g.batches {
+			order[i], density[i] = i, math.Inf(1)
+			if x := l.view.class.need[d]; x > 0 {
+				density[i], some = l.value/float64(x), true
+			}
+		}
+		if some {
+			slices.SortFunc(order, func(x, y int) int {
+				return cmp.Or(cmp.Compare(density[y], density[x]),
+					cmp.Compare(x, y))
+			})
+			g.order = append(g.order, order)
+		} else {
+			g.order = append(g.order, nil)
+		}
+	}
+	return g
+}
+
+// maxWorth is more than what a new node of the offer would hold can be worth, 0 where it holds nothing.
+func (g *upperBound) maxWorth(o *poolOffering) float64 {
+	sum := 0.0
+	for i, l := range g.batches {
+		g.fits[i] = 0
+		if l.admit.firstAlternative(o) >= 0 {
+			g.fits[i] = min(l.left, fitCount(l.view.class.need, o.room))
+			sum += float64(g.fits[i]) * l.value
+		}
+	}
+	for d, order := range g.order {
+		if order == nil || sum == 0 {
+			continue
+		}
+		room, value := float64(o.room[d]), 0.0
+		for _, i := range order {
+			n := float64(g.fits[i])
+			if x := float64(g.batches[i].view.class.need[d]); x > 0 {
+				n = min(n, room/x)
+				room -= n * x
+			}
+			value += n * g.batches[i].value
+			if room <= 0 {
+				break
+			}
+		}
+		sum = min(sum, value)
+	}
+	return sum * (1 + 1e-9)
+}

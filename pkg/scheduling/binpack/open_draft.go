@@ -1,0 +1,147 @@
+package binpack
+
+import (
+	"math"
+	"slices"
+
+	"joiner/pkg/model/requirements"
+)
+
+// batchTake is n pods of a batch on a new node.
+type batchTake struct {
+	batch  *podBatch
+	alt, n int
+}
+
+// nodeDraft is a new node while it is being filled.
+type nodeDraft struct {
+	a     *solution
+	offer *poolOffering
+	host  *bin // instead of an offer: room that there is
+	room  []int64
+	count map[int]int
+	anti  map[int]int
+	open  requirements.Set
+	site  hostSite
+	takes []batchTake
+	value float64
+	near  bool // some batch could join once others are there
+}
+
+func newDraft(a *solution, o *poolOffering) *nodeDraft {
+	d := &nodeDraft{a: a, offer: o, room: slices.Clone(o.room), open: o.model.open}
+	d.site = hostSite{
+		limit: func(i int) int {
+			n := math.MaxInt32
+			for _, t := range d.takes {
+				n = min(n, t.batch.view.hostLimit(i))
+			}
+			return n
+		},
+		count: func(i int) int { return d.count[i] }, anti: func(i int) int { return d.anti[i] }, total: a.total,
+		ports: slices.Clone(o.ports),
+	}
+	return d
+}
+
+// draftOnExisting is a draft of what a host takes in addition.
+func draftOnExisting(a *solution, b *bin) *nodeDraft {
+	d := &nodeDraft{a: a, host: b, room: slices.Clone(b.room)}
+	d.site = hostSite{
+		limit: func(i int) int {
+			n := a.siteOf(b).limit(i)
+			for _, t := range d.takes {
+				n = min(n, t.batch.view.hostLimit(i))
+			}
+			return n
+		},
+		count: func(i int) int { return b.count[i] + d.count[i] },
+		anti:  func(i int) int { return b.anti[i] + d.anti[i] },
+		total: a.total, ports: slices.Clone(b.ports), disks: b.disks,
+	}
+	return d
+}
+
+// takePods puts up to n more pods of the batch on the node, and returns how many.
+func (d *nodeDraft) takePods(l *podBatch, n int) int {
+	have := -1
+	for i, t := range d.takes {
+		if t.batch == l {
+			have = i
+			n = min(n, l.left-t.n)
+		}
+	}
+	if n = min(n, l.left, fitCount(l.view.class.need, d.room)); n <= 0 || have >= 0 && l.whole {
+		return 0
+	}
+	if n = min(n, d.a.w.topology.maxPodsByHostRules(l.view, d.site)); n == 0 || l.whole && n < l.left {
+		d.near = d.near || len(l.view.host) > 0
+		return 0
+	}
+	var alt int
+	if d.host != nil {
+		alt = l.admit.alternativeOn(d.host)
+	} else {
+		alt = l.admit.firstAlternativeOn(d.offer, d.open)
+	}
+	if alt < 0 || have >= 0 && d.takes[have].alt != alt {
+		return 0
+	}
+	d.addTake(l, alt, n)
+	d.value += float64(n) * l.value
+	if have >= 0 {
+		d.takes[have].n += n
+	} else {
+		d.takes = append(d.takes, batchTake{l, alt, n})
+	}
+	return n
+}
+
+// takeAll takes exactly the takes, or reports false.
+func (d *nodeDraft) takeAll(table []batchTake) bool {
+	for _, t := range table {
+		if d.takePods(t.batch, t.n) != t.n {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *nodeDraft) addTake(l *podBatch, alt, n int) {
+	k := l.view.class
+	for i, x := range k.need {
+		d.room[i] -= x * int64(n)
+	}
+	d.site.ports = append(d.site.ports, k.pod.HostPorts...)
+	d.open, _ = narrowOpenLabels(d.open, l.admit.alternative[alt])
+	for _, c := range k.matched {
+		if d.a.w.topology.counters[c].key == labelHost {
+			if d.count == nil {
+				d.count = map[int]int{}
+			}
+			d.count[c] += n
+		}
+	}
+	for _, r := range l.view.host {
+		if r.what == avoid && r.required {
+			if d.anti == nil {
+				d.anti = map[int]int{}
+			}
+			d.anti[r.counter] += n
+		}
+	}
+}
+
+// fillNode tells what a new node of the candidate's offer would hold of what is left, and what that is worth.
+func (op nodeOpener) fillNode(c *candidate) ([]batchTake, float64) {
+	d := newDraft(op.a, c.offer)
+	for _, l := range c.order {
+		d.takePods(l, l.left)
+	}
+	if d.near {
+		for _, l := range c.order {
+			d.takePods(l, l.left)
+		}
+	}
+	return d.takes, d.value
+}

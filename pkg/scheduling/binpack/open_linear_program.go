@@ -1,0 +1,56 @@
+package binpack
+
+import (
+	"slices"
+
+	"joiner/pkg/scheduling/lowerbound"
+)
+
+const (
+	// sortsOfFleets is how many sorts of pods new nodes are chosen for all together; the work grows with their third
+	// power.
+	sortsOfFleets = 60
+	// offersOfFleets is of how many offers they are: a dozen types in a few zones.
+	offersOfFleets = 100
+)
+
+// openFleet makes new nodes in the pools for all batches together, where their pods are of few sorts. What rules keep
+// from the nodes that it was meant for is left over.
+func (op nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
+	free := slices.DeleteFunc(slices.Clone(batches), func(l *podBatch) bool {
+		return l.left == 0 || l.whole ||
+			l.view.hasHostAffinity()
+	})
+	if len(free) == 0 {
+		return
+	}
+	g := &priceGuide{a: op.a}
+	g.prepareGroups(op.candidateOffers(pools, free), free)
+	if len(g.items) > sortsOfFleets || !g.countRemaining() {
+		return
+	}
+	p := lowerbound.CoverProblem{Caps: op.a.w.worth.problem.Caps}
+	for _, it := range g.items {
+		c := op.a.w.worth.problem.Classes[it.class]
+		p.Classes = append(p.Classes, lowerbound.PriceClass{Need: c.Need, Group: c.Group, Count: float64(it.all),
+			Most: float64(max(1, it.left))})
+	}
+	for _, c := range g.cands {
+		p.Offers = append(p.Offers, lowerbound.NodeOffer{Price: op.a.offerCost(c.offer), Room: c.room, Holds: c.items})
+	}
+	for _, n := range lowerbound.CoverByWholeNodes(p) {
+		d := newDraft(op.a, g.cands[n.Offer].offer)
+		for i, k := range n.Class {
+			left := n.Amount[i]
+			for _, l := range g.items[k].batches {
+				left -= d.takePods(l, left)
+			}
+		}
+		if len(d.takes) == 0 {
+			continue
+		}
+		if _, full := op.a.openCopies(d.offer, d.takes, 1); full || op.a.used.claimsUsedUp() {
+			return
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package binpack
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+// minValuesFit makes a new node of the offer as small as the pool's minValues need it.
+type minValuesFit struct {
+	a     *solution
+	offer *poolOffering
+}
+
+// shrinkForMinValues makes the takes as small as it needs for enough types to hold them for the pool's minValues; nil
+// when none is small enough. Where minValues may be lowered (BestEffort) they are, to what the first pod leaves
+// possible, and no further for those that join it. The capacity is what the node may take of the pool's limits: that of
+// the largest type it must be able to become. A pod that cannot be there even alone is left out, and keeps no other out
+// that does without it.
+func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]batchTake, resources.List,
+	loweredMinValues) {
+	p := o.model.pool
+	if !p.minValues() {
+		return takes, o.model.typ.Capacity, nil
+	}
+	m := minValuesFit{a, o}
+	if o.Limited() { // of one type, and so only where that is enough, see mayBeOneType
+		return takes, o.model.typ.Capacity, lowerMinValues(a.w.options.requirementsOf(p, m.asLoads(takes)).set,
+			onlyOption(o))
+	}
+	for len(takes) > 0 {
+		some, capacity, low, missing := m.mostTakes(takes)
+		if some != nil {
+			return some, capacity, low
+		}
+		k := takes[0].batch.view.class
+		why := fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name,
+			strings.Join(missing, ", "))
+		// the last time says how much is used
+		maps.DeleteFunc(a.blocked[k.id], func(x string, _ bool) bool { return strings.HasPrefix(x, why) })
+		if over := (explainer{a: a}).overLimitInPart(p); over != "" {
+			why += " and " + over
+		}
+		a.blocked[k.id][why] = true
+		if takes = takes[1:]; slices.ContainsFunc(takes,
+			func(t batchTake) bool { return t.batch.view.hasHostAffinity() }) {
+			break // it may be near the pod that is left out
+		}
+	}
+	return nil, resources.List{}, nil
+}
+
+// mostTakes are the most of the takes, from the first on, that leave enough types; nil and what is missing when the
+// first pod alone does not. The fewer pods, the more types: so they are found by bisection.
+func (m minValuesFit) mostTakes(takes []batchTake) (best []batchTake, capacity resources.List, low loweredMinValues,
+	missing []string) {
+	if m.a.w.s.Rules.RelaxMinValues {
+		first := takes[0]
+		first.n = 1
+		opts, set := m.options([]batchTake{first})
+		low = lowerMinValues(set, opts)
+	}
+	for least, most := 0, countPods(takes); least < most; {
+		n := most
+		if missing != nil {
+			n = (least + most + 1) / 2
+		}
+		some := firstOf(takes, n)
+		opts, set := m.options(some)
+		set = low.applyTo(set)
+		if lacks := lackingMinValues(set, opts); len(lacks) > 0 {
+			most, missing = n-1, lacks
+			continue
+		}
+		least, best, capacity = n, some, m.offer.model.typ.Capacity
+		for i, is := range markNeededForMinValues(opts, set) {
+			if is {
+				capacity = capacity.Max(opts[i].model.typ.Capacity)
+			}
+		}
+	}
+	return best, capacity, low, missing
+}
+
+// options are all models that can hold the takes.
+func (m minValuesFit) options(takes []batchTake) ([]typeOption, requirements.Set) {
+	p := m.offer.model.pool
+	return m.a.w.options.launchOptions(p, m.a.used.pools[p.id], m.asLoads(takes), true)
+}
+
+// asLoads are the takes as a bin would have them.
+func (m minValuesFit) asLoads(takes []batchTake) []podLoad {
+	out := make([]podLoad, len(takes))
+	for i, t := range takes {
+		l := t.batch
+		out[i] = podLoad{view: l.view, admit: l.admit, alt: t.alt, pods: m.a.rest[l.view.class.id][:t.n]}
+	}
+	return out
+}
+
+// loweredMinValues are, by key, the minValues of a new node that are less than its pool asks for.
+type loweredMinValues map[string]int
+
+// lowerMinValues finds what the options leave possible, nil when that is enough.
+func lowerMinValues(set requirements.Set, opts []typeOption) loweredMinValues {
+	var out loweredMinValues
+	for _, r := range set.All() {
+		if r.MinValues == 0 {
+			continue
+		}
+		if n := distinctValues(r.Key, opts); n < r.MinValues {
+			if out == nil {
+				out = loweredMinValues{}
+			}
+			out[r.Key] = n
+		}
+	}
+	return out
+}
+
+// applyTo is the set with the minValues that are left.
+func (l loweredMinValues) applyTo(set requirements.Set) requirements.Set {
+	if len(l) == 0 {
+		return set
+	}
+	for _, r := range set.All() {
+		if n, ok := l[r.Key]; ok {
+			r.MinValues = n
+			set = set.Without(r.Key).And(r)
+		}
+	}
+	return set
+}
+
+// countPods counts those of the takes.
+func countPods(takes []batchTake) int {
+	n := 0
+	for _, t := range takes {
+		n += t.n
+	}
+	return n
+}
+
+// firstOf are the first n pods of the takes.
+func firstOf(takes []batchTake, n int) []batchTake {
+	var out []batchTake
+	for _, t := range takes {
+		if t.n = min(t.n, n); t.n > 0 {
+			out = append(out, t)
+		}
+		n -= t.n
+	}
+	return out
+}
+
+func (p *pool) minValues() bool {
+	return slices.ContainsFunc(p.req.All(), func(r requirements.Requirement) bool { return r.MinValues > 0 })
+}
+
+// lacksValues reports whether all types of the pool together have too few values for its minValues.
+func (p *pool) lacksValues() bool {
+	opts := make([]typeOption, len(p.models))
+	for i, m := range p.models {
+		opts[i].model = m
+	}
+	return len(lackingMinValues(p.req, opts)) > 0
+}
+
+// lackingMinValues names the keys for which the options have fewer distinct values than the set asks for.
+func lackingMinValues(set requirements.Set, opts []typeOption) []string {
+	var out []string
+	for _, r := range set.All() {
+		if r.MinValues == 0 {
+			continue
+		}
+		if n := distinctValues(r.Key, opts); n < r.MinValues {
+			out = append(out, fmt.Sprintf("%s has %d of %d values", r.Key, n, r.MinValues))
+		}
+	}
+	return out
+}
+
+func distinctValues(key string, opts []typeOption) int {
+	seen := map[string]bool{}
+	for _, o := range opts {
+		for _, v := range o.labelValues(key) {
+			seen[v] = true
+		}
+	}
+	return len(seen)
+}
+
+func (o typeOption) labelValues(key string) []string {
+	if key == labelType {
+		return []string{o.model.typ.Name}
+	}
+	r, _ := o.model.typ.Requirements.Get(key)
+	if r.Not {
+		return nil
+	}
+	return r.Values
+}
+
+// markNeededForMinValues marks the cheapest options that together have the values which the set's minValues ask for.
+func markNeededForMinValues(opts []typeOption, set requirements.Set) []bool {
+	out := make([]bool, len(opts))
+	for _, r := range set.All() {
+		if r.MinValues == 0 {
+			continue
+		}
+		seen := map[string]bool{}
+		for i, o := range opts {
+			for _, v := range o.labelValues(r.Key) {
+				if !seen[v] && len(seen) < r.MinValues {
+					seen[v], out[i] = true, true
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package binpack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// settleSpread puts pods that spread over domains into the room there is, as far as their skew allows, before they are
+// divided evenly: an empty domain where a node must be made is dearer than a domain with room that may take one more.
+// Pods that gather are left out, for the first of them decides about all. Pods without a spread take part, lest room
+// that they need more is gone.
+func (pk *packing) settleSpread(now []*podClass) {
+	if pk.roomOnly || !slices.ContainsFunc(pk.a.bins, func(b *bin) bool { return b.offer == nil }) {
+		return
+	}
+	var some []*podClass
+	spreads := false
+	for _, k := range now {
+		v := pk.currentRelaxation(k)
+		if !slices.ContainsFunc(slices.Concat(v.host, v.other), func(r topologyRule) bool { return r.what == follow }) {
+			some = append(some, k)
+			spreads = spreads || slices.ContainsFunc(v.other, func(r topologyRule) bool { return r.what == spread })
+		}
+	}
+	if !spreads {
+		return
+	}
+	pk.roomOnly = true
+	pk.useHosts(pk.divideIntoBatches(some))
+	pk.roomOnly = false
+}
+
+// useHosts fills the room that exists, and that of nodes opened before in this pass.
+func (pk *packing) useHosts(batches []*podBatch) {
+	pk.a.fillBins(pk.a.bins, pk.sortByScarcity(batches))
+}
+
+// sortByScarcity sorts batches so that those come first that can be nowhere else, then those that would cost most on
+// new nodes for what they take of the room there is. Small differences do not count: then the order of the batches, in
+// which large pods are first, packs better.
+func (pk *packing) sortByScarcity(batches []*podBatch) []*podBatch {
+	if pk.a.strategy.guide == byCostShare {
+		return batches // plain first fit, should that be cheaper
+	}
+	total := make([]int64, len(pk.a.w.dims))
+	for _, b := range pk.a.bins {
+		if b.offer == nil {
+			for i, x := range b.room {
+				total[i] += x
+			}
+		}
+	}
+	class := make([]float64, len(batches)) // by id
+	for _, l := range batches {
+		price := pk.a.w.catalog.minPriceShare(l.view, l.pins)
+		if price >= noPrice {
+			class[l.id] = math.Inf(1)
+			continue
+		}
+		if s := dominantShare(l.view.class.need, total); s > 0 {
+			class[l.id] = math.Floor(math.Log(max(price, 1e-9)/s) / math.Log(notable))
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(batches),
+		func(x, y *podBatch) int { return cmp.Compare(class[y.id], class[x.id]) })
+}
+
+// notable is the factor between prices that changes who gets room first.
+const notable = 1.5
+
+// fillBins fills the room of the bins in their order.
+func (a *solution) fillBins(bins []*bin, batches []*podBatch) {
+	for again := true; again; {
+		again = false
+		for _, b := range bins {
+			if b.offer != nil && b.offer.model.pool.minValues() {
+				continue // more pods could leave too few types
+			}
+			for _, l := range batches {
+				if l.left > 0 && a.joinBin(l, b) {
+					again = again || len(l.view.host) > 0 // others may want to be near
+				}
+			}
+		}
+	}
+}
+
+// joinBin puts as many pods of the batch in the bin as it takes; false when it takes none.
+func (a *solution) joinBin(l *podBatch, b *bin) bool {
+	n := min(l.left, fitCount(l.view.class.need, b.room))
+	if n == 0 {
+		return false
+	}
+	a.w.faults.planted(StagePlace, l.view.class, nil)
+	if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n == 0 || l.whole && n < l.left {
+		return false
+	}
+	alt := a.alternativeFor(l, b)
+	if alt < 0 {
+		return false
+	}
+	a.placePods(l, b, alt, n)
+	return true
+}
+
+// alternativeFor returns the alternative under which the batch may join the bin, -1 for none.
+func (a *solution) alternativeFor(l *podBatch, b *bin) int {
+	if b.offer == nil {
+		return l.admit.alternativeOn(b)
+	}
+	for _, p := range l.pins {
+		if d := b.domainOf(p.key); d != p.domain {
+			return -1
+		}
+	}
+	return l.admit.firstAlternativeOn(b.offer, b.open)
+}
+
+// placeNominated puts pods onto the claims that were made for them, so that a pass that comes again launches nothing
+// twice. Where they may stand was decided when the claim was made; only the node itself and the pods that stand there
+// already are asked again. It reports whether there were any.
+func (pk *packing) placeNominated() bool {
+	kindOf := map[string]*podClass{}
+	for _, k := range pk.a.w.classes.list {
+		for _, p := range k.pods {
+			kindOf[p] = k
+		}
+	}
+	taken := map[string]bool{}
+	for i, b := range pk.a.bins {
+		standing := pk.a.siteOf(pk.a.w.nodes.hosts[i])   // the others of the claim do not count against each other
+		standing.trusted, standing.disks = true, b.disks // but their volumes do
+		for _, name := range b.wanted {
+			k := kindOf[name]
+			if k == nil || taken[name] {
+				continue
+			}
+			v := k.lastRelaxation()
+			alt := v.admit.alternativeOn(b)
+			if alt < 0 || fitCount(k.need, b.room) == 0 || pk.a.w.topology.maxPodsByHostRules(v, standing) == 0 {
+				continue
+			}
+			taken[name] = true
+			pk.a.recordLoad(podLoad{settled: true, view: v, admit: v.admit, alt: alt, pods: []string{name}}, b)
+		}
+	}
+	for i := range pk.a.rest {
+		pk.a.rest[i] = slices.DeleteFunc(slices.Clone(pk.a.rest[i]), func(p string) bool { return taken[p] })
+	}
+	return len(taken) > 0
+}

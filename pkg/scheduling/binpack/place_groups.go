@@ -1,0 +1,175 @@
+package binpack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// affinityGroup is a group of pods that want to be near each other on nodes.
+type affinityGroup struct {
+	hosts  []*podBatch // whom the others follow, and who follow nobody
+	guests []*podBatch
+}
+
+// groupPlacer places groups of pods that want to be near each other on nodes.
+type groupPlacer struct {
+	a  *solution
+	pk *packing
+}
+
+// placeScattered places the groups that an earlier solution scattered: everybody on one node where all follow each
+// other, else as many nodes as it takes, each with one pod that is followed and its part of those that follow.
+func (gp groupPlacer) placeScattered(now []*podClass, batches []*podBatch) {
+	counters := make([]int, 0, len(gp.pk.learned.groups))
+	for c := range gp.pk.learned.groups {
+		counters = append(counters, c)
+	}
+	slices.Sort(counters)
+	for _, c := range counters {
+		var p affinityGroup
+		for _, l := range batches {
+			switch {
+			case l.left == 0 || l.view.class.stays:
+			case l.view.followsOnHost(c):
+				p.guests = append(p.guests, l)
+			case slices.Contains(l.view.class.matched, c):
+				p.hosts = append(p.hosts, l)
+			}
+		}
+		if gp.a.total[c] > 0 {
+			continue
+		}
+		if len(p.guests) > 0 {
+			gp.placeGroup(p)
+		}
+		gp.hold(now, p, c)
+	}
+}
+
+// placeGroup places a party.
+func (gp groupPlacer) placeGroup(p affinityGroup) {
+	together := slices.ContainsFunc(p.guests, func(l *podBatch) bool { return l.whole })
+	for {
+		left := 0
+		for _, l := range p.hosts {
+			left += l.left
+		}
+		if together {
+			left = min(left, 1)
+		}
+		table := p.shareForNode(max(1, left))
+		if len(table) == 0 || len(p.hosts) > 0 && left == 0 || !gp.placeTogether(table) {
+			return
+		}
+	}
+}
+
+// shareForNode is what one node is to take of the party: of those that follow their part for each that is followed.
+func (p affinityGroup) shareForNode(hosts int) []batchTake {
+	var out []batchTake
+	for _, l := range p.hosts {
+		if l.left > 0 {
+			out = append(out, batchTake{batch: l, n: 1})
+			break
+		}
+	}
+	guests := false
+	for _, l := range p.guests {
+		if l.left > 0 {
+			out = append(out, batchTake{batch: l, n: (l.left + hosts - 1) / hosts})
+			guests = true
+		}
+	}
+	if !guests {
+		return nil
+	}
+	// who follows only others comes after those
+	slices.SortStableFunc(out[min(1, len(p.hosts)):], func(x, y batchTake) int {
+		return cmp.Compare(followsOthers(x.batch.view), followsOthers(y.batch.view))
+	})
+	return out
+}
+
+func followsOthers(v *relaxedPod) int {
+	n := 0
+	for _, r := range v.host {
+		if r.what == follow && !r.self {
+			n++
+		}
+	}
+	return n
+}
+
+// placeTogether puts the takes together on the first host with room, else on the new node that is cheapest for them.
+func (gp groupPlacer) placeTogether(table []batchTake) bool {
+	for _, b := range gp.a.bins {
+		if b.offer != nil {
+			continue
+		}
+		if d := draftOnExisting(gp.a, b); d.takeAll(table) {
+			for _, t := range d.takes {
+				gp.a.placePods(t.batch, b, t.alt, t.n)
+			}
+			return true
+		}
+	}
+	if gp.pk.roomOnly {
+		return false
+	}
+	for _, pools := range gp.a.w.catalog.byWeight().pools {
+		if best := gp.cheapestNew(pools, table); best != nil {
+			before := gp.a.used.opened
+			gp.a.openCopies(best.offer, best.takes, 1)
+			return gp.a.used.opened > before
+		}
+	}
+	return false
+}
+
+// cheapestNew is the cheapest new node of the pools that takes all of the takes, nil for none.
+func (gp groupPlacer) cheapestNew(pools []*pool, table []batchTake) (best *nodeDraft) {
+	price := math.Inf(1)
+	for _, p := range pools {
+		for _, o := range p.forParties() {
+			if gp.a.offerCost(o) >= price {
+				break
+			}
+			if gp.a.used.spotAllowance(o, 1) == 0 || gp.a.used.exceedsLimits(p, o.model.typ.Capacity) {
+				continue
+			}
+			if d := newDraft(gp.a, o); d.takeAll(table) {
+				best, price = d, gp.a.offerCost(o)
+			}
+		}
+	}
+	return best
+}
+
+// forParties are the offers that a node for certain pods may be of, cheapest first.
+func (p *pool) forParties() []*poolOffering {
+	if len(p.reserved) == 0 || !p.mayBeOneType {
+		return p.sale
+	}
+	return byPrice(slices.Concat(p.reserved, p.sale))
+}
+
+// hold keeps a party that found no seat from being scattered as long as some of its guests may give up a preference. A
+// guest whose preferences leave it no domain has no batch.
+func (gp groupPlacer) hold(now []*podClass, p affinityGroup, counter int) {
+	if gp.a.total[counter] > 0 || !slices.ContainsFunc(now, func(k *podClass) bool {
+		return len(gp.a.rest[k.id]) > 0 && !k.stays && gp.pk.level[k.id] < len(k.views)-1 &&
+			gp.pk.currentRelaxation(k).followsOnHost(counter)
+	}) {
+		return
+	}
+	for _, l := range slices.Concat(p.hosts, p.guests) {
+		l.left = 0
+	}
+}
+
+// gathers reports whether pods of the view were scattered by an earlier solution.
+func (pk *packing) gathers(v *relaxedPod) bool {
+	return slices.ContainsFunc(v.host,
+		func(r topologyRule) bool { return r.what == follow && pk.learned.groups[r.counter] })
+}

@@ -1,0 +1,251 @@
+package binpack
+
+import (
+	"fmt"
+	"slices"
+
+	"joiner/pkg/scheduling/lowerbound"
+)
+
+// rounds is how often the prices of pods are improved at most.
+const rounds = 60
+
+// shadowPrices is what pods are worth: the least that one of each pod class adds to the price of any fleet. A pod class
+// that must spread over zones has a price in each of them.
+type shadowPrices struct {
+	members []classMembership
+	classes []priceClass
+	problem lowerbound.CoverProblem
+	solver  *lowerbound.Solver
+	prices  lowerbound.ClassPrices
+	fill    map[*poolInstanceType]float64 // about the most worth that a node of the model can hold
+	units   []float64
+}
+
+// priceClass is what the prices know of some pods.
+type priceClass struct {
+	need  []int64
+	admit *nodeAdmission
+}
+
+// findShadowPrices finds what pods are worth, where count tells how many of each pod class are to be placed on new
+// nodes.
+func (w *problem) findShadowPrices(count func(*podClass) int) *shadowPrices {
+	out := &shadowPrices{units: w.dims.units()}
+	p := &out.problem
+	p.Rounds = rounds
+	g := w.classes.newSpreadGroups()
+	p.Caps = g.caps
+	byID := map[string]int32{}
+	kinds := map[*nodeAdmission]int32{}
+	kindOf := func(admit *nodeAdmission) int32 {
+		if _, ok := kinds[admit]; !ok {
+			kinds[admit] = int32(len(kinds))
+		}
+		return kinds[admit]
+	}
+	classOf := func(k *podClass, admit *nodeAdmission) int32 {
+		id := fmt.Sprintf("%s|%v|%d", admit.id, k.need, g.group[k.id])
+		if g.most[k.id] > 0 {
+			// pod classes that keep apart from themselves alone share no price class
+			id = fmt.Sprintf("%s|%d", admit.id, k.id)
+		}
+		c, ok := byID[id]
+		if !ok {
+			c = int32(len(p.Classes))
+			byID[id] = c
+			p.Classes = append(p.Classes, lowerbound.PriceClass{Need: scaleNeed(k.need, out.units), Kind: kindOf(admit),
+				Group: g.group[k.id], Most: g.most[k.id]})
+			out.classes = append(out.classes, priceClass{k.need, admit})
+		}
+		return c
+	}
+	for _, k := range w.classes.list {
+		w.faults.planted(StagePrice, k, nil)
+		x := w.topology.spreadSplitsEvenly(k)
+		n := count(k)
+		if x.key == "" {
+			x.class = classOf(k, k.lastRelaxation().admit)
+			p.Classes[x.class].Count += float64(n)
+		}
+		for d, domain := range x.domains {
+			x.tied = append(x.tied, classOf(k, w.admissions.pinnedAdmission(k.lastRelaxation().admit,
+				[]domainPin{{x.key, domain}})))
+			p.Classes[x.tied[d]].Count += float64((n + d) / len(x.domains))
+		}
+		out.members = append(out.members, x)
+	}
+	asked := w.addUsefulOffers(out)
+	out.solver = lowerbound.NewSolver(*p)
+	out.prices = out.solver.Solve()
+	out.fill = make(map[*poolInstanceType]float64, len(asked))
+	for i, o := range asked {
+		out.fill[o.model] = max(out.fill[o.model], out.prices.Fill[i])
+	}
+	return out
+}
+
+// addUsefulOffers adds the offers to the problem that may be the best for some class, and returns them.
+func (w *problem) addUsefulOffers(out *shadowPrices) []*poolOffering {
+	p := &out.problem
+	var asks []*nodeAdmission
+	for _, c := range out.classes {
+		asks = append(asks, c.admit)
+	}
+	var added []*poolOffering
+	for _, x := range w.catalog.undominatedOf(asks) {
+		o := lowerbound.NodeOffer{Price: x.Price, Room: scaleNeed(x.room, out.units)}
+		for i, c := range out.classes {
+			if p.Classes[i].Count > 0 && c.admit.firstAlternative(x) >= 0 && fitCount(c.need, x.room) > 0 {
+				o.Holds = append(o.Holds, int32(i))
+			}
+		}
+		if len(o.Holds) > 0 {
+			w.faults.planted(StagePrice, nil, x.model.pool)
+			p.Offers = append(p.Offers, o)
+			added = append(added, x)
+		}
+	}
+	return added
+}
+
+// classOf returns the price class of those pods of the class that the pins tie.
+func (p *shadowPrices) classOf(k *podClass, pins []domainPin) int32 {
+	x := p.members[k.id]
+	if x.key == "" {
+		return x.class
+	}
+	for _, y := range pins {
+		if i := slices.Index(x.domains, y.domain); y.key == x.key && i >= 0 {
+			return x.tied[i]
+		}
+	}
+	return x.tied[0]
+}
+
+// lowestPrice is what a pod of the class is worth where that is least.
+func (p *shadowPrices) lowestPrice(k *podClass) float64 {
+	x := p.members[k.id]
+	if x.key == "" {
+		return p.prices.Value[x.class]
+	}
+	usd := noPrice
+	for _, c := range x.tied {
+		usd = min(usd, p.prices.Value[c])
+	}
+	return usd
+}
+
+func scaleNeed(amounts []int64, units []float64) []float64 {
+	out := make([]float64, len(amounts))
+	for i, x := range amounts {
+		out[i] = float64(x) / units[i]
+	}
+	return out
+}
+
+// mostGroups is how many groups of several pod classes that keep apart on nodes the prices reckon with.
+const mostGroups = 8
+
+// classMembership is how the pods of a class belong to price classes.
+type classMembership struct {
+	class   int32 // where no rule ties them to a domain
+	key     string
+	domains []string
+	tied    []int32 // by domain: the class
+	skew    int
+}
+
+// addMinimumCounts adds to counts how many pods of which price class n placed pods of a class are at least, whatever
+// plan places them, and returns how many are left that may be anywhere, and what one of those is worth, on an average
+// where that is least.
+func (x classMembership) addMinimumCounts(n int, value []float64, counts []float64) (loose int, each float64) {
+	if x.key == "" {
+		counts[x.class] += float64(n)
+		return 0, 0
+	}
+	domains := len(x.domains)
+	// The fullest domains hold the skew more than the emptiest, so this many are in that one at least.
+	low := max(0, (n-(domains-1)*x.skew+domains-1)/domains)
+	var values []float64
+	sum := 0.0
+	for _, c := range x.tied {
+		counts[c] += float64(low)
+		values = append(values, value[c])
+		sum += value[c]
+	}
+	loose = n - low*domains
+	slices.Sort(values)
+	least := float64(loose) * values[0]
+	for emptiest := low; emptiest <= n/domains; emptiest++ { // the cheapest domains are the fullest
+		cost, left := float64(emptiest-low)*sum, n-emptiest*domains
+		for _, v := range values {
+			here := min(left, x.skew)
+			cost += float64(here) * v
+			left -= here
+		}
+		if left == 0 && (emptiest == low || cost < least) {
+			least = cost
+		}
+	}
+	if loose > 0 {
+		each = least / float64(loose)
+	}
+	return loose, each
+}
+
+// spreadGroups are the groups of pod classes of which a node takes a few pods only: those that spread over hostnames or
+// keep away from each other.
+type spreadGroups struct {
+	group []int32   // by pod class: the group of several pod classes, -1 for none
+	most  []float64 // by pod class: how many of it a node takes, 0 for no such limit
+	caps  []float64 // by group
+}
+
+func (cs *podClasses) newSpreadGroups() spreadGroups {
+	type ground struct{ counter, limit int }
+	out := spreadGroups{group: make([]int32, len(cs.list)), most: make([]float64, len(cs.list))}
+	members := map[ground]int{}
+	each := func(k *podClass, do func(ground)) {
+		for _, r := range k.lastRelaxation().host {
+			switch {
+			case !r.self || !r.required:
+			case r.what == spread:
+				do(ground{r.counter, r.maxSkew})
+			case r.what == avoid:
+				do(ground{r.counter, 1})
+			}
+		}
+	}
+	pods, all := map[ground]int{}, 0
+	for _, k := range cs.list {
+		all += len(k.pods)
+		each(k, func(g ground) {
+			members[g]++
+			pods[g] += len(k.pods)
+		})
+	}
+	ids := map[ground]int32{}
+	for i, k := range cs.list {
+		out.group[i] = -1
+		if len(k.pod.HostPorts) > 0 {
+			out.most[i] = 1
+		}
+		each(k, func(g ground) {
+			id, ok := ids[g]
+			switch {
+			case members[g] == 1:
+				if out.most[i] == 0 || float64(g.limit) < out.most[i] {
+					out.most[i] = float64(g.limit)
+				}
+			case ok:
+				out.group[i] = id
+			case len(ids) < mostGroups && pods[g] >= all/20:
+				ids[g] = int32(len(ids))
+				out.group[i] = ids[g]
+				out.caps = append(out.caps, float64(g.limit))
+			}
+		})
+	}
+	return out
+}

@@ -1,0 +1,184 @@
+package binpack
+
+import (
+	"maps"
+	"slices"
+)
+
+const (
+	// worthMoving is the part of a plan's price that another domain for a group has to save, as far as can be told, to
+	// be tried; more of it for plans with many new nodes, which take longer to make.
+	worthMoving, worthMovingMany = 0.003, 0.02
+	// mostMoves is how often plans with very few new nodes are made anew for that; others once.
+	mostMoves = 8
+	// veryFewNodes is how many that are.
+	veryFewNodes = 30
+)
+
+// coLocationGroup is pods that must be near each other in one domain of a key, and nobody is there yet who says in
+// which.
+type coLocationGroup struct {
+	counter int
+	key     string
+	classes []*podClass
+}
+
+// coLocationGroups are those of the pods that wait.
+func (top *topologyCounts) coLocationGroups() []coLocationGroup {
+	var out []coLocationGroup
+	at := map[int]int{}
+	for _, k := range top.classes.list {
+		for _, r := range k.lastRelaxation().other {
+			if r.what != follow || !r.required || !r.self || sumCounts(top.tally.count[r.counter]) > 0 {
+				continue
+			}
+			if _, ok := at[r.counter]; !ok {
+				at[r.counter] = len(out)
+				out = append(out, coLocationGroup{counter: r.counter, key: r.key})
+			}
+			g := &out[at[r.counter]]
+			g.classes = append(g.classes, k)
+		}
+	}
+	return out
+}
+
+// improveDomains tries other domains for groups that gather. The first plan puts each where its own nodes are the
+// cheapest, but the room that other pods leave on theirs is known only once there is a plan. What comes out places as
+// many pods for less.
+func (w *problem) improveDomains(best *solution, st strategy) *solution {
+	groups := w.topology.coLocationGroups()
+	if len(groups) == 0 {
+		return best
+	}
+	moves, worth := 1, worthMovingMany
+	switch {
+	case best.used.opened <= veryFewNodes:
+		moves, worth = mostMoves, worthMoving
+	case best.used.opened <= fewNodes:
+		worth = worthMoving
+	}
+	tried := map[classDomain]bool{}
+	for range moves {
+		next := st
+		next.guide, next.caps = best.strategy.guide, maps.Clone(best.strategy.caps)
+		if next.caps == nil {
+			next.caps = map[classDomain]int{}
+		}
+		moved := false
+		for _, g := range groups {
+			if to := g.betterDomain(best, worth, tried); to >= 0 {
+				g.restrictToDomain(w, next.caps, to)
+				moved = true
+				if moves > 1 {
+					break // one after the other, for the next may want the same room
+				}
+			}
+		}
+		if !moved {
+			break
+		}
+		if a := w.pack(next); a.placesMoreOrCostsLess(best) {
+			best = a
+		}
+	}
+	return best
+}
+
+// restrictToDomain leaves the group no other domain than this.
+func (g coLocationGroup) restrictToDomain(w *problem, caps map[classDomain]int, to int) {
+	for d, name := range w.topology.domains[g.key] {
+		for _, k := range g.classes {
+			p := classDomain{k.id, g.key, name}
+			if delete(caps, p); d != to {
+				caps[p] = 0
+			}
+		}
+	}
+}
+
+// betterDomain returns the domain in which the group would cost least, -1 when that is where it is, was tried, or saves
+// less than the part worth of the price.
+func (g coLocationGroup) betterDomain(a *solution, worth float64, tried map[classDomain]bool) int {
+	names := a.w.topology.domains[g.key]
+	from := slices.IndexFunc(a.tally.count[g.counter], func(n int) bool { return n > 0 })
+	if from < 0 {
+		return -1
+	}
+	mine := g.costOf(a)
+	if mine < worth*a.newNodePrice() {
+		return -1
+	}
+	to, least := -1, mine-worth*a.newNodePrice()
+	for d, name := range names {
+		if p := (classDomain{g.classes[0].id, g.key, name}); d == from || tried[p] {
+			continue
+		}
+		if cost := g.costIn(a, name); cost < least {
+			to, least = d, cost
+		}
+	}
+	if to >= 0 {
+		tried[classDomain{g.classes[0].id, g.key, names[to]}] = true
+	}
+	return to
+}
+
+// costOf is the group's part of the price of the new nodes it is on, by what it takes of them.
+func (g coLocationGroup) costOf(a *solution) float64 {
+	sum := 0.0
+	for _, b := range a.bins {
+		if b.offer == nil {
+			continue
+		}
+		mine, all := make([]int64, len(a.w.dims)), make([]int64, len(a.w.dims))
+		for _, l := range b.load {
+			its := slices.Contains(g.classes, l.view.class)
+			for i, x := range l.view.class.need {
+				if all[i] += x * int64(len(l.pods)); its {
+					mine[i] += x * int64(len(l.pods))
+				}
+			}
+		}
+		if part := dominantShare(mine, all); part > 0 {
+			sum += part * a.priceOf(b)
+		}
+	}
+	return sum
+}
+
+// costIn is about what the group would cost in the domain: nothing where other nodes have room for it, else its share
+// of new ones.
+func (g coLocationGroup) costIn(a *solution, domain string) float64 {
+	type roomOf struct {
+		bin  *bin
+		room []int64
+	}
+	var there []roomOf
+	for _, b := range a.bins {
+		if b.domainOf(g.key) == domain && (b.offer == nil || !b.offer.model.pool.minValues()) {
+			there = append(there, roomOf{b, slices.Clone(b.room)})
+		}
+	}
+	sum := 0.0
+	for _, k := range g.classes {
+		left := len(k.pods) - len(a.rest[k.id])
+		l := &podBatch{view: k.lastRelaxation(), pins: []domainPin{{g.key, domain}},
+			admit: a.w.admissions.pinnedAdmission(k.lastRelaxation().admit, []domainPin{{g.key, domain}})}
+		for _, p := range there {
+			n := min(left, fitCount(k.need, p.room))
+			if n == 0 || a.alternativeFor(l, p.bin) < 0 {
+				continue
+			}
+			n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(p.bin)))
+			for i, x := range k.need {
+				p.room[i] -= x * int64(n)
+			}
+			left -= n
+		}
+		if left > 0 {
+			sum += float64(left) * a.w.catalog.minPriceShare(l.view, l.pins)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,294 @@
+package binpack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/resources"
+	"joiner/pkg/scheduling/lowerbound"
+)
+
+const (
+	// suited is how many offers of best score a step looks at for each of its batches.
+	suited = 10
+	// single is how many offers that are the cheapest for a pod of the batch alone it looks at beside them.
+	single = 3
+)
+
+// rebuiltNode is a new node that a step would make of another.
+type rebuiltNode struct {
+	offer *poolOffering
+	takes []batchTake
+}
+
+// tryRecreate packs the pods of the nodes anew and returns what that saves, 0 when it saves nothing.
+func (s *localSearch) tryRecreate(group []*searchNode) float64 {
+	a, t := s.a, group[0].tier
+	budget := 0.0
+	s.current = s.current[:0]
+	for _, n := range group {
+		budget += n.cost
+		s.countNodes(n.bin.offer, n.bin.takes, -1)
+		for _, p := range n.parts {
+			if p.batch.left == 0 {
+				s.current = append(s.current, p.batch)
+				t.supply[p.batch.id] = t.supply[p.batch.id][:0]
+			}
+			p.batch.left += len(p.pods)
+			t.supply[p.batch.id] = append(t.supply[p.batch.id], p.pods...)
+		}
+	}
+	slices.SortFunc(s.current, func(x, y *podBatch) int { return cmp.Compare(x.id, y.id) })
+	s.free = slices.ContainsFunc(group, func(n *searchNode) bool {
+		return !slices.ContainsFunc(n.parts, func(p batchPart) bool { return t.own[p.batch.id] })
+	})
+	plan, cost := s.recreateNodes(t, budget*(1-1e-6)-1e-9)
+	for _, l := range s.current {
+		l.left = 0
+	}
+	for _, n := range group {
+		s.countNodes(n.bin.offer, n.bin.takes, 1)
+	}
+	if most := a.w.s.Rules.MaxClaims; plan == nil || most > 0 && a.used.opened+len(plan)-len(group) > most {
+		return 0
+	}
+	s.acceptNodes(group, plan, t)
+	return budget - cost
+}
+
+// recreateNodes finds new nodes for what is left of the current batches that cost less than the budget together, nil
+// when it finds none.
+func (s *localSearch) recreateNodes(t *weightTier, budget float64) (best []rebuiltNode, cost float64) {
+	a := s.a
+	g := &priceGuide{a: a}
+	g.prepareGroups(s.offersFor(t), s.current)
+	shake := 0.0
+	if mixBits(s.step)%4 != 0 {
+		shake = 0.2
+	}
+	for i := range g.items {
+		it := &g.items[i]
+		base := it.batches[0].value
+		if mixBits(s.step)%3 == 1 {
+			base = it.batches[0].least
+		}
+		it.value = base * (1 + shake*(float64(mixBits(s.step*7919+it.batches[0].id)%1000)/1000-0.5))
+		g.filler.Value[i] = it.value
+	}
+	cost = budget
+	var now []rebuiltNode
+	spent := 0.0
+	for sift := true; g.countRemaining(); sift = false {
+		if last := s.cheapestLastNode(t, cost-spent); last != nil {
+			best = append(slices.Clone(now), *last)
+			cost = spent + a.offerCost(last.offer)
+		}
+		c, takes := g.bestCandidate(sift)
+		if c == nil || !s.hasAnchorPod(t, takes) {
+			break
+		}
+		if spent += a.offerCost(c.offer); spent >= cost {
+			break
+		}
+		if !s.withinLimits(c.offer) {
+			break
+		}
+		s.countNodes(c.offer, c.offer.model.typ.Capacity, 1)
+		now = append(now, rebuiltNode{c.offer, takes})
+		for _, x := range takes {
+			x.batch.left -= x.n
+		}
+	}
+	for _, x := range now {
+		s.countNodes(x.offer, x.offer.model.typ.Capacity, -1)
+	}
+	return best, cost
+}
+
+// countNodes adds nodes of the offer to what its pool and its pool of capacity have, or takes them off.
+func (s *localSearch) countNodes(o *poolOffering, capacity resources.List, nodes int) {
+	u := &s.a.used.pools[o.model.pool.id]
+	u.nodes += int64(nodes)
+	if nodes > 0 {
+		u.list = u.list.Add(capacity)
+	} else {
+		u.list = u.list.Sub(capacity)
+	}
+	s.use.add(o.Offer, int64(nodes)*o.model.typ.Capacity.CPU, nodes)
+}
+
+// withinLimits reports whether limits and the share of a pool of spot capacity leave one more node of the offer.
+func (s *localSearch) withinLimits(o *poolOffering) bool {
+	p := o.model.pool
+	if s.a.used.exceedsLimits(p, o.model.typ.Capacity) {
+		return false
+	}
+	return o.CapacityType != instancetypes.Spot || s.use.nodes < fewSpotNodes ||
+		s.use.byPool[o.Offer]+o.model.typ.Capacity.CPU <= s.ceiling
+}
+
+// cheapestLastNode finds the cheapest node below the price that holds all that is left.
+func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNode {
+	a := s.a
+	if s.want == nil {
+		s.want = make([]int64, len(a.w.dims))
+	}
+	clear(s.want)
+	for _, l := range s.current {
+		for i, x := range l.view.class.need {
+			s.want[i] += x * int64(l.left)
+		}
+	}
+	for _, o := range t.offers {
+		if a.offerCost(o) >= below {
+			return nil
+		}
+		if !atLeast(o.room, s.want) || !s.admitsBatch(o) || !s.withinLimits(o) {
+			continue
+		}
+		d := newDraft(a, o)
+		all := true
+		for _, l := range s.current {
+			if l.left > 0 && d.takePods(l, l.left) < l.left {
+				all = false
+				break
+			}
+		}
+		if all && s.hasAnchorPod(t, d.takes) {
+			return &rebuiltNode{o, d.takes}
+		}
+	}
+	return nil
+}
+
+// hasAnchorPod reports whether a pod is among the takes for which no heavier pool sells anything: only such pods open
+// nodes of the tier, unless limits have let others do so before.
+func (s *localSearch) hasAnchorPod(t *weightTier, takes []batchTake) bool {
+	return s.free || slices.ContainsFunc(takes, func(x batchTake) bool { return t.own[x.batch.id] })
+}
+
+func (s *localSearch) admitsBatch(o *poolOffering) bool {
+	for _, l := range s.current {
+		if l.left > 0 && l.admit.firstAlternative(o) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// acceptNodes puts the pods onto the new nodes in place of the old ones.
+func (s *localSearch) acceptNodes(group []*searchNode, plan []rebuiltNode, t *weightTier) {
+	a := s.a
+	gone := map[*bin]bool{}
+	for _, n := range group {
+		gone[n.bin] = true
+		s.countNodes(n.bin.offer, n.bin.takes, -1)
+	}
+	a.bins = slices.DeleteFunc(a.bins, func(b *bin) bool { return gone[b] })
+	s.nodes = slices.DeleteFunc(s.nodes, func(n *searchNode) bool { return gone[n.bin] })
+	for _, o := range plan {
+		b := a.newBin(o.offer, o.offer.model.typ.Capacity)
+		b.name = fmt.Sprintf("again-%05d", s.made)
+		s.made++
+		n := &searchNode{bin: b, tier: t, cost: a.offerCost(o.offer)}
+		for _, x := range o.takes {
+			pods := slices.Clone(t.supply[x.batch.id][:x.n])
+			t.supply[x.batch.id] = t.supply[x.batch.id][x.n:]
+			a.addToBin(podLoad{view: x.batch.view, pins: x.batch.pins, admit: x.batch.admit, alt: x.alt, pods: pods}, b)
+			n.parts = append(n.parts, batchPart{x.batch, pods})
+		}
+		n.waste = n.cost - n.podsWorth()
+		a.bins = append(a.bins, b)
+		s.nodes = append(s.nodes, n)
+		s.countNodes(o.offer, b.takes, 1)
+	}
+	a.used.opened += len(plan) - len(group)
+}
+
+// offersFor are the offers that suit any of the current batches.
+func (s *localSearch) offersFor(t *weightTier) []*poolOffering {
+	var list []int32
+	for _, l := range s.current {
+		if t.best[l.id] == nil {
+			t.best[l.id] = s.suitableOffers(t, l)
+		}
+		for _, i := range t.best[l.id] {
+			if t.marked[i] != s.step {
+				t.marked[i] = s.step
+				list = append(list, i)
+			}
+		}
+	}
+	slices.Sort(list)
+	out := make([]*poolOffering, len(list))
+	for i, x := range list {
+		out[i] = t.offers[x]
+	}
+	return out
+}
+
+// suitableOffers finds the offers that hold the batch's pods: the best of all, and those that are the cheapest for one
+// of its pods alone.
+func (s *localSearch) suitableOffers(t *weightTier, l *podBatch) []int32 {
+	need := l.view.class.need
+	var good, cheap bestScores
+	for i, o := range t.offers {
+		if l.admit.firstAlternative(o) < 0 {
+			continue
+		}
+		part := dominantShare(need, o.room)
+		if part > 1 {
+			continue
+		}
+		if t.score[i] == 0 {
+			t.score[i] = s.offerScore(t, o)
+		}
+		good.addScore(int32(i), t.score[i], suited)
+		cheap.addScore(int32(i), s.a.offerCost(o)*part, single)
+	}
+	return append(good.index, cheap.index...)
+}
+
+// offerScore is what the offer costs for the worth of its best fill.
+func (s *localSearch) offerScore(t *weightTier, o *poolOffering) float64 {
+	p := s.a.w.worth
+	if fill := p.fill[o.model]; fill > 0 {
+		return s.a.offerCost(o) / fill
+	}
+	f := lowerbound.NewFiller(len(s.a.w.dims), nil)
+	var items []int32
+	var most []float64
+	for _, l := range t.batches {
+		if n := fitCount(l.view.class.need, o.room); n > 0 && l.admit.firstAlternative(o) >= 0 {
+			items, most = append(items, int32(len(items))), append(most, float64(n))
+			f.Need = append(f.Need, scaleNeed(l.view.class.need, p.units)...)
+			f.Group = append(f.Group, -1)
+			f.Value = append(f.Value, l.value)
+		}
+	}
+	return s.a.offerCost(o) / max(1e-12, f.Fill(items, most, scaleNeed(o.room, p.units), &lowerbound.Basis{}))
+}
+
+// bestScores is the few that have the lowest scores, the first among equals.
+type bestScores struct {
+	index []int32
+	score []float64
+}
+
+func (s *bestScores) isFull(most int) bool { return len(s.index) == most }
+
+func (s *bestScores) addScore(index int32, score float64, most int) {
+	at := len(s.index)
+	for at > 0 && score < s.score[at-1] {
+		at--
+	}
+	if at >= most {
+		return
+	}
+	if len(s.index) == most {
+		s.index, s.score = s.index[:most-1], s.score[:most-1]
+	}
+	s.index, s.score = slices.Insert(s.index, at, index), slices.Insert(s.score, at, score)
+}

@@ -1,0 +1,185 @@
+package binpack
+
+import (
+	"maps"
+	"slices"
+
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/resources"
+)
+
+// solution is a place for pods: who goes where, what pools use then, and who is left.
+type solution struct {
+	w        *problem
+	strategy strategy
+	bins     []*bin
+	rest     [][]string // by class: the pods without a place
+	used     usage
+	tally    domainCounts
+	total    []int               // by counter of hostnames: pods anywhere
+	landed   map[classDomain]int // pods of a class in a domain
+	blocked  []map[string]bool   // by class: why it was held back, beside what a pool says
+}
+
+// newSolution is a solution in which all pods wait.
+func (w *problem) newSolution(st strategy) *solution {
+	a := &solution{
+		w: w, strategy: st, rest: make([][]string, len(w.classes.list)), landed: map[classDomain]int{},
+		blocked: make([]map[string]bool, len(w.classes.list)), tally: w.topology.tally.clone(),
+		total: slices.Clone(w.topology.total), used: w.standingUsage(st.spotCeiling),
+	}
+	for i, k := range w.classes.list {
+		a.rest[i], a.blocked[i] = k.pods, map[string]bool{}
+	}
+	for _, b := range w.nodes.hosts {
+		a.bins = append(a.bins, b.clone())
+	}
+	return a
+}
+
+// placesMoreOrCostsLess reports whether the solution is the better one: it leaves fewer pods, or as many for less.
+func (a *solution) placesMoreOrCostsLess(other *solution) bool {
+	n, m := a.waiting(), other.waiting()
+	return n < m || n == m && a.totalCost() < other.totalCost()*(1-1e-9)
+}
+
+// leavesFewer reports whether the solution has a place for more pods than the other, of the highest priority in which
+// they differ.
+func (a *solution) leavesFewer(other *solution) bool {
+	byPriority := map[int32]int{}
+	for _, k := range a.w.classes.list {
+		byPriority[k.pod.Priority] += len(other.rest[k.id]) - len(a.rest[k.id])
+	}
+	for _, p := range slices.Backward(slices.Sorted(maps.Keys(byPriority))) {
+		if n := byPriority[p]; n != 0 {
+			return n > 0
+		}
+	}
+	return false
+}
+
+// waiting counts the pods that have no place.
+func (a *solution) waiting() int { return a.countWaiting(a.w.classes.list) }
+
+// countWaiting counts the pods of the classes that have no place yet.
+func (a *solution) countWaiting(list []*podClass) int {
+	n := 0
+	for _, k := range list {
+		n += len(a.rest[k.id])
+	}
+	return n
+}
+
+// isShort reports whether pods stayed without a home that some pool or host could have taken.
+func (a *solution) isShort() bool {
+	return slices.ContainsFunc(a.w.classes.list,
+		func(k *podClass) bool { return len(a.rest[k.id]) > 0 && a.couldHold(k) })
+}
+
+// couldHold reports whether some pool or host could take a pod of the class, were there no others.
+func (a *solution) couldHold(k *podClass) bool {
+	return a.w.catalog.forSome(k.lastRelaxation()) || slices.ContainsFunc(a.w.nodes.hosts, func(b *bin) bool {
+		return fitCount(k.need, b.room) > 0 && k.lastRelaxation().admit.alternativeOn(b) >= 0
+	})
+}
+
+// mayBeLimited reports whether limits, of pools or of the pass, may have kept it from making nodes.
+func (a *solution) mayBeLimited() bool {
+	return a.used.claimsUsedUp() ||
+		slices.ContainsFunc(a.w.catalog.pools, func(p *pool) bool { return len(p.Limited) > 0 })
+}
+
+// offerCost is the price of the offer with what any node costs.
+func (a *solution) offerCost(o *poolOffering) float64 { return o.Price + a.strategy.nodeCost }
+
+// totalCost is the price of the new nodes with what any node costs.
+func (a *solution) totalCost() float64 {
+	return a.newNodePrice() + float64(a.used.opened)*a.strategy.nodeCost
+}
+
+// newNodePrice is what the new nodes cost, each as the cheapest offer that holds what is on it.
+func (a *solution) newNodePrice() float64 {
+	sum := 0.0
+	var last *bin
+	for _, b := range a.bins {
+		if b.offer == nil {
+			continue
+		}
+		if b.paid == 0 && last != nil && b.sameContents(last) {
+			b.paid = last.paid
+		}
+		sum += a.priceOf(b)
+		last = b
+	}
+	return sum
+}
+
+// priceOf is what the new node costs as the cheapest offer of its pool that holds what is on it.
+func (a *solution) priceOf(b *bin) float64 {
+	if b.paid > 0 {
+		return b.paid
+	}
+	used := make([]int64, len(a.w.dims))
+	ports := false
+	for _, l := range b.load {
+		ports = ports || len(l.view.class.pod.HostPorts) > 0
+		for i, x := range l.view.class.need {
+			used[i] += x * int64(len(l.pods))
+		}
+	}
+	price := b.offer.Price
+	for _, o := range b.offer.model.pool.sale { // cheapest first
+		if ports || o.Price >= price {
+			break
+		}
+		if atLeast(o.room, used) && loadsAllowed(b.load, o) {
+			price = o.Price
+		}
+	}
+	b.paid = price
+	return price
+}
+
+// usage is what a solution uses of what there is a limit for.
+type usage struct {
+	pools  []poolUsage      // by pool
+	slots  map[string]int64 // left in capacity reservations and commitments, by their ids
+	opened int              // new nodes
+	most   int              // of them in one pass, 0 for no limit
+
+	spotCeiling int64 // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
+	spot        spotUsage
+}
+
+// standingUsage is what nodes use that exist or are on their way.
+func (w *problem) standingUsage(spotCeiling int64) usage {
+	u := usage{slots: w.reservationSlots(), most: w.s.Rules.MaxClaims, spotCeiling: spotCeiling}
+	for _, p := range w.catalog.pools {
+		u.pools = append(u.pools, p.used)
+	}
+	if spotCeiling > 0 {
+		u.spot = w.nodes.standingSpot()
+	}
+	return u
+}
+
+// claimsUsedUp reports whether the pass may make no more nodes.
+func (u *usage) claimsUsedUp() bool { return u.most > 0 && u.opened >= u.most }
+
+// exceedsLimits reports whether one more node of this capacity would break a limit of the pool.
+func (u *usage) exceedsLimits(p *pool, capacity resources.List) bool {
+	return len(p.exceededLimits(u.pools[p.id], capacity)) > 0
+}
+
+// spotAllowance is how many more nodes of the offer, of at most so many, its reservation or commitment and the ceiling
+// leave.
+func (u *usage) spotAllowance(o *poolOffering, most int) int {
+	if id, amount := o.slot(); amount > 0 {
+		most = int(min(int64(most), max(0, u.slots[id])/amount))
+	}
+	cpu := o.model.typ.Capacity.CPU
+	if u.spotCeiling == 0 || o.CapacityType != instancetypes.Spot || cpu <= 0 {
+		return most
+	}
+	return int(min(int64(most), max(0, u.spotCeiling-u.spot.byPool[o.Offer])/cpu))
+}

@@ -1,0 +1,241 @@
+package binpack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"joiner/pkg/model/instancetypes"
+)
+
+// domainChoice is what the domains of a topology key have for a batch, and what was given to them so far.
+type domainChoice struct {
+	key   string
+	rules []topologyRule
+	open  []float64 // the price in each domain, noPrice where the pods cannot go
+	home  []int     // the weights whose pools sell nodes there, 0 for the heaviest
+	room  []int     // how many pods the hosts of each domain could take
+	most  []int     // how many pods can go there, no limit where new nodes are for sale in any number
+	left  int       // how many pods have no domain yet
+	// domains that others need more, see scarceDomains; nil for none
+	scarce []bool
+}
+
+// dedicatedUSD is what EC2 asks for an hour in which a region has instances of dedicated tenancy. It is in no list of
+// prices.
+const dedicatedUSD = 2
+
+// choiceOf is what the domains of the key have for the batch.
+func (dd *domainDivision) choiceOf(l *podBatch, key string, rules []topologyRule) domainChoice {
+	names := dd.top.domains[key]
+	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)),
+		room: dd.roomIn(l, key), most: make([]int, len(names))}
+	for d, name := range names {
+		pins := append(slices.Clone(l.pins), domainPin{key, name})
+		c.most[d] = math.MaxInt
+		if c.open[d] = dd.pk.minPriceToReach(l.view, pins); c.open[d] >= noPrice {
+			continue
+		}
+		c.home[d] = dd.a.w.catalog.homeIn(l.view, pins)
+		if key == instancetypes.LabelTenancy && name == instancetypes.TenancyDedicated {
+			c.open[d] += dedicatedUSD
+		}
+		if dd.a.w.catalog.minPriceShare(l.view, pins) < noPrice {
+			continue
+		}
+		if slots := dd.pk.slotsFor(l.view, pins); slots > 0 {
+			c.most[d] = c.room[d] + slots
+		}
+	}
+	return c
+}
+
+// openCount is in how many domains the pods can be.
+func (c domainChoice) openCount() (n int) {
+	for _, price := range c.open {
+		if price < noPrice {
+			n++
+		}
+	}
+	return n
+}
+
+// roomIn is how many pods of the batch the hosts of each domain of the key could take, were they alone; more than there
+// are do not count.
+func (dd *domainDivision) roomIn(l *podBatch, key string) []int {
+	out := make([]int, len(dd.top.domains[key]))
+	for _, b := range dd.a.bins {
+		if b.offer != nil {
+			continue
+		}
+		d, ok := dd.top.domainIDs[key][b.domainOf(key)]
+		if !ok || out[d] >= l.left {
+			continue
+		}
+		n := fitCount(l.view.class.need, b.room)
+		if n == 0 || slices.ContainsFunc(l.pins, func(p domainPin) bool { return b.domainOf(p.key) != p.domain }) ||
+			l.view.admit.alternativeOn(b) < 0 {
+			continue
+		}
+		out[d] = min(out[d]+min(n, dd.top.maxPodsByHostRules(l.view, dd.a.siteOf(b))), l.left)
+	}
+	return out
+}
+
+// chooseDomain returns the domain for one more pod of the view, -1 for none: the least crowded that the rules allow,
+// among equals that of the heaviest pool, among those the cheapest. Pods that must be near each other stay where they
+// are. For pods without rules of their own the pool's weight comes first.
+func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
+	best := -1
+	var least domainScore
+	gather := slices.ContainsFunc(c.rules, func(r topologyRule) bool { return r.what == follow })
+	for d, price := range c.open {
+		p := classDomain{v.class.id, c.key, dd.top.domains[c.key][d]}
+		if limit, ok := dd.pk.learned.caps[p]; price >= noPrice || c.most[d] <= 0 ||
+			ok && dd.a.landed[p]+dd.given[p] >= limit || !dd.rulesAllowDomain(v, c, d) {
+			continue
+		}
+		s := domainScore{home: c.home[d], crowd: dd.podCount(v, c, d), price: price}
+		if gather {
+			s.crowd, s.short, s.room = -s.crowd, max(0, c.left-c.most[d]), -c.room[d]
+		}
+		if c.room[d] > 0 {
+			s.home, s.price = -1, 0
+		}
+		if len(c.rules) == 0 {
+			s.first, s.breaks = s.home, dd.brokenSpreads(v, c, d)
+		}
+		if s.breaks > 0 {
+			s.crowd, s.room = 0, -c.room[d]
+		}
+		s.scarce = d < len(c.scarce) && c.scarce[d]
+		s.unwanted = !dd.pk.learned.wanted[p] || dd.a.landed[p]+dd.given[p] > 0
+		s.away = v.together && dd.given[p] == 0
+		if best < 0 || s.lessThan(least) {
+			best, least = d, s
+		}
+	}
+	return best
+}
+
+// domainScore is what speaks for a domain, the less the better.
+type domainScore struct {
+	away                            bool // from pods with which it must share a node
+	unwanted                        bool // no pods wait for one to be there, see wantFollowed
+	scarce                          bool // see scarceDomains
+	breaks                          int  // see brokenSpreads
+	first, crowd, short, room, home int
+	price                           float64
+}
+
+func (s domainScore) lessThan(o domainScore) bool {
+	if s.away != o.away {
+		return o.away
+	}
+	if s.unwanted != o.unwanted {
+		return o.unwanted
+	}
+	if s.scarce != o.scarce {
+		return o.scarce
+	}
+	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.breaks, o.breaks), cmp.Compare(s.crowd, o.crowd),
+		cmp.Compare(s.short, o.short), cmp.Compare(s.room, o.room), cmp.Compare(s.home, o.home),
+		cmp.Compare(s.price, o.price)) < 0
+}
+
+// brokenSpreads is 2 if one more pod of the view in domain d would be more than the required spread of pods allows that
+// are given that domain, 1 if there are too many already, and 0 if all is well.
+func (dd *domainDivision) brokenSpreads(v *relaxedPod, c domainChoice, d int) int {
+	worst := 0
+	for _, i := range v.class.matched {
+		if dd.top.counters[i].key != c.key || dd.tally.even[i][d] == 0 {
+			continue
+		}
+		count, r := dd.tally.count[i], dd.top.strictestSpread(i)
+		switch over := count[d] + 1 - dd.top.eligibleDomains(r).Least(count) - r.maxSkew; {
+		case over == 1:
+			return 2
+		case over > 1:
+			worst = 1
+		}
+	}
+	return worst
+}
+
+// podCount is how many pods that matter to the view are in the domain: those its spreads and affinities count, or,
+// unless it gathers, without any those that others' spreads count with it.
+func (dd *domainDivision) podCount(v *relaxedPod, c domainChoice, d int) int {
+	n := 0
+	for _, r := range c.rules {
+		if r.what != avoid {
+			n += dd.tally.count[r.counter][d]
+		}
+	}
+	if n > 0 || len(c.rules) > 0 || dd.pk.gathers(v) {
+		return n
+	}
+	for _, i := range v.class.matched {
+		if x := dd.top.counters[i]; x.key == c.key && x.spread {
+			n += dd.tally.count[i][d]
+		}
+	}
+	return n
+}
+
+// minPriceToReach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host or
+// reserved capacity has room.
+func (pk *packing) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
+	adm := pk.a.w.admissions.pinnedAdmission(v.admit, pins)
+	if len(adm.alternative) == 0 {
+		return noPrice
+	}
+	if price := pk.a.w.catalog.minPriceShare(v, pins); price < noPrice && !pk.roomOnly {
+		return price
+	}
+	for _, b := range pk.a.bins {
+		if b.offer == nil && fitCount(v.class.need, b.room) > 0 && adm.alternativeOn(b) >= 0 &&
+			pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)) > 0 {
+			return 0
+		}
+	}
+	if pk.slotsFor(v, pins) > 0 {
+		return 0
+	}
+	return noPrice
+}
+
+// slotsFor is how many pods of the view, were they alone, the capacity reservations could take where the pins tie them:
+// on nodes to make, and on those that were made in them before.
+func (pk *packing) slotsFor(v *relaxedPod, pins []domainPin) int {
+	if pk.roomOnly || v.class.stays {
+		return 0
+	}
+	adm := pk.a.w.admissions.pinnedAdmission(v.admit, pins)
+	each := math.MaxInt32 // on one node
+	if !v.hasHostAffinity() {
+		each = pk.a.w.topology.maxPodsByHostRules(v, hostSite{count: noneLeft, anti: noneLeft, total: pk.a.total})
+	}
+	byID := map[string]int{} // several pools may use the same reservation
+	for _, p := range pk.a.w.catalog.pools {
+		if !p.mayBeOneType {
+			continue
+		}
+		for _, o := range p.reserved {
+			if nodes := pk.a.used.spotAllowance(o, math.MaxInt32); nodes > 0 && adm.firstAlternative(o) >= 0 &&
+				!pk.a.used.exceedsLimits(p, o.model.typ.Capacity) {
+				byID[o.Reservation.ID] = max(byID[o.Reservation.ID],
+					min(nodes*min(each, fitCount(v.class.need, o.room)), math.MaxInt32))
+			}
+		}
+	}
+	n := 0
+	for _, pods := range byID { // the sum is the same in any order
+		n += pods
+	}
+	for _, b := range pk.a.bins {
+		if b.offer != nil && b.offer.Reservation != nil && adm.firstAlternative(b.offer) >= 0 {
+			n += min(fitCount(v.class.need, b.room), pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)))
+		}
+	}
+	return n
+}

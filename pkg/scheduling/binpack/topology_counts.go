@@ -1,0 +1,297 @@
+package binpack
+
+import (
+	"slices"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/topology"
+)
+
+// topologyCounts is how many pods stand in which domain of topology keys, as rules of pods count them.
+type topologyCounts struct {
+	s          *cluster.Snapshot
+	classes    *podClasses
+	admissions *admissions
+	catalog    *catalog
+	nodes      *existingNodes
+
+	counters   []podCounter
+	counterIDs map[string]int
+	domains    map[string][]string // by topology key, without hostname
+	domainIDs  map[string]map[string]int
+	tally      domainCounts
+	total      []int // by counter of hostnames: pods anywhere
+
+	identities *identityCache
+	eligible   map[filteredKey][]bool // see eligibleDomains
+	lone       []*podClass            // by counter: see onlyCountedClass
+	spreads    []topologyRule         // by counter: see strictestSpread
+}
+
+// podCounter counts the pods of a group by domain of a key, on nodes that pass the filter.
+type podCounter struct {
+	key    string
+	group  topology.Group
+	filter *nodeAdmission // nil for all nodes
+
+	limited bool // a required spread over hostnames counts it
+	strict  bool // a required rule counts it
+	spread  bool // some spread counts it
+	avoided bool // some required anti-affinity over domains keeps away from it
+}
+
+// findKeys lists the domains of every topology key that anything in the snapshot may ask for.
+func (top *topologyCounts) findKeys() {
+	keys := map[string]bool{}
+	for i := range top.s.Pods {
+		topologyKeys(&top.s.Pods[i], keys)
+	}
+	delete(keys, labelHost)
+	for key := range keys { // each key on its own, so the order does not matter
+		sold := top.catalog.sold.domainsOf(key, top.catalog.offers)
+		all := slices.Clone(sold)
+		for _, h := range top.nodes.all {
+			if v, ok := h.Labels()[key]; ok {
+				if _, known := slices.BinarySearch(sold, v); !known {
+					all = append(all, v)
+				}
+			}
+		}
+		if len(all) > len(sold) {
+			slices.Sort(all)
+			all = slices.Compact(all)
+		}
+		top.domains[key] = all
+		top.domainIDs[key] = map[string]int{}
+		for i, d := range top.domains[key] {
+			top.domainIDs[key][d] = i
+		}
+	}
+}
+
+// topologyKeys adds the keys over which the pod spreads, or is near to or apart from others.
+func topologyKeys(p *cluster.Pod, keys map[string]bool) {
+	for _, c := range p.Spread {
+		keys[canonicalKey(c.Key)] = true
+	}
+	for _, list := range [][]cluster.AffinityTerm{p.Affinity, p.AntiAffinity} {
+		for _, t := range list {
+			keys[canonicalKey(t.Key)] = true
+		}
+	}
+	for _, list := range [][]cluster.WeightedAffinityTerm{p.Prefers, p.Avoids} {
+		for _, t := range list {
+			keys[canonicalKey(t.Term.Key)] = true
+		}
+	}
+}
+
+// counterIndex returns the index of the counter for the group.
+func (top *topologyCounts) counterIndex(key string, g topology.Group, filter *nodeAdmission) int {
+	id := key + "|" + g.ID()
+	if filter != nil {
+		id += "|" + filter.id
+	}
+	i, ok := top.counterIDs[id]
+	if !ok {
+		i = len(top.counters)
+		top.counterIDs[id] = i
+		top.counters = append(top.counters, podCounter{key: key, group: g, filter: filter})
+	}
+	return i
+}
+
+// runningPod is a pod that stays where it is.
+type runningPod struct {
+	pod  *cluster.Pod
+	on   *bin
+	anti []int // by term of its anti-affinity: the counter
+}
+
+// countRunningPods counts the pods that stand where they are, and notes which counters will count the pods that are to
+// be placed.
+func (top *topologyCounts) countRunningPods() {
+	running := top.runningPods()
+	top.tally = top.newTally()
+	top.total = make([]int, len(top.counters))
+	for _, h := range top.nodes.hosts {
+		h.count, h.anti = make([]int, len(top.counters)), make([]int, len(top.counters))
+	}
+	known := map[string][]int{}
+	for _, x := range running {
+		top.countPod(x.on, top.matched(x.pod, known), x.anti)
+	}
+	for _, k := range top.classes.list {
+		k.matched = slices.DeleteFunc(slices.Clone(top.matched(&k.pod, known)),
+			func(c int) bool { return !top.mayCount(k, c) })
+	}
+	for _, k := range top.classes.list {
+		top.addUnbound(k)
+	}
+}
+
+// runningPods lists the pods that stay on their nodes.
+func (top *topologyCounts) runningPods() []runningPod {
+	byName := map[string]*bin{}
+	for _, h := range top.nodes.hosts {
+		byName[h.name] = h
+	}
+	for _, h := range top.nodes.all {
+		if h.Node != nil && byName[h.Node.Name] == nil {
+			byName[h.Node.Name] = top.nodes.hostBin(h, nil)
+		}
+	}
+	all := make([]runningPod, 0, len(top.s.Pods))
+	for i := range top.s.Pods {
+		p := &top.s.Pods[i]
+		on := byName[p.NodeName]
+		if p.NodeName == "" || on == nil || !p.Active() || top.classes.waiting[p] {
+			continue
+		}
+		x := runningPod{pod: p, on: on}
+		for _, t := range p.AntiAffinity {
+			i := top.counterIndex(canonicalKey(t.Key), topology.OfTerm(t, p.Namespace, top.s.Namespaces), nil)
+			top.counters[i].strict = true
+			x.anti = append(x.anti, i)
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// matched lists the counters that count the pod; known is what was asked before.
+func (top *topologyCounts) matched(p *cluster.Pod, known map[string][]int) []int {
+	id := top.identities.identityOf(&top.classes.sig, p)
+	list, ok := known[id]
+	if !ok {
+		for i, c := range top.counters {
+			if c.group.Selects(p.Namespace, p.Labels) {
+				list = append(list, i)
+			}
+		}
+		known[id] = list
+	}
+	return list
+}
+
+// mayCount reports whether some node that passes the counter's filter may have pods of the class.
+func (top *topologyCounts) mayCount(k *podClass, counter int) bool {
+	filter, admit := top.counters[counter].filter, k.lastRelaxation().admit
+	return filter == nil || filter == admit ||
+		slices.ContainsFunc(top.catalog.offers, func(o *poolOffering) bool {
+			return filter.firstAlternative(o) >= 0 && admit.firstAlternative(o) >= 0
+		}) ||
+		slices.ContainsFunc(top.nodes.hosts,
+			func(b *bin) bool { return filter.alternativeOn(b) >= 0 && admit.alternativeOn(b) >= 0 })
+}
+
+// countsOn reports whether the counter counts pods on the bin, as far as its offer tells of a new one.
+func (top *topologyCounts) countsOn(counter int, b *bin) bool {
+	filter := top.counters[counter].filter
+	switch {
+	case filter == nil:
+		return true
+	case b.offer != nil:
+		return filter.firstAlternative(b.offer) >= 0
+	}
+	return filter.alternativeOn(b) >= 0
+}
+
+// countPod counts one pod that stays on the host: for the counters that select it, and for those of whom it keeps away.
+func (top *topologyCounts) countPod(on *bin, matched, anti []int) {
+	for _, i := range matched {
+		c := top.counters[i]
+		if !top.countsOn(i, on) {
+			continue
+		}
+		if c.key == labelHost {
+			top.total[i]++
+			if on.count != nil {
+				on.count[i]++
+			}
+		} else if d, ok := top.domainIDs[c.key][on.domainOf(c.key)]; ok {
+			top.tally.count[i][d]++
+		}
+	}
+	for _, i := range anti {
+		key := top.counters[i].key
+		if key == labelHost && on.count != nil {
+			on.anti[i]++
+		} else if d, ok := top.domainIDs[key][on.domainOf(key)]; ok {
+			top.tally.anti[i][d]++
+		}
+	}
+}
+
+// hasRunningMatch reports whether a pod that the rule counts is there already.
+func (top *topologyCounts) hasRunningMatch(r topologyRule) bool {
+	if r.key == labelHost {
+		return top.total[r.counter] > 0
+	}
+	return sumCounts(top.tally.count[r.counter]) > 0
+}
+
+// hasPendingMatch reports whether any pod that waits is counted by the rule.
+func (top *topologyCounts) hasPendingMatch(r topologyRule) bool {
+	return slices.ContainsFunc(top.classes.list,
+		func(o *podClass) bool { return slices.Contains(o.matched, r.counter) })
+}
+
+// mayLand are the domains in which a claim may end that has none yet.
+func (top *topologyCounts) mayLand(b *bin, key string) []int {
+	if b.offer != nil || b.exact {
+		return nil
+	}
+	var out []int
+	for d, name := range top.domains[key] {
+		if b.known.Has(key, name) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// domainCounts counts pods by counter and domain: those that are selected, those that may come to be there, those with
+// a required anti-affinity against the group, wherever they may come to be, and those that are placed in this pass with
+// a required spread of the group.
+type domainCounts struct{ count, may, anti, even [][]int }
+
+func (top *topologyCounts) newTally() domainCounts {
+	each := func() [][]int {
+		out := make([][]int, len(top.counters))
+		for i, c := range top.counters {
+			out[i] = make([]int, len(top.domains[c.key]))
+		}
+		return out
+	}
+	return domainCounts{each(), each(), each(), each()}
+}
+
+// become takes over the counts of another.
+func (t domainCounts) become(o domainCounts) {
+	for i := range t.count {
+		copy(t.count[i], o.count[i])
+		copy(t.may[i], o.may[i])
+		copy(t.anti[i], o.anti[i])
+		copy(t.even[i], o.even[i])
+	}
+}
+
+func (t domainCounts) clone() domainCounts {
+	each := func(list [][]int) [][]int {
+		out := make([][]int, len(list))
+		for i, x := range list {
+			out[i] = slices.Clone(x)
+		}
+		return out
+	}
+	return domainCounts{each(t.count), each(t.may), each(t.anti), each(t.even)}
+}
+
+func sumCounts(list []int) int {
+	n := 0
+	for _, x := range list {
+		n += x
+	}
+	return n
+}

@@ -1,0 +1,199 @@
+package binpack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// podBatch is the unit that is packed: pods of one view that may go to the same places.
+type podBatch struct {
+	id    int
+	view  *relaxedPod
+	pins  []domainPin
+	admit *nodeAdmission
+	left  int
+	whole bool    // all must stand on one node
+	value float64 // what one pod is worth, USD per hour
+	least float64 // the price of its share of a node, of the node where that is lowest
+}
+
+// domainDivision gives waiting pods the domains in which they are to be packed.
+type domainDivision struct {
+	a   *solution
+	pk  *packing
+	top *topologyCounts
+	// what is there, and what was given so far
+	tally domainCounts
+	given map[classDomain]int
+}
+
+// divideIntoBatches turns the waiting pods of the classes into batches and ties those to a domain that take part in a
+// topology rule. Each pod goes where the rules allow one more, counting everything divided so far, so that what comes
+// out keeps every rule when all of it is placed.
+func (pk *packing) divideIntoBatches(now []*podClass) []*podBatch {
+	clear(pk.stuck)
+	for _, k := range now {
+		clear(pk.a.blocked[k.id])
+	}
+	dd := &domainDivision{a: pk.a, pk: pk, top: pk.a.w.topology, tally: pk.a.tally.clone(),
+		given: map[classDomain]int{}}
+	out := dd.divideClasses(now)
+	for i, l := range out {
+		l.id = i
+		l.admit = pk.a.w.admissions.pinnedAdmission(l.view.admit, l.pins)
+		l.whole = slices.ContainsFunc(l.view.host,
+			func(r topologyRule) bool { return r.what == follow && r.self && pk.a.total[r.counter] == 0 })
+	}
+	return out
+}
+
+// divideClasses divides all of the classes' pods that find a domain, in the order of their ranks; those that follow
+// others once these have one.
+func (dd *domainDivision) divideClasses(now []*podClass) []*podBatch {
+	sorted := slices.Clone(now)
+	slices.SortStableFunc(sorted, func(x, y *podClass) int {
+		return cmp.Or(cmp.Compare(dd.divisionRank(x), dd.divisionRank(y)), cmp.Compare(x.id, y.id))
+	})
+	var out []*podBatch
+	for again := true; again; {
+		again = false
+		var waiting []*podClass
+		for _, k := range sorted {
+			batches, placed := dd.divideClass(k)
+			if placed == 0 && dd.pk.currentRelaxation(k).placementRank() == rankFollow {
+				waiting = append(waiting, k) // what it follows may still come
+				continue
+			}
+			out = append(out, batches...)
+			again = true
+		}
+		again = again && len(waiting) > 0
+		sorted = waiting
+	}
+	slices.SortStableFunc(out, func(x, y *podBatch) int {
+		return cmp.Or(cmp.Compare(x.view.class.id, y.view.class.id), slices.CompareFunc(x.pins, y.pins, comparePins))
+	})
+	return out
+}
+
+// divisionRank is when the class is divided, by its rank. Pods without a choice come before those that spread among
+// them or keep away from them, and have one.
+func (dd *domainDivision) divisionRank(k *podClass) int {
+	v := dd.pk.currentRelaxation(k)
+	if len(v.other) > 0 {
+		if slices.ContainsFunc(v.other, func(r topologyRule) bool { return v.admit.hasSingleValue(r.key) }) {
+			return 2*v.placementRank() - 1
+		}
+		return 2 * v.placementRank()
+	}
+	tied := func(by func(podCounter) bool) bool {
+		return slices.ContainsFunc(k.matched, func(c int) bool {
+			return by(dd.top.counters[c]) &&
+				v.admit.hasSingleValue(dd.top.counters[c].key)
+		})
+	}
+	switch {
+	case tied(func(c podCounter) bool { return c.avoided }):
+		return 2*rankApart - 1
+	case tied(func(c podCounter) bool { return c.spread }):
+		return 2*rankSpread - 1
+	}
+	return 2 * v.placementRank()
+}
+
+func comparePins(x, y domainPin) int {
+	return cmp.Or(strings.Compare(x.key, y.key), strings.Compare(x.domain, y.domain))
+}
+
+func (dd *domainDivision) divideClass(k *podClass) (out []*podBatch, placed int) {
+	v := dd.pk.currentRelaxation(k)
+	left := len(dd.a.rest[k.id])
+	if most, ok := dd.pk.learned.caps[classDomain{class: k.id}]; ok {
+		left = min(left, max(0, most-len(k.pods)+left))
+	}
+	out = dd.splitByDomains(v, left)
+	for _, l := range out {
+		placed += l.left
+	}
+	return out, placed
+}
+
+// rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
+func (dd *domainDivision) rulesAllowDomain(v *relaxedPod, c domainChoice, d int) bool {
+	for _, i := range v.class.matched {
+		if dd.top.counters[i].key == c.key && dd.tally.anti[i][d] > 0 {
+			return false
+		}
+	}
+	for _, r := range c.rules {
+		count := dd.tally.count[r.counter]
+		switch {
+		case r.what == spread && !dd.top.eligibleDomains(r).Admits(count, d),
+			r.what == avoid && count[d]+dd.tally.may[r.counter][d] > 0,
+			r.what == follow && count[d] == 0 && !(r.self && sumCounts(count) == 0):
+			return false
+		}
+	}
+	return !slices.ContainsFunc(v.host, func(r topologyRule) bool {
+		return r.what == follow && !r.self &&
+			!dd.affinityPodsInDomain(r, c, d)
+	})
+}
+
+// affinityPodsInDomain reports whether pods that the rule wants on the same node are in domain d, as far as it is known
+// where they go.
+func (dd *domainDivision) affinityPodsInDomain(r topologyRule, c domainChoice, d int) bool {
+	name := dd.top.domains[c.key][d]
+	tied := false
+	for _, k := range dd.a.w.classes.list {
+		if !slices.Contains(k.matched, r.counter) {
+			continue
+		}
+		p := classDomain{k.id, c.key, name}
+		if dd.a.landed[p]+dd.given[p] > 0 {
+			return true
+		}
+		tied = tied || slices.Contains(dd.top.keysOf(dd.pk.currentRelaxation(k)), c.key)
+	}
+	for _, b := range dd.a.bins {
+		if b.count[r.counter] > 0 && b.domainOf(c.key) == name {
+			return true
+		}
+	}
+	return !tied
+}
+
+// whyDivided explains why no domain of the key takes one more pod of the view.
+func (dd *domainDivision) whyDivided(v *relaxedPod, c domainChoice) string {
+	var can []string
+	for d, name := range dd.top.domains[c.key] {
+		if c.open[d] < noPrice {
+			can = append(can, name)
+		}
+	}
+	var words []string
+	for _, r := range c.rules {
+		switch r.what {
+		case spread:
+			words = append(words, fmt.Sprintf("spread with maxSkew %d", r.maxSkew))
+		case avoid:
+			words = append(words, "pod anti-affinity")
+		case follow:
+			words = append(words, "pod affinity")
+			if sumCounts(dd.tally.count[r.counter]) == 0 && !r.self {
+				return "pod affinity over " + c.key +
+					": none of the pods that it has to be near runs or has found a place"
+			}
+		}
+	}
+	if len(words) == 0 {
+		words = append(words, "anti-affinity of other pods")
+	}
+	where := "no value of it has room for the pod"
+	if len(can) > 0 {
+		where = "nodes for it could be made or found only in " + strings.Join(can, ", ")
+	}
+	return fmt.Sprintf("%s over %s allows no more pods: %s", strings.Join(words, " and "), c.key, where)
+}

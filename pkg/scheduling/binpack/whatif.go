@@ -1,0 +1,196 @@
+package binpack
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/overlays"
+	"joiner/pkg/model/plan"
+)
+
+// WhatIf is what pools can launch, found once for many questions about one cluster: what if these nodes were gone, what
+// if those pods waited. It remembers which offers suit which pods. It may not be used concurrently.
+type WhatIf struct {
+	sells Offerings
+	from  *problem      // with every pod as if it waited
+	few   *shareRanking // what is to be had in small numbers
+	sold  func(cluster.Pool) []instancetypes.Type
+	worth cachedPrices // once asked
+	faces nodeLabelsByName
+	seen  *identityCache
+	size  int // of what it remembered at first
+	given answeredPlans
+}
+
+// answeredPlans are the plans of questions about one cluster, by the digests that the asker gave them.
+type answeredPlans struct {
+	world uint64
+	plans map[uint64]plan.Plan
+}
+
+// mostAnswers is how many plans are kept.
+const mostAnswers = 64
+
+// NewWhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and
+// in nothing else.
+func NewWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
+	from := resolveAllPools(allWaiting(s), sells)
+	return &WhatIf{sells: sells, from: from, few: from.rankScarceOffers(), sold: overlays.ByPool(s, sells),
+		faces: nodeLabelsByName{}, seen: &identityCache{}, size: from.memorySize()}
+}
+
+// resolveAllPools is a problem that knows what pools can launch, and no more.
+func resolveAllPools(s cluster.Snapshot, sells Offerings) *problem {
+	w := newDemand(s)
+	w.resolveOffers(sells, manyPools)
+	asks := w.asksOf(w)
+	for _, p := range w.catalog.pools {
+		p.cullOffers(asks)
+	}
+	return w
+}
+
+// asksOf are the admissions for which the pods of the other problem may ask this one.
+func (w *problem) asksOf(other *problem) []*nodeAdmission {
+	var asks []*nodeAdmission
+	softTaint := hasSoftTaints(other.s)
+	for _, k := range other.classes.list {
+		for _, x := range relaxationSteps(k.pod, w.s.Rules.IgnorePreferences, softTaint) {
+			asks = append(asks, w.admissions.admissionOf(x))
+		}
+	}
+	return distinctAdmissions(asks)
+}
+
+// rankScarceOffers ranks the offers that are to be had in small numbers: reserved, or covered by a commitment.
+func (w *problem) rankScarceOffers() *shareRanking {
+	_, w.committed = w.s.AllotCommitments()
+	slots := w.reservationSlots()
+	var list []*poolOffering
+	for _, p := range w.catalog.pools {
+		list = append(list, slices.DeleteFunc(slices.Clone(p.reserved),
+			func(o *poolOffering) bool { return slots[o.Reservation.ID] <= 0 })...)
+		list = append(list, slices.DeleteFunc(slices.Clone(p.paid),
+			func(o *poolOffering) bool { _, n := o.coveringCommitment(slots); return n == 0 })...)
+	}
+	return newRanking(list, len(w.dims))
+}
+
+// OfferedDomains are the values of a topology key that what pools can launch may have. Nobody may change them.
+func (st *WhatIf) OfferedDomains(key string) []string {
+	return st.from.catalog.sold.domainsOf(canonicalKey(key), st.from.catalog.offers)
+}
+
+// PlanPods is what PodsFrom decides about the snapshot.
+func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
+	if st.from.catalog.hasMany() { // which of so many pools are looked at depends on the pods that wait
+		return PodsFrom(s, st.sells)
+	}
+	return st.problemOf(s).solve()
+}
+
+// CachedPlan is Pods for the question about that world, or what it was when the same was asked last. The digests must
+// tell apart all that differs, also what changes with time; a world that is 0 is not known. Nobody may change the plan.
+func (st *WhatIf) CachedPlan(world, question uint64, ask func() cluster.Snapshot) plan.Plan {
+	if world == 0 {
+		return st.PlanPods(ask())
+	}
+	p, ok := st.given.plans[question]
+	if ok && st.given.world == world {
+		return p
+	}
+	p = st.PlanPods(ask())
+	if st.given.world != world || len(st.given.plans) >= mostAnswers {
+		st.given = answeredPlans{world, map[uint64]plan.Plan{}}
+	}
+	st.given.plans[question] = p
+	return p
+}
+
+// problemOf is newProblem with what is in stock.
+func (st *WhatIf) problemOf(s cluster.Snapshot) *problem {
+	w := newDemand(s)
+	st.supplyOfferings(w)
+	return w
+}
+
+// supplyOfferings completes a problem that knows who needs a place.
+func (st *WhatIf) supplyOfferings(w *problem) {
+	from := st.from
+	w.classes.shapes, w.options.known = from.classes.shapes, from.options.known
+	w.setDims(from.dims)
+	w.admissions, w.catalog = from.admissions.forSnapshot(w.s), from.catalog
+	w.catalog.byWeight() // found once for all questions
+	w.nodeLabels, w.identities = st.faces, st.seen
+	w.catalog.countUse(w.all, st.sold)
+	w.addClusterState()
+}
+
+// MinPodPrice is what the pod costs on the new node of which it takes the cheapest share, USD per hour, as if nobody
+// had use for the rest of a resource that it leaves: Worth is less where pods of other shapes do. It is false where no
+// pool can launch a node for it.
+func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
+	w := st.from
+	list := relaxationSteps(p, w.s.Rules.IgnorePreferences, false)
+	x := list[len(list)-1]
+	admit, need := w.admissions.admissionOf(x), w.dims.vectorOf(p.Need)
+	usd = min(w.catalog.sale.minShareOf(admit, need), st.few.minShareOf(admit, need))
+	return usd, usd < noPrice
+}
+
+// PodPrices is what each pod that may move is worth, USD per hour by key: whatever new nodes these pools make for some
+// of them, those cost no less than these pods are worth together. Pods that nobody sells a node for are left out, and
+// all of them where there are so many pools that not each is looked at.
+func (st *WhatIf) PodPrices(s cluster.Snapshot) map[string]float64 {
+	out := map[string]float64{}
+	if st.from.catalog.hasMany() {
+		return out
+	}
+	s.Nodes, s.Claims = nil, nil
+	pods := make([]cluster.Pod, 0, len(s.Pods))
+	for _, p := range s.Pods {
+		if p.Reschedulable() {
+			p.NodeName, p.Nominated, p.Unscheduled, p.Deleting = "", "", true, time.Time{}
+			pods = append(pods, p)
+		}
+	}
+	s.Pods = pods
+	w := newDemand(s)
+	if !st.worth.pricesFor(w) {
+		st.supplyOfferings(w)
+		st.worth = cachedPrices{namespaces: s.Namespaces, classes: w.classes.list}
+		worth := w.findShadowPrices(func(k *podClass) int { return len(k.pods) })
+		for _, k := range w.classes.list {
+			st.worth.usd = append(st.worth.usd, min(worth.lowestPrice(k),
+				st.few.minShareOf(k.lastRelaxation().admit, k.need)))
+		}
+	}
+	for i, k := range w.classes.list {
+		if st.worth.usd[i] <= 0 {
+			continue
+		}
+		for _, p := range k.pods {
+			out[p] = st.worth.usd[i]
+		}
+	}
+	return out
+}
+
+// cachedPrices is what pods are worth among others.
+type cachedPrices struct {
+	namespaces []cluster.Namespace
+	classes    []*podClass
+	usd        []float64 // by class: of one pod
+}
+
+// pricesFor reports whether it is about as many pods of the same classes as the problem's.
+func (x cachedPrices) pricesFor(w *problem) bool {
+	return len(x.classes) > 0 && reflect.DeepEqual(x.namespaces, w.s.Namespaces) &&
+		slices.EqualFunc(x.classes, w.classes.list, func(a, b *podClass) bool {
+			return a.text == b.text &&
+				len(a.pods) == len(b.pods)
+		})
+}

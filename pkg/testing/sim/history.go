@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/instancetypes"
+)
+
+// remember keeps what later checks ask about: what invocations were told, and when and why claims were condemned.
+func (w *world) remember(step any) {
+	switch s := step.(type) {
+	case callAnswered:
+		learnUnavailable(s)
+	case claimCreated:
+		s.claim.paid = s.launch.Choice.Paid
+		w.book.addLaunch(w, s)
+	case claimAnnotated:
+		if mark, ok := s.set[disruption.AnnotationMark]; ok && mark == "" {
+			s.claim.spared = time.Now()
+		}
+		w.book.addMark(w, s)
+	case claimDeleted:
+		rememberReason(w, s)
+	case fleetOrdered:
+		if ofAnother(w, s) {
+			s.by.recalled[orderedBy(s.order)] = true
+		}
+	}
+}
+
+// learnUnavailable remembers what an invocation was told is sold out.
+func learnUnavailable(s callAnswered) {
+	learn := func(marks []instancetypes.UnavailableOffering) {
+		for _, m := range marks {
+			s.to.learned = append(s.to.learned, refusedOffer{m.Offer, time.Now()})
+		}
+	}
+	if f, ok := s.answer.value.(fleetAnswer); ok && s.answer.err == nil {
+		learn(f.marks)
+		if no, ok := errors.AsType[*instancetypes.NoCapacityError](f.err); ok {
+			learn(no.Marks)
+		}
+	}
+	if no, ok := errors.AsType[*instancetypes.NoCapacityError](s.answer.err); ok {
+		learn(no.Marks)
+	}
+}
+
+// refusedOffer is an offer that an invocation was told is sold out.
+type refusedOffer struct {
+	offer instancetypes.Offer
+	at    time.Time
+}
+
+// rememberReason remembers whether a notice or the state of an instance had the claim condemned.
+func rememberReason(w *world, s claimDeleted) {
+	name := s.by.fn.Name
+	if strings.HasSuffix(name, "interruption") {
+		s.claim.condemned = time.Now()
+	}
+	if name == "statechange" || name == "scheduledchange" || name == "lifecycle" && isDisturbed(w, s.claim) {
+		s.claim.dropped = time.Now()
+	}
+}
+
+// isDisturbed reports whether EC2 says that the claim's instance is or will be of no use.
+func isDisturbed(w *world, c *claim) bool {
+	m := w.ec2.instanceOf(c)
+	return m != nil && (!m.change.IsZero() || w.ec2.isUnsound(m))
+}

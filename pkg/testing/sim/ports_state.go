@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/instancetypes"
+)
+
+// statePorts keep what one invocation tells the next.
+type statePorts struct {
+	*caller
+	state *productState
+}
+
+// quotaOf is how many things may be done.
+const quotaOf = 3
+
+// TakeOne lets a few things through.
+func (p *statePorts) TakeOne(ctx context.Context, thing string) (bool, error) {
+	return callPort(ctx, p.caller, "take of quota", thing, func() (bool, error) {
+		if slices.Contains(p.state.taken, thing) {
+			return true, nil
+		}
+		if len(p.state.taken) >= quotaOf {
+			return false, nil
+		}
+		p.state.taken = append(p.state.taken, thing)
+		return true, nil
+	})
+}
+
+// ReadMemory returns what disrupt remembered last.
+func (p *statePorts) ReadMemory(ctx context.Context) (disruption.Memory, error) {
+	return callPort(ctx, p.caller, "recall", "", func() (disruption.Memory, error) { return p.state.memory, nil })
+}
+
+// WriteMemory stores it.
+func (p *statePorts) WriteMemory(ctx context.Context, m disruption.Memory) error {
+	return tryPort(ctx, p.caller, "remember", "", func() error {
+		p.state.memory = m
+		return nil
+	})
+}
+
+// ListUnavailable lists what is sold out.
+func (p *statePorts) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
+	return callPort(ctx, p.caller, "read sold-out marks", "", func() ([]instancetypes.UnavailableOffering, error) {
+		var out []instancetypes.UnavailableOffering
+		for _, m := range p.state.marks {
+			if time.Now().Before(m.Until) {
+				out = append(out, m.UnavailableOffering)
+			}
+		}
+		return out, nil
+	})
+}
+
+// MarkUnavailable marks offers as sold out.
+func (p *statePorts) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
+	d time.Duration) error {
+	return tryPort(ctx, p.caller, "mark sold out", offersOf(marks), func() error {
+		for _, m := range marks {
+			m.Until = time.Now().Add(d)
+			p.state.marks = append(p.state.marks, unavailableMark{m, time.Now()})
+		}
+		return nil
+	})
+}
+
+func offersOf(marks []instancetypes.UnavailableOffering) string {
+	var out []string
+	for _, m := range marks {
+		out = append(out, m.Offer.String())
+	}
+	slices.Sort(out)
+	return fmt.Sprint(out)
+}

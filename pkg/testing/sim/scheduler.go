@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// scheduler binds pods to nodes by the rules of kube-scheduler.
+type scheduler struct {
+	*engine
+	api        *apiServer
+	kubelets   *kubelets
+	volumes    *volumes
+	scheduling bool // a look at the pods without a node is due
+}
+
+// trySchedule has the scheduler look at the pods without a node soon, once.
+func (k *scheduler) trySchedule() {
+	if k.scheduling {
+		return
+	}
+	k.scheduling = true
+	k.runAfter(k.drawDuration(20*time.Millisecond, 400*time.Millisecond), func() {
+		k.scheduling = false
+		k.bindAll()
+	})
+}
+
+// retryScheduling has the scheduler look again at pods for which it found no node, as it does when nodes come, change
+// or go.
+func (k *scheduler) retryScheduling() {
+	for _, p := range k.api.pods {
+		if p.NodeName == "" && p.Active() {
+			k.trySchedule()
+			return
+		}
+	}
+}
+
+// bindAll binds pods as kube-scheduler does: by priority and age, each to one of the nodes that may take it. It knows
+// nothing of our plans, and shares no rule with them.
+func (k *scheduler) bindAll() {
+	var waiting []*pod
+	for _, key := range slices.Sorted(maps.Keys(k.api.pods)) {
+		if p := k.api.pods[key]; p.NodeName == "" && p.Active() {
+			waiting = append(waiting, p)
+		}
+	}
+	slices.SortStableFunc(waiting, func(a, b *pod) int {
+		if a.Priority != b.Priority {
+			return int(b.Priority - a.Priority)
+		}
+		return a.Created.Compare(b.Created)
+	})
+	for _, p := range waiting {
+		var fit []*node
+		for _, name := range slices.Sorted(maps.Keys(k.api.nodes)) {
+			if n := k.api.nodes[name]; k.nodeFits(p, n) {
+				fit = append(fit, n)
+			}
+		}
+		if len(fit) > 0 {
+			k.bindPod(p, fit[k.rng.IntN(len(fit))])
+		} else if !p.Unscheduled {
+			p.Unscheduled = true
+			k.api.notifyChange(aPod, nil)
+		}
+	}
+}
+
+// bindPod gives the pod to the kubelet of the node.
+func (k *scheduler) bindPod(p *pod, n *node) {
+	p.NodeName, p.Unscheduled, p.Started = n.Name, false, k.toSecond()
+	n.bound = time.Now()
+	if !p.app.daemon {
+		k.addTrace("pod %s runs on %s", p.Name, n.Name)
+	}
+	k.kubelets.startPod(p, n)
+}

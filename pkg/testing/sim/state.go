@@ -1,0 +1,21 @@
+package sim
+
+import (
+	"time"
+
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/instancetypes"
+)
+
+// productState is what the product keeps for itself beside Kubernetes objects.
+type productState struct {
+	marks  []unavailableMark
+	taken  []string // of the quota
+	memory disruption.Memory
+}
+
+// unavailableMark is a sold-out mark and when it was made.
+type unavailableMark struct {
+	instancetypes.UnavailableOffering
+	made time.Time
+}
