@@ -17,7 +17,7 @@ CFN_LINT_VERSION := 1.58.0
 POLICY_SENTRY_VERSION := 0.15.2
 PARLIAMENT_VERSION := 1.6.4
 
-FUNCTIONS := provision lifecycle disrupt refresh spotinterruption reservationinterruption rebalance scheduledchange statechange setup wake
+FUNCTIONS := provision lifecycle disrupt refresh spotinterruption reservationinterruption rebalance scheduledchange statechange preflight setup wake
 
 BIN := $(CURDIR)/.local/bin
 STEP := @.ci/step

@@ -186,7 +186,7 @@ func sameType(published, resource string) bool {
 // unfold writes out the ARN that an attribute of another resource stands for, which is all that matters here.
 func unfold(resource string) string {
 	for suffix, arn := range map[string]string{
-		"Logs.Arn}": "arn:aws:logs:r:a:log-group:x:log-stream:y", "DeadLetters.Arn}": "arn:aws:sqs:r:a:x", "Role.Arn}": "arn:aws:iam::a:role/x",
+		"Logs.Arn}": "arn:aws:logs:r:a:log-group:x:log-stream:y", "DeadLetters.Arn}": "arn:aws:sqs:r:a:x", "Events.Arn}": "arn:aws:sqs:r:a:x", "Role.Arn}": "arn:aws:iam::a:role/x",
 	} {
 		if strings.HasSuffix(resource, suffix) {
 			return arn

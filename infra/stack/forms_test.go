@@ -27,9 +27,12 @@ func forms() map[string]map[string]any {
 	return map[string]map[string]any{
 		"architecture":            {"architecture": "x86_64"},
 		"alarms":                  {"alarmEmail": "a@example.com", "priceAlarmUSD": "10", "nodesAlarm": "5", "unschedulablePodsAlarm": "5m", "staleCatalogAlarm": "1h"},
+		"alarms-essential":        {"alarms": "essential"},
 		"commitments":             {"commitments": "true"},
+		"company":                 {"permissionsBoundary": boundary, "kmsKey": ownKey, "tags": map[string]any{"owner": "platform"}},
 		"dashboard":               {"dashboard": "false"},
 		"decisionLogDays":         {"decisionLogDays": "30"},
+		"deployment":              {"deployment": "2"},
 		"drain":                   {"onDelete": "drain"},
 		"drain-nodeRole":          {"onDelete": "drain", "nodeRole": "nodes"},
 		"drain-windows":           {"onDelete": "drain", "windowsNodes": "true"},
@@ -47,9 +50,13 @@ func forms() map[string]map[string]any {
 		"network-drain":           with(map[string]any{"clusterSecurityGroupID": cluster, "onDelete": "drain"}),
 		"nodePolicies":            {"nodePolicies": "AmazonEKSWorkerNodeMinimalPolicy", "nodeTags": "team=a"},
 		"nodeRole":                {"nodeRole": "KarpenterNodeRole-demo"},
+		"nodeRoles":               {"nodeRoles": "team/gpu"},
 		"observe":                 {"mode": "observe"},
 		"plain":                   {},
+		"provisionStatements":     {"provisionStatements": []any{map[string]any{"Effect": "Allow", "Action": "kms:CreateGrant", "Resource": "arn:aws:kms:us-west-2:111122223333:key/1"}}},
 		"push":                    {"push": "true"},
+		"reservationConcurrency":  {"reservationConcurrency": "5"},
+		"rolePath":                {"rolePath": "/team/"},
 		"tracing":                 {"tracing": "false"},
 		"windows":                 {"windowsNodes": "true"},
 		"windowsNodeRole":         {"windowsNodes": "true", "windowsNodeRole": "windows"},
@@ -59,7 +66,8 @@ func forms() map[string]map[string]any {
 
 // TestForms keeps the templates for those who cannot synthesize. Each setting of the stack is in one of the forms.
 func TestForms(t *testing.T) {
-	named := map[string]bool{"distFolder": true, "terminationProtection": true} // which no template shows
+	// The first two no template shows; with each of the others the stack is another one.
+	named := map[string]bool{"distFolder": true, "terminationProtection": true, "account": true, "region": true, "namePrefix": true}
 	all, dist := forms(), placeholders(t)
 	written := map[string]map[string]any{}
 	for name, settings := range all {

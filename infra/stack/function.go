@@ -200,11 +200,8 @@ func (s *joiner) addDeadLetters(f function) awssqs.Queue {
 	if !f.loses() {
 		return nil
 	}
-	props := &awssqs.QueueProps{Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true),
-		RetentionPeriod: awscdk.Duration_Days(jsii.Number(14))}
-	if s.key != nil {
-		props.Encryption, props.EncryptionMasterKey = awssqs.QueueEncryption_KMS, s.key
-	}
+	props := s.queueProps()
+	props.RetentionPeriod = awscdk.Duration_Days(jsii.Number(14))
 	return awssqs.NewQueue(s.Stack, jsii.String(f.id+"DeadLetters"), props)
 }
 

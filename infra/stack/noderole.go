@@ -17,7 +17,7 @@ type nodeRole struct{ id, name, entryType string }
 // madeNodeRoles are the roles that the stack makes in mode act. A role that the user names is left alone, with its access
 // entry: a cluster that moves here from Karpenter has both. An access entry has one type, so Windows nodes have a role of
 // their own.
-func (s *joiner) madeNodeRoles() (roles []nodeRole) {
+func madeNodeRoles(s *joiner) (roles []nodeRole) {
 	if s.props.Stack.NodeRole == "" {
 		roles = append(roles, nodeRole{"Node", s.names.NodeRole(), "EC2_LINUX"})
 	}
@@ -28,7 +28,7 @@ func (s *joiner) madeNodeRoles() (roles []nodeRole) {
 }
 
 // madeRole is the ARN of a role that the stack makes in mode act.
-func (s *joiner) madeRole(name string) string {
+func madeRole(s *joiner, name string) string {
 	return s.arn("iam", "", *s.Account(), "role"+s.props.Stack.RolePath+name)
 }
 
@@ -38,9 +38,9 @@ func (s *joiner) addNodeRoles() {
 	if name := s.props.Stack.NodeRole; name != "" {
 		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+name))
 	}
-	for _, r := range s.madeNodeRoles() {
+	for _, r := range madeNodeRoles(s) {
 		if s.props.Functions.Mode == settings.ModeObserve {
-			s.nodeRoles = append(s.nodeRoles, s.madeRole(r.name))
+			s.nodeRoles = append(s.nodeRoles, madeRole(s, r.name))
 		} else {
 			s.addNodeRole(r.id, r.name, r.entryType)
 		}

@@ -203,7 +203,7 @@ func wakesProvision(s *joiner) []statement {
 }
 
 // The preflight reads what decides whether the stack can be deployed.
-func preflightAllows(s *joiner) []statement { return s.readForPreflight() }
+func preflightAllows(s *joiner) []statement { return readForPreflight(s) }
 
 // Setup works in the cluster. To drain it, it has lifecycle do its work. In an account without the role of spot it
 // makes that.

@@ -6,13 +6,13 @@ import (
 )
 
 // preflightPlan is what the preflight is told that the stack makes.
-func (s *joiner) preflightPlan(functions []function) preflight.Plan {
+func preflightPlan(s *joiner, functions []function) preflight.Plan {
 	set := s.props.Stack
 	all, notices := s.props.reservedByAll(functions)
 	p := preflight.Plan{Cluster: s.cluster, Observe: s.props.Functions.Mode == settings.ModeObserve,
 		NodeRole: set.NodeRole, NodePolicies: set.NodePolicies, VPC: set.VPCID, Subnets: set.SubnetIDs,
 		Reserved: all, ForNotices: notices, ForReservations: set.ReservationConcurrency}
-	for _, r := range s.madeNodeRoles() {
+	for _, r := range madeNodeRoles(s) {
 		p.MadeNodeRoles = append(p.MadeNodeRoles, r.name)
 	}
 	if set.VPCEndpoints {
@@ -22,7 +22,7 @@ func (s *joiner) preflightPlan(functions []function) preflight.Plan {
 }
 
 // readForPreflight is what the preflight asks: it only reads.
-func (s *joiner) readForPreflight() []statement {
+func readForPreflight(s *joiner) []statement {
 	out := []statement{
 		// knows no resources
 		{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}},
@@ -32,8 +32,8 @@ func (s *joiner) readForPreflight() []statement {
 		out = append(out, s.describe("DescribeRoutes", "ec2:DescribeRouteTables", "ec2:DescribePrefixLists"))
 	}
 	var roles []string
-	for _, r := range s.madeNodeRoles() {
-		roles = append(roles, s.madeRole(r.name))
+	for _, r := range madeNodeRoles(s) {
+		roles = append(roles, madeRole(s, r.name))
 		if path := s.props.Stack.RolePath; path != "/" { // one of that name may be elsewhere
 			roles = append(roles, s.arn("iam", "", *s.Account(), "role/"+r.name))
 		}

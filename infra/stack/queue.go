@@ -23,13 +23,20 @@ func (s *joiner) addQueue(f madeFunction) awssqs.Queue {
 	if !f.queued {
 		return nil
 	}
-	return awssqs.NewQueue(s.Stack, jsii.String(f.id+"Events"), &awssqs.QueueProps{
-		Encryption:        awssqs.QueueEncryption_SQS_MANAGED,
-		EnforceSSL:        jsii.Bool(true),
-		RetentionPeriod:   awscdk.Duration_Hours(jsii.Number(queueKeepsHours)),
-		VisibilityTimeout: awscdk.Duration_Seconds(jsii.Number(queueAgainSec)),
-		DeadLetterQueue:   &awssqs.DeadLetterQueue{Queue: f.deadLetters, MaxReceiveCount: jsii.Number(queueTries)},
-	})
+	props := s.queueProps()
+	props.RetentionPeriod = awscdk.Duration_Hours(jsii.Number(queueKeepsHours))
+	props.VisibilityTimeout = awscdk.Duration_Seconds(jsii.Number(queueAgainSec))
+	props.DeadLetterQueue = &awssqs.DeadLetterQueue{Queue: f.deadLetters, MaxReceiveCount: jsii.Number(queueTries)}
+	return awssqs.NewQueue(s.Stack, jsii.String(f.id+"Events"), props)
+}
+
+// queueProps are those of every queue: messages are encrypted, with the user's key where there is one.
+func (s *joiner) queueProps() *awssqs.QueueProps {
+	props := &awssqs.QueueProps{Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true)}
+	if s.key != nil {
+		props.Encryption, props.EncryptionMasterKey = awssqs.QueueEncryption_KMS, s.key
+	}
+	return props
 }
 
 // mapQueue has Lambda hand the queue's messages to the function.

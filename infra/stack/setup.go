@@ -83,7 +83,7 @@ func (s *joiner) addSetup() error {
 // addPreflight makes the resource that checks cluster and account before anything else is made, and whose attributes say
 // how the functions reach the cluster. It is asked anew in each deployment.
 func (s *joiner) addPreflight(functions []function) {
-	asked := s.preflightPlan(functions).Properties()
+	asked := preflightPlan(s, functions).Properties()
 	if d := s.props.Stack.Deployment; d != "" {
 		asked["Deployment"] = d
 	}

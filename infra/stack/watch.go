@@ -32,7 +32,7 @@ type alarm struct {
 func (s *joiner) addAlarms(functions []function) {
 	topic := s.addTopic()
 	for _, f := range functions {
-		for _, a := range append(s.functionAlarms(s.made[f.name]), s.lossAlarms(s.made[f.name])...) {
+		for _, a := range append(s.functionAlarms(s.made[f.name]), lossAlarms(s, s.made[f.name])...) {
 			s.addAlarm(topic, a)
 		}
 	}
@@ -107,7 +107,7 @@ func (s *joiner) functionAlarms(f madeFunction) []alarm {
 	name := s.functionName(f.name)
 	var all []alarm
 	if f.ticks() {
-		all = append(all, s.tickAlarms(f)...)
+		all = append(all, tickAlarms(s, f)...)
 	}
 	if f.called {
 		all = append(all, alarm{id: f.id + "Errors", over: 2, of: 1, from: 1, metric: f.fn.MetricErrors(sum(5)),
@@ -136,7 +136,7 @@ const readLog = "read its log group; a time-out is an error too, and more functi
 // tickAlarms watch a function that a schedule invokes: one that fails, and one that nobody runs. It fails too often when
 // three ticks in a row fail. A period without an invocation is no data to CloudWatch, which then looks further back; so
 // what is missing is filled with 0.
-func (s *joiner) tickAlarms(f madeFunction) []alarm {
+func tickAlarms(s *joiner, f madeFunction) []alarm {
 	const ticks = 3
 	name := s.functionName(f.name)
 	minutes := max(5, ticks*f.everyMin)
@@ -160,7 +160,7 @@ func filled(minutes float64, metric awscloudwatch.IMetric) awscloudwatch.IMetric
 // lossAlarms are about what neither a function nor its dead-letter queue has: events that Lambda dropped or that
 // EventBridge could not hand over, and invocations that Lambda took for an endless loop. An alarm about the sum of such
 // metrics would cost as much, and say less.
-func (s *joiner) lossAlarms(f madeFunction) (all []alarm) {
+func lossAlarms(s *joiner, f madeFunction) (all []alarm) {
 	name := s.functionName(f.name)
 	if f.ticks() && f.name != "disrupt" { // which nobody wakes
 		all = append(all, alarm{id: f.id + "RecursionStopped", over: 0, of: 1, from: 1, row: "RecursionStopped",

@@ -105,37 +105,37 @@ func FromEnv(ctx context.Context) (*App, error) {
 func (a *App) zonalShifts() *discovery.ZonalShifts {
 	return &discovery.ZonalShifts{UnavailableOfferings: a.ledger, ARC: arczonalshift.NewFromConfig(a.aws),
 		Now: time.Now, Log: a.log,
-		ARN: a.clusterARN,
+		ARN: func(ctx context.Context) (string, error) { return clusterARN(ctx, a.set.ClusterName) },
 		Zones: func(ctx context.Context) (map[string]string, error) {
 			c, _, err := a.store.ReadCatalog(ctx)
 			return c.Zones, err
 		}}
 }
 
-func (a *App) decisionSettings() cluster.Settings {
+func decisionSettings(v settings.Values) cluster.Settings {
 	return cluster.Settings{
-		NominatedPodsOnly:           a.set.NominatedPodsOnly,
-		IgnorePreferences:           a.set.PreferencePolicy == settings.PreferenceIgnore,
-		RelaxMinValues:              a.set.MinValuesPolicy == settings.MinValuesBestEffort,
-		MaxClaims:                   a.set.MaxNodeClaimsPerPass,
-		PackingIterations:           cmp.Or(a.set.PackingIterations, cluster.NoIterations),
-		PerNodeOverheadUSD:          a.set.PerNodeOverheadUSD,
-		InstanceTypePriceFactor:     a.set.InstanceTypePriceFactor,
-		MinSpotInstanceTypes:        a.set.MinSpotInstanceTypes,
-		MaxSpotPoolFraction:         a.set.MaxSpotPoolFraction,
-		ConsolidationPayback:        a.set.ConsolidationPayback,
-		PodEvictionCostUSD:          a.set.PodEvictionCostUSD,
-		ConsolidationMaxEvaluations: a.set.ConsolidationMaxEvaluations,
-		DriftedPerCommand:           a.set.DriftedPerCommand,
-		NoSpotToSpotConsolidation:   !a.set.SpotToSpotConsolidation,
-		LaunchTimeout:               a.set.LaunchTimeout,
-		RegistrationTimeout:         a.set.RegistrationTimeout,
-		InitializationTimeout:       a.set.InitializationTimeout,
-		DetachTimeout:               a.set.DetachTimeout,
-		NodeRepair:                  a.set.NodeRepair,
-		GarbageCollectionMinAge:     a.set.GarbageCollectionMinAge,
-		MemoryOverhead:              a.set.VMMemoryOverheadPercent,
-		ReservedENIs:                int64(a.set.ReservedENIs),
+		NominatedPodsOnly:           v.NominatedPodsOnly,
+		IgnorePreferences:           v.PreferencePolicy == settings.PreferenceIgnore,
+		RelaxMinValues:              v.MinValuesPolicy == settings.MinValuesBestEffort,
+		MaxClaims:                   v.MaxNodeClaimsPerPass,
+		PackingIterations:           cmp.Or(v.PackingIterations, cluster.NoIterations),
+		PerNodeOverheadUSD:          v.PerNodeOverheadUSD,
+		InstanceTypePriceFactor:     v.InstanceTypePriceFactor,
+		MinSpotInstanceTypes:        v.MinSpotInstanceTypes,
+		MaxSpotPoolFraction:         v.MaxSpotPoolFraction,
+		ConsolidationPayback:        v.ConsolidationPayback,
+		PodEvictionCostUSD:          v.PodEvictionCostUSD,
+		ConsolidationMaxEvaluations: v.ConsolidationMaxEvaluations,
+		DriftedPerCommand:           v.DriftedPerCommand,
+		NoSpotToSpotConsolidation:   !v.SpotToSpotConsolidation,
+		LaunchTimeout:               v.LaunchTimeout,
+		RegistrationTimeout:         v.RegistrationTimeout,
+		InitializationTimeout:       v.InitializationTimeout,
+		DetachTimeout:               v.DetachTimeout,
+		NodeRepair:                  v.NodeRepair,
+		GarbageCollectionMinAge:     v.GarbageCollectionMinAge,
+		MemoryOverhead:              v.VMMemoryOverheadPercent,
+		ReservedENIs:                int64(v.ReservedENIs),
 	}
 }
 

@@ -49,7 +49,7 @@ func (a *App) connectCluster() error {
 	}
 	a.cluster.facts = launch.Cluster{Name: a.set.ClusterName, Endpoint: a.set.ClusterEndpoint,
 		CABundle: a.set.ClusterCABundle, ServiceCIDR: a.set.ServiceCIDR, Region: a.aws.Region}
-	a.findAuthority = a.readAuthority
+	a.findAuthority = authorities(a).ReadAuthority // what refresh found out
 	a.kube, err = kube.New(kube.Config{Endpoint: a.set.ClusterEndpoint, CA: ca, UserAgent: "joiner",
 		Token: kube.EKSToken(sts.NewFromConfig(a.aws), a.set.ClusterName, time.Now), Now: time.Now,
 		Authority: a.renewAuthority})
@@ -72,13 +72,8 @@ func (a *App) renewAuthority(ctx context.Context) ([]byte, error) {
 	return ca, nil
 }
 
-// readAuthority reads what refresh found out.
-func (a *App) readAuthority(ctx context.Context) (string, error) {
-	return a.authorities().ReadAuthority(ctx)
-}
-
 // describeAuthority asks EKS, and tells the other functions, which may not. Only refresh does, and it runs alone.
-func (a *App) describeAuthority(ctx context.Context) (string, error) {
+func describeAuthority(ctx context.Context, a *App) (string, error) {
 	found, err := discovery.DescribeCluster(ctx, eks.NewFromConfig(a.aws), a.set.ClusterName)
 	if err != nil {
 		return "", err
@@ -86,15 +81,15 @@ func (a *App) describeAuthority(ctx context.Context) (string, error) {
 	if found.CABundle == a.cluster.read().CABundle {
 		return "", nil
 	}
-	return found.CABundle, a.authorities().PutAuthority(ctx, found.CABundle)
+	return found.CABundle, authorities(a).PutAuthority(ctx, found.CABundle)
 }
 
-func (a *App) authorities() discovery.AuthorityStore {
+func authorities(a *App) discovery.AuthorityStore {
 	return discovery.AuthorityStore{S3: s3.NewFromConfig(a.aws, pathStyle), Bucket: a.set.CatalogBucket}
 }
 
 // clusterARN is that of the cluster in the account of the function which runs.
-func (a *App) clusterARN(ctx context.Context) (string, error) {
+func clusterARN(ctx context.Context, cluster string) (string, error) {
 	lc, ok := lambdacontext.FromContext(ctx)
 	if !ok {
 		return "", errors.New("make the ARN of the cluster: outside of Lambda the account is not known")
@@ -104,7 +99,7 @@ func (a *App) clusterARN(ctx context.Context) (string, error) {
 	if len(own) < parts {
 		return "", fmt.Errorf("make the ARN of the cluster: %s is the ARN of no function", lc.InvokedFunctionArn)
 	}
-	return fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", own[1], own[3], own[4], a.set.ClusterName), nil
+	return fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", own[1], own[3], own[4], cluster), nil
 }
 
 // clusterInfo is what a node has to know of the cluster. What the stack did not write down the API server is asked for

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -103,7 +104,7 @@ func TestOnlyRefreshAsksEKSWhoseCertificatesToBelieve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refresh.findAuthority = refresh.describeAuthority
+	refresh.findAuthority = func(ctx context.Context) (string, error) { return describeAuthority(ctx, refresh) }
 	for _, a := range []*App{refresh, notice} {
 		ca, err := a.renewAuthority(t.Context())
 		if block, _ := pem.Decode(ca); err != nil || block == nil || string(block.Bytes) != "new" || a.cluster.read().CABundle != aws.bundle {
@@ -122,10 +123,10 @@ func TestOnlyRefreshAsksEKSWhoseCertificatesToBelieve(t *testing.T) {
 func TestTheARNOfTheCluster(t *testing.T) {
 	a := &App{set: settings.Values{ClusterName: "demo"}}
 	ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{InvokedFunctionArn: "arn:aws-cn:lambda:cn-north-1:111122223333:function:joiner-demo-provision:live"})
-	if got, err := a.clusterARN(ctx); got != "arn:aws-cn:eks:cn-north-1:111122223333:cluster/demo" || err != nil {
+	if got, err := clusterARN(ctx, a.set.ClusterName); got != "arn:aws-cn:eks:cn-north-1:111122223333:cluster/demo" || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
-	if _, err := a.clusterARN(t.Context()); err == nil {
+	if _, err := clusterARN(t.Context(), a.set.ClusterName); err == nil {
 		t.Error("outside of Lambda there is no account to make it of")
 	}
 }

@@ -25,7 +25,7 @@ const shareFrom = 5
 // newDeps is what every function needs.
 func (a *App) newDeps(holder string) controllers.Deps {
 	return controllers.Deps{Permission: a.permission.mayWrite, Record: a.kube.Events, Metrics: a.metrics,
-		Rules: a.decisionSettings(), Holder: holder,
+		Rules: decisionSettings(a.set), Holder: holder,
 		Now: time.Now, Log: a.log}
 }
 

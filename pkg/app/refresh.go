@@ -19,7 +19,7 @@ import (
 // Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so
 // it is refreshed even when the cluster cannot be asked.
 func (a *App) Refresh(ctx context.Context) error {
-	a.findAuthority = a.describeAuthority
+	a.findAuthority = func(ctx context.Context) (string, error) { return describeAuthority(ctx, a) }
 	info, err := a.clusterInfo(ctx)
 	r := a.newRefresh(info)
 	if err != nil {
@@ -37,7 +37,7 @@ func (a *App) newRefresh(info launch.Cluster) refresh.Controller {
 	looking.Isolated = true // makes no instance profile
 	r := refresh.Controller{Deps: a.newDeps(""),
 		Finder: finder, Preview: &looking, Classes: classWriter{a.kube.Classes},
-		Pools: poolWriter{a.kube.Pools, a.kube.Claims}, Nodes: a.kube.Nodes, Market: a.catalogRefresher(),
+		Pools: poolWriter{a.kube.Pools, a.kube.Claims}, Nodes: a.kube.Nodes, Market: newCatalogRefresher(a),
 		Overlays: a.kube.Overlays, Buffers: a.kube.Buffers, Prices: a.store, Cluster: info}
 	if a.set.DryRunValidation {
 		r.Rehearse = a.fleet
@@ -65,7 +65,7 @@ type poolWriter struct {
 	kube.Claims
 }
 
-func (a *App) catalogRefresher() *discovery.CatalogRefresher {
+func newCatalogRefresher(a *App) *discovery.CatalogRefresher {
 	m := discovery.NewMarket(a.aws, a.store, a.set.IsolatedVPC, time.Now)
 	if a.set.Commitments {
 		m = m.WithCommitments(a.aws, a.set.ClusterName, a.set.SavingsPlanShare)

@@ -14,7 +14,7 @@ type vpcEndpoint struct {
 
 // PutVPCEndpoint makes an endpoint exist for a service (ec2, s3, ...) and returns its id: an interface endpoint with
 // private DNS, or a gateway.
-func (c *Cloud) PutVPCEndpoint(service string, gateway bool) string {
+func PutVPCEndpoint(c *Cloud, service string, gateway bool) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := vpcEndpoint{ID: "vpce-0" + hash16(service), Service: "com.amazonaws." + c.opt.Region + "." + service,
@@ -39,7 +39,7 @@ type xmlVPCEndpoint struct {
 	Owner      string `xml:"ownerId"`
 }
 
-func (c *Cloud) describeVpcEndpoints(_ *call, in *describeVpcEndpointsInput) (any, error) {
+func describeVpcEndpoints(c *Cloud, _ *call, in *describeVpcEndpointsInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range in.VpcEndpointID {
@@ -77,4 +77,4 @@ func (c *Cloud) describeVpcEndpoints(_ *call, in *describeVpcEndpointsInput) (an
 }
 
 // VPC is the id of the one VPC.
-func (c *Cloud) VPC() string { return c.vpc.id }
+func VPC(c *Cloud) string { return c.vpc.id }

@@ -57,14 +57,14 @@ func (c *Cloud) SetClusterAccess(mode string, public bool) {
 }
 
 // SetAutoMode turns EKS Auto Mode on or off, as far as DescribeCluster tells.
-func (c *Cloud) SetAutoMode(on bool) {
+func SetAutoMode(c *Cloud, on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cluster.autoMode = on
 }
 
 // SetIPv6 has DescribeCluster tell of a cluster whose services have addresses of IPv6, or of IPv4.
-func (c *Cloud) SetIPv6(on bool) {
+func SetIPv6(c *Cloud, on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cluster.ipv6 = on

@@ -140,7 +140,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	switch {
 	case v != authentic:
 		c.reply(out, r, nil, refusal(v, r.protocol))
-	case !c.replay(out, r):
+	case !replay(c, out, r):
 		c.perform(out, r, service)
 	}
 	c.calls.add(r, out)

@@ -69,7 +69,9 @@ func (a *Emulated) Admits(from []string, into string) bool {
 	return false
 }
 
-func (a *Emulated) provision() awsemulator.Provisioner { return awsemulator.Provisioner{Cloud: a.Cloud} }
+func (a *Emulated) provision() awsemulator.Provisioner {
+	return awsemulator.Provisioner{Cloud: a.Cloud}
+}
 
 // Left lists what exists in the account, whoever made it.
 func (a *Emulated) Left() []string {

@@ -54,12 +54,12 @@ func TestDoctorKnowsWhetherADeploymentGetsThrough(t *testing.T) {
 	c.PutRole("KarpenterNodeRole-demo")
 	c.SetClusterAccess("CONFIG_MAP", true)
 	c.SetConcurrency(10)
-	c.SetAutoMode(true)
-	c.SetIPv6(true)
-	c.PutVPCEndpoint("ec2", false)
+	awsemulator.SetAutoMode(c, true)
+	awsemulator.SetIPv6(c, true)
+	awsemulator.PutVPCEndpoint(c, "ec2", false)
 	plan := preflight.Plan{Cluster: "demo", MadeNodeRoles: []string{"KarpenterNodeRole-demo"}, Subnets: []string{"subnet-0aaaaaaaaaaaaaaa0"},
 		Endpoints: []string{"ec2", "ssm"}, Reserved: 204, ForNotices: 200}
-	vpc := c.VPC()
+	vpc := awsemulator.VPC(c)
 	plan.VPC = vpc
 	all := beforeDeploy(t, 3, "--template", template(t, plan))
 	for _, want := range []struct {
@@ -87,8 +87,8 @@ func TestDoctorKnowsWhetherADeploymentGetsThrough(t *testing.T) {
 
 	c.SetClusterAccess("API", true)
 	c.SetConcurrency(1000)
-	c.SetAutoMode(false)
-	c.SetIPv6(false)
+	awsemulator.SetAutoMode(c, false)
+	awsemulator.SetIPv6(c, false)
 	c.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/KarpenterNodeRole-demo", Type: "EC2_LINUX"})
 	plan = preflight.Plan{Cluster: "demo", NodeRole: "KarpenterNodeRole-demo", Reserved: 204, ForNotices: 200}
 	all = beforeDeploy(t, 0, "--template", template(t, plan))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
 )
 
@@ -42,8 +43,8 @@ spec:
 // testAutoMode: what EKS Auto Mode has in the cluster is byte for byte as it was after setup was asked to create, to
 // update and to delete, with either choice for nodes, and after all functions ran.
 func (w *world) testAutoMode(t *testing.T) {
-	w.Cloud.SetAutoMode(true)
-	defer w.Cloud.SetAutoMode(false)
+	awsemulator.SetAutoMode(w.Cloud, true)
+	defer awsemulator.SetAutoMode(w.Cloud, false)
 	w.serveAutoMode(t)
 	if err := w.Kube.Apply(t.Context(), []byte(autoModeObjects)); err != nil {
 		t.Fatal(err)
