@@ -11,7 +11,8 @@ func preflightPlan(s *joiner, functions []function) preflight.Plan {
 	all, notices := s.props.reservedByAll(functions)
 	p := preflight.Plan{Cluster: s.cluster, Observe: s.props.Functions.Mode == settings.ModeObserve,
 		NodeRole: set.NodeRole, NodePolicies: set.NodePolicies, VPC: set.VPCID, Subnets: set.SubnetIDs,
-		Reserved: all, ForNotices: notices, ForReservations: set.ReservationConcurrency}
+		Reserved: all, ForNotices: notices, ForReservations: set.ReservationConcurrency,
+		Deployment: set.Deployment}
 	for _, r := range madeNodeRoles(s) {
 		p.MadeNodeRoles = append(p.MadeNodeRoles, r.name)
 	}

@@ -83,11 +83,7 @@ func (s *joiner) addSetup() error {
 // addPreflight makes the resource that checks cluster and account before anything else is made, and whose attributes say
 // how the functions reach the cluster. It is asked anew in each deployment.
 func (s *joiner) addPreflight(functions []function) {
-	asked := preflightPlan(s, functions).Properties()
-	if d := s.props.Stack.Deployment; d != "" {
-		asked["Deployment"] = d
-	}
-	s.preflight = s.customResource("Preflight", s.made["preflight"].fn, asked)
+	s.preflight = s.customResource("Preflight", s.made["preflight"].fn, preflightPlan(s, functions).Properties())
 }
 
 // inside says to setup whether the functions run in a VPC.

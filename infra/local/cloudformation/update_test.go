@@ -21,6 +21,7 @@ func TestEachSettingIsChangedAndChangedBack(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, uint64(i))
 			w.s3Gateway = true
+			w.haveRole()
 			w.deploy("plain")
 			w.launch("web", linux)
 			w.player.After = func(s cloudformation.Step) {
@@ -52,6 +53,7 @@ func TestAnUpdateDoesNotTakeTheIdentityOfLivingNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachOrder(t, func(t *testing.T, w *world) {
+				w.haveRole()
 				w.deploy(c.from)
 				w.launch("web", c.class)
 				err := w.player.Deploy(t.Context(), w.stack, template(t, c.to, nil))

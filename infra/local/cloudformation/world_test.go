@@ -75,11 +75,20 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, nat: true, within: 5 * time.Second, roles: map[string]assembly.Role{}, joined: map[string]string{},
 		ended: map[string]bool{}, stuck: map[string]bool{}, stack: &cloudformation.Stack{Name: "joiner-demo"}}
 	w.cloud, _ = cloudtest.Start(t, awsemulator.Options{Reach: w.reaches, Authorize: w.authorize, Invoke: w.invoke})
+	awsemulator.NameNetwork(w.cloud, "vpc-0123456789abcdef0", "subnet-0123456789abcdef0", "subnet-0123456789abcdef1")
 	w.api = newAPIServer(t, w.cloud.URL()+"/authenticate", w.reachesCluster)
 	w.cloud.SetCluster(w.api.server.URL, w.api.ca(), "10.100.0.0/16")
 	w.account = &cloudformation.Emulated{Cloud: w.cloud, Ask: w.ask}
 	w.player = &cloudformation.Player{Account: w, Seed: seed}
 	return w
+}
+
+// haveRole makes the role that the forms name as one that is there.
+func (w *world) haveRole() {
+	w.t.Helper()
+	if _, err := (awsemulator.Provisioner{Cloud: w.cloud}).CreateRole("nodes"); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // Create, Update and Delete are those of the account, which also learn the policies of roles.

@@ -41,7 +41,7 @@ func (c *checker) whenMade() Level {
 	if c.plan.Observe {
 		return Warning
 	}
-	return Broken
+	return c.whenThere()
 }
 
 func (c *checker) checkGivenRole(name string) {
@@ -90,7 +90,7 @@ func (c *checker) checkEndpoints() {
 		if len(rest) == 0 {
 			mend = `write "vpcEndpoints": false, "isolatedVPC": true into the context of cdk.json`
 		}
-		c.add(Broken, TopicEndpoints, fmt.Sprintf("%s has interface endpoints already for %s, and EC2 refuses a second one with private DNS",
+		c.add(c.whenThere(), TopicEndpoints, fmt.Sprintf("%s has interface endpoints already for %s, and EC2 refuses a second one with private DNS",
 			c.plan.VPC, strings.Join(there, ", ")),
 			mend+"; the security groups of the existing ones must admit TCP 443 from the functions")
 	}

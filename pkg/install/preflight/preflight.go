@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Plan is what a deployment is about to make.
@@ -27,6 +28,7 @@ type Plan struct {
 	Reserved        int      // concurrency, of all functions
 	ForNotices      int      // of that, for the functions whose events leave two minutes
 	ForReservations int      // of that, for interruptible capacity reservations
+	Deployment      string   // which it is: the time in RFC 3339, unless the user names it otherwise
 }
 
 // Facts are what was found out about the cluster and the account.
@@ -89,7 +91,7 @@ type Finding struct {
 func Check(p Plan, before *Plan, f Facts) []Finding {
 	c := checker{plan: p, facts: f}
 	if before != nil {
-		c.before = *before
+		c.before, c.update = *before, true
 	}
 	for _, u := range f.Unknown {
 		c.add(Missing, u.Topic, "could not be looked at: "+u.Why, "")
@@ -141,8 +143,20 @@ func Refusal(all []Finding) error {
 // checker gathers findings.
 type checker struct {
 	plan, before Plan
+	update       bool // the stack is deployed
 	facts        Facts
 	found        []Finding
+}
+
+// whenThere is how grave it is that something exists which the stack is to make and has not made. A stack that goes back
+// after an update that failed may find its own, which CloudFormation has not deleted yet; a refusal would leave it stuck.
+func (c *checker) whenThere() Level {
+	now, err := time.Parse(time.RFC3339, c.plan.Deployment)
+	last, errLast := time.Parse(time.RFC3339, c.before.Deployment)
+	if c.update && (err != nil || errLast != nil || !now.After(last)) {
+		return Warning
+	}
+	return Broken
 }
 
 func (c *checker) add(level Level, about, what, mend string) {

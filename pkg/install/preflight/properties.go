@@ -19,6 +19,7 @@ const (
 	propertyReserved    = "Reserved"
 	propertyNotices     = "ReservedForNotices"
 	propertyReservation = "ReservedForReservations"
+	propertyDeployment  = "Deployment"
 	modeObserve         = "observe"
 )
 
@@ -28,11 +29,15 @@ func (p Plan) Properties() map[string]any {
 	if p.Observe {
 		mode = modeObserve
 	}
-	return map[string]any{propertyCluster: p.Cluster, propertyMode: mode, propertyNodeRole: p.NodeRole,
+	out := map[string]any{propertyCluster: p.Cluster, propertyMode: mode, propertyNodeRole: p.NodeRole,
 		propertyMade: strings.Join(p.MadeNodeRoles, ","), propertyPolicies: strings.Join(p.NodePolicies, ","),
 		propertyVPC: p.VPC, propertySubnets: strings.Join(p.Subnets, ","), propertyEndpoints: strings.Join(p.Endpoints, ","),
 		propertyReserved: strconv.Itoa(p.Reserved), propertyNotices: strconv.Itoa(p.ForNotices),
 		propertyReservation: strconv.Itoa(p.ForReservations)}
+	if p.Deployment != "" {
+		out[propertyDeployment] = p.Deployment
+	}
+	return out
 }
 
 // ReadPlan reads the plan from the properties of a request or of a template. What is no text, such as a reference that
@@ -57,5 +62,5 @@ func ReadPlan(properties map[string]any, region string) (p Plan, whole bool) {
 		Observe: text(propertyMode) == modeObserve, NodeRole: text(propertyNodeRole), MadeNodeRoles: list(propertyMade),
 		NodePolicies: list(propertyPolicies), VPC: text(propertyVPC), Subnets: list(propertySubnets),
 		Endpoints: list(propertyEndpoints), Reserved: number(propertyReserved), ForNotices: number(propertyNotices),
-		ForReservations: number(propertyReservation)}, whole
+		ForReservations: number(propertyReservation), Deployment: text(propertyDeployment)}, whole
 }
