@@ -109,14 +109,14 @@ func readPreflightProperties(path, cluster string) (map[string]any, error) {
 
 // awsConfig is how AWS is asked; with --record what it answers is kept.
 func (f doctorFlags) awsConfig(ctx context.Context) (aws.Config, error) {
-	var client recording.HTTPClient = awshttp.NewBuildableClient().WithTimeout(awsTimeout)
-	if f.record != nil {
-		f.record.Next = client
-		client = f.record
-	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(
+		awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
 	if err != nil {
 		return cfg, fmt.Errorf("load aws configuration: %w", err)
+	}
+	if f.record != nil { // afterwards, since a bundle of authorities of the environment goes into the client first
+		f.record.Next = cfg.HTTPClient
+		cfg.HTTPClient = f.record
 	}
 	return cfg, nil
 }

@@ -50,7 +50,7 @@ func (w *world) alive() {
 func (w *world) left(want ...string) {
 	w.t.Helper()
 	got := slices.DeleteFunc(w.account.Left(), func(s string) bool {
-		return strings.HasPrefix(s, "AWS::S3::Bucket ") || strings.HasPrefix(s, "AWS::Lambda::Version ")
+		return strings.HasPrefix(s, "AWS::S3::Bucket") || strings.HasPrefix(s, "AWS::Lambda::Version ")
 	})
 	if diff := cmp.Diff(want, got); len(want)+len(got) > 0 && diff != "" {
 		w.t.Errorf("left in the account (-want +got):\n%s", diff)
