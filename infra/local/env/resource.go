@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -77,6 +78,9 @@ func (e *Env) Ask(ctx context.Context, request, resourceType string, properties 
 		ask.OldResourceProperties = maps.Clone(all)
 	}
 	e.redirect(all)
+	if made, _ := all["MadeNodeRoles"].(string); made != "" { // the account has them from its beginning
+		all["NodeRole"], all["MadeNodeRoles"] = strings.Split(made, ",")[0], ""
+	}
 	maps.Copy(all, properties)
 	answer, err := e.answered(ctx, ask, *r)
 	if err != nil || answer.Status != "SUCCESS" {

@@ -59,6 +59,7 @@ func TestDoctorKnowsWhetherADeploymentGetsThrough(t *testing.T) {
 	awsemulator.PutVPCEndpoint(c, "ec2", false)
 	plan := preflight.Plan{Cluster: "demo", MadeNodeRoles: []string{"KarpenterNodeRole-demo"}, Subnets: []string{"subnet-0aaaaaaaaaaaaaaa0"},
 		Endpoints: []string{"ec2", "ssm"}, Reserved: 204, ForNotices: 200}
+	awsemulator.SetRoutes(c, awsemulator.Route{To: "0.0.0.0/0", Via: "igw-0a1b2c3d4e5f67890"})
 	vpc := awsemulator.VPC(c)
 	plan.VPC = vpc
 	all := beforeDeploy(t, 3, "--template", template(t, plan))
@@ -73,7 +74,7 @@ func TestDoctorKnowsWhetherADeploymentGetsThrough(t *testing.T) {
 		{doctor.Broken, "Lambda", "the account may run 10 Lambda invocations at once"},
 		{doctor.Warning, "EKS Auto Mode", "EKS Auto Mode is on"},
 		{doctor.Warning, "IPv6", "the cluster uses IPv6"},
-		{doctor.Warning, "VPC endpoints", "has no endpoint for S3"},
+		{doctor.Broken, "way to S3", "functions in subnet-0aaaaaaaaaaaaaaa0 cannot reach S3"},
 	} {
 		if !has(all, want.level, want.check, want.words) {
 			t.Errorf("%s %s %q is not among %+v", want.level, want.check, want.words, all)
