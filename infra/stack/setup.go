@@ -49,7 +49,7 @@ func (s *joiner) addSetup() error {
 	asked := map[string]any{
 		"ClusterName": s.cluster,
 		"Manifests":   hash, // a change of it has CloudFormation call setup again
-		"Inside":      s.inside(),
+		"Inside":      strconv.FormatBool(s.net.vpc != nil),
 		"Mode":        s.props.Functions.Mode,
 		"NodeRoles":   strings.Join(s.madeRoles, ","),
 		"OnDelete":    s.props.Stack.OnDelete,
@@ -85,9 +85,6 @@ func (s *joiner) addSetup() error {
 func (s *joiner) addPreflight(functions []function) {
 	s.preflight = s.customResource("Preflight", s.made["preflight"].fn, preflightPlan(s, functions).Properties())
 }
-
-// inside says to setup whether the functions run in a VPC.
-func (s *joiner) inside() string { return strconv.FormatBool(s.net.vpc != nil) }
 
 // reservedByAll is how much of the account's concurrency the functions reserve, and how much of that is for notices.
 func (p Props) reservedByAll(functions []function) (all, notices int) {
