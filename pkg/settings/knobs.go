@@ -337,7 +337,7 @@ func companyKnobs() []settingBinding[StackValues] {
 			func(v *StackValues) *string { return &v.NamePrefix }, isNamePrefix),
 		textSetting(Setting{Name: "rolePath", Default: "/", Unit: "path",
 			Allowed: "/, or a path such as /team/joiner/ that begins and ends with /",
-			Doc:     "The path of the IAM roles and instance profiles that the stack makes."},
+			Doc:     "The path of the IAM roles and instance profiles that the stack makes. Choose it before the first deployment: CloudFormation moves no role that has a name of its own."},
 			func(v *StackValues) *string { return &v.RolePath }, isRolePath),
 		textSetting(Setting{Name: "permissionsBoundary", Unit: "policy ARN",
 			Allowed: "the ARN of a managed policy",

@@ -35,6 +35,12 @@ func TestEachSettingIsChangedAndChangedBack(t *testing.T) {
 				if to == "plain" && strings.Contains(strings.Join(w.stack.Reasons, " "), linux) && (name == "nodeRole" || name == "drain-nodeRole" || name == "observe") {
 					continue // what was kept has to be named from then on
 				}
+				if name == "rolePath" { // the path of a role with a name of its own cannot be changed
+					if reasons := strings.Join(w.stack.Reasons, " "); to == name && !strings.Contains(reasons, "rename "+linux) {
+						t.Errorf("to %s: %v, %s", to, err, reasons)
+					}
+					continue
+				}
 				if err != nil {
 					t.Fatalf("to %s: %v", to, err)
 				}

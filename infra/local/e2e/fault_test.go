@@ -75,7 +75,7 @@ func (w *world) moveCluster(endpoint string) {
 func (w *world) forget() {
 	w.t.Helper()
 	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption",
-		"reservationinterruption", "rebalance", "scheduledchange", "statechange"} {
+		"reservationinterruption", "rebalance", "scheduledchange", "statechange", "preflight", "setup"} {
 		w.until(f+" has ended", func() (string, bool) {
 			n, err := w.Host.Kill(w.Function(f))
 			return fmt.Sprint(n, " processes, ", err), n == 0 && err == nil

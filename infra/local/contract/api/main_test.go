@@ -127,6 +127,7 @@ func resourceOf(t *testing.T, o *unstructured.Unstructured) schema.GroupVersionR
 		v1alpha1.NodeOverlayKind: v1alpha1.NodeOverlayResource, v1beta1.CapacityBufferKind: v1beta1.CapacityBufferResource,
 		"Namespace": "namespaces", "ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings",
 		"Role": "roles", "RoleBinding": "rolebindings",
+		"FlowSchema": "flowschemas", "PriorityLevelConfiguration": "prioritylevelconfigurations",
 		"ValidatingAdmissionPolicy": "validatingadmissionpolicies", "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 	}
 	plural, ok := plurals[o.GetKind()]

@@ -63,7 +63,7 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 		{doctor.Warning, "spot role", "no AWSServiceRoleForEC2Spot"},
 		{doctor.Warning, "encryption", "encrypted with the key arn:aws:kms:us-west-2:111122223333:key/1234abcd"},
 		{doctor.Warning, "functions", "the stack is not deployed for cluster demo"},
-		{doctor.Warning, "Lambda", "the account may run 10 invocations at once, 10 of them are not reserved and 10 must stay so: the stack, which reserves 204 by default"},
+		{doctor.Warning, "Lambda", "the account may run 10 invocations at once, 10 of them are not reserved and 10 must stay so: the stack, which reserves 114 by default"},
 		{doctor.Warning, "quotas", "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests: 0 of 0 vCPU are in use"},
 	} {
 		if !has(all, want.level, want.check, want.words) {

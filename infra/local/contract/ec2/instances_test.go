@@ -61,7 +61,7 @@ func TestInstancesAreListedOverManyPagesAndOnlyOurs(t *testing.T) {
 		t.Fatal("the instance that is shutting down is not listed")
 	}
 	have := r.Cloud.Instances()[0]
-	want := cluster.Instance{ID: id, State: "shutting-down", Type: "m5.large", Zone: have.Zone, CapacityType: "spot", ImageID: r.image, SubnetID: have.SubnetID, SecurityGroups: have.SecurityGroups,
+	want := cluster.Instance{ID: id, State: "shutting-down", StateReason: "Client.UserInitiatedShutdown: User initiated shutdown", Type: "m5.large", Zone: have.Zone, CapacityType: "spot", ImageID: r.image, SubnetID: have.SubnetID, SecurityGroups: have.SecurityGroups,
 		NodeName: have.PrivateDNSName, Claim: claimName, ClaimUID: claimUID, Tags: []string{"a", "aws:ec2launchtemplate:id", "aws:ec2launchtemplate:version",
 			"eks:eks-cluster-name", "joiner.sh/nodeclaim-uid", "karpenter.k8s.aws/ec2nodeclass", "karpenter.sh/nodeclaim", "karpenter.sh/nodepool", "kubernetes.io/cluster/demo"}}
 	if diff := cmp.Diff(want, got[i], cmpopts.IgnoreFields(cluster.Instance{}, "Launched")); diff != "" {

@@ -27,7 +27,7 @@ func needs() map[string]map[string]string {
 			"ReadCatalog":           "reads the catalog",
 			"WakeFunctions":         "wakes lifecycle",
 			"ReadZonalShifts":       "looks for shifted zones",
-			"StoreTicks":            "stores a pass",
+			"StorePasses":           "stores a pass",
 		},
 		"disrupt": {
 			"ReadZonalShifts":   "looks for shifted zones",
@@ -36,7 +36,7 @@ func needs() map[string]map[string]string {
 			"ReadCatalog":       "reads the catalog",
 			"WakeFunctions":     "wakes provision",
 			"DescribeInstances": "lists instances",
-			"StoreTicks":        "stores a pass",
+			"StorePasses":       "stores a pass",
 		},
 		"lifecycle": {
 			"ReadAuthority":            "reads whose certificates to believe",

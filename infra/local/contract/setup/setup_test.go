@@ -181,7 +181,7 @@ func (w *world) testKeep(t *testing.T) {
 	if held, claims := w.finalizers(t); held != 3 || claims != 1 {
 		t.Fatalf("%d finalizers and %d claims before, want 3 and 1", held, claims)
 	}
-	w.ask(t, "Delete", setupType, "", nil)
+	w.ask(t, "Delete", setupType, "", map[string]any{"OnDelete": "keep"})
 	if held, claims := w.finalizers(t); held != 0 || claims != 1 || w.running() != 1 {
 		t.Errorf("%d finalizers, %d claims, %d instances left; want 0, 1, 1", held, claims, w.running())
 	}
@@ -189,7 +189,7 @@ func (w *world) testKeep(t *testing.T) {
 
 func (w *world) testDrain(t *testing.T) {
 	w.launch(t, "goes")
-	w.ask(t, "Delete", setupType, "", map[string]any{"OnDelete": "drain"})
+	w.ask(t, "Delete", setupType, "", nil)
 	held, claims := w.finalizers(t)
 	nodes, err := w.Kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil || held != 0 || claims != 0 || w.running() != 0 || len(nodes.Items) != 0 {

@@ -51,7 +51,7 @@ func start(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	out := &log{}
-	e, err := env.Start(t.Context(), env.Options{Root: root, Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 100 * time.Millisecond,
+	e, err := env.Start(t.Context(), env.Options{Root: root, Stack: "cdk.drain", Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 100 * time.Millisecond,
 		BootDelay: 100 * time.Millisecond, FunctionLog: out, Env: map[string]string{"WATCH_DURATION": "1s"}})
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
