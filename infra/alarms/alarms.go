@@ -1,9 +1,9 @@
-// Package alarms decides as CloudWatch does whether an alarm rings: by periods, how many of them count, and what it makes
-// of data that is missing.
+// Package alarms decides as CloudWatch does whether an alarm rings: by periods, how many of them count, and what it
+// makes of data that is missing.
 //
 // It knows metric alarms and the one function of metric math that the stack uses. It refuses to know where numbers come
-// from. The rules are those of the CloudWatch user guide, whose tables its test holds it to. CloudWatch does not say how
-// far it looks back for data; the tables show two periods more than an alarm evaluates.
+// from. The rules are those of the CloudWatch user guide, whose tables its test holds it to. CloudWatch does not say
+// how far it looks back for data; the tables show two periods more than an alarm evaluates.
 package alarms
 
 import (
@@ -110,7 +110,7 @@ func period(statistic string, numbers []Number, from, until int) (p point) {
 // where there is no value at all.
 func fill(expression string, byID map[string][]point) ([]point, error) {
 	found := regexp.MustCompile(`^FILL\((\w+), 0\)$`).FindStringSubmatch(expression)
-	if found == nil || byID[found[1]] == nil {
+	if len(found) == 0 || byID[found[1]] == nil {
 		return nil, fmt.Errorf("evaluate %q: want FILL(id, 0) with the id of a metric", expression)
 	}
 	points := byID[found[1]]
@@ -125,20 +125,20 @@ func fill(expression string, byID map[string][]point) ([]point, error) {
 // decide takes the newest values there are, as many as the alarm evaluates. Only where there are fewer is something put
 // in place of what is missing, as seldom as possible.
 func (a Alarm) decide(points []point, before State) State {
-	var real []float64
+	var known []float64
 	for _, p := range points {
 		if p.known {
-			real = append(real, p.value)
+			known = append(known, p.value)
 		}
 	}
-	real = real[max(0, len(real)-a.Evaluated):]
+	known = known[max(0, len(known)-a.Evaluated):]
 	breaching := 0
-	for _, v := range real {
+	for _, v := range known {
 		if a.Over && v > a.Threshold || !a.Over && v < a.Threshold {
 			breaching++
 		}
 	}
-	missing := a.Evaluated - len(real)
+	missing := a.Evaluated - len(known)
 	if a.Missing == "breaching" {
 		breaching, missing = breaching+missing, 0
 	}
@@ -150,14 +150,14 @@ func (a Alarm) decide(points []point, before State) State {
 		return Ringing
 	case missing == 0:
 		return OK
-	case len(real) == 0 && a.Missing == "ignore":
+	case len(known) == 0 && a.Missing == "ignore":
 		return before
-	case len(real) == 0:
+	case len(known) == 0:
 		return Insufficient
 	}
 	// Nothing is put in place of what is missing: a breaching value rings when nothing speaks against it.
 	switch {
-	case breaching < len(real):
+	case breaching < len(known):
 		return OK
 	case a.Missing == "ignore":
 		return before

@@ -14,9 +14,9 @@ import (
 // nodeRole is a role of nodes that the stack makes.
 type nodeRole struct{ id, name, entryType string }
 
-// madeNodeRoles are the roles that the stack makes in mode act. A role that the user names is left alone, with its access
-// entry: a cluster that moves here from Karpenter has both. An access entry has one type, so Windows nodes have a role of
-// their own.
+// madeNodeRoles are the roles that the stack makes in mode act. A role that the user names is left alone, with its
+// access entry: a cluster that moves here from Karpenter has both. An access entry has one type, so Windows nodes have
+// a role of their own.
 func madeNodeRoles(s *joiner) (roles []nodeRole) {
 	if s.props.Stack.NodeRole == "" {
 		roles = append(roles, nodeRole{"Node", s.names.NodeRole(), "EC2_LINUX"})

@@ -101,8 +101,8 @@ func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
 }
 
 // functionAlarms watch one function. A function that never runs twice at a time is throttled whenever a tick meets a
-// busy one, which is as it should be. A time-out is an error. What a function could not do about an event is tried again
-// and then in its dead-letter queue, so that its errors need no alarm; nor does what CloudFormation waits for.
+// busy one, which is as it should be. A time-out is an error. What a function could not do about an event is tried
+// again and then in its dead-letter queue, so that its errors need no alarm; nor does what CloudFormation waits for.
 func (s *joiner) functionAlarms(f madeFunction) []alarm {
 	name := s.functionName(f.name)
 	var all []alarm
@@ -133,9 +133,9 @@ func (s *joiner) functionAlarms(f madeFunction) []alarm {
 
 const readLog = "read its log group; a time-out is an error too, and more functionMemory makes a pass faster"
 
-// tickAlarms watch a function that a schedule invokes: one that fails, and one that nobody runs. It fails too often when
-// three ticks in a row fail. A period without an invocation is no data to CloudWatch, which then looks further back; so
-// what is missing is filled with 0.
+// tickAlarms watch a function that a schedule invokes: one that fails, and one that nobody runs. It fails too often
+// when three ticks in a row fail. A period without an invocation is no data to CloudWatch, which then looks further
+// back; so what is missing is filled with 0.
 func tickAlarms(s *joiner, f madeFunction) []alarm {
 	const ticks = 3
 	name := s.functionName(f.name)
@@ -200,10 +200,12 @@ func (s *joiner) clusterAlarms() []alarm {
 			metric: s.measured(metrics.CatalogAge, most(10)),
 			text: "prices and instance types are older than " + set.StaleCatalogAlarm.String() +
 				", or nobody measures it: read the log of refresh"},
-		{id: "NoticesLate", row: "NoticesLate", over: lateNotice, of: 1, from: 1, metric: s.measured(metrics.NoticeHandled, most(5)),
-			text: "a notice that EC2 takes an instance back was handled more than a minute after it was given: look for throttles of spotinterruption and for a slow API server"},
-		{id: "OtherLeader", row: "OtherLeader", over: 0, of: 1, from: 1, metric: s.measured(metrics.RefusedByLease, sum(5)),
-			text: "Joiner changes nothing because a Karpenter leads the cluster: stop one of them, or set mode to observe"},
+		{id: "NoticesLate", row: "NoticesLate", over: lateNotice, of: 1, from: 1,
+			metric: s.measured(metrics.NoticeHandled, most(5)),
+			text:   "a notice that EC2 takes an instance back was handled more than a minute after it was given: look for throttles of spotinterruption and for a slow API server"},
+		{id: "OtherLeader", row: "OtherLeader", over: 0, of: 1, from: 1,
+			metric: s.measured(metrics.RefusedByLease, sum(5)),
+			text:   "Joiner changes nothing because a Karpenter leads the cluster: stop one of them, or set mode to observe"},
 		// what fails is left out for ten minutes, and fails again then
 		{id: "Faults", row: "Faults", over: 0, of: 1, from: 1, metric: s.measured(metrics.Faults, sum(15)),
 			text: "Joiner itself failed about a pod, a NodePool or a node and goes on without it: the log says about which, and where the pass is kept for joiner replay"},

@@ -32,8 +32,8 @@ func (c CustomResources) answerPreflight(ctx context.Context, set settings.Value
 		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
 	plan, before := plans(e, set.ClusterName, cfg.Region)
-	account := discovery.Preflight{EKS: eks.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg), EC2: ec2.NewFromConfig(cfg),
-		Lambda: lambda.NewFromConfig(cfg)}
+	account := discovery.Preflight{EKS: eks.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
+		EC2: ec2.NewFromConfig(cfg), Lambda: lambda.NewFromConfig(cfg)}
 	facts, err := readPermitted(ctx, account.ReadFacts, plan, min(deniedPoll, c.Patience), c.Patience)
 	if err != nil {
 		return nil, err
@@ -90,10 +90,10 @@ func plans(e cfn.Event, cluster, region string) (plan preflight.Plan, before *pr
 // readFacts is how facts are found out, and whether a permission was missing for that.
 type readFacts func(context.Context, preflight.Plan) (preflight.Facts, bool, error)
 
-// readPermitted asks again for a while when a permission is missing: what CloudFormation grants to a new role takes some
-// seconds until it counts everywhere.
-func readPermitted(ctx context.Context, read readFacts, p preflight.Plan, poll, patience time.Duration) (preflight.Facts,
-	error) {
+// readPermitted asks again for a while when a permission is missing: what CloudFormation grants to a new role takes
+// some seconds until it counts everywhere.
+func readPermitted(ctx context.Context, read readFacts, p preflight.Plan,
+	poll, patience time.Duration) (preflight.Facts, error) {
 	end := time.NewTimer(patience)
 	defer end.Stop()
 	for {

@@ -23,8 +23,6 @@ import (
 )
 
 // measureUsage measures what passes take anew, on a machine that does nothing else: processor time is in it.
-//
-//nolint:gochecknoglobals // a flag
 var measureUsage = flag.Bool("measure-usage", false, "measure what passes take and write it to pkg/cli/bill/usage.json")
 
 const usageFile = "../cli/bill/usage.json"

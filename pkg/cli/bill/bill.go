@@ -86,7 +86,7 @@ type measured struct {
 }
 
 //go:embed usage.json
-var usageText []byte //nolint:gochecknoglobals // embedded
+var usageText []byte
 
 // How says how passes were measured.
 func How() (string, error) {

@@ -168,12 +168,12 @@ func (r *Redactor) Call(c Call) Call {
 }
 
 // replace returns the word that stands for another. A new one is made of the number of those that there are.
-func (r *Redactor) replace(word string, make func(n int) string) string {
+func (r *Redactor) replace(word string, name func(n int) string) string {
 	if r.words == nil {
 		r.words = map[string]string{}
 	}
 	if r.words[word] == "" {
-		r.words[word] = make(len(r.words))
+		r.words[word] = name(len(r.words))
 	}
 	return r.words[word]
 }

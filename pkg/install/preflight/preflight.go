@@ -2,8 +2,8 @@
 // and what to know before.
 //
 // It knows what CloudFormation, EKS, EC2 and Lambda refuse in the middle of a deployment, and how each is mended. Start
-// with Check. The preflight of the stack asks it before anything is made, and so does the command line from a laptop. It
-// refuses to know how facts are found out: what nobody could look at is said to be unknown, never to be well.
+// with Check. The preflight of the stack asks it before anything is made, and so does the command line from a laptop.
+// It refuses to know how facts are found out: what nobody could look at is said to be unknown, never to be well.
 package preflight
 
 import (
@@ -86,8 +86,8 @@ type Finding struct {
 	About, What, Mend string
 }
 
-// Check finds everything that is wrong with deploying the plan. Before is what the stack has made already, nil when it is
-// deployed for the first time.
+// Check finds everything that is wrong with deploying the plan. Before is what the stack has made already, nil when it
+// is deployed for the first time.
 func Check(p Plan, before *Plan, f Facts) []Finding {
 	c := checker{plan: p, facts: f}
 	if before != nil {
@@ -108,8 +108,8 @@ func Check(p Plan, before *Plan, f Facts) []Finding {
 // longestRefusal is how many bytes of a refusal are said: CloudFormation takes no answer of more than 4,096.
 const longestRefusal = 3000
 
-// Refusal is one error with every finding that keeps the stack from being deployed; nil when there is none. Of very many
-// it names the first and counts the rest.
+// Refusal is one error with every finding that keeps the stack from being deployed; nil when there is none. Of very
+// many it names the first and counts the rest.
 func Refusal(all []Finding) error {
 	var lines []string
 	for _, x := range all {
@@ -148,8 +148,9 @@ type checker struct {
 	found        []Finding
 }
 
-// whenThere is how grave it is that something exists which the stack is to make and has not made. A stack that goes back
-// after an update that failed may find its own, which CloudFormation has not deleted yet; a refusal would leave it stuck.
+// whenThere is how grave it is that something exists which the stack is to make and has not made. A stack that goes
+// back after an update that failed may find its own, which CloudFormation has not deleted yet; a refusal would leave it
+// stuck.
 func (c *checker) whenThere() Level {
 	now, err := time.Parse(time.RFC3339, c.plan.Deployment)
 	last, errLast := time.Parse(time.RFC3339, c.before.Deployment)

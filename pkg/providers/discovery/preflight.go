@@ -38,8 +38,8 @@ type Preflight struct {
 	Lambda AccountLimits
 }
 
-// ReadFacts asks about the plan. What cannot be found out is unknown, but for the cluster itself: without that it fails.
-// Denied reports that a question was refused for want of a permission, which IAM may have granted a moment ago.
+// ReadFacts asks about the plan. What cannot be found out is unknown, but for the cluster itself: without that it
+// fails. Denied reports that a question was refused for want of a permission, which IAM may have granted a moment ago.
 func (r Preflight) ReadFacts(ctx context.Context, p preflight.Plan) (f preflight.Facts, denied bool, err error) {
 	ask := func(topic string, question func(context.Context) error) {
 		within, cancel := context.WithTimeout(ctx, preflightCall)
@@ -78,7 +78,8 @@ func (r Preflight) readCluster(ctx context.Context, p preflight.Plan) (preflight
 // Preflight is the access as a preflight of the plan sees it.
 func (a Access) Preflight(p preflight.Plan, found bool) preflight.Cluster {
 	return preflight.Cluster{Name: p.Cluster, Region: p.Region, Found: found, Status: a.Status, Mode: a.Mode,
-		Endpoint: a.Endpoint, CABundle: a.CABundle, ServiceCIDR: a.ServiceCIDR, Public: a.Public, Private: a.Private, CIDRs: a.CIDRs, Inside: p.VPC != "", IPv6: a.IPv6,
+		Endpoint: a.Endpoint, CABundle: a.CABundle, ServiceCIDR: a.ServiceCIDR, Public: a.Public,
+		Private: a.Private, CIDRs: a.CIDRs, Inside: p.VPC != "", IPv6: a.IPv6,
 		AutoMode: a.AutoMode}
 }
 
@@ -103,7 +104,8 @@ func (r Preflight) readRoles(ctx context.Context, p preflight.Plan, f *preflight
 
 // readEntry looks for the access entry of the role that the plan names, by the ARN that IAM knows.
 func (r Preflight) readEntry(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
-	role, err := r.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(p.NodeRole[strings.LastIndex(p.NodeRole, "/")+1:])})
+	name := p.NodeRole[strings.LastIndex(p.NodeRole, "/")+1:]
+	role, err := r.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 	if awserrors.IsMissing(err) {
 		return nil
 	}
@@ -140,7 +142,8 @@ func (r Preflight) readEndpoints(ctx context.Context, p preflight.Plan, f *prefl
 			}
 			service := aws.ToString(e.ServiceName)
 			f.Endpoints = append(f.Endpoints, preflight.Endpoint{ID: aws.ToString(e.VpcEndpointId),
-				Service: service[strings.LastIndex(service, ".")+1:], Gateway: e.VpcEndpointType == ec2types.VpcEndpointTypeGateway,
+				Service:    service[strings.LastIndex(service, ".")+1:],
+				Gateway:    e.VpcEndpointType == ec2types.VpcEndpointTypeGateway,
 				PrivateDNS: aws.ToBool(e.PrivateDnsEnabled)})
 		}
 	}
@@ -166,9 +169,8 @@ func (r Preflight) readWays(ctx context.Context, p preflight.Plan, f *preflight.
 		return err
 	}
 	for _, s := range all {
-		f.Ways = append(f.Ways, preflight.Way{Subnet: s.Subnet, Found: slices.ContainsFunc(s.Routes, func(r Route) bool {
-			return preflight.LeadsToS3(r.To, r.Via, list)
-		})})
+		found := slices.ContainsFunc(s.Routes, func(r Route) bool { return preflight.LeadsToS3(r.To, r.Via, list) })
+		f.Ways = append(f.Ways, preflight.Way{Subnet: s.Subnet, Found: found})
 	}
 	return nil
 }
