@@ -60,9 +60,13 @@ func (w *world) deliver(event []byte) {
 	w.settled()
 }
 
-// quiet fails if a function had an error or gave up an event.
+// quiet waits until a function has run so often, and fails if it had an error or gave up an event.
 func (w *world) quiet(function string, atLeast int) {
 	w.t.Helper()
+	w.until(fmt.Sprintf("%s has run %d times", function, atLeast), func() (string, bool) { // its queue gathers events first
+		n := w.Host.Stats().Functions[w.Function(function)].Invocations
+		return fmt.Sprint(n), n >= atLeast
+	})
 	s := w.Host.Stats().Functions[w.Function(function)]
 	if s.Errors != 0 || s.GaveUp() != 0 || s.Invocations < atLeast {
 		w.t.Errorf("%s: %d invocations, %d errors, dead letters %+v; want at least %d, 0 and none", function, s.Invocations, s.Errors, s.DeadLetters, atLeast)
