@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -59,8 +57,7 @@ func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen 
 		unknown("AWS was not asked: name the cluster with --cluster")
 		return
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(
-		awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
+	cfg, err := loadAWSConfig(ctx)
 	if err != nil {
 		unknown("AWS cannot be asked: " + err.Error())
 		return

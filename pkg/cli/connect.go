@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -100,7 +101,17 @@ func isNotFound(err error) bool {
 	return ok
 }
 
-const awsTimeout = 20 * time.Second
+const (
+	awsTimeout  = 20 * time.Second
+	awsAttempts = 10 // a person waits rather than reads "unknown": Amazon EKS lets few reads a second through
+)
+
+// loadAWSConfig reads the credentials and the region of whoever types the command.
+func loadAWSConfig(ctx context.Context) (aws.Config, error) {
+	return config.LoadDefaultConfig(ctx,
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(awsTimeout)),
+		config.WithRetryMaxAttempts(awsAttempts))
+}
 
 // readCatalog reads instance types and prices: a file, the stack's bucket, or what is built in. Why says what is to be
 // known about them.
@@ -115,8 +126,7 @@ func (t clusterTarget) readCatalog(ctx context.Context) (c instancetypes.Catalog
 	if t.types != "" {
 		return c, "", &inputError{errors.New("--types and --catalog-bucket are both given; leave one")}
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(
-		awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
+	cfg, err := loadAWSConfig(ctx)
 	if err != nil {
 		return c, "", fmt.Errorf("load aws configuration: %w", err)
 	}

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -47,8 +45,7 @@ func (h logRange) listKeys(ctx context.Context, sc terminalOutput) (r archive.Pa
 	case h.until < 0 || h.until >= h.since:
 		return r, nil, &inputError{fmt.Errorf("--until %s is no time after --since %s", h.until, h.since)}
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(
-		awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
+	cfg, err := loadAWSConfig(ctx)
 	if err != nil {
 		return r, nil, fmt.Errorf("load aws configuration: %w", err)
 	}
