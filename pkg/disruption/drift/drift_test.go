@@ -135,6 +135,12 @@ func TestVerdicts(t *testing.T) {
 		{"a class that is not ready", func(s *cluster.Snapshot, _ *cluster.Claim, t *instancetypes.Type) {
 			s.Classes[0].Ready, t.ImageID = false, "ami-2"
 		}, ""},
+		{"another template while the class is not ready", func(s *cluster.Snapshot, _ *cluster.Claim, _ *instancetypes.Type) {
+			s.Classes[0].Ready, s.Pools[0].Hash = false, "12"
+		}, "NodePoolDrifted"},
+		{"a requirement while the class is gone", func(s *cluster.Snapshot, c *cluster.Claim, _ *instancetypes.Type) {
+			s.Classes, c.Labels["kubernetes.io/arch"] = nil, "arm64"
+		}, "RequirementsDrifted"},
 		{"a pool that is gone", func(s *cluster.Snapshot, _ *cluster.Claim, t *instancetypes.Type) { s.Pools, t.ImageID = nil, "ami-2" }, ""},
 		{"not launched", func(_ *cluster.Snapshot, c *cluster.Claim, t *instancetypes.Type) {
 			c.Conditions, t.ImageID = nil, "ami-2"
