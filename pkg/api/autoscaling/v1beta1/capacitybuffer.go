@@ -8,9 +8,10 @@ import (
 // CapacityBuffer keeps room free for pods that do not exist yet.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:path=capacitybuffers,scope=Namespaced,shortName={cb}
+// +kubebuilder:resource:path=capacitybuffers,scope=Namespaced,categories=autoscaling,shortName={cb}
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Strategy",type="string",JSONPath=".status.provisioningStrategy",description=""
+// +kubebuilder:printcolumn:name="PodTemplate",type="string",JSONPath=".status.podTemplateRef.name",description=""
 // +kubebuilder:printcolumn:name="Replicas",type="integer",JSONPath=".status.replicas",description=""
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"ReadyForProvisioning\")].status",description=""
 // +kubebuilder:printcolumn:name="Provisioned",type="string",JSONPath=".status.conditions[?(@.type==\"Provisioning\")].status",description=""
