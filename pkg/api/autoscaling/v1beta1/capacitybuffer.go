@@ -21,8 +21,8 @@ type CapacityBuffer struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec says how much room for which pods.
-	// +kubebuilder:validation:XValidation:message="give 'podTemplateRef' or 'scalableRef', and not both",rule="!has(self.podTemplateRef) || !has(self.scalableRef)"
-	// +kubebuilder:validation:XValidation:message="'podTemplateRef' needs 'replicas' or 'limits'",rule="!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)"
+	// +kubebuilder:validation:XValidation:message="You must define either PodTemplateRef or ScalableRef, but not both",rule="!has(self.podTemplateRef) || !has(self.scalableRef)"
+	// +kubebuilder:validation:XValidation:message="If podTemplateRef is set, replicas or limits must also be set",rule="!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)"
 	// +required
 	Spec CapacityBufferSpec `json:"spec"`
 	// Status says what the buffer comes to.
