@@ -58,6 +58,7 @@ type trial struct {
 	refused      map[string]string // pods that kube-scheduler does not let where Karpenter has them
 
 	capacityOf map[string]corev1.ResourceList // by instance type
+	beside     map[string]bool                // groups of which Karpenter places more where Joiner's plan has come true
 	// acceptedLater: kube-scheduler lets all pods where Joiner has them once those that are being deleted are gone
 	acceptedLater bool
 }
@@ -85,7 +86,7 @@ func judge(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog)
 	if err := t.check(ctx, s, p, &v); err != nil {
 		return v, err
 	}
-	return v, t.compare(ctx, all, &v)
+	return v, t.compare(ctx, s, all, &v)
 }
 
 // check asks the scheduler about every place that Joiner gives: where launches become what they chose, and something
@@ -125,7 +126,7 @@ func withoutEnding(c *manifests.Cluster) *manifests.Cluster {
 }
 
 // compare finds the pods that Karpenter places and Joiner leaves.
-func (t *trial) compare(ctx context.Context, all instancetypes.Catalog, v *verdict) error {
+func (t *trial) compare(ctx context.Context, s cluster.Snapshot, all instancetypes.Catalog, v *verdict) error {
 	sold, err := t.c.Catalog(all)
 	if err != nil {
 		return err
@@ -138,6 +139,9 @@ func (t *trial) compare(ctx context.Context, all instancetypes.Catalog, v *verdi
 		return nil
 	}
 	if t.refused, err = filter.Refused(ctx, t.c, t.theirs, nil); err != nil {
+		return err
+	}
+	if err := t.placeBeside(ctx, s, sold); err != nil {
 		return err
 	}
 	for _, pod := range missing {
