@@ -54,6 +54,7 @@ func (t *trial) carriedOut(s cluster.Snapshot) *manifests.Cluster {
 		claim.Spec.NodeClassRef = c.NodePools[i].Spec.Template.Spec.NodeClassRef
 		c.NodeClaims = append(c.NodeClaims, claim)
 		t.launched(&c.NodeClaims[len(c.NodeClaims)-1], x)
+		t.flexible(&c.NodeClaims[len(c.NodeClaims)-1], c.NodePools[i], x)
 		c.Nodes = append(c.Nodes, started(x.Name, &c.NodeClaims[len(c.NodeClaims)-1]))
 		if id := x.Labels[instancetypes.LabelReservationID]; id != "" {
 			c.Settings.Reserved[id]--
@@ -116,6 +117,29 @@ func (t *trial) launched(claim *api.NodeClaim, x manifests.NewNode) {
 		func(t corev1.Taint) bool { return t.Key == api.TaintHold })
 	claim.Status.ProviderID = "aws:///" + x.Zone + "/i-" + claim.Name
 	claim.Status.Capacity, claim.Status.Allocatable = t.capacityOf[x.InstanceType], x.Allocatable
+}
+
+// flexible leaves of a claim of a NodePool with minValues the room that all types have which it may become, and counts
+// it as the largest of them, as Joiner does: it must stay able to become each.
+func (t *trial) flexible(claim *api.NodeClaim, p api.NodePool, x manifests.NewNode) {
+	if !slices.ContainsFunc(p.Spec.Template.Spec.Requirements,
+		func(r api.Requirement) bool { return r.MinValues != nil }) {
+		return
+	}
+	least, most := maps.Clone(claim.Status.Allocatable), maps.Clone(claim.Status.Capacity)
+	for _, name := range t.typesOf[x.Name] {
+		for of, q := range least {
+			if other := t.roomOf[name][of]; other.Cmp(q) < 0 {
+				least[of] = other
+			}
+		}
+		for of, q := range most {
+			if other := t.capacityOf[name][of]; other.Cmp(q) > 0 {
+				most[of] = other
+			}
+		}
+	}
+	claim.Status.Allocatable, claim.Status.Capacity = least, most
 }
 
 // started is the node of the claim once it is initialized, which it notes on the claim.

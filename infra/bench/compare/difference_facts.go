@@ -114,16 +114,16 @@ func (t *trial) overshot(pod string) []string {
 	return out
 }
 
-// capacities are those of all types, by name.
-func capacities(s cluster.Snapshot) map[string]corev1.ResourceList {
-	out := map[string]corev1.ResourceList{}
+// sizes are the capacity of all types and what is allocatable of it, by name.
+func sizes(s cluster.Snapshot) (capacity, allocatable map[string]corev1.ResourceList) {
+	capacity, allocatable = map[string]corev1.ResourceList{}, map[string]corev1.ResourceList{}
 	sells := binpack.ResolveOfferings(s)
 	for _, c := range s.Classes {
 		for _, t := range sells(c.Name) {
-			out[t.Name] = quantities(t.Capacity)
+			capacity[t.Name], allocatable[t.Name] = quantities(t.Capacity), quantities(t.Allocatable)
 		}
 	}
-	return out
+	return capacity, allocatable
 }
 
 // leastCapacity is what the claim has, or, before its launch, the least of each resource of the types it asks for.

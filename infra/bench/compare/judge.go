@@ -58,6 +58,8 @@ type trial struct {
 	refused      map[string]string // pods that kube-scheduler does not let where Karpenter has them
 
 	capacityOf map[string]corev1.ResourceList // by instance type
+	roomOf     map[string]corev1.ResourceList // by instance type, what pods and DaemonSets may have of it
+	typesOf    map[string][]string            // that a new node of Joiner's may become
 	beside     map[string]bool                // groups of which Karpenter places more where Joiner's plan has come true
 	// acceptedLater: kube-scheduler lets all pods where Joiner has them once those that are being deleted are gone
 	acceptedLater bool
@@ -75,7 +77,11 @@ func judge(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog)
 		v.faults = []fault{{Kind: panics, Why: fmt.Sprintf("%v at %s", bad.value, bad.stack)}}
 		return v, nil
 	}
-	t := &trial{c: c, pods: map[string]*corev1.Pod{}, capacityOf: capacities(s)}
+	t := &trial{c: c, pods: map[string]*corev1.Pod{}, typesOf: map[string][]string{}}
+	t.capacityOf, t.roomOf = sizes(s)
+	for i, l := range p.Launches {
+		t.typesOf[nameOf(i)] = l.Types
+	}
 	for i := range c.Pods {
 		t.pods[c.Pods[i].Namespace+"/"+c.Pods[i].Name] = &c.Pods[i]
 	}
