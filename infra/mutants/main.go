@@ -66,7 +66,12 @@ func run(ctx context.Context, o options) (score, error) {
 	if err := os.MkdirAll(filepath.Join(o.folder, "woven"), 0o755); err != nil {
 		return score{}, err
 	}
-	explained, err := readExplained("infra/mutants/explained.tsv")
+	all, err := findAll(".")
+	if err != nil {
+		return score{}, err
+	}
+	fmt.Printf("%d possible mutants in %d packages\n", len(all), len(areas()))
+	explained, err := readExplained(explainedFile, all)
 	if err != nil {
 		return score{}, err
 	}
@@ -75,7 +80,7 @@ func run(ctx context.Context, o options) (score, error) {
 	if err != nil {
 		return score{}, err
 	}
-	sample, err := sampleOf(ctx, o, done, state)
+	sample, err := sampleOf(ctx, all, o, done, state)
 	if err != nil {
 		return score{}, err
 	}
@@ -114,11 +119,10 @@ func isLeft(r result, o options, explained bool) bool {
 }
 
 // sampleOf draws the sample. Mutants that do not compile go to the state file.
-func sampleOf(ctx context.Context, o options, done map[string]result, state string) ([]mutant, error) {
-	all, err := findAll(o.seed)
-	if err != nil {
-		return nil, err
-	}
+func sampleOf(
+	ctx context.Context, all []mutant, o options, done map[string]result, state string,
+) ([]mutant, error) {
+	sortByRank(all, o.seed)
 	c, err := newChecker(ctx)
 	if err != nil {
 		return nil, err
@@ -168,7 +172,7 @@ func newTrial(ctx context.Context, o options, sample []mutant) (*trial, error) {
 		return nil, err
 	}
 	t := &trial{tests: tests, woven: newBuilder(folder, "-overlay", overlay), slow: o.slow, own: o.own,
-		number: map[string]int{}}
+		number: map[string]int{}, confirmed: map[string]time.Duration{}}
 	for i, m := range sample {
 		t.number[m.id()] = i + 1
 	}

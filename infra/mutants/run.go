@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -28,7 +32,8 @@ type result struct {
 	Mutant  string
 	Line    int
 	Outcome outcome
-	By      string   `json:",omitempty"` // the package whose tests noticed
+	By      string   `json:",omitempty"` // the package and its test that noticed
+	Late    bool     `json:",omitempty"` // it noticed by not coming to its end
 	Passed  []string `json:",omitempty"` // of one that is postponed: the tests that did not notice
 	Seconds float64
 }
@@ -43,6 +48,9 @@ type trial struct {
 	slow   time.Duration // batches from here on are postponed; 0 postpones none
 	own    bool          // those of other packages are postponed
 	number map[string]int
+
+	mutex     sync.Mutex
+	confirmed map[string]time.Duration // by test: how long it takes with nothing changed
 }
 
 // try runs the tests that cover a mutant until one fails. Tests that have passed already are left out.
@@ -75,12 +83,12 @@ func (t *trial) try(ctx context.Context, m mutant, passed []string) (r result, e
 			continue
 		}
 		tests.names = left
-		noticed, err := t.fails(ctx, b, m, tests)
+		r.By, r.Late, err = t.fails(ctx, b, m, tests)
 		if err != nil {
 			return r, err
 		}
-		if noticed {
-			r.Outcome, r.By = killed, tests.path
+		if r.By != "" {
+			r.Outcome = killed
 			return r, nil
 		}
 		for _, name := range left {
@@ -110,26 +118,101 @@ func (t *trial) builderFor(m mutant) (b *builder, done func(), err error) {
 	return newBuilder(folder, "-overlay", overlay), func() { os.RemoveAll(folder) }, err
 }
 
-// fails runs tests over the changed source. Tests that take five times their usual time and a bit more fail.
-func (t *trial) fails(ctx context.Context, b *builder, m mutant, tests batch) (bool, error) {
+// fails runs tests over the changed source and returns the name of the one that failed, or all names where that is not
+// known, and empty if all passed. Tests that take five times their usual time and a bit more fail.
+func (t *trial) fails(ctx context.Context, b *builder, m mutant, tests batch) (by string, late bool, err error) {
 	binary, err := b.binary(ctx, tests.path)
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
 	limit := 20*time.Second + 5*tests.took
+	v, err := runTests(ctx, binary, tests, t.number[m.id()], limit)
+	if err != nil || v.passed {
+		return "", false, err
+	}
+	if v.failed != "" {
+		tests.names = []string{v.failed}
+	}
+	took, err := t.confirm(ctx, tests)
+	if err != nil {
+		return "", false, err
+	}
+	if now := 20*time.Second + 5*took; v.late && now > limit { // the machine has become slower
+		again, err := runTests(ctx, binary, tests, t.number[m.id()], now)
+		if err != nil || again.passed {
+			return "", false, err
+		}
+	}
+	return tests.path + " " + strings.Join(tests.names, " "), v.late, nil
+}
+
+// confirm runs tests that noticed a mutant with nothing changed, each once, and returns how long they take. An error
+// says that they fail all the same, so that they have noticed nothing.
+func (t *trial) confirm(ctx context.Context, tests batch) (time.Duration, error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	var took time.Duration
+	for _, name := range tests.names {
+		id := test{Package: tests.path, Name: name}.id()
+		if _, known := t.confirmed[id]; !known {
+			binary, err := t.woven.binary(ctx, tests.path)
+			if err != nil {
+				return 0, err
+			}
+			start := time.Now()
+			one := batch{path: tests.path, names: []string{name}}
+			v, err := runTests(ctx, binary, one, 0, 10*time.Minute)
+			if err != nil {
+				return 0, err
+			}
+			if !v.passed {
+				return 0, fmt.Errorf("%s fails with nothing changed:\n%s", id, v.out)
+			}
+			t.confirmed[id] = time.Since(start)
+		}
+		took += t.confirmed[id]
+	}
+	return took, nil
+}
+
+// verdict is what tests say.
+type verdict struct {
+	passed bool
+	failed string // the test that failed, if one said so
+	late   bool   // they took too long
+	out    []byte
+}
+
+// runTests runs tests of a binary with a mutant selected; 0 is the program as it is.
+func runTests(ctx context.Context, binary string, tests batch, number int, limit time.Duration) (verdict, error) {
 	bounded, cancel := context.WithTimeout(ctx, limit+time.Minute)
 	defer cancel()
 	c := exec.CommandContext(bounded, "/bin/sh", "-c", fmt.Sprintf("ulimit -v %d; exec \"$@\"", memoryKiB), "sh",
 		binary, "-test.paniconexit0", "-test.failfast", "-test.timeout", limit.String(),
 		"-test.run", exactly(tests.names))
 	c.Dir = tests.path
-	c.Env = append(os.Environ(), selector+"="+strconv.Itoa(t.number[m.id()]))
-	err = c.Run()
+	c.Env = append(os.Environ(), selector+"="+strconv.Itoa(number))
+	out, err := c.CombinedOutput()
 	if ctx.Err() != nil {
-		return false, ctx.Err()
+		return verdict{}, ctx.Err()
 	}
 	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
-		return false, fmt.Errorf("tests of %s: %w", tests.path, err)
+		return verdict{}, fmt.Errorf("tests of %s: %w", tests.path, err)
 	}
-	return err != nil, nil
+	v := readVerdict(out)
+	v.passed = err == nil
+	v.late = v.late || bounded.Err() != nil
+	return v, nil
 }
+
+// readVerdict reads what a test binary that failed has written.
+func readVerdict(out []byte) verdict {
+	v := verdict{out: out, late: bytes.Contains(out, []byte("panic: test timed out after "))}
+	if m := failedTest.FindSubmatch(out); m != nil {
+		v.failed = string(m[1])
+	}
+	return v
+}
+
+// failedTest matches the line of a failed test that is none of another.
+var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)

@@ -45,8 +45,8 @@ type batch struct {
 // quick bounds what a test may take, beyond the start of its process, that runs in one process with others.
 const quick = time.Second
 
-// batches returns the tests that run a mutant's line, those of its own package first, then the quickest. Slow tests
-// have batches of their own, so that they come last.
+// batches returns the tests that run a mutant's line, those of its own package that take seconds first, then by
+// what they take. Slow tests have batches of their own.
 func batches(m mutant, all []test) []batch {
 	own := filepath.Dir(m.File)
 	var of []batch
@@ -74,7 +74,7 @@ func batches(m mutant, all []test) []batch {
 		of[i].took += beyond
 	}
 	rank := func(b batch) int {
-		if b.path == own {
+		if b.path == own && b.took < 10*quick {
 			return 0
 		}
 		return 1
