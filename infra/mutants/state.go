@@ -56,7 +56,7 @@ func appendState(path string, r result) error {
 const explainedFile = "infra/mutants/explained.tsv"
 
 // readExplained returns why mutants that survive make no difference, by mutant. Each line is a mutant, a tab, and the
-// reason. A line that names none of all mutants is an error: its code has changed, and its reason may not hold any more.
+// reason. A line that names none of all mutants is an error: its code has changed, and its reason may not hold.
 func readExplained(path string, all []mutant) (map[string]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
