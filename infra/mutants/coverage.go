@@ -17,7 +17,8 @@ import (
 
 // measure runs every test of the packages, unchanged, and returns what lines of the areas each runs. The answers are
 // kept in the folder, since they take minutes. A package is measured anew when its own files or the areas' sources
-// change.
+// change, but for its slow tests when only tests have changed: at worst a mutant is not tried with a test that would
+// notice it.
 func measure(ctx context.Context, areas, packages []string, folder string) ([]test, error) {
 	sources, err := hashFiles(areas, func(name string) bool {
 		return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
@@ -33,8 +34,8 @@ func measure(ctx context.Context, areas, packages []string, folder string) ([]te
 		if err != nil {
 			return nil, err
 		}
-		name := fmt.Sprintf("coverage-%s-%s-%s.json", strings.ReplaceAll(path, "/", "_"), sources, own)
-		kept := filepath.Join(folder, name)
+		prefix := filepath.Join(folder, fmt.Sprintf("coverage-%s-%s-", strings.ReplaceAll(path, "/", "_"), sources))
+		kept := prefix + own + ".json"
 		var of []test
 		if data, err := os.ReadFile(kept); err == nil {
 			if err := json.Unmarshal(data, &of); err != nil {
@@ -42,7 +43,11 @@ func measure(ctx context.Context, areas, packages []string, folder string) ([]te
 			}
 		} else {
 			fmt.Printf("coverage %d/%d %s\n", i+1, len(packages), path)
-			if of, err = measurePackage(ctx, b, path); err != nil {
+			slow, err := readSlowTests(prefix)
+			if err != nil {
+				return nil, err
+			}
+			if of, err = measurePackage(ctx, b, path, slow); err != nil {
 				return nil, err
 			}
 			if err := writeJSON(kept, of); err != nil {
@@ -52,6 +57,31 @@ func measure(ctx context.Context, areas, packages []string, folder string) ([]te
 		all = append(all, of...)
 	}
 	return all, nil
+}
+
+// readSlowTests returns the tests of files with a prefix that take long, by name.
+func readSlowTests(prefix string) (map[string]test, error) {
+	files, err := filepath.Glob(prefix + "*.json")
+	if err != nil {
+		return nil, err
+	}
+	slow := map[string]test{}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		var of []test
+		if err := json.Unmarshal(data, &of); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, t := range of {
+			if t.Took >= 5*time.Second {
+				slow[t.Name] = t
+			}
+		}
+	}
+	return slow, nil
 }
 
 // hashFiles returns a hash of the files of packages, their testdata among them, not of packages below.
@@ -93,8 +123,8 @@ func writeJSON(path string, value any) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// measurePackage runs each test of one package alone, with coverage.
-func measurePackage(ctx context.Context, b *builder, path string) ([]test, error) {
+// measurePackage runs each test of one package alone, with coverage, but those that are known.
+func measurePackage(ctx context.Context, b *builder, path string, known map[string]test) ([]test, error) {
 	binary, err := b.binary(ctx, path)
 	if err != nil {
 		return nil, err
@@ -108,6 +138,10 @@ func measurePackage(ctx context.Context, b *builder, path string) ([]test, error
 	var all []test
 	for _, name := range strings.Fields(string(names)) {
 		if strings.HasPrefix(name, "Benchmark") {
+			continue
+		}
+		if t, ok := known[name]; ok {
+			all = append(all, t)
 			continue
 		}
 		t, err := measureTest(ctx, binary, test{Package: path, Name: name})

@@ -95,6 +95,9 @@ func run(ctx context.Context, o options) (score, error) {
 			left = append(left, m)
 		}
 	}
+	for _, r := range done {
+		t.count(r.By)
+	}
 	err = t.tryAll(ctx, left, o, done, state)
 	results := []result{}
 	for _, m := range sample {
@@ -172,7 +175,8 @@ func newTrial(ctx context.Context, o options, sample []mutant) (*trial, error) {
 		return nil, err
 	}
 	t := &trial{tests: tests, woven: newBuilder(folder, "-overlay", overlay), slow: o.slow, own: o.own,
-		number: map[string]int{}, confirmed: map[string]time.Duration{}}
+		number: map[string]int{}, confirmed: map[string]time.Duration{},
+		noticed: map[string]int{}}
 	for i, m := range sample {
 		t.number[m.id()] = i + 1
 	}
@@ -206,7 +210,8 @@ func (t *trial) tryAll(ctx context.Context, left []mutant, o options, done map[s
 				} else {
 					tried++
 					done[m.id()] = r
-					fmt.Printf("%d/%d %s %s (%s, %.0f s)\n", tried, len(left), r.Outcome, r.Mutant, r.By, r.Seconds)
+					fmt.Printf("%d/%d %s %s (%s, %.0f s)\n", tried, len(left), r.Outcome, r.Mutant,
+						strings.Join(r.By, " "), r.Seconds)
 				}
 				mutex.Unlock()
 			}

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -32,7 +31,7 @@ type result struct {
 	Mutant  string
 	Line    int
 	Outcome outcome
-	By      string   `json:",omitempty"` // the package and its test that noticed
+	By      []string `json:",omitempty"` // the test that noticed, or several of which one did
 	Late    bool     `json:",omitempty"` // it noticed by not coming to its end
 	Passed  []string `json:",omitempty"` // of one that is postponed: the tests that did not notice
 	Seconds float64
@@ -50,6 +49,7 @@ type trial struct {
 	number map[string]int
 
 	mutex     sync.Mutex
+	noticed   map[string]int           // by test: how many mutants
 	confirmed map[string]time.Duration // by test: how long it takes with nothing changed
 }
 
@@ -58,7 +58,9 @@ func (t *trial) try(ctx context.Context, m mutant, passed []string) (r result, e
 	start := time.Now()
 	r = result{Mutant: m.id(), Line: m.Line, Outcome: survived}
 	defer func() { r.Seconds = time.Since(start).Round(time.Millisecond).Seconds() }()
-	all := batches(m, t.tests)
+	t.mutex.Lock()
+	all := batches(m, t.tests, t.noticed)
+	t.mutex.Unlock()
 	if t.own {
 		r.Outcome = postponed // what other packages notice is not known
 	}
@@ -87,7 +89,7 @@ func (t *trial) try(ctx context.Context, m mutant, passed []string) (r result, e
 		if err != nil {
 			return r, err
 		}
-		if r.By != "" {
+		if len(r.By) > 0 {
 			r.Outcome = killed
 			return r, nil
 		}
@@ -118,32 +120,45 @@ func (t *trial) builderFor(m mutant) (b *builder, done func(), err error) {
 	return newBuilder(folder, "-overlay", overlay), func() { os.RemoveAll(folder) }, err
 }
 
-// fails runs tests over the changed source and returns the name of the one that failed, or all names where that is not
-// known, and empty if all passed. Tests that take five times their usual time and a bit more fail.
-func (t *trial) fails(ctx context.Context, b *builder, m mutant, tests batch) (by string, late bool, err error) {
+// fails runs tests over the changed source and returns the one that failed, or all where that is not known, and none if
+// all passed. Tests that take five times their usual time and a bit more fail.
+func (t *trial) fails(ctx context.Context, b *builder, m mutant, tests batch) (by []string, late bool, err error) {
 	binary, err := b.binary(ctx, tests.path)
 	if err != nil {
-		return "", false, err
+		return nil, false, err
 	}
 	limit := 20*time.Second + 5*tests.took
 	v, err := runTests(ctx, binary, tests, t.number[m.id()], limit)
 	if err != nil || v.passed {
-		return "", false, err
+		return nil, false, err
 	}
 	if v.failed != "" {
 		tests.names = []string{v.failed}
 	}
 	took, err := t.confirm(ctx, tests)
 	if err != nil {
-		return "", false, err
+		return nil, false, err
 	}
 	if now := 20*time.Second + 5*took; v.late && now > limit { // the machine has become slower
 		again, err := runTests(ctx, binary, tests, t.number[m.id()], now)
 		if err != nil || again.passed {
-			return "", false, err
+			return nil, false, err
 		}
 	}
-	return tests.path + " " + strings.Join(tests.names, " "), v.late, nil
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for _, name := range tests.names {
+		by = append(by, test{Package: tests.path, Name: name}.id())
+	}
+	t.count(by)
+	return by, v.late, nil
+}
+
+// count keeps which test noticed, so that it is asked early.
+func (t *trial) count(by []string) {
+	if len(by) == 1 {
+		t.noticed[by[0]]++
+	}
 }
 
 // confirm runs tests that noticed a mutant with nothing changed, each once, and returns how long they take. An error

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 func TestReportCountsWhatChangesBehaviour(t *testing.T) {
 	results := []result{
-		{Mutant: `pkg/a/x.go f swap-operator "<" -> "<=" #1`, Outcome: killed, By: "pkg/a TestF", Late: true},
+		{Mutant: `pkg/a/x.go f swap-operator "<" -> "<=" #1`, Outcome: killed, By: []string{"pkg/a.TestF"}, Late: true},
 		{Mutant: `pkg/a/x.go g flip-bool "true" -> "false" #1`, Line: 7, Outcome: survived},
 		{Mutant: `pkg/a/x.go h flip-bool "true" -> "false" #1`, Outcome: survived},
 		{Mutant: `pkg/b/y.go f drop-not "!" -> "" #1`, Line: 9, Outcome: uncovered},
@@ -37,7 +38,7 @@ seed 3: 4 mutants, 1 noticed (1 of them by a test that did not end), 2 not, 1 ma
 
 func TestStateSurvivesALineThatWasCutOff(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.jsonl")
-	whole := result{Mutant: "m", Line: 3, Outcome: killed, By: "pkg/a", Seconds: 1}
+	whole := result{Mutant: "m", Line: 3, Outcome: killed, By: []string{"pkg/a.TestF"}, Seconds: 1}
 	if err := appendState(path, whole); err != nil {
 		t.Fatal(err)
 	}
@@ -90,16 +91,17 @@ func TestQuickTestsOfItsOwnComeFirstAndSlowOnesLast(t *testing.T) {
 	for _, name := range []string{"TestRights", "TestRoles"} { // each starts a process of its own that takes long
 		all = append(all, test{Package: "infra/stack", Name: name, Took: 6 * time.Second, Covered: block})
 	}
+	noticed := map[string]int{"pkg/cli.TestSlow": 2}
 	var got []string
-	for _, b := range batches(mutant{File: "pkg/scheduling/binpack/bin.go", Line: 20}, all) {
+	for _, b := range batches(mutant{File: "pkg/scheduling/binpack/bin.go", Line: 20}, all, noticed) {
 		got = append(got, fmt.Sprint(b.path, " ", b.names, " ", b.took))
 	}
 	want := []string{
 		"pkg/scheduling/binpack [TestScenarios] 5ms",
 		"pkg/cli [TestPlan TestCommands] 3ms",
 		"infra/stack [TestRights TestRoles] 6s",
-		"pkg/testing/sim [TestSeeds] 9s",
 		"pkg/cli [TestSlow] 20s",
+		"pkg/testing/sim [TestSeeds] 9s",
 		"pkg/scheduling/binpack [TestWorlds] 30s",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -212,18 +214,18 @@ func TestAFailureCountsOnlyIfTheTestPassesUnchanged(t *testing.T) {
 		}
 	}
 	b := newBuilder(t.TempDir())
-	tr := &trial{woven: b, number: map[string]int{mutant{}.id(): 1}, confirmed: map[string]time.Duration{}}
+	tr := &trial{woven: b, number: map[string]int{mutant{}.id(): 1}, noticed: map[string]int{}, confirmed: map[string]time.Duration{}}
 	for _, c := range []struct {
-		names   []string
-		by, err string
+		names, by []string
+		err       string
 	}{
 		{names: []string{"TestPasses"}},
-		{names: []string{"TestPasses", "TestNotices"}, by: "small TestNotices"},
+		{names: []string{"TestPasses", "TestNotices"}, by: []string{"small.TestNotices"}},
 		{names: []string{"TestAlwaysFails"}, err: "small.TestAlwaysFails fails with nothing changed"},
 	} {
 		by, late, err := tr.fails(t.Context(), b, mutant{}, batch{path: "small", names: c.names})
-		if by != c.by || late || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%v: got %q, %v, %v", c.names, by, late, err)
+		if !slices.Equal(by, c.by) || late || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%v: got %v, %v, %v", c.names, by, late, err)
 		}
 	}
 }

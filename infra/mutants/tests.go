@@ -46,8 +46,8 @@ type batch struct {
 const quick = time.Second
 
 // batches returns the tests that run a mutant's line, those of its own package that take seconds first, then by
-// what they take. Slow tests have batches of their own.
-func batches(m mutant, all []test) []batch {
+// what they take for each mutant that they noticed before. Slow tests have batches of their own.
+func batches(m mutant, all []test, noticed map[string]int) []batch {
 	own := filepath.Dir(m.File)
 	var of []batch
 	start := map[string]time.Duration{} // by package: what its quickest test takes, and so each process at least
@@ -73,6 +73,13 @@ func batches(m mutant, all []test) []batch {
 		of[i].names = append(of[i].names, t.Name)
 		of[i].took += beyond
 	}
+	cost := func(b batch) time.Duration {
+		mutants := 1
+		for _, name := range b.names {
+			mutants += noticed[test{Package: b.path, Name: name}.id()]
+		}
+		return b.took / time.Duration(mutants)
+	}
 	rank := func(b batch) int {
 		if b.path == own && b.took < 10*quick {
 			return 0
@@ -80,7 +87,7 @@ func batches(m mutant, all []test) []batch {
 		return 1
 	}
 	slices.SortStableFunc(of, func(a, b batch) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.took, b.took), cmp.Compare(a.path, b.path))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(cost(a), cost(b)), cmp.Compare(a.path, b.path))
 	})
 	return of
 }
