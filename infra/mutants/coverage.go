@@ -54,7 +54,10 @@ func measure(ctx context.Context, areas, packages []string, folder string) ([]te
 				return nil, err
 			}
 		}
-		all = append(all, of...)
+		for _, t := range of {
+			t.Version = own
+			all = append(all, t)
+		}
 	}
 	return all, nil
 }

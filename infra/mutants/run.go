@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -33,7 +32,7 @@ type result struct {
 	Outcome outcome
 	By      []string `json:",omitempty"` // the test that noticed, or several of which one did
 	Late    bool     `json:",omitempty"` // it noticed by not coming to its end
-	Passed  []string `json:",omitempty"` // of one that is postponed: the tests that did not notice
+	Passed  []string `json:",omitempty"` // of one that is postponed: the tests that did not notice, as they were
 	Seconds float64
 }
 
@@ -74,17 +73,13 @@ func (t *trial) try(ctx context.Context, m mutant, passed []string) (r result, e
 	}
 	defer done()
 	for _, tests := range all {
-		left := slices.DeleteFunc(slices.Clone(tests.names), func(name string) bool {
-			return slices.Contains(passed, test{Package: tests.path, Name: name}.id())
-		})
-		if len(left) == 0 {
+		if tests = tests.without(passed); len(tests.names) == 0 {
 			continue
 		}
 		if t.slow > 0 && tests.took >= t.slow || t.own && tests.path != filepath.Dir(m.File) {
 			r.Outcome = postponed
 			continue
 		}
-		tests.names = left
 		r.By, r.Late, err = t.fails(ctx, b, m, tests)
 		if err != nil {
 			return r, err
@@ -93,9 +88,7 @@ func (t *trial) try(ctx context.Context, m mutant, passed []string) (r result, e
 			r.Outcome = killed
 			return r, nil
 		}
-		for _, name := range left {
-			passed = append(passed, test{Package: tests.path, Name: name}.id())
-		}
+		passed = append(passed, tests.versioned()...)
 	}
 	if r.Outcome == postponed {
 		r.Passed = passed

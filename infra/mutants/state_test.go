@@ -229,3 +229,13 @@ func TestAFailureCountsOnlyIfTheTestPassesUnchanged(t *testing.T) {
 		}
 	}
 }
+
+func TestATestThatHasChangedIsAskedAgain(t *testing.T) {
+	passed := batch{path: "pkg/a", version: "1", names: []string{"TestF", "TestG"}}.versioned()
+	for version, want := range map[string][]string{"1": {"TestH"}, "2": {"TestF", "TestG", "TestH"}} {
+		b := batch{path: "pkg/a", version: version, names: []string{"TestF", "TestG", "TestH"}}
+		if diff := cmp.Diff(want, b.without(passed).names); diff != "" {
+			t.Errorf("version %s: %s", version, diff)
+		}
+	}
+}

@@ -20,9 +20,13 @@ type test struct {
 	Name    string           // such as TestScenarios
 	Took    time.Duration    // how long it takes when nothing is changed
 	Covered map[string][]int // by file: the lines that it runs, as first and last of each block, in turn
+	Version string           // of the package's own files, its testdata among them
 }
 
 func (t test) id() string { return t.Package + "." + t.Name }
+
+// versioned is the id of the test as it is now: what it did not notice it may notice once it is another.
+func (t test) versioned() string { return t.id() + "@" + t.Version }
 
 // runs says whether the test runs a line of a file.
 func (t test) runs(file string, line int) bool {
@@ -37,9 +41,30 @@ func (t test) runs(file string, line int) bool {
 
 // batch is tests of one package that run in one process.
 type batch struct {
-	path  string
-	names []string
-	took  time.Duration
+	path, version string
+	names         []string
+	took          time.Duration
+}
+
+// versioned are the ids of the tests as they are now.
+func (b batch) versioned() (ids []string) {
+	for _, name := range b.names {
+		ids = append(ids, test{Package: b.path, Name: name, Version: b.version}.versioned())
+	}
+	return ids
+}
+
+// without leaves out tests by their versioned ids.
+func (b batch) without(passed []string) batch {
+	ids := b.versioned()
+	var left []string
+	for i, name := range b.names {
+		if !slices.Contains(passed, ids[i]) {
+			left = append(left, name)
+		}
+	}
+	b.names = left
+	return b
 }
 
 // quick bounds what a test may take, beyond the start of its process, that runs in one process with others.
@@ -65,7 +90,7 @@ func batches(m mutant, all []test, noticed map[string]int) []batch {
 		i, ok := together[t.Package]
 		if !ok || beyond >= quick {
 			i = len(of)
-			of = append(of, batch{path: t.Package, took: start[t.Package]})
+			of = append(of, batch{path: t.Package, version: t.Version, took: start[t.Package]})
 		}
 		if beyond < quick {
 			together[t.Package] = i
