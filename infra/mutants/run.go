@@ -36,7 +36,8 @@ type result struct {
 	Seconds float64
 }
 
-// memoryKiB bounds what a mutated test may take, so that one that never stops allocating ends alone.
+// memoryKiB bounds what a mutated test may write to, so that one that never stops allocating ends alone. Address space
+// has no bound: the runtime of the stack's tests reserves more than it uses.
 const memoryKiB = 8 << 20
 
 // trial is what all mutants are tried with.
@@ -195,7 +196,7 @@ type verdict struct {
 func runTests(ctx context.Context, binary string, tests batch, number int, limit time.Duration) (verdict, error) {
 	bounded, cancel := context.WithTimeout(ctx, limit+time.Minute)
 	defer cancel()
-	c := exec.CommandContext(bounded, "/bin/sh", "-c", fmt.Sprintf("ulimit -v %d; exec \"$@\"", memoryKiB), "sh",
+	c := exec.CommandContext(bounded, "/bin/sh", "-c", fmt.Sprintf("ulimit -d %d; exec \"$@\"", memoryKiB), "sh",
 		binary, "-test.paniconexit0", "-test.failfast", "-test.timeout", limit.String(),
 		"-test.run", exactly(tests.names))
 	c.Dir = tests.path
