@@ -93,7 +93,7 @@ func TestQuickTestsOfItsOwnComeFirstAndSlowOnesLast(t *testing.T) {
 	}
 	noticed := map[string]int{"pkg/cli.TestSlow": 2}
 	var got []string
-	for _, b := range batches(mutant{File: "pkg/scheduling/binpack/bin.go", Line: 20}, all, noticed) {
+	for _, b := range batches(mutant{File: "pkg/scheduling/binpack/bin.go", statement: 20}, all, noticed) {
 		got = append(got, fmt.Sprint(b.path, " ", b.names, " ", b.took))
 	}
 	want := []string{

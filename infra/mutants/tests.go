@@ -77,13 +77,13 @@ func batches(m mutant, all []test, noticed map[string]int) []batch {
 	var of []batch
 	start := map[string]time.Duration{} // by package: what its quickest test takes, and so each process at least
 	for _, t := range all {
-		if t.runs(m.File, m.Line) {
+		if t.runs(m.File, m.statement) {
 			start[t.Package] = min(t.Took, cmp.Or(start[t.Package], t.Took))
 		}
 	}
 	together := map[string]int{} // by package: the batch of its quick tests
 	for _, t := range all {
-		if !t.runs(m.File, m.Line) {
+		if !t.runs(m.File, m.statement) {
 			continue
 		}
 		beyond := t.Took - start[t.Package]
