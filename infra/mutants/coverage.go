@@ -36,23 +36,13 @@ func measure(ctx context.Context, areas, packages []string, folder string) ([]te
 		}
 		prefix := filepath.Join(folder, fmt.Sprintf("coverage-%s-%s-", strings.ReplaceAll(path, "/", "_"), sources))
 		kept := prefix + own + ".json"
-		var of []test
-		if data, err := os.ReadFile(kept); err == nil {
-			if err := json.Unmarshal(data, &of); err != nil {
-				return nil, fmt.Errorf("%s: %w", kept, err)
-			}
-		} else {
+		of, err := readTests(kept)
+		if os.IsNotExist(err) {
 			fmt.Printf("coverage %d/%d %s\n", i+1, len(packages), path)
-			slow, err := readSlowTests(prefix)
-			if err != nil {
-				return nil, err
-			}
-			if of, err = measurePackage(ctx, b, path, slow); err != nil {
-				return nil, err
-			}
-			if err := writeJSON(kept, of); err != nil {
-				return nil, err
-			}
+			of, err = measureAnew(ctx, b, path, prefix, kept)
+		}
+		if err != nil {
+			return nil, err
 		}
 		for _, t := range of {
 			t.Version = own
@@ -60,6 +50,31 @@ func measure(ctx context.Context, areas, packages []string, folder string) ([]te
 		}
 	}
 	return all, nil
+}
+
+// readTests returns the tests that an earlier run has written to a file.
+func readTests(path string) (of []test, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &of); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return of, nil
+}
+
+// measureAnew measures a package and keeps the answer.
+func measureAnew(ctx context.Context, b *builder, path, prefix, kept string) ([]test, error) {
+	slow, err := readSlowTests(prefix)
+	if err != nil {
+		return nil, err
+	}
+	of, err := measurePackage(ctx, b, path, slow)
+	if err != nil {
+		return nil, err
+	}
+	return of, writeJSON(kept, of)
 }
 
 // readSlowTests returns the tests of files with a prefix that take long, by name.
@@ -70,13 +85,9 @@ func readSlowTests(prefix string) (map[string]test, error) {
 	}
 	slow := map[string]test{}
 	for _, path := range files {
-		data, err := os.ReadFile(path)
+		of, err := readTests(path)
 		if err != nil {
 			return nil, err
-		}
-		var of []test
-		if err := json.Unmarshal(data, &of); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		for _, t := range of {
 			if t.Took >= 5*time.Second {

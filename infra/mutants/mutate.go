@@ -20,8 +20,8 @@ type mutant struct {
 	Line     int    // from 1
 	offset   int    // where From begins, in bytes
 
-	// statement is the line on which the statement around the mutant begins. Tests that come to it run the mutant, while
-	// what the compiler counts as covered leaves out lines after a function literal and cases that are not entered.
+	// statement is the line on which the statement around the mutant begins. Tests that come to it run the mutant. What
+	// the compiler counts as covered leaves out lines after a function literal, and cases that are not entered.
 	statement int
 }
 
