@@ -14,10 +14,8 @@ import boto3
 
 CDK, OUT, ARCHITECTURE = sys.argv[1], sys.argv[2], sys.argv[3]
 ACCOUNT, REGION, STACK = "123456789012", "us-east-1", "joiner-demo"
-FUNCTIONS = sorted(os.listdir("functions"))
-FUNCTIONS.remove("joiner")
-FUNCTIONS.remove("README.md")
-FUNCTIONS.remove("wake")  # only with push
+# joiner is the command line, and wake is there only with push.
+FUNCTIONS = sorted(f for f in os.listdir("functions") if os.path.exists(f"functions/{f}/main.go") and f not in ("joiner", "wake"))
 TICKS = {"provision", "lifecycle", "refresh", "disrupt"} & set(FUNCTIONS)
 failures, checks, deployment = [], 0, 1
 
