@@ -124,6 +124,7 @@ type Values struct {
 	CatalogMaxAge               time.Duration
 	Mode                        string   // act or observe
 	KarpenterNamespaces         []string // of a leader lease that keeps Joiner from acting
+	ReservedCapacity            bool     // false: EC2 matches open reservations, selections are not read
 	IsolatedVPC                 bool
 	ZonalShift                  bool
 	DryRunValidation            bool

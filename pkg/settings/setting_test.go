@@ -56,6 +56,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		CatalogMaxAge:               24 * time.Hour,
 		Mode:                        "act",
 		KarpenterNamespaces:         []string{"kube-system", "karpenter"},
+		ReservedCapacity:            true,
 		DryRunValidation:            true,
 		DecisionLog:                 "log",
 		LogLevel:                    "info",
@@ -78,7 +79,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"REBALANCE": "replace", "REBALANCE_OFFERING_COOLDOWN": "10m", "REBALANCE_MIN_AGE": "5m", "REBALANCES_PER_HOUR": "3",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
 		"DISRUPTION": "report", "CONSOLIDATION_PAYBACK": "2h", "POD_EVICTION_COST_USD": "0.01", "CONSOLIDATION_MAX_EVALUATIONS": "5", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
-		"SPOT_TO_SPOT_CONSOLIDATION": "false",
+		"SPOT_TO_SPOT_CONSOLIDATION": "false", "RESERVED_CAPACITY": "false",
 	}))
 	if err != nil {
 		t.Fatal(err)
