@@ -18,8 +18,8 @@ type schedules struct {
 // tickAgeSec is how old a tick may be when it is delivered: the shortest that EventBridge Scheduler takes.
 const tickAgeSec = 60
 
-// addSchedules makes the group and the role. Nobody else's schedules can use the role, and it can invoke nothing but the
-// functions that tick.
+// addSchedules makes the group and the role. Nobody else's schedules can use the role, and it can invoke nothing but
+// the functions that tick.
 func (s *joiner) addSchedules(functions []function) {
 	name := s.names.ScheduleGroup()
 	s.ticks.group = awsscheduler.NewScheduleGroup(s.Stack, jsii.String("Schedules"), &awsscheduler.ScheduleGroupProps{
@@ -55,7 +55,8 @@ func (s *joiner) addSchedule(f madeFunction) {
 		ScheduleGroup: s.ticks.group,
 		Schedule:      awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(&f.everyMin)),
 		Target: awsschedulertargets.NewLambdaInvoke(f.entrance, &awsschedulertargets.ScheduleTargetBaseProps{
-			Role: s.ticks.role.WithoutPolicyUpdates(nil), MaxEventAge: awscdk.Duration_Seconds(&age), RetryAttempts: jsii.Number(0),
+			Role:        s.ticks.role.WithoutPolicyUpdates(nil),
+			MaxEventAge: awscdk.Duration_Seconds(&age), RetryAttempts: jsii.Number(0),
 			Input: awsscheduler.ScheduleTargetInput_FromObject(map[string]string{
 				"source": "aws.scheduler", "detail-type": "Scheduled Event"}),
 		}),
