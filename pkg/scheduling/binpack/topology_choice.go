@@ -109,7 +109,7 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 			s.crowd, s.room = 0, -c.room[d]
 		}
 		s.scarce = d < len(c.scarce) && c.scarce[d]
-		s.unwanted = !dd.pk.learned.wanted[p] || dd.a.landed[p]+dd.given[p] > 0
+		s.unwanted = !dd.wanted(v, c, d)
 		s.away = v.together && dd.given[p] == 0
 		if best < 0 || s.lessThan(least) {
 			best, least = d, s
@@ -118,10 +118,16 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 	return best
 }
 
+// wanted reports whether pods wait for one of the view to be in domain d, and none is, see wantFollowed.
+func (dd *domainDivision) wanted(v *relaxedPod, c domainChoice, d int) bool {
+	p := classDomain{v.class.id, c.key, dd.top.domains[c.key][d]}
+	return dd.pk.learned.wanted[p] && dd.a.landed[p]+dd.given[p] == 0
+}
+
 // domainScore is what speaks for a domain, the less the better.
 type domainScore struct {
 	away                            bool // from pods with which it must share a node
-	unwanted                        bool // no pods wait for one to be there, see wantFollowed
+	unwanted                        bool // no pods wait for one to be there
 	scarce                          bool // see scarceDomains
 	breaks                          int  // see brokenSpreads
 	first, crowd, short, room, home int
