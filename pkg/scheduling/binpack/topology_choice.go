@@ -91,13 +91,16 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 	gather := slices.ContainsFunc(c.rules, func(r topologyRule) bool { return r.what == follow })
 	for d, price := range c.open {
 		p := classDomain{v.class.id, c.key, dd.top.domains[c.key][d]}
-		if limit, ok := dd.pk.learned.caps[p]; price >= noPrice || c.most[d] <= 0 ||
-			ok && dd.a.landed[p]+dd.given[p] >= limit || !dd.rulesAllowDomain(v, c, d) {
+		most := c.most[d]
+		if limit, ok := dd.pk.learned.caps[p]; ok {
+			most = min(most, limit-dd.a.landed[p]-dd.given[p])
+		}
+		if price >= noPrice || most <= 0 || !dd.rulesAllowDomain(v, c, d) {
 			continue
 		}
 		s := domainScore{home: c.home[d], crowd: dd.podCount(v, c, d), price: price}
 		if gather {
-			s.crowd, s.short, s.room = -s.crowd, max(0, c.left-c.most[d]), -c.room[d]
+			s.crowd, s.short, s.room = -s.crowd, max(0, c.left-most), -c.room[d]
 		}
 		if c.room[d] > 0 {
 			s.home, s.price = -1, 0
