@@ -172,8 +172,8 @@ func (s *setSearch) evaluateOne(x candidateSet, patient bool) {
 	}
 }
 
-// dropRoomOfSets drops the reason of nodes whose pods had no room when others went as well: those others may have it, and
-// a search that has found something has not asked about each node alone.
+// dropRoomOfSets drops the reason of nodes whose pods had no room when others went as well: those others may have it,
+// and a search that has found something has not asked about each node alone.
 func (s *setSearch) dropRoomOfSets() {
 	for n, several := range s.withOthers {
 		if several && n.notConsolidated.reason == IneligiblePodsUnschedulable {

@@ -69,9 +69,9 @@ func (t *trial) othersThere(pod string) bool {
 	return node != "" && count(t.ours, node) >= count(t.theirs, node)
 }
 
-// overshot lists what the NodePool of Karpenter's new node for the pod has more of than it allows: on its nodes and claims
-// that are not being deleted, and on all nodes that Karpenter makes. A claim that is not launched counts as the smallest
-// type that it may become.
+// overshot lists what the NodePool of Karpenter's new node for the pod has more of than it allows: on its nodes and
+// claims that are not being deleted, and on all nodes that Karpenter makes. A claim that is not launched counts as the
+// smallest type that it may become.
 func (t *trial) overshot(pod string) []string {
 	at := slices.IndexFunc(t.theirs.New, func(x manifests.NewNode) bool { return slices.Contains(x.Pods, pod) })
 	if at < 0 {
