@@ -80,11 +80,16 @@ func (s *scheduler) addDaemons(c *manifests.Cluster) {
 			p := &corev1.Pod{ObjectMeta: *d.Spec.Template.ObjectMeta.DeepCopy(), Spec: *d.Spec.Template.Spec.DeepCopy()}
 			p.Namespace, p.Name = d.Namespace, fmt.Sprintf("%s-on-%s", d.Name, n.Name)
 			p.UID = types.UID(p.Name)
-			for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable,
-				corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure,
-				corev1.TaintNodeUnschedulable} {
+			for key, effect := range map[string]corev1.TaintEffect{
+				corev1.TaintNodeNotReady:       corev1.TaintEffectNoExecute,
+				corev1.TaintNodeUnreachable:    corev1.TaintEffectNoExecute,
+				corev1.TaintNodeDiskPressure:   corev1.TaintEffectNoSchedule,
+				corev1.TaintNodeMemoryPressure: corev1.TaintEffectNoSchedule,
+				corev1.TaintNodePIDPressure:    corev1.TaintEffectNoSchedule,
+				corev1.TaintNodeUnschedulable:  corev1.TaintEffectNoSchedule,
+			} {
 				p.Spec.Tolerations = append(p.Spec.Tolerations,
-					corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
+					corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect})
 			}
 			if s.refuse(p, n.Name) == "" {
 				s.bind(p, n.Name)
