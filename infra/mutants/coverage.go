@@ -17,7 +17,8 @@ import (
 
 // measure runs every test of the packages, unchanged, and returns what lines of the areas each runs. The answers are
 // kept in the folder, since they take minutes. A package is measured anew when its own files or the areas' sources
-// change.
+// change, but for its slow tests when only tests have changed: at worst a mutant is not tried with a test that would
+// notice it.
 func measure(ctx context.Context, areas, packages []string, folder string) ([]test, error) {
 	sources, err := hashFiles(areas, func(name string) bool {
 		return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
@@ -33,25 +34,68 @@ func measure(ctx context.Context, areas, packages []string, folder string) ([]te
 		if err != nil {
 			return nil, err
 		}
-		name := fmt.Sprintf("coverage-%s-%s-%s.json", strings.ReplaceAll(path, "/", "_"), sources, own)
-		kept := filepath.Join(folder, name)
-		var of []test
-		if data, err := os.ReadFile(kept); err == nil {
-			if err := json.Unmarshal(data, &of); err != nil {
-				return nil, fmt.Errorf("%s: %w", kept, err)
-			}
-		} else {
+		prefix := filepath.Join(folder, fmt.Sprintf("coverage-%s-%s-", strings.ReplaceAll(path, "/", "_"), sources))
+		kept := prefix + own + ".json"
+		of, err := readTests(kept)
+		if os.IsNotExist(err) {
 			fmt.Printf("coverage %d/%d %s\n", i+1, len(packages), path)
-			if of, err = measurePackage(ctx, b, path); err != nil {
-				return nil, err
-			}
-			if err := writeJSON(kept, of); err != nil {
-				return nil, err
-			}
+			of, err = measureAnew(ctx, b, path, prefix, kept)
 		}
-		all = append(all, of...)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range of {
+			t.Version = own
+			all = append(all, t)
+		}
 	}
 	return all, nil
+}
+
+// readTests returns the tests that an earlier run has written to a file.
+func readTests(path string) (of []test, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &of); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return of, nil
+}
+
+// measureAnew measures a package and keeps the answer.
+func measureAnew(ctx context.Context, b *builder, path, prefix, kept string) ([]test, error) {
+	slow, err := readSlowTests(prefix)
+	if err != nil {
+		return nil, err
+	}
+	of, err := measurePackage(ctx, b, path, slow)
+	if err != nil {
+		return nil, err
+	}
+	return of, writeJSON(kept, of)
+}
+
+// readSlowTests returns the tests of files with a prefix that take long, by name.
+func readSlowTests(prefix string) (map[string]test, error) {
+	files, err := filepath.Glob(prefix + "*.json")
+	if err != nil {
+		return nil, err
+	}
+	slow := map[string]test{}
+	for _, path := range files {
+		of, err := readTests(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range of {
+			if t.Took >= 5*time.Second {
+				slow[t.Name] = t
+			}
+		}
+	}
+	return slow, nil
 }
 
 // hashFiles returns a hash of the files of packages, their testdata among them, not of packages below.
@@ -93,8 +137,8 @@ func writeJSON(path string, value any) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// measurePackage runs each test of one package alone, with coverage.
-func measurePackage(ctx context.Context, b *builder, path string) ([]test, error) {
+// measurePackage runs each test of one package alone, with coverage, but those that are known.
+func measurePackage(ctx context.Context, b *builder, path string, known map[string]test) ([]test, error) {
 	binary, err := b.binary(ctx, path)
 	if err != nil {
 		return nil, err
@@ -108,6 +152,10 @@ func measurePackage(ctx context.Context, b *builder, path string) ([]test, error
 	var all []test
 	for _, name := range strings.Fields(string(names)) {
 		if strings.HasPrefix(name, "Benchmark") {
+			continue
+		}
+		if t, ok := known[name]; ok {
+			all = append(all, t)
 			continue
 		}
 		t, err := measureTest(ctx, binary, test{Package: path, Name: name})

@@ -66,7 +66,12 @@ func run(ctx context.Context, o options) (score, error) {
 	if err := os.MkdirAll(filepath.Join(o.folder, "woven"), 0o755); err != nil {
 		return score{}, err
 	}
-	explained, err := readExplained("infra/mutants/explained.tsv")
+	all, err := findAll(".")
+	if err != nil {
+		return score{}, err
+	}
+	fmt.Printf("%d possible mutants in %d packages\n", len(all), len(areas()))
+	explained, err := readExplained(explainedFile, all)
 	if err != nil {
 		return score{}, err
 	}
@@ -75,7 +80,7 @@ func run(ctx context.Context, o options) (score, error) {
 	if err != nil {
 		return score{}, err
 	}
-	sample, err := sampleOf(ctx, o, done, state)
+	sample, err := sampleOf(ctx, all, o, done, state)
 	if err != nil {
 		return score{}, err
 	}
@@ -89,6 +94,9 @@ func run(ctx context.Context, o options) (score, error) {
 		if i%parts == nth-1 && strings.Contains(m.id(), o.only) && isLeft(done[m.id()], o, why) {
 			left = append(left, m)
 		}
+	}
+	for _, r := range done {
+		t.count(r.By)
 	}
 	err = t.tryAll(ctx, left, o, done, state)
 	results := []result{}
@@ -114,11 +122,10 @@ func isLeft(r result, o options, explained bool) bool {
 }
 
 // sampleOf draws the sample. Mutants that do not compile go to the state file.
-func sampleOf(ctx context.Context, o options, done map[string]result, state string) ([]mutant, error) {
-	all, err := findAll(o.seed)
-	if err != nil {
-		return nil, err
-	}
+func sampleOf(
+	ctx context.Context, all []mutant, o options, done map[string]result, state string,
+) ([]mutant, error) {
+	sortByRank(all, o.seed)
 	c, err := newChecker(ctx)
 	if err != nil {
 		return nil, err
@@ -168,7 +175,8 @@ func newTrial(ctx context.Context, o options, sample []mutant) (*trial, error) {
 		return nil, err
 	}
 	t := &trial{tests: tests, woven: newBuilder(folder, "-overlay", overlay), slow: o.slow, own: o.own,
-		number: map[string]int{}}
+		number: map[string]int{}, confirmed: map[string]time.Duration{},
+		noticed: map[string]int{}}
 	for i, m := range sample {
 		t.number[m.id()] = i + 1
 	}
@@ -202,7 +210,8 @@ func (t *trial) tryAll(ctx context.Context, left []mutant, o options, done map[s
 				} else {
 					tried++
 					done[m.id()] = r
-					fmt.Printf("%d/%d %s %s (%s, %.0f s)\n", tried, len(left), r.Outcome, r.Mutant, r.By, r.Seconds)
+					fmt.Printf("%d/%d %s %s (%s, %.0f s)\n", tried, len(left), r.Outcome, r.Mutant,
+						strings.Join(r.By, " "), r.Seconds)
 				}
 				mutex.Unlock()
 			}

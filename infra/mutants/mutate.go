@@ -19,6 +19,10 @@ type mutant struct {
 	Nth      int    // which of the equal ones of the function it is, from 1
 	Line     int    // from 1
 	offset   int    // where From begins, in bytes
+
+	// statement is the line on which the statement around the mutant begins. Tests that come to it run the mutant. What
+	// the compiler counts as covered leaves out lines after a function literal, and cases that are not entered.
+	statement int
 }
 
 // id names a mutant in the state file, in the list of explained ones and in reports. It stays when the lines of the
@@ -42,6 +46,7 @@ type finder struct {
 	source []byte
 	set    *token.FileSet
 	inside string         // the function that is being looked at
+	around ast.Stmt       // the innermost statement that is; a block or a case is none
 	seen   map[string]int // how many equal ones came before
 	found  []mutant
 }
@@ -60,7 +65,7 @@ func findMutants(file string, source []byte) ([]mutant, error) {
 	f := &finder{file: file, source: source, set: set, seen: map[string]int{}}
 	for _, d := range tree.Decls {
 		f.inside = functionName(d)
-		ast.Inspect(d, f.visit)
+		ast.PreorderStack(d, nil, f.visitBelow)
 	}
 	for i := range f.found {
 		m := &f.found[i]
@@ -94,6 +99,19 @@ func functionName(d ast.Decl) string {
 		return name.Name + "." + f.Name.Name
 	}
 	return f.Name.Name
+}
+
+// visitBelow looks at one node below others, the outermost first.
+func (f *finder) visitBelow(n ast.Node, above []ast.Node) bool {
+	f.around = nil
+	for _, a := range append(slices.Clone(above), n) {
+		switch a := a.(type) {
+		case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause:
+		case ast.Stmt:
+			f.around = a
+		}
+	}
+	return f.visit(n)
 }
 
 // visit looks at one node. Declarations of constants and types are left alone: they say names, not what is done.
@@ -199,6 +217,10 @@ func (f *finder) text(n ast.Node) string {
 
 func (f *finder) add(operator string, at token.Pos, from, to string) {
 	p := f.set.Position(at)
-	f.found = append(f.found, mutant{File: f.file, Function: f.inside, Operator: operator, From: from, To: to,
-		Line: p.Line, offset: p.Offset})
+	m := mutant{File: f.file, Function: f.inside, Operator: operator, From: from, To: to,
+		Line: p.Line, offset: p.Offset, statement: p.Line}
+	if f.around != nil && operator != "drop-statement" {
+		m.statement = f.set.Position(f.around.Pos()).Line
+	}
+	f.found = append(f.found, m)
 }

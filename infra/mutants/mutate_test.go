@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,5 +66,35 @@ func TestGeneratedFilesAreLeftAlone(t *testing.T) {
 	found, err := findMutants("p.go", []byte(source))
 	if err != nil || len(found) != 0 {
 		t.Errorf("got %v, %v", found, err)
+	}
+}
+
+func TestStatementsOfMutants(t *testing.T) {
+	source := `package p
+
+func f(list []int, x int) bool {
+	switch {
+	case x < 1:
+		x++
+	}
+	return has(list, func(y int) bool {
+		return y > x
+	}) &&
+		x > 2
+}
+`
+	found, err := findMutants("p.go", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, m := range found {
+		if m.Operator == "swap-operator" {
+			got[m.From+" of line "+strconv.Itoa(m.Line)] = m.statement
+		}
+	}
+	want := map[string]int{"< of line 5": 4, "++ of line 6": 6, "> of line 9": 9, "&& of line 10": 8, "> of line 11": 8}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -1,14 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -28,12 +30,14 @@ type result struct {
 	Mutant  string
 	Line    int
 	Outcome outcome
-	By      string   `json:",omitempty"` // the package whose tests noticed
-	Passed  []string `json:",omitempty"` // of one that is postponed: the tests that did not notice
+	By      []string `json:",omitempty"` // the test that noticed, or several of which one did
+	Late    bool     `json:",omitempty"` // it noticed by not coming to its end
+	Passed  []string `json:",omitempty"` // of one that is postponed: the tests that did not notice, as they were
 	Seconds float64
 }
 
-// memoryKiB bounds what a mutated test may take, so that one that never stops allocating ends alone.
+// memoryKiB bounds what a mutated test may write to, so that one that never stops allocating ends alone. Address space
+// has no bound: the runtime of the stack's tests reserves more than it uses.
 const memoryKiB = 8 << 20
 
 // trial is what all mutants are tried with.
@@ -43,6 +47,10 @@ type trial struct {
 	slow   time.Duration // batches from here on are postponed; 0 postpones none
 	own    bool          // those of other packages are postponed
 	number map[string]int
+
+	mutex     sync.Mutex
+	noticed   map[string]int           // by test: how many mutants
+	confirmed map[string]time.Duration // by test: how long it takes with nothing changed
 }
 
 // try runs the tests that cover a mutant until one fails. Tests that have passed already are left out.
@@ -50,7 +58,9 @@ func (t *trial) try(ctx context.Context, m mutant, passed []string) (r result, e
 	start := time.Now()
 	r = result{Mutant: m.id(), Line: m.Line, Outcome: survived}
 	defer func() { r.Seconds = time.Since(start).Round(time.Millisecond).Seconds() }()
-	all := batches(m, t.tests)
+	t.mutex.Lock()
+	all := batches(m, t.tests, t.noticed)
+	t.mutex.Unlock()
 	if t.own {
 		r.Outcome = postponed // what other packages notice is not known
 	}
@@ -64,28 +74,22 @@ func (t *trial) try(ctx context.Context, m mutant, passed []string) (r result, e
 	}
 	defer done()
 	for _, tests := range all {
-		left := slices.DeleteFunc(slices.Clone(tests.names), func(name string) bool {
-			return slices.Contains(passed, test{Package: tests.path, Name: name}.id())
-		})
-		if len(left) == 0 {
+		if tests = tests.without(passed); len(tests.names) == 0 {
 			continue
 		}
 		if t.slow > 0 && tests.took >= t.slow || t.own && tests.path != filepath.Dir(m.File) {
 			r.Outcome = postponed
 			continue
 		}
-		tests.names = left
-		noticed, err := t.fails(ctx, b, m, tests)
+		r.By, r.Late, err = t.fails(ctx, b, m, tests)
 		if err != nil {
 			return r, err
 		}
-		if noticed {
-			r.Outcome, r.By = killed, tests.path
+		if len(r.By) > 0 {
+			r.Outcome = killed
 			return r, nil
 		}
-		for _, name := range left {
-			passed = append(passed, test{Package: tests.path, Name: name}.id())
-		}
+		passed = append(passed, tests.versioned()...)
 	}
 	if r.Outcome == postponed {
 		r.Passed = passed
@@ -110,26 +114,114 @@ func (t *trial) builderFor(m mutant) (b *builder, done func(), err error) {
 	return newBuilder(folder, "-overlay", overlay), func() { os.RemoveAll(folder) }, err
 }
 
-// fails runs tests over the changed source. Tests that take five times their usual time and a bit more fail.
-func (t *trial) fails(ctx context.Context, b *builder, m mutant, tests batch) (bool, error) {
+// fails runs tests over the changed source and returns the one that failed, or all where that is not known, and none if
+// all passed. Tests that take five times their usual time and a bit more fail.
+func (t *trial) fails(ctx context.Context, b *builder, m mutant, tests batch) (by []string, late bool, err error) {
 	binary, err := b.binary(ctx, tests.path)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	limit := 20*time.Second + 5*tests.took
+	v, err := runTests(ctx, binary, tests, t.number[m.id()], limit)
+	if err != nil || v.passed {
+		return nil, false, err
+	}
+	if v.failed != "" {
+		tests.names = []string{v.failed}
+	}
+	took, err := t.confirm(ctx, tests)
+	if err != nil {
+		return nil, false, err
+	}
+	if now := 20*time.Second + 5*took; v.late && now > limit { // the machine has become slower
+		again, err := runTests(ctx, binary, tests, t.number[m.id()], now)
+		if err != nil || again.passed {
+			return nil, false, err
+		}
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for _, name := range tests.names {
+		by = append(by, test{Package: tests.path, Name: name}.id())
+	}
+	t.count(by)
+	return by, v.late, nil
+}
+
+// count keeps which test noticed, so that it is asked early.
+func (t *trial) count(by []string) {
+	if len(by) == 1 {
+		t.noticed[by[0]]++
+	}
+}
+
+// confirm runs tests that noticed a mutant with nothing changed, each once, and returns how long they take. An error
+// says that they fail all the same, so that they have noticed nothing.
+func (t *trial) confirm(ctx context.Context, tests batch) (time.Duration, error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	var took time.Duration
+	for _, name := range tests.names {
+		id := test{Package: tests.path, Name: name}.id()
+		if _, known := t.confirmed[id]; !known {
+			binary, err := t.woven.binary(ctx, tests.path)
+			if err != nil {
+				return 0, err
+			}
+			start := time.Now()
+			one := batch{path: tests.path, names: []string{name}}
+			v, err := runTests(ctx, binary, one, 0, 10*time.Minute)
+			if err != nil {
+				return 0, err
+			}
+			if !v.passed {
+				return 0, fmt.Errorf("%s fails with nothing changed:\n%s", id, v.out)
+			}
+			t.confirmed[id] = time.Since(start)
+		}
+		took += t.confirmed[id]
+	}
+	return took, nil
+}
+
+// verdict is what tests say.
+type verdict struct {
+	passed bool
+	failed string // the test that failed, if one said so
+	late   bool   // they took too long
+	out    []byte
+}
+
+// runTests runs tests of a binary with a mutant selected; 0 is the program as it is.
+func runTests(ctx context.Context, binary string, tests batch, number int, limit time.Duration) (verdict, error) {
 	bounded, cancel := context.WithTimeout(ctx, limit+time.Minute)
 	defer cancel()
-	c := exec.CommandContext(bounded, "/bin/sh", "-c", fmt.Sprintf("ulimit -v %d; exec \"$@\"", memoryKiB), "sh",
+	c := exec.CommandContext(bounded, "/bin/sh", "-c", fmt.Sprintf("ulimit -d %d; exec \"$@\"", memoryKiB), "sh",
 		binary, "-test.paniconexit0", "-test.failfast", "-test.timeout", limit.String(),
 		"-test.run", exactly(tests.names))
 	c.Dir = tests.path
-	c.Env = append(os.Environ(), selector+"="+strconv.Itoa(t.number[m.id()]))
-	err = c.Run()
+	c.Env = append(os.Environ(), selector+"="+strconv.Itoa(number))
+	out, err := c.CombinedOutput()
 	if ctx.Err() != nil {
-		return false, ctx.Err()
+		return verdict{}, ctx.Err()
 	}
 	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
-		return false, fmt.Errorf("tests of %s: %w", tests.path, err)
+		return verdict{}, fmt.Errorf("tests of %s: %w", tests.path, err)
 	}
-	return err != nil, nil
+	v := readVerdict(out)
+	v.passed = err == nil
+	v.late = v.late || bounded.Err() != nil
+	return v, nil
 }
+
+// readVerdict reads what a test binary that failed has written.
+func readVerdict(out []byte) verdict {
+	v := verdict{out: out, late: bytes.Contains(out, []byte("panic: test timed out after "))}
+	if m := failedTest.FindSubmatch(out); m != nil {
+		v.failed = string(m[1])
+	}
+	return v
+}
+
+// failedTest matches the line of a failed test that is none of another.
+var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)

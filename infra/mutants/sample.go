@@ -20,11 +20,11 @@ func areas() []string {
 		"infra/stack"}
 }
 
-// findAll returns all mutants of the areas in an order that only the seed decides.
-func findAll(seed uint64) ([]mutant, error) {
+// findAll returns all mutants of the areas, which stand below root.
+func findAll(root string) ([]mutant, error) {
 	var all []mutant
 	for _, area := range areas() {
-		files, err := filepath.Glob(filepath.Join(area, "*.go"))
+		files, err := filepath.Glob(filepath.Join(root, area, "*.go"))
 		if err != nil {
 			return nil, err
 		}
@@ -37,18 +37,21 @@ func findAll(seed uint64) ([]mutant, error) {
 			if err != nil {
 				return nil, err
 			}
-			found, err := findMutants(f, source)
+			found, err := findMutants(filepath.Join(area, filepath.Base(f)), source)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, found...)
 		}
 	}
-	fmt.Printf("%d possible mutants in %d packages\n", len(all), len(areas()))
+	return all, nil
+}
+
+// sortByRank brings mutants into an order that only the seed decides.
+func sortByRank(all []mutant, seed uint64) {
 	slices.SortFunc(all, func(a, b mutant) int {
 		return cmp.Or(cmp.Compare(rank(seed, a), rank(seed, b)), cmp.Compare(a.id(), b.id()))
 	})
-	return all, nil
 }
 
 // rank returns a mutant's place in the order of a seed. It depends on the mutant alone, so that a sample keeps those

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -51,14 +52,22 @@ func appendState(path string, r result) error {
 	return f.Close()
 }
 
+// explainedFile lists mutants that survive and make no difference.
+const explainedFile = "infra/mutants/explained.tsv"
+
 // readExplained returns why mutants that survive make no difference, by mutant. Each line is a mutant, a tab, and the
-// reason.
-func readExplained(path string) (map[string]string, error) {
+// reason. A line that names none of all mutants is an error: its code has changed, and its reason may not hold.
+func readExplained(path string, all []mutant) (map[string]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
+	known := map[string]bool{}
+	for _, m := range all {
+		known[m.id()] = true
+	}
 	explained := map[string]string{}
+	var errs []error
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -66,15 +75,25 @@ func readExplained(path string) (map[string]string, error) {
 		}
 		id, why, ok := strings.Cut(line, "\t")
 		if !ok || strings.TrimSpace(why) == "" {
-			return nil, fmt.Errorf("%s: want mutant, tab, reason: %s", path, line)
+			errs = append(errs, fmt.Errorf("%s: want mutant, tab, reason: %s", path, line))
+			continue
+		}
+		if !known[id] {
+			errs = append(errs, fmt.Errorf("%s: no such mutant, remove the line or correct the name: %s", path, id))
+		}
+		if explained[id] != "" {
+			errs = append(errs, fmt.Errorf("%s: explained twice, remove one line: %s", path, id))
 		}
 		explained[id] = why
 	}
-	return explained, nil
+	return explained, errors.Join(errs...)
 }
 
 // score is how many mutants of one area were noticed.
-type score struct{ killed, survived, explained int }
+type score struct {
+	killed, survived, explained int
+	late                        int // of those killed: by a test that did not come to its end
+}
 
 // noticed returns the share of mutants that change behaviour and were noticed, in percent.
 func (s score) noticed() float64 {
@@ -96,6 +115,9 @@ func report(out io.Writer, seed uint64, results []result, explained map[string]s
 			continue
 		case r.Outcome == killed:
 			s.killed, all.killed = s.killed+1, all.killed+1
+			if r.Late {
+				all.late++
+			}
 		case why:
 			s.explained, all.explained = s.explained+1, all.explained+1
 		default:
@@ -118,7 +140,8 @@ func report(out io.Writer, seed uint64, results []result, explained map[string]s
 		fmt.Fprintf(out, "%-16s %4d noticed, %3d not, %3d make no difference: %5.1f %%\n", a, s.killed, s.survived,
 			s.explained, s.noticed())
 	}
-	fmt.Fprintf(out, "seed %d: %d mutants, %d noticed, %d not, %d make no difference: %.1f %%\n",
-		seed, all.killed+all.survived+all.explained, all.killed, all.survived, all.explained, all.noticed())
+	fmt.Fprintf(out, "seed %d: %d mutants, %d noticed (%d of them by a test that did not end), %d not, "+
+		"%d make no difference: %.1f %%\n",
+		seed, all.killed+all.survived+all.explained, all.killed, all.late, all.survived, all.explained, all.noticed())
 	return all
 }

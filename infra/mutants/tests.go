@@ -20,9 +20,13 @@ type test struct {
 	Name    string           // such as TestScenarios
 	Took    time.Duration    // how long it takes when nothing is changed
 	Covered map[string][]int // by file: the lines that it runs, as first and last of each block, in turn
+	Version string           // of the package's own files, its testdata among them
 }
 
 func (t test) id() string { return t.Package + "." + t.Name }
+
+// versioned is the id of the test as it is now: what it did not notice it may notice once it is another.
+func (t test) versioned() string { return t.id() + "@" + t.Version }
 
 // runs says whether the test runs a line of a file.
 func (t test) runs(file string, line int) bool {
@@ -37,35 +41,56 @@ func (t test) runs(file string, line int) bool {
 
 // batch is tests of one package that run in one process.
 type batch struct {
-	path  string
-	names []string
-	took  time.Duration
+	path, version string
+	names         []string
+	took          time.Duration
+}
+
+// versioned are the ids of the tests as they are now.
+func (b batch) versioned() (ids []string) {
+	for _, name := range b.names {
+		ids = append(ids, test{Package: b.path, Name: name, Version: b.version}.versioned())
+	}
+	return ids
+}
+
+// without leaves out tests by their versioned ids.
+func (b batch) without(passed []string) batch {
+	ids := b.versioned()
+	var left []string
+	for i, name := range b.names {
+		if !slices.Contains(passed, ids[i]) {
+			left = append(left, name)
+		}
+	}
+	b.names = left
+	return b
 }
 
 // quick bounds what a test may take, beyond the start of its process, that runs in one process with others.
 const quick = time.Second
 
-// batches returns the tests that run a mutant's line, those of its own package first, then the quickest. Slow tests
-// have batches of their own, so that they come last.
-func batches(m mutant, all []test) []batch {
+// batches returns the tests that run a mutant's line, those of its own package that take seconds first, then by
+// what they take for each mutant that they noticed before. Slow tests have batches of their own.
+func batches(m mutant, all []test, noticed map[string]int) []batch {
 	own := filepath.Dir(m.File)
 	var of []batch
 	start := map[string]time.Duration{} // by package: what its quickest test takes, and so each process at least
 	for _, t := range all {
-		if t.runs(m.File, m.Line) {
+		if t.runs(m.File, m.statement) {
 			start[t.Package] = min(t.Took, cmp.Or(start[t.Package], t.Took))
 		}
 	}
 	together := map[string]int{} // by package: the batch of its quick tests
 	for _, t := range all {
-		if !t.runs(m.File, m.Line) {
+		if !t.runs(m.File, m.statement) {
 			continue
 		}
 		beyond := t.Took - start[t.Package]
 		i, ok := together[t.Package]
 		if !ok || beyond >= quick {
 			i = len(of)
-			of = append(of, batch{path: t.Package, took: start[t.Package]})
+			of = append(of, batch{path: t.Package, version: t.Version, took: start[t.Package]})
 		}
 		if beyond < quick {
 			together[t.Package] = i
@@ -73,14 +98,21 @@ func batches(m mutant, all []test) []batch {
 		of[i].names = append(of[i].names, t.Name)
 		of[i].took += beyond
 	}
+	cost := func(b batch) time.Duration {
+		mutants := 1
+		for _, name := range b.names {
+			mutants += noticed[test{Package: b.path, Name: name}.id()]
+		}
+		return b.took / time.Duration(mutants)
+	}
 	rank := func(b batch) int {
-		if b.path == own {
+		if b.path == own && b.took < 10*quick {
 			return 0
 		}
 		return 1
 	}
 	slices.SortStableFunc(of, func(a, b batch) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.took, b.took), cmp.Compare(a.path, b.path))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(cost(a), cost(b)), cmp.Compare(a.path, b.path))
 	})
 	return of
 }

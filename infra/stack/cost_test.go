@@ -18,7 +18,7 @@ import (
 func stackOf(t *testing.T, tmpl template) bill.Stack {
 	t.Helper()
 	s := bill.Stack{TicksPerHour: map[string]float64{}}
-	tmpl.each("AWS::Events::Rule", func(id string, p map[string]any) {
+	tmpl.each("AWS::Scheduler::Schedule", func(id string, p map[string]any) {
 		every := regexp.MustCompile(`^rate\((\d+) minutes?\)$`).FindStringSubmatch(fmt.Sprint(p["ScheduleExpression"]))
 		if every == nil {
 			return
@@ -27,7 +27,7 @@ func stackOf(t *testing.T, tmpl template) bill.Stack {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.TicksPerHour[strings.ToLower(strings.TrimSuffix(id, "Tick"))] = 60 / float64(minutes)
+		s.TicksPerHour[strings.ToLower(strings.TrimSuffix(id, "Schedule"))] = 60 / float64(minutes)
 	})
 	tmpl.each("AWS::CloudWatch::Alarm", func(_ string, p map[string]any) { s.Alarms += len(readAlarm(t, p).Metrics) })
 	tmpl.each("AWS::CloudWatch::Dashboard", func(string, map[string]any) { s.Dashboards++ })

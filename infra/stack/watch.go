@@ -146,8 +146,8 @@ func tickAlarms(s *joiner, f madeFunction) []alarm {
 			text: fmt.Sprintf("%s failed more than %v times in %v minutes: %s", name, over, minutes, readLog)},
 		{id: f.id + "Silent", under: true, silence: true, over: 1, of: ticks, from: ticks, row: "Silent",
 			metric: filled(f.everyMin, f.fn.MetricInvocations(sum(f.everyMin))),
-			text: fmt.Sprintf("%s has missed %d of its ticks: enable its rule %sTick, and see that its concurrency is not 0", name,
-				ticks, f.id)},
+			text: fmt.Sprintf("%s has missed %d of its ticks: enable its schedule in the group %s, and see that its concurrency is not 0",
+				name, ticks, s.names.ScheduleGroup())},
 	}
 }
 

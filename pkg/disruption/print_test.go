@@ -26,6 +26,9 @@ func (w *world) pass(d *datadriven.TestData) string {
 	if d.HasArg("asks") {
 		out = append(out, asks(append(p.Proposed, p.Begin...))...)
 	}
+	if d.HasArg("starting") && len(p.Starting) > 0 {
+		out = append(out, "starting: "+strings.Join(p.Starting, " "))
+	}
 	if e := p.Eligible; d.HasArg("eligible") {
 		out = append(out, fmt.Sprintf("eligible: %d empty, %d drifted, %d underutilized", len(e[v1.DisruptionEmpty]), len(e[v1.DisruptionDrifted]), len(e[v1.DisruptionUnderutilized])))
 		for _, c := range p.BudgetsExhausted {

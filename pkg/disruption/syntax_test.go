@@ -11,7 +11,7 @@ import (
 
 // TestScenarioSyntax checks that the harness understands every word of the scenario files.
 func TestScenarioSyntax(t *testing.T) {
-	words := syntax.NewGrammar(scenario.Words(), "disrupt all eligible hold asks", "changed", "wait SPAN", "now TIME", "ready", "still", "forget",
+	words := syntax.NewGrammar(scenario.Words(), "disrupt all eligible hold asks starting", "changed", "wait SPAN", "now TIME", "ready", "still", "forget",
 		"late", "steps COUNT", "waves COUNT", "drifted-nodes COUNT", "hold", "move USD", "price", "lost CLAIM", "spot-types COUNT",
 		"spot-to-spot true false",
 		"disruption POOL", "change NAME")

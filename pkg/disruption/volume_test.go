@@ -75,3 +75,24 @@ func (w *world) furnish(seed int) {
 		}
 	}
 }
+
+// Nodes whose pods stay because of what their pool says of disruption need no volumes read.
+func TestMayEmptyLeavesOutPoolsThatMoveNoPods(t *testing.T) {
+	never := func(d *cluster.Disruption) { d.Never = true }
+	whenEmpty := func(d *cluster.Disruption) { d.Policy = string(v1.ConsolidationWhenEmpty) }
+	noBudget := func(d *cluster.Disruption) { d.Budgets = []cluster.NodeBudget{{Every: true, Nodes: "0"}} }
+	for what, change := range map[string]func(*cluster.Disruption){
+		"it consolidates never": never, "it consolidates empty nodes": whenEmpty, "its budget is used up": noBudget,
+	} {
+		s := grown(t, 1).Snapshot
+		if len(MayEmpty(s)) == 0 {
+			t.Fatal("no node of the world may be emptied, which tests nothing")
+		}
+		for i := range s.Pools {
+			change(&s.Pools[i].Disruption)
+		}
+		if names := MayEmpty(s); len(names) > 0 {
+			t.Errorf("%s: %v", what, names)
+		}
+	}
+}

@@ -113,14 +113,15 @@ func TestScenarios(t *testing.T) {
 }
 
 // do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out; "all" with
-// what stays, "eligible" with what may go, "hold" not carried out), "changed" (what has changed about what was held),
-// "wait 20s" (-1h for a clock that is set back), "now TIME", "ready" (what was launched is a node), "still" (what
-// claims say about quiet nodes), "forget" (the memory is lost), "late" (a pass is cut off), "steps 4" (what-if
-// questions of a pass), "drifted-nodes 5" (that one command replaces at most), "hold" (new nodes are held, and pods
-// whose names differ in the number at the end have the same controller), "move 0.002" (what moving a pod costs, USD),
-// "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%",
-// "gently" (expiration within budgets), "mistake TEXT" (settings that cannot be understood), "claim NAME" lines
-// drifted, protected, expired, recommended (by EC2 to be left); "pod NAME" lines; and "price".
+// what stays, "eligible" with what may go, "starting" with the replacements that start, "hold" not carried out),
+// "changed" (what has changed about what was held), "wait 20s" (-1h for a clock that is set back), "now TIME", "ready"
+// (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "late" (a
+// pass is cut off), "steps 4" (what-if questions of a pass), "drifted-nodes 5" (that one command replaces at most),
+// "hold" (new nodes are held, and pods whose names differ in the number at the end have the same controller), "move
+// 0.002" (what moving a pod costs, USD), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget
+// 10% Drifted", "report", "saves 0.1 20%", "gently" (expiration within budgets), "mistake TEXT" (settings that cannot
+// be understood), "claim NAME" lines drifted, protected, expired, recommended (by EC2 to be left); "pod NAME" lines;
+// and "price".
 func (w *world) do(d *datadriven.TestData) (string, error) {
 	arg := ""
 	if len(d.CmdArgs) > 0 {

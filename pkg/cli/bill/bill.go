@@ -16,6 +16,7 @@ import (
 const (
 	HoursPerMonth = 730
 	PerRequest    = 0.20 / 1e6
+	PerTick       = 1.00 / 1e6   // of EventBridge Scheduler
 	PerGBSecond   = 0.0000133334 // arm64
 	PerTrace      = 5.0 / 1e6
 	PerMetric     = 0.30
@@ -211,7 +212,7 @@ func Estimate(s Stack, c Cluster) ([]Line, error) {
 	}
 	puts := s.TicksPerHour["refresh"] * HoursPerMonth
 	lines := []Line{
-		{"invocations", fmt.Sprintf("%s ticks, %s events, %s wake-ups", thousands(ticks), thousands(events), thousands(wakes)), invocations * PerRequest},
+		{"invocations", fmt.Sprintf("%s ticks, %s events, %s wake-ups", thousands(ticks), thousands(events), thousands(wakes)), invocations*PerRequest + ticks*PerTick},
 		{"seconds", how + fmt.Sprintf("events %.1f s: %s GB-s", eventSeconds, thousands(gbSeconds)), gbSeconds * PerGBSecond},
 		{"traces", thousands(traces), traces * PerTrace},
 		{"metrics", fmt.Sprintf("%d", series), float64(series) * PerMetric},

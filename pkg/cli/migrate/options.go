@@ -164,8 +164,7 @@ func (r *Report) reportGates(f Facts) (handled []string) {
 		r.Settings = append(r.Settings, SettingLine{Name: "nodeRepair", Value: true, From: gateNodeRepair})
 	}
 	if !open[gateReserved] {
-		r.addFinding(Note, aboutOptions, "the gate ReservedCapacity is closed: Karpenter's instances take open capacity reservations by themselves; those of Joiner take only what an EC2NodeClass selects",
-			"select the reservations with capacityReservationSelectorTerms, or they stand idle and paid for")
+		r.Settings = append(r.Settings, SettingLine{Name: "reservedCapacity", Value: false, From: gateReserved})
 	}
 	for _, name := range slices.Sorted(maps.Keys(open)) {
 		if known := []string{gateSpotToSpot, gateNodeRepair, gateReserved, gateStatic, gateOverlay, gateBuffer}; open[name] &&

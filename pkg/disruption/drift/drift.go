@@ -111,7 +111,7 @@ func (j driftJudge) classDrift(c cluster.Claim, p cluster.Pool, class instancety
 	if reason, message, sure = j.networkDrift(c, class); reason != "" || !sure {
 		return reason, message, sure
 	}
-	if id := c.Labels[instancetypes.LabelReservationID]; c.Labels[v1.LabelCapacityType] == instancetypes.Reserved &&
+	if id := c.Labels[instancetypes.LabelReservationID]; !class.OpenReservations && c.Labels[v1.LabelCapacityType] == instancetypes.Reserved &&
 		id != "" &&
 		!slices.ContainsFunc(class.Reservations, func(r instancetypes.Reservation) bool { return r.ID == id }) {
 		return "CapacityReservationDrift", fmt.Sprintf(

@@ -123,6 +123,10 @@ func TestVerdicts(t *testing.T) {
 			c.Labels["karpenter.sh/capacity-type"], c.Labels["karpenter.k8s.aws/capacity-reservation-id"] = "reserved", "cr-1"
 			c.Created, s.Classes[0].Reservations = noon(), []instancetypes.Reservation{{ID: "cr-2"}}
 		}, "CapacityReservationDrift"},
+		{"a reservation while selections are not read", func(s *cluster.Snapshot, c *cluster.Claim, _ *instancetypes.Type) {
+			c.Labels["karpenter.sh/capacity-type"], c.Labels["karpenter.k8s.aws/capacity-reservation-id"] = "reserved", "cr-1"
+			c.Created, s.Classes[0].OpenReservations = noon(), true
+		}, ""},
 		{"what became on-demand has no reservation to lose", func(_ *cluster.Snapshot, c *cluster.Claim, _ *instancetypes.Type) {
 			c.Created, c.Labels["karpenter.sh/capacity-type"], c.Labels["karpenter.k8s.aws/capacity-reservation-id"] = noon(), "on-demand", "cr-1"
 		}, ""},

@@ -145,6 +145,8 @@ func pod(t *testing.T, line string) cluster.Pod {
 			p.Deleting = at(t, v)
 		case "started":
 			p.Started = at(t, v)
+		case "created":
+			p.Created = at(t, v)
 		case "protect":
 			p.DoNotDisrupt = v
 		case "app":
@@ -157,7 +159,7 @@ func pod(t *testing.T, line string) cluster.Pod {
 			key, effect, _ := strings.Cut(strings.TrimPrefix(v, "all"), ":")
 			p.Tolerations = []cluster.Toleration{{Operator: "Exists", Key: key, Effect: effect}}
 		default:
-			t.Fatalf("pod %s: %v", f[0], syntax.UnknownWord("word", k, "daemon", "static", "critical", "phase", "grace", "deleting", "started", "protect", "app",
+			t.Fatalf("pod %s: %v", f[0], syntax.UnknownWord("word", k, "daemon", "static", "critical", "phase", "grace", "deleting", "started", "created", "protect", "app",
 				"unready", "refused", "tolerates"))
 		}
 	}
@@ -175,6 +177,34 @@ func TestMessageNamesTheFirstFew(t *testing.T) {
 	} {
 		if got := drain.BlockedMessage(c.waiting); got != c.want {
 			t.Errorf("%v: %q", c.waiting, got)
+		}
+	}
+}
+
+// A budget allows more soon while one of its pods comes or goes: a drain under it is watched then.
+func TestBudgetsThatChangeSoon(t *testing.T) {
+	budgets := []cluster.Budget{budget(t, "web web 0"), budget(t, "other/web web 0"), budget(t, "db db 0")}
+	for _, c := range []struct {
+		node, beside string
+		want         bool
+	}{
+		{"web-1 app=web", "web-2 app=web", false},
+		{"web-1 app=web", "web-2 app=web unready created=-1m", true},
+		{"web-1 app=web", "web-2 app=web unready created=-6m", false},
+		{"web-1 app=web", "web-2 app=web unready created=-1m phase=Failed", false},
+		{"web-1 app=web", "db-1 app=db unready created=-1m", false},
+		{"web-1 app=web", "web-2 app=web deleting=20s", true},
+		{"web-1 app=web", "web-2 app=web deleting=-1h", false},
+		{"web-1 app=web deleting=20s", "db-1 app=db", true},
+		{"web-1 app=web tolerates=all", "web-2 app=web unready created=-1m", false},
+		{"lone-1 app=lone", "web-2 app=web unready created=-1m", false},
+	} {
+		node := []cluster.Pod{pod(t, c.node)}
+		b := drain.NewBudgets(budgets)
+		for _, time := range []string{"first", "second"} {
+			if got := b.ChangesSoon(node, append(node, pod(t, c.beside)), noon()); got != c.want {
+				t.Errorf("%s beside %s: got %v when asked for the %s time", c.node, c.beside, got, time)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package launch_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,10 @@ func TestRehearsal(t *testing.T) {
 	want := []string{"on-demand lowest-price", "c5.large a subnet-a1", "c5.large a subnet-a2", "c5.large b subnet-b"}
 	if d := cmp.Diff(want, got(o)); d != "" || len(o.Templates) != 1 || o.Templates[0].Name == "" || len(o.InstanceTags) != len(o.Tags)+2 {
 		t.Errorf("order %v (-want +got):\n%s", o, d)
+	}
+	slices.Reverse(w.in.Class.Status.Subnets)
+	if again, _, err := rehearse(); err != nil || !slices.Equal(got(again), want) {
+		t.Errorf("with the class's subnets in another order: %v, error %v", got(again), err)
 	}
 	first := o.Templates[0].Overrides[0]
 	if o.ClaimName != w.in.Claim.Name || o.ClaimUID != w.in.Claim.UID || o.Templates[0].ImageID != "ami-1" || first.ImageID != "ami-1" || first.Price != 0.085 {

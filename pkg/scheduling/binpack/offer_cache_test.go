@@ -10,6 +10,7 @@ import (
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/resources"
 	"joiner/pkg/testing/scenario"
 )
 
@@ -121,5 +122,36 @@ func TestADepotSellsWhatIsSold(t *testing.T) {
 	check("another price", false)
 	if kept != 2 {
 		t.Errorf("kept %d times, want 2", kept)
+	}
+}
+
+// What a depot has is not used for a market with another price, nor for pods that ask for something new.
+func TestADepotNoticesPricesAndResources(t *testing.T) {
+	s := identical(t, 3)
+	all := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
+	i := slices.IndexFunc(all, func(x instancetypes.Type) bool { return x.Name == "m5.large" })
+	if i < 0 {
+		t.Fatal("the catalog has no m5.large")
+	}
+	dearer := all[i]
+	dearer.Offerings = slices.Clone(dearer.Offerings)
+	for o := range dearer.Offerings {
+		dearer.Offerings[o].Price *= 2
+	}
+	withGPU := s
+	withGPU.Pods = slices.Clone(s.Pods)
+	withGPU.Pods[2].Need.Extended = []resources.Extended{{Name: "nvidia.com/gpu", Count: 1}}
+	d := &OfferingCache{}
+	now, later := []instancetypes.Type{all[i]}, []instancetypes.Type{dearer}
+	for _, c := range []struct {
+		what  string
+		s     cluster.Snapshot
+		types []instancetypes.Type
+	}{{"at first", s, now}, {"at another price", s, later}, {"with a pod that asks for a GPU", withGPU, later}} {
+		sells := func(string) []instancetypes.Type { return c.types }
+		want, got := PodsFrom(c.s, sells), d.WhatIf(c.s, sells).PlanPods(c.s)
+		if diff := cmp.Diff(want.Lines(), got.Lines()); diff != "" || len(want.Launches) == 0 {
+			t.Errorf("%s (-anew +depot):\n%s", c.what, diff)
+		}
 	}
 }

@@ -1,0 +1,112 @@
+package binpack
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+// TestPricesOfWorkloads shows what plans for workloads of many kinds cost, beside what no plan can undercut. A change of
+// how nodes are chosen shows here by what it saves or costs.
+func TestPricesOfWorkloads(t *testing.T) {
+	empty := services(t, 0)
+	types := instancetypes.ResolveTypes(empty.Catalog, empty.Classes[0], nil, empty.Now)
+	datadriven.RunTest(t, "testdata_prices/workloads", func(t *testing.T, d *datadriven.TestData) string {
+		if d.Cmd != "workload" {
+			d.Fatalf(t, "unknown command %s", d.Cmd)
+		}
+		s := workload(t, d, empty)
+		p := PodsFrom(s, func(string) []instancetypes.Type { return types })
+		if p.LowerBoundUSD > p.TotalPrice()*(1+1e-9) {
+			t.Errorf("%s: the plan costs less than its bound", d.Pos)
+		}
+		out := fmt.Sprintf("%d nodes, %.4f USD/h, no plan below %.4f\n", len(p.Launches), p.TotalPrice(), p.LowerBoundUSD)
+		if len(p.Unplaced) > 0 {
+			out += fmt.Sprintf("%d pods without a node\n", len(p.Unplaced))
+		}
+		return out
+	})
+}
+
+// workload returns a cluster with pods in so many deployments, drawn by a seed, and one pool:
+//
+//	workload apps=20 seed=3 [cores=8] [rules=zone,host,apart,arm,demand] [family=(m5,c5)] [capacity=on-demand]
+//
+// A pod asks for at most so many cores, and each deployment has one of the rules or none.
+func workload(t *testing.T, d *datadriven.TestData, empty cluster.Snapshot) cluster.Snapshot {
+	t.Helper()
+	var apps, cores int
+	var seed uint64
+	var overhead string
+	d.ScanArgs(t, "apps", &apps)
+	d.ScanArgs(t, "seed", &seed)
+	cores = 4
+	if d.HasArg("cores") {
+		d.ScanArgs(t, "cores", &cores)
+	}
+	s := empty
+	s.Pools = []cluster.Pool{empty.Pools[0]}
+	for arg, key := range map[string]string{"family": "karpenter.k8s.aws/instance-family",
+		"capacity": "karpenter.sh/capacity-type", "cpu": "karpenter.k8s.aws/instance-cpu"} {
+		for _, a := range d.CmdArgs {
+			if a.Key == arg {
+				s.Pools[0].Requirements = s.Pools[0].Requirements.And(requirements.Of(key, a.Vals...))
+			}
+		}
+	}
+	rules := []string{"none"}
+	for _, a := range d.CmdArgs {
+		if a.Key == "rules" {
+			rules = append(rules, a.Vals...)
+		}
+	}
+	if d.HasArg("overhead") {
+		d.ScanArgs(t, "overhead", &overhead)
+		if _, err := fmt.Sscan(overhead, &s.Rules.PerNodeOverheadUSD); err != nil {
+			d.Fatalf(t, "overhead: %v", err)
+		}
+	}
+	r := rand.New(rand.NewPCG(seed, 11))
+	for app := range apps {
+		s.Pods = append(s.Pods, deployment(r, fmt.Sprintf("app-%02d", app), rules[r.IntN(len(rules))], cores)...)
+	}
+	return s
+}
+
+// deployment is up to 24 pending pods alike.
+func deployment(r *rand.Rand, name, rule string, cores int) (pods []cluster.Pod) {
+	cpu := int64(1+r.IntN(cores*20)) * 50
+	p := cluster.Pod{
+		Namespace: "default", Phase: "Pending", Unscheduled: true, Labels: map[string]string{"app": name},
+		Need: resources.List{CPU: cpu, Memory: cpu * []int64{1, 2, 3, 4, 6, 8}[r.IntN(6)] * resources.MiB, Pods: 1},
+	}
+	mine := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", name)}}
+	switch rule {
+	case "zone":
+		p.Spread = []cluster.Spread{{Key: labelZone, MaxSkew: 1, Selector: mine}}
+	case "host":
+		p.Spread = []cluster.Spread{{Key: labelHost, MaxSkew: 1, Selector: mine}}
+	case "apart":
+		p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: mine}}
+	case "near":
+		p.Affinity = []cluster.AffinityTerm{{Key: labelZone, Selector: mine}}
+	case "demand":
+		p.NodeSelector = map[string]string{labelCapacity: instancetypes.OnDemand}
+	case "arm":
+		p.NodeSelector = map[string]string{labelArch: "arm64"}
+	case "one-zone":
+		p.NodeSelector = map[string]string{labelZone: "us-west-2b"}
+	}
+	for i := range 1 + r.IntN(24) {
+		p.Name = fmt.Sprintf("%s-%d", name, i)
+		pods = append(pods, p)
+	}
+	return pods
+}
