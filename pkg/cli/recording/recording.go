@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -178,19 +179,30 @@ func (r *Redactor) replace(word string, name func(n int) string) string {
 	return r.words[word]
 }
 
-const redacted = "redacted"
+const (
+	redacted     = "redacted"
+	firstAccount = 111122223300 // of those that stand for others
+)
 
 // text replaces what is recognized wherever it stands.
 func (r *Redactor) text(s string) string {
 	s = regexp.MustCompile(`(\b|%3A|%2F)\d{12}\b`).ReplaceAllStringFunc(s, func(found string) string {
 		at := len(found) - len("111122223333") // behind what stands for : or / in a path
-		return found[:at] + r.replace(found[at:], func(n int) string { return fmt.Sprintf("1111222233%02d", n%100) })
+		return found[:at] + r.replace(found[at:], func(n int) string { return strconv.Itoa(firstAccount + n) })
 	})
 	s = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b`).ReplaceAllStringFunc(s, func(address string) string {
 		if !isPublic(address) {
 			return address
 		}
 		return r.replace(address, func(n int) string { return fmt.Sprintf("198.51.100.%d", n%256) })
+	})
+	s = regexp.MustCompile(`\b2[0-9a-f]{3}:[0-9a-f:]+`).ReplaceAllStringFunc(s, func(address string) string {
+		return r.replace(address, func(n int) string { return fmt.Sprintf("2001:db8::%x", n) })
+	})
+	// A session is named after the person that has it.
+	s = regexp.MustCompile(`(assumed-role/[\w+=,.@-]+/)[\w+=,.@-]+`).ReplaceAllStringFunc(s, func(session string) string {
+		at := strings.LastIndex(session, "/") + 1
+		return session[:at] + r.replace(session[at:], func(n int) string { return fmt.Sprintf("session-%d", n) })
 	})
 	s = regexp.MustCompile(`(user/|user%2F)[\w+=,.@-]+`).ReplaceAllStringFunc(s, func(user string) string {
 		at := strings.IndexAny(user, "/%")
