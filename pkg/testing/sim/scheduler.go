@@ -54,15 +54,13 @@ func (k *scheduler) bindAll() {
 		return a.Created.Compare(b.Created)
 	})
 	names, used := slices.Sorted(maps.Keys(k.api.nodes)), k.usedByNode()
-	refused := map[*app]bool{} // plain apps of which a pod found no node, so that none finds one in this look
 	for _, p := range waiting {
 		var fit []*node
 		for _, name := range names {
-			if n := k.api.nodes[name]; !refused[p.app] && k.nodeFits(p, n, used[name]) {
+			if n := k.api.nodes[name]; k.nodeFits(p, n, used[name]) {
 				fit = append(fit, n)
 			}
 		}
-		refused[p.app] = len(fit) == 0 && p.app.isPlain()
 		if len(fit) > 0 {
 			n := fit[k.rng.IntN(len(fit))]
 			k.bindPod(p, n)

@@ -44,12 +44,6 @@ type app struct {
 // key names the app in the cluster.
 func (a *app) key() string { return a.pattern.Namespace + "/" + a.name }
 
-// isPlain reports whether the pods of the app are alike, and ask for nothing that other pods or volumes decide.
-func (a *app) isPlain() bool {
-	p := a.pattern
-	return a.volumes == 0 && len(p.Spread)+len(p.Affinity)+len(p.AntiAffinity) == 0
-}
-
 // isKinOf reports whether pods of the other app count where those of this one are counted.
 func (a *app) isKinOf(other *app) bool {
 	return a.pattern.Namespace == other.pattern.Namespace && a.pattern.Labels["app"] == other.pattern.Labels["app"]
