@@ -1,6 +1,6 @@
 """The AWS that make deploy-test deploys to: moto, with what its CloudFormation would silently not make.
 
-Aliases, function URLs and generated secrets are made in moto, and dynamic references to secrets resolved. Every other type that moto does not know is kept as it is written in the template, so that the
+Aliases, function URLs, policies of queues, schedules and generated secrets are made in moto, and dynamic references to secrets resolved. Every other type that moto does not know is kept as it is written in the template, so that the
 resources of the stack can be asked for. Custom resources are answered here, as setup would answer: what setup really does is tested in
 infra/local/contract/setup. Each request to one is a line in the file of the first argument. The second argument is the port."""
 
@@ -18,8 +18,11 @@ import moto.server  # noqa: E402
 from moto.awslambda.models import LambdaVersion, lambda_backends  # noqa: E402
 from moto.cloudformation import custom_model, parsing  # noqa: E402
 from moto.core.common_models import CloudFormationModel  # noqa: E402
+from moto.iam.models import InstanceProfile  # noqa: E402
 from moto.logs.models import LogGroup, logs_backends  # noqa: E402
+from moto.scheduler.models import scheduler_backends  # noqa: E402
 from moto.secretsmanager.models import secretsmanager_backends  # noqa: E402
+from moto.sqs.models import sqs_backends  # noqa: E402
 
 __name__ = "joiner.aws"  # moto files classes by the second part of their module's name
 
@@ -110,6 +113,108 @@ class Alias(CloudFormationModel):
             lambda_backends[account_id][region_name].delete_alias(p["Name"], p["FunctionName"])
         except Exception:  # noqa: BLE001 - the function went first, and its aliases with it
             pass
+
+
+class QueuePolicy(CloudFormationModel):
+    """AWS::SQS::QueuePolicy, which moto's SQS knows and its CloudFormation does not."""
+
+    def __init__(self, name, queues):
+        self.name, self.queues = name, queues
+
+    @property
+    def physical_resource_id(self):
+        return self.name
+
+    @staticmethod
+    def cloudformation_type():
+        return "AWS::SQS::QueuePolicy"
+
+    def put(self, policy, account_id, region_name):
+        for url in self.queues:
+            sqs_backends[account_id][region_name].set_queue_attributes(url.split("/")[-1], {"Policy": policy})
+
+    @classmethod
+    def create_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name, **kwargs):
+        p = cloudformation_json["Properties"]
+        made = cls(resource_name, p["Queues"])
+        made.put(json.dumps(p["PolicyDocument"]), account_id, region_name)
+        return made
+
+    @classmethod
+    def update_from_cloudformation_json(cls, original_resource, new_resource_name, cloudformation_json, account_id, region_name):
+        p = cloudformation_json["Properties"]
+        original_resource.queues = p["Queues"]
+        original_resource.put(json.dumps(p["PolicyDocument"]), account_id, region_name)
+        return original_resource
+
+    @classmethod
+    def delete_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name):
+        pass  # with its queues
+
+
+class ScheduleGroup(CloudFormationModel):
+    """AWS::Scheduler::ScheduleGroup, which moto's scheduler knows and its CloudFormation does not."""
+
+    def __init__(self, name):
+        self.name = name
+
+    @property
+    def physical_resource_id(self):
+        return self.name
+
+    @staticmethod
+    def cloudformation_type():
+        return "AWS::Scheduler::ScheduleGroup"
+
+    @classmethod
+    def create_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name, **kwargs):
+        p = cloudformation_json["Properties"]
+        scheduler_backends[account_id][region_name].create_schedule_group(p["Name"], p.get("Tags", []))
+        return cls(p["Name"])
+
+    @classmethod
+    def update_from_cloudformation_json(cls, original_resource, new_resource_name, cloudformation_json, account_id, region_name):
+        return original_resource
+
+    @classmethod
+    def delete_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name):
+        scheduler_backends[account_id][region_name].schedule_groups.pop(resource_name, None)
+
+
+class Schedule(CloudFormationModel):
+    """AWS::Scheduler::Schedule, which moto's scheduler knows and its CloudFormation does not."""
+
+    def __init__(self, group, name):
+        self.group, self.name = group, name
+
+    @property
+    def physical_resource_id(self):
+        return self.name
+
+    @staticmethod
+    def cloudformation_type():
+        return "AWS::Scheduler::Schedule"
+
+    @staticmethod
+    def values(p):
+        return dict(description=p.get("Description"), end_date=None, flexible_time_window=p["FlexibleTimeWindow"], group_name=p["GroupName"], kms_key_arn=None, name=p["Name"],
+                    schedule_expression=p["ScheduleExpression"], schedule_expression_timezone=None, start_date=None, state=p.get("State"), target=p["Target"])
+
+    @classmethod
+    def create_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name, **kwargs):
+        p = cloudformation_json["Properties"]
+        scheduler_backends[account_id][region_name].create_schedule(action_after_completion=None, **cls.values(p))
+        return cls(p["GroupName"], p["Name"])
+
+    @classmethod
+    def update_from_cloudformation_json(cls, original_resource, new_resource_name, cloudformation_json, account_id, region_name):
+        scheduler_backends[account_id][region_name].update_schedule(**cls.values(cloudformation_json["Properties"]))
+        return original_resource
+
+    @classmethod
+    def delete_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name):
+        for group in scheduler_backends[account_id][region_name].schedule_groups.values():
+            group.schedules.pop(resource_name, None)
 
 
 class Url(CloudFormationModel):
@@ -258,5 +363,13 @@ def update_log_group(original_resource, new_resource_name, cloudformation_json, 
 
 # moto can make a log group and delete it, and forgets one that is updated.
 LogGroup.update_from_cloudformation_json = staticmethod(update_log_group)
+
+
+def keep_instance_profile(original_resource, new_resource_name, cloudformation_json, account_id, region_name):
+    return original_resource
+
+
+# It forgets an instance profile as well, of which only the deletion policy changes here.
+InstanceProfile.update_from_cloudformation_json = staticmethod(keep_instance_profile)
 
 moto.server.main(["-H", "127.0.0.1", "-p", port])

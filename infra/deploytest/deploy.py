@@ -14,10 +14,8 @@ import boto3
 
 CDK, OUT, ARCHITECTURE = sys.argv[1], sys.argv[2], sys.argv[3]
 ACCOUNT, REGION, STACK = "123456789012", "us-east-1", "joiner-demo"
-FUNCTIONS = sorted(os.listdir("functions"))
-FUNCTIONS.remove("joiner")
-FUNCTIONS.remove("README.md")
-FUNCTIONS.remove("wake")  # only with push
+# joiner is the command line, and wake is there only with push.
+FUNCTIONS = sorted(f for f in os.listdir("functions") if os.path.exists(f"functions/{f}/main.go") and f not in ("joiner", "wake"))
 TICKS = {"provision", "lifecycle", "refresh", "disrupt"} & set(FUNCTIONS)
 failures, checks, deployment = [], 0, 1
 
@@ -110,8 +108,20 @@ def look_at_what_is_deployed():
             check(f"{name} waits for nobody", lam.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions"),
                   100 if f == "spotinterruption" else 10)
     rules = events.list_rules()["Rules"]
-    scheduled = sorted(r["ScheduleExpression"] for r in rules if r.get("ScheduleExpression"))
-    check("schedules", scheduled, sorted("rate(5 minutes)" if f == "refresh" else "rate(1 minute)" for f in TICKS))
+    scheduler = client("scheduler")
+    scheduled = {}
+    for s in scheduler.list_schedules(GroupName="joiner-demo")["Schedules"]:
+        s = scheduler.get_schedule(GroupName="joiner-demo", Name=s["Name"])
+        scheduled[s["Name"]] = (s["ScheduleExpression"], s["State"], s["Target"]["Arn"].split(":function:")[-1], s["Target"]["RetryPolicy"], s["Target"].get("DeadLetterConfig"))
+        role = client("iam").get_role(RoleName=s["Target"]["RoleArn"].split("/")[-1])["Role"]
+        check(f"the scheduler may be {role['RoleName']}", [(t["Principal"], t["Condition"]["StringEquals"]["aws:SourceArn"]) for t in role["AssumeRolePolicyDocument"]["Statement"]],
+              [({"Service": "scheduler.amazonaws.com"}, scheduler.get_schedule_group(Name="joiner-demo")["Arn"])])
+        policy = client("iam").get_role_policy(RoleName=role["RoleName"], PolicyName="joiner")["PolicyDocument"]
+        policy = json.loads(policy) if isinstance(policy, str) else policy
+        check(f"which may invoke {s['Name']}", [(t["Action"], s["Target"]["Arn"] in t["Resource"]) for t in policy["Statement"]], [("lambda:InvokeFunction", True)])
+    check("schedules, of which no tick is tried again", scheduled, {f"joiner-demo-{f}": ("rate(5 minutes)" if f == "refresh" else "rate(1 minute)", "ENABLED", f"joiner-demo-{f}:live",
+          {"MaximumEventAgeInSeconds": 60, "MaximumRetryAttempts": 0}, None) for f in TICKS})
+    check("no rule of the event bus is a schedule", [r["Name"] for r in rules if r.get("ScheduleExpression")], [])
     queue = next(u for u in sqs.list_queues()["QueueUrls"] if "StateChangeEvents" in u)
     attributes = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["All"])["Attributes"]
     mapping = lam.list_event_source_mappings()["EventSourceMappings"][0]
@@ -155,6 +165,7 @@ def look_at_what_is_deployed():
 def look_at_what_is_left(bucket):
     listed = [s["StackName"] for s in client("cloudformation").list_stacks()["StackSummaries"] if s["StackStatus"] != "DELETE_COMPLETE"]
     check("the stack is gone", STACK in listed, False)
+    check("no schedule is left", ([g["Name"] for g in client("scheduler").list_schedule_groups()["ScheduleGroups"]], client("scheduler").list_schedules()["Schedules"]), (["default"], []))
     check("no function, rule, queue or log group is left",
           (client("lambda").list_functions()["Functions"], client("events").list_rules()["Rules"], client("sqs").list_queues().get("QueueUrls", []),
            client("logs").describe_log_groups(logGroupNamePrefix="/aws/lambda/joiner-demo-")["logGroups"]), ([], [], [], []))

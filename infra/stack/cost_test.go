@@ -46,7 +46,7 @@ func months() []month {
 func cost(t *testing.T, tmpl template, m month) (lines [][2]string, sum float64) {
 	t.Helper()
 	ticks, perFunction, gb := 0.0, map[string]float64{}, 0.0
-	tmpl.each("AWS::Events::Rule", func(id string, p map[string]any) {
+	tmpl.each("AWS::Scheduler::Schedule", func(id string, p map[string]any) {
 		every := regexp.MustCompile(`^rate\((\d+) minutes?\)$`).FindStringSubmatch(fmt.Sprint(p["ScheduleExpression"]))
 		if every == nil {
 			return
@@ -56,7 +56,7 @@ func cost(t *testing.T, tmpl template, m month) (lines [][2]string, sum float64)
 			t.Fatal(err)
 		}
 		n := float64(hoursPerMonth * 60 / minutes)
-		perFunction[strings.ToLower(strings.TrimSuffix(id, "Tick"))] = n
+		perFunction[strings.ToLower(strings.TrimSuffix(id, "Schedule"))] = n
 		ticks += n
 	})
 	tmpl.each("AWS::Lambda::Function", func(_ string, p map[string]any) { gb = max(gb, p["MemorySize"].(float64)/1024) })

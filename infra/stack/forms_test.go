@@ -44,6 +44,7 @@ func forms() map[string]map[string]any {
 		"hibernation":             {"hibernationSchedule": "0 20 * * 1-5", "hibernationDuration": "10h", "hibernationTimeZone": "Europe/Berlin"},
 		"imageParameters":         {"imageParameters": "/golden/*"},
 		"interruptionConcurrency": {"interruptionConcurrency": "7"},
+		"concurrencyQuota":        {"concurrencyQuota": "200"},
 		"logRetentionDays":        {"logRetentionDays": "30"},
 		"network":                 with(map[string]any{"clusterSecurityGroupID": cluster}),
 		"network-drain":           with(map[string]any{"clusterSecurityGroupID": cluster, "onDelete": "drain"}),

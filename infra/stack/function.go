@@ -182,6 +182,7 @@ func (s *joiner) addFunction(f function) error {
 	if entry != nil {
 		s.entries = append(s.entries, entry)
 	}
+	s.ticks.addSchedule(s, made)
 	return s.addRules(made)
 }
 

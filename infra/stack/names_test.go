@@ -40,6 +40,8 @@ func TestTheLongestNameFits(t *testing.T) {
 		"AWS::Logs::QueryDefinition":     {"Name": 255},
 		"AWS::SNS::Topic":                {"DisplayName": 100},
 		"AWS::Events::Rule":              {"Name": 64, "Description": 512},
+		"AWS::Scheduler::Schedule":       {"Name": 64, "GroupName": 64, "Description": 512},
+		"AWS::Scheduler::ScheduleGroup":  {"Name": 64},
 		"AWS::EC2::SecurityGroup":        {"GroupDescription": 255},
 		"AWS::SecretsManager::Secret":    {"Description": 2048},
 		"AWS::EKS::AccessEntry":          {"ClusterName": 100},

@@ -40,7 +40,7 @@ func TestWhatSetupNeedsOutlivesItsCleanup(t *testing.T) {
 			if diff := cmp.Diff(alone, w.closure("PreflightResource")); diff != "" {
 				t.Errorf("what the preflight waits for (-want +got):\n%s", diff)
 			}
-			for _, id := range []string{"ProvisionRole", "Provision", "RefreshRole", "Refresh", "RefreshTick"} {
+			for _, id := range []string{"ProvisionRole", "Provision", "RefreshRole", "Refresh", "RefreshSchedule"} {
 				if !w.closure(id)["SetupResource"] {
 					t.Errorf("%s is still there when setup cleans up", id)
 				}

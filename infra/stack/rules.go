@@ -13,18 +13,10 @@ import (
 	"joiner/events"
 )
 
-// addRules lets the schedule and the events of a function invoke it. Events that EventBridge cannot deliver go to the
-// same dead-letter queue as what the function could not handle.
+// addRules lets the events of a function invoke it. Those that EventBridge cannot deliver go to the same dead-letter
+// queue as what the function could not handle.
 func (s *joiner) addRules(f madeFunction) error {
 	target := f.target()
-	if f.ticks() {
-		tick := awsevents.NewRule(s.Stack, jsii.String(f.id+"Tick"), &awsevents.RuleProps{
-			Description: jsii.String("Wakes " + s.functionName(f.name)),
-			Schedule:    awsevents.Schedule_Rate(awscdk.Duration_Minutes(&f.everyMin)),
-			Targets:     &[]awsevents.IRuleTarget{target},
-		})
-		s.rules = append(s.rules, resource(tick))
-	}
 	for _, kind := range f.rules {
 		pattern, err := s.pattern(kind)
 		if err != nil {

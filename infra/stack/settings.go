@@ -43,7 +43,7 @@ func FromContext(node constructs.Node) ([]Props, error) {
 		if err != nil {
 			return nil, fmt.Errorf("check the context of cdk.json and -c:\n%w", err)
 		}
-		return []Props{p}, nil
+		return planConcurrency([]Props{p}), nil
 	}
 	entries, ok := list.([]any)
 	if !ok || len(entries) == 0 {
@@ -83,7 +83,7 @@ func fromEntries(context map[string]any, entries []any) ([]Props, error) {
 	if err != nil {
 		return nil, fmt.Errorf("check the context: key %s: %w", name, err)
 	}
-	var out []Props
+	var all []Props
 	var names, ids []string
 	var problems []error
 	for i, entry := range entries {
@@ -106,14 +106,15 @@ func fromEntries(context map[string]any, entries []any) ([]Props, error) {
 			problems = append(problems, fmt.Errorf("clusters[%d]: clusterName %s is there twice in one account and region: "+
 				"give account and region", i, cluster))
 		}
-		ids, names = append(ids, p.id()), append(names, cluster)
-		if wanted == "" || wanted == cluster {
-			out = append(out, p)
-		}
+		ids, names, all = append(ids, p.id()), append(names, cluster), append(all, p)
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("check the context of cdk.json and -c:\n%w", err)
 	}
+	// One that is deployed alone is planned like all together, or its concurrency would go up and down.
+	out := slices.DeleteFunc(planConcurrency(all), func(p Props) bool {
+		return wanted != "" && wanted != p.Functions.ClusterName
+	})
 	if len(out) == 0 {
 		return nil, fmt.Errorf("find cluster %s: the key clusters of cdk.json has only %s", wanted,
 			strings.Join(names, ", "))

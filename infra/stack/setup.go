@@ -35,7 +35,8 @@ func (s *joiner) addSetup() error {
 		return err
 	}
 	fn, preflight := s.made["setup"].fn, resource(s.preflight)
-	for _, r := range slices.Concat(s.ways, s.joining, []awscdk.CfnResource{resource(s.bucket)}) {
+	for _, r := range slices.Concat(s.ways, s.joining, []awscdk.CfnResource{resource(s.bucket),
+		resource(s.ticks.group), resource(s.ticks.role)}) {
 		r.AddResourceDependency(preflight, nil)
 	}
 	for _, entry := range s.entries {

@@ -47,14 +47,16 @@ type joiner struct {
 	secret awssecretsmanager.Secret // path of push; nil: off
 	key    awskms.IKey              // of the user's, for all that is kept; nil: keys of AWS
 
+	ticks schedules
+
 	preflight awscdk.CustomResource // what it answers the functions are told
 
 	// What addSetup brings into order.
 	made    map[string]madeFunction // by name
 	entries []awscdk.CfnResource    // access entries
-	rules   []awscdk.CfnResource
-	ways    []awscdk.CfnResource // by which functions in a VPC reach the cluster and AWS
-	joining []awscdk.CfnResource // by which nodes belong to the cluster
+	rules   []awscdk.CfnResource    // and schedules
+	ways    []awscdk.CfnResource    // by which functions in a VPC reach the cluster and AWS
+	joining []awscdk.CfnResource    // by which nodes belong to the cluster
 }
 
 // madeFunction is a function of the template with its way into the cluster and what others invoke it by.
@@ -100,6 +102,7 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	s.addNodeRoles()
 	s.addNetwork()
 	s.addSecret()
+	s.ticks = newSchedules(s, functions)
 	for _, f := range functions {
 		if f.inCluster() && s.preflight == nil {
 			s.addPreflight(functions)

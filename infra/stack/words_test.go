@@ -106,17 +106,18 @@ func (t template) environment() string {
 func (t template) rules() string {
 	var b strings.Builder
 	t.each("AWS::Events::Rule", func(id string, p map[string]any) {
-		fmt.Fprintf(&b, "%s: ", id)
-		if p["ScheduleExpression"] != nil {
-			fmt.Fprintf(&b, "%v\n", p["ScheduleExpression"])
-		} else {
-			fmt.Fprintf(&b, "%s\n", text(p["EventPattern"]))
-		}
+		fmt.Fprintf(&b, "%s: %s\n", id, text(p["EventPattern"]))
 		for _, target := range p["Targets"].([]any) {
 			target := target.(map[string]any)
 			fmt.Fprintf(&b, "  to %s, retry %s, undelivered to %s\n", text(target["Arn"]), text(target["RetryPolicy"]), text(target["DeadLetterConfig"]))
 		}
 	})
+	t.each("AWS::Scheduler::Schedule", func(id string, p map[string]any) {
+		target := p["Target"].(map[string]any)
+		fmt.Fprintf(&b, "%s: %v, window %s, %v in group %s\n  to %s as %s, retry %s, undelivered to %s\n", id, p["ScheduleExpression"], text(p["FlexibleTimeWindow"]), p["Name"],
+			text(p["GroupName"]), text(target["Arn"]), text(target["RoleArn"]), text(target["RetryPolicy"]), text(target["DeadLetterConfig"]))
+	})
+	t.each("AWS::Scheduler::ScheduleGroup", func(id string, p map[string]any) { fmt.Fprintf(&b, "%s: group %v\n", id, p["Name"]) })
 	t.each("AWS::Lambda::Permission", func(_ string, p map[string]any) {
 		from := text(p["SourceArn"])
 		if p["SourceArn"] == nil {

@@ -136,6 +136,7 @@ func decisionSettings(v settings.Values) cluster.Settings {
 		GarbageCollectionMinAge:     v.GarbageCollectionMinAge,
 		MemoryOverhead:              v.VMMemoryOverheadPercent,
 		ReservedENIs:                int64(v.ReservedENIs),
+		OpenReservations:            !v.ReservedCapacity,
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 func TestHints(t *testing.T) {
-	const tick, push, other = `{"source":"aws.events","detail-type":"Scheduled Event","detail":{}}`,
+	const tick, notified, push, other = `{"source":"aws.scheduler","detail-type":"Scheduled Event"}`, `{"source":"aws.scheduler","detail-type":"Scheduled Event","detail":"{}"}`,
 		`{"source":"joiner","detail-type":"wake","detail":{"by":"push"}}`, `{"source":"joiner","detail-type":"wake","detail":{"by":"disrupt"}}`
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	a := pushAttention{away: now.Add(-40 * time.Second)}
@@ -22,6 +22,7 @@ func TestHints(t *testing.T) {
 	}{
 		{"a tick without push", tick, false, controllers.PushHints{}},
 		{"a tick beside push counts what came since somebody looked", tick, true, controllers.PushHints{Since: a.away}},
+		{"so does one with the text of the scheduler itself", notified, true, controllers.PushHints{Since: a.away}},
 		{"the webhook", push, true, controllers.PushHints{Until: now.Add(2 * time.Second)}},
 		{"the webhook of a deployment whose functions are older", push, false, controllers.PushHints{Until: now.Add(2 * time.Second)}},
 		{"another function", other, true, controllers.PushHints{}},

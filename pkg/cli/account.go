@@ -182,7 +182,9 @@ func lambdaFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor.L
 	if err != nil {
 		return doctor.Lambda{Unknown: err.Error()}
 	}
-	out.Wanted = alone + byDefault.InterruptionConcurrency + byDefault.ReservationConcurrency
+	plan := settings.PlanConcurrency(byDefault.ConcurrencyQuota, []settings.Concurrency{{Alone: alone,
+		Spot: byDefault.InterruptionConcurrency, Reservation: byDefault.ReservationConcurrency}})[0]
+	out.Wanted = plan.Alone + plan.Spot + plan.Reservation
 	return out
 }
 

@@ -189,7 +189,7 @@ func (t clusterTarget) readSnapshot(ctx context.Context, sc terminalOutput, l cl
 	}
 	d := defaultSettings()
 	for i := range s.Classes {
-		s.Classes[i].MemoryOverhead, s.Classes[i].ReservedENIs = d.VMMemoryOverheadPercent, int64(d.ReservedENIs)
+		s.Classes[i].ApplySettings(d.VMMemoryOverheadPercent, int64(d.ReservedENIs), !d.ReservedCapacity)
 	}
 	return s, nil
 }

@@ -26,6 +26,7 @@ const (
 	atPools       = "/apis/karpenter.sh/v1/nodepools"
 	atDeployments = "/apis/apps/v1/deployments"
 	atCRDs        = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	atBuffers     = "/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers"
 	atLeases      = "/apis/coordination.k8s.io/v1/namespaces/joiner-system/leases"
 )
 

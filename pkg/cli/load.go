@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -121,26 +122,46 @@ func (f planFlags) readWorkload(sc terminalOutput) (workload.File, error) {
 		}
 		files = append(files, more...)
 	}
-	w, err := collectWorkload(files, sc)
+	return withNodePool(files, sc)
+}
+
+// withNodePool makes one workload of manifests. A general-purpose NodePool stands in where they have none.
+func withNodePool(files []inputFile, sc terminalOutput) (workload.File, error) {
+	name, docs, err := parseFiles(files, sc)
+	if err != nil {
+		return workload.File{}, err
+	}
+	given := slices.ContainsFunc(docs, func(d manifest.Document) bool { return d.Kind == "NodePool" })
+	if !given {
+		own, err := manifest.ParseManifests("the general-purpose NodePool", generalPurpose)
+		if err != nil {
+			return workload.File{}, err
+		}
+		docs = append(docs, own...)
+	}
+	w, err := collectDocuments(name, docs, sc)
 	switch {
 	case err != nil:
 		return w, err
 	case w.Pending() == 0 && len(w.Buffers) == 0:
 		return w, fmt.Errorf("%s: there is no pod that waits; give manifests of Pods, Deployments and the like, too",
 			w.Name)
-	case len(w.Pools) == 0:
-		return w, fmt.Errorf("%s: there is no NodePool; give its manifest with another -f", w.Name)
+	case !given:
+		sc.writeMessage("there is no NodePool; this one is taken, give yours with another -f:\n%s", generalPurpose)
 	}
 	return w, nil
 }
 
-// collectWorkload makes one workload of manifests.
-func collectWorkload(files []inputFile, sc terminalOutput) (workload.File, error) {
-	var docs []manifest.Document
+// generalPurpose is the NodePool that manifests without one are planned with.
+//
+//go:embed nodepool.yaml
+var generalPurpose []byte
+
+// parseFiles reads the objects of manifests, in their present form, and joins the names of the files.
+func parseFiles(files []inputFile, sc terminalOutput) (names string, docs []manifest.Document, err error) {
 	var problems []error
-	name := ""
 	for _, one := range files {
-		name += "," + one.path
+		names += "," + one.path
 		if !one.isManifest() {
 			problems = append(problems, fmt.Errorf(
 				"%s: it holds no Kubernetes objects; a workload file is planned alone", one.path))
@@ -153,13 +174,15 @@ func collectWorkload(files []inputFile, sc terminalOutput) (workload.File, error
 		docs = append(docs, found...)
 	}
 	if err := errors.Join(problems...); err != nil {
-		return workload.File{}, err
+		return "", nil, err
 	}
-	docs, err := upToDate(docs, sc)
-	if err != nil {
-		return workload.File{}, err
-	}
-	w, notes, err := workload.CollectManifests(docs, name[1:])
+	docs, err = upToDate(docs, sc)
+	return names[1:], docs, err
+}
+
+// collectDocuments makes one workload of the objects and says what it leaves out.
+func collectDocuments(name string, docs []manifest.Document, sc terminalOutput) (workload.File, error) {
+	w, notes, err := workload.CollectManifests(docs, name)
 	for _, n := range notes {
 		sc.writeMessage("%s", n)
 	}
@@ -172,7 +195,11 @@ func readChanges(path string, sc terminalOutput) (workload.Manifests, error) {
 	if err != nil {
 		return workload.Manifests{}, err
 	}
-	w, err := collectWorkload(files, sc)
+	name, docs, err := parseFiles(files, sc)
+	if err != nil {
+		return workload.Manifests{}, err
+	}
+	w, err := collectDocuments(name, docs, sc)
 	if err == nil && len(w.Pools)+len(w.Overlays)+len(w.Classes)+len(w.Buffers) == 0 {
 		err = fmt.Errorf("%s: there is no NodePool, EC2NodeClass, NodeOverlay or CapacityBuffer to compare with", path)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,11 +21,15 @@ import (
 type migrateFlags struct {
 	clusterTarget
 	back, apply bool
+	values      string
 	output      outputForm
 }
 
 const migrateHelp = `Report what a cluster that Karpenter or Cluster Autoscaler runs needs before Joiner takes it over, or with --back what it needs before
 Karpenter takes it over again. No node is replaced either way: NodeClaims, finalizers, hashes and instance tags are the same.
+
+It reads how Karpenter was started, from the environment and arguments of its Deployment and from --values, and prints the lines for
+cdk.json that make Joiner do the same, what has no such line, and what closed feature gates keep asleep.
 
 --apply makes the changes that the report lists: taints and marks of disruptions that nobody finishes, holds, missing finalizers. It touches
 no pod and no instance. It is refused while Karpenter leads the cluster, and with --back while Joiner works.
@@ -41,6 +46,7 @@ func migrateCommand(sc terminalOutput) *cobra.Command {
 	}
 	f.addFlags(cmd)
 	cmd.Flags().BoolVar(&f.back, "back", false, "from Joiner to Karpenter")
+	cmd.Flags().StringVar(&f.values, "values", "", "values of Karpenter's Helm chart, over what its Deployment says")
 	cmd.Flags().BoolVar(&f.apply, "apply", false, "make the changes of the report")
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
@@ -62,6 +68,15 @@ func runMigrate(ctx context.Context, f migrateFlags, sc terminalOutput) error {
 	})
 	if err != nil {
 		return unreachableHint(l, err)
+	}
+	if f.values != "" {
+		data, err := readFile(f.values)
+		if err == nil {
+			err = facts.Options.AddValues(data)
+		}
+		if err != nil {
+			return &inputError{fmt.Errorf("%s: %w", f.values, err)}
+		}
 	}
 	var r migrate.Report
 	err = sc.withProgress("looking at every NodeClaim", func() error {
@@ -98,8 +113,24 @@ func migrationFacts(ctx context.Context, l clusterLink, s cluster.Snapshot, sc t
 	if f.Leader = leader.Holder; leader.Unknown != "" {
 		return f, errors.New(leader.Unknown + "; without knowing who leads nothing is said")
 	}
+	var karpenter map[string]any
+	if err := from.forEach(ctx, atDeployments, func(o *unstructured.Unstructured) {
+		if container := noteController(&f, o); container != nil {
+			karpenter = container
+		}
+	}); err != nil {
+		return f, err
+	}
+	if karpenter != nil {
+		var err error
+		if f.Options, err = from.readController(ctx, f.Karpenter.Namespace, karpenter); err != nil {
+			return f, err
+		}
+	}
 	err := errors.Join(
-		from.forEach(ctx, atDeployments, func(o *unstructured.Unstructured) { noteController(&f, o) }),
+		from.forEach(ctx, atBuffers, func(o *unstructured.Unstructured) {
+			f.Buffers = append(f.Buffers, o.GetNamespace()+"/"+o.GetName())
+		}),
 		from.forEach(ctx, atCRDs, func(o *unstructured.Unstructured) { noteCRD(&f, o) }),
 		from.forEach(ctx, atLeases, func(o *unstructured.Unstructured) { noteLease(&f, o) }),
 		from.forEach(ctx, atClaims, func(o *unstructured.Unstructured) {
@@ -122,8 +153,9 @@ func migrationFacts(ctx context.Context, l clusterLink, s cluster.Snapshot, sc t
 	return f, err
 }
 
-// noteController keeps a Deployment that is Karpenter or Cluster Autoscaler by the image it runs.
-func noteController(f *migrate.Facts, o *unstructured.Unstructured) {
+// noteController keeps a Deployment that is Karpenter or Cluster Autoscaler by the image it runs. It returns Karpenter's
+// container, or nil.
+func noteController(f *migrate.Facts, o *unstructured.Unstructured) (karpenter map[string]any) {
 	containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
 	for _, c := range containers {
 		one, _ := c.(map[string]any)
@@ -138,11 +170,12 @@ func noteController(f *migrate.Facts, o *unstructured.Unstructured) {
 			Replicas: replicas}
 		switch {
 		case strings.HasSuffix(name, "karpenter/controller"), strings.HasSuffix(name, "/karpenter"):
-			f.Karpenter = found
+			f.Karpenter, karpenter = found, one
 		case strings.HasSuffix(name, "/cluster-autoscaler"):
 			f.Autoscaler = found
 		}
 	}
+	return karpenter
 }
 
 func noteCRD(f *migrate.Facts, o *unstructured.Unstructured) {
@@ -192,7 +225,20 @@ func showReport(sc terminalOutput, r migrate.Report) {
 	if len(r.Findings) > 0 {
 		fmt.Fprintln(sc.out)
 	}
+	if len(r.Settings) > 0 {
+		showSettings(sc, r.Settings)
+	}
 	for i, step := range r.Steps {
 		fmt.Fprintf(sc.out, "%d. %s\n", i+1, step)
 	}
+}
+
+// showSettings writes the lines as they go into the context of cdk.json.
+func showSettings(sc terminalOutput, lines []migrate.SettingLine) {
+	fmt.Fprintln(sc.out, "for the context of cdk.json, as Karpenter is set:")
+	for _, l := range lines {
+		value, _ := json.Marshal(l.Value) // a text, a number or a truth
+		fmt.Fprintf(sc.out, "  %q: %s,\n", l.Name, value)
+	}
+	fmt.Fprintln(sc.out)
 }

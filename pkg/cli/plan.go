@@ -38,6 +38,7 @@ all pods of Joiner's and Karpenter's nodes as if these nodes were not there.
 With -f files are planned, and no cluster is needed: a workload file (groups of pods, DaemonSets, existing nodes and the name of a file of
 NodePools; JSON or YAML, packed with gzip or not), or manifests as one applies them: Pods, Deployments, StatefulSets, Jobs, DaemonSets
 and so on with NodePools, EC2NodeClasses, NodeOverlays and CapacityBuffers, in any number of files, folders or from standard input (-).
+Manifests without a NodePool are planned with a general-purpose one, which is printed.
 
 --compare plans a second time with the NodePools and so on of a file in place of those of the same name, and prints what that changes.
 
@@ -45,6 +46,7 @@ Exit code 0: the plan was made; a pod that no node can take is part of it, with 
 which file and field.`
 
 const planExample = `  joiner plan
+  joiner plan -f deployments.yaml
   joiner plan --compare new-nodepool.yaml
   joiner plan -f w3.json.gz --nodepools mine.yaml --output json | jq .hourlyUSD
   joiner plan -f deployments.yaml -f nodepools.yaml`

@@ -153,8 +153,8 @@ func plainClass(f workload.File, name string, like instancetypes.Class) instance
 func resolvedLike(class, like instancetypes.Class) instancetypes.Class {
 	class.Ready, class.Message, class.Unseen = like.Ready, like.Message, like.Unseen
 	class.Images, class.ZoneIDs, class.Reservations = like.Images, like.ZoneIDs, like.Reservations
-	class.MemoryOverhead, class.ReservedENIs, class.LearnedMemoryMiB = like.MemoryOverhead, like.ReservedENIs,
-		like.LearnedMemoryMiB
+	class.ApplySettings(like.MemoryOverhead, like.ReservedENIs, like.OpenReservations)
+	class.LearnedMemoryMiB = like.LearnedMemoryMiB
 	return class
 }
 

@@ -50,7 +50,7 @@ func (m Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 		return s, err
 	}
 	for i := range s.Classes {
-		s.Classes[i].MemoryOverhead, s.Classes[i].ReservedENIs = m.Rules.MemoryOverhead, m.Rules.ReservedENIs
+		s.Classes[i].ApplySettings(m.Rules.MemoryOverhead, m.Rules.ReservedENIs, m.Rules.OpenReservations)
 	}
 	if m.Levels != nil {
 		s.Classes = m.readClassLevels(ctx, s.Classes)

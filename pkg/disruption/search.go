@@ -56,6 +56,7 @@ type setSearch struct {
 	rest          []*stateNode // of the set asked about last, if it is to be followed up in the next pass
 	best          Command
 	found         bool
+	withOthers    map[*stateNode]bool // nodes that were asked about last: whether with others
 }
 
 // findCheaper returns the command that makes pods run for less, if the search finds one. Sets of nodes are put together
@@ -85,6 +86,7 @@ func (ps *pass) findCheaper(m *Memory) (Command, bool) {
 	ps.eval.sortByWaste(all)
 	s := &setSearch{State: ps.State, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all,
 		refused: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Search.Missed),
+		withOthers:  map[*stateNode]bool{},
 		maxLooks:    ps.rules.steps * looksPerQuestion,
 		minEarnings: ps.totalPrice() * minSavingsShare * ps.rules.payback.Hours()}
 	for _, id := range m.Search.Sets {
@@ -101,6 +103,7 @@ func (ps *pass) findCheaper(m *Memory) (Command, bool) {
 		}
 		if s.found {
 			m.Search = SearchState{}
+			s.dropRoomOfSets()
 			return s.best, true
 		}
 	}
@@ -157,12 +160,25 @@ func (s *setSearch) evaluateSets(sets []candidateSet) {
 func (s *setSearch) evaluateOne(x candidateSet, patient bool) {
 	s.asked++
 	got := s.consolidation.evaluateSet(x.set, patient)
+	for _, n := range x.set {
+		s.withOthers[n] = len(x.set) > 1
+	}
 	if s.rest = got.rest; len(s.rest) > 0 {
 		s.unfinished = true
 	}
 	s.recordShortfall(x, got.earnsUSD)
 	if got.ok && (!s.found || s.eval.payback.netEarningsUSD(got.Command) > s.eval.payback.netEarningsUSD(s.best)) {
 		s.best, s.found = got.Command, true
+	}
+}
+
+// dropRoomOfSets drops the reason of nodes whose pods had no room when others went as well: those others may have it, and
+// a search that has found something has not asked about each node alone.
+func (s *setSearch) dropRoomOfSets() {
+	for n, several := range s.withOthers {
+		if several && n.notConsolidated.reason == IneligiblePodsUnschedulable {
+			n.notConsolidated = refusal{}
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package nodeclass_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +96,10 @@ func TestProblemsOfAPool(t *testing.T) {
 		{"capacity types", func(s *v1.NodeClaimTemplate) {
 			s.Spec.Requirements = []v1.Requirement{{Key: "karpenter.sh/capacity-type", Operator: "In", Values: []string{"on-demand", "spot"}, MinValues: &three}}
 		}, "requirement karpenter.sh/capacity-type has minValues 3, but allows 2 of on-demand, reserved and spot"},
+		{"taints that keep a kubelet from starting", func(s *v1.NodeClaimTemplate) {
+			s.Spec.Taints = []corev1.Taint{{Key: strings.Repeat("k", 64), Effect: "NoSchedule"}}
+			s.Spec.StartupTaints = []corev1.Taint{{Key: "a", Effect: "NoSchedule", Value: strings.Repeat("v", 64)}}
+		}, fmt.Sprintf("taint key %q is no label key; taint a has a value that no taint can have: %q", strings.Repeat("k", 64), strings.Repeat("v", 64))},
 		{"syntax", func(s *v1.NodeClaimTemplate) {
 			s.Labels = map[string]string{"b": "not a value", "Bad.Domain/x": "v"}
 			s.Spec.Requirements = []v1.Requirement{{Key: "-x", Operator: "In", Values: []string{"ok", "ends-with-"}}}
@@ -114,14 +120,15 @@ func TestProblemsOfAPool(t *testing.T) {
 
 func TestWhatPoolsUsuallyAskForIsNoProblem(t *testing.T) {
 	p := pool()
-	p.Spec.Template.Labels = map[string]string{"team": "a_b.c-d", "example.com/empty": ""}
+	p.Spec.Template.Labels = map[string]string{"team": "a_b.c-d", "example.com/empty": "", strings.Repeat("long", 20) + ".example.com/x": "y"}
 	p.Spec.Template.Spec.Requirements = []v1.Requirement{
 		{Key: "karpenter.sh/capacity-type", Operator: "In", Values: []string{"spot", "other"}},
 		{Key: "karpenter.sh/capacity-type", Operator: "NotIn", Values: []string{"other"}},
 		{Key: "karpenter.k8s.aws/instance-cpu", Operator: "Gt", Values: []string{"4"}},
 		{Key: "node.kubernetes.io/instance-type", Operator: "In", Values: []string{"m5.large"}},
 	}
-	p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "a", Effect: "NoSchedule"}, {Key: "a", Effect: "NoExecute"}}
+	p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "a", Effect: "NoSchedule"}, {Key: "a", Effect: "NoExecute"},
+		{Key: "example.com/a", Effect: "NoSchedule", Value: "v"}}
 	nodeclass.UpdatePool(p, classes(), noon())
 	if k, _ := p.StatusConditions().Get(v1.ConditionValidationSucceeded); k.Status != "True" {
 		t.Error(k.Message)

@@ -3,17 +3,11 @@ package nodeclass
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	v1 "joiner/pkg/api/v1"
-)
-
-// Limits of Kubernetes labels, in characters.
-const (
-	maxLabelText   = 63
-	maxLabelPrefix = 253
 )
 
 // PoolProblems are the rules that the schema cannot check.
@@ -27,6 +21,7 @@ func PoolProblems(p *v1.NodePool) []string {
 			out = append(out, "taint "+key+" stands twice in taints and startupTaints: remove one")
 		}
 		seen[key] = true
+		out = append(out, taintProblems(t)...)
 	}
 	labels := p.Spec.Template.Labels
 	for _, k := range sortedKeys(labels) {
@@ -41,16 +36,28 @@ func PoolProblems(p *v1.NodePool) []string {
 	return out
 }
 
+// taintProblems are what keeps a kubelet from starting with the taint.
+func taintProblems(t corev1.Taint) []string {
+	var out []string
+	if len(validation.IsQualifiedName(t.Key)) > 0 {
+		out = append(out, fmt.Sprintf("taint key %q is no label key", t.Key))
+	}
+	if len(validation.IsValidLabelValue(t.Value)) > 0 {
+		out = append(out, fmt.Sprintf("taint %s has a value that no taint can have: %q", t.Key, t.Value))
+	}
+	return out
+}
+
 func labelProblems(what, key string, values ...string) []string {
 	var out []string
-	if !isLabelKey(key) {
+	if len(validation.IsQualifiedName(key)) > 0 {
 		out = append(out, fmt.Sprintf("%s key %q is no label key", what, key))
 	}
 	if key == v1.LabelNodePool {
 		out = append(out, what+"s may not hold "+key+": it is set for every node of the pool")
 	}
 	for _, v := range values {
-		if v != "" && !isLabelText(v) {
+		if len(validation.IsValidLabelValue(v)) > 0 {
 			out = append(out, fmt.Sprintf("%s %s has a value that no label can have: %q", what, key, v))
 		}
 	}
@@ -72,31 +79,4 @@ func capacityTypeProblems(r v1.Requirement) []string {
 			r.Key, *r.MinValues, known)}
 	}
 	return nil
-}
-
-// isLabelKey reports whether s is a name, or a DNS name, a slash and a name.
-func isLabelKey(s string) bool {
-	prefix, name, found := strings.Cut(s, "/")
-	if !found {
-		return isLabelText(s)
-	}
-	if len(prefix) > maxLabelPrefix || prefix != strings.ToLower(prefix) {
-		return false
-	}
-	for part := range strings.SplitSeq(prefix, ".") {
-		if !isLabelText(part) || strings.Contains(part, "_") {
-			return false
-		}
-	}
-	return isLabelText(name)
-}
-
-// isLabelText reports whether s has 1 to 63 letters, digits, -, _ and ., with a letter or digit at either end.
-func isLabelText(s string) bool {
-	if s == "" || len(s) > maxLabelText || strings.Trim(s, "-_.") != s {
-		return false
-	}
-	return !strings.ContainsFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
-	})
 }

@@ -77,6 +77,22 @@ func wholeSetting[V any](s Setting, allowed wholeRange, field func(*V) *int) set
 	}}
 }
 
+const auto = "auto"
+
+// orAuto makes the word auto another value of a knob that counts something, which is Auto then.
+func orAuto[V any](b settingBinding[V], field func(*V) *int) settingBinding[V] {
+	set := b.set
+	b.Allowed += ", or " + auto
+	b.set = func(v *V, in string) error {
+		if in == auto {
+			*field(v) = Auto
+			return nil
+		}
+		return set(v, in)
+	}
+	return b
+}
+
 // wholeOf is a knob that takes a few numbers only.
 func wholeOf[V any](s Setting, numbers []int, field func(*V) *int) settingBinding[V] {
 	words := make([]string, len(numbers))

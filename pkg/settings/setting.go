@@ -124,6 +124,7 @@ type Values struct {
 	CatalogMaxAge               time.Duration
 	Mode                        string   // act or observe
 	KarpenterNamespaces         []string // of a leader lease that keeps Joiner from acting
+	ReservedCapacity            bool     // false: EC2 matches open reservations, selections are not read
 	IsolatedVPC                 bool
 	ZonalShift                  bool
 	DryRunValidation            bool
@@ -156,7 +157,7 @@ type StackValues struct {
 	NodesAlarm              int     // 0 for no alarm
 	Dashboard               bool
 	FunctionMemory          int // MiB, of the functions that run alone
-	InterruptionConcurrency int // invocations of each function whose events leave two minutes; 0 reserves none
+	InterruptionConcurrency int // invocations of spotinterruption; 0 reserves none, Auto is to be planned
 	LogRetentionDays        int
 	DecisionLogDays         int
 	OnDelete                string // keep or drain
@@ -172,7 +173,8 @@ type StackValues struct {
 	KMSKey                  string // ARN of a key; empty: keys of AWS
 	Tags                    []Pair // on everything that the stack makes
 	Alarms                  string // all, essential or none
-	ReservationConcurrency  int    // invocations of reservationinterruption
+	ReservationConcurrency  int    // invocations of reservationinterruption; as InterruptionConcurrency
+	ConcurrencyQuota        int    // invocations of the account
 	DistFolder              string // holds <GOARCH>/<function>/bootstrap
 }
 

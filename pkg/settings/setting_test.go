@@ -56,6 +56,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		CatalogMaxAge:               24 * time.Hour,
 		Mode:                        "act",
 		KarpenterNamespaces:         []string{"kube-system", "karpenter"},
+		ReservedCapacity:            true,
 		DryRunValidation:            true,
 		DecisionLog:                 "log",
 		LogLevel:                    "info",
@@ -78,7 +79,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"REBALANCE": "replace", "REBALANCE_OFFERING_COOLDOWN": "10m", "REBALANCE_MIN_AGE": "5m", "REBALANCES_PER_HOUR": "3",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
 		"DISRUPTION": "report", "CONSOLIDATION_PAYBACK": "2h", "POD_EVICTION_COST_USD": "0.01", "CONSOLIDATION_MAX_EVALUATIONS": "5", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
-		"SPOT_TO_SPOT_CONSOLIDATION": "false",
+		"SPOT_TO_SPOT_CONSOLIDATION": "false", "RESERVED_CAPACITY": "false",
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +149,7 @@ func TestStackSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionConcurrency: 100, ReservationConcurrency: 10, TerminationProtection: true, RolePath: "/", Alarms: "all",
+	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionConcurrency: settings.Auto, ReservationConcurrency: settings.Auto, ConcurrencyQuota: 1000, TerminationProtection: true, RolePath: "/", Alarms: "all",
 		UnschedulablePodsAlarm: 15 * time.Minute, StaleCatalogAlarm: 6 * time.Hour}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)
@@ -158,7 +159,7 @@ func TestStackSettings(t *testing.T) {
 		"settings: nodeRole is \"a/b\"; allowed: the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-\n" +
 		"settings: logRetentionDays is \"2\"; allowed: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653\n" +
 		"settings: functionMemory is \"511\"; allowed: a whole number from 512 to 10240\n" +
-		"settings: interruptionConcurrency is \"-1\"; allowed: a whole number from 0 to 1000"
+		"settings: interruptionConcurrency is \"-1\"; allowed: a whole number from 0 to 1000, or auto"
 	if err == nil || err.Error() != wantErr {
 		t.Errorf("got error\n%v\nwant\n%s", err, wantErr)
 	}

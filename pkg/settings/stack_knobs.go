@@ -20,14 +20,21 @@ func powerKnobs() []settingBinding[StackValues] {
 		wholeSetting(Setting{Name: "functionMemory", Default: "512", Unit: "MiB",
 			Doc: "Memory of provision, lifecycle, disrupt and refresh. Lambda gives a function as much of a CPU as it has of 1,769 MiB, so this is how fast they decide: clusters of some thousand nodes want 1,769 or 3,008."},
 			wholeRange{512, 10240}, func(v *StackValues) *int { return &v.FunctionMemory }),
-		wholeSetting(Setting{Name: "interruptionConcurrency", Default: "100", Unit: "invocations",
-			Doc: "How many notices that leave two minutes spotinterruption may handle at once: as much of the account's concurrency is reserved for it, so that nobody else's functions keep a notice waiting. It is a ceiling too; 0 reserves nothing, and it shares what is left with everybody."},
-			wholeRange{0, 1000}, func(v *StackValues) *int { return &v.InterruptionConcurrency }),
-		wholeSetting(Setting{Name: "reservationConcurrency", Default: "10", Unit: "invocations",
-			Doc: "The same for reservationinterruption, whose notices come only to instances in interruptible capacity reservations."},
-			wholeRange{0, 1000}, func(v *StackValues) *int { return &v.ReservationConcurrency }),
+		orAuto(wholeSetting(Setting{Name: "interruptionConcurrency", Default: auto, Unit: "invocations",
+			Doc: "How many notices that leave two minutes spotinterruption may handle at once: as much of the account's concurrency is reserved for it, so that nobody else's functions keep a notice waiting. It is a ceiling too; 0 reserves nothing, and it shares what is left with everybody. auto is planned from concurrencyQuota and the clusters of the same account and region in cdk.json: 100 for a few, none for more than 20."},
+			wholeRange{0, 1000}, interruptionConcurrency), interruptionConcurrency),
+		orAuto(wholeSetting(Setting{Name: "reservationConcurrency", Default: auto, Unit: "invocations",
+			Doc: "The same for reservationinterruption, whose notices come only to instances in interruptible capacity reservations: auto is 10, or none where spotinterruption has not more than it needs."},
+			wholeRange{0, 1000}, reservationConcurrency), reservationConcurrency),
+		wholeSetting(Setting{Name: "concurrencyQuota", Default: "1000", Unit: "invocations",
+			Doc: "How many Lambda invocations the account may run at once in its region (quota L-B99A9384), of which auto reserves a part; write it beside clusters for all of one account."},
+			wholeRange{10, 1000000}, func(v *StackValues) *int { return &v.ConcurrencyQuota }),
 	}
 }
+
+func interruptionConcurrency(v *StackValues) *int { return &v.InterruptionConcurrency }
+
+func reservationConcurrency(v *StackValues) *int { return &v.ReservationConcurrency }
 
 func processorKnobs() []settingBinding[StackValues] {
 	return []settingBinding[StackValues]{

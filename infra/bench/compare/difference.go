@@ -34,7 +34,8 @@ func scarceDifferences() []difference {
 			row: "| pods being deleted | get nodes | do not |",
 			explains: func(t *trial, f fault) bool {
 				p := t.pods[f.Pod]
-				return f.Why == "" && p.DeletionTimestamp != nil || t.followsDeleted(p)
+				return f.Why == "" && p.DeletionTimestamp != nil ||
+					strings.Contains(f.Why, "pod affinity over ") && t.followsDeleted(p) && !t.roomBeside(f)
 			},
 		},
 		{
@@ -47,19 +48,25 @@ func scarceDifferences() []difference {
 			row: "Joiner gives what is limited to as many pods, but to others",
 			explains: func(t *trial, f fault) bool {
 				limited := scarce(f.Why) || strings.Contains(f.Why, "allows no more pods") || t.othersThere(f.Pod)
-				return limited && len(t.ours.Placed()) >= t.theirsAccepted()
+				return limited && len(t.ours.Placed()) >= t.theirsAccepted() && !t.roomBeside(f)
 			},
 		},
 		{
 			name: "priority", kind: left, page: "functions/differences.md",
-			row:      "| priority | not used | goes first when capacity or limits are short |",
-			explains: func(t *trial, f fault) bool { return scarce(f.Why) && t.goesFirst(t.pods[f.Pod]) },
+			row: "| priority | not used | goes first when capacity or limits are short, and of pods that exclude each other |",
+			explains: func(t *trial, f fault) bool {
+				p := t.pods[f.Pod]
+				first := scarce(f.Why) && t.goesFirst(p, func(*corev1.Pod) bool { return true }) ||
+					strings.Contains(f.Why, "anti-affinity ") &&
+						t.goesFirst(p, func(o *corev1.Pod) bool { return excludes(p, o) || excludes(o, p) })
+				return first && !t.roomBeside(f)
+			},
 		},
 		{
 			name: "a tight packing", kind: left, page: "infra/bench/README.md",
 			row: "where limits or reservations leave just enough room",
 			explains: func(t *trial, f fault) bool {
-				return scarce(f.Why) &&
+				return scarce(f.Why) && !t.roomBeside(f) &&
 					len(t.theirs.Placed())-len(t.ours.Placed()) == 1
 			},
 		},
@@ -67,7 +74,7 @@ func scarceDifferences() []difference {
 			name: "limits are overshot", kind: left, page: "functions/differences.md",
 			row: "| limits | may be overshot within a pass | counted within the pass, `nodes` too;",
 			explains: func(t *trial, f fault) bool {
-				return slices.ContainsFunc(t.overshot(),
+				return !t.roomBeside(f) && slices.ContainsFunc(t.overshot(f.Pod),
 					func(name string) bool { return strings.Contains(f.Why, "limit "+name+" ") })
 			},
 		},
@@ -99,7 +106,7 @@ func ruleDifferences() []difference {
 			row: "of pods that exclude each other one may keep several out",
 			explains: func(t *trial, f fault) bool {
 				key, _, found := strings.Cut(between(f.Why, "affinity of other pods over ", ":"), " ")
-				return found && key != keyHost && t.excludes(key)
+				return found && key != keyHost && t.keepsOut(key)
 			},
 		},
 		{
@@ -166,12 +173,12 @@ func scarce(why string) bool {
 		strings.Contains(why, "the capacity reservations that the pod may use have no room left")
 }
 
-// goesFirst reports whether Joiner has a place, and Karpenter none, for a pod of a higher priority.
-func (t *trial) goesFirst(than *corev1.Pod) bool {
+// goesFirst reports whether Joiner has a place, and Karpenter none, for such a pod of a higher priority.
+func (t *trial) goesFirst(than *corev1.Pod, such func(*corev1.Pod) bool) bool {
 	theirs := t.theirs.Placed()
 	for pod := range t.ours.Placed() {
 		if p := t.pods[pod]; theirs[pod] == "" && p != nil &&
-			ptr.Deref(p.Spec.Priority, 0) > ptr.Deref(than.Spec.Priority, 0) {
+			ptr.Deref(p.Spec.Priority, 0) > ptr.Deref(than.Spec.Priority, 0) && such(p) {
 			return true
 		}
 	}
@@ -207,8 +214,8 @@ func between(text, first, second string) string {
 	return out
 }
 
-// excludes reports whether Joiner has a place, and Karpenter none, for a pod with anti-affinity over the label.
-func (t *trial) excludes(key string) bool {
+// keepsOut reports whether Joiner has a place, and Karpenter none, for a pod with anti-affinity over the label.
+func (t *trial) keepsOut(key string) bool {
 	theirs := t.theirs.Placed()
 	for pod := range t.ours.Placed() {
 		p := t.pods[pod]

@@ -29,22 +29,24 @@ func (t *trial) theirsAccepted() int {
 	return n
 }
 
-// followsDeleted reports whether a required affinity of the pod selects waiting pods that Karpenter places, all of
+// followsDeleted reports whether a required affinity of the pod selects waiting pods that either side places, all of
 // which are being deleted, and no pod that runs.
 func (t *trial) followsDeleted(p *corev1.Pod) bool {
 	if p.Spec.Affinity == nil || p.Spec.Affinity.PodAffinity == nil {
 		return false
 	}
-	theirs := t.theirs.Placed()
+	ours, theirs := t.ours.Placed(), t.theirs.Placed()
 	return slices.ContainsFunc(p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
 		func(x corev1.PodAffinityTerm) bool {
 			selector, err := metav1.LabelSelectorAsSelector(x.LabelSelector)
 			deleted := false
 			for key, o := range t.pods {
-				if err != nil || !selector.Matches(labels.Set(o.Labels)) || o.Spec.NodeName == "" && theirs[key] == "" {
+				waits := o.Spec.NodeName == ""
+				if err != nil || !selector.Matches(labels.Set(o.Labels)) ||
+					waits && ours[key] == "" && theirs[key] == "" {
 					continue
 				}
-				if o.Spec.NodeName != "" || o.DeletionTimestamp == nil {
+				if !waits || o.DeletionTimestamp == nil {
 					return false
 				}
 				deleted = true
@@ -67,56 +69,61 @@ func (t *trial) othersThere(pod string) bool {
 	return node != "" && count(t.ours, node) >= count(t.theirs, node)
 }
 
-// overshot lists what Karpenter's new nodes take more of than a NodePool allows, beside its nodes and claims that are
-// not being deleted. A claim that is not launched counts as the smallest type that it may become.
-func (t *trial) overshot() []string {
+// overshot lists what the NodePool of Karpenter's new node for the pod has more of than it allows: on its nodes and claims
+// that are not being deleted, and on all nodes that Karpenter makes. A claim that is not launched counts as the smallest
+// type that it may become.
+func (t *trial) overshot(pod string) []string {
+	at := slices.IndexFunc(t.theirs.New, func(x manifests.NewNode) bool { return slices.Contains(x.Pods, pod) })
+	if at < 0 {
+		return nil
+	}
+	i := slices.IndexFunc(t.c.NodePools, func(p api.NodePool) bool { return p.Name == t.theirs.New[at].NodePool })
+	p := t.c.NodePools[i]
+	used := corev1.ResourceList{}
+	add := func(capacity corev1.ResourceList) {
+		capacity = maps.Clone(capacity)
+		capacity[api.LimitNodes] = *resource.NewQuantity(1, resource.DecimalSI)
+		for name := range p.Spec.Limits {
+			q := used[name]
+			q.Add(capacity[name])
+			used[name] = q
+		}
+	}
+	nodes := map[string]bool{}
+	for _, x := range t.c.Nodes {
+		if nodes[x.Spec.ProviderID] = true; x.Labels[keyPool] == p.Name && x.DeletionTimestamp == nil {
+			add(x.Status.Capacity)
+		}
+	}
+	for _, c := range t.c.NodeClaims {
+		if c.Labels[keyPool] == p.Name && c.DeletionTimestamp == nil && !nodes[c.Status.ProviderID] {
+			add(t.leastCapacity(c))
+		}
+	}
+	for _, x := range t.theirs.New {
+		if x.NodePool == p.Name {
+			add(t.capacityOf[x.InstanceType])
+		}
+	}
 	var out []string
-	for _, p := range t.c.NodePools {
-		used := corev1.ResourceList{}
-		add := func(capacity corev1.ResourceList) {
-			capacity = maps.Clone(capacity)
-			capacity[api.LimitNodes] = *resource.NewQuantity(1, resource.DecimalSI)
-			for name := range p.Spec.Limits {
-				q := used[name]
-				q.Add(capacity[name])
-				used[name] = q
-			}
-		}
-		nodes := map[string]bool{}
-		for _, x := range t.c.Nodes {
-			if nodes[x.Spec.ProviderID] = true; x.Labels[keyPool] == p.Name && x.DeletionTimestamp == nil {
-				add(x.Status.Capacity)
-			}
-		}
-		for _, c := range t.c.NodeClaims {
-			if c.Labels[keyPool] == p.Name && c.DeletionTimestamp == nil && !nodes[c.Status.ProviderID] {
-				add(t.leastCapacity(c))
-			}
-		}
-		for _, x := range t.theirs.New {
-			if x.NodePool == p.Name {
-				add(t.capacityOf[x.InstanceType])
-			}
-		}
-		for name, most := range p.Spec.Limits {
-			if q := used[name]; q.Cmp(most) > 0 {
-				out = append(out, string(name))
-			}
+	for name, most := range p.Spec.Limits {
+		if q := used[name]; q.Cmp(most) > 0 {
+			out = append(out, string(name))
 		}
 	}
 	return out
 }
 
-// capacities are those of all types, by name.
-func capacities(s cluster.Snapshot) map[string]corev1.ResourceList {
-	out := map[string]corev1.ResourceList{}
+// sizes are the capacity of all types and what is allocatable of it, by name.
+func sizes(s cluster.Snapshot) (capacity, allocatable map[string]corev1.ResourceList) {
+	capacity, allocatable = map[string]corev1.ResourceList{}, map[string]corev1.ResourceList{}
 	sells := binpack.ResolveOfferings(s)
 	for _, c := range s.Classes {
 		for _, t := range sells(c.Name) {
-			out[t.Name] = quantities(t.Capacity)
+			capacity[t.Name], allocatable[t.Name] = quantities(t.Capacity), quantities(t.Allocatable)
 		}
 	}
-	return out
+	return capacity, allocatable
 }
 
 // leastCapacity is what the claim has, or, before its launch, the least of each resource of the types it asks for.
@@ -249,6 +256,17 @@ func (t *trial) ruled(p *corev1.Pod, key string) bool {
 		}
 	}
 	return false
+}
+
+// excludes reports whether required anti-affinity of the pod selects the other one.
+func excludes(p, other *corev1.Pod) bool {
+	return p.Spec.Affinity != nil && p.Spec.Affinity.PodAntiAffinity != nil && slices.ContainsFunc(
+		p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+		func(x corev1.PodAffinityTerm) bool {
+			selector, err := metav1.LabelSelectorAsSelector(x.LabelSelector)
+			near := p.Namespace == other.Namespace || len(x.Namespaces) > 0 || x.NamespaceSelector != nil
+			return err == nil && near && selector.Matches(labels.Set(other.Labels))
+		})
 }
 
 // requiredTerms are those of the pod's affinity and anti-affinity.

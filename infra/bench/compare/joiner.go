@@ -85,7 +85,7 @@ func outcomeOf(s cluster.Snapshot, p plan.Plan, become another) (manifests.Outco
 		if at < 0 {
 			return out, fmt.Errorf("launch %d of %s: nobody sells %s", i, l.Pool, o.Type)
 		}
-		out.New = append(out.New, newNode(fmt.Sprintf("new-%03d", i), l, types[at], o))
+		out.New = append(out.New, newNode(nameOf(i), l, types[at], o))
 	}
 	for _, e := range p.Existing {
 		out.Existing[e.Pod] = e.Node
@@ -95,6 +95,9 @@ func outcomeOf(s cluster.Snapshot, p plan.Plan, become another) (manifests.Outco
 	}
 	return out, nil
 }
+
+// nameOf is the name of the node that the i-th launch becomes.
+func nameOf(i int) string { return fmt.Sprintf("new-%03d", i) }
 
 // newNode is the node that a launch becomes as the offering.
 func newNode(name string, l plan.Launch, t instancetypes.Type, o instancetypes.Offering) manifests.NewNode {

@@ -58,6 +58,9 @@ type trial struct {
 	refused      map[string]string // pods that kube-scheduler does not let where Karpenter has them
 
 	capacityOf map[string]corev1.ResourceList // by instance type
+	roomOf     map[string]corev1.ResourceList // by instance type, what pods and DaemonSets may have of it
+	typesOf    map[string][]string            // that a new node of Joiner's may become
+	beside     map[string]bool                // groups of which Karpenter places more where Joiner's plan has come true
 	// acceptedLater: kube-scheduler lets all pods where Joiner has them once those that are being deleted are gone
 	acceptedLater bool
 }
@@ -74,7 +77,11 @@ func judge(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog)
 		v.faults = []fault{{Kind: panics, Why: fmt.Sprintf("%v at %s", bad.value, bad.stack)}}
 		return v, nil
 	}
-	t := &trial{c: c, pods: map[string]*corev1.Pod{}, capacityOf: capacities(s)}
+	t := &trial{c: c, pods: map[string]*corev1.Pod{}, typesOf: map[string][]string{}}
+	t.capacityOf, t.roomOf = sizes(s)
+	for i, l := range p.Launches {
+		t.typesOf[nameOf(i)] = l.Types
+	}
 	for i := range c.Pods {
 		t.pods[c.Pods[i].Namespace+"/"+c.Pods[i].Name] = &c.Pods[i]
 	}
@@ -85,7 +92,7 @@ func judge(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog)
 	if err := t.check(ctx, s, p, &v); err != nil {
 		return v, err
 	}
-	return v, t.compare(ctx, all, &v)
+	return v, t.compare(ctx, s, all, &v)
 }
 
 // check asks the scheduler about every place that Joiner gives: where launches become what they chose, and something
@@ -125,7 +132,7 @@ func withoutEnding(c *manifests.Cluster) *manifests.Cluster {
 }
 
 // compare finds the pods that Karpenter places and Joiner leaves.
-func (t *trial) compare(ctx context.Context, all instancetypes.Catalog, v *verdict) error {
+func (t *trial) compare(ctx context.Context, s cluster.Snapshot, all instancetypes.Catalog, v *verdict) error {
 	sold, err := t.c.Catalog(all)
 	if err != nil {
 		return err
@@ -138,6 +145,9 @@ func (t *trial) compare(ctx context.Context, all instancetypes.Catalog, v *verdi
 		return nil
 	}
 	if t.refused, err = filter.Refused(ctx, t.c, t.theirs, nil); err != nil {
+		return err
+	}
+	if err := t.placeBeside(ctx, s, sold); err != nil {
 		return err
 	}
 	for _, pod := range missing {

@@ -22,6 +22,9 @@ import (
 // Joiner makes the class hash as this version does.
 const sameClassHash = true
 
+// optionsWithoutSetting are those of this version that mean nothing to Joiner and are told of.
+func optionsWithoutSetting() []string { return nil }
+
 // A full reservation is not available.
 const fullIsAvailable = false
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"joiner/pkg/testing/requestlimits"
 )
 
 // Options say what account this is and who hears of what happens in it.
@@ -37,7 +39,7 @@ type Options struct {
 	// closed. It must not call the account. Nil: everybody reaches everything.
 	Reach func(who Caller, service string) bool
 	// Limits are buckets of tokens that refuse calls beyond them. None: everybody may call as often as he likes.
-	Limits []Limit
+	Limits []requestlimits.Limit
 	// Log gets one line for each fault that was played. Nil: nobody.
 	Log *log.Logger
 }

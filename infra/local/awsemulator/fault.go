@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"joiner/infra/local/awsemulator/wire"
+	"joiner/pkg/testing/requestlimits"
 )
 
 // FaultKind is a way to go wrong.
@@ -105,13 +106,7 @@ func throttled(r *call) *wire.Failure {
 type faultBook struct {
 	mu      sync.Mutex
 	set     []Fault
-	buckets map[string]*bucket
-}
-
-// bucket is a token bucket.
-type bucket struct {
-	tokens float64
-	at     time.Time
+	buckets map[string]*requestlimits.Bucket
 }
 
 // AddFault makes later calls go wrong as f says. The first fault that fits a call is played, and only that one.
@@ -180,23 +175,13 @@ func tokens(f Fault, form url.Values) float64 {
 // spend takes tokens from the bucket of an action if it has so many, or is full.
 func (b *faultBook) spend(f Fault, action string, n float64) bool {
 	if b.buckets == nil {
-		b.buckets = map[string]*bucket{}
+		b.buckets = map[string]*requestlimits.Bucket{}
 	}
-	burst := max(f.Burst, 1)
-	key := action + " " + f.Each
-	t := b.buckets[key]
-	if t == nil {
-		t = &bucket{tokens: burst, at: time.Now()}
-		b.buckets[key] = t
+	key, now := action+" "+f.Each, time.Now()
+	if b.buckets[key] == nil {
+		b.buckets[key] = requestlimits.NewBucket(now, f.Burst, f.PerSecond)
 	}
-	now := time.Now()
-	t.tokens = min(burst, t.tokens+now.Sub(t.at).Seconds()*f.PerSecond)
-	t.at = now
-	if t.tokens < min(n, burst) {
-		return false
-	}
-	t.tokens -= n
-	return true
+	return b.buckets[key].Spend(now, n)
 }
 
 // matches says whether a pattern with * and ? fits the text; an empty pattern fits everything.

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"joiner/infra/local/awsemulator"
+	"joiner/pkg/testing/requestlimits"
 )
 
 func codeOf(err error) string {
@@ -22,8 +23,8 @@ func codeOf(err error) string {
 // TestAnAccountIsThrottled: calls beyond a bucket are refused in the words of the service, and no test that clears its
 // faults clears that.
 func TestAnAccountIsThrottled(t *testing.T) {
-	slow := []awsemulator.Limit{{Service: "eks", Action: "DescribeCluster", Burst: 2, PerSecond: 0.0001, Source: awsemulator.Assumed},
-		{Service: "ec2", Action: "Describe*", Burst: 1, PerSecond: 0.0001, Source: awsemulator.Assumed}}
+	slow := []requestlimits.Limit{{Service: "eks", Action: "DescribeCluster", Burst: 2, PerSecond: 0.0001, Source: requestlimits.Assumed},
+		{Service: "ec2", Action: "Describe*", Burst: 1, PerSecond: 0.0001, Source: requestlimits.Assumed}}
 	r := start(t, awsemulator.Options{Limits: slow})
 	r.ClearFaults()
 	cfg := r.cfg
@@ -44,15 +45,6 @@ func TestAnAccountIsThrottled(t *testing.T) {
 	for i, want := range []string{"", "RequestLimitExceeded"} {
 		if got := subnets(); got != want {
 			t.Errorf("call %d of DescribeSubnets: %q, want %q", i+1, got, want)
-		}
-	}
-}
-
-// TestEveryLimitHasItsSource, and can be met at all.
-func TestEveryLimitHasItsSource(t *testing.T) {
-	for _, l := range awsemulator.Limits() {
-		if l.Source == "" || l.Burst < 1 || l.PerSecond <= 0 || l.Service == "" || l.Action == "" {
-			t.Errorf("%+v", l)
 		}
 	}
 }

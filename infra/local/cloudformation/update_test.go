@@ -99,3 +99,62 @@ func TestAnUpdateThatFailsIsRolledBack(t *testing.T) {
 		w.deploy("environment")
 	})
 }
+
+// A stack whose functions tick by rules of the event bus gets schedules. At no step does neither tick, and a deployment
+// that fails leaves the rules.
+func TestSchedulesTakeOverFromRules(t *testing.T) {
+	kinds := []string{"Provision", "Lifecycle", "Disrupt", "Refresh"}
+	byRules := func(resources map[string]any) {
+		for id, r := range resources {
+			r := r.(map[string]any)
+			if r["Type"] != "AWS::Scheduler::Schedule" {
+				continue
+			}
+			delete(resources, id)
+			p := r["Properties"].(map[string]any)
+			resources[strings.Split(id, "Schedule")[0]+"Tick"] = map[string]any{"Type": "AWS::Events::Rule", "DependsOn": r["DependsOn"],
+				"Properties": map[string]any{"ScheduleExpression": p["ScheduleExpression"]}}
+		}
+	}
+	for name, fails := range map[string]bool{"deployed": false, "failed": true} {
+		t.Run(name, func(t *testing.T) {
+			eachOrder(t, func(t *testing.T, w *world) {
+				if err := w.player.Deploy(t.Context(), w.stack, template(t, "plain", byRules)); err != nil {
+					t.Fatal(err)
+				}
+				ticking := map[string]int{}
+				for _, f := range kinds {
+					ticking[f] = 1
+				}
+				w.player.After = func(s cloudformation.Step) {
+					for _, f := range kinds {
+						if !strings.HasPrefix(s.ID, f+"Tick") && !strings.HasPrefix(s.ID, f+"Schedule") {
+							continue
+						}
+						ticking[f] += map[cloudformation.Verb]int{cloudformation.Create: 1, cloudformation.Delete: -1}[s.Verb]
+						if ticking[f] < 1 {
+							t.Errorf("after %s of %s nothing invokes %s", s.Verb, s.ID, f)
+						}
+					}
+				}
+				if fails {
+					w.player.Fail = func(s cloudformation.Step) error {
+						if s.Verb == cloudformation.Create && strings.HasPrefix(s.ID, "RefreshSchedule") {
+							return os.ErrDeadlineExceeded
+						}
+						return nil
+					}
+				}
+				if err := w.player.Deploy(t.Context(), w.stack, template(t, "plain", nil)); (err != nil) != fails {
+					t.Fatal(err)
+				}
+				kept := map[bool]string{false: "AWS::Scheduler::Schedule", true: "AWS::Events::Rule"}[fails]
+				for _, f := range kinds {
+					if ticking[f] != 1 {
+						t.Errorf("%d invoke %s, want one %s", ticking[f], f, kept)
+					}
+				}
+			})
+		})
+	}
+}

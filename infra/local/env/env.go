@@ -21,6 +21,7 @@ import (
 	"joiner/infra/local/lambdahost"
 	"joiner/infra/local/lambdahost/assembly"
 	"joiner/pkg/model/naming"
+	"joiner/pkg/testing/requestlimits"
 )
 
 // Names of the environment. The stack is synthesized for this cluster.
@@ -55,7 +56,7 @@ type Options struct {
 	// Env goes over the template's environment of every function: a setting as another deployment would have it.
 	Env map[string]string
 	// Limits are the account's, in place of those that AWS publishes or is taken to have.
-	Limits    []awsemulator.Limit
+	Limits    []requestlimits.Limit
 	Audit     bool // the control plane writes planectl.AuditFile into Dir
 	GCPercent int  // of the control plane, see planectl.Options
 	// what is allowed beside the stack's policies, as a deployment with other settings would; nil for nothing
@@ -139,7 +140,7 @@ func (o Options) withDefaults() Options {
 		o.Progress = io.Discard
 	}
 	if o.Limits == nil {
-		o.Limits = awsemulator.Limits()
+		o.Limits = requestlimits.Default()
 	}
 	if o.FunctionLog == nil {
 		o.FunctionLog = io.Discard

@@ -15,6 +15,7 @@ import (
 
 	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/cloudtest"
+	"joiner/pkg/testing/requestlimits"
 )
 
 // rate is a token bucket of EC2 for an account in a region.
@@ -28,7 +29,7 @@ type rate struct {
 // documented are the buckets that EC2 publishes.
 func documented() []rate {
 	var out []rate
-	for _, l := range awsemulator.Limits() {
+	for _, l := range requestlimits.Default() {
 		if l.Service == "ec2" {
 			out = append(out, rate{l.Action, l.Each, l.Burst, l.PerSecond})
 		}

@@ -44,9 +44,9 @@ type NodePoolList struct {
 
 // NodePoolSpec is the wish of a pool: dynamic, driven by pods, or static, a fixed number of nodes (replicas).
 //
-// +kubebuilder:validation:XValidation:message="a pool cannot change between static (replicas) and dynamic",rule="has(self.replicas) == has(oldSelf.replicas)"
-// +kubebuilder:validation:XValidation:message="with replicas, limits may only hold 'nodes'",rule="!has(self.replicas) || (!has(self.limits) || size(self.limits) == 0 || (size(self.limits) == 1 && 'nodes' in self.limits))"
-// +kubebuilder:validation:XValidation:message="weight and replicas exclude each other",rule="!has(self.replicas) || !has(self.weight)"
+// +kubebuilder:validation:XValidation:message="Cannot transition NodePool between static (replicas set) and dynamic (replicas unset) provisioning modes",rule="has(self.replicas) == has(oldSelf.replicas)"
+// +kubebuilder:validation:XValidation:message="only 'limits.nodes' is supported on static NodePools",rule="!has(self.replicas) || (!has(self.limits) || size(self.limits) == 0 || (size(self.limits) == 1 && 'nodes' in self.limits))"
+// +kubebuilder:validation:XValidation:message="'weight' is not supported on static NodePools",rule="!has(self.replicas) || !has(self.weight)"
 type NodePoolSpec struct {
 	// Template is what every claim of the pool starts from. A change of it, requirements aside, makes existing nodes
 	// drift.
@@ -89,7 +89,7 @@ type ObjectMeta struct {
 	// +kubebuilder:validation:MaxProperties=100
 	// +kubebuilder:validation:XValidation:message="label \"karpenter.sh/nodepool\" is restricted",rule="self.all(x, x != 'karpenter.sh/nodepool')"
 	// +kubebuilder:validation:XValidation:message="label \"kubernetes.io/hostname\" is restricted",rule="self.all(x, x != 'kubernetes.io/hostname')"
-	// +kubebuilder:validation:XValidation:message="a label of the domain \"karpenter.sh\" is restricted",rule="self.all(x, x in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !x.find('^([^/]+)').endsWith('karpenter.sh'))"
+	// +kubebuilder:validation:XValidation:message="label domain \"karpenter.sh\" is restricted",rule="self.all(x, x in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !x.find('^([^/]+)').endsWith('karpenter.sh'))"
 	// +mapType=atomic
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
@@ -112,9 +112,9 @@ type NodeClaimTemplateSpec struct {
 	// Requirements limit which instance types, zones and capacity types may be chosen. They take no part in the drift
 	// hash.
 	// +kubebuilder:validation:XValidation:message="label \"karpenter.sh/nodepool\" is restricted",rule="self.all(x, x.key != 'karpenter.sh/nodepool')"
-	// +kubebuilder:validation:XValidation:message="operator 'In' needs at least one value",rule="self.all(x, x.operator != 'In' || (has(x.values) && x.values.size() > 0))"
-	// +kubebuilder:validation:XValidation:message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, an integer of 0 or more",rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))"
-	// +kubebuilder:validation:XValidation:message="operator 'In' with 'minValues' needs at least that many values",rule="self.all(x, x.operator != 'In' || !has(x.minValues) || (has(x.values) && x.values.size() >= x.minValues))"
+	// +kubebuilder:validation:XValidation:message="requirements with operator 'In' must have a value defined",rule="self.all(x, x.operator != 'In' || (has(x.values) && x.values.size() > 0))"
+	// +kubebuilder:validation:XValidation:message="requirements operator 'Gt', 'Lt', 'Gte', or 'Lte' must have a single positive integer value",rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))"
+	// +kubebuilder:validation:XValidation:message="requirements with 'minValues' must have at least that many values specified in the 'values' field",rule="self.all(x, x.operator != 'In' || !has(x.minValues) || (has(x.values) && x.values.size() >= x.minValues))"
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	// +required

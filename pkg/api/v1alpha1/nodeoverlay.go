@@ -20,7 +20,7 @@ type NodeOverlay struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec is what the overlay changes, and for which instance types.
-	// +kubebuilder:validation:XValidation:message="give 'price' or 'priceAdjustment', and not both",rule="!has(self.price) || !has(self.priceAdjustment)"
+	// +kubebuilder:validation:XValidation:message="cannot set both 'price' and 'priceAdjustment'",rule="!has(self.price) || !has(self.priceAdjustment)"
 	// +required
 	Spec NodeOverlaySpec `json:"spec"`
 	// Status tells whether the overlay is in force.
@@ -41,8 +41,9 @@ type NodeOverlayList struct {
 type NodeOverlaySpec struct {
 	// Requirements choose instance types and offerings by their labels, by the labels of the pool's template and by
 	// karpenter.sh/nodepool. A label that none of these gives is not there.
-	// +kubebuilder:validation:XValidation:message="operators 'In' and 'NotIn' need at least one value",rule="self.all(x, !(x.operator in ['In', 'NotIn']) || (has(x.values) && x.values.size() > 0))"
-	// +kubebuilder:validation:XValidation:message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, an integer of 0 or more",rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))"
+	// +kubebuilder:validation:XValidation:message="requirements with operator 'NotIn' must have a value defined",rule="self.all(x, x.operator != 'NotIn' || (has(x.values) && x.values.size() > 0))"
+	// +kubebuilder:validation:XValidation:message="requirements with operator 'In' must have a value defined",rule="self.all(x, x.operator != 'In' || (has(x.values) && x.values.size() > 0))"
+	// +kubebuilder:validation:XValidation:message="requirements operator 'Gt', 'Lt', 'Gte' or 'Lte' must have a single positive integer value",rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))"
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	// +required
@@ -56,7 +57,7 @@ type NodeOverlaySpec struct {
 	// +optional
 	PriceAdjustment *string `json:"priceAdjustment,omitempty"`
 	// Capacity gives nodes extended resources that somebody else adds to them once they run.
-	// +kubebuilder:validation:XValidation:message="'cpu', 'memory', 'ephemeral-storage' and 'pods' cannot be overlaid",rule="self.all(x, !(x in ['cpu', 'memory', 'ephemeral-storage', 'pods']))"
+	// +kubebuilder:validation:XValidation:message="invalid resource restricted: 'cpu', 'memory', 'ephemeral-storage' and 'pods' cannot be overlaid",rule="self.all(x, !(x in ['cpu', 'memory', 'ephemeral-storage', 'pods']))"
 	// +optional
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
 	// Weight orders overlays: of two that set the same thing the heavier one is in force. Not given counts as 0.
@@ -70,7 +71,7 @@ type NodeOverlaySpec struct {
 type Requirement struct {
 	// Key is the label.
 	// +kubebuilder:validation:MaxLength=316
-	// +kubebuilder:validation:XValidation:message="a label of the domain \"karpenter.sh\" is restricted",rule="self in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !self.find('^([^/]+)').endsWith('karpenter.sh')"
+	// +kubebuilder:validation:XValidation:message="label domain \"karpenter.sh\" is restricted",rule="self in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !self.find('^([^/]+)').endsWith('karpenter.sh')"
 	// +kubebuilder:validation:XValidation:message="label \"kubernetes.io/hostname\" is restricted",rule="self != 'kubernetes.io/hostname'"
 	// +required
 	Key string `json:"key"`

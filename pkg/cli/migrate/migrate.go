@@ -14,6 +14,8 @@ type Facts struct {
 	Autoscaler  *Controller // Cluster Autoscaler, nil: none is installed
 	Leader      string      // who holds Karpenter's leader lease, empty for nobody
 	Joiner      string      // who of Joiner's functions holds a lease, empty for nobody
+	Options     Options     // of Karpenter
+	Buffers     []string    // CapacityBuffers, namespace/name
 	CRDs        []CRD       // those of Karpenter's groups that are there
 	Foreign     []string    // NodeClaims whose class is no EC2NodeClass
 	Pinned      []string    // pods, namespace/name, that Cluster Autoscaler may not evict
@@ -81,8 +83,10 @@ type Report struct {
 	Nodes    int       `json:"nodes"`              // nodes that go on as they are, under the other hand
 	Findings []Finding `json:"findings,omitempty"` // the gravest first
 	Edits    []Edit    `json:"edits,omitempty"`
-	Steps    []string  `json:"steps"` // in order, with commands
-	Groups   []Group   `json:"groups,omitempty"`
+	// what cdk.json needs for Joiner to do what Karpenter was told
+	Settings []SettingLine `json:"settings,omitempty"`
+	Steps    []string      `json:"steps"` // in order, with commands
+	Groups   []Group       `json:"groups,omitempty"`
 }
 
 // IsReady reports whether nothing stands in the way.
@@ -104,6 +108,7 @@ func (r *Report) sortAll() {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Level), slices.Index(order, b.Level)),
 			cmp.Compare(a.About, b.About), cmp.Compare(a.What, b.What))
 	})
+	slices.SortFunc(r.Settings, func(a, b SettingLine) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(r.Edits, func(a, b Edit) int {
 		return cmp.Or(cmp.Compare(a.Do, b.Do),
 			cmp.Compare(a.Name, b.Name))

@@ -15,12 +15,13 @@ import (
 )
 
 // TestScenarios plays testdata in the words of pkg/testing/scenario. Nodes and claims of ours are as Karpenter leaves
-// them. "karpenter", "autoscaler", "leader", "joiner", "crd", "foreign", "pinned" and "annotated" are further facts;
+// them. "karpenter", "autoscaler", "leader", "joiner", "crd", "foreign", "pinned", "annotated",
+// "buffer" and "option" (of Karpenter; "unread" for what could not be read) are further facts;
 // "claim-is NAME WHAT" changes a claim; "group NAME NODES" puts nodes into a node group; "to" and "back" print the
 // report.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(scenario.Words(), "karpenter VERSION", "autoscaler VERSION", "leader NAME", "joiner NAME", "crd NAME VERSION...", "foreign NAME...",
-		"pinned NAME...", "annotated POOL KEY...", "group NAME NODE...", "claim-is NAME WHAT", "to", "back")
+		"pinned NAME...", "annotated POOL KEY...", "group NAME NODE...", "claim-is NAME WHAT", "buffer NAME...", "option", "unread", "to", "back")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := &world{World: scenario.New()}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -61,6 +62,19 @@ func (w *world) do(t *testing.T, d *datadriven.TestData) string {
 		w.facts.CRDs = append(w.facts.CRDs, CRD{Name: args[0], Stored: args[1:], Webhook: len(args) > 2})
 	case "foreign":
 		w.facts.Foreign = args
+	case "buffer":
+		w.facts.Buffers = append(w.facts.Buffers, args...)
+	case "option":
+		w.facts.Options.Known = true
+		if w.facts.Options.Values == nil {
+			w.facts.Options.Values = map[string]string{}
+		}
+		for line := range strings.Lines(d.Input) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			w.facts.Options.Values[name] = value
+		}
+	case "unread":
+		w.facts.Options.Unread = append(w.facts.Options.Unread, d.Input)
 	case "pinned":
 		w.facts.Pinned = args
 	case "annotated":
@@ -157,6 +171,9 @@ func (w *world) report(way string) string {
 	}
 	for _, g := range r.Groups {
 		fmt.Fprintf(&b, "group %s of %d\n%s", g.Name, g.Nodes, g.Pool)
+	}
+	for _, l := range r.Settings {
+		fmt.Fprintf(&b, "setting %s: %v, of %s\n", l.Name, l.Value, l.From)
 	}
 	for i, s := range r.Steps {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, s)

@@ -29,10 +29,11 @@ func ReportTo(f Facts, sells binpack.Offerings) Report {
 		}
 	}
 	r.reportDrift(f.Snapshot, sells)
+	r.reportOptions(f)
 	for _, name := range f.Foreign {
 		r.addFinding(Note, "NodeClaim "+name, "its class is no EC2NodeClass; Joiner leaves it alone, and so nobody looks after it once its controller is gone", "")
 	}
-	r.Steps = stepsTo(f)
+	r.Steps = stepsTo(f, len(r.Settings) > 0)
 	r.sortAll()
 	return r
 }
@@ -136,9 +137,13 @@ func (r *Report) reportDrift(s cluster.Snapshot, sells binpack.Offerings) {
 	}
 }
 
-func stepsTo(f Facts) []string {
+func stepsTo(f Facts, withSettings bool) []string {
+	lines := ""
+	if withSettings {
+		lines = " and the lines for cdk.json"
+	}
 	out := []string{"joiner doctor --cluster CLUSTER: mend what it finds",
-		"make deploy with mode observe: Joiner decides beside the present autoscaler and changes nothing",
+		"make deploy with mode observe" + lines + ": Joiner decides beside the present autoscaler and changes nothing",
 		"joiner shadow: compare what Joiner would have done"}
 	if k := f.Karpenter; k != nil {
 		out = append(out, fmt.Sprintf("kubectl -n %s scale deployment %s --replicas 0, and wait until its lease is free (joiner migrate says so)", k.Namespace, k.Name))
@@ -153,7 +158,7 @@ func stepsTo(f Facts) []string {
 	}
 	if f.Karpenter != nil {
 		out = append(out, "when you are content: helm uninstall karpenter, but not karpenter-crd, which would delete the CRDs and every NodePool with them; "+
-			"delete its queue and its EventBridge rules")
+			"delete its queue, its EventBridge rules, and its launch templates: aws ec2 describe-launch-templates --filters Name=launch-template-name,Values=karpenter.k8s.aws/*")
 	}
 	return append(out, "the way back is open at any time: joiner migrate --back")
 }

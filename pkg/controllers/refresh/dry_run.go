@@ -68,7 +68,7 @@ func (r *Controller) dryRunClass(ctx context.Context, c *awsv1.EC2NodeClass, fou
 	}
 	in := launch.Input{Claim: nodeclass.RehearsalClaim(draft, pools), Class: draft,
 		Resolved: nodeclass.DescribeClass(draft), Cluster: r.Cluster}
-	in.Resolved.MemoryOverhead, in.Resolved.ReservedENIs = r.Rules.MemoryOverhead, r.Rules.ReservedENIs
+	in.Resolved.ApplySettings(r.Rules.MemoryOverhead, r.Rules.ReservedENIs, r.Rules.OpenReservations)
 	if in.Resolved.Placement != nil {
 		if in.Resolved.Placement = found.Placement; found.Placement == nil {
 			return nil, false, nil // its condition says so

@@ -60,29 +60,47 @@ type driftJudge struct {
 	instances map[string]cluster.Instance // by provider id; those that are not known yet are missing
 }
 
-// driftReason says why a claim has drifted, the first reason that there is. It is not sure about a claim whose pool or
-// class is gone or not ready: nothing could replace it.
+// driftReason says why a claim has drifted, the first reason that there is. What the NodePool asks for counts even while
+// its class is gone or not ready; of the class nothing is sure then. Nothing is sure of a claim whose pool is gone.
 func (j driftJudge) driftReason(c cluster.Claim) (reason, message string, sure bool) {
 	p, ok := j.s.PoolOf(c.Pool)
-	class, found := j.s.ClassOf(c.Class)
-	if !ok || !found || !class.Ready {
+	if !ok {
 		return "", "", false
 	}
+	if reason, message = j.poolDrift(c, p); reason != "" {
+		return reason, message, true
+	}
+	class, found := j.s.ClassOf(c.Class)
+	if !found || !class.Ready {
+		return "", "", false
+	}
+	return j.classDrift(c, p, class)
+}
+
+// poolDrift compares the claim with its NodePool: its age, its template, its requirements.
+func (j driftJudge) poolDrift(c cluster.Claim, p cluster.Pool) (reason, message string) {
 	if p.Disruption.ExpireGently && c.Expired(j.s.Now) {
-		return "Expired", fmt.Sprintf("it is older than %s", c.ExpireAfter), true
+		return "Expired", fmt.Sprintf("it is older than %s", c.ExpireAfter)
 	}
 	a := c.Annotations
 	if a[v1.AnnotationNodePoolHashVersion] == v1.NodePoolHashVersion && a[v1.AnnotationNodePoolHash] != "" &&
 		p.Hash != "" && a[v1.AnnotationNodePoolHash] != p.Hash {
-		return "NodePoolDrifted", "the template of NodePool " + p.Name + " was changed since the node was made", true
+		return "NodePoolDrifted", "the template of NodePool " + p.Name + " was changed since the node was made"
 	}
 	if bad := requirements.FromLabels(c.Labels).Refusals(p.Requirements, nil); len(bad) > 0 {
-		return "RequirementsDrifted", fmt.Sprintf("NodePool %s requires %s", p.Name, bad[0]), true
+		return "RequirementsDrifted", fmt.Sprintf("NodePool %s requires %s", p.Name, bad[0])
 	}
+	return "", ""
+}
+
+// classDrift compares the claim with what its class would launch now, cheapest question first.
+func (j driftJudge) classDrift(c cluster.Claim, p cluster.Pool, class instancetypes.Class) (reason, message string,
+	sure bool) {
 	if j.s.Now.Sub(c.Created) >= typeKnownFor && !j.stillOffered(c, p) {
 		return "InstanceTypeNotFound", fmt.Sprintf("%s is not sold in %s any more",
 			c.Labels[corev1.LabelInstanceTypeStable], c.Labels[corev1.LabelTopologyZone]), true
 	}
+	a := c.Annotations
 	if a[awsv1.AnnotationHashVersion] == class.HashVersion && a[awsv1.AnnotationHash] != "" && class.Hash != "" &&
 		a[awsv1.AnnotationHash] != class.Hash {
 		return "NodeClassDrift", "EC2NodeClass " + class.Name + " was changed since the node was made", true
@@ -93,7 +111,7 @@ func (j driftJudge) driftReason(c cluster.Claim) (reason, message string, sure b
 	if reason, message, sure = j.networkDrift(c, class); reason != "" || !sure {
 		return reason, message, sure
 	}
-	if id := c.Labels[instancetypes.LabelReservationID]; c.Labels[v1.LabelCapacityType] == instancetypes.Reserved &&
+	if id := c.Labels[instancetypes.LabelReservationID]; !class.OpenReservations && c.Labels[v1.LabelCapacityType] == instancetypes.Reserved &&
 		id != "" &&
 		!slices.ContainsFunc(class.Reservations, func(r instancetypes.Reservation) bool { return r.ID == id }) {
 		return "CapacityReservationDrift", fmt.Sprintf(

@@ -123,6 +123,10 @@ func TestVerdicts(t *testing.T) {
 			c.Labels["karpenter.sh/capacity-type"], c.Labels["karpenter.k8s.aws/capacity-reservation-id"] = "reserved", "cr-1"
 			c.Created, s.Classes[0].Reservations = noon(), []instancetypes.Reservation{{ID: "cr-2"}}
 		}, "CapacityReservationDrift"},
+		{"a reservation while selections are not read", func(s *cluster.Snapshot, c *cluster.Claim, _ *instancetypes.Type) {
+			c.Labels["karpenter.sh/capacity-type"], c.Labels["karpenter.k8s.aws/capacity-reservation-id"] = "reserved", "cr-1"
+			c.Created, s.Classes[0].OpenReservations = noon(), true
+		}, ""},
 		{"what became on-demand has no reservation to lose", func(_ *cluster.Snapshot, c *cluster.Claim, _ *instancetypes.Type) {
 			c.Created, c.Labels["karpenter.sh/capacity-type"], c.Labels["karpenter.k8s.aws/capacity-reservation-id"] = noon(), "on-demand", "cr-1"
 		}, ""},
@@ -135,6 +139,12 @@ func TestVerdicts(t *testing.T) {
 		{"a class that is not ready", func(s *cluster.Snapshot, _ *cluster.Claim, t *instancetypes.Type) {
 			s.Classes[0].Ready, t.ImageID = false, "ami-2"
 		}, ""},
+		{"another template while the class is not ready", func(s *cluster.Snapshot, _ *cluster.Claim, _ *instancetypes.Type) {
+			s.Classes[0].Ready, s.Pools[0].Hash = false, "12"
+		}, "NodePoolDrifted"},
+		{"a requirement while the class is gone", func(s *cluster.Snapshot, c *cluster.Claim, _ *instancetypes.Type) {
+			s.Classes, c.Labels["kubernetes.io/arch"] = nil, "arm64"
+		}, "RequirementsDrifted"},
 		{"a pool that is gone", func(s *cluster.Snapshot, _ *cluster.Claim, t *instancetypes.Type) { s.Pools, t.ImageID = nil, "ami-2" }, ""},
 		{"not launched", func(_ *cluster.Snapshot, c *cluster.Claim, t *instancetypes.Type) {
 			c.Conditions, t.ImageID = nil, "ami-2"

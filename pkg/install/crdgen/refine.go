@@ -81,7 +81,7 @@ func (r *refiner) looseConditions(path string) {
 	}
 }
 
-const awsKeyMessage = `a label of the domain "` + awsv1.Group + `" is restricted, except the well-known ones`
+const awsKeyMessage = `label domain "` + awsv1.Group + `" is restricted`
 
 func awsKey(variable string) string {
 	quoted := make([]string, 0, len(awsv1.WellKnownLabels()))

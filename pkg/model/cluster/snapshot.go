@@ -88,6 +88,8 @@ type Settings struct {
 	MemoryOverhead float64 `json:"memoryOverhead,omitempty"`
 	// network interfaces that pods do not get
 	ReservedENIs int64 `json:"reservedENIs,omitempty"`
+	// selections of capacity reservations are not read; EC2 matches open ones
+	OpenReservations bool `json:"openReservations,omitempty"`
 	// only tests make decisions fail
 	Plant *Plant `json:"-"`
 }

@@ -39,10 +39,21 @@ type Class struct {
 	Interfaces []Interface `json:"interfaces,omitempty"`
 	// type to the memory its registered nodes reported
 	LearnedMemoryMiB map[string]int64 `json:"learnedMemoryMiB,omitempty"`
-	Reservations     []Reservation    `json:"reservations,omitempty"` // sorted by id
-	Subnets          []Subnet         `json:"subnets,omitempty"`      // in the order of the class's status
+	Reservations     []Reservation    `json:"reservations,omitempty"`     // sorted by id
+	OpenReservations bool             `json:"openReservations,omitempty"` // EC2 matches open ones; there are no others
+	Subnets          []Subnet         `json:"subnets,omitempty"`          // in the order of the class's status
 	// nil for a class without a placement group
 	Placement *Placement `json:"placement,omitempty"`
+}
+
+// ApplySettings gives the class what settings say and its object does not: which part of the memory the VM keeps, how
+// many network interfaces pods do not get, and whether EC2 matches open capacity reservations instead of those that the
+// class selects.
+func (c *Class) ApplySettings(memoryOverhead float64, reservedENIs int64, openReservations bool) {
+	c.MemoryOverhead, c.ReservedENIs, c.OpenReservations = memoryOverhead, reservedENIs, openReservations
+	if openReservations {
+		c.Reservations = nil
+	}
 }
 
 // Placement is the placement group of a class: its ID or Name as the class selects it, and once it was looked up all of

@@ -14,6 +14,7 @@ const (
 	longestFunction = 64
 	longestRole     = 64
 	longestStack    = 128
+	longestGroup    = 64  // of schedules
 	longestTitle    = 100 // a topic's display name
 )
 
@@ -53,6 +54,9 @@ func (n Names) WindowsNodeRole() string {
 func (n Names) Stack() string {
 	return strings.ReplaceAll(n.withCluster("joiner-", longestStack), "_", "-")
 }
+
+// ScheduleGroup is the name of the group of the cluster's schedules, in at most 64 characters.
+func (n Names) ScheduleGroup() string { return n.withCluster("joiner-", longestGroup) }
 
 // Title names the cluster where a person reads it, in at most 100 characters.
 func (n Names) Title() string { return Names{Cluster: n.Cluster}.withCluster("Joiner ", longestTitle) }

@@ -20,6 +20,7 @@ func TestNamesThatFitStayAsTheyAre(t *testing.T) {
 		n.Alarm("Faults"):                     "joiner-" + cluster + "-Faults",
 		n.Title():                             "Joiner " + cluster,
 		naming.Names{Cluster: "a_b"}.Stack():  "joiner-a-b",
+		n.ScheduleGroup():                     "joiner-" + cluster,
 
 		naming.Names{Prefix: "acme-", Cluster: "demo"}.Function("wake"): "acme-joiner-demo-wake",
 		naming.Names{Prefix: "acme-", Cluster: "demo"}.NodeRole():       "acme-KarpenterNodeRole-demo",
@@ -43,6 +44,7 @@ func TestLongNamesAreCutAndStayDifferent(t *testing.T) {
 			"Windows role": {a.WindowsNodeRole(), b.WindowsNodeRole(), 64},
 			"stack":        {a.Stack(), b.Stack(), 128},
 			"title":        {a.Title(), b.Title(), 100},
+			"schedules":    {a.ScheduleGroup(), b.ScheduleGroup(), 64},
 			"alarm":        {a.Alarm("ReservationInterruptionDeadLetters"), b.Alarm("ReservationInterruptionDeadLetters"), 255},
 			"dashboard":    {a.Dashboard(), b.Dashboard(), 255},
 		} {

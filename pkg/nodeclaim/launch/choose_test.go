@@ -18,7 +18,7 @@ import (
 
 func TestChoose(t *testing.T) {
 	words := syntax.NewGrammar(nil, "new", "types", "class unready", "claim relaxed annotate= taint= cpu=# memory=# nvidia.com/gpu=# vpc.amazonaws.com/efa=#",
-		"addresses", "group", "dns", "region", "soldout", "choose", "show PART")
+		"addresses", "open-reservations", "group", "dns", "region", "soldout", "choose", "show PART")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := newWorld(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -44,6 +44,8 @@ func TestChoose(t *testing.T) {
 					f := strings.Fields(l)
 					w.in.Addresses[f[0]] = launch.SubnetAddresses{Left: int64(number(t, strings.TrimPrefix(f[1], "left="))), Spare: int64(number(t, strings.TrimPrefix(f[2], "spare=")))}
 				}
+			case "open-reservations": // the setting reservedCapacity is false
+				w.in.Resolved.ApplySettings(w.in.Resolved.MemoryOverhead, w.in.Resolved.ReservedENIs, true)
 			case "group": // such as "pg-1 partition 3"; empty while it is not looked up
 				w.in.Resolved.Placement = &instancetypes.Placement{Name: "ours"}
 				if f := strings.Fields(d.Input); len(f) > 0 {

@@ -88,13 +88,17 @@ func filterRoomiest(offers []instancetypes.Offering, like instancetypes.Reservat
 // marketOf is the market of the candidates' reservations, which are all of one kind.
 func marketOf(cs []candidate) string {
 	if r := cs[0].offers[0].Reservation; r != nil {
-		return reservationSelection(*r).Market
+		return reservationSelection(*r, false).Market
 	}
 	return ""
 }
 
-func reservationSelection(r instancetypes.Reservation) ReservationSelection {
+// reservationSelection says which capacity reservations an instance uses up: the one that it was chosen for, none, or
+// with open those that EC2 matches.
+func reservationSelection(r instancetypes.Reservation, open bool) ReservationSelection {
 	switch {
+	case r.ID == "" && open:
+		return ReservationSelection{} // what EC2 does when nothing is said
 	case r.ID == "":
 		return ReservationSelection{Preference: reservationNone}
 	case r.Interruptible:

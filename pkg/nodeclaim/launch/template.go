@@ -56,7 +56,8 @@ func newTemplate(in Input, o Order, g templateGroup) (Template, error) {
 		Metadata:   metadataOptions(in),
 		Monitoring: spec.DetailedMonitoring != nil && *spec.DetailedMonitoring,
 		Enclave:    in.Claim.Requests.Get(resourceEnclave) > 0, Tenancy: tenancyFor(in),
-		Reservation: reservationSelection(g.reservation), Group: o.Group, Partition: placementPartition(in),
+		Reservation: reservationSelection(g.reservation, in.Resolved.OpenReservations),
+		Group:       o.Group, Partition: placementPartition(in),
 		Tags: o.Tags,
 	}
 	if spec.CPUOptions != nil && spec.CPUOptions.NestedVirtualization != nil {

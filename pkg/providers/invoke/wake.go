@@ -22,15 +22,18 @@ const (
 func Reason(payload []byte) string {
 	var p struct {
 		Source string
-		Detail struct{ By string }
+		Detail json.RawMessage // of EventBridge Scheduler a text
 	}
 	switch err := json.Unmarshal(payload, &p); {
 	case err != nil:
 		return ""
-	case p.Source == "aws.events":
+	case p.Source == "aws.scheduler" || p.Source == "aws.events": // a rule, of a stack that is being updated
 		return Clock
 	case p.Source == source:
-		return p.Detail.By
+		var detail struct{ By string }
+		if json.Unmarshal(p.Detail, &detail) == nil {
+			return detail.By
+		}
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 func TestReason(t *testing.T) {
 	for payload, want := range map[string]string{
 		`{"version":"0","source":"aws.events","detail-type":"Scheduled Event","detail":{}}`:          "clock",
+		`{"version":"0","source":"aws.scheduler","detail-type":"Scheduled Event","detail":"{}"}`:     "clock",
 		`{"source":"joiner","detail-type":"wake","detail":{"by":"push"}}`:                            "push",
 		`{"source":"joiner","detail-type":"wake","detail":{"by":"spotinterruption"}}`:                "spotinterruption",
 		`{"source":"aws.cloudformation","detail":{"by":"push"}}`:                                     "",

@@ -70,20 +70,60 @@ func (m minValuesFit) mostTakes(takes []batchTake) (best []batchTake, capacity r
 			n = (least + most + 1) / 2
 		}
 		some := firstOf(takes, n)
-		opts, set := m.options(some)
-		set = low.applyTo(set)
-		if lacks := lackingMinValues(set, opts); len(lacks) > 0 {
+		largest, lacks := m.largestNeeded(some, low)
+		if len(lacks) > 0 {
 			most, missing = n-1, lacks
 			continue
 		}
-		least, best, capacity = n, some, m.offer.model.typ.Capacity
-		for i, is := range markNeededForMinValues(opts, set) {
-			if is {
-				capacity = capacity.Max(opts[i].model.typ.Capacity)
+		least, best, capacity = n, some, largest
+	}
+	if best != nil && missing != nil {
+		best = m.withLater(best, takes[len(best):], capacity, low)
+	}
+	return best, capacity, low, missing
+}
+
+// largestNeeded is the capacity of the largest type that a node with the takes must be able to become, and what is
+// missing where too few types can hold them.
+func (m minValuesFit) largestNeeded(takes []batchTake, low loweredMinValues) (capacity resources.List,
+	missing []string) {
+	opts, set := m.options(takes)
+	set = low.applyTo(set)
+	if missing = lackingMinValues(set, opts); len(missing) > 0 {
+		return capacity, missing
+	}
+	capacity = m.offer.model.typ.Capacity
+	for i, is := range markNeededForMinValues(opts, set) {
+		if is {
+			capacity = capacity.Max(opts[i].model.typ.Capacity)
+		}
+	}
+	return capacity, nil
+}
+
+// maxLater is how often a node that minValues keep small is tried with pods that come after those for which it has no
+// room.
+const maxLater = 8
+
+// withLater adds to the takes those of the later ones that leave enough types and need no larger ones. Takes that must
+// be together, or near pods that may be left out, are not added.
+func (m minValuesFit) withLater(takes, later []batchTake, capacity resources.List,
+	low loweredMinValues) []batchTake {
+	tries := maxLater
+	for _, t := range later {
+		if t.batch.whole || t.batch.view.hasHostAffinity() {
+			continue
+		}
+		for ; t.n > 0 && tries > 0; t.n /= 2 {
+			tries--
+			more := append(slices.Clone(takes), t)
+			if largest, missing := m.largestNeeded(more, low); len(missing) == 0 && largest.FitsIn(capacity) {
+				takes = more
+				break
 			}
 		}
 	}
-	return best, capacity, low, missing
+	return takes
 }
 
 // options are all models that can hold the takes.

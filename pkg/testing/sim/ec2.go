@@ -43,6 +43,7 @@ type machine struct {
 	// UID of the claim it was launched for; of a batch's, of the claim that was given it, empty before
 	owner string
 	pool  string    // of its claim
+	began time.Time // when it was launched
 	ended time.Time // when it was terminated
 
 	ill         statusFailure // a status check that it fails

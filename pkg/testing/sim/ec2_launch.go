@@ -122,7 +122,7 @@ func (e *ec2) sellInstance(o launch.Order) (best *launch.Override, marks []insta
 func (e *ec2) startInstance(o launch.Order, v launch.Override) *machine {
 	e.made++
 	now := time.Now()
-	m := &machine{Instance: objects.NewInstance(o, v, e.made, e.toSecond()), owner: o.ClaimUID,
+	m := &machine{Instance: objects.NewInstance(o, v, e.made, e.toSecond()), owner: o.ClaimUID, began: now,
 		showAt: now.Add(e.drawDuration(0, e.plan.listLag)), states: []instanceState{{"pending", now}}}
 	var claim *cluster.Claim
 	if c := e.api.orderedFor(o); c != nil {

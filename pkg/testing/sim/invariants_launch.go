@@ -33,14 +33,14 @@ func checkCapacityCounted(w *world, s claimCreated) []string {
 	if len(c.pods) == 0 {
 		return nil
 	}
-	waiting, runs := map[string]string{}, map[string]bool{}
+	waiting, runs, had := map[string]string{}, map[string]bool{}, ownersWithNodes(w)
 	for _, p := range w.api.pods {
 		runs[p.UID] = p.NodeName != ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.api.claims)) {
 		have := w.api.claims[name]
 		late := have.Overdue(time.Now().Add(w.plan.skew), w.rules.RegistrationTimeout) // nobody waits for it any more
-		if !have.Deleting.IsZero() || late || hadNode(w, have) || sameCommand(have, c) || tooMany(w, have) {
+		if !have.Deleting.IsZero() || late || had[have.UID] || sameCommand(have, c) || tooMany(w, have) {
 			continue
 		}
 		for _, uid := range waitFor(w, have) {
@@ -81,14 +81,15 @@ func sameCommand(a, b *claim) bool {
 	return id != "" && id == b.Annotations[disruption.AnnotationReplaces]
 }
 
-// hadNode reports whether the claim has had a node, whatever became of it.
-func hadNode(w *world, c *claim) bool {
+// ownersWithNodes are the UIDs of the claims that have had a node, whatever became of it.
+func ownersWithNodes(w *world) map[string]bool {
+	out := map[string]bool{}
 	for _, m := range w.ec2.machines {
-		if m.owner == c.UID && m.node != nil {
-			return true
+		if m.node != nil {
+			out[m.owner] = true
 		}
 	}
-	return false
+	return out
 }
 
 // checkLaunchZone: a new claim comes where the volumes of its pods are, whatever EC2 gives of it.

@@ -22,13 +22,15 @@ type lambda struct {
 
 // Function is a program under test and how it is run: by a schedule, by others that wake it, by events.
 type Function struct {
-	Name    string
-	Every   time.Duration // of its schedule, 0 for none
-	Alone   bool          // reserved concurrency of one
-	Retries int           // after an error of an invocation
-	MaxAge  time.Duration // of an invocation that waits for its turn
-	Timeout time.Duration
-	Event   string // the kind of event that invokes it, empty for none
+	Name  string
+	Every time.Duration // of its schedule, 0 for none
+	Alone bool          // reserved concurrency of one
+	// Reserved is how many invocations of one that is not alone run at once, 0 for any number.
+	Reserved int
+	Retries  int           // after an error of an invocation
+	MaxAge   time.Duration // of an invocation that waits for its turn
+	Timeout  time.Duration
+	Event    string // the kind of event that invokes it, empty for none
 	// Run is one invocation. The event is nil for schedules and wakes.
 	Run func(ctx context.Context, in Invocation) error
 }
@@ -74,7 +76,7 @@ func (l *lambda) invokeAsync(fn *Function, e Event, attempt int, asked time.Time
 	if l.over {
 		return
 	}
-	if fn.Alone && l.runningInvocations(fn) >= l.plan.together {
+	if l.isThrottled(fn) {
 		if time.Since(asked) < fn.MaxAge && e.waits {
 			l.runAfter(l.drawDuration(500*time.Millisecond, 2*time.Second),
 				func() { l.invokeAsync(fn, e, attempt, asked) })
@@ -103,6 +105,17 @@ func (l *lambda) invokeAsync(fn *Function, e Event, attempt int, asked time.Time
 			l.killInvocation(inv, "times out")
 		}
 	})
+}
+
+// isThrottled reports whether as many invocations of the function run as may.
+func (l *lambda) isThrottled(fn *Function) bool {
+	switch {
+	case fn.Alone:
+		return l.runningInvocations(fn) >= l.plan.together
+	case fn.Reserved > 0:
+		return l.runningInvocations(fn) >= fn.Reserved
+	}
+	return false
 }
 
 func (l *lambda) runningInvocations(fn *Function) (n int) {

@@ -1,13 +1,19 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"joiner/pkg/testing/requestlimits"
+)
 
 // network carries the calls of invocations: each takes time there and back, and may fail or kill at either end.
 type network struct {
 	*engine
-	faults faultSource
-	api    *apiServer
-	lambda *lambda
+	faults  faultSource
+	api     *apiServer
+	lambda  *lambda
+	account *requestlimits.Account
+	refused map[string]int // calls by AWS for their rate, by action
 }
 
 // portRequest is one call on its way.
@@ -21,6 +27,7 @@ type portRequest struct {
 	ending  bool               // no call: the invocation has returned
 	left    bool               // nobody waits for the answer any more; guarded by engine.mu
 	seen    map[objectKind]int // of a watch: what its invocation had read
+	refused int                // how often AWS refused it for its rate
 }
 
 type portAnswer struct {
@@ -61,6 +68,9 @@ func (n *network) carryOut(r *portRequest, f callFault, back time.Duration) {
 	if f == dieBefore || f == failBefore {
 		n.addTrace("%s %s %s: %s", r.inv, r.call, r.key, f)
 		n.failRequest(r, f, back)
+		return
+	}
+	if n.refuse(r, f, back) {
 		return
 	}
 	value, err := r.deed()

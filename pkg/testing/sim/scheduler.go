@@ -53,15 +53,18 @@ func (k *scheduler) bindAll() {
 		}
 		return a.Created.Compare(b.Created)
 	})
+	names, used := slices.Sorted(maps.Keys(k.api.nodes)), k.usedByNode()
 	for _, p := range waiting {
 		var fit []*node
-		for _, name := range slices.Sorted(maps.Keys(k.api.nodes)) {
-			if n := k.api.nodes[name]; k.nodeFits(p, n) {
+		for _, name := range names {
+			if n := k.api.nodes[name]; k.nodeFits(p, n, used[name]) {
 				fit = append(fit, n)
 			}
 		}
 		if len(fit) > 0 {
-			k.bindPod(p, fit[k.rng.IntN(len(fit))])
+			n := fit[k.rng.IntN(len(fit))]
+			k.bindPod(p, n)
+			used[n.Name] = used[n.Name].Add(p.Need)
 		} else if !p.Unscheduled {
 			p.Unscheduled = true
 			k.api.notifyChange(aPod, nil)

@@ -7,29 +7,49 @@ import (
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
 )
 
-// nodeFits reports whether the node may take the pod.
-func (k *scheduler) nodeFits(p *pod, n *node) bool { return k.refusalReason(p, n) == "" }
+// nodeFits reports whether the node, of which pods use so much, may take the pod.
+func (k *scheduler) nodeFits(p *pod, n *node, used resources.List) bool {
+	return k.filterOut(p, n, used) == ""
+}
+
+const tooFull = "resources"
 
 // refusalReason says why the node does not take the pod: resources, taints, labels, pod affinity, spread or volumes. It
 // is empty if it does.
 func (k *scheduler) refusalReason(p *pod, n *node) string {
+	used := k.usedByNode()[n.Name]
+	why := k.filterOut(p, n, used)
+	if why == tooFull {
+		return fmt.Sprintf("%s do not fit into %s", used.Add(p.Need), n.Allocatable)
+	}
+	return why
+}
+
+// usedByNode is what the pods on each node use.
+func (k *scheduler) usedByNode() map[string]resources.List {
+	out := map[string]resources.List{}
+	for _, p := range k.api.pods {
+		if p.NodeName != "" && !p.Terminal() {
+			out[p.NodeName] = out[p.NodeName].Add(p.Need)
+		}
+	}
+	return out
+}
+
+// filterOut is the first filter that the node does not pass, or empty.
+func (k *scheduler) filterOut(p *pod, n *node, used resources.List) string {
 	if !n.Ready || n.down {
 		return "not ready"
 	}
 	if bad := cluster.Untolerated(hardTaints(n.Taints), p.allTolerations()); len(bad) > 0 {
 		return "taint " + bad[0].Key
 	}
-	used := p.Need
-	for _, other := range k.api.pods {
-		if other.NodeName == n.Name && !other.Terminal() {
-			used = used.Add(other.Need)
-		}
-	}
 	switch {
-	case !used.FitsIn(n.Allocatable):
-		return fmt.Sprintf("%s do not fit into %s", used, n.Allocatable)
+	case !used.Add(p.Need).FitsIn(n.Allocatable):
+		return tooFull
 	case !podSelects(p, n.Labels):
 		return "node selector"
 	case !k.affinityAllows(p, n):

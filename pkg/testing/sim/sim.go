@@ -20,6 +20,9 @@ type Scenario struct {
 	// too. Nothing fails. It begins at the hour From of the day. Each hour is told to Hour, if there is one.
 	Day, From int
 	Hour      func(Hour)
+
+	// Notices plays many spot notices instead of a storm.
+	Notices *NoticeStorm
 }
 
 // Hour is what a cluster is like at the end of an hour of a day.
@@ -46,6 +49,7 @@ type Result struct {
 	Calls      []CrashPoint // the calls that were made, Fault empty
 	Hit        []CrashPoint
 	Mutations  map[string]int
+	Notices    NoticeOutcome
 	Moves      int // of a day: consolidations begun
 	// of a day: nodes launched for pods although one of their kind was given up within the hour and no app has grown
 	// since
@@ -63,16 +67,20 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(s.Seed, s.Catalog, s.KeepAll)
 		w.setUp(s)
-		if s.Day > 0 {
+		var notices NoticeOutcome
+		switch {
+		case s.Notices != nil:
+			notices = w.playNoticeStorm(*s.Notices)
+		case s.Day > 0:
 			w.simulateDay(s)
-		} else {
+		default:
 			w.playScenario()
 		}
 		w.endInvocations()
 		out = Result{Violations: w.bad, Trace: w.trace.asText(), Sum: w.trace.sum, Lines: w.trace.count,
 			Virtual: time.Since(w.began),
 			Calls:   sortedPoints(w.network.faults.calls), Hit: sortedPoints(w.network.faults.hit),
-			Mutations: w.changes.byCall}
+			Mutations: w.changes.byCall, Notices: notices}
 		if w.book != nil {
 			out.Moves, out.Again = len(w.book.moves), w.book.again
 		}

@@ -46,7 +46,7 @@ func (u *users) startOtherVersion(m *machine) {
 func (u *users) hasRoom(a *app, zone string) bool {
 	p := &pod{Pod: a.pattern, app: a}
 	for _, n := range u.api.nodes {
-		if n.Labels[labelZone] == zone && u.scheduler.nodeFits(p, n) {
+		if n.Labels[labelZone] == zone && u.scheduler.refusalReason(p, n) == "" {
 			return true
 		}
 	}

@@ -38,7 +38,8 @@ func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
 	e := newEngine(seed, keepAll)
 	w := &world{engine: e, api: newAPIServer(e), catalog: newCatalog(market), state: &productState{},
 		invariants: stepInvariants()}
-	w.network = &network{engine: e, faults: newFaultSource(e), api: w.api}
+	w.network = &network{engine: e, faults: newFaultSource(e), api: w.api, account: newAccount(),
+		refused: map[string]int{}}
 	w.lambda = &lambda{engine: e, functions: map[string]*Function{}, newPorts: w.newPorts}
 	w.volumes = drawVolumes(e, seed, w.catalog.zoneNames())
 	w.account = &account{engine: e, catalog: w.catalog, image: 1, before: 1, profiles: map[string]nodeclass.Profile{}}
@@ -62,7 +63,10 @@ func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
 func (w *world) setUp(s Scenario) {
 	w.plan = drawPlan(w.engine)
 	w.rules = drawRules(w.engine, w.plan.share > 0)
-	if s.Day > 0 {
+	if s.Notices != nil {
+		w.plan.share = stackShare
+	}
+	if s.Day > 0 || s.Notices != nil {
 		// as the stack has it
 		w.rules.NominatedPodsOnly, w.rules.MaxClaims, w.rules.ConsolidationPayback,
 			w.rules.ConsolidationMaxEvaluations = true, 100, 0, 0

@@ -85,7 +85,7 @@ func (f finding) rooms() (out []room) {
 	return out
 }
 
-// young reports whether consolidation puts nothing on the node.
+// young reports whether consolidation puts nothing on the node. Both ask that of nodes of NodePools that may launch.
 func (f finding) young(h cluster.StateNode) bool {
 	if f.Reason != api.DisruptionUnderutilized || h.Claim == nil {
 		return false
@@ -95,7 +95,7 @@ func (f finding) young(h cluster.StateNode) bool {
 	if h.Claim.LastPodEvent.After(since) {
 		since = h.Claim.LastPodEvent
 	}
-	return ok && !p.Disruption.Never && f.snapshot.Now.Before(since.Add(p.Disruption.After))
+	return ok && p.Ready && !p.Static && !p.Disruption.Never && f.snapshot.Now.Before(since.Add(p.Disruption.After))
 }
 
 // withDaemons keeps room for the daemons that the node will have beside those it has.

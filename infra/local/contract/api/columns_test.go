@@ -32,7 +32,7 @@ func TestColumns(t *testing.T) {
 	got["capacitybuffers"] = c.table(t, buffers(), "/namespaces/default", "shown")
 	want := map[string]string{
 		"nodeoverlays":    "Name=shown Ready=False Age=<age> | Weight=10",
-		"capacitybuffers": "Name=shown Strategy=buffer.x-k8s.io/active-capacity Replicas=2 Ready=True Provisioned=False Age=<age>",
+		"capacitybuffers": "Name=shown Strategy=buffer.x-k8s.io/active-capacity PodTemplate=<nil> Replicas=2 Ready=True Provisioned=False Age=<age>",
 		"nodepools":       "Name=shown NodeClass=blue Nodes=2 Ready=True Age=<age> | Weight=7 CPU=6 Memory=15Gi CPU-Limit=1000 Why=all is well",
 		"nodeclaims": "Name=shown Type=m5.large Capacity=spot Zone=us-west-2a Node=ip-10-0-0-1 Ready=False Age=<age> | " +
 			"ImageID=ami-1 ID=aws:///us-west-2a/i-1 NodePool=shown NodeClass=blue Drifted=True Disruption=Underutilized Why=<nil>",
@@ -107,7 +107,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("scale wants %d and has %d, want 5 and 2", scale.Spec.Replicas, scale.Status.Replicas)
 	}
 	_, err = r.Patch(t.Context(), dynamic.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "scale")
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "a pool cannot change between static (replicas) and dynamic") {
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "Cannot transition NodePool between static") {
 		t.Errorf("scaling a dynamic pool: %v", err)
 	}
 }
@@ -139,7 +139,7 @@ func TestNames(t *testing.T) {
 		"ec2nodeclasses/status":  "EC2NodeClass  [] [] namespaced=false",
 		"nodeoverlays":           "NodeOverlay nodeoverlay [overlays] [karpenter] namespaced=false",
 		"nodeoverlays/status":    "NodeOverlay  [] [] namespaced=false",
-		"capacitybuffers":        "CapacityBuffer capacitybuffer [cb] [] namespaced=true",
+		"capacitybuffers":        "CapacityBuffer capacitybuffer [cb] [autoscaling] namespaced=true",
 		"capacitybuffers/status": "CapacityBuffer  [] [] namespaced=true",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

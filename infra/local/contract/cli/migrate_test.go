@@ -24,7 +24,22 @@ spec:
   selector: {matchLabels: {app: karpenter}}
   template:
     metadata: {labels: {app: karpenter}}
-    spec: {containers: [{name: controller, image: "public.ecr.aws/karpenter/controller:1.14.1@sha256:0123456789012345678901234567890123456789012345678901234567890123"}]}
+    spec:
+      containers:
+      - name: controller
+        image: "public.ecr.aws/karpenter/controller:1.14.1@sha256:0123456789012345678901234567890123456789012345678901234567890123"
+        args: [--batch-max-duration=20s]
+        envFrom: [{configMapRef: {name: karpenter-options}}, {configMapRef: {name: nobody-has-it}}]
+        env:
+        - {name: FEATURE_GATES, value: "SpotToSpotConsolidation=true,NodeRepair=true"}
+        - {name: RESERVED_ENIS, valueFrom: {configMapKeyRef: {name: karpenter-options, key: enis}}}
+        - {name: CLUSTER_CA_BUNDLE, valueFrom: {secretKeyRef: {name: ca, key: bundle}}}
+        - {name: SYSTEM_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: karpenter-options, namespace: kube-system}
+data: {PREFERENCE_POLICY: Ignore, enis: "1", BATCH_MAX_DURATION: 10s}
 `
 
 // lead has somebody hold Karpenter's leader lease, as of the time given.
@@ -99,6 +114,19 @@ func TestMigrationThereAndBack(t *testing.T) {
 	}
 	if !slices.Equal(got, want) || r.From != "Karpenter 1.14.1" || !strings.Contains(progress, "did untaint moved-node") {
 		t.Errorf("from %q, edits %v, says %s", r.From, got, progress)
+	}
+	var lines []string
+	for _, l := range r.Settings {
+		lines = append(lines, fmt.Sprintf("%s %v", l.Name, l.Value))
+	}
+	if want := []string{"batchMax 20s", "nodeRepair true", "preferencePolicy Ignore", "reservedENIs 1"}; !slices.Equal(lines, want) {
+		t.Errorf("lines for cdk.json: %v, want %v", lines, want)
+	}
+	unread := fmt.Sprint(r.Findings)
+	for _, want := range []string{"there is no ConfigMap kube-system/nobody-has-it", "CLUSTER_CA_BUNDLE: it is in a Secret", "enis is \"1\", which Joiner has no setting for"} {
+		if !strings.Contains(unread, want) {
+			t.Errorf("not told: %s", want)
+		}
 	}
 	claim, err := e.dynamic.Resource(claims()).Get(t.Context(), "moved-claim", metav1.GetOptions{})
 	if err != nil || !slices.Contains(claim.GetFinalizers(), "karpenter.sh/termination") || e.tainted(t, "moved-node", "karpenter.sh/disrupted") {

@@ -8,9 +8,10 @@ import (
 // CapacityBuffer keeps room free for pods that do not exist yet.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:path=capacitybuffers,scope=Namespaced,shortName={cb}
+// +kubebuilder:resource:path=capacitybuffers,scope=Namespaced,categories=autoscaling,shortName={cb}
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Strategy",type="string",JSONPath=".status.provisioningStrategy",description=""
+// +kubebuilder:printcolumn:name="PodTemplate",type="string",JSONPath=".status.podTemplateRef.name",description=""
 // +kubebuilder:printcolumn:name="Replicas",type="integer",JSONPath=".status.replicas",description=""
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"ReadyForProvisioning\")].status",description=""
 // +kubebuilder:printcolumn:name="Provisioned",type="string",JSONPath=".status.conditions[?(@.type==\"Provisioning\")].status",description=""
@@ -20,8 +21,8 @@ type CapacityBuffer struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec says how much room for which pods.
-	// +kubebuilder:validation:XValidation:message="give 'podTemplateRef' or 'scalableRef', and not both",rule="!has(self.podTemplateRef) || !has(self.scalableRef)"
-	// +kubebuilder:validation:XValidation:message="'podTemplateRef' needs 'replicas' or 'limits'",rule="!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)"
+	// +kubebuilder:validation:XValidation:message="You must define either PodTemplateRef or ScalableRef, but not both",rule="!has(self.podTemplateRef) || !has(self.scalableRef)"
+	// +kubebuilder:validation:XValidation:message="If podTemplateRef is set, replicas or limits must also be set",rule="!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)"
 	// +required
 	Spec CapacityBufferSpec `json:"spec"`
 	// Status says what the buffer comes to.

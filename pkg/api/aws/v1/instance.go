@@ -8,8 +8,8 @@ type BlockDeviceMapping struct {
 	// +optional
 	DeviceName *string `json:"deviceName,omitempty"`
 	// EBS describes the volume.
-	// +kubebuilder:validation:XValidation:message="ebs needs 'snapshotID' or 'volumeSize'",rule="has(self.snapshotID) || has(self.volumeSize)"
-	// +kubebuilder:validation:XValidation:message="'volumeInitializationRate' needs a 'snapshotID'",rule="!has(self.volumeInitializationRate) || (has(self.snapshotID) && self.snapshotID != '')"
+	// +kubebuilder:validation:XValidation:message="snapshotID or volumeSize must be defined",rule="has(self.snapshotID) || has(self.volumeSize)"
+	// +kubebuilder:validation:XValidation:message="snapshotID must be set when volumeInitializationRate is set",rule="!has(self.volumeInitializationRate) || (has(self.snapshotID) && self.snapshotID != '')"
 	// +optional
 	EBS *BlockDevice `json:"ebs,omitempty"`
 	// RootVolume marks the volume that the kubelet's directory lives on.

@@ -21,9 +21,9 @@ type EC2NodeClass struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec is what the user wants.
-	// +kubebuilder:validation:XValidation:message="give 'role' or 'instanceProfile', and not both",rule="has(self.role) != has(self.instanceProfile)"
-	// +kubebuilder:validation:XValidation:message="without an alias in 'amiSelectorTerms', 'amiFamily' is required",rule="has(self.amiFamily) || self.amiSelectorTerms.exists(x, has(x.alias))"
-	// +kubebuilder:validation:XValidation:message="'amiFamily' must be the family of the alias, or Custom",rule="!has(self.amiFamily) || !self.amiSelectorTerms.exists(x, has(x.alias)) || self.amiFamily == 'Custom' || self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == self.amiFamily.lowerAscii())"
+	// +kubebuilder:validation:XValidation:message="must specify exactly one of ['role', 'instanceProfile']",rule="has(self.role) != has(self.instanceProfile)"
+	// +kubebuilder:validation:XValidation:message="must specify amiFamily if amiSelectorTerms does not contain an alias",rule="has(self.amiFamily) || self.amiSelectorTerms.exists(x, has(x.alias))"
+	// +kubebuilder:validation:XValidation:message="if set, amiFamily must be that of the alias, or 'Custom'",rule="!has(self.amiFamily) || !self.amiSelectorTerms.exists(x, has(x.alias)) || self.amiFamily == 'Custom' || self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == self.amiFamily.lowerAscii())"
 	// +optional
 	Spec EC2NodeClassSpec `json:"spec,omitempty"`
 	// Status is what the selectors found.
@@ -44,23 +44,23 @@ type EC2NodeClassList struct {
 // find is compared with each instance instead.
 type EC2NodeClassSpec struct {
 	// SubnetSelectorTerms find the subnets; a subnet that any term matches is taken.
-	// +kubebuilder:validation:XValidation:message="subnetSelectorTerms may not be empty",rule="self.size() != 0"
-	// +kubebuilder:validation:XValidation:message="each term needs 'tags' or 'id'",rule="self.all(x, has(x.tags) || has(x.id))"
-	// +kubebuilder:validation:XValidation:message="'id' excludes 'tags' in a term",rule="!self.all(x, has(x.id) && has(x.tags))"
+	// +kubebuilder:validation:XValidation:message="subnetSelectorTerms cannot be empty",rule="self.size() != 0"
+	// +kubebuilder:validation:XValidation:message="expected at least one, got none, ['tags', 'id']",rule="self.all(x, has(x.tags) || has(x.id))"
+	// +kubebuilder:validation:XValidation:message="'id' is mutually exclusive, cannot be set with a combination of other fields in a subnet selector term",rule="!self.all(x, has(x.id) && has(x.tags))"
 	// +kubebuilder:validation:MaxItems=30
 	// +required
 	SubnetSelectorTerms []SubnetSelectorTerm `json:"subnetSelectorTerms" hash:"ignore"`
 	// SecurityGroupSelectorTerms find the security groups; every group that any term matches is attached.
-	// +kubebuilder:validation:XValidation:message="securityGroupSelectorTerms may not be empty",rule="self.size() != 0"
-	// +kubebuilder:validation:XValidation:message="each term needs 'tags', 'id' or 'name'",rule="self.all(x, has(x.tags) || has(x.id) || has(x.name))"
-	// +kubebuilder:validation:XValidation:message="'id' excludes 'tags' and 'name' in a term",rule="!self.all(x, has(x.id) && (has(x.tags) || has(x.name)))"
-	// +kubebuilder:validation:XValidation:message="'name' excludes 'tags' and 'id' in a term",rule="!self.all(x, has(x.name) && (has(x.tags) || has(x.id)))"
+	// +kubebuilder:validation:XValidation:message="securityGroupSelectorTerms cannot be empty",rule="self.size() != 0"
+	// +kubebuilder:validation:XValidation:message="expected at least one, got none, ['tags', 'id', 'name']",rule="self.all(x, has(x.tags) || has(x.id) || has(x.name))"
+	// +kubebuilder:validation:XValidation:message="'id' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",rule="!self.all(x, has(x.id) && (has(x.tags) || has(x.name)))"
+	// +kubebuilder:validation:XValidation:message="'name' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",rule="!self.all(x, has(x.name) && (has(x.tags) || has(x.id)))"
 	// +kubebuilder:validation:MaxItems=30
 	// +required
 	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms" hash:"ignore"`
 	// CapacityReservationSelectorTerms find the capacity reservations that may be used.
-	// +kubebuilder:validation:XValidation:message="each term needs 'tags', 'id' or 'instanceMatchCriteria'",rule="self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria))"
-	// +kubebuilder:validation:XValidation:message="'id' excludes every other field in a term",rule="!self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))"
+	// +kubebuilder:validation:XValidation:message="expected at least one, got none, ['tags', 'id', 'instanceMatchCriteria']",rule="self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria))"
+	// +kubebuilder:validation:XValidation:message="'id' is mutually exclusive, cannot be set along with other fields in a capacity reservation selector term",rule="!self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))"
 	// +kubebuilder:validation:MaxItems=30
 	// +optional
 	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty" hash:"ignore"`
@@ -75,10 +75,10 @@ type EC2NodeClassSpec struct {
 	// +optional
 	IPPrefixCount *int32 `json:"ipPrefixCount,omitempty" hash:"ignore"`
 	// AMISelectorTerms find the machine images.
-	// +kubebuilder:validation:XValidation:message="each term needs 'alias', 'tags', 'id', 'name' or 'ssmParameter'",rule="self.all(x, has(x.tags) || has(x.id) || has(x.name) || has(x.alias) || has(x.ssmParameter))"
-	// +kubebuilder:validation:XValidation:message="'id' excludes 'alias', 'tags', 'name' and 'owner' in a term",rule="!self.exists(x, has(x.id) && (has(x.alias) || has(x.tags) || has(x.name) || has(x.owner)))"
-	// +kubebuilder:validation:XValidation:message="'alias' excludes 'id', 'tags', 'name' and 'owner' in a term",rule="!self.exists(x, has(x.alias) && (has(x.id) || has(x.tags) || has(x.name) || has(x.owner)))"
-	// +kubebuilder:validation:XValidation:message="a term with 'alias' must be the only term",rule="!(self.exists(x, has(x.alias)) && self.size() != 1)"
+	// +kubebuilder:validation:XValidation:message="expected at least one, got none, ['tags', 'id', 'name', 'alias', 'ssmParameter']",rule="self.all(x, has(x.tags) || has(x.id) || has(x.name) || has(x.alias) || has(x.ssmParameter))"
+	// +kubebuilder:validation:XValidation:message="'id' is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms",rule="!self.exists(x, has(x.id) && (has(x.alias) || has(x.tags) || has(x.name) || has(x.owner)))"
+	// +kubebuilder:validation:XValidation:message="'alias' is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms",rule="!self.exists(x, has(x.alias) && (has(x.id) || has(x.tags) || has(x.name) || has(x.owner)))"
+	// +kubebuilder:validation:XValidation:message="'alias' is mutually exclusive, cannot be set with a combination of other amiSelectorTerms",rule="!(self.exists(x, has(x.alias)) && self.size() != 1)"
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
 	// +required
@@ -91,30 +91,30 @@ type EC2NodeClassSpec struct {
 	// +optional
 	UserData *string `json:"userData,omitempty"`
 	// Role is the IAM role of the nodes; an instance profile for it is made.
-	// +kubebuilder:validation:XValidation:message="role may not be empty",rule="self != ''"
+	// +kubebuilder:validation:XValidation:message="role cannot be empty",rule="self != ''"
 	// +optional
 	Role string `json:"role,omitempty"`
 	// InstanceProfile is an instance profile that exists already and is left alone.
-	// +kubebuilder:validation:XValidation:message="instanceProfile may not be empty",rule="self != ''"
+	// +kubebuilder:validation:XValidation:message="instanceProfile cannot be empty",rule="self != ''"
 	// +optional
 	InstanceProfile *string `json:"instanceProfile,omitempty"`
 	// Tags are put on everything that is made in AWS for the class.
-	// +kubebuilder:validation:XValidation:message="a tag key may not be empty",rule="self.all(k, k != '')"
-	// +kubebuilder:validation:XValidation:message="tag \"eks:eks-cluster-name\" is restricted",rule="self.all(k, k != 'eks:eks-cluster-name')"
-	// +kubebuilder:validation:XValidation:message="tags that begin with \"kubernetes.io/cluster\" are restricted",rule="self.all(k, !k.startsWith('kubernetes.io/cluster'))"
-	// +kubebuilder:validation:XValidation:message="tag \"karpenter.sh/nodepool\" is restricted",rule="self.all(k, k != 'karpenter.sh/nodepool')"
-	// +kubebuilder:validation:XValidation:message="tag \"karpenter.sh/nodeclaim\" is restricted",rule="self.all(k, k != 'karpenter.sh/nodeclaim')"
-	// +kubebuilder:validation:XValidation:message="tag \"karpenter.k8s.aws/ec2nodeclass\" is restricted",rule="self.all(k, k != 'karpenter.k8s.aws/ec2nodeclass')"
+	// +kubebuilder:validation:XValidation:message="empty tag keys aren't supported",rule="self.all(k, k != '')"
+	// +kubebuilder:validation:XValidation:message="tag contains a restricted tag matching eks:eks-cluster-name",rule="self.all(k, k != 'eks:eks-cluster-name')"
+	// +kubebuilder:validation:XValidation:message="tag contains a restricted tag matching kubernetes.io/cluster/",rule="self.all(k, !k.startsWith('kubernetes.io/cluster'))"
+	// +kubebuilder:validation:XValidation:message="tag contains a restricted tag matching karpenter.sh/nodepool",rule="self.all(k, k != 'karpenter.sh/nodepool')"
+	// +kubebuilder:validation:XValidation:message="tag contains a restricted tag matching karpenter.sh/nodeclaim",rule="self.all(k, k != 'karpenter.sh/nodeclaim')"
+	// +kubebuilder:validation:XValidation:message="tag contains a restricted tag matching karpenter.k8s.aws/ec2nodeclass",rule="self.all(k, k != 'karpenter.k8s.aws/ec2nodeclass')"
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 	// Kubelet is what the kubelet is told, and what the capacity of a node is reckoned from.
 	// +kubebuilder:validation:XValidation:message="imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent",rule="!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent) || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent"
-	// +kubebuilder:validation:XValidation:message="every evictionSoft key needs an evictionSoftGracePeriod",rule="!has(self.evictionSoft) || self.evictionSoft.all(e, has(self.evictionSoftGracePeriod) && e in self.evictionSoftGracePeriod)"
-	// +kubebuilder:validation:XValidation:message="every evictionSoftGracePeriod key needs an evictionSoft",rule="!has(self.evictionSoftGracePeriod) || self.evictionSoftGracePeriod.all(e, has(self.evictionSoft) && e in self.evictionSoft)"
+	// +kubebuilder:validation:XValidation:message="evictionSoft OwnerKey does not have a matching evictionSoftGracePeriod",rule="!has(self.evictionSoft) || self.evictionSoft.all(e, has(self.evictionSoftGracePeriod) && e in self.evictionSoftGracePeriod)"
+	// +kubebuilder:validation:XValidation:message="evictionSoftGracePeriod OwnerKey does not have a matching evictionSoft",rule="!has(self.evictionSoftGracePeriod) || self.evictionSoftGracePeriod.all(e, has(self.evictionSoft) && e in self.evictionSoft)"
 	// +optional
 	Kubelet *KubeletConfiguration `json:"kubelet,omitempty"`
 	// BlockDeviceMappings are the volumes; given, they replace the family's defaults as a whole.
-	// +kubebuilder:validation:XValidation:message="only one blockDeviceMapping may have 'rootVolume'",rule="self.filter(x, has(x.rootVolume) && x.rootVolume).size() <= 1"
+	// +kubebuilder:validation:XValidation:message="must have only one blockDeviceMappings with rootVolume",rule="self.filter(x, has(x.rootVolume) && x.rootVolume).size() <= 1"
 	// +kubebuilder:validation:MaxItems=50
 	// +optional
 	BlockDeviceMappings []*BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
@@ -122,9 +122,9 @@ type EC2NodeClassSpec struct {
 	// +optional
 	InstanceStorePolicy *InstanceStorePolicy `json:"instanceStorePolicy,omitempty"`
 	// NetworkInterfaces are the interfaces of an instance, instead of the one it would get.
-	// +kubebuilder:validation:XValidation:message="networkInterfaces must hold an 'interface' with networkCardIndex 0 and deviceIndex 0",rule="size(self) == 0 || self.exists(x, x.networkCardIndex == 0 && x.deviceIndex == 0 && x.interfaceType == 'interface')"
-	// +kubebuilder:validation:XValidation:message="networkCardIndex and deviceIndex must be unique together",rule="self.all(x, self.exists_one(y, x.networkCardIndex == y.networkCardIndex && x.deviceIndex == y.deviceIndex))"
-	// +kubebuilder:validation:XValidation:message="a network card takes one 'efa-only' interface",rule="self.all(x, x.interfaceType != 'efa-only' || self.exists_one(y, y.interfaceType == 'efa-only' && x.networkCardIndex == y.networkCardIndex))"
+	// +kubebuilder:validation:XValidation:message="networkInterfaces must include a primary interface with interfaceType='interface'",rule="size(self) == 0 || self.exists(x, x.networkCardIndex == 0 && x.deviceIndex == 0 && x.interfaceType == 'interface')"
+	// +kubebuilder:validation:XValidation:message="networkInterfaces must not have duplicate networkCardIndex and deviceIndex pairs, and can have at most one efa device per network card",rule="self.all(x, self.exists_one(y, x.networkCardIndex == y.networkCardIndex && x.deviceIndex == y.deviceIndex))"
+	// +kubebuilder:validation:XValidation:message="networkInterfaces must not have duplicate networkCardIndex and deviceIndex pairs, and can have at most one efa device per network card",rule="self.all(x, x.interfaceType != 'efa-only' || self.exists_one(y, y.interfaceType == 'efa-only' && x.networkCardIndex == y.networkCardIndex))"
 	// +kubebuilder:validation:MaxItems=150
 	// +optional
 	NetworkInterfaces []*NetworkInterface `json:"networkInterfaces,omitempty"`
@@ -136,7 +136,7 @@ type EC2NodeClassSpec struct {
 	// +optional
 	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`
 	// ConnectionTracking sets idle time-outs of security group connections. Only Nitro instances know them.
-	// +kubebuilder:validation:XValidation:message="connectionTracking needs at least one time-out",rule="has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)"
+	// +kubebuilder:validation:XValidation:message="at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set",rule="has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)"
 	// +optional
 	ConnectionTracking *ConnectionTracking `json:"connectionTracking,omitempty"`
 	// Context is handed to CreateFleet as it is; EC2 reserves it.

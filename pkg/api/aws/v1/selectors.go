@@ -3,7 +3,7 @@ package v1
 // SubnetSelectorTerm matches subnets; the fields of one term must all match.
 type SubnetSelectorTerm struct {
 	// Tags the subnet has; the value `*` stands for any.
-	// +kubebuilder:validation:XValidation:message="tag keys and values may not be empty",rule="self.all(k, k != '' && self[k] != '')"
+	// +kubebuilder:validation:XValidation:message="empty tag keys or values aren't supported",rule="self.all(k, k != '' && self[k] != '')"
 	// +kubebuilder:validation:MaxProperties:=20
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
@@ -16,7 +16,7 @@ type SubnetSelectorTerm struct {
 // SecurityGroupSelectorTerm matches security groups; the fields of one term must all match.
 type SecurityGroupSelectorTerm struct {
 	// Tags the group has; the value `*` stands for any.
-	// +kubebuilder:validation:XValidation:message="tag keys and values may not be empty",rule="self.all(k, k != '' && self[k] != '')"
+	// +kubebuilder:validation:XValidation:message="empty tag keys or values aren't supported",rule="self.all(k, k != '' && self[k] != '')"
 	// +kubebuilder:validation:MaxProperties:=20
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
@@ -32,7 +32,7 @@ type SecurityGroupSelectorTerm struct {
 // CapacityReservationSelectorTerm matches capacity reservations; the fields of one term must all match.
 type CapacityReservationSelectorTerm struct {
 	// Tags the reservation has; the value `*` stands for any.
-	// +kubebuilder:validation:XValidation:message="tag keys and values may not be empty",rule="self.all(k, k != '' && self[k] != '')"
+	// +kubebuilder:validation:XValidation:message="empty tag keys or values aren't supported",rule="self.all(k, k != '' && self[k] != '')"
 	// +kubebuilder:validation:MaxProperties:=20
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
@@ -53,14 +53,14 @@ type CapacityReservationSelectorTerm struct {
 // AMISelectorTerm matches machine images; the fields of one term must all match.
 type AMISelectorTerm struct {
 	// Alias is family@version, for example al2023@latest: the images EKS publishes.
-	// +kubebuilder:validation:XValidation:message="'alias' must look like 'family@version'",rule="self.matches('^[a-zA-Z0-9]+@.+$')"
-	// +kubebuilder:validation:XValidation:message="the alias family must be one of al2, al2023, bottlerocket, windows2019, windows2022, windows2025",rule="self.split('@')[0] in ['al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025']"
-	// +kubebuilder:validation:XValidation:message="a Windows alias takes the version 'latest' only",rule="!(self.split('@')[0] in ['windows2019', 'windows2022', 'windows2025']) || self.split('@')[1] == 'latest'"
+	// +kubebuilder:validation:XValidation:message="'alias' is improperly formatted, must match the format 'family@version'",rule="self.matches('^[a-zA-Z0-9]+@.+$')"
+	// +kubebuilder:validation:XValidation:message="family is not supported, must be one of the following: 'al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025'",rule="self.split('@')[0] in ['al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025']"
+	// +kubebuilder:validation:XValidation:message="windows families may only specify version 'latest'",rule="!(self.split('@')[0] in ['windows2019', 'windows2022', 'windows2025']) || self.split('@')[1] == 'latest'"
 	// +kubebuilder:validation:MaxLength=30
 	// +optional
 	Alias string `json:"alias,omitempty"`
 	// Tags the image has; the value `*` stands for any.
-	// +kubebuilder:validation:XValidation:message="tag keys and values may not be empty",rule="self.all(k, k != '' && self[k] != '')"
+	// +kubebuilder:validation:XValidation:message="empty tag keys or values aren't supported",rule="self.all(k, k != '' && self[k] != '')"
 	// +kubebuilder:validation:MaxProperties:=20
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
@@ -81,7 +81,8 @@ type AMISelectorTerm struct {
 
 // PlacementGroupSelector names one placement group.
 //
-// +kubebuilder:validation:XValidation:message="give 'name' or 'id', and not both",rule="has(self.name) != has(self.id)"
+// +kubebuilder:validation:XValidation:message="expected at least one, got none, ['name', 'id']",rule="has(self.name) || has(self.id)"
+// +kubebuilder:validation:XValidation:message="'name' and 'id' are mutually exclusive",rule="!(has(self.name) && has(self.id))"
 type PlacementGroupSelector struct {
 	// Name of the group.
 	// +kubebuilder:validation:MinLength=1

@@ -1,0 +1,65 @@
+package provider
+
+import (
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	aws "github.com/aws/karpenter-provider-aws/pkg/operator/options"
+	core "sigs.k8s.io/karpenter/pkg/operator/options"
+
+	"joiner/pkg/cli/migrate"
+	"joiner/pkg/model/instancetypes"
+)
+
+// Each option of Karpenter is known to migrate, but for those that it says it has no setting for.
+func TestEveryOptionIsKnownToMigrate(t *testing.T) {
+	fs := &core.FlagSet{FlagSet: flag.NewFlagSet("karpenter", flag.ContinueOnError)}
+	(&core.Options{}).AddFlags(fs)
+	(&aws.Options{}).AddFlags(fs)
+	o := migrate.Options{Known: true, Values: map[string]string{}}
+	fs.VisitAll(func(f *flag.Flag) {
+		if name := strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")); name != "FEATURE_GATES" {
+			o.Values[name] = "unusual"
+		}
+	})
+	if len(o.Values) < 25 {
+		t.Fatalf("Karpenter has only the options %v", slices.Sorted(maps.Keys(o.Values)))
+	}
+	r := migrate.ReportTo(migrate.Facts{Options: o}, func(string) []instancetypes.Type { return nil })
+	var got []string
+	for _, f := range r.Findings {
+		if name, _, without := strings.Cut(f.What, ` is "unusual", which Joiner has no setting for`); without {
+			got = append(got, name)
+		}
+	}
+	if want := optionsWithoutSetting(); !slices.Equal(got, want) {
+		t.Errorf("options that migrate has no setting for: %v, want %v", got, want)
+	}
+}
+
+// The variable that the chart makes of each setting is the one that migrate takes it for.
+func TestVariablesOfTheChart(t *testing.T) {
+	file, _ := runtime.FuncForPC(reflect.ValueOf((*aws.Options).AddFlags).Pointer()).FileLine(0)
+	root, _, _ := strings.Cut(filepath.ToSlash(file), "/pkg/operator/")
+	text, err := os.ReadFile(filepath.Join(root, "charts/karpenter/templates/deployment.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`with \.Values\.settings\.(\w+) }}\s+- name: (\w+)`).FindAllStringSubmatch(string(text), -1)
+	for _, l := range lines {
+		if got := migrate.VariableName(l[1]); got != l[2] {
+			t.Errorf("settings.%s is %s, not %s", l[1], l[2], got)
+		}
+	}
+	if len(lines) < 12 {
+		t.Errorf("only %d settings were found in the chart", len(lines))
+	}
+}

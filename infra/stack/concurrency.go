@@ -1,0 +1,41 @@
+package stack
+
+import (
+	"slices"
+
+	"joiner/pkg/settings"
+)
+
+// planConcurrency gives the clusters that leave it open a share of their account's concurrency. Clusters without
+// account or region are in those of the credentials, which nobody knows at synthesis: they count as one place.
+func planConcurrency(all []Props) []Props {
+	out := slices.Clone(all)
+	type place struct{ account, region string }
+	members := map[place][]int{}
+	for i, p := range all {
+		at := place{p.Stack.Account, p.Stack.Region}
+		members[at] = append(members[at], i)
+	}
+	for _, at := range members {
+		var asked []settings.Concurrency
+		for _, i := range at {
+			asked = append(asked, all[i].concurrency())
+		}
+		for n, i := range at {
+			got := settings.PlanConcurrency(all[i].Stack.ConcurrencyQuota, asked)[n]
+			out[i].Stack.InterruptionConcurrency, out[i].Stack.ReservationConcurrency = got.Spot, got.Reservation
+		}
+	}
+	return out
+}
+
+// concurrency is what the cluster asks for.
+func (p Props) concurrency() settings.Concurrency {
+	c := settings.Concurrency{Spot: p.Stack.InterruptionConcurrency, Reservation: p.Stack.ReservationConcurrency}
+	for _, f := range p.functions() {
+		if f.alone {
+			c.Alone++
+		}
+	}
+	return c
+}

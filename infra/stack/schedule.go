@@ -1,0 +1,66 @@
+package stack
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsscheduler"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsschedulertargets"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// schedules are the ticks of the stack: a group of EventBridge Scheduler, and the role by which it invokes functions.
+// An event bus has 300 rules, an account a million schedules in 500 groups.
+type schedules struct {
+	group awsscheduler.ScheduleGroup
+	role  awsiam.Role
+}
+
+// tickAgeSec is how old a tick may be when it is delivered: the shortest that EventBridge Scheduler takes.
+const tickAgeSec = 60
+
+// newSchedules makes the group and the role. Nobody else's schedules can use the role, and it can invoke nothing but
+// the functions that tick.
+func newSchedules(s *joiner, functions []function) schedules {
+	name := s.names.ScheduleGroup()
+	group := awsscheduler.NewScheduleGroup(s.Stack, jsii.String("Schedules"), &awsscheduler.ScheduleGroupProps{
+		ScheduleGroupName: &name, RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+	})
+	var ticking []string
+	for _, f := range functions {
+		if f.ticks() {
+			ticking = append(ticking, f.name)
+		}
+	}
+	role := awsiam.NewRole(s.Stack, jsii.String("SchedulesRole"), &awsiam.RoleProps{
+		Path: s.rolePath(),
+		AssumedBy: awsiam.NewServicePrincipal(jsii.String("scheduler.amazonaws.com"), &awsiam.ServicePrincipalOpts{
+			Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": *s.Account(),
+				"aws:SourceArn": s.arn("scheduler", *s.Region(), *s.Account(), "schedule-group/"+name)}},
+		}),
+		Description:    jsii.String("Joiner schedules in cluster " + s.cluster),
+		InlinePolicies: &map[string]awsiam.PolicyDocument{"joiner": document([]statement{s.wake(ticking...)})},
+	})
+	return schedules{group, role}
+}
+
+// addSchedule has a function that ticks invoked every so many minutes. A tick that cannot be delivered is no lost work:
+// the next one does the same, so that it is neither tried again nor kept.
+func (t schedules) addSchedule(s *joiner, f madeFunction) {
+	if !f.ticks() {
+		return
+	}
+	name, age := s.functionName(f.name), float64(tickAgeSec)
+	made := awsscheduler.NewSchedule(s.Stack, jsii.String(f.id+"Schedule"), &awsscheduler.ScheduleProps{
+		ScheduleName:  &name,
+		Description:   jsii.String("Wakes " + name),
+		ScheduleGroup: t.group,
+		Schedule:      awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(&f.everyMin)),
+		Target: awsschedulertargets.NewLambdaInvoke(f.entrance, &awsschedulertargets.ScheduleTargetBaseProps{
+			Role:        t.role.WithoutPolicyUpdates(nil),
+			MaxEventAge: awscdk.Duration_Seconds(&age), RetryAttempts: jsii.Number(0),
+			Input: awsscheduler.ScheduleTargetInput_FromObject(map[string]string{
+				"source": "aws.scheduler", "detail-type": "Scheduled Event"}),
+		}),
+	})
+	s.rules = append(s.rules, resource(made))
+}

@@ -1,0 +1,246 @@
+package migrate
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"joiner/pkg/settings"
+)
+
+// Options are what Karpenter was started with, by the names of its environment variables. An option that is missing
+// has Karpenter's default.
+type Options struct {
+	Known  bool // a Deployment or Helm values were read
+	Values map[string]string
+	Unread []string // what could not be read, each with the reason
+}
+
+// SettingLine is a line for the context of cdk.json.
+type SettingLine struct {
+	Name  string `json:"name"`
+	Value any    `json:"value"` // as JSON has it
+	From  string `json:"from"`  // the option of Karpenter that it is of
+}
+
+// counterpart is an option of Karpenter that Joiner has as a setting.
+type counterpart struct {
+	option, setting string
+	env             string // of the setting, which refuses what it does not understand
+	standard        string // Karpenter's default
+	value           func(text string) (any, error)
+}
+
+// counterparts are the options with a setting of the same meaning. Feature gates are apart.
+func counterparts() []counterpart {
+	return []counterpart{
+		{"RESERVED_ENIS", "reservedENIs", "RESERVED_ENIS", "0", number},
+		{"VM_MEMORY_OVERHEAD_PERCENT", "vmMemoryOverheadPercent", "VM_MEMORY_OVERHEAD_PERCENT", "0.075", number},
+		{"PREFERENCE_POLICY", "preferencePolicy", "PREFERENCE_POLICY", "Respect", word},
+		{"MIN_VALUES_POLICY", "minValuesPolicy", "MIN_VALUES_POLICY", "Strict", word},
+		{"BATCH_MAX_DURATION", "batchMax", "BATCH_MAX_DURATION", "10s", word},
+		{"BATCH_IDLE_DURATION", "batchIdle", "BATCH_IDLE_DURATION", "1s", word},
+		{"ISOLATED_VPC", "isolatedVPC", "ISOLATED_VPC", "false", truth},
+		{"ENABLE_ZONAL_SHIFT", "zonalShift", "ENABLE_ZONAL_SHIFT", "false", truth},
+		{"DISABLE_DRY_RUN", "dryRunValidation", "DRY_RUN_VALIDATION", "false", opposite},
+		{"CLUSTER_NAME", "clusterName", "CLUSTER_NAME", "", word},
+		{"CLUSTER_ENDPOINT", "clusterEndpoint", "CLUSTER_ENDPOINT", "", word},
+		{"CLUSTER_CA_BUNDLE", "clusterCABundle", "CLUSTER_CA_BUNDLE", "", word},
+		{"LOG_LEVEL", "logLevel", "LOG_LEVEL", "info", word},
+	}
+}
+
+func word(text string) (any, error) { return text, nil }
+
+func truth(text string) (any, error) { return strconv.ParseBool(text) }
+
+func opposite(text string) (any, error) {
+	b, err := strconv.ParseBool(text)
+	return !b, err
+}
+
+func number(text string) (any, error) {
+	_, err := strconv.ParseFloat(text, 64)
+	return json.Number(text), err
+}
+
+// without are options that mean nothing to functions: ports, threads and the pod of the controller.
+func without() []string {
+	return []string{"KUBERNETES_MIN_VERSION", "KARPENTER_SERVICE", "METRICS_PORT", "HEALTH_PROBE_PORT", "KUBE_CLIENT_QPS",
+		"KUBE_CLIENT_BURST", "ENABLE_PROFILING", "DISABLE_CONTROLLER_WARMUP", "DISABLE_CLUSTER_STATE_OBSERVABILITY",
+		"MEMORY_LIMIT", "CPU_REQUESTS", "LOG_OUTPUT_PATHS", "LOG_ERROR_OUTPUT_PATHS", "EKS_CONTROL_PLANE",
+		"SYSTEM_NAMESPACE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE",
+		"AWS_STS_REGIONAL_ENDPOINTS", "GOMAXPROCS", "GOMEMLIMIT"}
+}
+
+// Feature gates of Karpenter, with what they are without being asked for.
+const (
+	gateSpotToSpot = "SpotToSpotConsolidation"
+	gateNodeRepair = "NodeRepair"
+	gateReserved   = "ReservedCapacity"
+	gateStatic     = "StaticCapacity"
+	gateOverlay    = "NodeOverlay"
+	gateBuffer     = "CapacityBuffer"
+)
+
+// reportOptions turns Karpenter's options into lines for cdk.json, and says what has no line.
+func (r *Report) reportOptions(f Facts) {
+	o := f.Options
+	for _, why := range o.Unread {
+		r.addFinding(Note, aboutOptions, why, "look it up, and compare with the settings of infra/README.md")
+	}
+	if !o.Known {
+		return
+	}
+	handled := without()
+	for _, c := range counterparts() {
+		handled = append(handled, c.option)
+		r.addCounterpart(c, o.Values[c.option])
+	}
+	handled = append(handled, r.reportGates(f)...)
+	handled = append(handled, r.reportLeadership(f)...)
+	handled = append(handled, r.reportInterruption(o)...)
+	for _, name := range slices.Sorted(maps.Keys(o.Values)) {
+		if value := o.Values[name]; value != "" && value != "false" && !slices.Contains(handled, name) {
+			r.addFinding(Note, aboutOptions, fmt.Sprintf("%s is %q, which Joiner has no setting for", name, value), "")
+		}
+	}
+}
+
+const aboutOptions = "Karpenter's options"
+
+// addCounterpart adds the line of one option, unless it has Karpenter's default, which is Joiner's too.
+func (r *Report) addCounterpart(c counterpart, text string) {
+	if text == "" || text == c.standard {
+		return
+	}
+	value, err := c.value(text)
+	if err == nil {
+		_, err = settings.ParseSettings(func(env string) string {
+			switch env {
+			case c.env:
+				return fmt.Sprint(value)
+			case "CLUSTER_NAME":
+				return "cluster"
+			}
+			return ""
+		})
+	}
+	if err != nil {
+		r.addFinding(Note, aboutOptions, fmt.Sprintf("%s is %q, which %s cannot be: %v", c.option, text, c.setting, err),
+			"choose a value for "+c.setting+" in cdk.json")
+		return
+	}
+	if value == "true" || value == "false" {
+		value = value == "true"
+	}
+	r.Settings = append(r.Settings, SettingLine{Name: c.setting, Value: value, From: c.option})
+}
+
+// reportGates says what the feature gates mean for Joiner, which has none: a closed one is a setting, or something
+// that begins to live.
+func (r *Report) reportGates(f Facts) (handled []string) {
+	open := map[string]bool{gateReserved: true}
+	for part := range strings.SplitSeq(f.Options.Values["FEATURE_GATES"], ",") {
+		name, value, found := strings.Cut(strings.TrimSpace(part), "=")
+		if name == "" {
+			continue
+		}
+		is, err := strconv.ParseBool(value)
+		if !found || err != nil {
+			r.addFinding(Note, aboutOptions, fmt.Sprintf("FEATURE_GATES holds %q, which is no NAME=true or NAME=false", part),
+				"look it up, and compare with the settings of infra/README.md")
+			continue
+		}
+		open[name] = is
+	}
+	if !open[gateSpotToSpot] {
+		r.Settings = append(r.Settings, SettingLine{Name: "spotToSpotConsolidation", Value: false, From: gateSpotToSpot})
+	}
+	if open[gateNodeRepair] {
+		r.Settings = append(r.Settings, SettingLine{Name: "nodeRepair", Value: true, From: gateNodeRepair})
+	}
+	if !open[gateReserved] {
+		r.Settings = append(r.Settings, SettingLine{Name: "reservedCapacity", Value: false, From: gateReserved})
+	}
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		if known := []string{gateSpotToSpot, gateNodeRepair, gateReserved, gateStatic, gateOverlay, gateBuffer}; open[name] &&
+			!slices.Contains(known, name) {
+			r.addFinding(Note, aboutOptions, "the gate "+name+" is open, which Joiner has no counterpart for", "")
+		}
+	}
+	r.reportSleepers(f, open)
+	return []string{"FEATURE_GATES"}
+}
+
+// reportSleepers names what does nothing behind a closed gate and lives from the day on which Joiner acts.
+func (r *Report) reportSleepers(f Facts, open map[string]bool) {
+	for _, p := range f.Snapshot.Pools {
+		if p.Static && p.Replicas > 0 && !open[gateStatic] {
+			r.addFinding(Note, "NodePool "+p.Name,
+				fmt.Sprintf("the gate StaticCapacity is closed, so that its %d replicas do nothing; Joiner launches them", p.Replicas),
+				"to keep it asleep: kubectl scale nodepool "+p.Name+" --replicas 0")
+		}
+	}
+	for _, o := range f.Snapshot.Overlays {
+		if !open[gateOverlay] {
+			r.addFinding(Note, "NodeOverlay "+o.Name, "the gate NodeOverlay is closed, so that it does nothing; Joiner applies it",
+				"to keep it asleep: keep its manifest and kubectl delete nodeoverlay "+o.Name)
+		}
+	}
+	for _, name := range f.Buffers {
+		if !open[gateBuffer] {
+			namespace, name, _ := strings.Cut(name, "/")
+			r.addFinding(Note, "CapacityBuffer "+namespace+"/"+name, "the gate CapacityBuffer is closed, so that it does nothing; Joiner keeps nodes for it",
+				fmt.Sprintf("to keep it asleep: keep its manifest and kubectl -n %s delete capacitybuffer %s", namespace, name))
+		}
+	}
+}
+
+// reportLeadership says where Joiner has to look for the lease of the Karpenter that leads.
+func (r *Report) reportLeadership(f Facts) (handled []string) {
+	const lease = "karpenter-leader-election"
+	v := f.Options.Values
+	if name := v["LEADER_ELECTION_NAME"]; name != "" && name != lease {
+		r.addFinding(Blocks, aboutOptions, fmt.Sprintf("its leader lease is named %s; Joiner looks for %s and would act beside it", name, lease),
+			"leave LEADER_ELECTION_NAME out before Joiner is deployed, or deploy Joiner once Karpenter is scaled down")
+	}
+	if off, _ := strconv.ParseBool(v["DISABLE_LEADER_ELECTION"]); off {
+		r.addFinding(Blocks, aboutOptions, "DISABLE_LEADER_ELECTION is true: nobody can see that Karpenter works, and Joiner would act beside it",
+			"scale Karpenter down before Joiner is deployed with mode act")
+	}
+	namespace := v["LEADER_ELECTION_NAMESPACE"]
+	if namespace == "" && f.Karpenter != nil {
+		namespace = f.Karpenter.Namespace
+	}
+	if usual := []string{"kube-system", "karpenter"}; namespace != "" && !slices.Contains(usual, namespace) {
+		r.Settings = append(r.Settings, SettingLine{Name: "karpenterNamespaces",
+			Value: strings.Join(append(usual, namespace), ","), From: "namespace of its leader lease"})
+	}
+	return []string{"LEADER_ELECTION_NAME", "LEADER_ELECTION_NAMESPACE", "DISABLE_LEADER_ELECTION"}
+}
+
+// reportInterruption says what changes about notices of EC2, and how often Joiner looks.
+func (r *Report) reportInterruption(o Options) (handled []string) {
+	if queue := o.Values["INTERRUPTION_QUEUE"]; queue != "" {
+		r.addFinding(Note, aboutOptions, "notices of EC2 go through the queue "+queue+", which Joiner does not need",
+			"once you are content: delete the queue and the EventBridge rules that fill it")
+	} else {
+		r.addFinding(Note, aboutOptions, "INTERRUPTION_QUEUE is not set, so that Karpenter handles no notice of EC2; Joiner handles each",
+			"a node termination handler has nothing to do any more: remove it with Karpenter, or both drain the node")
+	}
+	for _, name := range []string{"AMI_REFRESH_INTERVAL", "SUBNET_REFRESH_INTERVAL", "SECURITY_GROUP_REFRESH_INTERVAL"} {
+		if value := o.Values[name]; value != "" && value != "1m" && value != "1m0s" {
+			r.addFinding(Note, aboutOptions, fmt.Sprintf("%s is %s; Joiner looks every five minutes, and at once at a class that was changed", name, value), "")
+		}
+		handled = append(handled, name)
+	}
+	if ignored, err := strconv.ParseBool(o.Values["IGNORE_DRA_REQUESTS"]); err == nil && !ignored {
+		r.addFinding(Note, aboutOptions, "IGNORE_DRA_REQUESTS is false; Joiner launches no node for a ResourceClaim of a pod",
+			"keep such pods on nodes that are there, or Karpenter for them")
+	}
+	return append(handled, "INTERRUPTION_QUEUE", "IGNORE_DRA_REQUESTS")
+}
