@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,6 +126,9 @@ func (t *trial) fails(ctx context.Context, b *builder, m mutant, tests batch) (b
 	v, err := runTests(ctx, binary, tests, t.number[m.id()], limit)
 	if err != nil || v.passed {
 		return nil, false, err
+	}
+	if now, err := hashFiles([]string{tests.path}, anyFile); err != nil || now != tests.version {
+		return nil, false, cmp.Or(err, fmt.Errorf("the files of %s have changed while its tests ran: run again", tests.path))
 	}
 	if v.failed != "" {
 		tests.names = []string{v.failed}

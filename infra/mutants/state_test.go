@@ -213,17 +213,27 @@ func TestAFailureCountsOnlyIfTheTestPassesUnchanged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	now, err := hashFiles([]string{"small"}, anyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := newBuilder(t.TempDir())
 	tr := &trial{woven: b, number: map[string]int{mutant{}.id(): 1}, noticed: map[string]int{}, confirmed: map[string]time.Duration{}}
 	for _, c := range []struct {
 		names, by []string
+		version   string
 		err       string
 	}{
 		{names: []string{"TestPasses"}},
+		{names: []string{"TestNotices"}, version: "before", err: "the files of small have changed"},
 		{names: []string{"TestPasses", "TestNotices"}, by: []string{"small.TestNotices"}},
 		{names: []string{"TestAlwaysFails"}, err: "small.TestAlwaysFails fails with nothing changed"},
 	} {
-		by, late, err := tr.fails(t.Context(), b, mutant{}, batch{path: "small", names: c.names})
+		version := now
+		if c.version != "" {
+			version = c.version
+		}
+		by, late, err := tr.fails(t.Context(), b, mutant{}, batch{path: "small", version: version, names: c.names})
 		if !slices.Equal(by, c.by) || late || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%v: got %v, %v, %v", c.names, by, late, err)
 		}

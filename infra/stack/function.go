@@ -182,7 +182,7 @@ func (s *joiner) addFunction(f function) error {
 	if entry != nil {
 		s.entries = append(s.entries, entry)
 	}
-	s.addSchedule(made)
+	s.ticks.addSchedule(s, made)
 	return s.addRules(made)
 }
 

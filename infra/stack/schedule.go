@@ -18,11 +18,11 @@ type schedules struct {
 // tickAgeSec is how old a tick may be when it is delivered: the shortest that EventBridge Scheduler takes.
 const tickAgeSec = 60
 
-// addSchedules makes the group and the role. Nobody else's schedules can use the role, and it can invoke nothing but
+// newSchedules makes the group and the role. Nobody else's schedules can use the role, and it can invoke nothing but
 // the functions that tick.
-func (s *joiner) addSchedules(functions []function) {
+func newSchedules(s *joiner, functions []function) schedules {
 	name := s.names.ScheduleGroup()
-	s.ticks.group = awsscheduler.NewScheduleGroup(s.Stack, jsii.String("Schedules"), &awsscheduler.ScheduleGroupProps{
+	group := awsscheduler.NewScheduleGroup(s.Stack, jsii.String("Schedules"), &awsscheduler.ScheduleGroupProps{
 		ScheduleGroupName: &name, RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
 	})
 	var ticking []string
@@ -31,7 +31,7 @@ func (s *joiner) addSchedules(functions []function) {
 			ticking = append(ticking, f.name)
 		}
 	}
-	s.ticks.role = awsiam.NewRole(s.Stack, jsii.String("SchedulesRole"), &awsiam.RoleProps{
+	role := awsiam.NewRole(s.Stack, jsii.String("SchedulesRole"), &awsiam.RoleProps{
 		Path: s.rolePath(),
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("scheduler.amazonaws.com"), &awsiam.ServicePrincipalOpts{
 			Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": *s.Account(),
@@ -40,11 +40,12 @@ func (s *joiner) addSchedules(functions []function) {
 		Description:    jsii.String("Joiner schedules in cluster " + s.cluster),
 		InlinePolicies: &map[string]awsiam.PolicyDocument{"joiner": document([]statement{s.wake(ticking...)})},
 	})
+	return schedules{group, role}
 }
 
 // addSchedule has a function that ticks invoked every so many minutes. A tick that cannot be delivered is no lost work:
 // the next one does the same, so that it is neither tried again nor kept.
-func (s *joiner) addSchedule(f madeFunction) {
+func (t schedules) addSchedule(s *joiner, f madeFunction) {
 	if !f.ticks() {
 		return
 	}
@@ -52,10 +53,10 @@ func (s *joiner) addSchedule(f madeFunction) {
 	made := awsscheduler.NewSchedule(s.Stack, jsii.String(f.id+"Schedule"), &awsscheduler.ScheduleProps{
 		ScheduleName:  &name,
 		Description:   jsii.String("Wakes " + name),
-		ScheduleGroup: s.ticks.group,
+		ScheduleGroup: t.group,
 		Schedule:      awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(&f.everyMin)),
 		Target: awsschedulertargets.NewLambdaInvoke(f.entrance, &awsschedulertargets.ScheduleTargetBaseProps{
-			Role:        s.ticks.role.WithoutPolicyUpdates(nil),
+			Role:        t.role.WithoutPolicyUpdates(nil),
 			MaxEventAge: awscdk.Duration_Seconds(&age), RetryAttempts: jsii.Number(0),
 			Input: awsscheduler.ScheduleTargetInput_FromObject(map[string]string{
 				"source": "aws.scheduler", "detail-type": "Scheduled Event"}),

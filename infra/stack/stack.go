@@ -102,7 +102,7 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	s.addNodeRoles()
 	s.addNetwork()
 	s.addSecret()
-	s.addSchedules(functions)
+	s.ticks = newSchedules(s, functions)
 	for _, f := range functions {
 		if f.inCluster() && s.preflight == nil {
 			s.addPreflight(functions)

@@ -58,6 +58,8 @@ const (
 
 	// AnnotationDryRunResult is what EC2 said when a launch with the class was tried without launching.
 	AnnotationDryRunResult = "joiner.sh/dry-run-result"
+	// AnnotationHashedSpec is the hash of the spec that the drift hash of the class was made of.
+	AnnotationHashedSpec = "joiner.sh/hashed-spec"
 	// AnnotationObservedMemory is the memory that nodes of the class reported, by instance type.
 	AnnotationObservedMemory = "joiner.sh/observed-memory"
 	// AnnotationRegistrationHistory is how the last registrations of the pool's nodes ended.

@@ -174,9 +174,9 @@ func (r *Controller) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k 
 	if c.DeletionTimestamp != nil {
 		return c, r.releaseDeletedClass(ctx, c, k.claims)
 	}
-	hash := r.classHash(c)
-	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !hasAllOf(c.Annotations, hash) {
-		marked, err := r.markClass(ctx, c, k, hash)
+	marks := r.classMarks(c)
+	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !hasAllOf(c.Annotations, marks) {
+		marked, err := r.markClass(ctx, c, k, marks)
 		if err != nil || marked == nil {
 			return c, err
 		}
@@ -198,13 +198,13 @@ func (r *Controller) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k 
 	}
 	memory, learned := nodeclass.ObserveMemory(next, k.claims, k.nodes, r.Now())
 	if learned {
-		hash[v1.AnnotationObservedMemory] = memory
+		marks[v1.AnnotationObservedMemory] = memory
 	}
 	if asked && verdict.Keep {
-		hash[v1.AnnotationDryRunResult] = nodeclass.VerdictAnnotation(next, *verdict, r.Now())
+		marks[v1.AnnotationDryRunResult] = nodeclass.VerdictAnnotation(next, *verdict, r.Now())
 	}
 	if learned || asked && verdict.Keep {
-		err = errors.Join(err, r.Classes.MarkClass(ctx, c.Name, hash))
+		err = errors.Join(err, r.Classes.MarkClass(ctx, c.Name, marks))
 	}
 	if !changed {
 		return c, err
@@ -218,14 +218,18 @@ func (r *Controller) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k 
 // markClass writes finalizer and hash onto the class before anything is made for it, and reads it again, since the
 // write changes its version. It returns nil when the class is gone.
 func (r *Controller) markClass(ctx context.Context, c *awsv1.EC2NodeClass, k clusterObjects,
-	hash map[string]string) (*awsv1.EC2NodeClass, error) {
+	marks map[string]string) (*awsv1.EC2NodeClass, error) {
 	if c.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
-		if err := r.rehashClaims(ctx, k.claims, hash,
+		if err := r.rehashClaims(ctx, k.claims, r.classHash(c),
 			func(claim cluster.Claim) bool { return claim.Class == c.Name }); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.Classes.MarkClass(ctx, c.Name, hash); err != nil {
+	if own := c.Hash(r.Cluster.CABundle); marks[awsv1.AnnotationHash] != own {
+		r.Log.Info("EC2NodeClass "+c.Name+" keeps its hash: nobody has edited it, the CA bundle has other bytes here",
+			"kept", marks[awsv1.AnnotationHash], "own", own)
+	}
+	if err := r.Classes.MarkClass(ctx, c.Name, marks); err != nil {
 		return nil, err
 	}
 	marked, err := r.Classes.ReadClass(ctx, c.Name)
@@ -244,12 +248,11 @@ func (r *Controller) classActions(ctx context.Context, c *awsv1.EC2NodeClass,
 		}
 		return actions
 	}
-	hash := r.classHash(c)
 	if c.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
-		actions = append(actions, rehashActions(claims, hash,
+		actions = append(actions, rehashActions(claims, r.classHash(c),
 			func(claim cluster.Claim) bool { return claim.Class == c.Name })...)
 	}
-	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !hasAllOf(c.Annotations, hash) {
+	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !hasAllOf(c.Annotations, r.classMarks(c)) {
 		actions = append(actions, "annotate EC2NodeClass "+c.Name)
 	}
 	if next := c.DeepCopy(); nodeclass.UpdateStatus(next, r.Preview.FindAll(ctx, c), r.Now()) {
@@ -258,8 +261,15 @@ func (r *Controller) classActions(ctx context.Context, c *awsv1.EC2NodeClass,
 	return actions
 }
 
+// classMarks are the annotations that say of which spec the class's hash is.
+func (r *Controller) classMarks(c *awsv1.EC2NodeClass) map[string]string {
+	marks := r.classHash(c)
+	marks[v1.AnnotationHashedSpec] = c.SpecHash()
+	return marks
+}
+
 func (r *Controller) classHash(c *awsv1.EC2NodeClass) map[string]string {
-	return map[string]string{awsv1.AnnotationHash: c.Hash(r.Cluster.CABundle),
+	return map[string]string{awsv1.AnnotationHash: c.DriftHash(r.Cluster.CABundle),
 		awsv1.AnnotationHashVersion: awsv1.HashVersion}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/testing/controllertest"
@@ -37,5 +38,49 @@ func TestANewHashVersionCarriesTheClaimsAlong(t *testing.T) {
 		if diff := cmp.Diff(hashes, got); diff != "" {
 			t.Errorf("claim %s (-want +got):\n%s", s.Claims[i].Name, diff)
 		}
+	}
+}
+
+// A take-over from a Karpenter that knows the same CA in other bytes, and an exchange of the CA, make no node drift; an
+// edited class does.
+func TestOtherBytesOfTheCAAreNoDrift(t *testing.T) {
+	const version = "karpenter.k8s.aws/ec2nodeclass-hash-version"
+	s := controllertest.NewRefreshWorld()
+	c := s.AddClass("default")
+	theirs := c.Hash("ca\n")
+	c.Generation = 4
+	c.Annotations = map[string]string{"karpenter.k8s.aws/ec2nodeclass-hash": theirs, version: "v5"}
+	c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", ObservedGeneration: 4}}
+	for _, when := range []string{"at the take-over", "later"} {
+		if _, err := s.Run(t); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Classes["default"].Annotations["karpenter.k8s.aws/ec2nodeclass-hash"]; got != theirs {
+			t.Errorf("%s the hash is %s, Karpenter's is %s", when, got, theirs)
+		}
+	}
+	s.Classes["default"].Spec.Tags = map[string]string{"team": "red"}
+	if _, err := s.Run(t); err != nil {
+		t.Fatal(err)
+	}
+	c = s.Classes["default"]
+	if got := c.Annotations["karpenter.k8s.aws/ec2nodeclass-hash"]; got != c.Hash("ca") || got == theirs {
+		t.Errorf("after an edit the hash is %s", got)
+	}
+}
+
+// What was edited after Karpenter has looked at it last, and before Joiner did, makes its nodes drift.
+func TestAnEditBetweenKarpenterAndJoinerIsDrift(t *testing.T) {
+	s := controllertest.NewRefreshWorld()
+	c := s.AddClass("default")
+	c.Generation = 5
+	c.Annotations = map[string]string{"karpenter.k8s.aws/ec2nodeclass-hash": "7", "karpenter.k8s.aws/ec2nodeclass-hash-version": "v5"}
+	c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", ObservedGeneration: 4}}
+	if _, err := s.Run(t); err != nil {
+		t.Fatal(err)
+	}
+	c = s.Classes["default"]
+	if got := c.Annotations["karpenter.k8s.aws/ec2nodeclass-hash"]; got != c.Hash("ca") {
+		t.Errorf("the hash is %s", got)
 	}
 }

@@ -148,7 +148,7 @@ func (x plannedNode) asLaunch() plan.Launch {
 	set = set.And(requirements.Of(labelType, l.Types...), requirements.Of(labelZone, zones...),
 		requirements.Of(labelCapacity, capacities...))
 	for _, r := range b.open.All() {
-		if !wellKnown(r.Key) { // else the launch decides
+		if !wellKnown(r.Key) && r.Operator() != requirements.DoesNotExist { // else the launch decides, or none has it
 			set = set.And(requirements.Of(r.Key, p.customLabelValues(r)[0]))
 		}
 	}

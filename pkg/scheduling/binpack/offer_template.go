@@ -29,7 +29,7 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 		l.Annotations = map[string]string{}
 	}
 	for _, r := range set.All() {
-		if wellKnown(r.Key) || r.Key == labelClass {
+		if wellKnown(r.Key) || r.Key == labelClass || r.Operator() == requirements.DoesNotExist {
 			continue
 		}
 		v, single := r.Single()

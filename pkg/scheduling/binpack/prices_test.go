@@ -28,6 +28,9 @@ func TestPricesOfWorkloads(t *testing.T) {
 			t.Errorf("%s: the plan costs less than its bound", d.Pos)
 		}
 		out := fmt.Sprintf("%d nodes, %.4f USD/h, no plan below %.4f\n", len(p.Launches), p.TotalPrice(), p.LowerBoundUSD)
+		if len(s.Nodes) > 0 {
+			out += fmt.Sprintf("%d pods on nodes that there are\n", len(p.Existing))
+		}
 		if len(p.Unplaced) > 0 {
 			out += fmt.Sprintf("%d pods without a node\n", len(p.Unplaced))
 		}
@@ -37,12 +40,12 @@ func TestPricesOfWorkloads(t *testing.T) {
 
 // workload returns a cluster with pods in so many deployments, drawn by a seed, and one pool:
 //
-//	workload apps=20 seed=3 [cores=8] [rules=zone,host,apart,arm,demand] [family=(m5,c5)] [capacity=on-demand]
+//	workload apps=20 seed=3 [cores=8] [rules=(zone,host)] [family=(m5,c5)] [capacity=on-demand] [cpu=(2,4)] [nodes=3]
 //
-// A pod asks for at most so many cores, and each deployment has one of the rules or none.
+// A pod asks for at most so many cores, each deployment has one of the rules or none, and there are so many empty nodes.
 func workload(t *testing.T, d *datadriven.TestData, empty cluster.Snapshot) cluster.Snapshot {
 	t.Helper()
-	var apps, cores int
+	var apps, cores, nodes int
 	var seed uint64
 	var overhead string
 	d.ScanArgs(t, "apps", &apps)
@@ -50,6 +53,9 @@ func workload(t *testing.T, d *datadriven.TestData, empty cluster.Snapshot) clus
 	cores = 4
 	if d.HasArg("cores") {
 		d.ScanArgs(t, "cores", &cores)
+	}
+	if d.HasArg("nodes") {
+		d.ScanArgs(t, "nodes", &nodes)
 	}
 	s := empty
 	s.Pools = []cluster.Pool{empty.Pools[0]}
@@ -73,11 +79,23 @@ func workload(t *testing.T, d *datadriven.TestData, empty cluster.Snapshot) clus
 			d.Fatalf(t, "overhead: %v", err)
 		}
 	}
+	for i := range nodes {
+		s.Nodes = append(s.Nodes, emptyNode(i))
+	}
 	r := rand.New(rand.NewPCG(seed, 11))
 	for app := range apps {
 		s.Pods = append(s.Pods, deployment(r, fmt.Sprintf("app-%02d", app), rules[r.IntN(len(rules))], cores)...)
 	}
 	return s
+}
+
+// emptyNode is a node of two, four or eight cores in one of three zones.
+func emptyNode(i int) cluster.Node {
+	cores := int64(2 << (i % 3))
+	room := resources.List{CPU: cores * 950, Memory: cores * 3500 * resources.MiB, Pods: 20}
+	return cluster.Node{Name: fmt.Sprintf("node-%d", i), Ready: true, Capacity: room, Allocatable: room,
+		Labels: map[string]string{labelZone: fmt.Sprintf("us-west-2%c", 'a'+i%3), labelArch: "amd64",
+			labelCapacity: instancetypes.OnDemand}}
 }
 
 // deployment is up to 24 pending pods alike.
@@ -88,7 +106,11 @@ func deployment(r *rand.Rand, name, rule string, cores int) (pods []cluster.Pod)
 		Need: resources.List{CPU: cpu, Memory: cpu * []int64{1, 2, 3, 4, 6, 8}[r.IntN(6)] * resources.MiB, Pods: 1},
 	}
 	mine := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", name)}}
+	front := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("tier", "front")}}
 	switch rule {
+	case "front":
+		p.Labels["tier"] = "front"
+		p.Spread = []cluster.Spread{{Key: labelHost, MaxSkew: 2, Selector: front}}
 	case "zone":
 		p.Spread = []cluster.Spread{{Key: labelZone, MaxSkew: 1, Selector: mine}}
 	case "host":

@@ -224,13 +224,18 @@ func (a *solution) spreadExcess(b *bin, l podLoad) int {
 	return min(n, len(l.pods))
 }
 
-// beyond is by how many pods the bin's domain has more than the rule allows, if it is a spread that the load must keep.
+// beyond is by how many pods the bin's domain has more than the rule allows, if it is a spread that the load must keep:
+// all of the load where the spread counts others alone, which may come before it.
 func (a *solution) beyond(b *bin, l podLoad, r topologyRule) int {
 	d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]
-	if l.settled || r.what != spread || !r.self || !r.required || !ok {
+	if l.settled || r.what != spread || !r.required || !ok {
 		return 0
 	}
-	return a.w.topology.eligibleDomains(r).Over(a.tally.count[r.counter], d, 0)
+	over := a.w.topology.eligibleDomains(r).Over(a.tally.count[r.counter], d, 0)
+	if over > 0 && !r.self {
+		return len(l.pods)
+	}
+	return over
 }
 
 // lacksAffinityPods reports whether the rule wants pods near that in the end found no room in the bin's domain.

@@ -91,13 +91,16 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 	gather := slices.ContainsFunc(c.rules, func(r topologyRule) bool { return r.what == follow })
 	for d, price := range c.open {
 		p := classDomain{v.class.id, c.key, dd.top.domains[c.key][d]}
-		if limit, ok := dd.pk.learned.caps[p]; price >= noPrice || c.most[d] <= 0 ||
-			ok && dd.a.landed[p]+dd.given[p] >= limit || !dd.rulesAllowDomain(v, c, d) {
+		most := c.most[d]
+		if limit, ok := dd.pk.learned.caps[p]; ok {
+			most = min(most, limit-dd.a.landed[p]-dd.given[p])
+		}
+		if price >= noPrice || most <= 0 || !dd.rulesAllowDomain(v, c, d) {
 			continue
 		}
 		s := domainScore{home: c.home[d], crowd: dd.podCount(v, c, d), price: price}
 		if gather {
-			s.crowd, s.short, s.room = -s.crowd, max(0, c.left-c.most[d]), -c.room[d]
+			s.crowd, s.short, s.room = -s.crowd, max(0, c.left-most), -c.room[d]
 		}
 		if c.room[d] > 0 {
 			s.home, s.price = -1, 0
@@ -109,7 +112,7 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 			s.crowd, s.room = 0, -c.room[d]
 		}
 		s.scarce = d < len(c.scarce) && c.scarce[d]
-		s.unwanted = !dd.pk.learned.wanted[p] || dd.a.landed[p]+dd.given[p] > 0
+		s.unwanted = !dd.wanted(v, c, d)
 		s.away = v.together && dd.given[p] == 0
 		if best < 0 || s.lessThan(least) {
 			best, least = d, s
@@ -118,10 +121,16 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 	return best
 }
 
+// wanted reports whether pods wait for one of the view to be in domain d, and none is, see wantFollowed.
+func (dd *domainDivision) wanted(v *relaxedPod, c domainChoice, d int) bool {
+	p := classDomain{v.class.id, c.key, dd.top.domains[c.key][d]}
+	return dd.pk.learned.wanted[p] && dd.a.landed[p]+dd.given[p] == 0
+}
+
 // domainScore is what speaks for a domain, the less the better.
 type domainScore struct {
 	away                            bool // from pods with which it must share a node
-	unwanted                        bool // no pods wait for one to be there, see wantFollowed
+	unwanted                        bool // no pods wait for one to be there
 	scarce                          bool // see scarceDomains
 	breaks                          int  // see brokenSpreads
 	first, crowd, short, room, home int

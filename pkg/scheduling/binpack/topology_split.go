@@ -86,7 +86,8 @@ func (s *podSplit) giveDomains(p *splitPart) bool {
 	}()
 	for {
 		d := s.dd.chooseDomain(s.view, *c)
-		if p.away < noPrice && (d < 0 || p.away < c.open[d]) && s.giveDomains(p.outside) {
+		outside := d < 0 || p.away < c.open[d] && !s.dd.wanted(s.view, *c, d)
+		if p.away < noPrice && outside && s.giveDomains(p.outside) {
 			return true
 		}
 		if d < 0 {

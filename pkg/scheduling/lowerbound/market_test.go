@@ -127,3 +127,16 @@ func TestWholePodsOnMarkets(t *testing.T) {
 		}
 	}
 }
+
+// A fleet that is looked for anew, from a node for each class alone, costs what it cost before, or hardly less.
+func TestAFreshBasisComesToTheSameCost(t *testing.T) {
+	for seed := range uint64(10) {
+		s := newSolver(market(seed, 20))
+		s.generateColumns()
+		before := s.m.fleetCost()
+		s.m.restartBasis()
+		if after := s.m.fleetCost(); after > before*(1+1e-6) || after < before*(1-1e-4) {
+			t.Errorf("seed %d: %v before, %v after", seed, before, after)
+		}
+	}
+}
