@@ -3,8 +3,8 @@
 //
 // It knows metric alarms for which missing data breaches or does not, and the one function of metric math that the
 // stack uses. It refuses to know where numbers come from, and the other two ways with missing data, for which the rules
-// leave cases open. The rules are those of the CloudWatch user guide, whose tables its test holds it to. CloudWatch does
-// not say how far it looks back for data; the tables show two periods more than an alarm evaluates.
+// leave cases open. The rules are those of the CloudWatch user guide, whose tables its test holds it to. CloudWatch
+// does not say how far it looks back for data; the tables show two periods more than an alarm evaluates.
 package alarms
 
 import (

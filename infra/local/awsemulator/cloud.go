@@ -36,8 +36,8 @@ type Options struct {
 	// Authorize refuses what a caller may not do, with the reason as IAM words it ("because no identity-based policy
 	// allows …"). It must not call the account. Nil: everybody may do everything.
 	Authorize func(Access) error
-	// Recorded are answers of another account. A question that is among them is answered so, in their order and with the
-	// last one from then on; others the account answers itself.
+	// Recorded are answers of another account. A question that is among them is answered so, in their order and with
+	// the last one from then on; others the account answers itself.
 	Recorded []recording.Call
 	// Reach says whether the caller's network has a way to the service (such as eks). Without one the connection is
 	// closed. It must not call the account. Nil: everybody reaches everything.
