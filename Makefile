@@ -249,7 +249,7 @@ destroy: package $(CDK) ## delete the stack, once terminationProtection is off; 
 .PHONY: deploy-test
 deploy-test: $(PYTHON_READY) $(CDK) ## bootstrap, deploy, diff, update and destroy with the CDK against moto; cfn-lint; the policies linted. Needs Python 3
 	$(STEP) 'build the functions for $(LOCAL_ARCH)' '5 s, 2 minutes the first time' .ci/build-functions $(LOCAL_ARCH) $(FUNCTIONS)
-	$(STEP) 'deploy against moto' '1 to 2 minutes' $(PYTHON)/bin/python infra/deploytest/deploy.py $(CDK) .local/deploytest $(LAMBDA_ARCH)
+	$(STEP) 'deploy against moto' '1 to 2 minutes' $(PYTHON)/bin/python infra/deploytest/deploy.py $(CDK) .local/deploytest $(LAMBDA_ARCH) .local/dist/$(LOCAL_ARCH)
 	@# W3005, a dependency that a reference implies: CDK itself writes one from every function to its role.
 	$(STEP) 'cfn-lint' '10 s' $(PYTHON)/bin/cfn-lint --ignore-checks W3005 -- .local/deploytest/cdk.out/joiner-demo.template.json
 	$(STEP) 'lint the policies' '1 minute' $(PYTHON)/bin/python infra/deploytest/policies.py $(CDK) .local/deploytest $(LAMBDA_ARCH)

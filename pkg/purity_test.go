@@ -38,7 +38,7 @@ func layers() map[string]layer {
 	return map[string]layer{
 		"api": model, "install": model, "model": model, "settings": model, "workload": model,
 		"decisionlog": model, "decisionlog/replay": decision, "disruption": decision, "nodeclaim": decision, "nodeclass": decision, "provisioning": decision,
-		"scheduling": decision, "cli/convert": decision, "cli/doctor": decision, "cli/explain": decision, "cli/migrate": decision,
+		"scheduling": decision, "cli/bill": decision, "cli/convert": decision, "cli/doctor": decision, "cli/explain": decision, "cli/migrate": decision,
 		"cli/status": decision,
 		"providers":  provider, "providers/archive": provider, "providers/discovery": provider, "providers/fleet": provider, "providers/invoke": provider,
 		"providers/kube": provider, "providers/store": provider,

@@ -3,12 +3,11 @@
 package main
 
 import (
-	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"joiner/pkg/app"
 )
 
 func main() {
-	lambda.Start(cfn.LambdaWrap(app.Setup))
+	lambda.Start(app.AnswerCloudFormation)
 }

@@ -1,11 +1,16 @@
 """The AWS that make deploy-test deploys to: moto, with what its CloudFormation would silently not make.
 
 Aliases, function URLs, policies of queues, schedules and generated secrets are made in moto, and dynamic references to secrets resolved. Every other type that moto does not know is kept as it is written in the template, so that the
-resources of the stack can be asked for. Custom resources are answered here, as setup would answer: what setup really does is tested in
-infra/local/contract/setup. Each request to one is a line in the file of the first argument. The second argument is the port."""
+resources of the stack can be asked for. The preflight is answered by its own binary, which asks moto; setup's requests are answered here, as it would: what it really
+does is tested in infra/local/contract/setup. Each request to one is a line in the file of the first argument. The second argument is the port, the third the folder of
+binaries for this machine."""
 
+import http.server
 import json
+import os
+import subprocess
 import sys
+import threading
 
 import boto3
 import moto
@@ -17,7 +22,9 @@ if moto.__version__ != WANTED:
 import moto.server  # noqa: E402
 from moto.awslambda.models import LambdaVersion, lambda_backends  # noqa: E402
 from moto.cloudformation import custom_model, parsing  # noqa: E402
+from moto.cloudformation.exceptions import ValidationError  # noqa: E402
 from moto.core.common_models import CloudFormationModel  # noqa: E402
+from moto.eks import models as eks_models  # noqa: E402
 from moto.iam.models import InstanceProfile  # noqa: E402
 from moto.logs.models import LogGroup, logs_backends  # noqa: E402
 from moto.scheduler.models import scheduler_backends  # noqa: E402
@@ -26,7 +33,7 @@ from moto.sqs.models import sqs_backends  # noqa: E402
 
 __name__ = "joiner.aws"  # moto files classes by the second part of their module's name
 
-requests_file, port = sys.argv[1], sys.argv[2]
+requests_file, port, binaries = sys.argv[1], sys.argv[2], sys.argv[3]
 
 
 def note(kind, logical_id, properties):
@@ -283,8 +290,74 @@ class Secret(CloudFormationModel):
         secretsmanager_backends[account_id][region_name].delete_secret(resource_name, None, True)
 
 
+def answered(name, environment, event):
+    """Runs the binary of a function for one event, as Lambda would, and returns what it puts to the event's ResponseURL."""
+    got, asked, done = {}, threading.Event(), threading.Event()
+
+    class Runtime(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def reply(self, status, body=b"", headers=()):
+            self.send_response(status)
+            for header in headers:
+                self.send_header(*header)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self):  # noqa: N802 - the name is http.server's
+            if asked.is_set():
+                done.wait(120)  # there is no second event
+                return
+            asked.set()
+            self.reply(200, json.dumps(event).encode(), [("Lambda-Runtime-Aws-Request-Id", "1"), ("Lambda-Runtime-Deadline-Ms", "9999999999999"),
+                                                         ("Lambda-Runtime-Invoked-Function-Arn", event["ResourceProperties"]["ServiceToken"])])
+
+        def take(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.reply(200)
+            if self.path == "/answer":
+                got.update(json.loads(body))
+            elif not got:
+                got.update({"Status": "FAILED", "Reason": body.decode()})
+            if self.path != "/answer":
+                done.set()
+
+        do_PUT = do_POST = take  # noqa: N815
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Runtime)
+    server.daemon_threads = True
+    here = f"127.0.0.1:{server.server_address[1]}"
+    event["ResponseURL"] = f"http://{here}/answer"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    process = subprocess.Popen([os.path.join(binaries, name, "bootstrap")], stderr=subprocess.STDOUT,
+                               env={**environment, "AWS_LAMBDA_RUNTIME_API": here, "AWS_LAMBDA_FUNCTION_NAME": name, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_REGION": "us-east-1",
+                                    "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"})
+    try:
+        if not done.wait(100):
+            return {"Status": "FAILED", "Reason": f"{name} does not answer"}
+    finally:
+        process.terminate()
+        process.wait(10)
+        server.shutdown()
+    return got
+
+
+# moto's EKS knows no authentication modes.
+eks_init = eks_models.Cluster.__init__
+
+
+def eks_cluster(self, *args, **kwargs):
+    eks_init(self, *args, **kwargs)
+    self.access_config = {"authenticationMode": "API"}
+
+
+eks_models.Cluster.__init__ = eks_cluster
+
+
 class Custom(CloudFormationModel):
-    """Every Custom:: type, which setup would answer."""
+    """Every Custom:: type. The preflight is answered by its binary, setup as it would."""
 
     def __init__(self, logical_id, properties):
         self.logical_id, self.properties = logical_id, properties
@@ -307,8 +380,14 @@ class Custom(CloudFormationModel):
     @classmethod
     def create_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name, **kwargs):
         properties = cloudformation_json["Properties"]
-        lambda_backends[account_id][region_name].get_function(properties["ServiceToken"])  # whoever answers must be there
+        function = lambda_backends[account_id][region_name].get_function(properties["ServiceToken"])  # whoever answers must be there
         note("Create", kwargs["LogicalId"], properties)
+        if kwargs["LogicalId"] == "PreflightResource":
+            answer = answered(function.function_name.split("-")[-1], function.environment_vars,
+                              {"RequestType": "Create", "RequestId": "1", "StackId": function.environment_vars["STACK_ID"], "LogicalResourceId": kwargs["LogicalId"],
+                               "ResourceType": cloudformation_json["Type"], "ResourceProperties": {**properties}})
+            if answer.get("Status") != "SUCCESS":
+                raise ValidationError(message=f"{kwargs['LogicalId']}: {answer.get('Reason')}")
         return cls(kwargs["LogicalId"], properties)
 
     @classmethod

@@ -37,6 +37,7 @@ func forms() map[string]map[string]any {
 		"drain-nodeRole":          {"onDelete": "drain", "nodeRole": "nodes"},
 		"drain-windows":           {"onDelete": "drain", "windowsNodes": "true"},
 		"endpoints":               with(map[string]any{"vpcEndpoints": "true"}),
+		"endpoints-ssm":           with(map[string]any{"vpcEndpoints": "true", "vpcEndpointServices": "ssm,lambda"}),
 		"endpoints-drain":         with(map[string]any{"vpcEndpoints": "true", "onDelete": "drain"}),
 		"environment":             {"batchIdle": "2s"},
 		"functionMemory":          {"functionMemory": "1769"},

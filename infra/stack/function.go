@@ -287,6 +287,9 @@ func (s *joiner) environment(f function) *map[string]*string {
 	if s.props.Stack.VPCEndpoints { // unless the user says otherwise: no endpoint leads to IAM and to the price list
 		env["ISOLATED_VPC"] = jsii.String("true")
 	}
+	if f.direct { // to tell its own stack's requests from others
+		env["STACK_ID"] = s.StackId()
+	}
 	if s.secret != nil && (f.called || f.admin) {
 		env["PUSH_PATH"] = s.secret.SecretValue().UnsafeUnwrap()
 	}

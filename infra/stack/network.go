@@ -23,11 +23,11 @@ type network struct {
 // logs, traces and dead letters, does not go through the VPC.
 type endpoint struct{ id, service, why string }
 
-func endpoints() []endpoint {
-	return []endpoint{
+func endpoints(services []string) []endpoint {
+	return slices.DeleteFunc([]endpoint{
 		{"Ec2", "ec2", "launches, look-ups"}, {"Ssm", "ssm", "images by alias"},
 		{"Eks", "eks", "the cluster's address"}, {"Lambda", "lambda", "wake-ups"},
-	}
+	}, func(e endpoint) bool { return !slices.Contains(services, e.service) })
 }
 
 // usdPerEndpointHour is the price of an interface endpoint in one zone in us-east-1, beside USD 0.01 for each GB.
@@ -105,7 +105,7 @@ func (s *joiner) addEndpoints() {
 	for _, id := range s.props.Stack.SubnetIDs {
 		subnets = append(subnets, id)
 	}
-	for _, e := range endpoints() {
+	for _, e := range endpoints(s.props.Stack.VPCEndpointServices) {
 		private := awsec2.NewCfnVPCEndpoint(s.Stack, jsii.String(e.id+"Endpoint"),
 			&awsec2.CfnVPCEndpointProps{VpcId: s.net.vpc.VpcId(), VpcEndpointType: jsii.String("Interface"),
 				ServiceName:       jsii.String(fmt.Sprintf("com.amazonaws.%s.%s", *s.Region(), e.service)),
@@ -113,14 +113,13 @@ func (s *joiner) addEndpoints() {
 				SubnetIds:         &subnets, SecurityGroupIds: &[]any{group.SecurityGroupId()}})
 		s.ways = append(s.ways, private)
 	}
-	log.Print(endpointCost(s.cluster, len(s.props.Stack.SubnetIDs)))
+	log.Print(endpointCost(s.cluster, len(endpoints(s.props.Stack.VPCEndpointServices)), len(s.props.Stack.SubnetIDs)))
 }
 
 // endpointCost is the estimate in words. The catalog's bucket is reached through a gateway endpoint, which costs
 // nothing and belongs to the route tables of the VPC.
-func endpointCost(cluster string, subnets int) string {
+func endpointCost(cluster string, n, subnets int) string {
 	const hours = 730
-	n := len(endpoints())
 	return fmt.Sprintf("cluster %s: %d interface endpoints in %d subnets cost about %.2f USD a month (%d × %d × %d h × %.2f USD) and 0.01 USD per GB; "+
 		"the VPC also needs a gateway endpoint for S3, which is free", cluster, n, subnets,
 		float64(n*subnets*hours)*usdPerEndpointHour, n, subnets, hours, usdPerEndpointHour)

@@ -41,7 +41,7 @@ func TestFunctionsInAVPC(t *testing.T) {
 	if got := w.permissions("Rebalance"); !strings.Contains(got, "UseNetwork: ec2:CreateNetworkInterface") {
 		t.Errorf("Lambda may not make the network interface of rebalance:\n%s", got)
 	}
-	if got := w.order(); !strings.Contains(got, "PreflightResource: {ClusterName=demo, Inside=true") || !strings.Contains(got, "SetupResource: {ClusterName=demo, Inside=true") {
+	if got := w.order(); !strings.Contains(got, "SubnetIds="+subnetA+","+subnetB+", VpcId="+vpc) || !strings.Contains(got, "SetupResource: {ClusterName=demo, Inside=true") {
 		t.Errorf("setup is not told that a private endpoint will do:\n%s", got)
 	}
 }
@@ -110,9 +110,9 @@ func TestAVPCAddsWhatLambdaNeedsForIt(t *testing.T) {
 			t.Errorf("%s: %d times the statements for the network, want %d; runs in %s", id, c, there, text(p["VpcConfig"]))
 		}
 		if id == "Preflight" { // which looks how the others get to S3
-			const routes = "DescribeRoutes: ec2:DescribeRouteTables ec2:DescribePrefixLists\n"
-			if !strings.Contains(got, routes) {
-				t.Errorf("the preflight may not look at routes:\n%s", got)
+			const look = "DescribeNetwork: ec2:DescribeSubnets ec2:DescribeRouteTables ec2:DescribePrefixLists ec2:DescribeVpcEndpoints\n"
+			if !strings.Contains(got, look) || strings.Contains(want, "ec2:") {
+				t.Errorf("the preflight may not look at the network, or may outside of one:\n%s", got)
 			}
 			return
 		}

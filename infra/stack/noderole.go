@@ -11,21 +11,42 @@ import (
 	"joiner/pkg/settings"
 )
 
-// addNodeRoles makes the roles of the nodes and lets them join (spec: node role and access entry of type EC2_LINUX). A
-// role that the user names is left alone, with its access entry: a cluster that moves here from Karpenter has both. An
-// access entry has one type, so Windows nodes have a role of their own.
+// nodeRole is a role of nodes that the stack makes.
+type nodeRole struct{ id, name, entryType string }
+
+// madeNodeRoles are the roles that the stack makes in mode act. A role that the user names is left alone, with its
+// access entry: a cluster that moves here from Karpenter has both. An access entry has one type, so Windows nodes have
+// a role of their own.
+func madeNodeRoles(s *joiner) (roles []nodeRole) {
+	if s.props.Stack.NodeRole == "" {
+		roles = append(roles, nodeRole{"Node", s.names.NodeRole(), "EC2_LINUX"})
+	}
+	if s.props.Stack.WindowsNodes && s.props.Stack.WindowsNodeRole == "" {
+		roles = append(roles, nodeRole{"WindowsNode", s.names.WindowsNodeRole(), "EC2_WINDOWS"})
+	}
+	return roles
+}
+
+// madeRole is the ARN of a role that the stack makes in mode act.
+func madeRole(s *joiner, name string) string {
+	return s.arn("iam", "", *s.Account(), "role"+s.props.Stack.RolePath+name)
+}
+
+// addNodeRoles makes the roles of the nodes and lets them join (spec: node role and access entry of type EC2_LINUX). In
+// mode observe there is nobody to join, and the names may be those of a Karpenter that runs.
 func (s *joiner) addNodeRoles() {
 	if name := s.props.Stack.NodeRole; name != "" {
 		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+name))
-	} else {
-		s.addNodeRole("Node", s.names.NodeRole(), "EC2_LINUX")
 	}
-	set := s.props.Stack
-	switch {
-	case set.WindowsNodeRole != "":
-		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+set.WindowsNodeRole))
-	case set.WindowsNodes:
-		s.addNodeRole("WindowsNode", s.names.WindowsNodeRole(), "EC2_WINDOWS")
+	for _, r := range madeNodeRoles(s) {
+		if s.props.Functions.Mode == settings.ModeObserve {
+			s.nodeRoles = append(s.nodeRoles, madeRole(s, r.name))
+		} else {
+			s.addNodeRole(r.id, r.name, r.entryType)
+		}
+	}
+	if name := s.props.Stack.WindowsNodeRole; name != "" {
+		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+name))
 	}
 	for _, role := range s.props.Stack.NodeRoles {
 		if !strings.HasPrefix(role, "arn:") {

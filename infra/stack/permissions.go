@@ -200,15 +200,7 @@ func wakesProvision(s *joiner) []statement {
 }
 
 // The preflight reads what decides whether the stack can be deployed.
-func preflightAllows(s *joiner) []statement {
-	// knows no resources
-	all := []statement{{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}},
-		s.findCluster()}
-	if s.net.vpc != nil {
-		all = append(all, s.describe("DescribeRoutes", "ec2:DescribeRouteTables", "ec2:DescribePrefixLists"))
-	}
-	return all
-}
+func preflightAllows(s *joiner) []statement { return readForPreflight(s) }
 
 // Setup works in the cluster. To drain it, it has lifecycle do its work. In an account without the role of spot it
 // makes that.

@@ -28,7 +28,11 @@ func (s *joiner) addRules(f madeFunction) error {
 			Targets:      &[]awsevents.IRuleTarget{target},
 		})
 		s.rules = append(s.rules, resource(rule))
+		if kind != events.KindDeployed { // which the next tick makes good
+			f.eventRules = append(f.eventRules, rule)
+		}
 	}
+	s.made[f.name] = f
 	return nil
 }
 

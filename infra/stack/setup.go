@@ -39,8 +39,8 @@ func (s *joiner) addSetup() error {
 		resource(s.ticks.group), resource(s.ticks.role)}) {
 		r.AddResourceDependency(preflight, nil)
 	}
-	for _, entry := range s.entries {
-		entry.AddResourceDependency(preflight, nil)
+	for _, r := range s.entries {
+		r.AddResourceDependency(preflight, nil)
 	}
 	for _, name := range sortedKeys(s.made) {
 		if m := s.made[name]; s.props.reserved(m.function) > 0 {
@@ -50,7 +50,7 @@ func (s *joiner) addSetup() error {
 	asked := map[string]any{
 		"ClusterName": s.cluster,
 		"Manifests":   hash, // a change of it has CloudFormation call setup again
-		"Inside":      s.inside(),
+		"Inside":      strconv.FormatBool(s.net.vpc != nil),
 		"Mode":        s.props.Functions.Mode,
 		"NodeRoles":   strings.Join(s.madeRoles, ","),
 		"OnDelete":    s.props.Stack.OnDelete,
@@ -84,19 +84,8 @@ func (s *joiner) addSetup() error {
 // addPreflight makes the resource that checks cluster and account before anything else is made, and whose attributes
 // say how the functions reach the cluster. It is asked anew in each deployment.
 func (s *joiner) addPreflight(functions []function) {
-	all, notices := s.props.reservedByAll(functions)
-	asked := map[string]any{"ClusterName": s.cluster, "Inside": s.inside(), "VpcId": s.props.Stack.VPCID,
-		"SubnetIds": strings.Join(s.props.Stack.SubnetIDs, ","), "Reserved": strconv.Itoa(all),
-		"ReservedForNotices":      strconv.Itoa(notices),
-		"ReservedForReservations": strconv.Itoa(s.props.Stack.ReservationConcurrency)}
-	if d := s.props.Stack.Deployment; d != "" {
-		asked["Deployment"] = d
-	}
-	s.preflight = s.customResource("Preflight", s.made["preflight"].fn, asked)
+	s.preflight = s.customResource("Preflight", s.made["preflight"].fn, preflightPlan(s, functions).Properties())
 }
-
-// inside says to setup whether the functions run in a VPC.
-func (s *joiner) inside() string { return strconv.FormatBool(s.net.vpc != nil) }
 
 // reservedByAll is how much of the account's concurrency the functions reserve, and how much of that is for notices.
 func (p Props) reservedByAll(functions []function) (all, notices int) {

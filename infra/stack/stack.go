@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
@@ -68,6 +69,7 @@ type madeFunction struct {
 	deadLetters awssqs.Queue // nil: none
 	queue       awssqs.Queue // of its events; nil: its rules invoke it
 	entry       awscdk.CfnResource
+	eventRules  []awsevents.Rule
 }
 
 // resource is the one resource of the template that a construct is about.

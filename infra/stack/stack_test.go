@@ -100,7 +100,7 @@ func TestTemplate(t *testing.T) {
 			}
 			show := map[string]func() string{
 				"resources": demo.resources, "functions": demo.functions, "rules": demo.rules, "access": demo.access,
-				"storage": demo.storage, "order": demo.order, "alarms": demo.alarms, "environment": demo.environment,
+				"storage": demo.storage, "order": demo.order, "alarms": func() string { return demo.alarms(t) }, "environment": demo.environment,
 				"permissions": func() string {
 					var id string
 					d.ScanArgs(t, "role", &id)
@@ -234,7 +234,7 @@ func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}))
 	var seen strings.Builder
 	tmpl.each("AWS::CloudWatch::Dashboard", func(_ string, p map[string]any) { seen.WriteString(text(p["DashboardBody"])) })
-	seen.WriteString(tmpl.alarms())
+	seen.WriteString(tmpl.alarms(t))
 	for _, name := range []string{metrics.Unschedulable, metrics.Unbound, metrics.DecisionTime, metrics.ClaimsCreated, metrics.ClaimsEnded, metrics.ClaimsDisrupt,
 		metrics.PoolCost, metrics.PoolNodes, metrics.CatalogAge, metrics.Notices, metrics.NoticeHandled, metrics.RefusedByLease, metrics.Faults} {
 		if !strings.Contains(seen.String(), name) {

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -24,13 +25,14 @@ type alarm struct {
 	under    bool // it rings under the limit instead
 	silence  bool // no data rings too
 	of, from float64
+	row      string // of the table of troubles in functions/README.md
 }
 
 // addAlarms makes the topic and every alarm onto it.
 func (s *joiner) addAlarms(functions []function) {
 	topic := s.addTopic()
 	for _, f := range functions {
-		for _, a := range s.functionAlarms(s.made[f.name]) {
+		for _, a := range append(s.functionAlarms(s.made[f.name]), lossAlarms(s, s.made[f.name])...) {
 			s.addAlarm(topic, a)
 		}
 	}
@@ -89,8 +91,9 @@ func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
 	if a.silence {
 		missing = awscloudwatch.TreatMissingData_BREACHING
 	}
+	text := a.text + `. functions/README.md, "When something does not work": alarm ` + a.row
 	made := awscloudwatch.NewAlarm(s.Stack, jsii.String(a.id+"Alarm"), &awscloudwatch.AlarmProps{
-		AlarmName: jsii.String(s.names.Alarm(a.id)), AlarmDescription: &a.text, Metric: a.metric,
+		AlarmName: jsii.String(s.names.Alarm(a.id)), AlarmDescription: &text, Metric: a.metric,
 		Threshold:          &a.over,
 		ComparisonOperator: compare, TreatMissingData: missing, DatapointsToAlarm: &a.of, EvaluationPeriods: &a.from,
 	})
@@ -98,32 +101,89 @@ func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
 }
 
 // functionAlarms watch one function. A function that never runs twice at a time is throttled whenever a tick meets a
-// busy one, which is as it should be; provision and lifecycle may use nearly all their time, since they stay while
-// there is work.
+// busy one, which is as it should be. A time-out is an error. What a function could not do about an event is tried
+// again and then in its dead-letter queue, so that its errors need no alarm; nor does what CloudFormation waits for.
 func (s *joiner) functionAlarms(f madeFunction) []alarm {
-	const nearly = 0.95 // of the time-out
 	name := s.functionName(f.name)
-	all := []alarm{{id: f.id + "Errors", over: 2, of: 1, from: 1, metric: f.fn.MetricErrors(sum(5)),
-		text: name + " failed more than twice in 5 minutes: look into its log group"}}
-	if f.direct { // called by CloudFormation only, which tells of errors itself
-		all = nil
-	} else {
-		all = append(all, alarm{id: f.id + "Duration", over: nearly * f.timeoutSec * 1000, of: 2, from: 3,
-			metric: f.fn.MetricDuration(most(5)),
-			text:   name + " runs into its time-out: too much work, or somebody it calls does not answer"})
+	var all []alarm
+	if f.ticks() {
+		all = append(all, tickAlarms(s, f)...)
 	}
-	if !f.alone && !f.direct {
-		why := "the account's concurrency is used up"
-		if s.props.reserved(f.function) > 0 {
-			why = "more notices came at once than its setting of concurrency lets through"
-		}
+	if f.called {
+		all = append(all, alarm{id: f.id + "Errors", over: 2, of: 1, from: 1, metric: f.fn.MetricErrors(sum(5)),
+			text: name + " failed more than twice in 5 minutes: " + readLog, row: "Errors"})
+	}
+	if f.urgent > 0 {
 		all = append(all, alarm{id: f.id + "Throttles", over: 0, of: 1, from: 1, metric: f.fn.MetricThrottles(sum(5)),
-			text: name + " was throttled: " + why + ", and notices wait"})
+			text: name + " was throttled: more notices came at once than its setting of concurrency lets through, and notices wait; " +
+				"raise interruptionConcurrency or reservationConcurrency",
+			row: "Throttles"})
 	}
-	if f.deadLetters != nil {
+	if f.deadLetters != nil && !f.direct {
+		reasons := "each has the reason"
+		if f.queue != nil { // SQS moves them there as they were
+			reasons = "its log has the reasons"
+		}
 		all = append(all, alarm{id: f.id + "DeadLetters", over: 0, of: 1, from: 1,
 			metric: f.deadLetters.MetricApproximateNumberOfMessagesVisible(most(5)),
-			text:   name + " gave events up: they are in its dead-letter queue, each with the reason"})
+			text:   name + " gave events up: read them in its dead-letter queue, " + reasons + ", then purge it", row: "DeadLetters"})
+	}
+	return all
+}
+
+const readLog = "read its log group; a time-out is an error too, and more functionMemory makes a pass faster"
+
+// tickAlarms watch a function that a schedule invokes: one that fails, and one that nobody runs. It fails too often
+// when three ticks in a row fail. A period without an invocation is no data to CloudWatch, which then looks further
+// back; so what is missing is filled with 0.
+func tickAlarms(s *joiner, f madeFunction) []alarm {
+	const ticks = 3
+	name := s.functionName(f.name)
+	minutes := max(5, ticks*f.everyMin)
+	over := min(2, minutes/f.everyMin-2)
+	return []alarm{
+		{id: f.id + "Errors", over: over, of: 1, from: 1, metric: f.fn.MetricErrors(sum(minutes)), row: "Errors",
+			text: fmt.Sprintf("%s failed more than %v times in %v minutes: %s", name, over, minutes, readLog)},
+		{id: f.id + "Silent", under: true, silence: true, over: 1, of: ticks, from: ticks, row: "Silent",
+			metric: filled(f.everyMin, f.fn.MetricInvocations(sum(f.everyMin))),
+			text: fmt.Sprintf("%s has missed %d of its ticks: enable its schedule in the group %s, and see that its concurrency is not 0",
+				name, ticks, s.names.ScheduleGroup())},
+	}
+}
+
+// filled is a metric with 0 where there is no data.
+func filled(minutes float64, metric awscloudwatch.IMetric) awscloudwatch.IMetric {
+	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{Expression: jsii.String("FILL(m0, 0)"),
+		UsingMetrics: &map[string]awscloudwatch.IMetric{"m0": metric}, Period: awscdk.Duration_Minutes(&minutes)})
+}
+
+// lossAlarms are about what neither a function nor its dead-letter queue has: events that Lambda dropped or that
+// EventBridge could not hand over, and invocations that Lambda took for an endless loop. An alarm about the sum of such
+// metrics would cost as much, and say less.
+func lossAlarms(s *joiner, f madeFunction) (all []alarm) {
+	name := s.functionName(f.name)
+	if f.ticks() && f.name != "disrupt" { // which nobody wakes
+		all = append(all, alarm{id: f.id + "RecursionStopped", over: 0, of: 1, from: 1, row: "RecursionStopped",
+			metric: f.fn.Metric(jsii.String("RecursiveInvocationsDropped"), sum(5)),
+			text:   "Lambda took wake-ups of " + name + " for an endless loop and dropped them: the schedule goes on; report it with its log"})
+	}
+	if f.deadLetters == nil || f.direct {
+		return all
+	}
+	failed := "EventBridge could not invoke " + name + " with an event: see that its alias live exists and that the rule may invoke it; deploy again"
+	if f.queue != nil { // Lambda takes from it, and has nothing to drop
+		failed = "EventBridge could not send an event to the queue of " + name + ": see that the queue exists and that the rule may send to it; deploy again"
+	} else {
+		all = append(all, alarm{id: f.id + "EventsDropped", over: 0, of: 1, from: 1, row: "EventsDropped",
+			metric: f.fn.Metric(jsii.String("AsyncEventsDropped"), sum(5)),
+			text:   "Lambda dropped events that " + name + " did not handle: read its dead-letter queue, and see that it may write there"})
+	}
+	for _, rule := range f.eventRules {
+		all = append(all, alarm{id: f.id + "RuleFailed", over: 0, of: 1, from: 1, row: "RuleFailed",
+			metric: awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String("AWS/Events"),
+				MetricName: jsii.String("FailedInvocations"), DimensionsMap: &map[string]*string{"RuleName": rule.RuleName()},
+				Statistic: jsii.String("Sum"), Period: awscdk.Duration_Minutes(jsii.Number(5))}),
+			text: failed})
 	}
 	return all
 }
@@ -132,39 +192,38 @@ func (s *joiner) functionAlarms(f madeFunction) []alarm {
 func (s *joiner) clusterAlarms() []alarm {
 	set := s.props.Stack
 	all := []alarm{
-		{id: "ProvisionSilent", under: true, silence: true, over: 1, of: 1, from: 1,
-			metric: s.made["provision"].fn.MetricInvocations(sum(10)),
-			text:   "provision has not run for 10 minutes: its schedule is disabled, or its concurrency is 0; new pods get no nodes"},
-		{id: "PodsUnplaced", over: set.UnschedulablePodsAlarm.Seconds(), of: 2, from: 2,
+		{id: "PodsUnplaced", row: "PodsUnplaced", over: set.UnschedulablePodsAlarm.Seconds(), of: 2, from: 2,
 			metric: s.measured(metrics.Unbound, most(5)),
 			text: "a pod has no node for longer than " + set.UnschedulablePodsAlarm.String() +
-				" because no NodePool can hold it: its events say why"},
-		{id: "CatalogOld", silence: true, over: set.StaleCatalogAlarm.Seconds(), of: 3, from: 3,
+				" because no NodePool can hold it: its events say why; joiner plan says what would help"},
+		{id: "CatalogOld", row: "CatalogOld", silence: true, over: set.StaleCatalogAlarm.Seconds(), of: 3, from: 3,
 			metric: s.measured(metrics.CatalogAge, most(10)),
 			text: "prices and instance types are older than " + set.StaleCatalogAlarm.String() +
-				", or refresh does not run"},
-		{id: "NoticesLate", over: lateNotice, of: 1, from: 1, metric: s.measured(metrics.NoticeHandled, most(5)),
-			text: "a notice that EC2 takes an instance back was handled more than a minute after it was given"},
-		{id: "OtherLeader", over: 0, of: 1, from: 1, metric: s.measured(metrics.RefusedByLease, sum(5)),
-			text: "Joiner changes nothing because a Karpenter leads the cluster: stop one of them, or set mode to observe"},
+				", or nobody measures it: read the log of refresh"},
+		{id: "NoticesLate", row: "NoticesLate", over: lateNotice, of: 1, from: 1,
+			metric: s.measured(metrics.NoticeHandled, most(5)),
+			text:   "a notice that EC2 takes an instance back was handled more than a minute after it was given: look for throttles of spotinterruption and for a slow API server"},
+		{id: "OtherLeader", row: "OtherLeader", over: 0, of: 1, from: 1,
+			metric: s.measured(metrics.RefusedByLease, sum(5)),
+			text:   "Joiner changes nothing because a Karpenter leads the cluster: stop one of them, or set mode to observe"},
 		// what fails is left out for ten minutes, and fails again then
-		{id: "Faults", over: 0, of: 1, from: 1, metric: s.measured(metrics.Faults, sum(15)),
+		{id: "Faults", row: "Faults", over: 0, of: 1, from: 1, metric: s.measured(metrics.Faults, sum(15)),
 			text: "Joiner itself failed about a pod, a NodePool or a node and goes on without it: the log says about which, and where the pass is kept for joiner replay"},
 	}
 	if s.secret != nil {
-		all = append(all, alarm{id: "PushMissed", over: 0, of: 3, from: 6,
+		all = append(all, alarm{id: "PushMissed", row: "PushMissed", over: 0, of: 3, from: 6,
 			metric: s.measured(metrics.PushMissed, sum(5)),
 			text:   "pods or deletions wait for the schedule although push is on: the cluster cannot reach the URL of wake, or its webhook is gone"})
 	}
 	if set.PriceAlarmUSD > 0 {
-		all = append(all, alarm{id: "Price", over: set.PriceAlarmUSD, of: 2, from: 2,
+		all = append(all, alarm{id: "Price", row: "Price", over: set.PriceAlarmUSD, of: 2, from: 2,
 			metric: s.measured(metrics.PricePerHour, most(5)),
-			text:   "the nodes cost more per hour than priceAlarmUSD"})
+			text:   "the nodes cost more per hour than priceAlarmUSD: joiner status says which pools; limits of NodePools bound them"})
 	}
 	if set.NodesAlarm > 0 {
-		all = append(all, alarm{id: "Nodes", over: float64(set.NodesAlarm), of: 2, from: 2,
+		all = append(all, alarm{id: "Nodes", row: "Nodes", over: float64(set.NodesAlarm), of: 2, from: 2,
 			metric: s.measured(metrics.NodeCount, most(5)),
-			text:   "there are more nodes than nodesAlarm"})
+			text:   "there are more nodes than nodesAlarm: joiner status says which pools; limits of NodePools bound them"})
 	}
 	return all
 }

@@ -188,11 +188,17 @@ func (t template) storage() string {
 }
 
 // alarms are what rings when, and the texts with which it does.
-func (t template) alarms() string {
+func (t template) alarms(test *testing.T) string {
 	var b strings.Builder
 	t.each("AWS::CloudWatch::Alarm", func(_ string, p map[string]any) {
-		fmt.Fprintf(&b, "%v: %v %v of %v(%s) %v of %v periods of %vs; no data: %v\n  %v\n", p["AlarmName"], p["ComparisonOperator"], text(p["Threshold"]),
-			p["MetricName"], text(p["Dimensions"]), p["DatapointsToAlarm"], p["EvaluationPeriods"], p["Period"], p["TreatMissingData"], p["AlarmDescription"])
+		a := readAlarm(test, p)
+		m := a.Metrics[0]
+		what := fmt.Sprintf("%s %s", m.Statistic, m.Series)
+		if a.Expression != "" {
+			what = strings.Replace(a.Expression, "FILL("+m.ID+", 0)", what, 1)
+		}
+		fmt.Fprintf(&b, "%s: %v %v of %s %d of %d periods of %ds; no data: %v\n  %v\n", a.Name, p["ComparisonOperator"], text(p["Threshold"]), what, a.Datapoints,
+			a.Evaluated, a.Period, p["TreatMissingData"], p["AlarmDescription"])
 		if got := text(p["AlarmActions"]); got != "Alarms" {
 			fmt.Fprintf(&b, "  goes to %s\n", got)
 		}

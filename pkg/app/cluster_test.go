@@ -13,7 +13,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"joiner/pkg/providers/discovery"
+	"joiner/pkg/install/preflight"
 	"joiner/pkg/settings"
 )
 
@@ -134,9 +134,9 @@ func TestTheARNOfTheCluster(t *testing.T) {
 // TestWhatThePreflightTells: the fingerprint changes with anything that the functions are told, and nothing is told that
 // Lambda would refuse in an environment.
 func TestWhatThePreflightTells(t *testing.T) {
-	one := discovery.Cluster{Endpoint: "https://api", CABundle: certificate("ca"), ServiceCIDR: "10.100.0.0/16"}
+	one := preflight.Cluster{Endpoint: "https://api", CABundle: certificate("ca"), ServiceCIDR: "10.100.0.0/16"}
 	prints := map[any]bool{}
-	for _, c := range []discovery.Cluster{one, {Endpoint: "https://b", CABundle: one.CABundle, ServiceCIDR: one.ServiceCIDR},
+	for _, c := range []preflight.Cluster{one, {Endpoint: "https://b", CABundle: one.CABundle, ServiceCIDR: one.ServiceCIDR},
 		{Endpoint: one.Endpoint, CABundle: certificate("b"), ServiceCIDR: one.ServiceCIDR}, {Endpoint: one.Endpoint, CABundle: one.CABundle, ServiceCIDR: "10.101.0.0/16"}} {
 		got, err := clusterAttributes(c)
 		if err != nil || got["Endpoint"] != c.Endpoint || got["CABundle"] != c.CABundle || got["ServiceCIDR"] != c.ServiceCIDR || prints[got["Fingerprint"]] {

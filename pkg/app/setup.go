@@ -3,16 +3,13 @@ package app
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	api "joiner/pkg/api/v1"
 	"log/slog"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"joiner/pkg/install"
+	"joiner/pkg/install/preflight"
 	"joiner/pkg/install/setup"
 	"joiner/pkg/providers/discovery"
 	"joiner/pkg/providers/invoke"
@@ -84,9 +82,10 @@ func (c CustomResources) Answer(ctx context.Context, e cfn.Event) (id string, da
 	if e.RequestType == cfn.RequestDelete && nothing {
 		return e.PhysicalResourceID, nil, nil
 	}
-	s, found, err := c.newSetup(ctx, set, e, log)
-	if err == nil {
-		data, err = answerRequest(ctx, s, found, e)
+	if e.ResourceType == preflightType {
+		data, err = c.answerPreflight(ctx, set, e, log)
+	} else {
+		data, err = c.answerSetup(ctx, set, e, log)
 	}
 	if err != nil {
 		return failedID(e, id), nil, err
@@ -105,15 +104,14 @@ func failedID(e cfn.Event, id string) string {
 	return notInstalled
 }
 
-// answerRequest does what the request asks for.
-func answerRequest(ctx context.Context, s *setup.Setup, of discovery.Cluster, e cfn.Event) (map[string]any, error) {
-	switch {
-	case e.ResourceType == preflightType:
-		if err := errors.Join(s.Access.CheckAccess(), s.Room.CheckRoom(), setup.CheckWays(s.Ways)); err != nil {
-			return nil, err
-		}
-		return clusterAttributes(of)
-	case e.RequestType != cfn.RequestDelete:
+// answerSetup does what the request asks for.
+func (c CustomResources) answerSetup(ctx context.Context, set settings.Values, e cfn.Event,
+	log *slog.Logger) (map[string]any, error) {
+	s, err := c.newSetup(ctx, set, e, log)
+	if err != nil {
+		return nil, err
+	}
+	if e.RequestType != cfn.RequestDelete {
 		if err := s.CheckLeavingRoles(ctx); err != nil {
 			return nil, err
 		}
@@ -123,31 +121,15 @@ func answerRequest(ctx context.Context, s *setup.Setup, of discovery.Cluster, e 
 	return nil, s.RemoveFromCluster(ctx, textProperty(e, "OnDelete") == settings.OnDeleteDrain, timeLeft(ctx))
 }
 
-// maxCABundle is how much of a function's environment, of which there are 4 KB, the certificate authority may take.
-const maxCABundle = 3072
-
-// clusterAttributes are what the stack gives the functions of the cluster, so that none has to ask EKS. The fingerprint
-// stands for all of it: a function's version is made anew when it changes.
-func clusterAttributes(c discovery.Cluster) (map[string]any, error) {
-	if len(c.CABundle) > maxCABundle {
-		return nil, fmt.Errorf("the certificate authority of the cluster has %d characters, the functions' environment has room for %d: set clusterCABundle in cdk.json to the certificate that is in use",
-			len(c.CABundle), maxCABundle)
-	}
-	sum := sha256.Sum256([]byte(c.Endpoint + "\n" + c.CABundle + "\n" + c.ServiceCIDR))
-	return map[string]any{"Endpoint": c.Endpoint, "CABundle": c.CABundle, "ServiceCIDR": c.ServiceCIDR,
-		"Fingerprint": hex.EncodeToString(sum[:8])}, nil
-}
-
-// newSetup also returns how to reach the cluster, as far as EKS knows it.
 func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cfn.Event,
-	log *slog.Logger) (*setup.Setup, discovery.Cluster, error) {
+	log *slog.Logger) (*setup.Setup, error) {
 	cfg, err := c.AWS(ctx)
 	if err != nil {
-		return nil, discovery.Cluster{}, fmt.Errorf("load aws configuration: %w", err)
+		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
 	a, found, err := discovery.DescribeAccess(ctx, eks.NewFromConfig(cfg), set.ClusterName)
 	if err != nil {
-		return nil, a.Cluster, err
+		return nil, err
 	}
 	// What cdk.json says of the cluster goes over what EKS says.
 	a.Endpoint, a.CABundle = cmp.Or(set.ClusterEndpoint, a.Endpoint), cmp.Or(set.ClusterCABundle, a.CABundle)
@@ -157,10 +139,9 @@ func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cf
 			Region: cfg.Region, Cluster: set.ClusterName, Isolated: set.IsolatedVPC},
 		Observe: set.Mode == settings.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
 		Lifecycle: invoke.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
-		Access: setup.Access{Name: set.ClusterName, Region: cfg.Region, Role: textProperty(e, "RoleArn"), Found: found,
-			Status: a.Status, Mode: a.Mode,
-			Endpoint: a.Endpoint, Public: a.Public, CIDRs: a.CIDRs,
-			Inside: textProperty(e, "Inside") == "true"}}
+		Access: setup.Access{Role: textProperty(e, "RoleArn"),
+			Cluster: a.Preflight(preflight.Plan{Cluster: set.ClusterName, Region: cfg.Region}, found)}}
+	s.Access.Inside = textProperty(e, "Inside") == "true"
 	if !set.IsolatedVPC {
 		s.SpotRole = discovery.SpotRole{IAM: iam.NewFromConfig(cfg)}
 	}
@@ -170,17 +151,13 @@ func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cf
 			api.AnnotationTimeZone:            textProperty(e, "SleepTimeZone")}
 	}
 	if s.Push, err = pushAddress(set, e); err != nil {
-		return nil, a.Cluster, err
-	}
-	if e.ResourceType == preflightType {
-		s.Ways = waysToS3(ctx, ec2.NewFromConfig(cfg), cfg.Region, e, log)
-		s.Room = concurrencyLeft(ctx, lambda.NewFromConfig(cfg), e, log)
+		return nil, err
 	}
 	if !found || a.Endpoint == "" {
-		return s, a.Cluster, nil // the check says it better
+		return s, nil // the check says it better
 	}
 	s.Cluster, err = clusterObjects(cfg, a, set.ClusterName)
-	return s, a.Cluster, err
+	return s, err
 }
 
 // leavingRoles are the node roles that the stack had made and makes no more. A stack that keeps its nodes keeps them.
@@ -199,57 +176,6 @@ func leavingRoles(e cfn.Event, cluster, region string) setup.Leaving {
 		}
 	}
 	return l
-}
-
-// waysToS3 are how the subnets of the functions get to S3. When that cannot be found out there is nothing to check.
-func waysToS3(ctx context.Context, c *ec2.Client, region string, e cfn.Event, log *slog.Logger) (ways []setup.Way) {
-	vpc := textProperty(e, "VpcId")
-	if vpc == "" {
-		return nil
-	}
-	all, list, err := discovery.ReadSubnetRoutes(ctx, c, region, vpc, strings.Split(textProperty(e, "SubnetIds"), ","))
-	if err != nil {
-		log.Warn("whether the functions reach S3 is unknown", "error", err)
-		return nil
-	}
-	for _, s := range all {
-		found := slices.ContainsFunc(s.Routes, func(r discovery.Route) bool {
-			return setup.LeadsToS3(r.To, r.Via, list)
-		})
-		ways = append(ways, setup.Way{Subnet: s.Subnet, Found: found})
-	}
-	return ways
-}
-
-// accountSettings tells what an account may run.
-type accountSettings interface {
-	GetAccountSettings(ctx context.Context, in *lambda.GetAccountSettingsInput,
-		o ...func(*lambda.Options)) (*lambda.GetAccountSettingsOutput, error)
-}
-
-// concurrencyLeft is what the account has left for the stack to reserve. When that, or what the deployed stack has
-// reserved, cannot be found out there is nothing to check, and Lambda says itself what it cannot reserve.
-func concurrencyLeft(ctx context.Context, l accountSettings, e cfn.Event, log *slog.Logger) setup.ConcurrencyRoom {
-	r := setup.ConcurrencyRoom{Wanted: numberProperty(e.ResourceProperties, "Reserved"),
-		ForNotices:      numberProperty(e.ResourceProperties, "ReservedForNotices"),
-		ForReservations: numberProperty(e.ResourceProperties, "ReservedForReservations"),
-		Had:             numberProperty(e.OldResourceProperties, "Reserved")}
-	out, err := l.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
-	if _, told := e.OldResourceProperties["Reserved"]; err != nil || out.AccountLimit == nil ||
-		e.RequestType == cfn.RequestUpdate && !told {
-		log.Warn("whether the account has room for the concurrency that the functions reserve is unknown", "error", err)
-		return setup.ConcurrencyRoom{}
-	}
-	r.Limit, r.Unreserved = int(out.AccountLimit.ConcurrentExecutions),
-		int(aws.ToInt32(out.AccountLimit.UnreservedConcurrentExecutions))
-	return r
-}
-
-// numberProperty is a property that the stack wrote as one, 0 when it is missing.
-func numberProperty(properties map[string]any, name string) int {
-	text, _ := properties[name].(string)
-	n, _ := strconv.Atoi(text)
-	return n
 }
 
 // pushAddress is whom the cluster's webhook calls, and whose certificates it believes: Amazon's authorities, unless the

@@ -1,19 +1,12 @@
 package app
 
 import (
-	"context"
 	"crypto/x509"
-	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/cfn"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
-	"joiner/pkg/install/setup"
 	"joiner/pkg/settings"
 )
 
@@ -42,40 +35,6 @@ func TestSetupKeepsPhysicalIDs(t *testing.T) {
 				t.Errorf("id %s, error %v; want %s, failure %t", id, err, c.id, c.fails)
 			}
 		})
-	}
-}
-
-// accountOf answers with the limits of an account.
-type accountOf struct {
-	limit *types.AccountLimit
-	err   error
-}
-
-func (a accountOf) GetAccountSettings(context.Context, *lambda.GetAccountSettingsInput, ...func(*lambda.Options)) (*lambda.GetAccountSettingsOutput, error) {
-	if a.err != nil {
-		return nil, a.err
-	}
-	return &lambda.GetAccountSettingsOutput{AccountLimit: a.limit}, nil
-}
-
-// TestWhatTheStackMayReserve: what cannot be known is not checked.
-func TestWhatTheStackMayReserve(t *testing.T) {
-	limit := &types.AccountLimit{ConcurrentExecutions: 1000, UnreservedConcurrentExecutions: aws.Int32(796)}
-	now := map[string]any{"Reserved": "204", "ReservedForNotices": "200"}
-	for name, c := range map[string]struct {
-		account accountOf
-		event   cfn.Event
-		want    setup.ConcurrencyRoom
-	}{
-		"create":                  {accountOf{limit: limit}, cfn.Event{RequestType: cfn.RequestCreate, ResourceProperties: now}, setup.ConcurrencyRoom{Limit: 1000, Unreserved: 796, Wanted: 204, ForNotices: 200}},
-		"update":                  {accountOf{limit: limit}, cfn.Event{RequestType: cfn.RequestUpdate, ResourceProperties: now, OldResourceProperties: map[string]any{"Reserved": "4"}}, setup.ConcurrencyRoom{Limit: 1000, Unreserved: 796, Wanted: 204, ForNotices: 200, Had: 4}},
-		"update of an older one":  {accountOf{limit: limit}, cfn.Event{RequestType: cfn.RequestUpdate, ResourceProperties: now, OldResourceProperties: map[string]any{}}, setup.ConcurrencyRoom{}},
-		"nobody may ask":          {accountOf{err: errors.New("AccessDenied")}, cfn.Event{RequestType: cfn.RequestCreate, ResourceProperties: now}, setup.ConcurrencyRoom{}},
-		"an answer without limit": {accountOf{}, cfn.Event{RequestType: cfn.RequestCreate, ResourceProperties: now}, setup.ConcurrencyRoom{}},
-	} {
-		if got := concurrencyLeft(t.Context(), c.account, c.event, slog.New(slog.DiscardHandler)); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
 	}
 }
 

@@ -48,7 +48,7 @@ func functionNames(n naming.Names) []string {
 func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen []awsv1.EC2NodeClassStatus) {
 	unknown := func(why string) {
 		out.EKS.Unknown, out.Entries.Unknown, out.Functions.Unknown, out.Lambda.Unknown, out.Quotas.Unknown,
-			out.SpotRole.Unknown, out.Encryption.Unknown = why, why, why, why, why, why, why
+			out.SpotRole.Unknown, out.NodeRole.Unknown, out.Encryption.Unknown = why, why, why, why, why, why, why, why
 		for i := range out.Classes {
 			out.Classes[i].Unknown = why
 		}
@@ -57,7 +57,7 @@ func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen 
 		unknown("AWS was not asked: name the cluster with --cluster")
 		return
 	}
-	cfg, err := loadAWSConfig(ctx)
+	cfg, err := f.awsConfig(ctx)
 	if err != nil {
 		unknown("AWS cannot be asked: " + err.Error())
 		return
@@ -67,6 +67,7 @@ func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen 
 	out.Functions = functionFacts(ctx, lambda.NewFromConfig(cfg), f.names())
 	out.Lambda = lambdaFacts(ctx, lambda.NewFromConfig(cfg), f.names())
 	out.SpotRole = spotRoleFacts(ctx, iam.NewFromConfig(cfg))
+	out.NodeRole = nodeRoleFacts(ctx, iam.NewFromConfig(cfg), f.names())
 	out.Quotas = f.quotaFacts(ctx, cfg)
 	e := ec2.NewFromConfig(cfg)
 	out.Encryption = encryptionFacts(ctx, e)
@@ -136,7 +137,8 @@ func functionFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor
 			return doctor.Functions{Unknown: err.Error()}
 		}
 		f := doctor.Function{Name: name, Found: true, State: string(got.State), Reason: aws.ToString(got.StateReason),
-			InVPC: got.VpcConfig != nil && aws.ToString(got.VpcConfig.VpcId) != ""}
+			Memory: int(aws.ToInt32(got.MemorySize)),
+			InVPC:  got.VpcConfig != nil && aws.ToString(got.VpcConfig.VpcId) != ""}
 		if got.Environment != nil {
 			f.Mode = got.Environment.Variables["MODE"]
 		}
@@ -197,6 +199,20 @@ func spotRoleFacts(ctx context.Context, c *iam.Client) doctor.SpotRole {
 		return doctor.SpotRole{Unknown: err.Error()}
 	}
 	return doctor.SpotRole{Found: true}
+}
+
+// nodeRoleFacts tell whether there is a role of the name that the stack gives its own.
+func nodeRoleFacts(ctx context.Context, c *iam.Client, n naming.Names) doctor.NodeRole {
+	out := doctor.NodeRole{Name: n.NodeRole()}
+	_, err := c.GetRole(ctx, &iam.GetRoleInput{RoleName: &out.Name})
+	switch {
+	case awserrors.IsMissing(err):
+	case err != nil:
+		out.Unknown = err.Error()
+	default:
+		out.Found = true
+	}
+	return out
 }
 
 func encryptionFacts(ctx context.Context, c *ec2.Client) doctor.Encryption {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,9 +12,11 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"joiner/pkg/cli/doctor"
+	"joiner/pkg/cli/recording"
 	"joiner/pkg/install"
 )
 
@@ -24,6 +27,10 @@ type doctorFlags struct {
 	prefix  string
 	output  outputForm
 	all     bool
+
+	beforeDeploy     bool
+	template, folder string
+	record           *recording.Recorder // nil: nothing is recorded
 }
 
 const apiTimeout = 10 * time.Second
@@ -34,6 +41,12 @@ service-linked role, quotas, DRA drivers, pods without requests. Nothing is chan
 
 With --cluster the AWS account is asked too, with the credentials of the environment. What could not be looked at is said to be unknown.
 
+With --before-deploy only what the stack's own preflight asks is asked, of AWS alone: whether a deployment with the settings of cdk.json, as
+make synth wrote them, would get through. Everything that is wrong is said at once.
+
+With --record DIR what AWS answers is kept in DIR, one file a call, to be sent with a report: account numbers, public addresses, certificates,
+names of users, and values of tags and of environment variables are replaced. Look through the files before you send them.
+
 Exit code 0: no problem. 3: there is one. Warnings alone leave it 0.`
 
 func doctorCommand(sc terminalOutput) *cobra.Command {
@@ -41,31 +54,35 @@ func doctorCommand(sc terminalOutput) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the cluster and the AWS account for problems and suggest fixes", Long: doctorHelp,
 		Args:    noArgs("see --help"),
-		Example: "  joiner doctor\n  joiner doctor --cluster prod --all",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), f, sc) },
+		Example: "  joiner doctor\n  joiner doctor --cluster prod --all\n  make synth && joiner doctor --cluster prod --before-deploy",
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if f.cluster == "" && (f.beforeDeploy || f.folder != "") {
+				return &inputError{errors.New("--before-deploy and --record ask AWS: name the cluster with --cluster")}
+			}
+			if f.folder != "" {
+				if f.record, err = startRecording(f.folder); err != nil {
+					return err
+				}
+			}
+			return runDoctor(cmd.Context(), f, sc)
+		},
 	}
 	f.addFlags(cmd)
 	cmd.Flags().StringVar(&f.cluster, "cluster", "", "name of the EKS cluster; without it AWS is not asked")
 	cmd.Flags().StringVar(&f.prefix, "name-prefix", "", "the setting namePrefix that the stack is deployed with")
 	cmd.Flags().BoolVar(&f.all, "all", false, "also show what is fine")
+	cmd.Flags().BoolVar(&f.beforeDeploy, "before-deploy", false, "check what the preflight of a deployment checks")
+	cmd.Flags().StringVar(&f.template, "template", "cdk.out", "template of the stack, or the folder that make synth wrote it to")
+	cmd.Flags().StringVar(&f.folder, "record", "", "keep what AWS answers in this folder, redacted")
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
 
 func runDoctor(ctx context.Context, f doctorFlags, sc terminalOutput) error {
-	l, err := f.connectCluster()
+	found, err := f.examine(ctx, sc)
 	if err != nil {
 		return err
 	}
-	var facts doctor.Facts
-	err = sc.withProgress("looking at cluster and account", func() (err error) {
-		facts, err = f.gatherFacts(ctx, l)
-		return err
-	})
-	if err != nil {
-		return unreachableHint(l, err)
-	}
-	found := doctor.RunChecks(facts)
 	err = sc.showAnswer(f.output, found, func() error {
 		showFindings(sc, found, f.all)
 		return nil
@@ -74,6 +91,30 @@ func runDoctor(ctx context.Context, f doctorFlags, sc terminalOutput) error {
 		return err
 	}
 	return problemError(found)
+}
+
+// examine makes the checks that the flags ask for.
+func (f doctorFlags) examine(ctx context.Context, sc terminalOutput) (found []doctor.Finding, err error) {
+	if f.beforeDeploy {
+		err = sc.withProgress("looking at cluster and account", func() (err error) {
+			found, err = f.checkBeforeDeploy(ctx)
+			return err
+		})
+		return found, err
+	}
+	l, err := f.connectCluster()
+	if err != nil {
+		return nil, err
+	}
+	var facts doctor.Facts
+	err = sc.withProgress("looking at cluster and account", func() (err error) {
+		facts, err = f.gatherFacts(ctx, l)
+		return err
+	})
+	if err != nil {
+		return nil, unreachableHint(l, err)
+	}
+	return doctor.RunChecks(facts), nil
 }
 
 // problemError is an error when there is a problem.
@@ -163,6 +204,9 @@ func (f doctorFlags) readCluster(ctx context.Context, s storedObjects, out *doct
 		return err
 	}
 	out.Leader = s.readLeader(ctx)
+	if err := s.forEach(ctx, atClaims, func(*unstructured.Unstructured) { out.Nodes++ }); err != nil {
+		return err
+	}
 	out.Pools, err = s.readPools(ctx)
 	return err
 }

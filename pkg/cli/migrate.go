@@ -140,6 +140,11 @@ func migrationFacts(ctx context.Context, l clusterLink, s cluster.Snapshot, sc t
 			}
 		}),
 		from.forEach(ctx, atPools, func(o *unstructured.Unstructured) { noteAnnotations(&f, o) }),
+		from.forEach(ctx, atClasses, func(o *unstructured.Unstructured) {
+			if role, _, _ := unstructured.NestedString(o.Object, "spec", "role"); role != "" {
+				f.Roles = append(f.Roles, role)
+			}
+		}),
 		from.forEach(ctx, atPods, func(o *unstructured.Unstructured) {
 			if o.GetAnnotations()["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false" {
 				f.Pinned = append(f.Pinned, o.GetNamespace()+"/"+o.GetName())
@@ -150,6 +155,8 @@ func migrationFacts(ctx context.Context, l clusterLink, s cluster.Snapshot, sc t
 		sc.writeMessage("not looked at: you may not %s", what)
 	}
 	slices.Sort(f.Pinned)
+	slices.Sort(f.Roles)
+	f.Roles = slices.Compact(f.Roles)
 	return f, err
 }
 

@@ -100,6 +100,7 @@ type Values struct {
 	BatchMax                    time.Duration
 	AlwaysWatch                 bool
 	Push                        bool
+	StackID                     string // ARN; empty: no request of CloudFormation is answered
 	PushPath                    string // empty: nobody is called
 	NominatedPodsOnly           bool
 	LaunchTimeout               time.Duration
@@ -150,6 +151,7 @@ type StackValues struct {
 	SecurityGroupIDs        []string
 	ClusterSecurityGroupID  string
 	VPCEndpoints            bool
+	VPCEndpointServices     []string // ec2, ssm, ...
 	AlarmEmail              string
 	UnschedulablePodsAlarm  time.Duration
 	StaleCatalogAlarm       time.Duration

@@ -149,7 +149,7 @@ func TestStackSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionConcurrency: settings.Auto, ReservationConcurrency: settings.Auto, ConcurrencyQuota: 1000, TerminationProtection: true, RolePath: "/", Alarms: "all",
+	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionConcurrency: settings.Auto, ReservationConcurrency: settings.Auto, ConcurrencyQuota: 1000, TerminationProtection: true, VPCEndpointServices: []string{"ec2", "ssm", "eks", "lambda"}, RolePath: "/", Alarms: "all",
 		UnschedulablePodsAlarm: 15 * time.Minute, StaleCatalogAlarm: 6 * time.Hour}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)

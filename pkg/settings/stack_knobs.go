@@ -2,6 +2,7 @@ package settings
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -175,8 +176,16 @@ func networkKnobs() []settingBinding[StackValues] {
 		boolSetting(Setting{Name: "vpcEndpoints", Default: "false",
 			Doc: "Make interface endpoints for EC2, SSM, EKS and Lambda in subnetIDs, for a VPC without NAT; the synthesis prints what they cost."},
 			func(v *StackValues) *bool { return &v.VPCEndpoints }),
+		listSetting(Setting{Name: "vpcEndpointServices", Default: strings.Join(endpointServices(), ","),
+			Unit: "list of services", Allowed: "some of " + strings.Join(endpointServices(), ", "),
+			Doc: "For which services vpcEndpoints makes one: leave out those that the VPC has, since EC2 refuses a second one with private DNS."},
+			func(v *StackValues) *[]string { return &v.VPCEndpointServices },
+			func(s string) bool { return slices.Contains(endpointServices(), s) }),
 	}
 }
+
+// endpointServices are the services of AWS that the functions call by themselves, through a VPC if they are in one.
+func endpointServices() []string { return []string{"ec2", "ssm", "eks", "lambda"} }
 
 func watchKnobs() []settingBinding[StackValues] {
 	return []settingBinding[StackValues]{

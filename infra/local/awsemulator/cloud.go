@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"joiner/pkg/cli/recording"
 	"joiner/pkg/testing/requestlimits"
 )
 
@@ -35,6 +36,9 @@ type Options struct {
 	// Authorize refuses what a caller may not do, with the reason as IAM words it ("because no identity-based policy
 	// allows …"). It must not call the account. Nil: everybody may do everything.
 	Authorize func(Access) error
+	// Recorded are answers of another account. A question that is among them is answered so, in their order and with the
+	// last one from then on; others the account answers itself.
+	Recorded []recording.Call
 	// Reach says whether the caller's network has a way to the service (such as eks). Without one the connection is
 	// closed. It must not call the account. Nil: everybody reaches everything.
 	Reach func(who Caller, service string) bool
@@ -73,6 +77,7 @@ type Cloud struct {
 	faults   faultBook
 	limits   faultBook
 	calls    callBook
+	replayed replayBook
 	keys     keyBook
 
 	server *http.Server
@@ -83,6 +88,7 @@ type Cloud struct {
 	closed       bool
 	sequence     int
 	vpc          network
+	endpoints    []vpcEndpoint
 	routes       []Route // of every subnet; nil: a NAT gateway
 	machines     map[string]*machine
 	tokens       map[string]fleetAnswer

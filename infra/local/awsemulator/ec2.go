@@ -19,6 +19,7 @@ func ec2Operations() map[string]operation {
 		"DescribeRouteTables":            look(describeRouteTables),
 		"DescribePrefixLists":            look(describePrefixLists),
 		"DescribeSecurityGroups":         look((*Cloud).describeSecurityGroups),
+		"DescribeVpcEndpoints":           look(describeVpcEndpoints),
 		"DescribeImages":                 look((*Cloud).describeImages),
 		"DescribeLaunchTemplates":        look((*Cloud).describeLaunchTemplates),
 		"DescribeLaunchTemplateVersions": look((*Cloud).describeLaunchTemplateVersions),

@@ -303,3 +303,13 @@ func (c *Cloud) describeSecurityGroups(_ *call, in *describeGroupsInput) (any, e
 	out.Groups, out.Next, err = cut(all, in.page, 1000, func(g xmlGroup) string { return g.ID })
 	return out, err
 }
+
+// NameNetwork gives the VPC and the first of its subnets these ids.
+func NameNetwork(c *Cloud, vpc string, subnets ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.vpc.id = vpc
+	for i, id := range subnets {
+		c.vpc.subnets[i].ID = id
+	}
+}

@@ -20,6 +20,8 @@ type clusterFacts struct {
 	cidr     string
 	mode     string // of authentication; empty: API
 	private  bool   // no public endpoint
+	autoMode bool   // EKS Auto Mode
+	ipv6     bool   // addresses of services
 }
 
 // clusterAdmin is the access policy that gives every right.
@@ -52,6 +54,20 @@ func (c *Cloud) SetClusterAccess(mode string, public bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cluster.mode, c.cluster.private = mode, !public
+}
+
+// SetAutoMode turns EKS Auto Mode on or off, as far as DescribeCluster tells.
+func SetAutoMode(c *Cloud, on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cluster.autoMode = on
+}
+
+// SetIPv6 has DescribeCluster tell of a cluster whose services have addresses of IPv6, or of IPv4.
+func SetIPv6(c *Cloud, on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cluster.ipv6 = on
 }
 
 // groups are who the principal of an entry is to RBAC. EKS has an authorizer of its own for access policies; here the
@@ -169,17 +185,23 @@ func eksOperations() map[string]operation {
 func (c *Cloud) describeCluster(_ *call, _ *struct{}) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	addresses := map[string]string{"serviceIpv4Cidr": c.cluster.cidr, "ipFamily": "ipv4"}
+	if c.cluster.ipv6 {
+		addresses = map[string]string{"serviceIpv6Cidr": "fd30:1c53:5f8a::/108", "ipFamily": "ipv6"}
+	}
 	return map[string]any{"cluster": map[string]any{
 		"name": c.opt.ClusterName, "arn": "arn:aws:eks:" + c.opt.Region + ":" + c.opt.Account + ":cluster/" +
 			c.opt.ClusterName,
 		"version": c.opt.KubernetesVersion, "status": "ACTIVE", "platformVersion": "eks.1",
 		"endpoint":                c.cluster.endpoint,
 		"certificateAuthority":    map[string]string{"data": base64.StdEncoding.EncodeToString(c.cluster.ca)},
-		"kubernetesNetworkConfig": map[string]string{"serviceIpv4Cidr": c.cluster.cidr, "ipFamily": "ipv4"},
+		"kubernetesNetworkConfig": addresses,
+		"computeConfig":           map[string]any{"enabled": c.cluster.autoMode},
 		"accessConfig":            map[string]any{"authenticationMode": cmp.Or(c.cluster.mode, "API")},
 		"resourcesVpcConfig": map[string]any{
 			"vpcId": c.vpc.id, "clusterSecurityGroupId": c.vpc.group("eks-cluster-sg-" + c.opt.ClusterName).ID,
 			"endpointPublicAccess": !c.cluster.private, "publicAccessCidrs": []string{"0.0.0.0/0"},
+			"endpointPrivateAccess": true,
 		},
 	}}, nil
 }

@@ -137,9 +137,10 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 		out.hangUp()
 		return
 	}
-	if v != authentic {
+	switch {
+	case v != authentic:
 		c.reply(out, r, nil, refusal(v, r.protocol))
-	} else {
+	case !replay(c, out, r):
 		c.perform(out, r, service)
 	}
 	c.calls.add(r, out)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/cloudformation"
 )
 
@@ -21,6 +22,7 @@ func TestEachSettingIsChangedAndChangedBack(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, uint64(i))
 			w.s3Gateway = true
+			w.haveRole()
 			w.deploy("plain")
 			w.launch("web", linux)
 			w.player.After = func(s cloudformation.Step) {
@@ -58,6 +60,7 @@ func TestAnUpdateDoesNotTakeTheIdentityOfLivingNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachOrder(t, func(t *testing.T, w *world) {
+				w.haveRole()
 				w.deploy(c.from)
 				w.launch("web", c.class)
 				err := w.player.Deploy(t.Context(), w.stack, template(t, c.to, nil))
@@ -156,5 +159,13 @@ func TestSchedulesTakeOverFromRules(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// haveRole makes the role that the forms name as one that is there.
+func (w *world) haveRole() {
+	w.t.Helper()
+	if _, err := (awsemulator.Provisioner{Cloud: w.cloud}).CreateRole("nodes"); err != nil {
+		w.t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -222,7 +223,9 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 	e.policies.Store(policies)
 	queues := map[string]string{} // ARN to name
 	for _, r := range e.Assembly.Roles {
-		e.Cloud.PutRole(strings.TrimPrefix(r.Path, "/") + r.Name)
+		if !e.isNodeRole(r) {
+			e.Cloud.PutRole(strings.TrimPrefix(r.Path, "/") + r.Name)
+		}
 	}
 	for _, f := range e.Assembly.Functions {
 		e.Cloud.PutFunction(e.describe(f, f.Environment))
@@ -240,11 +243,6 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		e.Cloud.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: a.PrincipalARN, KubernetesGroups: a.Groups,
 			Username: a.Username, Type: a.Type, Policies: a.Policies})
 	}
-	for _, p := range e.Assembly.InstanceProfiles {
-		for _, r := range p.Roles {
-			e.Cloud.PutInstanceProfile(p.Name, r)
-		}
-	}
 	e.Host, err = lambdahost.Start(ctx, lambdahost.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(),
 		Minute: o.Minute, Paused: true, Log: o.FunctionLog,
 		Credentials: func(_ context.Context, role, session string) (string, string, string, error) {
@@ -258,6 +256,28 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 			return nil
 		}})
 	return err
+}
+
+// isNodeRole reports whether the stack makes an instance profile for the role.
+func (e *Env) isNodeRole(r assembly.Role) bool {
+	return slices.ContainsFunc(e.Assembly.InstanceProfiles, func(p assembly.InstanceProfile) bool {
+		return slices.Contains(p.Roles, r.Name)
+	})
+}
+
+// createNodeIdentity makes what instances of the stack run with: roles that the preflight wants not to be there, and
+// their profiles.
+func (e *Env) createNodeIdentity() {
+	for _, r := range e.Assembly.Roles {
+		if e.isNodeRole(r) {
+			e.Cloud.PutRole(strings.TrimPrefix(r.Path, "/") + r.Name)
+		}
+	}
+	for _, p := range e.Assembly.InstanceProfiles {
+		for _, r := range p.Roles {
+			e.Cloud.PutInstanceProfile(p.Name, r)
+		}
+	}
 }
 
 // authorize weighs every call by the policies of the synthesized stack, as IAM does.

@@ -18,6 +18,9 @@ import (
 	"joiner/infra/local/lambdahost/assembly"
 )
 
+// preflightType is the custom resource that refuses a deployment before anything else of the stack is made.
+const preflightType = "Custom::JoinerPreflight"
+
 // Request is what CloudFormation asks the function behind a custom resource, in its own form.
 type Request struct {
 	RequestType           string
@@ -41,7 +44,7 @@ type Answer struct {
 }
 
 // createResources asks for all custom resources of the stack to be created, in the order of their logical ids, which is
-// that of their dependencies. It returns what they answered, together.
+// that of their dependencies. It returns what they answered, together. What a preflight answers for is made after it.
 func (e *Env) createResources(ctx context.Context) (map[string]any, error) {
 	e.physical = map[string]string{}
 	data := map[string]any{}
@@ -52,6 +55,9 @@ func (e *Env) createResources(ctx context.Context) (map[string]any, error) {
 		}
 		if a.Status != "SUCCESS" {
 			return nil, fmt.Errorf("create %s: %s", r.LogicalID, a.Reason)
+		}
+		if r.Type == preflightType {
+			e.createNodeIdentity()
 		}
 		maps.Copy(data, a.Data)
 	}
@@ -71,7 +77,7 @@ func (e *Env) Ask(ctx context.Context, request, resourceType string, properties 
 	}
 	ask := Request{RequestType: request, RequestID: uuid.NewString(), ResourceType: r.Type,
 		LogicalResourceID:  r.LogicalID,
-		StackID:            "arn:aws:cloudformation:" + Region + ":" + Account + ":stack/" + r.Stack + "/1",
+		StackID:            e.StackID(),
 		PhysicalResourceID: e.physical[r.LogicalID], ResourceProperties: all}
 	if request == "Update" {
 		ask.OldResourceProperties = maps.Clone(all)
@@ -108,6 +114,16 @@ func (e *Env) describe(f assembly.Function, environment map[string]string) awsem
 		out.Reserved = *f.Reserved
 	}
 	return out
+}
+
+// StackID is the ARN of the stack, as its template refers to it.
+func (e *Env) StackID() string {
+	for _, f := range e.Assembly.Functions {
+		if id := f.Environment["STACK_ID"]; id != "" {
+			return id
+		}
+	}
+	return ""
 }
 
 // redirect has the cluster call the function's URL where it is here, and believe its certificate; or nobody, without

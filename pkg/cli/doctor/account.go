@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"joiner/pkg/install/preflight"
 )
 
 const tight = 0.9 // part of a quota from which on it is told of
@@ -66,6 +68,17 @@ func (e *examination) checkFunctions() {
 		e.addFinding(Broken, check, fmt.Sprintf("%d of %d are missing", missing, n), "make deploy")
 	}
 	e.addFine(since, check, fmt.Sprintf("%d are active", len(e.f.Functions.List)))
+}
+
+// checkNodeRole finds a role that would stop a deployment. Of a stack that is deployed it is the stack's own, or named.
+func (e *examination) checkNodeRole() {
+	const check = "node role"
+	deployed := slices.ContainsFunc(e.f.Functions.List, func(f Function) bool { return f.Found })
+	if deployed || e.f.Functions.Unknown != "" || e.addUnknown(check, e.f.NodeRole.Unknown) || !e.f.NodeRole.Found {
+		return
+	}
+	e.addFinding(Warning, check, "the role "+e.f.NodeRole.Name+" exists already, and the stack cannot make it",
+		preflight.NameNodeRole(e.f.NodeRole.Name))
 }
 
 func (e *examination) checkAccessEntries() {

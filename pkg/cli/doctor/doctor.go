@@ -27,6 +27,8 @@ type Facts struct {
 	Lambda    Lambda
 	Quotas    Quotas
 	SpotRole  SpotRole
+	NodeRole  NodeRole
+	Nodes     int // of Joiner's
 
 	Encryption Encryption
 }
@@ -135,6 +137,7 @@ type Function struct {
 	Reason string // for another state
 	InVPC  bool
 	Mode   string // setting of that name
+	Memory int    // MiB
 }
 
 // Lambda is how many invocations the account may run at once.
@@ -160,6 +163,13 @@ type Quota struct {
 // SpotRole tells whether the account has the service-linked role without which EC2 sells no spot capacity.
 type SpotRole struct {
 	Unknown string
+	Found   bool
+}
+
+// NodeRole tells whether there is a role of the name that the stack gives its own.
+type NodeRole struct {
+	Unknown string
+	Name    string
 	Found   bool
 }
 
@@ -194,8 +204,8 @@ func RunChecks(f Facts) []Finding {
 	var e examination
 	e.f = f
 	for _, check := range []func(){
-		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
-		e.checkClasses, e.checkPools, e.spotRole, e.checkEncryption, e.checkLambda, e.checkQuotas, e.devices, e.checkMissingRequests,
+		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkNodeRole, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
+		e.checkClasses, e.checkPools, e.spotRole, e.checkEncryption, e.checkLambda, e.checkCost, e.checkQuotas, e.devices, e.checkMissingRequests,
 	} {
 		check()
 	}

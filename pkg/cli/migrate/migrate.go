@@ -18,6 +18,7 @@ type Facts struct {
 	Buffers     []string    // CapacityBuffers, namespace/name
 	CRDs        []CRD       // those of Karpenter's groups that are there
 	Foreign     []string    // NodeClaims whose class is no EC2NodeClass
+	Roles       []string    // of nodes, that EC2NodeClasses name
 	Pinned      []string    // pods, namespace/name, that Cluster Autoscaler may not evict
 	Annotations []Annotated // annotations of joiner.sh on NodePools
 }

@@ -15,12 +15,12 @@ import (
 )
 
 // TestScenarios plays testdata in the words of pkg/testing/scenario. Nodes and claims of ours are as Karpenter leaves
-// them. "karpenter", "autoscaler", "leader", "joiner", "crd", "foreign", "pinned", "annotated",
+// them. "karpenter", "autoscaler", "leader", "joiner", "crd", "foreign", "roles", "pinned", "annotated",
 // "buffer" and "option" (of Karpenter; "unread" for what could not be read) are further facts;
 // "claim-is NAME WHAT" changes a claim; "group NAME NODES" puts nodes into a node group; "to" and "back" print the
 // report.
 func TestScenarios(t *testing.T) {
-	words := syntax.NewGrammar(scenario.Words(), "karpenter VERSION", "autoscaler VERSION", "leader NAME", "joiner NAME", "crd NAME VERSION...", "foreign NAME...",
+	words := syntax.NewGrammar(scenario.Words(), "karpenter VERSION", "autoscaler VERSION", "leader NAME", "joiner NAME", "crd NAME VERSION...", "foreign NAME...", "roles NAME...",
 		"pinned NAME...", "annotated POOL KEY...", "group NAME NODE...", "claim-is NAME WHAT", "buffer NAME...", "option", "unread", "to", "back")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := &world{World: scenario.New()}
@@ -62,6 +62,8 @@ func (w *world) do(t *testing.T, d *datadriven.TestData) string {
 		w.facts.CRDs = append(w.facts.CRDs, CRD{Name: args[0], Stored: args[1:], Webhook: len(args) > 2})
 	case "foreign":
 		w.facts.Foreign = args
+	case "roles":
+		w.facts.Roles = args
 	case "buffer":
 		w.facts.Buffers = append(w.facts.Buffers, args...)
 	case "option":

@@ -23,7 +23,7 @@ type Options struct {
 type SettingLine struct {
 	Name  string `json:"name"`
 	Value any    `json:"value"` // as JSON has it
-	From  string `json:"from"`  // the option of Karpenter that it is of
+	From  string `json:"from"`  // the option of Karpenter, or the field, that it is of
 }
 
 // counterpart is an option of Karpenter that Joiner has as a setting.

@@ -33,6 +33,7 @@ func ReportTo(f Facts, sells binpack.Offerings) Report {
 	for _, name := range f.Foreign {
 		r.addFinding(Note, "NodeClaim "+name, "its class is no EC2NodeClass; Joiner leaves it alone, and so nobody looks after it once its controller is gone", "")
 	}
+	r.reportNodeRoles(f)
 	r.Steps = stepsTo(f, len(r.Settings) > 0)
 	r.sortAll()
 	return r
@@ -135,6 +136,20 @@ func (r *Report) reportDrift(s cluster.Snapshot, sells binpack.Offerings) {
 			fmt.Sprintf("Joiner would call it drifted (%s: %s) and replace it within the budgets", v.Reason, v.Message),
 			"look whether the change is meant; to keep the node for now: set disruption to report, or the annotation joiner.sh/disruption: report on its NodePool")
 	}
+}
+
+// reportNodeRoles has the stack use the roles that EC2NodeClasses name: it fails where one exists that it would make.
+func (r *Report) reportNodeRoles(f Facts) {
+	if len(f.Roles) == 0 {
+		return
+	}
+	const from = "spec.role of EC2NodeClasses"
+	r.Settings = append(r.Settings, SettingLine{Name: "nodeRole", Value: f.Roles[0], From: from})
+	if len(f.Roles) > 1 {
+		r.Settings = append(r.Settings, SettingLine{Name: "nodeRoles", Value: strings.Join(f.Roles[1:], ","), From: from})
+	}
+	r.addFinding(Note, "node role", "EC2NodeClasses name "+strings.Join(f.Roles, ", ")+": the stack makes no role then",
+		"keep the access entry of each, or its line in aws-auth")
 }
 
 func stepsTo(f Facts, withSettings bool) []string {

@@ -14,6 +14,7 @@ import (
 // in a few minutes, and again before the API server forgets events, which it does after an hour.
 const (
 	maxSparedEvents = 20 // nodes that one pass tells of; the next one goes on
+	maxStayLines    = 100
 	lasting         = 10 * time.Minute
 	toldAgain       = 55 * time.Minute
 	loggedAgain     = time.Hour
@@ -114,14 +115,18 @@ func updateRetention(all []disruption.NotDisrupted, before map[string]disruption
 }
 
 // logStays writes a line for each node that stays for another reason than the one that was logged last, and for all of
-// them once an hour.
+// them once an hour. One pass writes a hundred at most, those first that were logged longest ago; the next one goes on.
 func logStays(log *slog.Logger, all []disruption.NotDisrupted, stays map[string]disruption.Retention, now time.Time) {
 	now = now.UTC().Truncate(time.Second)
-	for _, x := range all {
+	due := slices.DeleteFunc(slices.Clone(all), func(x disruption.NotDisrupted) bool {
 		s := stays[x.Claim]
-		if s.Reason == x.Reason && !s.Logged.After(now) && now.Sub(s.Logged) < loggedAgain {
-			continue
-		}
+		return s.Reason == x.Reason && !s.Logged.After(now) && now.Sub(s.Logged) < loggedAgain
+	})
+	slices.SortStableFunc(due, func(a, b disruption.NotDisrupted) int {
+		return stays[a.Claim].Logged.Compare(stays[b.Claim].Logged)
+	})
+	for _, x := range due[:min(len(due), maxStayLines)] {
+		s := stays[x.Claim]
 		s.Reason, s.Logged = x.Reason, now
 		stays[x.Claim] = s
 		log.Info(x.String(), "claim", x.Claim, "node", x.Node, "nodepool", x.Pool, "reason", string(x.Reason))

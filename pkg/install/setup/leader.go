@@ -38,6 +38,10 @@ func (s *Setup) crdsAreOthers(ctx context.Context) (bool, error) {
 	if s.Observe {
 		return true, nil
 	}
+	if s.Access.AutoMode {
+		s.Log.Warn("EKS Auto Mode owns CRDs of this cluster: those that are there stay as they are")
+		return true, nil
+	}
 	holder, err := s.karpenterLeader(ctx)
 	if holder != "" {
 		s.Log.Warn("a Karpenter leads this cluster: its CRDs stay as they are; deploy again once it is gone", "holder",

@@ -7,38 +7,14 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"joiner/pkg/install/preflight"
 )
 
-// Access is what EKS says of a cluster, as far as it decides whether the functions can get in.
+// Access is what EKS says of a cluster, and who asks.
 type Access struct {
-	Name, Region, Role string // of the cluster, and the ARN of the role that setup runs with
-	Found              bool
-	Status, Mode       string // ACTIVE; API, API_AND_CONFIG_MAP or CONFIG_MAP
-	Endpoint           string
-	Public             bool
-	CIDRs              []string // from which a public endpoint may be reached
-	Inside             bool     // the functions run in subnets of a VPC, from which they may reach a private endpoint
-}
-
-// CheckAccess says what has to be changed before Joiner can work with the cluster; nil when nothing. It is asked before
-// anything is made, so that a deployment does not fail halfway.
-func (a Access) CheckAccess() error {
-	update := "aws eks update-cluster-config --region " + a.Region + " --name " + a.Name
-	switch {
-	case !a.Found:
-		return fmt.Errorf("there is no EKS cluster %s in %s: correct clusterName in cdk.json, or deploy to the region of the cluster", a.Name, a.Region)
-	case a.Status != "ACTIVE" && a.Status != "UPDATING":
-		return fmt.Errorf("cluster %s is %s: wait until it is ACTIVE and deploy again", a.Name, a.Status)
-	case a.Mode != "API" && a.Mode != "API_AND_CONFIG_MAP":
-		return fmt.Errorf("cluster %s has the authentication mode CONFIG_MAP, which knows no access entries, and Joiner's functions and nodes need them. "+
-			"Add them (the aws-auth ConfigMap goes on working; there is no way back to CONFIG_MAP alone) and deploy again: "+
-			"%s --access-config authenticationMode=API_AND_CONFIG_MAP", a.Name, update)
-	case !a.Public && !a.Inside:
-		return fmt.Errorf("the API server of cluster %s has no public endpoint, and Joiner's functions run outside its VPC: "+
-			"set vpcID and subnetIDs in cdk.json, or open the endpoint: %s --resources-vpc-config endpointPublicAccess=true,endpointPrivateAccess=true",
-			a.Name, update)
-	}
-	return nil
+	preflight.Cluster
+	Role string // ARN of the role that setup runs with
 }
 
 // reachCluster makes sure that the cluster answers and lets setup in. A new access entry needs a moment until it

@@ -50,12 +50,10 @@ type Leftovers interface {
 type Setup struct {
 	Cluster   Cluster
 	Lifecycle Waker
-	SpotRole  SpotRole        // nil: IAM cannot be reached
-	Access    Access          // to say what is wrong
-	Room      ConcurrencyRoom // the same
-	Ways      []Way           // the same
-	Poll      time.Duration   // between two looks
-	Patience  time.Duration   // for what EKS and the API server need a moment for
+	SpotRole  SpotRole      // nil: IAM cannot be reached
+	Access    Access        // to say what is wrong
+	Poll      time.Duration // between two looks
+	Patience  time.Duration // for what EKS and the API server need a moment for
 	Log       *slog.Logger
 	Now       func() time.Time
 

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"joiner/pkg/install"
+	"joiner/pkg/install/preflight"
 	"joiner/pkg/install/setup"
 )
 
@@ -111,8 +112,8 @@ func (w *world) Wake(context.Context) error {
 func (w *world) RemoveLeftovers(context.Context) error { return w.note("remove leftovers") }
 
 func open() setup.Access {
-	return setup.Access{Name: "demo", Region: "us-west-2", Role: "arn:aws:iam::1:role/setup", Found: true, Status: "ACTIVE", Mode: "API",
-		Endpoint: "https://api", Public: true, CIDRs: []string{"10.0.0.0/8"}}
+	return setup.Access{Role: "arn:aws:iam::1:role/setup", Cluster: preflight.Cluster{Name: "demo", Region: "us-west-2", Found: true, Status: "ACTIVE", Mode: "API",
+		Endpoint: "https://api", Public: true, CIDRs: []string{"10.0.0.0/8"}}}
 }
 
 func newSetup(w *world) *setup.Setup {

@@ -156,6 +156,10 @@ func deeds() map[string]map[string]deed {
 				_, err := lambda.NewFromConfig(r.of("preflight")).GetAccountSettings(t.Context(), &lambda.GetAccountSettingsInput{})
 				return err
 			}},
+			"looks for roles that are there": {do: func(t *testing.T, r *rig) error {
+				_, err := iam.NewFromConfig(r.of("preflight")).GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String(nodeRole)})
+				return err
+			}},
 		},
 	}
 }

@@ -102,6 +102,7 @@ func needs() map[string]map[string]string {
 		"preflight": {
 			"FindCluster":     "looks how to get in",
 			"ReadConcurrency": "looks what may be reserved",
+			"ReadNodeRoles":   "looks for roles that are there",
 		},
 	}
 }
@@ -170,7 +171,11 @@ func statementsOf(t *testing.T, r *assembly.Role) []statement {
 // changed loads the stack with other statements in one function's role.
 func changed(t *testing.T, function string, change func([]statement) []statement) *assembly.Assembly {
 	t.Helper()
-	a := load(t)
+	return changedIn(t, load(t), function, change)
+}
+
+func changedIn(t *testing.T, a *assembly.Assembly, function string, change func([]statement) []statement) *assembly.Assembly {
+	t.Helper()
 	r := roleOf(a, function)
 	doc, err := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": change(statementsOf(t, r))})
 	if err != nil {

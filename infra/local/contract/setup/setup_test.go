@@ -15,6 +15,8 @@ import (
 
 	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
+	"joiner/infra/local/lambdahost"
+	"joiner/pkg/install/preflight"
 	"joiner/pkg/install/setup"
 	"joiner/pkg/providers/kube"
 )
@@ -26,6 +28,8 @@ func TestSetup(t *testing.T) {
 	t.Run("an old CRD is upgraded", w.testUpgrade)
 	t.Run("a cluster that cannot be used is refused with instructions", w.testRefusals)
 	t.Run("why the API server refuses", w.testReasons)
+	t.Run("requests of others", w.testForged)
+	t.Run("what EKS Auto Mode has stays as it is", w.testAutoMode)
 	t.Run("drain", w.testDrain)
 	t.Run("keep", w.testKeep)
 }
@@ -122,11 +126,27 @@ func (w *world) testRefusals(t *testing.T) {
 		w.ask(t, "Delete", preflightType, "", nil) // a rollback goes through
 	}
 	w.Cloud.SetClusterAccess("API", true)
+	w.ask(t, "Create", preflightType, "nodeRole: KarpenterNodeRole-demo", nil) // the role is there
+	w.ask(t, "Update", preflightType, "", nil)                                 // and is the stack's
 	w.Cloud.SetConcurrency(300)
 	defer w.Cloud.SetConcurrency(1000)
 	w.ask(t, "Create", preflightType, "aws service-quotas request-service-quota-increase --service-code lambda", nil)
 	w.ask(t, "Update", preflightType, "", nil) // what it has reserved it may keep
 	w.ask(t, "Update", preflightType, "are to reserve 1205 ", map[string]any{"Reserved": "1205"})
+}
+
+// testForged: who may invoke setup is not CloudFormation, and is given no answer.
+func (w *world) testForged(t *testing.T) {
+	fn := w.Function("setup")
+	for name, event := range map[string]string{
+		"another stack":   `{"RequestType":"Delete","ResourceType":"Custom::JoinerSetup","PhysicalResourceId":"joiner-setup-demo","StackId":"arn:aws:cloudformation:us-west-2:1:stack/x/1","ResponseURL":"http://127.0.0.1:1/","ResourceProperties":{"OnDelete":"drain"}}`,
+		"an answer to me": `{"RequestType":"Delete","ResourceType":"Custom::JoinerSetup","PhysicalResourceId":"joiner-setup-demo","StackId":"` + w.StackID() + `","ResponseURL":"https://example.com/","ResourceProperties":{"ServiceToken":"x"}}`,
+	} {
+		res, err := w.Host.Invoke(t.Context(), fn, lambdahost.RequestResponse, []byte(event))
+		if err != nil || res.FunctionError == "" || !strings.Contains(string(res.Payload), "refuse a request") {
+			t.Errorf("%s: %v %s %s", name, err, res.FunctionError, res.Payload)
+		}
+	}
 }
 
 // testReasons uses the same code with the patience of a test.
@@ -146,7 +166,7 @@ func (w *world) testReasons(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := setup.Setup{Cluster: client.Objects, Poll: time.Millisecond, Patience: time.Millisecond, Log: slog.New(slog.DiscardHandler),
-			Access: setup.Access{Name: "demo", Region: env.Region, Role: c.role, Found: true, Status: "ACTIVE", Mode: "API", Endpoint: c.endpoint, Public: true}}
+			Access: setup.Access{Role: c.role, Cluster: preflight.Cluster{Name: "demo", Region: env.Region, Found: true, Status: "ACTIVE", Mode: "API", Endpoint: c.endpoint, Public: true}}}
 		if _, err := s.InstallObjects(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("role %s at %s: %v, want %q", c.role, c.endpoint, err, c.says)
 		}

@@ -1,9 +1,6 @@
-package setup
+package preflight
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // Way is how a subnet of the functions gets to S3, through which CloudFormation is answered.
 type Way struct {
@@ -23,18 +20,19 @@ func LeadsToS3(to, via, s3List string) bool {
 	return to == "0.0.0.0/0" && via != "" && !strings.HasPrefix(via, "igw-")
 }
 
-// CheckWays says which subnets have no way to S3. A function without one works and cannot say so: CloudFormation waits
-// a quarter of an hour for its answer, and then for that of the rollback.
-func CheckWays(ways []Way) error {
+// checkWays finds subnets without a way to S3. A function without one works and cannot say so: CloudFormation waits a
+// quarter of an hour for its answer, and then for that of the rollback.
+func (c *checker) checkWays() {
 	var without []string
-	for _, w := range ways {
+	for _, w := range c.facts.Ways {
 		if !w.Found {
 			without = append(without, w.Subnet)
 		}
 	}
 	if len(without) == 0 {
-		return nil
+		return
 	}
-	return fmt.Errorf("functions in %s cannot reach S3, where the catalog is and where CloudFormation expects answers: add a gateway endpoint for S3, which is free, "+
-		"to the route tables of these subnets, or route them through a NAT gateway", strings.Join(without, " and "))
+	c.add(Broken, TopicWays, "functions in "+strings.Join(without, " and ")+
+		" cannot reach S3, where the catalog is and where CloudFormation expects answers",
+		"add a gateway endpoint for S3, which is free, to the route tables of these subnets, or route them through a NAT gateway")
 }

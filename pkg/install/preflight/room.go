@@ -1,4 +1,4 @@
-package setup
+package preflight
 
 import "fmt"
 

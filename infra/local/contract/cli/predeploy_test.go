@@ -1,0 +1,128 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/infra/local/awsemulator"
+	"joiner/infra/local/cloudtest"
+	"joiner/pkg/cli"
+	"joiner/pkg/cli/doctor"
+	"joiner/pkg/cli/recording"
+	"joiner/pkg/install/preflight"
+)
+
+// template writes what a synthesis would of the preflight of a plan, and returns its folder.
+func template(t *testing.T, p preflight.Plan) string {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"Resources": map[string]any{
+		"Topic":             map[string]any{"Type": "AWS::SNS::Topic", "Properties": map[string]any{"ClusterName": "demo"}},
+		"PreflightResource": map[string]any{"Type": "Custom::JoinerPreflight", "Properties": p.Properties()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "joiner-demo.template.json"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// beforeDeploy is what doctor says from a laptop that no cluster's API server can be reached from.
+func beforeDeploy(t *testing.T, wantCode int, arguments ...string) []doctor.Finding {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	var out, progress bytes.Buffer
+	code := cli.Run(append([]string{"doctor", "--before-deploy", "--cluster", "demo", "-o", "json"}, arguments...), &out, &progress)
+	var all []doctor.Finding
+	if err := json.Unmarshal(out.Bytes(), &all); err != nil || code != wantCode {
+		t.Fatalf("exit %d, want %d, %v: %s%s", code, wantCode, err, out.String(), progress.String())
+	}
+	return all
+}
+
+// What would stop a deployment beside Karpenter, in a VPC that has endpoints, is told from a laptop, all of it at once,
+// and so is that nothing does any more.
+func TestDoctorKnowsWhetherADeploymentGetsThrough(t *testing.T) {
+	c := account(t)
+	c.PutRole("KarpenterNodeRole-demo")
+	c.SetClusterAccess("CONFIG_MAP", true)
+	c.SetConcurrency(10)
+	awsemulator.SetAutoMode(c, true)
+	awsemulator.SetIPv6(c, true)
+	awsemulator.PutVPCEndpoint(c, "ec2", false)
+	plan := preflight.Plan{Cluster: "demo", MadeNodeRoles: []string{"KarpenterNodeRole-demo"}, Subnets: []string{"subnet-0aaaaaaaaaaaaaaa0"},
+		Endpoints: []string{"ec2", "ssm"}, Reserved: 204, ForNotices: 200}
+	awsemulator.SetRoutes(c, awsemulator.Route{To: "0.0.0.0/0", Via: "igw-0a1b2c3d4e5f67890"})
+	vpc := awsemulator.VPC(c)
+	plan.VPC = vpc
+	all := beforeDeploy(t, 3, "--template", template(t, plan))
+	for _, want := range []struct {
+		level        doctor.Level
+		check, words string
+	}{
+		{doctor.Broken, "cluster", "authentication mode CONFIG_MAP"},
+		{doctor.Broken, "node role", "the role KarpenterNodeRole-demo exists already"},
+		{doctor.Broken, "VPC endpoints", vpc + " has interface endpoints already for ec2"},
+		{doctor.Broken, "subnets", "subnetIDs names subnet-0aaaaaaaaaaaaaaa0, which does not exist"},
+		{doctor.Broken, "Lambda", "the account may run 10 Lambda invocations at once"},
+		{doctor.Warning, "EKS Auto Mode", "EKS Auto Mode is on"},
+		{doctor.Warning, "IPv6", "the cluster uses IPv6"},
+		{doctor.Broken, "way to S3", "functions in subnet-0aaaaaaaaaaaaaaa0 cannot reach S3"},
+	} {
+		if !has(all, want.level, want.check, want.words) {
+			t.Errorf("%s %s %q is not among %+v", want.level, want.check, want.words, all)
+		}
+	}
+	for action := range c.CallCounts() {
+		if name := action[strings.Index(action, ":")+1:]; !strings.HasPrefix(name, "Describe") && !strings.HasPrefix(name, "Get") && !strings.HasPrefix(name, "List") {
+			t.Errorf("doctor calls %s, which may change something", action)
+		}
+	}
+
+	c.SetClusterAccess("API", true)
+	c.SetConcurrency(1000)
+	awsemulator.SetAutoMode(c, false)
+	awsemulator.SetIPv6(c, false)
+	c.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/KarpenterNodeRole-demo", Type: "EC2_LINUX"})
+	plan = preflight.Plan{Cluster: "demo", NodeRole: "KarpenterNodeRole-demo", Reserved: 204, ForNotices: 200}
+	all = beforeDeploy(t, 0, "--template", template(t, plan))
+	if len(all) != 1 || all[0].Level != doctor.Fine {
+		t.Errorf("everything is mended, and doctor says %+v", all)
+	}
+}
+
+// A recording of an account, played by the emulator, makes doctor say what it said of the account.
+func TestARecordedAccountIsPlayedAgain(t *testing.T) {
+	c := account(t)
+	c.PutRole("KarpenterNodeRole-demo")
+	c.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/KarpenterNodeRole-demo", Type: "STANDARD"})
+	c.SetClusterAccess("API", false)
+	c.SetConcurrency(42)
+	plan := template(t, preflight.Plan{Cluster: "demo", NodeRole: "KarpenterNodeRole-demo", Reserved: 204, ForNotices: 200})
+	folder := filepath.Join(t.TempDir(), "recorded")
+	want := beforeDeploy(t, 3, "--template", plan, "--record", folder)
+
+	calls, err := recording.Read(folder)
+	if err != nil || len(calls) < 4 {
+		t.Fatalf("%d calls are recorded, %v", len(calls), err)
+	}
+	other, url := cloudtest.Start(t, awsemulator.Options{Recorded: calls})
+	keys := other.Credentials("somebody", "terminal", 0)
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": keys.AccessKeyID, "AWS_SECRET_ACCESS_KEY": keys.SecretAccessKey, "AWS_SESSION_TOKEN": keys.SessionToken} {
+		t.Setenv(name, value)
+	}
+	if diff := cmp.Diff(want, beforeDeploy(t, 3, "--template", plan)); diff != "" {
+		t.Errorf("said of the account and of its recording (-account +recording):\n%s", diff)
+	}
+	var out, progress bytes.Buffer
+	if code := cli.Run([]string{"doctor", "--before-deploy", "--cluster", "demo", "--template", plan, "--record", folder}, &out, &progress); code != 2 {
+		t.Errorf("a second recording in the same folder: exit %d: %s", code, progress.String())
+	}
+}

@@ -1,0 +1,115 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-lambda-go/cfn"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"joiner/pkg/install/preflight"
+	"joiner/pkg/providers/discovery"
+	"joiner/pkg/settings"
+)
+
+// deniedPoll is between two questions that a permission is missing for. EKS answers few a second.
+const deniedPoll = 5 * time.Second
+
+// answerPreflight refuses a deployment that cannot work, with all that is wrong, and else says how the functions reach
+// the cluster. It makes nothing.
+func (c CustomResources) answerPreflight(ctx context.Context, set settings.Values, e cfn.Event,
+	log *slog.Logger) (map[string]any, error) {
+	cfg, err := c.AWS(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("load aws configuration: %w", err)
+	}
+	plan, before := plans(e, set.ClusterName, cfg.Region)
+	account := discovery.Preflight{EKS: eks.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
+		EC2: ec2.NewFromConfig(cfg), Lambda: lambda.NewFromConfig(cfg)}
+	facts, err := readPermitted(ctx, account.ReadFacts, plan, min(deniedPoll, c.Patience), c.Patience)
+	if err != nil {
+		return nil, err
+	}
+	found := preflight.Check(plan, before, facts)
+	for _, x := range found {
+		if x.Level != preflight.Broken {
+			log.Warn(x.What, "about", x.About, "mend", x.Mend)
+		}
+	}
+	if err := preflight.Refusal(found); err != nil {
+		return nil, err
+	}
+	k := facts.Cluster
+	// What cdk.json says of the cluster goes over what EKS says.
+	k.Endpoint, k.CABundle = cmp.Or(set.ClusterEndpoint, k.Endpoint), cmp.Or(set.ClusterCABundle, k.CABundle)
+	return clusterAttributes(k)
+}
+
+// maxCABundle is how much of a function's environment, of which there are 4 KB, the certificate authority may take.
+const maxCABundle = 3072
+
+// clusterAttributes are what the stack gives the functions of the cluster, so that none has to ask EKS. The fingerprint
+// stands for all of it: a function's version is made anew when it changes.
+func clusterAttributes(c preflight.Cluster) (map[string]any, error) {
+	if len(c.CABundle) > maxCABundle {
+		return nil, fmt.Errorf("the certificate authority of the cluster has %d characters, the functions' environment has room for %d: set clusterCABundle in cdk.json to the certificate that is in use",
+			len(c.CABundle), maxCABundle)
+	}
+	sum := sha256.Sum256([]byte(c.Endpoint + "\n" + c.CABundle + "\n" + c.ServiceCIDR))
+	return map[string]any{"Endpoint": c.Endpoint, "CABundle": c.CABundle, "ServiceCIDR": c.ServiceCIDR,
+		"Fingerprint": hex.EncodeToString(sum[:8])}, nil
+}
+
+// plans are what the stack is to make and, in an update, what it has made. An older version of the stack did not say
+// all of it: then what is to be made counts as made.
+func plans(e cfn.Event, cluster, region string) (plan preflight.Plan, before *preflight.Plan) {
+	plan, _ = preflight.ReadPlan(e.ResourceProperties, region)
+	plan.Cluster = cluster
+	if e.RequestType != cfn.RequestUpdate {
+		return plan, nil
+	}
+	old, whole := preflight.ReadPlan(e.OldResourceProperties, region)
+	if !whole {
+		reserved := old.Reserved
+		old = plan
+		if _, told := e.OldResourceProperties["Reserved"]; told {
+			old.Reserved = reserved
+		}
+	}
+	return plan, &old
+}
+
+// readFacts is how facts are found out, and whether a permission was missing for that.
+type readFacts func(context.Context, preflight.Plan) (preflight.Facts, bool, error)
+
+// readPermitted asks again for a while when a permission is missing: what CloudFormation grants to a new role takes
+// some seconds until it counts everywhere.
+func readPermitted(ctx context.Context, read readFacts, p preflight.Plan,
+	poll, patience time.Duration) (preflight.Facts, error) {
+	end := time.NewTimer(patience)
+	defer end.Stop()
+	for {
+		facts, denied, err := read(ctx, p)
+		if !denied {
+			return facts, err
+		}
+		next := time.NewTimer(poll)
+		select {
+		case <-ctx.Done():
+			next.Stop()
+			return facts, err
+		case <-end.C:
+			next.Stop()
+			return facts, err
+		case <-next.C:
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	"joiner/pkg/cli/bill"
+)
+
+// checkCost says when the stack costs more than the pods of a Karpenter would. What it is made of stands in infra/README.md.
+func (e *examination) checkCost() {
+	const check = "cost"
+	memory := 0
+	for _, f := range e.f.Functions.List {
+		if f.Found && strings.HasSuffix(f.Name, "-provision") {
+			memory = f.Memory
+		}
+	}
+	if memory == 0 || e.f.Nodes == 0 {
+		return
+	}
+	lines, err := bill.Estimate(bill.Usual(), bill.Cluster{Nodes: e.f.Nodes, NodeHours: nodeHours, Pools: max(1, len(e.f.Pools)), MemoryMiB: memory})
+	if err != nil {
+		e.addUnknown(check, err.Error())
+		return
+	}
+	usd := bill.Sum(lines)
+	if usd <= bill.KarpenterMost {
+		e.addFinding(Fine, check, fmt.Sprintf("about %.0f USD a month for %d nodes with %d MiB", usd, e.f.Nodes, memory), "")
+		return
+	}
+	e.addFinding(Warning, check, fmt.Sprintf("about %.0f USD a month for %d nodes with %d MiB, more than the %d to %d USD of Karpenter's two pods",
+		usd, e.f.Nodes, memory, bill.KarpenterLeast, bill.KarpenterMost),
+		"lower functionMemory if passes end in time without it, and set tracing and dashboard to false; infra/README.md says what it is made of")
+}
+
+// nodeHours is how long a node is assumed to live.
+const nodeHours = 10

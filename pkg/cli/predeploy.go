@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"joiner/pkg/cli/doctor"
+	"joiner/pkg/cli/recording"
+	"joiner/pkg/install/preflight"
+	"joiner/pkg/model/naming"
+	"joiner/pkg/nodeclaim/awserrors"
+	"joiner/pkg/providers/discovery"
+)
+
+// preflightType is the custom resource of a template that says what the stack makes.
+const preflightType = "Custom::JoinerPreflight"
+
+// checkBeforeDeploy asks what the preflight of the stack will ask, and says what that will say.
+func (f doctorFlags) checkBeforeDeploy(ctx context.Context) ([]doctor.Finding, error) {
+	properties, err := readPreflightProperties(f.template, f.cluster)
+	if err != nil {
+		return nil, &inputError{err}
+	}
+	cfg, err := f.awsConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plan, _ := preflight.ReadPlan(properties, cfg.Region)
+	plan.Cluster = f.cluster
+	before, err := deployedPlan(ctx, lambda.NewFromConfig(cfg), f.names(), plan)
+	if err != nil {
+		return nil, err
+	}
+	facts, _, err := discovery.Preflight{EKS: eks.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
+		EC2: ec2.NewFromConfig(cfg), Lambda: lambda.NewFromConfig(cfg)}.ReadFacts(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	var found []doctor.Finding
+	for _, x := range preflight.Check(plan, before, facts) {
+		found = append(found, doctor.Finding{Level: doctor.Level(x.Level), Check: x.About, What: x.What, Mend: x.Mend})
+	}
+	if len(found) == 0 {
+		found = append(found, doctor.Finding{Level: doctor.Fine, Check: "preflight", What: "nothing keeps the stack from being deployed"})
+	}
+	return found, nil
+}
+
+// deployedPlan is what the stack has made: all of the plan when its functions are there, since only the stack itself
+// knows what it was deployed with; nil when it was never deployed.
+func deployedPlan(ctx context.Context, c *lambda.Client, n naming.Names, plan preflight.Plan) (*preflight.Plan, error) {
+	_, err := c.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{
+		FunctionName: aws.String(n.Function("setup"))})
+	switch {
+	case awserrors.IsMissing(err):
+		return nil, nil //nolint:nilnil // nothing was deployed, which is no error
+	case err != nil:
+		return nil, fmt.Errorf("look whether the stack is deployed: %w", err)
+	}
+	return &plan, nil
+}
+
+// readPreflightProperties finds what the stack of a cluster will tell its preflight, in a template or in a folder of them
+// as the synthesis writes it.
+func readPreflightProperties(path, cluster string) (map[string]any, error) {
+	names := []string{path}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if names, err = filepath.Glob(filepath.Join(path, "*.template.json")); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var template struct {
+			Resources map[string]struct {
+				Type       string
+				Properties map[string]any
+			}
+		}
+		if err := json.Unmarshal(text, &template); err != nil {
+			return nil, fmt.Errorf("read template %s: %w", name, err)
+		}
+		for _, r := range template.Resources {
+			if r.Type == preflightType && r.Properties["ClusterName"] == cluster {
+				return r.Properties, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("there is no template for cluster %s in %s: run make synth, which writes what cdk.json says", cluster, path)
+}
+
+// awsConfig is how AWS is asked; with --record what it answers is kept.
+func (f doctorFlags) awsConfig(ctx context.Context) (aws.Config, error) {
+	cfg, err := loadAWSConfig(ctx)
+	if err != nil {
+		return cfg, fmt.Errorf("load aws configuration: %w", err)
+	}
+	if f.record != nil { // afterwards, since a bundle of authorities of the environment goes into the client first
+		f.record.Next = cfg.HTTPClient
+		cfg.HTTPClient = f.record
+	}
+	return cfg, nil
+}
+
+// startRecording makes the folder of a recording. One that holds something is refused: two recordings in one would answer
+// for each other.
+func startRecording(folder string) (*recording.Recorder, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make folder of the recording: %w", err)
+	}
+	there, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("look into the folder of the recording: %w", err)
+	}
+	if len(there) > 0 {
+		return nil, &inputError{fmt.Errorf("%s is not empty: name another folder with --record", folder)}
+	}
+	return &recording.Recorder{Folder: folder}, nil
+}

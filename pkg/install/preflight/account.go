@@ -1,0 +1,115 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// aboutRole is what findings about the nodes' role are about.
+const aboutRole = TopicRoles
+
+// checkNodeRoles finds roles that CloudFormation cannot make because they are there, and a named one that is not.
+func (c *checker) checkNodeRoles() {
+	if name := c.plan.NodeRole; name != "" {
+		c.checkGivenRole(name)
+	}
+	if !c.knows(TopicRoles) {
+		return
+	}
+	for _, name := range c.plan.MadeNodeRoles {
+		if !slices.Contains(c.facts.Roles, name) || slices.Contains(c.before.MadeNodeRoles, name) && !c.before.Observe {
+			continue
+		}
+		if strings.HasSuffix(name, "-windows") {
+			c.add(c.whenMade(), aboutRole, "the role "+name+" exists already, and CloudFormation does not take over what it has not made",
+				`write "windowsNodeRole": "`+name+`" into the context of cdk.json and deploy again; keep its access entry`)
+			continue
+		}
+		c.add(c.whenMade(), aboutRole, "the role "+name+" exists already, as Karpenter's own guide makes it, and CloudFormation does not take over what it has not made",
+			NameNodeRole(name)+"; keep its access entry")
+	}
+}
+
+// NameNodeRole says how the stack is told to use a role that is there.
+func NameNodeRole(name string) string {
+	return `write "nodeRole": "` + name + `" into the context of cdk.json (nodeRole: ` + name + `) and deploy again`
+}
+
+// whenMade is how grave an existing role is: mode observe makes none yet.
+func (c *checker) whenMade() Level {
+	if c.plan.Observe {
+		return Warning
+	}
+	return c.whenThere()
+}
+
+func (c *checker) checkGivenRole(name string) {
+	if c.knows(TopicRoles) && !slices.Contains(c.facts.Roles, name) {
+		c.add(Broken, aboutRole, "nodeRole names the role "+name+", which does not exist",
+			"correct nodeRole in cdk.json, or remove it: then the stack makes a role")
+		return
+	}
+	if !c.knows(TopicEntries) || !c.facts.Cluster.Found {
+		return
+	}
+	i := slices.IndexFunc(c.facts.Entries, func(e Entry) bool { return strings.HasSuffix(e.Principal, "/"+name) })
+	switch {
+	case i < 0:
+		unless := ""
+		if c.facts.Cluster.Mode != "API" {
+			unless = " (unless the aws-auth ConfigMap names it)"
+		}
+		c.add(Warning, aboutRole, "the role "+name+" has no access entry: its nodes cannot join"+unless,
+			fmt.Sprintf("aws eks create-access-entry --region %s --cluster-name %s --type EC2_LINUX --principal-arn ARN-OF-%s",
+				c.plan.Region, c.plan.Cluster, name))
+	case !strings.HasPrefix(c.facts.Entries[i].Type, "EC2"):
+		c.add(Warning, aboutRole, fmt.Sprintf("the access entry of the role %s is of type %s: its nodes cannot join", name,
+			c.facts.Entries[i].Type), "delete it and make one of type EC2_LINUX; the type of an entry cannot be changed")
+	}
+}
+
+// checkEndpoints finds endpoints that EC2 would refuse because the VPC answers to that name already.
+func (c *checker) checkEndpoints() {
+	if len(c.plan.Endpoints) == 0 || !c.knows(TopicEndpoints) {
+		return
+	}
+	var there, rest []string
+	for _, service := range c.plan.Endpoints {
+		i := slices.IndexFunc(c.facts.Endpoints, func(e Endpoint) bool {
+			return e.Service == service && !e.Gateway && e.PrivateDNS
+		})
+		if i < 0 || slices.Contains(c.before.Endpoints, service) && c.before.VPC == c.plan.VPC {
+			rest = append(rest, service)
+			continue
+		}
+		there = append(there, service+" ("+c.facts.Endpoints[i].ID+")")
+	}
+	if len(there) > 0 {
+		mend := `leave them out: write "vpcEndpoints": true, "vpcEndpointServices": ["` + strings.Join(rest, `", "`) + `"] into the context of cdk.json`
+		if len(rest) == 0 {
+			mend = `write "vpcEndpoints": false, "isolatedVPC": true into the context of cdk.json`
+		}
+		c.add(c.whenThere(), TopicEndpoints, fmt.Sprintf("%s has interface endpoints already for %s, and EC2 refuses a second one with private DNS",
+			c.plan.VPC, strings.Join(there, ", ")),
+			mend+"; the security groups of the existing ones must admit TCP 443 from the functions")
+	}
+}
+
+// checkSubnets finds subnets in which Lambda cannot put the functions.
+func (c *checker) checkSubnets() {
+	if !c.knows(TopicSubnets) {
+		return
+	}
+	for _, id := range c.plan.Subnets {
+		i := slices.IndexFunc(c.facts.Subnets, func(s Subnet) bool { return s.ID == id })
+		switch {
+		case i < 0:
+			c.add(Broken, TopicSubnets, "subnetIDs names "+id+", which does not exist in "+c.plan.Region,
+				"correct subnetIDs in cdk.json")
+		case c.facts.Subnets[i].VPC != c.plan.VPC:
+			c.add(Broken, TopicSubnets, fmt.Sprintf("subnetIDs names %s of %s, and vpcID is %s", id, c.facts.Subnets[i].VPC,
+				c.plan.VPC), "name subnets of one VPC in cdk.json, and that VPC as vpcID")
+		}
+	}
+}

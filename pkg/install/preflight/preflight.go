@@ -1,0 +1,181 @@
+// Package preflight says what keeps a stack from being deployed to a cluster and an account, all of it in one answer,
+// and what to know before.
+//
+// It knows what CloudFormation, EKS, EC2 and Lambda refuse in the middle of a deployment, and how each is mended. Start
+// with Check. The preflight of the stack asks it before anything is made, and so does the command line from a laptop.
+// It refuses to know how facts are found out: what nobody could look at is said to be unknown, never to be well.
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Plan is what a deployment is about to make.
+type Plan struct {
+	Cluster, Region string
+	Role            string // ARN of the role that setup runs with
+	Observe         bool
+	NodeRole        string   // an existing role for the nodes; empty: the stack makes its own
+	MadeNodeRoles   []string // names of the node roles that the stack makes in mode act
+	NodePolicies    []string // besides the usual four, of the node roles that the stack makes
+	VPC             string   // that the functions run in; empty: outside of any
+	Subnets         []string
+	Endpoints       []string // services for which the stack makes interface endpoints
+	Reserved        int      // concurrency, of all functions
+	ForNotices      int      // of that, for the functions whose events leave two minutes
+	ForReservations int      // of that, for interruptible capacity reservations
+	Deployment      string   // which it is: the time in RFC 3339, unless the user names it otherwise
+}
+
+// Facts are what was found out about the cluster and the account.
+type Facts struct {
+	Cluster   Cluster
+	Roles     []string // of the names that were asked for, those that exist
+	Entries   []Entry  // of the node role that was named; none: it has no access entry
+	Endpoints []Endpoint
+	Subnets   []Subnet
+	Ways      []Way // of the subnets
+	Limit     int   // of concurrency in the account; 0: unknown
+	Free      int   // of that, not reserved by any function
+	Unknown   []Unknown
+}
+
+// Topics are what a part of the facts is about.
+const (
+	TopicRoles     = "node role"
+	TopicEntries   = "access entry of the node role"
+	TopicEndpoints = "VPC endpoints"
+	TopicSubnets   = "subnets"
+	TopicWays      = "way to S3"
+	TopicLambda    = "Lambda"
+)
+
+// Unknown is a part of the facts that could not be looked at.
+type Unknown struct{ Topic, Why string }
+
+// Entry is one access entry.
+type Entry struct{ Principal, Type string }
+
+// Endpoint is a VPC endpoint of the functions' VPC.
+type Endpoint struct {
+	ID, Service string // the service's short name, such as ec2
+	Gateway     bool
+	PrivateDNS  bool // it answers under the public name of the service
+}
+
+// Subnet is one of those that the functions are to run in.
+type Subnet struct{ ID, VPC string }
+
+// Level is how a check ended.
+type Level string
+
+// The levels, the gravest first.
+const (
+	Broken  Level = "problem" // the deployment, or what it makes, cannot work
+	Warning Level = "warning" // it works, and there is something to know
+	Missing Level = "unknown" // it could not be looked at
+)
+
+// Finding is one thing that is wrong or to be known.
+type Finding struct {
+	Level             Level
+	About, What, Mend string
+}
+
+// Check finds everything that is wrong with deploying the plan. Before is what the stack has made already, nil when it
+// is deployed for the first time.
+func Check(p Plan, before *Plan, f Facts) []Finding {
+	c := checker{plan: p, facts: f}
+	if before != nil {
+		c.before, c.update = *before, true
+	}
+	for _, u := range f.Unknown {
+		c.add(Missing, u.Topic, "could not be looked at: "+u.Why, "")
+	}
+	c.checkCluster()
+	c.checkNodeRoles()
+	c.checkEndpoints()
+	c.checkSubnets()
+	c.checkWays()
+	c.checkRoom()
+	return c.found
+}
+
+// longestRefusal is how many bytes of a refusal are said: CloudFormation takes no answer of more than 4,096.
+const longestRefusal = 3000
+
+// Refusal is one error with every finding that keeps the stack from being deployed; nil when there is none. Of very
+// many it names the first and counts the rest.
+func Refusal(all []Finding) error {
+	var lines []string
+	for _, x := range all {
+		if x.Level != Broken {
+			continue
+		}
+		line := x.What
+		if x.Mend != "" {
+			line += ": " + x.Mend
+		}
+		lines = append(lines, line)
+	}
+	switch len(lines) {
+	case 0:
+		return nil
+	case 1:
+		return errors.New(lines[0])
+	}
+	text := ""
+	for i, line := range lines {
+		next := fmt.Sprintf("; %d) %s", i+1, line)
+		if len(text)+len(next) > longestRefusal {
+			text += fmt.Sprintf("; and %d more: joiner doctor --before-deploy says them all", len(lines)-i)
+			break
+		}
+		text += next
+	}
+	return fmt.Errorf("%d things are wrong: %s", len(lines), strings.TrimPrefix(text, "; "))
+}
+
+// checker gathers findings.
+type checker struct {
+	plan, before Plan
+	update       bool // the stack is deployed
+	facts        Facts
+	found        []Finding
+}
+
+// whenThere is how grave it is that something exists which the stack is to make and has not made. A stack that goes
+// back after an update that failed may find its own, which CloudFormation has not deleted yet; a refusal would leave it
+// stuck.
+func (c *checker) whenThere() Level {
+	now, err := time.Parse(time.RFC3339, c.plan.Deployment)
+	last, errLast := time.Parse(time.RFC3339, c.before.Deployment)
+	if c.update && (err != nil || errLast != nil || !now.After(last)) {
+		return Warning
+	}
+	return Broken
+}
+
+func (c *checker) add(level Level, about, what, mend string) {
+	c.found = append(c.found, Finding{Level: level, About: about, What: what, Mend: mend})
+}
+
+// knows reports whether a part of the facts was looked at.
+func (c *checker) knows(topic string) bool {
+	return !slices.ContainsFunc(c.facts.Unknown, func(u Unknown) bool { return u.Topic == topic })
+}
+
+func (c *checker) checkRoom() {
+	if c.facts.Limit == 0 {
+		return
+	}
+	err := ConcurrencyRoom{Limit: c.facts.Limit, Unreserved: c.facts.Free, Wanted: c.plan.Reserved,
+		ForNotices: c.plan.ForNotices, ForReservations: c.plan.ForReservations, Had: c.before.Reserved}.CheckRoom()
+	if err != nil {
+		c.add(Broken, TopicLambda, err.Error(), "")
+	}
+}

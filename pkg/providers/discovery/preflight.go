@@ -1,0 +1,187 @@
+package discovery
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"joiner/pkg/install/preflight"
+	"joiner/pkg/nodeclaim/awserrors"
+)
+
+const (
+	// preflightCall is how long one question may take: some services cannot be reached from every network.
+	preflightCall = 20 * time.Second
+	// mostEndpointPages bounds the endpoints of a VPC that are looked at, a thousand a page.
+	mostEndpointPages = 5
+)
+
+// AccountLimits tells what an account may run.
+type AccountLimits interface {
+	GetAccountSettings(ctx context.Context, in *lambda.GetAccountSettingsInput,
+		o ...func(*lambda.Options)) (*lambda.GetAccountSettingsOutput, error)
+}
+
+// Preflight asks what a deployment must know. It only reads, so everything may be repeated.
+type Preflight struct {
+	EKS    *eks.Client
+	IAM    *iam.Client
+	EC2    *ec2.Client
+	Lambda AccountLimits
+}
+
+// ReadFacts asks about the plan. What cannot be found out is unknown, but for the cluster itself: without that it
+// fails. Denied reports that a question was refused for want of a permission, which IAM may have granted a moment ago.
+func (r Preflight) ReadFacts(ctx context.Context, p preflight.Plan) (f preflight.Facts, denied bool, err error) {
+	ask := func(topic string, question func(context.Context) error) {
+		within, cancel := context.WithTimeout(ctx, preflightCall)
+		defer cancel()
+		if err := question(within); err != nil {
+			f.Unknown = append(f.Unknown, preflight.Unknown{Topic: topic, Why: err.Error()})
+			denied = denied || awserrors.IsDenied(awserrors.CodeOf(err))
+		}
+	}
+	f.Cluster, err = r.readCluster(ctx, p)
+	if err != nil {
+		return f, awserrors.IsDenied(awserrors.CodeOf(err)), err
+	}
+	ask(preflight.TopicRoles, func(ctx context.Context) error { return r.readRoles(ctx, p, &f) })
+	if p.NodeRole != "" {
+		ask(preflight.TopicEntries, func(ctx context.Context) error { return r.readEntry(ctx, p, &f) })
+	}
+	if len(p.Endpoints) > 0 {
+		ask(preflight.TopicEndpoints, func(ctx context.Context) error { return r.readEndpoints(ctx, p, &f) })
+	}
+	if len(p.Subnets) > 0 {
+		ask(preflight.TopicSubnets, func(ctx context.Context) error { return r.readSubnets(ctx, p, &f) })
+	}
+	if p.VPC != "" && len(p.Subnets) > 0 {
+		ask(preflight.TopicWays, func(ctx context.Context) error { return r.readWays(ctx, p, &f) })
+	}
+	ask(preflight.TopicLambda, func(ctx context.Context) error { return r.readLimits(ctx, &f) })
+	return f, denied, nil
+}
+
+func (r Preflight) readCluster(ctx context.Context, p preflight.Plan) (preflight.Cluster, error) {
+	a, found, err := DescribeAccess(ctx, r.EKS, p.Cluster)
+	return a.Preflight(p, found), err
+}
+
+// Preflight is the access as a preflight of the plan sees it.
+func (a Access) Preflight(p preflight.Plan, found bool) preflight.Cluster {
+	return preflight.Cluster{Name: p.Cluster, Region: p.Region, Found: found, Status: a.Status, Mode: a.Mode,
+		Endpoint: a.Endpoint, CABundle: a.CABundle, ServiceCIDR: a.ServiceCIDR, Public: a.Public,
+		Private: a.Private, CIDRs: a.CIDRs, Inside: p.VPC != "", IPv6: a.IPv6,
+		AutoMode: a.AutoMode}
+}
+
+// readRoles looks which of the roles that matter to the plan exist.
+func (r Preflight) readRoles(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+	names := p.MadeNodeRoles
+	if p.NodeRole != "" {
+		names = append([]string{p.NodeRole}, names...)
+	}
+	for _, name := range names {
+		_, err := r.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name[strings.LastIndex(name, "/")+1:])})
+		switch {
+		case awserrors.IsMissing(err):
+		case err != nil:
+			return err
+		default:
+			f.Roles = append(f.Roles, name)
+		}
+	}
+	return nil
+}
+
+// readEntry looks for the access entry of the role that the plan names, by the ARN that IAM knows.
+func (r Preflight) readEntry(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+	name := p.NodeRole[strings.LastIndex(p.NodeRole, "/")+1:]
+	role, err := r.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
+	if awserrors.IsMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	out, err := r.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster,
+		PrincipalArn: role.Role.Arn})
+	// a cluster without access entries refuses the question
+	if awserrors.IsMissing(err) || awserrors.CodeOf(err) == "InvalidRequestException" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.Entries = append(f.Entries, preflight.Entry{Principal: aws.ToString(out.AccessEntry.PrincipalArn),
+		Type: aws.ToString(out.AccessEntry.Type)})
+	return nil
+}
+
+func (r Preflight) readEndpoints(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+	pages := ec2.NewDescribeVpcEndpointsPaginator(r.EC2, &ec2.DescribeVpcEndpointsInput{
+		MaxResults: aws.Int32(1000),
+		Filters:    []ec2types.Filter{{Name: aws.String("vpc-id"), Values: []string{p.VPC}}}})
+	for n := 0; pages.HasMorePages() && n < mostEndpointPages; n++ {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, e := range page.VpcEndpoints {
+			state := strings.ToLower(string(e.State))
+			if state == "deleted" || state == "deleting" || state == "failed" || state == "rejected" || state == "expired" {
+				continue
+			}
+			service := aws.ToString(e.ServiceName)
+			f.Endpoints = append(f.Endpoints, preflight.Endpoint{ID: aws.ToString(e.VpcEndpointId),
+				Service:    service[strings.LastIndex(service, ".")+1:],
+				Gateway:    e.VpcEndpointType == ec2types.VpcEndpointTypeGateway,
+				PrivateDNS: aws.ToBool(e.PrivateDnsEnabled)})
+		}
+	}
+	return nil
+}
+
+func (r Preflight) readSubnets(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+	out, err := r.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{
+		Filters: []ec2types.Filter{{Name: aws.String("subnet-id"), Values: p.Subnets}}})
+	if err != nil {
+		return err
+	}
+	for _, s := range out.Subnets {
+		f.Subnets = append(f.Subnets, preflight.Subnet{ID: aws.ToString(s.SubnetId), VPC: aws.ToString(s.VpcId)})
+	}
+	return nil
+}
+
+// readWays reads how the subnets get to S3.
+func (r Preflight) readWays(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+	all, list, err := ReadSubnetRoutes(ctx, r.EC2, p.Region, p.VPC, p.Subnets)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		found := slices.ContainsFunc(s.Routes, func(r Route) bool { return preflight.LeadsToS3(r.To, r.Via, list) })
+		f.Ways = append(f.Ways, preflight.Way{Subnet: s.Subnet, Found: found})
+	}
+	return nil
+}
+
+// readLimits reads what the account may run at once.
+func (r Preflight) readLimits(ctx context.Context, f *preflight.Facts) error {
+	out, err := r.Lambda.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
+	if err != nil || out.AccountLimit == nil {
+		return err
+	}
+	f.Limit, f.Free = int(out.AccountLimit.ConcurrentExecutions),
+		int(aws.ToInt32(out.AccountLimit.UnreservedConcurrentExecutions))
+	return nil
+}
