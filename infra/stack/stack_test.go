@@ -217,6 +217,13 @@ func TestAlarmsAreAsTheSettingsSay(t *testing.T) {
 	for name, over := range map[string]float64{"joiner-demo-Price": 12.5, "joiner-demo-Nodes": 300} {
 		tmpl.HasResourceProperties(jsii.String("AWS::CloudWatch::Alarm"), map[string]any{"AlarmName": name, "Threshold": over})
 	}
+	words(t, tmpl).each("AWS::CloudWatch::Alarm", func(id string, p map[string]any) {
+		of, limited := p["DatapointsToAlarm"].(float64)
+		from, ok := p["EvaluationPeriods"].(float64)
+		if limited && of > from || !ok {
+			t.Errorf("%s asks for %v of %v periods, which CloudWatch refuses", id, of, from)
+		}
+	})
 	tmpl.HasResourceProperties(jsii.String("AWS::SNS::Subscription"), map[string]any{"Protocol": "email", "Endpoint": "ops@example.com"})
 	tmpl.ResourceCountIs(jsii.String("AWS::CloudWatch::Dashboard"), jsii.Number(0))
 }
