@@ -60,8 +60,8 @@ type driftJudge struct {
 	instances map[string]cluster.Instance // by provider id; those that are not known yet are missing
 }
 
-// driftReason says why a claim has drifted, the first reason that there is. What the NodePool asks for counts even while
-// its class is gone or not ready; of the class nothing is sure then. Nothing is sure of a claim whose pool is gone.
+// driftReason says why a claim has drifted, the first reason that there is. What the NodePool asks for counts even
+// while its class is gone or not ready; of the class nothing is sure then. Nothing is sure of a claim whose pool is gone.
 func (j driftJudge) driftReason(c cluster.Claim) (reason, message string, sure bool) {
 	p, ok := j.s.PoolOf(c.Pool)
 	if !ok {
@@ -111,8 +111,8 @@ func (j driftJudge) classDrift(c cluster.Claim, p cluster.Pool, class instancety
 	if reason, message, sure = j.networkDrift(c, class); reason != "" || !sure {
 		return reason, message, sure
 	}
-	if id := c.Labels[instancetypes.LabelReservationID]; !class.OpenReservations && c.Labels[v1.LabelCapacityType] == instancetypes.Reserved &&
-		id != "" &&
+	if id := c.Labels[instancetypes.LabelReservationID]; !class.OpenReservations && id != "" &&
+		c.Labels[v1.LabelCapacityType] == instancetypes.Reserved &&
 		!slices.ContainsFunc(class.Reservations, func(r instancetypes.Reservation) bool { return r.ID == id }) {
 		return "CapacityReservationDrift", fmt.Sprintf(
 			"EC2NodeClass %s does not select capacity reservation %s any more", class.Name, id), true
