@@ -61,7 +61,7 @@ type driftJudge struct {
 }
 
 // driftReason says why a claim has drifted, the first reason that there is. What the NodePool asks for counts even
-// while its class is gone or not ready; of the class nothing is sure then. Nothing is sure of a claim whose pool is gone.
+// while its class is gone or not ready; of the class nothing is sure then. Nothing is sure of a claim without its pool.
 func (j driftJudge) driftReason(c cluster.Claim) (reason, message string, sure bool) {
 	p, ok := j.s.PoolOf(c.Pool)
 	if !ok {
