@@ -79,3 +79,18 @@ func TestSetsThatAreTooMuchWorkAreHalved(t *testing.T) {
 		t.Errorf("sets of these sizes are asked about: %v", sizes)
 	}
 }
+
+// A node that may not go any more is not in the set that the pass before left over.
+func TestANodeProtectedMeanwhileIsNotInTheSetLeftOver(t *testing.T) {
+	s := crowded(t, 6)
+	search := searchFor(newState(s, Memory{}, binpack.ResolveOfferings(s), nil))
+	protected, other := search.all[0], search.all[1]
+	search.all = search.all[1:]
+	search.resumeSet([]string{protected.Claim.Name, other.Claim.Name})
+	if _, asked := search.withOthers[protected]; asked {
+		t.Errorf("%s is asked about", protected.Claim.Name)
+	}
+	if _, asked := search.withOthers[other]; !asked {
+		t.Errorf("%s is not asked about", other.Claim.Name)
+	}
+}
