@@ -7,13 +7,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/metrics"
 	"joiner/pkg/settings"
 )
 
 const (
-	// leaderLease is what the controllers of Karpenter elect their leader by.
-	leaderLease = "karpenter-leader-election"
 	// lookAgain is how long a look at the leader lease is believed. Karpenter keeps its lease for 15 seconds.
 	lookAgain = 5 * time.Second
 	// noticesLookAgain is that of who handles notices of EC2, of which hundreds may come at once. What they do any
@@ -55,7 +54,7 @@ func (p *writePermission) mayWrite(ctx context.Context) (bool, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	for i, namespace := range p.namespaces {
 		g.Go(func() (err error) {
-			holders[i], err = p.leases.LeaseHolder(gctx, namespace, leaderLease)
+			holders[i], err = p.leases.LeaseHolder(gctx, namespace, v1.KarpenterLeaderLease)
 			return err
 		})
 	}
@@ -87,6 +86,6 @@ func (a *App) newPermission() *writePermission {
 		found: func(namespace, holder string) {
 			a.metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Total(metrics.RefusedByLease, 1)}})
 			a.log.Error("another controller leads this cluster: Joiner only observes until it is gone or Joiner's mode is observe",
-				"lease", namespace+"/"+leaderLease, "holder", holder)
+				"lease", namespace+"/"+v1.KarpenterLeaderLease, "holder", holder)
 		}}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cli/doctor"
 	"joiner/pkg/install/setup"
 )
@@ -29,8 +30,6 @@ const (
 	atBuffers     = "/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers"
 	atLeases      = "/apis/coordination.k8s.io/v1/namespaces/joiner-system/leases"
 )
-
-const leaderLease = "karpenter-leader-election"
 
 // storedObjects are objects by the path of their kind. What may not be read is noted and has none.
 type storedObjects struct {
@@ -230,7 +229,7 @@ func (s storedObjects) devices(ctx context.Context) (out doctor.Devices, err err
 // readLeader looks for whoever holds Karpenter's leader lease.
 func (s storedObjects) readLeader(ctx context.Context) doctor.Leader {
 	for _, namespace := range defaultSettings().KarpenterNamespaces {
-		holder, err := s.l.kube.LeaseHolder(ctx, namespace, leaderLease)
+		holder, err := s.l.kube.LeaseHolder(ctx, namespace, v1.KarpenterLeaderLease)
 		if err != nil {
 			return doctor.Leader{Unknown: fmt.Sprintf("its leader lease cannot be read: %v", err)}
 		}

@@ -30,6 +30,9 @@ const (
 	CapacityTypeReserved = "reserved"
 )
 
+// KarpenterLeaderLease is what the controllers of Karpenter elect their leader by.
+const KarpenterLeaderLease = "karpenter-leader-election"
+
 // Annotations.
 const (
 	// AnnotationDoNotDisrupt is "true" or a positive Go duration on a Pod, only "true" on a Node.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/settings"
 )
 
@@ -29,46 +30,45 @@ type SettingLine struct {
 // counterpart is an option of Karpenter that Joiner has as a setting.
 type counterpart struct {
 	option, setting string
-	env             string // of the setting, which refuses what it does not understand
 	standard        string // Karpenter's default
-	value           func(text string) (any, error)
+	parse           func(text string) (any, error)
 }
 
 // counterparts are the options with a setting of the same meaning. Feature gates are apart.
 func counterparts() []counterpart {
 	return []counterpart{
-		{"RESERVED_ENIS", "reservedENIs", "RESERVED_ENIS", "0", number},
-		{"VM_MEMORY_OVERHEAD_PERCENT", "vmMemoryOverheadPercent", "VM_MEMORY_OVERHEAD_PERCENT", "0.075", number},
-		{"PREFERENCE_POLICY", "preferencePolicy", "PREFERENCE_POLICY", "Respect", word},
-		{"MIN_VALUES_POLICY", "minValuesPolicy", "MIN_VALUES_POLICY", "Strict", word},
-		{"BATCH_MAX_DURATION", "batchMax", "BATCH_MAX_DURATION", "10s", word},
-		{"BATCH_IDLE_DURATION", "batchIdle", "BATCH_IDLE_DURATION", "1s", word},
-		{"ISOLATED_VPC", "isolatedVPC", "ISOLATED_VPC", "false", truth},
-		{"ENABLE_ZONAL_SHIFT", "zonalShift", "ENABLE_ZONAL_SHIFT", "false", truth},
-		{"DISABLE_DRY_RUN", "dryRunValidation", "DRY_RUN_VALIDATION", "false", opposite},
-		{"CLUSTER_NAME", "clusterName", "CLUSTER_NAME", "", word},
-		{"CLUSTER_ENDPOINT", "clusterEndpoint", "CLUSTER_ENDPOINT", "", word},
-		{"CLUSTER_CA_BUNDLE", "clusterCABundle", "CLUSTER_CA_BUNDLE", "", word},
-		{"LOG_LEVEL", "logLevel", "LOG_LEVEL", "info", word},
+		{"RESERVED_ENIS", "reservedENIs", "0", parseNumber},
+		{"VM_MEMORY_OVERHEAD_PERCENT", "vmMemoryOverheadPercent", "0.075", parseNumber},
+		{"PREFERENCE_POLICY", "preferencePolicy", "Respect", parseWord},
+		{"MIN_VALUES_POLICY", "minValuesPolicy", "Strict", parseWord},
+		{"BATCH_MAX_DURATION", "batchMax", "10s", parseWord},
+		{"BATCH_IDLE_DURATION", "batchIdle", "1s", parseWord},
+		{"ISOLATED_VPC", "isolatedVPC", "false", parseTruth},
+		{"ENABLE_ZONAL_SHIFT", "zonalShift", "false", parseTruth},
+		{"DISABLE_DRY_RUN", "dryRunValidation", "false", parseOpposite},
+		{"CLUSTER_NAME", "clusterName", "", parseWord},
+		{"CLUSTER_ENDPOINT", "clusterEndpoint", "", parseWord},
+		{"CLUSTER_CA_BUNDLE", "clusterCABundle", "", parseWord},
+		{"LOG_LEVEL", "logLevel", "info", parseWord},
 	}
 }
 
-func word(text string) (any, error) { return text, nil }
+func parseWord(text string) (any, error) { return text, nil }
 
-func truth(text string) (any, error) { return strconv.ParseBool(text) }
+func parseTruth(text string) (any, error) { return strconv.ParseBool(text) }
 
-func opposite(text string) (any, error) {
+func parseOpposite(text string) (any, error) {
 	b, err := strconv.ParseBool(text)
 	return !b, err
 }
 
-func number(text string) (any, error) {
+func parseNumber(text string) (any, error) {
 	_, err := strconv.ParseFloat(text, 64)
 	return json.Number(text), err
 }
 
-// without are options that mean nothing to functions: ports, threads and the pod of the controller.
-func without() []string {
+// optionsWithoutEffect are options that mean nothing to functions: ports, threads and the pod of the controller.
+func optionsWithoutEffect() []string {
 	return []string{"KUBERNETES_MIN_VERSION", "KARPENTER_SERVICE", "METRICS_PORT", "HEALTH_PROBE_PORT", "KUBE_CLIENT_QPS",
 		"KUBE_CLIENT_BURST", "ENABLE_PROFILING", "DISABLE_CONTROLLER_WARMUP", "DISABLE_CLUSTER_STATE_OBSERVABILITY",
 		"MEMORY_LIMIT", "CPU_REQUESTS", "LOG_OUTPUT_PATHS", "LOG_ERROR_OUTPUT_PATHS", "EKS_CONTROL_PLANE",
@@ -76,7 +76,7 @@ func without() []string {
 		"AWS_STS_REGIONAL_ENDPOINTS", "GOMAXPROCS", "GOMEMLIMIT"}
 }
 
-// Feature gates of Karpenter, with what they are without being asked for.
+// Feature gates of Karpenter. All are closed without being asked for, but for ReservedCapacity.
 const (
 	gateSpotToSpot = "SpotToSpotConsolidation"
 	gateNodeRepair = "NodeRepair"
@@ -95,7 +95,7 @@ func (r *Report) reportOptions(f Facts) {
 	if !o.Known {
 		return
 	}
-	handled := without()
+	handled := optionsWithoutEffect()
 	for _, c := range counterparts() {
 		handled = append(handled, c.option)
 		r.addCounterpart(c, o.Values[c.option])
@@ -117,11 +117,12 @@ func (r *Report) addCounterpart(c counterpart, text string) {
 	if text == "" || text == c.standard {
 		return
 	}
-	value, err := c.value(text)
+	value, err := c.parse(text)
 	if err == nil {
+		variable := findSetting(c.setting).Env
 		_, err = settings.ParseSettings(func(env string) string {
 			switch env {
-			case c.env:
+			case variable:
 				return fmt.Sprint(value)
 			case "CLUSTER_NAME":
 				return "cluster"
@@ -134,10 +135,13 @@ func (r *Report) addCounterpart(c counterpart, text string) {
 			"choose a value for "+c.setting+" in cdk.json")
 		return
 	}
-	if value == "true" || value == "false" {
-		value = value == "true"
-	}
 	r.Settings = append(r.Settings, SettingLine{Name: c.setting, Value: value, From: c.option})
+}
+
+// findSetting returns the setting of Joiner's with that name, which exists.
+func findSetting(name string) settings.Setting {
+	all := settings.AllSettings()
+	return all[slices.IndexFunc(all, func(s settings.Setting) bool { return s.Name == name })]
 }
 
 // reportGates says what the feature gates mean for Joiner, which has none: a closed one is a setting, or something
@@ -202,21 +206,21 @@ func (r *Report) reportSleepers(f Facts, open map[string]bool) {
 
 // reportLeadership says where Joiner has to look for the lease of the Karpenter that leads.
 func (r *Report) reportLeadership(f Facts) (handled []string) {
-	const lease = "karpenter-leader-election"
-	v := f.Options.Values
-	if name := v["LEADER_ELECTION_NAME"]; name != "" && name != lease {
+	const lease = v1.KarpenterLeaderLease
+	values := f.Options.Values
+	if name := values["LEADER_ELECTION_NAME"]; name != "" && name != lease {
 		r.addFinding(Blocks, aboutOptions, fmt.Sprintf("its leader lease is named %s; Joiner looks for %s and would act beside it", name, lease),
 			"leave LEADER_ELECTION_NAME out before Joiner is deployed, or deploy Joiner once Karpenter is scaled down")
 	}
-	if off, _ := strconv.ParseBool(v["DISABLE_LEADER_ELECTION"]); off {
+	if off, _ := strconv.ParseBool(values["DISABLE_LEADER_ELECTION"]); off {
 		r.addFinding(Blocks, aboutOptions, "DISABLE_LEADER_ELECTION is true: nobody can see that Karpenter works, and Joiner would act beside it",
 			"scale Karpenter down before Joiner is deployed with mode act")
 	}
-	namespace := v["LEADER_ELECTION_NAMESPACE"]
+	namespace := values["LEADER_ELECTION_NAMESPACE"]
 	if namespace == "" && f.Karpenter != nil {
 		namespace = f.Karpenter.Namespace
 	}
-	if usual := []string{"kube-system", "karpenter"}; namespace != "" && !slices.Contains(usual, namespace) {
+	if usual := strings.Split(findSetting("karpenterNamespaces").Default, ","); namespace != "" && !slices.Contains(usual, namespace) {
 		r.Settings = append(r.Settings, SettingLine{Name: "karpenterNamespaces",
 			Value: strings.Join(append(usual, namespace), ","), From: "namespace of its leader lease"})
 	}

@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-)
 
-// leaderLease is what the controllers of Karpenter elect their leader by.
-const leaderLease = "karpenter-leader-election"
+	v1 "joiner/pkg/api/v1"
+)
 
 // karpenterLeader names a Karpenter that works in the cluster right now; empty for none.
 func (s *Setup) karpenterLeader(ctx context.Context) (string, error) {
 	for _, namespace := range s.KarpenterNamespaces {
-		o, found, err := s.Cluster.Get(ctx, "/apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases/"+leaderLease)
+		o, found, err := s.Cluster.Get(ctx, "/apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases/"+v1.KarpenterLeaderLease)
 		if err != nil {
 			return "", fmt.Errorf("look for a Karpenter that leads: %w", err)
 		}

@@ -41,6 +41,14 @@ func has(all []doctor.Finding, level doctor.Level, check, words string) bool {
 	})
 }
 
+// wantFinding fails the test unless a finding of that level and check holds the words.
+func wantFinding(t *testing.T, all []doctor.Finding, level doctor.Level, check, words string) {
+	t.Helper()
+	if !has(all, level, check, words) {
+		t.Errorf("%s %s %q is not among %+v", level, check, words, all)
+	}
+}
+
 // What the account lacks is told with how to mend it, and is fine once it is mended.
 func TestDoctorLooksIntoTheAccount(t *testing.T) {
 	e := newEnv(t)
@@ -66,9 +74,7 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 		{doctor.Warning, "Lambda", "the account may run 10 invocations at once, 10 of them are not reserved and 10 must stay so: the stack, which reserves 114 by default"},
 		{doctor.Warning, "quotas", "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests: 0 of 0 vCPU are in use"},
 	} {
-		if !has(all, want.level, want.check, want.words) {
-			t.Errorf("%s %s %q is not among %+v", want.level, want.check, want.words, all)
-		}
+		wantFinding(t, all, want.level, want.check, want.words)
 	}
 
 	c.SetClusterAccess("API", true)

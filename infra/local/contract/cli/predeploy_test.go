@@ -76,9 +76,7 @@ func TestDoctorKnowsWhetherADeploymentGetsThrough(t *testing.T) {
 		{doctor.Warning, "IPv6", "the cluster uses IPv6"},
 		{doctor.Broken, "way to S3", "functions in subnet-0aaaaaaaaaaaaaaa0 cannot reach S3"},
 	} {
-		if !has(all, want.level, want.check, want.words) {
-			t.Errorf("%s %s %q is not among %+v", want.level, want.check, want.words, all)
-		}
+		wantFinding(t, all, want.level, want.check, want.words)
 	}
 	for action := range c.CallCounts() {
 		if name := action[strings.Index(action, ":")+1:]; !strings.HasPrefix(name, "Describe") && !strings.HasPrefix(name, "Get") && !strings.HasPrefix(name, "List") {
