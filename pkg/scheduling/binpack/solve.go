@@ -65,7 +65,8 @@ func (w *problem) solve() plan.Plan {
 	return out
 }
 
-// placeMostPods is the solution that places most pods, before anything makes it cheaper, and the strategy to go on with.
+// placeMostPods is the solution that places most pods, before anything makes it cheaper, and the strategy to go on
+// with.
 func (w *problem) placeMostPods() (*solution, strategy) {
 	st := w.plainStrategy()
 	best := w.withinLimits(w.packByPrices(st), st)
