@@ -275,8 +275,12 @@ func (o *observer) observeImpaired() {
 }
 
 // observeRefused counts offerings that were marked as unavailable, or for longer than before, since the last
-// observation.
+// observation. A snapshot without a catalog says nothing about them.
 func (o *observer) observeRefused() {
+	if len(o.s.Catalog.Types) == 0 {
+		o.Refused = o.before.Refused
+		return
+	}
 	for _, u := range o.s.SoldOut {
 		reason := refusalReason(u.Why)
 		if u.Type == "" || u.Zone == "" || !isLaunchFailure(reason) {

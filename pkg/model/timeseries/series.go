@@ -14,10 +14,10 @@ type Label struct {
 
 // Series is one series with its value now. Labels are sorted by name and none is empty.
 type Series struct {
-	Name   string // with the suffix of a histogram's part
-	Labels []Label
-	Value  float64
-	Family string // the metric's name, to which type and help belong
+	Name   string  `json:"n"` // with the suffix of a histogram's part
+	Labels []Label `json:"l,omitempty"`
+	Value  float64 `json:"-"`
+	Family string  `json:"f,omitempty"` // the metric's name, to which type and help belong
 }
 
 // Key identifies the series.
@@ -27,9 +27,9 @@ func seriesKey(name string, labels []Label) string {
 	var b strings.Builder
 	b.WriteString(name)
 	for _, l := range labels {
-		b.WriteByte('\xff')
+		b.WriteByte('\x1f')
 		b.WriteString(l.Name)
-		b.WriteByte('\xff')
+		b.WriteByte('\x1f')
 		b.WriteString(l.Value)
 	}
 	return b.String()
