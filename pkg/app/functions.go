@@ -79,6 +79,10 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 	m := a.kube.NewWatchCache(ctx)
 	defer m.Close()
 	l, until := a.newLifecycle(leaseHolder(ctx), m), a.watchUntil(ctx)
+	if a.series == nil {
+		a.series = newRecorder(a)
+	}
+	l.Series = a.series
 	l.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
 	return l.Run(ctx, until)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/remotewrite"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/plan"
 	"joiner/pkg/nodeclaim/lifecycle"
@@ -54,7 +55,8 @@ type Controller struct {
 	Refresh   controllers.Waker      // runs refresh when a class is new or was changed
 	Watch     controllers.WatchLease // tells others that nobody need wake lifecycle; nil to tell nobody
 	Hints     controllers.PushHints
-	Refusals  *EvictionBackoff // of evictions, shared by the invocations of a process; nil for none known
+	Refusals  *EvictionBackoff      // of evictions, shared by the invocations of a process; nil for none known
+	Series    *remotewrite.Recorder // for Prometheus; nil for nothing
 
 	seen   controllers.StaleStatus
 	sum    controllers.Measurements
@@ -66,12 +68,16 @@ type Controller struct {
 	changes  []cluster.ScheduledChange
 	blind    error         // why EC2 could not be asked for the two above
 	took     time.Duration // the last pass
+	observed bool          // a pass of this invocation, by Series
 }
 
 // Run passes until nothing is left to do or until the time given. A step that fails is tried again later, and the
 // others go on; what did not succeed in the end is the error.
 func (l *Controller) Run(ctx context.Context, until time.Time) error {
 	defer l.sum.PutMetrics(l.Metrics)
+	l.Series.Begin()
+	l.observed = false
+	defer l.Series.Wait()          // last: nobody waits for it but the end of the invocation
 	swept := l.sweepTemplates(ctx) // that this fails must not keep a drain waiting
 	l.failed, l.faults, l.took, l.examined = controllers.StepBackoff{}, controllers.StepBackoff{}, 0, time.Time{}
 	if l.Refusals == nil {
@@ -159,6 +165,8 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	}
 	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules,
 		l.took
+	l.Series.ObservePass(ctx, s, !l.observed)
+	l.observed = true
 	if _, err := l.seen.WakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
 		return false, err
 	}
@@ -316,6 +324,9 @@ func (l *Controller) inTurn(ctx context.Context, w *actionWorker, actions []plan
 			return fmt.Errorf("%s: %w", a, err)
 		}
 		l.sum.NoteAction(a)
+		if a.Do == plan.DeleteClaim {
+			l.Series.NoteDeleted(a.Claim, a.Reason)
+		}
 	}
 	return nil
 }
