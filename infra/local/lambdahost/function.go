@@ -109,7 +109,7 @@ func (f *function) use(s *sandbox, cold bool, id string, payload []byte) (outcom
 	took := time.Since(began)
 	o.logTail = s.out.end(f.report(s, cold, id, took, o)...)
 	if tell := f.host.options.OnReport; tell != nil {
-		r := Report{Function: f.Short, Cold: cold, Took: took, Status: o.status}
+		r := Report{Function: f.Short, MemoryMB: f.MemoryMB, Cold: cold, Took: took, Status: o.status}
 		if o.fault != "" {
 			r.Error = string(o.payload)
 		}

@@ -1,6 +1,7 @@
 package lambdahost
 
 import (
+	"strings"
 	"time"
 
 	"joiner/infra/local/lambdahost/confine"
@@ -9,6 +10,7 @@ import (
 // Report is what one invocation took.
 type Report struct {
 	Function string // short name
+	MemoryMB int64  // that it may have
 	Cold     bool
 	Init     time.Duration // of a cold one, before it took the event
 	Took     time.Duration // from the event to the answer
@@ -16,6 +18,11 @@ type Report struct {
 	PeakMB   int64         // highest resident set meanwhile; of a process that is gone the one known last
 	Status   string        // empty, error or timeout
 	Error    string        // what Lambda answers for a failed one
+}
+
+// Killed reports whether the process was killed, as is one that takes more memory than it has.
+func (r Report) Killed() bool {
+	return r.Status == "error" && strings.Contains(r.Error, "signal: killed")
 }
 
 // usage is what the process took so far, and lets the peak begin anew.
