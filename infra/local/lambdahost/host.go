@@ -173,14 +173,16 @@ func (h *Host) setPaused(paused bool) {
 	h.paused = paused
 }
 
-// Kill ends the running processes of a function with SIGKILL and says how many there were. What they were doing fails
+// Kill ends the running processes of a function with SIGKILL, waits for that and says how many there were. What they were doing fails
 // as in Lambda when a runtime exits.
 func (h *Host) Kill(name string) (int, error) {
 	f, err := h.find(name)
 	if err != nil {
 		return 0, err
 	}
-	return f.kill(), nil
+	n := f.kill()
+	f.waitAll()
+	return n, nil
 }
 
 // Confinement says how processes are held to their limits; empty: they are not.
