@@ -43,7 +43,7 @@ func main() {
 	flag.IntVar(&w.pods, "pods", 15000, "pods of the cluster, those of four DaemonSets among them")
 	flag.Int64Var(&w.memory, "memory", 0, "functionMemory in MiB; 0 for what the stack was synthesized with")
 	flag.IntVar(&w.many, "many", 500, "pods that wait together")
-	flag.IntVar(&w.struck, "struck", 100, "nodes that are interrupted together, at most a tenth of all")
+	flag.IntVar(&w.struck, "struck", 100, "nodes that are interrupted together, at most a fifth of all")
 	flag.DurationVar(&w.gap, "gap", time.Minute, "between two ticks")
 	flag.StringVar(&w.data, "data", "infra/bench/scale.json", "file of the measurements; those of this size are replaced")
 	flag.StringVar(&w.page, "page", "infra/bench/scale.md", "page to write")
@@ -110,7 +110,7 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 	say(fmt.Sprintf("%d nodes and %d pods are there, bytes of one: %v; confined by %s", w.nodes, w.pods, c.sizes,
 		e.Host.Confinement()))
 	run := &measured{kubelets: &kubelets{cluster: c}, journal: j, gap: w.gap, pods: w.pods, many: w.many,
-		struck: min(w.struck, w.nodes/10), say: say}
+		struck: min(w.struck, w.nodes/5), say: say}
 	go run.kubelets.run(ctx)
 	err = run.run(ctx)
 	return size{Nodes: w.nodes, Pods: w.pods, MemoryMB: e.Memory("provision"), Objects: c.sizes, Kind: e.Host.Confinement(),
