@@ -93,8 +93,12 @@ func (d *Deps) LimitPass(pass func(context.Context) (bool, error)) func(context.
 func (d *Deps) watchLimits(ctx context.Context, stage *passStage, cut context.CancelCauseFunc) {
 	out, stop := timeOut(ctx)
 	defer stop()
-	look := time.NewTicker(memoryLookEvery)
-	defer look.Stop()
+	var look <-chan time.Time
+	if d.Memory != nil {
+		tick := time.NewTicker(memoryLookEvery)
+		defer tick.Stop()
+		look = tick.C
+	}
 	for {
 		why := CutForMemory
 		select {
@@ -102,8 +106,8 @@ func (d *Deps) watchLimits(ctx context.Context, stage *passStage, cut context.Ca
 			return
 		case <-out:
 			why = CutForTime
-		case <-look.C:
-			if d.Memory == nil || !IsMemoryShort(d.Memory()) {
+		case <-look:
+			if !IsMemoryShort(d.Memory()) {
 				continue
 			}
 		}

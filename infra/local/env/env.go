@@ -63,8 +63,8 @@ type Options struct {
 	// of the control plane as well; the zero values are a whole one
 	Controllers string
 	NodeGrace   time.Duration
-	// Interpose puts something between the functions and the API server, and gives the URL and the certificate authority
-	// that they get to see. The caller ends it; nil for nothing.
+	// Interpose puts something between the functions and the API server, and gives the URL and the certificate
+	// authority that they get to see. The caller ends it; nil for nothing.
 	Interpose func(*client.Plane) (server string, ca []byte, err error)
 	// FunctionMemory is in MiB, as if the stack had been synthesized with it; 0 leaves the template's.
 	FunctionMemory int64

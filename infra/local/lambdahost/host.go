@@ -173,8 +173,8 @@ func (h *Host) setPaused(paused bool) {
 	h.paused = paused
 }
 
-// Kill ends the running processes of a function with SIGKILL, waits for that and says how many there were. What they were doing fails
-// as in Lambda when a runtime exits.
+// Kill ends the running processes of a function with SIGKILL, waits for that and says how many there were. What they
+// were doing fails as in Lambda when a runtime exits.
 func (h *Host) Kill(name string) (int, error) {
 	f, err := h.find(name)
 	if err != nil {

@@ -308,7 +308,8 @@ func waitingPod(name string, milliCPU int64) *corev1.Pod {
 func burstPod(burst string, i int) *corev1.Pod {
 	p := waitingPod(fmt.Sprintf("%s-%d", burst, i), ofBurst)
 	p.Spec.NodeSelector = map[string]string{burstLabel: burst}
-	p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: burstLabel, Operator: corev1.TolerationOpExists})
+	p.Spec.Tolerations = append(p.Spec.Tolerations,
+		corev1.Toleration{Key: burstLabel, Operator: corev1.TolerationOpExists})
 	return p
 }
 

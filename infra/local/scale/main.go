@@ -1,6 +1,6 @@
-// Command scale measures the functions in a cluster of so many nodes and pods: real functions, real API server, emulated
-// EC2, under the memory and the processor share that Lambda gives them. It writes what it measured beside what it
-// measured for other sizes, and a page of all.
+// Command scale measures the functions in a cluster of so many nodes and pods: real functions, real API server,
+// emulated EC2, under the memory and the processor share that Lambda gives them. It writes what it measured beside what
+// it measured for other sizes, and a page of all.
 //
 // Exit code 0: it was measured. It needs what `make local` builds.
 package main
@@ -88,7 +88,8 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 	m, j := &meter{}, &journal{}
 	e, err := env.Start(ctx, env.Options{
 		Root: root, Dir: dir, FunctionLog: log, CollectPods: true, Push: true, Paused: true,
-		Minute: time.Minute, EndedFor: 10 * time.Minute, GCPercent: planeGC, Controllers: controllers, NodeGrace: nodeGrace,
+		Minute: time.Minute, EndedFor: 10 * time.Minute, GCPercent: planeGC, Controllers: controllers,
+		NodeGrace: nodeGrace,
 		Interpose: m.start, Confine: true, OnReport: j.note, FunctionMemory: w.memory,
 		Env: map[string]string{"DISRUPTION": "report"},
 	})
@@ -113,6 +114,6 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 		struck: min(w.struck, w.nodes/5), say: say}
 	go run.kubelets.run(ctx)
 	err = run.run(ctx)
-	return size{Nodes: w.nodes, Pods: w.pods, MemoryMB: e.Memory("provision"), Objects: c.sizes, Kind: e.Host.Confinement(),
-		Date: time.Now().Format(time.DateOnly), Rows: run.rows}, err
+	return size{Nodes: w.nodes, Pods: w.pods, MemoryMB: e.Memory("provision"), Objects: c.sizes,
+		Kind: e.Host.Confinement(), Date: time.Now().Format(time.DateOnly), Rows: run.rows}, err
 }

@@ -61,7 +61,8 @@ func (a app) template() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: a.labels()},
 		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst, SchedulerName: "default-scheduler",
+			RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst,
+			SchedulerName:   "default-scheduler",
 			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes}, TerminationGracePeriodSeconds: &grace,
 			Volumes: []corev1.Volume{
 				{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
@@ -75,7 +76,8 @@ func (a app) template() corev1.PodTemplateSpec {
 				Resources: corev1.ResourceRequirements{Requests: limits, Limits: limits},
 				VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/etc/app", ReadOnly: true},
 					{Name: "scratch", MountPath: "/tmp"}},
-				TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+				TerminationMessagePath:   "/dev/termination-log",
+				TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 			}},
 			Tolerations: []corev1.Toleration{
 				tolerate("node.kubernetes.io/not-ready"), tolerate("node.kubernetes.io/unreachable")},
@@ -93,7 +95,8 @@ func tolerate(key string) corev1.Toleration {
 func (a app) replicaSet(now metav1.Time) *appsv1.ReplicaSet {
 	n := int32(a.replicas)
 	return &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: namespace, UID: a.uid, CreationTimestamp: now, Generation: 1},
+		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: namespace, UID: a.uid, CreationTimestamp: now,
+			Generation: 1},
 		Spec: appsv1.ReplicaSetSpec{Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: a.labels()},
 			Template: a.template()},
 		Status: appsv1.ReplicaSetStatus{Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
@@ -103,7 +106,8 @@ func (a app) replicaSet(now metav1.Time) *appsv1.ReplicaSet {
 
 func (a app) daemonSet(now metav1.Time) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: namespace, UID: a.uid, CreationTimestamp: now, Generation: 1},
+		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: namespace, UID: a.uid, CreationTimestamp: now,
+			Generation: 1},
 		Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: a.labels()}, Template: a.template(),
 			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}},
 	}
@@ -112,7 +116,8 @@ func (a app) daemonSet(now metav1.Time) *appsv1.DaemonSet {
 func (a app) budget(now metav1.Time) *policyv1.PodDisruptionBudget {
 	most := intstr.FromString(mayBeDown)
 	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: namespace, UID: newUID(), CreationTimestamp: now, Generation: 1},
+		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: namespace, UID: newUID(),
+			CreationTimestamp: now, Generation: 1},
 		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &most,
 			Selector: &metav1.LabelSelector{MatchLabels: a.labels()}},
 	}
@@ -131,7 +136,8 @@ func (a app) pod(n int, node string, now metav1.Time) *corev1.Pod {
 	address := fmt.Sprintf("10.%d.%d.%d", 64+n>>16&63, n>>8&255, n&255)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, GenerateName: a.name + "-", Namespace: namespace, UID: newUID(), CreationTimestamp: now, Generation: 1,
+			Name: name, GenerateName: a.name + "-", Namespace: namespace, UID: newUID(),
+			CreationTimestamp: now, Generation: 1,
 			Labels: t.Labels, Annotations: map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "8080",
 				"checksum/config": "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: kind, Kind: a.kind, Name: a.name, UID: a.uid,
@@ -141,11 +147,13 @@ func (a app) pod(n int, node string, now metav1.Time) *corev1.Pod {
 		},
 		Spec: spec,
 		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, HostIP: "10.0.0.1", PodIP: address, StartTime: &now, QOSClass: corev1.PodQOSGuaranteed,
-			PodIPs: []corev1.PodIP{{IP: address}},
+			Phase: corev1.PodRunning, HostIP: "10.0.0.1", PodIP: address, StartTime: &now,
+			QOSClass: corev1.PodQOSGuaranteed,
+			PodIPs:   []corev1.PodIP{{IP: address}},
 			Conditions: []corev1.PodCondition{ready(corev1.PodReadyToStartContainers), ready(corev1.PodInitialized),
 				ready(corev1.PodReady), ready(corev1.ContainersReady), ready(corev1.PodScheduled)},
-			ContainerStatuses: []corev1.ContainerStatus{{Name: "main", Ready: true, Started: &yes, Image: spec.Containers[0].Image,
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "main", Ready: true, Started: &yes,
+				Image:       spec.Containers[0].Image,
 				ImageID:     "111122223333.dkr.ecr.us-west-2.amazonaws.com/" + a.name + "@sha256:" + strings.Repeat("9f", 32),
 				ContainerID: "containerd://" + strings.Repeat("7a", 32),
 				State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}}},
@@ -155,8 +163,8 @@ func (a app) pod(n int, node string, now metav1.Time) *corev1.Pod {
 
 // managed is an entry of managedFields.
 func managed(by, subresource string, now metav1.Time, fields string) metav1.ManagedFieldsEntry {
-	return metav1.ManagedFieldsEntry{Manager: by, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &now,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}, Subresource: subresource}
+	return metav1.ManagedFieldsEntry{Manager: by, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
+		Time: &now, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}, Subresource: subresource}
 }
 
 const (

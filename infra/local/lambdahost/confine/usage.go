@@ -44,8 +44,8 @@ func ReadUsage(pid int) (u Usage, err error) {
 	return u, nil
 }
 
-// processorTime adds user and system time of a line of /proc/PID/stat. The name of the program, in parentheses, may hold
-// blanks.
+// processorTime adds user and system time of a line of /proc/PID/stat. The name of the program, in parentheses, may
+// hold blanks.
 func processorTime(stat string) (time.Duration, error) {
 	after := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
 	const user, system = 11, 12 // fields 14 and 15 of the whole line
