@@ -13,7 +13,7 @@ import (
 const (
 	leaseName  = "joiner-capacity" // shared by all who create capacity or delete nodes for cost
 	leaseTTL   = 15 * time.Second
-	leaseRenew = 4 * time.Second
+	leaseRenew = 5 * time.Second
 	stuckAfter = 500 * time.Millisecond // a pass that was ended takes less to return
 )
 

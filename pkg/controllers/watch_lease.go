@@ -164,8 +164,8 @@ func TimeToWatch(left, took time.Duration) time.Duration {
 
 // ContinueWatch keeps the lease or gives it back after a pass, and reports whether there is to be another pass. Left is
 // the time until the end of watching; the longest pass of the invocation says how long the next one may take. After it
-// had the lease there is one more, since somebody may have relied on it, unless that one would be cut off: then the next
-// tick of the schedule looks.
+// had the lease there is one more, since somebody may have relied on it, unless that one would be cut off: then the
+// next tick of the schedule looks.
 func (v *Watcher) ContinueWatch(ctx context.Context, busy bool, left, longest time.Duration) bool {
 	spare := TimeToWatch(left, longest)
 	if busy && spare > watchEnd {

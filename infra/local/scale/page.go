@@ -86,8 +86,8 @@ func (s size) functions() string {
 			c := r.Traffic.sum()
 			requests, read = fmt.Sprint(c.Requests), fmt.Sprintf("%.2f", float64(c.Bytes)/(1<<20))
 		}
-		t.AppendRow(table.Row{r.Case, r.Function, r.Invocations, fmt.Sprintf("%.1f", r.Wall), fmt.Sprintf("%.2f", r.CPU),
-			r.PeakMB,
+		t.AppendRow(table.Row{r.Case, r.Function, r.Invocations, fmt.Sprintf("%.1f", r.Wall),
+			fmt.Sprintf("%.2f", r.CPU), r.PeakMB,
 			fmt.Sprintf("%.0f %%", 100*float64(r.PeakMB)/float64(max(1, r.MemoryMB))), r.ended(), requests, read,
 			strings.Join(r.Traffic.top(3), ", ")})
 	}
