@@ -22,10 +22,11 @@ import (
 // each its own token.
 const shareFrom = 5
 
-// newDeps is what every function needs.
+// newDeps is what every function needs, made anew for each invocation.
 func (a *App) newDeps(holder string) controllers.Deps {
+	freeMemory()
 	return controllers.Deps{Permission: a.permission.mayWrite, Record: a.kube.Events, Metrics: a.metrics,
-		Rules: decisionSettings(a.set), Holder: holder,
+		Memory: readMemory, Rules: decisionSettings(a.set), Holder: holder,
 		Now: time.Now, Log: a.log}
 }
 

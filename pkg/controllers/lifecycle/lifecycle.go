@@ -86,17 +86,23 @@ func (l *Controller) Run(ctx context.Context, until time.Time) error {
 	v := controllers.Watcher{Lease: l.Watch, Name: controllers.WatchLeaseName("lifecycle"), Holder: l.Holder,
 		Log: l.Log, Permission: l.Permission}
 	defer v.ReleaseLease(ctx)
+	pass := l.LimitPass(l.Shield().GuardPass(func(pass context.Context) (bool, error) {
+		return l.runPass(pass, func() { v.BeginWatch(ctx, until.Sub(l.Now())) })
+	}))
+	longest := time.Duration(0)
 	for {
 		began, under := l.Now(), controllers.BeginPass(ctx, l.Permission)
-		busy, err := l.Shield().GuardPass(func(pass context.Context) (bool, error) {
-			return l.runPass(pass, func() { v.BeginWatch(ctx, until.Sub(l.Now())) })
-		})(under)
+		busy, err := pass(under)
 		l.took = l.Now().Sub(began)
+		longest = max(longest, l.took)
+		if controllers.IsCutShort(err) {
+			return errors.Join(l.failed.JoinErrors(), swept)
+		}
 		if err != nil || controllers.WasRefused(under) {
 			return errors.Join(err, l.failed.JoinErrors(), swept, l.blind)
 		}
 		now := l.Now()
-		if !v.ContinueWatch(ctx, busy || l.Hints.ExpectsHint(now), controllers.TimeToWatch(until.Sub(now), l.took)) {
+		if !v.ContinueWatch(ctx, busy || l.Hints.ExpectsHint(now), until.Sub(now), longest) {
 			return errors.Join(l.failed.JoinErrors(), swept, l.blind)
 		}
 		// the watches do not tell when a pod has gone
@@ -175,6 +181,7 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	}
 	l.sum.NoteMissedHints(l.Hints, s.Now, deletionTimes(s))
 	l.Refusals.markRetryTimes(s.Pods)
+	controllers.NoteStage(ctx, controllers.StageDeciding)
 	next := lifecycle.Next(s)
 	l.recordFaults(next.Faults)
 	if len(next.Actions) == 0 {
@@ -185,6 +192,7 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 		return false, err
 	}
 	begin()
+	controllers.NoteStage(ctx, controllers.StageApplying)
 	changed, err := l.applyActions(ctx, s, next.Actions)
 	return next.Busy || changed, err
 }
@@ -297,7 +305,11 @@ func (l *Controller) sideBySide(ctx context.Context, objects *objectIndex, group
 	_ = all.Wait() // every error is in outcomes
 	_ = told.Wait()
 	for _, k := range slices.Sorted(maps.Keys(outcomes)) {
-		if o := outcomes[k]; o.err != nil {
+		o := outcomes[k]
+		if o.err != nil && ctx.Err() != nil {
+			continue // it was cut short, and did not fail
+		}
+		if o.err != nil {
 			l.failed.AddFailure(k, o.err, l.Now())
 		} else if o.begun {
 			delete(l.failed, k)
