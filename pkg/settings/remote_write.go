@@ -70,7 +70,9 @@ func (r RemoteWrite) WorkspaceID() (workspace, region string) {
 	return m[2], m[1]
 }
 
-func isEndpoint(s string) bool { return regexp.MustCompile(`^https?://[^/\s]+(/[^\s]*)?$`).MatchString(s) }
+func isEndpoint(s string) bool {
+	return regexp.MustCompile(`^https?://[^/\s]+(/[^\s]*)?$`).MatchString(s)
+}
 
 func isSecretARN(s string) bool {
 	return regexp.MustCompile(`^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+$`).

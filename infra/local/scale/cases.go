@@ -46,13 +46,15 @@ const (
 	noticed    = "nodes interrupted, warm"
 )
 
-// scheduled are the functions that tick, in the order in which they are measured, and how often a month they do.
-var scheduled = []string{"provision", "lifecycle", "disrupt", "refresh"}
+// scheduled are the functions that tick, in the order in which they are measured.
+func scheduled() []string { return []string{"provision", "lifecycle", "disrupt", "refresh"} }
 
-// kinds of notices with the function that each wakes.
-var notices = map[string]events.Kind{"spotinterruption": events.KindSpotInterruption,
-	"reservationinterruption": events.KindReservationInterruption, "rebalance": events.KindRebalance,
-	"scheduledchange": events.KindScheduledChange, "statechange": events.KindStateChange}
+// noticeKinds are the kinds of notices, by the function that each wakes.
+func noticeKinds() map[string]events.Kind {
+	return map[string]events.Kind{"spotinterruption": events.KindSpotInterruption,
+		"reservationinterruption": events.KindReservationInterruption, "rebalance": events.KindRebalance,
+		"scheduledchange": events.KindScheduledChange, "statechange": events.KindStateChange}
+}
 
 // journal gathers what the host reports.
 type journal struct {
@@ -111,7 +113,7 @@ func (m *measured) run(ctx context.Context) error {
 
 // ticks invokes each scheduled function alone.
 func (m *measured) ticks(ctx context.Context, what string, cold bool) error {
-	for _, f := range scheduled {
+	for _, f := range scheduled() {
 		if err := m.tick(ctx, what, f, cold); err != nil {
 			return err
 		}
@@ -140,8 +142,8 @@ func (m *measured) tick(ctx context.Context, what, function string, cold bool) e
 
 // foreignNotices gives every function of notices one that is not about this cluster.
 func (m *measured) foreignNotices(ctx context.Context) error {
-	for _, f := range slices.Sorted(maps.Keys(notices)) {
-		sample, err := notices[f].Sample()
+	for _, f := range slices.Sorted(maps.Keys(noticeKinds())) {
+		sample, err := noticeKinds()[f].Sample()
 		if err != nil {
 			return err
 		}

@@ -104,7 +104,7 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 	if c.store, err = openStore(e.Plane.State().Etcd); err != nil {
 		return s, err
 	}
-	defer c.store.client.Close()
+	defer func() { _ = c.store.client.Close() }()
 	if err := c.fill(ctx, w.nodes, w.pods); err != nil {
 		return s, fmt.Errorf("fill the cluster: %w", err)
 	}

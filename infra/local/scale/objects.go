@@ -164,7 +164,7 @@ func (a app) pod(n int, node string, now metav1.Time) *corev1.Pod {
 // managed is an entry of managedFields.
 func managed(by, subresource string, now metav1.Time, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: by, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
-		Time: &now, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}, Subresource: subresource}
+		Time: &now, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields), Subresource: subresource}
 }
 
 const (

@@ -129,14 +129,16 @@ const (
 	minutes        = 43800
 )
 
-var everyMinutes = map[string]int{"provision": 1, "lifecycle": 1, "disrupt": 1, "refresh": 5}
+func everyMinutes() map[string]int {
+	return map[string]int{"provision": 1, "lifecycle": 1, "disrupt": 1, "refresh": 5}
+}
 
 // month reckons an idle month from the ticks under heartbeats.
 func (s size) month() string {
 	t := newTable("idle month, with heartbeats", "ticks", "wall s", "USD")
 	sum := 0.0
 	for _, r := range s.Rows {
-		every := everyMinutes[r.Function]
+		every := everyMinutes()[r.Function]
 		if r.Case != heartbeats || every == 0 {
 			continue
 		}

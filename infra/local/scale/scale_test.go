@@ -39,12 +39,12 @@ func TestFunctionsWorkInAClusterOf200Nodes(t *testing.T) {
 			t.Errorf("%s: %s makes %d requests, at most %d: %v", r.Case, r.Function, r.Traffic.sum().Requests, most, r.Traffic)
 		}
 	}
-	for f := range notices {
+	for f := range noticeKinds() {
 		if !seen[f] {
 			t.Errorf("%s did not run", f)
 		}
 	}
-	for _, f := range append(scheduled, "wake") {
+	for _, f := range append(scheduled(), "wake") {
 		if !seen[f] {
 			t.Errorf("%s did not run", f)
 		}

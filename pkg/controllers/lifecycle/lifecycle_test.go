@@ -243,7 +243,9 @@ type seriesSink struct {
 	values map[string]float64
 }
 
-func (s *seriesSink) ReadState(context.Context) (remotewrite.State, bool, error) { return s.st, false, nil }
+func (s *seriesSink) ReadState(context.Context) (remotewrite.State, bool, error) {
+	return s.st, false, nil
+}
 
 func (s *seriesSink) WriteState(_ context.Context, st remotewrite.State) error { s.st = st; return nil }
 
