@@ -91,7 +91,7 @@ func (c *Cloud) born(p pool, in launchRequest) *machine {
 		Instance: Instance{
 			ID: newID("i"), Type: p.kind, Zone: subnet.Zone, ZoneID: subnet.ZoneID, SubnetID: subnet.ID,
 			ImageID: p.image, Arch: p.arch, CapacityType: in.capacityType, State: "pending",
-			PrivateIP: addr.String(), PrivateDNSName: c.privateName(addr),
+			PrivateIP: addr.String(), PrivateDNSName: privateName(addr, c.opt.Region),
 			Profile: p.profile, SecurityGroups: p.groups, UserData: string(text),
 			Tags: maps.Clone(p.tags), FleetID: in.fleet, TemplateName: p.templateName, ClientToken: in.token,
 			PriceUSD: p.price, Launched: time.Now(),
@@ -159,7 +159,7 @@ func (c *Cloud) end(m *machine, reason string) {
 
 // CopyInstance adds an instance that runs and is as the one of the id, tags and all, without a word to anybody: it
 // counts as one that has been there for long.
-func (c *Cloud) CopyInstance(id string) (Instance, error) {
+func CopyInstance(c *Cloud, id string) (Instance, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	of, err := c.machineByID(id)
@@ -173,7 +173,7 @@ func (c *Cloud) CopyInstance(id string) (Instance, error) {
 	}
 	m := &machine{Instance: of.copied(), order: c.sequence, template: of.template, addr: subnet.take()}
 	m.ID, m.State = newID("i"), "running"
-	m.PrivateIP, m.PrivateDNSName = m.addr.String(), c.privateName(m.addr)
+	m.PrivateIP, m.PrivateDNSName = m.addr.String(), privateName(m.addr, c.opt.Region)
 	if m.SpotRequestID != "" {
 		m.SpotRequestID = "sir-" + hash16(m.ID)[:8]
 	}
@@ -182,8 +182,8 @@ func (c *Cloud) CopyInstance(id string) (Instance, error) {
 }
 
 // privateName is the name that EC2 gives an address.
-func (c *Cloud) privateName(a netip.Addr) string {
-	return "ip-" + strings.ReplaceAll(a.String(), ".", "-") + "." + c.opt.Region + ".compute.internal"
+func privateName(a netip.Addr, region string) string {
+	return "ip-" + strings.ReplaceAll(a.String(), ".", "-") + "." + region + ".compute.internal"
 }
 
 // machineByID finds an instance. The account is locked.

@@ -40,7 +40,7 @@ type Host struct {
 	mappings  []*mapping
 	doors     []*door
 	scratch   string
-	confined  string // how processes are confined; empty: they are not
+	Confined  string // how processes are confined; empty: they are not
 	log       *logger
 	spawner   *spawner
 	started   time.Time
@@ -86,7 +86,7 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 		queued: newGauge(), slots: make(chan struct{}, maxProcesses),
 	}
 	if o.Confine {
-		h.confined = confine.Kind()
+		h.Confined = confine.Kind()
 	}
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	if err := h.prepare(); err != nil {
@@ -184,9 +184,6 @@ func (h *Host) Kill(name string) (int, error) {
 	f.waitAll()
 	return n, nil
 }
-
-// Confinement says how processes are held to their limits; empty: they are not.
-func (h *Host) Confinement() string { return h.confined }
 
 // Wait returns when no asynchronous event or message of a mapped queue is waiting or worked on, or with the context's
 // error.

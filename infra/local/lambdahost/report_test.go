@@ -48,7 +48,7 @@ func startConfined(t *testing.T) (*Host, *cloud, func() []Report) {
 			all = append(all, r)
 		}
 	})
-	if h.Confinement() == "" {
+	if h.Confined == "" {
 		t.Fatal("nothing is confined")
 	}
 	return h, c, func() []Report {

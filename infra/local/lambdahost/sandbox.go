@@ -93,7 +93,7 @@ func (f *function) newSandbox(ctx context.Context) (*sandbox, error) {
 		return nil, errors.Join(fmt.Errorf("start bootstrap: %w", err), listener.Close(), read.Close(), write.Close())
 	}
 	_ = write.Close() // the process has its own copy
-	if kind := f.host.confined; kind != "" {
+	if kind := f.host.Confined; kind != "" {
 		s.confined, err = confine.Confine(kind, s.cmd.Process.Pid, confine.LambdaLimits(f.MemoryMB))
 		if err != nil {
 			s.kill()

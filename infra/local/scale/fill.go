@@ -150,7 +150,7 @@ func isTrue(o unstructured.Unstructured, condition string) bool {
 // addNode stores a node with its instance, claim and lease.
 func (c *cluster) addNode(ctx context.Context, i int, of model, now metav1.Time) error {
 	claim, uid := fmt.Sprintf("scale-%05d", i), newUID()
-	in, err := c.Cloud.CopyInstance(of.instance.ID)
+	in, err := awsemulator.CopyInstance(c.Cloud, of.instance.ID)
 	if err != nil {
 		return err
 	}

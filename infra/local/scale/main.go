@@ -109,11 +109,11 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 		return s, fmt.Errorf("fill the cluster: %w", err)
 	}
 	say(fmt.Sprintf("%d nodes and %d pods are there, bytes of one: %v; confined by %s", w.nodes, w.pods, c.sizes,
-		e.Host.Confinement()))
+		e.Host.Confined))
 	run := &measured{kubelets: &kubelets{cluster: c}, journal: j, gap: w.gap, pods: w.pods, many: w.many,
 		struck: min(w.struck, w.nodes/5), say: say}
 	go run.kubelets.run(ctx)
 	err = run.run(ctx)
 	return size{Nodes: w.nodes, Pods: w.pods, MemoryMB: e.Memory("provision"), Objects: c.sizes,
-		Kind: e.Host.Confinement(), Date: time.Now().Format(time.DateOnly), Rows: run.rows}, err
+		Kind: e.Host.Confined, Date: time.Now().Format(time.DateOnly), Rows: run.rows}, err
 }
