@@ -47,6 +47,14 @@ type function struct {
 // inCluster reports whether the function is told how to reach the cluster. Setup asks EKS itself.
 func (f function) inCluster() bool { return !f.called && !f.admin && !f.outside }
 
+// handlesInterruptions reports whether the function is for notices that EC2 takes an instance back or stops it.
+func (f function) handlesInterruptions() bool {
+	return slices.ContainsFunc(f.rules, func(k events.Kind) bool {
+		return k == events.KindSpotInterruption || k == events.KindReservationInterruption ||
+			k == events.KindRebalance || k == events.KindScheduledChange
+	})
+}
+
 // ticks reports whether a schedule invokes the function.
 func (f function) ticks() bool { return f.everyMin > 0 }
 
@@ -78,7 +86,8 @@ func (p Props) functions() []function {
 		{name: "disrupt", id: "Disrupt", doc: "decides which nodes go by choice: empty, drifted or too dear",
 			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: disruptAllows},
 		{name: "refresh", id: "Refresh", doc: "keeps the catalog and the status of every EC2NodeClass fresh",
-			timeoutSec: 120, everyMin: 5, alone: true, maxAgeSec: 60, asksEKS: true, allows: refreshAllows,
+			timeoutSec: 120, everyMin: p.Functions.RefreshInterval.Minutes(), alone: true, maxAgeSec: 60,
+			asksEKS: true, allows: refreshAllows,
 			rules: []events.Kind{events.KindDeployed}},
 		{name: "spotinterruption", id: "SpotInterruption", doc: "moves pods off a spot instance that EC2 takes back",
 			timeoutSec: 60, urgent: p.Stack.InterruptionConcurrency, retries: 2, maxAgeSec: 300, allows: wakesBoth,
@@ -100,6 +109,9 @@ func (p Props) functions() []function {
 			doc:        "has nodes left before EC2 reboots, stops or retires their instances",
 			timeoutSec: 60, retries: 2, maxAgeSec: 21600, allows: wakesBoth,
 			rules: []events.Kind{events.KindScheduledChange}},
+	}
+	if !p.Stack.InterruptionHandling {
+		all = slices.DeleteFunc(all, function.handlesInterruptions)
 	}
 	if p.Functions.Push {
 		// The API server waits a second. Nobody invokes it but by its URL, so there is nothing to retry.

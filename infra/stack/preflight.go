@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"slices"
+
 	"joiner/pkg/install/preflight"
 	"joiner/pkg/settings"
 )
@@ -10,7 +12,8 @@ func preflightPlan(s scope, functions []function) preflight.Plan {
 	set := s.props.Stack
 	all, notices := s.props.reservedByAll(functions)
 	p := preflight.Plan{Cluster: s.cluster, Observe: s.props.Functions.Mode == settings.ModeObserve,
-		NodeRole: set.NodeRole, NodePolicies: set.NodePolicies, VPC: set.VPCID, Subnets: set.SubnetIDs,
+		NodeRole: set.NodeRole, WindowsNodeRole: set.WindowsNodeRole, NodePolicies: set.NodePolicies,
+		VPC: set.VPCID, Subnets: set.SubnetIDs,
 		Reserved: all, ForNotices: notices, ForReservations: set.ReservationConcurrency,
 		Deployment: set.Deployment}
 	for _, r := range madeNodeRoles(s) {
@@ -40,8 +43,12 @@ func preflightAllows(p permissions) []statement {
 			roles = append(roles, p.arn("iam", "", *p.Account(), "role/"+r.name))
 		}
 	}
-	if name := p.props.Stack.NodeRole; name != "" {
-		roles = append(roles, p.arn("iam", "", *p.Account(), "role/"+name))
+	given := slices.DeleteFunc([]string{p.props.Stack.NodeRole, p.props.Stack.WindowsNodeRole},
+		func(name string) bool { return name == "" })
+	for _, name := range given { // one that has a path is told of
+		roles = append(roles, p.arn("iam", "", *p.Account(), "role/"+name), p.arn("iam", "", *p.Account(), "role/*/"+name))
+	}
+	if len(given) > 0 {
 		out = append(out, statement{sid: "ReadNodeAccess", actions: []string{"eks:DescribeAccessEntry"},
 			resources: []string{p.arn("eks", *p.Region(), *p.Account(), "access-entry/"+p.cluster+"/*")}})
 	}

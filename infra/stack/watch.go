@@ -209,9 +209,6 @@ func (m monitoring) clusterAlarms() []alarm {
 			metric: m.measured(metrics.CatalogAge, most(10)),
 			text: "prices and instance types are older than " + set.StaleCatalogAlarm.String() +
 				", or nobody measures it: read the log of refresh"},
-		{id: "NoticesLate", row: "NoticesLate", over: lateNotice, of: 1, from: 1,
-			metric: m.measured(metrics.NoticeHandled, most(5)),
-			text:   "a notice that EC2 takes an instance back was handled more than a minute after it was given: look for throttles of spotinterruption and for a slow API server"},
 		{id: "OtherLeader", row: "OtherLeader", over: 0, of: 1, from: 1,
 			metric: m.measured(metrics.RefusedByLease, sum(5)),
 			text:   "Joiner changes nothing because a Karpenter leads the cluster: stop one of them, or set mode to observe"},
@@ -223,6 +220,11 @@ func (m monitoring) clusterAlarms() []alarm {
 		// what fails is left out for ten minutes, and fails again then
 		{id: "Faults", row: "Faults", over: 0, of: 1, from: 1, metric: m.measured(metrics.Faults, sum(15)),
 			text: "Joiner itself failed about a pod, a NodePool or a node and goes on without it: the log says about which, and where the pass is kept for joiner replay"},
+	}
+	if set.InterruptionHandling {
+		all = append(all, alarm{id: "NoticesLate", row: "NoticesLate", over: lateNotice, of: 1, from: 1,
+			metric: m.measured(metrics.NoticeHandled, most(5)),
+			text:   "a notice that EC2 takes an instance back was handled more than a minute after it was given: look for throttles of spotinterruption and for a slow API server"})
 	}
 	if m.push {
 		all = append(all, alarm{id: "PushMissed", row: "PushMissed", over: 0, of: 3, from: 6,
