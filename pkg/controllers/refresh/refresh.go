@@ -116,8 +116,8 @@ func (r *Controller) refreshObjects(ctx context.Context, wanted func(*awsv1.EC2N
 	return errors.Join(errs...)
 }
 
-// listProfiles lists the instance profiles in the first refresh of each half hour: collecting them is not urgent, and IAM
-// takes few calls.
+// listProfiles lists the instance profiles in the first refresh of each half hour: collecting them is not urgent, and
+// IAM takes few calls.
 func (r *Controller) listProfiles(ctx context.Context) ([]nodeclass.Profile, error) {
 	if now := r.Now(); now.Sub(now.Truncate(collectEvery)) >= r.Every {
 		return nil, nil
