@@ -331,10 +331,17 @@ func TestAMissingBinaryIsNamed(t *testing.T) {
 	}
 }
 
-// TestReadmeListsTheSettings compares the table of infra/README.md with pkg/settings; `make golden` rewrites it.
-func TestReadmeListsTheSettings(t *testing.T) {
-	generated(t, "checked by its test -->\n", "<!-- end of settings -->", settings.MarkdownTable())
+// TestPagesListTheSettings compares the tables of infra/README.md and infra/settings.md with pkg/settings; `make golden`
+// rewrites them.
+func TestPagesListTheSettings(t *testing.T) {
+	generated(t, "../README.md", settingsBegin, settingsEnd, settings.MarkdownFirst())
+	generated(t, "../settings.md", settingsBegin, settingsEnd, settings.MarkdownReference())
 }
+
+const (
+	settingsBegin = "checked by its test -->\n"
+	settingsEnd   = "<!-- end of settings -->"
+)
 
 // TestTheStackIsProtectedFromDeletion unless a setting says otherwise.
 func TestTheStackIsProtectedFromDeletion(t *testing.T) {

@@ -7,8 +7,19 @@ import (
 
 // functionKnobs is the one place where the settings of the functions are written down.
 func functionKnobs() []settingBinding[Values] {
-	return slices.Concat(clusterKnobs(), wiringKnobs(), latencyKnobs(), timeoutKnobs(), sizingKnobs(), priceKnobs(),
-		rebalanceKnobs(), disruptionKnobs(), operationKnobs(), remoteWriteKnobs())
+	return slices.Concat(inGroup("Cluster", clusterKnobs()), inGroup("", wiringKnobs()),
+		inGroup("How soon", latencyKnobs()), inGroup("Life of a node", timeoutKnobs()),
+		inGroup("Size of nodes", sizingKnobs()), inGroup("Price", priceKnobs()),
+		inGroup("Rebalance recommendations", rebalanceKnobs()), inGroup("Disruption", disruptionKnobs()),
+		inGroup("Operation", operationKnobs()), inGroup("Prometheus", remoteWriteKnobs()))
+}
+
+// inGroup says of settings in which group the documentation shows them.
+func inGroup[V any](group string, knobs []settingBinding[V]) []settingBinding[V] {
+	for i := range knobs {
+		knobs[i].Group = group
+	}
+	return knobs
 }
 
 func clusterKnobs() []settingBinding[Values] {
@@ -25,15 +36,15 @@ func clusterKnobs() []settingBinding[Values] {
 			Allowed: "the certificate authority of the cluster as eks:DescribeCluster prints it, base64 of a PEM certificate",
 			Doc:     "Certificate authority of the API server; without it the stack asks EKS once in each deployment."},
 			func(v *Values) *string { return &v.ClusterCABundle }, isCABundle),
-		textSetting(Setting{Name: "serviceCIDR", Env: "SERVICE_CIDR", Unit: "CIDR", ByStack: true,
-			Allowed: "the range of addresses of the cluster's services, such as 10.100.0.0/16",
-			Doc:     "From which range of addresses the cluster gives its services theirs."},
-			func(v *Values) *string { return &v.ServiceCIDR }, isCIDR),
 	}
 }
 
 func wiringKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
+		textSetting(Setting{Name: "serviceCIDR", Env: "SERVICE_CIDR", Unit: "CIDR", ByStack: true,
+			Allowed: "the range of addresses of the cluster's services, such as 10.100.0.0/16",
+			Doc:     "From which range of addresses the cluster gives its services theirs."},
+			func(v *Values) *string { return &v.ServiceCIDR }, isCIDR),
 		textSetting(Setting{Name: "catalogBucket", Env: "CATALOG_BUCKET", Unit: "bucket name", ByStack: true,
 			Allowed: "the name of an S3 bucket",
 			Doc:     "Where refresh stores the catalog of instance types, offerings and prices."},
@@ -79,7 +90,7 @@ func latencyKnobs() []settingBinding[Values] {
 			Doc: "Have a webhook of the cluster announce pods that found no node, and deleted Nodes and NodeClaims, so that nobody waits for the next minute."},
 			func(v *Values) *bool { return &v.Push }),
 		boolSetting(Setting{Name: "nominatedPodsOnly", Env: "NOMINATED_PODS_ONLY", Default: "true",
-			Doc: "Keep a new node for the pods it was planned for until they are there, at the longest a minute, and the replacement of a node for the pods evicted from that, at the longest two minutes after its drain began, so that a tight plan of unlike pods comes true."},
+			Doc: "Keep a new node for the pods it was planned for, for a minute at most, so that a tight plan comes true. A replacement waits for the evicted pods, two minutes of their drain at most."},
 			func(v *Values) *bool { return &v.NominatedPodsOnly }),
 		durationSetting(Setting{Name: "unavailableOfferingTTL", Env: "UNAVAILABLE_OFFERING_TTL", Default: "3m",
 			Doc: "How long an offer that had no capacity is not tried again."},
@@ -166,7 +177,7 @@ func priceKnobs() []settingBinding[Values] {
 func rebalanceKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
 		choiceSetting(Setting{Name: "rebalance", Env: "REBALANCE", Default: string(RebalanceEvent), Unit: "word",
-			Doc: "What a rebalance recommendation of EC2 does where the NodePool's annotation joiner.sh/rebalance does not say: nothing, a Kubernetes event, or a replacement from another pool of capacity before the node is drained."},
+			Doc: "What a rebalance recommendation of EC2 does: nothing (ignore), a Kubernetes event (event), or a replacement from another capacity pool before the drain (replace). The annotation joiner.sh/rebalance of a NodePool overrides it."},
 			[]string{string(RebalanceIgnore), string(RebalanceEvent), string(RebalanceReplace)},
 			func(v *Values, s string) { v.Rebalance = Rebalance(s) }),
 		durationSetting(Setting{Name: "rebalanceOfferingCooldown", Env: "REBALANCE_OFFERING_COOLDOWN", Default: "30m",
@@ -216,7 +227,7 @@ func operationKnobs() []settingBinding[Values] {
 			Doc: "Ask EC2 with dry runs whether instances of an EC2NodeClass could be launched, before it is called ready. For that refresh is allowed all that a launch needs."},
 			func(v *Values) *bool { return &v.DryRunValidation }),
 		choiceSetting(Setting{Name: "decisionLog", Env: "DECISION_LOG", Default: DecisionLogLines, Unit: "word",
-			Doc: "What is kept of every pass with a decision: nothing (off), a structured line in the log (log), or also the whole pass in the catalog bucket (store), from which joiner replay and joiner shadow read. A pass in which Joiner itself failed about something is kept whole in any case."},
+			Doc: "What is kept of a pass that decides something: nothing (off), a line in the log (log), or also the whole pass in the catalog bucket (store). joiner replay and joiner shadow read the bucket. A pass in which Joiner itself fails is always stored."},
 			[]string{DecisionLogOff, DecisionLogLines, DecisionLogStore},
 			func(v *Values, s string) { v.DecisionLog = s }),
 		choiceSetting(Setting{Name: "logLevel", Env: "LOG_LEVEL", Default: "info", Unit: "word",

@@ -18,6 +18,7 @@ type Setting struct {
 	Doc      string // one sentence
 	Required bool   // has no default and cannot be left out
 	ByStack  bool   // the stack computes it; setting it in cdk.json is refused
+	Group    string // heading under which the documentation shows it; empty when ByStack
 }
 
 // PreferencePolicy says what preferences of a pod (preferred affinities, ScheduleAnyway spreads) count for.
@@ -267,21 +268,4 @@ func (s Setting) problemLabel() string {
 		return s.Name
 	}
 	return fmt.Sprintf("%s (%s)", s.Name, s.Env)
-}
-
-// MarkdownTable is the settings table of the README.
-func MarkdownTable() string {
-	var b strings.Builder
-	b.WriteString("| setting | default | unit | meaning |\n|---|---|---|---|\n")
-	for _, s := range AllSettings() {
-		def := s.Default
-		switch {
-		case s.ByStack:
-			def = "set by the stack"
-		case s.Required:
-			def = "required"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, def, s.Unit, s.Doc)
-	}
-	return b.String()
 }
