@@ -74,7 +74,7 @@ func wiringKnobs() []settingBinding[Values] {
 
 func latencyKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
-		durationSetting(Setting{Name: "watchDuration", Env: "WATCH_DURATION", Default: "50s",
+		durationSetting(Setting{Name: "watchDuration", Env: "WATCH_DURATION", Default: "50s", ByTests: true,
 			Doc: "How long an invocation that found work stays and watches for more."},
 			durationRange{0, 55 * time.Second}, func(v *Values) *time.Duration { return &v.WatchDuration }),
 		durationSetting(Setting{Name: "batchIdle", Env: "BATCH_IDLE_DURATION", Default: "1s",
@@ -101,9 +101,6 @@ func latencyKnobs() []settingBinding[Values] {
 
 func timeoutKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
-		durationSetting(Setting{Name: "launchTimeout", Env: "LAUNCH_TIMEOUT", Default: "5m",
-			Doc: "A NodeClaim without an instance after this time is given up."},
-			durationRange{time.Minute, time.Hour}, func(v *Values) *time.Duration { return &v.LaunchTimeout }),
 		durationSetting(Setting{Name: "registrationTimeout", Env: "REGISTRATION_TIMEOUT", Default: "15m",
 			Doc: "An instance whose node has not joined the cluster after this time is given up."},
 			durationRange{time.Minute, 2 * time.Hour},
@@ -119,13 +116,10 @@ func timeoutKnobs() []settingBinding[Values] {
 			Doc: "Replace by force a node that stays unhealthy, unless more than a fifth of its pool is (Karpenter's gate NodeRepair)."},
 			func(v *Values) *bool { return &v.NodeRepair }),
 		durationSetting(Setting{Name: "garbageCollectionMinAge", Env: "GARBAGE_COLLECTION_MIN_AGE", Default: "30s",
-			Doc: "An instance without a NodeClaim is terminated only when it is older than this."},
+			ByTests: true,
+			Doc:     "An instance without a NodeClaim is terminated only when it is older than this."},
 			durationRange{10 * time.Second, time.Hour},
 			func(v *Values) *time.Duration { return &v.GarbageCollectionMinAge }),
-		durationSetting(Setting{Name: "catalogMaxAge", Env: "CATALOG_MAX_AGE", Default: "24h",
-			Doc: "A catalog older than this is still used, but reported as stale."},
-			durationRange{10 * time.Minute, 720 * time.Hour},
-			func(v *Values) *time.Duration { return &v.CatalogMaxAge }),
 	}
 }
 
@@ -141,22 +135,11 @@ func sizingKnobs() []settingBinding[Values] {
 			Unit: "NodeClaims",
 			Doc:  "The most nodes one pass may ask for; the rest waits for the next pass."},
 			wholeRange{1, 1000}, func(v *Values) *int { return &v.MaxNodeClaimsPerPass }),
-		wholeSetting(Setting{Name: "packingIterations", Env: "PACKING_ITERATIONS", Default: "400", Unit: "steps",
-			Doc: "How many steps the packer may take to make a plan cheaper, each a few nodes packed anew; it stops before where that no longer pays. 0: none."},
-			wholeRange{0, 100000}, func(v *Values) *int { return &v.PackingIterations }),
 	}
 }
 
 func priceKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
-		numberSetting(Setting{Name: "perNodeOverheadUSD", Env: "PER_NODE_OVERHEAD_USD", Default: "0.0002",
-			Unit: "USD per hour",
-			Doc:  "What one more node costs beside its price, where plans are compared; more makes fewer, larger nodes."},
-			numberRange{0.000001, 10}, func(v *Values) *float64 { return &v.PerNodeOverheadUSD }),
-		numberSetting(Setting{Name: "instanceTypePriceFactor", Env: "INSTANCE_TYPE_PRICE_FACTOR", Default: "1.2",
-			Unit: "factor",
-			Doc:  "How much dearer than the cheapest type others may be that a NodeClaim names as well."},
-			numberRange{1, 10}, func(v *Values) *float64 { return &v.InstanceTypePriceFactor }),
 		wholeSetting(Setting{Name: "minSpotInstanceTypes", Env: "MIN_SPOT_INSTANCE_TYPES", Default: "15",
 			Unit: "instance types",
 			Doc:  "How many types a NodeClaim that may be spot names at least where there are so many, at any price."},
@@ -180,16 +163,9 @@ func rebalanceKnobs() []settingBinding[Values] {
 			Doc: "What a rebalance recommendation of EC2 does: nothing (ignore), a Kubernetes event (event), or a replacement from another capacity pool before the drain (replace). The annotation joiner.sh/rebalance of a NodePool overrides it."},
 			[]string{string(RebalanceIgnore), string(RebalanceEvent), string(RebalanceReplace)},
 			func(v *Values, s string) { v.Rebalance = Rebalance(s) }),
-		durationSetting(Setting{Name: "rebalanceOfferingCooldown", Env: "REBALANCE_OFFERING_COOLDOWN", Default: "30m",
-			Doc: "How long an offer that was left on a recommendation is not bought again."},
-			durationRange{time.Minute, 24 * time.Hour},
-			func(v *Values) *time.Duration { return &v.RebalanceOfferingCooldown }),
-		durationSetting(Setting{Name: "rebalanceMinAge", Env: "REBALANCE_MIN_AGE", Default: "15m",
+		durationSetting(Setting{Name: "rebalanceMinAge", Env: "REBALANCE_MIN_AGE", Default: "15m", ByTests: true,
 			Doc: "A node younger than this is not replaced on a recommendation, so that recommendations cannot chase each other."},
 			durationRange{0, 24 * time.Hour}, func(v *Values) *time.Duration { return &v.RebalanceMinAge }),
-		wholeSetting(Setting{Name: "rebalancesPerHour", Env: "REBALANCES_PER_HOUR", Default: "20", Unit: "nodes",
-			Doc: "The most nodes that are replaced on recommendations within an hour; further ones are told as events."},
-			wholeRange{0, 1000}, func(v *Values) *int { return &v.RebalancesPerHour }),
 	}
 }
 

@@ -28,7 +28,7 @@ func MarkdownReference() string {
 	var groups []string
 	byGroup := map[string][]Setting{}
 	for _, s := range AllSettings() {
-		if s.ByStack {
+		if s.ByStack || s.ByTests {
 			continue
 		}
 		if !slices.Contains(groups, s.Group) {
