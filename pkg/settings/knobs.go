@@ -120,6 +120,10 @@ func timeoutKnobs() []settingBinding[Values] {
 			Doc:     "An instance without a NodeClaim is terminated only when it is older than this."},
 			durationRange{10 * time.Second, time.Hour},
 			func(v *Values) *time.Duration { return &v.GarbageCollectionMinAge }),
+		minutesSetting(Setting{Name: "refreshInterval", Env: "REFRESH_INTERVAL", Default: "5m",
+			Doc: "How often images, subnets, security groups, prices and statuses are looked up; a changed EC2NodeClass or NodePool is looked at at once."},
+			durationRange{time.Minute, 30 * time.Minute},
+			func(v *Values) *time.Duration { return &v.RefreshInterval }),
 	}
 }
 

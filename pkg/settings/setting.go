@@ -132,9 +132,10 @@ type Values struct {
 	SavingsPlanShare        float64 // a fraction of the hourly commitment
 	PreferencePolicy        PreferencePolicy
 	MinValuesPolicy         MinValuesPolicy
-	Mode                    string   // act or observe
-	KarpenterNamespaces     []string // of a leader lease that keeps Joiner from acting
-	ReservedCapacity        bool     // false: EC2 matches open reservations, selections are not read
+	RefreshInterval         time.Duration // whole minutes
+	Mode                    string        // act or observe
+	KarpenterNamespaces     []string      // of a leader lease that keeps Joiner from acting
+	ReservedCapacity        bool          // false: EC2 matches open reservations, selections are not read
 	IsolatedVPC             bool
 	ZonalShift              bool
 	DryRunValidation        bool
@@ -169,6 +170,7 @@ type StackValues struct {
 	NodesAlarm              int     // 0 for no alarm
 	Dashboard               bool
 	FunctionMemory          int // MiB, of the functions that run alone
+	InterruptionHandling    bool
 	InterruptionConcurrency int // invocations of spotinterruption; 0 reserves none, Auto is to be planned
 	LogRetentionDays        int
 	DecisionLogDays         int
