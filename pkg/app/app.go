@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -122,6 +123,8 @@ func decisionSettings(v settings.Values) cluster.Settings {
 		IgnorePreferences:         v.PreferencePolicy == settings.PreferenceIgnore,
 		RelaxMinValues:            v.MinValuesPolicy == settings.MinValuesBestEffort,
 		MaxClaims:                 v.MaxNodeClaimsPerPass,
+		PackingIterations:         cmp.Or(v.PackingIterations, cluster.NoIterations),
+		PerNodeOverheadUSD:        v.PerNodeOverheadUSD,
 		MinSpotInstanceTypes:      v.MinSpotInstanceTypes,
 		MaxSpotPoolFraction:       v.MaxSpotPoolFraction,
 		ConsolidationPayback:      v.ConsolidationPayback,

@@ -73,7 +73,7 @@ func planCommand(sc terminalOutput) *cobra.Command {
 	cmd.Flags().StringVar(&f.compare, "compare", "", "file of changed NodePools and so on: print what they change")
 	cmd.Flags().BoolVar(&f.scratch, "from-scratch", false,
 		"of a cluster: plan all pods anew, as if no node of a NodePool were there")
-	cmd.Flags().IntVar(&f.steps, "search-steps", binpack.DefaultIterations,
+	cmd.Flags().IntVar(&f.steps, "search-steps", defaultSettings().PackingIterations,
 		"steps that may make the plan cheaper, at most; 0 for none")
 	cmd.Flags().StringVar(&f.prices, "prices", fullPrices,
 		"what a node costs: full, with its volumes and public address, or instances alone")

@@ -139,11 +139,18 @@ func sizingKnobs() []settingBinding[Values] {
 			Unit: "NodeClaims",
 			Doc:  "The most nodes one pass may ask for; the rest waits for the next pass."},
 			wholeRange{1, 1000}, func(v *Values) *int { return &v.MaxNodeClaimsPerPass }),
+		wholeSetting(Setting{Name: "packingIterations", Env: "PACKING_ITERATIONS", Default: "400", Unit: "steps",
+			Doc: "How many steps the packer may take to make a plan cheaper, each a few nodes packed anew; it stops before where that no longer pays. 0: none."},
+			wholeRange{0, 100000}, func(v *Values) *int { return &v.PackingIterations }),
 	}
 }
 
 func priceKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
+		numberSetting(Setting{Name: "perNodeOverheadUSD", Env: "PER_NODE_OVERHEAD_USD", Default: "0.0002",
+			Unit: "USD per hour",
+			Doc:  "What one more node costs beside its price, where plans are compared; more makes fewer, larger nodes."},
+			numberRange{0.000001, 10}, func(v *Values) *float64 { return &v.PerNodeOverheadUSD }),
 		wholeSetting(Setting{Name: "minSpotInstanceTypes", Env: "MIN_SPOT_INSTANCE_TYPES", Default: "15",
 			Unit: "instance types",
 			Doc:  "How many types a NodeClaim that may be spot names at least where there are so many, at any price."},

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// DefaultIterations is how many steps a search takes at most.
-	DefaultIterations = 400
+	// defaultSearchSteps is how many steps a search takes at most.
+	defaultSearchSteps = 400
 	// patience is how many steps a search goes on without having saved enough, with very few nodes, whose steps take no
 	// time, more.
 	patience, patienceOfFew = 50, 200

@@ -132,7 +132,7 @@ func (w *problem) packByLinearProgram(best *solution, st strategy) *solution {
 // pool of spot capacity, and a few nodes at a time packed anew.
 func (w *problem) improve(a *solution, st strategy) *solution {
 	a = w.diversifySpot(w.improveDomains(a, st), st)
-	improveByLocalSearch(a, cmp.Or(w.s.Rules.PackingIterations, DefaultIterations))
+	improveByLocalSearch(a, cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps))
 	return a
 }
 
