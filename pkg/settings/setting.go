@@ -112,7 +112,7 @@ type Values struct {
 	VMMemoryOverheadPercent     float64 // a fraction of the advertised memory: 0.075 is 7.5 %
 	ReservedENIs                int
 	MaxNodeClaimsPerPass        int
-	PackingIterations           int     // 0 for no search
+	PackingIterations           int     // 0 for no search, or Auto
 	PerNodeOverheadUSD          float64 // per hour
 	InstanceTypePriceFactor     float64 // a factor: 1.2 is 20 % more
 	MinSpotInstanceTypes        int

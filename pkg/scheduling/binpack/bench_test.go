@@ -156,7 +156,7 @@ func BenchmarkPrice(b *testing.B) {
 	w := newProblem(s, func(string) []instancetypes.Type { return types })
 	b.ReportAllocs()
 	for b.Loop() {
-		w.findShadowPrices(func(k *podClass) int { return len(k.pods) })
+		w.findShadowPrices(func(k *podClass) int { return len(k.pods) }, false)
 	}
 }
 
@@ -188,7 +188,7 @@ func BenchmarkSearch(b *testing.B) {
 		w := newProblem(s, sells)
 		a := w.packByPrices(w.plainStrategy())
 		b.StartTimer()
-		improveByLocalSearch(a, 200)
+		improveByLocalSearch(a, searchLimit{steps: 200})
 	}
 }
 

@@ -162,7 +162,7 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot) map[string]float64 {
 	if !st.worth.pricesFor(w) {
 		st.supplyOfferings(w)
 		st.worth = cachedPrices{namespaces: s.Namespaces, classes: w.classes.list}
-		worth := w.findShadowPrices(func(k *podClass) int { return len(k.pods) })
+		worth := w.findShadowPrices(func(k *podClass) int { return len(k.pods) }, false)
 		for _, k := range w.classes.list {
 			st.worth.usd = append(st.worth.usd, min(worth.lowestPrice(k),
 				st.few.minShareOf(k.lastRelaxation().admit, k.need)))
