@@ -1,7 +1,6 @@
 package binpack
 
 import (
-	"math"
 	"slices"
 	"strconv"
 
@@ -41,7 +40,7 @@ func (w *problem) alikeHosts(out *shadowPrices, hosts []*bin, admitted []string,
 		id := []byte(admitted[i])
 		for _, x := range b.room {
 			if id = append(id, ' '); factor < noMatter {
-				id = strconv.AppendInt(id, int64(math.Log(float64(max(x, 1)))/math.Log(factor)), 36)
+				id = strconv.AppendInt(id, wholePower(float64(x), factor), 36)
 			}
 		}
 		o := sorts[string(id)]
@@ -60,6 +59,15 @@ func (w *problem) alikeHosts(out *shadowPrices, hosts []*bin, admitted []string,
 		}
 	}
 	return order
+}
+
+// wholePower is the highest power of the factor that is no more than x, at least 0: the same on every processor, which
+// logarithms are not.
+func wholePower(x, factor float64) (n int64) {
+	for y := factor; y <= x; y *= factor {
+		n++
+	}
+	return n
 }
 
 // admittingHosts are the nodes that take some pods, and which by admission.

@@ -143,7 +143,7 @@ func (w *problem) improve(a *solution, st strategy) *solution {
 	quick := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
 	improveByLocalSearch(a, searchLimit{steps: quick})
 	a, other := w.packByLinearProgram(a, st, b)
-	if w.s.Rules.PackingIterations != 0 {
+	if w.s.Rules.PackingIterations != 0 || !b.allowsSearch() {
 		return a
 	}
 	deep := searchLimit{steps: math.MaxInt, done: quick, work: b.left}
@@ -166,7 +166,9 @@ func (w *problem) packByLinearProgram(best *solution, st strategy, b *workBudget
 	}
 	st.guide, st.caps = byLinearProgram, best.strategy.caps
 	next := w.diversifySpot(w.pack(st), st)
-	improveByLocalSearch(next, searchLimit{steps: cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)})
+	if b.allowsSearch() {
+		improveByLocalSearch(next, searchLimit{steps: cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)})
+	}
 	if next.waiting() != best.waiting() {
 		return best, nil
 	}

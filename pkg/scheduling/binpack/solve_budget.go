@@ -9,6 +9,10 @@ const (
 	millisecond = 1_000_000
 	// workPerNode is how much work each new node is worth, and each node that takes pods of the plan is a part of it.
 	workPerNode, partOfNode = 10 * millisecond, 4
+	// workPerPod is how much work each pod that gets a place is worth: few pods have it soon.
+	workPerPod = 2 * millisecond
+	// leastSearchWork is how much has to be left for another search to begin.
+	leastSearchWork = 50 * millisecond
 	// workPerUSD is how much it is worth to save a USD per hour, as far as the bound lets hope: pods wait that much
 	// longer.
 	workPerUSD = 5000 * millisecond
@@ -27,8 +31,8 @@ type workBudget struct {
 	fleet int // of it into choosing all nodes together
 }
 
-// newBudget is the work that goes into improving the solution: the more, the more nodes it has and the more money is
-// between it and the bound.
+// newBudget is the work that goes into improving the solution: the more, the more pods and nodes it has and the more
+// money is between it and the bound.
 func (w *problem) newBudget(a *solution) *workBudget {
 	hosts := 0
 	for _, b := range a.bins {
@@ -39,9 +43,13 @@ func (w *problem) newBudget(a *solution) *workBudget {
 	nodes := a.used.opened + hosts/partOfNode
 	stake := max(0, a.newNodePrice()-a.lowerBound())
 	most := cmp.Or(w.s.Rules.PackingMilliseconds*millisecond, mostWork)
-	left := min(nodes*workPerNode, int(stake*workPerUSD), most, mostWork)
+	pods := len(w.classes.waiting) - a.waiting()
+	left := min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD), most, mostWork)
 	return &workBudget{left: left, fleet: min(most, max(left/2, leastFleetWork))}
 }
+
+// allowsSearch reports whether enough is left for another search.
+func (b *workBudget) allowsSearch() bool { return b.left >= leastSearchWork }
 
 // allowsFleet reports whether all nodes may be chosen together for pods of such prices, and takes the work off if so.
 func (b *workBudget) allowsFleet(p *shadowPrices) bool {
