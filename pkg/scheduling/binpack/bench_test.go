@@ -95,7 +95,7 @@ func mixed(b *testing.B, n int) cluster.Snapshot {
 }
 
 // standing adds nodes with 28 pods each that run already.
-func standing(b *testing.B, s cluster.Snapshot, nodes int) cluster.Snapshot {
+func standing(b testing.TB, s cluster.Snapshot, nodes int) cluster.Snapshot {
 	b.Helper()
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	i := slices.IndexFunc(types, func(t instancetypes.Type) bool { return t.Name == "m6g.8xlarge" })
@@ -189,7 +189,7 @@ func BenchmarkPrice(b *testing.B) {
 
 // partlyFree is services before nodes, every other of them on-demand, that are free to a good part: what their room is
 // used for decides what has to be launched.
-func partlyFree(b *testing.B, pods, nodes int) cluster.Snapshot {
+func partlyFree(b testing.TB, pods, nodes int) cluster.Snapshot {
 	s := standing(b, services(b, pods), nodes)
 	for i := range s.Nodes {
 		s.Nodes[i].Labels[labelCapacity] = []string{instancetypes.Spot, instancetypes.OnDemand}[i%2]

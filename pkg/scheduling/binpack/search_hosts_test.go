@@ -5,6 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
 	"joiner/pkg/testing/scenario"
 )
 
@@ -55,6 +60,27 @@ func TestSearchMovesPodsBetweenNewNodesAndOthers(t *testing.T) {
 	}
 	if moved < 3 {
 		t.Errorf("pods moved on or off nodes that are there in %d worlds, which tests nothing", moved)
+	}
+}
+
+// The order in which pods and nodes are listed changes nothing about the plan, where room on nodes that are there is
+// given by price and given back.
+func TestOrderOfInputDoesNotMatterBesideHalfEmptyNodes(t *testing.T) {
+	s := partlyFree(t, 300, 16)
+	s.Rules.PackingMilliseconds = 128
+	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
+	pack := func(s cluster.Snapshot) plan.Plan { return PodsFrom(s, func(string) []instancetypes.Type { return types }) }
+	want := pack(s)
+	without := s
+	without.Rules.PackingIterations = cluster.NoIterations
+	if want.TotalPrice() >= pack(without).TotalPrice() {
+		t.Errorf("%.4f USD/h with a search, which saves nothing and tests nothing", want.TotalPrice())
+	}
+	for seed := range uint64(100) {
+		w := (&scenario.World{Snapshot: s}).Shuffled(seed)
+		if diff := cmp.Diff(want.Lines(), pack(w.Snapshot).Lines()); diff != "" {
+			t.Fatalf("shuffled with seed %d (-plain +shuffled):\n%s", seed, diff)
+		}
 	}
 }
 
