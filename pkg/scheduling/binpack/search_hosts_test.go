@@ -66,7 +66,7 @@ func TestSearchMovesPodsBetweenNewNodesAndOthers(t *testing.T) {
 // The order in which pods and nodes are listed changes nothing about the plan, where room on nodes that are there is
 // given by price and given back.
 func TestOrderOfInputDoesNotMatterBesideHalfEmptyNodes(t *testing.T) {
-	s := partlyFree(t, 300, 16)
+	s := partlyFree(t, 200, 24)
 	s.Rules.PackingMilliseconds = 128
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	pack := func(s cluster.Snapshot) plan.Plan { return PodsFrom(s, func(string) []instancetypes.Type { return types }) }
