@@ -69,7 +69,9 @@ func TestOrderOfInputDoesNotMatterBesideHalfEmptyNodes(t *testing.T) {
 	s := partlyFree(t, 200, 24)
 	s.Rules.PackingMilliseconds = 128
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
-	pack := func(s cluster.Snapshot) plan.Plan { return PodsFrom(s, func(string) []instancetypes.Type { return types }) }
+	pack := func(s cluster.Snapshot) plan.Plan {
+		return PodsFrom(s, func(string) []instancetypes.Type { return types })
+	}
 	want := pack(s)
 	without := s
 	without.Rules.PackingIterations = cluster.NoIterations

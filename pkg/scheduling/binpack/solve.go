@@ -17,6 +17,9 @@ const (
 	// fewNodes is how many new nodes make it worth while to try a second way of choosing them. Of many, the first is
 	// better.
 	fewNodes = 120
+	// fewOffers is of how many offers nodes are chosen together also where there is no search: a dozen types in a few
+	// zones.
+	fewOffers = 100
 	// smallGap is how near to the lower bound, as a part of it, a plan is good enough.
 	smallGap = 0.005
 	// scarceNodeUSD is what a node costs beside its price, in USD per hour, where limits leave few of them: more than
@@ -158,9 +161,10 @@ func (w *problem) improve(a *solution, st strategy) *solution {
 }
 
 // packByLinearProgram chooses all new nodes together, where that takes no more than a part of the work that the plan is
-// worth. It returns the cheaper of the two solutions, and the other where that places as many pods.
+// worth. Of many offers some fit whatever is left, so plans that nothing searches for go without. It returns the cheaper of the two solutions, and the other where that places as many pods.
 func (w *problem) packByLinearProgram(best *solution, st strategy, b *workBudget) (cheaper, other *solution) {
 	if best.used.opened == 0 || w.worth == nil || best.newNodePrice() <= best.lowerBound()*(1+smallGap) ||
+		w.s.Rules.PackingIterations == cluster.NoIterations && len(w.worth.problem.Offers) > fewOffers ||
 		!b.allowsFleet(w.worth) {
 		return best, nil
 	}
