@@ -117,13 +117,21 @@ func (a *App) zonalShifts() *discovery.ZonalShifts {
 // launchTimeout is how long a NodeClaim may be without an instance before it is given up.
 const launchTimeout = 5 * time.Minute
 
+// packingIterations is the setting as decisions know it.
+func packingIterations(v settings.Values) int {
+	if v.PackingIterations == settings.Auto {
+		return 0
+	}
+	return cmp.Or(v.PackingIterations, cluster.NoIterations)
+}
+
 func decisionSettings(v settings.Values) cluster.Settings {
 	return cluster.Settings{
 		NominatedPodsOnly:         v.NominatedPodsOnly,
 		IgnorePreferences:         v.PreferencePolicy == settings.PreferenceIgnore,
 		RelaxMinValues:            v.MinValuesPolicy == settings.MinValuesBestEffort,
 		MaxClaims:                 v.MaxNodeClaimsPerPass,
-		PackingIterations:         cmp.Or(v.PackingIterations, cluster.NoIterations),
+		PackingIterations:         packingIterations(v),
 		PerNodeOverheadUSD:        v.PerNodeOverheadUSD,
 		MinSpotInstanceTypes:      v.MinSpotInstanceTypes,
 		MaxSpotPoolFraction:       v.MaxSpotPoolFraction,

@@ -139,9 +139,10 @@ func sizingKnobs() []settingBinding[Values] {
 			Unit: "NodeClaims",
 			Doc:  "The most nodes one pass may ask for; the rest waits for the next pass."},
 			wholeRange{1, 1000}, func(v *Values) *int { return &v.MaxNodeClaimsPerPass }),
-		wholeSetting(Setting{Name: "packingIterations", Env: "PACKING_ITERATIONS", Default: "400", Unit: "steps",
-			Doc: "How many steps the packer may take to make a plan cheaper, each a few nodes packed anew; it stops before where that no longer pays. 0: none."},
+		orAuto(wholeSetting(Setting{Name: "packingIterations", Env: "PACKING_ITERATIONS", Default: auto, Unit: "steps",
+			Doc: "How many steps the packer may take to make a plan cheaper, each a few nodes packed anew; it stops before where that no longer pays. auto: the more, the more nodes and money a plan is about. 0: none."},
 			wholeRange{0, 100000}, func(v *Values) *int { return &v.PackingIterations }),
+			func(v *Values) *int { return &v.PackingIterations }),
 	}
 }
 

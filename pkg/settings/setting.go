@@ -125,7 +125,7 @@ type Values struct {
 	VMMemoryOverheadPercent float64 // a fraction of the advertised memory: 0.075 is 7.5 %
 	ReservedENIs            int
 	MaxNodeClaimsPerPass    int
-	PackingIterations       int     // 0 for no search
+	PackingIterations       int     // 0 for no search, or Auto
 	PerNodeOverheadUSD      float64 // per hour
 	MinSpotInstanceTypes    int
 	SpotToSpotConsolidation bool
