@@ -53,8 +53,8 @@ func (a *App) newProvision(info launch.Cluster, holder string, m *kube.WatchCach
 		Holds:   a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
 		Watch:   kube.WatchLease{WatchCache: m}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
-		AlwaysWatch: a.set.AlwaysWatch,
-		BatchIdle:   a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom}
+		AlwaysWatch: a.set.AlwaysWatch, Totals: a.passTotals(),
+		BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom}
 }
 
 // Disrupt decides which nodes go by choice.
@@ -72,7 +72,7 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 		Lease: a.kube.Leases, SoldOut: a.soldOut,
 		Prices: a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"),
-		Off: a.set.Disruption == settings.DisruptionOff}
+		Off: a.set.Disruption == settings.DisruptionOff, Totals: a.passTotals()}
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
