@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"debug/elf"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -37,7 +38,8 @@ func newRecorder(a *App) *remotewrite.Recorder {
 		Store: &prometheus.StateStore[remotewrite.State]{S3: s3.NewFromConfig(a.aws, pathStyle),
 			Bucket: a.set.CatalogBucket},
 		Writer: &prometheus.Writer{URL: set.URL, Auth: remoteWriteAuth(a.aws, set),
-			Labels: map[string]string{"cluster": a.set.ClusterName}},
+			// dashboards and alerts for Karpenter ask for this job
+			Labels: map[string]string{"cluster": a.set.ClusterName, "job": "karpenter"}},
 		Around: surroundings{a}, Options: timeseries.Options{Detail: detail, Build: buildLabels()}, Now: time.Now,
 		Log: a.log}
 }
@@ -88,11 +90,15 @@ func buildLabels() map[string]string {
 // what is no such program.
 func programID(path string) string {
 	const unknown, header = "devel", 16 // of a note: three lengths and the name Go
-	f, err := elf.Open(path)
+	program, err := os.Open(path)
 	if err != nil {
 		return unknown
 	}
-	defer f.Close()
+	defer program.Close()
+	f, err := elf.NewFile(program)
+	if err != nil {
+		return unknown
+	}
 	note := f.Section(".note.go.buildid")
 	if note == nil {
 		return unknown
