@@ -55,8 +55,8 @@ func (a *App) newProvision(info launch.Cluster, holder string, m *kube.WatchCach
 		Holds:   a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
 		Watch:   kube.WatchLease{WatchCache: m}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
-		AlwaysWatch: a.set.AlwaysWatch,
-		BatchIdle:   a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, VCPUs: vcpus(os.Getenv)}
+		AlwaysWatch: a.set.AlwaysWatch, Totals: a.passTotals(),
+		BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, VCPUs: vcpus(os.Getenv)}
 }
 
 // mibPerVCPU is how much memory Lambda gives a vCPU with.

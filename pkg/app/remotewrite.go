@@ -1,15 +1,20 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"debug/elf"
+	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
+	"joiner/pkg/controllers"
 	"joiner/pkg/controllers/remotewrite"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/timeseries"
@@ -33,9 +38,18 @@ func newRecorder(a *App) *remotewrite.Recorder {
 		Store: &prometheus.StateStore[remotewrite.State]{S3: s3.NewFromConfig(a.aws, pathStyle),
 			Bucket: a.set.CatalogBucket},
 		Writer: &prometheus.Writer{URL: set.URL, Auth: remoteWriteAuth(a.aws, set),
-			Labels: map[string]string{"cluster": a.set.ClusterName}},
+			// dashboards and alerts for Karpenter ask for this job
+			Labels: map[string]string{"cluster": a.set.ClusterName, "job": "karpenter"}},
 		Around: surroundings{a}, Options: timeseries.Options{Detail: detail, Build: buildLabels()}, Now: time.Now,
 		Log: a.log}
+}
+
+// passTotals is where provision and disrupt count, nil where nothing is sent.
+func (a *App) passTotals() controllers.PassTotals {
+	if a.set.RemoteWrite.URL == "" {
+		return nil
+	}
+	return a.kube.Leases
 }
 
 func remoteWriteAuth(cfg aws.Config, set settings.RemoteWrite) prometheus.Authenticator {
@@ -54,8 +68,15 @@ func remoteWriteAuth(cfg aws.Config, set settings.RemoteWrite) prometheus.Authen
 
 // buildLabels are those of karpenter_build_info.
 func buildLabels() map[string]string {
-	out := map[string]string{"goversion": runtime.Version(), "goarch": runtime.GOARCH, "version": "joiner"}
-	if info, ok := debug.ReadBuildInfo(); ok {
+	out := map[string]string{"goversion": runtime.Version(), "goarch": runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if ok && info.Main.Version != "(devel)" {
+		out["version"] = info.Main.Version
+	}
+	if out["version"] == "" {
+		out["version"] = programID("/proc/self/exe")
+	}
+	if ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				out["commit"] = s.Value
@@ -65,16 +86,48 @@ func buildLabels() map[string]string {
 	return out
 }
 
+// programID tells one build from another: the part of Go's build ID that is a hash of the program. It is "devel" for
+// what is no such program.
+func programID(path string) string {
+	const unknown, header = "devel", 16 // of a note: three lengths and the name Go
+	program, err := os.Open(path)
+	if err != nil {
+		return unknown
+	}
+	defer program.Close()
+	f, err := elf.NewFile(program)
+	if err != nil {
+		return unknown
+	}
+	note := f.Section(".note.go.buildid")
+	if note == nil {
+		return unknown
+	}
+	text, err := note.Data()
+	if err != nil || len(text) <= header {
+		return unknown
+	}
+	id := strings.TrimRight(string(text[header:]), "\x00")
+	return cmp.Or(id[strings.LastIndex(id, "/")+1:], unknown)
+}
+
 // surroundings are what lifecycle does not read by itself.
 type surroundings struct{ a *App }
 
-// ReadSurroundings adds the catalog and what is not to be had.
+// ReadSurroundings adds the catalog, what is not to be had, and what provision and disrupt counted. How nodes stood in
+// the last pass of disrupt is left out where there is none any more.
 func (r surroundings) ReadSurroundings(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, timeseries.Totals,
 	error) {
 	var err error
 	if s.Catalog, _, err = r.a.store.ReadCatalog(ctx); err != nil {
 		return s, nil, err
 	}
-	s.SoldOut, err = r.a.ledger.ListUnavailable(ctx)
-	return s, nil, err
+	if s.SoldOut, err = r.a.ledger.ListUnavailable(ctx); err != nil {
+		return s, nil, err
+	}
+	totals, err := r.a.kube.ReadTotals(ctx, controllers.CapacityLeaseName)
+	if len(s.Claims) == 0 || r.a.set.Disruption == settings.DisruptionOff {
+		totals = totals.WithoutGauges()
+	}
+	return s, totals, err
 }

@@ -53,7 +53,8 @@ func portNeeds() map[string]string {
 		"ConfirmingWaker.WakeAndConfirm": "lambda:InvokeFunction, get leases.coordination.k8s.io",
 		"DecisionLog.WritePass":          "s3:PutObject", "DisruptionMemory.ReadMemory": readRecord, "DisruptionMemory.WriteMemory": writeRecord,
 		// the setting that turns them on brings their rights
-		"StateStore.ReadState": "", "StateStore.WriteState": "", "SeriesWriter.WriteSeries": "", "Surroundings.ReadSurroundings": "",
+		"StateStore.ReadState": "", "StateStore.WriteState": "", "SeriesWriter.WriteSeries": "", "Surroundings.ReadSurroundings": "get leases.coordination.k8s.io",
+		"PassTotals.ChangeTotals": "", // with the release of the lease
 		"DryRunner.DryRun":        "", // the setting that turns it on brings the rights of a launch
 		"Health.ListStatuses":     "ec2:DescribeInstanceStatus",
 		"Instances.ListInstances": "ec2:DescribeInstances", "InstanceLister.ListInstances": "ec2:DescribeInstances",

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -140,7 +141,10 @@ func functionFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor
 			Memory: int(aws.ToInt32(got.MemorySize)),
 			InVPC:  got.VpcConfig != nil && aws.ToString(got.VpcConfig.VpcId) != ""}
 		if got.Environment != nil {
-			f.Mode = got.Environment.Variables["MODE"]
+			set := got.Environment.Variables
+			f.Mode = set["MODE"]
+			f.RemoteWrite = settings.RemoteWrite{URL: set["REMOTE_WRITE_URL"], Secret: set["REMOTE_WRITE_SECRET"],
+				Auth: cmp.Or(set["REMOTE_WRITE_AUTH"], settings.RemoteWriteSigV4)}
 		}
 		if f.State == "" || f.State == "Inactive" {
 			f.State = "Active" // older functions have no state; one that slept long wakes by itself

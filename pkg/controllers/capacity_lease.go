@@ -11,7 +11,9 @@ import (
 // The lease is short and renewed, not as long as an invocation: a pass whose process died holds the next one up until
 // it ends.
 const (
-	leaseName  = "joiner-capacity" // shared by all who create capacity or delete nodes for cost
+	// CapacityLeaseName is shared by all who create capacity or delete nodes for cost.
+	CapacityLeaseName = "joiner-capacity"
+
 	leaseTTL   = 15 * time.Second
 	leaseRenew = 5 * time.Second
 	stuckAfter = 500 * time.Millisecond // a pass that was ended takes less to return
@@ -27,7 +29,7 @@ type CapacityLease struct {
 // A pass whose lease cannot be renewed in time is canceled: somebody else may have taken it.
 func (p CapacityLease) RunUnderLease(ctx context.Context, pass func(context.Context) (bool, error)) (busy,
 	held bool, err error) {
-	release, ok, err := p.Lease.Acquire(ctx, leaseName, p.Holder, leaseTTL)
+	release, ok, err := p.Lease.Acquire(ctx, CapacityLeaseName, p.Holder, leaseTTL)
 	if err != nil || !ok {
 		return false, false, err
 	}
@@ -84,7 +86,7 @@ func (p CapacityLease) renewUntil(ctx context.Context, lose context.CancelCauseF
 		}
 		asked := time.Now()
 		call, cancel := context.WithDeadline(ctx, until)
-		_, ok, err := p.Lease.Acquire(call, leaseName, p.Holder, leaseTTL)
+		_, ok, err := p.Lease.Acquire(call, CapacityLeaseName, p.Holder, leaseTTL)
 		cancel()
 		switch {
 		case err == nil && ok:
@@ -92,10 +94,10 @@ func (p CapacityLease) renewUntil(ctx context.Context, lose context.CancelCauseF
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			lose(fmt.Errorf("renew lease %s: another invocation has it", leaseName))
+			lose(fmt.Errorf("renew lease %s: another invocation has it", CapacityLeaseName))
 			return
 		case !time.Now().Add(leaseRenew).Before(until): // the next try would come too late
-			lose(fmt.Errorf("renew lease %s: %w", leaseName, err))
+			lose(fmt.Errorf("renew lease %s: %w", CapacityLeaseName, err))
 			return
 		}
 	}

@@ -34,6 +34,7 @@ func readingMethods() []string {
 	return []string{"PendingPods", "StaticPools", "ListClaims", "ReadSnapshot", "WithVolumes", "ReadClass", "Wait", "ListAttachments", "ListInstances",
 		"ListStatuses", "RemainingReservations", "RemainingAddresses", "FindGroup", "ListUnavailable", "ReadCatalog", "LeaseSign", "ListBuffers",
 		"ReadMemory", "ClaimsOf", "ReadNode", "PodsOn", "PoolAnnotations", "ListClasses", "ListPools", "ListNodes", "ListProfiles", "ReadOfferingInputs",
+		"ChangeTotals",                // writes when the lease is given back
 		"Put", "Refresh", "WritePass"} // the last two write into a bucket of Joiner's own
 }
 

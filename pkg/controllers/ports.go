@@ -12,6 +12,7 @@ import (
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/metrics"
 	"joiner/pkg/model/plan"
+	"joiner/pkg/model/timeseries"
 )
 
 // Reader reads Kubernetes. All calls may be repeated.
@@ -83,6 +84,13 @@ type Lease interface {
 	// Acquire takes the named lease for ttl; ok is false while somebody else holds it. An own lease may be taken again.
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok bool,
 		err error)
+}
+
+// PassTotals keeps what passes counted and measured on the lease that they hold.
+type PassTotals interface {
+	// ChangeTotals has a change made to the totals that stand on the lease by the write that gives it back. It asks
+	// nobody. Repeating it repeats the change.
+	ChangeTotals(lease string, change func(timeseries.Totals))
 }
 
 // RemainingCapacity tells what is left of what instances are launched into. All calls may be repeated.

@@ -55,8 +55,18 @@ func (r RemoteWrite) Problem() string {
 		return "remoteWriteAuth is secret: set remoteWriteSecret"
 	case plain && r.Auth != RemoteWriteNoAuth:
 		return "remoteWriteURL is http, over which anybody can read what authenticates: use https, or remoteWriteAuth none"
+	case isWorkspaceHost(r.URL) && !regexp.MustCompile(`/workspaces/ws-[0-9a-f-]+/api/v1/remote_write$`).MatchString(r.URL):
+		return "remoteWriteURL is of Amazon Managed Service for Prometheus and no workspace's: " +
+			"it ends with /workspaces/ws-ID/api/v1/remote_write"
+	case isWorkspaceHost(r.URL) && r.Auth != RemoteWriteSigV4:
+		return "remoteWriteURL is of Amazon Managed Service for Prometheus, which takes signed requests alone: " +
+			"set remoteWriteAuth to sigv4"
 	}
 	return ""
+}
+
+func isWorkspaceHost(url string) bool {
+	return regexp.MustCompile(`^https?://aps-workspaces[.-]`).MatchString(url)
 }
 
 // WorkspaceID is the workspace of Amazon Managed Service for Prometheus that the URL is of, and its region; empty where

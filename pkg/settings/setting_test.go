@@ -233,6 +233,10 @@ func TestRemoteWriteSettingsGoTogether(t *testing.T) {
 		{settings.RemoteWrite{URL: "https://a.example/push", Auth: "secret"}, "set remoteWriteSecret"},
 		{settings.RemoteWrite{URL: "http://a.example/push", Auth: "sigv4"}, "http, over which"},
 		{settings.RemoteWrite{URL: "http://a.example/push", Auth: "none"}, ""},
+		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/api/v1/remote_write", Auth: "sigv4"}, ""},
+		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/", Auth: "sigv4"}, "ends with /workspaces/"},
+		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/api/v1/remote_write", Auth: "sigv4"}, "no workspace's"},
+		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/api/v1/remote_write", Auth: "none"}, "signed requests alone"},
 	} {
 		if got := c.set.Problem(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q", c.set, got)

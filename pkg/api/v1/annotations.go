@@ -66,4 +66,6 @@ const (
 	AnnotationObservedMemory = "joiner.sh/observed-memory"
 	// AnnotationRegistrationHistory is how the last registrations of the pool's nodes ended.
 	AnnotationRegistrationHistory = "joiner.sh/registration-history"
+	// AnnotationTotals on the lease of those who create capacity is what its holders counted and measured.
+	AnnotationTotals = "joiner.sh/totals"
 )

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/settings"
 )
 
 // Facts are what was found out. A part with a text in Unknown was not looked at, for that reason.
@@ -139,6 +140,8 @@ type Function struct {
 	InVPC  bool
 	Mode   string // setting of that name
 	Memory int    // MiB
+	// where it sends metrics, as it is deployed; without a URL nowhere
+	RemoteWrite settings.RemoteWrite
 }
 
 // Lambda is how many invocations the account may run at once.
@@ -205,7 +208,7 @@ func RunChecks(f Facts) []Finding {
 	var e examination
 	e.f = f
 	for _, check := range []func(){
-		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkNodeRole, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
+		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkRemoteWrite, e.checkNodeRole, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
 		e.checkClasses, e.checkPools, e.spotRole, e.checkEncryption, e.checkLambda, e.checkMemory, e.checkCost, e.checkQuotas, e.devices,
 		e.checkMissingRequests,
 	} {

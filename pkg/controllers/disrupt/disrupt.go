@@ -40,6 +40,8 @@ type Controller struct {
 	Lifecycle controllers.Waker // drains
 	// with Rules.ReportDisruption: there is a pass only while something is under way, which takes it back
 	Off bool
+	// where passes are counted for Prometheus; nil for nowhere
+	Totals controllers.PassTotals
 
 	Depot *binpack.OfferingCache  // what is sold, kept from one pass to the next; nil: for this invocation
 	Diary controllers.DecisionLog // nil: no decision log
@@ -139,8 +141,9 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	all := nodesStaying(decision, s)
 	next.Retained = updateRetention(all, memory.Retained, s.Now)
 	d.logPlan(decision, all, next.Retained)
+	took := d.Now().Sub(start)
 	if d.Metrics != nil {
-		d.Metrics.Put(decisionMetrics(decision, d.Now().Sub(start))...)
+		d.Metrics.Put(decisionMetrics(decision, took)...)
 	}
 	d.kept.To, d.kept.Stamp, d.kept.Warn = d.Diary, d.Stamp, d.Log.Warn
 	d.Shield().Report(decision.Faults...)
@@ -153,6 +156,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	controllers.NoteStage(ctx, controllers.StageApplying)
+	d.countPass(s, decision, took)
 	w := d.newApplier(s)
 	err = errors.Join(w.applyFinished(ctx, decision), w.applyBegun(ctx, decision, next))
 	_ = d.Shield().Do("what is told", func() error { // logged

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/metrics"
 )
@@ -21,7 +19,7 @@ func decisionMetrics(p disruption.Plan, took time.Duration) []metrics.Record {
 		if len(c.Launches) > 0 {
 			decision = "replace"
 		}
-		count[kind{decision, strings.ToLower(string(c.Reason))}]++
+		count[kind{decision, lowerReason(c.Reason)}]++
 	}
 	out := []metrics.Record{{Values: []metrics.Value{metrics.Durations(metrics.Evaluation, took)}}}
 	for _, decision := range []string{"delete", "replace"} {
@@ -39,24 +37,18 @@ func decisionMetrics(p disruption.Plan, took time.Duration) []metrics.Record {
 	if n := len(p.Withdrawn); n > 0 {
 		out[0].Values = append(out[0].Values, metrics.Total(metrics.Invalidated, n))
 	}
-	for _, reason := range []v1.DisruptionReason{v1.DisruptionDrifted, v1.DisruptionEmpty, v1.DisruptionUnderutilized} {
-		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: strings.ToLower(string(reason))}},
+	for _, reason := range countedReasons() {
+		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: lowerReason(reason)}},
 			Values: []metrics.Value{metrics.Gauge(metrics.Eligible, float64(len(p.Eligible[reason])))}})
 	}
-	words, gone := map[string]int{}, map[string]int{}
-	for _, s := range p.NotDisrupted {
-		words[string(s.Reason)]++
-	}
-	for _, c := range p.Reported {
-		words[string(disruption.IneligibleReported)] += len(c.Claims)
-	}
+	words, gone := countIneligible(p), map[string]int{}
 	for _, word := range slices.Sorted(maps.Keys(words)) {
 		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: word}},
 			Values: []metrics.Value{metrics.Gauge(metrics.IneligibleNodes, float64(words[word]))}})
 	}
 	for _, e := range p.Finish {
 		// of a pool that sleeps the command alone says why
-		gone[cmp.Or(strings.ToLower(string(e.Reason)), e.Command)] += len(e.Claims)
+		gone[cmp.Or(lowerReason(e.Reason), e.Command)] += len(e.Claims)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(gone)) {
 		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: reason}},

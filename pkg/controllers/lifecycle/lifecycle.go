@@ -75,7 +75,7 @@ type Controller struct {
 // others go on; what did not succeed in the end is the error.
 func (l *Controller) Run(ctx context.Context, until time.Time) error {
 	defer l.sum.PutMetrics(l.Metrics)
-	l.Series.Begin()
+	l.Series.Begin(ctx)
 	l.observed = false
 	defer l.Series.Wait()          // last: nobody waits for it but the end of the invocation
 	swept := l.sweepTemplates(ctx) // that this fails must not keep a drain waiting
@@ -171,7 +171,7 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	}
 	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules,
 		l.took
-	l.Series.ObservePass(ctx, s, !l.observed)
+	l.Series.ObservePass(s, !l.observed)
 	l.observed = true
 	if _, err := l.seen.WakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
 		return false, err

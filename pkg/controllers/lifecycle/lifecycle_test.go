@@ -241,6 +241,18 @@ func TestFailedSweepStopsNoStep(t *testing.T) {
 type seriesSink struct {
 	st     remotewrite.State
 	values map[string]float64
+	pass   context.Context // the last
+}
+
+// passReader tells of what context a pass reads with.
+type passReader struct {
+	*fake.Ports
+	sink *seriesSink
+}
+
+func (r passReader) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	r.sink.pass = ctx
+	return r.Ports.ReadSnapshot(ctx)
 }
 
 func (s *seriesSink) ReadState(context.Context) (remotewrite.State, bool, error) {
@@ -253,7 +265,11 @@ func (s *seriesSink) ReadSurroundings(_ context.Context, in cluster.Snapshot) (c
 	return in, nil, nil
 }
 
-func (s *seriesSink) WriteSeries(_ context.Context, all, _ []timeseries.Series, _ time.Time) error {
+// WriteSeries takes longer than the pass beside which it sends.
+func (s *seriesSink) WriteSeries(ctx context.Context, all, _ []timeseries.Series, _ time.Time) error {
+	if <-s.pass.Done(); ctx.Err() != nil {
+		return ctx.Err()
+	}
 	s.values = map[string]float64{}
 	for _, one := range all {
 		s.values[one.Name] += one.Value
@@ -268,8 +284,9 @@ func TestSeriesOfAClusterThatEnds(t *testing.T) {
 	claims := float64(len(f.World.Claims()))
 	series := &remotewrite.Recorder{Store: sink, Writer: sink, Around: sink, Now: f.World.Now, Log: slog.New(slog.DiscardHandler)}
 	for i := range 30 {
-		l := f.Lifecycle(f.World.Ports(fake.Fault{}))
-		l.Series = series
+		ports := f.World.Ports(fake.Fault{})
+		l := f.Lifecycle(ports)
+		l.Read, l.Series = passReader{ports, sink}, series
 		if err := l.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}

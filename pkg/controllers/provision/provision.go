@@ -16,6 +16,7 @@ import (
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/nomination"
 	"joiner/pkg/model/plan"
+	"joiner/pkg/model/timeseries"
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/provisioning"
@@ -60,6 +61,8 @@ type Controller struct {
 	BatchIdle   time.Duration // without a new pod, before pods are packed; 0 to pack at once
 	BatchMax    time.Duration // that pods wait for others at most
 	VCPUs       float64       // of the function; 0 where nobody knows
+
+	Totals controllers.PassTotals // where decisions are counted for Prometheus; nil for nowhere
 
 	Aside *Aside // what decisions fail about, shared by the invocations of a process; nil for this one's own
 
@@ -161,7 +164,9 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	controllers.NoteStage(ctx, controllers.StageDeciding)
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resumeLaunches(ctx, &s)
+	began := p.Now()
 	decided := p.decideAndLog(ctx, s, start)
+	took := p.Now().Sub(began)
 	may, err := controllers.MayWrite(ctx)
 	if err != nil {
 		return false, errors.Join(resumeErr, err)
@@ -172,6 +177,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 		return false, resumeErr
 	}
 	controllers.NoteStage(ctx, controllers.StageApplying)
+	p.countDecision(took)
 	seen := s // as it was decided about
 	changed, err := p.applyPlan(ctx, &s, decided)
 	p.finishPass(ctx, seen, s, decided.Plan, start)
@@ -230,6 +236,17 @@ func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 		p.recordFaults(ctx, s, decided.Plan.Faults)
 	}
 	return decided
+}
+
+// countDecision has a decision counted for Prometheus, on the lease under which it was made.
+func (p *Controller) countDecision(took time.Duration) {
+	if p.Totals == nil {
+		return
+	}
+	now := p.Now()
+	p.Totals.ChangeTotals(controllers.CapacityLeaseName, func(t timeseries.Totals) {
+		t.CountScheduling("provisioner", took, now)
+	})
 }
 
 // applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims

@@ -40,6 +40,8 @@ type Recorder struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 
+	invocation context.Context
+
 	mu      sync.Mutex
 	state   State
 	loaded  bool                // in this invocation
@@ -47,25 +49,25 @@ type Recorder struct {
 	sending sync.WaitGroup
 }
 
-// Begin begins an invocation: what is known is read again before anything is counted. What the last one did after its
-// last observation counts still.
-func (r *Recorder) Begin() {
+// Begin begins an invocation, as long as whose context a send may go on. What is known is read again before anything is
+// counted. What the last one did after its last observation counts still.
+func (r *Recorder) Begin(ctx context.Context) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.loaded = false
+	r.loaded, r.invocation = false, ctx
 }
 
 // ObservePass counts what is new in the snapshot. The first of an invocation is sent, beside whatever comes next, if
-// nothing was sent for a minute.
-func (r *Recorder) ObservePass(ctx context.Context, s cluster.Snapshot, first bool) {
+// nothing was sent for a minute. It goes on when the pass is over.
+func (r *Recorder) ObservePass(s cluster.Snapshot, first bool) {
 	if r == nil {
 		return
 	}
 	if first {
-		r.sending.Go(func() { r.send(ctx, s) })
+		r.sending.Go(func() { r.send(r.invocation, s) })
 		return
 	}
 	r.mu.Lock()

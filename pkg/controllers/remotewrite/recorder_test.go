@@ -110,10 +110,10 @@ func (w *world) snapshot(claims ...string) cluster.Snapshot {
 // invoke is one invocation with its passes, a second apart.
 func (w *world) invoke(t *testing.T, r *remotewrite.Recorder, passes ...cluster.Snapshot) {
 	t.Helper()
-	r.Begin()
+	r.Begin(t.Context())
 	for i, s := range passes {
 		s.Now = w.now
-		r.ObservePass(t.Context(), s, i == 0)
+		r.ObservePass(s, i == 0)
 		r.Wait()
 		w.now = w.now.Add(time.Second)
 	}
@@ -215,9 +215,9 @@ func TestNobodyWaitsForTheEndpoint(t *testing.T) {
 	w := newWorld()
 	w.to.wait = make(chan struct{})
 	r := w.process()
-	r.Begin()
-	r.ObservePass(t.Context(), w.snapshot(), true)
-	r.ObservePass(t.Context(), w.snapshot("c1"), false)
+	r.Begin(t.Context())
+	r.ObservePass(w.snapshot(), true)
+	r.ObservePass(w.snapshot("c1"), false)
 	r.NoteDeleted("c1", "expired")
 	if w.to.sends != 0 {
 		t.Error("it is sent")
@@ -236,15 +236,15 @@ func TestWhatIsDoneIsCounted(t *testing.T) {
 	w.invoke(t, r, w.snapshot("c1"))
 	w.now = w.now.Add(time.Minute)
 	r.NoteDeleted("c1", "expired") // of an invocation that ended before it was counted
-	r.Begin()
-	r.ObservePass(t.Context(), w.snapshot("c1"), true)
+	r.Begin(t.Context())
+	r.ObservePass(w.snapshot("c1"), true)
 	r.Wait()
 	r.NoteDeleted("c1", "registration_timeout")
 	r.NoteEviction(200, "Drifted")
 	r.NoteEviction(429, "Drifted")
 	gone := w.snapshot("c1")
 	gone.Claims[0].Deleting = w.now
-	r.ObservePass(t.Context(), gone, false)
+	r.ObservePass(gone, false)
 	w.now = w.now.Add(time.Minute)
 	w.invoke(t, r, w.snapshot())
 	for series, want := range map[string]float64{"nodeclaims_disrupted_total nodepool=general reason=registration_timeout termination_mode=graceful": 1,
@@ -267,8 +267,8 @@ func TestWithoutTheStoreNothingIsSent(t *testing.T) {
 
 func TestNoRecorder(t *testing.T) {
 	var r *remotewrite.Recorder
-	r.Begin()
-	r.ObservePass(t.Context(), cluster.Snapshot{}, true)
+	r.Begin(t.Context())
+	r.ObservePass(cluster.Snapshot{}, true)
 	r.NoteDeleted("c1", "expired")
 	r.NoteEviction(200, "")
 	r.Wait()

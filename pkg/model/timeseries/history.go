@@ -304,12 +304,7 @@ func (o *observer) forgetPools() {
 	for _, c := range o.s.Claims {
 		there[c.Pool] = true
 	}
-	for k, t := range o.Totals {
-		i := slices.IndexFunc(t.Labels, func(l Label) bool { return l.Name == "nodepool" })
-		if i >= 0 && !there[t.Labels[i].Value] {
-			delete(o.Totals, k)
-		}
-	}
+	o.Totals.keepPools(there)
 }
 
 // plannedPods are the pods, as namespace/name, that the NodeClaim was made for.

@@ -101,7 +101,7 @@ func newClient(c *connection) *Client {
 	devices := Devices{c, &deviceCache{}}
 	return &Client{connection: c, Reader: Reader{c, devices}, Pods: Pods{c}, Nodes: Nodes{c}, Claims: Claims{c},
 		Pools: Pools{c}, Classes: Classes{c}, Overlays: Overlays{c}, Buffers: Buffers{c}, Volumes: Volumes{c},
-		Devices: devices, Events: Events{c, newToldEvents()}, Leases: Leases{c, &ownLeases{}},
+		Devices: devices, Events: Events{c, newToldEvents()}, Leases: Leases{c, &ownLeases{}, &pendingTotals{}},
 		SharedData: SharedData{c}, Objects: Objects{c}}
 }
 

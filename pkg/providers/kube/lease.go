@@ -15,6 +15,7 @@ import (
 type Leases struct {
 	*connection
 	written *ownLeases
+	totals  *pendingTotals
 }
 
 // Acquire takes the named lease for ttl (rounded up to seconds), or renews it if the holder has it. ok is false while
@@ -171,8 +172,7 @@ func (c Leases) giveBack(ctx context.Context, name, holder string) error {
 		if holderOf(last) != holder {
 			return nil
 		}
-		emptyLease(last)
-		if err := c.putLease(ctx, what, last); err == nil || !isConflict(err) && !isNotFound(err) {
+		if err := c.putEmptied(ctx, what, last); err == nil || !isConflict(err) && !isNotFound(err) {
 			return err
 		}
 	}
@@ -184,16 +184,24 @@ func (c Leases) giveBack(ctx context.Context, name, holder string) error {
 	if err != nil {
 		return err
 	}
-	emptyLease(lease)
-	err = c.putLease(ctx, what, lease)
+	err = c.putEmptied(ctx, what, lease)
 	if isConflict(err) || isNotFound(err) {
 		return nil // somebody took it meanwhile: it had expired
 	}
 	return err
 }
 
-func emptyLease(l *coordinationv1.Lease) {
+// putEmptied writes a lease as nobody's, with the totals that its holder changed.
+func (c Leases) putEmptied(ctx context.Context, what apiCall, l *coordinationv1.Lease) error {
 	l.Spec.HolderIdentity, l.Spec.RenewTime, l.Spec.AcquireTime = nil, nil, nil
+	made := c.applyTotals(l)
+	if err := c.putLease(ctx, what, l); err != nil {
+		return err
+	}
+	if made > 0 {
+		c.dropTotals(what.name, made)
+	}
+	return nil
 }
 
 // LeaseHolder names who holds a lease, of whatever namespace and program; empty when nobody does or there is none.

@@ -1,0 +1,25 @@
+package doctor
+
+import (
+	"net/url"
+	"slices"
+)
+
+// checkRemoteWrite looks at where functions send metrics as they are deployed. Nothing is sent.
+func (e *examination) checkRemoteWrite() {
+	const check = "remote write"
+	i := slices.IndexFunc(e.f.Functions.List, func(f Function) bool { return f.RemoteWrite.URL != "" })
+	if i < 0 {
+		return
+	}
+	since, set := len(e.found), e.f.Functions.List[i].RemoteWrite // every function has the same
+	u, err := url.Parse(set.URL)
+	problem := set.Problem()
+	if err != nil || u.Host == "" {
+		u, problem = &url.URL{}, "remoteWriteURL is no URL"
+	}
+	if problem != "" {
+		e.addFinding(Broken, check, "no metrics are sent: "+problem, "correct cdk.json and deploy again")
+	}
+	e.addFine(since, check, "metrics go to "+u.Host)
+}
