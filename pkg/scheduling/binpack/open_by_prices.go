@@ -296,7 +296,7 @@ func (g *priceGuide) fillWholePods(c *candidate) ([]batchTake, float64) {
 	slices.SortFunc(list, func(x, y ranked) int {
 		return cmp.Or(cmp.Compare(y.density, x.density), cmp.Compare(x.item, y.item))
 	})
-	d := g.a.draftOn(c)
+	d := draftOfCandidate(g.a, c)
 	for _, x := range list {
 		n := x.first
 		for _, l := range g.items[x.item].batches {

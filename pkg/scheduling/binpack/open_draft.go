@@ -44,8 +44,8 @@ func newDraft(a *solution, o *poolOffering) *nodeDraft {
 	return d
 }
 
-// draftOn is a draft of a node of the candidate.
-func (a *solution) draftOn(c *candidate) *nodeDraft {
+// draftOfCandidate is a draft of a node of the candidate.
+func draftOfCandidate(a *solution, c *candidate) *nodeDraft {
 	if c.host != nil {
 		return draftOnExisting(a, c.host)
 	}

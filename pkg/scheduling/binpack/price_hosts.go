@@ -10,18 +10,24 @@ import (
 // mostHostRows is how many sorts of nodes that are there the prices of pods reckon with.
 const mostHostRows = 100
 
+// hostOffers makes offers of the nodes that are there, for prices that reckon with their room.
+type hostOffers struct {
+	w   *problem
+	out *shadowPrices
+}
+
 // addHosts adds the nodes that are there to the problem, alike ones as one offer of which there are so many. Alike are
 // nodes that admit the same pods and have about the same room: the less exactly, the more there are. The prices are
 // only better or worse for it: what proves a bound looks at each node by itself.
-func (w *problem) addHosts(out *shadowPrices) {
-	hosts, admitted := w.admittingHosts(out)
+func (h hostOffers) addHosts() {
+	hosts, admitted := h.admittingHosts()
 	for base := 1.5; ; base *= base {
-		sorts := w.alikeHosts(out, hosts, admitted, base)
+		sorts := h.alikeHosts(hosts, admitted, base)
 		if len(sorts) > mostHostRows && base < noMatter {
 			continue
 		}
 		for _, o := range sorts {
-			out.problem.Offers = append(out.problem.Offers, *o)
+			h.out.problem.Offers = append(h.out.problem.Offers, *o)
 		}
 		return
 	}
@@ -32,8 +38,7 @@ const noMatter = 100
 
 // alikeHosts are the nodes that are there as offers, those as one that admit the same pods and whose rooms differ by no
 // more than about the factor: with the room that they have on an average.
-func (w *problem) alikeHosts(out *shadowPrices, hosts []*bin, admitted []string,
-	factor float64) []*lowerbound.NodeOffer {
+func (h hostOffers) alikeHosts(hosts []*bin, admitted []string, factor float64) []*lowerbound.NodeOffer {
 	sorts := map[string]*lowerbound.NodeOffer{}
 	var order []*lowerbound.NodeOffer
 	for i, b := range hosts {
@@ -45,11 +50,11 @@ func (w *problem) alikeHosts(out *shadowPrices, hosts []*bin, admitted []string,
 		}
 		o := sorts[string(id)]
 		if o == nil {
-			o = &lowerbound.NodeOffer{Room: make([]float64, len(b.room)), Holds: w.classesOn(out, b)}
+			o = &lowerbound.NodeOffer{Room: make([]float64, len(b.room)), Holds: h.classesOn(b)}
 			sorts[string(id)], order = o, append(order, o)
 		}
 		o.Limit++
-		for r, x := range scaleNeed(b.room, out.units) {
+		for r, x := range scaleNeed(b.room, h.out.units) {
 			o.Room[r] += x
 		}
 	}
@@ -71,20 +76,20 @@ func wholePower(x, factor float64) (n int64) {
 }
 
 // admittingHosts are the nodes that take some pods, and which by admission.
-func (w *problem) admittingHosts(out *shadowPrices) (hosts []*bin, admitted []string) {
+func (h hostOffers) admittingHosts() (hosts []*bin, admitted []string) {
 	var asks []*nodeAdmission
-	for _, c := range out.classes {
+	for _, c := range h.out.classes {
 		asks = append(asks, c.admit)
 	}
 	asks = distinctAdmissions(asks)
-	for _, b := range w.nodes.hosts {
+	for _, b := range h.w.nodes.hosts {
 		bits, some := make([]byte, len(asks)), false
 		for i, ask := range asks {
 			if bits[i] = '0'; ask.alternativeOn(b) >= 0 {
 				bits[i], some = '1', true
 			}
 		}
-		if some && slices.ContainsFunc(out.classes, func(c priceClass) bool { return fitCount(c.need, b.room) > 0 }) {
+		if some && slices.ContainsFunc(h.out.classes, func(c priceClass) bool { return fitCount(c.need, b.room) > 0 }) {
 			hosts, admitted = append(hosts, b), append(admitted, string(bits))
 		}
 	}
@@ -92,10 +97,10 @@ func (w *problem) admittingHosts(out *shadowPrices) (hosts []*bin, admitted []st
 }
 
 // classesOn are the classes that wait and may be on the node.
-func (w *problem) classesOn(out *shadowPrices, b *bin) []int32 {
+func (h hostOffers) classesOn(b *bin) []int32 {
 	var holds []int32
-	for i, c := range out.classes {
-		if out.problem.Classes[i].Count > 0 && c.admit.alternativeOn(b) >= 0 {
+	for i, c := range h.out.classes {
+		if h.out.problem.Classes[i].Count > 0 && c.admit.alternativeOn(b) >= 0 {
 			holds = append(holds, int32(i))
 		}
 	}

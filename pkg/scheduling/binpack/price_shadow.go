@@ -77,7 +77,7 @@ func (w *problem) findShadowPrices(count func(*podClass) int, hosts bool) *shado
 	}
 	asked := w.addUsefulOffers(out)
 	if hosts {
-		w.addHosts(out)
+		hostOffers{w, out}.addHosts()
 	}
 	out.solver = lowerbound.NewSolver(*p)
 	out.prices = out.solver.Solve()

@@ -37,7 +37,7 @@ func (s *localSearch) readHosts(join func(*searchNode, podLoad)) {
 		n := &searchNode{bin: b, host: &searchHost{index: i, base: h.clone()}}
 		for _, l := range b.load {
 			t := s.homeTier(l, tiers)
-			if l.settled || l.view.class.stays || t == nil || n.tier != nil && n.tier != t || !a.staysCounted(l) {
+			if l.settled || l.view.class.stays || t == nil || n.tier != nil && n.tier != t || !s.staysCounted(l) {
 				a.addToBin(l, n.host.base)
 				continue
 			}
@@ -64,15 +64,16 @@ func followsOnHost(l podLoad) bool {
 
 // staysCounted reports whether the load's pods count for the same rules wherever else they may be: each rule over
 // domains ties them to one, and no rule counts only some of the nodes there.
-func (a *solution) staysCounted(l podLoad) bool {
-	top := a.w.topology
+func (s *localSearch) staysCounted(l podLoad) bool {
+	w := s.a.w
+	top := w.topology
 	for _, c := range l.view.class.matched {
 		x := &top.counters[c]
 		if x.key == labelHost {
 			continue
 		}
 		if !slices.ContainsFunc(l.pins, func(p domainPin) bool { return p.key == x.key }) ||
-			x.filter != nil && !a.w.admitsAll(x.filter, l.admit) {
+			x.filter != nil && !w.admitsAll(x.filter, l.admit) {
 			return false
 		}
 	}

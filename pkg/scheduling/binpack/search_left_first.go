@@ -63,7 +63,7 @@ func (w *problem) placesMoreAlone(best *solution) bool {
 func takeTurns(a *solution, turns map[int]int) bool {
 	most, moved := 0, false
 	for _, k := range a.w.classes.list {
-		if len(a.rest[k.id]) > 0 && a.couldHold(k) {
+		if len(a.rest[k.id]) > 0 && couldHold(a.w, k) {
 			turns[k.id]++
 			most, moved = max(most, turns[k.id]), true
 		}

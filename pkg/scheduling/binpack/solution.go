@@ -74,12 +74,12 @@ func (a *solution) countWaiting(list []*podClass) int {
 // isShort reports whether pods stayed without a home that some pool or host could have taken.
 func (a *solution) isShort() bool {
 	return slices.ContainsFunc(a.w.classes.list,
-		func(k *podClass) bool { return len(a.rest[k.id]) > 0 && a.couldHold(k) })
+		func(k *podClass) bool { return len(a.rest[k.id]) > 0 && couldHold(a.w, k) })
 }
 
 // couldHold reports whether some pool or host could take a pod of the class, were there no others.
-func (a *solution) couldHold(k *podClass) bool {
-	return a.w.catalog.forSome(k.lastRelaxation()) || slices.ContainsFunc(a.w.nodes.hosts, func(b *bin) bool {
+func couldHold(w *problem, k *podClass) bool {
+	return w.catalog.forSome(k.lastRelaxation()) || slices.ContainsFunc(w.nodes.hosts, func(b *bin) bool {
 		return fitCount(k.need, b.room) > 0 && k.lastRelaxation().admit.alternativeOn(b) >= 0
 	})
 }
