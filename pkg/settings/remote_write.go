@@ -65,6 +65,15 @@ func (r RemoteWrite) Problem() string {
 	return ""
 }
 
+// Host is the host of the URL, with its port; empty for a text that is no URL.
+func (r RemoteWrite) Host() string {
+	m := regexp.MustCompile(`^https?://([^/\s]+)`).FindStringSubmatch(r.URL)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
 func isWorkspaceHost(url string) bool {
 	return regexp.MustCompile(`^https?://aps-workspaces[.-]`).MatchString(url)
 }

@@ -1,9 +1,6 @@
 package doctor
 
-import (
-	"net/url"
-	"slices"
-)
+import "slices"
 
 // checkRemoteWrite looks at where functions send metrics as they are deployed. Nothing is sent.
 func (e *examination) checkRemoteWrite() {
@@ -13,13 +10,12 @@ func (e *examination) checkRemoteWrite() {
 		return
 	}
 	since, set := len(e.found), e.f.Functions.List[i].RemoteWrite // every function has the same
-	u, err := url.Parse(set.URL)
 	problem := set.Problem()
-	if err != nil || u.Host == "" {
-		u, problem = &url.URL{}, "remoteWriteURL is no URL"
+	if set.Host() == "" {
+		problem = "remoteWriteURL is no URL"
 	}
 	if problem != "" {
 		e.addFinding(Broken, check, "no metrics are sent: "+problem, "correct cdk.json and deploy again")
 	}
-	e.addFine(since, check, "metrics go to "+u.Host)
+	e.addFine(since, check, "metrics go to "+set.Host())
 }
