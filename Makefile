@@ -151,17 +151,23 @@ mutants: ## change the product in small ways, one at a time, and count what the 
 
 # The NodePools of the large workloads, as seen from where those are.
 POOLS := ../../infra/bench/workloads/nodepools/mixed.yaml
+# Of clusters with nodes that are 30 to 70 % full.
+HALF_EMPTY_SEEDS ?= 1 2 3 4 5 6
+comma := ,
+space := $() $()
 
 .PHONY: bench
-bench: bench-go ## pack the sample workloads beside Karpenter and write infra/bench/results.md; another folder: WORKLOADS=folder
+bench: bench-go ## pack the sample workloads beside Karpenter and write infra/bench/results.md; another folder: WORKLOADS=folder; other half-empty clusters: HALF_EMPTY_SEEDS='7 8'
 	$(STEP) 'build the bench' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/joiner-bench .
 	@mkdir -p .local/bench
 	$(STEP) 'make the large workloads' '10 s' $(SHELL) -c "export $(BENCH_ENV); cd infra/bench && \
 		go run ./generate -pods 50000 -seed 7 -name services-50k -nodepools $(POOLS) -out ../../.local/bench/services-50k.json.gz && \
 		go run ./generate -pods 50000 -grow workloads/w3.json.gz -name w3-50k -nodepools $(POOLS) -out ../../.local/bench/w3-50k.json.gz && \
-		go run ./generate -pods 25000 -nodes 5000 -bound 130000 -full 90 -seed 9 -name cluster-150k -nodepools $(POOLS) -out ../../.local/bench/cluster-150k.json.gz"
+		go run ./generate -pods 25000 -nodes 5000 -bound 130000 -full 90 -seed 9 -name cluster-150k -nodepools $(POOLS) -out ../../.local/bench/cluster-150k.json.gz \
+		$(foreach s,$(HALF_EMPTY_SEEDS),&& go run ./generate -half-empty -pods 3000 -nodes 425 -seed $(s) -name half-empty-$(s) -nodepools $(POOLS) \
+			-out ../../.local/bench/half-empty-$(s).json.gz)"
 	cd infra/bench && $(BIN)/joiner-bench -out results.md $(if $(WORKLOADS),-workloads $(abspath $(WORKLOADS))) \
-		-large ../../.local/bench/w3-50k.json.gz,../../.local/bench/cluster-150k.json.gz,../../.local/bench/services-50k.json.gz
+		-large ../../.local/bench/w3-50k.json.gz,../../.local/bench/cluster-150k.json.gz,../../.local/bench/services-50k.json.gz$(subst $(space),,$(foreach s,$(HALF_EMPTY_SEEDS),$(comma)../../.local/bench/half-empty-$(s).json.gz))
 
 .PHONY: bench-disruption
 bench-disruption: bench-go ## disruption beside Karpenter's own, on clusters of 50, 500 and 2,000 nodes, and write infra/bench/disruption.md; fewer: BENCH_FLAGS='-sizes 50'
@@ -231,7 +237,7 @@ crds: $(CONTROLLER_GEN) ## generate the CRDs and the deep copies from the Go typ
 clean: ## remove what was built, not what is running (make down) nor what Go cached
 	rm -rf .local/bin .local/dist .local/cdk.out .local/cdk.vpc .local/cdk.drain cdk.out infra/node_modules
 
-## Deploying (settings: context of cdk.json, listed in infra/README.md; another cluster: CLUSTER=name)
+## Deploying (settings: context of cdk.json, listed in infra/settings.md; another cluster: CLUSTER=name)
 
 .PHONY: synth
 synth: package $(CDK) ## write the CloudFormation template to cdk.out

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
@@ -54,7 +56,19 @@ func (a *App) newProvision(info launch.Cluster, holder string, m *kube.WatchCach
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
 		Watch:   kube.WatchLease{WatchCache: m}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
 		AlwaysWatch: a.set.AlwaysWatch,
-		BatchIdle:   a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom}
+		BatchIdle:   a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, VCPUs: vcpus(os.Getenv)}
+}
+
+// mibPerVCPU is how much memory Lambda gives a vCPU with.
+const mibPerVCPU = 1769
+
+// vcpus is how many of them the function has, by its memory; 0 outside Lambda.
+func vcpus(getenv func(string) string) float64 {
+	mib, err := strconv.Atoi(getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE"))
+	if err != nil {
+		return 0
+	}
+	return float64(mib) / mibPerVCPU
 }
 
 // Disrupt decides which nodes go by choice.

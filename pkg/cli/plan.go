@@ -28,6 +28,7 @@ type planFlags struct {
 	pools, compare string
 	output         outputForm
 	steps          int
+	limited        bool // steps is set
 	scratch        bool
 	prices         string
 }
@@ -65,7 +66,10 @@ func planCommand(sc terminalOutput) *cobra.Command {
 		Use: "plan [-f FILE]...", Short: "Plan nodes for the pods of a cluster or of files", Long: planHelp,
 		Example: planExample,
 		Args:    noArgs("the workload is given with -f"),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runPlan(cmd.Context(), f, sc) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.limited = cmd.Flags().Changed("search-steps")
+			return runPlan(cmd.Context(), f, sc)
+		},
 	}
 	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil,
 		"workload file, or manifests; several times, folders too, - for standard input")
@@ -73,8 +77,8 @@ func planCommand(sc terminalOutput) *cobra.Command {
 	cmd.Flags().StringVar(&f.compare, "compare", "", "file of changed NodePools and so on: print what they change")
 	cmd.Flags().BoolVar(&f.scratch, "from-scratch", false,
 		"of a cluster: plan all pods anew, as if no node of a NodePool were there")
-	cmd.Flags().IntVar(&f.steps, "search-steps", defaultSettings().PackingIterations,
-		"steps that may make the plan cheaper, at most; 0 for none")
+	cmd.Flags().IntVar(&f.steps, "search-steps", 0,
+		"steps that may make the plan cheaper, at most; 0 for none; as many as pay when it is not set")
 	cmd.Flags().StringVar(&f.prices, "prices", fullPrices,
 		"what a node costs: full, with its volumes and public address, or instances alone")
 	f.clusterTarget.addFlags(cmd)
@@ -89,8 +93,10 @@ func runPlan(ctx context.Context, f planFlags, sc terminalOutput) error {
 	if f.prices != fullPrices && f.prices != instancePrices {
 		return &inputError{fmt.Errorf("--prices is %q; it can be %s or %s", f.prices, fullPrices, instancePrices)}
 	}
-	rules := cluster.Settings{PackingIterations: cmp.Or(f.steps, cluster.NoIterations),
-		InstancePrices: f.prices == instancePrices}
+	rules := cluster.Settings{InstancePrices: f.prices == instancePrices}
+	if f.limited {
+		rules.PackingIterations = cmp.Or(f.steps, cluster.NoIterations)
+	}
 	if len(f.files) == 0 {
 		return planCluster(ctx, f, rules, sc)
 	}

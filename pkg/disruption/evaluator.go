@@ -86,7 +86,7 @@ func (ev *Evaluator) minCost(b *simulator.Simulator, p *cluster.Pod) float64 {
 // that move, or noOffering.
 func (ev *Evaluator) podPrice(p *cluster.Pod) float64 {
 	if ev.podPrices == nil {
-		ev.podPrices = ev.resolveOfferings().PodPrices(ev.snapshot)
+		ev.podPrices = ev.resolveOfferings().PodPrices(ev.snapshot, MayEmpty(ev.snapshot))
 	}
 	if usd, ok := ev.podPrices[p.Key()]; ok {
 		return usd

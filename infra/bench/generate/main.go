@@ -23,7 +23,7 @@ type wish struct {
 	pods, nodes, bound, full int
 	seed                     uint64
 	name, pools, out, grown  string
-	batch                    bool
+	batch, halfEmpty         bool
 }
 
 func main() {
@@ -38,6 +38,7 @@ func main() {
 	flag.StringVar(&w.pools, "nodepools", "nodepools/mixed.yaml", "file of NodePools to name, relative to the workload")
 	flag.StringVar(&w.out, "out", "", "file to write, packed when it ends in .gz; standard output when empty")
 	flag.BoolVar(&w.batch, "batch", false, "jobs with GPUs and Neuron devices instead of services, for nodepools/accelerated.yaml")
+	flag.BoolVar(&w.halfEmpty, "half-empty", false, "pods of 60 Deployments, and so many nodes that are 30 to 70 % full")
 	flag.Parse()
 	if err := w.run(); err != nil {
 		log.Fatalf("generate: %v", err)
@@ -61,12 +62,14 @@ func (w wish) run() error {
 		if f, err = w.grow(f); err != nil {
 			return err
 		}
+	case w.halfEmpty:
+		g.halfEmpty(&f, w.pods, w.nodes)
 	case w.batch:
 		f.Groups = g.jobs(w.pods)
 	default:
 		f.Groups = g.services(w.pods)
 	}
-	if w.nodes > 0 {
+	if w.nodes > 0 && !w.halfEmpty {
 		g.cluster(&f, w.nodes, w.bound, w.full)
 	}
 	return write(f, w.out)

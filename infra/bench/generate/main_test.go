@@ -98,3 +98,37 @@ func TestGrow(t *testing.T) {
 		}
 	}
 }
+
+// A half-empty cluster has the pods and nodes asked for, is the same for the same seed, and leaves part of its pods no
+// room: what its room is used for decides what has to be launched.
+func TestHalfEmpty(t *testing.T) {
+	pools, err := filepath.Abs("../workloads/nodepools/mixed.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := wish{pods: 900, nodes: 100, seed: 3, name: "half-empty", pools: pools, halfEmpty: true}
+	var files []workload.File
+	for _, name := range []string{"a.json", "b.json"} {
+		w.out = filepath.Join(t.TempDir(), name)
+		if err := w.run(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := workload.LoadWorkload(os.ReadFile, w.out, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	if diff := cmp.Diff(files[0], files[1]); diff != "" {
+		t.Errorf("two files of one seed differ:\n%s", diff)
+	}
+	f, empty := files[0], 0
+	for _, n := range f.Nodes {
+		if len(n.Pods) == 0 {
+			empty++
+		}
+	}
+	if f.Pending() != 900 || len(f.Groups) != deployments || len(f.Nodes) != 100 || empty == 0 || empty > 40 {
+		t.Errorf("%d pods in %d groups, %d nodes, %d of them empty", f.Pending(), len(f.Groups), len(f.Nodes), empty)
+	}
+}

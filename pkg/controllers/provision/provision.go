@@ -59,6 +59,7 @@ type Controller struct {
 	AlwaysWatch bool          // stay although there is nothing to do
 	BatchIdle   time.Duration // without a new pod, before pods are packed; 0 to pack at once
 	BatchMax    time.Duration // that pods wait for others at most
+	VCPUs       float64       // of the function; 0 where nobody knows
 
 	Aside *Aside // what decisions fail about, shared by the invocations of a process; nil for this one's own
 
@@ -199,9 +200,27 @@ func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error)
 	return controllers.WithVolumes(ctx, p.Read, s, provisioning.MayEmpty(s))
 }
 
+// packingPart is the part of what is left of an invocation that may go into making a plan cheaper.
+const packingPart = 6
+
+// packingMilliseconds is how much of a core's time there is to make a plan cheaper, a power of two, so that passes with
+// about as much time make the same plan; 0 where no limit is known.
+func (p *Controller) packingMilliseconds(ctx context.Context) int {
+	end, limited := ctx.Deadline()
+	if !limited || p.VCPUs == 0 {
+		return 0
+	}
+	most, out := float64(end.Sub(p.Now()).Milliseconds())*p.VCPUs/packingPart, 1
+	for float64(out*2) <= most {
+		out *= 2
+	}
+	return out
+}
+
 // decideAndLog makes the plan and logs it.
 func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) provisioning.Outcome {
 	s.Aside = p.Aside.list
+	s.Rules.PackingMilliseconds = p.packingMilliseconds(ctx)
 	decided := provisioning.Decide(s)
 	p.Aside.list = decided.Aside
 	p.logPlan(decided.Plan)

@@ -56,8 +56,10 @@ type Settings struct {
 	InstanceTypePriceFactor float64 `json:"instanceTypePriceFactor,omitempty"`
 	// types that a spot launch names at least where there are so many, at any price; 0 for 15
 	MinSpotInstanceTypes int `json:"minSpotInstanceTypes,omitempty"`
-	// steps that make a plan cheaper, at most; 0 for 400, NoSearch for none
+	// steps that make a plan cheaper, at most; 0 for as many as pay, NoIterations for none
 	PackingIterations int `json:"packingIterations,omitempty"`
+	// how many milliseconds of one core a plan may take about, counted in work and not by a clock; 0 for 4,000
+	PackingMilliseconds int `json:"packingMilliseconds,omitempty"`
 	// part of all spot capacity (vCPU) that may be in one instance type in one zone, where others are to be had; 0 for
 	// 0.8, 1 for all
 	MaxSpotPoolFraction   float64       `json:"maxSpotPoolFraction,omitempty"`

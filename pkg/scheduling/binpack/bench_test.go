@@ -95,7 +95,7 @@ func mixed(b *testing.B, n int) cluster.Snapshot {
 }
 
 // standing adds nodes with 28 pods each that run already.
-func standing(b *testing.B, s cluster.Snapshot, nodes int) cluster.Snapshot {
+func standing(b testing.TB, s cluster.Snapshot, nodes int) cluster.Snapshot {
 	b.Helper()
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	i := slices.IndexFunc(types, func(t instancetypes.Type) bool { return t.Name == "m6g.8xlarge" })
@@ -141,6 +141,33 @@ func BenchmarkServices10000(b *testing.B)  { benchmark(b, services(b, 10000)) }
 func BenchmarkServices50000(b *testing.B)  { benchmark(b, services(b, 50000)) }
 func BenchmarkStanding150000(b *testing.B) { benchmark(b, standing(b, services(b, 10000), 5000)) }
 
+// handful is n pods that wait, in deployments of three: what most passes are about.
+func handful(b *testing.B, n int) cluster.Snapshot {
+	s := services(b, 50*(n+2)/3)
+	i := 0
+	s.Pods = slices.DeleteFunc(s.Pods, func(cluster.Pod) bool {
+		i++
+		return (i-1)%50 >= 3
+	})
+	s.Pods = s.Pods[:n]
+	return s
+}
+
+func BenchmarkHandful(b *testing.B) {
+	for _, n := range []int{1, 5, 20} {
+		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) { benchmark(b, handful(b, n)) })
+		b.Run(fmt.Sprintf("pods=%d/nodes=100", n), func(b *testing.B) {
+			s := partlyFree(b, 1000, 100)
+			s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.NodeName == "" })
+			for i := range s.Pods { // room is left on few nodes
+				s.Pods[i].Need.CPU, s.Pods[i].Need.Memory = 3200, 12*1024*resources.MiB
+			}
+			s.Pods = append(s.Pods, handful(b, n).Pods...)
+			benchmark(b, s)
+		})
+	}
+}
+
 func BenchmarkSurvey(b *testing.B) {
 	s := services(b, 10000)
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
@@ -156,13 +183,13 @@ func BenchmarkPrice(b *testing.B) {
 	w := newProblem(s, func(string) []instancetypes.Type { return types })
 	b.ReportAllocs()
 	for b.Loop() {
-		w.findShadowPrices(func(k *podClass) int { return len(k.pods) })
+		w.findShadowPrices(func(k *podClass) int { return len(k.pods) }, false)
 	}
 }
 
 // partlyFree is services before nodes, every other of them on-demand, that are free to a good part: what their room is
 // used for decides what has to be launched.
-func partlyFree(b *testing.B, pods, nodes int) cluster.Snapshot {
+func partlyFree(b testing.TB, pods, nodes int) cluster.Snapshot {
 	s := standing(b, services(b, pods), nodes)
 	for i := range s.Nodes {
 		s.Nodes[i].Labels[labelCapacity] = []string{instancetypes.Spot, instancetypes.OnDemand}[i%2]
@@ -188,7 +215,7 @@ func BenchmarkSearch(b *testing.B) {
 		w := newProblem(s, sells)
 		a := w.packByPrices(w.plainStrategy())
 		b.StartTimer()
-		improveByLocalSearch(a, 200)
+		improveByLocalSearch(a, searchLimit{steps: 200})
 	}
 }
 

@@ -18,7 +18,11 @@ func (a *solution) lowerBound() float64 {
 	for i, k := range a.w.classes.list {
 		p.placed[i] = len(k.pods) - len(a.rest[i])
 	}
-	return max(p.sharedBound(), p.singleNodeBound())
+	usd := max(p.sharedBound(a.w.worth), p.singleNodeBound())
+	if a.w.alone != nil {
+		usd = max(usd, p.sharedBound(a.w.alone))
+	}
+	return usd
 }
 
 // boundProof proves what pods cost at least.
@@ -61,8 +65,7 @@ func (w *problem) roomFor(v *relaxedPod) bool {
 }
 
 // sharedBound is what the pods are worth, less what those can be worth that the room there is could hold.
-func (p boundProof) sharedBound() float64 {
-	x := p.w.worth
+func (p boundProof) sharedBound(x *shadowPrices) float64 {
 	value, counts := x.prices.Value, make([]float64, len(x.classes))
 	sum, loosened := 0.0, 0.0
 	for i := range p.w.classes.list {

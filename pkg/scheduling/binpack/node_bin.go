@@ -47,6 +47,11 @@ type podLoad struct {
 // domainPin ties pods to one domain of a topology key.
 type domainPin struct{ key, domain string }
 
+// hasGuests reports whether the bin is a host on which the solution put pods that were not meant for it before.
+func (b *bin) hasGuests() bool {
+	return b.offer == nil && slices.ContainsFunc(b.load, func(l podLoad) bool { return !l.settled })
+}
+
 func (b *bin) clone() *bin {
 	c := *b
 	c.room, c.count, c.anti = slices.Clone(b.room), slices.Clone(b.count), slices.Clone(b.anti)

@@ -162,7 +162,7 @@ func requirementsOf(asks []*nodeAdmission) (list []requirements.Requirement) {
 }
 
 // undominatedOffers are the offers of a pool's sale of which some may be undominated for some of the admissions, and
-// for those of these that are tied to a zone or a capacity type.
+// for those of these that are tied to a zone or a capacity type. Without admissions they are not found yet.
 type undominatedOffers struct {
 	offers []*poolOffering
 	asks   map[*nodeAdmission]bool
@@ -201,9 +201,9 @@ func (f undominatedOffers) coversAdmission(ask *nodeAdmission) bool {
 // distinct.
 func (p *pool) undominatedFor(asks []*nodeAdmission) []*poolOffering {
 	asks = p.concernedAdmissions(asks)
-	if len(p.some.asks) == 0 || slices.ContainsFunc(asks,
-		func(a *nodeAdmission) bool { return !p.some.coversAdmission(a) }) {
-		return offersOf(filterUndominated(p.sale, asks))
+	culled := p.some.asks != nil
+	if culled && slices.ContainsFunc(asks, func(a *nodeAdmission) bool { return !p.some.coversAdmission(a) }) {
+		return offersOf(filterUndominated(p.sale, asks)) // another question may know another admission by its number
 	}
 	var numbers []int
 	for _, a := range asks {
@@ -215,10 +215,18 @@ func (p *pool) undominatedFor(asks []*nodeAdmission) []*poolOffering {
 		id = append(strconv.AppendInt(id, int64(n), 36), ' ')
 	}
 	out, ok := p.some.known[string(id)]
-	if !ok {
+	switch {
+	case ok:
+		return out
+	case culled:
 		out = offersOf(filterUnbeaten(filterAdmitting(p.some.offers, asks), nil))
-		p.some.known[string(id)] = out
+	default:
+		out = offersOf(filterUndominated(p.sale, asks))
 	}
+	if p.some.known == nil {
+		p.some.known = map[string][]*poolOffering{}
+	}
+	p.some.known[string(id)] = out
 	return out
 }
 

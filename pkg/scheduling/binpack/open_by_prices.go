@@ -65,7 +65,7 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 	}
 	for !op.a.used.claimsUsedUp() && g.countRemaining() {
 		if g.remainingWorth() < priced*again {
-			g.repriceRemaining()
+			g.repriceRemaining(0)
 			priced = g.remainingWorth()
 		}
 		if sift {
@@ -156,14 +156,14 @@ func (g *priceGuide) countRemaining() bool {
 	return some
 }
 
-// repriceRemaining asks what the pods that are left are worth.
-func (g *priceGuide) repriceRemaining() {
+// repriceRemaining asks what the pods that are left are worth while that part of the hosts is empty.
+func (g *priceGuide) repriceRemaining(hosts float64) {
 	p := g.a.w.worth
 	count := make([]float64, len(p.classes))
 	for _, it := range g.items {
 		count[it.class] += float64(it.all)
 	}
-	y := p.solver.Reprice(count, 0)
+	y := p.solver.Reprice(count, hosts, 0)
 	g.fresh, g.moved = true, true
 	for i := range g.items {
 		it := &g.items[i]
@@ -259,7 +259,10 @@ func betterScore(x, y *candidate) int {
 // scoreCandidate finds the best fill of the candidate with fractions of pods, and scores it by what it costs for what
 // that is worth.
 func (g *priceGuide) scoreCandidate(c *candidate) {
-	c.score = g.a.offerCost(c.offer) / max(1e-12, g.filler.Fill(c.items, g.mostOf(c), c.room, &c.basis))
+	worth := g.filler.Fill(c.items, g.mostOf(c), c.room, &c.basis)
+	if c.host == nil {
+		c.score = g.a.offerCost(c.offer) / max(1e-12, worth)
+	}
 }
 
 // mostOf is how many of each of its items the candidate can hold, valid until the next call.
@@ -293,7 +296,7 @@ func (g *priceGuide) fillWholePods(c *candidate) ([]batchTake, float64) {
 	slices.SortFunc(list, func(x, y ranked) int {
 		return cmp.Or(cmp.Compare(y.density, x.density), cmp.Compare(x.item, y.item))
 	})
-	d := newDraft(g.a, c.offer)
+	d := g.a.draftOn(c)
 	for _, x := range list {
 		n := x.first
 		for _, l := range g.items[x.item].batches {

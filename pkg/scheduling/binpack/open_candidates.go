@@ -120,6 +120,7 @@ func (op nodeOpener) podValues(cands []*poolOffering, whole bool, batches []*pod
 type candidate struct {
 	index int
 	offer *poolOffering
+	host  *bin // instead of an offer: room that there is
 	order []*podBatch
 	score float64 // USD per hour for each USD per hour of value
 

@@ -44,6 +44,14 @@ func newDraft(a *solution, o *poolOffering) *nodeDraft {
 	return d
 }
 
+// draftOn is a draft of a node of the candidate.
+func (a *solution) draftOn(c *candidate) *nodeDraft {
+	if c.host != nil {
+		return draftOnExisting(a, c.host)
+	}
+	return newDraft(a, c.offer)
+}
+
 // draftOnExisting is a draft of what a host takes in addition.
 func draftOnExisting(a *solution, b *bin) *nodeDraft {
 	d := &nodeDraft{a: a, host: b, room: slices.Clone(b.room)}
@@ -57,7 +65,7 @@ func draftOnExisting(a *solution, b *bin) *nodeDraft {
 		},
 		count: func(i int) int { return b.count[i] + d.count[i] },
 		anti:  func(i int) int { return b.anti[i] + d.anti[i] },
-		total: a.total, ports: slices.Clone(b.ports), disks: b.disks,
+		total: a.total, ports: slices.Clone(b.ports), disks: b.disks.clone(),
 	}
 	return d
 }
@@ -113,6 +121,9 @@ func (d *nodeDraft) addTake(l *podBatch, alt, n int) {
 		d.room[i] -= x * int64(n)
 	}
 	d.site.ports = append(d.site.ports, k.pod.HostPorts...)
+	if d.host != nil {
+		d.site.disks.attachPods(k.disks, n)
+	}
 	d.open, _ = narrowOpenLabels(d.open, l.admit.alternative[alt])
 	for _, c := range k.matched {
 		if d.a.w.topology.counters[c].key == labelHost {

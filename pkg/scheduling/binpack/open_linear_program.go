@@ -6,16 +6,11 @@ import (
 	"joiner/pkg/scheduling/lowerbound"
 )
 
-const (
-	// sortsOfFleets is how many sorts of pods new nodes are chosen for all together; the work grows with their third
-	// power.
-	sortsOfFleets = 60
-	// offersOfFleets is of how many offers they are: a dozen types in a few zones.
-	offersOfFleets = 100
-)
+// mostFleetWork is how much work may go into the nodes of one fleet, much more than is expected.
+const mostFleetWork = 3 * mostWork
 
-// openFleet makes new nodes in the pools for all batches together, where their pods are of few sorts. What rules keep
-// from the nodes that it was meant for is left over.
+// openFleet makes new nodes in the pools for all batches together. What rules keep from the nodes that it was meant for
+// is left over.
 func (op nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
 	free := slices.DeleteFunc(slices.Clone(batches), func(l *podBatch) bool {
 		return l.left == 0 || l.whole ||
@@ -26,7 +21,7 @@ func (op nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
 	}
 	g := &priceGuide{a: op.a}
 	g.prepareGroups(op.candidateOffers(pools, free), free)
-	if len(g.items) > sortsOfFleets || !g.countRemaining() {
+	if !g.countRemaining() {
 		return
 	}
 	p := lowerbound.CoverProblem{Caps: op.a.w.worth.problem.Caps}
@@ -38,7 +33,7 @@ func (op nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
 	for _, c := range g.cands {
 		p.Offers = append(p.Offers, lowerbound.NodeOffer{Price: op.a.offerCost(c.offer), Room: c.room, Holds: c.items})
 	}
-	for _, n := range lowerbound.CoverByWholeNodes(p) {
+	for _, n := range lowerbound.CoverByWholeNodes(p, mostFleetWork) {
 		d := newDraft(op.a, g.cands[n.Offer].offer)
 		for i, k := range n.Class {
 			left := n.Amount[i]

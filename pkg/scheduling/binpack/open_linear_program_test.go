@@ -20,7 +20,8 @@ func TestFleetsOfFewTypes(t *testing.T) {
 		}
 		p := decide(world)
 		w := newProblem(world.Snapshot, world.Market)
-		one := w.improve(w.packByPrices(w.plainStrategy()), w.plainStrategy())
+		one := w.packByPrices(w.plainStrategy())
+		improveByLocalSearch(one, searchLimit{steps: defaultSearchSteps})
 		if len(p.Unplaced) > 0 || one.waiting() > 0 {
 			t.Fatalf("seed %d: %d pods have no place, and %d", seed, len(p.Unplaced), one.waiting())
 		}

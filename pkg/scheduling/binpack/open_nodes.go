@@ -18,7 +18,7 @@ func (op nodeOpener) openNodes(batches []*podBatch) {
 		batches = slices.DeleteFunc(slices.Clone(batches), func(l *podBatch) bool { return l.view.class.stays })
 	}
 	if op.a.w.worth == nil {
-		op.a.w.worth = op.a.w.findShadowPrices(func(k *podClass) int { return len(op.a.rest[k.id]) })
+		op.a.w.worth = op.a.w.findShadowPrices(func(k *podClass) int { return len(op.a.rest[k.id]) }, false)
 	}
 	op.openAll(batches)
 	if op.a.used.spotCeiling > 0 && slices.ContainsFunc(batches, func(l *podBatch) bool { return l.left > 0 }) {

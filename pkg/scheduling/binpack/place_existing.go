@@ -33,6 +33,9 @@ func (pk *packing) settleSpread(now []*podClass) {
 
 // useHosts fills the room that exists, and that of nodes opened before in this pass.
 func (pk *packing) useHosts(batches []*podBatch) {
+	if pk.a.strategy.hostsByPrices {
+		pk.fillHostsByPrices(batches)
+	}
 	pk.a.fillBins(pk.a.bins, pk.sortByScarcity(batches))
 }
 

@@ -28,9 +28,9 @@ type priceClass struct {
 	admit *nodeAdmission
 }
 
-// findShadowPrices finds what pods are worth, where count tells how many of each pod class are to be placed on new
-// nodes.
-func (w *problem) findShadowPrices(count func(*podClass) int) *shadowPrices {
+// findShadowPrices finds what pods are worth, where count tells how many of each pod class are to be placed: on new
+// nodes, or on those that are there too.
+func (w *problem) findShadowPrices(count func(*podClass) int, hosts bool) *shadowPrices {
 	out := &shadowPrices{units: w.dims.units()}
 	p := &out.problem
 	p.Rounds = rounds
@@ -76,6 +76,9 @@ func (w *problem) findShadowPrices(count func(*podClass) int) *shadowPrices {
 		out.members = append(out.members, x)
 	}
 	asked := w.addUsefulOffers(out)
+	if hosts {
+		w.addHosts(out)
+	}
 	out.solver = lowerbound.NewSolver(*p)
 	out.prices = out.solver.Solve()
 	out.fill = make(map[*poolInstanceType]float64, len(asked))

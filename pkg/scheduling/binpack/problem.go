@@ -21,7 +21,9 @@ type problem struct {
 	options    *optionFinder
 	committed  map[string]int64 // room of the account's commitments, by their ids
 	faults     plantedFault
-	worth      *shadowPrices // once a node was wanted
+	worth      *shadowPrices              // once a node was wanted
+	alone      *shadowPrices              // the same without the nodes that are there, once worth reckons with these
+	filters    map[[2]*nodeAdmission]bool // see admitsAll
 
 	nodeLabels nodeLabelsByName // kept from one what-if question to the next
 	identities *identityCache

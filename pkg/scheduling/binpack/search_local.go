@@ -1,7 +1,7 @@
 package binpack
 
 import (
-	"cmp"
+	"math"
 	"slices"
 )
 
@@ -11,6 +11,16 @@ const (
 	// patience is how many steps a search goes on without having saved enough, with very few nodes, whose steps take no
 	// time, more.
 	patience, patienceOfFew = 50, 200
+	// stepsPerNode and stepsPerHost are the same for each new node, and for each that is there, where there is work to
+	// spare.
+	stepsPerNode, stepsPerHost = 16, 4
+	// mostLooks is at how many nodes, at least, a step looks for those that it packs anew together.
+	mostLooks = 300
+	// workPerLook, workPerFit and workPerStep are how much work it is to look at a node, to see whether a pod fits an
+	// offer, and to pack anew.
+	workPerLook, workPerFit, workPerStep = 10, 100, 60_000
+	// mostWithoutGain is how much work steps may take that do not save enough.
+	mostWithoutGain = 1000 * millisecond
 	// mostParts is how many different pods the nodes of one step have, about, if they are more than two.
 	mostParts = 60
 	// enoughSaved is the part of the price that steps have to save while patience lasts.
@@ -23,9 +33,13 @@ const (
 // and it counts in steps.
 type localSearch struct {
 	a       *solution
-	nodes   []*searchNode // the new nodes that may be taken apart
+	nodes   []*searchNode // the nodes that may be taken apart
+	hosts   []*searchNode // of them those that are there, while they are read
 	tiers   []*weightTier
 	step    int
+	visit   int // of groups of nodes
+	fresh   int // new nodes among those that may be taken apart
+	work    int
 	made    int
 	use     spotUsage // of the plan as it is
 	ceiling int64     // of one pool of spot capacity, in millicores
@@ -34,13 +48,15 @@ type localSearch struct {
 	current []*podBatch
 }
 
-// searchNode is a new node as the search sees it.
+// searchNode is a node as the search sees it, a new one or one that is there.
 type searchNode struct {
 	bin   *bin
+	host  *searchHost // nil for a new node
 	parts []batchPart
 	tier  *weightTier
 	cost  float64
-	waste float64 // what it costs beyond what its pods are worth
+	scale float64 // what it costs; of a host, what its room is worth
+	waste float64 // the same, beyond what its pods are worth
 	tries int     // steps that began with it
 }
 
@@ -57,14 +73,19 @@ type weightTier struct {
 	supply  [][]string      // by batch: the pods of the step
 	offers  []*poolOffering // worth a look, cheapest first
 	own     []bool          // by batch: no heavier pool sells anything for it
-	marked  []int           // by offer: the step that looked at it last
+	moves   []bool          // by batch: its pods may come to hosts, and leave them
+	onHost  [][]int8        // by batch and host: 1 where its pods may be, -1 where not, once asked
+	marked  []int           // by offer: the visit that looked at it last
 	score   []float64
 	best    [][]int32 // by batch: a few offers that suit it, once asked
 }
 
-// improveByLocalSearch searches for a cheaper plan in so many steps.
-func improveByLocalSearch(a *solution, steps int) {
-	if steps <= 0 || a.used.opened == 0 {
+// searchLimit is how many steps a search takes at most, of which some are done, and how much work.
+type searchLimit struct{ steps, done, work int }
+
+// improveByLocalSearch searches for a cheaper plan within the limit.
+func improveByLocalSearch(a *solution, most searchLimit) {
+	if most.steps <= 0 || most.steps == math.MaxInt && most.work <= 0 || a.used.opened == 0 {
 		return
 	}
 	goal := a.lowerBound() * (1 + smallGap)
@@ -74,7 +95,7 @@ func improveByLocalSearch(a *solution, steps int) {
 	bins, usage, opened := slices.Clone(a.bins), slices.Clone(a.used.pools), a.used.opened
 	s := &localSearch{a: a, use: a.spotUse()}
 	s.ceiling = s.use.mostInPool()
-	if s.readNodes(); !s.runSteps(steps, goal) || !s.use.anyExceedsShare() {
+	if s.readNodes(); !s.runSteps(most, goal) || !s.use.anyExceedsShare() {
 		return
 	}
 	// Nodes that have to be something else than the cheapest may eat up what was saved.
@@ -88,28 +109,85 @@ func improveByLocalSearch(a *solution, steps int) {
 
 // runSteps takes the steps until the plan costs no more than the goal or steps do not pay; false when nothing was
 // saved.
-func (s *localSearch) runSteps(steps int, goal float64) bool {
+func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 	total := 0.0
 	for _, n := range s.nodes {
 		total += n.cost
 	}
-	first, since, saved := total, 0, 0.0
+	first, since, saved, paid := total, 0, 0.0, 0
 	patient := patience
-	if len(s.nodes) <= veryFewNodes {
+	if s.fresh <= veryFewNodes {
 		patient = patienceOfFew
 	}
-	for s.step = 1; s.step <= steps && len(s.nodes) > 0 && total > goal; s.step++ {
-		gain := s.tryRecreate(s.pickNodes())
+	if most.work > 0 {
+		patient = max(patient, stepsPerNode*s.fresh+stepsPerHost*(len(s.nodes)-s.fresh))
+	}
+	for s.step = 1 + most.done; s.step <= most.steps && s.fresh > 0 && total > goal; s.step++ {
+		if most.work > 0 && s.work > most.work {
+			break
+		}
+		group := s.pickNodes()
+		gain := s.tryRecreate(group)
+		if gain > 0 {
+			gain += s.repeatForAlike(group)
+		}
 		total -= gain
 		saved += gain
 		if since++; saved > enoughSaved*total {
-			saved, since = 0, 0
+			saved, since, paid = 0, 0, s.work
 		}
-		if since > patient {
+		if since > patient || most.work > 0 && s.work-paid > mostWithoutGain {
 			break
 		}
 	}
 	return total < first
+}
+
+// repeatForAlike does for nodes that are alike to those of the group what was worth while for them, and returns what
+// that saves.
+func (s *localSearch) repeatForAlike(group []*searchNode) float64 {
+	if slices.ContainsFunc(group, func(n *searchNode) bool { return n.host != nil }) {
+		return 0
+	}
+	saved := 0.0
+	for {
+		again := s.alikeNodes(group)
+		if again == nil {
+			return saved
+		}
+		gain := s.tryRecreate(again)
+		if gain <= 0 {
+			return saved
+		}
+		saved += gain
+	}
+}
+
+// alikeNodes are nodes that are alike to those of the group but for the names of their pods, nil where there are not as
+// many.
+func (s *localSearch) alikeNodes(group []*searchNode) []*searchNode {
+	var out []*searchNode
+	for _, n := range group {
+		s.work += workPerLook * len(s.nodes)
+		i := slices.IndexFunc(s.nodes, func(x *searchNode) bool {
+			return x.sameContents(n) && !slices.Contains(out, x)
+		})
+		if i < 0 {
+			return nil
+		}
+		out = append(out, s.nodes[i])
+	}
+	return out
+}
+
+// sameContents reports whether two new nodes are alike but for the names of their pods.
+func (n *searchNode) sameContents(o *searchNode) bool {
+	return n.host == nil && n.bin.offer == o.bin.offer && len(n.parts) == len(o.parts) &&
+		!slices.ContainsFunc(n.parts, func(x batchPart) bool {
+			return !slices.ContainsFunc(o.parts, func(y batchPart) bool {
+				return x.batch == y.batch && len(x.pods) == len(y.pods)
+			})
+		})
 }
 
 // readNodes finds the nodes that may be taken apart and the batches of their pods.
@@ -122,6 +200,18 @@ func (s *localSearch) readNodes() {
 	}
 	ids := map[alike]*podBatch{}
 	tierOf := s.readTiers()
+	join := func(n *searchNode, l podLoad) {
+		id := alike{n.tier, l.view, l.admit}
+		x := ids[id]
+		if x == nil {
+			x = &podBatch{id: len(n.tier.batches), view: l.view, pins: l.pins, admit: l.admit}
+			ids[id] = x
+			n.tier.batches = append(n.tier.batches, x)
+			n.tier.moves = append(n.tier.moves, a.staysCounted(l))
+		}
+		x.left += len(l.pods)
+		n.parts = append(n.parts, batchPart{x, l.pods})
+	}
 	for _, b := range a.bins {
 		if b.offer == nil || b.offer.Limited() || b.offer.model.pool.minValues() ||
 			slices.ContainsFunc(b.load, mustStay) {
@@ -130,25 +220,21 @@ func (s *localSearch) readNodes() {
 		n := &searchNode{bin: b, tier: tierOf[b.offer.model.pool.Weight]}
 		for _, l := range b.load {
 			a.w.faults.planted(StageSearch, l.view.class, b.offer.model.pool)
-			id := alike{n.tier, l.view, l.admit}
-			x := ids[id]
-			if x == nil {
-				x = &podBatch{id: len(n.tier.batches), view: l.view, pins: l.pins, admit: l.admit}
-				ids[id] = x
-				n.tier.batches = append(n.tier.batches, x)
-			}
-			x.left += len(l.pods)
-			n.parts = append(n.parts, batchPart{x, l.pods})
+			join(n, l)
 		}
 		s.nodes = append(s.nodes, n)
+	}
+	if s.fresh = len(s.nodes); s.fresh > 0 {
+		s.readHosts(join)
 	}
 	for _, t := range s.tiers {
 		t.lookAtOffers(a)
 	}
 	for _, n := range s.nodes {
 		n.cost = a.priceOf(n.bin) + a.strategy.nodeCost
-		n.waste = n.cost - n.podsWorth()
+		n.scale, n.waste = n.cost, n.cost-n.podsWorth()
 	}
+	s.rateHosts()
 	for _, t := range s.tiers {
 		for _, l := range t.batches {
 			l.left = 0
@@ -177,6 +263,10 @@ func (s *localSearch) readTiers() map[int32]*weightTier {
 func (t *weightTier) lookAtOffers(a *solution) {
 	t.offers = nodeOpener{a: a}.candidateOffers(t.pools, t.batches)
 	t.best = make([][]int32, len(t.batches))
+	t.onHost = make([][]int8, len(t.batches))
+	for i := range t.onHost {
+		t.onHost[i] = make([]int8, len(a.w.nodes.hosts))
+	}
 	for _, l := range t.batches {
 		h := a.w.catalog.heaviestTier(l)
 		t.own = append(t.own, h < 0 || len(t.pools) == 0 ||
@@ -203,18 +293,19 @@ func (n *searchNode) podsWorth() float64 {
 // pickNodes chooses the nodes of the next step: the one that wastes most among those tried least, and some that could
 // hold its pods or whose pods it could hold.
 func (s *localSearch) pickNodes() []*searchNode {
-	seed := slices.MaxFunc(s.nodes, func(x, y *searchNode) int {
-		return cmp.Compare(x.waste/float64((1+x.tries)*(1+x.tries)), y.waste/float64((1+y.tries)*(1+y.tries)))
-	})
+	seed := s.pickSeed()
 	seed.tries++
+	s.work += workPerLook * (len(s.nodes) + min(len(s.nodes), 2*mostLooks)*len(seed.parts))
 	size := 1 + int(mixBits(s.step)%8)
 	var mates bestScores
-	for i, n := range s.nodes {
-		if n == seed || n.tier != seed.tier {
+	stride := max(1, len(s.nodes)/mostLooks)
+	for i := int(mixBits(s.step*31) % uint64(stride)); i < len(s.nodes); i += stride {
+		n := s.nodes[i]
+		if n == seed || n.tier != seed.tier && n.tier != nil {
 			continue
 		}
 		chance := 0.5 + float64(mixBits(s.step*len(s.nodes)+i)%1000)/1000
-		weight := (n.waste + 0.02*n.cost) / n.cost * chance
+		weight := (n.waste + 0.02*n.scale) / n.scale * chance
 		if mates.isFull(size) && weight > 0 && -2*weight >= mates.score[size-1] {
 			continue // not even if each could hold all of the other
 		}
@@ -239,11 +330,34 @@ func (n *searchNode) suitablePart(other *searchNode) float64 {
 	for _, p := range other.parts {
 		w := float64(len(p.pods)) * p.batch.value
 		all += w
-		if p.batch.admit.firstAlternative(n.bin.offer) >= 0 && fitCount(p.batch.view.class.need, n.bin.offer.room) > 0 {
+		if n.couldHold(p.batch, other) {
 			some += w
 		}
 	}
 	return some / max(all, 1e-12)
+}
+
+// couldHold reports whether a pod of the batch, which is one of the other's, could be on the node, were it empty.
+func (n *searchNode) couldHold(l *podBatch, other *searchNode) bool {
+	if n.host != nil {
+		return fitCount(l.view.class.need, n.host.base.room) > 0 && other.tier.mayJoin(l, n)
+	}
+	return l.admit.firstAlternative(n.bin.offer) >= 0 && fitCount(l.view.class.need, n.bin.offer.room) > 0
+}
+
+// pickSeed chooses the new node that wastes most among those tried least.
+func (s *localSearch) pickSeed() *searchNode {
+	var seed *searchNode
+	most := 0.0
+	for _, n := range s.nodes {
+		if n.host != nil {
+			continue
+		}
+		if x := n.waste / float64((1+n.tries)*(1+n.tries)); seed == nil || x > most {
+			seed, most = n, x
+		}
+	}
+	return seed
 }
 
 // mixBits turns a number into one that looks like chance, always the same.

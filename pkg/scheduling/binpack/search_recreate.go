@@ -3,6 +3,7 @@ package binpack
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"joiner/pkg/model/instancetypes"
@@ -26,11 +27,13 @@ type rebuiltNode struct {
 // tryRecreate packs the pods of the nodes anew and returns what that saves, 0 when it saves nothing.
 func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 	a, t := s.a, group[0].tier
+	s.visit++
+	s.work += workPerStep
 	budget := 0.0
 	s.current = s.current[:0]
 	for _, n := range group {
 		budget += n.cost
-		s.countNodes(n.bin.offer, n.bin.takes, -1)
+		s.countNode(n, -1)
 		for _, p := range n.parts {
 			if p.batch.left == 0 {
 				s.current = append(s.current, p.batch)
@@ -42,28 +45,42 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 	}
 	slices.SortFunc(s.current, func(x, y *podBatch) int { return cmp.Compare(x.id, y.id) })
 	s.free = slices.ContainsFunc(group, func(n *searchNode) bool {
-		return !slices.ContainsFunc(n.parts, func(p batchPart) bool { return t.own[p.batch.id] })
+		return n.host == nil && !slices.ContainsFunc(n.parts, func(p batchPart) bool { return t.own[p.batch.id] })
 	})
-	plan, cost := s.recreateNodes(t, budget*(1-1e-6)-1e-9)
+	hosts, plan, cost := s.recreateNodes(t, group, budget*(1-1e-6)-1e-9)
 	for _, l := range s.current {
 		l.left = 0
 	}
+	before := 0
 	for _, n := range group {
-		s.countNodes(n.bin.offer, n.bin.takes, 1)
+		s.countNode(n, 1)
+		if n.host == nil {
+			before++
+		}
 	}
-	if most := a.w.s.Rules.MaxClaims; plan == nil || most > 0 && a.used.opened+len(plan)-len(group) > most {
+	if most := a.w.s.Rules.MaxClaims; cost >= budget || most > 0 && a.used.opened+len(plan)-before > most {
 		return 0
 	}
-	s.acceptNodes(group, plan, t)
+	s.acceptNodes(group, hosts, plan, t)
 	return budget - cost
 }
 
-// recreateNodes finds new nodes for what is left of the current batches that cost less than the budget together, nil
-// when it finds none.
-func (s *localSearch) recreateNodes(t *weightTier, budget float64) (best []rebuiltNode, cost float64) {
+// countNode adds a new node to what its pool and its pool of capacity have, or takes it off.
+func (s *localSearch) countNode(n *searchNode, nodes int) {
+	if n.host == nil {
+		s.countNodes(n.bin.offer, n.bin.takes, nodes)
+	}
+}
+
+// recreateNodes finds room on the hosts of the group, and new nodes for what is left of the current batches then, that
+// cost less than the budget together. The cost is more than that when it finds none.
+func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget float64) (hosts []hostTakes,
+	best []rebuiltNode, cost float64) {
 	a := s.a
 	g := &priceGuide{a: a}
-	g.prepareGroups(s.offersFor(t), s.current)
+	offers := s.offersFor(t)
+	g.prepareGroups(offers, s.current)
+	s.work += workPerFit * len(s.current) * len(offers)
 	shake := 0.0
 	if mixBits(s.step)%4 != 0 {
 		shake = 0.2
@@ -77,12 +94,15 @@ func (s *localSearch) recreateNodes(t *weightTier, budget float64) (best []rebui
 		it.value = base * (1 + shake*(float64(mixBits(s.step*7919+it.batches[0].id)%1000)/1000-0.5))
 		g.filler.Value[i] = it.value
 	}
-	cost = budget
+	if hosts = s.refillHosts(g, t, group); !g.countRemaining() {
+		return hosts, nil, 0
+	}
+	cost, found := budget, false
 	var now []rebuiltNode
 	spent := 0.0
 	for sift := true; g.countRemaining(); sift = false {
 		if last := s.cheapestLastNode(t, cost-spent); last != nil {
-			best = append(slices.Clone(now), *last)
+			best, found = append(slices.Clone(now), *last), true
 			cost = spent + a.offerCost(last.offer)
 		}
 		c, takes := g.bestCandidate(sift)
@@ -104,7 +124,10 @@ func (s *localSearch) recreateNodes(t *weightTier, budget float64) (best []rebui
 	for _, x := range now {
 		s.countNodes(x.offer, x.offer.model.typ.Capacity, -1)
 	}
-	return best, cost
+	if !found {
+		return nil, nil, math.Inf(1)
+	}
+	return hosts, best, cost
 }
 
 // countNodes adds nodes of the offer to what its pool and its pool of capacity have, or takes them off.
@@ -179,32 +202,44 @@ func (s *localSearch) admitsBatch(o *poolOffering) bool {
 }
 
 // acceptNodes puts the pods onto the new nodes in place of the old ones.
-func (s *localSearch) acceptNodes(group []*searchNode, plan []rebuiltNode, t *weightTier) {
+func (s *localSearch) acceptNodes(group []*searchNode, hosts []hostTakes, plan []rebuiltNode, t *weightTier) {
 	a := s.a
-	gone := map[*bin]bool{}
+	s.work += workPerLook * len(a.bins)
+	var gone []*bin
 	for _, n := range group {
-		gone[n.bin] = true
-		s.countNodes(n.bin.offer, n.bin.takes, -1)
+		if n.host == nil {
+			gone = append(gone, n.bin)
+			s.countNode(n, -1)
+		}
 	}
-	a.bins = slices.DeleteFunc(a.bins, func(b *bin) bool { return gone[b] })
-	s.nodes = slices.DeleteFunc(s.nodes, func(n *searchNode) bool { return gone[n.bin] })
+	a.bins = slices.DeleteFunc(a.bins, func(b *bin) bool { return slices.Contains(gone, b) })
+	s.nodes = slices.DeleteFunc(s.nodes, func(n *searchNode) bool { return slices.Contains(gone, n.bin) })
 	for _, o := range plan {
 		b := a.newBin(o.offer, o.offer.model.typ.Capacity)
 		b.name = fmt.Sprintf("again-%05d", s.made)
 		s.made++
 		n := &searchNode{bin: b, tier: t, cost: a.offerCost(o.offer)}
 		for _, x := range o.takes {
-			pods := slices.Clone(t.supply[x.batch.id][:x.n])
-			t.supply[x.batch.id] = t.supply[x.batch.id][x.n:]
-			a.addToBin(podLoad{view: x.batch.view, pins: x.batch.pins, admit: x.batch.admit, alt: x.alt, pods: pods}, b)
-			n.parts = append(n.parts, batchPart{x.batch, pods})
+			s.putPods(x, b, n, t)
 		}
-		n.waste = n.cost - n.podsWorth()
+		n.scale, n.waste = n.cost, n.cost-n.podsWorth()
 		a.bins = append(a.bins, b)
 		s.nodes = append(s.nodes, n)
 		s.countNodes(o.offer, b.takes, 1)
 	}
-	a.used.opened += len(plan) - len(group)
+	for _, x := range hosts {
+		s.acceptHost(x, t)
+	}
+	a.used.opened += len(plan) - len(gone)
+	s.fresh += len(plan) - len(gone)
+}
+
+// putPods puts pods of the step's into the bin, which is that of the node.
+func (s *localSearch) putPods(x batchTake, b *bin, n *searchNode, t *weightTier) {
+	pods := slices.Clone(t.supply[x.batch.id][:x.n])
+	t.supply[x.batch.id] = t.supply[x.batch.id][x.n:]
+	s.a.addToBin(podLoad{view: x.batch.view, pins: x.batch.pins, admit: x.batch.admit, alt: x.alt, pods: pods}, b)
+	n.parts = append(n.parts, batchPart{x.batch, pods})
 }
 
 // offersFor are the offers that suit any of the current batches.
@@ -215,8 +250,8 @@ func (s *localSearch) offersFor(t *weightTier) []*poolOffering {
 			t.best[l.id] = s.suitableOffers(t, l)
 		}
 		for _, i := range t.best[l.id] {
-			if t.marked[i] != s.step {
-				t.marked[i] = s.step
+			if t.marked[i] != s.visit {
+				t.marked[i] = s.visit
 				list = append(list, i)
 			}
 		}

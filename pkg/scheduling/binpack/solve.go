@@ -3,9 +3,11 @@ package binpack
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
+	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/plan"
 )
 
@@ -15,6 +17,9 @@ const (
 	// fewNodes is how many new nodes make it worth while to try a second way of choosing them. Of many, the first is
 	// better.
 	fewNodes = 120
+	// fewOffers is of how many offers nodes are chosen together also where there is no search: a dozen types in a few
+	// zones.
+	fewOffers = 100
 	// smallGap is how near to the lower bound, as a part of it, a plan is good enough.
 	smallGap = 0.005
 	// scarceNodeUSD is what a node costs beside its price, in USD per hour, where limits leave few of them: more than
@@ -42,6 +47,7 @@ type strategy struct {
 	ignorePreferences bool                // pods ask for no more than they require
 	caps              map[classDomain]int // most pods of a class in a domain, see improveDomains
 	spotCeiling       int64               // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
+	hostsByPrices     bool                // hosts are filled with what would cost most elsewhere
 	nodeCost          float64             // what a node costs beside its price, USD per hour
 }
 
@@ -55,7 +61,7 @@ type classDomain struct {
 // solve tries the strategies, improves the best outcome, and writes it down with reasons for what is left.
 func (w *problem) solve() plan.Plan {
 	best, st := w.placeMostPods()
-	best = w.packByLinearProgram(w.improve(best, st), st)
+	best = w.improve(best, st)
 	pw := &planWriter{a: best}
 	out := plan.Plan{Skipped: w.catalog.skipped, Unplaced: w.classes.unmodelled, Launches: pw.planLaunches()}
 	out.LowerBoundUSD = best.lowerBound()
@@ -65,8 +71,8 @@ func (w *problem) solve() plan.Plan {
 	return out
 }
 
-// placeMostPods is the solution that places most pods, before anything makes it cheaper, and the strategy to go on
-// with.
+// placeMostPods is the solution that places most pods, for the least of several ways to do so before anything is packed
+// anew, and the strategy to go on with.
 func (w *problem) placeMostPods() (*solution, strategy) {
 	st := w.plainStrategy()
 	best := w.withinLimits(w.packByPrices(st), st)
@@ -74,7 +80,8 @@ func (w *problem) placeMostPods() (*solution, strategy) {
 		st.byPriority = true
 		best = w.withinLimits(w.packByPrices(st), st)
 	}
-	return w.withLeftFirst(best, st), st
+	best = w.withLeftFirst(best, st)
+	return w.withHostsByPrices(best, st)
 }
 
 // plainStrategy is what is tried first: all pods at once, by their prices.
@@ -98,6 +105,24 @@ func (w *problem) packByPrices(st strategy) *solution {
 	return first
 }
 
+// withHostsByPrices is the solution, or another that gives the room there is to the pods that would cost most elsewhere
+// and places as many pods for less, with the strategy to go on with. There is no room to give where nothing was placed
+// on hosts, and nothing to save where no node is new.
+func (w *problem) withHostsByPrices(best *solution, st strategy) (*solution, strategy) {
+	if best.used.opened == 0 || w.s.Rules.PackingIterations == cluster.NoIterations ||
+		!slices.ContainsFunc(best.bins, (*bin).hasGuests) {
+		return best, st
+	}
+	w.alone = w.worth
+	w.worth = w.findShadowPrices(func(k *podClass) int { return len(k.pods) - len(best.rest[k.id]) }, true)
+	priced := st
+	priced.hostsByPrices = true
+	if a := w.packByPrices(priced); a.placesMoreOrCostsLess(best) {
+		return a, priced
+	}
+	return best, st
+}
+
 // withinLimits is the solution, or another with as few nodes as can be, where limits leave pods that fewer and larger
 // nodes have room for.
 func (w *problem) withinLimits(a *solution, st strategy) *solution {
@@ -112,28 +137,49 @@ func (w *problem) withinLimits(a *solution, st strategy) *solution {
 	return a
 }
 
-// packByLinearProgram chooses all new nodes together, where there are few, of few offers. That has to place as many
-// pods for less. Of many offers some fit whatever is left, and choosing one node after the other is about as good.
-func (w *problem) packByLinearProgram(best *solution, st strategy) *solution {
-	if best.used.opened == 0 || best.used.opened > fewNodes || w.worth == nil ||
-		len(w.worth.problem.Offers) > offersOfFleets || len(w.worth.classes) > sortsOfFleets ||
-		best.newNodePrice() <= best.lowerBound()*(1+smallGap) {
-		return best
-	}
-	st.guide = byLinearProgram
-	next := w.improve(w.pack(st), st)
-	if next.waiting() == best.waiting() && next.totalCost() < best.totalCost()*(1-1e-9) {
-		return next
-	}
-	return best
-}
-
 // improve is the solution after all searches for something cheaper: other domains for pods that gather, less in one
-// pool of spot capacity, and a few nodes at a time packed anew.
+// pool of spot capacity, a few nodes at a time packed anew, and all new nodes chosen together. What remains of the work
+// that the plan is worth then goes into the best of them.
 func (w *problem) improve(a *solution, st strategy) *solution {
 	a = w.diversifySpot(w.improveDomains(a, st), st)
-	improveByLocalSearch(a, cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps))
+	b := w.newBudget(a)
+	quick := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
+	improveByLocalSearch(a, searchLimit{steps: quick})
+	a, other := w.packByLinearProgram(a, st, b)
+	if w.s.Rules.PackingIterations != 0 || !b.allowsSearch() {
+		return a
+	}
+	deep := searchLimit{steps: math.MaxInt, done: quick, work: b.left}
+	if other != nil && a.used.opened <= veryFewNodes { // with few nodes it is mere chance which of them ends cheaper
+		deep.work /= 2
+		improveByLocalSearch(other, deep)
+	}
+	if improveByLocalSearch(a, deep); other != nil && other.totalCost() < a.totalCost()*(1-1e-9) {
+		return other
+	}
 	return a
+}
+
+// packByLinearProgram chooses all new nodes together, where that takes no more than a part of the work that the plan is
+// worth. Of many offers some fit whatever is left, so plans that nothing searches for go without. It returns the cheaper of the two solutions, and the other where that places as many pods.
+func (w *problem) packByLinearProgram(best *solution, st strategy, b *workBudget) (cheaper, other *solution) {
+	if best.used.opened == 0 || w.worth == nil || best.newNodePrice() <= best.lowerBound()*(1+smallGap) ||
+		w.s.Rules.PackingIterations == cluster.NoIterations && len(w.worth.problem.Offers) > fewOffers ||
+		!b.allowsFleet(w.worth) {
+		return best, nil
+	}
+	st.guide, st.caps = byLinearProgram, best.strategy.caps
+	next := w.diversifySpot(w.pack(st), st)
+	if b.allowsSearch() {
+		improveByLocalSearch(next, searchLimit{steps: cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)})
+	}
+	if next.waiting() != best.waiting() {
+		return best, nil
+	}
+	if next.totalCost() < best.totalCost()*(1-1e-9) {
+		return next, best
+	}
+	return best, next
 }
 
 // pack packs everything, at once or one priority after the other. Where limits stop new nodes and leave pods that

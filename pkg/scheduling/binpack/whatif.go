@@ -142,9 +142,10 @@ func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 }
 
 // PodPrices is what each pod that may move is worth, USD per hour by key: whatever new nodes these pools make for some
-// of them, those cost no less than these pods are worth together. Pods that nobody sells a node for are left out, and
-// all of them where there are so many pools that not each is looked at.
-func (st *WhatIf) PodPrices(s cluster.Snapshot) map[string]float64 {
+// of them, those cost no less than these pods are worth together. Pods on nodes outside mayEmpty stay and are no part of
+// that; no node keeps its pods where it is nil. Pods that nobody sells a node for are left out, and all of them where
+// there are so many pools that not each is looked at.
+func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[string]float64 {
 	out := map[string]float64{}
 	if st.from.catalog.hasMany() {
 		return out
@@ -152,7 +153,7 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot) map[string]float64 {
 	s.Nodes, s.Claims = nil, nil
 	pods := make([]cluster.Pod, 0, len(s.Pods))
 	for _, p := range s.Pods {
-		if p.Reschedulable() {
+		if p.Reschedulable() && (p.NodeName == "" || mayEmpty == nil || mayEmpty[p.NodeName]) {
 			p.NodeName, p.Nominated, p.Unscheduled, p.Deleting = "", "", true, time.Time{}
 			pods = append(pods, p)
 		}
@@ -162,7 +163,7 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot) map[string]float64 {
 	if !st.worth.pricesFor(w) {
 		st.supplyOfferings(w)
 		st.worth = cachedPrices{namespaces: s.Namespaces, classes: w.classes.list}
-		worth := w.findShadowPrices(func(k *podClass) int { return len(k.pods) })
+		worth := w.findShadowPrices(func(k *podClass) int { return len(k.pods) }, false)
 		for _, k := range w.classes.list {
 			st.worth.usd = append(st.worth.usd, min(worth.lowestPrice(k),
 				st.few.minShareOf(k.lastRelaxation().admit, k.need)))

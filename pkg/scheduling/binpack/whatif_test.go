@@ -62,7 +62,7 @@ func TestWorthIsNoMoreThanNewNodesCost(t *testing.T) {
 			t.Fatal(err)
 		}
 		st := NewWhatIf(w.Snapshot, w.Market)
-		worth := st.PodPrices(w.Snapshot)
+		worth := st.PodPrices(w.Snapshot, nil)
 		for part := range 4 {
 			cost, sum := 0.0, 0.0
 			for _, l := range st.PlanPods(gone(w.Snapshot, part)).Launches {

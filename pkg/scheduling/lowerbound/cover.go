@@ -1,23 +1,27 @@
 package lowerbound
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // PriceClass is a number of pods that are alike.
 type PriceClass struct {
 	Need  []float64 // by resource, in units of the caller's choice
-	Count float64
-	Group int32   // the group whose places it takes, -1 for none
-	Kind  int32   // classes of one kind may be on the same offers, as far as they fit
-	Most  float64 // on one node, beside what fits; 0 for any number
+	Count float64   // negative for a limited offer
+	Group int32     // the group whose places it takes, -1 for none
+	Kind  int32     // classes of one kind may be on the same offers, as far as they fit
+	Most  float64   // on one node, beside what fits; 0 for any number
 
 	parts bool // it is no pod but a shape of which pods are parts
 }
 
-// NodeOffer is a node that can be bought any number of times.
+// NodeOffer is a node that can be bought any number of times, or one that is there.
 type NodeOffer struct {
 	Price float64
 	Room  []float64 // by resource
 	Holds []int32   // indexes of the classes that may be on it
+	Limit float64   // how many of it there are, at no price; 0 for one that can be bought
 }
 
 // CoverProblem is what is to be covered, and with what.
@@ -80,9 +84,15 @@ func (s *Solver) Solve() ClassPrices {
 }
 
 // Reprice prices the classes for other counts, with the fills known so far and those that a few more rounds find among
-// the offers that came near. What it returns guides; it proves nothing.
-func (s *Solver) Reprice(count []float64, more int) []float64 {
-	return s.reduced.originalValues(s.s.priceAgain(s.reduced.reducedCounts(count), more))
+// the offers that came near. Of each limited offer the part limits is left. What it returns guides; it proves nothing.
+func (s *Solver) Reprice(count []float64, limits float64, more int) []float64 {
+	counts := s.reduced.reducedCounts(count)
+	for i, o := range s.s.Offers {
+		if s.s.limit[i] >= 0 {
+			counts = append(counts, -o.Limit*limits)
+		}
+	}
+	return s.reduced.originalValues(s.s.priceAgain(counts, more))
 }
 
 func (s *solver) generateColumns() ClassPrices {
@@ -181,6 +191,7 @@ type solver struct {
 	upper   []float64   // by offer: the most worth when last asked
 	prices  [][]float64 // by offer: what resources and places on it were worth when its best fill was found
 	over    []int32     // of those asked, the ones that could hold more worth than they cost
+	limit   []int32     // by offer: the class that stands for how many there are, -1 for any number
 }
 
 func newSolver(p CoverProblem) *solver {
@@ -188,9 +199,10 @@ func newSolver(p CoverProblem) *solver {
 	if len(p.Classes) > 0 {
 		dims = len(p.Classes[0].Need)
 	}
+	limit := p.addLimits(dims)
 	s := &solver{CoverProblem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offers)),
 		upper: make([]float64, len(p.Offers)), prices: make([][]float64, len(p.Offers)),
-		basis: make([]Basis, len(p.Offers))}
+		basis: make([]Basis, len(p.Offers)), limit: limit}
 	s.filler.Value = make([]float64, len(p.Classes))
 	for _, c := range p.Classes {
 		s.filler.Need = append(s.filler.Need, c.Need...)
@@ -202,7 +214,7 @@ func newSolver(p CoverProblem) *solver {
 		for j, k := range o.Holds {
 			n := p.mostOn(k, o.Room)
 			s.most[i][j] = n
-			if n > 0 && (len(first[k].amount) == 0 || o.Price*first[k].amount[0] < first[k].cost*n) {
+			if n > 0 && limit[i] < 0 && (len(first[k].amount) == 0 || o.Price*first[k].amount[0] < first[k].cost*n) {
 				first[k] = column{cost: o.Price, class: []int32{k}, amount: []float64{n}}
 			}
 		}
@@ -213,6 +225,21 @@ func newSolver(p CoverProblem) *solver {
 		s.differs[r] = p.offersVary(r)
 	}
 	return s
+}
+
+// addLimits adds a class for each offer of which there are so many: a node of it is one pod less of a class that has as
+// many less than none.
+func (p *CoverProblem) addLimits(dims int) []int32 {
+	limit := make([]int32, len(p.Offers))
+	p.Classes = slices.Clone(p.Classes)
+	for i, o := range p.Offers {
+		limit[i] = -1
+		if o.Limit > 0 {
+			limit[i] = int32(len(p.Classes))
+			p.Classes = append(p.Classes, PriceClass{Need: make([]float64, dims), Count: -o.Limit, Group: -1})
+		}
+	}
+	return limit
 }
 
 // mostOn is how many pods of the class, whole ones, one node with this room can hold.
@@ -254,6 +281,11 @@ func (s *solver) priceOffers(pure []float64, all bool) int {
 	kept := s.near[:0]
 	for _, i := range s.near {
 		o := &s.Offers[i]
+		if s.limit[i] >= 0 {
+			kept = append(kept, i)
+			added += s.priceLimited(i, pure)
+			continue
+		}
 		if all { // what proved that it, or the one before, holds little often still proves it
 			upper := math.Inf(1)
 			for _, prices := range [2][]float64{s.prices[i], last} {
@@ -293,6 +325,26 @@ func (s *solver) priceOffers(pure []float64, all bool) int {
 	return added
 }
 
+// priceLimited asks an offer of which there are so many for the best fill. What one of it is worth follows from the
+// values of pods.
+func (s *solver) priceLimited(i int32, pure []float64) (added int) {
+	o, k := &s.Offers[i], s.limit[i]
+	s.upper[i] = s.filler.Fill(o.Holds, s.most[i], o.Room, &s.basis[i])
+	s.filler.Value[k] = s.upper[i]
+	c, gain := column{class: []int32{k}, amount: []float64{-1}, limited: true}, -pure[k]
+	for j, n := range s.filler.N {
+		if k := o.Holds[j]; n > 1e-7 && s.m.row[k] >= 0 {
+			c.class, c.amount = append(c.class, k), append(c.amount, n)
+			gain += n * pure[k]
+		}
+	}
+	if len(c.class) == 1 || gain <= 1e-6*s.upper[i] {
+		return 0
+	}
+	s.m.addColumn(c)
+	return 1
+}
+
 // makeFeasible lowers the filler's values until no offer can hold more worth than it costs. Only what was worth too
 // much together on some offer becomes less, so one bad price does not spoil all.
 func (s *solver) makeFeasible() {
@@ -313,6 +365,19 @@ func (s *solver) makeFeasible() {
 			if try > 4 {
 				break // not even now: rounding; worth is asked for less than the whole
 			}
+		}
+	}
+	if len(s.over) > 0 {
+		s.revalueLimits()
+	}
+}
+
+// revalueLimits finds what nodes are worth of which there are so many, at the values of pods.
+func (s *solver) revalueLimits() {
+	for i, k := range s.limit {
+		if k >= 0 {
+			o := &s.Offers[i]
+			s.filler.Value[k] = s.filler.Fill(o.Holds, s.most[i], o.Room, &s.basis[i])
 		}
 	}
 }

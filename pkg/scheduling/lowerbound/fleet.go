@@ -1,6 +1,7 @@
 package lowerbound
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -10,6 +11,15 @@ const (
 	firstRounds, moreRounds = 40, 3
 	// fewFills bounds the steps in which the best fill of whole pods is looked for where one that is good will do.
 	fewFills = 2_000
+	// nearlyWhole is the part of a node from which on it is bought as a whole one.
+	nearlyWhole = 0.7
+	// boughtAtOnce is the part of the fleet that is left of which nearly whole nodes are bought before what is left
+	// then is priced anew.
+	boughtAtOnce = 0.05
+	// askAll is after how many rounds all offers are asked again.
+	askAll = 5
+	// kept is by how much, as a part of its price, a node may cost more than its pods are worth to be remembered.
+	kept = 0.1
 )
 
 // FleetNode is one node of a fleet with its pods.
@@ -19,15 +29,12 @@ type FleetNode struct {
 	Amount []int // by position of Class: pods
 }
 
-// CoverByWholeNodes covers all classes with whole nodes of whole pods, cheaply where there are few of both: again and
-// again it solves the relaxation in which nodes hold whole pods and only their number may be a fraction, buys the whole
-// ones, or that which is nearest to one, and prices what is left anew. It proves nothing. It is nil when some class has
-// no offer.
-func CoverByWholeNodes(p CoverProblem) []FleetNode {
-	d := &diveSearch{CoverProblem: p, left: make([]float64, len(p.Classes)), best: math.Inf(1)}
-	for k, c := range p.Classes {
-		d.left[k] = c.Count
-	}
+// CoverByWholeNodes covers classes with whole nodes of whole pods, cheaply: again and again it solves the relaxation in
+// which nodes hold whole pods and only their number may be a fraction, buys those that are whole or nearly so, and
+// prices what is left anew. It proves nothing. Classes that no offer holds are left out, and some of the others are
+// when it has done so much work (of about a nanosecond each); no limit is meant by 0.
+func CoverByWholeNodes(p CoverProblem, work int) []FleetNode {
+	d := newDive(p, work)
 	for d.buyMore() {
 	}
 	return d.fleet
@@ -36,13 +43,41 @@ func CoverByWholeNodes(p CoverProblem) []FleetNode {
 // diveSearch is a fleet in the making.
 type diveSearch struct {
 	CoverProblem
+	w      *wholePodProblem
 	left   []float64 // by class: pods without a node
-	known  []column
+	limit  int       // of work
 	bought []FleetNode
 	spent  float64
 	fleet  []FleetNode // the cheapest that was found
 	best   float64     // what it costs
 	dived  bool
+	holds  [][]bool // by offer and class
+}
+
+func newDive(p CoverProblem, work int) *diveSearch {
+	d := &diveSearch{CoverProblem: p, left: make([]float64, len(p.Classes)), best: math.Inf(1), limit: work}
+	d.Classes = slices.Clone(p.Classes)
+	for k := range d.Classes {
+		c := &d.Classes[k]
+		if c.Most == 0 || c.Most > c.Count {
+			c.Most = max(1, c.Count)
+		}
+	}
+	d.holds = make([][]bool, len(p.Offers))
+	for i, o := range p.Offers {
+		d.holds[i] = make([]bool, len(p.Classes))
+		for _, k := range o.Holds {
+			d.holds[i][k] = true
+		}
+	}
+	s := newSolver(d.CoverProblem)
+	d.w = &wholePodProblem{solver: s, fill: make([]float64, len(d.Offers)), patience: fewFills, left: d.left}
+	for k, c := range p.Classes {
+		if s.m.row[k] >= 0 {
+			d.left[k] = c.Count
+		}
+	}
+	return d
 }
 
 // buyMore buys some nodes; false when that was all, or cannot become the cheapest fleet.
@@ -54,71 +89,87 @@ func (d *diveSearch) buyMore() bool {
 		return false
 	}
 	d.findLastNode()
-	s := newSolver(d.remainingProblem())
-	for k, n := range d.left {
-		if n > 0 && s.m.row[k] < 0 {
-			return false // nobody sells what it needs
-		}
-	}
-	w := &wholePodProblem{solver: s, fill: make([]float64, len(d.Offers)), patience: fewFills}
-	for _, c := range d.known {
-		if s.columnFits(c) {
-			s.m.addColumn(c)
-		}
-	}
+	s := d.w.solver
 	rounds := moreRounds
 	if !d.dived {
 		rounds, d.dived = firstRounds, true
+	} else {
+		d.demandLeft()
 	}
 	s.m.improveBasis()
-	for range rounds {
-		if w.priceWholePods(s.m.classValues(s.filler.Value)) == 0 {
+	for i := range rounds {
+		if d.usedUp() {
+			break
+		}
+		v := s.m.classValues(s.filler.Value)
+		if d.w.priceWholePods(v, i%askAll == 0) == 0 && (i%askAll == 0 || d.w.priceWholePods(v, true) == 0) {
 			break
 		}
 		s.m.improveBasis()
 	}
-	d.known = s.m.columns
+	s.m.keepColumns(kept)
+	if d.usedUp() {
+		d.fleet = d.bought // what is left is for others
+		return false
+	}
 	return d.spent+s.m.fleetCost() < d.best && d.buyWholeNodes(s.m)
 }
 
-// remainingProblem is the problem of what is left.
-func (d *diveSearch) remainingProblem() CoverProblem {
-	out := d.CoverProblem
-	out.Classes = slices.Clone(d.Classes)
-	for k := range out.Classes {
-		c := &out.Classes[k]
-		if c.Count = d.left[k]; c.Most == 0 || c.Most > c.Count {
-			c.Most = max(1, c.Count)
+// usedUp reports whether it has done all the work that it may.
+func (d *diveSearch) usedUp() bool { return d.limit > 0 && d.w.m.work+d.w.work > d.limit }
+
+// demandLeft makes the master problem that of what is left: nodes that would hold more than that cost so much that none
+// is bought.
+func (d *diveSearch) demandLeft() {
+	m := d.w.m
+	m.demandExactly(d.left)
+	for j := range m.columns {
+		c := &m.columns[j]
+		for i, k := range c.class {
+			if c.amount[i] > d.left[k] && !c.spoilt {
+				c.cost, c.spoilt = 10*c.cost, true
+				if len(c.class) == 1 && d.left[k] > 0 {
+					if o, ok := d.cheapestFor([]int32{k}, []int{int(d.left[k])}); ok {
+						m.addColumn(column{cost: d.Offers[o].Price, class: []int32{k}, amount: []float64{d.left[k]}})
+					}
+				}
+				break
+			}
 		}
 	}
-	return out
+	m.computePrices()
 }
 
-// columnFits reports whether the column holds pods that are left, and no more.
-func (s *solver) columnFits(c column) bool {
-	for i, k := range c.class {
-		if s.m.row[k] < 0 || c.amount[i] > s.Classes[k].Most {
-			return false
-		}
-	}
-	return true
-}
-
-// buyWholeNodes takes as many of the fleet's nodes as are whole, of that which is nearest to one if none is.
+// buyWholeNodes takes as many of the fleet's nodes as are whole, and some that are nearly so, or that which is nearest
+// to it.
 func (d *diveSearch) buyWholeNodes(m *masterProblem) bool {
-	nearest, most, some := -1, 0.0, false
+	type part struct {
+		column int32
+		has    float64
+	}
+	var parts []part
+	some, all := false, 0.0
 	for r, j := range m.basic {
 		if j < 0 {
 			continue
 		}
-		if n := math.Floor(m.has[r] + 1e-6); n >= 1 {
+		all += m.has[r]
+		n := math.Floor(m.has[r] + 1e-4)
+		if n >= 1 {
 			some = d.buyColumn(m.columns[j], int(n)) || some
-		} else if m.has[r] > most {
-			nearest, most = int(j), m.has[r]
+		}
+		if x := m.has[r] - n; x > 1e-6 && n == 0 {
+			parts = append(parts, part{j, x})
 		}
 	}
-	if !some && nearest >= 0 {
-		some = d.buyColumn(m.columns[nearest], 1)
+	slices.SortFunc(parts, func(x, y part) int {
+		return cmp.Or(cmp.Compare(math.Round(y.has*1e6), math.Round(x.has*1e6)), cmp.Compare(x.column, y.column))
+	})
+	for i, x := range parts {
+		if some && (i >= int(all*boughtAtOnce) || x.has < nearlyWhole) {
+			break
+		}
+		some = d.buyColumn(m.columns[x.column], 1) || some
 	}
 	return some
 }
@@ -185,11 +236,11 @@ func (d *diveSearch) cheapestFor(class []int32, amount []int) (at int32, ok bool
 		if ok && o.Price >= d.Offers[at].Price {
 			continue
 		}
-		room := !slices.ContainsFunc(class, func(k int32) bool { return !slices.Contains(o.Holds, k) })
+		room := true
 		for r, x := range need {
 			room = room && x <= o.Room[r]+1e-9
 		}
-		if room {
+		if room && !slices.ContainsFunc(class, func(k int32) bool { return !d.holds[i][k] }) {
 			at, ok = int32(i), true
 		}
 	}

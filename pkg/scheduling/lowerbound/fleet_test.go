@@ -14,7 +14,7 @@ func TestFleetIsWhole(t *testing.T) {
 		Offers:  []NodeOffer{{Price: 2, Room: []float64{10, 10}, Holds: []int32{0, 1}}, {Price: 4.5, Room: []float64{25, 10}, Holds: []int32{1}}},
 	}
 	nodes := map[int32]int{}
-	for _, n := range CoverByWholeNodes(p) {
+	for _, n := range CoverByWholeNodes(p, 0) {
 		nodes[n.Offer]++
 	}
 	if nodes[0] != 10 || nodes[1] != 2 {
@@ -35,7 +35,7 @@ func TestFleetHoldsAllAndIsNearTheBest(t *testing.T) {
 		for k, c := range p.Classes {
 			left[k] = int(c.Count)
 		}
-		for _, n := range CoverByWholeNodes(p) {
+		for _, n := range CoverByWholeNodes(p, 0) {
 			fill := make([]int, len(p.Classes))
 			for i, k := range n.Class {
 				fill[k] = n.Amount[i]

@@ -38,14 +38,17 @@ func (m *masterProblem) improveBasis() {
 }
 
 // relativeGain is how much more the column covers by worth than it costs, as a part of what it costs; an exchange,
-// which costs nothing, as a part of what it takes the place of.
+// which costs nothing, as a part of what it takes the place of; a node that is there as a part of what it holds.
 func (m *masterProblem) relativeGain(j int32) float64 {
 	c := &m.columns[j]
 	worth := 0.0
 	for i, k := range c.class {
 		worth += m.prices[m.row[k]] * c.amount[i]
 	}
-	if c.cost == 0 {
+	if c.limited {
+		return worth / max(1e-12, worth+m.prices[m.row[c.class[0]]])
+	}
+	if c.exchanges() && c.cost == 0 {
 		return worth / max(1e-12, m.prices[m.row[c.class[len(c.class)-1]]])
 	}
 	return (worth - c.cost) / c.cost
@@ -59,6 +62,7 @@ func (m *masterProblem) hopefulOnes() int32 {
 		if m.inside[j] {
 			continue
 		}
+		m.work += 5 + len(m.columns[j].class)
 		g := m.relativeGain(int32(j))
 		if n := len(m.gains); g <= 1e-9 || n == mostHopeful && g <= m.gains[n-1] {
 			continue
@@ -90,4 +94,47 @@ func (m *masterProblem) bestHopeful() int32 {
 		}
 	}
 	return enter
+}
+
+// dropColumns drops the columns that cost much more than what they hold is worth, and gives exchanges a small price, no
+// two the same, so that there are few ties between columns.
+func (m *masterProblem) dropColumns() {
+	for j := range m.columns {
+		if c := &m.columns[j]; c.exchanges() {
+			c.cost = 1e-3 * m.prices[m.row[c.class[len(c.class)-1]]] * (1 + float64(j%101)/101)
+		}
+	}
+	m.keepColumns(0.02)
+}
+
+// keepColumns drops the columns that cost so much more than what they hold is worth, as a part of it.
+func (m *masterProblem) keepColumns(more float64) {
+	var columns []column
+	var inside []bool
+	at := make([]int32, len(m.columns))
+	alone := make([]bool, len(m.columns))
+	for _, j := range m.alone {
+		if j >= 0 {
+			alone[j] = true
+		}
+	}
+	for j, c := range m.columns {
+		if !alone[j] && !m.inside[j] && !c.exchanges() && !c.limited && m.reducedCost(int32(j)) > more*c.cost {
+			continue
+		}
+		at[j] = int32(len(columns))
+		columns, inside = append(columns, c), append(inside, m.inside[j])
+	}
+	for r, j := range m.alone {
+		if j >= 0 {
+			m.alone[r] = at[j]
+		}
+	}
+	m.columns, m.inside = columns, inside
+	for r, j := range m.basic {
+		if j >= 0 {
+			m.basic[r] = at[j]
+		}
+	}
+	m.computePrices()
 }

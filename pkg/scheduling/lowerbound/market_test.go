@@ -64,7 +64,7 @@ func TestMarketsArePricedCloselyInFewRounds(t *testing.T) {
 				counts[k] = fewer.Classes[k].Count
 			}
 			worth := 0.0
-			for k, v := range s.Reprice(counts, 5) {
+			for k, v := range s.Reprice(counts, 0, 5) {
 				worth += counts[k] * v
 			}
 			off += math.Abs(worth/SolvePrices(fewer).Bound - 1)
@@ -115,7 +115,7 @@ func TestWholePodsOnMarkets(t *testing.T) {
 			if c.classes > 12 {
 				continue
 			}
-			for _, n := range CoverByWholeNodes(p) {
+			for _, n := range CoverByWholeNodes(p, 0) {
 				usd += p.Offers[n.Offer].Price
 			}
 		}

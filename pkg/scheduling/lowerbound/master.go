@@ -7,10 +7,15 @@ import (
 
 // column is a node with a fill: the price of the node and how many pods of which classes it holds.
 type column struct {
-	cost   float64
-	class  []int32
-	amount []float64
+	cost    float64
+	class   []int32
+	amount  []float64
+	spoilt  bool // it holds more pods than are left
+	limited bool // there are only so many of the node; the class that stands for it comes first
 }
+
+// exchanges reports whether the column is no node but lets pods take the place of another, which comes last.
+func (c *column) exchanges() bool { return c.amount[len(c.amount)-1] < 0 }
 
 // masterProblem is the linear program that covers all classes with the columns known so far, at the lowest cost: a
 // revised simplex method with the inverse of the basis in full.
@@ -19,7 +24,7 @@ type masterProblem struct {
 	class   []int32 // by row
 	demand  []float64
 	columns []column
-	alone   []int32 // by row: the column of the class alone
+	alone   []int32 // by row: the column of the class alone, -1 for a limit
 	basic   []int32 // by row: the basic column, or -1 - row for a surplus
 	inside  []bool  // by column
 	inverse []float64
@@ -34,12 +39,18 @@ type masterProblem struct {
 	pivots  []float64 // what is there
 	norm    []float64 // by row: the sum of the squares of the inverse's row, while the dual simplex method runs
 	dual    bool      // it does
+	work    int       // numbers it went through
 }
 
 func newMaster(classes []PriceClass, first []column) *masterProblem {
 	m := &masterProblem{row: make([]int32, len(classes))}
 	for k, c := range classes {
 		m.row[k] = -1
+		if c.Count < 0 {
+			m.row[k] = int32(len(m.class))
+			m.basic, m.alone = append(m.basic, -1-m.row[k]), append(m.alone, -1)
+			m.class, m.demand = append(m.class, int32(k)), append(m.demand, c.Count)
+		}
 		if c.Count > 0 && first[k].amount != nil {
 			m.row[k] = int32(len(m.class))
 			m.class = append(m.class, int32(k))
@@ -54,12 +65,24 @@ func newMaster(classes []PriceClass, first []column) *masterProblem {
 		make([]float64, n)
 	m.norm = make([]float64, n)
 	for r := range n {
-		c := m.columns[r]
-		m.inverse[r*n+r] = 1 / c.amount[0]
-		m.has[r] = m.demand[r] / c.amount[0]
-		m.prices[r] = c.cost / c.amount[0]
+		m.startRow(r)
 	}
 	return m
+}
+
+// startRow covers the row with its class alone; of a limit nothing is used.
+func (m *masterProblem) startRow(r int) {
+	n := m.rowCount()
+	j := m.alone[r]
+	if j < 0 {
+		m.basic[r] = int32(-1 - r)
+		m.inverse[r*n+r], m.has[r], m.prices[r] = -1, -m.demand[r], 0
+		return
+	}
+	m.basic[r], m.inside[j] = j, true
+	c := &m.columns[j]
+	m.inverse[r*n+r] = 1 / c.amount[0]
+	m.has[r], m.prices[r] = m.demand[r]/c.amount[0], c.cost/c.amount[0]
 }
 
 func (m *masterProblem) rowCount() int { return len(m.class) }
@@ -136,6 +159,7 @@ func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
 	for r := range n {
 		m.has[r] -= length * m.step[r]
 	}
+	m.work += n * n / 2
 	m.has[leave] = length
 	if j := m.basic[leave]; j >= 0 {
 		m.inside[j] = false
@@ -217,7 +241,6 @@ func (m *masterProblem) reducedCost(enter int32) float64 {
 // demandIs changes how many pods there are, and mends the fleet by the dual simplex method, or anew when that
 // takes more than so many steps.
 func (m *masterProblem) demandIs(count []float64, steps int) {
-	n := m.rowCount()
 	if m.first == nil {
 		m.first = slices.Clone(m.demand)
 		m.dropColumns()
@@ -225,6 +248,21 @@ func (m *masterProblem) demandIs(count []float64, steps int) {
 	for r, k := range m.class { // never quite 0, and never alike, or the simplex would go round in circles
 		m.demand[r] = count[k] + m.first[r]*1e-3*(1+float64(r%17)/17)
 	}
+	m.mendBasis(steps)
+}
+
+// demandExactly changes how many pods there are, and mends the fleet.
+func (m *masterProblem) demandExactly(count []float64) {
+	for r, k := range m.class { // never alike, or the simplex would go round in circles
+		m.demand[r] = count[k] + 1e-6*(1+float64(r%17)/17)
+	}
+	m.mendBasis(mend)
+}
+
+// mendBasis makes the fleet hold the demand by the dual simplex method, or anew when that takes more than so many
+// steps.
+func (m *masterProblem) mendBasis(steps int) {
+	n := m.rowCount()
 	for r := range n {
 		m.has[r] = 0
 		row := m.inverse[r*n : r*n+n]
@@ -259,31 +297,6 @@ func (m *masterProblem) demandIs(count []float64, steps int) {
 	m.restartBasis()
 }
 
-// dropColumns drops the columns that cost much more than what they hold is worth, and gives exchanges a small price, no
-// two the same, so that there are few ties between columns.
-func (m *masterProblem) dropColumns() {
-	var columns []column
-	var inside []bool
-	at := make([]int32, len(m.columns))
-	for j, c := range m.columns {
-		if j >= m.rowCount() && !m.inside[j] && m.reducedCost(int32(j)) > 0.02*c.cost && c.cost > 0 {
-			continue
-		}
-		if c.cost == 0 {
-			c.cost = 1e-3 * m.prices[m.row[c.class[len(c.class)-1]]] * (1 + float64(j%101)/101)
-		}
-		at[j] = int32(len(columns))
-		columns, inside = append(columns, c), append(inside, m.inside[j])
-	}
-	m.columns, m.inside = columns, inside
-	for r, j := range m.basic {
-		if j >= 0 {
-			m.basic[r] = at[j]
-		}
-	}
-	m.computePrices()
-}
-
 // computePrices computes the prices from the inverse.
 func (m *masterProblem) computePrices() {
 	n := m.rowCount()
@@ -301,7 +314,7 @@ func (m *masterProblem) computePrices() {
 func (m *masterProblem) setExchanges(on bool) {
 	for j := range m.columns {
 		c := &m.columns[j]
-		if c.amount[len(c.amount)-1] >= 0 {
+		if !c.exchanges() {
 			continue
 		}
 		c.cost = 0
@@ -319,11 +332,7 @@ func (m *masterProblem) restartBasis() {
 	clear(m.inverse)
 	clear(m.inside)
 	for r := range n {
-		m.basic[r] = m.alone[r]
-		m.inside[m.alone[r]] = true
-		c := m.columns[m.alone[r]]
-		m.inverse[r*n+r] = 1 / c.amount[0]
-		m.has[r], m.prices[r] = m.demand[r]/c.amount[0], c.cost/c.amount[0]
+		m.startRow(r)
 	}
 	m.improveBasis()
 }

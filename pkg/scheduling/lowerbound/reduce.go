@@ -106,7 +106,8 @@ func (p CoverProblem) reducedTo(d detailLevel) reducedProblem {
 				offers[i] = append(offers[i], parts[0].class)
 			}
 		}
-		r.problem.Offers = append(r.problem.Offers, NodeOffer{Price: o.Price, Room: o.Room, Holds: offers[i]})
+		r.problem.Offers = append(r.problem.Offers, NodeOffer{Price: o.Price, Room: o.Room,
+			Holds: offers[i], Limit: o.Limit})
 	}
 	return r
 }
@@ -126,7 +127,8 @@ func (p CoverProblem) usesOnlyScarcest(c PriceClass, x, y int) bool {
 }
 
 func (p CoverProblem) offersVary(r int) bool {
-	return slices.ContainsFunc(p.Classes, func(c PriceClass) bool { return c.Need[r] != p.Classes[0].Need[r] })
+	return slices.ContainsFunc(p.Classes,
+		func(c PriceClass) bool { return c.Count >= 0 && c.Need[r] != p.Classes[0].Need[r] })
 }
 
 // leastApart is how many pods a class has at least to be among the so many largest of which one node holds a few only.
@@ -148,6 +150,9 @@ func (p CoverProblem) leastApart(many int) float64 {
 func (p CoverProblem) largestRoom() []float64 {
 	var out []float64
 	for _, o := range p.Offers {
+		if o.Limit > 0 {
+			continue
+		}
 		if out == nil {
 			out = make([]float64, len(o.Room))
 		}

@@ -36,7 +36,7 @@ func SolveWholePods(p CoverProblem) ClassPrices {
 		for i := range s.filler.Value {
 			s.filler.Value[i] = (1-mix)*s.filler.Value[i] + mix*best.Value[i]
 		}
-		added := w.priceWholePods(pure)
+		added := w.priceWholePods(pure, true)
 		w.scaleValues()
 		if v := s.totalWorth(); v > best.Bound {
 			best.Bound = v
@@ -59,6 +59,10 @@ type wholePodProblem struct {
 	*solver
 	fill     []float64 // by offer: no fill is worth more
 	patience int       // steps of looking for one
+	left     []float64 // by class: most pods that one holds, nil for no more than fit
+	close    []int32   // offers that came near to being worth their price, to be asked first
+	work     int       // numbers it went through
+	mosts    []float64 // see mostNow
 
 	// Of the fill that is looked for.
 	items  []nodeItem
@@ -80,12 +84,24 @@ type nodeItem struct {
 	gain  float64 // its value less the worth of the room that one takes
 }
 
-// priceWholePods finds the best fill of every offer at the filler's values and gives the master those that would pay at
-// the pure ones. It returns how many did.
-func (w *wholePodProblem) priceWholePods(pure []float64) (added int) {
+// closeToPrice is the part of its price that the best fill of an offer must be worth for it to be asked again soon.
+const closeToPrice = 0.95
+
+// priceWholePods finds the best fill of every offer, or of every one that came close to its price when all were asked,
+// at the filler's values and gives the master those that would pay at the pure ones. It returns how many did.
+func (w *wholePodProblem) priceWholePods(pure []float64, all bool) (added int) {
+	if all {
+		w.close = w.close[:0]
+	}
 	for i := range w.Offers {
+		if !all && !slices.Contains(w.close, int32(i)) {
+			continue
+		}
 		o := &w.Offers[i]
-		w.fill[i] = w.fillOf(o, i)
+		if w.fill[i] = w.fillOf(o, i); all && w.fill[i] > closeToPrice*o.Price {
+			w.close = append(w.close, int32(i))
+		}
+		w.work += 40*len(o.Holds) + 10*w.steps
 		c, gain := column{cost: o.Price}, 0.0
 		for j, n := range w.best {
 			if k := w.items[j].class; n > 0 {
@@ -119,12 +135,13 @@ func (w *wholePodProblem) scaleValues() {
 // is worth.
 func (w *wholePodProblem) fillOf(o *NodeOffer, at int) float64 {
 	w.items, w.best, w.most, w.steps = w.items[:0], w.best[:0], o.Price*(1+little), 0
-	upper := w.filler.Fill(o.Holds, w.solver.most[at], o.Room, &w.basis[at])
+	mosts := w.mostNow(o, at)
+	upper := w.filler.Fill(o.Holds, mosts, o.Room, &w.basis[at])
 	if upper <= w.most {
 		return upper
 	}
 	for j, k := range o.Holds {
-		v, n := w.filler.Value[k], w.solver.most[at][j]
+		v, n := w.filler.Value[k], mosts[j]
 		if v <= 0 || n < 1 || w.m.row[k] < 0 {
 			continue
 		}
@@ -154,6 +171,19 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int) float64 {
 		return upper
 	}
 	return min(upper, w.most*(1+1e-9))
+}
+
+// mostNow is how many pods of each class that the offer holds one node may have.
+func (w *wholePodProblem) mostNow(o *NodeOffer, at int) []float64 {
+	most := w.solver.most[at]
+	if w.left == nil {
+		return most
+	}
+	w.mosts = w.mosts[:0]
+	for j, k := range o.Holds {
+		w.mosts = append(w.mosts, min(most[j], w.left[k]))
+	}
+	return w.mosts
 }
 
 // tryCounts tries all numbers of the item, most first, with what is worth so much in the node already.

@@ -112,7 +112,7 @@ func (b *bill) wastedPerNode(anew float64) map[string]float64 {
 func (b *bill) podWorth(s cluster.Snapshot, sells binpack.Offerings, anew float64) (part map[string]float64,
 	on map[string]int) {
 	var d binpack.OfferingCache
-	worth := d.WhatIf(s, sells).PodPrices(s)
+	worth := d.WhatIf(s, sells).PodPrices(s, nil)
 	part, on = map[string]float64{}, map[string]int{}
 	sum := 0.0
 	for i := range s.Pods {

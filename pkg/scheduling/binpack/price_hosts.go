@@ -1,0 +1,150 @@
+package binpack
+
+import (
+	"slices"
+	"strconv"
+
+	"joiner/pkg/scheduling/lowerbound"
+)
+
+// mostHostRows is how many sorts of nodes that are there the prices of pods reckon with.
+const mostHostRows = 100
+
+// addHosts adds the nodes that are there to the problem, alike ones as one offer of which there are so many. Alike are
+// nodes that admit the same pods and have about the same room: the less exactly, the more there are. The prices are
+// only better or worse for it: what proves a bound looks at each node by itself.
+func (w *problem) addHosts(out *shadowPrices) {
+	hosts, admitted := w.admittingHosts(out)
+	for base := 1.5; ; base *= base {
+		sorts := w.alikeHosts(out, hosts, admitted, base)
+		if len(sorts) > mostHostRows && base < noMatter {
+			continue
+		}
+		for _, o := range sorts {
+			out.problem.Offers = append(out.problem.Offers, *o)
+		}
+		return
+	}
+}
+
+// noMatter is the factor between two rooms from which on it does not tell nodes apart.
+const noMatter = 100
+
+// alikeHosts are the nodes that are there as offers, those as one that admit the same pods and whose rooms differ by no
+// more than about the factor: with the room that they have on an average.
+func (w *problem) alikeHosts(out *shadowPrices, hosts []*bin, admitted []string,
+	factor float64) []*lowerbound.NodeOffer {
+	sorts := map[string]*lowerbound.NodeOffer{}
+	var order []*lowerbound.NodeOffer
+	for i, b := range hosts {
+		id := []byte(admitted[i])
+		for _, x := range b.room {
+			if id = append(id, ' '); factor < noMatter {
+				id = strconv.AppendInt(id, wholePower(float64(x), factor), 36)
+			}
+		}
+		o := sorts[string(id)]
+		if o == nil {
+			o = &lowerbound.NodeOffer{Room: make([]float64, len(b.room)), Holds: w.classesOn(out, b)}
+			sorts[string(id)], order = o, append(order, o)
+		}
+		o.Limit++
+		for r, x := range scaleNeed(b.room, out.units) {
+			o.Room[r] += x
+		}
+	}
+	for _, o := range order {
+		for r := range o.Room {
+			o.Room[r] /= o.Limit
+		}
+	}
+	return order
+}
+
+// wholePower is the highest power of the factor that is no more than x, at least 0: the same on every processor, which
+// logarithms are not.
+func wholePower(x, factor float64) (n int64) {
+	for y := factor; y <= x; y *= factor {
+		n++
+	}
+	return n
+}
+
+// admittingHosts are the nodes that take some pods, and which by admission.
+func (w *problem) admittingHosts(out *shadowPrices) (hosts []*bin, admitted []string) {
+	var asks []*nodeAdmission
+	for _, c := range out.classes {
+		asks = append(asks, c.admit)
+	}
+	asks = distinctAdmissions(asks)
+	for _, b := range w.nodes.hosts {
+		bits, some := make([]byte, len(asks)), false
+		for i, ask := range asks {
+			if bits[i] = '0'; ask.alternativeOn(b) >= 0 {
+				bits[i], some = '1', true
+			}
+		}
+		if some && slices.ContainsFunc(out.classes, func(c priceClass) bool { return fitCount(c.need, b.room) > 0 }) {
+			hosts, admitted = append(hosts, b), append(admitted, string(bits))
+		}
+	}
+	return hosts, admitted
+}
+
+// classesOn are the classes that wait and may be on the node.
+func (w *problem) classesOn(out *shadowPrices, b *bin) []int32 {
+	var holds []int32
+	for i, c := range out.classes {
+		if out.problem.Classes[i].Count > 0 && c.admit.alternativeOn(b) >= 0 {
+			holds = append(holds, int32(i))
+		}
+	}
+	return holds
+}
+
+// repriceHosts is how often the pods that are left are priced anew while hosts are filled.
+const repriceHosts = 25
+
+// fillHostsByPrices fills the hosts with those of the batches that are worth the most together, by what they would cost
+// on new nodes.
+func (pk *packing) fillHostsByPrices(batches []*podBatch) {
+	a := pk.a
+	g := &priceGuide{a: a}
+	nodeOpener{a: a}.podValues(nil, true, batches)
+	g.prepareGroups(nil, batches)
+	var hosts []*candidate
+	for i, b := range a.bins {
+		if b.offer == nil {
+			may := func(l *podBatch) bool { return l.admit.alternativeOn(b) >= 0 }
+			if c := g.hostCandidate(i, b, may); len(c.items) > 0 {
+				hosts = append(hosts, c)
+			}
+		}
+	}
+	every := max(1, len(hosts)/repriceHosts)
+	for i, c := range hosts {
+		if !g.countRemaining() {
+			return
+		}
+		if i%every == 0 {
+			g.repriceRemaining(float64(len(hosts)-i) / float64(len(hosts)))
+		}
+		g.scoreCandidate(c)
+		takes, _ := g.fillWholePods(c)
+		for _, t := range takes {
+			a.placePods(t.batch, c.host, t.alt, t.n)
+		}
+	}
+}
+
+// hostCandidate is the host with what may be on it.
+func (g *priceGuide) hostCandidate(i int, b *bin, may func(*podBatch) bool) *candidate {
+	c := &candidate{index: i, host: b, room: scaleNeed(b.room, g.a.w.worth.units)}
+	for i, it := range g.items {
+		l := it.batches[0]
+		if n := fitCount(l.view.class.need, b.room); n > 0 && may(l) {
+			c.items, c.fits = append(c.items, int32(i)), append(c.fits, n)
+		}
+	}
+	return c
+}

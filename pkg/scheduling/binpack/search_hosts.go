@@ -1,0 +1,176 @@
+package binpack
+
+import (
+	"slices"
+
+	"joiner/pkg/scheduling/lowerbound"
+)
+
+// searchHost is a node that is there as the search sees it: pods of this plan may leave it, and others take their
+// place. All that counts pods by domain stays as it is, because pods stay in their domains.
+type searchHost struct {
+	index int  // among the nodes that are there
+	base  *bin // without the pods that may leave
+}
+
+// hostTakes is what a step puts on a host, in place of the pods of this plan that were there.
+type hostTakes struct {
+	node  *searchNode
+	takes []batchTake
+}
+
+// readHosts finds the hosts that pods may leave or come to. Their own pods join the batches of the tier that would make
+// nodes for them.
+func (s *localSearch) readHosts(join func(*searchNode, podLoad)) {
+	a := s.a
+	tiers := map[int32]*weightTier{}
+	for _, t := range s.tiers {
+		if len(t.pools) > 0 {
+			tiers[t.pools[0].Weight] = t
+		}
+	}
+	for i, h := range a.w.nodes.hosts {
+		b := a.bins[i]
+		if slices.ContainsFunc(b.load, followsOnHost) {
+			continue
+		}
+		n := &searchNode{bin: b, host: &searchHost{index: i, base: h.clone()}}
+		for _, l := range b.load {
+			t := s.homeTier(l, tiers)
+			if l.settled || l.view.class.stays || t == nil || n.tier != nil && n.tier != t || !a.staysCounted(l) {
+				a.addToBin(l, n.host.base)
+				continue
+			}
+			n.tier = t
+			join(n, l)
+		}
+		s.hosts = append(s.hosts, n)
+	}
+}
+
+// homeTier is the tier whose pools would make nodes for the pods, nil when there is none.
+func (s *localSearch) homeTier(l podLoad, tiers map[int32]*weightTier) *weightTier {
+	at := s.a.w.catalog.heaviestTier(&podBatch{view: l.view, pins: l.pins, admit: l.admit})
+	if at < 0 {
+		return nil
+	}
+	return tiers[s.a.w.catalog.byWeight().pools[at][0].Weight]
+}
+
+// followsOnHost reports whether the load's pods must be near others on the node.
+func followsOnHost(l podLoad) bool {
+	return slices.ContainsFunc(l.view.host, func(r topologyRule) bool { return r.what == follow })
+}
+
+// staysCounted reports whether the load's pods count for the same rules wherever else they may be: each rule over
+// domains ties them to one, and no rule counts only some of the nodes there.
+func (a *solution) staysCounted(l podLoad) bool {
+	top := a.w.topology
+	for _, c := range l.view.class.matched {
+		x := &top.counters[c]
+		if x.key == labelHost {
+			continue
+		}
+		if !slices.ContainsFunc(l.pins, func(p domainPin) bool { return p.key == x.key }) ||
+			x.filter != nil && !a.w.admitsAll(x.filter, l.admit) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(l.view.other, func(r topologyRule) bool {
+		return !slices.ContainsFunc(l.pins, func(p domainPin) bool { return p.key == r.key })
+	})
+}
+
+// admitsAll reports whether the filter lets in all nodes, new ones and those that are there, that the admission does.
+func (w *problem) admitsAll(filter, admit *nodeAdmission) bool {
+	key := [2]*nodeAdmission{filter, admit}
+	out, ok := w.filters[key]
+	if !ok {
+		out = !slices.ContainsFunc(w.catalog.offers, func(o *poolOffering) bool {
+			return admit.firstAlternative(o) >= 0 && filter.firstAlternative(o) < 0
+		}) && !slices.ContainsFunc(w.nodes.hosts, func(b *bin) bool {
+			return admit.alternativeOn(b) >= 0 && filter.alternativeOn(b) < 0
+		})
+		if w.filters == nil {
+			w.filters = map[[2]*nodeAdmission]bool{}
+		}
+		w.filters[key] = out
+	}
+	return out
+}
+
+// rateHosts tells what the room of each host is worth, and leaves out those on which no pod of a new node can be.
+func (s *localSearch) rateHosts() {
+	for _, n := range s.hosts {
+		f := lowerbound.NewFiller(len(s.a.w.dims), nil)
+		var items []int32
+		var most []float64
+		for _, t := range s.tiers {
+			if n.tier != nil && n.tier != t {
+				continue
+			}
+			for _, l := range t.batches {
+				if k := fitCount(l.view.class.need, n.host.base.room); k > 0 && t.mayJoin(l, n) {
+					items, most = append(items, int32(len(items))), append(most, float64(min(k, l.left)))
+					f.Need = append(f.Need, scaleNeed(l.view.class.need, s.a.w.worth.units)...)
+					f.Group, f.Value = append(f.Group, -1), append(f.Value, l.value)
+				}
+			}
+		}
+		if len(items) > 0 {
+			n.scale = f.Fill(items, most, scaleNeed(n.host.base.room, s.a.w.worth.units), &lowerbound.Basis{})
+		}
+		if n.waste = n.scale - n.podsWorth(); n.scale > 0 {
+			s.nodes = append(s.nodes, n)
+		}
+	}
+}
+
+// mayJoin reports whether pods of the batch may be on the host, as far as its labels and taints tell.
+func (t *weightTier) mayJoin(l *podBatch, n *searchNode) bool {
+	if !t.moves[l.id] {
+		return false
+	}
+	known := &t.onHost[l.id][n.host.index]
+	if *known == 0 {
+		if *known = -1; l.admit.alternativeOn(n.host.base) >= 0 {
+			*known = 1
+		}
+	}
+	return *known > 0
+}
+
+// refillHosts puts what is left of the current batches on the hosts of the group, those pods first that are worth most
+// together.
+func (s *localSearch) refillHosts(g *priceGuide, t *weightTier, group []*searchNode) (out []hostTakes) {
+	for _, n := range group {
+		if n.host == nil {
+			continue
+		}
+		x := hostTakes{node: n}
+		if g.countRemaining() {
+			c := g.hostCandidate(n.host.index, n.host.base, func(l *podBatch) bool { return t.mayJoin(l, n) })
+			g.scoreCandidate(c)
+			x.takes, _ = g.fillWholePods(c)
+			for _, take := range x.takes {
+				take.batch.left -= take.n
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// acceptHost puts the pods on the host in place of those of this plan that were there.
+func (s *localSearch) acceptHost(x hostTakes, t *weightTier) {
+	n := x.node
+	b := n.host.base.clone()
+	b.load = slices.Clone(b.load)
+	n.parts, n.tier = n.parts[:0:0], nil
+	for _, take := range x.takes {
+		s.putPods(take, b, n, t)
+		n.tier = t
+	}
+	n.bin, s.a.bins[n.host.index] = b, b
+	n.waste = n.scale - n.podsWorth()
+}

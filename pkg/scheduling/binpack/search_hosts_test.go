@@ -1,0 +1,129 @@
+package binpack
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/testing/scenario"
+)
+
+// Room on a node that is there goes to the pods that would cost most elsewhere: pods that want on-demand have the
+// on-demand node, though those that do not mind are larger and come first.
+func TestExistingRoomIsForThoseWhoWouldCostMostElsewhere(t *testing.T) {
+	w := scripted(t, "type m.l cpu=4000 mem=8192 milliusd=400 spot=300", "pool p", "node n0 type=m.l zone=a pool=p",
+		"pods any n=4 cpu=1100 mem=2200", "pods own n=4 cpu=1000 mem=2000\nselect capacity=on-demand")
+	p := decide(w)
+	for _, e := range p.Existing {
+		if strings.HasPrefix(e.Pod, "default/any") {
+			t.Errorf("%s took room from pods that want on-demand", e.Pod)
+		}
+	}
+	if len(p.Existing) != 4 || p.TotalPrice() > 0.605 {
+		t.Errorf("%d pods on the node that is there, %.3f USD/h:\n%s", len(p.Existing), p.TotalPrice(), p)
+	}
+}
+
+// The search gives room of nodes that are there back and takes it, and all that is counted is what a solution made of
+// its outcome would count.
+func TestSearchMovesPodsBetweenNewNodesAndOthers(t *testing.T) {
+	moved := 0
+	for seed := range uint64(240) {
+		world, err := scenario.Wild(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newProblem(world.Snapshot, world.Market)
+		a, _ := w.placeMostPods()
+		before := podsOnHosts(a)
+		tally, total := a.tally.clone(), slices.Clone(a.total)
+		improveByLocalSearch(a, searchLimit{steps: 300})
+		if after := podsOnHosts(a); !slices.Equal(before, after) {
+			moved++
+		}
+		for i := range tally.count {
+			if !slices.Equal(tally.count[i], a.tally.count[i]) {
+				t.Errorf("seed %d: counter %d counts other pods by domain", seed, i)
+			}
+		}
+		if !slices.Equal(total, a.total) {
+			t.Errorf("seed %d: other pods are counted by hostname", seed)
+		}
+		for i, b := range a.bins {
+			checkBin(t, seed, w, i, b)
+		}
+	}
+	if moved < 3 {
+		t.Errorf("pods moved on or off nodes that are there in %d worlds, which tests nothing", moved)
+	}
+}
+
+// The order in which pods and nodes are listed changes nothing about the plan, where room on nodes that are there is
+// given by price and given back.
+func TestOrderOfInputDoesNotMatterBesideHalfEmptyNodes(t *testing.T) {
+	s := partlyFree(t, 200, 24)
+	s.Rules.PackingMilliseconds = 128
+	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
+	pack := func(s cluster.Snapshot) plan.Plan {
+		return PodsFrom(s, func(string) []instancetypes.Type { return types })
+	}
+	want := pack(s)
+	without := s
+	without.Rules.PackingIterations = cluster.NoIterations
+	if want.TotalPrice() >= pack(without).TotalPrice() {
+		t.Errorf("%.4f USD/h with a search, which saves nothing and tests nothing", want.TotalPrice())
+	}
+	for seed := range uint64(100) {
+		w := (&scenario.World{Snapshot: s}).Shuffled(seed)
+		if diff := cmp.Diff(want.Lines(), pack(w.Snapshot).Lines()); diff != "" {
+			t.Fatalf("shuffled with seed %d (-plain +shuffled):\n%s", seed, diff)
+		}
+	}
+}
+
+// checkBin tells where a bin has not the room and the counts that its pods leave it.
+func checkBin(t *testing.T, seed uint64, w *problem, i int, b *bin) {
+	if b.offer != nil {
+		return
+	}
+	fresh := w.nodes.hosts[i].clone()
+	fresh.load = nil
+	a := w.newSolution(w.plainStrategy())
+	for _, l := range b.load {
+		a.addToBin(l, fresh)
+	}
+	if !slices.Equal(fresh.room, b.room) || !slices.Equal(fresh.count, b.count) || !slices.Equal(fresh.anti, b.anti) {
+		t.Errorf("seed %d: %s has room %v and counts %v, its pods leave %v and %v", seed, b.name, b.room, b.count, fresh.room, fresh.count)
+	}
+	if slices.ContainsFunc(b.room, func(x int64) bool { return x < 0 }) {
+		t.Errorf("seed %d: %s has less than no room: %v", seed, b.name, b.room)
+	}
+}
+
+func podsOnHosts(a *solution) []string {
+	var out []string
+	for _, b := range a.bins {
+		if b.offer == nil {
+			for _, l := range b.load {
+				for _, p := range l.pods {
+					out = append(out, p+" on "+b.name)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func scripted(t *testing.T, lines ...string) *scenario.World {
+	w, err := scenario.FromText(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}

@@ -1,0 +1,63 @@
+package binpack
+
+import "cmp"
+
+// Work is counted in what takes about a nanosecond of one core, by what is gone through, not by a clock: equal
+// snapshots get equal plans on every machine.
+const (
+	// millisecond of work.
+	millisecond = 1_000_000
+	// workPerNode is how much work each new node is worth, and each node that takes pods of the plan is a part of it.
+	workPerNode, partOfNode = 10 * millisecond, 4
+	// workPerPod is how much work each pod that gets a place is worth: few pods have it soon.
+	workPerPod = 2 * millisecond
+	// leastSearchWork is how much has to be left for another search to begin.
+	leastSearchWork = 50 * millisecond
+	// workPerUSD is how much it is worth to save a USD per hour, as far as the bound lets hope: pods wait that much
+	// longer.
+	workPerUSD = 5000 * millisecond
+	// mostWork is how much a plan takes at most unless the settings leave less.
+	mostWork = 4000 * millisecond
+	// leastFleetWork is how much may go into choosing all nodes together even where little is to be saved.
+	leastFleetWork = 70 * millisecond
+	// fleetPerFill and fleetPerPivot are how much work it takes to choose all nodes together, by kinds of pods times
+	// offers and by the third power of kinds of pods.
+	fleetPerFill, fleetPerPivot = 4000, 200
+)
+
+// workBudget is how much work may still go into a plan.
+type workBudget struct {
+	left  int
+	fleet int // of it into choosing all nodes together
+}
+
+// newBudget is the work that goes into improving the solution: the more, the more pods and nodes it has and the more
+// money is between it and the bound.
+func (w *problem) newBudget(a *solution) *workBudget {
+	hosts := 0
+	for _, b := range a.bins {
+		if b.hasGuests() {
+			hosts++
+		}
+	}
+	nodes := a.used.opened + hosts/partOfNode
+	stake := max(0, a.newNodePrice()-a.lowerBound())
+	most := cmp.Or(w.s.Rules.PackingMilliseconds*millisecond, mostWork)
+	pods := len(w.classes.waiting) - a.waiting()
+	left := min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD), most, mostWork)
+	return &workBudget{left: left, fleet: min(most, max(left/2, leastFleetWork))}
+}
+
+// allowsSearch reports whether enough is left for another search.
+func (b *workBudget) allowsSearch() bool { return b.left >= leastSearchWork }
+
+// allowsFleet reports whether all nodes may be chosen together for pods of such prices, and takes the work off if so.
+func (b *workBudget) allowsFleet(p *shadowPrices) bool {
+	classes, offers := len(p.classes), len(p.problem.Offers)
+	work := fleetPerFill*classes*offers + fleetPerPivot*classes*classes*classes
+	if classes > 2000 || work > b.fleet {
+		return false
+	}
+	b.left -= work
+	return true
+}
