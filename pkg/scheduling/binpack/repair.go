@@ -164,15 +164,27 @@ func (ls *lessons) meetingPlace(pk *packing, k *podClass, r topologyRule) (best 
 	return best, ok
 }
 
-// rememberFailedDomains notes how many pods each domain was given in vain.
-func (pk *packing) rememberFailedDomains(batches []*podBatch) {
-	for _, l := range batches {
-		if l.left == 0 {
-			continue
+// rememberFailedDomains notes how many pods each domain was given in vain in the last round, and, of classes that were
+// given none then, in the rounds before.
+func (pk *packing) rememberFailedDomains(last, earlier []*podBatch) {
+	given := map[*podClass]bool{}
+	for _, l := range last {
+		given[l.view.class] = true
+		pk.rememberFailed(l)
+	}
+	for _, l := range earlier {
+		if k := l.view.class; len(pk.a.rest[k.id]) > 0 && !given[k] {
+			pk.rememberFailed(l)
 		}
-		for _, p := range pk.pinsToBlame(l) {
-			pk.stuck[classDomain{l.view.class.id, p.key, p.domain}] += l.left
-		}
+	}
+}
+
+func (pk *packing) rememberFailed(l *podBatch) {
+	if l.left == 0 {
+		return
+	}
+	for _, p := range pk.pinsToBlame(l) {
+		pk.stuck[classDomain{l.view.class.id, p.key, p.domain}] += l.left
 	}
 }
 

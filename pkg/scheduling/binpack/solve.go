@@ -284,6 +284,7 @@ func (pk *packing) packTurns(in func(*podClass) bool) {
 // packTier packs the classes that in accepts, first with every preference as a rule, then ever more relaxed. Each round
 // divides the pods over domains, fills the room there is and makes nodes for the rest.
 func (pk *packing) packTier(in func(*podClass) bool) {
+	var earlier []*podBatch
 	for {
 		var now []*podClass
 		for i, k := range pk.a.w.classes.list {
@@ -301,9 +302,10 @@ func (pk *packing) packTier(in func(*podClass) bool) {
 		}
 		// What was placed may be what others had to wait for, so the last word is a round that places nothing.
 		if left := pk.a.countWaiting(now); !pk.relaxLeft(now) && (left == 0 || left == before) {
-			pk.rememberFailedDomains(batches)
+			pk.rememberFailedDomains(batches, earlier)
 			return
 		}
+		earlier = append(earlier, batches...)
 	}
 }
 
