@@ -67,7 +67,7 @@ func (r RemoteWrite) Problem() string {
 
 // Host is the host of the URL, with its port; empty for a text that is no URL.
 func (r RemoteWrite) Host() string {
-	m := regexp.MustCompile(`^https?://([^/\s]+)`).FindStringSubmatch(r.URL)
+	m := regexp.MustCompile(`^https?://([A-Za-z0-9.:-]+)(/|$)`).FindStringSubmatch(r.URL)
 	if m == nil {
 		return ""
 	}
