@@ -100,7 +100,7 @@ func mustFit(t *testing.T, what string, errs ...error) {
 
 // TestTheDashboardIsGrafanas: it fits Grafana's schema strictly, and names only metrics that are sent.
 func TestTheDashboardIsGrafanas(t *testing.T) {
-	var d dashboard.Dashboard
+	var d dashboard.Dashboard //nolint:staticcheck // the model of the JSON that Grafana imports from a file
 	mustFit(t, "the dashboard", d.UnmarshalJSONStrict(readDashboard(t)), d.Validate())
 	var raw struct{ Panels []json.RawMessage }
 	if err := json.Unmarshal(readDashboard(t), &raw); err != nil {

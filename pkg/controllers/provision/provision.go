@@ -16,7 +16,6 @@ import (
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/nomination"
 	"joiner/pkg/model/plan"
-	"joiner/pkg/model/timeseries"
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/provisioning"
@@ -206,23 +205,6 @@ func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error)
 	return controllers.WithVolumes(ctx, p.Read, s, provisioning.MayEmpty(s))
 }
 
-// packingPart is the part of what is left of an invocation that may go into making a plan cheaper.
-const packingPart = 6
-
-// packingMilliseconds is how much of a core's time there is to make a plan cheaper, a power of two, so that passes with
-// about as much time make the same plan; 0 where no limit is known.
-func (p *Controller) packingMilliseconds(ctx context.Context) int {
-	end, limited := ctx.Deadline()
-	if !limited || p.VCPUs == 0 {
-		return 0
-	}
-	most, out := float64(end.Sub(p.Now()).Milliseconds())*p.VCPUs/packingPart, 1
-	for float64(out*2) <= most {
-		out *= 2
-	}
-	return out
-}
-
 // decideAndLog makes the plan and logs it.
 func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) provisioning.Outcome {
 	s.Aside = p.Aside.list
@@ -236,17 +218,6 @@ func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 		p.recordFaults(ctx, s, decided.Plan.Faults)
 	}
 	return decided
-}
-
-// countDecision has a decision counted for Prometheus, on the lease under which it was made.
-func (p *Controller) countDecision(took time.Duration) {
-	if p.Totals == nil {
-		return
-	}
-	now := p.Now()
-	p.Totals.ChangeTotals(controllers.CapacityLeaseName, func(t timeseries.Totals) {
-		t.CountScheduling("provisioner", took, now)
-	})
 }
 
 // applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims

@@ -161,7 +161,8 @@ func (w *problem) improve(a *solution, st strategy) *solution {
 }
 
 // packByLinearProgram chooses all new nodes together, where that takes no more than a part of the work that the plan is
-// worth. Of many offers some fit whatever is left, so plans that nothing searches for go without. It returns the cheaper of the two solutions, and the other where that places as many pods.
+// worth. Of many offers some fit whatever is left, so plans that nothing searches for go without. It returns the
+// cheaper of the two solutions, and the other where that places as many pods.
 func (w *problem) packByLinearProgram(best *solution, st strategy, b *workBudget) (cheaper, other *solution) {
 	if best.used.opened == 0 || w.worth == nil || best.newNodePrice() <= best.lowerBound()*(1+smallGap) ||
 		w.s.Rules.PackingIterations == cluster.NoIterations && len(w.worth.problem.Offers) > fewOffers ||

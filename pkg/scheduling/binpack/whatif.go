@@ -142,9 +142,9 @@ func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 }
 
 // PodPrices is what each pod that may move is worth, USD per hour by key: whatever new nodes these pools make for some
-// of them, those cost no less than these pods are worth together. Pods on nodes outside mayEmpty stay and are no part of
-// that; no node keeps its pods where it is nil. Pods that nobody sells a node for are left out, and all of them where
-// there are so many pools that not each is looked at.
+// of them, those cost no less than these pods are worth together. Pods on nodes outside mayEmpty stay and are no part
+// of that; no node keeps its pods where it is nil. Pods that nobody sells a node for are left out, and all of them
+// where there are so many pools that not each is looked at.
 func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[string]float64 {
 	out := map[string]float64{}
 	if st.from.catalog.hasMany() {

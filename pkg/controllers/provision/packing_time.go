@@ -1,0 +1,37 @@
+package provision
+
+import (
+	"context"
+	"time"
+
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/timeseries"
+)
+
+// packingPart is the part of what is left of an invocation that may go into making a plan cheaper.
+const packingPart = 6
+
+// packingMilliseconds is how much of a core's time there is to make a plan cheaper, a power of two, so that passes with
+// about as much time make the same plan; 0 where no limit is known.
+func (p *Controller) packingMilliseconds(ctx context.Context) int {
+	end, limited := ctx.Deadline()
+	if !limited || p.VCPUs == 0 {
+		return 0
+	}
+	most, out := float64(end.Sub(p.Now()).Milliseconds())*p.VCPUs/packingPart, 1
+	for float64(out*2) <= most {
+		out *= 2
+	}
+	return out
+}
+
+// countDecision has a decision counted for Prometheus, on the lease under which it was made.
+func (p *Controller) countDecision(took time.Duration) {
+	if p.Totals == nil {
+		return
+	}
+	now := p.Now()
+	p.Totals.ChangeTotals(controllers.CapacityLeaseName, func(t timeseries.Totals) {
+		t.CountScheduling("provisioner", took, now)
+	})
+}
