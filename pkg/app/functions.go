@@ -36,28 +36,30 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	m := a.kube.NewWatchCache(ctx)
-	defer m.Close()
-	p := a.newProvision(info, leaseHolder(ctx), m)
+	a.cache.Resume(ctx)
+	defer a.cache.Freeze()
+	p := a.newProvision(info, leaseHolder(ctx))
 	p.Diary, p.Stamp, p.Aside = a.decisionLog(), a.passStamp(ctx), &a.aside
 	p.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
 	return p.Run(ctx, a.watchUntil(ctx))
 }
 
-func (a *App) newProvision(info launch.Cluster, holder string, m *kube.WatchCache) provision.Controller {
+func (a *App) newProvision(info launch.Cluster, holder string) provision.Controller {
 	return provision.Controller{Deps: a.newDeps(holder),
-		Read: m, Claims: a.kube.Claims, Lease: m, Fleet: a.fleet, SoldOut: a.soldOut, Prices: a.store, Levels: a.levels,
-		Buffers: a.kube.Buffers,
-		Holds:   a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
+		Read: a.cache, Claims: a.kube.Claims, Lease: a.cache, Fleet: a.fleet, SoldOut: a.soldOut, Prices: a.store,
+		Levels: a.levels, Buffers: a.kube.Buffers,
+		Holds: a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
-		Watch:   kube.WatchLease{WatchCache: m}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
+		Watch:   kube.WatchLease{ClusterCache: a.cache}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
 		AlwaysWatch: a.set.AlwaysWatch,
 		BatchIdle:   a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom}
 }
 
 // Disrupt decides which nodes go by choice.
 func (a *App) Disrupt(ctx context.Context) error {
+	a.cache.Resume(ctx)
+	defer a.cache.Freeze()
 	d := a.newDisrupt(leaseHolder(ctx))
 	d.Diary, d.Stamp = a.decisionLog(), a.passStamp(ctx)
 	return d.Run(ctx, a.watchUntil(ctx))
@@ -67,8 +69,8 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 	deps := a.newDeps(holder)
 	deps.Rules.ReportDisruption = a.set.Disruption != settings.DisruptionAct
 	return disrupt.Controller{Deps: deps,
-		Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes,
-		Lease: a.kube.Leases, SoldOut: a.soldOut,
+		Depot: &a.depot, Read: a.cache, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes,
+		Lease: a.cache, SoldOut: a.soldOut,
 		Prices: a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"),
 		Off: a.set.Disruption == settings.DisruptionOff}
@@ -76,20 +78,20 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
-	m := a.kube.NewWatchCache(ctx)
-	defer m.Close()
-	l, until := a.newLifecycle(leaseHolder(ctx), m), a.watchUntil(ctx)
+	a.cache.Resume(ctx)
+	defer a.cache.Freeze()
+	l, until := a.newLifecycle(leaseHolder(ctx)), a.watchUntil(ctx)
 	l.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
 	return l.Run(ctx, until)
 }
 
-func (a *App) newLifecycle(holder string, m *kube.WatchCache) lifecycle.Controller {
+func (a *App) newLifecycle(holder string) lifecycle.Controller {
 	return lifecycle.Controller{Deps: a.newDeps(holder),
-		Read: m, Claims: a.kube.Claims, Nodes: a.kube.Nodes, Pods: a.kube.Pods, Holds: a.kube.Nodes,
+		Read: a.cache, Claims: a.kube.Claims, Nodes: a.kube.Nodes, Pods: a.kube.Pods, Holds: a.kube.Nodes, Live: a.kube,
 		Instances: a.fleet, Health: a.fleet, Pools: a.kube.Pools, Failures: a.ledger, Volumes: a.kube.Volumes,
 		Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
-		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Watch: kube.WatchLease{WatchCache: m}}
+		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Watch: kube.WatchLease{ClusterCache: a.cache}}
 }
 
 // leaseHolder names the invocation in the lease.

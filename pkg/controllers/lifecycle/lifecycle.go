@@ -45,6 +45,7 @@ type Controller struct {
 	Nodes     controllers.Nodes
 	Holds     NominationOpener
 	Pods      Pods
+	Live      LiveReader
 	Instances Instances
 	Health    Health // nil where nobody asks
 	Pools     PoolStatus
@@ -153,21 +154,17 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 		return false, err
 	}
 	l.readInstanceStatus(ctx, instances)
-	s, err := l.Read.ReadSnapshot(ctx)
+	s, next, err := l.decide(ctx, instances, l.Read.CachedSnapshot)
+	if err == nil && needsProof(s, next.Actions) {
+		s, next, err = l.decide(ctx, instances, l.Read.ReadSnapshot)
+	}
+	if err == nil {
+		next.Actions, err = l.confirmTerminations(ctx, s, next.Actions)
+	}
 	if err != nil {
 		return false, err
 	}
-	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules,
-		l.took
-	if _, err := l.seen.WakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
-		return false, err
-	}
-	if err := l.readVolumes(ctx, &s); err != nil {
-		return false, err
-	}
 	l.sum.NoteMissedHints(l.Hints, s.Now, deletionTimes(s))
-	l.Refusals.markRetryTimes(s.Pods)
-	next := lifecycle.Next(s)
 	l.recordFaults(next.Faults)
 	if len(next.Actions) == 0 {
 		return next.Busy, nil
@@ -179,6 +176,24 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	begin()
 	changed, err := l.applyActions(ctx, s, next.Actions)
 	return next.Busy || changed, err
+}
+
+// decide reads the cluster and decides what is to be done about it.
+func (l *Controller) decide(ctx context.Context, instances []cluster.Instance,
+	read func(context.Context) (cluster.Snapshot, error)) (s cluster.Snapshot, next lifecycle.Plan, err error) {
+	if s, err = read(ctx); err != nil {
+		return s, next, err
+	}
+	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules,
+		l.took
+	if _, err = l.seen.WakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
+		return s, next, err
+	}
+	if err = l.readVolumes(ctx, &s); err != nil {
+		return s, next, err
+	}
+	l.Refusals.markRetryTimes(s.Pods)
+	return s, lifecycle.Next(s), nil
 }
 
 // logUnapplied says what a pass that may not write would do.

@@ -116,33 +116,20 @@ func (c Reader) buildSnapshot(ctx context.Context,
 }
 
 // listEverything lists what there is much of: pods that have not ended, nodes and claims.
-func (c Reader) listEverything(ctx context.Context) (cachedObjects, error) {
-	out := cachedObjects{versions: map[string]string{}}
-	var podsAt, nodesAt, claimsAt string
+func (c Reader) listEverything(ctx context.Context) (out cachedObjects, err error) {
 	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { out.pods, _, err = c.pods().allPods(gctx); return err })
 	g.Go(func() error {
-		all, version, err := listAll(gctx, c.connection, listQuery{place: podPath(), fields: notEnded}, newPods,
-			func(l *corev1.PodList) []translate.ListedPod { return translatePage(l.Items, translate.ListPod) })
-		if err == nil {
-			c.seen.keepPods(version, translatePage(all, func(s *translate.ListedPod) cluster.Pod { return s.Pod }))
-		}
-		out.pods, podsAt = byUID(all, func(s translate.ListedPod) string { return s.Pod.UID }), version
+		all, _, err := c.nodes().allNodes(gctx)
+		out.nodes = byUID(all, func(n cluster.Node) string { return n.UID })
 		return err
 	})
 	g.Go(func() error {
-		all, version, err := c.nodes().allNodes(gctx)
-		out.nodes, nodesAt = byUID(all, func(n cluster.Node) string { return n.UID }), version
+		all, _, err := c.claims().allClaims(gctx)
+		out.claims = byUID(all, func(n cluster.Claim) string { return n.UID })
 		return err
 	})
-	g.Go(func() error {
-		all, version, err := c.claims().allClaims(gctx)
-		out.claims, claimsAt = byUID(all, func(n cluster.Claim) string { return n.UID }), version
-		return err
-	})
-	err := g.Wait()
-	out.versions[podPath().plural], out.versions[nodePath().plural], out.versions[claimPath().plural] = podsAt, nodesAt,
-		claimsAt
-	return out, err
+	return out, g.Wait()
 }
 
 func byUID[T any](all []T, uid func(T) string) map[string]T {
