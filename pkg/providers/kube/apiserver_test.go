@@ -318,18 +318,18 @@ func (s *apiServer) follow(ctx context.Context, plural string, version uint64, d
 	}
 }
 
-// ready are the events after the version that the watch cache has seen; some of them come twice.
+// ready are the events after the version that the watch cache has seen; some are told once more, later.
 func (s *apiServer) ready(plural string, version *uint64, deaf bool) (out []storedEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.kinds[plural].events {
+	for i, e := range s.kinds[plural].events {
 		if e.at <= *version || deaf || e.seen.After(time.Now()) {
 			continue
 		}
 		*version = e.at
 		out = append(out, e)
 		if s.rng.Float64() < s.repeating {
-			out = append(out, e)
+			out = append(out, s.kinds[plural].events[s.rng.IntN(i+1)])
 		}
 	}
 	return out
