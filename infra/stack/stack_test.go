@@ -241,6 +241,13 @@ func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 			t.Errorf("%s is on no widget and in no alarm", name)
 		}
 	}
+	functions := 0
+	tmpl.each("AWS::Lambda::Function", func(string, map[string]any) { functions++ })
+	for _, name := range []string{"Errors", "Duration"} {
+		if got := strings.Count(seen.String(), `"AWS/Lambda","`+name+`"`); got != functions {
+			t.Errorf("%s of %d functions on the dashboard, want all %d", name, got, functions)
+		}
+	}
 	if !strings.Contains(seen.String(), `cluster=\"demo\"`) && !strings.Contains(seen.String(), `cluster="demo"`) {
 		t.Error("the searches are not limited to the cluster")
 	}

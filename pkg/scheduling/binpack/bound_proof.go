@@ -16,8 +16,7 @@ const mostProved = 150
 // which it knows nothing.
 func ProveLowerBound(s cluster.Snapshot, sells Offerings) float64 {
 	w := newProblem(s, sells)
-	st := w.plainStrategy()
-	a := w.withinLimits(w.packByPrices(st), st)
+	a, _ := w.placeMostPods()
 	quick := a.lowerBound()
 	if quick == 0 || len(w.worth.classes) > mostProved {
 		return quick

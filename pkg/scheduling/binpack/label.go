@@ -10,16 +10,17 @@ import (
 
 // Labels the packer looks at.
 const (
-	labelHost     = "kubernetes.io/hostname"
-	labelZone     = "topology.kubernetes.io/zone"
-	labelRegion   = "topology.kubernetes.io/region"
-	labelArch     = "kubernetes.io/arch"
-	labelOS       = "kubernetes.io/os"
-	labelType     = "node.kubernetes.io/instance-type"
-	labelZoneID   = aws.LabelZoneID
-	labelClass    = aws.LabelEC2NodeClass
-	labelPool     = api.LabelNodePool
-	labelCapacity = api.LabelCapacityType
+	labelHost      = "kubernetes.io/hostname"
+	labelZone      = "topology.kubernetes.io/zone"
+	labelRegion    = "topology.kubernetes.io/region"
+	labelArch      = "kubernetes.io/arch"
+	labelOS        = "kubernetes.io/os"
+	labelType      = "node.kubernetes.io/instance-type"
+	labelZoneID    = aws.LabelZoneID
+	labelClass     = aws.LabelEC2NodeClass
+	labelPool      = api.LabelNodePool
+	labelCapacity  = api.LabelCapacityType
+	labelPartition = aws.LabelPlacementGroupPartition
 )
 
 // limitNodes is the name under which a pool limits its number of nodes.

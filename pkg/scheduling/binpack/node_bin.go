@@ -14,6 +14,7 @@ type bin struct {
 	name  string
 	known requirements.Set // of a host
 	exact bool             // known are all labels there are
+	typed bool             // known are all labels of its instance
 	offer *poolOffering    // of a new node
 	takes resources.List   // what a new node takes of its pool's limits
 	low   loweredMinValues // minValues of a new node

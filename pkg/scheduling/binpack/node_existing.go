@@ -52,7 +52,8 @@ func (en *existingNodes) findHosts(waiting map[*cluster.Pod]bool) {
 
 // hostBin is the host with the room that its pods and its daemons leave.
 func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin {
-	b := &bin{name: h.Name(), known: en.labels.labelsOf(h), exact: h.Registered(), taints: h.Taints(),
+	b := &bin{name: h.Name(), known: en.labels.labelsOf(h), exact: h.Registered(),
+		typed: h.Claim != nil && h.Claim.Labels[labelType] != "", taints: h.Taints(),
 		disks: attachableOn(h.Node, pods)}
 	if isAwaitingPods(h, en.s.Now) {
 		b.wanted = NomineesOf(h.Claim)

@@ -97,11 +97,17 @@ func (a *nodeAdmission) alternativeOn(b *bin) int {
 		return -1
 	}
 	for i, alt := range a.alternative {
-		if b.known.Within(alt, func(key string) bool { return b.exact || !wellKnown(key) }) {
+		if b.known.Within(alt, b.surelyLacks) {
 			return i
 		}
 	}
 	return -1
+}
+
+// surelyLacks reports whether a host of which no value of the label is known has none. The labels of an instance type
+// stand on a claim once it is launched. Its name and the partition of its placement group come later.
+func (b *bin) surelyLacks(key string) bool {
+	return b.exact || !wellKnown(key) || b.typed && key != labelHost && key != labelPartition
 }
 
 func (a *nodeAdmission) answersFor(p *pool) *offerAnswers {

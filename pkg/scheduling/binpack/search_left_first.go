@@ -9,6 +9,8 @@ const (
 	fewPods = 300
 	// mostSizes is how many sizes of pods take turns.
 	mostSizes = 8
+	// mostCuts is how many sets of the dearest pods are made to wait, one after the other.
+	mostCuts = 3
 )
 
 // withLeftFirst is the solution, or another that places more pods because those that have no place choose first,
@@ -36,6 +38,11 @@ func (w *problem) withLeftFirst(best *solution, st strategy) *solution {
 	if best.isShort() && best.mayBeLimited() {
 		st.turns = w.smallFirst()
 		again()
+		for _, turns := range w.dearLast() {
+			if st.turns = turns; best.isShort() {
+				again()
+			}
+		}
 	}
 	if st.turns, st.ignorePreferences = nil, true; best.isShort() && w.classes.anyPreference() {
 		again()
@@ -65,6 +72,34 @@ func takeTurns(a *solution, turns map[int]int) bool {
 
 // smallFirst are turns in which pods choose before those that cost more on nodes of their own.
 func (w *problem) smallFirst() map[int]int {
+	ranks, n := w.rankByShare()
+	out := map[int]int{}
+	for id, rank := range ranks {
+		out[id] = 1 + (n-1-rank)*min(mostSizes, n)/n
+	}
+	return out
+}
+
+// dearLast are turns in which the pods that cost most on nodes of their own wait for all others, which choose together:
+// those of the highest cost alone, then those of the two highest, and so on.
+func (w *problem) dearLast() []map[int]int {
+	ranks, n := w.rankByShare()
+	var out []map[int]int
+	for last := n - 1; last > 0 && len(out) < mostCuts; last-- {
+		turns := map[int]int{}
+		for id, rank := range ranks {
+			if rank < last {
+				turns[id] = 1
+			}
+		}
+		out = append(out, turns)
+	}
+	return out
+}
+
+// rankByShare ranks the classes by the price of a pod's share of a node of its own, the cheapest 0; n is how many ranks
+// there are.
+func (w *problem) rankByShare() (ranks map[int]int, n int) {
 	share := func(k *podClass) float64 { return w.catalog.minPriceShare(k.lastRelaxation(), nil) }
 	var all []float64
 	for _, k := range w.classes.list {
@@ -72,10 +107,9 @@ func (w *problem) smallFirst() map[int]int {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	out := map[int]int{}
+	ranks = map[int]int{}
 	for _, k := range w.classes.list {
-		at, _ := slices.BinarySearch(all, share(k))
-		out[k.id] = 1 + (len(all)-1-at)*min(mostSizes, len(all))/len(all)
+		ranks[k.id], _ = slices.BinarySearch(all, share(k))
 	}
-	return out
+	return ranks, len(all)
 }

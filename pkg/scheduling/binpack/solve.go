@@ -54,13 +54,7 @@ type classDomain struct {
 
 // solve tries the strategies, improves the best outcome, and writes it down with reasons for what is left.
 func (w *problem) solve() plan.Plan {
-	st := w.plainStrategy()
-	best := w.withinLimits(w.packByPrices(st), st)
-	if best.isShort() && w.classes.distinctPriorities() > 1 {
-		st.byPriority = true
-		best = w.withinLimits(w.packByPrices(st), st)
-	}
-	best = w.withLeftFirst(best, st)
+	best, st := w.placeMostPods()
 	best = w.packByLinearProgram(w.improve(best, st), st)
 	pw := &planWriter{a: best}
 	out := plan.Plan{Skipped: w.catalog.skipped, Unplaced: w.classes.unmodelled, Launches: pw.planLaunches()}
@@ -69,6 +63,18 @@ func (w *problem) solve() plan.Plan {
 	out.Unplaced = append(out.Unplaced, explainer{a: best}.explainUnplaced()...)
 	slices.SortFunc(out.Unplaced, func(a, b plan.Unplaced) int { return strings.Compare(a.Pod, b.Pod) })
 	return out
+}
+
+// placeMostPods is the solution that places most pods, before anything makes it cheaper, and the strategy to go on
+// with.
+func (w *problem) placeMostPods() (*solution, strategy) {
+	st := w.plainStrategy()
+	best := w.withinLimits(w.packByPrices(st), st)
+	if best.isShort() && w.classes.distinctPriorities() > 1 {
+		st.byPriority = true
+		best = w.withinLimits(w.packByPrices(st), st)
+	}
+	return w.withLeftFirst(best, st), st
 }
 
 // plainStrategy is what is tried first: all pods at once, by their prices.
