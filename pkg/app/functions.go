@@ -3,6 +3,9 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
@@ -12,6 +15,7 @@ import (
 	"joiner/pkg/controllers/lifecycle"
 	"joiner/pkg/controllers/provision"
 	"joiner/pkg/disruption"
+	"joiner/pkg/model/metrics"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/providers/kube"
 	"joiner/pkg/providers/store"
@@ -36,8 +40,7 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	a.cache.Resume(ctx)
-	defer a.cache.Freeze()
+	defer a.beginInvocation(ctx)()
 	p := a.newProvision(info, leaseHolder(ctx))
 	p.Diary, p.Stamp, p.Aside = a.decisionLog(), a.passStamp(ctx), &a.aside
 	p.Hints = a.attention.pushHints(a.set, event, time.Now())
@@ -58,8 +61,7 @@ func (a *App) newProvision(info launch.Cluster, holder string) provision.Control
 
 // Disrupt decides which nodes go by choice.
 func (a *App) Disrupt(ctx context.Context) error {
-	a.cache.Resume(ctx)
-	defer a.cache.Freeze()
+	defer a.beginInvocation(ctx)()
 	d := a.newDisrupt(leaseHolder(ctx))
 	d.Diary, d.Stamp = a.decisionLog(), a.passStamp(ctx)
 	return d.Run(ctx, a.watchUntil(ctx))
@@ -78,8 +80,7 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
-	a.cache.Resume(ctx)
-	defer a.cache.Freeze()
+	defer a.beginInvocation(ctx)()
 	l, until := a.newLifecycle(leaseHolder(ctx)), a.watchUntil(ctx)
 	l.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
@@ -92,6 +93,33 @@ func (a *App) newLifecycle(holder string) lifecycle.Controller {
 		Instances: a.fleet, Health: a.fleet, Pools: a.kube.Pools, Failures: a.ledger, Volumes: a.kube.Volumes,
 		Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Watch: kube.WatchLease{ClusterCache: a.cache}}
+}
+
+// beginInvocation resumes the cache. What it returns ends the invocation: the cache is frozen, and it is told what the
+// API server was asked.
+func (a *App) beginInvocation(ctx context.Context) (end func()) {
+	a.cache.Resume(ctx)
+	return func() {
+		a.cache.Freeze()
+		a.reportTraffic(a.kube.TakeTraffic())
+	}
+}
+
+// reportTraffic logs requests and bytes by kind, and measures their sums.
+func (a *App) reportTraffic(byKind map[string]kube.Traffic) {
+	if len(byKind) == 0 {
+		return
+	}
+	sum := kube.Traffic{}
+	fields := []any{}
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		t := byKind[kind]
+		sum.Requests, sum.Bytes = sum.Requests+t.Requests, sum.Bytes+t.Bytes
+		fields = append(fields, slog.Group(kind, "requests", t.Requests, "bytes", t.Bytes))
+	}
+	a.log.Debug("api server", append([]any{"requests", sum.Requests, "bytes", sum.Bytes}, fields...)...)
+	a.metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Total(metrics.APIRequests, sum.Requests),
+		{Name: metrics.APIBytes, Unit: "Bytes", Numbers: []float64{float64(sum.Bytes)}}}})
 }
 
 // leaseHolder names the invocation in the lease.
