@@ -101,12 +101,12 @@ func (a *App) beginInvocation(ctx context.Context) (end func()) {
 	a.cache.Resume(ctx)
 	return func() {
 		a.cache.Freeze()
-		a.reportTraffic(a.kube.TakeTraffic())
+		reportTraffic(a.log, a.metrics, a.kube.TakeTraffic())
 	}
 }
 
 // reportTraffic logs requests and bytes by kind, and measures their sums.
-func (a *App) reportTraffic(byKind map[string]kube.Traffic) {
+func reportTraffic(log *slog.Logger, to controllers.Metrics, byKind map[string]kube.Traffic) {
 	if len(byKind) == 0 {
 		return
 	}
@@ -117,8 +117,8 @@ func (a *App) reportTraffic(byKind map[string]kube.Traffic) {
 		sum.Requests, sum.Bytes = sum.Requests+t.Requests, sum.Bytes+t.Bytes
 		fields = append(fields, slog.Group(kind, "requests", t.Requests, "bytes", t.Bytes))
 	}
-	a.log.Debug("api server", append([]any{"requests", sum.Requests, "bytes", sum.Bytes}, fields...)...)
-	a.metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Total(metrics.APIRequests, sum.Requests),
+	log.Debug("api server", append([]any{"requests", sum.Requests, "bytes", sum.Bytes}, fields...)...)
+	to.Put(metrics.Record{Values: []metrics.Value{metrics.Total(metrics.APIRequests, sum.Requests),
 		{Name: metrics.APIBytes, Unit: "Bytes", Numbers: []float64{float64(sum.Bytes)}}}})
 }
 

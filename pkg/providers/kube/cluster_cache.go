@@ -19,6 +19,8 @@ const (
 	// without a claim counts as leaked.
 	maxProofAge       = 30 * time.Second
 	maxProofAgeClaims = 10 * time.Second
+	// maxConfigurationAge is how old that may be which people write, for CachedSnapshot.
+	maxConfigurationAge = 5 * time.Second
 	// longestFrozen is how long an invocation may lie back from whose end the next one goes on.
 	longestFrozen = 30 * time.Minute
 	// catchUp is how long watches may take to show what was written; a small list takes no longer as a rule.
@@ -44,6 +46,8 @@ type ClusterCache struct {
 	kinds   []*followedKind
 	objects cachedObjects
 	resumed time.Time
+	rest    configuration // as it was at restAt
+	restAt  time.Time
 	frozen  time.Time     // by the wall clock
 	invalid time.Time     // nothing that was proven before then counts
 	pass    time.Time     // when the pass began that is under way, zero if it did not say so
@@ -54,7 +58,7 @@ type ClusterCache struct {
 
 // cachedObjects is what there is much of, by UID.
 type cachedObjects struct {
-	pods   map[string]translate.ListedPod
+	pods   map[string]*translate.ListedPod
 	nodes  map[string]cluster.Node
 	claims map[string]cluster.Claim
 }
@@ -77,7 +81,9 @@ func (m *ClusterCache) Resume(ctx context.Context) {
 	now := time.Now()
 	// By the wall clock: the monotonic one may stand still while the process is frozen.
 	if age := now.Round(0).Sub(m.frozen); age < 0 || age > longestFrozen {
-		m.forgetAll()
+		for _, k := range m.kinds {
+			k.version = 0
+		}
 	}
 	m.resumed, m.invalid, m.pass, m.news, m.staying = now, time.Time{}, time.Time{}, false, false
 	for _, k := range m.kinds {
@@ -104,13 +110,6 @@ func (m *ClusterCache) Freeze() {
 	m.frozen = time.Now().Round(0)
 	m.mu.Unlock()
 	m.inUse.Unlock()
-}
-
-// forgetAll has every kind listed anew. The lock is held, or nobody else knows the cache.
-func (m *ClusterCache) forgetAll() {
-	for _, k := range m.kinds {
-		k.version = 0
-	}
 }
 
 // Invalidate has the next look see what anybody wrote before this call. It may be called at any time.
@@ -158,14 +157,14 @@ func (m *ClusterCache) ReadSnapshot(ctx context.Context) (cluster.Snapshot, erro
 	if since.IsZero() {
 		since = time.Now()
 	}
-	return m.snapshotSince(ctx, func(*followedKind) time.Time { return since })
+	return m.snapshotSince(ctx, func(*followedKind) time.Time { return since }, m.listConfiguration)
 }
 
 // CachedSnapshot is a snapshot that may be some seconds old, but for what was written through this Client and what
 // was stored before the invocation began. It is enough to find out that there is nothing to do, and for writes that are
 // refused when the object has changed.
 func (m *ClusterCache) CachedSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	return m.snapshotSince(ctx, m.recently)
+	return m.snapshotSince(ctx, m.recently, m.recentConfiguration)
 }
 
 // recently is when the proof must have begun on which a look relies that may be some seconds old. What no watch tells
@@ -183,9 +182,9 @@ func (m *ClusterCache) recently(k *followedKind) time.Time {
 	return m.resumed
 }
 
-func (m *ClusterCache) snapshotSince(ctx context.Context,
-	since func(*followedKind) time.Time) (cluster.Snapshot, error) {
-	return m.buildSnapshot(ctx, func(ctx context.Context) (cachedObjects, error) {
+func (m *ClusterCache) snapshotSince(ctx context.Context, since func(*followedKind) time.Time,
+	rest func(context.Context) (configuration, error)) (cluster.Snapshot, error) {
+	much := func(ctx context.Context) (cachedObjects, error) {
 		if err := m.prove(ctx, m.kinds, since); err != nil {
 			return cachedObjects{}, err
 		}
@@ -193,7 +192,33 @@ func (m *ClusterCache) snapshotSince(ctx context.Context,
 		defer m.mu.Unlock()
 		m.news = false
 		return m.objects.cloneMaps(), nil
-	})
+	}
+	return m.buildSnapshot(ctx, much, rest)
+}
+
+// listConfiguration is that of the Client, and remembers it.
+func (m *ClusterCache) listConfiguration(ctx context.Context) (configuration, error) {
+	began := time.Now()
+	out, err := m.Client.listConfiguration(ctx)
+	if err == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.rest, m.restAt = out, began
+	}
+	return out, err
+}
+
+// recentConfiguration is what was listed some seconds ago in this invocation, unless this process wrote any of it since
+// or others must be seen; else it is listed.
+func (m *ClusterCache) recentConfiguration(ctx context.Context) (configuration, error) {
+	m.mu.Lock()
+	out, at := m.rest, m.restAt
+	recent := time.Since(at) < maxConfigurationAge && at.After(m.resumed) && at.After(m.invalid)
+	m.mu.Unlock()
+	if recent && at.After(m.own.lastOther()) {
+		return out, nil
+	}
+	return m.listConfiguration(ctx)
 }
 
 // PendingPods is that of the Client. It begins a pass.

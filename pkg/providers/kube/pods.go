@@ -125,16 +125,16 @@ func (c Pods) RemovePod(ctx context.Context, p cluster.Pod) error {
 }
 
 // allPods lists the pods that have not ended, by UID.
-func (c Pods) allPods(ctx context.Context) (map[string]translate.ListedPod, string, error) {
+func (c Pods) allPods(ctx context.Context) (map[string]*translate.ListedPod, string, error) {
 	all, version, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: notEnded}, newPods,
-		func(l *corev1.PodList) []translate.ListedPod { return translatePage(l.Items, translate.ListPod) })
+		func(l *corev1.PodList) []*translate.ListedPod { return translatePage(l.Items, translate.ListPod) })
 	if err != nil {
 		return nil, "", err
 	}
-	out := byUID(all, func(p translate.ListedPod) string { return p.Pod.UID })
-	c.seen.keepPods(version, func(yield func(cluster.Pod) bool) {
+	out := byUID(all, func(p *translate.ListedPod) string { return p.Pod.UID })
+	c.seen.keepPods(version, func(yield func(*cluster.Pod) bool) {
 		for _, p := range out {
-			if !yield(p.Pod) {
+			if !yield(&p.Pod) {
 				return
 			}
 		}
@@ -152,7 +152,13 @@ func (c Pods) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.seen.keepPods(version, slices.Values(out))
+	c.seen.keepPods(version, func(yield func(*cluster.Pod) bool) {
+		for i := range out {
+			if !yield(&out[i]) {
+				return
+			}
+		}
+	})
 	return out, nil
 }
 

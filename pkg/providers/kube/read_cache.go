@@ -56,7 +56,7 @@ func newReadCache() *readCache {
 		heads:    map[string]*corev1.Node{}}
 }
 
-func (s *readCache) keepPods(version string, list iter.Seq[cluster.Pod]) {
+func (s *readCache) keepPods(version string, list iter.Seq[*cluster.Pod]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.podsVersion = version

@@ -15,6 +15,24 @@ import (
 type pendingWrites struct {
 	mu    sync.Mutex
 	kinds map[string]*kindWrites // by plural, those that were listed
+	other time.Time              // when an object of another kind was written last
+}
+
+// noteOther notes that an object was written, or that this was tried, until now.
+func (o *pendingWrites) noteOther(p apiPath) {
+	switch p {
+	case podPath(), nodePath(), claimPath(), eventPath(), leasePath(), configMaps():
+		return // of which no configuration consists
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.other = time.Now()
+}
+
+func (o *pendingWrites) lastOther() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.other
 }
 
 // kindWrites is what was written of one kind.
