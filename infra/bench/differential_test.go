@@ -154,7 +154,7 @@ func (j judges) both(t *testing.T, seed uint64) (f workload.File, ours, theirs w
 		t.Fatalf("seed %d: %v\n%s%s", seed, err, text, pools)
 	}
 	// Karpenter puts all spot capacity into one place if that is cheapest, so Joiner may too.
-	if ours, err = cli.PlanBy(f, j.catalog, cluster.Settings{MaxSpotPoolFraction: 1}); err != nil {
+	if ours, err = cli.PlanBy(f, j.catalog, cluster.Settings{MaxSpotPoolFraction: 1, InstancePrices: true}); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
 	in, err := karpenter.Read(f, j.catalog)

@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"joiner/pkg/cli"
+	"joiner/pkg/model/cluster"
 	"joiner/pkg/workload"
 )
 
@@ -59,7 +60,7 @@ func (b *bench) alone(path string) error {
 	if err != nil {
 		return err
 	}
-	p, err := cli.PlanWorkload(f, b.catalog)
+	p, err := cli.PlanBy(f, b.catalog, cluster.Settings{InstancePrices: true})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

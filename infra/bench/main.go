@@ -19,6 +19,7 @@ import (
 
 	"joiner/infra/bench/karpenter"
 	"joiner/pkg/cli"
+	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/instancetypes/builtin"
 	"joiner/pkg/testing/plancheck"
@@ -153,7 +154,7 @@ func (b *bench) one(path string) (row, error) {
 	}
 	r := row{workload: f.Name, pods: f.Pending(), nodes: len(f.Nodes)}
 	runtime.GC()
-	p, err := cli.PlanWorkload(f, b.catalog)
+	p, err := cli.PlanBy(f, b.catalog, cluster.Settings{InstancePrices: true})
 	if err != nil {
 		return row{}, fmt.Errorf("%s: %w", path, err)
 	}

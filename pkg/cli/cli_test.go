@@ -44,7 +44,7 @@ func TestPlan(t *testing.T) {
 		"json": json.Unmarshal,
 		"yaml": func(b []byte, into any) error { return yaml.Unmarshal(b, into) },
 	} {
-		code, out, progress := run("plan", "-f", "testdata/shop.yaml", "--output", output)
+		code, out, progress := run("plan", "-f", "testdata/shop.yaml", "--prices", "instances", "--output", output)
 		if code != 0 || !strings.Contains(progress, "7 pods in 3 groups, 1 existing nodes") {
 			t.Fatalf("exit %d, says %s", code, progress)
 		}
@@ -162,8 +162,43 @@ func TestTypes(t *testing.T) {
 	if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte(`"onDemandUSD":0.096,`), []byte(`"onDemandUSD":0.5,`)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, out, progress := run("plan", "-f", "testdata/shop.yaml", "--types", path, "-o", "json")
+	code, out, progress := run("plan", "-f", "testdata/shop.yaml", "--types", path, "--prices", "instances", "-o", "json")
 	if code != 0 || !strings.Contains(out, `"hourlyUSD": 0.192`) {
 		t.Errorf("exit %d, %s%s", code, progress, out)
+	}
+}
+
+// A node costs what the bill says, its volume included, unless instances alone are asked for; other words are refused.
+func TestPricesOfAPlan(t *testing.T) {
+	for prices, want := range map[string]string{"full": `"nodeUSD": 0.00219`, "instances": `"hourlyUSD": 0.096,`} {
+		code, out, progress := run("plan", "-f", "testdata/shop.yaml", "--prices", prices, "-o", "json")
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("--prices %s: exit %d, want %s in %s%s", prices, code, want, out, progress)
+		}
+	}
+	if code, _, says := run("plan", "-f", "testdata/shop.yaml", "--prices", "all"); code != 2 || !strings.Contains(says, `--prices is "all"; it can be full or instances`) {
+		t.Errorf("exit %d, says %s", code, says)
+	}
+}
+
+// The plan says what it costs that preferences are kept: here a second node, for pods that would rather not share one.
+func TestPreferencesOfAPlan(t *testing.T) {
+	const pools = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec: {template: {spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}, requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}, {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]}}}
+`
+	const alone = "affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}}]}}, "
+	for want, affinity := range map[string]string{
+		"2 new nodes, 0.1964 USD/h (volumes and addresses: 0.0044), 0 unschedulable; preferences kept: 0.0982 USD/h": alone,
+		"1 new nodes, 0.0982 USD/h (volumes and addresses: 0.0022), 0 unschedulable;":                                "",
+	} {
+		w := "nodePools: pools.yaml\ngroups:\n- {name: web, count: 2, pod: {metadata: {labels: {app: web}}, spec: {" + affinity + "containers: [{name: a, resources: {requests: {cpu: 100m}}}]}}}\n"
+		code, out, progress := run("plan", "-f", written(t, w, pools))
+		out = strings.Replace(masked(out), "packed in ...; ", "", 1)
+		if code != 0 || !strings.Contains(out, want) || affinity == "" && strings.Contains(out, "preferences") {
+			t.Errorf("exit %d, want %q in %s%s", code, want, out, progress)
+		}
 	}
 }

@@ -46,7 +46,7 @@ func masked(text string) string {
 
 // A comparison for programs: two placements and the difference.
 func TestComparisonAsJSON(t *testing.T) {
-	code, out, progress := run("plan", "-f", "testdata/files/apps.yaml", "-f", "testdata/files/pools.yaml", "--compare", "testdata/files/cheaper.yaml", "-o", "json")
+	code, out, progress := run("plan", "-f", "testdata/files/apps.yaml", "-f", "testdata/files/pools.yaml", "--compare", "testdata/files/cheaper.yaml", "--prices", "instances", "-o", "json")
 	var got struct {
 		Before, After                    struct{ HourlyUSD float64 }
 		DifferenceUSD, DifferencePercent float64

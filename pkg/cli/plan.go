@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,14 @@ type planFlags struct {
 	output         outputForm
 	steps          int
 	scratch        bool
+	prices         string
 }
+
+// What --prices counts.
+const (
+	fullPrices     = "full"
+	instancePrices = "instances"
+)
 
 const planHelp = `Plan which nodes pods need and which pods go where, without launching anything.
 
@@ -67,6 +75,8 @@ func planCommand(sc terminalOutput) *cobra.Command {
 		"of a cluster: plan all pods anew, as if no node of a NodePool were there")
 	cmd.Flags().IntVar(&f.steps, "search-steps", defaultSettings().PackingIterations,
 		"steps that may make the plan cheaper, at most; 0 for none")
+	cmd.Flags().StringVar(&f.prices, "prices", fullPrices,
+		"what a node costs: full, with its volumes and public address, or instances alone")
 	f.clusterTarget.addFlags(cmd)
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
@@ -76,7 +86,11 @@ func runPlan(ctx context.Context, f planFlags, sc terminalOutput) error {
 	if f.steps < 0 {
 		return &inputError{fmt.Errorf("--search-steps is %d; it cannot be less than 0", f.steps)}
 	}
-	rules := cluster.Settings{PackingIterations: cmp.Or(f.steps, cluster.NoIterations)}
+	if f.prices != fullPrices && f.prices != instancePrices {
+		return &inputError{fmt.Errorf("--prices is %q; it can be %s or %s", f.prices, fullPrices, instancePrices)}
+	}
+	rules := cluster.Settings{PackingIterations: cmp.Or(f.steps, cluster.NoIterations),
+		InstancePrices: f.prices == instancePrices}
 	if len(f.files) == 0 {
 		return planCluster(ctx, f, rules, sc)
 	}
@@ -133,7 +147,9 @@ func (f planFlags) planFile(w workload.File, load instancetypes.Catalog, rules c
 		sc.writeMessage("%s", text)
 	}
 	err = sc.withProgress("packing", func() error {
-		p, err = PlanBy(w, load, rules)
+		if p, err = PlanBy(w, load, rules); err == nil && f.output.form == "table" {
+			p.PreferencesUSD = pricePreferences(w, load, rules, p)
+		}
 		return err
 	})
 	if err != nil {
@@ -143,10 +159,20 @@ func (f planFlags) planFile(w workload.File, load instancetypes.Catalog, rules c
 	return p, nil
 }
 
-// PlanWorkload packs the workload with what c sells by the rules that settings have by default. The placement carries
-// what packing alone took.
-func PlanWorkload(w workload.File, c instancetypes.Catalog) (workload.Placement, error) {
-	return PlanBy(w, c, cluster.Settings{})
+// pricePreferences is how much cheaper the placement would be, in USD per hour, if pods asked for no more than they
+// require; 0 where none prefers anything, or where that would leave more of them.
+func pricePreferences(w workload.File, c instancetypes.Catalog, rules cluster.Settings, p workload.Placement) float64 {
+	s, err := WorkloadSnapshot(w, c)
+	if err != nil || rules.IgnorePreferences || !slices.ContainsFunc(s.Pods, cluster.Pod.HasPreferences) {
+		return 0
+	}
+	s.Rules = rules
+	s.Rules.IgnorePreferences = true
+	without := workload.FromPlan(w, binpack.Pods(s))
+	if without.CountUnplaced() > p.CountUnplaced() {
+		return 0
+	}
+	return max(0, p.HourlyUSD-without.HourlyUSD)
 }
 
 // collectAt is by how much memory grows, in percent, until garbage is collected while a plan is made. A plan is short
@@ -158,7 +184,7 @@ func collectAt(pods int) int {
 	return 250
 }
 
-// PlanBy is Plan with the rules given.
+// PlanBy packs the workload with what c sells, by the rules. The placement carries what packing alone took.
 func PlanBy(w workload.File, c instancetypes.Catalog, rules cluster.Settings) (workload.Placement, error) {
 	s, err := WorkloadSnapshot(w, c)
 	if err != nil {

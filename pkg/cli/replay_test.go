@@ -54,7 +54,7 @@ func must(f instancetypes.Facts, _ bool) instancetypes.Facts { return f }
 func TestReplay(t *testing.T) {
 	same := storedPass(t, func(*plan.Plan) {})
 	code, out, progress := run("replay", same)
-	if code != 0 || !strings.Contains(out, "provision of 2026-11-22T01:02:03Z: same plan\n  launch on-demand m5.large in us-west-2a from pool general at 0.0960 USD/h") {
+	if code != 0 || !strings.Contains(out, "provision of 2026-11-22T01:02:03Z: same plan\n  launch on-demand m5.large in us-west-2a from pool general at 0.0982 USD/h, 0.0022 of it for volumes and addresses") {
 		t.Errorf("exit %d\n%s%s", code, out, progress)
 	}
 	other := storedPass(t, func(p *plan.Plan) { p.Launches[0].Choice.Type = "m5.huge" })

@@ -124,12 +124,19 @@ func newNodes(p workload.Placement) table.Writer {
 }
 
 func lastLine(p workload.Placement) string {
-	pending := 0
-	for _, u := range p.Unplaced {
-		pending += u.Count
+	beside := 0.0
+	for _, c := range p.NodeClaims {
+		beside += c.NodeUSD
 	}
-	s := fmt.Sprintf("%s: %d pods, %d new nodes, %.4f USD/h, %d unschedulable; packed in %.3f s",
-		p.Workload, p.Pods, len(p.NodeClaims), p.HourlyUSD, pending, p.PlanSeconds)
+	price := fmt.Sprintf("%.4f USD/h", p.HourlyUSD)
+	if beside > 0 {
+		price += fmt.Sprintf(" (volumes and addresses: %.4f)", beside)
+	}
+	s := fmt.Sprintf("%s: %d pods, %d new nodes, %s, %d unschedulable; packed in %.3f s",
+		p.Workload, p.Pods, len(p.NodeClaims), price, p.CountUnplaced(), p.PlanSeconds)
+	if p.PreferencesUSD >= 0.00005 {
+		s += fmt.Sprintf("; preferences kept: %.4f USD/h", p.PreferencesUSD)
+	}
 	if p.Gap != nil && p.LowerBoundUSD > 0 {
 		s += fmt.Sprintf("; lower bound %.4f USD/h (gap %.1f %%)", p.LowerBoundUSD, 100**p.Gap)
 	}

@@ -287,7 +287,7 @@ func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (instancetypes.Off
 		if x.Offer == o && len(x.Paid) == 0 && (x.Reservation == nil ||
 			x.Reservation.ID == l[instancetypes.LabelReservationID]) {
 			if part := st.paidShares[h.Claim.Name]; part > 0 && x.Reservation == nil {
-				return o, instancetypes.PaidPrice(x.Price, part)
+				return o, instancetypes.PaidPrice(x.InstanceUSD(), part) + x.NodeUSD
 			}
 			return o, x.Price
 		}

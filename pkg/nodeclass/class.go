@@ -29,7 +29,9 @@ func DescribeClass(n *awsv1.EC2NodeClass) instancetypes.Class {
 		EphemeralBytes: ephemeralBytes(n),
 		RAID0: n.Spec.InstanceStorePolicy != nil &&
 			*n.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
-		NitroOnly: n.Spec.ConnectionTracking != nil,
+		NitroOnly:  n.Spec.ConnectionTracking != nil,
+		Disks:      disksOf(n),
+		PublicIPv4: n.Spec.AssociatePublicIPAddress != nil && *n.Spec.AssociatePublicIPAddress,
 	}
 	if o := n.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
 		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
@@ -163,6 +165,32 @@ func podVolume(family string) (device string, bytes int64) {
 		return "/dev/sda1", 50 * gib
 	}
 	return "/dev/xvda", 20 * gib
+}
+
+// disksOf are the volumes that every node of the class gets: those of its block device mappings, else those of its
+// image family.
+func disksOf(n *awsv1.EC2NodeClass) []instancetypes.Disk {
+	if len(n.Spec.BlockDeviceMappings) == 0 {
+		return instancetypes.FamilyDisks(n.ResolvedAMIFamily())
+	}
+	var out []instancetypes.Disk
+	for _, m := range n.Spec.BlockDeviceMappings {
+		if m == nil || m.EBS == nil {
+			continue
+		}
+		d := instancetypes.Disk{Type: "gp2", GiB: (volumeBytes(m) + gib - 1) / gib}
+		if m.EBS.VolumeType != nil {
+			d.Type = *m.EBS.VolumeType
+		}
+		if m.EBS.IOPS != nil {
+			d.IOPS = *m.EBS.IOPS
+		}
+		if m.EBS.Throughput != nil {
+			d.MiBps = *m.EBS.Throughput
+		}
+		out = append(out, d)
+	}
+	return out
 }
 
 func volumeBytes(m *awsv1.BlockDeviceMapping) int64 {

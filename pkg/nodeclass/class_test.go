@@ -52,7 +52,7 @@ status:
 		ZoneIDs:        map[string]string{"us-west-2a": "usw2-az1", "us-west-2b": "usw2-az2"},
 		Subnets:        []instancetypes.Subnet{{ID: "subnet-2", Zone: "us-west-2b"}, {ID: "subnet-1", Zone: "us-west-2a"}},
 		KubeReserved:   map[string]string{"cpu": "100m"}, SystemReserved: map[string]string{"memory": "1Gi"},
-		EvictionHard: map[string]string{"memory.available": "5%"}, RAID0: true, NitroOnly: true, NestedVirtualization: true, Placement: &instancetypes.Placement{Name: "close"}, Interfaces: []instancetypes.Interface{{}, {Card: 2, Device: 1, EFAOnly: true}},
+		EvictionHard: map[string]string{"memory.available": "5%"}, Disks: instancetypes.FamilyDisks(instancetypes.Bottlerocket), RAID0: true, NitroOnly: true, NestedVirtualization: true, Placement: &instancetypes.Placement{Name: "close"}, Interfaces: []instancetypes.Interface{{}, {Card: 2, Device: 1, EFAOnly: true}},
 		Reservations: []instancetypes.Reservation{
 			{ID: "cr-1", Type: "m5.large", Zone: "us-west-2a", Kind: "default", Interruptible: true},
 			{ID: "cr-2", Type: "p5.48xlarge", Zone: "us-west-2b", Kind: "capacity-block", Expiring: true, Ends: time.Date(2026, 11, 21, 11, 30, 0, 0, time.UTC)}},

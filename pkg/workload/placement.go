@@ -12,7 +12,8 @@ type Placement struct {
 	OnExisting      []OnNode    `json:"onExisting"`
 	Unplaced        []Unplaced  `json:"unplaced"`
 	HourlyUSD       float64     `json:"hourlyUSD"`
-	LowerBoundUSD   float64     `json:"lowerBoundUSD"` // 0 when none was proven
+	PreferencesUSD  float64     `json:"preferencesUSD,omitempty"` // of it, for what pods prefer and do not require
+	LowerBoundUSD   float64     `json:"lowerBoundUSD"`            // 0 when none was proven
 	// HourlyUSD / LowerBoundUSD - 1; 0 when nothing is launched, null without a bound
 	Gap *float64 `json:"gap"`
 }
@@ -24,8 +25,9 @@ type NodeClaim struct {
 	Zone         string         `json:"zone"`
 	CapacityType string         `json:"capacityType"`
 	HourlyUSD    float64        `json:"hourlyUSD"`
-	TypeOptions  []string       `json:"typeOptions"` // types left for the launch to choose from
-	Pods         map[string]int `json:"pods"`        // group to number
+	NodeUSD      float64        `json:"nodeUSD,omitempty"` // of it, for volumes and a public address
+	TypeOptions  []string       `json:"typeOptions"`       // types left for the launch to choose from
+	Pods         map[string]int `json:"pods"`              // group to number
 }
 
 // OnNode is what went onto an existing node.
@@ -39,4 +41,13 @@ type Unplaced struct {
 	Group   string   `json:"group"`
 	Count   int      `json:"count"`
 	Reasons []string `json:"reasons"`
+}
+
+// CountUnplaced counts the pods that have no place.
+func (p Placement) CountUnplaced() int {
+	n := 0
+	for _, u := range p.Unplaced {
+		n += u.Count
+	}
+	return n
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"joiner/pkg/cli"
+	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes/builtin"
 	"joiner/pkg/testing/plancheck"
 	"joiner/pkg/workload"
@@ -50,7 +51,7 @@ func TestGenerate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := cli.PlanWorkload(f, c)
+	p, err := cli.PlanBy(f, c, cluster.Settings{InstancePrices: true})
 	if err != nil {
 		t.Fatal(err)
 	}

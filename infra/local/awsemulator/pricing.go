@@ -28,6 +28,9 @@ func (c *Cloud) getProducts(_ *call, in *getProductsInput) (any, error) {
 	if in.ServiceCode != "AmazonEC2" {
 		return nil, wire.Fail(400, "NotFoundException", "The emulator knows no service %s", in.ServiceCode)
 	}
+	if items := diskPriceItems(in.Filters); items != nil {
+		return encodePriceList(items, "")
+	}
 	var found []*InstanceType
 	for i := range c.offers.types {
 		t := &c.offers.types[i]
@@ -44,11 +47,20 @@ func (c *Cloud) getProducts(_ *call, in *getProductsInput) (any, error) {
 	if err != nil {
 		return nil, wire.Fail(400, "InvalidNextTokenException", "Invalid NextToken or MaxResults")
 	}
-	list := []string{}
+	var items []map[string]any
 	for _, t := range found {
-		text, err := json.Marshal(c.priceItem(t))
+		items = append(items, c.priceItem(t))
+	}
+	return encodePriceList(items, next)
+}
+
+// encodePriceList is a page of the price list: each entry is text that holds JSON.
+func encodePriceList(items []map[string]any, next string) (any, error) {
+	list := []string{}
+	for _, item := range items {
+		text, err := json.Marshal(item)
 		if err != nil {
-			return nil, fmt.Errorf("encode price of %s: %w", t.Name, err)
+			return nil, fmt.Errorf("encode price: %w", err)
 		}
 		list = append(list, string(text))
 	}
@@ -57,6 +69,48 @@ func (c *Cloud) getProducts(_ *call, in *getProductsInput) (any, error) {
 		out["NextToken"] = next
 	}
 	return out, nil
+}
+
+// diskProduct is an entry of the price list of EBS.
+type diskProduct struct {
+	family, volume, unit, usd string
+}
+
+// diskProducts are what EBS charges for, as the price list of us-west-2 has it.
+func diskProducts() []diskProduct {
+	return []diskProduct{
+		{"Storage", "gp3", "GB-Mo", "0.0800000000"}, {"Storage", "gp2", "GB-Mo", "0.1000000000"},
+		{"Storage", "io1", "GB-Mo", "0.1250000000"}, {"Storage", "io2", "GB-Mo", "0.1250000000"},
+		{"Storage", "st1", "GB-Mo", "0.0450000000"}, {"Storage", "sc1", "GB-Mo", "0.0150000000"},
+		{"Storage", "standard", "GB-Mo", "0.0500000000"},
+		{"System Operation", "gp3", "IOPS-Mo", "0.0050000000"},
+		{"System Operation", "io1", "IOPS-Mo", "0.0650000000"}, {"System Operation", "io2", "IOPS-Mo", "0.0650000000"},
+		{"Provisioned Throughput", "gp3", "GiBps-mo", "40.9600000000"},
+	}
+}
+
+// diskPriceItems are the entries of the product family that the filters name, nil when it is none of EBS.
+func diskPriceItems(filters []productFilter) []map[string]any {
+	var out []map[string]any
+	for _, f := range filters {
+		for _, d := range diskProducts() {
+			if f.Field != "productFamily" || f.Value != d.family {
+				continue
+			}
+			sku := strings.ToUpper(hash16(d.family + d.volume))
+			term := sku + ".JRTCKXETXF"
+			out = append(out, map[string]any{
+				"product": map[string]any{"productFamily": d.family, "sku": sku,
+					"attributes": map[string]string{"volumeApiName": d.volume, "servicecode": "AmazonEC2"}},
+				"serviceCode": "AmazonEC2",
+				"terms": map[string]any{"OnDemand": map[string]any{term: map[string]any{
+					"sku": sku, "priceDimensions": map[string]any{term + ".6YS6EN2CT7": map[string]any{
+						"unit": d.unit, "beginRange": "0", "endRange": "Inf",
+						"pricePerUnit": map[string]string{"USD": d.usd}}}}}},
+			})
+		}
+	}
+	return out
 }
 
 func productFits(attributes map[string]string, filters []productFilter) (bool, error) {

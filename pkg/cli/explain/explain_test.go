@@ -87,17 +87,17 @@ func said(a explain.Answer, err error) string {
 func TestAnswers(t *testing.T) {
 	s, sells := source(t)
 	for _, c := range []struct{ got, want string }{
-		{said(explain.ExplainPod(s, "shop/old")), `pod shop/old: it is on node n1: on-demand m5.xlarge in us-west-2a at 0.1920 USD/h, 2h old
+		{said(explain.ExplainPod(s, "shop/old")), `pod shop/old: it is on node n1: on-demand m5.xlarge in us-west-2a at 0.1942 USD/h, 2h old
 it asks for cpu=500m memory=1024Mi pods=1
 2026-11-22T10:00:00Z a node for it and 2 others: on-demand m5.xlarge in us-west-2a from pool general at 0.1920 USD/h`},
 		{said(explain.ExplainPod(s, "shop/gated")), "pod shop/gated: no node is made for it: the scheduler has not said yet that no node can take it (a scheduling gate, or it was made just now)"},
-		{said(explain.ExplainPod(s, "shop/new")), `pod shop/new: the next pass launches a node for it: on-demand m5.xlarge in us-west-2a from pool general at 0.1920 USD/h
+		{said(explain.ExplainPod(s, "shop/new")), `pod shop/new: the next pass launches a node for it: on-demand m5.xlarge in us-west-2a from pool general at 0.1942 USD/h
 the node is for 1 pods, which ask for cpu=3800m memory=1024Mi pods=1 with its daemons; 1 types are possible`},
 		{said(explain.ExplainPod(s, "default/new")), "there is no pod default/new; there is shop/new"},
-		{said(explain.ExplainNode(s, "general-abc", sells)), `node n1: it is ready: on-demand m5.xlarge in us-west-2a at 0.1920 USD/h, 2h old
+		{said(explain.ExplainNode(s, "general-abc", sells)), `node n1: it is ready: on-demand m5.xlarge in us-west-2a at 0.1942 USD/h, 2h old
 1 pods are on it; they ask for 13% of its cpu and 7% of its memory
 its NodeClaim general-abc of pool general asks for cpu=500m memory=1024Mi pods=1; 3 offers that it may be can be had now
-cheaper at the prices of now: on-demand c5.large in us-west-2a at 0.0850, on-demand m5.large in us-west-2a at 0.0960; EC2 chose among what it had, or prices have changed
+cheaper at the prices of now: on-demand c5.large in us-west-2a at 0.0872, on-demand m5.large in us-west-2a at 0.0982; EC2 chose among what it had, or prices have changed
 its condition Drained is False: not yet`},
 		{said(explain.ExplainNode(s, "n", sells)), "there is no node n; there is n1"},
 		{said(explain.ExplainPool(s, "unready")), "nodepool unready: nothing is launched from it: EC2NodeClass none does not exist"},
@@ -113,9 +113,9 @@ its condition Drained is False: not yet`},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T11:59:00Z not disrupted: a pod must stay"},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T10:00:00Z launched from pool general for 3 pods, shop/old among them, at 0.1920 USD/h; 0 types were possible"},
 		{said(explain.ExplainNode(s, "n1", sells)), "disruption "},
-		{said(explain.ExplainPool(s, "general")), "nodepool general: it is ready\nit has 1 nodes for 0.1920 USD/h with 1 pods"},
+		{said(explain.ExplainPool(s, "general")), "nodepool general: it is ready\nit has 1 nodes for 0.1942 USD/h with 1 pods"},
 		{said(explain.ExplainPool(s, "general")), "limit cpu: 4 of 20 used"},
-		{said(explain.ExplainPool(s, "general")), "limit on the price: 0.1920 of 0.5000 USD/h used"},
+		{said(explain.ExplainPool(s, "general")), "limit on the price: 0.1942 of 0.5000 USD/h used"},
 		{said(explain.ExplainPool(s, "general")), "disruption Underutilized: its budgets let 1 more nodes go now"},
 		{said(explain.ExplainPool(s, "general")), "1 pods that wait cannot use it: "},
 		{said(explain.ExplainPool(s, "general")), "2026-11-22T10:00:00Z 1 launches for 0.1920 USD/h"},

@@ -75,6 +75,7 @@ type Node struct {
 	CapacityType string        `json:"capacityType,omitempty"`
 	Phase        string        `json:"phase"` // launching, starting, held, ready, not ready, cordoned, leaving
 	HourlyUSD    float64       `json:"hourlyUSD"`
+	NodeUSD      float64       `json:"nodeUSD,omitempty"` // of it, for volumes and a public address
 	Priced       bool          `json:"priced"`
 	Age          time.Duration `json:"ageNanoseconds"`
 	Pods         int           `json:"pods"`
@@ -186,6 +187,12 @@ func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []cluster.Pod) Node {
 	if n.Type != "" {
 		n.HourlyUSD, n.Priced = s.Catalog.Charge(instancetypes.Offer{CapacityType: n.CapacityType, Type: n.Type,
 			Zone: n.Zone})
+		if n.Priced && h.Claim != nil && !s.Rules.InstancePrices {
+			if c, ok := s.ClassOf(h.Claim.Class); ok {
+				n.NodeUSD = s.Catalog.NodeCostOf(c).Total()
+				n.HourlyUSD += n.NodeUSD
+			}
+		}
 	}
 	var used resources.List
 	for _, p := range pods {

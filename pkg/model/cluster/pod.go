@@ -165,6 +165,12 @@ type AffinityTerm struct {
 	NamespaceSelector *Selector `json:"namespaceSelector,omitempty"`
 }
 
+// HasPreferences reports whether the pod prefers nodes or neighbours that it does not require.
+func (p Pod) HasPreferences() bool {
+	return len(p.NodePrefers)+len(p.Prefers)+len(p.Avoids) > 0 ||
+		slices.ContainsFunc(p.Spread, func(s Spread) bool { return s.Soft })
+}
+
 // WeightedAffinityTerm is a preferred pod affinity or anti-affinity term.
 type WeightedAffinityTerm struct {
 	Weight int32        `json:"weight"`

@@ -48,6 +48,8 @@ type Settings struct {
 	RelaxMinValues bool `json:"relaxMinValues,omitempty"`
 	// new claims in one pass, 0 for no limit
 	MaxClaims int `json:"maxClaims,omitempty"`
+	// prices are those of instances alone, without volumes and public addresses
+	InstancePrices bool `json:"instancePrices,omitempty"`
 	// what one more node costs beside its price, USD per hour, where plans are compared; 0 for 0.0002
 	PerNodeOverheadUSD float64 `json:"perNodeOverheadUSD,omitempty"`
 	// how much dearer than the chosen type another may be that a launch names, as a factor; 0 for 1.2

@@ -35,6 +35,9 @@ type Catalog struct {
 	Commitments []Commitment   `json:"commitments,omitempty"`
 	Elsewhere   []RunningCount `json:"elsewhere,omitempty"`
 	RatesTime   time.Time      `json:"ratesTime,omitzero"` // when the rates of all Savings Plans were read last
+
+	// DiskPrices are those of the region's price list, by type of EBS volume; empty while it was not read.
+	DiskPrices map[string]DiskPrice `json:"diskPrices,omitempty"`
 }
 
 // Facts are what EC2 says about one instance type, and its prices.

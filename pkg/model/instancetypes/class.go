@@ -28,9 +28,11 @@ type Class struct {
 	SystemReserved map[string]string `json:"systemReserved,omitempty"`
 	EvictionHard   map[string]string `json:"evictionHard,omitempty"`
 	// of the volume that backs the kubelet, 0 for 20 GiB
-	EphemeralBytes int64 `json:"ephemeralBytes,omitempty"`
-	RAID0          bool  `json:"raid0,omitempty"` // instance store is the ephemeral storage
-	ReservedENIs   int64 `json:"reservedENIs,omitempty"`
+	EphemeralBytes int64  `json:"ephemeralBytes,omitempty"`
+	Disks          []Disk `json:"disks,omitempty"`      // that every node gets
+	PublicIPv4     bool   `json:"publicIPv4,omitempty"` // of every node
+	RAID0          bool   `json:"raid0,omitempty"`      // instance store is the ephemeral storage
+	ReservedENIs   int64  `json:"reservedENIs,omitempty"`
 	// part of the memory that the VM keeps, such as 0.075
 	MemoryOverhead       float64 `json:"memoryOverhead"`
 	NitroOnly            bool    `json:"nitroOnly,omitempty"`            // connectionTracking is set

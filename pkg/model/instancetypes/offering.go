@@ -34,7 +34,8 @@ func (o Offer) String() string { return fmt.Sprintf("%s %s in %s", o.CapacityTyp
 type Offering struct {
 	Offer
 	ZoneID    string  `json:"zoneID,omitempty"`
-	Price     float64 `json:"price"` // USD per hour
+	Price     float64 `json:"price"`             // USD per hour, NodeUSD included
+	NodeUSD   float64 `json:"nodeUSD,omitempty"` // what of it the node costs beside its instance; see NodeCost
 	Available bool    `json:"available"`
 	Why       string  `json:"why,omitempty"` // why it is not available, for people
 
@@ -112,12 +113,13 @@ func (o Offering) reservationID() string {
 	return o.Reservation.ID
 }
 
-// AtPrice returns the offering at another price. One that was not to be had only because its price is unknown now is.
+// AtPrice returns the offering with its instance at another price. One that was not to be had only because its price is
+// unknown now is.
 func (o Offering) AtPrice(usd float64) Offering {
 	if !o.PriceKnown() {
 		o.Available, o.Why = true, ""
 	}
-	o.Price = usd
+	o.Price = usd + o.NodeUSD
 	return o
 }
 

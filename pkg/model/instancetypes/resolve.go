@@ -54,7 +54,7 @@ func ValidUntil(class Class, soldOut []UnavailableOffering, now time.Time) (next
 func DefaultClass(c Catalog) Class {
 	return Class{
 		Name: "default", Ready: true, Family: AL2023, ZoneIDs: c.Zones, MemoryOverhead: 0.075,
-		Images: []Image{{ID: "ami-default"}},
+		Images: []Image{{ID: "ami-default"}}, Disks: FamilyDisks(AL2023),
 	}
 }
 

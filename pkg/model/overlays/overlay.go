@@ -359,7 +359,7 @@ func pricedOffering(f instancetypes.Offering, o *cluster.Overlay) instancetypes.
 	case !f.PriceKnown():
 		return f
 	}
-	return f.AtPrice(max(0, f.Price*(1+o.Change.Percent/100)+o.Change.USD))
+	return f.AtPrice(max(0, f.InstanceUSD()*(1+o.Change.Percent/100)+o.Change.USD))
 }
 
 // withCapacity is the type with the overlay's amount of the resource. Huge pages come out of the memory that pods may

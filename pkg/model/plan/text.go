@@ -51,8 +51,12 @@ func (l Launch) String() string {
 	if len(l.Pods) == 0 {
 		whom = "the number of nodes of the pool"
 	}
-	return fmt.Sprintf("launch %s from pool %s at %.4f USD/h (%d types possible) for %s", l.Choice.Offer, l.Pool,
-		l.Choice.Price, len(l.Types), whom)
+	beside := ""
+	if l.Choice.NodeUSD > 0 {
+		beside = fmt.Sprintf(", %.4f of it for volumes and addresses", l.Choice.NodeUSD)
+	}
+	return fmt.Sprintf("launch %s from pool %s at %.4f USD/h%s (%d types possible) for %s", l.Choice.Offer, l.Pool,
+		l.Choice.Price, beside, len(l.Types), whom)
 }
 
 // NamePods names pods in short: the first few and how many more.

@@ -39,23 +39,14 @@ func blockDevice(m *awsv1.BlockDeviceMapping) BlockDevice {
 	return b
 }
 
-// bottlerocketRootGiB is no less than the root snapshots of Bottlerocket's images, which have outgrown 4 GiB.
-const bottlerocketRootGiB = 6
-
+// familyDevices are the encrypted volumes of the image family.
 func familyDevices(family string) []BlockDevice {
-	gp3 := func(device string, gib int32) BlockDevice {
+	var out []BlockDevice
+	for _, d := range instancetypes.FamilyDisks(family) {
 		yes := true
-		return BlockDevice{Device: device, SizeGiB: gib, VolumeType: "gp3", Encrypted: &yes}
+		out = append(out, BlockDevice{Device: d.Device, SizeGiB: int32(d.GiB), VolumeType: d.Type, Encrypted: &yes})
 	}
-	switch {
-	case family == instancetypes.AL2, family == instancetypes.AL2023:
-		return []BlockDevice{gp3("/dev/xvda", 20)}
-	case family == instancetypes.Bottlerocket:
-		return []BlockDevice{gp3("/dev/xvda", bottlerocketRootGiB), gp3("/dev/xvdb", 20)}
-	case instancetypes.IsWindows(family):
-		return []BlockDevice{gp3("/dev/sda1", 50)}
-	}
-	return nil
+	return out
 }
 
 // networkInterfaces are those of the class, else one for each EFA, else one.

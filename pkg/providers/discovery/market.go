@@ -77,6 +77,7 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 		if note("on-demand prices", len(prices), err) {
 			c = withOnDemand(c, prices)
 			c.OnDemandTime = now
+			c = m.withDiskPrices(ctx, c, note)
 		}
 	}
 	spot, err := m.readSpotPrices(ctx, now)

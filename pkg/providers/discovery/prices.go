@@ -40,6 +40,14 @@ func priceListRegion(region string) string {
 	return "us-east-1"
 }
 
+// priceListCurrency is that of the region's price list.
+func priceListCurrency(region string) string {
+	if strings.HasPrefix(region, "cn-") {
+		return "CNY"
+	}
+	return "USD"
+}
+
 // onDemand lists the price of every type in its usual tenancy: shared, and dedicated for bare metal. It fails when
 // either list is empty, which no region's is.
 func (m *CatalogRefresher) onDemand(ctx context.Context) (map[string]float64, error) {
@@ -66,10 +74,7 @@ func (m *CatalogRefresher) readPriceList(ctx context.Context, tenancy, family st
 		in.Filters = append(in.Filters, pricetypes.Filter{Type: pricetypes.FilterTypeTermMatch, Field: aws.String(f[0]),
 			Value: aws.String(f[1])})
 	}
-	currency := "USD"
-	if strings.HasPrefix(m.region, "cn-") {
-		currency = "CNY"
-	}
+	currency := priceListCurrency(m.region)
 	n := 0
 	pages := pricing.NewGetProductsPaginator(m.pricing, in)
 	for i := 0; pages.HasMorePages(); i++ {

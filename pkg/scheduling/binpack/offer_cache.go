@@ -52,7 +52,7 @@ func (d *OfferingCache) Offerings(s cluster.Snapshot) Offerings {
 			!slices.Equal(have.soldOut, s.SoldOut) {
 			have = resolvedTypes{class: c, soldOut: slices.Clone(s.SoldOut), from: s.Now,
 				until: instancetypes.ValidUntil(c, s.SoldOut, s.Now),
-				types: s.Catalog.AddCommitments(instancetypes.ResolveTypes(s.Catalog, c, s.SoldOut, s.Now))}
+				types: resolveClass(s, c)}
 			d.resolved[class] = have
 		}
 		return have.types

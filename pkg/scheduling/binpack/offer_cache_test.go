@@ -91,7 +91,7 @@ func TestADepotSellsWhatIsSold(t *testing.T) {
 	check := func(what string, same bool) {
 		t.Helper()
 		got := d.Offerings(s)(s.Classes[0].Name)
-		if diff := cmp.Diff(instancetypes.ResolveTypes(s.Catalog, s.Classes[0], s.SoldOut, s.Now), got); diff != "" {
+		if diff := cmp.Diff(resolveClass(s, s.Classes[0]), got); diff != "" {
 			t.Fatalf("%s (-anew +depot):\n%.2000s", what, diff)
 		}
 		if is := len(last) > 0 && &last[0] == &got[0]; is != same {

@@ -78,8 +78,9 @@ func (op nodeOpener) openPaid(pools []*pool, batches []*podBatch) {
 				continue
 			}
 			c := op.newCandidate(i, o, batches)
-			if t, value := op.fillNode(c); value > o.Price && value/o.Price > most { // an overlay may have made it dear
-				best, takes, most, draw = c, t, value/o.Price, d
+			t, value := op.fillNode(c)
+			if each := value / o.InstanceUSD(); value > o.Price && each > most { // an overlay may have made it dear
+				best, takes, most, draw = c, t, each, d
 			}
 		}
 		if best == nil {

@@ -16,11 +16,20 @@ func ResolveOfferings(s cluster.Snapshot) Offerings {
 	return func(class string) []instancetypes.Type {
 		types, ok := known[class]
 		if c, exists := s.ClassOf(class); !ok && exists {
-			types = s.Catalog.AddCommitments(instancetypes.ResolveTypes(s.Catalog, c, s.SoldOut, s.Now))
+			types = resolveClass(s, c)
 			known[class] = types
 		}
 		return types
 	}
+}
+
+// resolveClass is what nodes of the class cost, commitments, volumes and addresses included.
+func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Type {
+	types := s.Catalog.AddCommitments(instancetypes.ResolveTypes(s.Catalog, c, s.SoldOut, s.Now))
+	if s.Rules.InstancePrices {
+		return types
+	}
+	return instancetypes.AddNodeCosts(types, s.Catalog.NodeCostOf(c))
 }
 
 // Pods decides where every pod without a place goes. It depends on nothing but the snapshot: equal snapshots give equal

@@ -135,6 +135,7 @@ func (j *workloadCheck) launchedNode(name string, c workload.NodeClaim) {
 		return
 	}
 	price, sells := t.priceAt(c.Zone, c.CapacityType)
+	price += c.NodeUSD
 	switch {
 	case !sells:
 		j.addViolation("%s: it is not sold as %s in %s", name, c.CapacityType, c.Zone)

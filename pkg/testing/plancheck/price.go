@@ -118,9 +118,9 @@ func overlaidPrice(pool string, typ instancetypes.Type, set map[string]*cluster.
 		switch {
 		case o == nil:
 		case o.Price != nil:
-			f.Price, f.Available = *o.Price, f.Available || unknown
+			f.Price, f.Available = *o.Price+f.NodeUSD, f.Available || unknown
 		case !unknown:
-			f.Price = max(0, f.Price*(1+o.Change.Percent/100)+o.Change.USD)
+			f.Price = max(0, (f.Price-f.NodeUSD)*(1+o.Change.Percent/100)+o.Change.USD) + f.NodeUSD
 		}
 	}
 	for k, o := range set { // each amount is set once

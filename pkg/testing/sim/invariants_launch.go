@@ -10,6 +10,7 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/disruption"
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/nodeclaim/launch"
 )
 
@@ -113,8 +114,8 @@ func checkLaunchZone(w *world, s claimCreated) []string {
 	return nil
 }
 
-// checkPublicPrice: a new claim is reckoned to cost what its offer costs in public, and less only where a commitment
-// covers it.
+// checkPublicPrice: a new claim is reckoned to cost what its offer costs in public and its volume, and less only where a
+// commitment covers the instance.
 func checkPublicPrice(w *world, s claimCreated) []string {
 	public, choice := 0.0, s.launch.Choice
 	for _, o := range w.catalog.types[choice.Type].Offerings {
@@ -122,9 +123,13 @@ func checkPublicPrice(w *world, s claimCreated) []string {
 			public = o.Price
 		}
 	}
-	if choice.Price > public || choice.Price < public && len(choice.Paid) == 0 {
-		return broken("claim %s is to cost %g USD/h as %s, which is sold for %g", s.claim.Name, choice.Price,
-			choice.Offer, public)
+	disk := instancetypes.Catalog{}.NodeCostOf(instancetypes.Class{
+		Disks: instancetypes.FamilyDisks(instancetypes.AL2023)}).Total()
+	const rounding = 1e-9
+	if choice.Price > public+disk+rounding || choice.Price < disk-rounding ||
+		choice.Price < public+disk-rounding && len(choice.Paid) == 0 {
+		return broken("claim %s is to cost %g USD/h as %s, which is sold for %g, and %g for its volume", s.claim.Name,
+			choice.Price, choice.Offer, public, disk)
 	}
 	return nil
 }

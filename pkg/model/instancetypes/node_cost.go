@@ -1,0 +1,107 @@
+package instancetypes
+
+// hoursPerMonth is what AWS divides a month's price by.
+const hoursPerMonth = 730
+
+// AddressUSD is what EC2 charges for a public IPv4 address in use, in USD per hour, in every region.
+const AddressUSD = 0.005
+
+// What a gp3 volume has before it costs more.
+const (
+	freeIOPS  = 3000
+	freeMiBps = 125
+)
+
+// Disk is an EBS volume that every node of a class gets.
+type Disk struct {
+	Device string `json:"device,omitempty"`
+	Type   string `json:"type"` // gp3, gp2, io1, io2, st1, sc1, standard
+	GiB    int64  `json:"gib"`
+	IOPS   int64  `json:"iops,omitempty"`
+	MiBps  int64  `json:"mibps,omitempty"`
+}
+
+// bottlerocketRootGiB is no less than the root snapshots of Bottlerocket's images, which have outgrown 4 GiB.
+const bottlerocketRootGiB = 6
+
+// FamilyDisks are the volumes of an image family's nodes whose class names none; nil where the image decides.
+func FamilyDisks(family string) []Disk {
+	switch {
+	case family == AL2, family == AL2023:
+		return []Disk{{Device: "/dev/xvda", Type: "gp3", GiB: 20}}
+	case family == Bottlerocket:
+		return []Disk{{Device: "/dev/xvda", Type: "gp3", GiB: bottlerocketRootGiB}, {Device: "/dev/xvdb", Type: "gp3", GiB: 20}}
+	case IsWindows(family):
+		return []Disk{{Device: "/dev/sda1", Type: "gp3", GiB: 50}}
+	}
+	return nil
+}
+
+// DiskPrice is what EBS charges for a type of volume, in USD per month.
+type DiskPrice struct {
+	GiB   float64 `json:"gib"`
+	IOPS  float64 `json:"iops,omitempty"`  // for each of those that are paid for
+	MiBps float64 `json:"mibps,omitempty"` // of gp3, above what is free
+}
+
+// listDiskPrices are those of us-east-1 and us-west-2, for as long as the region's price list was not read.
+func listDiskPrices() map[string]DiskPrice {
+	return map[string]DiskPrice{
+		"gp3": {GiB: 0.08, IOPS: 0.005, MiBps: 0.04}, "gp2": {GiB: 0.10},
+		"io1": {GiB: 0.125, IOPS: 0.065}, "io2": {GiB: 0.125, IOPS: 0.065},
+		"st1": {GiB: 0.045}, "sc1": {GiB: 0.015}, "standard": {GiB: 0.05},
+	}
+}
+
+// NodeCost is what a node costs beside its instance, in USD per hour.
+type NodeCost struct {
+	Disks   float64 `json:"disks,omitempty"`
+	Address float64 `json:"address,omitempty"` // a public IPv4 address
+}
+
+// Total is the sum of the parts.
+func (n NodeCost) Total() float64 { return n.Disks + n.Address }
+
+// NodeCostOf is what every node of the class costs beside its instance: the volumes of its block device mappings, or
+// of its image family, and a public IPv4 address where the class asks for one.
+func (c Catalog) NodeCostOf(class Class) NodeCost {
+	var n NodeCost
+	known := listDiskPrices()
+	for _, d := range class.Disks {
+		p, ok := c.DiskPrices[d.Type]
+		if !ok {
+			p = known[d.Type]
+		}
+		iops := d.IOPS
+		if d.Type == "gp3" {
+			iops = max(0, iops-freeIOPS)
+		}
+		month := float64(d.GiB)*p.GiB + float64(iops)*p.IOPS + float64(max(0, d.MiBps-freeMiBps))*p.MiBps
+		n.Disks += month / hoursPerMonth
+	}
+	if class.PublicIPv4 {
+		n.Address = AddressUSD
+	}
+	return n
+}
+
+// AddNodeCosts is the types with what a node costs beside its instance in the price of each offering whose price is
+// known. NodeUSD of an offering says how much of its price that is.
+func AddNodeCosts(types []Type, n NodeCost) []Type {
+	usd := n.Total()
+	if usd <= 0 {
+		return types
+	}
+	for i := range types {
+		for k := range types[i].Offerings {
+			o := &types[i].Offerings[k]
+			if o.NodeUSD = usd; o.PriceKnown() && (o.Price > 0 || o.Available) {
+				o.Price += usd
+			}
+		}
+	}
+	return types
+}
+
+// InstanceUSD is the price without what the node costs beside its instance.
+func (o Offering) InstanceUSD() float64 { return o.Price - o.NodeUSD }
