@@ -197,6 +197,11 @@ storm: local ## 1,000 spot notices in a minute, and the latencies of single ones
 	$(STEP) 'build the storm' '10 s, 3 minutes the first time' env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/storm ./storm
 	$(STEP) 'the storm' '10 to 20 minutes' $(BIN)/storm -nodes $(or $(NODES),1000) $(STORM_FLAGS)
 
+.PHONY: scale
+scale: local ## what clusters of many nodes cost, measured as Lambda limits functions, into infra/bench/scale.md: NODES=500 PODS=15000 MEMORY=512; SCALE_FLAGS=-help
+	$(STEP) 'build the measurement' '10 s, 3 minutes the first time' env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/joiner-scale ./scale
+	$(STEP) 'measure' '15 minutes' $(BIN)/joiner-scale -nodes $(or $(NODES),500) -pods $(or $(PODS),15000) -memory $(or $(MEMORY),0) $(SCALE_FLAGS)
+
 .PHONY: fmt
 fmt: ## format all Go files
 	@gofmt -l -w $(GO_FILES)

@@ -133,11 +133,15 @@ type fault struct {
 // spells are over by themselves and ring nothing.
 func spells() map[string]fault {
 	return map[string]fault{
-		"all is well":           {func(story) {}, nil},
-		"a pass fails":          {func(s story) { s.Put(ofFunction("Errors", "Provision"), begins*60, 1) }, nil},
-		"a refresh fails":       {func(s story) { s.Put(ofFunction("Errors", "Refresh"), begins*60, 1) }, nil},
-		"two ticks are missed":  {func(s story) { s.stop(ofFunction("Invocations", "Provision"), begins, begins+2) }, nil},
-		"a refresh is missed":   {func(s story) { s.stop(ofFunction("Invocations", "Refresh"), begins, begins+refresh+1) }, nil},
+		"all is well":          {func(story) {}, nil},
+		"a pass fails":         {func(s story) { s.Put(ofFunction("Errors", "Provision"), begins*60, 1) }, nil},
+		"a refresh fails":      {func(s story) { s.Put(ofFunction("Errors", "Refresh"), begins*60, 1) }, nil},
+		"two ticks are missed": {func(s story) { s.stop(ofFunction("Invocations", "Provision"), begins, begins+2) }, nil},
+		"a refresh is missed":  {func(s story) { s.stop(ofFunction("Invocations", "Refresh"), begins, begins+refresh+1) }, nil},
+		"two passes are cut short": {func(s story) {
+			s.Put(ofCluster("joiner_passes_cut_short_total"), begins*60, 1)
+			s.Put(ofCluster("joiner_passes_cut_short_total"), begins*60+70, 1)
+		}, nil},
 		"a burst waits with us": {func(s story) { s.Put(ofFunction("Throttles", "StateChange"), begins*60, 40) }, nil},
 	}
 }
@@ -179,7 +183,8 @@ func faults() map[string]fault {
 	}{
 		"PodsUnplaced": {"karpenter_pods_provisioning_unbound_time_seconds", 1200}, "CatalogOld": {"joiner_catalog_age_seconds", 30_000},
 		"NoticesLate": {"joiner_notice_handled_seconds", 90}, "OtherLeader": {"joiner_changes_refused_total", 1}, "Faults": {"joiner_faults_total", 1},
-		"PushMissed": {"joiner_push_missed_total", 3}, "Price": {"joiner_price_usd_per_hour", 13}, "Nodes": {"karpenter_cluster_state_node_count", 301},
+		"PassesCutShort": {"joiner_passes_cut_short_total", 1},
+		"PushMissed":     {"joiner_push_missed_total", 3}, "Price": {"joiner_price_usd_per_hour", 13}, "Nodes": {"karpenter_cluster_state_node_count", 301},
 	} {
 		all["fault for "+name] = fault{func(s story) { s.put(ofCluster(m.metric), 1, m.value) }, []string{name}}
 	}

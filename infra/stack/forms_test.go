@@ -56,6 +56,7 @@ func forms() map[string]map[string]any {
 		"plain":                   {},
 		"provisionStatements":     {"provisionStatements": []any{map[string]any{"Effect": "Allow", "Action": "kms:CreateGrant", "Resource": "arn:aws:kms:us-west-2:111122223333:key/1"}}},
 		"push":                    {"push": "true"},
+		"remoteWrite":             {"remoteWriteURL": "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12345678/api/v1/remote_write"},
 		"reservationConcurrency":  {"reservationConcurrency": "5"},
 		"rolePath":                {"rolePath": "/team/"},
 		"tracing":                 {"tracing": "false"},

@@ -102,18 +102,39 @@ func (s *joiner) givenStatements() []statement {
 }
 
 func lifecycleAllows(s *joiner) []statement {
-	return []statement{
+	return append(s.remoteWrite(),
 		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		s.describe("DescribeHealth", "ec2:DescribeInstanceStatus"),
-		{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{s.ec2("instance/*")},
+		statement{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{s.ec2("instance/*")},
 			changes: true,
 			when: s.owned().and("StringEqualsIfExists", "aws:RequestTag/"+tagClusterName, s.cluster).
 				and("ForAllValues:StringEquals", "aws:TagKeys", tagClusterName, tagNodeClaim, "Name")},
-		{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"},
+		statement{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"},
 			resources: []string{s.ec2("instance/*")}, when: s.owned(), changes: true},
 		s.deleteTemplates(),
-		s.wake("provision", "refresh"),
+		s.wake("provision", "refresh"))
+}
+
+// remoteWrite is for metrics that are sent to Prometheus, and what is remembered of them.
+func (s *joiner) remoteWrite() []statement {
+	set := s.props.Functions.RemoteWrite
+	if set.URL == "" {
+		return nil
 	}
+	catalog := s.readCatalog()
+	catalog.resources = append(catalog.resources, *s.bucket.BucketArn()+"/"+MetricsKey)
+	out := []statement{catalog, {sid: "StoreMetrics", actions: []string{"s3:PutObject"},
+		resources: []string{*s.bucket.BucketArn() + "/" + MetricsKey}}}
+	workspace, region := set.WorkspaceID()
+	switch {
+	case set.Auth == settings.RemoteWriteSecret:
+		out = append(out, statement{sid: "ReadSecret", actions: []string{"secretsmanager:GetSecretValue"},
+			resources: []string{set.Secret}})
+	case set.Auth == settings.RemoteWriteSigV4 && workspace != "":
+		out = append(out, statement{sid: "SendMetrics", actions: []string{"aps:RemoteWrite"},
+			resources: []string{s.arn("aps", region, *s.Account(), "workspace/"+workspace)}})
+	}
+	return out
 }
 
 // Disrupt writes its intents into the cluster; provision launches and lifecycle drains.

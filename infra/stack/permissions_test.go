@@ -48,6 +48,41 @@ func TestZonalShiftsAreReadOnlyIfSet(t *testing.T) {
 	}
 }
 
+// TestRemoteWriteIsAllowedAsFarAsItIsSet: one workspace or one secret, and the object that remembers what was counted.
+func TestRemoteWriteIsAllowedAsFarAsItIsSet(t *testing.T) {
+	const aps = "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-12345678-abcd/api/v1/remote_write"
+	const secret = "arn:aws:secretsmanager:us-west-2:111122223333:secret:grafana-AbCdEf"
+	const send = "SendMetrics: aps:RemoteWrite\n  on arn:${AWS::Partition}:aps:eu-west-1:${AWS::AccountId}:workspace/ws-12345678-abcd\n"
+	const read = "ReadSecret: secretsmanager:GetSecretValue\n  on " + secret + "\n"
+	for _, c := range []struct {
+		set           map[string]any
+		with, without []string
+	}{
+		{map[string]any{}, nil, []string{"aps:", "secretsmanager:", "metrics.json.gz"}},
+		{map[string]any{"remoteWriteURL": aps}, []string{send, "metrics.json.gz"}, []string{"secretsmanager:"}},
+		{map[string]any{"remoteWriteURL": "https://grafana.example/push", "remoteWriteAuth": "secret", "remoteWriteSecret": secret}, []string{read, "metrics.json.gz"}, []string{"aps:"}},
+		{map[string]any{"remoteWriteURL": "http://prometheus.example:9090/api/v1/write", "remoteWriteAuth": "none"}, []string{"metrics.json.gz"}, []string{"aps:", "secretsmanager:"}},
+	} {
+		given := map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}
+		maps.Copy(given, c.set)
+		tmpl := words(t, mustSynth(t, given))
+		got := tmpl.permissions("Lifecycle")
+		for _, text := range c.with {
+			if !strings.Contains(got, text) {
+				t.Errorf("with %v lifecycle may not %s:\n%s", c.set, text, got)
+			}
+		}
+		for _, text := range c.without {
+			if strings.Contains(got, text) {
+				t.Errorf("with %v lifecycle may %s:\n%s", c.set, text, got)
+			}
+		}
+		if strings.Contains(tmpl.permissions("Provision"), "metrics.json.gz") {
+			t.Error("provision may touch what is remembered of metrics")
+		}
+	}
+}
+
 func TestAnObserverMayOnlyLook(t *testing.T) {
 	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "mode": "observe", "distFolder": placeholders(t)}))
 	may := regexp.MustCompile(`^(ec2:Describe|iam:(Get|List)|eks:Describe|s3:(GetObject|ListBucket|PutObject)$|ssm:Get|pricing:Get|logs:|xray:|sqs:(SendMessage|ReceiveMessage|DeleteMessage|GetQueueAttributes)$|lambda:(InvokeFunction|GetAccountSettings)$)`)

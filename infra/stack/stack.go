@@ -27,6 +27,7 @@ import (
 // preflight found.
 const (
 	CatalogKey   = "catalog.json.gz"
+	MetricsKey   = "metrics.json.gz"
 	AuthorityKey = "cluster-ca"
 )
 

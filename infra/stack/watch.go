@@ -206,6 +206,11 @@ func (s *joiner) clusterAlarms() []alarm {
 		{id: "OtherLeader", row: "OtherLeader", over: 0, of: 1, from: 1,
 			metric: s.measured(metrics.RefusedByLease, sum(5)),
 			text:   "Joiner changes nothing because a Karpenter leads the cluster: stop one of them, or set mode to observe"},
+		// one that meets a burst or a slow API server goes on in the next; a cluster that has outgrown them does so
+		// again
+		{id: "PassesCutShort", row: "PassesCutShort", over: 2, of: 2, from: 2,
+			metric: s.measured(metrics.PassesCutShort, sum(5)),
+			text:   "passes end before they are done, again and again: this cluster has outgrown functionMemory; raise it, joiner doctor says to what"},
 		// what fails is left out for ten minutes, and fails again then
 		{id: "Faults", row: "Faults", over: 0, of: 1, from: 1, metric: s.measured(metrics.Faults, sum(15)),
 			text: "Joiner itself failed about a pod, a NodePool or a node and goes on without it: the log says about which, and where the pass is kept for joiner replay"},

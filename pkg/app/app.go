@@ -21,6 +21,7 @@ import (
 	"joiner/pkg/controllers/lifecycle"
 	"joiner/pkg/controllers/notices"
 	"joiner/pkg/controllers/provision"
+	"joiner/pkg/controllers/remotewrite"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/providers/discovery"
 	"joiner/pkg/providers/fleet"
@@ -64,6 +65,7 @@ type App struct {
 	aside     provision.Aside           // what decisions fail about; the same
 	attention pushAttention
 	depot     binpack.OfferingCache // what is sold, for the next pass of disrupt
+	series    *remotewrite.Recorder // made by the first invocation of lifecycle
 }
 
 // FromEnv reads the settings and makes the clients. It fails when a setting is wrong, and asks nobody: a start that

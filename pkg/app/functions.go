@@ -26,10 +26,11 @@ import (
 // each its own token.
 const shareFrom = 5
 
-// newDeps is what every function needs.
+// newDeps is what every function needs, made anew for each invocation.
 func (a *App) newDeps(holder string) controllers.Deps {
+	freeMemory()
 	return controllers.Deps{Permission: a.permission.mayWrite, Record: a.kube.Events, Metrics: a.metrics,
-		Rules: decisionSettings(a.set), Holder: holder,
+		Memory: readMemory, Rules: decisionSettings(a.set), Holder: holder,
 		Now: time.Now, Log: a.log}
 }
 
@@ -82,6 +83,10 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 	defer a.beginInvocation(ctx)()
 	l, until := a.newLifecycle(leaseHolder(ctx)), a.watchUntil(ctx)
+	if a.series == nil {
+		a.series = newRecorder(a)
+	}
+	l.Series = a.series
 	l.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
 	return l.Run(ctx, until)

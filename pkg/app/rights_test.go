@@ -53,6 +53,8 @@ func portNeeds() map[string]string {
 		"Classes.WriteClassStatus":       "patch ec2nodeclasses.karpenter.k8s.aws/status",
 		"ConfirmingWaker.WakeAndConfirm": "lambda:InvokeFunction, get leases.coordination.k8s.io",
 		"DecisionLog.WritePass":          "s3:PutObject", "DisruptionMemory.ReadMemory": readRecord, "DisruptionMemory.WriteMemory": writeRecord,
+		// the setting that turns them on brings their rights
+		"StateStore.ReadState": "", "StateStore.WriteState": "", "SeriesWriter.WriteSeries": "", "Surroundings.ReadSurroundings": "",
 		"DryRunner.DryRun":        "", // the setting that turns it on brings the rights of a launch
 		"Health.ListStatuses":     "ec2:DescribeInstanceStatus",
 		"Instances.ListInstances": "ec2:DescribeInstances", "InstanceLister.ListInstances": "ec2:DescribeInstances",

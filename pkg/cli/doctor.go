@@ -197,7 +197,7 @@ func (f doctorFlags) readCluster(ctx context.Context, s storedObjects, out *doct
 	if out.RBAC, err = s.compareObjects(ctx, rbac); err != nil {
 		return err
 	}
-	if out.Loose, err = s.podsWithoutRequests(ctx); err != nil {
+	if out.Pods, out.Loose, err = s.podsWithoutRequests(ctx); err != nil {
 		return err
 	}
 	if out.Devices, err = s.devices(ctx); err != nil {

@@ -149,20 +149,21 @@ func (s storedObjects) readClasses(ctx context.Context) (out []doctor.Class, cho
 	return out, chosen, err
 }
 
-// podsWithoutRequests are the controllers whose pods ask for no cpu or no memory, those with the most pods first.
-func (s storedObjects) podsWithoutRequests(ctx context.Context) ([]doctor.MissingRequests, error) {
+// podsWithoutRequests counts the pods that have not ended, and gives the controllers whose pods ask for no cpu or no
+// memory, those with the most pods first.
+func (s storedObjects) podsWithoutRequests(ctx context.Context) (pods int, out []doctor.MissingRequests, err error) {
 	found := map[doctor.MissingRequests]int{}
-	err := s.forEach(ctx, atPods, func(o *unstructured.Unstructured) {
+	err = s.forEach(ctx, atPods, func(o *unstructured.Unstructured) {
 		var p corev1.Pod
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p) != nil ||
 			p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			return
 		}
+		pods++
 		if lacks := missingRequests(p.Spec); lacks != "" && p.Annotations["kubernetes.io/config.mirror"] == "" {
 			found[doctor.MissingRequests{Namespace: p.Namespace, Owner: ownerOf(p), Lacks: lacks}]++
 		}
 	})
-	var out []doctor.MissingRequests
 	for l, n := range found {
 		l.Pods = n
 		out = append(out, l)
@@ -173,7 +174,7 @@ func (s storedObjects) podsWithoutRequests(ctx context.Context) ([]doctor.Missin
 		}
 		return strings.Compare(a.Namespace+"/"+a.Owner+a.Lacks, b.Namespace+"/"+b.Owner+b.Lacks)
 	})
-	return out, err
+	return pods, out, err
 }
 
 // missingRequests says which of cpu and memory no container of the pod asks for.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -12,7 +13,8 @@ import (
 const (
 	leaseName  = "joiner-capacity" // shared by all who create capacity or delete nodes for cost
 	leaseTTL   = 15 * time.Second
-	leaseRenew = 4 * time.Second
+	leaseRenew = 5 * time.Second
+	stuckAfter = 500 * time.Millisecond // a pass that was ended takes less to return
 )
 
 // CapacityLease lets one pass at a time create capacity or delete nodes for cost.
@@ -30,18 +32,43 @@ func (p CapacityLease) RunUnderLease(ctx context.Context, pass func(context.Cont
 		return false, false, err
 	}
 	under, lose := context.WithCancelCause(ctx)
-	renewed := make(chan struct{})
+	renewed, ended := make(chan struct{}), make(chan struct{})
+	giveBack := sync.OnceValue(func() error {
+		<-renewed // or it would take the lease back after its release
+		return release(context.WithoutCancel(ctx))
+	})
 	go func() {
 		defer close(renewed)
 		p.renewUntil(under, lose)
 	}()
+	stuck := make(chan struct{})
+	go func() {
+		defer close(stuck)
+		giveBackIfStuck(ctx, ended, giveBack)
+	}()
 	busy, err = pass(under)
+	close(ended)
+	<-stuck
 	if lost := context.Cause(under); lost != nil && ctx.Err() == nil {
 		err = errors.Join(lost, err)
 	}
 	lose(nil)
-	<-renewed // or it would take the lease back after its release
-	return busy, true, errors.Join(err, release(context.WithoutCancel(ctx)))
+	return busy, true, errors.Join(err, giveBack())
+}
+
+// giveBackIfStuck gives the lease of a pass back that goes on although it was ended: it computes, and can write nothing
+// any more. The invocation may be cut off before the pass returns.
+func giveBackIfStuck(ctx context.Context, ended <-chan struct{}, giveBack func() error) {
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+	select {
+	case <-ended:
+	case <-time.After(stuckAfter):
+		_ = giveBack() // the end of the pass returns the same error
+	}
 }
 
 // renewUntil keeps the lease until the context ends, or ends the context when it is lost.

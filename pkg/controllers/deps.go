@@ -12,6 +12,7 @@ type Deps struct {
 	Permission Permission // to write; asked before each action
 	Record     Recorder
 	Metrics    Metrics          // nil: nothing is measured
+	Memory     Memory           // of the process; nil: it is not watched
 	Rules      cluster.Settings // of decisions
 	Holder     string           // names this invocation as the holder of leases
 	Now        func() time.Time

@@ -17,3 +17,19 @@ func TestALongPassEndsTheWatchEarlier(t *testing.T) {
 		}
 	}
 }
+
+func TestALastPassIsBegunOnlyIfItFits(t *testing.T) {
+	for _, c := range []struct {
+		left, longest time.Duration
+		fits          bool
+	}{
+		{-time.Second, 100 * time.Millisecond, true}, // the end is kept free of watching, not of a short look
+		{-4 * time.Second, 100 * time.Millisecond, false},
+		{23 * time.Second, 20 * time.Second, true},
+		{10 * time.Second, 40 * time.Second, false},
+	} {
+		if got := fitsLastPass(c.left, c.longest); got != c.fits {
+			t.Errorf("%s left, a pass takes %s: fits is %t, want %t", c.left, c.longest, got, c.fits)
+		}
+	}
+}

@@ -162,18 +162,31 @@ func TimeToWatch(left, took time.Duration) time.Duration {
 	return left
 }
 
-// ContinueWatch keeps the lease or gives it back after a pass, and reports whether there is to be another pass. After
-// it had the lease there is one whatever time is left: somebody may have relied on it.
-func (v *Watcher) ContinueWatch(ctx context.Context, busy bool, left time.Duration) bool {
-	if busy && left > watchEnd {
+// ContinueWatch keeps the lease or gives it back after a pass, and reports whether there is to be another pass. Left is
+// the time until the end of watching; the longest pass of the invocation says how long the next one may take. After it
+// had the lease there is one more, since somebody may have relied on it, unless that one would be cut off: then the
+// next tick of the schedule looks.
+func (v *Watcher) ContinueWatch(ctx context.Context, busy bool, left, longest time.Duration) bool {
+	spare := TimeToWatch(left, longest)
+	if busy && spare > watchEnd {
 		v.keepLease(ctx)
 		return true
 	}
 	if v.ReleaseLease(ctx) {
-		return true
+		if fitsLastPass(left, longest) {
+			return true
+		}
+		v.Log.Warn("no last pass: it would take longer than what is left", "left", left.String(), "takes", longest.String())
+		return false
 	}
-	return (busy || v.inheritsWatch(ctx)) && left > 0
+	return (busy || v.inheritsWatch(ctx)) && spare > 0
 }
+
+// mayOverrun is what a pass may take after the end of watching, before the invocation has to end.
+const mayOverrun = 3 * time.Second
+
+// fitsLastPass reports whether a pass that takes as long as the longest before ends in time.
+func fitsLastPass(left, longest time.Duration) bool { return longest < left+mayOverrun }
 
 // inheritsWatch reports whether an idle invocation has to look again because another one, which died, still seems to
 // watch: what was left to that one is for this one, and the last look comes after it does not seem so any more.

@@ -51,7 +51,7 @@ func TestWatchLease(t *testing.T) {
 		{true, 0, false, nil},
 	} {
 		s.said = nil
-		if got := v.ContinueWatch(t.Context(), c.busy, c.left); got != c.stays || !slices.Equal(s.said, c.said) {
+		if got := v.ContinueWatch(t.Context(), c.busy, c.left, 0); got != c.stays || !slices.Equal(s.said, c.said) {
 			t.Errorf("step %d: stays %t and does %q, want %t and %q", i, got, s.said, c.stays, c.said)
 		}
 	}
@@ -63,21 +63,21 @@ func TestWatchLease(t *testing.T) {
 		t.Errorf("shortly before its end it begins to watch: %q", s.said)
 	}
 	v.BeginWatch(t.Context(), 4*time.Second)
-	if got := v.ContinueWatch(t.Context(), true, -time.Second); !got || len(s.said) != 2 {
+	if got := v.ContinueWatch(t.Context(), true, -time.Second, 0); !got || len(s.said) != 2 {
 		t.Errorf("after a pass that took all its time it looks again: %t, and does %q", got, s.said)
 	}
-	if v.ContinueWatch(t.Context(), true, -2*time.Second) {
+	if v.ContinueWatch(t.Context(), true, -2*time.Second, 0) {
 		t.Error("it looks for ever")
 	}
 	// One that died is waited for, and then looked for once more.
 	for i, c := range []struct{ others, stays bool }{{true, true}, {true, true}, {false, true}, {false, false}} {
 		s.others = c.others
-		if got := v.ContinueWatch(t.Context(), false, time.Minute); got != c.stays {
+		if got := v.ContinueWatch(t.Context(), false, time.Minute, 0); got != c.stays {
 			t.Errorf("look %d while another seems to watch (%t): stays %t", i, c.others, got)
 		}
 	}
 	s.err = errors.New("the API server is away")
-	if !v.ContinueWatch(t.Context(), true, time.Minute) || v.ContinueWatch(t.Context(), false, time.Minute) {
+	if !v.ContinueWatch(t.Context(), true, time.Minute, 0) || v.ContinueWatch(t.Context(), false, time.Minute, 0) {
 		t.Error("without a lease it must watch all the same, and need not look again when others wake it")
 	}
 }
@@ -88,7 +88,7 @@ func TestNobodyTellsOfAWatchWithoutPermission(t *testing.T) {
 	v := Watcher{Lease: s, Name: WatchLeaseName("provision"), Holder: "me", Log: slog.New(slog.DiscardHandler),
 		Permission: func(context.Context) (bool, error) { return false, nil }}
 	v.BeginWatch(t.Context(), time.Minute)
-	if !v.ContinueWatch(t.Context(), true, time.Minute) || len(s.said) > 0 {
+	if !v.ContinueWatch(t.Context(), true, time.Minute, 0) || len(s.said) > 0 {
 		t.Errorf("without permission to write it does %q", s.said)
 	}
 }

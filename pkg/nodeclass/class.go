@@ -178,7 +178,7 @@ func disksOf(n *awsv1.EC2NodeClass) []instancetypes.Disk {
 		if m == nil || m.EBS == nil {
 			continue
 		}
-		d := instancetypes.Disk{Type: "gp2", GiB: (volumeBytes(m) + gib - 1) / gib}
+		d := instancetypes.Disk{Type: "gp2", GiB: m.EBS.SizeGiB()}
 		if m.EBS.VolumeType != nil {
 			d.Type = *m.EBS.VolumeType
 		}

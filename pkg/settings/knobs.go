@@ -8,7 +8,7 @@ import (
 // functionKnobs is the one place where the settings of the functions are written down.
 func functionKnobs() []settingBinding[Values] {
 	return slices.Concat(clusterKnobs(), wiringKnobs(), latencyKnobs(), timeoutKnobs(), sizingKnobs(), priceKnobs(),
-		rebalanceKnobs(), disruptionKnobs(), operationKnobs())
+		rebalanceKnobs(), disruptionKnobs(), operationKnobs(), remoteWriteKnobs())
 }
 
 func clusterKnobs() []settingBinding[Values] {

@@ -131,6 +131,7 @@ type Values struct {
 	DryRunValidation            bool
 	DecisionLog                 string // off, log or store
 	LogLevel                    string // debug, info, warn or error
+	RemoteWrite                 RemoteWrite
 }
 
 // StackValues are the knobs that only the stack reads, parsed.

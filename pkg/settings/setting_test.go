@@ -60,6 +60,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		DryRunValidation:            true,
 		DecisionLog:                 "log",
 		LogLevel:                    "info",
+		RemoteWrite:                 settings.RemoteWrite{Auth: "sigv4", Detail: "nodes"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)
@@ -80,6 +81,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
 		"DISRUPTION": "report", "CONSOLIDATION_PAYBACK": "2h", "POD_EVICTION_COST_USD": "0.01", "CONSOLIDATION_MAX_EVALUATIONS": "5", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
 		"SPOT_TO_SPOT_CONSOLIDATION": "false", "RESERVED_CAPACITY": "false",
+		"REMOTE_WRITE_URL": "https://grafana.example/push", "REMOTE_WRITE_AUTH": "secret", "REMOTE_WRITE_SECRET": "arn:aws:secretsmanager:us-west-2:111122223333:secret:a-b", "REMOTE_WRITE_DETAIL": "all",
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -94,6 +96,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		Rebalance: settings.RebalanceReplace, RebalanceOfferingCooldown: 10 * time.Minute, RebalanceMinAge: 5 * time.Minute, RebalancesPerHour: 3,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
 		Disruption: settings.DisruptionReport, ConsolidationPayback: 2 * time.Hour, PodEvictionCostUSD: 0.01, ConsolidationMaxEvaluations: 5, DriftedPerCommand: 6, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
+		RemoteWrite: settings.RemoteWrite{URL: "https://grafana.example/push", Auth: "secret", Secret: "arn:aws:secretsmanager:us-west-2:111122223333:secret:a-b", Detail: "all"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("values (-want +got):\n%s", d)
@@ -212,6 +215,31 @@ func TestEverySettingIsDescribedOnce(t *testing.T) {
 		}
 		if !strings.Contains(settings.MarkdownTable(), "| `"+s.Name+"` |") {
 			t.Errorf("%s is missing from the table", s.Name)
+		}
+	}
+}
+
+func TestRemoteWriteSettingsGoTogether(t *testing.T) {
+	for _, c := range []struct {
+		set  settings.RemoteWrite
+		want string // in the problem
+	}{
+		{settings.RemoteWrite{Auth: "secret"}, ""},
+		{settings.RemoteWrite{URL: "https://a.example/push", Auth: "secret"}, "set remoteWriteSecret"},
+		{settings.RemoteWrite{URL: "http://a.example/push", Auth: "sigv4"}, "http, over which"},
+		{settings.RemoteWrite{URL: "http://a.example/push", Auth: "none"}, ""},
+	} {
+		if got := c.set.Problem(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q", c.set, got)
+		}
+	}
+	for url, want := range map[string]string{
+		"https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-1234/api/v1/remote_write": "ws-1234 eu-west-1",
+		"https://aps-workspaces.eu-west-1.amazonaws.com.evil.example/workspaces/ws-1234/api":    " ",
+		"https://grafana.example/workspaces/ws-1234/":                                           " ",
+	} {
+		if workspace, region := (settings.RemoteWrite{URL: url}).WorkspaceID(); workspace+" "+region != want {
+			t.Errorf("%s: %s in %s", url, workspace, region)
 		}
 	}
 }

@@ -257,19 +257,10 @@ func (t *trial) mostValues() int {
 // asksForUnnamed reports whether the pod asks for a label in one of several node affinity terms, and for values that it
 // must not have too, and the NodePool in which Karpenter has it does not name the label.
 func (t *trial) asksForUnnamed(f fault) bool {
-	a := t.pods[f.Pod].Spec.Affinity
-	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return false
-	}
-	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		for _, r := range term.MatchExpressions {
-			if r.Operator == corev1.NodeSelectorOpNotIn && !t.named(f.Pod, r.Key) &&
-				strings.Contains(f.Why, r.Key+" not in (") && strings.Contains(f.Why, r.Key+" exists") {
-				return true
-			}
-		}
-	}
-	return false
+	return asksNodes(t.pods[f.Pod], func(r corev1.NodeSelectorRequirement) bool {
+		return r.Operator == corev1.NodeSelectorOpNotIn && !t.named(f.Pod, r.Key) &&
+			strings.Contains(f.Why, r.Key+" not in (") && strings.Contains(f.Why, r.Key+" exists")
+	})
 }
 
 // named reports whether the NodePool in which Karpenter has the pod gives its nodes the label, by its template or its

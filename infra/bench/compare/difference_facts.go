@@ -164,14 +164,24 @@ func ignoresAffinity(c corev1.TopologySpreadConstraint) bool {
 
 // sameNodes reports whether both pods ask for the same nodes.
 func sameNodes(a, b *corev1.Pod) bool {
-	affinity := func(p *corev1.Pod) *corev1.NodeSelector {
-		if p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil {
-			return nil
-		}
-		return p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	}
 	return equality.Semantic.DeepEqual(a.Spec.NodeSelector, b.Spec.NodeSelector) &&
-		equality.Semantic.DeepEqual(affinity(a), affinity(b))
+		equality.Semantic.DeepEqual(requiredNodes(a), requiredNodes(b))
+}
+
+// requiredNodes is the required node affinity of the pod, nil where it has none.
+func requiredNodes(p *corev1.Pod) *corev1.NodeSelector {
+	if p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil {
+		return nil
+	}
+	return p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+// asksNodes reports whether an expression of the pod's required node affinity is such a one.
+func asksNodes(p *corev1.Pod, such func(corev1.NodeSelectorRequirement) bool) bool {
+	required := requiredNodes(p)
+	return required != nil && slices.ContainsFunc(required.NodeSelectorTerms, func(n corev1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(n.MatchExpressions, such)
+	})
 }
 
 // spreadsBeyond reports whether a spread of the pod over the label counts nodes on which the pod cannot be: because a
@@ -187,15 +197,7 @@ func tiedByNodes(p *corev1.Pod, key string) bool {
 	if p.Spec.NodeSelector[key] != "" {
 		return true
 	}
-	if p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil ||
-		p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return false
-	}
-	terms := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	return slices.ContainsFunc(terms, func(n corev1.NodeSelectorTerm) bool {
-		return slices.ContainsFunc(n.MatchExpressions,
-			func(r corev1.NodeSelectorRequirement) bool { return r.Key == key })
-	})
+	return asksNodes(p, func(r corev1.NodeSelectorRequirement) bool { return r.Key == key })
 }
 
 // tiedByVolume reports whether a volume of the pod says where it may be by that label.

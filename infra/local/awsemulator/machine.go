@@ -91,9 +91,7 @@ func (c *Cloud) born(p pool, in launchRequest) *machine {
 		Instance: Instance{
 			ID: newID("i"), Type: p.kind, Zone: subnet.Zone, ZoneID: subnet.ZoneID, SubnetID: subnet.ID,
 			ImageID: p.image, Arch: p.arch, CapacityType: in.capacityType, State: "pending",
-			PrivateIP: addr.String(),
-			PrivateDNSName: "ip-" + strings.ReplaceAll(addr.String(), ".", "-") + "." + c.opt.Region +
-				".compute.internal",
+			PrivateIP: addr.String(), PrivateDNSName: privateName(addr, c.opt.Region),
 			Profile: p.profile, SecurityGroups: p.groups, UserData: string(text),
 			Tags: maps.Clone(p.tags), FleetID: in.fleet, TemplateName: p.templateName, ClientToken: in.token,
 			PriceUSD: p.price, Launched: time.Now(),
@@ -157,6 +155,35 @@ func (c *Cloud) end(m *machine, reason string) {
 		c.changed(m)
 		c.after(m, c.opt.TerminatedFor, func() { delete(c.machines, m.ID) })
 	})
+}
+
+// CopyInstance adds an instance that runs and is as the one of the id, tags and all, without a word to anybody: it
+// counts as one that has been there for long.
+func CopyInstance(c *Cloud, id string) (Instance, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of, err := c.machineByID(id)
+	if err != nil {
+		return Instance{}, err
+	}
+	c.sequence++
+	subnet := c.vpc.subnet(of.SubnetID)
+	if subnet.free() == 0 {
+		return Instance{}, wire.Fail(400, "InsufficientFreeAddressesInSubnet", "%s is full", subnet.ID)
+	}
+	m := &machine{Instance: of.copied(), order: c.sequence, template: of.template, addr: subnet.take()}
+	m.ID, m.State = newID("i"), "running"
+	m.PrivateIP, m.PrivateDNSName = m.addr.String(), privateName(m.addr, c.opt.Region)
+	if m.SpotRequestID != "" {
+		m.SpotRequestID = "sir-" + hash16(m.ID)[:8]
+	}
+	c.machines[m.ID] = m
+	return m.copied(), nil
+}
+
+// privateName is the name that EC2 gives an address.
+func privateName(a netip.Addr, region string) string {
+	return "ip-" + strings.ReplaceAll(a.String(), ".", "-") + "." + region + ".compute.internal"
 }
 
 // machineByID finds an instance. The account is locked.

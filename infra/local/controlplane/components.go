@@ -131,7 +131,7 @@ func (r *run) controllerArgs() []string {
 		"--cluster-signing-cert-file="+r.pkiPath("ca.crt"),
 		"--cluster-signing-key-file="+r.pkiPath("ca.key"),
 		"--use-service-account-credentials=true",
-		"--controllers=*,-nodeipam,-route,-service-lb-controller,-node-route-controller,-cloud-node-lifecycle-controller",
+		"--controllers="+r.options.controllers,
 	)
 	if grace := r.options.nodeGrace; grace > 0 {
 		period := min(5*time.Second, grace/8) // Kubernetes' default period, unless the grace is too short for it

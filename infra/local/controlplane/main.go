@@ -26,6 +26,7 @@ type options struct {
 	parentPID    int
 	nodeGrace    time.Duration
 	kwok         bool
+	controllers  string
 	audit        bool
 	removeDir    bool
 }
@@ -58,6 +59,8 @@ func parseOptions(args []string) (options, error) {
 	fs.DurationVar(&o.nodeGrace, "node-monitor-grace-period", 0,
 		"how long a node may be silent before it is NotReady; 0 leaves Kubernetes' default")
 	fs.BoolVar(&o.kwok, "kwok", true, "play the kubelet of nodes annotated kwok.x-k8s.io/node=fake")
+	fs.StringVar(&o.controllers, "controllers", "*,-nodeipam,-route,-service-lb-controller,-node-route-controller,-cloud-node-lifecycle-controller",
+		"controllers of kube-controller-manager that run, as its flag of the same name has them")
 	fs.BoolVar(&o.audit, "audit", false, "write who asked the API server for what, one JSON line for each request of others than Kubernetes itself")
 	fs.BoolVar(&o.removeDir, "remove-dir", false, "remove --dir when the plane ends")
 	if err := fs.Parse(args); err != nil {

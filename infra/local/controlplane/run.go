@@ -41,6 +41,7 @@ type run struct {
 	started  time.Time
 	terminal io.Writer // the stderr we were started with; file descriptor 2 is the log from openRun on
 	listener net.Listener
+	etcdURL  string
 	broken   chan error // a component that ended, which none ever should
 	lock     *os.File   // held until the process ends
 }
@@ -122,6 +123,7 @@ func (r *run) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start etcd: %w", err)
 	}
+	r.etcdURL = etcdURL
 	r.progress("etcd answers")
 
 	parts, err := r.parseComponents(etcdURL)
@@ -175,6 +177,7 @@ func (r *run) announce(pki *pki) error {
 	seconds := time.Since(r.started).Seconds()
 	s := client.State{
 		Server:       r.server(),
+		Etcd:         r.etcdURL,
 		CAData:       pki.ca.certPEM(),
 		PID:          os.Getpid(),
 		Port:         r.port(),

@@ -60,6 +60,16 @@ type Options struct {
 	Limits    []requestlimits.Limit
 	Audit     bool // the control plane writes planectl.AuditFile into Dir
 	GCPercent int  // of the control plane, see planectl.Options
+	// of the control plane as well; the zero values are a whole one
+	Controllers string
+	NodeGrace   time.Duration
+	// Interpose puts something between the functions and the API server, and gives the URL and the certificate
+	// authority that they get to see. The caller ends it; nil for nothing.
+	Interpose func(*client.Plane) (server string, ca []byte, err error)
+	// FunctionMemory is in MiB, as if the stack had been synthesized with it; 0 leaves the template's.
+	FunctionMemory int64
+	Confine        bool                    // see lambdahost.Options
+	OnReport       func(lambdahost.Report) // likewise
 	// what is allowed beside the stack's policies, as a deployment with other settings would; nil for nothing
 	Grant       func(awsemulator.Access) bool
 	Progress    io.Writer // one line for each part that came up
@@ -77,6 +87,8 @@ type Env struct {
 
 	ownPlane bool
 	push     bool
+	server   string // of the cluster, as EKS describes it
+	ca       []byte
 	policies atomic.Pointer[iam.Policies] // of the stack's roles, once it is deployed
 	physical map[string]string            // ids of custom resources, by logical id
 }
@@ -192,12 +204,19 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 		e.Plane, err = client.Start(ctx, client.Options{Binary: filepath.Join(o.Root, ".local", "bin", "joiner-plane"),
 			Dir:          o.Dir,
 			TokenWebhook: e.Cloud.URL() + "/authenticate", Audit: o.Audit, GCPercent: o.GCPercent,
+			Controllers: o.Controllers, NodeGrace: o.NodeGrace,
 			Log: indent(o.Progress)})
 		if err != nil {
 			return err
 		}
 	}
-	e.Cloud.SetCluster(e.Plane.Server(), e.Plane.CA(), serviceCIDR)
+	e.server, e.ca = e.Plane.Server(), e.Plane.CA()
+	if o.Interpose != nil {
+		if e.server, e.ca, err = o.Interpose(e.Plane); err != nil {
+			return fmt.Errorf("interpose before the API server: %w", err)
+		}
+	}
+	e.Cloud.SetCluster(e.server, e.ca, serviceCIDR)
 	return nil
 }
 
@@ -215,6 +234,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 			f["PUSH"] = strconv.FormatBool(o.Push)
 		}
 		maps.Copy(e.Assembly.Functions[i].Environment, o.Env)
+		resize(&e.Assembly.Functions[i], o.FunctionMemory)
 	}
 	policies, err := iam.Of(e.Assembly.Roles)
 	if err != nil {
@@ -244,7 +264,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 			Username: a.Username, Type: a.Type, Policies: a.Policies})
 	}
 	e.Host, err = lambdahost.Start(ctx, lambdahost.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(),
-		Minute: o.Minute, Paused: true, Log: o.FunctionLog,
+		Minute: o.Minute, Paused: true, Log: o.FunctionLog, Confine: o.Confine, OnReport: o.OnReport,
 		Credentials: func(_ context.Context, role, session string) (string, string, string, error) {
 			c := e.Cloud.FunctionCredentials(role, session)
 			return c.AccessKeyID, c.SecretAccessKey, c.SessionToken, nil
@@ -256,6 +276,26 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 			return nil
 		}})
 	return err
+}
+
+// mayUse is the part of a function's memory that the stack has Go use.
+const mayUse = 0.8
+
+// resize gives a function of which one runs at a time another memory, as the setting functionMemory does.
+func resize(f *assembly.Function, memoryMB int64) {
+	if memoryMB == 0 || f.Reserved == nil || *f.Reserved != 1 {
+		return
+	}
+	f.MemoryMB = memoryMB
+	f.Environment["GOMEMLIMIT"] = fmt.Sprintf("%.0fMiB", float64(memoryMB)*mayUse)
+}
+
+// Memory is that of one of the stack's functions, such as provision, in MiB.
+func (e *Env) Memory(short string) int64 {
+	if f := e.Assembly.Function(e.Function(short)); f != nil {
+		return f.MemoryMB
+	}
+	return 0
 }
 
 // isNodeRole reports whether the stack makes an instance profile for the role.

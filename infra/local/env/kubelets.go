@@ -18,7 +18,7 @@ func (e *Env) newKubelets(o Options) (*kubelet.Bridge, error) {
 	}
 	return kubelet.New(context.Background(), kubelet.Options{
 		Config:      e.Plane.RESTConfig(),
-		Cluster:     kubelet.Cluster{Name: ClusterName, Endpoint: e.Plane.Server(), CA: e.Plane.CA()},
+		Cluster:     kubelet.Cluster{Name: ClusterName, Endpoint: e.server, CA: e.ca},
 		Region:      Region,
 		ZoneID:      func(zone string) string { return c.Zones[zone] },
 		Facts:       func(name string) (kubelet.Facts, bool) { return facts(c, name) },

@@ -94,7 +94,7 @@ func (f *function) attempt(id string, payload []byte) outcome {
 func (f *function) use(s *sandbox, cold bool, id string, payload []byte) (outcome, bool) {
 	var o outcome
 	taken := true
-	began := time.Now()
+	began, before := time.Now(), s.usage()
 	s.out.begin(id)
 	if failure, kind := s.initialized(cold, id); failure != nil {
 		o = outcome{fault: "Unhandled", status: kind, payload: failure}
@@ -106,7 +106,15 @@ func (f *function) use(s *sandbox, cold bool, id string, payload []byte) (outcom
 		f.drop(s)
 		return outcome{}, false
 	}
-	o.logTail = s.out.end(f.report(s, cold, id, time.Since(began), o)...)
+	took := time.Since(began)
+	o.logTail = s.out.end(f.report(s, cold, id, took, o)...)
+	if tell := f.host.options.OnReport; tell != nil {
+		r := Report{Function: f.Short, MemoryMB: f.MemoryMB, Cold: cold, Took: took, Status: o.status}
+		if o.fault != "" {
+			r.Error = string(o.payload)
+		}
+		tell(s.measure(r, before))
+	}
 	f.host.count(f, func(stats *FunctionStats) { stats.add(s, cold, o) })
 	f.giveBack(s)
 	return o, true

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"joiner/infra/local/lambdahost/assembly"
+	"joiner/infra/local/lambdahost/confine"
 )
 
 // maxProcesses stands for the account's concurrency: what functions without reserved concurrency may use together.
@@ -26,6 +27,9 @@ type Options struct {
 	Log         io.Writer     // log lines of the functions and of the host; written to by one goroutine at a time
 	Minute      time.Duration // how long a minute of schedules and retries lasts; 0: a minute
 	Paused      bool          // start with schedules paused
+	// Confine holds every process to the memory and the processor share that Lambda gives a function of its size.
+	Confine  bool
+	OnReport func(Report) // is told the end of every invocation; nil for nobody
 }
 
 // Host is the running assembly.
@@ -36,6 +40,7 @@ type Host struct {
 	mappings  []*mapping
 	doors     []*door
 	scratch   string
+	Confined  string // how processes are confined; empty: they are not
 	log       *logger
 	spawner   *spawner
 	started   time.Time
@@ -79,6 +84,9 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	h := &Host{
 		options: o, scratch: scratch, log: &logger{out: o.Log}, started: time.Now(), paused: o.Paused,
 		queued: newGauge(), slots: make(chan struct{}, maxProcesses),
+	}
+	if o.Confine {
+		h.Confined = confine.Kind()
 	}
 	h.ctx, h.cancel = context.WithCancel(ctx)
 	if err := h.prepare(); err != nil {
@@ -165,14 +173,16 @@ func (h *Host) setPaused(paused bool) {
 	h.paused = paused
 }
 
-// Kill ends the running processes of a function with SIGKILL and says how many there were. What they were doing fails
-// as in Lambda when a runtime exits.
+// Kill ends the running processes of a function with SIGKILL, waits for that and says how many there were. What they
+// were doing fails as in Lambda when a runtime exits.
 func (h *Host) Kill(name string) (int, error) {
 	f, err := h.find(name)
 	if err != nil {
 		return 0, err
 	}
-	return f.kill(), nil
+	n := f.kill()
+	f.waitAll()
+	return n, nil
 }
 
 // Wait returns when no asynchronous event or message of a mapped queue is waiting or worked on, or with the context's

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"joiner/infra/local/lambdahost/confine"
 )
 
 const (
@@ -24,12 +26,13 @@ const (
 
 // sandbox is one process of a function with the Runtime API it talks to.
 type sandbox struct {
-	fn      *function
-	cmd     *exec.Cmd
-	server  *http.Server
-	out     *output
-	started time.Time
-	version int // of the function's environment
+	fn       *function
+	cmd      *exec.Cmd
+	server   *http.Server
+	out      *output
+	started  time.Time
+	version  int              // of the function's environment
+	confined *confine.Process // nil: it is not
 
 	calls  chan *call    // taken by the process' next
 	ready  chan struct{} // closed by its first next
@@ -90,6 +93,13 @@ func (f *function) newSandbox(ctx context.Context) (*sandbox, error) {
 		return nil, errors.Join(fmt.Errorf("start bootstrap: %w", err), listener.Close(), read.Close(), write.Close())
 	}
 	_ = write.Close() // the process has its own copy
+	if kind := f.host.Confined; kind != "" {
+		s.confined, err = confine.Confine(kind, s.cmd.Process.Pid, confine.LambdaLimits(f.MemoryMB))
+		if err != nil {
+			s.kill()
+			return nil, errors.Join(err, s.cmd.Wait(), listener.Close(), read.Close())
+		}
+	}
 	go func() { _ = s.server.Serve(listener) }()
 	go s.reap()
 	return s, nil
@@ -99,6 +109,11 @@ func (f *function) newSandbox(ctx context.Context) (*sandbox, error) {
 func (s *sandbox) reap() {
 	s.out.follow()
 	err := s.cmd.Wait()
+	if s.confined != nil {
+		if err := s.confined.Close(); err != nil {
+			s.fn.host.log.line(s.fn.Short, "", err.Error())
+		}
+	}
 	s.mu.Lock()
 	s.exitErr = err
 	s.mu.Unlock()
@@ -196,16 +211,11 @@ func (s *sandbox) usable() bool {
 // memory is the process' highest resident set so far, in MiB. What wait(2) tells would not do: it counts the host's own
 // memory, which the process shared until it became the function.
 func (s *sandbox) memory() int64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	u, err := confine.ReadUsage(s.cmd.Process.Pid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		for line := range strings.Lines(string(status)) {
-			if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-				kib, _ := strconv.ParseInt(strings.Fields(text)[0], 10, 64)
-				s.maxRSS = max(s.maxRSS, kib<<10)
-			}
-		}
+		s.maxRSS = max(s.maxRSS, u.Peak)
 	}
 	return s.maxRSS >> 20
 }

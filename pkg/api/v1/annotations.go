@@ -53,6 +53,8 @@ const (
 	AnnotationReplaceRequested = "joiner.sh/replace-requested"
 	// AnnotationDrainAfterReplacement is until when the pods of an interrupted node stay for their replacement.
 	AnnotationDrainAfterReplacement = "joiner.sh/drain-after-replacement-until"
+	// AnnotationDeletionReason is the notice of EC2 that a claim is deleted for, in the words of the metrics.
+	AnnotationDeletionReason = "joiner.sh/deletion-reason"
 
 	// On EC2NodeClasses and NodePools, written by refresh and lifecycle.
 

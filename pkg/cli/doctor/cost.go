@@ -5,17 +5,13 @@ import (
 	"strings"
 
 	"joiner/pkg/cli/bill"
+	"joiner/pkg/settings"
 )
 
 // checkCost says when the stack costs more than the pods of a Karpenter would. What it is made of stands in infra/README.md.
 func (e *examination) checkCost() {
 	const check = "cost"
-	memory := 0
-	for _, f := range e.f.Functions.List {
-		if f.Found && strings.HasSuffix(f.Name, "-provision") {
-			memory = f.Memory
-		}
-	}
+	memory := e.functionMemory()
 	if memory == 0 || e.f.Nodes == 0 {
 		return
 	}
@@ -32,6 +28,32 @@ func (e *examination) checkCost() {
 	e.addFinding(Warning, check, fmt.Sprintf("about %.0f USD a month for %d nodes with %d MiB, more than the %d to %d USD of Karpenter's two pods",
 		usd, e.f.Nodes, memory, bill.KarpenterLeast, bill.KarpenterMost),
 		"lower functionMemory if passes end in time without it, and set tracing and dashboard to false; infra/README.md says what it is made of")
+}
+
+// functionMemory is what provision has, in MiB; 0 if it is not known.
+func (e *examination) functionMemory() (memory int) {
+	for _, f := range e.f.Functions.List {
+		if f.Found && strings.HasSuffix(f.Name, "-provision") {
+			memory = f.Memory
+		}
+	}
+	return memory
+}
+
+// checkMemory says when the functions have less memory than suits a cluster of this size.
+func (e *examination) checkMemory() {
+	const check = "functionMemory"
+	memory := e.functionMemory()
+	if memory == 0 || e.f.Nodes == 0 {
+		return
+	}
+	want := settings.RecommendFunctionMemory(e.f.Nodes, e.f.Pods)
+	if memory >= want {
+		e.addFinding(Fine, check, fmt.Sprintf("%d MiB suit %d nodes and %d pods", memory, e.f.Nodes, e.f.Pods), "")
+		return
+	}
+	e.addFinding(Warning, check, fmt.Sprintf("%d MiB are little for %d nodes and %d pods: passes may end before they are done", memory, e.f.Nodes, e.f.Pods),
+		fmt.Sprintf("set functionMemory in cdk.json to %d", want))
 }
 
 // nodeHours is how long a node is assumed to live.

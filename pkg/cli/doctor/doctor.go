@@ -29,6 +29,7 @@ type Facts struct {
 	SpotRole  SpotRole
 	NodeRole  NodeRole
 	Nodes     int // of Joiner's
+	Pods      int // that have not ended
 
 	Encryption Encryption
 }
@@ -205,7 +206,8 @@ func RunChecks(f Facts) []Finding {
 	e.f = f
 	for _, check := range []func(){
 		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkNodeRole, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
-		e.checkClasses, e.checkPools, e.spotRole, e.checkEncryption, e.checkLambda, e.checkCost, e.checkQuotas, e.devices, e.checkMissingRequests,
+		e.checkClasses, e.checkPools, e.spotRole, e.checkEncryption, e.checkLambda, e.checkMemory, e.checkCost, e.checkQuotas, e.devices,
+		e.checkMissingRequests,
 	} {
 		check()
 	}

@@ -64,7 +64,14 @@ func (d *Controller) Run(ctx context.Context, until time.Time) error {
 	for {
 		start := d.Now()
 		under := controllers.BeginPass(ctx, d.Permission)
-		busy, held, err := d.lockAndRun(under)
+		held := false
+		busy, err := d.LimitPass(func(pass context.Context) (busy bool, err error) {
+			busy, held, err = d.lockAndRun(pass)
+			return busy, err
+		})(under)
+		if controllers.IsCutShort(err) {
+			return nil
+		}
 		if err != nil || controllers.WasRefused(under) {
 			return err
 		}
@@ -124,6 +131,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	start := d.Now()
+	controllers.NoteStage(ctx, controllers.StageDeciding)
 	decision, next, err := d.decideWithin(ctx, s, memory, sells)
 	if err != nil {
 		return false, err
@@ -144,6 +152,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 			Begin: decision.Begin}.Lines()...)
 		return false, err
 	}
+	controllers.NoteStage(ctx, controllers.StageApplying)
 	w := d.newApplier(s)
 	err = errors.Join(w.applyFinished(ctx, decision), w.applyBegun(ctx, decision, next))
 	_ = d.Shield().Do("what is told", func() error { // logged

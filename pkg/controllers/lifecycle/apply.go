@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -137,6 +138,7 @@ func (w *actionWorker) removePod(ctx context.Context, a plan.Action) error {
 		return w.l.Pods.DeletePod(ctx, pod, a.GraceSec)
 	}
 	e, err := w.l.Pods.EvictPod(ctx, pod)
+	w.noteEviction(e, err, a.Claim)
 	switch {
 	case err != nil || e.Outcome == cluster.Gone:
 		return err
@@ -153,6 +155,20 @@ func (w *actionWorker) removePod(ctx context.Context, a plan.Action) error {
 		return w.l.Shield().Do("an event", func() error { w.recordEvent(ctx, about); return nil })
 	}) // the next eviction under this budget need not wait for it
 	return nil
+}
+
+// noteEviction counts what the API server answered, by the code that stands for it.
+func (w *actionWorker) noteEviction(e cluster.Eviction, err error, claim string) {
+	code := http.StatusOK
+	switch {
+	case err != nil:
+		code = http.StatusInternalServerError
+	case e.Outcome == cluster.Gone:
+		code = http.StatusNotFound
+	case e.Outcome == cluster.Refused:
+		code = http.StatusTooManyRequests
+	}
+	w.l.Series.NoteEviction(code, disruptionReason(w.claims[claim]))
 }
 
 // disruptionReason is why the claim goes, as Karpenter says it.

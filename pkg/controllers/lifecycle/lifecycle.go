@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/remotewrite"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/plan"
 	"joiner/pkg/nodeclaim/lifecycle"
@@ -55,7 +56,8 @@ type Controller struct {
 	Refresh   controllers.Waker      // runs refresh when a class is new or was changed
 	Watch     controllers.WatchLease // tells others that nobody need wake lifecycle; nil to tell nobody
 	Hints     controllers.PushHints
-	Refusals  *EvictionBackoff // of evictions, shared by the invocations of a process; nil for none known
+	Refusals  *EvictionBackoff      // of evictions, shared by the invocations of a process; nil for none known
+	Series    *remotewrite.Recorder // for Prometheus; nil for nothing
 
 	seen   controllers.StaleStatus
 	sum    controllers.Measurements
@@ -67,12 +69,16 @@ type Controller struct {
 	changes  []cluster.ScheduledChange
 	blind    error         // why EC2 could not be asked for the two above
 	took     time.Duration // the last pass
+	observed bool          // a pass of this invocation, by Series
 }
 
 // Run passes until nothing is left to do or until the time given. A step that fails is tried again later, and the
 // others go on; what did not succeed in the end is the error.
 func (l *Controller) Run(ctx context.Context, until time.Time) error {
 	defer l.sum.PutMetrics(l.Metrics)
+	l.Series.Begin()
+	l.observed = false
+	defer l.Series.Wait()          // last: nobody waits for it but the end of the invocation
 	swept := l.sweepTemplates(ctx) // that this fails must not keep a drain waiting
 	l.failed, l.faults, l.took, l.examined = controllers.StepBackoff{}, controllers.StepBackoff{}, 0, time.Time{}
 	if l.Refusals == nil {
@@ -81,17 +87,23 @@ func (l *Controller) Run(ctx context.Context, until time.Time) error {
 	v := controllers.Watcher{Lease: l.Watch, Name: controllers.WatchLeaseName("lifecycle"), Holder: l.Holder,
 		Log: l.Log, Permission: l.Permission}
 	defer v.ReleaseLease(ctx)
+	pass := l.LimitPass(l.Shield().GuardPass(func(pass context.Context) (bool, error) {
+		return l.runPass(pass, func() { v.BeginWatch(ctx, until.Sub(l.Now())) })
+	}))
+	longest := time.Duration(0)
 	for {
 		began, under := l.Now(), controllers.BeginPass(ctx, l.Permission)
-		busy, err := l.Shield().GuardPass(func(pass context.Context) (bool, error) {
-			return l.runPass(pass, func() { v.BeginWatch(ctx, until.Sub(l.Now())) })
-		})(under)
+		busy, err := pass(under)
 		l.took = l.Now().Sub(began)
+		longest = max(longest, l.took)
+		if controllers.IsCutShort(err) {
+			return errors.Join(l.failed.JoinErrors(), swept)
+		}
 		if err != nil || controllers.WasRefused(under) {
 			return errors.Join(err, l.failed.JoinErrors(), swept, l.blind)
 		}
 		now := l.Now()
-		if !v.ContinueWatch(ctx, busy || l.Hints.ExpectsHint(now), controllers.TimeToWatch(until.Sub(now), l.took)) {
+		if !v.ContinueWatch(ctx, busy || l.Hints.ExpectsHint(now), until.Sub(now), longest) {
 			return errors.Join(l.failed.JoinErrors(), swept, l.blind)
 		}
 		// the watches do not tell when a pod has gone
@@ -164,6 +176,8 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	if err != nil {
 		return false, err
 	}
+	l.Series.ObservePass(ctx, s, !l.observed)
+	l.observed = true
 	l.sum.NoteMissedHints(l.Hints, s.Now, deletionTimes(s))
 	l.recordFaults(next.Faults)
 	if len(next.Actions) == 0 {
@@ -174,6 +188,7 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 		return false, err
 	}
 	begin()
+	controllers.NoteStage(ctx, controllers.StageApplying)
 	changed, err := l.applyActions(ctx, s, next.Actions)
 	return next.Busy || changed, err
 }
@@ -181,6 +196,7 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 // decide reads the cluster and decides what is to be done about it.
 func (l *Controller) decide(ctx context.Context, instances []cluster.Instance,
 	read func(context.Context) (cluster.Snapshot, error)) (s cluster.Snapshot, next lifecycle.Plan, err error) {
+	controllers.NoteStage(ctx, controllers.StageReading)
 	if s, err = read(ctx); err != nil {
 		return s, next, err
 	}
@@ -193,6 +209,7 @@ func (l *Controller) decide(ctx context.Context, instances []cluster.Instance,
 		return s, next, err
 	}
 	l.Refusals.markRetryTimes(s.Pods)
+	controllers.NoteStage(ctx, controllers.StageDeciding)
 	return s, lifecycle.Next(s), nil
 }
 
@@ -304,7 +321,11 @@ func (l *Controller) sideBySide(ctx context.Context, objects *objectIndex, group
 	_ = all.Wait() // every error is in outcomes
 	_ = told.Wait()
 	for _, k := range slices.Sorted(maps.Keys(outcomes)) {
-		if o := outcomes[k]; o.err != nil {
+		o := outcomes[k]
+		if o.err != nil && ctx.Err() != nil {
+			continue // it was cut short, and did not fail
+		}
+		if o.err != nil {
 			l.failed.AddFailure(k, o.err, l.Now())
 		} else if o.begun {
 			delete(l.failed, k)
@@ -331,6 +352,9 @@ func (l *Controller) inTurn(ctx context.Context, w *actionWorker, actions []plan
 			return fmt.Errorf("%s: %w", a, err)
 		}
 		l.sum.NoteAction(a)
+		if a.Do == plan.DeleteClaim {
+			l.Series.NoteDeleted(a.Claim, a.Reason)
+		}
 	}
 	return nil
 }

@@ -3,13 +3,16 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"joiner/pkg/controllers/remotewrite"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/timeseries"
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/testing/controllertest"
 	"joiner/pkg/testing/fake"
@@ -231,5 +234,59 @@ func TestFailedSweepStopsNoStep(t *testing.T) {
 		if !slices.Contains(f.World.TaintsOf(name), "karpenter.sh/disrupted:NoSchedule") {
 			t.Errorf("node %s was not marked for deletion", name)
 		}
+	}
+}
+
+// seriesSink is a store and an endpoint that remember the last they were given.
+type seriesSink struct {
+	st     remotewrite.State
+	values map[string]float64
+}
+
+func (s *seriesSink) ReadState(context.Context) (remotewrite.State, bool, error) {
+	return s.st, false, nil
+}
+
+func (s *seriesSink) WriteState(_ context.Context, st remotewrite.State) error { s.st = st; return nil }
+
+func (s *seriesSink) ReadSurroundings(_ context.Context, in cluster.Snapshot) (cluster.Snapshot, timeseries.Totals, error) {
+	return in, nil, nil
+}
+
+func (s *seriesSink) WriteSeries(_ context.Context, all, _ []timeseries.Series, _ time.Time) error {
+	s.values = map[string]float64{}
+	for _, one := range all {
+		s.values[one.Name] += one.Value
+	}
+	return nil
+}
+
+// TestSeriesOfAClusterThatEnds: from running pods to no node, invocation by invocation, every NodeClaim and eviction is
+// counted once.
+func TestSeriesOfAClusterThatEnds(t *testing.T) {
+	f, sink := controllertest.RunningPods(t), &seriesSink{}
+	claims := float64(len(f.World.Claims()))
+	series := &remotewrite.Recorder{Store: sink, Writer: sink, Around: sink, Now: f.World.Now, Log: slog.New(slog.DiscardHandler)}
+	for i := range 30 {
+		l := f.Lifecycle(f.World.Ports(fake.Fault{}))
+		l.Series = series
+		if err := l.Run(t.Context(), f.Once()); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			f.World.DeleteClaims()
+		}
+		f.World.Advance(time.Minute)
+	}
+	if n := len(f.World.Claims()); n != 0 || claims == 0 {
+		t.Fatalf("%v NodeClaims, %d of them are left", claims, n)
+	}
+	for name, want := range map[string]float64{"karpenter_nodeclaims_terminated_total": claims, "karpenter_nodes_terminated_total": claims, "karpenter_cluster_state_node_count": 0} {
+		if sink.values[name] != want {
+			t.Errorf("%s is %v, want %v", name, sink.values[name], want)
+		}
+	}
+	if sink.values["karpenter_pods_eviction_requests_total"] == 0 || sink.values["karpenter_nodeclaims_termination_duration_seconds_count"] != claims {
+		t.Errorf("series %v", sink.values)
 	}
 }

@@ -331,6 +331,9 @@ func (i *Controller) deleteInterruptedClaim(ctx context.Context, n interruption.
 		return err
 	}
 	if set := noticeAnnotations(o); len(set) > 0 {
+		if o.DeleteClaim {
+			set[v1.AnnotationDeletionReason] = string(n.Kind) // for metrics: no request is made for it alone
+		}
 		if _, err := i.Claims.AnnotateClaim(ctx, o.Claim, set); err != nil {
 			return err
 		}

@@ -80,17 +80,22 @@ func (p *Controller) Run(ctx context.Context, until time.Time) error {
 	v := controllers.Watcher{Lease: p.Watch, Name: controllers.WatchLeaseName("provision"), Holder: p.Holder,
 		Log: p.Log, Permission: p.Permission}
 	defer v.ReleaseLease(ctx)
+	pass := p.LimitPass(p.Shield().GuardPass(func(pass context.Context) (bool, error) {
+		return p.runPass(pass, func() { v.BeginWatch(ctx, until.Sub(p.Now())) })
+	}))
+	longest := time.Duration(0)
 	for {
 		began, under := p.Now(), controllers.BeginPass(ctx, p.Permission)
-		busy, err := p.Shield().GuardPass(func(pass context.Context) (bool, error) {
-			return p.runPass(pass, func() { v.BeginWatch(ctx, until.Sub(p.Now())) })
-		})(under)
+		busy, err := pass(under)
+		if controllers.IsCutShort(err) {
+			return nil
+		}
 		if err != nil || controllers.WasRefused(under) {
 			return err
 		}
 		now := p.Now()
-		if !v.ContinueWatch(ctx, busy || p.AlwaysWatch || p.Hints.ExpectsHint(now),
-			controllers.TimeToWatch(until.Sub(now), now.Sub(began))) {
+		longest = max(longest, now.Sub(began))
+		if !v.ContinueWatch(ctx, busy || p.AlwaysWatch || p.Hints.ExpectsHint(now), until.Sub(now), longest) {
 			return nil
 		}
 		if err := controllers.WaitForChange(ctx, p.Read, until.Sub(now), lookAtLeast); err != nil {
@@ -152,6 +157,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	controllers.NoteStage(ctx, controllers.StageDeciding)
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resumeLaunches(ctx, &s)
 	decided := p.decideAndLog(ctx, s, start)
@@ -164,6 +170,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 		p.finishPass(ctx, s, s, decided.Plan, start)
 		return false, resumeErr
 	}
+	controllers.NoteStage(ctx, controllers.StageApplying)
 	seen := s // as it was decided about
 	changed, err := p.applyPlan(ctx, &s, decided)
 	p.finishPass(ctx, seen, s, decided.Plan, start)

@@ -25,8 +25,11 @@ type Pod struct {
 	Controller string `json:"controller,omitempty"`
 	Phase      string `json:"phase,omitempty"` // Pending, Running, Succeeded, Failed
 	Ready      bool   `json:"ready,omitempty"`
-	NodeName   string `json:"nodeName,omitempty"`
-	Nominated  string `json:"nominated,omitempty"` // status.nominatedNodeName
+	// when it was bound and last became ready; only metrics read them
+	Bound      time.Time `json:"-"`
+	ReadySince time.Time `json:"-"`
+	NodeName   string    `json:"nodeName,omitempty"`
+	Nominated  string    `json:"nominated,omitempty"` // status.nominatedNodeName
 	// the scheduler said PodScheduled=False, reason Unschedulable
 	Unscheduled bool `json:"unscheduled,omitempty"`
 	// deletionTimestamp, which already contains the grace period

@@ -7,8 +7,6 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-const bytesPerGiB = int64(1) << 30
-
 // blockDevices are the volumes: the class's, else those of the image family.
 func blockDevices(c *awsv1.EC2NodeClass) []BlockDevice {
 	if len(c.Spec.BlockDeviceMappings) == 0 {
@@ -33,9 +31,7 @@ func blockDevice(m *awsv1.BlockDeviceMapping) BlockDevice {
 		VolumeInitializationRate: valueOrZero(e.VolumeInitializationRate),
 		Encrypted:                e.Encrypted, DeleteOnTermination: e.DeleteOnTermination,
 	}
-	if e.VolumeSize != nil {
-		b.SizeGiB = int32((e.VolumeSize.Value() + bytesPerGiB - 1) / bytesPerGiB)
-	}
+	b.SizeGiB = int32(e.SizeGiB())
 	return b
 }
 

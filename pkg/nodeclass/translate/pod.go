@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,13 +70,22 @@ func Pod(p *corev1.Pod) cluster.Pod {
 		switch c.Type {
 		case corev1.PodScheduled:
 			out.Unscheduled = c.Reason == corev1.PodReasonUnschedulable && !onFargate(p)
+			out.Bound = sinceTrue(c)
 		case corev1.PodReady:
-			out.Ready = c.Status == corev1.ConditionTrue
+			out.Ready, out.ReadySince = c.Status == corev1.ConditionTrue, sinceTrue(c)
 		}
 	}
 	addAffinity(&out, p)
 	addUnmodelled(&out, p)
 	return out
+}
+
+// sinceTrue is when the condition became True, the zero time where it is not.
+func sinceTrue(c corev1.PodCondition) time.Time {
+	if c.Status != corev1.ConditionTrue {
+		return time.Time{}
+	}
+	return c.LastTransitionTime.UTC()
 }
 
 // onFargate reports whether AWS Fargate runs the pod, which makes a node for it alone.

@@ -2,16 +2,9 @@ package discovery
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/pricing"
-	pricetypes "github.com/aws/aws-sdk-go-v2/service/pricing/types"
 
 	"joiner/pkg/model/instancetypes"
 )
@@ -34,25 +27,12 @@ func (m *CatalogRefresher) withDiskPrices(ctx context.Context, c instancetypes.C
 func (m *CatalogRefresher) readDiskPrices(ctx context.Context) (map[string]instancetypes.DiskPrice, error) {
 	out := map[string]instancetypes.DiskPrice{}
 	for _, family := range []string{"Storage", "System Operation", "Provisioned Throughput"} {
-		in := &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2"), MaxResults: aws.Int32(productsPage)}
-		for _, f := range [][2]string{{"regionCode", m.region}, {"productFamily", family}} {
-			in.Filters = append(in.Filters, pricetypes.Filter{Type: pricetypes.FilterTypeTermMatch,
-				Field: aws.String(f[0]), Value: aws.String(f[1])})
-		}
-		pages := pricing.NewGetProductsPaginator(m.pricing, in)
-		for i := 0; pages.HasMorePages(); i++ {
-			if i == maxPages {
-				return nil, fmt.Errorf("get products (%s): more than %d pages", family, maxPages)
-			}
-			page, err := pages.NextPage(ctx)
-			if err != nil {
-				return nil, fmt.Errorf("get products (%s): %w", family, err)
-			}
-			for _, text := range page.PriceList {
-				if err := addDiskPrice(out, text, priceListCurrency(m.region)); err != nil {
-					return nil, err
-				}
-			}
+		err := m.listProducts(ctx, func(p product) error {
+			addDiskPrice(out, p, priceListCurrency(m.region))
+			return nil
+		}, [][2]string{{"productFamily", family}})
+		if err != nil {
+			return nil, fmt.Errorf("get products (%s): %w", family, err)
 		}
 	}
 	if len(out) == 0 {
@@ -63,55 +43,32 @@ func (m *CatalogRefresher) readDiskPrices(ctx context.Context) (map[string]insta
 
 // addDiskPrice adds what an entry of the price list says of a type of volume, if it does, by its unit: GB-Mo, IOPS-Mo
 // or GiBps-mo.
-func addDiskPrice(out map[string]instancetypes.DiskPrice, text, currency string) error {
-	var p struct {
-		Product struct {
-			Attributes struct{ VolumeAPIName string }
-		}
-		Terms struct {
-			OnDemand map[string]struct {
-				PriceDimensions map[string]priceDimension
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return fmt.Errorf("read product: %w", err)
-	}
+func addDiskPrice(out map[string]instancetypes.DiskPrice, p product, currency string) {
 	name := p.Product.Attributes.VolumeAPIName
 	if name == "" {
-		return nil
+		return
 	}
 	price := out[name]
-	for _, term := range slices.Sorted(maps.Keys(p.Terms.OnDemand)) {
-		dimensions := p.Terms.OnDemand[term].PriceDimensions
-		for _, key := range slices.Sorted(maps.Keys(dimensions)) {
-			d := dimensions[key]
-			if d.BeginRange != "0" && d.BeginRange != "" {
-				continue // a further tier
-			}
-			usd, err := strconv.ParseFloat(d.PricePerUnit[currency], 64)
-			if err != nil || usd <= 0 {
-				continue
-			}
-			switch strings.ToLower(d.Unit) {
-			case "gb-mo":
-				price.GiB = usd
-			case "iops-mo":
-				price.IOPS = usd
-			case "gibps-mo":
-				price.MiBps = usd / mibPerGiB
-			case "mibps-mo":
-				price.MiBps = usd
-			}
+	for _, d := range p.priceDimensions() {
+		if d.BeginRange != "0" && d.BeginRange != "" {
+			continue // a further tier
+		}
+		usd, err := strconv.ParseFloat(d.PricePerUnit[currency], 64)
+		if err != nil || usd <= 0 {
+			continue
+		}
+		switch strings.ToLower(d.Unit) {
+		case "gb-mo":
+			price.GiB = usd
+		case "iops-mo":
+			price.IOPS = usd
+		case "gibps-mo":
+			price.MiBps = usd / mibPerGiB
+		case "mibps-mo":
+			price.MiBps = usd
 		}
 	}
 	if price != (instancetypes.DiskPrice{}) {
 		out[name] = price
 	}
-	return nil
-}
-
-type priceDimension struct {
-	Unit, BeginRange string
-	PricePerUnit     map[string]string
 }

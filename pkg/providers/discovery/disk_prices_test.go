@@ -20,15 +20,17 @@ func TestPricesOfVolumes(t *testing.T) {
 		entry("io2", "IOPS-Mo", "0", "0.065"), entry("io2", "IOPS-Mo", "32000", "0.046"),
 		entry("", "GB-Mo", "0", "0.05"), entry("st1", "Hrs", "0", "1"), entry("sc1", "GB-Mo", "0", "0"),
 	} {
-		if err := addDiskPrice(got, text, "USD"); err != nil {
+		p, err := readProduct(text)
+		if err != nil {
 			t.Fatal(err)
 		}
+		addDiskPrice(got, p, "USD")
 	}
 	want := map[string]instancetypes.DiskPrice{"gp3": {GiB: 0.096, IOPS: 0.006, MiBps: 0.048}, "io2": {IOPS: 0.065}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if err := addDiskPrice(got, "{", "USD"); err == nil {
+	if _, err := readProduct("{"); err == nil {
 		t.Error("text that is no JSON has no error")
 	}
 }

@@ -147,7 +147,12 @@ func TestReadProduct(t *testing.T) {
 		{`{"product":{"attributes":{"instanceType":"x"}},"terms":{"OnDemand":{"a":{"priceDimensions":{"1":{"pricePerUnit":{"USD":"free"}}}}}}}`, "USD", "", 0, true},
 		{`no json`, "USD", "", 0, true},
 	} {
-		name, price, err := readProduct(test.text, test.currency)
+		var name string
+		var price float64
+		p, err := readProduct(test.text)
+		if err == nil {
+			name, price, err = p.instancePrice(test.currency)
+		}
 		if name != test.name || price != test.price || (err != nil) != test.fails {
 			t.Errorf("%s: %s costs %v, error %v", test.text, name, price, err)
 		}

@@ -67,68 +67,97 @@ func (m *CatalogRefresher) onDemand(ctx context.Context) (map[string]float64, er
 // readPriceList adds the prices of one list to out and returns how many there were.
 func (m *CatalogRefresher) readPriceList(ctx context.Context, tenancy, family string, out map[string]float64) (int,
 	error) {
+	n := 0
+	err := m.listProducts(ctx, func(p product) error {
+		name, price, err := p.instancePrice(priceListCurrency(m.region))
+		if name != "" && price > 0 {
+			out[name] = price
+			n++
+		}
+		return err
+	}, [][2]string{{"serviceCode", "AmazonEC2"}, {"preInstalledSw", "NA"}, {"operatingSystem", "Linux"},
+		{"capacitystatus", "Used"}, {"marketoption", "OnDemand"}, {"tenancy", tenancy}, {"productFamily", family}})
+	return n, err
+}
+
+// listProducts gives take every entry of the region's price list that meets the filters, each a field and its value.
+func (m *CatalogRefresher) listProducts(ctx context.Context, take func(product) error, filters [][2]string) error {
 	in := &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2"), MaxResults: aws.Int32(productsPage)}
-	for _, f := range [][2]string{{"regionCode", m.region}, {"serviceCode", "AmazonEC2"}, {"preInstalledSw", "NA"},
-		{"operatingSystem", "Linux"},
-		{"capacitystatus", "Used"}, {"marketoption", "OnDemand"}, {"tenancy", tenancy}, {"productFamily", family}} {
+	for _, f := range slices.Concat([][2]string{{"regionCode", m.region}}, filters) {
 		in.Filters = append(in.Filters, pricetypes.Filter{Type: pricetypes.FilterTypeTermMatch, Field: aws.String(f[0]),
 			Value: aws.String(f[1])})
 	}
-	currency := priceListCurrency(m.region)
-	n := 0
 	pages := pricing.NewGetProductsPaginator(m.pricing, in)
 	for i := 0; pages.HasMorePages(); i++ {
 		if i == maxPages {
-			return n, fmt.Errorf("more than %d pages", maxPages)
+			return fmt.Errorf("more than %d pages", maxPages)
 		}
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return n, err
+			return err
 		}
 		for _, text := range page.PriceList {
-			name, price, err := readProduct(text, currency)
+			p, err := readProduct(text)
 			if err != nil {
-				return n, err
+				return err
 			}
-			if name != "" && price > 0 {
-				out[name] = price
-				n++
+			if err := take(p); err != nil {
+				return err
 			}
 		}
 	}
-	return n, nil
+	return nil
 }
 
-// readProduct reads an entry of the price list: its type and the last price of it that is not zero, in the order of
-// their codes.
-func readProduct(text, currency string) (name string, price float64, err error) {
-	var p struct {
-		Product struct {
-			Attributes struct{ InstanceType string }
-		}
-		Terms struct {
-			OnDemand map[string]struct {
-				PriceDimensions map[string]struct{ PricePerUnit map[string]string }
-			}
+// product is an entry of the price list.
+type product struct {
+	Product struct {
+		Attributes struct{ InstanceType, VolumeAPIName string }
+	}
+	Terms struct {
+		OnDemand map[string]struct {
+			PriceDimensions map[string]priceDimension
 		}
 	}
+}
+
+type priceDimension struct {
+	Unit, BeginRange string
+	PricePerUnit     map[string]string
+}
+
+func readProduct(text string) (p product, err error) {
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return "", 0, fmt.Errorf("read product: %w", err)
+		return p, fmt.Errorf("read product: %w", err)
 	}
+	return p, nil
+}
+
+// priceDimensions are all of the entry, in the order of their codes.
+func (p product) priceDimensions() []priceDimension {
+	var out []priceDimension
 	for _, term := range slices.Sorted(maps.Keys(p.Terms.OnDemand)) {
 		dimensions := p.Terms.OnDemand[term].PriceDimensions
 		for _, d := range slices.Sorted(maps.Keys(dimensions)) {
-			text, ok := dimensions[d].PricePerUnit[currency]
-			if !ok {
-				continue
-			}
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				return "", 0, fmt.Errorf("read price of %s: %w", p.Product.Attributes.InstanceType, err)
-			}
-			if v > 0 {
-				price = v
-			}
+			out = append(out, dimensions[d])
+		}
+	}
+	return out
+}
+
+// instancePrice is the instance type of the entry and its last price that is not zero.
+func (p product) instancePrice(currency string) (name string, price float64, err error) {
+	for _, d := range p.priceDimensions() {
+		text, ok := d.PricePerUnit[currency]
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return "", 0, fmt.Errorf("read price of %s: %w", p.Product.Attributes.InstanceType, err)
+		}
+		if v > 0 {
+			price = v
 		}
 	}
 	return p.Product.Attributes.InstanceType, price, nil

@@ -147,11 +147,8 @@ func (x plannedNode) asLaunch() plan.Launch {
 	}
 	set = set.And(requirements.Of(labelType, l.Types...), requirements.Of(labelZone, zones...),
 		requirements.Of(labelCapacity, capacities...))
-	for _, r := range b.open.All() {
-		if !wellKnown(r.Key) && r.Operator() != requirements.DoesNotExist { // else the launch decides, or none has it
-			set = set.And(requirements.Of(r.Key, p.customLabelValues(r)[0]))
-		}
-	}
+	set = set.AndSet(chooseCustomLabels(b.open,
+		func(r requirements.Requirement) string { return p.customLabelValues(r)[0] }))
 	for _, r := range set.All() {
 		if v, ok := r.Single(); ok && !wellKnown(r.Key) {
 			l.Labels[r.Key] = v

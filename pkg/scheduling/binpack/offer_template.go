@@ -28,17 +28,11 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 	if l.Annotations == nil {
 		l.Annotations = map[string]string{}
 	}
-	for _, r := range set.All() {
-		if wellKnown(r.Key) || r.Key == labelClass || r.Operator() == requirements.DoesNotExist {
-			continue
-		}
-		v, single := r.Single()
-		if !single {
-			v = anyValue(r)
-			set = set.And(requirements.Of(r.Key, v))
-		}
-		l.Labels[r.Key] = v
+	chosen := chooseCustomLabels(set, anyValue)
+	for _, r := range chosen.All() {
+		l.Labels[r.Key], _ = r.Single()
 	}
+	set = set.AndSet(chosen)
 	l.Labels[labelPool], l.Labels[labelClass] = p.Name, p.Class
 	l.Requirements = set
 	seen := map[string]map[string]bool{}
@@ -70,6 +64,17 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 	}
 	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(short != "")
 	return l, ""
+}
+
+// chooseCustomLabels is one value for each label of the set that the launch has to choose: for those that instances
+// have EC2 decides, and what must not exist gets none.
+func chooseCustomLabels(set requirements.Set, value func(requirements.Requirement) string) (chosen requirements.Set) {
+	for _, r := range set.All() {
+		if !wellKnown(r.Key) && r.Key != labelClass && r.Operator() != requirements.DoesNotExist {
+			chosen = chosen.And(requirements.Of(r.Key, value(r)))
+		}
+	}
+	return chosen
 }
 
 // cheapestOffering is the cheapest offering of the type that may come and is to be had.

@@ -36,9 +36,10 @@ func (w *problem) withLeftFirst(best *solution, st strategy) *solution {
 		}
 	}
 	if best.isShort() && best.mayBeLimited() {
-		st.turns = w.smallFirst()
+		ranks, n := w.rankByShare()
+		st.turns = smallFirst(ranks, n)
 		again()
-		for _, turns := range w.dearLast() {
+		for _, turns := range dearLast(ranks, n) {
 			if st.turns = turns; best.isShort() {
 				again()
 			}
@@ -70,9 +71,9 @@ func takeTurns(a *solution, turns map[int]int) bool {
 	return moved && most <= mostTurns
 }
 
-// smallFirst are turns in which pods choose before those that cost more on nodes of their own.
-func (w *problem) smallFirst() map[int]int {
-	ranks, n := w.rankByShare()
+// smallFirst are turns in which pods choose before those that cost more on nodes of their own: before those of a higher
+// of the n ranks.
+func smallFirst(ranks map[int]int, n int) map[int]int {
 	out := map[int]int{}
 	for id, rank := range ranks {
 		out[id] = 1 + (n-1-rank)*min(mostSizes, n)/n
@@ -82,8 +83,7 @@ func (w *problem) smallFirst() map[int]int {
 
 // dearLast are turns in which the pods that cost most on nodes of their own wait for all others, which choose together:
 // those of the highest cost alone, then those of the two highest, and so on.
-func (w *problem) dearLast() []map[int]int {
-	ranks, n := w.rankByShare()
+func dearLast(ranks map[int]int, n int) []map[int]int {
 	var out []map[int]int
 	for last := n - 1; last > 0 && len(out) < mostCuts; last-- {
 		turns := map[int]int{}

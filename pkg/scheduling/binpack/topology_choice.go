@@ -89,6 +89,9 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 	best := -1
 	var least domainScore
 	gather := slices.ContainsFunc(c.rules, func(r topologyRule) bool { return r.what == follow })
+	if gather {
+		c.left += dd.followers(v, c)
+	}
 	for d, price := range c.open {
 		p := classDomain{v.class.id, c.key, dd.top.domains[c.key][d]}
 		most := c.most[d]
@@ -119,6 +122,22 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 		}
 	}
 	return best
+}
+
+// followers is how many pods of other classes wait that must be near those of the view by the key. None are counted
+// where every domain takes as many as there are.
+func (dd *domainDivision) followers(v *relaxedPod, c domainChoice) (n int) {
+	if !slices.ContainsFunc(c.most, func(most int) bool { return most < math.MaxInt }) {
+		return 0
+	}
+	for _, k := range dd.a.w.classes.list {
+		if k != v.class && slices.ContainsFunc(dd.pk.currentRelaxation(k).other, func(r topologyRule) bool {
+			return r.what == follow && r.required && r.key == c.key && slices.Contains(v.class.matched, r.counter)
+		}) {
+			n += len(dd.a.rest[k.id])
+		}
+	}
+	return n
 }
 
 // wanted reports whether pods wait for one of the view to be in domain d, and none is, see wantFollowed.

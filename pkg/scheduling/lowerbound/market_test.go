@@ -140,3 +140,23 @@ func TestAFreshBasisComesToTheSameCost(t *testing.T) {
 		}
 	}
 }
+
+// A fleet that is looked for anew for other counts, once columns were dropped, costs what the mended one costs, or
+// hardly less.
+func TestAFreshBasisForOtherCountsComesToTheSameCost(t *testing.T) {
+	for seed := range uint64(10) {
+		p := market(seed, 20)
+		s := newSolver(p)
+		s.generateColumns()
+		counts := make([]float64, len(p.Classes))
+		for k, c := range p.Classes {
+			counts[k] = c.Count * float64(k%3) / 2
+		}
+		s.m.demandIs(counts, mend)
+		mended := s.m.fleetCost()
+		s.m.demandIs(counts, 0)
+		if fresh := s.m.fleetCost(); fresh > mended*(1+1e-6) || fresh < mended*(1-1e-3) {
+			t.Errorf("seed %d: %v mended, %v anew", seed, mended, fresh)
+		}
+	}
+}

@@ -114,8 +114,8 @@ func checkLaunchZone(w *world, s claimCreated) []string {
 	return nil
 }
 
-// checkPublicPrice: a new claim is reckoned to cost what its offer costs in public and its volume, and less only where a
-// commitment covers the instance.
+// checkPublicPrice: a new claim is reckoned to cost what its offer costs in public and its volume, and less only where
+// a commitment covers the instance.
 func checkPublicPrice(w *world, s claimCreated) []string {
 	public, choice := 0.0, s.launch.Choice
 	for _, o := range w.catalog.types[choice.Type].Offerings {

@@ -68,17 +68,34 @@ func driftReason(w *world, c *claim) string {
 	return ""
 }
 
-// driftProblems are the nodes that have drifted and are still there.
+// driftProblems are the nodes that have drifted and are still there, unless the volumes of a pod keep it from ever
+// being scheduled again.
 func driftProblems(w *world) (bad []string) {
 	if !w.plan.drifts {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.api.claims)) {
-		if why := driftReason(w, w.api.claims[name]); why != "" {
+		c := w.api.claims[name]
+		if why := driftReason(w, c); why != "" && !holdsPodForEver(w, c) {
 			bad = append(bad, fmt.Sprintf("claim %s has drifted (%s), and is not replaced", name, why))
 		}
 	}
 	return bad
+}
+
+// holdsPodForEver reports whether a pod on the claim's node could not be scheduled anew: its volumes are where its
+// spread does not let it be.
+func holdsPodForEver(w *world, c *claim) bool {
+	n := w.api.nodeOf(c)
+	pool, ok := w.api.poolOf(c.Pool)
+	if n == nil || !ok {
+		return false
+	}
+	return slices.ContainsFunc(w.api.podsOn(n.Name), func(p *pod) bool {
+		p.NodeName = "" // it does not stand in its own way
+		defer func() { p.NodeName = n.Name }()
+		return volumesApart(w, p, pool)
+	})
 }
 
 // restInvariant is a rule that holds once everything has come to rest.

@@ -52,6 +52,6 @@ func TestConvertedPoolsAreUsed(t *testing.T) {
 	e.cleanUp(t, deployment)
 	e.eventually(t, "a plan for five pods", func(context.Context) (string, bool) {
 		code, out, progress := e.joiner("plan")
-		return out + progress, code == 0 && strings.Contains(out, "│         2 │ c5.xlarge │ on-demand     │ us-west-2a │ provisioner2 │ 0.3400 │    5 │ default/inflate2 5 │")
+		return out + progress, code == 0 && strings.Contains(out, "│         2 │ c5.xlarge │ on-demand     │ us-west-2a │ provisioner2 │ 0.3444 │    5 │ default/inflate2 5 │")
 	})
 }

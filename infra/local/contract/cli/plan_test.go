@@ -33,7 +33,7 @@ func TestPlanOfACluster(t *testing.T) {
 	e.applyAll(t, strings.Replace(burst, "TOLERATION", tolerate, 1))
 	var p workload.Placement
 	e.eventually(t, "four pods that wait", func(context.Context) (string, bool) {
-		code, out, progress := e.joiner("plan", "-o", "json")
+		code, out, progress := e.joiner("plan", "--prices", "instances", "-o", "json")
 		p = workload.Placement{}
 		err := json.Unmarshal([]byte(out), &p)
 		return out + progress, code == 0 && err == nil && p.Pods == 4
@@ -48,7 +48,7 @@ func TestPlanOfACluster(t *testing.T) {
 	if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, out, progress := e.joiner("plan", "--compare", changed)
+	code, out, progress := e.joiner("plan", "--prices", "instances", "--compare", changed)
 	if code != 0 || !strings.Contains(out, "0.1920 USD/h before, 0.1700 after: -0.0220 USD/h") {
 		t.Errorf("exit %d\n%s%s", code, out, progress)
 	}

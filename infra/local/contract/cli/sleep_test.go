@@ -25,7 +25,7 @@ func TestTheWholeClusterSleeps(t *testing.T) {
 	patch(pools(), "wakeful", `{"joiner.sh/hibernation-schedule":"never","joiner.sh/limit-usd-per-hour":"1.5"}`)
 	patch(namespaces, "joiner-system", `{"joiner.sh/hibernation-schedule":"* * * * *","joiner.sh/hibernation-duration":"1h","joiner.sh/time-zone":"Europe/Berlin"}`)
 	code, out, progress := e.joiner("status")
-	for _, want := range []string{"sleepy: 1 nodes, 1 pods, 0.1920 USD/h, cpu 25%, memory 25%, asleep\n", "wakeful: 1 nodes, 1 pods, 0.1920 USD/h, cpu 25%, memory 25%, limit 1.5000 USD/h\n"} {
+	for _, want := range []string{"sleepy: 1 nodes, 1 pods, 0.1942 USD/h, cpu 25%, memory 25%, asleep\n", "wakeful: 1 nodes, 1 pods, 0.1942 USD/h, cpu 25%, memory 25%, limit 1.5000 USD/h\n"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, status lacks %q:\n%s%s", code, want, out, progress)
 		}

@@ -93,12 +93,12 @@ func TestStatusOfACluster(t *testing.T) {
 			got = p.Nodes[0]
 		}
 	}
-	if got.Name != "full-node" || got.Type != "m5.xlarge" || got.HourlyUSD != 0.192 || got.Phase != "ready" || got.CPU != (status.FillLevel{Used: 1000, Room: 4000}) ||
+	if got.Name != "full-node" || got.Type != "m5.xlarge" || got.HourlyUSD-got.NodeUSD != 0.192 || got.NodeUSD == 0 || got.Phase != "ready" || got.CPU != (status.FillLevel{Used: 1000, Room: 4000}) ||
 		got.MayGo || !strings.Contains(got.Why, "pod default/full-web carries karpenter.sh/do-not-disrupt") {
 		t.Errorf("node: %+v\n%s", got, out)
 	}
 	code, out, progress = e.joiner("status")
-	for _, want := range []string{"full: 1 nodes, 1 pods, 0.1920 USD/h, cpu 25%, memory 25%", "full-node", "██▌·······  25% of 4", "stays: pod default/full-web carries"} {
+	for _, want := range []string{"full: 1 nodes, 1 pods, 0.1942 USD/h, cpu 25%, memory 25%", "full-node", "██▌·······  25% of 4", "stays: pod default/full-web carries"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, the table lacks %q:\n%s%s", code, want, out, progress)
 		}

@@ -45,7 +45,7 @@ func (r *rig) refresh(t *testing.T) string {
 func TestTheCatalogIsWhatTheAccountSells(t *testing.T) {
 	r := start(t)
 	did := r.refresh(t)
-	if want := "catalog stored: read 1219 instance types, 1219 on-demand prices, 4424 spot prices"; did != want {
+	if want := "catalog stored: read 1219 instance types, 1219 on-demand prices, 7 volume prices, 4424 spot prices"; did != want {
 		t.Errorf("refresh did %q, want %q", did, want)
 	}
 	got, want := r.stored(t), snapshot(t)
@@ -54,6 +54,9 @@ func TestTheCatalogIsWhatTheAccountSells(t *testing.T) {
 	}
 	if diff := cmp.Diff(want.Zones, got.Zones); diff != "" {
 		t.Errorf("zones (-account +stored):\n%s", diff)
+	}
+	if want := (instancetypes.DiskPrice{GiB: 0.08, IOPS: 0.005, MiBps: 0.04}); got.DiskPrices["gp3"] != want {
+		t.Errorf("a gp3 volume costs %+v, want %+v", got.DiskPrices["gp3"], want)
 	}
 	if !got.Time.Equal(r.now) || !got.TypesTime.Equal(r.now) || !got.OnDemandTime.Equal(r.now) || !got.SpotTime.Equal(r.now) {
 		t.Errorf("times %v, %v, %v and %v, want all %v", got.Time, got.TypesTime, got.OnDemandTime, got.SpotTime, r.now)
@@ -65,7 +68,7 @@ func TestWhatIsDueIsReadAndNothingElse(t *testing.T) {
 	actions := []string{"ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts", "s3:PutObject"}
 	r.refresh(t)
 	all := map[string]int{"ec2:DescribeInstanceTypes": 13, "ec2:DescribeInstanceTypeOfferings": 5, "ec2:DescribeSpotPriceHistory": 9,
-		"pricing:GetProducts": 14, "s3:PutObject": 1}
+		"pricing:GetProducts": 17, "s3:PutObject": 1}
 	if diff := cmp.Diff(all, r.made(actions...)); diff != "" {
 		t.Errorf("first refresh (-want +got):\n%s", diff)
 	}

@@ -67,7 +67,9 @@ func follow(t *testing.T, m *kube.ClusterCache, r *recorder) {
 // cached is what the cache shows without asking.
 type cached struct{ *kube.ClusterCache }
 
-func (c cached) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) { return c.CachedSnapshot(ctx) }
+func (c cached) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	return c.CachedSnapshot(ctx)
+}
 
 // snapshotOf is a snapshot without its time.
 func snapshotOf(t *testing.T, k interface {

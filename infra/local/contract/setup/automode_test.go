@@ -120,6 +120,9 @@ func (w *world) autoModeState(t *testing.T) map[string]string {
 			unstructured.RemoveNestedField(o.Object, "spec", "taints")
 			unstructured.RemoveNestedField(o.Object, "metadata", "resourceVersion")
 			unstructured.RemoveNestedField(o.Object, "metadata", "managedFields")
+			annotations := o.GetAnnotations()
+			delete(annotations, "node.alpha.kubernetes.io/ttl")
+			o.SetAnnotations(annotations)
 		}
 		text, err := o.MarshalJSON()
 		if err != nil {

@@ -33,6 +33,7 @@ type Options struct {
 	Port         int           // of the API server; 0 takes a free one
 	NodeGrace    time.Duration // silence after which a node is NotReady; 0 is Kubernetes' default
 	WithoutKwok  bool          // no fake kubelets
+	Controllers  string        // of kube-controller-manager, as its flag has them; empty is all that need no cloud
 	Audit        bool          // the API server writes AuditFile: who asked for what, Kubernetes' own parts left out
 	// how much garbage the plane lets pile up (GOGC): memory for processor time; 0 is Go's default
 	GCPercent int
@@ -200,6 +201,9 @@ func arguments(o Options) []string {
 	}
 	if o.TokenWebhook != "" {
 		args = append(args, "--token-webhook="+o.TokenWebhook)
+	}
+	if o.Controllers != "" {
+		args = append(args, "--controllers="+o.Controllers)
 	}
 	if o.NodeGrace > 0 {
 		args = append(args, "--node-monitor-grace-period="+o.NodeGrace.String())

@@ -19,6 +19,7 @@ const (
 // State is what a ready plane says of itself in StateFile.
 type State struct {
 	Server string `json:"server"` // URL of the API server
+	Etcd   string `json:"etcd"`   // URL of its store, for who fills a cluster faster than by requests
 	// PEM of the authority that signed the server's certificate (base64 in the file)
 	CAData       []byte  `json:"caData"`
 	PID          int     `json:"pid"`          // of joiner-plane

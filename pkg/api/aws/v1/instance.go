@@ -54,6 +54,15 @@ type BlockDevice struct {
 	VolumeType *string `json:"volumeType,omitempty"`
 }
 
+// SizeGiB is the size of the volume in whole GiB, rounded up as EC2 takes it; 0 where the snapshot decides.
+func (b *BlockDevice) SizeGiB() int64 {
+	const gib = int64(1) << 30
+	if b.VolumeSize == nil {
+		return 0
+	}
+	return (b.VolumeSize.Value() + gib - 1) / gib
+}
+
 // InstanceStorePolicy says what becomes of local disks.
 //
 // +kubebuilder:validation:Enum={RAID0}

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 // order is the event.
 type order struct {
 	Do     string `json:"do"`
-	Milli  int    `json:"milli"`
+	Milli  int    `json:"milli"`  // or MiB to take
 	Signal string `json:"signal"` // file that is made when the handler has begun
 	Until  string `json:"until"`  // file to wait for
 	Source string `json:"source"`
@@ -100,6 +101,17 @@ func (p *probe) handle(ctx context.Context, o order) (answer, error) {
 		os.Exit(3)
 	case "hang":
 		select {}
+	case "spin":
+		for end := time.Now().Add(time.Duration(o.Milli) * time.Millisecond); time.Now().Before(end); {
+		}
+	case "grow":
+		var held [][]byte
+		for {
+			held = append(held, bytes.Repeat([]byte{1}, 1<<20)) // written to, so that it is resident
+			if len(held) > o.Milli {
+				return a, nil
+			}
+		}
 	case "wait":
 		for {
 			if _, err := os.Stat(o.Until); err == nil {

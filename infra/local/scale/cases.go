@@ -1,0 +1,382 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner/events"
+	"joiner/infra/local/lambdahost"
+)
+
+// row is what one function did in one case.
+type row struct {
+	Case        string  `json:"case"`
+	Function    string  `json:"function"` // empty: all of them together
+	Invocations int     `json:"invocations,omitempty"`
+	Wall        float64 `json:"wallSeconds,omitempty"` // of the longest, init included
+	CPU         float64 `json:"cpuSeconds,omitempty"`  // of all
+	PeakMB      int64   `json:"peakMB,omitempty"`
+	MemoryMB    int64   `json:"memoryMB,omitempty"` // that it may have
+	TimedOut    int     `json:"timedOut,omitempty"`
+	Killed      int     `json:"killed,omitempty"` // for their memory
+	Failed      int     `json:"failed,omitempty"` // otherwise
+	Traffic     traffic `json:"traffic,omitempty"`
+	Cold        int     `json:"cold,omitempty"`
+	// seconds from the first pod, or the first notice, to the first and the last CreateFleet, and until every pod had a
+	// node
+	FirstFleet float64 `json:"firstFleetSeconds,omitempty"`
+	LastFleet  float64 `json:"lastFleetSeconds,omitempty"`
+	Bound      float64 `json:"boundSeconds,omitempty"`
+	Launched   int     `json:"launched,omitempty"`
+	Waiting    int     `json:"waiting,omitempty"` // pods without a node in the end
+}
+
+// The cases.
+const (
+	idleCold   = "idle, silent, cold"
+	idleWarm   = "idle, silent, warm"
+	heartbeats = "idle, heartbeats, warm"
+	replaced   = "1 % of the pods replaced a minute, warm"
+	noticed    = "nodes interrupted, warm"
+)
+
+// scheduled are the functions that tick, in the order in which they are measured.
+func scheduled() []string { return []string{"provision", "lifecycle", "disrupt", "refresh"} }
+
+// noticeKinds are the kinds of notices, by the function that each wakes.
+func noticeKinds() map[string]events.Kind {
+	return map[string]events.Kind{"spotinterruption": events.KindSpotInterruption,
+		"reservationinterruption": events.KindReservationInterruption, "rebalance": events.KindRebalance,
+		"scheduledchange": events.KindScheduledChange, "statechange": events.KindStateChange}
+}
+
+// journal gathers what the host reports.
+type journal struct {
+	mu  sync.Mutex
+	all []lambdahost.Report
+}
+
+func (j *journal) note(r lambdahost.Report) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.all = append(j.all, r)
+}
+
+func (j *journal) take() []lambdahost.Report {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := j.all
+	j.all = nil
+	return out
+}
+
+// measured runs what is measured.
+type measured struct {
+	*kubelets
+	journal *journal
+	gap     time.Duration // between two ticks of a function, a minute in production
+	pods    int
+	many    int // pods that wait together
+	struck  int // nodes that are interrupted together
+	rows    []row
+	say     func(string)
+}
+
+// run measures everything in turn.
+func (m *measured) run(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { return m.ticks(ctx, idleCold, true) },
+		m.foreignNotices,
+		func(ctx context.Context) error { return m.ticks(ctx, idleWarm, false) },
+		m.underHeartbeats,
+		func(ctx context.Context) error { return m.waiting(ctx, 1, true) },
+		func(ctx context.Context) error { return m.waiting(ctx, 1, false) },
+		func(ctx context.Context) error { return m.waiting(ctx, m.many, true) },
+		func(ctx context.Context) error { return m.waiting(ctx, m.many, false) },
+		m.interrupted,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+		if failed := m.failed.Swap(nil); failed != nil {
+			return fmt.Errorf("play the kubelets: %w", *failed)
+		}
+	}
+	return nil
+}
+
+// ticks invokes each scheduled function alone.
+func (m *measured) ticks(ctx context.Context, what string, cold bool) error {
+	for _, f := range scheduled() {
+		if err := m.tick(ctx, what, f, cold); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *measured) tick(ctx context.Context, what, function string, cold bool) error {
+	if err := m.rest(ctx); err != nil {
+		return err
+	}
+	if cold {
+		if _, err := m.Host.Kill(m.Function(function)); err != nil {
+			return err
+		}
+	}
+	m.clear()
+	if _, err := m.Host.Invoke(ctx, m.Function(function), "", nil); err != nil {
+		return err
+	}
+	if err := m.rest(ctx); err != nil {
+		return err
+	}
+	return m.close(what, row{})
+}
+
+// foreignNotices gives every function of notices one that is not about this cluster.
+func (m *measured) foreignNotices(ctx context.Context) error {
+	for _, f := range slices.Sorted(maps.Keys(noticeKinds())) {
+		sample, err := noticeKinds()[f].Sample()
+		if err != nil {
+			return err
+		}
+		m.clear()
+		if _, err := m.Host.Deliver(sample); err != nil {
+			return err
+		}
+		if err := m.rest(ctx); err != nil {
+			return err
+		}
+		if err := m.close("a notice about a foreign instance, cold", row{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// underHeartbeats ticks a minute after the last tick, first while kubelets only tell that they live, then while pods
+// are replaced as well.
+func (m *measured) underHeartbeats(ctx context.Context) error {
+	m.beating.Store(true)
+	for _, what := range []string{heartbeats, replaced} {
+		replacing, stop := context.WithCancel(ctx)
+		var done sync.WaitGroup
+		if what == replaced {
+			done.Go(func() { m.replacePods(replacing, m.pods, 1) })
+		}
+		err := m.ticks(ctx, "", false) // whatever came before is seen by then
+		if err == nil {
+			err = pause(ctx, m.gap)
+		}
+		if err == nil {
+			err = m.ticks(ctx, what, false)
+		}
+		stop()
+		done.Wait()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waiting lets pods wait that fit on no node there is, and ticks once, as the schedule would at some time. Everything
+// else is what functions do when they are called.
+func (m *measured) waiting(ctx context.Context, pods int, cold bool) error {
+	what := fmt.Sprintf("%d pods wait, warm", pods)
+	if err := m.rest(ctx); err != nil {
+		return err
+	}
+	if cold {
+		what = fmt.Sprintf("%d pods wait, cold", pods)
+		for _, f := range []string{"provision", "lifecycle"} {
+			if _, err := m.Host.Kill(m.Function(f)); err != nil {
+				return err
+			}
+		}
+	}
+	known := m.known()
+	m.clear()
+	began := time.Now()
+	burst := fmt.Sprintf("burst-%d", began.UnixNano())
+	if err := each(ctx, pods, func(ctx context.Context, i int) error {
+		return m.addPod(ctx, burstPod(burst, i))
+	}); err != nil {
+		return err
+	}
+	last, left := time.Now(), pods
+	for left > 0 && time.Since(began) < mayWait {
+		if time.Since(last) > time.Minute { // the schedule, for what no call of the API server began
+			last = time.Now()
+			if _, err := m.Host.Invoke(ctx, m.Function("provision"), "Event", nil); err != nil {
+				return err
+			}
+		}
+		if err := pause(ctx, look); err != nil {
+			return err
+		}
+		n, err := m.unbound(ctx)
+		if err != nil {
+			return err
+		}
+		left = n
+	}
+	bound := time.Since(began)
+	if err := m.rest(ctx); err != nil {
+		return err
+	}
+	return m.close(what, m.fleets(known, began, row{Waiting: left, Bound: bound.Seconds()}))
+}
+
+// unbound counts the waiting pods that have no node.
+func (m *measured) unbound(ctx context.Context) (n int, err error) {
+	list, err := m.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "scale=waiting",
+		FieldSelector: "spec.nodeName="})
+	if err != nil {
+		return 0, fmt.Errorf("list waiting pods: %w", err)
+	}
+	return len(list.Items), nil
+}
+
+// fleets adds when instances were launched that are not known.
+func (m *measured) fleets(known map[string]bool, began time.Time, r row) row {
+	for _, i := range m.Cloud.Instances() {
+		if known[i.ID] {
+			continue
+		}
+		took := i.Launched.Sub(began).Seconds()
+		if r.Launched++; r.Launched == 1 {
+			r.FirstFleet = took
+		}
+		r.FirstFleet, r.LastFleet = min(r.FirstFleet, took), max(r.LastFleet, took)
+	}
+	return r
+}
+
+func (m *measured) known() map[string]bool {
+	out := map[string]bool{}
+	for _, i := range m.Cloud.Instances() {
+		out[i.ID] = true
+	}
+	return out
+}
+
+// interrupted has EC2 take nodes back at once.
+func (m *measured) interrupted(ctx context.Context) error {
+	var targets []string
+	for _, i := range m.Cloud.Instances() {
+		if m.filled[i.PrivateDNSName] && len(targets) < m.struck {
+			targets = append(targets, i.ID)
+		}
+	}
+	known := m.known()
+	m.clear()
+	began := time.Now()
+	for _, id := range targets {
+		if err := m.Cloud.InterruptSpot(id, false); err != nil {
+			return err
+		}
+	}
+	err := m.until(ctx, "the interrupted instances are gone", func() (bool, error) {
+		n := 0
+		for _, i := range m.Cloud.Instances() {
+			if slices.Contains(targets, i.ID) && i.State != "terminated" {
+				n++
+			}
+		}
+		return n == 0, nil
+	})
+	if err != nil {
+		return err
+	}
+	gone := time.Since(began)
+	if err := m.rest(ctx); err != nil {
+		return err
+	}
+	return m.close(fmt.Sprintf("%d %s", len(targets), noticed), m.fleets(known, began, row{Bound: gone.Seconds()}))
+}
+
+// rest waits until nothing runs.
+func (m *measured) rest(ctx context.Context) error {
+	limit, cancel := context.WithTimeout(ctx, mayWait)
+	defer cancel()
+	return m.Host.Wait(limit)
+}
+
+func (m *measured) clear() {
+	m.journal.take()
+	m.meter.take()
+}
+
+// close makes rows of what was reported since clear: one for each function, and one for all with the requests. What a
+// case without a name did is forgotten.
+func (m *measured) close(what string, together row) error {
+	reports, seen := m.journal.take(), m.meter.take()
+	if what == "" {
+		return nil
+	}
+	byFunction := map[string]*row{}
+	for _, r := range reports {
+		f := byFunction[r.Function]
+		if f == nil {
+			f = &row{Case: what, Function: r.Function, MemoryMB: r.MemoryMB}
+			byFunction[r.Function] = f
+		}
+		f.add(r)
+	}
+	if len(byFunction) == 0 {
+		return fmt.Errorf("measure %q: no function ran", what)
+	}
+	names, before := slices.Sorted(maps.Keys(byFunction)), len(m.rows)
+	for _, name := range names {
+		m.rows = append(m.rows, *byFunction[name])
+	}
+	together.Case, together.Traffic = what, seen
+	if len(names) == 1 && together.Launched == 0 && together.Bound == 0 {
+		m.rows[len(m.rows)-1].Traffic = seen
+	} else {
+		m.rows = append(m.rows, together)
+	}
+	for _, r := range m.rows[before:] {
+		m.say(r.String())
+	}
+	return nil
+}
+
+// add counts an invocation.
+func (r *row) add(i lambdahost.Report) {
+	r.Invocations++
+	r.Wall = max(r.Wall, (i.Init + i.Took).Seconds())
+	r.CPU += i.CPU.Seconds()
+	r.PeakMB = max(r.PeakMB, i.PeakMB)
+	if i.Cold {
+		r.Cold++
+	}
+	switch {
+	case i.Status == "timeout":
+		r.TimedOut++
+	case i.Killed():
+		r.Killed++
+	case i.Status != "":
+		r.Failed++
+	}
+}
+
+// String is the row on a line.
+func (r row) String() string {
+	if r.Function == "" {
+		return fmt.Sprintf("%s: %d launched, CreateFleet after %.1f to %.1f s, all pods bound after %.1f s (%d wait), %v",
+			r.Case, r.Launched, r.FirstFleet, r.LastFleet, r.Bound, r.Waiting, r.Traffic.top(5))
+	}
+	c := r.Traffic.sum()
+	return fmt.Sprintf("%s: %s: %d times, %.1f s, CPU %.2f s, %d MB; %d timed out, %d killed, %d failed; %d requests, %.1f MiB %v",
+		r.Case, r.Function, r.Invocations, r.Wall, r.CPU, r.PeakMB, r.TimedOut, r.Killed, r.Failed, c.Requests,
+		float64(c.Bytes)/(1<<20), r.Traffic.top(4))
+}

@@ -1,0 +1,119 @@
+// Command scale measures the functions in a cluster of so many nodes and pods: real functions, real API server,
+// emulated EC2, under the memory and the processor share that Lambda gives them. It writes what it measured beside what
+// it measured for other sizes, and a page of all.
+//
+// Exit code 0: it was measured. It needs what `make local` builds.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"joiner/infra/local/env"
+)
+
+const (
+	planeGC = 400 // the control plane collects garbage less often: it shares its processors with all else here
+	// controllers of the cluster that take part. Pods without an owner are not collected, so that pods can be stored
+	// before what they belong to.
+	controllers = "serviceaccount-controller,root-ca-certificate-publisher-controller,disruption-controller," +
+		"node-lifecycle-controller,replicaset-controller"
+	nodeGrace = 24 * time.Hour // silent kubelets are no dead ones
+)
+
+// wish is what the flags say.
+type wish struct {
+	nodes, pods  int
+	memory       int64
+	many, struck int
+	gap          time.Duration
+	data, page   string
+}
+
+func main() {
+	var w wish
+	flag.IntVar(&w.nodes, "nodes", 500, "nodes of the cluster")
+	flag.IntVar(&w.pods, "pods", 15000, "pods of the cluster, those of four DaemonSets among them")
+	flag.Int64Var(&w.memory, "memory", 0, "functionMemory in MiB; 0 for what the stack was synthesized with")
+	flag.IntVar(&w.many, "many", 500, "pods that wait together")
+	flag.IntVar(&w.struck, "struck", 100, "nodes that are interrupted together, at most a fifth of all")
+	flag.DurationVar(&w.gap, "gap", time.Minute, "between two ticks")
+	flag.StringVar(&w.data, "data", "infra/bench/scale.json", "file of the measurements; those of this size are replaced")
+	flag.StringVar(&w.page, "page", "infra/bench/scale.md", "page to write")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := w.run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "scale:", err)
+		os.Exit(1)
+	}
+}
+
+func (w wish) run(ctx context.Context) error {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	s, err := w.measure(ctx, root, func(text string) { fmt.Printf("%5.0f s  %s\n", time.Since(began).Seconds(), text) })
+	if err != nil {
+		return err
+	}
+	return save(w.data, w.page, s)
+}
+
+// measure makes the cluster and measures in it.
+func (w wish) measure(ctx context.Context, root string, say func(string)) (s size, err error) {
+	if err := os.MkdirAll(filepath.Join(root, ".local", "run"), 0o755); err != nil {
+		return s, err
+	}
+	log, err := os.Create(filepath.Join(root, ".local", "run", "scale.log"))
+	if err != nil {
+		return s, err
+	}
+	defer log.Close()
+	dir, err := os.MkdirTemp("", "joiner-scale-")
+	if err != nil {
+		return s, err
+	}
+	defer os.RemoveAll(dir)
+	m, j := &meter{}, &journal{}
+	e, err := env.Start(ctx, env.Options{
+		Root: root, Dir: dir, FunctionLog: log, CollectPods: true, Push: true, Paused: true,
+		Minute: time.Minute, EndedFor: 10 * time.Minute, GCPercent: planeGC, Controllers: controllers,
+		NodeGrace: nodeGrace,
+		Interpose: m.start, Confine: true, OnReport: j.note, FunctionMemory: w.memory,
+		Env: map[string]string{"DISRUPTION": "report"},
+	})
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	defer func() { _ = m.server.Close() }()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	c := &cluster{Env: e, meter: m}
+	if c.store, err = openStore(e.Plane.State().Etcd); err != nil {
+		return s, err
+	}
+	defer func() { _ = c.store.client.Close() }()
+	if err := c.fill(ctx, w.nodes, w.pods); err != nil {
+		return s, fmt.Errorf("fill the cluster: %w", err)
+	}
+	say(fmt.Sprintf("%d nodes and %d pods are there, bytes of one: %v; confined by %s", w.nodes, w.pods, c.sizes,
+		e.Host.Confined))
+	run := &measured{kubelets: &kubelets{cluster: c}, journal: j, gap: w.gap, pods: w.pods, many: w.many,
+		struck: min(w.struck, w.nodes/5), say: say}
+	go run.kubelets.run(ctx)
+	err = run.run(ctx)
+	return size{Nodes: w.nodes, Pods: w.pods, MemoryMB: e.Memory("provision"), Objects: c.sizes,
+		Kind: e.Host.Confined, Date: time.Now().Format(time.DateOnly), Rows: run.rows}, err
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"joiner/infra/local/controlplane/client"
+)
+
+// traffic is requests and the bytes of their answers as they are on the wire, by verb and kind.
+type traffic map[string]count
+
+type count struct {
+	Requests int   `json:"requests"`
+	Bytes    int64 `json:"bytes,omitempty"`
+}
+
+// meter stands between the functions and the API server, and counts.
+type meter struct {
+	server *http.Server
+	kinds  request.RequestInfoFactory
+
+	mu   sync.Mutex
+	seen traffic
+}
+
+// start answers in place of the API server, with a certificate of its own.
+func (m *meter) start(p *client.Plane) (server string, ca []byte, err error) {
+	target, err := url.Parse(p.Server())
+	if err != nil {
+		return "", nil, fmt.Errorf("read the address of the API server: %w", err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(p.CA())
+	cert, ca, err := loopbackCertificate()
+	if err != nil {
+		return "", nil, err
+	}
+	m.seen = traffic{}
+	m.kinds = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
+		GrouplessAPIPrefixes: sets.NewString("api")}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		FlushInterval:  -1, // of watches each event
+		ErrorLog:       log.New(io.Discard, "", 0),
+		ModifyResponse: m.count,
+		Transport: &http.Transport{ForceAttemptHTTP2: true, DisableCompression: true,
+			TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}},
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, fmt.Errorf("listen for the functions: %w", err)
+	}
+	m.server = &http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute, ErrorLog: proxy.ErrorLog,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}}
+	go func() { _ = m.server.ServeTLS(listener, "", "") }() // until it is closed
+	return "https://" + listener.Addr().String(), ca, nil
+}
+
+// count notes a request when it is answered, and its bytes as they pass.
+func (m *meter) count(r *http.Response) error {
+	kind := "other"
+	if i, err := m.kinds.NewRequestInfo(r.Request); err == nil && i.IsResourceRequest {
+		kind = i.Verb + " " + i.Resource
+		if i.Subresource != "" {
+			kind += "/" + i.Subresource
+		}
+	}
+	m.add(kind, count{Requests: 1})
+	r.Body = &counted{ReadCloser: r.Body, add: func(n int) { m.add(kind, count{Bytes: int64(n)}) }}
+	return nil
+}
+
+func (m *meter) add(kind string, c count) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	have := m.seen[kind]
+	m.seen[kind] = count{have.Requests + c.Requests, have.Bytes + c.Bytes}
+}
+
+// take gives what was counted since it was asked last.
+func (m *meter) take() traffic {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := m.seen
+	m.seen = traffic{}
+	return out
+}
+
+func (t traffic) sum() (c count) {
+	for _, one := range t {
+		c.Requests += one.Requests
+		c.Bytes += one.Bytes
+	}
+	return c
+}
+
+// top names the kinds of most requests.
+func (t traffic) top(n int) (out []string) {
+	kinds := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
+		return cmp.Or(cmp.Compare(t[b].Requests, t[a].Requests), cmp.Compare(a, b))
+	})
+	for _, k := range kinds[:min(n, len(kinds))] {
+		out = append(out, fmt.Sprintf("%d %s", t[k].Requests, k))
+	}
+	return out
+}
+
+// counted tells how much of a body was read.
+type counted struct {
+	io.ReadCloser
+	add func(int)
+}
+
+// Read reads and counts.
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.ReadCloser.Read(b)
+	c.add(n)
+	return n, err
+}
+
+// loopbackCertificate makes a certificate for 127.0.0.1 that is its own authority.
+func loopbackCertificate() (tls.Certificate, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, nil, fmt.Errorf("make a key: %w", err)
+	}
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "meter"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(0, 0, 7),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
+	der, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
+	if err != nil {
+		return tls.Certificate{}, nil, fmt.Errorf("make a certificate: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
+}

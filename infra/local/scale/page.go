@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// size is what was measured in a cluster of one size.
+type size struct {
+	Nodes    int            `json:"nodes"`
+	Pods     int            `json:"pods"`
+	MemoryMB int64          `json:"memoryMB"`
+	Date     string         `json:"date"`
+	Kind     string         `json:"confinedBy"`
+	Objects  map[string]int `json:"bytesOfOne"`
+	Rows     []row          `json:"rows"`
+}
+
+// save puts the size beside those of the file, in place of the one with as many nodes, and writes the page of all.
+func save(data, page string, s size) error {
+	var all []size
+	b, err := os.ReadFile(data)
+	if err == nil {
+		err = json.Unmarshal(b, &all)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read measurements: %w", err)
+	}
+	all = append(slices.DeleteFunc(all, func(o size) bool { return o.Nodes == s.Nodes }), s)
+	slices.SortFunc(all, func(a, b size) int { return cmp.Compare(a.Nodes, b.Nodes) })
+	text, err := json.MarshalIndent(all, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode measurements: %w", err)
+	}
+	if err := os.WriteFile(data, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write measurements: %w", err)
+	}
+	if err := os.WriteFile(page, []byte(render(all)), 0o644); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
+}
+
+// render is the page.
+func render(all []size) string {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "# What clusters of many nodes cost\n\nWritten by `make scale`, measured on %d shared cores. ", runtime.NumCPU())
+	out.WriteString("Functions run under the memory and processor share of their size (1 vCPU for each 1,769 MiB): one that takes more memory " +
+		"is killed. Silent: kubelets say nothing; heartbeats: each Node's status every 5 minutes, its Lease every 10 seconds. " +
+		"Warm: in a process that has done the same before. Wall is that of the longest invocation, CPU the sum. Bytes are those of " +
+		"answers on the wire. Push is on and disruption reports.\n")
+	for _, s := range all {
+		fmt.Fprintf(&out, "\n## %d nodes, %d pods, %d MiB\n\n", s.Nodes, s.Pods, s.MemoryMB)
+		fmt.Fprintf(&out, "`make scale NODES=%d PODS=%d MEMORY=%d`, %s, held to their limits by %s. An object has %s.\n\n", s.Nodes, s.Pods,
+			s.MemoryMB, s.Date, s.Kind, sizesOf(s.Objects))
+		out.WriteString(s.functions() + "\n\n" + s.launches() + "\n\n" + s.month() + "\n")
+	}
+	return out.String()
+}
+
+func sizesOf(o map[string]int) string {
+	return fmt.Sprintf("%.1f KB (pod), %.1f KB (node), %.1f KB (NodeClaim)", kb(o["pod"]), kb(o["node"]), kb(o["NodeClaim"]))
+}
+
+func kb(n int) float64 { return float64(n) / 1000 }
+
+// functions is the table of what each function took.
+func (s size) functions() string {
+	t := newTable("case", "function", "invocations", "wall s", "CPU s", "peak MiB", "of the size", "ended", "requests", "MiB read", "most often")
+	for _, r := range s.Rows {
+		if r.Function == "" {
+			continue
+		}
+		requests, read := "", ""
+		if len(r.Traffic) > 0 {
+			c := r.Traffic.sum()
+			requests, read = fmt.Sprint(c.Requests), fmt.Sprintf("%.2f", float64(c.Bytes)/(1<<20))
+		}
+		t.AppendRow(table.Row{r.Case, r.Function, r.Invocations, fmt.Sprintf("%.1f", r.Wall),
+			fmt.Sprintf("%.2f", r.CPU), r.PeakMB,
+			fmt.Sprintf("%.0f %%", 100*float64(r.PeakMB)/float64(max(1, r.MemoryMB))), r.ended(), requests, read,
+			strings.Join(r.Traffic.top(3), ", ")})
+	}
+	return t.RenderMarkdown()
+}
+
+func (r row) ended() string {
+	var out []string
+	for _, one := range []struct {
+		n    int
+		what string
+	}{{r.TimedOut, "timed out"}, {r.Killed, "killed"}, {r.Failed, "failed"}} {
+		if one.n > 0 {
+			out = append(out, fmt.Sprintf("**%d %s**", one.n, one.what))
+		}
+	}
+	return cmp.Or(strings.Join(out, ", "), "in order")
+}
+
+// launches is the table of cases in which nodes are launched.
+func (s size) launches() string {
+	t := newTable("case", "nodes launched", "first CreateFleet s", "last CreateFleet s", "every pod bound, or all nodes gone s", "pods left", "requests", "MiB read",
+		"most often")
+	for _, r := range s.Rows {
+		if r.Function != "" {
+			continue
+		}
+		c := r.Traffic.sum()
+		t.AppendRow(table.Row{r.Case, r.Launched, fmt.Sprintf("%.1f", r.FirstFleet), fmt.Sprintf("%.1f", r.LastFleet),
+			fmt.Sprintf("%.1f", r.Bound), r.Waiting, c.Requests, fmt.Sprintf("%.2f", float64(c.Bytes)/(1<<20)), strings.Join(r.Traffic.top(4), ", ")})
+	}
+	return t.RenderMarkdown()
+}
+
+// What Lambda charges on arm64 in us-west-2, and how often a function ticks in a month of 730 hours.
+const (
+	usdPerGBSecond = 0.0000133334
+	usdPerRequest  = 0.0000002
+	minutes        = 43800
+)
+
+func everyMinutes() map[string]int {
+	return map[string]int{"provision": 1, "lifecycle": 1, "disrupt": 1, "refresh": 5}
+}
+
+// month reckons an idle month from the ticks under heartbeats.
+func (s size) month() string {
+	t := newTable("idle month, with heartbeats", "ticks", "wall s", "USD")
+	sum := 0.0
+	for _, r := range s.Rows {
+		every := everyMinutes()[r.Function]
+		if r.Case != heartbeats || every == 0 {
+			continue
+		}
+		ticks := float64(minutes / every)
+		usd := ticks * (r.Wall*float64(s.MemoryMB)/1024*usdPerGBSecond + usdPerRequest)
+		sum += usd
+		t.AppendRow(table.Row{r.Function, minutes / every, fmt.Sprintf("%.2f", r.Wall), fmt.Sprintf("%.2f", usd)})
+	}
+	t.AppendFooter(table.Row{"together", "", "", fmt.Sprintf("%.2f", sum)})
+	return t.RenderMarkdown()
+}
+
+func newTable(header ...any) table.Writer {
+	t := table.NewWriter()
+	t.Style().Format.Header, t.Style().Format.Footer = text.FormatDefault, text.FormatDefault
+	t.AppendHeader(header)
+	return t
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Every function works in a cluster of 200 nodes within the memory and the processor share that it has, ends in order,
+// and asks the API server for no more than it does today. How long it takes is not asserted: machines differ.
+func TestFunctionsWorkInAClusterOf200Nodes(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := wish{nodes: 200, pods: 6000, many: 100, struck: 10, gap: 3 * time.Second}
+	s, err := w.measure(t.Context(), root, func(text string) { t.Log(text) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, r := range s.Rows {
+		seen[r.Function] = true
+		if r.TimedOut+r.Killed+r.Failed > 0 {
+			t.Errorf("%s: %s: %d timed out, %d were killed, %d failed", r.Case, r.Function, r.TimedOut, r.Killed, r.Failed)
+		}
+		if r.PeakMB > r.MemoryMB {
+			t.Errorf("%s: %s took %d MB of %d", r.Case, r.Function, r.PeakMB, r.MemoryMB)
+		}
+		if r.Waiting > 0 {
+			t.Errorf("%s: %d pods have no node", r.Case, r.Waiting)
+		}
+		if strings.HasPrefix(r.Case, "100 pods wait") && r.Function == "" && r.Launched == 0 {
+			t.Errorf("%s: nothing was launched", r.Case)
+		}
+		if most := mostRequests[r.Function]; r.Case == heartbeats && r.Traffic.sum().Requests > most {
+			t.Errorf("%s: %s makes %d requests, at most %d: %v", r.Case, r.Function, r.Traffic.sum().Requests, most, r.Traffic)
+		}
+	}
+	for f := range noticeKinds() {
+		if !seen[f] {
+			t.Errorf("%s did not run", f)
+		}
+	}
+	for _, f := range append(scheduled(), "wake") {
+		if !seen[f] {
+			t.Errorf("%s did not run", f)
+		}
+	}
+}
+
+// mostRequests of an idle tick to the API server.
+var mostRequests = map[string]int{"provision": 12, "lifecycle": 60, "disrupt": 100, "refresh": 15}
+
+func TestSaveReplacesTheSizeAlone(t *testing.T) {
+	dir := t.TempDir()
+	data, page := filepath.Join(dir, "scale.json"), filepath.Join(dir, "scale.md")
+	for _, s := range []size{
+		{Nodes: 500, Pods: 15000, Rows: []row{{Case: "old", Function: "provision"}}},
+		{Nodes: 50, Pods: 1500, Rows: []row{{Case: "small", Function: "provision"}}},
+		{Nodes: 500, Pods: 15000, Rows: []row{{Case: "new", Function: "provision", Killed: 1}}},
+	} {
+		if err := save(data, page, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := read(t, page)
+	small, fresh := strings.Index(text, "| small |"), strings.Index(text, "| new |")
+	if small < 0 || fresh < small || strings.Contains(text, "| old |") || !strings.Contains(text, "**1 killed**") {
+		t.Errorf("page:\n%s", text)
+	}
+}
+
+func TestAnIdleMonthIsReckonedFromTicks(t *testing.T) {
+	s := size{MemoryMB: 1024, Rows: []row{{Case: heartbeats, Function: "provision", Wall: 1}, {Case: heartbeats, Function: "refresh", Wall: 10},
+		{Case: idleCold, Function: "lifecycle", Wall: 100}}}
+	// 43,800 and 8,760 ticks of 1 and 10 GB-seconds at 13.3334 USD a million, and 0.2 USD for a million requests.
+	for _, want := range []string{"| provision | 43800 | 1.00 | 0.59 |", "| refresh | 8760 | 10.00 | 1.17 |", "1.76"} {
+		if got := s.month(); !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

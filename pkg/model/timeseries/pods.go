@@ -1,0 +1,82 @@
+package timeseries
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+)
+
+// listPods lists the series of each pod.
+func (l *lister) listPods(h History) {
+	labels := map[string]map[string]string{}
+	for _, n := range l.s.Nodes {
+		labels[n.Name] = n.Labels
+	}
+	planned := plannedSince(l.s.Claims)
+	for _, p := range l.s.Pods {
+		if p.Virtual {
+			continue
+		}
+		at := labels[p.NodeName]
+		l.add(podsState, 1, "name", p.Name, "namespace", p.Namespace, "node", p.NodeName, "scheduled",
+			strconv.FormatBool(p.NodeName != ""), "phase", p.Phase, "ready", strconv.FormatBool(p.Ready), "zone",
+			at[instancetypes.LabelZone], "arch", at["kubernetes.io/arch"], "capacity_type",
+			at[instancetypes.LabelCapacityType], "instance_type", at[instancetypes.LabelType], "nodepool",
+			at[v1.LabelNodePool], "managed", strconv.FormatBool(at[v1.LabelNodePool] != ""))
+		if _, starting := h.Starting[p.UID]; !starting && p.NodeName != "" || p.Terminal() {
+			continue
+		}
+		l.listStarting(p, planned[p.Key()])
+	}
+}
+
+// listStarting lists for how long a pod has not been bound, and not been ready.
+func (l *lister) listStarting(p cluster.Pod, planned time.Time) {
+	age, sincePlanned := l.s.Now.Sub(p.Created).Seconds(), l.s.Now.Sub(planned).Seconds()
+	l.add(podsUnstarted, age, "name", p.Name, "namespace", p.Namespace)
+	if !planned.IsZero() {
+		l.add(podsProvisioningUnstarted, sincePlanned, "name", p.Name, "namespace", p.Namespace)
+	}
+	if p.NodeName != "" {
+		return
+	}
+	l.add(podsUnbound, age, "name", p.Name, "namespace", p.Namespace, "dynamic_resources", "false")
+	if planned.IsZero() {
+		l.add(podsUndecided, age, "name", p.Name, "namespace", p.Namespace)
+		return
+	}
+	l.add(podsProvisioningUnbound, sincePlanned, "name", p.Name, "namespace", p.Namespace, "dynamic_resources",
+		"false")
+}
+
+// listOfferings lists what EC2 sells, at what price, and whether it is to be had.
+func (l *lister) listOfferings() {
+	refused := map[instancetypes.Offer]bool{}
+	for _, u := range l.s.SoldOut {
+		refused[u.Offer] = true
+	}
+	for _, f := range l.s.Catalog.Types {
+		l.add(typeCPU, float64(f.VCPU), "instance_type", f.Name)
+		l.add(typeMemory, float64(f.MemoryMiB<<20), "instance_type", f.Name)
+		for _, zone := range f.Zones {
+			for _, capacity := range []string{instancetypes.OnDemand, instancetypes.Spot} {
+				offer := instancetypes.Offer{CapacityType: capacity, Type: f.Name, Zone: zone}
+				usd, known := l.s.Catalog.Charge(offer)
+				available := 1.0
+				if !known || refused[offer] || capacity == instancetypes.Spot && !slices.Contains(f.UsageClasses,
+					capacity) {
+					available = 0
+				}
+				at := []string{"instance_type", f.Name, "capacity_type", capacity, "zone", zone}
+				l.add(offeringAvailable, available, at...)
+				if known {
+					l.add(offeringPrice, usd, at...)
+				}
+			}
+		}
+	}
+}

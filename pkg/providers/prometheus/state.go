@@ -1,0 +1,88 @@
+package prometheus
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"joiner/pkg/nodeclaim/awserrors"
+)
+
+const (
+	stateKey  = "metrics.json.gz"
+	mostState = 64 << 20 // bytes unpacked
+)
+
+// Objects is what of S3 is used; an *s3.Client does. All calls may be repeated.
+type Objects interface {
+	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
+	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
+}
+
+// StateStore keeps a value that can be written as JSON in one object. One goroutine uses it at a time.
+type StateStore[S any] struct {
+	S3     Objects
+	Bucket string
+
+	etag string // of what was read or written last
+}
+
+// ReadState returns what was stored last, unless that is what was read or written here last: then same is true. Nothing
+// stored, or what nobody can read, is the zero value.
+func (o *StateStore[S]) ReadState(ctx context.Context) (st S, same bool, err error) {
+	in := &s3.GetObjectInput{Bucket: &o.Bucket, Key: aws.String(stateKey)}
+	if o.etag != "" {
+		in.IfNoneMatch = &o.etag
+	}
+	out, err := o.S3.GetObject(ctx, in)
+	if r, ok := errors.AsType[*awshttp.ResponseError](err); ok && r.HTTPStatusCode() == http.StatusNotModified {
+		return st, true, nil
+	}
+	if awserrors.CodeOf(err) == "NoSuchKey" {
+		o.etag = ""
+		return st, false, nil
+	}
+	if err != nil {
+		return st, false, fmt.Errorf("read %s from bucket %s: %w", stateKey, o.Bucket, err)
+	}
+	defer out.Body.Close()
+	o.etag = aws.ToString(out.ETag)
+	if st, err = unpackState[S](out.Body); err != nil {
+		return *new(S), false, nil //nolint:nilerr // whoever broke it must not stop us
+	}
+	return st, false, nil
+}
+
+// WriteState stores the value.
+func (o *StateStore[S]) WriteState(ctx context.Context, st S) error {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if err := errors.Join(json.NewEncoder(z).Encode(st), z.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", stateKey, err)
+	}
+	out, err := o.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: &o.Bucket, Key: aws.String(stateKey),
+		Body: bytes.NewReader(b.Bytes()), ContentType: aws.String("application/gzip")})
+	if err != nil {
+		o.etag = "" // it may have arrived
+		return fmt.Errorf("write %s to bucket %s: %w", stateKey, o.Bucket, err)
+	}
+	o.etag = aws.ToString(out.ETag)
+	return nil
+}
+
+func unpackState[S any](r io.Reader) (st S, err error) {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return st, err
+	}
+	return st, json.NewDecoder(io.LimitReader(z, mostState)).Decode(&st)
+}

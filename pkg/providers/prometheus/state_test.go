@@ -1,0 +1,69 @@
+package prometheus_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"joiner/pkg/providers/prometheus"
+)
+
+// bucket has one object, with a tag for each version.
+type bucket struct {
+	body    []byte
+	version int
+}
+
+func (b *bucket) tag() *string { t := fmt.Sprint(b.version); return &t }
+
+func (b *bucket) PutObject(_ context.Context, in *s3.PutObjectInput, _ ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	var err error
+	b.body, err = io.ReadAll(in.Body)
+	b.version++
+	return &s3.PutObjectOutput{ETag: b.tag()}, err
+}
+
+func (b *bucket) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	if b.version == 0 {
+		return nil, &types.NoSuchKey{}
+	}
+	if in.IfNoneMatch != nil && *in.IfNoneMatch == *b.tag() {
+		return nil, &awshttp.ResponseError{ResponseError: &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusNotModified}}}}
+	}
+	return &s3.GetObjectOutput{Body: io.NopCloser(bytes.NewReader(b.body)), ETag: b.tag()}, nil
+}
+
+func TestStateStore(t *testing.T) {
+	b := &bucket{}
+	one, other := &prometheus.StateStore[map[string]int]{S3: b, Bucket: "b"}, &prometheus.StateStore[map[string]int]{S3: b, Bucket: "b"}
+	read := func(s *prometheus.StateStore[map[string]int], want string) {
+		t.Helper()
+		st, same, err := s.ReadState(t.Context())
+		if got := fmt.Sprint(st, same, err); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	write := func(s *prometheus.StateStore[map[string]int], n int) {
+		t.Helper()
+		if err := s.WriteState(t.Context(), map[string]int{"n": n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read(one, "map[] false <nil>")
+	write(one, 1)
+	read(one, "map[] true <nil>")
+	read(other, "map[n:1] false <nil>")
+	read(other, "map[] true <nil>")
+	write(other, 2)
+	read(one, "map[n:2] false <nil>")
+	b.body, b.version = []byte("nonsense"), b.version+1
+	read(one, "map[] false <nil>")
+}
