@@ -205,9 +205,7 @@ func (s *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	case q.Get("watch") == "true":
 		return s.watch(r.Context(), plural, q.Get("resourceVersion"), q.Get("timeoutSeconds"))
 	case r.Method == http.MethodDelete:
-		s.remove(plural, name)
-		return answer(http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-			Status: metav1.StatusSuccess})
+		return s.delete(r, plural, name)
 	case r.Method == http.MethodPatch:
 		return s.patch(r, plural, name)
 	}
@@ -248,6 +246,27 @@ func (s *apiServer) patch(r *http.Request, plural, name string) (*http.Response,
 	object = clone(object)
 	object["metadata"].(map[string]any)["annotations"] = change.Metadata.Annotations
 	return answer(http.StatusOK, s.store(plural, object))
+}
+
+// delete removes an object at once, unless it is another one than is wanted.
+func (s *apiServer) delete(r *http.Request, plural, name string) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	object, ok := s.kinds[plural].objects[name]
+	if !ok {
+		return answer(http.StatusNotFound, status(http.StatusNotFound, metav1.StatusReasonNotFound))
+	}
+	var options metav1.DeleteOptions
+	if err := json.NewDecoder(r.Body).Decode(&options); err != nil {
+		return nil, err
+	}
+	if p := options.Preconditions; p != nil && p.UID != nil &&
+		any(string(*p.UID)) != object["metadata"].(map[string]any)["uid"] {
+		return answer(http.StatusConflict, status(http.StatusConflict, metav1.StatusReasonConflict))
+	}
+	s.removeLocked(plural, name)
+	return answer(http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status: metav1.StatusSuccess})
 }
 
 func status(code int32, why metav1.StatusReason) metav1.Status {

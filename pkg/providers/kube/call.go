@@ -161,6 +161,7 @@ func (c *connection) deleteObject(ctx context.Context, what apiCall, uid string,
 		return err
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		c.own.expectEvent(what.place, id, gone) // perhaps by a try whose answer was lost
 		return nil
 	}
 	if err == nil {

@@ -25,6 +25,8 @@ const (
 	longestFrozen = 30 * time.Minute
 	// catchUp is how long watches may take to show what was written; a small list takes no longer as a rule.
 	catchUp = time.Second
+	// endingTakes is what an invocation must have left when its cache is frozen.
+	endingTakes = time.Second
 )
 
 // ClusterCache is a Client that keeps pods, nodes and claims from one invocation of a process to the next, so that a
@@ -96,9 +98,13 @@ func (m *ClusterCache) Resume(ctx context.Context) {
 }
 
 // Freeze ends an invocation: the watches are closed, and what they told is kept. It waits for the first proof of each
-// kind of which there is much, which takes some seconds at most, unless the invocation is over.
+// kind of which there is much, which takes some seconds at most, as long as the invocation has time left.
 func (m *ClusterCache) Freeze() {
-	limit, cancel := context.WithTimeout(m.ctx, proveWithin)
+	end := time.Now().Add(proveWithin)
+	if last, ok := m.ctx.Deadline(); ok && last.Add(-endingTakes).Before(end) {
+		end = last.Add(-endingTakes)
+	}
+	limit, cancel := context.WithDeadline(m.ctx, end)
 	defer cancel()
 	for _, k := range m.kinds {
 		m.await(limit, func() bool { return k.version == 0 || !k.isMuch() || !k.proven.Before(m.resumed) })

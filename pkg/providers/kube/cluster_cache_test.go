@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,15 +36,33 @@ type history struct {
 	api  *apiServer
 	rng  *rand.Rand
 	made int
+
+	uid   map[string]int // of the object of each name
+	lives int
 }
 
-// change is one write of somebody else.
+// renew has the next object of the name be another one: a UID never comes back.
+func (h *history) renew(name string) {
+	h.lives++
+	h.uid[name] = h.lives
+}
+
+func newHistory(t *testing.T, seed uint64) *history {
+	return &history{t: t, api: newAPIServer(seed), rng: rand.New(rand.NewPCG(seed, 2)), uid: map[string]int{}}
+}
+
+// change is one write of somebody else. A name may get another object at once, or after the one before was removed.
 func (h *history) change() {
 	defer time.Sleep(time.Millisecond)
 	h.made++
-	which := h.rng.IntN(6)
-	name, uid := fmt.Sprint("n", which), which*10+h.rng.IntN(3) // of three lives
-	switch h.rng.IntN(9) {
+	what, which := h.rng.IntN(9), h.rng.IntN(6)
+	name := fmt.Sprint("n", which)
+	removes := what == 3 || what == 5 || what == 8
+	if removes || h.uid[name] == 0 || h.rng.IntN(3) == 0 {
+		h.renew(name)
+	}
+	uid := h.uid[name]
+	switch what {
 	case 0, 1, 2:
 		h.api.put("pods", testPod(name, uid, fmt.Sprint("node", h.made)))
 	case 3:
@@ -141,31 +160,39 @@ func (h *history) checkOwnWrite(ctx context.Context, p process) {
 		return
 	}
 	of := claims[h.rng.IntN(len(claims))]
+	written := uint64(0)
 	if h.rng.IntN(2) == 0 {
 		h.fail("a deletion", p.client.DeleteClaim(ctx, of))
+		h.renew(of.Name)
 	} else {
 		h.made++
-		of.Version = "" // as it is now
-		want, err := p.client.patchAny(ctx, of.Name, fmt.Sprint(h.made))
+		version, err := p.client.patchAny(ctx, of.Name, fmt.Sprint(h.made))
 		if isNotFound(err) {
 			return
 		}
 		h.fail("a write", err)
-		of.Version = want
+		written = parseVersion(h.t, version)
 	}
 	now, err := p.cache.CachedSnapshot(ctx)
 	h.fail("a look at the cache", err)
-	shown := ""
 	for _, c := range now.Claims {
-		if c.Name == of.Name && c.UID == of.UID {
-			shown = c.Version
+		switch {
+		case c.Name != of.Name || c.UID != of.UID:
+		case written == 0:
+			h.t.Fatalf("claim %s is shown after this process deleted it", of.Name)
+		case parseVersion(h.t, c.Version) < written:
+			h.t.Fatalf("claim %s is shown in version %s after this process wrote %d", of.Name, c.Version, written)
 		}
 	}
-	switch {
-	case of.Version == "" || of.Version == claims[0].Version:
-	case shown < of.Version && shown != "":
-		h.t.Fatalf("claim %s is shown in version %q after this process wrote %s", of.Name, shown, of.Version)
+}
+
+func parseVersion(t *testing.T, version string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return n
 }
 
 // patchAny annotates a claim as it is now, and returns its version.
@@ -185,7 +212,7 @@ func TestCacheAgreesWithAList(t *testing.T) {
 	for n := range *histories {
 		seed := *firstHistory + uint64(n)
 		synctest.Test(t, func(t *testing.T) {
-			h := &history{t: t, api: newAPIServer(seed), rng: rand.New(rand.NewPCG(seed, 2))}
+			h := newHistory(t, seed)
 			defer func() {
 				if t.Failed() {
 					t.Logf("history %d: go test -run TestCacheAgreesWithAList -args -histories 1 -first-history %d", seed, seed)
@@ -213,7 +240,7 @@ func TestCacheAgreesWithAList(t *testing.T) {
 // A store whose revision is lower than what is known was set back: nothing that is known counts.
 func TestCacheOfAStoreThatWasSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &history{t: t, api: newAPIServer(1), rng: rand.New(rand.NewPCG(1, 2))}
+		h := newHistory(t, 1)
 		for range 60 {
 			h.change()
 		}
@@ -224,5 +251,33 @@ func TestCacheOfAStoreThatWasSetBack(t *testing.T) {
 		h.checkProven(t.Context(), p)
 		h.api.restore()
 		h.checkProven(t.Context(), p)
+	})
+}
+
+// The end of an invocation waits for no proof in the time that its function needs to end.
+func TestCacheIsFrozenInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHistory(t, 1)
+		for range 60 {
+			h.change()
+		}
+		c := h.api.client()
+		m := smallCache(c)
+		m.Resume(t.Context())
+		_, err := m.ReadSnapshot(t.Context())
+		h.fail("a look", err)
+		m.Freeze()
+		h.change()
+		h.api.mu.Lock()
+		h.api.noMarks, h.api.deaf = true, true
+		h.api.mu.Unlock()
+		end := time.Now().Add(3 * time.Second)
+		ctx, cancel := context.WithDeadline(t.Context(), end)
+		defer cancel()
+		m.Resume(ctx)
+		m.Freeze()
+		if left := time.Until(end); left < endingTakes {
+			t.Errorf("%v are left of the invocation, want %v", left, endingTakes)
+		}
 	})
 }
