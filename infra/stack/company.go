@@ -23,14 +23,6 @@ func (s *joiner) applyCompanyRules() {
 	}
 }
 
-// rolePath is the path of roles and instance profiles; nil: that of all that has none.
-func (s *joiner) rolePath() *string {
-	if s.props.Stack.RolePath == "/" {
-		return nil
-	}
-	return &s.props.Stack.RolePath
-}
-
 // environment is the place of the stack; nil: that of the credentials.
 func (p Props) environment() *awscdk.Environment {
 	if p.Stack.Account == "" && p.Stack.Region == "" {

@@ -31,6 +31,9 @@ func planConcurrency(all []Props) []Props {
 
 // concurrency is what the cluster asks for.
 func (p Props) concurrency() settings.Concurrency {
+	if !p.Stack.InterruptionHandling {
+		p.Stack.InterruptionConcurrency, p.Stack.ReservationConcurrency = 0, 0
+	}
 	c := settings.Concurrency{Spot: p.Stack.InterruptionConcurrency, Reservation: p.Stack.ReservationConcurrency}
 	for _, f := range p.functions() {
 		if f.alone {

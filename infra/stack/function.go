@@ -37,7 +37,7 @@ type function struct {
 	// outside of any VPC, whatever the settings say, and without a way into the cluster: it can answer while the
 	// network of the others is not there yet, or not any more.
 	outside bool
-	allows  func(*joiner) []statement
+	allows  func(permissions) []statement
 
 	// called is for the function behind the webhook of push. Anybody may call it, so a call must cost next to nothing:
 	// it has little memory, neither traces nor Lambda's own log lines, and no way into the cluster.
@@ -46,6 +46,14 @@ type function struct {
 
 // inCluster reports whether the function is told how to reach the cluster. Setup asks EKS itself.
 func (f function) inCluster() bool { return !f.called && !f.admin && !f.outside }
+
+// handlesInterruptions reports whether the function is for notices that EC2 takes an instance back or stops it.
+func (f function) handlesInterruptions() bool {
+	return slices.ContainsFunc(f.rules, func(k events.Kind) bool {
+		return k == events.KindSpotInterruption || k == events.KindReservationInterruption ||
+			k == events.KindRebalance || k == events.KindScheduledChange
+	})
+}
 
 // ticks reports whether a schedule invokes the function.
 func (f function) ticks() bool { return f.everyMin > 0 }
@@ -78,7 +86,8 @@ func (p Props) functions() []function {
 		{name: "disrupt", id: "Disrupt", doc: "decides which nodes go by choice: empty, drifted or too dear",
 			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: disruptAllows},
 		{name: "refresh", id: "Refresh", doc: "keeps the catalog and the status of every EC2NodeClass fresh",
-			timeoutSec: 120, everyMin: 5, alone: true, maxAgeSec: 60, asksEKS: true, allows: refreshAllows,
+			timeoutSec: 120, everyMin: p.Functions.RefreshInterval.Minutes(), alone: true, maxAgeSec: 60,
+			asksEKS: true, allows: refreshAllows,
 			rules: []events.Kind{events.KindDeployed}},
 		{name: "spotinterruption", id: "SpotInterruption", doc: "moves pods off a spot instance that EC2 takes back",
 			timeoutSec: 60, urgent: p.Stack.InterruptionConcurrency, retries: 2, maxAgeSec: 300, allows: wakesBoth,
@@ -100,6 +109,9 @@ func (p Props) functions() []function {
 			doc:        "has nodes left before EC2 reboots, stops or retires their instances",
 			timeoutSec: 60, retries: 2, maxAgeSec: 21600, allows: wakesBoth,
 			rules: []events.Kind{events.KindScheduledChange}},
+	}
+	if !p.Stack.InterruptionHandling {
+		all = slices.DeleteFunc(all, function.handlesInterruptions)
 	}
 	if p.Functions.Push {
 		// The API server waits a second. Nobody invokes it but by its URL, so there is nothing to retry.
@@ -144,7 +156,7 @@ func (s *joiner) addFunction(f function) error {
 		FunctionName: &name,
 		Description:  jsii.String("Joiner " + f.name + ": " + f.doc),
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
-		Architecture: s.architecture(),
+		Architecture: s.props.architecture(),
 		Handler:      jsii.String("bootstrap"),
 		Code:         awslambda.Code_FromAsset(jsii.String(s.props.assetFolder(f.name)), nil),
 		MemorySize:   jsii.Number(s.props.memoryMiB(f)),
@@ -196,6 +208,13 @@ func (p Props) memoryMiB(f function) float64 {
 	return memoryMiB
 }
 
+func (p Props) architecture() awslambda.Architecture {
+	if p.Stack.Architecture == "x86_64" {
+		return awslambda.Architecture_X86_64()
+	}
+	return awslambda.Architecture_ARM_64()
+}
+
 // addDeadLetters makes the queue for events that a function could not handle; nil for one that loses none.
 func (s *joiner) addDeadLetters(f function) awssqs.Queue {
 	if !f.loses() {
@@ -235,7 +254,8 @@ func (s *joiner) addEntrance(m madeFunction) awslambda.IFunction {
 // addRole makes the execution role and lets it into the cluster, as the group joiner-<function> or as an administrator;
 // or not at all.
 func (s *joiner) addRole(f madeFunction, logGroup string) (awsiam.Role, awscdk.CfnResource) {
-	statements := append(s.commonAllows(f, logGroup), f.allows(s)...)
+	p := s.permissions()
+	statements := append(p.commonAllows(f, logGroup), f.allows(p)...)
 	if s.props.Functions.Mode == settings.ModeObserve {
 		statements = slices.DeleteFunc(statements, func(st statement) bool { return st.changes })
 	}
@@ -256,13 +276,6 @@ func (s *joiner) addRole(f madeFunction, logGroup string) (awsiam.Role, awscdk.C
 		access.KubernetesGroups = jsii.Strings("joiner-" + f.name)
 	}
 	return role, awseks.NewCfnAccessEntry(s.Stack, jsii.String(f.id+"Access"), access)
-}
-
-func (s *joiner) architecture() awslambda.Architecture {
-	if s.props.Stack.Architecture == "x86_64" {
-		return awslambda.Architecture_X86_64()
-	}
-	return awslambda.Architecture_ARM_64()
 }
 
 // environment carries the settings to the functions: what was written in cdk.json and what only the stack knows.

@@ -124,17 +124,3 @@ func endpointCost(cluster string, n, subnets int) string {
 		"the VPC also needs a gateway endpoint for S3, which is free", cluster, n, subnets,
 		float64(n*subnets*hours)*usdPerEndpointHour, n, subnets, hours, usdPerEndpointHour)
 }
-
-// useNetwork is what Lambda needs to put a function into a VPC, with the role of the function. The function's own code,
-// which has that role too, may do none of it: Lambda says in a condition key whose code a call comes from.
-func (s *joiner) useNetwork(f function) []statement {
-	changes := []string{"ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses",
-		"ec2:UnassignPrivateIpAddresses"}
-	own := s.arn("lambda", *s.Region(), *s.Account(), "function:"+s.functionName(f.name))
-	return []statement{
-		{sid: "UseNetwork", resources: []string{"*"},
-			actions: append(slices.Clone(changes), "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets")},
-		{sid: "LeaveNetworkToLambda", resources: []string{"*"}, actions: changes, denies: true,
-			when: conditions{"ArnEquals": {"lambda:SourceFunctionArn": {own, own + ":*"}}}},
-	}
-}

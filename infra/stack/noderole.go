@@ -17,7 +17,7 @@ type nodeRole struct{ id, name, entryType string }
 // madeNodeRoles are the roles that the stack makes in mode act. A role that the user names is left alone, with its
 // access entry: a cluster that moves here from Karpenter has both. An access entry has one type, so Windows nodes have
 // a role of their own.
-func madeNodeRoles(s *joiner) (roles []nodeRole) {
+func madeNodeRoles(s scope) (roles []nodeRole) {
 	if s.props.Stack.NodeRole == "" {
 		roles = append(roles, nodeRole{"Node", s.names.NodeRole(), "EC2_LINUX"})
 	}
@@ -28,19 +28,19 @@ func madeNodeRoles(s *joiner) (roles []nodeRole) {
 }
 
 // madeRole is the ARN of a role that the stack makes in mode act.
-func madeRole(s *joiner, name string) string {
+func madeRole(s scope, name string) string {
 	return s.arn("iam", "", *s.Account(), "role"+s.props.Stack.RolePath+name)
 }
 
-// addNodeRoles makes the roles of the nodes and lets them join (spec: node role and access entry of type EC2_LINUX). In
+// addNodeRoles makes the roles of the nodes and lets them join. In
 // mode observe there is nobody to join, and the names may be those of a Karpenter that runs.
 func (s *joiner) addNodeRoles() {
 	if name := s.props.Stack.NodeRole; name != "" {
 		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+name))
 	}
-	for _, r := range madeNodeRoles(s) {
+	for _, r := range madeNodeRoles(s.scope) {
 		if s.props.Functions.Mode == settings.ModeObserve {
-			s.nodeRoles = append(s.nodeRoles, madeRole(s, r.name))
+			s.nodeRoles = append(s.nodeRoles, madeRole(s.scope, r.name))
 		} else {
 			s.addNodeRole(r.id, r.name, r.entryType)
 		}
@@ -94,7 +94,7 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 	s.nodeRoles = append(s.nodeRoles, *role.RoleArn())
 	s.madeRoles = append(s.madeRoles, name)
 	for _, r := range []awscdk.CfnResource{resource(role), resource(profile), entry} {
-		keepIdentity(s, r)
+		keepIdentity(s.scope, r)
 		s.joining = append(s.joining, r)
 	}
 }
@@ -102,7 +102,7 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 // keepIdentity has what nodes belong to the cluster by outlive the stack, unless the stack is to take its nodes with
 // it. Without it kubelets are refused, and IAM deletes no role that an instance profile of a class still holds. What is
 // replaced stays in any case, since nodes that run go by it. What a failed deployment made goes again.
-func keepIdentity(s *joiner, r awscdk.CfnResource) {
+func keepIdentity(s scope, r awscdk.CfnResource) {
 	if s.props.Stack.OnDelete == settings.OnDeleteDrain {
 		r.CfnOptions().SetDeletionPolicy(awscdk.CfnDeletionPolicy_DELETE)
 		r.CfnOptions().SetUpdateReplacePolicy(awscdk.CfnDeletionPolicy_RETAIN)

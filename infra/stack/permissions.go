@@ -3,7 +3,11 @@ package stack
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 
 	"joiner/pkg/decisionlog"
 	"joiner/pkg/settings"
@@ -19,25 +23,23 @@ type statement struct {
 	denies    bool // instead of allowing
 }
 
-// conditions are operator, then key, then values.
-type conditions map[string]map[string][]string
+// permissions writes the IAM statements of the stack's functions.
+type permissions struct {
+	scope
+	bucket    awss3.Bucket
+	key       awskms.IKey // nil: keys of AWS
+	nodeRoles []string    // ARNs
+	inVPC     bool
+}
 
-// The tags that mark what is ours. Every create call must carry all three, every change and
-// deletion works only on what carries the first two.
-const (
-	tagNodePool    = "karpenter.sh/nodepool"
-	tagNodeClaim   = "karpenter.sh/nodeclaim"
-	tagNodeClass   = "karpenter.k8s.aws/ec2nodeclass"
-	tagClusterName = "eks:eks-cluster-name"
-	tagRegion      = "topology.kubernetes.io/region"
-)
-
-// tagCluster is the tag of everything that belongs to the cluster; its value is "owned".
-func (s *joiner) tagCluster() string { return "kubernetes.io/cluster/" + s.cluster }
+// permissions are those of the stack as it is built so far.
+func (s *joiner) permissions() permissions {
+	return permissions{scope: s.scope, bucket: s.bucket, key: s.key, nodeRoles: s.nodeRoles, inVPC: s.net.vpc != nil}
+}
 
 // commonAllows is what every function needs; one that is called only a log. Lambda itself uses all but the last in the
 // name of the role.
-func (s *joiner) commonAllows(f madeFunction, logGroup string) []statement {
+func (p permissions) commonAllows(f madeFunction, logGroup string) []statement {
 	out := []statement{
 		{sid: "WriteOwnLog", actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"},
 			resources: []string{logGroup}},
@@ -51,80 +53,94 @@ func (s *joiner) commonAllows(f madeFunction, logGroup string) []statement {
 		out = append(out, statement{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"},
 			resources: []string{*f.deadLetters.QueueArn()}})
 	}
-	if s.key != nil && (f.deadLetters != nil || f.queue != nil || !f.called) {
+	if p.key != nil && (f.deadLetters != nil || f.queue != nil || !f.called) {
 		out = append(out, statement{sid: "UseKey", actions: []string{"kms:Decrypt", "kms:GenerateDataKey"},
-			resources: []string{*s.key.KeyArn()}, when: conditions{"StringEquals": {"kms:ViaService": {
-				"s3." + *s.Region() + "." + *s.UrlSuffix(), "sqs." + *s.Region() + "." + *s.UrlSuffix()}}}})
+			resources: []string{*p.key.KeyArn()}, when: conditions{"StringEquals": {"kms:ViaService": {
+				"s3." + *p.Region() + "." + *p.UrlSuffix(), "sqs." + *p.Region() + "." + *p.UrlSuffix()}}}})
 	}
 	if f.called {
 		return out
 	}
-	if s.props.Stack.Tracing {
+	if p.props.Stack.Tracing {
 		// X-Ray knows no resources.
 		out = append(out, statement{sid: "SendTraces",
 			actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, resources: []string{"*"}})
 	}
-	if s.net.vpc != nil && !f.outside {
-		out = append(out, s.useNetwork(f.function)...)
+	if p.inVPC && !f.outside {
+		out = append(out, p.useNetwork(f.function)...)
 	}
 	if f.inCluster() && !f.asksEKS {
 		out = append(out, statement{sid: "ReadAuthority", actions: []string{"s3:GetObject"},
-			resources: []string{*s.bucket.BucketArn() + "/" + AuthorityKey}})
+			resources: []string{*p.bucket.BucketArn() + "/" + AuthorityKey}})
 	}
 	return out
 }
 
-// findCluster is for setup, and for refresh where the cluster's certificate authority changed. EKS throttles whoever
-// asks it often, so that nobody else does.
-func (s *joiner) findCluster() statement {
-	return statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
-		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}}
+// useNetwork is what Lambda needs to put a function into a VPC, with the role of the function. The function's own code,
+// which has that role too, may do none of it: Lambda says in a condition key whose code a call comes from.
+func (p permissions) useNetwork(f function) []statement {
+	changes := []string{"ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses",
+		"ec2:UnassignPrivateIpAddresses"}
+	own := p.arn("lambda", *p.Region(), *p.Account(), "function:"+p.functionName(f.name))
+	return []statement{
+		{sid: "UseNetwork", resources: []string{"*"},
+			actions: append(slices.Clone(changes), "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets")},
+		{sid: "LeaveNetworkToLambda", resources: []string{"*"}, actions: changes, denies: true,
+			when: conditions{"ArnEquals": {"lambda:SourceFunctionArn": {own, own + ":*"}}}},
+	}
 }
 
-func provisionAllows(s *joiner) []statement {
-	return append(append(append(append(s.launch(), s.storeTicks()...), s.readShifts()...),
-		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
-		s.describeLevels(),
-		s.passNodeRole(),
-		s.readCatalog(),
-		s.wake("lifecycle", "refresh"),
-	), s.givenStatements()...)
+// findCluster is for setup, and for refresh where the cluster's certificate authority changed. EKS throttles whoever
+// asks it often, so that nobody else does.
+func (p permissions) findCluster() statement {
+	return statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
+		resources: []string{p.arn("eks", *p.Region(), *p.Account(), "cluster/"+p.cluster)}}
+}
+
+func provisionAllows(p permissions) []statement {
+	return append(append(append(append(p.launch(), p.storePasses()...), p.readShifts()...),
+		p.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
+		p.describeLevels(),
+		p.passNodeRole(),
+		p.readCatalog(),
+		p.wake("lifecycle", "refresh"),
+	), p.givenStatements()...)
 }
 
 // givenStatements are the user's own, such as for the KMS key of volumes.
-func (s *joiner) givenStatements() []statement {
+func (p permissions) givenStatements() []statement {
 	var out []statement
-	for i, g := range s.props.Stack.ProvisionStatements {
+	for i, g := range p.props.Stack.ProvisionStatements {
 		out = append(out, statement{sid: cmp.Or(g.SID, fmt.Sprintf("Given%d", i+1)), actions: g.Actions,
 			resources: g.Resources, when: g.Conditions, changes: true})
 	}
 	return out
 }
 
-func lifecycleAllows(s *joiner) []statement {
-	return append(s.remoteWrite(),
-		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
-		s.describe("DescribeHealth", "ec2:DescribeInstanceStatus"),
-		statement{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{s.ec2("instance/*")},
+func lifecycleAllows(p permissions) []statement {
+	return append(p.remoteWrite(),
+		p.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
+		p.describe("DescribeHealth", "ec2:DescribeInstanceStatus"),
+		statement{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{p.ec2("instance/*")},
 			changes: true,
-			when: s.owned().and("StringEqualsIfExists", "aws:RequestTag/"+tagClusterName, s.cluster).
+			when: p.owned().and("StringEqualsIfExists", "aws:RequestTag/"+tagClusterName, p.cluster).
 				and("ForAllValues:StringEquals", "aws:TagKeys", tagClusterName, tagNodeClaim, "Name")},
 		statement{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"},
-			resources: []string{s.ec2("instance/*")}, when: s.owned(), changes: true},
-		s.deleteTemplates(),
-		s.wake("provision", "refresh"))
+			resources: []string{p.ec2("instance/*")}, when: p.owned(), changes: true},
+		p.deleteTemplates(),
+		p.wake("provision", "refresh"))
 }
 
 // remoteWrite is for metrics that are sent to Prometheus, and what is remembered of them.
-func (s *joiner) remoteWrite() []statement {
-	set := s.props.Functions.RemoteWrite
+func (p permissions) remoteWrite() []statement {
+	set := p.props.Functions.RemoteWrite
 	if set.URL == "" {
 		return nil
 	}
-	catalog := s.readCatalog()
-	catalog.resources = append(catalog.resources, *s.bucket.BucketArn()+"/"+MetricsKey)
+	catalog := p.readCatalog()
+	catalog.resources = append(catalog.resources, *p.bucket.BucketArn()+"/"+MetricsKey)
 	out := []statement{catalog, {sid: "StoreMetrics", actions: []string{"s3:PutObject"},
-		resources: []string{*s.bucket.BucketArn() + "/" + MetricsKey}}}
+		resources: []string{*p.bucket.BucketArn() + "/" + MetricsKey}}}
 	workspace, region := set.WorkspaceID()
 	switch {
 	case set.Auth == settings.RemoteWriteSecret:
@@ -132,250 +148,216 @@ func (s *joiner) remoteWrite() []statement {
 			resources: []string{set.Secret}})
 	case set.Auth == settings.RemoteWriteSigV4 && workspace != "":
 		out = append(out, statement{sid: "SendMetrics", actions: []string{"aps:RemoteWrite"},
-			resources: []string{s.arn("aps", region, *s.Account(), "workspace/"+workspace)}})
+			resources: []string{p.arn("aps", region, *p.Account(), "workspace/"+workspace)}})
 	}
 	return out
 }
 
 // Disrupt writes its intents into the cluster; provision launches and lifecycle drains.
-func disruptAllows(s *joiner) []statement {
-	return append(append(s.storeTicks(), s.readShifts()...),
-		s.describe("DescribeInstances", "ec2:DescribeInstances"), // whether they are where their class would put them
-		s.readCatalog(), s.describeLevels(), s.wake("provision", "lifecycle"))
+func disruptAllows(p permissions) []statement {
+	return append(append(p.storePasses(), p.readShifts()...),
+		p.describe("DescribeInstances", "ec2:DescribeInstances"), // whether they are where their class would put them
+		p.readCatalog(), p.describeLevels(), p.wake("provision", "lifecycle"))
 }
 
-// storeTicks is for passes that are kept whole: those in which something failed, or all of them for the decision log.
-func (s *joiner) storeTicks() []statement {
+// storePasses is for passes that are kept whole: those in which something failed, or all of them for the decision log.
+func (p permissions) storePasses() []statement {
 	return []statement{{sid: "StorePasses", actions: []string{"s3:PutObject"},
-		resources: []string{*s.bucket.BucketArn() + "/" + decisionlog.Prefix + "*"}}}
+		resources: []string{*p.bucket.BucketArn() + "/" + decisionlog.Prefix + "*"}}}
 }
 
 // readShifts is for zones that the cluster is shifted away from. IAM knows no cluster as a resource of ARC, only as the
 // value of a condition key.
-func (s *joiner) readShifts() []statement {
-	if !s.props.Functions.ZonalShift {
+func (p permissions) readShifts() []statement {
+	if !p.props.Functions.ZonalShift {
 		return nil
 	}
 	return []statement{{sid: "ReadZonalShifts", actions: []string{"arc-zonal-shift:GetManagedResource"},
 		resources: []string{"*"}, when: conditions{"StringEquals": {"arc-zonal-shift:ResourceIdentifier": {
-			s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}}}}}
+			p.arn("eks", *p.Region(), *p.Account(), "cluster/"+p.cluster)}}}}}
 }
 
 // describeLevels is what decisions about capacity need to know that changes with every launch.
-func (s *joiner) describeLevels() statement {
-	return s.describe("DescribeLevels", "ec2:DescribeCapacityReservations", "ec2:DescribeSubnets",
+func (p permissions) describeLevels() statement {
+	return p.describe("DescribeLevels", "ec2:DescribeCapacityReservations", "ec2:DescribeSubnets",
 		"ec2:DescribePlacementGroups")
 }
 
-func refreshAllows(s *joiner) []statement {
+func refreshAllows(p permissions) []statement {
 	var rehearse []statement // EC2 answers a dry run only to who may do the deed
-	if s.props.Functions.DryRunValidation {
-		rehearse = s.launch()
+	if p.props.Functions.DryRunValidation {
+		rehearse = p.launch()
 	}
 	var commitments []statement // those of EC2 and of Savings Plans know no resources
-	if s.props.Functions.Commitments {
+	if p.props.Functions.Commitments {
 		commitments = []statement{
-			s.describe("DescribeReservedAndRunning", "ec2:DescribeReservedInstances", "ec2:DescribeInstances"),
+			p.describe("DescribeReservedAndRunning", "ec2:DescribeReservedInstances", "ec2:DescribeInstances"),
 			{sid: "DescribeSavingsPlans", actions: []string{"savingsplans:DescribeSavingsPlans",
 				"savingsplans:DescribeSavingsPlanRates"}, resources: []string{"*"}},
 		}
 	}
 	return append(append(append([]statement{
-		s.findCluster(),
-		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups",
+		p.findCluster(),
+		p.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups",
 			"ec2:DescribeImages",
 			"ec2:DescribeCapacityReservations", "ec2:DescribePlacementGroups"),
-		s.describe("DescribeOffers", "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings",
+		p.describe("DescribeOffers", "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings",
 			"ec2:DescribeSpotPriceHistory"),
 		{sid: "ReadImageParameters", actions: []string{"ssm:GetParameter"},
-			resources: append([]string{s.arn("ssm", *s.Region(), "", "parameter/aws/service/*")},
-				s.imageParameters()...)},
+			resources: append([]string{p.arn("ssm", *p.Region(), "", "parameter/aws/service/*")},
+				p.imageParameters()...)},
 		// The price list lives in other regions, so no region can be asked for.
 		{sid: "ReadPrices", actions: []string{"pricing:GetProducts"}, resources: []string{"*"}},
-		s.describe("DescribeTemplates", "ec2:DescribeLaunchTemplates"),
-		s.deleteTemplates(),
-		s.passNodeRole(),
-		s.readCatalog(),
+		p.describe("DescribeTemplates", "ec2:DescribeLaunchTemplates"),
+		p.deleteTemplates(),
+		p.passNodeRole(),
+		p.readCatalog(),
 		{sid: "WriteCatalog", actions: []string{"s3:PutObject"},
-			resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey, *s.bucket.BucketArn() + "/" + AuthorityKey}},
-	}, s.instanceProfiles()...), commitments...), rehearse...)
+			resources: []string{*p.bucket.BucketArn() + "/" + CatalogKey, *p.bucket.BucketArn() + "/" + AuthorityKey}},
+	}, p.instanceProfiles()...), commitments...), rehearse...)
 }
 
 // imageParameters are those that hold images of the user's own.
-func (s *joiner) imageParameters() []string {
+func (p permissions) imageParameters() []string {
 	var out []string
-	for _, name := range s.props.Stack.ImageParameters {
-		out = append(out, s.arn("ssm", *s.Region(), *s.Account(), "parameter/"+strings.TrimPrefix(name, "/")))
+	for _, name := range p.props.Stack.ImageParameters {
+		out = append(out, p.arn("ssm", *p.Region(), *p.Account(), "parameter/"+strings.TrimPrefix(name, "/")))
 	}
 	return out
 }
 
 // Notices about instances are handled in the cluster; EC2 is told by lifecycle and provision.
-func wakesBoth(s *joiner) []statement {
-	return []statement{s.wake("provision", "lifecycle")}
+func wakesBoth(p permissions) []statement {
+	return []statement{p.wake("provision", "lifecycle")}
 }
 
 // No claim is deleted on a recommendation until there is a replacement, so that there is nothing for lifecycle.
-func wakesProvision(s *joiner) []statement {
-	return []statement{s.wake("provision")}
+func wakesProvision(p permissions) []statement {
+	return []statement{p.wake("provision")}
 }
-
-// The preflight reads what decides whether the stack can be deployed.
-func preflightAllows(s *joiner) []statement { return readForPreflight(s) }
 
 // Setup works in the cluster. To drain it, it has lifecycle do its work. In an account without the role of spot it
 // makes that.
-func setupAllows(s *joiner) []statement {
+func setupAllows(p permissions) []statement {
 	const spot = "spot.amazonaws.com"
 	return append([]statement{
-		s.findCluster(),
+		p.findCluster(),
 		{sid: "CreateSpotRole", changes: true, actions: []string{"iam:CreateServiceLinkedRole"},
-			resources: []string{s.arn("iam", "", *s.Account(), "role/aws-service-role/"+spot+"/*")},
+			resources: []string{p.arn("iam", "", *p.Account(), "role/aws-service-role/"+spot+"/*")},
 			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},
-		s.wake("lifecycle"),
-	}, removeLeftovers(s)...)
+		p.wake("lifecycle"),
+	}, p.removeLeftovers()...)
 }
 
 // removeLeftovers is for a stack that takes its nodes with it: setup deletes the instance profiles that refresh made,
 // or IAM would not let go of the node role, and the launch templates.
-func removeLeftovers(s *joiner) []statement {
-	if s.props.Stack.OnDelete != settings.OnDeleteDrain {
+func (p permissions) removeLeftovers() []statement {
+	if p.props.Stack.OnDelete != settings.OnDeleteDrain {
 		return nil
 	}
 	return []statement{
-		listProfiles(s),
-		{sid: "RemoveInstanceProfile", changes: true, resources: profiles(s), when: taggedProfile(s, "Resource"),
+		p.listProfiles(),
+		{sid: "RemoveInstanceProfile", changes: true, resources: p.profiles(), when: p.taggedProfile("Resource"),
 			actions: []string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}},
-		s.describe("DescribeTemplates", "ec2:DescribeLaunchTemplates"),
-		s.deleteTemplates(),
+		p.describe("DescribeTemplates", "ec2:DescribeLaunchTemplates"),
+		p.deleteTemplates(),
 	}
 }
 
-// launch is W1 to W4 of the spec: what a launch may use, and that all it makes is tagged as ours.
-func (s *joiner) launch() []statement {
+// launch is what a launch may use, and that all it makes is tagged as ours.
+func (p permissions) launch() []statement {
 	run := []string{"ec2:RunInstances", "ec2:CreateFleet"}
 	made := []string{
-		s.ec2("fleet/*"), s.ec2("instance/*"), s.ec2("volume/*"),
-		s.ec2("network-interface/*"), s.ec2("launch-template/*"), s.ec2("spot-instances-request/*"),
+		p.ec2("fleet/*"), p.ec2("instance/*"), p.ec2("volume/*"),
+		p.ec2("network-interface/*"), p.ec2("launch-template/*"), p.ec2("spot-instances-request/*"),
 	}
 	return []statement{
 		{sid: "LaunchFrom", changes: true, actions: run, resources: []string{
-			s.arn("ec2", *s.Region(), "", "image/*"), s.arn("ec2", *s.Region(), "", "snapshot/*"),
-			s.anyAccount("security-group/*"), s.anyAccount("subnet/*"),
-			s.anyAccount("capacity-reservation/*"), s.anyAccount("placement-group/*"),
+			p.arn("ec2", *p.Region(), "", "image/*"), p.arn("ec2", *p.Region(), "", "snapshot/*"),
+			p.anyAccount("security-group/*"), p.anyAccount("subnet/*"),
+			p.anyAccount("capacity-reservation/*"), p.anyAccount("placement-group/*"),
 		}},
-		{sid: "LaunchFromOwnTemplate", changes: true, actions: run, resources: []string{s.ec2("launch-template/*")},
-			when: s.owned()},
+		{sid: "LaunchFromOwnTemplate", changes: true, actions: run, resources: []string{p.ec2("launch-template/*")},
+			when: p.owned()},
 		{sid: "LaunchTagged", changes: true, actions: append(run, "ec2:CreateLaunchTemplate"), resources: made,
-			when: s.requestedAsOwned()},
+			when: p.requestedAsOwned()},
 		{sid: "TagWhatIsLaunched", changes: true, actions: []string{"ec2:CreateTags"}, resources: made,
-			when: s.requestedAsOwned().and("StringEquals", "ec2:CreateAction", "RunInstances", "CreateFleet",
+			when: p.requestedAsOwned().and("StringEquals", "ec2:CreateAction", "RunInstances", "CreateFleet",
 				"CreateLaunchTemplate")},
 	}
 }
 
 // profiles are the instance profiles that refresh makes. Their path is known, so nothing else can be touched.
-func profiles(s *joiner) []string {
-	return []string{s.arn("iam", "", *s.Account(), "instance-profile/karpenter/"+*s.Region()+"/"+s.cluster+"/*")}
+func (p permissions) profiles() []string {
+	return []string{p.arn("iam", "", *p.Account(), "instance-profile/karpenter/"+*p.Region()+"/"+p.cluster+"/*")}
 }
 
 // taggedProfile holds for profiles with the tags of ours, on the request or on the resource.
-func taggedProfile(s *joiner, kind string) conditions {
+func (p permissions) taggedProfile(kind string) conditions {
 	return conditions{
-		"StringEquals": {"aws:" + kind + "Tag/" + s.tagCluster(): {"owned"}, "aws:" + kind + "Tag/" +
-			tagRegion: {*s.Region()}},
+		"StringEquals": {"aws:" + kind + "Tag/" + p.tagCluster(): {"owned"}, "aws:" + kind + "Tag/" +
+			tagRegion: {*p.Region()}},
 		"StringLike": {"aws:" + kind + "Tag/" + tagNodeClass: {"*"}},
 	}
 }
 
 // listProfiles cannot be limited to a path.
-func listProfiles(s *joiner) statement {
+func (p permissions) listProfiles() statement {
 	return statement{sid: "ListInstanceProfiles", actions: []string{"iam:ListInstanceProfiles"}, resources: []string{"*"}}
 }
 
-// instanceProfiles is R9 and M2 to M4 of the spec.
-func (s *joiner) instanceProfiles() []statement {
-	own := profiles(s)
-	asked := taggedProfile(s, "Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster)
-	both := taggedProfile(s, "Resource").
-		and("StringEquals", "aws:RequestTag/"+s.tagCluster(), "owned").
-		and("StringEquals", "aws:RequestTag/"+tagRegion, *s.Region()).
-		and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster).
+// instanceProfiles lets refresh keep one instance profile for each role of a class, below a path of its own.
+func (p permissions) instanceProfiles() []statement {
+	own := p.profiles()
+	asked := p.taggedProfile("Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, p.cluster)
+	both := p.taggedProfile("Resource").
+		and("StringEquals", "aws:RequestTag/"+p.tagCluster(), "owned").
+		and("StringEquals", "aws:RequestTag/"+tagRegion, *p.Region()).
+		and("StringEquals", "aws:RequestTag/"+tagClusterName, p.cluster).
 		and("StringLike", "aws:RequestTag/"+tagNodeClass, "*")
 	return []statement{
 		{sid: "ReadInstanceProfiles", actions: []string{"iam:GetInstanceProfile"},
-			resources: []string{s.arn("iam", "", *s.Account(), "instance-profile/*")}},
-		listProfiles(s),
+			resources: []string{p.arn("iam", "", *p.Account(), "instance-profile/*")}},
+		p.listProfiles(),
 		{sid: "CreateInstanceProfile", changes: true, actions: []string{"iam:CreateInstanceProfile"},
 			resources: own, when: asked},
 		{sid: "TagInstanceProfile", changes: true, actions: []string{"iam:TagInstanceProfile"}, resources: own,
 			when: both},
-		{sid: "ChangeInstanceProfile", changes: true, resources: own, when: taggedProfile(s, "Resource"),
+		{sid: "ChangeInstanceProfile", changes: true, resources: own, when: p.taggedProfile("Resource"),
 			actions: []string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile",
 				"iam:DeleteInstanceProfile"}},
 	}
 }
 
-func (s *joiner) passNodeRole() statement {
-	return statement{sid: "PassNodeRole", changes: true, actions: []string{"iam:PassRole"}, resources: s.nodeRoles,
+func (p permissions) passNodeRole() statement {
+	return statement{sid: "PassNodeRole", changes: true, actions: []string{"iam:PassRole"}, resources: p.nodeRoles,
 		when: conditions{"StringEquals": {"iam:PassedToService": {"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}}
 }
 
 // describe allows reads that IAM cannot narrow to a resource; the region is the only limit there is.
-func (s *joiner) describe(sid string, actions ...string) statement {
+func (p permissions) describe(sid string, actions ...string) statement {
 	return statement{sid: sid, actions: actions, resources: []string{"*"},
-		when: conditions{"StringEquals": {"aws:RequestedRegion": {*s.Region()}}}}
+		when: conditions{"StringEquals": {"aws:RequestedRegion": {*p.Region()}}}}
 }
 
 // readCatalog includes listing, without which S3 says "access denied" instead of "no such key" before the first
 // refresh.
-func (s *joiner) readCatalog() statement {
+func (p permissions) readCatalog() statement {
 	return statement{sid: "ReadCatalog", actions: []string{"s3:GetObject", "s3:ListBucket"},
-		resources: []string{*s.bucket.BucketArn(), *s.bucket.BucketArn() + "/" + CatalogKey}}
+		resources: []string{*p.bucket.BucketArn(), *p.bucket.BucketArn() + "/" + CatalogKey}}
 }
 
-func (s *joiner) wake(functions ...string) statement {
+func (p permissions) wake(functions ...string) statement {
 	st := statement{sid: "WakeFunctions", actions: []string{"lambda:InvokeFunction"}}
 	for _, f := range functions {
-		st.resources = append(st.resources, s.arn("lambda", *s.Region(), *s.Account(),
-			"function:"+s.functionName(f)+":"+aliasName))
+		st.resources = append(st.resources, p.arn("lambda", *p.Region(), *p.Account(),
+			"function:"+p.functionName(f)+":"+aliasName))
 	}
 	return st
 }
 
 // deleteTemplates is for the ones that age out and for those of a deleted class.
-func (s *joiner) deleteTemplates() statement {
+func (p permissions) deleteTemplates() statement {
 	return statement{sid: "DeleteOwnLaunchTemplates", changes: true, actions: []string{"ec2:DeleteLaunchTemplate"},
-		resources: []string{s.ec2("launch-template/*")}, when: s.owned()}
+		resources: []string{p.ec2("launch-template/*")}, when: p.owned()}
 }
-
-// owned holds for things that we tagged when we made them.
-func (s *joiner) owned() conditions {
-	return conditions{
-		"StringEquals": {"aws:ResourceTag/" + s.tagCluster(): {"owned"}},
-		"StringLike":   {"aws:ResourceTag/" + tagNodePool: {"*"}},
-	}
-}
-
-// requestedAsOwned holds for calls that tag what they make as ours.
-func (s *joiner) requestedAsOwned() conditions {
-	return conditions{
-		"StringEquals": {"aws:RequestTag/" + s.tagCluster(): {"owned"}, "aws:RequestTag/" +
-			tagClusterName: {s.cluster}},
-		"StringLike": {"aws:RequestTag/" + tagNodePool: {"*"}},
-	}
-}
-
-// and adds one test to conditions made for this statement alone.
-func (c conditions) and(operator, key string, values ...string) conditions {
-	if c[operator] == nil {
-		c[operator] = map[string][]string{}
-	}
-	c[operator][key] = values
-	return c
-}
-
-func (s *joiner) ec2(resource string) string {
-	return s.arn("ec2", *s.Region(), *s.Account(), resource)
-}
-func (s *joiner) anyAccount(resource string) string { return s.arn("ec2", *s.Region(), "*", resource) }

@@ -1,16 +1,19 @@
 package stack
 
 import (
+	"slices"
+
 	"joiner/pkg/install/preflight"
 	"joiner/pkg/settings"
 )
 
 // preflightPlan is what the preflight is told that the stack makes.
-func preflightPlan(s *joiner, functions []function) preflight.Plan {
+func preflightPlan(s scope, functions []function) preflight.Plan {
 	set := s.props.Stack
 	all, notices := s.props.reservedByAll(functions)
 	p := preflight.Plan{Cluster: s.cluster, Observe: s.props.Functions.Mode == settings.ModeObserve,
-		NodeRole: set.NodeRole, NodePolicies: set.NodePolicies, VPC: set.VPCID, Subnets: set.SubnetIDs,
+		NodeRole: set.NodeRole, WindowsNodeRole: set.WindowsNodeRole, NodePolicies: set.NodePolicies,
+		VPC: set.VPCID, Subnets: set.SubnetIDs,
 		Reserved: all, ForNotices: notices, ForReservations: set.ReservationConcurrency,
 		Deployment: set.Deployment}
 	for _, r := range madeNodeRoles(s) {
@@ -22,28 +25,32 @@ func preflightPlan(s *joiner, functions []function) preflight.Plan {
 	return p
 }
 
-// readForPreflight is what the preflight asks: it only reads.
-func readForPreflight(s *joiner) []statement {
+// preflightAllows is what the preflight asks: it only reads.
+func preflightAllows(p permissions) []statement {
 	out := []statement{
 		// knows no resources
 		{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}},
-		s.findCluster(),
+		p.findCluster(),
 	}
-	if s.net.vpc != nil {
-		out = append(out, s.describe("DescribeNetwork", "ec2:DescribeSubnets", "ec2:DescribeRouteTables",
+	if p.inVPC {
+		out = append(out, p.describe("DescribeNetwork", "ec2:DescribeSubnets", "ec2:DescribeRouteTables",
 			"ec2:DescribePrefixLists", "ec2:DescribeVpcEndpoints"))
 	}
 	var roles []string
-	for _, r := range madeNodeRoles(s) {
-		roles = append(roles, madeRole(s, r.name))
-		if path := s.props.Stack.RolePath; path != "/" { // one of that name may be elsewhere
-			roles = append(roles, s.arn("iam", "", *s.Account(), "role/"+r.name))
+	for _, r := range madeNodeRoles(p.scope) {
+		roles = append(roles, madeRole(p.scope, r.name))
+		if path := p.props.Stack.RolePath; path != "/" { // one of that name may be elsewhere
+			roles = append(roles, p.arn("iam", "", *p.Account(), "role/"+r.name))
 		}
 	}
-	if name := s.props.Stack.NodeRole; name != "" {
-		roles = append(roles, s.arn("iam", "", *s.Account(), "role/"+name))
+	given := slices.DeleteFunc([]string{p.props.Stack.NodeRole, p.props.Stack.WindowsNodeRole},
+		func(name string) bool { return name == "" })
+	for _, name := range given { // one that has a path is told of
+		roles = append(roles, p.arn("iam", "", *p.Account(), "role/"+name), p.arn("iam", "", *p.Account(), "role/*/"+name))
+	}
+	if len(given) > 0 {
 		out = append(out, statement{sid: "ReadNodeAccess", actions: []string{"eks:DescribeAccessEntry"},
-			resources: []string{s.arn("eks", *s.Region(), *s.Account(), "access-entry/"+s.cluster+"/*")}})
+			resources: []string{p.arn("eks", *p.Region(), *p.Account(), "access-entry/"+p.cluster+"/*")}})
 	}
 	return append(out, statement{sid: "ReadNodeRoles", actions: []string{"iam:GetRole"}, resources: roles})
 }

@@ -45,16 +45,16 @@ func queries() []query {
 }
 
 // addQueries makes the questions to the decision log.
-func (s *joiner) addQueries() {
+func (m monitoring) addQueries() {
 	for _, q := range queries() {
 		var groups []any
-		for _, f := range s.props.functions() {
+		for _, f := range m.props.functions() {
 			if q.functions == nil || slices.Contains(q.functions, f.name) {
-				groups = append(groups, "/aws/lambda/"+s.functionName(f.name))
+				groups = append(groups, "/aws/lambda/"+m.functionName(f.name))
 			}
 		}
-		awslogs.NewCfnQueryDefinition(s.Stack, jsii.String(q.id+"Query"), &awslogs.CfnQueryDefinitionProps{
-			Name: jsii.String("joiner/" + s.cluster + "/" + q.name), QueryString: jsii.String(q.text),
+		awslogs.NewCfnQueryDefinition(m.Stack, jsii.String(q.id+"Query"), &awslogs.CfnQueryDefinitionProps{
+			Name: jsii.String("joiner/" + m.cluster + "/" + q.name), QueryString: jsii.String(q.text),
 			LogGroupNames: &groups,
 		})
 	}

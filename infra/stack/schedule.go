@@ -31,6 +31,7 @@ func newSchedules(s *joiner, functions []function) schedules {
 			ticking = append(ticking, f.name)
 		}
 	}
+	wake := []statement{s.permissions().wake(ticking...)}
 	role := awsiam.NewRole(s.Stack, jsii.String("SchedulesRole"), &awsiam.RoleProps{
 		Path: s.rolePath(),
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("scheduler.amazonaws.com"), &awsiam.ServicePrincipalOpts{
@@ -38,7 +39,7 @@ func newSchedules(s *joiner, functions []function) schedules {
 				"aws:SourceArn": s.arn("scheduler", *s.Region(), *s.Account(), "schedule-group/"+name)}},
 		}),
 		Description:    jsii.String("Joiner schedules in cluster " + s.cluster),
-		InlinePolicies: &map[string]awsiam.PolicyDocument{"joiner": document([]statement{s.wake(ticking...)})},
+		InlinePolicies: &map[string]awsiam.PolicyDocument{"joiner": document(wake)},
 	})
 	return schedules{group, role}
 }

@@ -84,7 +84,7 @@ func (s *joiner) addSetup() error {
 // addPreflight makes the resource that checks cluster and account before anything else is made, and whose attributes
 // say how the functions reach the cluster. It is asked anew in each deployment.
 func (s *joiner) addPreflight(functions []function) {
-	s.preflight = s.customResource("Preflight", s.made["preflight"].fn, preflightPlan(s, functions).Properties())
+	s.preflight = s.customResource("Preflight", s.made["preflight"].fn, preflightPlan(s.scope, functions).Properties())
 }
 
 // reservedByAll is how much of the account's concurrency the functions reserve, and how much of that is for notices.

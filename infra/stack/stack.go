@@ -37,10 +37,7 @@ const catalogExpiryDays = 90
 
 // joiner is the stack while it is being built.
 type joiner struct {
-	awscdk.Stack
-	props     Props
-	cluster   string
-	names     naming.Names
+	scope
 	bucket    awss3.Bucket
 	nodeRoles []string // ARNs, that of Linux nodes first
 	madeRoles []string // names of those that the stack makes
@@ -79,27 +76,14 @@ func resource(c constructs.IConstruct) awscdk.CfnResource {
 }
 
 // New adds the stack to the app. It fails, before anything is made, when a function has not been built.
-func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
-	cluster := props.Functions.ClusterName
+func New(parent constructs.Construct, props Props) (awscdk.Stack, error) {
 	functions := props.functions()
 	for _, f := range functions {
 		if err := built(props.assetFolder(f.name)); err != nil {
 			return nil, err
 		}
 	}
-	// The rule about the bootstrap version would add a parameter that serves nothing here.
-	names := props.names()
-	name := names.Stack()
-	s := &joiner{props: props, cluster: cluster, names: names, made: map[string]madeFunction{},
-		Stack: awscdk.NewStack(scope, jsii.String(props.id()), &awscdk.StackProps{
-			StackName:             &name,
-			Env:                   props.environment(),
-			Description:           jsii.String("Joiner: nodes for the EKS cluster " + cluster),
-			TerminationProtection: &props.Stack.TerminationProtection,
-			Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{
-				GenerateBootstrapVersionRule: jsii.Bool(false),
-			}),
-		})}
+	s := &joiner{scope: newScope(parent, props), made: map[string]madeFunction{}}
 	s.applyCompanyRules()
 	s.addBucket()
 	s.addNodeRoles()
@@ -117,9 +101,10 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	if err := s.addSetup(); err != nil {
 		return nil, err
 	}
-	s.addAlarms(functions)
-	s.addDashboard(functions)
-	s.addQueries()
+	m := monitoring{scope: s.scope, key: s.key, push: s.secret != nil, made: s.made}
+	m.addAlarms(functions)
+	m.addDashboard(functions)
+	m.addQueries()
 	s.output("CatalogBucket", *s.bucket.BucketName(), "Where the catalog of instance types and prices is kept")
 	s.output("NodeRoleArn", s.nodeRoles[0], "The role of the nodes; name it in spec.role of an EC2NodeClass")
 	for _, f := range functions {
@@ -155,21 +140,8 @@ func (s *joiner) addBucket() {
 	s.bucket.Policy().ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN)
 }
 
-func (s *joiner) output(name, value, description string) {
-	awscdk.NewCfnOutput(s.Stack, &name, &awscdk.CfnOutputProps{Value: &value, Description: &description})
-}
-
-// functionName is the name by which functions invoke each other. It is a plain string, so that two functions may know
-// each other without a circle in the template.
-func (s *joiner) functionName(function string) string { return s.names.Function(function) }
-
 func (p Props) names() naming.Names {
 	return naming.Names{Prefix: p.Stack.NamePrefix, Cluster: p.Functions.ClusterName}
-}
-
-// arn is an ARN in the stack's partition. Region and account go in as they are, empty for services without them.
-func (s *joiner) arn(service, region, account, resource string) string {
-	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", *s.Partition(), service, region, account, resource)
 }
 
 // assetFolder holds the bootstrap of one function for the architecture of the stack.

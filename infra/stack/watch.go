@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssnssubscriptions"
 	"github.com/aws/jsii-runtime-go"
@@ -28,16 +29,24 @@ type alarm struct {
 	row      string // of the table of troubles in functions/README.md
 }
 
+// monitoring makes the alarms, the dashboard and the stored queries.
+type monitoring struct {
+	scope
+	key  awskms.IKey // nil: keys of AWS
+	push bool
+	made map[string]madeFunction // by name
+}
+
 // addAlarms makes the topic and every alarm onto it.
-func (s *joiner) addAlarms(functions []function) {
-	topic := s.addTopic()
+func (m monitoring) addAlarms(functions []function) {
+	topic := m.addTopic()
 	for _, f := range functions {
-		for _, a := range append(s.functionAlarms(s.made[f.name]), lossAlarms(s, s.made[f.name])...) {
-			s.addAlarm(topic, a)
+		for _, a := range append(m.functionAlarms(m.made[f.name]), lossAlarms(m.scope, m.made[f.name])...) {
+			m.addAlarm(topic, a)
 		}
 	}
-	for _, a := range s.clusterAlarms() {
-		s.addAlarm(topic, a)
+	for _, a := range m.clusterAlarms() {
+		m.addAlarm(topic, a)
 	}
 }
 
@@ -60,9 +69,9 @@ func (p Props) wantsAlarm(id string) bool {
 
 // addTopic makes the topic. Its messages are the alarms' own texts. It is not encrypted with the key that AWS manages,
 // because CloudWatch may not use that one.
-func (s *joiner) addTopic() awssns.Topic {
-	topic := awssns.NewTopic(s.Stack, jsii.String("Alarms"), &awssns.TopicProps{
-		DisplayName: jsii.String(s.names.Title()), EnforceSSL: jsii.Bool(true), MasterKey: s.key,
+func (m monitoring) addTopic() awssns.Topic {
+	topic := awssns.NewTopic(m.Stack, jsii.String("Alarms"), &awssns.TopicProps{
+		DisplayName: jsii.String(m.names.Title()), EnforceSSL: jsii.Bool(true), MasterKey: m.key,
 	})
 	// The policy that enforces TLS takes the place of the one that SNS gives otherwise, under which CloudWatch may
 	// publish.
@@ -70,17 +79,17 @@ func (s *joiner) addTopic() awssns.Topic {
 		Sid: jsii.String("AlarmsOfTheAccount"), Actions: jsii.Strings("sns:Publish"),
 		Resources:  &[]*string{topic.TopicArn()},
 		Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(jsii.String("cloudwatch.amazonaws.com"), nil)},
-		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": *s.Account()}},
+		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": *m.Account()}},
 	}))
-	if mail := s.props.Stack.AlarmEmail; mail != "" {
+	if mail := m.props.Stack.AlarmEmail; mail != "" {
 		topic.AddSubscription(awssnssubscriptions.NewEmailSubscription(&mail, nil))
 	}
-	s.output("AlarmTopic", *topic.TopicArn(), "Where alarms are published; subscribe to it")
+	m.output("AlarmTopic", *topic.TopicArn(), "Where alarms are published; subscribe to it")
 	return topic
 }
 
-func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
-	if !s.props.wantsAlarm(a.id) {
+func (m monitoring) addAlarm(topic awssns.Topic, a alarm) {
+	if !m.props.wantsAlarm(a.id) {
 		return
 	}
 	compare, missing := awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD,
@@ -92,8 +101,8 @@ func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
 		missing = awscloudwatch.TreatMissingData_BREACHING
 	}
 	text := a.text + `. functions/README.md, "When something does not work": alarm ` + a.row
-	made := awscloudwatch.NewAlarm(s.Stack, jsii.String(a.id+"Alarm"), &awscloudwatch.AlarmProps{
-		AlarmName: jsii.String(s.names.Alarm(a.id)), AlarmDescription: &text, Metric: a.metric,
+	made := awscloudwatch.NewAlarm(m.Stack, jsii.String(a.id+"Alarm"), &awscloudwatch.AlarmProps{
+		AlarmName: jsii.String(m.names.Alarm(a.id)), AlarmDescription: &text, Metric: a.metric,
 		Threshold:          &a.over,
 		ComparisonOperator: compare, TreatMissingData: missing, DatapointsToAlarm: &a.of, EvaluationPeriods: &a.from,
 	})
@@ -103,11 +112,11 @@ func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
 // functionAlarms watch one function. A function that never runs twice at a time is throttled whenever a tick meets a
 // busy one, which is as it should be. A time-out is an error. What a function could not do about an event is tried
 // again and then in its dead-letter queue, so that its errors need no alarm; nor does what CloudFormation waits for.
-func (s *joiner) functionAlarms(f madeFunction) []alarm {
-	name := s.functionName(f.name)
+func (m monitoring) functionAlarms(f madeFunction) []alarm {
+	name := m.functionName(f.name)
 	var all []alarm
 	if f.ticks() {
-		all = append(all, tickAlarms(s, f)...)
+		all = append(all, tickAlarms(m.scope, f)...)
 	}
 	if f.called {
 		all = append(all, alarm{id: f.id + "Errors", over: 2, of: 1, from: 1, metric: f.fn.MetricErrors(sum(5)),
@@ -136,7 +145,7 @@ const readLog = "read its log group; a time-out is an error too, and more functi
 // tickAlarms watch a function that a schedule invokes: one that fails, and one that nobody runs. It fails too often
 // when three ticks in a row fail. A period without an invocation is no data to CloudWatch, which then looks further
 // back; so what is missing is filled with 0.
-func tickAlarms(s *joiner, f madeFunction) []alarm {
+func tickAlarms(s scope, f madeFunction) []alarm {
 	const ticks = 3
 	name := s.functionName(f.name)
 	minutes := max(5, ticks*f.everyMin)
@@ -160,7 +169,7 @@ func filled(minutes float64, metric awscloudwatch.IMetric) awscloudwatch.IMetric
 // lossAlarms are about what neither a function nor its dead-letter queue has: events that Lambda dropped or that
 // EventBridge could not hand over, and invocations that Lambda took for an endless loop. An alarm about the sum of such
 // metrics would cost as much, and say less.
-func lossAlarms(s *joiner, f madeFunction) (all []alarm) {
+func lossAlarms(s scope, f madeFunction) (all []alarm) {
 	name := s.functionName(f.name)
 	if f.ticks() && f.name != "disrupt" { // which nobody wakes
 		all = append(all, alarm{id: f.id + "RecursionStopped", over: 0, of: 1, from: 1, row: "RecursionStopped",
@@ -189,45 +198,47 @@ func lossAlarms(s *joiner, f madeFunction) (all []alarm) {
 }
 
 // clusterAlarms watch what the functions measure.
-func (s *joiner) clusterAlarms() []alarm {
-	set := s.props.Stack
+func (m monitoring) clusterAlarms() []alarm {
+	set := m.props.Stack
 	all := []alarm{
 		{id: "PodsUnplaced", row: "PodsUnplaced", over: set.UnschedulablePodsAlarm.Seconds(), of: 2, from: 2,
-			metric: s.measured(metrics.Unbound, most(5)),
+			metric: m.measured(metrics.Unbound, most(5)),
 			text: "a pod has no node for longer than " + set.UnschedulablePodsAlarm.String() +
 				" because no NodePool can hold it: its events say why; joiner plan says what would help"},
 		{id: "CatalogOld", row: "CatalogOld", silence: true, over: set.StaleCatalogAlarm.Seconds(), of: 3, from: 3,
-			metric: s.measured(metrics.CatalogAge, most(10)),
+			metric: m.measured(metrics.CatalogAge, most(10)),
 			text: "prices and instance types are older than " + set.StaleCatalogAlarm.String() +
 				", or nobody measures it: read the log of refresh"},
-		{id: "NoticesLate", row: "NoticesLate", over: lateNotice, of: 1, from: 1,
-			metric: s.measured(metrics.NoticeHandled, most(5)),
-			text:   "a notice that EC2 takes an instance back was handled more than a minute after it was given: look for throttles of spotinterruption and for a slow API server"},
 		{id: "OtherLeader", row: "OtherLeader", over: 0, of: 1, from: 1,
-			metric: s.measured(metrics.RefusedByLease, sum(5)),
+			metric: m.measured(metrics.RefusedByLease, sum(5)),
 			text:   "Joiner changes nothing because a Karpenter leads the cluster: stop one of them, or set mode to observe"},
 		// one that meets a burst or a slow API server goes on in the next; a cluster that has outgrown them does so
 		// again
 		{id: "PassesCutShort", row: "PassesCutShort", over: 2, of: 2, from: 2,
-			metric: s.measured(metrics.PassesCutShort, sum(5)),
+			metric: m.measured(metrics.PassesCutShort, sum(5)),
 			text:   "passes end before they are done, again and again: this cluster has outgrown functionMemory; raise it, joiner doctor says to what"},
 		// what fails is left out for ten minutes, and fails again then
-		{id: "Faults", row: "Faults", over: 0, of: 1, from: 1, metric: s.measured(metrics.Faults, sum(15)),
+		{id: "Faults", row: "Faults", over: 0, of: 1, from: 1, metric: m.measured(metrics.Faults, sum(15)),
 			text: "Joiner itself failed about a pod, a NodePool or a node and goes on without it: the log says about which, and where the pass is kept for joiner replay"},
 	}
-	if s.secret != nil {
+	if set.InterruptionHandling {
+		all = append(all, alarm{id: "NoticesLate", row: "NoticesLate", over: lateNotice, of: 1, from: 1,
+			metric: m.measured(metrics.NoticeHandled, most(5)),
+			text:   "a notice that EC2 takes an instance back was handled more than a minute after it was given: look for throttles of spotinterruption and for a slow API server"})
+	}
+	if m.push {
 		all = append(all, alarm{id: "PushMissed", row: "PushMissed", over: 0, of: 3, from: 6,
-			metric: s.measured(metrics.PushMissed, sum(5)),
+			metric: m.measured(metrics.PushMissed, sum(5)),
 			text:   "pods or deletions wait for the schedule although push is on: the cluster cannot reach the URL of wake, or its webhook is gone"})
 	}
 	if set.PriceAlarmUSD > 0 {
 		all = append(all, alarm{id: "Price", row: "Price", over: set.PriceAlarmUSD, of: 2, from: 2,
-			metric: s.measured(metrics.PricePerHour, most(5)),
+			metric: m.measured(metrics.PricePerHour, most(5)),
 			text:   "the nodes cost more per hour than priceAlarmUSD: joiner status says which pools; limits of NodePools bound them"})
 	}
 	if set.NodesAlarm > 0 {
 		all = append(all, alarm{id: "Nodes", row: "Nodes", over: float64(set.NodesAlarm), of: 2, from: 2,
-			metric: s.measured(metrics.NodeCount, most(5)),
+			metric: m.measured(metrics.NodeCount, most(5)),
 			text:   "there are more nodes than nodesAlarm: joiner status says which pools; limits of NodePools bound them"})
 	}
 	return all
@@ -237,10 +248,10 @@ func (s *joiner) clusterAlarms() []alarm {
 const lateNotice = 60
 
 // measured is a metric of the functions' own that has no dimension but the cluster.
-func (s *joiner) measured(name string, o *awscloudwatch.MetricOptions) awscloudwatch.Metric {
+func (m monitoring) measured(name string, o *awscloudwatch.MetricOptions) awscloudwatch.Metric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String(metrics.Namespace),
 		MetricName:    &name,
-		DimensionsMap: &map[string]*string{"cluster": &s.cluster}, Statistic: o.Statistic, Period: o.Period,
+		DimensionsMap: &map[string]*string{"cluster": &m.cluster}, Statistic: o.Statistic, Period: o.Period,
 		Label: o.Label})
 }
 

@@ -35,7 +35,7 @@ func (a *App) newRefresh(info launch.Cluster) refresh.Controller {
 		Isolated: a.set.IsolatedVPC, Now: time.Now}
 	looking := *finder
 	looking.Isolated = true // makes no instance profile
-	r := refresh.Controller{Deps: a.newDeps(""),
+	r := refresh.Controller{Deps: a.newDeps(""), Every: a.set.RefreshInterval,
 		Finder: finder, Preview: &looking, Classes: classWriter{a.kube.Classes},
 		Pools: poolWriter{a.kube.Pools, a.kube.Claims}, Nodes: a.kube.Nodes, Market: newCatalogRefresher(a),
 		Overlays: a.kube.Overlays, Buffers: a.kube.Buffers, Prices: a.store, Cluster: info}

@@ -64,6 +64,21 @@ func durationSetting[V any](s Setting, allowed durationRange, field func(*V) *ti
 	}}
 }
 
+// minutesSetting is a duration of whole minutes, as schedules have them.
+func minutesSetting[V any](s Setting, allowed durationRange, field func(*V) *time.Duration) settingBinding[V] {
+	s.Unit = "duration"
+	s.Allowed = fmt.Sprintf("whole minutes such as 3m, from %s to %s", shortDuration(allowed.least),
+		shortDuration(allowed.most))
+	return settingBinding[V]{s, func(v *V, in string) error {
+		d, err := time.ParseDuration(in)
+		if err != nil || d < allowed.least || d > allowed.most || d%time.Minute != 0 {
+			return errNotAllowed()
+		}
+		*field(v) = d
+		return nil
+	}}
+}
+
 // wholeSetting is a knob that counts something.
 func wholeSetting[V any](s Setting, allowed wholeRange, field func(*V) *int) settingBinding[V] {
 	s.Allowed = fmt.Sprintf("a whole number from %d to %d", allowed.least, allowed.most)

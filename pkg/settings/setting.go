@@ -123,9 +123,10 @@ type Values struct {
 	PreferencePolicy            PreferencePolicy
 	MinValuesPolicy             MinValuesPolicy
 	CatalogMaxAge               time.Duration
-	Mode                        string   // act or observe
-	KarpenterNamespaces         []string // of a leader lease that keeps Joiner from acting
-	ReservedCapacity            bool     // false: EC2 matches open reservations, selections are not read
+	RefreshInterval             time.Duration // whole minutes
+	Mode                        string        // act or observe
+	KarpenterNamespaces         []string      // of a leader lease that keeps Joiner from acting
+	ReservedCapacity            bool          // false: EC2 matches open reservations, selections are not read
 	IsolatedVPC                 bool
 	ZonalShift                  bool
 	DryRunValidation            bool
@@ -160,6 +161,7 @@ type StackValues struct {
 	NodesAlarm              int     // 0 for no alarm
 	Dashboard               bool
 	FunctionMemory          int // MiB, of the functions that run alone
+	InterruptionHandling    bool
 	InterruptionConcurrency int // invocations of spotinterruption; 0 reserves none, Auto is to be planned
 	LogRetentionDays        int
 	DecisionLogDays         int

@@ -58,6 +58,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		KarpenterNamespaces:         []string{"kube-system", "karpenter"},
 		ReservedCapacity:            true,
 		DryRunValidation:            true,
+		RefreshInterval:             5 * time.Minute,
 		DecisionLog:                 "log",
 		LogLevel:                    "info",
 		RemoteWrite:                 settings.RemoteWrite{Auth: "sigv4", Detail: "nodes"},
@@ -76,7 +77,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"REGISTRATION_TIMEOUT": "3m", "INITIALIZATION_TIMEOUT": "4m", "GARBAGE_COLLECTION_MIN_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
 		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_NODE_CLAIMS_PER_PASS": "7", "PACKING_ITERATIONS": "90",
 		"PER_NODE_OVERHEAD_USD": "0.01", "INSTANCE_TYPE_PRICE_FACTOR": "1.5", "MIN_SPOT_INSTANCE_TYPES": "9", "MAX_SPOT_POOL_FRACTION": "0.4", "COMMITMENTS": "true", "SAVINGS_PLAN_SHARE": "0.5",
-		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "ENABLE_ZONAL_SHIFT": "true", "DRY_RUN_VALIDATION": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
+		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "REFRESH_INTERVAL": "2m", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "ENABLE_ZONAL_SHIFT": "true", "DRY_RUN_VALIDATION": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
 		"REBALANCE": "replace", "REBALANCE_OFFERING_COOLDOWN": "10m", "REBALANCE_MIN_AGE": "5m", "REBALANCES_PER_HOUR": "3",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
 		"DISRUPTION": "report", "CONSOLIDATION_PAYBACK": "2h", "POD_EVICTION_COST_USD": "0.01", "CONSOLIDATION_MAX_EVALUATIONS": "5", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
@@ -92,7 +93,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		UnavailableOfferingTTL: time.Minute, AlwaysWatch: true, Push: true, PushPath: "abcdefghijklmnopqrstuvwxyz012345", LaunchTimeout: 2 * time.Minute,
 		RegistrationTimeout: 3 * time.Minute, InitializationTimeout: 4 * time.Minute, GarbageCollectionMinAge: 90 * time.Second, NodeRepair: true,
 		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PackingIterations: 90, PerNodeOverheadUSD: 0.01, InstanceTypePriceFactor: 1.5, MinSpotInstanceTypes: 9, MaxSpotPoolFraction: 0.4, Commitments: true, SavingsPlanShare: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
-		CatalogMaxAge: time.Hour, IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
+		CatalogMaxAge: time.Hour, RefreshInterval: 2 * time.Minute, IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
 		Rebalance: settings.RebalanceReplace, RebalanceOfferingCooldown: 10 * time.Minute, RebalanceMinAge: 5 * time.Minute, RebalancesPerHour: 3,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
 		Disruption: settings.DisruptionReport, ConsolidationPayback: 2 * time.Hour, PodEvictionCostUSD: 0.01, ConsolidationMaxEvaluations: 5, DriftedPerCommand: 6, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
@@ -106,7 +107,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 	_, err := settings.ParseSettings(env(map[string]string{
 		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "WATCH_DURATION": "2m", "ALWAYS_WATCH": "yes", "PUSH_PATH": "short",
-		"UNAVAILABLE_OFFERING_TTL": "3 minutes", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
+		"UNAVAILABLE_OFFERING_TTL": "3 minutes", "REFRESH_INTERVAL": "90s", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
 		"MAX_NODE_CLAIMS_PER_PASS": "0", "PACKING_ITERATIONS": "many", "INSTANCE_TYPE_PRICE_FACTOR": "0.9", "MAX_SPOT_POOL_FRACTION": "NaN", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
 	}))
 	var invalid *settings.InvalidError
@@ -121,6 +122,7 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 		`watchDuration (WATCH_DURATION) is "2m"; allowed: a duration such as 90s, 3m or 1h30m, from 0s to 55s`,
 		`alwaysWatch (ALWAYS_WATCH) is "yes"; allowed: true or false`,
 		`unavailableOfferingTTL (UNAVAILABLE_OFFERING_TTL) is "3 minutes"; allowed: a duration such as 90s, 3m or 1h30m, from 10s to 1h`,
+		`refreshInterval (REFRESH_INTERVAL) is "90s"; allowed: whole minutes such as 3m, from 1m to 30m`,
 		`vmMemoryOverheadPercent (VM_MEMORY_OVERHEAD_PERCENT) is "NaN"; allowed: a number from 0 to 0.99, where 0.075 means 7.5 %`,
 		`reservedENIs (RESERVED_ENIS) is "-1"; allowed: a whole number from 0 to 100`,
 		`maxNodeClaimsPerPass (MAX_NODE_CLAIMS_PER_PASS) is "0"; allowed: a whole number from 1 to 1000`,
@@ -152,7 +154,7 @@ func TestStackSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionConcurrency: settings.Auto, ReservationConcurrency: settings.Auto, ConcurrencyQuota: 1000, TerminationProtection: true, VPCEndpointServices: []string{"ec2", "ssm", "eks", "lambda"}, RolePath: "/", Alarms: "all",
+	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionHandling: true, InterruptionConcurrency: settings.Auto, ReservationConcurrency: settings.Auto, ConcurrencyQuota: 1000, TerminationProtection: true, VPCEndpointServices: []string{"ec2", "ssm", "eks", "lambda"}, RolePath: "/", Alarms: "all",
 		UnschedulablePodsAlarm: 15 * time.Minute, StaleCatalogAlarm: 6 * time.Hour}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)

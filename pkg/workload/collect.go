@@ -133,6 +133,9 @@ func (c *manifestCollector) addOurs(d manifest.Document) error {
 		return keepObject(c, d, &c.Templates, checkTemplate)
 	case awsv1.Group + "/v1 EC2NodeClass":
 		return keepObject(c, d, &c.Classes, func(*awsv1.EC2NodeClass) error { return nil })
+	case api.Group + "/v1 NodeClaim": // of a cluster that was exported; a plan begins without nodes
+		c.left[d.Kind]++
+		return nil
 	}
 	switch {
 	case d.Kind == "":

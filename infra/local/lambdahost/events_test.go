@@ -181,7 +181,7 @@ func TestFire(t *testing.T) {
 		Detail                               map[string]any
 	}
 	tick := slices.IndexFunc(h.rules, func(r *rule) bool { return r.logicalID == "Tick2B3C4D5E" })
-	text, err := json.Marshal(h.rules[tick].event(h))
+	text, err := json.Marshal(h.rules[tick].event(h.EventBus))
 	if err != nil {
 		t.Fatal(err)
 	}

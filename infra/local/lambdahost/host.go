@@ -34,9 +34,9 @@ type Options struct {
 
 // Host is the running assembly.
 type Host struct {
+	*EventBus
 	options   Options
 	functions []*function
-	rules     []*rule
 	mappings  []*mapping
 	doors     []*door
 	scratch   string
@@ -54,10 +54,8 @@ type Host struct {
 	closing sync.Once
 	closed  error
 
-	mu      sync.Mutex
-	paused  bool
-	skipped int
-	ledger  ledger
+	mu     sync.Mutex
+	ledger map[string]*FunctionStats // by function
 }
 
 // Load reads a cloud assembly for the local environment's account and region, which also stand in for unknown ones.
@@ -82,9 +80,11 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 		return nil, fmt.Errorf("start host: %w", err)
 	}
 	h := &Host{
-		options: o, scratch: scratch, log: &logger{out: o.Log}, started: time.Now(), paused: o.Paused,
+		options: o, scratch: scratch, log: &logger{out: o.Log}, started: time.Now(),
 		queued: newGauge(), slots: make(chan struct{}, maxProcesses),
+		ledger: map[string]*FunctionStats{},
 	}
+	h.EventBus = &EventBus{host: h, paused: o.Paused}
 	if o.Confine {
 		h.Confined = confine.Kind()
 	}
@@ -159,18 +159,6 @@ func (h *Host) close() error {
 		return fmt.Errorf("close host: %w", err)
 	}
 	return nil
-}
-
-// Pause stops schedules from firing, as disabled rules do; what would have fired is not made up for.
-func (h *Host) Pause() { h.setPaused(true) }
-
-// Resume lets schedules fire again.
-func (h *Host) Resume() { h.setPaused(false) }
-
-func (h *Host) setPaused(paused bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.paused = paused
 }
 
 // Kill ends the running processes of a function with SIGKILL, waits for that and says how many there were. What they

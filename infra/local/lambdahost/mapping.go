@@ -215,3 +215,14 @@ func failedMessages(answer []byte, batch []*message) (failed map[string]bool, wh
 	}
 	return failed, false
 }
+
+// sendToQueue puts a message where a mapping takes it from, or into a queue that nobody reads.
+func (h *Host) sendToQueue(arn string, body []byte) error {
+	for _, m := range h.mappings {
+		if m.QueueARN == arn {
+			m.put(h, body)
+			return nil
+		}
+	}
+	return h.options.SendToQueue(arn, body)
+}

@@ -79,7 +79,8 @@ func parseCron(text, timezone string) (func(time.Time) time.Time, error) {
 }
 
 // keepTime fires a schedule until the host closes. Time runs from the start of the host at the host's speed.
-func (h *Host) keepTime(r *rule) {
+func (b *EventBus) keepTime(r *rule) {
+	h := b.host
 	now := h.started
 	for {
 		due := r.next(now)
@@ -90,16 +91,16 @@ func (h *Host) keepTime(r *rule) {
 			return
 		}
 		now = due
-		h.mu.Lock()
-		paused := h.paused
+		b.mu.Lock()
+		paused := b.paused
 		if paused {
-			h.skipped++
+			b.skipped++
 		}
-		h.mu.Unlock()
+		b.mu.Unlock()
 		if paused {
 			continue
 		}
-		if _, err := h.fire(r); err != nil {
+		if _, err := b.fire(r); err != nil {
 			h.log.line(r.name, "", err.Error())
 		}
 	}

@@ -61,22 +61,18 @@ type Undelivered struct {
 	Event    []byte
 }
 
-// ledger holds the statistics; the host's lock guards it.
-type ledger struct {
-	functions   map[string]*FunctionStats
-	undelivered []Undelivered
-}
-
 // Stats returns what happened so far.
 func (h *Host) Stats() Stats {
+	s := Stats{Functions: map[string]FunctionStats{}}
+	h.EventBus.mu.Lock()
+	s.Undelivered, s.Skipped = slices.Clone(h.undelivered), h.skipped
+	h.EventBus.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := Stats{Functions: map[string]FunctionStats{}, Undelivered: slices.Clone(h.ledger.undelivered),
-		Skipped: h.skipped}
 	for _, f := range h.functions {
 		s.Functions[f.Name] = FunctionStats{}
 	}
-	for name, counted := range h.ledger.functions {
+	for name, counted := range h.ledger {
 		one := *counted
 		one.Init = slices.Clone(counted.Init)
 		one.DeadLetters = slices.Clone(counted.DeadLetters)
@@ -91,13 +87,10 @@ func (h *Host) Stats() Stats {
 func (h *Host) count(f *function, change func(*FunctionStats)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ledger.functions == nil {
-		h.ledger.functions = map[string]*FunctionStats{}
+	if h.ledger[f.Name] == nil {
+		h.ledger[f.Name] = &FunctionStats{}
 	}
-	if h.ledger.functions[f.Name] == nil {
-		h.ledger.functions[f.Name] = &FunctionStats{}
-	}
-	change(h.ledger.functions[f.Name])
+	change(h.ledger[f.Name])
 }
 
 // add counts one finished attempt.

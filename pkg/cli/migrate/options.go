@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/settings"
@@ -234,17 +236,39 @@ func (r *Report) reportInterruption(o Options) (handled []string) {
 			"once you are content: delete the queue and the EventBridge rules that fill it")
 	} else {
 		r.addFinding(Note, aboutOptions, "INTERRUPTION_QUEUE is not set, so that Karpenter handles no notice of EC2; Joiner handles each",
-			"a node termination handler has nothing to do any more: remove it with Karpenter, or both drain the node")
+			"a node termination handler has nothing to do any more: remove it with Karpenter, or both drain the node; with interruptionHandling false Joiner handles none either")
 	}
-	for _, name := range []string{"AMI_REFRESH_INTERVAL", "SUBNET_REFRESH_INTERVAL", "SECURITY_GROUP_REFRESH_INTERVAL"} {
-		if value := o.Values[name]; value != "" && value != "1m" && value != "1m0s" {
-			r.addFinding(Note, aboutOptions, fmt.Sprintf("%s is %s; Joiner looks every five minutes, and at once at a class that was changed", name, value), "")
-		}
-		handled = append(handled, name)
-	}
+	handled = r.reportRefresh(o)
 	if ignored, err := strconv.ParseBool(o.Values["IGNORE_DRA_REQUESTS"]); err == nil && !ignored {
 		r.addFinding(Note, aboutOptions, "IGNORE_DRA_REQUESTS is false; Joiner launches no node for a ResourceClaim of a pod",
 			"keep such pods on nodes that are there, or Karpenter for them")
 	}
 	return append(handled, "INTERRUPTION_QUEUE", "IGNORE_DRA_REQUESTS")
+}
+
+// reportRefresh has Joiner look as often as the most frequent of Karpenter's look-ups, in whole minutes.
+func (r *Report) reportRefresh(o Options) []string {
+	names := []string{"AMI_REFRESH_INTERVAL", "SUBNET_REFRESH_INTERVAL", "SECURITY_GROUP_REFRESH_INTERVAL"}
+	var shortest time.Duration
+	from := ""
+	for _, name := range names {
+		if o.Values[name] == "" {
+			continue
+		}
+		d, err := time.ParseDuration(o.Values[name])
+		if err != nil {
+			r.addFinding(Note, aboutOptions, fmt.Sprintf("%s is %q, which is no duration", name, o.Values[name]), "")
+		} else if from == "" || d < shortest {
+			shortest, from = d, name
+		}
+	}
+	if from == "" {
+		return names
+	}
+	const least, most = 1, 30
+	minutes := min(max(math.Ceil(shortest.Minutes()), least), most)
+	if value := fmt.Sprintf("%vm", minutes); value != findSetting("refreshInterval").Default {
+		r.Settings = append(r.Settings, SettingLine{Name: "refreshInterval", Value: value, From: from})
+	}
+	return names
 }

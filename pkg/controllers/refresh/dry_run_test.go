@@ -63,7 +63,7 @@ func newTheatre(classes ...string) *theatre {
 func (th *theatre) play(t *testing.T) error {
 	t.Helper()
 	th.Did, th.asked, th.paused = nil, nil, nil
-	r := refresh.Controller{Deps: controllers.Deps{Record: th.RefreshWorld, Now: func() time.Time { return th.now }, Log: slog.New(slog.DiscardHandler)},
+	r := refresh.Controller{Every: 5 * time.Minute, Deps: controllers.Deps{Record: th.RefreshWorld, Now: func() time.Time { return th.now }, Log: slog.New(slog.DiscardHandler)},
 		Finder: th.RefreshWorld, Classes: th.RefreshWorld, Pools: th.RefreshWorld, Nodes: th.RefreshWorld, Market: th.RefreshWorld, Overlays: th.RefreshWorld, Buffers: th.RefreshWorld,
 		Prices: th.RefreshWorld, Rehearse: th.stage, Cluster: launch.Cluster{Name: "demo", CABundle: "ca", ServiceCIDR: "10.0.0.0/16"}}
 	r.Pause = func(_ context.Context, d time.Duration) error {

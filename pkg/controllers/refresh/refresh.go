@@ -22,10 +22,7 @@ const (
 	namesInEvent  = 5
 )
 
-const (
-	refreshEvery = 5 * time.Minute // its schedule
-	collectEvery = 30 * time.Minute
-)
+const collectEvery = 30 * time.Minute
 
 // Controller keeps the catalog and the status of classes, pools, overlays and buffers up to date. Each part is done
 // whether or not the others fail.
@@ -44,6 +41,7 @@ type Controller struct {
 	Preview  ClassLookup                                      // looks classes up for a pass that may not write
 	Cluster  launch.Cluster                                   // its CA bundle is part of the classes' drift hash
 	Pause    func(ctx context.Context, d time.Duration) error // nil: as long as it says
+	Every    time.Duration                                    // its schedule
 
 	unsure map[string]bool // classes that are not ready because EC2 did not say anything
 }
@@ -118,10 +116,10 @@ func (r *Controller) refreshObjects(ctx context.Context, wanted func(*awsv1.EC2N
 	return errors.Join(errs...)
 }
 
-// listProfiles lists the instance profiles in one refresh of six: collecting them is not urgent, and IAM takes few
-// calls.
+// listProfiles lists the instance profiles in the first refresh of each half hour: collecting them is not urgent, and
+// IAM takes few calls.
 func (r *Controller) listProfiles(ctx context.Context) ([]nodeclass.Profile, error) {
-	if now := r.Now(); now.Sub(now.Truncate(collectEvery)) >= refreshEvery {
+	if now := r.Now(); now.Sub(now.Truncate(collectEvery)) >= r.Every {
 		return nil, nil
 	}
 	return r.Finder.ListProfiles(ctx)

@@ -11,9 +11,8 @@ const aboutRole = TopicRoles
 
 // checkNodeRoles finds roles that CloudFormation cannot make because they are there, and a named one that is not.
 func (c *checker) checkNodeRoles() {
-	if name := c.plan.NodeRole; name != "" {
-		c.checkGivenRole(name)
-	}
+	c.checkGivenRole("nodeRole", c.plan.NodeRole, "EC2_LINUX")
+	c.checkGivenRole("windowsNodeRole", c.plan.WindowsNodeRole, "EC2_WINDOWS")
 	if !c.knows(TopicRoles) {
 		return
 	}
@@ -44,10 +43,20 @@ func (c *checker) whenMade() Level {
 	return c.whenThere()
 }
 
-func (c *checker) checkGivenRole(name string) {
+// checkGivenRole finds a role of a setting that nodes could not join with; an empty name is none.
+func (c *checker) checkGivenRole(setting, name, entryType string) {
+	if name == "" {
+		return
+	}
 	if c.knows(TopicRoles) && !slices.Contains(c.facts.Roles, name) {
-		c.add(Broken, aboutRole, "nodeRole names the role "+name+", which does not exist",
-			"correct nodeRole in cdk.json, or remove it: then the stack makes a role")
+		c.add(Broken, aboutRole, setting+" names the role "+name+", which does not exist",
+			"correct "+setting+" in cdk.json, or remove it: then the stack makes a role")
+		return
+	}
+	if path := c.facts.Paths[name]; path != "" {
+		c.add(Broken, aboutRole, fmt.Sprintf("%s names the role %s, which has the path %s: nobody could hand it to EC2",
+			setting, name, path), fmt.Sprintf(`write "nodeRoles": "%s%s" into the context of cdk.json, and remove %s`,
+			strings.TrimPrefix(path, "/"), name, setting))
 		return
 	}
 	if !c.knows(TopicEntries) || !c.facts.Cluster.Found {
@@ -61,11 +70,11 @@ func (c *checker) checkGivenRole(name string) {
 			unless = " (unless the aws-auth ConfigMap names it)"
 		}
 		c.add(Warning, aboutRole, "the role "+name+" has no access entry: its nodes cannot join"+unless,
-			fmt.Sprintf("aws eks create-access-entry --region %s --cluster-name %s --type EC2_LINUX --principal-arn ARN-OF-%s",
-				c.plan.Region, c.plan.Cluster, name))
-	case !strings.HasPrefix(c.facts.Entries[i].Type, "EC2"):
+			fmt.Sprintf("aws eks create-access-entry --region %s --cluster-name %s --type %s --principal-arn ARN-OF-%s",
+				c.plan.Region, c.plan.Cluster, entryType, name))
+	case c.facts.Entries[i].Type != entryType:
 		c.add(Warning, aboutRole, fmt.Sprintf("the access entry of the role %s is of type %s: its nodes cannot join", name,
-			c.facts.Entries[i].Type), "delete it and make one of type EC2_LINUX; the type of an entry cannot be changed")
+			c.facts.Entries[i].Type), "delete it and make one of type "+entryType+"; the type of an entry cannot be changed")
 	}
 }
 

@@ -20,6 +20,7 @@ type Plan struct {
 	Role            string // ARN of the role that setup runs with
 	Observe         bool
 	NodeRole        string   // an existing role for the nodes; empty: the stack makes its own
+	WindowsNodeRole string   // the same for Windows nodes; empty: its own, if there are to be any
 	MadeNodeRoles   []string // names of the node roles that the stack makes in mode act
 	NodePolicies    []string // besides the usual four, of the node roles that the stack makes
 	VPC             string   // that the functions run in; empty: outside of any
@@ -34,8 +35,9 @@ type Plan struct {
 // Facts are what was found out about the cluster and the account.
 type Facts struct {
 	Cluster   Cluster
-	Roles     []string // of the names that were asked for, those that exist
-	Entries   []Entry  // of the node role that was named; none: it has no access entry
+	Roles     []string          // of the names that were asked for, those that exist
+	Paths     map[string]string // of roles, by name; missing: /
+	Entries   []Entry           // of the node roles that were named; none: they have no access entry
 	Endpoints []Endpoint
 	Subnets   []Subnet
 	Ways      []Way // of the subnets

@@ -57,7 +57,7 @@ func TestScenarios(t *testing.T) {
 
 // The preflight reads what the stack wrote.
 func TestAPlanSurvivesItsProperties(t *testing.T) {
-	want := Plan{Cluster: "shop", Region: "us-west-2", Observe: true, NodeRole: "nodes", MadeNodeRoles: []string{"a", "b"}, NodePolicies: []string{"p"}, VPC: "vpc-1",
+	want := Plan{Cluster: "shop", Region: "us-west-2", Observe: true, NodeRole: "nodes", WindowsNodeRole: "windows", MadeNodeRoles: []string{"a", "b"}, NodePolicies: []string{"p"}, VPC: "vpc-1",
 		Subnets: []string{"subnet-1", "subnet-2"}, Endpoints: []string{"ec2"}, Reserved: 204, ForNotices: 200, ForReservations: 10, Deployment: "7"}
 	got, whole := ReadPlan(want.Properties(), "us-west-2")
 	if diff := cmp.Diff(want, got); diff != "" || !whole {

@@ -11,6 +11,7 @@ const (
 	propertyRole        = "RoleArn"
 	propertyMode        = "Mode"
 	propertyNodeRole    = "NodeRole"
+	propertyWindows     = "WindowsNodeRole"
 	propertyMade        = "MadeNodeRoles"
 	propertyPolicies    = "NodePolicies"
 	propertyVPC         = "VpcId"
@@ -34,6 +35,9 @@ func (p Plan) Properties() map[string]any {
 		propertyVPC: p.VPC, propertySubnets: strings.Join(p.Subnets, ","), propertyEndpoints: strings.Join(p.Endpoints, ","),
 		propertyReserved: strconv.Itoa(p.Reserved), propertyNotices: strconv.Itoa(p.ForNotices),
 		propertyReservation: strconv.Itoa(p.ForReservations)}
+	if p.WindowsNodeRole != "" {
+		out[propertyWindows] = p.WindowsNodeRole
+	}
 	if p.Deployment != "" {
 		out[propertyDeployment] = p.Deployment
 	}
@@ -59,7 +63,8 @@ func ReadPlan(properties map[string]any, region string) (p Plan, whole bool) {
 	}
 	_, whole = properties[propertyMade]
 	return Plan{Cluster: text(propertyCluster), Region: region, Role: text(propertyRole),
-		Observe: text(propertyMode) == modeObserve, NodeRole: text(propertyNodeRole), MadeNodeRoles: list(propertyMade),
+		Observe: text(propertyMode) == modeObserve, NodeRole: text(propertyNodeRole),
+		WindowsNodeRole: text(propertyWindows), MadeNodeRoles: list(propertyMade),
 		NodePolicies: list(propertyPolicies), VPC: text(propertyVPC), Subnets: list(propertySubnets),
 		Endpoints: list(propertyEndpoints), Reserved: number(propertyReserved), ForNotices: number(propertyNotices),
 		ForReservations: number(propertyReservation), Deployment: text(propertyDeployment)}, whole

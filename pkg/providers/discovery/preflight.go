@@ -54,8 +54,8 @@ func (r Preflight) ReadFacts(ctx context.Context, p preflight.Plan) (f preflight
 		return f, awserrors.IsDenied(awserrors.CodeOf(err)), err
 	}
 	ask(preflight.TopicRoles, func(ctx context.Context) error { return r.readRoles(ctx, p, &f) })
-	if p.NodeRole != "" {
-		ask(preflight.TopicEntries, func(ctx context.Context) error { return r.readEntry(ctx, p, &f) })
+	for _, name := range givenRoles(p) {
+		ask(preflight.TopicEntries, func(ctx context.Context) error { return r.readEntry(ctx, p.Cluster, name, &f) })
 	}
 	if len(p.Endpoints) > 0 {
 		ask(preflight.TopicEndpoints, func(ctx context.Context) error { return r.readEndpoints(ctx, p, &f) })
@@ -85,26 +85,32 @@ func (a Access) Preflight(p preflight.Plan, found bool) preflight.Cluster {
 
 // readRoles looks which of the roles that matter to the plan exist.
 func (r Preflight) readRoles(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
-	names := p.MadeNodeRoles
-	if p.NodeRole != "" {
-		names = append([]string{p.NodeRole}, names...)
-	}
-	for _, name := range names {
-		_, err := r.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name[strings.LastIndex(name, "/")+1:])})
+	for _, name := range append(givenRoles(p), p.MadeNodeRoles...) {
+		out, err := r.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name[strings.LastIndex(name, "/")+1:])})
 		switch {
 		case awserrors.IsMissing(err):
 		case err != nil:
 			return err
 		default:
 			f.Roles = append(f.Roles, name)
+			if path := aws.ToString(out.Role.Path); path != "" && path != "/" {
+				if f.Paths == nil {
+					f.Paths = map[string]string{}
+				}
+				f.Paths[name] = path
+			}
 		}
 	}
 	return nil
 }
 
-// readEntry looks for the access entry of the role that the plan names, by the ARN that IAM knows.
-func (r Preflight) readEntry(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
-	name := p.NodeRole[strings.LastIndex(p.NodeRole, "/")+1:]
+// givenRoles are the roles for nodes that the settings name.
+func givenRoles(p preflight.Plan) []string {
+	return slices.DeleteFunc([]string{p.NodeRole, p.WindowsNodeRole}, func(name string) bool { return name == "" })
+}
+
+// readEntry looks for the access entry of a role that the plan names, by the ARN that IAM knows.
+func (r Preflight) readEntry(ctx context.Context, cluster, name string, f *preflight.Facts) error {
 	role, err := r.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 	if awserrors.IsMissing(err) {
 		return nil
@@ -112,7 +118,7 @@ func (r Preflight) readEntry(ctx context.Context, p preflight.Plan, f *preflight
 	if err != nil {
 		return err
 	}
-	out, err := r.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &p.Cluster,
+	out, err := r.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &cluster,
 		PrincipalArn: role.Role.Arn})
 	// a cluster without access entries refuses the question
 	if awserrors.IsMissing(err) || awserrors.CodeOf(err) == "InvalidRequestException" {

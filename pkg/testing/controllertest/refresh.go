@@ -266,7 +266,7 @@ func (s *RefreshWorld) Run(t *testing.T) ([]string, error) {
 
 // NewRefresh is an invocation of refresh on this world.
 func (s *RefreshWorld) NewRefresh() *refresh.Controller {
-	return &refresh.Controller{Deps: controllers.Deps{Record: s, Log: slog.New(slog.DiscardHandler),
+	return &refresh.Controller{Every: 5 * time.Minute, Deps: controllers.Deps{Record: s, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return time.Unix(1_800_000_000, 0) }},
 		Finder: s, Preview: s, Classes: s, Pools: s, Nodes: s, Market: s, Overlays: s, Buffers: s, Prices: s,
 		Cluster: launch.Cluster{CABundle: "ca", ServiceCIDR: "10.0.0.0/16"}}

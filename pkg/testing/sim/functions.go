@@ -67,8 +67,9 @@ func refreshFunction(rules cluster.Settings) Function {
 	return Function{Name: "refresh", Every: 5 * time.Minute, Alone: true, MaxAge: time.Minute, Timeout: 2 * time.Minute,
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
-			f := refresh.Controller{Deps: in.deps(rules), Finder: p.classes, Classes: classReader{p.classes, p.read},
-				Pools: poolReader{p.pools, p.claims}, Nodes: p.nodes, Market: p.offerings, Overlays: p.offerings,
+			f := refresh.Controller{Deps: in.deps(rules), Every: 5 * time.Minute, Finder: p.classes,
+				Classes: classReader{p.classes, p.read}, Pools: poolReader{p.pools, p.claims}, Nodes: p.nodes,
+				Market: p.offerings, Overlays: p.offerings,
 				Buffers: p.offerings, Prices: p.offerings, Cluster: demoCluster()}
 			return f.Run(ctx)
 		}}
