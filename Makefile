@@ -231,7 +231,7 @@ crds: $(CONTROLLER_GEN) ## generate the CRDs and the deep copies from the Go typ
 clean: ## remove what was built, not what is running (make down) nor what Go cached
 	rm -rf .local/bin .local/dist .local/cdk.out .local/cdk.vpc .local/cdk.drain cdk.out infra/node_modules
 
-## Deploying (settings: context of cdk.json, listed in infra/README.md; another cluster: CLUSTER=name)
+## Deploying (settings: context of cdk.json, listed in infra/settings.md; another cluster: CLUSTER=name)
 
 .PHONY: synth
 synth: package $(CDK) ## write the CloudFormation template to cdk.out

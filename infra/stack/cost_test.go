@@ -52,8 +52,8 @@ func clusters() []bill.Cluster {
 		{Nodes: 500, NodeHours: nodeHours, Pools: 5, MemoryMiB: 512}, {Nodes: 5000, NodeHours: nodeHours, Pools: 10, MemoryMiB: 1769}}
 }
 
-// costTable is the table of infra/README.md, with the sums.
-func costTable(t *testing.T) (table string, sums []float64) {
+// costTable is the table of infra/costs.md, with the sums outside of a VPC, and with interface endpoints in one.
+func costTable(t *testing.T) (table string, sums, inEndpoints []float64) {
 	t.Helper()
 	s := stackOf(t, words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t)})))
 	if diff := cmp.Diff(bill.Usual(), s); diff != "" {
@@ -68,7 +68,8 @@ func costTable(t *testing.T) (table string, sums []float64) {
 			t.Fatal(err)
 		}
 		outside := bill.Sum(lines)
-		for i, l := range append(lines, bill.InVPC(s, c, 4, 2)...) {
+		vpc := bill.InVPC(s, c, 4, 2)
+		for i, l := range append(lines, vpc...) {
 			if len(rows) == i {
 				rows, cells = append(rows, l.What), append(cells, nil)
 			}
@@ -77,7 +78,7 @@ func costTable(t *testing.T) (table string, sums []float64) {
 		head += fmt.Sprintf(" %d nodes, %d MiB | USD |", c.Nodes, c.MemoryMiB)
 		rule += "---|---:|"
 		sum += fmt.Sprintf(" | **%.2f** |", outside)
-		sums = append(sums, outside)
+		sums, inEndpoints = append(sums, outside), append(inEndpoints, outside+vpc[0].USD)
 	}
 	inVPC := len(rows) - len(bill.InVPC(s, clusters()[0], 4, 2))
 	table = head + "\n" + rule + "\n"
@@ -90,13 +91,13 @@ func costTable(t *testing.T) (table string, sums []float64) {
 		}
 		table += "| " + what + " | " + strings.Join(cells[i], " | ") + " |\n"
 	}
-	return table, sums
+	return table, sums, inEndpoints
 }
 
-// TestReadmeSaysWhatItCosts compares the table of infra/README.md with the template and with what was measured; `make
-// golden` rewrites it. The claim beside the alternatives is that of a cluster of up to 500 nodes.
-func TestReadmeSaysWhatItCosts(t *testing.T) {
-	table, sums := costTable(t)
+// TestPagesSayWhatItCosts compares the tables of infra/README.md and infra/costs.md with the template and with what was
+// measured; `make golden` rewrites them. The claim beside the alternatives is that of a cluster of up to 500 nodes.
+func TestPagesSayWhatItCosts(t *testing.T) {
+	table, sums, inEndpoints := costTable(t)
 	if small := sums[0]; small > 15 {
 		t.Errorf("a cluster of 3 nodes costs %.2f USD a month, which should be under 15", small)
 	}
@@ -104,7 +105,7 @@ func TestReadmeSaysWhatItCosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim := fmt.Sprintf("%.0f to %.0f USD a month for 3 to 500 nodes (512 MiB, outside of a VPC, few foreign instances), %.0f for 5,000", sums[0], sums[2], sums[3])
+	claim := fmt.Sprintf("%.0f to %.0f USD a month for 3 to 500 nodes, %.0f for 5,000", sums[0], sums[2], sums[3])
 	if !strings.Contains(string(front), claim) {
 		t.Errorf("functions/differences.md does not say %q", claim)
 	}
@@ -116,35 +117,40 @@ func TestReadmeSaysWhatItCosts(t *testing.T) {
 	for _, a := range bill.Assumptions(nodeHours) {
 		table += "- " + a + "\n"
 	}
-	generated(t, "checked against the template -->\n", "<!-- end of costs -->", table)
+	const begin, end = "checked against the template -->\n", "<!-- end of costs -->"
+	generated(t, "../costs.md", begin, end, table)
+	short := "| nodes | memory | USD a month | in a VPC with endpoints |\n|---:|---:|---:|---:|\n"
+	for i, c := range clusters() {
+		short += fmt.Sprintf("| %d | %d MiB | %.2f | %.2f |\n", c.Nodes, c.MemoryMiB, sums[i], inEndpoints[i])
+	}
+	generated(t, "../README.md", begin, end, short)
 }
 
-// generated compares a part of infra/README.md with what it is made from, or rewrites it.
-func generated(t *testing.T, begin, end, want string) {
+// generated compares a part of a page with what it is made from, or rewrites it.
+func generated(t *testing.T, page, begin, end, want string) {
 	t.Helper()
-	const readme = "../README.md"
-	raw, err := os.ReadFile(readme)
+	raw, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, rest, ok := strings.Cut(string(raw), begin)
 	got, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatalf("%s lost the comments %q and %q", readme, begin, end)
+		t.Fatalf("%s lost the comments %q and %q", page, begin, end)
 	}
 	if got == want {
 		return
 	}
 	if flag.Lookup("rewrite").Value.String() != "true" {
-		t.Fatalf("%s is out of date before %q; run make golden", readme, end)
+		t.Fatalf("%s is out of date before %q; run make golden", page, end)
 	}
-	if err := os.WriteFile(readme, []byte(before+begin+want+end+after), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestAFloodCostsWhatTheReadmeSays works out the most that calls of the function behind the webhook can cost.
-func TestAFloodCostsWhatTheReadmeSays(t *testing.T) {
+// TestAFloodCostsWhatThePageSays works out the most that calls of the function behind the webhook can cost.
+func TestAFloodCostsWhatThePageSays(t *testing.T) {
 	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true}))
 	const callsPerSecond = 10 // of a URL, for each reserved concurrent invocation
 	var wake, woken float64
@@ -158,13 +164,13 @@ func TestAFloodCostsWhatTheReadmeSays(t *testing.T) {
 			woken += bill.HoursPerMonth * 3600 * at.(float64) * gb * bill.PerGBSecond
 		}
 	})
-	raw, err := os.ReadFile("../README.md")
+	raw, err := os.ReadFile("../costs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{fmt.Sprintf("| **%.2f** |", wake), fmt.Sprintf("$0.0000133334 | %.2f |", woken)} {
 		if !strings.Contains(string(raw), want) {
-			t.Errorf("infra/README.md does not say %q of a flood", want)
+			t.Errorf("infra/costs.md does not say %q of a flood", want)
 		}
 	}
 }

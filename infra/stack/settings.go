@@ -137,6 +137,9 @@ func fromMap(context map[string]any) (Props, error) {
 		case s.ByStack:
 			problems = append(problems, fmt.Errorf("context key %s: the stack sets it itself; remove it", key))
 			continue
+		case s.ByTests:
+			problems = append(problems, fmt.Errorf("context key %s: only tests change it; remove it", key))
+			continue
 		}
 		value, err := valueText(s, context[key])
 		if err != nil {
@@ -182,14 +185,12 @@ func isCDKKey(key string) bool {
 	return strings.HasPrefix(key, "@") || strings.Contains(key, ":") || strings.HasPrefix(key, "cli-")
 }
 
-// suggestion helps with wrong capitals, the most likely mistake.
+// suggestion helps with a misspelt key.
 func suggestion(key string) string {
-	for _, s := range settings.AllSettings() {
-		if strings.EqualFold(s.Name, key) || strings.EqualFold(s.Env, key) {
-			return "; did you mean " + s.Name + "?"
-		}
+	if name, found := settings.Nearest(key); found {
+		return "; did you mean " + name + "?"
 	}
-	return "; infra/README.md lists the settings"
+	return "; infra/settings.md lists the settings"
 }
 
 // plainText turns a JSON value into the form that a user would write on the command line.

@@ -1,8 +1,13 @@
 package stack_test
 
 import (
+	"encoding/json"
+	"flag"
+	"os"
 	"strings"
 	"testing"
+
+	"joiner/pkg/settings"
 )
 
 // TestListsAndObjectsHoldPlainTexts: a comma would make two of one, and what is no text would be left out unseen.
@@ -25,3 +30,50 @@ func TestListsAndObjectsHoldPlainTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestPagesListTheSettings compares the tables of infra/README.md and infra/settings.md with pkg/settings; `make golden`
+// rewrites them.
+func TestPagesListTheSettings(t *testing.T) {
+	generated(t, "../README.md", settingsBegin, settingsEnd, settings.MarkdownFirst())
+	generated(t, "../settings.md", settingsBegin, settingsEnd, settings.MarkdownReference())
+}
+
+// TestSchemaHasTheSettings compares the schema of cdk.json with pkg/settings, and cdk.json with the schema; `make golden`
+// rewrites it.
+func TestSchemaHasTheSettings(t *testing.T) {
+	want, err := settings.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if flag.Lookup("rewrite").Value.String() == "true" {
+		if err := os.WriteFile("../settings.schema.json", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile("../settings.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Error("infra/settings.schema.json is out of date; run make golden")
+	}
+	raw, err := os.ReadFile("../../cdk.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var app struct {
+		Schema  string `json:"$schema"`
+		Context map[string]any
+	}
+	if err := json.Unmarshal(raw, &app); err != nil {
+		t.Fatal(err)
+	}
+	if app.Schema != "./infra/settings.schema.json" {
+		t.Errorf("cdk.json has the schema %q", app.Schema)
+	}
+}
+
+const (
+	settingsBegin = "checked by its test -->\n"
+	settingsEnd   = "<!-- end of settings -->"
+)

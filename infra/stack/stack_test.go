@@ -16,7 +16,6 @@ import (
 
 	"joiner/infra/stack"
 	"joiner/pkg/model/metrics"
-	"joiner/pkg/settings"
 	"joiner/pkg/testing/syntax"
 )
 
@@ -177,11 +176,11 @@ func TestSeveralClusters(t *testing.T) {
 		t.Errorf("with -c clusterName=green: %d stacks, error %v; want joiner-green alone", len(one), err)
 	}
 	for want, more := range map[string]map[string]any{
-		"find cluster red: the key clusters of cdk.json has only blue, green":                      {"clusterName": "red"},
-		"key clusters: want a list of objects":                                                     {"clusters": "blue"},
-		"clusters[1]: clusterName a is there twice":                                                {"clusters": []any{map[string]any{"clusterName": "a"}, map[string]any{"clusterName": "a"}}},
-		"clusters[0]:\ncontext key stai: there is no such setting; infra/README.md lists the sett": {"clusters": []any{map[string]any{"clusterName": "a", "stai": "1s"}}},
-		"clusters[0]: want an object with the settings of one cluster":                             {"clusters": []any{"blue"}},
+		"find cluster red: the key clusters of cdk.json has only blue, green":                     {"clusterName": "red"},
+		"key clusters: want a list of objects":                                                    {"clusters": "blue"},
+		"clusters[1]: clusterName a is there twice":                                               {"clusters": []any{map[string]any{"clusterName": "a"}, map[string]any{"clusterName": "a"}}},
+		"clusters[0]:\ncontext key stai: there is no such setting; infra/settings.md lists the s": {"clusters": []any{map[string]any{"clusterName": "a", "stai": "1s"}}},
+		"clusters[0]: want an object with the settings of one cluster":                            {"clusters": []any{"blue"}},
 	} {
 		if _, err := synthAll(t, context(more)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %q", err, want)
@@ -301,14 +300,16 @@ func TestUnderscoresMakeALegalStackName(t *testing.T) {
 func TestBadContextIsNamedByKey(t *testing.T) {
 	_, err := synth(t, map[string]any{
 		"@aws-cdk/core:anything": true, "unavailableofferingTTL": "3m", "CLUSTER_NAME": "x", "nonsense": 1, "catalogBucket": "mine",
-		"maxNodeClaimsPerPass": 2.5, "watchDuration": []any{"50s"}, "architecture": "arm", "isolatedVPC": "maybe",
+		"functonMemry": 1, "watchDuration": "50s", "maxNodeClaimsPerPass": 2.5, "batchIdle": []any{"50s"}, "architecture": "arm", "isolatedVPC": "maybe",
 	})
 	want := `check the context of cdk.json and -c:
 context key CLUSTER_NAME: there is no such setting; did you mean clusterName?
+context key batchIdle: it is a list or an object, where a string, a number or a truth value belongs
 context key catalogBucket: the stack sets it itself; remove it
-context key nonsense: there is no such setting; infra/README.md lists the settings
+context key functonMemry: there is no such setting; did you mean functionMemory?
+context key nonsense: there is no such setting; infra/settings.md lists the settings
 context key unavailableofferingTTL: there is no such setting; did you mean unavailableOfferingTTL?
-context key watchDuration: it is a list or an object, where a string, a number or a truth value belongs
+context key watchDuration: only tests change it; remove it
 settings: clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 100 letters, digits, - and _, starting with a letter or a digit
 settings: maxNodeClaimsPerPass (MAX_NODE_CLAIMS_PER_PASS) is "2.5"; allowed: a whole number from 1 to 1000
 settings: isolatedVPC (ISOLATED_VPC) is "maybe"; allowed: true or false
@@ -329,11 +330,6 @@ func TestAMissingBinaryIsNamed(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got error %v, want it to start with %s", err, want)
 	}
-}
-
-// TestReadmeListsTheSettings compares the table of infra/README.md with pkg/settings; `make golden` rewrites it.
-func TestReadmeListsTheSettings(t *testing.T) {
-	generated(t, "checked by its test -->\n", "<!-- end of settings -->", settings.MarkdownTable())
 }
 
 // TestTheStackIsProtectedFromDeletion unless a setting says otherwise.

@@ -96,7 +96,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	a.levels = discovery.RemainingCapacity{EC2: e}
 	a.ledger = store.NewUnavailableOfferings(a.kube.SharedData, time.Now)
 	a.store = discovery.NewStore(s3.NewFromConfig(cfg, pathStyle),
-		set.CatalogBucket, set.CatalogMaxAge, time.Now)
+		set.CatalogBucket, discovery.CatalogMaxAge, time.Now)
 	a.soldOut = a.ledger
 	if set.ZonalShift {
 		a.soldOut = a.zonalShifts()
@@ -115,31 +115,32 @@ func (a *App) zonalShifts() *discovery.ZonalShifts {
 		}}
 }
 
+// launchTimeout is how long a NodeClaim may be without an instance before it is given up.
+const launchTimeout = 5 * time.Minute
+
 func decisionSettings(v settings.Values) cluster.Settings {
 	return cluster.Settings{
-		NominatedPodsOnly:           v.NominatedPodsOnly,
-		IgnorePreferences:           v.PreferencePolicy == settings.PreferenceIgnore,
-		RelaxMinValues:              v.MinValuesPolicy == settings.MinValuesBestEffort,
-		MaxClaims:                   v.MaxNodeClaimsPerPass,
-		PackingIterations:           cmp.Or(v.PackingIterations, cluster.NoIterations),
-		PerNodeOverheadUSD:          v.PerNodeOverheadUSD,
-		InstanceTypePriceFactor:     v.InstanceTypePriceFactor,
-		MinSpotInstanceTypes:        v.MinSpotInstanceTypes,
-		MaxSpotPoolFraction:         v.MaxSpotPoolFraction,
-		ConsolidationPayback:        v.ConsolidationPayback,
-		PodEvictionCostUSD:          v.PodEvictionCostUSD,
-		ConsolidationMaxEvaluations: v.ConsolidationMaxEvaluations,
-		DriftedPerCommand:           v.DriftedPerCommand,
-		NoSpotToSpotConsolidation:   !v.SpotToSpotConsolidation,
-		LaunchTimeout:               v.LaunchTimeout,
-		RegistrationTimeout:         v.RegistrationTimeout,
-		InitializationTimeout:       v.InitializationTimeout,
-		DetachTimeout:               v.DetachTimeout,
-		NodeRepair:                  v.NodeRepair,
-		GarbageCollectionMinAge:     v.GarbageCollectionMinAge,
-		MemoryOverhead:              v.VMMemoryOverheadPercent,
-		ReservedENIs:                int64(v.ReservedENIs),
-		OpenReservations:            !v.ReservedCapacity,
+		NominatedPodsOnly:         v.NominatedPodsOnly,
+		IgnorePreferences:         v.PreferencePolicy == settings.PreferenceIgnore,
+		RelaxMinValues:            v.MinValuesPolicy == settings.MinValuesBestEffort,
+		MaxClaims:                 v.MaxNodeClaimsPerPass,
+		PackingIterations:         cmp.Or(v.PackingIterations, cluster.NoIterations),
+		PerNodeOverheadUSD:        v.PerNodeOverheadUSD,
+		MinSpotInstanceTypes:      v.MinSpotInstanceTypes,
+		MaxSpotPoolFraction:       v.MaxSpotPoolFraction,
+		ConsolidationPayback:      v.ConsolidationPayback,
+		PodEvictionCostUSD:        v.PodEvictionCostUSD,
+		DriftedPerCommand:         v.DriftedPerCommand,
+		NoSpotToSpotConsolidation: !v.SpotToSpotConsolidation,
+		LaunchTimeout:             launchTimeout,
+		RegistrationTimeout:       v.RegistrationTimeout,
+		InitializationTimeout:     v.InitializationTimeout,
+		DetachTimeout:             v.DetachTimeout,
+		NodeRepair:                v.NodeRepair,
+		GarbageCollectionMinAge:   v.GarbageCollectionMinAge,
+		MemoryOverhead:            v.VMMemoryOverheadPercent,
+		ReservedENIs:              int64(v.ReservedENIs),
+		OpenReservations:          !v.ReservedCapacity,
 	}
 }
 

@@ -64,8 +64,15 @@ func (a *App) prepareNotices(ctx context.Context, function string) *notices.Cont
 	return &i
 }
 
+const (
+	// mostRebalancesPerHour is how many nodes are replaced on recommendations within an hour; further ones are told.
+	mostRebalancesPerHour = 20
+	// rebalanceOfferingCooldown is how long an offering that was left on a recommendation is not bought again.
+	rebalanceOfferingCooldown = 30 * time.Minute
+)
+
 func (a *App) newInterruption(function string) notices.Controller {
-	quota := store.NewQuota(a.kube.SharedData, "rebalances", a.set.RebalancesPerHour, time.Hour, time.Now)
+	quota := store.NewQuota(a.kube.SharedData, "rebalances", mostRebalancesPerHour, time.Hour, time.Now)
 	return notices.Controller{Deps: a.newDeps(""),
 		Read: a.kube.Claims, Node: a.kube.Nodes, Claims: a.kube.Claims, Nodes: a.kube.Nodes, SoldOut: a.ledger,
 		Pods: a.kube.Pods, Pools: a.kube.Pools,
@@ -74,7 +81,7 @@ func (a *App) newInterruption(function string) notices.Controller {
 		SoldOutFor: a.set.UnavailableOfferingTTL,
 		Rebalance: interruption.RebalancePolicy{Choice: interruption.RebalanceChoice(a.set.Rebalance),
 			MinAge: a.set.RebalanceMinAge},
-		QuarantineFor: a.set.RebalanceOfferingCooldown}
+		QuarantineFor: rebalanceOfferingCooldown}
 }
 
 // ownAccount is that of the function which runs, empty outside Lambda.

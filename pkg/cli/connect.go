@@ -130,7 +130,7 @@ func (t clusterTarget) readCatalog(ctx context.Context) (c instancetypes.Catalog
 	if err != nil {
 		return c, "", fmt.Errorf("load aws configuration: %w", err)
 	}
-	store := discovery.NewStore(s3.NewFromConfig(cfg, pathStyle), t.bucket, defaultSettings().CatalogMaxAge, time.Now)
+	store := discovery.NewStore(s3.NewFromConfig(cfg, pathStyle), t.bucket, discovery.CatalogMaxAge, time.Now)
 	c, err = store.ReadStored(ctx)
 	if err == nil && len(c.Types) == 0 {
 		err = fmt.Errorf("bucket %s holds no catalog yet; refresh stores one within five minutes of a deployment",

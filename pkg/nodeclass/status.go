@@ -184,6 +184,10 @@ func updateProfile(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 // validateClass says whether a launch with the class can work: its dependencies are True and EC2 takes a dry run.
 func validateClass(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	conditions := c.StatusConditions()
+	if reason, message := KubeletProblem(c); reason != "" {
+		conditions.SetFalse(awsv1.ConditionValidationSucceeded, reason, message, now)
+		return
+	}
 	if c.ResolvedAMIFamily() == awsv1.AMIFamilyAL2023 && f.ServiceCIDR == "" {
 		conditions.SetFalse(awsv1.ConditionValidationSucceeded, awsv1.ReasonClusterCIDRResolutionFailed,
 			"the service CIDR of the cluster is not known: EKS tells it the stack when it is deployed; deploy it again", now)

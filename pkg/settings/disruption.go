@@ -15,7 +15,7 @@ const (
 func disruptionKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
 		choiceSetting(Setting{Name: "disruption", Env: "DISRUPTION", Default: string(DisruptionAct), Unit: "word",
-			Doc: "Whether empty, drifted and too dear nodes go (act), are only told of (report), or are not looked for (off); what is under way is taken back. A NodePool with the annotation joiner.sh/disruption: report is only told of in any case."},
+			Doc: "Whether empty, drifted and too expensive nodes are removed (act), only reported (report), or not looked for (off). report and off take back what is under way. The annotation joiner.sh/disruption: report of a NodePool overrides act."},
 			[]string{string(DisruptionAct), string(DisruptionReport), string(DisruptionOff)},
 			func(v *Values, s string) { v.Disruption = Disruption(s) }),
 		durationSetting(Setting{Name: "consolidationPayback", Env: "CONSOLIDATION_PAYBACK", Default: "1h",
@@ -25,10 +25,6 @@ func disruptionKnobs() []settingBinding[Values] {
 		numberSetting(Setting{Name: "podEvictionCostUSD", Env: "POD_EVICTION_COST_USD", Default: "0.0012", Unit: "USD",
 			Doc: "What moving one ordinary pod to another node costs you; more of it makes consolidation rarer."},
 			numberRange{0.0000001, 100}, func(v *Values) *float64 { return &v.PodEvictionCostUSD }),
-		wholeSetting(Setting{Name: "consolidationMaxEvaluations", Env: "CONSOLIDATION_MAX_EVALUATIONS", Default: "24",
-			Unit: "questions",
-			Doc:  "How many sets of nodes one pass may ask about, fewer where they are much work as in clusters of thousands of nodes; an unfinished search goes on in the next pass."},
-			wholeRange{1, 1000}, func(v *Values) *int { return &v.ConsolidationMaxEvaluations }),
 		boolSetting(Setting{Name: "spotToSpotConsolidation", Env: "SPOT_TO_SPOT_CONSOLIDATION", Default: "true",
 			Doc: "Whether consolidation replaces spot nodes by cheaper spot nodes, as Karpenter's feature gate SpotToSpotConsolidation. The annotation joiner.sh/spot-to-spot-consolidation of a NodePool holds for its nodes."},
 			func(v *Values) *bool { return &v.SpotToSpotConsolidation }),

@@ -22,6 +22,7 @@ type numberRange struct{ least, most float64 }
 
 // textSetting is a knob whose value is taken as it is written, if ok accepts it.
 func textSetting[V any](s Setting, field func(*V) *string, ok func(string) bool) settingBinding[V] {
+	s.Kind = KindText
 	return settingBinding[V]{s, func(v *V, in string) error {
 		if !ok(in) {
 			return errNotAllowed()
@@ -33,6 +34,7 @@ func textSetting[V any](s Setting, field func(*V) *string, ok func(string) bool)
 
 // choiceSetting is a knob with a few words to choose from, compared exactly.
 func choiceSetting[V any](s Setting, words []string, set func(*V, string)) settingBinding[V] {
+	s.Kind = KindChoice
 	s.Allowed = orList(words)
 	return settingBinding[V]{s, func(v *V, in string) error {
 		if !slices.Contains(words, in) {
@@ -51,6 +53,7 @@ func boolSetting[V any](s Setting, field func(*V) *bool) settingBinding[V] {
 
 // durationSetting is a knob counted in time, written as Go writes it (90s, 3m, 1h30m).
 func durationSetting[V any](s Setting, allowed durationRange, field func(*V) *time.Duration) settingBinding[V] {
+	s.Kind = KindText
 	s.Unit = "duration"
 	s.Allowed = fmt.Sprintf("a duration such as 90s, 3m or 1h30m, from %s to %s", shortDuration(allowed.least),
 		shortDuration(allowed.most))
@@ -66,6 +69,7 @@ func durationSetting[V any](s Setting, allowed durationRange, field func(*V) *ti
 
 // minutesSetting is a duration of whole minutes, as schedules have them.
 func minutesSetting[V any](s Setting, allowed durationRange, field func(*V) *time.Duration) settingBinding[V] {
+	s.Kind = KindText
 	s.Unit = "duration"
 	s.Allowed = fmt.Sprintf("whole minutes such as 3m, from %s to %s", shortDuration(allowed.least),
 		shortDuration(allowed.most))
@@ -81,6 +85,7 @@ func minutesSetting[V any](s Setting, allowed durationRange, field func(*V) *tim
 
 // wholeSetting is a knob that counts something.
 func wholeSetting[V any](s Setting, allowed wholeRange, field func(*V) *int) settingBinding[V] {
+	s.Kind = KindWhole
 	s.Allowed = fmt.Sprintf("a whole number from %d to %d", allowed.least, allowed.most)
 	return settingBinding[V]{s, func(v *V, in string) error {
 		n, err := strconv.Atoi(in)
@@ -110,6 +115,7 @@ func orAuto[V any](b settingBinding[V], field func(*V) *int) settingBinding[V] {
 
 // wholeOf is a knob that takes a few numbers only.
 func wholeOf[V any](s Setting, numbers []int, field func(*V) *int) settingBinding[V] {
+	s.Kind = KindWhole
 	words := make([]string, len(numbers))
 	for i, n := range numbers {
 		words[i] = strconv.Itoa(n)
@@ -127,6 +133,7 @@ func wholeOf[V any](s Setting, numbers []int, field func(*V) *int) settingBindin
 
 // moneySetting is a knob in USD, more than nothing.
 func moneySetting[V any](s Setting, field func(*V) *float64) settingBinding[V] {
+	s.Kind = KindNumber
 	s.Allowed = "a number more than 0"
 	return settingBinding[V]{s, func(v *V, in string) error {
 		f, err := strconv.ParseFloat(in, 64)
@@ -140,6 +147,7 @@ func moneySetting[V any](s Setting, field func(*V) *float64) settingBinding[V] {
 
 // listSetting is a knob with several texts, separated by commas.
 func listSetting[V any](s Setting, field func(*V) *[]string, ok func(string) bool) settingBinding[V] {
+	s.Kind = KindList
 	return settingBinding[V]{s, func(v *V, in string) error {
 		var out []string
 		for part := range strings.SplitSeq(in, ",") {
@@ -156,6 +164,7 @@ func listSetting[V any](s Setting, field func(*V) *[]string, ok func(string) boo
 
 // pairsSetting is a knob with several keys and their values, separated by commas.
 func pairsSetting[V any](s Setting, field func(*V) *[]Pair, ok func(Pair) bool) settingBinding[V] {
+	s.Kind = KindPairs
 	return settingBinding[V]{s, func(v *V, in string) error {
 		var out []Pair
 		for part := range strings.SplitSeq(in, ",") {
@@ -173,6 +182,7 @@ func pairsSetting[V any](s Setting, field func(*V) *[]Pair, ok func(Pair) bool) 
 
 // statementsSetting is a knob with statements of an IAM policy, as JSON.
 func statementsSetting[V any](s Setting, field func(*V) *[]Statement) settingBinding[V] {
+	s.Kind = KindStatements
 	return settingBinding[V]{s, func(v *V, in string) error {
 		list, ok := parseStatements(in)
 		if !ok {
@@ -185,6 +195,7 @@ func statementsSetting[V any](s Setting, field func(*V) *[]Statement) settingBin
 
 // fractionSetting is a knob that is a part of a whole, from 0 up to but not including 1.
 func fractionSetting[V any](s Setting, field func(*V) *float64) settingBinding[V] {
+	s.Kind = KindNumber
 	s.Unit = "fraction"
 	s.Allowed = "a number from 0 to 0.99, where 0.075 means 7.5 %"
 	return settingBinding[V]{s, func(v *V, in string) error {
@@ -199,6 +210,7 @@ func fractionSetting[V any](s Setting, field func(*V) *float64) settingBinding[V
 
 // numberSetting is a knob counted in parts of a unit.
 func numberSetting[V any](s Setting, allowed numberRange, field func(*V) *float64) settingBinding[V] {
+	s.Kind = KindNumber
 	s.Allowed = fmt.Sprintf("a number from %v to %v", allowed.least, allowed.most)
 	return settingBinding[V]{s, func(v *V, in string) error {
 		f, err := strconv.ParseFloat(in, 64)

@@ -7,8 +7,19 @@ import (
 
 // functionKnobs is the one place where the settings of the functions are written down.
 func functionKnobs() []settingBinding[Values] {
-	return slices.Concat(clusterKnobs(), wiringKnobs(), latencyKnobs(), timeoutKnobs(), sizingKnobs(), priceKnobs(),
-		rebalanceKnobs(), disruptionKnobs(), operationKnobs(), remoteWriteKnobs())
+	return slices.Concat(inGroup("Cluster", clusterKnobs()), inGroup("", wiringKnobs()),
+		inGroup("How soon", latencyKnobs()), inGroup("Life of a node", timeoutKnobs()),
+		inGroup("Size of nodes", sizingKnobs()), inGroup("Price", priceKnobs()),
+		inGroup("Rebalance recommendations", rebalanceKnobs()), inGroup("Disruption", disruptionKnobs()),
+		inGroup("Operation", operationKnobs()), inGroup("Prometheus", remoteWriteKnobs()))
+}
+
+// inGroup says of settings in which group the documentation shows them.
+func inGroup[V any](group string, knobs []settingBinding[V]) []settingBinding[V] {
+	for i := range knobs {
+		knobs[i].Group = group
+	}
+	return knobs
 }
 
 func clusterKnobs() []settingBinding[Values] {
@@ -25,15 +36,15 @@ func clusterKnobs() []settingBinding[Values] {
 			Allowed: "the certificate authority of the cluster as eks:DescribeCluster prints it, base64 of a PEM certificate",
 			Doc:     "Certificate authority of the API server; without it the stack asks EKS once in each deployment."},
 			func(v *Values) *string { return &v.ClusterCABundle }, isCABundle),
-		textSetting(Setting{Name: "serviceCIDR", Env: "SERVICE_CIDR", Unit: "CIDR", ByStack: true,
-			Allowed: "the range of addresses of the cluster's services, such as 10.100.0.0/16",
-			Doc:     "From which range of addresses the cluster gives its services theirs."},
-			func(v *Values) *string { return &v.ServiceCIDR }, isCIDR),
 	}
 }
 
 func wiringKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
+		textSetting(Setting{Name: "serviceCIDR", Env: "SERVICE_CIDR", Unit: "CIDR", ByStack: true,
+			Allowed: "the range of addresses of the cluster's services, such as 10.100.0.0/16",
+			Doc:     "From which range of addresses the cluster gives its services theirs."},
+			func(v *Values) *string { return &v.ServiceCIDR }, isCIDR),
 		textSetting(Setting{Name: "catalogBucket", Env: "CATALOG_BUCKET", Unit: "bucket name", ByStack: true,
 			Allowed: "the name of an S3 bucket",
 			Doc:     "Where refresh stores the catalog of instance types, offerings and prices."},
@@ -63,7 +74,7 @@ func wiringKnobs() []settingBinding[Values] {
 
 func latencyKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
-		durationSetting(Setting{Name: "watchDuration", Env: "WATCH_DURATION", Default: "50s",
+		durationSetting(Setting{Name: "watchDuration", Env: "WATCH_DURATION", Default: "50s", ByTests: true,
 			Doc: "How long an invocation that found work stays and watches for more."},
 			durationRange{0, 55 * time.Second}, func(v *Values) *time.Duration { return &v.WatchDuration }),
 		durationSetting(Setting{Name: "batchIdle", Env: "BATCH_IDLE_DURATION", Default: "1s",
@@ -76,10 +87,10 @@ func latencyKnobs() []settingBinding[Values] {
 			Doc: "Stay and watch even when there was no work, so that a new pod never waits for the next minute."},
 			func(v *Values) *bool { return &v.AlwaysWatch }),
 		boolSetting(Setting{Name: "push", Env: "PUSH", Default: "false",
-			Doc: "Have a webhook of the cluster announce pods that found no node, and deleted Nodes and NodeClaims, so that nobody waits for the next minute."},
+			Doc: "Have a webhook of the cluster announce pending pods and deleted Nodes and NodeClaims, so that nobody waits for the next minute."},
 			func(v *Values) *bool { return &v.Push }),
 		boolSetting(Setting{Name: "nominatedPodsOnly", Env: "NOMINATED_PODS_ONLY", Default: "true",
-			Doc: "Keep a new node for the pods it was planned for until they are there, at the longest a minute, and the replacement of a node for the pods evicted from that, at the longest two minutes after its drain began, so that a tight plan of unlike pods comes true."},
+			Doc: "Keep a new node for the pods it was planned for, for a minute at most, so that a tight plan comes true. A replacement waits for the evicted pods, two minutes of their drain at most."},
 			func(v *Values) *bool { return &v.NominatedPodsOnly }),
 		durationSetting(Setting{Name: "unavailableOfferingTTL", Env: "UNAVAILABLE_OFFERING_TTL", Default: "3m",
 			Doc: "How long an offer that had no capacity is not tried again."},
@@ -90,9 +101,6 @@ func latencyKnobs() []settingBinding[Values] {
 
 func timeoutKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
-		durationSetting(Setting{Name: "launchTimeout", Env: "LAUNCH_TIMEOUT", Default: "5m",
-			Doc: "A NodeClaim without an instance after this time is given up."},
-			durationRange{time.Minute, time.Hour}, func(v *Values) *time.Duration { return &v.LaunchTimeout }),
 		durationSetting(Setting{Name: "registrationTimeout", Env: "REGISTRATION_TIMEOUT", Default: "15m",
 			Doc: "An instance whose node has not joined the cluster after this time is given up."},
 			durationRange{time.Minute, 2 * time.Hour},
@@ -108,17 +116,14 @@ func timeoutKnobs() []settingBinding[Values] {
 			Doc: "Replace by force a node that stays unhealthy, unless more than a fifth of its pool is (Karpenter's gate NodeRepair)."},
 			func(v *Values) *bool { return &v.NodeRepair }),
 		durationSetting(Setting{Name: "garbageCollectionMinAge", Env: "GARBAGE_COLLECTION_MIN_AGE", Default: "30s",
-			Doc: "An instance without a NodeClaim is terminated only when it is older than this."},
+			ByTests: true,
+			Doc:     "An instance without a NodeClaim is terminated only when it is older than this."},
 			durationRange{10 * time.Second, time.Hour},
 			func(v *Values) *time.Duration { return &v.GarbageCollectionMinAge }),
 		minutesSetting(Setting{Name: "refreshInterval", Env: "REFRESH_INTERVAL", Default: "5m",
 			Doc: "How often images, subnets, security groups, prices and statuses are looked up; a changed EC2NodeClass or NodePool is looked at at once."},
 			durationRange{time.Minute, 30 * time.Minute},
 			func(v *Values) *time.Duration { return &v.RefreshInterval }),
-		durationSetting(Setting{Name: "catalogMaxAge", Env: "CATALOG_MAX_AGE", Default: "24h",
-			Doc: "A catalog older than this is still used, but reported as stale."},
-			durationRange{10 * time.Minute, 720 * time.Hour},
-			func(v *Values) *time.Duration { return &v.CatalogMaxAge }),
 	}
 }
 
@@ -146,10 +151,6 @@ func priceKnobs() []settingBinding[Values] {
 			Unit: "USD per hour",
 			Doc:  "What one more node costs beside its price, where plans are compared; more makes fewer, larger nodes."},
 			numberRange{0.000001, 10}, func(v *Values) *float64 { return &v.PerNodeOverheadUSD }),
-		numberSetting(Setting{Name: "instanceTypePriceFactor", Env: "INSTANCE_TYPE_PRICE_FACTOR", Default: "1.2",
-			Unit: "factor",
-			Doc:  "How much dearer than the cheapest type others may be that a NodeClaim names as well."},
-			numberRange{1, 10}, func(v *Values) *float64 { return &v.InstanceTypePriceFactor }),
 		wholeSetting(Setting{Name: "minSpotInstanceTypes", Env: "MIN_SPOT_INSTANCE_TYPES", Default: "15",
 			Unit: "instance types",
 			Doc:  "How many types a NodeClaim that may be spot names at least where there are so many, at any price."},
@@ -159,7 +160,7 @@ func priceKnobs() []settingBinding[Values] {
 			Doc:  "The most of all spot capacity that is planned in one instance type in one zone, as long as others are to be had; 1 for no limit."},
 			numberRange{0.05, 1}, func(v *Values) *float64 { return &v.MaxSpotPoolFraction }),
 		boolSetting(Setting{Name: "commitments", Env: "COMMITMENTS", Default: "false",
-			Doc: "Read the Savings Plans and Reserved Instances of the account, and use what they have room for before anything else, since it is paid for already. Refresh is allowed to read them and to list all instances."},
+			Doc: "Use what the account's Savings Plans and Reserved Instances have room for before anything else. Refresh may then read them and list all instances."},
 			func(v *Values) *bool { return &v.Commitments }),
 		numberSetting(Setting{Name: "savingsPlanShare", Env: "SAVINGS_PLAN_SHARE", Default: "1", Unit: "fraction",
 			Doc: "The part of the Savings Plans' hourly commitment that instances of this account and region may count on; less where Lambda, Fargate, other regions or other accounts use it too."},
@@ -170,19 +171,12 @@ func priceKnobs() []settingBinding[Values] {
 func rebalanceKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
 		choiceSetting(Setting{Name: "rebalance", Env: "REBALANCE", Default: string(RebalanceEvent), Unit: "word",
-			Doc: "What a rebalance recommendation of EC2 does where the NodePool's annotation joiner.sh/rebalance does not say: nothing, a Kubernetes event, or a replacement from another pool of capacity before the node is drained."},
+			Doc: "What a rebalance recommendation of EC2 does: nothing (ignore), a Kubernetes event (event), or a replacement from another capacity pool before the drain (replace). The annotation joiner.sh/rebalance of a NodePool overrides it."},
 			[]string{string(RebalanceIgnore), string(RebalanceEvent), string(RebalanceReplace)},
 			func(v *Values, s string) { v.Rebalance = Rebalance(s) }),
-		durationSetting(Setting{Name: "rebalanceOfferingCooldown", Env: "REBALANCE_OFFERING_COOLDOWN", Default: "30m",
-			Doc: "How long an offer that was left on a recommendation is not bought again."},
-			durationRange{time.Minute, 24 * time.Hour},
-			func(v *Values) *time.Duration { return &v.RebalanceOfferingCooldown }),
-		durationSetting(Setting{Name: "rebalanceMinAge", Env: "REBALANCE_MIN_AGE", Default: "15m",
+		durationSetting(Setting{Name: "rebalanceMinAge", Env: "REBALANCE_MIN_AGE", Default: "15m", ByTests: true,
 			Doc: "A node younger than this is not replaced on a recommendation, so that recommendations cannot chase each other."},
 			durationRange{0, 24 * time.Hour}, func(v *Values) *time.Duration { return &v.RebalanceMinAge }),
-		wholeSetting(Setting{Name: "rebalancesPerHour", Env: "REBALANCES_PER_HOUR", Default: "20", Unit: "nodes",
-			Doc: "The most nodes that are replaced on recommendations within an hour; further ones are told as events."},
-			wholeRange{0, 1000}, func(v *Values) *int { return &v.RebalancesPerHour }),
 	}
 }
 
@@ -220,7 +214,7 @@ func operationKnobs() []settingBinding[Values] {
 			Doc: "Ask EC2 with dry runs whether instances of an EC2NodeClass could be launched, before it is called ready. For that refresh is allowed all that a launch needs."},
 			func(v *Values) *bool { return &v.DryRunValidation }),
 		choiceSetting(Setting{Name: "decisionLog", Env: "DECISION_LOG", Default: DecisionLogLines, Unit: "word",
-			Doc: "What is kept of every pass with a decision: nothing (off), a structured line in the log (log), or also the whole pass in the catalog bucket (store), from which joiner replay and joiner shadow read. A pass in which Joiner itself failed about something is kept whole in any case."},
+			Doc: "What is kept of a pass that decides something: nothing (off), a line in the log (log), or also the whole pass in the catalog bucket (store). joiner replay and joiner shadow read the bucket. A pass in which Joiner itself fails is always stored."},
 			[]string{DecisionLogOff, DecisionLogLines, DecisionLogStore},
 			func(v *Values, s string) { v.DecisionLog = s }),
 		choiceSetting(Setting{Name: "logLevel", Env: "LOG_LEVEL", Default: "info", Unit: "word",

@@ -8,16 +8,33 @@ import (
 	"time"
 )
 
+// Kind is the form of a value.
+type Kind string
+
+// The kinds
+const (
+	KindText       Kind = "text"
+	KindChoice     Kind = "choice" // of a few words
+	KindWhole      Kind = "whole number"
+	KindNumber     Kind = "number"
+	KindList       Kind = "list"  // of texts
+	KindPairs      Kind = "pairs" // of keys and values
+	KindStatements Kind = "IAM statements"
+)
+
 // Setting describes one knob to people and to the stack.
 type Setting struct {
 	Name     string // camelCase; the context key in cdk.json
 	Env      string // environment variable of the functions; empty when only the stack reads the knob
 	Default  string // in the form a user would write it; empty means none
+	Kind     Kind
 	Unit     string // what the value is counted in, or the kind of text it is
 	Allowed  string // which values are accepted, completing "allowed: "
 	Doc      string // one sentence
 	Required bool   // has no default and cannot be left out
 	ByStack  bool   // the stack computes it; setting it in cdk.json is refused
+	ByTests  bool   // only tests and the local environment change it, by Env; setting it in cdk.json is refused
+	Group    string // heading under which the documentation shows it; empty when ByStack
 }
 
 // PreferencePolicy says what preferences of a pod (preferred affinities, ScheduleAnyway spreads) count for.
@@ -77,62 +94,56 @@ const (
 
 // Values are the knobs a function runs with, parsed.
 type Values struct {
-	ClusterName                 string
-	ClusterEndpoint             string // https URL of the API server
-	ClusterCABundle             string // base64 of the PEM
-	ServiceCIDR                 string // of IPv4 where there is one, else of IPv6
-	CatalogBucket               string // empty outside the stack: use the built-in catalog
-	ProvisionFunction           string // empty: nobody to wake
-	LifecycleFunction           string // empty: nobody to wake
-	RefreshFunction             string // empty: nobody to wake
-	UnavailableOfferingTTL      time.Duration
-	Rebalance                   Rebalance
-	RebalanceOfferingCooldown   time.Duration
-	RebalanceMinAge             time.Duration
-	RebalancesPerHour           int
-	Disruption                  Disruption
-	ConsolidationPayback        time.Duration
-	PodEvictionCostUSD          float64
-	ConsolidationMaxEvaluations int
-	DriftedPerCommand           int
-	WatchDuration               time.Duration
-	BatchIdle                   time.Duration
-	BatchMax                    time.Duration
-	AlwaysWatch                 bool
-	Push                        bool
-	StackID                     string // ARN; empty: no request of CloudFormation is answered
-	PushPath                    string // empty: nobody is called
-	NominatedPodsOnly           bool
-	LaunchTimeout               time.Duration
-	RegistrationTimeout         time.Duration
-	InitializationTimeout       time.Duration
-	DetachTimeout               time.Duration // 0: wait for ever
-	NodeRepair                  bool
-	GarbageCollectionMinAge     time.Duration
-	VMMemoryOverheadPercent     float64 // a fraction of the advertised memory: 0.075 is 7.5 %
-	ReservedENIs                int
-	MaxNodeClaimsPerPass        int
-	PackingIterations           int     // 0 for no search
-	PerNodeOverheadUSD          float64 // per hour
-	InstanceTypePriceFactor     float64 // a factor: 1.2 is 20 % more
-	MinSpotInstanceTypes        int
-	SpotToSpotConsolidation     bool
-	MaxSpotPoolFraction         float64 // a fraction of all spot vCPUs
-	Commitments                 bool    // what the account is committed to lowers prices
-	SavingsPlanShare            float64 // a fraction of the hourly commitment
-	PreferencePolicy            PreferencePolicy
-	MinValuesPolicy             MinValuesPolicy
-	CatalogMaxAge               time.Duration
-	RefreshInterval             time.Duration // whole minutes
-	Mode                        string        // act or observe
-	KarpenterNamespaces         []string      // of a leader lease that keeps Joiner from acting
-	ReservedCapacity            bool          // false: EC2 matches open reservations, selections are not read
-	IsolatedVPC                 bool
-	ZonalShift                  bool
-	DryRunValidation            bool
-	DecisionLog                 string // off, log or store
-	LogLevel                    string // debug, info, warn or error
-	RemoteWrite                 RemoteWrite
+	ClusterName             string
+	ClusterEndpoint         string // https URL of the API server
+	ClusterCABundle         string // base64 of the PEM
+	ServiceCIDR             string // of IPv4 where there is one, else of IPv6
+	CatalogBucket           string // empty outside the stack: use the built-in catalog
+	ProvisionFunction       string // empty: nobody to wake
+	LifecycleFunction       string // empty: nobody to wake
+	RefreshFunction         string // empty: nobody to wake
+	UnavailableOfferingTTL  time.Duration
+	Rebalance               Rebalance
+	RebalanceMinAge         time.Duration
+	Disruption              Disruption
+	ConsolidationPayback    time.Duration
+	PodEvictionCostUSD      float64
+	DriftedPerCommand       int
+	WatchDuration           time.Duration
+	BatchIdle               time.Duration
+	BatchMax                time.Duration
+	AlwaysWatch             bool
+	Push                    bool
+	StackID                 string // ARN; empty: no request of CloudFormation is answered
+	PushPath                string // empty: nobody is called
+	NominatedPodsOnly       bool
+	RegistrationTimeout     time.Duration
+	InitializationTimeout   time.Duration
+	DetachTimeout           time.Duration // 0: wait for ever
+	NodeRepair              bool
+	GarbageCollectionMinAge time.Duration
+	VMMemoryOverheadPercent float64 // a fraction of the advertised memory: 0.075 is 7.5 %
+	ReservedENIs            int
+	MaxNodeClaimsPerPass    int
+	PackingIterations       int     // 0 for no search
+	PerNodeOverheadUSD      float64 // per hour
+	MinSpotInstanceTypes    int
+	SpotToSpotConsolidation bool
+	MaxSpotPoolFraction     float64 // a fraction of all spot vCPUs
+	Commitments             bool    // what the account is committed to lowers prices
+	SavingsPlanShare        float64 // a fraction of the hourly commitment
+	PreferencePolicy        PreferencePolicy
+	MinValuesPolicy         MinValuesPolicy
+	RefreshInterval         time.Duration // whole minutes
+	Mode                    string        // act or observe
+	KarpenterNamespaces     []string      // of a leader lease that keeps Joiner from acting
+	ReservedCapacity        bool          // false: EC2 matches open reservations, selections are not read
+	IsolatedVPC             bool
+	ZonalShift              bool
+	DryRunValidation        bool
+	DecisionLog             string // off, log or store
+	LogLevel                string // debug, info, warn or error
+	RemoteWrite             RemoteWrite
 }
 
 // StackValues are the knobs that only the stack reads, parsed.
@@ -269,21 +280,4 @@ func (s Setting) problemLabel() string {
 		return s.Name
 	}
 	return fmt.Sprintf("%s (%s)", s.Name, s.Env)
-}
-
-// MarkdownTable is the settings table of the README.
-func MarkdownTable() string {
-	var b strings.Builder
-	b.WriteString("| setting | default | unit | meaning |\n|---|---|---|---|\n")
-	for _, s := range AllSettings() {
-		def := s.Default
-		switch {
-		case s.ByStack:
-			def = "set by the stack"
-		case s.Required:
-			def = "required"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, def, s.Unit, s.Doc)
-	}
-	return b.String()
 }

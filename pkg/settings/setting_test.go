@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"joiner/pkg/settings"
+	"joiner/pkg/testing/readme"
 )
 
 // env answers lookups from a map, as a process environment would.
@@ -22,46 +23,40 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := settings.Values{
-		ClusterName:                 "demo",
-		NominatedPodsOnly:           true,
-		UnavailableOfferingTTL:      3 * time.Minute,
-		Rebalance:                   settings.RebalanceEvent,
-		RebalanceOfferingCooldown:   30 * time.Minute,
-		RebalanceMinAge:             15 * time.Minute,
-		RebalancesPerHour:           20,
-		Disruption:                  settings.DisruptionAct,
-		ConsolidationPayback:        time.Hour,
-		PodEvictionCostUSD:          0.0012,
-		ConsolidationMaxEvaluations: 24,
-		DriftedPerCommand:           1,
-		WatchDuration:               50 * time.Second,
-		BatchIdle:                   time.Second,
-		BatchMax:                    10 * time.Second,
-		LaunchTimeout:               5 * time.Minute,
-		RegistrationTimeout:         15 * time.Minute,
-		InitializationTimeout:       30 * time.Minute,
-		DetachTimeout:               30 * time.Minute,
-		GarbageCollectionMinAge:     30 * time.Second,
-		VMMemoryOverheadPercent:     0.075,
-		MaxNodeClaimsPerPass:        100,
-		PackingIterations:           400,
-		PerNodeOverheadUSD:          0.0002,
-		InstanceTypePriceFactor:     1.2,
-		MinSpotInstanceTypes:        15,
-		SpotToSpotConsolidation:     true,
-		MaxSpotPoolFraction:         0.8,
-		SavingsPlanShare:            1,
-		PreferencePolicy:            settings.PreferenceRespect,
-		MinValuesPolicy:             settings.MinValuesStrict,
-		CatalogMaxAge:               24 * time.Hour,
-		Mode:                        "act",
-		KarpenterNamespaces:         []string{"kube-system", "karpenter"},
-		ReservedCapacity:            true,
-		DryRunValidation:            true,
-		RefreshInterval:             5 * time.Minute,
-		DecisionLog:                 "log",
-		LogLevel:                    "info",
-		RemoteWrite:                 settings.RemoteWrite{Auth: "sigv4", Detail: "nodes"},
+		ClusterName:             "demo",
+		NominatedPodsOnly:       true,
+		UnavailableOfferingTTL:  3 * time.Minute,
+		Rebalance:               settings.RebalanceEvent,
+		RebalanceMinAge:         15 * time.Minute,
+		Disruption:              settings.DisruptionAct,
+		ConsolidationPayback:    time.Hour,
+		PodEvictionCostUSD:      0.0012,
+		DriftedPerCommand:       1,
+		WatchDuration:           50 * time.Second,
+		BatchIdle:               time.Second,
+		BatchMax:                10 * time.Second,
+		RegistrationTimeout:     15 * time.Minute,
+		InitializationTimeout:   30 * time.Minute,
+		DetachTimeout:           30 * time.Minute,
+		GarbageCollectionMinAge: 30 * time.Second,
+		VMMemoryOverheadPercent: 0.075,
+		PackingIterations:       400,
+		PerNodeOverheadUSD:      0.0002,
+		MaxNodeClaimsPerPass:    100,
+		MinSpotInstanceTypes:    15,
+		SpotToSpotConsolidation: true,
+		MaxSpotPoolFraction:     0.8,
+		SavingsPlanShare:        1,
+		PreferencePolicy:        settings.PreferenceRespect,
+		MinValuesPolicy:         settings.MinValuesStrict,
+		Mode:                    "act",
+		KarpenterNamespaces:     []string{"kube-system", "karpenter"},
+		ReservedCapacity:        true,
+		DryRunValidation:        true,
+		RefreshInterval:         5 * time.Minute,
+		DecisionLog:             "log",
+		LogLevel:                "info",
+		RemoteWrite:             settings.RemoteWrite{Auth: "sigv4", Detail: "nodes"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)
@@ -73,14 +68,14 @@ func TestEverySettingReachesItsField(t *testing.T) {
 	got, err := settings.ParseSettings(env(map[string]string{
 		"CLUSTER_NAME": "blue", "CLUSTER_ENDPOINT": "https://api.example:443", "CLUSTER_CA_BUNDLE": ca,
 		"CATALOG_BUCKET": "bucket", "PROVISION_FUNCTION": "p", "LIFECYCLE_FUNCTION": "l",
-		"UNAVAILABLE_OFFERING_TTL": "1m", "WATCH_DURATION": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "ALWAYS_WATCH": "true", "PUSH": "true", "PUSH_PATH": "abcdefghijklmnopqrstuvwxyz012345", "NOMINATED_PODS_ONLY": "false", "LAUNCH_TIMEOUT": "2m",
+		"UNAVAILABLE_OFFERING_TTL": "1m", "WATCH_DURATION": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "ALWAYS_WATCH": "true", "PUSH": "true", "PUSH_PATH": "abcdefghijklmnopqrstuvwxyz012345", "NOMINATED_PODS_ONLY": "false",
 		"REGISTRATION_TIMEOUT": "3m", "INITIALIZATION_TIMEOUT": "4m", "GARBAGE_COLLECTION_MIN_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
-		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_NODE_CLAIMS_PER_PASS": "7", "PACKING_ITERATIONS": "90",
-		"PER_NODE_OVERHEAD_USD": "0.01", "INSTANCE_TYPE_PRICE_FACTOR": "1.5", "MIN_SPOT_INSTANCE_TYPES": "9", "MAX_SPOT_POOL_FRACTION": "0.4", "COMMITMENTS": "true", "SAVINGS_PLAN_SHARE": "0.5",
-		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "REFRESH_INTERVAL": "2m", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "ENABLE_ZONAL_SHIFT": "true", "DRY_RUN_VALIDATION": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
-		"REBALANCE": "replace", "REBALANCE_OFFERING_COOLDOWN": "10m", "REBALANCE_MIN_AGE": "5m", "REBALANCES_PER_HOUR": "3",
+		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_NODE_CLAIMS_PER_PASS": "7", "PACKING_ITERATIONS": "90", "PER_NODE_OVERHEAD_USD": "0.01",
+		"MIN_SPOT_INSTANCE_TYPES": "9", "MAX_SPOT_POOL_FRACTION": "0.4", "COMMITMENTS": "true", "SAVINGS_PLAN_SHARE": "0.5",
+		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "REFRESH_INTERVAL": "2m", "ISOLATED_VPC": "true", "ENABLE_ZONAL_SHIFT": "true", "DRY_RUN_VALIDATION": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
+		"REBALANCE": "replace", "REBALANCE_MIN_AGE": "5m",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
-		"DISRUPTION": "report", "CONSOLIDATION_PAYBACK": "2h", "POD_EVICTION_COST_USD": "0.01", "CONSOLIDATION_MAX_EVALUATIONS": "5", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
+		"DISRUPTION": "report", "CONSOLIDATION_PAYBACK": "2h", "POD_EVICTION_COST_USD": "0.01", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
 		"SPOT_TO_SPOT_CONSOLIDATION": "false", "RESERVED_CAPACITY": "false",
 		"REMOTE_WRITE_URL": "https://grafana.example/push", "REMOTE_WRITE_AUTH": "secret", "REMOTE_WRITE_SECRET": "arn:aws:secretsmanager:us-west-2:111122223333:secret:a-b", "REMOTE_WRITE_DETAIL": "all",
 	}))
@@ -90,13 +85,13 @@ func TestEverySettingReachesItsField(t *testing.T) {
 	want := settings.Values{
 		ClusterName: "blue", ClusterEndpoint: "https://api.example:443", ClusterCABundle: ca,
 		CatalogBucket: "bucket", ProvisionFunction: "p", LifecycleFunction: "l",
-		UnavailableOfferingTTL: time.Minute, AlwaysWatch: true, Push: true, PushPath: "abcdefghijklmnopqrstuvwxyz012345", LaunchTimeout: 2 * time.Minute,
+		UnavailableOfferingTTL: time.Minute, AlwaysWatch: true, Push: true, PushPath: "abcdefghijklmnopqrstuvwxyz012345",
 		RegistrationTimeout: 3 * time.Minute, InitializationTimeout: 4 * time.Minute, GarbageCollectionMinAge: 90 * time.Second, NodeRepair: true,
-		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PackingIterations: 90, PerNodeOverheadUSD: 0.01, InstanceTypePriceFactor: 1.5, MinSpotInstanceTypes: 9, MaxSpotPoolFraction: 0.4, Commitments: true, SavingsPlanShare: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
-		CatalogMaxAge: time.Hour, RefreshInterval: 2 * time.Minute, IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
-		Rebalance: settings.RebalanceReplace, RebalanceOfferingCooldown: 10 * time.Minute, RebalanceMinAge: 5 * time.Minute, RebalancesPerHour: 3,
+		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PackingIterations: 90, PerNodeOverheadUSD: 0.01, MinSpotInstanceTypes: 9, MaxSpotPoolFraction: 0.4, Commitments: true, SavingsPlanShare: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
+		RefreshInterval: 2 * time.Minute, IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
+		Rebalance: settings.RebalanceReplace, RebalanceMinAge: 5 * time.Minute,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
-		Disruption: settings.DisruptionReport, ConsolidationPayback: 2 * time.Hour, PodEvictionCostUSD: 0.01, ConsolidationMaxEvaluations: 5, DriftedPerCommand: 6, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
+		Disruption: settings.DisruptionReport, ConsolidationPayback: 2 * time.Hour, PodEvictionCostUSD: 0.01, DriftedPerCommand: 6, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
 		RemoteWrite: settings.RemoteWrite{URL: "https://grafana.example/push", Auth: "secret", Secret: "arn:aws:secretsmanager:us-west-2:111122223333:secret:a-b", Detail: "all"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -108,7 +103,7 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 	_, err := settings.ParseSettings(env(map[string]string{
 		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "WATCH_DURATION": "2m", "ALWAYS_WATCH": "yes", "PUSH_PATH": "short",
 		"UNAVAILABLE_OFFERING_TTL": "3 minutes", "REFRESH_INTERVAL": "90s", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
-		"MAX_NODE_CLAIMS_PER_PASS": "0", "PACKING_ITERATIONS": "many", "INSTANCE_TYPE_PRICE_FACTOR": "0.9", "MAX_SPOT_POOL_FRACTION": "NaN", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
+		"MAX_NODE_CLAIMS_PER_PASS": "0", "PACKING_ITERATIONS": "many", "MAX_SPOT_POOL_FRACTION": "NaN", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
 	}))
 	var invalid *settings.InvalidError
 	if !errors.As(err, &invalid) {
@@ -127,7 +122,6 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 		`reservedENIs (RESERVED_ENIS) is "-1"; allowed: a whole number from 0 to 100`,
 		`maxNodeClaimsPerPass (MAX_NODE_CLAIMS_PER_PASS) is "0"; allowed: a whole number from 1 to 1000`,
 		`packingIterations (PACKING_ITERATIONS) is "many"; allowed: a whole number from 0 to 100000`,
-		`instanceTypePriceFactor (INSTANCE_TYPE_PRICE_FACTOR) is "0.9"; allowed: a number from 1 to 10`,
 		`maxSpotPoolFraction (MAX_SPOT_POOL_FRACTION) is "NaN"; allowed: a number from 0.05 to 1`,
 		`preferencePolicy (PREFERENCE_POLICY) is "ignore"; allowed: Respect or Ignore`,
 		`minValuesPolicy (MIN_VALUES_POLICY) is "best"; allowed: Strict or BestEffort`,
@@ -215,9 +209,18 @@ func TestEverySettingIsDescribedOnce(t *testing.T) {
 		if found, ok := settings.FindSetting(s.Name); !ok || found != s {
 			t.Errorf("Find(%q) does not find it", s.Name)
 		}
-		if !strings.Contains(settings.MarkdownTable(), "| `"+s.Name+"` |") {
-			t.Errorf("%s is missing from the table", s.Name)
+		if got := strings.Count(settings.MarkdownReference(), "| `"+s.Name+"` |"); (s.ByStack || s.ByTests) != (got == 0) || got > 1 {
+			t.Errorf("%s is %d times in the reference", s.Name, got)
 		}
+		if (s.Group == "") != s.ByStack {
+			t.Errorf("%s is in the group %q", s.Name, s.Group)
+		}
+		if long := readme.LongSentences(s.Doc); len(long) > 0 {
+			t.Errorf("%s: %s", s.Name, long)
+		}
+	}
+	if rows := strings.Count(settings.MarkdownFirst(), "\n| `"); rows != 15 {
+		t.Errorf("the first screen has %d settings:\n%s", rows, settings.MarkdownFirst())
 	}
 }
 

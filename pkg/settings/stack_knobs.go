@@ -8,9 +8,13 @@ import (
 
 // stackKnobs is the one place where the settings that only the stack reads are written down.
 func stackKnobs() []settingBinding[StackValues] {
-	return slices.Concat(processorKnobs(), nodeRoleKnobs(), deploymentKnobs(), companyKnobs(), powerKnobs(),
-		networkKnobs(), watchKnobs())
+	return slices.Concat(inGroup(power, processorKnobs()), inGroup("Roles of nodes", nodeRoleKnobs()),
+		inGroup("Deployment", deploymentKnobs()), inGroup("Rules of a company", companyKnobs()),
+		inGroup(power, powerKnobs()), inGroup("Network", networkKnobs()),
+		inGroup("Alarms and dashboard", watchKnobs()))
 }
+
+const power = "Power of the functions"
 
 // powerKnobs are about what the functions are given to run with, and whether it is recorded.
 func powerKnobs() []settingBinding[StackValues] {
@@ -19,14 +23,14 @@ func powerKnobs() []settingBinding[StackValues] {
 			Doc: "Record the invocations of the functions in X-Ray."},
 			func(v *StackValues) *bool { return &v.Tracing }),
 		wholeSetting(Setting{Name: "functionMemory", Default: "512", Unit: "MiB",
-			Doc: "Memory of provision, lifecycle, disrupt and refresh. Lambda gives a function as much of a CPU as it has of 1,769 MiB, so this is how fast they decide: clusters of some thousand nodes want 1,769 or 3,008."},
+			Doc: "Memory of provision, lifecycle, disrupt and refresh, and with it their CPU: 1,769 MiB come with one vCPU. joiner doctor recommends a size."},
 			wholeRange{leastFunctionMemory, mostFunctionMemory},
 			func(v *StackValues) *int { return &v.FunctionMemory }),
 		boolSetting(Setting{Name: "interruptionHandling", Default: "true",
 			Doc: "React to notices that EC2 takes an instance back, reboots or retires it. false is for clusters in which a node termination handler does, as Karpenter without INTERRUPTION_QUEUE."},
 			func(v *StackValues) *bool { return &v.InterruptionHandling }),
 		orAuto(wholeSetting(Setting{Name: "interruptionConcurrency", Default: auto, Unit: "invocations",
-			Doc: "How many notices that leave two minutes spotinterruption may handle at once: as much of the account's concurrency is reserved for it, so that nobody else's functions keep a notice waiting. It is a ceiling too; 0 reserves nothing, and it shares what is left with everybody. auto is planned from concurrencyQuota and the clusters of the same account and region in cdk.json: 100 for a few, none for more than 20."},
+			Doc: "Concurrency that spotinterruption reserves, so that other functions keep no notice waiting. It is a ceiling too; 0 reserves nothing. auto is planned from concurrencyQuota and the clusters of the same account and region in cdk.json: 100 for a few, none for more than 20."},
 			wholeRange{0, 1000}, interruptionConcurrency), interruptionConcurrency),
 		orAuto(wholeSetting(Setting{Name: "reservationConcurrency", Default: auto, Unit: "invocations",
 			Doc: "The same for reservationinterruption, whose notices come only to instances in interruptible capacity reservations: auto is 10, or none where spotinterruption has not more than it needs."},
@@ -91,7 +95,7 @@ func nodeRoleKnobs() []settingBinding[StackValues] {
 func deploymentKnobs() []settingBinding[StackValues] {
 	return []settingBinding[StackValues]{
 		textSetting(Setting{Name: "deployment", Unit: "text", Allowed: "any text",
-			Doc: "A text that is another one in each deployment, so that the stack reads endpoint, certificate authority and service addresses of the cluster anew; without it the time of the synthesis."},
+			Doc: "A text that differs in each deployment, so that the stack reads endpoint and certificate authority of the cluster anew. Without it that is the time of the synthesis."},
 			func(v *StackValues) *string { return &v.Deployment }, anyText),
 		wholeOf(Setting{Name: "logRetentionDays", Default: "14", Unit: "days",
 			Doc: "How long the logs of the functions are kept."},

@@ -39,12 +39,12 @@ func scarceDifferences() []difference {
 			},
 		},
 		{
-			name: "Karpenter's place is none", kind: left, page: "infra/bench/README.md",
+			name: "Karpenter's place is none", kind: left, page: "infra/bench/differences.md",
 			row:      "kube-scheduler does not let a pod where Karpenter has it",
 			explains: func(t *trial, f fault) bool { return t.refused[f.Pod] != "" },
 		},
 		{
-			name: "another pod has the room", kind: left, page: "infra/bench/README.md",
+			name: "another pod has the room", kind: left, page: "infra/bench/differences.md",
 			row: "Joiner gives what is limited to as many pods, but to others",
 			explains: func(t *trial, f fault) bool {
 				limited := scarce(f.Why) || strings.Contains(f.Why, "allows no more pods") || t.othersThere(f.Pod)
@@ -63,7 +63,7 @@ func scarceDifferences() []difference {
 			},
 		},
 		{
-			name: "a tight packing", kind: left, page: "infra/bench/README.md",
+			name: "a tight packing", kind: left, page: "infra/bench/differences.md",
 			row: "where limits or reservations leave just enough room",
 			explains: func(t *trial, f fault) bool {
 				return scarce(f.Why) && !t.roomBeside(f) &&
@@ -85,7 +85,7 @@ func scarceDifferences() []difference {
 func ruleDifferences() []difference {
 	return []difference{
 		{
-			name: "pods that a spread counts come in any order", kind: left, page: "infra/bench/README.md",
+			name: "pods that a spread counts come in any order", kind: left, page: "infra/bench/differences.md",
 			row: "pods that a spread counts and that have none of their own, or one that allows more, may come before it",
 			explains: func(t *trial, f fault) bool {
 				spreads := strings.Contains(f.Why, "spread with maxSkew") ||
@@ -94,7 +94,7 @@ func ruleDifferences() []difference {
 			},
 		},
 		{
-			name: "a spread over domains in which the pod cannot be", kind: left, page: "infra/bench/README.md",
+			name: "a spread over domains in which the pod cannot be", kind: left, page: "infra/bench/differences.md",
 			row: "a spread counts domains in which the pod cannot be",
 			explains: func(t *trial, f fault) bool {
 				key, _, found := strings.Cut(between(f.Why, "spread with maxSkew", ":"), " allows")
@@ -102,7 +102,7 @@ func ruleDifferences() []difference {
 			},
 		},
 		{
-			name: "pods that exclude each other", kind: left, page: "infra/bench/README.md",
+			name: "pods that exclude each other", kind: left, page: "infra/bench/differences.md",
 			row: "of pods that exclude each other one may keep several out",
 			explains: func(t *trial, f fault) bool {
 				key, _, found := strings.Cut(between(f.Why, "affinity of other pods over ", ":"), " ")
@@ -110,7 +110,7 @@ func ruleDifferences() []difference {
 			},
 		},
 		{
-			name: "a group that no node holds", kind: left, page: "infra/bench/README.md",
+			name: "a group that no node holds", kind: left, page: "infra/bench/differences.md",
 			row: "a group that must share a node and fits on none",
 			explains: func(t *trial, f fault) bool {
 				return strings.Contains(f.Why, "no node has both the pods it must be near and room for it") &&
@@ -118,7 +118,7 @@ func ruleDifferences() []difference {
 			},
 		},
 		{
-			name: "pods that end", kind: refused, page: "infra/bench/README.md",
+			name: "pods that end", kind: refused, page: "infra/bench/differences.md",
 			row:      "a pod waits until one that is being deleted has ended",
 			explains: func(t *trial, _ fault) bool { return t.acceptedLater },
 		},
@@ -129,7 +129,7 @@ func ruleDifferences() []difference {
 func valueDifferences() []difference {
 	return []difference{
 		{
-			name: "a label that the pool does not have", kind: left, page: "infra/bench/README.md",
+			name: "a label that the pool does not have", kind: left, page: "infra/bench/differences.md",
 			row: "a node gets a label that its NodePool does not name",
 			explains: func(t *trial, f fault) bool {
 				_, key, found := strings.Cut(f.Why, "gives its nodes no label ")
@@ -138,7 +138,7 @@ func valueDifferences() []difference {
 			},
 		},
 		{
-			name: "minValues beside a rule over the same label", kind: left, page: "infra/bench/README.md",
+			name: "minValues beside a rule over the same label", kind: left, page: "infra/bench/differences.md",
 			row: "a pod with a rule over instance types or families is tied to one value",
 			explains: func(t *trial, f fault) bool {
 				few := strings.Contains(f.Why, "too few instance types can hold the pod for minValues")
@@ -149,7 +149,7 @@ func valueDifferences() []difference {
 			},
 		},
 		{
-			name: "minValues of several types in reservations", kind: left, page: "infra/bench/README.md",
+			name: "minValues of several types in reservations", kind: left, page: "infra/bench/differences.md",
 			row: "a launch into a reservation names one type",
 			explains: func(t *trial, f fault) bool {
 				return strings.Contains(f.Why, "the capacity reservations that the pod may use have no room left") &&
@@ -157,7 +157,7 @@ func valueDifferences() []difference {
 			},
 		},
 		{
-			name: "anti-affinity over a label of no node", kind: left, page: "infra/bench/README.md",
+			name: "anti-affinity over a label of no node", kind: left, page: "infra/bench/differences.md",
 			row: "anti-affinity over a label that no node has",
 			explains: func(t *trial, f fault) bool {
 				key, _, _ := strings.Cut(between(f.Why, "pod anti-affinity over ", ": no value of it has room"), " ")

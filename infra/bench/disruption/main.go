@@ -164,7 +164,7 @@ func (b bench) run(clusters set, out string) error {
 // manner says how the rows were measured.
 func (b bench) manner() string {
 	if b.kept+b.ours != "" {
-		return "from outcomes of several runs that files kept: README.md says under what conditions"
+		return "from outcomes of several runs that files kept: experiments.md says under what conditions"
 	}
 	return fmt.Sprintf("in one run with %d threads", runtime.GOMAXPROCS(0))
 }

@@ -74,3 +74,9 @@ func bootstrapOptions(kubelet string) (bootstrap.Options, error) {
 	o.KubeletConfig, err = peerv1.ParseKubeletConfig(o.UnparsedKubeletConfig)
 	return o, err
 }
+
+// settingsOfRelease are fields of the kubelet that neither side reads.
+func settingsOfRelease(taints []corev1.Taint) map[string]setting {
+	return map[string]setting{"other fields of the kubelet": {taints: taints, kubelet: `{maxPods: 29, clusterDNS: [172.20.0.10], serializeImagePulls: false,
+  logging: {format: json, options: {json: {infoBufferSize: 100Mi, splitStream: true}}}, podPidsLimit: 4096, featureGates: {A: true}}`}}
+}

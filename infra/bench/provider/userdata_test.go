@@ -54,7 +54,7 @@ type setting struct {
 
 func settings() map[string]setting {
 	taints := []corev1.Taint{{Key: "a", Value: "b", Effect: "NoSchedule"}, {Key: "c", Effect: "NoExecute"}}
-	return map[string]setting{
+	all := map[string]setting{
 		"plain":   {kubelet: "{maxPods: 29, clusterDNS: [172.20.0.10]}"},
 		"tainted": {kubelet: "{maxPods: 29, clusterDNS: [172.20.0.10]}", taints: taints},
 		"RAID0":   {kubelet: "{maxPods: 29, clusterDNS: [172.20.0.10]}", raid0: true},
@@ -63,6 +63,8 @@ func settings() map[string]setting {
   kubeReserved: {cpu: 200m, ephemeral-storage: 1Gi}, evictionHard: {memory.available: 5%, nodefs.available: 10%}, evictionSoft: {memory.available: 500Mi},
   evictionSoftGracePeriod: {memory.available: 1m30s}, evictionMaxPodGracePeriod: 60, imageGCHighThresholdPercent: 85, imageGCLowThresholdPercent: 80, cpuCFSQuota: false}`},
 	}
+	maps.Copy(all, settingsOfRelease(taints))
+	return all
 }
 
 func labels() map[string]string {

@@ -18,7 +18,7 @@ import (
 )
 
 // TestWhatFunctionsNeed starts every function anew a few times and says how long that takes and how much memory it
-// uses, for the table of infra/README.md. What it holds against the figures is coarse: the machine may be busy.
+// uses, for the table of infra/bench/measurements.md. What it holds against the figures is coarse: the machine may be busy.
 func TestWhatFunctionsNeed(t *testing.T) {
 	const times, mostInit = 5, 2 * time.Second
 	w := start(t, func(o *env.Options) { o.Push, o.Env["WATCH_DURATION"] = true, "0s" })

@@ -49,10 +49,7 @@ type betaRef struct {
 }
 
 // betaKubelet is a kubelet block of older versions.
-type betaKubelet struct {
-	awsv1.KubeletConfiguration `json:",inline"`
-	ContainerRuntime           *string `json:"containerRuntime"`
-}
+type betaKubelet = awsv1.KubeletConfiguration
 
 // poolLimits are written flat, or under resources as Provisioners had them.
 type poolLimits corev1.ResourceList
@@ -164,11 +161,14 @@ func (c *converter) keepKubelet(d manifest.Document, at string, p *api.NodePool,
 	if k == nil {
 		return
 	}
-	if k.ContainerRuntime != nil {
+	if _, there := k.Extra["containerRuntime"]; there {
 		c.addWarning(d, at+".containerRuntime", "left out: containerd is the only runtime")
+		if delete(k.Extra, "containerRuntime"); len(k.Extra) == 0 {
+			k.Extra = nil
+		}
 	}
-	if !reflect.DeepEqual(k.KubeletConfiguration, awsv1.KubeletConfiguration{}) {
-		c.kubelet = append(c.kubelet, poolKubelet{d, at, p, &k.KubeletConfiguration})
+	if !reflect.DeepEqual(*k, awsv1.KubeletConfiguration{}) {
+		c.kubelet = append(c.kubelet, poolKubelet{d, at, p, k})
 	}
 }
 

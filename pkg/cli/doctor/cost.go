@@ -8,7 +8,7 @@ import (
 	"joiner/pkg/settings"
 )
 
-// checkCost says when the stack costs more than the pods of a Karpenter would. What it is made of stands in infra/README.md.
+// checkCost says when the stack costs more than the pods of a Karpenter would. What it is made of stands in infra/costs.md.
 func (e *examination) checkCost() {
 	const check = "cost"
 	memory := e.functionMemory()
@@ -27,7 +27,7 @@ func (e *examination) checkCost() {
 	}
 	e.addFinding(Warning, check, fmt.Sprintf("about %.0f USD a month for %d nodes with %d MiB, more than the %d to %d USD of Karpenter's two pods",
 		usd, e.f.Nodes, memory, bill.KarpenterLeast, bill.KarpenterMost),
-		"lower functionMemory if passes end in time without it, and set tracing and dashboard to false; infra/README.md says what it is made of")
+		"lower functionMemory if passes end in time without it, and set tracing and dashboard to false; infra/costs.md says what it is made of")
 }
 
 // functionMemory is what provision has, in MiB; 0 if it is not known.

@@ -92,7 +92,7 @@ const (
 func (r *Report) reportOptions(f Facts) {
 	o := f.Options
 	for _, why := range o.Unread {
-		r.addFinding(Note, aboutOptions, why, "look it up, and compare with the settings of infra/README.md")
+		r.addFinding(Note, aboutOptions, why, "look it up, and compare with infra/settings.md")
 	}
 	if !o.Known {
 		return
@@ -158,7 +158,7 @@ func (r *Report) reportGates(f Facts) (handled []string) {
 		is, err := strconv.ParseBool(value)
 		if !found || err != nil {
 			r.addFinding(Note, aboutOptions, fmt.Sprintf("FEATURE_GATES holds %q, which is no NAME=true or NAME=false", part),
-				"look it up, and compare with the settings of infra/README.md")
+				"look it up, and compare with infra/settings.md")
 			continue
 		}
 		open[name] = is

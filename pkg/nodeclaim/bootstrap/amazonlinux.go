@@ -1,6 +1,8 @@
 package bootstrap
 
 import (
+	"encoding/json"
+	"maps"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -106,12 +108,8 @@ type (
 		Strategy string `json:"strategy"`
 	}
 	nodeadmKubelet struct {
-		Config kubeletFile `json:"config"`
-		Flags  []string    `json:"flags,omitempty"`
-	}
-	kubeletFile struct {
-		awsv1.KubeletConfiguration `json:",inline"`
-		RegisterWithTaints         []nodeTaint `json:"registerWithTaints,omitempty"`
+		Config awsv1.KubeletConfiguration `json:"config"`
+		Flags  []string                   `json:"flags,omitempty"`
 	}
 	nodeTaint struct {
 		Key    string `json:"key"`
@@ -120,13 +118,32 @@ type (
 	}
 )
 
-func nodeConfig(in Input) (string, error) {
-	file := kubeletFile{KubeletConfiguration: in.Kubelet}
-	pods := int32(in.maxPods())
+// kubeletFile is the kubelet's configuration with the taints of the node, which no class can set.
+func kubeletFile(in Input) (awsv1.KubeletConfiguration, error) {
+	file, pods := in.Kubelet, int32(in.maxPods())
 	file.MaxPods, file.ClusterDNS = &pods, in.clusterDNS()
-	for _, t := range in.Taints {
-		file.RegisterWithTaints = append(file.RegisterWithTaints,
-			nodeTaint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+	file.Extra = map[string]string{}
+	maps.Copy(file.Extra, in.Kubelet.Extra)
+	delete(file.Extra, awsv1.KubeletTaints)
+	if len(in.Taints) == 0 {
+		return file, nil
+	}
+	taints := make([]nodeTaint, len(in.Taints))
+	for i, t := range in.Taints {
+		taints[i] = nodeTaint{Key: t.Key, Value: t.Value, Effect: t.Effect}
+	}
+	text, err := json.Marshal(taints)
+	if err != nil {
+		return file, malformedError("write the node's taints: %v", err)
+	}
+	file.Extra[awsv1.KubeletTaints] = string(text)
+	return file, nil
+}
+
+func nodeConfig(in Input) (string, error) {
+	file, err := kubeletFile(in)
+	if err != nil {
+		return "", err
 	}
 	config := nodeadmConfig{APIVersion: "node.eks.aws/v1alpha1", Kind: "NodeConfig", Spec: nodeadmSpec{
 		Cluster: nodeadmCluster{

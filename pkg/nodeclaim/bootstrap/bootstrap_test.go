@@ -60,6 +60,8 @@ func TestUserData(t *testing.T) {
 					in.Labels, in.Taints = nil, nil
 				case "kubelet":
 					in.Kubelet = allKubelet()
+				case "extra":
+					in.Kubelet.Extra = map[string]string{"logging": `{"format":"json"}`, "serializeImagePulls": "false", "registerWithTaints": "[]"}
 				case "raid0":
 					in.RAID0 = true
 				case "dns":
@@ -69,7 +71,7 @@ func TestUserData(t *testing.T) {
 				case "cidr":
 					in.ServiceCIDR = strings.Join(a.Vals, "")
 				default:
-					d.Fatalf(t, "%v", syntax.UnknownWord("option", a.Key, "plain", "kubelet", "raid0", "dns", "image", "cidr"))
+					d.Fatalf(t, "%v", syntax.UnknownWord("option", a.Key, "plain", "kubelet", "extra", "raid0", "dns", "image", "cidr"))
 				}
 			}
 			text, err := bootstrap.RenderUserData(in)

@@ -27,6 +27,9 @@ const (
 	maxObject   = 16 << 20         // bytes
 )
 
+// CatalogMaxAge is the age beyond which a stored catalog is used with a warning.
+const CatalogMaxAge = 24 * time.Hour
+
 // CatalogStore keeps the catalog as one object in S3. It may be used by several goroutines.
 type CatalogStore struct {
 	s3     *s3.Client

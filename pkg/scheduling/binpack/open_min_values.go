@@ -14,6 +14,7 @@ import (
 type minValuesFit struct {
 	a     *solution
 	offer *poolOffering
+	inUse poolUsage // without the node
 }
 
 // shrinkForMinValues makes the takes as small as it needs for enough types to hold them for the pool's minValues; nil
@@ -27,7 +28,7 @@ func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]bat
 	if !p.minValues() {
 		return takes, o.model.typ.Capacity, nil
 	}
-	m := minValuesFit{a, o}
+	m := minValuesFit{a, o, a.used.pools[p.id]}
 	if o.Limited() { // of one type, and so only where that is enough, see mayBeOneType
 		return takes, o.model.typ.Capacity, lowerMinValues(a.w.options.requirementsOf(p, m.asLoads(takes)).set,
 			onlyOption(o))
@@ -61,7 +62,7 @@ func (m minValuesFit) mostTakes(takes []batchTake) (best []batchTake, capacity r
 	if m.a.w.s.Rules.RelaxMinValues {
 		first := takes[0]
 		first.n = 1
-		opts, set := m.options([]batchTake{first})
+		opts, set := m.options(m.asLoads([]batchTake{first}))
 		low = lowerMinValues(set, opts)
 	}
 	for least, most := 0, countPods(takes); least < most; {
@@ -70,7 +71,7 @@ func (m minValuesFit) mostTakes(takes []batchTake) (best []batchTake, capacity r
 			n = (least + most + 1) / 2
 		}
 		some := firstOf(takes, n)
-		largest, lacks := m.largestNeeded(some, low)
+		largest, lacks := m.largestNeeded(m.asLoads(some), low)
 		if len(lacks) > 0 {
 			most, missing = n-1, lacks
 			continue
@@ -83,11 +84,11 @@ func (m minValuesFit) mostTakes(takes []batchTake) (best []batchTake, capacity r
 	return best, capacity, low, missing
 }
 
-// largestNeeded is the capacity of the largest type that a node with the takes must be able to become, and what is
+// largestNeeded is the capacity of the largest type that a node with the loads must be able to become, and what is
 // missing where too few types can hold them.
-func (m minValuesFit) largestNeeded(takes []batchTake, low loweredMinValues) (capacity resources.List,
+func (m minValuesFit) largestNeeded(loads []podLoad, low loweredMinValues) (capacity resources.List,
 	missing []string) {
-	opts, set := m.options(takes)
+	opts, set := m.options(loads)
 	set = low.applyTo(set)
 	if missing = lackingMinValues(set, opts); len(missing) > 0 {
 		return capacity, missing
@@ -117,7 +118,8 @@ func (m minValuesFit) withLater(takes, later []batchTake, capacity resources.Lis
 		for ; t.n > 0 && tries > 0; t.n /= 2 {
 			tries--
 			more := append(slices.Clone(takes), t)
-			if largest, missing := m.largestNeeded(more, low); len(missing) == 0 && largest.FitsIn(capacity) {
+			largest, missing := m.largestNeeded(m.asLoads(more), low)
+			if len(missing) == 0 && largest.FitsIn(capacity) {
 				takes = more
 				break
 			}
@@ -126,10 +128,37 @@ func (m minValuesFit) withLater(takes, later []batchTake, capacity resources.Lis
 	return takes
 }
 
-// options are all models that can hold the takes.
-func (m minValuesFit) options(takes []batchTake) ([]typeOption, requirements.Set) {
-	p := m.offer.model.pool
-	return m.a.w.options.launchOptions(p, m.a.used.pools[p.id], m.asLoads(takes), true)
+// options are all models that can hold the loads.
+func (m minValuesFit) options(loads []podLoad) ([]typeOption, requirements.Set) {
+	return m.a.w.options.launchOptions(m.offer.model.pool, m.inUse, loads, true)
+}
+
+// maxJoins is how often a solution is tried for pods that may join a new node of a pool with minValues.
+const maxJoins = 1000
+
+// mostJoining is how many of n pods of the batch may join the new node: so many that enough types hold all for its
+// pool's minValues, of which none that is needed is larger than what the node takes of the pool's limits.
+func (a *solution) mostJoining(l *podBatch, b *bin, alt, n int) int {
+	p := b.offer.model.pool
+	if !p.minValues() || b.offer.Limited() {
+		return n
+	}
+	m := minValuesFit{a, b.offer, a.used.pools[p.id]}
+	m.inUse.list = m.inUse.list.Sub(b.takes)
+	m.inUse.nodes--
+	least, tried := 0, n
+	for most := n; least < most; tried = (least + most + 1) / 2 {
+		if a.joins++; a.joins > maxJoins {
+			break
+		}
+		loads := append(slices.Clone(b.load), m.asLoads([]batchTake{{l, alt, tried}})...)
+		if largest, missing := m.largestNeeded(loads, b.low); len(missing) == 0 && largest.FitsIn(b.takes) {
+			least = tried
+		} else {
+			most = tried - 1
+		}
+	}
+	return least
 }
 
 // asLoads are the takes as a bin would have them.

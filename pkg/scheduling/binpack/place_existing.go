@@ -74,9 +74,6 @@ func (a *solution) fillBins(bins []*bin, batches []*podBatch) {
 	for again := true; again; {
 		again = false
 		for _, b := range bins {
-			if b.offer != nil && b.offer.model.pool.minValues() {
-				continue // more pods could leave too few types
-			}
 			for _, l := range batches {
 				if l.left > 0 && a.joinBin(l, b) {
 					again = again || len(l.view.host) > 0 // others may want to be near
@@ -99,6 +96,11 @@ func (a *solution) joinBin(l *podBatch, b *bin) bool {
 	alt := a.alternativeFor(l, b)
 	if alt < 0 {
 		return false
+	}
+	if b.offer != nil {
+		if n = a.mostJoining(l, b, alt, n); n == 0 || l.whole && n < l.left {
+			return false
+		}
 	}
 	a.placePods(l, b, alt, n)
 	return true

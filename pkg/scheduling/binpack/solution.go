@@ -19,6 +19,7 @@ type solution struct {
 	total    []int               // by counter of hostnames: pods anywhere
 	landed   map[classDomain]int // pods of a class in a domain
 	blocked  []map[string]bool   // by class: why it was held back, beside what a pool says
+	joins    int                 // see maxJoins
 }
 
 // newSolution is a solution in which all pods wait.

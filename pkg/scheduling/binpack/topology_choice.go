@@ -89,8 +89,9 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 	best := -1
 	var least domainScore
 	gather := slices.ContainsFunc(c.rules, func(r topologyRule) bool { return r.what == follow })
+	var followers []*podClass
 	if gather {
-		c.left += dd.followers(v, c)
+		followers = dd.followers(v, c)
 	}
 	for d, price := range c.open {
 		p := classDomain{v.class.id, c.key, dd.top.domains[c.key][d]}
@@ -103,7 +104,7 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 		}
 		s := domainScore{home: c.home[d], crowd: dd.podCount(v, c, d), price: price}
 		if gather {
-			s.crowd, s.short, s.room = -s.crowd, max(0, c.left-most), -c.room[d]
+			s.crowd, s.short, s.room = -s.crowd, dd.shortage(c, d, most, followers), -c.room[d]
 		}
 		if c.room[d] > 0 {
 			s.home, s.price = -1, 0
@@ -124,20 +125,32 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 	return best
 }
 
-// followers is how many pods of other classes wait that must be near those of the view by the key. None are counted
-// where every domain takes as many as there are.
-func (dd *domainDivision) followers(v *relaxedPod, c domainChoice) (n int) {
+// followers are the other classes whose pods must be near those of the view by the key. None are named where every
+// domain takes as many as there are.
+func (dd *domainDivision) followers(v *relaxedPod, c domainChoice) []*podClass {
 	if !slices.ContainsFunc(c.most, func(most int) bool { return most < math.MaxInt }) {
-		return 0
+		return nil
 	}
-	for _, k := range dd.a.w.classes.list {
-		if k != v.class && slices.ContainsFunc(dd.pk.currentRelaxation(k).other, func(r topologyRule) bool {
+	return slices.DeleteFunc(slices.Clone(dd.a.w.classes.list), func(k *podClass) bool {
+		return k == v.class || !slices.ContainsFunc(dd.pk.currentRelaxation(k).other, func(r topologyRule) bool {
 			return r.what == follow && r.required && r.key == c.key && slices.Contains(v.class.matched, r.counter)
-		}) {
-			n += len(dd.a.rest[k.id])
+		})
+	})
+}
+
+// shortage is how many of the pods left and of those of their followers have no room in domain d, which takes so many
+// of the pods: because all of them are too many, or because some could not be there in a solution before.
+func (dd *domainDivision) shortage(c domainChoice, d, most int, followers []*podClass) int {
+	waiting, barred := c.left, 0
+	for _, k := range followers {
+		n := len(dd.a.rest[k.id])
+		waiting += n
+		p := classDomain{k.id, c.key, dd.top.domains[c.key][d]}
+		if limit, ok := dd.pk.learned.caps[p]; ok {
+			barred += max(0, n-max(0, limit-dd.a.landed[p]-dd.given[p]))
 		}
 	}
-	return n
+	return max(0, waiting-most, barred)
 }
 
 // wanted reports whether pods wait for one of the view to be in domain d, and none is, see wantFollowed.

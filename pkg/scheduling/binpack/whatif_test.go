@@ -84,3 +84,47 @@ func TestWorthIsNoMoreThanNewNodesCost(t *testing.T) {
 		t.Errorf("%d nodes, %d questions near the bound: too little to test anything", launched, tight)
 	}
 }
+
+// A pod costs no more than its share of what a commitment covers, as long as the commitment has room.
+func TestAPodCostsLessWhereACommitmentHasRoom(t *testing.T) {
+	priceWith := func(lines ...string) float64 {
+		w, err := scenario.FromText(append([]string{"type m5.large cpu=2000 mem=8192 milliusd=96", "pool default",
+			"pods web cpu=1000 mem=100"}, lines...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		usd, ok := NewWhatIf(w.Snapshot, w.Market).MinPodPrice(w.Snapshot.Pods[0])
+		if !ok {
+			t.Fatalf("%q: no pool sells a node", lines)
+		}
+		return usd
+	}
+	if usd := priceWith(); usd != 0.048 {
+		t.Errorf("half a node costs %v USD per hour, want 0.048", usd)
+	}
+	if usd := priceWith("commitment ri type=m5.large room=1"); usd > 0.001 {
+		t.Errorf("half a node that is paid for costs %v USD per hour", usd)
+	}
+	used := []string{"commitment ri type=m5.large room=1", "node n1 type=m5.large zone=a pool=default"}
+	if usd := priceWith(used...); usd != 0.048 {
+		t.Errorf("half a node costs %v USD per hour where another node uses the commitment, want 0.048", usd)
+	}
+}
+
+// Pods that spread have offers in each zone, though those of one are cheaper.
+func TestStockHasOffersInEachZone(t *testing.T) {
+	w, err := scenario.FromText([]string{"type m5.large cpu=2000 mem=8192 milliusd=96",
+		"overlay cheap change=-10%\nrequire topology.kubernetes.io/zone In a", "pool default",
+		"pods web n=3 cpu=1500 mem=100\nspread zone skew=1 app=web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewWhatIf(w.Snapshot, w.Market).PlanPods(w.Snapshot)
+	zones := map[string]bool{}
+	for _, l := range p.Launches {
+		zones[l.Choice.Zone] = true
+	}
+	if len(zones) != 3 || len(p.Unplaced) > 0 {
+		t.Errorf("want a node in each of three zones:\n%s", p)
+	}
+}

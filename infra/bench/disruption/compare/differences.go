@@ -11,7 +11,7 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// The names of differences that no easing shows. The README of the bench has a row for each difference, by its name.
+// The names of differences that no easing shows. The page infra/bench/differences.md has a row for each, by its name.
 const (
 	priceUnknown = "price that nobody knows"
 	firstFit     = "room on existing nodes"

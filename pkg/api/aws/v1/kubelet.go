@@ -2,8 +2,11 @@ package v1
 
 import karpv1 "joiner/pkg/api/v1"
 
+// KubeletTaints is the field of the kubelet's configuration that holds the taints of a new node. Joiner sets it.
+const KubeletTaints = "registerWithTaints"
+
 // KubeletConfiguration is the part of the kubelet's configuration that a class may set. Families that cannot express a
-// field drop it.
+// field drop it. As JSON it is one object of the fields and Extra.
 type KubeletConfiguration struct {
 	// ClusterDNS are the DNS servers of pods.
 	// +optional
@@ -54,4 +57,7 @@ type KubeletConfiguration struct {
 	// CPUCFSQuota turns the enforcement of CPU limits on or off.
 	// +optional
 	CPUCFSQuota *bool `json:"cpuCFSQuota,omitempty"`
+	// Extra are the other fields by name, each a JSON text without spaces and with sorted keys. Nodes of AL2023 get
+	// them as they are.
+	Extra map[string]string `json:"-"`
 }

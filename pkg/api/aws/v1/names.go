@@ -116,6 +116,8 @@ const (
 	ReasonPlacementGroupNotFound              = "PlacementGroupNotFound"
 	ReasonClusterCIDRResolutionFailed         = "ClusterCIDRResolutionFailed"
 	ReasonDependenciesNotReady                = "DependenciesNotReady"
+	ReasonInvalidKubelet                      = "InvalidKubeletConfiguration"
+	ReasonUnsupportedKubelet                  = "UnsupportedKubeletConfiguration"
 	ReasonTagValidationFailed                 = "TagValidationFailed"
 	ReasonCreateLaunchTemplateAuthCheckFailed = "CreateLaunchTemplateAuthCheckFailed"
 	ReasonCreateFleetAuthCheckFailed          = "CreateFleetAuthCheckFailed"

@@ -1,0 +1,103 @@
+package readme_test
+
+import (
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/testing/readme"
+)
+
+const root = "../../.."
+
+// TestPagesKeepTheirBudgets: pages are read when they are short, in sentences that are read once, in lines that fit.
+func TestPagesKeepTheirBudgets(t *testing.T) {
+	pages, err := readme.Pages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	for name, most := range readme.Budgets() {
+		sum += most
+		if n := readme.Words(pages[name]); n > most {
+			t.Errorf("%s has %d words, its budget is %d: shorten it, or move numbers and lists to a page of results", name, n, most)
+		}
+		for _, long := range readme.LongSentences(pages[name]) {
+			t.Errorf("%s: more than %d words in a sentence: %s", name, readme.MaxSentenceWords, long)
+		}
+		for _, wide := range readme.WideLines(pages[name]) {
+			t.Errorf("%s: more than %d columns: %s", name, readme.MaxColumns, wide)
+		}
+	}
+	if sum > 11000 {
+		t.Errorf("the budgets are %d words together", sum)
+	}
+}
+
+// TestEveryPageHasABudget: a page in the tree either has a budget or is a reference.
+func TestEveryPageHasABudget(t *testing.T) {
+	var got []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "node_modules" || d.Name() == "cdk.out"):
+			return fs.SkipDir
+		case strings.HasSuffix(path, ".md"):
+			name, err := filepath.Rel(root, path)
+			got = append(got, filepath.ToSlash(name))
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(got)
+	want := slices.Concat(slices.Collect(maps.Keys(readme.Budgets())), readme.References())
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Budgets and References say -, the tree has +:\n%s", diff)
+	}
+}
+
+func TestLongSentencesAreFound(t *testing.T) {
+	thirty := strings.TrimSpace(strings.Repeat("word ", 30))
+	for text, want := range map[string]int{
+		thirty + ". " + thirty + ".":                            0,
+		thirty + " `a span of code`.":                           1,
+		thirty + "\ngoes on.":                                   1,
+		thirty + "\n\nis another paragraph":                     0,
+		"- " + thirty + "\n- item":                              0,
+		"1. " + thirty + "\n   goes on":                         1,
+		"| " + thirty + " | " + thirty + " |":                   0,
+		"| " + thirty + " more | " + thirty + " |":              1,
+		"| `a|b` " + thirty + " |":                              1,
+		"text\n\n    " + thirty + " code":                       0,
+		"```\n" + thirty + " code\n```":                         0,
+		"# " + thirty + " heading":                              0,
+		"<!-- " + thirty + " comment -->":                       0,
+		thirty + " [" + thirty + "](link.md)":                   1,
+		"[one two](" + strings.Repeat("x", 200) + ") " + thirty: 1,
+	} {
+		if got := readme.LongSentences(text); len(got) != want {
+			t.Errorf("%q: got %q, want %d", text, got, want)
+		}
+	}
+}
+
+func TestWideLinesAreFound(t *testing.T) {
+	wide := strings.Repeat("é", 121)
+	for text, want := range map[string]int{
+		strings.Repeat("é", 120): 0, wide: 1, "| " + wide: 0, "text\n\n    " + wide: 0, "text\n    " + wide: 1,
+	} {
+		if got := readme.WideLines(text); len(got) != want {
+			t.Errorf("%q: got %q, want %d", text, got, want)
+		}
+	}
+}
