@@ -46,6 +46,7 @@ type App struct {
 	log     *slog.Logger
 	aws     aws.Config
 	kube    *kube.Client
+	cache   *kube.ClusterCache // of what there is much of; outlives an invocation
 	cluster clusterFacts
 	// findAuthority is asked when the API server's certificate is not believed: refresh asks EKS, others what refresh
 	// found.

@@ -53,6 +53,9 @@ func (a *App) connectCluster() error {
 	a.kube, err = kube.New(kube.Config{Endpoint: a.set.ClusterEndpoint, CA: ca, UserAgent: "joiner",
 		Token: kube.EKSToken(sts.NewFromConfig(a.aws), a.set.ClusterName, time.Now), Now: time.Now,
 		Authority: a.renewAuthority})
+	if err == nil {
+		a.cache = a.kube.NewClusterCache()
+	}
 	return err
 }
 

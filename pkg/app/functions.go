@@ -3,7 +3,10 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +17,7 @@ import (
 	"joiner/pkg/controllers/lifecycle"
 	"joiner/pkg/controllers/provision"
 	"joiner/pkg/disruption"
+	"joiner/pkg/model/metrics"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/providers/kube"
 	"joiner/pkg/providers/store"
@@ -39,22 +43,21 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	m := a.kube.NewWatchCache(ctx)
-	defer m.Close()
-	p := a.newProvision(info, leaseHolder(ctx), m)
+	defer a.beginInvocation(ctx)()
+	p := a.newProvision(info, leaseHolder(ctx))
 	p.Diary, p.Stamp, p.Aside = a.decisionLog(), a.passStamp(ctx), &a.aside
 	p.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
 	return p.Run(ctx, a.watchUntil(ctx))
 }
 
-func (a *App) newProvision(info launch.Cluster, holder string, m *kube.WatchCache) provision.Controller {
+func (a *App) newProvision(info launch.Cluster, holder string) provision.Controller {
 	return provision.Controller{Deps: a.newDeps(holder),
-		Read: m, Claims: a.kube.Claims, Lease: m, Fleet: a.fleet, SoldOut: a.soldOut, Prices: a.store, Levels: a.levels,
-		Buffers: a.kube.Buffers,
-		Holds:   a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
+		Read: a.cache, Claims: a.kube.Claims, Lease: a.cache, Fleet: a.fleet, SoldOut: a.soldOut, Prices: a.store,
+		Levels: a.levels, Buffers: a.kube.Buffers,
+		Holds: a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
-		Watch:   kube.WatchLease{WatchCache: m}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
+		Watch:   kube.WatchLease{ClusterCache: a.cache}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
 		AlwaysWatch: a.set.AlwaysWatch, Totals: a.passTotals(),
 		BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, VCPUs: vcpus(os.Getenv)}
 }
@@ -73,6 +76,7 @@ func vcpus(getenv func(string) string) float64 {
 
 // Disrupt decides which nodes go by choice.
 func (a *App) Disrupt(ctx context.Context) error {
+	defer a.beginInvocation(ctx)()
 	d := a.newDisrupt(leaseHolder(ctx))
 	d.Diary, d.Stamp = a.decisionLog(), a.passStamp(ctx)
 	return d.Run(ctx, a.watchUntil(ctx))
@@ -82,8 +86,8 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 	deps := a.newDeps(holder)
 	deps.Rules.ReportDisruption = a.set.Disruption != settings.DisruptionAct
 	return disrupt.Controller{Deps: deps,
-		Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes,
-		Lease: a.kube.Leases, SoldOut: a.soldOut,
+		Depot: &a.depot, Read: a.cache, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes,
+		Lease: a.cache, SoldOut: a.soldOut,
 		Prices: a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"),
 		Off: a.set.Disruption == settings.DisruptionOff}
@@ -91,9 +95,8 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
-	m := a.kube.NewWatchCache(ctx)
-	defer m.Close()
-	l, until := a.newLifecycle(leaseHolder(ctx), m), a.watchUntil(ctx)
+	defer a.beginInvocation(ctx)()
+	l, until := a.newLifecycle(leaseHolder(ctx)), a.watchUntil(ctx)
 	if a.series == nil {
 		a.series = newRecorder(a)
 	}
@@ -103,12 +106,39 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 	return l.Run(ctx, until)
 }
 
-func (a *App) newLifecycle(holder string, m *kube.WatchCache) lifecycle.Controller {
+func (a *App) newLifecycle(holder string) lifecycle.Controller {
 	return lifecycle.Controller{Deps: a.newDeps(holder),
-		Read: m, Claims: a.kube.Claims, Nodes: a.kube.Nodes, Pods: a.kube.Pods, Holds: a.kube.Nodes,
+		Read: a.cache, Claims: a.kube.Claims, Nodes: a.kube.Nodes, Pods: a.kube.Pods, Holds: a.kube.Nodes, Live: a.kube,
 		Instances: a.fleet, Health: a.fleet, Pools: a.kube.Pools, Failures: a.ledger, Volumes: a.kube.Volumes,
 		Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
-		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Watch: kube.WatchLease{WatchCache: m}}
+		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Watch: kube.WatchLease{ClusterCache: a.cache}}
+}
+
+// beginInvocation resumes the cache. What it returns ends the invocation: the cache is frozen, and it is told what the
+// API server was asked.
+func (a *App) beginInvocation(ctx context.Context) (end func()) {
+	a.cache.Resume(ctx)
+	return func() {
+		a.cache.Freeze()
+		reportTraffic(a.log, a.metrics, a.kube.TakeTraffic())
+	}
+}
+
+// reportTraffic logs requests and bytes by kind, and measures their sums.
+func reportTraffic(log *slog.Logger, to controllers.Metrics, byKind map[string]kube.Traffic) {
+	if len(byKind) == 0 {
+		return
+	}
+	sum := kube.Traffic{}
+	fields := []any{}
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		t := byKind[kind]
+		sum.Requests, sum.Bytes = sum.Requests+t.Requests, sum.Bytes+t.Bytes
+		fields = append(fields, slog.Group(kind, "requests", t.Requests, "bytes", t.Bytes))
+	}
+	log.Debug("api server", append([]any{"requests", sum.Requests, "bytes", sum.Bytes}, fields...)...)
+	to.Put(metrics.Record{Values: []metrics.Value{metrics.Total(metrics.APIRequests, sum.Requests),
+		{Name: metrics.APIBytes, Unit: "Bytes", Numbers: []float64{float64(sum.Bytes)}}}})
 }
 
 // leaseHolder names the invocation in the lease.

@@ -28,6 +28,7 @@ const (
 	readVolumes = "list persistentvolumes, list persistentvolumeclaims, list storageclasses.storage.k8s.io, list csinodes.storage.k8s.io"
 	readBuffers = "list capacitybuffers.autoscaling.x-k8s.io, get podtemplates, get deployments.apps, get replicasets.apps, get statefulsets.apps"
 	readDevices = "list deviceclasses.resource.k8s.io, list resourceslices.resource.k8s.io, list resourceclaims.resource.k8s.io"
+	watches     = "watch pods, watch nodes, watch nodeclaims.karpenter.sh"
 	snapshot    = "list pods, list nodes, list namespaces, list daemonsets.apps, list poddisruptionbudgets.policy, " + readClaims + ", " + readOffers + ", " +
 		readBuffers + ", " + readDevices
 	launches    = "ec2:CreateFleet, ec2:RunInstances, ec2:CreateLaunchTemplate, ec2:CreateTags, ec2:DescribeLaunchTemplates, ec2:DescribeInstances, iam:PassRole"
@@ -62,7 +63,8 @@ func portNeeds() map[string]string {
 		"Instances.TerminateInstances": "ec2:TerminateInstances", "Launcher.LaunchBatch": launches, "Launcher.LaunchInstances": launches,
 		"Lease.Acquire":                   "get leases.coordination.k8s.io, create leases.coordination.k8s.io, update leases.coordination.k8s.io",
 		"LaunchFailures.NoteFailedLaunch": writeRecord,
-		"LeaseHolders.LeaseSign":          "get leases.coordination.k8s.io", "Metrics.Put": "", // metrics are lines of the log
+		"LiveReader.ReadClaim":            "get nodeclaims.karpenter.sh", "LiveReader.PodsOn": "list pods",
+		"LeaseHolders.LeaseSign": "get leases.coordination.k8s.io", "Metrics.Put": "", // metrics are lines of the log
 		"NodeLister.ListNodes": "list nodes", "NodePods.DeletePod": "delete pods", "NodePods.PodsOn": "list pods", "NodePods.RemovePod": "delete pods",
 		"NodeReader.ReadNode": "get nodes", "NodeTainter.TaintNode": patchNode, "NodeTainter.UntaintNode": patchNode,
 		"Nodes.DeleteNode": "delete nodes", "Nodes.InitializeNode": patchNode, "Nodes.RegisterNode": patchNode, "Nodes.ReleaseNode": patchNode,
@@ -74,7 +76,7 @@ func portNeeds() map[string]string {
 		"Pools.AnnotateClaim":            patchClaim, "Pools.ListClaims": readClaims, "Pools.ListPools": readPools, "Pools.PatchPoolMeta": "patch nodepools.karpenter.sh",
 		"Pools.WritePoolStatus": "patch nodepools.karpenter.sh/status", "RateQuota.TakeOne": writeRecord,
 		"Reader.ListClaims": readClaims, "Reader.PendingPods": "list pods", "Reader.ReadClass": "get ec2nodeclasses.karpenter.k8s.aws",
-		"Reader.ReadSnapshot": snapshot, "Reader.StaticPools": readPools, "Reader.Wait": "watch pods, watch nodes, watch nodeclaims.karpenter.sh",
+		"Reader.ReadSnapshot": snapshot + ", " + watches, "Reader.CachedSnapshot": snapshot + ", " + watches, "Reader.StaticPools": readPools, "Reader.Wait": watches,
 		"Reader.WithVolumes": readVolumes, "Recorder.RecordEvent": "create events, patch events",
 		"RemainingCapacity.FindGroup": "ec2:DescribePlacementGroups", "RemainingCapacity.RemainingAddresses": "ec2:DescribeSubnets",
 		"RemainingCapacity.RemainingReservations": "ec2:DescribeCapacityReservations", "Tolerator.TolerateNomination": "patch pods",

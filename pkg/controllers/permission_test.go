@@ -31,7 +31,7 @@ import (
 // readingMethods are the methods of ports that change nothing. A new method counts as one that writes until it is named
 // here.
 func readingMethods() []string {
-	return []string{"PendingPods", "StaticPools", "ListClaims", "ReadSnapshot", "WithVolumes", "ReadClass", "Wait", "ListAttachments", "ListInstances",
+	return []string{"PendingPods", "StaticPools", "ListClaims", "ReadSnapshot", "CachedSnapshot", "ReadClaim", "WithVolumes", "ReadClass", "Wait", "ListAttachments", "ListInstances",
 		"ListStatuses", "RemainingReservations", "RemainingAddresses", "FindGroup", "ListUnavailable", "ReadCatalog", "LeaseSign", "ListBuffers",
 		"ReadMemory", "ClaimsOf", "ReadNode", "PodsOn", "PoolAnnotations", "ListClasses", "ListPools", "ListNodes", "ListProfiles", "ReadOfferingInputs",
 		"ChangeTotals",                // writes when the lease is given back

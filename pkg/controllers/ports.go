@@ -21,10 +21,14 @@ type Reader interface {
 	PendingPods(ctx context.Context) ([]cluster.Pod, error)
 	// StaticPools lists the NodePools that have a fixed number of nodes. Whether they are ready is not said.
 	StaticPools(ctx context.Context) ([]cluster.Pool, error)
-	// ListClaims lists our NodeClaims.
+	// ListClaims lists our NodeClaims, some seconds old at most.
 	ListClaims(ctx context.Context) ([]cluster.Claim, error)
-	// ReadSnapshot reads every Kubernetes object that a decision may see, but for volumes.
+	// ReadSnapshot reads every Kubernetes object that a decision may see, but for volumes, as it is stored when the
+	// pass begins or later.
 	ReadSnapshot(ctx context.Context) (cluster.Snapshot, error)
+	// CachedSnapshot is what ReadSnapshot would have shown some seconds ago, with what this process wrote since.
+	// Nothing is launched, drained, deleted or ended on its word.
+	CachedSnapshot(ctx context.Context) (cluster.Snapshot, error)
 	// WithVolumes reads volumes: it is the snapshot with what those of its pods allow and how many of them its nodes
 	// can have attached.
 	WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error)

@@ -46,6 +46,7 @@ type Controller struct {
 	Nodes     controllers.Nodes
 	Holds     NominationOpener
 	Pods      Pods
+	Live      LiveReader
 	Instances Instances
 	Health    Health // nil where nobody asks
 	Pools     PoolStatus
@@ -165,24 +166,19 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 		return false, err
 	}
 	l.readInstanceStatus(ctx, instances)
-	s, err := l.Read.ReadSnapshot(ctx)
+	s, next, err := l.decide(ctx, instances, l.Read.CachedSnapshot)
+	if err == nil && needsProof(s, next.Actions) {
+		s, next, err = l.decide(ctx, instances, l.Read.ReadSnapshot)
+	}
+	if err == nil {
+		next.Actions, err = l.confirmTerminations(ctx, s, next.Actions)
+	}
 	if err != nil {
 		return false, err
 	}
-	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules,
-		l.took
 	l.Series.ObservePass(s, !l.observed)
 	l.observed = true
-	if _, err := l.seen.WakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
-		return false, err
-	}
-	if err := l.readVolumes(ctx, &s); err != nil {
-		return false, err
-	}
 	l.sum.NoteMissedHints(l.Hints, s.Now, deletionTimes(s))
-	l.Refusals.markRetryTimes(s.Pods)
-	controllers.NoteStage(ctx, controllers.StageDeciding)
-	next := lifecycle.Next(s)
 	l.recordFaults(next.Faults)
 	if len(next.Actions) == 0 {
 		return next.Busy, nil
@@ -195,6 +191,26 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	controllers.NoteStage(ctx, controllers.StageApplying)
 	changed, err := l.applyActions(ctx, s, next.Actions)
 	return next.Busy || changed, err
+}
+
+// decide reads the cluster and decides what is to be done about it.
+func (l *Controller) decide(ctx context.Context, instances []cluster.Instance,
+	read func(context.Context) (cluster.Snapshot, error)) (s cluster.Snapshot, next lifecycle.Plan, err error) {
+	controllers.NoteStage(ctx, controllers.StageReading)
+	if s, err = read(ctx); err != nil {
+		return s, next, err
+	}
+	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules,
+		l.took
+	if _, err = l.seen.WakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
+		return s, next, err
+	}
+	if err = l.readVolumes(ctx, &s); err != nil {
+		return s, next, err
+	}
+	l.Refusals.markRetryTimes(s.Pods)
+	controllers.NoteStage(ctx, controllers.StageDeciding)
+	return s, lifecycle.Next(s), nil
 }
 
 // logUnapplied says what a pass that may not write would do.

@@ -164,7 +164,7 @@ func TestChangedClaimIsLeftToTheNextPass(t *testing.T) {
 func TestOneFailedStepStopsNoOther(t *testing.T) {
 	f := controllertest.RunningPods(t)
 	f.World.DeleteClaims()
-	err := f.Lifecycle(f.World.Ports(fake.Fault{Call: 6})).Run(context.Background(), f.Once())
+	err := f.Lifecycle(f.World.Ports(fake.Fault{Call: 7})).Run(context.Background(), f.Once())
 	if fault, ok := errors.AsType[*fake.FaultError](err); !ok || fault.Call != "taint node for termination" || !strings.Contains(err.Error(), "taint node for termination") {
 		t.Fatalf("error %v", err)
 	}

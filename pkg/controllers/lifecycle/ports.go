@@ -16,6 +16,14 @@ type Pods interface {
 	DeletePod(ctx context.Context, p cluster.Pod, graceSec int64) error
 }
 
+// LiveReader reads objects as they are stored now. All calls may be repeated.
+type LiveReader interface {
+	// ReadClaim reads one claim; found is false when there is none.
+	ReadClaim(ctx context.Context, name string) (c cluster.Claim, found bool, err error)
+	// PodsOn lists the pods of a node.
+	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
+}
+
 // PoolStatus writes what lifecycle learns about NodePools. All calls may be repeated; a pool that is gone is no error.
 type PoolStatus interface {
 	// CountPool stores what the nodes of the pool have; the resource "nodes" is their number.

@@ -43,6 +43,8 @@ const (
 	NoticeHandled   = "joiner_notice_handled_seconds"      // from a notice to the end of its handling
 	RefusedByLease  = "joiner_changes_refused_total"       // looks that found another controller leading the cluster
 	Faults          = "joiner_faults_total"                // of the program: what it failed about and went on without
+	APIRequests     = "joiner_api_requests_total"          // of an invocation to the API server
+	APIBytes        = "joiner_api_read_bytes_total"        // of the answers, after decompression
 	PassesCutShort  = "joiner_passes_cut_short_total"      // ended before time or memory ran out
 	// pods and deletions that waited for the schedule although push is on
 	PushMissed = "joiner_push_missed_total"

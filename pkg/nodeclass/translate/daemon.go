@@ -53,8 +53,8 @@ type ListedPod struct {
 }
 
 // ListPod translates a pod with the names of the volume claims that it uses.
-func ListPod(p *corev1.Pod) ListedPod {
-	out := ListedPod{Pod: Pod(p)}
+func ListPod(p *corev1.Pod) *ListedPod {
+	out := &ListedPod{Pod: Pod(p)}
 	out.Pod.UnreadClaims = claimNames(p)
 	if owner := metav1.GetControllerOf(p); owner != nil && out.Pod.Owner == cluster.OwnerDaemonSet {
 		out.controller = string(owner.UID)
@@ -62,19 +62,21 @@ func ListPod(p *corev1.Pod) ListedPod {
 	return out
 }
 
-// NewPodList sorts pods, and remembers the newest of each DaemonSet.
-func NewPodList(all []ListedPod) PodList {
-	out := PodList{newest: map[string]liveDaemon{}}
+// NewPodList sorts pods, which changes the order of those given, and remembers the newest of each DaemonSet.
+func NewPodList(all []*ListedPod) PodList {
+	slices.SortFunc(all, func(a, b *ListedPod) int {
+		return cmp.Or(cmp.Compare(a.Pod.Namespace, b.Pod.Namespace), cmp.Compare(a.Pod.Name, b.Pod.Name))
+	})
+	out := PodList{Pods: make([]cluster.Pod, 0, len(all)), newest: map[string]liveDaemon{}}
 	for _, s := range all {
 		out.Pods = append(out.Pods, s.Pod)
 		out.noteDaemonPod(s)
 	}
-	slices.SortFunc(out.Pods, ComparePods)
 	return out
 }
 
 // noteDaemonPod remembers the newest pod of each DaemonSet.
-func (l *PodList) noteDaemonPod(s ListedPod) {
+func (l *PodList) noteDaemonPod(s *ListedPod) {
 	if s.controller == "" || !s.Pod.Active() {
 		return
 	}

@@ -117,6 +117,7 @@ func (c *connection) getObject(ctx context.Context, what apiCall, into runtime.O
 // createObject posts an object that carries its name, so that a repeated request is refused and not doubled. Whether
 // "already exists" is the echo of our own lost reply is for the caller to find out.
 func (c *connection) createObject(ctx context.Context, what apiCall, obj, into runtime.Object) error {
+	defer c.own.noteOther(what.place)
 	return c.sendWithRetries(ctx, what, func() *rest.Request {
 		return c.restClient(what.place).Post().AbsPath(what.place.pathTo(what.namespace, "", "")...).Body(obj)
 	}, into)
@@ -124,6 +125,7 @@ func (c *connection) createObject(ctx context.Context, what apiCall, obj, into r
 
 // replaceObject replaces an object, or its subresource; its resourceVersion is the precondition.
 func (c *connection) replaceObject(ctx context.Context, what apiCall, sub string, obj, into runtime.Object) error {
+	defer c.own.noteOther(what.place)
 	return c.sendWithRetries(ctx, what, func() *rest.Request {
 		return c.restClient(what.place).Put().AbsPath(what.place.pathTo(what.namespace, what.name, sub)...).Body(obj)
 	}, into)
@@ -132,6 +134,7 @@ func (c *connection) replaceObject(ctx context.Context, what apiCall, sub string
 // patchObject merges a change into an object, or into its subresource. A resourceVersion in the change is the
 // precondition.
 func (c *connection) patchObject(ctx context.Context, what apiCall, sub string, change any, into runtime.Object) error {
+	defer c.own.noteOther(what.place)
 	body, err := json.Marshal(change)
 	if err != nil {
 		return fmt.Errorf("%s: encode: %w", what, err)
@@ -158,6 +161,7 @@ func (c *connection) deleteObject(ctx context.Context, what apiCall, uid string,
 		return err
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		c.own.expectEvent(what.place, id, gone) // perhaps by a try whose answer was lost
 		return nil
 	}
 	if err == nil {

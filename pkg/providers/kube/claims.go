@@ -212,6 +212,16 @@ func (c Claims) claimWritten(got *karpv1.NodeClaim, err error, began time.Time) 
 	return translate.Claim(got), nil
 }
 
+// ReadClaim reads one claim; found is false when there is none of that name and of our class.
+func (c Claims) ReadClaim(ctx context.Context, name string) (claim cluster.Claim, found bool, err error) {
+	n := newNodeClaim()
+	err = c.getObject(ctx, apiCall{verb: "get", place: claimPath(), name: name}, n)
+	if isNotFound(err) || err == nil && !translate.IsOurClass(n.Spec.NodeClassRef) {
+		return cluster.Claim{}, false, nil
+	}
+	return translate.Claim(n), err == nil, err
+}
+
 // WriteClaimStatus makes the stored status that of the claim given, on the condition that the claim was not changed
 // since it was read. A transition time moves only with the status and is set here (Since is not read), True without a
 // reason gets its type as the reason, Ready follows from the others and is never taken from the caller, and conditions

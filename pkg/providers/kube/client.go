@@ -86,8 +86,9 @@ func New(c Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make kubernetes client: %w", err)
 	}
-	conn := &connection{now: c.Now, seen: newReadCache()}
-	hc := &http.Client{Transport: transport}
+	meter := &trafficMeter{next: transport, byKind: map[string]Traffic{}}
+	conn := &connection{now: c.Now, seen: newReadCache(), traffic: meter}
+	hc := &http.Client{Transport: meter}
 	if conn.core, err = newREST(c, scheme, hc, runtime.ContentTypeProtobuf); err != nil {
 		return nil, fmt.Errorf("make kubernetes client: %w", err)
 	}

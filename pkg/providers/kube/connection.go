@@ -58,6 +58,8 @@ type connection struct {
 	now    func() time.Time
 	seen   *readCache
 	own    pendingWrites
+
+	traffic *trafficMeter // nil: nothing is counted
 }
 
 // apiPath is where objects of one kind are served.

@@ -39,7 +39,7 @@ func (c Pods) EvictPod(ctx context.Context, p cluster.Pod) (cluster.Eviction, er
 	}
 	err := requestOnce(ctx, c.core.Post().AbsPath(podPath().pathTo(p.Namespace, p.Name, "eviction")...).Body(body), nil)
 	if err == nil {
-		c.own.expectEvent(uid, ending)
+		c.own.expectEvent(podPath(), uid, ending)
 	}
 	return evictionAnswer(what, err)
 }
@@ -124,6 +124,24 @@ func (c Pods) RemovePod(ctx context.Context, p cluster.Pod) error {
 		&none)
 }
 
+// allPods lists the pods that have not ended, by UID.
+func (c Pods) allPods(ctx context.Context) (map[string]*translate.ListedPod, string, error) {
+	all, version, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: notEnded}, newPods,
+		func(l *corev1.PodList) []*translate.ListedPod { return translatePage(l.Items, translate.ListPod) })
+	if err != nil {
+		return nil, "", err
+	}
+	out := byUID(all, func(p *translate.ListedPod) string { return p.Pod.UID })
+	c.seen.keepPods(version, func(yield func(*cluster.Pod) bool) {
+		for _, p := range out {
+			if !yield(&p.Pod) {
+				return
+			}
+		}
+	})
+	return out, version, nil
+}
+
 // listWaiting lists the pods that exist and need a node.
 func (c Pods) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
 	out, version, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: withoutOne}, newPods,
@@ -134,7 +152,13 @@ func (c Pods) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.seen.keepPods(version, out)
+	c.seen.keepPods(version, func(yield func(*cluster.Pod) bool) {
+		for i := range out {
+			if !yield(&out[i]) {
+				return
+			}
+		}
+	})
 	return out, nil
 }
 

@@ -17,6 +17,7 @@ import (
 
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/nodeclass"
 	"joiner/pkg/nodeclass/translate"
 )
@@ -63,52 +64,73 @@ func (c Reader) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 // LearnedMemoryMiB. Of volumes it has the names of their claims: see WithVolumes. What DRA drivers publish is read only
 // when an extended resource is asked for that a node lacks.
 func (c Reader) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	return c.buildSnapshot(ctx, c.listEverything)
+	return c.buildSnapshot(ctx, c.listEverything, c.listConfiguration)
 }
 
-// buildSnapshot gets what there is much of as it is told.
-func (c Reader) buildSnapshot(ctx context.Context,
-	much func(context.Context) (cachedObjects, error)) (cluster.Snapshot, error) {
-	out := cluster.Snapshot{Now: c.now().UTC()}
-	var large cachedObjects
-	var room []cluster.Pod
-	var templates []translate.DaemonTemplate
-	var nodePools []karpv1.NodePool
-	var stack map[string]string
+// configuration is what a snapshot has beside pods, nodes and claims, which people write and which there is little of.
+// It is never changed.
+type configuration struct {
+	room       []cluster.Pod // of capacity buffers
+	pools      []karpv1.NodePool
+	daemons    []translate.DaemonTemplate
+	namespaces []cluster.Namespace
+	stack      map[string]string // annotations of our namespace
+	budgets    []cluster.Budget
+	overlays   []cluster.Overlay
+	classes    []instancetypes.Class
+}
+
+// listConfiguration lists all of it.
+func (c Reader) listConfiguration(ctx context.Context) (out configuration, err error) {
 	g, gctx := errgroup.WithContext(ctx)
 	read := func(f func(context.Context) error) { g.Go(func() error { return f(gctx) }) }
-	read(func(ctx context.Context) (err error) { large, err = much(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.room, err = c.buffers().listVirtualPods(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.pools, err = c.pools().ListPools(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.daemons, err = c.listDaemons(ctx); return err })
 	read(func(ctx context.Context) (err error) {
-		room, err = c.buffers().listVirtualPods(ctx)
+		out.namespaces, out.stack, err = c.listNamespaces(ctx)
 		return err
 	})
-	read(func(ctx context.Context) (err error) { nodePools, err = c.pools().ListPools(ctx); return err })
-	read(func(ctx context.Context) (err error) { templates, err = c.listDaemons(ctx); return err })
-	read(func(ctx context.Context) (err error) { out.Namespaces, stack, err = c.listNamespaces(ctx); return err })
-	read(func(ctx context.Context) (err error) { out.Budgets, err = c.listBudgets(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.budgets, err = c.listBudgets(ctx); return err })
 	read(func(ctx context.Context) error {
 		all, err := c.overlays().ListOverlays(ctx)
-		out.Overlays = translatePage(all, translate.Overlay)
+		out.overlays = translatePage(all, translate.Overlay)
 		return err
 	})
 	read(func(ctx context.Context) error {
 		all, err := c.classes().ListClasses(ctx)
-		out.Classes = translatePage(all, nodeclass.DescribeClass)
+		out.classes = translatePage(all, nodeclass.DescribeClass)
 		return err
 	})
+	return out, g.Wait()
+}
+
+// buildSnapshot gets what there is much of, and the rest, as it is told.
+func (c Reader) buildSnapshot(ctx context.Context, much func(context.Context) (cachedObjects, error),
+	rest func(context.Context) (configuration, error)) (cluster.Snapshot, error) {
+	out := cluster.Snapshot{Now: c.now().UTC()}
+	var large cachedObjects
+	var small configuration
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { large, err = much(gctx); return err })
+	g.Go(func() (err error) { small, err = rest(gctx); return err })
 	if err := g.Wait(); err != nil {
 		return cluster.Snapshot{}, err
 	}
-	out.Pools = translatePage(nodePools, func(p *karpv1.NodePool) cluster.Pool {
+	out.Namespaces, out.Budgets = slices.Clone(small.namespaces), slices.Clone(small.budgets)
+	out.Overlays, out.Classes = slices.Clone(small.overlays), slices.Clone(small.classes)
+	out.Pools = translatePage(small.pools, func(p *karpv1.NodePool) cluster.Pool {
 		pool := translate.Pool(p, out.Classes)
-		pool.Disruption = nodeclass.SleepWith(stack, p.Annotations, pool.Disruption)
+		pool.Disruption = nodeclass.SleepWith(small.stack, p.Annotations, pool.Disruption)
 		return pool
 	})
 	found := translate.NewPodList(slices.Collect(maps.Values(large.pods)))
 	out.Nodes, out.Claims = large.sortedNodes(), large.sortedClaims()
-	out.Pods, out.Daemons = found.Pods, found.SampleDaemons(templates)
-	out.Pods = append(out.Pods, room...)
-	slices.SortFunc(out.Pods, translate.ComparePods)
+	out.Pods, out.Daemons = found.Pods, found.SampleDaemons(small.daemons)
+	if len(small.room) > 0 {
+		out.Pods = append(out.Pods, small.room...)
+		slices.SortFunc(out.Pods, translate.ComparePods)
+	}
 	if err := c.devices.addDevices(ctx, &out); err != nil {
 		return cluster.Snapshot{}, err
 	}
@@ -116,33 +138,20 @@ func (c Reader) buildSnapshot(ctx context.Context,
 }
 
 // listEverything lists what there is much of: pods that have not ended, nodes and claims.
-func (c Reader) listEverything(ctx context.Context) (cachedObjects, error) {
-	out := cachedObjects{versions: map[string]string{}}
-	var podsAt, nodesAt, claimsAt string
+func (c Reader) listEverything(ctx context.Context) (out cachedObjects, err error) {
 	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { out.pods, _, err = c.pods().allPods(gctx); return err })
 	g.Go(func() error {
-		all, version, err := listAll(gctx, c.connection, listQuery{place: podPath(), fields: notEnded}, newPods,
-			func(l *corev1.PodList) []translate.ListedPod { return translatePage(l.Items, translate.ListPod) })
-		if err == nil {
-			c.seen.keepPods(version, translatePage(all, func(s *translate.ListedPod) cluster.Pod { return s.Pod }))
-		}
-		out.pods, podsAt = byUID(all, func(s translate.ListedPod) string { return s.Pod.UID }), version
+		all, _, err := c.nodes().allNodes(gctx)
+		out.nodes = byUID(all, func(n cluster.Node) string { return n.UID })
 		return err
 	})
 	g.Go(func() error {
-		all, version, err := c.nodes().allNodes(gctx)
-		out.nodes, nodesAt = byUID(all, func(n cluster.Node) string { return n.UID }), version
+		all, _, err := c.claims().allClaims(gctx)
+		out.claims = byUID(all, func(n cluster.Claim) string { return n.UID })
 		return err
 	})
-	g.Go(func() error {
-		all, version, err := c.claims().allClaims(gctx)
-		out.claims, claimsAt = byUID(all, func(n cluster.Claim) string { return n.UID }), version
-		return err
-	})
-	err := g.Wait()
-	out.versions[podPath().plural], out.versions[nodePath().plural], out.versions[claimPath().plural] = podsAt, nodesAt,
-		claimsAt
-	return out, err
+	return out, g.Wait()
 }
 
 func byUID[T any](all []T, uid func(T) string) map[string]T {

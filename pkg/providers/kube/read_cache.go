@@ -3,6 +3,7 @@ package kube
 import (
 	"encoding/json"
 	"hash/fnv"
+	"iter"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,12 +56,12 @@ func newReadCache() *readCache {
 		heads:    map[string]*corev1.Node{}}
 }
 
-func (s *readCache) keepPods(version string, list []cluster.Pod) {
+func (s *readCache) keepPods(version string, list iter.Seq[*cluster.Pod]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.podsVersion = version
 	clear(s.pending)
-	for _, p := range list {
+	for p := range list {
 		if p.Provisionable() {
 			s.pending[p.UID] = true
 		}

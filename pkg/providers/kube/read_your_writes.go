@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -11,12 +10,34 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pendingWrites is what this client wrote since a Mirror listed everything: what the Mirror must have seen before it
-// may speak. The zero value is ready and remembers nothing.
+// pendingWrites is what this client wrote since a ClusterCache listed a kind: what the cache must have seen of it
+// before it may speak. The zero value is ready and remembers nothing.
 type pendingWrites struct {
-	mu      sync.Mutex
-	on      bool
-	latest  map[string]writtenVersion   // by plural: the newest that it wrote
+	mu    sync.Mutex
+	kinds map[string]*kindWrites // by plural, those that were listed
+	other time.Time              // when an object of another kind was written last
+}
+
+// noteOther notes that an object was written, or that this was tried, until now.
+func (o *pendingWrites) noteOther(p apiPath) {
+	switch p {
+	case podPath(), nodePath(), claimPath(), eventPath(), leasePath(), configMaps():
+		return // of which no configuration consists
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.other = time.Now()
+}
+
+func (o *pendingWrites) lastOther() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.other
+}
+
+// kindWrites is what was written of one kind.
+type kindWrites struct {
+	latest  writtenVersion              // the newest that it wrote
 	leaving map[types.UID]expectedEvent // what it evicted or removed; no answer says in which version
 	// what watches told of objects that go: they may be faster than the answer to the write
 	seen    map[types.UID]expectedEvent
@@ -43,7 +64,7 @@ func (c *connection) noteWritten(p apiPath, o metav1.Object, began time.Time) {
 	c.seen.keepWritten(o.GetResourceVersion())
 	// that took its last finalizer off
 	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && p != podPath() {
-		c.own.expectEvent(o.GetUID(), gone)
+		c.own.expectEvent(p, o.GetUID(), gone)
 		return
 	}
 	c.own.noteVersion(p, o.GetResourceVersion(), began)
@@ -55,73 +76,76 @@ func (c *connection) noteRemoved(p apiPath, left runtime.Object, uid types.UID, 
 		c.own.noteVersion(p, o.GetResourceVersion(), began)
 		return
 	}
-	c.own.expectEvent(uid, ending)
+	c.own.expectEvent(p, uid, ending)
 }
 
 func (o *pendingWrites) noteVersion(p apiPath, version string, began time.Time) {
 	n, err := strconv.ParseUint(version, 10, 64)
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	k := o.kinds[p.plural]
 	switch {
-	case !o.on:
-		return
+	case k == nil:
 	case err != nil:
-		o.unclear = true
-		return
-	}
-	if n > o.latest[p.plural].version {
-		o.latest[p.plural] = writtenVersion{n, began}
+		k.unclear = true
+	case n > k.latest.version:
+		k.latest = writtenVersion{n, began}
 	}
 }
 
-func (o *pendingWrites) expectEvent(uid types.UID, what expectedEvent) {
+func (o *pendingWrites) expectEvent(p apiPath, uid types.UID, what expectedEvent) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.on {
+	k := o.kinds[p.plural]
+	if k == nil {
 		return
 	}
-	if is, ok := o.seen[uid]; !ok || is < what {
-		o.leaving[uid] = what
+	if is, ok := k.seen[uid]; !ok || is < what {
+		k.leaving[uid] = what
 	}
 }
 
 // noteEvent notes what a watch told of an object.
-func (o *pendingWrites) noteEvent(uid types.UID, what expectedEvent) {
+func (o *pendingWrites) noteEvent(plural string, uid types.UID, what expectedEvent) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.on {
+	k := o.kinds[plural]
+	if k == nil {
 		return
 	}
-	o.seen[uid] = max(o.seen[uid], what)
-	if want, ok := o.leaving[uid]; ok && what >= want {
-		delete(o.leaving, uid)
+	k.seen[uid] = max(k.seen[uid], what)
+	if want, ok := k.leaving[uid]; ok && what >= want {
+		delete(k.leaving, uid)
 	}
 }
 
-// beginList is called before everything is listed, which shows whatever was written before.
-func (o *pendingWrites) beginList() {
+// beginList is called before a kind is listed, which shows whatever was written of it before.
+func (o *pendingWrites) beginList(plural string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.on, o.latest, o.leaving, o.seen, o.unclear = true, map[string]writtenVersion{}, map[types.UID]expectedEvent{},
-		map[types.UID]expectedEvent{}, false
-}
-
-// endList is called when nobody asks any more.
-func (o *pendingWrites) endList() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.on, o.latest, o.leaving, o.seen, o.unclear = false, nil, nil, nil, false
-}
-
-// allObserved reports whether what is known up to these versions holds all that was written, and what was written last
-// of each kind.
-func (o *pendingWrites) allObserved(at map[string]uint64) (last map[string]writtenVersion, ok bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for plural, w := range o.latest {
-		if have, followed := at[plural]; followed && have < w.version {
-			return nil, false
-		}
+	if o.kinds == nil {
+		o.kinds = map[string]*kindWrites{}
 	}
-	return maps.Clone(o.latest), !o.unclear && len(o.leaving) == 0
+	o.kinds[plural] = &kindWrites{leaving: map[types.UID]expectedEvent{}, seen: map[types.UID]expectedEvent{}}
+}
+
+// forgetSeen is called when no write is under way whose answer a watch could have overtaken.
+func (o *pendingWrites) forgetSeen() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, k := range o.kinds {
+		clear(k.seen)
+	}
+}
+
+// observed reports whether what is known of a kind up to the version holds all that was written, and when at the latest
+// the newest write began.
+func (o *pendingWrites) observed(plural string, version uint64) (began time.Time, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	k := o.kinds[plural]
+	if k == nil {
+		return time.Time{}, true
+	}
+	return k.latest.began, version >= k.latest.version && !k.unclear && len(k.leaving) == 0
 }

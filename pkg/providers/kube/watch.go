@@ -39,9 +39,9 @@ func (c Reader) Wait(ctx context.Context) error {
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, w := range []watched{
-		{podPath(), withoutOne, c.seen.podsVersionRead, c.seen.podNews},
-		{claimPath(), "", c.seen.claimsVersionRead, c.seen.claimNews},
-		{nodePath(), "", c.seen.nodesVersionRead, c.seen.nodeNews},
+		{podPath(), withoutOne, watchSeconds, c.seen.podsVersionRead, c.seen.podNews},
+		{claimPath(), "", watchSeconds, c.seen.claimsVersionRead, c.seen.claimNews},
+		{nodePath(), "", watchSeconds, c.seen.nodesVersionRead, c.seen.nodeNews},
 	} {
 		g.Go(func() error { return c.followWatch(gctx, w) })
 	}
@@ -75,12 +75,13 @@ func (c Reader) readUnread(ctx context.Context) error {
 	return nil
 }
 
-// watched is one watch: what, from which version, and what to make of its events.
+// watched is one watch: what, how long at most, from which version, and what to make of its events.
 type watched struct {
-	place  apiPath
-	fields string
-	from   func() string
-	news   func(watch.Event) (news bool)
+	place   apiPath
+	fields  string
+	seconds int
+	from    func() string
+	news    func(watch.Event) (news bool)
 }
 
 // followWatch watches until there is news, which is changedError, and again whenever the server ends the watch.
@@ -126,7 +127,7 @@ func orClosed(err error) error {
 func (c *connection) watchOnce(ctx context.Context, w watched) error {
 	r := c.restClient(w.place).Get().AbsPath(w.place.pathTo("", "", "")...).MaxRetries(0).
 		Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", w.from()).
-		Param("timeoutSeconds", strconv.Itoa(watchSeconds))
+		Param("timeoutSeconds", strconv.Itoa(w.seconds))
 	stream, err := addParam(r, "fieldSelector", w.fields).Watch(ctx)
 	if err != nil {
 		return err

@@ -20,6 +20,11 @@ func (SlowReader) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return cluster.Snapshot{}, ctx.Err()
 }
 
+// CachedSnapshot is ReadSnapshot.
+func (r SlowReader) CachedSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	return r.ReadSnapshot(ctx)
+}
+
 // CheckCutShort runs what is too slow for an invocation of a minute: it has to end before its time does, without an
 // error, and one pass has to be measured as cut short.
 func CheckCutShort(t *testing.T, run func(context.Context) error, lines *MetricLines) {

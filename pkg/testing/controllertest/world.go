@@ -115,8 +115,8 @@ func (f *Functions) Provision(p *fake.Ports) *provision.Controller {
 // Lifecycle is an invocation of lifecycle on the ports.
 func (f *Functions) Lifecycle(p *fake.Ports) *lifecycle.Controller {
 	return &lifecycle.Controller{Deps: f.newDeps(p, f.Rules()),
-		Read: p, Claims: p, Nodes: p, Pods: p, Instances: p, Health: p, Pools: p, Failures: p, Volumes: p, Holds: p,
-		Provision: p.NewWaker("provision")}
+		Read: p, Claims: p, Nodes: p, Pods: p, Live: p, Instances: p, Health: p, Pools: p, Failures: p, Volumes: p,
+		Holds: p, Provision: p.NewWaker("provision")}
 }
 
 // Rules are the settings of decisions with what the fields turn on.

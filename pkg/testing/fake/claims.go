@@ -116,6 +116,18 @@ func (p ClaimPorts) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
 	return doCall(ctx, p.invocation, "list claims", func() ([]cluster.Claim, error) { return p.w.listClaims(), nil })
 }
 
+// ReadClaim reads one claim.
+func (p ClaimPorts) ReadClaim(ctx context.Context, name string) (c cluster.Claim, found bool, err error) {
+	c, err = doCall(ctx, p.invocation, "get claim", func() (cluster.Claim, error) {
+		have, ok := p.w.claims[name]
+		if found = ok; !ok {
+			return cluster.Claim{}, nil
+		}
+		return *have, nil
+	})
+	return c, found, err
+}
+
 // AddClaim stores a claim as a user does by hand: without finalizer, pool and label of its class. It needs a name and
 // what it asks for.
 func (w *World) AddClaim(c cluster.Claim) {

@@ -48,6 +48,11 @@ func (p ReadPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	})
 }
 
+// CachedSnapshot is ReadSnapshot.
+func (p ReadPorts) CachedSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	return p.ReadSnapshot(ctx)
+}
+
 // ReadClass reads one class.
 func (p ReadPorts) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
 	return doCall(ctx, p.invocation, "get class", func() (*awsv1.EC2NodeClass, error) {

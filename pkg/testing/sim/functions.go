@@ -56,8 +56,8 @@ func lifecycleFunction(rules cluster.Settings) Function {
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
 			f := lifecycle.Controller{Deps: in.deps(rules), Read: p.read, Claims: p.claims, Nodes: p.nodes,
-				Holds: p.nodes, Pods: p.pods, Instances: p.fleet, Health: p.fleet, Pools: p.pools, Volumes: p.read,
-				Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.newWaker("refresh"), Watch: p.leases}
+				Holds: p.nodes, Pods: p.pods, Live: p.live, Instances: p.fleet, Health: p.fleet, Pools: p.pools,
+				Volumes: p.read, Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.newWaker("refresh"), Watch: p.leases}
 			return f.Run(ctx, in.Until)
 		}}
 }

@@ -35,8 +35,9 @@ func checkCapacityCounted(w *world, s claimCreated) []string {
 		return nil
 	}
 	waiting, runs, had := map[string]string{}, map[string]bool{}, ownersWithNodes(w)
+	volumesIn := map[string]string{} // zone by UID of the pod
 	for _, p := range w.api.pods {
-		runs[p.UID] = p.NodeName != ""
+		runs[p.UID], volumesIn[p.UID] = p.NodeName != "", w.volumes.zoneOf(p.volumeClaims, 0)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.api.claims)) {
 		have := w.api.claims[name]
@@ -44,7 +45,11 @@ func checkCapacityCounted(w *world, s claimCreated) []string {
 		if !have.Deleting.IsZero() || late || had[have.UID] || sameCommand(have, c) || tooMany(w, have) {
 			continue
 		}
+		comesTo := have.Labels[labelZone]
 		for _, uid := range waitFor(w, have) {
+			if zone := volumesIn[uid]; zone != "" && comesTo != "" && zone != comesTo {
+				continue // its volume was placed elsewhere meanwhile
+			}
 			// what runs may wait for the replacement of its node only
 			if !runs[uid] || have.Annotations[disruption.AnnotationReplaces] != "" {
 				waiting[uid] = have.Name

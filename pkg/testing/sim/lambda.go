@@ -15,6 +15,7 @@ type lambda struct {
 	functions map[string]*Function
 	order     []*Function // as given
 	alive     []*invocation
+	caches    *processCaches
 	started   int
 	over      bool                     // nothing is invoked any more
 	newPorts  func(*invocation) *Ports // what an invocation reaches the world by
@@ -64,6 +65,7 @@ type invocation struct {
 	unseen  bool           // it was shown a class that refresh has not looked at as it is
 	woke    bool           // it woke refresh
 	leased  time.Time      // when it took the lease of capacity last
+	cache   *processCache  // of the process it runs in
 
 	recalled map[string]bool // UIDs of claims of others for which it has asked EC2
 }
@@ -87,7 +89,7 @@ func (l *lambda) invokeAsync(fn *Function, e Event, attempt int, asked time.Time
 	ctx, cancel := context.WithTimeout(context.Background(), fn.Timeout)
 	inv := &invocation{id: l.started, fn: fn, event: e, chain: append(slices.Clip(e.chain), fn.Name),
 		attempt: attempt, started: time.Now(), asked: asked, cancel: cancel, open: map[*portRequest]bool{},
-		recalled: map[string]bool{}}
+		recalled: map[string]bool{}, cache: l.caches.take(fn)}
 	l.alive = append(l.alive, inv)
 	skew := l.drawDuration(-l.plan.skew, l.plan.skew)
 	in := Invocation{Ports: l.newPorts(inv), Holder: inv.String(), Event: e,
@@ -147,6 +149,7 @@ func (l *lambda) invocationEnded(inv *invocation) {
 		return
 	}
 	l.buryInvocation(inv)
+	l.caches.keep(inv)
 	outcome := "ends"
 	if inv.err != nil {
 		outcome = "ends with " + strings.ReplaceAll(inv.err.Error(), "\n", " / ")

@@ -101,6 +101,9 @@ func (n *network) answerRequest(r *portRequest, a portAnswer) {
 	if r.inv.open[r] {
 		delete(r.inv.open, r)
 		n.observe(callAnswered{r.inv, a})
+		if a.err == nil && !isReadOnly(r.call) {
+			r.inv.cache.noteWrite(r.call)
+		}
 		r.reply <- a
 	}
 }
@@ -124,7 +127,7 @@ func (n *network) travelTime(call string) (there, back time.Duration) {
 // isReadOnly calls change nothing and are left out of the trace unless they fail.
 func isReadOnly(call string) bool {
 	switch call {
-	case "list homeless pods", "list claims", "list claims of instances", "list instances", "describe instance status",
+	case "list homeless pods", "list claims", "read cache", "get claim", "list pods of node", "list claims of instances", "list instances", "describe instance status",
 		"read pods", "read nodes", "read claims", "read the rest", "read volumes", "read volume limits", "get class",
 		"read catalog", "read sold-out marks", "get node", "wait", "keep watch lease", "leave watch lease",
 		"ask who watches",

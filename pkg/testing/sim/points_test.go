@@ -32,7 +32,7 @@ func usualPoints() []sim.CrashPoint {
 			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "wake refresh", "write event",
 			"write status of claim"}},
 		{"lifecycle", []string{"open node", "ask who watches", "keep watch lease", "leave watch lease", "annotate claim", "condemn node", "count pool", "delete claim", "delete node", "delete pod", "describe instance status", "evict pod",
-			"initialize node", "list attachments", "list instances", "put metrics", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
+			"get claim", "initialize node", "list attachments", "list instances", "list pods of node", "put metrics", "read cache", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
 			"release claim", "release node", "sweep launch templates", "tag instance", "terminate", "wait", "wake provision", "wake refresh",
 			"write event", "write status of claim"}},
 		{"spotinterruption", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances", "mark sold out",

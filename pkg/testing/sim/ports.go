@@ -14,6 +14,7 @@ type Ports struct {
 	lambda *lambda
 
 	read      *readPorts
+	live      livePorts
 	claims    *claimPorts
 	nodes     *nodePorts
 	pods      *podPorts
@@ -24,6 +25,12 @@ type Ports struct {
 	state     *statePorts
 	leases    *leasePorts
 	record    *recordPorts
+}
+
+// livePorts read single objects as they are now.
+type livePorts struct {
+	*claimPorts
+	*podPorts
 }
 
 // newPorts are the ports of an invocation.
@@ -40,7 +47,8 @@ func (w *world) newPorts(inv *invocation) *Ports {
 		state:     &statePorts{c, w.state},
 		leases:    &leasePorts{c, w.api},
 		record:    &recordPorts{c}}
-	p.read = &readPorts{p.claims, p.nodes, p.pods, w.volumes}
+	p.read = &readPorts{p.claims, p.nodes, p.pods, w.volumes, w.lambda.caches}
+	p.live = livePorts{p.claims, p.pods}
 	return p
 }
 

@@ -165,6 +165,19 @@ func (p *claimPorts) ReleaseClaim(ctx context.Context, c cluster.Claim) error {
 	})
 }
 
+// ReadClaim reads one claim as it is now.
+func (p *claimPorts) ReadClaim(ctx context.Context, name string) (cluster.Claim, bool, error) {
+	found := false
+	c, err := callPort(ctx, p.caller, "get claim", name, func() (cluster.Claim, error) {
+		have, ok := p.api.claims[name]
+		if found = ok; !ok {
+			return cluster.Claim{}, nil
+		}
+		return have.Claim, nil
+	})
+	return c, found, err
+}
+
 // ListClaims lists the claims.
 func (p *claimPorts) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
 	return callPort(ctx, p.caller, "list claims", "", func() ([]cluster.Claim, error) { return p.listClaims(), nil })

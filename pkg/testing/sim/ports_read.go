@@ -16,6 +16,7 @@ type readPorts struct {
 	nodes   *nodePorts
 	pods    *podPorts
 	volumes *volumes
+	caches  *processCaches
 }
 
 // PendingPods lists the pods that need a node.
@@ -42,11 +43,7 @@ func (p *readPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) 
 		{"read pods", func() { s.Pods = p.pods.listPods() }},
 		{"read nodes", func() { s.Nodes = p.nodes.listNodes() }},
 		{"read claims", func() { s.Claims = p.listClaims() }},
-		{"read the rest", func() {
-			p.api.readRest(&s)
-			p.inv.unseen = p.inv.unseen || slices.ContainsFunc(s.Classes,
-				func(c instancetypes.Class) bool { return c.Unseen })
-		}},
+		{"read the rest", func() { p.readRest(&s) }},
 	}
 	errs := make(chan error, len(reads))
 	for _, r := range reads {
@@ -60,6 +57,13 @@ func (p *readPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) 
 	}
 	s.Now = p.toSecond()
 	return s, first
+}
+
+// readRest reads what a snapshot has beside pods, nodes and claims.
+func (p *readPorts) readRest(s *cluster.Snapshot) {
+	p.api.readRest(s)
+	p.inv.unseen = p.inv.unseen || slices.ContainsFunc(s.Classes,
+		func(c instancetypes.Class) bool { return c.Unseen })
 }
 
 // ReadClass reads one class.

@@ -40,7 +40,8 @@ func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
 		invariants: stepInvariants()}
 	w.network = &network{engine: e, faults: newFaultSource(e), api: w.api, account: newAccount(),
 		refused: map[string]int{}}
-	w.lambda = &lambda{engine: e, functions: map[string]*Function{}, newPorts: w.newPorts}
+	w.lambda = &lambda{engine: e, functions: map[string]*Function{}, caches: drawCaches(seed),
+		newPorts: w.newPorts}
 	w.volumes = drawVolumes(e, seed, w.catalog.zoneNames())
 	w.account = &account{engine: e, catalog: w.catalog, image: 1, before: 1, profiles: map[string]nodeclass.Profile{}}
 	w.scheduler = &scheduler{engine: e, api: w.api, volumes: w.volumes}

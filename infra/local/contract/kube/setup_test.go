@@ -185,7 +185,7 @@ type recorder struct {
 	header http.Header
 
 	mu   sync.Mutex
-	seen []string // method (or WATCH), path and content type of the answer
+	seen []string // method (or WATCH, or REVISION for a list of one), path and content type of the answer
 }
 
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -200,6 +200,9 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	verb := req.Method
 	if req.URL.Query().Get("watch") == "true" {
 		verb = "WATCH"
+	}
+	if req.URL.Query().Get("limit") == "1" {
+		verb = "REVISION"
 	}
 	r.seen = append(r.seen, verb+" "+req.URL.Path+" "+resp.Header.Get("Content-Type"))
 	lose := r.lose != nil && r.lose(req)

@@ -2,17 +2,21 @@ package kube_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/providers/kube"
@@ -30,23 +34,27 @@ func looked(requests []string) (out []string) {
 	return out
 }
 
-// following is a mirror that has listed everything and follows it.
-func (c env) following(t *testing.T, k *kube.Client, r *recorder) *kube.WatchCache {
+// following is a cache that has listed everything and follows it.
+func (c env) following(t *testing.T, k *kube.Client, r *recorder) *kube.ClusterCache {
 	t.Helper()
-	m := k.NewWatchCache(t.Context())
-	t.Cleanup(m.Close)
+	m := k.NewClusterCache()
+	resume(t, m)
 	follow(t, m, r)
 	return m
 }
 
-// follow opens the watches of a mirror that has none.
-func follow(t *testing.T, m *kube.WatchCache, r *recorder) {
+// resume begins an invocation that lasts as long as the test.
+func resume(t *testing.T, m *kube.ClusterCache) {
 	t.Helper()
-	r.take()
+	m.Resume(context.Background())
+	t.Cleanup(m.Freeze)
+}
+
+// follow opens the watches of a cache that has none.
+func follow(t *testing.T, m *kube.ClusterCache, r *recorder) {
+	t.Helper()
 	snapshotOf(t, m)
-	if len(looked(r.take())) == 0 {
-		return // it has them
-	}
+	r.take()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = m.Wait(ctx) }()
@@ -54,6 +62,13 @@ func follow(t *testing.T, m *kube.WatchCache, r *recorder) {
 	cancel()
 	<-done
 	r.take()
+}
+
+// cached is what the cache shows without asking.
+type cached struct{ *kube.ClusterCache }
+
+func (c cached) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	return c.CachedSnapshot(ctx)
 }
 
 // snapshotOf is a snapshot without its time.
@@ -70,8 +85,8 @@ func snapshotOf(t *testing.T, k interface {
 	return s
 }
 
-// What others do is in the next look after Wait, without a list; the mirror shows what the client would.
-func TestMirrorShowsWhatOthersDo(t *testing.T) {
+// What others do is in the next look after Wait, without a list; the cache shows what the client would.
+func TestCacheShowsWhatOthersDo(t *testing.T) {
 	c := newEnv(t)
 	c.applyText(t, classText)
 	c.applyText(t, poolText)
@@ -100,8 +115,8 @@ func TestMirrorShowsWhatOthersDo(t *testing.T) {
 		cancel()
 	}
 	// The last write was to a claim: pods and nodes are not waited for, so that they are compared until they agree.
-	eventually(t, "mirror and client to agree", func(context.Context) (string, bool) {
-		diff := cmp.Diff(snapshotOf(t, other), snapshotOf(t, m), cmpopts.EquateEmpty())
+	eventually(t, "cache and client to agree", func(context.Context) (string, bool) {
+		diff := cmp.Diff(snapshotOf(t, other), snapshotOf(t, cached{m}), cmpopts.EquateEmpty())
 		return diff, diff == ""
 	})
 	if got := looked(r.take()); len(got) > 0 {
@@ -115,7 +130,7 @@ func TestMirrorShowsWhatOthersDo(t *testing.T) {
 }
 
 // What was written through the client is in the next look, at once and without a list.
-func TestMirrorShowsOwnWritesAtOnce(t *testing.T) {
+func TestCacheShowsOwnWritesAtOnce(t *testing.T) {
 	c := newEnv(t)
 	c.applyText(t, classText)
 	c.applyText(t, poolText)
@@ -125,7 +140,7 @@ func TestMirrorShowsOwnWritesAtOnce(t *testing.T) {
 	m := c.following(t, k, r)
 	claim := c.addClaim(t, k)
 	find := func() (out cluster.Claim) {
-		for _, have := range snapshotOf(t, m).Claims {
+		for _, have := range snapshotOf(t, cached{m}).Claims {
 			if have.UID == claim.UID {
 				out = have
 			}
@@ -145,7 +160,7 @@ func TestMirrorShowsOwnWritesAtOnce(t *testing.T) {
 		}
 	}
 	gone := func(p cluster.Pod) bool {
-		return !slices.ContainsFunc(snapshotOf(t, m).Pods, func(have cluster.Pod) bool { return have.UID == p.UID && !have.Terminating() })
+		return !slices.ContainsFunc(snapshotOf(t, cached{m}).Pods, func(have cluster.Pod) bool { return have.UID == p.UID && !have.Terminating() })
 	}
 	if got, err := k.EvictPod(t.Context(), running[0]); err != nil || got.Outcome != cluster.Evicted || !gone(running[0]) {
 		t.Errorf("a pod that was evicted (%+v %v) is shown as before", got, err)
@@ -156,7 +171,7 @@ func TestMirrorShowsOwnWritesAtOnce(t *testing.T) {
 	if err := k.TaintForTermination(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(snapshotOf(t, m).Nodes, func(have cluster.Node) bool { return have.UID == n.UID && len(have.Taints) > 0 }) {
+	if !slices.ContainsFunc(snapshotOf(t, cached{m}).Nodes, func(have cluster.Node) bool { return have.UID == n.UID && len(have.Taints) > 0 }) {
 		t.Error("a node that was marked for deletion is shown without the taint")
 	}
 	if err := k.DeleteClaim(t.Context(), claim); err != nil || find().Deleting.IsZero() {
@@ -172,7 +187,7 @@ func TestMirrorShowsOwnWritesAtOnce(t *testing.T) {
 
 // Whoever held the lease between may have written what no watch has told yet; the same holds for who relied on a watch
 // lease.
-func TestMirrorListsWhereOthersMustBeSeen(t *testing.T) {
+func TestCacheListsWhereOthersMustBeSeen(t *testing.T) {
 	c := newEnv(t)
 	k, r := c.client(t)
 	other, _ := c.client(t)
@@ -193,11 +208,10 @@ func TestMirrorListsWhereOthersMustBeSeen(t *testing.T) {
 	lists := func(what string, want int) {
 		t.Helper()
 		r.take()
-		snapshotOf(t, m)
+		snapshotOf(t, cached{m})
 		if got := looked(r.take()); len(got) != want {
 			t.Errorf("%s: lists %v, want %d", what, got, want)
 		}
-		follow(t, m, r)
 	}
 	lists("a look at what is followed", 0)
 	turn(m, c.name)
@@ -207,10 +221,10 @@ func TestMirrorListsWhereOthersMustBeSeen(t *testing.T) {
 	turn(other, c.name)
 	turn(m, c.name)
 	lists("a lease that another had", 3)
-	turn(kube.WatchLease{WatchCache: m}, c.name+"-watch")
+	turn(kube.WatchLease{ClusterCache: m}, c.name+"-watch")
 	lists("a watch lease that ended", 3)
 	m.Invalidate()
-	lists("after Forget", 3)
+	lists("after Invalidate", 3)
 }
 
 // watches keeps the bodies of watches, to break them.
@@ -230,8 +244,8 @@ func (w *watches) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A watch that breaks wakes who waits, and the next look lists.
-func TestMirrorOfABrokenWatch(t *testing.T) {
+// After a watch that breaks another goes on from the last event.
+func TestCacheOfABrokenWatch(t *testing.T) {
 	c := newEnv(t)
 	w := &watches{}
 	r := &recorder{}
@@ -239,27 +253,167 @@ func TestMirrorOfABrokenWatch(t *testing.T) {
 		config.Wrap = func(next http.RoundTripper) http.RoundTripper { w.next, r.next = next, w; return r }
 	})
 	m := c.following(t, k, r)
-	woken := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	go func() { woken <- m.Wait(ctx) }()
 	w.mu.Lock()
 	for _, body := range w.open {
 		_ = body.Close()
 	}
 	w.mu.Unlock()
-	if err := <-woken; err != nil {
+	c.addPod(t, "web", "", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"kubetest": "nowhere"} })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := m.Wait(ctx); err != nil {
 		t.Errorf("error %v, want to wake", err)
 	}
-	r.take()
-	snapshotOf(t, m)
-	if got := looked(r.take()); len(got) != 3 {
-		t.Errorf("lists: %v, want three", got)
+	if !slices.ContainsFunc(snapshotOf(t, cached{m}).Pods, func(p cluster.Pod) bool { return p.Namespace == c.name }) {
+		t.Error("a pod that came after the watches broke is not shown")
 	}
-	follow(t, m, r)
-	snapshotOf(t, m)
 	if got := looked(r.take()); len(got) != 0 {
-		t.Errorf("lists when it follows again: %v, want none", got)
+		t.Errorf("lists: %v, want none", got)
+	}
+}
+
+// manyNodes are more nodes than are listed to prove something.
+func (c env) manyNodes(t *testing.T) {
+	t.Helper()
+	var g errgroup.Group
+	g.SetLimit(8)
+	for i := range 160 {
+		g.Go(func() error { c.addNode(t, fmt.Sprintf("%s-%d", c.name, i)); return nil })
+	}
+	_ = g.Wait()
+}
+
+// nodesOf are the names of the nodes whose name begins so.
+func nodesOf(s cluster.Snapshot, prefix string) map[string]bool {
+	out := map[string]bool{}
+	for _, n := range s.Nodes {
+		if strings.HasPrefix(n.Name, prefix) {
+			out[strings.TrimPrefix(n.Name, prefix)] = true
+		}
+	}
+	return out
+}
+
+// What happened while the process was frozen is in the first look of the next invocation, by a watch that goes on: a
+// look at the cache too proves first that it has caught up. Once more it is read without a list when the watches are
+// silent.
+func TestCacheGoesOnAfterAFreeze(t *testing.T) {
+	c := newEnv(t)
+	c.manyNodes(t)
+	silent := &silentWatches{}
+	r := &recorder{}
+	k, _ := c.clientWith(t, func(config *kube.Config) {
+		config.Wrap = func(next http.RoundTripper) http.RoundTripper { silent.next, r.next = next, silent; return r }
+	})
+	m := k.NewClusterCache()
+	m.Resume(t.Context())
+	snapshotOf(t, m)
+	m.Freeze()
+	change := func(made, removed string) {
+		t.Helper()
+		c.addNode(t, c.name+made)
+		must(t, c.CoreV1().Nodes().Delete(t.Context(), c.name+removed, metav1.DeleteOptions{}))
+	}
+	check := func(what string, s cluster.Snapshot, made, removed string) {
+		t.Helper()
+		if got := nodesOf(s, c.name); !got[made] || got[removed] {
+			t.Errorf("%s: %s shown %t, want true; %s shown %t, want false", what, made, got[made], removed, got[removed])
+		}
+		if lists := looked(r.take()); slices.Contains(lists, "/api/v1/nodes") {
+			t.Errorf("%s: lists %v, want none of nodes", what, lists)
+		}
+	}
+	change("-new", "-0")
+	r.take()
+	resume(t, m)
+	check("the first look", snapshotOf(t, cached{m}), "-new", "-0")
+	silent.mute.Store(true) // those of four minutes; the ones that prove something are heard
+	change("-new2", "-1")
+	check("a look that must be proven", snapshotOf(t, m), "-new2", "-1")
+}
+
+// silentWatches withholds what watches tell that are opened while it is mute, but for short ones.
+type silentWatches struct {
+	next http.RoundTripper
+	mute atomic.Bool
+}
+
+func (w *silentWatches) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := w.next.RoundTrip(req)
+	if err == nil && req.URL.Query().Get("watch") == "true" && req.URL.Query().Get("timeoutSeconds") != "3" {
+		resp.Body = &mutedBody{ReadCloser: resp.Body, mute: &w.mute, closed: make(chan struct{})}
+	}
+	return resp, err
+}
+
+type mutedBody struct {
+	io.ReadCloser
+	mute   *atomic.Bool
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (b *mutedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.mute.Load() {
+		<-b.closed
+		return 0, io.EOF
+	}
+	return n, err
+}
+
+func (b *mutedBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.ReadCloser.Close()
+}
+
+// oldWatches has every watch begin at a version that the API server has forgotten.
+type oldWatches struct {
+	next http.RoundTripper
+	on   atomic.Bool
+}
+
+func (w *oldWatches) RoundTrip(req *http.Request) (*http.Response, error) {
+	if q := req.URL.Query(); w.on.Load() && q.Get("watch") == "true" {
+		req = req.Clone(req.Context())
+		q.Set("resourceVersion", "1")
+		req.URL.RawQuery = q.Encode()
+	}
+	return w.next.RoundTrip(req)
+}
+
+// A version that the API server does not know any more means a list of that kind. The server keeps events of a custom
+// resource since its definition was there, so that the first version of all is too old.
+func TestCacheListsWhatIsGone(t *testing.T) {
+	c := newEnv(t)
+	c.applyText(t, classText)
+	c.applyText(t, poolText)
+	other, _ := c.client(t)
+	var g errgroup.Group
+	g.SetLimit(8)
+	for range 160 {
+		g.Go(func() error { c.addClaim(t, other); return nil })
+	}
+	_ = g.Wait()
+	old := &oldWatches{}
+	r := &recorder{}
+	k, _ := c.clientWith(t, func(config *kube.Config) {
+		config.Wrap = func(next http.RoundTripper) http.RoundTripper { old.next, r.next = next, old; return r }
+	})
+	m := k.NewClusterCache()
+	m.Resume(t.Context())
+	snapshotOf(t, m)
+	m.Freeze()
+	made := c.addClaim(t, other)
+	r.take()
+	old.on.Store(true)
+	resume(t, m)
+	claims, err := m.ListClaims(t.Context())
+	if err != nil || !slices.ContainsFunc(claims, func(have cluster.Claim) bool { return have.UID == made.UID }) {
+		t.Errorf("a claim that was made during the freeze is not shown, error %v", err)
+	}
+	if lists := looked(r.take()); !slices.Contains(lists, "/apis/karpenter.sh/v1/nodeclaims") {
+		t.Errorf("lists %v, want one of claims", lists)
 	}
 }
 
@@ -289,7 +443,7 @@ func (l *latecomer) RoundTrip(req *http.Request) (*http.Response, error) {
 // What comes while everything is listed is in no list. The watches begin where the lists ended, so that they tell of
 // it: who waits is woken, and the next look shows it without a list. What is looked at in part meanwhile takes nothing
 // of that away.
-func TestMirrorShowsWhatCameWhileItListed(t *testing.T) {
+func TestCacheShowsWhatCameWhileItListed(t *testing.T) {
 	c := newEnv(t)
 	c.applyText(t, classText)
 	c.applyText(t, poolText)
@@ -308,8 +462,8 @@ func TestMirrorShowsWhatCameWhileItListed(t *testing.T) {
 	k, _ := c.clientWith(t, func(config *kube.Config) {
 		config.Wrap = func(next http.RoundTripper) http.RoundTripper { late.next, r.next = next, late; return r }
 	})
-	m := k.NewWatchCache(t.Context())
-	t.Cleanup(m.Close)
+	m := k.NewClusterCache()
+	resume(t, m)
 	if got := changesOf(snapshotOf(t, m), c.name, n, claim); got != "" {
 		t.Fatalf("a list shows %s, which came after it", got)
 	}
@@ -326,7 +480,7 @@ func TestMirrorShowsWhatCameWhileItListed(t *testing.T) {
 		t.Errorf("after a look at claims alone: %v, want to wake still", err)
 	}
 	eventually(t, "all three to be shown", func(context.Context) (string, bool) {
-		got := changesOf(snapshotOf(t, m), c.name, n, claim)
+		got := changesOf(snapshotOf(t, cached{m}), c.name, n, claim)
 		return got, got == "pod node claim"
 	})
 	if got := looked(r.take()); len(got) > 0 {

@@ -1,0 +1,348 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclass/translate"
+)
+
+const (
+	// proveSeconds is the length of a watch that is to end in a bookmark soon: the API server sends one two seconds
+	// before the end, on a tick of about one second, and none in watches of two seconds or less.
+	proveSeconds = 3
+	// proveWithin is how long such a bookmark may take; after that a list is quicker.
+	proveWithin = 4 * time.Second
+	// the most objects of a kind that are listed to prove something, which is as cheap as to wait for a bookmark
+	fewPods   = 1000
+	fewNodes  = 150
+	fewClaims = 150
+)
+
+// followedKind is what a ClusterCache knows of one kind of object. It is in one of these states:
+//
+//	unknown    nothing may be believed of it; the next look lists.
+//	listed     everything up to a version is known: that of a list, or of the last event.
+//	following  a watch tells what comes after the version. When it ends, another goes on from the last event.
+//	frozen     there is no watch between two invocations; it goes on as if it had just ended.
+//	catching up the store's revision was read; a watch of three seconds tells what is missing, and a bookmark comes
+//	           within two that says how far the API server's own cache has got.
+//	proven     that bookmark, or any event, has reached the revision: everything is known that was stored before it
+//	           was read. So does an own write that was told back. From then on the proof ages.
+//
+// A silent watch proves nothing. It becomes unknown when the API server does not know its version any more (410 Gone),
+// when watches keep breaking, when an event cannot be understood or a version not compared, when the store's revision
+// is lower than the version, and after too long a freeze. A proof that does not come in time is replaced by a list, as
+// is one of a kind of which there are few.
+type followedKind struct {
+	place  apiPath
+	fields string        // field selector
+	maxAge time.Duration // of a proof that is enough for looks that may be some seconds old
+	few    int           // so many are listed rather than proven by a watch
+	// list reads all; keep replaces what is known, under the lock of the cache.
+	list func(context.Context) (version string, keep func(), err error)
+	take func(watch.Event) (news bool) // takes an event, under the lock of the cache
+	size func() int
+
+	one chan struct{} // held by who proves or lists
+
+	// under the lock of the cache
+	version uint64             // everything up to it is known; 0 for unknown
+	proven  time.Time          // everything that was stored before then is known
+	hurry   bool               // the next watch is to end in a bookmark soon
+	restart context.CancelFunc // of the watch that is open
+	breaks  int                // of watches, since one told something
+}
+
+func newPodKind(m *ClusterCache) *followedKind {
+	k := &followedKind{place: podPath(), fields: notEnded, maxAge: maxProofAge, few: fewPods,
+		one: make(chan struct{}, 1)}
+	k.size = func() int { return len(m.objects.pods) }
+	k.list = func(ctx context.Context) (string, func(), error) {
+		all, version, err := m.pods().allPods(ctx)
+		return version, func() { m.objects.pods = all }, err
+	}
+	k.take = func(e watch.Event) bool {
+		if p, ok := e.Object.(*corev1.Pod); ok {
+			keepNewest(m.objects.pods, e.Type, p.UID, func() *translate.ListedPod { return translate.ListPod(p) })
+		}
+		return m.seen.podNews(e)
+	}
+	return k
+}
+
+func newNodeKind(m *ClusterCache) *followedKind {
+	k := &followedKind{place: nodePath(), maxAge: maxProofAge, few: fewNodes, one: make(chan struct{}, 1)}
+	k.size = func() int { return len(m.objects.nodes) }
+	k.list = func(ctx context.Context) (string, func(), error) {
+		all, version, err := m.nodes().allNodes(ctx)
+		return version, func() { m.objects.nodes = byUID(all, func(n cluster.Node) string { return n.UID }) }, err
+	}
+	k.take = func(e watch.Event) bool {
+		if n, ok := e.Object.(*corev1.Node); ok {
+			keepNewest(m.objects.nodes, e.Type, n.UID, func() cluster.Node { return translate.Node(n) })
+		}
+		return m.seen.nodeNews(e)
+	}
+	return k
+}
+
+func newClaimKind(m *ClusterCache) *followedKind {
+	k := &followedKind{place: claimPath(), maxAge: maxProofAgeClaims, few: fewClaims,
+		one: make(chan struct{}, 1)}
+	k.size = func() int { return len(m.objects.claims) }
+	k.list = func(ctx context.Context) (string, func(), error) {
+		all, version, err := m.claims().allClaims(ctx)
+		return version, func() { m.objects.claims = byUID(all, func(n cluster.Claim) string { return n.UID }) }, err
+	}
+	k.take = func(e watch.Event) bool {
+		if n, ok := e.Object.(*karpv1.NodeClaim); ok && translate.IsOurClass(n.Spec.NodeClassRef) {
+			keepNewest(m.objects.claims, e.Type, n.UID, func() cluster.Claim { return translate.Claim(n) })
+			if e.Type != watch.Deleted && e.Type != watch.Bookmark {
+				m.seen.keepStatus(n)
+			}
+		}
+		return m.seen.claimNews(e)
+	}
+	return k
+}
+
+func keepNewest[T any](in map[string]T, what watch.EventType, uid types.UID, made func() T) {
+	switch what {
+	case watch.Deleted:
+		delete(in, string(uid))
+	case watch.Added, watch.Modified:
+		in[string(uid)] = made()
+	}
+}
+
+// isMuch reports whether more is known of the kind than is listed to prove something. The lock is held.
+func (k *followedKind) isMuch() bool { return k.version != 0 && k.size() > k.few }
+
+// isFollowed reports whether a watch is to be open. The lock is held.
+func (m *ClusterCache) isFollowed(k *followedKind) bool {
+	return k.version != 0 && k.breaks < maxBreaks && (m.staying || k.size() > k.few)
+}
+
+// isProven reports whether everything is known that was stored before the time given, own writes included.
+func (m *ClusterCache) isProven(k *followedKind, since time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.isProvenLocked(k, since)
+}
+
+func (m *ClusterCache) isProvenLocked(k *followedKind, since time.Time) bool {
+	if k.version == 0 {
+		return false
+	}
+	began, ok := m.own.observed(k.place.plural, k.version)
+	if ok && began.After(k.proven) {
+		k.proven = began
+	}
+	return ok && !k.proven.Before(since) && !k.proven.Before(m.invalid)
+}
+
+// proveKind has everything known that was stored before the time given, and what this client wrote: by what watches
+// told already, by a watch that ends in a bookmark, or by a list.
+func (m *ClusterCache) proveKind(ctx context.Context, k *followedKind, since time.Time) error {
+	select {
+	case k.one <- struct{}{}:
+		defer func() { <-k.one }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if m.isProven(k, since) || m.awaitOwnWrites(ctx, k, since) || m.catchUpWith(ctx, k, since) {
+		return nil
+	}
+	return m.listKind(ctx, k)
+}
+
+// awaitOwnWrites waits a moment for the watch to tell what this client wrote, if nothing else lacks.
+func (m *ClusterCache) awaitOwnWrites(ctx context.Context, k *followedKind, since time.Time) bool {
+	ctx, cancel := context.WithTimeout(ctx, catchUp)
+	defer cancel()
+	waits := func() bool { return m.isFollowed(k) && !k.proven.Before(since) && !k.proven.Before(m.invalid) }
+	proven := false
+	m.await(ctx, func() bool {
+		proven = m.isProvenLocked(k, since)
+		return proven || !waits()
+	})
+	return proven
+}
+
+// catchUpWith reads the store's revision and waits until the watch has got there. It reports false if a list is to be
+// read instead.
+func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since time.Time) bool {
+	m.mu.Lock()
+	able := k.isMuch() && m.isFollowed(k)
+	m.mu.Unlock()
+	if !able {
+		return false
+	}
+	began := time.Now()
+	revision, err := m.currentRevision(ctx, k)
+	if err != nil {
+		return false
+	}
+	m.mu.Lock()
+	setBack := revision < k.version
+	if revision > k.version {
+		k.hurry = true
+		k.reopen()
+	}
+	m.mu.Unlock()
+	if setBack {
+		return false
+	}
+	limit, cancel := context.WithTimeout(ctx, proveWithin)
+	defer cancel()
+	proven := false
+	m.await(limit, func() bool {
+		if k.version >= revision && k.proven.Before(began) {
+			k.proven = began
+		}
+		proven = m.isProvenLocked(k, since)
+		return proven || k.version == 0
+	})
+	return proven
+}
+
+// currentRevision is the revision of the store at a moment after the call. The kind is asked for itself, so that the
+// API server's cache of it has got there.
+func (m *ClusterCache) currentRevision(ctx context.Context, k *followedKind) (uint64, error) {
+	var into listObject = newPods()
+	switch k.place {
+	case nodePath():
+		into = newNodes()
+	case claimPath():
+		into = newClaims()
+	}
+	err := m.sendWithRetries(ctx, apiCall{verb: "read the revision of", place: k.place}, func() *rest.Request {
+		return m.restClient(k.place).Get().AbsPath(k.place.pathTo("", "", "")...).Param("limit", "1")
+	}, into)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(into.GetResourceVersion(), 10, 64)
+}
+
+// listKind lists the kind, and has it followed from there.
+func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) error {
+	m.own.beginList(k.place.plural)
+	began := time.Now()
+	version, keep, err := k.list(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
+		k.version = 0 // what was forgotten of own writes must be listed
+		return err
+	}
+	keep()
+	k.proven = began
+	// one that cannot be compared is as good as unknown: each look lists
+	k.version, _ = strconv.ParseUint(version, 10, 64)
+	k.reopen()
+	m.notifyWaiters()
+	return nil
+}
+
+// reopen has another watch opened, from the version that is known. The lock is held.
+func (k *followedKind) reopen() {
+	if k.restart != nil {
+		k.restart()
+	}
+}
+
+// follow watches the kind, as long as the context goes and whenever it is known.
+func (m *ClusterCache) follow(ctx context.Context, k *followedKind) {
+	for ctx.Err() == nil {
+		if !m.await(ctx, func() bool { return m.isFollowed(k) }) {
+			return
+		}
+		under, stop := context.WithCancel(ctx)
+		m.mu.Lock()
+		from, seconds := k.version, watchSeconds
+		if k.hurry {
+			seconds = proveSeconds
+		}
+		k.hurry, k.restart = false, stop
+		m.mu.Unlock()
+		err := m.watchOnce(under, watched{place: k.place, fields: k.fields, seconds: seconds,
+			from: func() string { return strconv.FormatUint(from, 10) },
+			news: func(e watch.Event) bool { return m.applyWatchEvent(under, k, e) }})
+		wanted := under.Err() != nil // it was to end
+		stop()
+		if wait := m.endWatch(k, from, err, wanted); wait > 0 {
+			waitBeforeRetry(ctx, wait)
+		}
+	}
+}
+
+// endWatch notes the end of a watch that began with a version. It returns how long to wait before another is opened.
+func (m *ClusterCache) endWatch(k *followedKind, from uint64, err error, wanted bool) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k.restart = nil
+	if k.version > from {
+		k.breaks = 0
+	}
+	switch {
+	case wanted:
+		return 0
+	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, changedError{}):
+		m.forgetKind(k)
+		return 0
+	case err == nil && k.version > from:
+		return 0
+	}
+	if k.breaks++; k.breaks >= maxBreaks {
+		m.forgetKind(k)
+	}
+	return min(firstPause<<k.breaks, longestPause)
+}
+
+// forgetKind has the kind listed at the next look, and wakes who waits. The lock is held.
+func (m *ClusterCache) forgetKind(k *followedKind) {
+	k.version, m.news = 0, true
+	m.notifyWaiters()
+}
+
+// applyWatchEvent takes what a watch tells. It reports true when that cannot be understood.
+func (m *ClusterCache) applyWatchEvent(ctx context.Context, k *followedKind, e watch.Event) (bad bool) {
+	o, ok := e.Object.(metav1.Object)
+	if !ok {
+		return true
+	}
+	at, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ctx.Err() != nil || at <= k.version || k.version == 0 {
+		return false // a list, or another watch, has it already
+	}
+	if k.take(e) {
+		m.news = true
+	}
+	k.version = at
+	switch {
+	case e.Type == watch.Deleted:
+		m.own.noteEvent(k.place.plural, o.GetUID(), gone)
+	case o.GetDeletionTimestamp() != nil:
+		m.own.noteEvent(k.place.plural, o.GetUID(), ending)
+	}
+	m.notifyWaiters()
+	return false
+}
