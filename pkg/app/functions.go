@@ -90,7 +90,7 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 		Lease: a.cache, SoldOut: a.soldOut,
 		Prices: a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"),
-		Off: a.set.Disruption == settings.DisruptionOff}
+		Off: a.set.Disruption == settings.DisruptionOff, Totals: a.passTotals()}
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.

@@ -255,6 +255,11 @@ func (r passReader) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) 
 	return r.Ports.ReadSnapshot(ctx)
 }
 
+func (r passReader) CachedSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	r.sink.pass = ctx
+	return r.Ports.CachedSnapshot(ctx)
+}
+
 func (s *seriesSink) ReadState(context.Context) (remotewrite.State, bool, error) {
 	return s.st, false, nil
 }
