@@ -2,6 +2,7 @@ package translate
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -46,45 +47,29 @@ type liveDaemon struct {
 	generation string // of the template it was made from; empty if it does not say
 }
 
-// ListedPod is a pod with what a PodList is made of.
-type ListedPod struct {
-	Pod        cluster.Pod
-	controller string // UID of the DaemonSet; empty for other pods
-}
-
-// ListPod translates a pod with the names of the volume claims that it uses.
-func ListPod(p *corev1.Pod) *ListedPod {
-	out := &ListedPod{Pod: Pod(p)}
-	out.Pod.UnreadClaims = claimNames(p)
-	if owner := metav1.GetControllerOf(p); owner != nil && out.Pod.Owner == cluster.OwnerDaemonSet {
-		out.controller = string(owner.UID)
-	}
-	return out
-}
-
-// NewPodList sorts pods, which changes the order of those given, and remembers the newest of each DaemonSet.
-func NewPodList(all []*ListedPod) PodList {
-	slices.SortFunc(all, func(a, b *ListedPod) int {
-		return cmp.Or(cmp.Compare(a.Pod.Namespace, b.Pod.Namespace), cmp.Compare(a.Pod.Name, b.Pod.Name))
+// NewPodList sorts pods, and remembers the newest of each DaemonSet.
+func NewPodList(all iter.Seq[*ListedPod]) PodList {
+	sorted := slices.SortedFunc(all, func(a, b *ListedPod) int {
+		return cmp.Or(cmp.Compare(a.shape.Namespace, b.shape.Namespace), cmp.Compare(a.name, b.name))
 	})
-	out := PodList{Pods: make([]cluster.Pod, 0, len(all)), newest: map[string]liveDaemon{}}
-	for _, s := range all {
-		out.Pods = append(out.Pods, s.Pod)
-		out.noteDaemonPod(s)
+	out := PodList{Pods: make([]cluster.Pod, len(sorted)), newest: map[string]liveDaemon{}}
+	for i, one := range sorted {
+		out.Pods[i] = one.Pod()
+		out.noteDaemonPod(&out.Pods[i])
 	}
 	return out
 }
 
 // noteDaemonPod remembers the newest pod of each DaemonSet.
-func (l *PodList) noteDaemonPod(s *ListedPod) {
-	if s.controller == "" || !s.Pod.Active() {
+func (l *PodList) noteDaemonPod(p *cluster.Pod) {
+	if p.Owner != cluster.OwnerDaemonSet || p.Controller == "" || !p.Active() {
 		return
 	}
-	have, ok := l.newest[s.controller]
-	if ok && cmp.Or(have.pod.Created.Compare(s.Pod.Created), strings.Compare(have.pod.Name, s.Pod.Name)) >= 0 {
+	have, ok := l.newest[p.Controller]
+	if ok && cmp.Or(have.pod.Created.Compare(p.Created), strings.Compare(have.pod.Name, p.Name)) >= 0 {
 		return
 	}
-	l.newest[s.controller] = liveDaemon{s.Pod, s.Pod.Labels[labelGeneration]}
+	l.newest[p.Controller] = liveDaemon{*p, p.Labels[labelGeneration]}
 }
 
 // SampleDaemons are the pods that DaemonSets will add to a new node: like their newest pod, which shows what admission

@@ -59,7 +59,8 @@ func TestSampleOfADaemonSet(t *testing.T) {
 	} {
 		l := PodList{newest: map[string]liveDaemon{}}
 		for _, p := range c.pods {
-			l.noteDaemonPod(ListPod(p))
+			live := Pod(p)
+			l.noteDaemonPod(&live)
 		}
 		d := read[appsv1.DaemonSet](t, agentText)
 		got := l.SampleDaemons([]DaemonTemplate{{DaemonPod(d), d.Annotations[annotationGeneration]}})
@@ -68,7 +69,8 @@ func TestSampleOfADaemonSet(t *testing.T) {
 		}
 	}
 	l := PodList{newest: map[string]liveDaemon{}}
-	l.noteDaemonPod(ListPod(agent(t, "a", "70m", 1, "2")))
+	live := Pod(agent(t, "a", "70m", 1, "2"))
+	l.noteDaemonPod(&live)
 	d := DaemonPod(read[appsv1.DaemonSet](t, agentText))
 	got := l.SampleDaemons([]DaemonTemplate{{d, "2"}})[0]
 	want := cluster.Pod{

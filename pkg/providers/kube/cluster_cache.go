@@ -261,9 +261,9 @@ func (m *ClusterCache) cachedPending(ctx context.Context) ([]cluster.Pod, error)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, p := range m.objects.pods {
-		if p.Pod.Provisionable() {
-			out = append(out, p.Pod)
+	for _, listed := range m.objects.pods {
+		if p := listed.Pod(); p.Provisionable() {
+			out = append(out, p)
 		}
 	}
 	slices.SortFunc(out, translate.ComparePods)

@@ -19,6 +19,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/api/v1alpha1"
+	"joiner/pkg/nodeclass/translate"
 )
 
 func newREST(c Config, scheme *runtime.Scheme, hc *http.Client, contentType string) (rest.Interface, error) {
@@ -58,6 +59,7 @@ type connection struct {
 	now    func() time.Time
 	seen   *readCache
 	own    pendingWrites
+	shapes translate.PodShapes
 
 	traffic *trafficMeter // nil: nothing is counted
 }

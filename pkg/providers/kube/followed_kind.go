@@ -75,7 +75,7 @@ func newPodKind(m *ClusterCache) *followedKind {
 	}
 	k.take = func(e watch.Event) bool {
 		if p, ok := e.Object.(*corev1.Pod); ok {
-			keepNewest(m.objects.pods, e.Type, p.UID, func() *translate.ListedPod { return translate.ListPod(p) })
+			keepNewest(m.objects.pods, e.Type, p.UID, func() *translate.ListedPod { return m.shapes.ListPod(p) })
 		}
 		return m.seen.podNews(e)
 	}

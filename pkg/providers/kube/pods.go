@@ -127,14 +127,15 @@ func (c Pods) RemovePod(ctx context.Context, p cluster.Pod) error {
 // allPods lists the pods that have not ended, by UID.
 func (c Pods) allPods(ctx context.Context) (map[string]*translate.ListedPod, string, error) {
 	all, version, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: notEnded}, newPods,
-		func(l *corev1.PodList) []*translate.ListedPod { return translatePage(l.Items, translate.ListPod) })
+		func(l *corev1.PodList) []*translate.ListedPod { return translatePage(l.Items, c.shapes.ListPod) })
 	if err != nil {
 		return nil, "", err
 	}
-	out := byUID(all, func(p *translate.ListedPod) string { return p.Pod.UID })
+	out := byUID(all, func(p *translate.ListedPod) string { return p.UID() })
 	c.seen.keepPods(version, func(yield func(*cluster.Pod) bool) {
-		for _, p := range out {
-			if !yield(&p.Pod) {
+		for _, listed := range out {
+			p := listed.Pod()
+			if !yield(&p) {
 				return
 			}
 		}
@@ -146,7 +147,7 @@ func (c Pods) allPods(ctx context.Context) (map[string]*translate.ListedPod, str
 func (c Pods) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
 	out, version, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: withoutOne}, newPods,
 		func(l *corev1.PodList) []cluster.Pod {
-			return slices.DeleteFunc(translatePage(l.Items, waitingFrom),
+			return slices.DeleteFunc(translatePage(l.Items, c.waitingFrom),
 				func(p cluster.Pod) bool { return !p.Provisionable() })
 		})
 	if err != nil {
@@ -162,6 +163,6 @@ func (c Pods) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
 	return out, nil
 }
 
-func waitingFrom(p *corev1.Pod) cluster.Pod { return translate.ListPod(p).Pod }
+func (c Pods) waitingFrom(p *corev1.Pod) cluster.Pod { return c.shapes.ListPod(p).Pod() }
 
 func newPods() *corev1.PodList { return &corev1.PodList{} }

@@ -124,7 +124,7 @@ func (c Reader) buildSnapshot(ctx context.Context, much func(context.Context) (c
 		pool.Disruption = nodeclass.SleepWith(small.stack, p.Annotations, pool.Disruption)
 		return pool
 	})
-	found := translate.NewPodList(slices.Collect(maps.Values(large.pods)))
+	found := translate.NewPodList(maps.Values(large.pods))
 	out.Nodes, out.Claims = large.sortedNodes(), large.sortedClaims()
 	out.Pods, out.Daemons = found.Pods, found.SampleDaemons(small.daemons)
 	if len(small.room) > 0 {

@@ -1,0 +1,119 @@
+package translate
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+	"unique"
+	"weak"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/requirements"
+)
+
+// ListedPod is a pod in little memory: what it has in common with others stands once for all of them.
+type ListedPod struct {
+	shape        *cluster.Pod // without what stands below; never changed
+	name, uid    string
+	node         unique.Handle[string]
+	labels       map[string]string
+	nodeAffinity [][]requirements.Requirement
+	claims       []string
+	created      int64 // seconds of the epoch, as the others
+	started      int64
+	bound        int64
+	readySince   int64
+	deleting     int64
+}
+
+// UID is that of the pod.
+func (p *ListedPod) UID() string { return p.uid }
+
+// Pod is the whole pod. What it points to is shared with others and must not be changed.
+func (p *ListedPod) Pod() cluster.Pod {
+	out := *p.shape
+	out.Name, out.UID, out.NodeName = p.name, p.uid, p.node.Value()
+	out.Labels, out.NodeAffinity, out.UnreadClaims = p.labels, p.nodeAffinity, p.claims
+	out.Created, out.Started, out.Bound = timeOf(p.created), timeOf(p.started), timeOf(p.bound)
+	out.ReadySince, out.Deleting = timeOf(p.readySince), timeOf(p.deleting)
+	return out
+}
+
+func timeOf(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
+
+// PodShapes remembers what pods have in common, as long as one of them is kept. The zero value is ready, and may be used
+// by several at once.
+type PodShapes struct {
+	mu    sync.Mutex
+	known map[shapeKey]weak.Pointer[cluster.Pod]
+	sweep int // so many are swept
+}
+
+// shapeKey is what pods of one shape have in common at least. Of each, the latest shape is known.
+type shapeKey struct {
+	namespace, controller, phase string
+	ready                        bool
+}
+
+// ListPod translates a pod with the names of the volume claims that it uses.
+func (s *PodShapes) ListPod(p *corev1.Pod) *ListedPod {
+	whole := Pod(p)
+	out := &ListedPod{name: whole.Name, uid: whole.UID, node: unique.Make(whole.NodeName), labels: whole.Labels,
+		nodeAffinity: whole.NodeAffinity, claims: claimNames(p), created: whole.Created.Unix(),
+		started: whole.Started.Unix(), bound: whole.Bound.Unix(), readySince: whole.ReadySince.Unix(),
+		deleting: whole.Deleting.Unix()}
+	whole.Name, whole.UID, whole.NodeName = "", "", ""
+	whole.Created, whole.Started, whole.Bound = time.Time{}, time.Time{}, time.Time{}
+	whole.ReadySince, whole.Deleting = time.Time{}, time.Time{}
+	out.shape = s.share(&whole)
+	if maps.Equal(out.labels, out.shape.Labels) {
+		out.labels = out.shape.Labels
+	}
+	if reflect.DeepEqual(out.nodeAffinity, out.shape.NodeAffinity) {
+		out.nodeAffinity = out.shape.NodeAffinity
+	}
+	return out
+}
+
+// share is an equal shape that is known, or this one, which is known from now on.
+func (s *PodShapes) share(p *cluster.Pod) *cluster.Pod {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := shapeKey{p.Namespace, p.Controller, p.Phase, p.Ready}
+	if have := s.known[key].Value(); have != nil && sameShape(*have, *p) {
+		return have
+	}
+	clipLists(p)
+	if s.known == nil {
+		s.known = map[shapeKey]weak.Pointer[cluster.Pod]{}
+	}
+	if len(s.known) >= s.sweep {
+		maps.DeleteFunc(s.known, func(_ shapeKey, w weak.Pointer[cluster.Pod]) bool { return w.Value() == nil })
+		s.sweep = 2*len(s.known) + fewShapes
+	}
+	s.known[key] = weak.Make(p)
+	return p
+}
+
+// fewShapes are not worth a sweep.
+const fewShapes = 100
+
+// sameShape compares all that does not stand in a ListedPod beside its shape.
+func sameShape(a, b cluster.Pod) bool {
+	a.Labels, a.NodeAffinity, b.Labels, b.NodeAffinity = nil, nil, nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+// clipLists has whoever appends to a list of the shape make another.
+func clipLists(p *cluster.Pod) {
+	p.Need.Extended, p.NodeAffinity, p.NodePrefers = slices.Clip(p.Need.Extended), slices.Clip(p.NodeAffinity),
+		slices.Clip(p.NodePrefers)
+	p.Tolerations, p.Holds, p.Spread = slices.Clip(p.Tolerations), slices.Clip(p.Holds), slices.Clip(p.Spread)
+	p.Affinity, p.AntiAffinity = slices.Clip(p.Affinity), slices.Clip(p.AntiAffinity)
+	p.Prefers, p.Avoids = slices.Clip(p.Prefers), slices.Clip(p.Avoids)
+	p.HostPorts, p.Unmodelled = slices.Clip(p.HostPorts), slices.Clip(p.Unmodelled)
+}
