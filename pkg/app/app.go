@@ -99,13 +99,13 @@ func FromEnv(ctx context.Context) (*App, error) {
 		set.CatalogBucket, discovery.CatalogMaxAge, time.Now)
 	a.soldOut = a.ledger
 	if set.ZonalShift {
-		a.soldOut = a.zonalShifts()
+		a.soldOut = newZonalShifts(a)
 	}
 	return a, nil
 }
 
-// zonalShifts is the ledger, in which zones are sold out that the cluster is shifted away from.
-func (a *App) zonalShifts() *discovery.ZonalShifts {
+// newZonalShifts is the ledger, in which zones are sold out that the cluster is shifted away from.
+func newZonalShifts(a *App) *discovery.ZonalShifts {
 	return &discovery.ZonalShifts{UnavailableOfferings: a.ledger, ARC: arczonalshift.NewFromConfig(a.aws),
 		Now: time.Now, Log: a.log,
 		ARN: func(ctx context.Context) (string, error) { return clusterARN(ctx, a.set.ClusterName) },

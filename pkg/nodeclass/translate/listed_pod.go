@@ -45,8 +45,8 @@ func (p *ListedPod) Pod() cluster.Pod {
 
 func timeOf(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
-// PodShapes remembers what pods have in common, as long as one of them is kept. The zero value is ready, and may be used
-// by several at once.
+// PodShapes remembers what pods have in common, as long as one of them is kept. The zero value is ready, and may be
+// used by several at once.
 type PodShapes struct {
 	mu    sync.Mutex
 	known map[shapeKey]weak.Pointer[cluster.Pod]
