@@ -151,6 +151,10 @@ func (p *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	return busy, err
 }
 
+// oldestSnapshot is how old the cluster may be that a pass decides about. Launches that are resumed may take longer;
+// until then pods may have been made anew, with a volume in another zone.
+const oldestSnapshot = 5 * time.Second
+
 // runLocked is a pass by the holder of the lease: what an earlier invocation left unfinished first, then the pods. Pods
 // that nothing can be done for are not worth staying for. A pass that may not write holds no lease; it logs what it
 // would do.
@@ -163,6 +167,11 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	controllers.NoteStage(ctx, controllers.StageDeciding)
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resumeLaunches(ctx, &s)
+	if p.Now().Sub(start) > oldestSnapshot {
+		if s, err = p.readSnapshot(ctx); err != nil {
+			return false, errors.Join(resumeErr, err)
+		}
+	}
 	began := p.Now()
 	decided := p.decideAndLog(ctx, s, start)
 	took := p.Now().Sub(began)
