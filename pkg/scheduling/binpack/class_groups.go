@@ -88,7 +88,8 @@ type classMember struct {
 	key string
 }
 
-// groupPodClasses groups pods that are alike, larger ones first.
+// groupPodClasses groups pods that are alike, larger ones first. Of equal ones those on nodes that are being replaced are
+// first: what a disruption was decided on must not be given to others.
 func groupPodClasses(list []*cluster.Pod, sig signatureWriter) []*podClass {
 	type group struct {
 		text    string
@@ -106,9 +107,19 @@ func groupPodClasses(list []*cluster.Pod, sig signatureWriter) []*podClass {
 		}
 		g.members = append(g.members, classMember{p, p.Key()})
 	}
+	staysFirst := func(x, y *cluster.Pod) int {
+		switch a, b := sig.moving[x.NodeName], sig.moving[y.NodeName]; {
+		case a == b:
+			return 0
+		case a:
+			return -1
+		}
+		return 1
+	}
 	slices.SortFunc(all, func(x, y *group) int {
 		a, b := x.members[0].pod.Need, y.members[0].pod.Need
-		return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Memory, a.Memory), strings.Compare(x.text, y.text))
+		return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Memory, a.Memory), staysFirst(x.members[0].pod,
+			y.members[0].pod), strings.Compare(x.text, y.text))
 	})
 	out := make([]*podClass, len(all))
 	for i, g := range all {
