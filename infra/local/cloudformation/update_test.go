@@ -22,7 +22,7 @@ func TestEachSettingIsChangedAndChangedBack(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, uint64(i))
 			w.s3Gateway = true
-			w.haveRole()
+			w.haveRoles()
 			w.deploy("plain")
 			w.launch("web", linux)
 			w.player.After = func(s cloudformation.Step) {
@@ -60,7 +60,7 @@ func TestAnUpdateDoesNotTakeTheIdentityOfLivingNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachOrder(t, func(t *testing.T, w *world) {
-				w.haveRole()
+				w.haveRoles()
 				w.deploy(c.from)
 				w.launch("web", c.class)
 				err := w.player.Deploy(t.Context(), w.stack, template(t, c.to, nil))
@@ -162,10 +162,12 @@ func TestSchedulesTakeOverFromRules(t *testing.T) {
 	}
 }
 
-// haveRole makes the role that the forms name as one that is there.
-func (w *world) haveRole() {
+// haveRoles makes the roles that the forms name as ones that are there.
+func (w *world) haveRoles() {
 	w.t.Helper()
-	if _, err := (awsemulator.Provisioner{Cloud: w.cloud}).CreateRole("nodes"); err != nil {
-		w.t.Fatal(err)
+	for _, name := range []string{"nodes", "windows"} {
+		if _, err := (awsemulator.Provisioner{Cloud: w.cloud}).CreateRole(name); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 }

@@ -88,8 +88,8 @@ type classMember struct {
 	key string
 }
 
-// groupPodClasses groups pods that are alike, larger ones first. Of equal ones those on nodes that are being replaced are
-// first: what a disruption was decided on must not be given to others.
+// groupPodClasses groups pods that are alike, larger ones first. Of equal ones those on nodes that are being replaced
+// are first: what a disruption was decided on must not be given to others.
 func groupPodClasses(list []*cluster.Pod, sig signatureWriter) []*podClass {
 	type group struct {
 		text    string
