@@ -69,18 +69,20 @@ func durationSetting[V any](s Setting, allowed durationRange, field func(*V) *ti
 
 // minutesSetting is a duration of whole minutes, as schedules have them.
 func minutesSetting[V any](s Setting, allowed durationRange, field func(*V) *time.Duration) settingBinding[V] {
-	s.Kind = KindText
-	s.Unit = "duration"
-	s.Allowed = fmt.Sprintf("whole minutes such as 3m, from %s to %s", shortDuration(allowed.least),
+	out := durationSetting(s, allowed, field)
+	out.Allowed = fmt.Sprintf("whole minutes such as 3m, from %s to %s", shortDuration(allowed.least),
 		shortDuration(allowed.most))
-	return settingBinding[V]{s, func(v *V, in string) error {
-		d, err := time.ParseDuration(in)
-		if err != nil || d < allowed.least || d > allowed.most || d%time.Minute != 0 {
+	read := out.set
+	out.set = func(v *V, in string) error {
+		if err := read(v, in); err != nil {
+			return err
+		}
+		if *field(v)%time.Minute != 0 {
 			return errNotAllowed()
 		}
-		*field(v) = d
 		return nil
-	}}
+	}
+	return out
 }
 
 // wholeSetting is a knob that counts something.

@@ -14,15 +14,15 @@ func Nearest(key string) (name string, found bool) {
 		if strings.EqualFold(s.Name, key) || strings.EqualFold(s.Env, key) {
 			return s.Name, true
 		}
-		if d := editDistance(strings.ToLower(s.Name), strings.ToLower(key)); d < least {
+		if d := EditDistance(strings.ToLower(s.Name), strings.ToLower(key)); d < least {
 			least, name = d, s.Name
 		}
 	}
 	return name, name != ""
 }
 
-// editDistance is how many letters must be added, removed or replaced to make one text of the other.
-func editDistance(a, b string) int {
+// EditDistance is how many letters must be added, removed or replaced to make one text of the other.
+func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -46,16 +46,7 @@ func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
 		sold = large
 	}
 	for i := range nodes {
-		t := sold[g.rand.IntN(len(sold))]
-		o := t.Offerings[g.rand.IntN(len(t.Offerings))]
-		for !o.Available {
-			o = t.Offerings[g.rand.IntN(len(t.Offerings))]
-		}
-		n := workload.Node{
-			Name: fmt.Sprintf("node-%05d", i), NodePool: "general", InstanceType: t.Name, Zone: o.Zone,
-			CapacityType: o.CapacityType,
-			Pods:         map[string]int{},
-		}
+		n, t := g.drawNode(i, sold)
 		each := (bound + nodes - i - 1) / (nodes - i) // what small nodes do not take goes to the next
 		g.fill(&n, t, f.BoundGroups, each, int64(full))
 		for _, count := range n.Pods { // a sum does not depend on the order
@@ -63,6 +54,19 @@ func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
 		}
 		f.Nodes = append(f.Nodes, n)
 	}
+}
+
+// drawNode is the i-th node: an empty one of one of the types, in one of the offerings that can be had.
+func (g *generator) drawNode(i int, types []instancetypes.Type) (workload.Node, instancetypes.Type) {
+	t := types[g.rand.IntN(len(types))]
+	o := t.Offerings[g.rand.IntN(len(t.Offerings))]
+	for !o.Available {
+		o = t.Offerings[g.rand.IntN(len(t.Offerings))]
+	}
+	return workload.Node{
+		Name: fmt.Sprintf("node-%05d", i), NodePool: "general", InstanceType: t.Name, Zone: o.Zone,
+		CapacityType: o.CapacityType, Pods: map[string]int{},
+	}, t
 }
 
 // fill puts up to most pods onto the node, until it is so many percent full.

@@ -42,15 +42,7 @@ func (g *generator) halfEmpty(f *workload.File, pods, nodes int) {
 	sold := slices.DeleteFunc(slices.Clone(g.types),
 		func(t instancetypes.Type) bool { return !slices.Contains(smallFleet(), t.Name) })
 	for i := range nodes {
-		t := sold[g.rand.IntN(len(sold))]
-		o := t.Offerings[g.rand.IntN(len(t.Offerings))]
-		for !o.Available {
-			o = t.Offerings[g.rand.IntN(len(t.Offerings))]
-		}
-		n := workload.Node{
-			Name: fmt.Sprintf("node-%05d", i), NodePool: "general", InstanceType: t.Name, Zone: o.Zone,
-			CapacityType: o.CapacityType, Pods: map[string]int{},
-		}
+		n, t := g.drawNode(i, sold)
 		if !g.chance(10) {
 			g.fill(&n, t, f.BoundGroups, math.MaxInt, int64(30+g.rand.IntN(41)))
 		}

@@ -22,22 +22,7 @@ func TestGenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := wish{pods: 800, nodes: 60, bound: 900, full: 67, seed: 5, name: "made", pools: pools}
-	var files []workload.File
-	for _, name := range []string{"a.json", "b.json.gz"} {
-		w.out = filepath.Join(t.TempDir(), name)
-		if err := w.run(); err != nil {
-			t.Fatal(err)
-		}
-		f, err := workload.LoadWorkload(os.ReadFile, w.out, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, f)
-	}
-	if diff := cmp.Diff(files[0], files[1]); diff != "" {
-		t.Errorf("two files of one seed differ:\n%s", diff)
-	}
-	f := files[0]
+	f := generateTwice(t, w, "a.json", "b.json.gz")
 	bound := 0
 	for _, n := range f.Nodes {
 		for _, count := range n.Pods {
@@ -107,8 +92,22 @@ func TestHalfEmpty(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := wish{pods: 900, nodes: 100, seed: 3, name: "half-empty", pools: pools, halfEmpty: true}
+	f, empty := generateTwice(t, w, "a.json", "b.json"), 0
+	for _, n := range f.Nodes {
+		if len(n.Pods) == 0 {
+			empty++
+		}
+	}
+	if f.Pending() != 900 || len(f.Groups) != deployments || len(f.Nodes) != 100 || empty == 0 || empty > 40 {
+		t.Errorf("%d pods in %d groups, %d nodes, %d of them empty", f.Pending(), len(f.Groups), len(f.Nodes), empty)
+	}
+}
+
+// generateTwice makes the cluster into two files of these names, which must hold the same, and returns it.
+func generateTwice(t *testing.T, w wish, names ...string) workload.File {
+	t.Helper()
 	var files []workload.File
-	for _, name := range []string{"a.json", "b.json"} {
+	for _, name := range names {
 		w.out = filepath.Join(t.TempDir(), name)
 		if err := w.run(); err != nil {
 			t.Fatal(err)
@@ -122,13 +121,5 @@ func TestHalfEmpty(t *testing.T) {
 	if diff := cmp.Diff(files[0], files[1]); diff != "" {
 		t.Errorf("two files of one seed differ:\n%s", diff)
 	}
-	f, empty := files[0], 0
-	for _, n := range f.Nodes {
-		if len(n.Pods) == 0 {
-			empty++
-		}
-	}
-	if f.Pending() != 900 || len(f.Groups) != deployments || len(f.Nodes) != 100 || empty == 0 || empty > 40 {
-		t.Errorf("%d pods in %d groups, %d nodes, %d of them empty", f.Pending(), len(f.Groups), len(f.Nodes), empty)
-	}
+	return files[0]
 }

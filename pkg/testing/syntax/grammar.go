@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/datadriven"
+
+	"joiner/pkg/settings"
 )
 
 // Grammar is what a harness understands: the form of each directive, by its name.
@@ -132,28 +134,8 @@ func UnknownWord(what, word string, known ...string) error {
 		return fmt.Errorf("unknown %s %q, there is none here", what, word)
 	}
 	slices.Sort(known)
-	nearest := slices.MinFunc(known, func(a, b string) int { return editDistance(word, a) - editDistance(word, b) })
+	nearest := slices.MinFunc(known, func(a, b string) int {
+		return settings.EditDistance(word, a) - settings.EditDistance(word, b)
+	})
 	return fmt.Errorf("unknown %s %q, the nearest known is %q", what, word, nearest)
-}
-
-// editDistance is how many letters must be added, removed or replaced to make b of a.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			above := row[j+1]
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			row[j+1] = min(above+1, row[j]+1, replaced)
-			diagonal = above
-		}
-	}
-	return row[len(b)]
 }
