@@ -67,8 +67,9 @@ func (p *pod) allTolerations() []cluster.Toleration {
 const capacityLease = "joiner-capacity"
 
 type storedLease struct {
-	holder string
-	until  time.Time
+	version int // of the object
+	holder  string
+	until   time.Time
 }
 
 func isWithin(part, all map[string]string) bool {

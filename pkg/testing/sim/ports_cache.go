@@ -5,13 +5,17 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"joiner/pkg/model/cluster"
 )
 
-// oldestCached is how old what a cache shows may be, but for what was there when the invocation began.
-const oldestCached = 10 * time.Second
+// How old what a cache shows may be, but for what was there when the invocation began.
+const (
+	oldestCached       = 30 * time.Second // of pods and nodes
+	oldestCachedClaims = 10 * time.Second
+)
 
 // processCaches are the caches of the processes that wait for an invocation. Its chance is a stream of its own.
 type processCaches struct {
@@ -19,6 +23,7 @@ type processCaches struct {
 	stale  float64 // chance of each kind that a look shows it as it was some seconds ago
 	broken float64 // chance that it is shown as it was in another invocation, which is against the contract
 	cold   float64 // chance of an invocation that runs in a new process
+	late   float64 // chance of one that runs in a process that has waited for long, as the other of two versions has
 	idle   map[*Function][]*processCache
 }
 
@@ -26,7 +31,7 @@ func drawCaches(seed uint64) *processCaches {
 	rng := rand.New(rand.NewPCG(seed, 0x6361636865))
 	pick := func(list ...float64) float64 { return list[rng.IntN(len(list))] }
 	return &processCaches{rng: rng, stale: pick(0, 0.3, 0.8), broken: pick(0, 0, 0.2), cold: pick(0, 0.1, 0.5),
-		idle: map[*Function][]*processCache{}}
+		late: pick(0, 0.2, 0.5), idle: map[*Function][]*processCache{}}
 }
 
 func (c *processCaches) drawChance(p float64) bool { return c.rng.Float64() < p }
@@ -37,6 +42,54 @@ type processCache struct {
 	pods   cachedList[cluster.Pod]
 	nodes  cachedList[cluster.Node]
 	claims cachedList[cluster.Claim]
+
+	mu      sync.Mutex
+	pass    time.Time      // when the pass began that is under way; zero if it did not say so
+	invalid time.Time      // what was read before may not be shown
+	leases  map[string]int // the version of each lease that it wrote last
+}
+
+// invalidate has the next look show what anybody wrote until now.
+func (c *processCache) invalidate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.invalid = time.Now()
+}
+
+// setPass begins a pass or, with the zero time, forgets the one that is under way, and returns what was so before.
+func (c *processCache) setPass(began time.Time) (before time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, c.pass = c.pass, began
+	return before
+}
+
+// since is from when on a look that begins now must show everything: from when the pass began or, if it did not say so,
+// from now. It ends the pass.
+func (c *processCache) since() time.Time {
+	if began := c.setPass(time.Time{}); !began.IsZero() {
+		return began
+	}
+	return time.Now()
+}
+
+// keepLease remembers the version in which this process wrote a lease, and reports whether the one before was its own
+// too, so that nobody else had the lease meanwhile.
+func (c *processCache) keepLease(name string, replaced, written int) (alone bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leases == nil {
+		c.leases = map[string]int{}
+	}
+	alone = c.leases[name] == replaced && replaced > 0
+	c.leases[name] = written
+	return alone
+}
+
+func (c *processCache) validFrom() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.invalid
 }
 
 // cachedList is a kind as it was at a version.
@@ -52,10 +105,9 @@ func (l *cachedList[T]) keep(list []T, at int) {
 	*l = cachedList[T]{list: list, at: at, when: time.Now()}
 }
 
-// mayShow reports whether a watch that is late may have told no more than this to an invocation that began then. A
-// broken cache tells what is older.
-func (l *cachedList[T]) mayShow(began time.Time, broken bool) bool {
-	return l.at > 0 && !l.wrote && (broken || l.when.After(began) && time.Since(l.when) <= oldestCached)
+// isSince reports whether it shows everything that was stored before then, and what this process wrote.
+func (l *cachedList[T]) isSince(then time.Time) bool {
+	return l.at > 0 && !l.wrote && !l.when.Before(then)
 }
 
 // noteWrite remembers that this process was told that it changed something.
@@ -70,43 +122,130 @@ func (c *processCache) noteWrite(call string) {
 	}
 }
 
-// take is the cache of the process in which an invocation runs: one that has run before, or a new one.
+// take is the cache of the process in which an invocation runs: the one that ran last, one that has waited for longer,
+// or a new one.
 func (c *processCaches) take(fn *Function) *processCache {
 	idle := c.idle[fn]
-	if n := len(idle); n > 0 && !c.drawChance(c.cold) {
-		c.idle[fn] = idle[:n-1]
-		return idle[n-1]
+	if len(idle) == 0 || c.drawChance(c.cold) {
+		return &processCache{}
 	}
-	return &processCache{}
+	i := len(idle) - 1
+	if c.drawChance(c.late) {
+		i = c.rng.IntN(len(idle))
+	}
+	p := idle[i]
+	c.idle[fn] = slices.Delete(idle, i, i+1)
+	p.pass, p.invalid = time.Time{}, time.Time{}
+	return p
 }
 
 // keep keeps the process of an invocation that ended for the next one.
 func (c *processCaches) keep(inv *invocation) { c.idle[inv.fn] = append(c.idle[inv.fn], inv.cache) }
+
+// PendingPods lists the pods that need a node, as a look shows them that may be some seconds old. If there are any it
+// begins a pass, and the cache is brought up to date while others are waited for.
+func (p *readPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
+	began := time.Now()
+	return callPort(ctx, p.caller, "list homeless pods", "", func() ([]cluster.Pod, error) {
+		c := p.inv.cache
+		pods := slices.DeleteFunc(showRecent(p, aPod, &c.pods, p.pods.listPods),
+			func(pod cluster.Pod) bool { return !pod.Provisionable() })
+		if len(pods) == 0 {
+			c.setPass(time.Time{})
+			return pods, nil
+		}
+		if before := c.setPass(began); !before.IsZero() {
+			c.setPass(before)
+			return pods, nil
+		}
+		c.pods.keep(p.pods.listPods(), p.seen[aPod])
+		c.nodes.keep(p.nodes.listNodes(), p.seen[aNode])
+		c.claims.keep(p.listClaims(), p.seen[aClaim])
+		return pods, nil
+	})
+}
+
+// ListClaims lists the claims as a look shows them that may be some seconds old.
+func (p *readPorts) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
+	return callPort(ctx, p.caller, "list claims", "", func() ([]cluster.Claim, error) {
+		return showRecent(p, aClaim, &p.inv.cache.claims, p.listClaims), nil
+	})
+}
+
+// ReadSnapshot reads everything but what AWS knows. Its lists are of different moments, in no certain order: each as it
+// is, or as it was at some time since the pass began.
+func (p *readPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	s, c := cluster.Snapshot{}, p.inv.cache
+	since := c.since()
+	reads := []struct {
+		name string
+		deed func()
+	}{
+		{"read pods", func() { s.Pods = showSince(p, aPod, &c.pods, since, p.pods.listPods) }},
+		{"read nodes", func() { s.Nodes = showSince(p, aNode, &c.nodes, since, p.nodes.listNodes) }},
+		{"read claims", func() { s.Claims = showSince(p, aClaim, &c.claims, since, p.listClaims) }},
+		{"read the rest", func() { p.readRest(&s) }},
+	}
+	errs := make(chan error, len(reads))
+	for _, r := range reads {
+		go func() { errs <- tryPort(ctx, p.caller, r.name, "", func() error { r.deed(); return nil }) }()
+	}
+	var first error
+	for range reads {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+		}
+	}
+	s.Now = p.toSecond()
+	return s, first
+}
 
 // CachedSnapshot shows of each kind what it is now or, where the watch is late, what this process has seen of it some
 // seconds ago in this invocation. Once in a while, against the contract, it shows what another invocation saw long ago.
 // What the process wrote since is always there.
 func (p *readPorts) CachedSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return callPort(ctx, p.caller, "read cache", "", func() (cluster.Snapshot, error) {
-		s := cluster.Snapshot{}
-		p.showCached(&s)
+		s, c := cluster.Snapshot{}, p.inv.cache
+		s.Pods = showRecent(p, aPod, &c.pods, p.pods.listPods)
+		s.Nodes = showRecent(p, aNode, &c.nodes, p.nodes.listNodes)
+		s.Claims = showRecent(p, aClaim, &c.claims, p.listClaims)
 		p.readRest(&s)
 		s.Now = p.toSecond()
 		return s, nil
 	})
 }
 
-func (p *readPorts) showCached(s *cluster.Snapshot) {
-	c := p.inv.cache
-	s.Pods = showList(p, aPod, &c.pods, p.pods.listPods)
-	s.Nodes = showList(p, aNode, &c.nodes, p.nodes.listNodes)
-	s.Claims = showList(p, aClaim, &c.claims, p.listClaims)
+// Wait returns on news that no read of this invocation has shown. It ends the pass.
+func (p *readPorts) Wait(ctx context.Context) error {
+	p.inv.cache.setPass(time.Time{})
+	_, err := callPort[struct{}](ctx, p.caller, "wait", "", nil)
+	return err
 }
 
-// showList is the kind as it is, or as it was when this process saw it last.
-func showList[T any](p *readPorts, k objectKind, l *cachedList[T], now func() []T) []T {
-	broken := p.trouble && p.caches.drawChance(p.caches.broken)
-	if l.mayShow(p.inv.started, broken) && p.caches.drawChance(p.caches.stale) {
+// showRecent is the kind as it is or, where the watch is late, as it was some seconds ago in this invocation. A broken
+// cache shows what is older.
+func showRecent[T any](p *readPorts, k objectKind, l *cachedList[T], now func() []T) []T {
+	oldest := oldestCached
+	if k == aClaim {
+		oldest = oldestCachedClaims
+	}
+	since := time.Now().Add(-oldest)
+	if since.Before(p.inv.started) {
+		since = p.inv.started
+	}
+	if p.trouble && p.caches.drawChance(p.caches.broken) {
+		since = time.Time{}
+	}
+	return showSince(p, k, l, since, now)
+}
+
+// showSince is the kind as it is, or as it was when this process saw it last, if that was after the time given and
+// others need not be seen.
+func showSince[T any](p *readPorts, k objectKind, l *cachedList[T], since time.Time, now func() []T) []T {
+	if !since.IsZero() && since.Before(p.inv.cache.validFrom()) {
+		since = p.inv.cache.validFrom()
+	}
+	if l.isSince(since) && p.caches.drawChance(p.caches.stale) {
 		p.seen[k] = max(p.seen[k], l.at)
 		return slices.Clone(l.list)
 	}

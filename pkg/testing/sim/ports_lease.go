@@ -20,11 +20,12 @@ func (p *leasePorts) Acquire(ctx context.Context, name, holder string, ttl time.
 	if name != capacityLease {
 		take, give = "keep watch lease", "leave watch lease"
 	}
+	written := p.leaseVersions(name)
 	ok, err := callPort(ctx, p.caller, take, name, func() (bool, error) {
 		if l := p.api.leases[name]; l.holder != "" && l.holder != holder && time.Now().Before(l.until) {
 			return false, nil
 		}
-		p.api.leases[name] = storedLease{holder: holder, until: time.Now().Add(ttl)}
+		written.write(storedLease{holder: holder, until: time.Now().Add(ttl)})
 		if name == capacityLease {
 			p.inv.leased = time.Now()
 		}
@@ -33,15 +34,43 @@ func (p *leasePorts) Acquire(ctx context.Context, name, holder string, ttl time.
 	if err != nil || !ok {
 		return nil, false, err
 	}
+	if alone := p.inv.cache.keepLease(name, written.replaced, written.now); name == capacityLease && !alone {
+		p.inv.cache.invalidate()
+	}
 	release := func(ctx context.Context) error {
-		return tryPort(ctx, p.caller, give, name, func() error {
+		if name != capacityLease { // whoever saw it relies on the next look
+			defer p.inv.cache.invalidate()
+		}
+		written := p.leaseVersions(name)
+		err := tryPort(ctx, p.caller, give, name, func() error {
 			if p.api.leases[name].holder == holder {
-				delete(p.api.leases, name)
+				written.write(storedLease{})
 			}
 			return nil
 		})
+		if err == nil && written.now > 0 {
+			p.inv.cache.keepLease(name, written.replaced, written.now)
+		}
+		return err
 	}
 	return release, true, nil
+}
+
+// leaseWrite is one write of a lease, by the versions before and after.
+type leaseWrite struct {
+	api           *apiServer
+	name          string
+	replaced, now int
+}
+
+func (p *leasePorts) leaseVersions(name string) *leaseWrite {
+	return &leaseWrite{api: p.api, name: name}
+}
+
+func (w *leaseWrite) write(l storedLease) {
+	w.replaced = w.api.leases[w.name].version
+	l.version = w.replaced + 1
+	w.api.leases[w.name], w.now = l, l.version
 }
 
 // LeaseSign is a sign of life of who holds the lease.

@@ -19,44 +19,11 @@ type readPorts struct {
 	caches  *processCaches
 }
 
-// PendingPods lists the pods that need a node.
-func (p *readPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
-	return callPort(ctx, p.caller, "list homeless pods", "", func() ([]cluster.Pod, error) {
-		return slices.DeleteFunc(p.pods.listPods(), func(pod cluster.Pod) bool { return !pod.Provisionable() }), nil
-	})
-}
-
 // StaticPools lists the pools with a fixed number of nodes.
 func (p *readPorts) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
 	return callPort(ctx, p.caller, "list static pools", "", func() ([]cluster.Pool, error) {
 		return slices.DeleteFunc(slices.Clone(p.api.pools), func(pool cluster.Pool) bool { return !pool.Static }), nil
 	})
-}
-
-// ReadSnapshot reads everything but what AWS knows. Its lists are of different moments, in no certain order.
-func (p *readPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	s := cluster.Snapshot{}
-	reads := []struct {
-		name string
-		deed func()
-	}{
-		{"read pods", func() { s.Pods = p.pods.listPods() }},
-		{"read nodes", func() { s.Nodes = p.nodes.listNodes() }},
-		{"read claims", func() { s.Claims = p.listClaims() }},
-		{"read the rest", func() { p.readRest(&s) }},
-	}
-	errs := make(chan error, len(reads))
-	for _, r := range reads {
-		go func() { errs <- tryPort(ctx, p.caller, r.name, "", func() error { r.deed(); return nil }) }()
-	}
-	var first error
-	for range reads {
-		if err := <-errs; err != nil && first == nil {
-			first = err
-		}
-	}
-	s.Now = p.toSecond()
-	return s, first
 }
 
 // readRest reads what a snapshot has beside pods, nodes and claims.
@@ -75,12 +42,6 @@ func (p *readPorts) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeC
 		}
 		return c.DeepCopy(), nil
 	})
-}
-
-// Wait returns on news that no read of this invocation has shown.
-func (p *readPorts) Wait(ctx context.Context) error {
-	_, err := callPort[struct{}](ctx, p.caller, "wait", "", nil)
-	return err
 }
 
 // WithVolumes reads what volumes allow: the claims and volumes in one moment, the limits of nodes in another. Like the
