@@ -202,9 +202,9 @@ load: ## 1,000 NodeClaims in one burst against the emulated EC2 at its documente
 	@env $(LOCAL_FLAGS) go -C infra/local test ./loadtest -count=1 -v -args -claims $(or $(CLAIMS),1000)
 
 .PHONY: storm
-storm: local ## 1,000 spot notices in a minute, and the latencies of single ones; fewer: NODES=100, more: STORM_FLAGS=-help
+storm: local ## 300 spot notices in a minute, and the latencies of single ones; other numbers: NODES=1000, more: STORM_FLAGS=-help
 	$(STEP) 'build the storm' '10 s, 3 minutes the first time' env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/storm ./storm
-	$(STEP) 'the storm' '10 to 20 minutes' $(BIN)/storm -nodes $(or $(NODES),1000) $(STORM_FLAGS)
+	$(STEP) 'the storm' '10 to 20 minutes' $(BIN)/storm -nodes $(or $(NODES),300) $(STORM_FLAGS)
 
 .PHONY: scale
 scale: local ## what clusters of many nodes cost, measured as Lambda limits functions, into infra/bench/scale.md: NODES=500 PODS=15000 MEMORY=512; SCALE_FLAGS=-help

@@ -15,7 +15,7 @@ func preflightPlan(s scope, functions []function) preflight.Plan {
 		NodeRole: set.NodeRole, WindowsNodeRole: set.WindowsNodeRole, NodePolicies: set.NodePolicies,
 		VPC: set.VPCID, Subnets: set.SubnetIDs,
 		Reserved: all, ForNotices: notices, ForReservations: set.ReservationConcurrency,
-		Deployment: set.Deployment}
+		FunctionMemory: set.FunctionMemory, Deployment: set.Deployment}
 	for _, r := range madeNodeRoles(s) {
 		p.MadeNodeRoles = append(p.MadeNodeRoles, r.name)
 	}
@@ -31,6 +31,7 @@ func preflightAllows(p permissions) []statement {
 		// knows no resources
 		{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}},
 		p.findCluster(),
+		p.describe("CountNodes", "ec2:DescribeInstances"),
 	}
 	if p.inVPC {
 		out = append(out, p.describe("DescribeNetwork", "ec2:DescribeSubnets", "ec2:DescribeRouteTables",

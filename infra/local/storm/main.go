@@ -33,7 +33,7 @@ type wish struct {
 
 func main() {
 	var w wish
-	flag.IntVar(&w.nodes, "nodes", 1000, "spot nodes that get a notice")
+	flag.IntVar(&w.nodes, "nodes", 300, "spot nodes that get a notice")
 	flag.IntVar(&w.single, "single", 10, "notices before the storm, one at a time, to measure latencies")
 	flag.IntVar(&w.apps, "apps", 20, "Deployments that the pods belong to, each with a PodDisruptionBudget of its own; the API server takes few evictions a second under one")
 	flag.DurationVar(&w.over, "over", time.Minute, "time within which the notices come, evenly")

@@ -29,6 +29,7 @@ type Plan struct {
 	Reserved        int      // concurrency, of all functions
 	ForNotices      int      // of that, for the functions whose events leave two minutes
 	ForReservations int      // of that, for interruptible capacity reservations
+	FunctionMemory  int      // MiB, of the functions that read the cluster; 0: not said
 	Deployment      string   // which it is: the time in RFC 3339, unless the user names it otherwise
 }
 
@@ -43,6 +44,7 @@ type Facts struct {
 	Ways      []Way // of the subnets
 	Limit     int   // of concurrency in the account; 0: unknown
 	Free      int   // of that, not reserved by any function
+	Nodes     int   // instances of EC2 that run as nodes of the cluster
 	Unknown   []Unknown
 }
 
@@ -54,6 +56,7 @@ const (
 	TopicSubnets   = "subnets"
 	TopicWays      = "way to S3"
 	TopicLambda    = "Lambda"
+	TopicNodes     = "nodes"
 )
 
 // Unknown is a part of the facts that could not be looked at.
@@ -104,6 +107,7 @@ func Check(p Plan, before *Plan, f Facts) []Finding {
 	c.checkSubnets()
 	c.checkWays()
 	c.checkRoom()
+	c.checkMemory()
 	return c.found
 }
 

@@ -19,7 +19,7 @@ type world struct {
 
 func well() world {
 	return world{
-		Plan: Plan{Cluster: "shop", Region: "us-west-2", MadeNodeRoles: []string{"KarpenterNodeRole-shop"}, Reserved: 204, ForNotices: 200},
+		Plan: Plan{Cluster: "shop", Region: "us-west-2", MadeNodeRoles: []string{"KarpenterNodeRole-shop"}, Reserved: 204, ForNotices: 200, FunctionMemory: 1024},
 		Facts: Facts{Cluster: Cluster{Name: "shop", Region: "us-west-2", Found: true, Status: "ACTIVE", Mode: "API", Public: true, Private: true, CIDRs: []string{"0.0.0.0/0"}},
 			Limit: 1000, Free: 1000},
 	}
@@ -58,7 +58,7 @@ func TestScenarios(t *testing.T) {
 // The preflight reads what the stack wrote.
 func TestAPlanSurvivesItsProperties(t *testing.T) {
 	want := Plan{Cluster: "shop", Region: "us-west-2", Observe: true, NodeRole: "nodes", WindowsNodeRole: "windows", MadeNodeRoles: []string{"a", "b"}, NodePolicies: []string{"p"}, VPC: "vpc-1",
-		Subnets: []string{"subnet-1", "subnet-2"}, Endpoints: []string{"ec2"}, Reserved: 204, ForNotices: 200, ForReservations: 10, Deployment: "7"}
+		Subnets: []string{"subnet-1", "subnet-2"}, Endpoints: []string{"ec2"}, Reserved: 204, ForNotices: 200, ForReservations: 10, FunctionMemory: 1024, Deployment: "7"}
 	got, whole := ReadPlan(want.Properties(), "us-west-2")
 	if diff := cmp.Diff(want, got); diff != "" || !whole {
 		t.Errorf("whole %t, (-want +got):\n%s", whole, diff)

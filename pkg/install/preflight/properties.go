@@ -20,6 +20,7 @@ const (
 	propertyReserved    = "Reserved"
 	propertyNotices     = "ReservedForNotices"
 	propertyReservation = "ReservedForReservations"
+	propertyMemory      = "FunctionMemory"
 	propertyDeployment  = "Deployment"
 	modeObserve         = "observe"
 )
@@ -34,7 +35,7 @@ func (p Plan) Properties() map[string]any {
 		propertyMade: strings.Join(p.MadeNodeRoles, ","), propertyPolicies: strings.Join(p.NodePolicies, ","),
 		propertyVPC: p.VPC, propertySubnets: strings.Join(p.Subnets, ","), propertyEndpoints: strings.Join(p.Endpoints, ","),
 		propertyReserved: strconv.Itoa(p.Reserved), propertyNotices: strconv.Itoa(p.ForNotices),
-		propertyReservation: strconv.Itoa(p.ForReservations)}
+		propertyReservation: strconv.Itoa(p.ForReservations), propertyMemory: strconv.Itoa(p.FunctionMemory)}
 	if p.WindowsNodeRole != "" {
 		out[propertyWindows] = p.WindowsNodeRole
 	}
@@ -67,5 +68,5 @@ func ReadPlan(properties map[string]any, region string) (p Plan, whole bool) {
 		WindowsNodeRole: text(propertyWindows), MadeNodeRoles: list(propertyMade),
 		NodePolicies: list(propertyPolicies), VPC: text(propertyVPC), Subnets: list(propertySubnets),
 		Endpoints: list(propertyEndpoints), Reserved: number(propertyReserved), ForNotices: number(propertyNotices),
-		ForReservations: number(propertyReservation), Deployment: text(propertyDeployment)}, whole
+		ForReservations: number(propertyReservation), FunctionMemory: number(propertyMemory), Deployment: text(propertyDeployment)}, whole
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/install/preflight"
 	"joiner/pkg/model/instancetypes"
 )
 
@@ -194,6 +195,23 @@ func TestWhatIsAskedAboutTheMarket(t *testing.T) {
 		"DescribeInstances instance-state-name=pending,running", "DescribeCapacityReservations state=active", "DescribeReservedInstances state=active"}
 	if d := cmp.Diff(want, e.heard); d != "" {
 		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// The preflight counts the nodes that run, whoever launched them.
+func TestNodesAreCountedByTheTagOfTheirCluster(t *testing.T) {
+	e := &ears{body: "<Response><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId></item><item><instanceId>i-2</instanceId></item></instancesSet></item>" +
+		"<item><instancesSet><item><instanceId>i-3</instanceId></item></instancesSet></item></reservationSet></Response>"}
+	var f preflight.Facts
+	if err := (Preflight{EC2: e.ec2()}).countNodes(t.Context(), preflight.Plan{Cluster: "demo"}, &f); err != nil || f.Nodes != 3 {
+		t.Errorf("%d nodes, error %v", f.Nodes, err)
+	}
+	if d := cmp.Diff([]string{"DescribeInstances instance-state-name=running tag-key=kubernetes.io/cluster/demo"}, e.heard); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	e.code = "UnauthorizedOperation"
+	if err := (Preflight{EC2: e.ec2()}).countNodes(t.Context(), preflight.Plan{Cluster: "demo"}, &f); err == nil {
+		t.Error("a refusal is no error")
 	}
 }
 

@@ -20,6 +20,8 @@ import (
 const (
 	// preflightCall is how long one question may take: some services cannot be reached from every network.
 	preflightCall = 20 * time.Second
+	// mostNodePages bounds the nodes that are counted, a thousand a page.
+	mostNodePages = 20
 	// mostEndpointPages bounds the endpoints of a VPC that are looked at, a thousand a page.
 	mostEndpointPages = 5
 )
@@ -66,6 +68,7 @@ func (r Preflight) ReadFacts(ctx context.Context, p preflight.Plan) (f preflight
 	if p.VPC != "" && len(p.Subnets) > 0 {
 		ask(preflight.TopicWays, func(ctx context.Context) error { return r.readWays(ctx, p, &f) })
 	}
+	ask(preflight.TopicNodes, func(ctx context.Context) error { return r.countNodes(ctx, p, &f) })
 	ask(preflight.TopicLambda, func(ctx context.Context) error { return r.readLimits(ctx, &f) })
 	return f, denied, nil
 }
@@ -189,5 +192,25 @@ func (r Preflight) readLimits(ctx context.Context, f *preflight.Facts) error {
 	}
 	f.Limit, f.Free = int(out.AccountLimit.ConcurrentExecutions),
 		int(aws.ToInt32(out.AccountLimit.UnreservedConcurrentExecutions))
+	return nil
+}
+
+// countNodes counts the running instances that carry the tag by which EC2 knows the nodes of the cluster. It stops
+// after 20,000.
+func (r Preflight) countNodes(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+	pages := ec2.NewDescribeInstancesPaginator(r.EC2, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(instancesPage),
+		Filters: []ec2types.Filter{ec2Filter("tag-key", "kubernetes.io/cluster/"+p.Cluster),
+			ec2Filter("instance-state-name", string(ec2types.InstanceStateNameRunning))}})
+	nodes := 0
+	for n := 0; pages.HasMorePages() && n < mostNodePages; n++ {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, reservation := range page.Reservations {
+			nodes += len(reservation.Instances)
+		}
+	}
+	f.Nodes = nodes
 	return nil
 }

@@ -32,7 +32,8 @@ func TestThePreflightMayAskWhatItAsks(t *testing.T) {
 // Each action of the statements that only a VPC brings is needed there.
 func TestEachActionOfThePreflightInAVPCIsNeeded(t *testing.T) {
 	for topic, action := range map[string]string{preflight.TopicSubnets: "ec2:DescribeSubnets", preflight.TopicEndpoints: "ec2:DescribeVpcEndpoints",
-		preflight.TopicWays: "ec2:DescribeRouteTables", preflight.TopicLambda: "lambda:GetAccountSettings"} {
+		preflight.TopicWays: "ec2:DescribeRouteTables", preflight.TopicLambda: "lambda:GetAccountSettings",
+		preflight.TopicNodes: "ec2:DescribeInstances"} {
 		r := start(t, changedIn(t, inVPC(t), "preflight", func(all []statement) []statement {
 			for i := range all {
 				all[i].Action = slices.DeleteFunc(all[i].list("action"), func(a any) bool { return a == action })

@@ -1,0 +1,22 @@
+package preflight
+
+import (
+	"fmt"
+
+	"joiner/pkg/settings"
+)
+
+// checkMemory finds functions that have less memory than suits as many nodes as the cluster has. A stack that has it
+// works: its passes end in order, and an alarm tells of them.
+func (c *checker) checkMemory() {
+	if c.plan.FunctionMemory == 0 || !c.knows(TopicNodes) {
+		return
+	}
+	want := settings.RecommendFunctionMemory(c.facts.Nodes, 0)
+	if c.plan.FunctionMemory >= want {
+		return
+	}
+	c.add(Warning, TopicNodes, fmt.Sprintf("the cluster has %d nodes, for which %d MiB of functionMemory are little: passes may end before they are done",
+		c.facts.Nodes, c.plan.FunctionMemory),
+		fmt.Sprintf(`write "functionMemory": %d into the context of cdk.json, more where nodes have more than 30 pods each`, want))
+}
