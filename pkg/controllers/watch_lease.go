@@ -9,7 +9,7 @@ import (
 // A watch lease is short, because whoever sees it wakes nobody: it outlives a process that died by no more than this.
 const (
 	watchTTL   = 6 * time.Second
-	watchRenew = time.Second // handlers of notices wait for it, and of those there may be hundreds at once
+	watchRenew = watchTTL / 3 // one that fails leaves time for another; handlers of notices wait for it
 	watchProof = watchRenew + 250*time.Millisecond
 	watchEnd   = 3 * time.Second // before the end of an invocation, from when on it is woken again
 )

@@ -154,12 +154,12 @@ func TestOneThatDiedIsFoundOut(t *testing.T) {
 		took  time.Duration
 	}{
 		{"nobody watches", []string{""}, 1, 0},
-		{"it lives", []string{"a1", "a2"}, 0, 1250 * time.Millisecond},
-		{"it lives and is slow", []string{"a1", "a1", "a2"}, 0, 2500 * time.Millisecond},
-		{"its lease runs out", []string{"a1", "a1", "a1", ""}, 1, 3750 * time.Millisecond},
-		{"it gave the lease back", []string{"a1", ""}, 1, 1250 * time.Millisecond},
-		{"its lease lasts by a clock that is off", []string{"a1"}, 1, 6250 * time.Millisecond},
-		{"it cannot be found out", []string{"a1", "unknown"}, 1, 1250 * time.Millisecond},
+		{"it lives", []string{"a1", "a2"}, 0, 2250 * time.Millisecond},
+		{"it lives and is slow", []string{"a1", "a1", "a2"}, 0, 4500 * time.Millisecond},
+		{"its lease runs out", []string{"a1", "a1", "a1", ""}, 1, 6750 * time.Millisecond},
+		{"it gave the lease back", []string{"a1", ""}, 1, 2250 * time.Millisecond},
+		{"its lease lasts by a clock that is off", []string{"a1"}, 1, 6750 * time.Millisecond},
+		{"it cannot be found out", []string{"a1", "unknown"}, 1, 2250 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b, began := &beat{signs: c.signs}, time.Now()
