@@ -2,7 +2,6 @@ package translate
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 
@@ -47,13 +46,10 @@ type liveDaemon struct {
 	generation string // of the template it was made from; empty if it does not say
 }
 
-// NewPodList sorts pods, and remembers the newest of each DaemonSet.
-func NewPodList(all iter.Seq[*ListedPod]) PodList {
-	sorted := slices.SortedFunc(all, func(a, b *ListedPod) int {
-		return cmp.Or(cmp.Compare(a.shape.Namespace, b.shape.Namespace), cmp.Compare(a.name, b.name))
-	})
-	out := PodList{Pods: make([]cluster.Pod, len(sorted)), newest: map[string]liveDaemon{}}
-	for i, one := range sorted {
+// NewPodList makes whole pods, and remembers the newest of each DaemonSet.
+func NewPodList(sorted SortedPods) PodList {
+	out := PodList{Pods: make([]cluster.Pod, len(sorted.list)), newest: map[string]liveDaemon{}}
+	for i, one := range sorted.list {
 		out.Pods[i] = one.Pod()
 		out.noteDaemonPod(&out.Pods[i])
 	}

@@ -33,6 +33,9 @@ type ListedPod struct {
 // UID is that of the pod.
 func (p *ListedPod) UID() string { return p.uid }
 
+// HasNode reports whether the pod has a node.
+func (p *ListedPod) HasNode() bool { return p.node.Value() != "" }
+
 // Pod is the whole pod. What it points to is shared with others and must not be changed.
 func (p *ListedPod) Pod() cluster.Pod {
 	out := *p.shape

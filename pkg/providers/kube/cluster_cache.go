@@ -60,9 +60,11 @@ type ClusterCache struct {
 
 // cachedObjects is what there is much of, by UID.
 type cachedObjects struct {
-	pods   map[string]*translate.ListedPod
-	nodes  map[string]cluster.Node
-	claims map[string]cluster.Claim
+	pods    map[string]*translate.ListedPod
+	sorted  translate.SortedPods // as they were when those changed that stand below
+	changed map[string]bool
+	nodes   map[string]cluster.Node
+	claims  map[string]cluster.Claim
 }
 
 // NewClusterCache makes a cache that knows nothing. It makes no request.
@@ -197,7 +199,7 @@ func (m *ClusterCache) snapshotSince(ctx context.Context, since func(*followedKi
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.news = false
-		return m.objects.cloneMaps(), nil
+		return m.objects.takeSnapshot(), nil
 	}
 	return m.buildSnapshot(ctx, much, rest)
 }
@@ -262,6 +264,9 @@ func (m *ClusterCache) cachedPending(ctx context.Context) ([]cluster.Pod, error)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, listed := range m.objects.pods {
+		if listed.HasNode() {
+			continue
+		}
 		if p := listed.Pod(); p.Provisionable() {
 			out = append(out, p)
 		}
@@ -352,8 +357,11 @@ func (m *ClusterCache) notifyWaiters() {
 	m.moved = make(chan struct{})
 }
 
-func (b cachedObjects) cloneMaps() cachedObjects {
-	return cachedObjects{pods: maps.Clone(b.pods), nodes: maps.Clone(b.nodes), claims: maps.Clone(b.claims)}
+// takeSnapshot is what is kept, with sorted pods, which are kept too: most are the same next time.
+func (b *cachedObjects) takeSnapshot() cachedObjects {
+	b.sorted = b.sorted.Update(b.changed, b.pods)
+	clear(b.changed)
+	return cachedObjects{sorted: b.sorted, nodes: maps.Clone(b.nodes), claims: maps.Clone(b.claims)}
 }
 
 func (b cachedObjects) sortedClaims() []cluster.Claim {

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"time"
 
@@ -71,10 +72,14 @@ func newPodKind(m *ClusterCache) *followedKind {
 	k.size = func() int { return len(m.objects.pods) }
 	k.list = func(ctx context.Context) (string, func(), error) {
 		all, version, err := m.pods().allPods(ctx)
-		return version, func() { m.objects.pods = all }, err
+		sorted := translate.SortPods(maps.Values(all))
+		return version, func() {
+			m.objects.pods, m.objects.sorted, m.objects.changed = all, sorted, map[string]bool{}
+		}, err
 	}
 	k.take = func(e watch.Event) bool {
 		if p, ok := e.Object.(*corev1.Pod); ok {
+			m.objects.changed[string(p.UID)] = true
 			keepNewest(m.objects.pods, e.Type, p.UID, func() *translate.ListedPod { return m.shapes.ListPod(p) })
 		}
 		return m.seen.podNews(e)

@@ -124,7 +124,7 @@ func (c Reader) buildSnapshot(ctx context.Context, much func(context.Context) (c
 		pool.Disruption = nodeclass.SleepWith(small.stack, p.Annotations, pool.Disruption)
 		return pool
 	})
-	found := translate.NewPodList(maps.Values(large.pods))
+	found := translate.NewPodList(large.sorted)
 	out.Nodes, out.Claims = large.sortedNodes(), large.sortedClaims()
 	out.Pods, out.Daemons = found.Pods, found.SampleDaemons(small.daemons)
 	if len(small.room) > 0 {
@@ -140,7 +140,11 @@ func (c Reader) buildSnapshot(ctx context.Context, much func(context.Context) (c
 // listEverything lists what there is much of: pods that have not ended, nodes and claims.
 func (c Reader) listEverything(ctx context.Context) (out cachedObjects, err error) {
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { out.pods, _, err = c.pods().allPods(gctx); return err })
+	g.Go(func() error {
+		all, _, err := c.pods().allPods(gctx)
+		out.sorted = translate.SortPods(maps.Values(all))
+		return err
+	})
 	g.Go(func() error {
 		all, _, err := c.nodes().allNodes(gctx)
 		out.nodes = byUID(all, func(n cluster.Node) string { return n.UID })
