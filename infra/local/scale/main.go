@@ -113,7 +113,22 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 	run := &measured{kubelets: &kubelets{cluster: c}, journal: j, gap: w.gap, pods: w.pods, many: w.many,
 		struck: min(w.struck, w.nodes/5), say: say}
 	go run.kubelets.run(ctx)
+	load := [2]float64{loadAverage()}
 	err = run.run(ctx)
+	load[1] = loadAverage()
 	return size{Nodes: w.nodes, Pods: w.pods, MemoryMB: e.Memory("provision"), Objects: c.sizes,
-		Kind: e.Host.Confined, Date: time.Now().Format(time.DateOnly), Rows: run.rows}, err
+		Kind: e.Host.Confined, Date: time.Now().Format(time.DateOnly), Rows: run.rows, Load: load}, err
+}
+
+// loadAverage is how many processes of the machine ran or waited for a processor in the last minute: what else it did
+// is in the walls. It is 0 where nobody knows.
+func loadAverage() (load float64) {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	if _, err := fmt.Sscan(string(text), &load); err != nil {
+		return 0
+	}
+	return load
 }

@@ -22,6 +22,7 @@ type size struct {
 	MemoryMB int64          `json:"memoryMB"`
 	Date     string         `json:"date"`
 	Kind     string         `json:"confinedBy"`
+	Load     [2]float64     `json:"loadAverage"` // of the machine, before and after
 	Objects  map[string]int `json:"bytesOfOne"`
 	Rows     []row          `json:"rows"`
 }
@@ -61,8 +62,8 @@ func render(all []size) string {
 		"answers on the wire. Push is on and disruption reports.\n")
 	for _, s := range all {
 		fmt.Fprintf(&out, "\n## %d nodes, %d pods, %d MiB\n\n", s.Nodes, s.Pods, s.MemoryMB)
-		fmt.Fprintf(&out, "`make scale NODES=%d PODS=%d MEMORY=%d`, %s, held to their limits by %s. An object has %s.\n\n", s.Nodes, s.Pods,
-			s.MemoryMB, s.Date, s.Kind, sizesOf(s.Objects))
+		fmt.Fprintf(&out, "`make scale NODES=%d PODS=%d MEMORY=%d`, %s, held to their limits by %s, load average %.0f before and %.0f after. An object has %s.\n\n",
+			s.Nodes, s.Pods, s.MemoryMB, s.Date, s.Kind, s.Load[0], s.Load[1], sizesOf(s.Objects))
 		out.WriteString(s.functions() + "\n\n" + s.launches() + "\n\n" + s.month() + "\n")
 	}
 	return out.String()
