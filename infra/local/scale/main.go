@@ -64,10 +64,13 @@ func (w wish) run(ctx context.Context) error {
 	}
 	began := time.Now()
 	s, err := w.measure(ctx, root, func(text string) { fmt.Printf("%5.0f s  %s\n", time.Since(began).Seconds(), text) })
-	if err != nil {
+	if err != nil && len(s.Rows) == 0 {
 		return err
 	}
-	return save(w.data, w.page, s)
+	if err != nil {
+		s.CutShort = err.Error()
+	}
+	return errors.Join(err, save(w.data, w.page, s))
 }
 
 // measure makes the cluster and measures in it.

@@ -24,6 +24,7 @@ type size struct {
 	Kind     string         `json:"confinedBy"`
 	Load     [2]float64     `json:"loadAverage"` // of the machine, before and after
 	Objects  map[string]int `json:"bytesOfOne"`
+	CutShort string         `json:"cutShort,omitempty"` // why the cases that lack were not measured
 	Rows     []row          `json:"rows"`
 }
 
@@ -64,6 +65,9 @@ func render(all []size) string {
 		fmt.Fprintf(&out, "\n## %d nodes, %d pods, %d MiB\n\n", s.Nodes, s.Pods, s.MemoryMB)
 		fmt.Fprintf(&out, "`make scale NODES=%d PODS=%d MEMORY=%d`, %s, held to their limits by %s, load average %.0f before and %.0f after. An object has %s.\n\n",
 			s.Nodes, s.Pods, s.MemoryMB, s.Date, s.Kind, s.Load[0], s.Load[1], sizesOf(s.Objects))
+		if s.CutShort != "" {
+			fmt.Fprintf(&out, "Cut short, so that cases are missing: %s.\n\n", s.CutShort)
+		}
 		out.WriteString(s.functions() + "\n\n" + s.launches() + "\n\n" + s.month() + "\n")
 	}
 	return out.String()
@@ -82,17 +86,22 @@ func (s size) functions() string {
 		if r.Function == "" {
 			continue
 		}
-		requests, read := "", ""
-		if len(r.Traffic) > 0 {
-			c := r.Traffic.sum()
-			requests, read = fmt.Sprint(c.Requests), fmt.Sprintf("%.2f", float64(c.Bytes)/(1<<20))
-		}
+		requests, read := r.sums()
 		t.AppendRow(table.Row{r.Case, r.Function, r.Invocations, fmt.Sprintf("%.1f", r.Wall),
 			fmt.Sprintf("%.2f", r.CPU), r.PeakMB,
 			fmt.Sprintf("%.0f %%", 100*float64(r.PeakMB)/float64(max(1, r.MemoryMB))), r.ended(), requests, read,
 			strings.Join(r.Traffic.top(3), ", ")})
 	}
 	return t.RenderMarkdown()
+}
+
+// sums are the requests and the MiB of their answers; empty where they were not counted.
+func (r row) sums() (requests, read string) {
+	if len(r.Traffic) == 0 {
+		return "", ""
+	}
+	c := r.Traffic.sum()
+	return fmt.Sprint(c.Requests), fmt.Sprintf("%.2f", float64(c.Bytes)/(1<<20))
 }
 
 func (r row) ended() string {
@@ -116,9 +125,9 @@ func (s size) launches() string {
 		if r.Function != "" {
 			continue
 		}
-		c := r.Traffic.sum()
+		requests, read := r.sums()
 		t.AppendRow(table.Row{r.Case, r.Launched, fmt.Sprintf("%.1f", r.FirstFleet), fmt.Sprintf("%.1f", r.LastFleet),
-			fmt.Sprintf("%.1f", r.Bound), r.Waiting, c.Requests, fmt.Sprintf("%.2f", float64(c.Bytes)/(1<<20)), strings.Join(r.Traffic.top(4), ", ")})
+			fmt.Sprintf("%.1f", r.Bound), r.Waiting, requests, read, strings.Join(r.Traffic.top(4), ", ")})
 	}
 	return t.RenderMarkdown()
 }

@@ -60,7 +60,8 @@ func TestSaveReplacesTheSizeAlone(t *testing.T) {
 	for _, s := range []size{
 		{Nodes: 500, Pods: 15000, Rows: []row{{Case: "old", Function: "provision"}}},
 		{Nodes: 50, Pods: 1500, Rows: []row{{Case: "small", Function: "provision"}}},
-		{Nodes: 500, Pods: 15000, Rows: []row{{Case: "new", Function: "provision", Killed: 1}}},
+		{Nodes: 500, Pods: 15000, Load: [2]float64{1, 12}, CutShort: "EC2 is away",
+			Rows: []row{{Case: "new", Function: "provision", Killed: 1}}},
 	} {
 		if err := save(data, page, s); err != nil {
 			t.Fatal(err)
@@ -68,7 +69,8 @@ func TestSaveReplacesTheSizeAlone(t *testing.T) {
 	}
 	text := read(t, page)
 	small, fresh := strings.Index(text, "| small |"), strings.Index(text, "| new |")
-	if small < 0 || fresh < small || strings.Contains(text, "| old |") || !strings.Contains(text, "**1 killed**") {
+	if small < 0 || fresh < small || strings.Contains(text, "| old |") || !strings.Contains(text, "**1 killed**") ||
+		!strings.Contains(text, "load average 1 before and 12 after") || !strings.Contains(text, "cases are missing: EC2 is away.") {
 		t.Errorf("page:\n%s", text)
 	}
 }
