@@ -281,3 +281,47 @@ func TestCacheIsFrozenInTime(t *testing.T) {
 		}
 	})
 }
+
+// Where a list takes long, as in a large cluster or on a slow processor, a watch that is late is waited for: to list
+// instead would make both later.
+func TestALateWatchIsWaitedForAsLongAsAListTakes(t *testing.T) {
+	for took, lists := range map[time.Duration]int{time.Second: 1, 20 * time.Second: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHistory(t, 1)
+			for i := range 5 {
+				h.api.put("pods", testPod(fmt.Sprint("n", i), i+1, "node"))
+			}
+			m := smallCache(h.api.client())
+			m.Resume(t.Context())
+			_, err := m.ReadSnapshot(t.Context())
+			h.fail("a look", err)
+			m.Freeze()
+			h.api.put("pods", testPod("late", 9, "node"))
+			h.api.mu.Lock()
+			h.api.deaf = true
+			before := h.api.lists["pods"]
+			h.api.mu.Unlock()
+			m.Resume(t.Context())
+			m.mu.Lock()
+			m.kinds[0].took = took
+			m.mu.Unlock()
+			time.AfterFunc(6*time.Second, func() {
+				h.api.mu.Lock()
+				h.api.deaf = false
+				h.api.mu.Unlock()
+				m.mu.Lock()
+				m.kinds[0].reopen()
+				m.mu.Unlock()
+			})
+			s, err := m.ReadSnapshot(t.Context())
+			h.fail("a look", err)
+			h.api.mu.Lock()
+			got := h.api.lists["pods"] - before
+			h.api.mu.Unlock()
+			if got != lists || len(s.Pods) != 6 {
+				t.Errorf("after a list of %v: %d lists, want %d, and %d pods", took, got, lists, len(s.Pods))
+			}
+			m.Freeze()
+		})
+	}
+}

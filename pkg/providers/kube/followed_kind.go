@@ -23,7 +23,7 @@ const (
 	// proveSeconds is the length of a watch that is to end in a bookmark soon: the API server sends one two seconds
 	// before the end, on a tick of about one second, and none in watches of two seconds or less.
 	proveSeconds = 3
-	// proveWithin is how long such a bookmark may take; after that a list is quicker.
+	// proveWithin is how long such a bookmark may take; after that a list is quicker, unless the last one took longer.
 	proveWithin = 4 * time.Second
 	// the most objects of a kind that are listed to prove something, which is as cheap as to wait for a bookmark
 	fewPods   = 1000
@@ -64,6 +64,7 @@ type followedKind struct {
 	hurry   bool               // the next watch is to end in a bookmark soon
 	restart context.CancelFunc // of the watch that is open
 	breaks  int                // of watches, since one told something
+	took    time.Duration      // the last list
 }
 
 func newPodKind(m *ClusterCache) *followedKind {
@@ -201,7 +202,7 @@ func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since t
 		return false
 	}
 	m.mu.Lock()
-	setBack := revision < k.version
+	setBack, patience := revision < k.version, max(proveWithin, k.took)
 	if revision > k.version {
 		k.hurry = true
 		k.reopen()
@@ -210,7 +211,7 @@ func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since t
 	if setBack {
 		return false
 	}
-	limit, cancel := context.WithTimeout(ctx, proveWithin)
+	limit, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	proven := false
 	m.await(limit, func() bool {
@@ -254,7 +255,7 @@ func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) error {
 		return err
 	}
 	keep()
-	k.proven = began
+	k.proven, k.took = began, time.Since(began)
 	// one that cannot be compared is as good as unknown: each look lists
 	k.version, _ = strconv.ParseUint(version, 10, 64)
 	k.reopen()
