@@ -41,5 +41,6 @@ func (s SortedPods) Update(changed map[string]bool, all map[string]*ListedPod) S
 }
 
 func compareListed(a, b *ListedPod) int {
-	return cmp.Or(cmp.Compare(a.shape.Namespace, b.shape.Namespace), cmp.Compare(a.name, b.name), cmp.Compare(a.uid, b.uid))
+	return cmp.Or(cmp.Compare(a.shape.Namespace, b.shape.Namespace), cmp.Compare(a.name, b.name),
+		cmp.Compare(a.uid, b.uid))
 }
