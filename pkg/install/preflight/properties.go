@@ -68,5 +68,6 @@ func ReadPlan(properties map[string]any, region string) (p Plan, whole bool) {
 		WindowsNodeRole: text(propertyWindows), MadeNodeRoles: list(propertyMade),
 		NodePolicies: list(propertyPolicies), VPC: text(propertyVPC), Subnets: list(propertySubnets),
 		Endpoints: list(propertyEndpoints), Reserved: number(propertyReserved), ForNotices: number(propertyNotices),
-		ForReservations: number(propertyReservation), FunctionMemory: number(propertyMemory), Deployment: text(propertyDeployment)}, whole
+		ForReservations: number(propertyReservation),
+		FunctionMemory: number(propertyMemory), Deployment: text(propertyDeployment)}, whole
 }
