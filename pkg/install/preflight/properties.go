@@ -69,5 +69,5 @@ func ReadPlan(properties map[string]any, region string) (p Plan, whole bool) {
 		NodePolicies: list(propertyPolicies), VPC: text(propertyVPC), Subnets: list(propertySubnets),
 		Endpoints: list(propertyEndpoints), Reserved: number(propertyReserved), ForNotices: number(propertyNotices),
 		ForReservations: number(propertyReservation),
-		FunctionMemory: number(propertyMemory), Deployment: text(propertyDeployment)}, whole
+		FunctionMemory:  number(propertyMemory), Deployment: text(propertyDeployment)}, whole
 }
