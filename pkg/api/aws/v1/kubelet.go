@@ -60,4 +60,6 @@ type KubeletConfiguration struct {
 	// Extra are the other fields by name, each a JSON text without spaces and with sorted keys. Nodes of AL2023 get
 	// them as they are.
 	Extra map[string]string `json:"-"`
+	// Written is what was read, as it was written; empty for a value that was made otherwise. The drift hash is of it.
+	Written string `json:"-" hash:"ignore"`
 }

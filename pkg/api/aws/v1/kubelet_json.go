@@ -57,6 +57,7 @@ func (k *KubeletConfiguration) UnmarshalJSON(text []byte) error {
 		}
 		fields.Extra[name] = string(sorted)
 	}
+	fields.Written = string(text)
 	*k = KubeletConfiguration(fields)
 	return nil
 }
