@@ -17,9 +17,9 @@ func specs() map[string]bool {
 		"cpuOptions: {nestedVirtualization: enabled}": true, "connectionTracking: {udpTimeout: 30}": true, interfacesOfTwoCards: true,
 		"metadataOptions: {httpEndpoint: enabled, httpProtocolIPv6: disabled, httpPutResponseHopLimit: 2, httpTokens: required}": true,
 		"kubelet: {maxPods: 0}": true, "kubelet: {maxPods: 5, podsPerCore: 2, kubeReserved: {cpu: '1'}, evictionSoft: {memory.available: 1Gi}, evictionSoftGracePeriod: {memory.available: 1m30s}}": true,
-		"kubelet: {clusterDNS: [10.0.0.10, 10.0.0.11], cpuCFSQuota: false}":        true,
+		"kubelet: {clusterDNS: [10.0.0.10, 10.0.0.11], cpuCFSQuota: false}":                                                                                          true,
 		"kubelet: {kubeReserved: {}, evictionHard: {memory.available: 5%}, evictionSoft: {nodefs.available: 10%}, evictionSoftGracePeriod: {nodefs.available: 90s}}": true,
-		"blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}]": true, "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100G, iops: 3000, encrypted: true}}, {deviceName: /dev/b, rootVolume: true, ebs: {snapshotID: s}}]": true,
+		"blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}]":                                                                                   true, "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100G, iops: 3000, encrypted: true}}, {deviceName: /dev/b, rootVolume: true, ebs: {snapshotID: s}}]": true,
 		"ipPrefixCount: 4": false, "subnetSelectorTerms: [{id: subnet-1}]": false, "securityGroupSelectorTerms: [{name: x}]": false, "amiSelectorTerms: [{id: ami-1}]": false,
 		"capacityReservationSelectorTerms: [{id: cr-1}]": false, "tags: {}": true, // as there: not the same as none
 	}

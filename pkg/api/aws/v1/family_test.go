@@ -63,15 +63,43 @@ func classOf(t *testing.T, text string) *EC2NodeClass {
 // every cluster drifts.
 func TestHashIsKarpenters(t *testing.T) {
 	for _, c := range []struct{ class, ca, v5, v6 string }{
-		{aliasClass, caBundle, "4901230277111031554", "A1"},
-		{aliasClass, "", "2898637819372767213", "A2"},
-		{fullClass, caBundle, "2285803815558208829", "F1"},
-		{fullClass, "", "8324450021419908562", "F2"},
+		{aliasClass, caBundle, "4901230277111031554", "18050902873842057540"},
+		{aliasClass, "", "2898637819372767213", "10862433552008651179"},
+		{fullClass, caBundle, "2285803815558208829", "11444220562005911348"},
+		{fullClass, "", "8324450021419908562", "17504546939184138203"},
 	} {
 		for version, want := range map[string]string{"v5": c.v5, "v6": c.v6, "": c.v6, "v4": c.v6} {
 			if got := hashed(t, c.class, version).Hash(c.ca); got != want {
 				t.Errorf("version %q with CA %q: %s, want %s of\n%s", version, c.ca, got, want, c.class)
 			}
+		}
+	}
+}
+
+// The numbers are those that Karpenter's own test of version v6 expects of its class.
+func TestHashIsThatOfKarpentersTest(t *testing.T) {
+	const base = `
+spec:
+  role: role-1
+  tags: {keyTag-1: valueTag-1, keyTag-2: valueTag-2}
+  context: fake-context
+  detailedMonitoring: false
+  associatePublicIPAddress: false
+  metadataOptions: {httpEndpoint: disabled, httpProtocolIPv6: disabled, httpPutResponseHopLimit: 1, httpTokens: optional}
+  blockDeviceMappings:
+  - {deviceName: map-device-1, rootVolume: false, ebs: {deleteOnTermination: false, encrypted: false, iops: 0,
+      kmsKeyID: fakeKMSKeyID, snapshotID: fakeSnapshot, throughput: 0, volumeSize: 2G, volumeType: standard}}
+  - {deviceName: map-device-2}
+  userData: userdata-test-1
+`
+	for more, want := range map[string]string{
+		"": "11148166120438674859", "  instanceStorePolicy: RAID0\n": "16697988646989909967",
+		"  connectionTracking: {udpTimeout: 45}\n":                "17941926745862994490",
+		"  cpuOptions: {nestedVirtualization: enabled}\n":         "6157846767212910604",
+		"  subnetSelectorTerms: [{tags: {subnet-test-key: v}}]\n": "11148166120438674859",
+	} {
+		if got := hashed(t, base+more, "v6").Hash("test-ca-bundle"); got != want {
+			t.Errorf("%s: %s, want %s", more, got, want)
 		}
 	}
 }
@@ -118,7 +146,7 @@ func TestWhatMakesNodesDrift(t *testing.T) {
 		{"tags", true, func(c *EC2NodeClass) { c.Spec.Tags["a"] = "z" }},
 	}
 	for _, c := range changes {
-		for version, plain := range map[string]string{"v5": "2285803815558208829", "v6": "F1"} {
+		for version, plain := range map[string]string{"v5": "2285803815558208829", "v6": "11444220562005911348"} {
 			changed := hashed(t, fullClass, version)
 			c.change(changed)
 			if drifts := changed.Hash(caBundle) != plain; drifts != c.drifts {
