@@ -197,7 +197,7 @@ type Disruption struct {
 // NodeBudget bounds how many nodes of a pool are disrupted at a time.
 type NodeBudget struct {
 	Every    bool          `json:"every,omitempty"`    // it is for every reason, and Reasons is not read
-	Reasons  []string      `json:"reasons,omitempty"`  // Underutilized, Empty, Drifted
+	Reasons  []string      `json:"reasons,omitempty"`  // Underutilized, Empty, Drifted, Unhealthy
 	Nodes    string        `json:"nodes"`              // a count or a percentage
 	Schedule string        `json:"schedule,omitempty"` // cron; empty for always
 	Duration time.Duration `json:"duration,omitempty"` // how long it counts from each start

@@ -102,6 +102,7 @@ type state struct {
 	index
 	registrar
 	finalizer
+	repairs map[string]int // nodes that this step repairs, by pool
 }
 
 // index is the snapshot, sorted, with the look-ups that every step needs.
@@ -133,7 +134,7 @@ type finalizer struct {
 func newState(s cluster.Snapshot) state {
 	v := newIndex(s)
 	return state{v, registrar{v, nomination.CountWaiting(v.s.Pods), nomination.FindOwnerNominations(v.s)},
-		finalizer{v, drain.NewBudgets(v.s.Budgets)}}
+		finalizer{v, drain.NewBudgets(v.s.Budgets)}, map[string]int{}}
 }
 
 func newIndex(s cluster.Snapshot) index {

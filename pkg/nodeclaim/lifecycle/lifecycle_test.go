@@ -25,7 +25,7 @@ func scenarioSyntax() syntax.Grammar {
 		"by-hand unlabelled unnamed in= pool= partition partition= batch= zone=",
 		"node NAME id= not-ready deleting= ready= no-finalizer foreign unlabelled",
 		"pod NAME on= owner= critical deleting= grace=# phase= protect= started= volume= hold= age= starting",
-		"instance NAME state= age= claim= uid= sold= partition= batch= why=", "pool NAME uid= nodes=# cpu=# gently deleting in= told=", "class zones=", "shifted ids=", "unasked", "pdb NAME allowed=#",
+		"instance NAME state= age= claim= uid= sold= partition= batch= why=", "pool NAME uid= nodes=# cpu=# gently deleting in= told= unhealthy=", "class zones=", "shifted ids=", "unasked", "pdb NAME allowed=#",
 		"attach VOLUME to= claim= shared", "impaired INSTANCE since= system", "change INSTANCE at= code=", "reservation ID ends= block",
 		"rules repair detach=", "devices", "detaching", "clear", "refuse POD", "detach VOLUME", "next", "run SECONDS")
 }

@@ -33,8 +33,8 @@ func rulesFrom(a args) cluster.Settings {
 	return r
 }
 
-// poolFrom reads "pool p uid=u nodes=2 cpu=4000 gently deleting in=(a,b) told=usw2-az1". It is limited to zones, and
-// its events told of shifts. Gently has its nodes expire within its budgets; nodes
+// poolFrom reads "pool p uid=u nodes=2 cpu=4000 gently deleting in=(a,b) told=usw2-az1 unhealthy=1". It is limited
+// to zones, its events told of shifts, and a budget bounds its repairs. Gently has its nodes expire within its budgets; nodes
 // and cpu are what its status says, nothing was counted yet without them.
 func poolFrom(a args) cluster.Pool {
 	p := cluster.Pool{Name: a.name, UID: a.str("uid", "uid-"+a.name), Class: "default", Uncounted: !a.has("nodes")}
@@ -44,6 +44,10 @@ func poolFrom(a args) cluster.Pool {
 	}
 	if told := a.str("told", ""); told != "" {
 		p.ToldShifts = strings.Split(told, ",")
+	}
+	if a.has("unhealthy") { // a budget of repairs, beside one that forbids everything else
+		p.Disruption.Budgets = []cluster.NodeBudget{{Every: true, Nodes: "0"},
+			{Reasons: []string{"Unhealthy"}, Nodes: a.str("unhealthy", "")}}
 	}
 	for _, name := range []string{"nodes", "cpu"} {
 		if a.has(name) {
@@ -260,7 +264,7 @@ func claimFrom(a args) cluster.Claim {
 }
 
 // nodeFrom reads "node n1 id=i-1 not-ready deleting=5s ready=30s no-finalizer foreign unlabelled" with lines "taint T",
-// "offer NAME AMOUNT", "capacity NAME AMOUNT", "label KEY=VALUE" and "condition TYPE=STATUS AGE". A node says 4 cpu and
+// "offer NAME AMOUNT", "capacity NAME AMOUNT", "label KEY=VALUE", "note ANNOTATION=VALUE" and "condition TYPE=STATUS AGE". A node says 4 cpu and
 // 8Gi unless it has offer lines. A foreign one is of no pool, an unlabelled one lacks the label of the class.
 func nodeFrom(a args) cluster.Node {
 	n := cluster.Node{Name: a.name, UID: "uid-" + a.name, Ready: !a.has("not-ready"), Deleting: a.ago("deleting"),
@@ -286,6 +290,9 @@ func nodeFrom(a args) cluster.Node {
 		case "label":
 			key, value, _ := strings.Cut(f[1], "=")
 			n.Labels[key] = value
+		case "note":
+			key, value, _ := strings.Cut(f[1], "=")
+			n.Annotations = map[string]string{key: value}
 		case "condition":
 			kind, status, _ := strings.Cut(f[1], "=")
 			d, err := time.ParseDuration(f[2])
