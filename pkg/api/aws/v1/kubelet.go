@@ -5,6 +5,9 @@ import karpv1 "joiner/pkg/api/v1"
 // KubeletTaints is the field of the kubelet's configuration that holds the taints of a new node. Joiner sets it.
 const KubeletTaints = "registerWithTaints"
 
+// KubeletMaxPods is the field that holds how many pods a node takes. As a text it is an expression and among Extra.
+const KubeletMaxPods = "maxPods"
+
 // KubeletConfiguration is the part of the kubelet's configuration that a class may set. Families that cannot express a
 // field drop it. As JSON it is one object of the fields and Extra.
 type KubeletConfiguration struct {
