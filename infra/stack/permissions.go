@@ -118,7 +118,7 @@ func (p permissions) givenStatements() []statement {
 }
 
 func lifecycleAllows(p permissions) []statement {
-	return append(p.remoteWrite(),
+	return append(append(p.remoteWrite(), p.readShifts()...),
 		p.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		p.describe("DescribeHealth", "ec2:DescribeInstanceStatus"),
 		statement{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{p.ec2("instance/*")},

@@ -40,7 +40,7 @@ func TestZonalShiftsAreReadOnlyIfSet(t *testing.T) {
 		"  if StringEquals arc-zonal-shift:ResourceIdentifier = arn:${AWS::Partition}:eks:${AWS::Region}:${AWS::AccountId}:cluster/demo\n"
 	for _, on := range []bool{true, false} {
 		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "zonalShift": fmt.Sprint(on), "distFolder": placeholders(t)}))
-		for _, function := range []string{"Provision", "Disrupt"} {
+		for _, function := range []string{"Provision", "Disrupt", "Lifecycle"} {
 			if got := tmpl.permissions(function); strings.Contains(got, want) != on {
 				t.Errorf("with zonalShift %t %s may\n%s", on, function, got)
 			}

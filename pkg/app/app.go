@@ -54,6 +54,7 @@ type App struct {
 	fleet         *fleet.Fleet
 	ledger        *store.UnavailableOfferings
 	soldOut       controllers.UnavailableOfferings // the ledger, with what else is not to be had
+	shifts        lifecycle.ZonalShifts            // nil without the setting
 	store         *discovery.CatalogStore
 	levels        discovery.RemainingCapacity
 	foreign       notices.ForeignInstances // instances that earlier notices of this process were about
@@ -99,7 +100,8 @@ func FromEnv(ctx context.Context) (*App, error) {
 		set.CatalogBucket, discovery.CatalogMaxAge, time.Now)
 	a.soldOut = a.ledger
 	if set.ZonalShift {
-		a.soldOut = newZonalShifts(a)
+		shifts := newZonalShifts(a)
+		a.soldOut, a.shifts = shifts, shifts
 	}
 	return a, nil
 }

@@ -109,7 +109,7 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 func (a *App) newLifecycle(holder string) lifecycle.Controller {
 	return lifecycle.Controller{Deps: a.newDeps(holder),
 		Read: a.cache, Claims: a.kube.Claims, Nodes: a.kube.Nodes, Pods: a.kube.Pods, Holds: a.kube.Nodes, Live: a.kube,
-		Instances: a.fleet, Health: a.fleet, Pools: a.kube.Pools, Failures: a.ledger, Volumes: a.kube.Volumes,
+		Instances: a.fleet, Health: a.fleet, Shifts: a.shifts, Pools: a.kube.Pools, Failures: a.ledger, Volumes: a.kube.Volumes,
 		Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Watch: kube.WatchLease{ClusterCache: a.cache}}
 }

@@ -73,6 +73,8 @@ func portNeeds() map[string]string {
 		"Pods.DeletePod": "delete pods", "Pods.EvictPod": "create pods/eviction",
 		"PoolReader.PoolAnnotations": "get nodepools.karpenter.sh", "PoolStatus.CountPool": "patch nodepools.karpenter.sh/status",
 		"PoolStatus.RecordRegistrations": "get nodepools.karpenter.sh, patch nodepools.karpenter.sh, patch nodepools.karpenter.sh/status",
+		"PoolStatus.NoteShifts":          "patch nodepools.karpenter.sh",
+		"ZonalShifts.ListShifts":         "", // the setting that turns it on brings the right
 		"Pools.AnnotateClaim":            patchClaim, "Pools.ListClaims": readClaims, "Pools.ListPools": readPools, "Pools.PatchPoolMeta": "patch nodepools.karpenter.sh",
 		"Pools.WritePoolStatus": "patch nodepools.karpenter.sh/status", "RateQuota.TakeOne": writeRecord,
 		"Reader.ListClaims": readClaims, "Reader.PendingPods": "list pods", "Reader.ReadClass": "get ec2nodeclasses.karpenter.k8s.aws",

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -66,6 +65,12 @@ func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen 
 	out.EKS = eksFacts(ctx, eks.NewFromConfig(cfg), f.cluster)
 	out.Entries = entryFacts(ctx, eks.NewFromConfig(cfg), f.cluster)
 	out.Functions = functionFacts(ctx, lambda.NewFromConfig(cfg), f.names())
+	for _, one := range out.Functions.List {
+		if one.Found { // every function has the same
+			out.Secret = secretFacts(ctx, cfg, one.RemoteWrite)
+			break
+		}
+	}
 	out.Lambda = lambdaFacts(ctx, lambda.NewFromConfig(cfg), f.names())
 	out.SpotRole = spotRoleFacts(ctx, iam.NewFromConfig(cfg))
 	out.NodeRole = nodeRoleFacts(ctx, iam.NewFromConfig(cfg), f.names())
@@ -143,8 +148,7 @@ func functionFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor
 		if got.Environment != nil {
 			set := got.Environment.Variables
 			f.Mode = set["MODE"]
-			f.RemoteWrite = settings.RemoteWrite{URL: set["REMOTE_WRITE_URL"], Secret: set["REMOTE_WRITE_SECRET"],
-				Auth: cmp.Or(set["REMOTE_WRITE_AUTH"], settings.RemoteWriteSigV4)}
+			f.RemoteWrite = remoteWriteOf(set)
 		}
 		if f.State == "" || f.State == "Inactive" {
 			f.State = "Active" // older functions have no state; one that slept long wakes by itself

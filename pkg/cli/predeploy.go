@@ -20,14 +20,18 @@ import (
 	"joiner/pkg/model/naming"
 	"joiner/pkg/nodeclaim/awserrors"
 	"joiner/pkg/providers/discovery"
+	"joiner/pkg/settings"
 )
 
 // preflightType is the custom resource of a template that says what the stack makes.
-const preflightType = "Custom::JoinerPreflight"
+const (
+	preflightType = "Custom::JoinerPreflight"
+	functionType  = "AWS::Lambda::Function"
+)
 
 // checkBeforeDeploy asks what the preflight of the stack will ask, and says what that will say.
 func (f doctorFlags) checkBeforeDeploy(ctx context.Context) ([]doctor.Finding, error) {
-	properties, err := readPreflightProperties(f.template, f.cluster)
+	properties, set, err := readPreflightProperties(f.template, f.cluster)
 	if err != nil {
 		return nil, &inputError{err}
 	}
@@ -50,6 +54,7 @@ func (f doctorFlags) checkBeforeDeploy(ctx context.Context) ([]doctor.Finding, e
 	for _, x := range preflight.Check(plan, before, facts) {
 		found = append(found, doctor.Finding{Level: doctor.Level(x.Level), Check: x.About, What: x.What, Mend: x.Mend})
 	}
+	found = append(found, doctor.CheckSecret(secretFacts(ctx, cfg, set))...)
 	if len(found) == 0 {
 		found = append(found, doctor.Finding{Level: doctor.Fine, Check: "preflight", What: "nothing keeps the stack from being deployed"})
 	}
@@ -70,13 +75,35 @@ func deployedPlan(ctx context.Context, c *lambda.Client, n naming.Names, plan pr
 	return &plan, nil
 }
 
-// readPreflightProperties finds what the stack of a cluster will tell its preflight, in a template or in a folder of them
-// as the synthesis writes it.
-func readPreflightProperties(path, cluster string) (map[string]any, error) {
+// templateResource is what is read of a resource of a template.
+type templateResource struct {
+	Type       string
+	Properties map[string]any
+}
+
+// remoteWriteIn is where the functions of a template will send metrics.
+func remoteWriteIn(resources map[string]templateResource) settings.RemoteWrite {
+	for _, r := range resources {
+		environment, _ := r.Properties["Environment"].(map[string]any)
+		variables, _ := environment["Variables"].(map[string]any)
+		if url, ok := variables["REMOTE_WRITE_URL"].(string); r.Type == functionType && ok && url != "" {
+			secret, _ := variables["REMOTE_WRITE_SECRET"].(string)
+			auth, _ := variables["REMOTE_WRITE_AUTH"].(string)
+			return remoteWriteOf(map[string]string{"REMOTE_WRITE_URL": url, "REMOTE_WRITE_SECRET": secret,
+				"REMOTE_WRITE_AUTH": auth})
+		}
+	}
+	return settings.RemoteWrite{}
+}
+
+// readPreflightProperties finds what the stack of a cluster will tell its preflight, and where it will send metrics, in a
+// template or in a folder of them as the synthesis writes it.
+func readPreflightProperties(path, cluster string) (map[string]any, settings.RemoteWrite, error) {
+	none := settings.RemoteWrite{}
 	names := []string{path}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if names, err = filepath.Glob(filepath.Join(path, "*.template.json")); err != nil {
-			return nil, err
+			return nil, none, err
 		}
 	}
 	for _, name := range names {
@@ -85,24 +112,21 @@ func readPreflightProperties(path, cluster string) (map[string]any, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, none, err
 		}
 		var template struct {
-			Resources map[string]struct {
-				Type       string
-				Properties map[string]any
-			}
+			Resources map[string]templateResource
 		}
 		if err := json.Unmarshal(text, &template); err != nil {
-			return nil, fmt.Errorf("read template %s: %w", name, err)
+			return nil, none, fmt.Errorf("read template %s: %w", name, err)
 		}
 		for _, r := range template.Resources {
 			if r.Type == preflightType && r.Properties["ClusterName"] == cluster {
-				return r.Properties, nil
+				return r.Properties, remoteWriteIn(template.Resources), nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("there is no template for cluster %s in %s: run make synth, which writes what cdk.json says", cluster, path)
+	return nil, none, fmt.Errorf("there is no template for cluster %s in %s: run make synth, which writes what cdk.json says", cluster, path)
 }
 
 // awsConfig is how AWS is asked; with --record what it answers is kept.

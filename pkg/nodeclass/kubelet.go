@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	awsv1 "joiner/pkg/api/aws/v1"
 )
 
@@ -47,6 +49,10 @@ func KubeletProblem(c *awsv1.EC2NodeClass) (reason, message string) {
 	if c.Spec.Kubelet == nil {
 		return "", ""
 	}
+	if where, text := expressionIn(c.Spec.Kubelet); where != "" {
+		return awsv1.ReasonInvalidKubelet, fmt.Sprintf("spec.kubelet.%s is %s: write a number or a quantity; "+
+			"Joiner evaluates no CEL expressions", where, text)
+	}
 	extra := slices.Sorted(maps.Keys(c.Spec.Kubelet.Extra))
 	for _, name := range extra {
 		switch {
@@ -61,6 +67,25 @@ func KubeletProblem(c *awsv1.EC2NodeClass) (reason, message string) {
 	if len(extra) > 0 && family != awsv1.AMIFamilyAL2023 && family != awsv1.AMIFamilyCustom {
 		return awsv1.ReasonUnsupportedKubelet, fmt.Sprintf("spec.kubelet has fields that nodes of %s cannot be given: %s; "+
 			"remove them, or take AL2023", family, strings.Join(extra, ", "))
+	}
+	return "", ""
+}
+
+// expressionIn is the first field that holds a text where Kubernetes wants a number or a quantity, as Karpenter's gate
+// NodeClassCEL allows; both empty for none.
+func expressionIn(k *awsv1.KubeletConfiguration) (where, text string) {
+	if text, ok := k.Extra[awsv1.KubeletMaxPods]; ok {
+		return awsv1.KubeletMaxPods, text
+	}
+	for _, m := range []struct {
+		name   string
+		values map[string]string
+	}{{"kubeReserved", k.KubeReserved}, {"systemReserved", k.SystemReserved}} {
+		for _, key := range slices.Sorted(maps.Keys(m.values)) {
+			if _, err := resource.ParseQuantity(m.values[key]); err != nil {
+				return m.name + "." + key, fmt.Sprintf("%q", m.values[key])
+			}
+		}
 	}
 	return "", ""
 }

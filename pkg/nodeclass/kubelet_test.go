@@ -13,16 +13,19 @@ import (
 
 func TestFieldsOfTheKubeletAreChecked(t *testing.T) {
 	for text, want := range map[string]string{
-		"amiFamily: AL2023":                                            "",
-		"amiFamily: AL2023\nkubelet: {maxPods: 5}":                     "",
-		"amiFamily: AL2023\nkubelet: {serializeImagePulls: false}":     "",
-		"amiFamily: AL2023\nkubelet: {serialiseImagePulls: false}":     "InvalidKubeletConfiguration: spec.kubelet.serialiseImagePulls: the kubelet has no such field",
-		"amiFamily: AL2023\nkubelet: {SerializeImagePulls: false}":     "InvalidKubeletConfiguration: spec.kubelet.SerializeImagePulls: the kubelet has no such field; did you mean serializeImagePulls?",
-		"amiFamily: AL2023\nkubelet: {registerWithTaints: []}":         "InvalidKubeletConfiguration: spec.kubelet.registerWithTaints cannot be set: write spec.template.spec.taints of the NodePool",
-		"amiFamily: Custom\nkubelet: {podPidsLimit: 100}":              "",
-		"amiFamily: Bottlerocket\nkubelet: {maxPods: 5}":               "",
-		"amiFamily: Bottlerocket\nkubelet: {podPidsLimit: 100}":        "UnsupportedKubeletConfiguration: spec.kubelet has fields that nodes of Bottlerocket cannot be given: podPidsLimit; remove them, or take AL2023",
-		"amiFamily: AL2\nkubelet: {podPidsLimit: 1, failSwapOn: true}": "UnsupportedKubeletConfiguration: spec.kubelet has fields that nodes of AL2 cannot be given: failSwapOn, podPidsLimit; remove them, or take AL2023",
+		"amiFamily: AL2023":                                                    "",
+		"amiFamily: AL2023\nkubelet: {maxPods: 5}":                             "",
+		"amiFamily: AL2023\nkubelet: {serializeImagePulls: false}":             "",
+		"amiFamily: AL2023\nkubelet: {serialiseImagePulls: false}":             "InvalidKubeletConfiguration: spec.kubelet.serialiseImagePulls: the kubelet has no such field",
+		"amiFamily: AL2023\nkubelet: {SerializeImagePulls: false}":             "InvalidKubeletConfiguration: spec.kubelet.SerializeImagePulls: the kubelet has no such field; did you mean serializeImagePulls?",
+		"amiFamily: AL2023\nkubelet: {registerWithTaints: []}":                 "InvalidKubeletConfiguration: spec.kubelet.registerWithTaints cannot be set: write spec.template.spec.taints of the NodePool",
+		"amiFamily: Custom\nkubelet: {podPidsLimit: 100}":                      "",
+		"amiFamily: AL2023\nkubelet: {kubeReserved: {cpu: 100m, memory: 1Gi}}": "",
+		"amiFamily: AL2023\nkubelet: {maxPods: 'min(110, enis)'}":              "InvalidKubeletConfiguration: spec.kubelet.maxPods is \"min(110, enis)\": write a number or a quantity; Joiner evaluates no CEL expressions",
+		"amiFamily: Custom\nkubelet: {systemReserved: {cpu: vcpus}}":           "InvalidKubeletConfiguration: spec.kubelet.systemReserved.cpu is \"vcpus\": write a number or a quantity; Joiner evaluates no CEL expressions",
+		"amiFamily: Bottlerocket\nkubelet: {maxPods: 5}":                       "",
+		"amiFamily: Bottlerocket\nkubelet: {podPidsLimit: 100}":                "UnsupportedKubeletConfiguration: spec.kubelet has fields that nodes of Bottlerocket cannot be given: podPidsLimit; remove them, or take AL2023",
+		"amiFamily: AL2\nkubelet: {podPidsLimit: 1, failSwapOn: true}":         "UnsupportedKubeletConfiguration: spec.kubelet has fields that nodes of AL2 cannot be given: failSwapOn, podPidsLimit; remove them, or take AL2023",
 	} {
 		c := &awsv1.EC2NodeClass{}
 		if err := yaml.Unmarshal([]byte(text), &c.Spec); err != nil {

@@ -209,7 +209,7 @@ func operationKnobs() []settingBinding[Values] {
 			Doc: "The functions reach no AWS API without a private endpoint: no price list, no instance profile changes."},
 			func(v *Values) *bool { return &v.IsolatedVPC }),
 		boolSetting(Setting{Name: "zonalShift", Env: "ENABLE_ZONAL_SHIFT", Default: "false",
-			Doc: "Launch nothing in a zone while ARC zonal shift takes the cluster's traffic away from it; the cluster must be registered with ARC. Nodes that are there stay."},
+			Doc: "Launch nothing in a zone while ARC zonal shift takes the cluster's traffic away from it; the cluster must be registered with ARC. Nodes that are there stay, and their instances are neither terminated nor tagged."},
 			func(v *Values) *bool { return &v.ZonalShift }),
 		boolSetting(Setting{Name: "dryRunValidation", Env: "DRY_RUN_VALIDATION", Default: "true",
 			Doc: "Ask EC2 with dry runs whether instances of an EC2NodeClass could be launched, before it is called ready. For that refresh is allowed all that a launch needs."},

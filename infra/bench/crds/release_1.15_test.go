@@ -4,11 +4,10 @@ package crds
 
 // differences are the specs that fail with Joiner's CRDs on purpose, and why.
 func differences() map[string]string {
-	const core, aws = "sigs.k8s.io/karpenter/pkg/apis/v1: CEL/Validation ", "github.com/aws/karpenter-provider-aws/pkg/apis/v1: CEL/Validation "
+	const aws = "github.com/aws/karpenter-provider-aws/pkg/apis/v1: CEL/Validation "
 	return map[string]string{
-		core + "Disruption should succeed when creating a budget with valid reasons should allow disruption reason Unhealthy": "budgets do not know the reason Unhealthy yet",
-		aws + "should reject enclave options when enabled is omitted":                                                         "classes have no enclaveOptions yet",
-		aws + "Kubelet should admit a configuration the kubelet library rejects":                                              "fields of the kubelet that Joiner reads have their type checked when they are written",
+		aws + "should reject enclave options when enabled is omitted":            "classes have no enclaveOptions yet",
+		aws + "Kubelet should admit a configuration the kubelet library rejects": "fields of the kubelet that Joiner reads have their type checked when they are written",
 	}
 }
 

@@ -19,9 +19,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Joiner makes the class hash as this version does.
-const sameClassHash = true
-
 // optionsWithoutSetting are those of this version that mean nothing to Joiner and are told of.
 func optionsWithoutSetting() []string { return nil }
 

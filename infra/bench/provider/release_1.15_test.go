@@ -18,9 +18,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Joiner makes the class hash as 1.14 does; this version makes it of the kubelet settings as they are written.
-const sameClassHash = false
-
 // optionsWithoutSetting are those of this version that mean nothing to Joiner and are told of.
 func optionsWithoutSetting() []string {
 	return []string{"AWS_FEATURE_GATES", "LEGACY_NODE_REPAIR", "SCHEDULER_CONFIG"}

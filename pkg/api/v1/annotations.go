@@ -66,6 +66,9 @@ const (
 	AnnotationObservedMemory = "joiner.sh/observed-memory"
 	// AnnotationRegistrationHistory is how the last registrations of the pool's nodes ended.
 	AnnotationRegistrationHistory = "joiner.sh/registration-history"
+	// AnnotationZonalShifts holds the ids of the zones of which events on the pool say that traffic is shifted away
+	// from them, comma separated.
+	AnnotationZonalShifts = "joiner.sh/zonal-shifts"
 	// AnnotationTotals on the lease of those who create capacity is what its holders counted and measured.
 	AnnotationTotals = "joiner.sh/totals"
 )

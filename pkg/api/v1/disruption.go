@@ -12,7 +12,7 @@ const (
 
 // DisruptionReason is why a node is disrupted by choice.
 //
-// +kubebuilder:validation:Enum=Underutilized;Empty;Drifted
+// +kubebuilder:validation:Enum=Underutilized;Empty;Drifted;Unhealthy
 type DisruptionReason string
 
 // Values of DisruptionReason.
@@ -20,6 +20,8 @@ const (
 	DisruptionUnderutilized DisruptionReason = "Underutilized"
 	DisruptionEmpty         DisruptionReason = "Empty"
 	DisruptionDrifted       DisruptionReason = "Drifted"
+	// of budgets that bound node repair
+	DisruptionUnhealthy DisruptionReason = "Unhealthy"
 )
 
 // Disruption says when and how many nodes of a pool may be removed or replaced by choice.

@@ -35,6 +35,8 @@ const KarpenterLeaderLease = "karpenter-leader-election"
 
 // Annotations.
 const (
+	// AnnotationDoNotRepair set to "true" on a Node keeps node repair from it.
+	AnnotationDoNotRepair = "karpenter.sh/do-not-repair"
 	// AnnotationDoNotDisrupt is "true" or a positive Go duration on a Pod, only "true" on a Node.
 	AnnotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
 	// AnnotationNodePoolHash is the static drift hash of the pool's template, see NodePool.Hash.

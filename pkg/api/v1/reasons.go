@@ -18,6 +18,8 @@ const (
 	ReasonReconcilingDependents     = "ReconcilingDependents"
 	ReasonUnhealthyDependents       = "UnhealthyDependents"
 	ReasonAwaitingReconciliation    = "AwaitingReconciliation"
+	ReasonZonalShiftActive          = "ZonalShiftActive"  // of events
+	ReasonZonalShiftCleared         = "ZonalShiftCleared" // of events
 	MessageAwaitingReconciliation   = "object is awaiting reconciliation"
 )
 

@@ -33,6 +33,7 @@ type Facts struct {
 	Pods      int // that have not ended
 
 	Encryption Encryption
+	Secret     Secret
 }
 
 // API is the API server as seen from where the doctor is.

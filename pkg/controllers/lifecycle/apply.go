@@ -20,11 +20,12 @@ type objectIndex struct {
 	claims map[string]cluster.Claim
 	nodes  map[string]cluster.Node
 	pods   map[string]cluster.Pod
+	pools  map[string]cluster.Pool
 }
 
 func newIndex(s cluster.Snapshot) *objectIndex {
 	x := &objectIndex{claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{},
-		pods: map[string]cluster.Pod{}}
+		pods: map[string]cluster.Pod{}, pools: map[string]cluster.Pool{}}
 	for _, c := range s.Claims {
 		x.claims[c.Name] = c
 	}
@@ -33,6 +34,9 @@ func newIndex(s cluster.Snapshot) *objectIndex {
 	}
 	for _, p := range s.Pods {
 		x.pods[p.Key()] = p
+	}
+	for _, p := range s.Pools {
+		x.pools[p.Name] = p
 	}
 	return x
 }
@@ -107,9 +111,10 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 		return w.l.Pools.CountPool(ctx, a.Pool, a.Has)
 	case plan.Registrations:
 		return w.l.Pools.RecordRegistrations(ctx, a.Pool, a.Outcomes)
+	case plan.NoteShifts:
+		return w.l.Pools.NoteShifts(ctx, a.Pool, a.Zones)
 	case plan.Tell:
-		w.recordAction(ctx, claim, node, a)
-		return nil
+		return w.recordAction(ctx, claim, node, a)
 	case plan.Evict, plan.DeletePod:
 		return w.removePod(ctx, a)
 	}
@@ -214,14 +219,20 @@ func (w *actionWorker) keepClaim(written cluster.Claim, err error) error {
 	return err
 }
 
-// recordAction writes the event of an action, on its node or else on its claim.
-func (w *actionWorker) recordAction(ctx context.Context, c cluster.Claim, n cluster.Node, a plan.Action) {
+// recordAction writes the event of an action, on its pool, its node or else on its claim. Only that one on a pool cannot
+// be written is an error: what was told there is noted after it.
+func (w *actionWorker) recordAction(ctx context.Context, c cluster.Claim, n cluster.Node, a plan.Action) error {
 	e := cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: a.Warning, Reason: a.Reason,
 		Message: a.Why, Every: a.Every}
+	if a.Pool != "" {
+		e.Kind, e.Name, e.UID = "NodePool", a.Pool, w.pools[a.Pool].UID
+		return w.l.Record.RecordEvent(ctx, e)
+	}
 	if a.Node != "" {
 		e.Kind, e.Name, e.UID = "Node", n.Name, n.UID
 	}
 	w.recordEvent(ctx, e)
+	return nil
 }
 
 // recordEvent writes a Kubernetes event. One that cannot be written is logged and costs nothing else.

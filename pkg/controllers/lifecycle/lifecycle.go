@@ -48,7 +48,8 @@ type Controller struct {
 	Pods      Pods
 	Live      LiveReader
 	Instances Instances
-	Health    Health // nil where nobody asks
+	Health    Health      // nil where nobody asks
+	Shifts    ZonalShifts // nil where nobody asks
 	Pools     PoolStatus
 	Failures  LaunchFailures
 	Volumes   Volumes
@@ -202,6 +203,9 @@ func (l *Controller) decide(ctx context.Context, instances []cluster.Instance,
 	}
 	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules,
 		l.took
+	if l.Shifts != nil {
+		s.Shifts = l.Shifts.ListShifts(ctx)
+	}
 	if _, err = l.seen.WakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
 		return s, next, err
 	}

@@ -30,6 +30,8 @@ type PoolStatus interface {
 	CountPool(ctx context.Context, pool string, has resources.List) error
 	// RecordRegistrations notes how registrations of the pool's claims went. Each claim counts once.
 	RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error
+	// NoteShifts notes the ids of the zones of which events on the pool say that they are shifted away from.
+	NoteShifts(ctx context.Context, pool string, zoneIDs []string) error
 }
 
 // LaunchFailures holds failed launches against classes. It may be repeated.
@@ -56,6 +58,12 @@ type Health interface {
 	// ListStatuses tells which of the running instances named fail a status check, and what is scheduled for them that
 	// is not over; it may tell of other instances too. It may be repeated.
 	ListStatuses(ctx context.Context, running []string) ([]cluster.Impairment, []cluster.ScheduledChange, error)
+}
+
+// ZonalShifts tells which zones ARC shifts traffic away from.
+type ZonalShifts interface {
+	// ListShifts returns nil when nobody knows. It may be repeated.
+	ListShifts(ctx context.Context) *cluster.ZonalShifts
 }
 
 // Instances sees and ends instances. All calls may be repeated.

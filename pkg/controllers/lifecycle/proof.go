@@ -23,7 +23,7 @@ func needsProof(s cluster.Snapshot, actions []plan.Action) bool {
 		case plan.WriteStatus, plan.RegisterNode, plan.InitializeNode, plan.Unreserve, plan.OpenNode, plan.TagInstance,
 			plan.AdoptClaim, plan.Tell:
 			return ending[a.Claim] // refused when the object has changed
-		case plan.CountPool, plan.Registrations:
+		case plan.CountPool, plan.Registrations, plan.NoteShifts:
 			return false // counted again by every pass, or once for each claim
 		}
 		return true

@@ -217,7 +217,7 @@ func (r *Controller) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k 
 // write changes its version. It returns nil when the class is gone.
 func (r *Controller) markClass(ctx context.Context, c *awsv1.EC2NodeClass, k clusterObjects,
 	marks map[string]string) (*awsv1.EC2NodeClass, error) {
-	if c.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
+	if c.Annotations[awsv1.AnnotationHashVersion] != c.DriftHashVersion() {
 		if err := r.rehashClaims(ctx, k.claims, r.classHash(c),
 			func(claim cluster.Claim) bool { return claim.Class == c.Name }); err != nil {
 			return nil, err
@@ -246,7 +246,7 @@ func (r *Controller) classActions(ctx context.Context, c *awsv1.EC2NodeClass,
 		}
 		return actions
 	}
-	if c.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
+	if c.Annotations[awsv1.AnnotationHashVersion] != c.DriftHashVersion() {
 		actions = append(actions, rehashActions(claims, r.classHash(c),
 			func(claim cluster.Claim) bool { return claim.Class == c.Name })...)
 	}
@@ -268,7 +268,7 @@ func (r *Controller) classMarks(c *awsv1.EC2NodeClass) map[string]string {
 
 func (r *Controller) classHash(c *awsv1.EC2NodeClass) map[string]string {
 	return map[string]string{awsv1.AnnotationHash: c.DriftHash(r.Cluster.CABundle),
-		awsv1.AnnotationHashVersion: awsv1.HashVersion}
+		awsv1.AnnotationHashVersion: c.DriftHashVersion()}
 }
 
 // releaseDeletedClass cleans up behind a deleted class once no NodeClaim needs it.

@@ -31,7 +31,7 @@ func TestANewHashVersionCarriesTheClaimsAlong(t *testing.T) {
 		t.Errorf("error %v, done (-want +got):\n%s", err, diff)
 	}
 	class, pool := s.Classes["default"].Hash("ca"), s.Pools["general"].Hash()
-	for i, hashes := range [][]string{{pool, "v3", class, "v5"}, {"1", "v3", "1", "v5"}, {"1", "v2", "1", "v4"}} {
+	for i, hashes := range [][]string{{pool, "v3", class, "v6"}, {"1", "v3", "1", "v6"}, {"1", "v2", "1", "v4"}} {
 		a := s.Claims[i].Annotations
 		got := []string{a["karpenter.sh/nodepool-hash"], a["karpenter.sh/nodepool-hash-version"],
 			a["karpenter.k8s.aws/ec2nodeclass-hash"], a["karpenter.k8s.aws/ec2nodeclass-hash-version"]}
@@ -82,5 +82,36 @@ func TestAnEditBetweenKarpenterAndJoinerIsDrift(t *testing.T) {
 	c = s.Classes["default"]
 	if got := c.Annotations["karpenter.k8s.aws/ec2nodeclass-hash"]; got != c.Hash("ca") {
 		t.Errorf("the hash is %s", got)
+	}
+}
+
+// A class that Karpenter 1.14 or 1.15 hashed keeps its hash and version, and so do its claims; an edit under Joiner is
+// of the same version, so that it is drift.
+func TestHashesOfBothVersionsStay(t *testing.T) {
+	const hash, version = "karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nodeclass-hash-version"
+	for _, of := range []string{"v5", "v6"} {
+		s := controllertest.NewRefreshWorld()
+		c := s.AddClass("default")
+		c.Generation = 4
+		c.Annotations = map[string]string{hash: "7", version: of}
+		c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", ObservedGeneration: 4}}
+		s.Claims = []cluster.Claim{{Name: "a", Class: "default", Annotations: map[string]string{hash: "7", version: of}}}
+		if _, err := s.Run(t); err != nil {
+			t.Fatal(err)
+		}
+		if a := s.Classes["default"].Annotations; a[hash] != "7" || a[version] != of {
+			t.Errorf("hash 7 of version %s became %s of %s", of, a[hash], a[version])
+		}
+		s.Classes["default"].Spec.Tags = map[string]string{"team": "red"}
+		if _, err := s.Run(t); err != nil {
+			t.Fatal(err)
+		}
+		c = s.Classes["default"]
+		if a := c.Annotations; a[hash] != c.Hash("ca") || a[version] != of {
+			t.Errorf("after an edit the hash is %s of version %s, want %s of %s", a[hash], a[version], c.Hash("ca"), of)
+		}
+		if a := s.Claims[0].Annotations; a[hash] != "7" || a[version] != of {
+			t.Errorf("the claim of version %s has hash %s of version %s", of, a[hash], a[version])
+		}
 	}
 }

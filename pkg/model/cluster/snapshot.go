@@ -25,6 +25,8 @@ type Snapshot struct {
 
 	Impaired []Impairment      `json:"impaired,omitempty"` // only where the pass asked EC2
 	Changes  []ScheduledChange `json:"changes,omitempty"`  // only where the pass asked EC2
+	// zones that ARC shifts traffic away from; nil where nobody asked, or nobody knows
+	Shifts *ZonalShifts `json:"shifts,omitempty"`
 	// of nodes that are drained, only where the pass asked for them
 	Attachments []Attachment `json:"attachments,omitempty"`
 	Devices     Devices      `json:"devices,omitzero"`
@@ -101,6 +103,11 @@ type Settings struct {
 // NoIterations as the number of search steps takes plans as they come first.
 const NoIterations = -1
 
+// ZonalShifts are the zones, by their ids and sorted, that ARC shifts the cluster's traffic away from.
+type ZonalShifts struct {
+	ZoneIDs []string `json:"zoneIDs,omitempty"`
+}
+
 // Namespace is a namespace with its labels.
 type Namespace struct {
 	Name   string            `json:"name"`
@@ -152,9 +159,11 @@ type Pool struct {
 	TerminationGrace *time.Duration `json:"terminationGrace,omitempty"`
 	Hash             string         `json:"hash,omitempty"` // static drift hash of the template
 	// status.resources: what its nodes have, "nodes" included
-	Counted    resources.List `json:"counted"`
-	Uncounted  bool           `json:"uncounted,omitempty"` // status.resources was never written
-	Disruption Disruption     `json:"disruption,omitzero"`
+	Counted   resources.List `json:"counted"`
+	Uncounted bool           `json:"uncounted,omitempty"` // status.resources was never written
+	// ids of zones of which an event on the pool says that traffic is shifted away from them, sorted
+	ToldShifts []string   `json:"toldShifts,omitempty"`
+	Disruption Disruption `json:"disruption,omitzero"`
 }
 
 // LimitUSD is the pseudo-resource of Limits that bounds what the pool's nodes cost, in millionths of a USD per hour.
@@ -188,7 +197,7 @@ type Disruption struct {
 // NodeBudget bounds how many nodes of a pool are disrupted at a time.
 type NodeBudget struct {
 	Every    bool          `json:"every,omitempty"`    // it is for every reason, and Reasons is not read
-	Reasons  []string      `json:"reasons,omitempty"`  // Underutilized, Empty, Drifted
+	Reasons  []string      `json:"reasons,omitempty"`  // Underutilized, Empty, Drifted, Unhealthy
 	Nodes    string        `json:"nodes"`              // a count or a percentage
 	Schedule string        `json:"schedule,omitempty"` // cron; empty for always
 	Duration time.Duration `json:"duration,omitempty"` // how long it counts from each start

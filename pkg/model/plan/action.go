@@ -38,7 +38,9 @@ const (
 	NoteFailedLaunch ActionKind = "note failed launch"
 	CountPool        ActionKind = "count"         // store in the pool what its nodes have
 	Registrations    ActionKind = "registrations" // note in the pool how registrations went
-	Tell             ActionKind = "tell"          // an event on the node or, without one, on the claim
+	NoteShifts       ActionKind = "note shifts"   // note on the pool which zonal shifts its events told of
+	// an event on the pool or the node or, without either, on the claim
+	Tell ActionKind = "tell"
 )
 
 // Action is one step on one object. Empty fields are not involved.
@@ -60,6 +62,7 @@ type Action struct {
 	Budget   string
 	Has      resources.List // for CountPool: what the nodes have, "nodes" included
 	Outcomes []cluster.Registration
+	Zones    []string          // for NoteShifts: ids of zones
 	Labels   map[string]string // for AdoptClaim: what else the claim is to carry
 	Warning  bool              // for Tell
 	Every    time.Duration     // for Tell: how often it is told at most, zero for every two minutes
@@ -98,6 +101,9 @@ func (a Action) String() string {
 	}
 	for _, k := range slices.Sorted(maps.Keys(a.Labels)) {
 		parts = append(parts, k+"="+a.Labels[k])
+	}
+	if a.Do == NoteShifts {
+		parts = append(parts, cmp.Or(strings.Join(a.Zones, ","), "nothing"))
 	}
 	if a.Do == CountPool {
 		parts = append(parts, cmp.Or(a.Has.String(), "nothing"))

@@ -51,7 +51,8 @@ func ChooseOrder(in Input) (Order, error) {
 	o.Tags = sortedTags(tags)
 	o.InstanceTags = sortedTags(claimTags(in, tags))
 	o.Annotations = map[string]string{
-		awsv1.AnnotationHash: in.Class.DriftHash(in.Cluster.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion,
+		awsv1.AnnotationHash:            in.Class.DriftHash(in.Cluster.CABundle),
+		awsv1.AnnotationHashVersion:     in.Class.DriftHashVersion(),
 		awsv1.AnnotationInstanceProfile: profileName(in.Class),
 	}
 	if o.Templates, err = templatesFor(in, o, candidates); err != nil {

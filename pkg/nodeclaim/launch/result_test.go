@@ -44,7 +44,7 @@ func TestResult(t *testing.T) {
 		t.Errorf("labels:\n%s", d)
 	}
 	annotations := map[string]string{
-		"karpenter.k8s.aws/ec2nodeclass-hash": w.in.Class.Hash("Q0E="), "karpenter.k8s.aws/ec2nodeclass-hash-version": "v5",
+		"karpenter.k8s.aws/ec2nodeclass-hash": w.in.Class.Hash("Q0E="), "karpenter.k8s.aws/ec2nodeclass-hash-version": "v6",
 		"karpenter.k8s.aws/instance-profile-name": "demo-profile",
 	}
 	if d := cmp.Diff(annotations, got.Annotations); d != "" {

@@ -8,6 +8,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/plan"
 	"joiner/pkg/nodeclaim/drain"
 	"joiner/pkg/nodeclaim/interruption"
@@ -184,7 +185,10 @@ func (v index) nothingRuns(n cluster.Node) bool {
 func (v finalizer) terminateInstances(c cluster.Claim, instances []cluster.Instance) (out []plan.Action, gone bool) {
 	gone = true
 	for _, i := range instances {
-		if !i.Gone() {
+		switch {
+		case !i.Gone() && v.isShifted(i):
+			out = append(out, v.tellKept(c, i.ID, i.Zone))
+		case !i.Gone():
 			out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: i.ID,
 				Why: "its NodeClaim is deleted and drained"})
 		}
@@ -193,10 +197,14 @@ func (v finalizer) terminateInstances(c cluster.Claim, instances []cluster.Insta
 	asked := c.Is(v1.ConditionInstanceTerminating)
 	if _, listed := v.instances[c.ProviderID]; c.ProviderID != "" && !listed && !asked && !v.sharesInstance(c) {
 		id := c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:]
+		if zone := c.Labels[instancetypes.LabelZone]; v.isShifted(cluster.Instance{Zone: zone}) {
+			return append(out, v.tellKept(c, id, zone)), false
+		}
 		out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: id,
 			Why: "its NodeClaim is deleted, and EC2 does not list it"})
 	}
-	if len(out) > 0 && !gone {
+	if terminates := func(a plan.Action) bool { return a.Do == plan.Terminate }; !gone &&
+		slices.ContainsFunc(out, terminates) {
 		k := cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True",
 			Reason: v1.ConditionInstanceTerminating}
 		out = append(out, v.writeCondition(c, k)...)

@@ -84,6 +84,7 @@ func Next(s cluster.Snapshot) Plan {
 		}
 	}
 	p.decideAbout(cluster.PoolPart, "all", func() { p.addActions(v.countPoolNodes()...) })
+	p.decideAbout(cluster.PoolPart, "zonal shifts", func() { p.addActions(v.announceShifts()...) })
 	return p
 }
 
@@ -101,6 +102,7 @@ type state struct {
 	index
 	registrar
 	finalizer
+	repairs map[string]int // nodes that this step repairs, by pool
 }
 
 // index is the snapshot, sorted, with the look-ups that every step needs.
@@ -113,6 +115,7 @@ type index struct {
 	claims    map[string]cluster.Claim      // by UID
 	batches   map[string]bool               // of claims that wait for their instances
 	owners    map[string]cluster.Claim      // by provider id; of several the first that is not being deleted
+	away      map[string]string             // names of zones that are shifted away from, to their ids
 }
 
 // registrar decides what follows the launch of a claim, up to its initialized node.
@@ -131,7 +134,7 @@ type finalizer struct {
 func newState(s cluster.Snapshot) state {
 	v := newIndex(s)
 	return state{v, registrar{v, nomination.CountWaiting(v.s.Pods), nomination.FindOwnerNominations(v.s)},
-		finalizer{v, drain.NewBudgets(v.s.Budgets)}}
+		finalizer{v, drain.NewBudgets(v.s.Budgets)}, map[string]int{}}
 }
 
 func newIndex(s cluster.Snapshot) index {
@@ -148,7 +151,8 @@ func newIndex(s cluster.Snapshot) index {
 	})
 	v := index{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{},
 		instances: map[string]cluster.Instance{}, started: map[string][]cluster.Instance{},
-		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, batches: map[string]bool{}}
+		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, batches: map[string]bool{},
+		away: shiftedZones(s)}
 	for _, n := range s.Nodes {
 		if n.ProviderID != "" {
 			v.nodes[n.ProviderID] = append(v.nodes[n.ProviderID], n)
@@ -309,7 +313,8 @@ func (v state) instanceStopped(c cluster.Claim) bool {
 func (v state) terminateLeaked() []plan.Action {
 	var out []plan.Action
 	for _, i := range v.s.Instances {
-		if i.Gone() || v.s.Now.Before(i.Launched.Add(v.s.Rules.GarbageCollectionMinAge)) || v.claimHasInstance(i) {
+		if i.Gone() || v.s.Now.Before(i.Launched.Add(v.s.Rules.GarbageCollectionMinAge)) || v.claimHasInstance(i) ||
+			v.isShifted(i) {
 			continue
 		}
 		out = append(out, plan.Action{Do: plan.Terminate, Instance: i.ID, Reason: "leaked",

@@ -22,10 +22,10 @@ import (
 
 func scenarioSyntax() syntax.Grammar {
 	return syntax.NewGrammar(nil, "claim NAME id= age= launched= registered= initialized= deleting= no-finalizer expire= grace= uid= node= deadline= tagged half-tagged "+
-		"by-hand unlabelled unnamed in= pool= partition partition= batch=",
+		"by-hand unlabelled unnamed in= pool= partition partition= batch= zone=",
 		"node NAME id= not-ready deleting= ready= no-finalizer foreign unlabelled",
 		"pod NAME on= owner= critical deleting= grace=# phase= protect= started= volume= hold= age= starting",
-		"instance NAME state= age= claim= uid= sold= partition= batch= why=", "pool NAME uid= nodes=# cpu=# gently deleting", "pdb NAME allowed=#",
+		"instance NAME state= age= claim= uid= sold= partition= batch= why=", "pool NAME uid= nodes=# cpu=# gently deleting in= told= unhealthy=", "class zones=", "shifted ids=", "unasked", "pdb NAME allowed=#",
 		"attach VOLUME to= claim= shared", "impaired INSTANCE since= system", "change INSTANCE at= code=", "reservation ID ends= block",
 		"rules repair detach=", "devices", "detaching", "clear", "refuse POD", "detach VOLUME", "next", "run SECONDS")
 }
@@ -66,6 +66,12 @@ func TestScenarios(t *testing.T) {
 				m.s.Changes = append(m.s.Changes, changeFrom(a))
 			case "reservation":
 				m.s.Classes = []instancetypes.Class{reservationFrom(a)}
+			case "class":
+				m.s.Classes = []instancetypes.Class{classFrom(a)}
+			case "shifted":
+				m.s.Shifts = shiftsFrom(a)
+			case "unasked":
+				m.s.Shifts = nil
 			case "devices":
 				m.s.Devices = devicesFrom(a)
 			case "rules":

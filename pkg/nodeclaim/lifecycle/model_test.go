@@ -84,6 +84,12 @@ func (m *model) apply(actions []plan.Action) {
 					m.s.Pools[i].Counted, m.s.Pools[i].Uncounted = a.Has, false
 				}
 			}
+		case plan.NoteShifts:
+			for i := range m.s.Pools {
+				if m.s.Pools[i].Name == a.Pool {
+					m.s.Pools[i].ToldShifts = a.Zones
+				}
+			}
 		case plan.Tell, plan.Registrations:
 		default:
 			m.errs = append(m.errs, "unknown action "+a.String())

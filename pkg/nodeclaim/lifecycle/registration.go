@@ -78,7 +78,7 @@ func withTaints(n cluster.Node, c cluster.Claim) cluster.Node {
 func (v registrar) tagInstance(c cluster.Claim) []plan.Action {
 	i, ok := v.instances[c.ProviderID]
 	nodes := v.nodes[c.ProviderID]
-	if !ok || i.Gone() || len(nodes) != 1 || c.Annotations[awsv1.AnnotationInstanceTagged] == "true" &&
+	if !ok || i.Gone() || v.isShifted(i) || len(nodes) != 1 || c.Annotations[awsv1.AnnotationInstanceTagged] == "true" &&
 		c.Annotations[awsv1.AnnotationClusterNameTagged] == "true" {
 		return nil
 	}

@@ -2,9 +2,11 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/budgets"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/plan"
 )
@@ -31,8 +33,9 @@ func repairPolicies() []repairPolicy {
 	}
 }
 
-// repairNode ends a claim whose node has been unhealthy for too long, by force: without regard for budgets, protected
-// pods and terminationGracePeriod. It does nothing while more than a fifth of the nodes are unhealthy.
+// repairNode ends a claim whose node has been unhealthy for too long, by force: without regard for protected pods,
+// terminationGracePeriod, and budgets that do not name the reason Unhealthy. It does nothing while more than a fifth of
+// the nodes are unhealthy, or while an annotation of the node forbids it.
 func (v state) repairNode(c cluster.Claim) (actions []plan.Action, doomed bool) {
 	nodes := v.nodes[c.ProviderID]
 	if !v.s.Rules.NodeRepair || c.ProviderID == "" || len(nodes) != 1 {
@@ -43,11 +46,11 @@ func (v state) repairNode(c cluster.Claim) (actions []plan.Action, doomed bool) 
 	if !ill || v.s.Now.Before(since.Add(a.lasting)) {
 		return nil, false
 	}
-	if unhealthy, all, where := v.countUnhealthy(c); unhealthy > (all*unhealthyPercent+99)/100 {
+	if why := v.whyUnrepaired(c, n); why != "" {
 		return []plan.Action{{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: "NodeRepairBlocked",
-			Every: blockedEvery,
-			Why:   fmt.Sprintf("more than %d%% of the nodes %s are unhealthy", unhealthyPercent, where)}}, false
+			Every: blockedEvery, Why: why}}, false
 	}
+	v.repairs[c.Pool]++
 	why := fmt.Sprintf("its node has had %s=%s for %s", a.condition, a.status, a.lasting)
 	if t, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp]); err != nil ||
 		t.After(v.s.Now) {
@@ -56,6 +59,46 @@ func (v state) repairNode(c cluster.Claim) (actions []plan.Action, doomed bool) 
 			Why:    "it is ended by force now: " + why})
 	}
 	return append(actions, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: "unhealthy", Why: why}), true
+}
+
+// whyUnrepaired says what keeps repair from the node, or nothing.
+func (v state) whyUnrepaired(c cluster.Claim, n cluster.Node) string {
+	if n.Annotations[v1.AnnotationDoNotRepair] == "true" {
+		return fmt.Sprintf("repair is blocked through the %q annotation", v1.AnnotationDoNotRepair)
+	}
+	if unhealthy, all, where := v.countUnhealthy(c); unhealthy > (all*unhealthyPercent+99)/100 {
+		return fmt.Sprintf("more than %d%% of the nodes %s are unhealthy", unhealthyPercent, where)
+	}
+	p, ok := v.s.PoolOf(c.Pool)
+	if !ok || v.repairsAllowed(p) > v.repairs[p.Name] {
+		return ""
+	}
+	return "the budgets of NodePool " + p.Name + " let no more nodes go now for reason Unhealthy"
+}
+
+// repairsAllowed is how many more nodes of the pool may be repaired now by the budgets that name the reason Unhealthy.
+// Nodes that are marked for deletion count against them, nodes that are only not ready do not.
+func (v state) repairsAllowed(p cluster.Pool) int {
+	named := func(b cluster.NodeBudget) bool {
+		return !b.Every && slices.Contains(b.Reasons, string(v1.DisruptionUnhealthy))
+	}
+	if !slices.ContainsFunc(p.Disruption.Budgets, named) {
+		return budgets.Unlimited
+	}
+	p.Disruption.Budgets = slices.DeleteFunc(slices.Clone(p.Disruption.Budgets),
+		func(b cluster.NodeBudget) bool { return !named(b) })
+	most, err := budgets.AllowedDisruptions(p.Disruption, v1.DisruptionUnhealthy, budgets.CountNodes(v.s)[p.Name].Total,
+		v.s.Now)
+	if err != nil {
+		return 0 // the pool's condition DisruptionValid says why
+	}
+	for _, h := range v.s.StateNodes() {
+		if h.Claim != nil && h.Pool() == p.Name && h.Initialized() && h.MarkedForDeletion() &&
+			!h.Claim.Is(v1.ConditionInstanceTerminating) {
+			most--
+		}
+	}
+	return most
 }
 
 // unhealthyCondition is what ails the node; of several ailments the one that repair waits for the shortest.

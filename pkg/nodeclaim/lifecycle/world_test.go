@@ -33,17 +33,47 @@ func rulesFrom(a args) cluster.Settings {
 	return r
 }
 
-// poolFrom reads "pool p uid=u nodes=2 cpu=4000 gently deleting"; gently has its nodes expire within its budgets; nodes
+// poolFrom reads "pool p uid=u nodes=2 cpu=4000 gently deleting in=(a,b) told=usw2-az1 unhealthy=1". It is limited
+// to zones, its events told of shifts, and a budget bounds its repairs. Gently has its nodes expire within its budgets; nodes
 // and cpu are what its status says, nothing was counted yet without them.
 func poolFrom(a args) cluster.Pool {
 	p := cluster.Pool{Name: a.name, UID: a.str("uid", "uid-"+a.name), Class: "default", Uncounted: !a.has("nodes")}
 	p.Disruption.ExpireGently, p.Deleting = a.has("gently"), a.has("deleting")
+	if zones := a.str("in", ""); zones != "" {
+		p.Requirements = requirements.NewSet(requirements.Of(instancetypes.LabelZone, strings.Split(zones, ",")...))
+	}
+	if told := a.str("told", ""); told != "" {
+		p.ToldShifts = strings.Split(told, ",")
+	}
+	if a.has("unhealthy") { // a budget of repairs, beside one that forbids everything else
+		p.Disruption.Budgets = []cluster.NodeBudget{{Every: true, Nodes: "0"},
+			{Reasons: []string{"Unhealthy"}, Nodes: a.str("unhealthy", "")}}
+	}
 	for _, name := range []string{"nodes", "cpu"} {
 		if a.has(name) {
 			p.Counted = amount(a.t, p.Counted, []string{"", name, a.str(name, "")})
 		}
 	}
 	return p
+}
+
+// classFrom reads "class zones=(a/usw2-az1,b/usw2-az2)", the only class, with a subnet in each zone.
+func classFrom(a args) instancetypes.Class {
+	c := instancetypes.Class{Name: "default", Ready: true, ZoneIDs: map[string]string{}}
+	for _, z := range strings.Split(a.str("zones", ""), ",") {
+		zone, id, _ := strings.Cut(z, "/")
+		c.ZoneIDs[zone] = id
+	}
+	return c
+}
+
+// shiftsFrom reads "shifted ids=(usw2-az1,usw2-az2)", the zones that traffic is shifted away from; none without ids.
+func shiftsFrom(a args) *cluster.ZonalShifts {
+	s := &cluster.ZonalShifts{}
+	if ids := a.str("ids", ""); ids != "" {
+		s.ZoneIDs = strings.Split(ids, ",")
+	}
+	return s
 }
 
 // budgetFrom reads "pdb web allowed=1", a budget of the pods web-1, web-2 and so on.
@@ -153,7 +183,7 @@ func (a args) ago(key string) time.Time {
 }
 
 // claimFrom reads "claim c1 id=i-1 age=10m launched=9m registered=8m initialized=7m deleting=5s no-finalizer expire=1h
-// grace=1m uid=u node=n1 deadline=-1m tagged half-tagged by-hand unlabelled unnamed batch=b/5" with lines "startup T",
+// grace=1m uid=u node=n1 deadline=-1m tagged half-tagged by-hand unlabelled unnamed batch=b/5 zone=a/az1" with lines "startup T",
 // "request NAME AMOUNT", "capacity NAME AMOUNT", "note ANNOTATION=VALUE" and "condition TYPE=STATUS REASON AGE
 // MESSAGE". By hand is one that no pool owns.
 func claimFrom(a args) cluster.Claim {
@@ -193,6 +223,9 @@ func claimFrom(a args) cluster.Claim {
 	if a.has("partition") {
 		c.Labels[instancetypes.LabelPartition] = a.str("partition", "")
 	}
+	if zone, id, ok := strings.Cut(a.str("zone", ""), "/"); ok {
+		c.Labels[instancetypes.LabelZone], c.Labels[instancetypes.LabelZoneID] = zone, id
+	}
 	if a.has("unnamed") {
 		delete(c.Labels, v1.LabelInstance)
 	}
@@ -231,7 +264,7 @@ func claimFrom(a args) cluster.Claim {
 }
 
 // nodeFrom reads "node n1 id=i-1 not-ready deleting=5s ready=30s no-finalizer foreign unlabelled" with lines "taint T",
-// "offer NAME AMOUNT", "capacity NAME AMOUNT", "label KEY=VALUE" and "condition TYPE=STATUS AGE". A node says 4 cpu and
+// "offer NAME AMOUNT", "capacity NAME AMOUNT", "label KEY=VALUE", "note ANNOTATION=VALUE" and "condition TYPE=STATUS AGE". A node says 4 cpu and
 // 8Gi unless it has offer lines. A foreign one is of no pool, an unlabelled one lacks the label of the class.
 func nodeFrom(a args) cluster.Node {
 	n := cluster.Node{Name: a.name, UID: "uid-" + a.name, Ready: !a.has("not-ready"), Deleting: a.ago("deleting"),
@@ -257,6 +290,9 @@ func nodeFrom(a args) cluster.Node {
 		case "label":
 			key, value, _ := strings.Cut(f[1], "=")
 			n.Labels[key] = value
+		case "note":
+			key, value, _ := strings.Cut(f[1], "=")
+			n.Annotations = map[string]string{key: value}
 		case "condition":
 			kind, status, _ := strings.Cut(f[1], "=")
 			d, err := time.ParseDuration(f[2])

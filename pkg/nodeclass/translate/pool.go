@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -36,6 +37,9 @@ func Pool(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
 		Disruption:    nodeclass.ReadDisruption(p),
 	}
 	out.Counted, out.Uncounted = Amounts(p.Status.Resources), len(p.Status.Resources) == 0
+	if told := p.Annotations[karpv1.AnnotationZonalShifts]; told != "" {
+		out.ToldShifts = strings.Split(told, ",")
+	}
 	if p.Spec.Replicas != nil {
 		out.Replicas = *p.Spec.Replicas
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift/types"
 
+	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 )
 
@@ -49,12 +51,7 @@ func (s *ZonalShifts) ListUnavailable(ctx context.Context) ([]instancetypes.Unav
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Now().Sub(s.asked) >= shiftsEvery {
-		if err := s.readShifts(ctx); err != nil {
-			s.Log.Error("zonal shifts are not looked at", "error", err)
-		}
-		s.asked = s.Now()
-	}
+	s.readLately(ctx)
 	if len(s.away) == 0 {
 		return marks, nil
 	}
@@ -77,6 +74,34 @@ func (s *ZonalShifts) ListUnavailable(ctx context.Context) ([]instancetypes.Unav
 		return slices.Compare(shiftReason(a), shiftReason(b))
 	})
 	return marks, nil
+}
+
+// ListShifts tells which zones are shifted away from, and nil while ARC has never answered.
+func (s *ZonalShifts) ListShifts(ctx context.Context) *cluster.ZonalShifts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readLately(ctx)
+	if s.away == nil {
+		return nil
+	}
+	out := &cluster.ZonalShifts{}
+	for _, id := range slices.Sorted(maps.Keys(s.away)) {
+		if s.Now().Before(s.away[id]) {
+			out.ZoneIDs = append(out.ZoneIDs, id)
+		}
+	}
+	return out
+}
+
+// readLately asks ARC unless it was asked within the last half minute.
+func (s *ZonalShifts) readLately(ctx context.Context) {
+	if s.Now().Sub(s.asked) < shiftsEvery {
+		return
+	}
+	if err := s.readShifts(ctx); err != nil {
+		s.Log.Error("zonal shifts are not looked at", "error", err)
+	}
+	s.asked = s.Now()
 }
 
 func shiftReason(m instancetypes.UnavailableOffering) []string {

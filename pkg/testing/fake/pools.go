@@ -33,6 +33,18 @@ func (p PoolPorts) RecordRegistrations(ctx context.Context, pool string, outcome
 	})
 }
 
+// NoteShifts notes the zones that events on the pool say to be shifted away from.
+func (p PoolPorts) NoteShifts(ctx context.Context, pool string, zoneIDs []string) error {
+	return tryCall(ctx, p.invocation, "note shifts", func() error {
+		for i := range p.w.pools {
+			if p.w.pools[i].Name == pool {
+				p.w.pools[i].ToldShifts = zoneIDs
+			}
+		}
+		return nil
+	})
+}
+
 // RegistrationsOf are what was recorded about a pool, in the order of recording.
 func (w *World) RegistrationsOf(pool string) []cluster.Registration {
 	w.mu.Lock()

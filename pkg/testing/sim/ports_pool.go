@@ -81,6 +81,19 @@ func (p *poolPorts) RecordRegistrations(ctx context.Context, pool string, outcom
 	})
 }
 
+// NoteShifts notes the zones that events on the pool say to be shifted away from.
+func (p *poolPorts) NoteShifts(ctx context.Context, pool string, zoneIDs []string) error {
+	return tryPort(ctx, p.caller, "note shifts", pool, func() error {
+		p.countMutation("note shifts")
+		for i := range p.api.pools {
+			if p.api.pools[i].Name == pool {
+				p.api.pools[i].ToldShifts = zoneIDs
+			}
+		}
+		return nil
+	})
+}
+
 // PoolAnnotations are what a person wrote onto the pool.
 func (p *poolPorts) PoolAnnotations(ctx context.Context, name string) (map[string]string, error) {
 	return callPort(ctx, p.caller, "get pool", name, func() (map[string]string, error) { return nil, nil })

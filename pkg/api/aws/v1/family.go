@@ -1,10 +1,6 @@
 package v1
 
-import (
-	"strings"
-
-	karpv1 "joiner/pkg/api/v1"
-)
+import "strings"
 
 // Values of spec.amiFamily.
 const (
@@ -19,10 +15,6 @@ const (
 
 // AliasVersionLatest is the version of an alias that follows what EKS publishes.
 const AliasVersionLatest = "latest"
-
-// HashVersion names the way EC2NodeClass.Hash is made. It is Karpenter 1.14's own string because the numbers are its
-// own.
-const HashVersion = "v5"
 
 // Alias is an AMI alias such as al2023@v20250601.
 type Alias struct {
@@ -62,36 +54,6 @@ func (c *EC2NodeClass) ResolvedAMIFamily() string {
 		return alias.Family
 	}
 	return AMIFamilyCustom
-}
-
-// Hash is the static drift hash of the class: its spec without what selectors find, the resolved AMI family, and the
-// cluster's CA bundle as nodes are told it (base64).
-func (c *EC2NodeClass) Hash(caBundle string) string {
-	return karpv1.StaticHash([]any{c.Spec, c.ResolvedAMIFamily(), caBundle})
-}
-
-// DriftHash is the hash that NodeClaims of the class are given: the one that stands on it, as long as that is of this
-// version and nobody has edited the spec since, and a new one otherwise. Karpenter and Joiner may know the same CA in
-// other bytes, and a CA may be exchanged: neither makes nodes drift.
-func (c *EC2NodeClass) DriftHash(caBundle string) string {
-	if stored := c.Annotations[AnnotationHash]; stored != "" && c.Annotations[AnnotationHashVersion] == HashVersion &&
-		!c.isEdited() {
-		return stored
-	}
-	return c.Hash(caBundle)
-}
-
-// SpecHash is the hash of what people write into the class.
-func (c *EC2NodeClass) SpecHash() string { return c.Hash("") }
-
-// isEdited reports whether the spec is another than the stored hash was made of. Karpenter does not write down which
-// one that was; there the generation that it has looked at tells.
-func (c *EC2NodeClass) isEdited() bool {
-	if of := c.Annotations[karpv1.AnnotationHashedSpec]; of != "" {
-		return of != c.SpecHash()
-	}
-	ready, found := c.StatusConditions().Get(ConditionReady)
-	return !found || ready.ObservedGeneration != c.Generation
 }
 
 func familyOfAlias(name string) (family string, known bool) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	karpv1 "joiner/pkg/api/v1"
 )
 
 const (
@@ -57,17 +59,70 @@ func classOf(t *testing.T, text string) *EC2NodeClass {
 	return c
 }
 
-// The numbers are those that Karpenter 1.14.1 gives the same classes. If one changes, every node of every cluster
-// drifts.
+// The numbers are those that Karpenter 1.14.1 (v5) and 1.15.1 (v6) give the same classes. If one changes, every node of
+// every cluster drifts.
 func TestHashIsKarpenters(t *testing.T) {
-	for _, c := range []struct{ class, ca, want string }{
-		{aliasClass, caBundle, "4901230277111031554"},
-		{aliasClass, "", "2898637819372767213"},
-		{fullClass, caBundle, "2285803815558208829"},
-		{fullClass, "", "8324450021419908562"},
+	for _, c := range []struct{ class, ca, v5, v6 string }{
+		{aliasClass, caBundle, "4901230277111031554", "18050902873842057540"},
+		{aliasClass, "", "2898637819372767213", "10862433552008651179"},
+		{fullClass, caBundle, "2285803815558208829", "11444220562005911348"},
+		{fullClass, "", "8324450021419908562", "17504546939184138203"},
 	} {
-		if got := classOf(t, c.class).Hash(c.ca); got != c.want {
-			t.Errorf("with CA %q: %s, want %s of\n%s", c.ca, got, c.want, c.class)
+		for version, want := range map[string]string{"v5": c.v5, "v6": c.v6, "": c.v6, "v4": c.v6} {
+			if got := hashed(t, c.class, version).Hash(c.ca); got != want {
+				t.Errorf("version %q with CA %q: %s, want %s of\n%s", version, c.ca, got, want, c.class)
+			}
+		}
+	}
+}
+
+// The numbers are those that Karpenter's own test of version v6 expects of its class.
+func TestHashIsThatOfKarpentersTest(t *testing.T) {
+	const base = `
+spec:
+  role: role-1
+  tags: {keyTag-1: valueTag-1, keyTag-2: valueTag-2}
+  context: fake-context
+  detailedMonitoring: false
+  associatePublicIPAddress: false
+  metadataOptions: {httpEndpoint: disabled, httpProtocolIPv6: disabled, httpPutResponseHopLimit: 1, httpTokens: optional}
+  blockDeviceMappings:
+  - {deviceName: map-device-1, rootVolume: false, ebs: {deleteOnTermination: false, encrypted: false, iops: 0,
+      kmsKeyID: fakeKMSKeyID, snapshotID: fakeSnapshot, throughput: 0, volumeSize: 2G, volumeType: standard}}
+  - {deviceName: map-device-2}
+  userData: userdata-test-1
+`
+	for more, want := range map[string]string{
+		"": "11148166120438674859", "  instanceStorePolicy: RAID0\n": "16697988646989909967",
+		"  connectionTracking: {udpTimeout: 45}\n":                "17941926745862994490",
+		"  cpuOptions: {nestedVirtualization: enabled}\n":         "6157846767212910604",
+		"  subnetSelectorTerms: [{tags: {subnet-test-key: v}}]\n": "11148166120438674859",
+	} {
+		if got := hashed(t, base+more, "v6").Hash("test-ca-bundle"); got != want {
+			t.Errorf("%s: %s, want %s", more, got, want)
+		}
+	}
+}
+
+// hashed is the class with a hash of the version on it.
+func hashed(t *testing.T, text, version string) *EC2NodeClass {
+	t.Helper()
+	c := classOf(t, text)
+	c.Annotations = map[string]string{AnnotationHashVersion: version}
+	return c
+}
+
+// A class is not edited by a change of the version: what stands on it stays, as long as its spec does.
+func TestAnUneditedClassKeepsItsHash(t *testing.T) {
+	for version, want := range map[string]string{"v5": "v5", "v6": "v6", "v4": "v6", "": "v6"} {
+		c := hashed(t, fullClass, version)
+		c.Annotations[AnnotationHash], c.Annotations[karpv1.AnnotationHashedSpec] = "7", c.SpecHash()
+		if kept := c.DriftHash(caBundle) == "7"; kept != (version == want) || c.DriftHashVersion() != want {
+			t.Errorf("a hash of version %q is kept: %t, and of version %s; want %s", version, kept, c.DriftHashVersion(), want)
+		}
+		c.Spec.Kubelet.MaxPods = nil
+		if c.Spec.Kubelet.Written = "{}"; c.DriftHash(caBundle) == "7" {
+			t.Errorf("an edit leaves the hash of version %q", version)
 		}
 	}
 }
@@ -87,14 +142,16 @@ func TestWhatMakesNodesDrift(t *testing.T) {
 		{"order of interfaces", false, func(c *EC2NodeClass) { slices.Reverse(c.Spec.NetworkInterfaces) }},
 		{"resolved family", true, func(c *EC2NodeClass) { c.Spec.AMIFamily = &custom }},
 		{"volume size", true, func(c *EC2NodeClass) { c.Spec.BlockDeviceMappings[1].EBS.VolumeSize.Set(5) }},
-		{"kubelet", true, func(c *EC2NodeClass) { c.Spec.Kubelet.MaxPods = nil }},
+		{"kubelet", true, func(c *EC2NodeClass) { c.Spec.Kubelet.MaxPods, c.Spec.Kubelet.Written = nil, "" }},
 		{"tags", true, func(c *EC2NodeClass) { c.Spec.Tags["a"] = "z" }},
 	}
 	for _, c := range changes {
-		changed := classOf(t, fullClass)
-		c.change(changed)
-		if drifts := changed.Hash(caBundle) != "2285803815558208829"; drifts != c.drifts {
-			t.Errorf("%s changes the hash: %t, want %t", c.name, drifts, c.drifts)
+		for version, plain := range map[string]string{"v5": "2285803815558208829", "v6": "11444220562005911348"} {
+			changed := hashed(t, fullClass, version)
+			c.change(changed)
+			if drifts := changed.Hash(caBundle) != plain; drifts != c.drifts {
+				t.Errorf("%s changes the hash of version %s: %t, want %t", c.name, version, drifts, c.drifts)
+			}
 		}
 	}
 }

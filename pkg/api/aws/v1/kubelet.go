@@ -5,6 +5,9 @@ import karpv1 "joiner/pkg/api/v1"
 // KubeletTaints is the field of the kubelet's configuration that holds the taints of a new node. Joiner sets it.
 const KubeletTaints = "registerWithTaints"
 
+// KubeletMaxPods is the field that holds how many pods a node takes. As a text it is an expression and among Extra.
+const KubeletMaxPods = "maxPods"
+
 // KubeletConfiguration is the part of the kubelet's configuration that a class may set. Families that cannot express a
 // field drop it. As JSON it is one object of the fields and Extra.
 type KubeletConfiguration struct {
@@ -60,4 +63,6 @@ type KubeletConfiguration struct {
 	// Extra are the other fields by name, each a JSON text without spaces and with sorted keys. Nodes of AL2023 get
 	// them as they are.
 	Extra map[string]string `json:"-"`
+	// Written is what was read, as it was written; empty for a value that was made otherwise. The drift hash is of it.
+	Written string `json:"-" hash:"ignore"`
 }

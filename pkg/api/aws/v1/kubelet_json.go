@@ -32,19 +32,33 @@ func (k KubeletConfiguration) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// UnmarshalJSON reads the fields, and what is none of them into Extra.
+// UnmarshalJSON reads the fields, and what is none of them into Extra. So is a maxPods that is a text, as Karpenter 1.15
+// may have stored it: one class with an expression must not keep all others from being read.
 func (k *KubeletConfiguration) UnmarshalJSON(text []byte) error {
-	var fields kubeletFields
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &fields); err != nil {
-		return fmt.Errorf("read the kubelet's configuration: %w", err)
-	}
 	var all map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &all); err != nil {
+		return fmt.Errorf("read the kubelet's configuration: %w", err)
+	}
+	typed, expression := text, all[KubeletMaxPods]
+	if _, isText := expression.(string); isText {
+		delete(all, KubeletMaxPods)
+		var err error
+		if typed, err = json.Marshal(all); err != nil {
+			return fmt.Errorf("read the kubelet's configuration: %w", err)
+		}
+	} else {
+		expression = nil
+	}
+	var fields kubeletFields
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(typed, &fields); err != nil {
 		return fmt.Errorf("read the kubelet's configuration: %w", err)
 	}
 	for t, i := reflect.TypeFor[kubeletFields](), 0; i < t.NumField(); i++ {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		delete(all, name)
+	}
+	if expression != nil {
+		all[KubeletMaxPods] = expression
 	}
 	fields.Extra = nil
 	for name, value := range all {
@@ -57,6 +71,7 @@ func (k *KubeletConfiguration) UnmarshalJSON(text []byte) error {
 		}
 		fields.Extra[name] = string(sorted)
 	}
+	fields.Written = string(text)
 	*k = KubeletConfiguration(fields)
 	return nil
 }

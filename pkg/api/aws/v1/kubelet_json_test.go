@@ -22,7 +22,7 @@ func TestFieldsOfTheKubeletSurvive(t *testing.T) {
 	if err != nil || string(got) != text {
 		t.Errorf("%v\n%s, want\n%s", err, got, text)
 	}
-	if err := json.Unmarshal([]byte(`{"maxPods": "many"}`), &k); err == nil || len(k.Extra) != 4 {
+	if err := json.Unmarshal([]byte(`{"podsPerCore": "many"}`), &k); err == nil || len(k.Extra) != 4 {
 		t.Errorf("error %v, and the value is changed: %v", err, k)
 	}
 }
@@ -40,5 +40,17 @@ func TestOtherFieldsOfTheKubeletChangeTheHash(t *testing.T) {
 	one, other := class(map[string]string{"podPidsLimit": "1024"}).Hash(""), class(map[string]string{"podPidsLimit": "4201"}).Hash("")
 	if one == plain || one == other {
 		t.Errorf("hashes %s, %s and %s are not three", plain, one, other)
+	}
+}
+
+// An expression in maxPods, as Karpenter 1.15 may have stored it, is kept and read as no number.
+func TestAnExpressionInMaxPodsIsKept(t *testing.T) {
+	const text = `{"maxPods":"min(110, capacity.eni)","podsPerCore":2}`
+	var k KubeletConfiguration
+	if err := json.Unmarshal([]byte(text), &k); err != nil || k.MaxPods != nil || *k.PodsPerCore != 2 {
+		t.Fatalf("error %v, %+v", err, k)
+	}
+	if got, err := json.Marshal(k); err != nil || string(got) != text {
+		t.Errorf("error %v, %s, want %s", err, got, text)
 	}
 }

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"joiner/pkg/cli/doctor"
+	"joiner/pkg/nodeclaim/awserrors"
+	"joiner/pkg/settings"
+)
+
+// regionOfARN is the fourth part of an ARN.
+const regionOfARN = 3
+
+// secretFacts describes the secret that metrics are sent with; what is in it is not read.
+func secretFacts(ctx context.Context, cfg aws.Config, set settings.RemoteWrite) doctor.Secret {
+	if set.URL == "" || set.Auth != settings.RemoteWriteSecret || set.Secret == "" {
+		return doctor.Secret{}
+	}
+	out := doctor.Secret{ARN: set.Secret}
+	got, err := secretsmanager.NewFromConfig(cfg, func(o *secretsmanager.Options) {
+		if parts := strings.Split(set.Secret, ":"); len(parts) > regionOfARN && parts[regionOfARN] != "" {
+			o.Region = parts[regionOfARN] // as the function does that reads it
+		}
+	}).DescribeSecret(ctx, &secretsmanager.DescribeSecretInput{SecretId: &set.Secret})
+	switch {
+	case awserrors.IsMissing(err):
+		return out
+	case err != nil:
+		out.Unknown = err.Error()
+		return out
+	}
+	out.Found, out.Deleted, out.Key = true, got.DeletedDate != nil, aws.ToString(got.KmsKeyId)
+	if strings.HasSuffix(out.Key, "alias/aws/secretsmanager") {
+		out.Key = ""
+	}
+	return out
+}
+
+// remoteWriteOf is where metrics are sent by what a function has in its environment.
+func remoteWriteOf(environment map[string]string) settings.RemoteWrite {
+	set := settings.RemoteWrite{URL: environment["REMOTE_WRITE_URL"], Secret: environment["REMOTE_WRITE_SECRET"],
+		Auth: environment["REMOTE_WRITE_AUTH"]}
+	if set.Auth == "" {
+		set.Auth = settings.RemoteWriteSigV4
+	}
+	return set
+}
