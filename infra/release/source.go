@@ -32,7 +32,8 @@ func findSource() (source, error) {
 		var found struct{ Dir, Error string }
 		err := goJSON("", &found, "mod", "download", "-json", s.module+"@"+v)
 		if err != nil || found.Error != "" {
-			return source{}, fmt.Errorf("find the source of %s %s: %w", s.module, v, errors.Join(err, errors.New(found.Error)))
+			return source{}, fmt.Errorf("find the source of %s %s: %w", s.module, v,
+				errors.Join(err, errors.New(found.Error)))
 		}
 		s.folder = found.Dir
 		return s, nil

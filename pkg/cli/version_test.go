@@ -61,7 +61,7 @@ func TestVersionIsInTheChangelog(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := regexp.MustCompile(`(?m)^## (.+)$`).FindSubmatch(text)
-	if first == nil || string(first[1]) != version.Number {
+	if len(first) != 2 || string(first[1]) != version.Number {
 		t.Errorf("first heading of the changelog: %q, want %s", first, version.Number)
 	}
 }
