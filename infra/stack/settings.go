@@ -135,7 +135,11 @@ func fromMap(context map[string]any) (Props, error) {
 			continue
 		}
 		s, known := settings.FindSetting(key)
+		instead, removed := settings.Removed(key)
 		switch {
+		case removed:
+			problems = append(problems, fmt.Errorf("context key %s: there is no such setting any more: %s", key, instead))
+			continue
 		case !known:
 			problems = append(problems, fmt.Errorf("context key %s: there is no such setting%s", key, suggestion(key)))
 			continue
