@@ -109,6 +109,7 @@ check: $(CONTROLLER_GEN) ## the fast part: format, vet, lint, purity, unit tests
 	$(STEP) 'vet' '10 s, 2 minutes the first time' go vet ./...
 	@$(MAKE) --no-print-directory lint
 	$(STEP) 'purity and unit tests' '90 s' go test -timeout 60m $(ROOT_PACKAGES)
+	$(STEP) 'licenses and contents of a release' '10 s' go test ./infra/release ./infra/archive ./infra/zip
 	$(STEP) 'simulation of 300 seeds' '15 s' go test ./pkg/testing/sim -run 'TestSeeds$$' -args -seeds 300
 
 .PHONY: test-bench
@@ -227,6 +228,18 @@ build: ## build the functions and the local programs for this machine
 package: ## build the functions as they are deployed (arm64), and a zip of each that is the same for the same code
 	$(STEP) 'build the functions for arm64' '5 s, 2 minutes the first time' .ci/build-functions arm64 $(FUNCTIONS)
 	@go run ./infra/zip $(addprefix .local/dist/arm64/,$(FUNCTIONS))
+
+.PHONY: release
+release: ## build everything that is handed out into .local/release: functions, command line, SBOM, licenses, checksums
+	$(STEP) 'build the release' '3 minutes, 10 the first time' go run ./infra/release -out .local/release
+
+.PHONY: reproduce
+reproduce: ## build the release from two clones of the last commit, with empty caches, and compare every byte
+	$(STEP) 'build two releases' '20 minutes' .ci/reproduce
+
+.PHONY: licenses
+licenses: ## list the licenses of all dependencies; one that may not be used fails
+	@go run ./infra/release -licenses
 
 .PHONY: plane
 plane: $(BIN)/joiner-plane ## build the local Kubernetes control plane

@@ -3,14 +3,12 @@
 package main
 
 import (
-	"cmp"
 	"log"
-	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/infra/stack"
+	"joiner/infra/joiner"
 )
 
 func main() {
@@ -22,16 +20,8 @@ func main() {
 func synth() error {
 	defer jsii.Close()
 	app := awscdk.NewApp(nil)
-	clusters, err := stack.FromContext(app.Node())
-	if err != nil {
+	if _, err := joiner.NewClustersFromContext(app); err != nil {
 		return err
-	}
-	now := time.Now().UTC().Format(time.RFC3339)
-	for _, props := range clusters {
-		props.Stack.Deployment = cmp.Or(props.Stack.Deployment, now)
-		if _, err := stack.New(app, props); err != nil {
-			return err
-		}
 	}
 	app.Synth(nil)
 	return nil

@@ -26,7 +26,7 @@ func forms() map[string]map[string]any {
 	}
 	return map[string]map[string]any{
 		"architecture":            {"architecture": "x86_64"},
-		"alarms":                  {"alarmEmail": "a@example.com", "priceAlarmUSD": "10", "nodesAlarm": "5", "unschedulablePodsAlarm": "5m", "staleCatalogAlarm": "1h"},
+		"alarms":                  {"alarmEmail": "a@example.com", "priceAlarmUSD": "10", "nodesAlarm": "5", "unschedulablePodsAlarm": "5m"},
 		"alarms-essential":        {"alarms": "essential"},
 		"commitments":             {"commitments": "true"},
 		"company":                 {"permissionsBoundary": boundary, "kmsKey": ownKey, "tags": map[string]any{"owner": "platform"}},
@@ -50,7 +50,7 @@ func forms() map[string]map[string]any {
 		"logRetentionDays":        {"logRetentionDays": "30"},
 		"network":                 with(map[string]any{"clusterSecurityGroupID": cluster}),
 		"network-drain":           with(map[string]any{"clusterSecurityGroupID": cluster, "onDelete": "drain"}),
-		"nodePolicies":            {"nodePolicies": "AmazonEKSWorkerNodeMinimalPolicy", "nodeTags": "team=a"},
+		"nodePolicies":            {"nodePolicies": "AmazonEKSWorkerNodeMinimalPolicy"},
 		"nodeRole":                {"nodeRole": "KarpenterNodeRole-demo"},
 		"nodeRoles":               {"nodeRoles": "team/gpu"},
 		"observe":                 {"mode": "observe"},

@@ -142,6 +142,10 @@ const (
 // dead-letter queue, schedule and rules.
 func (s *joiner) addFunction(f function) error {
 	name := s.functionName(f.name)
+	asset, err := s.props.findAsset(f.name)
+	if err != nil {
+		return err
+	}
 	logs := awslogs.NewLogGroup(s.Stack, jsii.String(f.id+"Logs"), &awslogs.LogGroupProps{
 		LogGroupName: jsii.String("/aws/lambda/" + name),
 		Retention:    retention(s.props.Stack.LogRetentionDays),
@@ -158,7 +162,7 @@ func (s *joiner) addFunction(f function) error {
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
 		Architecture: s.props.architecture(),
 		Handler:      jsii.String("bootstrap"),
-		Code:         awslambda.Code_FromAsset(jsii.String(s.props.assetFolder(f.name)), nil),
+		Code:         awslambda.Code_FromAsset(&asset, nil),
 		MemorySize:   jsii.Number(s.props.memoryMiB(f)),
 		Timeout:      awscdk.Duration_Seconds(&f.timeoutSec),
 		Environment:  s.environment(f),

@@ -82,9 +82,6 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 	})
 	profile := awsiam.NewInstanceProfile(s.Stack, jsii.String(id+"Profile"),
 		&awsiam.InstanceProfileProps{InstanceProfileName: &name, Role: role, Path: s.rolePath()})
-	for _, t := range s.props.Stack.NodeTags {
-		awscdk.Tags_Of(role).Add(&t.Key, &t.Value, nil)
-	}
 	entry := awseks.NewCfnAccessEntry(s.Stack, jsii.String(id+"Access"), &awseks.CfnAccessEntryProps{
 		ClusterName:  &s.cluster,
 		PrincipalArn: role.RoleArn(),

@@ -37,6 +37,11 @@ func FromContext(node constructs.Node) ([]Props, error) {
 		return nil, errors.New("read context: it is no JSON object")
 	}
 	context, _ = plainJSON(context).(map[string]any)
+	return FromSettings(context)
+}
+
+// FromSettings is FromContext for settings that have been read, with values of the types that encoding/json gives.
+func FromSettings(context map[string]any) ([]Props, error) {
 	list, many := context[clustersKey]
 	if !many {
 		p, err := fromMap(context)
@@ -130,7 +135,11 @@ func fromMap(context map[string]any) (Props, error) {
 			continue
 		}
 		s, known := settings.FindSetting(key)
+		instead, removed := settings.Removed(key)
 		switch {
+		case removed:
+			problems = append(problems, fmt.Errorf("context key %s: there is no such setting any more: %s", key, instead))
+			continue
 		case !known:
 			problems = append(problems, fmt.Errorf("context key %s: there is no such setting%s", key, suggestion(key)))
 			continue

@@ -21,8 +21,8 @@ func TestListsAndObjectsHoldPlainTexts(t *testing.T) {
 	}{
 		{"nodePolicies", []any{"One,Two"}, inList},
 		{"nodePolicies", []any{"One", []any{"Two"}}, inList},
-		{"nodeTags", map[string]any{"team": "red,blue"}, inObject},
-		{"nodeTags", map[string]any{"team": []any{"red"}}, inObject},
+		{"tags", map[string]any{"team": "red,blue"}, inObject},
+		{"tags", map[string]any{"team": []any{"red"}}, inObject},
 	} {
 		_, err := synth(t, map[string]any{"clusterName": "demo", c.key: c.value})
 		if want := "context key " + c.key + ": " + c.want; err == nil || !strings.Contains(err.Error(), want) {

@@ -21,6 +21,7 @@ import (
 
 	"joiner/pkg/decisionlog"
 	"joiner/pkg/model/naming"
+	"joiner/pkg/model/version"
 )
 
 // Objects of the catalog bucket: the catalog, and the cluster's certificate authority once it is another one than the
@@ -79,7 +80,7 @@ func resource(c constructs.IConstruct) awscdk.CfnResource {
 func New(parent constructs.Construct, props Props) (awscdk.Stack, error) {
 	functions := props.functions()
 	for _, f := range functions {
-		if err := built(props.assetFolder(f.name)); err != nil {
+		if _, err := props.findAsset(f.name); err != nil {
 			return nil, err
 		}
 	}
@@ -105,6 +106,7 @@ func New(parent constructs.Construct, props Props) (awscdk.Stack, error) {
 	m.addAlarms(functions)
 	m.addDashboard(functions)
 	m.addQueries()
+	s.output("Version", version.Number, "The release of Joiner")
 	s.output("CatalogBucket", *s.bucket.BucketName(), "Where the catalog of instance types and prices is kept")
 	s.output("NodeRoleArn", s.nodeRoles[0], "The role of the nodes; name it in spec.role of an EC2NodeClass")
 	for _, f := range functions {
@@ -144,20 +146,28 @@ func (p Props) names() naming.Names {
 	return naming.Names{Prefix: p.Stack.NamePrefix, Cluster: p.Functions.ClusterName}
 }
 
-// assetFolder holds the bootstrap of one function for the architecture of the stack.
-func (p Props) assetFolder(function string) string {
+// findAsset returns the program of one function for the architecture of the stack: a folder with bootstrap in it, or
+// else a zip.
+func (p Props) findAsset(function string) (string, error) {
 	goarch := "arm64"
 	if p.Stack.Architecture == "x86_64" {
 		goarch = "amd64"
 	}
-	return filepath.Join(p.Stack.DistFolder, goarch, function)
+	folder := filepath.Join(p.Stack.DistFolder, goarch, function)
+	bootstrap := filepath.Join(folder, "bootstrap")
+	_, err := os.Stat(bootstrap)
+	if err == nil {
+		return folder, nil
+	}
+	if zip := folder + ".zip"; isFile(zip) {
+		return zip, nil
+	}
+	return "", fmt.Errorf("find function binary %s: build it first (make package for arm64, make build for x86_64; "+
+		"context keys architecture and distFolder say where to look; infra/release.md has CDK apps of your own): %w",
+		bootstrap, err)
 }
 
-func built(folder string) error {
-	bootstrap := filepath.Join(folder, "bootstrap")
-	if _, err := os.Stat(bootstrap); err != nil {
-		return fmt.Errorf("find function binary %s: build it first (make package for arm64, make build for x86_64; "+
-			"context keys architecture and distFolder say where to look): %w", bootstrap, err)
-	}
-	return nil
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }

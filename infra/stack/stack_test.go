@@ -190,7 +190,7 @@ func TestSeveralClusters(t *testing.T) {
 
 func TestNodeRolesAreAsTheSettingsSay(t *testing.T) {
 	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "windowsNodes": true,
-		"nodePolicies": []any{"CloudWatchAgentServerPolicy", "arn:aws:iam::123456789012:policy/team/own"}, "nodeTags": map[string]any{"team": "red", "cost": "7"}})
+		"nodePolicies": []any{"CloudWatchAgentServerPolicy", "arn:aws:iam::123456789012:policy/team/own"}, "tags": map[string]any{"team": "red", "cost": "7"}})
 	got := words(t, tmpl).access()
 	for _, want := range []string{
 		"NodeAccess: cluster demo, ${NodeRole.Arn} as EC2_LINUX in groups <nil>\n",
@@ -299,7 +299,7 @@ func TestUnderscoresMakeALegalStackName(t *testing.T) {
 
 func TestBadContextIsNamedByKey(t *testing.T) {
 	_, err := synth(t, map[string]any{
-		"@aws-cdk/core:anything": true, "unavailableofferingTTL": "3m", "CLUSTER_NAME": "x", "nonsense": 1, "catalogBucket": "mine",
+		"@aws-cdk/core:anything": true, "unavailableofferingTTL": "3m", "CLUSTER_NAME": "x", "nonsense": 1, "nodeTags": "a=b", "catalogBucket": "mine",
 		"functonMemry": 1, "watchDuration": "50s", "maxNodeClaimsPerPass": 2.5, "batchIdle": []any{"50s"}, "architecture": "arm", "isolatedVPC": "maybe",
 	})
 	want := `check the context of cdk.json and -c:
@@ -307,6 +307,7 @@ context key CLUSTER_NAME: there is no such setting; did you mean clusterName?
 context key batchIdle: it is a list or an object, where a string, a number or a truth value belongs
 context key catalogBucket: the stack sets it itself; remove it
 context key functonMemry: there is no such setting; did you mean functionMemory?
+context key nodeTags: there is no such setting any more: use tags, which are on the node role too
 context key nonsense: there is no such setting; infra/settings.md lists the settings
 context key unavailableofferingTTL: there is no such setting; did you mean unavailableOfferingTTL?
 context key watchDuration: only tests change it; remove it

@@ -3,6 +3,7 @@ package stack
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
@@ -197,6 +198,10 @@ func lossAlarms(s scope, f madeFunction) (all []alarm) {
 	return all
 }
 
+// staleCatalog is the age of prices and instance types from which on an alarm rings: many refreshes, and less than
+// the 24 hours from which the functions warn.
+const staleCatalog = 6 * time.Hour
+
 // clusterAlarms watch what the functions measure.
 func (m monitoring) clusterAlarms() []alarm {
 	set := m.props.Stack
@@ -205,9 +210,9 @@ func (m monitoring) clusterAlarms() []alarm {
 			metric: m.measured(metrics.Unbound, most(5)),
 			text: "a pod has no node for longer than " + set.UnschedulablePodsAlarm.String() +
 				" because no NodePool can hold it: its events say why; joiner plan says what would help"},
-		{id: "CatalogOld", row: "CatalogOld", silence: true, over: set.StaleCatalogAlarm.Seconds(), of: 3, from: 3,
+		{id: "CatalogOld", row: "CatalogOld", silence: true, over: staleCatalog.Seconds(), of: 3, from: 3,
 			metric: m.measured(metrics.CatalogAge, most(10)),
-			text: "prices and instance types are older than " + set.StaleCatalogAlarm.String() +
+			text: "prices and instance types are older than " + staleCatalog.String() +
 				", or nobody measures it: read the log of refresh"},
 		{id: "OtherLeader", row: "OtherLeader", over: 0, of: 1, from: 1,
 			metric: m.measured(metrics.RefusedByLease, sum(5)),

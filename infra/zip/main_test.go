@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"joiner/infra/archive"
 )
 
 func TestTheSameBinaryGivesTheSameBytes(t *testing.T) {
@@ -57,7 +59,7 @@ func TestTheSameBinaryGivesTheSameBytes(t *testing.T) {
 
 func TestALargeZipIsRefused(t *testing.T) {
 	folder := t.TempDir()
-	noise := make([]byte, mostBytes+1)
+	noise := make([]byte, archive.MaxZipBytes+1)
 	r := rand.NewChaCha8([32]byte{})
 	_, _ = r.Read(noise) // which never fails
 	if err := os.WriteFile(filepath.Join(folder, "bootstrap"), noise, 0o600); err != nil {

@@ -23,6 +23,7 @@ import (
 	"joiner/pkg/controllers/provision"
 	"joiner/pkg/controllers/remotewrite"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/version"
 	"joiner/pkg/providers/discovery"
 	"joiner/pkg/providers/fleet"
 	"joiner/pkg/providers/invoke"
@@ -84,6 +85,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
 	a := &App{set: set, aws: cfg, log: newLog(set.LogLevel), attention: pushAttention{away: time.Now()}}
+	a.log.Info("function starts", "version", version.Number)
 	if err := a.connectCluster(); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
+	"joiner/pkg/model/version"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/providers/discovery"
 	"joiner/pkg/providers/kube"
@@ -50,7 +51,7 @@ func (a *App) connectCluster() error {
 	a.cluster.facts = launch.Cluster{Name: a.set.ClusterName, Endpoint: a.set.ClusterEndpoint,
 		CABundle: a.set.ClusterCABundle, ServiceCIDR: a.set.ServiceCIDR, Region: a.aws.Region}
 	a.findAuthority = authorities(a).ReadAuthority // what refresh found out
-	a.kube, err = kube.New(kube.Config{Endpoint: a.set.ClusterEndpoint, CA: ca, UserAgent: "joiner",
+	a.kube, err = kube.New(kube.Config{Endpoint: a.set.ClusterEndpoint, CA: ca, UserAgent: version.UserAgent("joiner"),
 		Token: kube.EKSToken(sts.NewFromConfig(a.aws), a.set.ClusterName, time.Now), Now: time.Now,
 		Authority: a.renewAuthority})
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 
 	"joiner/pkg/controllers"
 	"joiner/pkg/decisionlog"
+	"joiner/pkg/model/version"
 	"joiner/pkg/providers/archive"
 	"joiner/pkg/settings"
 )
@@ -29,7 +30,8 @@ func (a *App) decisionLog() controllers.DecisionLog {
 
 // passStamp says whose pass a record is about.
 func (a *App) passStamp(ctx context.Context) decisionlog.PassStamp {
-	st := decisionlog.PassStamp{Cluster: a.set.ClusterName, Version: lambdacontext.FunctionVersion, Mode: a.set.Mode}
+	st := decisionlog.PassStamp{Cluster: a.set.ClusterName, Version: lambdacontext.FunctionVersion,
+		Release: version.Number, Mode: a.set.Mode}
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		st.Invocation = lc.AwsRequestID
 	}

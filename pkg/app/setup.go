@@ -25,6 +25,7 @@ import (
 	"joiner/pkg/install"
 	"joiner/pkg/install/preflight"
 	"joiner/pkg/install/setup"
+	"joiner/pkg/model/version"
 	"joiner/pkg/providers/discovery"
 	"joiner/pkg/providers/invoke"
 	"joiner/pkg/providers/kube"
@@ -71,6 +72,7 @@ func (c CustomResources) Answer(ctx context.Context, e cfn.Event) (id string, da
 		return failedID(e, ""), nil, err
 	}
 	log := newLog(set.LogLevel)
+	log.Info("function starts", "version", version.Number)
 	log.Info("custom resource", "request", e.RequestType, "type", e.ResourceType, "id", e.PhysicalResourceID)
 	own := map[string]string{preflightType: "joiner-preflight-", setupType: "joiner-setup-"}[e.ResourceType]
 	if own == "" {
@@ -204,7 +206,7 @@ func clusterObjects(cfg aws.Config, a discovery.Access, name string) (kube.Objec
 	if err != nil {
 		return kube.Objects{}, fmt.Errorf("decode certificate authority of cluster %s: %w", name, err)
 	}
-	c, err := kube.New(kube.Config{Endpoint: a.Endpoint, CA: ca, UserAgent: "joiner-setup",
+	c, err := kube.New(kube.Config{Endpoint: a.Endpoint, CA: ca, UserAgent: version.UserAgent("joiner-setup"),
 		Token: kube.EKSToken(sts.NewFromConfig(cfg), name, time.Now), Now: time.Now})
 	if err != nil {
 		return kube.Objects{}, err

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"joiner/pkg/model/version"
 )
 
 // Exit codes of the program.
@@ -45,10 +47,10 @@ func Run(args []string, out, progress io.Writer) int {
 	s := newScreen(out, progress)
 	root := &cobra.Command{
 		Use: "joiner", Short: "Nodes for an EKS cluster, without a pod in it", Long: rootHelp,
-		SilenceErrors: true, SilenceUsage: true,
+		SilenceErrors: true, SilenceUsage: true, Version: version.Number,
 	}
 	root.AddCommand(planCommand(s), convertCommand(s), replayCommand(s), shadowCommand(s), explainCommand(s),
-		statusCommand(s), doctorCommand(s), migrateCommand(s))
+		statusCommand(s), doctorCommand(s), migrateCommand(s), versionCommand(s))
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(progress)

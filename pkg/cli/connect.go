@@ -18,6 +18,7 @@ import (
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/version"
 	"joiner/pkg/providers/discovery"
 	"joiner/pkg/providers/kube"
 	"joiner/pkg/providers/store"
@@ -74,7 +75,7 @@ func (t clusterTarget) connectCluster() (clusterLink, error) {
 	if err != nil {
 		return clusterLink{}, &inputError{fmt.Errorf("read kubeconfig: %w", err)}
 	}
-	client, err := kube.New(kube.Config{Endpoint: cfg.Host, Transport: transport, UserAgent: "joiner-cli"})
+	client, err := kube.New(kube.Config{Endpoint: cfg.Host, Transport: transport, UserAgent: version.UserAgent("joiner-cli")})
 	return clusterLink{kube: client, rest: cfg, name: name}, err
 }
 

@@ -13,8 +13,9 @@ import (
 // terminalOutput is where a command writes: results to out, messages and progress to progress.
 type terminalOutput struct {
 	out, progress io.Writer
-	colour        bool // out is a terminal
-	live          bool // progress is a terminal, where a line may be written over
+	colour        bool   // out is a terminal
+	live          bool   // progress is a terminal, where a line may be written over
+	frame         *frame // where a picture is drawn again and again; nil: pictures follow each other
 }
 
 func newScreen(out, progress io.Writer) terminalOutput {

@@ -30,10 +30,16 @@ type statusFlags struct {
 	every  time.Duration
 }
 
+// Bounds of --every.
+const (
+	leastEvery = time.Second
+	mostEvery  = time.Hour
+)
+
 const statusHelp = `Show the nodes of a cluster by NodePool: type, phase, price, age, how much of cpu and memory pods request, and whether disruption may
 take them; and the pods that wait for a node, with what becomes of them. Prices are those of EC2, without discounts.
 
---watch shows it again and again until it is interrupted; on a terminal in place. --html FILE writes one page that needs nothing else.`
+--watch shows it again and again until it is interrupted; on a terminal in place, as much as fits. --html FILE writes one page that needs nothing else.`
 
 func statusCommand(sc terminalOutput) *cobra.Command {
 	var f statusFlags
@@ -46,18 +52,22 @@ func statusCommand(sc terminalOutput) *cobra.Command {
 	f.addFlags(cmd)
 	cmd.Flags().StringVar(&f.html, "html", "", "write an HTML page to this file instead of a table")
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "show it again and again")
-	cmd.Flags().DurationVar(&f.every, "every", 5*time.Second, "how often with --watch, 1s at least")
+	cmd.Flags().DurationVar(&f.every, "every", 5*time.Second, "how often with --watch, 1s to 1h")
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
 
 func runStatus(ctx context.Context, f statusFlags, sc terminalOutput) error {
-	if f.watch && f.every < time.Second {
-		return &inputError{fmt.Errorf("--every is %s; at least 1s, for the API server's sake", f.every)}
+	if f.watch && (f.every < leastEvery || f.every > mostEvery) {
+		return &inputError{fmt.Errorf("--every is %s; use 1s, for the API server's sake, to 1h", f.every)}
 	}
 	l, err := f.connectCluster()
 	if err != nil {
 		return err
+	}
+	if f.watch && f.html == "" && f.output.form == "table" && sc.colour {
+		sc.frame = newFrame(sc.out)
+		defer sc.frame.end()
 	}
 	for shown := false; ; shown = true {
 		v, err := f.readView(ctx, sc, l, shown)
@@ -86,6 +96,7 @@ func (f statusFlags) readView(ctx context.Context, sc terminalOutput, l clusterL
 		sc.progress = &bytes.Buffer{}
 		sc.live = false
 	}
+	start := time.Now()
 	s, err := f.readSnapshot(ctx, sc, l)
 	if err != nil {
 		return status.View{}, err
@@ -95,9 +106,14 @@ func (f statusFlags) readView(ctx context.Context, sc terminalOutput, l clusterL
 	if err != nil {
 		memory = disruption.Memory{} // only says less about what disruption has in mind
 	}
-	var v status.View
+	read, v := time.Now(), status.View{}
 	err = sc.withProgress("asking what becomes of nodes and pods", func() error { // it cannot fail
-		v = status.ViewOf(s, memory, binpack.ResolveOfferings(s))
+		offerings := binpack.ResolveOfferings(s)
+		resolved := time.Now()
+		v = status.ViewOf(s, memory, offerings)
+		v.Steps = []status.Step{{Name: "reading the cluster", Took: read.Sub(start)},
+			{Name: "resolving offerings", Took: resolved.Sub(read)},
+			{Name: "deciding about nodes and pods", Took: time.Since(resolved)}}
 		return nil
 	})
 	return v, err
@@ -109,8 +125,8 @@ func (f statusFlags) showView(sc terminalOutput, l clusterLink, v status.View) e
 	}
 	return sc.showAnswer(f.output, v, func() error {
 		text := statusTable(sc, v)
-		if f.watch && sc.colour {
-			text = "\x1b[H\x1b[2J" + text // from the top of an empty screen
+		if sc.frame != nil {
+			return sc.frame.draw(text)
 		}
 		return sc.writeText(text)
 	})

@@ -29,6 +29,7 @@ type PassStamp struct {
 	Cluster    string `json:"cluster"`
 	Function   string `json:"function"`
 	Version    string `json:"version,omitempty"`    // of the function
+	Release    string `json:"release,omitempty"`    // of Joiner
 	Invocation string `json:"invocation,omitempty"` // request id
 	Mode       string `json:"mode,omitempty"`       // act or observe
 }

@@ -2,6 +2,15 @@ package settings
 
 import "strings"
 
+// Removed says what takes the place of a setting that there was once; false for any other name.
+func Removed(name string) (instead string, found bool) {
+	instead, found = map[string]string{
+		"nodeTags":          "use tags, which are on the node role too",
+		"staleCatalogAlarm": "the alarm CatalogOld rings after 6h",
+	}[name]
+	return instead, found
+}
+
 // Nearest returns the name of the setting that somebody most likely means who writes the key: the one of that name or
 // environment variable in other capitals, else the one that fewest letters tell from it. It is false where none is
 // near. Settings that cdk.json refuses are not looked at.

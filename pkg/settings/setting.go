@@ -153,7 +153,6 @@ type StackValues struct {
 	ImageParameters         []string // names of SSM parameters, with *
 	NodeRoles               []string // names, paths or ARNs of further roles that EC2NodeClasses may name
 	NodePolicies            []string // names or ARNs of managed policies
-	NodeTags                []Pair
 	ProvisionStatements     []Statement
 	WindowsNodes            bool
 	WindowsNodeRole         string // name of an existing role, else the stack makes KarpenterNodeRole-<cluster>-windows
@@ -167,7 +166,6 @@ type StackValues struct {
 	VPCEndpointServices     []string // ec2, ssm, ...
 	AlarmEmail              string
 	UnschedulablePodsAlarm  time.Duration
-	StaleCatalogAlarm       time.Duration
 	PriceAlarmUSD           float64 // per hour; 0 for no alarm
 	NodesAlarm              int     // 0 for no alarm
 	Dashboard               bool

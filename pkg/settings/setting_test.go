@@ -149,7 +149,7 @@ func TestStackSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionHandling: true, InterruptionConcurrency: settings.Auto, ReservationConcurrency: settings.Auto, ConcurrencyQuota: 1000, TerminationProtection: true, VPCEndpointServices: []string{"ec2", "ssm", "eks", "lambda"}, RolePath: "/", Alarms: "all",
-		UnschedulablePodsAlarm: 15 * time.Minute, StaleCatalogAlarm: 6 * time.Hour}
+		UnschedulablePodsAlarm: 15 * time.Minute}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)
 	}
@@ -165,20 +165,20 @@ func TestStackSettings(t *testing.T) {
 }
 
 func TestListsInSettings(t *testing.T) {
-	got, err := settings.ParseStack(env(map[string]string{"nodePolicies": "A, arn:aws:iam::123456789012:policy/b/c", "nodeTags": "team=red, cost center=", "imageParameters": "/golden/*, al2"}))
+	got, err := settings.ParseStack(env(map[string]string{"nodePolicies": "A, arn:aws:iam::123456789012:policy/b/c", "tags": "team=red, cost center=", "imageParameters": "/golden/*, al2"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"A", "arn:aws:iam::123456789012:policy/b/c"}, got.NodePolicies); d != "" {
 		t.Errorf("nodePolicies (-want +got):\n%s", d)
 	}
-	if d := cmp.Diff([]settings.Pair{{Key: "team", Value: "red"}, {Key: "cost center", Value: ""}}, got.NodeTags); d != "" {
-		t.Errorf("nodeTags (-want +got):\n%s", d)
+	if d := cmp.Diff([]settings.Pair{{Key: "team", Value: "red"}, {Key: "cost center", Value: ""}}, got.Tags); d != "" {
+		t.Errorf("tags (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff([]string{"/golden/*", "al2"}, got.ImageParameters); d != "" {
 		t.Errorf("imageParameters (-want +got):\n%s", d)
 	}
-	for name, bad := range map[string][]string{"nodePolicies": {"A,A", "A,,B", "a b"}, "nodeTags": {"team", "aws:x=1", "a=1,a=2", "=1"},
+	for name, bad := range map[string][]string{"nodePolicies": {"A,A", "A,,B", "a b"}, "tags": {"team", "aws:x=1", "a=1,a=2", "=1"},
 		"imageParameters": {"a b", "/a//b", "arn:aws:ssm:us-west-2:111122223333:parameter/a", "a,a"}} {
 		for _, text := range bad {
 			if _, err := settings.ParseStack(env(map[string]string{name: text})); err == nil {

@@ -11,13 +11,17 @@ import (
 //go:embed page.html
 var page string
 
+// mostUnfolded is how many nodes of a NodePool a page shows without being asked.
+const mostUnfolded = 100
+
 // WritePage writes the picture as one HTML page that needs nothing else: no script, no font, no address. Cluster is the
 // name in its title.
 func WritePage(w io.Writer, cluster string, v View) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"age": FormatAge, "usd": FormatUSD, "cores": FormatCores, "gib": GiB, "percent": FormatPercent,
-		"remarks": PoolRemarks, "grade": FillGrade,
-		"width": func(f FillLevel) string { return fmt.Sprintf("%.1f%%", math.Min(1, f.TakenPart())*100) },
+		"remarks": PoolRemarks, "grade": FillGrade, "parts": FormatParts, "steps": FormatSteps,
+		"folded": func(p Pool) bool { return len(p.Nodes) > mostUnfolded },
+		"width":  func(f FillLevel) string { return fmt.Sprintf("%.1f%%", math.Min(1, f.TakenPart())*100) },
 	}).Parse(page)
 	if err != nil {
 		return fmt.Errorf("read page: %w", err)

@@ -25,6 +25,14 @@ type View struct {
 	Total    Sum     `json:"total"`
 	Launches int     `json:"launches,omitempty"` // new nodes that the pods that wait would get
 	AddsUSD  float64 `json:"addsUSD,omitempty"`  // what those cost, per hour
+	// where the time for the picture went, in order; a pass of a function reads and decides the same
+	Steps []Step `json:"steps,omitempty"`
+}
+
+// Step is a part of the work and how long it took.
+type Step struct {
+	Name string        `json:"name"`
+	Took time.Duration `json:"tookNanoseconds"`
 }
 
 // Pool is the nodes of one NodePool.
@@ -44,6 +52,8 @@ type Sum struct {
 	Nodes     int     `json:"nodes"`
 	Pods      int     `json:"pods"`
 	HourlyUSD float64 `json:"hourlyUSD"`
+	// parts of HourlyUSD; the rest is for instances
+	Parts instancetypes.NodeCost `json:"parts,omitzero"`
 	// nodes whose price nobody knows; they count for nothing in HourlyUSD
 	Unpriced int       `json:"unpriced,omitempty"`
 	CPU      FillLevel `json:"cpu"`    // millicores
@@ -68,21 +78,23 @@ func (f FillLevel) addFill(o FillLevel) FillLevel { return FillLevel{f.Used + o.
 
 // Node is a node, or a NodeClaim whose node has not come yet.
 type Node struct {
-	Name         string        `json:"name"`
-	Claim        string        `json:"claim,omitempty"`
-	Type         string        `json:"type,omitempty"`
-	Zone         string        `json:"zone,omitempty"`
-	CapacityType string        `json:"capacityType,omitempty"`
-	Phase        string        `json:"phase"` // launching, starting, held, ready, not ready, cordoned, leaving
-	HourlyUSD    float64       `json:"hourlyUSD"`
-	NodeUSD      float64       `json:"nodeUSD,omitempty"` // of it, for volumes and a public address
-	Priced       bool          `json:"priced"`
-	Age          time.Duration `json:"ageNanoseconds"`
-	Pods         int           `json:"pods"`
-	CPU          FillLevel     `json:"cpu"`
-	Memory       FillLevel     `json:"memory"`
-	MayGo        bool          `json:"mayGo"`         // it may be disrupted by choice
-	Why          string        `json:"why,omitempty"` // what becomes of it, or what keeps it
+	Name         string  `json:"name"`
+	Claim        string  `json:"claim,omitempty"`
+	Type         string  `json:"type,omitempty"`
+	Zone         string  `json:"zone,omitempty"`
+	CapacityType string  `json:"capacityType,omitempty"`
+	Phase        string  `json:"phase"` // launching, starting, held, ready, not ready, cordoned, leaving
+	HourlyUSD    float64 `json:"hourlyUSD"`
+	NodeUSD      float64 `json:"nodeUSD,omitempty"` // of it, for volumes and a public address
+	// parts of NodeUSD
+	Parts  instancetypes.NodeCost `json:"parts,omitzero"`
+	Priced bool                   `json:"priced"`
+	Age    time.Duration          `json:"ageNanoseconds"`
+	Pods   int                    `json:"pods"`
+	CPU    FillLevel              `json:"cpu"`
+	Memory FillLevel              `json:"memory"`
+	MayGo  bool                   `json:"mayGo"`         // it may be disrupted by choice
+	Why    string                 `json:"why,omitempty"` // what becomes of it, or what keeps it
 }
 
 // Pod is a pod that waits for a node.
@@ -152,6 +164,8 @@ func (s Sum) addSum(n Node) Sum {
 	s.Nodes++
 	s.Pods += n.Pods
 	s.HourlyUSD += n.HourlyUSD
+	s.Parts.Disks += n.Parts.Disks
+	s.Parts.Address += n.Parts.Address
 	if !n.Priced {
 		s.Unpriced++
 	}
@@ -189,7 +203,8 @@ func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []cluster.Pod) Node {
 			Zone: n.Zone})
 		if n.Priced && h.Claim != nil && !s.Rules.InstancePrices {
 			if c, ok := s.ClassOf(h.Claim.Class); ok {
-				n.NodeUSD = s.Catalog.NodeCostOf(c).Total()
+				n.Parts = s.Catalog.NodeCostOf(c)
+				n.NodeUSD = n.Parts.Total()
 				n.HourlyUSD += n.NodeUSD
 			}
 		}

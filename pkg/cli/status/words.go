@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/resources"
 )
 
@@ -38,6 +39,30 @@ func FormatUSD(n Node) string {
 		return "?"
 	}
 	return fmt.Sprintf("%.4f", n.HourlyUSD)
+}
+
+// FormatParts lists what a price per hour is made of; nothing where it is for instances alone.
+func FormatParts(hourlyUSD float64, parts instancetypes.NodeCost) []string {
+	if parts.Total() == 0 {
+		return nil
+	}
+	out := []string{fmt.Sprintf("instance %.4f", hourlyUSD-parts.Total())}
+	if parts.Disks > 0 {
+		out = append(out, fmt.Sprintf("volumes %.4f", parts.Disks))
+	}
+	if parts.Address > 0 {
+		out = append(out, fmt.Sprintf("IPv4 %.4f", parts.Address))
+	}
+	return out
+}
+
+// FormatSteps says where the time went.
+func FormatSteps(steps []Step) string {
+	var parts []string
+	for _, s := range steps {
+		parts = append(parts, fmt.Sprintf("%s %.2f s", s.Name, s.Took.Seconds()))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // PoolRemarks are what is to be known of a pool beside its nodes: that it sleeps, and what its nodes may cost.

@@ -31,6 +31,7 @@ func Budgets() map[string]int {
 // References are pages outside of the budgets: tables that a test generates or checks, and results of measurements.
 func References() []string {
 	return []string{
+		"infra/CHANGELOG.md",
 		"infra/bench/differences.md",
 		"infra/bench/disruption.md",
 		"infra/bench/experiments.md",
@@ -39,6 +40,7 @@ func References() []string {
 		"infra/bench/results.md",
 		"infra/bench/scale.md",
 		"infra/costs.md",
+		"infra/release.md",
 		"infra/settings.md",
 		"pkg/testing/breaks.md",
 	}

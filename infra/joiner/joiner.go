@@ -1,0 +1,122 @@
+// Package joiner adds Joiner for an EKS cluster to a CDK app. Start with NewCluster. It knows how a CDK app calls
+// Joiner; what is in the stack the package infra/stack knows.
+//
+// The functions are assets. Build those of the version that your go.mod requires into a folder, which
+// ClusterProps.Functions names:
+//
+//	go run joiner/infra/release@VERSION -functions -arch arm64 -out functions
+package joiner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/constructs-go/constructs/v10"
+
+	"joiner/infra/stack"
+)
+
+// ClusterProps says which EKS cluster gets nodes, and how.
+type ClusterProps struct {
+	// ClusterName is the name of the EKS cluster, as plain text. Of a cluster that the same app makes it is the name
+	// that the app gives it, and Cluster.Stack depends on the stack of that cluster.
+	ClusterName string
+	// Functions is the folder with <arch>/<function>.zip or <arch>/<function>/bootstrap; empty: .local/dist, where
+	// make package leaves them. The setting architecture says which arch.
+	Functions string
+	// Settings are those of infra/settings.md by name: text, numbers, truth values, lists of text. What is not here
+	// has its default.
+	Settings map[string]any
+}
+
+// Cluster is what has been added for one cluster.
+type Cluster struct {
+	// Stack has all resources. Its outputs name the roles of the nodes and of the functions, and the version.
+	Stack awscdk.Stack
+}
+
+// NewCluster adds a stack of its own for the cluster to an app, a stage or a stack. The error names every setting that
+// is wrong or unknown, or the function that has not been built; then nothing has been added. Clusters of one account
+// and region share the concurrency of its functions: add those together, with NewClusters.
+func NewCluster(scope constructs.Construct, props ClusterProps) (Cluster, error) {
+	all, err := NewClusters(scope, props)
+	if err != nil {
+		return Cluster{}, err
+	}
+	return all[0], nil
+}
+
+// NewClusters adds a stack for each cluster, in the order given, as NewCluster does.
+func NewClusters(scope constructs.Construct, clusters ...ClusterProps) ([]Cluster, error) {
+	if len(clusters) == 0 {
+		return nil, errors.New("add clusters: there are none")
+	}
+	entries := make([]any, 0, len(clusters))
+	for _, c := range clusters {
+		settings, err := c.context()
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, settings)
+	}
+	all, err := stack.FromSettings(map[string]any{"clusters": entries})
+	if err != nil {
+		return nil, err
+	}
+	return addStacks(scope, all)
+}
+
+// NewClustersFromContext adds the stacks that the context of the app describes, as cdk.json and -c give it.
+func NewClustersFromContext(app awscdk.App) ([]Cluster, error) {
+	all, err := stack.FromContext(app.Node())
+	if err != nil {
+		return nil, err
+	}
+	return addStacks(app, all)
+}
+
+func addStacks(scope constructs.Construct, all []stack.Props) ([]Cluster, error) {
+	now := time.Now().UTC().Format(time.RFC3339)
+	out := make([]Cluster, 0, len(all))
+	for _, props := range all {
+		if props.Stack.Deployment == "" {
+			props.Stack.Deployment = now
+		}
+		made, err := stack.New(scope, props)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Cluster{Stack: made})
+	}
+	return out, nil
+}
+
+// context returns the settings in the form that cdk.json has.
+func (c ClusterProps) context() (map[string]any, error) {
+	settings := maps.Clone(c.Settings)
+	if settings == nil {
+		settings = map[string]any{}
+	}
+	for key, value := range map[string]string{"clusterName": c.ClusterName, "distFolder": c.Functions} {
+		if value == "" {
+			continue
+		}
+		if _, twice := settings[key]; twice {
+			return nil, fmt.Errorf("cluster %s: Settings has %s, which a field of ClusterProps says", c.ClusterName, key)
+		}
+		settings[key] = value
+	}
+	text, err := json.Marshal(settings) // whole numbers and lists of text become what JSON has
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: encode settings: %w", c.ClusterName, err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(text, &out); err != nil {
+		return nil, fmt.Errorf("cluster %s: decode settings: %w", c.ClusterName, err)
+	}
+	return out, nil
+}
