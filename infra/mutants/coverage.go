@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -64,17 +65,29 @@ func readTests(path string) (of []test, err error) {
 	return of, nil
 }
 
-// measureAnew measures a package and keeps the answer.
+// measureAnew measures a package and keeps the answer. What a run measures that is ended before is kept in a file
+// beside, and not measured again.
 func measureAnew(ctx context.Context, b *builder, path, prefix, kept string) ([]test, error) {
-	slow, err := readSlowTests(prefix)
+	known, err := readSlowTests(prefix)
 	if err != nil {
 		return nil, err
 	}
-	of, err := measurePackage(ctx, b, path, slow)
-	if err != nil {
+	partial := strings.TrimSuffix(kept, ".json") + ".partial"
+	before, err := readTests(partial)
+	if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
-	return of, writeJSON(kept, of)
+	for _, t := range before {
+		known[t.Name] = t
+	}
+	of, err := measurePackage(ctx, b, path, known)
+	if err != nil {
+		if len(of) > 0 {
+			err = errors.Join(err, writeJSON(partial, of))
+		}
+		return nil, err
+	}
+	return of, errors.Join(writeJSON(kept, of), os.RemoveAll(partial))
 }
 
 // readSlowTests returns the tests of files with a prefix that take long, by name.
@@ -139,7 +152,8 @@ func writeJSON(path string, value any) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// measurePackage runs each test of one package alone, with coverage, but those that are known.
+// measurePackage runs each test of one package alone, with coverage, but those that are known. With an error it returns
+// what it knows by then.
 func measurePackage(ctx context.Context, b *builder, path string, known map[string]test) ([]test, error) {
 	binary, err := b.binary(ctx, path)
 	if err != nil {
@@ -162,7 +176,7 @@ func measurePackage(ctx context.Context, b *builder, path string, known map[stri
 		}
 		t, err := measureTest(ctx, binary, test{Package: path, Name: name})
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		all = append(all, t)
 	}

@@ -87,9 +87,18 @@ func (ev *Evaluator) withOverflowNodes(from *baseline, set []*stateNode, p plan.
 	return nil, false
 }
 
-// launchesFor returns the launches that the pods need when no node takes them, existing or launched besides. What is
-// launched besides has its part of limits, reservations and commitments.
+// launchesFor returns the launches that the pods need when no node takes them, none where some have no place then.
 func (ev *Evaluator) launchesFor(pods []*cluster.Pod, set []*stateNode, besides []plan.Launch) []plan.Launch {
+	p := ev.planAlone(pods, set, besides)
+	if len(p.Unplaced) > 0 {
+		return nil
+	}
+	return p.Launches
+}
+
+// planAlone returns the plan for the pods when no node takes them, existing or launched besides. What is launched
+// besides has its part of limits, reservations and commitments.
+func (ev *Evaluator) planAlone(pods []*cluster.Pod, set []*stateNode, besides []plan.Launch) plan.Plan {
 	d := newDigest()
 	d.addText("alone")
 	d.addText(namesOf(set)...)
@@ -103,10 +112,7 @@ func (ev *Evaluator) launchesFor(pods []*cluster.Pod, set []*stateNode, besides 
 	p := ev.resolveOfferings().CachedPlan(ev.inputs, uint64(d),
 		func() cluster.Snapshot { return ev.isolatePods(pods, set, besides) })
 	ev.meter.countQuestion(len(pods), p)
-	if len(p.Unplaced) > 0 {
-		return nil
-	}
-	return p.Launches
+	return ev.withinVolumeLimits(p, set, besides)
 }
 
 // isolatePods returns the snapshot without the nodes of the set in which these pods wait, no others do, and no existing

@@ -92,5 +92,5 @@ func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...pl
 		return ev.withoutNodesOnce(s, out, from.forGood)
 	})
 	ev.meter.countQuestion(podsOf(set), p)
-	return p
+	return ev.withinVolumeLimits(p, set, besides)
 }

@@ -32,3 +32,26 @@ func TestSearchOnlyEverSaves(t *testing.T) {
 		t.Errorf("only %d plans became cheaper", cheaper)
 	}
 }
+
+// An offer that one pod fills to the last unit suits the pod: the search may open it.
+func TestSearchLooksAtOffersThatOnePodFills(t *testing.T) {
+	world := scripted(t, "type m.l cpu=4000 mem=8192 milliusd=100", "type m.x cpu=9000 mem=18432 milliusd=300", "pool p",
+		"pods full n=2 cpu=4000 mem=8192")
+	w := newProblem(world.Snapshot, world.Market)
+	a, _ := w.placeMostPods()
+	s := &localSearch{a: a, use: a.spotUse()}
+	s.readNodes()
+	if len(s.tiers) != 1 || len(s.tiers[0].batches) != 1 {
+		t.Fatalf("%d tiers, want one with one batch", len(s.tiers))
+	}
+	tier := s.tiers[0]
+	filled := 0
+	for _, i := range s.suitableOffers(tier, tier.batches[0]) {
+		if o := tier.offers[i]; dominantShare(tier.batches[0].view.class.need, o.room) == 1 {
+			filled++
+		}
+	}
+	if filled == 0 {
+		t.Error("only offers that leave room are looked at")
+	}
+}
