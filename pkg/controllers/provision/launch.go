@@ -265,7 +265,8 @@ func (l *claimLauncher) withoutMarked(soldOut []instancetypes.UnavailableOfferin
 		if !found {
 			return nil
 		}
-		return instancetypes.ResolveTypes(l.s.Catalog, class, soldOut, l.p.Now())
+		return l.s.Catalog.AddInterruptionCosts(instancetypes.ResolveTypes(l.s.Catalog, class, soldOut, l.p.Now()),
+			l.s.InterruptionCost())
 	})
 }
 

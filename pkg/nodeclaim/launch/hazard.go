@@ -1,0 +1,81 @@
+package launch
+
+import (
+	"cmp"
+	"slices"
+
+	"joiner/pkg/model/instancetypes"
+)
+
+// What is left of a spot request when pools are left out of it.
+const (
+	// muchMore is how many times the median hazard of the pools a pool may have before it is left out.
+	muchMore = 1.5
+	// noticeable is which part of its price the cost of interruptions of a pool must be above that of the median.
+	noticeable = 0.002
+	// leastPools and leastTypes stay in a request whatever their hazards, and a third of the pools it began with.
+	leastPools = 12
+	leastTypes = 6
+	leastPart  = 3
+)
+
+// LeftOut is a spot pool that a request leaves out for its hazard.
+type LeftOut struct {
+	instancetypes.Offering
+	Median float64 // hazard of the request's pools
+}
+
+// withoutHazardous leaves spot pools out that are interrupted much more often than the others, the worst first, as long
+// as EC2 has enough to choose from. Candidates whose pools were not learned stay as they are.
+func withoutHazardous(cs []candidate) (out []candidate, left []LeftOut) {
+	pools, perType := spotPools(cs)
+	if len(pools) == 0 || pools[len(pools)-1].Hazard <= 0 {
+		return cs, nil
+	}
+	median := pools[len(pools)/2]
+	stay := max(leastPools, (len(pools)+leastPart-1)/leastPart)
+	dropped := map[instancetypes.Offer]bool{}
+	for _, o := range slices.Backward(pools) {
+		excess := o.RiskUSD * (1 - median.Hazard/o.Hazard)
+		if len(pools)-len(dropped) <= stay || o.Hazard < muchMore*median.Hazard || excess < noticeable*o.BilledUSD() {
+			break
+		}
+		if perType[o.Type] == 1 && len(perType) <= leastTypes {
+			continue
+		}
+		if perType[o.Type]--; perType[o.Type] == 0 {
+			delete(perType, o.Type)
+		}
+		dropped[o.Offer] = true
+		left = append(left, LeftOut{o, median.Hazard})
+	}
+	if len(dropped) == 0 {
+		return cs, nil
+	}
+	for _, c := range cs {
+		c.offers = slices.DeleteFunc(slices.Clone(c.offers),
+			func(o instancetypes.Offering) bool { return dropped[o.Offer] })
+		if len(c.offers) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out, left
+}
+
+// spotPools are the spot offers of the candidates, the safest first, and how many each type has.
+func spotPools(cs []candidate) (pools []instancetypes.Offering, perType map[string]int) {
+	perType = map[string]int{}
+	for _, c := range cs {
+		for _, o := range c.offers {
+			if o.CapacityType == instancetypes.Spot {
+				pools = append(pools, o)
+				perType[o.Type]++
+			}
+		}
+	}
+	slices.SortFunc(pools, func(a, b instancetypes.Offering) int {
+		return cmp.Or(cmp.Compare(a.Hazard, b.Hazard), cmp.Compare(a.Price, b.Price), cmp.Compare(a.Type, b.Type),
+			cmp.Compare(a.Zone, b.Zone))
+	})
+	return pools, perType
+}
