@@ -144,7 +144,7 @@ func playOne(s scenario, way string, days int, seed uint64, podUSD float64, type
 		if err := fill(&nodes, wanted(s.nodes, hour), m, p, l, way, now); err != nil {
 			return out, err
 		}
-		running, events, left := map[spotpools.Pool]int{}, []spotpools.Event(nil), nodes[:0]
+		running, events, left := map[spotpools.Pool]float64{}, []spotpools.Event(nil), nodes[:0]
 		for _, n := range nodes {
 			running[n.Pool]++
 			out.hours, out.usd = out.hours+1, out.usd+n.price

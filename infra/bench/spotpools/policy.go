@@ -83,8 +83,8 @@ type learner struct {
 }
 
 // learn is one hour of the cluster.
-func (l *learner) learn(now time.Time, nodes map[spotpools.Pool]int, events []spotpools.Event) {
-	l.record = l.record.FadeTo(now).CountHours(nodes, 1).CountEvents(events, now)
+func (l *learner) learn(now time.Time, nodes map[spotpools.Pool]float64, events []spotpools.Event) {
+	l.record = l.record.FadeTo(now).CountHours(nodes).CountEvents(events, now)
 }
 
 // priced are the types with what interruptions are expected to cost by the record.

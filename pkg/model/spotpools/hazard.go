@@ -13,7 +13,7 @@ const (
 	// priorHours is how many node hours of all pools that is worth.
 	priorHours = 1000
 	// strength is how many expected interruptions the prior of a zone, of a family in it and of a pool is worth.
-	strength = 1
+	strength = 2
 	// maxHazard bounds an estimate, in interruptions per node hour.
 	maxHazard = 1
 

@@ -204,15 +204,12 @@ func (r Record) CountEvents(events []Event, now time.Time) Record {
 	return r.with(more)
 }
 
-// CountHours is the record with the nodes that ran in each pool for the time, in hours.
-func (r Record) CountHours(nodes map[Pool]int, hours float64) Record {
-	if !(hours > 0) {
-		return r
-	}
+// CountHours is the record with the node hours that ran in each pool.
+func (r Record) CountHours(hours map[Pool]float64) Record {
 	more := map[Pool]Evidence{}
-	for p, n := range nodes {
-		if p.valid() && n > 0 {
-			more[p] = Evidence{Hours: float64(n) * hours}
+	for p, h := range hours {
+		if e := (Evidence{Hours: h}); p.valid() && e.valid() && h > 0 {
+			more[p] = e
 		}
 	}
 	return r.with(more)

@@ -23,7 +23,7 @@ func anyPool(r *rand.Rand) Pool {
 func anyRecord(r *rand.Rand) Record {
 	rec := Record{Version: Version, At: start}
 	for range r.IntN(12) {
-		rec = rec.CountHours(map[Pool]int{anyPool(r): 1 + r.IntN(9)}, r.Float64()*400)
+		rec = rec.CountHours(map[Pool]float64{anyPool(r): r.Float64() * 2000})
 	}
 	var events []Event
 	for k := range r.IntN(20) {
@@ -72,7 +72,7 @@ func TestWithoutDataEveryPoolHasThePrior(t *testing.T) {
 func TestHazardFollowsWhatIsSeen(t *testing.T) {
 	bad, sibling, neighbour, elsewhere := Pool{"c6a.large", "b"}, Pool{"c6a.xlarge", "b"}, Pool{"m5.large", "b"},
 		Pool{"c6a.large", "a"}
-	rec := Record{Version: Version, At: start}.CountHours(map[Pool]int{bad: 10, elsewhere: 10, neighbour: 10}, 500)
+	rec := Record{Version: Version, At: start}.CountHours(map[Pool]float64{bad: 5000, elsewhere: 5000, neighbour: 5000})
 	var events []Event
 	for k := range 100 {
 		events = append(events, Event{ID: fmt.Sprint(k), Kind: Interruption, Pool: bad})
@@ -92,7 +92,7 @@ func TestHazardFollowsWhatIsSeen(t *testing.T) {
 
 func TestEvidenceFades(t *testing.T) {
 	p := Pool{"c6a.large", "b"}
-	rec := Record{Version: Version, At: start}.CountHours(map[Pool]int{p: 1}, 80).
+	rec := Record{Version: Version, At: start}.CountHours(map[Pool]float64{p: 80}).
 		CountEvents([]Event{{ID: "a", Kind: Interruption, Pool: p}, {ID: "b", Kind: Interruption, Pool: p}}, start)
 	week := rec.FadeTo(start.Add(7 * 24 * time.Hour))
 	if diff := cmp.Diff([]Cell{{p, Evidence{Hours: 40, Interruptions: 1}}}, week.Pools); diff != "" {
@@ -125,11 +125,11 @@ func TestEachEventCountsOnce(t *testing.T) {
 
 func TestRecordIsBounded(t *testing.T) {
 	rec := Record{Version: Version, At: start}
-	nodes := map[Pool]int{}
+	nodes := map[Pool]float64{}
 	for k := range 3 * MaxPools {
-		nodes[Pool{fmt.Sprintf("f%d.large", k), "z"}] = 1 + k
+		nodes[Pool{fmt.Sprintf("f%d.large", k), "z"}] = float64(1 + k)
 	}
-	rec = rec.CountHours(nodes, 1)
+	rec = rec.CountHours(nodes)
 	if len(rec.Pools) != MaxPools {
 		t.Fatalf("%d pools, want %d", len(rec.Pools), MaxPools)
 	}

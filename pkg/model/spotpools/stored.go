@@ -1,22 +1,23 @@
 package spotpools
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 )
 
 // MaxStored bounds a stored record, in bytes.
 const MaxStored = 1 << 20
 
-// Prefix begins the keys of all records in a bucket.
-const Prefix = "spot-pools/"
+// Place is where the pools of a record are: zones have the same names in one account and region alone.
+type Place struct{ Account, Region string }
+
+// Prefix begins the keys of the records of all clusters whose pools are the same.
+func (p Place) Prefix() string { return "spot-pools/" + cmp.Or(p.Account, "0") + "/" + p.Region + "/" }
 
 // KeyOf is the key of a cluster's record.
-func KeyOf(account, region, cluster string) string {
-	return Prefix + strings.Join([]string{account, region, cluster}, "/") + ".json"
-}
+func (p Place) KeyOf(cluster string) string { return p.Prefix() + cluster + ".json" }
 
 // Encode writes the record in the form that Decode reads. Equal records give equal bytes.
 func (r Record) Encode() ([]byte, error) {

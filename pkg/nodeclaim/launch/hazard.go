@@ -10,13 +10,13 @@ import (
 // What is left of a spot request when pools are left out of it.
 const (
 	// muchMore is how many times the median hazard of the pools a pool may have before it is left out.
-	muchMore = 1.5
+	muchMore = 3
 	// noticeable is which part of its price the cost of interruptions of a pool must be above that of the median.
 	noticeable = 0.002
 	// leastPools and leastTypes stay in a request whatever their hazards, and a third of the pools it began with.
 	leastPools = 12
 	leastTypes = 6
-	leastPart  = 3
+	leastPart  = 2
 )
 
 // LeftOut is a spot pool that a request leaves out for its hazard.
@@ -32,8 +32,8 @@ func withoutHazardous(cs []candidate) (out []candidate, left []LeftOut) {
 	if len(pools) == 0 || pools[len(pools)-1].Hazard <= 0 {
 		return cs, nil
 	}
+	stay := min(max(leastPools, (len(pools)+leastPart-1)/leastPart), len(pools))
 	median := pools[len(pools)/2]
-	stay := max(leastPools, (len(pools)+leastPart-1)/leastPart)
 	dropped := map[instancetypes.Offer]bool{}
 	for _, o := range slices.Backward(pools) {
 		excess := o.RiskUSD * (1 - median.Hazard/o.Hazard)
