@@ -223,7 +223,7 @@ func ExplainPool(s Source, name string) (Answer, error) {
 				status.FormatPercent(v.Sum.CPU), status.FormatPercent(v.Sum.Memory)))
 		}
 	}
-	a.Why = append(a.Why, explainLimits(p, usd)...)
+	a.Why = append(append(a.Why, explainLimits(p, usd)...), explainHazards(s.Snapshot, p)...)
 	switch d := p.Disruption; {
 	case d.Message != "":
 		a.Why = append(a.Why, "no node of it is disrupted by choice until this is mended: "+d.Message)

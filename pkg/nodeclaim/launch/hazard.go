@@ -5,18 +5,21 @@ import (
 	"slices"
 
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/requirements"
 )
 
 // What is left of a spot request when pools are left out of it.
 const (
 	// muchMore is how many times the median hazard of the pools a pool may have before it is left out.
-	muchMore = 3
+	muchMore = 2
 	// noticeable is which part of its price the cost of interruptions of a pool must be above that of the median.
-	noticeable = 0.002
+	noticeable = 0.005
 	// leastPools and leastTypes stay in a request whatever their hazards, and a third of the pools it began with.
 	leastPools = 12
 	leastTypes = 6
-	leastPart  = 2
+	leastPart  = 3
+	// cheapPart is which part of the pools, the cheapest with the cost of their interruptions, stay in any case.
+	cheapPart = 8
 )
 
 // LeftOut is a spot pool that a request leaves out for its hazard.
@@ -34,11 +37,15 @@ func withoutHazardous(cs []candidate) (out []candidate, left []LeftOut) {
 	}
 	stay := min(max(leastPools, (len(pools)+leastPart-1)/leastPart), len(pools))
 	median := pools[len(pools)/2]
+	worth := priceOfCheapest(pools, max(1, len(pools)/cheapPart))
 	dropped := map[instancetypes.Offer]bool{}
 	for _, o := range slices.Backward(pools) {
 		excess := o.RiskUSD * (1 - median.Hazard/o.Hazard)
 		if len(pools)-len(dropped) <= stay || o.Hazard < muchMore*median.Hazard || excess < noticeable*o.BilledUSD() {
 			break
+		}
+		if o.Price < worth { // cheap enough to be interrupted
+			continue
 		}
 		if perType[o.Type] == 1 && len(perType) <= leastTypes {
 			continue
@@ -62,6 +69,16 @@ func withoutHazardous(cs []candidate) (out []candidate, left []LeftOut) {
 	return out, left
 }
 
+// priceOfCheapest is what the n-th cheapest of the pools costs, interruptions included.
+func priceOfCheapest(pools []instancetypes.Offering, n int) float64 {
+	var prices []float64
+	for _, o := range pools {
+		prices = append(prices, o.Price)
+	}
+	slices.Sort(prices)
+	return prices[n-1]
+}
+
 // spotPools are the spot offers of the candidates, the safest first, and how many each type has.
 func spotPools(cs []candidate) (pools []instancetypes.Offering, perType map[string]int) {
 	perType = map[string]int{}
@@ -78,4 +95,22 @@ func spotPools(cs []candidate) (pools []instancetypes.Offering, perType map[stri
 			cmp.Compare(a.Zone, b.Zone))
 	})
 	return pools, perType
+}
+
+// HazardousPools are the spot pools that a request for any node of the requirements leaves out, the worst first.
+func HazardousPools(types []instancetypes.Type, reqs requirements.Set) []LeftOut {
+	var cs []candidate
+	for i := range types {
+		c := candidate{t: &types[i]}
+		for _, o := range types[i].Offerings {
+			if o.Available && o.Meets(reqs) && types[i].Requirements.Intersects(reqs) {
+				c.offers = append(c.offers, o)
+			}
+		}
+		if len(c.offers) > 0 {
+			cs = append(cs, c)
+		}
+	}
+	_, left := withoutHazardous(withoutExotic(cs))
+	return left
 }
