@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -220,18 +221,30 @@ func markFull(types []instancetypes.Type, m *market, room map[*pool]int) {
 	}
 }
 
+// writeTable writes a table for each market, in Markdown.
 func writeTable(w io.Writer, all []result, days, seeds int, podUSD float64) error {
-	_, err := fmt.Fprintf(w, "%d days, %d seeds, %v USD for each pod that an interruption moves\n\n", days, seeds, podUSD)
+	var out strings.Builder
+	fmt.Fprintf(&out, "%d days, %d seeds, %v USD for each pod that an interruption moves.\n", days, seeds, podUSD)
 	for i, r := range all {
-		if i%len(ways()) == 0 && err == nil {
-			_, err = fmt.Fprintf(w, "%s: %s\n", r.name, r.about)
-		}
 		base, best := all[i-i%len(ways())+1], all[i-i%len(ways())+3]
-		way := 100 * (base.rate() - r.rate()) / (base.rate() - best.rate())
-		if err == nil {
-			_, err = fmt.Fprintf(w, "| %s | %.2f | %.5f | %+.1f %% | %.0f %% |\n", r.way, r.rate(), r.price(),
-				100*(r.price()/base.price()-1), way)
+		if i%len(ways()) == 0 {
+			fmt.Fprintf(&out, "\n### %s\n\n%s.\n\n| way | interruptions per 1,000 node hours | USD per node hour | price |\n|---|---|---|---|\n",
+				strings.ToUpper(r.name[:1])+r.name[1:], strings.ToUpper(r.about[:1])+r.about[1:])
+		}
+		fmt.Fprintf(&out, "| %s | %.2f | %.5f | %+.1f %% |\n", r.way, r.rate(), r.price(), 100*(r.price()/base.price()-1))
+		if i%len(ways()) == len(ways())-1 {
+			l := all[i-1]
+			fmt.Fprintf(&out, "\nLearning goes %s from %s to the oracle.\n", part(base.rate()-l.rate(), base.rate()-best.rate()), byEC2)
 		}
 	}
+	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// part says which part of the way it is, where there is a way.
+func part(gone, all float64) string {
+	if all < 0.02 {
+		return "no way: there is none"
+	}
+	return fmt.Sprintf("%.0f %% of the way", 100*gone/all)
 }
