@@ -29,6 +29,8 @@ func forms() map[string]map[string]any {
 		"alarms":                  {"alarmEmail": "a@example.com", "priceAlarmUSD": "10", "nodesAlarm": "5", "unschedulablePodsAlarm": "5m"},
 		"alarms-essential":        {"alarms": "essential"},
 		"commitments":             {"commitments": "true"},
+		"spot-pools":              {"podInterruptionCostUSD": "auto"},
+		"spot-pools-shared":       {"podInterruptionCostUSD": "0.02", "spotRecordBucket": "records"},
 		"company":                 {"permissionsBoundary": boundary, "kmsKey": ownKey, "tags": map[string]any{"owner": "platform"}},
 		"dashboard":               {"dashboard": "false"},
 		"decisionLogDays":         {"decisionLogDays": "30"},

@@ -142,6 +142,7 @@ func decisionSettings(v settings.Values) cluster.Settings {
 		MaxSpotPoolFraction:       v.MaxSpotPoolFraction,
 		ConsolidationPayback:      v.ConsolidationPayback,
 		PodEvictionCostUSD:        v.PodEvictionCostUSD,
+		PodInterruptionCostUSD:    podInterruptionCost(v),
 		DriftedPerCommand:         v.DriftedPerCommand,
 		NoSpotToSpotConsolidation: !v.SpotToSpotConsolidation,
 		LaunchTimeout:             launchTimeout,

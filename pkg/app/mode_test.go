@@ -22,7 +22,7 @@ import (
 // and has all its ports.
 func TestEveryFunctionAsksForPermission(t *testing.T) {
 	a := &App{kube: &kube.Client{}, cache: (&kube.Client{}).NewClusterCache(), permission: &writePermission{mode: "observe"}, soldOut: (*store.UnavailableOfferings)(nil), log: slog.New(slog.DiscardHandler), set: settings.Values{DryRunValidation: true, RemoteWrite: settings.RemoteWrite{URL: "https://metrics/write"}}}
-	for _, function := range []any{a.newProvision(launch.Cluster{}, "me"), a.newLifecycle("me"), a.newDisrupt("me"), a.newInterruption("x"), a.newRefresh(launch.Cluster{})} {
+	for _, function := range []any{a.newProvision(launch.Cluster{}, "me"), a.newLifecycle("me"), a.newDisrupt("me"), a.newInterruption("x"), a.newRefresh(t.Context(), launch.Cluster{})} {
 		v := reflect.ValueOf(function)
 		permission, ok := v.FieldByName("Permission").Interface().(controllers.Permission)
 		if !ok || permission == nil {

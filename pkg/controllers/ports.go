@@ -12,6 +12,7 @@ import (
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/metrics"
 	"joiner/pkg/model/plan"
+	"joiner/pkg/model/spotpools"
 	"joiner/pkg/model/timeseries"
 )
 
@@ -114,6 +115,12 @@ type UnavailableOfferings interface {
 	ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error)
 	// MarkUnavailable marks offers for the given time or, when they keep failing, longer. May be repeated.
 	MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error
+}
+
+// SpotPoolEvents remembers what happened in spot pools until refresh counts it.
+type SpotPoolEvents interface {
+	// NoteSpotEvents keeps the events. May be repeated: events of one ID are one.
+	NoteSpotEvents(ctx context.Context, events []spotpools.Event) error
 }
 
 // CatalogReader gives the catalog: the stored one, or the built-in snapshot with a reason why.

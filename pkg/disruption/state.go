@@ -66,6 +66,8 @@ type stateNode struct {
 	empty  bool    // nothing on it needs room elsewhere
 	waste  float64 // price less what its pods cost at least on new nodes
 
+	riskUSD float64 // what of the price interruptions are expected to cost
+
 	verdict
 }
 
@@ -207,7 +209,7 @@ func (st *State) withNewReplacements() cluster.Snapshot {
 func (st *State) priceNode(n *stateNode, m Memory) {
 	if p, ok := st.snapshot.PoolOf(n.Pool()); ok {
 		n.pool = &p
-		n.offer, n.price = st.priceOf(n.StateNode, p)
+		n.offer, n.price, n.riskUSD = st.priceOf(n.StateNode, p)
 	}
 	n.cost = 1
 	for i := range n.pods {
@@ -274,23 +276,23 @@ func (st *State) nodesOfClaims(claims []string) []*stateNode {
 }
 
 // priceOf returns what the node costs, as its labels say what it is, whether or not more of it can be had. 0 is
-// unknown.
-func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (instancetypes.Offer, float64) {
+// unknown. risk is what of that interruptions are expected to cost.
+func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (o instancetypes.Offer, usd, risk float64) {
 	l := h.Labels()
-	o := instancetypes.Offer{CapacityType: l[v1.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable],
+	o = instancetypes.Offer{CapacityType: l[v1.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable],
 		Zone: l[corev1.LabelTopologyZone]}
 	t, ok := st.typeIn(p, o.Type)
 	if !ok {
-		return o, 0
+		return o, 0, 0
 	}
 	for _, x := range t.Offerings {
 		if x.Offer == o && len(x.Paid) == 0 && (x.Reservation == nil ||
 			x.Reservation.ID == l[instancetypes.LabelReservationID]) {
 			if part := st.paidShares[h.Claim.Name]; part > 0 && x.Reservation == nil {
-				return o, instancetypes.PaidPrice(x.InstanceUSD(), part) + x.NodeUSD
+				return o, instancetypes.PaidPrice(x.InstanceUSD(), part) + x.NodeUSD, 0
 			}
-			return o, x.Price
+			return o, x.Price, x.RiskUSD
 		}
 	}
-	return o, 0
+	return o, 0, 0
 }

@@ -130,6 +130,8 @@ type Values struct {
 	MinSpotInstanceTypes    int
 	SpotToSpotConsolidation bool
 	MaxSpotPoolFraction     float64 // a fraction of all spot vCPUs
+	PodInterruptionCostUSD  float64 // 0: spot pools are not learned; or Auto
+	SpotRecordBucket        string  // empty: the catalog bucket
 	Commitments             bool    // what the account is committed to lowers prices
 	SavingsPlanShare        float64 // a fraction of the hourly commitment
 	PreferencePolicy        PreferencePolicy

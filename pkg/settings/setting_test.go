@@ -71,7 +71,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"UNAVAILABLE_OFFERING_TTL": "1m", "WATCH_DURATION": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "ALWAYS_WATCH": "true", "PUSH": "true", "PUSH_PATH": "abcdefghijklmnopqrstuvwxyz012345", "NOMINATED_PODS_ONLY": "false",
 		"REGISTRATION_TIMEOUT": "3m", "INITIALIZATION_TIMEOUT": "4m", "GARBAGE_COLLECTION_MIN_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
 		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_NODE_CLAIMS_PER_PASS": "7", "PACKING_ITERATIONS": "90", "PER_NODE_OVERHEAD_USD": "0.01",
-		"MIN_SPOT_INSTANCE_TYPES": "9", "MAX_SPOT_POOL_FRACTION": "0.4", "COMMITMENTS": "true", "SAVINGS_PLAN_SHARE": "0.5",
+		"MIN_SPOT_INSTANCE_TYPES": "9", "MAX_SPOT_POOL_FRACTION": "0.4", "COMMITMENTS": "true", "SAVINGS_PLAN_SHARE": "0.5", "POD_INTERRUPTION_COST_USD": "auto", "SPOT_RECORD_BUCKET": "records",
 		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "REFRESH_INTERVAL": "2m", "ISOLATED_VPC": "true", "ENABLE_ZONAL_SHIFT": "true", "DRY_RUN_VALIDATION": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
 		"REBALANCE": "replace", "REBALANCE_MIN_AGE": "5m",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
@@ -87,7 +87,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		CatalogBucket: "bucket", ProvisionFunction: "p", LifecycleFunction: "l",
 		UnavailableOfferingTTL: time.Minute, AlwaysWatch: true, Push: true, PushPath: "abcdefghijklmnopqrstuvwxyz012345",
 		RegistrationTimeout: 3 * time.Minute, InitializationTimeout: 4 * time.Minute, GarbageCollectionMinAge: 90 * time.Second, NodeRepair: true,
-		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PackingIterations: 90, PerNodeOverheadUSD: 0.01, MinSpotInstanceTypes: 9, MaxSpotPoolFraction: 0.4, Commitments: true, SavingsPlanShare: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
+		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PackingIterations: 90, PerNodeOverheadUSD: 0.01, MinSpotInstanceTypes: 9, MaxSpotPoolFraction: 0.4, PodInterruptionCostUSD: settings.Auto, SpotRecordBucket: "records", Commitments: true, SavingsPlanShare: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
 		RefreshInterval: 2 * time.Minute, IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
 		Rebalance: settings.RebalanceReplace, RebalanceMinAge: 5 * time.Minute,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
@@ -103,7 +103,7 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 	_, err := settings.ParseSettings(env(map[string]string{
 		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "WATCH_DURATION": "2m", "ALWAYS_WATCH": "yes", "PUSH_PATH": "short",
 		"UNAVAILABLE_OFFERING_TTL": "3 minutes", "REFRESH_INTERVAL": "90s", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
-		"MAX_NODE_CLAIMS_PER_PASS": "0", "PACKING_ITERATIONS": "many", "MAX_SPOT_POOL_FRACTION": "NaN", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
+		"MAX_NODE_CLAIMS_PER_PASS": "0", "PACKING_ITERATIONS": "many", "MAX_SPOT_POOL_FRACTION": "NaN", "POD_INTERRUPTION_COST_USD": "-0.01", "SPOT_RECORD_BUCKET": "s3://records", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
 	}))
 	var invalid *settings.InvalidError
 	if !errors.As(err, &invalid) {
@@ -123,6 +123,8 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 		`maxNodeClaimsPerPass (MAX_NODE_CLAIMS_PER_PASS) is "0"; allowed: a whole number from 1 to 1000`,
 		`packingIterations (PACKING_ITERATIONS) is "many"; allowed: a whole number from 0 to 100000, or auto`,
 		`maxSpotPoolFraction (MAX_SPOT_POOL_FRACTION) is "NaN"; allowed: a number from 0.05 to 1`,
+		`podInterruptionCostUSD (POD_INTERRUPTION_COST_USD) is "-0.01"; allowed: off, auto or a number from 1e-07 to 100`,
+		`spotRecordBucket (SPOT_RECORD_BUCKET) is "s3://records"; allowed: the name of an S3 bucket that exists`,
 		`preferencePolicy (PREFERENCE_POLICY) is "ignore"; allowed: Respect or Ignore`,
 		`minValuesPolicy (MIN_VALUES_POLICY) is "best"; allowed: Strict or BestEffort`,
 	}

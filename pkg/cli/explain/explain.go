@@ -108,7 +108,7 @@ func podOutlook(p cluster.Pod, made plan.Plan) (verdict string, why []string) {
 	for _, l := range made.Launches {
 		if slices.Contains(l.Pods, p.Key()) {
 			return fmt.Sprintf("the next pass launches a node for it: %s from pool %s at %.4f USD/h", l.Choice.Offer,
-					l.Pool, l.Choice.Price),
+					l.Pool, l.Choice.BilledUSD()),
 				[]string{fmt.Sprintf("the node is for %d pods, which ask for %s with its daemons; %d types are possible", len(l.Pods), l.Requests, len(l.Types))}
 		}
 	}
@@ -170,16 +170,16 @@ func (s Source) whyThisType(n status.Node, c cluster.Claim, sells binpack.Offeri
 		}
 	}
 	slices.SortFunc(all, func(a, b instancetypes.Offering) int {
-		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.String(), b.String()))
+		return cmp.Or(cmp.Compare(a.BilledUSD(), b.BilledUSD()), cmp.Compare(a.String(), b.String()))
 	})
 	out := []string{fmt.Sprintf("its NodeClaim %s of pool %s asks for %s; %d offers that it may be can be had now",
 		c.Name, c.Pool, c.Requests, len(all))}
 	var cheaper []string
 	for _, o := range all {
-		if !n.Priced || o.Price >= n.HourlyUSD-1e-9 {
+		if !n.Priced || o.BilledUSD() >= n.HourlyUSD-1e-9 {
 			break
 		}
-		cheaper = append(cheaper, fmt.Sprintf("%s at %.4f", o.Offer, o.Price))
+		cheaper = append(cheaper, fmt.Sprintf("%s at %.4f", o.Offer, o.BilledUSD()))
 	}
 	switch {
 	case !n.Priced:
@@ -223,7 +223,7 @@ func ExplainPool(s Source, name string) (Answer, error) {
 				status.FormatPercent(v.Sum.CPU), status.FormatPercent(v.Sum.Memory)))
 		}
 	}
-	a.Why = append(a.Why, explainLimits(p, usd)...)
+	a.Why = append(append(a.Why, explainLimits(p, usd)...), explainHazards(s.Snapshot, p)...)
 	switch d := p.Disruption; {
 	case d.Message != "":
 		a.Why = append(a.Why, "no node of it is disrupted by choice until this is mended: "+d.Message)

@@ -258,7 +258,7 @@ func (v *View) fillWaiting(s cluster.Snapshot, sells binpack.Offerings) {
 	outlook, lost := map[string]string{}, map[string]bool{}
 	for _, l := range p.AllLaunches() {
 		v.Launches++
-		v.AddsUSD += l.Choice.Price
+		v.AddsUSD += l.Choice.BilledUSD()
 		for _, pod := range l.Pods {
 			outlook[pod] = fmt.Sprintf("gets a new %s of pool %s", l.Choice.Offer, l.Pool)
 		}

@@ -265,7 +265,8 @@ func (l *claimLauncher) withoutMarked(soldOut []instancetypes.UnavailableOfferin
 		if !found {
 			return nil
 		}
-		return instancetypes.ResolveTypes(l.s.Catalog, class, soldOut, l.p.Now())
+		return l.s.Catalog.AddInterruptionCosts(instancetypes.ResolveTypes(l.s.Catalog, class, soldOut, l.p.Now()),
+			l.s.InterruptionCost())
 	})
 }
 
@@ -286,6 +287,7 @@ func (l *claimLauncher) markUnavailable(ctx context.Context, marks []instancetyp
 		l.soldOut = append(l.soldOut, m)
 	}
 	l.mu.Unlock()
+	l.p.noteRefusals(ctx, marks)
 	return l.p.SoldOut.MarkUnavailable(ctx, marks, l.p.SoldOutFor)
 }
 

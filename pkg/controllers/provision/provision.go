@@ -44,6 +44,7 @@ type Controller struct {
 	Lease       controllers.Lease
 	Fleet       Launcher
 	SoldOut     controllers.UnavailableOfferings
+	Spot        controllers.SpotPoolEvents // nil: spot pools are not learned
 	Prices      controllers.CatalogReader
 	Levels      controllers.RemainingCapacity
 	Lifecycle   controllers.Waker      // runs lifecycle once instances were launched

@@ -103,5 +103,6 @@ func AddNodeCosts(types []Type, n NodeCost) []Type {
 	return types
 }
 
-// InstanceUSD is the price without what the node costs beside its instance.
-func (o Offering) InstanceUSD() float64 { return o.Price - o.NodeUSD }
+// InstanceUSD is the price of the instance alone, without what the node costs beside it and what interruptions are
+// expected to cost.
+func (o Offering) InstanceUSD() float64 { return o.BilledUSD() - o.NodeUSD }

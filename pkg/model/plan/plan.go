@@ -27,7 +27,7 @@ type Plan struct {
 	Faults []Fault `json:",omitempty"` // what the decision failed about and was taken without
 
 	// LowerBoundUSD is proven: no plan that gives a place to the same pods costs less, in USD per hour of its launches'
-	// choices. It is 0 when nothing is launched.
+	// choices, with what interruptions are expected to cost. It is 0 when nothing is launched.
 	LowerBoundUSD float64
 }
 
@@ -109,11 +109,20 @@ func (p Plan) BoundGap() float64 {
 	if p.LowerBoundUSD <= 0 {
 		return 0
 	}
-	return p.TotalPrice()/p.LowerBoundUSD - 1
+	return p.ComparedUSD()/p.LowerBoundUSD - 1
 }
 
-// TotalPrice is the sum of the launches' chosen offerings in USD per hour.
+// TotalPrice is what the launches' chosen offerings cost together, in USD per hour.
 func (p Plan) TotalPrice() float64 {
+	var sum float64
+	for _, l := range p.Launches {
+		sum += l.Choice.BilledUSD()
+	}
+	return sum
+}
+
+// ComparedUSD is TotalPrice with what interruptions are expected to cost, by which plans are compared.
+func (p Plan) ComparedUSD() float64 {
 	var sum float64
 	for _, l := range p.Launches {
 		sum += l.Choice.Price

@@ -55,8 +55,11 @@ func (l Launch) String() string {
 	if l.Choice.NodeUSD > 0 {
 		beside = fmt.Sprintf(", %.4f of it for volumes and addresses", l.Choice.NodeUSD)
 	}
+	if l.Choice.RiskUSD > 0 {
+		beside += fmt.Sprintf(", counted %.4f dearer for interruptions", l.Choice.RiskUSD)
+	}
 	return fmt.Sprintf("launch %s from pool %s at %.4f USD/h%s (%d types possible) for %s", l.Choice.Offer, l.Pool,
-		l.Choice.Price, beside, len(l.Types), whom)
+		l.Choice.BilledUSD(), beside, len(l.Types), whom)
 }
 
 // NamePods names pods in short: the first few and how many more.

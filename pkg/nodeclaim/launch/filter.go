@@ -37,6 +37,9 @@ func filterTypes(in Input) ([]candidate, error) {
 		return cmp.Or(cmp.Compare(a.offers[0].Price, b.offers[0].Price), cmp.Compare(a.t.Name, b.t.Name))
 	})
 	cs = cs[:min(len(cs), maxTypes)]
+	if safer, _ := withoutHazardous(cs); !picky || fewerThanMinValues(in.Claim.Requirements, safer) == "" {
+		cs = safer
+	}
 	if why := fewerThanMinValues(in.Claim.Requirements, cs); why != "" && !in.RelaxMinValues {
 		return nil, &instancetypes.NoCapacityError{Why: why}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/spotpools"
 )
 
 // How long what was read is good (. Spot prices, which move, are read at every refresh.
@@ -31,6 +32,15 @@ type CatalogRefresher struct {
 	isolated bool
 	account  *accountReader // nil where commitments are not read
 	now      func() time.Time
+
+	spot func() *spotpools.Summary // nil where spot pools are not learned
+}
+
+// WithSpotPools makes a refresher that stores, with the catalog, what is known of spot pools; nil leaves it as it is.
+func (m *CatalogRefresher) WithSpotPools(latest func() *spotpools.Summary) *CatalogRefresher {
+	out := *m
+	out.spot = latest
+	return &out
 }
 
 // NewMarket makes a market of the region of cfg. An isolated one never asks for the price list, which has no private
@@ -89,6 +99,11 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 		c.Commitments, c.Elsewhere, c.RatesTime = nil, nil, time.Time{}
 	} else if read, err := m.withCommitments(ctx, c, now); note("commitments", len(read.Commitments), err) {
 		c = read
+	}
+	if m.spot == nil {
+		c.Spot = nil
+	} else if s := m.spot(); s != nil {
+		c.Spot = s
 	}
 	if len(done) == 0 || len(c.Types) == 0 {
 		return "", errors.Join(errs...)

@@ -23,13 +23,13 @@ func ResolveOfferings(s cluster.Snapshot) Offerings {
 	}
 }
 
-// resolveClass is what nodes of the class cost, commitments, volumes and addresses included.
+// resolveClass is what nodes of the class cost, commitments, volumes, addresses and interruptions included.
 func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Type {
 	types := s.Catalog.AddCommitments(instancetypes.ResolveTypes(s.Catalog, c, s.SoldOut, s.Now))
-	if s.Rules.InstancePrices {
-		return types
+	if !s.Rules.InstancePrices {
+		types = instancetypes.AddNodeCosts(types, s.Catalog.NodeCostOf(c))
 	}
-	return instancetypes.AddNodeCosts(types, s.Catalog.NodeCostOf(c))
+	return s.Catalog.AddInterruptionCosts(types, s.InterruptionCost())
 }
 
 // Pods decides where every pod without a place goes. It depends on nothing but the snapshot: equal snapshots give equal

@@ -118,9 +118,10 @@ func overlaidPrice(pool string, typ instancetypes.Type, set map[string]*cluster.
 		switch {
 		case o == nil:
 		case o.Price != nil:
-			f.Price, f.Available = *o.Price+f.NodeUSD, f.Available || unknown
+			f.Price, f.Available = *o.Price+f.NodeUSD+f.RiskUSD, f.Available || unknown
 		case !unknown:
-			f.Price = max(0, (f.Price-f.NodeUSD)*(1+o.Change.Percent/100)+o.Change.USD) + f.NodeUSD
+			beside := f.NodeUSD + f.RiskUSD
+			f.Price = max(0, (f.Price-beside)*(1+o.Change.Percent/100)+o.Change.USD) + beside
 		}
 	}
 	for k, o := range set { // each amount is set once

@@ -1,0 +1,250 @@
+// Command spotpools plays clusters of spot nodes through days of a market whose pools are interrupted more or less
+// often, and prints what it costs to choose by price, to leave the choice to EC2, to learn, and to know.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/model/spotpools"
+)
+
+// began is when each run begins.
+var began = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+
+func main() {
+	days := flag.Int("days", 60, "days of each run")
+	seeds := flag.Int("seeds", 20, "runs of each market")
+	only := flag.String("market", "", "name of the only market to play")
+	usd := flag.Float64("podInterruptionCostUSD", 0.012, "USD for each pod that an interruption moves")
+	out := flag.String("o", "", "file to write; empty for the standard output")
+	flag.Parse()
+	if err := run(*days, *seeds, *usd, *only, *out); err != nil {
+		log.Fatalf("spotpools: %v", err)
+	}
+}
+
+func run(days, seeds int, podUSD float64, only, path string) error {
+	if days < 1 || seeds < 1 || !(podUSD > 0) {
+		return errors.New("days, seeds and podInterruptionCostUSD must be more than 0")
+	}
+	var all []result
+	for _, s := range scenarios() {
+		if only != "" && s.name != only {
+			continue
+		}
+		r, err := play(s, days, seeds, podUSD)
+		if err != nil {
+			return err
+		}
+		all = append(all, r...)
+	}
+	if path == "" {
+		return writeTable(os.Stdout, all, days, seeds, podUSD)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeTable(f, all, days, seeds, podUSD), f.Close())
+}
+
+// result is what one way of choosing came to in one market, over all seeds.
+type result struct {
+	scenario
+	way           string
+	hours         float64
+	interruptions float64
+	usd           float64
+}
+
+func (r result) rate() float64  { return 1000 * r.interruptions / r.hours }
+func (r result) price() float64 { return r.usd / r.hours }
+
+// ways are the four ways of choosing, in the order of the table.
+func ways() []string { return []string{byPrice, byEC2, learned, oracle} }
+
+// Ways of choosing.
+const (
+	byPrice = "price only"
+	byEC2   = "price-capacity-optimized"
+	learned = "learned"
+	oracle  = "oracle"
+)
+
+func play(s scenario, days, seeds int, podUSD float64) ([]result, error) {
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
+	if err != nil {
+		return nil, err
+	}
+	types, err := typesFor(c, zones())
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]result, seeds*len(ways()))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for seed := range seeds {
+		for k, way := range ways() {
+			g.Go(func() (err error) {
+				at := &runs[seed*len(ways())+k]
+				*at, err = playOne(s, way, days, uint64(seed), podUSD, types)
+				return err
+			})
+		}
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	out := make([]result, len(ways()))
+	for i, r := range runs {
+		sum := &out[i%len(ways())]
+		sum.scenario, sum.way = s, r.way
+		sum.hours, sum.interruptions, sum.usd = sum.hours+r.hours, sum.interruptions+r.interruptions, sum.usd+r.usd
+	}
+	return out, nil
+}
+
+// node is a node of the cluster.
+type node struct {
+	*pool
+	name string
+}
+
+// playOne is one run. The market of a seed is the same for each way.
+func playOne(s scenario, way string, days int, seed uint64, podUSD float64, types []instancetypes.Type) (result, error) {
+	own := slices.Clone(types)
+	for i := range own {
+		own[i].Offerings = slices.Clone(own[i].Offerings)
+	}
+	m, luck := newMarket(s, seed, own), rand.New(rand.NewPCG(seed, 7))
+	out, l := result{scenario: s, way: way}, &learner{podUSD: podUSD}
+	l.record.Version = spotpools.Version
+	var p policy = requested{}
+	if way == byPrice {
+		p = lowestPrice{}
+	}
+	var nodes []node
+	for hour := range days * 24 {
+		now := began.Add(time.Duration(hour) * time.Hour)
+		nodes = trim(nodes, wanted(s.nodes, hour), luck)
+		if err := fill(&nodes, wanted(s.nodes, hour), m, p, l, way, now); err != nil {
+			return out, err
+		}
+		running, events, left := map[spotpools.Pool]float64{}, []spotpools.Event(nil), nodes[:0]
+		for _, n := range nodes {
+			running[n.Pool]++
+			out.hours, out.usd = out.hours+1, out.usd+n.price
+			if luck.Float64() < 1-math.Exp(-n.hazard) {
+				out.interruptions++
+				events = append(events, spotpools.Event{ID: n.name, Kind: spotpools.Interruption, Pool: n.Pool})
+				continue
+			}
+			left = append(left, n)
+		}
+		nodes = left
+		l.learn(now.Add(time.Hour), running, events)
+		m.step()
+	}
+	return out, nil
+}
+
+// wanted is how many nodes there are to be: fewer at night.
+func wanted(mean, hour int) int {
+	return max(1, int(math.Round(float64(mean)*(1+0.4*math.Sin(2*math.Pi*float64(hour%24)/24)))))
+}
+
+// trim ends nodes that are too many, and one in 48 others, which work that moves leaves.
+func trim(nodes []node, want int, luck *rand.Rand) []node {
+	const stays = 48
+	nodes = slices.DeleteFunc(nodes, func(node) bool { return luck.IntN(stays) == 0 })
+	for len(nodes) > want {
+		i := luck.IntN(len(nodes))
+		nodes = slices.Delete(nodes, i, i+1)
+	}
+	return nodes
+}
+
+// fill launches what is missing.
+func fill(nodes *[]node, want int, m *market, p policy, l *learner, way string, now time.Time) error {
+	if len(*nodes) >= want {
+		return nil
+	}
+	types := m.sold()
+	switch way {
+	case learned:
+		types = l.priced(types, now)
+	case oracle:
+		types = l.told(m, types)
+	}
+	in := inputFor(types)
+	room := map[*pool]int{}
+	for _, n := range *nodes {
+		room[n.pool]++
+	}
+	for k := 0; len(*nodes) < want; k++ {
+		open := slices.DeleteFunc(slices.Clone(m.pools), func(p *pool) bool { return room[p] >= p.room })
+		markFull(in.Types, m, room)
+		got, err := p.choose(m, open, in)
+		if err != nil {
+			return err
+		}
+		room[got]++
+		*nodes = append(*nodes, node{got, fmt.Sprintf("%s-%d", now.Format(time.RFC3339), k)})
+	}
+	return nil
+}
+
+// markFull marks offers that EC2 refuses for want of room.
+func markFull(types []instancetypes.Type, m *market, room map[*pool]int) {
+	for i := range types {
+		for k := range types[i].Offerings {
+			o := &types[i].Offerings[k]
+			if p := m.byName[spotpools.Pool{Type: o.Type, Zone: o.Zone}]; room[p] >= p.room {
+				o.Available, o.Why = false, "InsufficientInstanceCapacity"
+			}
+		}
+	}
+}
+
+// writeTable writes a table for each market, in Markdown.
+func writeTable(w io.Writer, all []result, days, seeds int, podUSD float64) error {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%d days, %d seeds, %v USD for each pod that an interruption moves.\n", days, seeds, podUSD)
+	for i, r := range all {
+		base, best := all[i-i%len(ways())+1], all[i-i%len(ways())+3]
+		if i%len(ways()) == 0 {
+			fmt.Fprintf(&out, "\n### %s\n\n%s.\n\n| way | interruptions per 1,000 node hours | USD per node hour | price |\n|---|---|---|---|\n",
+				strings.ToUpper(r.name[:1])+r.name[1:], strings.ToUpper(r.about[:1])+r.about[1:])
+		}
+		fmt.Fprintf(&out, "| %s | %.2f | %.5f | %+.1f %% |\n", r.way, r.rate(), r.price(), 100*(r.price()/base.price()-1))
+		if i%len(ways()) == len(ways())-1 {
+			l := all[i-1]
+			fmt.Fprintf(&out, "\nLearning goes %s from %s to the oracle.\n", part(base.rate()-l.rate(), base.rate()-best.rate()), byEC2)
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// part says which part of the way it is, where there is a way.
+func part(gone, all float64) string {
+	if all < 0.02 {
+		return "no way: there is none"
+	}
+	return fmt.Sprintf("%.0f %% of the way", 100*gone/all)
+}
