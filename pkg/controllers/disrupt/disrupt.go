@@ -36,8 +36,9 @@ type Controller struct {
 	Prices    controllers.CatalogReader
 	Levels    controllers.RemainingCapacity
 	Notes     DisruptionMemory
-	Provision controllers.Waker // launches replacements
-	Lifecycle controllers.Waker // drains
+	Rollouts  controllers.RolloutSteps // nil: NodeRollouts do not exist
+	Provision controllers.Waker        // launches replacements
+	Lifecycle controllers.Waker        // drains
 	// with Rules.ReportDisruption: there is a pass only while something is under way, which takes it back
 	Off bool
 	// where passes are counted for Prometheus; nil for nowhere
@@ -125,6 +126,11 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if d.Rollouts != nil {
+		if s, err = d.Rollouts.AdvanceRollouts(ctx, s); err != nil {
+			return false, err
+		}
+	}
 	sells := d.Depot.Offerings(s)
 	if err := d.markDrift(ctx, &s, sells); err != nil {
 		return false, err
@@ -198,8 +204,12 @@ func (d *Controller) listInstances(ctx context.Context) []cluster.Instance {
 }
 
 func (d *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	return controllers.Observer{Read: d.Read, Prices: d.Prices, SoldOut: d.SoldOut,
-		Levels: d.Levels, Rules: d.Rules, Now: d.Now, Log: d.Log}.ReadSnapshot(ctx)
+	m := controllers.Observer{Read: d.Read, Prices: d.Prices, SoldOut: d.SoldOut,
+		Levels: d.Levels, Rules: d.Rules, Now: d.Now, Log: d.Log}
+	if d.Rollouts != nil {
+		m.Rollouts = d.Rollouts
+	}
+	return m.ReadSnapshot(ctx)
 }
 
 // logPlan logs the plan unless the pass before had the same, and of nodes that stay what is news.

@@ -146,13 +146,6 @@ type RolloutAnalysis struct {
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	MinPods *int32 `json:"minPods,omitempty"`
-	// Alarms are names of CloudWatch alarms, of which none may be in ALARM.
-	// +kubebuilder:validation:MaxItems=20
-	// +kubebuilder:validation:items:MinLength=1
-	// +kubebuilder:validation:items:MaxLength=255
-	// +listType=set
-	// +optional
-	Alarms []string `json:"alarms,omitempty"`
 }
 
 // NodeCondition is a condition of a Node.
@@ -180,6 +173,9 @@ type NodeRolloutStatus struct {
 	// LastGoodRevision is the one that everything else is launched with.
 	// +optional
 	LastGoodRevision string `json:"lastGoodRevision,omitempty"`
+	// PreviousGoodRevision was the last good one before.
+	// +optional
+	PreviousGoodRevision string `json:"previousGoodRevision,omitempty"`
 	// Step is the index of the step that is being taken.
 	// +optional
 	Step int32 `json:"step,omitempty"`
@@ -214,7 +210,7 @@ type NodeRolloutStatus struct {
 	// ResumeToken names what it waits for; the annotation joiner.sh/resume-rollout with this value lets it go on.
 	// +optional
 	ResumeToken string `json:"resumeToken,omitempty"`
-	// Conditions: Accepted, Progressing and LastGoodAvailable.
+	// Conditions: Accepted and LastGoodAvailable.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -19,4 +20,12 @@ const (
 // GroupVersion is joiner.sh/v1alpha1.
 func GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: Group, Version: Version}
+}
+
+// AddToScheme teaches a scheme the kinds of this package. It never fails; the error is there to fit a
+// runtime.SchemeBuilder.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion(), &NodeRollout{}, &NodeRolloutList{})
+	metav1.AddToGroupVersion(s, GroupVersion())
+	return nil
 }
