@@ -27,6 +27,7 @@ func TestObjectsAndTheirOrder(t *testing.T) {
 		"CustomResourceDefinition /nodeclaims.karpenter.sh",
 		"CustomResourceDefinition /nodeoverlays.karpenter.sh",
 		"CustomResourceDefinition /nodepools.karpenter.sh",
+		"CustomResourceDefinition /noderollouts.joiner.sh",
 		"Namespace /joiner-system",
 		"ClusterRole /joiner-admin",
 		"ClusterRole /joiner-disrupt", "ClusterRoleBinding /joiner-disrupt",

@@ -160,7 +160,12 @@ func (a *advance) fail(why string, words []string) {
 	st.Failed = append(slices.Clone(st.Failed), st.Revision)
 	st.Failed = st.Failed[max(0, len(st.Failed)-mostFailed):]
 	st.Phase, st.Allowed, st.ResumeToken = a.failedPhase(), 0, retryToken(st.Revision)
-	st.Evidence = append([]string{"failed: " + why}, words...)
+	st.Evidence = []string{"failed: " + why}
+	for _, w := range words {
+		if w != why {
+			st.Evidence = append(st.Evidence, w)
+		}
+	}
 	st.Message = "failed: " + why
 	reason := "RolloutHalted"
 	if a.r.Rollback {
