@@ -77,6 +77,10 @@ func portNeeds() map[string]string {
 		"Pools.WritePoolStatus": "patch nodepools.karpenter.sh/status", "RateQuota.TakeOne": writeRecord,
 		"Reader.ListClaims": readClaims, "Reader.PendingPods": "list pods", "Reader.ReadClass": "get ec2nodeclasses.karpenter.k8s.aws",
 		"Reader.ReadSnapshot": snapshot + ", " + watches, "Reader.CachedSnapshot": snapshot + ", " + watches, "Reader.StaticPools": readPools, "Reader.Wait": watches,
+		"Rollouts.AddRollouts":  "list noderollouts.joiner.sh, list controllerrevisions.apps, " + readOffers,
+		"Rollouts.ReadRevision": "get controllerrevisions.apps, get ec2nodeclasses.karpenter.k8s.aws",
+		"RolloutSteps.AdvanceRollouts": "get ec2nodeclasses.karpenter.k8s.aws, create controllerrevisions.apps, " +
+			"delete controllerrevisions.apps, update noderollouts.joiner.sh/status",
 		"Reader.WithVolumes": readVolumes, "Recorder.RecordEvent": "create events, patch events",
 		"RemainingCapacity.FindGroup": "ec2:DescribePlacementGroups", "RemainingCapacity.RemainingAddresses": "ec2:DescribeSubnets",
 		"RemainingCapacity.RemainingReservations": "ec2:DescribeCapacityReservations", "Tolerator.TolerateNomination": "patch pods",

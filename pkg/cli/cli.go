@@ -48,7 +48,7 @@ func Run(args []string, out, progress io.Writer) int {
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	root.AddCommand(planCommand(s), convertCommand(s), replayCommand(s), shadowCommand(s), explainCommand(s),
-		statusCommand(s), doctorCommand(s), migrateCommand(s))
+		statusCommand(s), doctorCommand(s), migrateCommand(s), rolloutCommand(s))
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(progress)
