@@ -41,7 +41,9 @@ func rolloutCommand(sc terminalOutput) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runRollout(cmd.Context(), t, sc, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runRollout(cmd.Context(), t, sc, args[0], args[1])
+		},
 	}
 	t.addFlags(cmd)
 	return cmd
