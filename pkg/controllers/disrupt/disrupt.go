@@ -126,11 +126,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if d.Rollouts != nil {
-		if s, err = d.Rollouts.AdvanceRollouts(ctx, s); err != nil {
-			return false, err
-		}
-	}
+	s, stepErr := d.advanceRollouts(ctx, s)
 	sells := d.Depot.Offerings(s)
 	if err := d.markDrift(ctx, &s, sells); err != nil {
 		return false, err
@@ -178,7 +174,15 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	err = errors.Join(err, d.markStill(ctx, w.claims, decision.PodStability))
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.RollBack)+len(decision.Proposed)+
 		len(decision.Waiting) > 0
-	return busy, errors.Join(err, d.writeMemory(ctx, next))
+	return busy, errors.Join(err, stepErr, d.writeMemory(ctx, next))
+}
+
+// advanceRollouts takes the steps of NodeRollouts. What cannot be stored is not allowed, and stops nothing else.
+func (d *Controller) advanceRollouts(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
+	if d.Rollouts == nil {
+		return s, nil
+	}
+	return d.Rollouts.AdvanceRollouts(ctx, s)
 }
 
 // writeMemory stores what the next pass is to know. A pass that may not write leaves no trace.

@@ -87,10 +87,7 @@ func (c Rollouts) ListRollouts(ctx context.Context) ([]cluster.Rollout, error) {
 	for i := range stored {
 		r := translate.Rollout(&stored[i], pools)
 		for j := range kept {
-			v, ok, err := describeRevision(&kept[j], classes)
-			if err != nil {
-				return nil, err
-			}
+			v, ok := describeRevision(&kept[j], classes)
 			if ok && kept[j].Labels[labelRollout] == r.Name {
 				r.Revisions = append(r.Revisions, v)
 			}
@@ -125,20 +122,20 @@ func (c Rollouts) listRevisions(ctx context.Context) ([]appsv1.ControllerRevisio
 	return out, err
 }
 
-// describeRevision returns a revision as a class of a snapshot; ok is false when the EC2NodeClass is gone.
-func describeRevision(r *appsv1.ControllerRevision, classes []awsv1.EC2NodeClass) (v cluster.NodeRevision, ok bool,
-	err error) {
+// describeRevision returns a revision as a class of a snapshot; ok is false when its EC2NodeClass is gone, and of one that
+// cannot be read, which then counts as not stored.
+func describeRevision(r *appsv1.ControllerRevision, classes []awsv1.EC2NodeClass) (v cluster.NodeRevision, ok bool) {
 	i := slices.IndexFunc(classes, func(n awsv1.EC2NodeClass) bool { return n.Name == r.Labels[labelClass] })
 	if i < 0 {
-		return v, false, nil
+		return v, false
 	}
 	kept, err := classIn(r)
 	if err != nil {
-		return v, false, err
+		return v, false
 	}
 	v = cluster.NodeRevision{Name: r.Name, Resolved: nodeclass.DescribeClass(nodeclass.RestoreRevision(kept, &classes[i]))}
 	v.Resolved.Name = cluster.RevisionKey(classes[i].Name, r.Name)
-	return v, true, nil
+	return v, true
 }
 
 func classIn(r *appsv1.ControllerRevision) (*awsv1.EC2NodeClass, error) {
