@@ -65,30 +65,31 @@ func (ps *pass) replaceForTrial(n *stateNode) (Command, bool) {
 		return c, false
 	}
 	r := n.pool.Rollout
-	if len(n.moving) > 0 && !slices.ContainsFunc(c.Launches, func(l plan.Launch) bool { return ps.isOfRollout(l, r.Name) }) {
+	mine := func(l plan.Launch) bool { return isOfRollout(ps.snapshot, l, r.Name) }
+	if len(n.moving) > 0 && !slices.ContainsFunc(c.Launches, mine) {
 		c.Launches = append(c.Launches, ps.launchesForPods(n)...)
 	}
-	mine := 0
+	count := 0
 	for i, l := range c.Launches {
-		if ps.isOfRollout(l, r.Name) {
-			mine++
+		if mine(l) {
+			count++
 			c.Launches[i] = rollout.WithRevision(l, r.Try)
 		}
 	}
 	switch {
-	case mine == 0 && len(n.moving) > 0:
+	case count == 0 && len(n.moving) > 0:
 		n.notReplaced = refusal{IneligibleDrifted, "it has drifted, and its pods need no node of its NodeRollout"}
 		return Command{}, false
-	case mine > ps.budget.slotsLeft(*r):
-		n.notReplaced = refusal{IneligibleRollout, fmt.Sprintf("its pods need %d nodes of revision %s, and the step of NodeRollout %s allows %d",
-			mine, r.Try, r.Name, ps.budget.slotsLeft(*r))}
+	case count > ps.budget.slotsLeft(*r):
+		n.notReplaced = refusal{IneligibleRollout, fmt.Sprintf(
+			"its pods need %d nodes of revision %s, and the step of NodeRollout %s allows %d", count, r.Try, r.Name, ps.budget.slotsLeft(*r))}
 		return Command{}, false
 	}
 	return ps.newCommand([]*stateNode{n}, v1.DisruptionDrifted, c.Launches), true
 }
 
-func (st *State) isOfRollout(l plan.Launch, name string) bool {
-	p, ok := st.snapshot.PoolOf(l.Pool)
+func isOfRollout(s cluster.Snapshot, l plan.Launch, name string) bool {
+	p, ok := s.PoolOf(l.Pool)
 	return ok && p.Rollout != nil && p.Rollout.Name == name
 }
 

@@ -23,11 +23,11 @@ func TestObjectsAndTheirOrder(t *testing.T) {
 		got = append(got, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
 	}
 	want := []string{
+		"CustomResourceDefinition /noderollouts.joiner.sh",
 		"CustomResourceDefinition /ec2nodeclasses.karpenter.k8s.aws",
 		"CustomResourceDefinition /nodeclaims.karpenter.sh",
 		"CustomResourceDefinition /nodeoverlays.karpenter.sh",
 		"CustomResourceDefinition /nodepools.karpenter.sh",
-		"CustomResourceDefinition /noderollouts.joiner.sh",
 		"Namespace /joiner-system",
 		"ClusterRole /joiner-admin",
 		"ClusterRole /joiner-disrupt", "ClusterRoleBinding /joiner-disrupt",
