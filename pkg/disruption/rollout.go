@@ -82,7 +82,8 @@ func (ps *pass) replaceForTrial(n *stateNode) (Command, bool) {
 		return Command{}, false
 	case count > ps.budget.slotsLeft(*r):
 		n.notReplaced = refusal{IneligibleRollout, fmt.Sprintf(
-			"its pods need %d nodes of revision %s, and the step of NodeRollout %s allows %d", count, r.Try, r.Name, ps.budget.slotsLeft(*r))}
+			"its pods need %d nodes of revision %s, and the step of NodeRollout %s allows %d", count,
+			r.Try, r.Name, ps.budget.slotsLeft(*r))}
 		return Command{}, false
 	}
 	return ps.newCommand([]*stateNode{n}, v1.DisruptionDrifted, c.Launches), true
@@ -109,7 +110,8 @@ func (ps *pass) launchesForPods(n *stateNode) []plan.Launch {
 func (ps *pass) findTrial(mayAsk func() bool) (Command, bool) {
 	var set []*stateNode
 	for _, n := range ps.nodes {
-		if n.awaitsTrial() && len(n.moving) > 0 && !n.inStaticPool() && ps.candidates.mayDisrupt(n, v1.DisruptionDrifted) {
+		if n.awaitsTrial() && len(n.moving) > 0 && !n.inStaticPool() &&
+			ps.candidates.mayDisrupt(n, v1.DisruptionDrifted) {
 			set = append(set, n)
 		}
 	}

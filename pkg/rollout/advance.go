@@ -75,8 +75,8 @@ func (a *advance) keepCurrent() {
 }
 
 func (a *advance) tell(warning bool, reason, format string, args ...any) {
-	a.out.Events = append(a.out.Events, cluster.Event{Kind: "NodeRollout", Name: a.r.Name, UID: a.r.UID, Warning: warning,
-		Reason: reason, Message: fmt.Sprintf(format, args...)})
+	a.out.Events = append(a.out.Events, cluster.Event{Kind: "NodeRollout", Name: a.r.Name, UID: a.r.UID,
+		Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
 // choosePhase decides what the rollout is at, and takes the step if it may.

@@ -77,7 +77,8 @@ func (f *finding) judgeNodes(s cluster.Snapshot, r cluster.Rollout, tried []clus
 
 func badCondition(n cluster.Node, unwanted []cluster.Condition) string {
 	for _, k := range n.Conditions {
-		if slices.ContainsFunc(unwanted, func(u cluster.Condition) bool { return u.Type == k.Type && u.Status == k.Status }) {
+		same := func(u cluster.Condition) bool { return u.Type == k.Type && u.Status == k.Status }
+		if slices.ContainsFunc(unwanted, same) {
 			return k.Type + "=" + k.Status
 		}
 	}

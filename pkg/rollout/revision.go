@@ -79,7 +79,8 @@ func ClassOf(s cluster.Snapshot, r cluster.Rollout) (class, refused string) {
 func surplusRevisions(r cluster.Rollout, st cluster.RolloutStatus, used map[string]bool) (out []string) {
 	left := len(r.Revisions) - mostRevisions
 	for _, v := range r.Revisions {
-		if left > 0 && v.Name != st.LastGood && v.Name != st.PreviousGood && v.Name != st.Revision && v.Name != r.Pinned && !used[v.Name] {
+		if left > 0 && v.Name != st.LastGood && v.Name != st.PreviousGood &&
+			v.Name != st.Revision && v.Name != r.Pinned && !used[v.Name] {
 			out, left = append(out, v.Name), left-1
 		}
 	}

@@ -96,7 +96,8 @@ func (c *Controller) apply(ctx context.Context, s cluster.Snapshot, r *cluster.R
 		if err := c.Store.WriteRolloutStatus(ctx, r.Name, out.Status); err != nil {
 			return err
 		}
-		if r.Status.Phase != out.Status.Phase || r.Status.Step != out.Status.Step || r.Status.Message != out.Status.Message {
+		if r.Status.Phase != out.Status.Phase || r.Status.Step != out.Status.Step ||
+			r.Status.Message != out.Status.Message {
 			c.Log.Info("rollout", "name", r.Name, "phase", out.Status.Phase, "revision", out.Status.Revision, "step",
 				out.Status.Step, "message", out.Status.Message)
 		}
