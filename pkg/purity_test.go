@@ -37,7 +37,7 @@ const (
 func layers() map[string]layer {
 	return map[string]layer{
 		"api": model, "install": model, "model": model, "settings": model, "workload": model,
-		"decisionlog": model, "decisionlog/replay": decision, "disruption": decision, "nodeclaim": decision, "nodeclass": decision, "provisioning": decision,
+		"decisionlog": model, "decisionlog/replay": decision, "disruption": decision, "nodeclaim": decision, "nodeclass": decision, "provisioning": decision, "rollout": decision,
 		"scheduling": decision, "cli/bill": decision, "cli/convert": decision, "cli/doctor": decision, "cli/explain": decision, "cli/migrate": decision,
 		"cli/status": decision,
 		"providers":  provider, "providers/archive": provider, "providers/discovery": provider, "providers/fleet": provider, "providers/invoke": provider,
@@ -62,12 +62,12 @@ func mayImport() map[layer][]layer {
 
 // deciders are the rooms that providers must not reach, even indirectly: a provider translates, and does not decide.
 func deciders() []string {
-	return []string{"scheduling", "provisioning", "disruption", "decisionlog/replay"}
+	return []string{"rollout", "scheduling", "provisioning", "disruption", "decisionlog/replay"}
 }
 
 // floors are the deciding rooms from the lowest to the highest: each knows only rooms before it.
 func floors() []string {
-	return []string{"nodeclaim", "nodeclass", "scheduling", "provisioning", "disruption", "decisionlog/replay",
+	return []string{"nodeclaim", "nodeclass", "rollout", "scheduling", "provisioning", "disruption", "decisionlog/replay",
 		"cli/status", "cli/explain", "cli/migrate", "cli/convert", "cli/doctor"}
 }
 

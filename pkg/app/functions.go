@@ -16,6 +16,7 @@ import (
 	"joiner/pkg/controllers/disrupt"
 	"joiner/pkg/controllers/lifecycle"
 	"joiner/pkg/controllers/provision"
+	"joiner/pkg/controllers/rollouts"
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/metrics"
 	"joiner/pkg/nodeclaim/launch"
@@ -54,7 +55,7 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 func (a *App) newProvision(info launch.Cluster, holder string) provision.Controller {
 	return provision.Controller{Deps: a.newDeps(holder),
 		Read: a.cache, Claims: a.kube.Claims, Lease: a.cache, Fleet: a.fleet, SoldOut: a.soldOut, Spot: a.spotEvents(), Prices: a.store,
-		Levels: a.levels, Buffers: a.kube.Buffers,
+		Levels: a.levels, Buffers: a.kube.Buffers, Rollouts: newRollouts(a, holder),
 		Holds: a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
 		Watch:   kube.WatchLease{ClusterCache: a.cache}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
@@ -88,9 +89,14 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 	return disrupt.Controller{Deps: deps,
 		Depot: &a.depot, Read: a.cache, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes,
 		Lease: a.cache, SoldOut: a.soldOut,
-		Prices: a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
+		Prices: a.store, Levels: a.levels, Rollouts: newRollouts(a, holder), Notes: store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"),
 		Off: a.set.Disruption == settings.DisruptionOff, Totals: a.passTotals()}
+}
+
+// newRollouts takes the steps of NodeRollouts, and tells what they allow.
+func newRollouts(a *App, holder string) *rollouts.Controller {
+	return &rollouts.Controller{Deps: a.newDeps(holder), Store: a.kube.Rollouts, Classes: a.kube.Classes}
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.

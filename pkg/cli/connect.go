@@ -22,6 +22,7 @@ import (
 	"joiner/pkg/providers/discovery"
 	"joiner/pkg/providers/kube"
 	"joiner/pkg/providers/store"
+	"joiner/pkg/rollout"
 	"joiner/pkg/settings"
 )
 
@@ -178,6 +179,10 @@ func (t clusterTarget) readSnapshot(ctx context.Context, sc terminalOutput, l cl
 	err = sc.withProgress("reading cluster "+l.name, func() (err error) {
 		if s, err = l.kube.ReadSnapshot(ctx); err == nil {
 			s, err = l.kube.WithVolumes(ctx, s)
+		}
+		if err == nil {
+			s.Rollouts, err = l.kube.Rollouts.ListRollouts(ctx)
+			s = rollout.Gate(s)
 		}
 		return err
 	})

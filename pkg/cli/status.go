@@ -184,6 +184,9 @@ func statusTable(sc terminalOutput, v status.View) string {
 		}
 		b.WriteString("\n")
 	}
+	for _, line := range v.Rollouts {
+		b.WriteString(line + "\n")
+	}
 	if len(v.Pending) > 0 {
 		b.WriteString(pendingTable(sc, v) + "\n")
 	}

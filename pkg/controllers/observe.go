@@ -18,9 +18,11 @@ type Observer struct {
 	Prices  CatalogReader
 	SoldOut UnavailableOfferings
 	Levels  RemainingCapacity // nil where nothing is known about what is left
-	Rules   cluster.Settings
-	Now     func() time.Time
-	Log     *slog.Logger
+	// of NodeRollouts; nil where there are none
+	Rollouts Rollouts
+	Rules    cluster.Settings
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // WithVolumes is the snapshot with what volumes allow, where that matters to a decision that may empty these nodes,
@@ -48,6 +50,11 @@ func (m Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	}
 	if s.SoldOut, err = m.SoldOut.ListUnavailable(ctx); err != nil {
 		return s, err
+	}
+	if m.Rollouts != nil {
+		if s, err = m.Rollouts.AddRollouts(ctx, s); err != nil {
+			return s, err
+		}
 	}
 	for i := range s.Classes {
 		s.Classes[i].ApplySettings(m.Rules.MemoryOverhead, m.Rules.ReservedENIs, m.Rules.OpenReservations)

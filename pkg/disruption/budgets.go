@@ -15,6 +15,7 @@ import (
 type Budget struct {
 	left      map[string]map[v1.DisruptionReason]int
 	exhausted []BudgetExhausted
+	tried     map[string]int // by NodeRollout: launches of this pass with the revision that is tried
 }
 
 // newBudget counts what the budgets of all pools leave, given the nodes that are out of service already.

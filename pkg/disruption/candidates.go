@@ -84,7 +84,12 @@ func (cs *candidates) mayDisrupt(n *stateNode, reason v1.DisruptionReason) bool 
 	case n.taken, cs.isReportOnly(n) != cs.reporting:
 		return false
 	case reason == v1.DisruptionDrifted:
-		return n.driftBlocked.reason == "" && n.Claim.Is(v1.ConditionDrifted)
+		if n.driftBlocked.reason != "" || !n.Claim.Is(v1.ConditionDrifted) {
+			return false
+		}
+		held := cs.rolloutRefusal(n)
+		n.notReplaced = cmp.Or(held, n.notReplaced)
+		return held.reason == ""
 	case n.blocked.reason != "", n.empty != (reason == v1.DisruptionEmpty):
 		return false
 	case n.empty && cs.keepsRoom[n.Name()]:
@@ -100,7 +105,7 @@ func (cs *candidates) eligibleByReason() map[v1.DisruptionReason][]string {
 	out := map[v1.DisruptionReason][]string{}
 	add := func(reason v1.DisruptionReason, n *stateNode) { out[reason] = append(out[reason], n.Claim.Name) }
 	for _, n := range cs.nodes {
-		if n.driftBlocked.reason == "" && n.Claim.Is(v1.ConditionDrifted) {
+		if n.driftBlocked.reason == "" && n.Claim.Is(v1.ConditionDrifted) && cs.rolloutRefusal(n).reason == "" {
 			add(v1.DisruptionDrifted, n)
 		}
 		switch {
@@ -151,6 +156,7 @@ func (ps *pass) takeBudgets(c Command) {
 		n.taken = true
 		ps.budget.Take(n.pool.Name)
 	}
+	ps.takeSlots(c)
 }
 
 // movesPods reports whether pods need room elsewhere when the command is begun. Those of static pools have it on the

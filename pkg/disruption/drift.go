@@ -18,7 +18,8 @@ func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 	var empty, set []*stateNode
 	for _, n := range ps.nodes {
 		switch {
-		case n.inStaticPool() || !ps.candidates.mayDisrupt(n, v1.DisruptionDrifted):
+		case n.inStaticPool() || n.awaitsTrial() && len(n.moving) > 0 ||
+			!ps.candidates.mayDisrupt(n, v1.DisruptionDrifted):
 		case len(n.moving) == 0:
 			empty = append(empty, n)
 		default:
@@ -29,6 +30,9 @@ func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 	slices.SortFunc(set, byDriftTime)
 	mayAsk := func() bool {
 		return ps.eval.meter.asked < ps.rules.steps/2 && ps.eval.meter.work < ps.eval.meter.maxWork()/4
+	}
+	if c, ok := ps.findTrial(mayAsk); ok {
+		return c, true
 	}
 	if mayAsk() {
 		if c, ok := ps.replaceDrifted(ps.budget.limitSet(empty, v1.DisruptionDrifted)); ok {

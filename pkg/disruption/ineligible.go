@@ -42,6 +42,8 @@ const (
 	IneligibleBudget IneligibleReason = "budget"
 	// it has expired, and its NodePool is only reported about
 	IneligibleExpired IneligibleReason = "expired"
+	// the step of a NodeRollout allows no more nodes of the revision that it is to get
+	IneligibleRollout IneligibleReason = "rollout"
 	// it has drifted and cannot be replaced
 	IneligibleDrifted              IneligibleReason = "drifted"
 	IneligibleOtherCommand         IneligibleReason = "other-command-in-progress" // other nodes go first

@@ -135,6 +135,8 @@ func (ps *pass) decideAgain(old Proposal, patient bool) (Command, bool) {
 		return ps.replaceStatic(set[0])
 	case ps.rules.steps == 0, old.Reason == v1.DisruptionDrifted && ps.exceedsDriftLimit(set):
 		return Command{}, false
+	case old.Reason == v1.DisruptionDrifted && set[0].awaitsTrial() && len(set[0].moving) > 0:
+		return ps.replaceForTrial(set[0])
 	case old.Reason == v1.DisruptionDrifted:
 		return ps.replaceDrifted(set)
 	}

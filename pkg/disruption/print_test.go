@@ -44,7 +44,11 @@ func asks(all []Command) (out []string) {
 		for _, l := range c.Launches {
 			capacity, _ := l.Requirements.Get(v1.LabelCapacityType)
 			zones, _ := l.Requirements.Get(corev1.LabelTopologyZone)
-			out = append(out, fmt.Sprintf("asks for %v %v in %v", capacity.Values, l.Types, zones.Values))
+			line := fmt.Sprintf("asks for %v %v in %v", capacity.Values, l.Types, zones.Values)
+			if r := l.Annotations[v1.AnnotationNodeRevision]; r != "" {
+				line += " of revision " + r
+			}
+			out = append(out, line)
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/plan"
 	"joiner/pkg/provisioning/staticcapacity"
+	"joiner/pkg/rollout"
 )
 
 // inStaticPool reports whether the node belongs to a pool with a fixed number of nodes.
@@ -61,6 +62,13 @@ func (ps *pass) replaceStatic(n *stateNode) (Command, bool) {
 	if refused != "" {
 		n.notReplaced = refusal{IneligibleDrifted, "it has drifted, and " + refused}
 		return Command{}, false
+	}
+	if n.awaitsTrial() {
+		if ps.budget.slotsLeft(*n.pool.Rollout) <= 0 {
+			n.notReplaced = ps.candidates.rolloutRefusal(n)
+			return Command{}, false
+		}
+		l = rollout.WithRevision(l, n.pool.Rollout.Try)
 	}
 	ps.replaced[n.pool.Name]++
 	return ps.newCommand([]*stateNode{n}, v1.DisruptionDrifted, []plan.Launch{l}), true

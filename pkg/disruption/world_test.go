@@ -187,12 +187,31 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 		return "ok\n", w.disruption(arg, lines)
 	case "change":
 		return "ok\n", w.change(arg, lines)
+	case "rollout":
+		return "ok\n", w.rollout(arg, lines)
 	}
 	known, err := w.Do(d)
 	if !known {
 		err = fmt.Errorf("unknown word %q", d.Cmd)
 	}
 	return "ok\n", err
+}
+
+// rollout has a NodeRollout allow that pool so many more nodes of the revision new, as "slots 1" says; "halted" and
+// "rollingback" end that.
+func (w *world) rollout(pool string, lines []string) (err error) {
+	i := slices.IndexFunc(w.Snapshot.Pools, func(p cluster.Pool) bool { return p.Name == pool })
+	r := cluster.PoolRollout{Name: "canary", Good: "old", Try: "new", DriftTo: "new"}
+	switch f := strings.Fields(lines[0]); f[0] {
+	case "slots":
+		r.Slots, err = strconv.Atoi(f[1])
+	case "halted":
+		r.DriftTo = ""
+	case "rollingback":
+		r.Try, r.DriftTo = "", "old"
+	}
+	w.Snapshot.Pools[i].Rollout = &r
+	return err
 }
 
 func (w *world) disruption(pool string, lines []string) (err error) {
@@ -266,7 +285,9 @@ func (w *world) change(name string, lines []string) error {
 				}
 				since = since.Add(-span)
 			}
-			s.Claims[c].Conditions = append(s.Claims[c].Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Since: since})
+			s.Claims[c].Conditions = append(s.Claims[c].Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Since: since, Reason: strings.Join(f[min(len(f), 2):], "")})
+		case f[0] == "revision" && c >= 0:
+			w.annotate([]string{s.Claims[c].Name}, v1.AnnotationNodeRevision, f[1])
 		case f[0] == "expired" && c >= 0:
 			s.Claims[c].Created, s.Claims[c].ExpireAfter = s.Now.Add(-time.Hour), time.Hour
 		case f[0] == "ending" && c >= 0:

@@ -23,6 +23,7 @@ func TestObjectsAndTheirOrder(t *testing.T) {
 		got = append(got, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
 	}
 	want := []string{
+		"CustomResourceDefinition /noderollouts.joiner.sh",
 		"CustomResourceDefinition /ec2nodeclasses.karpenter.k8s.aws",
 		"CustomResourceDefinition /nodeclaims.karpenter.sh",
 		"CustomResourceDefinition /nodeoverlays.karpenter.sh",

@@ -13,6 +13,7 @@ import (
 	"joiner/pkg/model/plan"
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/provisioning/staticcapacity"
+	"joiner/pkg/rollout"
 	"joiner/pkg/scheduling/binpack"
 )
 
@@ -52,6 +53,7 @@ func decideWhole(s cluster.Snapshot) Outcome {
 		stays = withoutClaims(s, staticcapacity.SurplusNodes(s))
 	}
 	out := packWithReplacements(s, stays)
+	out.Plan.Launches = rollout.AssignLaunches(s, out.Plan.Launches)
 	if !fixedSize {
 		return out
 	}

@@ -41,6 +41,8 @@ const (
 	AnnotationLaunchAttempt = "joiner.sh/launch-attempt"
 	// AnnotationLaunchBatch names the CreateFleet request that the claim shares with others, and how many they are.
 	AnnotationLaunchBatch = "joiner.sh/launch-batch"
+	// AnnotationNodeRevision is the revision of its EC2NodeClass that the claim is launched with.
+	AnnotationNodeRevision = "joiner.sh/node-revision"
 	// AnnotationReplaces says of a replacement that it stands in for claims that are disrupted.
 	AnnotationReplaces = "joiner.sh/replaces"
 	// AnnotationDisruptionCommand is the command that a claim takes part in, as JSON.

@@ -25,6 +25,8 @@ type View struct {
 	Total    Sum     `json:"total"`
 	Launches int     `json:"launches,omitempty"` // new nodes that the pods that wait would get
 	AddsUSD  float64 `json:"addsUSD,omitempty"`  // what those cost, per hour
+
+	Rollouts []string `json:"rollouts,omitempty"` // what each NodeRollout is at
 	// where the time for the picture went, in order; a pass of a function reads and decides the same
 	Steps []Step `json:"steps,omitempty"`
 }
@@ -126,6 +128,9 @@ func ViewOf(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) Vi
 	}
 	on := podsByNode(s)
 	v := View{Time: s.Now}
+	for _, r := range s.Rollouts {
+		v.Rollouts = append(v.Rollouts, RolloutLine(r))
+	}
 	for _, h := range s.StateNodes() {
 		n := nodeOf(s, h, on[h.Name()])
 		n.MayGo, n.Why = fate.fateOf(h)

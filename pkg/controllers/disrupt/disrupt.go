@@ -36,8 +36,9 @@ type Controller struct {
 	Prices    controllers.CatalogReader
 	Levels    controllers.RemainingCapacity
 	Notes     DisruptionMemory
-	Provision controllers.Waker // launches replacements
-	Lifecycle controllers.Waker // drains
+	Rollouts  controllers.RolloutSteps // nil: NodeRollouts do not exist
+	Provision controllers.Waker        // launches replacements
+	Lifecycle controllers.Waker        // drains
 	// with Rules.ReportDisruption: there is a pass only while something is under way, which takes it back
 	Off bool
 	// where passes are counted for Prometheus; nil for nowhere
@@ -125,6 +126,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	s, stepErr := d.advanceRollouts(ctx, s)
 	sells := d.Depot.Offerings(s)
 	if err := d.markDrift(ctx, &s, sells); err != nil {
 		return false, err
@@ -172,7 +174,15 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	err = errors.Join(err, d.markStill(ctx, w.claims, decision.PodStability))
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.RollBack)+len(decision.Proposed)+
 		len(decision.Waiting) > 0
-	return busy, errors.Join(err, d.writeMemory(ctx, next))
+	return busy, errors.Join(err, stepErr, d.writeMemory(ctx, next))
+}
+
+// advanceRollouts takes the steps of NodeRollouts. What cannot be stored is not allowed, and stops nothing else.
+func (d *Controller) advanceRollouts(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
+	if d.Rollouts == nil {
+		return s, nil
+	}
+	return d.Rollouts.AdvanceRollouts(ctx, s)
 }
 
 // writeMemory stores what the next pass is to know. A pass that may not write leaves no trace.
@@ -198,8 +208,12 @@ func (d *Controller) listInstances(ctx context.Context) []cluster.Instance {
 }
 
 func (d *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	return controllers.Observer{Read: d.Read, Prices: d.Prices, SoldOut: d.SoldOut,
-		Levels: d.Levels, Rules: d.Rules, Now: d.Now, Log: d.Log}.ReadSnapshot(ctx)
+	m := controllers.Observer{Read: d.Read, Prices: d.Prices, SoldOut: d.SoldOut,
+		Levels: d.Levels, Rules: d.Rules, Now: d.Now, Log: d.Log}
+	if d.Rollouts != nil {
+		m.Rollouts = d.Rollouts
+	}
+	return m.ReadSnapshot(ctx)
 }
 
 // logPlan logs the plan unless the pass before had the same, and of nodes that stay what is news.

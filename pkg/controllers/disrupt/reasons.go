@@ -70,6 +70,7 @@ func reasonEvents() map[disruption.IneligibleReason]reasonEvent {
 		disruption.IneligibleConsolidateAfter:  {unconsolidatable, kindWaits},
 		disruption.IneligiblePaybackPending:    {unconsolidatable, kindWaits},
 		disruption.IneligibleOtherCommand:      {unconsolidatable, kindWaits},
+		disruption.IneligibleRollout:           {blocked, "rollout"},
 		disruption.IneligibleBuffer:            {unconsolidatable, kindWaits},
 		disruption.IneligibleTimeBudget:        {unconsolidatable, kindWaits},
 		disruption.IneligibleBudget:            {blocked, kindWaits},

@@ -62,8 +62,12 @@ func batchLaunches(launches []plan.Launch, least int, seed string) []plan.Launch
 }
 
 // launchAnnotations are the annotations that a launch looks at.
-func launchAnnotations(all map[string]string) [2]string {
-	return [2]string{all[v1.AnnotationPriceOverlay], all[v1.AnnotationMinValuesRelaxed]}
+func launchAnnotations(all map[string]string) []string {
+	out := []string{all[v1.AnnotationPriceOverlay], all[v1.AnnotationMinValuesRelaxed]}
+	if revision := all[v1.AnnotationNodeRevision]; revision != "" {
+		out = append(out, revision)
+	}
+	return out
 }
 
 func launchDigest(parts ...string) string {
@@ -92,7 +96,7 @@ func groupBatches(claims []cluster.Claim) (shared [][]cluster.Claim, single []cl
 // takes. It returns them as they are stored then; a claim that was given up has an empty name.
 func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim, stored bool) ([]cluster.Claim, error) {
 	var done []cluster.Claim
-	class, err := l.readClass(ctx, claims[0].Class)
+	class, err := l.readClass(ctx, claims[0])
 	if err != nil && !controllers.IsNotFound(err) {
 		return claims, err
 	}

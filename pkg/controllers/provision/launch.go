@@ -47,7 +47,7 @@ type claimLauncher struct {
 // allows, the claim is deleted and comes back with an empty name: its pods are packed anew. A claim that was stored by
 // an earlier pass may have been launched already.
 func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool) (cluster.Claim, error) {
-	class, err := l.readClass(ctx, c.Class)
+	class, err := l.readClass(ctx, c)
 	if err != nil && !controllers.IsNotFound(err) { // without a class the launch is hopeless, which choosing finds
 		return c, err
 	}
@@ -229,7 +229,7 @@ func (l *claimLauncher) tellOfSpotRole(ctx context.Context, c cluster.Claim, no 
 }
 
 func (l *claimLauncher) chooseTypes(w launchTarget, types []instancetypes.Type) (launch.Order, error) {
-	resolved, ok := l.s.ClassOf(w.claim.Class)
+	resolved, ok := l.s.ClassOf(w.claim.ClassKey())
 	if !ok {
 		return launch.Order{}, &launch.NotReadyError{Class: w.claim.Class, Why: "it does not exist"}
 	}
@@ -272,7 +272,7 @@ func (l *claimLauncher) withoutMarked(soldOut []instancetypes.UnavailableOfferin
 
 func (l *claimLauncher) poolOf(c cluster.Claim) cluster.Pool {
 	pool, _ := l.s.PoolOf(c.Pool)
-	pool.Name, pool.Class = c.Pool, c.Class
+	pool.Name, pool.Class, pool.Revision = c.Pool, c.Class, c.Annotations[v1.AnnotationNodeRevision]
 	return pool
 }
 
@@ -297,15 +297,22 @@ func (l *claimLauncher) readMarks() []instancetypes.UnavailableOffering {
 	return append([]instancetypes.UnavailableOffering(nil), l.soldOut...)
 }
 
-// readClass reads the class once, for all that ask meanwhile.
-func (l *claimLauncher) readClass(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
+// readClass reads the class of the claim once, for all that ask meanwhile: as the revision keeps it that the claim is
+// launched with, else as it is.
+func (l *claimLauncher) readClass(ctx context.Context, c cluster.Claim) (*awsv1.EC2NodeClass, error) {
+	key := c.ClassKey()
 	l.mu.Lock()
-	known := l.classes[name]
+	known := l.classes[key]
 	l.mu.Unlock()
 	if known != nil {
 		return known, nil
 	}
-	c, err, _ := l.reading.Do(name, func() (any, error) { return l.p.Read.ReadClass(ctx, name) })
+	read, err, _ := l.reading.Do(key, func() (any, error) {
+		if key != c.Class && l.p.Rollouts != nil {
+			return l.p.Rollouts.ReadRevision(ctx, c.Class, c.Annotations[v1.AnnotationNodeRevision])
+		}
+		return l.p.Read.ReadClass(ctx, c.Class)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -314,8 +321,8 @@ func (l *claimLauncher) readClass(ctx context.Context, name string) (*awsv1.EC2N
 	if l.classes == nil {
 		l.classes = map[string]*awsv1.EC2NodeClass{}
 	}
-	l.classes[name] = c.(*awsv1.EC2NodeClass)
-	return l.classes[name], nil
+	l.classes[key] = read.(*awsv1.EC2NodeClass)
+	return l.classes[key], nil
 }
 
 func attemptOf(c cluster.Claim) int {

@@ -52,6 +52,7 @@ type Controller struct {
 	Watch       controllers.WatchLease // tells others that nobody need wake provision; nil to tell nobody
 	Buffers     controllers.Buffers
 	Holds       Tolerator
+	Rollouts    controllers.Rollouts    // nil: NodeRollouts do not exist
 	Diary       controllers.DecisionLog // nil: no decision log
 	Stamp       decisionlog.PassStamp
 	Cluster     launch.Cluster
@@ -208,7 +209,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 
 func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	s, err := controllers.Observer{Read: p.Read, Prices: p.Prices, SoldOut: p.SoldOut,
-		Levels: p.Levels, Rules: p.Rules, Now: p.Now, Log: p.Log}.ReadSnapshot(ctx)
+		Levels: p.Levels, Rollouts: p.Rollouts, Rules: p.Rules, Now: p.Now, Log: p.Log}.ReadSnapshot(ctx)
 	if err != nil {
 		return s, err
 	}

@@ -70,7 +70,12 @@ func (j driftJudge) driftReason(c cluster.Claim) (reason, message string, sure b
 	if reason, message = j.poolDrift(c, p); reason != "" {
 		return reason, message, true
 	}
-	class, found := j.s.ClassOf(c.Class)
+	key := c.Class
+	if p.Rollout != nil {
+		p.Revision = p.Rollout.ComparedWith(c)
+		key = cluster.RevisionKey(c.Class, p.Revision)
+	}
+	class, found := j.s.ClassOf(key)
 	if !found || !class.Ready {
 		return "", "", false
 	}
@@ -103,7 +108,7 @@ func (j driftJudge) classDrift(c cluster.Claim, p cluster.Pool, class instancety
 	a := c.Annotations
 	if a[awsv1.AnnotationHashVersion] == class.HashVersion && a[awsv1.AnnotationHash] != "" && class.Hash != "" &&
 		a[awsv1.AnnotationHash] != class.Hash {
-		return "NodeClassDrift", "EC2NodeClass " + class.Name + " was changed since the node was made", true
+		return "NodeClassDrift", "EC2NodeClass " + c.Class + " was changed since the node was made", true
 	}
 	if reason, message, sure = j.imageDrift(c, p, class); reason != "" || !sure {
 		return reason, message, sure

@@ -25,7 +25,7 @@ func TestFilesAreWhatTheTypesSay(t *testing.T) {
 }
 
 func TestDeepCopyIsWhatTheTypesSay(t *testing.T) {
-	for _, dir := range []string{"pkg/api/v1", "pkg/api/v1alpha1", "pkg/api/aws/v1", "pkg/api/autoscaling/v1beta1"} {
+	for _, dir := range []string{"pkg/api/v1", "pkg/api/v1alpha1", "pkg/api/aws/v1", "pkg/api/autoscaling/v1beta1", "pkg/api/joiner/v1alpha1"} {
 		fresh := t.TempDir()
 		if err := runTool(root, "object", "paths=./"+dir, "output:object:dir="+fresh); err != nil {
 			t.Fatal(err)

@@ -28,6 +28,7 @@ type Pod struct {
 	// when it was bound and last became ready; only metrics read them
 	Bound      time.Time `json:"-"`
 	ReadySince time.Time `json:"-"`
+	Trouble    string    `json:"-"` // Crashed or OOMKilled: how a container of it ended last; only rollouts read it
 	NodeName   string    `json:"nodeName,omitempty"`
 	Nominated  string    `json:"nominated,omitempty"` // status.nominatedNodeName
 	// the scheduler said PodScheduled=False, reason Unschedulable

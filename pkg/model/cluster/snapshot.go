@@ -17,6 +17,7 @@ type Snapshot struct {
 	Pools    []Pool                `json:"pools,omitempty"`
 	Classes  []instancetypes.Class `json:"classes,omitempty"`
 	Overlays []Overlay             `json:"overlays,omitempty"`
+	Rollouts []Rollout             `json:"rollouts,omitempty"`
 	// one pod of each DaemonSet: its newest, or as its template makes it
 	Daemons    []Pod       `json:"daemons,omitempty"`
 	Namespaces []Namespace `json:"namespaces,omitempty"`
@@ -166,6 +167,9 @@ type Pool struct {
 	// ids of zones of which an event on the pool says that traffic is shifted away from them, sorted
 	ToldShifts []string   `json:"toldShifts,omitempty"`
 	Disruption Disruption `json:"disruption,omitzero"`
+
+	Revision string       `json:"revision,omitempty"` // of its class, that it launches with; empty for the class as it is
+	Rollout  *PoolRollout `json:"rollout,omitempty"`  // nil for a pool that no NodeRollout is about
 }
 
 // LimitUSD is the pseudo-resource of Limits that bounds what the pool's nodes cost, in millionths of a USD per hour.

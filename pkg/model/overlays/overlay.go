@@ -61,7 +61,7 @@ func groupPools(s cluster.Snapshot, types func(class string) []instancetypes.Typ
 		id := of.traitsOf(p)
 		if _, ok := index[id]; !ok {
 			index[id] = len(out)
-			out = append(out, PoolOfferings{p, types(p.Class)})
+			out = append(out, PoolOfferings{p, types(p.ClassKey())})
 		}
 	}
 	return out, index
@@ -91,7 +91,7 @@ func newTraits(overlays []cluster.Overlay) overlayTraits {
 
 // traitsOf is everything about a pool that matters to overlays; pools with the same are alike to them.
 func (t overlayTraits) traitsOf(p cluster.Pool) string {
-	id := p.Class
+	id := p.ClassKey()
 	for _, k := range t.keys {
 		v, ok := p.Labels[k]
 		id += fmt.Sprintf("|%t %q", ok, v)
@@ -109,7 +109,7 @@ func ByPool(s cluster.Snapshot, types func(class string) []instancetypes.Type) f
 	pool cluster.Pool) []instancetypes.Type {
 	types = memoize(types)
 	if len(s.Overlays) == 0 {
-		return func(p cluster.Pool) []instancetypes.Type { return types(p.Class) }
+		return func(p cluster.Pool) []instancetypes.Type { return types(p.ClassKey()) }
 	}
 	list, index := groupPools(s, types)
 	b := applyInOrder(s.Overlays, list)
@@ -117,17 +117,17 @@ func ByPool(s cluster.Snapshot, types func(class string) []instancetypes.Type) f
 	known := map[string]string{} // class by pool
 	for _, p := range s.Pools {
 		if !p.Deleting {
-			known[p.Name] = p.Class
+			known[p.Name] = p.ClassKey()
 		}
 	}
 	done := map[int][]instancetypes.Type{}
 	return func(p cluster.Pool) []instancetypes.Type {
-		if class, ok := known[p.Name]; !ok || class != p.Class {
-			return types(p.Class)
+		if class, ok := known[p.Name]; !ok || class != p.ClassKey() {
+			return types(p.ClassKey())
 		}
 		i, ok := index[of.traitsOf(p)]
 		if !ok {
-			return types(p.Class)
+			return types(p.ClassKey())
 		}
 		if done[i] == nil {
 			done[i] = b.overlaidTypes(i)
@@ -142,13 +142,14 @@ func FindType(types func(cluster.Pool) []instancetypes.Type) func(pool cluster.P
 	bool) {
 	known := map[string]map[string]instancetypes.Type{}
 	return func(p cluster.Pool, name string) (instancetypes.Type, bool) {
-		if known[p.Name] == nil {
-			known[p.Name] = map[string]instancetypes.Type{}
+		key := cluster.RevisionKey(p.Name, p.Revision)
+		if known[key] == nil {
+			known[key] = map[string]instancetypes.Type{}
 			for _, t := range types(p) {
-				known[p.Name][t.Name] = t
+				known[key][t.Name] = t
 			}
 		}
-		t, ok := known[p.Name][name]
+		t, ok := known[key][name]
 		return t, ok
 	}
 }

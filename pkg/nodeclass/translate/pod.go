@@ -66,6 +66,7 @@ func Pod(p *corev1.Pod) cluster.Pod {
 	if p.Spec.TerminationGracePeriodSeconds != nil {
 		out.GraceSec = *p.Spec.TerminationGracePeriodSeconds
 	}
+	out.Trouble = troubleOf(p)
 	for _, c := range p.Status.Conditions {
 		switch c.Type {
 		case corev1.PodScheduled:

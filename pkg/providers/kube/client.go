@@ -11,6 +11,7 @@ import (
 
 	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner/pkg/api/aws/v1"
+	joinerv1alpha1 "joiner/pkg/api/joiner/v1alpha1"
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/api/v1alpha1"
 )
@@ -61,6 +62,7 @@ type Client struct {
 	Buffers
 	Volumes
 	Devices
+	Rollouts Rollouts
 	Events
 	Leases
 	SharedData
@@ -102,7 +104,8 @@ func newClient(c *connection) *Client {
 	devices := Devices{c, &deviceCache{}}
 	return &Client{connection: c, Reader: Reader{c, devices}, Pods: Pods{c}, Nodes: Nodes{c}, Claims: Claims{c},
 		Pools: Pools{c}, Classes: Classes{c}, Overlays: Overlays{c}, Buffers: Buffers{c}, Volumes: Volumes{c},
-		Devices: devices, Events: Events{c, newToldEvents()}, Leases: Leases{c, &ownLeases{}, &pendingTotals{}},
+		Rollouts: Rollouts{c, &rolloutMemory{}},
+		Devices:  devices, Events: Events{c, newToldEvents()}, Leases: Leases{c, &ownLeases{}, &pendingTotals{}},
 		SharedData: SharedData{c}, Objects: Objects{c}}
 }
 
@@ -145,6 +148,12 @@ func classPath() apiPath {
 }
 func overlayPath() apiPath {
 	return apiPath{"nodeoverlay", "/apis/karpenter.sh/v1alpha1", v1alpha1.NodeOverlayResource, true}
+}
+func rolloutPath() apiPath {
+	return apiPath{"noderollout", "/apis/joiner.sh/v1alpha1", joinerv1alpha1.NodeRolloutResource, true}
+}
+func controllerRevisions() apiPath {
+	return apiPath{"controllerrevision", "/apis/apps/v1", "controllerrevisions", true}
 }
 func capacityBuffers() apiPath {
 	return apiPath{"capacitybuffer", "/apis/autoscaling.x-k8s.io/v1beta1", v1beta1.CapacityBufferResource, true}

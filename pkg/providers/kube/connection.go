@@ -17,6 +17,7 @@ import (
 
 	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner/pkg/api/aws/v1"
+	joinerv1alpha1 "joiner/pkg/api/joiner/v1alpha1"
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/api/v1alpha1"
 	"joiner/pkg/nodeclass/translate"
@@ -43,6 +44,7 @@ func newScheme() (*runtime.Scheme, error) {
 		corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme, coordinationv1.AddToScheme,
 		resourcev1.AddToScheme,
 		karpv1.AddToScheme, awsv1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme,
+		joinerv1alpha1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return nil, err

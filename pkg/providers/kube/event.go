@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	joinerv1alpha1 "joiner/pkg/api/joiner/v1alpha1"
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 )
@@ -136,6 +137,8 @@ func versionOf(kind string) string {
 	switch kind {
 	case karpv1.NodeClaimKind, karpv1.NodePoolKind:
 		return karpv1.GroupVersion().String()
+	case joinerv1alpha1.NodeRolloutKind:
+		return joinerv1alpha1.GroupVersion().String()
 	case awsv1.EC2NodeClassKind:
 		return awsv1.GroupVersion().String()
 	}

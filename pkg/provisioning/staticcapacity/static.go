@@ -127,7 +127,7 @@ func nodesLacking(p cluster.Pool, c NodeCount) (n int, why string) {
 
 // unusableReason says why nothing can be launched from the pool, or nothing.
 func unusableReason(s cluster.Snapshot, p cluster.Pool) string {
-	class, found := s.ClassOf(p.Class)
+	class, found := s.ClassOf(p.ClassKey())
 	switch {
 	case !p.Ready:
 		return "it is not ready: " + cmp.Or(p.Message, "no reason given")

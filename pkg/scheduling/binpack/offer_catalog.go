@@ -87,7 +87,7 @@ func usablePools(s *cluster.Snapshot) (pools []*pool, skipped []plan.Skip) {
 
 // skipReason says why the pool takes no part, empty when it does.
 func skipReason(p cluster.Pool, classes map[string]instancetypes.Class, now time.Time) string {
-	c, found := classes[p.Class]
+	c, found := classes[p.ClassKey()]
 	switch {
 	case p.Deleting:
 		return "it is being deleted"

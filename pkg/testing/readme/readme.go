@@ -31,6 +31,7 @@ func Budgets() map[string]int {
 // References are pages outside of the budgets: tables that a test generates or checks, and results of measurements.
 func References() []string {
 	return []string{
+		"functions/rollouts.md",
 		"infra/CHANGELOG.md",
 		"infra/bench/differences.md",
 		"infra/bench/disruption.md",

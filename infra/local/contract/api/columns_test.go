@@ -120,7 +120,7 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, group := range []string{"karpenter.sh/v1", "karpenter.k8s.aws/v1", "karpenter.sh/v1alpha1", "autoscaling.x-k8s.io/v1beta1"} {
+	for _, group := range []string{"karpenter.sh/v1", "karpenter.k8s.aws/v1", "karpenter.sh/v1alpha1", "joiner.sh/v1alpha1", "autoscaling.x-k8s.io/v1beta1"} {
 		resources, err := client.ServerResourcesForGroupVersion(group)
 		if err != nil {
 			t.Fatal(err)
@@ -139,6 +139,8 @@ func TestNames(t *testing.T) {
 		"ec2nodeclasses/status":  "EC2NodeClass  [] [] namespaced=false",
 		"nodeoverlays":           "NodeOverlay nodeoverlay [overlays] [karpenter] namespaced=false",
 		"nodeoverlays/status":    "NodeOverlay  [] [] namespaced=false",
+		"noderollouts":           "NodeRollout noderollout [] [karpenter] namespaced=false",
+		"noderollouts/status":    "NodeRollout  [] [] namespaced=false",
 		"capacitybuffers":        "CapacityBuffer capacitybuffer [cb] [autoscaling] namespaced=true",
 		"capacitybuffers/status": "CapacityBuffer  [] [] namespaced=true",
 	}

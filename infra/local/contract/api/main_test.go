@@ -17,6 +17,7 @@ import (
 
 	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner/pkg/api/aws/v1"
+	joinerv1alpha1 "joiner/pkg/api/joiner/v1alpha1"
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/api/v1alpha1"
 	"joiner/pkg/install"
@@ -70,7 +71,7 @@ func (c cluster) install(t *testing.T) {
 			t.Fatalf("apply %s %s: %v", o.GetKind(), o.GetName(), err)
 		}
 	}
-	for _, r := range []schema.GroupVersionResource{pools(), claims(), classes(), overlays(), buffers()} {
+	for _, r := range []schema.GroupVersionResource{pools(), claims(), classes(), overlays(), buffers(), rollouts()} {
 		err := wait.PollUntilContextTimeout(t.Context(), poll, patience, true, func(ctx context.Context) (bool, error) {
 			_, err := c.Resource(r).List(ctx, metav1.ListOptions{})
 			return err == nil, ignoreNotServed(err)
@@ -104,6 +105,10 @@ func overlays() schema.GroupVersionResource {
 	return v1alpha1.GroupVersion().WithResource(v1alpha1.NodeOverlayResource)
 }
 
+func rollouts() schema.GroupVersionResource {
+	return joinerv1alpha1.GroupVersion().WithResource(joinerv1alpha1.NodeRolloutResource)
+}
+
 func buffers() schema.GroupVersionResource {
 	return v1beta1.GroupVersion().WithResource(v1beta1.CapacityBufferResource)
 }
@@ -125,6 +130,7 @@ func resourceOf(t *testing.T, o *unstructured.Unstructured) schema.GroupVersionR
 		karpv1.NodePoolKind: karpv1.NodePoolResource, karpv1.NodeClaimKind: karpv1.NodeClaimResource,
 		awsv1.EC2NodeClassKind: awsv1.EC2NodeClassResource, "CustomResourceDefinition": "customresourcedefinitions",
 		v1alpha1.NodeOverlayKind: v1alpha1.NodeOverlayResource, v1beta1.CapacityBufferKind: v1beta1.CapacityBufferResource,
+		joinerv1alpha1.NodeRolloutKind: joinerv1alpha1.NodeRolloutResource,
 		"Namespace": "namespaces", "ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings",
 		"Role": "roles", "RoleBinding": "rolebindings",
 		"FlowSchema": "flowschemas", "PriorityLevelConfiguration": "prioritylevelconfigurations",

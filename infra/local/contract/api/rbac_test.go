@@ -69,7 +69,7 @@ func rightsOf() map[string]rights {
 	}
 	return map[string]rights{
 		install.GroupProvision: {
-			may: join(shared, wishes, bufferStatus, events, maps,
+			may: join(shared, reads("noderollouts.joiner.sh"), writes("get list", "controllerrevisions.apps@joiner-system"), wishes, bufferStatus, events, maps,
 				writes("create update patch delete", "nodeclaims.karpenter.sh"), writes("update patch", "nodeclaims/status.karpenter.sh"),
 				writes("patch", "nodepools.karpenter.sh"), writes("patch", "nodepools/status.karpenter.sh"),
 				writes("get create update patch", "leases.coordination.k8s.io@joiner-system"),
@@ -98,7 +98,8 @@ func rightsOf() map[string]rights {
 				"create nodeclaims.karpenter.sh", "create pods/eviction@default", "update leases.coordination.k8s.io@joiner-system"},
 		},
 		install.GroupDisrupt: {
-			may: join(shared, wishes, events, maps, writes("patch", "nodes"), writes("create update patch delete", "nodeclaims.karpenter.sh"),
+			may: join(shared, reads("noderollouts.joiner.sh"), writes("update", "noderollouts/status.joiner.sh"), writes("update", "noderollouts/finalizers.joiner.sh"),
+				writes("get list create delete", "controllerrevisions.apps@joiner-system"), wishes, events, maps, writes("patch", "nodes"), writes("create update patch delete", "nodeclaims.karpenter.sh"),
 				writes("update patch", "nodeclaims/status.karpenter.sh"), writes("get create update patch", "leases.coordination.k8s.io@joiner-system")),
 			mayNot: []string{"patch pods@default", "delete pods@default", "create pods/eviction@default", "delete nodes", "update nodes",
 				"patch nodepools.karpenter.sh", "patch nodepools/status.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws",

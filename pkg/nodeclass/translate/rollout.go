@@ -1,0 +1,117 @@
+package translate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner/pkg/api/joiner/v1alpha1"
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+)
+
+// What counts where a NodeRollout does not say it.
+const (
+	defaultReadyWithin = 10 * time.Minute
+	defaultMinPods     = 5
+)
+
+// Rollout returns a NodeRollout without its revisions, with those of the NodePools that it selects.
+func Rollout(o *v1alpha1.NodeRollout, pools []karpv1.NodePool) cluster.Rollout {
+	out := cluster.Rollout{Name: o.Name, UID: string(o.UID), ReadyWithin: defaultReadyWithin, MinPods: defaultMinPods,
+		Rollback: o.Spec.OnFailure == v1alpha1.Rollback, Pinned: o.Spec.PinnedRevision,
+		Resume: o.Annotations[v1alpha1.AnnotationResume], Abort: o.Annotations[v1alpha1.AnnotationAbort],
+		Status: rolloutStatus(&o.Status)}
+	for i := range pools {
+		if selectsPool(o.Spec.NodePoolSelector, &pools[i]) {
+			out.Pools = append(out.Pools, pools[i].Name)
+		}
+	}
+	slices.Sort(out.Pools)
+	for _, s := range o.Spec.Steps {
+		step := cluster.RolloutStep{Pause: s.Pause != nil}
+		switch {
+		case s.Nodes != nil:
+			step.Nodes = int(*s.Nodes)
+		case s.Percent != nil:
+			step.Percent = int(*s.Percent)
+		case s.Pause != nil && s.Pause.Duration != nil:
+			step.For = s.Pause.Duration.Duration
+		}
+		out.Steps = append(out.Steps, step)
+	}
+	if a := o.Spec.Analysis; a != nil {
+		if a.ReadyWithin != nil {
+			out.ReadyWithin = a.ReadyWithin.Duration
+		}
+		if a.MinPods != nil {
+			out.MinPods = int(*a.MinPods)
+		}
+		for _, k := range a.NodeConditions {
+			out.NodeConditions = append(out.NodeConditions, cluster.Condition{Type: k.Type, Status: cmp.Or(k.Status, "True")})
+		}
+	}
+	return out
+}
+
+func selectsPool(s v1alpha1.NodePoolSelector, p *karpv1.NodePool) bool {
+	if len(s.MatchLabels) == 0 {
+		return slices.Contains(s.Names, p.Name)
+	}
+	for k, v := range s.MatchLabels {
+		if have, ok := p.Labels[k]; !ok || have != v {
+			return false
+		}
+	}
+	return true
+}
+
+func rolloutStatus(s *v1alpha1.NodeRolloutStatus) cluster.RolloutStatus {
+	out := cluster.RolloutStatus{Phase: s.Phase, Revision: s.Revision, LastGood: s.LastGoodRevision,
+		PreviousGood: s.PreviousGoodRevision, Step: int(s.Step), NewNodes: int(s.NewNodes), OldNodes: int(s.OldNodes),
+		Allowed: int(s.AllowedNodes), Failed: s.FailedRevisions, Evidence: s.Evidence, Message: s.Message,
+		ResumeToken: s.ResumeToken}
+	if s.StepStarted != nil {
+		out.StepStarted = s.StepStarted.UTC()
+	}
+	for _, t := range s.Tried {
+		out.Tried = append(out.Tried, cluster.TriedNode{Name: t.Name, State: t.State})
+	}
+	if k := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAccepted); k != nil && k.Status != metav1.ConditionTrue {
+		out.Refused = k.Message
+	}
+	if k := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLastGoodAvailable); k != nil &&
+		k.Status != metav1.ConditionTrue {
+		out.Unavailable = k.Message
+	}
+	return out
+}
+
+// SetRolloutStatus makes the status of the object what the decision says.
+func SetRolloutStatus(o *v1alpha1.NodeRollout, s cluster.RolloutStatus, now time.Time) {
+	out := &o.Status
+	out.Phase, out.Revision, out.LastGoodRevision, out.PreviousGoodRevision = s.Phase, s.Revision, s.LastGood, s.PreviousGood
+	out.Step, out.NewNodes, out.OldNodes = int32(s.Step), int32(s.NewNodes), int32(s.OldNodes)
+	out.AllowedNodes, out.FailedRevisions, out.Evidence = int32(s.Allowed), s.Failed, s.Evidence
+	out.Message, out.ResumeToken, out.StepStarted, out.Tried = s.Message, s.ResumeToken, nil, nil
+	if !s.StepStarted.IsZero() {
+		out.StepStarted = &metav1.Time{Time: s.StepStarted}
+	}
+	for _, t := range s.Tried {
+		out.Tried = append(out.Tried, v1alpha1.TriedNode{Name: t.Name, State: t.State})
+	}
+	setRolloutCondition(o, v1alpha1.ConditionAccepted, "SelectorRefused", s.Refused, now)
+	setRolloutCondition(o, v1alpha1.ConditionLastGoodAvailable, "RevisionUnavailable", s.Unavailable, now)
+}
+
+func setRolloutCondition(o *v1alpha1.NodeRollout, name, reason, problem string, now time.Time) {
+	k := metav1.Condition{Type: name, Status: metav1.ConditionTrue, Reason: name, ObservedGeneration: o.Generation,
+		LastTransitionTime: metav1.NewTime(now)}
+	if problem != "" {
+		k.Status, k.Reason, k.Message = metav1.ConditionFalse, reason, problem
+	}
+	meta.SetStatusCondition(&o.Status.Conditions, k)
+}

@@ -1,0 +1,228 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/api/joiner/v1alpha1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclass"
+	"joiner/pkg/nodeclass/translate"
+)
+
+const (
+	// noneFor is how long nobody asks again in a cluster without a NodeRollout.
+	noneFor = 30 * time.Second
+	// labelRollout is the NodeRollout that a ControllerRevision is of, labelClass its EC2NodeClass.
+	labelRollout = "joiner.sh/node-rollout"
+	labelClass   = "joiner.sh/ec2nodeclass"
+)
+
+// Rollouts reads and writes NodeRollouts and the revisions of EC2NodeClasses that they keep, as ControllerRevisions in
+// our namespace.
+type Rollouts struct {
+	*connection
+	memory *rolloutMemory
+}
+
+// rolloutMemory is what was read last.
+type rolloutMemory struct {
+	mu     sync.Mutex
+	none   time.Time // since when it is known that there is no NodeRollout
+	stored map[string]*v1alpha1.NodeRollout
+	kept   map[string]*appsv1.ControllerRevision // by name
+	next   int64
+}
+
+// ListRollouts lists the NodeRollouts with their revisions, sorted by name. A cluster that does not know the kind, or in
+// which Joiner may not read it because its setup has not run yet, has none; without one nobody asks again for half a
+// minute, and no other request is made.
+func (c Rollouts) ListRollouts(ctx context.Context) ([]cluster.Rollout, error) {
+	c.memory.mu.Lock()
+	none := c.now().Sub(c.memory.none) < noneFor
+	c.memory.mu.Unlock()
+	if none {
+		return nil, nil
+	}
+	began := c.now()
+	stored, _, err := listAll(ctx, c.connection, listQuery{place: rolloutPath()},
+		func() *v1alpha1.NodeRolloutList { return &v1alpha1.NodeRolloutList{} },
+		func(l *v1alpha1.NodeRolloutList) []v1alpha1.NodeRollout { return l.Items })
+	if err != nil && !isNotFound(err) && !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	if err != nil || len(stored) == 0 {
+		c.memory.mu.Lock()
+		c.memory.none = began
+		c.memory.mu.Unlock()
+		return nil, nil
+	}
+	pools, err := Pools{c.connection}.ListPools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	classes, err := Classes{c.connection}.ListClasses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := c.listRevisions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.remember(stored, kept)
+	slices.SortFunc(stored, func(a, b v1alpha1.NodeRollout) int { return strings.Compare(a.Name, b.Name) })
+	out := make([]cluster.Rollout, 0, len(stored))
+	for i := range stored {
+		r := translate.Rollout(&stored[i], pools)
+		for j := range kept {
+			v, ok := describeRevision(&kept[j], classes)
+			if ok && kept[j].Labels[labelRollout] == r.Name {
+				r.Revisions = append(r.Revisions, v)
+			}
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func (c Rollouts) remember(stored []v1alpha1.NodeRollout, kept []appsv1.ControllerRevision) {
+	c.memory.mu.Lock()
+	defer c.memory.mu.Unlock()
+	c.memory.stored, c.memory.kept = map[string]*v1alpha1.NodeRollout{}, map[string]*appsv1.ControllerRevision{}
+	for i := range stored {
+		c.memory.stored[stored[i].Name] = &stored[i]
+	}
+	for i := range kept {
+		c.memory.kept[kept[i].Name] = &kept[i]
+		c.memory.next = max(c.memory.next, kept[i].Revision)
+	}
+}
+
+// listRevisions lists the revisions of all rollouts, oldest first.
+func (c Rollouts) listRevisions(ctx context.Context) ([]appsv1.ControllerRevision, error) {
+	out, _, err := listAll(ctx, c.connection, listQuery{place: controllerRevisions(), namespace: Namespace},
+		func() *appsv1.ControllerRevisionList { return &appsv1.ControllerRevisionList{} },
+		func(l *appsv1.ControllerRevisionList) []appsv1.ControllerRevision { return l.Items })
+	out = slices.DeleteFunc(out, func(r appsv1.ControllerRevision) bool { return r.Labels[labelRollout] == "" })
+	slices.SortFunc(out, func(a, b appsv1.ControllerRevision) int {
+		return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Name, b.Name))
+	})
+	return out, err
+}
+
+// describeRevision returns a revision as a class of a snapshot; ok is false when its EC2NodeClass is gone, and of one that
+// cannot be read, which then counts as not stored.
+func describeRevision(r *appsv1.ControllerRevision, classes []awsv1.EC2NodeClass) (v cluster.NodeRevision, ok bool) {
+	i := slices.IndexFunc(classes, func(n awsv1.EC2NodeClass) bool { return n.Name == r.Labels[labelClass] })
+	if i < 0 {
+		return v, false
+	}
+	kept, err := classIn(r)
+	if err != nil {
+		return v, false
+	}
+	v = cluster.NodeRevision{Name: r.Name, Resolved: nodeclass.DescribeClass(nodeclass.RestoreRevision(kept, &classes[i]))}
+	v.Resolved.Name = cluster.RevisionKey(classes[i].Name, r.Name)
+	return v, true
+}
+
+func classIn(r *appsv1.ControllerRevision) (*awsv1.EC2NodeClass, error) {
+	out := &awsv1.EC2NodeClass{}
+	if err := json.Unmarshal(r.Data.Raw, out); err != nil {
+		return nil, fmt.Errorf("decode ControllerRevision %s: %w", r.Name, err)
+	}
+	return out, nil
+}
+
+// ReadRevision returns the EC2NodeClass as the revision keeps it. The error is a *NotFoundError if there is no such
+// revision or no such class any more.
+func (c Rollouts) ReadRevision(ctx context.Context, class, revision string) (*awsv1.EC2NodeClass, error) {
+	r := &appsv1.ControllerRevision{}
+	what := apiCall{verb: "get", place: controllerRevisions(), namespace: Namespace, name: revision}
+	if err := c.getObject(ctx, what, r); err != nil {
+		return nil, err
+	}
+	kept, err := classIn(r)
+	if err != nil {
+		return nil, err
+	}
+	now, err := Classes{c.connection}.ReadClass(ctx, class)
+	if err != nil {
+		return nil, err
+	}
+	return nodeclass.RestoreRevision(kept, now), nil
+}
+
+// KeepRevision stores the class as a revision of the rollout. May be repeated.
+func (c Rollouts) KeepRevision(ctx context.Context, rollout, revision string, class *awsv1.EC2NodeClass) error {
+	slim := class.DeepCopy()
+	slim.ManagedFields = nil
+	raw, err := json.Marshal(slim)
+	if err != nil {
+		return fmt.Errorf("encode EC2NodeClass %s: %w", class.Name, err)
+	}
+	c.memory.mu.Lock()
+	c.memory.next++
+	number, owner := c.memory.next, c.memory.stored[rollout]
+	c.memory.mu.Unlock()
+	r := &appsv1.ControllerRevision{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ControllerRevision"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: revision,
+			Labels: map[string]string{labelRollout: rollout, labelClass: class.Name}},
+		Revision: number, Data: runtime.RawExtension{Raw: raw}}
+	if owner != nil {
+		r.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion().String(),
+			Kind: v1alpha1.NodeRolloutKind, Name: owner.Name, UID: owner.UID}}
+	}
+	err = c.createObject(ctx, apiCall{verb: "create", place: controllerRevisions(), namespace: Namespace, name: revision}, r,
+		&appsv1.ControllerRevision{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// ForgetRevision deletes a revision as it was listed. May be repeated; one that is gone is no error.
+func (c Rollouts) ForgetRevision(ctx context.Context, revision string) error {
+	c.memory.mu.Lock()
+	r := c.memory.kept[revision]
+	c.memory.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	return c.deleteObject(ctx, apiCall{verb: "delete", place: controllerRevisions(), namespace: Namespace, name: revision},
+		string(r.UID), nil)
+}
+
+// WriteRolloutStatus stores the status of the rollout, on the condition that the object was not changed since it was
+// listed. May be repeated.
+func (c Rollouts) WriteRolloutStatus(ctx context.Context, name string, s cluster.RolloutStatus) error {
+	c.memory.mu.Lock()
+	stored := c.memory.stored[name]
+	c.memory.mu.Unlock()
+	what := apiCall{verb: "write status of", place: rolloutPath(), name: name}
+	if stored == nil {
+		return newConflict(what, "it was not listed")
+	}
+	in, out := stored.DeepCopy(), &v1alpha1.NodeRollout{}
+	in.APIVersion, in.Kind = v1alpha1.GroupVersion().String(), v1alpha1.NodeRolloutKind
+	translate.SetRolloutStatus(in, s, c.now())
+	if err := c.putStatus(ctx, what, in, out); err != nil {
+		return err
+	}
+	c.memory.mu.Lock()
+	defer c.memory.mu.Unlock()
+	c.memory.stored[name] = out
+	return nil
+}

@@ -1,0 +1,352 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+)
+
+// Outcome is what is to be done about a rollout: to keep the class as it is as a revision, to store the status, to tell
+// of it, and to forget revisions. They are done in this order, and each may be repeated.
+type Outcome struct {
+	Keep   string // the revision to keep; empty for none
+	Status cluster.RolloutStatus
+	Events []cluster.Event
+	Forget []string // revisions
+}
+
+// mostFailed is how many failed revisions are remembered, mostTold how many tried nodes.
+const (
+	mostFailed = 10
+	mostTold   = 500
+)
+
+// Advance takes the next step of the rollout. The revision that the class has when it is first seen is trusted; each
+// other one is tried. A revision that failed is tried again only when people resume it.
+func Advance(s cluster.Snapshot, r cluster.Rollout) Outcome {
+	out := Outcome{Status: r.Status}
+	st := &out.Status
+	st.Refused, st.Unavailable, st.Message, st.ResumeToken = "", "", "", ""
+	class, refused := ClassOf(s, r)
+	if refused != "" {
+		st.Refused, st.Message = refused, refused
+		return out
+	}
+	a := advance{s: s, r: r, class: class, out: &out}
+	a.keepCurrent()
+	a.choosePhase()
+	a.count()
+	st.Unavailable = a.unavailable()
+	used := map[string]bool{}
+	g := gateOf(s, r, class)
+	for _, c := range claimsOf(s, r) {
+		used[g.RevisionOf(c)] = true
+	}
+	out.Forget = surplusRevisions(r, *st, used)
+	return out
+}
+
+type advance struct {
+	s     cluster.Snapshot
+	r     cluster.Rollout
+	class string
+	now   string // the revision that the class has, empty while nobody knows
+	out   *Outcome
+}
+
+// keepCurrent keeps the class as it is, if no revision is like it. The first one is good.
+func (a *advance) keepCurrent() {
+	name, ok := currentRevision(a.s, a.r, a.class)
+	if !ok {
+		a.out.Status.Message = "EC2NodeClass " + a.class + " is not ready, or has not been looked at yet"
+		return
+	}
+	a.now = name
+	if !slices.ContainsFunc(a.r.Revisions, func(v cluster.NodeRevision) bool { return v.Name == name }) {
+		a.out.Keep = name
+	}
+	if st := &a.out.Status; st.LastGood == "" {
+		st.LastGood, st.Revision, st.Phase, st.Step = name, name, cluster.RolloutHealthy, 0
+		a.tell(false, "RevisionTrusted", "revision %s is what nodes have when the NodeRollout is made, and is trusted", name)
+	}
+}
+
+func (a *advance) tell(warning bool, reason, format string, args ...any) {
+	a.out.Events = append(a.out.Events, cluster.Event{Kind: "NodeRollout", Name: a.r.Name, UID: a.r.UID,
+		Warning: warning, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+// choosePhase decides what the rollout is at, and takes the step if it may.
+func (a *advance) choosePhase() {
+	st := &a.out.Status
+	switch {
+	case st.LastGood == "":
+	case a.r.Pinned != "":
+		st.Phase, st.Message = cluster.RolloutPinned, "spec.pinnedRevision is "+a.r.Pinned
+	case a.now == "" && a.isTrying():
+		a.takeSteps() // what is tried is judged all the same
+	case a.now == "":
+	case a.now == st.LastGood:
+		a.settle()
+	case slices.Contains(st.Failed, a.now):
+		a.remainFailed()
+	case a.now != st.Revision || !a.isTrying():
+		a.begin()
+		a.takeSteps()
+	default:
+		a.takeSteps()
+	}
+}
+
+func (a *advance) isTrying() bool {
+	p := a.out.Status.Phase
+	return p == cluster.RolloutProgressing || p == cluster.RolloutPaused
+}
+
+// settle ends a rollout whose class is back at the last good revision.
+func (a *advance) settle() {
+	st := &a.out.Status
+	if st.Revision != st.LastGood || st.Phase != cluster.RolloutHealthy {
+		a.tell(false, "RolloutHealthy", "EC2NodeClass %s is at revision %s, the last good one", a.class, st.LastGood)
+	}
+	st.Phase, st.Revision, st.Step, st.Allowed = cluster.RolloutHealthy, st.LastGood, 0, 0
+	st.Tried, st.Evidence = nil, nil
+}
+
+// begin begins the rollout of the revision that the class has.
+func (a *advance) begin() {
+	st := &a.out.Status
+	st.Phase, st.Revision, st.Step, st.StepStarted = cluster.RolloutProgressing, a.now, 0, a.s.Now
+	st.Tried, st.Evidence, st.Allowed = nil, nil, 0
+	a.tell(false, "RolloutStarted", "revision %s is tried", a.now)
+}
+
+// retryToken names the halt that people end by resuming.
+func retryToken(revision string) string { return revision + "/retry" }
+
+// remainFailed leaves a failed revision alone until people resume it.
+func (a *advance) remainFailed() {
+	st := &a.out.Status
+	if st.Revision != a.now {
+		st.Revision, st.Tried, st.Evidence = a.now, nil, nil
+	}
+	st.Phase = a.failedPhase()
+	if a.r.Resume == retryToken(a.now) && a.r.Abort != a.now {
+		st.Failed = slices.DeleteFunc(slices.Clone(st.Failed), func(f string) bool { return f == a.now })
+		a.begin()
+		a.takeSteps()
+		return
+	}
+	st.Allowed, st.ResumeToken = 0, retryToken(a.now)
+	st.Message = "revision " + a.now + " failed: nothing more is launched with it until it is resumed"
+	if n := len(st.Evidence); n > 0 && strings.HasPrefix(st.Evidence[0], "failed: ") {
+		st.Message = st.Evidence[0] + "; nothing more is launched with revision " + a.now
+	}
+}
+
+func (a *advance) failedPhase() string {
+	if a.r.Rollback {
+		return cluster.RolloutRollingBack
+	}
+	return cluster.RolloutHalted
+}
+
+// fail stops the rollout of the revision.
+func (a *advance) fail(why string, words []string) {
+	st := &a.out.Status
+	st.Failed = append(slices.Clone(st.Failed), st.Revision)
+	st.Failed = st.Failed[max(0, len(st.Failed)-mostFailed):]
+	st.Phase, st.Allowed, st.ResumeToken = a.failedPhase(), 0, retryToken(st.Revision)
+	st.Evidence = []string{"failed: " + why}
+	for _, w := range words {
+		if w != why {
+			st.Evidence = append(st.Evidence, w)
+		}
+	}
+	st.Message = "failed: " + why
+	reason := "RolloutHalted"
+	if a.r.Rollback {
+		reason = "RolloutRolledBack"
+	}
+	a.tell(true, reason, "revision %s failed at step %d: %s", st.Revision, st.Step, why)
+}
+
+// takeSteps judges the revision, and takes as many steps as are done.
+func (a *advance) takeSteps() {
+	st := &a.out.Status
+	refunds := a.updateTried()
+	if a.r.Abort == st.Revision {
+		a.fail("people aborted it", st.Evidence)
+		return
+	}
+	f := analyze(a.s, a.r, st.Tried)
+	if refunds > mostRefunds && f.failed == "" {
+		f.fail("EC2 took %d new nodes before they proved anything", refunds)
+	}
+	if st.Evidence = f.words; f.failed != "" {
+		a.fail(f.failed, f.words)
+		return
+	}
+	st.Phase = cluster.RolloutProgressing
+	for ; st.Step < len(a.r.Steps); st.Step++ {
+		wait, paused := a.waitsFor(a.r.Steps[st.Step])
+		if wait != "" {
+			if paused {
+				st.Phase = cluster.RolloutPaused
+			}
+			st.Message = wait
+			break
+		}
+		a.tell(false, "RolloutStepDone", "step %d of revision %s is done", st.Step, st.Revision)
+		st.StepStarted = a.s.Now
+	}
+	if st.Step >= len(a.r.Steps) {
+		a.trust()
+		return
+	}
+	st.Allowed = max(st.Allowed, a.target(st.Step)+refunds)
+}
+
+// trust makes the revision the last good one: its steps are done.
+func (a *advance) trust() {
+	st := &a.out.Status
+	a.tell(false, "RolloutCompleted", "revision %s has taken its steps and is the last good one", st.Revision)
+	st.PreviousGood, st.LastGood = st.LastGood, st.Revision
+	st.Phase, st.Allowed, st.Tried, st.Step = cluster.RolloutHealthy, 0, nil, 0
+	st.Message = ""
+}
+
+// target is how many nodes may have the revision at the step: what the largest step so far says.
+func (a *advance) target(step int) (n int) {
+	total := len(claimsOf(a.s, a.r))
+	for _, one := range a.r.Steps[:step+1] {
+		n = max(n, one.Nodes, (one.Percent*total+99)/100)
+	}
+	return n
+}
+
+// waitsFor returns what the step waits for, or nothing. paused tells a wait that only time or people end.
+func (a *advance) waitsFor(step cluster.RolloutStep) (why string, paused bool) {
+	st := a.out.Status
+	if step.Pause {
+		token := fmt.Sprintf("%s/%d", st.Revision, st.Step)
+		until := st.StepStarted.Add(step.For)
+		switch {
+		case a.r.Resume == token:
+			return "", false
+		case step.For > 0 && !a.s.Now.Before(until):
+			return "", false
+		case step.For > 0:
+			a.out.Status.ResumeToken = token
+			return "paused until " + until.UTC().Format("2006-01-02 15:04:05 UTC"), true
+		}
+		a.out.Status.ResumeToken = token
+		return "paused until people resume it", true
+	}
+	proven, starting := 0, 0
+	for _, t := range st.Tried {
+		switch t.State {
+		case cluster.TriedInitialized:
+			proven++
+		case cluster.TriedStarting:
+			starting++
+		}
+	}
+	want, old := a.target(st.Step), a.oldNodes()
+	if starting == 0 && proven > 0 && (proven >= want || old == 0) {
+		return "", false
+	}
+	return fmt.Sprintf("%d of %d nodes have the revision and are initialized", proven, min(want, max(proven+starting+old, 1))),
+		false
+}
+
+// oldNodes counts the claims of another revision that stay.
+func (a *advance) oldNodes() (n int) {
+	g := gateOf(a.s, a.r, a.class)
+	for _, c := range claimsOf(a.s, a.r) {
+		if c.Deleting.IsZero() && g.RevisionOf(c) != a.out.Status.Revision {
+			n++
+		}
+	}
+	return n
+}
+
+// updateTried brings the list of tried nodes up to date, and returns how many EC2 took before they proved anything. A
+// claim counts from when an instance was launched for it. One that is gone counts as it was seen last, and a node that
+// ended before it was initialized failed, unless EC2 announced that it takes it.
+func (a *advance) updateTried() (refunds int) {
+	st := &a.out.Status
+	g := gateOf(a.s, a.r, a.class)
+	before := map[string]string{}
+	for _, t := range st.Tried {
+		before[t.Name] = t.State
+	}
+	live := map[string]bool{}
+	for _, c := range claimsOf(a.s, a.r) {
+		if g.RevisionOf(c) != st.Revision || c.ProviderID == "" && before[c.Name] == "" {
+			continue
+		}
+		live[c.Name] = true
+		switch was := before[c.Name]; {
+		case was != "" && was != cluster.TriedStarting:
+		case c.Is(api.ConditionInitialized):
+			before[c.Name] = cluster.TriedInitialized
+		case c.Deleting.IsZero():
+			before[c.Name] = cluster.TriedStarting
+		case c.Annotations[api.AnnotationDeletionReason] != "":
+			before[c.Name] = cluster.TriedLost
+		default:
+			before[c.Name] = cluster.TriedFailed
+		}
+	}
+	st.Tried = nil
+	for name, state := range before {
+		if state == cluster.TriedStarting && !live[name] {
+			state = cluster.TriedFailed
+		}
+		if state == cluster.TriedLost {
+			refunds++
+		}
+		st.Tried = append(st.Tried, cluster.TriedNode{Name: name, State: state})
+	}
+	slices.SortFunc(st.Tried, func(x, y cluster.TriedNode) int { return strings.Compare(x.Name, y.Name) })
+	st.Tried = st.Tried[:min(len(st.Tried), mostTold)]
+	return refunds
+}
+
+// count counts nodes for people.
+func (a *advance) count() {
+	st := &a.out.Status
+	g := gateOf(a.s, a.r, a.class)
+	st.NewNodes, st.OldNodes = 0, 0
+	for _, c := range claimsOf(a.s, a.r) {
+		if g.RevisionOf(c) == st.Revision {
+			st.NewNodes++
+		} else {
+			st.OldNodes++
+		}
+	}
+}
+
+// unavailable says why the last good revision cannot be launched, as far as anybody has found out.
+func (a *advance) unavailable() string {
+	st := a.out.Status
+	if st.LastGood == "" {
+		return ""
+	}
+	if a.out.Keep != st.LastGood &&
+		!slices.ContainsFunc(a.r.Revisions, func(v cluster.NodeRevision) bool { return v.Name == st.LastGood }) {
+		return "revision " + st.LastGood + " is not stored any more"
+	}
+	for _, c := range claimsOf(a.s, a.r) {
+		k := c.Condition(api.ConditionLaunched)
+		if c.Annotations[api.AnnotationNodeRevision] == st.LastGood && k.Status != "True" &&
+			strings.Contains(k.Reason+k.Message, "InvalidAMIID") {
+			return "revision " + st.LastGood + ": " + k.Message
+		}
+	}
+	return ""
+}

@@ -1,0 +1,202 @@
+package rollout
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+)
+
+const (
+	// mostChance is the chance, under which as many bad pods on new nodes count as no accident.
+	mostChance = 0.01
+	// unreadyFor is how long a pod on a node may be unready before that counts against the node.
+	unreadyFor = 2 * time.Minute
+	// mostRefunds is how many new nodes EC2 may take before they prove anything, for which others are tried.
+	mostRefunds = 3
+)
+
+// finding is what the analysis found: why the revision failed, if it did, and all of it in words.
+type finding struct {
+	failed string
+	words  []string
+}
+
+// analyze judges the revision that is tried by its nodes and their pods.
+func analyze(s cluster.Snapshot, r cluster.Rollout, tried []cluster.TriedNode) finding {
+	var f finding
+	f.judgeNodes(s, r, tried)
+	f.judgePods(r)
+	return f
+}
+
+func (f *finding) fail(format string, args ...any) {
+	why := fmt.Sprintf(format, args...)
+	if f.words = append(f.words, why); f.failed == "" {
+		f.failed = why
+	}
+}
+
+// judgeNodes fails for nodes that do not become initialized or stay Ready in time, and for conditions that they must
+// not have.
+func (f *finding) judgeNodes(s cluster.Snapshot, r cluster.Rollout, tried []cluster.TriedNode) {
+	at := map[string]cluster.StateNode{}
+	for _, h := range s.StateNodes() {
+		if h.Claim != nil {
+			at[h.Claim.Name] = h
+		}
+	}
+	good := 0
+	for _, t := range tried {
+		h, there := at[t.Name]
+		switch {
+		case t.State == cluster.TriedFailed:
+			f.fail("node of NodeClaim %s ended before it was initialized", t.Name)
+		case !there || !h.Claim.Deleting.IsZero():
+		case t.State == cluster.TriedStarting:
+			since := h.Claim.Condition(api.ConditionLaunched).Since
+			if h.Claim.Is(api.ConditionLaunched) && !s.Now.Before(since.Add(r.ReadyWithin)) {
+				f.fail("node of NodeClaim %s is not initialized within %s", t.Name, r.ReadyWithin)
+			}
+		case h.Node != nil && !h.Node.Ready && !s.Now.Before(h.Node.ReadySince.Add(r.ReadyWithin)):
+			f.fail("node %s is not Ready for %s", h.Node.Name, r.ReadyWithin)
+		case h.Node != nil:
+			if bad := badCondition(*h.Node, r.NodeConditions); bad != "" {
+				f.fail("node %s has the condition %s", h.Node.Name, bad)
+			} else if h.Node.Ready {
+				good++
+			}
+		}
+	}
+	f.words = append(f.words, fmt.Sprintf("%d of %d new nodes are initialized and Ready", good, len(tried)))
+}
+
+func badCondition(n cluster.Node, unwanted []cluster.Condition) string {
+	for _, k := range n.Conditions {
+		same := func(u cluster.Condition) bool { return u.Type == k.Type && u.Status == k.Status }
+		if slices.ContainsFunc(unwanted, same) {
+			return k.Type + "=" + k.Status
+		}
+	}
+	return ""
+}
+
+// CountPods counts the pods of each controller on new nodes and on old ones of the rollout, and those of them that
+// crashed, were killed for their memory, or stay unready. Controllers without pods on both are left out.
+func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHealth) {
+	class, refused := ClassOf(s, r)
+	if refused != "" || r.Status.Revision == "" {
+		return nil
+	}
+	g := gateOf(s, r, class)
+	isNew := map[string]bool{} // by node
+	mine := map[string]bool{}
+	for _, c := range claimsOf(s, r) {
+		if c.NodeName != "" && c.Is(api.ConditionInitialized) {
+			mine[c.NodeName], isNew[c.NodeName] = true, g.RevisionOf(c) == r.Status.Revision
+		}
+	}
+	byUID := map[string]*cluster.WorkloadHealth{}
+	for _, p := range s.Pods {
+		if p.Controller == "" || !mine[p.NodeName] || p.Terminating() || p.Virtual {
+			continue
+		}
+		w := byUID[p.Controller]
+		if w == nil {
+			w = &cluster.WorkloadHealth{Controller: p.Controller, Sample: p.Key()}
+			byUID[p.Controller] = w
+		}
+		bad := 0
+		if faresBadly(p, s.Now) {
+			bad = 1
+		}
+		if isNew[p.NodeName] {
+			w.New, w.NewBad = w.New+1, w.NewBad+bad
+		} else {
+			w.Old, w.OldBad = w.Old+1, w.OldBad+bad
+		}
+	}
+	for _, w := range byUID {
+		if w.New > 0 && w.Old > 0 {
+			out = append(out, *w)
+		}
+	}
+	slices.SortFunc(out, func(a, b cluster.WorkloadHealth) int { return strings.Compare(a.Controller, b.Controller) })
+	return out
+}
+
+// faresBadly reports whether the pod crashed, was killed for its memory, failed, or is unready for too long.
+func faresBadly(p cluster.Pod, now time.Time) bool {
+	since := p.Created
+	if p.Started.After(since) {
+		since = p.Started
+	}
+	if p.ReadySince.After(since) {
+		since = p.ReadySince
+	}
+	return p.Trouble != "" || p.Phase == "Failed" ||
+		p.Phase != "Succeeded" && !p.Ready && !now.Before(since.Add(unreadyFor))
+}
+
+// judgePods compares the pods of each controller on new nodes with its pods on old ones. It fails when so many bad ones
+// on new nodes have a chance of at most mostChance, were new nodes as good as old ones.
+func (f *finding) judgePods(r cluster.Rollout) {
+	pods, bad, old, oldBad := 0, 0, 0, 0
+	for _, w := range r.Workloads {
+		pods, bad, old, oldBad = pods+w.New, bad+w.NewBad, old+w.Old, oldBad+w.OldBad
+	}
+	if pods == 0 {
+		return
+	}
+	text := fmt.Sprintf("%d of %d pods on new nodes fare badly, %d of %d of the same workloads on old nodes", bad, pods,
+		oldBad, old)
+	if pods < r.MinPods {
+		f.words = append(f.words, fmt.Sprintf("%s; fewer than %d are not compared", text, r.MinPods))
+		return
+	}
+	chance := chanceOf(r.Workloads)
+	text = fmt.Sprintf("%s: a chance of %.4f", text, chance)
+	if chance <= mostChance {
+		f.fail("%s", text)
+		return
+	}
+	f.words = append(f.words, text)
+}
+
+// chanceOf is the chance of at least as many bad pods on new nodes as there are, given how many bad ones each workload
+// has in all and were each as likely on any node. The bad ones of a workload on new nodes are hypergeometric then.
+func chanceOf(all []cluster.WorkloadHealth) float64 {
+	total, at := []float64{1}, 0
+	for _, w := range all {
+		at += w.NewBad
+		bad, n := w.NewBad+w.OldBad, w.New+w.Old
+		low, high := max(0, bad-w.Old), min(bad, w.New)
+		one := make([]float64, high+1)
+		for k := low; k <= high; k++ {
+			one[k] = math.Exp(logChoose(w.New, k) + logChoose(w.Old, bad-k) - logChoose(n, bad))
+		}
+		next := make([]float64, len(total)+high)
+		for i, a := range total {
+			for k, b := range one {
+				next[i+k] += a * b
+			}
+		}
+		total = next
+	}
+	sum := 0.0
+	for i := at; i < len(total); i++ {
+		sum += total[i]
+	}
+	return min(sum, 1)
+}
+
+func logChoose(n, k int) float64 {
+	a, _ := math.Lgamma(float64(n + 1))
+	b, _ := math.Lgamma(float64(k + 1))
+	c, _ := math.Lgamma(float64(n - k + 1))
+	return a - b - c
+}

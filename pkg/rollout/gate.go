@@ -1,0 +1,170 @@
+package rollout
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
+)
+
+// Gate returns the snapshot in which NodePools launch and drift as their NodeRollouts allow. It may be repeated: classes
+// that it added before stay, with what has been found out about them since. The snapshot given is not changed. A
+// NodePool that two NodeRollouts select belongs to the first by name. One whose NodeRollout has no last good revision
+// yet is left as it is.
+func Gate(s cluster.Snapshot) cluster.Snapshot {
+	if len(s.Rollouts) == 0 {
+		return s
+	}
+	s.Classes, s.Pools = slices.Clone(s.Classes), slices.Clone(s.Pools)
+	there := map[string]bool{}
+	for _, c := range s.Classes {
+		there[c.Name] = true
+	}
+	for _, r := range s.Rollouts {
+		class, refused := ClassOf(s, r)
+		if refused != "" || r.Status.LastGood == "" {
+			continue
+		}
+		g := gateOf(s, r, class)
+		for i := range s.Pools {
+			if p := &s.Pools[i]; owns(s, r, p.Name) {
+				p.Rollout, p.Revision = &g, g.Good
+				p.Annotations = maps.Clone(p.Annotations)
+				if p.Annotations == nil {
+					p.Annotations = map[string]string{}
+				}
+				p.Annotations[api.AnnotationNodeRevision] = g.Good
+			}
+		}
+		for _, c := range revisionClasses(r, class, g) {
+			if !there[c.Name] {
+				there[c.Name], s.Classes = true, append(s.Classes, c)
+			}
+		}
+	}
+	slices.SortFunc(s.Classes, func(a, b instancetypes.Class) int { return cmp.Compare(a.Name, b.Name) })
+	return s
+}
+
+// gateOf is what the status of the rollout allows now.
+func gateOf(s cluster.Snapshot, r cluster.Rollout, class string) cluster.PoolRollout {
+	g := cluster.PoolRollout{Name: r.Name, Good: r.Status.LastGood, DriftTo: r.Status.LastGood}
+	for _, v := range r.Revisions {
+		known := cluster.KnownRevision{Name: v.Name, Hash: v.Resolved.Hash, HashVersion: v.Resolved.HashVersion}
+		for _, i := range v.Resolved.Images {
+			known.Images = append(known.Images, i.ID)
+		}
+		g.Known = append(g.Known, known)
+	}
+	if r.Pinned != "" {
+		g.Good, g.DriftTo = r.Pinned, r.Pinned
+		return g
+	}
+	switch r.Status.Phase {
+	case cluster.RolloutProgressing, cluster.RolloutPaused:
+		g.Try, g.DriftTo = r.Status.Revision, r.Status.Revision
+		if now, ok := currentRevision(s, r, class); ok && now == g.Try && r.Abort != g.Try {
+			g.Slots = max(r.Status.Allowed-len(everTried(s, r, g)), 0)
+		}
+	case cluster.RolloutHalted:
+		g.Try, g.DriftTo = r.Status.Revision, ""
+	}
+	return g
+}
+
+// revisionClasses are the revisions as classes of the snapshot. One that launches need and that nobody kept is there
+// as one that is not ready.
+func revisionClasses(r cluster.Rollout, class string, g cluster.PoolRollout) (out []instancetypes.Class) {
+	found := false
+	for _, v := range r.Revisions {
+		out = append(out, v.Resolved)
+		found = found || v.Name == g.Good
+	}
+	if !found {
+		out = append(out, instancetypes.Class{Name: cluster.RevisionKey(class, g.Good),
+			Message: "its revision " + g.Good + " is not stored any more: see NodeRollout " + r.Name})
+	}
+	return out
+}
+
+// owns reports whether the pool is the rollout's: it selects it, and none before it by name does.
+func owns(s cluster.Snapshot, r cluster.Rollout, pool string) bool {
+	for _, other := range s.Rollouts {
+		if slices.Contains(other.Pools, pool) {
+			return other.Name == r.Name
+		}
+	}
+	return false
+}
+
+// claimsOf are the claims of the rollout's pools.
+func claimsOf(s cluster.Snapshot, r cluster.Rollout) (out []cluster.Claim) {
+	mine := map[string]bool{}
+	for _, p := range r.Pools {
+		mine[p] = owns(s, r, p)
+	}
+	for _, c := range s.Claims {
+		if mine[c.Pool] {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// everTried are the claims that have, had or will have the revision that is tried.
+func everTried(s cluster.Snapshot, r cluster.Rollout, g cluster.PoolRollout) map[string]bool {
+	out := map[string]bool{}
+	for _, t := range r.Status.Tried {
+		out[t.Name] = true
+	}
+	for _, c := range claimsOf(s, r) {
+		if g.RevisionOf(c) == g.Try {
+			out[c.Name] = true
+		}
+	}
+	return out
+}
+
+// AssignLaunches gives the revision that is tried to as many of the launches as the step allows, the first ones.
+// Launches for pods that stand on a node, which goes because of EC2, of its age or of people, keep the last good one.
+// The launches given are not changed.
+func AssignLaunches(s cluster.Snapshot, launches []plan.Launch) []plan.Launch {
+	slots := map[string]int{}
+	for _, p := range s.Pools {
+		if p.Rollout != nil {
+			slots[p.Rollout.Name] = p.Rollout.Slots
+		}
+	}
+	if len(slots) == 0 {
+		return launches
+	}
+	on := map[string]bool{}
+	for _, p := range s.Pods {
+		on[p.Key()] = p.NodeName != ""
+	}
+	onNode := func(pod string) bool { return on[pod] }
+	out := slices.Clone(launches)
+	for i, l := range out {
+		p, _ := s.PoolOf(l.Pool)
+		if p.Rollout == nil || slots[p.Rollout.Name] <= 0 || slices.ContainsFunc(l.Pods, onNode) {
+			continue
+		}
+		slots[p.Rollout.Name]--
+		out[i] = WithRevision(l, p.Rollout.Try)
+	}
+	return out
+}
+
+// WithRevision is the launch with that revision of its class.
+func WithRevision(l plan.Launch, revision string) plan.Launch {
+	l.Annotations = maps.Clone(l.Annotations)
+	if l.Annotations == nil {
+		l.Annotations = map[string]string{}
+	}
+	l.Annotations[api.AnnotationNodeRevision] = revision
+	return l
+}

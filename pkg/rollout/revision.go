@@ -1,0 +1,88 @@
+package rollout
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+)
+
+// mostRevisions is how many revisions of a rollout are kept, beside the one that is tried and the last good one.
+const mostRevisions = 10
+
+// RevisionName names the state of a class: by the hash of what static drift compares and by its images.
+func RevisionName(c instancetypes.Class) string {
+	text := []string{c.HashVersion, c.Hash}
+	for _, i := range c.Images {
+		text = append(text, fmt.Sprint(i.ID, i.Requirements))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(text, "\x00")))
+	return longestPrefix(c.Name) + "-" + hex.EncodeToString(sum[:])[:10]
+}
+
+// longestPrefix leaves room for the digest in the name of an object.
+func longestPrefix(name string) string { return strings.TrimRight(name[:min(len(name), 240)], ".-") }
+
+// sameImages reports whether both launch the same images.
+func sameImages(a, b instancetypes.Class) bool {
+	return slices.EqualFunc(a.Images, b.Images, func(x, y instancetypes.Image) bool {
+		return x.ID == y.ID && fmt.Sprint(x.Requirements) == fmt.Sprint(y.Requirements)
+	})
+}
+
+// currentRevision returns the name of the class as it is now: that of the stored revision that it equals, else its own.
+// ok is false while its status is not of its spec, or it is not ready: then nobody knows. Hashes of different versions
+// are not compared, so an upgrade of Joiner begins no rollout.
+func currentRevision(s cluster.Snapshot, r cluster.Rollout, class string) (name string, ok bool) {
+	c, found := s.ClassOf(class)
+	if !found || !c.Ready || c.Unseen || c.Hash == "" || len(c.Images) == 0 {
+		return "", false
+	}
+	for i := len(r.Revisions) - 1; i >= 0; i-- {
+		v := r.Revisions[i].Resolved
+		if sameImages(v, c) && (v.HashVersion != c.HashVersion || v.Hash == c.Hash) {
+			return r.Revisions[i].Name, true
+		}
+	}
+	return RevisionName(c), true
+}
+
+// ClassOf returns the one class of the rollout's NodePools, or why there is none.
+func ClassOf(s cluster.Snapshot, r cluster.Rollout) (class, refused string) {
+	taken := ""
+	for _, p := range s.Pools {
+		switch {
+		case !slices.Contains(r.Pools, p.Name):
+		case !owns(s, r, p.Name):
+			taken = p.Name
+		case class != "" && class != p.Class:
+			return "", fmt.Sprintf("spec.nodePoolSelector: the NodePools use EC2NodeClass %s and %s; make a NodeRollout for each",
+				class, p.Class)
+		default:
+			class = p.Class
+		}
+	}
+	switch {
+	case class == "" && taken != "":
+		return "", "spec.nodePoolSelector: NodePool " + taken + " belongs to another NodeRollout"
+	case class == "":
+		return "", "spec.nodePoolSelector: there is no such NodePool"
+	}
+	return class, ""
+}
+
+// surplusRevisions are the names of revisions that need not be kept, oldest first.
+func surplusRevisions(r cluster.Rollout, st cluster.RolloutStatus, used map[string]bool) (out []string) {
+	left := len(r.Revisions) - mostRevisions
+	for _, v := range r.Revisions {
+		if left > 0 && v.Name != st.LastGood && v.Name != st.PreviousGood &&
+			v.Name != st.Revision && v.Name != r.Pinned && !used[v.Name] {
+			out, left = append(out, v.Name), left-1
+		}
+	}
+	return out
+}
