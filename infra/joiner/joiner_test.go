@@ -35,7 +35,8 @@ func ExampleNewCluster() {
 		Settings:    map[string]any{"mode": "observe", "logRetentionDays": 30, "tags": map[string]string{"team": "platform"}},
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	nodes.Stack.AddDependency(prod, jsii.String("the cluster has to be there"))
 	fmt.Println(*nodes.Stack.StackName())

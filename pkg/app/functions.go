@@ -54,9 +54,10 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 
 func (a *App) newProvision(info launch.Cluster, holder string) provision.Controller {
 	return provision.Controller{Deps: a.newDeps(holder),
-		Read: a.cache, Claims: a.kube.Claims, Lease: a.cache, Fleet: a.fleet, SoldOut: a.soldOut, Spot: a.spotEvents(), Prices: a.store,
-		Levels: a.levels, Buffers: a.kube.Buffers, Rollouts: newRollouts(a, holder),
-		Holds: a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
+		Read: a.cache, Claims: a.kube.Claims, Lease: a.cache, Fleet: a.fleet, SoldOut: a.soldOut,
+		Spot: newSpotEvents(a), Prices: a.store, Levels: a.levels, Buffers: a.kube.Buffers,
+		Rollouts: newRollouts(a, holder),
+		Holds:    a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
 		Watch:   kube.WatchLease{ClusterCache: a.cache}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
 		AlwaysWatch: a.set.AlwaysWatch, Totals: a.passTotals(),
@@ -89,7 +90,8 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 	return disrupt.Controller{Deps: deps,
 		Depot: &a.depot, Read: a.cache, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes,
 		Lease: a.cache, SoldOut: a.soldOut,
-		Prices: a.store, Levels: a.levels, Rollouts: newRollouts(a, holder), Notes: store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
+		Prices: a.store, Levels: a.levels, Rollouts: newRollouts(a, holder),
+		Notes:     store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"),
 		Off: a.set.Disruption == settings.DisruptionOff, Totals: a.passTotals()}
 }
@@ -115,8 +117,8 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 func (a *App) newLifecycle(holder string) lifecycle.Controller {
 	return lifecycle.Controller{Deps: a.newDeps(holder),
 		Read: a.cache, Claims: a.kube.Claims, Nodes: a.kube.Nodes, Pods: a.kube.Pods, Holds: a.kube.Nodes, Live: a.kube,
-		Instances: a.fleet, Health: a.fleet, Shifts: a.shifts, Pools: a.kube.Pools, Failures: a.ledger, Volumes: a.kube.Volumes,
-		Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
+		Instances: a.fleet, Health: a.fleet, Shifts: a.shifts, Pools: a.kube.Pools, Failures: a.ledger,
+		Volumes: a.kube.Volumes, Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Watch: kube.WatchLease{ClusterCache: a.cache}}
 }
 

@@ -40,7 +40,7 @@ func (a *App) newRefresh(ctx context.Context, info launch.Cluster) refresh.Contr
 		Finder: finder, Preview: &looking, Classes: classWriter{a.kube.Classes},
 		Pools: poolWriter{a.kube.Pools, a.kube.Claims}, Nodes: a.kube.Nodes, Market: market,
 		Overlays: a.kube.Overlays, Buffers: a.kube.Buffers, Prices: a.store, Cluster: info}
-	if l := a.spotLearner(ctx); l != nil {
+	if l := newSpotLearner(ctx, a); l != nil {
 		r.Spot, r.Market = l, market.WithSpotPools(l.Latest)
 	}
 	if a.set.DryRunValidation {

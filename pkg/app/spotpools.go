@@ -27,16 +27,16 @@ func podInterruptionCost(v settings.Values) float64 {
 	return v.PodInterruptionCostUSD
 }
 
-// spotEvents is where notices and launches note what happens in spot pools, nil where these are not learned.
-func (a *App) spotEvents() controllers.SpotPoolEvents {
+// newSpotEvents is where notices and launches note what happens in spot pools, nil where these are not learned.
+func newSpotEvents(a *App) controllers.SpotPoolEvents {
 	if podInterruptionCost(a.set) <= 0 {
 		return nil
 	}
 	return store.NewSpotEvents(a.kube.SharedData, time.Now)
 }
 
-// spotLearner keeps the record of spot pools, nil where these are not learned.
-func (a *App) spotLearner(ctx context.Context) *spotpools.Learner {
+// newSpotLearner keeps the record of spot pools, nil where these are not learned.
+func newSpotLearner(ctx context.Context, a *App) *spotpools.Learner {
 	if podInterruptionCost(a.set) <= 0 {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
@@ -23,7 +24,7 @@ import (
 // models, so its commands are the calls and its options the parameters, in small letters with dashes.
 func awsCall(words []string) error {
 	clients := map[string]any{"ec2": &ec2.Client{}, "eks": &eks.Client{}, "iam": &iam.Client{}, "lambda": &lambda.Client{},
-		"service-quotas": &servicequotas.Client{}, "sts": &sts.Client{}}
+		"secretsmanager": &secretsmanager.Client{}, "service-quotas": &servicequotas.Client{}, "sts": &sts.Client{}}
 	if len(words) < 2 {
 		return errors.New("it names no call")
 	}

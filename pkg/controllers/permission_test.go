@@ -34,7 +34,9 @@ func readingMethods() []string {
 	return []string{"PendingPods", "StaticPools", "ListClaims", "ReadSnapshot", "CachedSnapshot", "ReadClaim", "WithVolumes", "ReadClass", "Wait", "ListAttachments", "ListInstances",
 		"ListStatuses", "RemainingReservations", "RemainingAddresses", "FindGroup", "ListUnavailable", "ReadCatalog", "LeaseSign", "ListBuffers",
 		"ReadMemory", "ClaimsOf", "ReadNode", "PodsOn", "PoolAnnotations", "ListClasses", "ListPools", "ListNodes", "ListProfiles", "ReadOfferingInputs",
-		"ChangeTotals",                // writes when the lease is given back
+		"AddRollouts", "ReadRevision", "ListShifts",
+		"ChangeTotals",             // writes when the lease is given back
+		"AdvanceRollouts", "Learn", // ask for themselves: tests of rollouts and spotpools
 		"Put", "Refresh", "WritePass"} // the last two write into a bucket of Joiner's own
 }
 

@@ -84,8 +84,8 @@ func (ev *Evaluator) splitByVolumes(l plan.Launch) (attached, beyond []*cluster.
 }
 
 // withinVolumeLimits returns the plan with more nodes in place of each that is expected to attach too few volumes for
-// its pods. A pod that has too many by itself is unplaced. The nodes of the set go, and no node that is launched besides
-// takes these pods.
+// its pods. A pod that has too many by itself is unplaced. The nodes of the set go, and no node that is launched
+// besides takes these pods.
 func (ev *Evaluator) withinVolumeLimits(p plan.Plan, set []*stateNode, besides []plan.Launch) plan.Plan {
 	var within, over []plan.Launch
 	for _, l := range p.Launches {

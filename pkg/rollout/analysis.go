@@ -105,20 +105,10 @@ func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHea
 		if p.Controller == "" || !mine[p.NodeName] || p.Terminating() || p.Virtual {
 			continue
 		}
-		w := byUID[p.Controller]
-		if w == nil {
-			w = &cluster.WorkloadHealth{Controller: p.Controller, Sample: p.Key()}
-			byUID[p.Controller] = w
+		if byUID[p.Controller] == nil {
+			byUID[p.Controller] = &cluster.WorkloadHealth{Controller: p.Controller, Sample: p.Key()}
 		}
-		bad := 0
-		if faresBadly(p, s.Now) {
-			bad = 1
-		}
-		if isNew[p.NodeName] {
-			w.New, w.NewBad = w.New+1, w.NewBad+bad
-		} else {
-			w.Old, w.OldBad = w.Old+1, w.OldBad+bad
-		}
+		countPod(byUID[p.Controller], isNew[p.NodeName], faresBadly(p, s.Now))
 	}
 	for _, w := range byUID {
 		if w.New > 0 && w.Old > 0 {
@@ -127,6 +117,18 @@ func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHea
 	}
 	slices.SortFunc(out, func(a, b cluster.WorkloadHealth) int { return strings.Compare(a.Controller, b.Controller) })
 	return out
+}
+
+func countPod(w *cluster.WorkloadHealth, isNew, isBad bool) {
+	bad := 0
+	if isBad {
+		bad = 1
+	}
+	if isNew {
+		w.New, w.NewBad = w.New+1, w.NewBad+bad
+	} else {
+		w.Old, w.OldBad = w.Old+1, w.OldBad+bad
+	}
 }
 
 // faresBadly reports whether the pod crashed, was killed for its memory, failed, or is unready for too long.

@@ -11,9 +11,9 @@ import (
 	"joiner/pkg/model/plan"
 )
 
-// Gate returns the snapshot in which NodePools launch and drift as their NodeRollouts allow. It may be repeated: classes
-// that it added before stay, with what has been found out about them since. The snapshot given is not changed. A
-// NodePool that two NodeRollouts select belongs to the first by name. One whose NodeRollout has no last good revision
+// Gate returns the snapshot in which NodePools launch and drift as their NodeRollouts allow. It may be repeated:
+// classes that it added before stay, with what has been found out about them since. The snapshot given is not changed.
+// A NodePool that two NodeRollouts select belongs to the first by name. One whose NodeRollout has no last good revision
 // yet is left as it is.
 func Gate(s cluster.Snapshot) cluster.Snapshot {
 	if len(s.Rollouts) == 0 {

@@ -65,6 +65,7 @@ type row struct {
 	name         string
 	nodes, pods  int
 	usd          float64
+	fresh        float64 // USD/h of a fresh plan for all pods that may move
 	ours, theirs *outcome
 	why          map[string]int
 }
@@ -177,6 +178,9 @@ func (b bench) one(kind string, nodes int) (row, error) {
 		return row{}, err
 	}
 	r := row{name: w.Name, nodes: nodes, pods: len(w.Pods), usd: w.Price()}
+	if r.fresh, err = freshPlan(w); err != nil {
+		return row{}, fmt.Errorf("%s: %w", w.Name, err)
+	}
 	if b.only != "karpenter" {
 		r.ours, err = b.keep(b.ours, "", w.Name, func() (*outcome, error) {
 			defer debug.SetGCPercent(debug.SetGCPercent(growth))

@@ -68,6 +68,41 @@ func TestPointOfTheCourse(t *testing.T) {
 	}
 }
 
+// The nodes whose pods may not be evicted stay in the fresh plan, and all others are bought anew.
+func TestFreshPlanKeepsWhatMustStay(t *testing.T) {
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := world.Generate(c, world.Guarded, 12, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, err := freshPlan(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := w.Price()
+	for _, p := range w.Pods {
+		p.Held = true
+	}
+	all, err := freshPlan(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range w.Pods {
+		p.Held = false
+	}
+	none, err := freshPlan(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if none >= some || some >= all || all > before {
+		t.Errorf("fresh plans cost %.3f when no pod is held, %.3f when some are, %.3f when all are; the cluster costs %.3f",
+			none, some, all, before)
+	}
+}
+
 // A side that is told to do what the world forbids is found out.
 func TestFaultsAreFound(t *testing.T) {
 	c, err := instancetypes.DecodeCatalog(builtin.Data())

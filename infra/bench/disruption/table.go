@@ -20,7 +20,8 @@ func sheet(rows []row) table.Writer {
 			head = append(head, tool+" "+what)
 		}
 	}
-	t.AppendHeader(append(head, "price", "CPU", "Joiner moved until as cheap", "CPU s until as cheap"))
+	t.AppendHeader(append(head, "price", "CPU", "Joiner moved until as cheap", "CPU s until as cheap",
+		"fresh plan USD/h", "Karpenter above it", "Joiner above it"))
 	for _, r := range rows {
 		line := table.Row{r.name, r.nodes, r.pods, fmt.Sprintf("%.3f", r.usd)}
 		for _, o := range []*outcome{r.theirs, r.ours} {
@@ -42,9 +43,17 @@ func sheet(rows []row) table.Writer {
 			line = append(line, fmt.Sprintf("%.3f", r.ours.USD/r.theirs.USD),
 				fmt.Sprintf("%.1f", r.theirs.CPU/r.ours.CPU), even.Moved, fmt.Sprintf("%.2f", even.CPU))
 		}
-		t.AppendRow(line)
+		t.AppendRow(append(line, fmt.Sprintf("%.3f", r.fresh), above(r.theirs, r.fresh), above(r.ours, r.fresh)))
 	}
 	return t
+}
+
+// above returns by how many percent the side's cluster costs more in the end than that; nothing when it was left out.
+func above(o *outcome, usd float64) string {
+	if o == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %%", 100*(o.USD/usd-1))
 }
 
 func plainText(rows []row) string { return sheet(rows).Render() + "\n\n" + summary(rows) }
@@ -70,9 +79,10 @@ func summary(rows []row) string {
 func together(rows []row) string {
 	var ours, theirs outcome
 	var even point
-	var before float64
+	var before, fresh float64
 	for _, r := range rows {
 		before += r.usd
+		fresh += r.fresh
 		p := r.ours.at(r.theirs.USD)
 		even = point{even.USD + p.USD, even.Moved + p.Moved, even.CPU + p.CPU}
 		for _, x := range []struct{ sum, of *outcome }{{&ours, r.ours}, {&theirs, r.theirs}} {
@@ -83,10 +93,12 @@ func together(rows []row) string {
 	}
 	return fmt.Sprintf("Joiner's cost %.1f %% less than Karpenter's in the end (%.2f and %.2f USD/h of %.2f before), "+
 		"%.0f pods were moved for each USD/h saved (Karpenter: %.0f), and Karpenter took %.1f times the CPU. "+
-		"When its clusters first cost what Karpenter's did in the end, Joiner had moved %.0f pods for each USD/h saved, and Karpenter's CPU was %.1f times what it had taken.\n",
+		"When its clusters first cost what Karpenter's did in the end, Joiner had moved %.0f pods for each USD/h saved, and Karpenter's CPU was %.1f times what it had taken. "+
+		"Fresh plans for all pods that may move would cost %.2f USD/h: Karpenter's end is %s above them, Joiner's %s.\n",
 		100*(1-ours.USD/theirs.USD), ours.USD, theirs.USD, before,
 		float64(ours.Moved)/(before-ours.USD), float64(theirs.Moved)/(before-theirs.USD), theirs.CPU/ours.CPU,
-		float64(even.Moved)/(before-even.USD), theirs.CPU/even.CPU)
+		float64(even.Moved)/(before-even.USD), theirs.CPU/even.CPU,
+		fresh, above(&theirs, fresh), above(&ours, fresh))
 }
 
 // markdown is the table as a page. how says in what manner the rows were measured.
@@ -95,7 +107,7 @@ func markdown(rows []row, how string) string {
 	fmt.Fprintf(&b, "# Disruption, side by side\n\nWritten on %s, with %s on %s/%s and Karpenter %s, %s.\n\n",
 		time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.GOOS, runtime.GOARCH, peerVersion(), how)
 	b.WriteString("Price: Joiner's by Karpenter's. CPU: Karpenter's by Joiner's. As cheap: when Joiner's fleet first cost what Karpenter's does in the end. " +
-		"* was not at rest when its time was over.\n\n")
+		"* was not at rest when its time was over. Fresh plan: the nodes that must stay, and what Joiner's packer buys when all pods that may move are pending at once.\n\n")
 	b.WriteString(sheet(rows).RenderMarkdown() + "\n\n" + summary(rows))
 	b.WriteString("\n## Why Joiner's nodes stay in the end\n\n")
 	for _, r := range rows {

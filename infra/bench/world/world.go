@@ -109,6 +109,16 @@ func (w *World) Price() (usd float64) {
 	return usd
 }
 
+// PriceOf returns the USD per hour of the offer, and false when nobody sells it.
+func (w *World) PriceOf(o instancetypes.Offer) (usd float64, sold bool) {
+	for _, x := range w.types[o.Type].Offerings {
+		if x.Offer == o && x.Price > 0 {
+			return x.Price, true
+		}
+	}
+	return 0, false
+}
+
 // Launch adds a node of the offer, ready for pods.
 func (w *World) Launch(pool string, o instancetypes.Offer) (*Node, error) {
 	t, ok := w.types[o.Type]
@@ -118,12 +128,7 @@ func (w *World) Launch(pool string, o instancetypes.Offer) (*Node, error) {
 	w.number++
 	n := &Node{Name: fmt.Sprintf("node-%05d", w.number), Pool: pool, Offer: o, Marks: map[string]string{},
 		free: t.Allocatable.Sub(w.kept)}
-	for _, x := range t.Offerings {
-		if x.Offer == o {
-			n.Price = x.Price
-		}
-	}
-	if n.Price == 0 {
+	if n.Price, ok = w.PriceOf(o); !ok {
 		return nil, fmt.Errorf("launch %s: nobody sells it", o)
 	}
 	n.labels = t.Requirements.Labels()

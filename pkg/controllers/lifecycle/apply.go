@@ -219,8 +219,8 @@ func (w *actionWorker) keepClaim(written cluster.Claim, err error) error {
 	return err
 }
 
-// recordAction writes the event of an action, on its pool, its node or else on its claim. Only that one on a pool cannot
-// be written is an error: what was told there is noted after it.
+// recordAction writes the event of an action, on its pool, its node or else on its claim. Only that one on a pool
+// cannot be written is an error: what was told there is noted after it.
 func (w *actionWorker) recordAction(ctx context.Context, c cluster.Claim, n cluster.Node, a plan.Action) error {
 	e := cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: a.Warning, Reason: a.Reason,
 		Message: a.Why, Every: a.Every}

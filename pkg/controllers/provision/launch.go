@@ -287,7 +287,7 @@ func (l *claimLauncher) markUnavailable(ctx context.Context, marks []instancetyp
 		l.soldOut = append(l.soldOut, m)
 	}
 	l.mu.Unlock()
-	l.p.noteRefusals(ctx, marks)
+	noteRefusals(ctx, l.p, marks)
 	return l.p.SoldOut.MarkUnavailable(ctx, marks, l.p.SoldOutFor)
 }
 

@@ -13,7 +13,7 @@ const noCapacity = "InsufficientInstanceCapacity"
 
 // noteRefusals notes for the record of spot pools which of them had no capacity, once an hour for each. A note that
 // cannot be made changes what nodes cost later, and nothing else.
-func (p *Controller) noteRefusals(ctx context.Context, marks []instancetypes.UnavailableOffering) {
+func noteRefusals(ctx context.Context, p *Controller, marks []instancetypes.UnavailableOffering) {
 	if p.Spot == nil {
 		return
 	}
@@ -24,8 +24,9 @@ func (p *Controller) noteRefusals(ctx context.Context, marks []instancetypes.Una
 			m.Why != noCapacity {
 			continue
 		}
-		events = append(events, spotpools.Event{Kind: spotpools.Refusal, Pool: spotpools.Pool{Type: m.Type, Zone: m.Zone},
-			ID: m.Type + " " + m.Zone + " " + now.UTC().Truncate(time.Hour).Format(time.RFC3339), At: now})
+		events = append(events, spotpools.Event{Kind: spotpools.Refusal,
+			Pool: spotpools.Pool{Type: m.Type, Zone: m.Zone},
+			ID:   m.Type + " " + m.Zone + " " + now.UTC().Truncate(time.Hour).Format(time.RFC3339), At: now})
 	}
 	if len(events) == 0 {
 		return

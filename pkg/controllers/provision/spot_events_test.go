@@ -26,16 +26,16 @@ func TestRefusalsOfSpotPoolsAreNotedOnceAnHour(t *testing.T) {
 	}
 	marks := []instancetypes.UnavailableOffering{mark("spot", "m5.large", "", noCapacity), mark("on-demand", "m5.large", "", noCapacity),
 		mark("spot", "", "", noCapacity), mark("spot", "c5.large", "", "VcpuLimitExceeded"), mark("spot", "c5.large", "pg-1", noCapacity)}
-	p.noteRefusals(t.Context(), marks)
-	p.noteRefusals(t.Context(), marks)
+	noteRefusals(t.Context(), p, marks)
+	noteRefusals(t.Context(), p, marks)
 	if len(noted.all) != 2 || noted.all[0].Kind != spotpools.Refusal || noted.all[0].Pool != (spotpools.Pool{Type: "m5.large", Zone: "a"}) ||
 		noted.all[0].ID != noted.all[1].ID {
 		t.Errorf("noted are %+v, want the spot pool that has no capacity, twice under one ID", noted.all)
 	}
 	now = now.Add(time.Hour)
-	if p.noteRefusals(t.Context(), marks); noted.all[2].ID == noted.all[0].ID {
+	if noteRefusals(t.Context(), p, marks); noted.all[2].ID == noted.all[0].ID {
 		t.Error("an hour later it is the same refusal")
 	}
 	p.Spot = nil
-	p.noteRefusals(t.Context(), marks)
+	noteRefusals(t.Context(), p, marks)
 }

@@ -33,7 +33,7 @@ func TestANewClassAndItsPoolAreReadyAfterOneRefresh(t *testing.T) {
 	c, p := s.Classes["default"], s.Pools["general"]
 	got := []string{c.Annotations["karpenter.k8s.aws/ec2nodeclass-hash"], c.Annotations["karpenter.k8s.aws/ec2nodeclass-hash-version"],
 		p.Annotations["karpenter.sh/nodepool-hash"], p.Annotations["karpenter.sh/nodepool-hash-version"]}
-	if diff := cmp.Diff([]string{c.Hash("ca"), "v5", p.Hash(), "v3"}, got); diff != "" {
+	if diff := cmp.Diff([]string{c.Hash("ca"), "v6", p.Hash(), "v3"}, got); diff != "" {
 		t.Errorf("hashes (-want +got):\n%s", diff)
 	}
 	did, err = s.Run(t)

@@ -1,7 +1,7 @@
 // Package rollouts takes the steps of NodeRollouts and tells the other functions what they allow.
 //
-// Start with Controller.AdvanceRollouts: it decides with pkg/rollout and writes what follows. It runs under the lease of
-// those who create capacity, because what it allows is counted by what is there.
+// Start with Controller.AdvanceRollouts: it decides with pkg/rollout and writes what follows. It runs under the lease
+// of those who create capacity, because what it allows is counted by what is there.
 package rollouts
 
 import (
@@ -84,8 +84,8 @@ func (c *Controller) AdvanceRollouts(ctx context.Context, s cluster.Snapshot) (c
 	return rollout.Gate(s), errors.Join(errs...)
 }
 
-// apply keeps the revision, stores the status, tells of it, and forgets surplus revisions, in this order: a status names
-// no revision that is not kept.
+// apply keeps the revision, stores the status, tells of it, and forgets surplus revisions, in this order: a status
+// names no revision that is not kept.
 func (c *Controller) apply(ctx context.Context, s cluster.Snapshot, r *cluster.Rollout, out rollout.Outcome) error {
 	if out.Keep != "" {
 		if err := c.keep(ctx, s, *r, out.Keep); err != nil {

@@ -75,15 +75,15 @@ func TestLearnCountsEventsAndHoursOnce(t *testing.T) {
 	if _, err := learn(t, w, now, true); err == nil {
 		t.Error("events that could not be forgotten are no error")
 	}
-	l, err := learn(t, w, now, true) // dies after the write, and is repeated
-	if err == nil {
+	if _, err := learn(t, w, now, true); err == nil { // dies after the write, and is repeated
 		t.Error("events that could not be forgotten are no error")
 	}
 	if len(w.own.Pools) != 1 || math.Abs(w.own.Pools[0].Hours-0.75) > 1e-9 || w.own.Pools[0].Interruptions != 1 {
 		t.Errorf("the record is %+v, want 0.75 node hours and one interruption", w.own.Pools)
 	}
 	w.forgetNo = false
-	if l, err = learn(t, w, now.Add(time.Minute), true); err != nil || len(w.events) != 0 || len(l.Latest().Own) != 1 {
+	l, err := learn(t, w, now.Add(time.Minute), true)
+	if err != nil || len(w.events) != 0 || len(l.Latest().Own) != 1 {
 		t.Errorf("error %v, %d events left, summary %+v", err, len(w.events), l.Latest())
 	}
 }

@@ -123,7 +123,8 @@ func (r PoolRollout) RevisionOf(c Claim) string {
 		return name
 	}
 	for _, k := range r.Known {
-		if k.Hash == c.Annotations[awsv1.AnnotationHash] && k.HashVersion == c.Annotations[awsv1.AnnotationHashVersion] &&
+		if k.Hash == c.Annotations[awsv1.AnnotationHash] &&
+			k.HashVersion == c.Annotations[awsv1.AnnotationHashVersion] &&
 			slices.Contains(k.Images, c.ImageID) {
 			return k.Name
 		}

@@ -168,7 +168,7 @@ type Pool struct {
 	ToldShifts []string   `json:"toldShifts,omitempty"`
 	Disruption Disruption `json:"disruption,omitzero"`
 
-	Revision string       `json:"revision,omitempty"` // of its class, that it launches with; empty for the class as it is
+	Revision string       `json:"revision,omitempty"` // of its class, to launch with; empty for the class as it is
 	Rollout  *PoolRollout `json:"rollout,omitempty"`  // nil for a pool that no NodeRollout is about
 }
 

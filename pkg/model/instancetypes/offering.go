@@ -37,7 +37,7 @@ type Offering struct {
 	Price     float64 `json:"price"`             // USD per hour, NodeUSD and RiskUSD included
 	NodeUSD   float64 `json:"nodeUSD,omitempty"` // what of it the node costs beside its instance; see NodeCost
 	RiskUSD   float64 `json:"riskUSD,omitempty"` // what of it interruptions cost, which nobody bills
-	Hazard    float64 `json:"hazard,omitempty"`  // interruptions per node hour of a spot pool; 0 where it is not learned
+	Hazard    float64 `json:"hazard,omitempty"`  // interruptions per node hour of a spot pool; 0 where not learned
 	Available bool    `json:"available"`
 	Why       string  `json:"why,omitempty"` // why it is not available, for people
 

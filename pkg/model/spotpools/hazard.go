@@ -42,7 +42,7 @@ func Summarize(own Record, others []Record, now time.Time) Summary {
 		}
 	}
 	// equal cells are added in an order of their own, so that sums come to the same bits
-	slices.SortFunc(all, func(a, b Cell) int { return compareCells(a, b) })
+	slices.SortFunc(all, compareCells)
 	s.Others = bounded(all)
 	return s
 }

@@ -263,7 +263,8 @@ func (r Record) Mended(now time.Time) Record {
 		}
 	}
 	r.Pools = bounded(cells)
-	r.Seen = slices.DeleteFunc(slices.Clone(r.Seen), func(s Seen) bool { return s.ID == "" || s.At.After(now.Add(clockSkew)) })
+	r.Seen = slices.DeleteFunc(slices.Clone(r.Seen),
+		func(s Seen) bool { return s.ID == "" || s.At.After(now.Add(clockSkew)) })
 	if len(r.Seen) > maxSeen {
 		r.Seen = r.Seen[len(r.Seen)-maxSeen:]
 	}

@@ -78,8 +78,8 @@ func withTaints(n cluster.Node, c cluster.Claim) cluster.Node {
 func (v registrar) tagInstance(c cluster.Claim) []plan.Action {
 	i, ok := v.instances[c.ProviderID]
 	nodes := v.nodes[c.ProviderID]
-	if !ok || i.Gone() || v.isShifted(i) || len(nodes) != 1 || c.Annotations[awsv1.AnnotationInstanceTagged] == "true" &&
-		c.Annotations[awsv1.AnnotationClusterNameTagged] == "true" {
+	if !ok || i.Gone() || v.isShifted(i) || len(nodes) != 1 ||
+		c.Annotations[awsv1.AnnotationInstanceTagged] == "true" && c.Annotations[awsv1.AnnotationClusterNameTagged] == "true" {
 		return nil
 	}
 	return []plan.Action{{Do: plan.TagInstance, Claim: c.Name, Node: nodes[0].Name, Instance: i.ID}}

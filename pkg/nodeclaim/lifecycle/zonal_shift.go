@@ -50,9 +50,10 @@ func (v index) isShifted(i cluster.Instance) bool {
 
 // tellKept says that an instance of the claim is not terminated while its zone is shifted away from.
 func (v index) tellKept(c cluster.Claim, instance, zone string) plan.Action {
-	return plan.Action{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: v1.ReasonZonalShiftActive, Every: tellShiftEvery,
-		Why: fmt.Sprintf("instance %s is in zonally shifted availability zone %s (%s), skipping termination", instance, zone,
-			v.away[zone])}
+	return plan.Action{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: v1.ReasonZonalShiftActive,
+		Every: tellShiftEvery,
+		Why: fmt.Sprintf("instance %s is in zonally shifted availability zone %s (%s), skipping termination",
+			instance, zone, v.away[zone])}
 }
 
 // announceShifts tells pools that a zone of theirs is shifted away from, and that it is theirs again. What was told is
@@ -71,8 +72,9 @@ func (v index) announceShifts() (out []plan.Action) {
 			}
 			told = append(told, id)
 			if !slices.Contains(p.ToldShifts, id) {
-				out = append(out, plan.Action{Do: plan.Tell, Pool: p.Name, Warning: true, Reason: v1.ReasonZonalShiftActive,
-					Why: fmt.Sprintf("Zonal shift detected: offerings in zone %s (%s) are unavailable for this NodePool", zone, id)})
+				out = append(out, plan.Action{Do: plan.Tell, Pool: p.Name, Warning: true,
+					Reason: v1.ReasonZonalShiftActive,
+					Why:    fmt.Sprintf("Zonal shift detected: offerings in zone %s (%s) are unavailable for this NodePool", zone, id)})
 			}
 		}
 		for _, id := range p.ToldShifts {

@@ -51,7 +51,8 @@ func Rollout(o *v1alpha1.NodeRollout, pools []karpv1.NodePool) cluster.Rollout {
 			out.MinPods = int(*a.MinPods)
 		}
 		for _, k := range a.NodeConditions {
-			out.NodeConditions = append(out.NodeConditions, cluster.Condition{Type: k.Type, Status: cmp.Or(k.Status, "True")})
+			out.NodeConditions = append(out.NodeConditions,
+				cluster.Condition{Type: k.Type, Status: cmp.Or(k.Status, "True")})
 		}
 	}
 	return out
@@ -80,8 +81,9 @@ func rolloutStatus(s *v1alpha1.NodeRolloutStatus) cluster.RolloutStatus {
 	for _, t := range s.Tried {
 		out.Tried = append(out.Tried, cluster.TriedNode{Name: t.Name, State: t.State})
 	}
-	if k := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAccepted); k != nil && k.Status != metav1.ConditionTrue {
-		out.Refused = k.Message
+	accepted := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAccepted)
+	if accepted != nil && accepted.Status != metav1.ConditionTrue {
+		out.Refused = accepted.Message
 	}
 	if k := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLastGoodAvailable); k != nil &&
 		k.Status != metav1.ConditionTrue {
@@ -93,7 +95,8 @@ func rolloutStatus(s *v1alpha1.NodeRolloutStatus) cluster.RolloutStatus {
 // SetRolloutStatus makes the status of the object what the decision says.
 func SetRolloutStatus(o *v1alpha1.NodeRollout, s cluster.RolloutStatus, now time.Time) {
 	out := &o.Status
-	out.Phase, out.Revision, out.LastGoodRevision, out.PreviousGoodRevision = s.Phase, s.Revision, s.LastGood, s.PreviousGood
+	out.Phase, out.Revision = s.Phase, s.Revision
+	out.LastGoodRevision, out.PreviousGoodRevision = s.LastGood, s.PreviousGood
 	out.Step, out.NewNodes, out.OldNodes = int32(s.Step), int32(s.NewNodes), int32(s.OldNodes)
 	out.AllowedNodes, out.FailedRevisions, out.Evidence = int32(s.Allowed), s.Failed, s.Evidence
 	out.Message, out.ResumeToken, out.StepStarted, out.Tried = s.Message, s.ResumeToken, nil, nil

@@ -99,8 +99,8 @@ func (c Pools) RecordRegistrations(ctx context.Context, pool string, outcomes []
 	return unlessGone(err)
 }
 
-// NoteShifts notes in an annotation of a pool which zones its events say to be shifted away from. A pool that is gone is
-// no error.
+// NoteShifts notes in an annotation of a pool which zones its events say to be shifted away from. A pool that is gone
+// is no error.
 func (c Pools) NoteShifts(ctx context.Context, pool string, zoneIDs []string) error {
 	return unlessGone(c.PatchPoolMeta(ctx, pool,
 		map[string]string{karpv1.AnnotationZonalShifts: strings.Join(zoneIDs, ",")}))

@@ -46,8 +46,8 @@ type rolloutMemory struct {
 	next   int64
 }
 
-// ListRollouts lists the NodeRollouts with their revisions, sorted by name. A cluster that does not know the kind, or in
-// which Joiner may not read it because its setup has not run yet, has none; without one nobody asks again for half a
+// ListRollouts lists the NodeRollouts with their revisions, sorted by name. A cluster that does not know the kind, or
+// in which Joiner may not read it because its setup has not run yet, has none; without one nobody asks again for half a
 // minute, and no other request is made.
 func (c Rollouts) ListRollouts(ctx context.Context) ([]cluster.Rollout, error) {
 	c.memory.mu.Lock()
@@ -122,8 +122,8 @@ func (c Rollouts) listRevisions(ctx context.Context) ([]appsv1.ControllerRevisio
 	return out, err
 }
 
-// describeRevision returns a revision as a class of a snapshot; ok is false when its EC2NodeClass is gone, and of one that
-// cannot be read, which then counts as not stored.
+// describeRevision returns a revision as a class of a snapshot; ok is false when its EC2NodeClass is gone, and of one
+// that cannot be read, which then counts as not stored.
 func describeRevision(r *appsv1.ControllerRevision, classes []awsv1.EC2NodeClass) (v cluster.NodeRevision, ok bool) {
 	i := slices.IndexFunc(classes, func(n awsv1.EC2NodeClass) bool { return n.Name == r.Labels[labelClass] })
 	if i < 0 {
@@ -133,7 +133,8 @@ func describeRevision(r *appsv1.ControllerRevision, classes []awsv1.EC2NodeClass
 	if err != nil {
 		return v, false
 	}
-	v = cluster.NodeRevision{Name: r.Name, Resolved: nodeclass.DescribeClass(nodeclass.RestoreRevision(kept, &classes[i]))}
+	v = cluster.NodeRevision{Name: r.Name,
+		Resolved: nodeclass.DescribeClass(nodeclass.RestoreRevision(kept, &classes[i]))}
 	v.Resolved.Name = cluster.RevisionKey(classes[i].Name, r.Name)
 	return v, true
 }
@@ -185,7 +186,8 @@ func (c Rollouts) KeepRevision(ctx context.Context, rollout, revision string, cl
 		r.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion().String(),
 			Kind: v1alpha1.NodeRolloutKind, Name: owner.Name, UID: owner.UID}}
 	}
-	err = c.createObject(ctx, apiCall{verb: "create", place: controllerRevisions(), namespace: Namespace, name: revision}, r,
+	err = c.createObject(ctx,
+		apiCall{verb: "create", place: controllerRevisions(), namespace: Namespace, name: revision}, r,
 		&appsv1.ControllerRevision{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -201,7 +203,8 @@ func (c Rollouts) ForgetRevision(ctx context.Context, revision string) error {
 	if r == nil {
 		return nil
 	}
-	return c.deleteObject(ctx, apiCall{verb: "delete", place: controllerRevisions(), namespace: Namespace, name: revision},
+	return c.deleteObject(ctx,
+		apiCall{verb: "delete", place: controllerRevisions(), namespace: Namespace, name: revision},
 		string(r.UID), nil)
 }
 

@@ -105,8 +105,9 @@ func (f *Functions) newDeps(p *fake.Ports, rules cluster.Settings) controllers.D
 func (f *Functions) Provision(p *fake.Ports) *provision.Controller {
 	f.Made++
 	return &provision.Controller{Deps: f.newDeps(p, f.Rules()),
-		Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Prices: p, Holds: p, Lifecycle: p.NewWaker("lifecycle"),
-		Refresh: p.NewWaker("refresh"),
+		Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Spot: p, Prices: p, Holds: p,
+		Lifecycle: p.NewWaker("lifecycle"),
+		Refresh:   p.NewWaker("refresh"),
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
 			ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
 		SoldOutFor: 3 * time.Minute, ShareFrom: f.ShareFrom}
@@ -129,7 +130,7 @@ func (f *Functions) Rules() cluster.Settings {
 // Interruption is an invocation that handles notices on the ports.
 func (f *Functions) Interruption(p *fake.Ports) *notices.Controller {
 	return &notices.Controller{Deps: controllers.Deps{Record: p, Now: f.World.Now, Log: slog.New(slog.DiscardHandler)},
-		Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
+		Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Spot: p, Pods: p, Pools: p, Quota: p,
 		Provision: p.NewWaker("provision"),
 		Lifecycle: p.NewWaker("lifecycle"), SoldOutFor: 3 * time.Minute,
 		Rebalance:     interruption.RebalancePolicy{Choice: interruption.Tell, MinAge: 15 * time.Minute},

@@ -6,6 +6,7 @@ import (
 
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/spotpools"
 	"joiner/pkg/testing/objects"
 )
 
@@ -29,6 +30,11 @@ func (p NodePorts) UntaintNode(ctx context.Context, n cluster.Node) error {
 // ReadMemory returns what was remembered last.
 func (p SharedPorts) ReadMemory(ctx context.Context) (disruption.Memory, error) {
 	return doCall(ctx, p.invocation, "recall", func() (disruption.Memory, error) { return p.w.memory, nil })
+}
+
+// NoteSpotEvents forgets them.
+func (p SharedPorts) NoteSpotEvents(ctx context.Context, _ []spotpools.Event) error {
+	return tryCall(ctx, p.invocation, "note spot events", func() error { return nil })
 }
 
 // WriteMemory stores it.

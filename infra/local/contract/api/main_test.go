@@ -131,7 +131,7 @@ func resourceOf(t *testing.T, o *unstructured.Unstructured) schema.GroupVersionR
 		awsv1.EC2NodeClassKind: awsv1.EC2NodeClassResource, "CustomResourceDefinition": "customresourcedefinitions",
 		v1alpha1.NodeOverlayKind: v1alpha1.NodeOverlayResource, v1beta1.CapacityBufferKind: v1beta1.CapacityBufferResource,
 		joinerv1alpha1.NodeRolloutKind: joinerv1alpha1.NodeRolloutResource,
-		"Namespace": "namespaces", "ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings",
+		"Namespace":                    "namespaces", "ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings",
 		"Role": "roles", "RoleBinding": "rolebindings",
 		"FlowSchema": "flowschemas", "PriorityLevelConfiguration": "prioritylevelconfigurations",
 		"ValidatingAdmissionPolicy": "validatingadmissionpolicies", "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",

@@ -9,7 +9,8 @@ import (
 
 // Versions of the drift hash of a class. They are Karpenter's own strings because the numbers are its own.
 const (
-	// HashVersion is that of a class without a hash. It is Karpenter 1.15's, of the kubelet settings as they are written.
+	// HashVersion is that of a class without a hash. It is Karpenter 1.15's, of the kubelet settings
+	// as they are written.
 	HashVersion = "v6"
 	// HashVersionTyped is that of Karpenter 1.14, of the kubelet settings that it knows.
 	HashVersionTyped = "v5"

@@ -32,8 +32,8 @@ func (k KubeletConfiguration) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// UnmarshalJSON reads the fields, and what is none of them into Extra. So is a maxPods that is a text, as Karpenter 1.15
-// may have stored it: one class with an expression must not keep all others from being read.
+// UnmarshalJSON reads the fields, and what is none of them into Extra. So is a maxPods that is a text, as Karpenter
+// 1.15 may have stored it: one class with an expression must not keep all others from being read.
 func (k *KubeletConfiguration) UnmarshalJSON(text []byte) error {
 	var all map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &all); err != nil {

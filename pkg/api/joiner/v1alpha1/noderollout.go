@@ -58,8 +58,8 @@ type NodeRolloutSpec struct {
 	// Analysis is what a new revision must not do.
 	// +optional
 	Analysis *RolloutAnalysis `json:"analysis,omitempty"`
-	// OnFailure says what follows when the analysis fails: halt leaves the new nodes as they are, rollback replaces them
-	// by nodes of the last good revision. Either way nothing more is launched with the revision.
+	// OnFailure says what follows when the analysis fails: halt leaves the new nodes as they are, rollback replaces
+	// them by nodes of the last good revision. Either way nothing more is launched with the revision.
 	// +kubebuilder:validation:Enum=halt;rollback
 	// +kubebuilder:default=halt
 	// +optional
