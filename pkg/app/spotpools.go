@@ -17,7 +17,7 @@ import (
 
 // interruptionFactor is how much more it costs by default that a pod is moved by an interruption, which leaves two
 // minutes and no replacement ahead, than by choice.
-const interruptionFactor = 50
+const interruptionFactor = 10
 
 // podInterruptionCost is the setting as decisions know it.
 func podInterruptionCost(v settings.Values) float64 {

@@ -161,7 +161,7 @@ func priceKnobs() []settingBinding[Values] {
 			Doc:  "The most of all spot capacity that is planned in one instance type in one zone, as long as others are to be had; 1 for no limit."},
 			numberRange{0.05, 1}, func(v *Values) *float64 { return &v.MaxSpotPoolFraction }),
 		costSetting(Setting{Name: "podInterruptionCostUSD", Env: "POD_INTERRUPTION_COST_USD", Default: off, Unit: "USD",
-			Doc: "What it costs that an interruption of a spot node moves one pod. Joiner then learns which spot pools are interrupted often, and counts that as a part of their price. auto: fifty times podEvictionCostUSD."},
+			Doc: "What it costs that an interruption of a spot node moves one pod. Joiner then learns which spot pools are interrupted often, and counts that as a part of their price. auto: ten times podEvictionCostUSD."},
 			numberRange{0.0000001, 100}, func(v *Values) *float64 { return &v.PodInterruptionCostUSD }),
 		textSetting(Setting{Name: "spotRecordBucket", Env: "SPOT_RECORD_BUCKET", Unit: "bucket name",
 			Allowed: "the name of an S3 bucket that exists",

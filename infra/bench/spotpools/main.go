@@ -29,18 +29,22 @@ var began = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 func main() {
 	days := flag.Int("days", 60, "days of each run")
 	seeds := flag.Int("seeds", 20, "runs of each market")
+	first := flag.Int("first-seed", 0, "seed of the first run of each market")
 	only := flag.String("market", "", "name of the only market to play")
 	usd := flag.Float64("podInterruptionCostUSD", 0.012, "USD for each pod that an interruption moves")
 	out := flag.String("o", "", "file to write; empty for the standard output")
 	flag.Parse()
-	if err := run(*days, *seeds, *usd, *only, *out); err != nil {
+	if err := run(seedRange{*first, *seeds}, *days, *usd, *only, *out); err != nil {
 		log.Fatalf("spotpools: %v", err)
 	}
 }
 
-func run(days, seeds int, podUSD float64, only, path string) error {
-	if days < 1 || seeds < 1 || !(podUSD > 0) {
-		return errors.New("days, seeds and podInterruptionCostUSD must be more than 0")
+// seedRange is the seeds of the runs.
+type seedRange struct{ first, count int }
+
+func run(seeds seedRange, days int, podUSD float64, only, path string) error {
+	if days < 1 || seeds.count < 1 || seeds.first < 0 || !(podUSD > 0) {
+		return errors.New("days, seeds and podInterruptionCostUSD must be more than 0, first-seed not less")
 	}
 	var all []result
 	for _, s := range scenarios() {
@@ -86,7 +90,7 @@ const (
 	oracle  = "oracle"
 )
 
-func play(s scenario, days, seeds int, podUSD float64) ([]result, error) {
+func play(s scenario, days int, seeds seedRange, podUSD float64) ([]result, error) {
 	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		return nil, err
@@ -95,14 +99,14 @@ func play(s scenario, days, seeds int, podUSD float64) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs := make([]result, seeds*len(ways()))
+	runs := make([]result, seeds.count*len(ways()))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	for seed := range seeds {
+	for i := range seeds.count {
 		for k, way := range ways() {
 			g.Go(func() (err error) {
-				at := &runs[seed*len(ways())+k]
-				*at, err = playOne(s, way, days, uint64(seed), podUSD, types)
+				at := &runs[i*len(ways())+k]
+				*at, err = playOne(s, way, days, uint64(seeds.first+i), podUSD, types)
 				return err
 			})
 		}
@@ -222,9 +226,9 @@ func markFull(types []instancetypes.Type, m *market, room map[*pool]int) {
 }
 
 // writeTable writes a table for each market, in Markdown.
-func writeTable(w io.Writer, all []result, days, seeds int, podUSD float64) error {
+func writeTable(w io.Writer, all []result, days int, seeds seedRange, podUSD float64) error {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%d days, %d seeds, %v USD for each pod that an interruption moves.\n", days, seeds, podUSD)
+	fmt.Fprintf(&out, "%d days, %d seeds from %d on, %v USD for each pod that an interruption moves.\n", days, seeds.count, seeds.first, podUSD)
 	for i, r := range all {
 		base, best := all[i-i%len(ways())+1], all[i-i%len(ways())+3]
 		if i%len(ways()) == 0 {

@@ -9,11 +9,11 @@ import (
 func TestMarketsAreTheSameForEachWay(t *testing.T) {
 	s := scenarios()[0]
 	s.nodes = 30
-	first, err := play(s, 4, 2, 0.06)
+	first, err := play(s, 4, seedRange{0, 2}, 0.06)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := play(s, 4, 2, 0.06)
+	again, err := play(s, 4, seedRange{0, 2}, 0.06)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestMarketsAreTheSameForEachWay(t *testing.T) {
 }
 
 func TestACalmMarketCostsNothing(t *testing.T) {
-	r, err := play(scenarios()[4], 6, 2, 0.06)
+	r, err := play(scenarios()[4], 6, seedRange{0, 2}, 0.06)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,11 +39,11 @@ func TestACalmMarketCostsNothing(t *testing.T) {
 		t.Errorf("in a calm market learning changes the price by %.2f %%", 100*more)
 	}
 	var out strings.Builder
-	if err := writeTable(&out, r, 6, 2, 0.06); err != nil || !strings.Contains(out.String(), "| learned | ") {
+	if err := writeTable(&out, r, 6, seedRange{0, 2}, 0.06); err != nil || !strings.Contains(out.String(), "| learned | ") {
 		t.Errorf("the table is\n%s(%v)", out.String(), err)
 	}
 	for _, bad := range [][2]int{{0, 1}, {1, 0}} {
-		if run(bad[0], bad[1], 0.06, "", "") == nil {
+		if run(seedRange{0, bad[1]}, bad[0], 0.06, "", "") == nil {
 			t.Errorf("%v days and seeds are no error", bad)
 		}
 	}
