@@ -34,7 +34,8 @@ var unsigned = map[string]string{
 	"Virtual":      "such a pod is packed as any other",
 	"UnreadClaims": "such pods have no place, which is decided before",
 	"Bound":        "only metrics tell it",
-	"ReadySince":   "only metrics tell it",
+	"ReadySince":   "only metrics and rollouts read it",
+	"Trouble":      "only rollouts read it",
 }
 
 // Pods that differ in anything that a rule reads are of different classes: each field of a pod, however deep, is in its
