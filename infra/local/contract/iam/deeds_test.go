@@ -61,6 +61,7 @@ func deeds() map[string]map[string]deed {
 		"lifecycle": {
 			"reads whose certificates to believe": readsAuthority("lifecycle"),
 			"lists instances":                     listsInstances("lifecycle"),
+			"looks for shifted zones":             looksForShifts("lifecycle"),
 			"asks for statuses": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
 				_, _, err := r.fleet("lifecycle").ListStatuses(t.Context(), []string{r.Instances()[0].ID})
 				return err
@@ -154,6 +155,10 @@ func deeds() map[string]map[string]deed {
 			}},
 			"looks what may be reserved": {do: func(t *testing.T, r *rig) error {
 				_, err := lambda.NewFromConfig(r.of("preflight")).GetAccountSettings(t.Context(), &lambda.GetAccountSettingsInput{})
+				return err
+			}},
+			"counts nodes": {do: func(t *testing.T, r *rig) error {
+				_, err := ec2.NewFromConfig(r.of("preflight")).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 				return err
 			}},
 			"looks for roles that are there": {do: func(t *testing.T, r *rig) error {

@@ -42,6 +42,7 @@ func needs() map[string]map[string]string {
 			"ReadAuthority":            "reads whose certificates to believe",
 			"DescribeLaunched":         "lists instances",
 			"DescribeHealth":           "asks for statuses",
+			"ReadZonalShifts":          "looks for shifted zones",
 			"TagOwnInstances":          "names an instance",
 			"TerminateOwnInstances":    "terminates",
 			"DeleteOwnLaunchTemplates": "sweeps templates",
@@ -103,6 +104,7 @@ func needs() map[string]map[string]string {
 			"FindCluster":     "looks how to get in",
 			"ReadConcurrency": "looks what may be reserved",
 			"ReadNodeRoles":   "looks for roles that are there",
+			"CountNodes":      "counts nodes",
 		},
 	}
 }
