@@ -40,7 +40,7 @@ type mutedBody struct {
 
 func (b *mutedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if b.mute.Load() {
+	if err == nil && b.mute.Load() { // one that was given up ends as ever
 		<-b.closed
 		return 0, io.EOF
 	}
