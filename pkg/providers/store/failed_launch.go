@@ -21,13 +21,7 @@ const (
 // within an hour the class is marked as unavailable, each time for longer, up to 30 minutes: an instance costs money
 // whatever becomes of it. Noting the same instance again changes nothing.
 func (l *UnavailableOfferings) NoteFailedLaunch(ctx context.Context, class, instance, why string) error {
-	var err error
-	for range maxTries {
-		if err = l.addFailure(ctx, class, instance, why); err == nil || !isConflict(err) || ctx.Err() != nil {
-			break
-		}
-	}
-	if err != nil {
+	if err := retryConflicts(ctx, func() error { return l.addFailure(ctx, class, instance, why) }); err != nil {
 		return fmt.Errorf("note failed launch of instance %s: %w", instance, err)
 	}
 	return nil

@@ -68,13 +68,7 @@ func (l *UnavailableOfferings) MarkUnavailable(ctx context.Context, marks []inst
 	if len(marks) == 0 || l.readLately().markedJustNow(marks, period, l.now()) {
 		return nil
 	}
-	var err error
-	for range maxTries {
-		if err = l.addEntries(ctx, marks, period); err == nil || !isConflict(err) || ctx.Err() != nil {
-			break
-		}
-	}
-	if err != nil {
+	if err := retryConflicts(ctx, func() error { return l.addEntries(ctx, marks, period) }); err != nil {
 		return fmt.Errorf("mark %d offers as sold out, %s first: %w", len(marks), marks[0], err)
 	}
 	return nil
@@ -230,6 +224,17 @@ func markDuration(period time.Duration, times int) time.Duration {
 		period *= 2
 	}
 	return period
+}
+
+// retryConflicts repeats a change that somebody else was faster with, as long as the context lasts, maxTries times at
+// most. It returns the error of the last try.
+func retryConflicts(ctx context.Context, change func() error) (err error) {
+	for range maxTries {
+		if err = change(); err == nil || !isConflict(err) || ctx.Err() != nil {
+			break
+		}
+	}
+	return err
 }
 
 func isConflict(err error) bool {

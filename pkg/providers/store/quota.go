@@ -33,17 +33,12 @@ type takenEntry struct {
 // TakeOne reports whether the thing may be done, and remembers that it was. A thing that was let through is let through
 // again while it counts, and counts once.
 func (q *RateQuota) TakeOne(ctx context.Context, thing string) (bool, error) {
-	var err error
-	for range maxTries {
-		var ok bool
-		if ok, err = q.takeFrom(ctx, thing); err == nil {
-			return ok, nil
-		}
-		if !isConflict(err) || ctx.Err() != nil {
-			break
-		}
+	var ok bool
+	err := retryConflicts(ctx, func() (err error) { ok, err = q.takeFrom(ctx, thing); return err })
+	if err != nil {
+		return false, fmt.Errorf("take of quota %s: %w", q.name, err)
 	}
-	return false, fmt.Errorf("take of quota %s: %w", q.name, err)
+	return ok, nil
 }
 
 func (q *RateQuota) takeFrom(ctx context.Context, thing string) (bool, error) {

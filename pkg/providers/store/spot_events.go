@@ -59,13 +59,7 @@ func (s *SpotEvents) ForgetSpotEvents(ctx context.Context, events []spotpools.Ev
 
 // change stores what the change makes of the events, if that is something else.
 func (s *SpotEvents) change(ctx context.Context, to func([]spotpools.Event) []spotpools.Event) error {
-	var err error
-	for range maxTries {
-		if err = s.changeOnce(ctx, to); err == nil || !isConflict(err) || ctx.Err() != nil {
-			break
-		}
-	}
-	if err != nil {
+	if err := retryConflicts(ctx, func() error { return s.changeOnce(ctx, to) }); err != nil {
 		return fmt.Errorf("note spot events: %w", err)
 	}
 	return nil
