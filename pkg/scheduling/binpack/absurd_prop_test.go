@@ -16,6 +16,7 @@ import (
 // Whatever stands in a snapshot, packing ends, without a panic; every pod that waits is placed or has a reason; and
 // what asks for a negative amount or for more than there is gets no node.
 func TestAbsurdWorlds(t *testing.T) {
+	t.Parallel()
 	n, first := worlds()
 	for i := range *n {
 		seed := *first + uint64(i)

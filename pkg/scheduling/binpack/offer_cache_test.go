@@ -16,6 +16,7 @@ import (
 
 // However a cluster changes from pass to pass, a depot answers every question as looking anew would.
 func TestADepotAnswersAlike(t *testing.T) {
+	t.Parallel()
 	asked, placed, kept := 0, 0, 0
 	for seed := range uint64(30) {
 		w, err := scenario.Wild(seed)

@@ -45,6 +45,7 @@ func tenants(b testing.TB, n int) cluster.Snapshot {
 
 // A pass over very many pools is bounded, and the passes after it come to the pools that it left out.
 func TestVeryManyPools(t *testing.T) {
+	t.Parallel()
 	s := tenants(t, 350)
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	placed := map[string]bool{}

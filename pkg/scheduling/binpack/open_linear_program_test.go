@@ -11,6 +11,7 @@ import (
 // Of few types, nodes that are chosen all together cost less than those that are chosen one after the other, and never
 // more, for as many pods.
 func TestFleetsOfFewTypes(t *testing.T) {
+	t.Parallel()
 	const worlds = 24
 	cheaper, with, without, bound := 0, 0.0, 0.0, 0.0
 	for seed := range uint64(worlds) {

@@ -12,6 +12,7 @@ import (
 // Every node of a light pool has a pod that no heavier pool could have, also after the search has packed nodes anew;
 // pods of heavier pools only take what room it leaves.
 func TestOnlyItsOwnPodsOpenALightPool(t *testing.T) {
+	t.Parallel()
 	guests := 0
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 5))

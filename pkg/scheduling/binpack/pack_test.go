@@ -15,6 +15,7 @@ func TestScenarios(t *testing.T) { scenario.Run(t, "testdata", decide) }
 // Whatever the cluster looks like: the plan keeps the rules, does not depend on the order of its input, and is complete
 // once its claims are on their way.
 func TestRandomWorlds(t *testing.T) {
+	t.Parallel()
 	placed, bounded := 0, 0
 	for seed := range uint64(300) {
 		w, err := scenario.Random(seed)
@@ -44,6 +45,7 @@ func TestRandomWorlds(t *testing.T) {
 // The bound of one way to choose nodes holds for the other way too, whenever both place the same number of pods of each
 // class.
 func TestBoundHoldsForOtherPlans(t *testing.T) {
+	t.Parallel()
 	compared := 0
 	for seed := range uint64(1500) {
 		world, err := scenario.Random(seed)
@@ -75,6 +77,7 @@ func TestBoundHoldsForOtherPlans(t *testing.T) {
 
 // What a node costs beside its price makes fewer of them, and a narrow margin leaves launches fewer types.
 func TestRulesOfPrice(t *testing.T) {
+	t.Parallel()
 	count := func(rules cluster.Settings) (nodes, types int) {
 		for seed := range uint64(100) {
 			w, err := scenario.Random(seed)

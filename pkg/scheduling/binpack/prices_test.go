@@ -16,6 +16,7 @@ import (
 // TestPricesOfWorkloads shows what plans for workloads of many kinds cost, beside what no plan can undercut. A change of
 // how nodes are chosen shows here by what it saves or costs.
 func TestPricesOfWorkloads(t *testing.T) {
+	t.Parallel()
 	empty := services(t, 0)
 	types := instancetypes.ResolveTypes(empty.Catalog, empty.Classes[0], nil, empty.Now)
 	datadriven.RunTest(t, "testdata_prices/workloads", func(t *testing.T, d *datadriven.TestData) string {

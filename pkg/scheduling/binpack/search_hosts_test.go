@@ -32,6 +32,7 @@ func TestExistingRoomIsForThoseWhoWouldCostMostElsewhere(t *testing.T) {
 // The search gives room of nodes that are there back and takes it, and all that is counted is what a solution made of
 // its outcome would count.
 func TestSearchMovesPodsBetweenNewNodesAndOthers(t *testing.T) {
+	t.Parallel()
 	moved := 0
 	for seed := range uint64(240) {
 		world, err := scenario.Wild(seed)
@@ -66,6 +67,7 @@ func TestSearchMovesPodsBetweenNewNodesAndOthers(t *testing.T) {
 // The order in which pods and nodes are listed changes nothing about the plan, where room on nodes that are there is
 // given by price and given back.
 func TestOrderOfInputDoesNotMatterBesideHalfEmptyNodes(t *testing.T) {
+	t.Parallel()
 	s := partlyFree(t, 200, 24)
 	s.Rules.PackingMilliseconds = 128
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)

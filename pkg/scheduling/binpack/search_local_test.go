@@ -10,6 +10,7 @@ import (
 // A search never makes a plan dearer nor leaves more pods without a home, and it makes some plans cheaper. That what it
 // makes keeps every rule and does not depend on the order of its input is checked where all plans are.
 func TestSearchOnlyEverSaves(t *testing.T) {
+	t.Parallel()
 	cheaper := 0
 	for seed := range uint64(600) {
 		w, err := scenario.Random(seed)

@@ -60,6 +60,7 @@ func TestSpotIsNotAllInOnePlace(t *testing.T) {
 
 // Whatever the cluster looks like, the limit never costs a pod its node or spot capacity.
 func TestSpotShareIsSoft(t *testing.T) {
+	t.Parallel()
 	bitten := 0
 	for seed := range uint64(150) {
 		w, err := scenario.Random(seed)

@@ -13,6 +13,7 @@ import (
 // What is in stock answers every question as looking anew would: about the snapshot, and about the same with a third of
 // its nodes gone with their claims and their pods waiting.
 func TestStockAnswersAlike(t *testing.T) {
+	t.Parallel()
 	asked, placed := 0, 0
 	for seed := range uint64(60) {
 		w, err := scenario.Wild(seed)

@@ -45,6 +45,7 @@ func (c env) awaitPending(t testing.TB, k *kube.Client, n int) (out []cluster.Po
 // former, in protobuf, and one of capacity buffers; and all is read.
 func TestPendingPodsCostOnlyThePodsWithoutANode(t *testing.T) {
 	c := newEnv(t)
+	c.addNode(t, "elsewhere") // pods of a node that does not exist are collected after 40 seconds
 	const pods, bound = 505, 25
 	g := errgroup.Group{}
 	g.SetLimit(32)
