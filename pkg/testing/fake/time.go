@@ -30,28 +30,28 @@ func (w *World) SkipTime(d time.Duration) {
 
 func (w *World) advanceOnce(d time.Duration) {
 	w.now = w.now.Add(d)
-	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
-		w.advanceInstance(w.instances[id])
+	for _, id := range slices.Sorted(maps.Keys(w.ec2.instances)) {
+		w.ec2.advanceInstance(w.ec2.instances[id])
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		pod := w.pods[name]
-		n, there := w.nodes[pod.NodeName]
+	for _, name := range slices.Sorted(maps.Keys(w.podStore.pods)) {
+		pod := w.podStore.pods[name]
+		n, there := w.nodeStore.nodes[pod.NodeName]
 		if there && !n.Ready {
 			pod.Ready = false
 		}
 		if pod.Terminating() && !w.now.Before(pod.Deleting) && (!there || n.Ready) {
-			w.removePod(pod)
+			w.podStore.removePod(pod)
 		}
 	}
-	w.schedulePods()
+	w.podStore.schedulePods()
 }
 
 // advanceInstance has an instance do what it has come to: end, run, join its cluster, get ready.
-func (w *World) advanceInstance(m *machine) {
+func (w *ec2) advanceInstance(m *machine) {
 	switch {
 	case m.State == "shutting-down":
 		m.State, m.ended = "terminated", w.now
-		for _, n := range w.nodes {
+		for _, n := range w.nodeStore.nodes {
 			n.Ready = n.Ready && n.ProviderID != m.ProviderID()
 		}
 	case m.doomed && m.State == "pending":
@@ -72,10 +72,10 @@ func (w *World) advanceInstance(m *machine) {
 func (w *World) ListProblems() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	bad := slices.Clone(w.doubled)
+	bad := slices.Clone(w.ec2.doubled)
 	alive := map[string]string{} // provider id to instance
-	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
-		m := w.instances[id]
+	for _, id := range slices.Sorted(maps.Keys(w.ec2.instances)) {
+		m := w.ec2.instances[id]
 		if m.Gone() {
 			continue
 		}
@@ -84,27 +84,27 @@ func (w *World) ListProblems() []string {
 			bad = append(bad, fmt.Sprintf("instance %s has %d claims", id, owners))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
-		if c := w.claims[name]; alive[c.ProviderID] == "" || !c.Deleting.IsZero() {
+	for _, name := range slices.Sorted(maps.Keys(w.claimStore.claims)) {
+		if c := w.claimStore.claims[name]; alive[c.ProviderID] == "" || !c.Deleting.IsZero() {
 			bad = append(bad, fmt.Sprintf("claim %s has no instance that lives, or is being deleted", name))
-		} else if m := w.instances[alive[c.ProviderID]]; c.Labels[instancetypes.LabelType] != m.Type ||
+		} else if m := w.ec2.instances[alive[c.ProviderID]]; c.Labels[instancetypes.LabelType] != m.Type ||
 			c.Labels[instancetypes.LabelZone] != m.Zone {
 			bad = append(bad, fmt.Sprintf("claim %s does not say that it is %s in %s", name, m.Type, m.Zone))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		n, ok := w.nodes[w.pods[name].NodeName]
+	for _, name := range slices.Sorted(maps.Keys(w.podStore.pods)) {
+		n, ok := w.nodeStore.nodes[w.podStore.pods[name].NodeName]
 		if !ok || !n.Ready || alive[n.ProviderID] == "" {
 			bad = append(bad, fmt.Sprintf("pod %s has no node", name))
 		}
 	}
-	return append(bad, w.brokenBudgets()...)
+	return append(bad, w.podStore.brokenBudgets()...)
 }
 
 // countOwners counts the claims of an instance.
 func (w *World) countOwners(providerID string) int {
 	owners := 0
-	for _, c := range w.claims {
+	for _, c := range w.claimStore.claims {
 		if c.ProviderID == providerID {
 			owners++
 		}
@@ -113,7 +113,7 @@ func (w *World) countOwners(providerID string) int {
 }
 
 // brokenBudgets are the disruption budgets under which too few pods were available at some time.
-func (w *World) brokenBudgets() []string {
+func (w *podStore) brokenBudgets() []string {
 	var bad []string
 	for _, b := range w.budgets {
 		if b.lowest >= 0 && b.lowest < b.minAvailable {
@@ -129,23 +129,23 @@ func (w *World) DescribeLeftovers() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	alive := 0
-	for _, m := range w.instances {
+	for _, m := range w.ec2.instances {
 		if !m.Gone() {
 			alive++
 		}
 	}
-	return fmt.Sprintf("%d claims, %d nodes, %d instances, %d pods", len(w.claims), len(w.nodes), alive, len(w.pods))
+	return fmt.Sprintf("%d claims, %d nodes, %d instances, %d pods", len(w.claimStore.claims), len(w.nodeStore.nodes), alive, len(w.podStore.pods))
 }
 
 // CountStarted counts the instances that were ever started.
-func (w *World) CountStarted() int {
+func (w *ec2) CountStarted() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.instances)
 }
 
 // Instances lists the instances that live, sorted.
-func (w *World) Instances() []cluster.Instance {
+func (w *ec2) Instances() []cluster.Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []cluster.Instance
@@ -158,14 +158,14 @@ func (w *World) Instances() []cluster.Instance {
 }
 
 // Claims lists the claims, sorted.
-func (w *World) Claims() []cluster.Claim {
+func (w *claimStore) Claims() []cluster.Claim {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.listClaims()
 }
 
 // MarkedOffers lists the offers that were ever marked, in the order of marking.
-func (w *World) MarkedOffers() []instancetypes.Offer {
+func (w *records) MarkedOffers() []instancetypes.Offer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []instancetypes.Offer
@@ -176,7 +176,7 @@ func (w *World) MarkedOffers() []instancetypes.Offer {
 }
 
 // Events lists the events on objects of a kind as "Reason: message", in their order.
-func (w *World) Events(kind string) []string {
+func (w *records) Events(kind string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []string
@@ -189,21 +189,21 @@ func (w *World) Events(kind string) []string {
 }
 
 // CountWakeups tells how often a function was woken.
-func (w *World) CountWakeups(name string) int {
+func (w *records) CountWakeups(name string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.wakes[name]
 }
 
 // Nodes names the nodes, sorted.
-func (w *World) Nodes() string {
+func (w *nodeStore) Nodes() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return strings.Join(slices.Sorted(maps.Keys(w.nodes)), " ")
 }
 
 // TaintsOf lists a node's taints as kubectl prints them.
-func (w *World) TaintsOf(node string) []string {
+func (w *nodeStore) TaintsOf(node string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []string
