@@ -13,7 +13,7 @@ import (
 
 // poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
 func (e explainer) poolRefusal(v *relaxedPod, p *pool) string {
-	e.a.w.faults.planted(StageExplain, v.class, p)
+	e.a.w.stages.tellStage(StageExplain, v.class, p)
 	var parts []string
 	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
 		parts = append(parts, "taint "+t.String()+" is not tolerated")

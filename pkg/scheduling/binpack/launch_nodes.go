@@ -51,7 +51,7 @@ func (pw *planWriter) plannedNodes() (list []plannedNode, impossible []*bin) {
 		}
 		p := b.offer.model.pool
 		for _, l := range b.load {
-			pw.a.w.faults.planted(StageOptions, l.view.class, p)
+			pw.a.w.stages.tellStage(StageOptions, l.view.class, p)
 		}
 		u := &pw.used[p.id]
 		u.list = u.list.Sub(b.takes)

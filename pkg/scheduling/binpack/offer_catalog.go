@@ -40,7 +40,7 @@ type catalogBuilder struct {
 	s       *cluster.Snapshot
 	all     []cluster.StateNode
 	classes *podClasses
-	faults  plantedFault
+	stages  stageTeller
 	catalog *catalog
 }
 
@@ -55,7 +55,7 @@ func (b *catalogBuilder) findPools(sells Offerings) {
 	})
 	c.named = namedValues(b.classes.list, b.s.Pods)
 	for i, p := range c.pools {
-		b.faults.planted(StagePools, nil, p)
+		b.stages.tellStage(StagePools, nil, p)
 		p.id, p.named = i, c.named
 		p.readRequirements(b.s.Rules.RelaxMinValues)
 	}

@@ -1,14 +1,8 @@
 package binpack
 
-import (
-	"fmt"
-	"slices"
-	"strings"
+import "joiner/pkg/model/cluster"
 
-	"joiner/pkg/model/cluster"
-)
-
-// Stages of packing at which tests let it fail.
+// Stages of packing, as a follower is told of them.
 const (
 	StageDemand  = "demand"  // pods are read into classes
 	StagePools   = "pools"   // what pools can launch is read
@@ -23,25 +17,30 @@ const (
 	StageWhole   = "whole"   // whatever there is
 )
 
-// plantedFault is where a test wants the decision to fail.
-type plantedFault struct {
-	at      *cluster.Plant // nil for nowhere
+// stageTeller tells the follower of the decision, if there is one, what comes next.
+type stageTeller struct {
+	to      cluster.StageFollower
 	classes *podClasses
 }
 
-// planted panics where a test wants the decision to fail about pods of the class in the pool. It tells nothing about
-// what is nil.
-func (x plantedFault) planted(stage string, k *podClass, p *pool) {
-	t := x.at
-	if t == nil || t.Stage != stage {
+// tellStage tells of a stage about pods of the class in the pool, both or one of which may be nil.
+func (x stageTeller) tellStage(stage string, k *podClass, p *pool) {
+	if x.to == nil {
 		return
 	}
-	harmless := func(k *podClass) bool { return k.pod.DoNotDisrupt == "true" } // it runs, and was left out
-	ofPod := t.Pod == "" || k != nil && !harmless(k) &&
-		slices.ContainsFunc(k.pods, func(name string) bool { return strings.HasPrefix(name, t.Pod) })
-	ofPod = ofPod && (t.With == "" || slices.ContainsFunc(x.classes.list,
-		func(k *podClass) bool { return slices.Contains(k.pods, t.With) }))
-	if ofPod && (t.Pool == "" || p != nil && p.Name == t.Pool) {
-		panic(fmt.Sprintf("planted at %s for pod %q in NodePool %q", stage, t.Pod, t.Pool))
+	s := cluster.Stage{Name: stage, Together: x.listPods}
+	if k != nil {
+		s.About, s.DoNotDisrupt = k.pods, k.pod.DoNotDisrupt == "true"
 	}
+	if p != nil {
+		s.Pool = p.Name
+	}
+	x.to.FollowStage(s)
+}
+
+func (x stageTeller) listPods() (out []string) {
+	for _, k := range x.classes.list {
+		out = append(out, k.pods...)
+	}
+	return out
 }
