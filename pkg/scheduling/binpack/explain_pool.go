@@ -160,7 +160,7 @@ func (v *relaxedPod) conflictingLabels(p *pool) string {
 	var first []string
 	for _, alt := range v.admit.alternative {
 		var parts []string
-		for _, r := range p.req.Refusals(alt, wellKnown) {
+		for _, r := range p.req.Refusals(alt, isWellKnownLabel) {
 			if mine, ok := p.req.Get(r.Key); ok {
 				parts = append(parts, fmt.Sprintf("requires %s, pod wants %s", mine, r))
 			} else {

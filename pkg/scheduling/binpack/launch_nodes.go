@@ -150,7 +150,7 @@ func (x plannedNode) asLaunch() plan.Launch {
 	set = set.AndSet(chooseCustomLabels(b.open,
 		func(r requirements.Requirement) string { return p.customLabelValues(r)[0] }))
 	for _, r := range set.All() {
-		if v, ok := r.Single(); ok && !wellKnown(r.Key) {
+		if v, ok := r.Single(); ok && !isWellKnownLabel(r.Key) {
 			l.Labels[r.Key] = v
 		}
 	}

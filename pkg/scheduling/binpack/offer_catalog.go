@@ -232,14 +232,14 @@ func namedValues(classes []*podClass, pods []cluster.Pod) map[string][]string {
 // addNamedValues adds the label values that the pod names, by label.
 func addNamedValues(to map[string][]string, p *cluster.Pod) {
 	for key, v := range p.NodeSelector { // sorted later
-		if !wellKnown(key) {
+		if !isWellKnownLabel(key) {
 			to[key] = append(to[key], v)
 		}
 	}
 	for _, term := range p.NodeAffinity {
 		for _, r := range term {
 			switch {
-			case wellKnown(r.Key):
+			case isWellKnownLabel(r.Key):
 			case r.Not:
 				to[r.Key] = append(to[r.Key], anyValue(r)) // a node that keeps to it may get this
 			default:

@@ -2,6 +2,6 @@
 //
 // It keeps what control may rely on: versions and conflicts of claims, finalizers, budgets of the eviction API, client
 // tokens, sold-out offers, lists that show an instance late, and calls that fail before or after the deed. It refuses
-// to know decisions: pods are bound by a little scheduler of its own. Time stands still but for Tick. A World may be
-// used by several goroutines.
+// to know decisions: pods are bound by a little scheduler of its own. Time stands still but for Advance and SkipTime.
+// A World may be used by several goroutines.
 package fake
