@@ -54,8 +54,8 @@ func (m *commandApplier) recordRejected(ctx context.Context, c disruption.Comman
 	}
 }
 
-// recordBalancedApproval says that a consolidation passed the policy Balanced: on the node, or on each pool that has the policy
-// where several go.
+// recordBalancedApproval says that a consolidation passed the policy Balanced: on the node, or on each pool that has
+// the policy where several go.
 func (m *commandApplier) recordBalancedApproval(ctx context.Context, c disruption.Command) {
 	if c.Reason != v1.DisruptionUnderutilized {
 		return
