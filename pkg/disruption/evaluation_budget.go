@@ -30,8 +30,8 @@ func (m *workMeter) maxWork() int { return m.steps * workPerQuestion }
 // canAfford reports whether that much more work is left in this pass.
 func (m *workMeter) canAfford(work int) bool { return m.work+work <= m.maxWork() }
 
-// questionWork returns the work of a question about that many pods, of which fresh go to new nodes. Every node is looked at,
-// which is quickly done.
+// questionWork returns the work of a question about that many pods, of which fresh go to new nodes. Every node is
+// looked at, which is quickly done.
 func (m *workMeter) questionWork(pods, fresh int) int { return m.nodes/2 + pods + fresh*newNodeWork }
 
 // countQuestion counts a question about so many pods that was answered.

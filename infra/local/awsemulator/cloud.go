@@ -158,13 +158,14 @@ func New(o Options) (*Cloud, error) {
 func (c *account) newServices() services {
 	images, params := publishedImages(c.opt)
 	return services{
-		iam:       &iam{account: c, roles: map[string]*role{}, profiles: map[string]*profile{}},
-		sts:       &sts{account: c, keys: keyBook{keys: map[string]key{}}},
-		ssm:       &ssm{account: c, params: params},
-		eks:       &eks{account: c, entries: map[string]AccessEntry{}},
-		sqs:       &sqs{account: c, queues: map[string]*queue{}},
-		bus:       &bus{c},
-		lambda:    &lambda{account: c, functions: map[string]DescribedFunction{}, quotas: standardQuotas(), concurrency: 1000},
+		iam: &iam{account: c, roles: map[string]*role{}, profiles: map[string]*profile{}},
+		sts: &sts{account: c, keys: keyBook{keys: map[string]key{}}},
+		ssm: &ssm{account: c, params: params},
+		eks: &eks{account: c, entries: map[string]AccessEntry{}},
+		sqs: &sqs{account: c, queues: map[string]*queue{}},
+		bus: &bus{c},
+		lambda: &lambda{account: c, functions: map[string]DescribedFunction{}, quotas: standardQuotas(),
+			concurrency: 1000},
 		objects:   &objects{account: c, s3: newBuckets()},
 		billing:   &billing{account: c},
 		arc:       &arc{account: c},

@@ -180,7 +180,8 @@ type xmlCapacity struct {
 func (c *capacity) xmlCapacity(r *reservation) xmlCapacity {
 	out := xmlCapacity{ID: r.ID, Owner: c.opt.Account, Type: r.Type, Platform: "Linux/UNIX", Zone: r.Zone,
 		Tenancy: "default",
-		Total:   r.Count, Free: r.free(c.instances.machines), State: r.state, Start: wire.Time{Time: r.made}, EndType: "unlimited",
+		Total:   r.Count, Free: r.free(c.instances.machines), State: r.state, Start: wire.Time{Time: r.made},
+		EndType: "unlimited",
 		Match:   "targeted",
 		Created: wire.Time{Time: r.made}, Kind: "default", Interruptible: r.Interruptible, Tags: xmlTags(r.Tags)}
 	if r.Open {

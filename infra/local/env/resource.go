@@ -45,7 +45,8 @@ func (e *Env) createResources(ctx context.Context) (map[string]any, error) {
 
 // Ask sends a request (Create, Update or Delete) for the custom resource of a type to its function, as CloudFormation
 // does, and returns the answer. The properties given go over those of the template.
-func (e *Env) Ask(ctx context.Context, request, resourceType string, properties map[string]any) (cloudformation.Answer, error) {
+func (e *Env) Ask(ctx context.Context, request, resourceType string, properties map[string]any) (cloudformation.Answer,
+	error) {
 	r, err := e.customResource(resourceType)
 	if err != nil {
 		return cloudformation.Answer{}, err
@@ -128,7 +129,8 @@ func (e *Env) customResource(resourceType string) (*assembly.CustomResource, err
 }
 
 // answered invokes the function and waits for what it puts to the response URL, or for the time-out of the resource.
-func (e *Env) answered(ctx context.Context, ask cloudformation.Request, r assembly.CustomResource) (cloudformation.Answer, error) {
+func (e *Env) answered(ctx context.Context, ask cloudformation.Request,
+	r assembly.CustomResource) (cloudformation.Answer, error) {
 	const (
 		mostPatience = 5 * time.Minute // CloudFormation has an hour
 		mostAnswer   = 4096            // bytes that CloudFormation takes

@@ -172,7 +172,8 @@ func (w *claimStore) deleteClaim(c *cluster.Claim) {
 // removeFinalized removes what is being deleted and has no finalizer left, and nodes' pods with them.
 func (w *claimStore) removeFinalized() {
 	maps.DeleteFunc(w.claims, func(_ string, c *cluster.Claim) bool { return !c.Deleting.IsZero() && !c.Finalizer })
-	maps.DeleteFunc(w.nodeStore.nodes, func(_ string, n *cluster.Node) bool { return !n.Deleting.IsZero() && !n.Finalizer })
+	maps.DeleteFunc(w.nodeStore.nodes,
+		func(_ string, n *cluster.Node) bool { return !n.Deleting.IsZero() && !n.Finalizer })
 	for _, name := range slices.Sorted(maps.Keys(w.podStore.pods)) {
 		pod := w.podStore.pods[name]
 		if _, there := w.nodeStore.nodes[pod.NodeName]; pod.NodeName != "" && !there {

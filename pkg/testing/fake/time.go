@@ -134,7 +134,8 @@ func (w *World) DescribeLeftovers() string {
 			alive++
 		}
 	}
-	return fmt.Sprintf("%d claims, %d nodes, %d instances, %d pods", len(w.claimStore.claims), len(w.nodeStore.nodes), alive, len(w.podStore.pods))
+	return fmt.Sprintf("%d claims, %d nodes, %d instances, %d pods", len(w.claimStore.claims), len(w.nodeStore.nodes),
+		alive, len(w.podStore.pods))
 }
 
 // CountStarted counts the instances that were ever started.

@@ -1,5 +1,5 @@
-// Command app is a CDK app of a company, in a module of its own: it makes a stack with other things and has Joiner beside
-// it. The one argument is the folder of the functions.
+// Command app is a CDK app of a company, in a module of its own: it makes a stack with other things and has Joiner
+// beside it. The one argument is the folder of the functions.
 package main
 
 import (
