@@ -30,20 +30,20 @@ func (w *World) SkipTime(d time.Duration) {
 
 func (w *World) advanceOnce(d time.Duration) {
 	w.now = w.now.Add(d)
-	for _, id := range slices.Sorted(maps.Keys(w.ec2.instances)) {
-		w.ec2.advanceInstance(w.ec2.instances[id])
+	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
+		w.advanceInstance(w.instances[id])
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.podStore.pods)) {
-		pod := w.podStore.pods[name]
-		n, there := w.nodeStore.nodes[pod.NodeName]
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		pod := w.pods[name]
+		n, there := w.nodes[pod.NodeName]
 		if there && !n.Ready {
 			pod.Ready = false
 		}
 		if pod.Terminating() && !w.now.Before(pod.Deleting) && (!there || n.Ready) {
-			w.podStore.removePod(pod)
+			w.removePod(pod)
 		}
 	}
-	w.podStore.schedulePods()
+	w.schedulePods()
 }
 
 // advanceInstance has an instance do what it has come to: end, run, join its cluster, get ready.
@@ -72,10 +72,10 @@ func (w *ec2) advanceInstance(m *machine) {
 func (w *World) ListProblems() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	bad := slices.Clone(w.ec2.doubled)
+	bad := slices.Clone(w.doubled)
 	alive := map[string]string{} // provider id to instance
-	for _, id := range slices.Sorted(maps.Keys(w.ec2.instances)) {
-		m := w.ec2.instances[id]
+	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
+		m := w.instances[id]
 		if m.Gone() {
 			continue
 		}
@@ -84,27 +84,27 @@ func (w *World) ListProblems() []string {
 			bad = append(bad, fmt.Sprintf("instance %s has %d claims", id, owners))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.claimStore.claims)) {
-		if c := w.claimStore.claims[name]; alive[c.ProviderID] == "" || !c.Deleting.IsZero() {
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		if c := w.claims[name]; alive[c.ProviderID] == "" || !c.Deleting.IsZero() {
 			bad = append(bad, fmt.Sprintf("claim %s has no instance that lives, or is being deleted", name))
-		} else if m := w.ec2.instances[alive[c.ProviderID]]; c.Labels[instancetypes.LabelType] != m.Type ||
+		} else if m := w.instances[alive[c.ProviderID]]; c.Labels[instancetypes.LabelType] != m.Type ||
 			c.Labels[instancetypes.LabelZone] != m.Zone {
 			bad = append(bad, fmt.Sprintf("claim %s does not say that it is %s in %s", name, m.Type, m.Zone))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.podStore.pods)) {
-		n, ok := w.nodeStore.nodes[w.podStore.pods[name].NodeName]
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		n, ok := w.nodes[w.pods[name].NodeName]
 		if !ok || !n.Ready || alive[n.ProviderID] == "" {
 			bad = append(bad, fmt.Sprintf("pod %s has no node", name))
 		}
 	}
-	return append(bad, w.podStore.brokenBudgets()...)
+	return append(bad, w.brokenBudgets()...)
 }
 
 // countOwners counts the claims of an instance.
 func (w *World) countOwners(providerID string) int {
 	owners := 0
-	for _, c := range w.claimStore.claims {
+	for _, c := range w.claims {
 		if c.ProviderID == providerID {
 			owners++
 		}
@@ -129,13 +129,13 @@ func (w *World) DescribeLeftovers() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	alive := 0
-	for _, m := range w.ec2.instances {
+	for _, m := range w.instances {
 		if !m.Gone() {
 			alive++
 		}
 	}
-	return fmt.Sprintf("%d claims, %d nodes, %d instances, %d pods", len(w.claimStore.claims), len(w.nodeStore.nodes),
-		alive, len(w.podStore.pods))
+	return fmt.Sprintf("%d claims, %d nodes, %d instances, %d pods", len(w.claims), len(w.nodes),
+		alive, len(w.pods))
 }
 
 // CountStarted counts the instances that were ever started.
