@@ -66,7 +66,7 @@ type App struct {
 	refusals  lifecycle.EvictionBackoff // of evictions; outlives an invocation
 	aside     provision.Aside           // what decisions fail about; the same
 	attention pushAttention
-	depot     binpack.OfferingCache // what is sold, for the next pass of disrupt
+	offerings binpack.OfferingCache // what is sold, for the next pass of disrupt
 	series    *remotewrite.Recorder // made by the first invocation of lifecycle
 }
 

@@ -88,7 +88,7 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 	deps := a.newDeps(holder)
 	deps.Rules.ReportDisruption = a.set.Disruption != settings.DisruptionAct
 	return disrupt.Controller{Deps: deps,
-		Depot: &a.depot, Read: a.cache, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes,
+		OfferingCache: &a.offerings, Read: a.cache, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes,
 		Lease: a.cache, SoldOut: a.soldOut,
 		Prices: a.store, Levels: a.levels, Rollouts: newRollouts(a, holder),
 		Notes:     store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),

@@ -136,15 +136,15 @@ func TestACommandUnderWayMayFail(t *testing.T) {
 	}
 }
 
-// The depot of a pass that failed is not used again: what it was finding out may be wrong.
-func TestADepotIsEmptiedWhenAPassFails(t *testing.T) {
+// The cache of a pass that failed is not used again: what it was finding out may be wrong.
+func TestTheCacheOfOfferingsIsEmptiedWhenAPassFails(t *testing.T) {
 	w := half(t)
 	d := &binpack.OfferingCache{}
 	if NextFrom(w.Snapshot, Memory{}, w.Market, d); cmp.Equal(fmt.Sprintf("%+v", binpack.OfferingCache{}), fmt.Sprintf("%+v", *d)) {
-		t.Fatal("the depot keeps nothing")
+		t.Fatal("the cache keeps nothing")
 	}
 	w.Snapshot.Rules.Follower = &faults.Fault{Stage: stageQuestion, About: "claim-"}
 	if NextFrom(w.Snapshot, Memory{}, w.Market, d); !cmp.Equal(fmt.Sprintf("%+v", binpack.OfferingCache{}), fmt.Sprintf("%+v", *d)) {
-		t.Errorf("the depot keeps %+v", *d)
+		t.Errorf("the cache keeps %+v", *d)
 	}
 }

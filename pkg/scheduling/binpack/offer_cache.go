@@ -12,7 +12,7 @@ import (
 
 // OfferingCache keeps from one pass to the next what is sold and the stock made of that, as long as all is the same
 // that those depend on. What it gives is what Sells and Stocked would make anew. Catalogs and types are values: nobody
-// may change one that was given to it. The zero value is empty, a nil depot keeps nothing. It may not be used
+// may change one that was given to it. The zero value is empty, a nil one keeps nothing. It may not be used
 // concurrently.
 type OfferingCache struct {
 	catalog  instancetypes.Catalog
