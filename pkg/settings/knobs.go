@@ -156,7 +156,7 @@ func priceKnobs() []settingBinding[Values] {
 			Doc:     "Where the record of spot pools is kept, beside those of other clusters of the same account and region, which count too. Without it the stack's own bucket."},
 			func(v *Values) *string { return &v.SpotRecordBucket }, isBucket),
 		orSwitch(numberSetting(Setting{Name: "commitments", Env: "COMMITMENTS", Default: "false", Unit: "fraction",
-			Doc: "Use what the account's Savings Plans and Reserved Instances have room for before anything else. Refresh may then read them and list all instances. A number is the part of the Savings Plans that is counted on; less than 1 where Lambda, Fargate, other regions or other accounts use it too."},
+			Doc: "Use what the account's Savings Plans and Reserved Instances have room for before anything else. Refresh may then read them and list all instances. A number is the part of Savings Plans to count on."},
 			numberRange{0.01, 1}, commitments), func(v *Values, on bool) { *commitments(v) = wholeIf(on) }),
 	}
 }
