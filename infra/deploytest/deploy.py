@@ -189,15 +189,15 @@ def story():
           [("Create", "PreflightResource"), ("Create", "SetupResource")])
 
     check("nothing differs after a deployment", "no differences" in cdk("diff", "--all").lower(), True)
-    out = cdk("diff", "--all", "-c", "logRetentionDays=30", "-c", "unavailableOfferingTTL=4m")
-    check("a changed setting is a difference", ("UNAVAILABLE_OFFERING_TTL" in out, "RetentionInDays" in out), (True, True))
+    out = cdk("diff", "--all", "-c", "logRetentionDays=30", "-c", "batchIdle=2s")
+    check("a changed setting is a difference", ("BATCH_IDLE_DURATION" in out, "RetentionInDays" in out), (True, True))
 
     global deployment
     deployment = 2
-    deploy("-c", "logRetentionDays=30", "-c", "unavailableOfferingTTL=4m", "-c", "onDelete=drain")
+    deploy("-c", "logRetentionDays=30", "-c", "batchIdle=2s", "-c", "onDelete=drain")
     lam = client("lambda")
     check("the functions have the new setting",
-          {lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"]["Environment"]["Variables"].get("UNAVAILABLE_OFFERING_TTL") for f in FUNCTIONS}, {"4m"})
+          {lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"]["Environment"]["Variables"].get("BATCH_IDLE_DURATION") for f in FUNCTIONS}, {"2s"})
     check("the functions have what the preflight finds now",
           {lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"]["Environment"]["Variables"]["CLUSTER_CA_BUNDLE"] for f in FUNCTIONS if f not in ("preflight", "setup")},
           {"CABundle of deployment 2"})

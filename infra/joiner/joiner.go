@@ -67,6 +67,9 @@ func NewClusters(scope constructs.Construct, clusters ...ClusterProps) ([]Cluste
 	if err != nil {
 		return nil, err
 	}
+	for i := range all {
+		all[i].DistFolder = clusters[i].Functions
+	}
 	return addStacks(scope, all)
 }
 
@@ -101,14 +104,11 @@ func (c ClusterProps) context() (map[string]any, error) {
 	if settings == nil {
 		settings = map[string]any{}
 	}
-	for key, value := range map[string]string{"clusterName": c.ClusterName, "distFolder": c.Functions} {
-		if value == "" {
-			continue
+	if name := "clusterName"; c.ClusterName != "" {
+		if _, twice := settings[name]; twice {
+			return nil, fmt.Errorf("cluster %s: Settings has %s, which a field of ClusterProps says", c.ClusterName, name)
 		}
-		if _, twice := settings[key]; twice {
-			return nil, fmt.Errorf("cluster %s: Settings has %s, which a field of ClusterProps says", c.ClusterName, key)
-		}
-		settings[key] = value
+		settings[name] = c.ClusterName
 	}
 	text, err := json.Marshal(settings) // whole numbers and lists of text become what JSON has
 	if err != nil {

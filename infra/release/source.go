@@ -28,7 +28,7 @@ func findSource() (source, error) {
 		return source{}, errors.New("read the build information: there is none")
 	}
 	s := source{module: build.Main.Path}
-	if v := build.Main.Version; v != "" && v != "(devel)" {
+	if v := build.Main.Version; v != "" && v != "(devel)" && build.Main.Replace == nil {
 		var found struct{ Dir, Error string }
 		err := goJSON("", &found, "mod", "download", "-json", s.module+"@"+v)
 		if err != nil || found.Error != "" {

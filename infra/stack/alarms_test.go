@@ -266,8 +266,8 @@ func TestAlarmsSayWhatToDo(t *testing.T) {
 // A threshold that is a setting moves with that setting, and no other alarm does.
 func TestThresholdsAreTheirSettings(t *testing.T) {
 	before, _ := alarmsOf(t, nil)
-	after, _ := alarmsOf(t, map[string]any{"priceAlarmUSD": 99, "nodesAlarm": 7, "unschedulablePodsAlarm": "1h"})
-	for name, over := range map[string]float64{"Price": 99, "Nodes": 7, "PodsUnplaced": 3600} {
+	after, _ := alarmsOf(t, map[string]any{"priceAlarmUSD": 99, "nodesAlarm": 7})
+	for name, over := range map[string]float64{"Price": 99, "Nodes": 7} {
 		a := before[name]
 		a.Threshold = over
 		before[name] = a

@@ -23,7 +23,7 @@ func planConcurrency(all []Props) []Props {
 		}
 		for n, i := range at {
 			got := settings.PlanConcurrency(all[i].Stack.ConcurrencyQuota, asked)[n]
-			out[i].Stack.InterruptionConcurrency, out[i].Stack.ReservationConcurrency = got.Spot, got.Reservation
+			out[i].Stack.InterruptionConcurrency, out[i].ReservationConcurrency = got.Spot, got.Reservation
 		}
 	}
 	return out
@@ -32,13 +32,13 @@ func planConcurrency(all []Props) []Props {
 // concurrency is what the cluster asks for.
 func (p Props) concurrency() settings.Concurrency {
 	if !p.Stack.InterruptionHandling {
-		p.Stack.InterruptionConcurrency, p.Stack.ReservationConcurrency = 0, 0
+		p.Stack.InterruptionConcurrency = 0
 	}
-	c := settings.Concurrency{Spot: p.Stack.InterruptionConcurrency, Reservation: p.Stack.ReservationConcurrency}
+	alone := 0
 	for _, f := range p.functions() {
 		if f.alone {
-			c.Alone++
+			alone++
 		}
 	}
-	return c
+	return settings.NewConcurrency(alone, p.Stack.InterruptionConcurrency)
 }

@@ -36,7 +36,7 @@ func TestClustersShareAnAccount(t *testing.T) {
 		map[string]any{"clusterName": "elsewhere", "account": "111122223333", "region": "us-east-1"})
 	sum := 0
 	for name, p := range planned(t, map[string]any{"clusters": clusters, "push": true}) {
-		reserved := p.Stack.InterruptionConcurrency + p.Stack.ReservationConcurrency
+		reserved := p.Stack.InterruptionConcurrency + p.ReservationConcurrency
 		if name == "alone" || name == "elsewhere" {
 			if reserved != 110 {
 				t.Errorf("%s reserves %d for notices", name, reserved)

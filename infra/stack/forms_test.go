@@ -26,20 +26,19 @@ func forms() map[string]map[string]any {
 	}
 	return map[string]map[string]any{
 		"architecture":            {"architecture": "x86_64"},
-		"alarms":                  {"alarmEmail": "a@example.com", "priceAlarmUSD": "10", "nodesAlarm": "5", "unschedulablePodsAlarm": "5m"},
+		"alarms":                  {"alarmEmail": "a@example.com", "priceAlarmUSD": "10", "nodesAlarm": "5"},
 		"alarms-essential":        {"alarms": "essential"},
 		"commitments":             {"commitments": "true"},
 		"spot-pools":              {"podInterruptionCostUSD": "auto"},
 		"spot-pools-shared":       {"podInterruptionCostUSD": "0.02", "spotRecordBucket": "records"},
 		"company":                 {"permissionsBoundary": boundary, "kmsKey": ownKey, "tags": map[string]any{"owner": "platform"}},
 		"dashboard":               {"dashboard": "false"},
-		"decisionLogDays":         {"decisionLogDays": "30"},
 		"deployment":              {"deployment": "2"},
 		"drain":                   {"onDelete": "drain"},
 		"drain-nodeRole":          {"onDelete": "drain", "nodeRole": "nodes"},
 		"drain-windows":           {"onDelete": "drain", "windowsNodes": "true"},
 		"endpoints":               with(map[string]any{"vpcEndpoints": "true"}),
-		"endpoints-ssm":           with(map[string]any{"vpcEndpoints": "true", "vpcEndpointServices": "ssm,lambda"}),
+		"endpoints-ssm":           with(map[string]any{"vpcEndpoints": "ssm,lambda"}),
 		"endpoints-drain":         with(map[string]any{"vpcEndpoints": "true", "onDelete": "drain"}),
 		"environment":             {"batchIdle": "2s"},
 		"functionMemory":          {"functionMemory": "1769"},
@@ -61,19 +60,18 @@ func forms() map[string]map[string]any {
 		"push":                    {"push": "true"},
 		"refreshInterval":         {"refreshInterval": "2m"},
 		"remoteWrite":             {"remoteWriteURL": "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12345678/api/v1/remote_write"},
-		"reservationConcurrency":  {"reservationConcurrency": "5"},
 		"rolePath":                {"rolePath": "/team/"},
 		"tracing":                 {"tracing": "false"},
 		"windows":                 {"windowsNodes": "true"},
-		"windowsNodeRole":         {"windowsNodes": "true", "windowsNodeRole": "windows"},
+		"windows-role":            {"windowsNodes": "windows"},
 		"zonalShift":              {"zonalShift": "true"},
 	}
 }
 
 // TestForms keeps the templates for those who cannot synthesize. Each setting of the stack is in one of the forms.
 func TestForms(t *testing.T) {
-	// The first two no template shows; with each of the others the stack is another one.
-	named := map[string]bool{"distFolder": true, "terminationProtection": true, "account": true, "region": true, "namePrefix": true}
+	// The first no template shows; with each of the others the stack is another one.
+	named := map[string]bool{"terminationProtection": true, "account": true, "region": true, "namePrefix": true}
 	all, dist := forms(), placeholders(t)
 	written := map[string]map[string]any{}
 	for name, settings := range all {

@@ -94,7 +94,7 @@ func (p Props) functions() []function {
 			rules: []events.Kind{events.KindSpotInterruption}},
 		{name: "reservationinterruption", id: "ReservationInterruption",
 			doc:        "moves pods off an instance that loses its capacity reservation",
-			timeoutSec: 60, urgent: p.Stack.ReservationConcurrency, retries: 2, maxAgeSec: 300, allows: wakesBoth,
+			timeoutSec: 60, urgent: p.ReservationConcurrency, retries: 2, maxAgeSec: 300, allows: wakesBoth,
 			rules: []events.Kind{events.KindReservationInterruption}},
 		// Its events are about all instances of the account, most of others.
 		{name: "statechange", id: "StateChange", doc: "brings running instances into service and lets go of ended ones",
@@ -301,7 +301,7 @@ func (s *joiner) environment(f function) *map[string]*string {
 		env["CLUSTER_CA_BUNDLE"] = s.preflight.GetAttString(jsii.String("CABundle"))
 		env["SERVICE_CIDR"] = s.preflight.GetAttString(jsii.String("ServiceCIDR"))
 	}
-	if s.props.Stack.VPCEndpoints { // unless the user says otherwise: no endpoint leads to IAM and to the price list
+	if len(s.props.Stack.VPCEndpoints) > 0 { // unless the user says otherwise: no endpoint leads to IAM and to the price list
 		env["ISOLATED_VPC"] = jsii.String("true")
 	}
 	if f.direct { // to tell its own stack's requests from others

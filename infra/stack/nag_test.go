@@ -30,13 +30,14 @@ func accepted() map[string]string {
 
 // TestNag applies the AWS Solutions rules of cdk-nag to the whole stack, with every part that a setting can add.
 func TestNag(t *testing.T) {
-	context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "windowsNodes": true, "alarmEmail": "ops@example.com",
+	context := map[string]any{"clusterName": "demo", "windowsNodes": true, "alarmEmail": "ops@example.com",
 		"priceAlarmUSD": 10, "nodesAlarm": 100, "push": true, "vpcID": vpc, "subnetIDs": []any{subnetA, subnetB}, "clusterSecurityGroupID": cluster, "vpcEndpoints": true}
 	app := awscdk.NewApp(&awscdk.AppProps{Context: &context, AnalyticsReporting: jsii.Bool(false)})
 	props, err := stack.FromContext(app.Node())
 	if err != nil {
 		t.Fatal(err)
 	}
+	props[0].DistFolder = placeholders(t)
 	s, err := stack.New(app, props[0])
 	if err != nil {
 		t.Fatal(err)

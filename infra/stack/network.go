@@ -39,7 +39,7 @@ func checkNetwork(v settings.StackValues) error {
 	switch {
 	case in != (v.VPCID != ""):
 		return fmt.Errorf("settings: vpcID and subnetIDs belong together: give both for functions in a VPC, or neither")
-	case !in && (len(v.SecurityGroupIDs) > 0 || v.ClusterSecurityGroupID != "" || v.VPCEndpoints):
+	case !in && (len(v.SecurityGroupIDs) > 0 || v.ClusterSecurityGroupID != "" || len(v.VPCEndpoints) > 0):
 		return fmt.Errorf("settings: securityGroupIDs, clusterSecurityGroupID and vpcEndpoints are for functions in a VPC: give vpcID and subnetIDs too")
 	case len(v.SecurityGroupIDs) > 0 && v.ClusterSecurityGroupID != "":
 		return fmt.Errorf("settings: clusterSecurityGroupID lets a security group of the stack's own in; with securityGroupIDs there is none: remove one of the two")
@@ -71,7 +71,7 @@ func (s *joiner) addNetwork() {
 		groups = append(groups, s.addSecurityGroup())
 	}
 	s.net.groups = &groups
-	if set.VPCEndpoints {
+	if len(set.VPCEndpoints) > 0 {
 		s.addEndpoints()
 	}
 }
@@ -105,7 +105,7 @@ func (s *joiner) addEndpoints() {
 	for _, id := range s.props.Stack.SubnetIDs {
 		subnets = append(subnets, id)
 	}
-	for _, e := range endpoints(s.props.Stack.VPCEndpointServices) {
+	for _, e := range endpoints(s.props.Stack.VPCEndpoints) {
 		private := awsec2.NewCfnVPCEndpoint(s.Stack, jsii.String(e.id+"Endpoint"),
 			&awsec2.CfnVPCEndpointProps{VpcId: s.net.vpc.VpcId(), VpcEndpointType: jsii.String("Interface"),
 				ServiceName:       jsii.String(fmt.Sprintf("com.amazonaws.%s.%s", *s.Region(), e.service)),
@@ -113,7 +113,7 @@ func (s *joiner) addEndpoints() {
 				SubnetIds:         &subnets, SecurityGroupIds: &[]any{group.SecurityGroupId()}})
 		s.ways = append(s.ways, private)
 	}
-	log.Print(endpointCost(s.cluster, len(endpoints(s.props.Stack.VPCEndpointServices)), len(s.props.Stack.SubnetIDs)))
+	log.Print(endpointCost(s.cluster, len(endpoints(s.props.Stack.VPCEndpoints)), len(s.props.Stack.SubnetIDs)))
 }
 
 // endpointCost is the estimate in words. The catalog's bucket is reached through a gateway endpoint, which costs

@@ -21,7 +21,7 @@ func madeNodeRoles(s scope) (roles []nodeRole) {
 	if s.props.Stack.NodeRole == "" {
 		roles = append(roles, nodeRole{"Node", s.names.NodeRole(), "EC2_LINUX"})
 	}
-	if s.props.Stack.WindowsNodes && s.props.Stack.WindowsNodeRole == "" {
+	if s.props.Stack.WindowsNodes {
 		roles = append(roles, nodeRole{"WindowsNode", s.names.WindowsNodeRole(), "EC2_WINDOWS"})
 	}
 	return roles

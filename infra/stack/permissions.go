@@ -144,10 +144,10 @@ func (p permissions) remoteWrite() []statement {
 		resources: []string{*p.bucket.BucketArn() + "/" + MetricsKey}}}
 	workspace, region := set.WorkspaceID()
 	switch {
-	case set.Auth == settings.RemoteWriteSecret:
+	case set.Secret != "":
 		out = append(out, statement{sid: "ReadSecret", actions: []string{"secretsmanager:GetSecretValue"},
 			resources: []string{set.Secret}})
-	case set.Auth == settings.RemoteWriteSigV4 && workspace != "":
+	case set.Signed() && workspace != "":
 		out = append(out, statement{sid: "SendMetrics", actions: []string{"aps:RemoteWrite"},
 			resources: []string{p.arn("aps", region, *p.Account(), "workspace/"+workspace)}})
 	}
@@ -190,7 +190,7 @@ func refreshAllows(p permissions) []statement {
 		rehearse = p.launch()
 	}
 	var commitments []statement // those of EC2 and of Savings Plans know no resources
-	if p.props.Functions.Commitments {
+	if p.props.Functions.Commitments > 0 {
 		commitments = []statement{
 			p.describe("DescribeReservedAndRunning", "ec2:DescribeReservedInstances", "ec2:DescribeInstances"),
 			{sid: "DescribeSavingsPlans", actions: []string{"savingsplans:DescribeSavingsPlans",

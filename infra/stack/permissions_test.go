@@ -64,8 +64,8 @@ func TestRemoteWriteIsAllowedAsFarAsItIsSet(t *testing.T) {
 	}{
 		{map[string]any{}, nil, []string{"aps:", "secretsmanager:", "metrics.json.gz"}},
 		{map[string]any{"remoteWriteURL": aps}, []string{send, "metrics.json.gz"}, []string{"secretsmanager:"}},
-		{map[string]any{"remoteWriteURL": "https://grafana.example/push", "remoteWriteAuth": "secret", "remoteWriteSecret": secret}, []string{read, "metrics.json.gz"}, []string{"aps:"}},
-		{map[string]any{"remoteWriteURL": "http://prometheus.example:9090/api/v1/write", "remoteWriteAuth": "none"}, []string{"metrics.json.gz"}, []string{"aps:", "secretsmanager:"}},
+		{map[string]any{"remoteWriteURL": "https://grafana.example/push", "remoteWriteSecret": secret}, []string{read, "metrics.json.gz"}, []string{"aps:"}},
+		{map[string]any{"remoteWriteURL": "http://prometheus.example:9090/api/v1/write"}, []string{"metrics.json.gz"}, []string{"aps:", "secretsmanager:"}},
 	} {
 		given := map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}
 		maps.Copy(given, c.set)

@@ -13,14 +13,11 @@ func preflightPlan(s scope, functions []function) preflight.Plan {
 	all, notices := s.props.reservedByAll(functions)
 	p := preflight.Plan{Cluster: s.cluster, Observe: s.props.Functions.Mode == settings.ModeObserve,
 		NodeRole: set.NodeRole, WindowsNodeRole: set.WindowsNodeRole, NodePolicies: set.NodePolicies,
-		VPC: set.VPCID, Subnets: set.SubnetIDs,
-		Reserved: all, ForNotices: notices, ForReservations: set.ReservationConcurrency,
+		VPC: set.VPCID, Subnets: set.SubnetIDs, Endpoints: set.VPCEndpoints,
+		Reserved: all, ForNotices: notices, ForReservations: s.props.ReservationConcurrency,
 		FunctionMemory: set.FunctionMemory, Deployment: set.Deployment}
 	for _, r := range madeNodeRoles(s) {
 		p.MadeNodeRoles = append(p.MadeNodeRoles, r.name)
-	}
-	if set.VPCEndpoints {
-		p.Endpoints = set.VPCEndpointServices
 	}
 	return p
 }

@@ -15,7 +15,7 @@ import (
 // something failed is; not for ever.
 func TestTheDecisionLogIsAsTheSettingsSay(t *testing.T) {
 	for _, mode := range []string{"off", "log", "store"} {
-		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "decisionLog": mode, "decisionLogDays": 30}))
+		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "decisionLog": mode, "logRetentionDays": 30}))
 		for _, f := range []string{"Provision", "Disrupt", "Lifecycle"} {
 			if got := strings.Contains(tmpl.permissions(f), "/passes/*"); got != (f != "Lifecycle") {
 				t.Errorf("decisionLog %s: %s may store passes: %t\n%s", mode, f, got, tmpl.permissions(f))

@@ -23,6 +23,11 @@ type Props struct {
 	// Given are the settings of the functions as somebody wrote them, by environment variable. What nobody wrote is
 	// left to the functions' own defaults.
 	Given map[string]string
+	// ReservationConcurrency are the invocations of reservationinterruption, as Stack.InterruptionConcurrency, planned
+	// with those of the other clusters.
+	ReservationConcurrency int
+	// DistFolder holds <GOARCH>/<function>/bootstrap or <GOARCH>/<function>.zip; empty: .local/dist.
+	DistFolder string
 }
 
 // clustersKey holds a list of objects with settings, one for each stack of the app.

@@ -4,6 +4,7 @@
 package stack
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,6 +36,12 @@ const (
 // catalogExpiryDays is far more than a catalog that is refreshed every 5 minutes can reach: it clears what a deleted
 // stack left behind.
 const catalogExpiryDays = 90
+
+// mostPassDays is how long whole passes are kept at most, which are large.
+const mostPassDays = 90
+
+// builtFolder is where make package leaves the functions.
+const builtFolder = ".local/dist"
 
 // joiner is the stack while it is being built.
 type joiner struct {
@@ -135,7 +142,7 @@ func (s *joiner) addBucket() {
 			Expiration: awscdk.Duration_Days(jsii.Number(catalogExpiryDays)),
 		}, {
 			Id: jsii.String("passes"), Prefix: jsii.String(decisionlog.Prefix),
-			Expiration: awscdk.Duration_Days(jsii.Number(s.props.Stack.DecisionLogDays)),
+			Expiration: awscdk.Duration_Days(jsii.Number(min(s.props.Stack.LogRetentionDays, mostPassDays))),
 		}},
 	})
 	// A bucket that stays keeps the policy that refuses plain HTTP.
@@ -153,7 +160,7 @@ func (p Props) findAsset(function string) (string, error) {
 	if p.Stack.Architecture == "x86_64" {
 		goarch = "amd64"
 	}
-	folder := filepath.Join(p.Stack.DistFolder, goarch, function)
+	folder := filepath.Join(cmp.Or(p.DistFolder, builtFolder), goarch, function)
 	bootstrap := filepath.Join(folder, "bootstrap")
 	_, err := os.Stat(bootstrap)
 	if err == nil {
@@ -163,7 +170,7 @@ func (p Props) findAsset(function string) (string, error) {
 		return zip, nil
 	}
 	return "", fmt.Errorf("find function binary %s: build it first (make package for arm64, make build for x86_64; "+
-		"context keys architecture and distFolder say where to look; infra/release.md has CDK apps of your own): %w",
+		"the context key architecture says for which; infra/release.md has CDK apps of your own): %w",
 		bootstrap, err)
 }
 

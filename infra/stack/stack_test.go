@@ -55,8 +55,12 @@ func synth(t *testing.T, context map[string]any) (awscdk.Stack, error) {
 	return all[0], nil
 }
 
+// synthAll makes the stacks of a context; its distFolder, which is no setting, has the functions.
 func synthAll(t *testing.T, context map[string]any) ([]awscdk.Stack, error) {
 	t.Helper()
+	context = maps.Clone(context)
+	dist, _ := context["distFolder"].(string)
+	delete(context, "distFolder")
 	app := awscdk.NewApp(&awscdk.AppProps{Context: &context, AnalyticsReporting: jsii.Bool(false)})
 	clusters, err := stack.FromContext(app.Node())
 	if err != nil {
@@ -64,6 +68,7 @@ func synthAll(t *testing.T, context map[string]any) ([]awscdk.Stack, error) {
 	}
 	var out []awscdk.Stack
 	for _, props := range clusters {
+		props.DistFolder = dist
 		s, err := stack.New(app, props)
 		if err != nil {
 			return nil, err
@@ -85,7 +90,7 @@ func mustSynth(t *testing.T, context map[string]any) assertions.Template {
 // TestTemplate shows the template in words. Read testdata as the review of the stack: who may do what, what wakes whom.
 func TestTemplate(t *testing.T) {
 	stacks := map[string]template{
-		"testdata": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "unavailableOfferingTTL": "4m", "alwaysWatch": true})),
+		"testdata": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "batchIdle": "2s", "alwaysWatch": true})),
 		"testdata/push": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true,
 			"vpcID": "vpc-0123456789abcdef0", "subnetIDs": "subnet-0123456789abcdef0"})),
 	}
@@ -255,7 +260,7 @@ func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 // TestConcurrencyIsReservedForNotices, and for nobody else who may run more than once; preflight is told of all of it.
 func TestConcurrencyIsReservedForNotices(t *testing.T) {
 	for given, want := range map[string]struct{ spot, reservation, all, notices any }{"0": {nil, nil, "4", "0"}, "7": {7.0, 7.0, "18", "14"}, "": {100.0, 10.0, "114", "110"}} {
-		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "interruptionConcurrency": given, "reservationConcurrency": given, "distFolder": placeholders(t)}))
+		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "interruptionConcurrency": given, "distFolder": placeholders(t)}))
 		got := map[string]any{}
 		tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) { got[id] = p["ReservedConcurrentExecutions"] })
 		if d := cmp.Diff(map[string]any{"Provision": 1.0, "Lifecycle": 1.0, "Disrupt": 1.0, "Refresh": 1.0, "SpotInterruption": want.spot, "ReservationInterruption": want.reservation,
@@ -299,20 +304,22 @@ func TestUnderscoresMakeALegalStackName(t *testing.T) {
 
 func TestBadContextIsNamedByKey(t *testing.T) {
 	_, err := synth(t, map[string]any{
-		"@aws-cdk/core:anything": true, "unavailableofferingTTL": "3m", "CLUSTER_NAME": "x", "nonsense": 1, "nodeTags": "a=b", "catalogBucket": "mine",
-		"functonMemry": 1, "watchDuration": "50s", "maxNodeClaimsPerPass": 2.5, "batchIdle": []any{"50s"}, "architecture": "arm", "isolatedVPC": "maybe",
+		"@aws-cdk/core:anything": true, "refreshinterval": "3m", "CLUSTER_NAME": "x", "nonsense": 1, "nodeTags": "a=b", "catalogBucket": "mine",
+		"functonMemry": 1, "watchDuration": "50s", "reservedENIs": 2.5, "registrationTimeout": "20m", "maxNodeClaimsPerPass": 7, "batchIdle": []any{"50s"}, "architecture": "arm", "isolatedVPC": "maybe",
 	})
 	want := `check the context of cdk.json and -c:
 context key CLUSTER_NAME: there is no such setting; did you mean clusterName?
 context key batchIdle: it is a list or an object, where a string, a number or a truth value belongs
 context key catalogBucket: the stack sets it itself; remove it
 context key functonMemry: there is no such setting; did you mean functionMemory?
+context key maxNodeClaimsPerPass: there is no such setting any more: it is a constant now, 100; the rest waits for the next pass
 context key nodeTags: there is no such setting any more: use tags, which are on the node role too
 context key nonsense: there is no such setting; infra/settings.md lists the settings
-context key unavailableofferingTTL: there is no such setting; did you mean unavailableOfferingTTL?
+context key refreshinterval: there is no such setting; did you mean refreshInterval?
+context key registrationTimeout: there is no such setting any more: it is a constant now, 15m, as in Karpenter
 context key watchDuration: only tests change it; remove it
 settings: clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 100 letters, digits, - and _, starting with a letter or a digit
-settings: maxNodeClaimsPerPass (MAX_NODE_CLAIMS_PER_PASS) is "2.5"; allowed: a whole number from 1 to 1000
+settings: reservedENIs (RESERVED_ENIS) is "2.5"; allowed: a whole number from 0 to 100
 settings: isolatedVPC (ISOLATED_VPC) is "maybe"; allowed: true or false
 settings: architecture is "arm"; allowed: arm64 or x86_64`
 	if err == nil || err.Error() != want {

@@ -126,7 +126,7 @@ func (m monitoring) functionAlarms(f madeFunction) []alarm {
 	if f.urgent > 0 {
 		all = append(all, alarm{id: f.id + "Throttles", over: 0, of: 1, from: 1, metric: f.fn.MetricThrottles(sum(5)),
 			text: name + " was throttled: more notices came at once than its setting of concurrency lets through, and notices wait; " +
-				"raise interruptionConcurrency or reservationConcurrency",
+				"raise interruptionConcurrency",
 			row: "Throttles"})
 	}
 	if f.deadLetters != nil && !f.direct {
@@ -202,13 +202,16 @@ func lossAlarms(s scope, f madeFunction) (all []alarm) {
 // the 24 hours from which the functions warn.
 const staleCatalog = 6 * time.Hour
 
+// unschedulableAfter is the age of a pod that no NodePool can hold from which on an alarm rings.
+const unschedulableAfter = 15 * time.Minute
+
 // clusterAlarms watch what the functions measure.
 func (m monitoring) clusterAlarms() []alarm {
 	set := m.props.Stack
 	all := []alarm{
-		{id: "PodsUnplaced", row: "PodsUnplaced", over: set.UnschedulablePodsAlarm.Seconds(), of: 2, from: 2,
+		{id: "PodsUnplaced", row: "PodsUnplaced", over: unschedulableAfter.Seconds(), of: 2, from: 2,
 			metric: m.measured(metrics.Unbound, most(5)),
-			text: "a pod has no node for longer than " + set.UnschedulablePodsAlarm.String() +
+			text: "a pod has no node for longer than " + unschedulableAfter.String() +
 				" because no NodePool can hold it: its events say why; joiner plan says what would help"},
 		{id: "CatalogOld", row: "CatalogOld", silence: true, over: staleCatalog.Seconds(), of: 3, from: 3,
 			metric: m.measured(metrics.CatalogAge, most(10)),

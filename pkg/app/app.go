@@ -66,7 +66,7 @@ type App struct {
 	refusals  lifecycle.EvictionBackoff // of evictions; outlives an invocation
 	aside     provision.Aside           // what decisions fail about; the same
 	attention pushAttention
-	depot     binpack.OfferingCache // what is sold, for the next pass of disrupt
+	offerings binpack.OfferingCache // what is sold, for the next pass of disrupt
 	series    *remotewrite.Recorder // made by the first invocation of lifecycle
 }
 
@@ -119,8 +119,13 @@ func newZonalShifts(a *App) *discovery.ZonalShifts {
 		}}
 }
 
-// launchTimeout is how long a NodeClaim may be without an instance before it is given up.
-const launchTimeout = 5 * time.Minute
+const (
+	// launchTimeout is how long a NodeClaim may be without an instance before it is given up, registrationTimeout how
+	// long without a node.
+	launchTimeout, registrationTimeout = 5 * time.Minute, 15 * time.Minute
+	// unavailableOfferingTTL is how long an offering that had no capacity is not tried again.
+	unavailableOfferingTTL = 3 * time.Minute
+)
 
 // packingIterations is the setting as decisions know it.
 func packingIterations(v settings.Values) int {
@@ -138,15 +143,13 @@ func decisionSettings(v settings.Values) cluster.Settings {
 		MaxClaims:                 v.MaxNodeClaimsPerPass,
 		PackingIterations:         packingIterations(v),
 		PerNodeOverheadUSD:        v.PerNodeOverheadUSD,
-		MinSpotInstanceTypes:      v.MinSpotInstanceTypes,
 		MaxSpotPoolFraction:       v.MaxSpotPoolFraction,
-		ConsolidationPayback:      v.ConsolidationPayback,
 		PodEvictionCostUSD:        v.PodEvictionCostUSD,
 		PodInterruptionCostUSD:    podInterruptionCost(v),
 		DriftedPerCommand:         v.DriftedPerCommand,
 		NoSpotToSpotConsolidation: !v.SpotToSpotConsolidation,
 		LaunchTimeout:             launchTimeout,
-		RegistrationTimeout:       v.RegistrationTimeout,
+		RegistrationTimeout:       registrationTimeout,
 		InitializationTimeout:     v.InitializationTimeout,
 		DetachTimeout:             v.DetachTimeout,
 		NodeRepair:                v.NodeRepair,

@@ -59,7 +59,7 @@ func (a *App) newProvision(info launch.Cluster, holder string) provision.Control
 		Rollouts: newRollouts(a, holder),
 		Holds:    a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
-		Watch:   kube.WatchLease{ClusterCache: a.cache}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
+		Watch:   kube.WatchLease{ClusterCache: a.cache}, Cluster: info, SoldOutFor: unavailableOfferingTTL,
 		AlwaysWatch: a.set.AlwaysWatch, Totals: a.passTotals(),
 		BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, VCPUs: vcpus(os.Getenv)}
 }
@@ -88,7 +88,7 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 	deps := a.newDeps(holder)
 	deps.Rules.ReportDisruption = a.set.Disruption != settings.DisruptionAct
 	return disrupt.Controller{Deps: deps,
-		Depot: &a.depot, Read: a.cache, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes,
+		OfferingCache: &a.offerings, Read: a.cache, Placed: a.fleet, Claims: a.kube.Claims, Moves: a.kube.Nodes,
 		Lease: a.cache, SoldOut: a.soldOut,
 		Prices: a.store, Levels: a.levels, Rollouts: newRollouts(a, holder),
 		Notes:     store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),

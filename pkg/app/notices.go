@@ -78,7 +78,7 @@ func (a *App) newInterruption(function string) notices.Controller {
 		Pods: a.kube.Pods, Pools: a.kube.Pools,
 		Quota: quota, Spot: newSpotEvents(a),
 		Foreign: &a.foreign, Provision: a.wakeProvision(function), Lifecycle: a.wakeLifecycle(function),
-		SoldOutFor: a.set.UnavailableOfferingTTL,
+		SoldOutFor: unavailableOfferingTTL,
 		Rebalance: interruption.RebalancePolicy{Choice: interruption.RebalanceChoice(a.set.Rebalance),
 			MinAge: a.set.RebalanceMinAge},
 		QuarantineFor: rebalanceOfferingCooldown}

@@ -71,8 +71,8 @@ type poolWriter struct {
 
 func newCatalogRefresher(a *App) *discovery.CatalogRefresher {
 	m := discovery.NewMarket(a.aws, a.store, a.set.IsolatedVPC, time.Now)
-	if a.set.Commitments {
-		m = m.WithCommitments(a.aws, a.set.ClusterName, a.set.SavingsPlanShare)
+	if share := a.set.Commitments; share > 0 {
+		m = m.WithCommitments(a.aws, a.set.ClusterName, share)
 	}
 	return m
 }

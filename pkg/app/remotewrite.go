@@ -37,7 +37,7 @@ func newRecorder(a *App) *remotewrite.Recorder {
 	return &remotewrite.Recorder{
 		Store: &prometheus.StateStore[remotewrite.State]{S3: s3.NewFromConfig(a.aws, pathStyle),
 			Bucket: a.set.CatalogBucket},
-		Writer: &prometheus.Writer{URL: set.URL, Auth: remoteWriteAuth(a.aws, set),
+		Writer: &prometheus.Writer{URL: set.URL, Auth: newAuthenticator(a.aws, set),
 			// dashboards and alerts for Karpenter ask for this job
 			Labels: map[string]string{"cluster": a.set.ClusterName, "job": "karpenter"}},
 		Around: surroundings{a}, Options: timeseries.Options{Detail: detail, Build: buildLabels()}, Now: time.Now,
@@ -52,11 +52,11 @@ func (a *App) passTotals() controllers.PassTotals {
 	return a.kube.Leases
 }
 
-func remoteWriteAuth(cfg aws.Config, set settings.RemoteWrite) prometheus.Authenticator {
-	switch set.Auth {
-	case settings.RemoteWriteSecret:
+func newAuthenticator(cfg aws.Config, set settings.RemoteWrite) prometheus.Authenticator {
+	switch {
+	case set.Secret != "":
 		return &prometheus.Secret{Secrets: secretsmanager.NewFromConfig(cfg), ID: set.Secret, Now: time.Now}
-	case settings.RemoteWriteSigV4:
+	case set.Signed():
 		region := cfg.Region
 		if _, of := set.WorkspaceID(); of != "" {
 			region = of

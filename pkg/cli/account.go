@@ -192,8 +192,8 @@ func lambdaFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor.L
 	if err != nil {
 		return doctor.Lambda{Unknown: err.Error()}
 	}
-	plan := settings.PlanConcurrency(byDefault.ConcurrencyQuota, []settings.Concurrency{{Alone: alone,
-		Spot: byDefault.InterruptionConcurrency, Reservation: byDefault.ReservationConcurrency}})[0]
+	plan := settings.PlanConcurrency(byDefault.ConcurrencyQuota, []settings.Concurrency{
+		settings.NewConcurrency(alone, byDefault.InterruptionConcurrency)})[0]
 	out.Wanted = plan.Alone + plan.Spot + plan.Reservation
 	return out
 }

@@ -88,9 +88,7 @@ func remoteWriteIn(resources map[string]templateResource) settings.RemoteWrite {
 		variables, _ := environment["Variables"].(map[string]any)
 		if url, ok := variables["REMOTE_WRITE_URL"].(string); r.Type == functionType && ok && url != "" {
 			secret, _ := variables["REMOTE_WRITE_SECRET"].(string)
-			auth, _ := variables["REMOTE_WRITE_AUTH"].(string)
-			return remoteWriteOf(map[string]string{"REMOTE_WRITE_URL": url, "REMOTE_WRITE_SECRET": secret,
-				"REMOTE_WRITE_AUTH": auth})
+			return settings.RemoteWrite{URL: url, Secret: secret}
 		}
 	}
 	return settings.RemoteWrite{}

@@ -17,7 +17,7 @@ const regionOfARN = 3
 
 // secretFacts describes the secret that metrics are sent with; what is in it is not read.
 func secretFacts(ctx context.Context, cfg aws.Config, set settings.RemoteWrite) doctor.Secret {
-	if set.URL == "" || set.Auth != settings.RemoteWriteSecret || set.Secret == "" {
+	if set.URL == "" || set.Secret == "" {
 		return doctor.Secret{}
 	}
 	out := doctor.Secret{ARN: set.Secret}
@@ -42,10 +42,5 @@ func secretFacts(ctx context.Context, cfg aws.Config, set settings.RemoteWrite) 
 
 // remoteWriteOf is where metrics are sent by what a function has in its environment.
 func remoteWriteOf(environment map[string]string) settings.RemoteWrite {
-	set := settings.RemoteWrite{URL: environment["REMOTE_WRITE_URL"], Secret: environment["REMOTE_WRITE_SECRET"],
-		Auth: environment["REMOTE_WRITE_AUTH"]}
-	if set.Auth == "" {
-		set.Auth = settings.RemoteWriteSigV4
-	}
-	return set
+	return settings.RemoteWrite{URL: environment["REMOTE_WRITE_URL"], Secret: environment["REMOTE_WRITE_SECRET"]}
 }

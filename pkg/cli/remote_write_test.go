@@ -32,7 +32,7 @@ func (a *answer) Do(r *http.Request) (*http.Response, error) {
 
 // TestTheSecretOfRemoteWriteIsDescribed in its own region, and only where one is used.
 func TestTheSecretOfRemoteWriteIsDescribed(t *testing.T) {
-	set := settings.RemoteWrite{URL: "https://metrics.example/push", Auth: "secret", Secret: secretARN}
+	set := settings.RemoteWrite{URL: "https://metrics.example/push", Secret: secretARN}
 	for _, c := range []struct {
 		a    answer
 		want doctor.Secret
@@ -55,7 +55,7 @@ func TestTheSecretOfRemoteWriteIsDescribed(t *testing.T) {
 	if !strings.Contains(got.Unknown, "AccessDeniedException") || got.Found {
 		t.Errorf("without the right: %+v", got)
 	}
-	set.Auth = "sigv4"
+	set.Secret = ""
 	if got := secretFacts(t.Context(), aws.Config{}, set); got != (doctor.Secret{}) {
 		t.Errorf("without a secret: %+v", got)
 	}
@@ -67,12 +67,12 @@ func TestTheTemplateSaysWhereMetricsGo(t *testing.T) {
 	const text = `{"Resources": {
   "Preflight": {"Type": "Custom::JoinerPreflight", "Properties": {"ClusterName": "shop"}},
   "Other": {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"BUCKET": {"Ref": "B"}}}}},
-  "Lifecycle": {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"REMOTE_WRITE_URL": "https://metrics.example/push", "REMOTE_WRITE_AUTH": "secret", "REMOTE_WRITE_SECRET": "` + secretARN + `"}}}}}}`
+  "Lifecycle": {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"REMOTE_WRITE_URL": "https://metrics.example/push", "REMOTE_WRITE_SECRET": "` + secretARN + `"}}}}}}`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, got, err := readPreflightProperties(file, "shop")
-	want := settings.RemoteWrite{URL: "https://metrics.example/push", Auth: "secret", Secret: secretARN}
+	want := settings.RemoteWrite{URL: "https://metrics.example/push", Secret: secretARN}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, d)
 	}

@@ -23,6 +23,7 @@ import (
 	"joiner/pkg/scheduling/binpack"
 	"joiner/pkg/testing/controllertest"
 	"joiner/pkg/testing/fake"
+	"joiner/pkg/testing/faults"
 )
 
 // measures counts what was measured, by name.
@@ -87,7 +88,7 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	f.World.RunApp("web", 3, controllertest.PodOf(900, 1000))
 	f.World.RunApp("evil", 2, controllertest.PodOf(6500, 900))
 	p := watch(f)
-	p.Rules.Plant = &cluster.Plant{Stage: binpack.StageOptions, Pod: "default/evil"}
+	p.Rules.Follower = &faults.Fault{Stage: binpack.StageOptions, About: "default/evil"}
 	p.Aside = &provision.Aside{}
 	if err := p.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
@@ -103,18 +104,18 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	if got := told(f.World, "Pod", "DecisionFailed"); len(got) != 2 || !strings.Contains(got[0], "evil") || !strings.Contains(got[0], "Joiner itself fails about this pod") {
 		t.Errorf("events: %v", got)
 	}
-	if p.measured[metrics.Faults] != 1 || !strings.Contains(p.log.String(), `"level":"ERROR","msg":"Joiner itself failed","kind":"waiting pods"`) || !strings.Contains(p.log.String(), "plant.go:") {
+	if p.measured[metrics.Faults] != 1 || !strings.Contains(p.log.String(), `"level":"ERROR","msg":"Joiner itself failed","kind":"waiting pods"`) || !strings.Contains(p.log.String(), "stages.go:") {
 		t.Errorf("counted %v, logged\n%s", p.measured[metrics.Faults], p.log)
 	}
 	if len(p.kept) != 1 || len(p.kept[0].Faults) != 1 || len(p.kept[0].Saw.Pods) < 5 {
 		t.Fatalf("%d passes are kept", len(p.kept))
 	}
-	p.kept[0].Saw.Rules.Plant = p.Rules.Plant // is not stored
+	p.kept[0].Saw.Rules.Follower = p.Rules.Follower // is not stored
 	if again, err := replay.DecideAgain(p.kept[0]); err != nil || !again.Same {
 		t.Errorf("the replay gives another plan: %v\n%s", err, strings.Join(again.Lines, "\n"))
 	}
 	next := watch(f)
-	next.Rules.Plant, next.Aside = p.Rules.Plant, p.Aside
+	next.Rules.Follower, next.Aside = p.Rules.Follower, p.Aside
 	f.World.Advance(time.Minute)
 	if err := next.Run(t.Context(), f.Once()); err != nil || next.measured[metrics.Faults] != 0 || strings.Contains(next.log.String(), "Joiner itself failed") {
 		t.Errorf("the next pass tries again: %v, %v, %s", err, next.measured[metrics.Faults], next.log)
@@ -218,7 +219,7 @@ func TestOneClaimThatFailsStopsNoOther(t *testing.T) {
 	measured := measures{}
 	for range 6 {
 		l := f.Lifecycle(f.World.Ports(fake.Fault{}))
-		l.Metrics, l.Rules.Plant = measured, &cluster.Plant{Stage: lifecycle.StageLive, Pod: bad}
+		l.Metrics, l.Rules.Follower = measured, &faults.Fault{Stage: lifecycle.StageLive, About: bad}
 		if err := l.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}

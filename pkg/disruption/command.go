@@ -45,7 +45,7 @@ func (c Command) BilledUSD() float64 { return c.SavesUSD - c.RiskUSD }
 
 // newCommand returns the command that replaces the nodes by the launches.
 func (st *State) newCommand(set []*stateNode, reason v1.DisruptionReason, launches []plan.Launch) Command {
-	st.injectFault(faultAtCommand, set)
+	st.tellStage(stageCommand, set)
 	c := Command{Reason: reason, Launches: launches}
 	for _, n := range set {
 		c.Claims = append(c.Claims, n.Claim.Name)

@@ -56,7 +56,7 @@ func (co consolidation) evaluateSet(set []*stateNode, patient bool) evaluation {
 		if len(set) == 0 {
 			return out
 		}
-		if i > 0 && !co.eval.meter.canAfford(co.eval.meter.workOf(podsOf(set), 0)) {
+		if i > 0 && !co.eval.meter.canAfford(co.eval.meter.questionWork(podsOf(set), 0)) {
 			out.rest = set
 			return out
 		}
@@ -243,7 +243,7 @@ func (co consolidation) planAllNewNodes(set []*stateNode, patient bool) (p plan.
 	switch {
 	case co.eval.payback.gainUSD(set, co.eval.minCosts(co.eval.consolidationSimulator(), pods)) <= 0:
 		return plan.Plan{}, nil
-	case !patient && !co.eval.meter.canAfford(co.eval.meter.workOf(len(pods), len(pods))):
+	case !patient && !co.eval.meter.canAfford(co.eval.meter.questionWork(len(pods), len(pods))):
 		return plan.Plan{}, set
 	}
 	return plan.Plan{Launches: co.eval.launchesFor(pods, set, nil)}, nil

@@ -30,9 +30,9 @@ func (m *workMeter) maxWork() int { return m.steps * workPerQuestion }
 // canAfford reports whether that much more work is left in this pass.
 func (m *workMeter) canAfford(work int) bool { return m.work+work <= m.maxWork() }
 
-// workOf returns the work of a question about that many pods, of which fresh go to new nodes. Every node is looked at,
-// which is quickly done.
-func (m *workMeter) workOf(pods, fresh int) int { return m.nodes/2 + pods + fresh*newNodeWork }
+// questionWork returns the work of a question about that many pods, of which fresh go to new nodes. Every node is
+// looked at, which is quickly done.
+func (m *workMeter) questionWork(pods, fresh int) int { return m.nodes/2 + pods + fresh*newNodeWork }
 
 // countQuestion counts a question about so many pods that was answered.
 func (m *workMeter) countQuestion(pods int, p plan.Plan) {
@@ -41,7 +41,7 @@ func (m *workMeter) countQuestion(pods int, p plan.Plan) {
 		fresh += len(l.Pods)
 	}
 	m.asked++
-	m.work += m.workOf(pods, fresh)
+	m.work += m.questionWork(pods, fresh)
 }
 
 // startSearch counts what was asked until now as asked about proposals.
@@ -67,7 +67,7 @@ func (s *setSearch) resumeSet(claims []string) {
 	if len(set) == 0 {
 		return
 	}
-	x := candidateSet{set: set, work: s.eval.meter.workOf(podsOf(set), podsOf(set))}
+	x := candidateSet{set: set, work: s.eval.meter.questionWork(podsOf(set), podsOf(set))}
 	if x.usd = s.eval.estimateSavings(set); x.usd <= 0 {
 		return
 	}

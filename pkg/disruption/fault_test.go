@@ -12,6 +12,7 @@ import (
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/scheduling/binpack"
+	"joiner/pkg/testing/faults"
 )
 
 // half is a world in which each of eight nodes is half empty, and two are empty, so that there is something to do about
@@ -51,11 +52,11 @@ func (w *world) passes(n int) (faults []string, left []string) {
 		for _, f := range p.Faults {
 			faults = append(faults, fmt.Sprintf("%s %s", f.Kind, f.Name))
 		}
-		plant := w.Snapshot.Rules.Plant
-		w.Snapshot.Rules.Plant = nil // what comes to pass does not fail
+		follower := w.Snapshot.Rules.Follower
+		w.Snapshot.Rules.Follower = nil // what comes to pass does not fail
 		w.act(p)
 		w.initialize()
-		w.Snapshot.Rules.Plant = plant
+		w.Snapshot.Rules.Follower = follower
 		w.Snapshot.Now = w.Snapshot.Now.Add(30 * time.Second)
 	}
 	for _, c := range w.Snapshot.Claims {
@@ -67,10 +68,10 @@ func (w *world) passes(n int) (faults []string, left []string) {
 
 // Decisions about one node fail. One node stays and says so; of the others as much goes as if it were protected.
 func TestADecisionMayFailForOneNode(t *testing.T) {
-	for _, stage := range []string{faultAtQuestion, faultAtCommand} {
+	for _, stage := range []string{stageQuestion, stageCommand} {
 		t.Run(stage, func(t *testing.T) {
 			w, beside := half(t), half(t)
-			w.Snapshot.Rules.Plant = &cluster.Plant{Stage: stage, Pod: "claim-n3"}
+			w.Snapshot.Rules.Follower = &faults.Fault{Stage: stage, About: "claim-n3"}
 			for i := range beside.Snapshot.Nodes {
 				if n := &beside.Snapshot.Nodes[i]; n.Name == "n3" {
 					n.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"}
@@ -101,7 +102,7 @@ func TestAPodThatWaitsMayFail(t *testing.T) {
 			return d.Expected
 		})
 	}
-	w.Snapshot.Rules.Plant = &cluster.Plant{Stage: binpack.StageDemand, Pod: "team-b/evil-1"}
+	w.Snapshot.Rules.Follower = &faults.Fault{Stage: binpack.StageDemand, About: "team-b/evil-1"}
 	faults, left := w.passes(14)
 	if len(faults) != 1 || !strings.HasPrefix(faults[0], "waiting pods team-b/") || len(left) > 5 {
 		t.Errorf("faults %v, left are %v", faults, left)
@@ -111,7 +112,7 @@ func TestAPodThatWaitsMayFail(t *testing.T) {
 // A pod that runs makes every question fail, whichever node it is about: its own node stays, and no other.
 func TestAPodThatRunsMayFail(t *testing.T) {
 	w := half(t)
-	w.Snapshot.Rules.Plant = &cluster.Plant{Stage: binpack.StageDemand, Pod: "default/app5-1"}
+	w.Snapshot.Rules.Follower = &faults.Fault{Stage: binpack.StageDemand, About: "default/app5-1"}
 	faults, left := w.passes(20)
 	if !slices.ContainsFunc(faults, func(f string) bool { return strings.HasPrefix(f, "running pods default/") }) || !slices.Contains(left, "claim-n5") || len(left) > 6 {
 		t.Errorf("faults %v, left are %v", faults, left)
@@ -128,22 +129,22 @@ func TestACommandUnderWayMayFail(t *testing.T) {
 		w.act(w.next())
 		w.Snapshot.Now = w.Snapshot.Now.Add(20 * time.Second)
 	}
-	w.Snapshot.Rules.Plant = &cluster.Plant{Stage: faultAtProgress, Pod: name}
+	w.Snapshot.Rules.Follower = &faults.Fault{Stage: stageProgress, About: name}
 	faults, left := w.passes(8)
 	if !slices.Contains(left, name) || len(faults) != 1 || faults[0] != "NodeClaim "+name {
 		t.Errorf("faults %v, left are %v", faults, left)
 	}
 }
 
-// The depot of a pass that failed is not used again: what it was finding out may be wrong.
-func TestADepotIsEmptiedWhenAPassFails(t *testing.T) {
+// The cache of a pass that failed is not used again: what it was finding out may be wrong.
+func TestTheCacheOfOfferingsIsEmptiedWhenAPassFails(t *testing.T) {
 	w := half(t)
 	d := &binpack.OfferingCache{}
 	if NextFrom(w.Snapshot, Memory{}, w.Market, d); cmp.Equal(fmt.Sprintf("%+v", binpack.OfferingCache{}), fmt.Sprintf("%+v", *d)) {
-		t.Fatal("the depot keeps nothing")
+		t.Fatal("the cache keeps nothing")
 	}
-	w.Snapshot.Rules.Plant = &cluster.Plant{Stage: faultAtQuestion, Pod: "claim-"}
+	w.Snapshot.Rules.Follower = &faults.Fault{Stage: stageQuestion, About: "claim-"}
 	if NextFrom(w.Snapshot, Memory{}, w.Market, d); !cmp.Equal(fmt.Sprintf("%+v", binpack.OfferingCache{}), fmt.Sprintf("%+v", *d)) {
-		t.Errorf("the depot keeps %+v", *d)
+		t.Errorf("the cache keeps %+v", *d)
 	}
 }

@@ -46,15 +46,15 @@ func TestMemoryChangesNothing(t *testing.T) {
 	}
 }
 
-// What a depot keeps from pass to pass, answers of questions among it, changes no decision either.
-func TestADepotChangesNothing(t *testing.T) {
+// What a cache of offerings keeps from pass to pass, answers of questions among it, changes no decision either.
+func TestCachedOfferingsChangeNothing(t *testing.T) {
 	begun := 0
 	for seed := range uint64(16) {
 		w := grown(t, seed)
 		w.consolidateLater(seed)
-		var depot binpack.OfferingCache
+		var cache binpack.OfferingCache
 		for pass := range 24 {
-			p, _ := NextFrom(w.Snapshot, w.memory, w.Market, &depot)
+			p, _ := NextFrom(w.Snapshot, w.memory, w.Market, &cache)
 			want := w.next()
 			if diff := cmp.Diff(want, p); diff != "" {
 				t.Fatalf("seed %d, pass %d (-without +with):\n%s", seed, pass, diff)

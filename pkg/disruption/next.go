@@ -45,15 +45,15 @@ func NextFrom(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 // a large cluster, and the next one goes on.
 const maxTries = 24
 
-// Where tests let the decision fail about a node.
+// Stages of the decision about a node, as a follower is told of them.
 const (
-	faultAtQuestion = "question" // the packer is asked what if it were gone
-	faultAtCommand  = "command"  // a command about it is made
-	faultAtProgress = "progress" // a command about it is under way
+	stageQuestion = "question" // the packer is asked what if it were gone
+	stageCommand  = "command"  // a command about it is made
+	stageProgress = "progress" // a command about it is under way
 )
 
-func (st *State) injectFault(stage string, set []*stateNode) {
+func (st *State) tellStage(stage string, set []*stateNode) {
 	for _, n := range set {
-		st.snapshot.Rules.Plant.Hit(stage, n.Claim.Name)
+		st.snapshot.Rules.TellStage(stage, n.Claim.Name)
 	}
 }

@@ -47,7 +47,7 @@ func (pr *progress) advanceCommands(p *Plan) {
 	}
 	late := pr.podWithoutRoom()
 	for _, r := range pr.underWay() {
-		pr.injectFault(faultAtProgress, r.claims)
+		pr.tellStage(stageProgress, r.claims)
 		p.Starting = append(p.Starting, r.startingReplacements()...)
 		e := EndedCommand{Command: r.mark.ID, Reason: r.mark.Reason, Claims: namesOf(r.claims)}
 		fault := pr.commandFailure(r)

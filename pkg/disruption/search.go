@@ -235,7 +235,7 @@ func (s *setSearch) firstSets() []candidateSet {
 	out := s.halveSet(s.budget.limitSet(s.all, v1.DisruptionUnderutilized))
 	if set := s.greedySet(s.all, false); len(set) > 0 {
 		// answered without the packer
-		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.eval.meter.workOf(podsOf(set), 0)})
+		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.eval.meter.questionWork(podsOf(set), 0)})
 	}
 	return out
 }
@@ -245,7 +245,7 @@ func (s *setSearch) firstSets() []candidateSet {
 func (s *setSearch) halveSet(set []*stateNode) (out []candidateSet) {
 	for size := len(set); size > 1; size /= 2 {
 		usd, left := s.eval.simulateSavings(set[:size])
-		if work := s.eval.meter.workOf(podsOf(set[:size]), len(left)); usd > 0 && work <= 2*s.eval.meter.maxWork() {
+		if work := s.eval.meter.questionWork(podsOf(set[:size]), len(left)); usd > 0 && work <= 2*s.eval.meter.maxWork() {
 			out = append(out, candidateSet{set: set[:size], usd: usd, work: work})
 		}
 	}
@@ -270,7 +270,7 @@ func (s *setSearch) singleNodeSets() (out []candidateSet) {
 				refusal{IneligibleSmallSavings, "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
 		case usd > 0:
 			out = append(out, candidateSet{set: []*stateNode{n}, usd: usd,
-				work: s.eval.meter.workOf(len(n.moving), len(left))})
+				work: s.eval.meter.questionWork(len(n.moving), len(left))})
 		case i >= 0:
 			n.notConsolidated = cmp.Or(n.notConsolidated,
 				refusal{IneligiblePodsUnschedulable, "pod " + left[i].Key() +

@@ -65,7 +65,7 @@ func (ev *Evaluator) withoutNodesOnce(s cluster.Snapshot, out map[string]bool, f
 // while pods move. What is launched besides has room for the pods. Pods for which commands of this pass launch nodes
 // need no more.
 func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...plan.Launch) plan.Plan {
-	ev.injectFault(faultAtQuestion, set)
+	ev.tellStage(stageQuestion, set)
 	d := newDigest()
 	d.addText("without")
 	d.addText(namesOf(set)...)

@@ -17,6 +17,7 @@ import (
 	"joiner/pkg/model/plan"
 	"joiner/pkg/provisioning"
 	"joiner/pkg/scheduling/binpack"
+	"joiner/pkg/testing/faults"
 	"joiner/pkg/testing/scenario"
 )
 
@@ -74,8 +75,8 @@ func read(t *testing.T, text string) cluster.Snapshot {
 	return s
 }
 
-func plantAt(s cluster.Snapshot, p cluster.Plant) cluster.Snapshot {
-	s.Rules.Plant = &p
+func plantAt(s cluster.Snapshot, f faults.Fault) cluster.Snapshot {
+	s.Rules.Follower = &f
 	return s
 }
 
@@ -117,12 +118,12 @@ func TestEachStageMayFailForOnePod(t *testing.T) {
 	s := read(t, twoTeams)
 	for _, stage := range []string{binpack.StageDemand, binpack.StageRelax, binpack.StageDomains, binpack.StagePlace, binpack.StageOpen, binpack.StagePrice, binpack.StageSearch, binpack.StageOptions} {
 		t.Run(stage, func(t *testing.T) {
-			failing := plantAt(s, cluster.Plant{Stage: stage, Pod: "team-b/evil-1"})
+			failing := plantAt(s, faults.Fault{Stage: stage, About: "team-b/evil-1"})
 			got := provisioning.Decide(failing)
 			if diff := gocmp.Diff([]string{"waiting pods team-b/evil-1,team-b/evil-2"}, faultsOf(got.Plan)); diff != "" {
 				t.Fatalf("faults (-want +got):\n%s", diff)
 			}
-			if f := got.Plan.Faults[0]; !strings.HasPrefix(f.Why, "planted at "+stage) || len(f.Stack) < 3 || !strings.HasPrefix(f.Stack[0], "joiner/pkg/scheduling/binpack.plantedFault.planted plant.go:") {
+			if f := got.Plan.Faults[0]; !strings.HasPrefix(f.Why, "planted at "+stage) || len(f.Stack) < 3 || !strings.HasPrefix(f.Stack[1], "joiner/pkg/scheduling/binpack.stageTeller.tellStage stages.go:") {
 				t.Errorf("the fault says %q from %q", f.Why, f.Stack)
 			}
 			want := provisioning.Decide(withoutPods(s, "team-b/")).Plan
@@ -152,7 +153,7 @@ func TestEachStageMayFailForOnePod(t *testing.T) {
 // Explaining why a pod has no place fails: only that pod lacks its reasons.
 func TestExplainingMayFailForOnePod(t *testing.T) {
 	s := read(t, twoTeams+"pods vast n=2 cpu=80000 ns=team-b\n----\n")
-	got := provisioning.Decide(plantAt(s, cluster.Plant{Stage: binpack.StageExplain, Pod: "team-b/vast-2"})).Plan
+	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: binpack.StageExplain, About: "team-b/vast-2"})).Plan
 	if diff := gocmp.Diff([]string{"waiting pods team-b/vast-1,team-b/vast-2"}, faultsOf(got)); diff != "" {
 		t.Fatalf("faults (-want +got):\n%s", diff)
 	}
@@ -166,7 +167,7 @@ func TestEachStageMayFailForOnePool(t *testing.T) {
 	s := read(t, twoTeams)
 	for _, stage := range []string{binpack.StagePools, binpack.StageOpen, binpack.StagePrice, binpack.StageSearch, binpack.StageOptions} {
 		t.Run(stage, func(t *testing.T) {
-			got := provisioning.Decide(plantAt(s, cluster.Plant{Stage: stage, Pool: "cheap"}))
+			got := provisioning.Decide(plantAt(s, faults.Fault{Stage: stage, Pool: "cheap"}))
 			if diff := gocmp.Diff([]string{"NodePool "}, faultsOf(got.Plan)); diff != "" {
 				t.Fatalf("faults (-want +got):\n%s", diff)
 			}
@@ -187,7 +188,7 @@ func TestEachStageMayFailForOnePool(t *testing.T) {
 // A pod and a pool that fail together: the pod gets a node of another pool, and the pool stays for others.
 func TestAPodMayFailInOnePoolAlone(t *testing.T) {
 	s := read(t, twoTeams)
-	got := provisioning.Decide(plantAt(s, cluster.Plant{Stage: binpack.StageOpen, Pod: "team-b/evil", Pool: "cheap"})).Plan
+	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: binpack.StageOpen, About: "team-b/evil", Pool: "cheap"})).Plan
 	if len(got.Faults) != 1 || got.Faults[0].Kind != cluster.PoolPart || got.Faults[0].Name != "cheap" || len(got.Faults[0].Pods) != 2 {
 		t.Fatalf("faults are %v", got.Faults)
 	}
@@ -219,7 +220,7 @@ func TestTwoThatFailTogether(t *testing.T) {
 			s.Pods[i].Created = s.Now.Add(-time.Minute)
 		}
 	}
-	got := provisioning.Decide(plantAt(s, cluster.Plant{Stage: binpack.StageDemand, Pod: "team-a/web-1", With: "team-b/evil-2"})).Plan
+	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: binpack.StageDemand, About: "team-a/web-1", Together: "team-b/evil-2"})).Plan
 	if diff := gocmp.Diff([]string{"waiting pods team-b/evil-1,team-b/evil-2"}, faultsOf(got)); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
@@ -227,7 +228,7 @@ func TestTwoThatFailTogether(t *testing.T) {
 
 // What fails is left out of the passes that follow without another try, and tried again after ten minutes.
 func TestWhatFailsRestsForAWhile(t *testing.T) {
-	s := plantAt(read(t, twoTeams), cluster.Plant{Stage: binpack.StageOpen, Pod: "team-b/evil-1"})
+	s := plantAt(read(t, twoTeams), faults.Fault{Stage: binpack.StageOpen, About: "team-b/evil-1"})
 	first := provisioning.Decide(s)
 	if len(first.Aside) != 1 || !first.Aside[0].Until.Equal(s.Now.Add(10*time.Minute)) {
 		t.Fatalf("aside are %+v", first.Aside)
@@ -242,7 +243,7 @@ func TestWhatFailsRestsForAWhile(t *testing.T) {
 	if diff := gocmp.Diff(faultsOf(first.Plan), faultsOf(again.Plan)); diff != "" || len(again.Aside) != 1 || !again.Aside[0].Until.Equal(s.Now.Add(10*time.Minute)) {
 		t.Errorf("eleven minutes later: aside %+v, faults (-first +now):\n%s", again.Aside, diff)
 	}
-	s.Rules.Plant, s.Now = nil, s.Now.Add(11*time.Minute)
+	s.Rules.Follower, s.Now = nil, s.Now.Add(11*time.Minute)
 	if mended := provisioning.Decide(s); len(mended.Aside)+len(mended.Plan.Faults) > 0 || slices.Contains(unplaced(mended.Plan), "team-b/evil-1") {
 		t.Errorf("mended: aside %+v, plan\n%s", mended.Aside, mended.Plan)
 	}
@@ -258,7 +259,7 @@ func unplaced(p plan.Plan) (out []string) {
 // Where the decision fails whatever is left out, nothing is launched, and every pod that waits says why.
 func TestNothingHelps(t *testing.T) {
 	s := read(t, twoTeams)
-	got := provisioning.Decide(plantAt(s, cluster.Plant{Stage: binpack.StageWhole})).Plan
+	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: binpack.StageWhole})).Plan
 	if len(got.Faults) != 1 || got.Faults[0].Kind != "" || len(got.AllLaunches())+len(got.Existing) > 0 || len(got.Unplaced) != 17 || !got.Unplaced[0].Fault {
 		t.Errorf("%d unplaced, plan\n%s", len(got.Unplaced), got)
 	}
@@ -274,7 +275,7 @@ func TestMoreThanOnePassFinds(t *testing.T) {
 	for i := range 14 {
 		text += fmt.Sprintf("pods evil%d cpu=%d ns=team-b\n----\n", i, 200+i)
 	}
-	s := plantAt(read(t, text), cluster.Plant{Stage: binpack.StageDemand, Pod: "team-b/"})
+	s := plantAt(read(t, text), faults.Fault{Stage: binpack.StageDemand, About: "team-b/"})
 	left := func(p plan.Plan) int {
 		return len(slices.DeleteFunc(unplaced(p), func(pod string) bool { return strings.HasPrefix(pod, "team-b/") || pod == "team-a/giant-1" }))
 	}

@@ -86,14 +86,14 @@ func (a *advance) choosePhase() {
 	case st.LastGood == "":
 	case a.r.Pinned != "":
 		st.Phase, st.Message = cluster.RolloutPinned, "spec.pinnedRevision is "+a.r.Pinned
-	case a.now == "" && a.isTrying():
+	case a.now == "" && a.isUnderWay():
 		a.takeSteps() // what is tried is judged all the same
 	case a.now == "":
 	case a.now == st.LastGood:
-		a.settle()
+		a.finishRollback()
 	case slices.Contains(st.Failed, a.now):
 		a.remainFailed()
-	case a.now != st.Revision || !a.isTrying():
+	case a.now != st.Revision || !a.isUnderWay():
 		a.begin()
 		a.takeSteps()
 	default:
@@ -101,13 +101,13 @@ func (a *advance) choosePhase() {
 	}
 }
 
-func (a *advance) isTrying() bool {
+func (a *advance) isUnderWay() bool {
 	p := a.out.Status.Phase
 	return p == cluster.RolloutProgressing || p == cluster.RolloutPaused
 }
 
-// settle ends a rollout whose class is back at the last good revision.
-func (a *advance) settle() {
+// finishRollback ends a rollout whose class is back at the last good revision.
+func (a *advance) finishRollback() {
 	st := &a.out.Status
 	if st.Revision != st.LastGood || st.Phase != cluster.RolloutHealthy {
 		a.tell(false, "RolloutHealthy", "EC2NodeClass %s is at revision %s, the last good one", a.class, st.LastGood)

@@ -23,6 +23,11 @@ type Concurrency struct {
 	Reservation int // by reservationinterruption, the same
 }
 
+// NewConcurrency is what a cluster asks for that reserves so much for spot notices, or Auto.
+func NewConcurrency(alone, spot int) Concurrency {
+	return Concurrency{Alone: alone, Spot: spot, Reservation: min(spot, forReservations)}
+}
+
 // PlanConcurrency replaces Auto by what the account has for each of the clusters: an equal share of half of what can be
 // reserved of the quota and nobody in the list has reserved. A share that is too small is none, so that the cluster's
 // notices share what is left with all other functions. The list holds all clusters of one account and region.

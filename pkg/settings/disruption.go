@@ -1,7 +1,5 @@
 package settings
 
-import "time"
-
 // Disruption says what Joiner does about nodes that could go by choice.
 type Disruption string
 
@@ -18,12 +16,8 @@ func disruptionKnobs() []settingBinding[Values] {
 			Doc: "Whether empty, drifted and too expensive nodes are removed (act), only reported (report), or not looked for (off). report and off take back what is under way. The annotation joiner.sh/disruption: report of a NodePool overrides act."},
 			[]string{string(DisruptionAct), string(DisruptionReport), string(DisruptionOff)},
 			func(v *Values, s string) { v.Disruption = Disruption(s) }),
-		durationSetting(Setting{Name: "consolidationPayback", Env: "CONSOLIDATION_PAYBACK", Default: "1h",
-			Doc: "Within this time a consolidation must earn what moving its pods costs; its replacements are left alone until they have."},
-			durationRange{time.Minute, 24 * time.Hour},
-			func(v *Values) *time.Duration { return &v.ConsolidationPayback }),
 		numberSetting(Setting{Name: "podEvictionCostUSD", Env: "POD_EVICTION_COST_USD", Default: "0.0012", Unit: "USD",
-			Doc: "What moving one ordinary pod to another node costs you; more of it makes consolidation rarer."},
+			Doc: "What moving one ordinary pod to another node costs you, which a consolidation must earn within an hour; more of it makes consolidation rarer."},
 			numberRange{0.0000001, 100}, func(v *Values) *float64 { return &v.PodEvictionCostUSD }),
 		boolSetting(Setting{Name: "spotToSpotConsolidation", Env: "SPOT_TO_SPOT_CONSOLIDATION", Default: "true",
 			Doc: "Whether consolidation replaces spot nodes by cheaper spot nodes, as Karpenter's feature gate SpotToSpotConsolidation. The annotation joiner.sh/spot-to-spot-consolidation of a NodePool holds for its nodes."},

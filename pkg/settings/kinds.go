@@ -118,6 +118,21 @@ func orAuto[V any](b settingBinding[V], field func(*V) *int) settingBinding[V] {
 	return b
 }
 
+// orSwitch makes true and false other values of a knob, for all or nothing of what it says more closely.
+func orSwitch[V any](b settingBinding[V], turn func(v *V, on bool)) settingBinding[V] {
+	b.Kind = KindSwitch
+	b.Allowed = "true, false or " + b.Allowed
+	set := b.set
+	b.set = func(v *V, in string) error {
+		if in == "true" || in == "false" {
+			turn(v, in == "true")
+			return nil
+		}
+		return set(v, in)
+	}
+	return b
+}
+
 // wholeOf is a knob that takes a few numbers only.
 func wholeOf[V any](s Setting, numbers []int, field func(*V) *int) settingBinding[V] {
 	s.Kind = KindWhole

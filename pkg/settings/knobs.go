@@ -92,19 +92,11 @@ func latencyKnobs() []settingBinding[Values] {
 		boolSetting(Setting{Name: "nominatedPodsOnly", Env: "NOMINATED_PODS_ONLY", Default: "true",
 			Doc: "Keep a new node for the pods it was planned for, for a minute at most, so that a tight plan comes true. A replacement waits for the evicted pods, two minutes of their drain at most."},
 			func(v *Values) *bool { return &v.NominatedPodsOnly }),
-		durationSetting(Setting{Name: "unavailableOfferingTTL", Env: "UNAVAILABLE_OFFERING_TTL", Default: "3m",
-			Doc: "How long an offer that had no capacity is not tried again."},
-			durationRange{10 * time.Second, time.Hour},
-			func(v *Values) *time.Duration { return &v.UnavailableOfferingTTL }),
 	}
 }
 
 func timeoutKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
-		durationSetting(Setting{Name: "registrationTimeout", Env: "REGISTRATION_TIMEOUT", Default: "15m",
-			Doc: "An instance whose node has not joined the cluster after this time is given up."},
-			durationRange{time.Minute, 2 * time.Hour},
-			func(v *Values) *time.Duration { return &v.RegistrationTimeout }),
 		durationSetting(Setting{Name: "initializationTimeout", Env: "INITIALIZATION_TIMEOUT", Default: "30m",
 			Doc: "A node that joined but is not ready for pods after this time is given up."},
 			durationRange{time.Minute, 6 * time.Hour},
@@ -136,8 +128,8 @@ func sizingKnobs() []settingBinding[Values] {
 			Doc: "Network interfaces per node that pods cannot use; they lower the number of pods a node holds."},
 			wholeRange{0, 100}, func(v *Values) *int { return &v.ReservedENIs }),
 		wholeSetting(Setting{Name: "maxNodeClaimsPerPass", Env: "MAX_NODE_CLAIMS_PER_PASS", Default: "100",
-			Unit: "NodeClaims",
-			Doc:  "The most nodes one pass may ask for; the rest waits for the next pass."},
+			ByTests: true, Unit: "NodeClaims",
+			Doc: "The most nodes one pass may ask for; the rest waits for the next pass."},
 			wholeRange{1, 1000}, func(v *Values) *int { return &v.MaxNodeClaimsPerPass }),
 		orAuto(wholeSetting(Setting{Name: "packingIterations", Env: "PACKING_ITERATIONS", Default: auto, Unit: "steps",
 			Doc: "How many steps the packer may take to make a plan cheaper, each a few nodes packed anew; it stops before where that no longer pays. auto: the more, the more nodes and money a plan is about. 0: none."},
@@ -152,10 +144,6 @@ func priceKnobs() []settingBinding[Values] {
 			Unit: "USD per hour",
 			Doc:  "What one more node costs beside its price, where plans are compared; more makes fewer, larger nodes."},
 			numberRange{0.000001, 10}, func(v *Values) *float64 { return &v.PerNodeOverheadUSD }),
-		wholeSetting(Setting{Name: "minSpotInstanceTypes", Env: "MIN_SPOT_INSTANCE_TYPES", Default: "15",
-			Unit: "instance types",
-			Doc:  "How many types a NodeClaim that may be spot names at least where there are so many, at any price."},
-			wholeRange{1, 60}, func(v *Values) *int { return &v.MinSpotInstanceTypes }),
 		numberSetting(Setting{Name: "maxSpotPoolFraction", Env: "MAX_SPOT_POOL_FRACTION", Default: "0.8",
 			Unit: "fraction",
 			Doc:  "The most of all spot capacity that is planned in one instance type in one zone, as long as others are to be had; 1 for no limit."},
@@ -167,13 +155,20 @@ func priceKnobs() []settingBinding[Values] {
 			Allowed: "the name of an S3 bucket that exists",
 			Doc:     "Where the record of spot pools is kept, beside those of other clusters of the same account and region, which count too. Without it the stack's own bucket."},
 			func(v *Values) *string { return &v.SpotRecordBucket }, isBucket),
-		boolSetting(Setting{Name: "commitments", Env: "COMMITMENTS", Default: "false",
-			Doc: "Use what the account's Savings Plans and Reserved Instances have room for before anything else. Refresh may then read them and list all instances."},
-			func(v *Values) *bool { return &v.Commitments }),
-		numberSetting(Setting{Name: "savingsPlanShare", Env: "SAVINGS_PLAN_SHARE", Default: "1", Unit: "fraction",
-			Doc: "The part of the Savings Plans' hourly commitment that instances of this account and region may count on; less where Lambda, Fargate, other regions or other accounts use it too."},
-			numberRange{0.01, 1}, func(v *Values) *float64 { return &v.SavingsPlanShare }),
+		orSwitch(numberSetting(Setting{Name: "commitments", Env: "COMMITMENTS", Default: "false", Unit: "fraction",
+			Doc: "Use what the account's Savings Plans and Reserved Instances have room for before anything else. Refresh may then read them and list all instances. A number is the part of Savings Plans to count on."},
+			numberRange{0.01, 1}, commitments), func(v *Values, on bool) { *commitments(v) = wholeIf(on) }),
 	}
+}
+
+func commitments(v *Values) *float64 { return &v.Commitments }
+
+// wholeIf is all of a part, or nothing of it.
+func wholeIf(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
 }
 
 func rebalanceKnobs() []settingBinding[Values] {

@@ -2,11 +2,24 @@ package settings
 
 import "strings"
 
-// Removed says what takes the place of a setting that there was once; false for any other name.
+// Removed says what there is instead of a setting that there was once; false for any other name.
 func Removed(name string) (instead string, found bool) {
 	instead, found = map[string]string{
-		"nodeTags":          "use tags, which are on the node role too",
-		"staleCatalogAlarm": "the alarm CatalogOld rings after 6h",
+		"nodeTags":               "use tags, which are on the node role too",
+		"staleCatalogAlarm":      "the alarm CatalogOld rings after 6h",
+		"unavailableOfferingTTL": "it is a constant now, 3m, as in Karpenter",
+		"registrationTimeout":    "it is a constant now, 15m, as in Karpenter",
+		"maxNodeClaimsPerPass":   "it is a constant now, 100; the rest waits for the next pass",
+		"minSpotInstanceTypes":   "it is a constant now, 15, as in Karpenter",
+		"consolidationPayback":   "it is a constant now, 1h; podEvictionCostUSD makes consolidation rarer",
+		"unschedulablePodsAlarm": "it is a constant now, 15m",
+		"decisionLogDays":        "logRetentionDays holds for stored passes too",
+		"savingsPlanShare":       "write it as commitments, such as commitments: 0.8",
+		"remoteWriteAuth":        "requests to Amazon Managed Service for Prometheus are signed, others have remoteWriteSecret",
+		"reservationConcurrency": "interruptionConcurrency holds for reservationinterruption too",
+		"windowsNodeRole":        "name the role as windowsNodes",
+		"vpcEndpointServices":    "list the services as vpcEndpoints, such as vpcEndpoints: [\"ssm\", \"lambda\"]",
+		"distFolder":             "it is a constant now, .local/dist; CDK apps of your own have ClusterProps.Functions",
 	}[name]
 	return instead, found
 }

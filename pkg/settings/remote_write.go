@@ -2,13 +2,6 @@ package settings
 
 import "regexp"
 
-// How requests to Prometheus say who sends them.
-const (
-	RemoteWriteSigV4  = "sigv4"
-	RemoteWriteSecret = "secret"
-	RemoteWriteNoAuth = "none"
-)
-
 // Which series Prometheus is sent.
 const (
 	RemoteWriteCluster = "cluster"
@@ -19,24 +12,19 @@ const (
 // RemoteWrite is where and how metrics are sent to Prometheus.
 type RemoteWrite struct {
 	URL    string // empty: nowhere
-	Auth   string // sigv4, secret or none
-	Secret string // ARN
+	Secret string // ARN; empty: requests to Amazon Managed Service for Prometheus are signed, others say nobody's name
 	Detail string // cluster, nodes or all
 }
 
 func remoteWriteKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
 		textSetting(Setting{Name: "remoteWriteURL", Env: "REMOTE_WRITE_URL", Unit: "URL",
-			Allowed: "an https URL with its path, such as that of a workspace of Amazon Managed Service for Prometheus; with remoteWriteAuth none http as well",
-			Doc:     "Where lifecycle sends Karpenter's metrics once a minute, by Prometheus remote write. Without it they go to CloudWatch alone."},
+			Allowed: "an https URL with its path, such as that of a workspace of Amazon Managed Service for Prometheus; http as well where nothing authenticates",
+			Doc:     "Where lifecycle sends Karpenter's metrics once a minute, by Prometheus remote write. Requests to Amazon Managed Service for Prometheus are signed. Without it they go to CloudWatch alone."},
 			func(v *Values) *string { return &v.RemoteWrite.URL }, isEndpoint),
-		choiceSetting(Setting{Name: "remoteWriteAuth", Env: "REMOTE_WRITE_AUTH", Default: RemoteWriteSigV4, Unit: "word",
-			Doc: "How requests are authenticated: signed for Amazon Managed Service for Prometheus, by remoteWriteSecret, or not at all."},
-			[]string{RemoteWriteSigV4, RemoteWriteSecret, RemoteWriteNoAuth},
-			func(v *Values, s string) { v.RemoteWrite.Auth = s }),
 		textSetting(Setting{Name: "remoteWriteSecret", Env: "REMOTE_WRITE_SECRET", Unit: "ARN",
 			Allowed: "the ARN of a secret of AWS Secrets Manager",
-			Doc:     "The secret for remoteWriteAuth secret: a bearer token, or JSON with token, username and password, or certificate and key, each with ca where the endpoint has a private certificate authority."},
+			Doc:     "A secret that authenticates requests to other services: a bearer token, or JSON with token, username and password, or certificate and key. ca may be beside each, where the endpoint has a private certificate authority."},
 			func(v *Values) *string { return &v.RemoteWrite.Secret }, isSecretARN),
 		choiceSetting(Setting{Name: "remoteWriteDetail", Env: "REMOTE_WRITE_DETAIL", Default: RemoteWriteNodes, Unit: "word",
 			Doc: "Which series are sent: some hundred for the cluster, besides about 40 for each node, or all, with those of each pod and each offering of EC2."},
@@ -51,16 +39,14 @@ func (r RemoteWrite) Problem() string {
 	switch {
 	case r.URL == "":
 		return ""
-	case r.Auth == RemoteWriteSecret && r.Secret == "":
-		return "remoteWriteAuth is secret: set remoteWriteSecret"
-	case plain && r.Auth != RemoteWriteNoAuth:
-		return "remoteWriteURL is http, over which anybody can read what authenticates: use https, or remoteWriteAuth none"
-	case isWorkspaceHost(r.URL) && !regexp.MustCompile(`/workspaces/ws-[0-9a-f-]+/api/v1/remote_write$`).MatchString(r.URL):
+	case plain && (r.Secret != "" || r.Signed()):
+		return "remoteWriteURL is http, over which anybody can read what authenticates: use https"
+	case r.Signed() && !regexp.MustCompile(`/workspaces/ws-[0-9a-f-]+/api/v1/remote_write$`).MatchString(r.URL):
 		return "remoteWriteURL is of Amazon Managed Service for Prometheus and no workspace's: " +
 			"it ends with /workspaces/ws-ID/api/v1/remote_write"
-	case isWorkspaceHost(r.URL) && r.Auth != RemoteWriteSigV4:
+	case r.Signed() && r.Secret != "":
 		return "remoteWriteURL is of Amazon Managed Service for Prometheus, which takes signed requests alone: " +
-			"set remoteWriteAuth to sigv4"
+			"remove remoteWriteSecret"
 	}
 	return ""
 }
@@ -74,8 +60,10 @@ func (r RemoteWrite) Host() string {
 	return m[1]
 }
 
-func isWorkspaceHost(url string) bool {
-	return regexp.MustCompile(`^https?://aps-workspaces[.-]`).MatchString(url)
+// Signed reports whether requests are signed with the credentials of the function, as Amazon Managed Service for
+// Prometheus takes them.
+func (r RemoteWrite) Signed() bool {
+	return regexp.MustCompile(`^https?://([a-z0-9-]+\.)?aps-workspaces[.-]`).MatchString(r.URL)
 }
 
 // WorkspaceID is the workspace of Amazon Managed Service for Prometheus that the URL is of, and its region; empty where

@@ -61,6 +61,8 @@ func (s Setting) schema() object {
 	case KindPairs:
 		out["anyOf"] = []object{{"type": "string"}, texts,
 			{"type": "object", "additionalProperties": object{"type": "string"}}}
+	case KindSwitch:
+		out["anyOf"] = []object{{"type": []string{"boolean", "number", "string"}}, texts}
 	case KindStatements:
 		out["anyOf"] = []object{{"type": "string"}, {"type": "array", "items": object{"type": "object"}}}
 	}

@@ -51,6 +51,7 @@ func TestSchema(t *testing.T) {
 		"interruptionConcurrency": {Type: []any{"integer", "string"}},
 		"priceAlarmUSD":           {Type: []any{"number", "string"}},
 		"vmMemoryOverheadPercent": {Type: []any{"number", "string"}},
+		"windowsNodes":            {AnyOf: []map[string]any{{"type": []any{"boolean", "number", "string"}}, {"type": "array", "items": map[string]any{"type": "string"}}}},
 		"batchIdle":               {Type: "string"},
 		"logRetentionDays":        {Type: []any{"integer", "string"}},
 		"subnetIDs":               {AnyOf: []map[string]any{{"type": "string"}, {"type": "array", "items": map[string]any{"type": "string"}}}},

@@ -20,6 +20,7 @@ const (
 	KindList       Kind = "list"  // of texts
 	KindPairs      Kind = "pairs" // of keys and values
 	KindStatements Kind = "IAM statements"
+	KindSwitch     Kind = "switch" // true, false, or what the unit says
 )
 
 // Setting describes one knob to people and to the stack.
@@ -102,11 +103,9 @@ type Values struct {
 	ProvisionFunction       string // empty: nobody to wake
 	LifecycleFunction       string // empty: nobody to wake
 	RefreshFunction         string // empty: nobody to wake
-	UnavailableOfferingTTL  time.Duration
 	Rebalance               Rebalance
 	RebalanceMinAge         time.Duration
 	Disruption              Disruption
-	ConsolidationPayback    time.Duration
 	PodEvictionCostUSD      float64
 	DriftedPerCommand       int
 	WatchDuration           time.Duration
@@ -117,7 +116,6 @@ type Values struct {
 	StackID                 string // ARN; empty: no request of CloudFormation is answered
 	PushPath                string // empty: nobody is called
 	NominatedPodsOnly       bool
-	RegistrationTimeout     time.Duration
 	InitializationTimeout   time.Duration
 	DetachTimeout           time.Duration // 0: wait for ever
 	NodeRepair              bool
@@ -127,13 +125,11 @@ type Values struct {
 	MaxNodeClaimsPerPass    int
 	PackingIterations       int     // 0 for no search, or Auto
 	PerNodeOverheadUSD      float64 // per hour
-	MinSpotInstanceTypes    int
 	SpotToSpotConsolidation bool
 	MaxSpotPoolFraction     float64 // a fraction of all spot vCPUs
 	PodInterruptionCostUSD  float64 // 0: spot pools are not learned; or Auto
 	SpotRecordBucket        string  // empty: the catalog bucket
-	Commitments             bool    // what the account is committed to lowers prices
-	SavingsPlanShare        float64 // a fraction of the hourly commitment
+	Commitments             float64 // part of the hourly Savings Plans that counts; 0: no commitment lowers prices
 	PreferencePolicy        PreferencePolicy
 	MinValuesPolicy         MinValuesPolicy
 	RefreshInterval         time.Duration // whole minutes
@@ -156,18 +152,16 @@ type StackValues struct {
 	NodeRoles               []string // names, paths or ARNs of further roles that EC2NodeClasses may name
 	NodePolicies            []string // names or ARNs of managed policies
 	ProvisionStatements     []Statement
-	WindowsNodes            bool
-	WindowsNodeRole         string // name of an existing role, else the stack makes KarpenterNodeRole-<cluster>-windows
+	WindowsNodes            bool   // the stack makes KarpenterNodeRole-<cluster>-windows
+	WindowsNodeRole         string // name of an existing role for Windows nodes
 	Deployment              string // another one in each deployment
 	Tracing                 bool
 	VPCID                   string
 	SubnetIDs               []string
 	SecurityGroupIDs        []string
 	ClusterSecurityGroupID  string
-	VPCEndpoints            bool
-	VPCEndpointServices     []string // ec2, ssm, ...
+	VPCEndpoints            []string // services: ec2, ssm, ...
 	AlarmEmail              string
-	UnschedulablePodsAlarm  time.Duration
 	PriceAlarmUSD           float64 // per hour; 0 for no alarm
 	NodesAlarm              int     // 0 for no alarm
 	Dashboard               bool
@@ -175,7 +169,6 @@ type StackValues struct {
 	InterruptionHandling    bool
 	InterruptionConcurrency int // invocations of spotinterruption; 0 reserves none, Auto is to be planned
 	LogRetentionDays        int
-	DecisionLogDays         int
 	OnDelete                string // keep or drain
 	TerminationProtection   bool
 	HibernationSchedule     string // cron, when all NodePools fall asleep; empty for never
@@ -189,9 +182,7 @@ type StackValues struct {
 	KMSKey                  string // ARN of a key; empty: keys of AWS
 	Tags                    []Pair // on everything that the stack makes
 	Alarms                  string // all, essential or none
-	ReservationConcurrency  int    // invocations of reservationinterruption; as InterruptionConcurrency
 	ConcurrencyQuota        int    // invocations of the account
-	DistFolder              string // holds <GOARCH>/<function>/bootstrap
 }
 
 // Pair is a key with a value.

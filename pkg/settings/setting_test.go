@@ -25,17 +25,14 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 	want := settings.Values{
 		ClusterName:             "demo",
 		NominatedPodsOnly:       true,
-		UnavailableOfferingTTL:  3 * time.Minute,
 		Rebalance:               settings.RebalanceEvent,
 		RebalanceMinAge:         15 * time.Minute,
 		Disruption:              settings.DisruptionAct,
-		ConsolidationPayback:    time.Hour,
 		PodEvictionCostUSD:      0.0012,
 		DriftedPerCommand:       1,
 		WatchDuration:           50 * time.Second,
 		BatchIdle:               time.Second,
 		BatchMax:                10 * time.Second,
-		RegistrationTimeout:     15 * time.Minute,
 		InitializationTimeout:   30 * time.Minute,
 		DetachTimeout:           30 * time.Minute,
 		GarbageCollectionMinAge: 30 * time.Second,
@@ -43,10 +40,8 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		PackingIterations:       settings.Auto,
 		PerNodeOverheadUSD:      0.0002,
 		MaxNodeClaimsPerPass:    100,
-		MinSpotInstanceTypes:    15,
 		SpotToSpotConsolidation: true,
 		MaxSpotPoolFraction:     0.8,
-		SavingsPlanShare:        1,
 		PreferencePolicy:        settings.PreferenceRespect,
 		MinValuesPolicy:         settings.MinValuesStrict,
 		Mode:                    "act",
@@ -56,7 +51,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		RefreshInterval:         5 * time.Minute,
 		DecisionLog:             "log",
 		LogLevel:                "info",
-		RemoteWrite:             settings.RemoteWrite{Auth: "sigv4", Detail: "nodes"},
+		RemoteWrite:             settings.RemoteWrite{Detail: "nodes"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)
@@ -68,16 +63,16 @@ func TestEverySettingReachesItsField(t *testing.T) {
 	got, err := settings.ParseSettings(env(map[string]string{
 		"CLUSTER_NAME": "blue", "CLUSTER_ENDPOINT": "https://api.example:443", "CLUSTER_CA_BUNDLE": ca,
 		"CATALOG_BUCKET": "bucket", "PROVISION_FUNCTION": "p", "LIFECYCLE_FUNCTION": "l",
-		"UNAVAILABLE_OFFERING_TTL": "1m", "WATCH_DURATION": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "ALWAYS_WATCH": "true", "PUSH": "true", "PUSH_PATH": "abcdefghijklmnopqrstuvwxyz012345", "NOMINATED_PODS_ONLY": "false",
-		"REGISTRATION_TIMEOUT": "3m", "INITIALIZATION_TIMEOUT": "4m", "GARBAGE_COLLECTION_MIN_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
+		"WATCH_DURATION": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "ALWAYS_WATCH": "true", "PUSH": "true", "PUSH_PATH": "abcdefghijklmnopqrstuvwxyz012345", "NOMINATED_PODS_ONLY": "false",
+		"INITIALIZATION_TIMEOUT": "4m", "GARBAGE_COLLECTION_MIN_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
 		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_NODE_CLAIMS_PER_PASS": "7", "PACKING_ITERATIONS": "90", "PER_NODE_OVERHEAD_USD": "0.01",
-		"MIN_SPOT_INSTANCE_TYPES": "9", "MAX_SPOT_POOL_FRACTION": "0.4", "COMMITMENTS": "true", "SAVINGS_PLAN_SHARE": "0.5", "POD_INTERRUPTION_COST_USD": "auto", "SPOT_RECORD_BUCKET": "records",
+		"MAX_SPOT_POOL_FRACTION": "0.4", "COMMITMENTS": "0.5", "POD_INTERRUPTION_COST_USD": "auto", "SPOT_RECORD_BUCKET": "records",
 		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "REFRESH_INTERVAL": "2m", "ISOLATED_VPC": "true", "ENABLE_ZONAL_SHIFT": "true", "DRY_RUN_VALIDATION": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
 		"REBALANCE": "replace", "REBALANCE_MIN_AGE": "5m",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
-		"DISRUPTION": "report", "CONSOLIDATION_PAYBACK": "2h", "POD_EVICTION_COST_USD": "0.01", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
+		"DISRUPTION": "report", "POD_EVICTION_COST_USD": "0.01", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
 		"SPOT_TO_SPOT_CONSOLIDATION": "false", "RESERVED_CAPACITY": "false",
-		"REMOTE_WRITE_URL": "https://grafana.example/push", "REMOTE_WRITE_AUTH": "secret", "REMOTE_WRITE_SECRET": "arn:aws:secretsmanager:us-west-2:111122223333:secret:a-b", "REMOTE_WRITE_DETAIL": "all",
+		"REMOTE_WRITE_URL": "https://grafana.example/push", "REMOTE_WRITE_SECRET": "arn:aws:secretsmanager:us-west-2:111122223333:secret:a-b", "REMOTE_WRITE_DETAIL": "all",
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -85,14 +80,14 @@ func TestEverySettingReachesItsField(t *testing.T) {
 	want := settings.Values{
 		ClusterName: "blue", ClusterEndpoint: "https://api.example:443", ClusterCABundle: ca,
 		CatalogBucket: "bucket", ProvisionFunction: "p", LifecycleFunction: "l",
-		UnavailableOfferingTTL: time.Minute, AlwaysWatch: true, Push: true, PushPath: "abcdefghijklmnopqrstuvwxyz012345",
-		RegistrationTimeout: 3 * time.Minute, InitializationTimeout: 4 * time.Minute, GarbageCollectionMinAge: 90 * time.Second, NodeRepair: true,
-		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PackingIterations: 90, PerNodeOverheadUSD: 0.01, MinSpotInstanceTypes: 9, MaxSpotPoolFraction: 0.4, PodInterruptionCostUSD: settings.Auto, SpotRecordBucket: "records", Commitments: true, SavingsPlanShare: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
+		AlwaysWatch: true, Push: true, PushPath: "abcdefghijklmnopqrstuvwxyz012345",
+		InitializationTimeout: 4 * time.Minute, GarbageCollectionMinAge: 90 * time.Second, NodeRepair: true,
+		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PackingIterations: 90, PerNodeOverheadUSD: 0.01, MaxSpotPoolFraction: 0.4, PodInterruptionCostUSD: settings.Auto, SpotRecordBucket: "records", Commitments: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
 		RefreshInterval: 2 * time.Minute, IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
 		Rebalance: settings.RebalanceReplace, RebalanceMinAge: 5 * time.Minute,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
-		Disruption: settings.DisruptionReport, ConsolidationPayback: 2 * time.Hour, PodEvictionCostUSD: 0.01, DriftedPerCommand: 6, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
-		RemoteWrite: settings.RemoteWrite{URL: "https://grafana.example/push", Auth: "secret", Secret: "arn:aws:secretsmanager:us-west-2:111122223333:secret:a-b", Detail: "all"},
+		Disruption: settings.DisruptionReport, PodEvictionCostUSD: 0.01, DriftedPerCommand: 6, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
+		RemoteWrite: settings.RemoteWrite{URL: "https://grafana.example/push", Secret: "arn:aws:secretsmanager:us-west-2:111122223333:secret:a-b", Detail: "all"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("values (-want +got):\n%s", d)
@@ -102,7 +97,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 	_, err := settings.ParseSettings(env(map[string]string{
 		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "WATCH_DURATION": "2m", "ALWAYS_WATCH": "yes", "PUSH_PATH": "short",
-		"UNAVAILABLE_OFFERING_TTL": "3 minutes", "REFRESH_INTERVAL": "90s", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
+		"BATCH_IDLE_DURATION": "3 seconds", "COMMITMENTS": "2", "REFRESH_INTERVAL": "90s", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
 		"MAX_NODE_CLAIMS_PER_PASS": "0", "PACKING_ITERATIONS": "many", "MAX_SPOT_POOL_FRACTION": "NaN", "POD_INTERRUPTION_COST_USD": "-0.01", "SPOT_RECORD_BUCKET": "s3://records", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
 	}))
 	var invalid *settings.InvalidError
@@ -115,8 +110,8 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 		`clusterCABundle (CLUSTER_CA_BUNDLE) is "bm90IHBlbQ=="; allowed: the certificate authority of the cluster as eks:DescribeCluster prints it, base64 of a PEM certificate`,
 		`pushPath (PUSH_PATH) is "short"; allowed: at least 32 letters and digits`,
 		`watchDuration (WATCH_DURATION) is "2m"; allowed: a duration such as 90s, 3m or 1h30m, from 0s to 55s`,
+		`batchIdle (BATCH_IDLE_DURATION) is "3 seconds"; allowed: a duration such as 90s, 3m or 1h30m, from 0s to 10s`,
 		`alwaysWatch (ALWAYS_WATCH) is "yes"; allowed: true or false`,
-		`unavailableOfferingTTL (UNAVAILABLE_OFFERING_TTL) is "3 minutes"; allowed: a duration such as 90s, 3m or 1h30m, from 10s to 1h`,
 		`refreshInterval (REFRESH_INTERVAL) is "90s"; allowed: whole minutes such as 3m, from 1m to 30m`,
 		`vmMemoryOverheadPercent (VM_MEMORY_OVERHEAD_PERCENT) is "NaN"; allowed: a number from 0 to 0.99, where 0.075 means 7.5 %`,
 		`reservedENIs (RESERVED_ENIS) is "-1"; allowed: a whole number from 0 to 100`,
@@ -125,6 +120,7 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 		`maxSpotPoolFraction (MAX_SPOT_POOL_FRACTION) is "NaN"; allowed: a number from 0.05 to 1`,
 		`podInterruptionCostUSD (POD_INTERRUPTION_COST_USD) is "-0.01"; allowed: off, auto or a number from 1e-07 to 100`,
 		`spotRecordBucket (SPOT_RECORD_BUCKET) is "s3://records"; allowed: the name of an S3 bucket that exists`,
+		`commitments (COMMITMENTS) is "2"; allowed: true, false or a number from 0.01 to 1`,
 		`preferencePolicy (PREFERENCE_POLICY) is "ignore"; allowed: Respect or Ignore`,
 		`minValuesPolicy (MIN_VALUES_POLICY) is "best"; allowed: Strict or BestEffort`,
 	}
@@ -150,8 +146,7 @@ func TestStackSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionHandling: true, InterruptionConcurrency: settings.Auto, ReservationConcurrency: settings.Auto, ConcurrencyQuota: 1000, TerminationProtection: true, VPCEndpointServices: []string{"ec2", "ssm", "eks", "lambda"}, RolePath: "/", Alarms: "all",
-		UnschedulablePodsAlarm: 15 * time.Minute}
+	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionHandling: true, InterruptionConcurrency: settings.Auto, ConcurrencyQuota: 1000, TerminationProtection: true, RolePath: "/", Alarms: "all"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)
 	}
@@ -163,6 +158,53 @@ func TestStackSettings(t *testing.T) {
 		"settings: interruptionConcurrency is \"-1\"; allowed: a whole number from 0 to 1000, or auto"
 	if err == nil || err.Error() != wantErr {
 		t.Errorf("got error\n%v\nwant\n%s", err, wantErr)
+	}
+}
+
+// TestSwitches: true, false, or more closely what is switched on.
+func TestSwitches(t *testing.T) {
+	all := []string{"ec2", "ssm", "eks", "lambda"}
+	for _, c := range []struct {
+		windows, endpoints string
+		want               settings.StackValues
+	}{
+		{"", "", settings.StackValues{}},
+		{"false", "false", settings.StackValues{}},
+		{"true", "true", settings.StackValues{WindowsNodes: true, VPCEndpoints: all}},
+		{"nodes", "ssm, eks", settings.StackValues{WindowsNodeRole: "nodes", VPCEndpoints: []string{"ssm", "eks"}}},
+	} {
+		got, err := settings.ParseStack(env(map[string]string{"windowsNodes": c.windows, "vpcEndpoints": c.endpoints}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = settings.StackValues{WindowsNodes: got.WindowsNodes, WindowsNodeRole: got.WindowsNodeRole,
+			VPCEndpoints: got.VPCEndpoints}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("windowsNodes %q, vpcEndpoints %q (-want +got):\n%s", c.windows, c.endpoints, d)
+		}
+	}
+	for name, text := range map[string]string{"windowsNodes": "a/b", "vpcEndpoints": "s3"} {
+		if _, err := settings.ParseStack(env(map[string]string{name: text})); err == nil {
+			t.Errorf("%s %q was accepted", name, text)
+		}
+	}
+	for text, want := range map[string]float64{"": 0, "false": 0, "true": 1, "0.8": 0.8} {
+		got, err := settings.ParseSettings(env(map[string]string{"CLUSTER_NAME": "demo", "COMMITMENTS": text}))
+		if err != nil || got.Commitments != want {
+			t.Errorf("commitments %q: %v, %v", text, got.Commitments, err)
+		}
+	}
+}
+
+// TestRemovedSettings are none any more, and their names say what there is instead.
+func TestRemovedSettings(t *testing.T) {
+	for _, s := range settings.AllSettings() {
+		if _, removed := settings.Removed(s.Name); removed && !s.ByTests {
+			t.Errorf("%s is a setting that is refused as removed", s.Name)
+		}
+	}
+	if instead, removed := settings.Removed("decisionLogDays"); !removed || !strings.Contains(instead, "logRetentionDays") {
+		t.Errorf("decisionLogDays: %q", instead)
 	}
 }
 
@@ -231,14 +273,15 @@ func TestRemoteWriteSettingsGoTogether(t *testing.T) {
 		set  settings.RemoteWrite
 		want string // in the problem
 	}{
-		{settings.RemoteWrite{Auth: "secret"}, ""},
-		{settings.RemoteWrite{URL: "https://a.example/push", Auth: "secret"}, "set remoteWriteSecret"},
-		{settings.RemoteWrite{URL: "http://a.example/push", Auth: "sigv4"}, "http, over which"},
-		{settings.RemoteWrite{URL: "http://a.example/push", Auth: "none"}, ""},
-		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/api/v1/remote_write", Auth: "sigv4"}, ""},
-		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/", Auth: "sigv4"}, "ends with /workspaces/"},
-		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/api/v1/remote_write", Auth: "sigv4"}, "no workspace's"},
-		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/api/v1/remote_write", Auth: "none"}, "signed requests alone"},
+		{settings.RemoteWrite{Secret: "arn"}, ""},
+		{settings.RemoteWrite{URL: "https://a.example/push"}, ""},
+		{settings.RemoteWrite{URL: "http://a.example/push"}, ""},
+		{settings.RemoteWrite{URL: "http://a.example/push", Secret: "arn"}, "http, over which"},
+		{settings.RemoteWrite{URL: "http://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/api/v1/remote_write"}, "http, over which"},
+		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/api/v1/remote_write"}, ""},
+		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/"}, "ends with /workspaces/"},
+		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/api/v1/remote_write"}, "no workspace's"},
+		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/api/v1/remote_write", Secret: "arn"}, "signed requests alone"},
 	} {
 		if got := c.set.Problem(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q", c.set, got)

@@ -30,11 +30,8 @@ func powerKnobs() []settingBinding[StackValues] {
 			Doc: "React to notices that EC2 takes an instance back, reboots or retires it. false is for clusters in which a node termination handler does, as Karpenter without INTERRUPTION_QUEUE."},
 			func(v *StackValues) *bool { return &v.InterruptionHandling }),
 		orAuto(wholeSetting(Setting{Name: "interruptionConcurrency", Default: auto, Unit: "invocations",
-			Doc: "Concurrency that spotinterruption reserves, so that other functions keep no notice waiting. It is a ceiling too; 0 reserves nothing. auto is planned from concurrencyQuota and the clusters of the same account and region in cdk.json: 100 for a few, none for more than 20."},
+			Doc: "Concurrency that spotinterruption reserves, so that other functions keep no notice waiting. It is a ceiling too; 0 reserves nothing. reservationinterruption, whose notices are rarer, gets the same, but 10 at most. auto is planned from concurrencyQuota and the clusters of the same account and region in cdk.json: 100 for a few, none for more than 20."},
 			wholeRange{0, 1000}, interruptionConcurrency), interruptionConcurrency),
-		orAuto(wholeSetting(Setting{Name: "reservationConcurrency", Default: auto, Unit: "invocations",
-			Doc: "The same for reservationinterruption, whose notices come only to instances in interruptible capacity reservations: auto is 10, or none where spotinterruption has not more than it needs."},
-			wholeRange{0, 1000}, reservationConcurrency), reservationConcurrency),
 		wholeSetting(Setting{Name: "concurrencyQuota", Default: "1000", Unit: "invocations",
 			Doc: "How many Lambda invocations the account may run at once in its region (quota L-B99A9384), of which auto reserves a part; write it beside clusters for all of one account."},
 			wholeRange{10, 1000000}, func(v *StackValues) *int { return &v.ConcurrencyQuota }),
@@ -42,8 +39,6 @@ func powerKnobs() []settingBinding[StackValues] {
 }
 
 func interruptionConcurrency(v *StackValues) *int { return &v.InterruptionConcurrency }
-
-func reservationConcurrency(v *StackValues) *int { return &v.ReservationConcurrency }
 
 func processorKnobs() []settingBinding[StackValues] {
 	return []settingBinding[StackValues]{
@@ -77,13 +72,11 @@ func nodeRoleKnobs() []settingBinding[StackValues] {
 			Allowed: "a JSON list of IAM statements that allow named actions (no service as a whole) on ARNs, or on * under a condition",
 			Doc:     "What the role of provision may do besides what Joiner needs, as IAM writes it, such as to use the KMS key of volumes."},
 			func(v *StackValues) *[]Statement { return &v.ProvisionStatements }),
-		boolSetting(Setting{Name: "windowsNodes", Default: "false",
-			Doc: "Also make KarpenterNodeRole-<cluster>-windows with an access entry of type EC2_WINDOWS, for EC2NodeClasses of Windows nodes."},
-			func(v *StackValues) *bool { return &v.WindowsNodes }),
-		textSetting(Setting{Name: "windowsNodeRole", Unit: "role name",
+		orSwitch(textSetting(Setting{Name: "windowsNodes", Default: "false", Unit: "role name",
 			Allowed: "the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-",
-			Doc:     "An existing role for Windows nodes; with windowsNodes and without it the stack makes one."},
+			Doc:     "Whether EC2NodeClasses of Windows nodes have a role with an access entry of type EC2_WINDOWS. true: the stack makes KarpenterNodeRole-<cluster>-windows; or the name of an existing role."},
 			func(v *StackValues) *string { return &v.WindowsNodeRole }, isRoleName),
+			func(v *StackValues, on bool) { v.WindowsNodes = on }),
 	}
 }
 
@@ -94,14 +87,10 @@ func deploymentKnobs() []settingBinding[StackValues] {
 			Doc: "A text that differs in each deployment, so that the stack reads endpoint and certificate authority of the cluster anew. Without it that is the time of the synthesis."},
 			func(v *StackValues) *string { return &v.Deployment }, anyText),
 		wholeOf(Setting{Name: "logRetentionDays", Default: "14", Unit: "days",
-			Doc: "How long the logs of the functions are kept."},
+			Doc: "How long the logs of the functions are kept, and whole passes in the catalog bucket, those 90 days at most."},
 			[]int{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545,
 				731, 1096, 1827, 2192, 2557, 2922, 3288, 3653},
 			func(v *StackValues) *int { return &v.LogRetentionDays }),
-		wholeOf(Setting{Name: "decisionLogDays", Default: "14", Unit: "days",
-			Doc: "How long whole passes are kept in the catalog bucket."},
-			[]int{1, 3, 5, 7, 14, 30, 60, 90},
-			func(v *StackValues) *int { return &v.DecisionLogDays }),
 		choiceSetting(Setting{Name: "onDelete", Default: OnDeleteKeep, Unit: "word",
 			Doc: "What becomes of the nodes when the stack is deleted: they stay and Joiner's finalizers go (keep), or every NodeClaim is deleted and drained first (drain)."},
 			[]string{OnDeleteKeep, OnDeleteDrain},
@@ -121,10 +110,6 @@ func deploymentKnobs() []settingBinding[StackValues] {
 			Allowed: "the IANA name of a time zone, such as Europe/Berlin",
 			Doc:     "The time zone in which sleep is read."},
 			func(v *StackValues) *string { return &v.HibernationTimeZone }, isZone),
-		textSetting(Setting{Name: "distFolder", Default: ".local/dist", Unit: "folder",
-			Allowed: "a folder with <GOARCH>/<function>/bootstrap in it",
-			Doc:     "Where make package left the function binaries."},
-			func(v *StackValues) *string { return &v.DistFolder }, anyText),
 	}
 }
 
@@ -177,14 +162,17 @@ func networkKnobs() []settingBinding[StackValues] {
 			Allowed: "an id such as sg-0123456789abcdef0",
 			Doc:     "The security group of the cluster, into which the stack lets the functions on port 443."},
 			func(v *StackValues) *string { return &v.ClusterSecurityGroupID }, isID("sg")),
-		boolSetting(Setting{Name: "vpcEndpoints", Default: "false",
-			Doc: "Make interface endpoints for EC2, SSM, EKS and Lambda in subnetIDs, for a VPC without NAT; the synthesis prints what they cost."},
-			func(v *StackValues) *bool { return &v.VPCEndpoints }),
-		listSetting(Setting{Name: "vpcEndpointServices", Default: strings.Join(endpointServices(), ","),
-			Unit: "list of services", Allowed: "some of " + strings.Join(endpointServices(), ", "),
-			Doc: "For which services vpcEndpoints makes one: leave out those that the VPC has, since EC2 refuses a second one with private DNS."},
-			func(v *StackValues) *[]string { return &v.VPCEndpointServices },
-			func(s string) bool { return slices.Contains(endpointServices(), s) }),
+		orSwitch(listSetting(Setting{Name: "vpcEndpoints", Default: "false", Unit: "list of services",
+			Allowed: "some of " + strings.Join(endpointServices(), ", ") + ", separated by commas",
+			Doc:     "Make interface endpoints in subnetIDs, for a VPC without NAT; the synthesis prints what they cost. true: for EC2, SSM, EKS and Lambda. A list leaves out those that the VPC has, since EC2 refuses a second one with private DNS."},
+			func(v *StackValues) *[]string { return &v.VPCEndpoints },
+			func(s string) bool { return slices.Contains(endpointServices(), s) }), switchEndpoints),
+	}
+}
+
+func switchEndpoints(v *StackValues, on bool) {
+	if on {
+		v.VPCEndpoints = endpointServices()
 	}
 }
 
@@ -197,10 +185,6 @@ func watchKnobs() []settingBinding[StackValues] {
 			Allowed: "an e-mail address",
 			Doc:     "Who gets the alarms; without it they go to the topic of the stack alone."},
 			func(v *StackValues) *string { return &v.AlarmEmail }, isEmail),
-		durationSetting(Setting{Name: "unschedulablePodsAlarm", Default: "15m",
-			Doc: "An alarm rings when a pod that no NodePool can hold is older than this."},
-			durationRange{time.Minute, 24 * time.Hour},
-			func(v *StackValues) *time.Duration { return &v.UnschedulablePodsAlarm }),
 		moneySetting(Setting{Name: "priceAlarmUSD", Unit: "USD per hour",
 			Doc: "An alarm rings when all nodes together cost more than this; without it there is no such alarm."},
 			func(v *StackValues) *float64 { return &v.PriceAlarmUSD }),

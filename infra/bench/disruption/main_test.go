@@ -68,8 +68,9 @@ func TestPointOfTheCourse(t *testing.T) {
 	}
 }
 
-// The nodes whose pods may not be evicted stay in the fresh plan, and all others are bought anew.
-func TestFreshPlanKeepsWhatMustStay(t *testing.T) {
+// guarded is a small cluster of which some pods may not be evicted.
+func guarded(t *testing.T) *world.World {
+	t.Helper()
 	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +79,12 @@ func TestFreshPlanKeepsWhatMustStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return w
+}
+
+// The nodes whose pods may not be evicted stay in the fresh plan, and all others are bought anew.
+func TestFreshPlanKeepsWhatMustStay(t *testing.T) {
+	w := guarded(t)
 	some, err := freshPlan(w)
 	if err != nil {
 		t.Fatal(err)
@@ -105,14 +112,7 @@ func TestFreshPlanKeepsWhatMustStay(t *testing.T) {
 
 // A side that is told to do what the world forbids is found out.
 func TestFaultsAreFound(t *testing.T) {
-	c, err := instancetypes.DecodeCatalog(builtin.Data())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := world.Generate(c, world.Guarded, 12, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := guarded(t)
 	for _, n := range w.Sorted() {
 		w.Remove(n.Name)
 	}

@@ -17,9 +17,9 @@ import (
 	"joiner/pkg/workload"
 )
 
-// The workload of the command's own test: two pods fit the node there is, two need a new one, a giant has no node and a
-// pod with a faulty request is never asked about.
-func TestPeerPlansLikeKarpenter(t *testing.T) {
+// readShop is the workload of the command's own test.
+func readShop(t *testing.T) *Input {
+	t.Helper()
 	Prepare()
 	f, err := workload.LoadWorkload(os.ReadFile, "../../../pkg/cli/testdata/shop.yaml", "")
 	if err != nil {
@@ -33,6 +33,13 @@ func TestPeerPlansLikeKarpenter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return in
+}
+
+// The workload of the command's own test: two pods fit the node there is, two need a new one, a giant has no node and a
+// pod with a faulty request is never asked about.
+func TestPeerPlansLikeKarpenter(t *testing.T) {
+	in := readShop(t)
 	r, err := in.Solve(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -53,19 +60,7 @@ func TestPeerPlansLikeKarpenter(t *testing.T) {
 }
 
 func TestTimeIsUp(t *testing.T) {
-	Prepare()
-	f, err := workload.LoadWorkload(os.ReadFile, "../../../pkg/cli/testdata/shop.yaml", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := cli.ReadCatalog("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := Read(f, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := readShop(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r, err := in.Solve(ctx)

@@ -27,7 +27,7 @@ type access struct {
 
 // asker finds the questions of a call in its parameters and in what exists. What does not exist raises none: the call
 // itself says so. The account is locked.
-type asker func(c *Cloud, r *call) ([]access, error)
+type asker func(r *call) ([]access, error)
 
 // authorize asks all questions of a call. The error is the refusal of the first one denied.
 func (c *Cloud) authorize(r *call) error {
@@ -35,13 +35,13 @@ func (c *Cloud) authorize(r *call) error {
 		return nil
 	}
 	name := r.service + ":" + r.action
-	ask := askers()[name]
+	ask := c.askers()[name]
 	if ask == nil {
 		return c.may(r, access{action: name, resource: "*"})
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	questions, err := ask(c, r)
+	questions, err := ask(r)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (c *Cloud) authorize(r *call) error {
 }
 
 // may asks one question.
-func (c *Cloud) may(r *call, q access) error {
+func (c *account) may(r *call, q access) error {
 	if c.opt.Authorize == nil {
 		return nil
 	}
@@ -91,60 +91,60 @@ func denied(r *call, q access, why error) *wire.Failure {
 }
 
 // askers are the calls that touch resources. A call that is not here is asked about by its own name, on *.
-func askers() map[string]asker {
+func (c *account) askers() map[string]asker {
 	return map[string]asker{
-		"ec2:TerminateInstances":             (*Cloud).askTerminate,
-		"ec2:CreateTags":                     (*Cloud).askCreateTags,
-		"ec2:CreateLaunchTemplate":           (*Cloud).askCreateTemplate,
-		"ec2:DeleteLaunchTemplate":           (*Cloud).askDeleteTemplate,
-		"ec2:CreateFleet":                    (*Cloud).askCreateFleet,
+		"ec2:TerminateInstances":             c.ec2Access.askTerminate,
+		"ec2:CreateTags":                     c.ec2Access.askCreateTags,
+		"ec2:CreateLaunchTemplate":           c.ec2Access.askCreateTemplate,
+		"ec2:DeleteLaunchTemplate":           c.ec2Access.askDeleteTemplate,
+		"ec2:CreateFleet":                    c.ec2Access.askCreateFleet,
 		"ec2:RunInstances":                   askInside,
-		"ec2:CreateNetworkInterface":         (*Cloud).askInterface,
-		"ec2:DeleteNetworkInterface":         (*Cloud).askInterface,
-		"ec2:AssignPrivateIpAddresses":       (*Cloud).askInterface,
-		"ec2:UnassignPrivateIpAddresses":     (*Cloud).askInterface,
+		"ec2:CreateNetworkInterface":         c.ec2Access.askInterface,
+		"ec2:DeleteNetworkInterface":         c.ec2Access.askInterface,
+		"ec2:AssignPrivateIpAddresses":       c.ec2Access.askInterface,
+		"ec2:UnassignPrivateIpAddresses":     c.ec2Access.askInterface,
 		"sts:GetCallerIdentity":              askNothing,
-		"sts:AssumeRole":                     (*Cloud).askAssumeRole,
-		"iam:GetInstanceProfile":             (*Cloud).askProfile,
-		"iam:DeleteInstanceProfile":          (*Cloud).askProfile,
-		"iam:RemoveRoleFromInstanceProfile":  (*Cloud).askProfile,
-		"iam:AddRoleToInstanceProfile":       (*Cloud).askAddRole,
-		"iam:CreateInstanceProfile":          (*Cloud).askCreateProfile,
-		"iam:TagInstanceProfile":             (*Cloud).askTagProfile,
-		"iam:GetRole":                        (*Cloud).askRole,
-		"iam:CreateServiceLinkedRole":        (*Cloud).askLinkedRole,
-		"ssm:GetParameter":                   (*Cloud).askParameters,
-		"ssm:GetParameters":                  (*Cloud).askParameters,
-		"sqs:SendMessage":                    (*Cloud).askQueue,
-		"sqs:ReceiveMessage":                 (*Cloud).askQueue,
-		"sqs:DeleteMessage":                  (*Cloud).askQueue,
-		"sqs:PurgeQueue":                     (*Cloud).askQueue,
-		"sqs:GetQueueAttributes":             (*Cloud).askQueue,
-		"events:PutEvents":                   (*Cloud).askBus,
-		"lambda:Invoke":                      (*Cloud).askFunction,
-		"eks:DescribeCluster":                (*Cloud).askCluster,
-		"eks:ListAccessEntries":              (*Cloud).askCluster,
-		"eks:CreateAccessEntry":              (*Cloud).askCluster,
-		"eks:DescribeAccessEntry":            (*Cloud).askEntry,
-		"eks:UpdateAccessEntry":              (*Cloud).askEntry,
-		"eks:DeleteAccessEntry":              (*Cloud).askEntry,
-		"arc-zonal-shift:GetManagedResource": (*Cloud).askManaged,
-		"s3:GetObject":                       (*Cloud).askReadObject,
-		"s3:HeadObject":                      (*Cloud).askReadObject,
-		"s3:PutObject":                       (*Cloud).askObject,
-		"s3:DeleteObject":                    (*Cloud).askObject,
-		"s3:ListObjectsV2":                   (*Cloud).askBucket,
-		"s3:HeadBucket":                      (*Cloud).askBucket,
-		"s3:CreateBucket":                    (*Cloud).askBucket,
-		"s3:DeleteBucket":                    (*Cloud).askBucket,
+		"sts:AssumeRole":                     c.sts.askAssumeRole,
+		"iam:GetInstanceProfile":             c.iam.askProfile,
+		"iam:DeleteInstanceProfile":          c.iam.askProfile,
+		"iam:RemoveRoleFromInstanceProfile":  c.iam.askProfile,
+		"iam:AddRoleToInstanceProfile":       c.iam.askAddRole,
+		"iam:CreateInstanceProfile":          c.iam.askCreateProfile,
+		"iam:TagInstanceProfile":             c.iam.askTagProfile,
+		"iam:GetRole":                        c.iam.askRole,
+		"iam:CreateServiceLinkedRole":        c.iam.askLinkedRole,
+		"ssm:GetParameter":                   c.ssm.askParameters,
+		"ssm:GetParameters":                  c.ssm.askParameters,
+		"sqs:SendMessage":                    c.sqs.askQueue,
+		"sqs:ReceiveMessage":                 c.sqs.askQueue,
+		"sqs:DeleteMessage":                  c.sqs.askQueue,
+		"sqs:PurgeQueue":                     c.sqs.askQueue,
+		"sqs:GetQueueAttributes":             c.sqs.askQueue,
+		"events:PutEvents":                   c.bus.askBus,
+		"lambda:Invoke":                      c.lambda.askFunction,
+		"eks:DescribeCluster":                c.eks.askCluster,
+		"eks:ListAccessEntries":              c.eks.askCluster,
+		"eks:CreateAccessEntry":              c.eks.askCluster,
+		"eks:DescribeAccessEntry":            c.eks.askEntry,
+		"eks:UpdateAccessEntry":              c.eks.askEntry,
+		"eks:DeleteAccessEntry":              c.eks.askEntry,
+		"arc-zonal-shift:GetManagedResource": c.arc.askManaged,
+		"s3:GetObject":                       c.objects.askReadObject,
+		"s3:HeadObject":                      c.objects.askReadObject,
+		"s3:PutObject":                       c.objects.askObject,
+		"s3:DeleteObject":                    c.objects.askObject,
+		"s3:ListObjectsV2":                   c.objects.askBucket,
+		"s3:HeadBucket":                      c.objects.askBucket,
+		"s3:CreateBucket":                    c.objects.askBucket,
+		"s3:DeleteBucket":                    c.objects.askBucket,
 	}
 }
 
 // askNothing is for calls that everybody may make.
-func askNothing(*Cloud, *call) ([]access, error) { return nil, nil }
+func askNothing(*call) ([]access, error) { return nil, nil }
 
 // askInside is for a call that asks its questions itself, when it knows what it touches.
-func askInside(*Cloud, *call) ([]access, error) { return nil, nil }
+func askInside(*call) ([]access, error) { return nil, nil }
 
 // requested are the keys of the tags that a call gives to something.
 func requested(tags map[string]string) map[string][]string {
@@ -175,12 +175,12 @@ func merged(all ...map[string][]string) map[string][]string {
 	return out
 }
 
-func (c *Cloud) arn(service, resource string) string {
+func (c *account) arn(service, resource string) string {
 	return "arn:aws:" + service + ":" + c.opt.Region + ":" + c.opt.Account + ":" + resource
 }
 
 // passRole is the question whether the caller may hand a role to EC2.
-func (c *Cloud) passRole(name string) access {
+func (c *iam) passRole(name string) access {
 	arn := "arn:aws:iam::" + c.opt.Account + ":role/" + name
 	if r := c.roles[name]; r != nil {
 		arn = r.ARN
@@ -188,13 +188,13 @@ func (c *Cloud) passRole(name string) access {
 	return access{"iam:PassRole", arn, map[string][]string{"iam:PassedToService": {"ec2.amazonaws.com"}}}
 }
 
-func (c *Cloud) askAssumeRole(r *call) ([]access, error) {
+func (c *sts) askAssumeRole(r *call) ([]access, error) {
 	var in assumeRoleInput
 	err := r.decode(&in)
 	return []access{{"sts:AssumeRole", in.RoleArn, nil}}, err
 }
 
-func (c *Cloud) askParameters(r *call) ([]access, error) {
+func (c *ssm) askParameters(r *call) ([]access, error) {
 	var in struct {
 		Name           string
 		Names          []string
@@ -215,7 +215,7 @@ func (c *Cloud) askParameters(r *call) ([]access, error) {
 	return out, err
 }
 
-func (c *Cloud) askQueue(r *call) ([]access, error) {
+func (c *sqs) askQueue(r *call) ([]access, error) {
 	var in struct {
 		QueueURL string `json:"QueueUrl"`
 	}
@@ -225,19 +225,19 @@ func (c *Cloud) askQueue(r *call) ([]access, error) {
 	return []access{{"sqs:" + r.action, c.arn("sqs", in.QueueURL[strings.LastIndex(in.QueueURL, "/")+1:]), nil}}, nil
 }
 
-func (c *Cloud) askBus(*call) ([]access, error) {
+func (c *bus) askBus(*call) ([]access, error) {
 	return []access{{"events:PutEvents", c.arn("events", "event-bus/default"), nil}}, nil
 }
 
-func (c *Cloud) askFunction(r *call) ([]access, error) {
+func (c *lambda) askFunction(r *call) ([]access, error) {
 	return []access{{"lambda:InvokeFunction", c.arn("lambda", "function:"+qualifiedName(r.part(2))), nil}}, nil
 }
 
-func (c *Cloud) askCluster(r *call) ([]access, error) {
+func (c *eks) askCluster(r *call) ([]access, error) {
 	return []access{{"eks:" + r.action, c.arn("eks", "cluster/"+r.part(1)), nil}}, nil
 }
 
-func (c *Cloud) askEntry(r *call) ([]access, error) {
+func (c *eks) askEntry(r *call) ([]access, error) {
 	e, known := c.entries[r.part(3)]
 	if !known {
 		return c.askCluster(r)
@@ -251,7 +251,7 @@ func s3Resource(r *call) (bucket, key string) {
 	return bucket, key
 }
 
-func (c *Cloud) askBucket(r *call) ([]access, error) {
+func (c *objects) askBucket(r *call) ([]access, error) {
 	bucket, _ := s3Resource(r)
 	action := map[string]string{"ListObjectsV2": "ListBucket", "HeadBucket": "ListBucket"}[r.action]
 	if action == "" {
@@ -260,13 +260,13 @@ func (c *Cloud) askBucket(r *call) ([]access, error) {
 	return []access{{"s3:" + action, "arn:aws:s3:::" + bucket, nil}}, nil
 }
 
-func (c *Cloud) askObject(r *call) ([]access, error) {
+func (c *objects) askObject(r *call) ([]access, error) {
 	bucket, key := s3Resource(r)
 	return []access{{"s3:" + r.action, "arn:aws:s3:::" + bucket + "/" + key, nil}}, nil
 }
 
 // askReadObject: whoever may not list a bucket does not learn either that an object is missing.
-func (c *Cloud) askReadObject(r *call) ([]access, error) {
+func (c *objects) askReadObject(r *call) ([]access, error) {
 	bucket, key := s3Resource(r)
 	out := []access{{"s3:GetObject", "arn:aws:s3:::" + bucket + "/" + key, nil}}
 	if _, err := c.s3.backend.HeadObject(bucket, key); err != nil {

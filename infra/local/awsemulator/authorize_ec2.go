@@ -8,8 +8,11 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// ec2Access finds what IAM is asked about calls of EC2.
+type ec2Access struct{ *account }
+
 // ec2ARN is the ARN of a resource by kind and id. Images and snapshots name no account.
-func (c *Cloud) ec2ARN(kind, id string) string {
+func (c *ec2Access) ec2ARN(kind, id string) string {
 	if kind == "image" || kind == "snapshot" {
 		return "arn:aws:ec2:" + c.opt.Region + "::" + kind + "/" + id
 	}
@@ -17,16 +20,16 @@ func (c *Cloud) ec2ARN(kind, id string) string {
 }
 
 // on is a question about something that exists, with its tags.
-func (c *Cloud) on(action, kind, id string) access {
+func (c *ec2Access) on(action, kind, id string) access {
 	q := access{action: "ec2:" + action, resource: c.ec2ARN(kind, id)}
-	if tags, err := c.tagsOf(id); err == nil {
+	if tags, err := c.instances.tagsOf(id); err == nil {
 		q.keys = carried("ec2", tags)
 	}
 	return q
 }
 
 // askInterface asks about the network interface that a call names, or about one that is yet to be made.
-func (c *Cloud) askInterface(r *call) ([]access, error) {
+func (c *ec2Access) askInterface(r *call) ([]access, error) {
 	id := r.form.Get("NetworkInterfaceId")
 	if id == "" {
 		id = "*"
@@ -34,19 +37,19 @@ func (c *Cloud) askInterface(r *call) ([]access, error) {
 	return []access{{action: "ec2:" + r.action, resource: c.ec2ARN("network-interface", id)}}, nil
 }
 
-func (c *Cloud) askTerminate(r *call) ([]access, error) {
+func (c *ec2Access) askTerminate(r *call) ([]access, error) {
 	var in terminateInput
 	err := r.decode(&in)
 	var out []access
 	for _, id := range in.InstanceID {
-		if c.machines[id] != nil {
+		if c.instances.machines[id] != nil {
 			out = append(out, c.on("TerminateInstances", "instance", id))
 		}
 	}
 	return out, err
 }
 
-func (c *Cloud) askCreateTags(r *call) ([]access, error) {
+func (c *ec2Access) askCreateTags(r *call) ([]access, error) {
 	var in createTagsInput
 	err := r.decode(&in)
 	given := map[string]string{}
@@ -57,7 +60,7 @@ func (c *Cloud) askCreateTags(r *call) ([]access, error) {
 	var out []access
 	for _, id := range in.ResourceID {
 		prefix, _, _ := strings.Cut(id, "-")
-		if _, err := c.tagsOf(id); err != nil {
+		if _, err := c.instances.tagsOf(id); err != nil {
 			continue
 		}
 		q := c.on("CreateTags", kinds[prefix], id)
@@ -68,7 +71,7 @@ func (c *Cloud) askCreateTags(r *call) ([]access, error) {
 }
 
 // made is the questions for one kind of thing that a call makes: the making itself and, with tags, the tagging.
-func (c *Cloud) made(action, kind string, tags map[string]string) []access {
+func (c *ec2Access) made(action, kind string, tags map[string]string) []access {
 	arn := c.ec2ARN(kind, "*")
 	out := []access{{"ec2:" + action, arn, requested(tags)}}
 	if len(tags) > 0 {
@@ -79,18 +82,18 @@ func (c *Cloud) made(action, kind string, tags map[string]string) []access {
 	return out
 }
 
-func (c *Cloud) askCreateTemplate(r *call) ([]access, error) {
+func (c *ec2Access) askCreateTemplate(r *call) ([]access, error) {
 	var in createTemplateInput
 	err := r.decode(&in)
 	return c.made("CreateLaunchTemplate", "launch-template", tagsFor("launch-template", in.TagSpecification)), err
 }
 
-func (c *Cloud) askDeleteTemplate(r *call) ([]access, error) {
+func (c *ec2Access) askDeleteTemplate(r *call) ([]access, error) {
 	var in templateRef
 	if err := r.decode(&in); err != nil {
 		return nil, err
 	}
-	t, err := c.findTemplate(in.LaunchTemplateID, in.LaunchTemplateName)
+	t, err := c.templates.findTemplate(in.LaunchTemplateID, in.LaunchTemplateName)
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +102,14 @@ func (c *Cloud) askDeleteTemplate(r *call) ([]access, error) {
 
 // askCreateFleet are the questions about the fleet as a whole: what it is, and what its request names. Whether
 // instances may be launched is asked for each place they may come from, and refused there: see mayLaunch.
-func (c *Cloud) askCreateFleet(r *call) ([]access, error) {
+func (c *ec2Access) askCreateFleet(r *call) ([]access, error) {
 	var in createFleetInput
 	if err := r.decode(&in); err != nil {
 		return nil, err
 	}
 	out := c.made("CreateFleet", "fleet", tagsFor("fleet", in.Specifications))
 	for _, config := range in.LaunchTemplateConfigs {
-		t, err := c.findTemplate(config.Template.ID, config.Template.Name)
+		t, err := c.templates.findTemplate(config.Template.ID, config.Template.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +127,7 @@ func (c *Cloud) askCreateFleet(r *call) ([]access, error) {
 }
 
 // launchAccess are the questions of launching from a pool, whose parts are resolved (W1 to W4 and M1).
-func (c *Cloud) launchAccess(p pool, capacityType string, specifications ...[]tagSpecification) []access {
+func (c *ec2Access) launchAccess(p pool, capacityType string, specifications ...[]tagSpecification) []access {
 	const run = "RunInstances"
 	out := []access{c.on(run, "image", p.image), c.on(run, "subnet", p.subnet)}
 	for _, g := range p.groups {
@@ -141,7 +144,7 @@ func (c *Cloud) launchAccess(p pool, capacityType string, specifications ...[]ta
 	if g := p.data.Placement; g != nil && g.GroupName+g.GroupID != "" {
 		out = append(out, c.on(run, "placement-group", g.GroupName+g.GroupID))
 	}
-	if t := c.templateByName(p.templateName); t != nil {
+	if t := c.templates.templateByName(p.templateName); t != nil {
 		out = append(out, c.on(run, "launch-template", t.id))
 	}
 	kinds := []string{"instance", "volume", "network-interface"}
@@ -152,14 +155,14 @@ func (c *Cloud) launchAccess(p pool, capacityType string, specifications ...[]ta
 		out = append(out, c.made(run, kind, tagsFor(kind,
 			append(slices.Clone(specifications), p.data.Specifications)...))...)
 	}
-	if profile := c.profiles[p.profile]; profile != nil && profile.Role != "" {
-		out = append(out, c.passRole(profile.Role))
+	if profile := c.iam.profiles[p.profile]; profile != nil && profile.Role != "" {
+		out = append(out, c.iam.passRole(profile.Role))
 	}
 	return out
 }
 
 // mayLaunch asks whether the caller may launch from a pool. What was asked before in the same call is remembered.
-func (c *Cloud) mayLaunch(r *call, questions []access, asked map[string]*wire.Failure) *wire.Failure {
+func (c *ec2Access) mayLaunch(r *call, questions []access, asked map[string]*wire.Failure) *wire.Failure {
 	for _, q := range questions {
 		id := q.action + " " + q.resource + " " + fingerprintKeys(q.keys)
 		f, known := asked[id]

@@ -1,7 +1,7 @@
 package awsemulator
 
 // profileARN is the ARN of an instance profile; of one that does not exist IAM knows no path.
-func (c *Cloud) profileARN(name, path string) string {
+func (c *iam) profileARN(name, path string) string {
 	if p := c.profiles[name]; p != nil {
 		return p.ARN
 	}
@@ -11,7 +11,7 @@ func (c *Cloud) profileARN(name, path string) string {
 	return "arn:aws:iam::" + c.opt.Account + ":instance-profile" + path + name
 }
 
-func (c *Cloud) askProfile(r *call) ([]access, error) {
+func (c *iam) askProfile(r *call) ([]access, error) {
 	var in profileInput
 	err := r.decode(&in)
 	q := access{action: "iam:" + r.action, resource: c.profileARN(in.InstanceProfileName, "")}
@@ -22,7 +22,7 @@ func (c *Cloud) askProfile(r *call) ([]access, error) {
 }
 
 // askAddRole: whoever puts a role into a profile hands it to EC2.
-func (c *Cloud) askAddRole(r *call) ([]access, error) {
+func (c *iam) askAddRole(r *call) ([]access, error) {
 	var in profileInput
 	if err := r.decode(&in); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (c *Cloud) askAddRole(r *call) ([]access, error) {
 }
 
 // askCreateProfile: giving tags at creation is tagging, of a thing that has those tags by then.
-func (c *Cloud) askCreateProfile(r *call) ([]access, error) {
+func (c *iam) askCreateProfile(r *call) ([]access, error) {
 	var in profileInput
 	err := r.decode(&in)
 	tags := tagMap(in.Tags)
@@ -44,7 +44,7 @@ func (c *Cloud) askCreateProfile(r *call) ([]access, error) {
 	return out, err
 }
 
-func (c *Cloud) askTagProfile(r *call) ([]access, error) {
+func (c *iam) askTagProfile(r *call) ([]access, error) {
 	var in profileInput
 	if err := r.decode(&in); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (c *Cloud) askTagProfile(r *call) ([]access, error) {
 	return out, err
 }
 
-func (c *Cloud) askRole(r *call) ([]access, error) {
+func (c *iam) askRole(r *call) ([]access, error) {
 	var in roleInput
 	err := r.decode(&in)
 	arn := "arn:aws:iam::" + c.opt.Account + ":role/" + in.RoleName
@@ -64,7 +64,7 @@ func (c *Cloud) askRole(r *call) ([]access, error) {
 	return []access{{"iam:GetRole", arn, nil}}, err
 }
 
-func (c *Cloud) askLinkedRole(r *call) ([]access, error) {
+func (c *iam) askLinkedRole(r *call) ([]access, error) {
 	var in roleInput
 	err := r.decode(&in)
 	return []access{{

@@ -67,51 +67,72 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Cloud is the account. All methods may be called from any goroutine.
+// account is what all services of an account share: one lock, the clock of what is under way, who hears of it, and the
+// way to the other services.
+type account struct {
+	opt    Options
+	offers *offers
+	news   *news
+	url    string
+	host   string
+
+	mu       sync.Mutex // guards the state of all services
+	closed   bool
+	sequence int
+
+	services
+}
+
+// services are the parts of AWS that there are, each with its own state. A part that needs another one's finds it here.
+type services struct {
+	iam       *iam
+	sts       *sts
+	ssm       *ssm
+	eks       *eks
+	sqs       *sqs
+	bus       *bus
+	lambda    *lambda
+	objects   *objects
+	billing   *billing
+	arc       *arc
+	instances *instances
+	fleets    *fleets
+	templates *templates
+	amis      *amis
+	networks  *networks
+	capacity  *capacity
+	market    *market
+	volumes   *volumes
+	ec2Access *ec2Access
+}
+
+// Cloud is the account and what answers for it. What the services let a test do are methods of it. All methods may be
+// called from any goroutine.
 type Cloud struct {
-	opt      Options
-	services map[string]service
-	offers   *offers
-	s3       *buckets
-	news     *news
+	*account
+	*iam
+	*sts
+	*ssm
+	*eks
+	*sqs
+	*lambda
+	*objects
+	*billing
+	*arc
+	*instances
+	*templates
+	*amis
+	*networks
+	*capacity
+	*market
+	*volumes
+
+	table    map[string]service
 	faults   faultBook
 	limits   faultBook
 	calls    callBook
 	replayed replayBook
-	keys     keyBook
-
-	server *http.Server
-	url    string
-	host   string
-
-	mu           sync.Mutex // guards everything below
-	closed       bool
-	sequence     int
-	vpc          network
-	endpoints    []vpcEndpoint
-	routes       []Route // of every subnet; nil: a NAT gateway
-	machines     map[string]*machine
-	tokens       map[string]fleetAnswer
-	lts          map[string]*template    // by id
-	reservations map[string]*reservation // by id
-	reserved     []ReservedInstances
-	plans        []SavingsPlan
-	shifts       []ZonalShift
-	groups       []PlacementGroup
-	images       []image
-	params       map[string]parameter
-	cluster      clusterFacts
-	entries      map[string]AccessEntry
-	roles        map[string]*role
-	profiles     map[string]*profile
-	queues       map[string]*queue
-	functions    map[string]DescribedFunction // by name
-	quotas       map[string]quota             // by code
-	concurrency  int                          // of Lambda
-	failing      failingLaunches
-
-	encrypted     bool   // every new volume
-	encryptionKey string // by which; empty: the key that AWS manages
+	server   *http.Server
 }
 
 // New makes an account with a network of one subnet in each zone, the EKS images of two releases, the node role
@@ -122,22 +143,42 @@ func New(o Options) (*Cloud, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read instance types: %w", err)
 	}
-	c := &Cloud{
-		opt: o, offers: offers, s3: newBuckets(),
-		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, lts: map[string]*template{},
-		reservations: map[string]*reservation{},
-		entries:      map[string]AccessEntry{}, roles: map[string]*role{},
-		profiles: map[string]*profile{}, queues: map[string]*queue{}, functions: map[string]DescribedFunction{},
-		quotas: standardQuotas(), concurrency: 1000,
-	}
-	c.news = newNews(o.Events, o.OnInstance)
+	a := &account{opt: o, offers: offers, news: newNews(o.Events, o.OnInstance)}
+	a.services = a.newServices()
+	c := &Cloud{account: a, iam: a.iam, sts: a.sts, ssm: a.ssm, eks: a.eks, sqs: a.sqs, lambda: a.lambda,
+		objects: a.objects, billing: a.billing, arc: a.arc, instances: a.instances, templates: a.templates,
+		amis: a.amis, networks: a.networks, capacity: a.capacity, market: a.market, volumes: a.volumes,
+		table: a.listOperations()}
 	c.limits.set = throttles(o.Limits) // which nobody can clear
-	c.keys.keys = map[string]key{}
-	c.services = c.table()
-	c.vpc = newNetwork(o, offers.zoneIDs)
-	c.images, c.params = publishedImages(o)
 	c.PutRole("aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot")
 	return c, nil
+}
+
+// newServices makes the services of an account in which nothing has been made yet.
+func (c *account) newServices() services {
+	images, params := publishedImages(c.opt)
+	return services{
+		iam: &iam{account: c, roles: map[string]*role{}, profiles: map[string]*profile{}},
+		sts: &sts{account: c, keys: keyBook{keys: map[string]key{}}},
+		ssm: &ssm{account: c, params: params},
+		eks: &eks{account: c, entries: map[string]AccessEntry{}},
+		sqs: &sqs{account: c, queues: map[string]*queue{}},
+		bus: &bus{c},
+		lambda: &lambda{account: c, functions: map[string]DescribedFunction{}, quotas: standardQuotas(),
+			concurrency: 1000},
+		objects:   &objects{account: c, s3: newBuckets()},
+		billing:   &billing{account: c},
+		arc:       &arc{account: c},
+		instances: &instances{account: c, machines: map[string]*machine{}},
+		fleets:    &fleets{account: c, tokens: map[string]fleetAnswer{}},
+		templates: &templates{account: c, lts: map[string]*template{}},
+		amis:      &amis{account: c, images: images},
+		networks:  &networks{account: c, vpc: newNetwork(c.opt, c.offers.zoneIDs)},
+		capacity:  &capacity{account: c, reservations: map[string]*reservation{}},
+		market:    &market{c},
+		volumes:   &volumes{account: c},
+		ec2Access: &ec2Access{c},
+	}
 }
 
 // Start listens on addr ("127.0.0.1:0" picks a port) and returns the URL for AWS_ENDPOINT_URL.
@@ -160,7 +201,7 @@ func (c *Cloud) URL() string { return c.url }
 func (c *Cloud) Close() error {
 	c.mu.Lock()
 	c.closed = true
-	for _, m := range c.machines {
+	for _, m := range c.instances.machines {
 		m.stopTimers()
 	}
 	c.mu.Unlock()

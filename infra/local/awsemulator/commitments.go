@@ -9,6 +9,13 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// billing is what has been bought, and the price list.
+type billing struct {
+	*account
+	reserved []ReservedInstances
+	plans    []SavingsPlan
+}
+
 // ReservedInstances are some that the account bought.
 type ReservedInstances struct {
 	ID, Type string
@@ -32,7 +39,7 @@ type SavingsPlan struct {
 }
 
 // BuyReserved adds Reserved Instances to the account.
-func (c *Cloud) BuyReserved(r ReservedInstances) {
+func (c *billing) BuyReserved(r ReservedInstances) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	set := func(s *string, fallback string) {
@@ -47,7 +54,7 @@ func (c *Cloud) BuyReserved(r ReservedInstances) {
 }
 
 // BuyPlan adds a Savings Plan to the account.
-func (c *Cloud) BuyPlan(p SavingsPlan) {
+func (c *billing) BuyPlan(p SavingsPlan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p.State == "" {
@@ -73,7 +80,7 @@ type xmlReserved struct {
 	Class    string `xml:"offeringClass"`
 }
 
-func (c *Cloud) describeReservedInstances(_ *call, in *describeReservedInput) (any, error) {
+func (c *billing) describeReservedInstances(_ *call, in *describeReservedInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	attributes := func(x xmlReserved) attribute {
@@ -105,9 +112,9 @@ func (c *Cloud) describeReservedInstances(_ *call, in *describeReservedInput) (a
 	return out, nil
 }
 
-func plansOperations() map[string]operation {
-	return map[string]operation{"DescribeSavingsPlans": op((*Cloud).describeSavingsPlans),
-		"DescribeSavingsPlanRates": op((*Cloud).describeSavingsPlanRates)}
+func (c *account) plansOperations() map[string]operation {
+	return map[string]operation{"DescribeSavingsPlans": op(c.billing.describeSavingsPlans),
+		"DescribeSavingsPlanRates": op(c.billing.describeSavingsPlanRates)}
 }
 
 type plansInput struct {
@@ -116,7 +123,7 @@ type plansInput struct {
 	NextToken                               string
 }
 
-func (c *Cloud) describeSavingsPlans(_ *call, in *plansInput) (any, error) {
+func (c *billing) describeSavingsPlans(_ *call, in *plansInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := []map[string]any{}
@@ -153,7 +160,7 @@ type planRatesInput struct {
 	NextToken  string
 }
 
-func (c *Cloud) describeSavingsPlanRates(_ *call, in *planRatesInput) (any, error) {
+func (c *billing) describeSavingsPlanRates(_ *call, in *planRatesInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := slices.IndexFunc(c.plans, func(p SavingsPlan) bool { return p.ID == in.SavingsPlanID })

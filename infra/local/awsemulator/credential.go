@@ -55,17 +55,17 @@ func (b *keyBook) find(id string) (key, bool) {
 
 // Credentials makes credentials for a session of a role (an ARN, or a bare name of this account) that last for
 // the time given; zero means one hour.
-func (c *Cloud) Credentials(role, session string, ttl time.Duration) aws.Credentials {
+func (c *sts) Credentials(role, session string, ttl time.Duration) aws.Credentials {
 	return c.addKey(role, session, "", ttl)
 }
 
 // FunctionCredentials makes the credentials that Lambda hands to the code of a function: a session of its role that is
 // named after the function and carries the function's ARN into every call.
-func (c *Cloud) FunctionCredentials(role, function string) aws.Credentials {
+func (c *sts) FunctionCredentials(role, function string) aws.Credentials {
 	return c.addKey(role, function, c.arn("lambda", "function:"+function), 0)
 }
 
-func (c *Cloud) addKey(role, session, function string, ttl time.Duration) aws.Credentials {
+func (c *sts) addKey(role, session, function string, ttl time.Duration) aws.Credentials {
 	if !strings.HasPrefix(role, "arn:") {
 		role = "arn:aws:iam::" + c.opt.Account + ":role/" + role
 	}
@@ -91,7 +91,7 @@ func (c *Cloud) addKey(role, session, function string, ttl time.Duration) aws.Cr
 
 // ExpireCredentials ends the life of all credentials of a role now (of every role if role is empty) and returns how
 // many.
-func (c *Cloud) ExpireCredentials(role string) int {
+func (c *sts) ExpireCredentials(role string) int {
 	c.keys.mu.Lock()
 	defer c.keys.mu.Unlock()
 	n := 0

@@ -18,7 +18,7 @@ type DescribedFunction struct {
 }
 
 // PutFunction lets the account describe a function, or describe it otherwise.
-func (c *Cloud) PutFunction(f DescribedFunction) {
+func (c *lambda) PutFunction(f DescribedFunction) {
 	f.Environment = maps.Clone(f.Environment)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +44,7 @@ type jsonFunction struct {
 	Environment jsonVariables
 }
 
-func (c *Cloud) getFunctionConfiguration(r *call) (any, error) {
+func (c *lambda) getFunctionConfiguration(r *call) (any, error) {
 	name := qualifiedName(r.part(2))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,13 +63,13 @@ func (c *Cloud) getFunctionConfiguration(r *call) (any, error) {
 
 // SetConcurrency changes how many invocations the account may run at once; 1,000 without it. Invocations do not look at
 // it.
-func (c *Cloud) SetConcurrency(most int) {
+func (c *lambda) SetConcurrency(most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.concurrency = most
 }
 
-func (c *Cloud) getFunctionConcurrency(r *call) (any, error) {
+func (c *lambda) getFunctionConcurrency(r *call) (any, error) {
 	name := qualifiedName(r.part(2))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,7 @@ func (c *Cloud) getFunctionConcurrency(r *call) (any, error) {
 	}{f.Reserved}, nil
 }
 
-func (c *Cloud) getAccountSettings(*call) (any, error) {
+func (c *lambda) getAccountSettings(*call) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	type jsonLimit struct{ ConcurrentExecutions, UnreservedConcurrentExecutions int }
@@ -109,7 +109,7 @@ func standardQuotas() map[string]quota {
 }
 
 // SetQuota changes a quota of EC2; false if there is none of that code. Launches do not look at it.
-func (c *Cloud) SetQuota(code string, vcpus float64) bool {
+func (c *lambda) SetQuota(code string, vcpus float64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q, found := c.quotas[code]
@@ -119,15 +119,15 @@ func (c *Cloud) SetQuota(code string, vcpus float64) bool {
 	return found
 }
 
-func quotaOperations() map[string]operation {
-	return map[string]operation{"GetServiceQuota": op((*Cloud).getServiceQuota)}
+func (c *account) quotaOperations() map[string]operation {
+	return map[string]operation{"GetServiceQuota": op(c.lambda.getServiceQuota)}
 }
 
 type quotaInput struct {
 	ServiceCode, QuotaCode, ContextID string
 }
 
-func (c *Cloud) getServiceQuota(_ *call, in *quotaInput) (any, error) {
+func (c *lambda) getServiceQuota(_ *call, in *quotaInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q, found := c.quotas[in.QuotaCode]

@@ -9,33 +9,33 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
-func ec2Operations() map[string]operation {
+func (c *account) ec2Operations() map[string]operation {
 	return map[string]operation{
-		"DescribeInstanceTypes":          look((*Cloud).describeInstanceTypes),
-		"DescribeInstanceTypeOfferings":  look((*Cloud).describeInstanceTypeOfferings),
-		"DescribeSpotPriceHistory":       look((*Cloud).describeSpotPriceHistory),
-		"DescribeAvailabilityZones":      look((*Cloud).describeAvailabilityZones),
-		"DescribeSubnets":                look((*Cloud).describeSubnets),
-		"DescribeRouteTables":            look(describeRouteTables),
-		"DescribePrefixLists":            look(describePrefixLists),
-		"DescribeSecurityGroups":         look((*Cloud).describeSecurityGroups),
-		"DescribeVpcEndpoints":           look(describeVpcEndpoints),
-		"DescribeImages":                 look((*Cloud).describeImages),
-		"DescribeLaunchTemplates":        look((*Cloud).describeLaunchTemplates),
-		"DescribeLaunchTemplateVersions": look((*Cloud).describeLaunchTemplateVersions),
-		"CreateLaunchTemplate":           op((*Cloud).createLaunchTemplate),
-		"DeleteLaunchTemplate":           op((*Cloud).deleteLaunchTemplate),
-		"CreateFleet":                    op((*Cloud).createFleet),
-		"RunInstances":                   op((*Cloud).runInstances),
-		"DescribeInstances":              look((*Cloud).describeInstances),
-		"DescribeInstanceStatus":         look((*Cloud).describeInstanceStatus),
-		"TerminateInstances":             op((*Cloud).terminateInstances),
-		"CreateTags":                     op((*Cloud).createTags),
-		"DescribeCapacityReservations":   look((*Cloud).describeCapacityReservations),
-		"DescribeReservedInstances":      look((*Cloud).describeReservedInstances),
-		"DescribePlacementGroups":        look((*Cloud).describePlacementGroups),
-		"GetEbsEncryptionByDefault":      look((*Cloud).getEbsEncryptionByDefault),
-		"GetEbsDefaultKmsKeyId":          look((*Cloud).getEbsDefaultKmsKeyID),
+		"DescribeInstanceTypes":          look(c.market.describeInstanceTypes),
+		"DescribeInstanceTypeOfferings":  look(c.market.describeInstanceTypeOfferings),
+		"DescribeSpotPriceHistory":       look(c.market.describeSpotPriceHistory),
+		"DescribeAvailabilityZones":      look(c.networks.describeAvailabilityZones),
+		"DescribeSubnets":                look(c.networks.describeSubnets),
+		"DescribeRouteTables":            look(c.networks.describeRouteTables),
+		"DescribePrefixLists":            look(c.networks.describePrefixLists),
+		"DescribeSecurityGroups":         look(c.networks.describeSecurityGroups),
+		"DescribeVpcEndpoints":           look(c.networks.describeVpcEndpoints),
+		"DescribeImages":                 look(c.amis.describeImages),
+		"DescribeLaunchTemplates":        look(c.templates.describeLaunchTemplates),
+		"DescribeLaunchTemplateVersions": look(c.templates.describeLaunchTemplateVersions),
+		"CreateLaunchTemplate":           op(c.templates.createLaunchTemplate),
+		"DeleteLaunchTemplate":           op(c.templates.deleteLaunchTemplate),
+		"CreateFleet":                    op(c.fleets.createFleet),
+		"RunInstances":                   op(c.fleets.runInstances),
+		"DescribeInstances":              look(c.instances.describeInstances),
+		"DescribeInstanceStatus":         look(c.instances.describeInstanceStatus),
+		"TerminateInstances":             op(c.instances.terminateInstances),
+		"CreateTags":                     op(c.instances.createTags),
+		"DescribeCapacityReservations":   look(c.capacity.describeCapacityReservations),
+		"DescribeReservedInstances":      look(c.billing.describeReservedInstances),
+		"DescribePlacementGroups":        look(c.capacity.describePlacementGroups),
+		"GetEbsEncryptionByDefault":      look(c.volumes.getEbsEncryptionByDefault),
+		"GetEbsDefaultKmsKeyId":          look(c.volumes.getEbsDefaultKmsKeyID),
 	}
 }
 
@@ -151,7 +151,7 @@ type done struct {
 }
 
 // createTags is all or nothing: one unknown id and no resource is tagged.
-func (c *Cloud) createTags(r *call, in *createTagsInput) (any, error) {
+func (c *instances) createTags(r *call, in *createTagsInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var targets []map[string]string
@@ -180,7 +180,7 @@ func (c *Cloud) createTags(r *call, in *createTagsInput) (any, error) {
 }
 
 // tagsOf finds the tags of a resource by its id. The account is locked.
-func (c *Cloud) tagsOf(id string) (map[string]string, error) {
+func (c *instances) tagsOf(id string) (map[string]string, error) {
 	switch {
 	case strings.HasPrefix(id, "i-"):
 		if m := c.machines[id]; m != nil {
@@ -188,17 +188,17 @@ func (c *Cloud) tagsOf(id string) (map[string]string, error) {
 		}
 		return nil, wire.Fail(400, "InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", id)
 	case strings.HasPrefix(id, "lt-"):
-		if t := c.lts[id]; t != nil {
+		if t := c.templates.lts[id]; t != nil {
 			return t.tags, nil
 		}
 		return nil, notFound("InvalidLaunchTemplateId.NotFound", "launch template ID", id)
 	case strings.HasPrefix(id, "subnet-"):
-		if s := c.vpc.subnet(id); s != nil {
+		if s := c.networks.vpc.subnet(id); s != nil {
 			return s.Tags, nil
 		}
 		return nil, notFound("InvalidSubnetID.NotFound", "subnet ID", id)
 	case strings.HasPrefix(id, "sg-"):
-		if g := c.vpc.group(id); g != nil {
+		if g := c.networks.vpc.group(id); g != nil {
 			return g.Tags, nil
 		}
 		return nil, notFound("InvalidGroup.NotFound", "security group", id)

@@ -262,7 +262,7 @@ type describeTypesInput struct {
 	InstanceType []string
 }
 
-func (c *Cloud) describeInstanceTypes(_ *call, in *describeTypesInput) (any, error) {
+func (c *market) describeInstanceTypes(_ *call, in *describeTypesInput) (any, error) {
 	for _, name := range in.InstanceType {
 		if c.offers.byName[name] == nil {
 			return nil, wire.Fail(400, "InvalidInstanceType",

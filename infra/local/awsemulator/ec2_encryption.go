@@ -1,10 +1,17 @@
 package awsemulator
 
+// volumes are EC2's defaults for volumes.
+type volumes struct {
+	*account
+	encrypted     bool   // every new volume
+	encryptionKey string // by which; empty: the key that AWS manages
+}
+
 // awsManagedKey encrypts volumes where nobody chose another key.
 const awsManagedKey = "alias/aws/ebs"
 
 // SetDefaultEncryption has EC2 encrypt every new volume of the account, with a key of its own if one is given.
-func (c *Cloud) SetDefaultEncryption(on bool, key string) {
+func (c *volumes) SetDefaultEncryption(on bool, key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.encrypted, c.encryptionKey = on, key
@@ -14,7 +21,7 @@ type xmlEncryptionByDefault struct {
 	On bool `xml:"ebsEncryptionByDefault"`
 }
 
-func (c *Cloud) getEbsEncryptionByDefault(_ *call, _ *struct{}) (any, error) {
+func (c *volumes) getEbsEncryptionByDefault(_ *call, _ *struct{}) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return xmlEncryptionByDefault{On: c.encrypted}, nil
@@ -24,7 +31,7 @@ type xmlDefaultKey struct {
 	Key string `xml:"kmsKeyId"`
 }
 
-func (c *Cloud) getEbsDefaultKmsKeyID(_ *call, _ *struct{}) (any, error) {
+func (c *volumes) getEbsDefaultKmsKeyID(_ *call, _ *struct{}) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.encryptionKey == "" {

@@ -39,7 +39,7 @@ type xmlVPCEndpoint struct {
 	Owner      string `xml:"ownerId"`
 }
 
-func describeVpcEndpoints(c *Cloud, _ *call, in *describeVpcEndpointsInput) (any, error) {
+func (c *networks) describeVpcEndpoints(_ *call, in *describeVpcEndpointsInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range in.VpcEndpointID {

@@ -12,6 +12,12 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// fleets is the part of EC2 that launches: CreateFleet and RunInstances, from pools of capacity.
+type fleets struct {
+	*account
+	tokens map[string]fleetAnswer
+}
+
 type createFleetInput struct {
 	ClientToken, Type, Context string
 	LaunchTemplateConfigs      []fleetConfig
@@ -103,7 +109,7 @@ type launchRequest struct {
 
 // createFleet launches instances now (type instant). It is all one step under the account's lock, so the same
 // token gives the same answer even to calls that overlap.
-func (c *Cloud) createFleet(r *call, in *createFleetInput) (any, error) {
+func (c *fleets) createFleet(r *call, in *createFleetInput) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
@@ -126,8 +132,8 @@ func (c *Cloud) createFleet(r *call, in *createFleetInput) (any, error) {
 	asked := map[string]*wire.Failure{}
 	for i, p := range pools {
 		if p.broken == nil && c.opt.Authorize != nil {
-			questions := c.launchAccess(p, in.capacityType(), in.Specifications)
-			pools[i].broken = c.mayLaunch(r, questions, asked)
+			questions := c.ec2Access.launchAccess(p, in.capacityType(), in.Specifications)
+			pools[i].broken = c.ec2Access.mayLaunch(r, questions, asked)
 		}
 	}
 	if err := r.dry(); err != nil {
@@ -205,7 +211,7 @@ func (in *createFleetInput) check() error {
 }
 
 // fill takes instances from the pools in their order until there are enough, and notes why a pool gave none.
-func (c *Cloud) fill(pools []pool, in launchRequest, atLeast int) xmlFleet {
+func (c *fleets) fill(pools []pool, in launchRequest, atLeast int) xmlFleet {
 	out := xmlFleet{ID: in.fleet}
 	type take struct {
 		pool  pool
@@ -240,7 +246,7 @@ func (c *Cloud) fill(pools []pool, in launchRequest, atLeast int) xmlFleet {
 			Subnet: t.pool.subnet,
 		}
 		for range t.count {
-			item.IDs = append(item.IDs, c.born(t.pool, in).ID)
+			item.IDs = append(item.IDs, c.instances.born(t.pool, in).ID)
 		}
 		out.Instances = append(out.Instances, item)
 	}
@@ -248,19 +254,19 @@ func (c *Cloud) fill(pools []pool, in launchRequest, atLeast int) xmlFleet {
 }
 
 // room says how many instances a pool can give now, and in what words it refuses more. The account is locked.
-func (c *Cloud) room(p pool, capacityType string, taken map[string]int) (int, *wire.Failure) {
+func (c *fleets) room(p pool, capacityType string, taken map[string]int) (int, *wire.Failure) {
 	if p.broken != nil {
 		return 0, p.broken
 	}
 	const unlimited = 1 << 30
 	room, failure := unlimited, (*wire.Failure)(nil)
 	if p.reservation != "" {
-		room = max(0, c.reservations[p.reservation].free(c)-taken[p.reservation])
+		room = max(0, c.capacity.reservations[p.reservation].free(c.instances.machines)-taken[p.reservation])
 		failure = wire.Fail(400, "ReservationCapacityExceeded",
 			"The capacity reservation %s does not have sufficient available capacity.", p.reservation)
 	} else if limit, ok := c.offers.limit(capacityType, p.kind, p.zone); ok && limit.Limit >= 0 {
 		living := 0
-		for _, m := range c.machines {
+		for _, m := range c.instances.machines {
 			if m.living() && m.Type == p.kind && m.Zone == p.zone && m.CapacityType == capacityType {
 				living++
 			}
@@ -273,11 +279,11 @@ func (c *Cloud) room(p pool, capacityType string, taken map[string]int) (int, *w
 		}
 	}
 	if p.group.Strategy == "spread" {
-		if n, full := c.spread(p); n < room {
+		if n, full := c.capacity.spread(p); n < room {
 			room, failure = n, full
 		}
 	}
-	if free := c.vpc.subnet(p.subnet).free() - taken[p.subnet]; free < room {
+	if free := c.networks.vpc.subnet(p.subnet).free() - taken[p.subnet]; free < room {
 		room = max(0, free)
 		failure = wire.Fail(400, "InsufficientFreeAddressesInSubnet",
 			"There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.",

@@ -10,7 +10,7 @@ import (
 
 // AddSubnet makes a subnet of the given id in a zone of the region, without tags, as somebody's manifest names it. It
 // may be repeated.
-func (c *Cloud) AddSubnet(id, zone string) error {
+func (c *networks) AddSubnet(id, zone string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.vpc.subnet(id) != nil {
@@ -33,7 +33,7 @@ func (c *Cloud) AddSubnet(id, zone string) error {
 }
 
 // AddSecurityGroup makes a security group of the given id, without tags. It may be repeated.
-func (c *Cloud) AddSecurityGroup(id string) {
+func (c *networks) AddSecurityGroup(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.vpc.group(id) == nil {
@@ -43,7 +43,7 @@ func (c *Cloud) AddSecurityGroup(id string) {
 }
 
 // AddImage makes an image of the given id, of this account. The architecture is x86_64 or arm64. It may be repeated.
-func (c *Cloud) AddImage(id, name, arch string) {
+func (c *amis) AddImage(id, name, arch string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, found := c.image(id); found {

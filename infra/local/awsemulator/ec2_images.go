@@ -12,6 +12,12 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// amis are EC2's images.
+type amis struct {
+	*account
+	images []image
+}
+
 // hash16 is 16 hexadecimal digits that depend on the text alone.
 func hash16(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -98,7 +104,7 @@ func (p *publisher) bottlerocket(arch, variant, release string, at time.Time) {
 
 // PutImage adds an image of this account (or replaces the one of that name) and returns its id.
 // The architecture is x86_64 or arm64.
-func (c *Cloud) PutImage(name, arch string, tags map[string]string) string {
+func (c *amis) PutImage(name, arch string, tags map[string]string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	id := "ami-0" + hash16(name)
@@ -113,7 +119,7 @@ func (c *Cloud) PutImage(name, arch string, tags map[string]string) string {
 }
 
 // AgeImage has an image of the account in a state such as pending, deprecated from a time on; false if there is none.
-func (c *Cloud) AgeImage(id, state string, deprecated time.Time) bool {
+func (c *amis) AgeImage(id, state string, deprecated time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for n := range c.images {
@@ -126,7 +132,7 @@ func (c *Cloud) AgeImage(id, state string, deprecated time.Time) bool {
 }
 
 // RemoveImage takes an image away, as when its owner deregisters it; false if there is none.
-func (c *Cloud) RemoveImage(id string) bool {
+func (c *amis) RemoveImage(id string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := len(c.images)
@@ -135,7 +141,7 @@ func (c *Cloud) RemoveImage(id string) bool {
 }
 
 // image finds an image. The account is locked.
-func (c *Cloud) image(id string) (image, bool) {
+func (c *amis) image(id string) (image, bool) {
 	i := slices.IndexFunc(c.images, func(i image) bool { return i.ID == id })
 	if i < 0 {
 		return image{}, false
@@ -174,7 +180,7 @@ type describeImagesInput struct {
 	IncludeDisabled   bool
 }
 
-func (c *Cloud) describeImages(_ *call, in *describeImagesInput) (any, error) {
+func (c *amis) describeImages(_ *call, in *describeImagesInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range in.ImageID {

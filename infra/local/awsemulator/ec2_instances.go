@@ -94,7 +94,7 @@ type xmlInstance struct {
 }
 
 // xmlInstance renders an instance; a terminated one has lost its network. The account is locked.
-func (c *Cloud) xmlInstance(m *machine) xmlInstance {
+func (c *instances) xmlInstance(m *machine) xmlInstance {
 	out := xmlInstance{
 		ID: m.ID, Image: m.ImageID, State: stateOf(m.State), Type: m.Type, Launched: wire.Time{Time: m.Launched},
 		Placement: xmlPlacement{Zone: m.Zone, ZoneID: m.ZoneID, Tenancy: "default"}, Monitoring: "disabled",
@@ -105,7 +105,7 @@ func (c *Cloud) xmlInstance(m *machine) xmlInstance {
 		out.Lifecycle = spot
 	}
 	out.Reservation, out.Booking = m.Reservation, m.template.Reservation
-	if r := c.reservations[m.Reservation]; r != nil && r.market() != "" {
+	if r := c.capacity.reservations[m.Reservation]; r != nil && r.market() != "" {
 		out.Lifecycle = r.market()
 	}
 	out.Placement.Number = m.Partition
@@ -115,7 +115,7 @@ func (c *Cloud) xmlInstance(m *machine) xmlInstance {
 	if m.template.Monitoring != nil && m.template.Monitoring.Enabled {
 		out.Monitoring = "enabled"
 	}
-	if p := c.profiles[m.Profile]; p != nil {
+	if p := c.iam.profiles[m.Profile]; p != nil {
 		out.Profile = &xmlProfile{p.ARN, p.ID}
 	}
 	if m.StateReason != "" {
@@ -125,17 +125,17 @@ func (c *Cloud) xmlInstance(m *machine) xmlInstance {
 		return out
 	}
 	for _, id := range m.SecurityGroups {
-		out.Groups = append(out.Groups, xmlGroupRef{id, c.vpc.group(id).Name})
+		out.Groups = append(out.Groups, xmlGroupRef{id, c.networks.vpc.group(id).Name})
 	}
-	out.Subnet, out.VPC, out.IP, out.DNS = m.SubnetID, c.vpc.id, m.PrivateIP, m.PrivateDNSName
+	out.Subnet, out.VPC, out.IP, out.DNS = m.SubnetID, c.networks.vpc.id, m.PrivateIP, m.PrivateDNSName
 	out.Interfaces = []xmlInterface{{
-		ID: "eni-0" + hash16(m.ID), Subnet: m.SubnetID, VPC: c.vpc.id, IP: m.PrivateIP, DNS: m.PrivateDNSName,
+		ID: "eni-0" + hash16(m.ID), Subnet: m.SubnetID, VPC: c.networks.vpc.id, IP: m.PrivateIP, DNS: m.PrivateDNSName,
 		Status: "in-use", Type: "interface", Groups: out.Groups,
 	}}
 	return out
 }
 
-func (c *Cloud) instanceAttribute(m *machine, name string) ([]string, bool) {
+func (c *instances) instanceAttribute(m *machine, name string) ([]string, bool) {
 	lifecycle := ""
 	if m.CapacityType == spot {
 		lifecycle = spot
@@ -143,7 +143,7 @@ func (c *Cloud) instanceAttribute(m *machine, name string) ([]string, bool) {
 	v, known := map[string]string{
 		"instance-id": m.ID, "instance-state-name": m.State, "instance-state-code": fmt.Sprint(stateOf(m.State).Code),
 		"instance-type": m.Type, "image-id": m.ImageID, "availability-zone": m.Zone, "subnet-id": m.SubnetID,
-		"vpc-id": c.vpc.id, "private-dns-name": m.PrivateDNSName, "private-ip-address": m.PrivateIP,
+		"vpc-id": c.networks.vpc.id, "private-dns-name": m.PrivateDNSName, "private-ip-address": m.PrivateIP,
 		"instance-lifecycle": lifecycle, "spot-instance-request-id": m.SpotRequestID, "client-token": m.ClientToken,
 		"architecture": m.Arch,
 	}[name]
@@ -160,7 +160,7 @@ func (c *Cloud) instanceAttribute(m *machine, name string) ([]string, bool) {
 }
 
 // inOrder returns the instances as they were launched. The account is locked.
-func (c *Cloud) inOrder() []*machine {
+func (c *instances) inOrder() []*machine {
 	return slices.SortedFunc(maps.Values(c.machines), func(a, b *machine) int { return cmp.Compare(a.order, b.order) })
 }
 
@@ -171,7 +171,7 @@ type describeInstancesInput struct {
 	IncludeManagedResources bool
 }
 
-func (c *Cloud) describeInstances(_ *call, in *describeInstancesInput) (any, error) {
+func (c *instances) describeInstances(_ *call, in *describeInstancesInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, err := c.chosen(in.InstanceID, in.Filter, in.page)
@@ -194,7 +194,7 @@ func (c *Cloud) describeInstances(_ *call, in *describeInstancesInput) (any, err
 func machineKey(m *machine) string { return fmt.Sprintf("%012d", m.order) }
 
 // chosen finds instances by id and filter, in the order of their launch. The account is locked.
-func (c *Cloud) chosen(ids []string, filters []filter, p page) ([]*machine, error) {
+func (c *instances) chosen(ids []string, filters []filter, p page) ([]*machine, error) {
 	if len(ids) > 0 && p.MaxResults > 0 {
 		return nil, wire.Fail(400, "InvalidParameterCombination",
 			"The parameter instancesSet cannot be used with the parameter maxResults")
@@ -247,7 +247,7 @@ type xmlStateChange struct {
 }
 
 // terminateInstances is all or nothing: one unknown id and none is terminated. Repeating it is harmless.
-func (c *Cloud) terminateInstances(r *call, in *terminateInput) (any, error) {
+func (c *instances) terminateInstances(r *call, in *terminateInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(in.InstanceID) == 0 {
@@ -317,7 +317,7 @@ type xmlStatus struct {
 const maxStatusIDs = 100
 
 // describeInstanceStatus tells of running instances only, unless all are asked for.
-func (c *Cloud) describeInstanceStatus(_ *call, in *describeStatusInput) (any, error) {
+func (c *instances) describeInstanceStatus(_ *call, in *describeStatusInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var status, rest []filter

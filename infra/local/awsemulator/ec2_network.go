@@ -10,6 +10,14 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// networks is the VPC with its subnets, groups, routes and endpoints.
+type networks struct {
+	*account
+	vpc       network
+	endpoints []vpcEndpoint
+	routes    []Route // of every subnet; nil: a NAT gateway
+}
+
 // network is the one VPC of the account.
 type network struct {
 	id      string
@@ -103,7 +111,7 @@ func (s *subnet) take() netip.Addr {
 }
 
 // LimitAddresses makes a subnet hold at most n instances; false if there is no such subnet.
-func (c *Cloud) LimitAddresses(subnetID string, n int) bool {
+func (c *networks) LimitAddresses(subnetID string, n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.vpc.subnet(subnetID)
@@ -115,7 +123,7 @@ func (c *Cloud) LimitAddresses(subnetID string, n int) bool {
 }
 
 // TagSubnet sets a tag of a subnet, as its owner would; false if there is no such subnet.
-func (c *Cloud) TagSubnet(subnetID, key, value string) bool {
+func (c *networks) TagSubnet(subnetID, key, value string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.vpc.subnet(subnetID)
@@ -144,7 +152,7 @@ type describeZonesInput struct {
 	AllAvailabilityZones bool
 }
 
-func (c *Cloud) describeAvailabilityZones(_ *call, in *describeZonesInput) (any, error) {
+func (c *networks) describeAvailabilityZones(_ *call, in *describeZonesInput) (any, error) {
 	var out struct {
 		Zones []xmlZone `xml:"availabilityZoneInfo>item"`
 	}
@@ -199,7 +207,7 @@ type describeSubnetsInput struct {
 	SubnetID []string `query:"SubnetId"`
 }
 
-func (c *Cloud) describeSubnets(_ *call, in *describeSubnetsInput) (any, error) {
+func (c *networks) describeSubnets(_ *call, in *describeSubnetsInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range in.SubnetID {
@@ -231,7 +239,7 @@ func (c *Cloud) describeSubnets(_ *call, in *describeSubnetsInput) (any, error) 
 	return out, err
 }
 
-func (c *Cloud) subnetAttribute(s *subnet, name string) ([]string, bool) {
+func (c *networks) subnetAttribute(s *subnet, name string) ([]string, bool) {
 	switch name {
 	case "subnet-id":
 		return []string{s.ID}, true
@@ -267,7 +275,7 @@ type describeGroupsInput struct {
 	GroupName []string
 }
 
-func (c *Cloud) describeSecurityGroups(_ *call, in *describeGroupsInput) (any, error) {
+func (c *networks) describeSecurityGroups(_ *call, in *describeGroupsInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range slices.Concat(in.GroupID, in.GroupName) {

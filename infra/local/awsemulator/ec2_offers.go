@@ -9,6 +9,9 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// market is what EC2 sells: types, zones and spot prices.
+type market struct{ *account }
+
 type describeOfferingsInput struct {
 	page
 	Filter       []filter
@@ -22,7 +25,7 @@ type xmlOffering struct {
 }
 
 // locations of a type for a location type; false if EC2 does not know that.
-func (c *Cloud) locations(t *InstanceType, locationType string) ([]string, bool) {
+func (c *market) locations(t *InstanceType, locationType string) ([]string, bool) {
 	switch locationType {
 	case "availability-zone":
 		return t.Zones, true
@@ -38,7 +41,7 @@ func (c *Cloud) locations(t *InstanceType, locationType string) ([]string, bool)
 	return nil, false
 }
 
-func (c *Cloud) describeInstanceTypeOfferings(_ *call, in *describeOfferingsInput) (any, error) {
+func (c *market) describeInstanceTypeOfferings(_ *call, in *describeOfferingsInput) (any, error) {
 	var found []xmlOffering
 	for i := range c.offers.types {
 		t := &c.offers.types[i]
@@ -91,7 +94,7 @@ type xmlSpotPrice struct {
 
 // describeSpotPriceHistory knows one price for each type, zone and product: the one in force. It has been in
 // force since before any StartTime a client asks for, and EC2 tells that one whatever the StartTime is.
-func (c *Cloud) describeSpotPriceHistory(_ *call, in *describeSpotInput) (any, error) {
+func (c *market) describeSpotPriceHistory(_ *call, in *describeSpotInput) (any, error) {
 	since := time.Now().UTC().Truncate(24 * time.Hour)
 	var found []xmlSpotPrice
 	for i := range c.offers.types {

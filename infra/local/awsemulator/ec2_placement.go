@@ -18,14 +18,14 @@ type PlacementGroup struct {
 const spreadMost = 7
 
 // PutPlacementGroup adds a placement group.
-func (c *Cloud) PutPlacementGroup(g PlacementGroup) {
+func (c *capacity) PutPlacementGroup(g PlacementGroup) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.groups = append(c.groups, g)
 }
 
 // resolveGroup checks the placement group that a pool is to be launched into. The account is locked.
-func (c *Cloud) resolveGroup(p *pool, t *InstanceType) *wire.Failure {
+func (c *capacity) resolveGroup(p *pool, t *InstanceType) *wire.Failure {
 	if p.data.Placement == nil || p.data.Placement.GroupID+p.data.Placement.GroupName == "" {
 		return nil
 	}
@@ -60,9 +60,9 @@ func (p *pool) partition(n int) int {
 }
 
 // spread says how many more instances a pool's spread group takes in its zone. The account is locked.
-func (c *Cloud) spread(p pool) (room int, failure *wire.Failure) {
+func (c *capacity) spread(p pool) (room int, failure *wire.Failure) {
 	room = spreadMost
-	for _, m := range c.machines {
+	for _, m := range c.instances.machines {
 		if m.Group == p.group.ID && m.Zone == p.zone && m.living() {
 			room--
 		}
@@ -86,7 +86,7 @@ type xmlPlacementGroup struct {
 }
 
 // describePlacementGroups is all or nothing: one unknown id or name and nothing is told.
-func (c *Cloud) describePlacementGroups(_ *call, in *describePlacementInput) (any, error) {
+func (c *capacity) describePlacementGroups(_ *call, in *describePlacementInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, wanted := range slices.Concat(in.GroupID, in.GroupName) {

@@ -24,11 +24,11 @@ type pool struct {
 
 // pools resolves the templates and overrides of a fleet request, in the order to try them. An unknown template
 // fails the call; what is wrong with one override only breaks its pool. The account is locked.
-func (c *Cloud) pools(in *createFleetInput) ([]pool, error) {
+func (c *fleets) pools(in *createFleetInput) ([]pool, error) {
 	var out []pool
 	capacityType := in.capacityType()
 	for _, config := range in.LaunchTemplateConfigs {
-		t, err := c.findTemplate(config.Template.ID, config.Template.Name)
+		t, err := c.templates.findTemplate(config.Template.ID, config.Template.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +53,7 @@ func (c *Cloud) pools(in *createFleetInput) ([]pool, error) {
 					"No instance type in the launch template %s or its override", t.name)
 			}
 			if p.broken = c.resolve(&p, o, capacityType); p.broken == nil {
-				p.broken = c.resolveReservation(&p, in.TargetCapacity.DefaultTargetCapacityType)
+				p.broken = c.capacity.resolveReservation(&p, in.TargetCapacity.DefaultTargetCapacityType)
 			}
 			if p.zone == "" {
 				p.zone = o.AvailabilityZone
@@ -67,7 +67,7 @@ func (c *Cloud) pools(in *createFleetInput) ([]pool, error) {
 }
 
 // resolve finds what a pool needs, in the order in which EC2 would complain. The account is locked.
-func (c *Cloud) resolve(p *pool, o fleetOverride, capacityType string) *wire.Failure {
+func (c *fleets) resolve(p *pool, o fleetOverride, capacityType string) *wire.Failure {
 	if f := c.resolveSubnet(p, o); f != nil {
 		return f
 	}
@@ -87,7 +87,7 @@ func (c *Cloud) resolve(p *pool, o fleetOverride, capacityType string) *wire.Fai
 	if f := c.resolveImage(p, t); f != nil {
 		return f
 	}
-	if f := c.resolveGroup(p, t); f != nil {
+	if f := c.capacity.resolveGroup(p, t); f != nil {
 		return f
 	}
 	if f := c.resolveProfile(p); f != nil {
@@ -96,7 +96,7 @@ func (c *Cloud) resolve(p *pool, o fleetOverride, capacityType string) *wire.Fai
 	return c.resolveGroups(p)
 }
 
-func (c *Cloud) resolveSubnet(p *pool, o fleetOverride) *wire.Failure {
+func (c *fleets) resolveSubnet(p *pool, o fleetOverride) *wire.Failure {
 	id := o.SubnetID
 	if id == "" && len(p.data.Interfaces) > 0 {
 		id = p.data.Interfaces[0].SubnetID
@@ -108,7 +108,7 @@ func (c *Cloud) resolveSubnet(p *pool, o fleetOverride) *wire.Failure {
 	var s *subnet
 	switch {
 	case id != "":
-		if s = c.vpc.subnet(id); s == nil {
+		if s = c.networks.vpc.subnet(id); s == nil {
 			return wire.Fail(400, "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", id)
 		}
 		if zone != "" && zone != s.Zone {
@@ -116,7 +116,7 @@ func (c *Cloud) resolveSubnet(p *pool, o fleetOverride) *wire.Failure {
 				zone)
 		}
 	case zone != "":
-		if s = c.vpc.inZone(zone); s == nil {
+		if s = c.networks.vpc.inZone(zone); s == nil {
 			return wire.Fail(400, "InvalidParameterValue", "Invalid availability zone: [%s]", zone)
 		}
 	default:
@@ -126,11 +126,11 @@ func (c *Cloud) resolveSubnet(p *pool, o fleetOverride) *wire.Failure {
 	return nil
 }
 
-func (c *Cloud) resolveImage(p *pool, t *InstanceType) *wire.Failure {
+func (c *fleets) resolveImage(p *pool, t *InstanceType) *wire.Failure {
 	if p.image == "" {
 		return wire.Fail(400, "MissingParameter", "The request must contain the parameter ImageId")
 	}
-	i, ok := c.image(p.image)
+	i, ok := c.amis.image(p.image)
 	if !ok {
 		return wire.Fail(400, "InvalidAMIID.NotFound", "The image id '[%s]' does not exist", p.image)
 	}
@@ -142,11 +142,11 @@ func (c *Cloud) resolveImage(p *pool, t *InstanceType) *wire.Failure {
 	return nil
 }
 
-func (c *Cloud) resolveProfile(p *pool) *wire.Failure {
+func (c *fleets) resolveProfile(p *pool) *wire.Failure {
 	if p.data.Profile == nil {
 		return nil
 	}
-	for name, known := range c.profiles {
+	for name, known := range c.iam.profiles {
 		if name == p.data.Profile.Name || p.data.Profile.Name == "" && known.ARN == p.data.Profile.ARN {
 			p.profile = name
 			return nil
@@ -157,7 +157,7 @@ func (c *Cloud) resolveProfile(p *pool) *wire.Failure {
 		cmp.Or(p.data.Profile.Name, p.data.Profile.ARN))
 }
 
-func (c *Cloud) resolveGroups(p *pool) *wire.Failure {
+func (c *fleets) resolveGroups(p *pool) *wire.Failure {
 	wanted := slices.Concat(p.data.Groups, p.data.GroupNames)
 	for _, n := range p.data.Interfaces {
 		wanted = append(wanted, n.Groups...)
@@ -166,7 +166,7 @@ func (c *Cloud) resolveGroups(p *pool) *wire.Failure {
 		wanted = []string{"default"}
 	}
 	for _, id := range wanted {
-		g := c.vpc.group(id)
+		g := c.networks.vpc.group(id)
 		if g == nil {
 			return wire.Fail(400, "InvalidGroup.NotFound", "The security group '%s' does not exist", id)
 		}
@@ -210,7 +210,7 @@ func (in *runInstancesInput) merged(base templateData) templateData {
 }
 
 // runInstances launches from one pool. A client token works as for CreateFleet.
-func (c *Cloud) runInstances(r *call, in *runInstancesInput) (any, error) {
+func (c *fleets) runInstances(r *call, in *runInstancesInput) (any, error) {
 	if in.MinCount < 1 || in.MaxCount < in.MinCount {
 		return nil, wire.Fail(400, "InvalidParameterValue", "Value (%d) for parameter minCount is invalid", in.MinCount)
 	}
@@ -218,7 +218,7 @@ func (c *Cloud) runInstances(r *call, in *runInstancesInput) (any, error) {
 	defer c.mu.Unlock()
 	p := pool{data: in.templateData}
 	if in.LaunchTemplate != (fleetTemplate{}) {
-		t, err := c.findTemplate(in.LaunchTemplate.ID, in.LaunchTemplate.Name)
+		t, err := c.templates.findTemplate(in.LaunchTemplate.ID, in.LaunchTemplate.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -243,10 +243,10 @@ func (c *Cloud) runInstances(r *call, in *runInstancesInput) (any, error) {
 	if f := c.resolve(&p, fleetOverride{SubnetID: in.SubnetID}, capacityType); f != nil {
 		return nil, f
 	}
-	if f := c.resolveReservation(&p, capacityType); f != nil {
+	if f := c.capacity.resolveReservation(&p, capacityType); f != nil {
 		return nil, f
 	}
-	if f := c.mayLaunch(r, c.launchAccess(p, capacityType), map[string]*wire.Failure{}); f != nil {
+	if f := c.ec2Access.mayLaunch(r, c.ec2Access.launchAccess(p, capacityType), map[string]*wire.Failure{}); f != nil {
 		return nil, f
 	}
 	if err := r.dry(); err != nil {
@@ -259,8 +259,8 @@ func (c *Cloud) runInstances(r *call, in *runInstancesInput) (any, error) {
 	}
 	reply := xmlReservation{ID: newID("r"), Owner: c.opt.Account}
 	for range min(room, in.MaxCount) {
-		m := c.born(p, launchRequest{capacityType: capacityType, token: in.ClientToken})
-		reply.Instances = append(reply.Instances, c.xmlInstance(m))
+		m := c.instances.born(p, launchRequest{capacityType: capacityType, token: in.ClientToken})
+		reply.Instances = append(reply.Instances, c.instances.xmlInstance(m))
 	}
 	if in.ClientToken != "" {
 		c.tokens["RunInstances/"+in.ClientToken] = fleetAnswer{parameters, reply}

@@ -10,6 +10,13 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// capacity are EC2's capacity reservations and placement groups.
+type capacity struct {
+	*account
+	reservations map[string]*reservation // by id
+	groups       []PlacementGroup
+}
+
 // What a fleet asks for that is to come out of reservations of a special kind, and the markets of such reservations.
 const (
 	targetBlock         = "capacity-block"
@@ -38,7 +45,7 @@ type reservation struct {
 }
 
 // Reserve adds a capacity reservation, or replaces one of that ID, and returns its ID.
-func (c *Cloud) Reserve(r Reservation) string {
+func (c *capacity) Reserve(r Reservation) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.ID = cmp.Or(r.ID, newID("cr"))
@@ -49,7 +56,7 @@ func (c *Cloud) Reserve(r Reservation) string {
 
 // CancelReservation gives the capacity back. Instances in a block or an interruptible reservation end; others go on as
 // on-demand.
-func (c *Cloud) CancelReservation(id string) {
+func (c *capacity) CancelReservation(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.reservations[id]
@@ -57,24 +64,24 @@ func (c *Cloud) CancelReservation(id string) {
 		return
 	}
 	r.state = "cancelled"
-	for _, m := range c.inOrder() {
+	for _, m := range c.instances.inOrder() {
 		switch {
 		case m.Reservation != id:
 		case r.market() != "":
-			c.end(m, "Server.CapacityReservationEnded")
+			c.instances.end(m, "Server.CapacityReservationEnded")
 		default:
 			m.Reservation = ""
 		}
 	}
 }
 
-// free is how many instances it has room for. The account is locked.
-func (r *reservation) free(c *Cloud) int {
+// free is how many instances it has room for, of all that there are. The account is locked.
+func (r *reservation) free(all map[string]*machine) int {
 	if r == nil || r.state != "active" {
 		return 0
 	}
 	n := r.Count
-	for _, m := range c.machines {
+	for _, m := range all {
 		if m.Reservation == r.ID && m.living() && m.State != "shutting-down" {
 			n--
 		}
@@ -95,7 +102,7 @@ func (r *reservation) market() string {
 
 // resolveReservation finds the reservation that a pool must be taken from, for a fleet with that target. The account is
 // locked.
-func (c *Cloud) resolveReservation(p *pool, target string) *wire.Failure {
+func (c *capacity) resolveReservation(p *pool, target string) *wire.Failure {
 	wanted := map[string]string{targetBlock: targetBlock, targetReserved: marketInterruptible}[target]
 	o := p.data.Reservation
 	if o == nil || o.Target == nil || o.Target.ID == "" {
@@ -130,13 +137,13 @@ func (c *Cloud) resolveReservation(p *pool, target string) *wire.Failure {
 }
 
 // openReservation is one that an instance of the pool gets into unasked. The account is locked.
-func (c *Cloud) openReservation(p pool) string {
+func (c *capacity) openReservation(p pool) string {
 	if o := p.data.Reservation; o != nil && o.Preference != "" && o.Preference != "open" {
 		return ""
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.reservations)) {
 		if r := c.reservations[id]; r.Open && r.market() == "" && r.Type == p.kind && r.Zone == p.zone &&
-			r.free(c) > 0 {
+			r.free(c.instances.machines) > 0 {
 			return id
 		}
 	}
@@ -170,10 +177,11 @@ type xmlCapacity struct {
 }
 
 // xmlCapacity renders a reservation. The account is locked.
-func (c *Cloud) xmlCapacity(r *reservation) xmlCapacity {
+func (c *capacity) xmlCapacity(r *reservation) xmlCapacity {
 	out := xmlCapacity{ID: r.ID, Owner: c.opt.Account, Type: r.Type, Platform: "Linux/UNIX", Zone: r.Zone,
 		Tenancy: "default",
-		Total:   r.Count, Free: r.free(c), State: r.state, Start: wire.Time{Time: r.made}, EndType: "unlimited",
+		Total:   r.Count, Free: r.free(c.instances.machines), State: r.state, Start: wire.Time{Time: r.made},
+		EndType: "unlimited",
 		Match:   "targeted",
 		Created: wire.Time{Time: r.made}, Kind: "default", Interruptible: r.Interruptible, Tags: xmlTags(r.Tags)}
 	if r.Open {
@@ -189,7 +197,7 @@ func (c *Cloud) xmlCapacity(r *reservation) xmlCapacity {
 }
 
 // describeCapacityReservations is all or nothing: one unknown id and nothing is told.
-func (c *Cloud) describeCapacityReservations(_ *call, in *describeReservationsInput) (any, error) {
+func (c *capacity) describeCapacityReservations(_ *call, in *describeReservationsInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(in.CapacityReservationID) > 0 && in.MaxResults > 0 {

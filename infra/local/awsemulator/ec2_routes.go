@@ -42,7 +42,7 @@ type xmlRouteTableAssociation struct {
 }
 
 // describeRouteTables answers with the main route table of the VPC that is asked for.
-func describeRouteTables(c *Cloud, _ *call, in *describeRouteTablesInput) (any, error) {
+func (c *networks) describeRouteTables(_ *call, in *describeRouteTablesInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out struct {
@@ -93,7 +93,7 @@ type xmlPrefixList struct {
 }
 
 // describePrefixLists knows that of S3.
-func describePrefixLists(c *Cloud, _ *call, in *describeRouteTablesInput) (any, error) {
+func (c *networks) describePrefixLists(_ *call, in *describeRouteTablesInput) (any, error) {
 	var out struct {
 		Lists []xmlPrefixList `xml:"prefixListSet>item"`
 	}

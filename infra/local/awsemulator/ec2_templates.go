@@ -10,6 +10,12 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// templates are EC2's launch templates.
+type templates struct {
+	*account
+	lts map[string]*template // by id
+}
+
 // template is a launch template; it has one version, since nothing here makes a second.
 type template struct {
 	id, name, by string
@@ -186,7 +192,7 @@ func (t *template) xml() xmlTemplate {
 	return xmlTemplate{t.id, t.name, wire.Time{Time: t.made}, t.by, 1, 1, xmlTags(t.tags)}
 }
 
-func (c *Cloud) createLaunchTemplate(r *call, in *createTemplateInput) (any, error) {
+func (c *templates) createLaunchTemplate(r *call, in *createTemplateInput) (any, error) {
 	if len(in.LaunchTemplateName) < 3 || len(in.LaunchTemplateName) > 128 {
 		return nil, wire.Fail(400, "InvalidLaunchTemplateName.MalformedException",
 			"A launch template name must be between 3 and 128 characters")
@@ -214,7 +220,7 @@ func (c *Cloud) createLaunchTemplate(r *call, in *createTemplateInput) (any, err
 	return oneTemplate{t.xml()}, nil
 }
 
-func (c *Cloud) templateByName(name string) *template {
+func (c *templates) templateByName(name string) *template {
 	for _, t := range c.lts {
 		if t.name == name {
 			return t
@@ -224,7 +230,7 @@ func (c *Cloud) templateByName(name string) *template {
 }
 
 // findTemplate finds a template by id or by name, with EC2's code for each. The account is locked.
-func (c *Cloud) findTemplate(id, name string) (*template, error) {
+func (c *templates) findTemplate(id, name string) (*template, error) {
 	switch {
 	case id != "" && name != "":
 		return nil, wire.Fail(400, "InvalidParameterCombination",
@@ -251,7 +257,7 @@ type templateRef struct {
 	LaunchTemplateName string
 }
 
-func (c *Cloud) deleteLaunchTemplate(r *call, in *templateRef) (any, error) {
+func (c *templates) deleteLaunchTemplate(r *call, in *templateRef) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, err := c.findTemplate(in.LaunchTemplateID, in.LaunchTemplateName)
@@ -272,7 +278,7 @@ type describeTemplatesInput struct {
 	LaunchTemplateName []string
 }
 
-func (c *Cloud) describeLaunchTemplates(_ *call, in *describeTemplatesInput) (any, error) {
+func (c *templates) describeLaunchTemplates(_ *call, in *describeTemplatesInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range in.LaunchTemplateID {
@@ -329,7 +335,7 @@ type xmlTemplateVersion struct {
 	Data    templateData `xml:"launchTemplateData"`
 }
 
-func (c *Cloud) describeLaunchTemplateVersions(_ *call, in *describeVersionsInput) (any, error) {
+func (c *templates) describeLaunchTemplateVersions(_ *call, in *describeVersionsInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, err := c.findTemplate(in.LaunchTemplateID, in.LaunchTemplateName)

@@ -13,6 +13,13 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// eks is EKS: the one cluster and its access entries.
+type eks struct {
+	*account
+	cluster clusterFacts
+	entries map[string]AccessEntry
+}
+
 // clusterFacts are what DescribeCluster tells and the emulator cannot know by itself.
 type clusterFacts struct {
 	endpoint string
@@ -42,7 +49,7 @@ type AccessEntry struct {
 }
 
 // SetCluster tells where the API server listens, by what CA (PEM) its certificate is known, and the CIDR of services.
-func (c *Cloud) SetCluster(endpoint string, caPEM []byte, serviceCIDR string) {
+func (c *eks) SetCluster(endpoint string, caPEM []byte, serviceCIDR string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cluster.endpoint, c.cluster.ca, c.cluster.cidr = endpoint, caPEM, serviceCIDR
@@ -50,7 +57,7 @@ func (c *Cloud) SetCluster(endpoint string, caPEM []byte, serviceCIDR string) {
 
 // SetClusterAccess changes the authentication mode (API, API_AND_CONFIG_MAP, CONFIG_MAP) and whether DescribeCluster
 // shows a public endpoint. The API server goes on listening.
-func (c *Cloud) SetClusterAccess(mode string, public bool) {
+func (c *eks) SetClusterAccess(mode string, public bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cluster.mode, c.cluster.private = mode, !public
@@ -80,13 +87,13 @@ func (e AccessEntry) groups() []string {
 }
 
 // PutAccessEntry makes an access entry exist, filling in what EKS would.
-func (c *Cloud) PutAccessEntry(e AccessEntry) AccessEntry {
+func (c *eks) PutAccessEntry(e AccessEntry) AccessEntry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.putEntry(e)
 }
 
-func (c *Cloud) putEntry(e AccessEntry) AccessEntry {
+func (c *eks) putEntry(e AccessEntry) AccessEntry {
 	now := seconds(time.Now())
 	e.ClusterName, e.CreatedAt, e.ModifiedAt = c.opt.ClusterName, now, now
 	if e.Type == "" {
@@ -163,26 +170,26 @@ func (r *call) part(n int) string {
 	return text
 }
 
-func eksOperations() map[string]operation {
+func (c *account) eksOperations() map[string]operation {
 	ofCluster := func(do operation) operation {
-		return func(c *Cloud, r *call) (any, error) {
+		return func(r *call) (any, error) {
 			if name := r.part(1); name != c.opt.ClusterName {
 				return nil, wire.Fail(404, "ResourceNotFoundException", "No cluster found for name: %s.", name)
 			}
-			return do(c, r)
+			return do(r)
 		}
 	}
 	return map[string]operation{
-		"DescribeCluster":     ofCluster(op((*Cloud).describeCluster)),
-		"ListAccessEntries":   ofCluster(op((*Cloud).listAccessEntries)),
-		"CreateAccessEntry":   ofCluster(op((*Cloud).createAccessEntry)),
-		"DescribeAccessEntry": ofCluster(op((*Cloud).describeAccessEntry)),
-		"UpdateAccessEntry":   ofCluster(op((*Cloud).updateAccessEntry)),
-		"DeleteAccessEntry":   ofCluster(op((*Cloud).deleteAccessEntry)),
+		"DescribeCluster":     ofCluster(op(c.eks.describeCluster)),
+		"ListAccessEntries":   ofCluster(op(c.eks.listAccessEntries)),
+		"CreateAccessEntry":   ofCluster(op(c.eks.createAccessEntry)),
+		"DescribeAccessEntry": ofCluster(op(c.eks.describeAccessEntry)),
+		"UpdateAccessEntry":   ofCluster(op(c.eks.updateAccessEntry)),
+		"DeleteAccessEntry":   ofCluster(op(c.eks.deleteAccessEntry)),
 	}
 }
 
-func (c *Cloud) describeCluster(_ *call, _ *struct{}) (any, error) {
+func (c *eks) describeCluster(_ *call, _ *struct{}) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	addresses := map[string]string{"serviceIpv4Cidr": c.cluster.cidr, "ipFamily": "ipv4"}
@@ -199,7 +206,7 @@ func (c *Cloud) describeCluster(_ *call, _ *struct{}) (any, error) {
 		"computeConfig":           map[string]any{"enabled": c.cluster.autoMode},
 		"accessConfig":            map[string]any{"authenticationMode": cmp.Or(c.cluster.mode, "API")},
 		"resourcesVpcConfig": map[string]any{
-			"vpcId": c.vpc.id, "clusterSecurityGroupId": c.vpc.group("eks-cluster-sg-" + c.opt.ClusterName).ID,
+			"vpcId": c.networks.vpc.id, "clusterSecurityGroupId": c.networks.vpc.group("eks-cluster-sg-" + c.opt.ClusterName).ID,
 			"endpointPublicAccess": !c.cluster.private, "publicAccessCidrs": []string{"0.0.0.0/0"},
 			"endpointPrivateAccess": true,
 		},
@@ -207,7 +214,7 @@ func (c *Cloud) describeCluster(_ *call, _ *struct{}) (any, error) {
 }
 
 // listAccessEntries pages by the query parameters maxResults and nextToken.
-func (c *Cloud) listAccessEntries(r *call, _ *struct{}) (any, error) {
+func (c *eks) listAccessEntries(r *call, _ *struct{}) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := r.http.URL.Query()
@@ -252,7 +259,7 @@ func (in *accessEntryInput) check() error {
 	return nil
 }
 
-func (c *Cloud) createAccessEntry(_ *call, in *accessEntryInput) (any, error) {
+func (c *eks) createAccessEntry(_ *call, in *accessEntryInput) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
@@ -270,7 +277,7 @@ func (c *Cloud) createAccessEntry(_ *call, in *accessEntryInput) (any, error) {
 }
 
 // entry finds the access entry that the path names. The account is locked.
-func (c *Cloud) entry(r *call) (AccessEntry, error) {
+func (c *eks) entry(r *call) (AccessEntry, error) {
 	e, ok := c.entries[r.part(3)]
 	if !ok {
 		return e, wire.Fail(404, "ResourceNotFoundException",
@@ -279,14 +286,14 @@ func (c *Cloud) entry(r *call) (AccessEntry, error) {
 	return e, nil
 }
 
-func (c *Cloud) describeAccessEntry(r *call, _ *struct{}) (any, error) {
+func (c *eks) describeAccessEntry(r *call, _ *struct{}) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, err := c.entry(r)
 	return map[string]any{"accessEntry": e}, err
 }
 
-func (c *Cloud) updateAccessEntry(r *call, in *accessEntryInput) (any, error) {
+func (c *eks) updateAccessEntry(r *call, in *accessEntryInput) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
@@ -307,7 +314,7 @@ func (c *Cloud) updateAccessEntry(r *call, in *accessEntryInput) (any, error) {
 	return map[string]any{"accessEntry": e}, nil
 }
 
-func (c *Cloud) deleteAccessEntry(r *call, _ *struct{}) (any, error) {
+func (c *eks) deleteAccessEntry(r *call, _ *struct{}) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, err := c.entry(r)

@@ -9,8 +9,11 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
-func eventsOperations() map[string]operation {
-	return map[string]operation{"PutEvents": op((*Cloud).putEvents)}
+// bus is the default bus of EventBridge.
+type bus struct{ *account }
+
+func (c *account) eventsOperations() map[string]operation {
+	return map[string]operation{"PutEvents": op(c.bus.putEvents)}
 }
 
 type putEventsInput struct {
@@ -30,7 +33,7 @@ type putResult struct {
 
 // putEvents hands each entry to Options.Events. Unlike AWS it takes events whose source is aws.*: a person who
 // tries out a handler wants to send just those.
-func (c *Cloud) putEvents(_ *call, in *putEventsInput) (any, error) {
+func (c *bus) putEvents(_ *call, in *putEventsInput) (any, error) {
 	if len(in.Entries) == 0 || len(in.Entries) > 10 {
 		return nil, wire.Fail(400, "ValidationException",
 			"Value at 'entries' failed to satisfy constraint: Member must have length between 1 and 10")

@@ -9,17 +9,24 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
-func iamOperations() map[string]operation {
+// iam is IAM: roles and instance profiles.
+type iam struct {
+	*account
+	roles    map[string]*role
+	profiles map[string]*profile
+}
+
+func (c *account) iamOperations() map[string]operation {
 	return map[string]operation{
-		"GetInstanceProfile":            op((*Cloud).getInstanceProfile),
-		"ListInstanceProfiles":          op((*Cloud).listInstanceProfiles),
-		"CreateInstanceProfile":         op((*Cloud).createInstanceProfile),
-		"DeleteInstanceProfile":         op((*Cloud).deleteInstanceProfile),
-		"AddRoleToInstanceProfile":      op((*Cloud).addRoleToInstanceProfile),
-		"RemoveRoleFromInstanceProfile": op((*Cloud).removeRoleFromInstanceProfile),
-		"TagInstanceProfile":            op((*Cloud).tagInstanceProfile),
-		"GetRole":                       op((*Cloud).getRole),
-		"CreateServiceLinkedRole":       op((*Cloud).createServiceLinkedRole),
+		"GetInstanceProfile":            op(c.iam.getInstanceProfile),
+		"ListInstanceProfiles":          op(c.iam.listInstanceProfiles),
+		"CreateInstanceProfile":         op(c.iam.createInstanceProfile),
+		"DeleteInstanceProfile":         op(c.iam.deleteInstanceProfile),
+		"AddRoleToInstanceProfile":      op(c.iam.addRoleToInstanceProfile),
+		"RemoveRoleFromInstanceProfile": op(c.iam.removeRoleFromInstanceProfile),
+		"TagInstanceProfile":            op(c.iam.tagInstanceProfile),
+		"GetRole":                       op(c.iam.getRole),
+		"CreateServiceLinkedRole":       op(c.iam.createServiceLinkedRole),
 	}
 }
 
@@ -38,13 +45,13 @@ type profile struct {
 }
 
 // PutRole makes a role exist, by name or path and name, and returns its ARN.
-func (c *Cloud) PutRole(pathAndName string) string {
+func (c *iam) PutRole(pathAndName string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.putRole(pathAndName).ARN
 }
 
-func (c *Cloud) putRole(pathAndName string) *role {
+func (c *iam) putRole(pathAndName string) *role {
 	name := roleName(pathAndName)
 	r := &role{
 		ARN: "arn:aws:iam::" + c.opt.Account + ":role/" + pathAndName, ID: "AROA" + strings.ToUpper(hash16(name)),
@@ -55,7 +62,7 @@ func (c *Cloud) putRole(pathAndName string) *role {
 }
 
 // RemoveRole takes a role away.
-func (c *Cloud) RemoveRole(name string) {
+func (c *iam) RemoveRole(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.roles, name)
@@ -85,7 +92,7 @@ type xmlInstanceProfile struct {
 	Tags                []iamTag  `xml:"Tags>member"`
 }
 
-func (c *Cloud) xmlProfile(p *profile) xmlInstanceProfile {
+func (c *iam) xmlProfile(p *profile) xmlInstanceProfile {
 	out := xmlInstanceProfile{p.Path, p.Name, p.ID, p.ARN, wire.Time{Time: p.Made}, nil, nil}
 	if r := c.roles[p.Role]; r != nil {
 		out.Roles = []xmlRole{r.xml()}
@@ -101,14 +108,14 @@ type oneProfile struct {
 }
 
 // profile finds an instance profile. The account is locked.
-func (c *Cloud) profile(name string) (*profile, error) {
+func (c *iam) profile(name string) (*profile, error) {
 	if p := c.profiles[name]; p != nil {
 		return p, nil
 	}
 	return nil, wire.Fail(404, "NoSuchEntity", "Instance Profile %s cannot be found.", name)
 }
 
-func (c *Cloud) role(name string) (*role, error) {
+func (c *iam) role(name string) (*role, error) {
 	if r := c.roles[name]; r != nil {
 		return r, nil
 	}
@@ -120,7 +127,7 @@ type profileInput struct {
 	Tags                                []iamTag `query:"Tags,member"`
 }
 
-func (c *Cloud) getInstanceProfile(_ *call, in *profileInput) (any, error) {
+func (c *iam) getInstanceProfile(_ *call, in *profileInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, err := c.profile(in.InstanceProfileName)
@@ -131,7 +138,7 @@ func (c *Cloud) getInstanceProfile(_ *call, in *profileInput) (any, error) {
 }
 
 // PutInstanceProfile makes a profile that holds a role, as a stack would; both come to exist. It returns the ARN.
-func (c *Cloud) PutInstanceProfile(name, roleName string) string {
+func (c *iam) PutInstanceProfile(name, roleName string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.roles[roleName] == nil {
@@ -142,7 +149,7 @@ func (c *Cloud) PutInstanceProfile(name, roleName string) string {
 	return p.ARN
 }
 
-func (c *Cloud) newProfile(name, path string, tags []iamTag) *profile {
+func (c *iam) newProfile(name, path string, tags []iamTag) *profile {
 	p := &profile{
 		ARN: "arn:aws:iam::" + c.opt.Account + ":instance-profile" + path + name,
 		ID:  "AIPA" + strings.ToUpper(hash16(name)), Name: name, Path: path, Made: time.Now(),
@@ -155,7 +162,7 @@ func (c *Cloud) newProfile(name, path string, tags []iamTag) *profile {
 	return p
 }
 
-func (c *Cloud) createInstanceProfile(_ *call, in *profileInput) (any, error) {
+func (c *iam) createInstanceProfile(_ *call, in *profileInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.profiles[in.InstanceProfileName] != nil {
@@ -171,7 +178,7 @@ func (c *Cloud) createInstanceProfile(_ *call, in *profileInput) (any, error) {
 	return oneProfile{c.xmlProfile(c.newProfile(in.InstanceProfileName, path, in.Tags))}, nil
 }
 
-func (c *Cloud) deleteInstanceProfile(_ *call, in *profileInput) (any, error) {
+func (c *iam) deleteInstanceProfile(_ *call, in *profileInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, err := c.profile(in.InstanceProfileName)
@@ -186,7 +193,7 @@ func (c *Cloud) deleteInstanceProfile(_ *call, in *profileInput) (any, error) {
 	return nil, nil
 }
 
-func (c *Cloud) addRoleToInstanceProfile(_ *call, in *profileInput) (any, error) {
+func (c *iam) addRoleToInstanceProfile(_ *call, in *profileInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, err := c.profile(in.InstanceProfileName)
@@ -203,7 +210,7 @@ func (c *Cloud) addRoleToInstanceProfile(_ *call, in *profileInput) (any, error)
 	return nil, nil
 }
 
-func (c *Cloud) removeRoleFromInstanceProfile(_ *call, in *profileInput) (any, error) {
+func (c *iam) removeRoleFromInstanceProfile(_ *call, in *profileInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, err := c.profile(in.InstanceProfileName)
@@ -218,7 +225,7 @@ func (c *Cloud) removeRoleFromInstanceProfile(_ *call, in *profileInput) (any, e
 	return nil, nil
 }
 
-func (c *Cloud) tagInstanceProfile(_ *call, in *profileInput) (any, error) {
+func (c *iam) tagInstanceProfile(_ *call, in *profileInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, err := c.profile(in.InstanceProfileName)
@@ -236,7 +243,7 @@ type listProfilesInput struct {
 	MaxItems           int
 }
 
-func (c *Cloud) listInstanceProfiles(_ *call, in *listProfilesInput) (any, error) {
+func (c *iam) listInstanceProfiles(_ *call, in *listProfilesInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var names []string
@@ -269,7 +276,7 @@ type roleInput struct {
 
 type oneRole struct{ Role xmlRole }
 
-func (c *Cloud) getRole(_ *call, in *roleInput) (any, error) {
+func (c *iam) getRole(_ *call, in *roleInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r, err := c.role(in.RoleName)
@@ -279,7 +286,7 @@ func (c *Cloud) getRole(_ *call, in *roleInput) (any, error) {
 	return oneRole{r.xml()}, nil
 }
 
-func (c *Cloud) createServiceLinkedRole(_ *call, in *roleInput) (any, error) {
+func (c *iam) createServiceLinkedRole(_ *call, in *roleInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name, known := map[string]string{"spot.amazonaws.com": "AWSServiceRoleForEC2Spot"}[in.AWSServiceName]

@@ -8,6 +8,14 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// lambda is Lambda, and the quotas of the account.
+type lambda struct {
+	*account
+	functions   map[string]DescribedFunction // by name
+	quotas      map[string]quota             // by code
+	concurrency int
+}
+
 // InvokeRequest is a Lambda invocation that somebody asked the account for.
 type InvokeRequest struct {
 	Function string // name, or name:alias, without the rest of an ARN
@@ -24,10 +32,10 @@ type InvokeResponse struct {
 	Payload       []byte
 }
 
-func lambdaOperations() map[string]operation {
-	return map[string]operation{"Invoke": (*Cloud).invoke,
-		"GetFunctionConfiguration": (*Cloud).getFunctionConfiguration,
-		"GetFunctionConcurrency":   (*Cloud).getFunctionConcurrency, "GetAccountSettings": (*Cloud).getAccountSettings}
+func (c *account) lambdaOperations() map[string]operation {
+	return map[string]operation{"Invoke": c.lambda.invoke,
+		"GetFunctionConfiguration": c.lambda.getFunctionConfiguration,
+		"GetFunctionConcurrency":   c.lambda.getFunctionConcurrency, "GetAccountSettings": c.lambda.getAccountSettings}
 }
 
 // qualifiedName is the name in a bare name, a partial or a whole ARN, with the version or alias if there is one.
@@ -39,7 +47,7 @@ func qualifiedName(ref string) string {
 }
 
 // invoke hands the invocation to Options.Invoke. For type Event the callback must return once it has queued it.
-func (c *Cloud) invoke(r *call) (any, error) {
+func (c *lambda) invoke(r *call) (any, error) {
 	in := InvokeRequest{Function: qualifiedName(r.part(2)), Type: r.http.Header.Get("X-Amz-Invocation-Type"),
 		Payload: r.body, Caller: r.caller}
 	if in.Type == "" {

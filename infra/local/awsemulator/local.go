@@ -38,7 +38,7 @@ func (c *Cloud) serveLocal(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("DELETE /_local/calls", func(http.ResponseWriter, *http.Request) { c.ForgetCalls() })
 	mux.HandleFunc("GET /_local/counts", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.CallCounts()) })
 	mux.HandleFunc("GET /_local/instances", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, append([]Instance{}, c.Instances()...))
+		answer(w, append([]Instance{}, c.instances.Instances()...))
 	})
 	mux.HandleFunc("POST /_local/instances/{id}/{deed}", c.serveDeed)
 	mux.HandleFunc("GET /_local/faults", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Faults()) })
@@ -51,18 +51,18 @@ func (c *Cloud) serveLocal(w http.ResponseWriter, r *http.Request) {
 		return wire.Fail(400, "BadRequest", "kind must be throttle, fail-before, fail-after, lose-reply or slow")
 	}))
 	mux.HandleFunc("DELETE /_local/faults", func(http.ResponseWriter, *http.Request) { c.ClearFaults() })
-	mux.HandleFunc("POST /_local/capacity", posted(func(l Capacity) error { c.LimitCapacity(l); return nil }))
-	mux.HandleFunc("DELETE /_local/capacity", func(http.ResponseWriter, *http.Request) { c.ClearCapacity() })
+	mux.HandleFunc("POST /_local/capacity", posted(func(l Capacity) error { c.market.LimitCapacity(l); return nil }))
+	mux.HandleFunc("DELETE /_local/capacity", func(http.ResponseWriter, *http.Request) { c.market.ClearCapacity() })
 	mux.HandleFunc("POST /_local/prices", posted(func(p struct {
 		InstanceType, Zone string
 		USD                float64
 	},
 	) error {
-		c.SetSpotPrice(p.InstanceType, p.Zone, p.USD)
+		c.market.SetSpotPrice(p.InstanceType, p.Zone, p.USD)
 		return nil
 	}))
 	mux.HandleFunc("POST /_local/expire", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, map[string]int{"expired": c.ExpireCredentials(r.FormValue("role"))})
+		answer(w, map[string]int{"expired": c.sts.ExpireCredentials(r.FormValue("role"))})
 	})
 	mux.ServeHTTP(w, r)
 }
@@ -87,10 +87,10 @@ func posted[T any](do func(T) error) http.HandlerFunc {
 func (c *Cloud) serveDeed(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	deeds := map[string]func() error{
-		"interrupt": func() error { return c.InterruptSpot(id, r.FormValue("rebalance") == "true") },
-		"rebalance": func() error { return c.RecommendRebalance(id) },
-		"terminate": func() error { return c.Kill(id) },
-		"stop":      func() error { return c.Stop(id) },
+		"interrupt": func() error { return c.instances.InterruptSpot(id, r.FormValue("rebalance") == "true") },
+		"rebalance": func() error { return c.instances.RecommendRebalance(id) },
+		"terminate": func() error { return c.instances.Kill(id) },
+		"stop":      func() error { return c.instances.Stop(id) },
 	}
 	deed := deeds[strings.ToLower(r.PathValue("deed"))]
 	if deed == nil {

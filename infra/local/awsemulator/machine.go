@@ -10,6 +10,13 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// instances is the part of EC2 that runs instances: their states, timers and health.
+type instances struct {
+	*account
+	machines map[string]*machine
+	failing  failingLaunches
+}
+
 // Instance is what the account knows of an instance. State is EC2's word: pending, running, shutting-down, terminated.
 type Instance struct {
 	ID             string            `json:"id"`
@@ -81,8 +88,8 @@ func (m *machine) copied() Instance {
 }
 
 // born adds an instance to the account in state pending. The account is locked.
-func (c *Cloud) born(p pool, in launchRequest) *machine {
-	subnet := c.vpc.subnet(p.subnet)
+func (c *instances) born(p pool, in launchRequest) *machine {
+	subnet := c.networks.vpc.subnet(p.subnet)
 	addr := subnet.take()
 	c.sequence++
 	text, _ := base64.StdEncoding.DecodeString(p.data.UserData) // checked when the template was made
@@ -102,7 +109,7 @@ func (c *Cloud) born(p pool, in launchRequest) *machine {
 	}
 	m.Group, m.Partition = p.group.ID, p.partition(c.sequence)
 	if m.Reservation = p.reservation; m.Reservation == "" && in.capacityType == onDemand {
-		m.Reservation = c.openReservation(p)
+		m.Reservation = c.capacity.openReservation(p)
 	}
 	c.machines[m.ID] = m
 	c.changed(m)
@@ -120,7 +127,7 @@ func (c *Cloud) born(p pool, in launchRequest) *machine {
 }
 
 // after runs f with the account locked once d has passed, unless the account is closed by then. The account is locked.
-func (c *Cloud) after(m *machine, d time.Duration, f func()) {
+func (c *instances) after(m *machine, d time.Duration, f func()) {
 	if c.closed {
 		return
 	}
@@ -134,7 +141,7 @@ func (c *Cloud) after(m *machine, d time.Duration, f func()) {
 }
 
 // changed tells the callbacks about a new state. The account is locked.
-func (c *Cloud) changed(m *machine) {
+func (c *instances) changed(m *machine) {
 	c.emit("EC2 Instance State-change Notification",
 		"arn:aws:ec2:"+c.opt.Region+":"+c.opt.Account+":instance/"+m.ID,
 		map[string]string{"instance-id": m.ID, "state": m.State})
@@ -142,7 +149,7 @@ func (c *Cloud) changed(m *machine) {
 }
 
 // end shuts an instance down, for a reason in EC2's words. The account is locked.
-func (c *Cloud) end(m *machine, reason string) {
+func (c *instances) end(m *machine, reason string) {
 	if m.State == "shutting-down" || m.State == "terminated" {
 		return
 	}
@@ -151,7 +158,7 @@ func (c *Cloud) end(m *machine, reason string) {
 	c.changed(m)
 	c.after(m, c.opt.ShutdownFor, func() {
 		m.State, m.Ended = "terminated", time.Now()
-		delete(c.vpc.subnet(m.SubnetID).used, m.addr)
+		delete(c.networks.vpc.subnet(m.SubnetID).used, m.addr)
 		c.changed(m)
 		c.after(m, c.opt.TerminatedFor, func() { delete(c.machines, m.ID) })
 	})
@@ -187,7 +194,7 @@ func privateName(a netip.Addr, region string) string {
 }
 
 // machineByID finds an instance. The account is locked.
-func (c *Cloud) machineByID(id string) (*machine, error) {
+func (c *instances) machineByID(id string) (*machine, error) {
 	if m := c.machines[id]; m != nil {
 		return m, nil
 	}
@@ -198,7 +205,7 @@ func (c *Cloud) machineByID(id string) (*machine, error) {
 }
 
 // Instances returns all instances that are still described, in the order of their launch.
-func (c *Cloud) Instances() []Instance {
+func (c *instances) Instances() []Instance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []Instance
@@ -210,7 +217,7 @@ func (c *Cloud) Instances() []Instance {
 
 // InterruptSpot sends a spot instance its warning and reclaims it after the notice. With rebalance, a rebalance
 // recommendation comes first. A second warning for the same instance does nothing.
-func (c *Cloud) InterruptSpot(id string, rebalance bool) error {
+func (c *instances) InterruptSpot(id string, rebalance bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.spotMachine(id)
@@ -228,7 +235,7 @@ func (c *Cloud) InterruptSpot(id string, rebalance bool) error {
 }
 
 // RecommendRebalance sends the rebalance recommendation for a spot instance; nothing else happens to it.
-func (c *Cloud) RecommendRebalance(id string) error {
+func (c *instances) RecommendRebalance(id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.spotMachine(id)
@@ -238,13 +245,13 @@ func (c *Cloud) RecommendRebalance(id string) error {
 	return err
 }
 
-func (c *Cloud) recommendRebalance(m *machine) {
+func (c *instances) recommendRebalance(m *machine) {
 	c.emit("EC2 Instance Rebalance Recommendation", "arn:aws:ec2:"+m.Zone+":instance/"+m.ID,
 		map[string]string{"instance-id": m.ID})
 }
 
 // spotMachine finds a spot instance that lives. The account is locked.
-func (c *Cloud) spotMachine(id string) (*machine, error) {
+func (c *instances) spotMachine(id string) (*machine, error) {
 	m, err := c.machineByID(id)
 	if err != nil {
 		return nil, err
@@ -261,7 +268,7 @@ func (c *Cloud) spotMachine(id string) (*machine, error) {
 // FailLaunches has EC2 take launches of an instance type, * standing for any, and end the instances before they run,
 // for a reason in its words such as Client.InternalError, which is what comes of a KMS key that nobody may use. It
 // does so for the next n of them, 0 for all; with an empty reason no more.
-func (c *Cloud) FailLaunches(instanceType, reason string, n int) {
+func (c *instances) FailLaunches(instanceType, reason string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failing = failingLaunches{instanceType, reason, n}
@@ -287,7 +294,7 @@ func (f *failingLaunches) take(instanceType string) string {
 }
 
 // Kill terminates an instance behind the back of whoever launched it.
-func (c *Cloud) Kill(id string) error {
+func (c *instances) Kill(id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.machineByID(id)
@@ -298,7 +305,7 @@ func (c *Cloud) Kill(id string) error {
 }
 
 // Retag changes the tags of an instance, as its owner or another program would; false if there is no such instance.
-func (c *Cloud) Retag(id string, change func(tags map[string]string)) bool {
+func (c *instances) Retag(id string, change func(tags map[string]string)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.machines[id]
@@ -311,7 +318,7 @@ func (c *Cloud) Retag(id string, change func(tags map[string]string)) bool {
 
 // Stop stops an instance behind the back of whoever launched it. It can be terminated from then on, and not started
 // again.
-func (c *Cloud) Stop(id string) error {
+func (c *instances) Stop(id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.machineByID(id)
@@ -330,7 +337,7 @@ func (c *Cloud) Stop(id string) error {
 
 // Impair makes DescribeInstanceStatus call an instance impaired since a time: by its system check, or else by its
 // own. A zero time heals it.
-func (c *Cloud) Impair(id string, system bool, since time.Time) error {
+func (c *instances) Impair(id string, system bool, since time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.machineByID(id)
@@ -346,7 +353,7 @@ func (c *Cloud) Impair(id string, system bool, since time.Time) error {
 }
 
 // ScheduleEvent puts an event such as instance-retirement on an instance's status.
-func (c *Cloud) ScheduleEvent(id, code string, notBefore time.Time) error {
+func (c *instances) ScheduleEvent(id, code string, notBefore time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.machineByID(id)
@@ -360,7 +367,7 @@ func (c *Cloud) ScheduleEvent(id, code string, notBefore time.Time) error {
 
 // CloseEvents marks the events of an instance with that code as EC2 does for a week after the end of an event, as
 // Completed or Canceled.
-func (c *Cloud) CloseEvents(id, code, how string) error {
+func (c *instances) CloseEvents(id, code, how string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.machineByID(id)

@@ -88,7 +88,7 @@ type envelope struct {
 
 // emit posts an event of EC2 itself about one instance. Spot events name the zone and no account in the ARN,
 // state changes the region and the account.
-func (c *Cloud) emit(detailType, resource string, detail map[string]string) {
+func (c *account) emit(detailType, resource string, detail map[string]string) {
 	text, err := json.Marshal(envelope{
 		Version: "0", ID: uuid.NewString(), DetailType: detailType, Source: "aws.ec2",
 		Account: c.opt.Account, Time: time.Now().UTC().Format(time.RFC3339), Region: c.opt.Region,

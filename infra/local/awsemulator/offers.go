@@ -138,7 +138,7 @@ func (o *offers) limit(capacityType, name, zone string) (Capacity, bool) {
 }
 
 // InstanceType returns the record of a type.
-func (c *Cloud) InstanceType(name string) (InstanceType, bool) {
+func (c *market) InstanceType(name string) (InstanceType, bool) {
 	t, ok := c.offers.byName[name]
 	if !ok {
 		return InstanceType{}, false
@@ -147,21 +147,21 @@ func (c *Cloud) InstanceType(name string) (InstanceType, bool) {
 }
 
 // LimitCapacity sets a limit. Later limits win over earlier ones; a negative limit lifts the others for its offers.
-func (c *Cloud) LimitCapacity(l Capacity) {
+func (c *market) LimitCapacity(l Capacity) {
 	c.offers.mu.Lock()
 	defer c.offers.mu.Unlock()
 	c.offers.limits = append(c.offers.limits, l)
 }
 
 // ClearCapacity lifts all limits.
-func (c *Cloud) ClearCapacity() {
+func (c *market) ClearCapacity() {
 	c.offers.mu.Lock()
 	defer c.offers.mu.Unlock()
 	c.offers.limits = nil
 }
 
 // SetSpotPrice sets the spot price of a type in a zone, in USD an hour, for history and allocation.
-func (c *Cloud) SetSpotPrice(instanceType, zone string, usd float64) {
+func (c *market) SetSpotPrice(instanceType, zone string, usd float64) {
 	c.offers.mu.Lock()
 	defer c.offers.mu.Unlock()
 	c.offers.prices[instanceType+"/"+zone] = usd

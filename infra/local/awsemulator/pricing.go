@@ -9,8 +9,8 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
-func pricingOperations() map[string]operation {
-	return map[string]operation{"GetProducts": op((*Cloud).getProducts)}
+func (c *account) pricingOperations() map[string]operation {
+	return map[string]operation{"GetProducts": op(c.billing.getProducts)}
 }
 
 type productFilter struct{ Type, Field, Value string }
@@ -24,7 +24,7 @@ type getProductsInput struct {
 }
 
 // getProducts knows Linux on shared tenancy, and on dedicated tenancy for bare metal, where AWS lists it.
-func (c *Cloud) getProducts(_ *call, in *getProductsInput) (any, error) {
+func (c *billing) getProducts(_ *call, in *getProductsInput) (any, error) {
 	if in.ServiceCode != "AmazonEC2" {
 		return nil, wire.Fail(400, "NotFoundException", "The emulator knows no service %s", in.ServiceCode)
 	}
@@ -131,7 +131,7 @@ func productFits(attributes map[string]string, filters []productFilter) (bool, e
 }
 
 // product is everything that a filter may ask for.
-func (c *Cloud) product(t *InstanceType) map[string]string {
+func (c *billing) product(t *InstanceType) map[string]string {
 	family, tenancy := "Compute Instance", "Shared"
 	if t.BareMetal {
 		family, tenancy = "Compute Instance (bare metal)", "Dedicated"
@@ -153,7 +153,7 @@ func (c *Cloud) product(t *InstanceType) map[string]string {
 }
 
 // priceItem is an entry of the price list as AWS writes it: a product and its on-demand terms.
-func (c *Cloud) priceItem(t *InstanceType) map[string]any {
+func (c *billing) priceItem(t *InstanceType) map[string]any {
 	attributes := c.product(t)
 	family := attributes["productFamily"]
 	delete(attributes, "productFamily")

@@ -13,7 +13,7 @@ type replayBook struct {
 }
 
 // replay answers a call as a recording does that has the same question; false when none has.
-func replay(c *Cloud, w *outcome, r *call) bool {
+func (c *Cloud) replay(w *outcome, r *call) bool {
 	asked := recording.Call{Service: r.service, Method: r.http.Method, Path: r.http.URL.RequestURI(),
 		Target: r.http.Header.Get("X-Amz-Target"), Body: string(r.body)}
 	c.replayed.mu.Lock()

@@ -11,6 +11,12 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
+// objects is S3 in the account.
+type objects struct {
+	*account
+	s3 *buckets
+}
+
 // buckets is S3: the protocol and the storage are gofakes3's.
 type buckets struct {
 	backend *s3mem.Backend
@@ -54,7 +60,7 @@ func s3Action(r *http.Request) string {
 }
 
 // PutBucket makes a bucket exist.
-func (c *Cloud) PutBucket(name string) error {
+func (c *objects) PutBucket(name string) error {
 	err := c.s3.backend.CreateBucket(name)
 	if err != nil && !gofakes3.HasErrorCode(err, gofakes3.ErrBucketAlreadyExists) {
 		return fmt.Errorf("create bucket %s: %w", name, err)

@@ -28,7 +28,7 @@ type call struct {
 }
 
 // operation does the deed of one action and returns its reply.
-type operation func(c *Cloud, r *call) (any, error)
+type operation func(r *call) (any, error)
 
 type service struct {
 	protocol   wire.Protocol
@@ -36,23 +36,23 @@ type service struct {
 }
 
 // op makes an operation of a method that wants its parameters as a struct.
-func op[In any](do func(*Cloud, *call, *In) (any, error)) operation {
-	return func(c *Cloud, r *call) (any, error) {
+func op[In any](do func(*call, *In) (any, error)) operation {
+	return func(r *call) (any, error) {
 		in := new(In)
 		if err := r.decode(in); err != nil {
 			return nil, err
 		}
-		return do(c, r, in)
+		return do(r, in)
 	}
 }
 
 // look is op for an EC2 call that changes nothing, where a dry run has nothing more to check.
-func look[In any](do func(*Cloud, *call, *In) (any, error)) operation {
-	return op(func(c *Cloud, r *call, in *In) (any, error) {
+func look[In any](do func(*call, *In) (any, error)) operation {
+	return op(func(r *call, in *In) (any, error) {
 		if err := r.dry(); err != nil {
 			return nil, err
 		}
-		return do(c, r, in)
+		return do(r, in)
 	})
 }
 
@@ -80,23 +80,23 @@ func (r *call) decode(into any) error {
 	return nil
 }
 
-// table names every operation there is.
-func (c *Cloud) table() map[string]service {
+// listOperations names every operation there is.
+func (c *account) listOperations() map[string]service {
 	return map[string]service{
-		"ec2":     {wire.EC2Query, ec2Operations()},
-		"sts":     {wire.Query, stsOperations()},
-		"iam":     {wire.Query, iamOperations()},
-		"ssm":     {wire.JSON, ssmOperations()},
-		"pricing": {wire.JSON, pricingOperations()},
-		"sqs":     {wire.JSON, sqsOperations()},
-		"events":  {wire.JSON, eventsOperations()},
-		"eks":     {wire.RestJSON, eksOperations()},
-		"lambda":  {wire.RestJSON, lambdaOperations()},
+		"ec2":     {wire.EC2Query, c.ec2Operations()},
+		"sts":     {wire.Query, c.stsOperations()},
+		"iam":     {wire.Query, c.iamOperations()},
+		"ssm":     {wire.JSON, c.ssmOperations()},
+		"pricing": {wire.JSON, c.pricingOperations()},
+		"sqs":     {wire.JSON, c.sqsOperations()},
+		"events":  {wire.JSON, c.eventsOperations()},
+		"eks":     {wire.RestJSON, c.eksOperations()},
+		"lambda":  {wire.RestJSON, c.lambdaOperations()},
 		"s3":      {wire.RestXML, nil},
 
-		"servicequotas":   {wire.JSON, quotaOperations()},
-		"savingsplans":    {wire.RestJSON, plansOperations()},
-		"arc-zonal-shift": {wire.RestJSON, shiftOperations()},
+		"servicequotas":   {wire.JSON, c.quotaOperations()},
+		"savingsplans":    {wire.RestJSON, c.plansOperations()},
+		"arc-zonal-shift": {wire.RestJSON, c.shiftOperations()},
 	}
 }
 
@@ -108,7 +108,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 		c.serveLocal(w, h)
 		return
 	case h.URL.Path == "/authenticate" && authorization == "":
-		c.serveTokenReview(w, h)
+		c.sts.serveTokenReview(w, h)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, h.Body, 64<<20))
@@ -118,7 +118,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	}
 	r := &call{http: h, body: body, id: newRequestID(), started: time.Now()}
 	s, signed := parseAuthorization(authorization)
-	service, known := c.services[s.service]
+	service, known := c.table[s.service]
 	if signed && !known {
 		http.Error(w, "the emulator has no service "+s.service, http.StatusNotFound)
 		return
@@ -130,7 +130,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	r.name()
 	v := unsigned
 	if signed {
-		r.caller, v = c.verify(h, s, body)
+		r.caller, v = c.sts.verify(h, s, body)
 	}
 	out := &outcome{ResponseWriter: w}
 	if c.opt.Reach != nil && v == authentic && !c.opt.Reach(r.caller, r.service) {
@@ -140,7 +140,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	switch {
 	case v != authentic:
 		c.reply(out, r, nil, refusal(v, r.protocol))
-	case !replay(c, out, r):
+	case !c.replay(out, r):
 		c.perform(out, r, service)
 	}
 	c.calls.add(r, out)
@@ -205,7 +205,7 @@ func (c *Cloud) perform(w *outcome, r *call, s service) {
 // do performs the call and answers it.
 func (c *Cloud) do(w *outcome, r *call, s service) {
 	if r.protocol == wire.RestXML {
-		c.s3.serve(w, r)
+		c.objects.s3.serve(w, r)
 		return
 	}
 	operation, ok := s.operations[r.action]
@@ -218,7 +218,7 @@ func (c *Cloud) do(w *outcome, r *call, s service) {
 		c.reply(w, r, nil, wire.Fail(400, code, "The action %s is not valid for this web service (the emulator does not have it)", r.action))
 		return
 	}
-	body, err := operation(c, r)
+	body, err := operation(r)
 	c.reply(w, r, body, err)
 }
 

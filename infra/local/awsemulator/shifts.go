@@ -8,6 +8,12 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// arc is ARC zonal shift.
+type arc struct {
+	*account
+	shifts []ZonalShift
+}
+
 // ZonalShift takes the cluster's traffic away from a zone.
 type ZonalShift struct {
 	ZoneID string
@@ -17,28 +23,28 @@ type ZonalShift struct {
 }
 
 // Shift adds a zonal shift of the cluster.
-func (c *Cloud) Shift(s ZonalShift) {
+func (c *arc) Shift(s ZonalShift) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shifts = append(c.shifts, s)
 }
 
 // EndShifts ends all zonal shifts.
-func (c *Cloud) EndShifts() {
+func (c *arc) EndShifts() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shifts = nil
 }
 
-func shiftOperations() map[string]operation {
-	return map[string]operation{"GetManagedResource": op((*Cloud).getManagedResource)}
+func (c *account) shiftOperations() map[string]operation {
+	return map[string]operation{"GetManagedResource": op(c.arc.getManagedResource)}
 }
 
-func (c *Cloud) clusterARN() string {
+func (c *arc) clusterARN() string {
 	return "arn:aws:eks:" + c.opt.Region + ":" + c.opt.Account + ":cluster/" + c.opt.ClusterName
 }
 
-func (c *Cloud) getManagedResource(r *call, _ *struct{}) (any, error) {
+func (c *arc) getManagedResource(r *call, _ *struct{}) (any, error) {
 	if r.part(1) != c.clusterARN() {
 		return nil, wire.Fail(404, "ResourceNotFoundException", "The resource %s is not registered", r.part(1))
 	}
@@ -66,7 +72,7 @@ func (c *Cloud) getManagedResource(r *call, _ *struct{}) (any, error) {
 
 // askManaged asks without a resource, since IAM knows only load balancers as resources of ARC: what the path names is
 // the value of a condition key.
-func (c *Cloud) askManaged(r *call) ([]access, error) {
+func (c *arc) askManaged(r *call) ([]access, error) {
 	return []access{{action: "arc-zonal-shift:GetManagedResource", resource: "*",
 		keys: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {r.part(1)}}}}, nil
 }

@@ -56,7 +56,7 @@ const (
 )
 
 // verify recomputes the signature of r with the secret that belongs to its access key.
-func (c *Cloud) verify(r *http.Request, s scope, body []byte) (Caller, verdict) {
+func (c *sts) verify(r *http.Request, s scope, body []byte) (Caller, verdict) {
 	k, ok := c.keys.find(s.key)
 	if !ok || r.Header.Get("X-Amz-Security-Token") != k.token {
 		return Caller{}, unknownKey

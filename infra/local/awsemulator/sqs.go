@@ -15,15 +15,21 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
-func sqsOperations() map[string]operation {
+// sqs is SQS.
+type sqs struct {
+	*account
+	queues map[string]*queue
+}
+
+func (c *account) sqsOperations() map[string]operation {
 	return map[string]operation{
-		"CreateQueue":        op((*Cloud).createQueue),
-		"GetQueueUrl":        op((*Cloud).getQueueURL),
-		"SendMessage":        op((*Cloud).sendMessage),
-		"ReceiveMessage":     op((*Cloud).receiveMessage),
-		"DeleteMessage":      op((*Cloud).deleteMessage),
-		"PurgeQueue":         op((*Cloud).purgeQueue),
-		"GetQueueAttributes": op((*Cloud).getQueueAttributes),
+		"CreateQueue":        op(c.sqs.createQueue),
+		"GetQueueUrl":        op(c.sqs.getQueueURL),
+		"SendMessage":        op(c.sqs.sendMessage),
+		"ReceiveMessage":     op(c.sqs.receiveMessage),
+		"DeleteMessage":      op(c.sqs.deleteMessage),
+		"PurgeQueue":         op(c.sqs.purgeQueue),
+		"GetQueueAttributes": op(c.sqs.getQueueAttributes),
 	}
 }
 
@@ -41,7 +47,7 @@ type message struct {
 }
 
 // PutQueue makes a queue exist and returns its URL. It must be called after Start.
-func (c *Cloud) PutQueue(name string) string {
+func (c *sqs) PutQueue(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.putQueue(name, nil)
@@ -49,7 +55,7 @@ func (c *Cloud) PutQueue(name string) string {
 }
 
 // Send puts a message on a queue, as a service of AWS would; false if there is no such queue.
-func (c *Cloud) Send(queueName, body string) bool {
+func (c *sqs) Send(queueName, body string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.queues[queueName]
@@ -61,7 +67,7 @@ func (c *Cloud) Send(queueName, body string) bool {
 }
 
 // Messages returns the bodies on a queue, oldest first, those in flight too.
-func (c *Cloud) Messages(queueName string) []string {
+func (c *sqs) Messages(queueName string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string
@@ -73,7 +79,7 @@ func (c *Cloud) Messages(queueName string) []string {
 	return out
 }
 
-func (c *Cloud) putQueue(name string, attributes map[string]string) *queue {
+func (c *sqs) putQueue(name string, attributes map[string]string) *queue {
 	q := c.queues[name]
 	if q == nil {
 		q = &queue{name: name, attributes: map[string]string{"VisibilityTimeout": "30"}, arrived: make(chan struct{})}
@@ -83,7 +89,7 @@ func (c *Cloud) putQueue(name string, attributes map[string]string) *queue {
 	return q
 }
 
-func (c *Cloud) queueURL(name string) string { return c.url + "/" + c.opt.Account + "/" + name }
+func (c *sqs) queueURL(name string) string { return c.url + "/" + c.opt.Account + "/" + name }
 
 func (q *queue) send(body string, delay time.Duration) *message {
 	m := &message{id: uuid.NewString(), body: body, sent: time.Now()}
@@ -95,7 +101,7 @@ func (q *queue) send(body string, delay time.Duration) *message {
 }
 
 // queue finds a queue by its URL. The account is locked.
-func (c *Cloud) queue(queueURL string) (*queue, error) {
+func (c *sqs) queue(queueURL string) (*queue, error) {
 	u, err := url.Parse(queueURL)
 	if err == nil {
 		if q := c.queues[u.Path[strings.LastIndex(u.Path, "/")+1:]]; q != nil {
@@ -117,7 +123,7 @@ type createQueueInput struct {
 	Tags       map[string]string
 }
 
-func (c *Cloud) createQueue(_ *call, in *createQueueInput) (any, error) {
+func (c *sqs) createQueue(_ *call, in *createQueueInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if q := c.queues[in.QueueName]; q != nil {
@@ -139,7 +145,7 @@ type queueInput struct {
 	AttributeNames                                             []string
 }
 
-func (c *Cloud) getQueueURL(_ *call, in *queueInput) (any, error) {
+func (c *sqs) getQueueURL(_ *call, in *queueInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.queues[in.QueueName] == nil {
@@ -158,7 +164,7 @@ func checksum(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (c *Cloud) sendMessage(_ *call, in *sendMessageInput) (any, error) {
+func (c *sqs) sendMessage(_ *call, in *sendMessageInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q, err := c.queue(in.QueueURL)
@@ -187,7 +193,7 @@ type jsonMessage struct {
 }
 
 // receiveMessage waits for messages as long as the caller asked; a message taken is hidden for the visibility timeout.
-func (c *Cloud) receiveMessage(r *call, in *receiveMessageInput) (any, error) {
+func (c *sqs) receiveMessage(r *call, in *receiveMessageInput) (any, error) {
 	deadline := time.Now().Add(time.Duration(in.WaitTimeSeconds) * time.Second)
 	for {
 		c.mu.Lock()
@@ -246,7 +252,7 @@ func (q *queue) take(in *receiveMessageInput) (out []jsonMessage, soonest time.D
 	return out, soonest
 }
 
-func (c *Cloud) deleteMessage(_ *call, in *queueInput) (any, error) {
+func (c *sqs) deleteMessage(_ *call, in *queueInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q, err := c.queue(in.QueueURL)
@@ -260,7 +266,7 @@ func (c *Cloud) deleteMessage(_ *call, in *queueInput) (any, error) {
 	return nil, nil
 }
 
-func (c *Cloud) purgeQueue(_ *call, in *queueInput) (any, error) {
+func (c *sqs) purgeQueue(_ *call, in *queueInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q, err := c.queue(in.QueueURL)
@@ -271,7 +277,7 @@ func (c *Cloud) purgeQueue(_ *call, in *queueInput) (any, error) {
 	return nil, nil
 }
 
-func (c *Cloud) getQueueAttributes(_ *call, in *queueInput) (any, error) {
+func (c *sqs) getQueueAttributes(_ *call, in *queueInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q, err := c.queue(in.QueueURL)

@@ -6,10 +6,16 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
-func ssmOperations() map[string]operation {
+// ssm is the parameter store.
+type ssm struct {
+	*account
+	params map[string]parameter
+}
+
+func (c *account) ssmOperations() map[string]operation {
 	return map[string]operation{
-		"GetParameter":  op((*Cloud).getParameter),
-		"GetParameters": op((*Cloud).getParameters),
+		"GetParameter":  op(c.ssm.getParameter),
+		"GetParameters": op(c.ssm.getParameters),
 	}
 }
 
@@ -19,7 +25,7 @@ type jsonParameter struct {
 	LastModifiedDate                 float64
 }
 
-func (c *Cloud) parameter(name string) (jsonParameter, bool) {
+func (c *ssm) parameter(name string) (jsonParameter, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, ok := c.params[name]
@@ -33,7 +39,7 @@ func (c *Cloud) parameter(name string) (jsonParameter, bool) {
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // PutParameter sets an SSM parameter, also one of AWS' own, as when a new image is released.
-func (c *Cloud) PutParameter(name, value string) {
+func (c *ssm) PutParameter(name, value string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.params[name] = parameter{Value: value, Changed: time.Now()}
@@ -44,7 +50,7 @@ type getParameterInput struct {
 	WithDecryption bool
 }
 
-func (c *Cloud) getParameter(_ *call, in *getParameterInput) (any, error) {
+func (c *ssm) getParameter(_ *call, in *getParameterInput) (any, error) {
 	p, ok := c.parameter(in.Name)
 	if !ok {
 		return nil, wire.Fail(400, "ParameterNotFound", "Parameter %s not found.", in.Name)
@@ -57,7 +63,7 @@ type getParametersInput struct {
 	WithDecryption bool
 }
 
-func (c *Cloud) getParameters(_ *call, in *getParametersInput) (any, error) {
+func (c *ssm) getParameters(_ *call, in *getParametersInput) (any, error) {
 	if len(in.Names) == 0 || len(in.Names) > 10 {
 		return nil, wire.Fail(400, "ValidationException",
 			"Value at 'names' failed to satisfy constraint: Member must have length between 1 and 10")

@@ -7,14 +7,20 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
-func stsOperations() map[string]operation {
+// sts is STS: keys, sessions, and the tokens by which a principal enters the cluster.
+type sts struct {
+	*account
+	keys keyBook
+}
+
+func (c *account) stsOperations() map[string]operation {
 	return map[string]operation{
-		"GetCallerIdentity": op((*Cloud).getCallerIdentity),
-		"AssumeRole":        op((*Cloud).assumeRole),
+		"GetCallerIdentity": op(c.sts.getCallerIdentity),
+		"AssumeRole":        op(c.sts.assumeRole),
 	}
 }
 
-func (c *Cloud) getCallerIdentity(r *call, _ *struct{}) (any, error) {
+func (c *sts) getCallerIdentity(r *call, _ *struct{}) (any, error) {
 	return struct {
 		Account string
 		Arn     string
@@ -41,9 +47,9 @@ type assumedRole struct {
 }
 
 // assumeRole gives credentials for any role of the account that exists; trust policies are not modelled.
-func (c *Cloud) assumeRole(_ *call, in *assumeRoleInput) (any, error) {
+func (c *sts) assumeRole(_ *call, in *assumeRoleInput) (any, error) {
 	c.mu.Lock()
-	_, known := c.roles[roleName(in.RoleArn)]
+	_, known := c.iam.roles[roleName(in.RoleArn)]
 	c.mu.Unlock()
 	if !known {
 		return nil, wire.Fail(403, "AccessDenied", "User is not authorized to perform: sts:AssumeRole on resource: %s",

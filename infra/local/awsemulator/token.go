@@ -19,7 +19,7 @@ const tokenPrefix = "k8s-aws-v1."
 
 // serveTokenReview is the webhook that the API server asks about bearer tokens (POST /authenticate). A token is a
 // presigned STS GetCallerIdentity URL; the account knows the secret, so it checks the signature itself.
-func (c *Cloud) serveTokenReview(w http.ResponseWriter, r *http.Request) {
+func (c *sts) serveTokenReview(w http.ResponseWriter, r *http.Request) {
 	var review authentication.TokenReview
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&review); err != nil ||
 		r.Method != http.MethodPost {
@@ -39,7 +39,7 @@ func (c *Cloud) serveTokenReview(w http.ResponseWriter, r *http.Request) {
 }
 
 // authenticate finds out who a token belongs to (spec iam-and-eks.md 3.4).
-func (c *Cloud) authenticate(token string) (authentication.UserInfo, error) {
+func (c *sts) authenticate(token string) (authentication.UserInfo, error) {
 	none := authentication.UserInfo{}
 	u, err := c.tokenURL(token)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Cloud) authenticate(token string) (authentication.UserInfo, error) {
 		return none, err
 	}
 	c.mu.Lock()
-	entry, known := c.entries[caller.Role]
+	entry, known := c.eks.entries[caller.Role]
 	c.mu.Unlock()
 	if !known {
 		return none, fmt.Errorf("no access entry for %s", caller.Role)
@@ -67,7 +67,7 @@ func (c *Cloud) authenticate(token string) (authentication.UserInfo, error) {
 }
 
 // tokenURL takes the URL out of a token and checks all of its form.
-func (c *Cloud) tokenURL(token string) (*url.URL, error) {
+func (c *sts) tokenURL(token string) (*url.URL, error) {
 	encoded, ok := strings.CutPrefix(token, tokenPrefix)
 	if !ok {
 		return nil, fmt.Errorf("token does not start with %s", tokenPrefix)
@@ -116,7 +116,7 @@ func (c *Cloud) tokenURL(token string) (*url.URL, error) {
 }
 
 // tokenCaller checks the age and the signature of a token's URL, with this cluster's name in the signed header.
-func (c *Cloud) tokenCaller(u *url.URL) (Caller, error) {
+func (c *sts) tokenCaller(u *url.URL) (Caller, error) {
 	q := u.Query()
 	at, err := time.Parse("20060102T150405Z", q.Get("X-Amz-Date"))
 	if err != nil {

@@ -14,34 +14,13 @@ import (
 	"github.com/google/uuid"
 
 	"joiner/infra/local/awsemulator"
+	"joiner/infra/local/cloudformation"
 	"joiner/infra/local/lambdahost"
 	"joiner/infra/local/lambdahost/assembly"
 )
 
 // preflightType is the custom resource that refuses a deployment before anything else of the stack is made.
 const preflightType = "Custom::JoinerPreflight"
-
-// Request is what CloudFormation asks the function behind a custom resource, in its own form.
-type Request struct {
-	RequestType           string
-	RequestID             string `json:"RequestId"`
-	ResponseURL           string
-	ResourceType          string
-	PhysicalResourceID    string `json:"PhysicalResourceId,omitempty"`
-	LogicalResourceID     string `json:"LogicalResourceId"`
-	StackID               string `json:"StackId"`
-	ResourceProperties    map[string]any
-	OldResourceProperties map[string]any `json:",omitempty"`
-}
-
-// Answer is what the function put to the URL of the request.
-type Answer struct {
-	Status             string // SUCCESS or FAILED
-	Reason             string
-	PhysicalResourceID string `json:"PhysicalResourceId"`
-	RequestID          string `json:"RequestId"`
-	Data               map[string]any
-}
 
 // createResources asks for all custom resources of the stack to be created, in the order of their logical ids, which is
 // that of their dependencies. It returns what they answered, together. What a preflight answers for is made after it.
@@ -66,16 +45,17 @@ func (e *Env) createResources(ctx context.Context) (map[string]any, error) {
 
 // Ask sends a request (Create, Update or Delete) for the custom resource of a type to its function, as CloudFormation
 // does, and returns the answer. The properties given go over those of the template.
-func (e *Env) Ask(ctx context.Context, request, resourceType string, properties map[string]any) (Answer, error) {
+func (e *Env) Ask(ctx context.Context, request, resourceType string, properties map[string]any) (cloudformation.Answer,
+	error) {
 	r, err := e.customResource(resourceType)
 	if err != nil {
-		return Answer{}, err
+		return cloudformation.Answer{}, err
 	}
 	all := map[string]any{}
 	if err := json.Unmarshal(r.Properties, &all); err != nil {
-		return Answer{}, fmt.Errorf("read properties of %s: %w", r.LogicalID, err)
+		return cloudformation.Answer{}, fmt.Errorf("read properties of %s: %w", r.LogicalID, err)
 	}
-	ask := Request{RequestType: request, RequestID: uuid.NewString(), ResourceType: r.Type,
+	ask := cloudformation.Request{RequestType: request, RequestID: uuid.NewString(), ResourceType: r.Type,
 		LogicalResourceID:  r.LogicalID,
 		StackID:            e.StackID(),
 		PhysicalResourceID: e.physical[r.LogicalID], ResourceProperties: all}
@@ -149,19 +129,20 @@ func (e *Env) customResource(resourceType string) (*assembly.CustomResource, err
 }
 
 // answered invokes the function and waits for what it puts to the response URL, or for the time-out of the resource.
-func (e *Env) answered(ctx context.Context, ask Request, r assembly.CustomResource) (Answer, error) {
+func (e *Env) answered(ctx context.Context, ask cloudformation.Request,
+	r assembly.CustomResource) (cloudformation.Answer, error) {
 	const (
 		mostPatience = 5 * time.Minute // CloudFormation has an hour
 		mostAnswer   = 4096            // bytes that CloudFormation takes
 	)
-	answers := make(chan Answer, 1)
+	answers := make(chan cloudformation.Answer, 1)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return Answer{}, fmt.Errorf("listen for the answer of %s: %w", r.LogicalID, err)
+		return cloudformation.Answer{}, fmt.Errorf("listen for the answer of %s: %w", r.LogicalID, err)
 	}
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			var a Answer
+			var a cloudformation.Answer
 			body := http.MaxBytesReader(w, req.Body, mostAnswer)
 			if err := json.NewDecoder(body).Decode(&a); err != nil || req.Method != http.MethodPut ||
 				a.RequestID != ask.RequestID {
@@ -178,10 +159,10 @@ func (e *Env) answered(ctx context.Context, ask Request, r assembly.CustomResour
 	ask.ResponseURL = "http://" + l.Addr().String() + "/" + ask.RequestID
 	event, err := json.Marshal(ask)
 	if err != nil {
-		return Answer{}, fmt.Errorf("encode request for %s: %w", r.LogicalID, err)
+		return cloudformation.Answer{}, fmt.Errorf("encode request for %s: %w", r.LogicalID, err)
 	}
 	if _, err := e.Host.Invoke(ctx, r.ServiceToken, lambdahost.Event, event); err != nil {
-		return Answer{}, fmt.Errorf("invoke the function of %s: %w", r.LogicalID, err)
+		return cloudformation.Answer{}, fmt.Errorf("invoke the function of %s: %w", r.LogicalID, err)
 	}
 	end := time.NewTimer(mostPatience)
 	defer end.Stop()
@@ -189,9 +170,9 @@ func (e *Env) answered(ctx context.Context, ask Request, r assembly.CustomResour
 	case a := <-answers:
 		return a, nil
 	case <-end.C:
-		return Answer{}, errors.New("the function of " + r.LogicalID + " did not answer within " +
+		return cloudformation.Answer{}, errors.New("the function of " + r.LogicalID + " did not answer within " +
 			mostPatience.String())
 	case <-ctx.Done():
-		return Answer{}, fmt.Errorf("wait for the answer of %s: %w", r.LogicalID, ctx.Err())
+		return cloudformation.Answer{}, fmt.Errorf("wait for the answer of %s: %w", r.LogicalID, ctx.Err())
 	}
 }

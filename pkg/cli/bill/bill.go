@@ -194,7 +194,7 @@ func Estimate(s Stack, c Cluster) ([]Line, error) {
 	series, how := 0, ""
 	for _, f := range Passes() {
 		n := s.TicksPerHour[f] * HoursPerMonth
-		each, p := c.secondsOf(m, f, busy)
+		each, p := c.invocationSeconds(m, f, busy)
 		ticks, seconds, logBytes = ticks+n, seconds+n*each, logBytes+n*float64(p.LogBytes)
 		series += p.Series
 		how += fmt.Sprintf("%s %.1f s, ", f, each)
@@ -228,8 +228,8 @@ func Estimate(s Stack, c Cluster) ([]Line, error) {
 	return lines, nil
 }
 
-// secondsOf is how long one tick of a function takes, and what its pass takes.
-func (c Cluster) secondsOf(m measured, function string, busy float64) (seconds float64, p pass) {
+// invocationSeconds is how long one tick of a function takes, and what its pass takes.
+func (c Cluster) invocationSeconds(m measured, function string, busy float64) (seconds float64, p pass) {
 	if function == "refresh" {
 		return refreshSeconds + refreshPerNode*float64(c.Nodes), pass{LogBytes: 1000}
 	}

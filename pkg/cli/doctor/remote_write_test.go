@@ -15,10 +15,10 @@ func TestRemoteWriteIsLookedAt(t *testing.T) {
 		says  string
 	}{
 		{settings.RemoteWrite{}, "", ""},
-		{settings.RemoteWrite{URL: workspace, Auth: "sigv4"}, Fine, "metrics go to aps-workspaces.us-west-2.amazonaws.com"},
-		{settings.RemoteWrite{URL: strings.TrimSuffix(workspace, "/api/v1/remote_write"), Auth: "sigv4"}, Broken, "no workspace's"},
-		{settings.RemoteWrite{URL: "https://%", Auth: "none"}, Broken, "no URL"},
-		{settings.RemoteWrite{URL: "https://metrics.example/push", Auth: "secret"}, Broken, "set remoteWriteSecret"},
+		{settings.RemoteWrite{URL: workspace}, Fine, "metrics go to aps-workspaces.us-west-2.amazonaws.com"},
+		{settings.RemoteWrite{URL: strings.TrimSuffix(workspace, "/api/v1/remote_write")}, Broken, "no workspace's"},
+		{settings.RemoteWrite{URL: "https://%"}, Broken, "no URL"},
+		{settings.RemoteWrite{URL: "http://metrics.example/push", Secret: "arn"}, Broken, "use https"},
 	} {
 		e := examination{f: Facts{Functions: Functions{List: []Function{{Name: "joiner-shop-lifecycle", Found: true, RemoteWrite: c.set}}}}}
 		e.checkRemoteWrite()
@@ -45,7 +45,7 @@ func TestTheSecretIsLookedAt(t *testing.T) {
 		{Secret{ARN: arn, Found: true, Key: "arn:aws:kms:us-west-2:111122223333:key/k"}, Warning, "is encrypted with arn:aws:kms"},
 		{Secret{ARN: arn, Unknown: "AccessDeniedException"}, Unknown, "cannot be described: AccessDeniedException"},
 	} {
-		set := settings.RemoteWrite{URL: "https://metrics.example/push", Auth: "secret", Secret: arn}
+		set := settings.RemoteWrite{URL: "https://metrics.example/push", Secret: arn}
 		e := examination{f: Facts{Secret: c.secret, Functions: Functions{List: []Function{{Name: "joiner-shop-lifecycle", Found: true, RemoteWrite: set}}}}}
 		e.checkRemoteWrite()
 		if len(e.found) != 1 || e.found[0].Level != c.level || !strings.Contains(e.found[0].What, c.says) {

@@ -19,7 +19,7 @@ const mostUnfolded = 100
 func WritePage(w io.Writer, cluster string, v View) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"age": FormatAge, "usd": FormatUSD, "cores": FormatCores, "gib": GiB, "percent": FormatPercent,
-		"remarks": PoolRemarks, "grade": FillGrade, "parts": FormatParts, "steps": FormatSteps,
+		"remarks": PoolRemarks, "grade": FillGrade, "parts": FormatParts, "steps": FormatSteps, "hazard": FormatHazard,
 		"folded": func(p Pool) bool { return len(p.Nodes) > mostUnfolded },
 		"width":  func(f FillLevel) string { return fmt.Sprintf("%.1f%%", math.Min(1, f.TakenPart())*100) },
 	}).Parse(page)

@@ -27,6 +27,9 @@ type View struct {
 	AddsUSD  float64 `json:"addsUSD,omitempty"`  // what those cost, per hour
 
 	Rollouts []string `json:"rollouts,omitempty"` // what each NodeRollout is at
+	// what is learned of spot pools, those that are interrupted most often first, and how many more there are
+	SpotPools     []SpotPool `json:"spotPools,omitempty"`
+	MoreSpotPools int        `json:"moreSpotPools,omitempty"`
 	// where the time for the picture went, in order; a pass of a function reads and decides the same
 	Steps []Step `json:"steps,omitempty"`
 }
@@ -131,6 +134,7 @@ func ViewOf(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) Vi
 	for _, r := range s.Rollouts {
 		v.Rollouts = append(v.Rollouts, RolloutLine(r))
 	}
+	v.SpotPools, v.MoreSpotPools = spotPools(s)
 	for _, h := range s.StateNodes() {
 		n := nodeOf(s, h, on[h.Name()])
 		n.MayGo, n.Why = fate.fateOf(h)

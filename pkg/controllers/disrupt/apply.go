@@ -168,7 +168,7 @@ func (m *commandApplier) beginCommand(ctx context.Context, c disruption.Command)
 			return err
 		}
 	}
-	m.recordApproved(ctx, c)
+	m.recordBalancedApproval(ctx, c)
 	for _, l := range c.Launches {
 		if err := m.createReplacement(ctx, l, c); err != nil {
 			return err

@@ -44,9 +44,9 @@ type Controller struct {
 	// where passes are counted for Prometheus; nil for nowhere
 	Totals controllers.PassTotals
 
-	Depot *binpack.OfferingCache  // what is sold, kept from one pass to the next; nil: for this invocation
-	Diary controllers.DecisionLog // nil: no decision log
-	Stamp decisionlog.PassStamp
+	OfferingCache *binpack.OfferingCache  // what is sold, kept from one pass to the next; nil: for this invocation
+	Diary         controllers.DecisionLog // nil: no decision log
+	Stamp         decisionlog.PassStamp
 
 	// nil: disruption.NextFrom
 	decide func(cluster.Snapshot, disruption.Memory, binpack.Offerings, *binpack.OfferingCache) (disruption.Plan,
@@ -60,8 +60,8 @@ type Controller struct {
 // Run passes until nothing is proposed or under way, or until the time given. A pass that takes as long as the longest
 // before ends by then.
 func (d *Controller) Run(ctx context.Context, until time.Time) error {
-	if d.Depot == nil {
-		d.Depot = &binpack.OfferingCache{}
+	if d.OfferingCache == nil {
+		d.OfferingCache = &binpack.OfferingCache{}
 	}
 	longest := time.Duration(0)
 	for {
@@ -127,7 +127,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	s, stepErr := d.advanceRollouts(ctx, s)
-	sells := d.Depot.Offerings(s)
+	sells := d.OfferingCache.Offerings(s)
 	if err := d.markDrift(ctx, &s, sells); err != nil {
 		return false, err
 	}

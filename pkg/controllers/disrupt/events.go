@@ -54,9 +54,9 @@ func (m *commandApplier) recordRejected(ctx context.Context, c disruption.Comman
 	}
 }
 
-// recordApproved says that a consolidation passed the policy Balanced: on the node, or on each pool that has the policy
-// where several go.
-func (m *commandApplier) recordApproved(ctx context.Context, c disruption.Command) {
+// recordBalancedApproval says that a consolidation passed the policy Balanced: on the node, or on each pool that has
+// the policy where several go.
+func (m *commandApplier) recordBalancedApproval(ctx context.Context, c disruption.Command) {
 	if c.Reason != v1.DisruptionUnderutilized {
 		return
 	}

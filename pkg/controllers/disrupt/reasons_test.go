@@ -183,7 +183,7 @@ func TestWhereBalancedIsTold(t *testing.T) {
 		})}},
 			s:      cluster.Snapshot{Pools: []cluster.Pool{pool("a", "Balanced"), pool("b", "Balanced"), pool("c", "WhenEmptyOrUnderutilized")}},
 			claims: map[string]cluster.Claim{"a1": claim("a"), "a2": claim("a"), "b1": claim("b"), "c1": claim("c")}}
-		m.recordApproved(controllers.BeginPass(t.Context(), nil), disruption.Command{Reason: c.reason, Claims: c.claims})
+		m.recordBalancedApproval(controllers.BeginPass(t.Context(), nil), disruption.Command{Reason: c.reason, Claims: c.claims})
 		if got := strings.Join(heard, ","); got != c.want {
 			t.Errorf("%v for %s: told on %q, want %q", c.claims, c.reason, got, c.want)
 		}

@@ -25,13 +25,13 @@ func runInvocation(t *testing.T, f *controllertest.Functions, p *fake.Ports) (en
 	defer cancel()
 	start := time.Now()
 	d := f.Disrupt(p)
-	d.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, depot *binpack.OfferingCache) (disruption.Plan, disruption.Memory) {
+	d.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, cache *binpack.OfferingCache) (disruption.Plan, disruption.Memory) {
 		questions := 24 >> m.Overruns.Times
 		time.Sleep(time.Duration(questions) * 15 * time.Second)
 		if time.Since(start) > timeout {
 			runtime.Goexit() // its process ends
 		}
-		return disruption.NextFrom(s, m, sells, depot)
+		return disruption.NextFrom(s, m, sells, cache)
 	})
 	end := make(chan bool, 1)
 	go func() {
@@ -76,9 +76,9 @@ func TestWhatWasDecidedLateIsRememberedAtOnce(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		d := f.Disrupt(p)
-		d.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, depot *binpack.OfferingCache) (disruption.Plan, disruption.Memory) {
+		d.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, cache *binpack.OfferingCache) (disruption.Plan, disruption.Memory) {
 			time.Sleep(40 * time.Second)
-			return disruption.NextFrom(s, m, sells, depot)
+			return disruption.NextFrom(s, m, sells, cache)
 		})
 		kept := &memories{DisruptionMemory: p}
 		d.Notes = kept

@@ -44,7 +44,7 @@ func (l *Controller) confirmTerminations(ctx context.Context, s cluster.Snapshot
 	if len(ending) == 0 {
 		return actions, nil
 	}
-	live, err := l.withLive(ctx, s, ending)
+	live, err := l.readLiveClaims(ctx, s, ending)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (l *Controller) confirmTerminations(ctx context.Context, s cluster.Snapshot
 	}), nil
 }
 
-// withLive is the snapshot with these claims, and the pods of their nodes, as they are stored now.
-func (l *Controller) withLive(ctx context.Context, s cluster.Snapshot, claims map[string]bool) (cluster.Snapshot,
+// readLiveClaims returns the snapshot with these claims, and the pods of their nodes, as they are stored now.
+func (l *Controller) readLiveClaims(ctx context.Context, s cluster.Snapshot, claims map[string]bool) (cluster.Snapshot,
 	error) {
 	var nodes []string
 	s.Claims = slices.Clone(s.Claims)

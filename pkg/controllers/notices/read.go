@@ -34,7 +34,7 @@ func (p Location) decodeNotices(kind events.Kind, data []byte) (list []interrupt
 			fromElsewhere(p, e), err
 	case events.KindStateChange:
 		e, err := events.DecodeStateChange(data)
-		return oneNotice(e, interruption.Notice{Kind: stateKinds()[e.Detail.State], Instance: e.Detail.InstanceID}),
+		return oneNotice(e, interruption.Notice{Kind: noticeKinds()[e.Detail.State], Instance: e.Detail.InstanceID}),
 			p.stateNotice(e), err
 	case events.KindScheduledChange:
 		e, err := events.DecodeScheduledChange(data)
@@ -59,14 +59,14 @@ func fromElsewhere[D any](p Location, e events.Event[D]) string {
 	return ""
 }
 
-func stateKinds() map[string]interruption.Kind {
+func noticeKinds() map[string]interruption.Kind {
 	return map[string]interruption.Kind{"running": interruption.Running, "stopping": interruption.Stopping,
 		"stopped":       interruption.Stopped,
 		"shutting-down": interruption.Ending, "terminated": interruption.Ended}
 }
 
 func (p Location) stateNotice(e events.StateChange) string {
-	if _, known := stateKinds()[e.Detail.State]; !known {
+	if _, known := noticeKinds()[e.Detail.State]; !known {
 		return "state " + e.Detail.State + " means nothing to us"
 	}
 	return fromElsewhere(p, e)

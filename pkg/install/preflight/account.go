@@ -12,7 +12,7 @@ const aboutRole = TopicRoles
 // checkNodeRoles finds roles that CloudFormation cannot make because they are there, and a named one that is not.
 func (c *checker) checkNodeRoles() {
 	c.checkGivenRole("nodeRole", c.plan.NodeRole, "EC2_LINUX")
-	c.checkGivenRole("windowsNodeRole", c.plan.WindowsNodeRole, "EC2_WINDOWS")
+	c.checkGivenRole("windowsNodes", c.plan.WindowsNodeRole, "EC2_WINDOWS")
 	if !c.knows(TopicRoles) {
 		return
 	}
@@ -22,7 +22,7 @@ func (c *checker) checkNodeRoles() {
 		}
 		if strings.HasSuffix(name, "-windows") {
 			c.add(c.whenMade(), aboutRole, "the role "+name+" exists already, and CloudFormation does not take over what it has not made",
-				`write "windowsNodeRole": "`+name+`" into the context of cdk.json and deploy again; keep its access entry`)
+				`write "windowsNodes": "`+name+`" into the context of cdk.json and deploy again; keep its access entry`)
 			continue
 		}
 		c.add(c.whenMade(), aboutRole, "the role "+name+" exists already, as Karpenter's own guide makes it, and CloudFormation does not take over what it has not made",
@@ -95,7 +95,7 @@ func (c *checker) checkEndpoints() {
 		there = append(there, service+" ("+c.facts.Endpoints[i].ID+")")
 	}
 	if len(there) > 0 {
-		mend := `leave them out: write "vpcEndpoints": true, "vpcEndpointServices": ["` + strings.Join(rest, `", "`) + `"] into the context of cdk.json`
+		mend := `leave them out: write "vpcEndpoints": ["` + strings.Join(rest, `", "`) + `"] into the context of cdk.json`
 		if len(rest) == 0 {
 			mend = `write "vpcEndpoints": false, "isolatedVPC": true into the context of cdk.json`
 		}

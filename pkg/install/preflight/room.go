@@ -28,7 +28,7 @@ func (r ConcurrencyRoom) CheckRoom() error {
 		less = fmt.Sprintf(", or set interruptionConcurrency in cdk.json to %d", spot)
 	}
 	return fmt.Errorf("the account may run %d Lambda invocations at once, %d of them are not reserved, and %d must stay so: the functions are to reserve %d "+
-		"(interruptionConcurrency, reservationConcurrency, and 1 for each that runs alone), which is %d too many. Ask for more: "+
+		"(interruptionConcurrency, and 1 for each that runs alone), which is %d too many. Ask for more: "+
 		"aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value %d%s, and deploy again",
 		r.Limit, r.Unreserved+r.Had, min(leastUnreserved, r.Limit), r.Wanted, short, max(1000, r.Limit+short), less)
 }

@@ -1,10 +1,6 @@
 package cluster
 
-import (
-	"fmt"
-	"strings"
-	"time"
-)
+import "time"
 
 // PartKind is what kind of thing a decision can be taken without.
 type PartKind string
@@ -30,20 +26,4 @@ type Aside struct {
 	For   string    `json:"for,omitempty"`
 	Why   string    `json:"why"` // what the program said
 	Until time.Time `json:"until"`
-}
-
-// Plant makes decisions fail on purpose, so that tests see that they go on without what they fail about. It is not
-// stored and no setting sets it.
-type Plant struct {
-	Stage string // where
-	Pod   string // namespace/name that begins with this, or the name of what else the stage is about; empty for any
-	With  string // only where such a pod is there as well; empty for any
-	Pool  string // empty for any
-}
-
-// Hit panics where a test wants the stage to fail about what has that name.
-func (p *Plant) Hit(stage, name string) {
-	if p != nil && p.Stage == stage && strings.HasPrefix(name, p.Pod) {
-		panic(fmt.Sprintf("planted at %s for %s", stage, name))
-	}
 }

@@ -99,8 +99,8 @@ type Settings struct {
 	ReservedENIs int64 `json:"reservedENIs,omitempty"`
 	// selections of capacity reservations are not read; EC2 matches open ones
 	OpenReservations bool `json:"openReservations,omitempty"`
-	// only tests make decisions fail
-	Plant *Plant `json:"-"`
+	// is told how a decision goes; nil for nobody
+	Follower StageFollower `json:"-"`
 }
 
 // NoIterations as the number of search steps takes plans as they come first.

@@ -41,7 +41,7 @@ func Next(s cluster.Snapshot) Plan {
 		switch {
 		case c.Deleting.IsZero():
 			p.decideAbout(cluster.ClaimPart, c.Name, func() {
-				v.s.Rules.Plant.Hit(StageLive, c.Name)
+				v.s.Rules.TellStage(StageLive, c.Name)
 				actions, busy := v.advanceClaim(c)
 				o, ended := v.registrationOutcome(c, actions)
 				p.Busy = p.Busy || busy
@@ -60,7 +60,7 @@ func Next(s cluster.Snapshot) Plan {
 	})
 	for _, c := range ending {
 		p.decideAbout(cluster.ClaimPart, c.Name, func() {
-			v.s.Rules.Plant.Hit(StageEnding, c.Name)
+			v.s.Rules.TellStage(StageEnding, c.Name)
 			steps, _ := v.pendingChanges(c)
 			if len(steps) == 0 {
 				steps = joinStatusWrites(v.finalizeClaim(c))
@@ -71,7 +71,7 @@ func Next(s cluster.Snapshot) Plan {
 	}
 	for _, n := range v.s.Nodes {
 		p.decideAbout("Node", n.Name, func() {
-			v.s.Rules.Plant.Hit(StageNode, n.Name)
+			v.s.Rules.TellStage(StageNode, n.Name)
 			actions, busy := v.finalizeOrphanNode(n)
 			p.Busy = p.Busy || busy
 			p.addActions(actions...)

@@ -123,7 +123,7 @@ func text(p lifecycle.Plan) string {
 // check fails the test on what no step may do, and on a step that depends on the order of the snapshot or on the try.
 func check(t *testing.T, s cluster.Snapshot, p lifecycle.Plan) {
 	t.Helper()
-	for _, f := range faults(s, p) {
+	for _, f := range listWrongSteps(s, p) {
 		t.Error(f)
 	}
 	if diff := cmp.Diff(p, lifecycle.Next(s)); diff != "" {
@@ -150,8 +150,8 @@ func mixed[T any](r *rand.Rand, list []T) []T {
 	return out
 }
 
-// faults says what is wrong with a step whatever the cluster looks like.
-func faults(s cluster.Snapshot, p lifecycle.Plan) []string {
+// listWrongSteps says what is wrong with a step whatever the cluster looks like.
+func listWrongSteps(s cluster.Snapshot, p lifecycle.Plan) []string {
 	var bad []string
 	for _, a := range p.Actions {
 		for _, missing := range strangers(s, a) {

@@ -50,7 +50,7 @@ func (m *model) run(seconds int) string {
 			m.told[a.String()] = true
 			fmt.Fprintf(&b, "%s: %s\n", m.s.Now.Sub(m.started), a)
 		}
-		m.errs = append(m.errs, faults(m.s, next)...)
+		m.errs = append(m.errs, listWrongSteps(m.s, next)...)
 		m.apply(next.Actions)
 		if !next.Busy && !slices.ContainsFunc(next.Actions, func(a plan.Action) bool { return a.Do != plan.Tell }) {
 			if !slices.ContainsFunc(m.s.Claims, func(c cluster.Claim) bool { return !c.Deleting.IsZero() && c.Finalizer }) {

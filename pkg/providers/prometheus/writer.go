@@ -45,7 +45,7 @@ type RefusedError struct {
 // Error is what the endpoint said, and what to do about it.
 func (e *RefusedError) Error() string {
 	hint := map[int]string{
-		http.StatusUnauthorized: "check the setting remoteWriteAuth and its secret",
+		http.StatusUnauthorized: "check the setting remoteWriteSecret and what is in it",
 		http.StatusForbidden:    "check what the role of lifecycle may do at the endpoint, and the secret",
 		http.StatusNotFound:     "check the path of the setting remoteWriteURL",
 		http.StatusTooManyRequests: "it has a limit of series or requests: raise it, or send less with the setting " +

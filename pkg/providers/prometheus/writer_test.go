@@ -218,7 +218,7 @@ func TestFallsBackToVersion1(t *testing.T) {
 }
 
 func TestARefusalSaysWhatToDo(t *testing.T) {
-	for status, want := range map[int]string{401: "remoteWriteAuth", 403: "role of lifecycle", 404: "remoteWriteURL", 429: "remoteWriteDetail", 500: "500"} {
+	for status, want := range map[int]string{401: "remoteWriteSecret", 403: "role of lifecycle", 404: "remoteWriteURL", 429: "remoteWriteDetail", 500: "500"} {
 		r := &receiver{versions: both(), status: []int{status, status, status}}
 		err := r.serve(t).WriteSeries(t.Context(), some(), nil, noon())
 		refused, ok := errors.AsType[*prometheus.RefusedError](err)

@@ -13,7 +13,7 @@ import (
 
 // poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
 func (e explainer) poolRefusal(v *relaxedPod, p *pool) string {
-	e.a.w.faults.planted(StageExplain, v.class, p)
+	e.a.w.stages.tellStage(StageExplain, v.class, p)
 	var parts []string
 	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
 		parts = append(parts, "taint "+t.String()+" is not tolerated")
@@ -160,7 +160,7 @@ func (v *relaxedPod) conflictingLabels(p *pool) string {
 	var first []string
 	for _, alt := range v.admit.alternative {
 		var parts []string
-		for _, r := range p.req.Refusals(alt, wellKnown) {
+		for _, r := range p.req.Refusals(alt, isWellKnownLabel) {
 			if mine, ok := p.req.Get(r.Key); ok {
 				parts = append(parts, fmt.Sprintf("requires %s, pod wants %s", mine, r))
 			} else {

@@ -28,7 +28,7 @@ func (e explainer) explainUnplaced() []plan.Unplaced {
 
 // refusalsFor lists what kept the class from every pool, and what kept it back whatever the pool.
 func (e explainer) refusalsFor(k *podClass) []string {
-	e.a.w.faults.planted(StageExplain, k, nil)
+	e.a.w.stages.tellStage(StageExplain, k, nil)
 	if len(k.lastRelaxation().wish.nodeAlternatives(true)) == 0 {
 		return []string{"no node can meet what the pod asks for: its node selector, node affinity and volumes contradict each other"}
 	}

@@ -26,8 +26,8 @@ const (
 // limitNodes is the name under which a pool limits its number of nodes.
 const limitNodes = string(api.LimitNodes)
 
-// wellKnown reports whether the instance, and not the pool's author, decides the label's value.
-func wellKnown(key string) bool {
+// isWellKnownLabel reports whether the instance, and not the pool's author, decides the label's value.
+func isWellKnownLabel(key string) bool {
 	switch key {
 	case labelHost, labelZone, labelRegion, labelArch, labelOS, labelType, labelZoneID, labelPool, labelCapacity,
 		api.LabelWindowsBuild:

@@ -51,7 +51,7 @@ func (pw *planWriter) plannedNodes() (list []plannedNode, impossible []*bin) {
 		}
 		p := b.offer.model.pool
 		for _, l := range b.load {
-			pw.a.w.faults.planted(StageOptions, l.view.class, p)
+			pw.a.w.stages.tellStage(StageOptions, l.view.class, p)
 		}
 		u := &pw.used[p.id]
 		u.list = u.list.Sub(b.takes)
@@ -150,7 +150,7 @@ func (x plannedNode) asLaunch() plan.Launch {
 	set = set.AndSet(chooseCustomLabels(b.open,
 		func(r requirements.Requirement) string { return p.customLabelValues(r)[0] }))
 	for _, r := range set.All() {
-		if v, ok := r.Single(); ok && !wellKnown(r.Key) {
+		if v, ok := r.Single(); ok && !isWellKnownLabel(r.Key) {
 			l.Labels[r.Key] = v
 		}
 	}

@@ -107,7 +107,7 @@ func (a *nodeAdmission) alternativeOn(b *bin) int {
 // surelyLacks reports whether a host of which no value of the label is known has none. The labels of an instance type
 // stand on a claim once it is launched. Its name and the partition of its placement group come later.
 func (b *bin) surelyLacks(key string) bool {
-	return b.exact || !wellKnown(key) || b.typed && key != labelHost && key != labelPartition
+	return b.exact || !isWellKnownLabel(key) || b.typed && key != labelHost && key != labelPartition
 }
 
 func (a *nodeAdmission) answersFor(p *pool) *offerAnswers {

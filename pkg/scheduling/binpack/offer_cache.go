@@ -12,7 +12,7 @@ import (
 
 // OfferingCache keeps from one pass to the next what is sold and the stock made of that, as long as all is the same
 // that those depend on. What it gives is what Sells and Stocked would make anew. Catalogs and types are values: nobody
-// may change one that was given to it. The zero value is empty, a nil depot keeps nothing. It may not be used
+// may change one that was given to it. The zero value is empty, a nil one keeps nothing. It may not be used
 // concurrently.
 type OfferingCache struct {
 	catalog  instancetypes.Catalog
@@ -78,8 +78,8 @@ func (d *OfferingCache) WhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 // mostLearnt is how much a stock may have learnt beyond what it had before it is made anew.
 const mostLearnt = 2_000
 
-// memorySize is how much is remembered of what was asked.
-func (w *problem) memorySize() int {
+// countRemembered is how much is remembered of what was asked.
+func (w *problem) countRemembered() int {
 	n := len(w.admissions.byID) + len(w.classes.shapes)/10 + len(w.options.known)
 	for _, p := range w.catalog.pools {
 		n += len(p.some.known)
@@ -90,7 +90,7 @@ func (w *problem) memorySize() int {
 // reuseFor makes the stock that of the snapshot, if that would have the same.
 func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	from, was := st.from, st.from.s
-	if len(s.Pools) > from.catalog.few || from.memorySize() > 2*st.size+mostLearnt || !reflect.DeepEqual(
+	if len(s.Pools) > from.catalog.few || from.countRemembered() > 2*st.size+mostLearnt || !reflect.DeepEqual(
 		[]any{s.Pools, s.Classes, s.Daemons, s.Overlays, s.Rules},
 		[]any{was.Pools, was.Classes, was.Daemons, was.Overlays, was.Rules}) {
 		return false

@@ -14,8 +14,8 @@ import (
 	"joiner/pkg/testing/scenario"
 )
 
-// However a cluster changes from pass to pass, a depot answers every question as looking anew would.
-func TestADepotAnswersAlike(t *testing.T) {
+// However a cluster changes from pass to pass, a cache of offerings answers every question as looking anew would.
+func TestCachedOfferingsAnswerAlike(t *testing.T) {
 	t.Parallel()
 	asked, placed, kept := 0, 0, 0
 	for seed := range uint64(30) {
@@ -38,10 +38,10 @@ func TestADepotAnswersAlike(t *testing.T) {
 				want, got := PodsFrom(q, sells), st.PlanPods(q)
 				asked, placed = asked+1, placed+len(want.Existing)+len(want.Launches)
 				if diff := cmp.Diff(want.Lines(), got.Lines()); diff != "" {
-					t.Fatalf("seed %d, step %d, part %d (-anew +depot):\n%s", seed, step, part, diff)
+					t.Fatalf("seed %d, step %d, part %d (-anew +cached):\n%s", seed, step, part, diff)
 				}
 				if diff := cmp.Diff(other.PodPrices(q, nil), st.PodPrices(q, nil)); diff != "" {
-					t.Fatalf("seed %d, step %d: worth (-anew +depot):\n%s", seed, step, diff)
+					t.Fatalf("seed %d, step %d: worth (-anew +cached):\n%s", seed, step, diff)
 				}
 			}
 			s = later(s, int(seed)+step)
@@ -82,8 +82,8 @@ func later(s cluster.Snapshot, sort int) cluster.Snapshot {
 	return s
 }
 
-// What a depot says is sold is what would be found anew, while marks come and end, reservations end and prices change.
-func TestADepotSellsWhatIsSold(t *testing.T) {
+// What a cache of offerings says is sold is what would be found anew, while marks come and end, reservations end and prices change.
+func TestCachedOfferingsAreWhatIsSold(t *testing.T) {
 	s := services(t, 0)
 	s.Now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	d := &OfferingCache{}
@@ -93,7 +93,7 @@ func TestADepotSellsWhatIsSold(t *testing.T) {
 		t.Helper()
 		got := d.Offerings(s)(s.Classes[0].Name)
 		if diff := cmp.Diff(resolveClass(s, s.Classes[0]), got); diff != "" {
-			t.Fatalf("%s (-anew +depot):\n%.2000s", what, diff)
+			t.Fatalf("%s (-anew +cached):\n%.2000s", what, diff)
 		}
 		if is := len(last) > 0 && &last[0] == &got[0]; is != same {
 			t.Errorf("%s: kept %t, want %t", what, is, same)
@@ -126,8 +126,8 @@ func TestADepotSellsWhatIsSold(t *testing.T) {
 	}
 }
 
-// What a depot has is not used for a market with another price, nor for pods that ask for something new.
-func TestADepotNoticesPricesAndResources(t *testing.T) {
+// What a cache of offerings has is not used for a market with another price, nor for pods that ask for something new.
+func TestCachedOfferingsFollowPricesAndResources(t *testing.T) {
 	s := identical(t, 3)
 	all := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	i := slices.IndexFunc(all, func(x instancetypes.Type) bool { return x.Name == "m5.large" })
@@ -152,7 +152,7 @@ func TestADepotNoticesPricesAndResources(t *testing.T) {
 		sells := func(string) []instancetypes.Type { return c.types }
 		want, got := PodsFrom(c.s, sells), d.WhatIf(c.s, sells).PlanPods(c.s)
 		if diff := cmp.Diff(want.Lines(), got.Lines()); diff != "" || len(want.Launches) == 0 {
-			t.Errorf("%s (-anew +depot):\n%s", c.what, diff)
+			t.Errorf("%s (-anew +cached):\n%s", c.what, diff)
 		}
 	}
 }

@@ -40,7 +40,7 @@ type catalogBuilder struct {
 	s       *cluster.Snapshot
 	all     []cluster.StateNode
 	classes *podClasses
-	faults  plantedFault
+	stages  stageTeller
 	catalog *catalog
 }
 
@@ -55,7 +55,7 @@ func (b *catalogBuilder) findPools(sells Offerings) {
 	})
 	c.named = namedValues(b.classes.list, b.s.Pods)
 	for i, p := range c.pools {
-		b.faults.planted(StagePools, nil, p)
+		b.stages.tellStage(StagePools, nil, p)
 		p.id, p.named = i, c.named
 		p.readRequirements(b.s.Rules.RelaxMinValues)
 	}
@@ -232,14 +232,14 @@ func namedValues(classes []*podClass, pods []cluster.Pod) map[string][]string {
 // addNamedValues adds the label values that the pod names, by label.
 func addNamedValues(to map[string][]string, p *cluster.Pod) {
 	for key, v := range p.NodeSelector { // sorted later
-		if !wellKnown(key) {
+		if !isWellKnownLabel(key) {
 			to[key] = append(to[key], v)
 		}
 	}
 	for _, term := range p.NodeAffinity {
 		for _, r := range term {
 			switch {
-			case wellKnown(r.Key):
+			case isWellKnownLabel(r.Key):
 			case r.Not:
 				to[r.Key] = append(to[r.Key], anyValue(r)) // a node that keeps to it may get this
 			default:

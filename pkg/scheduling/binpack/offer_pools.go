@@ -71,7 +71,7 @@ func (p *pool) readRequirements(relaxMinValues bool) {
 	p.req = p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(labelPool, p.Name),
 		requirements.Of(labelClass, p.Class))
 	for _, r := range p.req.All() {
-		if _, single := r.Single(); !single && !wellKnown(r.Key) {
+		if _, single := r.Single(); !single && !isWellKnownLabel(r.Key) {
 			p.open = append(p.open, r.Key)
 		}
 	}
@@ -88,7 +88,7 @@ func (o *poolOffering) domainsFor(key string) []string {
 	switch {
 	case !ok:
 		return nil
-	case r.Not && !wellKnown(key):
+	case r.Not && !isWellKnownLabel(key):
 		return o.model.pool.customLabelValues(r) // pods may choose
 	}
 	return r.Values
@@ -133,7 +133,9 @@ func anyValue(r requirements.Requirement) string {
 }
 
 // ofInstance reports whether the instance alone, and neither the pool nor a pod, decides the label's value.
-func ofInstance(key string) bool { return wellKnown(key) && key != labelPool && key != labelClass }
+func ofInstance(key string) bool {
+	return isWellKnownLabel(key) && key != labelPool && key != labelClass
+}
 
 // labelValues is what is known of a label of the model's nodes, many-valued where offers or pods decide; false when
 // they do not carry it.

@@ -97,7 +97,7 @@ func (c *poolFilter) asideReason(p *pool) string {
 	}
 	unseen := []string{labelPool}
 	for _, r := range p.req.All() {
-		if !wellKnown(r.Key) && !c.keys[r.Key] {
+		if !isWellKnownLabel(r.Key) && !c.keys[r.Key] {
 			unseen = append(unseen, r.Key)
 		}
 	}
@@ -118,7 +118,7 @@ func (a *nodeAdmission) mayAdmitPool(p *pool) bool {
 	}
 	return slices.ContainsFunc(a.alternative, func(alt requirements.Set) bool {
 		return len(p.req.Refusals(alt, func(key string) bool {
-			return wellKnown(key) || key == api.LabelRegistered || key == api.LabelInitialized
+			return isWellKnownLabel(key) || key == api.LabelRegistered || key == api.LabelInitialized
 		})) == 0
 	})
 }

@@ -70,7 +70,7 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 // have EC2 decides, and what must not exist gets none.
 func chooseCustomLabels(set requirements.Set, value func(requirements.Requirement) string) (chosen requirements.Set) {
 	for _, r := range set.All() {
-		if !wellKnown(r.Key) && r.Key != labelClass && r.Operator() != requirements.DoesNotExist {
+		if !isWellKnownLabel(r.Key) && r.Key != labelClass && r.Operator() != requirements.DoesNotExist {
 			chosen = chosen.And(requirements.Of(r.Key, value(r)))
 		}
 	}

@@ -39,7 +39,7 @@ func (op nodeOpener) candidateOffers(pools []*pool, batches []*podBatch) []*pool
 		})
 		out = append(out, offersOf(filterUndominated(all, p.concernedAdmissions(asks)))...)
 	}
-	op.podValues(out, whole, batches)
+	op.setPodValues(out, whole, batches)
 	return op.withoutOversized(pools, out, batches)
 }
 
@@ -91,9 +91,9 @@ func (o *poolOffering) suitsAll(batches []*podBatch) bool {
 // pods that would come for free beside others, once those others are gone.
 const leastValue = 0.1
 
-// podValues tells for each batch what one of its pods is worth. The candidates are whole where they are those of
+// setPodValues writes for each batch what one of its pods is worth. The candidates are whole where they are those of
 // everything that is for sale.
-func (op nodeOpener) podValues(cands []*poolOffering, whole bool, batches []*podBatch) {
+func (op nodeOpener) setPodValues(cands []*poolOffering, whole bool, batches []*podBatch) {
 	r := op.a.w.catalog.sale // what is beaten is no cheaper
 	if !whole {
 		r = newRanking(cands, len(op.a.w.dims))

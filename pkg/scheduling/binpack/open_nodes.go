@@ -79,7 +79,7 @@ func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (ope
 	p := o.model.pool
 	times := most
 	for _, t := range takes {
-		a.w.faults.planted(StageOpen, t.batch.view.class, p)
+		a.w.stages.tellStage(StageOpen, t.batch.view.class, p)
 		times = min(times, t.batch.left/t.n)
 		if slices.ContainsFunc(t.batch.view.host, func(r topologyRule) bool { return r.what == follow }) {
 			times = 1

@@ -92,7 +92,7 @@ func (a *solution) joinBin(l *podBatch, b *bin) bool {
 	if n == 0 {
 		return false
 	}
-	a.w.faults.planted(StagePlace, l.view.class, nil)
+	a.w.stages.tellStage(StagePlace, l.view.class, nil)
 	if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n == 0 || l.whole && n < l.left {
 		return false
 	}

@@ -115,7 +115,7 @@ const repriceHosts = 25
 func (pk *packing) fillHostsByPrices(batches []*podBatch) {
 	a := pk.a
 	g := &priceGuide{a: a}
-	nodeOpener{a: a}.podValues(nil, true, batches)
+	nodeOpener{a: a}.setPodValues(nil, true, batches)
 	g.prepareGroups(nil, batches)
 	var hosts []*candidate
 	for i, b := range a.bins {

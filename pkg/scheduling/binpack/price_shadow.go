@@ -61,7 +61,7 @@ func (w *problem) findShadowPrices(count func(*podClass) int, hosts bool) *shado
 		return c
 	}
 	for _, k := range w.classes.list {
-		w.faults.planted(StagePrice, k, nil)
+		w.stages.tellStage(StagePrice, k, nil)
 		x := w.topology.spreadSplitsEvenly(k)
 		n := count(k)
 		if x.key == "" {
@@ -104,7 +104,7 @@ func (w *problem) addUsefulOffers(out *shadowPrices) []*poolOffering {
 			}
 		}
 		if len(o.Holds) > 0 {
-			w.faults.planted(StagePrice, nil, x.model.pool)
+			w.stages.tellStage(StagePrice, nil, x.model.pool)
 			p.Offers = append(p.Offers, o)
 			added = append(added, x)
 		}

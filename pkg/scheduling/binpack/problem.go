@@ -20,7 +20,7 @@ type problem struct {
 	topology   *topologyCounts
 	options    *optionFinder
 	committed  map[string]int64 // room of the account's commitments, by their ids
-	faults     plantedFault
+	stages     stageTeller
 	worth      *shadowPrices              // once a node was wanted
 	alone      *shadowPrices              // the same without the nodes that are there, once worth reckons with these
 	filters    map[[2]*nodeAdmission]bool // see admitsAll
@@ -47,16 +47,16 @@ func newProblemUpTo(s cluster.Snapshot, sells Offerings, few int) *problem {
 // newDemand is a problem of which only the pods that need a place are known.
 func newDemand(s cluster.Snapshot) *problem {
 	w := &problem{s: s, all: s.StateNodes(), classes: &podClasses{shapes: map[string]int{}}}
-	w.faults = plantedFault{s.Rules.Plant, w.classes}
+	w.stages = stageTeller{s.Rules.Follower, w.classes}
 	w.options = &optionFinder{rules: &w.s.Rules, known: map[string]*loadRequirements{}}
 	list, out := takeUnmodelled(findPendingPods(w.s, w.all))
 	w.classes.unmodelled = out
-	w.faults.planted(StageWhole, nil, nil)
+	w.stages.tellStage(StageWhole, nil, nil)
 	w.classes.sig = signatureWriter{labels: selectedLabelKeys(w.s), shared: sharedVolumes(w.s.Pods),
 		moving: nodesBeingReplaced(w.all)}
 	w.classes.list = groupPodClasses(list, w.classes.sig)
 	for _, k := range w.classes.list {
-		w.faults.planted(StageDemand, k, nil)
+		w.stages.tellStage(StageDemand, k, nil)
 	}
 	w.classes.waiting = make(map[*cluster.Pod]bool, len(list))
 	for _, p := range list {
@@ -70,7 +70,7 @@ func (w *problem) resolveOffers(sells Offerings, few int) {
 	w.setDims(w.classes.neededResources())
 	w.admissions = &admissions{byID: map[string]*nodeAdmission{}, namespaces: w.s.Namespaces}
 	w.admissions.addDaemons(w.s.Daemons)
-	b := &catalogBuilder{s: &w.s, all: w.all, classes: w.classes, faults: w.faults, catalog: &catalog{dims: w.dims,
+	b := &catalogBuilder{s: &w.s, all: w.all, classes: w.classes, stages: w.stages, catalog: &catalog{dims: w.dims,
 		few: few, admissions: w.admissions, sold: offeredDomains{}, domains: map[filteredKey][]string{}}}
 	b.findPools(sells)
 	w.catalog = b.catalog
@@ -92,7 +92,7 @@ func (w *problem) addClusterState() {
 	w.topology.findKeys()
 	softTaint := hasSoftTaints(w.s)
 	for _, k := range w.classes.list {
-		w.faults.planted(StageRelax, k, nil)
+		w.stages.tellStage(StageRelax, k, nil)
 		for _, x := range relaxationSteps(k.pod, w.s.Rules.IgnorePreferences, softTaint) {
 			k.views = append(k.views, w.topology.relaxedPodFor(k, x))
 		}

@@ -219,7 +219,7 @@ func (s *localSearch) readNodes() {
 		}
 		n := &searchNode{bin: b, tier: tierOf[b.offer.model.pool.Weight]}
 		for _, l := range b.load {
-			a.w.faults.planted(StageSearch, l.view.class, b.offer.model.pool)
+			a.w.stages.tellStage(StageSearch, l.view.class, b.offer.model.pool)
 			join(n, l)
 		}
 		s.nodes = append(s.nodes, n)

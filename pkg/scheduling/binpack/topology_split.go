@@ -34,7 +34,7 @@ type splitPart struct {
 func (dd *domainDivision) splitByDomains(v *relaxedPod, pods int) []*podBatch {
 	s := &podSplit{dd: dd, view: v, keys: dd.top.keysOf(v), left: pods}
 	if len(s.keys) > 0 {
-		dd.a.w.faults.planted(StageDomains, v.class, nil)
+		dd.a.w.stages.tellStage(StageDomains, v.class, nil)
 	}
 	var other *podSplit
 	if len(s.keys) > 1 && pods > 1 {

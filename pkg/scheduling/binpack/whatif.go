@@ -39,7 +39,7 @@ const mostAnswers = 64
 func NewWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 	from := resolveAllPools(allWaiting(s), sells)
 	return &WhatIf{sells: sells, from: from, few: from.rankScarceOffers(), sold: overlays.ByPool(s, sells),
-		faces: nodeLabelsByName{}, seen: &identityCache{}, size: from.memorySize()}
+		faces: nodeLabelsByName{}, seen: &identityCache{}, size: from.countRemembered()}
 }
 
 // resolveAllPools is a problem that knows what pools can launch, and no more.

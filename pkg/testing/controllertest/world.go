@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,13 +14,12 @@ import (
 	"joiner/pkg/controllers/notices"
 	"joiner/pkg/controllers/provision"
 	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
 	"joiner/pkg/model/requirements"
 	"joiner/pkg/model/resources"
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/testing/fake"
+	"joiner/pkg/testing/objects"
 )
 
 // Every port of the functions under test is kept by fake.Ports.
@@ -45,28 +43,11 @@ var (
 	_ controllers.Waker                = (*fake.Waker)(nil)
 )
 
-// fewTypes are read once.
-var fewTypes = sync.OnceValue(func() instancetypes.Catalog {
-	c, err := instancetypes.DecodeCatalog(builtin.Data())
-	if err != nil {
-		panic(err)
-	}
-	small := c
-	small.Types = nil
-	for _, t := range c.Types {
-		switch t.Name {
-		case "c5.large", "c5.xlarge", "m5.large", "m5.xlarge", "m5.2xlarge", "r5.large":
-			small.Types = append(small.Types, t)
-		}
-	}
-	return small
-})
-
 // Noon is when worlds begin.
 func Noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 // NewWorld has six real types, so that a launch names few enough offers to reason about.
-func NewWorld() *fake.World { return fake.New(fewTypes(), Noon()) }
+func NewWorld() *fake.World { return fake.New(objects.FewTypes(), Noon()) }
 
 // PodOf asks for so many millicores and MiB.
 func PodOf(cpu, memory int64) cluster.Pod {

@@ -12,6 +12,12 @@ import (
 	"joiner/pkg/testing/objects"
 )
 
+// claimStore are the NodeClaims of the API server.
+type claimStore struct {
+	*engine
+	claims map[string]*cluster.Claim
+}
+
 // CreateClaim stores a claim with our finalizer.
 func (p ClaimPorts) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
 	return doCall(ctx, p.invocation, "create claim", func() (cluster.Claim, error) {
@@ -130,7 +136,7 @@ func (p ClaimPorts) ReadClaim(ctx context.Context, name string) (c cluster.Claim
 
 // AddClaim stores a claim as a user does by hand: without finalizer, pool and label of its class. It needs a name and
 // what it asks for.
-func (w *World) AddClaim(c cluster.Claim) {
+func (w *claimStore) AddClaim(c cluster.Claim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c.UID, c.Class, c.Created = fmt.Sprintf("uid-claim-%d", w.nextID()), "default", w.now
@@ -139,7 +145,7 @@ func (w *World) AddClaim(c cluster.Claim) {
 }
 
 // StripClaim takes our finalizer off a claim, as a user might.
-func (w *World) StripClaim(claim string) {
+func (w *claimStore) StripClaim(claim string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.claims[claim].Finalizer = false
@@ -147,7 +153,7 @@ func (w *World) StripClaim(claim string) {
 }
 
 // DeleteClaims deletes every claim as kubectl delete does.
-func (w *World) DeleteClaims() {
+func (w *claimStore) DeleteClaims() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
@@ -155,7 +161,7 @@ func (w *World) DeleteClaims() {
 	}
 }
 
-func (w *World) deleteClaim(c *cluster.Claim) {
+func (w *claimStore) deleteClaim(c *cluster.Claim) {
 	if c.Deleting.IsZero() {
 		c.Deleting = w.now
 		w.storeClaim(c)
@@ -164,24 +170,25 @@ func (w *World) deleteClaim(c *cluster.Claim) {
 }
 
 // removeFinalized removes what is being deleted and has no finalizer left, and nodes' pods with them.
-func (w *World) removeFinalized() {
+func (w *claimStore) removeFinalized() {
 	maps.DeleteFunc(w.claims, func(_ string, c *cluster.Claim) bool { return !c.Deleting.IsZero() && !c.Finalizer })
-	maps.DeleteFunc(w.nodes, func(_ string, n *cluster.Node) bool { return !n.Deleting.IsZero() && !n.Finalizer })
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		pod := w.pods[name]
-		if _, there := w.nodes[pod.NodeName]; pod.NodeName != "" && !there {
-			w.removePod(pod)
+	maps.DeleteFunc(w.nodeStore.nodes,
+		func(_ string, n *cluster.Node) bool { return !n.Deleting.IsZero() && !n.Finalizer })
+	for _, name := range slices.Sorted(maps.Keys(w.podStore.pods)) {
+		pod := w.podStore.pods[name]
+		if _, there := w.nodeStore.nodes[pod.NodeName]; pod.NodeName != "" && !there {
+			w.podStore.removePod(pod)
 		}
 	}
 }
 
 // storeClaim gives the claim a new version and returns a copy.
-func (w *World) storeClaim(c *cluster.Claim) cluster.Claim {
+func (w *claimStore) storeClaim(c *cluster.Claim) cluster.Claim {
 	c.Version = fmt.Sprint(w.nextID())
 	return copyOf(c)
 }
 
-func (w *World) listClaims() []cluster.Claim {
+func (w *claimStore) listClaims() []cluster.Claim {
 	var out []cluster.Claim
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		out = append(out, copyOf(w.claims[name]))
@@ -189,7 +196,7 @@ func (w *World) listClaims() []cluster.Claim {
 	return out
 }
 
-func (w *World) nextID() int {
+func (w *engine) nextID() int {
 	w.made++
 	return w.made
 }

@@ -46,7 +46,7 @@ func (p SharedPorts) WriteMemory(ctx context.Context, m disruption.Memory) error
 }
 
 // ScaleApp leaves so many pods of the app and ends the others; it makes none.
-func (w *World) ScaleApp(app string, n int) {
+func (w *podStore) ScaleApp(app string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var keys []string
@@ -62,7 +62,7 @@ func (w *World) ScaleApp(app string, n int) {
 }
 
 // FleetPrice is what the instances that run cost, USD per hour.
-func (w *World) FleetPrice() (usd float64) {
+func (w *ec2) FleetPrice() (usd float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.instances {

@@ -15,6 +15,24 @@ import (
 	"joiner/pkg/testing/objects"
 )
 
+// ec2 is what EC2 launches, runs and ends. Its exported fields are set before use.
+type ec2 struct {
+	*engine
+	Refuse     func(instancetypes.Offer) bool // offers that EC2 has no capacity for; nil for none
+	Free       map[string]int64               // addresses of subnets; of one that is missing nobody knows
+	FailLaunch func(o launch.Order) error     // another error of CreateFleet; nil for none
+	EndEarly   func(o launch.Order) string    // why EC2 ends an instance before it runs, empty or nil for not
+	Launches   int                            // instances that were ever started
+	FailEnd    func(id string) error          // of TerminateInstances; nil for none
+
+	instances map[string]*machine
+	tokens    map[string]answer
+	doubled   []string
+	impaired  []cluster.Impairment
+	recovers  map[string]time.Time // by instance
+	changes   []cluster.ScheduledChange
+}
+
 // LaunchInstances starts one instance. A token that was used for the same order gives the first answer again; one that
 // was used for another order finds the claim's instance or is refused.
 func (p EC2Ports) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
@@ -52,7 +70,7 @@ func (p EC2Ports) LaunchBatch(ctx context.Context, o launch.Order, token string)
 }
 
 // ofBatch are the instances that a batch got when it asked for something else.
-func (w *World) ofBatch(id, token string) (out []cluster.Instance, err error) {
+func (w *ec2) ofBatch(id, token string) (out []cluster.Instance, err error) {
 	for _, i := range slices.Sorted(maps.Keys(w.instances)) {
 		if m := w.instances[i]; m.Batch == id && !m.Gone() {
 			out = append(out, m.Instance)
@@ -64,7 +82,7 @@ func (w *World) ofBatch(id, token string) (out []cluster.Instance, err error) {
 	return out, nil
 }
 
-func (w *World) launchOrder(o launch.Order, token string) (cluster.Instance,
+func (w *ec2) launchOrder(o launch.Order, token string) (cluster.Instance,
 	[]instancetypes.UnavailableOffering, error) {
 	asked := fmt.Sprintf("%+v", o.Offers())
 	if a, known := w.tokens[token]; known {
@@ -102,7 +120,7 @@ func (w *World) launchOrder(o launch.Order, token string) (cluster.Instance,
 	return cluster.Instance{}, nil, err
 }
 
-func (w *World) adoptInstance(o launch.Order, token string) (cluster.Instance,
+func (w *ec2) adoptInstance(o launch.Order, token string) (cluster.Instance,
 	[]instancetypes.UnavailableOffering, error) {
 	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
 		if i := w.instances[id].Instance; i.ClaimUID == o.ClaimUID && i.ClaimUID != "" && !i.Gone() {
@@ -113,7 +131,7 @@ func (w *World) adoptInstance(o launch.Order, token string) (cluster.Instance,
 }
 
 // startInstance runs an instance. Its user data gives the node what the claim says.
-func (w *World) startInstance(o launch.Order, v launch.Override) cluster.Instance {
+func (w *ec2) startInstance(o launch.Order, v launch.Override) cluster.Instance {
 	m := &machine{Instance: objects.NewInstance(o, v, w.nextID(), w.now)}
 	m.labels, m.taints = objects.BootConfig(w.orderedFor(o), m.Instance)
 	for _, other := range w.instances {
@@ -132,9 +150,9 @@ func (w *World) startInstance(o launch.Order, v launch.Override) cluster.Instanc
 }
 
 // orderedFor is the claim that an order is for, or nil; of a batch any claim says the same.
-func (w *World) orderedFor(o launch.Order) *cluster.Claim {
-	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
-		c := w.claims[name]
+func (w *ec2) orderedFor(o launch.Order) *cluster.Claim {
+	for _, name := range slices.Sorted(maps.Keys(w.claimStore.claims)) {
+		c := w.claimStore.claims[name]
 		if b, shared := c.Batch(); c.Name == o.ClaimName || shared && b.ID == o.Batch.ID {
 			return c
 		}
@@ -229,21 +247,21 @@ func (p EC2Ports) ListStatuses(ctx context.Context, _ []string) (failing []clust
 }
 
 // ImpairInstance has an instance fail its status check, since now.
-func (w *World) ImpairInstance(id string) {
+func (w *ec2) ImpairInstance(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.impaired = append(w.impaired, cluster.Impairment{Instance: id, Since: w.now})
 }
 
 // RecoverInstance has an instance pass its status checks again, from then on.
-func (w *World) RecoverInstance(id string, at time.Time) {
+func (w *ec2) RecoverInstance(id string, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.recovers[id] = at
 }
 
 // ScheduleChange plans a change of an instance in its status, which nothing else announces.
-func (w *World) ScheduleChange(id string, at time.Time) {
+func (w *ec2) ScheduleChange(id string, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.changes = append(w.changes, cluster.ScheduledChange{Instance: id, Code: "instance-retirement", At: at})
@@ -279,23 +297,23 @@ func (w *Waker) Wake(ctx context.Context) error {
 }
 
 // InterruptInstance ends an instance as EC2 does when it takes spot capacity back.
-func (w *World) InterruptInstance(id string) {
+func (w *ec2) InterruptInstance(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.instances[id].State = "shutting-down"
 }
 
 // joinNode makes the node of an instance; the kubelet is not Ready yet.
-func (w *World) joinNode(m *machine) {
+func (w *ec2) joinNode(m *machine) {
 	m.joined = true
 	n := objects.NewNode(m.Instance, w.types[m.Type], m.labels, m.taints, w.now)
-	w.nodes[n.Name] = &n
+	w.nodeStore.nodes[n.Name] = &n
 }
 
 // bootNode makes the node of an instance Ready.
-func (w *World) bootNode(m *machine) {
+func (w *ec2) bootNode(m *machine) {
 	m.booted = true
-	for _, n := range w.nodes {
+	for _, n := range w.nodeStore.nodes {
 		if n.ProviderID == m.ProviderID() {
 			n.Ready, n.ReadySince = true, w.now
 		}

@@ -10,6 +10,13 @@ import (
 	"joiner/pkg/testing/objects"
 )
 
+// nodeStore are the Nodes of the API server, and the volumes attached to them.
+type nodeStore struct {
+	*engine
+	nodes       map[string]*cluster.Node
+	attachments []cluster.Attachment
+}
+
 // RegisterNode makes the node the claim's.
 func (p NodePorts) RegisterNode(ctx context.Context, n cluster.Node, c cluster.Claim) error {
 	return p.changeNode(ctx, "register node", n, func(have *cluster.Node) {
@@ -94,7 +101,7 @@ func nodeCopy(n *cluster.Node) cluster.Node {
 }
 
 // SetNodeCondition sets a condition of every node, since now.
-func (w *World) SetNodeCondition(condition, status string) {
+func (w *nodeStore) SetNodeCondition(condition, status string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range w.nodes {
@@ -104,7 +111,7 @@ func (w *World) SetNodeCondition(condition, status string) {
 }
 
 // DeleteNodes deletes every node as kubectl delete does.
-func (w *World) DeleteNodes() {
+func (w *nodeStore) DeleteNodes() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range w.nodes {
@@ -112,5 +119,5 @@ func (w *World) DeleteNodes() {
 			n.Deleting = w.now
 		}
 	}
-	w.removeFinalized()
+	w.claimStore.removeFinalized()
 }

@@ -33,7 +33,7 @@ func (p PoolPorts) PoolAnnotations(ctx context.Context, _ string) (map[string]st
 }
 
 // AnnotatePool writes onto the one pool itself.
-func (w *World) AnnotatePool(key, value string) {
+func (w *poolStore) AnnotatePool(key, value string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.poolNotes = objects.Merge(w.poolNotes, map[string]string{key: value})
@@ -54,17 +54,17 @@ func (p SharedPorts) TakeOne(ctx context.Context, thing string) (bool, error) {
 }
 
 // StopInstance ends an instance as a person does who stops it in the console, or goes on with that.
-func (w *World) StopInstance(id, state string) {
+func (w *ec2) StopInstance(id, state string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.instances[id].State = state
-	for _, n := range w.nodes {
+	for _, n := range w.nodeStore.nodes {
 		n.Ready = n.Ready && n.ProviderID != w.instances[id].ProviderID()
 	}
 }
 
 // ReuseNode gives the node of that name to another instance, as when an address is used again.
-func (w *World) ReuseNode(name, providerID string) {
+func (w *nodeStore) ReuseNode(name, providerID string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.nodes[name].ProviderID = providerID

@@ -17,6 +17,14 @@ import (
 	"joiner/pkg/testing/scenario"
 )
 
+// podStore are the pods, the apps that make them, their budgets, and the scheduler.
+type podStore struct {
+	*engine
+	pods    map[string]*cluster.Pod
+	budgets []budget
+	apps    map[string]cluster.Pod // pods that are made anew when they go, by app
+}
+
 // PendingPods lists the pods that need a node.
 func (p ReadPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 	return doCall(ctx, p.invocation, "list pending pods", func() ([]cluster.Pod, error) {
@@ -113,7 +121,7 @@ func (p PodPorts) DeletePod(ctx context.Context, pod cluster.Pod, graceSec int64
 	})
 }
 
-func (w *World) endPod(pod *cluster.Pod, graceSec int64) {
+func (w *podStore) endPod(pod *cluster.Pod, graceSec int64) {
 	end := w.now.Add(time.Duration(graceSec) * time.Second)
 	if pod.Deleting.IsZero() || end.Before(pod.Deleting) {
 		pod.Deleting = end
@@ -122,7 +130,7 @@ func (w *World) endPod(pod *cluster.Pod, graceSec int64) {
 	w.watchBudgets()
 }
 
-func (w *World) listPods() []cluster.Pod {
+func (w *podStore) listPods() []cluster.Pod {
 	var out []cluster.Pod
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		out = append(out, *w.pods[name])
@@ -130,7 +138,7 @@ func (w *World) listPods() []cluster.Pod {
 	return out
 }
 
-func (w *World) addPod(app string) {
+func (w *podStore) addPod(app string) {
 	pod := w.apps[app]
 	id := w.nextID()
 	pod.Name, pod.UID, pod.Created, pod.Phase = fmt.Sprintf("%s-%04d", app, id), fmt.Sprintf("uid-pod-%d", id), w.now,
@@ -139,7 +147,7 @@ func (w *World) addPod(app string) {
 }
 
 // removePod takes the pod away; its app makes another.
-func (w *World) removePod(pod *cluster.Pod) {
+func (w *podStore) removePod(pod *cluster.Pod) {
 	delete(w.pods, pod.Name)
 	if _, runs := w.apps[pod.Labels["app"]]; runs {
 		w.addPod(pod.Labels["app"])
@@ -147,15 +155,15 @@ func (w *World) removePod(pod *cluster.Pod) {
 }
 
 // schedulePods binds pods as kube-scheduler would: to the first node by name that takes them.
-func (w *World) schedulePods() {
+func (w *podStore) schedulePods() {
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		pod := w.pods[name]
 		if pod.NodeName != "" || !pod.Active() {
 			continue
 		}
 		pod.Unscheduled = true
-		for _, n := range slices.Sorted(maps.Keys(w.nodes)) {
-			if w.nodeTakes(w.nodes[n], pod) {
+		for _, n := range slices.Sorted(maps.Keys(w.nodeStore.nodes)) {
+			if w.nodeTakes(w.nodeStore.nodes[n], pod) {
 				pod.NodeName, pod.Unscheduled, pod.Phase, pod.Ready, pod.Started = n, false, "Running", true, w.now
 				break
 			}
@@ -164,7 +172,7 @@ func (w *World) schedulePods() {
 	w.watchBudgets()
 }
 
-func (w *World) nodeTakes(n *cluster.Node, pod *cluster.Pod) bool {
+func (w *podStore) nodeTakes(n *cluster.Node, pod *cluster.Pod) bool {
 	hard := slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool {
 		return t.Effect == "PreferNoSchedule" || t.IsNomination() && len(pod.Holds) > 0 &&
 			(t.Value == v1.HoldAtBoot || slices.Contains(pod.Holds, t.Value))
@@ -189,7 +197,7 @@ func meetsAny(n *cluster.Node, terms [][]requirements.Requirement) bool {
 	})
 }
 
-func (w *World) availablePods(b budget) (n int) {
+func (w *podStore) availablePods(b budget) (n int) {
 	for _, p := range w.pods {
 		if w.covers(b, p) && p.Ready && p.Active() {
 			n++
@@ -199,15 +207,15 @@ func (w *World) availablePods(b budget) (n int) {
 }
 
 // covers reports whether the budget is about the pod.
-func (w *World) covers(b budget, p *cluster.Pod) bool {
+func (w *podStore) covers(b budget, p *cluster.Pod) bool {
 	return p.Namespace == w.namespaceOf(b.app) && b.selector.Matches(p.Labels)
 }
 
 // namespaceOf is that of an app, default while there is none of that name.
-func (w *World) namespaceOf(app string) string { return cmp.Or(w.apps[app].Namespace, "default") }
+func (w *podStore) namespaceOf(app string) string { return cmp.Or(w.apps[app].Namespace, "default") }
 
 // namespaces are default and those of the apps, sorted.
-func (w *World) namespaces() (out []cluster.Namespace) {
+func (w *podStore) namespaces() (out []cluster.Namespace) {
 	names := map[string]bool{"default": true}
 	for app := range w.apps {
 		names[w.namespaceOf(app)] = true
@@ -219,7 +227,7 @@ func (w *World) namespaces() (out []cluster.Namespace) {
 }
 
 // watchBudgets notes the worst availability of each budget from the time on when it was reached first.
-func (w *World) watchBudgets() {
+func (w *podStore) watchBudgets() {
 	for i := range w.budgets {
 		b := &w.budgets[i]
 		n := w.availablePods(*b)

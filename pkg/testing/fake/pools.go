@@ -4,9 +4,22 @@ import (
 	"context"
 	"slices"
 
+	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/resources"
 )
+
+// poolStore are the NodePools with what their status counts, and the EC2NodeClasses.
+type poolStore struct {
+	*engine
+	pools          []cluster.Pool
+	classes        map[string]*awsv1.EC2NodeClass
+	resolved       []instancetypes.Class
+	failedLaunches map[string][]string               // instances that ended before they joined, by class
+	registrations  map[string][]cluster.Registration // by pool
+	poolNotes      map[string]string                 // annotations of the one pool itself
+}
 
 // CountPool stores what the nodes of the pool have.
 func (p PoolPorts) CountPool(ctx context.Context, pool string, has resources.List) error {
@@ -46,14 +59,14 @@ func (p PoolPorts) NoteShifts(ctx context.Context, pool string, zoneIDs []string
 }
 
 // RegistrationsOf are what was recorded about a pool, in the order of recording.
-func (w *World) RegistrationsOf(pool string) []cluster.Registration {
+func (w *poolStore) RegistrationsOf(pool string) []cluster.Registration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.registrations[pool])
 }
 
 // CountedResources is what is stored about the nodes of the one pool.
-func (w *World) CountedResources() resources.List {
+func (w *poolStore) CountedResources() resources.List {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.pools[0].Counted
@@ -68,14 +81,14 @@ func (p ReadPorts) ListAttachments(ctx context.Context, nodes []string) ([]clust
 }
 
 // AttachVolume attaches a volume to a node, until Detach. claim is that which it is bound to, empty for none.
-func (w *World) AttachVolume(node, volume, claim string) {
+func (w *nodeStore) AttachVolume(node, volume, claim string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attachments = append(w.attachments, cluster.Attachment{Node: node, Volume: volume, Claim: claim})
 }
 
 // DetachVolume detaches a volume from where it is attached.
-func (w *World) DetachVolume(volume string) {
+func (w *nodeStore) DetachVolume(volume string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attachments = slices.DeleteFunc(w.attachments, func(a cluster.Attachment) bool { return a.Volume == volume })

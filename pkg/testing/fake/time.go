@@ -47,11 +47,11 @@ func (w *World) advanceOnce(d time.Duration) {
 }
 
 // advanceInstance has an instance do what it has come to: end, run, join its cluster, get ready.
-func (w *World) advanceInstance(m *machine) {
+func (w *ec2) advanceInstance(m *machine) {
 	switch {
 	case m.State == "shutting-down":
 		m.State, m.ended = "terminated", w.now
-		for _, n := range w.nodes {
+		for _, n := range w.nodeStore.nodes {
 			n.Ready = n.Ready && n.ProviderID != m.ProviderID()
 		}
 	case m.doomed && m.State == "pending":
@@ -113,7 +113,7 @@ func (w *World) countOwners(providerID string) int {
 }
 
 // brokenBudgets are the disruption budgets under which too few pods were available at some time.
-func (w *World) brokenBudgets() []string {
+func (w *podStore) brokenBudgets() []string {
 	var bad []string
 	for _, b := range w.budgets {
 		if b.lowest >= 0 && b.lowest < b.minAvailable {
@@ -134,18 +134,19 @@ func (w *World) DescribeLeftovers() string {
 			alive++
 		}
 	}
-	return fmt.Sprintf("%d claims, %d nodes, %d instances, %d pods", len(w.claims), len(w.nodes), alive, len(w.pods))
+	return fmt.Sprintf("%d claims, %d nodes, %d instances, %d pods", len(w.claims), len(w.nodes),
+		alive, len(w.pods))
 }
 
 // CountStarted counts the instances that were ever started.
-func (w *World) CountStarted() int {
+func (w *ec2) CountStarted() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.instances)
 }
 
 // Instances lists the instances that live, sorted.
-func (w *World) Instances() []cluster.Instance {
+func (w *ec2) Instances() []cluster.Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []cluster.Instance
@@ -158,14 +159,14 @@ func (w *World) Instances() []cluster.Instance {
 }
 
 // Claims lists the claims, sorted.
-func (w *World) Claims() []cluster.Claim {
+func (w *claimStore) Claims() []cluster.Claim {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.listClaims()
 }
 
 // MarkedOffers lists the offers that were ever marked, in the order of marking.
-func (w *World) MarkedOffers() []instancetypes.Offer {
+func (w *records) MarkedOffers() []instancetypes.Offer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []instancetypes.Offer
@@ -176,7 +177,7 @@ func (w *World) MarkedOffers() []instancetypes.Offer {
 }
 
 // Events lists the events on objects of a kind as "Reason: message", in their order.
-func (w *World) Events(kind string) []string {
+func (w *records) Events(kind string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []string
@@ -189,21 +190,21 @@ func (w *World) Events(kind string) []string {
 }
 
 // CountWakeups tells how often a function was woken.
-func (w *World) CountWakeups(name string) int {
+func (w *records) CountWakeups(name string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.wakes[name]
 }
 
 // Nodes names the nodes, sorted.
-func (w *World) Nodes() string {
+func (w *nodeStore) Nodes() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return strings.Join(slices.Sorted(maps.Keys(w.nodes)), " ")
 }
 
 // TaintsOf lists a node's taints as kubectl prints them.
-func (w *World) TaintsOf(node string) []string {
+func (w *nodeStore) TaintsOf(node string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []string

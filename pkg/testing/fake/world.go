@@ -14,7 +14,6 @@ import (
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/requirements"
-	"joiner/pkg/nodeclaim/launch"
 )
 
 // Times of the world.
@@ -24,48 +23,51 @@ const (
 	listLag  = 3 * time.Second  // from launch to being listed
 )
 
-// World is the state that outlives invocations. Its exported fields are set before use.
+// World is the state that outlives invocations, and the clock that moves it. Catalog and Cluster are set before use.
 type World struct {
+	*engine
+	*claimStore
+	*nodeStore
+	*podStore
+	*poolStore
+	*ec2
+	*records
+}
+
+// engine is what all parts of a world share: one lock, one clock, and the way to the others.
+type engine struct {
 	Catalog instancetypes.Catalog
 	Cluster string
 
-	Refuse     func(instancetypes.Offer) bool // offers that EC2 has no capacity for; nil for none
-	Free       map[string]int64               // addresses of subnets; of one that is missing nobody knows
-	FailLaunch func(o launch.Order) error     // another error of CreateFleet; nil for none
-	EndEarly   func(o launch.Order) string    // why EC2 ends an instance before it runs, empty or nil for not
-	Launches   int                            // instances that were ever started
-	Quota      int                            // how many things Take lets through
-	FailEnd    func(id string) error          // of TerminateInstances; nil for none
+	mu    sync.Mutex // guards the state of all parts
+	now   time.Time
+	made  int // for names, UIDs and versions
+	types map[string]instancetypes.Type
 
-	mu             sync.Mutex
-	now            time.Time
-	made           int // for names, UIDs and versions
-	claims         map[string]*cluster.Claim
-	nodes          map[string]*cluster.Node
-	pods           map[string]*cluster.Pod
-	pools          []cluster.Pool
-	classes        map[string]*awsv1.EC2NodeClass
-	resolved       []instancetypes.Class
-	types          map[string]instancetypes.Type
-	budgets        []budget
-	apps           map[string]cluster.Pod // pods that are made anew when they go, by app
-	leases         map[string]lease
-	marks          []instancetypes.UnavailableOffering
-	failedLaunches map[string][]string // instances that ended before they joined, by class
-	events         []cluster.Event
-	instances      map[string]*machine
-	tokens         map[string]answer
-	wakes          map[string]int
-	taken          []string
-	poolNotes      map[string]string // annotations of the one pool itself
-	doubled        []string
-	memory         disruption.Memory
+	parts
+}
 
-	registrations map[string][]cluster.Registration // by pool
-	attachments   []cluster.Attachment
-	impaired      []cluster.Impairment
-	recovers      map[string]time.Time // by instance
-	changes       []cluster.ScheduledChange
+// parts are the parts of a world. One that needs another one's state finds it here.
+type parts struct {
+	claimStore *claimStore
+	nodeStore  *nodeStore
+	podStore   *podStore
+	poolStore  *poolStore
+	ec2        *ec2
+	records    *records
+}
+
+// records are what functions tell each other.
+type records struct {
+	*engine
+	Quota int // how many things Take lets through; set before use
+
+	leases map[string]lease
+	marks  []instancetypes.UnavailableOffering
+	events []cluster.Event
+	wakes  map[string]int
+	taken  []string
+	memory disruption.Memory
 }
 
 type budget struct {
@@ -101,15 +103,18 @@ type answer struct {
 
 // New makes a world with the pool "general" of the class "default", which has a subnet in every zone.
 func New(c instancetypes.Catalog, now time.Time) *World {
-	w := &World{
-		Catalog: c, Cluster: "demo", now: now, claims: map[string]*cluster.Claim{}, nodes: map[string]*cluster.Node{},
-		pods: map[string]*cluster.Pod{}, classes: map[string]*awsv1.EC2NodeClass{},
-		types: map[string]instancetypes.Type{},
-		apps:  map[string]cluster.Pod{}, leases: map[string]lease{}, instances: map[string]*machine{},
-		tokens: map[string]answer{},
-		wakes:  map[string]int{}, recovers: map[string]time.Time{}, failedLaunches: map[string][]string{},
-		registrations: map[string][]cluster.Registration{},
+	e := &engine{Catalog: c, Cluster: "demo", now: now, types: map[string]instancetypes.Type{}}
+	e.parts = parts{
+		claimStore: &claimStore{engine: e, claims: map[string]*cluster.Claim{}},
+		nodeStore:  &nodeStore{engine: e, nodes: map[string]*cluster.Node{}},
+		podStore:   &podStore{engine: e, pods: map[string]*cluster.Pod{}, apps: map[string]cluster.Pod{}},
+		poolStore: &poolStore{engine: e, classes: map[string]*awsv1.EC2NodeClass{},
+			failedLaunches: map[string][]string{}, registrations: map[string][]cluster.Registration{}},
+		ec2: &ec2{engine: e, instances: map[string]*machine{}, tokens: map[string]answer{},
+			recovers: map[string]time.Time{}},
+		records: &records{engine: e, leases: map[string]lease{}, wakes: map[string]int{}},
 	}
+	w := &World{e, e.claimStore, e.nodeStore, e.podStore, e.poolStore, e.ec2, e.records}
 	class := instancetypes.Class{Name: "default", Ready: true, Family: instancetypes.AL2023, ZoneIDs: c.Zones,
 		MemoryOverhead: 0.075,
 		Images:         []instancetypes.Image{{ID: "ami-1"}}}
@@ -140,21 +145,21 @@ func readyCondition(status metav1.ConditionStatus, message string) []metav1.Cond
 }
 
 // Now is the world's time.
-func (w *World) Now() time.Time {
+func (w *engine) Now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
 }
 
 // ChangePool changes the one pool.
-func (w *World) ChangePool(edit func(*cluster.Pool)) {
+func (w *poolStore) ChangePool(edit func(*cluster.Pool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	edit(&w.pools[0])
 }
 
 // BreakClass makes the class and with it the pool not ready, without saying so to those who read before.
-func (w *World) BreakClass(why string) {
+func (w *poolStore) BreakClass(why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.resolved[0].Ready, w.resolved[0].Message = false, why
@@ -164,7 +169,7 @@ func (w *World) BreakClass(why string) {
 
 // RunApp keeps n pods of an app running, made after the pattern, which needs no names and is in the namespace default
 // unless it says another.
-func (w *World) RunApp(app string, n int, pattern cluster.Pod) {
+func (w *podStore) RunApp(app string, n int, pattern cluster.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	pattern.Namespace = cmp.Or(pattern.Namespace, "default")
@@ -178,7 +183,7 @@ func (w *World) RunApp(app string, n int, pattern cluster.Pod) {
 }
 
 // StopApp ends an app and its pods.
-func (w *World) StopApp(app string) {
+func (w *podStore) StopApp(app string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.apps, app)
@@ -186,7 +191,7 @@ func (w *World) StopApp(app string) {
 }
 
 // ProtectApp makes a PodDisruptionBudget that keeps so many pods of the app available.
-func (w *World) ProtectApp(app string, minAvailable int) {
+func (w *podStore) ProtectApp(app string, minAvailable int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", app)}}

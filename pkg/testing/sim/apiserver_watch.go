@@ -43,7 +43,7 @@ func (s *apiServer) answerWatchers() {
 		if s.isAbandoned(x.r) {
 			return true
 		}
-		if !s.isNews(x.r) {
+		if !s.hasUnseenChange(x.r) {
 			return false
 		}
 		s.runAfter(x.lag, func() { s.network.answerRequest(x.r, portAnswer{value: struct{}{}}) })
@@ -51,7 +51,7 @@ func (s *apiServer) answerWatchers() {
 	})
 }
 
-func (s *apiServer) isNews(r *portRequest) bool {
+func (s *apiServer) hasUnseenChange(r *portRequest) bool {
 	for i := len(s.news) - 1; i >= 0; i-- {
 		if c := s.news[i]; c.by != r.inv && c.at > r.seen[c.kind] {
 			return true

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/testing/objects"
 	"joiner/pkg/testing/sim"
 )
 
@@ -124,7 +125,7 @@ func TestDay(t *testing.T) {
 
 func playDay(t *testing.T, seed uint64) (sum awsAccount) {
 	sum.wasted = map[string]float64{}
-	r := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: market(), Day: *hours, From: *from, Hour: func(h sim.Hour) {
+	r := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Day: *hours, From: *from, Hour: func(h sim.Hour) {
 		t.Logf("day %d %02d:00 %3d nodes, %3d pods, %d waiting, %.3f USD, anew %.3f, bound %.3f, %d changes", seed, h.Hour+1, h.Nodes, h.Pods, h.Waiting,
 			h.USD, h.AnewUSD, h.BoundUSD, h.Mutations)
 		rest := h.USD - h.AnewUSD
@@ -152,13 +153,13 @@ func playDay(t *testing.T, seed uint64) (sum awsAccount) {
 
 // TestTheWorkOfADayIsThatOfItsSeed plays the same hours with other prices, so that all is decided another way.
 func TestTheWorkOfADayIsThatOfItsSeed(t *testing.T) {
-	dear := market()
+	dear := objects.FewTypes()
 	dear.Types = slices.Clone(dear.Types)
 	for i := range dear.Types {
 		dear.Types[i].SpotUSD = nil
 	}
 	var work, launches [2][]string
-	for i, c := range []instancetypes.Catalog{market(), dear} {
+	for i, c := range []instancetypes.Catalog{objects.FewTypes(), dear} {
 		r := sim.RunScenario(t, sim.Scenario{Seed: 3, Catalog: c, Day: 2, From: 1, KeepAll: true})
 		for line := range strings.Lines(r.Trace) {
 			if strings.Contains(line, " is scaled from ") || strings.Contains(line, " is deployed anew") {

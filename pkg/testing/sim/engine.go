@@ -32,7 +32,7 @@ type engine struct {
 	changes mutations
 	observe func(step any) // is told of every step, to check it
 
-	kick chan struct{} // something was posted while the loop slept
+	posted chan struct{} // something was posted while the loop slept
 
 	mu      sync.Mutex // what follows is touched by invocations too, never while blocked
 	arrived []*portRequest
@@ -46,7 +46,7 @@ type mutations struct {
 }
 
 func newEngine(seed uint64, keepAll bool) *engine {
-	return &engine{rng: rand.New(rand.NewPCG(seed, 0x6a6f696e6572)), began: time.Now(), kick: make(chan struct{}, 1),
+	return &engine{rng: rand.New(rand.NewPCG(seed, 0x6a6f696e6572)), began: time.Now(), posted: make(chan struct{}, 1),
 		trace: trace{all: keepAll}, changes: mutations{byCall: map[string]int{}}, observe: func(any) {}}
 }
 
@@ -114,7 +114,7 @@ func (e *engine) runUntil(end time.Time, admit func(*portRequest)) {
 			t := time.NewTimer(d)
 			select {
 			case <-t.C:
-			case <-e.kick:
+			case <-e.posted:
 				t.Stop()
 			}
 			continue // whatever was posted meanwhile comes first
@@ -153,7 +153,7 @@ func (e *engine) postRequest(r *portRequest) bool {
 	}
 	e.arrived = append(e.arrived, r)
 	select {
-	case e.kick <- struct{}{}:
+	case e.posted <- struct{}{}:
 	default:
 	}
 	return true

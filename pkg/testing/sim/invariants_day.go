@@ -35,7 +35,7 @@ func (k nodeKind) String() string {
 	return fmt.Sprintf("%s %s in %s of pool %s", k.capacityType, k.instanceType, k.zone, k.pool)
 }
 
-// lately is how far back the daybook looks.
+// lately is how far back the invariants of a day look.
 const lately = time.Hour
 
 // leastPayback is what any move needs to pay: the time in which old and new nodes ran side by side.

@@ -127,7 +127,7 @@ func (n *network) travelTime(call string) (there, back time.Duration) {
 // isReadOnly calls change nothing and are left out of the trace unless they fail.
 func isReadOnly(call string) bool {
 	switch call {
-	case "list homeless pods", "list claims", "read cache", "get claim", "list pods of node", "list claims of instances", "list instances", "describe instance status",
+	case "list pending pods", "list claims", "read cache", "get claim", "list pods of node", "list claims of instances", "list instances", "describe instance status",
 		"read pods", "read nodes", "read claims", "read the rest", "read volumes", "read volume limits", "get class",
 		"read catalog", "read sold-out marks", "get node", "wait", "keep watch lease", "leave watch lease",
 		"ask who watches",

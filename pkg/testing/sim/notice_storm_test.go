@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"joiner/pkg/testing/objects"
 	"joiner/pkg/testing/requestlimits"
 	"joiner/pkg/testing/sim"
 )
@@ -53,7 +54,7 @@ func TestNoticesBeyondTheLimits(t *testing.T) {
 func playNotices(t *testing.T, s sim.NoticeStorm) sim.NoticeOutcome {
 	t.Helper()
 	s.Over, s.Types = time.Minute, []string{"c5.large", "m5.large", "r5.large"}
-	r := sim.RunScenario(t, sim.Scenario{Seed: 1, Catalog: market(), Notices: &s})
+	r := sim.RunScenario(t, sim.Scenario{Seed: 1, Catalog: objects.FewTypes(), Notices: &s})
 	for _, v := range r.Violations {
 		t.Fatalf("%s\n%s", v, r.Trace)
 	}

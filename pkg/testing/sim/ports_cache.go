@@ -146,7 +146,7 @@ func (c *processCaches) keep(inv *invocation) { c.idle[inv.fn] = append(c.idle[i
 // begins a pass, and the cache is brought up to date while others are waited for.
 func (p *readPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 	began := time.Now()
-	return callPort(ctx, p.caller, "list homeless pods", "", func() ([]cluster.Pod, error) {
+	return callPort(ctx, p.caller, "list pending pods", "", func() ([]cluster.Pod, error) {
 		c := p.inv.cache
 		pods := slices.DeleteFunc(showRecent(p, aPod, &c.pods, p.pods.listPods),
 			func(pod cluster.Pod) bool { return !pod.Provisionable() })

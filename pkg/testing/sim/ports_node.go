@@ -73,7 +73,7 @@ func (p *nodePorts) UnreserveNode(_ context.Context, n cluster.Node) error {
 
 // TaintForTermination taints the node.
 func (p *nodePorts) TaintForTermination(ctx context.Context, n cluster.Node) error {
-	return p.changeNode(ctx, "condemn node", n, func(have *node) bool {
+	return p.changeNode(ctx, "mark node disrupted", n, func(have *node) bool {
 		p.observe(nodeChanged{have, "condemned"})
 		if slices.Contains(have.Taints, objects.DisruptedTaint()) && have.Labels[v1.LabelExcludeBalancers] != "" {
 			return false

@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/testing/objects"
 	"joiner/pkg/testing/sim"
 )
 
@@ -26,23 +25,6 @@ var (
 	aim      = flag.String("aim", "", "a crash point, as it is told: seeds aim at it alone, as the worlds that are made for points that seeds missed")
 )
 
-// market has a few real types, so that offers run out.
-var market = sync.OnceValue(func() instancetypes.Catalog {
-	c, err := instancetypes.DecodeCatalog(builtin.Data())
-	if err != nil {
-		panic(err)
-	}
-	small := c
-	small.Types = nil
-	for _, t := range c.Types {
-		switch t.Name {
-		case "c5.large", "c5.xlarge", "m5.large", "m5.xlarge", "m5.2xlarge", "r5.large":
-			small.Types = append(small.Types, t)
-		}
-	}
-	return small
-})
-
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // thousands of short-lived snapshots
 	m.Run()
@@ -54,7 +36,7 @@ func TestSeeds(t *testing.T) {
 		t.Fatalf("no crash point is called %q", *aim)
 	}
 	if *story {
-		fmt.Println(sim.RunScenario(t, sim.Scenario{Seed: *first, Catalog: market(), Aims: aimed(*first), KeepAll: true}).Trace)
+		fmt.Println(sim.RunScenario(t, sim.Scenario{Seed: *first, Catalog: objects.FewTypes(), Aims: aimed(*first), KeepAll: true}).Trace)
 	}
 	c := &campaign{t: t, began: time.Now(), calls: map[sim.CrashPoint]bool{}, hit: map[sim.CrashPoint]int{}, mutations: map[string]int{},
 		broken: map[string]int{}, playing: map[uint64]bool{}}
@@ -62,7 +44,7 @@ func TestSeeds(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for seed, ok := c.next(); ok; seed, ok = c.next() {
-				c.add(seed, "", sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: market(), Aims: aimed(seed)}))
+				c.add(seed, "", sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: aimed(seed)}))
 			}
 		})
 	}
@@ -92,7 +74,7 @@ func (c *campaign) hunt() {
 			for p := range turn {
 				for k := range uint64(tries) {
 					seed := *first + uint64(*seeds) + k
-					r := sim.RunScenario(c.t, sim.Scenario{Seed: seed, Catalog: market(), Aims: []sim.CrashPoint{p}})
+					r := sim.RunScenario(c.t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: []sim.CrashPoint{p}})
 					c.add(seed, p.String(), r)
 					if slices.Contains(r.Hit, p) {
 						break
@@ -118,7 +100,7 @@ func TestSeedsThatFoundFaults(t *testing.T) {
 	for _, seed := range []uint64{4, 53, 235, 267, 284, 1304, 1402, 1890, 2280, 4674, 6832, 8163, 4298, 6783, 6926, 7888, 1938, 1966, 3149, 3249, 9416, 3780, 10411, 10614, 10783, 10891, 20124, 20438, 20622, 20934, 21374, 40078, 40196} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			if r := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: market(), Aims: aims(seed)}); len(r.Violations) > 0 {
+			if r := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: aims(seed)}); len(r.Violations) > 0 {
 				t.Errorf("%s\n%s", r.Violations[0], r.Trace)
 			}
 		})
@@ -226,8 +208,8 @@ func (c *campaign) conclude() {
 // TestSameSeedSameStory plays seeds twice: every line is the same.
 func TestSameSeedSameStory(t *testing.T) {
 	for seed := uint64(1); seed <= 6; seed++ {
-		one := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: market(), Aims: aims(seed), KeepAll: true})
-		two := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: market(), Aims: aims(seed), KeepAll: true})
+		one := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: aims(seed), KeepAll: true})
+		two := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: aims(seed), KeepAll: true})
 		if one.Trace != two.Trace {
 			a, b := strings.Split(one.Trace, "\n"), strings.Split(two.Trace, "\n")
 			for i := range min(len(a), len(b)) {
@@ -237,7 +219,7 @@ func TestSameSeedSameStory(t *testing.T) {
 			}
 			t.Fatalf("seed %d has %d lines and then %d", seed, len(a), len(b))
 		}
-		other := sim.RunScenario(t, sim.Scenario{Seed: seed + 100, Catalog: market()})
+		other := sim.RunScenario(t, sim.Scenario{Seed: seed + 100, Catalog: objects.FewTypes()})
 		if other.Sum == one.Sum {
 			t.Errorf("seeds %d and %d have the same story", seed, seed+100)
 		}

@@ -70,7 +70,7 @@ func ParseManifests(file string, data []byte) ([]Document, error) {
 	var out []Document
 	var problems []error
 	for _, p := range splitStream(text) {
-		docs, err := p.partObjects(file)
+		docs, err := p.decodeObjects(file)
 		if err != nil {
 			problems = append(problems, err)
 		}
@@ -114,8 +114,8 @@ func splitStream(text []byte) []streamPart {
 	return append(out, now)
 }
 
-// partObjects are those of one document.
-func (p streamPart) partObjects(file string) ([]Document, error) {
+// decodeObjects returns the objects of one document.
+func (p streamPart) decodeObjects(file string) ([]Document, error) {
 	body, err := p.asJSON()
 	if err != nil {
 		err.File = file

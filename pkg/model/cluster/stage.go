@@ -1,0 +1,25 @@
+package cluster
+
+// Stage is what a decision is about to do, for who follows it.
+type Stage struct {
+	Name string // by the package that decides
+	// pods of one class, as namespace/name; or the one NodeClaim or Node that it is about; none where it is about none
+	About []string
+	// the pods run and may not be disrupted
+	DoNotDisrupt bool
+	// the NodePool that it is about, empty for none
+	Pool string
+	// all pods that are packed together, nil where none are
+	Together func() []string
+}
+
+// StageFollower is told each stage of a decision before it. It must not change what the decision sees. One that panics
+// makes the decision fail there.
+type StageFollower interface{ FollowStage(s Stage) }
+
+// TellStage tells the follower, if there is one, of a stage about a NodeClaim or a Node.
+func (r *Settings) TellStage(stage, name string) {
+	if r.Follower != nil {
+		r.Follower.FollowStage(Stage{Name: stage, About: []string{name}})
+	}
+}
