@@ -31,6 +31,18 @@ func IsQuantity(text string) bool {
 	return err == nil
 }
 
+// HasExpressions reports whether a kubelet setting of the class is an expression.
+func (c *Class) HasExpressions() bool {
+	for _, m := range []map[string]string{c.KubeReserved, c.SystemReserved} {
+		for _, text := range m {
+			if !IsQuantity(text) {
+				return true
+			}
+		}
+	}
+	return c.MaxPodsExpression != ""
+}
+
 func newExpressions(c Class) (e kubeletExpressions, err error) {
 	if c.MaxPodsExpression != "" {
 		if e.maxPods, err = kubeletexpr.Compile(c.MaxPodsExpression); err != nil {
