@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	api "joiner/pkg/api/v1"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	api "joiner/pkg/api/v1"
 	"joiner/pkg/cli/migrate"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/providers/kube"
 )
 
 // applyEdits makes the edits of a report, each on the condition that its object is still as it was seen.
@@ -52,6 +54,8 @@ func carryOut(ctx context.Context, l clusterLink, s cluster.Snapshot, e migrate.
 			}
 			return err
 		}
+	case migrate.Forget:
+		return forget(ctx, l, e)
 	case migrate.Untaint, migrate.Open:
 		for _, n := range s.Nodes {
 			if n.Name == e.Name && e.Do == migrate.Untaint {
@@ -62,6 +66,16 @@ func carryOut(ctx context.Context, l clusterLink, s cluster.Snapshot, e migrate.
 		}
 	}
 	return fmt.Errorf("%s %s: it is gone", e.Do, e.Name)
+}
+
+// forget removes from an object what Joiner wrote there for itself.
+func forget(ctx context.Context, l clusterLink, e migrate.Edit) error {
+	keys := migrate.WrittenKeys()
+	kind, name, _ := strings.Cut(e.Name, "/")
+	if kind == api.NodePoolKind {
+		return l.kube.RemovePoolAnnotations(ctx, name, keys...)
+	}
+	return l.kube.PatchClassMeta(ctx, name, kube.MetaChange{Remove: keys})
 }
 
 // isFresh reports whether a lease has not run out.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/cli/migrate"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/scheduling/binpack"
@@ -139,8 +142,11 @@ func migrationFacts(ctx context.Context, l clusterLink, s cluster.Snapshot, sc t
 				f.Foreign = append(f.Foreign, o.GetName())
 			}
 		}),
-		from.forEach(ctx, atPools, func(o *unstructured.Unstructured) { noteAnnotations(&f, o) }),
+		from.forEach(ctx, atPools, func(o *unstructured.Unstructured) {
+			noteAnnotations(&f, karpv1.NodePoolKind, o)
+		}),
 		from.forEach(ctx, atClasses, func(o *unstructured.Unstructured) {
+			noteAnnotations(&f, awsv1.EC2NodeClassKind, o)
 			if role, _, _ := unstructured.NestedString(o.Object, "spec", "role"); role != "" {
 				f.Roles = append(f.Roles, role)
 			}
@@ -203,16 +209,22 @@ func noteLease(f *migrate.Facts, o *unstructured.Unstructured) {
 	}
 }
 
-func noteAnnotations(f *migrate.Facts, o *unstructured.Unstructured) {
-	var keys []string
-	for k := range o.GetAnnotations() {
-		if strings.HasPrefix(k, "joiner.sh/") && k != "joiner.sh/registration-history" {
-			keys = append(keys, k)
+// noteAnnotations notes the annotations of joiner.sh on a NodePool or an EC2NodeClass, apart those that Joiner wrote.
+func noteAnnotations(f *migrate.Facts, kind string, o *unstructured.Unstructured) {
+	var people, own []string
+	for _, k := range slices.Sorted(maps.Keys(o.GetAnnotations())) {
+		switch {
+		case slices.Contains(migrate.WrittenKeys(), k):
+			own = append(own, k)
+		case strings.HasPrefix(k, "joiner.sh/"):
+			people = append(people, k)
 		}
 	}
-	if len(keys) > 0 {
-		slices.Sort(keys)
-		f.Annotations = append(f.Annotations, migrate.Annotated{Pool: o.GetName(), Keys: keys})
+	if len(people) > 0 && kind == karpv1.NodePoolKind {
+		f.Annotations = append(f.Annotations, migrate.Annotated{Pool: o.GetName(), Keys: people})
+	}
+	if len(own) > 0 {
+		f.Written = append(f.Written, migrate.Written{Kind: kind, Name: o.GetName(), Keys: own})
 	}
 }
 

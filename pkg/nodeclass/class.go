@@ -78,6 +78,7 @@ func addKubelet(out *instancetypes.Class, k *awsv1.KubeletConfiguration) {
 		n := int64(*k.MaxPods)
 		out.MaxPods = &n
 	}
+	out.MaxPodsExpression = k.MaxPodsExpression()
 	if k.PodsPerCore != nil {
 		out.PodsPerCore = int64(*k.PodsPerCore)
 	}

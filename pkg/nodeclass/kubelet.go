@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/kubeletexpr"
 )
 
 // kubeletFields are the fields of the kubelet's configuration in Kubernetes 1.36.
@@ -49,11 +49,13 @@ func KubeletProblem(c *awsv1.EC2NodeClass) (reason, message string) {
 	if c.Spec.Kubelet == nil {
 		return "", ""
 	}
-	if where, text := expressionIn(c.Spec.Kubelet); where != "" {
-		return awsv1.ReasonInvalidKubelet, fmt.Sprintf("spec.kubelet.%s is %s: write a number or a quantity; "+
-			"Joiner evaluates no CEL expressions", where, text)
+	if problem := expressionProblem(c.Spec.Kubelet); problem != "" {
+		return awsv1.ReasonKubeletExpression, problem
 	}
 	extra := slices.Sorted(maps.Keys(c.Spec.Kubelet.Extra))
+	if c.Spec.Kubelet.MaxPodsExpression() != "" {
+		extra = slices.DeleteFunc(extra, func(name string) bool { return name == awsv1.KubeletMaxPods })
+	}
 	for _, name := range extra {
 		switch {
 		case name == awsv1.KubeletTaints:
@@ -71,23 +73,28 @@ func KubeletProblem(c *awsv1.EC2NodeClass) (reason, message string) {
 	return "", ""
 }
 
-// expressionIn is the first field that holds a text where Kubernetes wants a number or a quantity, as Karpenter's gate
-// NodeClassCEL allows; both empty for none.
-func expressionIn(k *awsv1.KubeletConfiguration) (where, text string) {
-	if text, ok := k.Extra[awsv1.KubeletMaxPods]; ok {
-		return awsv1.KubeletMaxPods, text
+// expressionProblem is why an expression of the settings cannot be evaluated for any instance type, empty when all can.
+// A text where Kubernetes wants a number or a quantity is one, as Karpenter's gate NodeClassCEL allows.
+func expressionProblem(k *awsv1.KubeletConfiguration) string {
+	if text := k.MaxPodsExpression(); text != "" {
+		if _, err := kubeletexpr.Compile(text); err != nil {
+			return "spec.kubelet.maxPods: " + err.Error()
+		}
 	}
 	for _, m := range []struct {
 		name   string
 		values map[string]string
 	}{{"kubeReserved", k.KubeReserved}, {"systemReserved", k.SystemReserved}} {
 		for _, key := range slices.Sorted(maps.Keys(m.values)) {
-			if _, err := resource.ParseQuantity(m.values[key]); err != nil {
-				return m.name + "." + key, fmt.Sprintf("%q", m.values[key])
+			if instancetypes.IsQuantity(m.values[key]) {
+				continue
+			}
+			if _, err := kubeletexpr.Compile(m.values[key]); err != nil {
+				return "spec.kubelet." + m.name + "." + key + ": " + err.Error()
 			}
 		}
 	}
-	return "", ""
+	return ""
 }
 
 // likeField names the field that is written like this one but for its case.

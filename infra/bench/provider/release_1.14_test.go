@@ -75,3 +75,6 @@ func bootstrapOptions(kubelet string) (bootstrap.Options, error) {
 }
 
 func settingsOfRelease([]corev1.Taint) map[string]setting { return nil }
+
+// worldsOfRelease are those that no other version knows.
+func worldsOfRelease() []world { return nil }

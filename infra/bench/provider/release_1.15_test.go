@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	peerv1 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	"github.com/aws/karpenter-provider-aws/pkg/cel"
+	peeroptions "github.com/aws/karpenter-provider-aws/pkg/operator/options"
 	"github.com/aws/karpenter-provider-aws/pkg/providers/amifamily"
 	"github.com/aws/karpenter-provider-aws/pkg/providers/amifamily/bootstrap"
 	"github.com/aws/karpenter-provider-aws/pkg/providers/instance/filter"
@@ -37,13 +38,35 @@ func launchableFilter(r scheduling.Requirements, requests corev1.ResourceList) f
 	return filter.CompatibleLaunchableFilter(r, requests)
 }
 
-// typeResolver says how a class sees instance types, with the gate NodeClassCEL off.
+// typeResolver says how a class sees instance types, with the gate NodeClassCEL on.
 func typeResolver(region string, n *peerv1.EC2NodeClass) (resolveType, error) {
 	kubelet, err := peerv1.ParseKubeletConfig(n.Spec.Kubelet)
-	r := instancetype.NewDefaultResolver(region, nil)
+	if err != nil {
+		return nil, err
+	}
+	expressions, err := cel.NewEnvironment()
+	r := instancetype.NewDefaultResolver(region, expressions)
 	return func(ctx context.Context, info types.InstanceTypeInfo, zones []string) (*cloudprovider.InstanceType, error) {
-		return r.Resolve(ctx, info, zones, n, kubelet)
+		o := *peeroptions.FromContext(ctx)
+		o.FeatureGates.NodeClassCEL = true
+		return r.Resolve(peeroptions.ToContext(ctx, &o), info, zones, n, kubelet)
 	}, err
+}
+
+// worldsOfRelease have expressions among the kubelet's settings.
+func worldsOfRelease() (all []world) {
+	for name, text := range map[string]string{
+		"maxPods by the type":       "maxPods: \"instance_type.startsWith('m5.') ? 58 : max_pods / 2\"",
+		"maxPods by interfaces":     "maxPods: 'min(110, default_enis * (ips_per_eni - 1) + 2)', podsPerCore: 20",
+		"reserved by expressions":   "kubeReserved: {cpu: 'max(60, vcpus * 33)', memory: '255 + 11 * max_pods', pid: 'max_pods * 100'}, systemReserved: {ephemeral-storage: 'vcpus / 2', memory: 100Mi}",
+		"reserved by maxPods":       "maxPods: 'vcpus * 4', kubeReserved: {memory: 'max_pods * 11 + 0'}, systemReserved: {cpu: 'double(memory_mib) * 0.003'}",
+		"reserved of other maxPods": "maxPods: 17, podsPerCore: 4, kubeReserved: {memory: 'max_pods * 11'}",
+	} {
+		for _, family := range []string{"AL2", "AL2023", "Bottlerocket", "Windows2022"} {
+			all = append(all, world{name: name + " on " + family, spec: "amiFamily: " + family + "\nkubelet: {" + text + "}"})
+		}
+	}
+	return all
 }
 
 // capacityCodesOfLater are those that a later version takes for missing capacity, as Joiner does.

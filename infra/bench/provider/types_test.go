@@ -75,6 +75,7 @@ func worlds() []world {
 	} {
 		all = append(all, world{name: name, spec: kubelet(text)})
 	}
+	all = append(all, worldsOfRelease()...)
 	return append(all, world{name: "connection tracking", spec: "amiFamily: AL2023\nconnectionTracking: {udpTimeout: 30}"},
 		world{name: "nested virtualization", spec: "amiFamily: AL2023\ncpuOptions: {nestedVirtualization: enabled}"},
 		world{name: "no nested virtualization", spec: "amiFamily: AL2023\ncpuOptions: {nestedVirtualization: disabled}"},

@@ -29,6 +29,12 @@ func ReportBack(f Facts) Report {
 	for _, a := range f.Annotations {
 		r.addFinding(Note, "NodePool "+a.Pool, "Karpenter does not read "+strings.Join(a.Keys, ", "), "")
 	}
+	for _, w := range f.Written {
+		keys := strings.Join(w.Keys, ", ")
+		r.addEdit(Forget, w.Kind+"/"+w.Name, "Joiner wrote "+keys+" for itself")
+		r.addFinding(Change, w.Kind+" "+w.Name, "it has Joiner's own "+keys+
+			", which would be out of date when Joiner comes again", "joiner migrate --back --apply")
+	}
 	r.Steps = stepsBack(f)
 	r.sortAll()
 	return r

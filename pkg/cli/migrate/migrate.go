@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 )
 
@@ -20,7 +21,8 @@ type Facts struct {
 	Foreign     []string    // NodeClaims whose class is no EC2NodeClass
 	Roles       []string    // of nodes, that EC2NodeClasses name
 	Pinned      []string    // pods, namespace/name, that Cluster Autoscaler may not evict
-	Annotations []Annotated // annotations of joiner.sh on NodePools
+	Annotations []Annotated // annotations of joiner.sh on NodePools that people wrote
+	Written     []Written   // what Joiner wrote on NodePools and EC2NodeClasses for itself
 }
 
 // Controller is an installed autoscaler.
@@ -40,6 +42,19 @@ type CRD struct {
 type Annotated struct {
 	Pool string
 	Keys []string
+}
+
+// Written is an object with the keys of its annotations that Joiner wrote and nobody else reads.
+type Written struct {
+	Kind, Name string // NodePool or EC2NodeClass
+	Keys       []string
+}
+
+// WrittenKeys are the annotations of NodePools and EC2NodeClasses that Joiner writes for itself. Others of joiner.sh are
+// people's.
+func WrittenKeys() []string {
+	return []string{v1.AnnotationDryRunResult, v1.AnnotationHashedSpec, v1.AnnotationObservedMemory,
+		v1.AnnotationRegistrationHistory, v1.AnnotationZonalShifts}
 }
 
 // Level is how much a finding matters.
@@ -69,12 +84,13 @@ const (
 	Untaint Do = "untaint" // take karpenter.sh/disrupted off a node
 	Open    Do = "open"    // take joiner.sh/nominated-pods-only off a node
 	Unmark  Do = "unmark"  // take the mark of an unfinished disruption off a NodeClaim
+	Forget  Do = "forget"  // take what Joiner wrote for itself off a NodePool or an EC2NodeClass
 )
 
 // Edit is one change to one object. It may be repeated.
 type Edit struct {
 	Do   Do     `json:"do"`
-	Name string `json:"name"` // of the NodeClaim or node
+	Name string `json:"name"` // of the NodeClaim or node; of others after their kind, as NodePool/general
 	Why  string `json:"why"`
 }
 

@@ -86,6 +86,7 @@ const (
 	gateStatic     = "StaticCapacity"
 	gateOverlay    = "NodeOverlay"
 	gateBuffer     = "CapacityBuffer"
+	gateExpression = "NodeClassCEL" // one of AWS_FEATURE_GATES
 )
 
 // reportOptions turns Karpenter's options into lines for cdk.json, and says what has no line.
@@ -150,19 +151,8 @@ func findSetting(name string) settings.Setting {
 // that begins to live.
 func (r *Report) reportGates(f Facts) (handled []string) {
 	open := map[string]bool{gateReserved: true}
-	for part := range strings.SplitSeq(f.Options.Values["FEATURE_GATES"], ",") {
-		name, value, found := strings.Cut(strings.TrimSpace(part), "=")
-		if name == "" {
-			continue
-		}
-		is, err := strconv.ParseBool(value)
-		if !found || err != nil {
-			r.addFinding(Note, aboutOptions, fmt.Sprintf("FEATURE_GATES holds %q, which is no NAME=true or NAME=false", part),
-				"look it up, and compare with infra/settings.md")
-			continue
-		}
-		open[name] = is
-	}
+	r.readGates(f.Options, "FEATURE_GATES", open)
+	r.readGates(f.Options, "AWS_FEATURE_GATES", open)
 	if !open[gateSpotToSpot] {
 		r.Settings = append(r.Settings, SettingLine{Name: "spotToSpotConsolidation", Value: false, From: gateSpotToSpot})
 	}
@@ -173,13 +163,30 @@ func (r *Report) reportGates(f Facts) (handled []string) {
 		r.Settings = append(r.Settings, SettingLine{Name: "reservedCapacity", Value: false, From: gateReserved})
 	}
 	for _, name := range slices.Sorted(maps.Keys(open)) {
-		if known := []string{gateSpotToSpot, gateNodeRepair, gateReserved, gateStatic, gateOverlay, gateBuffer}; open[name] &&
+		if known := []string{gateSpotToSpot, gateNodeRepair, gateReserved, gateStatic, gateOverlay, gateBuffer, gateExpression}; open[name] &&
 			!slices.Contains(known, name) {
 			r.addFinding(Note, aboutOptions, "the gate "+name+" is open, which Joiner has no counterpart for", "")
 		}
 	}
 	r.reportSleepers(f, open)
-	return []string{"FEATURE_GATES"}
+	return []string{"FEATURE_GATES", "AWS_FEATURE_GATES"}
+}
+
+// readGates notes which gates of an option are open.
+func (r *Report) readGates(o Options, option string, open map[string]bool) {
+	for part := range strings.SplitSeq(o.Values[option], ",") {
+		name, value, found := strings.Cut(strings.TrimSpace(part), "=")
+		if name == "" {
+			continue
+		}
+		is, err := strconv.ParseBool(value)
+		if !found || err != nil {
+			r.addFinding(Note, aboutOptions, fmt.Sprintf("%s holds %q, which is no NAME=true or NAME=false", option, part),
+				"look it up, and compare with infra/settings.md")
+			continue
+		}
+		open[name] = is
+	}
 }
 
 // reportSleepers names what does nothing behind a closed gate and lives from the day on which Joiner acts.
@@ -189,6 +196,12 @@ func (r *Report) reportSleepers(f Facts, open map[string]bool) {
 			r.addFinding(Note, "NodePool "+p.Name,
 				fmt.Sprintf("the gate StaticCapacity is closed, so that its %d replicas do nothing; Joiner launches them", p.Replicas),
 				"to keep it asleep: kubectl scale nodepool "+p.Name+" --replicas 0")
+		}
+	}
+	for _, c := range f.Snapshot.Classes {
+		if c.HasExpressions() && !open[gateExpression] {
+			r.addFinding(Note, "EC2NodeClass "+c.Name, "the gate NodeClassCEL is closed, so that its expressions keep it from being ready; Joiner evaluates them",
+				"to keep it asleep: write numbers and quantities in its spec.kubelet, or delete it")
 		}
 	}
 	for _, o := range f.Snapshot.Overlays {

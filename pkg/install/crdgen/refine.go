@@ -31,9 +31,6 @@ func refine(crd map[string]any) error {
 		r.node("spec")
 		r.looseConditions("status.conditions")
 	case "EC2NodeClass":
-		for _, field := range []string{"systemReserved", "kubeReserved"} {
-			r.set("spec.kubelet."+field+"{}", "pattern", "^"+quantity+"$")
-		}
 		for _, field := range []string{"evictionHard", "evictionSoft"} {
 			r.set("spec.kubelet."+field+"{}", "pattern", "^("+percentage+"|"+quantity+")$")
 		}

@@ -21,12 +21,14 @@ type Class struct {
 	Images         []Image  `json:"images,omitempty"`
 	SecurityGroups []string `json:"securityGroups,omitempty"` // ids, sorted
 	// zones with a subnet of the class, to their ids
-	ZoneIDs        map[string]string `json:"zoneIDs,omitempty"`
-	MaxPods        *int64            `json:"maxPods,omitempty"`
-	PodsPerCore    int64             `json:"podsPerCore,omitempty"`
-	KubeReserved   map[string]string `json:"kubeReserved,omitempty"` // Kubernetes quantities
-	SystemReserved map[string]string `json:"systemReserved,omitempty"`
-	EvictionHard   map[string]string `json:"evictionHard,omitempty"`
+	ZoneIDs map[string]string `json:"zoneIDs,omitempty"`
+	MaxPods *int64            `json:"maxPods,omitempty"`
+	// a CEL expression, in the place of MaxPods
+	MaxPodsExpression string            `json:"maxPodsExpression,omitempty"`
+	PodsPerCore       int64             `json:"podsPerCore,omitempty"`
+	KubeReserved      map[string]string `json:"kubeReserved,omitempty"` // Kubernetes quantities, or CEL expressions
+	SystemReserved    map[string]string `json:"systemReserved,omitempty"`
+	EvictionHard      map[string]string `json:"evictionHard,omitempty"`
 	// of the volume that backs the kubelet, 0 for 20 GiB
 	EphemeralBytes int64  `json:"ephemeralBytes,omitempty"`
 	Disks          []Disk `json:"disks,omitempty"`      // that every node gets

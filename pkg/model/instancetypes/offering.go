@@ -85,6 +85,7 @@ type Type struct {
 	Allocatable  resources.List
 	Offerings    []Offering // sorted by price, then zone, then capacity type
 	MaxPods      int64
+	Reserved     KubeletReserved
 	ImageID      string // of the class's AMIs the first that fits; empty when none does
 
 	PriceOverlaid    bool // a NodeOverlay changed the price of an offering

@@ -176,9 +176,9 @@ func (r *typeResolver) resolveType(f *Facts, arch string) Type {
 	t := Type{
 		Name: f.Name, Requirements: reqs, MaxPods: amounts.capacity.Pods,
 		Capacity: amounts.capacity, Allocatable: amounts.allocatable,
-		ImageID: r.imageFor(reqs),
+		ImageID: r.imageFor(reqs), Reserved: amounts.reserved,
 	}
-	t.Offerings = r.listOfferings(f, r.refusalReason(f, t.ImageID))
+	t.Offerings = r.listOfferings(f, cmp.Or(r.refusalReason(f, t.ImageID), amounts.why))
 	return t
 }
 

@@ -1,6 +1,7 @@
 package instancetypes
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -32,6 +33,8 @@ const (
 type nodeAmounts struct {
 	capacity    resources.List
 	allocatable resources.List
+	reserved    KubeletReserved
+	why         string // why the kubelet's settings make no sense for the type, empty when they do
 }
 
 // kubeletLimits are the amounts that kubelet settings of the class take away, parsed.
@@ -39,6 +42,7 @@ type kubeletLimits struct {
 	kube, system resources.List
 	kubeSet      [3]bool // whether cpu, memory and ephemeral storage in kube replace the computed ones
 	memory, disk evictionThreshold
+	expressions  kubeletExpressions // of which kube and system hold nothing
 }
 
 // evictionThreshold is an eviction threshold: bytes, or a percentage of what there is. Unset leaves the default.
@@ -51,6 +55,9 @@ type evictionThreshold struct {
 func newLimits(c Class) (kubeletLimits, error) {
 	var l kubeletLimits
 	var err error
+	if l.expressions, err = newExpressions(c); err != nil {
+		return kubeletLimits{}, err
+	}
 	if l.kube, err = parseReserved("kubeReserved", c.KubeReserved); err != nil {
 		return kubeletLimits{}, err
 	}
@@ -69,13 +76,13 @@ func newLimits(c Class) (kubeletLimits, error) {
 	return l, nil
 }
 
-// parseReserved reads a map of quantities. The key pid takes nothing that pods ask for.
+// parseReserved reads the quantities of a map. The key pid takes nothing that pods ask for.
 func parseReserved(field string, m map[string]string) (resources.List, error) {
 	var l resources.List
 	for _, name := range []string{resources.CPU, resources.Memory, resources.Ephemeral} {
 		text, ok := m[name]
-		if !ok {
-			continue
+		if !ok || !IsQuantity(text) {
+			continue // it is not there, or an expression
 		}
 		q, err := quantity.ParseQuantity(text)
 		if err != nil {
@@ -125,7 +132,15 @@ func (t evictionThreshold) bytesOf(total, unset int64) int64 {
 
 // computeAmounts computes what a node of the type has.
 func (r *typeResolver) computeAmounts(f *Facts, arch string) nodeAmounts {
-	pods := r.maxPods(f)
+	var why string
+	pods, err := r.maxPods(f)
+	if err != nil {
+		why = err.Error()
+	}
+	limits, told, err := r.limitsOf(f, pods)
+	if err != nil {
+		why = cmp.Or(why, err.Error())
+	}
 	memory := memoryEstimate(f, r.class.MemoryOverhead)
 	c := resources.List{
 		CPU: f.VCPU * milliPerCore, Memory: memory, Pods: pods,
@@ -134,15 +149,15 @@ func (r *typeResolver) computeAmounts(f *Facts, arch string) nodeAmounts {
 	if mib, ok := r.class.LearnedMemoryMiB[f.Name]; ok {
 		c.Memory = mib * resources.MiB // what nodes reported; the thresholds keep to the estimate
 	}
-	reserved := r.reservedAmounts(f, pods).Add(r.limits.system).Add(resources.List{
-		Memory:    r.limits.memory.bytesOf(memory, defaultEviction),
-		Ephemeral: r.limits.disk.bytesOf(c.Ephemeral, percentUp(c.Ephemeral, evictionPercent)),
+	reserved := r.reservedAmounts(f, pods, limits).Add(limits.system).Add(resources.List{
+		Memory:    limits.memory.bytesOf(memory, defaultEviction),
+		Ephemeral: limits.disk.bytesOf(c.Ephemeral, percentUp(c.Ephemeral, evictionPercent)),
 	})
 	a := c
 	a.CPU -= reserved.CPU
 	a.Memory -= reserved.Memory
 	a.Ephemeral -= reserved.Ephemeral
-	return nodeAmounts{capacity: c, allocatable: a}
+	return nodeAmounts{capacity: c, allocatable: a, reserved: told, why: why}
 }
 
 // memoryEstimate is the memory in bytes that the system will see: the nominal size less firmware and hypervisor.
@@ -166,9 +181,21 @@ func (r *typeResolver) ephemeralStorage(f *Facts) int64 {
 	return defaultEphemeral
 }
 
-// maxPods is how many pods a node of the type may run.
-func (r *typeResolver) maxPods(f *Facts) int64 {
-	var n int64
+// maxPods is how many pods a node of the type may run. With an error it is what holds without the expression.
+func (r *typeResolver) maxPods(f *Facts) (int64, error) {
+	usual := r.podsPerCore(f, r.usualPods(f))
+	if r.limits.expressions.maxPods == nil {
+		return usual, nil
+	}
+	n, err := r.limits.expressions.evaluateMaxPods(f, usual)
+	if err != nil {
+		return usual, err
+	}
+	return r.podsPerCore(f, n), nil
+}
+
+// usualPods is the number of the class, or what the family does without one.
+func (r *typeResolver) usualPods(f *Facts) (n int64) {
 	switch {
 	case r.class.MaxPods != nil:
 		n = *r.class.MaxPods
@@ -177,6 +204,11 @@ func (r *typeResolver) maxPods(f *Facts) int64 {
 	default:
 		n = defaultWindowsPods
 	}
+	return n
+}
+
+// podsPerCore is the number within what the class allows for each core.
+func (r *typeResolver) podsPerCore(f *Facts, n int64) int64 {
 	if r.class.PodsPerCore > 0 && honorsPodsPerCore(r.class.Family) {
 		n = min(n, r.class.PodsPerCore*f.VCPU)
 	}
@@ -194,20 +226,20 @@ func podsByENI(f *Facts, taken int64) int64 {
 }
 
 // reservedAmounts is what the kubelet and the container runtime keep for themselves.
-func (r *typeResolver) reservedAmounts(f *Facts, pods int64) resources.List {
+func (r *typeResolver) reservedAmounts(f *Facts, pods int64, limits kubeletLimits) resources.List {
 	if reservesByENI(r.class.Family) {
 		pods = podsByENI(f, r.efaOnly(0))
 	}
 	l := resources.List{CPU: reservedCPU(f.VCPU), Memory: reservedPerPod*pods + reservedMemory,
 		Ephemeral: reservedEphemeral}
-	if r.limits.kubeSet[0] {
-		l.CPU = r.limits.kube.CPU
+	if limits.kubeSet[0] {
+		l.CPU = limits.kube.CPU
 	}
-	if r.limits.kubeSet[1] {
-		l.Memory = r.limits.kube.Memory
+	if limits.kubeSet[1] {
+		l.Memory = limits.kube.Memory
 	}
-	if r.limits.kubeSet[2] {
-		l.Ephemeral = r.limits.kube.Ephemeral
+	if limits.kubeSet[2] {
+		l.Ephemeral = limits.kube.Ephemeral
 	}
 	return l
 }

@@ -125,6 +125,7 @@ func kubeletFile(in Input) (awsv1.KubeletConfiguration, error) {
 	file.Extra = map[string]string{}
 	maps.Copy(file.Extra, in.Kubelet.Extra)
 	delete(file.Extra, awsv1.KubeletTaints)
+	delete(file.Extra, awsv1.KubeletMaxPods) // an expression, of which MaxPods came
 	if len(in.Taints) == 0 {
 		return file, nil
 	}

@@ -242,6 +242,37 @@ func TestWhatATemplateTakesFromItsClass(t *testing.T) {
 	}
 }
 
+// Types of which an expression of the kubelet comes to something else have another template, whose user data says what it
+// comes to.
+func TestTemplatesByWhatExpressionsComeTo(t *testing.T) {
+	for _, family := range []string{"AL2023", "AL2", "Bottlerocket"} {
+		w := newWorld(t)
+		for _, line := range []string{"m5.large od=0.096", "m5.xlarge cpu=4 od=0.192", "c5.xlarge cpu=4 od=0.17"} {
+			w.addType(t, line)
+		}
+		w.class(t, `{spec: {amiFamily: `+family+`, kubelet: {maxPods: "instance_type == 'c5.xlarge' ? 11 : 12", kubeReserved: {cpu: vcpus * 30, memory: 1Gi}, systemReserved: {pid: '3'}}}}`)
+		o, err := w.choose(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, x := range o.Templates {
+			data, err := base64.StdEncoding.DecodeString(x.UserData)
+			if err != nil || len(x.Overrides) != 2 || strings.Contains(string(data), "vcpus") || strings.Contains(string(data), "instance_type") {
+				t.Errorf("%s: error %v, overrides %v, user data\n%s", family, err, x.Overrides, data)
+			}
+			got[x.Overrides[0].Type] = string(data)
+		}
+		for typ, want := range map[string][]string{"m5.large": {"60m", "1Gi", "12"}, "m5.xlarge": {"120m", "1Gi", "12"}, "c5.xlarge": {"120m", "1Gi", "11"}} {
+			for _, text := range want {
+				if !strings.Contains(got[typ], text) {
+					t.Errorf("%s: user data of %s lacks %s:\n%s", family, typ, text, got[typ])
+				}
+			}
+		}
+	}
+}
+
 // CPU options that leave nested virtualization out leave it to EC2.
 func TestCPUOptionsOfATemplate(t *testing.T) {
 	for class, want := range map[string]string{

@@ -24,7 +24,7 @@ func DryRunOrder(in Input) (o Order, found bool, err error) {
 		Strategy: allocationStrategy(instancetypes.OnDemand, false)}
 	tags := staticTags(in)
 	o.Tags, o.InstanceTags = sortedTags(tags), sortedTags(claimTags(in, tags))
-	template, err := newTemplate(in, o, templateGroup{image: t.ImageID, maxPods: t.MaxPods})
+	template, err := newTemplate(in, o, templateGroup{image: t.ImageID, maxPods: t.MaxPods, reserved: t.Reserved})
 	if err != nil {
 		return Order{}, true, err
 	}

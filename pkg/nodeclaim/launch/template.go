@@ -25,15 +25,16 @@ const (
 
 // templateGroup is what of an instance type goes into a template.
 type templateGroup struct {
-	image   string
-	maxPods int64
-	efas    int64 // EFA interfaces, 0 unless the claim asks for EFA
+	image    string
+	maxPods  int64
+	reserved instancetypes.KubeletReserved
+	efas     int64 // EFA interfaces, 0 unless the claim asks for EFA
 
 	reservation instancetypes.Reservation // that it is launched into; its ID is empty for none
 }
 
 func groupOf(in Input, t *instancetypes.Type, o instancetypes.Offering) templateGroup {
-	g := templateGroup{image: t.ImageID, maxPods: t.MaxPods}
+	g := templateGroup{image: t.ImageID, maxPods: t.MaxPods, reserved: t.Reserved}
 	if r := o.Reservation; r != nil {
 		g.reservation = instancetypes.Reservation{ID: r.ID, Kind: r.Kind, Interruptible: r.Interruptible}
 	}
@@ -94,12 +95,23 @@ func userData(in Input, capacityType string, g templateGroup) (string, error) {
 		RAID0: spec.InstanceStorePolicy != nil && *spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
 	}
 	if spec.Kubelet != nil {
-		b.Kubelet = *spec.Kubelet
+		b.Kubelet = withReserved(*spec.Kubelet, g.reserved)
 	}
 	if spec.UserData != nil {
 		b.UserData = *spec.UserData
 	}
 	return bootstrap.UserData(b)
+}
+
+// withReserved is the kubelet's configuration with what its expressions come to for a type.
+func withReserved(k awsv1.KubeletConfiguration, is instancetypes.KubeletReserved) awsv1.KubeletConfiguration {
+	if is.Kube != "" {
+		k.KubeReserved = instancetypes.ReservedAmounts(is.Kube)
+	}
+	if is.System != "" {
+		k.SystemReserved = instancetypes.ReservedAmounts(is.System)
+	}
+	return k
 }
 
 // bootTaints are the taints of the claim and its startup taints as the kubelet brings them, each once.

@@ -86,7 +86,12 @@ func (w *world) class(t *testing.T, text string) {
 		}
 		w.in.Resolved.Images = append(w.in.Resolved.Images, i)
 	}
-	if k := c.Spec.Kubelet; k != nil && k.MaxPods != nil {
+	k := c.Spec.Kubelet
+	if k == nil {
+		return
+	}
+	w.in.Resolved.MaxPodsExpression, w.in.Resolved.KubeReserved, w.in.Resolved.SystemReserved = k.MaxPodsExpression(), k.KubeReserved, k.SystemReserved
+	if k.MaxPods != nil {
 		n := int64(*k.MaxPods)
 		w.in.Resolved.MaxPods = &n
 	}

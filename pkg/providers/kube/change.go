@@ -134,13 +134,24 @@ func missingEntries(have, want map[string]string) patchFields {
 // MetaChange is a change of an object's annotations and finalizers. Empty fields change nothing.
 type MetaChange struct {
 	Annotations   map[string]string
+	Remove        []string // keys of annotations
 	AddFinalizer  string
 	DropFinalizer string
 }
 
 func (m MetaChange) asPatch(o metaObject) patchFields {
 	meta := patchFields{}
-	if set := missingEntries(o.GetAnnotations(), m.Annotations); set != nil {
+	set := missingEntries(o.GetAnnotations(), m.Annotations)
+	for _, key := range m.Remove {
+		if _, there := o.GetAnnotations()[key]; !there {
+			continue
+		}
+		if set == nil {
+			set = patchFields{}
+		}
+		set[key] = nil
+	}
+	if set != nil {
 		meta["annotations"] = set
 	}
 	finalizers := editedPatch(o.GetFinalizers(), m.AddFinalizer, m.DropFinalizer)

@@ -136,7 +136,15 @@ func unlessGone(err error) error {
 
 // PatchPoolMeta sets annotations of a pool. It writes nothing if they are there already.
 func (c Pools) PatchPoolMeta(ctx context.Context, name string, annotations map[string]string) error {
-	m := MetaChange{Annotations: annotations}
+	return c.changePoolMeta(ctx, name, MetaChange{Annotations: annotations})
+}
+
+// RemovePoolAnnotations removes annotations of a pool. It writes nothing if none is there.
+func (c Pools) RemovePoolAnnotations(ctx context.Context, name string, keys ...string) error {
+	return c.changePoolMeta(ctx, name, MetaChange{Remove: keys})
+}
+
+func (c Pools) changePoolMeta(ctx context.Context, name string, m MetaChange) error {
 	_, err := changeObject(ctx, c.connection, apiCall{verb: "patch", place: poolPath(), name: name},
 		func(o *karpv1.NodePool) patchFields { return m.asPatch(o) }, newPool)
 	return err

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"joiner/pkg/cli/migrate"
 )
@@ -140,7 +141,12 @@ func TestMigrationThereAndBack(t *testing.T) {
 	}
 
 	e.taint(t, "moved-node", "joiner.sh/nominated-pods-only")
-	e.note(t, "moved-claim", "joiner.sh/disruption-command", "{}")
+	e.annotate(t, claims(), "moved-claim", "joiner.sh/disruption-command", "{}")
+	written := map[schema.GroupVersionResource]string{pools(): "joiner.sh/zonal-shifts", classes(): "joiner.sh/hashed-spec"}
+	for of, key := range written {
+		e.annotate(t, of, "moved", key, "17")
+		e.annotate(t, of, "moved", "joiner.sh/disruption", "act")
+	}
 	if _, progress = e.report(t, "--back", "--apply"); !strings.Contains(progress, "did open moved-node") || !strings.Contains(progress, "did unmark moved-claim") {
 		t.Errorf("on the way back: %s", progress)
 	}
@@ -148,12 +154,24 @@ func TestMigrationThereAndBack(t *testing.T) {
 	if err != nil || claim.GetAnnotations()["joiner.sh/disruption-command"] != "" || e.tainted(t, "moved-node", "joiner.sh/nominated-pods-only") {
 		t.Errorf("%v, annotations %v, held %t", err, claim.GetAnnotations(), e.tainted(t, "moved-node", "joiner.sh/nominated-pods-only"))
 	}
+	for of, key := range written {
+		o, err := e.dynamic.Resource(of).Get(t.Context(), "moved", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left, there := o.GetAnnotations()[key]; there || o.GetAnnotations()["joiner.sh/disruption"] != "act" {
+			t.Errorf("%s has %s %q; of its user %v", of.Resource, key, left, o.GetAnnotations())
+		}
+	}
+	if r, _ = e.report(t, "--back"); slices.ContainsFunc(r.Edits, func(x migrate.Edit) bool { return strings.HasSuffix(x.Name, "/moved") }) {
+		t.Errorf("there is more to forget: %v", r.Edits)
+	}
 }
 
-func (e env) note(t *testing.T, claim, key, value string) {
+func (e env) annotate(t *testing.T, of schema.GroupVersionResource, name, key, value string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
-	if _, err := e.dynamic.Resource(claims()).Patch(t.Context(), claim, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := e.dynamic.Resource(of).Patch(t.Context(), name, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

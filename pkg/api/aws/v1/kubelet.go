@@ -1,6 +1,10 @@
 package v1
 
-import karpv1 "joiner/pkg/api/v1"
+import (
+	"encoding/json"
+
+	karpv1 "joiner/pkg/api/v1"
+)
 
 // KubeletTaints is the field of the kubelet's configuration that holds the taints of a new node. Joiner sets it.
 const KubeletTaints = "registerWithTaints"
@@ -14,8 +18,11 @@ type KubeletConfiguration struct {
 	// ClusterDNS are the DNS servers of pods.
 	// +optional
 	ClusterDNS []string `json:"clusterDNS,omitempty"`
-	// MaxPods is how many pods a node takes.
-	// +kubebuilder:validation:Minimum:=0
+	// MaxPods is how many pods a node takes: a number, or a CEL expression over vcpus, memory_mib, default_enis,
+	// ips_per_eni, max_pods and instance_type.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:message="maxPods is a number from 0 to 2147483647 or an expression",rule="type(self) == string || self >= 0 && self <= 2147483647"
 	// +optional
 	MaxPods *int32 `json:"maxPods,omitempty"`
 	// PodsPerCore bounds the pods by vCPU as well.
@@ -65,4 +72,11 @@ type KubeletConfiguration struct {
 	Extra map[string]string `json:"-"`
 	// Written is what was read, as it was written; empty for a value that was made otherwise. The drift hash is of it.
 	Written string `json:"-" hash:"ignore"`
+}
+
+// MaxPodsExpression is the CEL expression in the place of maxPods, empty for none.
+func (k *KubeletConfiguration) MaxPodsExpression() string {
+	text := ""
+	_ = json.Unmarshal([]byte(k.Extra[KubeletMaxPods]), &text) // other fields than texts are no expressions
+	return text
 }

@@ -118,6 +118,7 @@ const (
 	ReasonDependenciesNotReady                = "DependenciesNotReady"
 	ReasonInvalidKubelet                      = "InvalidKubeletConfiguration"
 	ReasonUnsupportedKubelet                  = "UnsupportedKubeletConfiguration"
+	ReasonKubeletExpression                   = "KubeletExpressionInvalid"
 	ReasonTagValidationFailed                 = "TagValidationFailed"
 	ReasonCreateLaunchTemplateAuthCheckFailed = "CreateLaunchTemplateAuthCheckFailed"
 	ReasonCreateFleetAuthCheckFailed          = "CreateFleetAuthCheckFailed"
