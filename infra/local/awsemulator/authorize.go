@@ -129,6 +129,7 @@ func askers() map[string]asker {
 		"eks:UpdateAccessEntry":              (*Cloud).askEntry,
 		"eks:DeleteAccessEntry":              (*Cloud).askEntry,
 		"arc-zonal-shift:GetManagedResource": (*Cloud).askManaged,
+		"monitoring:DescribeAlarms":          (*Cloud).askAlarms,
 		"s3:GetObject":                       (*Cloud).askReadObject,
 		"s3:HeadObject":                      (*Cloud).askReadObject,
 		"s3:PutObject":                       (*Cloud).askObject,

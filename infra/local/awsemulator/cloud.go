@@ -97,6 +97,7 @@ type Cloud struct {
 	reserved     []ReservedInstances
 	plans        []SavingsPlan
 	shifts       []ZonalShift
+	alarms       map[string]Alarm // by name
 	groups       []PlacementGroup
 	images       []image
 	params       map[string]parameter
@@ -125,8 +126,8 @@ func New(o Options) (*Cloud, error) {
 	c := &Cloud{
 		opt: o, offers: offers, s3: newBuckets(),
 		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, lts: map[string]*template{},
-		reservations: map[string]*reservation{},
-		entries:      map[string]AccessEntry{}, roles: map[string]*role{},
+		reservations: map[string]*reservation{}, alarms: map[string]Alarm{},
+		entries: map[string]AccessEntry{}, roles: map[string]*role{},
 		profiles: map[string]*profile{}, queues: map[string]*queue{}, functions: map[string]DescribedFunction{},
 		quotas: standardQuotas(), concurrency: 1000,
 	}
