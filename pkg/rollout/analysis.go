@@ -181,11 +181,10 @@ func countPod(w *cluster.WorkloadHealth, isNew, isBad bool) {
 // faresBadly reports whether the pod crashed, was killed for its memory, failed, or is unready for too long.
 func faresBadly(p cluster.Pod, now time.Time) bool {
 	since := p.Created
-	if p.Started.After(since) {
-		since = p.Started
-	}
-	if p.ReadySince.After(since) {
-		since = p.ReadySince
+	for _, at := range []time.Time{p.Started, p.UnreadySince} {
+		if at.After(since) {
+			since = at
+		}
 	}
 	return p.Trouble != "" || p.Phase == "Failed" ||
 		p.Phase != "Succeeded" && !p.Ready && !now.Before(since.Add(unreadyFor))

@@ -250,6 +250,12 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 			}
 			w.s.Pods = append(w.s.Pods, p)
 		}
+	case "falter": // the pods of a node are not Ready any more
+		for i := range w.s.Pods {
+			if p := &w.s.Pods[i]; p.NodeName == "n-"+names()[0] {
+				p.Ready, p.ReadySince, p.UnreadySince = false, time.Time{}, w.s.Now
+			}
+		}
 	case "after":
 		span, err := time.ParseDuration(d.CmdArgs[0].Key)
 		if err != nil {
