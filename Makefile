@@ -74,6 +74,10 @@ help: ## list what can be run
 run: local ## show the main job on this machine, from an empty cluster to an empty cluster
 	$(STEP) 'run the main job' '1 to 2 minutes' $(BIN)/joiner-local run
 
+.PHONY: demo-rollout
+demo-rollout: local ## show a NodeRollout on this machine: a bad image and a good one
+	$(STEP) 'run a rollout' '2 minutes' $(BIN)/joiner-local rollout
+
 .PHONY: up
 up: local ## start the environment and leave it running; prints how to use it
 	$(BIN)/joiner-local up
@@ -144,6 +148,10 @@ golden: ## rewrite the expected outputs of scenarios; read the diff as if it wer
 sim: ## simulate seeds on all cores, each with its own disasters: SEEDS=n FIRST_SEED=s (one seed prints its whole story; AIM='a crash point')
 	@go test ./pkg/testing/sim -run 'TestSeeds$$' -v -count=1 -timeout 0 -args -progress -seeds $(or $(SEEDS),1000) -first $(or $(FIRST_SEED),1) \
 		$(if $(filter 1,$(SEEDS)),-story) $(if $(AIM),-aim '$(AIM)')
+
+.PHONY: rollouts
+rollouts: ## simulate NodeRollouts with good and bad images while invocations die: SEEDS=n FIRST_SEED=s
+	@go test ./pkg/testing/sim -run 'TestRollouts$$' -v -count=1 -timeout 0 -args -trials $(or $(SEEDS),200) -first $(or $(FIRST_SEED),1)
 
 .PHONY: day
 day: ## 24 simulated hours of work that breathes, with disruption: what they cost, and that nothing goes to and fro: SEEDS=n FIRST_SEED=s

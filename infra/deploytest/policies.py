@@ -24,6 +24,7 @@ ALLOWED = {
     ("RESOURCE_STAR", "UseNetwork"): "what Lambda's guide asks for a function in a VPC; LeaveNetworkToLambda denies it to the function's own code",
     ("UNKNOWN_CONDITION_FOR_ACTION", "LeaveNetworkToLambda"): "Lambda's credentials carry lambda:SourceFunctionArn into calls of every service, as Lambda's guide says",
     ("RESOURCE_STAR", "ReadZonalShifts"): "ARC knows load balancers alone as resources; a condition names the cluster, as in Karpenter's policy",
+    ("RESOURCE_STAR", "ReadAlarms"): "CloudWatch lists composite alarms only to who may describe all, as its API reference says",
     ("RESOURCE_STAR", "DescribeSavingsPlans"): "reads alone; the plans that the account has are not known beforehand",
     ("RESOURCE_MISMATCH", "ReadImageParameters"): "AWS's public parameters belong to no account, as in Karpenter's policy",
     ("RESOURCE_MISMATCH", "LaunchFromOwnTemplate"): "RunInstances is weighed with each resource by itself; the other statements list the others, as Karpenter's own policy does",

@@ -39,6 +39,7 @@ func deviations() map[string]string {
 	const together = "one statement names all that its actions make or use, as Karpenter's policy does; IAM weighs each action with its own resources"
 	out := map[string]string{
 		"ReadZonalShifts arc-zonal-shift:GetManagedResource on *": "the data knows load balancers alone as resources; a condition names the cluster, as in Karpenter's policy",
+		"ReadAlarms cloudwatch:DescribeAlarms on *":               "CloudWatch lists composite alarms only to who may describe all, as its API reference says",
 
 		"UseNetwork ec2:CreateNetworkInterface on *":     "Lambda's guide asks for it; the Deny beside it keeps function code away",
 		"UseNetwork ec2:DeleteNetworkInterface on *":     "as above",

@@ -158,6 +158,7 @@ func (p permissions) remoteWrite() []statement {
 func disruptAllows(p permissions) []statement {
 	return append(append(p.storePasses(), p.readShifts()...),
 		p.describe("DescribeInstances", "ec2:DescribeInstances"), // whether they are where their class would put them
+		p.describe("ReadAlarms", "cloudwatch:DescribeAlarms"),    // those that NodeRollouts name
 		p.readCatalog(), p.describeLevels(), p.wake("provision", "lifecycle"))
 }
 

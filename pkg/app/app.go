@@ -13,6 +13,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -22,6 +23,7 @@ import (
 	"joiner/pkg/controllers/notices"
 	"joiner/pkg/controllers/provision"
 	"joiner/pkg/controllers/remotewrite"
+	"joiner/pkg/controllers/rollouts"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/version"
 	"joiner/pkg/providers/discovery"
@@ -67,6 +69,8 @@ type App struct {
 	aside     provision.Aside           // what decisions fail about; the same
 	attention pushAttention
 	offerings binpack.OfferingCache // what is sold, for the next pass of disrupt
+	alarms    discovery.Alarms
+	rollouts  rollouts.Told         // what was logged about NodeRollouts
 	series    *remotewrite.Recorder // made by the first invocation of lifecycle
 }
 
@@ -97,6 +101,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	e := ec2.NewFromConfig(cfg)
 	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}
 	a.levels = discovery.RemainingCapacity{EC2: e}
+	a.alarms = discovery.Alarms{CloudWatch: cloudwatch.NewFromConfig(cfg)}
 	a.ledger = store.NewUnavailableOfferings(a.kube.SharedData, time.Now)
 	a.store = discovery.NewStore(s3.NewFromConfig(cfg, pathStyle),
 		set.CatalogBucket, discovery.CatalogMaxAge, time.Now)

@@ -182,6 +182,10 @@ func (t clusterTarget) readSnapshot(ctx context.Context, sc terminalOutput, l cl
 		}
 		if err == nil {
 			s.Rollouts, err = l.kube.Rollouts.ListRollouts(ctx)
+			if apierrors.IsForbidden(err) {
+				sc.writeMessage("not looked at: NodeRollouts (%v)", err)
+				err = nil
+			}
 			s = rollout.Gate(s)
 		}
 		return err

@@ -207,6 +207,9 @@ func (f doctorFlags) readCluster(ctx context.Context, s storedObjects, out *doct
 	if err := s.forEach(ctx, atClaims, func(*unstructured.Unstructured) { out.Nodes++ }); err != nil {
 		return err
 	}
+	if out.Rollouts, err = s.readRollouts(ctx); err != nil {
+		return err
+	}
 	out.Pools, err = s.readPools(ctx)
 	return err
 }

@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/api/joiner/v1alpha1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cli/doctor"
 	"joiner/pkg/install/setup"
+	"joiner/pkg/model/cluster"
 )
 
 // Where objects are served that are read as they are stored.
@@ -24,6 +26,7 @@ const (
 	atPods        = "/api/v1/pods"
 	atClasses     = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 	atClaims      = "/apis/karpenter.sh/v1/nodeclaims"
+	atRollouts    = "/apis/joiner.sh/v1alpha1/noderollouts"
 	atPools       = "/apis/karpenter.sh/v1/nodepools"
 	atDeployments = "/apis/apps/v1/deployments"
 	atCRDs        = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -243,6 +246,30 @@ func (s storedObjects) readLeader(ctx context.Context) doctor.Leader {
 
 // factsTime is when the facts are of.
 func factsTime() time.Time { return time.Now().UTC() }
+
+// readRollouts are the NodeRollouts with what is not right about them; none where the cluster does not know the kind.
+func (s storedObjects) readRollouts(ctx context.Context) (out []doctor.Rollout, err error) {
+	err = s.forEach(ctx, atRollouts, func(o *unstructured.Unstructured) {
+		var r v1alpha1.NodeRollout
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &r) != nil {
+			return // the CRD would not have let it in
+		}
+		d := doctor.Rollout{Name: r.Name, Seen: len(r.Status.Conditions) > 0}
+		for _, k := range r.Status.Conditions {
+			if k.Status != "True" {
+				d.Problems = append(d.Problems, doctor.Problem{Condition: k.Type, Message: k.Message})
+			}
+		}
+		if r.Status.Phase == cluster.RolloutHalted || r.Status.Phase == cluster.RolloutRollingBack {
+			d.Stopped = r.Status.Message
+		}
+		out = append(out, d)
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return out, err
+}
 
 // readPools are the NodePools with what is not right about them.
 func (s storedObjects) readPools(ctx context.Context) (out []doctor.Pool, err error) {

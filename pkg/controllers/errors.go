@@ -23,6 +23,15 @@ func IsConflict(err error) bool {
 	return ok && c.Conflict()
 }
 
+// IsForbidden reports whether Joiner lacks a right in the cluster.
+func IsForbidden(err error) bool {
+	f, ok := errors.AsType[interface {
+		error
+		Forbidden() bool
+	}](err)
+	return ok && f.Forbidden()
+}
+
 // IgnoreConflict leaves what changed meanwhile to the next pass, which sees the change.
 func IgnoreConflict(log *slog.Logger, err error) error {
 	if !IsConflict(err) {

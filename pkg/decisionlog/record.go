@@ -56,6 +56,7 @@ type Record struct {
 	Skipped      []Reason          `json:"skipped,omitempty"`      // pools that took no part
 	NotDisrupted []Reason          `json:"notDisrupted,omitempty"` // nodes that stay
 	Faults       []Fault           `json:"faults,omitempty"`       // what the program failed about
+	Rollouts     []string          `json:"rollouts,omitempty"`     // what was decided about NodeRollouts
 }
 
 // Fault is something that the program failed about and left out.
@@ -108,7 +109,7 @@ type Reason struct {
 
 // HasDecision reports whether the pass is worth keeping: something was to be launched, removed or refused, or failed.
 func (r Record) HasDecision() bool {
-	return len(r.Launches)+len(r.Removals)+len(r.Unplaced)+len(r.Faults) > 0
+	return len(r.Launches)+len(r.Removals)+len(r.Unplaced)+len(r.Faults)+len(r.Rollouts) > 0
 }
 
 // AddFaults adds what failed.

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	api "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclass"
 )
 
 // Outcome is what is to be done about a rollout: to keep the class as it is as a revision, to store the status, to tell
@@ -24,12 +26,15 @@ const (
 	mostTold   = 500
 )
 
+const timeForm = "2006-01-02 15:04:05 UTC"
+
 // Advance takes the next step of the rollout. The revision that the class has when it is first seen is trusted; each
 // other one is tried. A revision that failed is tried again only when people resume it.
 func Advance(s cluster.Snapshot, r cluster.Rollout) Outcome {
 	out := Outcome{Status: r.Status}
 	st := &out.Status
 	st.Refused, st.Unavailable, st.Message, st.ResumeToken = "", "", "", ""
+	st.NoAlarm = alarmProblem(r)
 	class, refused := ClassOf(s, r)
 	if refused != "" {
 		st.Refused, st.Message = refused, refused
@@ -191,8 +196,19 @@ func (a *advance) takeSteps() {
 		return
 	}
 	st.Phase = cluster.RolloutProgressing
+	if f.stalls != "" {
+		st.Message = f.stalls
+		return
+	}
 	for ; st.Step < len(a.r.Steps); st.Step++ {
 		wait, paused := a.waitsFor(a.r.Steps[st.Step])
+		if wait == "" && !a.isResumed() {
+			if wait = a.awaitsEvidence(f); wait == "" && f.bad != "" {
+				st.Evidence = f.words
+				a.fail(f.bad, f.words)
+				return
+			}
+		}
 		if wait != "" {
 			if paused {
 				st.Phase = cluster.RolloutPaused
@@ -228,11 +244,40 @@ func (a *advance) target(step int) (n int) {
 	return n
 }
 
+// isResumed reports whether people ended the pause that the step is.
+func (a *advance) isResumed() bool {
+	st := a.out.Status
+	return a.r.Steps[st.Step].Pause && a.r.Resume == pauseToken(st)
+}
+
+func pauseToken(st cluster.RolloutStatus) string { return fmt.Sprintf("%s/%d", st.Revision, st.Step) }
+
+// awaitsEvidence returns the evidence that a step waits for which is done otherwise. It does so no longer than a node
+// may take to get ready, from when the last new node was initialized on.
+func (a *advance) awaitsEvidence(f finding) string {
+	if f.awaits == "" {
+		return ""
+	}
+	g := gateOf(a.s, a.r, a.class)
+	var last time.Time
+	for _, c := range claimsOf(a.s, a.r) {
+		k := c.Condition(api.ConditionInitialized)
+		if g.RevisionOf(c) == a.out.Status.Revision && k.Status == "True" && k.Since.After(last) {
+			last = k.Since
+		}
+	}
+	until := last.Add(a.r.ReadyWithin)
+	if last.IsZero() || !a.s.Now.Before(until) {
+		return ""
+	}
+	return "waits until " + until.UTC().Format(timeForm) + " for " + f.awaits
+}
+
 // waitsFor returns what the step waits for, or nothing. paused tells a wait that only time or people end.
 func (a *advance) waitsFor(step cluster.RolloutStep) (why string, paused bool) {
 	st := a.out.Status
 	if step.Pause {
-		token := fmt.Sprintf("%s/%d", st.Revision, st.Step)
+		token := pauseToken(st)
 		until := st.StepStarted.Add(step.For)
 		switch {
 		case a.r.Resume == token:
@@ -241,7 +286,7 @@ func (a *advance) waitsFor(step cluster.RolloutStep) (why string, paused bool) {
 			return "", false
 		case step.For > 0:
 			a.out.Status.ResumeToken = token
-			return "paused until " + until.UTC().Format("2006-01-02 15:04:05 UTC"), true
+			return "paused until " + until.UTC().Format(timeForm), true
 		}
 		a.out.Status.ResumeToken = token
 		return "paused until people resume it", true
@@ -331,15 +376,22 @@ func (a *advance) count() {
 	}
 }
 
-// unavailable says why the last good revision cannot be launched, as far as anybody has found out.
+// unavailable says why the last good revision cannot be launched, or should not be, as far as anybody has found out.
 func (a *advance) unavailable() string {
 	st := a.out.Status
 	if st.LastGood == "" {
 		return ""
 	}
-	if a.out.Keep != st.LastGood &&
-		!slices.ContainsFunc(a.r.Revisions, func(v cluster.NodeRevision) bool { return v.Name == st.LastGood }) {
+	i := slices.IndexFunc(a.r.Revisions, func(v cluster.NodeRevision) bool { return v.Name == st.LastGood })
+	if i < 0 && a.out.Keep != st.LastGood {
 		return "revision " + st.LastGood + " is not stored any more"
+	}
+	if i >= 0 {
+		for _, kubelet := range a.r.Revisions[i].KubeletVersions {
+			if why := nodeclass.KubeletMisfit(kubelet, a.r.ClusterVersion); why != "" {
+				return "revision " + st.LastGood + " does not fit the cluster: " + why
+			}
+		}
 	}
 	for _, c := range claimsOf(a.s, a.r) {
 		k := c.Condition(api.ConditionLaunched)

@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	// mostChance is the chance, under which as many bad pods on new nodes count as no accident.
-	mostChance = 0.01
+	// mostChance is the chance, under which as many bad pods on new nodes count as no accident, whenever it is seen;
+	// mostChanceAtEnd is it once a step has waited for more evidence. A chance above doubtfulChance is worth no wait.
+	mostChance      = 0.01
+	mostChanceAtEnd = 0.025
+	doubtfulChance  = 0.1
 	// unreadyFor is how long a pod on a node may be unready before that counts against the node.
 	unreadyFor = 2 * time.Minute
 	// mostRefunds is how many new nodes EC2 may take before they prove anything, for which others are tried.
@@ -24,13 +27,18 @@ const (
 type finding struct {
 	failed string
 	words  []string
+
+	stalls string // why no step is taken, however long that lasts
+	awaits string // the evidence that may still come, empty where there is enough
+	bad    string // why the revision fails when no more evidence comes
 }
 
 // analyze judges the revision that is tried by its nodes and their pods.
 func analyze(s cluster.Snapshot, r cluster.Rollout, tried []cluster.TriedNode) finding {
 	var f finding
+	f.judgeAlarms(r, len(tried) > 0)
 	f.judgeNodes(s, r, tried)
-	f.judgePods(r)
+	f.judgePods(s, r)
 	return f
 }
 
@@ -39,6 +47,41 @@ func (f *finding) fail(format string, args ...any) {
 	if f.words = append(f.words, why); f.failed == "" {
 		f.failed = why
 	}
+}
+
+// judgeAlarms fails for an alarm that fires. One that does so before any node has the revision is not its fault: that
+// waits for the end of it, as it does while nobody knows the states of alarms.
+func (f *finding) judgeAlarms(r cluster.Rollout, tried bool) {
+	if r.AlarmsUnread != "" {
+		f.stalls = "waits for alarms that can be read"
+		f.words = append(f.words, "alarms cannot be read: "+r.AlarmsUnread)
+	}
+	for _, a := range r.Alarms {
+		switch {
+		case a.State != cluster.AlarmFires:
+		case tried:
+			f.fail("CloudWatch alarm %s fires", a.Name)
+		default:
+			f.stalls = "waits for the end of CloudWatch alarm " + a.Name + ", which fires before any node has the revision"
+		}
+	}
+}
+
+// alarmProblem says which alarms of the rollout there are not, and why they cannot be read.
+func alarmProblem(r cluster.Rollout) string {
+	if r.AlarmsUnread != "" {
+		return "spec.analysis.alarms: " + r.AlarmsUnread
+	}
+	var missing []string
+	for _, a := range r.Alarms {
+		if a.State == "" {
+			missing = append(missing, a.Name)
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return "spec.analysis.alarms: there is no alarm " + strings.Join(missing, ", ") + " in this region and account"
 }
 
 // judgeNodes fails for nodes that do not become initialized or stay Ready in time, and for conditions that they must
@@ -105,10 +148,14 @@ func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHea
 		if p.Controller == "" || !mine[p.NodeName] || p.Terminating() || p.Virtual {
 			continue
 		}
+		bad := faresBadly(p, s.Now)
+		if !bad && !p.Ready && p.Phase != "Succeeded" {
+			continue // it has shown nothing yet
+		}
 		if byUID[p.Controller] == nil {
 			byUID[p.Controller] = &cluster.WorkloadHealth{Controller: p.Controller, Sample: p.Key()}
 		}
-		countPod(byUID[p.Controller], isNew[p.NodeName], faresBadly(p, s.Now))
+		countPod(byUID[p.Controller], isNew[p.NodeName], bad)
 	}
 	for _, w := range byUID {
 		if w.New > 0 && w.Old > 0 {
@@ -134,11 +181,10 @@ func countPod(w *cluster.WorkloadHealth, isNew, isBad bool) {
 // faresBadly reports whether the pod crashed, was killed for its memory, failed, or is unready for too long.
 func faresBadly(p cluster.Pod, now time.Time) bool {
 	since := p.Created
-	if p.Started.After(since) {
-		since = p.Started
-	}
-	if p.ReadySince.After(since) {
-		since = p.ReadySince
+	for _, at := range []time.Time{p.Started, p.UnreadySince} {
+		if at.After(since) {
+			since = at
+		}
 	}
 	return p.Trouble != "" || p.Phase == "Failed" ||
 		p.Phase != "Succeeded" && !p.Ready && !now.Before(since.Add(unreadyFor))
@@ -146,18 +192,20 @@ func faresBadly(p cluster.Pod, now time.Time) bool {
 
 // judgePods compares the pods of each controller on new nodes with its pods on old ones. It fails when so many bad ones
 // on new nodes have a chance of at most mostChance, were new nodes as good as old ones.
-func (f *finding) judgePods(r cluster.Rollout) {
+func (f *finding) judgePods(s cluster.Snapshot, r cluster.Rollout) {
 	pods, bad, old, oldBad := 0, 0, 0, 0
 	for _, w := range r.Workloads {
 		pods, bad, old, oldBad = pods+w.New, bad+w.NewBad, old+w.Old, oldBad+w.OldBad
 	}
-	if pods == 0 {
-		return
-	}
 	text := fmt.Sprintf("%d of %d pods on new nodes fare badly, %d of %d of the same workloads on old nodes", bad, pods,
 		oldBad, old)
 	if pods < r.MinPods {
-		f.words = append(f.words, fmt.Sprintf("%s; fewer than %d are not compared", text, r.MinPods))
+		if mayBeCompared(s, r) {
+			f.awaits = fmt.Sprintf("pods that can be compared: %d of %d are on new nodes", pods, r.MinPods)
+		}
+		if pods > 0 {
+			f.words = append(f.words, fmt.Sprintf("%s; fewer than %d are not compared", text, r.MinPods))
+		}
 		return
 	}
 	chance := chanceOf(r.Workloads)
@@ -167,10 +215,36 @@ func (f *finding) judgePods(r cluster.Rollout) {
 		return
 	}
 	f.words = append(f.words, text)
+	if chance <= doubtfulChance {
+		f.awaits = "more pods: " + text
+	}
+	if chance <= mostChanceAtEnd {
+		f.bad = text
+	}
 }
 
-// chanceOf is the chance of at least as many bad pods on new nodes as there are, given how many bad ones each workload
-// has in all and were each as likely on any node. The bad ones of a workload on new nodes are hypergeometric then.
+// mayBeCompared reports whether old nodes of the rollout run pods whose controllers may have some on new nodes, too.
+func mayBeCompared(s cluster.Snapshot, r cluster.Rollout) bool {
+	class, refused := ClassOf(s, r)
+	if refused != "" {
+		return false
+	}
+	g := gateOf(s, r, class)
+	old := map[string]bool{} // nodes
+	for _, c := range claimsOf(s, r) {
+		if c.NodeName != "" && c.Deleting.IsZero() && g.RevisionOf(c) != r.Status.Revision {
+			old[c.NodeName] = true
+		}
+	}
+	return slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool {
+		return p.Controller != "" && old[p.NodeName] && !p.Terminating() && !p.Virtual
+	})
+}
+
+// chanceOf is the chance of more bad pods on new nodes than there are, and half of that of as many, given how many bad
+// ones each workload has in all and were each as likely on any node. The bad ones of a workload on new nodes are
+// hypergeometric then. Half of it, the mid-p value, because few pods make few different outcomes: with all of it the
+// test would be far stricter than it says.
 func chanceOf(all []cluster.WorkloadHealth) float64 {
 	total, at := []float64{1}, 0
 	for _, w := range all {
@@ -192,6 +266,9 @@ func chanceOf(all []cluster.WorkloadHealth) float64 {
 	sum := 0.0
 	for i := at; i < len(total); i++ {
 		sum += total[i]
+	}
+	if at < len(total) {
+		sum -= total[at] / 2
 	}
 	return min(sum, 1)
 }

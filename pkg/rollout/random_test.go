@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,49 @@ func TestRandomWorlds(t *testing.T) {
 	}
 }
 
+// TestErrorRates plays rollouts of pools of 2 to 14 nodes with 8 pods each, of which a part fares badly on any node. The
+// rates that it prints with -worlds 1000 are those of functions/rollouts.md.
+func TestErrorRates(t *testing.T) {
+	of := max(*worlds*3/10, 1)
+	goods, failed, bads, trusted := 0, 0, 0, 0
+	for layout, name := range []string{"nodes: 1", "nodes: 1, pause, percent: 30, pause", "percent: 10, 50, 100"} {
+		for _, base := range []int{0, 5, 20} {
+			f, n := playRates(t, of, layout, base, faults{}), playRates(t, of, layout, base, faults{crash: true})
+			t.Logf("%-36s %2d %% fare badly anyway: %4.1f %% of good revisions fail, %4.1f %% are trusted on which 20 %% more crash", name, base,
+				100*float64(f.failed)/float64(of), 100*float64(n.trusted)/float64(of))
+			goods, failed = goods+of, failed+f.failed
+			if layout > 0 && base == 0 {
+				bads, trusted = bads+of, trusted+n.trusted
+			}
+		}
+	}
+	if failed*100 > 3*goods {
+		t.Errorf("%d of %d good revisions fail by their pods, at most 3 %% may", failed, goods)
+	}
+	if trusted*100 > 10*bads {
+		t.Errorf("%d of %d revisions are trusted on which 20 %% of pods crash, at most 10 %% may where steps have several nodes", trusted, bads)
+	}
+}
+
+// rates are how revisions ended: trusted, or failed by their pods.
+type rates struct{ trusted, failed int }
+
+func playRates(t *testing.T, of, layout, base int, f faults) (out rates) {
+	for seed := range uint64(of) {
+		g := &game{world: newWorld(), rnd: rand.New(rand.NewPCG(seed, 7)), ran: map[string]bool{}, base: base, layout: layout + 1}
+		if err := g.play(f); err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, g.say())
+		}
+		switch e := g.r.Status.Evidence; {
+		case g.r.Status.LastGood == g.bad:
+			out.trusted++
+		case len(e) > 0 && strings.HasPrefix(e[0], "failed: ") && strings.Contains(e[0], "pods on new nodes fare badly"):
+			out.failed++
+		}
+	}
+	return out
+}
+
 type game struct {
 	*world
 	rnd           *rand.Rand
@@ -56,16 +100,22 @@ type game struct {
 	ran           map[string]bool // claims that ever had the bad revision
 	lost, reached int             // nodes that EC2 took; what the steps reached so far allow
 	made          int
+	base          int // percent of pods that fare badly on any node
+	layout        int // which steps, from 1 on; 0 draws them
 }
 
 func (g *game) chance(percent int) bool { return g.rnd.IntN(100) < percent }
 
 func (g *game) play(f faults) error {
-	g.r.Steps = [][]cluster.RolloutStep{
+	layouts := [][]cluster.RolloutStep{
 		{{Nodes: 1}},
 		{{Nodes: 1}, {Pause: true, For: 15 * time.Minute}, {Percent: 30}, {Pause: true, For: 15 * time.Minute}},
 		{{Percent: 10}, {Percent: 50}, {Percent: 100}},
-	}[g.rnd.IntN(3)]
+	}
+	if g.layout == 0 {
+		g.layout = 1 + g.rnd.IntN(len(layouts))
+	}
+	g.r.Steps = layouts[g.layout-1]
 	g.r.Rollback, g.r.NodeConditions = g.chance(50), []cluster.Condition{{Type: "Bad", Status: "True"}}
 	for range 2 + g.rnd.IntN(8) {
 		g.made++
@@ -100,7 +150,7 @@ func (g *game) play(f faults) error {
 			return fmt.Errorf("%d nodes ran the bad revision, the steps allow %d and EC2 took %d", len(g.ran), g.reached, g.lost)
 		}
 	}
-	if f == (faults{}) && g.r.Status.LastGood != g.bad && g.lost == 0 {
+	if f == (faults{}) && g.base == 0 && g.r.Status.LastGood != g.bad && g.lost == 0 {
 		return fmt.Errorf("a good revision was not trusted")
 	}
 	return nil
@@ -145,7 +195,7 @@ func (g *game) live(f faults) {
 func (g *game) addPods(c cluster.Claim, bad bool) {
 	for i := range 8 {
 		p := cluster.Pod{Namespace: "d", Name: fmt.Sprintf("%s-%d", c.Name, i), Controller: fmt.Sprint("w", i%3), NodeName: c.NodeName, Phase: "Running", Ready: true, Created: g.s.Now}
-		if bad && g.chance(20) {
+		if bad && g.chance(20) || g.chance(g.base) {
 			p.Trouble = "Crashed"
 		}
 		g.s.Pods = append(g.s.Pods, p)

@@ -117,6 +117,9 @@ func (w *world) say() string {
 	if st.Unavailable != "" {
 		b.WriteString("  unavailable: " + st.Unavailable + "\n")
 	}
+	if st.NoAlarm != "" {
+		b.WriteString("  no alarm: " + st.NoAlarm + "\n")
+	}
 	s := w.snapshot()
 	if g := s.Pools[0].Rollout; g != nil {
 		fmt.Fprintf(&b, "launch=%s try=%s slots=%d", s.Pools[0].Revision, g.Try, g.Slots)
@@ -218,6 +221,23 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 				}
 			}
 		}
+	case "alarms": // what CloudWatch says of each that the NodeRollout names; with unread, nothing
+		w.r.Alarms, w.r.AlarmsUnread = nil, ""
+		for _, a := range d.CmdArgs {
+			switch {
+			case a.Key == "unread":
+				w.r.AlarmsUnread = "describe alarms: AccessDenied"
+			case a.Vals[0] == "none":
+				w.r.Alarms = append(w.r.Alarms, cluster.Alarm{Name: a.Key})
+			default:
+				w.r.Alarms = append(w.r.Alarms, cluster.Alarm{Name: a.Key, State: a.Vals[0]})
+			}
+		}
+	case "kubelet": // of the images of a revision
+		n, _ := strconv.Atoi(strings.TrimPrefix(arg("rev"), "rev"))
+		w.r.Revisions[n-1].KubeletVersions = []string{arg("version")}
+	case "cluster":
+		w.r.ClusterVersion = arg("version")
 	case "forbid":
 		w.r.NodeConditions = []cluster.Condition{{Type: arg("type"), Status: "True"}}
 	case "pods": // those of a workload on a node, some of which are bad
@@ -229,6 +249,12 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 				p.Trouble = "Crashed"
 			}
 			w.s.Pods = append(w.s.Pods, p)
+		}
+	case "falter": // the pods of a node are not Ready any more
+		for i := range w.s.Pods {
+			if p := &w.s.Pods[i]; p.NodeName == "n-"+names()[0] {
+				p.Ready, p.ReadySince, p.UnreadySince = false, time.Time{}, w.s.Now
+			}
 		}
 	case "after":
 		span, err := time.ParseDuration(d.CmdArgs[0].Key)

@@ -129,6 +129,7 @@ func (c *account) askers() map[string]asker {
 		"eks:UpdateAccessEntry":              c.eks.askEntry,
 		"eks:DeleteAccessEntry":              c.eks.askEntry,
 		"arc-zonal-shift:GetManagedResource": c.arc.askManaged,
+		"monitoring:DescribeAlarms":          c.cloudwatch.askAlarms,
 		"s3:GetObject":                       c.objects.askReadObject,
 		"s3:HeadObject":                      c.objects.askReadObject,
 		"s3:PutObject":                       c.objects.askObject,

@@ -85,25 +85,26 @@ type account struct {
 
 // services are the parts of AWS that there are, each with its own state. A part that needs another one's finds it here.
 type services struct {
-	iam       *iam
-	sts       *sts
-	ssm       *ssm
-	eks       *eks
-	sqs       *sqs
-	bus       *bus
-	lambda    *lambda
-	objects   *objects
-	billing   *billing
-	arc       *arc
-	instances *instances
-	fleets    *fleets
-	templates *templates
-	amis      *amis
-	networks  *networks
-	capacity  *capacity
-	market    *market
-	volumes   *volumes
-	ec2Access *ec2Access
+	iam        *iam
+	sts        *sts
+	ssm        *ssm
+	eks        *eks
+	sqs        *sqs
+	bus        *bus
+	lambda     *lambda
+	cloudwatch *cloudwatch
+	objects    *objects
+	billing    *billing
+	arc        *arc
+	instances  *instances
+	fleets     *fleets
+	templates  *templates
+	amis       *amis
+	networks   *networks
+	capacity   *capacity
+	market     *market
+	volumes    *volumes
+	ec2Access  *ec2Access
 }
 
 // Cloud is the account and what answers for it. What the services let a test do are methods of it. All methods may be
@@ -117,6 +118,7 @@ type Cloud struct {
 	*sqs
 	*lambda
 	*objects
+	*cloudwatch
 	*billing
 	*arc
 	*instances
@@ -146,7 +148,7 @@ func New(o Options) (*Cloud, error) {
 	a := &account{opt: o, offers: offers, news: newNews(o.Events, o.OnInstance)}
 	a.services = a.newServices()
 	c := &Cloud{account: a, iam: a.iam, sts: a.sts, ssm: a.ssm, eks: a.eks, sqs: a.sqs, lambda: a.lambda,
-		objects: a.objects, billing: a.billing, arc: a.arc, instances: a.instances, templates: a.templates,
+		objects: a.objects, cloudwatch: a.cloudwatch, billing: a.billing, arc: a.arc, instances: a.instances, templates: a.templates,
 		amis: a.amis, networks: a.networks, capacity: a.capacity, market: a.market, volumes: a.volumes,
 		table: a.listOperations()}
 	c.limits.set = throttles(o.Limits) // which nobody can clear
@@ -166,18 +168,19 @@ func (c *account) newServices() services {
 		bus: &bus{c},
 		lambda: &lambda{account: c, functions: map[string]DescribedFunction{}, quotas: standardQuotas(),
 			concurrency: 1000},
-		objects:   &objects{account: c, s3: newBuckets()},
-		billing:   &billing{account: c},
-		arc:       &arc{account: c},
-		instances: &instances{account: c, machines: map[string]*machine{}},
-		fleets:    &fleets{account: c, tokens: map[string]fleetAnswer{}},
-		templates: &templates{account: c, lts: map[string]*template{}},
-		amis:      &amis{account: c, images: images},
-		networks:  &networks{account: c, vpc: newNetwork(c.opt, c.offers.zoneIDs)},
-		capacity:  &capacity{account: c, reservations: map[string]*reservation{}},
-		market:    &market{c},
-		volumes:   &volumes{account: c},
-		ec2Access: &ec2Access{c},
+		objects:    &objects{account: c, s3: newBuckets()},
+		cloudwatch: &cloudwatch{account: c, alarms: map[string]Alarm{}},
+		billing:    &billing{account: c},
+		arc:        &arc{account: c},
+		instances:  &instances{account: c, machines: map[string]*machine{}},
+		fleets:     &fleets{account: c, tokens: map[string]fleetAnswer{}},
+		templates:  &templates{account: c, lts: map[string]*template{}},
+		amis:       &amis{account: c, images: images},
+		networks:   &networks{account: c, vpc: newNetwork(c.opt, c.offers.zoneIDs)},
+		capacity:   &capacity{account: c, reservations: map[string]*reservation{}},
+		market:     &market{c},
+		volumes:    &volumes{account: c},
+		ec2Access:  &ec2Access{c},
 	}
 }
 

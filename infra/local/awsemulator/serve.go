@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -68,6 +69,8 @@ func (r *call) decode(into any) error {
 	switch r.protocol {
 	case wire.EC2Query, wire.Query:
 		return wire.DecodeForm(r.form, into)
+	case wire.CBOR:
+		return wire.DecodeCBOR(r.body, into)
 	}
 	if len(r.body) == 0 {
 		return nil
@@ -97,6 +100,7 @@ func (c *account) listOperations() map[string]service {
 		"servicequotas":   {wire.JSON, c.quotaOperations()},
 		"savingsplans":    {wire.RestJSON, c.plansOperations()},
 		"arc-zonal-shift": {wire.RestJSON, c.shiftOperations()},
+		"monitoring":      {wire.CBOR, c.alarmOperations()},
 	}
 }
 
@@ -160,6 +164,8 @@ func (r *call) name() {
 		r.action = restAction(r.service, r.http)
 	case wire.RestXML:
 		r.action = s3Action(r.http)
+	case wire.CBOR:
+		r.action = path.Base(r.http.URL.Path) // /service/SERVICE/operation/ACTION
 	}
 }
 

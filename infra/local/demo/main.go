@@ -1,5 +1,5 @@
-// Command joiner-local shows Joiner's main job on this machine (run), or keeps the environment up to play with (up,
-// down).
+// Command joiner-local shows Joiner's main job (run) or a NodeRollout (rollout) on this machine, or keeps the environment
+// up to play with (up, down).
 //
 // It needs what `make local` builds: the control plane, the functions and the synthesized stack.
 package main
@@ -16,6 +16,7 @@ import (
 
 const usage = `usage: joiner-local COMMAND
   run     show the main job, from an empty cluster to an empty cluster
+  rollout show a NodeRollout: an image whose nodes never become Ready, and a good one
   up      start the environment and leave it running
   down    end what up started
 `
@@ -42,6 +43,8 @@ func command(ctx context.Context, args []string) error {
 	switch args[0] {
 	case "run":
 		return run(ctx, root)
+	case "rollout":
+		return runRollout(ctx, root)
 	case "up":
 		return up(ctx, root)
 	case "serve":

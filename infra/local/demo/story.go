@@ -21,8 +21,7 @@ const patience = 5 * time.Minute
 // story is one run of the main job with what it saw so far.
 type story struct {
 	*env.Env
-	start time.Time
-	seen  map[string]bool // instances shown in a table
+	seen map[string]bool // instances shown in a table
 }
 
 // step is one chapter: it fails with what did not hold.
@@ -44,10 +43,30 @@ func steps() []step {
 }
 
 // run tells the whole story. The error says which chapter did not hold.
-func run(ctx context.Context, root string) (err error) {
-	s := &story{start: time.Now(), seen: map[string]bool{}}
+func run(ctx context.Context, root string) error {
+	began := time.Now()
+	if err := tell(ctx, root, steps(), logPath(root), (*story).functions); err != nil {
+		return err
+	}
+	fmt.Printf("\n== the main job is done in %.0f s: pods without a node got nodes, a sold-out market and an interruption cost nobody his pod,\n"+
+		"   work that became less costs less, and nothing is left behind\n", time.Since(began).Seconds())
+	return nil
+}
+
+// runRollout tells the story of a NodeRollout.
+func runRollout(ctx context.Context, root string) error {
+	if err := tell(ctx, root, rolloutSteps(), logPath(root)); err != nil {
+		return err
+	}
+	fmt.Println("\n== a bad image cost one node and no pod, and a good one is everywhere")
+	return nil
+}
+
+// tell plays the chapters in an environment of their own, and does the rest in it. The functions log to the file.
+func tell(ctx context.Context, root string, chapters []step, logTo string, rest ...func(*story) error) (err error) {
+	s := &story{seen: map[string]bool{}}
 	fmt.Println("== the environment comes up (a minute of the schedules lasts 10 s here)")
-	logs, err := openLog(root)
+	logs, err := openLog(logTo)
 	if err != nil {
 		return err
 	}
@@ -58,28 +77,29 @@ func run(ctx context.Context, root string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	for i, st := range steps() {
+	for i, st := range chapters {
 		began := time.Now()
-		fmt.Printf("\n== %d/%d %s\n", i+1, len(steps()), st.title)
+		fmt.Printf("\n== %d/%d %s\n", i+1, len(chapters), st.title)
 		if err := st.do(s, ctx); err != nil {
 			return fmt.Errorf("%s: %w (the functions' whole log is in %s)", st.title, err, logs.Name())
 		}
 		fmt.Printf("   (%.0f s)\n", time.Since(began).Seconds())
 	}
-	if err := s.functions(); err != nil {
-		return err
+	for _, do := range rest {
+		if err := do(s); err != nil {
+			return err
+		}
 	}
-	fmt.Printf("\n== the main job is done in %.0f s: pods without a node got nodes, a sold-out market and an interruption cost nobody his pod,\n"+
-		"   work that became less costs less, and nothing is left behind\n", time.Since(s.start).Seconds())
 	return nil
 }
 
-func openLog(root string) (*os.File, error) {
-	dir := filepath.Join(root, ".local", "run")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+func logPath(root string) string { return filepath.Join(root, ".local", "run", "functions.log") }
+
+func openLog(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	return os.Create(filepath.Join(dir, "functions.log"))
+	return os.Create(path)
 }
 
 // apply applies one of the story's manifests.

@@ -30,7 +30,7 @@ func up(ctx context.Context, root string) error {
 		s.help()
 		return nil
 	}
-	logs, err := openLog(root)
+	logs, err := openLog(logPath(root))
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type Facts struct {
 	RBAC      []Object
 	Classes   []Class
 	Pools     []Pool
+	Rollouts  []Rollout
 	Leader    Leader
 	Loose     []MissingRequests
 	Devices   Devices
@@ -210,7 +211,7 @@ func RunChecks(f Facts) []Finding {
 	e.f = f
 	for _, check := range []func(){
 		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkRemoteWrite, e.checkNodeRole, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
-		e.checkClasses, e.checkPools, e.spotRole, e.checkEncryption, e.checkLambda, e.checkMemory, e.checkCost, e.checkQuotas, e.devices,
+		e.checkClasses, e.checkPools, e.checkRollouts, e.spotRole, e.checkEncryption, e.checkLambda, e.checkMemory, e.checkCost, e.checkQuotas, e.devices,
 		e.checkMissingRequests,
 	} {
 		check()

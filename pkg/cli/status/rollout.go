@@ -21,5 +21,8 @@ func RolloutLine(r cluster.Rollout) string {
 	if st.Unavailable != "" {
 		out += "; the last good revision cannot be launched: " + st.Unavailable
 	}
+	if st.NoAlarm != "" {
+		out += "; " + st.NoAlarm
+	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"joiner/pkg/controllers"
@@ -13,6 +14,7 @@ import (
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/rollout"
 	"joiner/pkg/scheduling/binpack"
 )
 
@@ -149,7 +151,8 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	}
 	d.kept.To, d.kept.Stamp, d.kept.Warn = d.Diary, d.Stamp, d.Log.Warn
 	d.Shield().Report(decision.Faults...)
-	d.kept.RecordPass(ctx, d.said, nil, func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
+	said := strings.Join(append(rollout.Decided(s), d.said), "\n")
+	d.kept.RecordPass(ctx, said, nil, func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
 		return replay.DisruptPass(st, s, memory, decision)
 	})
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {

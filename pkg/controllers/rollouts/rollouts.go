@@ -9,6 +9,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"sync/atomic"
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/controllers"
@@ -37,20 +38,50 @@ type ClassReader interface {
 	ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClass, error)
 }
 
+// AlarmReader reads CloudWatch alarms. It may be repeated.
+type AlarmReader interface {
+	// ReadAlarms returns the states of alarms by name, as CloudWatch has them. One that does not exist is left out.
+	ReadAlarms(ctx context.Context, names []string) (map[string]string, error)
+}
+
+// VersionReader reads the version of the API server. It may be repeated.
+type VersionReader interface {
+	// ReadVersion returns it as 1.36.
+	ReadVersion(ctx context.Context) (string, error)
+}
+
 // Controller implements controllers.RolloutSteps.
 type Controller struct {
 	controllers.Deps
 
 	Store   Store
 	Classes ClassReader
+	Alarms  AlarmReader
+	Version VersionReader // nil: nobody compares images with the cluster's version
+	Told    *Told         // nil: for this invocation
 }
 
-// AddRollouts adds the NodeRollouts and gates the snapshot.
+// Told is what was logged already; it outlives an invocation.
+type Told struct{ forbidden atomic.Bool }
+
+// AddRollouts adds the NodeRollouts and gates the snapshot. Where Joiner may not read them there are none, which is
+// logged once: nodes must not wait for a right that the next setup brings.
 func (c *Controller) AddRollouts(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
+	if c.Told == nil {
+		c.Told = &Told{}
+	}
 	var err error
-	if s.Rollouts, err = c.Store.ListRollouts(ctx); err != nil {
+	s.Rollouts, err = c.Store.ListRollouts(ctx)
+	if controllers.IsForbidden(err) {
+		if !c.Told.forbidden.Swap(true) {
+			c.Log.Warn("NodeRollouts are not followed: a changed EC2NodeClass drifts every node", "error", err)
+		}
+		return s, nil
+	}
+	if err != nil {
 		return s, err
 	}
+	c.Told.forbidden.Store(false)
 	return rollout.Gate(s), nil
 }
 
@@ -66,10 +97,13 @@ func (c *Controller) AdvanceRollouts(ctx context.Context, s cluster.Snapshot) (c
 		return s, nil
 	}
 	s.Rollouts = slices.Clone(s.Rollouts)
+	version := c.readVersion(ctx)
 	var errs []error
 	for i := range s.Rollouts {
 		r := &s.Rollouts[i]
 		r.Workloads = rollout.CountPods(s, *r)
+		c.readAlarms(ctx, r)
+		r.ClusterVersion = version
 		out := rollout.Advance(s, *r)
 		may, err := controllers.MayWrite(ctx)
 		if err == nil && !may {
@@ -82,6 +116,39 @@ func (c *Controller) AdvanceRollouts(ctx context.Context, s cluster.Snapshot) (c
 		errs = append(errs, controllers.IgnoreConflict(c.Log, err))
 	}
 	return rollout.Gate(s), errors.Join(errs...)
+}
+
+// readVersion is the cluster's version; empty where it cannot be read, which stops nothing.
+func (c *Controller) readVersion(ctx context.Context) string {
+	if c.Version == nil {
+		return ""
+	}
+	version, err := c.Version.ReadVersion(ctx)
+	if err != nil {
+		c.Log.Warn("images of NodeRollouts are not compared with the cluster's version", "error", err)
+		return ""
+	}
+	return version
+}
+
+// readAlarms fills in the states of the alarms. What cannot be read is noted: no step is taken until it can be.
+func (c *Controller) readAlarms(ctx context.Context, r *cluster.Rollout) {
+	if len(r.Alarms) == 0 {
+		return
+	}
+	var names []string
+	for _, a := range r.Alarms {
+		names = append(names, a.Name)
+	}
+	states, err := c.Alarms.ReadAlarms(ctx, names)
+	if err != nil {
+		r.AlarmsUnread = err.Error()
+		c.Log.Warn("alarms of NodeRollout "+r.Name+" cannot be read", "error", err)
+	}
+	r.Alarms = slices.Clone(r.Alarms)
+	for i := range r.Alarms {
+		r.Alarms[i].State = states[r.Alarms[i].Name]
+	}
 }
 
 // apply keeps the revision, stores the status, tells of it, and forgets surplus revisions, in this order: a status
@@ -101,7 +168,8 @@ func (c *Controller) apply(ctx context.Context, s cluster.Snapshot, r *cluster.R
 			c.Log.Info("rollout", "name", r.Name, "phase", out.Status.Phase, "revision", out.Status.Revision, "step",
 				out.Status.Step, "message", out.Status.Message)
 		}
-		r.Status = out.Status
+		before := r.Status
+		r.Status, r.Before = out.Status, &before
 	}
 	for _, e := range out.Events {
 		if err := c.Record.RecordEvent(ctx, e); err != nil {

@@ -1,11 +1,13 @@
 package rollouts_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,5 +185,92 @@ func TestClassThatChanges(t *testing.T) {
 	}
 	if err != nil || len(s.kept) > 0 || s.r.Status.Phase != "" {
 		t.Errorf("%s, %+v, error %v", fmt.Sprint(s.kept), s.r.Status, err)
+	}
+}
+
+// forbiddenError is a right that lacks.
+type forbiddenError struct{}
+
+func (forbiddenError) Error() string   { return "list noderollouts: forbidden" }
+func (forbiddenError) Forbidden() bool { return true }
+
+// forbidden lets nobody read NodeRollouts while it is true.
+type forbidden struct {
+	*store
+	now bool
+}
+
+func (f *forbidden) ListRollouts(ctx context.Context) ([]cluster.Rollout, error) {
+	if f.now {
+		return nil, forbiddenError{}
+	}
+	return f.store.ListRollouts(ctx)
+}
+
+// NodeRollouts that may not be read count as none, which is logged once until they can be.
+func TestRolloutsThatMayNotBeRead(t *testing.T) {
+	s := &forbidden{store: &store{class: image("ami-1"), failAt: -1, r: cluster.Rollout{Name: "r", Pools: []string{"p"}}}}
+	var log bytes.Buffer
+	told := &rollouts.Told{}
+	for i, now := range []bool{true, true, false, true} {
+		s.now = now
+		c := &rollouts.Controller{Deps: controllers.Deps{Log: slog.New(slog.NewTextHandler(&log, nil))}, Store: s, Told: told}
+		got, err := c.AddRollouts(t.Context(), cluster.Snapshot{})
+		if err != nil || len(got.Rollouts) == 0 != now {
+			t.Errorf("pass %d: %d rollouts, error %v", i, len(got.Rollouts), err)
+		}
+	}
+	if n := strings.Count(log.String(), "NodeRollouts are not followed"); n != 2 {
+		t.Errorf("logged %d times:\n%s", n, log.String())
+	}
+}
+
+// alarms are what CloudWatch and the API server say.
+type alarms struct {
+	states map[string]string
+	err    error
+	asked  int
+}
+
+func (a *alarms) ReadAlarms(context.Context, []string) (map[string]string, error) {
+	a.asked++
+	return a.states, a.err
+}
+
+func (a *alarms) ReadVersion(context.Context) (string, error) { return "1.36", a.err }
+
+// Alarms are read for NodeRollouts that name some, and what cannot be read is told and takes no step.
+func TestAlarmsAreRead(t *testing.T) {
+	s := &store{class: image("ami-1"), kept: map[string]*awsv1.EC2NodeClass{}, failAt: -1,
+		r: cluster.Rollout{Name: "r", Pools: []string{"p"}, Steps: []cluster.RolloutStep{{Nodes: 2}}, ReadyWithin: time.Minute, MinPods: 5}}
+	a := &alarms{states: map[string]string{"errors": "OK"}}
+	play := func() cluster.RolloutStatus {
+		c := &rollouts.Controller{Deps: controllers.Deps{Record: s, Log: slog.New(slog.DiscardHandler), Now: time.Now}, Store: s, Classes: s, Alarms: a, Version: a}
+		snapshot := cluster.Snapshot{Now: time.Now(), Pools: []cluster.Pool{{Name: "p", Class: "default", Ready: true}},
+			Classes: []instancetypes.Class{nodeclass.DescribeClass(s.class)}}
+		ctx := controllers.BeginPass(t.Context(), func(context.Context) (bool, error) { return true, nil })
+		snapshot, err := c.AddRollouts(ctx, snapshot)
+		if err == nil {
+			snapshot, err = c.AdvanceRollouts(ctx, snapshot)
+		}
+		if err != nil || snapshot.Rollouts[0].ClusterVersion != "" && snapshot.Rollouts[0].ClusterVersion != "1.36" {
+			t.Fatalf("version %q, error %v", snapshot.Rollouts[0].ClusterVersion, err)
+		}
+		return s.r.Status
+	}
+	if play(); a.asked != 0 {
+		t.Errorf("alarms are read %d times for a NodeRollout that names none", a.asked)
+	}
+	s.r.Alarms, s.class = []cluster.Alarm{{Name: "errors"}, {Name: "gone"}}, image("ami-2")
+	a.err = errBroken
+	if st := play(); st.Allowed != 0 || st.Message != "waits for alarms that can be read" || st.NoAlarm != "spec.analysis.alarms: the connection broke" {
+		t.Errorf("while they cannot be read: %+v", st)
+	}
+	a.err = nil
+	if st := play(); st.Allowed != 2 || st.NoAlarm != "spec.analysis.alarms: there is no alarm gone in this region and account" {
+		t.Errorf("%+v", st)
+	}
+	if s.r.Alarms[0].State != "" {
+		t.Error("what was listed is changed")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/plan"
 	"joiner/pkg/provisioning"
+	"joiner/pkg/rollout"
 	"joiner/pkg/scheduling/binpack"
 )
 
@@ -31,6 +32,7 @@ func DisruptPass(st decisionlog.PassStamp, s cluster.Snapshot, m disruption.Memo
 	st.Function = decisionlog.Disrupt
 	out := decisionlog.Pass{Record: newRecord(st, s), Body: decisionlog.Body{Saw: s}}
 	addRemovals(&out.Record, p)
+	out.Rollouts = rollout.Decided(s)
 	var err error
 	if out.Memory, err = json.Marshal(m); err != nil {
 		return out, fmt.Errorf("encode memory of disruption: %w", err)
@@ -66,8 +68,10 @@ func DecideAgain(p decisionlog.Pass) (Outcome, error) {
 			return again, fmt.Errorf("read stored plan: %w", err)
 		}
 		now, _ := disruption.Next(p.Saw, memory, binpack.ResolveOfferings(p.Saw))
-		again.Lines, again.Was = now.Lines(), was.Lines()
+		statuses, steps := rollout.DecideAgain(p.Saw)
+		again.Lines, again.Was = append(steps, now.Lines()...), append(rollout.Decided(p.Saw), was.Lines()...)
 		again.Plan, err = json.Marshal(now)
+		again.Same = isSame(p.Saw.Rollouts, statuses)
 	default:
 		var was plan.Plan
 		if err := json.Unmarshal(p.Plan, &was); err != nil {
@@ -76,10 +80,24 @@ func DecideAgain(p decisionlog.Pass) (Outcome, error) {
 		now := provisioning.Decide(p.Saw).Plan
 		again.Lines, again.Was = now.Lines(), was.Lines()
 		again.Plan, err = json.Marshal(now)
+		again.Same = true
 	}
 	if err != nil {
 		return again, fmt.Errorf("encode plan: %w", err)
 	}
-	again.Same = bytes.Equal(again.Plan, p.Plan)
+	again.Same = again.Same && bytes.Equal(again.Plan, p.Plan)
 	return again, nil
+}
+
+// isSame reports whether the NodeRollouts have the statuses given.
+func isSame(all []cluster.Rollout, statuses map[string]cluster.RolloutStatus) bool {
+	for _, r := range all {
+		st, again := statuses[r.Name]
+		now, err := json.Marshal(st)
+		was, err2 := json.Marshal(r.Status)
+		if again && (err != nil || err2 != nil || !bytes.Equal(now, was)) {
+			return false
+		}
+	}
+	return true
 }

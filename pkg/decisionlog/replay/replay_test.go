@@ -17,6 +17,7 @@ import (
 	"joiner/pkg/model/instancetypes/builtin"
 	"joiner/pkg/model/plan"
 	"joiner/pkg/provisioning"
+	"joiner/pkg/rollout"
 	"joiner/pkg/scheduling/binpack"
 	"joiner/pkg/testing/scenario"
 )
@@ -100,6 +101,38 @@ func TestReplayGivesTheSamePlan(t *testing.T) {
 	}
 	if launches < 100 {
 		t.Errorf("%d launches prove nothing", launches)
+	}
+}
+
+// A step of a NodeRollout is decided again from what the pass found, and one that is decided otherwise now is told.
+func TestReplayOfRollouts(t *testing.T) {
+	s := world(t, 1)
+	s.Classes[0].Hash, s.Classes[0].Ready, s.Classes[0].Images = "2", true, []instancetypes.Image{{ID: "ami-2"}}
+	var pools []string
+	for i := range s.Pools {
+		s.Pools[i].Class = s.Classes[0].Name
+		pools = append(pools, s.Pools[i].Name)
+	}
+	before := cluster.RolloutStatus{Phase: cluster.RolloutHealthy, Revision: "old", LastGood: "old"}
+	r := cluster.Rollout{Name: "canary", Pools: pools, Steps: []cluster.RolloutStep{{Nodes: 2}}, ReadyWithin: time.Minute, MinPods: 5,
+		Status: before, Alarms: []cluster.Alarm{{Name: "errors", State: "OK"}}}
+	s.Rollouts = []cluster.Rollout{r}
+	r.Status, r.Before = rollout.Advance(s, r).Status, &before
+	s.Rollouts = []cluster.Rollout{r}
+	of, err := replay.DisruptPass(stamp(), s, disruption.Memory{}, next(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(of.Rollouts) != 1 || !strings.HasPrefix(of.Rollouts[0], "NodeRollout canary: Progressing at step 0, revision ") || !of.HasDecision() {
+		t.Errorf("the record has %q", of.Rollouts)
+	}
+	pass := stored(t, of)
+	if again, err := replay.DecideAgain(pass); err != nil || !again.Same || again.Lines[0] != of.Rollouts[0] {
+		t.Errorf("same %t, error %v: %s", again.Same, err, cmp.Diff(again.Was, again.Lines))
+	}
+	pass.Saw.Rollouts[0].Status.Allowed = 3
+	if again, err := replay.DecideAgain(pass); err != nil || again.Same || again.Was[0] == again.Lines[0] {
+		t.Errorf("same %t, error %v, was %q, is %q", again.Same, err, again.Was, again.Lines)
 	}
 }
 

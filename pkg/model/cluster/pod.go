@@ -28,9 +28,11 @@ type Pod struct {
 	// when it was bound and last became ready; only metrics read them
 	Bound      time.Time `json:"-"`
 	ReadySince time.Time `json:"-"`
-	Trouble    string    `json:"-"` // Crashed or OOMKilled: how a container of it ended last; only rollouts read it
-	NodeName   string    `json:"nodeName,omitempty"`
-	Nominated  string    `json:"nominated,omitempty"` // status.nominatedNodeName
+	// when it was Ready last; only rollouts read it
+	UnreadySince time.Time `json:"-"`
+	Trouble      string    `json:"-"` // Crashed or OOMKilled: how a container of it ended last; only rollouts read it
+	NodeName     string    `json:"nodeName,omitempty"`
+	Nominated    string    `json:"nominated,omitempty"` // status.nominatedNodeName
 	// the scheduler said PodScheduled=False, reason Unschedulable
 	Unscheduled bool `json:"unscheduled,omitempty"`
 	// deletionTimestamp, which already contains the grace period

@@ -29,12 +29,18 @@ type Rollout struct {
 	// that a new node must not have
 	NodeConditions []Condition `json:"nodeConditions,omitempty"`
 	MinPods        int         `json:"minPods"`
-	Rollback       bool        `json:"rollback,omitempty"` // what follows a failure; else it halts
-	Pinned         string      `json:"pinned,omitempty"`
-	Resume         string      `json:"resume,omitempty"` // the token of what people let go on
-	Abort          string      `json:"abort,omitempty"`  // the revision that people stopped
+	// of CloudWatch that it must not set off, with their states as the pass read them
+	Alarms       []Alarm `json:"alarms,omitempty"`
+	AlarmsUnread string  `json:"alarmsUnread,omitempty"` // why nobody knows their states
+	Rollback     bool    `json:"rollback,omitempty"`     // what follows a failure; else it halts
+	Pinned       string  `json:"pinned,omitempty"`
+	Resume       string  `json:"resume,omitempty"` // the token of what people let go on
+	Abort        string  `json:"abort,omitempty"`  // the revision that people stopped
+
+	ClusterVersion string `json:"clusterVersion,omitempty"` // of the API server, such as 1.36; empty for not known
 
 	Status    RolloutStatus    `json:"status"`
+	Before    *RolloutStatus   `json:"before,omitempty"`    // what the pass found, where it took a step
 	Revisions []NodeRevision   `json:"revisions,omitempty"` // stored ones, oldest first
 	Workloads []WorkloadHealth `json:"workloads,omitempty"` // by controller, sorted
 }
@@ -46,6 +52,15 @@ type RolloutStep struct {
 	Percent int           `json:"percent,omitempty"`
 	Pause   bool          `json:"pause,omitempty"`
 	For     time.Duration `json:"for,omitempty"`
+}
+
+// AlarmFires is the state of a CloudWatch alarm that fires.
+const AlarmFires = "ALARM"
+
+// Alarm is a CloudWatch alarm.
+type Alarm struct {
+	Name  string `json:"name"`
+	State string `json:"state,omitempty"` // as CloudWatch has it; empty where there is no such alarm
 }
 
 // RolloutStatus is how far a rollout is, as stored.
@@ -66,6 +81,7 @@ type RolloutStatus struct {
 	ResumeToken  string      `json:"resumeToken,omitempty"`
 	Refused      string      `json:"refused,omitempty"`     // why nothing can be rolled out
 	Unavailable  string      `json:"unavailable,omitempty"` // why the last good revision cannot be launched
+	NoAlarm      string      `json:"noAlarm,omitempty"`     // which alarms there are not, or cannot be read
 }
 
 // States of a node that a revision was tried on.
@@ -86,6 +102,8 @@ type TriedNode struct {
 type NodeRevision struct {
 	Name     string              `json:"name"`
 	Resolved instancetypes.Class `json:"resolved"` // its Name is RevisionKey of the class and the revision
+	// of the kubelets in its images, as far as their names tell, sorted
+	KubeletVersions []string `json:"kubeletVersions,omitempty"`
 }
 
 // WorkloadHealth counts the pods of one controller on new nodes and on old ones, and those that fare badly.

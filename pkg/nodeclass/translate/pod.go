@@ -74,6 +74,9 @@ func Pod(p *corev1.Pod) cluster.Pod {
 			out.Bound = sinceTrue(c)
 		case corev1.PodReady:
 			out.Ready, out.ReadySince = c.Status == corev1.ConditionTrue, sinceTrue(c)
+			if !out.Ready {
+				out.UnreadySince = c.LastTransitionTime.UTC()
+			}
 		}
 	}
 	addAffinity(&out, p)

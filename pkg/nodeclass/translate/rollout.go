@@ -50,6 +50,9 @@ func Rollout(o *v1alpha1.NodeRollout, pools []karpv1.NodePool) cluster.Rollout {
 		if a.MinPods != nil {
 			out.MinPods = int(*a.MinPods)
 		}
+		for _, name := range a.Alarms {
+			out.Alarms = append(out.Alarms, cluster.Alarm{Name: name})
+		}
 		for _, k := range a.NodeConditions {
 			out.NodeConditions = append(out.NodeConditions,
 				cluster.Condition{Type: k.Type, Status: cmp.Or(k.Status, "True")})
@@ -89,6 +92,10 @@ func rolloutStatus(s *v1alpha1.NodeRolloutStatus) cluster.RolloutStatus {
 		k.Status != metav1.ConditionTrue {
 		out.Unavailable = k.Message
 	}
+	if k := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAlarmsFound); k != nil &&
+		k.Status != metav1.ConditionTrue {
+		out.NoAlarm = k.Message
+	}
 	return out
 }
 
@@ -108,6 +115,7 @@ func SetRolloutStatus(o *v1alpha1.NodeRollout, s cluster.RolloutStatus, now time
 	}
 	setRolloutCondition(o, v1alpha1.ConditionAccepted, "SelectorRefused", s.Refused, now)
 	setRolloutCondition(o, v1alpha1.ConditionLastGoodAvailable, "RevisionUnavailable", s.Unavailable, now)
+	setRolloutCondition(o, v1alpha1.ConditionAlarmsFound, "AlarmsNotFound", s.NoAlarm, now)
 }
 
 func setRolloutCondition(o *v1alpha1.NodeRollout, name, reason, problem string, now time.Time) {

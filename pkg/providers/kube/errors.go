@@ -31,6 +31,18 @@ func (e *NotFoundError) Unwrap() error { return e.err }
 // NotFound reports true, for callers who may not know this package.
 func (e *NotFoundError) NotFound() bool { return true }
 
+// ForbiddenError says that Joiner lacks a right in the cluster.
+type ForbiddenError struct{ err error }
+
+// Error names the call, the object and the right.
+func (e *ForbiddenError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *ForbiddenError) Unwrap() error { return e.err }
+
+// Forbidden reports true, for callers who may not know this package.
+func (e *ForbiddenError) Forbidden() bool { return true }
+
 // wrapError names what failed, and gives conflicts and absence types of their own.
 func wrapError(what apiCall, err error) error {
 	wrapped := fmt.Errorf("%s: %w", what, err)

@@ -39,35 +39,39 @@ type Rollouts struct {
 
 // rolloutMemory is what was read last.
 type rolloutMemory struct {
-	mu     sync.Mutex
-	none   time.Time // since when it is known that there is no NodeRollout
-	stored map[string]*v1alpha1.NodeRollout
-	kept   map[string]*appsv1.ControllerRevision // by name
-	next   int64
+	mu   sync.Mutex
+	none time.Time // since when it is known that there is no NodeRollout
+	// why they could not be read then
+	forbidden error
+	stored    map[string]*v1alpha1.NodeRollout
+	kept      map[string]*appsv1.ControllerRevision // by name
+	next      int64
 }
 
-// ListRollouts lists the NodeRollouts with their revisions, sorted by name. A cluster that does not know the kind, or
-// in which Joiner may not read it because its setup has not run yet, has none; without one nobody asks again for half a
-// minute, and no other request is made.
+// ListRollouts lists the NodeRollouts with their revisions, sorted by name. A cluster that does not know the kind has
+// none; without one nobody asks again for half a minute, and no other request is made. The error is a *ForbiddenError
+// for as long where Joiner may not read them.
 func (c Rollouts) ListRollouts(ctx context.Context) ([]cluster.Rollout, error) {
 	c.memory.mu.Lock()
-	none := c.now().Sub(c.memory.none) < noneFor
+	none, forbidden := c.now().Sub(c.memory.none) < noneFor, c.memory.forbidden
 	c.memory.mu.Unlock()
 	if none {
-		return nil, nil
+		return nil, forbidden
 	}
 	began := c.now()
 	stored, _, err := listAll(ctx, c.connection, listQuery{place: rolloutPath()},
 		func() *v1alpha1.NodeRolloutList { return &v1alpha1.NodeRolloutList{} },
 		func(l *v1alpha1.NodeRolloutList) []v1alpha1.NodeRollout { return l.Items })
-	if err != nil && !isNotFound(err) && !apierrors.IsForbidden(err) {
+	if apierrors.IsForbidden(err) {
+		forbidden = &ForbiddenError{err}
+	} else if forbidden = nil; err != nil && !isNotFound(err) {
 		return nil, err
 	}
 	if err != nil || len(stored) == 0 {
 		c.memory.mu.Lock()
-		c.memory.none = began
+		c.memory.none, c.memory.forbidden = began, forbidden
 		c.memory.mu.Unlock()
-		return nil, nil
+		return nil, forbidden
 	}
 	pools, err := Pools{c.connection}.ListPools(ctx)
 	if err != nil {
@@ -136,6 +140,7 @@ func describeRevision(r *appsv1.ControllerRevision, classes []awsv1.EC2NodeClass
 	v = cluster.NodeRevision{Name: r.Name,
 		Resolved: nodeclass.DescribeClass(nodeclass.RestoreRevision(kept, &classes[i]))}
 	v.Resolved.Name = cluster.RevisionKey(classes[i].Name, r.Name)
+	v.KubeletVersions = nodeclass.KubeletVersions(kept.Status.AMIs)
 	return v, true
 }
 

@@ -36,6 +36,7 @@ var unsigned = map[string]string{
 	"Bound":        "only metrics tell it",
 	"ReadySince":   "only metrics and rollouts read it",
 	"Trouble":      "only rollouts read it",
+	"UnreadySince": "only rollouts read it",
 }
 
 // Pods that differ in anything that a rule reads are of different classes: each field of a pod, however deep, is in its

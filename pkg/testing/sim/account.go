@@ -20,8 +20,9 @@ type account struct {
 	changed  time.Time // since when it is
 	before   int       // the one before, which look-ups may show for a while
 	profiles map[string]nodeclass.Profile
-	edited   bool      // nodes may have drifted
-	looked   time.Time // when refresh looked last
+	edited   bool                  // nodes may have drifted
+	looked   time.Time             // when refresh looked last
+	faults   map[string]imageFault // by image
 }
 
 // resolveClass is what AWS shows for a class. It makes its instance profile, as the real adapter does.

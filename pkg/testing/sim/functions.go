@@ -46,6 +46,9 @@ func provisionFunction(rules cluster.Settings, share int) Function {
 				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log), Refresh: p.newWaker("refresh"),
 				Cluster: demoCluster(), SoldOutFor: unavailableOfferingTTL, ShareFrom: share, BatchIdle: time.Second,
 				BatchMax: 10 * time.Second}
+			if r := in.newRollouts(rules); r != nil {
+				f.Rollouts = r
+			}
 			return f.Run(ctx, in.Until)
 		}}
 }
@@ -90,6 +93,9 @@ func disruptFunction(rules cluster.Settings) Function {
 				Moves: p.nodes, Lease: p.leases, SoldOut: p.state, Prices: p.offerings, Notes: p.state,
 				Provision: p.wakeUnlessWatching("provision", in.Log),
 				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log)}
+			if r := in.newRollouts(rules); r != nil {
+				f.Rollouts = r
+			}
 			return f.Run(ctx, in.Until)
 		}}
 }

@@ -22,6 +22,10 @@ func (w *world) remember(step any) {
 			s.claim.spared = time.Now()
 		}
 		w.book.addMark(w, s)
+	case podMoved:
+		w.trial.noteMove(s.pod, w.api.nodes[s.pod.NodeName])
+	case rolloutWritten:
+		w.trial.noteStatus(len(w.api.claims))
 	case claimDeleted:
 		rememberReason(w, s)
 	case fleetOrdered:

@@ -38,6 +38,9 @@ func stepInvariants() []invariant {
 		at("claim changed its instance", checkInstanceKept),
 		at("adopted the wrong instance", checkAdoption),
 
+		at("more nodes than the step allows", checkTrialNodes),
+		at("made with what failed", checkTrialFailed),
+
 		at("foreign node", checkNodeOurs),
 		at("node released alive", checkNodeRelease),
 		at("finalizer gone before the instance", checkClaimRelease),

@@ -13,6 +13,7 @@ import (
 type kubelets struct {
 	*engine
 	api       *apiServer
+	account   *account
 	catalog   *catalog
 	scheduler *scheduler
 	volumes   *volumes
@@ -25,7 +26,7 @@ func (k *kubelets) bootMachine(m *machine) {
 		k.addTrace("instance %s will never join", m.ID)
 		return
 	}
-	neverReady := k.troubleChance(k.plan.neverReady)
+	neverReady := k.troubleChance(k.plan.neverReady) || k.account.faults[m.ImageID].neverReady
 	k.runAfter(k.drawDuration(15*time.Second, k.plan.bootTime), func() {
 		if m.State != "pending" && m.State != "running" || m.node != nil {
 			return
@@ -128,9 +129,20 @@ func (k *kubelets) startPod(p *pod, n *node) {
 		k.runAfter(boot, func() {
 			if wanted() {
 				p.Phase, p.Ready = "Running", true
+				k.crashPod(p, n)
 			}
 		})
 	})
+}
+
+// crashPod has the pod crash once at its start, as its image lets it.
+func (k *kubelets) crashPod(p *pod, n *node) {
+	if n.machine == nil {
+		return
+	}
+	if f := k.account.faults[n.machine.ImageID]; f.crash > 0 && k.drawChance(f.crash) {
+		p.Trouble = "Crashed"
+	}
 }
 
 // endPod is a graceful deletion: the object stays until the kubelet has ended the processes.

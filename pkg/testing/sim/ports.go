@@ -25,6 +25,7 @@ type Ports struct {
 	state     *statePorts
 	leases    *leasePorts
 	record    *recordPorts
+	rollouts  *rolloutPorts
 }
 
 // livePorts read single objects as they are now.
@@ -46,7 +47,8 @@ func (w *world) newPorts(inv *invocation) *Ports {
 		offerings: &offeringPorts{c, w.catalog},
 		state:     &statePorts{c, w.state},
 		leases:    &leasePorts{c, w.api},
-		record:    &recordPorts{c}}
+		record:    &recordPorts{c},
+		rollouts:  &rolloutPorts{caller: c, world: w, trial: w.trial}}
 	p.read = &readPorts{p.claims, p.nodes, p.pods, w.volumes, w.lambda.caches}
 	p.live = livePorts{p.claims, p.pods}
 	return p

@@ -54,6 +54,7 @@ func (p *podPorts) EvictPod(ctx context.Context, pod cluster.Pod) (cluster.Evict
 				return cluster.Eviction{Outcome: cluster.Refused, Message: "budget " + have.app.name}, nil
 			}
 		}
+		p.observe(podMoved{have})
 		p.countMutation("evict pod")
 		p.kubelets.endPod(have, have.GraceSec)
 		return cluster.Eviction{Outcome: cluster.Evicted}, nil

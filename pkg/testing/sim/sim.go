@@ -23,6 +23,9 @@ type Scenario struct {
 
 	// Notices plays many spot notices instead of a storm.
 	Notices *NoticeStorm
+
+	// Trial plays a NodeRollout instead of a storm.
+	Trial *RolloutTrial
 }
 
 // Hour is what a cluster is like at the end of an hour of a day.
@@ -50,6 +53,7 @@ type Result struct {
 	Hit        []CrashPoint
 	Mutations  map[string]int
 	Notices    NoticeOutcome
+	Trial      RolloutOutcome
 	Moves      int // of a day: consolidations begun
 	// of a day: nodes launched for pods although one of their kind was given up within the hour and no app has grown
 	// since
@@ -66,9 +70,15 @@ const (
 func RunScenario(t *testing.T, s Scenario) (out Result) {
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(s.Seed, s.Catalog, s.KeepAll)
+		if s.Trial != nil {
+			w.trial = &rolloutTrial{}
+		}
 		w.setUp(s)
 		var notices NoticeOutcome
+		var trial RolloutOutcome
 		switch {
+		case s.Trial != nil:
+			trial = w.playTrial(*s.Trial)
 		case s.Notices != nil:
 			notices = w.playNoticeStorm(*s.Notices)
 		case s.Day > 0:
@@ -80,7 +90,7 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 		out = Result{Violations: w.bad, Trace: w.trace.asText(), Sum: w.trace.sum, Lines: w.trace.count,
 			Virtual: time.Since(w.began),
 			Calls:   sortedPoints(w.network.faults.calls), Hit: sortedPoints(w.network.faults.hit),
-			Mutations: w.changes.byCall, Notices: notices}
+			Mutations: w.changes.byCall, Notices: notices, Trial: trial}
 		if w.book != nil {
 			out.Moves, out.Again = len(w.book.moves), w.book.again
 		}

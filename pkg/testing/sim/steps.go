@@ -84,6 +84,12 @@ type nodeReleased struct{ node *node }
 // podEvicted is a pod that is about to be evicted.
 type podEvicted struct{ pod *pod }
 
+// podMoved is a pod that is evicted: no budget is in the way.
+type podMoved struct{ pod *pod }
+
+// rolloutWritten is a NodeRollout with a new status, which is stored.
+type rolloutWritten struct{}
+
 // podDeleted is a pod that is about to be deleted past its budget.
 type podDeleted struct {
 	pod      *pod

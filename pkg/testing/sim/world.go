@@ -30,6 +30,7 @@ type world struct {
 	bill      *bill
 
 	calmed     time.Time         // since when nothing goes wrong
+	trial      *rolloutTrial     // of a NodeRollout; nil without one
 	book       *disruptionReport // of a day; nil in a storm
 	invariants []invariant
 }
@@ -47,7 +48,7 @@ func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
 	w.scheduler = &scheduler{engine: e, api: w.api, volumes: w.volumes}
 	w.workloads = &workloads{engine: e, api: w.api, catalog: w.catalog, scheduler: w.scheduler, volumes: w.volumes,
 		used: map[string]bool{}}
-	w.kubelets = &kubelets{e, w.api, w.catalog, w.scheduler, w.volumes, w.workloads}
+	w.kubelets = &kubelets{e, w.api, w.account, w.catalog, w.scheduler, w.volumes, w.workloads}
 	w.ec2 = &ec2{engine: e, api: w.api, catalog: w.catalog, kubelets: w.kubelets, lambda: w.lambda,
 		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, scarce: map[instancetypes.Offer]bool{}}
 	w.users = &users{e, w.api, w.account, w.kubelets, w.scheduler, w.workloads}

@@ -33,6 +33,7 @@ const (
 	JSON                     // ssm, pricing, events (1.1), sqs (1.0)
 	RestJSON                 // eks, lambda
 	RestXML                  // s3
+	CBOR                     // monitoring
 )
 
 // WriteFailure answers with f in the form of protocol p.
@@ -43,6 +44,8 @@ func WriteFailure(w http.ResponseWriter, p Protocol, f *Failure, requestID strin
 		fault = "Receiver"
 	}
 	switch p {
+	case CBOR:
+		writeCBOR(w, f.Status, map[string]string{"__type": f.Code, "message": f.Message})
 	case EC2Query:
 		writeXML(w, f.Status, "Response", "", ec2Failure{
 			Errors:    []xmlFailure{{Code: f.Code, Message: f.Message}},
@@ -77,6 +80,8 @@ func WriteReply(w http.ResponseWriter, p Protocol, action string, body any, requ
 			"<ResponseMetadata><RequestId>", requestID, "</RequestId></ResponseMetadata>",
 		}, "")
 		writeXML(w, http.StatusOK, action+"Response", "https://amazonaws.com/doc/", raw{result})
+	case CBOR:
+		writeCBOR(w, http.StatusOK, body)
 	case JSON, RestJSON, RestXML:
 		if body == nil {
 			body = struct{}{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -55,8 +56,12 @@ func deeds() map[string]map[string]deed {
 			"reads the catalog":                   {prepare: catalogStored, do: readsCatalog("disrupt")},
 			"learns there is none":                {do: learnsThereIsNone("disrupt")},
 			"wakes provision":                     wakes("disrupt", "provision"),
-			"stores a pass":                       storesPass("disrupt"),
-			"wakes lifecycle":                     wakes("disrupt", "lifecycle"),
+			"reads alarms": {do: func(t *testing.T, r *rig) error {
+				_, err := discovery.Alarms{CloudWatch: cloudwatch.NewFromConfig(r.of("disrupt"))}.ReadAlarms(t.Context(), []string{"errors"})
+				return err
+			}},
+			"stores a pass":   storesPass("disrupt"),
+			"wakes lifecycle": wakes("disrupt", "lifecycle"),
 		},
 		"lifecycle": {
 			"reads whose certificates to believe": readsAuthority("lifecycle"),

@@ -36,6 +36,7 @@ func needs() map[string]map[string]string {
 			"ReadCatalog":       "reads the catalog",
 			"WakeFunctions":     "wakes provision",
 			"DescribeInstances": "lists instances",
+			"ReadAlarms":        "reads alarms",
 			"StorePasses":       "stores a pass",
 		},
 		"lifecycle": {

@@ -140,6 +140,14 @@ type RolloutAnalysis struct {
 	// +listType=atomic
 	// +optional
 	NodeConditions []NodeCondition `json:"nodeConditions,omitempty"`
+	// Alarms are names of CloudWatch alarms, metric or composite ones, of Joiner's region and account, none of which a
+	// revision may bring into the state ALARM.
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=255
+	// +listType=set
+	// +optional
+	Alarms []string `json:"alarms,omitempty"`
 	// MinPods is how many pods must run on new nodes, whose workloads have pods on old nodes too, before they are
 	// compared. 5 where it is not given.
 	// +kubebuilder:validation:Minimum=1
@@ -210,7 +218,7 @@ type NodeRolloutStatus struct {
 	// ResumeToken names what it waits for; the annotation joiner.sh/resume-rollout with this value lets it go on.
 	// +optional
 	ResumeToken string `json:"resumeToken,omitempty"`
-	// Conditions: Accepted and LastGoodAvailable.
+	// Conditions: Accepted, LastGoodAvailable and AlarmsFound.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -231,6 +239,7 @@ type TriedNode struct {
 const (
 	ConditionAccepted          = "Accepted"
 	ConditionLastGoodAvailable = "LastGoodAvailable"
+	ConditionAlarmsFound       = "AlarmsFound"
 )
 
 // Annotations that people, or `joiner rollout` for them, set on a NodeRollout.

@@ -193,6 +193,11 @@ func (in *RolloutAnalysis) DeepCopyInto(out *RolloutAnalysis) {
 		*out = make([]NodeCondition, len(*in))
 		copy(*out, *in)
 	}
+	if in.Alarms != nil {
+		in, out := &in.Alarms, &out.Alarms
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.MinPods != nil {
 		in, out := &in.MinPods, &out.MinPods
 		*out = new(int32)

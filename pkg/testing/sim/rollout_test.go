@@ -1,0 +1,87 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"joiner/pkg/testing/objects"
+	"joiner/pkg/testing/sim"
+)
+
+var trials = flag.Int("trials", 20, "how many NodeRollouts TestRollouts plays, by seeds from first on")
+
+// rolloutPoints are the crash points that only worlds with a NodeRollout have.
+func rolloutPoints() []sim.CrashPoint {
+	return pointsOf([]calls{
+		{"disrupt", []string{"list rollouts", "read alarms", "keep revision", "write status of rollout"}},
+		{"provision", []string{"list rollouts", "read revision"}},
+	})
+}
+
+// trialOf is what is wrong with the image of a seed.
+func trialOf(seed uint64) sim.RolloutTrial {
+	return []sim.RolloutTrial{{}, {NeverReady: true}, {Crash: true}, {Alarm: true}, {NeverReady: true, Crash: true, Alarm: true}}[seed%5]
+}
+
+// TestRollouts plays NodeRollouts whose image is good, never gets nodes Ready, has pods crash in a fifth of their starts,
+// sets an alarm off at the second step, or all of it, while invocations die at each of their calls: make rollouts
+// SEEDS=n. What must not be is an invariant of the simulation.
+func TestRollouts(t *testing.T) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	points := rolloutPoints()
+	hit, ended, seen := map[sim.CrashPoint]int{}, map[string]int{}, map[sim.CrashPoint]bool{}
+	most := sim.RolloutOutcome{}
+	next := make(chan uint64, *trials)
+	for i := range *trials {
+		next <- *first + uint64(i)
+	}
+	close(next)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for seed := range next {
+				trial, aim := trialOf(seed), points[seed/5%uint64(len(points))]
+				r := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: []sim.CrashPoint{aim}, Trial: &trial})
+				mu.Lock()
+				for _, v := range r.Violations[:min(1, len(r.Violations))] {
+					t.Errorf("seed %d, %+v, aims at %s: %s\n%s", seed, trial, aim, v, r.Trace)
+				}
+				for _, p := range r.Hit {
+					hit[p]++
+				}
+				for _, p := range r.Calls {
+					seen[p] = true
+				}
+				ended[fmt.Sprintf("%+v: trusted=%t failed=%t", trial, r.Trial.Trusted, r.Trial.Failed)]++
+				most.Moved, most.Twice, most.Ran = most.Moved+r.Trial.Moved, most.Twice+r.Trial.Twice, most.Ran+r.Trial.Ran
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	for _, how := range slices.Sorted(maps.Keys(ended)) {
+		t.Logf("%s: %d", how, ended[how])
+	}
+	t.Logf("%d nodes were launched with the image, %d pods evicted, %d of them more than once", most.Ran, most.Moved, most.Twice)
+	for p := range seen {
+		if isRolloutCall := strings.Contains(p.Call, "rollout") || strings.Contains(p.Call, "revision") || p.Call == "read alarms"; isRolloutCall &&
+			!slices.ContainsFunc(points, func(known sim.CrashPoint) bool { return known.Function == p.Function && known.Call == p.Call }) {
+			t.Errorf("%s calls %q, which rolloutPoints does not list", p.Function, p.Call)
+		}
+	}
+	var missed []sim.CrashPoint
+	for _, p := range points {
+		if hit[p] == 0 {
+			missed = append(missed, p)
+		}
+	}
+	if len(missed) > 0 && *trials >= 10*len(points) {
+		t.Errorf("not hit: %v", missed)
+	}
+}
