@@ -41,12 +41,7 @@ func (k *scheduler) retryScheduling() {
 // bindAll binds pods as kube-scheduler does: by priority and age, each to one of the nodes that may take it. It knows
 // nothing of our plans, and shares no rule with them.
 func (k *scheduler) bindAll() {
-	var waiting []*pod
-	for _, key := range slices.Sorted(maps.Keys(k.api.pods)) {
-		if p := k.api.pods[key]; p.NodeName == "" && p.Active() {
-			waiting = append(waiting, p)
-		}
-	}
+	waiting := selectInOrder(k.api.pods, func(p *pod) bool { return p.NodeName == "" && p.Active() })
 	slices.SortStableFunc(waiting, func(a, b *pod) int {
 		if a.Priority != b.Priority {
 			return int(b.Priority - a.Priority)
@@ -57,7 +52,9 @@ func (k *scheduler) bindAll() {
 	for _, p := range waiting {
 		var fit []*node
 		for _, name := range names {
-			if n := k.api.nodes[name]; k.nodeFits(p, n, used[name]) {
+			n := k.api.nodes[name]
+			// Most nodes are full, which is the cheapest to find out.
+			if used[name].Add(p.Need).FitsIn(n.Allocatable) && k.nodeFits(p, n, used[name]) {
 				fit = append(fit, n)
 			}
 		}
