@@ -1,9 +1,10 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 	"time"
+
+	"joiner/pkg/model/resources"
 )
 
 // scheduler binds pods to nodes by the rules of kube-scheduler.
@@ -48,20 +49,23 @@ func (k *scheduler) bindAll() {
 		}
 		return a.Created.Compare(b.Created)
 	})
-	names, used := slices.Sorted(maps.Keys(k.api.nodes)), k.usedByNode()
+	nodes, usedBy := selectInOrder(k.api.nodes, func(*node) bool { return true }), k.usedByNode()
+	used := make([]resources.List, len(nodes))
+	for i, n := range nodes {
+		used[i] = usedBy[n.Name]
+	}
 	for _, p := range waiting {
-		var fit []*node
-		for _, name := range names {
-			n := k.api.nodes[name]
+		var fit []int
+		for i, n := range nodes {
 			// Most nodes are full, which is the cheapest to find out.
-			if used[name].Add(p.Need).FitsIn(n.Allocatable) && k.nodeFits(p, n, used[name]) {
-				fit = append(fit, n)
+			if used[i].Add(p.Need).FitsIn(n.Allocatable) && k.nodeFits(p, n, used[i]) {
+				fit = append(fit, i)
 			}
 		}
 		if len(fit) > 0 {
-			n := fit[k.rng.IntN(len(fit))]
-			k.bindPod(p, n)
-			used[n.Name] = used[n.Name].Add(p.Need)
+			i := fit[k.rng.IntN(len(fit))]
+			k.bindPod(p, nodes[i])
+			used[i] = used[i].Add(p.Need)
 		} else if !p.Unscheduled {
 			p.Unscheduled = true
 			k.api.notifyChange(aPod, nil)
