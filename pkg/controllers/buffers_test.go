@@ -13,6 +13,7 @@ import (
 	"joiner/pkg/controllers/provision"
 	"joiner/pkg/model/buffers"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/resources"
 	"joiner/pkg/testing/controllertest"
 	"joiner/pkg/testing/fake"
 )
@@ -126,5 +127,33 @@ func TestRefreshTellsBuffers(t *testing.T) {
 	did, err := s.Run(t)
 	if err != nil || slices.ContainsFunc(did, func(d string) bool { return d == "status of buffer empty" || d == "status of buffer three" }) {
 		t.Errorf("again: %v, error %v", did, err)
+	}
+}
+
+// Whoever may write CapacityBuffers makes Joiner launch, past quotas of pods, and never past the limits of NodePools: a
+// buffer for 5,000 pods gets the nodes that the limit has room for, and no more in later passes.
+func TestBuffersAreBoundedByTheLimitsOfNodePools(t *testing.T) {
+	const limit = 40_000 // millicores
+	w := controllertest.NewWorld()
+	w.Quota = 1000
+	w.ChangePool(func(p *cluster.Pool) {
+		p.Limits, p.Limited = resources.List{CPU: limit}, []string{resources.CPU}
+	})
+	b := newBuffered(w, 5000, controllertest.PodOf(900, 1000))
+	for range 4 {
+		if err := b.provision(w).Run(t.Context(), w.Now()); err != nil {
+			t.Fatal(err)
+		}
+		w.Advance(time.Minute)
+	}
+	made := int64(0)
+	for _, c := range w.Claims() {
+		made += c.Capacity.CPU
+	}
+	if made == 0 || made > limit {
+		t.Errorf("nodes of %d millicores for a buffer, the NodePool is limited to %d", made, limit)
+	}
+	if got := b.state(); got != "False RequiresNewCapacity" {
+		t.Errorf("Provisioning is %s", got)
 	}
 }

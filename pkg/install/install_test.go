@@ -1,7 +1,9 @@
 package install
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -191,6 +193,45 @@ func TestNobodyReadsSecrets(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Nobody may write CapacityBuffers by what Joiner installs, not through the roles `admin`, `edit` and `view` either: they
+// spend money past the quotas of a namespace, so whoever may is the cluster's choice. Joiner itself writes their status.
+func TestNobodyIsGivenCapacityBuffers(t *testing.T) {
+	all, err := Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	for _, o := range all {
+		if o.GetKind() != "ClusterRole" && o.GetKind() != "Role" {
+			continue
+		}
+		var role rbacv1.ClusterRole
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+			t.Fatal(err)
+		}
+		aggregated := slices.ContainsFunc(slices.Collect(maps.Keys(role.Labels)), func(l string) bool {
+			return strings.HasPrefix(l, "rbac.authorization.k8s.io/aggregate-to-")
+		})
+		for _, r := range role.Rules {
+			names := func(list []string, name string) bool {
+				return slices.Contains(list, name) || slices.Contains(list, "*")
+			}
+			if !names(r.APIGroups, "autoscaling.x-k8s.io") || !names(r.Resources, "capacitybuffers") {
+				continue
+			}
+			reads++
+			for _, verb := range r.Verbs {
+				if aggregated || !slices.Contains([]string{"get", "list", "watch"}, verb) {
+					t.Errorf("%s lets somebody %s CapacityBuffers", role.Name, verb)
+				}
+			}
+		}
+	}
+	if reads == 0 {
+		t.Error("no role reads CapacityBuffers: the test looks for the wrong name")
 	}
 }
 

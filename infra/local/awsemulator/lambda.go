@@ -21,6 +21,7 @@ type InvokeRequest struct {
 	Function string // name, or name:alias, without the rest of an ARN
 	Type     string // RequestResponse, Event or DryRun
 	Payload  []byte
+	Trace    string // header of X-Ray, which tells of the invocations that led to this one
 	Caller   Caller
 }
 
@@ -28,6 +29,7 @@ type InvokeRequest struct {
 type InvokeResponse struct {
 	Unknown       bool   // there is no such function
 	Throttled     bool   // its concurrency is used up
+	Recursive     bool   // Lambda stopped a chain of invocations of it
 	FunctionError string // "Unhandled" when the function failed
 	Payload       []byte
 }
@@ -49,7 +51,7 @@ func qualifiedName(ref string) string {
 // invoke hands the invocation to Options.Invoke. For type Event the callback must return once it has queued it.
 func (c *lambda) invoke(r *call) (any, error) {
 	in := InvokeRequest{Function: qualifiedName(r.part(2)), Type: r.http.Header.Get("X-Amz-Invocation-Type"),
-		Payload: r.body, Caller: r.caller}
+		Payload: r.body, Trace: r.http.Header.Get("X-Amzn-Trace-Id"), Caller: r.caller}
 	if in.Type == "" {
 		in.Type = "RequestResponse"
 	}
@@ -66,6 +68,8 @@ func (c *lambda) invoke(r *call) (any, error) {
 	case out.Unknown:
 		return nil, wire.Fail(404, "ResourceNotFoundException", "Function not found: arn:aws:lambda:%s:%s:function:%s",
 			c.opt.Region, c.opt.Account, in.Function)
+	case out.Recursive:
+		return nil, wire.Fail(400, "RecursiveInvocationException", "Lambda has detected your function being invoked in a recursive loop and stopped its invocation.")
 	case out.Throttled:
 		return nil, wire.Fail(429, "TooManyRequestsException", "Rate Exceeded.")
 	}

@@ -219,9 +219,15 @@ func TestInvoke(t *testing.T) {
 			return awsemulator.InvokeResponse{Payload: []byte(`{"errorMessage":"no"}`), FunctionError: "Unhandled"}
 		case "busy":
 			return awsemulator.InvokeResponse{Throttled: true}
+		case "loop":
+			return awsemulator.InvokeResponse{Recursive: true}
 		}
 		return awsemulator.InvokeResponse{Unknown: true}
 	}})
+	// As in Lambda, where the SDK sends on what the invocation was told.
+	const trace = "Root=1-00000000-abc;Sampled=0;Lineage=a:1"
+	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "caller")
+	t.Setenv("_X_AMZN_TRACE_ID", trace)
 	client, ctx := lambda.NewFromConfig(r.cfg), t.Context()
 	for _, c := range []struct {
 		function string
@@ -242,11 +248,13 @@ func TestInvoke(t *testing.T) {
 			t.Errorf("%s %s: %d %s %s", c.function, c.kind, out.StatusCode, out.Payload, aws.ToString(out.FunctionError))
 		}
 	}
-	if in := asked[1]; in.Function != "provision" || in.Type != "Event" || string(in.Payload) != `{"why":"test"}` {
+	if in := asked[1]; in.Function != "provision" || in.Type != "Event" || string(in.Payload) != `{"why":"test"}` || in.Trace != trace {
 		t.Errorf("the callback got %+v", in)
 	}
 	_, err := client.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String("none")})
 	wantCode(t, err, "ResourceNotFoundException")
 	_, err = client.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String("busy")})
 	wantCode(t, err, "TooManyRequestsException")
+	_, err = client.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String("loop")})
+	wantCode(t, err, "RecursiveInvocationException")
 }

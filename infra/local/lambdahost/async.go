@@ -18,17 +18,18 @@ const (
 type queuedEvent struct {
 	id       string
 	payload  []byte
+	chain    lineage
 	accepted time.Time
 	failures int
 	last     outcome // of the latest attempt that ran
 }
 
 // enqueue accepts an event and works on it until it succeeds or is given up.
-func (h *Host) enqueue(f *function, id string, payload []byte) {
+func (h *Host) enqueue(f *function, id string, payload []byte, chain lineage) {
 	h.queued.add(1)
 	h.work.Go(func() {
 		defer h.queued.add(-1)
-		h.digest(f, &queuedEvent{id: id, payload: payload, accepted: time.Now()})
+		h.digest(f, &queuedEvent{id: id, payload: payload, chain: chain, accepted: time.Now()})
 	})
 }
 
@@ -42,7 +43,7 @@ func (h *Host) digest(f *function, e *queuedEvent) {
 			h.giveUp(f, e, "EventAgeExceeded")
 			return
 		}
-		o := f.attempt(e.id, e.payload)
+		o := f.attempt(e.id, e.payload, e.chain)
 		var wait time.Duration
 		switch {
 		case o.closed || (h.ctx.Err() != nil && o.fault != ""):

@@ -208,7 +208,7 @@ func (b *EventBus) sendOne(r *rule, t assembly.Target, payload []byte) (id, code
 			r.arn)
 	}
 	id = newID()
-	b.host.enqueue(f, id, payload)
+	b.host.enqueue(f, id, payload, lineage{}.with(f.Name))
 	return id, "", ""
 }
 

@@ -63,7 +63,7 @@ func (f *function) admit() (release func(), ok bool) {
 }
 
 // attempt runs the event once: in a warm process if there is one, else in a new one.
-func (f *function) attempt(id string, payload []byte) outcome {
+func (f *function) attempt(id string, payload []byte, chain lineage) outcome {
 	release, ok := f.admit()
 	if !ok {
 		f.host.count(f, func(s *FunctionStats) { s.Throttles++ })
@@ -72,7 +72,7 @@ func (f *function) attempt(id string, payload []byte) outcome {
 	defer release()
 	f.host.count(f, func(s *FunctionStats) { s.running++; s.MostAtOnce = max(s.MostAtOnce, s.running) })
 	defer f.host.count(f, func(s *FunctionStats) { s.running-- })
-	f.host.count(f, func(s *FunctionStats) { s.Invocations++ })
+	f.host.count(f, func(s *FunctionStats) { s.Invocations++; s.LongestChain = max(s.LongestChain, chain[f.Name]) })
 	for {
 		if f.host.ctx.Err() != nil {
 			return outcome{closed: true}
@@ -84,14 +84,14 @@ func (f *function) attempt(id string, payload []byte) outcome {
 			return outcome{err: err, fault: "Unhandled", status: "error",
 				payload: runtimeError(id, "Runtime.Unknown", err.Error())}
 		}
-		if o, taken := f.use(s, cold, id, payload); taken {
+		if o, taken := f.use(s, cold, id, payload, chain); taken {
 			return o
 		}
 	}
 }
 
 // use runs one invocation in the process and puts the process back. False: the process ended before it took the event.
-func (f *function) use(s *sandbox, cold bool, id string, payload []byte) (outcome, bool) {
+func (f *function) use(s *sandbox, cold bool, id string, payload []byte, chain lineage) (outcome, bool) {
 	var o outcome
 	taken := true
 	began, before := time.Now(), s.usage()
@@ -100,7 +100,7 @@ func (f *function) use(s *sandbox, cold bool, id string, payload []byte) (outcom
 		o = outcome{fault: "Unhandled", status: kind, payload: failure}
 	} else {
 		began = time.Now()
-		o, taken = s.deliver(&call{id: id, payload: payload, answer: make(chan outcome, 1)})
+		o, taken = s.deliver(&call{id: id, payload: payload, chain: chain, answer: make(chan outcome, 1)})
 	}
 	if !taken {
 		f.drop(s)

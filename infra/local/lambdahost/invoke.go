@@ -62,24 +62,30 @@ func (h *Host) Invoke(ctx context.Context, name, kind string, payload []byte) (R
 		return Result{}, &Error{Status: 413, Code: "RequestTooLargeException",
 			Message: fmt.Sprintf("Request must be smaller than %d bytes for the InvokeFunction operation", limit)}
 	}
+	chain := readLineage(ctx).with(f.Name)
+	if chain[f.Name] > mostRecursion && kind != DryRun {
+		h.count(f, func(s *FunctionStats) { s.Recursions++ })
+		return Result{}, &Error{Status: 400, Code: "RecursiveInvocationException",
+			Message: "Lambda has detected your function being invoked in a recursive loop and stopped its invocation."}
+	}
 	id := newID()
 	switch kind {
 	case DryRun:
 		return Result{Status: 204, RequestID: id}, nil
 	case Event:
-		h.enqueue(f, id, payload)
+		h.enqueue(f, id, payload, chain)
 		return Result{Status: 202, RequestID: id}, nil
 	case RequestResponse, "":
-		return h.invokeNow(ctx, f, id, payload)
+		return h.invokeNow(ctx, f, id, payload, chain)
 	default:
 		return Result{}, &Error{Status: 400, Code: "InvalidParameterValueException",
 			Message: "unknown invocation type " + kind}
 	}
 }
 
-func (h *Host) invokeNow(ctx context.Context, f *function, id string, payload []byte) (Result, error) {
+func (h *Host) invokeNow(ctx context.Context, f *function, id string, payload []byte, chain lineage) (Result, error) {
 	answer := make(chan outcome, 1)
-	h.work.Go(func() { answer <- f.attempt(id, payload) })
+	h.work.Go(func() { answer <- f.attempt(id, payload, chain) })
 	select {
 	case o := <-answer:
 		switch {

@@ -175,7 +175,7 @@ func (h *Host) handOver(m *mapping, batch []*message) {
 		h.log.line(m.fn.Short, "", "encode batch: "+err.Error())
 		return
 	}
-	o := m.fn.attempt(newID(), payload)
+	o := m.fn.attempt(newID(), payload, lineage{}.with(m.fn.Name))
 	if o.throttled || o.closed || o.fault != "" {
 		return
 	}

@@ -42,8 +42,8 @@ func (s *sandbox) next(w http.ResponseWriter, r *http.Request) {
 		header.Set("Lambda-Runtime-Aws-Request-Id", c.id)
 		header.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(c.deadline.UnixMilli(), 10))
 		header.Set("Lambda-Runtime-Invoked-Function-Arn", s.fn.ARN)
-		header.Set("Lambda-Runtime-Trace-Id", fmt.Sprintf("Root=1-%08x-%s;Sampled=0", time.Now().Unix(),
-			rand.Text()[:24]))
+		header.Set("Lambda-Runtime-Trace-Id", fmt.Sprintf("Root=1-%08x-%s;Sampled=0;%s", time.Now().Unix(),
+			rand.Text()[:24], c.chain.part()))
 		_, _ = w.Write(c.payload) // a process that went away in between is seen by reap
 	case <-r.Context().Done():
 	case <-s.exited:

@@ -50,6 +50,7 @@ type sandbox struct {
 type call struct {
 	id       string
 	payload  []byte
+	chain    lineage // that this invocation ends
 	deadline time.Time
 	answer   chan outcome // holds the one answer of the process
 }

@@ -24,6 +24,10 @@ type FunctionStats struct {
 	Init        []time.Duration // process start to first next, one for each cold start
 	MaxMemoryMB int64
 	DeadLetters []DeadLetter
+	// LongestChain is how often the function ran at most in one chain of invocations that asked for each other, and
+	// Recursions is how often Lambda stopped such a chain.
+	LongestChain int
+	Recursions   int
 
 	running int
 }

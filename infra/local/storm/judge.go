@@ -14,6 +14,10 @@ import (
 // mayBeDown is the percentage of the pods that their PodDisruptionBudget lets go at a time.
 const mayBeDown = 25
 
+// longestChain is how often a function may run in a chain of invocations that ask for each other. Lambda takes 16 for a
+// loop.
+const longestChain = 8
+
 // outcome is what is known after a storm besides what was watched.
 type outcome struct {
 	struck   []*victim
@@ -73,6 +77,9 @@ func (s *storm) judge(o outcome) error {
 	each := (o.pods + s.apps - 1) / s.apps
 	least := o.pods - s.apps*((each*mayBeDown+99)/100) // budgets round up
 	rule(s.least < least && o.forced == 0, "only %d pods were ready at a time, the budgets ask for %d", s.least, least)
+	for name, f := range s.Host.Stats().Functions {
+		rule(f.LongestChain > longestChain, "%s ran %d times in a chain of invocations", name, f.LongestChain)
+	}
 	if len(broken) > 0 {
 		return errors.Join(broken...)
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -103,27 +102,19 @@ func (s *apiServer) deleteClaim(c *claim, by *invocation) {
 // collectDeleted removes what is being deleted and has no finalizer left, and has the garbage collector look at what
 // they owned.
 func (s *apiServer) collectDeleted() {
-	for _, name := range slices.Sorted(maps.Keys(s.claims)) {
-		c := s.claims[name]
-		if c.Deleting.IsZero() || c.Finalizer {
-			continue
-		}
-		delete(s.claims, name)
+	for _, c := range selectInOrder(s.claims, func(c *claim) bool { return !c.Deleting.IsZero() && !c.Finalizer }) {
+		delete(s.claims, c.Name)
 		s.notifyChange(aClaim, nil)
 		s.runAfter(s.drawDuration(time.Second, 5*time.Second), func() { s.deleteOrphans(c.UID) })
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
-		if n := s.nodes[name]; !n.Deleting.IsZero() && !n.Finalizer {
-			s.removeNode(n)
-		}
+	for _, n := range selectInOrder(s.nodes, func(n *node) bool { return !n.Deleting.IsZero() && !n.Finalizer }) {
+		s.removeNode(n)
 	}
 }
 
 // deleteOrphans deletes the nodes that a claim owned.
 func (s *apiServer) deleteOrphans(uid string) {
-	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
-		if n := s.nodes[name]; n.owner == uid {
-			s.deleteNode(n, nil)
-		}
+	for _, n := range selectInOrder(s.nodes, func(n *node) bool { return n.owner == uid }) {
+		s.deleteNode(n, nil)
 	}
 }

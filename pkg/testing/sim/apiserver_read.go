@@ -44,17 +44,30 @@ func (s *apiServer) orderedFor(o launch.Order) *claim {
 	if o.Batch.ID == "" {
 		return s.byUID[o.ClaimUID]
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.claims)) {
-		if b, _ := s.claims[name].Batch(); b.ID == o.Batch.ID {
-			return s.claims[name]
-		}
+	shares := func(c *claim) bool { b, _ := c.Batch(); return b.ID == o.Batch.ID }
+	if all := selectInOrder(s.claims, shares); len(all) > 0 {
+		return all[0]
 	}
-	for _, uid := range slices.Sorted(maps.Keys(s.byUID)) { // deleted while the request was under way
-		if b, _ := s.byUID[uid].Batch(); b.ID == o.Batch.ID {
-			return s.byUID[uid]
-		}
+	if all := selectInOrder(s.byUID, shares); len(all) > 0 { // deleted while the request was under way
+		return all[0]
 	}
 	return nil
+}
+
+// selectInOrder are the objects of a map that are wanted, by their keys.
+func selectInOrder[T any](objects map[string]T, want func(T) bool) []T {
+	var keys []string
+	for key, o := range objects {
+		if want(o) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	out := make([]T, len(keys))
+	for i, key := range keys {
+		out[i] = objects[key]
+	}
+	return out
 }
 
 // inService reports whether the claim's node is: the node says so a moment before the claim does.
@@ -94,13 +107,7 @@ func (s *apiServer) listPods() []cluster.Pod {
 }
 
 func (s *apiServer) podsOn(name string) []*pod {
-	var out []*pod
-	for _, key := range slices.Sorted(maps.Keys(s.pods)) {
-		if p := s.pods[key]; p.NodeName == name {
-			out = append(out, p)
-		}
-	}
-	return out
+	return selectInOrder(s.pods, func(p *pod) bool { return p.NodeName == name })
 }
 
 func (s *apiServer) limitReached() bool {

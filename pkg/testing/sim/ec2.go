@@ -109,13 +109,7 @@ func (e *ec2) endInstance(m *machine, by string) {
 
 // livingInstances lists the instances that run or will, without foreign ones.
 func (e *ec2) livingInstances() []*machine {
-	var out []*machine
-	for _, id := range slices.Sorted(maps.Keys(e.machines)) {
-		if m := e.machines[id]; !m.Gone() && !m.foreign {
-			out = append(out, m)
-		}
-	}
-	return out
+	return selectInOrder(e.machines, func(m *machine) bool { return !m.Gone() && !m.foreign })
 }
 
 // changeSupply changes what EC2 has: now and then it has no spot at all, or nothing in a zone.

@@ -30,10 +30,11 @@ func checkNodeRelease(_ *world, s nodeReleased) []string {
 // not show it yet.
 func checkClaimRelease(w *world, s claimReleased) (bad []string) {
 	c := s.claim
-	for _, id := range slices.Sorted(maps.Keys(w.ec2.machines)) {
-		if m := w.ec2.machines[id]; m.owner == c.UID && m.State == "shutting-down" && time.Since(m.showAt) > late {
-			bad = append(bad, fmt.Sprintf("claim %s is released while %s is shutting down", c.Name, m.ID))
-		}
+	leaves := func(m *machine) bool {
+		return m.owner == c.UID && m.State == "shutting-down" && time.Since(m.showAt) > late
+	}
+	for _, m := range selectInOrder(w.ec2.machines, leaves) {
+		bad = append(bad, fmt.Sprintf("claim %s is released while %s is shutting down", c.Name, m.ID))
 	}
 	for _, m := range w.ec2.livingInstances() {
 		if m.owner != c.UID || m.asked {

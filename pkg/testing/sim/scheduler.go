@@ -1,9 +1,10 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 	"time"
+
+	"joiner/pkg/model/resources"
 )
 
 // scheduler binds pods to nodes by the rules of kube-scheduler.
@@ -41,30 +42,30 @@ func (k *scheduler) retryScheduling() {
 // bindAll binds pods as kube-scheduler does: by priority and age, each to one of the nodes that may take it. It knows
 // nothing of our plans, and shares no rule with them.
 func (k *scheduler) bindAll() {
-	var waiting []*pod
-	for _, key := range slices.Sorted(maps.Keys(k.api.pods)) {
-		if p := k.api.pods[key]; p.NodeName == "" && p.Active() {
-			waiting = append(waiting, p)
-		}
-	}
+	waiting := selectInOrder(k.api.pods, func(p *pod) bool { return p.NodeName == "" && p.Active() })
 	slices.SortStableFunc(waiting, func(a, b *pod) int {
 		if a.Priority != b.Priority {
 			return int(b.Priority - a.Priority)
 		}
 		return a.Created.Compare(b.Created)
 	})
-	names, used := slices.Sorted(maps.Keys(k.api.nodes)), k.usedByNode()
+	nodes, usedBy := selectInOrder(k.api.nodes, func(*node) bool { return true }), k.usedByNode()
+	used := make([]resources.List, len(nodes))
+	for i, n := range nodes {
+		used[i] = usedBy[n.Name]
+	}
 	for _, p := range waiting {
-		var fit []*node
-		for _, name := range names {
-			if n := k.api.nodes[name]; k.nodeFits(p, n, used[name]) {
-				fit = append(fit, n)
+		var fit []int
+		for i, n := range nodes {
+			// Most nodes are full, which is the cheapest to find out.
+			if used[i].Add(p.Need).FitsIn(n.Allocatable) && k.nodeFits(p, n, used[i]) {
+				fit = append(fit, i)
 			}
 		}
 		if len(fit) > 0 {
-			n := fit[k.rng.IntN(len(fit))]
-			k.bindPod(p, n)
-			used[n.Name] = used[n.Name].Add(p.Need)
+			i := fit[k.rng.IntN(len(fit))]
+			k.bindPod(p, nodes[i])
+			used[i] = used[i].Add(p.Need)
 		} else if !p.Unscheduled {
 			p.Unscheduled = true
 			k.api.notifyChange(aPod, nil)

@@ -61,7 +61,11 @@ func (k *scheduler) filterOut(p *pod, n *node, used resources.List) string {
 }
 
 func hardTaints(taints []cluster.Taint) []cluster.Taint {
-	return slices.DeleteFunc(slices.Clone(taints), func(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" })
+	soft := func(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" }
+	if !slices.ContainsFunc(taints, soft) {
+		return taints
+	}
+	return slices.DeleteFunc(slices.Clone(taints), soft)
 }
 
 // podSelects reports whether the pod's node selector and required node affinity allow a node with these labels.

@@ -116,13 +116,7 @@ func (w *workloads) reconcileDaemon(a *app) {
 }
 
 func (w *workloads) podsOf(a *app) []*pod {
-	var out []*pod
-	for _, key := range slices.Sorted(maps.Keys(w.api.pods)) {
-		if p := w.api.pods[key]; p.app == a {
-			out = append(out, p)
-		}
-	}
-	return out
+	return selectInOrder(w.api.pods, func(p *pod) bool { return p.app == a })
 }
 
 func (w *workloads) activePods(a *app) (n int) {
