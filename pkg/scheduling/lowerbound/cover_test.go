@@ -31,6 +31,19 @@ func TestSolveMixesShapes(t *testing.T) {
 	}
 }
 
+// An exchange of one pod for parts of smaller ones is wrong where a node holds no parts of them: by their amounts 1.44 of
+// the small ones take the place of the large one, but a node holds two of either.
+func TestSolveDropsWrongExchanges(t *testing.T) {
+	got := SolvePrices(CoverProblem{
+		Classes: []PriceClass{{Need: []float64{4.9, 2}, Count: 1, Group: -1}, {Need: []float64{3.4, 1.3}, Count: 100, Group: -1}},
+		Offers:  []NodeOffer{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
+		Rounds:  60,
+	})
+	if got.Bound < 49.9 || got.Bound > 50.5 {
+		t.Errorf("bound %v, want 50: a hundred pods by twos", got.Bound)
+	}
+}
+
 // A group that keeps its pods apart needs a node for each pod.
 func TestSolveGroups(t *testing.T) {
 	got := SolvePrices(CoverProblem{
