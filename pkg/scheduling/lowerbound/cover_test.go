@@ -44,6 +44,21 @@ func TestSolveDropsWrongExchanges(t *testing.T) {
 	}
 }
 
+// Work grows with the third power of the classes, so those without pods have no part in it.
+func TestClassesWithoutPodsAreNoWork(t *testing.T) {
+	s := NewSolver(CoverProblem{
+		Classes: []PriceClass{{Need: []float64{1, 2}, Count: 5, Group: -1}, {Need: []float64{2, 1}, Group: -1}},
+		Offers:  []NodeOffer{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
+		Rounds:  10,
+	})
+	if n := s.ClassCount(); n != 1 {
+		t.Errorf("it works with %d classes, want the one with pods", n)
+	}
+	if got := s.Solve(); got.Value[1] != 0 {
+		t.Errorf("a class without pods is worth %v, want nothing", got.Value[1])
+	}
+}
+
 // A group that keeps its pods apart needs a node for each pod.
 func TestSolveGroups(t *testing.T) {
 	got := SolvePrices(CoverProblem{
