@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/requirements"
 )
@@ -57,6 +59,11 @@ func TestPoolsThatAreInterruptedMuchMoreAreLeftOut(t *testing.T) {
 		if got := leftOut(test.types); !slices.Equal(got, test.want) {
 			t.Errorf("%s: left out are %q, want %q", test.name, got, test.want)
 		}
+	}
+	zones := requirements.NewSet(requirements.Of(corev1.LabelTopologyZone, "a", "c"))
+	two := market(0.002, map[string]float64{"m3.large b": 0.02, "m1.large c": 0.03})
+	if got := HazardousPools(two, zones); len(got) != 1 || got[0].Type != "m1.large" || got[0].Zone != "c" {
+		t.Errorf("without zone b %v are left out, want m1.large in zone c", got)
 	}
 	if got := leftOut(market(0.001, half)); len(got) != 0 {
 		t.Errorf("most pools are as bad as others, and %q are left out", got)

@@ -156,3 +156,28 @@ func TestCachedOfferingsFollowPricesAndResources(t *testing.T) {
 		}
 	}
 }
+
+// What one reserved offer has left is found anew in each pass: a claim on its way takes it.
+func TestADepotNoticesThatAReservationIsTaken(t *testing.T) {
+	world := []string{"type r.large cpu=2000 mem=4096 milliusd=99 reserved=(cr-1,a,1)\nlabel karpenter.k8s.aws/capacity-reservation-id cr-1",
+		"pool booked weight=1\nrequire capacity In reserved\nrequire karpenter.k8s.aws/capacity-reservation-id In cr-1",
+		"pool default\nrequire capacity In on-demand", "pods web n=2 cpu=1100 mem=100"}
+	read := func(more ...string) *scenario.World {
+		w, err := scenario.FromText(append(slices.Clone(world), more...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	free, taken := read(), read("claim asked pool=booked types=(r.large) zones=(a) cpu=1900 mem=1024 pods=1")
+	types := free.Market("")
+	sells := func(string) []instancetypes.Type { return types }
+	d := &OfferingCache{}
+	first := d.WhatIf(free.Snapshot, sells)
+	before := first.PodPrices(free.Snapshot, nil)
+	again := d.WhatIf(taken.Snapshot, sells)
+	got, want := again.PodPrices(taken.Snapshot, nil), NewWhatIf(taken.Snapshot, sells).PodPrices(taken.Snapshot, nil)
+	if diff := cmp.Diff(want, got); diff != "" || again != first || cmp.Equal(want, before) {
+		t.Errorf("pods were worth %v before, the same depot says %t (-anew +depot):\n%s", before, again == first, diff)
+	}
+}

@@ -31,6 +31,34 @@ func TestSolveMixesShapes(t *testing.T) {
 	}
 }
 
+// An exchange of one pod for parts of smaller ones is wrong where a node holds no parts of them: by their amounts 1.44 of
+// the small ones take the place of the large one, but a node holds two of either.
+func TestSolveDropsWrongExchanges(t *testing.T) {
+	got := SolvePrices(CoverProblem{
+		Classes: []PriceClass{{Need: []float64{4.9, 2}, Count: 1, Group: -1}, {Need: []float64{3.4, 1.3}, Count: 100, Group: -1}},
+		Offers:  []NodeOffer{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
+		Rounds:  60,
+	})
+	if got.Bound < 49.9 || got.Bound > 50.5 {
+		t.Errorf("bound %v, want 50: a hundred pods by twos", got.Bound)
+	}
+}
+
+// Work grows with the third power of the classes, so those without pods have no part in it.
+func TestClassesWithoutPodsAreNoWork(t *testing.T) {
+	s := NewSolver(CoverProblem{
+		Classes: []PriceClass{{Need: []float64{1, 2}, Count: 5, Group: -1}, {Need: []float64{2, 1}, Group: -1}},
+		Offers:  []NodeOffer{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
+		Rounds:  10,
+	})
+	if n := s.ClassCount(); n != 1 {
+		t.Errorf("it works with %d classes, want the one with pods", n)
+	}
+	if got := s.Solve(); got.Value[1] != 0 {
+		t.Errorf("a class without pods is worth %v, want nothing", got.Value[1])
+	}
+}
+
 // A group that keeps its pods apart needs a node for each pod.
 func TestSolveGroups(t *testing.T) {
 	got := SolvePrices(CoverProblem{
