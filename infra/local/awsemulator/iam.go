@@ -142,6 +142,13 @@ func (c *Cloud) PutInstanceProfile(name, roleName string) string {
 	return p.ARN
 }
 
+// InstanceProfiles are the names of all instance profiles, sorted.
+func (c *Cloud) InstanceProfiles() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.profiles))
+}
+
 func (c *Cloud) newProfile(name, path string, tags []iamTag) *profile {
 	p := &profile{
 		ARN: "arn:aws:iam::" + c.opt.Account + ":instance-profile" + path + name,
