@@ -16,7 +16,7 @@ func TestExpressions(t *testing.T) {
 	for text, want := range map[string]int64{
 		"max_pods": 29, "vcpus * 30": 60, "max(60, vcpus * 30 + 1)": 61, "min(110, default_enis * (ips_per_eni - 1) + 2)": 29,
 		"memory_mib / 100": 81, "double(memory_mib) * 0.01": 81, "max(1, 2.9)": 2, "min(3.5, 3)": 3,
-		"1 + 2 * 3 - 4 % 3": 6, "-7 / 2": -3, "-7 % 3": -1, "- -3": 3, "2 - -3": 5, "10 - 3 - 2": 5, "(1 + 2) * 3": 9,
+		"1 + 2 * 3 - 4 % 3": 6, "-7 / 2": -3, "-7 % 3": -1, "- -3": 3, "-- (1 > 2) ? 1 : 2": 2, "2 - -3": 5, "10 - 3 - 2": 5, "(1 + 2) * 3": 9,
 		"vcpus > 4 ? 1 : vcpus > 1 ? 2 : 3":                  2,
 		"instance_type.startsWith('m5.') ? 17 : 58":          17,
 		`instance_type in ["m5.large", "m5.xlarge"] ? 1 : 2`: 1,
@@ -45,7 +45,7 @@ func TestWhatDoesNotCompile(t *testing.T) {
 		"1 + 2.0": "no matching overload of + for (int, double)", "vcpus < 1.5 ? 1 : 2": "no matching overload of <",
 		"instance_type": "of type string and not a number", "true ? 1 : 2.0": "no matching overload of ?:",
 		"max(1)": "no matching overload of max", "floor(1.5)": "function floor is not known here", "1u": "no number that is known",
-		"5.5 % 2.0": "no matching overload of %", "9223372036854775808": "no integer of 64 bits", "{}": `"{" is not known here`,
+		"5.5 % 2.0": "no matching overload of %", "9223372036854775808": "no integer of 64 bits", "---9223372036854775808": "no integer of 64 bits", "{}": `"{" is not known here`,
 		"[1, 'a'][0]": "several types", "r'a' == 'a' ? 1 : 2": "prefix r", "'a": "has no end", "1 == 1": "of type bool",
 		"[1].exists(x, x > 0) ? 1 : 2": "x is not known here", "vcpus.size()": "no matching overload of size", "100Mi": "no number",
 		strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300): "nested too deeply",

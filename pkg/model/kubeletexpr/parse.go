@@ -114,19 +114,16 @@ func (p *parser) parseUnary() (node, error) {
 		if n == 0 {
 			continue
 		}
-		if t := p.next(); symbol == "-" && n%2 == 1 && (t.kind == intToken || t.kind == doubleToken) {
+		if t := p.next(); symbol == "-" && n == 1 && (t.kind == intToken || t.kind == doubleToken) {
 			// the least integer has no positive counterpart
 			p.tokens[p.at].text = "-" + t.text
 			n--
 		}
 		of, err := p.parseMember()
-		for range n {
-			if err != nil {
-				return node{}, err
-			}
-			of, err = negate(symbol, of)
+		if err != nil || n%2 == 0 { // two in a row are none, whatever the type
+			return of, err
 		}
-		return of, err
+		return negate(symbol, of)
 	}
 	return p.parseMember()
 }
