@@ -233,7 +233,7 @@ func index(list node, args []node) (node, error) {
 	}), nil
 }
 
-// larger and smaller are max and min, which give back the one behind where both are the same.
+// larger and smaller are Karpenter's max and min: where one is no number they give back the one behind.
 func larger[N cmp.Ordered](a, b N) N {
 	if a > b {
 		return a

@@ -1,6 +1,7 @@
 package kubeletexpr
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -132,7 +133,7 @@ func exponentSize(rest string) int {
 func scanText(rest string) (t token, size int, err error) {
 	mark := rest[:1]
 	if strings.HasPrefix(rest, mark+mark+mark) {
-		return t, 0, fmt.Errorf("texts in three quotation marks are not known here")
+		return t, 0, errors.New("texts in three quotation marks are not known here")
 	}
 	var out strings.Builder
 	for size = 1; size < len(rest); {
@@ -140,7 +141,7 @@ func scanText(rest string) (t token, size int, err error) {
 		case c == mark[0]:
 			return token{kind: textToken, text: out.String()}, size + 1, nil
 		case c == '\n' || c == '\r':
-			return t, 0, fmt.Errorf("a text goes over the end of the line")
+			return t, 0, errors.New("a text goes over the end of the line")
 		case c != '\\':
 			out.WriteByte(c)
 			size++
@@ -148,10 +149,10 @@ func scanText(rest string) (t token, size int, err error) {
 		}
 		value, _, tail, err := strconv.UnquoteChar(rest[size:], mark[0])
 		if err != nil {
-			return t, 0, fmt.Errorf("a text has an escape that is not known here")
+			return t, 0, errors.New("a text has an escape that is not known here")
 		}
 		out.WriteRune(value)
 		size = len(rest) - len(tail)
 	}
-	return t, 0, fmt.Errorf("a text has no end")
+	return t, 0, errors.New("a text has no end")
 }
