@@ -196,6 +196,12 @@ compare-disruption: bench-go ## which nodes Karpenter would disrupt beside ours,
 	$(STEP) 'build the comparison' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/joiner-compare-disruption ./disruption/compare
 	$(BIN)/joiner-compare-disruption -seeds $(or $(SEEDS),5000) -first-seed $(or $(FIRST_SEED),1) -state .local/compare-disruption
 
+.PHONY: round-trip
+round-trip: bench-go local ## Karpenter's own controllers make nodes, Joiner takes them over, Karpenter takes them back: CLASSES=50 SEED=1 PEER=1.15
+	$(STEP) 'build Karpenter $(PEER)' '10 s, 10 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/karpenter-$(PEER) \
+		github.com/aws/karpenter-provider-aws/cmd/controller
+	$(LOCAL_FLAGS) go -C infra/local test -count=1 -timeout 30m -v ./roundtrip -args -karpenter $(BIN)/karpenter-$(PEER) -classes $(or $(CLASSES),50) -seed $(or $(SEED),1)
+
 .PHONY: verify-plan
 verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,000 pods; others: WORKLOADS='files folders' VERIFY_FLAGS=-help
 	$(STEP) 'build verify-plan' '10 s, 3 minutes the first time' \

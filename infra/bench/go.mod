@@ -88,6 +88,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/imdario/mergo v0.3.16 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/jonathan-innis/aws-sdk-go-prometheus v0.1.1 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/mattn/go-runewidth v0.0.17 // indirect
 	github.com/mitchellh/hashstructure/v2 v2.0.2 // indirect
@@ -126,6 +127,7 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/apiextensions-apiserver v0.37.0 // indirect
 	k8s.io/apiserver v0.37.0 // indirect
+	k8s.io/autoscaler/vertical-pod-autoscaler v1.7.0 // indirect
 	k8s.io/cloud-provider v0.35.0 // indirect
 	k8s.io/component-base v0.37.0 // indirect
 	k8s.io/component-helpers v0.37.0 // indirect
@@ -144,3 +146,5 @@ replace sigs.k8s.io/karpenter v1.15.1 => sigs.k8s.io/karpenter v1.15.0
 
 // Nor has it this one, which the provider links and never calls here.
 replace github.com/aws/aws-sdk-go-v2/service/timestreamwrite v1.43.1 => github.com/aws/aws-sdk-go-v2/service/timestreamwrite v1.43.0
+
+tool github.com/aws/karpenter-provider-aws/cmd/controller

@@ -21,7 +21,7 @@ import (
 
 // optionsWithoutSetting are those of this version that mean nothing to Joiner and are told of.
 func optionsWithoutSetting() []string {
-	return []string{"AWS_FEATURE_GATES", "LEGACY_NODE_REPAIR", "SCHEDULER_CONFIG"}
+	return []string{"LEGACY_NODE_REPAIR", "SCHEDULER_CONFIG"}
 }
 
 // A full reservation is available, and cannot be launched into.

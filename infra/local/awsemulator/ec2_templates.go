@@ -24,6 +24,17 @@ type template struct {
 	data         templateData
 }
 
+// LaunchTemplates are the names of all launch templates, sorted.
+func (c *Cloud) LaunchTemplates() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.lts {
+		names = append(names, t.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
 // templateData is what a template says of the instances made from it. Its tags serve both ways: `query` for the
 // request, `xml` for DescribeLaunchTemplateVersions.
 type templateData struct {

@@ -149,6 +149,13 @@ func (c *iam) PutInstanceProfile(name, roleName string) string {
 	return p.ARN
 }
 
+// InstanceProfiles are the names of all instance profiles, sorted.
+func (c *iam) InstanceProfiles() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.profiles))
+}
+
 func (c *iam) newProfile(name, path string, tags []iamTag) *profile {
 	p := &profile{
 		ARN: "arn:aws:iam::" + c.opt.Account + ":instance-profile" + path + name,

@@ -39,6 +39,7 @@ func References() []string {
 		"infra/bench/karpenter-1.15.md",
 		"infra/bench/measurements.md",
 		"infra/bench/results.md",
+		"infra/bench/round-trip.md",
 		"infra/bench/spot-pools.md",
 		"functions/spot-pools.md",
 		"infra/bench/scale.md",
