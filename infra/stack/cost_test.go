@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"joiner/pkg/cli/bill"
+	"joiner/pkg/settings"
 )
 
 // stackOf is what the template says of what it costs.
@@ -46,10 +47,13 @@ func stackOf(t *testing.T, tmpl template) bill.Stack {
 // nodeHours is how long a node of the table lives.
 const nodeHours = 10
 
-// clusters are those of the table: large clusters have more memory for decisions, as advised.
-func clusters() []bill.Cluster {
-	return []bill.Cluster{{Nodes: 3, NodeHours: nodeHours, Pools: 1, MemoryMiB: 512}, {Nodes: 50, NodeHours: nodeHours, Pools: 2, MemoryMiB: 512},
-		{Nodes: 500, NodeHours: nodeHours, Pools: 5, MemoryMiB: 512}, {Nodes: 5000, NodeHours: nodeHours, Pools: 10, MemoryMiB: 1769}}
+// clusters are those of the table, with the memory that doctor recommends for them.
+func clusters() (out []bill.Cluster) {
+	for _, c := range []bill.Cluster{{Nodes: 3, Pools: 1}, {Nodes: 50, Pools: 2}, {Nodes: 500, Pools: 5}, {Nodes: 5000, Pools: 10}} {
+		c.NodeHours, c.MemoryMiB = nodeHours, settings.RecommendFunctionMemory(c.Nodes, 0)
+		out = append(out, c)
+	}
+	return out
 }
 
 // costTable is the table of infra/costs.md, with the sums outside of a VPC, and with interface endpoints in one.
@@ -62,13 +66,18 @@ func costTable(t *testing.T) (table string, sums, inEndpoints []float64) {
 	head, rule, sum := "| |", "|---|", "| sum |"
 	var rows []string
 	var cells [][]string
+	inVPC := 0 // the first line of those
 	for _, c := range clusters() {
 		lines, err := bill.Estimate(s, c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		outside := bill.Sum(lines)
-		vpc := bill.InVPC(s, c, 4, 2)
+		vpc, err := bill.InVPC(s, c, 4, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inVPC = len(lines)
 		for i, l := range append(lines, vpc...) {
 			if len(rows) == i {
 				rows, cells = append(rows, l.What), append(cells, nil)
@@ -80,7 +89,6 @@ func costTable(t *testing.T) (table string, sums, inEndpoints []float64) {
 		sum += fmt.Sprintf(" | **%.2f** |", outside)
 		sums, inEndpoints = append(sums, outside), append(inEndpoints, outside+vpc[0].USD)
 	}
-	inVPC := len(rows) - len(bill.InVPC(s, clusters()[0], 4, 2))
 	table = head + "\n" + rule + "\n"
 	for i, what := range rows {
 		if i == inVPC {
@@ -109,11 +117,12 @@ func TestPagesSayWhatItCosts(t *testing.T) {
 	if !strings.Contains(string(front), claim) {
 		t.Errorf("functions/differences.md does not say %q", claim)
 	}
-	how, err := bill.How()
+	ticks, nodes, sizes, err := bill.How()
 	if err != nil {
 		t.Fatal(err)
 	}
-	table += "\nMeasured is what passes decide and write: " + how + ". What they take beyond the largest cluster goes on in proportion. Assumed is the rest:\n\n"
+	table += fmt.Sprintf("\nMeasured is what ticks take of processor, requests and the API server's answers, with 30 pods on a node, for %s nodes: %s. ", strings.Join(sizes, ", "), ticks) +
+		"Other sizes are reckoned in proportion.\nMeasured in memory is what passes write, and what the life of a node adds: " + nodes + ". Assumed is the rest:\n\n"
 	for _, a := range bill.Assumptions(nodeHours) {
 		table += "- " + a + "\n"
 	}
@@ -146,6 +155,21 @@ func generated(t *testing.T, page, begin, end, want string) {
 	}
 	if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What instances of others cost is said with traces and without.
+func TestForeignInstancesCostWhatThePageSays(t *testing.T) {
+	raw, err := os.ReadFile("../costs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := bill.Usual()
+	traced := bill.ForeignInstances(s, 1e6)
+	s.Tracing = false
+	want := fmt.Sprintf("%.0f USD for a million of them a month, without `tracing` %.0f USD", traced, bill.ForeignInstances(s, 1e6))
+	if !strings.Contains(strings.Join(strings.Fields(string(raw)), " "), want) {
+		t.Errorf("infra/costs.md does not say %q", want)
 	}
 }
 

@@ -187,7 +187,8 @@ func measureTurnover(t *testing.T) turnoverUsage {
 	return turnoverUsage{LogBytes: m.Len() / started, Calls: calls, Wakes: float64(f.World.CountWakeups("lifecycle")+f.World.CountWakeups("provision")+f.World.CountWakeups("refresh")) / float64(started)}
 }
 
-// What passes write does not grow with the cluster, and is what the table of costs counts with.
+// What passes write does not grow with the cluster. What the table of costs counts with is measured by `make scale`,
+// which takes long; passes in memory tell when that has to be done again.
 func TestWhatPassesTake(t *testing.T) {
 	const most = 40 << 10 // bytes of log that a pass at rest writes, of whatever size the cluster is
 	if *measureUsage {
@@ -212,7 +213,7 @@ func TestWhatPassesTake(t *testing.T) {
 	for i, p := range now.Passes {
 		k := kept.Passes[i]
 		if p.Function != k.Function || p.Nodes != k.Nodes || p.Series != k.Series || p.LogBytes > k.LogBytes*5/4+200 || p.LogBytes < k.LogBytes*3/4-200 {
-			t.Errorf("a pass takes %+v, and the table of costs counts with %+v: measure anew with -measure-usage", p, k)
+			t.Errorf("a pass takes %+v, when the table of costs was measured they took %+v: run make scale and -measure-usage", p, k)
 		}
 	}
 	for _, p := range kept.Passes {

@@ -221,7 +221,8 @@ func typeOf(t *testing.T, name, id string) string {
 	return kind
 }
 
-// In a VPC, with and without a way to S3 and a NAT gateway.
+// In a VPC, with a NAT gateway and with endpoints alone: nodes stay with `keep` and are drained in peace with `drain`.
+// Where there are endpoints alone no role makes a profile, so that no class can name one.
 func TestInAVPC(t *testing.T) {
 	for name, c := range map[string]struct {
 		form        string
@@ -235,10 +236,23 @@ func TestInAVPC(t *testing.T) {
 			eachOrder(t, func(t *testing.T, w *world) {
 				w.nat, w.s3Gateway, w.walled = c.nat, true, c.walled
 				w.deploy(c.form)
+				if c.nat {
+					w.launch("web", linux)
+				}
 				if err := w.player.Delete(t.Context(), w.stack); err != nil {
 					t.Fatal(err)
 				}
 				w.want(cloudformation.DeleteComplete)
+				switch {
+				case c.form == "groups":
+					w.alive()
+				case c.nat:
+					w.peace()
+					w.left()
+				}
+				if held := w.held(); len(held) > 0 {
+					t.Errorf("finalizers are left on %v", held)
+				}
 			})
 		})
 	}

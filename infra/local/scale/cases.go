@@ -28,6 +28,9 @@ type row struct {
 	Failed      int     `json:"failed,omitempty"` // otherwise
 	Traffic     traffic `json:"traffic,omitempty"`
 	Cold        int     `json:"cold,omitempty"`
+	LogBytes    int     `json:"logBytes,omitempty"` // Lambda's own lines among them
+	// Calls of AWS, by action.
+	Calls map[string]int `json:"awsCalls,omitempty"`
 	// seconds from the first pod, or the first notice, to the first and the last CreateFleet, and until every pod had a
 	// node
 	FirstFleet float64 `json:"firstFleetSeconds,omitempty"`
@@ -44,6 +47,7 @@ const (
 	heartbeats = "idle, heartbeats, warm"
 	replaced   = "1 % of the pods replaced a minute, warm"
 	noticed    = "nodes interrupted, warm"
+	foreign    = "a notice about a foreign instance, cold"
 )
 
 // scheduled are the functions that tick, in the order in which they are measured.
@@ -80,11 +84,13 @@ func (j *journal) take() []lambdahost.Report {
 type measured struct {
 	*kubelets
 	journal *journal
+	log     *logMeter
 	gap     time.Duration // between two ticks of a function, a minute in production
 	pods    int
 	many    int // pods that wait together
 	struck  int // nodes that are interrupted together
 	rows    []row
+	atRest  int // metrics that functions write when nothing is to be done
 	say     func(string)
 }
 
@@ -95,6 +101,7 @@ func (m *measured) run(ctx context.Context) error {
 		m.foreignNotices,
 		func(ctx context.Context) error { return m.ticks(ctx, idleWarm, false) },
 		m.underHeartbeats,
+		func(context.Context) error { m.atRest = m.log.count(""); return nil },
 		func(ctx context.Context) error { return m.waiting(ctx, 1, true) },
 		func(ctx context.Context) error { return m.waiting(ctx, 1, false) },
 		func(ctx context.Context) error { return m.waiting(ctx, m.many, true) },
@@ -154,7 +161,7 @@ func (m *measured) foreignNotices(ctx context.Context) error {
 		if err := m.rest(ctx); err != nil {
 			return err
 		}
-		if err := m.close("a notice about a foreign instance, cold", row{}); err != nil {
+		if err := m.close(foreign, row{}); err != nil {
 			return err
 		}
 	}
@@ -313,12 +320,14 @@ func (m *measured) rest(ctx context.Context) error {
 func (m *measured) clear() {
 	m.journal.take()
 	m.meter.take()
+	m.log.take()
+	m.Cloud.ForgetCalls()
 }
 
 // close makes rows of what was reported since clear: one for each function, and one for all with the requests. What a
 // case without a name did is forgotten.
 func (m *measured) close(what string, together row) error {
-	reports, seen := m.journal.take(), m.meter.take()
+	reports, seen, logged, calls := m.journal.take(), m.meter.take(), m.log.take(), m.Cloud.CallCounts()
 	if what == "" {
 		return nil
 	}
@@ -326,7 +335,7 @@ func (m *measured) close(what string, together row) error {
 	for _, r := range reports {
 		f := byFunction[r.Function]
 		if f == nil {
-			f = &row{Case: what, Function: r.Function, MemoryMB: r.MemoryMB}
+			f = &row{Case: what, Function: r.Function, MemoryMB: r.MemoryMB, LogBytes: logged[r.Function]}
 			byFunction[r.Function] = f
 		}
 		f.add(r)
@@ -338,9 +347,9 @@ func (m *measured) close(what string, together row) error {
 	for _, name := range names {
 		m.rows = append(m.rows, *byFunction[name])
 	}
-	together.Case, together.Traffic = what, seen
+	together.Case, together.Traffic, together.Calls = what, seen, calls
 	if len(names) == 1 && together.Launched == 0 && together.Bound == 0 {
-		m.rows[len(m.rows)-1].Traffic = seen
+		m.rows[len(m.rows)-1].Traffic, m.rows[len(m.rows)-1].Calls = seen, calls
 	} else {
 		m.rows = append(m.rows, together)
 	}

@@ -34,7 +34,8 @@ type wish struct {
 	memory       int64
 	many, struck int
 	gap          time.Duration
-	data, page   string
+	files        files
+	write        bool
 }
 
 func main() {
@@ -43,10 +44,12 @@ func main() {
 	flag.IntVar(&w.pods, "pods", 15000, "pods of the cluster, those of four DaemonSets among them")
 	flag.Int64Var(&w.memory, "memory", 0, "functionMemory in MiB; 0 for what the stack was synthesized with")
 	flag.IntVar(&w.many, "many", 500, "pods that wait together")
-	flag.IntVar(&w.struck, "struck", 100, "nodes that are interrupted together, at most a fifth of all")
+	flag.IntVar(&w.struck, "struck", 100, "nodes that are interrupted together, at most a fifth of all, and one of few")
 	flag.DurationVar(&w.gap, "gap", time.Minute, "between two ticks")
-	flag.StringVar(&w.data, "data", "infra/bench/scale.json", "file of the measurements; those of this size are replaced")
-	flag.StringVar(&w.page, "page", "infra/bench/scale.md", "page to write")
+	flag.StringVar(&w.files.data, "data", "infra/bench/scale.json", "file of the measurements; those of this size are replaced")
+	flag.StringVar(&w.files.page, "page", "infra/bench/scale.md", "page to write")
+	flag.StringVar(&w.files.bill, "bill", "pkg/cli/bill/invocations.json", "file of what the bill counts with, to write")
+	flag.BoolVar(&w.write, "write", false, "write the page and the bill's file from the measurements there are, and measure nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := w.run(ctx)
@@ -58,6 +61,13 @@ func main() {
 }
 
 func (w wish) run(ctx context.Context) error {
+	if w.write {
+		all, err := w.files.read()
+		if err != nil {
+			return err
+		}
+		return w.files.write(all)
+	}
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -70,7 +80,7 @@ func (w wish) run(ctx context.Context) error {
 	if err != nil {
 		s.CutShort = err.Error()
 	}
-	return errors.Join(err, save(w.data, w.page, s))
+	return errors.Join(err, w.files.save(s))
 }
 
 // measure makes the cluster and measures in it.
@@ -88,9 +98,9 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 		return s, err
 	}
 	defer os.RemoveAll(dir)
-	m, j := &meter{}, &journal{}
+	m, j, l := &meter{}, &journal{}, newLogMeter(log)
 	e, err := env.Start(ctx, env.Options{
-		Root: root, Dir: dir, FunctionLog: log, CollectPods: true, Push: true, Paused: true,
+		Root: root, Dir: dir, FunctionLog: l, CollectPods: true, Push: true, Paused: true,
 		Minute: time.Minute, EndedFor: 10 * time.Minute, GCPercent: planeGC, Controllers: controllers,
 		NodeGrace: nodeGrace,
 		Interpose: m.start, Confine: true, OnReport: j.note, FunctionMemory: w.memory,
@@ -113,14 +123,15 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 	}
 	say(fmt.Sprintf("%d nodes and %d pods are there, bytes of one: %v; confined by %s", w.nodes, w.pods, c.sizes,
 		e.Host.Confined))
-	run := &measured{kubelets: &kubelets{cluster: c}, journal: j, gap: w.gap, pods: w.pods, many: w.many,
-		struck: min(w.struck, w.nodes/5), say: say}
+	run := &measured{kubelets: &kubelets{cluster: c}, journal: j, log: l, gap: w.gap, pods: w.pods, many: w.many,
+		struck: min(w.struck, max(1, w.nodes/5)), say: say}
 	go run.kubelets.run(ctx)
 	load := [2]float64{loadAverage()}
 	err = run.run(ctx)
 	load[1] = loadAverage()
 	return size{Nodes: w.nodes, Pods: w.pods, MemoryMB: e.Memory("provision"), Objects: c.sizes,
-		Kind: e.Host.Confined, Date: time.Now().Format(time.DateOnly), Rows: run.rows, Load: load}, err
+		Kind: e.Host.Confined, Date: time.Now().Format(time.DateOnly), Rows: run.rows, Load: load,
+		SeriesAtRest: run.atRest, Series: l.count(""), SeriesOfPool: l.count(" nodepool=")}, err
 }
 
 // loadAverage is how many processes of the machine ran or waited for a processor in the last minute: what else it did

@@ -25,18 +25,24 @@ type size struct {
 	Load     [2]float64     `json:"loadAverage"` // of the machine, before and after
 	Objects  map[string]int `json:"bytesOfOne"`
 	CutShort string         `json:"cutShort,omitempty"` // why the cases that lack were not measured
-	Rows     []row          `json:"rows"`
+	// Metrics of CloudWatch that functions wrote when nothing was to be done, in all, and those of all that are of the one
+	// NodePool.
+	SeriesAtRest int   `json:"seriesAtRest,omitempty"`
+	Series       int   `json:"series,omitempty"`
+	SeriesOfPool int   `json:"seriesOfPool,omitempty"`
+	Rows         []row `json:"rows"`
 }
 
-// save puts the size beside those of the file, in place of the one with as many nodes, and writes the page of all.
-func save(data, page string, s size) error {
-	var all []size
-	b, err := os.ReadFile(data)
-	if err == nil {
-		err = json.Unmarshal(b, &all)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("read measurements: %w", err)
+// files are where measurements go: their data, a page of all, and what the bill counts with.
+type files struct {
+	data, page, bill string
+}
+
+// save puts the size beside those of the file, in place of the one with as many nodes, and writes the other files anew.
+func (f files) save(s size) error {
+	all, err := f.read()
+	if err != nil {
+		return err
 	}
 	all = append(slices.DeleteFunc(all, func(o size) bool { return o.Nodes == s.Nodes }), s)
 	slices.SortFunc(all, func(a, b size) int { return cmp.Compare(a.Nodes, b.Nodes) })
@@ -44,11 +50,38 @@ func save(data, page string, s size) error {
 	if err != nil {
 		return fmt.Errorf("encode measurements: %w", err)
 	}
-	if err := os.WriteFile(data, append(text, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(f.data, append(text, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write measurements: %w", err)
 	}
-	if err := os.WriteFile(page, []byte(render(all)), 0o644); err != nil {
+	return f.write(all)
+}
+
+// read returns the sizes that were measured, none where there is no file.
+func (f files) read() (all []size, err error) {
+	b, err := os.ReadFile(f.data)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read measurements: %w", err)
+	}
+	return all, nil
+}
+
+// write makes the page and the bill's file of the measurements.
+func (f files) write(all []size) error {
+	if err := os.WriteFile(f.page, []byte(render(all)), 0o644); err != nil {
 		return fmt.Errorf("write page: %w", err)
+	}
+	text, err := json.MarshalIndent(forBill(all), "", " ")
+	if err != nil {
+		return fmt.Errorf("encode what the bill counts with: %w", err)
+	}
+	if err := os.WriteFile(f.bill, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write what the bill counts with: %w", err)
 	}
 	return nil
 }

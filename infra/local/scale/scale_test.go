@@ -63,7 +63,7 @@ func TestSaveReplacesTheSizeAlone(t *testing.T) {
 		{Nodes: 500, Pods: 15000, Load: [2]float64{1, 12}, CutShort: "EC2 is away",
 			Rows: []row{{Case: "new", Function: "provision", Killed: 1}}},
 	} {
-		if err := save(data, page, s); err != nil {
+		if err := (files{data, page, filepath.Join(dir, "bill.json")}).save(s); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,8 +1,8 @@
 // Package bill estimates what the stack costs in a month.
 //
-// It counts every invocation, event, log byte, metric, alarm, request to S3 and endpoint, from what passes were measured
-// to take (usage.json), what a cluster does, and what Assumptions names. Start with Estimate. It refuses to know an
-// account's discounts and free tiers. Prices are those of us-east-1.
+// It counts every invocation, event, log byte, metric, alarm, request to S3 and endpoint, from what invocations were
+// measured to take (invocations.json, usage.json), what a cluster does, and what Assumptions names. Start with Estimate.
+// It refuses to know an account's discounts and free tiers. Prices are those of us-east-1.
 package bill
 
 import (
@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // Prices in USD.
@@ -69,156 +70,232 @@ type Line struct {
 	USD       float64
 }
 
-// pass is what one pass takes.
-type pass struct {
-	Function   string
-	Nodes      int
-	CPUSeconds float64
-	LogBytes   int
-	Series     int
+// Measured is what the functions' binaries took, in clusters of several sizes.
+type Measured struct {
+	How   string `json:"how"`
+	Sizes []Size `json:"sizes"` // by Nodes
 }
 
-// measured is the content of usage.json.
-type measured struct {
-	How      string
-	Passes   []pass
+// Size is what was measured in a cluster of one size. What is 0 was not measured there, but for Taken.S3Puts.
+type Size struct {
+	Nodes        int              `json:"nodes"`
+	Pods         int              `json:"pods"`
+	SeriesAtRest int              `json:"seriesAtRest"` // metrics that functions write when nothing is to be done
+	Series       int              `json:"series"`       // and in all
+	SeriesOfPool int              `json:"seriesOfPool"` // those of all that are of the one NodePool
+	Functions    map[string]Ticks `json:"functions"`
+}
+
+// Ticks are invocations of one function by the schedule.
+type Ticks struct {
+	Warm Taken `json:"warm"` // in a process that ticked a minute before, while kubelets send their heartbeats
+	Cold Taken `json:"cold"` // in a new process
+}
+
+// Taken is what one invocation takes.
+type Taken struct {
+	CPUSeconds float64 `json:"cpuSeconds"` // of a whole processor
+	Requests   int     `json:"requests"`   // to the API server
+	BytesRead  int64   `json:"bytesRead"`  // of its answers, on the wire
+	LogBytes   int     `json:"logBytes"`   // metrics and Lambda's own lines among them
+	S3Gets     int     `json:"s3Gets"`
+	S3Puts     int     `json:"s3Puts"`
+}
+
+// inMemory is what passes of the functions on a cluster in memory were measured to take: the life of a node, and what
+// ticks write into log and metrics where the binaries were not measured for it.
+type inMemory struct {
+	How    string
+	Passes []struct {
+		Function         string
+		Nodes            int
+		LogBytes, Series int
+	}
+	// Turnover is what a node takes from its launch until it is gone, beside what ticks at rest take.
 	Turnover struct {
 		LogBytes int
-		Wakes    float64 // of other functions, for each node
+		Wakes    float64 // of other functions
 	}
 }
+
+//go:embed invocations.json
+var invocationsText []byte
 
 //go:embed usage.json
 var usageText []byte
 
-// How says how passes were measured.
-func How() (string, error) {
-	m, err := readUsage()
-	return m.How, err
+// figures is all that was measured.
+type figures struct {
+	Measured
+	memory inMemory
 }
 
-func readUsage() (m measured, err error) {
-	if err := json.Unmarshal(usageText, &m); err != nil {
-		return m, fmt.Errorf("read usage.json: %w", err)
+func readFigures() (f figures, err error) {
+	if err := json.Unmarshal(invocationsText, &f.Measured); err != nil {
+		return f, fmt.Errorf("read invocations.json: %w", err)
 	}
-	large := pass{Function: "disrupt"}
-	for _, p := range m.Passes {
-		if p.Function == large.Function && p.Nodes > large.Nodes {
-			large = p
-		}
+	if err := json.Unmarshal(usageText, &f.memory); err != nil {
+		return f, fmt.Errorf("read usage.json: %w", err)
 	}
-	large.Nodes, large.CPUSeconds = largeCluster, largeDisruptSeconds
-	m.Passes = append(m.Passes, large)
-	return m, nil
+	return f, nil
+}
+
+// How says how ticks, and the lives of nodes, were measured, and for how many nodes ticks were.
+func How() (ticks, nodes string, sizes []string, err error) {
+	f, err := readFigures()
+	for _, s := range f.Sizes {
+		sizes = append(sizes, strconv.Itoa(s.Nodes))
+	}
+	return f.Measured.How, f.memory.How, sizes, err
 }
 
 // What is assumed beside what was measured; Assumptions says it in words.
 const (
-	overNetwork     = 0.3   // seconds in which a pass waits for AWS and the API server
-	staySeconds     = 50    // an invocation that found work stays
-	refreshSeconds  = 3.0   // of a refresh
-	refreshPerNode  = 0.002 // seconds
-	eventSeconds    = 1.3   // of a notice or a change of state
-	eventsPerNode   = 4     // pending, running, shutting-down, terminated
-	cpuShare        = 1769  // MiB of memory that come with one vCPU
-	lambdaLines     = 350   // bytes that Lambda itself logs about an invocation
-	podsPerNode     = 15
-	bytesPerPod     = 1200  // of a list, compressed
-	catalogBytes    = 250e3 // that each tick reads from S3
-	reasonSeries    = 24    // metrics by reason of a cluster that is busy, beside those of passes
-	pollsPerHour    = 180   // by one poller of a queue
+	overNetwork     = 0.3  // seconds in which a tick waits for AWS
+	eachRequest     = 0.01 // seconds in which it waits for the API server, for each request
+	refreshWaits    = 3.0  // seconds in which a refresh waits for AWS
+	leastCPU        = 0.05 // seconds of a processor that a tick takes in a cluster without nodes
+	refreshLog      = 1000 // bytes
+	reasonSeries    = 24   // metrics by reason of a cluster that is busy, beside those of passes
+	otherSeries     = 5    // metrics of refresh, and of what functions ask of the API server
+	trafficLog      = 300  // bytes that a tick logs about what it asked of the API server
+	poolSeries      = 4    // metrics of a NodePool
+	mostInMemory    = 200  // nodes of the clusters in memory
+	staySeconds     = 50   // an invocation that found work stays
+	processHours    = 2    // that Lambda keeps a process
+	eventSeconds    = 1.3  // of a notice or a change of state
+	eventsPerNode   = 4    // pending, running, shutting-down, terminated
+	cpuShare        = 1769 // MiB of memory that come with one vCPU
+	lambdaLines     = 350  // bytes that Lambda itself logs about an invocation
+	catalogBytes    = 250e3
+	catalogReaders  = 3   // functions that read the catalog whenever refresh has stored it
+	pollsPerHour    = 180 // by one poller of a queue
 	pollersPerQueue = 5
-
-	largeCluster        = 2000 // nodes
-	largeDisruptSeconds = 2.0  // of a processor, for a pass of disrupt there
+	betweenZones    = 2.0 / 3 // part of the API server's answers that come from another zone
+	foreignSeconds  = 0.3     // of a change of state of an instance that is not the cluster's
+	callsPerEvent   = 3       // of a queue: send, receive, delete
+	tracedBeyond    = 0.05    // part of the invocations that Lambda traces beyond the first of each second
 )
 
 // Assumptions are the sentences about what the bill counts with and nobody measured, for clusters whose nodes live so
 // many hours.
 func Assumptions(nodeHours float64) []string {
 	return []string{
-		fmt.Sprintf("A pass waits %.1f s for AWS and the API server. An invocation that finds a node coming or going stays for %d s.", overNetwork, staySeconds),
-		fmt.Sprintf("A pass of disrupt over %d nodes takes %.0f s of a processor, and writes as much as one over the largest cluster that was measured.", largeCluster, largeDisruptSeconds),
-		fmt.Sprintf("A refresh takes %.0f s, and %.0f ms more for each node. Lambda itself logs %d bytes about an invocation.", refreshSeconds, refreshPerNode*1000, lambdaLines),
-		fmt.Sprintf("A node lives %.0f hours, and %d pods run on it. Its life is %d state changes, each of which is an invocation of %.1f s.", nodeHours, podsPerNode, eventsPerNode, eventSeconds),
-		fmt.Sprintf("A cluster that is busy has %d more metrics, by reason. A tick reads %.0f kB of catalog, and a pod in a list takes %d bytes on the wire.", reasonSeries, catalogBytes/1000, bytesPerPod),
-		fmt.Sprintf("Each queue is polled %d times an hour by each of %d pollers.", pollsPerHour, pollersPerQueue),
+		fmt.Sprintf("A tick waits %.1f s for AWS, a refresh %.0f s, and %.0f ms for each request to the API server. An invocation that finds a node coming or going stays for %d s.",
+			overNetwork, refreshWaits, eachRequest*1000, staySeconds),
+		fmt.Sprintf("A tick takes %.2f s of a processor beside what grows with the cluster. Lambda keeps a process for %d hours; the next tick is one in a new process.", leastCPU, processHours),
+		fmt.Sprintf("A node lives %.0f hours. Its life is %d state changes, each of which is an invocation of %.1f s and 512 MiB; Lambda logs %d bytes about any, and a tick %d more about its requests.",
+			nodeHours, eventsPerNode, eventSeconds, lambdaLines, trafficLog),
+		fmt.Sprintf("What passes write is bounded: no more beyond %d nodes than there.", mostInMemory),
+		fmt.Sprintf("Beside the metrics of passes there are %d, %d for each NodePool, and in a cluster where a node comes or goes in more than a tenth of the minutes %d by reason.",
+			otherSeries, poolSeries, reasonSeries),
+		fmt.Sprintf("Each tick asks S3 whether the catalog of %.0f kB has changed; %d functions read it when refresh has stored it.", catalogBytes/1000, catalogReaders),
+		fmt.Sprintf("A change of state of an instance that is not the cluster's takes %.1f s. Lambda traces the first invocation of each second and %.0f %% of the rest.",
+			foreignSeconds, tracedBeyond*100),
+		fmt.Sprintf("Each queue is polled %d times an hour by each of %d pollers. Two of three answers of the API server come from another zone.", pollsPerHour, pollersPerQueue),
 	}
 }
 
-// at is what a pass over so many nodes takes: between two measured sizes and beyond the largest in proportion.
-func (m measured) at(function string, nodes int) pass {
-	var below, above, largest, second pass
-	for _, p := range m.Passes {
-		if p.Function != function {
-			continue
-		}
-		if p.Nodes <= nodes && p.Nodes >= below.Nodes {
-			below = p
-		}
-		if p.Nodes >= nodes && (above.Nodes == 0 || p.Nodes < above.Nodes) {
-			above = p
-		}
-	}
-	for _, p := range m.Passes {
-		if p.Function == function && p.Nodes > largest.Nodes {
-			second, largest = largest, p
-		}
-	}
+// point is a figure that was measured for so many nodes.
+type point struct {
+	nodes int
+	value float64
+}
+
+// interpolate is a figure for so many nodes: between two points and beyond the last in proportion, and as at the first
+// below it. From one point alone it goes through zero. Points are sorted by nodes.
+func interpolate(points []point, nodes int) float64 {
 	switch {
-	case below.Nodes == 0:
-		return above
-	case above.Nodes == below.Nodes:
-		return below
-	case above.Nodes == 0:
-		below, above = second, largest
+	case len(points) == 0:
+		return 0
+	case len(points) == 1:
+		return points[0].value * float64(nodes) / float64(points[0].nodes)
+	case nodes <= points[0].nodes:
+		return points[0].value
 	}
-	part := float64(nodes-below.Nodes) / float64(above.Nodes-below.Nodes)
-	below.CPUSeconds += part * (above.CPUSeconds - below.CPUSeconds)
-	below.LogBytes += int(part * float64(above.LogBytes-below.LogBytes))
-	return below
+	i := 1
+	for i < len(points)-1 && points[i].nodes < nodes {
+		i++
+	}
+	below, above := points[i-1], points[i]
+	part := float64(nodes-below.nodes) / float64(above.nodes-below.nodes)
+	return max(0, below.value+part*(above.value-below.value))
+}
+
+// at is a figure for so many nodes. Sizes for which it is 0 were not measured.
+func (m Measured) at(nodes int, figure func(Size) float64) float64 {
+	var points []point
+	for _, s := range m.Sizes {
+		if v := figure(s); v > 0 {
+			points = append(points, point{s.Nodes, v})
+		}
+	}
+	return interpolate(points, nodes)
+}
+
+// tick is a figure of a tick of the function: of all that one process does, in the mean.
+func (m Measured) tick(s Stack, function string, nodes int, figure func(Taken) float64) float64 {
+	warm := m.at(nodes, func(z Size) float64 { return figure(z.Functions[function].Warm) })
+	cold := m.at(nodes, func(z Size) float64 { return figure(z.Functions[function].Cold) })
+	return warm + (cold-warm)/(s.TicksPerHour[function]*processHours)
+}
+
+// logOf is what a tick of the function writes into the log, in bytes, Lambda's own lines among it.
+func (f figures) logOf(s Stack, function string, nodes int) float64 {
+	if n := f.tick(s, function, nodes, func(t Taken) float64 { return float64(t.LogBytes) }); n > 0 {
+		return n
+	}
+	if function == "refresh" {
+		return refreshLog + trafficLog + lambdaLines
+	}
+	var points []point
+	for _, p := range f.memory.Passes {
+		if p.Function == function {
+			points = append(points, point{p.Nodes, float64(p.LogBytes)})
+		}
+	}
+	return interpolate(points, min(nodes, mostInMemory)) + trafficLog + lambdaLines
 }
 
 // Estimate is the bill of a month, line by line.
 func Estimate(s Stack, c Cluster) ([]Line, error) {
-	m, err := readUsage()
+	m, err := readFigures()
 	if err != nil {
 		return nil, err
 	}
+	life := m.memory.Turnover
 	gone := HoursPerMonth * float64(c.Nodes) / c.NodeHours // nodes that came and went
 	events := gone * eventsPerNode
-	wakes := gone * m.Turnover.Wakes
+	wakes := gone * life.Wakes
 	busy := 1 - math.Exp(-2*gone/HoursPerMonth/60) // part of the minutes in which a node comes or goes
-	var ticks, seconds, logBytes float64
-	series, how := 0, ""
+	var ticks, seconds, logBytes, gets float64
+	how := ""
 	for _, f := range Passes() {
 		n := s.TicksPerHour[f] * HoursPerMonth
-		each, p := c.invocationSeconds(m, f, busy)
-		ticks, seconds, logBytes = ticks+n, seconds+n*each, logBytes+n*float64(p.LogBytes)
-		series += p.Series
+		each := c.secondsOf(m.Measured, s, f, busy)
+		ticks, seconds = ticks+n, seconds+n*each
+		logBytes += n * m.logOf(s, f, c.Nodes)
+		gets += n
 		how += fmt.Sprintf("%s %.1f s, ", f, each)
 	}
 	invocations := ticks + events + wakes
 	gbSeconds := seconds*float64(c.MemoryMiB)/1024 + events*eventSeconds/2
-	logBytes += gone*float64(m.Turnover.LogBytes) + invocations*lambdaLines
-	series += 3 + c.Pools*4
-	if busy > 0.1 {
-		series += reasonSeries
-	}
+	logBytes += gone*float64(life.LogBytes) + (events+wakes)*lambdaLines
+	series := m.series(c, busy)
+	puts := s.TicksPerHour["refresh"] * HoursPerMonth
 	traces := 0.0
 	if s.Tracing {
 		traces = invocations
 	}
-	puts := s.TicksPerHour["refresh"] * HoursPerMonth
 	lines := []Line{
 		{"invocations", fmt.Sprintf("%s ticks, %s events, %s wake-ups", thousands(ticks), thousands(events), thousands(wakes)), invocations*PerRequest + ticks*PerTick},
 		{"seconds", how + fmt.Sprintf("events %.1f s: %s GB-s", eventSeconds, thousands(gbSeconds)), gbSeconds * PerGBSecond},
 		{"traces", thousands(traces), traces * PerTrace},
-		{"metrics", fmt.Sprintf("%d", series), float64(series) * PerMetric},
+		{"metrics", thousands(series), series * PerMetric},
 		{"alarms", fmt.Sprintf("%d", s.Alarms), float64(s.Alarms) * PerAlarm},
 		{"dashboard", fmt.Sprintf("%d", s.Dashboards), float64(s.Dashboards) * PerDashboard},
 		{"log", fmt.Sprintf("%.2f GB", logBytes/1e9), logBytes / 1e9 * PerGBLog},
-		{"S3", fmt.Sprintf("%s PUTs, %s GETs", thousands(puts), thousands(ticks)), puts*PerPut + ticks*PerGet},
+		{"S3", fmt.Sprintf("%s PUTs, %s GETs", thousands(puts), thousands(gets)), puts*PerPut + gets*PerGet},
 	}
 	if s.Queues > 0 {
 		calls := events + float64(s.Queues)*pollsPerHour*pollersPerQueue*HoursPerMonth
@@ -227,33 +304,78 @@ func Estimate(s Stack, c Cluster) ([]Line, error) {
 	return lines, nil
 }
 
-// invocationSeconds is how long one tick of a function takes, and what its pass takes.
-func (c Cluster) invocationSeconds(m measured, function string, busy float64) (seconds float64, p pass) {
-	if function == "refresh" {
-		return refreshSeconds + refreshPerNode*float64(c.Nodes), pass{LogBytes: 1000}
+// ForeignInstances is what so many instances a month that are not the cluster's cost a stack, in USD, if no two of their
+// changes come in one batch.
+func ForeignInstances(s Stack, instances float64) float64 {
+	const secondsPerMonth = HoursPerMonth * 3600
+	events := instances * eventsPerNode
+	usd := events * (PerRequest + foreignSeconds/2*PerGBSecond + callsPerEvent*PerQueueCall)
+	if s.Tracing {
+		first := secondsPerMonth * (1 - math.Exp(-events/secondsPerMonth)) // seconds in which one comes
+		usd += (first + tracedBeyond*(events-first)) * PerTrace
 	}
-	p = m.at(function, c.Nodes)
-	rest := overNetwork + p.CPUSeconds*max(1, cpuShare/float64(c.MemoryMiB))
-	if function == "disrupt" {
-		return rest, p
-	}
-	return rest*(1-busy) + max(staySeconds, rest)*busy, p
+	return usd
 }
 
-// InVPC is what comes on top for functions in a VPC: interface endpoints, or NAT that is there anyway, and lists of pods
-// that come from another zone two times of three.
-func InVPC(s Stack, c Cluster, endpoints, subnets int) []Line {
-	ticks := 0.0
-	for _, n := range s.TicksPerHour {
-		ticks += n * HoursPerMonth
+// series is how many metrics of CloudWatch the functions write.
+func (f figures) series(c Cluster, busy float64) float64 {
+	written := func(z Size) float64 { return float64(z.SeriesAtRest) }
+	if busy > 0.1 {
+		written = func(z Size) float64 { return float64(z.Series) }
 	}
-	lists := (ticks - s.TicksPerHour["refresh"]*HoursPerMonth) * float64(c.Nodes) * podsPerNode * bytesPerPod / 1e9
+	if n := f.at(c.Nodes, written); n > 0 {
+		most, ofPool := f.at(c.Nodes, func(z Size) float64 { return float64(z.Series) }), f.at(c.Nodes, func(z Size) float64 { return float64(z.SeriesOfPool) })
+		return math.Round(n + ofPool*n/most*float64(c.Pools-1))
+	}
+	n := 0.0
+	for _, function := range Passes() {
+		var points []point
+		for _, p := range f.memory.Passes {
+			if p.Function == function {
+				points = append(points, point{p.Nodes, float64(p.Series)})
+			}
+		}
+		n += interpolate(points, min(c.Nodes, mostInMemory))
+	}
+	if busy > 0.1 {
+		n += reasonSeries
+	}
+	return math.Round(n) + otherSeries + poolSeries*float64(c.Pools)
+}
+
+// secondsOf is how long one tick of a function takes.
+func (c Cluster) secondsOf(m Measured, s Stack, function string, busy float64) float64 {
+	cpu := m.tick(s, function, c.Nodes, func(t Taken) float64 { return t.CPUSeconds })
+	requests := m.tick(s, function, c.Nodes, func(t Taken) float64 { return float64(t.Requests) })
+	rest := overNetwork + requests*eachRequest + (leastCPU+cpu)*max(1, cpuShare/float64(c.MemoryMiB))
+	switch function {
+	case "refresh":
+		return rest - overNetwork + refreshWaits
+	case "disrupt":
+		return rest
+	}
+	return rest*(1-busy) + max(staySeconds, rest)*busy
+}
+
+// InVPC is what comes on top for functions in a VPC: interface endpoints, or NAT that is there anyway, and answers of
+// the API server that come from another zone.
+func InVPC(s Stack, c Cluster, endpoints, subnets int) ([]Line, error) {
+	m, err := readFigures()
+	if err != nil {
+		return nil, err
+	}
+	answers := 0.0
+	for _, f := range Passes() {
+		answers += s.TicksPerHour[f] * HoursPerMonth * m.tick(s, f, c.Nodes, func(t Taken) float64 { return float64(t.BytesRead) })
+	}
+	answers *= betweenZones / 1e9
+	catalog := (s.TicksPerHour["refresh"] + 1.0/processHours) * HoursPerMonth * catalogReaders * catalogBytes / 1e9
 	hours := float64(endpoints * subnets * HoursPerMonth)
 	return []Line{
 		{"interface endpoints", fmt.Sprintf("%d in %d subnets", endpoints, subnets), hours * PerEndpoint},
-		{"NAT instead", fmt.Sprintf("%.0f GB of S3, if that has no gateway endpoint", ticks*catalogBytes/1e9), ticks * catalogBytes / 1e9 * PerGBNAT},
-		{"lists of pods between zones", fmt.Sprintf("%.0f GB", lists*2/3), lists * 2 / 3 * PerGBZone},
-	}
+		{"NAT instead", fmt.Sprintf("%.0f GB of S3, if that has no gateway endpoint", catalog), catalog * PerGBNAT},
+		{"answers of the API server between zones", fmt.Sprintf("%.0f GB", answers), answers * PerGBZone},
+	}, nil
 }
 
 // Sum is the total of lines.

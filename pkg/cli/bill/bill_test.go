@@ -1,6 +1,7 @@
 package bill
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -30,15 +31,92 @@ func TestTheBillGrowsWithTheCluster(t *testing.T) {
 	}
 }
 
-// A pass over more nodes than were measured takes longer in proportion.
-func TestPassesBetweenAndBeyondWhatWasMeasured(t *testing.T) {
-	m := measured{Passes: []pass{{"f", 10, 1, 100, 1}, {"f", 20, 3, 200, 1}}}
-	for nodes, want := range map[int]float64{1: 1, 10: 1, 15: 2, 20: 3, 40: 7} {
-		if got := m.at("f", nodes); got.CPUSeconds != want {
-			t.Errorf("%d nodes: %v s, want %v", nodes, got.CPUSeconds, want)
+// Figures between measured sizes, and beyond the largest, are in proportion; what a size lacks is taken from others.
+func TestFiguresBetweenAndBeyondWhatWasMeasured(t *testing.T) {
+	of := func(nodes, requests, series int) Size {
+		return Size{Nodes: nodes, Series: series, Functions: map[string]Ticks{"provision": {Warm: Taken{Requests: requests}, Cold: Taken{Requests: 10 * requests}}}}
+	}
+	m := Measured{Sizes: []Size{of(10, 100, 7), of(20, 300, 0), of(30, 300, 27)}}
+	for _, c := range []struct {
+		nodes            int
+		requests, series float64
+	}{{1, 100, 7}, {10, 100, 7}, {15, 200, 12}, {25, 300, 22}, {30, 300, 27}, {50, 300, 47}} {
+		requests := m.at(c.nodes, func(s Size) float64 { return float64(s.Functions["provision"].Warm.Requests) })
+		series := m.at(c.nodes, func(s Size) float64 { return float64(s.Series) })
+		if requests != c.requests || series != c.series {
+			t.Errorf("%d nodes: %v requests and %v metrics, want %v and %v", c.nodes, requests, series, c.requests, c.series)
 		}
 	}
-	if how, err := How(); err != nil || !strings.Contains(how, "measure-usage") {
-		t.Errorf("how passes were measured: %q, %v", how, err)
+	if one := interpolate([]point{{500, 20}}, 50); one != 2 {
+		t.Errorf("a tenth of the only size takes %v, want 2", one)
+	}
+	// Of 120 ticks of a process one is cold: 119 × 100 and 1,000.
+	s := Stack{TicksPerHour: map[string]float64{"provision": 60}}
+	if got := m.tick(s, "provision", 10, func(t Taken) float64 { return float64(t.Requests) }); got != 107.5 {
+		t.Errorf("a tick makes %v requests in the mean, want 107.5", got)
+	}
+}
+
+// Every function with a schedule was measured, warm and cold, and no tick at rest writes more log than this, in clusters
+// of any size that was measured.
+func TestTicksAreMeasuredAndTheirLogIsBounded(t *testing.T) {
+	const mostLog = 40 << 10
+	m, err := readFigures()
+	if err != nil || len(m.Sizes) == 0 {
+		t.Fatalf("%d sizes, %v", len(m.Sizes), err)
+	}
+	for _, s := range m.Sizes {
+		for _, f := range Passes() {
+			ticks := s.Functions[f]
+			if ticks.Warm.CPUSeconds == 0 || ticks.Warm.Requests == 0 || ticks.Cold.Requests < ticks.Warm.Requests/2 || ticks.Warm.BytesRead == 0 {
+				t.Errorf("%d nodes: %s takes %+v", s.Nodes, f, ticks)
+			}
+			if ticks.Warm.LogBytes > mostLog {
+				t.Errorf("%d nodes: %s writes %d bytes of log in a tick at rest", s.Nodes, f, ticks.Warm.LogBytes)
+			}
+		}
+	}
+	ticks, nodes, sizes, err := How()
+	if err != nil || len(sizes) != len(m.Sizes) || !strings.Contains(ticks, "make scale") || !strings.Contains(nodes, "measure-usage") {
+		t.Errorf("how it was measured: %q, %q, %v", ticks, nodes, err)
+	}
+}
+
+// What the API server answers from another zone is what was measured of its answers, and not whole lists of pods.
+func TestAnswersBetweenZonesAreThoseMeasured(t *testing.T) {
+	m, err := readFigures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Usual()
+	for _, z := range m.Sizes {
+		bytes := 0.0
+		for _, f := range Passes() {
+			ticks := s.TicksPerHour[f]
+			warm, cold := float64(z.Functions[f].Warm.BytesRead), float64(z.Functions[f].Cold.BytesRead)
+			bytes += (ticks-0.5)*warm + 0.5*cold // one in two hours is cold
+		}
+		want := bytes * HoursPerMonth / 1e9 * 2 / 3 * PerGBZone
+		lines, err := InVPC(s, Cluster{z.Nodes, 10, 1, 512}, 4, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := lines[2].USD; math.Abs(got-want) > 0.001 {
+			t.Errorf("%d nodes: %v, want %.3f USD", z.Nodes, lines[2], want)
+		}
+	}
+}
+
+// A million foreign instances: four million events of 0.2 + 2 + 1.2 USD a million, of which the first of each second is
+// traced and one in twenty of the others, at 5 USD a million.
+func TestForeignInstancesCost(t *testing.T) {
+	s := Usual()
+	s.Tracing = false
+	if got := ForeignInstances(s, 1e6); math.Abs(got-13.6) > 0.01 {
+		t.Errorf("without traces %.3f USD, want 13.60", got)
+	}
+	// Of 2,628,000 seconds 78.2 % have an event: 2,054,000 of 4,000,000, and 5 % of the rest.
+	if got := ForeignInstances(Usual(), 1e6); math.Abs(got-13.6-10.76) > 0.02 {
+		t.Errorf("with traces %.3f USD, want 24.36", got)
 	}
 }
