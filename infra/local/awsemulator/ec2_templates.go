@@ -19,7 +19,7 @@ type template struct {
 }
 
 // LaunchTemplates are the names of all launch templates, sorted.
-func (c *Cloud) LaunchTemplates() (names []string) {
+func LaunchTemplates(c *Cloud) (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range c.lts {

@@ -143,7 +143,7 @@ func (c *Cloud) PutInstanceProfile(name, roleName string) string {
 }
 
 // InstanceProfiles are the names of all instance profiles, sorted.
-func (c *Cloud) InstanceProfiles() []string {
+func InstanceProfiles(c *Cloud) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.profiles))

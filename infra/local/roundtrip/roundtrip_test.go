@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
 )
 
@@ -43,7 +44,7 @@ func TestKarpenterToJoinerAndBack(t *testing.T) {
 	}
 	all := randomClasses(rand.New(rand.NewPCG(*seed, 0)), *classes)
 	w.Cloud.PutInstanceProfile("profile-of-the-team", "KarpenterNodeRole-demo")
-	profiles := w.Cloud.InstanceProfiles()
+	profiles := awsemulator.InstanceProfiles(w.Cloud)
 
 	w.apply(deployed)
 	k := w.startKarpenter()
@@ -98,11 +99,11 @@ func TestKarpenterToJoinerAndBack(t *testing.T) {
 	say("Karpenter sees an edit")
 	w.ends()
 	w.stopKarpenter(k)
-	if diff := cmp.Diff(profiles, w.Cloud.InstanceProfiles()); diff != "" {
+	if diff := cmp.Diff(profiles, awsemulator.InstanceProfiles(w.Cloud)); diff != "" {
 		t.Errorf("instance profiles (-before +after):\n%s", diff)
 	}
 	byJoiner := 0
-	for _, name := range w.Cloud.LaunchTemplates() {
+	for _, name := range awsemulator.LaunchTemplates(w.Cloud) {
 		if byJoiner++; !strings.HasPrefix(name, "joiner/"+env.ClusterName+"/") {
 			t.Errorf("launch template %s is left over", name)
 		}
