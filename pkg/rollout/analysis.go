@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// mostChance is the chance, under which as many bad pods on new nodes count as no accident, whenever it is seen;
-	// mostChanceAtEnd is it once a step has waited for more evidence. A chance above doubtfulChance is worth no wait.
-	mostChance      = 0.01
-	mostChanceAtEnd = 0.025
+	// mostChanceAtEnd is the chance, under which as many bad pods on new nodes count as no accident when a step has
+	// waited for more evidence. mostChance is it for each pass before, of which there are many. A chance above
+	// doubtfulChance is worth no wait.
+	mostChance      = 0.001
+	mostChanceAtEnd = 0.01
 	doubtfulChance  = 0.1
 	// unreadyFor is how long a pod on a node may be unready before that counts against the node.
 	unreadyFor = 2 * time.Minute
