@@ -150,7 +150,7 @@ func TestClassRefuses(t *testing.T) {
 			"the class uses device 2 of network card 1, which takes 2"},
 		{"ENA", func(f *instancetypes.Facts) { f.NoENA = true }, func(c *instancetypes.Class) { c.Interfaces = []instancetypes.Interface{{}} }, "networkInterfaces needs a type with ENA"},
 		{"nested", nil, func(c *instancetypes.Class) { c.NestedVirtualization = true }, "it is not known to do nested virtualization, which cpuOptions asks for"},
-		{"quantity", nil, func(c *instancetypes.Class) { c.SystemReserved = map[string]string{"cpu": "lots"} }, `kubelet systemReserved cpu: expression "lots": at character 1: lots is not known here`},
+		{"quantity", nil, func(c *instancetypes.Class) { c.SystemReserved = map[string]string{"cpu": "lots"} }, `kubelet systemReserved cpu: expression "lots": at character 1: undeclared reference to 'lots'`},
 		{"percentage", nil, func(c *instancetypes.Class) { c.EvictionHard = map[string]string{"memory.available": "101%"} }, `kubelet evictionHard memory.available: "101%" is no percentage`},
 	} {
 		t.Run(v.name, func(t *testing.T) {

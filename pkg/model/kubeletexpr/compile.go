@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -39,7 +40,8 @@ func Compile(text string) (*Program, error) {
 	}
 	ast, issues := env.Compile(text)
 	if found := issues.Errors(); len(found) > 0 {
-		return nil, fmt.Errorf("expression %q, character %d: %s", text, found[0].Location.Column()+1, found[0].Message)
+		return nil, fmt.Errorf("expression %q: at character %d: %s", text, found[0].Location.Column()+1,
+			strings.TrimSuffix(found[0].Message, " (in container '')"))
 	}
 	if is := ast.OutputType(); !is.IsExactType(cel.IntType) && !is.IsExactType(cel.DoubleType) {
 		return nil, fmt.Errorf("expression %q: it is of type %s and not a number", text, is)
