@@ -44,6 +44,7 @@ func References() []string {
 		"functions/spot-pools.md",
 		"infra/bench/scale.md",
 		"infra/costs.md",
+		"infra/mutants/score.md",
 		"infra/release.md",
 		"infra/settings.md",
 		"pkg/testing/breaks.md",
