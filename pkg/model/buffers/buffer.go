@@ -104,6 +104,9 @@ func (b Buffer) findProblem() conditionReason {
 	switch {
 	case !b.Object.Mine():
 		return conditionReason{v1beta1.ReasonResolutionFailed, "its provisioning strategy belongs to somebody else"}
+	case b.Object.Strategy() != v1beta1.StrategyActive:
+		return conditionReason{v1beta1.ReasonUnknownStrategy, fmt.Sprintf("spec.provisioningStrategy is %q, and only %s is followed",
+			b.Object.Strategy(), v1beta1.StrategyActive)}
 	case b.Object.DeletionTimestamp != nil:
 		return conditionReason{v1beta1.ReasonResolutionFailed, "it is being deleted"}
 	case spec.PodTemplateRef == nil && spec.ScalableRef == nil:
@@ -165,7 +168,7 @@ func UpdateStatus(b Buffer, placed map[string]bool, now time.Time) bool {
 	s := &b.Object.Status
 	n, why := b.replicaCount()
 	ready := why.reason == v1beta1.ReasonResolved
-	strategy := v1beta1.StrategyActive
+	strategy := b.Object.Strategy()
 	s.ProvisioningStrategy, s.PodTemplateRef, s.PodTemplateGeneration, s.Replicas = &strategy, nil, nil, nil
 	if ready {
 		s.Replicas = &n

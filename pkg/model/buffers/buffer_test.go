@@ -70,6 +70,7 @@ func TestCount(t *testing.T) {
 		{`{podTemplateRef: {name: t}, replicas: 2147483647}`, 0, 10_000},
 		{`{provisioningStrategy: buffer.x-k8s.io/active-capacity, podTemplateRef: {name: t}, replicas: 1}`, 0, 1},
 		{`{provisioningStrategy: somebody.example/standby, podTemplateRef: {name: t}, replicas: 1}`, 0, 0},
+		{`{provisioningStrategy: joiner.sh/stopped-capacity, podTemplateRef: {name: t}, replicas: 1}`, 0, 0},
 		{`{replicas: 1}`, 0, 0},
 		{`{scalableRef: {apiGroup: example.com, kind: Deployment, name: w}, replicas: 1}`, 0, 0},
 		{`{scalableRef: {kind: Job, name: w}, replicas: 1}`, 0, 0},
@@ -97,6 +98,9 @@ func TestStatus(t *testing.T) {
 			"ReadyForProvisioning=False PodTemplateNotFound: there is no PodTemplate ns/t\nProvisioning=False NotReadyForProvisioning: there is no PodTemplate ns/t\n"},
 		{"no workload", `{scalableRef: {kind: Deployment, name: w}, replicas: 2}`, true, all,
 			"ReadyForProvisioning=False ScalableRefNotFound: there is no Deployment ns/w\nProvisioning=False NotReadyForProvisioning: there is no Deployment ns/w\n"},
+		{"a strategy of ours that is not followed", `{provisioningStrategy: joiner.sh/stopped-capacity, podTemplateRef: {name: t}, replicas: 2}`, false, all,
+			"ReadyForProvisioning=False UnknownStrategy: spec.provisioningStrategy is \"joiner.sh/stopped-capacity\", and only buffer.x-k8s.io/active-capacity is followed\n" +
+				"Provisioning=False NotReadyForProvisioning: spec.provisioningStrategy is \"joiner.sh/stopped-capacity\", and only buffer.x-k8s.io/active-capacity is followed\n"},
 		{"no reference", `{replicas: 2}`, true, all, "ReadyForProvisioning=False ResolutionFailed: it names neither a podTemplateRef nor a scalableRef\n" +
 			"Provisioning=False NotReadyForProvisioning: it names neither a podTemplateRef nor a scalableRef\n"},
 	} {

@@ -1,6 +1,8 @@
 package v1beta1
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -108,8 +110,13 @@ type CapacityBufferStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// StrategyActive keeps nodes running that have the room.
-const StrategyActive = "buffer.x-k8s.io/active-capacity"
+const (
+	// StrategyActive keeps nodes running that have the room.
+	StrategyActive = "buffer.x-k8s.io/active-capacity"
+
+	// ourStrategies is what the strategies begin with that are Joiner's own.
+	ourStrategies = "joiner.sh/"
+)
 
 // Conditions of a CapacityBuffer and their reasons.
 const (
@@ -120,6 +127,7 @@ const (
 	ReasonScalableRefNotFound = "ScalableRefNotFound"
 	ReasonPodTemplateNotFound = "PodTemplateNotFound"
 	ReasonResolutionFailed    = "ResolutionFailed"
+	ReasonUnknownStrategy     = "UnknownStrategy" // of Joiner
 
 	ReasonFitsExistingCapacity    = "FitsExistingCapacity"
 	ReasonRequiresNewCapacity     = "RequiresNewCapacity"
@@ -127,8 +135,16 @@ const (
 	ReasonBufferEmpty             = "BufferEmpty"
 )
 
-// Mine reports whether the buffer asks for the one strategy that Joiner follows.
+// Mine reports whether the buffer asks for a strategy that Joiner answers for: the one that it follows, or one that is
+// named as its own, which it refuses in the buffer's conditions.
 func (b *CapacityBuffer) Mine() bool {
-	s := b.Spec.ProvisioningStrategy
-	return s == nil || *s == "" || *s == StrategyActive
+	return b.Strategy() == StrategyActive || strings.HasPrefix(b.Strategy(), ourStrategies)
+}
+
+// Strategy is the strategy that the buffer asks for, by default StrategyActive.
+func (b *CapacityBuffer) Strategy() string {
+	if s := b.Spec.ProvisioningStrategy; s != nil && *s != "" {
+		return *s
+	}
+	return StrategyActive
 }
