@@ -3,6 +3,7 @@ package roundtrip_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -99,7 +100,7 @@ func (w *world) tick(functions ...string) {
 	w.t.Helper()
 	for _, f := range functions {
 		res, err := w.Host.Invoke(w.ctx, w.Function(f), lambdahost.RequestResponse, nil)
-		for begun := time.Now(); err != nil && strings.Contains(err.Error(), "429") && time.Since(begun) < patience; {
+		for begun := time.Now(); isBusy(err) && time.Since(begun) < patience; {
 			time.Sleep(poll) // another invocation runs
 			res, err = w.Host.Invoke(w.ctx, w.Function(f), lambdahost.RequestResponse, nil)
 		}
@@ -107,6 +108,12 @@ func (w *world) tick(functions ...string) {
 			w.t.Fatalf("%s ended with %v, %s", f, err, res.Payload)
 		}
 	}
+}
+
+// isBusy reports whether another invocation of the function runs.
+func isBusy(err error) bool {
+	e, ok := errors.AsType[*lambdahost.Error](err)
+	return ok && e.Status == 429
 }
 
 // round runs all that Joiner has on schedules.
