@@ -301,7 +301,8 @@ func (s *joiner) environment(f function) *map[string]*string {
 		env["CLUSTER_CA_BUNDLE"] = s.preflight.GetAttString(jsii.String("CABundle"))
 		env["SERVICE_CIDR"] = s.preflight.GetAttString(jsii.String("ServiceCIDR"))
 	}
-	if len(s.props.Stack.VPCEndpoints) > 0 { // unless the user says otherwise: no endpoint leads to IAM and to the price list
+	// unless the user says otherwise: no endpoint leads to IAM and to the price list
+	if len(s.props.Stack.VPCEndpoints) > 0 {
 		env["ISOLATED_VPC"] = jsii.String("true")
 	}
 	if f.direct { // to tell its own stack's requests from others

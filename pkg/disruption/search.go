@@ -245,7 +245,8 @@ func (s *setSearch) firstSets() []candidateSet {
 func (s *setSearch) halveSet(set []*stateNode) (out []candidateSet) {
 	for size := len(set); size > 1; size /= 2 {
 		usd, left := s.eval.simulateSavings(set[:size])
-		if work := s.eval.meter.questionWork(podsOf(set[:size]), len(left)); usd > 0 && work <= 2*s.eval.meter.maxWork() {
+		work := s.eval.meter.questionWork(podsOf(set[:size]), len(left))
+		if usd > 0 && work <= 2*s.eval.meter.maxWork() {
 			out = append(out, candidateSet{set: set[:size], usd: usd, work: work})
 		}
 	}

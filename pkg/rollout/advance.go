@@ -8,7 +8,6 @@ import (
 
 	api "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass"
 )
 
 // Outcome is what is to be done about a rollout: to keep the class as it is as a revision, to store the status, to tell
@@ -374,31 +373,4 @@ func (a *advance) count() {
 			st.OldNodes++
 		}
 	}
-}
-
-// unavailable says why the last good revision cannot be launched, or should not be, as far as anybody has found out.
-func (a *advance) unavailable() string {
-	st := a.out.Status
-	if st.LastGood == "" {
-		return ""
-	}
-	i := slices.IndexFunc(a.r.Revisions, func(v cluster.NodeRevision) bool { return v.Name == st.LastGood })
-	if i < 0 && a.out.Keep != st.LastGood {
-		return "revision " + st.LastGood + " is not stored any more"
-	}
-	if i >= 0 {
-		for _, kubelet := range a.r.Revisions[i].KubeletVersions {
-			if why := nodeclass.KubeletMisfit(kubelet, a.r.ClusterVersion); why != "" {
-				return "revision " + st.LastGood + " does not fit the cluster: " + why
-			}
-		}
-	}
-	for _, c := range claimsOf(a.s, a.r) {
-		k := c.Condition(api.ConditionLaunched)
-		if c.Annotations[api.AnnotationNodeRevision] == st.LastGood && k.Status != "True" &&
-			strings.Contains(k.Reason+k.Message, "InvalidAMIID") {
-			return "revision " + st.LastGood + ": " + k.Message
-		}
-	}
-	return ""
 }

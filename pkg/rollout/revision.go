@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	api "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/nodeclass"
 )
 
 // mostRevisions is how many revisions of a rollout are kept, beside the one that is tried and the last good one.
@@ -85,4 +87,31 @@ func surplusRevisions(r cluster.Rollout, st cluster.RolloutStatus, used map[stri
 		}
 	}
 	return out
+}
+
+// unavailable says why the last good revision cannot be launched, or should not be, as far as anybody has found out.
+func (a *advance) unavailable() string {
+	st := a.out.Status
+	if st.LastGood == "" {
+		return ""
+	}
+	i := slices.IndexFunc(a.r.Revisions, func(v cluster.NodeRevision) bool { return v.Name == st.LastGood })
+	if i < 0 && a.out.Keep != st.LastGood {
+		return "revision " + st.LastGood + " is not stored any more"
+	}
+	if i >= 0 {
+		for _, kubelet := range a.r.Revisions[i].KubeletVersions {
+			if why := nodeclass.KubeletMisfit(kubelet, a.r.ClusterVersion); why != "" {
+				return "revision " + st.LastGood + " does not fit the cluster: " + why
+			}
+		}
+	}
+	for _, c := range claimsOf(a.s, a.r) {
+		k := c.Condition(api.ConditionLaunched)
+		if c.Annotations[api.AnnotationNodeRevision] == st.LastGood && k.Status != "True" &&
+			strings.Contains(k.Reason+k.Message, "InvalidAMIID") {
+			return "revision " + st.LastGood + ": " + k.Message
+		}
+	}
+	return ""
 }

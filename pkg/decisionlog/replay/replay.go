@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"joiner/pkg/decisionlog"
 	"joiner/pkg/disruption"
@@ -69,7 +70,8 @@ func DecideAgain(p decisionlog.Pass) (Outcome, error) {
 		}
 		now, _ := disruption.Next(p.Saw, memory, binpack.ResolveOfferings(p.Saw))
 		statuses, steps := rollout.DecideAgain(p.Saw)
-		again.Lines, again.Was = append(steps, now.Lines()...), append(rollout.Decided(p.Saw), was.Lines()...)
+		again.Lines = slices.Concat(steps, now.Lines())
+		again.Was = slices.Concat(rollout.Decided(p.Saw), was.Lines())
 		again.Plan, err = json.Marshal(now)
 		again.Same = isSame(p.Saw.Rollouts, statuses)
 	default:

@@ -126,8 +126,8 @@ func reservedQuantity(name string, n int64) string {
 	return fmt.Sprint(n)
 }
 
-// KubeletReserved are amounts that the kubelet of a type is told to keep, as "cpu=60m,memory=640Mi". They are empty where the
-// class has no expressions, so that its own hold.
+// KubeletReserved are amounts that the kubelet of a type is told to keep, as "cpu=60m,memory=640Mi". They are empty
+// where the class has no expressions, so that its own hold.
 type KubeletReserved struct{ Kube, System string }
 
 // ReservedAmounts are the amounts by resource.

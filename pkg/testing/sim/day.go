@@ -13,7 +13,8 @@ const lookEvery = 15 * time.Minute
 
 // simulateDay is many hours without disasters: what disruption does to a cluster whose work breathes. Services follow
 // the clock and are deployed anew, jobs come and go every hour, and now and then a service gets three times its load
-// for a while. All invariants of a storm hold, those of invariants_day.go too, and the cluster must come to rest at the end.
+// for a while. All invariants of a storm hold, those of invariants_day.go too, and the cluster must come to rest at the
+// end.
 func (w *world) simulateDay(s Scenario) {
 	w.trouble, w.plan.together, w.plan.lost, w.plan.slow = false, 1, 0, 0
 	w.plan.budget, w.plan.neverJoins, w.plan.neverReady, w.plan.throttle, w.plan.spent = 0, 0, 0, 0, 0

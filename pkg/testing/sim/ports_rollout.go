@@ -46,7 +46,8 @@ func (p *rolloutPorts) ListRollouts(ctx context.Context) ([]cluster.Rollout, err
 		for _, k := range p.trial.kept {
 			now := p.world.api.classes[k.class.Name]
 			c := nodeclass.DescribeClass(nodeclass.RestoreRevision(k.class, now))
-			c.Name, c.Family, c.MemoryOverhead = cluster.RevisionKey(now.Name, k.name), instancetypes.AL2023, memoryOverhead
+			c.Name = cluster.RevisionKey(now.Name, k.name)
+			c.Family, c.MemoryOverhead = instancetypes.AL2023, memoryOverhead
 			out.Revisions = append(out.Revisions, cluster.NodeRevision{Name: k.name, Resolved: c})
 		}
 		return []cluster.Rollout{out}, nil

@@ -223,8 +223,8 @@ func (w *world) judgeTrial() {
 }
 
 func (t *rolloutTrial) outcome() RolloutOutcome {
-	out := RolloutOutcome{Phase: t.stored.Status.Phase, Trusted: t.trusted, Failed: t.failed, Ran: len(t.ran), Most: t.most,
-		Moved: len(t.moved)}
+	out := RolloutOutcome{Phase: t.stored.Status.Phase, Trusted: t.trusted, Failed: t.failed, Ran: len(t.ran),
+		Most: t.most, Moved: len(t.moved)}
 	for _, n := range t.moved {
 		if n > 1 {
 			out.Twice++
