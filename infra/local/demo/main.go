@@ -1,5 +1,5 @@
-// Command joiner-local shows Joiner's main job (run) or a NodeRollout (rollout) on this machine, or keeps the environment
-// up to play with (up, down).
+// Command joiner-local shows Joiner's main job (run) or a NodeRollout (rollout) on this machine, or keeps the
+// environment up to play with (up, down).
 //
 // It needs what `make local` builds: the control plane, the functions and the synthesized stack.
 package main

@@ -44,7 +44,9 @@ func (s rolloutStory) prepareRollout(ctx context.Context) error {
 	for _, id := range []string{firstImage, badImage, goodImage} {
 		s.Cloud.AddImage(id, "image-"+id[len(id)-1:], "x86_64")
 	}
-	s.Kubelets.Behave(func(i kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{NeverReady: i.ImageID == badImage} })
+	s.Kubelets.Behave(func(i kubelet.Instance) kubelet.Behavior {
+		return kubelet.Behavior{NeverReady: i.ImageID == badImage}
+	})
 	if err := s.apply(ctx, "rollout.yaml"); err != nil {
 		return err
 	}

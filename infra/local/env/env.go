@@ -339,7 +339,8 @@ func (e *Env) invoke(ctx context.Context, r awsemulator.InvokeRequest) awsemulat
 	}
 	res, err := e.Host.Invoke(lambdahost.WithTrace(ctx, r.Trace), r.Function, r.Type, r.Payload)
 	if h, ok := errors.AsType[*lambdahost.Error](err); ok {
-		return awsemulator.InvokeResponse{Unknown: h.Status == 404, Throttled: h.Status == 429, Recursive: h.Status == 400}
+		return awsemulator.InvokeResponse{Unknown: h.Status == 404, Throttled: h.Status == 429,
+			Recursive: h.Status == 400}
 	}
 	if err != nil {
 		return awsemulator.InvokeResponse{Throttled: true}

@@ -12,8 +12,8 @@ import (
 // mostRecursion is how often one function runs in a chain of invocations before Lambda stops it.
 const mostRecursion = 16
 
-// lineage is how often each function has run in the chain of invocations that led to one. It travels in the trace header
-// of X-Ray, which the SDK takes from the invocation and sends on with each call.
+// lineage is how often each function has run in the chain of invocations that led to one. It travels in the trace
+// header of X-Ray, which the SDK takes from the invocation and sends on with each call.
 type lineage map[string]int
 
 type traceKey struct{}

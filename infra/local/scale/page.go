@@ -25,8 +25,8 @@ type size struct {
 	Load     [2]float64     `json:"loadAverage"` // of the machine, before and after
 	Objects  map[string]int `json:"bytesOfOne"`
 	CutShort string         `json:"cutShort,omitempty"` // why the cases that lack were not measured
-	// Metrics of CloudWatch that functions wrote when nothing was to be done, in all, and those of all that are of the one
-	// NodePool.
+	// Metrics of CloudWatch that functions wrote when nothing was to be done, in all, and those of all that are of the
+	// one NodePool.
 	SeriesAtRest int   `json:"seriesAtRest,omitempty"`
 	Series       int   `json:"series,omitempty"`
 	SeriesOfPool int   `json:"seriesOfPool,omitempty"`

@@ -99,8 +99,9 @@ func seriesOf(text []byte) (out []string) {
 func forBill(all []size) bill.Measured {
 	m := bill.Measured{How: "`make scale`, which runs the functions' binaries in the local environment under Lambda's limits"}
 	for _, s := range all {
-		one := bill.Size{Nodes: s.Nodes, Pods: s.Pods, SeriesAtRest: s.SeriesAtRest, Series: s.Series, SeriesOfPool: s.SeriesOfPool,
-			Functions: map[string]bill.Ticks{}}
+		one := bill.Size{Nodes: s.Nodes, Pods: s.Pods, SeriesAtRest: s.SeriesAtRest, Series: s.Series,
+			SeriesOfPool: s.SeriesOfPool,
+			Functions:    map[string]bill.Ticks{}}
 		for _, r := range s.Rows {
 			t := one.Functions[r.Function]
 			switch {
