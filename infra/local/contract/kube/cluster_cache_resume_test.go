@@ -26,7 +26,7 @@ type silentWatches struct {
 func (w *silentWatches) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := w.next.RoundTrip(req)
 	if err == nil && req.URL.Query().Get("watch") == "true" && req.URL.Query().Get("timeoutSeconds") != "3" {
-		resp.Body = &mutedBody{ReadCloser: resp.Body, mute: &w.mute, closed: make(chan struct{})}
+		resp.Body = &mutedBody{ReadCloser: resp.Body, mute: &w.mute, given: req.Context().Done(), closed: make(chan struct{})}
 	}
 	return resp, err
 }
@@ -34,6 +34,7 @@ func (w *silentWatches) RoundTrip(req *http.Request) (*http.Response, error) {
 type mutedBody struct {
 	io.ReadCloser
 	mute   *atomic.Bool
+	given  <-chan struct{} // closed when the watch is given up
 	once   sync.Once
 	closed chan struct{}
 }
@@ -41,7 +42,10 @@ type mutedBody struct {
 func (b *mutedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == nil && b.mute.Load() { // one that was given up ends as ever
-		<-b.closed
+		select {
+		case <-b.closed:
+		case <-b.given:
+		}
 		return 0, io.EOF
 	}
 	return n, err
