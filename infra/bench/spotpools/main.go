@@ -24,7 +24,7 @@ import (
 )
 
 // began is when each run begins.
-var began = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+func began() time.Time { return time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC) }
 
 func main() {
 	days := flag.Int("days", 60, "days of each run")
@@ -106,7 +106,7 @@ func play(s scenario, days int, seeds seedRange, podUSD float64) ([]result, erro
 		for k, way := range ways() {
 			g.Go(func() (err error) {
 				at := &runs[i*len(ways())+k]
-				*at, err = playOne(s, way, days, uint64(seeds.first+i), podUSD, types)
+				*at, err = trial{s, way, days, uint64(seeds.first + i), podUSD}.play(types)
 				return err
 			})
 		}
@@ -129,8 +129,18 @@ type node struct {
 	name string
 }
 
-// playOne is one run. The market of a seed is the same for each way.
-func playOne(s scenario, way string, days int, seed uint64, podUSD float64, types []instancetypes.Type) (result, error) {
+// trial is what one run is made of.
+type trial struct {
+	scenario
+	way    string
+	days   int
+	seed   uint64
+	podUSD float64 // of each pod that an interruption moves
+}
+
+// play is one run. The market of a seed is the same for each way.
+func (u trial) play(types []instancetypes.Type) (result, error) {
+	s, way, days, seed, podUSD := u.scenario, u.way, u.days, u.seed, u.podUSD
 	own := slices.Clone(types)
 	for i := range own {
 		own[i].Offerings = slices.Clone(own[i].Offerings)
@@ -142,11 +152,12 @@ func playOne(s scenario, way string, days int, seed uint64, podUSD float64, type
 	if way == byPrice {
 		p = lowestPrice{}
 	}
+	b := buyer{market: m, policy: p, learner: l, way: way}
 	var nodes []node
 	for hour := range days * 24 {
-		now := began.Add(time.Duration(hour) * time.Hour)
+		now := began().Add(time.Duration(hour) * time.Hour)
 		nodes = trim(nodes, wanted(s.nodes, hour), luck)
-		if err := fill(&nodes, wanted(s.nodes, hour), m, p, l, way, now); err != nil {
+		if err := b.fill(&nodes, wanted(s.nodes, hour), now); err != nil {
 			return out, err
 		}
 		running, events, left := map[spotpools.Pool]float64{}, []spotpools.Event(nil), nodes[:0]
@@ -183,17 +194,25 @@ func trim(nodes []node, want int, luck *rand.Rand) []node {
 	return nodes
 }
 
+// buyer launches nodes in a market in one way.
+type buyer struct {
+	market  *market
+	policy  policy
+	learner *learner
+	way     string
+}
+
 // fill launches what is missing.
-func fill(nodes *[]node, want int, m *market, p policy, l *learner, way string, now time.Time) error {
+func (b buyer) fill(nodes *[]node, want int, now time.Time) error {
 	if len(*nodes) >= want {
 		return nil
 	}
-	types := m.sold()
-	switch way {
+	types := b.market.sold()
+	switch b.way {
 	case learned:
-		types = l.priced(types, now)
+		types = b.learner.priced(types, now)
 	case oracle:
-		types = l.told(m, types)
+		types = b.learner.told(b.market, types)
 	}
 	in := inputFor(types)
 	room := map[*pool]int{}
@@ -201,9 +220,9 @@ func fill(nodes *[]node, want int, m *market, p policy, l *learner, way string, 
 		room[n.pool]++
 	}
 	for k := 0; len(*nodes) < want; k++ {
-		open := slices.DeleteFunc(slices.Clone(m.pools), func(p *pool) bool { return room[p] >= p.room })
-		markFull(in.Types, m, room)
-		got, err := p.choose(m, open, in)
+		open := slices.DeleteFunc(slices.Clone(b.market.pools), func(p *pool) bool { return room[p] >= p.room })
+		markFull(in.Types, b.market, room)
+		got, err := b.policy.choose(b.market, open, in)
 		if err != nil {
 			return err
 		}
@@ -235,7 +254,8 @@ func writeTable(w io.Writer, all []result, days int, seeds seedRange, podUSD flo
 			fmt.Fprintf(&out, "\n### %s\n\n%s.\n\n| way | interruptions per 1,000 node hours | USD per node hour | price |\n|---|---|---|---|\n",
 				strings.ToUpper(r.name[:1])+r.name[1:], strings.ToUpper(r.about[:1])+r.about[1:])
 		}
-		fmt.Fprintf(&out, "| %s | %.2f | %.5f | %+.1f %% |\n", r.way, r.rate(), r.price(), 100*(r.price()/base.price()-1))
+		fmt.Fprintf(&out, "| %s | %.2f | %.5f | %+.1f %% |\n", r.way, r.rate(), r.price(),
+			100*(r.price()/base.price()-1))
 		if i%len(ways()) == len(ways())-1 {
 			l := all[i-1]
 			fmt.Fprintf(&out, "\nLearning goes %s from %s to the oracle.\n", part(base.rate()-l.rate(), base.rate()-best.rate()), byEC2)

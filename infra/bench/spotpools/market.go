@@ -154,8 +154,9 @@ func (m *market) sold() []instancetypes.Type {
 // typesFor are types of one size that are sold in the zones, in 24 families.
 func typesFor(c instancetypes.Catalog, zones []string) ([]instancetypes.Type, error) {
 	const families, parts = 24, 0.35
-	class := instancetypes.Class{Name: className, Ready: true, Family: instancetypes.AL2023, ZoneIDs: map[string]string{},
-		Images: []instancetypes.Image{{ID: "ami-1"}}}
+	class := instancetypes.Class{Name: className, Ready: true, Family: instancetypes.AL2023,
+		ZoneIDs: map[string]string{},
+		Images:  []instancetypes.Image{{ID: "ami-1"}}}
 	for _, z := range zones {
 		class.ZoneIDs[z] = z
 	}
@@ -170,7 +171,7 @@ func typesFor(c instancetypes.Catalog, zones []string) ([]instancetypes.Type, er
 		for _, z := range zones {
 			one.Zones[z], one.Types[0].SpotUSD[z] = z, f.OnDemandUSD*parts
 		}
-		t := instancetypes.ResolveTypes(one, class, nil, began)
+		t := instancetypes.ResolveTypes(one, class, nil, began())
 		for i := range t {
 			t[i].Offerings = slices.DeleteFunc(t[i].Offerings,
 				func(o instancetypes.Offering) bool { return o.CapacityType != instancetypes.Spot })

@@ -48,8 +48,8 @@ func (requested) choose(m *market, open []*pool, in launch.Input) (*pool, error)
 	return allocate(slices.DeleteFunc(slices.Clone(open), func(p *pool) bool { return !named[p.Pool] }), m.deep), nil
 }
 
-// allocate is price-capacity-optimized: the cheapest of the pools that EC2 believes to be among the deepest third of the
-// market, or the deepest where none is.
+// allocate is price-capacity-optimized: the cheapest of the pools that EC2 believes to be among the deepest third of
+// the market, or the deepest where none is.
 func allocate(from []*pool, deep float64) *pool {
 	enough := slices.DeleteFunc(slices.Clone(from), func(p *pool) bool { return p.depth < deep })
 	if len(enough) == 0 {
