@@ -147,7 +147,7 @@ func TestTheWayBackIsOpenAtAnyTime(t *testing.T) {
 	w.tick("lifecycle")
 	c := w.oneClaim()
 	a := c.GetAnnotations()
-	if a["karpenter.sh/nodepool-hash-version"] != "v3" || a["karpenter.k8s.aws/ec2nodeclass-hash-version"] != "v5" ||
+	if a["karpenter.sh/nodepool-hash-version"] != "v3" || a["karpenter.k8s.aws/ec2nodeclass-hash-version"] != "v6" ||
 		a["karpenter.sh/nodepool-hash"] == "" || a["karpenter.k8s.aws/ec2nodeclass-hash"] == "" {
 		t.Errorf("hashes: %v", a)
 	}
