@@ -140,24 +140,23 @@ type trial struct {
 
 // play is one run. The market of a seed is the same for each way.
 func (u trial) play(types []instancetypes.Type) (result, error) {
-	s, way, days, seed, podUSD := u.scenario, u.way, u.days, u.seed, u.podUSD
 	own := slices.Clone(types)
 	for i := range own {
 		own[i].Offerings = slices.Clone(own[i].Offerings)
 	}
-	m, luck := newMarket(s, seed, own), rand.New(rand.NewPCG(seed, 7))
-	out, l := result{scenario: s, way: way}, &learner{podUSD: podUSD}
+	m, luck := newMarket(u.scenario, u.seed, own), rand.New(rand.NewPCG(u.seed, 7))
+	out, l := result{scenario: u.scenario, way: u.way}, &learner{podUSD: u.podUSD}
 	l.record.Version = spotpools.Version
 	var p policy = requested{}
-	if way == byPrice {
+	if u.way == byPrice {
 		p = lowestPrice{}
 	}
-	b := buyer{market: m, policy: p, learner: l, way: way}
+	b := buyer{market: m, policy: p, learner: l, way: u.way}
 	var nodes []node
-	for hour := range days * 24 {
+	for hour := range u.days * 24 {
 		now := began().Add(time.Duration(hour) * time.Hour)
-		nodes = trim(nodes, wanted(s.nodes, hour), luck)
-		if err := b.fill(&nodes, wanted(s.nodes, hour), now); err != nil {
+		nodes = trim(nodes, wanted(u.nodes, hour), luck)
+		if err := b.fill(&nodes, wanted(u.nodes, hour), now); err != nil {
 			return out, err
 		}
 		running, events, left := map[spotpools.Pool]float64{}, []spotpools.Event(nil), nodes[:0]

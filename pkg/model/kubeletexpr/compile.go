@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 )
 
 // mostSteps bounds the work of one evaluation, in cel-go's units of cost. What compares and computes needs some dozens.
@@ -91,7 +92,7 @@ func newEnvironment() (*cel.Env, error) {
 	for _, name := range []string{"vcpus", "memory_mib", "default_enis", "ips_per_eni", "max_pods"} {
 		options = append(options, cel.Variable(name, cel.IntType))
 	}
-	larger := func(a, b ref.Val) bool { return a.(interface{ Compare(ref.Val) ref.Val }).Compare(b) == types.IntOne }
+	larger := func(a, b ref.Val) bool { return a.(traits.Comparer).Compare(b) == types.IntOne }
 	options = append(options, chooseNumber("max", larger),
 		chooseNumber("min", func(a, b ref.Val) bool { return larger(b, a) }))
 	return cel.NewEnv(options...)

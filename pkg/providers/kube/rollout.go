@@ -62,9 +62,11 @@ func (c Rollouts) ListRollouts(ctx context.Context) ([]cluster.Rollout, error) {
 	stored, _, err := listAll(ctx, c.connection, listQuery{place: rolloutPath()},
 		func() *v1alpha1.NodeRolloutList { return &v1alpha1.NodeRolloutList{} },
 		func(l *v1alpha1.NodeRolloutList) []v1alpha1.NodeRollout { return l.Items })
-	if apierrors.IsForbidden(err) {
+	forbidden = nil
+	switch {
+	case apierrors.IsForbidden(err):
 		forbidden = &ForbiddenError{err}
-	} else if forbidden = nil; err != nil && !isNotFound(err) {
+	case err != nil && !isNotFound(err):
 		return nil, err
 	}
 	if err != nil || len(stored) == 0 {
