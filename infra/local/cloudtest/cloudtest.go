@@ -1,4 +1,5 @@
-// Package cloudtest runs an emulated AWS account for one test.
+// Package cloudtest has what tests of the local environment share: an emulated AWS account that ends with the test, and
+// a log that can be read while it is written.
 package cloudtest
 
 import (

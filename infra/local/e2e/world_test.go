@@ -9,11 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"joiner/infra/local/awsemulator"
+	"joiner/infra/local/cloudtest"
 	"joiner/infra/local/env"
 	"joiner/infra/local/lambdahost"
 )
@@ -81,24 +81,7 @@ func root(t *testing.T) string {
 }
 
 // logBook keeps what the functions log.
-type logBook struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write takes lines.
-func (l *logBook) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-// String is all that was written.
-func (l *logBook) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
+type logBook struct{ cloudtest.Log }
 
 // first is when a function first logged a message that begins so, not before the time given; zero for never. Lines of
 // two processes may be written in another order than they were said.

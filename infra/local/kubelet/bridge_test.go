@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,35 +17,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"joiner/infra/local/cloudtest"
 	"joiner/infra/local/controlplane/client"
 )
 
 func TestMain(m *testing.M) { os.Exit(client.Main(m)) }
-
-// lines is a log that a test can read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // stage is a bridge on the shared plane.
 type stage struct {
 	*Bridge
 	api   kubernetes.Interface
 	plane *client.Plane
-	log   *lines
+	log   *cloudtest.Log
 }
 
 func newStage(t *testing.T, change func(*Options)) stage {
@@ -57,7 +38,7 @@ func newStage(t *testing.T, change func(*Options)) stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &lines{}
+	log := &cloudtest.Log{}
 	o := Options{
 		Config: p.RESTConfig(), Cluster: Cluster{Name: "demo", Endpoint: p.Server(), CA: p.CA()}, Region: "us-west-2", Log: log,
 		ZoneID: func(zone string) string { return map[string]string{"us-west-2b": "usw2-az2"}[zone] },

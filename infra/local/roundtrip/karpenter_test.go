@@ -1,18 +1,17 @@
 package roundtrip_test
 
 import (
-	"bytes"
 	"encoding/base64"
 	"flag"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"joiner/infra/local/cloudtest"
 	"joiner/infra/local/env"
 )
 
@@ -29,21 +28,11 @@ const lease = "karpenter-leader-election"
 type karpenter struct {
 	cmd  *exec.Cmd
 	done chan error
-	mu   sync.Mutex
-	log  bytes.Buffer
-}
-
-// Write takes the log.
-func (k *karpenter) Write(b []byte) (int, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.log.Write(b)
+	log  cloudtest.Log
 }
 
 // said are the log's lines with one of the words, at most the last hundred.
 func (k *karpenter) said(words ...string) string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	var out []string
 	for line := range strings.Lines(k.log.String()) {
 		if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(line, w) }) {
@@ -59,7 +48,7 @@ func (w *world) startKarpenter() *karpenter {
 	w.t.Helper()
 	creds := w.Cloud.Credentials(env.Administrator, "karpenter", 0)
 	k := &karpenter{done: make(chan error, 1), cmd: exec.CommandContext(w.ctx, *program)}
-	k.cmd.Stdout, k.cmd.Stderr = k, k
+	k.cmd.Stdout, k.cmd.Stderr = &k.log, &k.log
 	k.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.t.TempDir(), "KUBECONFIG=" + w.Plane.Kubeconfig(), "AWS_ENDPOINT_URL=" + w.Cloud.URL(), "AWS_REGION=" + env.Region,
 		"AWS_ACCESS_KEY_ID=" + creds.AccessKeyID, "AWS_SECRET_ACCESS_KEY=" + creds.SecretAccessKey, "AWS_SESSION_TOKEN=" + creds.SessionToken, "AWS_EC2_METADATA_DISABLED=true",
 		"CLUSTER_NAME=" + env.ClusterName, "LEADER_ELECTION_NAMESPACE=kube-system", "METRICS_PORT=0", "HEALTH_PROBE_PORT=0", "BATCH_IDLE_DURATION=1s",

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"joiner/infra/local/cloudtest"
 	"joiner/infra/local/env"
 	"joiner/infra/local/lambdahost"
 	"joiner/pkg/cli"
@@ -40,23 +40,7 @@ type world struct {
 }
 
 // logBook keeps what the functions log.
-type logBook struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write takes lines.
-func (l *logBook) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logBook) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
+type logBook struct{ cloudtest.Log }
 
 // start brings up the environment with Joiner deployed to act. Its schedules are paused: the test runs them.
 func start(t *testing.T) *world {

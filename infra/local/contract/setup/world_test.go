@@ -1,13 +1,11 @@
 package setup
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"joiner/infra/local/cloudtest"
 	"joiner/infra/local/env"
 	"joiner/infra/local/lambdahost"
 )
@@ -31,26 +30,13 @@ const (
 // world is an environment whose schedules are paused, so that the test fires each pass.
 type world struct{ *env.Env }
 
-// log is written by several goroutines.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write takes lines.
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
 func start(t *testing.T) *world {
 	t.Helper()
 	root, err := filepath.Abs("../../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &log{}
+	out := &cloudtest.Log{}
 	e, err := env.Start(t.Context(), env.Options{Root: root, Stack: "cdk.drain", Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 100 * time.Millisecond,
 		BootDelay: 100 * time.Millisecond, FunctionLog: out, Env: map[string]string{"WATCH_DURATION": "1s"}})
 	t.Cleanup(func() {
@@ -58,7 +44,7 @@ func start(t *testing.T) *world {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Log("the functions' log:\n" + out.text.String())
+			t.Log("the functions' log:\n" + out.String())
 		}
 	})
 	if err != nil {
