@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -251,6 +252,57 @@ func TestCacheOfAStoreThatWasSetBack(t *testing.T) {
 		h.checkProven(t.Context(), p)
 		h.api.restore()
 		h.checkProven(t.Context(), p)
+	})
+}
+
+// overtaken has something happen after the API server told its revision and before that arrives.
+type overtaken struct {
+	http.RoundTripper
+	happen func()
+}
+
+func (o overtaken) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := o.RoundTripper.RoundTrip(req)
+	if req.URL.Query().Get("limit") == "1" {
+		o.happen()
+	}
+	return resp, err
+}
+
+// A store is not set back because a watch was told of a change before the revision of the moment before arrived.
+func TestARevisionThatAnEventOvertakesIsNoSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHistory(t, 1)
+		made := 0
+		put := func() {
+			made++
+			h.api.put("pods", testPod(fmt.Sprint("n", made), made, "node"))
+		}
+		for range 5 {
+			put()
+		}
+		c, err := New(Config{Endpoint: "http://api.invalid", Transport: overtaken{h.api, func() {
+			put()
+			time.Sleep(time.Second) // the watch tells of it
+		}}})
+		h.fail("a client", err)
+		m := smallCache(c)
+		m.Resume(t.Context())
+		_, err = m.ReadSnapshot(t.Context())
+		h.fail("a look", err)
+		put()
+		h.api.mu.Lock()
+		before := h.api.lists["pods"]
+		h.api.mu.Unlock()
+		s, err := m.ReadSnapshot(t.Context())
+		h.fail("a look", err)
+		h.api.mu.Lock()
+		got := h.api.lists["pods"] - before
+		h.api.mu.Unlock()
+		if got != 0 || len(s.Pods) != made {
+			t.Errorf("%d lists, want none, and %d pods, want %d", got, len(s.Pods), made)
+		}
+		m.Freeze()
 	})
 }
 

