@@ -56,6 +56,7 @@ func gone(s cluster.Snapshot, part int) cluster.Snapshot {
 
 // No new nodes cost less than the pods on them are worth, whichever nodes were gone; and pods are worth something.
 func TestWorthIsNoMoreThanNewNodesCost(t *testing.T) {
+	t.Parallel()
 	launched, tight := 0, 0
 	for seed := range uint64(120) {
 		w, err := scenario.Wild(seed)

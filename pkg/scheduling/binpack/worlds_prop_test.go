@@ -5,9 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
@@ -24,27 +29,34 @@ var worldFlags = struct {
 	first *uint64
 }{flag.Int("worlds", 200, "random worlds to play"), flag.Uint64("first-world", 0, "seed of the first random world")}
 
-// inWorlds plays the property in every world. A fault comes with the world as text, to be pasted into a scenario file.
+// inWorlds plays the property in every world, on all cores. A fault comes with the world as text, to be pasted into a
+// scenario file.
 func inWorlds(t *testing.T, property func(w *scenario.World) []string) {
 	n, first := worlds()
-	shown := 0
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	var shown atomic.Int32
 	for i := range *n {
-		seed := *first + uint64(i)
-		w, err := scenario.Wild(seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bad := property(w)
-		if len(bad) == 0 {
-			continue
-		}
-		if shown++; shown > 40 {
-			t.Fatal("and more")
-		}
-		t.Errorf("world %d: %s", seed, strings.Join(bad[:min(3, len(bad))], "\n  "))
-		if testing.Verbose() {
-			t.Logf("%s\n\n%s", strings.Join(scenario.WildText(seed), "\n----\nok\n\n"), decide(w))
-		}
+		g.Go(func() error {
+			seed := *first + uint64(i)
+			w, err := scenario.Wild(seed)
+			if err != nil || shown.Load() > 40 {
+				return err
+			}
+			bad := property(w)
+			if len(bad) == 0 {
+				return nil
+			}
+			shown.Add(1)
+			t.Errorf("world %d: %s", seed, strings.Join(bad[:min(3, len(bad))], "\n  "))
+			if testing.Verbose() {
+				t.Logf("%s\n\n%s", strings.Join(scenario.WildText(seed), "\n----\nok\n\n"), decide(w))
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -52,13 +64,13 @@ func inWorlds(t *testing.T, property func(w *scenario.World) []string) {
 // not depend on the order of its input, is complete once its claims are on their way, and leaves the snapshot as it
 // was.
 func TestWildWorlds(t *testing.T) {
-	placed, covered := 0, 0
+	var placed, covered atomic.Int64
 	inWorlds(t, func(w *scenario.World) []string {
 		before := stored(t, w)
 		p := decide(w)
-		placed += len(p.Existing) + len(p.Launches)
+		placed.Add(int64(len(p.Existing) + len(p.Launches)))
 		for _, l := range p.Launches {
-			covered += len(l.Choice.Paid)
+			covered.Add(int64(len(l.Choice.Paid)))
 		}
 		bad := w.Faults(p, decide)
 		for i := range w.Snapshot.Nodes {
@@ -72,8 +84,9 @@ func TestWildWorlds(t *testing.T) {
 		}
 		return bad
 	})
-	if n, _ := worlds(); placed < *n || covered < *n/20 {
-		t.Errorf("%d placements, and %d launches that commitments cover, in %d worlds test nothing", placed, covered, *n)
+	if n, _ := worlds(); int(placed.Load()) < *n || int(covered.Load()) < *n/20 {
+		t.Errorf("%d placements, and %d launches that commitments cover, in %d worlds test nothing",
+			placed.Load(), covered.Load(), *n)
 	}
 }
 
@@ -111,6 +124,7 @@ const (
 // Whoever offers more makes nothing dearer: with one type more, at a price nobody else has, the same pods cost no more,
 // but for what the search may miss.
 func TestMoreOffersCostNoMore(t *testing.T) {
+	var mu sync.Mutex
 	compared, cheaper, before, after := 0, 0, 0.0, 0.0
 	inWorlds(t, func(w *scenario.World) []string {
 		p := decide(w)
@@ -123,6 +137,8 @@ func TestMoreOffersCostNoMore(t *testing.T) {
 		if !slices.Equal(homeless(p), homeless(q)) {
 			return nil
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		compared++
 		if q.TotalPrice() < p.TotalPrice() {
 			cheaper++
@@ -159,7 +175,7 @@ func homeless(p plan.Plan) []string {
 // A pod that waits alone and finds a place finds one too when it has a rule about pods like itself, over whatever every
 // node has: there are no others that the rule could keep it from.
 func TestRulesAboutItselfLeaveALonePodItsPlace(t *testing.T) {
-	compared, booked := 0, 0
+	var compared, booked atomic.Int64
 	inWorlds(t, func(w *scenario.World) []string {
 		var bad []string
 		asked := 0
@@ -173,10 +189,10 @@ func TestRulesAboutItselfLeaveALonePodItsPlace(t *testing.T) {
 			if len(before.Unplaced) > 0 || len(before.Launches) == 1 && flexiblePool(w, before.Launches[0].Pool) {
 				continue
 			}
-			compared++
+			compared.Add(1)
 			asked++
 			if len(before.Launches) == 1 && before.Launches[0].Choice.Reservation != nil {
-				booked++
+				booked.Add(1)
 			}
 			mine := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "alone")}}
 			for _, key := range labelsOf(w, before) {
@@ -195,8 +211,8 @@ func TestRulesAboutItselfLeaveALonePodItsPlace(t *testing.T) {
 		}
 		return bad
 	})
-	if n, _ := worlds(); compared < *n || booked < *n/20 {
-		t.Errorf("%d pods compared, %d of them in reserved capacity, in %d worlds", compared, booked, *n)
+	if n, _ := worlds(); int(compared.Load()) < *n || int(booked.Load()) < *n/20 {
+		t.Errorf("%d pods compared, %d of them in reserved capacity, in %d worlds", compared.Load(), booked.Load(), *n)
 	}
 }
 
