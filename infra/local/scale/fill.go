@@ -25,7 +25,7 @@ var manifest []byte
 const (
 	mayWait  = 5 * time.Minute
 	look     = 250 * time.Millisecond
-	models   = 4    // nodes that are launched in earnest, and of which the others are copies
+	models   = 4    // nodes that are launched in earnest, at most, and of which the others are copies
 	fitsOnce = 5000 // millicores of a pod that shares no node with its like
 	ofBurst  = 250  // millicores of a pod of a burst
 
@@ -55,7 +55,7 @@ func (c *cluster) fill(ctx context.Context, nodes, pods int) error {
 	if err := c.Kube.Apply(ctx, manifest); err != nil {
 		return err
 	}
-	found, err := c.launchModels(ctx)
+	found, err := c.launchModels(ctx, min(models, nodes-1))
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (c *cluster) fill(ctx context.Context, nodes, pods int) error {
 	return c.measureSizes(ctx)
 }
 
-// launchModels has Joiner launch the nodes of which the others are copies.
-func (c *cluster) launchModels(ctx context.Context) ([]model, error) {
+// launchModels has Joiner launch so many nodes, of which the others are copies.
+func (c *cluster) launchModels(ctx context.Context, models int) ([]model, error) {
 	if _, err := c.Host.Invoke(ctx, c.Function("refresh"), "", nil); err != nil {
 		return nil, err
 	}

@@ -68,6 +68,9 @@ func (w wish) run(ctx context.Context) error {
 		}
 		return w.files.write(all)
 	}
+	if w.nodes < 2 {
+		return fmt.Errorf("-nodes %d: at least 2, of which one is launched and the others are copies of it", w.nodes)
+	}
 	root, err := os.Getwd()
 	if err != nil {
 		return err
