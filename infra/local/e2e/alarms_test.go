@@ -171,8 +171,8 @@ func recordNotices(t *testing.T) {
 	}
 	for _, id := range []string{"SpotInterruption", "ReservationInterruption"} {
 		r.fault("more notices at once than "+strings.ToLower(id)+" may handle", 1, 7, func() func() {
-			restore := r.reserve(strings.ToLower(id), 2)
-			for n := range 20 {
+			restore := r.reserve(strings.ToLower(id), 3)
+			for n := range 8 {
 				if _, err := r.Host.Deliver(about(t, noticeKinds()[id], fmt.Sprintf("i-0f%015x", n), nil)); err != nil {
 					t.Fatal(err)
 				}
@@ -302,7 +302,8 @@ func (r *recorder) ageCatalog(age time.Duration) {
 	r.t.Helper()
 	k := r.Cloud.Credentials(env.Administrator, "terminal", 0)
 	c := s3.New(s3.Options{Region: env.Region, BaseEndpoint: aws.String(r.Cloud.URL()), UsePathStyle: true,
-		Credentials: credentials.NewStaticCredentialsProvider(k.AccessKeyID, k.SecretAccessKey, k.SessionToken)})
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
+		Credentials:                credentials.NewStaticCredentialsProvider(k.AccessKeyID, k.SecretAccessKey, k.SessionToken)})
 	bucket, key := r.Assembly.Buckets[0].Name, aws.String("catalog.json.gz")
 	got, err := c.GetObject(r.ctx, &s3.GetObjectInput{Bucket: &bucket, Key: key})
 	if err != nil {
