@@ -43,26 +43,30 @@ func WriteRecording(w io.Writer, r Recording) error {
 		fmt.Fprintf(&b, "fault %d %d %s = %s\n", f.From, f.Until, strings.Join(f.Alarms, ","), f.Name)
 	}
 	for _, series := range slices.Sorted(maps.Keys(r.Numbers)) {
-		numbers := slices.SortedFunc(slices.Values(r.Numbers[series]), func(a, b Number) int { return cmp.Compare(a.At, b.At) })
-		fmt.Fprintf(&b, "series %s =", series)
-		for i := 0; i < len(numbers); {
-			last := i
-			for last+1 < len(numbers) && numbers[last+1].Value == numbers[i].Value && numbers[last+1].At-numbers[last].At == minute {
-				last++
-			}
-			fmt.Fprintf(&b, " %d", numbers[i].At/minute)
-			if last > i {
-				fmt.Fprintf(&b, "-%d", numbers[last].At/minute)
-			}
-			fmt.Fprintf(&b, ":%g", numbers[i].Value)
-			i = last + 1
-		}
-		b.WriteByte('\n')
+		fmt.Fprintf(&b, "series %s =%s\n", series, numbersText(r.Numbers[series]))
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write recording: %w", err)
 	}
 	return nil
+}
+
+// numbersText is a series as text, minutes in a row with the same value together.
+func numbersText(numbers []Number) string {
+	var b strings.Builder
+	numbers = slices.SortedFunc(slices.Values(numbers), func(a, b Number) int { return cmp.Compare(a.At, b.At) })
+	for i := 0; i < len(numbers); {
+		first, last := numbers[i], numbers[i]
+		for i++; i < len(numbers) && numbers[i].Value == first.Value && numbers[i].At-last.At == minute; i++ {
+			last = numbers[i]
+		}
+		fmt.Fprintf(&b, " %d", first.At/minute)
+		if last != first {
+			fmt.Fprintf(&b, "-%d", last.At/minute)
+		}
+		fmt.Fprintf(&b, ":%g", first.Value)
+	}
+	return b.String()
 }
 
 // ReadRecording reads what WriteRecording wrote. An error names the line.

@@ -344,8 +344,12 @@ func recordPush(t *testing.T) {
 			t.Fatalf("%+v, %v", a, err)
 		}
 		for n := range 3 {
-			r.lone(fmt.Sprint("late-", n), "500m")
-			time.Sleep(4 * time.Second) // the schedule comes later than the webhook would have
+			pod, began := fmt.Sprint("late-", n), time.Now()
+			r.lone(pod, "500m")
+			r.until("the webhook would have announced "+pod, func() (string, bool) {
+				p, err := r.Kube.CoreV1().Pods("default").Get(r.ctx, pod, metav1.GetOptions{})
+				return fmt.Sprint(err), err == nil && len(p.Status.Conditions) > 0 && time.Since(began) > 4*time.Second
+			})
 			r.pass(5)
 		}
 		return nil
