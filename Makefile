@@ -244,6 +244,11 @@ scale: local ## what clusters of many nodes cost, measured as Lambda limits func
 	$(STEP) 'build the measurement' '10 s, 3 minutes the first time' env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/joiner-scale ./scale
 	$(STEP) 'measure' '15 minutes' $(BIN)/joiner-scale -nodes $(or $(NODES),500) -pods $(or $(PODS),15000) -memory $(or $(MEMORY),0) $(SCALE_FLAGS)
 
+.PHONY: alarms
+alarms: local ## cause each fault that an alarm is for, and record what CloudWatch would be told, for the test of the alarms
+	$(STEP) 'record the faults' '10 minutes' env $(LOCAL_FLAGS) go -C infra/local test ./e2e -count=1 -timeout 40m -run TestRecordFaults -args \
+		-recordings $(CURDIR)/infra/alarms/testdata
+
 .PHONY: fmt
 fmt: ## format all Go files
 	@gofmt -l -w $(GO_FILES)

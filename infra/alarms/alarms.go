@@ -2,9 +2,10 @@
 // makes of data that is missing.
 //
 // It knows metric alarms for which missing data breaches or does not, and the one function of metric math that the
-// stack uses. It refuses to know where numbers come from, and the other two ways with missing data, for which the rules
-// leave cases open. The rules are those of the CloudWatch user guide, whose tables its test holds it to. CloudWatch
-// does not say how far it looks back for data; the tables show two periods more than an alarm evaluates.
+// stack uses, and keeps what a run would have told CloudWatch as text. It refuses to know who measures, and the other
+// two ways with missing data, for which the rules leave cases open. The rules are those of the CloudWatch user guide,
+// whose tables its test holds it to. CloudWatch does not say how far it looks back for data; the tables show two
+// periods more than an alarm evaluates.
 package alarms
 
 import (

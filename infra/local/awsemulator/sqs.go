@@ -79,6 +79,15 @@ func (c *sqs) Messages(queueName string) []string {
 	return out
 }
 
+// Purge removes all messages of a queue, as somebody does at a terminal.
+func (c *sqs) Purge(queueName string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q := c.queues[queueName]; q != nil {
+		q.messages = nil
+	}
+}
+
 func (c *sqs) putQueue(name string, attributes map[string]string) *queue {
 	q := c.queues[name]
 	if q == nil {

@@ -1,9 +1,15 @@
 package bill
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/metrics"
 )
 
 // More nodes, and more memory for the same work, cost more; every line says how it comes about.
@@ -28,6 +34,27 @@ func TestTheBillGrowsWithTheCluster(t *testing.T) {
 	}
 	if first, err := Estimate(Usual(), Cluster{3, 10, 1, 512}); err != nil || Sum(first) > 15 {
 		t.Errorf("a cluster of 3 nodes costs %.2f USD, %v", Sum(first), err)
+	}
+}
+
+// The fleet of the largest cluster of the table has the metrics that the bill counts with, and no more for more nodes.
+func TestTheFleetHasTheMetricsThatAreCounted(t *testing.T) {
+	const nodes, pools, ofRequests = 5000, 10, 2 // what functions ask of the API server is counted with those of the fleet
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	series := map[string]bool{}
+	var claims []cluster.Claim
+	for i := range nodes {
+		pool, kind := fmt.Sprint("pool-", i%pools), []string{"spot", "on-demand"}[i/pools%2]
+		claims = append(claims, cluster.Claim{Pool: pool, ProviderID: fmt.Sprint("i-", i), Labels: map[string]string{instancetypes.LabelCapacityType: kind,
+			instancetypes.LabelType: fmt.Sprintf("m%d.large", i%7), instancetypes.LabelZone: string("abc"[i%3])}})
+	}
+	for _, r := range metrics.FleetMetrics(claims, instancetypes.Catalog{Time: noon}, noon) {
+		for _, v := range r.Values {
+			series[fmt.Sprint(v.Name, r.By)] = true
+		}
+	}
+	if want := otherSeries - ofRequests + pools*poolSeries; len(series) != want {
+		t.Errorf("%d nodes in %d NodePools have %d metrics, and the bill counts %d, %.2f USD a month", nodes, pools, len(series), want, float64(want)*PerMetric)
 	}
 }
 

@@ -96,7 +96,7 @@ func TestThePageSaysWhatMetricsCost(t *testing.T) {
 		detail timeseries.Detail
 	}{{"cluster", timeseries.Cluster}, {"nodes", timeseries.Nodes}, {"all", timeseries.All}} {
 		row := "| `" + choice.name + "` |"
-		for _, nodes := range []int{50, 500} {
+		for _, nodes := range []int{50, 500, 5000} {
 			n := seriesOf(t, choice.detail, nodes)
 			row += fmt.Sprintf(" %d series, USD %.2f |", n, usdOf(n))
 		}
