@@ -339,13 +339,13 @@ func recordPush(t *testing.T) {
 		}
 		return restore
 	}, "WakeErrors")
-	r.fault("the webhook is gone", 1, 0, func() func() {
+	r.fault("the webhook is gone when pods want five nodes", 1, 0, func() func() {
 		if a, err := r.Ask(r.ctx, "Update", setupType, map[string]any{"PushURL": ""}); err != nil || a.Status != "SUCCESS" {
 			t.Fatalf("%+v, %v", a, err)
 		}
-		for n := range 3 {
+		for n := range 5 {
 			pod, began := fmt.Sprint("late-", n), time.Now()
-			r.lone(pod, "500m")
+			r.lone(pod, "1500m") // no node has room for a second one
 			r.until("the webhook would have announced "+pod, func() (string, bool) {
 				p, err := r.Kube.CoreV1().Pods("default").Get(r.ctx, pod, metav1.GetOptions{})
 				return fmt.Sprint(err), err == nil && len(p.Status.Conditions) > 0 && time.Since(began) > 4*time.Second
@@ -353,7 +353,7 @@ func recordPush(t *testing.T) {
 			r.pass(5)
 		}
 		return nil
-	}, "PushMissed")
+	}, "Nodes", "Price", "PushMissed")
 	r.save("push")
 }
 
