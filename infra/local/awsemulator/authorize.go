@@ -94,6 +94,8 @@ func denied(r *call, q access, why error) *wire.Failure {
 func askers() map[string]asker {
 	return map[string]asker{
 		"ec2:TerminateInstances":             (*Cloud).askTerminate,
+		"ec2:StopInstances":                  (*Cloud).askTerminate,
+		"ec2:StartInstances":                 (*Cloud).askTerminate,
 		"ec2:CreateTags":                     (*Cloud).askCreateTags,
 		"ec2:CreateLaunchTemplate":           (*Cloud).askCreateTemplate,
 		"ec2:DeleteLaunchTemplate":           (*Cloud).askDeleteTemplate,

@@ -34,13 +34,14 @@ func (c *Cloud) askInterface(r *call) ([]access, error) {
 	return []access{{action: "ec2:" + r.action, resource: c.ec2ARN("network-interface", id)}}, nil
 }
 
+// askTerminate asks about each instance that a call terminates, stops or starts.
 func (c *Cloud) askTerminate(r *call) ([]access, error) {
 	var in terminateInput
 	err := r.decode(&in)
 	var out []access
 	for _, id := range in.InstanceID {
 		if c.machines[id] != nil {
-			out = append(out, c.on("TerminateInstances", "instance", id))
+			out = append(out, c.on(r.action, "instance", id))
 		}
 	}
 	return out, err

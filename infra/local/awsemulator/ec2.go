@@ -30,6 +30,8 @@ func ec2Operations() map[string]operation {
 		"DescribeInstances":              look((*Cloud).describeInstances),
 		"DescribeInstanceStatus":         look((*Cloud).describeInstanceStatus),
 		"TerminateInstances":             op((*Cloud).terminateInstances),
+		"StopInstances":                  op((*Cloud).stopInstances),
+		"StartInstances":                 op((*Cloud).startInstances),
 		"CreateTags":                     op((*Cloud).createTags),
 		"DescribeCapacityReservations":   look((*Cloud).describeCapacityReservations),
 		"DescribeReservedInstances":      look((*Cloud).describeReservedInstances),
