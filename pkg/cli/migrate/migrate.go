@@ -69,6 +69,7 @@ const (
 	Untaint Do = "untaint" // take karpenter.sh/disrupted off a node
 	Open    Do = "open"    // take joiner.sh/nominated-pods-only off a node
 	Unmark  Do = "unmark"  // take the mark of an unfinished disruption off a NodeClaim
+	End     Do = "end"     // delete a NodeClaim whose instance is stopped
 )
 
 // Edit is one change to one object. It may be repeated.

@@ -36,6 +36,7 @@ type World struct {
 	Launches   int                            // instances that were ever started
 	Quota      int                            // how many things Take lets through
 	FailEnd    func(id string) error          // of TerminateInstances; nil for none
+	Stopped    []cluster.StoppedBuffer
 
 	mu             sync.Mutex
 	now            time.Time
