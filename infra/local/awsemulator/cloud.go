@@ -24,6 +24,8 @@ type Options struct {
 
 	PendingFor    time.Duration // from launch to running
 	ShutdownFor   time.Duration // from TerminateInstances to terminated
+	StopFor       time.Duration // from StopInstances to stopped, default ShutdownFor
+	StartFor      time.Duration // from StartInstances to running, default PendingFor
 	SpotNotice    time.Duration // from the interruption warning to the reclaim, default 2 minutes
 	TerminatedFor time.Duration // how long a terminated instance is still described, default 1 hour
 
@@ -60,6 +62,12 @@ func (o Options) withDefaults() Options {
 	set(&o.KubernetesVersion, "1.36")
 	if o.SpotNotice == 0 {
 		o.SpotNotice = 2 * time.Minute
+	}
+	if o.StopFor == 0 {
+		o.StopFor = o.ShutdownFor
+	}
+	if o.StartFor == 0 {
+		o.StartFor = o.PendingFor
 	}
 	if o.TerminatedFor == 0 {
 		o.TerminatedFor = time.Hour

@@ -1,6 +1,8 @@
 package v1beta1
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -41,7 +43,8 @@ type CapacityBufferList struct {
 
 // CapacityBufferSpec says how much room for which pods.
 type CapacityBufferSpec struct {
-	// ProvisioningStrategy names how the room is kept; Joiner keeps nodes with room running (StrategyActive).
+	// ProvisioningStrategy names how the room is kept. Joiner keeps nodes with room running
+	// (buffer.x-k8s.io/active-capacity), or boots nodes and stops them (joiner.sh/stopped-capacity).
 	// +kubebuilder:default="buffer.x-k8s.io/active-capacity"
 	// +optional
 	ProvisioningStrategy *string `json:"provisioningStrategy,omitempty"`
@@ -108,8 +111,15 @@ type CapacityBufferStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// StrategyActive keeps nodes running that have the room.
-const StrategyActive = "buffer.x-k8s.io/active-capacity"
+// Strategies that Joiner follows.
+const (
+	// StrategyActive keeps nodes running that have the room.
+	StrategyActive = "buffer.x-k8s.io/active-capacity"
+	// StrategyStopped keeps nodes stopped that have the room.
+	StrategyStopped = "joiner.sh/stopped-capacity"
+
+	ourStrategies = "joiner.sh/" // is what all begin with that are Joiner's own
+)
 
 // Conditions of a CapacityBuffer and their reasons.
 const (
@@ -120,6 +130,7 @@ const (
 	ReasonScalableRefNotFound = "ScalableRefNotFound"
 	ReasonPodTemplateNotFound = "PodTemplateNotFound"
 	ReasonResolutionFailed    = "ResolutionFailed"
+	ReasonUnknownStrategy     = "UnknownStrategy" // of Joiner
 
 	ReasonFitsExistingCapacity    = "FitsExistingCapacity"
 	ReasonRequiresNewCapacity     = "RequiresNewCapacity"
@@ -127,8 +138,16 @@ const (
 	ReasonBufferEmpty             = "BufferEmpty"
 )
 
-// Mine reports whether the buffer asks for the one strategy that Joiner follows.
+// Mine reports whether the buffer asks for a strategy that Joiner answers for: one that it follows, or one that is named
+// as its own and that it does not know.
 func (b *CapacityBuffer) Mine() bool {
-	s := b.Spec.ProvisioningStrategy
-	return s == nil || *s == "" || *s == StrategyActive
+	return b.Strategy() == StrategyActive || strings.HasPrefix(b.Strategy(), ourStrategies)
+}
+
+// Strategy is the strategy that the buffer asks for, by default StrategyActive.
+func (b *CapacityBuffer) Strategy() string {
+	if s := b.Spec.ProvisioningStrategy; s != nil && *s != "" {
+		return *s
+	}
+	return StrategyActive
 }
