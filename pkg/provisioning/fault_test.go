@@ -136,7 +136,7 @@ func TestEachStageMayFailForOnePod(t *testing.T) {
 					told = append(told, u.Pod+": "+u.Message())
 				}
 			}
-			why := ": Joiner itself fails about this pod, and leaves it out so that others get their nodes: planted at " + stage + ` for pod "team-b/evil-1" in NodePool ""`
+			why := ": Joiner itself fails about this pod, and leaves it out so that others get their nodes: planted at " + stage + ` for "team-b/evil-1" in NodePool ""`
 			if diff := gocmp.Diff([]string{"team-b/evil-1" + why, "team-b/evil-2" + why}, told); diff != "" {
 				t.Errorf("what is told (-want +got):\n%s", diff)
 			}

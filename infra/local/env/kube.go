@@ -90,21 +90,6 @@ func (k *Kube) ApplyObject(ctx context.Context, obj *unstructured.Unstructured) 
 	return nil
 }
 
-// WaitEstablished waits until the API server serves our kinds.
-func (k *Kube) WaitEstablished(ctx context.Context) error {
-	for _, r := range []schema.GroupVersionResource{NodePools(), NodeClaims(), NodeClasses()} {
-		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*time.Minute, true,
-			func(ctx context.Context) (bool, error) {
-				_, err := k.Dynamic.Resource(r).List(ctx, metav1.ListOptions{Limit: 1})
-				return err == nil, nil
-			})
-		if err != nil {
-			return fmt.Errorf("wait until %s are served: %w", r.Resource, err)
-		}
-	}
-	return nil
-}
-
 // NodePools is the resource of our NodePools.
 func NodePools() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"}

@@ -95,8 +95,3 @@ const Never = "Never"
 func DisruptedTaint() corev1.Taint {
 	return corev1.Taint{Key: TaintDisrupted, Effect: corev1.TaintEffectNoSchedule}
 }
-
-// UnregisteredTaint is the taint a kubelet must register with, so that nothing runs before the node is known.
-func UnregisteredTaint() corev1.Taint {
-	return corev1.Taint{Key: TaintUnregistered, Effect: corev1.TaintEffectNoExecute}
-}

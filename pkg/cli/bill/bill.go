@@ -26,7 +26,6 @@ const (
 	PerPut        = 5.0 / 1e6
 	PerGet        = 0.4 / 1e6
 	PerEndpoint   = 0.01 // an hour in a zone
-	PerGBEndpoint = 0.01
 	PerGBNAT      = 0.045
 	PerGBZone     = 0.02 // between two zones, both ways
 	PerQueueCall  = 0.40 / 1e6

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 
@@ -217,18 +216,6 @@ func RunChecks(f Facts) []Finding {
 		check()
 	}
 	return e.found
-}
-
-// WorstLevel is the gravest level among the findings.
-func WorstLevel(all []Finding) Level {
-	order := []Level{Broken, Warning, Unknown, Fine}
-	worst := Fine
-	for _, x := range all {
-		if slices.Index(order, x.Level) < slices.Index(order, worst) {
-			worst = x.Level
-		}
-	}
-	return worst
 }
 
 // examination gathers findings.

@@ -72,7 +72,6 @@ func TestScenarios(t *testing.T) {
 					fmt.Fprintf(&b, "    %s\n", x.Mend)
 				}
 			}
-			fmt.Fprintf(&b, "worst: %s\n", WorstLevel(RunChecks(f)))
 			return b.String()
 		})
 	})
