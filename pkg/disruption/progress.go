@@ -50,7 +50,8 @@ func (pr *progress) advanceCommands(p *Plan) {
 		pr.tellStage(stageProgress, r.claims)
 		p.Starting = append(p.Starting, r.startingReplacements()...)
 		e := EndedCommand{Command: r.mark.ID, Reason: r.mark.Reason, Claims: namesOf(r.claims)}
-		fault := pr.commandFailure(r)
+		fault, failed := pr.commandFailure(r), r.failedRevision()
+		fault = cmp.Or(fault, failed)
 		missing := late(r)
 		if fault == "" && missing != "" {
 			fault = pr.isStalled(r)
@@ -59,13 +60,14 @@ func (pr *progress) advanceCommands(p *Plan) {
 		case fault != "":
 			e.Why = fault
 			for _, n := range r.with {
-				if len(n.moving) == 0 && n.Claim.Deleting.IsZero() && !isProtected(n) && !pr.isExpectedOn(n) {
+				if len(n.moving) == 0 && n.Claim.Deleting.IsZero() && !isProtected(n) && !pr.isExpectedOn(n) &&
+					!n.isHalted() {
 					e.Unused = append(e.Unused, n.Claim.Name)
 				}
 			}
 			p.RollBack = append(p.RollBack, e)
 			// else it is no failure, and the reports are about them as well
-			if !slices.ContainsFunc(r.claims, pr.isReportOnly) {
+			if failed == "" && !slices.ContainsFunc(r.claims, pr.isReportOnly) {
 				pr.rememberFailure(e.Claims, e.Reason, fault)
 			}
 		case missing == "":

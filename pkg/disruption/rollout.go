@@ -41,6 +41,26 @@ func (ps *candidates) rolloutRefusal(n *stateNode) refusal {
 	return refusal{}
 }
 
+// hasFailed reports whether the revision of the node's claim failed in the NodeRollout of its pool.
+func (n *stateNode) hasFailed() bool {
+	return n.pool != nil && n.pool.Rollout != nil && n.pool.Rollout.Failed != "" &&
+		n.pool.Rollout.RevisionOf(*n.Claim) == n.pool.Rollout.Failed
+}
+
+// isHalted reports whether the node stays as the NodeRollout was halted with it.
+func (n *stateNode) isHalted() bool { return n.hasFailed() && n.pool.Rollout.DriftTo == "" }
+
+// failedRevision says which replacement of the command has a revision that failed, to which no pod is to move any more;
+// empty for none.
+func (r *runningCommand) failedRevision() string {
+	for _, n := range r.with {
+		if n.hasFailed() {
+			return "its replacement " + n.Claim.Name + " has revision " + n.pool.Rollout.Failed + ", which failed"
+		}
+	}
+	return ""
+}
+
 // slotsLeft is how many more nodes the step allows in this pass.
 func (b *Budget) slotsLeft(r cluster.PoolRollout) int { return r.Slots - b.tried[r.Name] }
 

@@ -206,9 +206,9 @@ func (w *world) rollout(pool string, lines []string) (err error) {
 	case "slots":
 		r.Slots, err = strconv.Atoi(f[1])
 	case "halted":
-		r.DriftTo = ""
+		r.DriftTo, r.Failed = "", "new"
 	case "rollingback":
-		r.Try, r.DriftTo = "", "old"
+		r.Try, r.DriftTo, r.Failed = "", "old", "new"
 	}
 	w.Snapshot.Pools[i].Rollout = &r
 	return err

@@ -61,7 +61,9 @@ func gateOf(s cluster.Snapshot, r cluster.Rollout, class string) cluster.PoolRol
 		g.Known = append(g.Known, known)
 	}
 	if r.Pinned != "" {
-		g.Good, g.DriftTo = r.Pinned, r.Pinned
+		if g.Good, g.DriftTo = r.Pinned, r.Pinned; r.Status.Revision != r.Pinned {
+			g.Failed = r.Status.Revision
+		}
 		return g
 	}
 	switch r.Status.Phase {
@@ -71,7 +73,9 @@ func gateOf(s cluster.Snapshot, r cluster.Rollout, class string) cluster.PoolRol
 			g.Slots = max(r.Status.Allowed-len(everTried(s, r, g)), 0)
 		}
 	case cluster.RolloutHalted:
-		g.Try, g.DriftTo = r.Status.Revision, ""
+		g.Try, g.DriftTo, g.Failed = r.Status.Revision, "", r.Status.Revision
+	case cluster.RolloutRollingBack:
+		g.Failed = r.Status.Revision
 	}
 	return g
 }

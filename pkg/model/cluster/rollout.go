@@ -123,6 +123,8 @@ type PoolRollout struct {
 	Try     string `json:"try"`     // revision that is tried; empty for none
 	Slots   int    `json:"slots"`   // how many more nodes of all its pools may get Try
 	DriftTo string `json:"driftTo"` // revision that nodes are compared with; empty: Try and Good may both stay
+	// revision that failed: nothing is moved to its nodes any more; empty for none
+	Failed string `json:"failed,omitempty"`
 
 	Known []KnownRevision `json:"known,omitempty"`
 }
