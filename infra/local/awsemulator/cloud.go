@@ -105,6 +105,7 @@ type services struct {
 	billing    *billing
 	arc        *arc
 	instances  *instances
+	power      *power
 	fleets     *fleets
 	templates  *templates
 	amis       *amis
@@ -130,6 +131,7 @@ type Cloud struct {
 	*billing
 	*arc
 	*instances
+	*power
 	*templates
 	*amis
 	*networks
@@ -156,7 +158,7 @@ func New(o Options) (*Cloud, error) {
 	a := &account{opt: o, offers: offers, news: newNews(o.Events, o.OnInstance)}
 	a.services = a.newServices()
 	c := &Cloud{account: a, iam: a.iam, sts: a.sts, ssm: a.ssm, eks: a.eks, sqs: a.sqs, lambda: a.lambda,
-		objects: a.objects, cloudwatch: a.cloudwatch, billing: a.billing, arc: a.arc, instances: a.instances, templates: a.templates,
+		objects: a.objects, cloudwatch: a.cloudwatch, billing: a.billing, arc: a.arc, instances: a.instances, power: a.power, templates: a.templates,
 		amis: a.amis, networks: a.networks, capacity: a.capacity, market: a.market, volumes: a.volumes,
 		table: a.listOperations()}
 	c.limits.set = throttles(o.Limits) // which nobody can clear
@@ -181,6 +183,7 @@ func (c *account) newServices() services {
 		billing:    &billing{account: c},
 		arc:        &arc{account: c},
 		instances:  &instances{account: c, machines: map[string]*machine{}},
+		power:      &power{c},
 		fleets:     &fleets{account: c, tokens: map[string]fleetAnswer{}},
 		templates:  &templates{account: c, lts: map[string]*template{}},
 		amis:       &amis{account: c, images: images},

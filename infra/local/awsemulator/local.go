@@ -90,8 +90,8 @@ func (c *Cloud) serveDeed(w http.ResponseWriter, r *http.Request) {
 		"interrupt": func() error { return c.instances.InterruptSpot(id, r.FormValue("rebalance") == "true") },
 		"rebalance": func() error { return c.instances.RecommendRebalance(id) },
 		"terminate": func() error { return c.instances.Kill(id) },
-		"stop":      func() error { return c.instances.Stop(id) },
-		"start":     func() error { return c.instances.StartStopped(id) },
+		"stop":      func() error { return c.power.Stop(id) },
+		"start":     func() error { return c.power.StartStopped(id) },
 	}
 	deed := deeds[strings.ToLower(r.PathValue("deed"))]
 	if deed == nil {

@@ -7,11 +7,14 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
+// power is the part of EC2 that stops and starts instances.
+type power struct{ *account }
+
 // Stop stops an instance behind the back of whoever launched it. It can be terminated or started from then on.
-func (c *instances) Stop(id string) error {
+func (c *power) Stop(id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m, err := c.machineByID(id)
+	m, err := c.instances.machineByID(id)
 	if err == nil && m.State == "running" {
 		c.stop(m)
 	}
@@ -19,10 +22,10 @@ func (c *instances) Stop(id string) error {
 }
 
 // StartStopped starts a stopped instance behind the back of whoever launched it.
-func (c *instances) StartStopped(id string) error {
+func (c *power) StartStopped(id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m, err := c.machineByID(id)
+	m, err := c.instances.machineByID(id)
 	if err == nil && m.State == "stopped" {
 		c.start(m)
 	}
@@ -30,10 +33,10 @@ func (c *instances) StartStopped(id string) error {
 }
 
 // ChangeType makes a stopped instance one of another type, as ModifyInstanceAttribute does.
-func (c *instances) ChangeType(id, name string) error {
+func (c *power) ChangeType(id, name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m, err := c.machineByID(id)
+	m, err := c.instances.machineByID(id)
 	switch {
 	case err != nil:
 		return err
@@ -45,24 +48,24 @@ func (c *instances) ChangeType(id, name string) error {
 }
 
 // stop shuts an instance down that keeps its volumes and addresses. The account is locked.
-func (c *instances) stop(m *machine) {
+func (c *power) stop(m *machine) {
 	m.stopTimers()
 	m.State, m.StateReason = "stopping", "Client.UserInitiatedShutdown"
-	c.changed(m)
-	c.after(m, c.opt.StopFor, func() {
+	c.instances.changed(m)
+	c.instances.after(m, c.opt.StopFor, func() {
 		m.State = "stopped"
-		c.changed(m)
+		c.instances.changed(m)
 	})
 }
 
 // start boots a stopped instance. The account is locked.
-func (c *instances) start(m *machine) {
+func (c *power) start(m *machine) {
 	m.stopTimers()
 	m.State, m.StateReason, m.Launched = "pending", "", time.Now()
-	c.changed(m)
-	c.after(m, c.opt.StartFor, func() {
+	c.instances.changed(m)
+	c.instances.after(m, c.opt.StartFor, func() {
 		m.State = "running"
-		c.changed(m)
+		c.instances.changed(m)
 	})
 }
 
@@ -73,7 +76,7 @@ type stopInput struct {
 }
 
 // stopInstances is all or nothing. One that is stopped already is no error.
-func (c *instances) stopInstances(r *call, in *stopInput) (any, error) {
+func (c *power) stopInstances(r *call, in *stopInput) (any, error) {
 	return c.changeStates(r, in.InstanceID, func(m *machine) error {
 		switch {
 		case !slices.Contains([]string{"running", "stopping", "stopped"}, m.State):
@@ -96,7 +99,7 @@ type startInput struct {
 
 // startInstances is all or nothing. One that runs already is no error. A stopped instance has no claim to capacity: it
 // is refused like a launch when its offer is sold out, whatever else lives there.
-func (c *instances) startInstances(r *call, in *startInput) (any, error) {
+func (c *power) startInstances(r *call, in *startInput) (any, error) {
 	return c.changeStates(r, in.InstanceID, func(m *machine) error {
 		switch {
 		case !slices.Contains([]string{"pending", "running", "stopped"}, m.State):
@@ -106,7 +109,7 @@ func (c *instances) startInstances(r *call, in *startInput) (any, error) {
 		}
 		if limit, ok := c.offers.limit(m.CapacityType, m.Type, m.Zone); ok && limit.Limit >= 0 {
 			running := 0
-			for _, other := range c.machines {
+			for _, other := range c.instances.machines {
 				if other.living() && other.State != "stopped" && other.Type == m.Type && other.Zone == m.Zone &&
 					other.CapacityType == m.CapacityType {
 					running++
@@ -125,13 +128,13 @@ func (c *instances) startInstances(r *call, in *startInput) (any, error) {
 }
 
 // changeStates checks all instances and then changes all.
-func (c *instances) changeStates(r *call, ids []string, check func(*machine) error, change func(*machine)) (any, error) {
+func (c *power) changeStates(r *call, ids []string, check func(*machine) error, change func(*machine)) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(ids) == 0 {
 		return nil, wire.Fail(400, "MissingParameter", "The request must contain the parameter InstanceId")
 	}
-	found, err := c.chosen(ids, nil, page{})
+	found, err := c.instances.chosen(ids, nil, page{})
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +150,7 @@ func (c *instances) changeStates(r *call, ids []string, check func(*machine) err
 		Changes []xmlStateChange `xml:"instancesSet>item"`
 	}
 	for _, id := range ids {
-		m := c.machines[id]
+		m := c.instances.machines[id]
 		before := stateOf(m.State)
 		change(m)
 		out.Changes = append(out.Changes, xmlStateChange{id, stateOf(m.State), before})

@@ -25,14 +25,22 @@ const (
 // rolloutSteps are the chapters of joiner-local rollout.
 func rolloutSteps() []step {
 	return []step{
-		{"a pool, its class with an image, and a NodeRollout: rollout.yaml", (*story).prepareRollout},
-		{"the class gets an image whose nodes never become Ready", (*story).badRollout},
-		{"the class gets a good image", (*story).goodRollout},
+		{"a pool, its class with an image, and a NodeRollout: rollout.yaml", asRollout(rolloutStory.prepareRollout)},
+		{"the class gets an image whose nodes never become Ready", asRollout(rolloutStory.badRollout)},
+		{"the class gets a good image", asRollout(rolloutStory.goodRollout)},
 	}
 }
 
+// rolloutStory is what the chapters of a rollout do in a story.
+type rolloutStory struct{ *story }
+
+// asRollout makes a chapter of any story of one of a rollout.
+func asRollout(chapter func(rolloutStory, context.Context) error) func(*story, context.Context) error {
+	return func(s *story, ctx context.Context) error { return chapter(rolloutStory{s}, ctx) }
+}
+
 // prepareRollout makes four nodes of the first image, which the NodeRollout trusts.
-func (s *story) prepareRollout(ctx context.Context) error {
+func (s rolloutStory) prepareRollout(ctx context.Context) error {
 	for _, id := range []string{firstImage, badImage, goodImage} {
 		s.Cloud.AddImage(id, "image-"+id[len(id)-1:], "x86_64")
 	}
@@ -55,7 +63,7 @@ func (s *story) prepareRollout(ctx context.Context) error {
 }
 
 // badRollout: one node is made with the image, no pod is evicted for it, and it goes again.
-func (s *story) badRollout(ctx context.Context) error {
+func (s rolloutStory) badRollout(ctx context.Context) error {
 	before, err := s.podUIDs(ctx)
 	if err != nil {
 		return err
@@ -94,7 +102,7 @@ func (s *story) badRollout(ctx context.Context) error {
 }
 
 // goodRollout: the image takes its steps, is trusted, and every node gets it, within the budget of the pods.
-func (s *story) goodRollout(ctx context.Context) error {
+func (s rolloutStory) goodRollout(ctx context.Context) error {
 	budget, err := s.followBudget(ctx, "web", rolledPods-1)
 	if err != nil {
 		return err
@@ -128,7 +136,7 @@ func (s *story) goodRollout(ctx context.Context) error {
 }
 
 // takeImage has the class choose the image, as kubectl patch does, and has refresh look.
-func (s *story) takeImage(ctx context.Context, id string) error {
+func (s rolloutStory) takeImage(ctx context.Context, id string) error {
 	patch := fmt.Appendf(nil, `{"spec":{"amiSelectorTerms":[{"id":%q}]}}`, id)
 	if _, err := s.Kube.Dynamic.Resource(env.NodeClasses()).Patch(ctx, "default", types.MergePatchType, patch,
 		metav1.PatchOptions{}); err != nil {
@@ -138,7 +146,7 @@ func (s *story) takeImage(ctx context.Context, id string) error {
 	return err
 }
 
-func (s *story) withImage(id string) (n int) {
+func (s rolloutStory) withImage(id string) (n int) {
 	for _, i := range s.alive() {
 		if i.ImageID == id {
 			n++
@@ -148,7 +156,7 @@ func (s *story) withImage(id string) (n int) {
 }
 
 // podUIDs are the pods with their nodes.
-func (s *story) podUIDs(ctx context.Context) (string, error) {
+func (s rolloutStory) podUIDs(ctx context.Context) (string, error) {
 	pods, err := s.Kube.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
 	if err != nil {
 		return "", err
@@ -161,7 +169,7 @@ func (s *story) podUIDs(ctx context.Context) (string, error) {
 }
 
 // rolloutStatus is the status of the NodeRollout.
-func (s *story) rolloutStatus(ctx context.Context) (v1alpha1.NodeRolloutStatus, error) {
+func (s rolloutStory) rolloutStatus(ctx context.Context) (v1alpha1.NodeRolloutStatus, error) {
 	var out v1alpha1.NodeRollout
 	at := v1alpha1.GroupVersion().WithResource(v1alpha1.NodeRolloutResource)
 	o, err := s.Kube.Dynamic.Resource(at).Get(ctx, "canary", metav1.GetOptions{})
@@ -172,7 +180,7 @@ func (s *story) rolloutStatus(ctx context.Context) (v1alpha1.NodeRolloutStatus, 
 }
 
 // untilRollout waits until the status of the NodeRollout is so, and prints each message of it.
-func (s *story) untilRollout(ctx context.Context, what string, isSo func(v1alpha1.NodeRolloutStatus) bool) error {
+func (s rolloutStory) untilRollout(ctx context.Context, what string, isSo func(v1alpha1.NodeRolloutStatus) bool) error {
 	said := ""
 	return s.until(ctx, what, func(ctx context.Context) (string, bool, error) {
 		r, err := s.rolloutStatus(ctx)
@@ -185,7 +193,7 @@ func (s *story) untilRollout(ctx context.Context, what string, isSo func(v1alpha
 	})
 }
 
-func (s *story) tellRollout(ctx context.Context) error {
+func (s rolloutStory) tellRollout(ctx context.Context) error {
 	r, err := s.rolloutStatus(ctx)
 	for _, e := range r.Evidence {
 		fmt.Println("   evidence: " + e)
