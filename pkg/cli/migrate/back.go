@@ -44,6 +44,12 @@ func ReportBack(f Facts) Report {
 func (r *Report) releaseClaim(h cluster.StateNode) {
 	c := *h.Claim
 	name := "NodeClaim " + c.Name
+	if c.Standby() && c.Deleting.IsZero() {
+		r.addEdit(End, c.Name, "Karpenter would take its stopped instance for one that is gone")
+		r.addFinding(Change, name, "it is stopped capacity, which Karpenter does not know",
+			"joiner migrate --back --apply deletes it; Karpenter terminates its instance")
+		return
+	}
 	if !r.isSettled(c, "Karpenter") {
 		return
 	}
