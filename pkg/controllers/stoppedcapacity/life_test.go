@@ -166,9 +166,9 @@ func TestSomebodyElseStopsOrEnds(t *testing.T) {
 	for name, kind := range map[string]interruption.Kind{"terminated": interruption.Ended, "shutting-down": interruption.Ending} {
 		t.Run(name, func(t *testing.T) {
 			f := kept(t)
-			was := f.World.Claims()[0].Name
-			f.World.StopInstance(controllertest.FirstInstance(f), name)
-			controllertest.HandleNotices(t, f, interruption.Notice{Kind: kind, Instance: controllertest.FirstInstance(f), Time: f.World.Now()})
+			was, id := f.World.Claims()[0].Name, controllertest.FirstInstance(f)
+			f.World.StopInstance(id, name)
+			controllertest.HandleNotices(t, f, interruption.Notice{Kind: kind, Instance: id, Time: f.World.Now()})
 			filled(t, f, 0)
 			if now := f.World.Claims()[0].Name; now == was {
 				t.Errorf("claim %s has an instance that ended", now)

@@ -81,6 +81,7 @@ func forStop(l plan.Launch) plan.Launch {
 // Everything else counts for limits only. spotOnly says which pools sell nothing that can be stopped.
 func bufferView(s cluster.Snapshot, fresh map[string]bool) (view cluster.Snapshot, spotOnly []string) {
 	view = AsComing(s, fresh)
+	view.Claims = slices.Clone(view.Claims)
 	for i, c := range view.Claims {
 		if !fresh[c.Name] {
 			c.Annotations = maps.Clone(c.Annotations)
