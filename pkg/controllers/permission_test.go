@@ -36,7 +36,7 @@ func readingMethods() []string {
 		"ReadMemory", "ClaimsOf", "ReadNode", "PodsOn", "PoolAnnotations", "ListClasses", "ListPools", "ListNodes", "ListProfiles", "ReadOfferingInputs",
 		"AddRollouts", "ReadRevision", "ListShifts",
 		"ChangeTotals",             // writes when the lease is given back
-		"AdvanceRollouts", "Learn", // ask for themselves: tests of rollouts and spotpools
+		"AdvanceRollouts", "Learn", "StartNodes", // ask for themselves: tests of rollouts, spotpools and stoppedcapacity
 		"Put", "Refresh", "WritePass"} // the last two write into a bucket of Joiner's own
 }
 

@@ -189,7 +189,14 @@ func TestStoppedCapacity(t *testing.T) {
 					c.Annotations[v1.AnnotationStartRequested] = s.Now.Add(-time.Hour).Format(time.RFC3339)
 				})
 			},
-			[]string{"remove c1: no CapacityBuffer has use for its stopped capacity"}},
+			[]string{"remove c1: its instance did not start within 5m0s"}},
+		{"pods do not wait for one that does not start", onDemandPool + "pods web cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withStopped(t, s, "c1", "m5.large", func(c *cluster.Claim) {
+					c.Annotations[v1.AnnotationStartRequested] = s.Now.Add(-5 * time.Minute).Format(time.RFC3339)
+				})
+			},
+			[]string{"launch for default/web-1"}},
 		{"a drifted one is replaced first", onePool + "pods spare n=2 cpu=700 mem=900\n----\n",
 			func(s cluster.Snapshot) cluster.Snapshot {
 				return withBuffer(withStopped(t, s, "c1", "m5.large", drifted), "spare")

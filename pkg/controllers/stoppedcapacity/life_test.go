@@ -1,12 +1,15 @@
 package stoppedcapacity_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/controllers/stoppedcapacity"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/nodeclaim/interruption"
@@ -94,6 +97,27 @@ func TestPodsTakeAStoppedNode(t *testing.T) {
 	filled(t, f, 1)
 	if f.World.Launches != launches+1 {
 		t.Errorf("%d instances were launched to fill the buffer again, want 1", f.World.Launches-launches)
+	}
+}
+
+// A pass that may not write says what it would start, and starts nothing.
+func TestAPassThatMayNotWriteStartsNothing(t *testing.T) {
+	f := kept(t)
+	f.World.RunApp("web", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
+	var log bytes.Buffer
+	ports := f.World.Ports(fake.Fault{})
+	p := f.Provision(ports)
+	p.Log = slog.New(slog.NewTextHandler(&log, nil))
+	p.Stopped.(*stoppedcapacity.Starter).Log = p.Log
+	p.Permission = func(context.Context) (bool, error) { return false, nil }
+	if err := p.Run(t.Context(), f.Once()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "dry-run: start the instance of " + f.World.Claims()[0].Name; !strings.Contains(log.String(), want) {
+		t.Errorf("the log lacks %q:\n%s", want, log.String())
+	}
+	if c := f.World.Claims(); len(c) != 1 || !c[0].StartRequested().IsZero() || f.World.Instances()[0].State != "stopped" {
+		t.Errorf("claims %v, instances %v, calls %v", c, f.World.Instances(), ports.Calls())
 	}
 }
 

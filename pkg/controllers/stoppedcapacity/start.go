@@ -24,7 +24,7 @@ const parallelStarts = 8
 type Instances interface {
 	// StartInstance starts a stopped instance; one that runs is no error, so that it may be repeated. The error is a
 	// *instancetypes.NoCapacityError when EC2 has none for it, and has a method NotStartable that reports true when the
-	// instance is gone or in no state to be started from.
+	// instance is gone, in no state to be started from, or the call is not allowed.
 	StartInstance(ctx context.Context, id string, o instancetypes.Offer) error
 }
 

@@ -288,8 +288,7 @@ func (v state) expiresWithinBudgets(c cluster.Claim) bool {
 }
 
 // instanceVanished reports whether the instance of a launched claim ended, or is not listed any more. A Ready node
-// contradicts the second, and so does a launch within MinLeakAge, because EC2 may not show a new instance yet, or a
-// start just now.
+// contradicts the second, and so does a launch or a start within MinLeakAge, because EC2 may not show the instance yet.
 func (v state) instanceVanished(c cluster.Claim) bool {
 	if c.ProviderID == "" {
 		return false
@@ -297,8 +296,11 @@ func (v state) instanceVanished(c cluster.Claim) bool {
 	if i, ok := v.instances[c.ProviderID]; ok {
 		return i.Gone()
 	}
-	if c.JustStarted(v.s.Now) ||
-		v.s.Now.Before(c.Condition(v1.ConditionLaunched).Since.Add(v.s.Rules.GarbageCollectionMinAge)) {
+	begun := c.Condition(v1.ConditionLaunched).Since
+	if started := c.StartRequested(); started.After(begun) {
+		begun = started
+	}
+	if v.s.Now.Before(begun.Add(v.s.Rules.GarbageCollectionMinAge)) {
 		return false
 	}
 	for _, n := range v.nodes[c.ProviderID] {

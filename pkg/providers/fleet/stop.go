@@ -15,7 +15,8 @@ import (
 // incorrectState is the code for an instance in a state from which it cannot be started or stopped.
 const incorrectState = "IncorrectInstanceState"
 
-// NotStartableError says that an instance cannot be started: it is gone, or in a state that allows no start.
+// NotStartableError says that an instance is not started: it is gone, in a state that allows no start, or the call is
+// not allowed.
 type NotStartableError struct{ err error }
 
 // Error is that of EC2.
@@ -48,8 +49,8 @@ func (f *Fleet) StopInstances(ctx context.Context, ids []string) error {
 }
 
 // StartInstance starts a stopped instance, which was bought as the offer. One that runs is no error. The error is a
-// *instancetypes.NoCapacityError when EC2 has no capacity or no quota for it, and a *NotStartableError when it is gone or
-// in no state to be started from.
+// *instancetypes.NoCapacityError when EC2 has no capacity or no quota for it, and a *NotStartableError when it is gone, in
+// no state to be started from, or the call is not allowed.
 func (f *Fleet) StartInstance(ctx context.Context, id string, o instancetypes.Offer) error {
 	_, err := f.EC2.StartInstances(ctx, &ec2.StartInstancesInput{InstanceIds: []string{id}})
 	switch code := awserrors.CodeOf(err); {
@@ -57,7 +58,7 @@ func (f *Fleet) StartInstance(ctx context.Context, id string, o instancetypes.Of
 		return nil
 	case awserrors.NoCapacity(code):
 		return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{Offer: o, Why: code}}}
-	case code == instanceNotFound || code == incorrectState:
+	case awserrors.IsMissing(err) || awserrors.IsDenied(code) || code == incorrectState || code == "UnsupportedOperation":
 		return &NotStartableError{fmt.Errorf("start instance %s: %w", id, err)}
 	}
 	return fmt.Errorf("start instance %s: %w", id, err)

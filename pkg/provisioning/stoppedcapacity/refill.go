@@ -43,7 +43,7 @@ func NextRefill(s cluster.Snapshot, sells binpack.Offerings, most int) Refill {
 		}
 		if why := staleReason(s, c); why != "" {
 			stale[c.Name] = why
-		} else if c.StartRequested().IsZero() || !s.Now.Before(c.StartRequested().Add(requestHolds)) {
+		} else if c.StartRequested().IsZero() {
 			fresh[c.Name] = true
 		}
 	}
@@ -156,6 +156,8 @@ func staleReason(s cluster.Snapshot, c cluster.Claim) string {
 		return fmt.Sprintf("it is older than %s", c.ExpireAfter)
 	case c.Annotations[v1.AnnotationReplaceRequested] != "":
 		return "a notice of EC2 has it replaced"
+	case !c.StartRequested().IsZero() && !s.Now.Before(c.StartRequested().Add(requestHolds)):
+		return fmt.Sprintf("its instance did not start within %s", requestHolds)
 	case stopped.Status == "True" && !s.Now.Before(stopped.Since.Add(LongestStop)):
 		return fmt.Sprintf("it has been stopped for %s, longer than certificates of kubelets are relied on", LongestStop)
 	}

@@ -19,7 +19,7 @@ const (
 	// PremiumUSD is what a start may cost more than the launch that it saves, in USD per hour and pod that it takes.
 	PremiumUSD = 0.10
 	// requestHolds is how long an instance that was asked to start counts as one that starts, although nobody wrote
-	// down that it does: whoever asked may have died.
+	// down that it does: whoever asked may have died. Afterwards it is replaced.
 	requestHolds = 5 * time.Minute
 )
 
