@@ -122,7 +122,8 @@ func (p *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	if err != nil {
 		return false, err
 	}
-	if len(pods) == 0 && !hasPendingClaim(claims) && !slices.ContainsFunc(claims, cluster.Claim.Standby) && !p.hasReplaceRequest(claims) {
+	if len(pods) == 0 && !hasPendingClaim(claims) && !slices.ContainsFunc(claims, cluster.Claim.Standby) &&
+		!p.hasReplaceRequest(claims) {
 		fixed, err := p.Read.StaticPools(ctx)
 		if err != nil {
 			return false, err

@@ -46,15 +46,18 @@ type started struct {
 	err     error
 }
 
-// StartNodes notes on each claim that its instance is asked to start, starts it, and writes onto the claim that its node
-// is on its way. Who comes after one that died in between finds the note, and does the rest.
+// StartNodes notes on each claim that its instance is asked to start, starts it, and writes onto the claim that its
+// node is on its way. Who comes after one that died in between finds the note, and does the rest.
 func (p *Starter) StartNodes(ctx context.Context, s cluster.Snapshot, starts []plan.Start) (cluster.Snapshot, bool,
 	error) {
 	at := map[string]int{}
 	for i, c := range s.Claims {
 		at[c.Name] = i
 	}
-	starts = slices.DeleteFunc(slices.Clone(starts), func(one plan.Start) bool { _, known := at[one.Claim]; return !known })
+	starts = slices.DeleteFunc(slices.Clone(starts), func(one plan.Start) bool {
+		_, known := at[one.Claim]
+		return !known
+	})
 	outcomes := make([]started, len(starts))
 	var g errgroup.Group
 	g.SetLimit(parallelStarts)

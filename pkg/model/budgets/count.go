@@ -15,7 +15,8 @@ type PoolCount struct {
 func CountNodes(s cluster.Snapshot) map[string]PoolCount {
 	out := map[string]PoolCount{}
 	for _, h := range s.StateNodes() {
-		if h.Claim == nil || h.Standby() || h.Pool() == "" || !h.Initialized() || h.Claim.Is(v1.ConditionInstanceTerminating) {
+		if h.Claim == nil || h.Standby() || h.Pool() == "" || !h.Initialized() ||
+			h.Claim.Is(v1.ConditionInstanceTerminating) {
 			continue
 		}
 		c := out[h.Pool()]

@@ -44,7 +44,8 @@ type Room struct {
 	Stopped bool
 }
 
-// RoomOf is the room that a plan found in the snapshot. A node of stopped capacity is room once its instance is stopped.
+// RoomOf is the room that a plan found in the snapshot. A node of stopped capacity is room once its instance is
+// stopped.
 func RoomOf(s cluster.Snapshot, p plan.Plan) Room {
 	out := Room{Placed: PlacedPods(p), Refusals: map[string]string{}}
 	if p.Stopped == nil || !p.Stopped.Filled {
@@ -64,7 +65,8 @@ func RoomOf(s cluster.Snapshot, p plan.Plan) Room {
 	return out
 }
 
-// VirtualPods are the pods that the buffers of active capacity stand for, sorted. There are no such pods: they are marked as virtual.
+// VirtualPods are the pods that the buffers of active capacity stand for, sorted. There are no such pods: they are
+// marked as virtual.
 func VirtualPods(buffers []Buffer) []cluster.Pod {
 	var out []cluster.Pod
 	for _, b := range buffers {
