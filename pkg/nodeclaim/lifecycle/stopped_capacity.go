@@ -96,7 +96,8 @@ func (v state) stoppedEnds(c cluster.Claim) (reason, why string) {
 func (v state) leaveStopped(c cluster.Claim) (out []plan.Action) {
 	for _, n := range v.nodes[c.ProviderID] {
 		if n.Deleting.IsZero() {
-			out = append(out, plan.Action{Do: plan.DeleteNode, Claim: c.Name, Node: n.Name, Why: "its instance is stopped"})
+			out = append(out, plan.Action{Do: plan.DeleteNode, Claim: c.Name, Node: n.Name,
+				Why: "its instance is stopped"})
 		}
 		if n.Finalizer {
 			out = append(out, plan.Action{Do: plan.ReleaseNode, Claim: c.Name, Node: n.Name})

@@ -29,8 +29,8 @@ func (e *NotStartableError) Unwrap() error { return e.err }
 // method.
 func (e *NotStartableError) NotStartable() bool { return true }
 
-// StopInstances stops the instances. One that is stopped already, that ends, or that EC2 does not know is no error. When
-// one call fails the others are still made.
+// StopInstances stops the instances. One that is stopped already, that ends, or that EC2 does not know is no error.
+// When one call fails the others are still made.
 func (f *Fleet) StopInstances(ctx context.Context, ids []string) error {
 	var errs []error
 	for part := range slices.Chunk(ids, terminateAt) {
@@ -49,8 +49,8 @@ func (f *Fleet) StopInstances(ctx context.Context, ids []string) error {
 }
 
 // StartInstance starts a stopped instance, which was bought as the offer. One that runs is no error. The error is a
-// *instancetypes.NoCapacityError when EC2 has no capacity or no quota for it, and a *NotStartableError when it is gone, in
-// no state to be started from, or the call is not allowed.
+// *instancetypes.NoCapacityError when EC2 has no capacity or no quota for it, and a *NotStartableError when it is gone,
+// in no state to be started from, or the call is not allowed.
 func (f *Fleet) StartInstance(ctx context.Context, id string, o instancetypes.Offer) error {
 	_, err := f.EC2.StartInstances(ctx, &ec2.StartInstancesInput{InstanceIds: []string{id}})
 	switch code := awserrors.CodeOf(err); {
@@ -58,7 +58,8 @@ func (f *Fleet) StartInstance(ctx context.Context, id string, o instancetypes.Of
 		return nil
 	case awserrors.NoCapacity(code):
 		return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{Offer: o, Why: code}}}
-	case awserrors.IsMissing(err) || awserrors.IsDenied(code) || code == incorrectState || code == "UnsupportedOperation":
+	case awserrors.IsMissing(err) || awserrors.IsDenied(code) || code == incorrectState ||
+		code == "UnsupportedOperation":
 		return &NotStartableError{fmt.Errorf("start instance %s: %w", id, err)}
 	}
 	return fmt.Errorf("start instance %s: %w", id, err)

@@ -164,8 +164,8 @@ func staleReason(s cluster.Snapshot, c cluster.Claim) string {
 	return ""
 }
 
-// keepsGood reports whether a NodeRollout has the pool's nodes of the claim's revision replaced by others, one after the
-// other: what is launched in their stead meanwhile would be the same.
+// keepsGood reports whether a NodeRollout has the pool's nodes of the claim's revision replaced by others, one after
+// the other: what is launched in their stead meanwhile would be the same.
 func keepsGood(pool cluster.Pool, c cluster.Claim) bool {
 	reason := c.Condition(v1.ConditionDrifted).Reason
 	return pool.Rollout != nil && (reason == "NodeClassDrift" || reason == "AMIDrift") &&

@@ -109,12 +109,12 @@ func StartsIn(p plan.Plan, free, requested map[string]bool) []plan.Start {
 // start for a pod that has no other place is never left out, and pods that only stand for room are worth nothing.
 func TooDear(s cluster.Snapshot, without, with plan.Plan, free map[string]bool,
 	types func(cluster.Pool) []instancetypes.Type) string {
-	real, stranded := map[string]bool{}, map[string]bool{}
+	exists, stranded := map[string]bool{}, map[string]bool{}
 	for _, p := range s.Pods {
-		real[p.Key()] = !p.Virtual
+		exists[p.Key()] = !p.Virtual
 	}
 	for _, u := range without.Unplaced {
-		stranded[u.Pod] = real[u.Pod]
+		stranded[u.Pod] = exists[u.Pod]
 	}
 	dearer, pods := with.TotalPrice()-without.TotalPrice(), 0
 	worst, perPod := "", 0.0
@@ -125,7 +125,7 @@ func TooDear(s cluster.Snapshot, without, with plan.Plan, free map[string]bool,
 		usd := PriceOf(s, one.Claim, types)
 		dearer += usd
 		for _, pod := range one.Pods {
-			if real[pod] {
+			if exists[pod] {
 				pods++
 			}
 		}
