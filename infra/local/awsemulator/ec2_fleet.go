@@ -267,7 +267,8 @@ func (c *fleets) room(p pool, capacityType string, taken map[string]int) (int, *
 	} else if limit, ok := c.offers.limit(capacityType, p.kind, p.zone); ok && limit.Limit >= 0 {
 		living := 0
 		for _, m := range c.instances.machines {
-			if m.living() && m.State != "stopped" && m.Type == p.kind && m.Zone == p.zone && m.CapacityType == capacityType {
+			if m.living() && m.State != "stopped" && m.Type == p.kind && m.Zone == p.zone &&
+				m.CapacityType == capacityType {
 				living++
 			}
 		}

@@ -164,7 +164,8 @@ func (o Options) withDefaults() Options {
 
 func (e *Env) startCloud(o Options) (err error) {
 	e.Cloud, err = awsemulator.New(awsemulator.Options{Region: Region, Account: Account, ClusterName: ClusterName,
-		PendingFor: o.PendingFor, StartFor: o.StartFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice, TerminatedFor: o.EndedFor,
+		PendingFor: o.PendingFor, StartFor: o.StartFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice,
+		TerminatedFor: o.EndedFor,
 		Events: func(envelope []byte) {
 			if e.Host == nil || o.Lose != nil && o.Lose(envelope) {
 				return
