@@ -110,7 +110,7 @@ test: ## what a push needs, ending with the main job
 SLOW_TESTS := demo scale
 
 .PHONY: test-slow
-test-slow: local ## what else CI checks: a rollout, 200 nodes, and that types, launches, images, budgets, hashes and CRDs are Karpenter's
+test-slow: local ## what CI checks too where it has the time: a rollout, 200 nodes, and that types, launches, images, budgets, hashes and CRDs are Karpenter's
 	$(STEP) 'a rollout, and a cluster of 200 nodes' '8 minutes' env $(LOCAL_FLAGS) go -C infra/local test -count=1 -p 1 -timeout 30m $(SLOW_TESTS:%=./%/...)
 	@$(MAKE) --no-print-directory test-bench PEER=1.15
 	@$(MAKE) --no-print-directory test-bench PEER=1.14
