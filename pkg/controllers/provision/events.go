@@ -78,8 +78,7 @@ func (p eventWriter) recordLaunches(ctx context.Context, s cluster.Snapshot, cla
 		if c.ProviderID == "" {
 			continue
 		}
-		got := instancetypes.Offer{CapacityType: c.Labels[instancetypes.LabelCapacityType],
-			Type: c.Labels[instancetypes.LabelType], Zone: c.Labels[instancetypes.LabelZone]}
+		got := instancetypes.OfferOf(c.Labels)
 		events = append(events, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Reason: "Launched",
 			Message: fmt.Sprintf("launched %s for %s", got, describePods(launches[i]))})
 		for _, pod := range launches[i].Pods {

@@ -106,8 +106,7 @@ func (p *Starter) startNode(ctx context.Context, c cluster.Claim, one plan.Start
 	if err != nil {
 		return started{claim: notStartable(c), refused: controllers.IsConflict(err), err: err}
 	}
-	offer := instancetypes.Offer{CapacityType: c.Labels[instancetypes.LabelCapacityType],
-		Type: c.Labels[instancetypes.LabelType], Zone: c.Labels[instancetypes.LabelZone]}
+	offer := instancetypes.OfferOf(c.Labels)
 	err = p.Fleet.StartInstance(ctx, c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:], offer)
 	no, sold := errors.AsType[*instancetypes.NoCapacityError](err)
 	switch {

@@ -27,6 +27,11 @@ type Offer struct {
 	Zone         string `json:"zone"`
 }
 
+// OfferOf is what an instance was bought as, by the labels of its NodeClaim or Node, as far as they say.
+func OfferOf(labels map[string]string) Offer {
+	return Offer{CapacityType: labels[LabelCapacityType], Type: labels[LabelType], Zone: labels[LabelZone]}
+}
+
 // String prints the offer as capacity type, type and zone.
 func (o Offer) String() string { return fmt.Sprintf("%s %s in %s", o.CapacityType, o.Type, o.Zone) }
 

@@ -45,7 +45,6 @@ func FleetMetrics(claims []cluster.Claim, c instancetypes.Catalog, now time.Time
 
 // priceOf is what EC2 charges for the claim's instance, in USD per hour.
 func priceOf(c instancetypes.Catalog, claim cluster.Claim) float64 {
-	usd, _ := c.Charge(instancetypes.Offer{CapacityType: claim.Labels[instancetypes.LabelCapacityType],
-		Type: claim.Labels[instancetypes.LabelType], Zone: claim.Labels[instancetypes.LabelZone]})
+	usd, _ := c.Charge(instancetypes.OfferOf(claim.Labels))
 	return usd
 }

@@ -76,8 +76,7 @@ func (l *lister) listCosts() {
 		if c.ProviderID == "" {
 			continue
 		}
-		usd, _ := l.s.Catalog.Charge(instancetypes.Offer{CapacityType: c.Labels[instancetypes.LabelCapacityType],
-			Type: c.Labels[instancetypes.LabelType], Zone: c.Labels[instancetypes.LabelZone]})
+		usd, _ := l.s.Catalog.Charge(instancetypes.OfferOf(c.Labels))
 		total += usd
 		nodes[group{c.Pool, c.Labels[instancetypes.LabelCapacityType]}]++
 		cost[c.Pool] += overlaidPrice(l.s, c, usd)

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
@@ -99,7 +97,7 @@ func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 		replacementDeadline(o.Claim, podDeadline(n, now), now)
 	o.DeleteClaim, o.Drain, o.Provide = o.Claim.Deleting.IsZero(), true, true
 	o.Why = "its pods get until " + reasonText(podDeadline(n, now))
-	offer := offerOf(o.Claim)
+	offer := instancetypes.OfferOf(o.Claim.Labels)
 	told := NoticeEvent{true, "SpotInterrupted", "EC2 takes the spot instance " + n.Instance + " back in two minutes"}
 	bought := instancetypes.Spot
 	if n.Kind == Reservation {
@@ -275,13 +273,6 @@ func earlierDeadline(c cluster.Claim, deadline, now time.Time) time.Time {
 		return time.Time{} // lifecycle writes that one
 	}
 	return deadline
-}
-
-// offerOf is what the claim's instance was bought as, as far as the claim says.
-func offerOf(c cluster.Claim) instancetypes.Offer {
-	return instancetypes.Offer{CapacityType: c.Labels[v1.LabelCapacityType],
-		Type: c.Labels[corev1.LabelInstanceTypeStable],
-		Zone: c.Labels[corev1.LabelTopologyZone]}
 }
 
 // owningClaim is the claim that has the instance; of several, as after restoring a backup, the first by name that is

@@ -113,7 +113,7 @@ func DecideRebalance(n Notice, claims []cluster.Claim, pool RebalancePolicy, now
 		o.Provide = o.Why == stillLeaving // whoever began may have died before saying so
 		return o
 	}
-	offer := offerOf(o.Claim)
+	offer := instancetypes.OfferOf(o.Claim.Labels)
 	if offer.Type != "" && offer.Zone != "" && offer.CapacityType == instancetypes.Spot {
 		o.SoldOut = []instancetypes.UnavailableOffering{{Offer: offer, Why: "RebalanceRecommendation"}}
 	}

@@ -48,13 +48,8 @@ func Startable(s cluster.Snapshot) (free, requested map[string]bool) {
 
 // isUnavailable reports whether EC2 refused lately to start or launch what the claim has.
 func isUnavailable(s cluster.Snapshot, c cluster.Claim) bool {
-	o := offerOf(c)
+	o := instancetypes.OfferOf(c.Labels)
 	return slices.ContainsFunc(s.SoldOut, func(m instancetypes.UnavailableOffering) bool { return m.Covers(o, s.Now) })
-}
-
-func offerOf(c cluster.Claim) instancetypes.Offer {
-	return instancetypes.Offer{CapacityType: c.Labels[instancetypes.LabelCapacityType],
-		Type: c.Labels[instancetypes.LabelType], Zone: c.Labels[instancetypes.LabelZone]}
 }
 
 // AsComing returns the snapshot in which the claims named are nodes on their way. The snapshot given is not changed.

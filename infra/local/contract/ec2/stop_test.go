@@ -7,6 +7,7 @@ import (
 
 	"joiner/infra/local/awsemulator"
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/providers/fleet"
 )
 
 // stateOf waits until the instance is in the state.
@@ -27,11 +28,8 @@ func (r *rig) stateOf(t *testing.T, id, want string) {
 }
 
 func isNotStartable(err error) bool {
-	s, ok := errors.AsType[interface {
-		error
-		NotStartable() bool
-	}](err)
-	return ok && s.NotStartable()
+	_, ok := errors.AsType[*fleet.NotStartableError](err)
+	return ok
 }
 
 // Stopping and starting may be repeated, and an instance that is gone is no error of a stop.
