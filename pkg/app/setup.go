@@ -46,6 +46,9 @@ const (
 	setupPatience = 90 * time.Second
 	setupSettle   = 20 * time.Second // until IAM everywhere has forgotten the role of a refresh that runs still
 	answerReserve = 20 * time.Second // kept for the answer to CloudFormation
+	// setupAttempts of a call wait 36 seconds in the mean and 71 at most: an account in which others ask EKS often
+	// throttles, and a deployment that failed for it would be rolled back.
+	setupAttempts = 8
 )
 
 // Setup answers CloudFormation for the custom resources of the stack. It reads everything anew at each call and never
@@ -53,7 +56,7 @@ const (
 func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
 	return CustomResources{Getenv: os.Getenv, Patience: setupPatience, Settle: setupSettle,
 		AWS: func(ctx context.Context) (aws.Config, error) {
-			return config.LoadDefaultConfig(ctx, config.WithAppID("joiner"))
+			return config.LoadDefaultConfig(ctx, config.WithAppID("joiner"), config.WithRetryMaxAttempts(setupAttempts))
 		}}.Answer(ctx, e)
 }
 

@@ -132,6 +132,8 @@ func (w *world) testRefusals(t *testing.T) {
 	defer w.Cloud.SetConcurrency(1000)
 	w.ask(t, "Create", preflightType, "aws service-quotas request-service-quota-increase --service-code lambda", nil)
 	w.ask(t, "Update", preflightType, "", nil) // what it has reserved it may keep
+	// Others in the account ask EKS as often as it allows.
+	w.Cloud.AddFault(awsemulator.Fault{Service: "eks", Action: "DescribeCluster", Kind: awsemulator.Throttle, Times: 3})
 	w.ask(t, "Update", preflightType, "are to reserve 1205 ", map[string]any{"Reserved": "1205"})
 }
 
