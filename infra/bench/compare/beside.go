@@ -18,7 +18,8 @@ import (
 )
 
 // placeBeside asks Karpenter about the pods that Joiner leaves, when what Joiner decides has come true. It keeps those
-// for which Karpenter has a place that kube-scheduler accepts and that no limit of a NodePool forbids.
+// for which Karpenter has a place that kube-scheduler accepts, that no limit of a NodePool forbids, and that Joiner
+// could know of.
 func (t *trial) placeBeside(ctx context.Context, s cluster.Snapshot, sold instancetypes.Catalog) error {
 	c := t.carriedOut(s)
 	o, err := karpenter.Provision(ctx, c, sold)
@@ -32,11 +33,29 @@ func (t *trial) placeBeside(ctx context.Context, s cluster.Snapshot, sold instan
 	after := &trial{c: c, theirs: o, capacityOf: t.capacityOf}
 	t.beside = map[string]bool{}
 	for _, pod := range slices.Sorted(maps.Keys(o.Placed())) {
-		if refused[pod] == "" && len(after.overshot(pod)) == 0 {
+		if refused[pod] == "" && len(after.overshot(pod)) == 0 && !t.onOpenClaim(pod, o.Existing[pod]) {
 			t.beside[groupOf(pod)] = true
 		}
 	}
 	return nil
+}
+
+// onOpenClaim reports whether the node is one of a claim that was not launched yet, and the pod asks for a label of
+// which the claim says nothing: only the launch tells.
+func (t *trial) onOpenClaim(pod, node string) bool {
+	i := slices.IndexFunc(t.c.NodeClaims,
+		func(c api.NodeClaim) bool { return c.Name == node && c.Status.ProviderID == "" })
+	if i < 0 {
+		return false
+	}
+	open := func(key string) bool {
+		_, given := t.c.NodeClaims[i].Labels[key]
+		return !given && !slices.ContainsFunc(t.c.NodeClaims[i].Spec.Requirements,
+			func(r api.Requirement) bool { return r.Key == key })
+	}
+	p := t.pods[pod]
+	return slices.ContainsFunc(slices.Collect(maps.Keys(p.Spec.NodeSelector)), open) ||
+		asksNodes(p, func(r corev1.NodeSelectorRequirement) bool { return open(r.Key) })
 }
 
 // carriedOut is the cluster in which Joiner's plan has come true: its nodes are there, the pods that it places run, and

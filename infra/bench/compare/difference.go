@@ -254,12 +254,11 @@ func (t *trial) mostValues() int {
 	return most
 }
 
-// asksForUnnamed reports whether the pod asks for a label in one of several node affinity terms, and for values that it
-// must not have too, and the NodePool in which Karpenter has it does not name the label.
+// asksForUnnamed reports whether the pod asks for a label in one of several node affinity terms, and the NodePool in
+// which Karpenter has it does not name the label.
 func (t *trial) asksForUnnamed(f fault) bool {
 	return asksNodes(t.pods[f.Pod], func(r corev1.NodeSelectorRequirement) bool {
-		return r.Operator == corev1.NodeSelectorOpNotIn && !t.named(f.Pod, r.Key) &&
-			strings.Contains(f.Why, r.Key+" not in (") && strings.Contains(f.Why, r.Key+" exists")
+		return !t.named(f.Pod, r.Key) && strings.Contains(f.Why, r.Key+" exists")
 	})
 }
 

@@ -69,14 +69,23 @@ func (t *trial) othersThere(pod string) bool {
 	return node != "" && count(t.ours, node) >= count(t.theirs, node)
 }
 
-// overshot lists what the NodePool of Karpenter's new node for the pod has more of than it allows: on its nodes and
-// claims that are not being deleted, and on all nodes that Karpenter makes. A claim that is not launched counts as the
-// smallest type that it may become.
+// overshot lists what the NodePool of Karpenter's new node for the pod has more of than it allows. Where Karpenter has
+// the pod on a node that is there, it is about the nodes that Karpenter makes for pods that Joiner has on that node.
 func (t *trial) overshot(pod string) []string {
-	at := slices.IndexFunc(t.theirs.New, func(x manifests.NewNode) bool { return slices.Contains(x.Pods, pod) })
-	if at < 0 {
-		return nil
+	var out []string
+	for at, x := range t.theirs.New {
+		if slices.Contains(x.Pods, pod) || slices.ContainsFunc(x.Pods, func(other string) bool {
+			return t.theirs.Existing[pod] != "" && t.ours.Existing[other] == t.theirs.Existing[pod]
+		}) {
+			out = append(out, t.overshotBy(at)...)
+		}
 	}
+	return out
+}
+
+// overshotBy counts nodes and claims of the NodePool that are not being deleted, and all nodes that Karpenter makes in
+// it. A claim that is not launched counts as the smallest type that it may become.
+func (t *trial) overshotBy(at int) []string {
 	i := slices.IndexFunc(t.c.NodePools, func(p api.NodePool) bool { return p.Name == t.theirs.New[at].NodePool })
 	p := t.c.NodePools[i]
 	used := corev1.ResourceList{}
@@ -194,10 +203,9 @@ func (t *trial) spreadsBeyond(p *corev1.Pod, key string) bool {
 
 // tiedByNodes reports whether the pod asks for nodes by that label.
 func tiedByNodes(p *corev1.Pod, key string) bool {
-	if p.Spec.NodeSelector[key] != "" {
-		return true
-	}
-	return asksNodes(p, func(r corev1.NodeSelectorRequirement) bool { return r.Key == key })
+	selected := slices.Collect(maps.Keys(p.Spec.NodeSelector))
+	return slices.ContainsFunc(selected, func(k string) bool { return sameLabel(k, key) }) ||
+		asksNodes(p, func(r corev1.NodeSelectorRequirement) bool { return sameLabel(r.Key, key) })
 }
 
 // tiedByVolume reports whether a volume of the pod says where it may be by that label.
@@ -231,9 +239,11 @@ func (t *trial) tiedByVolume(p *corev1.Pod, key string) bool {
 	})
 }
 
-// sameLabel reports whether the label of a volume is the one of nodes: the driver has a name of its own for zones.
-func sameLabel(ofVolume, key string) bool {
-	return ofVolume == key || key == keyZone && ofVolume == "topology.ebs.csi.aws.com/zone"
+// sameLabel reports whether both labels have the same domains: zones have an id too, and the driver of volumes has a
+// name of its own for them.
+func sameLabel(a, b string) bool {
+	zones := []string{keyZone, keyZoneID, "topology.ebs.csi.aws.com/zone"}
+	return a == b || slices.Contains(zones, a) && slices.Contains(zones, b)
 }
 
 // ruled reports whether a required rule over the label is the pod's own, or one of a pod that waits and counts it.
