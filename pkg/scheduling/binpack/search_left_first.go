@@ -29,11 +29,19 @@ func (w *problem) withLeftFirst(best *solution, st strategy) *solution {
 		}
 		return a
 	}
-	st.turns = map[int]int{}
-	for last := best; alone && best.isShort(); last = again() {
-		if learned := takeTurns(last, st.turns); !learned {
-			break
+	takeAll := func() {
+		st.turns = map[int]int{}
+		for last := best; alone && best.isShort(); last = again() {
+			if learned := takeTurns(last, st.turns); !learned {
+				break
+			}
 		}
+	}
+	takeAll()
+	if st.byPriority { // those of a high priority may have a place elsewhere
+		st.byPriority = false
+		takeAll()
+		st.byPriority = true
 	}
 	if best.isShort() && best.mayBeLimited() {
 		ranks, n := w.rankByShare()
