@@ -40,8 +40,8 @@ func (t *trial) placeBeside(ctx context.Context, s cluster.Snapshot, sold instan
 	return nil
 }
 
-// onOpenClaim reports whether the node is one of a claim that was not launched yet, and the pod asks for a label, or
-// spreads over one, of which the claim says nothing: only the launch tells.
+// onOpenClaim reports whether the node is one of a claim that was not launched yet, and the pod asks for a label, or is
+// spread or counted by one, of which the claim says nothing: only the launch tells.
 func (t *trial) onOpenClaim(pod, node string) bool {
 	i := slices.IndexFunc(t.c.NodeClaims,
 		func(c api.NodeClaim) bool { return c.Name == node && c.Status.ProviderID == "" })
@@ -54,9 +54,14 @@ func (t *trial) onOpenClaim(pod, node string) bool {
 			func(r api.Requirement) bool { return r.Key == key })
 	}
 	p := t.pods[pod]
-	spreads := func(c corev1.TopologySpreadConstraint) bool { return open(c.TopologyKey) }
-	return slices.ContainsFunc(p.Spec.TopologySpreadConstraints, spreads) ||
-		slices.ContainsFunc(slices.Collect(maps.Keys(p.Spec.NodeSelector)), open) ||
+	for _, o := range t.pods {
+		for _, c := range o.Spec.TopologySpreadConstraints {
+			if open(c.TopologyKey) && t.ruled(p, c.TopologyKey) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(slices.Collect(maps.Keys(p.Spec.NodeSelector)), open) ||
 		asksNodes(p, func(r corev1.NodeSelectorRequirement) bool { return open(r.Key) })
 }
 

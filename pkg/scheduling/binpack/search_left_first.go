@@ -29,18 +29,18 @@ func (w *problem) withLeftFirst(best *solution, st strategy) *solution {
 		}
 		return a
 	}
-	takeAll := func() {
+	putFirst := func(which func(*problem, *podClass) bool) {
 		st.turns = map[int]int{}
 		for last := best; alone && best.isShort(); last = again() {
-			if learned := takeTurns(last, st.turns); !learned {
+			if learned := takeTurns(last, st.turns, which); !learned {
 				break
 			}
 		}
 	}
-	takeAll()
-	if st.byPriority { // those of a high priority may have a place elsewhere
+	putFirst(couldHold)
+	if st.byPriority { // those of a high priority may have a place beside reservations
 		st.byPriority = false
-		takeAll()
+		putFirst(needsReservation)
 		st.byPriority = true
 	}
 	if best.isShort() && best.mayBeLimited() {
@@ -67,11 +67,18 @@ func (w *problem) placesMoreAlone(best *solution) bool {
 		func(k *podClass) bool { return len(a.rest[k.id]) < len(best.rest[k.id]) })
 }
 
-// takeTurns puts those who had no place in the solution before those who had; false when that was tried often enough.
-func takeTurns(a *solution, turns map[int]int) bool {
+// needsReservation reports whether only capacity reservations could take pods of the class, were there no others.
+func needsReservation(w *problem, k *podClass) bool {
+	v := k.lastRelaxation()
+	return w.catalog.minPriceShare(v, nil) >= noPrice && w.catalog.forSome(v)
+}
+
+// takeTurns puts those of the classes asked about who had no place in the solution before those who had; false when that
+// was tried often enough.
+func takeTurns(a *solution, turns map[int]int, which func(*problem, *podClass) bool) bool {
 	most, moved := 0, false
 	for _, k := range a.w.classes.list {
-		if len(a.rest[k.id]) > 0 && couldHold(a.w, k) {
+		if len(a.rest[k.id]) > 0 && which(a.w, k) {
 			turns[k.id]++
 			most, moved = max(most, turns[k.id]), true
 		}
