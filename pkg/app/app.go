@@ -147,7 +147,7 @@ func decisionSettings(v settings.Values) cluster.Settings {
 		RelaxMinValues:            v.MinValuesPolicy == settings.MinValuesBestEffort,
 		MaxClaims:                 v.MaxNodeClaimsPerPass,
 		PackingIterations:         packingIterations(v),
-		PerNodeOverheadUSD:        v.PerNodeOverheadUSD,
+		DeclaredNodeUSD:           v.PerNodeOverheadUSD,
 		MaxSpotPoolFraction:       v.MaxSpotPoolFraction,
 		PodEvictionCostUSD:        v.PodEvictionCostUSD,
 		PodInterruptionCostUSD:    podInterruptionCost(v),

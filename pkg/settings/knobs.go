@@ -140,10 +140,10 @@ func sizingKnobs() []settingBinding[Values] {
 
 func priceKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
-		numberSetting(Setting{Name: "perNodeOverheadUSD", Env: "PER_NODE_OVERHEAD_USD", Default: "0.0002",
+		numberSetting(Setting{Name: "perNodeOverheadUSD", Env: "PER_NODE_OVERHEAD_USD", Default: "0",
 			Unit: "USD per hour",
-			Doc:  "What one more node costs beside its price, where plans are compared; more makes fewer, larger nodes."},
-			numberRange{0.000001, 10}, func(v *Values) *float64 { return &v.PerNodeOverheadUSD }),
+			Doc:  "What you pay per node beside AWS, such as agents that are licensed per host. It counts as a part of every node's price: more makes fewer, larger nodes. A NodePool's annotation joiner.sh/node-overhead-usd-per-hour says it for its own nodes."},
+			numberRange{0, 10}, func(v *Values) *float64 { return &v.PerNodeOverheadUSD }),
 		numberSetting(Setting{Name: "maxSpotPoolFraction", Env: "MAX_SPOT_POOL_FRACTION", Default: "0.8",
 			Unit: "fraction",
 			Doc:  "The most of all spot capacity that is planned in one instance type in one zone, as long as others are to be had; 1 for no limit."},

@@ -38,7 +38,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		GarbageCollectionMinAge: 30 * time.Second,
 		VMMemoryOverheadPercent: 0.075,
 		PackingIterations:       settings.Auto,
-		PerNodeOverheadUSD:      0.0002,
+		PerNodeOverheadUSD:      0,
 		MaxNodeClaimsPerPass:    100,
 		SpotToSpotConsolidation: true,
 		MaxSpotPoolFraction:     0.8,

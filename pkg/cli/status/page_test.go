@@ -41,6 +41,9 @@ func TestPageShowsCostsAndTimes(t *testing.T) {
 	if got := FormatParts(0.0984, instancetypes.NodeCost{Disks: 0.0024}); !cmp.Equal(got, []string{"instance 0.0960", "volumes 0.0024"}) {
 		t.Errorf("without an address: %v", got)
 	}
+	if got := FormatParts(0.1384, instancetypes.NodeCost{Disks: 0.0024, Declared: 0.04}); !cmp.Equal(got, []string{"instance 0.0960", "volumes 0.0024", "declared 0.0400"}) {
+		t.Errorf("with what its owner declares it is %v", got)
+	}
 	if got := FormatParts(0.096, instancetypes.NodeCost{}); got != nil {
 		t.Errorf("of an instance alone: %v", got)
 	}

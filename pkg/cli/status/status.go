@@ -176,6 +176,7 @@ func (s Sum) addSum(n Node) Sum {
 	s.HourlyUSD += n.HourlyUSD
 	s.Parts.Disks += n.Parts.Disks
 	s.Parts.Address += n.Parts.Address
+	s.Parts.Declared += n.Parts.Declared
 	if !n.Priced {
 		s.Unpriced++
 	}
@@ -214,12 +215,14 @@ func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []cluster.Pod) Node {
 		if n.Priced && h.Claim != nil && !s.Rules.InstancePrices {
 			if c, ok := s.ClassOf(h.Claim.Class); ok {
 				n.Parts = s.Catalog.NodeCostOf(c)
+				pool, _ := s.PoolOf(h.Claim.Pool)
+				n.Parts.Declared = s.DeclaredCost(pool)
 				n.NodeUSD = n.Parts.Total()
 				n.HourlyUSD += n.NodeUSD
 			}
 		}
 		if isStopped(h) { // only its volumes are billed
-			n.Parts.Address = 0
+			n.Parts.Address, n.Parts.Declared = 0, 0
 			n.NodeUSD = n.Parts.Total()
 			n.HourlyUSD = n.NodeUSD
 		}

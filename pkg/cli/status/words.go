@@ -53,6 +53,9 @@ func FormatParts(hourlyUSD float64, parts instancetypes.NodeCost) []string {
 	if parts.Address > 0 {
 		out = append(out, fmt.Sprintf("IPv4 %.4f", parts.Address))
 	}
+	if parts.Declared > 0 {
+		out = append(out, fmt.Sprintf("declared %.4f", parts.Declared))
+	}
 	return out
 }
 

@@ -56,6 +56,8 @@ type Settings struct {
 	InstancePrices bool `json:"instancePrices,omitempty"`
 	// what one more node costs beside its price, USD per hour, where plans are compared; 0 for 0.0002
 	PerNodeOverheadUSD float64 `json:"perNodeOverheadUSD,omitempty"`
+	// what the owner pays per node beside AWS, USD per hour, where the pool does not say; a part of a node's price
+	DeclaredNodeUSD float64 `json:"declaredNodeUSD,omitempty"`
 	// how much dearer than the chosen type another may be that a launch names, as a factor; 0 for 1.2
 	InstanceTypePriceFactor float64 `json:"instanceTypePriceFactor,omitempty"`
 	// types that a spot launch names at least where there are so many, at any price; 0 for 15
@@ -168,9 +170,23 @@ type Pool struct {
 	// ids of zones of which an event on the pool says that traffic is shifted away from them, sorted
 	ToldShifts []string   `json:"toldShifts,omitempty"`
 	Disruption Disruption `json:"disruption,omitzero"`
+	// what the owner pays per node of it beside AWS, USD per hour; nil for what the settings say
+	DeclaredNodeUSD *float64 `json:"declaredNodeUSD,omitempty"`
 
 	Revision string       `json:"revision,omitempty"` // of its class, to launch with; empty for the class as it is
 	Rollout  *PoolRollout `json:"rollout,omitempty"`  // nil for a pool that no NodeRollout is about
+}
+
+// DeclaredCost is what the owner pays per node of the pool beside AWS, in USD per hour: what the pool's annotation
+// says, or else the setting. It is 0 where prices are those of instances alone.
+func (s Snapshot) DeclaredCost(p Pool) float64 {
+	switch {
+	case s.Rules.InstancePrices:
+		return 0
+	case p.DeclaredNodeUSD != nil:
+		return *p.DeclaredNodeUSD
+	}
+	return s.Rules.DeclaredNodeUSD
 }
 
 // LimitUSD is the pseudo-resource of Limits that bounds what the pool's nodes cost, in millionths of a USD per hour.

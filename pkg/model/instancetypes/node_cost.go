@@ -1,5 +1,7 @@
 package instancetypes
 
+import "slices"
+
 // hoursPerMonth is what AWS divides a month's price by.
 const hoursPerMonth = 730
 
@@ -57,10 +59,12 @@ func listDiskPrices() map[string]DiskPrice {
 type NodeCost struct {
 	Disks   float64 `json:"disks,omitempty"`
 	Address float64 `json:"address,omitempty"` // a public IPv4 address
+	// what the owner pays for it elsewhere, such as agents that are licensed per host
+	Declared float64 `json:"declared,omitempty"`
 }
 
 // Total is the sum of the parts.
-func (n NodeCost) Total() float64 { return n.Disks + n.Address }
+func (n NodeCost) Total() float64 { return n.Disks + n.Address + n.Declared }
 
 // NodeCostOf is what every node of the class costs beside its instance: the volumes of its block device mappings, or
 // of its image family, and a public IPv4 address where the class asks for one.
@@ -95,13 +99,33 @@ func AddNodeCosts(types []Type, n NodeCost) []Type {
 	for i := range types {
 		for k := range types[i].Offerings {
 			o := &types[i].Offerings[k]
-			if o.NodeUSD = usd; o.PriceKnown() && (o.Price > 0 || o.Available) {
+			o.DeclaredUSD = n.Declared
+			if o.NodeUSD = usd; o.hasPrice() {
 				o.Price += usd
 			}
 		}
 	}
 	return types
 }
+
+// AddDeclaredCost is a copy of the types in which the owner declares usd more per node and hour, or less where it is
+// negative.
+func AddDeclaredCost(types []Type, usd float64) []Type {
+	out := slices.Clone(types)
+	for i := range out {
+		out[i].Offerings = slices.Clone(out[i].Offerings)
+		for k := range out[i].Offerings {
+			o := &out[i].Offerings[k]
+			o.NodeUSD, o.DeclaredUSD = o.NodeUSD+usd, o.DeclaredUSD+usd
+			if o.hasPrice() {
+				o.Price += usd
+			}
+		}
+	}
+	return out
+}
+
+func (o Offering) hasPrice() bool { return o.PriceKnown() && (o.Price > 0 || o.Available) }
 
 // InstanceUSD is the price of the instance alone, without what the node costs beside it and what interruptions are
 // expected to cost.

@@ -38,13 +38,15 @@ func (o Offer) String() string { return fmt.Sprintf("%s %s in %s", o.CapacityTyp
 // Offering is an offer with its price for one EC2NodeClass.
 type Offering struct {
 	Offer
-	ZoneID    string  `json:"zoneID,omitempty"`
-	Price     float64 `json:"price"`             // USD per hour, NodeUSD and RiskUSD included
-	NodeUSD   float64 `json:"nodeUSD,omitempty"` // what of it the node costs beside its instance; see NodeCost
-	RiskUSD   float64 `json:"riskUSD,omitempty"` // what of it interruptions cost, which nobody bills
-	Hazard    float64 `json:"hazard,omitempty"`  // interruptions per node hour of a spot pool; 0 where not learned
-	Available bool    `json:"available"`
-	Why       string  `json:"why,omitempty"` // why it is not available, for people
+	ZoneID  string  `json:"zoneID,omitempty"`
+	Price   float64 `json:"price"`             // USD per hour, NodeUSD and RiskUSD included
+	NodeUSD float64 `json:"nodeUSD,omitempty"` // what of it the node costs beside its instance; see NodeCost
+	// what of NodeUSD the owner declares
+	DeclaredUSD float64 `json:"declaredUSD,omitempty"`
+	RiskUSD     float64 `json:"riskUSD,omitempty"` // what of it interruptions cost, which nobody bills
+	Hazard      float64 `json:"hazard,omitempty"`  // interruptions per node hour of a spot pool; 0 where not learned
+	Available   bool    `json:"available"`
+	Why         string  `json:"why,omitempty"` // why it is not available, for people
 
 	Reservation *Reservation `json:"reservation,omitempty"` // of capacity type reserved: where it comes from
 	// commitments that cover it, the first with room for it does; see Catalog.Paid

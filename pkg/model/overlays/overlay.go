@@ -102,10 +102,28 @@ func (t overlayTraits) traitsOf(p cluster.Pool) string {
 	return id
 }
 
-// ByPool returns what each pool of the snapshot may launch under the snapshot's overlays; types gives what a class may
-// launch without. A pool that the snapshot does not have, or has with another class or as one that is being deleted,
-// gets the types as they are. types is asked once for a class. The function returned may not be called concurrently.
+// ByPool returns what each pool of the snapshot may launch under the snapshot's overlays, and with what its nodes cost
+// the owner beside AWS where the pool says so; types gives what a class may launch without. A pool that the snapshot
+// does not have, or has with another class or as one that is being deleted, gets the types without overlays. types is
+// asked once for a class. The function returned may not be called concurrently.
 func ByPool(s cluster.Snapshot, types func(class string) []instancetypes.Type) func(
+	pool cluster.Pool) []instancetypes.Type {
+	overlaid := overlaidByPool(s, types)
+	done := map[string][]instancetypes.Type{}
+	return func(p cluster.Pool) []instancetypes.Type {
+		more := s.DeclaredCost(p) - s.DeclaredCost(cluster.Pool{})
+		if more == 0 {
+			return overlaid(p)
+		}
+		key := fmt.Sprintf("%s %g", cluster.RevisionKey(p.Name, p.Revision), more)
+		if _, known := done[key]; !known {
+			done[key] = instancetypes.AddDeclaredCost(overlaid(p), more)
+		}
+		return done[key]
+	}
+}
+
+func overlaidByPool(s cluster.Snapshot, types func(class string) []instancetypes.Type) func(
 	pool cluster.Pool) []instancetypes.Type {
 	types = memoize(types)
 	if len(s.Overlays) == 0 {

@@ -73,8 +73,11 @@ func (l Launch) String() string {
 		whom = "the number of nodes of the pool"
 	}
 	beside := ""
-	if l.Choice.NodeUSD > 0 {
-		beside = fmt.Sprintf(", %.4f of it for volumes and addresses", l.Choice.NodeUSD)
+	if volumes := l.Choice.NodeUSD - l.Choice.DeclaredUSD; volumes > 0 {
+		beside = fmt.Sprintf(", %.4f of it for volumes and addresses", volumes)
+	}
+	if l.Choice.DeclaredUSD > 0 {
+		beside += fmt.Sprintf(", %.4f of it declared", l.Choice.DeclaredUSD)
 	}
 	if l.Choice.RiskUSD > 0 {
 		beside += fmt.Sprintf(", counted %.4f dearer for interruptions", l.Choice.RiskUSD)

@@ -60,7 +60,7 @@ func Pool(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
 	for name := range limits {
 		out.Limited = append(out.Limited, string(name))
 	}
-	limitProblem := limitPrice(p, &out)
+	limitProblem := cmp.Or(limitPrice(p, &out), readOverhead(p, &out))
 	slices.Sort(out.Limited)
 	var err error
 	out.Requirements, err = requirementsFrom(t.Spec.Requirements)
@@ -74,7 +74,7 @@ func Pool(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
 	return out
 }
 
-// mostUSD bounds that limit: 1,000,000 USD per hour.
+// mostUSD bounds amounts in annotations: 1,000,000 USD per hour.
 const mostUSD = 1_000_000
 
 // limitPrice reads the limit of the annotation and says what is wrong with it, or nothing. A limit that nobody
@@ -84,13 +84,36 @@ func limitPrice(p *karpv1.NodePool, out *cluster.Pool) string {
 	if !given {
 		return ""
 	}
-	usd, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(usd >= 0 && usd <= mostUSD) {
-		return fmt.Sprintf("annotation %s is %q; write USD per hour like 12.50", karpv1.AnnotationLimitUSD, text)
+	usd, problem := readUSD(karpv1.AnnotationLimitUSD, text)
+	if problem != "" {
+		return problem
 	}
 	out.Limits = out.Limits.With(cluster.LimitUSD, int64(math.Round(usd*1e6)))
 	out.Limited = append(out.Limited, cluster.LimitUSD)
 	return ""
+}
+
+// readOverhead reads what the annotation says that a node costs beside AWS, and says what is wrong with it, or nothing.
+// An amount that nobody understands stops the pool: plans would be made at wrong prices.
+func readOverhead(p *karpv1.NodePool, out *cluster.Pool) string {
+	text, given := p.Annotations[karpv1.AnnotationNodeOverheadUSD]
+	if !given {
+		return ""
+	}
+	usd, problem := readUSD(karpv1.AnnotationNodeOverheadUSD, text)
+	if problem == "" {
+		out.DeclaredNodeUSD = &usd
+	}
+	return problem
+}
+
+// readUSD reads an amount, or says what is wrong with it.
+func readUSD(annotation, text string) (usd float64, problem string) {
+	usd, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(usd >= 0 && usd <= mostUSD) {
+		return 0, fmt.Sprintf("annotation %s is %q; write USD per hour like 12.50", annotation, text)
+	}
+	return usd, ""
 }
 
 // poolProblem says why the pool cannot be used, or nothing.

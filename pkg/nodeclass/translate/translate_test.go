@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -215,6 +216,22 @@ func TestPoolIsReadyOnlyWithItsClass(t *testing.T) {
 		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Name: c.class}
 		if got := Pool(p, classes); got.Message != c.message || got.Ready != (c.message == "") {
 			t.Errorf("status %s with class %s: ready %t, %q; want %q", c.text, c.class, got.Ready, got.Message, c.message)
+		}
+	}
+}
+
+// An amount that cannot be read stops the pool, and nothing is taken for it.
+func TestWhatANodeCostsItsOwner(t *testing.T) {
+	for text, want := range map[string]float64{"0.04": 0.04, "0": 0, "-1": -1, "much": -1, "": -1, "NaN": -1} {
+		p := &karpv1.NodePool{}
+		p.Annotations = map[string]string{karpv1.AnnotationNodeOverheadUSD: text}
+		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Name: "good"}
+		got := Pool(p, []instancetypes.Class{{Name: "good", Ready: true}})
+		switch {
+		case want < 0 && (got.Ready || got.DeclaredNodeUSD != nil || !strings.Contains(got.Message, "write USD per hour")):
+			t.Errorf("%q: %v, ready %t, %q; want a refusal", text, got.DeclaredNodeUSD, got.Ready, got.Message)
+		case want >= 0 && (!got.Ready || got.DeclaredNodeUSD == nil || *got.DeclaredNodeUSD != want):
+			t.Errorf("%q: %v, ready %t, %q; want %v", text, got.DeclaredNodeUSD, got.Ready, got.Message, want)
 		}
 	}
 }

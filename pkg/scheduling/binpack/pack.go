@@ -23,11 +23,14 @@ func ResolveOfferings(s cluster.Snapshot) Offerings {
 	}
 }
 
-// resolveClass is what nodes of the class cost, commitments, volumes, addresses and interruptions included.
+// resolveClass is what nodes of the class cost, commitments, volumes, addresses, what the owner declares and
+// interruptions included.
 func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Type {
 	types := s.Catalog.AddCommitments(instancetypes.ResolveTypes(s.Catalog, c, s.SoldOut, s.Now))
 	if !s.Rules.InstancePrices {
-		types = instancetypes.AddNodeCosts(types, s.Catalog.NodeCostOf(c))
+		cost := s.Catalog.NodeCostOf(c)
+		cost.Declared = s.Rules.DeclaredNodeUSD
+		types = instancetypes.AddNodeCosts(types, cost)
 	}
 	return s.Catalog.AddInterruptionCosts(types, s.InterruptionCost())
 }

@@ -73,8 +73,8 @@ func needsReservation(w *problem, k *podClass) bool {
 	return w.catalog.minPriceShare(v, nil) >= noPrice && w.catalog.forSome(v)
 }
 
-// takeTurns puts those of the classes asked about who had no place in the solution before those who had; false when that
-// was tried often enough.
+// takeTurns puts those of the classes asked about who had no place in the solution before those who had; false when
+// that was tried often enough.
 func takeTurns(a *solution, turns map[int]int, which func(*problem, *podClass) bool) bool {
 	most, moved := 0, false
 	for _, k := range a.w.classes.list {

@@ -36,9 +36,19 @@ func (t *planCheck) applyOverlays() {
 	}
 	for _, p := range pools {
 		for i, typ := range t.sold[p.Name] {
-			t.sold[p.Name][i] = overlaidPrice(p.Name, typ, set)
+			t.sold[p.Name][i] = declaredPrice(p, overlaidPrice(p.Name, typ, set))
 		}
 	}
+}
+
+// declaredPrice adds what a node of the pool costs its owner beside AWS. The type's offerings are the pool's own.
+func declaredPrice(p cluster.Pool, typ instancetypes.Type) instancetypes.Type {
+	for k := range typ.Offerings {
+		if o := &typ.Offerings[k]; p.DeclaredNodeUSD != nil && (o.Available || o.Price > 0) {
+			o.Price, o.NodeUSD = o.Price+*p.DeclaredNodeUSD, o.NodeUSD+*p.DeclaredNodeUSD
+		}
+	}
+	return typ
 }
 
 // priceOf and amountOf name what overlays set.

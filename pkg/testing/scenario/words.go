@@ -8,7 +8,7 @@ func Words() syntax.Grammar {
 	return syntax.NewGrammar(nil,
 		"type NAME cpu=# mem=# pods=# milliusd=# spot=# zones= arch= reserved= without=",
 		"types",
-		"pool NAME weight=# class= static replicas=# deleting not-ready= unseen",
+		"pool NAME weight=# class= static replicas=# deleting not-ready= unseen overhead=#",
 		"pods NAME n=# cpu=# mem=# ns= priority=# on= owner= ready deleting protected virtual nominated= grace=# bound",
 		"daemon NAME cpu=# mem=# ns= priority=#",
 		"node NAME type= zone= capacity= pool= ready=# initialized=# reservation= unmanaged nominated= starting unregistered deleting end=# grace=# disrupted moving",

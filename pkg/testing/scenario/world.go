@@ -262,7 +262,8 @@ func (w *World) soldOut(d directive) {
 	}
 }
 
-// addPool reads "pool default weight=10 class=x static replicas=3 deleting not-ready=why unseen" with lines "require
+// addPool reads "pool default weight=10 class=x static replicas=3 deleting not-ready=why unseen overhead=40", the last in
+// thousandths of a USD per hour and node, with lines "require
 // KEY OP VALUES", "taint T", "startup T", "label k=v", "annotation k=v", "sleep DURATION CRON" and "limit RESOURCE
 // AMOUNT" (cpu in millicores, memory in MiB).
 func (w *World) addPool(d directive) error {
@@ -274,6 +275,10 @@ func (w *World) addPool(d directive) error {
 	}
 	if d.has("class") {
 		p.Class = d.str("class")
+	}
+	if d.has("overhead") {
+		usd := float64(d.num("overhead", 0)) / 1000
+		p.DeclaredNodeUSD = &usd
 	}
 	for _, l := range d.lines {
 		word, rest, _ := strings.Cut(l, " ")
