@@ -128,7 +128,9 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	controllers.NoteStage(ctx, controllers.StageRollouts)
 	s, stepErr := d.advanceRollouts(ctx, s)
+	controllers.NoteStage(ctx, controllers.StageDrift)
 	sells := d.OfferingCache.Offerings(s)
 	if err := d.markDrift(ctx, &s, sells); err != nil {
 		return false, err
@@ -151,6 +153,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	}
 	d.kept.To, d.kept.Stamp, d.kept.Warn = d.Diary, d.Stamp, d.Log.Warn
 	d.Shield().Report(decision.Faults...)
+	controllers.NoteStage(ctx, controllers.StageRecording)
 	said := strings.Join(append(rollout.Decided(s), d.said), "\n")
 	d.kept.RecordPass(ctx, said, nil, func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
 		return replay.DisruptPass(st, s, memory, decision)
@@ -164,6 +167,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	d.countPass(s, decision, took)
 	w := d.newApplier(s)
 	err = errors.Join(w.applyFinished(ctx, decision), w.applyBegun(ctx, decision, next))
+	controllers.NoteStage(ctx, controllers.StageRecording)
 	_ = d.Shield().Do("what is told", func() error { // logged
 		w.recordNotDisrupted(ctx, decision.NotDisrupted)
 		w.recordBudgetExhausted(ctx, decision.BudgetsExhausted)

@@ -49,7 +49,9 @@ func (d *Controller) markDrift(ctx context.Context, s *cluster.Snapshot, sells b
 			s.Claims[at[v.Claim]] = c
 			continue
 		}
+		change := controllers.BeginChange(ctx, "write NodeClaim", c.Name)
 		written, err := d.Claims.WriteClaimStatus(ctx, c)
+		change.End(err)
 		if controllers.IsConflict(err) {
 			continue // the next pass sees what it has become
 		}
@@ -84,7 +86,9 @@ func (d *Controller) markStill(ctx context.Context, claims map[string]cluster.Cl
 					cluster.Condition{Type: v1.ConditionConsolidatable, Status: "True",
 						Reason: v1.ConditionConsolidatable})
 			}
-			if _, err := d.Claims.WriteClaimStatus(ctx, c); !controllers.IsConflict(err) {
+			change := controllers.BeginChange(ctx, "write NodeClaim", c.Name)
+			_, err := d.Claims.WriteClaimStatus(ctx, c)
+			if change.End(err); !controllers.IsConflict(err) {
 				errs[i] = err
 			}
 			return nil
