@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
+	"encoding/pem"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,10 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"joiner/pkg/controllers"
+	"joiner/pkg/model/trace"
 	"joiner/pkg/providers/otlp"
 	"joiner/pkg/providers/prometheus"
 	"joiner/pkg/settings"
@@ -64,6 +68,37 @@ func TestABadCollectorDelaysNoLaunch(t *testing.T) {
 				t.Errorf("told %d times:\n%s", n, log.String())
 			}
 		})
+	}
+}
+
+// secretOf answers for Secrets Manager.
+type secretOf struct{ text string }
+
+// Do returns the secret.
+func (s secretOf) Do(r *http.Request) (*http.Response, error) {
+	body, err := json.Marshal(map[string]string{"SecretString": s.text})
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/x-amz-json-1.1"}}, Request: r,
+		Body: io.NopCloser(bytes.NewReader(body))}, err
+}
+
+// TestTracesAreAuthenticatedAsMetricsAre: with the token of the secret, to a collector whose certificate its ca signed.
+func TestTracesAreAuthenticatedAsMetricsAre(t *testing.T) {
+	authorization := make(chan string, 1)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { authorization <- r.Header.Get("Authorization") }))
+	t.Cleanup(server.Close)
+	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	secret, err := json.Marshal(map[string]string{"token": "t0ken", "ca": ca})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := settings.Traces{URL: server.URL + "/v1/traces", Secret: "arn:aws:secretsmanager:us-west-2:111122223333:secret:c-d"}
+	tracer := newTracer(&App{set: settings.Values{Traces: set}, log: slog.New(slog.DiscardHandler),
+		aws: aws.Config{Region: "us-west-2", HTTPClient: secretOf{string(secret)}, Credentials: aws.AnonymousCredentials{}}})
+	if err := tracer.Writer.WriteSpans(t.Context(), []trace.Span{{Name: "pass"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-authorization; got != "Bearer t0ken" {
+		t.Errorf("it sends %q", got)
 	}
 }
 

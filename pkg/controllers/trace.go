@@ -97,7 +97,7 @@ func errorText(err error) string {
 // passSpans are the spans of one pass. Who calls its methods holds the lock of its passStage.
 type passSpans struct {
 	to      *Trace
-	pass    trace.Span // without a name it is the invocation's own
+	pass    trace.Span // the span of the invocation where that has no passes
 	stage   trace.Span
 	ended   []trace.Span
 	changed bool

@@ -128,9 +128,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	controllers.NoteStage(ctx, controllers.StageRollouts)
 	s, stepErr := d.advanceRollouts(ctx, s)
-	controllers.NoteStage(ctx, controllers.StageDrift)
 	sells := d.OfferingCache.Offerings(s)
 	if err := d.markDrift(ctx, &s, sells); err != nil {
 		return false, err
@@ -189,6 +187,7 @@ func (d *Controller) advanceRollouts(ctx context.Context, s cluster.Snapshot) (c
 	if d.Rollouts == nil {
 		return s, nil
 	}
+	controllers.NoteStage(ctx, controllers.StageRollouts)
 	return d.Rollouts.AdvanceRollouts(ctx, s)
 }
 

@@ -25,6 +25,7 @@ const (
 
 // markDrift brings the condition Drifted of the claims up to date, in the cluster and in s.
 func (d *Controller) markDrift(ctx context.Context, s *cluster.Snapshot, sells binpack.Offerings) error {
+	controllers.NoteStage(ctx, controllers.StageDrift)
 	s.Instances = d.listInstances(ctx)
 	verdicts := drift.DriftChanges(*s, overlays.ByPool(*s, sells))
 	at := map[string]int{}

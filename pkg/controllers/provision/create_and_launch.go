@@ -187,3 +187,13 @@ func (p *Controller) launchStoredBatch(ctx context.Context, l *claimLauncher, cl
 	}
 	return l.launchBatch(ctx, claims, false)
 }
+
+func existingNodes(claims []cluster.Claim) []cluster.Claim {
+	var out []cluster.Claim
+	for _, c := range claims {
+		if c.Name != "" {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -31,7 +31,7 @@ type claimLauncher struct {
 	p *Controller
 	s cluster.Snapshot // read only
 
-	pods func() map[string]int // by namespace and name, where they are in s; made when it is asked for
+	findPod trace.FindPod // in s
 
 	reading singleflight.Group // of classes; no lock is held while a port is asked
 	mu      sync.Mutex
@@ -45,6 +45,24 @@ type claimLauncher struct {
 
 	// is told for which claims of a batch EC2 started instances, before that is written down; nil for nobody
 	accepted func(context.Context, []cluster.Claim)
+}
+
+// findPodIn looks pods up, in an index that the first look-up makes.
+func findPodIn(pods []cluster.Pod) trace.FindPod {
+	index := sync.OnceValue(func() map[string]int {
+		at := make(map[string]int, len(pods))
+		for i := range pods {
+			at[pods[i].Key()] = i
+		}
+		return at
+	})
+	return func(key string) (cluster.Pod, bool) {
+		i, ok := index()[key]
+		if !ok {
+			return cluster.Pod{}, false
+		}
+		return pods[i], true
+	}
 }
 
 // launch launches one instance for a stored claim and writes the result into it. When EC2 sells nothing that the claim
@@ -163,15 +181,6 @@ func (l *claimLauncher) recordLaunched(ctx context.Context, c cluster.Claim, o l
 	l.p.Log.Info("launched", "claim", c.Name, "instance", i.ID, "type", i.Type, "zone", i.Zone, "capacityType",
 		i.CapacityType)
 	return c, nil
-}
-
-// findPod is a pod of the snapshot, and whether there is such a one.
-func (l *claimLauncher) findPod(key string) (cluster.Pod, bool) {
-	at, ok := l.pods()[key]
-	if !ok {
-		return cluster.Pod{}, false
-	}
-	return l.s.Pods[at], true
 }
 
 // giveUp deletes a claim for which nothing can be bought now.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	awsv1 "joiner/pkg/api/aws/v1"
@@ -345,15 +344,8 @@ func (p *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, dec
 }
 
 func (p *Controller) newLauncher(s *cluster.Snapshot) *claimLauncher {
-	l := &claimLauncher{p: p, s: *s, soldOut: append([]instancetypes.UnavailableOffering(nil), s.SoldOut...)}
-	l.pods = sync.OnceValue(func() map[string]int {
-		at := make(map[string]int, len(l.s.Pods))
-		for i := range l.s.Pods {
-			at[l.s.Pods[i].Key()] = i
-		}
-		return at
-	})
-	return l
+	return &claimLauncher{p: p, s: *s, soldOut: append([]instancetypes.UnavailableOffering(nil), s.SoldOut...),
+		findPod: findPodIn(s.Pods)}
 }
 
 // launchedFor is when the pods were made that new nodes are for.
@@ -398,14 +390,4 @@ func countWaitingPods(s cluster.Snapshot) (n int) {
 		}
 	}
 	return n
-}
-
-func existingNodes(claims []cluster.Claim) []cluster.Claim {
-	var out []cluster.Claim
-	for _, c := range claims {
-		if c.Name != "" {
-			out = append(out, c)
-		}
-	}
-	return out
 }
