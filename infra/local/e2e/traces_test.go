@@ -91,7 +91,10 @@ func TestTracesSayWhereTimeWent(t *testing.T) {
 	to := &collector{}
 	server := httptest.NewServer(to)
 	t.Cleanup(server.Close)
-	w := start(t, func(o *env.Options) { o.Env["TRACES_URL"] = server.URL + "/v1/traces" })
+	w := start(t, func(o *env.Options) {
+		o.Env["TRACES_URL"] = server.URL + "/v1/traces"
+		o.BootDelay = 2 * time.Second // more than what Kubernetes rounds times by
+	})
 	w.ready()
 	began := time.Now()
 	w.run(deployment{name: "web", replicas: 1})
