@@ -136,10 +136,13 @@ test-bench: bench-go $(GOLANGCI_LINT) $(BIN)/joiner-plane ## the part of make te
 		$(SHELL) -c "export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/bench/compare vet ./... && go -C infra/bench/compare test ./..."
 	$(if $(filter 1.14,$(PEER)),,$(STEP) 'vet and test what Prometheus receives' '20 s, 2 minutes the first time' \
 		$(SHELL) -c "export $(LOCAL_FLAGS); go -C infra/prometheus vet ./... && go -C infra/prometheus test ./...")
+	$(if $(filter 1.14,$(PEER)),,$(STEP) 'vet and test what the OpenTelemetry Collector receives' '10 s, 2 minutes the first time' \
+		$(SHELL) -c "export $(LOCAL_FLAGS); go -C infra/collector vet ./... && go -C infra/collector test ./...")
 	@# The linter loads packages without go.mod of its own choice, so it sees the newer Karpenter only.
 	$(if $(filter 1.14,$(PEER)),,$(STEP) 'lint the bench' '10 s, 2 minutes the first time' $(SHELL) -c "export $(BENCH_ENV); \
 		cd infra/bench && $(BIN)/golangci-lint run -c ../../.golangci.yml ./... && cd compare && $(BIN)/golangci-lint run -c ../../../.golangci.yml ./... && \
-		cd ../../prometheus && $(BIN)/golangci-lint run -c ../../.golangci.yml ./...")
+		cd ../../prometheus && $(BIN)/golangci-lint run -c ../../.golangci.yml ./... && \
+		cd ../collector && $(BIN)/golangci-lint run -c ../../.golangci.yml ./...")
 
 .PHONY: bench-go
 bench-go:

@@ -72,6 +72,7 @@ type App struct {
 	alarms    discovery.Alarms
 	rollouts  rollouts.Told         // what was logged about NodeRollouts
 	series    *remotewrite.Recorder // made by the first invocation of lifecycle
+	tracer    *controllers.Tracer   // nil without the setting
 }
 
 // FromEnv reads the settings and makes the clients. It fails when a setting is wrong, and asks nobody: a start that
@@ -105,7 +106,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	a.ledger = store.NewUnavailableOfferings(a.kube.SharedData, time.Now)
 	a.store = discovery.NewStore(s3.NewFromConfig(cfg, pathStyle),
 		set.CatalogBucket, discovery.CatalogMaxAge, time.Now)
-	a.soldOut = a.ledger
+	a.soldOut, a.tracer = a.ledger, newTracer(a)
 	if set.ZonalShift {
 		shifts := newZonalShifts(a)
 		a.soldOut, a.shifts = shifts, shifts

@@ -18,7 +18,9 @@ import (
 
 // Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so
 // it is refreshed even when the cluster cannot be asked.
-func (a *App) Refresh(ctx context.Context) error {
+func (a *App) Refresh(ctx context.Context) (err error) {
+	ctx, end := beginTrace(ctx, a, "refresh")
+	defer func() { end(err) }()
 	a.findAuthority = func(ctx context.Context) (string, error) { return describeAuthority(ctx, a) }
 	info, err := a.clusterInfo(ctx)
 	r := a.newRefresh(ctx, info)

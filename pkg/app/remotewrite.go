@@ -55,7 +55,7 @@ func (a *App) passTotals() controllers.PassTotals {
 func newAuthenticator(cfg aws.Config, set settings.RemoteWrite) prometheus.Authenticator {
 	switch {
 	case set.Secret != "":
-		return &prometheus.Secret{Secrets: secretsmanager.NewFromConfig(cfg), ID: set.Secret, Now: time.Now}
+		return newSecret(cfg, set.Secret)
 	case set.Signed():
 		region := cfg.Region
 		if _, of := set.WorkspaceID(); of != "" {
@@ -64,6 +64,10 @@ func newAuthenticator(cfg aws.Config, set settings.RemoteWrite) prometheus.Authe
 		return prometheus.SigV4{Credentials: cfg.Credentials, Region: region, Now: time.Now}
 	}
 	return nil
+}
+
+func newSecret(cfg aws.Config, arn string) *prometheus.Secret {
+	return &prometheus.Secret{Secrets: secretsmanager.NewFromConfig(cfg), ID: arn, Now: time.Now}
 }
 
 // buildLabels are those of karpenter_build_info.

@@ -67,7 +67,8 @@ func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen 
 	out.Functions = functionFacts(ctx, lambda.NewFromConfig(cfg), f.names())
 	for _, one := range out.Functions.List {
 		if one.Found { // every function has the same
-			out.Secret = secretFacts(ctx, cfg, one.RemoteWrite)
+			out.Secret = secretFacts(ctx, cfg, one.RemoteWrite.URL, one.RemoteWrite.Secret)
+			out.TracesSecret = secretFacts(ctx, cfg, one.Traces.URL, one.Traces.Secret)
 			break
 		}
 	}
@@ -149,6 +150,7 @@ func functionFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor
 			set := got.Environment.Variables
 			f.Mode = set["MODE"]
 			f.RemoteWrite = remoteWriteOf(set)
+			f.Traces = settings.Traces{URL: set["TRACES_URL"], Secret: set["TRACES_SECRET"]}
 		}
 		if f.State == "" || f.State == "Inactive" {
 			f.State = "Active" // older functions have no state; one that slept long wakes by itself

@@ -31,7 +31,7 @@ const (
 
 // checkBeforeDeploy asks what the preflight of the stack will ask, and says what that will say.
 func (f doctorFlags) checkBeforeDeploy(ctx context.Context) ([]doctor.Finding, error) {
-	properties, set, err := readPreflightProperties(f.template, f.cluster)
+	properties, to, err := readPreflightProperties(f.template, f.cluster)
 	if err != nil {
 		return nil, &inputError{err}
 	}
@@ -54,7 +54,10 @@ func (f doctorFlags) checkBeforeDeploy(ctx context.Context) ([]doctor.Finding, e
 	for _, x := range preflight.Check(plan, before, facts) {
 		found = append(found, doctor.Finding{Level: doctor.Level(x.Level), Check: x.About, What: x.What, Mend: x.Mend})
 	}
-	found = append(found, doctor.CheckSecret(secretFacts(ctx, cfg, set))...)
+	found = append(found, doctor.CheckSecret(doctor.ForRemoteWrite(),
+		secretFacts(ctx, cfg, to.metrics.URL, to.metrics.Secret))...)
+	found = append(found, doctor.CheckSecret(doctor.ForTraces(),
+		secretFacts(ctx, cfg, to.traces.URL, to.traces.Secret))...)
 	if len(found) == 0 {
 		found = append(found, doctor.Finding{Level: doctor.Fine, Check: "preflight", What: "nothing keeps the stack from being deployed"})
 	}
@@ -81,23 +84,35 @@ type templateResource struct {
 	Properties map[string]any
 }
 
-// remoteWriteIn is where the functions of a template will send metrics.
-func remoteWriteIn(resources map[string]templateResource) settings.RemoteWrite {
+// endpoints is where functions send what they measure.
+type endpoints struct {
+	metrics settings.RemoteWrite
+	traces  settings.Traces
+}
+
+// endpointsIn is where the functions of a template will send metrics and traces.
+func endpointsIn(resources map[string]templateResource) (to endpoints) {
 	for _, r := range resources {
 		environment, _ := r.Properties["Environment"].(map[string]any)
 		variables, _ := environment["Variables"].(map[string]any)
-		if url, ok := variables["REMOTE_WRITE_URL"].(string); r.Type == functionType && ok && url != "" {
-			secret, _ := variables["REMOTE_WRITE_SECRET"].(string)
-			return settings.RemoteWrite{URL: url, Secret: secret}
+		if r.Type != functionType {
+			continue
+		}
+		text := func(name string) string { value, _ := variables[name].(string); return value }
+		if url := text("REMOTE_WRITE_URL"); url != "" {
+			to.metrics = settings.RemoteWrite{URL: url, Secret: text("REMOTE_WRITE_SECRET")}
+		}
+		if url := text("TRACES_URL"); url != "" {
+			to.traces = settings.Traces{URL: url, Secret: text("TRACES_SECRET")}
 		}
 	}
-	return settings.RemoteWrite{}
+	return to
 }
 
-// readPreflightProperties finds what the stack of a cluster will tell its preflight, and where it will send metrics, in a
-// template or in a folder of them as the synthesis writes it.
-func readPreflightProperties(path, cluster string) (map[string]any, settings.RemoteWrite, error) {
-	none := settings.RemoteWrite{}
+// readPreflightProperties finds what the stack of a cluster will tell its preflight, and where it will send metrics and
+// traces, in a template or in a folder of them as the synthesis writes it.
+func readPreflightProperties(path, cluster string) (map[string]any, endpoints, error) {
+	none := endpoints{}
 	names := []string{path}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if names, err = filepath.Glob(filepath.Join(path, "*.template.json")); err != nil {
@@ -120,7 +135,7 @@ func readPreflightProperties(path, cluster string) (map[string]any, settings.Rem
 		}
 		for _, r := range template.Resources {
 			if r.Type == preflightType && r.Properties["ClusterName"] == cluster {
-				return r.Properties, remoteWriteIn(template.Resources), nil
+				return r.Properties, endpointsIn(template.Resources), nil
 			}
 		}
 	}

@@ -15,17 +15,18 @@ import (
 // regionOfARN is the fourth part of an ARN.
 const regionOfARN = 3
 
-// secretFacts describes the secret that metrics are sent with; what is in it is not read.
-func secretFacts(ctx context.Context, cfg aws.Config, set settings.RemoteWrite) doctor.Secret {
-	if set.URL == "" || set.Secret == "" {
+// secretFacts describes the secret with which something is sent to the URL, if there are both; what is in it is not
+// read.
+func secretFacts(ctx context.Context, cfg aws.Config, url, secret string) doctor.Secret {
+	if url == "" || secret == "" {
 		return doctor.Secret{}
 	}
-	out := doctor.Secret{ARN: set.Secret}
+	out := doctor.Secret{ARN: secret}
 	got, err := secretsmanager.NewFromConfig(cfg, func(o *secretsmanager.Options) {
-		if parts := strings.Split(set.Secret, ":"); len(parts) > regionOfARN && parts[regionOfARN] != "" {
+		if parts := strings.Split(secret, ":"); len(parts) > regionOfARN && parts[regionOfARN] != "" {
 			o.Region = parts[regionOfARN] // as the function does that reads it
 		}
-	}).DescribeSecret(ctx, &secretsmanager.DescribeSecretInput{SecretId: &set.Secret})
+	}).DescribeSecret(ctx, &secretsmanager.DescribeSecretInput{SecretId: &secret})
 	switch {
 	case awserrors.IsMissing(err):
 		return out

@@ -43,7 +43,7 @@ func TestTheSecretOfRemoteWriteIsDescribed(t *testing.T) {
 		{answer{status: 400, body: `{"__type": "ResourceNotFoundException"}`}, doctor.Secret{ARN: secretARN}},
 	} {
 		cfg := aws.Config{Region: "us-west-2", HTTPClient: &c.a, Credentials: aws.AnonymousCredentials{}}
-		if d := cmp.Diff(c.want, secretFacts(t.Context(), cfg, set)); d != "" {
+		if d := cmp.Diff(c.want, secretFacts(t.Context(), cfg, set.URL, set.Secret)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", c.a.body, d)
 		}
 		if d := cmp.Diff([]string{"secretsmanager.eu-west-1.amazonaws.com secretsmanager.DescribeSecret"}, c.a.asked); d != "" {
@@ -51,29 +51,29 @@ func TestTheSecretOfRemoteWriteIsDescribed(t *testing.T) {
 		}
 	}
 	denied := answer{status: 400, body: `{"__type": "AccessDeniedException", "message": "no"}`}
-	got := secretFacts(t.Context(), aws.Config{HTTPClient: &denied, Credentials: aws.AnonymousCredentials{}}, set)
+	got := secretFacts(t.Context(), aws.Config{HTTPClient: &denied, Credentials: aws.AnonymousCredentials{}}, set.URL, set.Secret)
 	if !strings.Contains(got.Unknown, "AccessDeniedException") || got.Found {
 		t.Errorf("without the right: %+v", got)
 	}
-	set.Secret = ""
-	if got := secretFacts(t.Context(), aws.Config{}, set); got != (doctor.Secret{}) {
+	if got := secretFacts(t.Context(), aws.Config{}, set.URL, ""); got != (doctor.Secret{}) {
 		t.Errorf("without a secret: %+v", got)
 	}
 }
 
-// TestTheTemplateSaysWhereMetricsGo before it is deployed.
-func TestTheTemplateSaysWhereMetricsGo(t *testing.T) {
+// TestTheTemplateSaysWhereMetricsAndTracesGo before it is deployed.
+func TestTheTemplateSaysWhereMetricsAndTracesGo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "joiner.template.json")
 	const text = `{"Resources": {
   "Preflight": {"Type": "Custom::JoinerPreflight", "Properties": {"ClusterName": "shop"}},
   "Other": {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"BUCKET": {"Ref": "B"}}}}},
-  "Lifecycle": {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"REMOTE_WRITE_URL": "https://metrics.example/push", "REMOTE_WRITE_SECRET": "` + secretARN + `"}}}}}}`
+  "Lifecycle": {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"REMOTE_WRITE_URL": "https://metrics.example/push", "REMOTE_WRITE_SECRET": "` + secretARN + `", "TRACES_URL": "https://collector.example/v1/traces", "TRACES_SECRET": "` + secretARN + `"}}}}}}`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, got, err := readPreflightProperties(file, "shop")
-	want := settings.RemoteWrite{URL: "https://metrics.example/push", Secret: secretARN}
-	if d := cmp.Diff(want, got); d != "" || err != nil {
+	want := endpoints{metrics: settings.RemoteWrite{URL: "https://metrics.example/push", Secret: secretARN},
+		traces: settings.Traces{URL: "https://collector.example/v1/traces", Secret: secretARN}}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(endpoints{})); d != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, d)
 	}
 }

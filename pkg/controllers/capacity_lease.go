@@ -29,6 +29,7 @@ type CapacityLease struct {
 // A pass whose lease cannot be renewed in time is canceled: somebody else may have taken it.
 func (p CapacityLease) RunUnderLease(ctx context.Context, pass func(context.Context) (bool, error)) (busy,
 	held bool, err error) {
+	NoteStage(ctx, StageLease)
 	release, ok, err := p.Lease.Acquire(ctx, CapacityLeaseName, p.Holder, leaseTTL)
 	if err != nil || !ok {
 		return false, false, err
@@ -48,7 +49,9 @@ func (p CapacityLease) RunUnderLease(ctx context.Context, pass func(context.Cont
 		defer close(stuck)
 		giveBackIfStuck(ctx, ended, giveBack)
 	}()
+	NoteStage(ctx, StageReading)
 	busy, err = pass(under)
+	NoteStage(ctx, StageReturning)
 	close(ended)
 	<-stuck
 	if lost := context.Cause(under); lost != nil && ctx.Err() == nil {

@@ -32,15 +32,18 @@ func WithVolumes(ctx context.Context, read Reader, s cluster.Snapshot, emptied m
 	if !s.VolumesMatter(emptied) {
 		return s, nil
 	}
+	NoteStage(ctx, StageVolumes)
 	return read.WithVolumes(ctx, s)
 }
 
 // ReadSnapshot reads all of it, without volumes.
 func (m Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	NoteStage(ctx, StageReading)
 	s, err := m.Read.ReadSnapshot(ctx)
 	if err != nil {
 		return s, err
 	}
+	NoteStage(ctx, StageCatalog)
 	var why string
 	if s.Catalog, why, err = m.Prices.ReadCatalog(ctx); err != nil {
 		return s, err
@@ -52,6 +55,7 @@ func (m Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 		return s, err
 	}
 	if m.Rollouts != nil {
+		NoteStage(ctx, StageRollouts)
 		if s, err = m.Rollouts.AddRollouts(ctx, s); err != nil {
 			return s, err
 		}
@@ -60,6 +64,7 @@ func (m Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 		s.Classes[i].ApplySettings(m.Rules.MemoryOverhead, m.Rules.ReservedENIs, m.Rules.OpenReservations)
 	}
 	if m.Levels != nil {
+		NoteStage(ctx, StageLevels)
 		s.Classes = m.readClassLevels(ctx, s.Classes)
 	}
 	s.Now, s.Rules = m.Now(), m.Rules

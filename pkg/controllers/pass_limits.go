@@ -42,17 +42,36 @@ func (e *CutShortError) Error() string {
 
 // Stages of a pass.
 const (
-	StageReading  = "reading the cluster"
-	StageDeciding = "deciding"
-	StageApplying = "applying the plan"
+	StageReading   = "reading the cluster"
+	StageVolumes   = "reading volumes"
+	StageCatalog   = "reading the catalog"
+	StageLevels    = "reading what is left"
+	StageInstances = "listing instances"
+	StageBatching  = "waiting for further pods"
+	StageLease     = "taking the lease"
+	StageReturning = "returning the lease"
+	StageResuming  = "resuming launches"
+	StageRollouts  = "advancing rollouts"
+	StageDrift     = "marking drift"
+	StageDeciding  = "deciding"
+	StageApplying  = "applying the plan"
+	StageLaunching = "launching"
+	StageWaking    = "waking other functions"
+	StageRecording = "recording the pass"
+	StageEarly     = "waiting for a launch to be written down"
+	StageClasses   = "refreshing classes and NodePools"
+	StageSpotPools = "learning spot pools"
+	StageMarket    = "refreshing the catalog"
+	StageRest      = "refreshing overlays and buffers"
 )
 
 type stageKey struct{}
 
 // passStage is what a pass is at.
 type passStage struct {
-	mu   sync.Mutex
-	name string
+	mu    sync.Mutex
+	name  string
+	spans *passSpans // nil: none are collected
 }
 
 // NoteStage notes what the pass of ctx is at from now on. Outside of a limited pass it does nothing.
@@ -60,6 +79,9 @@ func NoteStage(ctx context.Context, stage string) {
 	if s, ok := ctx.Value(stageKey{}).(*passStage); ok {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if s.name != stage && s.spans != nil {
+			s.spans.nextStage(stage)
+		}
 		s.name = stage
 	}
 }
@@ -75,7 +97,7 @@ func (s *passStage) current() string {
 // *CutShortError, unless it ended without an error nevertheless.
 func (d *Deps) LimitPass(pass func(context.Context) (bool, error)) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		stage := &passStage{name: StageReading}
+		stage := &passStage{name: StageReading, spans: newPassSpans(ctx, "pass", StageReading)}
 		under, cut := context.WithCancelCause(context.WithValue(ctx, stageKey{}, stage))
 		var watching sync.WaitGroup
 		watching.Go(func() { d.watchLimits(under, stage, cut) })
@@ -83,8 +105,9 @@ func (d *Deps) LimitPass(pass func(context.Context) (bool, error)) func(context.
 		cut(nil) // ends watching, unless it cut the pass
 		watching.Wait()
 		if short, ok := errors.AsType[*CutShortError](context.Cause(under)); ok && err != nil {
-			return false, short
+			busy, err = false, short
 		}
+		stage.endSpans(err)
 		return busy, err
 	}
 }

@@ -11,7 +11,8 @@ func functionKnobs() []settingBinding[Values] {
 		inGroup("How soon", latencyKnobs()), inGroup("Life of a node", timeoutKnobs()),
 		inGroup("Size of nodes", sizingKnobs()), inGroup("Price", priceKnobs()),
 		inGroup("Rebalance recommendations", rebalanceKnobs()), inGroup("Disruption", disruptionKnobs()),
-		inGroup("Operation", operationKnobs()), inGroup("Prometheus", remoteWriteKnobs()))
+		inGroup("Operation", operationKnobs()), inGroup("Prometheus", remoteWriteKnobs()),
+		inGroup("OpenTelemetry", tracesKnobs()))
 }
 
 // inGroup says of settings in which group the documentation shows them.

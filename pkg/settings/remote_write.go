@@ -52,8 +52,10 @@ func (r RemoteWrite) Problem() string {
 }
 
 // Host is the host of the URL, with its port; empty for a text that is no URL.
-func (r RemoteWrite) Host() string {
-	m := regexp.MustCompile(`^https?://([A-Za-z0-9.:-]+)(/|$)`).FindStringSubmatch(r.URL)
+func (r RemoteWrite) Host() string { return hostOf(r.URL) }
+
+func hostOf(url string) string {
+	m := regexp.MustCompile(`^https?://([A-Za-z0-9.:-]+)(/|$)`).FindStringSubmatch(url)
 	if m == nil {
 		return ""
 	}

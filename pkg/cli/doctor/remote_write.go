@@ -17,6 +17,6 @@ func (e *examination) checkRemoteWrite() {
 	if problem != "" {
 		e.addFinding(Broken, check, "no metrics are sent: "+problem, "correct cdk.json and deploy again")
 	}
-	e.found = append(e.found, CheckSecret(e.f.Secret)...)
+	e.found = append(e.found, CheckSecret(ForRemoteWrite(), e.f.Secret)...)
 	e.addFine(since, check, "metrics go to "+set.Host())
 }

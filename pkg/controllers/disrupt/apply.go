@@ -66,7 +66,22 @@ func (m *commandApplier) applyCommand(ctx context.Context, command disruption.Pl
 		controllers.LogDryRun(m.d.Log, command.Lines()...)
 		return err
 	}
-	return m.shieldCommand(claims, do)
+	change := controllers.BeginChange(ctx, commandStep(command), "")
+	change.AboutClaims(claims...)
+	err := m.shieldCommand(claims, do)
+	change.End(err)
+	return err
+}
+
+// commandStep names what is done with the one command of the plan.
+func commandStep(p disruption.Plan) string {
+	switch {
+	case len(p.Begin) > 0:
+		return "begin disruption"
+	case len(p.Finish) > 0:
+		return "finish disruption"
+	}
+	return "roll back disruption"
 }
 
 // shieldCommand does something about one command.

@@ -151,6 +151,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	}
 	d.kept.To, d.kept.Stamp, d.kept.Warn = d.Diary, d.Stamp, d.Log.Warn
 	d.Shield().Report(decision.Faults...)
+	controllers.NoteStage(ctx, controllers.StageRecording)
 	said := strings.Join(append(rollout.Decided(s), d.said), "\n")
 	d.kept.RecordPass(ctx, said, nil, func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
 		return replay.DisruptPass(st, s, memory, decision)
@@ -164,6 +165,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	d.countPass(s, decision, took)
 	w := d.newApplier(s)
 	err = errors.Join(w.applyFinished(ctx, decision), w.applyBegun(ctx, decision, next))
+	controllers.NoteStage(ctx, controllers.StageRecording)
 	_ = d.Shield().Do("what is told", func() error { // logged
 		w.recordNotDisrupted(ctx, decision.NotDisrupted)
 		w.recordBudgetExhausted(ctx, decision.BudgetsExhausted)
@@ -185,6 +187,7 @@ func (d *Controller) advanceRollouts(ctx context.Context, s cluster.Snapshot) (c
 	if d.Rollouts == nil {
 		return s, nil
 	}
+	controllers.NoteStage(ctx, controllers.StageRollouts)
 	return d.Rollouts.AdvanceRollouts(ctx, s)
 }
 

@@ -25,6 +25,7 @@ const (
 
 // markDrift brings the condition Drifted of the claims up to date, in the cluster and in s.
 func (d *Controller) markDrift(ctx context.Context, s *cluster.Snapshot, sells binpack.Offerings) error {
+	controllers.NoteStage(ctx, controllers.StageDrift)
 	s.Instances = d.listInstances(ctx)
 	verdicts := drift.DriftChanges(*s, overlays.ByPool(*s, sells))
 	at := map[string]int{}
@@ -49,7 +50,9 @@ func (d *Controller) markDrift(ctx context.Context, s *cluster.Snapshot, sells b
 			s.Claims[at[v.Claim]] = c
 			continue
 		}
+		change := controllers.BeginChange(ctx, "write NodeClaim", c.Name)
 		written, err := d.Claims.WriteClaimStatus(ctx, c)
+		change.End(err)
 		if controllers.IsConflict(err) {
 			continue // the next pass sees what it has become
 		}
@@ -84,7 +87,9 @@ func (d *Controller) markStill(ctx context.Context, claims map[string]cluster.Cl
 					cluster.Condition{Type: v1.ConditionConsolidatable, Status: "True",
 						Reason: v1.ConditionConsolidatable})
 			}
-			if _, err := d.Claims.WriteClaimStatus(ctx, c); !controllers.IsConflict(err) {
+			change := controllers.BeginChange(ctx, "write NodeClaim", c.Name)
+			_, err := d.Claims.WriteClaimStatus(ctx, c)
+			if change.End(err); !controllers.IsConflict(err) {
 				errs[i] = err
 			}
 			return nil

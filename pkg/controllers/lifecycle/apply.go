@@ -11,8 +11,10 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/controllers"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/plan"
+	"joiner/pkg/model/trace"
 )
 
 // objectIndex finds the objects of a snapshot. It is read by all workers of a pass.
@@ -187,7 +189,7 @@ func disruptionReason(c cluster.Claim) string {
 }
 
 func (w *actionWorker) writeStatus(ctx context.Context, c cluster.Claim, a plan.Action) error {
-	news := false
+	news, before := false, c
 	for _, k := range a.Conditions {
 		if k.Since.IsZero() {
 			k.Since = w.l.Now()
@@ -206,7 +208,24 @@ func (w *actionWorker) writeStatus(ctx context.Context, c cluster.Claim, a plan.
 	if a.NodeName != "" || a.NoNode {
 		c.NodeName = a.NodeName
 	}
-	return w.keepClaim(w.l.Claims.WriteClaimStatus(ctx, c))
+	after, err := w.l.Claims.WriteClaimStatus(ctx, c)
+	if err == nil && news {
+		w.traceClaim(ctx, before, c, a.Conditions)
+	}
+	return w.keepClaim(after, err)
+}
+
+// traceClaim tells in the claim's trace how far it has come by these conditions.
+func (w *actionWorker) traceClaim(ctx context.Context, before, after cluster.Claim, becomes []cluster.Condition) {
+	controllers.TraceClaim(ctx, func(pass trace.Place, now time.Time) []trace.Span {
+		before.NodeName = after.NodeName
+		var node *cluster.Node
+		if n, ok := w.nodes[after.NodeName]; ok {
+			node = &n
+		}
+		find := func(key string) (cluster.Pod, bool) { p, ok := w.pods[key]; return p, ok }
+		return trace.IntoService(before, node, find, becomes, now, pass)
+	})
 }
 
 func (w *actionWorker) annotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) error {

@@ -162,6 +162,7 @@ func (l *Controller) readInstanceStatus(ctx context.Context, instances []cluster
 // runPass takes one step. The instances are listed before the claims, so that a launch in between cannot look leaked.
 // It says when it has something to do.
 func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err error) {
+	controllers.NoteStage(ctx, controllers.StageInstances)
 	instances, err := l.Instances.ListInstances(ctx)
 	if err != nil {
 		return false, err
@@ -230,6 +231,7 @@ func (l *Controller) readVolumes(ctx context.Context, s *cluster.Snapshot) (err 
 	if len(nodes) == 0 {
 		return nil
 	}
+	controllers.NoteStage(ctx, controllers.StageVolumes)
 	if s.Attachments, err = l.Volumes.ListAttachments(ctx, nodes); err != nil || len(s.Attachments) == 0 {
 		return err
 	}
@@ -280,6 +282,7 @@ func (l *Controller) applyActions(ctx context.Context, s cluster.Snapshot, actio
 	l.sideBySide(ctx, objects, groups, workLane{rows: singleRows(keys[:pools]), most: parallelSteps})
 	l.sideBySide(ctx, objects, groups, splitIntoLanes(objects, groups, keys[pools:])...)
 	if deleted && !controllers.WasRefused(ctx) {
+		controllers.NoteStage(ctx, controllers.StageWaking)
 		err = l.Provision.Wake(ctx)
 	}
 	return changed, err
@@ -347,7 +350,9 @@ func (l *Controller) inTurn(ctx context.Context, w *actionWorker, actions []plan
 		if !may {
 			continue
 		}
+		change := controllers.BeginChange(ctx, string(a.Do), a.Claim)
 		err = w.applyAction(ctx, a)
+		change.End(err)
 		if controllers.IsConflict(err) {
 			l.Log.Info("conflict, retrying in next pass", "action", a.String(), "because", err.Error())
 			return nil

@@ -117,7 +117,10 @@ func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim,
 			return append(done, claims...), err
 		}
 		l.p.Log.Info(order.String())
+		change := controllers.BeginChange(ctx, "CreateFleet", "")
+		change.AboutBatch(claims)
 		got, marks, launchErr := l.p.Fleet.LaunchBatch(ctx, order, launch.ClientToken(b.ID, attemptOf(claims[0])))
+		change.End(launchErr)
 		back(got)
 		no, refused := errors.AsType[*instancetypes.NoCapacityError](launchErr)
 		if refused {

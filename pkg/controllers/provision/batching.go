@@ -16,6 +16,7 @@ func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, claim
 		return nil
 	}
 	for waited := time.Duration(0); p.podsArriving(pods) && waited+p.BatchIdle <= p.BatchMax; waited += p.BatchIdle {
+		controllers.NoteStage(ctx, controllers.StageBatching)
 		if err := controllers.WaitFor(ctx, p.BatchIdle); err != nil {
 			return err
 		}

@@ -150,7 +150,10 @@ func (p *Controller) createClaims(ctx context.Context, l *claimLauncher, launche
 				if !found {
 					return fmt.Errorf("launch from pool %s: it is gone", want.Pool)
 				}
+				change := controllers.BeginChange(ctx, "create NodeClaim", "")
 				c, err := p.Claims.CreateClaim(ctx, want, pool)
+				change.AboutClaims(c.Name)
+				change.End(err)
 				if err != nil {
 					return err
 				}
@@ -183,4 +186,14 @@ func (p *Controller) launchStoredBatch(ctx context.Context, l *claimLauncher, cl
 		}
 	}
 	return l.launchBatch(ctx, claims, false)
+}
+
+func existingNodes(claims []cluster.Claim) []cluster.Claim {
+	var out []cluster.Claim
+	for _, c := range claims {
+		if c.Name != "" {
+			out = append(out, c)
+		}
+	}
+	return out
 }

@@ -65,7 +65,9 @@ func (p *Controller) releaseDrains(ctx context.Context, claims []cluster.Claim) 
 				return nil
 			}
 			c.Version = ""
+			change := controllers.BeginChange(ctx, "release drain", c.Name)
 			_, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{api.AnnotationDrainAfterReplacement: ""})
+			change.End(err)
 			errs[i] = controllers.IgnoreConflict(p.Log, err)
 			return nil
 		})

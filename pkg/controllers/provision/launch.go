@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -15,6 +16,7 @@ import (
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/overlays"
+	"joiner/pkg/model/trace"
 	"joiner/pkg/nodeclaim/awserrors"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/nodeclaim/lifecycle"
@@ -29,6 +31,8 @@ type claimLauncher struct {
 	p *Controller
 	s cluster.Snapshot // read only
 
+	findPod trace.FindPod // in s
+
 	reading singleflight.Group // of classes; no lock is held while a port is asked
 	mu      sync.Mutex
 	soldOut []instancetypes.UnavailableOffering
@@ -41,6 +45,24 @@ type claimLauncher struct {
 
 	// is told for which claims of a batch EC2 started instances, before that is written down; nil for nobody
 	accepted func(context.Context, []cluster.Claim)
+}
+
+// findPodIn looks pods up, in an index that the first look-up makes.
+func findPodIn(pods []cluster.Pod) trace.FindPod {
+	index := sync.OnceValue(func() map[string]int {
+		at := make(map[string]int, len(pods))
+		for i := range pods {
+			at[pods[i].Key()] = i
+		}
+		return at
+	})
+	return func(key string) (cluster.Pod, bool) {
+		i, ok := index()[key]
+		if !ok {
+			return cluster.Pod{}, false
+		}
+		return pods[i], true
+	}
 }
 
 // launch launches one instance for a stored claim and writes the result into it. When EC2 sells nothing that the claim
@@ -68,7 +90,9 @@ func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool
 			return c, err
 		}
 		l.p.Log.Info(order.String())
+		change := controllers.BeginChange(ctx, "CreateFleet", c.Name)
 		instance, marks, err := l.p.Fleet.LaunchInstances(ctx, order, launch.ClientToken(c.UID, attemptOf(c)))
+		change.End(err)
 		back(isStarted(instance))
 		if markErr := l.markUnavailable(ctx, marks); markErr != nil {
 			return c, markErr
@@ -136,6 +160,8 @@ func (l *claimLauncher) recordLaunched(ctx context.Context, c cluster.Claim, o l
 	}
 	done := launch.LaunchResult(c, o, t, i)
 	var err error
+	change := controllers.BeginChange(ctx, "write NodeClaim", c.Name)
+	defer func() { change.End(err) }()
 	if c, err = l.p.Claims.LabelClaim(ctx, c, done.Labels, done.Annotations); err != nil {
 		return c, err
 	}
@@ -149,6 +175,9 @@ func (l *claimLauncher) recordLaunched(ctx context.Context, c cluster.Claim, o l
 	if c, err = l.p.Claims.WriteClaimStatus(ctx, c); err != nil {
 		return c, err
 	}
+	controllers.TraceClaim(ctx, func(pass trace.Place, now time.Time) []trace.Span {
+		return trace.Launch(c, l.findPod, now, pass)
+	})
 	l.p.Log.Info("launched", "claim", c.Name, "instance", i.ID, "type", i.Type, "zone", i.Zone, "capacityType",
 		i.CapacityType)
 	return c, nil
@@ -166,7 +195,9 @@ func (l *claimLauncher) giveUp(ctx context.Context, c cluster.Claim, why error) 
 	if err != nil {
 		l.p.Log.Warn("event on claim "+c.Name, "error", err)
 	}
-	if err := l.p.Claims.DeleteClaim(ctx, c); err != nil {
+	change := controllers.BeginChange(ctx, "delete NodeClaim", c.Name)
+	err = l.p.Claims.DeleteClaim(ctx, c)
+	if change.End(err); err != nil {
 		return err
 	}
 	l.p.sum.NoteGivenUp(counted)

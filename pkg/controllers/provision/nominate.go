@@ -35,7 +35,9 @@ func (p *Controller) writeNominations(ctx context.Context, s *cluster.Snapshot, 
 			}
 			n.Claim.Version = "" // what lifecycle writes onto it meanwhile says nothing about its pods
 			errs[i] = controllers.IgnoreConflict(p.Log, p.Shield().Do("NodeClaim "+n.Claim.Name, func() (err error) {
+				change := controllers.BeginChange(ctx, "nominate pods", n.Claim.Name)
 				after[i], err = p.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())
+				change.End(err)
 				return err
 			}))
 			return nil

@@ -169,7 +169,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	controllers.NoteStage(ctx, controllers.StageDeciding)
+	controllers.NoteStage(ctx, controllers.StageResuming)
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resumeLaunches(ctx, &s)
 	if p.Now().Sub(start) > oldestSnapshot {
@@ -177,6 +177,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 			return false, errors.Join(resumeErr, err)
 		}
 	}
+	controllers.NoteStage(ctx, controllers.StageDeciding)
 	began := p.Now()
 	decided := p.decideAndLog(ctx, s, start)
 	took := p.Now().Sub(began)
@@ -194,11 +195,14 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	decided, seen, started, startErr := startStopped(ctx, p, &s, decided, start)
 	changed, err := p.applyPlan(ctx, &s, decided)
 	changed += started
+	controllers.NoteStage(ctx, controllers.StageRecording)
 	p.finishPass(ctx, seen, s, decided.Plan, start)
 	err = errors.Join(resumeErr, startErr, err)
 	if launched+changed > 0 && !controllers.WasRefused(ctx) {
+		controllers.NoteStage(ctx, controllers.StageWaking)
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
+	controllers.NoteStage(ctx, controllers.StageRecording)
 	_ = p.Shield().Do("what is told", func() error { // logged
 		p.events().recordUnplaced(ctx, s, interruption.WithoutRunning(s, decided.Going, decided.Plan).Unplaced)
 		p.events().recordPools(ctx, s, decided.Plan)
@@ -254,7 +258,9 @@ func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided
 		return err
 	})
 	first := &pendingDrains{p: p, waiting: interruption.DrainsWaiting(*s, decision)}
+	controllers.NoteStage(ctx, controllers.StageLaunching)
 	made, err := p.createAndLaunch(ctx, s, decision, first)
+	controllers.NoteStage(ctx, controllers.StageApplying)
 	first.releaseReady(ctx, made)
 	// logged
 	_ = p.Shield().Do("pods of held nodes", func() error { p.tolerateNominations(ctx, *s, decision); return nil })
@@ -338,7 +344,8 @@ func (p *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, dec
 }
 
 func (p *Controller) newLauncher(s *cluster.Snapshot) *claimLauncher {
-	return &claimLauncher{p: p, s: *s, soldOut: append([]instancetypes.UnavailableOffering(nil), s.SoldOut...)}
+	return &claimLauncher{p: p, s: *s, soldOut: append([]instancetypes.UnavailableOffering(nil), s.SoldOut...),
+		findPod: findPodIn(s.Pods)}
 }
 
 // launchedFor is when the pods were made that new nodes are for.
@@ -383,14 +390,4 @@ func countWaitingPods(s cluster.Snapshot) (n int) {
 		}
 	}
 	return n
-}
-
-func existingNodes(claims []cluster.Claim) []cluster.Claim {
-	var out []cluster.Claim
-	for _, c := range claims {
-		if c.Name != "" {
-			out = append(out, c)
-		}
-	}
-	return out
 }

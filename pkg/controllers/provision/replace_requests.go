@@ -53,7 +53,9 @@ func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, goi
 			}
 			continue
 		}
-		if err := p.Claims.DeleteClaim(ctx, c); err != nil {
+		change := controllers.BeginChange(ctx, "delete NodeClaim", c.Name)
+		err := p.Claims.DeleteClaim(ctx, c)
+		if change.End(err); err != nil {
 			return deleted, err
 		}
 		p.sum.NoteAction(a)

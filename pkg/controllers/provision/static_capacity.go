@@ -27,7 +27,9 @@ func (p *Controller) deleteSurplus(ctx context.Context, s cluster.Snapshot, remo
 		if err = errors.Join(err, mayErr); !may {
 			continue
 		}
-		if deleteErr := p.Claims.DeleteClaim(ctx, c); deleteErr != nil {
+		change := controllers.BeginChange(ctx, "delete NodeClaim", c.Name)
+		deleteErr := p.Claims.DeleteClaim(ctx, c)
+		if change.End(deleteErr); deleteErr != nil {
 			err = errors.Join(err, controllers.IgnoreConflict(p.Log, deleteErr))
 			continue
 		}

@@ -8,13 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"joiner/pkg/controllers"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/timeseries"
 )
 
 const (
 	sendEvery  = 55 * time.Second // a little less than the schedule
-	tellEvery  = time.Hour
 	mostSeries = 100_000
 	mostOpen   = 10_000          // series that are stored to be ended by another process
 	openFor    = 5 * time.Minute // without a value a series ends by itself
@@ -26,8 +26,7 @@ type State struct {
 	History timeseries.History  `json:"history"`
 	Open    []timeseries.Series `json:"open,omitempty"` // series that the endpoint may show
 	Tried   time.Time           `json:"tried,omitzero"` // the last send
-	Failing time.Time           `json:"failing,omitzero"`
-	Told    time.Time           `json:"told,omitzero"` // when it was told last that sends fail
+	controllers.Outage
 }
 
 // Recorder counts and sends. A nil Recorder does nothing. It belongs to a process, and is used by one invocation at a
@@ -191,24 +190,12 @@ func (r *Recorder) noteOutcome(series []timeseries.Series, err error) (told bool
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.Now()
-	if err == nil {
+	told = r.state.NoteOutcome(r.Log, "metrics", err, now)
+	switch {
+	case err == nil:
 		r.state.Open = series
-		if told = !r.state.Failing.IsZero(); told {
-			r.Log.Info("metrics are sent again", "failedFor", now.Sub(r.state.Failing).Round(time.Second).String())
-		}
-		r.state.Failing, r.state.Told = time.Time{}, time.Time{}
-		return told
-	}
-	if r.state.Failing.IsZero() {
-		r.state.Failing = now
-	}
-	if now.Sub(r.state.Failing) > openFor {
+	case now.Sub(r.state.Failing) > openFor:
 		r.state.Open = nil
-	}
-	if told = now.Sub(r.state.Told) >= tellEvery; told {
-		r.state.Told = now
-		r.Log.Error("metrics cannot be sent; this is told once an hour", "error", err, "since",
-			r.state.Failing.UTC().Format(time.RFC3339))
 	}
 	return told
 }

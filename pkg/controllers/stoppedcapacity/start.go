@@ -107,7 +107,9 @@ func (p *Starter) startNode(ctx context.Context, c cluster.Claim, one plan.Start
 		return started{claim: notStartable(c), refused: controllers.IsConflict(err), err: err}
 	}
 	offer := instancetypes.OfferOf(c.Labels)
+	change := controllers.BeginChange(ctx, "StartInstances", c.Name)
 	err = p.Fleet.StartInstance(ctx, c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:], offer)
+	change.End(err)
 	no, sold := errors.AsType[*instancetypes.NoCapacityError](err)
 	switch {
 	case sold || isNotStartable(err):
