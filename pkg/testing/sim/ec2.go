@@ -52,7 +52,8 @@ type machine struct {
 	calledOff   time.Time     // when that was called off
 	ignored     int           // invocations in a row that were told of its status and did nothing
 
-	boots int // starts after the first
+	boots     int       // starts after the first
+	restarted time.Time // when the last of them was
 }
 
 // instanceState is a state of an instance from when on lists show it.

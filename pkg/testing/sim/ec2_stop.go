@@ -35,7 +35,7 @@ func (e *ec2) stopInstance(m *machine, by, reason string) {
 func (e *ec2) restartInstance(m *machine, by string) {
 	e.addTrace("instance %s is started by %s", m.ID, by)
 	m.boots++
-	m.endedBy, m.node, m.Launched = "", nil, e.toSecond()
+	m.endedBy, m.node, m.restarted, m.Launched = "", nil, time.Now(), e.toSecond()
 	e.changeState(m, "pending", "")
 	boot, took := m.boots, e.plan.powerOn+e.drawDuration(3*time.Second, 12*time.Second)
 	fails := e.troubleChance(e.plan.failsStart)

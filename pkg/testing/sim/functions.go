@@ -46,7 +46,7 @@ func provisionFunction(rules cluster.Settings, share int) Function {
 				Fleet: p.fleet, SoldOut: p.state, Prices: p.offerings, Watch: p.leases, Holds: p.pods,
 				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log), Refresh: p.newWaker("refresh"),
 				Cluster: demoCluster(), SoldOutFor: unavailableOfferingTTL, ShareFrom: share, BatchIdle: time.Second,
-				BatchMax: 10 * time.Second,
+				BatchMax: 10 * time.Second, Buffers: p.offerings,
 				Stopped: &stoppedcapacity.Starter{Deps: in.deps(rules), Claims: p.claims, Fleet: p.fleet,
 					SoldOut: p.state, SoldOutFor: unavailableOfferingTTL}}
 			if r := in.newRollouts(rules); r != nil {

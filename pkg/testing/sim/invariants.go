@@ -42,7 +42,6 @@ func stepInvariants() []invariant {
 		at("made with what failed", checkTrialFailed),
 
 		at("started for nobody", checkStartNoted),
-		at("two nodes for one claim", checkOneNode),
 		at("stopped in use", checkStopUnused),
 		at("refused start without a launch", checkRefusedLaunched),
 

@@ -49,16 +49,6 @@ func checkStartNoted(w *world, s instanceRestarted) []string {
 	return nil
 }
 
-// checkOneNode: a claim has one node.
-func checkOneNode(w *world, s nodeJoined) (bad []string) {
-	for _, n := range selectInOrder(w.api.nodes, func(n *node) bool { return n.machine != nil }) {
-		if n.machine != s.machine && n.machine.owner == s.machine.owner && s.machine.owner != "" && !n.machine.Gone() {
-			bad = append(bad, fmt.Sprintf("%s joins for claim %s, which has node %s", s.machine.ID, s.machine.Claim, n.Name))
-		}
-	}
-	return bad
-}
-
 // checkStopUnused: what is stopped has a claim that says so before, and runs nothing but daemons.
 func checkStopUnused(w *world, s instanceStopped) []string {
 	m := s.machine

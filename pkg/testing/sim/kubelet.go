@@ -48,7 +48,6 @@ func (k *kubelets) bootMachine(m *machine, after time.Duration) {
 
 // joinNode makes the Node object of an instance, or goes on with one that is there.
 func (k *kubelets) joinNode(m *machine) {
-	k.observe(nodeJoined{m})
 	k.made++
 	n := &node{machine: m, Node: objects.NewNode(m.Instance, k.catalog.types[m.Type], m.labels, m.taints, k.toSecond())}
 	if m.boots > 0 {

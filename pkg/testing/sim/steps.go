@@ -81,9 +81,6 @@ type instanceRestarted struct {
 	machine *machine
 }
 
-// nodeJoined is an instance whose kubelet makes its Node.
-type nodeJoined struct{ machine *machine }
-
 // podRan is a pod that has become ready.
 type podRan struct{ pod *pod }
 

@@ -116,6 +116,7 @@ func (w *world) playStopped(trial StoppedTrial) {
 // playWaves has pods come and go, and something happen to what waits just before some of them.
 func (w *world) playWaves() {
 	w.trouble, w.plan.together, w.plan.lost, w.plan.slow = false, 1, 0, 0
+	w.api.pools[0].ExpireAfter, w.plan.stay = 0, 50*time.Second
 	w.plan.bootTime, w.plan.powerOn = 20*time.Second, []time.Duration{0, 20 * time.Second,
 		time.Minute}[w.rng.IntN(3)]
 	a := w.trialApp()
