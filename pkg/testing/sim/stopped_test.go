@@ -12,7 +12,7 @@ import (
 	"joiner/pkg/testing/sim"
 )
 
-var buffers = flag.Int("buffers", 16, "how many worlds with a buffer of stopped capacity TestStoppedCapacity plays, by seeds from first on")
+var buffers = flag.Int("buffers", 8, "how many worlds with a buffer of stopped capacity TestStoppedCapacity plays, by seeds from first on")
 
 // stoppedPoints are the crash points at which nodes are stopped and started, and refilled.
 func stoppedPoints() []sim.CrashPoint {
