@@ -23,14 +23,15 @@ type Buffer struct {
 
 // String says how full the buffer is. Covered are pods for which a stopped node has room.
 func (b Buffer) String() string {
-	return fmt.Sprintf("CapacityBuffer %s: stopped nodes have room for %d of %d pods; %d ready, %d being prepared", b.Name,
-		b.Covered, b.Pods, b.Stopped, b.Preparing)
+	return fmt.Sprintf("CapacityBuffer %s: stopped nodes have room for %d of %d pods; %d ready, %d being prepared",
+		b.Name, b.Covered, b.Pods, b.Stopped, b.Preparing)
 }
 
 // stoppedBuffers are the buffers of stopped capacity, sorted, and how many of their nodes start for pods now.
 func stoppedBuffers(s cluster.Snapshot, sells binpack.Offerings) (list []Buffer, starting int) {
 	for _, c := range s.Claims {
-		if k := c.Condition(v1.ConditionStopped); k.Reason == v1.ReasonStarting || c.Standby() && !c.StartRequested().IsZero() {
+		asked := c.Standby() && !c.StartRequested().IsZero()
+		if asked || c.Condition(v1.ConditionStopped).Reason == v1.ReasonStarting {
 			starting++
 		}
 	}
