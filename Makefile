@@ -168,6 +168,10 @@ sim: ## simulate seeds on all cores, each with its own disasters: SEEDS=n FIRST_
 rollouts: ## simulate NodeRollouts with good and bad images while invocations die: SEEDS=n FIRST_SEED=s
 	@go test ./pkg/testing/sim -run 'TestRollouts$$' -v -count=1 -timeout 0 -args -trials $(or $(SEEDS),200) -first $(or $(FIRST_SEED),1)
 
+.PHONY: buffers
+buffers: ## simulate buffers of stopped capacity while starts are refused, people end what waits and invocations die: SEEDS=n FIRST_SEED=s
+	@go test ./pkg/testing/sim -run 'TestStoppedCapacity$$|TestAStoppedNodeIsNoDelay$$' -v -count=1 -timeout 0 -args -buffers $(or $(SEEDS),400) -first $(or $(FIRST_SEED),1)
+
 .PHONY: day
 day: ## 24 simulated hours of work that breathes, with disruption: what they cost, and that nothing goes to and fro: SEEDS=n FIRST_SEED=s
 	@go test ./pkg/testing/sim -run 'TestDay$$' -v -count=1 -timeout 0 -args -hours 24 -from 0 -days $(or $(SEEDS),4) -first $(or $(FIRST_SEED),1)

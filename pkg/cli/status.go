@@ -187,6 +187,9 @@ func statusTable(sc terminalOutput, v status.View) string {
 	for _, line := range v.Rollouts {
 		b.WriteString(line + "\n")
 	}
+	for _, line := range status.BufferLines(v) {
+		b.WriteString(line + "\n")
+	}
 	if len(v.SpotPools) > 0 {
 		b.WriteString(spotPoolsTable(v) + "\n\n")
 	}

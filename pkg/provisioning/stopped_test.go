@@ -8,8 +8,11 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/buffers"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/plan"
@@ -255,13 +258,23 @@ func TestStoppedCapacity(t *testing.T) {
 	}
 }
 
-// A pool that sells spot alone is told by name and field.
+// A pool that sells spot alone is told by name and field, in the condition of the buffer.
 func TestStoppedCapacityOfSpot(t *testing.T) {
-	s := withBuffer(read(t, "\npool default\nrequire karpenter.sh/capacity-type In spot\n----\npods spare cpu=700 mem=900\n----\n"), "spare")
+	s := withBuffer(read(t, "\npool default\nrequire karpenter.sh/capacity-type In spot\n----\npods capacity-buffer-spare cpu=700 mem=900\n----\n"), "capacity-buffer-spare")
 	got := provisioning.Decide(s).Plan
 	want := "NodePool default: karpenter.sh/capacity-type of spec.template.spec.requirements leaves no on-demand capacity, and EC2 cannot stop other instances"
 	if u := got.Stopped.Unplaced; len(u) != 1 || !slices.Contains(u[0].Why, want) || len(got.AllLaunches()) > 0 {
 		t.Errorf("unplaced %v, want %q", u, want)
+	}
+	strategy, one := v1beta1.StrategyStopped, int32(1)
+	o := &v1beta1.CapacityBuffer{Spec: v1beta1.CapacityBufferSpec{ProvisioningStrategy: &strategy, Replicas: &one,
+		PodTemplateRef: &v1beta1.LocalObjectRef{Name: "web"}}}
+	o.Namespace, o.Name = "default", "spare"
+	room := buffers.RoomOf(s, got)
+	buffers.UpdateStatus(buffers.Buffer{Object: o, Template: &cluster.Pod{}, Refusals: room.Refusals}, room.Placed, s.Now)
+	k := meta.FindStatusCondition(o.Status.Conditions, v1beta1.ConditionProvisioning)
+	if k == nil || k.Status != "False" || !strings.Contains(k.Message, want) {
+		t.Errorf("the buffer says %+v, want %q", k, want)
 	}
 }
 

@@ -29,7 +29,8 @@ func WritePage(w io.Writer, cluster string, v View) error {
 	if err := t.Execute(w, struct {
 		Cluster string
 		View
-	}{cluster, v}); err != nil {
+		BufferLines []string
+	}{cluster, v, BufferLines(v)}); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	return nil

@@ -28,6 +28,8 @@ type View struct {
 	AddsUSD  float64 `json:"addsUSD,omitempty"`  // what those cost, per hour
 
 	Rollouts []string `json:"rollouts,omitempty"` // what each NodeRollout is at
+	Buffers  []Buffer `json:"buffers,omitempty"`  // of stopped capacity
+	Starting int      `json:"starting,omitempty"` // nodes of stopped capacity that were started for pods just now
 	// what is learned of spot pools, those that are interrupted most often first, and how many more there are
 	SpotPools     []SpotPool `json:"spotPools,omitempty"`
 	MoreSpotPools int        `json:"moreSpotPools,omitempty"`
@@ -136,6 +138,7 @@ func ViewOf(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) Vi
 		v.Rollouts = append(v.Rollouts, RolloutLine(r))
 	}
 	v.SpotPools, v.MoreSpotPools = spotPools(s)
+	v.Buffers, v.Starting = stoppedBuffers(s, sells)
 	for _, h := range s.StateNodes() {
 		n := nodeOf(s, h, on[h.Name()])
 		n.MayGo, n.Why = fate.fateOf(h)

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +10,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/disruption"
+	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/testing/scenario"
 	"joiner/pkg/testing/syntax"
@@ -17,9 +20,10 @@ import (
 
 // TestScenarios plays testdata in the words of pkg/testing/scenario. "status" prints the picture, "created
 // NAME=DURATION ..." says how old nodes, claims and pods are, "cordon NODE" and "unready NODE" change a node, and
-// "page" prints the HTML page.
+// "page" prints the HTML page; "buffer NAME" has the pods whose names begin so stand for what a CapacityBuffer keeps, and
+// "standby CLAIM STATE" makes a claim one of stopped capacity: stopped, warming, starting or asked.
 func TestScenarios(t *testing.T) {
-	words := syntax.NewGrammar(scenario.Words(), "created *=", "broken-pool POOL", "unready NODE", "unlabel NODE", "cordon NODE", "status", "page TITLE")
+	words := syntax.NewGrammar(scenario.Words(), "created *=", "broken-pool POOL", "unready NODE", "unlabel NODE", "cordon NODE", "status", "page TITLE", "buffer NAME", "standby CLAIM STATE")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := scenario.New()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -65,6 +69,12 @@ func do(t *testing.T, w *scenario.World, d *datadriven.TestData) string {
 			}
 		}
 		return "ok"
+	case "buffer":
+		keep(w, d.CmdArgs[0].Key)
+		return "ok"
+	case "standby":
+		standBy(t, w, d.CmdArgs[0].Key, d.CmdArgs[1].Key)
+		return "ok"
 	case "status":
 		return told(look(w))
 	case "page":
@@ -76,6 +86,38 @@ func do(t *testing.T, w *scenario.World, d *datadriven.TestData) string {
 	}
 	t.Fatalf("unknown word %q", d.Cmd)
 	return ""
+}
+
+// keep makes a buffer of the pods whose names begin so.
+func keep(w *scenario.World, name string) {
+	b := cluster.StoppedBuffer{Namespace: "default", Name: name}
+	w.Snapshot.Pods = slices.DeleteFunc(w.Snapshot.Pods, func(p cluster.Pod) bool {
+		kept := strings.HasPrefix(p.Name, name+"-")
+		if kept {
+			p.Virtual = true
+			b.Pods = append(b.Pods, p)
+		}
+		return kept
+	})
+	w.Snapshot.Stopped = append(w.Snapshot.Stopped, b)
+}
+
+// standBy makes the claim one of stopped capacity.
+func standBy(t *testing.T, w *scenario.World, name, state string) {
+	t.Helper()
+	k, known := map[string]cluster.Condition{"stopped": {Status: "True"}, "asked": {Status: "True"}, "warming": {Status: "Unknown", Reason: v1.ReasonWarming},
+		"starting": {Status: "False", Reason: v1.ReasonStarting}}[state]
+	i := slices.IndexFunc(w.Snapshot.Claims, func(c cluster.Claim) bool { return c.Name == name })
+	if i < 0 || !known {
+		t.Fatalf("claim %s cannot be %s", name, state)
+	}
+	c := &w.Snapshot.Claims[i]
+	c.Annotations = map[string]string{v1.AnnotationStoppedCapacity: "true"}
+	if state == "asked" {
+		c.Annotations[v1.AnnotationStartRequested] = w.Snapshot.Now.Format(time.RFC3339)
+	}
+	k.Type, k.Since = v1.ConditionStopped, w.Snapshot.Now
+	c.Conditions = append(c.Conditions, k)
 }
 
 // look is the picture, with the prices of the world's types as what EC2 charges.
@@ -123,6 +165,9 @@ func told(v View) string {
 			fmt.Fprintf(&b, "  %s %s %s %s, %s, %s USD/h, %s, %d pods, cpu %s %s, memory %s %s, may go %t: %s\n", n.Name, n.CapacityType, n.Type, n.Zone, n.Phase,
 				FormatUSD(n), FormatAge(n.Age), n.Pods, DrawBar(n.CPU, 8), FormatPercent(n.CPU), DrawBar(n.Memory, 8), FormatPercent(n.Memory), n.MayGo, n.Why)
 		}
+	}
+	for _, line := range BufferLines(v) {
+		b.WriteString(line + "\n")
 	}
 	for _, p := range v.Pending {
 		fmt.Fprintf(&b, "waits %s for %s, lost %t, asleep %t: %s\n", p.Name, FormatAge(p.Waits), p.Lost, p.Asleep, p.Outlook)

@@ -72,6 +72,14 @@ func filled(t *testing.T, f *controllertest.Functions, nodes int) {
 	}
 }
 
+// The NodePool's status.resources have the stopped node, which limits count.
+func TestAStoppedNodeCountsForItsNodePool(t *testing.T) {
+	f := kept(t)
+	if has := f.World.CountedResources(); has.Get("nodes") != 1 || has.CPU == 0 {
+		t.Errorf("status.resources have %s", has)
+	}
+}
+
 func TestPodsTakeAStoppedNode(t *testing.T) {
 	f := kept(t)
 	was, launches := f.World.Claims()[0], f.World.Launches

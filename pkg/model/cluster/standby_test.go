@@ -4,8 +4,25 @@ import (
 	api "joiner/pkg/api/v1"
 	"testing"
 
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/resources"
 )
+
+// What is paid in advance covers an instance of stopped capacity while it runs, and none that is stopped.
+func TestStoppedInstancesDrawOnNoCommitment(t *testing.T) {
+	for status, want := range map[string]int64{"": 0, "Unknown": 0, "True": 1, "False": 0} {
+		c := Claim{Name: "c1", ProviderID: "i-1", Annotations: map[string]string{api.AnnotationStoppedCapacity: "true"},
+			Labels: map[string]string{instancetypes.LabelType: "m5.large", instancetypes.LabelZone: "a", instancetypes.LabelCapacityType: instancetypes.OnDemand}}
+		if status != "" {
+			c.Conditions = []Condition{{Type: api.ConditionStopped, Status: status}}
+		}
+		s := Snapshot{Claims: []Claim{c}, Catalog: instancetypes.Catalog{Commitments: []instancetypes.Commitment{{ID: "paid", Type: "m5.large", Room: 1}},
+			Types: []instancetypes.Facts{{Name: "m5.large", OnDemandUSD: 0.096}}}}
+		if _, left := s.AllotCommitments(); left["paid"] != want {
+			t.Errorf("condition Stopped %q: %d of the commitment are left, want %d", status, left["paid"], want)
+		}
+	}
+}
 
 // A held node stands by when nothing but its hold keeps it from being initialized.
 func TestStandby(t *testing.T) {

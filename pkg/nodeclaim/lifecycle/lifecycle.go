@@ -268,6 +268,8 @@ func (v state) deletionReason(c cluster.Claim) (reason, why string) {
 		return "capacity_block_expiring", "its capacity block is about to end"
 	case v.instanceStopped(c):
 		return "instance_stopped", "its instance was stopped"
+	case v.typeChanged(c):
+		return instanceChanged, fmt.Sprintf("its instance is a %s now", v.instances[c.ProviderID].Type)
 	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) &&
 		!now.Before(c.Condition(v1.ConditionLaunched).Since.Add(rules.LaunchTimeout)):
 		return launchTimeout, fmt.Sprintf("it was not launched within %s", rules.LaunchTimeout)

@@ -81,14 +81,25 @@ func (v state) stoppedEnds(c cluster.Claim) (reason, why string) {
 		return "garbage_collected", "its instance is gone"
 	case !listed:
 		return "", ""
-	case c.Labels[corev1.LabelInstanceTypeStable] != "" && i.Type != "" &&
-		i.Type != c.Labels[corev1.LabelInstanceTypeStable]:
-		return "instance_changed", fmt.Sprintf("its instance was made a %s by somebody else", i.Type)
+	case v.typeChanged(c):
+		return instanceChanged, fmt.Sprintf("its instance was made a %s by somebody else", i.Type)
 	case stopped.Status == "True" && !isStopped(i) && c.StartRequested().IsZero() &&
 		!v.s.Now.Before(stopped.Since.Add(v.s.Rules.GarbageCollectionMinAge)):
 		return "instance_started", "its instance was started by somebody else"
 	}
 	return "", ""
+}
+
+// instanceChanged is why a claim goes whose stopped instance was made another type.
+const instanceChanged = "instance_changed"
+
+// typeChanged reports whether the instance of stopped capacity is of another type than was launched. Only a stopped
+// instance can be changed, which may be started for pods before anybody sees that.
+func (v state) typeChanged(c cluster.Claim) bool {
+	launched := c.Labels[corev1.LabelInstanceTypeStable]
+	i, listed := v.instances[c.ProviderID]
+	return c.Annotations[v1.AnnotationStoppedCapacity] == "true" && listed && launched != "" && i.Type != "" &&
+		i.Type != launched
 }
 
 // leaveStopped lets go of the Node of a stopped instance, and then says on the claim that it waits. Nothing runs on

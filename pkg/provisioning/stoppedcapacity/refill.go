@@ -152,8 +152,8 @@ func staleReason(s cluster.Snapshot, c cluster.Claim) string {
 		return "NodePool " + c.Pool + " is gone"
 	case drifted.Status == "True" && !keepsGood(pool, c):
 		return "it has drifted: " + cmp.Or(drifted.Message, drifted.Reason)
-	case c.Expired(s.Now):
-		return fmt.Sprintf("it is older than %s", c.ExpireAfter)
+	case c.ExpireAfter > 0 && !s.Now.Before(c.Created.Add(c.ExpireAfter/10*9)):
+		return fmt.Sprintf("it is older than nine tenths of %s, after which it expires", c.ExpireAfter)
 	case c.Annotations[v1.AnnotationReplaceRequested] != "":
 		return "a notice of EC2 has it replaced"
 	case !c.StartRequested().IsZero() && !s.Now.Before(c.StartRequested().Add(requestHolds)):

@@ -29,6 +29,7 @@ type apiServer struct {
 	pods          map[string]*pod
 	namespaces    []cluster.Namespace
 	pools         []cluster.Pool
+	buffers       []cluster.StoppedBuffer
 	nodePools     map[string]*v1.NodePool
 	classes       map[string]*awsv1.EC2NodeClass
 	leases        map[string]storedLease

@@ -79,7 +79,7 @@ func (s *apiServer) inService(c *claim) bool {
 // readRest reads what a snapshot has beside pods, nodes and claims.
 func (s *apiServer) readRest(out *cluster.Snapshot) {
 	out.Pools, out.Classes = slices.Clone(s.pools), s.describedClasses()
-	out.Namespaces = slices.Clone(s.namespaces)
+	out.Namespaces, out.Stopped = slices.Clone(s.namespaces), slices.Clone(s.buffers)
 	for _, a := range s.workloads.apps {
 		if a.daemon {
 			out.Daemons = append(out.Daemons, a.pattern)

@@ -51,28 +51,16 @@ type machine struct {
 	changeShows time.Time     // from when on its status says so
 	calledOff   time.Time     // when that was called off
 	ignored     int           // invocations in a row that were told of its status and did nothing
+
+	boots     int       // starts after the first
+	restarted time.Time // when the last of them was
 }
 
 // instanceState is a state of an instance from when on lists show it.
 type instanceState struct {
 	name   string
 	showAt time.Time
-}
-
-// stopInstance stops an instance without ending it.
-func (e *ec2) stopInstance(m *machine) {
-	if m.Gone() || m.State == "stopping" || m.State == "stopped" {
-		return
-	}
-	e.addTrace("instance %s is stopped", m.ID)
-	m.endedBy = "EC2"
-	e.enterState(m, "stopping")
-	e.kubelets.silenceMachine(m)
-	e.runAfter(e.drawDuration(5*time.Second, 40*time.Second), func() {
-		if m.State == "stopping" {
-			e.enterState(m, "stopped")
-		}
-	})
+	reason string
 }
 
 // instanceOf is the instance that the claim names, or nil.
@@ -85,9 +73,14 @@ func (e *ec2) enterState(m *machine, name string) {
 	if m.Gone() && name != "terminated" || m.State == name || m.State != "pending" && name == "running" {
 		return
 	}
-	m.State = name
-	m.states = append(m.states, instanceState{name, time.Now().Add(e.drawDuration(0, e.plan.stateLag))})
+	e.changeState(m, name, m.StateReason)
 	e.lambda.emitEvent(Event{Kind: EventState, Instance: m.ID, State: name})
+}
+
+// changeState has lists show a state a little later, with the reason that it has then.
+func (e *ec2) changeState(m *machine, name, reason string) {
+	m.State, m.StateReason = name, reason
+	m.states = append(m.states, instanceState{name, time.Now().Add(e.drawDuration(0, e.plan.stateLag)), reason})
 }
 
 // endInstance ends an instance. Its node falls silent; the cloud controller deletes the object once the instance is

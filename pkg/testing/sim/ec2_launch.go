@@ -123,7 +123,7 @@ func (e *ec2) startInstance(o launch.Order, v launch.Override) *machine {
 	e.made++
 	now := time.Now()
 	m := &machine{Instance: objects.NewInstance(o, v, e.made, e.toSecond()), owner: o.ClaimUID, began: now,
-		showAt: now.Add(e.drawDuration(0, e.plan.listLag)), states: []instanceState{{"pending", now}}}
+		showAt: now.Add(e.drawDuration(0, e.plan.listLag)), states: []instanceState{{"pending", now, ""}}}
 	var claim *cluster.Claim
 	if c := e.api.orderedFor(o); c != nil {
 		m.pool, claim = c.Pool, &c.Claim
@@ -133,8 +133,8 @@ func (e *ec2) startInstance(o launch.Order, v launch.Override) *machine {
 	e.machines[m.ID] = m
 	e.addTrace("instance %s is a %s %s in %s for %s", m.ID, m.CapacityType, m.Type, m.Zone, cmp.Or(m.Claim, m.Batch))
 	e.countMutation("launch")
-	e.runAfter(e.drawDuration(3*time.Second, 12*time.Second), func() { e.enterState(m, "running") })
-	e.kubelets.bootMachine(m)
+	e.runAfter(e.plan.powerOn+e.drawDuration(3*time.Second, 12*time.Second), func() { e.enterState(m, "running") })
+	e.kubelets.bootMachine(m, e.plan.powerOn)
 	e.launched(m)
 	return m
 }

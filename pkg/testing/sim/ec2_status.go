@@ -50,7 +50,7 @@ func (e *ec2) announceChange(m *machine, in time.Duration) {
 	}
 	e.runAfter(in, func() {
 		if !m.change.IsZero() {
-			e.stopInstance(m)
+			e.stopInstance(m, "EC2", "")
 		}
 	})
 }

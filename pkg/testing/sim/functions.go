@@ -10,6 +10,7 @@ import (
 	"joiner/pkg/controllers/notices"
 	"joiner/pkg/controllers/provision"
 	"joiner/pkg/controllers/refresh"
+	"joiner/pkg/controllers/stoppedcapacity"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/nodeclaim/launch"
@@ -45,7 +46,9 @@ func provisionFunction(rules cluster.Settings, share int) Function {
 				Fleet: p.fleet, SoldOut: p.state, Prices: p.offerings, Watch: p.leases, Holds: p.pods,
 				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log), Refresh: p.newWaker("refresh"),
 				Cluster: demoCluster(), SoldOutFor: unavailableOfferingTTL, ShareFrom: share, BatchIdle: time.Second,
-				BatchMax: 10 * time.Second}
+				BatchMax: 10 * time.Second, Buffers: p.offerings,
+				Stopped: &stoppedcapacity.Starter{Deps: in.deps(rules), Claims: p.claims, Fleet: p.fleet,
+					SoldOut: p.state, SoldOutFor: unavailableOfferingTTL}}
 			if r := in.newRollouts(rules); r != nil {
 				f.Rollouts = r
 			}

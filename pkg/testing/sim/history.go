@@ -24,6 +24,10 @@ func (w *world) remember(step any) {
 		w.book.addMark(w, s)
 	case podMoved:
 		w.trial.noteMove(s.pod, w.api.nodes[s.pod.NodeName])
+	case podRan:
+		w.stopped.noteRun(s.pod)
+	case instanceRestarted:
+		w.stopped.noteStart()
 	case rolloutWritten:
 		w.trial.noteStatus(len(w.api.claims))
 	case claimDeleted:

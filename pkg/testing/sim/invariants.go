@@ -41,6 +41,10 @@ func stepInvariants() []invariant {
 		at("more nodes than the step allows", checkTrialNodes),
 		at("made with what failed", checkTrialFailed),
 
+		at("started for nobody", checkStartNoted),
+		at("stopped in use", checkStopUnused),
+		at("refused start without a launch", checkRefusedLaunched),
+
 		at("foreign node", checkNodeOurs),
 		at("node released alive", checkNodeRelease),
 		at("finalizer gone before the instance", checkClaimRelease),

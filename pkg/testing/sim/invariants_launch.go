@@ -42,7 +42,8 @@ func checkCapacityCounted(w *world, s claimCreated) []string {
 	for _, name := range slices.Sorted(maps.Keys(w.api.claims)) {
 		have := w.api.claims[name]
 		late := have.Overdue(time.Now().Add(w.plan.skew), w.rules.RegistrationTimeout) // nobody waits for it any more
-		if !have.Deleting.IsZero() || late || had[have.UID] || sameCommand(have, c) || tooMany(w, have) {
+		if !have.Deleting.IsZero() || late || had[have.UID] || sameCommand(have, c) || tooMany(w, have) ||
+			isKept(have) {
 			continue
 		}
 		comesTo := have.Labels[labelZone]

@@ -116,6 +116,7 @@ func restInvariants() []restInvariant {
 		{"classes are ready, and what was made for them is theirs", classProblems},
 		{"nodes that drifted are replaced", driftProblems},
 		{"volumes are attached to nodes that exist", volumeProblems},
+		{"buffers of stopped capacity are full, and nothing is kept beside", bufferProblems},
 	}
 }
 
@@ -139,9 +140,10 @@ func claimsByInstance(w *world) map[string]string {
 
 // claimProblems are claims that are not in service, or not alone with their instance.
 func claimProblems(w *world) (bad []string) {
-	alive, owners := map[string]bool{}, map[string]string{}
+	alive, idle, owners := map[string]bool{}, map[string]bool{}, map[string]string{}
 	for _, m := range w.ec2.livingInstances() {
-		alive[m.ProviderID()] = true
+		idle[m.ProviderID()] = isIdle(w, m)
+		alive[m.ProviderID()] = m.State == "running" || idle[m.ProviderID()]
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.api.claims)) {
 		c := w.api.claims[name]
@@ -152,7 +154,7 @@ func claimProblems(w *world) (bad []string) {
 			bad = append(bad, fmt.Sprintf("claim %s has no instance", name))
 		case owners[c.ProviderID] != "":
 			bad = append(bad, fmt.Sprintf("claims %s and %s have the same instance", owners[c.ProviderID], name))
-		case !c.Is("Initialized"):
+		case !c.Is("Initialized") && !idle[c.ProviderID]:
 			bad = append(bad, fmt.Sprintf("claim %s is not initialized", name))
 		}
 		if l := interruption.LeaveOf(c.Claim); l.Cause != "" && time.Now().Before(l.Until) && !w.api.limitReached() {
@@ -185,7 +187,7 @@ func instanceProblems(w *world) (bad []string) {
 		if !m.ill.since.IsZero() && m.ill.until.IsZero() {
 			bad = append(bad, fmt.Sprintf("instance %s fails a status check", m.ID))
 		}
-		if !m.tagged {
+		if !m.tagged && !isIdle(w, m) {
 			bad = append(bad, fmt.Sprintf("instance %s has no name", m.ID))
 		}
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,15 +21,16 @@ type kubelets struct {
 	workloads *workloads
 }
 
-// bootMachine is the way of an instance from its launch to a Ready node. Some never get there.
-func (k *kubelets) bootMachine(m *machine) {
+// bootMachine is the way of an instance to a Ready node, which begins then. Some never get there.
+func (k *kubelets) bootMachine(m *machine, after time.Duration) {
 	if k.troubleChance(k.plan.neverJoins) {
 		k.addTrace("instance %s will never join", m.ID)
 		return
 	}
 	neverReady := k.troubleChance(k.plan.neverReady) || k.account.faults[m.ImageID].neverReady
-	k.runAfter(k.drawDuration(15*time.Second, k.plan.bootTime), func() {
-		if m.State != "pending" && m.State != "running" || m.node != nil {
+	boot := m.boots
+	k.runAfter(after+k.drawDuration(15*time.Second, k.plan.bootTime), func() {
+		if m.State != "pending" && m.State != "running" || m.node != nil || m.boots != boot {
 			return
 		}
 		k.joinNode(m)
@@ -44,10 +46,21 @@ func (k *kubelets) bootMachine(m *machine) {
 	})
 }
 
-// joinNode makes the Node object of an instance.
+// joinNode makes the Node object of an instance, or goes on with one that is there.
 func (k *kubelets) joinNode(m *machine) {
 	k.made++
 	n := &node{machine: m, Node: objects.NewNode(m.Instance, k.catalog.types[m.Type], m.labels, m.taints, k.toSecond())}
+	if m.boots > 0 {
+		n.UID = fmt.Sprintf("%s-%d", n.UID, m.boots)
+	}
+	if old := k.api.nodes[n.Name]; old != nil {
+		m.node, old.down = old, false
+		k.addTrace("node %s is back", n.Name)
+		for _, p := range k.api.podsOn(n.Name) {
+			k.startPod(p, old)
+		}
+		return
+	}
 	n.Taints = append(n.Taints, cluster.Taint{Key: taintNotReady, Effect: "NoSchedule"})
 	m.node = n
 	k.api.nodes[n.Name] = n
@@ -129,6 +142,7 @@ func (k *kubelets) startPod(p *pod, n *node) {
 		k.runAfter(boot, func() {
 			if wanted() {
 				p.Phase, p.Ready = "Running", true
+				k.observe(podRan{p})
 				k.crashPod(p, n)
 			}
 		})

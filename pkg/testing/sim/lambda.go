@@ -64,6 +64,7 @@ type invocation struct {
 	told    []*machine     // whose status it was told, and must act on
 	unseen  bool           // it was shown a class that refresh has not looked at as it is
 	woke    bool           // it woke refresh
+	refused time.Time      // when EC2 refused it a start first
 	leased  time.Time      // when it took the lease of capacity last
 	cache   *processCache  // of the process it runs in
 

@@ -112,7 +112,7 @@ func (n *network) answerRequest(r *portRequest, a portAnswer) {
 func (n *network) travelTime(call string) (there, back time.Duration) {
 	least, most := 2*time.Millisecond, 40*time.Millisecond
 	switch call {
-	case "launch", "launch batch":
+	case "launch", "launch batch", "start instance", "stop":
 		least, most = 300*time.Millisecond, 2*time.Second
 	case "terminate", "list instances", "describe instance status", "tag instance", "sweep launch templates",
 		"look for the instance":

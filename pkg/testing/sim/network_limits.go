@@ -26,6 +26,10 @@ func askedOfAWS(r *portRequest) awsCall {
 		return awsCall{service: "ec2", action: "CreateFleet"}
 	case "terminate":
 		return awsCall{"ec2", "TerminateInstances", map[string]int{"InstanceId": len(strings.Fields(r.key))}}
+	case "start instance":
+		return awsCall{"ec2", "StartInstances", map[string]int{"InstanceId": 1}}
+	case "stop":
+		return awsCall{"ec2", "StopInstances", map[string]int{"InstanceId": len(strings.Fields(r.key))}}
 	case "list instances", "look for the instance":
 		return awsCall{service: "ec2", action: "DescribeInstances"}
 	case "describe instance status":

@@ -29,6 +29,9 @@ type seedPlan struct {
 	patient     bool          // disruption by choice gets the peace that it needs
 	drifts      bool          // nodes drift, and are replaced
 	focus       string        // the function whose events come often
+	powerOn     time.Duration // longer than usual until an instance runs
+	slowStart   float64       // chance of a start that takes minutes
+	failsStart  float64       // chance of a start that EC2 accepts and does not carry out
 	together    int           // invocations of a function that must be alone that run at once
 }
 

@@ -150,6 +150,9 @@ func (p *readPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 		c := p.inv.cache
 		pods := slices.DeleteFunc(showRecent(p, aPod, &c.pods, p.pods.listPods),
 			func(pod cluster.Pod) bool { return !pod.Provisionable() })
+		for _, b := range p.api.buffers {
+			pods = append(pods, b.Pods...)
+		}
 		if len(pods) == 0 {
 			c.setPass(time.Time{})
 			return pods, nil

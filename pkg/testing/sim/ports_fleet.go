@@ -87,7 +87,7 @@ func (p *fleetPorts) ListInstances(ctx context.Context) ([]cluster.Instance, err
 			i := m.Instance
 			for _, s := range m.states {
 				if !now.Before(s.showAt) {
-					i.State = s.name
+					i.State, i.StateReason = s.name, s.reason
 				}
 			}
 			out = append(out, i)
@@ -109,19 +109,6 @@ func (p *fleetPorts) TerminateInstances(ctx context.Context, ids []string) error
 				p.observe(instanceTerminated{p.inv, m})
 				p.countMutation("terminate")
 				p.ec2.endInstance(m, "joiner")
-			}
-		}
-		return nil
-	})
-}
-
-// StopInstances stops instances, which keep their claims.
-func (p *fleetPorts) StopInstances(ctx context.Context, ids []string) error {
-	return tryPort(ctx, p.caller, "stop", strings.Join(ids, " "), func() error {
-		for _, id := range ids {
-			if m, ok := p.ec2.machines[id]; ok && m.State == "running" {
-				p.countMutation("stop")
-				p.ec2.stopInstance(m)
 			}
 		}
 		return nil

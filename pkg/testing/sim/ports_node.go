@@ -45,6 +45,9 @@ func (p *nodePorts) RegisterNode(ctx context.Context, n cluster.Node, c cluster.
 		}
 		// Finalizers cannot be added to an object that is being deleted.
 		have.Finalizer = have.Finalizer || have.Deleting.IsZero()
+		if len(taints) < len(have.Taints) {
+			p.scheduler.trySchedule()
+		}
 		have.owner, have.Taints = c.UID, taints
 		have.Labels = objects.Merge(have.Labels, labels)
 		have.Annotations = objects.Merge(have.Annotations, c.Annotations)

@@ -26,6 +26,9 @@ type Scenario struct {
 
 	// Trial plays a NodeRollout instead of a storm.
 	Trial *RolloutTrial
+
+	// Stopped plays stopped capacity instead of a storm.
+	Stopped *StoppedTrial
 }
 
 // Hour is what a cluster is like at the end of an hour of a day.
@@ -54,6 +57,7 @@ type Result struct {
 	Mutations  map[string]int
 	Notices    NoticeOutcome
 	Trial      RolloutOutcome
+	Stopped    StoppedOutcome
 	Moves      int // of a day: consolidations begun
 	// of a day: nodes launched for pods although one of their kind was given up within the hour and no app has grown
 	// since
@@ -73,12 +77,17 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 		if s.Trial != nil {
 			w.trial = &rolloutTrial{}
 		}
+		if s.Stopped != nil {
+			w.stopped = &stoppedTrial{ran: map[string]bool{}}
+		}
 		w.setUp(s)
 		var notices NoticeOutcome
 		var trial RolloutOutcome
 		switch {
 		case s.Trial != nil:
 			trial = w.playTrial(*s.Trial)
+		case s.Stopped != nil:
+			w.playStopped(*s.Stopped)
 		case s.Notices != nil:
 			notices = w.playNoticeStorm(*s.Notices)
 		case s.Day > 0:
@@ -91,6 +100,9 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 			Virtual: time.Since(w.began),
 			Calls:   sortedPoints(w.network.faults.calls), Hit: sortedPoints(w.network.faults.hit),
 			Mutations: w.changes.byCall, Notices: notices, Trial: trial}
+		if w.stopped != nil {
+			out.Stopped = w.stopped.StoppedOutcome
+		}
 		if w.book != nil {
 			out.Moves, out.Again = len(w.book.moves), w.book.again
 		}

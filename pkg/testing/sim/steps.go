@@ -69,6 +69,21 @@ type instanceTerminated struct {
 	machine *machine
 }
 
+// instanceStopped is an instance that an invocation is about to stop.
+type instanceStopped struct {
+	by      *invocation
+	machine *machine
+}
+
+// instanceRestarted is a stopped instance that an invocation is about to start.
+type instanceRestarted struct {
+	by      *invocation
+	machine *machine
+}
+
+// podRan is a pod that has become ready.
+type podRan struct{ pod *pod }
+
 // nodeChanged is a node to which an invocation does something.
 type nodeChanged struct {
 	node *node

@@ -65,7 +65,7 @@ func (s *storm) focusedAct() bool {
 	case s.plan.focus == "lifecycle":
 		return s.impairOrAnnounce(m)
 	case s.plan.focus == "statechange" && s.drawChance(0.5):
-		s.ec2.stopInstance(m)
+		s.ec2.stopInstance(m, "EC2", "")
 	case s.plan.focus == "statechange":
 		s.ec2.endInstance(m, "somebody")
 	default:
@@ -140,7 +140,7 @@ func (s *storm) awsActs() {
 	case what == 3:
 		s.ec2.announceChange(m, s.drawDuration(time.Minute, 6*time.Minute)+time.Duration(s.rng.IntN(2))*3*time.Hour)
 	case what == 4 && s.drawChance(0.5):
-		s.ec2.stopInstance(m)
+		s.ec2.stopInstance(m, "EC2", "")
 	case what == 5 && s.drawChance(0.5):
 		s.ec2.endInstance(m, "somebody")
 	case what == 6 && s.drawChance(0.5):

@@ -31,6 +31,7 @@ type world struct {
 
 	calmed     time.Time         // since when nothing goes wrong
 	trial      *rolloutTrial     // of a NodeRollout; nil without one
+	stopped    *stoppedTrial     // of stopped capacity; nil without
 	book       *disruptionReport // of a day; nil in a storm
 	invariants []invariant
 }
@@ -112,6 +113,11 @@ func (w *world) playScenario() {
 	if len(w.bad) > 0 {
 		return
 	}
+	w.endEverything()
+}
+
+// endEverything ends apps, pools and claims, after which nothing may be left.
+func (w *world) endEverything() {
 	w.addTrace("-- the end of everything --")
 	for len(w.workloads.apps) > 0 {
 		w.workloads.stopApp(w.workloads.apps[0])

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -140,6 +141,8 @@ func TestMigrationThereAndBack(t *testing.T) {
 		t.Errorf("after the changes there are more: %v", r.Edits)
 	}
 
+	e.node(t, "waits")
+	e.annotate(t, claims(), "waits-claim", "joiner.sh/stopped-capacity", "true")
 	e.taint(t, "moved-node", "joiner.sh/nominated-pods-only")
 	e.annotate(t, claims(), "moved-claim", "joiner.sh/disruption-command", "{}")
 	written := map[schema.GroupVersionResource]string{pools(): "joiner.sh/zonal-shifts", classes(): "joiner.sh/hashed-spec"}
@@ -149,6 +152,10 @@ func TestMigrationThereAndBack(t *testing.T) {
 	}
 	if _, progress = e.report(t, "--back", "--apply"); !strings.Contains(progress, "did open moved-node") || !strings.Contains(progress, "did unmark moved-claim") {
 		t.Errorf("on the way back: %s", progress)
+	}
+	waits, err := e.dynamic.Resource(claims()).Get(t.Context(), "waits-claim", metav1.GetOptions{})
+	if !strings.Contains(progress, "did end waits-claim") || err == nil && waits.GetDeletionTimestamp() == nil || err != nil && !apierrors.IsNotFound(err) {
+		t.Errorf("the NodeClaim of stopped capacity stays (%v): %s", err, progress)
 	}
 	claim, err = e.dynamic.Resource(claims()).Get(t.Context(), "moved-claim", metav1.GetOptions{})
 	if err != nil || claim.GetAnnotations()["joiner.sh/disruption-command"] != "" || e.tainted(t, "moved-node", "joiner.sh/nominated-pods-only") {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/nodeclass"
 	"joiner/pkg/providers/invoke"
@@ -63,6 +64,34 @@ func TestAnotherRoleCannotBePassed(t *testing.T) {
 	}
 	if n := len(r.Instances()); n != 0 {
 		t.Errorf("%d instances were launched", n)
+	}
+}
+
+// lifecycle stops and provision starts instances of the cluster's NodePools, and no other function either.
+func TestOtherInstancesAreNotStoppedNorStarted(t *testing.T) {
+	r := start(t, load(t))
+	ours, offer := r.launched(t), instancetypes.Offer{}
+	for name, id := range map[string]string{
+		"another cluster's":      r.handmade(t, "kubernetes.io/cluster/other", "owned", "karpenter.sh/nodepool", "default"),
+		"nobody's":               r.handmade(t),
+		"the cluster's, by hand": r.handmade(t, "kubernetes.io/cluster/demo", "owned"),
+		"shared":                 r.handmade(t, "kubernetes.io/cluster/demo", "shared", "karpenter.sh/nodepool", "default"),
+	} {
+		if err := r.fleet("lifecycle").StopInstances(t.Context(), []string{id}); !isDenied(err) {
+			t.Errorf("stop of %s instance: %v, want a refusal", name, err)
+		}
+		if err := r.fleet("provision").StartInstance(t.Context(), id, offer); !isDenied(err) {
+			t.Errorf("start of %s instance: %v, want a refusal", name, err)
+		}
+	}
+	for _, function := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance",
+		"scheduledchange", "statechange", "preflight", "setup", "wake"} {
+		if err := r.fleet(function).StopInstances(t.Context(), []string{ours}); function != "lifecycle" && !isDenied(err) {
+			t.Errorf("stop by %s: %v, want a refusal", function, err)
+		}
+		if err := r.fleet(function).StartInstance(t.Context(), ours, offer); function != "provision" && !isDenied(err) {
+			t.Errorf("start by %s: %v, want a refusal", function, err)
+		}
 	}
 }
 

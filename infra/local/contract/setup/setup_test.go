@@ -189,11 +189,15 @@ func (w *world) testKeep(t *testing.T) {
 
 func (w *world) testDrain(t *testing.T) {
 	w.launch(t, "goes")
+	w.keepStopped(t)
+	if _, claims := w.finalizers(t); claims != 2 || w.running() != 1 || w.living() != 2 {
+		t.Fatalf("%d claims, %d instances run and %d live before, want 2, 1 and 2", claims, w.running(), w.living())
+	}
 	w.ask(t, "Delete", setupType, "", nil)
 	held, claims := w.finalizers(t)
 	nodes, err := w.Kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	if err != nil || held != 0 || claims != 0 || w.running() != 0 || len(nodes.Items) != 0 {
-		t.Errorf("%d finalizers, %d claims, %d instances, %d nodes left (%v); want none", held, claims, w.running(), len(nodes.Items), err)
+	if err != nil || held != 0 || claims != 0 || w.living() != 0 || len(nodes.Items) != 0 {
+		t.Errorf("%d finalizers, %d claims, %d instances, %d nodes left (%v); want none", held, claims, w.living(), len(nodes.Items), err)
 	}
 	if _, err := w.Kube.Dynamic.Resource(env.NodePools()).Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
 		t.Errorf("the user's NodePool: %v", err)

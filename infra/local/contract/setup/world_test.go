@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -19,6 +21,7 @@ import (
 	"joiner/infra/local/cloudtest"
 	"joiner/infra/local/env"
 	"joiner/infra/local/lambdahost"
+	"joiner/pkg/install"
 )
 
 const (
@@ -111,6 +114,81 @@ func (w *world) launch(t *testing.T, pod string) {
 	if err := w.Host.Wait(ctx); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// keepStopped has a CapacityBuffer filled with a stopped node. Without the buffer nobody fills it again: CloudFormation
+// deletes provision before setup, and here it is there.
+func (w *world) keepStopped(t *testing.T) {
+	t.Helper()
+	borrowed, err := install.Borrowed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range borrowed {
+		definition, err := json.Marshal(o)
+		if err == nil {
+			err = w.Kube.Apply(t.Context(), definition)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the CapacityBuffer is stored", func(ctx context.Context) (string, bool) {
+		err := w.Kube.Apply(ctx, []byte(spareBuffer))
+		return fmt.Sprint(err), err == nil
+	})
+	eventually(t, "its node is stopped", func(ctx context.Context) (string, bool) {
+		w.tick(t, "provision")
+		w.tick(t, "lifecycle")
+		list, err := w.Kube.Dynamic.Resource(env.NodeClaims()).List(ctx, metav1.ListOptions{LabelSelector: "joiner.sh/instance"})
+		if err != nil {
+			return err.Error(), false
+		}
+		for _, o := range list.Items {
+			conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+			for _, k := range conditions {
+				if k, _ := k.(map[string]any); k["type"] == "Stopped" && k["status"] == "True" {
+					return "", true
+				}
+			}
+		}
+		return fmt.Sprintf("%d claims, %d instances live, %d run", len(list.Items), w.living(), w.running()), false
+	})
+	at := w.Kube.Dynamic.Resource(schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Resource: "capacitybuffers"})
+	if err := at.Namespace("default").Delete(t.Context(), "spare", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := w.Host.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spareBuffer asks for stopped capacity for one pod.
+const spareBuffer = `
+apiVersion: v1
+kind: PodTemplate
+metadata: {name: spare, namespace: default}
+template:
+  spec:
+    containers: [{name: a, image: pause, resources: {requests: {cpu: 500m, memory: 256Mi}}}]
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: spare, namespace: default}
+spec: {provisioningStrategy: joiner.sh/stopped-capacity, podTemplateRef: {name: spare}, replicas: 1}
+`
+
+// living counts instances that are not ended, stopped ones too.
+func (w *world) living() int {
+	n := 0
+	for _, i := range w.Cloud.Instances() {
+		if i.State != "terminated" && i.State != "shutting-down" {
+			n++
+		}
+	}
+	return n
 }
 
 // finalizers counts those of ours on NodeClaims, Nodes and EC2NodeClasses, and the claims themselves.
