@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"joiner/infra/alarms"
 )
@@ -152,6 +153,12 @@ func writtenFaults() map[string]written {
 	return map[string]written{
 		"Faults": {"it counts panics of Joiner itself, and an input that causes one is mended, not kept",
 			func(s story) { s.put(ofCluster("joiner_faults_total"), 1, 1) }},
+		"PodsUnplaced": {"no run has recorded it yet: make alarms does",
+			func(s story) { s.put(ofCluster("karpenter_pods_provisioning_unbound_time_seconds"), 1, 1200) }},
+		"CatalogOld": {"no run has recorded it yet: make alarms does",
+			func(s story) { s.put(ofCluster("joiner_catalog_age_seconds"), 1, 30_000) }},
+		"PushMissed": {"no run has recorded it yet: make alarms does",
+			func(s story) { s.put(ofCluster("joiner_push_missed_total"), 1, 3) }},
 	}
 }
 
@@ -228,7 +235,10 @@ func TestEveryAlarmRingsForItsFault(t *testing.T) {
 				next = r.Faults[i+1].From
 			}
 			rang := ringing(t, all, r.Numbers, f.From, next)
-			if diff := cmp.Diff(slices.Sorted(slices.Values(f.Alarms)), slices.Sorted(maps.Keys(rang))); diff != "" {
+			want := slices.DeleteFunc(slices.Sorted(slices.Values(f.Alarms)), func(alarm string) bool {
+				return writtenFaults()[alarm].does != nil && rang[alarm] == 0
+			})
+			if diff := cmp.Diff(want, slices.Sorted(maps.Keys(rang)), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", run, f.Name, diff)
 			}
 			for alarm, at := range rang {
@@ -239,13 +249,14 @@ func TestEveryAlarmRingsForItsFault(t *testing.T) {
 			}
 		}
 	}
+	usual, _ := alarmsOf(t, nil)
 	for alarm, w := range writtenFaults() {
 		if fired[alarm] {
 			t.Errorf("%s is recorded, although %s: what is written down about it can go", alarm, w.why)
 		}
 		s := well()
 		w.does(s)
-		rang := ringing(t, all, s.Numbers, begins-5, played)
+		rang := ringing(t, usual, s.Numbers, begins-5, played)
 		if diff := cmp.Diff([]string{alarm}, slices.Sorted(maps.Keys(rang))); diff != "" {
 			t.Errorf("written down for %s (-want +got):\n%s", alarm, diff)
 		}

@@ -160,17 +160,17 @@ func recordNotices(t *testing.T) {
 		if kind == events.KindStateChange {                         // which comes from a queue
 			rings = rings[:1]
 		}
-		r.fault("the rights of "+short+" in the cluster are gone when an event comes", 2, 7, func() func() {
+		r.fault("the rights of "+short+" in the cluster are gone when an event comes", 2, 3, func() func() {
 			restore := r.unbind(short)
 			r.deliver(event)
 			return func() { restore(); r.purge() }
 		}, rings...)
-		r.fault("the rule of "+short+" may reach neither its target nor the dead-letter queue", 1, 7, func() func() {
+		r.fault("the rule of "+short+" may reach neither its target nor the dead-letter queue", 1, 3, func() func() {
 			return r.deliverInVain(event)
 		}, id+"RuleFailed")
 	}
 	for _, id := range []string{"SpotInterruption", "ReservationInterruption"} {
-		r.fault("more notices at once than "+strings.ToLower(id)+" may handle", 1, 7, func() func() {
+		r.fault("more notices at once than "+strings.ToLower(id)+" may handle", 1, 3, func() func() {
 			restore := r.reserve(strings.ToLower(id), 3)
 			for n := range 8 {
 				if _, err := r.Host.Deliver(about(t, noticeKinds()[id], fmt.Sprintf("i-0f%015x", n), nil)); err != nil {
@@ -180,7 +180,7 @@ func recordNotices(t *testing.T) {
 			return func() { restore(); r.purge() }
 		}, id+"Throttles")
 	}
-	r.fault("a notice comes late", 1, 7, func() func() {
+	r.fault("a notice comes late", 1, 3, func() func() {
 		r.deliver(before(t, about(t, events.KindSpotInterruption, ours, nil), 90*time.Second))
 		return nil
 	}, "NoticesLate")
@@ -238,7 +238,7 @@ func recordCluster(t *testing.T) {
 	r.run(deployment{name: "web", replicas: 1})
 	r.begin()
 	r.pass(healthy)
-	r.fault("a pod fits no NodePool", 12, 30, func() func() {
+	r.fault("a pod fits no NodePool", 12, 8, func() func() {
 		r.giant(20 * time.Minute)
 		return func() {
 			if err := r.Kube.CoreV1().Pods("default").Delete(r.ctx, "giant", metav1.DeleteOptions{}); err != nil {
@@ -246,18 +246,18 @@ func recordCluster(t *testing.T) {
 			}
 		}
 	}, "PodsUnplaced")
-	r.fault("Karpenter leads the cluster too", 2, 7, func() func() {
+	r.fault("Karpenter leads the cluster too", 2, 3, func() func() {
 		r.karpenterLeads(true)
 		r.forget() // what functions believed about it
 		return func() { r.karpenterLeads(false); r.forget() }
 	}, "OtherLeader")
 	r.pass((5 - r.minute%5) % 5)
-	r.fault("nothing can be stored since seven hours", 30, 35, func() func() {
+	r.fault("nothing can be stored since seven hours", 30, 5, func() func() {
 		r.ageCatalog(7 * time.Hour)
 		r.Cloud.AddFault(awsemulator.Fault{Service: "s3", Action: "PutObject", Kind: awsemulator.FailBefore, Status: 403, Code: "AccessDenied"})
 		return r.Cloud.ClearFaults
 	}, "RefreshErrors", "CatalogOld")
-	r.fault("a deployment grows without a limit", 15, 0, func() func() {
+	r.fault("a deployment grows without a limit", 12, 0, func() func() {
 		r.run(deployment{name: "more", replicas: 4, alone: true})
 		return nil
 	}, "Nodes", "Price")

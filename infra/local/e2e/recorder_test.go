@@ -185,8 +185,8 @@ func addNumbers(values map[string]float64, series string, raw json.RawMessage) {
 	}
 }
 
-// fault has something go wrong for so many minutes, and then lets as many pass as it takes until its alarms are quiet.
-func (r *recorder) fault(name string, minutes, quiet int, begin func() (end func()), alarmsOfIt ...string) {
+// fault has something go wrong for so many minutes, and lets more of them pass before the next one.
+func (r *recorder) fault(name string, minutes, after int, begin func() (end func()), alarmsOfIt ...string) {
 	r.t.Helper()
 	from := r.minute
 	end := begin()
@@ -195,7 +195,7 @@ func (r *recorder) fault(name string, minutes, quiet int, begin func() (end func
 	if end != nil {
 		end()
 	}
-	r.pass(quiet)
+	r.pass(after)
 }
 
 // save writes the recording into the folder that the flag names.
