@@ -129,6 +129,6 @@ func tellPower(all []cluster.WorkloadHealth) string {
 	if pods == 0 {
 		return "no pods could be compared"
 	}
-	return fmt.Sprintf("%d pods on new nodes were compared with %d on old ones, which finds one on which %.0f %% more fare "+
-		"badly in %.0f %% of the cases", pods, old, 100*soughtRate, 100*powerOf(all))
+	return fmt.Sprintf("%d pods on new nodes were compared with %d on old ones, which finds one on which %.0f %% more "+
+		"fare badly in %.0f %% of the cases", pods, old, 100*soughtRate, 100*powerOf(all))
 }
