@@ -19,7 +19,7 @@ var trials = flag.Int("trials", 20, "how many NodeRollouts TestRollouts plays, b
 // Of rollouts of an image on which pods crash in a fifth of leastStarts starts or more, leastFound percent fail.
 const (
 	leastStarts = 20
-	leastFound  = 70
+	leastFound  = 35
 )
 
 // rolloutPoints are the crash points that only worlds with a NodeRollout have.
