@@ -102,6 +102,8 @@ func provisionAllows(p permissions) []statement {
 	return append(append(append(append(p.launch(), p.storePasses()...), p.readShifts()...),
 		p.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		p.describeLevels(),
+		statement{sid: "StartOwnInstances", actions: []string{"ec2:StartInstances"},
+			resources: []string{p.ec2("instance/*")}, when: p.owned(), changes: true},
 		p.passNodeRole(),
 		p.readCatalog(),
 		p.wake("lifecycle", "refresh"),
@@ -127,6 +129,8 @@ func lifecycleAllows(p permissions) []statement {
 			when: p.owned().and("StringEqualsIfExists", "aws:RequestTag/"+tagClusterName, p.cluster).
 				and("ForAllValues:StringEquals", "aws:TagKeys", tagClusterName, tagNodeClaim, "Name")},
 		statement{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"},
+			resources: []string{p.ec2("instance/*")}, when: p.owned(), changes: true},
+		statement{sid: "StopOwnInstances", actions: []string{"ec2:StopInstances"},
 			resources: []string{p.ec2("instance/*")}, when: p.owned(), changes: true},
 		p.deleteTemplates(),
 		p.wake("provision", "refresh"))

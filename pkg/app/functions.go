@@ -17,6 +17,7 @@ import (
 	"joiner/pkg/controllers/lifecycle"
 	"joiner/pkg/controllers/provision"
 	"joiner/pkg/controllers/rollouts"
+	"joiner/pkg/controllers/stoppedcapacity"
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/metrics"
 	"joiner/pkg/nodeclaim/launch"
@@ -57,7 +58,9 @@ func (a *App) newProvision(info launch.Cluster, holder string) provision.Control
 		Read: a.cache, Claims: a.kube.Claims, Lease: a.cache, Fleet: a.fleet, SoldOut: a.soldOut,
 		Spot: newSpotEvents(a), Prices: a.store, Levels: a.levels, Buffers: a.kube.Buffers,
 		Rollouts: newRollouts(a, holder),
-		Holds:    a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
+		Stopped: &stoppedcapacity.Starter{Deps: a.newDeps(holder), Claims: a.kube.Claims, Fleet: a.fleet,
+			SoldOut: a.soldOut, SoldOutFor: unavailableOfferingTTL},
+		Holds: a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
 		Watch:   kube.WatchLease{ClusterCache: a.cache}, Cluster: info, SoldOutFor: unavailableOfferingTTL,
 		AlwaysWatch: a.set.AlwaysWatch, Totals: a.passTotals(),

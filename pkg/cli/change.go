@@ -41,15 +41,18 @@ func (f migrateFlags) applyEdits(ctx context.Context, l clusterLink, facts migra
 
 func carryOut(ctx context.Context, l clusterLink, s cluster.Snapshot, e migrate.Edit) error {
 	switch e.Do {
-	case migrate.Adopt, migrate.Unmark:
+	case migrate.Adopt, migrate.Unmark, migrate.End:
 		for _, c := range s.Claims {
 			if c.Name != e.Name {
 				continue
 			}
 			var err error
-			if e.Do == migrate.Adopt {
+			switch e.Do {
+			case migrate.End:
+				err = l.kube.DeleteClaim(ctx, c)
+			case migrate.Adopt:
 				_, err = l.kube.AdoptClaim(ctx, c)
-			} else {
+			default:
 				_, err = l.kube.AnnotateClaim(ctx, c, map[string]string{api.AnnotationDisruptionCommand: ""})
 			}
 			return err

@@ -7,12 +7,13 @@ import (
 	"log/slog"
 	"time"
 
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	"joiner/pkg/model/buffers"
 )
 
-// WriteBufferStatuses writes onto each buffer what it comes to and, where placed says which virtual pods found room,
-// whether there is room. What changed meanwhile is left to the next pass.
-func WriteBufferStatuses(ctx context.Context, port Buffers, placed map[string]bool, now time.Time,
+// WriteBufferStatuses writes onto each buffer what it comes to and, where room says which virtual pods found some,
+// whether there is any. What changed meanwhile is left to the next pass.
+func WriteBufferStatuses(ctx context.Context, port Buffers, room buffers.Room, now time.Time,
 	log *slog.Logger) error {
 	all, err := port.ListBuffers(ctx)
 	if err != nil {
@@ -20,6 +21,10 @@ func WriteBufferStatuses(ctx context.Context, port Buffers, placed map[string]bo
 	}
 	var errs []error
 	for _, b := range all {
+		placed := room.Placed
+		if b.Refusals = room.Refusals; !room.Stopped && b.Object.Strategy() == v1beta1.StrategyStopped {
+			placed = nil
+		}
 		if !buffers.UpdateStatus(b, placed, now) {
 			continue
 		}

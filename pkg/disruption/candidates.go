@@ -43,6 +43,8 @@ func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refus
 	_, marked := markOf(*n.Claim)
 	failed := cs.failedWithin(n, cs.rules.retryAfter)
 	switch {
+	case n.Standby():
+		return refusal{IneligibleBuffer, "it is stopped capacity of a CapacityBuffer, which provision replaces"}
 	case n.Node == nil:
 		return refusal{IneligibleLaunching, "its node has not come yet"}
 	case n.MarkedForDeletion() || n.Claim.Is(v1.ConditionInstanceTerminating):

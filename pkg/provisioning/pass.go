@@ -3,7 +3,6 @@ package provisioning
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 
 	"joiner/pkg/model/cluster"
@@ -13,6 +12,7 @@ import (
 	"joiner/pkg/model/plan"
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/provisioning/staticcapacity"
+	"joiner/pkg/provisioning/stoppedcapacity"
 	"joiner/pkg/rollout"
 	"joiner/pkg/scheduling/binpack"
 )
@@ -52,18 +52,55 @@ func decideWhole(s cluster.Snapshot) Outcome {
 	if fixedSize {
 		stays = withoutClaims(s, staticcapacity.SurplusNodes(s))
 	}
-	out := packWithReplacements(s, stays)
+	asked := stoppedcapacity.IsAsked(s)
+	var out Outcome
+	if asked {
+		out = packWithStopped(s, stays)
+	} else {
+		out = packWithReplacements(s, stays)
+	}
 	out.Plan.Launches = rollout.AssignLaunches(s, out.Plan.Launches)
-	if !fixedSize {
-		return out
+	if fixedSize {
+		fixed := staticcapacity.NextPlan(s, overlays.ByPool(s, binpack.ResolveOfferings(s)),
+			stoppedcapacity.Room(s, len(out.Plan.Launches)))
+		out.Plan.Fixed, out.Plan.Removals, out.Plan.Short = fixed.Launches, fixed.Removals, fixed.Short
 	}
-	left := math.MaxInt
-	if s.Rules.MaxClaims > 0 {
-		left = s.Rules.MaxClaims - len(out.Plan.Launches)
+	// a buffer is filled when nobody waits: what this pass launches counts for limits in the next
+	if asked && len(out.Plan.AllLaunches())+len(out.Plan.Starts()) == 0 {
+		refillBuffers(s, &out.Plan)
 	}
-	fixed := staticcapacity.NextPlan(s, overlays.ByPool(s, binpack.ResolveOfferings(s)), left)
-	out.Plan.Fixed, out.Plan.Removals, out.Plan.Short = fixed.Launches, fixed.Removals, fixed.Short
 	return out
+}
+
+// packWithStopped is packWithReplacements where pods may have stopped nodes. Those that were asked to start already are
+// on their way.
+func packWithStopped(s, stays cluster.Snapshot) Outcome {
+	const rounds = 3 // each packs all pods again
+	free, requested := stoppedcapacity.Startable(s)
+	s, stays = stoppedcapacity.AsComing(s, requested), stoppedcapacity.AsComing(stays, requested)
+	out := packWithReplacements(s, stays)
+	types := overlays.ByPool(s, binpack.ResolveOfferings(s))
+	for range rounds {
+		if len(free) == 0 || len(out.Plan.Launches)+len(out.Plan.Unplaced) == 0 {
+			break
+		}
+		with := packWithReplacements(stoppedcapacity.AsComing(s, free), stoppedcapacity.AsComing(stays, free))
+		dear := stoppedcapacity.TooDear(s, out.Plan, with.Plan, free, types)
+		if dear == "" {
+			with.Plan.Stopped = &plan.StoppedCapacity{Starts: stoppedcapacity.StartsIn(with.Plan, free, requested)}
+			return with
+		}
+		delete(free, dear)
+	}
+	out.Plan.Stopped = &plan.StoppedCapacity{Starts: stoppedcapacity.StartsIn(out.Plan, nil, requested)}
+	return out
+}
+
+// refillBuffers adds to the plan what buffers of stopped capacity lack and have too many.
+func refillBuffers(s cluster.Snapshot, p *plan.Plan) {
+	r := stoppedcapacity.NextRefill(s, binpack.ResolveOfferings(s), stoppedcapacity.Room(s, 0))
+	p.Fixed, p.Removals = append(p.Fixed, r.Launches...), append(p.Removals, r.Removals...)
+	p.Stopped.Filled, p.Stopped.Placed, p.Stopped.Unplaced = true, r.Placed, r.Unplaced
 }
 
 // packWithReplacements packs the pods, those of nodes that are to be left too. Where that finds no room for all pods of

@@ -105,14 +105,14 @@ func owns(s cluster.Snapshot, r cluster.Rollout, pool string) bool {
 	return false
 }
 
-// claimsOf are the claims of the rollout's pools.
+// claimsOf are the claims of the rollout's pools, without stopped capacity.
 func claimsOf(s cluster.Snapshot, r cluster.Rollout) (out []cluster.Claim) {
 	mine := map[string]bool{}
 	for _, p := range r.Pools {
 		mine[p] = owns(s, r, p)
 	}
 	for _, c := range s.Claims {
-		if mine[c.Pool] {
+		if mine[c.Pool] && !c.Standby() {
 			out = append(out, c)
 		}
 	}

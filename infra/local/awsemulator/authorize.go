@@ -94,6 +94,8 @@ func denied(r *call, q access, why error) *wire.Failure {
 func (c *account) askers() map[string]asker {
 	return map[string]asker{
 		"ec2:TerminateInstances":             c.ec2Access.askTerminate,
+		"ec2:StopInstances":                  c.ec2Access.askTerminate,
+		"ec2:StartInstances":                 c.ec2Access.askTerminate,
 		"ec2:CreateTags":                     c.ec2Access.askCreateTags,
 		"ec2:CreateLaunchTemplate":           c.ec2Access.askCreateTemplate,
 		"ec2:DeleteLaunchTemplate":           c.ec2Access.askDeleteTemplate,

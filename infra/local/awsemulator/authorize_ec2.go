@@ -37,13 +37,14 @@ func (c *ec2Access) askInterface(r *call) ([]access, error) {
 	return []access{{action: "ec2:" + r.action, resource: c.ec2ARN("network-interface", id)}}, nil
 }
 
+// askTerminate asks about each instance that a call terminates, stops or starts.
 func (c *ec2Access) askTerminate(r *call) ([]access, error) {
 	var in terminateInput
 	err := r.decode(&in)
 	var out []access
 	for _, id := range in.InstanceID {
 		if c.instances.machines[id] != nil {
-			out = append(out, c.on("TerminateInstances", "instance", id))
+			out = append(out, c.on(r.action, "instance", id))
 		}
 	}
 	return out, err

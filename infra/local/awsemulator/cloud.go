@@ -24,6 +24,8 @@ type Options struct {
 
 	PendingFor    time.Duration // from launch to running
 	ShutdownFor   time.Duration // from TerminateInstances to terminated
+	StopFor       time.Duration // from StopInstances to stopped, default ShutdownFor
+	StartFor      time.Duration // from StartInstances to running, default PendingFor
 	SpotNotice    time.Duration // from the interruption warning to the reclaim, default 2 minutes
 	TerminatedFor time.Duration // how long a terminated instance is still described, default 1 hour
 
@@ -61,6 +63,12 @@ func (o Options) withDefaults() Options {
 	if o.SpotNotice == 0 {
 		o.SpotNotice = 2 * time.Minute
 	}
+	if o.StopFor == 0 {
+		o.StopFor = o.ShutdownFor
+	}
+	if o.StartFor == 0 {
+		o.StartFor = o.PendingFor
+	}
 	if o.TerminatedFor == 0 {
 		o.TerminatedFor = time.Hour
 	}
@@ -97,6 +105,7 @@ type services struct {
 	billing    *billing
 	arc        *arc
 	instances  *instances
+	power      *power
 	fleets     *fleets
 	templates  *templates
 	amis       *amis
@@ -122,6 +131,7 @@ type Cloud struct {
 	*billing
 	*arc
 	*instances
+	*power
 	*templates
 	*amis
 	*networks
@@ -149,7 +159,7 @@ func New(o Options) (*Cloud, error) {
 	a.services = a.newServices()
 	c := &Cloud{account: a, iam: a.iam, sts: a.sts, ssm: a.ssm, eks: a.eks, sqs: a.sqs, lambda: a.lambda,
 		objects: a.objects, cloudwatch: a.cloudwatch, billing: a.billing, arc: a.arc,
-		instances: a.instances, templates: a.templates,
+		instances: a.instances, power: a.power, templates: a.templates,
 		amis: a.amis, networks: a.networks, capacity: a.capacity, market: a.market, volumes: a.volumes,
 		table: a.listOperations()}
 	c.limits.set = throttles(o.Limits) // which nobody can clear
@@ -174,6 +184,7 @@ func (c *account) newServices() services {
 		billing:    &billing{account: c},
 		arc:        &arc{account: c},
 		instances:  &instances{account: c, machines: map[string]*machine{}},
+		power:      &power{c},
 		fleets:     &fleets{account: c, tokens: map[string]fleetAnswer{}},
 		templates:  &templates{account: c, lts: map[string]*template{}},
 		amis:       &amis{account: c, images: images},

@@ -30,6 +30,8 @@ func (c *account) ec2Operations() map[string]operation {
 		"DescribeInstances":              look(c.instances.describeInstances),
 		"DescribeInstanceStatus":         look(c.instances.describeInstanceStatus),
 		"TerminateInstances":             op(c.instances.terminateInstances),
+		"StopInstances":                  op(c.power.stopInstances),
+		"StartInstances":                 op(c.power.startInstances),
 		"CreateTags":                     op(c.instances.createTags),
 		"DescribeCapacityReservations":   look(c.capacity.describeCapacityReservations),
 		"DescribeReservedInstances":      look(c.billing.describeReservedInstances),

@@ -267,13 +267,12 @@ func (c *fleets) room(p pool, capacityType string, taken map[string]int) (int, *
 	} else if limit, ok := c.offers.limit(capacityType, p.kind, p.zone); ok && limit.Limit >= 0 {
 		living := 0
 		for _, m := range c.instances.machines {
-			if m.living() && m.Type == p.kind && m.Zone == p.zone && m.CapacityType == capacityType {
+			if m.living() && m.State != "stopped" && m.Type == p.kind && m.Zone == p.zone && m.CapacityType == capacityType {
 				living++
 			}
 		}
 		room = max(0, limit.Limit-living-taken[p.kind+"/"+p.zone])
-		failure = wire.Fail(400, cmp.Or(limit.Code, "InsufficientInstanceCapacity"),
-			"We currently do not have sufficient %s capacity in the Availability Zone you requested (%s). Our system will be working on provisioning additional capacity.", p.kind, p.zone)
+		failure = insufficient(limit.Code, p.kind, p.zone)
 		if capacityType == spot && limit.Code == "" {
 			failure.Message = "There is no Spot capacity available that matches your request."
 		}
@@ -290,6 +289,12 @@ func (c *fleets) room(p pool, capacityType string, taken map[string]int) (int, *
 			p.subnet)
 	}
 	return room, failure
+}
+
+// insufficient is the refusal of an offer that is sold out; the code is EC2's usual one if it is empty.
+func insufficient(code, kind, zone string) *wire.Failure {
+	return wire.Fail(400, cmp.Or(code, "InsufficientInstanceCapacity"),
+		"We currently do not have sufficient %s capacity in the Availability Zone you requested (%s). Our system will be working on provisioning additional capacity.", kind, zone)
 }
 
 // order sorts pools as the allocation strategy wants them tried. Pools that cannot work come in their places too,

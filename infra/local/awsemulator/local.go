@@ -15,7 +15,7 @@ import (
 //	DELETE /_local/calls                                  forget it
 //	GET    /_local/counts                                 calls by action
 //	GET    /_local/instances                              all instances
-//	POST   /_local/instances/{id}/{interrupt|rebalance|terminate|stop}
+//	POST   /_local/instances/{id}/{interrupt|rebalance|terminate|stop|start}
 //	GET, POST, DELETE /_local/faults                      see Fault
 //	POST, DELETE      /_local/capacity                    see Capacity
 //	POST   /_local/prices   {"instanceType","zone","usd"} set a spot price
@@ -90,7 +90,8 @@ func (c *Cloud) serveDeed(w http.ResponseWriter, r *http.Request) {
 		"interrupt": func() error { return c.instances.InterruptSpot(id, r.FormValue("rebalance") == "true") },
 		"rebalance": func() error { return c.instances.RecommendRebalance(id) },
 		"terminate": func() error { return c.instances.Kill(id) },
-		"stop":      func() error { return c.instances.Stop(id) },
+		"stop":      func() error { return c.power.Stop(id) },
+		"start":     func() error { return c.power.StartStopped(id) },
 	}
 	deed := deeds[strings.ToLower(r.PathValue("deed"))]
 	if deed == nil {

@@ -17,7 +17,8 @@ type instances struct {
 	failing  failingLaunches
 }
 
-// Instance is what the account knows of an instance. State is EC2's word: pending, running, shutting-down, terminated.
+// Instance is what the account knows of an instance. State is EC2's word: pending, running, stopping, stopped,
+// shutting-down, terminated.
 type Instance struct {
 	ID             string            `json:"id"`
 	Type           string            `json:"type"`
@@ -314,25 +315,6 @@ func (c *instances) Retag(id string, change func(tags map[string]string)) bool {
 	}
 	change(m.Tags)
 	return true
-}
-
-// Stop stops an instance behind the back of whoever launched it. It can be terminated from then on, and not started
-// again.
-func (c *instances) Stop(id string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, err := c.machineByID(id)
-	if err != nil || m.State != "running" {
-		return err
-	}
-	m.stopTimers()
-	m.State, m.StateReason = "stopping", "Client.UserInitiatedShutdown"
-	c.changed(m)
-	c.after(m, c.opt.ShutdownFor, func() {
-		m.State = "stopped"
-		c.changed(m)
-	})
-	return nil
 }
 
 // Impair makes DescribeInstanceStatus call an instance impaired since a time: by its system check, or else by its

@@ -66,7 +66,7 @@ func newAccount(t *testing.T, url string, keys aws.Credentials) *account {
 
 // emulator is the account of the local environment.
 func emulator(t *testing.T) *account {
-	c, url := cloudtest.Start(t, awsemulator.Options{Region: region, ClusterName: "demo", ShutdownFor: time.Hour})
+	c, url := cloudtest.Start(t, awsemulator.Options{Region: region, ClusterName: "demo", ShutdownFor: time.Hour, StopFor: time.Millisecond})
 	c.PutRole(role)
 	if err := c.PutBucket(bucket); err != nil {
 		t.Fatal(err)

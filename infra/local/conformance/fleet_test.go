@@ -185,6 +185,12 @@ func instanceQuestions() []question {
 			_, err := a.ec2.DescribeInstanceStatus(a.t.Context(), &ec2.DescribeInstanceStatusInput{InstanceIds: []string{"i-0123456789abcdef0"}})
 			return a.say("done", err)
 		}},
+	}
+}
+
+// endQuestions end instances.
+func endQuestions() []question {
+	return []question{
 		{"ec2 TerminateInstances: unknown id", func(a *account) string {
 			_, err := a.ec2.TerminateInstances(a.t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{"i-0123456789abcdef0"}})
 			return a.say("done", err)

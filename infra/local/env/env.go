@@ -44,6 +44,7 @@ type Options struct {
 	Addr       string        // of the emulated AWS; default 127.0.0.1:0
 	Minute     time.Duration // how long a minute of the schedules lasts; default 10 s
 	PendingFor time.Duration // from launch to running; default 1 s
+	StartFor   time.Duration // from the start of a stopped instance to running; default PendingFor
 	BootDelay  time.Duration // from running to a kubelet that registers; default 2 s
 	SpotNotice time.Duration // default 2 minutes, as EC2 has it
 	// for which a terminated instance is still described; default an hour, as EC2 has it
@@ -163,7 +164,7 @@ func (o Options) withDefaults() Options {
 
 func (e *Env) startCloud(o Options) (err error) {
 	e.Cloud, err = awsemulator.New(awsemulator.Options{Region: Region, Account: Account, ClusterName: ClusterName,
-		PendingFor: o.PendingFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice, TerminatedFor: o.EndedFor,
+		PendingFor: o.PendingFor, StartFor: o.StartFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice, TerminatedFor: o.EndedFor,
 		Events: func(envelope []byte) {
 			if e.Host == nil || o.Lose != nil && o.Lose(envelope) {
 				return

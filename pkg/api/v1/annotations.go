@@ -58,6 +58,12 @@ const (
 	// AnnotationDeletionReason is the notice of EC2 that a claim is deleted for, in the words of the metrics.
 	AnnotationDeletionReason = "joiner.sh/deletion-reason"
 
+	// AnnotationStoppedCapacity set to "true" says that the claim was made for CapacityBuffers of stopped capacity. Its
+	// condition Stopped says how far it is.
+	AnnotationStoppedCapacity = "joiner.sh/stopped-capacity"
+	// AnnotationStartRequested is when a stopped instance was asked to start, for pods.
+	AnnotationStartRequested = "joiner.sh/start-requested"
+
 	// On EC2NodeClasses and NodePools, written by refresh and lifecycle.
 
 	// AnnotationDryRunResult is what EC2 said when a launch with the class was tried without launching.

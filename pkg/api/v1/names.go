@@ -66,6 +66,10 @@ const TaintHold = "joiner.sh/nominated-pods-only"
 // can share a launch template and a request; registration puts the node's own value in its place.
 const HoldAtBoot = "new"
 
+// TaintStoppedCapacity is the key of the taint that nodes of stopped capacity register with, NoSchedule. Registration
+// cordons such a node instead, so that DaemonSets come to it, unless it was started for pods.
+const TaintStoppedCapacity = "joiner.sh/stopped-capacity"
+
 // LabelInstance on a NodeClaim is the id of its instance, so that a notice about an instance finds its claim without
 // reading all.
 const LabelInstance = "joiner.sh/instance"

@@ -35,6 +35,9 @@ const (
 	ConditionVolumesDetached      = "VolumesDetached"
 	ConditionInstanceTerminating  = "InstanceTerminating"
 	ConditionConsistentStateFound = "ConsistentStateFound"
+	// ConditionStopped of stopped capacity is Unknown while its node warms and stops, True while its instance waits,
+	// and False once it was started for pods.
+	ConditionStopped = "Stopped"
 )
 
 // Reasons of NodeClaim conditions; a True condition carries its own type as the reason unless one is named here.
@@ -53,4 +56,8 @@ const (
 	ReasonTerminationGracePeriodElapsed = "TerminationGracePeriodElapsed"
 	ReasonDetachTimeout                 = "DetachTimeout" // of Joiner
 	ReasonConsistencyCheckFailed        = "ConsistencyCheckFailed"
+	ReasonWarming                       = "Warming"  // of Stopped: its node starts and pulls images
+	ReasonStopping                      = "Stopping" // of Stopped: Joiner stops its instance
+	ReasonStarting                      = "Starting" // of Stopped: Joiner starts its instance for pods
+	ReasonStarted                       = "Started"  // of Stopped: it is a node as others are
 )

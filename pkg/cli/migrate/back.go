@@ -21,7 +21,11 @@ func ReportBack(f Facts) Report {
 			"install the chart, 1.1 or newer, with replicas 0, its IAM role and its queue; helm's --skip-crds keeps the CRDs as they are")
 	}
 	for _, h := range f.Snapshot.StateNodes() {
-		if h.Claim != nil {
+		switch {
+		case h.Claim == nil:
+		case h.Standby() && h.Claim.Deleting.IsZero():
+			r.endStopped(h.Claim.Name)
+		default:
 			r.Nodes++
 			r.releaseClaim(h)
 		}
@@ -38,6 +42,13 @@ func ReportBack(f Facts) Report {
 	r.Steps = stepsBack(f)
 	r.sortAll()
 	return r
+}
+
+// endStopped says that a NodeClaim of stopped capacity must go.
+func (r *Report) endStopped(claim string) {
+	r.addEdit(End, claim, "Karpenter would take its stopped instance for one that is gone")
+	r.addFinding(Change, "NodeClaim "+claim, "it is stopped capacity, which Karpenter does not know",
+		"joiner migrate --back --apply deletes it; Karpenter terminates its instance")
 }
 
 // releaseClaim says what of one NodeClaim Karpenter could not know what to do with.

@@ -85,6 +85,7 @@ const (
 	Open    Do = "open"    // take joiner.sh/nominated-pods-only off a node
 	Unmark  Do = "unmark"  // take the mark of an unfinished disruption off a NodeClaim
 	Forget  Do = "forget"  // take what Joiner wrote for itself off a NodePool or an EC2NodeClass
+	End     Do = "end"     // delete a NodeClaim whose instance is stopped
 )
 
 // Edit is one change to one object. It may be repeated.

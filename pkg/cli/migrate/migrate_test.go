@@ -145,6 +145,9 @@ func (w *world) change(t *testing.T, name, what string) {
 			c.Deleting = w.Snapshot.Now.Add(-time.Minute)
 		case "marked":
 			c.Annotations[api.AnnotationDisruptionCommand] = "{}"
+		case "stopped":
+			c.Annotations[api.AnnotationStoppedCapacity] = "true"
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: api.ConditionStopped, Status: "True"})
 		case "of-another-template":
 			c.Annotations["karpenter.sh/nodepool-hash"] = "16"
 		default:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/budgets"
 	"joiner/pkg/model/cluster"
@@ -217,6 +218,11 @@ func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []cluster.Pod) Node {
 				n.HourlyUSD += n.NodeUSD
 			}
 		}
+		if isStopped(h) { // only its volumes are billed
+			n.Parts.Address = 0
+			n.NodeUSD = n.Parts.Total()
+			n.HourlyUSD = n.NodeUSD
+		}
 	}
 	var used resources.List
 	for _, p := range pods {
@@ -241,10 +247,17 @@ func capacityType(labels map[string]string) string {
 	return ""
 }
 
+// isStopped reports whether the host's instance is stopped and waits for pods.
+func isStopped(h cluster.StateNode) bool { return h.Standby() && h.Claim.Is(v1.ConditionStopped) }
+
 func phaseOf(h cluster.StateNode) string {
 	switch {
 	case h.MarkedForDeletion():
 		return "leaving"
+	case isStopped(h):
+		return "stopped"
+	case h.Standby() && h.Claim.ProviderID != "":
+		return "warming"
 	case h.Node == nil && h.Claim.ProviderID == "":
 		return "launching"
 	case !h.Initialized():

@@ -101,6 +101,8 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 		return w.l.Nodes.ReleaseNode(ctx, node)
 	case plan.Terminate:
 		return w.l.Instances.TerminateInstances(ctx, []string{a.Instance})
+	case plan.StopInstance:
+		return w.l.Instances.StopInstances(ctx, []string{a.Instance})
 	case plan.TagInstance:
 		return w.tagInstance(ctx, claim, a)
 	case plan.AdoptClaim:
@@ -201,7 +203,7 @@ func (w *actionWorker) writeStatus(ctx context.Context, c cluster.Claim, a plan.
 	if news {
 		w.l.Log.Info(a.String())
 	}
-	if a.NodeName != "" {
+	if a.NodeName != "" || a.NoNode {
 		c.NodeName = a.NodeName
 	}
 	return w.keepClaim(w.l.Claims.WriteClaimStatus(ctx, c))

@@ -72,6 +72,8 @@ type Instances interface {
 	ListInstances(ctx context.Context) ([]cluster.Instance, error)
 	// TerminateInstances ends the instances; one that is gone is no error.
 	TerminateInstances(ctx context.Context, ids []string) error
+	// StopInstances stops the instances, which keep their volumes and addresses; one that is gone is no error.
+	StopInstances(ctx context.Context, ids []string) error
 	// TagInstance tags an instance with the names of its node, claim and cluster, those that it lacks.
 	TagInstance(ctx context.Context, id, node, claim string) error
 	// SweepTemplates deletes our launch templates that are older than age and returns how many.

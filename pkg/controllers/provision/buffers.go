@@ -13,10 +13,10 @@ import (
 // settleBuffers writes onto each buffer whether there is room for its pods. That is for people only: what fails is
 // logged.
 func (p *Controller) settleBuffers(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
-	if !slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.Virtual }) {
+	if len(s.Stopped) == 0 && !slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.Virtual }) {
 		return
 	}
-	err := controllers.WriteBufferStatuses(ctx, p.Buffers, buffers.PlacedPods(decision), p.Now(), p.Log)
+	err := controllers.WriteBufferStatuses(ctx, p.Buffers, buffers.RoomOf(s, decision), p.Now(), p.Log)
 	if err != nil {
 		p.Log.Warn("status of capacity buffers", "error", err)
 	}

@@ -97,7 +97,10 @@ func (p eventWriter) recordLaunches(ctx context.Context, s cluster.Snapshot, cla
 
 // describePods says in words what a node is launched for.
 func describePods(l plan.Launch) string {
-	if len(l.Pods) == 0 {
+	switch {
+	case l.ForStoppedCapacity():
+		return "stopped capacity of CapacityBuffers"
+	case len(l.Pods) == 0:
 		return "the number of nodes of NodePool " + l.Pool
 	}
 	return fmt.Sprintf("%d pods: %s", len(l.Pods), plan.NamePods(l.Pods))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	awsv1 "joiner/pkg/api/aws/v1"
@@ -52,7 +53,8 @@ type Controller struct {
 	Watch       controllers.WatchLease // tells others that nobody need wake provision; nil to tell nobody
 	Buffers     controllers.Buffers
 	Holds       Tolerator
-	Rollouts    controllers.Rollouts    // nil: NodeRollouts do not exist
+	Rollouts    controllers.Rollouts // nil: NodeRollouts do not exist
+	Stopped     controllers.StoppedCapacity
 	Diary       controllers.DecisionLog // nil: no decision log
 	Stamp       decisionlog.PassStamp
 	Cluster     launch.Cluster
@@ -120,7 +122,8 @@ func (p *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	if err != nil {
 		return false, err
 	}
-	if len(pods) == 0 && !hasPendingClaim(claims) && !p.hasReplaceRequest(claims) {
+	if len(pods) == 0 && !hasPendingClaim(claims) && !slices.ContainsFunc(claims, cluster.Claim.Standby) &&
+		!p.hasReplaceRequest(claims) {
 		fixed, err := p.Read.StaticPools(ctx)
 		if err != nil {
 			return false, err
@@ -188,10 +191,11 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	}
 	controllers.NoteStage(ctx, controllers.StageApplying)
 	p.countDecision(took)
-	seen := s // as it was decided about
+	decided, seen, started, startErr := startStopped(ctx, p, &s, decided, start)
 	changed, err := p.applyPlan(ctx, &s, decided)
+	changed += started
 	p.finishPass(ctx, seen, s, decided.Plan, start)
-	err = errors.Join(resumeErr, err)
+	err = errors.Join(resumeErr, startErr, err)
 	if launched+changed > 0 && !controllers.WasRefused(ctx) {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
@@ -202,7 +206,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 		return nil
 	})
 	fresh, wakeErr := p.seen.WakeRefresh(ctx, s, p.Refresh, p.Log)
-	busy = fresh || len(decided.Plan.AllLaunches()) > 0 || placesReal(s, decided.Plan) ||
+	busy = fresh || started+len(decided.Plan.AllLaunches()) > 0 || placesReal(s, decided.Plan) ||
 		interruption.AwaitsReplacement(s.Claims, p.Now())
 	return busy, errors.Join(err, wakeErr)
 }
@@ -259,6 +263,9 @@ func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided
 
 // plannedActions says in words what applyPlan does, in its order.
 func plannedActions(s cluster.Snapshot, decided provisioning.Outcome) (actions []string) {
+	for _, one := range decided.Plan.Starts() {
+		actions = append(actions, one.String())
+	}
 	for _, a := range interruption.DeleteReplaced(s, decided.Going, decided.Plan) {
 		actions = append(actions, a.String())
 	}

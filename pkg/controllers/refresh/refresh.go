@@ -11,6 +11,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/controllers"
+	"joiner/pkg/model/buffers"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/nodeclass"
@@ -322,5 +323,5 @@ func firstNames(names []string) string {
 
 // refreshBuffers writes onto each buffer what it comes to. Whether there is room is provision's to say.
 func (r *Controller) refreshBuffers(ctx context.Context) error {
-	return controllers.WriteBufferStatuses(ctx, r.Buffers, nil, r.Now(), r.Log)
+	return controllers.WriteBufferStatuses(ctx, r.Buffers, buffers.Room{}, r.Now(), r.Log)
 }

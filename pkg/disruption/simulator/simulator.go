@@ -77,7 +77,7 @@ func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 		}
 	}
 	for _, h := range s.StateNodes() {
-		if out[h.Name()] || h.MarkedForDeletion() || h.Node == nil {
+		if out[h.Name()] || h.MarkedForDeletion() || h.Standby() || h.Node == nil {
 			continue
 		}
 		x := &Node{index: len(sim.nodes), name: h.Name(), labels: h.Labels(), taints: h.Taints(), all: h.Allocatable()}

@@ -7,7 +7,7 @@ import (
 
 // PoolCount is how many nodes of a pool count for its budgets, and how many of those are out of service.
 type PoolCount struct {
-	Total int // managed and initialized nodes whose instance is not ending
+	Total int // managed and initialized nodes whose instance is not ending, without stopped capacity
 	Gone  int // of these, not ready or marked for deletion, whatever the cause
 }
 
@@ -15,7 +15,8 @@ type PoolCount struct {
 func CountNodes(s cluster.Snapshot) map[string]PoolCount {
 	out := map[string]PoolCount{}
 	for _, h := range s.StateNodes() {
-		if h.Claim == nil || h.Pool() == "" || !h.Initialized() || h.Claim.Is(v1.ConditionInstanceTerminating) {
+		if h.Claim == nil || h.Standby() || h.Pool() == "" || !h.Initialized() ||
+			h.Claim.Is(v1.ConditionInstanceTerminating) {
 			continue
 		}
 		c := out[h.Pool()]

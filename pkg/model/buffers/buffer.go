@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
+	api "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/plan"
 	"joiner/pkg/model/resources"
@@ -31,23 +32,85 @@ type Buffer struct {
 	Template   *cluster.Pod // a pod as the template or the workload would make it; nil if there is none of that name
 	Generation int64        // of the template
 	Scale      int32        // pods that the workload has
+
+	Refusals map[string]string // by pod: why no node can be made for it; only for the status
 }
 
-// VirtualPods are the pods that the buffers stand for, sorted. There are no such pods: they are marked as virtual.
+// Room is what a plan found for the pods of buffers, by namespace/name.
+type Room struct {
+	Placed   map[string]bool
+	Refusals map[string]string // why no node can be made
+	// Stopped says that Placed and Refusals have the pods of buffers of stopped capacity too.
+	Stopped bool
+}
+
+// RoomOf is the room that a plan found in the snapshot. A node of stopped capacity is room once its instance is
+// stopped.
+func RoomOf(s cluster.Snapshot, p plan.Plan) Room {
+	out := Room{Placed: PlacedPods(p), Refusals: map[string]string{}}
+	if p.Stopped == nil || !p.Stopped.Filled {
+		return out
+	}
+	out.Stopped = true
+	stopped := map[string]bool{}
+	for _, c := range s.Claims {
+		stopped[c.Name] = c.Is(api.ConditionStopped)
+	}
+	for _, e := range p.Stopped.Placed {
+		out.Placed[e.Pod] = stopped[e.Node]
+	}
+	for _, u := range p.Stopped.Unplaced {
+		out.Refusals[u.Pod] = u.Message()
+	}
+	return out
+}
+
+// VirtualPods are the pods that the buffers of active capacity stand for, sorted. There are no such pods: they are
+// marked as virtual.
 func VirtualPods(buffers []Buffer) []cluster.Pod {
 	var out []cluster.Pod
 	for _, b := range buffers {
-		n, why := b.replicaCount()
-		if why.reason != v1beta1.ReasonResolved {
-			continue
-		}
-		for i := range n {
-			out = append(out, b.virtualPod(i+1))
+		if b.Object.Strategy() == v1beta1.StrategyActive {
+			out = append(out, b.virtualPods()...)
 		}
 	}
-	slices.SortFunc(out, func(a, b cluster.Pod) int {
+	sortPods(out)
+	return out
+}
+
+// Stopped are the buffers of stopped capacity with their pods, sorted; one that stands for nothing is left out.
+func Stopped(buffers []Buffer) []cluster.StoppedBuffer {
+	var out []cluster.StoppedBuffer
+	for _, b := range buffers {
+		if b.Object.Strategy() != v1beta1.StrategyStopped {
+			continue
+		}
+		if pods := b.virtualPods(); len(pods) > 0 {
+			sortPods(pods)
+			out = append(out, cluster.StoppedBuffer{Namespace: b.Object.Namespace, Name: b.Object.Name, Pods: pods})
+		}
+	}
+	slices.SortFunc(out, func(a, b cluster.StoppedBuffer) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	return out
+}
+
+func sortPods(pods []cluster.Pod) {
+	slices.SortFunc(pods, func(a, b cluster.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// virtualPods are the pods that the buffer stands for.
+func (b Buffer) virtualPods() (out []cluster.Pod) {
+	n, why := b.replicaCount()
+	if why.reason != v1beta1.ReasonResolved {
+		return nil
+	}
+	for i := range n {
+		out = append(out, b.virtualPod(i+1))
+	}
 	return out
 }
 
@@ -104,9 +167,9 @@ func (b Buffer) findProblem() conditionReason {
 	switch {
 	case !b.Object.Mine():
 		return conditionReason{v1beta1.ReasonResolutionFailed, "its provisioning strategy belongs to somebody else"}
-	case b.Object.Strategy() != v1beta1.StrategyActive:
-		return conditionReason{v1beta1.ReasonUnknownStrategy, fmt.Sprintf("spec.provisioningStrategy is %q, and only %s is followed",
-			b.Object.Strategy(), v1beta1.StrategyActive)}
+	case b.Object.Strategy() != v1beta1.StrategyActive && b.Object.Strategy() != v1beta1.StrategyStopped:
+		return conditionReason{v1beta1.ReasonUnknownStrategy, fmt.Sprintf("spec.provisioningStrategy %q is none of %s and %s",
+			b.Object.Strategy(), v1beta1.StrategyActive, v1beta1.StrategyStopped)}
 	case b.Object.DeletionTimestamp != nil:
 		return conditionReason{v1beta1.ReasonResolutionFailed, "it is being deleted"}
 	case spec.PodTemplateRef == nil && spec.ScalableRef == nil:
@@ -208,9 +271,19 @@ func (b Buffer) fitsLimits(n int32, placed map[string]bool) (bool, conditionReas
 		return true, conditionReason{reason: v1beta1.ReasonFitsExistingCapacity}
 	}
 	const most = 3
-	text := strings.Join(missing[:min(most, len(missing))], ", ")
+	text := "no room yet for "
+	if b.Object.Strategy() == v1beta1.StrategyStopped {
+		text = "no stopped node yet for "
+	}
+	text += strings.Join(missing[:min(most, len(missing))], ", ")
 	if len(missing) > most {
 		text += fmt.Sprintf(" and %d more", len(missing)-most)
 	}
-	return false, conditionReason{v1beta1.ReasonRequiresNewCapacity, "no room yet for " + text}
+	for _, name := range missing {
+		if why := b.Refusals[b.Object.Namespace+"/"+name]; why != "" {
+			text += "; " + name + ": " + why
+			break
+		}
+	}
+	return false, conditionReason{v1beta1.ReasonRequiresNewCapacity, text}
 }

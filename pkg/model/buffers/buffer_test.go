@@ -98,9 +98,12 @@ func TestStatus(t *testing.T) {
 			"ReadyForProvisioning=False PodTemplateNotFound: there is no PodTemplate ns/t\nProvisioning=False NotReadyForProvisioning: there is no PodTemplate ns/t\n"},
 		{"no workload", `{scalableRef: {kind: Deployment, name: w}, replicas: 2}`, true, all,
 			"ReadyForProvisioning=False ScalableRefNotFound: there is no Deployment ns/w\nProvisioning=False NotReadyForProvisioning: there is no Deployment ns/w\n"},
-		{"a strategy of ours that is not followed", `{provisioningStrategy: joiner.sh/stopped-capacity, podTemplateRef: {name: t}, replicas: 2}`, false, all,
-			"ReadyForProvisioning=False UnknownStrategy: spec.provisioningStrategy is \"joiner.sh/stopped-capacity\", and only buffer.x-k8s.io/active-capacity is followed\n" +
-				"Provisioning=False NotReadyForProvisioning: spec.provisioningStrategy is \"joiner.sh/stopped-capacity\", and only buffer.x-k8s.io/active-capacity is followed\n"},
+		{"stopped", `{provisioningStrategy: joiner.sh/stopped-capacity, podTemplateRef: {name: t}, replicas: 2}`, false, all, "ReadyForProvisioning=True Resolved: \nProvisioning=True FitsExistingCapacity: \nfor 2, t of 7"},
+		{"too few stopped", `{provisioningStrategy: joiner.sh/stopped-capacity, podTemplateRef: {name: t}, replicas: 3}`, false, all,
+			"ReadyForProvisioning=True Resolved: \nProvisioning=False RequiresNewCapacity: no stopped node yet for capacity-buffer-web-3\nfor 3, t of 7"},
+		{"an unknown strategy of ours", `{provisioningStrategy: joiner.sh/hibernated-capacity, podTemplateRef: {name: t}, replicas: 2}`, false, all,
+			"ReadyForProvisioning=False UnknownStrategy: spec.provisioningStrategy \"joiner.sh/hibernated-capacity\" is none of buffer.x-k8s.io/active-capacity and joiner.sh/stopped-capacity\n" +
+				"Provisioning=False NotReadyForProvisioning: spec.provisioningStrategy \"joiner.sh/hibernated-capacity\" is none of buffer.x-k8s.io/active-capacity and joiner.sh/stopped-capacity\n"},
 		{"no reference", `{replicas: 2}`, true, all, "ReadyForProvisioning=False ResolutionFailed: it names neither a podTemplateRef nor a scalableRef\n" +
 			"Provisioning=False NotReadyForProvisioning: it names neither a podTemplateRef nor a scalableRef\n"},
 	} {
@@ -146,5 +149,35 @@ func TestStatusStays(t *testing.T) {
 	other := given(t, `{provisioningStrategy: somebody.example/standby, podTemplateRef: {name: t}, replicas: 1}`, 0)
 	if buffers.UpdateStatus(other, nil, noon) || len(other.Object.Status.Conditions) != 0 {
 		t.Errorf("a strategy that is not ours: %+v", other.Object.Status)
+	}
+}
+
+// Pods of stopped capacity are no pods that running nodes keep room for, and those of active capacity no others.
+func TestStrategiesAreApart(t *testing.T) {
+	all := []buffers.Buffer{given(t, `{podTemplateRef: {name: t}, replicas: 1}`, 0),
+		given(t, `{provisioningStrategy: joiner.sh/stopped-capacity, podTemplateRef: {name: t}, replicas: 2}`, 0),
+		given(t, `{provisioningStrategy: joiner.sh/other, podTemplateRef: {name: t}, replicas: 4}`, 0),
+		given(t, `{provisioningStrategy: joiner.sh/stopped-capacity, podTemplateRef: {name: t}, replicas: 0}`, 0)}
+	if n := len(buffers.VirtualPods(all)); n != 1 {
+		t.Errorf("%d pods of active capacity, want 1", n)
+	}
+	stopped := buffers.Stopped(all)
+	if len(stopped) != 1 || len(stopped[0].Pods) != 2 || !stopped[0].Pods[0].Virtual {
+		t.Errorf("stopped capacity is %+v, want one buffer of 2 pods", stopped)
+	}
+}
+
+// A node is room for stopped capacity once its instance is stopped; what the pass did not look for is left as it was.
+func TestRoomOfStoppedCapacity(t *testing.T) {
+	s := cluster.Snapshot{Claims: []cluster.Claim{{Name: "c1", Conditions: []cluster.Condition{{Type: "Stopped", Status: "True"}}}, {Name: "c2"}}}
+	p := plan.Plan{Stopped: &plan.StoppedCapacity{Filled: true, Placed: []plan.Placement{{Pod: "ns/a", Node: "c1"}, {Pod: "ns/b", Node: "c2"}},
+		Unplaced: []plan.Unplaced{{Pod: "ns/c", Why: []string{"why"}}}}}
+	want := buffers.Room{Placed: map[string]bool{"ns/a": true, "ns/b": false}, Refusals: map[string]string{"ns/c": "why"}, Stopped: true}
+	if d := cmp.Diff(want, buffers.RoomOf(s, p)); d != "" {
+		t.Errorf("room (-want +got):\n%s", d)
+	}
+	p.Stopped.Filled = false
+	if got := buffers.RoomOf(s, p); got.Stopped || len(got.Placed) > 0 {
+		t.Errorf("room that nobody looked for: %+v", got)
 	}
 }

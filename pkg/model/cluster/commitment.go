@@ -1,6 +1,9 @@
 package cluster
 
-import "joiner/pkg/model/instancetypes"
+import (
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/instancetypes"
+)
 
 // AllotCommitments gives the account's commitments to the instances of the cluster, those that are on their way
 // included, after those elsewhere. It returns which part of the price of each is paid for, by the name of its
@@ -12,7 +15,7 @@ func (s Snapshot) AllotCommitments() (paid map[string]float64, left map[string]i
 	}
 	var uses []instancetypes.InstanceUse
 	for _, h := range s.StateNodes() {
-		if h.Claim == nil || h.Deleting() {
+		if h.Claim == nil || h.Deleting() || h.Claim.Is(api.ConditionStopped) {
 			continue
 		}
 		known := h.KnownLabels()

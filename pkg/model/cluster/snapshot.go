@@ -18,6 +18,7 @@ type Snapshot struct {
 	Classes  []instancetypes.Class `json:"classes,omitempty"`
 	Overlays []Overlay             `json:"overlays,omitempty"`
 	Rollouts []Rollout             `json:"rollouts,omitempty"`
+	Stopped  []StoppedBuffer       `json:"stopped,omitempty"` // buffers of stopped capacity
 	// one pod of each DaemonSet: its newest, or as its template makes it
 	Daemons    []Pod       `json:"daemons,omitempty"`
 	Namespaces []Namespace `json:"namespaces,omitempty"`

@@ -32,6 +32,7 @@ const (
 	TaintForTermination ActionKind = "taint"         // taint the node and take it out of load balancers
 	ReleaseNode         ActionKind = "release node"  // drop our finalizer
 	Terminate           ActionKind = "terminate"     // terminate the instance
+	StopInstance        ActionKind = "stop"          // stop the instance, which stays with its claim
 	Evict               ActionKind = "evict"         // ask the eviction API; a budget may refuse
 	DeletePod           ActionKind = "delete pod"    // delete with GraceSec, past its budget
 	// hold against the claim's class that its instance ended before its node joined
@@ -55,6 +56,7 @@ type Action struct {
 	Why        string              // a sentence for people
 	Conditions []cluster.Condition // for WriteStatus: the conditions to set, Since is filled by the writer
 	NodeName   string              // for WriteStatus: the node to name in the status, when not empty
+	NoNode     bool                // for WriteStatus: the status names no node any more
 	Deadline   time.Time           // for SetDeadline
 	Leave      string              // for LeaveNode: the annotation
 	GraceSec   int64               // for DeletePod

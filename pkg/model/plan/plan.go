@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	api "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/requirements"
@@ -23,6 +24,8 @@ type Plan struct {
 	Fixed    []Launch  `json:",omitempty"` // nodes that static pools lack; they are for no pods, and no part of Price
 	Removals []Removal `json:",omitempty"` // nodes that static pools have too many
 	Short    []Skip    `json:",omitempty"` // static pools that lack nodes and cannot get them now
+
+	Stopped *StoppedCapacity `json:",omitempty"` // nil where no buffer asks for stopped capacity
 
 	Faults []Fault `json:",omitempty"` // what the decision failed about and was taken without
 
@@ -92,6 +95,38 @@ type Removal struct {
 	Claim string
 	Pool  string
 	Why   string
+}
+
+// StoppedCapacity is what a plan says about nodes whose instances are stopped.
+type StoppedCapacity struct {
+	Starts   []Start     `json:",omitempty"` // sorted by claim
+	Filled   bool        // Placed and Unplaced were looked for in this pass
+	Placed   []Placement `json:",omitempty"` // pods of buffers that a node is kept for, with its claim
+	Unplaced []Unplaced  `json:",omitempty"` // pods of buffers that no node is kept for, and none can be made
+}
+
+// Start is a stopped instance that is started for pods.
+type Start struct {
+	Claim string
+	Pods  []string // namespace/name, sorted
+}
+
+// String says what is started for which pods.
+func (s Start) String() string {
+	return "start the instance of " + s.Claim + " for " + NamePods(s.Pods)
+}
+
+// ForStoppedCapacity reports whether the node is made to be stopped.
+func (l Launch) ForStoppedCapacity() bool {
+	return l.Annotations[api.AnnotationStoppedCapacity] == "true"
+}
+
+// Starts are the stopped instances that the plan starts.
+func (p Plan) Starts() []Start {
+	if p.Stopped == nil {
+		return nil
+	}
+	return p.Stopped.Starts
 }
 
 // Clone is a copy whose labels and annotations may be changed.

@@ -15,6 +15,9 @@ func (p Plan) Lines() []string {
 	for _, l := range p.Fixed {
 		out = append(out, l.String())
 	}
+	for _, s := range p.Starts() {
+		out = append(out, s.String())
+	}
 	for _, r := range p.Removals {
 		out = append(out, fmt.Sprintf("remove %s: %s", r.Claim, r.Why))
 	}
@@ -39,6 +42,21 @@ func (p Plan) Lines() []string {
 	for _, f := range p.Faults {
 		out = append(out, f.String())
 	}
+	return append(out, p.stoppedLines()...)
+}
+
+// stoppedLines says what is kept for buffers of stopped capacity.
+func (p Plan) stoppedLines() (out []string) {
+	if p.Stopped == nil {
+		return nil
+	}
+	kept := Plan{Existing: p.Stopped.Placed}
+	for _, line := range kept.Lines() {
+		out = append(out, "stopped: "+line)
+	}
+	for _, u := range p.Stopped.Unplaced {
+		out = append(out, fmt.Sprintf("stopped: no node for %s: %s", u.Pod, strings.Join(u.Why, "; ")))
+	}
 	return out
 }
 
@@ -48,7 +66,10 @@ func (p Plan) String() string { return strings.Join(p.Lines(), "\n") }
 // String says what is launched for which pods and at what price.
 func (l Launch) String() string {
 	whom := NamePods(l.Pods)
-	if len(l.Pods) == 0 {
+	switch {
+	case l.ForStoppedCapacity():
+		whom = "stopped capacity"
+	case len(l.Pods) == 0:
 		whom = "the number of nodes of the pool"
 	}
 	beside := ""

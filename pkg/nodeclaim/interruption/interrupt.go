@@ -123,6 +123,9 @@ func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 		return o
 	case !o.Found:
 		return o
+	case n.ownStop(o.Claim):
+		o.Drain, o.Why = n.Kind == Stopped && o.Claim.IsStopping(), "we stop it, and keep it for pods that are yet to come"
+		return o
 	case n.Kind == Running:
 		o.Drain = o.Claim.Deleting.IsZero() && !o.Claim.Is(v1.ConditionInitialized)
 		o.Why = "it is in service already, or is leaving it"
@@ -156,6 +159,17 @@ func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 		told.Reason, told.Message = "InstanceStopping", "instance "+n.Instance+" is being stopped"
 	}
 	return o.addEvent(told)
+}
+
+// ownStop reports whether the notice is about an instance of stopped capacity that we stop: now, or before we started
+// it again.
+func (n Notice) ownStop(c cluster.Claim) bool {
+	if n.Kind != Stopping && n.Kind != Stopped || !c.Deleting.IsZero() {
+		return false
+	}
+	started := c.Condition(v1.ConditionStopped)
+	return c.IsStopping() || c.Annotations[v1.AnnotationStoppedCapacity] == "true" && started.Status == "False" &&
+		n.Time.Before(started.Since.Add(-clocksDiffer))
 }
 
 // isEnding reports whether the next thing that lifecycle does, or did without having said so yet, is to end the

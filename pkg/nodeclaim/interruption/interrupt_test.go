@@ -145,11 +145,21 @@ func claim(t *testing.T, line string) cluster.Claim {
 			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionDrained, Status: "True"})
 		case "terminating":
 			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True"})
+		case "stopping", "waits", "started":
+			c.Annotations[v1.AnnotationStoppedCapacity] = "true"
+			k := map[string]cluster.Condition{"stopping": {Status: "Unknown", Reason: v1.ReasonStopping}, "waits": {Status: "True"},
+				"started": {Status: "False", Reason: v1.ReasonStarting}}[k]
+			if k.Type = v1.ConditionStopped; v != "" {
+				k.Since = at(t, v)
+			}
+			c.Conditions = append(c.Conditions, k)
+		case "warming":
+			c.Annotations[v1.AnnotationStoppedCapacity] = "true"
 		case "leave":
 			c.Annotations[v1.AnnotationReplaceRequested] = leave(t, v)
 		default:
 			t.Fatalf("claim %s: %v", f[0], syntax.UnknownWord("word", k, "id", "deleting", "type", "zone", "capacity", "grace", "deadline", "age", "registered", "initialized",
-				"drained", "terminating", "leave"))
+				"drained", "terminating", "leave", "warming", "stopping", "waits", "started"))
 		}
 	}
 	return c

@@ -176,6 +176,9 @@ func ScheduledChange(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 		if n.At.After(now) {
 			o.Deadline, o.Drain = earlierDeadline(o.Claim, n.At.Add(-safety), now), true
 		}
+	case o.Claim.Standby():
+		o.DeleteClaim, o.Drain, o.Provide = true, true, true
+		o.Why = "nothing runs there yet, and another is made"
 	case n.At.IsZero() || next.isDue(now):
 		o.DeleteClaim, o.Drain, o.Provide = true, true, true
 		o.Why = "there is no time for budgets"

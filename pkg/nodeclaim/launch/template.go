@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/nomination"
@@ -114,10 +115,15 @@ func withReserved(k awsv1.KubeletConfiguration, is instancetypes.KubeletReserved
 	return k
 }
 
-// bootTaints are the taints of the claim and its startup taints as the kubelet brings them, each once.
+// bootTaints are the taints of the claim and its startup taints as the kubelet brings them, each once, and that of
+// stopped capacity.
 func bootTaints(c cluster.Claim) []cluster.Taint {
 	var out []cluster.Taint
-	for _, t := range nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints)) {
+	all := slices.Concat(c.Taints, c.StartupTaints)
+	if c.Standby() {
+		all = append(all, cluster.Taint{Key: v1.TaintStoppedCapacity, Effect: "NoSchedule"})
+	}
+	for _, t := range nomination.AtBoot(all) {
 		if !slices.Contains(out, t) {
 			out = append(out, t)
 		}

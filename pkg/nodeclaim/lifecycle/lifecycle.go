@@ -190,6 +190,9 @@ func sortedBy[T any](list []T, name func(T) string) []T {
 
 // advanceClaim is the step of a claim that nobody has deleted.
 func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) {
+	if c.IsStopping() {
+		return v.advanceStopped(c)
+	}
 	if i, early := v.endedEarly(c); early {
 		return v.failLaunch(c, i), true
 	}
@@ -214,7 +217,10 @@ func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) 
 	case !c.Is(v1.ConditionRegistered):
 		return append(actions, v.registerClaim(c)...), true
 	}
-	steps, ready := v.relabelOnDemand(c), c.Is(v1.ConditionInitialized)
+	if c.Standby() && c.Is(v1.ConditionInitialized) {
+		return append(actions, v.stopWarmed(c)...), true
+	}
+	steps, ready := append(v.relabelOnDemand(c), v.noteStarted(c)...), c.Is(v1.ConditionInitialized)
 	if ready {
 		steps = append(steps, v.checkConsistency(c)...)
 	} else {
@@ -282,7 +288,7 @@ func (v state) expiresWithinBudgets(c cluster.Claim) bool {
 }
 
 // instanceVanished reports whether the instance of a launched claim ended, or is not listed any more. A Ready node
-// contradicts the second, and so does a launch within MinLeakAge, because EC2 may not show a new instance yet.
+// contradicts the second, and so does a launch or a start within MinLeakAge, because EC2 may not show the instance yet.
 func (v state) instanceVanished(c cluster.Claim) bool {
 	if c.ProviderID == "" {
 		return false
@@ -290,7 +296,11 @@ func (v state) instanceVanished(c cluster.Claim) bool {
 	if i, ok := v.instances[c.ProviderID]; ok {
 		return i.Gone()
 	}
-	if v.s.Now.Before(c.Condition(v1.ConditionLaunched).Since.Add(v.s.Rules.GarbageCollectionMinAge)) {
+	begun := c.Condition(v1.ConditionLaunched).Since
+	if started := c.StartRequested(); started.After(begun) {
+		begun = started
+	}
+	if v.s.Now.Before(begun.Add(v.s.Rules.GarbageCollectionMinAge)) {
 		return false
 	}
 	for _, n := range v.nodes[c.ProviderID] {
@@ -302,10 +312,10 @@ func (v state) instanceVanished(c cluster.Claim) bool {
 }
 
 // instanceStopped reports whether somebody stopped the instance, the event about which may have been lost. Nobody
-// starts it again for us.
+// starts it again for us. Of one that we started just now EC2 may tell what was before.
 func (v state) instanceStopped(c cluster.Claim) bool {
 	i, ok := v.instances[c.ProviderID]
-	return ok && (i.State == "stopping" || i.State == "stopped")
+	return ok && isStopped(i) && (!c.JustStarted(v.s.Now) || !endedOnPurpose(i.StateReason))
 }
 
 // terminateLeaked terminates instances that carry the cluster's tag and belong to no claim: the claim is gone, or the

@@ -22,12 +22,12 @@ import (
 
 func scenarioSyntax() syntax.Grammar {
 	return syntax.NewGrammar(nil, "claim NAME id= age= launched= registered= initialized= deleting= no-finalizer expire= grace= uid= node= deadline= tagged half-tagged "+
-		"by-hand unlabelled unnamed in= pool= partition partition= batch= zone=",
+		"by-hand unlabelled unnamed in= pool= partition partition= batch= zone= type=",
 		"node NAME id= not-ready deleting= ready= no-finalizer foreign unlabelled",
 		"pod NAME on= owner= critical deleting= grace=# phase= protect= started= volume= hold= age= starting",
 		"instance NAME state= age= claim= uid= sold= partition= batch= why=", "pool NAME uid= nodes=# cpu=# gently deleting in= told= unhealthy=", "class zones=", "shifted ids=", "unasked", "pdb NAME allowed=#",
 		"attach VOLUME to= claim= shared", "impaired INSTANCE since= system", "change INSTANCE at= code=", "reservation ID ends= block",
-		"rules repair detach=", "devices", "detaching", "clear", "refuse POD", "detach VOLUME", "next", "run SECONDS")
+		"rules repair detach=", "devices", "detaching", "clear", "refuse POD", "detach VOLUME", "next", "run SECONDS", "turn INSTANCE state= type= why=", "request CLAIM", "await SECONDS", "stops")
 }
 
 // TestScenarios plays the files in testdata. "next" prints one step, "run SECONDS" lets passes take effect on the model
@@ -74,6 +74,24 @@ func TestScenarios(t *testing.T) {
 				m.s.Shifts = nil
 			case "devices":
 				m.s.Devices = devicesFrom(a)
+			case "turn": // whoever did it
+				m.turn(a.name, func(i *cluster.Instance) {
+					i.State, i.Type, i.StateReason = a.str("state", i.State), a.str("type", i.Type), a.str("why", i.StateReason)
+				})
+			case "request": // provision asked EC2 to start its instance, and died
+				for i := range m.s.Claims {
+					if c := &m.s.Claims[i]; c.Name == a.name {
+						c.Annotations = with(c.Annotations, v1.AnnotationStartRequested, m.s.Now.Format(time.RFC3339))
+					}
+				}
+			case "stops":
+				m.stops = true
+			case "await":
+				seconds, err := strconv.Atoi(a.name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.tick(time.Duration(seconds) * time.Second)
 			case "rules":
 				m.s.Rules = rulesFrom(a)
 			case "detaching":

@@ -22,6 +22,7 @@ type model struct {
 	pauses  map[string]time.Duration // for which the shell does not ask for a refused pod
 	told    map[string]bool
 	errs    []string // what no pass may do
+	stops   bool     // instances that stop come to a stop
 	started time.Time
 	next    time.Time // pass, if nobody is busy before
 }
@@ -76,6 +77,8 @@ func (m *model) apply(actions []plan.Action) {
 					n.State = "shutting-down"
 				}
 			}
+		case plan.StopInstance:
+			m.turn(a.Instance, func(i *cluster.Instance) { i.State = "stopping" })
 		case plan.Evict, plan.DeletePod:
 			m.onPod(a)
 		case plan.CountPool:
@@ -110,7 +113,7 @@ func (m *model) onClaim(a plan.Action) {
 		for _, k := range a.Conditions {
 			m.setCondition(c, k)
 		}
-		if a.NodeName != "" {
+		if a.NodeName != "" || a.NoNode {
 			c.NodeName = a.NodeName
 		}
 	case plan.SetDeadline:
@@ -215,10 +218,11 @@ func (m *model) tick(d time.Duration) {
 	m.s.Now = m.s.Now.Add(d)
 	for i := range m.s.Instances {
 		n := &m.s.Instances[i]
-		if n.State != "shutting-down" {
+		ends := map[string]string{"shutting-down": "terminated", "stopping": "stopped"}
+		if ends[n.State] == "" || n.State == "stopping" && !m.stops {
 			continue
 		}
-		n.State = "terminated"
+		n.State = ends[n.State]
 		for j := range m.s.Nodes {
 			m.s.Nodes[j].Ready = m.s.Nodes[j].Ready && m.s.Nodes[j].ProviderID != n.ProviderID()
 		}
@@ -230,6 +234,15 @@ func (m *model) tick(d time.Duration) {
 	m.s.Pods = slices.DeleteFunc(m.s.Pods, func(p cluster.Pod) bool {
 		return p.Terminating() && !m.s.Now.Before(p.Deleting) && ready[p.NodeName]
 	})
+}
+
+// turn changes an instance.
+func (m *model) turn(id string, change func(*cluster.Instance)) {
+	for i := range m.s.Instances {
+		if m.s.Instances[i].ID == id {
+			change(&m.s.Instances[i])
+		}
+	}
 }
 
 // rest lists what is left, one line for each object.

@@ -68,6 +68,7 @@ func (v registrar) registerNode(c cluster.Claim, n cluster.Node) []plan.Action {
 func withTaints(n cluster.Node, c cluster.Claim) cluster.Node {
 	n.Taints = slices.DeleteFunc(nomination.TaintsOnRegistration(n.Taints, c),
 		func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+	n.Taints = cluster.WithoutTaint(n.Taints, v1.TaintStoppedCapacity)
 	if n.Labels[v1.LabelDoNotSyncTaints] != "true" && n.Labels[v1.LabelRegistered] != "true" {
 		n.Taints = append(n.Taints, c.StartupTaints...)
 	}

@@ -226,6 +226,9 @@ func claimFrom(a args) cluster.Claim {
 	if zone, id, ok := strings.Cut(a.str("zone", ""), "/"); ok {
 		c.Labels[instancetypes.LabelZone], c.Labels[instancetypes.LabelZoneID] = zone, id
 	}
+	if a.has("type") {
+		c.Labels[instancetypes.LabelType] = a.str("type", "")
+	}
 	if a.has("unnamed") {
 		delete(c.Labels, v1.LabelInstance)
 	}

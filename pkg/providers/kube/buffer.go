@@ -46,10 +46,25 @@ func (c Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
 	return out, nil
 }
 
-// listVirtualPods lists the pods that buffers keep room for.
-func (c Buffers) listVirtualPods(ctx context.Context) ([]cluster.Pod, error) {
+// bufferRoom is the room that buffers ask for.
+type bufferRoom struct {
+	pods    []cluster.Pod           // of active capacity
+	stopped []cluster.StoppedBuffer // of stopped capacity
+}
+
+// listRoom lists what buffers keep room for.
+func (c Buffers) listRoom(ctx context.Context) (bufferRoom, error) {
 	all, err := c.ListBuffers(ctx)
-	return buffers.VirtualPods(all), err
+	return bufferRoom{buffers.VirtualPods(all), buffers.Stopped(all)}, err
+}
+
+// listVirtualPods lists the pods that buffers keep room for, in whatever way.
+func (c Buffers) listVirtualPods(ctx context.Context) ([]cluster.Pod, error) {
+	room, err := c.listRoom(ctx)
+	for _, b := range room.stopped {
+		room.pods = append(room.pods, b.Pods...)
+	}
+	return room.pods, err
 }
 
 // resolveBuffer reads what the buffer names. The error is a *NotFoundError if there is none.

@@ -130,8 +130,15 @@ func registrationPatch(o *corev1.Node, claim cluster.Claim) patchFields {
 	if len(meta) > 0 {
 		out["metadata"] = meta
 	}
+	spec := patchFields{}
 	if taints := registeredTaints(o, claim); !slices.Equal(taints, o.Spec.Taints) {
-		out["spec"] = patchFields{"taints": taints}
+		spec["taints"] = taints
+	}
+	if claim.Standby() && !o.Spec.Unschedulable { // which DaemonSets tolerate, and others do not
+		spec["unschedulable"] = true
+	}
+	if len(spec) > 0 {
+		out["spec"] = spec
 	}
 	if len(out) == 0 {
 		return nil
@@ -139,12 +146,14 @@ func registrationPatch(o *corev1.Node, claim cluster.Claim) patchFields {
 	return out
 }
 
-// registeredTaints adds the claim's taints to those of the node, which win, drops the one that says it is not
-// registered, and makes the hold that the node booted with its own. A node that is registered already has had its
-// startup taints; whoever removed one since meant it.
+// registeredTaints adds the claim's taints to those of the node, which win, drops those that say it is not registered
+// or is stopped capacity, and makes the hold that the node booted with its own. A node that is registered already has had
+// its startup taints; whoever removed one since meant it.
 func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
 	out := slices.DeleteFunc(slices.Clone(o.Spec.Taints),
-		func(t corev1.Taint) bool { return t.Key == karpv1.TaintUnregistered })
+		func(t corev1.Taint) bool {
+			return t.Key == karpv1.TaintUnregistered || t.Key == karpv1.TaintStoppedCapacity
+		})
 	for i, t := range nomination.TaintsOnRegistration(translate.Taints(out), claim) {
 		out[i].Value = t.Value
 	}

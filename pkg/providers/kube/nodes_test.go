@@ -84,3 +84,27 @@ func TestRegistrationPatch(t *testing.T) {
 		t.Errorf("a registered node is changed: %v", got)
 	}
 }
+
+// A node of stopped capacity is cordoned instead of tainted, so that DaemonSets come; one that was started is neither.
+func TestRegistrationOfStoppedCapacity(t *testing.T) {
+	claim := cluster.Claim{UID: "u", Annotations: map[string]string{karpv1.AnnotationStoppedCapacity: "true"}}
+	started := claim
+	started.Conditions = []cluster.Condition{{Type: karpv1.ConditionStopped, Status: "False", Reason: karpv1.ReasonStarting}}
+	own := taint("team", "a", "NoSchedule")
+	for _, c := range []struct {
+		name  string
+		claim cluster.Claim
+		has   corev1.NodeSpec
+		want  any
+	}{
+		{"warming", claim, corev1.NodeSpec{Taints: []corev1.Taint{own, taint(karpv1.TaintStoppedCapacity, "", "NoSchedule")}},
+			patchFields{"taints": []corev1.Taint{own}, "unschedulable": true}},
+		{"again", claim, corev1.NodeSpec{Taints: []corev1.Taint{own}, Unschedulable: true}, nil},
+		{"started", started, corev1.NodeSpec{Taints: []corev1.Taint{taint(karpv1.TaintStoppedCapacity, "", "NoSchedule")}},
+			patchFields{"taints": []corev1.Taint{}}},
+	} {
+		if diff := cmp.Diff(c.want, registrationPatch(&corev1.Node{Spec: c.has}, c.claim)["spec"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}

@@ -70,7 +70,7 @@ func (c Reader) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 // configuration is what a snapshot has beside pods, nodes and claims, which people write and which there is little of.
 // It is never changed.
 type configuration struct {
-	room       []cluster.Pod // of capacity buffers
+	room       bufferRoom // of capacity buffers
 	pools      []karpv1.NodePool
 	daemons    []translate.DaemonTemplate
 	namespaces []cluster.Namespace
@@ -84,7 +84,7 @@ type configuration struct {
 func (c Reader) listConfiguration(ctx context.Context) (out configuration, err error) {
 	g, gctx := errgroup.WithContext(ctx)
 	read := func(f func(context.Context) error) { g.Go(func() error { return f(gctx) }) }
-	read(func(ctx context.Context) (err error) { out.room, err = c.buffers().listVirtualPods(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.room, err = c.buffers().listRoom(ctx); return err })
 	read(func(ctx context.Context) (err error) { out.pools, err = c.pools().ListPools(ctx); return err })
 	read(func(ctx context.Context) (err error) { out.daemons, err = c.listDaemons(ctx); return err })
 	read(func(ctx context.Context) (err error) {
@@ -127,8 +127,9 @@ func (c Reader) buildSnapshot(ctx context.Context, much func(context.Context) (c
 	found := translate.NewPodList(large.sorted)
 	out.Nodes, out.Claims = large.sortedNodes(), large.sortedClaims()
 	out.Pods, out.Daemons = found.Pods, found.SampleDaemons(small.daemons)
-	if len(small.room) > 0 {
-		out.Pods = append(out.Pods, small.room...)
+	out.Stopped = slices.Clone(small.room.stopped)
+	if len(small.room.pods) > 0 {
+		out.Pods = append(out.Pods, small.room.pods...)
 		slices.SortFunc(out.Pods, translate.ComparePods)
 	}
 	if err := c.devices.addDevices(ctx, &out); err != nil {

@@ -142,7 +142,7 @@ func unusableReason(s cluster.Snapshot, p cluster.Pool) string {
 func hostsOf(s cluster.Snapshot) map[string][]cluster.StateNode {
 	out := map[string][]cluster.StateNode{}
 	for _, h := range s.StateNodes() {
-		if h.Claim != nil {
+		if h.Claim != nil && !h.Standby() {
 			out[h.Pool()] = append(out[h.Pool()], h)
 		}
 	}

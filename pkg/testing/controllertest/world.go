@@ -13,6 +13,7 @@ import (
 	"joiner/pkg/controllers/lifecycle"
 	"joiner/pkg/controllers/notices"
 	"joiner/pkg/controllers/provision"
+	"joiner/pkg/controllers/stoppedcapacity"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/requirements"
 	"joiner/pkg/model/resources"
@@ -40,6 +41,8 @@ var (
 	_ notices.NodePods                 = (*fake.Ports)(nil)
 	_ notices.PoolReader               = (*fake.Ports)(nil)
 	_ notices.RateQuota                = (*fake.Ports)(nil)
+	_ controllers.Buffers              = (*fake.Ports)(nil)
+	_ stoppedcapacity.Instances        = (*fake.Ports)(nil)
 	_ controllers.Waker                = (*fake.Waker)(nil)
 )
 
@@ -86,7 +89,9 @@ func (f *Functions) newDeps(p *fake.Ports, rules cluster.Settings) controllers.D
 func (f *Functions) Provision(p *fake.Ports) *provision.Controller {
 	f.Made++
 	return &provision.Controller{Deps: f.newDeps(p, f.Rules()),
-		Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Spot: p, Prices: p, Holds: p,
+		Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Spot: p, Prices: p, Holds: p, Buffers: p,
+		Stopped: &stoppedcapacity.Starter{Deps: f.newDeps(p, f.Rules()), Claims: p, Fleet: p, SoldOut: p,
+			SoldOutFor: 3 * time.Minute},
 		Lifecycle: p.NewWaker("lifecycle"),
 		Refresh:   p.NewWaker("refresh"),
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",

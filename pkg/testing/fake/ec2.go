@@ -222,6 +222,32 @@ func (p EC2Ports) TerminateInstances(ctx context.Context, ids []string) error {
 	})
 }
 
+// StopInstances stops instances.
+func (p EC2Ports) StopInstances(ctx context.Context, ids []string) error {
+	return tryCall(ctx, p.invocation, "stop", func() error {
+		for _, id := range ids {
+			if m, ok := p.w.instances[id]; ok && m.State == "running" {
+				m.State = "stopping"
+			}
+		}
+		return nil
+	})
+}
+
+// StartInstance starts a stopped instance.
+func (p EC2Ports) StartInstance(ctx context.Context, id string, o instancetypes.Offer) error {
+	return tryCall(ctx, p.invocation, "start", func() error {
+		if p.w.Refuse != nil && p.w.Refuse(o) {
+			return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{Offer: o,
+				Why: "InsufficientInstanceCapacity"}}}
+		}
+		if m, ok := p.w.instances[id]; ok && m.State == "stopped" {
+			m.State, m.joined, m.booted, m.Launched = "pending", false, false, p.w.now
+		}
+		return nil
+	})
+}
+
 // TagInstance gives an instance the tag Name. It has the others from the launch.
 func (p EC2Ports) TagInstance(ctx context.Context, id, node, _ string) error {
 	return tryCall(ctx, p.invocation, "tag instance", func() error {

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"time"
 
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/buffers"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/requirements"
@@ -23,12 +25,18 @@ type podStore struct {
 	pods    map[string]*cluster.Pod
 	budgets []budget
 	apps    map[string]cluster.Pod // pods that are made anew when they go, by app
+
+	Stopped []cluster.StoppedBuffer // what buffers of stopped capacity come to; set before use
 }
 
 // PendingPods lists the pods that need a node.
 func (p ReadPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 	return doCall(ctx, p.invocation, "list pending pods", func() ([]cluster.Pod, error) {
-		return slices.DeleteFunc(p.w.listPods(), func(pod cluster.Pod) bool { return !pod.Provisionable() }), nil
+		out := slices.DeleteFunc(p.w.listPods(), func(pod cluster.Pod) bool { return !pod.Provisionable() })
+		for _, b := range p.w.Stopped {
+			out = append(out, b.Pods...)
+		}
+		return out, nil
 	})
 }
 
@@ -44,7 +52,7 @@ func (p ReadPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return doCall(ctx, p.invocation, "read snapshot", func() (cluster.Snapshot, error) {
 		s := cluster.Snapshot{Now: p.w.now, Pods: p.w.listPods(), Claims: p.w.listClaims(),
 			Pools:   slices.Clone(p.w.pools),
-			Classes: slices.Clone(p.w.resolved), Namespaces: p.w.namespaces()}
+			Classes: slices.Clone(p.w.resolved), Namespaces: p.w.namespaces(), Stopped: slices.Clone(p.w.Stopped)}
 		for _, name := range slices.Sorted(maps.Keys(p.w.nodes)) {
 			s.Nodes = append(s.Nodes, nodeCopy(p.w.nodes[name]))
 		}
@@ -317,3 +325,13 @@ const (
 	classRests  = 5 * time.Minute
 	longestRest = 30 * time.Minute
 )
+
+// ListBuffers lists no object: a world has only what buffers come to.
+func (p ReadPorts) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
+	return doCall(ctx, p.invocation, "list buffers", func() ([]buffers.Buffer, error) { return nil, nil })
+}
+
+// WriteBufferStatus writes nothing, for there is no buffer.
+func (p ReadPorts) WriteBufferStatus(ctx context.Context, _ *v1beta1.CapacityBuffer) error {
+	return tryCall(ctx, p.invocation, "write status of buffer", func() error { return nil })
+}

@@ -27,7 +27,11 @@ func BootConfig(c *cluster.Claim, i cluster.Instance) (labels map[string]string,
 	if c == nil {
 		return labels, nil
 	}
-	return Merge(c.Labels, labels), nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
+	taints = nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
+	if c.Standby() {
+		taints = append(taints, cluster.Taint{Key: v1.TaintStoppedCapacity, Effect: "NoSchedule"})
+	}
+	return Merge(c.Labels, labels), taints
 }
 
 // NewNode is the node that the kubelet of an instance makes. It is not ready yet.
@@ -43,7 +47,11 @@ func NewNode(i cluster.Instance, t instancetypes.Type, labels map[string]string,
 func Registration(n cluster.Node, c cluster.Claim) (labels map[string]string, taints []cluster.Taint) {
 	labels = Merge(c.Labels, map[string]string{v1.LabelRegistered: "true"})
 	taints = slices.DeleteFunc(nomination.TaintsOnRegistration(n.Taints, c),
-		func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+		func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered || t.Key == v1.TaintStoppedCapacity })
+	if cordon := (cluster.Taint{Key: "node.kubernetes.io/unschedulable", Effect: "NoSchedule"}); c.Standby() &&
+		!slices.Contains(taints, cordon) {
+		taints = append(taints, cordon)
+	}
 	return labels, taints
 }
 

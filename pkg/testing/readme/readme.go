@@ -42,6 +42,7 @@ func References() []string {
 		"infra/bench/round-trip.md",
 		"infra/bench/spot-pools.md",
 		"functions/spot-pools.md",
+		"functions/stopped-capacity.md",
 		"infra/bench/scale.md",
 		"infra/costs.md",
 		"infra/mutants/score.md",

@@ -115,6 +115,19 @@ func (p *fleetPorts) TerminateInstances(ctx context.Context, ids []string) error
 	})
 }
 
+// StopInstances stops instances, which keep their claims.
+func (p *fleetPorts) StopInstances(ctx context.Context, ids []string) error {
+	return tryPort(ctx, p.caller, "stop", strings.Join(ids, " "), func() error {
+		for _, id := range ids {
+			if m, ok := p.ec2.machines[id]; ok && m.State == "running" {
+				p.countMutation("stop")
+				p.ec2.stopInstance(m)
+			}
+		}
+		return nil
+	})
+}
+
 // TagInstance gives an instance the tag Name. It has the others from the launch.
 func (p *fleetPorts) TagInstance(ctx context.Context, id, node, _ string) error {
 	return tryPort(ctx, p.caller, "tag instance", id+" "+node, func() error {

@@ -41,12 +41,15 @@ func deeds() map[string]map[string]deed {
 			"sees what is left":                   seesLevels("provision"),
 			"looks for shifted zones":             looksForShifts("provision"),
 			"launches reserved":                   {prepare: reserved, do: launchesReserved},
-			"adopts":                              {prepare: lostReply, do: launches},
-			"reads the catalog":                   {prepare: catalogStored, do: readsCatalog("provision")},
-			"learns there is none":                {do: learnsThereIsNone("provision")},
-			"wakes lifecycle":                     wakes("provision", "lifecycle"),
-			"wakes refresh":                       wakes("provision", "refresh"),
-			"stores a pass":                       storesPass("provision"),
+			"starts a stopped instance": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
+				return r.fleet("provision").StartInstance(t.Context(), r.Instances()[0].ID, instancetypes.Offer{})
+			}},
+			"adopts":               {prepare: lostReply, do: launches},
+			"reads the catalog":    {prepare: catalogStored, do: readsCatalog("provision")},
+			"learns there is none": {do: learnsThereIsNone("provision")},
+			"wakes lifecycle":      wakes("provision", "lifecycle"),
+			"wakes refresh":        wakes("provision", "refresh"),
+			"stores a pass":        storesPass("provision"),
 		},
 		"disrupt": {
 			"reads whose certificates to believe": readsAuthority("disrupt"),
@@ -84,6 +87,9 @@ func deeds() map[string]map[string]deed {
 			}},
 			"terminates": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
 				return r.fleet("lifecycle").TerminateInstances(t.Context(), []string{r.Instances()[0].ID})
+			}},
+			"stops": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
+				return r.fleet("lifecycle").StopInstances(t.Context(), []string{r.Instances()[0].ID})
 			}},
 			"sweeps templates": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
 				n, err := r.fleet("lifecycle").SweepTemplates(t.Context(), -time.Hour)

@@ -43,7 +43,8 @@ type CapacityBufferList struct {
 
 // CapacityBufferSpec says how much room for which pods.
 type CapacityBufferSpec struct {
-	// ProvisioningStrategy names how the room is kept; Joiner keeps nodes with room running (StrategyActive).
+	// ProvisioningStrategy names how the room is kept. Joiner keeps nodes with room running
+	// (buffer.x-k8s.io/active-capacity), or boots nodes and stops them (joiner.sh/stopped-capacity).
 	// +kubebuilder:default="buffer.x-k8s.io/active-capacity"
 	// +optional
 	ProvisioningStrategy *string `json:"provisioningStrategy,omitempty"`
@@ -110,12 +111,14 @@ type CapacityBufferStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
+// Strategies that Joiner follows.
 const (
 	// StrategyActive keeps nodes running that have the room.
 	StrategyActive = "buffer.x-k8s.io/active-capacity"
+	// StrategyStopped keeps nodes stopped that have the room.
+	StrategyStopped = "joiner.sh/stopped-capacity"
 
-	// ourStrategies is what the strategies begin with that are Joiner's own.
-	ourStrategies = "joiner.sh/"
+	ourStrategies = "joiner.sh/" // is what all begin with that are Joiner's own
 )
 
 // Conditions of a CapacityBuffer and their reasons.
@@ -135,8 +138,8 @@ const (
 	ReasonBufferEmpty             = "BufferEmpty"
 )
 
-// Mine reports whether the buffer asks for a strategy that Joiner answers for: the one that it follows, or one that is
-// named as its own, which it refuses in the buffer's conditions.
+// Mine reports whether the buffer asks for a strategy that Joiner answers for: one that it follows, or one that is named
+// as its own and that it does not know.
 func (b *CapacityBuffer) Mine() bool {
 	return b.Strategy() == StrategyActive || strings.HasPrefix(b.Strategy(), ourStrategies)
 }

@@ -1,0 +1,35 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/provisioning"
+)
+
+// startTries bounds how often one pass plans anew because EC2 does not start what was planned.
+const startTries = 3
+
+// startStopped starts the stopped instances that pods are to have. Where EC2 refuses some, the pods are planned anew
+// without those, so that nodes are launched for them in the same pass. It returns the last decision with what it saw,
+// and how many instances were asked for; s is brought up to date.
+func startStopped(ctx context.Context, p *Controller, s *cluster.Snapshot, decided provisioning.Outcome,
+	start time.Time) (last provisioning.Outcome, seen cluster.Snapshot, started int, err error) {
+	seen = *s
+	var errs []error
+	for range startTries {
+		starts := decided.Plan.Starts()
+		if p.Stopped == nil || len(starts) == 0 {
+			break
+		}
+		after, refused, startErr := p.Stopped.StartNodes(ctx, *s, starts)
+		errs = append(errs, startErr)
+		if *s, started = after, started+len(starts); !refused {
+			break
+		}
+		seen, decided = *s, p.decideAndLog(ctx, *s, start)
+	}
+	return decided, seen, started, errors.Join(errs...)
+}

@@ -1,0 +1,172 @@
+package stoppedcapacity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/lifecycle"
+)
+
+const parallelStarts = 8
+
+// Instances starts stopped instances.
+type Instances interface {
+	// StartInstance starts a stopped instance; one that runs is no error, so that it may be repeated. The error is a
+	// *instancetypes.NoCapacityError when EC2 has none for it, and has a method NotStartable that reports true when the
+	// instance is gone, in no state to be started from, or the call is not allowed.
+	StartInstance(ctx context.Context, id string, o instancetypes.Offer) error
+}
+
+// Starter implements controllers.StoppedCapacity.
+type Starter struct {
+	controllers.Deps
+
+	Claims     controllers.Claims
+	Fleet      Instances
+	SoldOut    controllers.UnavailableOfferings
+	SoldOutFor time.Duration
+}
+
+// started is what has become of one start.
+type started struct {
+	claim   cluster.Claim
+	marks   []instancetypes.UnavailableOffering
+	refused bool
+	err     error
+}
+
+// StartNodes notes on each claim that its instance is asked to start, starts it, and writes onto the claim that its
+// node is on its way. Who comes after one that died in between finds the note, and does the rest.
+func (p *Starter) StartNodes(ctx context.Context, s cluster.Snapshot, starts []plan.Start) (cluster.Snapshot, bool,
+	error) {
+	at := map[string]int{}
+	for i, c := range s.Claims {
+		at[c.Name] = i
+	}
+	starts = slices.DeleteFunc(slices.Clone(starts), func(one plan.Start) bool {
+		_, known := at[one.Claim]
+		return !known
+	})
+	outcomes := make([]started, len(starts))
+	var g errgroup.Group
+	g.SetLimit(parallelStarts)
+	for i, one := range starts {
+		g.Go(func() error {
+			outcomes[i] = started{claim: s.Claims[at[one.Claim]]}
+			if controllers.TooLateToBegin(ctx) {
+				return nil
+			}
+			err := p.Shield().Do("NodeClaim "+one.Claim, func() error {
+				outcomes[i] = p.startNode(ctx, s.Claims[at[one.Claim]], one)
+				return outcomes[i].err
+			})
+			outcomes[i].err = err
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in outcomes
+	s.Claims, s.SoldOut = slices.Clone(s.Claims), slices.Clone(s.SoldOut)
+	var marks []instancetypes.UnavailableOffering
+	var errs []error
+	refused := false
+	for i, o := range outcomes {
+		s.Claims[at[starts[i].Claim]] = o.claim
+		marks, refused = append(marks, o.marks...), refused || o.refused
+		errs = append(errs, controllers.IgnoreConflict(p.Log, o.err))
+	}
+	for _, m := range marks {
+		m.Until = p.Now().Add(p.SoldOutFor)
+		s.SoldOut = append(s.SoldOut, m)
+	}
+	if len(marks) > 0 {
+		errs = append(errs, p.SoldOut.MarkUnavailable(ctx, marks, p.SoldOutFor))
+	}
+	return s, refused, errors.Join(errs...)
+}
+
+// startNode starts one instance.
+func (p *Starter) startNode(ctx context.Context, c cluster.Claim, one plan.Start) started {
+	if may, err := controllers.MayBegin(ctx, p.Log, one.String()); err != nil || !may {
+		return started{claim: c, err: err}
+	}
+	p.Log.Info(one.String())
+	noted, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{
+		v1.AnnotationStartRequested: p.Now().UTC().Format(time.RFC3339)})
+	if err != nil {
+		return started{claim: notStartable(c), refused: controllers.IsConflict(err), err: err}
+	}
+	offer := instancetypes.Offer{CapacityType: c.Labels[instancetypes.LabelCapacityType],
+		Type: c.Labels[instancetypes.LabelType], Zone: c.Labels[instancetypes.LabelZone]}
+	err = p.Fleet.StartInstance(ctx, c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:], offer)
+	no, sold := errors.AsType[*instancetypes.NoCapacityError](err)
+	switch {
+	case sold || isNotStartable(err):
+		return p.withdraw(ctx, noted, no, err)
+	case err != nil:
+		return started{claim: noted, err: fmt.Errorf("start the instance of claim %s: %w", c.Name, err)}
+	}
+	noted.NodeName = ""
+	noted.Conditions = slices.DeleteFunc(slices.Clone(noted.Conditions), func(k cluster.Condition) bool {
+		return k.Type == v1.ConditionConsolidatable || k.Type == v1.ConditionConsistentStateFound
+	})
+	for _, k := range lifecycle.StartedConditions() {
+		k.Since = p.Now()
+		noted.Conditions = cluster.WithCondition(noted.Conditions, k)
+	}
+	written, err := p.Claims.WriteClaimStatus(ctx, noted)
+	if err != nil {
+		return started{claim: noted, err: err}
+	}
+	p.Log.Info("started", "claim", c.Name, "providerID", c.ProviderID)
+	return started{claim: written}
+}
+
+// withdraw takes the note back of a start that EC2 refused. Nobody waits for the node then.
+func (p *Starter) withdraw(ctx context.Context, c cluster.Claim, no *instancetypes.NoCapacityError,
+	why error) started {
+	p.Log.Warn("claim "+c.Name+" is not started", "why", why.Error())
+	out := started{claim: notStartable(c), refused: true}
+	if no != nil {
+		out.marks = no.Marks
+	}
+	written, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{v1.AnnotationStartRequested: ""})
+	if err != nil {
+		out.err = err
+		return out
+	}
+	if out.claim = written; no == nil {
+		out.claim = notStartable(written)
+	}
+	eventErr := p.Record.RecordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true,
+		Reason: "FailedStart", Message: why.Error()})
+	if eventErr != nil {
+		p.Log.Warn("event on claim "+c.Name, "error", eventErr)
+	}
+	return out
+}
+
+// notStartable is the claim as one whose instance this pass does not start.
+func notStartable(c cluster.Claim) cluster.Claim {
+	c.Conditions = cluster.WithCondition(c.Conditions, cluster.Condition{Type: v1.ConditionStopped, Status: "Unknown",
+		Reason: v1.ReasonStopping})
+	return c
+}
+
+func isNotStartable(err error) bool {
+	s, ok := errors.AsType[interface {
+		error
+		NotStartable() bool
+	}](err)
+	return ok && s.NotStartable()
+}

@@ -1,0 +1,66 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/nodeclaim/awserrors"
+)
+
+// incorrectState is the code for an instance in a state from which it cannot be started or stopped.
+const incorrectState = "IncorrectInstanceState"
+
+// NotStartableError says that an instance is not started: it is gone, in a state that allows no start, or the call is
+// not allowed.
+type NotStartableError struct{ err error }
+
+// Error is that of EC2.
+func (e *NotStartableError) Error() string { return e.err.Error() }
+
+// Unwrap is the error of EC2.
+func (e *NotStartableError) Unwrap() error { return e.err }
+
+// NotStartable reports true. It lets callers who may not know this package ask errors.As for an interface with this
+// method.
+func (e *NotStartableError) NotStartable() bool { return true }
+
+// StopInstances stops the instances. One that is stopped already, that ends, or that EC2 does not know is no error.
+// When one call fails the others are still made.
+func (f *Fleet) StopInstances(ctx context.Context, ids []string) error {
+	var errs []error
+	for part := range slices.Chunk(ids, terminateAt) {
+		_, err := f.EC2.StopInstances(ctx, &ec2.StopInstancesInput{InstanceIds: part})
+		switch code := awserrors.CodeOf(err); {
+		case err == nil || len(part) == 1 && (code == instanceNotFound || code == incorrectState):
+		case code == instanceNotFound || code == incorrectState: // one of them refuses the whole call
+			for _, id := range part {
+				errs = append(errs, f.StopInstances(ctx, []string{id}))
+			}
+		default:
+			errs = append(errs, fmt.Errorf("stop instances %v: %w", part, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// StartInstance starts a stopped instance, which was bought as the offer. One that runs is no error. The error is a
+// *instancetypes.NoCapacityError when EC2 has no capacity or no quota for it, and a *NotStartableError when it is gone,
+// in no state to be started from, or the call is not allowed.
+func (f *Fleet) StartInstance(ctx context.Context, id string, o instancetypes.Offer) error {
+	_, err := f.EC2.StartInstances(ctx, &ec2.StartInstancesInput{InstanceIds: []string{id}})
+	switch code := awserrors.CodeOf(err); {
+	case err == nil:
+		return nil
+	case awserrors.NoCapacity(code):
+		return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{Offer: o, Why: code}}}
+	case awserrors.IsMissing(err) || awserrors.IsDenied(code) || code == incorrectState ||
+		code == "UnsupportedOperation":
+		return &NotStartableError{fmt.Errorf("start instance %s: %w", id, err)}
+	}
+	return fmt.Errorf("start instance %s: %w", id, err)
+}

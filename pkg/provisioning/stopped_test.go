@@ -1,0 +1,286 @@
+package provisioning_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/model/resources"
+	"joiner/pkg/provisioning"
+	"joiner/pkg/scheduling/binpack"
+)
+
+const (
+	onePool = `
+pool default
+----
+`
+	onDemandPool = `
+pool default
+require karpenter.sh/capacity-type In on-demand
+----
+`
+)
+
+// withBuffer has the pods whose names begin so stand for what a buffer of stopped capacity keeps.
+func withBuffer(s cluster.Snapshot, prefix string) cluster.Snapshot {
+	b := cluster.StoppedBuffer{Namespace: "default", Name: prefix}
+	var rest []cluster.Pod
+	for _, p := range s.Pods {
+		if strings.HasPrefix(p.Name, prefix) {
+			p.Virtual = true
+			b.Pods = append(b.Pods, p)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	s.Pods, s.Stopped = rest, append(s.Stopped, b)
+	return s
+}
+
+// withStopped adds a claim of stopped capacity in zone us-west-2a; change makes it another.
+func withStopped(t *testing.T, s cluster.Snapshot, name, kind string, change func(*cluster.Claim)) cluster.Snapshot {
+	t.Helper()
+	types := binpack.ResolveOfferings(s)(s.Classes[0].Name)
+	i := slices.IndexFunc(types, func(t instancetypes.Type) bool { return t.Name == kind })
+	if i < 0 {
+		t.Fatalf("nobody sells %s", kind)
+	}
+	labels := types[i].Requirements.Labels()
+	maps.Copy(labels, map[string]string{v1.LabelNodePool: "default", instancetypes.LabelZone: "us-west-2a", instancetypes.LabelCapacityType: "on-demand"})
+	c := cluster.Claim{Name: name, UID: "uid-" + name, Pool: "default", Class: s.Classes[0].Name, ProviderID: "aws:///us-west-2a/i-" + name, Created: s.Now.Add(-time.Hour),
+		Labels: labels, Requirements: s.Pools[0].Requirements, Capacity: types[i].Capacity, Allocatable: types[i].Allocatable,
+		Annotations: map[string]string{v1.AnnotationStoppedCapacity: "true"},
+		Conditions: []cluster.Condition{{Type: v1.ConditionLaunched, Status: "True", Since: s.Now.Add(-time.Hour)},
+			{Type: v1.ConditionRegistered, Status: "False", Reason: "Stopped", Since: s.Now.Add(-time.Hour)},
+			{Type: v1.ConditionStopped, Status: "True", Reason: "Stopped", Since: s.Now.Add(-time.Hour)}}}
+	if change != nil {
+		change(&c)
+	}
+	s.Claims = append(slices.Clone(s.Claims), c)
+	s.Rules.RegistrationTimeout = 15 * time.Minute
+	return s
+}
+
+// outline is the plan without prices, types and zones.
+func outline(p plan.Plan) []string {
+	out := []string{}
+	for _, l := range p.Launches {
+		out = append(out, "launch for "+plan.NamePods(l.Pods))
+	}
+	for _, l := range p.Fixed {
+		capacity, _ := l.Requirements.Get(instancetypes.LabelCapacityType)
+		one, _ := capacity.Single()
+		out = append(out, strings.TrimSpace("launch "+one+" to be stopped "+strings.Join(l.Pods, ",")+l.Annotations[v1.AnnotationNominatedPods]))
+		if !l.ForStoppedCapacity() {
+			out = append(out, "for a static pool")
+		}
+	}
+	for _, s := range p.Starts() {
+		out = append(out, strings.TrimSpace("start "+s.Claim+" for "+plan.NamePods(s.Pods)))
+	}
+	for _, r := range p.Removals {
+		why, _, _ := strings.Cut(r.Why, ":")
+		out = append(out, "remove "+r.Claim+": "+why)
+	}
+	for _, u := range p.Unplaced {
+		out = append(out, "unplaced "+u.Pod)
+	}
+	if p.Stopped != nil {
+		for _, e := range p.Stopped.Placed {
+			out = append(out, e.Node+" is kept for "+e.Pod)
+		}
+		for _, u := range p.Stopped.Unplaced {
+			out = append(out, "nothing is kept for "+u.Pod)
+		}
+	}
+	return out
+}
+
+func TestStoppedCapacity(t *testing.T) {
+	drifted := func(c *cluster.Claim) {
+		c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Reason: "AMIDrift"})
+	}
+	state := func(status, reason string) func(*cluster.Claim) {
+		return func(c *cluster.Claim) {
+			c.Conditions = cluster.WithCondition(c.Conditions, cluster.Condition{Type: v1.ConditionStopped, Status: status, Reason: reason})
+		}
+	}
+	for _, c := range []struct {
+		name, world string
+		build       func(cluster.Snapshot) cluster.Snapshot
+		want        []string
+	}{
+		{"nothing is kept yet", onePool + "pods spare n=2 cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot { return withBuffer(s, "spare") },
+			[]string{"launch on-demand to be stopped"}},
+		{"all is kept", onePool + "pods spare n=2 cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withBuffer(withStopped(t, s, "c1", "m5.large", nil), "spare")
+			},
+			[]string{"c1 is kept for default/spare-1", "c1 is kept for default/spare-2"}},
+		{"a node that warms is kept and is no place", onePool + "pods spare n=2 cpu=700 mem=900\n----\npods web cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withBuffer(withStopped(t, s, "c1", "m5.large", state("Unknown", v1.ReasonWarming)), "spare")
+			},
+			[]string{"launch for default/web-1"}},
+		{"one that stops is no place", onePool + "pods web cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withStopped(t, s, "c1", "m5.large", state("Unknown", v1.ReasonStopping))
+			},
+			[]string{"launch for default/web-1"}},
+		{"pods take it", onDemandPool + "pods web n=2 cpu=700 mem=900\n----\npods spare n=2 cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withBuffer(withStopped(t, s, "c1", "m5.large", nil), "spare")
+			},
+			[]string{"start c1 for default/web-1,default/web-2"}},
+		{"pods that do not fit get a launch as well", onDemandPool + "pods web n=3 cpu=900 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot { return withStopped(t, s, "c1", "m5.large", nil) },
+			[]string{"launch for default/web-3", "start c1 for default/web-1,default/web-2"}},
+		{"one that was started is filled again", onePool + "pods spare n=2 cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withBuffer(withStopped(t, s, "c1", "m5.large", state("False", v1.ReasonStarting)), "spare")
+			},
+			[]string{"launch on-demand to be stopped"}},
+		{"much dearer than spot for one pod", onePool + "pods web cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot { return withStopped(t, s, "c1", "c5.xlarge", nil) },
+			[]string{"launch for default/web-1"}},
+		{"not much dearer for many", onePool + "pods web n=4 cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot { return withStopped(t, s, "c1", "c5.xlarge", nil) },
+			[]string{"start c1 for default/web-1,default/web-2,default/web-3,default/web-4"}},
+		{"the dear one of two is left out", onDemandPool + "pods web n=2 cpu=1500 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withStopped(t, withStopped(t, s, "c1", "m5.large", nil), "c2", "m5.large", nil)
+			},
+			[]string{"start c1 for default/web-1", "start c2 for default/web-2"}},
+		{"no other place", onePool[:len(onePool)-5] + "limit cpu 4000\n----\npods web cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot { return withStopped(t, s, "c1", "c5.xlarge", nil) },
+			[]string{"start c1 for default/web-1"}},
+		{"it counts for limits", onePool[:len(onePool)-5] + "limit cpu 4000\n----\npods web cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withStopped(t, s, "c1", "c5.xlarge", state("Unknown", v1.ReasonStopping))
+			},
+			[]string{"remove c1: no CapacityBuffer has use for its stopped capacity", "unplaced default/web-1"}},
+		{"EC2 refused to start it", onDemandPool + "pods web cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				s.SoldOut = []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: "on-demand", Type: "m5.large", Zone: "us-west-2a"}, Until: s.Now.Add(time.Minute)}}
+				return withStopped(t, s, "c1", "m5.large", nil)
+			},
+			[]string{"launch for default/web-1"}},
+		{"whoever asked for its start died", onDemandPool + "pods web n=2 cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				s = withStopped(t, s, "c1", "m5.large", nil)
+				return withStopped(t, s, "c2", "m5.large", func(c *cluster.Claim) {
+					c.Annotations[v1.AnnotationStartRequested] = s.Now.Add(-time.Minute).Format(time.RFC3339)
+				})
+			},
+			[]string{"start c2 for default/web-1,default/web-2"}},
+		{"its start was asked for long ago", onePool,
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withStopped(t, s, "c1", "m5.large", func(c *cluster.Claim) {
+					c.Annotations[v1.AnnotationStartRequested] = s.Now.Add(-time.Hour).Format(time.RFC3339)
+				})
+			},
+			[]string{"remove c1: its instance did not start within 5m0s"}},
+		{"pods do not wait for one that does not start", onDemandPool + "pods web cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withStopped(t, s, "c1", "m5.large", func(c *cluster.Claim) {
+					c.Annotations[v1.AnnotationStartRequested] = s.Now.Add(-5 * time.Minute).Format(time.RFC3339)
+				})
+			},
+			[]string{"launch for default/web-1"}},
+		{"a drifted one is replaced first", onePool + "pods spare n=2 cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withBuffer(withStopped(t, s, "c1", "m5.large", drifted), "spare")
+			},
+			[]string{"launch on-demand to be stopped"}},
+		{"and ended then", onePool + "pods spare n=2 cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				s = withStopped(t, s, "c1", "m5.large", drifted)
+				return withBuffer(withStopped(t, s, "c2", "m5.large", state("Unknown", v1.ReasonWarming)), "spare")
+			},
+			[]string{"remove c1: it has drifted", "c2 is kept for default/spare-1", "c2 is kept for default/spare-2"}},
+		{"or where limits leave no room for two", onePool[:len(onePool)-5] + "limit nodes 1\n----\npods spare n=2 cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withBuffer(withStopped(t, s, "c1", "m5.large", drifted), "spare")
+			},
+			[]string{"remove c1: it has drifted", "nothing is kept for default/spare-1", "nothing is kept for default/spare-2"}},
+		{"a drifted one is not started", onDemandPool + "pods web cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot { return withStopped(t, s, "c1", "m5.large", drifted) },
+			[]string{"launch for default/web-1"}},
+		{"a NodeRollout tries another revision", onDemandPool + "pods web cpu=700 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				s.Pools[0].Rollout = &cluster.PoolRollout{Name: "r", Good: "good", Try: "next", DriftTo: "next"}
+				return withStopped(t, s, "c1", "m5.large", func(c *cluster.Claim) {
+					drifted(c)
+					c.Annotations[v1.AnnotationNodeRevision] = "good"
+				})
+			},
+			[]string{"start c1 for default/web-1"}},
+		{"certificates run out", onePool,
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withStopped(t, s, "c1", "m5.large", func(c *cluster.Claim) { c.Conditions[2].Since = s.Now.Add(-31 * 24 * time.Hour) })
+			},
+			[]string{"remove c1: it has been stopped for 720h0m0s, longer than certificates of kubelets are relied on"}},
+		{"the buffer is gone", onePool,
+			func(s cluster.Snapshot) cluster.Snapshot { return withStopped(t, s, "c1", "m5.large", nil) },
+			[]string{"remove c1: no CapacityBuffer has use for its stopped capacity"}},
+		{"the buffer shrinks", onePool + "pods spare cpu=1500 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				return withBuffer(withStopped(t, withStopped(t, s, "c1", "m5.large", nil), "c2", "m5.large", nil), "spare")
+			},
+			[]string{"remove c2: no CapacityBuffer has use for its stopped capacity", "c1 is kept for default/spare-1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := c.build(read(t, c.world))
+			got := provisioning.Decide(s)
+			if len(got.Plan.Faults) > 0 {
+				t.Fatalf("faults: %v", got.Plan.Faults)
+			}
+			if diff := gocmp.Diff(c.want, outline(got.Plan)); diff != "" {
+				t.Errorf("plan (-want +got):\n%s\n%s", diff, got.Plan)
+			}
+			if again := provisioning.Decide(s); gocmp.Diff(got, again) != "" {
+				t.Error("the same snapshot, another plan")
+			}
+		})
+	}
+}
+
+// A pool that sells spot alone is told by name and field.
+func TestStoppedCapacityOfSpot(t *testing.T) {
+	s := withBuffer(read(t, "\npool default\nrequire karpenter.sh/capacity-type In spot\n----\npods spare cpu=700 mem=900\n----\n"), "spare")
+	got := provisioning.Decide(s).Plan
+	want := "NodePool default: karpenter.sh/capacity-type of spec.template.spec.requirements leaves no on-demand capacity, and EC2 cannot stop other instances"
+	if u := got.Stopped.Unplaced; len(u) != 1 || !slices.Contains(u[0].Why, want) || len(got.AllLaunches()) > 0 {
+		t.Errorf("unplaced %v, want %q", u, want)
+	}
+}
+
+// Without buffers and stopped nodes nothing of it is decided.
+func TestNoStoppedCapacity(t *testing.T) {
+	if got := provisioning.Decide(read(t, onePool+"pods web cpu=700 mem=900\n----\n")); got.Plan.Stopped != nil {
+		t.Errorf("decided: %+v", got.Plan.Stopped)
+	}
+}
+
+// A node of stopped capacity runs the same daemons as others, and room for them is kept free on it.
+func TestStoppedCapacityKeepsRoomForDaemons(t *testing.T) {
+	s := withBuffer(read(t, onePool+"pods spare n=2 cpu=900 mem=900\n----\n"), "spare")
+	s = withStopped(t, s, "c1", "m5.large", nil)
+	if got := outline(provisioning.Decide(s).Plan); len(got) != 2 {
+		t.Fatalf("without daemons: %v", got)
+	}
+	s.Daemons = []cluster.Pod{{Namespace: "kube-system", Name: "agent", Owner: cluster.OwnerDaemonSet, Need: resources.List{CPU: 200, Pods: 1}}}
+	if got := outline(provisioning.Decide(s).Plan); !slices.Contains(got, "launch on-demand to be stopped") {
+		t.Errorf("with daemons: %v", got)
+	}
+}
