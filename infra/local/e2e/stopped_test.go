@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"slices"
@@ -13,10 +14,28 @@ import (
 
 	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
+	"joiner/pkg/install"
 )
 
 func capacityBuffers() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Resource: "capacitybuffers"}
+}
+
+// readyForBuffers is ready in a cluster that knows CapacityBuffers, whose definition another project installs.
+func (w *world) readyForBuffers() {
+	w.t.Helper()
+	all, err := install.Borrowed()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, o := range all {
+		definition, err := json.Marshal(o)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.apply(text(definition))
+	}
+	w.ready()
 }
 
 // buffer is the text of a CapacityBuffer for one pod of 500m.
@@ -101,7 +120,7 @@ func (w *world) stateOfInstance(id string) string {
 // node anew, and the buffer is filled again. What somebody else does to a stopped instance ends its claim.
 func TestStoppedCapacity(t *testing.T) {
 	w := start(t, func(o *env.Options) { o.Lose = nil })
-	w.ready()
+	w.readyForBuffers()
 	w.apply(buffer("spare", "joiner.sh/stopped-capacity"))
 	kept := w.full(0)
 	id := instanceOfClaim(kept)
@@ -167,7 +186,7 @@ func TestStoppedCapacity(t *testing.T) {
 // EC2 has no capacity for the start: the pass launches, and the instance stays stopped.
 func TestAStoppedInstanceThatCannotStart(t *testing.T) {
 	w := start(t)
-	w.ready()
+	w.readyForBuffers()
 	w.apply(buffer("spare", "joiner.sh/stopped-capacity"), buffer("odd", "joiner.sh/other"))
 	kept := w.full(0)
 	w.tick("refresh")
@@ -196,7 +215,7 @@ func TestMeasureStoppedCapacity(t *testing.T) {
 	for _, launch := range []time.Duration{10 * time.Second, 30 * time.Second, time.Minute} {
 		t.Run(launch.String(), func(t *testing.T) {
 			w := start(t, func(o *env.Options) { o.Lose, o.PendingFor, o.StartFor = nil, launch, 10*time.Second })
-			w.ready()
+			w.readyForBuffers()
 			wait := func(app string) time.Duration {
 				w.apply(deployment{name: app, replicas: 1, alone: true})
 				w.exist(app, 1)

@@ -88,7 +88,7 @@ func deeds() map[string]map[string]deed {
 			"terminates": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
 				return r.fleet("lifecycle").TerminateInstances(t.Context(), []string{r.Instances()[0].ID})
 			}},
-			"stops": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
+			"stops": {prepare: onDemandLaunched, do: func(t *testing.T, r *rig) error {
 				return r.fleet("lifecycle").StopInstances(t.Context(), []string{r.Instances()[0].ID})
 			}},
 			"sweeps templates": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
@@ -233,14 +233,19 @@ func launches(t *testing.T, r *rig) error {
 	return err
 }
 
-// rehearses has EC2 asked whether a launch on demand would do.
-func rehearses(t *testing.T, r *rig) error {
+// onDemandOrder is the order of a launch on demand.
+func (r *rig) onDemandOrder(t *testing.T) launch.Order {
 	o := r.order(t)
 	o.CapacityType, o.Strategy, o.Templates[0].SpotTags = instancetypes.OnDemand, "lowest-price", nil
 	for i := range o.Templates[0].Overrides {
 		o.Templates[0].Overrides[i].CapacityType = instancetypes.OnDemand
 	}
-	return r.fleet("refresh").DryRun(t.Context(), o)
+	return o
+}
+
+// rehearses has EC2 asked whether a launch on demand would do.
+func rehearses(t *testing.T, r *rig) error {
+	return r.fleet("refresh").DryRun(t.Context(), r.onDemandOrder(t))
 }
 
 const reservation = "cr-0123456789abcdef0"
@@ -275,6 +280,15 @@ func instanceLaunched(t *testing.T, r *rig) {
 	f := r.fleet("provision")
 	f.EC2 = r.admin
 	if _, _, err := f.LaunchInstances(t.Context(), r.order(t), token); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onDemandLaunched launches an instance that can be stopped.
+func onDemandLaunched(t *testing.T, r *rig) {
+	f := r.fleet("provision")
+	f.EC2 = r.admin
+	if _, _, err := f.LaunchInstances(t.Context(), r.onDemandOrder(t), token); err != nil {
 		t.Fatal(err)
 	}
 }
