@@ -140,20 +140,14 @@ func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHea
 	if refused != "" || r.Status.Revision == "" {
 		return nil
 	}
-	g := gateOf(s, r, class)
-	isNew := map[string]bool{} // by node
-	mine := map[string]bool{}
-	for _, c := range claimsOf(s, r) {
-		if c.NodeName != "" && c.Is(api.ConditionInitialized) {
-			mine[c.NodeName], isNew[c.NodeName] = true, g.RevisionOf(c) == r.Status.Revision
-		}
-	}
+	isNew := initializedNodes(s, r, gateOf(s, r, class))
 	byUID := map[string]*cluster.WorkloadHealth{}
 	for _, o := range r.Status.OldPods {
 		byUID[o.Controller] = &cluster.WorkloadHealth{Controller: o.Controller}
 	}
 	for _, p := range s.Pods {
-		if p.Controller == "" || !mine[p.NodeName] || p.Terminating() || p.Virtual {
+		onNew, mine := isNew[p.NodeName]
+		if p.Controller == "" || !mine || p.Terminating() || p.Virtual {
 			continue
 		}
 		bad := faresBadly(p, s.Now)
@@ -165,7 +159,7 @@ func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHea
 		}
 		w := byUID[p.Controller]
 		w.Sample = cmp.Or(w.Sample, p.Key())
-		countPod(w, isNew[p.NodeName], bad)
+		countPod(w, onNew, bad)
 	}
 	for _, w := range byUID {
 		if w.New > 0 && w.Old > 0 || isUnderWay(r.Status) {
@@ -174,6 +168,17 @@ func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHea
 	}
 	slices.SortFunc(out, func(a, b cluster.WorkloadHealth) int { return strings.Compare(a.Controller, b.Controller) })
 	return out
+}
+
+// initializedNodes are the initialized nodes of the rollout, each with whether it has the revision that is tried.
+func initializedNodes(s cluster.Snapshot, r cluster.Rollout, g cluster.PoolRollout) map[string]bool {
+	isNew := map[string]bool{}
+	for _, c := range claimsOf(s, r) {
+		if c.NodeName != "" && c.Is(api.ConditionInitialized) {
+			isNew[c.NodeName] = g.RevisionOf(c) == r.Status.Revision
+		}
+	}
+	return isNew
 }
 
 func countPod(w *cluster.WorkloadHealth, isNew, isBad bool) {

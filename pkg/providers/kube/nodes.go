@@ -147,8 +147,8 @@ func registrationPatch(o *corev1.Node, claim cluster.Claim) patchFields {
 }
 
 // registeredTaints adds the claim's taints to those of the node, which win, drops those that say it is not registered
-// or is stopped capacity, and makes the hold that the node booted with its own. A node that is registered already has had
-// its startup taints; whoever removed one since meant it.
+// or is stopped capacity, and makes the hold that the node booted with its own. A node that is registered already has
+// had its startup taints; whoever removed one since meant it.
 func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
 	out := slices.DeleteFunc(slices.Clone(o.Spec.Taints),
 		func(t corev1.Taint) bool {

@@ -138,8 +138,8 @@ const (
 	ReasonBufferEmpty             = "BufferEmpty"
 )
 
-// Mine reports whether the buffer asks for a strategy that Joiner answers for: one that it follows, or one that is named
-// as its own and that it does not know.
+// Mine reports whether the buffer asks for a strategy that Joiner answers for: one that it follows, or one that is
+// named as its own and that it does not know.
 func (b *CapacityBuffer) Mine() bool {
 	return b.Strategy() == StrategyActive || strings.HasPrefix(b.Strategy(), ourStrategies)
 }
