@@ -90,14 +90,14 @@ func (a *advance) choosePhase() {
 	case st.LastGood == "":
 	case a.r.Pinned != "":
 		st.Phase, st.Message = cluster.RolloutPinned, "spec.pinnedRevision is "+a.r.Pinned
-	case a.now == "" && a.isUnderWay():
+	case a.now == "" && isUnderWay(*st):
 		a.takeSteps() // what is tried is judged all the same
 	case a.now == "":
 	case a.now == st.LastGood:
 		a.finishRollback()
 	case slices.Contains(st.Failed, a.now):
 		a.remainFailed()
-	case a.now != st.Revision || !a.isUnderWay():
+	case a.now != st.Revision || !isUnderWay(*st):
 		a.begin()
 		a.takeSteps()
 	default:
@@ -105,9 +105,9 @@ func (a *advance) choosePhase() {
 	}
 }
 
-func (a *advance) isUnderWay() bool {
-	p := a.out.Status.Phase
-	return p == cluster.RolloutProgressing || p == cluster.RolloutPaused
+// isUnderWay reports whether a revision is tried.
+func isUnderWay(st cluster.RolloutStatus) bool {
+	return st.Phase == cluster.RolloutProgressing || st.Phase == cluster.RolloutPaused
 }
 
 // finishRollback ends a rollout whose class is back at the last good revision.
@@ -117,14 +117,17 @@ func (a *advance) finishRollback() {
 		a.tell(false, "RolloutHealthy", "EC2NodeClass %s is at revision %s, the last good one", a.class, st.LastGood)
 	}
 	st.Phase, st.Revision, st.Step, st.Allowed = cluster.RolloutHealthy, st.LastGood, 0, 0
-	st.Tried, st.Evidence = nil, nil
+	st.Tried, st.Evidence, st.OldPods = nil, nil, nil
 }
 
 // begin begins the rollout of the revision that the class has.
 func (a *advance) begin() {
 	st := &a.out.Status
 	st.Phase, st.Revision, st.Step, st.StepStarted = cluster.RolloutProgressing, a.now, 0, a.s.Now
-	st.Tried, st.Evidence, st.Allowed = nil, nil, 0
+	st.Tried, st.Evidence, st.OldPods, st.Allowed = nil, nil, nil, 0
+	if a.r.Status.Revision != a.now {
+		a.r.Workloads = nil // they were counted by the nodes of another revision
+	}
 	a.tell(false, "RolloutStarted", "revision %s is tried", a.now)
 }
 
@@ -135,7 +138,7 @@ func retryToken(revision string) string { return revision + "/retry" }
 func (a *advance) remainFailed() {
 	st := &a.out.Status
 	if st.Revision != a.now {
-		st.Revision, st.Tried, st.Evidence = a.now, nil, nil
+		st.Revision, st.Tried, st.Evidence, st.OldPods = a.now, nil, nil, nil
 	}
 	st.Phase = a.failedPhase()
 	if a.r.Resume == retryToken(a.now) && a.r.Abort != a.now {
@@ -186,7 +189,10 @@ func (a *advance) takeSteps() {
 		a.fail("people aborted it", st.Evidence)
 		return
 	}
-	f := analyze(a.s, a.r, st.Tried)
+	st.OldPods = rememberOld(st.OldPods, a.r.Workloads, a.s.Now)
+	r := a.r
+	r.Status = *st
+	f := analyze(a.s, r, st.Tried)
 	if refunds > mostRefunds && f.failed == "" {
 		f.fail("EC2 took %d new nodes before they proved anything", refunds)
 	}
@@ -196,7 +202,7 @@ func (a *advance) takeSteps() {
 	}
 	st.Phase = cluster.RolloutProgressing
 	if f.stalls != "" {
-		st.Message = f.stalls
+		a.stall(f.stalls)
 		return
 	}
 	for ; st.Step < len(a.r.Steps); st.Step++ {
@@ -219,19 +225,29 @@ func (a *advance) takeSteps() {
 		st.StepStarted = a.s.Now
 	}
 	if st.Step >= len(a.r.Steps) {
-		a.trust()
+		a.trust(f)
 		return
 	}
 	st.Allowed = max(st.Allowed, a.target(st.Step)+refunds)
 }
 
-// trust makes the revision the last good one: its steps are done.
-func (a *advance) trust() {
+// stall takes no step. A pause that people did not end stays one, which they may end meanwhile.
+func (a *advance) stall(why string) {
 	st := &a.out.Status
-	a.tell(false, "RolloutCompleted", "revision %s has taken its steps and is the last good one", st.Revision)
+	st.Message = why
+	if st.Step < len(a.r.Steps) && a.r.Steps[st.Step].Pause && !a.isResumed() {
+		st.Phase, st.ResumeToken = cluster.RolloutPaused, pauseToken(*st)
+	}
+}
+
+// trust makes the revision the last good one: its steps are done.
+func (a *advance) trust(f finding) {
+	st := &a.out.Status
+	a.tell(false, "RolloutCompleted", "revision %s has taken its steps and is the last good one: %s", st.Revision,
+		tellPower(f.compared))
 	st.PreviousGood, st.LastGood = st.LastGood, st.Revision
 	st.Phase, st.Allowed, st.Tried, st.Step = cluster.RolloutHealthy, 0, nil, 0
-	st.Message = ""
+	st.Message, st.OldPods = "", nil
 }
 
 // target is how many nodes may have the revision at the step: what the largest step so far says.

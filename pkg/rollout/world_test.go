@@ -211,6 +211,12 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 		for _, name := range names() {
 			w.drop(name)
 		}
+	case "replace": // the node is being replaced
+		for _, name := range names() {
+			c := w.claim(name)
+			c.Annotations = maps.Clone(c.Annotations)
+			c.Annotations[api.AnnotationDisruptionCommand] = "{}"
+		}
 	case "unready", "condition":
 		for i := range w.s.Nodes {
 			if n := &w.s.Nodes[i]; slices.Contains(names(), strings.TrimPrefix(n.Name, "n-")) {
@@ -250,6 +256,12 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 			}
 			w.s.Pods = append(w.s.Pods, p)
 		}
+	case "trouble": // the pods of a node crash
+		for i := range w.s.Pods {
+			if p := &w.s.Pods[i]; p.NodeName == "n-"+names()[0] {
+				p.Trouble = "Crashed"
+			}
+		}
 	case "falter": // the pods of a node are not Ready any more
 		for i := range w.s.Pods {
 			if p := &w.s.Pods[i]; p.NodeName == "n-"+names()[0] {
@@ -270,6 +282,14 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 		w.r.Pinned = w.r.Status.LastGood
 	case "refuse": // a launch with an image that is gone
 		w.claim(d.CmdArgs[0].Key).Conditions = []cluster.Condition{{Type: api.ConditionLaunched, Status: "Unknown", Reason: "LaunchFailed", Message: "InvalidAMIID.NotFound: ami-1"}}
+	case "deregister": // what EC2 has no more, of the images that are asked for
+		w.r.GoneImages = nil
+		for _, id := range rollout.DoubtfulImages(w.snapshot(), w.r) {
+			if slices.Contains(names(), id) {
+				w.r.GoneImages = append(w.r.GoneImages, id)
+			}
+		}
+		return fmt.Sprintf("asked for %v\n", rollout.DoubtfulImages(w.snapshot(), w.r))
 	case "pool": // another pool
 		w.s.Pools = append(w.s.Pools, cluster.Pool{Name: arg("name"), Class: arg("class"), Ready: true})
 		w.r.Pools = append(w.r.Pools, arg("name"))

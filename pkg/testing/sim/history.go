@@ -24,6 +24,8 @@ func (w *world) remember(step any) {
 		w.book.addMark(w, s)
 	case podMoved:
 		w.trial.noteMove(s.pod, w.api.nodes[s.pod.NodeName])
+	case podStarted:
+		w.trial.noteStart(s.image, s.pod.Trouble != "")
 	case rolloutWritten:
 		w.trial.noteStatus(len(w.api.claims))
 	case claimDeleted:

@@ -35,6 +35,8 @@ type RolloutOutcome struct {
 	Failed  bool
 	Ran     int // instances that were launched with it
 	Most    int // that might be, by the steps that were reached; 0 after it was trusted
+	Starts  int // of pods on its nodes, until it was trusted or failed
+	Crashed int // of them
 	Moved   int // pods that were evicted
 	Twice   int // of them, more than once
 }
@@ -49,8 +51,10 @@ type rolloutTrial struct {
 	image   string // the new one, empty before it is there
 	quiet   bool   // EC2 takes nothing back
 	ran     map[string]bool
-	claims  int             // most that there were since the image is there
-	most    int             // instances of the image that the steps reached so far allow
+	claims  int // most that there were since the image is there
+	most    int // instances of the image that the steps reached so far allow
+	starts  int
+	crashed int
 	moved   map[string]int  // evictions of pods, by key, since the image is there
 	tried   map[string]bool // those that were evicted from a node of the image
 	failed  bool
@@ -124,7 +128,7 @@ func (w *world) drawRollout() *v1alpha1.NodeRollout {
 func (w *world) playTrial(trial RolloutTrial) RolloutOutcome {
 	w.setUpTrial(trial)
 	w.workloads.drawDaemons()
-	for range w.drawInt(4, 6) {
+	for range w.drawInt(5, 9) {
 		w.workloads.startApp(w.trialApp())
 	}
 	w.waitFor(trialFill, "the cluster does not fill", func() bool {
@@ -150,11 +154,11 @@ func (w *world) playTrial(trial RolloutTrial) RolloutOutcome {
 // trialApp is a StatefulSet, so that a pod is known again when it was evicted.
 func (w *world) trialApp() *app {
 	w.made++
-	a := &app{name: fmt.Sprintf("app%d", w.made), replicas: int(w.drawInt(3, 6)), stateful: true,
+	a := &app{name: fmt.Sprintf("app%d", w.made), replicas: int(w.drawInt(3, 8)), stateful: true,
 		bootTime: w.drawDuration(time.Second, 8*time.Second), stopTime: w.drawDuration(0, 5*time.Second)}
 	a.pattern = cluster.Pod{Namespace: firstNamespace, Labels: map[string]string{"app": a.name},
 		Owner: cluster.OwnerStatefulSet, GraceSec: 10,
-		Need: resources.List{CPU: 100 * w.drawInt(3, 9), Memory: 256 * resources.MiB, Pods: 1}}
+		Need: resources.List{CPU: 100 * w.drawInt(2, 6), Memory: 256 * resources.MiB, Pods: 1}}
 	if w.drawChance(0.3) {
 		a.budget = &budget{minAvailable: a.replicas - 1}
 	}
@@ -185,7 +189,7 @@ func (w *world) disturbTrial(end time.Time) {
 			return
 		}
 		if a := w.workloads.anyApp(); w.trial.quiet || w.drawChance(0.7) {
-			w.workloads.setReplicas(a, int(w.drawInt(2, 7)))
+			w.workloads.setReplicas(a, int(w.drawInt(2, 9)))
 		} else if m := w.storm.anyMachine(w.ec2.livingInstances()); m != nil {
 			w.ec2.interruptInstance(m)
 		}
@@ -224,7 +228,7 @@ func (w *world) judgeTrial() {
 
 func (t *rolloutTrial) outcome() RolloutOutcome {
 	out := RolloutOutcome{Phase: t.stored.Status.Phase, Trusted: t.trusted, Failed: t.failed, Ran: len(t.ran),
-		Most: t.most, Moved: len(t.moved)}
+		Most: t.most, Starts: t.starts, Crashed: t.crashed, Moved: len(t.moved)}
 	for _, n := range t.moved {
 		if n > 1 {
 			out.Twice++
@@ -254,6 +258,16 @@ func (t *rolloutTrial) revisionImage(name string) string {
 		return ""
 	}
 	return t.kept[i].class.Status.AMIs[0].ID
+}
+
+// noteStart counts the start of a pod on the image.
+func (t *rolloutTrial) noteStart(image string, crashed bool) {
+	if t == nil || t.image == "" || image != t.image || t.trusted || t.failed {
+		return
+	}
+	if t.starts++; crashed {
+		t.crashed++
+	}
 }
 
 // noteStatus remembers what a status that is stored allows.
