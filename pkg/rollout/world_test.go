@@ -126,6 +126,9 @@ func (w *world) say() string {
 		for _, c := range s.Claims {
 			fmt.Fprintf(&b, " %s~%s", c.Name, g.ComparedWith(c))
 		}
+		if len(g.RolledBack) > 0 {
+			fmt.Fprintf(&b, " rolled back %s", strings.Join(g.RolledBack, " "))
+		}
 		b.WriteByte('\n')
 	}
 	if len(w.events) > 0 {

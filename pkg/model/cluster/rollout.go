@@ -135,6 +135,8 @@ type PoolRollout struct {
 	DriftTo string `json:"driftTo"` // revision that nodes are compared with; empty: Try and Good may both stay
 	// revision that failed: nothing is moved to its nodes any more; empty for none
 	Failed string `json:"failed,omitempty"`
+	// revisions that failed and whose nodes are replaced by those of Good, whatever the step: they take no more pods
+	RolledBack []string `json:"rolledBack,omitempty"`
 
 	Known []KnownRevision `json:"known,omitempty"`
 }

@@ -23,10 +23,11 @@ type RolloutTrial struct {
 	NeverReady bool // no node becomes Ready on it
 	Crash      bool // pods crash on it in a fifth of their starts
 	Alarm      bool // a CloudWatch alarm fires while the second step goes on
+	Aborted    bool // nothing is wrong with it, and people abort it by mistake, and resume it soon
 }
 
 // isGood reports whether nothing is wrong with the image.
-func (t RolloutTrial) isGood() bool { return t == RolloutTrial{} }
+func (t RolloutTrial) isGood() bool { return !t.NeverReady && !t.Crash && !t.Alarm }
 
 // RolloutOutcome is what became of the image.
 type RolloutOutcome struct {
@@ -59,6 +60,9 @@ type rolloutTrial struct {
 	tried   map[string]bool // those that were evicted from a node of the image
 	failed  bool
 	trusted bool
+
+	aborted time.Time // when people aborted it
+	resumed bool
 }
 
 // keptRevision is a ControllerRevision.
@@ -73,6 +77,7 @@ const (
 	trialFor     = 100 * time.Minute
 	trialReady   = 3 * time.Minute
 	trialPause   = 2 * time.Minute
+	trialLook    = 10 * time.Second
 	trialCrashes = 0.2
 )
 
@@ -142,6 +147,9 @@ func (w *world) playTrial(trial RolloutTrial) RolloutOutcome {
 	}
 	w.account.faults = map[string]imageFault{w.trial.image: fault}
 	w.disturbTrial(time.Now().Add(trialFor))
+	if trial.Aborted {
+		w.runAfter(trialLook, w.abortAndResume)
+	}
 	w.waitFor(trialFor, "", w.trialIsOver)
 	w.endTrouble()
 	w.waitFor(trialFor, "the trial does not end", w.trialIsOver)
@@ -198,6 +206,36 @@ func (w *world) disturbTrial(end time.Time) {
 	w.runAfter(w.drawDuration(time.Minute, 5*time.Minute), next)
 }
 
+// abortAndResume has people abort the rollout when it has two nodes, and resume it a little later, when some of them
+// may be on their way out.
+func (w *world) abortAndResume() {
+	t := w.trial
+	st, set := t.stored.Status, func(key, value string) {
+		o := t.stored.DeepCopy()
+		o.Annotations = map[string]string{key: value}
+		t.version++
+		t.stored = o
+	}
+	isIt := t.revisionImage(st.Revision) == t.image
+	switch {
+	case t.trusted, t.failed && t.aborted.IsZero():
+		return
+	case isIt && t.aborted.IsZero() && len(t.ran) > 1 && st.Phase != cluster.RolloutHealthy:
+		t.aborted = time.Now()
+		set(v1alpha1.AnnotationAbort, st.Revision)
+	case isIt && t.failed && st.ResumeToken != "" && w.drawChance(0.1):
+		t.failed, t.resumed, t.ran, t.most = false, true, map[string]bool{}, 0
+		for _, m := range w.ec2.livingInstances() {
+			if m.ImageID == t.image {
+				t.ran[m.ID] = true
+			}
+		}
+		set(v1alpha1.AnnotationResume, st.ResumeToken)
+		return
+	}
+	w.runAfter(trialLook, w.abortAndResume)
+}
+
 // trialIsOver reports whether the image is trusted and everywhere, or has failed and is gone where it is rolled back.
 func (w *world) trialIsOver() bool {
 	with, without := 0, 0
@@ -209,6 +247,9 @@ func (w *world) trialIsOver() bool {
 		}
 	}
 	t := w.trial
+	if t.failed && !t.aborted.IsZero() && !t.resumed {
+		return false
+	}
 	return t.trusted && without == 0 || t.failed && (t.stored.Spec.OnFailure == v1alpha1.Halt || with == 0)
 }
 

@@ -25,13 +25,17 @@ const (
 // rolloutPoints are the crash points that only worlds with a NodeRollout have.
 func rolloutPoints() []sim.CrashPoint {
 	return pointsOf([]calls{
-		{"disrupt", []string{"list rollouts", "read alarms", "keep revision", "write status of rollout"}},
+		{"disrupt", []string{"list rollouts", "read alarms", "keep revision", "write status of rollout",
+			"taint node of failed revision", "untaint node of failed revision"}},
 		{"provision", []string{"list rollouts", "read revision"}},
 	})
 }
 
-// trialOf is what is wrong with the image of a seed.
+// trialOf is what is wrong with the image of a seed. Every other good one is aborted and resumed.
 func trialOf(seed uint64) sim.RolloutTrial {
+	if seed%10 == 0 {
+		return sim.RolloutTrial{Aborted: true}
+	}
 	return []sim.RolloutTrial{{}, {NeverReady: true}, {Crash: true}, {Alarm: true}, {NeverReady: true, Crash: true, Alarm: true}}[seed%5]
 }
 
