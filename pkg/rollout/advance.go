@@ -131,8 +131,11 @@ func (a *advance) begin() {
 	a.tell(false, "RolloutStarted", "revision %s is tried", a.now)
 }
 
-// retryToken names the halt that people end by resuming.
-func retryToken(revision string) string { return revision + "/retry" }
+// retryToken names the failure that people end by resuming. Each has another name: what let the revision be tried again
+// once does not let it be when it fails again.
+func retryToken(revision string, failed time.Time) string {
+	return fmt.Sprintf("%s/retry/%d", revision, failed.Unix())
+}
 
 // remainFailed leaves a failed revision alone until people resume it.
 func (a *advance) remainFailed() {
@@ -141,13 +144,17 @@ func (a *advance) remainFailed() {
 		st.Revision, st.Tried, st.Evidence, st.OldPods = a.now, nil, nil, nil
 	}
 	st.Phase = a.failedPhase()
-	if a.r.Resume == retryToken(a.now) && a.r.Abort != a.now {
+	token := a.r.Status.ResumeToken
+	if !strings.HasPrefix(token, a.now+"/retry") {
+		token = retryToken(a.now, a.s.Now)
+	}
+	if a.r.Resume == token && a.r.Abort != a.now {
 		st.Failed = slices.DeleteFunc(slices.Clone(st.Failed), func(f string) bool { return f == a.now })
 		a.begin()
 		a.takeSteps()
 		return
 	}
-	st.Allowed, st.ResumeToken = 0, retryToken(a.now)
+	st.Allowed, st.ResumeToken = 0, token
 	st.Message = "revision " + a.now + " failed: nothing more is launched with it until it is resumed"
 	if n := len(st.Evidence); n > 0 && strings.HasPrefix(st.Evidence[0], "failed: ") {
 		st.Message = st.Evidence[0] + "; nothing more is launched with revision " + a.now
@@ -166,7 +173,7 @@ func (a *advance) fail(why string, words []string) {
 	st := &a.out.Status
 	st.Failed = append(slices.Clone(st.Failed), st.Revision)
 	st.Failed = st.Failed[max(0, len(st.Failed)-mostFailed):]
-	st.Phase, st.Allowed, st.ResumeToken = a.failedPhase(), 0, retryToken(st.Revision)
+	st.Phase, st.Allowed, st.ResumeToken = a.failedPhase(), 0, retryToken(st.Revision, a.s.Now)
 	st.Evidence = []string{"failed: " + why}
 	for _, w := range words {
 		if w != why {
@@ -321,72 +328,4 @@ func (a *advance) waitsFor(step cluster.RolloutStep) (why string, paused bool) {
 	}
 	return fmt.Sprintf("%d of %d nodes have the revision and are initialized", proven, min(want, max(proven+starting+old, 1))),
 		false
-}
-
-// oldNodes counts the claims of another revision that stay.
-func (a *advance) oldNodes() (n int) {
-	g := gateOf(a.s, a.r, a.class)
-	for _, c := range claimsOf(a.s, a.r) {
-		if c.Deleting.IsZero() && g.RevisionOf(c) != a.out.Status.Revision {
-			n++
-		}
-	}
-	return n
-}
-
-// updateTried brings the list of tried nodes up to date, and returns how many EC2 took before they proved anything. A
-// claim counts from when an instance was launched for it. One that is gone counts as it was seen last, and a node that
-// ended before it was initialized failed, unless EC2 announced that it takes it.
-func (a *advance) updateTried() (refunds int) {
-	st := &a.out.Status
-	g := gateOf(a.s, a.r, a.class)
-	before := map[string]string{}
-	for _, t := range st.Tried {
-		before[t.Name] = t.State
-	}
-	live := map[string]bool{}
-	for _, c := range claimsOf(a.s, a.r) {
-		if g.RevisionOf(c) != st.Revision || c.ProviderID == "" && before[c.Name] == "" {
-			continue
-		}
-		live[c.Name] = true
-		switch was := before[c.Name]; {
-		case was != "" && was != cluster.TriedStarting:
-		case c.Is(api.ConditionInitialized):
-			before[c.Name] = cluster.TriedInitialized
-		case c.Deleting.IsZero():
-			before[c.Name] = cluster.TriedStarting
-		case c.Annotations[api.AnnotationDeletionReason] != "":
-			before[c.Name] = cluster.TriedLost
-		default:
-			before[c.Name] = cluster.TriedFailed
-		}
-	}
-	st.Tried = nil
-	for name, state := range before {
-		if state == cluster.TriedStarting && !live[name] {
-			state = cluster.TriedFailed
-		}
-		if state == cluster.TriedLost {
-			refunds++
-		}
-		st.Tried = append(st.Tried, cluster.TriedNode{Name: name, State: state})
-	}
-	slices.SortFunc(st.Tried, func(x, y cluster.TriedNode) int { return strings.Compare(x.Name, y.Name) })
-	st.Tried = st.Tried[:min(len(st.Tried), mostTold)]
-	return refunds
-}
-
-// count counts nodes for people.
-func (a *advance) count() {
-	st := &a.out.Status
-	g := gateOf(a.s, a.r, a.class)
-	st.NewNodes, st.OldNodes = 0, 0
-	for _, c := range claimsOf(a.s, a.r) {
-		if g.RevisionOf(c) == st.Revision {
-			st.NewNodes++
-		} else {
-			st.OldNodes++
-		}
-	}
 }

@@ -278,9 +278,9 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		w.s.Now = w.s.Now.Add(span)
 	case "resume":
-		w.r.Resume = w.r.Status.ResumeToken
+		w.r.Resume, w.r.Abort = w.r.Status.ResumeToken, ""
 	case "abort":
-		w.r.Abort = w.r.Status.Revision
+		w.r.Abort, w.r.Resume = w.r.Status.Revision, ""
 	case "pin":
 		w.r.Pinned = w.r.Status.LastGood
 	case "refuse": // a launch with an image that is gone

@@ -222,14 +222,11 @@ func (w *world) abortAndResume() {
 		return
 	case isIt && t.aborted.IsZero() && len(t.ran) > 1 && st.Phase != cluster.RolloutHealthy:
 		t.aborted = time.Now()
+		w.addTrace("people abort the rollout")
 		set(v1alpha1.AnnotationAbort, st.Revision)
 	case isIt && t.failed && st.ResumeToken != "" && w.drawChance(0.1):
-		t.failed, t.resumed, t.ran, t.most = false, true, map[string]bool{}, 0
-		for _, m := range w.ec2.livingInstances() {
-			if m.ImageID == t.image {
-				t.ran[m.ID] = true
-			}
-		}
+		t.failed, t.resumed = false, true
+		w.addTrace("people resume the rollout")
 		set(v1alpha1.AnnotationResume, st.ResumeToken)
 		return
 	}
