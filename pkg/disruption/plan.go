@@ -47,8 +47,8 @@ type Plan struct {
 	Begin    []Command      // confirmed: mark, replace, taint
 	Finish   []EndedCommand // replaced: delete the claims
 	RollBack []EndedCommand // failed: take the taint and the marks away
-	// NodeClaims whose nodes take no more pods because a NodeRollout rolls them back, and those that it does not any more;
-	// sorted
+	// NodeClaims whose nodes take no more pods because a NodeRollout rolls them back, and those that it does not any
+	// more; sorted
 	TaintFailed   []string            `json:",omitempty"`
 	UntaintFailed []string            `json:",omitempty"`
 	Proposed      []Command           // held back until a later pass confirms them
@@ -83,7 +83,7 @@ func (p Plan) Lines() []string {
 	ends("finish", p.Finish)
 	ends("rolling back", p.RollBack)
 	for _, name := range p.TaintFailed {
-		out = append(out, "taint "+name+": its revision failed, and pods that leave others like it are not to come to it")
+		out = append(out, "taint "+name+": its revision failed, and pods that leave others like it must not come to it")
 	}
 	for _, name := range p.UntaintFailed {
 		out = append(out, "untaint "+name+": its revision is not rolled back any more")

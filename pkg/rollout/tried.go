@@ -21,8 +21,8 @@ func (a *advance) oldNodes() (n int) {
 
 // updateTried brings the list of tried nodes up to date, and returns how many EC2 took before they proved anything. A
 // claim counts from when an instance was launched for it. One that is gone counts as it was seen last, and a node that
-// ended before it was initialized failed, unless EC2 announced that it takes it. One that was ending when the step began
-// and was not there before is of an attempt that people ended.
+// ended before it was initialized failed, unless EC2 announced that it takes it. One that was ending when the step
+// began and was not there before is of an attempt that people ended.
 func (a *advance) updateTried() (refunds int) {
 	st := &a.out.Status
 	g := gateOf(a.s, a.r, a.class)

@@ -37,8 +37,8 @@ func (d *Controller) newApplier(s cluster.Snapshot) *commandApplier {
 	return w
 }
 
-// applyTaints taints nodes that NodeRollouts roll back, before any pod is made to leave one of them, and takes the taint
-// off those that they do not any more. One that fails does not stop the others.
+// applyTaints taints nodes that NodeRollouts roll back, before any pod is made to leave one of them, and takes the
+// taint off those that they do not any more. One that fails does not stop the others.
 func (m *commandApplier) applyTaints(ctx context.Context, p disruption.Plan) error {
 	var errs []error
 	for _, name := range p.TaintFailed {
