@@ -51,8 +51,8 @@ func (n *stateNode) hasFailed() bool {
 func (n *stateNode) isHalted() bool { return n.hasFailed() && n.pool.Rollout.DriftTo == "" }
 
 // isRolledBack reports whether a NodeRollout has the node replaced because its revision failed.
-func (st *State) isRolledBack(n *stateNode) bool {
-	return n.pool != nil && n.pool.Rollout != nil && !st.isReportOnly(n) &&
+func (n *stateNode) isRolledBack() bool {
+	return n.pool != nil && n.pool.Rollout != nil &&
 		slices.Contains(n.pool.Rollout.RolledBack, n.pool.Rollout.RevisionOf(*n.Claim))
 }
 
@@ -60,13 +60,13 @@ func (st *State) isRolledBack(n *stateNode) bool {
 // again because they are not any more. A pod that leaves one such node does not come to another then, which it would
 // have to leave as well. The taint stands for nothing else, so a pass that dies before or after it is made good by the
 // next.
-func (st *State) taintFailedRevisions(p *Plan) {
-	for _, n := range st.nodes {
+func (pr *progress) taintFailedRevisions(p *Plan) {
+	for _, n := range pr.nodes {
 		if n.Node == nil || n.Deleting() {
 			continue
 		}
 		has := slices.ContainsFunc(n.Node.Taints, cluster.Taint.IsFailedRevision)
-		switch wanted := st.isRolledBack(n); {
+		switch wanted := n.isRolledBack() && !pr.isReportOnly(n); {
 		case wanted && !has:
 			p.TaintFailed = append(p.TaintFailed, n.Claim.Name)
 		case !wanted && has:
