@@ -167,6 +167,7 @@ func disruptAllows(p permissions) []statement {
 	return append(append(p.storePasses(), p.readShifts()...),
 		p.describe("DescribeInstances", "ec2:DescribeInstances"), // whether they are where their class would put them
 		p.describe("ReadAlarms", "cloudwatch:DescribeAlarms"),    // those that NodeRollouts name
+		p.describe("FindImages", "ec2:DescribeImages"),           // of their last good revision
 		p.readCatalog(), p.describeLevels(), p.wake("provision", "lifecycle"))
 }
 

@@ -70,7 +70,8 @@ type App struct {
 	attention pushAttention
 	offerings binpack.OfferingCache // what is sold, for the next pass of disrupt
 	alarms    discovery.Alarms
-	rollouts  rollouts.Told         // what was logged about NodeRollouts
+	images    discovery.ImageFinder
+	rollouts  rollouts.Told         // what was logged and found out about NodeRollouts
 	series    *remotewrite.Recorder // made by the first invocation of lifecycle
 	tracer    *controllers.Tracer   // nil without the setting
 }
@@ -102,6 +103,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	e := ec2.NewFromConfig(cfg)
 	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}
 	a.levels = discovery.RemainingCapacity{EC2: e}
+	a.images = discovery.ImageFinder{EC2: e}
 	a.alarms = discovery.Alarms{CloudWatch: cloudwatch.NewFromConfig(cfg)}
 	a.ledger = store.NewUnavailableOfferings(a.kube.SharedData, time.Now)
 	a.store = discovery.NewStore(s3.NewFromConfig(cfg, pathStyle),

@@ -106,7 +106,7 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 // newRollouts takes the steps of NodeRollouts, and tells what they allow.
 func newRollouts(a *App, holder string) *rollouts.Controller {
 	return &rollouts.Controller{Deps: a.newDeps(holder), Store: a.kube.Rollouts, Classes: a.kube.Classes,
-		Alarms: a.alarms, Version: a.kube, Told: &a.rollouts}
+		Alarms: a.alarms, Images: a.images, Version: a.kube, Told: &a.rollouts}
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.

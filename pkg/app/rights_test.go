@@ -69,6 +69,7 @@ func portNeeds() map[string]string {
 		"LeaseHolders.LeaseSign": "get leases.coordination.k8s.io", "Metrics.Put": "", // metrics are lines of the log
 		"NodeLister.ListNodes": "list nodes", "NodePods.DeletePod": "delete pods", "NodePods.PodsOn": "list pods", "NodePods.RemovePod": "delete pods",
 		"NodeReader.ReadNode": "get nodes", "NodeTainter.TaintNode": patchNode, "NodeTainter.UntaintNode": patchNode,
+		"NodeTainter.TaintFailedRevision": patchNode, "NodeTainter.UntaintFailedRevision": patchNode,
 		"Nodes.DeleteNode": "delete nodes", "Nodes.InitializeNode": patchNode, "Nodes.RegisterNode": patchNode, "Nodes.ReleaseNode": patchNode,
 		"Nodes.TaintForTermination": patchNode, "Nodes.UnreserveNode": patchNode, "NominationOpener.OpenNode": patchNode,
 		"Overlays.ReadOfferingInputs": readOffers, "Overlays.WriteOverlayStatus": "patch nodeoverlays.karpenter.sh/status",
@@ -90,12 +91,13 @@ func portNeeds() map[string]string {
 		"Store.ReadRevision":    "get controllerrevisions.apps, get ec2nodeclasses.karpenter.k8s.aws",
 		"Store.KeepRevision":    "create controllerrevisions.apps, update noderollouts.joiner.sh/finalizers", "Store.ForgetRevision": "delete controllerrevisions.apps",
 		"AlarmReader.ReadAlarms":    "cloudwatch:DescribeAlarms",
+		"ImageReader.FindImages":    "ec2:DescribeImages",
 		"VersionReader.ReadVersion": "", // whoever is known may ask for it
 		"Store.WriteRolloutStatus":  "update noderollouts.joiner.sh/status",
 		"Rollouts.AddRollouts":      "list noderollouts.joiner.sh, list controllerrevisions.apps, " + readOffers,
 		"Rollouts.ReadRevision":     "get controllerrevisions.apps, get ec2nodeclasses.karpenter.k8s.aws",
 		"RolloutSteps.AdvanceRollouts": "get ec2nodeclasses.karpenter.k8s.aws, create controllerrevisions.apps, " +
-			"delete controllerrevisions.apps, update noderollouts.joiner.sh/status, cloudwatch:DescribeAlarms",
+			"delete controllerrevisions.apps, update noderollouts.joiner.sh/status, cloudwatch:DescribeAlarms, ec2:DescribeImages",
 		"Reader.WithVolumes": readVolumes, "Recorder.RecordEvent": "create events, patch events",
 		"RemainingCapacity.FindGroup": "ec2:DescribePlacementGroups", "RemainingCapacity.RemainingAddresses": "ec2:DescribeSubnets",
 		"RemainingCapacity.RemainingReservations": "ec2:DescribeCapacityReservations", "Tolerator.TolerateNomination": "patch pods",

@@ -59,13 +59,19 @@ func carryOut(ctx context.Context, l clusterLink, s cluster.Snapshot, e migrate.
 		}
 	case migrate.Forget:
 		return forget(ctx, l, e)
-	case migrate.Untaint, migrate.Open:
-		for _, n := range s.Nodes {
-			if n.Name == e.Name && e.Do == migrate.Untaint {
-				return l.kube.UntaintNode(ctx, n)
-			} else if n.Name == e.Name {
-				return l.kube.OpenNode(ctx, n)
-			}
+	case migrate.Untaint, migrate.Open, migrate.Admit:
+		return changeTaints(ctx, l, s, e)
+	}
+	return fmt.Errorf("%s %s: it is gone", e.Do, e.Name)
+}
+
+// changeTaints takes a taint of Joiner's off a node.
+func changeTaints(ctx context.Context, l clusterLink, s cluster.Snapshot, e migrate.Edit) error {
+	do := map[migrate.Do]func(context.Context, cluster.Node) error{migrate.Untaint: l.kube.UntaintNode,
+		migrate.Open: l.kube.OpenNode, migrate.Admit: l.kube.UntaintFailedRevision}[e.Do]
+	for _, n := range s.Nodes {
+		if n.Name == e.Name {
+			return do(ctx, n)
 		}
 	}
 	return fmt.Errorf("%s %s: it is gone", e.Do, e.Name)

@@ -38,6 +38,7 @@ func decideMeasured(st *State, m Memory) (Plan, Memory, int) {
 	pr := newProgress(st, m)
 	pr.advanceCommands(&p)
 	orphaned := pr.rollBackOrphanedTaints(m.OrphanedSince, &p)
+	pr.taintFailedRevisions(&p)
 	ps := newPass(st, pr.failures, pr.ongoing)
 	ps.candidates.filterCandidates()
 	p.Eligible = ps.candidates.eligibleByReason()

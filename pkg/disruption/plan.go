@@ -44,15 +44,19 @@ type BudgetExhausted struct {
 
 // Plan is what one pass does about disruption.
 type Plan struct {
-	Begin        []Command           // confirmed: mark, replace, taint
-	Finish       []EndedCommand      // replaced: delete the claims
-	RollBack     []EndedCommand      // failed: take the taint and the marks away
-	Proposed     []Command           // held back until a later pass confirms them
-	Withdrawn    []WithdrawnProposal `json:",omitempty"`
-	Reported     []Command           // of pools that only report
-	Waiting      []string            // commands under way, and what each waits for
-	Starting     []string            `json:",omitempty"` // replacements that they wait for; not told in words
-	NotDisrupted []NotDisrupted      // sorted by claim
+	Begin    []Command      // confirmed: mark, replace, taint
+	Finish   []EndedCommand // replaced: delete the claims
+	RollBack []EndedCommand // failed: take the taint and the marks away
+	// NodeClaims whose nodes take no more pods because a NodeRollout rolls them back, and those that it does not any
+	// more; sorted
+	TaintFailed   []string            `json:",omitempty"`
+	UntaintFailed []string            `json:",omitempty"`
+	Proposed      []Command           // held back until a later pass confirms them
+	Withdrawn     []WithdrawnProposal `json:",omitempty"`
+	Reported      []Command           // of pools that only report
+	Waiting       []string            // commands under way, and what each waits for
+	Starting      []string            `json:",omitempty"` // replacements that they wait for; not told in words
+	NotDisrupted  []NotDisrupted      // sorted by claim
 	// NodeClaims that are a case for the reason and may go, whatever budgets and prices say; sorted
 	Eligible map[v1.DisruptionReason][]string
 	// pools from which no node may go now, sorted; not told in words
@@ -78,6 +82,12 @@ func (p Plan) Lines() []string {
 	}
 	ends("finish", p.Finish)
 	ends("rolling back", p.RollBack)
+	for _, name := range p.TaintFailed {
+		out = append(out, "taint "+name+": its revision failed, and pods that leave others like it must not come to it")
+	}
+	for _, name := range p.UntaintFailed {
+		out = append(out, "untaint "+name+": its revision is not rolled back any more")
+	}
 	for _, x := range p.Withdrawn {
 		out = append(out, fmt.Sprintf("proposal withdrawn %s: %s: %s", x.Reason, strings.Join(x.Claims, ","), x.Why))
 	}

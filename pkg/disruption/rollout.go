@@ -50,6 +50,31 @@ func (n *stateNode) hasFailed() bool {
 // isHalted reports whether the node stays as the NodeRollout was halted with it.
 func (n *stateNode) isHalted() bool { return n.hasFailed() && n.pool.Rollout.DriftTo == "" }
 
+// isRolledBack reports whether a NodeRollout has the node replaced because its revision failed.
+func (n *stateNode) isRolledBack() bool {
+	return n.pool != nil && n.pool.Rollout != nil &&
+		slices.Contains(n.pool.Rollout.RolledBack, n.pool.Rollout.RevisionOf(*n.Claim))
+}
+
+// taintFailedRevisions decides which nodes are to take no more pods because they are rolled back, and which take pods
+// again because they are not any more. A pod that leaves one such node does not come to another then, which it would
+// have to leave as well. The taint stands for nothing else, so a pass that dies before or after it is made good by the
+// next.
+func (pr *progress) taintFailedRevisions(p *Plan) {
+	for _, n := range pr.nodes {
+		if n.Node == nil || n.Deleting() {
+			continue
+		}
+		has := slices.ContainsFunc(n.Node.Taints, cluster.Taint.IsFailedRevision)
+		switch wanted := n.isRolledBack() && !pr.isReportOnly(n); {
+		case wanted && !has:
+			p.TaintFailed = append(p.TaintFailed, n.Claim.Name)
+		case !wanted && has:
+			p.UntaintFailed = append(p.UntaintFailed, n.Claim.Name)
+		}
+	}
+}
+
 // failedRevision says which replacement of the command has a revision that failed, to which no pod is to move any more;
 // empty for none.
 func (r *runningCommand) failedRevision() string {

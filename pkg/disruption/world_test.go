@@ -70,6 +70,12 @@ func (w *world) act(p Plan) {
 			w.annotate([]string{s.Claims[i].Name}, AnnotationReplaces, c.ID)
 		}
 	}
+	w.eachNode(p.TaintFailed, func(n *cluster.Node) {
+		n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: v1.TaintFailedRevision, Effect: "NoSchedule"})
+	})
+	w.eachNode(p.UntaintFailed, func(n *cluster.Node) {
+		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), cluster.Taint.IsFailedRevision)
+	})
 	for _, e := range p.RollBack {
 		w.annotate(e.Claims, AnnotationMark, "")
 		w.untaint(e.Claims)
@@ -198,7 +204,7 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 }
 
 // rollout has a NodeRollout allow that pool so many more nodes of the revision new, as "slots 1" says; "halted" and
-// "rollingback" end that.
+// "rollingback" end that, "gone" is without a NodeRollout.
 func (w *world) rollout(pool string, lines []string) (err error) {
 	i := slices.IndexFunc(w.Snapshot.Pools, func(p cluster.Pool) bool { return p.Name == pool })
 	r := cluster.PoolRollout{Name: "canary", Good: "old", Try: "new", DriftTo: "new"}
@@ -207,8 +213,11 @@ func (w *world) rollout(pool string, lines []string) (err error) {
 		r.Slots, err = strconv.Atoi(f[1])
 	case "halted":
 		r.DriftTo, r.Failed = "", "new"
+	case "gone":
+		w.Snapshot.Pools[i].Rollout = nil
+		return nil
 	case "rollingback":
-		r.Try, r.DriftTo, r.Failed = "", "old", "new"
+		r.Try, r.DriftTo, r.Failed, r.RolledBack = "", "old", "new", []string{"new"}
 	}
 	w.Snapshot.Pools[i].Rollout = &r
 	return err

@@ -90,14 +90,14 @@ func (a *advance) choosePhase() {
 	case st.LastGood == "":
 	case a.r.Pinned != "":
 		st.Phase, st.Message = cluster.RolloutPinned, "spec.pinnedRevision is "+a.r.Pinned
-	case a.now == "" && a.isUnderWay():
+	case a.now == "" && isUnderWay(*st):
 		a.takeSteps() // what is tried is judged all the same
 	case a.now == "":
 	case a.now == st.LastGood:
 		a.finishRollback()
 	case slices.Contains(st.Failed, a.now):
 		a.remainFailed()
-	case a.now != st.Revision || !a.isUnderWay():
+	case a.now != st.Revision || !isUnderWay(*st):
 		a.begin()
 		a.takeSteps()
 	default:
@@ -105,9 +105,9 @@ func (a *advance) choosePhase() {
 	}
 }
 
-func (a *advance) isUnderWay() bool {
-	p := a.out.Status.Phase
-	return p == cluster.RolloutProgressing || p == cluster.RolloutPaused
+// isUnderWay reports whether a revision is tried.
+func isUnderWay(st cluster.RolloutStatus) bool {
+	return st.Phase == cluster.RolloutProgressing || st.Phase == cluster.RolloutPaused
 }
 
 // finishRollback ends a rollout whose class is back at the last good revision.
@@ -117,34 +117,44 @@ func (a *advance) finishRollback() {
 		a.tell(false, "RolloutHealthy", "EC2NodeClass %s is at revision %s, the last good one", a.class, st.LastGood)
 	}
 	st.Phase, st.Revision, st.Step, st.Allowed = cluster.RolloutHealthy, st.LastGood, 0, 0
-	st.Tried, st.Evidence = nil, nil
+	st.Tried, st.Evidence, st.OldPods = nil, nil, nil
 }
 
 // begin begins the rollout of the revision that the class has.
 func (a *advance) begin() {
 	st := &a.out.Status
 	st.Phase, st.Revision, st.Step, st.StepStarted = cluster.RolloutProgressing, a.now, 0, a.s.Now
-	st.Tried, st.Evidence, st.Allowed = nil, nil, 0
+	st.Tried, st.Evidence, st.OldPods, st.Allowed = nil, nil, nil, 0
+	if a.r.Status.Revision != a.now {
+		a.r.Workloads = nil // they were counted by the nodes of another revision
+	}
 	a.tell(false, "RolloutStarted", "revision %s is tried", a.now)
 }
 
-// retryToken names the halt that people end by resuming.
-func retryToken(revision string) string { return revision + "/retry" }
+// retryToken names the failure that people end by resuming. Each has another name: what let the revision be tried again
+// once does not let it be when it fails again.
+func retryToken(revision string, failed time.Time) string {
+	return fmt.Sprintf("%s/retry/%d", revision, failed.Unix())
+}
 
 // remainFailed leaves a failed revision alone until people resume it.
 func (a *advance) remainFailed() {
 	st := &a.out.Status
 	if st.Revision != a.now {
-		st.Revision, st.Tried, st.Evidence = a.now, nil, nil
+		st.Revision, st.Tried, st.Evidence, st.OldPods = a.now, nil, nil, nil
 	}
 	st.Phase = a.failedPhase()
-	if a.r.Resume == retryToken(a.now) && a.r.Abort != a.now {
+	token := a.r.Status.ResumeToken
+	if !strings.HasPrefix(token, a.now+"/retry") {
+		token = retryToken(a.now, a.s.Now)
+	}
+	if a.r.Resume == token && a.r.Abort != a.now {
 		st.Failed = slices.DeleteFunc(slices.Clone(st.Failed), func(f string) bool { return f == a.now })
 		a.begin()
 		a.takeSteps()
 		return
 	}
-	st.Allowed, st.ResumeToken = 0, retryToken(a.now)
+	st.Allowed, st.ResumeToken = 0, token
 	st.Message = "revision " + a.now + " failed: nothing more is launched with it until it is resumed"
 	if n := len(st.Evidence); n > 0 && strings.HasPrefix(st.Evidence[0], "failed: ") {
 		st.Message = st.Evidence[0] + "; nothing more is launched with revision " + a.now
@@ -163,7 +173,7 @@ func (a *advance) fail(why string, words []string) {
 	st := &a.out.Status
 	st.Failed = append(slices.Clone(st.Failed), st.Revision)
 	st.Failed = st.Failed[max(0, len(st.Failed)-mostFailed):]
-	st.Phase, st.Allowed, st.ResumeToken = a.failedPhase(), 0, retryToken(st.Revision)
+	st.Phase, st.Allowed, st.ResumeToken = a.failedPhase(), 0, retryToken(st.Revision, a.s.Now)
 	st.Evidence = []string{"failed: " + why}
 	for _, w := range words {
 		if w != why {
@@ -186,7 +196,10 @@ func (a *advance) takeSteps() {
 		a.fail("people aborted it", st.Evidence)
 		return
 	}
-	f := analyze(a.s, a.r, st.Tried)
+	st.OldPods = rememberOld(st.OldPods, a.r.Workloads, a.s.Now)
+	r := a.r
+	r.Status = *st
+	f := analyze(a.s, r, st.Tried)
 	if refunds > mostRefunds && f.failed == "" {
 		f.fail("EC2 took %d new nodes before they proved anything", refunds)
 	}
@@ -196,7 +209,7 @@ func (a *advance) takeSteps() {
 	}
 	st.Phase = cluster.RolloutProgressing
 	if f.stalls != "" {
-		st.Message = f.stalls
+		a.stall(f.stalls)
 		return
 	}
 	for ; st.Step < len(a.r.Steps); st.Step++ {
@@ -219,19 +232,29 @@ func (a *advance) takeSteps() {
 		st.StepStarted = a.s.Now
 	}
 	if st.Step >= len(a.r.Steps) {
-		a.trust()
+		a.trust(f)
 		return
 	}
 	st.Allowed = max(st.Allowed, a.target(st.Step)+refunds)
 }
 
-// trust makes the revision the last good one: its steps are done.
-func (a *advance) trust() {
+// stall takes no step. A pause that people did not end stays one, which they may end meanwhile.
+func (a *advance) stall(why string) {
 	st := &a.out.Status
-	a.tell(false, "RolloutCompleted", "revision %s has taken its steps and is the last good one", st.Revision)
+	st.Message = why
+	if st.Step < len(a.r.Steps) && a.r.Steps[st.Step].Pause && !a.isResumed() {
+		st.Phase, st.ResumeToken = cluster.RolloutPaused, pauseToken(*st)
+	}
+}
+
+// trust makes the revision the last good one: its steps are done.
+func (a *advance) trust(f finding) {
+	st := &a.out.Status
+	a.tell(false, "RolloutCompleted", "revision %s has taken its steps and is the last good one: %s", st.Revision,
+		tellPower(f.compared))
 	st.PreviousGood, st.LastGood = st.LastGood, st.Revision
 	st.Phase, st.Allowed, st.Tried, st.Step = cluster.RolloutHealthy, 0, nil, 0
-	st.Message = ""
+	st.Message, st.OldPods = "", nil
 }
 
 // target is how many nodes may have the revision at the step: what the largest step so far says.
@@ -305,72 +328,4 @@ func (a *advance) waitsFor(step cluster.RolloutStep) (why string, paused bool) {
 	}
 	return fmt.Sprintf("%d of %d nodes have the revision and are initialized", proven, min(want, max(proven+starting+old, 1))),
 		false
-}
-
-// oldNodes counts the claims of another revision that stay.
-func (a *advance) oldNodes() (n int) {
-	g := gateOf(a.s, a.r, a.class)
-	for _, c := range claimsOf(a.s, a.r) {
-		if c.Deleting.IsZero() && g.RevisionOf(c) != a.out.Status.Revision {
-			n++
-		}
-	}
-	return n
-}
-
-// updateTried brings the list of tried nodes up to date, and returns how many EC2 took before they proved anything. A
-// claim counts from when an instance was launched for it. One that is gone counts as it was seen last, and a node that
-// ended before it was initialized failed, unless EC2 announced that it takes it.
-func (a *advance) updateTried() (refunds int) {
-	st := &a.out.Status
-	g := gateOf(a.s, a.r, a.class)
-	before := map[string]string{}
-	for _, t := range st.Tried {
-		before[t.Name] = t.State
-	}
-	live := map[string]bool{}
-	for _, c := range claimsOf(a.s, a.r) {
-		if g.RevisionOf(c) != st.Revision || c.ProviderID == "" && before[c.Name] == "" {
-			continue
-		}
-		live[c.Name] = true
-		switch was := before[c.Name]; {
-		case was != "" && was != cluster.TriedStarting:
-		case c.Is(api.ConditionInitialized):
-			before[c.Name] = cluster.TriedInitialized
-		case c.Deleting.IsZero():
-			before[c.Name] = cluster.TriedStarting
-		case c.Annotations[api.AnnotationDeletionReason] != "":
-			before[c.Name] = cluster.TriedLost
-		default:
-			before[c.Name] = cluster.TriedFailed
-		}
-	}
-	st.Tried = nil
-	for name, state := range before {
-		if state == cluster.TriedStarting && !live[name] {
-			state = cluster.TriedFailed
-		}
-		if state == cluster.TriedLost {
-			refunds++
-		}
-		st.Tried = append(st.Tried, cluster.TriedNode{Name: name, State: state})
-	}
-	slices.SortFunc(st.Tried, func(x, y cluster.TriedNode) int { return strings.Compare(x.Name, y.Name) })
-	st.Tried = st.Tried[:min(len(st.Tried), mostTold)]
-	return refunds
-}
-
-// count counts nodes for people.
-func (a *advance) count() {
-	st := &a.out.Status
-	g := gateOf(a.s, a.r, a.class)
-	st.NewNodes, st.OldNodes = 0, 0
-	for _, c := range claimsOf(a.s, a.r) {
-		if g.RevisionOf(c) == st.Revision {
-			st.NewNodes++
-		} else {
-			st.OldNodes++
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -32,6 +33,8 @@ type finding struct {
 	stalls string // why no step is taken, however long that lasts
 	awaits string // the evidence that may still come, empty where there is enough
 	bad    string // why the revision fails when no more evidence comes
+
+	compared []cluster.WorkloadHealth
 }
 
 // analyze judges the revision that is tried by its nodes and their pods.
@@ -130,23 +133,21 @@ func badCondition(n cluster.Node, unwanted []cluster.Condition) string {
 }
 
 // CountPods counts the pods of each controller on new nodes and on old ones of the rollout, and those of them that
-// crashed, were killed for their memory, or stay unready. Controllers without pods on both are left out.
+// crashed, were killed for their memory, or stay unready. Controllers with pods on one side only are left out, unless
+// a revision is tried and pods that leave old nodes are to be remembered.
 func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHealth) {
 	class, refused := ClassOf(s, r)
 	if refused != "" || r.Status.Revision == "" {
 		return nil
 	}
-	g := gateOf(s, r, class)
-	isNew := map[string]bool{} // by node
-	mine := map[string]bool{}
-	for _, c := range claimsOf(s, r) {
-		if c.NodeName != "" && c.Is(api.ConditionInitialized) {
-			mine[c.NodeName], isNew[c.NodeName] = true, g.RevisionOf(c) == r.Status.Revision
-		}
-	}
+	isNew := initializedNodes(s, r, gateOf(s, r, class))
 	byUID := map[string]*cluster.WorkloadHealth{}
+	for _, o := range r.Status.OldPods {
+		byUID[o.Controller] = &cluster.WorkloadHealth{Controller: o.Controller}
+	}
 	for _, p := range s.Pods {
-		if p.Controller == "" || !mine[p.NodeName] || p.Terminating() || p.Virtual {
+		onNew, mine := isNew[p.NodeName]
+		if p.Controller == "" || !mine || p.Terminating() || p.Virtual {
 			continue
 		}
 		bad := faresBadly(p, s.Now)
@@ -154,17 +155,30 @@ func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHea
 			continue // it has shown nothing yet
 		}
 		if byUID[p.Controller] == nil {
-			byUID[p.Controller] = &cluster.WorkloadHealth{Controller: p.Controller, Sample: p.Key()}
+			byUID[p.Controller] = &cluster.WorkloadHealth{Controller: p.Controller}
 		}
-		countPod(byUID[p.Controller], isNew[p.NodeName], bad)
+		w := byUID[p.Controller]
+		w.Sample = cmp.Or(w.Sample, p.Key())
+		countPod(w, onNew, bad)
 	}
 	for _, w := range byUID {
-		if w.New > 0 && w.Old > 0 {
+		if w.New > 0 && w.Old > 0 || isUnderWay(r.Status) {
 			out = append(out, *w)
 		}
 	}
 	slices.SortFunc(out, func(a, b cluster.WorkloadHealth) int { return strings.Compare(a.Controller, b.Controller) })
 	return out
+}
+
+// initializedNodes are the initialized nodes of the rollout, each with whether it has the revision that is tried.
+func initializedNodes(s cluster.Snapshot, r cluster.Rollout, g cluster.PoolRollout) map[string]bool {
+	isNew := map[string]bool{}
+	for _, c := range claimsOf(s, r) {
+		if c.NodeName != "" && c.Is(api.ConditionInitialized) {
+			isNew[c.NodeName] = g.RevisionOf(c) == r.Status.Revision
+		}
+	}
+	return isNew
 }
 
 func countPod(w *cluster.WorkloadHealth, isNew, isBad bool) {
@@ -195,7 +209,8 @@ func faresBadly(p cluster.Pod, now time.Time) bool {
 // on new nodes have a chance of at most mostChance, were new nodes as good as old ones.
 func (f *finding) judgePods(s cluster.Snapshot, r cluster.Rollout) {
 	pods, bad, old, oldBad := 0, 0, 0, 0
-	for _, w := range r.Workloads {
+	f.compared = compared(r, s.Now)
+	for _, w := range f.compared {
 		pods, bad, old, oldBad = pods+w.New, bad+w.NewBad, old+w.Old, oldBad+w.OldBad
 	}
 	text := fmt.Sprintf("%d of %d pods on new nodes fare badly, %d of %d of the same workloads on old nodes", bad, pods,
@@ -209,14 +224,14 @@ func (f *finding) judgePods(s cluster.Snapshot, r cluster.Rollout) {
 		}
 		return
 	}
-	chance := chanceOf(r.Workloads)
+	chance := chanceOf(f.compared)
 	text = fmt.Sprintf("%s: a chance of %.4f", text, chance)
 	if chance <= mostChance {
 		f.fail("%s", text)
 		return
 	}
 	f.words = append(f.words, text)
-	if chance <= doubtfulChance {
+	if f.awaits = arriving(s, r); chance <= doubtfulChance {
 		f.awaits = "more pods: " + text
 	}
 	if chance <= mostChanceAtEnd {

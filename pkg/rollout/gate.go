@@ -64,6 +64,7 @@ func gateOf(s cluster.Snapshot, r cluster.Rollout, class string) cluster.PoolRol
 		if g.Good, g.DriftTo = r.Pinned, r.Pinned; r.Status.Revision != r.Pinned {
 			g.Failed = r.Status.Revision
 		}
+		g.RolledBack = rolledBack(r, g)
 		return g
 	}
 	switch r.Status.Phase {
@@ -77,7 +78,22 @@ func gateOf(s cluster.Snapshot, r cluster.Rollout, class string) cluster.PoolRol
 	case cluster.RolloutRollingBack:
 		g.Failed = r.Status.Revision
 	}
+	g.RolledBack = rolledBack(r, g)
 	return g
+}
+
+// rolledBack are the revisions whose nodes are all to be replaced by those of the last good one. One that was trusted
+// is none of them: after undo it may have every node, and its pods need them until others are there.
+func rolledBack(r cluster.Rollout, g cluster.PoolRollout) (out []string) {
+	if g.DriftTo != g.Good {
+		return nil
+	}
+	for _, name := range append(slices.Clone(r.Status.Failed), g.Failed) {
+		if name != "" && name != g.Good && name != r.Status.LastGood && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // revisionClasses are the revisions as classes of the snapshot. One that launches need and that nobody kept is there

@@ -89,6 +89,25 @@ func surplusRevisions(r cluster.Rollout, st cluster.RolloutStatus, used map[stri
 	return out
 }
 
+// DoubtfulImages are the images of the last good revision, sorted, that its class does not have now, or of which nobody
+// knows that: nobody else notices when they go.
+func DoubtfulImages(s cluster.Snapshot, r cluster.Rollout) (ids []string) {
+	name, refused := ClassOf(s, r)
+	i := slices.IndexFunc(r.Revisions, func(v cluster.NodeRevision) bool { return v.Name == r.Status.LastGood })
+	if refused != "" || i < 0 {
+		return nil
+	}
+	now, _ := s.ClassOf(name)
+	for _, image := range r.Revisions[i].Resolved.Images {
+		seen := func(other instancetypes.Image) bool { return other.ID == image.ID }
+		if !now.Ready || now.Unseen || !slices.ContainsFunc(now.Images, seen) {
+			ids = append(ids, image.ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 // unavailable says why the last good revision cannot be launched, or should not be, as far as anybody has found out.
 func (a *advance) unavailable() string {
 	st := a.out.Status
@@ -105,6 +124,9 @@ func (a *advance) unavailable() string {
 				return "revision " + st.LastGood + " does not fit the cluster: " + why
 			}
 		}
+	}
+	if len(a.r.GoneImages) > 0 && st.LastGood == a.r.Status.LastGood {
+		return "revision " + st.LastGood + ": EC2 has no AMI " + strings.Join(a.r.GoneImages, ", ") + " any more"
 	}
 	for _, c := range claimsOf(a.s, a.r) {
 		k := c.Condition(api.ConditionLaunched)

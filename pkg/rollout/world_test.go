@@ -126,6 +126,9 @@ func (w *world) say() string {
 		for _, c := range s.Claims {
 			fmt.Fprintf(&b, " %s~%s", c.Name, g.ComparedWith(c))
 		}
+		if len(g.RolledBack) > 0 {
+			fmt.Fprintf(&b, " rolled back %s", strings.Join(g.RolledBack, " "))
+		}
 		b.WriteByte('\n')
 	}
 	if len(w.events) > 0 {
@@ -211,6 +214,12 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 		for _, name := range names() {
 			w.drop(name)
 		}
+	case "replace": // the node is being replaced
+		for _, name := range names() {
+			c := w.claim(name)
+			c.Annotations = maps.Clone(c.Annotations)
+			c.Annotations[api.AnnotationDisruptionCommand] = "{}"
+		}
 	case "unready", "condition":
 		for i := range w.s.Nodes {
 			if n := &w.s.Nodes[i]; slices.Contains(names(), strings.TrimPrefix(n.Name, "n-")) {
@@ -250,6 +259,12 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 			}
 			w.s.Pods = append(w.s.Pods, p)
 		}
+	case "trouble": // the pods of a node crash
+		for i := range w.s.Pods {
+			if p := &w.s.Pods[i]; p.NodeName == "n-"+names()[0] {
+				p.Trouble = "Crashed"
+			}
+		}
 	case "falter": // the pods of a node are not Ready any more
 		for i := range w.s.Pods {
 			if p := &w.s.Pods[i]; p.NodeName == "n-"+names()[0] {
@@ -263,13 +278,21 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		w.s.Now = w.s.Now.Add(span)
 	case "resume":
-		w.r.Resume = w.r.Status.ResumeToken
+		w.r.Resume, w.r.Abort = w.r.Status.ResumeToken, ""
 	case "abort":
-		w.r.Abort = w.r.Status.Revision
+		w.r.Abort, w.r.Resume = w.r.Status.Revision, ""
 	case "pin":
 		w.r.Pinned = w.r.Status.LastGood
 	case "refuse": // a launch with an image that is gone
 		w.claim(d.CmdArgs[0].Key).Conditions = []cluster.Condition{{Type: api.ConditionLaunched, Status: "Unknown", Reason: "LaunchFailed", Message: "InvalidAMIID.NotFound: ami-1"}}
+	case "deregister": // what EC2 has no more, of the images that are asked for
+		w.r.GoneImages = nil
+		for _, id := range rollout.DoubtfulImages(w.snapshot(), w.r) {
+			if slices.Contains(names(), id) {
+				w.r.GoneImages = append(w.r.GoneImages, id)
+			}
+		}
+		return fmt.Sprintf("asked for %v\n", rollout.DoubtfulImages(w.snapshot(), w.r))
 	case "pool": // another pool
 		w.s.Pools = append(w.s.Pools, cluster.Pool{Name: arg("name"), Class: arg("class"), Ready: true})
 		w.r.Pools = append(w.r.Pools, arg("name"))

@@ -70,6 +70,10 @@ const HoldAtBoot = "new"
 // cordons such a node instead, so that DaemonSets come to it, unless it was started for pods.
 const TaintStoppedCapacity = "joiner.sh/stopped-capacity"
 
+// TaintFailedRevision is the key of the taint that keeps pods off a node which a NodeRollout rolls back, NoSchedule: a
+// pod that leaves another such node would have to move once more.
+const TaintFailedRevision = "joiner.sh/failed-revision"
+
 // LabelInstance on a NodeClaim is the id of its instance, so that a notice about an instance finds its claim without
 // reading all.
 const LabelInstance = "joiner.sh/instance"

@@ -70,6 +70,10 @@ func (r *Report) releaseClaim(h cluster.StateNode) {
 		r.addEdit(Open, h.Node.Name, "Karpenter does not know holds and would never take it off")
 		r.addFinding(Change, "Node "+h.Node.Name, "it is held for the pods it was planned for ("+v1.TaintHold+"), which Karpenter would never end", "joiner migrate --back --apply")
 	}
+	if h.Node != nil && slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsFailedRevision) {
+		r.addEdit(Admit, h.Node.Name, "Karpenter does not know NodeRollouts and would never take it off")
+		r.addFinding(Change, "Node "+h.Node.Name, "a NodeRollout rolls it back ("+v1.TaintFailedRevision+"), which Karpenter does not", "joiner migrate --back --apply")
+	}
 }
 
 func stepsBack(f Facts) []string {

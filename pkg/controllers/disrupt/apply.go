@@ -37,6 +37,21 @@ func (d *Controller) newApplier(s cluster.Snapshot) *commandApplier {
 	return w
 }
 
+// applyTaints taints nodes that NodeRollouts roll back, before any pod is made to leave one of them, and takes the
+// taint off those that they do not any more. One that fails does not stop the others.
+func (m *commandApplier) applyTaints(ctx context.Context, p disruption.Plan) error {
+	var errs []error
+	for _, name := range p.TaintFailed {
+		errs = append(errs, m.applyCommand(ctx, disruption.Plan{TaintFailed: []string{name}}, []string{name},
+			func() error { return m.d.Moves.TaintFailedRevision(ctx, m.nodes[name]) }))
+	}
+	for _, name := range p.UntaintFailed {
+		errs = append(errs, m.applyCommand(ctx, disruption.Plan{UntaintFailed: []string{name}}, []string{name},
+			func() error { return m.d.Moves.UntaintFailedRevision(ctx, m.nodes[name]) }))
+	}
+	return errors.Join(errs...)
+}
+
 // applyFinished finishes and takes back commands. One that fails does not stop the others.
 func (m *commandApplier) applyFinished(ctx context.Context, p disruption.Plan) error {
 	var errs []error

@@ -158,13 +158,13 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	})
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		controllers.LogDryRun(d.Log, disruption.Plan{Finish: decision.Finish, RollBack: decision.RollBack,
-			Begin: decision.Begin}.Lines()...)
+			Begin: decision.Begin, TaintFailed: decision.TaintFailed, UntaintFailed: decision.UntaintFailed}.Lines()...)
 		return false, err
 	}
 	controllers.NoteStage(ctx, controllers.StageApplying)
 	d.countPass(s, decision, took)
 	w := d.newApplier(s)
-	err = errors.Join(w.applyFinished(ctx, decision), w.applyBegun(ctx, decision, next))
+	err = errors.Join(w.applyTaints(ctx, decision), w.applyFinished(ctx, decision), w.applyBegun(ctx, decision, next))
 	controllers.NoteStage(ctx, controllers.StageRecording)
 	_ = d.Shield().Do("what is told", func() error { // logged
 		w.recordNotDisrupted(ctx, decision.NotDisrupted)

@@ -58,11 +58,15 @@ type Controller struct {
 	Classes ClassReader
 	Alarms  AlarmReader
 	Version VersionReader // nil: nobody compares images with the cluster's version
+	Images  ImageReader   // nil: nobody looks whether images are gone
 	Told    *Told         // nil: for this invocation
 }
 
-// Told is what was logged already; it outlives an invocation.
-type Told struct{ forbidden atomic.Bool }
+// Told is what was logged already, and what EC2 said of images; it outlives an invocation.
+type Told struct {
+	forbidden atomic.Bool
+	images    imageMemory
+}
 
 // AddRollouts adds the NodeRollouts and gates the snapshot. Where Joiner may not read them there are none, which is
 // logged once: nodes must not wait for a right that the next setup brings.
@@ -103,6 +107,7 @@ func (c *Controller) AdvanceRollouts(ctx context.Context, s cluster.Snapshot) (c
 		r := &s.Rollouts[i]
 		r.Workloads = rollout.CountPods(s, *r)
 		c.readAlarms(ctx, r)
+		c.readGoneImages(ctx, s, r)
 		r.ClusterVersion = version
 		out := rollout.Advance(s, *r)
 		may, err := controllers.MayWrite(ctx)

@@ -27,6 +27,9 @@ func (t Taint) String() string {
 // IsNomination reports whether the taint keeps a new node for the pods it was planned for.
 func (t Taint) IsNomination() bool { return t.Key == api.TaintHold }
 
+// IsFailedRevision reports whether it keeps pods off a node that a NodeRollout rolls back.
+func (t Taint) IsFailedRevision() bool { return t.Key == api.TaintFailedRevision }
+
 // Ephemeral reports whether the taint goes away by itself while a node starts.
 func (t Taint) Ephemeral() bool {
 	switch t.Key {

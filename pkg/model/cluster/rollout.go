@@ -37,7 +37,8 @@ type Rollout struct {
 	Resume       string  `json:"resume,omitempty"` // the token of what people let go on
 	Abort        string  `json:"abort,omitempty"`  // the revision that people stopped
 
-	ClusterVersion string `json:"clusterVersion,omitempty"` // of the API server, such as 1.36; empty for not known
+	ClusterVersion string   `json:"clusterVersion,omitempty"` // of the API server, such as 1.36; empty for not known
+	GoneImages     []string `json:"goneImages,omitempty"`     // of the last good revision, as EC2 said; sorted
 
 	Status    RolloutStatus    `json:"status"`
 	Before    *RolloutStatus   `json:"before,omitempty"`    // what the pass found, where it took a step
@@ -75,6 +76,7 @@ type RolloutStatus struct {
 	OldNodes     int         `json:"oldNodes,omitempty"`
 	Allowed      int         `json:"allowed,omitempty"` // nodes that may have had the revision so far
 	Tried        []TriedNode `json:"tried,omitempty"`   // sorted by name
+	OldPods      []OldPods   `json:"oldPods,omitempty"` // sorted by controller
 	Failed       []string    `json:"failed,omitempty"`  // revisions, the latest last
 	Evidence     []string    `json:"evidence,omitempty"`
 	Message      string      `json:"message,omitempty"`
@@ -96,6 +98,14 @@ const (
 type TriedNode struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
+}
+
+// OldPods counts the pods of a controller on old nodes, when most were there since the revision is tried.
+type OldPods struct {
+	Controller string    `json:"controller"` // its UID
+	Pods       int       `json:"pods"`
+	Bad        int       `json:"bad,omitempty"`
+	Left       time.Time `json:"left,omitzero"` // when none was there any more
 }
 
 // NodeRevision is a state of an EC2NodeClass that is kept: what its nodes are made of.
@@ -125,6 +135,8 @@ type PoolRollout struct {
 	DriftTo string `json:"driftTo"` // revision that nodes are compared with; empty: Try and Good may both stay
 	// revision that failed: nothing is moved to its nodes any more; empty for none
 	Failed string `json:"failed,omitempty"`
+	// revisions that failed and whose nodes are replaced by those of Good, whatever the step: they take no more pods
+	RolledBack []string `json:"rolledBack,omitempty"`
 
 	Known []KnownRevision `json:"known,omitempty"`
 }

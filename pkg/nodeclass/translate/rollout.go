@@ -84,6 +84,13 @@ func rolloutStatus(s *v1alpha1.NodeRolloutStatus) cluster.RolloutStatus {
 	for _, t := range s.Tried {
 		out.Tried = append(out.Tried, cluster.TriedNode{Name: t.Name, State: t.State})
 	}
+	for _, p := range s.OldPods {
+		old := cluster.OldPods{Controller: p.Controller, Pods: int(p.Pods), Bad: int(p.Bad)}
+		if p.Left != nil {
+			old.Left = p.Left.UTC()
+		}
+		out.OldPods = append(out.OldPods, old)
+	}
 	accepted := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAccepted)
 	if accepted != nil && accepted.Status != metav1.ConditionTrue {
 		out.Refused = accepted.Message
@@ -106,12 +113,19 @@ func SetRolloutStatus(o *v1alpha1.NodeRollout, s cluster.RolloutStatus, now time
 	out.LastGoodRevision, out.PreviousGoodRevision = s.LastGood, s.PreviousGood
 	out.Step, out.NewNodes, out.OldNodes = int32(s.Step), int32(s.NewNodes), int32(s.OldNodes)
 	out.AllowedNodes, out.FailedRevisions, out.Evidence = int32(s.Allowed), s.Failed, s.Evidence
-	out.Message, out.ResumeToken, out.StepStarted, out.Tried = s.Message, s.ResumeToken, nil, nil
+	out.Message, out.ResumeToken, out.StepStarted, out.Tried, out.OldPods = s.Message, s.ResumeToken, nil, nil, nil
 	if !s.StepStarted.IsZero() {
 		out.StepStarted = &metav1.Time{Time: s.StepStarted}
 	}
 	for _, t := range s.Tried {
 		out.Tried = append(out.Tried, v1alpha1.TriedNode{Name: t.Name, State: t.State})
+	}
+	for _, p := range s.OldPods {
+		old := v1alpha1.OldPods{Controller: p.Controller, Pods: int32(p.Pods), Bad: int32(p.Bad)}
+		if !p.Left.IsZero() {
+			old.Left = &metav1.Time{Time: p.Left}
+		}
+		out.OldPods = append(out.OldPods, old)
 	}
 	setRolloutCondition(o, v1alpha1.ConditionAccepted, "SelectorRefused", s.Refused, now)
 	setRolloutCondition(o, v1alpha1.ConditionLastGoodAvailable, "RevisionUnavailable", s.Unavailable, now)

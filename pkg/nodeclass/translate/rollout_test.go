@@ -17,7 +17,8 @@ func TestRolloutStatusIsReadAsWritten(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	o := &v1alpha1.NodeRollout{Spec: v1alpha1.NodeRolloutSpec{Analysis: &v1alpha1.RolloutAnalysis{Alarms: []string{"errors"}}}}
 	st := cluster.RolloutStatus{Phase: cluster.RolloutProgressing, Revision: "b", LastGood: "a", PreviousGood: "z", Step: 1, StepStarted: now, NewNodes: 1,
-		OldNodes: 2, Allowed: 3, Tried: []cluster.TriedNode{{Name: "n", State: cluster.TriedLost}}, Failed: []string{"f"}, Evidence: []string{"e"},
+		OldNodes: 2, Allowed: 3, Tried: []cluster.TriedNode{{Name: "n", State: cluster.TriedLost}},
+		OldPods: []cluster.OldPods{{Controller: "u", Pods: 3, Bad: 1, Left: now}, {Controller: "v", Pods: 1}}, Failed: []string{"f"}, Evidence: []string{"e"},
 		Message: "m", ResumeToken: "t", Refused: "refused", Unavailable: "unavailable", NoAlarm: "no alarm"}
 	translate.SetRolloutStatus(o, st, now)
 	got := translate.Rollout(o, nil)

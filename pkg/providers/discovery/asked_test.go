@@ -74,6 +74,23 @@ func heardForm(form url.Values) string {
 	return strings.Join(append([]string{""}, out...), " ")
 }
 
+// The images of a revision are asked for by their ids, those that can be launched alone; a refusal is no answer.
+func TestFindImages(t *testing.T) {
+	e := &ears{body: "<Response><imagesSet><item><imageId>ami-2</imageId></item></imagesSet></Response>"}
+	f := ImageFinder{EC2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: e, Retryer: aws.NopRetryer{}})}
+	found, err := f.FindImages(t.Context(), []string{"ami-1", "ami-2"})
+	if diff := cmp.Diff([]string{"ami-2"}, found); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+	if diff := cmp.Diff([]string{"DescribeImages image-id=ami-1,ami-2 state=available"}, e.heard); diff != "" {
+		t.Error(diff)
+	}
+	e.code = "UnauthorizedOperation"
+	if found, err := f.FindImages(t.Context(), []string{"ami-1"}); err == nil {
+		t.Errorf("a refusal is no error: %v", found)
+	}
+}
+
 // heardJSON are the filters, states and names of a request in JSON.
 func heardJSON(body []byte) string {
 	var in struct {

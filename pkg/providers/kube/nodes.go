@@ -69,6 +69,18 @@ func (c Nodes) UntaintNode(ctx context.Context, n cluster.Node) error {
 	})
 }
 
+// TaintFailedRevision keeps new pods off a node that a NodeRollout rolls back. A node that is gone or was replaced is a
+// *ConflictError.
+func (c Nodes) TaintFailedRevision(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "taint", n, failedRevisionPatch)
+}
+
+// UntaintFailedRevision takes back what TaintFailedRevision did. A node that is gone or was replaced is a
+// *ConflictError.
+func (c Nodes) UntaintFailedRevision(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "untaint", n, notFailedRevisionPatch)
+}
+
 // DeleteNode gives the node its deletion time. A node that is gone is no error.
 func (c Nodes) DeleteNode(ctx context.Context, n cluster.Node) error {
 	return c.deleteObject(ctx, apiCall{verb: "delete", place: nodePath(), name: n.Name}, n.UID, nil)
@@ -180,6 +192,25 @@ func withDisruptedTaint(o *corev1.Node) []corev1.Taint {
 		taints = append(taints, want)
 	}
 	return taints
+}
+
+// failedRevisionPatch is the patch that TaintFailedRevision writes, and notFailedRevisionPatch the one that takes it
+// back; nil where there is nothing to change.
+func failedRevisionPatch(o *corev1.Node) patchFields {
+	failed := corev1.Taint{Key: karpv1.TaintFailedRevision, Effect: corev1.TaintEffectNoSchedule}
+	if slices.Contains(o.Spec.Taints, failed) {
+		return nil
+	}
+	return withTaints(o, append(withoutFailedRevision(o), failed))
+}
+
+func notFailedRevisionPatch(o *corev1.Node) patchFields {
+	return withTaints(o, withoutFailedRevision(o))
+}
+
+func withoutFailedRevision(o *corev1.Node) []corev1.Taint {
+	return slices.DeleteFunc(slices.Clone(o.Spec.Taints),
+		func(t corev1.Taint) bool { return t.Key == karpv1.TaintFailedRevision })
 }
 
 // withTaints is the patch that gives the node these taints, nil if it has them.

@@ -66,6 +66,26 @@ func TestTaintForTermination(t *testing.T) {
 	}
 }
 
+// The taint of a failed revision comes once, and goes with others left.
+func TestTaintOfFailedRevision(t *testing.T) {
+	failed, other := taint("joiner.sh/failed-revision", "", "NoSchedule"), taint("team", "a", "NoSchedule")
+	node := func(has ...corev1.Taint) *corev1.Node { return &corev1.Node{Spec: corev1.NodeSpec{Taints: has}} }
+	set := func(has ...corev1.Taint) patchFields { return patchFields{"spec": patchFields{"taints": has}} }
+	for _, c := range []struct {
+		name      string
+		got, want patchFields
+	}{
+		{"one that fails", failedRevisionPatch(node(other)), set(other, failed)},
+		{"one that failed already", failedRevisionPatch(node(failed, other)), nil},
+		{"one that is good again", notFailedRevisionPatch(node(failed, other)), set(other)},
+		{"one that never failed", notFailedRevisionPatch(node(other)), nil},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
 // Labels and annotations of the claim win over those of the node, and a node that has all is left alone.
 func TestRegistrationPatch(t *testing.T) {
 	claim := cluster.Claim{Name: "c1", UID: "u1", Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "x"}}

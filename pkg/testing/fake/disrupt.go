@@ -27,6 +27,22 @@ func (p NodePorts) UntaintNode(ctx context.Context, n cluster.Node) error {
 	})
 }
 
+// TaintFailedRevision keeps new pods off a node that is rolled back.
+func (p NodePorts) TaintFailedRevision(ctx context.Context, n cluster.Node) error {
+	return p.changeNode(ctx, "taint node of failed revision", n, func(have *cluster.Node) {
+		if t := objects.FailedRevisionTaint(); !slices.Contains(have.Taints, t) {
+			have.Taints = append(slices.Clone(have.Taints), t)
+		}
+	})
+}
+
+// UntaintFailedRevision takes that back.
+func (p NodePorts) UntaintFailedRevision(ctx context.Context, n cluster.Node) error {
+	return p.changeNode(ctx, "untaint node of failed revision", n, func(have *cluster.Node) {
+		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), cluster.Taint.IsFailedRevision)
+	})
+}
+
 // ReadMemory returns what was remembered last.
 func (p SharedPorts) ReadMemory(ctx context.Context) (disruption.Memory, error) {
 	return doCall(ctx, p.invocation, "recall", func() (disruption.Memory, error) { return p.w.memory, nil })

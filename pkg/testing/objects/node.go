@@ -60,6 +60,11 @@ func DisruptedTaint() cluster.Taint {
 	return cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
 }
 
+// FailedRevisionTaint keeps new pods off a node that a NodeRollout rolls back.
+func FailedRevisionTaint() cluster.Taint {
+	return cluster.Taint{Key: v1.TaintFailedRevision, Effect: "NoSchedule"}
+}
+
 // TaintForTermination taints the node and takes it out of load balancers.
 func TaintForTermination(n *cluster.Node) {
 	if !slices.Contains(n.Taints, DisruptedTaint()) {

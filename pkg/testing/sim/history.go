@@ -28,6 +28,8 @@ func (w *world) remember(step any) {
 		w.stopped.noteRun(s.pod)
 	case instanceRestarted:
 		w.stopped.noteStart()
+	case podStarted:
+		w.trial.noteStart(s.image, s.pod.Trouble != "")
 	case rolloutWritten:
 		w.trial.noteStatus(len(w.api.claims))
 	case claimDeleted:

@@ -215,6 +215,9 @@ func nodeProblems(w *world) (bad []string) {
 		if slices.ContainsFunc(n.Taints, cluster.Taint.IsNomination) {
 			bad = append(bad, fmt.Sprintf("node %s is held", name))
 		}
+		if slices.ContainsFunc(n.Taints, cluster.Taint.IsFailedRevision) {
+			bad = append(bad, fmt.Sprintf("node %s is rolled back and stays", name))
+		}
 		if n.Deleting.IsZero() && slices.Contains(n.Taints, objects.DisruptedTaint()) {
 			bad = append(bad, fmt.Sprintf("node %s takes no pods and stays", name))
 		}

@@ -13,7 +13,7 @@ import (
 const mostTaken = 3
 
 // checkTrialNodes: no more nodes ever run a new image than the steps reached allow, and EC2 takes away, until it is
-// trusted.
+// trusted, or people try it anew.
 func checkTrialNodes(w *world, s instanceStarted) []string {
 	t := w.trial
 	if t == nil || t.image == "" || s.machine.ImageID != t.image {
@@ -26,7 +26,7 @@ func checkTrialNodes(w *world, s instanceStarted) []string {
 			taken++
 		}
 	}
-	if t.ran[s.machine.ID] = true; t.trusted || len(t.ran) <= t.most+min(taken, mostTaken) {
+	if t.ran[s.machine.ID] = true; t.trusted || t.resumed || len(t.ran) <= t.most+min(taken, mostTaken) {
 		return nil
 	}
 	return broken("%d nodes run image %s with %s, the steps reached allow %d, and EC2 took %d", len(t.ran), t.image,

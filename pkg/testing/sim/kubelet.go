@@ -157,6 +157,7 @@ func (k *kubelets) crashPod(p *pod, n *node) {
 	if f := k.account.faults[n.machine.ImageID]; f.crash > 0 && k.drawChance(f.crash) {
 		p.Trouble = "Crashed"
 	}
+	k.observe(podStarted{pod: p, image: n.machine.ImageID})
 }
 
 // endPod is a graceful deletion: the object stays until the kubelet has ended the processes.

@@ -113,6 +113,27 @@ func (p *nodePorts) UntaintNode(ctx context.Context, n cluster.Node) error {
 	})
 }
 
+// TaintFailedRevision keeps new pods off a node that is rolled back.
+func (p *nodePorts) TaintFailedRevision(ctx context.Context, n cluster.Node) error {
+	return p.changeNode(ctx, "taint node of failed revision", n, func(have *node) bool {
+		if slices.Contains(have.Taints, objects.FailedRevisionTaint()) {
+			return false
+		}
+		have.Taints = append(slices.Clone(have.Taints), objects.FailedRevisionTaint())
+		return true
+	})
+}
+
+// UntaintFailedRevision lets pods on it again.
+func (p *nodePorts) UntaintFailedRevision(ctx context.Context, n cluster.Node) error {
+	return p.changeNode(ctx, "untaint node of failed revision", n, func(have *node) bool {
+		before := len(have.Taints)
+		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), cluster.Taint.IsFailedRevision)
+		p.scheduler.retryScheduling()
+		return len(have.Taints) < before
+	})
+}
+
 // DeleteNode gives the node a deletion time.
 func (p *nodePorts) DeleteNode(ctx context.Context, n cluster.Node) error {
 	return tryPort(ctx, p.caller, "delete node", n.Name, func() error {

@@ -23,10 +23,11 @@ type RolloutTrial struct {
 	NeverReady bool // no node becomes Ready on it
 	Crash      bool // pods crash on it in a fifth of their starts
 	Alarm      bool // a CloudWatch alarm fires while the second step goes on
+	Aborted    bool // nothing is wrong with it, and people abort it by mistake, and resume it soon
 }
 
 // isGood reports whether nothing is wrong with the image.
-func (t RolloutTrial) isGood() bool { return t == RolloutTrial{} }
+func (t RolloutTrial) isGood() bool { return !t.NeverReady && !t.Crash && !t.Alarm }
 
 // RolloutOutcome is what became of the image.
 type RolloutOutcome struct {
@@ -35,6 +36,8 @@ type RolloutOutcome struct {
 	Failed  bool
 	Ran     int // instances that were launched with it
 	Most    int // that might be, by the steps that were reached; 0 after it was trusted
+	Starts  int // of pods on its nodes, until it was trusted or failed
+	Crashed int // of them
 	Moved   int // pods that were evicted
 	Twice   int // of them, more than once
 }
@@ -49,12 +52,17 @@ type rolloutTrial struct {
 	image   string // the new one, empty before it is there
 	quiet   bool   // EC2 takes nothing back
 	ran     map[string]bool
-	claims  int             // most that there were since the image is there
-	most    int             // instances of the image that the steps reached so far allow
+	claims  int // most that there were since the image is there
+	most    int // instances of the image that the steps reached so far allow
+	starts  int
+	crashed int
 	moved   map[string]int  // evictions of pods, by key, since the image is there
 	tried   map[string]bool // those that were evicted from a node of the image
 	failed  bool
 	trusted bool
+
+	aborted time.Time // when people aborted it
+	resumed bool
 }
 
 // keptRevision is a ControllerRevision.
@@ -69,6 +77,7 @@ const (
 	trialFor     = 100 * time.Minute
 	trialReady   = 3 * time.Minute
 	trialPause   = 2 * time.Minute
+	trialLook    = 10 * time.Second
 	trialCrashes = 0.2
 )
 
@@ -124,7 +133,7 @@ func (w *world) drawRollout() *v1alpha1.NodeRollout {
 func (w *world) playTrial(trial RolloutTrial) RolloutOutcome {
 	w.setUpTrial(trial)
 	w.workloads.drawDaemons()
-	for range w.drawInt(4, 6) {
+	for range w.drawInt(5, 9) {
 		w.workloads.startApp(w.trialApp())
 	}
 	w.waitFor(trialFill, "the cluster does not fill", func() bool {
@@ -138,6 +147,9 @@ func (w *world) playTrial(trial RolloutTrial) RolloutOutcome {
 	}
 	w.account.faults = map[string]imageFault{w.trial.image: fault}
 	w.disturbTrial(time.Now().Add(trialFor))
+	if trial.Aborted {
+		w.runAfter(trialLook, w.abortAndResume)
+	}
 	w.waitFor(trialFor, "", w.trialIsOver)
 	w.endTrouble()
 	w.waitFor(trialFor, "the trial does not end", w.trialIsOver)
@@ -150,11 +162,11 @@ func (w *world) playTrial(trial RolloutTrial) RolloutOutcome {
 // trialApp is a StatefulSet, so that a pod is known again when it was evicted.
 func (w *world) trialApp() *app {
 	w.made++
-	a := &app{name: fmt.Sprintf("app%d", w.made), replicas: int(w.drawInt(3, 6)), stateful: true,
+	a := &app{name: fmt.Sprintf("app%d", w.made), replicas: int(w.drawInt(3, 8)), stateful: true,
 		bootTime: w.drawDuration(time.Second, 8*time.Second), stopTime: w.drawDuration(0, 5*time.Second)}
 	a.pattern = cluster.Pod{Namespace: firstNamespace, Labels: map[string]string{"app": a.name},
 		Owner: cluster.OwnerStatefulSet, GraceSec: 10,
-		Need: resources.List{CPU: 100 * w.drawInt(3, 9), Memory: 256 * resources.MiB, Pods: 1}}
+		Need: resources.List{CPU: 100 * w.drawInt(2, 6), Memory: 256 * resources.MiB, Pods: 1}}
 	if w.drawChance(0.3) {
 		a.budget = &budget{minAvailable: a.replicas - 1}
 	}
@@ -185,13 +197,40 @@ func (w *world) disturbTrial(end time.Time) {
 			return
 		}
 		if a := w.workloads.anyApp(); w.trial.quiet || w.drawChance(0.7) {
-			w.workloads.setReplicas(a, int(w.drawInt(2, 7)))
+			w.workloads.setReplicas(a, int(w.drawInt(2, 9)))
 		} else if m := w.storm.anyMachine(w.ec2.livingInstances()); m != nil {
 			w.ec2.interruptInstance(m)
 		}
 		w.runAfter(w.drawDuration(time.Minute, 10*time.Minute), next)
 	}
 	w.runAfter(w.drawDuration(time.Minute, 5*time.Minute), next)
+}
+
+// abortAndResume has people abort the rollout when it has two nodes, and resume it a little later, when some of them
+// may be on their way out.
+func (w *world) abortAndResume() {
+	t := w.trial
+	st, set := t.stored.Status, func(key, value string) {
+		o := t.stored.DeepCopy()
+		o.Annotations = map[string]string{key: value}
+		t.version++
+		t.stored = o
+	}
+	isIt := t.revisionImage(st.Revision) == t.image
+	switch {
+	case t.trusted, t.failed && t.aborted.IsZero():
+		return
+	case isIt && t.aborted.IsZero() && len(t.ran) > 1 && st.Phase != cluster.RolloutHealthy:
+		t.aborted = time.Now()
+		w.addTrace("people abort the rollout")
+		set(v1alpha1.AnnotationAbort, st.Revision)
+	case isIt && t.failed && st.ResumeToken != "" && w.drawChance(0.1):
+		t.failed, t.resumed = false, true
+		w.addTrace("people resume the rollout")
+		set(v1alpha1.AnnotationResume, st.ResumeToken)
+		return
+	}
+	w.runAfter(trialLook, w.abortAndResume)
 }
 
 // trialIsOver reports whether the image is trusted and everywhere, or has failed and is gone where it is rolled back.
@@ -205,6 +244,9 @@ func (w *world) trialIsOver() bool {
 		}
 	}
 	t := w.trial
+	if t.failed && !t.aborted.IsZero() && !t.resumed {
+		return false
+	}
 	return t.trusted && without == 0 || t.failed && (t.stored.Spec.OnFailure == v1alpha1.Halt || with == 0)
 }
 
@@ -224,7 +266,7 @@ func (w *world) judgeTrial() {
 
 func (t *rolloutTrial) outcome() RolloutOutcome {
 	out := RolloutOutcome{Phase: t.stored.Status.Phase, Trusted: t.trusted, Failed: t.failed, Ran: len(t.ran),
-		Most: t.most, Moved: len(t.moved)}
+		Most: t.most, Starts: t.starts, Crashed: t.crashed, Moved: len(t.moved)}
 	for _, n := range t.moved {
 		if n > 1 {
 			out.Twice++
@@ -254,6 +296,16 @@ func (t *rolloutTrial) revisionImage(name string) string {
 		return ""
 	}
 	return t.kept[i].class.Status.AMIs[0].ID
+}
+
+// noteStart counts the start of a pod on the image.
+func (t *rolloutTrial) noteStart(image string, crashed bool) {
+	if t == nil || t.image == "" || image != t.image || t.trusted || t.failed {
+		return
+	}
+	if t.starts++; crashed {
+		t.crashed++
+	}
 }
 
 // noteStatus remembers what a status that is stored allows.

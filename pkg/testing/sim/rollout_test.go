@@ -16,16 +16,26 @@ import (
 
 var trials = flag.Int("trials", 20, "how many NodeRollouts TestRollouts plays, by seeds from first on")
 
+// Of rollouts of an image on which pods crash in a fifth of leastStarts starts or more, leastFound percent fail.
+const (
+	leastStarts = 20
+	leastFound  = 35
+)
+
 // rolloutPoints are the crash points that only worlds with a NodeRollout have.
 func rolloutPoints() []sim.CrashPoint {
 	return pointsOf([]calls{
-		{"disrupt", []string{"list rollouts", "read alarms", "keep revision", "write status of rollout"}},
+		{"disrupt", []string{"list rollouts", "read alarms", "keep revision", "write status of rollout",
+			"taint node of failed revision", "untaint node of failed revision"}},
 		{"provision", []string{"list rollouts", "read revision"}},
 	})
 }
 
-// trialOf is what is wrong with the image of a seed.
+// trialOf is what is wrong with the image of a seed. Every other good one is aborted and resumed.
 func trialOf(seed uint64) sim.RolloutTrial {
+	if seed%10 == 0 {
+		return sim.RolloutTrial{Aborted: true}
+	}
 	return []sim.RolloutTrial{{}, {NeverReady: true}, {Crash: true}, {Alarm: true}, {NeverReady: true, Crash: true, Alarm: true}}[seed%5]
 }
 
@@ -37,7 +47,7 @@ func TestRollouts(t *testing.T) {
 	var wg sync.WaitGroup
 	points := rolloutPoints()
 	hit, ended, seen := map[sim.CrashPoint]int{}, map[string]int{}, map[sim.CrashPoint]bool{}
-	most := sim.RolloutOutcome{}
+	most, found := sim.RolloutOutcome{}, map[int]map[bool]int{}
 	next := make(chan uint64, *trials)
 	for i := range *trials {
 		next <- *first + uint64(i)
@@ -58,6 +68,13 @@ func TestRollouts(t *testing.T) {
 				for _, p := range r.Calls {
 					seen[p] = true
 				}
+				if (trial == sim.RolloutTrial{Crash: true}) && len(r.Violations) == 0 {
+					at := min(r.Trial.Starts/10*10, 40)
+					if found[at] == nil {
+						found[at] = map[bool]int{}
+					}
+					found[at][r.Trial.Failed]++
+				}
 				ended[fmt.Sprintf("%+v: trusted=%t failed=%t", trial, r.Trial.Trusted, r.Trial.Failed)]++
 				most.Moved, most.Twice, most.Ran = most.Moved+r.Trial.Moved, most.Twice+r.Trial.Twice, most.Ran+r.Trial.Ran
 				mu.Unlock()
@@ -69,6 +86,17 @@ func TestRollouts(t *testing.T) {
 		t.Logf("%s: %d", how, ended[how])
 	}
 	t.Logf("%d nodes were launched with the image, %d pods evicted, %d of them more than once", most.Ran, most.Moved, most.Twice)
+	yes, of := 0, 0
+	for _, at := range slices.Sorted(maps.Keys(found)) {
+		n := found[at]
+		t.Logf("crashes in 20 %% of starts were found in %d of %d seeds with %d starts or more on the image", n[true], n[true]+n[false], at)
+		if at >= leastStarts {
+			yes, of = yes+n[true], of+n[true]+n[false]
+		}
+	}
+	if of >= 20 && yes*100 < leastFound*of {
+		t.Errorf("crashes in 20 %% of starts were found in %d of %d seeds with %d starts, at least %d %% must be", yes, of, leastStarts, leastFound)
+	}
 	for p := range seen {
 		if isRolloutCall := strings.Contains(p.Call, "rollout") || strings.Contains(p.Call, "revision") || p.Call == "read alarms"; isRolloutCall &&
 			!slices.ContainsFunc(points, func(known sim.CrashPoint) bool { return known.Function == p.Function && known.Call == p.Call }) {

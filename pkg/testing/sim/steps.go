@@ -102,6 +102,12 @@ type podEvicted struct{ pod *pod }
 // podMoved is a pod that is evicted: no budget is in the way.
 type podMoved struct{ pod *pod }
 
+// podStarted is a pod that has started, and may have crashed.
+type podStarted struct {
+	pod   *pod
+	image string
+}
+
 // rolloutWritten is a NodeRollout with a new status, which is stored.
 type rolloutWritten struct{}
 

@@ -63,6 +63,10 @@ func deeds() map[string]map[string]deed {
 				_, err := discovery.Alarms{CloudWatch: cloudwatch.NewFromConfig(r.of("disrupt"))}.ReadAlarms(t.Context(), []string{"errors"})
 				return err
 			}},
+			"finds images": {do: func(t *testing.T, r *rig) error {
+				_, err := discovery.ImageFinder{EC2: ec2.NewFromConfig(r.of("disrupt"))}.FindImages(t.Context(), []string{"ami-1"})
+				return err
+			}},
 			"stores a pass":   storesPass("disrupt"),
 			"wakes lifecycle": wakes("disrupt", "lifecycle"),
 		},

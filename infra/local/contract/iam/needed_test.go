@@ -38,6 +38,7 @@ func needs() map[string]map[string]string {
 			"WakeFunctions":     "wakes provision",
 			"DescribeInstances": "lists instances",
 			"ReadAlarms":        "reads alarms",
+			"FindImages":        "finds images",
 			"StorePasses":       "stores a pass",
 		},
 		"lifecycle": {

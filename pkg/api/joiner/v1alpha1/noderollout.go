@@ -204,6 +204,11 @@ type NodeRolloutStatus struct {
 	// +listMapKey=name
 	// +optional
 	Tried []TriedNode `json:"tried,omitempty"`
+	// OldPods remembers the pods of workloads on old nodes, so that those that moved are compared as well.
+	// +listType=map
+	// +listMapKey=controller
+	// +optional
+	OldPods []OldPods `json:"oldPods,omitempty"`
 	// FailedRevisions are those that failed or were aborted, the latest last.
 	// +listType=atomic
 	// +optional
@@ -233,6 +238,22 @@ type TriedNode struct {
 	// State: Starting, Initialized, Lost or Failed.
 	// +required
 	State string `json:"state"`
+}
+
+// OldPods counts the pods of a controller on old nodes, when most were there since the revision is tried.
+type OldPods struct {
+	// Controller is its UID.
+	// +required
+	Controller string `json:"controller"`
+	// Pods on old nodes.
+	// +required
+	Pods int32 `json:"pods"`
+	// Bad ones of them.
+	// +optional
+	Bad int32 `json:"bad,omitempty"`
+	// Left is when the last of them had left.
+	// +optional
+	Left *metav1.Time `json:"left,omitempty"`
 }
 
 // Conditions of a NodeRollout.

@@ -1,0 +1,79 @@
+package rollout
+
+import (
+	"slices"
+	"strings"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+)
+
+// oldNodes counts the claims of another revision that stay.
+func (a *advance) oldNodes() (n int) {
+	g := gateOf(a.s, a.r, a.class)
+	for _, c := range claimsOf(a.s, a.r) {
+		if c.Deleting.IsZero() && g.RevisionOf(c) != a.out.Status.Revision {
+			n++
+		}
+	}
+	return n
+}
+
+// updateTried brings the list of tried nodes up to date, and returns how many EC2 took before they proved anything. A
+// claim counts from when an instance was launched for it. One that is gone counts as it was seen last, and a node that
+// ended before it was initialized failed, unless EC2 announced that it takes it. One that was ending when the step
+// began and was not there before is of an attempt that people ended.
+func (a *advance) updateTried() (refunds int) {
+	st := &a.out.Status
+	g := gateOf(a.s, a.r, a.class)
+	before := map[string]string{}
+	for _, t := range st.Tried {
+		before[t.Name] = t.State
+	}
+	live := map[string]bool{}
+	for _, c := range claimsOf(a.s, a.r) {
+		if g.RevisionOf(c) != st.Revision || c.ProviderID == "" && before[c.Name] == "" {
+			continue
+		}
+		live[c.Name] = true
+		switch was := before[c.Name]; {
+		case was == "" && !c.Deleting.IsZero() && c.Deleting.Before(st.StepStarted):
+		case was != "" && was != cluster.TriedStarting:
+		case c.Is(api.ConditionInitialized):
+			before[c.Name] = cluster.TriedInitialized
+		case c.Deleting.IsZero():
+			before[c.Name] = cluster.TriedStarting
+		case c.Annotations[api.AnnotationDeletionReason] != "":
+			before[c.Name] = cluster.TriedLost
+		default:
+			before[c.Name] = cluster.TriedFailed
+		}
+	}
+	st.Tried = nil
+	for name, state := range before {
+		if state == cluster.TriedStarting && !live[name] {
+			state = cluster.TriedFailed
+		}
+		if state == cluster.TriedLost {
+			refunds++
+		}
+		st.Tried = append(st.Tried, cluster.TriedNode{Name: name, State: state})
+	}
+	slices.SortFunc(st.Tried, func(x, y cluster.TriedNode) int { return strings.Compare(x.Name, y.Name) })
+	st.Tried = st.Tried[:min(len(st.Tried), mostTold)]
+	return refunds
+}
+
+// count counts nodes for people.
+func (a *advance) count() {
+	st := &a.out.Status
+	g := gateOf(a.s, a.r, a.class)
+	st.NewNodes, st.OldNodes = 0, 0
+	for _, c := range claimsOf(a.s, a.r) {
+		if g.RevisionOf(c) == st.Revision {
+			st.NewNodes++
+		} else {
+			st.OldNodes++
+		}
+	}
+}
