@@ -175,8 +175,8 @@ type Change struct {
 	span trace.Span
 }
 
-// BeginChange begins the span of a change to the NodeClaim of that name, if it has one, in the stage that the pass of ctx
-// is at. It ends with End. In a context under which nothing is collected it does nothing.
+// BeginChange begins the span of a change to the NodeClaim of that name, if it has one, in the stage that the pass of
+// ctx is at. It ends with End. In a context under which nothing is collected it does nothing.
 func BeginChange(ctx context.Context, name, claim string) *Change {
 	stage, ok := ctx.Value(stageKey{}).(*passStage)
 	if !ok || stage.spans == nil {

@@ -224,7 +224,7 @@ func (w *actionWorker) traceClaim(ctx context.Context, before, after cluster.Cla
 			node = &n
 		}
 		find := func(key string) (cluster.Pod, bool) { p, ok := w.pods[key]; return p, ok }
-		return trace.IntoService(before, node, find, becomes, now, pass)
+		return trace.IntoService(before, node, find, becomes, trace.Seen{At: now, In: pass})
 	})
 }
 

@@ -67,16 +67,6 @@ func (i *Controller) Handle(ctx context.Context, kind events.Kind, event []byte)
 	return i.HandleNotices(ctx, known...)
 }
 
-// EarlyError is about a notice whose instance may be one that is just being launched. It is worth handling again, a
-// minute later too.
-type EarlyError struct{ Notice interruption.Notice }
-
-// Error names the instance.
-func (e *EarlyError) Error() string {
-	return fmt.Sprintf("notice %s about instance %s: no NodeClaim has it, and a launch from before the notice is not written down yet",
-		e.Notice.Kind, e.Notice.Instance)
-}
-
 // HandleNotices handles notices side by side. One whose claim was changed meanwhile is decided anew, a few times. So is
 // an urgent one whose instance may be one that is being launched; less urgent ones are left to the retries of the
 // invocation.

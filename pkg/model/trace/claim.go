@@ -67,10 +67,16 @@ func Launch(c cluster.Claim, pod FindPod, now time.Time, pass Place) []Span {
 	return out
 }
 
-// IntoService is what is known of the claim's way when these of its conditions become true. The node is the claim's,
-// nil where it is not known.
-func IntoService(c cluster.Claim, n *cluster.Node, pod FindPod, becomes []cluster.Condition, now time.Time,
-	pass Place) (out []Span) {
+// Seen is when something is seen, and in which pass.
+type Seen struct {
+	At time.Time
+	In Place
+}
+
+// IntoService is what is known of the claim's way when these of its conditions are seen to become true. The node is the
+// claim's, nil where it is not known.
+func IntoService(c cluster.Claim, n *cluster.Node, pod FindPod, becomes []cluster.Condition, seen Seen) (out []Span) {
+	now, pass := seen.At, seen.In
 	registered := c.Condition(v1.ConditionRegistered)
 	start := latest(registered.Since, begun(c))
 	for _, k := range becomes {

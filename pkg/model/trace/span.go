@@ -6,11 +6,11 @@ package trace
 
 import "time"
 
-// ID names a trace; SpanID names a span in it.
-type (
-	ID     [16]byte
-	SpanID [8]byte
-)
+// ID names a trace.
+type ID [16]byte
+
+// SpanID names a span in its trace.
+type SpanID [8]byte
 
 // Place is where a span is.
 type Place struct {

@@ -28,7 +28,8 @@ func encode(resource []trace.Attribute, version string, spans []trace.Span) ([]b
 
 func convertSpan(s trace.Span) *tracev1.Span {
 	out := &tracev1.Span{TraceId: s.Trace[:], SpanId: s.Span[:], Name: validText(s.Name),
-		Kind: tracev1.Span_SPAN_KIND_INTERNAL, StartTimeUnixNano: nanoseconds(s.Start), EndTimeUnixNano: nanoseconds(s.End),
+		Kind:              tracev1.Span_SPAN_KIND_INTERNAL,
+		StartTimeUnixNano: nanoseconds(s.Start), EndTimeUnixNano: nanoseconds(s.End),
 		Attributes: convertAttributes(s.Attributes)}
 	if s.Parent != (trace.SpanID{}) {
 		out.ParentSpanId = s.Parent[:]
