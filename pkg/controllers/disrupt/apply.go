@@ -95,6 +95,10 @@ func commandStep(p disruption.Plan) string {
 		return "begin disruption"
 	case len(p.Finish) > 0:
 		return "finish disruption"
+	case len(p.TaintFailed) > 0:
+		return "taint failed revision"
+	case len(p.UntaintFailed) > 0:
+		return "untaint failed revision"
 	}
 	return "roll back disruption"
 }
