@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"joiner/infra/local/awsemulator"
+	"joiner/infra/local/cloudtest"
 	"joiner/infra/local/env"
 	"joiner/pkg/install"
 )
@@ -39,22 +40,7 @@ func (w *world) readyForBuffers() {
 }
 
 // buffer is the text of a CapacityBuffer for one pod of 500m.
-func buffer(name, strategy string) text {
-	return text(fmt.Sprintf(`
----
-apiVersion: v1
-kind: PodTemplate
-metadata: {name: spare, namespace: default}
-template:
-  spec:
-    containers: [{name: a, image: pause, resources: {requests: {cpu: 500m, memory: 256Mi}}}]
----
-apiVersion: autoscaling.x-k8s.io/v1beta1
-kind: CapacityBuffer
-metadata: {name: %s, namespace: default}
-spec: {provisioningStrategy: %s, podTemplateRef: {name: spare}, replicas: 1}
-`, name, strategy))
-}
+func buffer(name, strategy string) text { return text(cloudtest.CapacityBuffer(name, strategy)) }
 
 // bufferSays is status, reason and message of a condition of the buffer.
 func (w *world) bufferSays(name, kind string) string {

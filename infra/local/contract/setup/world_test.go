@@ -134,7 +134,7 @@ func (w *world) keepStopped(t *testing.T) {
 		}
 	}
 	eventually(t, "the CapacityBuffer is stored", func(ctx context.Context) (string, bool) {
-		err := w.Kube.Apply(ctx, []byte(spareBuffer))
+		err := w.Kube.Apply(ctx, []byte(cloudtest.CapacityBuffer("spare", "joiner.sh/stopped-capacity")))
 		return fmt.Sprint(err), err == nil
 	})
 	eventually(t, "its node is stopped", func(ctx context.Context) (string, bool) {
@@ -164,21 +164,6 @@ func (w *world) keepStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
-// spareBuffer asks for stopped capacity for one pod.
-const spareBuffer = `
-apiVersion: v1
-kind: PodTemplate
-metadata: {name: spare, namespace: default}
-template:
-  spec:
-    containers: [{name: a, image: pause, resources: {requests: {cpu: 500m, memory: 256Mi}}}]
----
-apiVersion: autoscaling.x-k8s.io/v1beta1
-kind: CapacityBuffer
-metadata: {name: spare, namespace: default}
-spec: {provisioningStrategy: joiner.sh/stopped-capacity, podTemplateRef: {name: spare}, replicas: 1}
-`
 
 // living counts instances that are not ended, stopped ones too.
 func (w *world) living() int {
