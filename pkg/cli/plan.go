@@ -187,7 +187,7 @@ func collectAt(pods int) int {
 	if pods <= 20_000 {
 		return 1000
 	}
-	return 250
+	return 100
 }
 
 // PlanBy packs the workload with what c sells, by the rules. The placement carries what packing alone took.
