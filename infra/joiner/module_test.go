@@ -1,14 +1,25 @@
 package joiner_test
 
 import (
+	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+
+	"joiner.sh/pkg/model/version"
 )
 
-// TestAnotherModuleSynthesizes: a CDK app in a module of its own requires this one, compiles, and gets the stack.
+// modulePath is what users write after go get.
+const modulePath = "joiner.sh"
+
+// TestAnotherModuleSynthesizes: a CDK app in a module of its own requires the module as the go command downloads it,
+// compiles, and gets the stack.
 func TestAnotherModuleSynthesizes(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -16,22 +27,13 @@ func TestAnotherModuleSynthesizes(t *testing.T) {
 	}
 	folder, functions := t.TempDir(), builtFunctions()
 	t.Cleanup(func() { os.RemoveAll(functions) })
-	read := func(name string) string {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	own, requirements, found := strings.Cut(read(filepath.Join(root, "go.mod")), "\n")
-	if !found || own != "module joiner" {
-		t.Fatalf("go.mod begins with %q", own)
-	}
+	_, requirements, _ := strings.Cut(read(t, filepath.Join(root, "go.mod")), "\n")
 	requirements, _, _ = strings.Cut(requirements, "\nignore ")
 	for name, text := range map[string]string{
-		"main.go": read("testdata/app/main.go"),
-		"go.mod":  "module platform.example/app\n" + requirements + "\nrequire joiner v0.0.0\nreplace joiner => " + root + "\n",
-		"go.sum":  read(filepath.Join(root, "go.sum")),
+		"main.go": read(t, "testdata/app/main.go"),
+		"go.mod": "module platform.example/app\n" + requirements + "\nrequire " + modulePath + " v0.0.0\n" +
+			"replace " + modulePath + " => " + downloadModule(t, root) + "\n",
+		"go.sum": read(t, filepath.Join(root, "go.sum")),
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -45,8 +47,81 @@ func TestAnotherModuleSynthesizes(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	for name, want := range map[string]string{"joiner-prod": "joiner-prod-provision", "shared": "platform"} {
-		if template := read(filepath.Join(out, name+".template.json")); !strings.Contains(template, want) {
+		if template := read(t, filepath.Join(out, name+".template.json")); !strings.Contains(template, want) {
 			t.Errorf("the template of %s lacks %s", name, want)
 		}
 	}
+}
+
+// downloadModule has the go command download the module from a proxy, and returns the folder of what came.
+func downloadModule(t *testing.T, root string) string {
+	t.Helper()
+	m := module.Version{Path: modulePath, Version: "v" + version.Number}
+	at := filepath.Join(t.TempDir(), m.Path, "@v")
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(at, m.Version+".zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := zip.Create(f, m, sourceFiles(t, root)); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		".mod": read(t, filepath.Join(root, "go.mod")), ".info": `{"Version":"` + m.Version + `"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(at, m.Version+name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", m.String())
+	get.Dir = t.TempDir()
+	get.Env = append(os.Environ(), "GOPROXY=file://"+filepath.Dir(filepath.Dir(at)), "GOSUMDB=off", "GOFLAGS=-modcacherw",
+		"GOWORK=off", "GOMODCACHE="+t.TempDir())
+	said, err := get.Output()
+	var got struct{ Dir, Error string }
+	if wrong := json.Unmarshal(said, &got); err != nil || wrong != nil || got.Dir == "" {
+		t.Fatalf("go mod download %s: %v %v\n%s", m, err, wrong, said)
+	}
+	return got.Dir
+}
+
+// sourceFiles are the files of the repository, as its host would give them to a proxy.
+func sourceFiles(t *testing.T, root string) (files []zip.File) {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = root
+	names, err := list.Output()
+	if err != nil {
+		t.Fatalf("list the files of the repository: %v", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
+		if f := (sourceFile{root, name}); f.exists() {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// sourceFile is one file below root.
+type sourceFile struct{ root, name string }
+
+func (f sourceFile) Path() string                 { return f.name }
+func (f sourceFile) Lstat() (os.FileInfo, error)  { return os.Lstat(filepath.Join(f.root, f.name)) }
+func (f sourceFile) Open() (io.ReadCloser, error) { return os.Open(filepath.Join(f.root, f.name)) }
+
+func (f sourceFile) exists() bool {
+	_, err := f.Lstat()
+	return err == nil
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
