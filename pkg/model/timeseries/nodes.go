@@ -1,7 +1,6 @@
 package timeseries
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -96,19 +95,4 @@ func (l *lister) listUtilization() {
 	for _, name := range have.Names() {
 		l.add(utilization, 100*float64(used.Get(name))/float64(have.Get(name)), "resource_type", snake(name))
 	}
-}
-
-// nodeFamilyLabels are the labels that a metric about nodes can have, sorted.
-func nodeFamilyLabels(family string) []string {
-	out := []string{"managed", "node_name", "phase"}
-	for _, key := range nodeLabelKeys() {
-		if key != awsv1.LabelEC2NodeClass {
-			out = append(out, labelName(key))
-		}
-	}
-	if family != nodesAge {
-		out = append(out, "resource_type")
-	}
-	slices.Sort(out)
-	return out
 }
