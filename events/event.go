@@ -81,7 +81,6 @@ const (
 	KindScheduledChange         Kind = "scheduled-change"
 	KindSpotInterruption        Kind = "spot-interruption"
 	KindStateChange             Kind = "state-change"
-	KindTick                    Kind = "tick"
 )
 
 //go:embed *.sample.json *.pattern.json foreign/*.json
@@ -90,7 +89,7 @@ var files embed.FS
 // Kinds are all kinds, sorted by name.
 func Kinds() []Kind {
 	return []Kind{KindDeployed, KindRebalance, KindReservationInterruption, KindScheduledChange, KindSpotInterruption,
-		KindStateChange, KindTick}
+		KindStateChange}
 }
 
 // Sample is one event of the kind, as a function receives it.

@@ -30,16 +30,6 @@ func TestSpotInterruptionSampleDecodes(t *testing.T) {
 	}
 }
 
-func TestTickSampleDecodes(t *testing.T) {
-	got, err := events.DecodeTick(sample(t, events.KindTick))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{"arn:aws:events:us-west-2:111122223333:rule/joiner-demo-provision-tick"}; !slices.Equal(got.Resources, want) {
-		t.Errorf("resources %q, want %q", got.Resources, want)
-	}
-}
-
 func TestDeployedSampleDecodes(t *testing.T) {
 	got, err := events.DecodeDeployed(sample(t, events.KindDeployed))
 	if err != nil {
@@ -66,14 +56,14 @@ func TestForeignAndMalformedEventsAreRefused(t *testing.T) {
 	}
 	for kind, decode := range decoders {
 		for data, want := range map[string]string{
-			"{":                                   "decode event: unexpected end of JSON input",
-			"[]":                                  "decode event: json: cannot unmarshal array",
-			`{"detail":"x"}`:                      "decode event: json: cannot unmarshal",
-			`{}`:                                  `it is "" from ""`,
-			`null`:                                `it is "" from ""`,
-			string(sample(t, events.KindTick)):    `it is "Scheduled Event" from "aws.events"`,
-			`{"resources":5}`:                     "decode event: json: cannot unmarshal number",
-			`{"source":"aws.ec2","time":"later"}`: "decode event: parsing time",
+			"{":                                    "decode event: unexpected end of JSON input",
+			"[]":                                   "decode event: json: cannot unmarshal array",
+			`{"detail":"x"}`:                       "decode event: json: cannot unmarshal",
+			`{}`:                                   `it is "" from ""`,
+			`null`:                                 `it is "" from ""`,
+			string(sample(t, events.KindDeployed)): `it is "CloudFormation Stack Status Change" from "aws.cloudformation"`,
+			`{"resources":5}`:                      "decode event: json: cannot unmarshal number",
+			`{"source":"aws.ec2","time":"later"}`:  "decode event: parsing time",
 		} {
 			if err := decode(data); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s from %s: got error %v, want one with %q", kind, data, err, want)
