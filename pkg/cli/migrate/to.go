@@ -88,8 +88,7 @@ func (r *Report) adoptClaim(h cluster.StateNode) {
 	if c.Annotations[awsv1.AnnotationInstanceTagged] != "true" &&
 		c.Annotations[awsv1.AnnotationClusterNameTagged] != "true" && h.Node != nil {
 		r.addFinding(Note, name, "Karpenter has not tagged its instance with the cluster's name yet; Joiner finds instances by the tag "+awsv1.TagClusterName,
-			"wait a minute, or tag it: aws ec2 create-tags --resources "+instanceOf(
-				c)+" --tags Key="+awsv1.TagClusterName+",Value=CLUSTER")
+			"wait a minute, or tag it: aws ec2 create-tags --resources "+c.InstanceID()+" --tags Key="+awsv1.TagClusterName+",Value=CLUSTER")
 	}
 	if h.Node != nil && !h.Deleting() && isTainted(*h.Node) && c.Annotations[v1.AnnotationDisruptionCommand] == "" {
 		r.addEdit(Untaint, h.Node.Name, "a disruption that Karpenter began and did not finish")
@@ -123,8 +122,6 @@ func isTainted(n cluster.Node) bool {
 }
 
 // instanceOf is the instance id at the end of a provider id.
-func instanceOf(c cluster.Claim) string { return c.ProviderID[strings.LastIndex(c.ProviderID, "/")+1:] }
-
 // reportDrift names the nodes that Joiner would find drifted and Karpenter did not: they would be replaced.
 func (r *Report) reportDrift(s cluster.Snapshot, sells binpack.Offerings) {
 	types := overlays.ByPool(s, sells)

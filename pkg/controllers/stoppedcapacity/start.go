@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -108,7 +107,7 @@ func (p *Starter) startNode(ctx context.Context, c cluster.Claim, one plan.Start
 	}
 	offer := instancetypes.OfferOf(c.Labels)
 	change := controllers.BeginChange(ctx, "StartInstances", c.Name)
-	err = p.Fleet.StartInstance(ctx, c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:], offer)
+	err = p.Fleet.StartInstance(ctx, c.InstanceID(), offer)
 	change.End(err)
 	no, sold := errors.AsType[*instancetypes.NoCapacityError](err)
 	switch {

@@ -143,6 +143,14 @@ type Condition struct {
 	Since   time.Time `json:"since,omitzero"` // last change of Status
 }
 
+// InstanceID is the id of the claim's instance, empty before its launch.
+func (c Claim) InstanceID() string { return InstanceIDOf(c.ProviderID) }
+
+// InstanceIDOf returns the id of the instance, the last part of a provider ID such as aws:///us-west-2a/i-0123.
+func InstanceIDOf(providerID string) string {
+	return providerID[strings.LastIndexByte(providerID, '/')+1:]
+}
+
 // Expired reports whether the claim is older than its expireAfter.
 func (c Claim) Expired(now time.Time) bool {
 	return c.ExpireAfter > 0 && !now.Before(c.Created.Add(c.ExpireAfter))

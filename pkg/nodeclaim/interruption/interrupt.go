@@ -279,7 +279,7 @@ func earlierDeadline(c cluster.Claim, deadline, now time.Time) time.Time {
 // not being deleted.
 func owningClaim(instance string, claims []cluster.Claim) (best cluster.Claim, found bool) {
 	for _, c := range claims {
-		if instance == "" || c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:] != instance {
+		if instance == "" || c.InstanceID() != instance {
 			continue
 		}
 		if !found || deletingLast(c, best) < 0 {

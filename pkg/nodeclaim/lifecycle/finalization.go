@@ -196,7 +196,7 @@ func (v finalizer) terminateInstances(c cluster.Claim, instances []cluster.Insta
 	}
 	asked := c.Is(v1.ConditionInstanceTerminating)
 	if _, listed := v.instances[c.ProviderID]; c.ProviderID != "" && !listed && !asked && !v.sharesInstance(c) {
-		id := c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:]
+		id := c.InstanceID()
 		if zone := c.Labels[instancetypes.LabelZone]; v.isShifted(cluster.Instance{Zone: zone}) {
 			return append(out, v.tellKept(c, id, zone)), false
 		}

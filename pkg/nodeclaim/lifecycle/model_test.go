@@ -129,7 +129,7 @@ func (m *model) onClaim(a plan.Action) {
 			c.Labels = with(c.Labels, k, v)
 		}
 		if c.ProviderID != "" {
-			c.Labels = with(c.Labels, v1.LabelInstance, c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:])
+			c.Labels = with(c.Labels, v1.LabelInstance, c.InstanceID())
 		}
 	case plan.DeleteClaim:
 		if c.Deleting.IsZero() {

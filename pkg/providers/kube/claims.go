@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -117,7 +116,7 @@ func (c Claims) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.Cl
 		}
 		meta := patchFields{}
 		want := map[string]string{awsv1.LabelEC2NodeClass: claim.Class}
-		if id := o.Status.ProviderID[strings.LastIndexByte(o.Status.ProviderID, '/')+1:]; id != "" {
+		if id := cluster.InstanceIDOf(o.Status.ProviderID); id != "" {
 			want[karpv1.LabelInstance] = id
 		}
 		if n := claim.Labels[awsv1.LabelPlacementGroupPartition]; n != "" {

@@ -152,7 +152,7 @@ func (l *MetricLines) Put(records ...metrics.Record) {
 
 // InstanceOf is the id of the claim's instance.
 func InstanceOf(c cluster.Claim) string {
-	return c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:]
+	return c.InstanceID()
 }
 
 // SpotNotice is about the first instance that lives.

@@ -28,7 +28,7 @@ func NewClaim(l plan.Launch, pool cluster.Pool, number int, now time.Time) clust
 func AdoptedLabels(have, given cluster.Claim) map[string]string {
 	set := map[string]string{awsv1.LabelEC2NodeClass: have.Class}
 	if have.ProviderID != "" {
-		set[v1.LabelInstance] = have.ProviderID[strings.LastIndexByte(have.ProviderID, '/')+1:]
+		set[v1.LabelInstance] = have.InstanceID()
 	}
 	if n := given.Labels[awsv1.LabelPlacementGroupPartition]; n != "" {
 		set[awsv1.LabelPlacementGroupPartition] = n

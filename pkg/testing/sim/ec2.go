@@ -3,7 +3,6 @@ package sim
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
@@ -65,7 +64,7 @@ type instanceState struct {
 
 // instanceOf is the instance that the claim names, or nil.
 func (e *ec2) instanceOf(c *claim) *machine {
-	return e.machines[c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:]]
+	return e.machines[c.InstanceID()]
 }
 
 // enterState is a change of an instance's state, which EC2 tells in an event and lists show a little later.
