@@ -61,8 +61,11 @@ func TestRollouts(t *testing.T) {
 					turn = seed / 10
 				}
 				aim := points[turn%uint64(len(points))]
-				r := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: []sim.CrashPoint{aim}, Trial: &trial})
+				r := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: []sim.CrashPoint{aim}, Trial: &trial, KeepAll: *story})
 				mu.Lock()
+				if *story {
+					t.Logf("seed %d, %+v, aims at %s\n%s", seed, trial, aim, r.Trace)
+				}
 				for _, v := range r.Violations[:min(1, len(r.Violations))] {
 					t.Errorf("seed %d, %+v, aims at %s: %s\n%s", seed, trial, aim, v, r.Trace)
 				}
