@@ -31,11 +31,22 @@ func rolloutPoints() []sim.CrashPoint {
 	})
 }
 
-// trialOf is what is wrong with the image of a seed. Every other good one is aborted and resumed.
-func trialOf(seed uint64) sim.RolloutTrial {
+// trialOf is what is wrong with the image of a seed, and the crash point that it aims at. Every other good one is aborted
+// and resumed, and each point has its turn among these. Every other of them aims at where nodes take pods again, which
+// only a resumption while they are rolled back brings about.
+func trialOf(seed uint64, points []sim.CrashPoint) (sim.RolloutTrial, sim.CrashPoint) {
 	if seed%10 == 0 {
-		return sim.RolloutTrial{Aborted: true}
+		back := slices.DeleteFunc(slices.Clone(points), func(p sim.CrashPoint) bool { return p.Call != "untaint node of failed revision" })
+		if turn := seed / 10; turn%2 == 0 {
+			return sim.RolloutTrial{Aborted: true, Rollback: true}, back[turn/2%uint64(len(back))]
+		}
+		return sim.RolloutTrial{Aborted: true}, points[seed/20%uint64(len(points))]
 	}
+	aim := points[seed/5%uint64(len(points))]
+	return faulty(seed), aim
+}
+
+func faulty(seed uint64) sim.RolloutTrial {
 	return []sim.RolloutTrial{{}, {NeverReady: true}, {Crash: true}, {Alarm: true}, {NeverReady: true, Crash: true, Alarm: true}}[seed%5]
 }
 
@@ -56,11 +67,7 @@ func TestRollouts(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for seed := range next {
-				trial, turn := trialOf(seed), seed/5
-				if trial.Aborted { // every tenth seed, so that each point has its turn among these
-					turn = seed / 10
-				}
-				aim := points[turn%uint64(len(points))]
+				trial, aim := trialOf(seed, points)
 				r := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: []sim.CrashPoint{aim}, Trial: &trial, KeepAll: *story})
 				mu.Lock()
 				if *story {
@@ -82,7 +89,7 @@ func TestRollouts(t *testing.T) {
 					}
 					found[at][r.Trial.Failed]++
 				}
-				ended[fmt.Sprintf("%+v: trusted=%t failed=%t", trial, r.Trial.Trusted, r.Trial.Failed)]++
+				ended[fmt.Sprintf("%+v: alarmed=%t trusted=%t failed=%t", trial, r.Trial.Alarmed, r.Trial.Trusted, r.Trial.Failed)]++
 				most.Moved, most.Twice, most.Ran = most.Moved+r.Trial.Moved, most.Twice+r.Trial.Twice, most.Ran+r.Trial.Ran
 				mu.Unlock()
 			}
