@@ -35,13 +35,13 @@ type RolloutOutcome struct {
 	Phase   string // of the NodeRollout
 	Trusted bool   // the image is the last good revision
 	Failed  bool
-	Ran     int // instances that were launched with it
-	Most    int // that might be, by the steps that were reached; 0 after it was trusted
-	Starts  int // of pods on its nodes, until it was trusted or failed
-	Crashed int // of them
+	Ran     int  // instances that were launched with it
+	Most    int  // that might be, by the steps that were reached; 0 after it was trusted
+	Starts  int  // of pods on its nodes, until it was trusted or failed
+	Crashed int  // of them
 	Alarmed bool // the alarm fired
-	Moved   int // pods that were evicted
-	Twice   int // of them, more than once
+	Moved   int  // pods that were evicted
+	Twice   int  // of them, more than once
 }
 
 // rolloutTrial is the trial as it is played. The loop alone touches it.
