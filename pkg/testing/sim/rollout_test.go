@@ -52,7 +52,7 @@ func faulty(seed uint64) sim.RolloutTrial {
 
 // TestRollouts plays NodeRollouts whose image is good, never gets nodes Ready, has pods crash in a fifth of their starts,
 // sets an alarm off at the second step, or all of it, while invocations die at each of their calls: make rollouts
-// SEEDS=n. What must not be is an invariant of the simulation.
+// SEEDS=n; -story prints each whole. What must not be is an invariant of the simulation.
 func TestRollouts(t *testing.T) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
