@@ -50,6 +50,13 @@ func (n *stateNode) hasFailed() bool {
 // isHalted reports whether the node stays as the NodeRollout was halted with it.
 func (n *stateNode) isHalted() bool { return n.hasFailed() && n.pool.Rollout.DriftTo == "" }
 
+// isTried reports whether the node has the revision that a NodeRollout tries. Where a command that made it is taken
+// back it stays all the same: it is one of those that the step allows, and shows what the revision is worth.
+func (n *stateNode) isTried() bool {
+	return n.pool != nil && n.pool.Rollout != nil && n.pool.Rollout.Try != "" && !n.hasFailed() &&
+		n.pool.Rollout.RevisionOf(*n.Claim) == n.pool.Rollout.Try
+}
+
 // isRolledBack reports whether a NodeRollout has the node replaced because its revision failed.
 func (n *stateNode) isRolledBack() bool {
 	return n.pool != nil && n.pool.Rollout != nil &&

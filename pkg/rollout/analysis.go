@@ -140,7 +140,7 @@ func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHea
 	if refused != "" || r.Status.Revision == "" {
 		return nil
 	}
-	isNew := initializedNodes(s, r, gateOf(s, r, class))
+	isNew, steady := initializedNodes(s, r, gateOf(s, r, class)), steadyNodes(s)
 	byUID := map[string]*cluster.WorkloadHealth{}
 	for _, o := range r.Status.OldPods {
 		byUID[o.Controller] = &cluster.WorkloadHealth{Controller: o.Controller}
@@ -151,8 +151,8 @@ func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHea
 			continue
 		}
 		bad := faresBadly(p, s.Now)
-		if !bad && !p.Ready && p.Phase != "Succeeded" {
-			continue // it has shown nothing yet
+		if (!bad || !steady[p.NodeName]) && !p.Ready && p.Phase != "Succeeded" {
+			continue // it has shown nothing yet, or its node has taken it along
 		}
 		if byUID[p.Controller] == nil {
 			byUID[p.Controller] = &cluster.WorkloadHealth{Controller: p.Controller}
@@ -191,6 +191,18 @@ func countPod(w *cluster.WorkloadHealth, isNew, isBad bool) {
 	} else {
 		w.Old, w.OldBad = w.Old+1, w.OldBad+bad
 	}
+}
+
+// steadyNodes are those that are Ready and do not go. A pod of another that is unready, or failed as the node was shut
+// down, shows nothing: those of DaemonSets stay on a node until its instance ends.
+func steadyNodes(s cluster.Snapshot) map[string]bool {
+	out := map[string]bool{}
+	for _, h := range s.StateNodes() {
+		if h.Claim != nil && h.Node != nil {
+			out[h.Node.Name] = h.Node.Ready && h.Claim.Deleting.IsZero()
+		}
+	}
+	return out
 }
 
 // faresBadly reports whether the pod crashed, was killed for its memory, failed, or is unready for too long.

@@ -11,6 +11,7 @@ import (
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/lifecycle"
 )
 
 // resumeLaunches launches claims that were stored and not launched, because an invocation died or EC2 failed. The
@@ -75,7 +76,8 @@ func (p *Controller) eachBatch(batches [][]cluster.Claim, do func([]cluster.Clai
 // next pass.
 func (p *Controller) unfinishedClaims(ctx context.Context, claims []cluster.Claim) (out []cluster.Claim, err error) {
 	for _, c := range claims {
-		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() || p.mishaps.isBackingOff(c.UID, p.Now()) {
+		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() || p.mishaps.isBackingOff(c.UID, p.Now()) ||
+			!lifecycle.MayResumeLaunch(c, p.Rules, p.Now()) {
 			continue
 		}
 		may, mayErr := controllers.MayBegin(ctx, p.Log, "resume launch of claim "+c.Name)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers/provision"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
@@ -51,5 +52,34 @@ func TestPodsThatWentDuringAResumedLaunchGetNoNode(t *testing.T) {
 	}
 	if all := w.Claims(); len(all) != 1 {
 		t.Errorf("%d NodeClaims, want that of web alone: %+v", len(all), all)
+	}
+}
+
+// Shortly before the launch time-out no launch is resumed: lifecycle gives the claim up meanwhile, and an instance would
+// start for nobody. One whose instance runs already gets it.
+func TestNoLaunchIsResumedShortlyBeforeItsTimeOut(t *testing.T) {
+	for _, started := range []bool{false, true} {
+		w := controllertest.NewWorld()
+		w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
+		w.FailLaunch = func(launch.Order) error { return errors.New("InternalError") }
+		if _, err := controllertest.InvokeProvision(t, w, 0); err == nil || len(w.Claims()) != 1 {
+			t.Fatalf("error %v, claims %+v; want one that is not launched", err, w.Claims())
+		}
+		w.FailLaunch = nil
+		w.SkipTime(4*time.Minute + 35*time.Second)
+		if started {
+			f := controllertest.Functions{World: w}
+			c := w.Claims()[0]
+			c.Conditions = cluster.WithCondition(c.Conditions, cluster.Condition{Type: v1.ConditionLaunched, Status: "Unknown", Reason: "InstanceStarted"})
+			if _, err := f.Provision(w.Ports(fake.Fault{})).Claims.WriteClaimStatus(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := controllertest.InvokeProvision(t, w, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.Claims()[0].ProviderID != ""; got != started {
+			t.Errorf("its instance runs already: %t; launched: %t", started, got)
+		}
 	}
 }

@@ -213,7 +213,7 @@ func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) 
 	actions = append(append(changes, v.adoptClaim(c)...), repair...)
 	switch {
 	case !c.Is(v1.ConditionLaunched):
-		return actions, true // provision launches it
+		return append(actions, v.noteStartedInstance(c)...), true // provision launches it
 	case !c.Is(v1.ConditionRegistered):
 		return append(actions, v.registerClaim(c)...), true
 	}
@@ -271,9 +271,9 @@ func (v state) deletionReason(c cluster.Claim) (reason, why string) {
 	case v.typeChanged(c):
 		return instanceChanged, fmt.Sprintf("its instance is a %s now", v.instances[c.ProviderID].Type)
 	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) &&
-		!now.Before(c.Condition(v1.ConditionLaunched).Since.Add(rules.LaunchTimeout)):
-		return launchTimeout, fmt.Sprintf("it was not launched within %s", rules.LaunchTimeout)
-	case c.Overdue(now, rules.RegistrationTimeout):
+		!now.Before(c.Condition(v1.ConditionLaunched).Since.Add(v.launchLimit(c))):
+		return launchTimeout, fmt.Sprintf("it was not launched within %s", v.launchLimit(c))
+	case c.Overdue(now, rules.RegistrationTimeout) && !v.hasJoined(c):
 		return registrationTimeout, fmt.Sprintf("no node registered for it within %s", rules.RegistrationTimeout)
 	case v.isOverdue(c) && !v.isUsable(c):
 		return "initialization_timeout", fmt.Sprintf("its node was not usable within %s of registering",

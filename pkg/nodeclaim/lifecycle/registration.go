@@ -26,7 +26,7 @@ func (v registrar) registerClaim(c cluster.Claim) []plan.Action {
 			Message: fmt.Sprintf("%d nodes carry this provider id", len(nodes))})
 	}
 	n := nodes[0]
-	if number, open := c.Labels[instancetypes.LabelPartition]; open && number == "" {
+	if lacksPartition(c) {
 		i := v.instances[c.ProviderID]
 		if i.Partition == 0 {
 			return v.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown",
@@ -37,6 +37,18 @@ func (v registrar) registerClaim(c cluster.Claim) []plan.Action {
 		return append([]plan.Action{{Do: plan.AdoptClaim, Claim: c.Name, Labels: labels}}, v.registerNode(c, n)...)
 	}
 	return v.registerNode(c, n)
+}
+
+// hasJoined reports whether the claim's one node is there and can be registered in this pass. Nobody did before, because
+// passes died: that is no fault of the node.
+func (v index) hasJoined(c cluster.Claim) bool {
+	return len(v.nodes[c.ProviderID]) == 1 && (!lacksPartition(c) || v.instances[c.ProviderID].Partition != 0)
+}
+
+// lacksPartition reports whether the partition of the claim's placement group is not known yet.
+func lacksPartition(c cluster.Claim) bool {
+	number, open := c.Labels[instancetypes.LabelPartition]
+	return open && number == ""
 }
 
 // NotJoined is what a claim says of an instance whose node is not there yet.

@@ -31,7 +31,7 @@ func (w *world) remember(step any) {
 	case podStarted:
 		w.trial.noteStart(s.image, s.pod.Trouble != "")
 	case rolloutWritten:
-		w.trial.noteStatus(len(w.api.claims))
+		w.noteStatus()
 	case claimDeleted:
 		rememberReason(w, s)
 	case fleetOrdered:

@@ -13,7 +13,7 @@ import (
 const mostTaken = 3
 
 // checkTrialNodes: no more nodes ever run a new image than the steps reached allow, and EC2 takes away, until it is
-// trusted, or people try it anew.
+// trusted; anew when people resume it.
 func checkTrialNodes(w *world, s instanceStarted) []string {
 	t := w.trial
 	if t == nil || t.image == "" || s.machine.ImageID != t.image {
@@ -26,7 +26,7 @@ func checkTrialNodes(w *world, s instanceStarted) []string {
 			taken++
 		}
 	}
-	if t.ran[s.machine.ID] = true; t.trusted || t.resumed || len(t.ran) <= t.most+min(taken, mostTaken) {
+	if t.ran[s.machine.ID] = true; t.trusted || len(t.ran) <= t.most+min(taken, mostTaken) {
 		return nil
 	}
 	return broken("%d nodes run image %s with %s, the steps reached allow %d, and EC2 took %d", len(t.ran), t.image,
@@ -40,6 +40,23 @@ func checkTrialFailed(w *world, s claimCreated) []string {
 		return nil
 	}
 	return broken("claim %s is made with the image that failed", s.claim.Name)
+}
+
+// checkTrialStep: a step is taken, and an image is trusted, only with what CloudWatch said of the alarms in the same
+// pass, and not while one fires.
+func checkTrialStep(w *world, s rolloutWritten) []string {
+	t := w.trial
+	if t == nil || t.image == "" || s.alarm == "OK" {
+		return nil
+	}
+	st := t.stored.Status
+	switch isIt := t.revisionImage(st.Revision) == t.image; {
+	case t.revisionImage(st.LastGoodRevision) == t.image && !t.trusted:
+		return broken("the image is trusted while the alarm was read as %q", s.alarm)
+	case isIt && !t.anew && int(st.Step) > t.step && !t.trusted && !t.failed:
+		return broken("step %d is reached while the alarm was read as %q", st.Step, s.alarm)
+	}
+	return nil
 }
 
 // movesProblems: in a cluster in which nothing else moves pods, an image that is rolled back has none evicted more than

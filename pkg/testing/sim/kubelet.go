@@ -85,7 +85,7 @@ func (k *kubelets) silenceMachine(m *machine) {
 	n.down = true
 	for _, p := range k.api.podsOn(n.Name) {
 		p.starts++ // nothing starts or ends there any more
-		p.Ready = false
+		k.setUnready(p)
 	}
 	k.runAfter(k.drawDuration(40*time.Second, 50*time.Second), func() {
 		if n.down {
@@ -109,7 +109,7 @@ func (k *kubelets) setReady(n *node, ready bool) {
 		n.Taints = append(n.Taints, cluster.Taint{Key: taintUnreachable, Effect: "NoSchedule"},
 			cluster.Taint{Key: taintUnreachable, Effect: "NoExecute"})
 		for _, pod := range k.api.podsOn(n.Name) {
-			pod.Ready = false
+			k.setUnready(pod)
 		}
 		since := n.ReadySince
 		k.runAfter(5*time.Minute, func() {
@@ -147,6 +147,13 @@ func (k *kubelets) startPod(p *pod, n *node) {
 			}
 		})
 	})
+}
+
+// setUnready is a change of the Ready condition of a pod, if it was Ready.
+func (k *kubelets) setUnready(p *pod) {
+	if p.Ready {
+		p.Ready, p.UnreadySince = false, k.toSecond()
+	}
 }
 
 // crashPod has the pod crash once at its start, as its image lets it.

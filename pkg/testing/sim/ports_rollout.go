@@ -22,7 +22,8 @@ type rolloutPorts struct {
 	*caller
 	world  *world
 	trial  *rolloutTrial
-	listed int // version of the NodeRollout as it was listed last
+	listed int    // version of the NodeRollout as it was listed last
+	alarm  string // as it was read since
 }
 
 // newRollouts is the controller of NodeRollouts, or nil in a world without one.
@@ -41,7 +42,7 @@ func (p *rolloutPorts) ListRollouts(ctx context.Context) ([]cluster.Rollout, err
 		for _, np := range p.world.api.nodePools {
 			pools = append(pools, *np)
 		}
-		p.listed = p.trial.version
+		p.listed, p.alarm = p.trial.version, ""
 		out := translate.Rollout(p.trial.stored, pools)
 		for _, k := range p.trial.kept {
 			now := p.world.api.classes[k.class.Name]
@@ -104,18 +105,22 @@ func (p *rolloutPorts) WriteRolloutStatus(ctx context.Context, name string, s cl
 		p.countMutation("write status of rollout")
 		p.trial.version++
 		p.trial.stored, p.listed = next, p.trial.version
-		p.observe(rolloutWritten{})
+		p.observe(rolloutWritten{alarm: p.alarm})
 		return nil
 	})
 }
 
 // ReadAlarms reads the states of alarms.
 func (p *rolloutPorts) ReadAlarms(ctx context.Context, names []string) (map[string]string, error) {
-	return callPort(ctx, p.caller, "read alarms", "", func() (map[string]string, error) {
+	states, err := callPort(ctx, p.caller, "read alarms", "", func() (map[string]string, error) {
 		out := map[string]string{}
 		for _, n := range names {
-			out[n] = p.world.alarmState()
+			out[n] = p.trial.alarmState()
 		}
 		return out, nil
 	})
+	if err == nil {
+		p.alarm = states[trialAlarmName]
+	}
+	return states, err
 }

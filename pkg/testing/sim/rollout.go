@@ -24,6 +24,7 @@ type RolloutTrial struct {
 	Crash      bool // pods crash on it in a fifth of their starts
 	Alarm      bool // a CloudWatch alarm fires while the second step goes on
 	Aborted    bool // nothing is wrong with it, and people abort it by mistake, and resume it soon
+	Rollback   bool // what fails is rolled back; else halted or rolled back
 }
 
 // isGood reports whether nothing is wrong with the image.
@@ -34,12 +35,13 @@ type RolloutOutcome struct {
 	Phase   string // of the NodeRollout
 	Trusted bool   // the image is the last good revision
 	Failed  bool
-	Ran     int // instances that were launched with it
-	Most    int // that might be, by the steps that were reached; 0 after it was trusted
-	Starts  int // of pods on its nodes, until it was trusted or failed
-	Crashed int // of them
-	Moved   int // pods that were evicted
-	Twice   int // of them, more than once
+	Ran     int  // instances that were launched with it
+	Most    int  // that might be, by the steps that were reached; 0 after it was trusted
+	Starts  int  // of pods on its nodes, until it was trusted or failed
+	Crashed int  // of them
+	Alarmed bool // the alarm fired
+	Moved   int  // pods that were evicted
+	Twice   int  // of them, more than once
 }
 
 // rolloutTrial is the trial as it is played. The loop alone touches it.
@@ -63,6 +65,11 @@ type rolloutTrial struct {
 
 	aborted time.Time // when people aborted it
 	resumed bool
+	anew    bool // it is resumed, and what it begins anew is not stored yet
+
+	alarmDue bool // the second step has begun
+	alarmed  bool // the alarm fires, from then on
+	step     int  // of the image, as stored last
 }
 
 // keptRevision is a ControllerRevision.
@@ -79,7 +86,11 @@ const (
 	trialPause   = 2 * time.Minute
 	trialLook    = 10 * time.Second
 	trialCrashes = 0.2
+	trialAlarm   = 90 * time.Second // from the second step on, at most
 )
+
+// trialAlarmName is the CloudWatch alarm that the NodeRollout names.
+const trialAlarmName = "errors"
 
 // imageFault is what is wrong with an image.
 type imageFault struct {
@@ -124,8 +135,11 @@ func (w *world) drawRollout() *v1alpha1.NodeRollout {
 		{percent(10), pause, percent(60), percent(100)},
 	}[w.rng.IntN(3)]
 	o.Spec.OnFailure = []v1alpha1.OnFailure{v1alpha1.Halt, v1alpha1.Rollback}[w.rng.IntN(2)]
+	if w.trial.Rollback {
+		o.Spec.OnFailure = v1alpha1.Rollback
+	}
 	o.Spec.Analysis = &v1alpha1.RolloutAnalysis{ReadyWithin: &v1.Duration{Duration: trialReady},
-		MinPods: number(5), Alarms: []string{"errors"}}
+		MinPods: number(5), Alarms: []string{trialAlarmName}}
 	return o
 }
 
@@ -207,7 +221,7 @@ func (w *world) disturbTrial(end time.Time) {
 }
 
 // abortAndResume has people abort the rollout when it has two nodes, and resume it a little later, when some of them
-// may be on their way out.
+// may be on their way out: of a rollback as a rule while they still stand and take no pods.
 func (w *world) abortAndResume() {
 	t := w.trial
 	st, set := t.stored.Status, func(key, value string) {
@@ -224,13 +238,24 @@ func (w *world) abortAndResume() {
 		t.aborted = time.Now()
 		w.addTrace("people abort the rollout")
 		set(v1alpha1.AnnotationAbort, st.Revision)
-	case isIt && t.failed && st.ResumeToken != "" && w.drawChance(0.1):
-		t.failed, t.resumed = false, true
+	case isIt && t.failed && st.ResumeToken != "" && (w.drawChance(0.1) || w.rollsBack() && w.drawChance(0.5)):
+		t.failed, t.resumed, t.anew = false, true, true
 		w.addTrace("people resume the rollout")
 		set(v1alpha1.AnnotationResume, st.ResumeToken)
 		return
 	}
 	w.runAfter(trialLook, w.abortAndResume)
+}
+
+// rollsBack reports whether a node of the image stands that takes no pods any more, because the image failed.
+func (w *world) rollsBack() bool {
+	for _, n := range w.api.nodes {
+		if n.machine != nil && n.machine.ImageID == w.trial.image &&
+			slices.ContainsFunc(n.Taints, cluster.Taint.IsFailedRevision) {
+			return true
+		}
+	}
+	return false
 }
 
 // trialIsOver reports whether the image is trusted and everywhere, or has failed and is gone where it is rolled back.
@@ -259,14 +284,14 @@ func (w *world) judgeTrial() {
 		w.addViolation("good image", "it is not trusted: %+v", t.stored.Status)
 	case len(movesProblems(t)) > 0:
 		w.addViolation("moved too often", "%v", movesProblems(t))
-	case t.NeverReady && !t.failed, t.Alarm && !t.failed && len(t.ran) > 1:
+	case t.NeverReady && !t.failed, t.alarmed && !t.failed && !t.trusted:
 		w.addViolation("bad image", "it has not failed: %+v", t.stored.Status)
 	}
 }
 
 func (t *rolloutTrial) outcome() RolloutOutcome {
 	out := RolloutOutcome{Phase: t.stored.Status.Phase, Trusted: t.trusted, Failed: t.failed, Ran: len(t.ran),
-		Most: t.most, Starts: t.starts, Crashed: t.crashed, Moved: len(t.moved)}
+		Most: t.most, Starts: t.starts, Crashed: t.crashed, Alarmed: t.alarmed, Moved: len(t.moved)}
 	for _, n := range t.moved {
 		if n > 1 {
 			out.Twice++
@@ -275,18 +300,28 @@ func (t *rolloutTrial) outcome() RolloutOutcome {
 	return out
 }
 
-// alarmState is that of the alarm that the NodeRollout names: it fires from when a second node runs on the image.
-func (w *world) alarmState() string {
-	running := 0
-	for _, n := range w.api.nodes {
-		if n.machine != nil && n.machine.ImageID == w.trial.image && n.Ready {
-			running++
-		}
-	}
-	if w.trial.Alarm && running > 1 {
+// alarmState is that of the alarm that the NodeRollout names.
+func (t *rolloutTrial) alarmState() string {
+	if t.alarmed {
 		return cluster.AlarmFires
 	}
 	return "OK"
+}
+
+// scheduleAlarm has the alarm fire some time after the second step of the image has begun, unless the image is trusted
+// by then. It does not end.
+func (w *world) scheduleAlarm() {
+	t := w.trial
+	if !t.Alarm || t.alarmDue || t.step < 1 {
+		return
+	}
+	t.alarmDue = true
+	w.runAfter(w.drawDuration(0, trialAlarm), func() {
+		if !t.trusted && !t.failed {
+			t.alarmed = true
+			w.addTrace("the alarm fires")
+		}
+	})
 }
 
 // revisionImage is the image of a revision that is kept, or empty.
@@ -309,8 +344,9 @@ func (t *rolloutTrial) noteStart(image string, crashed bool) {
 }
 
 // noteStatus remembers what a status that is stored allows.
-func (t *rolloutTrial) noteStatus(claims int) {
-	st := t.stored.Status
+func (w *world) noteStatus() {
+	t := w.trial
+	st, claims := t.stored.Status, len(w.api.claims)
 	if t.claims = max(t.claims, claims); t.image == "" {
 		return
 	}
@@ -321,12 +357,28 @@ func (t *rolloutTrial) noteStatus(claims int) {
 	if t.revisionImage(st.Revision) != t.image || st.Phase == cluster.RolloutHealthy {
 		return
 	}
+	if t.anew && slices.Contains([]string{cluster.RolloutProgressing, cluster.RolloutPaused}, st.Phase) {
+		t.countAnew(w)
+	}
+	t.step = int(st.Step)
+	w.scheduleAlarm()
 	for _, s := range t.stored.Spec.Steps[:min(int(st.Step)+1, len(t.stored.Spec.Steps))] {
 		switch {
 		case s.Nodes != nil:
 			t.most = max(t.most, int(*s.Nodes))
 		case s.Percent != nil:
 			t.most = max(t.most, (int(*s.Percent)*t.claims+99)/100)
+		}
+	}
+}
+
+// countAnew counts from a resumption on: the steps allow again what they allow, and of the nodes that ran the image
+// those that stay are among it.
+func (t *rolloutTrial) countAnew(w *world) {
+	t.anew, t.most, t.step, t.ran = false, 0, 0, map[string]bool{}
+	for _, m := range w.ec2.livingInstances() {
+		if c := w.api.byUID[m.owner]; m.ImageID == t.image && c != nil && c.Deleting.IsZero() {
+			t.ran[m.ID] = true
 		}
 	}
 }

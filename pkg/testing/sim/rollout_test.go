@@ -31,17 +31,28 @@ func rolloutPoints() []sim.CrashPoint {
 	})
 }
 
-// trialOf is what is wrong with the image of a seed. Every other good one is aborted and resumed.
-func trialOf(seed uint64) sim.RolloutTrial {
+// trialOf is what is wrong with the image of a seed, and the crash point that it aims at. Every other good one is aborted
+// and resumed, and each point has its turn among these. Every other of them aims at where nodes take pods again, which
+// only a resumption while they are rolled back brings about.
+func trialOf(seed uint64, points []sim.CrashPoint) (sim.RolloutTrial, sim.CrashPoint) {
 	if seed%10 == 0 {
-		return sim.RolloutTrial{Aborted: true}
+		back := slices.DeleteFunc(slices.Clone(points), func(p sim.CrashPoint) bool { return p.Call != "untaint node of failed revision" })
+		if turn := seed / 10; turn%2 == 0 {
+			return sim.RolloutTrial{Aborted: true, Rollback: true}, back[turn/2%uint64(len(back))]
+		}
+		return sim.RolloutTrial{Aborted: true}, points[seed/20%uint64(len(points))]
 	}
+	aim := points[seed/5%uint64(len(points))]
+	return faulty(seed), aim
+}
+
+func faulty(seed uint64) sim.RolloutTrial {
 	return []sim.RolloutTrial{{}, {NeverReady: true}, {Crash: true}, {Alarm: true}, {NeverReady: true, Crash: true, Alarm: true}}[seed%5]
 }
 
 // TestRollouts plays NodeRollouts whose image is good, never gets nodes Ready, has pods crash in a fifth of their starts,
 // sets an alarm off at the second step, or all of it, while invocations die at each of their calls: make rollouts
-// SEEDS=n. What must not be is an invariant of the simulation.
+// SEEDS=n; -story prints each whole. What must not be is an invariant of the simulation.
 func TestRollouts(t *testing.T) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -56,13 +67,12 @@ func TestRollouts(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for seed := range next {
-				trial, turn := trialOf(seed), seed/5
-				if trial.Aborted { // every tenth seed, so that each point has its turn among these
-					turn = seed / 10
-				}
-				aim := points[turn%uint64(len(points))]
-				r := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: []sim.CrashPoint{aim}, Trial: &trial})
+				trial, aim := trialOf(seed, points)
+				r := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: []sim.CrashPoint{aim}, Trial: &trial, KeepAll: *story})
 				mu.Lock()
+				if *story {
+					t.Logf("seed %d, %+v, aims at %s\n%s", seed, trial, aim, r.Trace)
+				}
 				for _, v := range r.Violations[:min(1, len(r.Violations))] {
 					t.Errorf("seed %d, %+v, aims at %s: %s\n%s", seed, trial, aim, v, r.Trace)
 				}
@@ -79,7 +89,7 @@ func TestRollouts(t *testing.T) {
 					}
 					found[at][r.Trial.Failed]++
 				}
-				ended[fmt.Sprintf("%+v: trusted=%t failed=%t", trial, r.Trial.Trusted, r.Trial.Failed)]++
+				ended[fmt.Sprintf("%+v: alarmed=%t trusted=%t failed=%t", trial, r.Trial.Alarmed, r.Trial.Trusted, r.Trial.Failed)]++
 				most.Moved, most.Twice, most.Ran = most.Moved+r.Trial.Moved, most.Twice+r.Trial.Twice, most.Ran+r.Trial.Ran
 				mu.Unlock()
 			}

@@ -109,7 +109,9 @@ type podStarted struct {
 }
 
 // rolloutWritten is a NodeRollout with a new status, which is stored.
-type rolloutWritten struct{}
+type rolloutWritten struct {
+	alarm string // what the pass read of its alarm; empty when it could not
+}
 
 // podDeleted is a pod that is about to be deleted past its budget.
 type podDeleted struct {

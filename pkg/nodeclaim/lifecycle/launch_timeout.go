@@ -1,0 +1,56 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+)
+
+const (
+	// lastLaunch is how long before the launch time-out no launch begins any more. One that has begun is over by then,
+	// and EC2 lists its instance.
+	lastLaunch = 30 * time.Second
+	// reasonInstanceStarted is the reason of the condition Launched of a claim that does not know its instance yet.
+	reasonInstanceStarted = "InstanceStarted"
+)
+
+// MayResumeLaunch reports whether a launch of the claim may begin now. Shortly before the launch time-out none does:
+// its instance would start for a claim that goes. A claim whose instance runs already gets it by the same request.
+func MayResumeLaunch(c cluster.Claim, rules cluster.Settings, now time.Time) bool {
+	k := c.Condition(v1.ConditionLaunched)
+	return rules.LaunchTimeout <= lastLaunch || k.Reason == reasonInstanceStarted ||
+		now.Before(k.Since.Add(rules.LaunchTimeout-lastLaunch))
+}
+
+// startedInstance returns the instance that was started for the claim without its knowing, because whoever launched it
+// died or the reply was lost.
+func (v index) startedInstance(c cluster.Claim) (cluster.Instance, bool) {
+	i := slices.IndexFunc(v.started[c.UID], func(i cluster.Instance) bool { return !i.Gone() })
+	if c.ProviderID != "" || i < 0 {
+		return cluster.Instance{}, false
+	}
+	return v.started[c.UID][i], true
+}
+
+// launchLimit is how long the claim may stay without its instance: one that runs already has the time of a
+// registration, in which provision asks for it again.
+func (v index) launchLimit(c cluster.Claim) time.Duration {
+	if _, ok := v.startedInstance(c); ok {
+		return max(v.s.Rules.LaunchTimeout, v.s.Rules.RegistrationTimeout)
+	}
+	return v.s.Rules.LaunchTimeout
+}
+
+// noteStartedInstance says on a claim that its instance runs, when provision would not ask for it any more else.
+func (v index) noteStartedInstance(c cluster.Claim) []plan.Action {
+	i, ok := v.startedInstance(c)
+	if !ok || MayResumeLaunch(c, v.s.Rules, v.s.Now) {
+		return nil
+	}
+	return v.writeCondition(c, cluster.Condition{Type: v1.ConditionLaunched, Status: "Unknown",
+		Reason: reasonInstanceStarted, Message: "instance " + i.ID + " was started for it",
+		Since: c.Condition(v1.ConditionLaunched).Since})
+}
