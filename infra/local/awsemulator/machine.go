@@ -33,7 +33,7 @@ type Instance struct {
 	PrivateIP      string            `json:"privateIp"`
 	PrivateDNSName string            `json:"privateDnsName"`
 	PublicIP       string            `json:"publicIp,omitempty"` // none while it is stopped
-	Profile        string            `json:"profile,omitempty"` // instance profile name
+	Profile        string            `json:"profile,omitempty"`  // instance profile name
 	SecurityGroups []string          `json:"securityGroups"`
 	UserData       string            `json:"userData,omitempty"` // decoded
 	Tags           map[string]string `json:"tags"`
