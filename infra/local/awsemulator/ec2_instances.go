@@ -62,11 +62,6 @@ type xmlInterface struct {
 	Groups []xmlGroupRef `xml:"groupSet>item"`
 }
 
-type xmlPublic struct {
-	IP    string `xml:"publicIp"`
-	Owner string `xml:"ipOwnerId"`
-}
-
 type xmlInstance struct {
 	ID          string           `xml:"instanceId"`
 	Image       string           `xml:"imageId"`

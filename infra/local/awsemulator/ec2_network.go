@@ -147,6 +147,11 @@ func (c *networks) TagSubnet(subnetID, key, value string) bool {
 	return true
 }
 
+type xmlPublic struct {
+	IP    string `xml:"publicIp"`
+	Owner string `xml:"ipOwnerId"`
+}
+
 type xmlZone struct {
 	Name   string `xml:"zoneName"`
 	ID     string `xml:"zoneId"`

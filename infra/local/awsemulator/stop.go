@@ -47,7 +47,8 @@ func (c *power) ChangeType(id, name string) error {
 	return nil
 }
 
-// stop shuts an instance down that keeps its volumes and its private address, and gives its public one back. The account is locked.
+// stop shuts an instance down that keeps its volumes and its private address, and gives its public one back. The
+// account is locked.
 func (c *power) stop(m *machine) {
 	m.stopTimers()
 	m.State, m.StateReason = "stopping", "Client.UserInitiatedShutdown"

@@ -63,8 +63,8 @@ type Options struct {
 	Admit    func(Instance) error
 	Behavior func(Instance) Behavior // asked when an instance runs; nil: all good
 	Agents   []Agent
-	// ServingFor is how long the serving certificates last that kubelets ask for, 45 days on EKS, 10 minutes at least; 0:
-	// kubelets have none.
+	// ServingFor is how long the serving certificates last that kubelets ask for, 45 days on EKS, 10 minutes at least;
+	// 0: kubelets have none.
 	ServingFor  time.Duration
 	BootDelay   time.Duration // from running to the kubelet's registration
 	DeleteDelay time.Duration // from terminated to the end of the Node

@@ -29,8 +29,8 @@ type disk struct {
 	stop    context.CancelFunc // ends the request for another one
 }
 
-// ServingCertificate is what the instance's kubelet identifies itself with to the API server; nil while it has none that
-// is valid. Logs and exec of its pods fail then, and nothing else.
+// ServingCertificate is what the instance's kubelet identifies itself with to the API server; nil while it has none
+// that is valid. Logs and exec of its pods fail then, and nothing else.
 func (b *Bridge) ServingCertificate(id string) *x509.Certificate {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,9 +120,10 @@ func (b *Bridge) requestServing(ctx context.Context, i Instance, behavior Behavi
 			return nil, err
 		}
 	}
+	requests := kubelet.CertificatesV1().CertificateSigningRequests()
 	for pause(ctx, retryEvery/5) {
 		err := persist(ctx, func(ctx context.Context) (err error) {
-			request, err = kubelet.CertificatesV1().CertificateSigningRequests().Get(ctx, request.Name, metav1.GetOptions{})
+			request, err = requests.Get(ctx, request.Name, metav1.GetOptions{})
 			return err
 		})
 		if err != nil {
