@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/rollout"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/rollout"
 )
 
 // driftedByClass reports whether the node drifted because of its EC2NodeClass or its image, in a pool of a NodeRollout.

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"joiner/infra/local/awsemulator"
+	"joiner.sh/infra/local/awsemulator"
 )
 
 // A public address is gone while an instance is stopped, and another one when it is started. One that has none gets none.

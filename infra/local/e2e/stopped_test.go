@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/cloudtest"
-	"joiner/infra/local/env"
-	"joiner/infra/local/kubelet"
-	"joiner/pkg/install"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/cloudtest"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/kubelet"
+	"joiner.sh/pkg/install"
 )
 
 func capacityBuffers() schema.GroupVersionResource {

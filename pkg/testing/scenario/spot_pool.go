@@ -3,8 +3,8 @@ package scenario
 import (
 	"slices"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/spotpools"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/spotpools"
 )
 
 // addSpotPool reads "spot-pool m5.large zone=a hours=100 interruptions=40": what the cluster saw of a spot pool.
