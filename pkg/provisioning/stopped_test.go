@@ -297,3 +297,40 @@ func TestStoppedCapacityKeepsRoomForDaemons(t *testing.T) {
 		t.Errorf("with daemons: %v", got)
 	}
 }
+
+// How many volumes a stopped node can attach nobody knows, as of any node on its way: it is started for pods that fit by
+// their requests. As soon as its driver tells, what it cannot attach gets a launch, and what it can stays planned for it.
+func TestStoppedCapacityOfPodsWithVolumes(t *testing.T) {
+	s := withStopped(t, read(t, onDemandPool+"pods db n=4 cpu=100 mem=100\nattach ebs\n----\n"), "c1", "m5.large", nil)
+	if diff := gocmp.Diff([]string{"start c1 for default/db-1,default/db-2,default/db-3,default/db-4"}, outline(provisioning.Decide(s).Plan)); diff != "" {
+		t.Errorf("while it is stopped (-want +got):\n%s", diff)
+	}
+	c := &s.Claims[len(s.Claims)-1]
+	c.NodeName = "n1"
+	for _, k := range []cluster.Condition{{Type: v1.ConditionStopped, Status: "False", Reason: v1.ReasonStarting}, {Type: v1.ConditionRegistered, Status: "True"}} {
+		k.Since = s.Now
+		c.Conditions = cluster.WithCondition(c.Conditions, k)
+	}
+	n := cluster.Node{Name: "n1", ProviderID: c.ProviderID, Labels: maps.Clone(c.Labels), Ready: true, Capacity: c.Capacity, Allocatable: c.Allocatable}
+	n.Labels[v1.LabelRegistered], n.Labels["kubernetes.io/hostname"] = "true", "n1"
+	s.Nodes = append(s.Nodes, n)
+	outlineWith := func(limits map[string]int64) []string {
+		s.Nodes[len(s.Nodes)-1].VolumeLimits = limits
+		got := provisioning.Decide(s).Plan
+		out := outline(got)
+		for _, e := range got.Existing {
+			out = append(out, e.Pod+" to "+e.Node)
+		}
+		return out
+	}
+	all := []string{"default/db-1 to n1", "default/db-2 to n1", "default/db-3 to n1", "default/db-4 to n1"}
+	if diff := gocmp.Diff(all, outlineWith(nil)); diff != "" {
+		t.Errorf("before its driver tells (-want +got):\n%s", diff)
+	}
+	if diff := gocmp.Diff(append([]string{"launch for default/db-4"}, all[:3]...), outlineWith(map[string]int64{"ebs": 3})); diff != "" {
+		t.Errorf("once its driver tells (-want +got):\n%s", diff)
+	}
+	if diff := gocmp.Diff([]string{"launch for default/db-1,default/db-2,default/db-3,default/db-4"}, outlineWith(map[string]int64{"ebs": 0})); diff != "" {
+		t.Errorf("where its driver can attach none (-want +got):\n%s", diff)
+	}
+}

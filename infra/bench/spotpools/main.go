@@ -73,10 +73,13 @@ type result struct {
 	way           string
 	hours         float64
 	interruptions float64
+	expected      float64 // interruptions by the true hazards of the nodes, without the luck of the draw
 	usd           float64
+	rates         []float64 // of each seed
 }
 
-func (r result) rate() float64  { return 1000 * r.interruptions / r.hours }
+// rate is the expected interruptions in 1,000 node hours.
+func (r result) rate() float64  { return 1000 * r.expected / r.hours }
 func (r result) price() float64 { return r.usd / r.hours }
 
 // ways are the four ways of choosing, in the order of the table.
@@ -119,6 +122,7 @@ func play(s scenario, days int, seeds seedRange, podUSD float64) ([]result, erro
 		sum := &out[i%len(ways())]
 		sum.scenario, sum.way = s, r.way
 		sum.hours, sum.interruptions, sum.usd = sum.hours+r.hours, sum.interruptions+r.interruptions, sum.usd+r.usd
+		sum.expected, sum.rates = sum.expected+r.expected, append(sum.rates, r.rate())
 	}
 	return out, nil
 }
@@ -162,8 +166,9 @@ func (u trial) play(types []instancetypes.Type) (result, error) {
 		running, events, left := map[spotpools.Pool]float64{}, []spotpools.Event(nil), nodes[:0]
 		for _, n := range nodes {
 			running[n.Pool]++
-			out.hours, out.usd = out.hours+1, out.usd+n.price
-			if luck.Float64() < 1-math.Exp(-n.hazard) {
+			chance := 1 - math.Exp(-n.hazard)
+			out.hours, out.usd, out.expected = out.hours+1, out.usd+n.price, out.expected+chance
+			if luck.Float64() < chance {
 				out.interruptions++
 				events = append(events, spotpools.Event{ID: n.name, Kind: spotpools.Interruption, Pool: n.Pool})
 				continue
@@ -250,24 +255,34 @@ func writeTable(w io.Writer, all []result, days int, seeds seedRange, podUSD flo
 	for i, r := range all {
 		base, best := all[i-i%len(ways())+1], all[i-i%len(ways())+3]
 		if i%len(ways()) == 0 {
-			fmt.Fprintf(&out, "\n### %s\n\n%s.\n\n| way | interruptions per 1,000 node hours | USD per node hour | price |\n|---|---|---|---|\n",
+			fmt.Fprintf(&out, "\n### %s\n\n%s.\n\n| way | interruptions expected in 1,000 node hours | drawn | USD per node hour | price |\n|---|---|---|---|---|\n",
 				strings.ToUpper(r.name[:1])+r.name[1:], strings.ToUpper(r.about[:1])+r.about[1:])
 		}
-		fmt.Fprintf(&out, "| %s | %.2f | %.5f | %+.1f %% |\n", r.way, r.rate(), r.price(),
+		fmt.Fprintf(&out, "| %s | %.3f | %.3f | %.5f | %+.2f %% |\n", r.way, r.rate(), 1000*r.interruptions/r.hours, r.price(),
 			100*(r.price()/base.price()-1))
 		if i%len(ways()) == len(ways())-1 {
-			l := all[i-1]
-			fmt.Fprintf(&out, "\nLearning goes %s from %s to the oracle.\n", part(base.rate()-l.rate(), base.rate()-best.rate()), byEC2)
+			fmt.Fprintf(&out, "\nLearning goes %s from %s to the oracle.\n", part(base.rates, all[i-1].rates, best.rates), byEC2)
 		}
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-// part says which part of the way it is, where there is a way.
-func part(gone, all float64) string {
-	if all < 0.02 {
+// part says which part of the way from base to best learning goes, with its standard error over the seeds, where there
+// is a way.
+func part(base, learns, best []float64) string {
+	gone, all := 0.0, 0.0
+	for i := range base {
+		gone, all = gone+base[i]-learns[i], all+base[i]-best[i]
+	}
+	n := float64(len(base))
+	if all/n < 0.02 {
 		return "no way: there is none"
 	}
-	return fmt.Sprintf("%.0f %% of the way", 100*gone/all)
+	squares := 0.0
+	for i := range base {
+		off := base[i] - learns[i] - gone/all*(base[i]-best[i])
+		squares += off * off
+	}
+	return fmt.Sprintf("%.0f ± %.0f %% of the way", 100*gone/all, 100*math.Sqrt(squares*n/max(1, n-1))/all)
 }

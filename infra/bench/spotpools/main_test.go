@@ -48,3 +48,20 @@ func TestACalmMarketCostsNothing(t *testing.T) {
 		}
 	}
 }
+
+// The part of the way is that of the sums, and its error is that of the seeds that come to other parts.
+func TestPartOfTheWay(t *testing.T) {
+	for _, c := range []struct {
+		base, learns, best []float64
+		want               string
+	}{
+		{[]float64{3, 4}, []float64{2.5, 3.5}, []float64{2, 3}, "50 ± 0 % of the way"},
+		{[]float64{3, 3}, []float64{2, 3}, []float64{2, 2}, "50 ± 50 % of the way"},
+		{[]float64{3, 3}, []float64{3.5, 3.5}, []float64{2, 2}, "-50 ± 0 % of the way"},
+		{[]float64{3, 3}, []float64{2, 2}, []float64{2.99, 2.99}, "no way: there is none"},
+	} {
+		if got := part(c.base, c.learns, c.best); got != c.want {
+			t.Errorf("from %v by %v to %v: %s, want %s", c.base, c.learns, c.best, got, c.want)
+		}
+	}
+}

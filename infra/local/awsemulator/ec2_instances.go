@@ -56,6 +56,7 @@ type xmlInterface struct {
 	VPC    string        `xml:"vpcId"`
 	IP     string        `xml:"privateIpAddress"`
 	DNS    string        `xml:"privateDnsName"`
+	Public *xmlPublic    `xml:"association"`
 	Status string        `xml:"status"`
 	Type   string        `xml:"interfaceType"`
 	Groups []xmlGroupRef `xml:"groupSet>item"`
@@ -73,6 +74,7 @@ type xmlInstance struct {
 	Subnet      string           `xml:"subnetId,omitempty"`
 	VPC         string           `xml:"vpcId,omitempty"`
 	IP          string           `xml:"privateIpAddress,omitempty"`
+	PublicIP    string           `xml:"ipAddress,omitempty"`
 	Reason      *xmlReason       `xml:"stateReason"`
 	Arch        string           `xml:"architecture"`
 	RootType    string           `xml:"rootDeviceType"`
@@ -132,6 +134,9 @@ func (c *instances) xmlInstance(m *machine) xmlInstance {
 		ID: "eni-0" + hash16(m.ID), Subnet: m.SubnetID, VPC: c.networks.vpc.id, IP: m.PrivateIP, DNS: m.PrivateDNSName,
 		Status: "in-use", Type: "interface", Groups: out.Groups,
 	}}
+	if out.PublicIP = m.PublicIP; m.PublicIP != "" {
+		out.Interfaces[0].Public = &xmlPublic{m.PublicIP, "amazon"}
+	}
 	return out
 }
 

@@ -24,6 +24,7 @@ type network struct {
 	subnets []*subnet
 	groups  []*group
 	zones   []zone
+	publics uint32 // public addresses that were given out
 }
 
 type zone struct{ name, id string }
@@ -110,6 +111,18 @@ func (s *subnet) take() netip.Addr {
 	return s.next
 }
 
+// publicAddress is a public address for the instance that no instance had before; empty where its template does not
+// ask for one. No subnet gives public addresses by itself.
+func (n *network) publicAddress(m *machine) string {
+	if !slices.ContainsFunc(m.template.Interfaces, func(i networkInterface) bool {
+		return i.AssociatePublicIPAddress != nil && *i.AssociatePublicIPAddress
+	}) {
+		return ""
+	}
+	n.publics++
+	return netip.AddrFrom4([4]byte{198, 18, byte(n.publics >> 8), byte(n.publics)}).String()
+}
+
 // LimitAddresses makes a subnet hold at most n instances; false if there is no such subnet.
 func (c *networks) LimitAddresses(subnetID string, n int) bool {
 	c.mu.Lock()
@@ -132,6 +145,11 @@ func (c *networks) TagSubnet(subnetID, key, value string) bool {
 	}
 	s.Tags[key] = value
 	return true
+}
+
+type xmlPublic struct {
+	IP    string `xml:"publicIp"`
+	Owner string `xml:"ipOwnerId"`
 }
 
 type xmlZone struct {

@@ -32,7 +32,8 @@ type Instance struct {
 	StateReason    string            `json:"stateReason,omitempty"`
 	PrivateIP      string            `json:"privateIp"`
 	PrivateDNSName string            `json:"privateDnsName"`
-	Profile        string            `json:"profile,omitempty"` // instance profile name
+	PublicIP       string            `json:"publicIp,omitempty"` // none while it is stopped
+	Profile        string            `json:"profile,omitempty"`  // instance profile name
 	SecurityGroups []string          `json:"securityGroups"`
 	UserData       string            `json:"userData,omitempty"` // decoded
 	Tags           map[string]string `json:"tags"`
@@ -108,6 +109,7 @@ func (c *instances) born(p pool, in launchRequest) *machine {
 	if in.capacityType == spot {
 		m.SpotRequestID = "sir-" + hash16(m.ID)[:8]
 	}
+	m.PublicIP = c.networks.vpc.publicAddress(m)
 	m.Group, m.Partition = p.group.ID, p.partition(c.sequence)
 	if m.Reservation = p.reservation; m.Reservation == "" && in.capacityType == onDemand {
 		m.Reservation = c.capacity.openReservation(p)
@@ -182,6 +184,7 @@ func CopyInstance(c *Cloud, id string) (Instance, error) {
 	m := &machine{Instance: of.copied(), order: c.sequence, template: of.template, addr: subnet.take()}
 	m.ID, m.State = newID("i"), "running"
 	m.PrivateIP, m.PrivateDNSName = m.addr.String(), privateName(m.addr, c.opt.Region)
+	m.PublicIP = c.vpc.publicAddress(m)
 	if m.SpotRequestID != "" {
 		m.SpotRequestID = "sir-" + hash16(m.ID)[:8]
 	}

@@ -47,21 +47,23 @@ func (c *power) ChangeType(id, name string) error {
 	return nil
 }
 
-// stop shuts an instance down that keeps its volumes and addresses. The account is locked.
+// stop shuts an instance down that keeps its volumes and its private address, and gives its public one back. The
+// account is locked.
 func (c *power) stop(m *machine) {
 	m.stopTimers()
 	m.State, m.StateReason = "stopping", "Client.UserInitiatedShutdown"
 	c.instances.changed(m)
 	c.instances.after(m, c.opt.StopFor, func() {
-		m.State = "stopped"
+		m.State, m.PublicIP = "stopped", ""
 		c.instances.changed(m)
 	})
 }
 
-// start boots a stopped instance. The account is locked.
+// start boots a stopped instance, with another public address if it had one. The account is locked.
 func (c *power) start(m *machine) {
 	m.stopTimers()
 	m.State, m.StateReason, m.Launched = "pending", "", time.Now()
+	m.PublicIP = c.networks.vpc.publicAddress(m)
 	c.instances.changed(m)
 	c.instances.after(m, c.opt.StartFor, func() {
 		m.State = "running"

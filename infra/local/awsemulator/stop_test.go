@@ -1,13 +1,54 @@
 package awsemulator_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"joiner.sh/infra/local/awsemulator"
 )
+
+// A public address is gone while an instance is stopped, and another one when it is started. One that has none gets none.
+func TestPublicAddressesOfStoppedInstances(t *testing.T) {
+	states := make(chan awsemulator.Instance, 20)
+	r := start(t, awsemulator.Options{OnInstance: func(i awsemulator.Instance) { states <- i }})
+	for _, asks := range []bool{false, true} {
+		name := fmt.Sprintf("public-%t", asks)
+		_, err := r.ec2.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{LaunchTemplateName: &name,
+			LaunchTemplateData: &types.RequestLaunchTemplateData{ImageId: aws.String(r.image(t, "amazon-eks-node-al2023-x86_64-standard-1.36-v20261109")), NetworkInterfaces: []types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
+				{DeviceIndex: aws.Int32(0), AssociatePublicIpAddress: &asks}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := r.fleet(t, "on-demand", "m5.large")
+		in.LaunchTemplateConfigs[0].LaunchTemplateSpecification.LaunchTemplateName = &name
+		id := r.launch(t, in)
+		is := func(want string) (private, public string) {
+			t.Helper()
+			for next(t, states).State != want {
+			}
+			i := must(r.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{id}}))(t).Reservations[0].Instances[0]
+			association := i.NetworkInterfaces[0].Association
+			if public = aws.ToString(i.PublicIpAddress); (association != nil) != (public != "") || association != nil && *association.PublicIp != public {
+				t.Errorf("%s: its address is %q, that of its interface %+v", want, public, association)
+			}
+			return aws.ToString(i.PrivateIpAddress), public
+		}
+		private, public := is("running")
+		must(r.ec2.StopInstances(t.Context(), &ec2.StopInstancesInput{InstanceIds: []string{id}}))(t)
+		if p, q := is("stopped"); p != private || q != "" {
+			t.Errorf("stopped it has %q and %q, had %q and %q", p, q, private, public)
+		}
+		must(r.ec2.StartInstances(t.Context(), &ec2.StartInstancesInput{InstanceIds: []string{id}}))(t)
+		if p, q := is("running"); p != private || (public != "") != asks || (q != "") != asks || asks && q == public {
+			t.Errorf("asked for one: %t; started it has %q and %q, had %q and %q", asks, p, q, private, public)
+		}
+	}
+}
 
 // A stopped instance keeps its address, ends no capacity, and comes back as what it was.
 func TestInstancesStopAndStart(t *testing.T) {

@@ -153,7 +153,7 @@ func imageQuestions() []question {
 func (a *account) template() *types.RequestLaunchTemplateData {
 	return &types.RequestLaunchTemplateData{
 		ImageId: aws.String(a.image), UserData: aws.String(base64.StdEncoding.EncodeToString([]byte("hello"))),
-		NetworkInterfaces: []types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{DeviceIndex: aws.Int32(0), NetworkCardIndex: aws.Int32(0), Groups: []string{a.group}}},
+		NetworkInterfaces: []types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{DeviceIndex: aws.Int32(0), NetworkCardIndex: aws.Int32(0), Groups: []string{a.group}, AssociatePublicIpAddress: aws.Bool(true)}},
 		MetadataOptions:   &types.LaunchTemplateInstanceMetadataOptionsRequest{HttpTokens: types.LaunchTemplateHttpTokensStateRequired, HttpEndpoint: "enabled"},
 		BlockDeviceMappings: []types.LaunchTemplateBlockDeviceMappingRequest{{DeviceName: aws.String("/dev/xvda"),
 			Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(20), VolumeType: "gp3", Encrypted: aws.Bool(true)}}},

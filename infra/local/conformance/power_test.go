@@ -64,14 +64,34 @@ func powerQuestions() []question {
 		}
 		return a.say(map[string]any{"state": i.State.Name, "reason": code, "private name": aws.ToString(i.PrivateDnsName) != "", "subnet": aws.ToString(i.SubnetId)}, nil)
 	}
+	had := map[*account]types.Instance{}
+	addresses := func(state types.InstanceStateName) func(a *account) string {
+		return func(a *account) string {
+			was, i := had[a], a.comes(state)
+			public := "another"
+			switch aws.ToString(i.PublicIpAddress) {
+			case "":
+				public = "none"
+			case aws.ToString(was.PublicIpAddress):
+				public = "the same"
+			}
+			return a.say(map[string]any{"had a public one": aws.ToString(was.PublicIpAddress) != "", "public": public, "private is the same": *i.PrivateIpAddress == *was.PrivateIpAddress,
+				"private name is the same": aws.ToString(i.PrivateDnsName) == aws.ToString(was.PrivateDnsName)}, nil)
+		}
+	}
 	return []question{
 		{"ec2 StopInstances: unknown id", func(a *account) string { return a.stop(unknown) }},
 		{"ec2 StopInstances: a spot instance", func(a *account) string { return a.stop(*a.instance(true).InstanceId) }},
-		{"ec2 StopInstances", func(a *account) string { return a.stop(*a.comes("running").InstanceId) }},
+		{"ec2 StopInstances", func(a *account) string {
+			had[a] = a.comes("running")
+			return a.stop(*had[a].InstanceId)
+		}},
 		{"ec2 DescribeInstances: a stopped instance", stopped},
+		{"ec2 DescribeInstances: the addresses of a stopped instance", addresses("stopped")},
 		{"ec2 StopInstances: again", func(a *account) string { return a.stop(*a.instance(false).InstanceId) }},
 		{"ec2 StartInstances: unknown id", func(a *account) string { return a.start(unknown) }},
 		{"ec2 StartInstances", func(a *account) string { return a.start(*a.instance(false).InstanceId) }},
 		{"ec2 StartInstances: again", func(a *account) string { return a.start(*a.instance(false).InstanceId) }},
+		{"ec2 DescribeInstances: the addresses of an instance that was started", addresses("running")},
 	}
 }

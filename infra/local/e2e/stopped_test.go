@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,7 @@ import (
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/cloudtest"
 	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/kubelet"
 	"joiner.sh/pkg/install"
 )
 
@@ -188,6 +190,54 @@ func TestAStoppedInstanceThatCannotStart(t *testing.T) {
 		t.Errorf("%d instances were launched in the pass that could not start one, which is %s", n-launched, s)
 	}
 	w.until("the pod is up", func() (string, bool) { n := w.up("web"); return fmt.Sprint(n), n == 1 }, "lifecycle")
+}
+
+// A kubelet whose serving certificate ran out while its instance was stopped asks for another one. Joiner does nothing
+// for that, and nothing waits for it: the node is initialized and the pod runs, and only its logs and exec have to wait
+// for the approval.
+func TestAStoppedNodeWhoseServingCertificateRanOut(t *testing.T) {
+	w := start(t, func(o *env.Options) { o.ServingFor = 45 * 24 * time.Hour })
+	w.readyForBuffers()
+	w.apply(buffer("spare", "joiner.sh/stopped-capacity"))
+	id := instanceOfClaim(w.full(0))
+	if w.Kubelets.ServingCertificate(id) == nil {
+		t.Fatal("the node that was warmed had no serving certificate")
+	}
+	w.Kubelets.AgeServingCertificate(id, 46*24*time.Hour)
+	w.Kubelets.Behave(func(i kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{Unapproved: i.ID == id} })
+	w.apply(deployment{name: "web", replicas: 1})
+	w.exist("web", 1)
+	w.tick("provision")
+	w.until("the pod is up on it", func() (string, bool) { n := w.up("web"); return fmt.Sprint(n), n == 1 }, "lifecycle")
+	w.until("the claim is initialized", func() (string, bool) {
+		ready := slices.ContainsFunc(w.claims(), func(c unstructured.Unstructured) bool {
+			return instanceOfClaim(c) == id && status(c, "Initialized")["status"] == "True"
+		})
+		return fmt.Sprintf("%d claims", len(w.claims())), ready
+	}, "lifecycle")
+	if w.Kubelets.ServingCertificate(id) != nil {
+		t.Error("its kubelet has a serving certificate that nobody approved")
+	}
+	requests := w.Kube.CertificatesV1().CertificateSigningRequests()
+	all, err := requests.List(w.ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, waiting := "system:node:"+w.pods("web")[0].Spec.NodeName, 0
+	for _, r := range all.Items {
+		if r.Spec.Username != user || len(r.Status.Conditions) > 0 {
+			continue
+		}
+		waiting++
+		r.Status.Conditions = append(r.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved, Status: "True", Reason: "ByHand"})
+		if _, err := requests.UpdateApproval(w.ctx, r.Name, &r, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if waiting != 1 {
+		t.Errorf("%d requests of %s wait for approval, want 1", waiting, user)
+	}
+	w.until("its kubelet has a serving certificate", func() (string, bool) { return "it has none", w.Kubelets.ServingCertificate(id) != nil })
 }
 
 var measureStops = flag.Bool("measure-stops", false, "measure how long pods wait for a launch and for a stopped node")

@@ -46,6 +46,7 @@ type Options struct {
 	PendingFor time.Duration // from launch to running; default 1 s
 	StartFor   time.Duration // from the start of a stopped instance to running; default PendingFor
 	BootDelay  time.Duration // from running to a kubelet that registers; default 2 s
+	ServingFor time.Duration // how long serving certificates of kubelets last; 0: they have none
 	SpotNotice time.Duration // default 2 minutes, as EC2 has it
 	// for which a terminated instance is still described; default an hour, as EC2 has it
 	EndedFor time.Duration

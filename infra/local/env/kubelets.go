@@ -23,6 +23,7 @@ func (e *Env) newKubelets(o Options) (*kubelet.Bridge, error) {
 		ZoneID:      func(zone string) string { return c.Zones[zone] },
 		Facts:       func(name string) (kubelet.Facts, bool) { return facts(c, name) },
 		Admit:       e.admit,
+		ServingFor:  o.ServingFor,
 		BootDelay:   o.BootDelay,
 		CollectPods: o.CollectPods,
 		Log:         o.FunctionLog,

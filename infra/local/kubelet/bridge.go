@@ -41,6 +41,7 @@ type Behavior struct {
 	NeverJoin  bool
 	Late       time.Duration // added to the boot delay
 	NeverReady bool          // registers, but its network never comes up
+	Unapproved bool          // nobody approves its request for a serving certificate
 }
 
 // Agent is something on every node that takes off a startup taint when it has done its part.
@@ -59,9 +60,12 @@ type Options struct {
 	// Facts gives the hardware of a type; false keeps the instance from joining.
 	Facts func(instanceType string) (Facts, bool)
 	// Admit stands for EKS' answer to the instance's role; an error keeps it out. Nil admits all.
-	Admit       func(Instance) error
-	Behavior    func(Instance) Behavior // asked when an instance runs; nil: all good
-	Agents      []Agent
+	Admit    func(Instance) error
+	Behavior func(Instance) Behavior // asked when an instance runs; nil: all good
+	Agents   []Agent
+	// ServingFor is how long the serving certificates last that kubelets ask for, 45 days on EKS, 10 minutes at least;
+	// 0: kubelets have none.
+	ServingFor  time.Duration
 	BootDelay   time.Duration // from running to the kubelet's registration
 	DeleteDelay time.Duration // from terminated to the end of the Node
 	// CollectPods force-deletes the pods of a deleted Node at once. Without it the controller-manager's pod garbage
@@ -81,6 +85,7 @@ type Bridge struct {
 	mu        sync.Mutex
 	followed  map[string]*followed
 	failures  map[string]string
+	disks     map[string]*disk // of instances with a serving certificate
 	behavior  func(Instance) Behavior
 	logFailed bool
 }
@@ -109,6 +114,7 @@ func New(ctx context.Context, o Options) (*Bridge, error) {
 	}
 	b := &Bridge{
 		options: o, admin: admin, behavior: o.Behavior, followed: map[string]*followed{}, failures: map[string]string{},
+		disks: map[string]*disk{},
 	}
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	return b, nil
@@ -181,6 +187,9 @@ func (b *Bridge) follow(f *followed) {
 // act does what a state of an instance means for its Node.
 func (b *Bridge) act(ctx context.Context, i Instance) {
 	var err error
+	if i.State != "running" {
+		b.endServing(i)
+	}
 	switch i.State {
 	case "running":
 		if err = b.join(ctx, i); err != nil && ctx.Err() == nil {

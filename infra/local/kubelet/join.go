@@ -11,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
 
 // shutdownTaint is what the cloud-controller-manager puts on the Node of a stopped instance.
@@ -39,6 +37,7 @@ func (b *Bridge) join(ctx context.Context, i Instance) error {
 	if err != nil {
 		return fmt.Errorf("does not join: %w", err)
 	}
+	b.serve(i, behavior)
 	if back {
 		b.say(i, "is back")
 		return nil
@@ -86,12 +85,9 @@ func (b *Bridge) register(i Instance) (*corev1.Node, error) {
 // create registers the Node under the kubelet's name. A Node that this instance had before is taken into use again;
 // while the Node is still that of an instance that had the address before, the kubelet tries again.
 func (b *Bridge) create(ctx context.Context, i Instance, node *corev1.Node) (back bool, err error) {
-	config := rest.CopyConfig(b.options.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + i.PrivateDNS,
-		Groups: []string{"system:nodes"}}
-	kubelet, err := kubernetes.NewForConfig(config)
+	kubelet, err := b.asKubelet(i)
 	if err != nil {
-		return false, fmt.Errorf("make kubelet's client: %w", err)
+		return false, err
 	}
 	err = persist(ctx, func(ctx context.Context) error {
 		_, err := kubelet.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})

@@ -129,6 +129,24 @@ func TestAPassThatMayNotWriteStartsNothing(t *testing.T) {
 	}
 }
 
+// A start is a line of the plan, and one when it is done.
+func TestAStartIsLoggedOnce(t *testing.T) {
+	f := kept(t)
+	f.World.RunApp("web", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
+	var log bytes.Buffer
+	p := f.Provision(f.World.Ports(fake.Fault{}))
+	p.Log = slog.New(slog.NewTextHandler(&log, nil))
+	p.Stopped.(*stoppedcapacity.Starter).Log = p.Log
+	if err := p.Run(t.Context(), f.Once()); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"start the instance of " + f.World.Claims()[0].Name, "msg=started claim=" + f.World.Claims()[0].Name} {
+		if n := strings.Count(log.String(), line); n != 1 {
+			t.Errorf("the log has %q %d times, want once:\n%s", line, n, log.String())
+		}
+	}
+}
+
 // Whatever call fails or is the last, pods get their node, and no instance runs that nobody has use for.
 func TestAStartMayFailAnywhere(t *testing.T) {
 	controllertest.EachFault(t, func(t *testing.T) *controllertest.Functions {

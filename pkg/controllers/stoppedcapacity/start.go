@@ -99,7 +99,6 @@ func (p *Starter) startNode(ctx context.Context, c cluster.Claim, one plan.Start
 	if may, err := controllers.MayBegin(ctx, p.Log, one.String()); err != nil || !may {
 		return started{claim: c, err: err}
 	}
-	p.Log.Info(one.String())
 	noted, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{
 		v1.AnnotationStartRequested: p.Now().UTC().Format(time.RFC3339)})
 	if err != nil {

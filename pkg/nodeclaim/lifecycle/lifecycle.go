@@ -218,7 +218,7 @@ func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) 
 		return append(actions, v.registerClaim(c)...), true
 	}
 	if c.Standby() && c.Is(v1.ConditionInitialized) {
-		return append(actions, v.stopWarmed(c)...), true
+		return append(append(actions, v.stopWarmed(c)...), v.tagInstance(c)...), true
 	}
 	steps, ready := append(v.relabelOnDemand(c), v.noteStarted(c)...), c.Is(v1.ConditionInitialized)
 	if ready {

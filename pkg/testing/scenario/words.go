@@ -19,7 +19,8 @@ func Words() syntax.Grammar {
 		"commitment NAME type= zone= flexible room=#",
 		"elsewhere TYPE zone= n=#",
 		"sold-out TYPE zone= capacity=",
+		"spot-pool TYPE zone= hours=# interruptions=#",
 		"class NAME broken=",
-		"rules ignore-preferences best-effort registration-minutes=# max-claims=# spot-pool-share=#",
+		"rules ignore-preferences best-effort registration-minutes=# max-claims=# spot-pool-share=# pod-interruption-milliusd=#",
 	)
 }

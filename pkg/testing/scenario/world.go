@@ -31,9 +31,9 @@ func New() *World {
 	}}
 }
 
-// Market is what the class sells: all types of the world.
+// Market is what the class sells: all types of the world, with what interruptions cost where the rules count that.
 func (w *World) Market(string) []instancetypes.Type {
-	return w.Snapshot.Catalog.AddCommitments(w.Types)
+	return w.withInterruptionCosts(w.Snapshot.Catalog.AddCommitments(w.Types))
 }
 
 // Do carries out one directive of a scenario file. It returns false when it does not know the word, and errs about
@@ -77,6 +77,8 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 		err = w.addCommitment(dir)
 	case "sold-out":
 		w.soldOut(dir)
+	case "spot-pool":
+		w.addSpotPool(dir)
 	case "class":
 		w.Snapshot.Classes = append(w.Snapshot.Classes,
 			instancetypes.Class{Name: dir.name(), Ready: !dir.has("broken"), Message: dir.str("broken")})
@@ -86,6 +88,7 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 		w.Snapshot.Rules.RegistrationTimeout = time.Duration(dir.num("registration-minutes", 0)) * time.Minute
 		w.Snapshot.Rules.MaxClaims = int(dir.num("max-claims", 0))
 		w.Snapshot.Rules.MaxSpotPoolFraction = float64(dir.num("spot-pool-share", 0)) / 100
+		w.Snapshot.Rules.PodInterruptionCostUSD = float64(dir.num("pod-interruption-milliusd", 0)) / 1000
 	}
 	return true, err
 }

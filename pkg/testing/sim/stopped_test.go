@@ -78,7 +78,7 @@ func TestStoppedCapacity(t *testing.T) {
 		t.Errorf("%d instances were stopped and %d started in %d worlds", stops, sum.Starts, *buffers)
 	}
 	missed := slices.DeleteFunc(points, func(p sim.CrashPoint) bool { return hit[p] })
-	if len(missed) > 0 && *buffers >= 5*len(points) {
+	if t.Logf("%d of %d crash points were hit", len(points)-len(missed), len(points)); len(missed) > 0 && *buffers >= 2*len(points) {
 		t.Errorf("not hit: %v", missed)
 	}
 }
