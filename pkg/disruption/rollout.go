@@ -97,44 +97,34 @@ func (ps *pass) takeSlots(c Command) {
 	}
 }
 
-// replaceForTrial returns the command that replaces the node by one at least of the revision that is tried: where its
-// pods fit on others, a new node is made for them all the same. Where they need more nodes than the step allows, they get
-// one that has room for all of them, and with split, where nobody sells such a node, as many of the revision as the step
-// allows and of the last good one for the rest.
+// replaceForTrial returns the command that replaces the node by nodes of the revision that is tried. Where its pods fit
+// on others, or need more nodes than the step allows, they get one that has room for all of them. Where nobody sells
+// such a node, with split as many as the step allows have the revision, and the rest the last good one.
 func (ps *pass) replaceForTrial(n *stateNode, split bool) (Command, bool) {
+	r := n.pool.Rollout
+	slots := ps.budget.slotsLeft(*r)
+	if slots <= 0 {
+		n.notReplaced = ps.candidates.rolloutRefusal(n)
+		return Command{}, false
+	}
 	c, ok := ps.replaceDrifted(ps.eval.trialBaseline(), []*stateNode{n})
 	if !ok {
 		return c, false
 	}
-	r := n.pool.Rollout
-	launches, slots := ps.splitByRollout(c.Launches, r.Name), ps.budget.slotsLeft(*r)
-	if len(launches.mine) == 0 && len(n.moving) > 0 {
-		more := ps.splitByRollout(ps.planSnapshot(ps.eval.isolatePods(ps.eval.driftBaseline, n.moving, []*stateNode{n},
-			c.Launches)).Launches, r.Name)
-		launches.mine, launches.others = more.mine, append(launches.others, more.others...)
-	}
-	if len(launches.mine) == 0 && len(n.moving) > 0 {
-		n.notReplaced = refusal{IneligibleDrifted, "it has drifted, and its pods need no node of its NodeRollout"}
-		return Command{}, false
-	}
-	if count := len(launches.mine); count > slots {
-		n.notReplaced = refusal{IneligibleRollout, fmt.Sprintf("its pods need %d nodes of revision %s, and the step of "+
-			"NodeRollout %s allows %d", count, r.Try, r.Name, slots)}
-		if slots <= 0 {
-			return Command{}, false
-		}
+	launches := ps.splitByRollout(c.Launches, r.Name)
+	if count := len(launches.mine); count == 0 || count > slots {
 		one, wait := ps.launchForAll(n)
 		switch {
-		case wait:
-			return Command{}, false
 		case one != nil:
 			launches = rolloutLaunches{mine: []plan.Launch{*one}}
-		case !split:
-			n.needsSplit = true
+		case wait, count > 0 && !split:
+			n.needsSplit = !wait
+			n.notReplaced = refusal{IneligibleRollout, fmt.Sprintf("its pods need %d nodes of revision %s, and the step "+
+				"of NodeRollout %s allows %d", max(count, 1), r.Try, r.Name, slots)}
 			return Command{}, false
 		}
 	}
-	// those with most pods first: the pods on the others have to move once more
+	// those with most pods first: the pods on the rest have to move once more
 	slices.SortStableFunc(launches.mine, func(a, b plan.Launch) int { return len(b.Pods) - len(a.Pods) })
 	for i := range launches.mine[:min(len(launches.mine), slots)] {
 		launches.mine[i] = rollout.WithRevision(launches.mine[i], r.Try)
