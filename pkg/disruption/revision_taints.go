@@ -42,8 +42,10 @@ type trialDrain struct {
 // drainsUnderWay returns the drains of nodes for revisions that are tried, unless they are held up.
 func (pr *progress) drainsUnderWay() (out []trialDrain) {
 	for _, n := range pr.nodes {
-		if m, _ := markOf(*n.Claim); n.isPrevious() && n.Deleting() && m.Reason == v1.DisruptionDrifted &&
-			pr.now().Before(n.Claim.Deleting.Add(mostClosed)) {
+		if !n.isPrevious() || !n.Deleting() || !pr.now().Before(n.Claim.Deleting.Add(mostClosed)) {
+			continue
+		}
+		if m, _ := markOf(*n.Claim); m.Reason == v1.DisruptionDrifted {
 			out = append(out, trialDrain{n.pool.Rollout.Name, n.Claim.Deleting, n.moving})
 		}
 	}
