@@ -67,7 +67,7 @@ func (pr *progress) advanceCommands(p *Plan) {
 			e.Why = fault
 			for _, n := range r.with {
 				if len(n.moving) == 0 && n.Claim.Deleting.IsZero() && !isProtected(n) && !pr.isExpectedOn(n) &&
-					!n.isHalted() {
+					!n.isHalted() && !n.isOnTrial() {
 					e.Unused = append(e.Unused, n.Claim.Name)
 				}
 			}

@@ -64,6 +64,16 @@ func (n *stateNode) hasFailed() bool {
 // isHalted reports whether the node stays as the NodeRollout was halted with it.
 func (n *stateNode) isHalted() bool { return n.hasFailed() && n.pool.Rollout.DriftTo == "" }
 
+// isOnTrial reports whether a NodeRollout waits for what becomes of the node. Were it deleted now, its revision would
+// have failed.
+func (n *stateNode) isOnTrial() bool {
+	if n.pool == nil || n.pool.Rollout == nil || n.Initialized() {
+		return false
+	}
+	r := n.pool.Rollout
+	return r.Try != "" && r.DriftTo == r.Try && r.RevisionOf(*n.Claim) == r.Try
+}
+
 // isRolledBack reports whether a NodeRollout has the node replaced because its revision failed.
 func (n *stateNode) isRolledBack() bool {
 	return n.pool != nil && n.pool.Rollout != nil &&
@@ -184,7 +194,7 @@ func (ps *pass) launchForAll(n *stateNode) (one *plan.Launch, wait bool) {
 	return &p.Launches[0], false
 }
 
-// isRefused reports whether EC2 refused an offering, which the pool may launch, so recently that nobody asks for it now.
+// isRefused reports whether EC2 refused the offering, which the pool may launch, so recently that nobody asks for it.
 func (st *State) isRefused(p cluster.Pool, o instancetypes.Offering) bool {
 	return p.Requirements.Has(v1.LabelCapacityType, o.CapacityType) &&
 		p.Requirements.Has(corev1.LabelTopologyZone, o.Zone) &&
