@@ -39,8 +39,8 @@ func (st *State) newBaselines() (drift, consolidation *baseline) {
 // revisions before, from which the pods would have to move once more.
 func (ev *Evaluator) trialBaseline() *baseline {
 	if ev.trial == nil {
-		ev.trial = &baseline{snapshot: ev.withoutRoomOn(ev.driftBaseline.snapshot, (*stateNode).isPrevious), forGood: true,
-			forTrial: true, shared: &sharedSimulator{}}
+		ev.trial = &baseline{snapshot: ev.withoutRoomOn(ev.driftBaseline.snapshot, (*stateNode).isPrevious),
+			forGood: true, forTrial: true, shared: &sharedSimulator{}}
 	}
 	return ev.trial
 }

@@ -51,8 +51,8 @@ type Plan struct {
 	// more; sorted
 	TaintFailed   []string `json:",omitempty"`
 	UntaintFailed []string `json:",omitempty"`
-	// NodeClaims whose nodes take no more pods while a NodeRollout drains another of a previous revision, and those that
-	// do again; sorted
+	// NodeClaims whose nodes take no pods while a NodeRollout drains another of a previous revision, and those that do
+	// again; sorted
 	TaintPrevious   []string            `json:",omitempty"`
 	UntaintPrevious []string            `json:",omitempty"`
 	Proposed        []Command           // held back until a later pass confirms them
