@@ -65,9 +65,9 @@ func (n *stateNode) hasFailed() bool {
 func (n *stateNode) isHalted() bool { return n.hasFailed() && n.pool.Rollout.DriftTo == "" }
 
 // isOnTrial reports whether a NodeRollout waits for what becomes of the node. Were it deleted now, its revision would
-// have failed, and an instance that was launched for it without an answer would count for no step.
+// have failed. One without an instance does not count yet.
 func (n *stateNode) isOnTrial() bool {
-	if n.pool == nil || n.pool.Rollout == nil || n.Initialized() {
+	if n.pool == nil || n.pool.Rollout == nil || n.Claim.ProviderID == "" || n.Initialized() {
 		return false
 	}
 	r := n.pool.Rollout
