@@ -174,7 +174,7 @@ func (ps *pass) launchForAll(n *stateNode) (one *plan.Launch, wait bool) {
 			if need.FitsIn(t.Allocatable) {
 				large = append(large, t.Name)
 				wait = wait || slices.ContainsFunc(t.Offerings, func(o instancetypes.Offering) bool {
-					return ps.isRefused(p, o)
+					return isRefused(ps.snapshot, p, o)
 				})
 			}
 		}
@@ -195,11 +195,11 @@ func (ps *pass) launchForAll(n *stateNode) (one *plan.Launch, wait bool) {
 }
 
 // isRefused reports whether EC2 refused the offering, which the pool may launch, so recently that nobody asks for it.
-func (st *State) isRefused(p cluster.Pool, o instancetypes.Offering) bool {
+func isRefused(s cluster.Snapshot, p cluster.Pool, o instancetypes.Offering) bool {
 	return p.Requirements.Has(v1.LabelCapacityType, o.CapacityType) &&
 		p.Requirements.Has(corev1.LabelTopologyZone, o.Zone) &&
-		slices.ContainsFunc(st.snapshot.SoldOut, func(m instancetypes.UnavailableOffering) bool {
-			return m.Covers(o.Offer, st.now())
+		slices.ContainsFunc(s.SoldOut, func(m instancetypes.UnavailableOffering) bool {
+			return m.Covers(o.Offer, s.Now)
 		})
 }
 
