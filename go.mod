@@ -1,4 +1,4 @@
-module joiner
+module joiner.sh
 
 go 1.26.0
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/events"
+	"joiner.sh/events"
 )
 
 func TestSpotInterruptionSampleDecodes(t *testing.T) {

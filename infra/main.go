@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/infra/joiner"
+	"joiner.sh/infra/joiner"
 )
 
 func main() {

@@ -160,30 +160,30 @@ func g() { var time t; time.Now() }
 		from, imports string
 		want          []string
 	}{
-		{"joiner/pkg/scheduling/binpack", "joiner/pkg/model/plan", nil},
-		{"joiner/pkg/app", "joiner/pkg/providers/kube", nil},
-		{"joiner/pkg/providers/fleet", "joiner/pkg/providers/fleet/wire", nil},
-		{"joiner/pkg/controllers", "joiner/pkg/providers/kube", []string{"joiner/pkg/controllers (shell) imports joiner/pkg/providers/kube (provider)"}},
-		{"joiner/pkg/model/plan", "joiner/pkg/scheduling/binpack", []string{"joiner/pkg/model/plan (model) imports joiner/pkg/scheduling/binpack (decision)"}},
-		{"joiner/pkg/providers/fleet", "joiner/pkg/providers/kube", []string{"joiner/pkg/providers/fleet imports joiner/pkg/providers/kube: providers do not know each other"}},
-		{"joiner/pkg/providers/kube", "joiner/functions/provision", []string{"joiner/pkg/providers/kube imports joiner/functions/provision: pkg knows nothing outside pkg but events"}},
-		{"joiner/pkg/disruption", "joiner/pkg/scheduling/binpack", nil},
-		{"joiner/pkg/scheduling/binpack", "joiner/pkg/disruption", []string{"joiner/pkg/scheduling/binpack imports joiner/pkg/disruption, which stands above it in floors()"}},
-		{"joiner/pkg/novel", "fmt", []string{"joiner/pkg/novel: which layer is it? enter it in layers() of pkg/purity_test.go"}},
+		{"joiner.sh/pkg/scheduling/binpack", "joiner.sh/pkg/model/plan", nil},
+		{"joiner.sh/pkg/app", "joiner.sh/pkg/providers/kube", nil},
+		{"joiner.sh/pkg/providers/fleet", "joiner.sh/pkg/providers/fleet/wire", nil},
+		{"joiner.sh/pkg/controllers", "joiner.sh/pkg/providers/kube", []string{"joiner.sh/pkg/controllers (shell) imports joiner.sh/pkg/providers/kube (provider)"}},
+		{"joiner.sh/pkg/model/plan", "joiner.sh/pkg/scheduling/binpack", []string{"joiner.sh/pkg/model/plan (model) imports joiner.sh/pkg/scheduling/binpack (decision)"}},
+		{"joiner.sh/pkg/providers/fleet", "joiner.sh/pkg/providers/kube", []string{"joiner.sh/pkg/providers/fleet imports joiner.sh/pkg/providers/kube: providers do not know each other"}},
+		{"joiner.sh/pkg/providers/kube", "joiner.sh/functions/provision", []string{"joiner.sh/pkg/providers/kube imports joiner.sh/functions/provision: pkg knows nothing outside pkg but events"}},
+		{"joiner.sh/pkg/disruption", "joiner.sh/pkg/scheduling/binpack", nil},
+		{"joiner.sh/pkg/scheduling/binpack", "joiner.sh/pkg/disruption", []string{"joiner.sh/pkg/scheduling/binpack imports joiner.sh/pkg/disruption, which stands above it in floors()"}},
+		{"joiner.sh/pkg/novel", "fmt", []string{"joiner.sh/pkg/novel: which layer is it? enter it in layers() of pkg/purity_test.go"}},
 	} {
 		got := crossing(listed{ImportPath: c.from, Imports: []string{c.imports}})
 		if d := cmp.Diff(c.want, got); d != "" {
 			t.Errorf("%s imports %s (-want +got):\n%s", c.from, c.imports, d)
 		}
 	}
-	if d := cmp.Diff([]string{"joiner/pkg/providers/kube reaches joiner/pkg/scheduling/binpack: providers do not decide"},
-		deciding(listed{ImportPath: "joiner/pkg/providers/kube", Deps: []string{"fmt", "joiner/pkg/model/plan", "joiner/pkg/scheduling/binpack"}})); d != "" {
+	if d := cmp.Diff([]string{"joiner.sh/pkg/providers/kube reaches joiner.sh/pkg/scheduling/binpack: providers do not decide"},
+		deciding(listed{ImportPath: "joiner.sh/pkg/providers/kube", Deps: []string{"fmt", "joiner.sh/pkg/model/plan", "joiner.sh/pkg/scheduling/binpack"}})); d != "" {
 		t.Errorf("deciding (-want +got):\n%s", d)
 	}
-	got := heavy(listed{ImportPath: "joiner/pkg/model/plan", Deps: []string{"fmt", "k8s.io/api/core/v1", "k8s.io/client-go/rest", "github.com/aws/smithy-go"}})
+	got := heavy(listed{ImportPath: "joiner.sh/pkg/model/plan", Deps: []string{"fmt", "k8s.io/api/core/v1", "k8s.io/client-go/rest", "github.com/aws/smithy-go"}})
 	wantHeavy := []string{
-		"joiner/pkg/model/plan reaches k8s.io/client-go/rest, even if indirectly",
-		"joiner/pkg/model/plan reaches github.com/aws/smithy-go, even if indirectly",
+		"joiner.sh/pkg/model/plan reaches k8s.io/client-go/rest, even if indirectly",
+		"joiner.sh/pkg/model/plan reaches github.com/aws/smithy-go, even if indirectly",
 	}
 	if d := cmp.Diff(wantHeavy, got); d != "" {
 		t.Errorf("heavy (-want +got):\n%s", d)
@@ -201,8 +201,8 @@ func crossing(p listed) []string {
 	for _, path := range p.Imports {
 		to := room(path)
 		switch {
-		case !strings.HasPrefix(path, "joiner/") || from == to:
-		case strings.HasPrefix(path, "joiner/events") && (own == wiring || own == shell):
+		case !strings.HasPrefix(path, "joiner.sh/") || from == to:
+		case strings.HasPrefix(path, "joiner.sh/events") && (own == wiring || own == shell):
 		case to == "":
 			problems = append(problems, fmt.Sprintf("%s imports %s: pkg knows nothing outside pkg but events", p.ImportPath, path))
 		case own == provider && layers()[to] == provider:
@@ -275,10 +275,10 @@ func readsClock(function string) bool {
 	return slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTicker", "NewTimer"}, function)
 }
 
-// room is the room below joiner/pkg that a package belongs to, its first folder where it is entered nowhere, or "" for
+// room is the room below joiner.sh/pkg that a package belongs to, its first folder where it is entered nowhere, or "" for
 // what is elsewhere.
 func room(importPath string) string {
-	path, ok := strings.CutPrefix(importPath, "joiner/pkg/")
+	path, ok := strings.CutPrefix(importPath, "joiner.sh/pkg/")
 	if !ok {
 		return ""
 	}
@@ -310,7 +310,7 @@ func packages(t *testing.T) []listed {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if p.ImportPath == "joiner/pkg" || p.Name == "main" {
+		if p.ImportPath == "joiner.sh/pkg" || p.Name == "main" {
 			continue // this file; a generator, which is no part of any program
 		}
 		all = append(all, p)

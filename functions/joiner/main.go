@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"joiner/pkg/cli"
+	"joiner.sh/pkg/cli"
 )
 
 func main() {

@@ -5,7 +5,7 @@ package main
 import (
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"joiner/pkg/app"
+	"joiner.sh/pkg/app"
 )
 
 func main() {

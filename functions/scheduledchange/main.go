@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"joiner/pkg/app"
+	"joiner.sh/pkg/app"
 )
 
 func main() {

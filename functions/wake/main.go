@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"joiner/pkg/app/pushed"
+	"joiner.sh/pkg/app/pushed"
 )
 
 func main() {

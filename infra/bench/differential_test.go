@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/bench/karpenter"
-	"joiner/pkg/cli"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/testing/plancheck"
-	"joiner/pkg/workload"
+	"joiner.sh/infra/bench/karpenter"
+	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/testing/plancheck"
+	"joiner.sh/pkg/workload"
 )
 
 // tolerance is how much dearer than Karpenter's fleet Joiner's may be, as a part of its price.

@@ -1,8 +1,8 @@
-module joiner/infra/bench
+module joiner.sh/infra/bench
 
 go 1.26.10
 
-replace joiner => ../..
+replace joiner.sh => ../..
 
 require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
@@ -17,7 +17,7 @@ require (
 	github.com/patrickmn/go-cache v2.1.0+incompatible
 	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/prometheus/client_golang v1.24.1
-	joiner v0.0.0
+	joiner.sh v0.0.0
 	k8s.io/api v0.37.0
 	k8s.io/apimachinery v0.37.0
 	k8s.io/client-go v0.37.0

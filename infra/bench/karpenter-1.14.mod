@@ -1,8 +1,8 @@
-module joiner/infra/bench
+module joiner.sh/infra/bench
 
 go 1.26.6
 
-replace joiner => ../..
+replace joiner.sh => ../..
 
 require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
@@ -13,7 +13,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/pelletier/go-toml/v2 v2.4.3
-	joiner v0.0.0
+	joiner.sh v0.0.0
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
 	k8s.io/client-go v0.36.3

@@ -11,9 +11,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"joiner/pkg/cli"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/workload"
 )
 
 // solo is what packing one workload in a process of its own on one core took and gave.

@@ -17,13 +17,13 @@ import (
 
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
 
-	"joiner/infra/bench/karpenter"
-	"joiner/pkg/cli"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/testing/plancheck"
-	"joiner/pkg/workload"
+	"joiner.sh/infra/bench/karpenter"
+	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/testing/plancheck"
+	"joiner.sh/pkg/workload"
 )
 
 // bench is one run of the program.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/testing/plancheck"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/testing/plancheck"
+	"joiner.sh/pkg/workload"
 )
 
 // The whole program on one small workload: both sides run, are judged, and the table is written.

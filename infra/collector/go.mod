@@ -1,8 +1,8 @@
-module joiner/infra/collector
+module joiner.sh/infra/collector
 
 go 1.26.0
 
-replace joiner => ../..
+replace joiner.sh => ../..
 
 require (
 	go.opentelemetry.io/collector/component/componenttest v0.139.0
@@ -10,7 +10,7 @@ require (
 	go.opentelemetry.io/collector/pdata v1.45.0
 	go.opentelemetry.io/collector/receiver/otlpreceiver v0.139.0
 	go.opentelemetry.io/collector/receiver/receivertest v0.139.0
-	joiner v0.0.0
+	joiner.sh v0.0.0
 )
 
 require (

@@ -16,11 +16,11 @@ import (
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/trace"
-	"joiner/pkg/providers/otlp"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/trace"
+	"joiner.sh/pkg/providers/otlp"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // startReceiver is the receiver of the OpenTelemetry Collector on loopback, with what it took and its address.

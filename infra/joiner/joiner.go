@@ -4,7 +4,7 @@
 // The functions are assets. Build those of the version that your go.mod requires into a folder, which
 // ClusterProps.Functions names:
 //
-//	go run joiner/infra/release@VERSION -functions -arch arm64 -out functions
+//	go run joiner.sh/infra/release@VERSION -functions -arch arm64 -out functions
 package joiner
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/constructs-go/constructs/v10"
 
-	"joiner/infra/stack"
+	"joiner.sh/infra/stack"
 )
 
 // ClusterProps says which EKS cluster gets nodes, and how.

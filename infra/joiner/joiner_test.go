@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/infra/joiner"
+	"joiner.sh/infra/joiner"
 )
 
 // TestMain ends the JavaScript side of CDK after the last test.
@@ -47,7 +47,7 @@ func ExampleNewCluster() {
 	// true
 }
 
-// builtFunctions stands for what joiner/infra/release writes.
+// builtFunctions stands for what joiner.sh/infra/release writes.
 func builtFunctions() string {
 	folder, err := os.MkdirTemp("", "functions-")
 	if err != nil {

@@ -1,4 +1,4 @@
-module joiner/infra/local
+module joiner.sh/infra/local
 
 go 1.26.0
 
@@ -282,7 +282,7 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	joiner v0.0.0
+	joiner.sh v0.0.0
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
 	k8s.io/apiserver v0.36.3
@@ -322,7 +322,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-replace joiner => ../..
+replace joiner.sh => ../..
 
 // The writer of Prometheus asks for newer ones than Kubernetes, which would be compiled anew for nothing.
 replace (

@@ -212,7 +212,7 @@ func measureTest(ctx context.Context, binary string, t test) (test, error) {
 func exactly(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
 
 // coveredBlock reads one line of a coverage profile, such as
-// joiner/pkg/scheduling/binpack/place_pods.go:12.34,15.2 3 1; ok is false for a block that no test runs and for the
+// joiner.sh/pkg/scheduling/binpack/place_pods.go:12.34,15.2 3 1; ok is false for a block that no test runs and for the
 // line before the first.
 func coveredBlock(text string) (file string, first, last int, ok bool) {
 	place, counts, found := strings.Cut(text, " ")

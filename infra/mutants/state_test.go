@@ -66,9 +66,9 @@ func TestCoveredBlock(t *testing.T) {
 		ok          bool
 	}{
 		{"mode: set", "", 0, 0, false},
-		{"joiner/pkg/scheduling/binpack/bin.go:12.34,15.2 3 1", "pkg/scheduling/binpack/bin.go", 12, 15, true},
-		{"joiner/pkg/scheduling/binpack/bin.go:12.34,15.2 3 0", "", 0, 0, false},
-		{"joiner/pkg/scheduling/binpack/bin.go:12.34,15.2 3 20", "pkg/scheduling/binpack/bin.go", 12, 15, true},
+		{"joiner.sh/pkg/scheduling/binpack/bin.go:12.34,15.2 3 1", "pkg/scheduling/binpack/bin.go", 12, 15, true},
+		{"joiner.sh/pkg/scheduling/binpack/bin.go:12.34,15.2 3 0", "", 0, 0, false},
+		{"joiner.sh/pkg/scheduling/binpack/bin.go:12.34,15.2 3 20", "pkg/scheduling/binpack/bin.go", 12, 15, true},
 	} {
 		file, first, last, ok := coveredBlock(c.line)
 		if ok != c.ok || ok && (file != c.file || first != c.first || last != c.last) {

@@ -12,7 +12,7 @@ import (
 )
 
 // module is the path before every package of the repository's root module.
-const module = "joiner/"
+const module = "joiner.sh/"
 
 // test is one test of a package.
 type test struct {

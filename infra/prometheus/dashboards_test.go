@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/exp/api/remote"
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"joiner/pkg/model/timeseries"
+	"joiner.sh/pkg/model/timeseries"
 )
 
 func bothVersions() []remote.WriteMessageType {

@@ -1,15 +1,15 @@
-module joiner/infra/prometheus
+module joiner.sh/infra/prometheus
 
 go 1.26.0
 
-replace joiner => ../..
+replace joiner.sh => ../..
 
 require (
 	github.com/grafana/grafana-foundation-sdk/go v0.0.22
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_golang/exp v0.0.0-20260602051030-3537b20ac86b
 	github.com/prometheus/prometheus v0.308.0
-	joiner v0.0.0
+	joiner.sh v0.0.0
 )
 
 require (

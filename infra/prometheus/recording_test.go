@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/controllers/remotewrite"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/model/timeseries"
-	"joiner/pkg/providers/prometheus"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/controllers/remotewrite"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/model/timeseries"
+	"joiner.sh/pkg/providers/prometheus"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // recording is an hour of a cluster that grows and shrinks, sent to Prometheus by the functions themselves.

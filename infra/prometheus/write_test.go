@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/exp/api/remote"
 
-	"joiner/pkg/model/timeseries"
-	"joiner/pkg/providers/prometheus"
+	"joiner.sh/pkg/model/timeseries"
+	"joiner.sh/pkg/providers/prometheus"
 )
 
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }

@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"joiner/infra/archive"
-	"joiner/pkg/model/version"
+	"joiner.sh/infra/archive"
+	"joiner.sh/pkg/model/version"
 )
 
 // commandLine is the folder of the command line, and its name.

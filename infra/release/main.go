@@ -3,7 +3,7 @@
 // repository is. Run it in the repository, or elsewhere with the version that go.mod of your CDK app names:
 //
 //	go run ./infra/release -out .local/release
-//	go run joiner/infra/release@v1.0.0 -functions -arch arm64 -out functions
+//	go run joiner.sh/infra/release@v1.0.0 -functions -arch arm64 -out functions
 package main
 
 import (

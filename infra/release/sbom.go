@@ -10,7 +10,7 @@ import (
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 
-	"joiner/pkg/model/version"
+	"joiner.sh/pkg/model/version"
 )
 
 // describeContents returns an SBOM in the form of CycloneDX: the programs, the modules that each links, what these

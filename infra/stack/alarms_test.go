@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/alarms"
+	"joiner.sh/infra/alarms"
 )
 
 // choose reports which of two values, the only ones known, a property has.

@@ -3,7 +3,7 @@ package stack
 import (
 	"slices"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 // planConcurrency gives the clusters that leave it open a share of their account's concurrency. Clusters without

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/infra/stack"
+	"joiner.sh/infra/stack"
 )
 
 // planned are the clusters of a cdk.json with such settings, by name.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/cli/bill"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/cli/bill"
+	"joiner.sh/pkg/settings"
 )
 
 // stackOf is what the template says of what it costs.

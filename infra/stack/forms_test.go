@@ -12,7 +12,7 @@ import (
 	"slices"
 	"testing"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 // forms are settings beside which the template is kept in synthesized, for tests that play CloudFormation with it and

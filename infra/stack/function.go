@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/events"
-	"joiner/pkg/settings"
+	"joiner.sh/events"
+	"joiner.sh/pkg/settings"
 )
 
 // function says what one Lambda function is given; what is the same for all is in addFunction.

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
 
-	"joiner/infra/stack"
+	"joiner.sh/infra/stack"
 )
 
 // accepted are the findings of cdk-nag's AWS Solutions rules that stay, each with the reason.

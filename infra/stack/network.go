@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 // network is where the functions run: outside of any VPC, or in subnets from which the API server's private endpoint

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 // nodeRole is a role of nodes that the stack makes.

@@ -9,9 +9,9 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/model/spotpools"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/model/spotpools"
+	"joiner.sh/pkg/settings"
 )
 
 // statement is one IAM permission. Statements with the same sid in several functions are the same statement.

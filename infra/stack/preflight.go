@@ -3,8 +3,8 @@ package stack
 import (
 	"slices"
 
-	"joiner/pkg/install/preflight"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/settings"
 )
 
 // preflightPlan is what the preflight is told that the stack makes.

@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/decisionlog"
+	"joiner.sh/pkg/decisionlog"
 )
 
 // query is a question to the decision log, ready to be asked in CloudWatch Logs Insights.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/decisionlog"
+	"joiner.sh/pkg/decisionlog"
 )
 
 // Passes may be kept in the bucket by those that decide whatever is wanted of the decision log, because one in which

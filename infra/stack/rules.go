@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/events"
+	"joiner.sh/events"
 )
 
 // addRules lets the events of a function invoke it. Those that EventBridge cannot deliver go to the same dead-letter

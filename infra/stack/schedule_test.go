@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/providers/invoke"
+	"joiner.sh/pkg/providers/invoke"
 )
 
 // busRules is how many rules an event bus has at most, in nearly all regions.

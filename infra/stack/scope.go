@@ -7,7 +7,7 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/model/naming"
+	"joiner.sh/pkg/model/naming"
 )
 
 // scope is the CloudFormation stack with its settings, and the names and ARNs in it.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/aws/constructs-go/constructs/v10"
 
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/settings"
 )
 
 // Props is what one stack is made from.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 // TestListsAndObjectsHoldPlainTexts: a comma would make two of one, and what is no text would be left out unseen.

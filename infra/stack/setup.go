@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/install"
+	"joiner.sh/pkg/install"
 )
 
 // setupTimeout is how long CloudFormation waits for an answer, in seconds: somewhat longer than the function may take.

@@ -20,9 +20,9 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/model/naming"
-	"joiner/pkg/model/version"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/model/naming"
+	"joiner.sh/pkg/model/version"
 )
 
 // Objects of the catalog bucket: the catalog, and the cluster's certificate authority once it is another one than the

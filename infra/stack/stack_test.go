@@ -14,9 +14,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/stack"
-	"joiner/pkg/model/metrics"
-	"joiner/pkg/testing/syntax"
+	"joiner.sh/infra/stack"
+	"joiner.sh/pkg/model/metrics"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // TestMain ends the JavaScript side of CDK after the last test.

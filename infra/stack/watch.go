@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssnssubscriptions"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/model/metrics"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/model/metrics"
+	"joiner.sh/pkg/settings"
 )
 
 // alarm is one condition that a person must hear of. It rings when the metric is over (or under) the limit in so many

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"joiner/infra/archive"
+	"joiner.sh/infra/archive"
 )
 
 func main() {

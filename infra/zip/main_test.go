@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/infra/archive"
+	"joiner.sh/infra/archive"
 )
 
 func TestTheSameBinaryGivesTheSameBytes(t *testing.T) {

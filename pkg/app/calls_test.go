@@ -29,7 +29,7 @@ type callGraph struct {
 func controllerCalls(t *testing.T) callGraph {
 	t.Helper()
 	exports, sources := map[string]string{}, []listedPackage{}
-	for _, p := range listPackages(t, "joiner/pkg/controllers/...") {
+	for _, p := range listPackages(t, "joiner.sh/pkg/controllers/...") {
 		exports[p.ImportPath] = p.Export
 		if ours(p.ImportPath) {
 			sources = append(sources, p)
@@ -81,7 +81,7 @@ func (f importerFunc) Import(path string) (*types.Package, error) { return f(pat
 
 // ours reports whether the package is one of the controllers.
 func ours(path string) bool {
-	return path == "joiner/pkg/controllers" || strings.HasPrefix(path, "joiner/pkg/controllers/")
+	return path == "joiner.sh/pkg/controllers" || strings.HasPrefix(path, "joiner.sh/pkg/controllers/")
 }
 
 func (g callGraph) addFile(f *ast.File, info *types.Info) {

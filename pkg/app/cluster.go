@@ -14,10 +14,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"joiner/pkg/model/version"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/providers/discovery"
-	"joiner/pkg/providers/kube"
+	"joiner.sh/pkg/model/version"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/providers/discovery"
+	"joiner.sh/pkg/providers/kube"
 )
 
 // clusterFacts is what the stack wrote down of the cluster, and what was found out since.

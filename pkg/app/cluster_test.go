@@ -13,8 +13,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"joiner/pkg/install/preflight"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/settings"
 )
 
 // account notes what is asked of AWS, and answers for EKS and S3.

@@ -7,11 +7,11 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/model/version"
-	"joiner/pkg/providers/archive"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/model/version"
+	"joiner.sh/pkg/providers/archive"
+	"joiner.sh/pkg/settings"
 )
 
 // decisionLog is the decision log as the settings want it. Passes in which something fails are stored whatever they

@@ -12,18 +12,18 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/controllers/disrupt"
-	"joiner/pkg/controllers/lifecycle"
-	"joiner/pkg/controllers/provision"
-	"joiner/pkg/controllers/rollouts"
-	"joiner/pkg/controllers/stoppedcapacity"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/metrics"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/providers/kube"
-	"joiner/pkg/providers/store"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/controllers/disrupt"
+	"joiner.sh/pkg/controllers/lifecycle"
+	"joiner.sh/pkg/controllers/provision"
+	"joiner.sh/pkg/controllers/rollouts"
+	"joiner.sh/pkg/controllers/stoppedcapacity"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/metrics"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/providers/kube"
+	"joiner.sh/pkg/providers/store"
+	"joiner.sh/pkg/settings"
 )
 
 // shareFrom is how many equal launches share a request. Fewer are asked for side by side, which is as quick and leaves

@@ -3,10 +3,10 @@ package app
 import (
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/controllers/webhook"
-	"joiner/pkg/providers/invoke"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/controllers/webhook"
+	"joiner.sh/pkg/providers/invoke"
+	"joiner.sh/pkg/settings"
 )
 
 // lookAfterPush is how long somebody whom the webhook woke looks for what was announced. It is longer than

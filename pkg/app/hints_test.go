@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/settings"
 )
 
 func TestHints(t *testing.T) {

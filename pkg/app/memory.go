@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 	"strconv"
 
-	"joiner/pkg/controllers"
+	"joiner.sh/pkg/controllers"
 )
 
 // freeMemory gives back what invocations before this one left as garbage, or its first pass would be cut short for it.

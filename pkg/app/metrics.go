@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"joiner/pkg/model/metrics"
+	"joiner.sh/pkg/model/metrics"
 )
 
 // emfWriter writes what was measured onto the function's log, from which CloudWatch takes it.

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/controllers/remotewrite"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/timeseries"
-	"joiner/pkg/providers/prometheus"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers/remotewrite"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/timeseries"
+	"joiner.sh/pkg/providers/prometheus"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // sendBudget is what infra/costs.md says that a send may take; slack is what a busy machine may take beside it.

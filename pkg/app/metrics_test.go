@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/metrics"
+	"joiner.sh/pkg/model/metrics"
 )
 
 func TestMetricsAreWrittenAsLines(t *testing.T) {

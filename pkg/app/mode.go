@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/metrics"
-	"joiner/pkg/settings"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/metrics"
+	"joiner.sh/pkg/settings"
 )
 
 const (

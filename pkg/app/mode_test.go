@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/providers/kube"
-	"joiner/pkg/providers/store"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/providers/kube"
+	"joiner.sh/pkg/providers/store"
+	"joiner.sh/pkg/settings"
 )
 
 // TestEveryFunctionAsksForPermission looks at every function of the stack: each asks the one permission of the process,

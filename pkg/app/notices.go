@@ -10,10 +10,10 @@ import (
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"joiner/events"
-	"joiner/pkg/controllers/notices"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/providers/store"
+	"joiner.sh/events"
+	"joiner.sh/pkg/controllers/notices"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/providers/store"
 )
 
 // SpotInterruption handles one warning that EC2 takes a spot instance back.

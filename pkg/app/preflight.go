@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
-	"joiner/pkg/install/preflight"
-	"joiner/pkg/providers/discovery"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/providers/discovery"
+	"joiner.sh/pkg/settings"
 )
 
 // deniedPoll is between two questions that a permission is missing for. EKS answers few a second.

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/install/preflight"
+	"joiner.sh/pkg/install/preflight"
 )
 
 // What an update has made already is no obstacle. Of a version that did not say what it made, all counts as made.

@@ -9,11 +9,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/controllers/refresh"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/providers/discovery"
-	"joiner/pkg/providers/kube"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/controllers/refresh"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/providers/discovery"
+	"joiner.sh/pkg/providers/kube"
 )
 
 // Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so

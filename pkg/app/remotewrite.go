@@ -14,12 +14,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/controllers/remotewrite"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/timeseries"
-	"joiner/pkg/providers/prometheus"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/controllers/remotewrite"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/timeseries"
+	"joiner.sh/pkg/providers/prometheus"
+	"joiner.sh/pkg/settings"
 )
 
 // newRecorder is what counts and sends for Prometheus, nil where nothing is sent.

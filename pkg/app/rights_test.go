@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"joiner/pkg/install"
+	"joiner.sh/pkg/install"
 )
 
 // A port method needs a verb with a resource of Kubernetes, such as "patch nodes" or "create pods/eviction", or an

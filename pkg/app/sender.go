@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 // answerHosts begins the name of every bucket through which CloudFormation is answered.

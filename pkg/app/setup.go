@@ -6,7 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 	"log/slog"
 	"os"
 	"slices"
@@ -22,14 +22,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"joiner/pkg/install"
-	"joiner/pkg/install/preflight"
-	"joiner/pkg/install/setup"
-	"joiner/pkg/model/version"
-	"joiner/pkg/providers/discovery"
-	"joiner/pkg/providers/invoke"
-	"joiner/pkg/providers/kube"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/install/setup"
+	"joiner.sh/pkg/model/version"
+	"joiner.sh/pkg/providers/discovery"
+	"joiner.sh/pkg/providers/invoke"
+	"joiner.sh/pkg/providers/kube"
+	"joiner.sh/pkg/settings"
 )
 
 // Resource types of the stack that setup answers for.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/cfn"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 // TestSetupKeepsPhysicalIDs: an id that changes has CloudFormation delete what had the one before, and a rollback

@@ -7,12 +7,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/controllers/spotpools"
-	model "joiner/pkg/model/spotpools"
-	"joiner/pkg/providers/discovery"
-	"joiner/pkg/providers/store"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/controllers/spotpools"
+	model "joiner.sh/pkg/model/spotpools"
+	"joiner.sh/pkg/providers/discovery"
+	"joiner.sh/pkg/providers/store"
+	"joiner.sh/pkg/settings"
 )
 
 // interruptionFactor is how much more it costs by default that a pod is moved by an interruption, which leaves two

@@ -7,11 +7,11 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/trace"
-	"joiner/pkg/model/version"
-	"joiner/pkg/providers/otlp"
-	"joiner/pkg/providers/prometheus"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/trace"
+	"joiner.sh/pkg/model/version"
+	"joiner.sh/pkg/providers/otlp"
+	"joiner.sh/pkg/providers/prometheus"
 )
 
 // newTracer is what collects and sends spans, nil where nothing is sent.

@@ -19,13 +19,13 @@ import (
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/trace"
-	"joiner/pkg/providers/otlp"
-	"joiner/pkg/providers/prometheus"
-	"joiner/pkg/settings"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/trace"
+	"joiner.sh/pkg/providers/otlp"
+	"joiner.sh/pkg/providers/prometheus"
+	"joiner.sh/pkg/settings"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // tracesTo is the tracer of an app with these settings.

@@ -14,12 +14,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/cli/doctor"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/naming"
-	"joiner/pkg/nodeclaim/awserrors"
-	"joiner/pkg/settings"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/cli/doctor"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/naming"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/settings"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/workload"
 )
 
 const plainPool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: general}\nspec: {template: {spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}, requirements: []}}}\n"

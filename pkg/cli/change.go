@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/cli/migrate"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/providers/kube"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/cli/migrate"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/providers/kube"
 )
 
 // applyEdits makes the edits of a report, each on the condition that its object is still as it was seen.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"joiner/pkg/model/version"
+	"joiner.sh/pkg/model/version"
 )
 
 // Exit codes of the program.

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"sigs.k8s.io/yaml"
 
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/testing/plancheck"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/testing/plancheck"
+	"joiner.sh/pkg/workload"
 )
 
 // run is the command line with what it printed.

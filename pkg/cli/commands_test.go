@@ -12,7 +12,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"joiner/pkg/testing/syntax"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // TestCommands runs command lines as they stand in the files and shows all that they print. What was measured is

@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/workload"
 )
 
 // comparison is a plan beside another for the same pods. Prices are USD per hour.

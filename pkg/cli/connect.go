@@ -16,14 +16,14 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/version"
-	"joiner/pkg/providers/discovery"
-	"joiner/pkg/providers/kube"
-	"joiner/pkg/providers/store"
-	"joiner/pkg/rollout"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/version"
+	"joiner.sh/pkg/providers/discovery"
+	"joiner.sh/pkg/providers/kube"
+	"joiner.sh/pkg/providers/store"
+	"joiner.sh/pkg/rollout"
+	"joiner.sh/pkg/settings"
 )
 
 // clusterTarget says which cluster is meant and where prices come from.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"joiner/pkg/cli/convert"
-	"joiner/pkg/workload/manifest"
+	"joiner.sh/pkg/cli/convert"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 const convertHelp = `Convert manifests of older Karpenters to what Joiner and today's Karpenter take, and print them.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/testing/readme"
+	"joiner.sh/pkg/testing/readme"
 )
 
 // pages are the README files of the repository.

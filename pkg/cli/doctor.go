@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"joiner/pkg/cli/doctor"
-	"joiner/pkg/cli/recording"
-	"joiner/pkg/install"
+	"joiner.sh/pkg/cli/doctor"
+	"joiner.sh/pkg/cli/recording"
+	"joiner.sh/pkg/install"
 )
 
 // doctorFlags are the flags of `joiner doctor`.

@@ -9,11 +9,11 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"joiner/pkg/cli/explain"
-	"joiner/pkg/cli/status"
-	"joiner/pkg/disruption"
-	"joiner/pkg/providers/store"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/cli/explain"
+	"joiner.sh/pkg/cli/status"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/providers/store"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 const explainHelp = `Say why a pod, a node or a NodePool is as it is: why a pod waits, why a node is of this type, why disruption takes or spares it, why a pool is

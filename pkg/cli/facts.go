@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/api/joiner/v1alpha1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/cli/doctor"
-	"joiner/pkg/install/setup"
-	"joiner/pkg/model/cluster"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/api/joiner/v1alpha1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/cli/doctor"
+	"joiner.sh/pkg/install/setup"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Where objects are served that are read as they are stored.

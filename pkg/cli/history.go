@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/providers/archive"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/providers/archive"
 )
 
 // logRange says which part of the decision log is meant.

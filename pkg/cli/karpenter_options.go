@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"joiner/pkg/cli/migrate"
+	"joiner.sh/pkg/cli/migrate"
 )
 
 // readController reads how Karpenter's container is started: environment first, then arguments, which override it.

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/nodeclass"
-	"joiner/pkg/nodeclass/translate"
-	"joiner/pkg/provisioning"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/nodeclass"
+	"joiner.sh/pkg/nodeclass/translate"
+	"joiner.sh/pkg/provisioning"
+	"joiner.sh/pkg/workload"
 )
 
 // planCluster plans for the pods of a cluster.

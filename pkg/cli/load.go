@@ -12,8 +12,8 @@ import (
 	"regexp"
 	"slices"
 
-	"joiner/pkg/workload"
-	"joiner/pkg/workload/manifest"
+	"joiner.sh/pkg/workload"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 // inputFile is a file that was read.

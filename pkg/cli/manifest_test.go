@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/workload"
 )
 
 // NodeOverlays change prices and capacity, and CapacityBuffers keep room, by a template or in proportion to a group.

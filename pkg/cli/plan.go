@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/scheduling/binpack"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/workload"
 )
 
 // planFlags are the flags of `joiner plan`.

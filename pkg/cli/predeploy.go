@@ -14,13 +14,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
-	"joiner/pkg/cli/doctor"
-	"joiner/pkg/cli/recording"
-	"joiner/pkg/install/preflight"
-	"joiner/pkg/model/naming"
-	"joiner/pkg/nodeclaim/awserrors"
-	"joiner/pkg/providers/discovery"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/cli/doctor"
+	"joiner.sh/pkg/cli/recording"
+	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/model/naming"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/providers/discovery"
+	"joiner.sh/pkg/settings"
 )
 
 // preflightType is the custom resource of a template that says what the stack makes.

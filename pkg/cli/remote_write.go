@@ -7,9 +7,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
-	"joiner/pkg/cli/doctor"
-	"joiner/pkg/nodeclaim/awserrors"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/cli/doctor"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/settings"
 )
 
 // regionOfARN is the fourth part of an ARN.

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/cli/doctor"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/cli/doctor"
+	"joiner.sh/pkg/settings"
 )
 
 const secretARN = "arn:aws:secretsmanager:eu-west-1:111122223333:secret:grafana-AbCdEf"

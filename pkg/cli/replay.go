@@ -11,8 +11,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/decisionlog/replay"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/decisionlog/replay"
 )
 
 const replayHelp = `Re-run stored decisions and say whether the plan is the same, byte for byte.

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/decisionlog/replay"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/provisioning"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/decisionlog/replay"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/provisioning"
+	"joiner.sh/pkg/workload"
 )
 
 // storedPass writes a pass of provision about the shop into a file, changed before.

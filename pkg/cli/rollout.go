@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"joiner/pkg/api/joiner/v1alpha1"
-	"joiner/pkg/cli/status"
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/api/joiner/v1alpha1"
+	"joiner.sh/pkg/cli/status"
+	"joiner.sh/pkg/model/cluster"
 )
 
 const rolloutHelp = `Show what a NodeRollout is at, or change that.

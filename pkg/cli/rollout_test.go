@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // What people ask for is written as the decision reads it: a token for what it waits for, and a revision.

@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"joiner/pkg/decisionlog"
+	"joiner.sh/pkg/decisionlog"
 )
 
 const shadowHelp = `Show what Joiner would have launched and removed beside the cluster's present autoscaler, and the difference in price.

@@ -12,7 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"sigs.k8s.io/yaml"
 
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/workload"
 )
 
 func writeJSON(w io.Writer, what any) error {

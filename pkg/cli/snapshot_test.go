@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/workload"
 )
 
 func shop(t testing.TB) cluster.Snapshot {

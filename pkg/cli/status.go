@@ -14,11 +14,11 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"joiner/pkg/cli/status"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/providers/store"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/cli/status"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/providers/store"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // statusFlags are the flags of `joiner status`.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/model/version"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/model/version"
 )
 
 // commit is the commit of a release, which its build gives to the linker; empty in other builds.

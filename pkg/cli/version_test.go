@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/version"
+	"joiner.sh/pkg/model/version"
 )
 
 func TestVersionCommand(t *testing.T) {

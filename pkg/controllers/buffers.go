@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"time"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	"joiner/pkg/model/buffers"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	"joiner.sh/pkg/model/buffers"
 )
 
 // WriteBufferStatuses writes onto each buffer what it comes to and, where room says which virtual pods found some,

@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	"joiner/pkg/controllers/provision"
-	"joiner/pkg/model/buffers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	"joiner.sh/pkg/controllers/provision"
+	"joiner.sh/pkg/model/buffers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // buffered is a cluster in which a CapacityBuffer keeps room for pods.

@@ -3,9 +3,9 @@ package controllers
 import (
 	"context"
 
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/settings"
 )
 
 // DecisionRecorder is the decision log of one invocation; without a Diary it is silent.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/model/plan"
 )
 
 type diaryFunc func(decisionlog.Pass) error

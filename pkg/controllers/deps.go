@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Deps is what every function of the stack needs beside the ports of its own.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/testing/controllertest"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/testing/controllertest"
 )
 
 // TestInstancesThatEndAtOnce are told of in EC2's words, and launched a few times in an hour, however long their pods

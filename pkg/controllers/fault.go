@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 
-	"joiner/pkg/model/faultisolation"
-	"joiner/pkg/model/metrics"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/faultisolation"
+	"joiner.sh/pkg/model/metrics"
+	"joiner.sh/pkg/model/plan"
 )
 
 // ReasonDecisionFailed is the reason of events and conditions about what Joiner itself failed about.

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/metrics"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/metrics"
+	"joiner.sh/pkg/model/plan"
 )
 
 // Measurements gathers what one invocation measures. The zero value is ready; it may be used by several goroutines.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 func TestWhatProvisionAndLifecycleMeasure(t *testing.T) {

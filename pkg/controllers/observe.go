@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Observer reads what a decision about capacity may see: the cluster, what EC2 sells, what it refused to sell, and what

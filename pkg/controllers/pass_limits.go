@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"joiner/pkg/model/metrics"
+	"joiner.sh/pkg/model/metrics"
 )
 
 // Limits of an invocation, past which a pass is ended in order.

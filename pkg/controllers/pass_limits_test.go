@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"joiner/pkg/model/metrics"
+	"joiner.sh/pkg/model/metrics"
 )
 
 // counted keeps what was measured.

@@ -4,16 +4,16 @@ import (
 	"context"
 	"time"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/model/buffers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/metrics"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/spotpools"
-	"joiner/pkg/model/timeseries"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/model/buffers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/metrics"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/spotpools"
+	"joiner.sh/pkg/model/timeseries"
 )
 
 // Reader reads Kubernetes. All calls may be repeated.

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"joiner/events"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/controllers/notices"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/events"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers/notices"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // TestRecommendationReplacesFirst follows a node from the recommendation on: it is marked for deletion only when

@@ -3,8 +3,8 @@ package controllers
 import (
 	"context"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/cluster"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Rollouts limits which revision of its EC2NodeClass a node gets, where a NodeRollout exists. Nil limits nothing.

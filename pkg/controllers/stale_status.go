@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // StaleStatus wakes refresh, once in an invocation, when there is a class or a pool that it has not looked at as it is

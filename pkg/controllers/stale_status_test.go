@@ -4,8 +4,8 @@ import (
 	"log/slog"
 	"testing"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // TestUnseenWakesRefreshOnce: a new class or an edited pool does not wait for the schedule, and one invocation asks

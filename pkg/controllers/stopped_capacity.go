@@ -3,8 +3,8 @@ package controllers
 import (
 	"context"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 )
 
 // StoppedCapacity starts nodes whose instances are stopped.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/trace"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/trace"
 )
 
 const (

@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/trace"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/trace"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // spanSink is an endpoint, with a clock that goes on by a millisecond whenever it is looked at.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"joiner/pkg/model/trace"
+	"joiner.sh/pkg/model/trace"
 )
 
 const (

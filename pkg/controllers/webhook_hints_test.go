@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // missed is what the metric of the lines says; -1 where there is none.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Pass is a pass as a whole: what it saw and what it decided.

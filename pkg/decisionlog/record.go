@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 )
 
 // Schema is the version of the stored form that this code reads and writes.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/decisionlog"
+	"joiner.sh/pkg/decisionlog"
 )
 
 // The pods of one burst wait in three passes until somebody else's nodes come: they are launched for once. A proposal

@@ -3,9 +3,9 @@ package disruption
 import (
 	"slices"
 
-	"joiner/pkg/disruption/simulator"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/disruption/simulator"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
 )
 
 // baseline is the cluster from which the what-if questions of one kind of disruption start.

@@ -10,14 +10,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/disruption/simulator"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/scheduling/binpack"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption/simulator"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // yard is a cluster in the making: so many nodes of eight types, spot and on-demand, full of the pods of an app for

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Budget is how many more nodes may go in this pass, by pool and reason.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/nodeclaim/interruption"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // candidates says of nodes whether they may go and are a case for a reason, and of those that stay why.

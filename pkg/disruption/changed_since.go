@@ -1,8 +1,8 @@
 package disruption
 
 import (
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // ChangedSince returns what has changed on the nodes of a command since it was decided, or nothing. It compares a

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/plan"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/plan"
 )
 
 // Command is one disruption: nodes that go together, and what must be ready before.

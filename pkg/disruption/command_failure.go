@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
+	v1 "joiner.sh/pkg/api/v1"
 )
 
 // CommandFailure records that commands about a NodeClaim were rolled back.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // A consolidation that fails again and again is tried ever less often, but every eight hours.

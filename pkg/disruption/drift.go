@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	v1 "joiner/pkg/api/v1"
+	v1 "joiner.sh/pkg/api/v1"
 )
 
 // findDrifted returns the command about drifted nodes, the oldest drift first: about all of those that have no pods to

@@ -3,8 +3,8 @@ package disruption
 import (
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 )
 
 // A pass is bounded by work, not by time: by its questions, and by how much the packer has to look at for them. What

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // However little work a pass may do, it does hardly more, and the cluster becomes cheap all the same: what is too much

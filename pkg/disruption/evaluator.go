@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/disruption/simulator"
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/disruption/simulator"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Evaluator answers what would be if nodes were gone: where their pods go, what must be launched for them, and what

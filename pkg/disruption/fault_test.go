@@ -10,9 +10,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/scheduling/binpack"
-	"joiner/pkg/testing/faults"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/testing/faults"
 )
 
 // half is a world in which each of eight nodes is half empty, and two are empty, so that there is something to do about

@@ -3,8 +3,8 @@ package disruption
 import (
 	"fmt"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/budgets"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/budgets"
 )
 
 // hibernatePools ends nodes of pools that hibernate, within their budgets for underutilized nodes and as far as their

@@ -1,6 +1,6 @@
 package disruption
 
-import "joiner/pkg/model/cluster"
+import "joiner.sh/pkg/model/cluster"
 
 // IneligibleReason is why a node is not disrupted, as metrics, log fields and events tell it. controllers has an event
 // for each.

@@ -3,7 +3,7 @@ package disruption
 import (
 	"testing"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // What a search was answered is used again only where no pod differs in what rules read of it.

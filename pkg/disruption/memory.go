@@ -3,8 +3,8 @@ package disruption
 import (
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Memory is what a pass tells the next one. Without it nothing is decided wrongly, only later.

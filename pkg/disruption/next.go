@@ -1,9 +1,9 @@
 package disruption
 
 import (
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/faultisolation"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/faultisolation"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // Next decides what to disrupt, with what classes may launch.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"joiner/pkg/disruption/simulator"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/disruption/simulator"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 )
 
 // The packer fills the last gaps of nodes, and the scheduler does not: it gives each pod the emptiest node. New nodes

@@ -3,7 +3,7 @@ package disruption
 import (
 	"time"
 
-	"joiner/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // orphanedFor is how long a node must have been tainted with nothing under way before the taint is removed: whoever

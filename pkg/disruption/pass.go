@@ -3,8 +3,8 @@ package disruption
 import (
 	"slices"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/provisioning/staticcapacity"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/provisioning/staticcapacity"
 )
 
 // pass is one pass: what it has taken so far, and what it asks.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
+	v1 "joiner.sh/pkg/api/v1"
 )
 
 // payback says what commands earn within the payback time, and whether that is enough.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/plan"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/plan"
 )
 
 // EndedCommand is a command that ends in this pass.

@@ -3,7 +3,7 @@ package disruption
 import (
 	"time"
 
-	v1 "joiner/pkg/api/v1"
+	v1 "joiner.sh/pkg/api/v1"
 )
 
 // minPodEventInterval is the least time between pod events that are written onto a NodeClaim.

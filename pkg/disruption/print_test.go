@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	corev1 "k8s.io/api/core/v1"
 
-	v1 "joiner/pkg/api/v1"
+	v1 "joiner.sh/pkg/api/v1"
 )
 
 // pass plays one pass and prints it.

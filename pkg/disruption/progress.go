@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/disruption/simulator"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/topology"
-	"joiner/pkg/scheduling/binpack"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption/simulator"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/topology"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // runningCommand is a command under way, as its objects tell.

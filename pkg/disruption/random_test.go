@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/disruption/simulator"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/scheduling/binpack"
-	"joiner/pkg/testing/scenario"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption/simulator"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // grown is a random world whose pods run, on nodes that were launched for them, after every third of its pods has

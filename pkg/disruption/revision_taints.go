@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
 )
 
 // taintFailedRevisions decides which nodes are to take no more pods because they are rolled back, and which take pods

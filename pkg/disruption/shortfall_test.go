@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // Sets of many nodes are left alone that promise less than all of about their size fell short by, once there were two

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/topology"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/topology"
 )
 
 // stalledFor is how long a command must have been found stalled before it is rolled back. What cannot be predicted has

@@ -9,14 +9,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/disruption/simulator"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/nomination"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/scheduling/binpack"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption/simulator"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/nomination"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // disruptionRules are the settings, with their defaults filled in.

@@ -3,10 +3,10 @@ package disruption
 import (
 	"slices"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/provisioning/staticcapacity"
-	"joiner/pkg/rollout"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/provisioning/staticcapacity"
+	"joiner.sh/pkg/rollout"
 )
 
 // inStaticPool reports whether the node belongs to a pool with a fixed number of nodes.

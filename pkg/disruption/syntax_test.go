@@ -5,8 +5,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"joiner/pkg/testing/scenario"
-	"joiner/pkg/testing/syntax"
+	"joiner.sh/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // TestScenarioSyntax checks that the harness understands every word of the scenario files.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // A pool for which no instance type is known loses no node, drifted or not: nobody can tell what its nodes are.

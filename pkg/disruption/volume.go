@@ -1,9 +1,9 @@
 package disruption
 
 import (
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // MayEmpty returns the nodes, by name, whose pods a pass may move: the volumes of these must be known to it. These are

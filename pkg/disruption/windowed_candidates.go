@@ -3,7 +3,7 @@ package disruption
 import (
 	"slices"
 
-	v1 "joiner/pkg/api/v1"
+	v1 "joiner.sh/pkg/api/v1"
 )
 
 const (

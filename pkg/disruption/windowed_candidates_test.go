@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // further is a search among the nodes of a cluster that may look at so many nodes.

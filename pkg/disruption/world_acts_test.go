@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/nomination"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/nomination"
 )
 
 func (w *world) annotate(claims []string, key, value string) {

@@ -11,15 +11,15 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/scheduling/binpack"
-	"joiner/pkg/testing/objects"
-	"joiner/pkg/testing/scenario"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/testing/objects"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // world is a cluster in which disruptions are carried out: what a command asks for is done at once, and pods that are

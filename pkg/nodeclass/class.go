@@ -8,9 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // gib is a gibibyte in bytes.

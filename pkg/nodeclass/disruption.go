@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // ReadDisruption reads when nodes of the pool may be replaced by choice. While its Message says what cannot be

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass"
 )
 
 // TestHealthOfRegistrations plays outcomes one after the other, f for a failure and o for a success.

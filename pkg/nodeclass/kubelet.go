@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/kubeletexpr"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/kubeletexpr"
 )
 
 // kubeletFields are the fields of the kubelet's configuration in Kubernetes 1.36.

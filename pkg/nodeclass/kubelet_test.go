@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/nodeclass"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/nodeclass"
 )
 
 func TestFieldsOfTheKubeletAreChecked(t *testing.T) {

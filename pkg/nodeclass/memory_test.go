@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/nodeclass"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/nodeclass"
 )
 
 // A step of the story: what there is, and what is known then.

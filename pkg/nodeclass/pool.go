@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	units "joiner/pkg/model/resources"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	units "joiner.sh/pkg/model/resources"
 )
 
 // UpdatePool brings the conditions of the pool up to date. classes are all EC2NodeClasses. It changes the pool

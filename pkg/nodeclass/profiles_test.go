@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass"
 )
 
 func TestUnusedProfiles(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // RehashAnnotations is what to annotate a claim with when its pool or class has a drift hash of another version than

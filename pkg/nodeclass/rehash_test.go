@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass"
 )
 
 func TestClaimsFollowANewWayOfHashing(t *testing.T) {

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/nodeclaim/awserrors"
-	"joiner/pkg/nodeclaim/bootstrap"
-	"joiner/pkg/nodeclaim/launch"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/bootstrap"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 const (

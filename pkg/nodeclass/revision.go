@@ -3,7 +3,7 @@ package nodeclass
 import (
 	"reflect"
 
-	awsv1 "joiner/pkg/api/aws/v1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 )
 
 // RestoreRevision returns the class as a revision of it keeps it: with the spec, the drift hash and the images of then.

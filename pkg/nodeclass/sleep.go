@@ -3,12 +3,12 @@ package nodeclass
 import (
 	"errors"
 	"fmt"
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 	"strings"
 	"time"
 
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Annotations on a NodePool, and on the namespace joiner-system for all NodePools that do not say themselves when they

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/nodeclass"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/nodeclass"
 )
 
 func noon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }

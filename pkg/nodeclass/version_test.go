@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/nodeclass"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/nodeclass"
 )
 
 func TestUnsupported(t *testing.T) {

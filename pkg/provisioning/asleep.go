@@ -3,11 +3,11 @@ package provisioning
 import (
 	"slices"
 
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/faultisolation"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/faultisolation"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // HibernatingPods are those of the unplaced pods, by namespace/name, that only wait until a NodePool wakes: were all

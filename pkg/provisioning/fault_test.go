@@ -11,14 +11,14 @@ import (
 	"github.com/cockroachdb/datadriven"
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/provisioning"
-	"joiner/pkg/scheduling/binpack"
-	"joiner/pkg/testing/faults"
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/provisioning"
+	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/testing/faults"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // The world of two teams and others: evil-1 reaches every stage of packing that a pod can reach, and so does another.
@@ -123,7 +123,7 @@ func TestEachStageMayFailForOnePod(t *testing.T) {
 			if diff := gocmp.Diff([]string{"waiting pods team-b/evil-1,team-b/evil-2"}, faultsOf(got.Plan)); diff != "" {
 				t.Fatalf("faults (-want +got):\n%s", diff)
 			}
-			if f := got.Plan.Faults[0]; !strings.HasPrefix(f.Why, "planted at "+stage) || len(f.Stack) < 3 || !strings.HasPrefix(f.Stack[1], "joiner/pkg/scheduling/binpack.stageTeller.tellStage stages.go:") {
+			if f := got.Plan.Faults[0]; !strings.HasPrefix(f.Why, "planted at "+stage) || len(f.Stack) < 3 || !strings.HasPrefix(f.Stack[1], "joiner.sh/pkg/scheduling/binpack.stageTeller.tellStage stages.go:") {
 				t.Errorf("the fault says %q from %q", f.Why, f.Stack)
 			}
 			want := provisioning.Decide(withoutPods(s, "team-b/")).Plan

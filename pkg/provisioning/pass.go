@@ -5,16 +5,16 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/faultisolation"
-	"joiner/pkg/model/nomination"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/provisioning/staticcapacity"
-	"joiner/pkg/provisioning/stoppedcapacity"
-	"joiner/pkg/rollout"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/faultisolation"
+	"joiner.sh/pkg/model/nomination"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/provisioning/staticcapacity"
+	"joiner.sh/pkg/provisioning/stoppedcapacity"
+	"joiner.sh/pkg/rollout"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // Outcome is what a pass decides.

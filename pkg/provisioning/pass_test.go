@@ -2,17 +2,17 @@ package provisioning_test
 
 import (
 	"cmp"
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/provisioning"
-	"joiner/pkg/testing/scenario"
-	"joiner/pkg/testing/syntax"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/provisioning"
+	"joiner.sh/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // TestScenarios plays testdata: the words of a scenario's world; "budget POOL NODES"; "leave NODE IN", which has EC2

@@ -8,9 +8,9 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/provisioning"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/provisioning"
 )
 
 // limited is the pool with a limit.

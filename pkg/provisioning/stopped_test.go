@@ -10,15 +10,15 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/buffers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/provisioning"
-	"joiner/pkg/scheduling/binpack"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/buffers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/provisioning"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 const (

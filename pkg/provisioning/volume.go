@@ -1,9 +1,9 @@
 package provisioning
 
 import (
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/provisioning/staticcapacity"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/provisioning/staticcapacity"
 )
 
 // MayEmpty are the nodes, by name, that are not going away yet and whose pods a pass may find other room for: the

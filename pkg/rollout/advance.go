@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Outcome is what is to be done about a rollout: to keep the class as it is as a revision, to store the status, to tell

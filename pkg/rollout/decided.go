@@ -3,7 +3,7 @@ package rollout
 import (
 	"fmt"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Decided says in a line each what the pass decided about NodeRollouts; nothing of those that it left as they were.

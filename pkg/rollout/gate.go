@@ -5,10 +5,10 @@ import (
 	"maps"
 	"slices"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
 )
 
 // Gate returns the snapshot in which NodePools launch and drift as their NodeRollouts allow. It may be repeated:

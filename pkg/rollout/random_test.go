@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/rollout"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/rollout"
 )
 
 var worlds = flag.Int("worlds", 100, "random worlds")

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclass"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclass"
 )
 
 // mostRevisions is how many revisions of a rollout are kept, beside the one that is tried and the last good one.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // oldNodes counts the claims of another revision that stay.

@@ -11,12 +11,12 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/rollout"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/rollout"
 )
 
 // world is a cluster with one NodePool, its class and its NodeRollout, and what the functions do about it.

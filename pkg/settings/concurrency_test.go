@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 // TestConcurrencyIsPlannedFromTheAccount: however many clusters there are, they can all be deployed, and half of what

@@ -3,7 +3,7 @@ package settings_test
 import (
 	"testing"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 func TestNearestSetting(t *testing.T) {

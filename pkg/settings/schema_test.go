@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 // TestSchema: editors learn of each setting its sentence, and of each kind which values it takes.

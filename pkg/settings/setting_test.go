@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/settings"
-	"joiner/pkg/testing/readme"
+	"joiner.sh/pkg/settings"
+	"joiner.sh/pkg/testing/readme"
 )
 
 // env answers lookups from a map, as a process environment would.

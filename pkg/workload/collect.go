@@ -13,11 +13,11 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	awsv1 "joiner/pkg/api/aws/v1"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/workload/manifest"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 // CollectManifests makes a workload of the manifests that people have: whatever makes pods, NodePools and what belongs

@@ -12,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	awsv1 "joiner/pkg/api/aws/v1"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/api/v1alpha1"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/api/v1alpha1"
 )
 
 // Manifests are what a stream beside a workload file may hold.

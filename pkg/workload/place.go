@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/plan"
 )
 
 // notWaiting is the reason of pods that no plan speaks of.

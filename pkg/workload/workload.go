@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
 )
 
 // Schema is the version of the workload format that this code reads.

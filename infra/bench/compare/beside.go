@@ -9,12 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/bench/compare/filter"
-	"joiner/infra/bench/karpenter"
-	"joiner/infra/bench/manifests"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/infra/bench/compare/filter"
+	"joiner.sh/infra/bench/karpenter"
+	"joiner.sh/infra/bench/manifests"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // placeBeside asks Karpenter about the pods that Joiner leaves, when what Joiner decides has come true. It keeps those

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/bench/compare/filter"
-	"joiner/infra/bench/karpenter"
-	"joiner/infra/bench/manifests"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
+	"joiner.sh/infra/bench/compare/filter"
+	"joiner.sh/infra/bench/karpenter"
+	"joiner.sh/infra/bench/manifests"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
 )
 
 var wanted = struct {

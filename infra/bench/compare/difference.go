@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 )
 
 // difference is one between Joiner and Karpenter that is meant, and where users read about it.

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
-	"joiner/infra/bench/manifests"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/infra/bench/manifests"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // theirsAccepted counts the pods that kube-scheduler lets where Karpenter has them.

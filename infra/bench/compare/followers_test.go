@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"joiner/infra/bench/manifests"
+	"joiner.sh/infra/bench/manifests"
 )
 
 // A pod that Joiner leaves is excused by pods being deleted only if all that it must be near are among them, and if

@@ -1,10 +1,10 @@
-module joiner/infra/bench/compare
+module joiner.sh/infra/bench/compare
 
 go 1.26.10
 
-replace joiner => ../../..
+replace joiner.sh => ../../..
 
-replace joiner/infra/bench => ..
+replace joiner.sh/infra/bench => ..
 
 replace sigs.k8s.io/karpenter => sigs.k8s.io/karpenter v1.15.0
 
@@ -71,8 +71,8 @@ replace k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.36.3
 replace k8s.io/streaming => k8s.io/streaming v0.36.3
 
 require (
-	joiner v0.0.0
-	joiner/infra/bench v0.0.0
+	joiner.sh v0.0.0
+	joiner.sh/infra/bench v0.0.0
 	k8s.io/api v0.37.0
 	k8s.io/apimachinery v0.37.0
 	k8s.io/kube-scheduler v0.0.0

@@ -11,12 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"joiner/infra/bench/manifests"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/infra/bench/manifests"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // panicked is what the packer panicked with.
@@ -29,7 +29,7 @@ type panicked struct {
 func decide(s cluster.Snapshot) (p plan.Plan, bad *panicked) {
 	defer func() {
 		if v := recover(); v != nil {
-			bad = &panicked{v, firstOf(string(debug.Stack()), "joiner/pkg/")}
+			bad = &panicked{v, firstOf(string(debug.Stack()), "joiner.sh/pkg/")}
 		}
 	}()
 	return binpack.Pods(s), nil

@@ -10,12 +10,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"joiner/infra/bench/compare/filter"
-	"joiner/infra/bench/karpenter"
-	"joiner/infra/bench/manifests"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
+	"joiner.sh/infra/bench/compare/filter"
+	"joiner.sh/infra/bench/karpenter"
+	"joiner.sh/infra/bench/manifests"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
 )
 
 // Kinds of faults.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/bench/compare/filter"
-	"joiner/infra/bench/manifests"
+	"joiner.sh/infra/bench/compare/filter"
+	"joiner.sh/infra/bench/manifests"
 )
 
 // What the search found stays mended: each file is a cluster that failed once.

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"joiner/infra/bench/manifests"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/infra/bench/manifests"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Bounds of what is drawn, so that a seed takes milliseconds.

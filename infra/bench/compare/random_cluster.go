@@ -10,8 +10,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/api/v1alpha1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/api/v1alpha1"
 )
 
 // driver is that of EBS volumes.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // feature is something that users write.

@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/bench/manifests"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/instancetypes"
-	amounts "joiner/pkg/model/resources"
+	"joiner.sh/infra/bench/manifests"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
+	amounts "joiner.sh/pkg/model/resources"
 )
 
 // States of a node's life.

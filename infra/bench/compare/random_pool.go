@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"joiner/infra/bench/manifests"
-	awsv1 "joiner/pkg/api/aws/v1"
-	api "joiner/pkg/api/v1"
+	"joiner.sh/infra/bench/manifests"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	api "joiner.sh/pkg/api/v1"
 )
 
 func minutes(n int) time.Duration { return time.Duration(n) * time.Minute }

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/infra/bench/manifests"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/infra/bench/manifests"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // mostTrials bounds the clusters that are tried for one that fails.

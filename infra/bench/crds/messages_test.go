@@ -10,7 +10,7 @@ import (
 	core "sigs.k8s.io/karpenter/pkg/apis"
 	"sigs.k8s.io/yaml"
 
-	"joiner/pkg/install"
+	"joiner.sh/pkg/install"
 )
 
 // Whoever is refused finds Karpenter's words for it: the messages of its rules are Joiner's, but for those that say more

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"joiner/pkg/install"
+	"joiner.sh/pkg/install"
 )
 
 const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
-	"joiner/infra/bench/world"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/provisioning"
+	"joiner.sh/infra/bench/world"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/provisioning"
 )
 
 // freshPlan returns the USD per hour of the cluster if all pods that may move were pending at once: the nodes that must

@@ -10,17 +10,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"joiner/infra/bench/world"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/cli"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/nomination"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/nodeclass/translate"
-	"joiner/pkg/provisioning"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/infra/bench/world"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/nomination"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/nodeclass/translate"
+	"joiner.sh/pkg/provisioning"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // joiner is our side: snapshots of the world go to disruption.Next, what it plans is done at once.

@@ -16,11 +16,11 @@ import (
 	"strings"
 	"time"
 
-	"joiner/infra/bench/karpenter"
-	"joiner/infra/bench/world"
-	"joiner/pkg/cli"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
+	"joiner.sh/infra/bench/karpenter"
+	"joiner.sh/infra/bench/world"
+	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
 )
 
 // side is one that disrupts.

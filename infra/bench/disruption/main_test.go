@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"joiner/infra/bench/karpenter"
-	"joiner/infra/bench/world"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
+	"joiner.sh/infra/bench/karpenter"
+	"joiner.sh/infra/bench/world"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
 )
 
 // Both sides make a small cluster cheaper, come to rest, evict nothing that forbids it and leave every pod a node.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/karpenter-provider-aws/pkg/cel"
 
-	"joiner/pkg/model/kubeletexpr"
+	"joiner.sh/pkg/model/kubeletexpr"
 )
 
 // expressionWriter writes random CEL, mostly of types that fit.

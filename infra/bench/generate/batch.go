@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/workload"
 )
 
 // jobs are groups of few, large pods: CPU work, NVIDIA and AMD GPUs, and Neuron devices.

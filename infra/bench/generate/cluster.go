@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/workload"
 )
 
 // Amounts that a generated DaemonSet or two and some air take off each node, in millicores and MiB.

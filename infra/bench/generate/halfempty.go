@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/workload"
 )
 
 // deployments is how many Deployments the pods of a half-empty cluster belong to.

@@ -13,9 +13,9 @@ import (
 	"os"
 	"strings"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/workload"
 )
 
 // wish is what the file should hold.

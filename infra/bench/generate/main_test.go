@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/cli"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/testing/plancheck"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/testing/plancheck"
+	"joiner.sh/pkg/workload"
 )
 
 // A generated workload is the same for the same seed, can be loaded, and its running pods fit their nodes: otherwise no

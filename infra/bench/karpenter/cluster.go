@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	disruptionutils "sigs.k8s.io/karpenter/pkg/utils/disruption"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/workload"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/workload"
 )
 
 // Cluster is what the API server of a cluster holds at one time, and which nodes a provisioner has nominated for pods

@@ -25,9 +25,9 @@ import (
 	"sigs.k8s.io/karpenter/pkg/state/virtualpods"
 	"sigs.k8s.io/karpenter/pkg/test/v1alpha1"
 
-	"joiner/infra/bench/world"
-	"joiner/pkg/cli"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/infra/bench/world"
+	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Disruption runs Karpenter's own disruption controller, its queue and its provisioner on a world: with the gate

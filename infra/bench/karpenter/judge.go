@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/karpenter/pkg/state/virtualpods"
 	"sigs.k8s.io/karpenter/pkg/utils/pdb"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/instancetypes"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Judge asks Karpenter's disruption controller about a cluster: which nodes it would take, how many its budgets let go,

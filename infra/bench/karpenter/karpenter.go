@@ -28,9 +28,9 @@ import (
 	"sigs.k8s.io/karpenter/pkg/operator/options"
 	"sigs.k8s.io/karpenter/pkg/utils/nodepool"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/workload"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/workload"
 )
 
 // launchTypes is how many instance types Karpenter hands to a launch.

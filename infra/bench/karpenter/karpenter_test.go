@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"joiner/pkg/cli"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/workload"
 )
 
 // readShop is the workload of the command's own test.

@@ -21,8 +21,8 @@ import (
 	reqs "sigs.k8s.io/karpenter/pkg/scheduling"
 	"sigs.k8s.io/karpenter/pkg/state/virtualpods"
 
-	"joiner/infra/bench/manifests"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/infra/bench/manifests"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Provision is what Karpenter's provisioner decides about the cluster in one pass. Sold is what AWS sells there.

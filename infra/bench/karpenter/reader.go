@@ -14,7 +14,7 @@ import (
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/apis/v1alpha1"
 
-	"joiner/infra/bench/manifests"
+	"joiner.sh/infra/bench/manifests"
 )
 
 // reader answers what Karpenter asks the API server from the objects of a cluster. The status of NodeOverlays is

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 
-	"joiner/pkg/model/instancetypes"
-	amounts "joiner/pkg/model/resources"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/model/instancetypes"
+	amounts "joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/workload"
 )
 
 // instanceTypes are what a plain EC2NodeClass gives.

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
 	reqs "sigs.k8s.io/karpenter/pkg/scheduling"
 
-	api "joiner/pkg/api/v1"
-	joinerdisruption "joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
+	api "joiner.sh/pkg/api/v1"
+	joinerdisruption "joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
 )
 
 // Objection is why Karpenter would not let a command pass.

@@ -11,10 +11,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"sigs.k8s.io/yaml"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/workload/manifest"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 // settingsName is the ConfigMap that settings are written in.

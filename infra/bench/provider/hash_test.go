@@ -6,7 +6,7 @@ import (
 	peerv1 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	"sigs.k8s.io/yaml"
 
-	awsv1 "joiner/pkg/api/aws/v1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 )
 
 // parts are pieces of a spec; each changes the hash of a class, or leaves it alone.

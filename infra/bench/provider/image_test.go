@@ -23,9 +23,9 @@ import (
 	clock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/nodeclass"
-	"joiner/pkg/providers/discovery"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/nodeclass"
+	"joiner.sh/pkg/providers/discovery"
 )
 
 const imageWorlds = 5_000

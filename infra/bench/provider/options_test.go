@@ -15,8 +15,8 @@ import (
 	aws "github.com/aws/karpenter-provider-aws/pkg/operator/options"
 	core "sigs.k8s.io/karpenter/pkg/operator/options"
 
-	"joiner/pkg/cli/migrate"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/cli/migrate"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Each option of Karpenter is known to migrate, but for those that it says it has no setting for.

@@ -9,7 +9,7 @@ import (
 	peererrors "github.com/aws/karpenter-provider-aws/pkg/errors"
 	"github.com/aws/smithy-go"
 
-	"joiner/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 // launchErrors are codes of AWS with messages that come with them.

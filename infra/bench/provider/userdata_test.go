@@ -20,9 +20,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/cluster"
-	joiner "joiner/pkg/nodeclaim/bootstrap"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/cluster"
+	joiner "joiner.sh/pkg/nodeclaim/bootstrap"
 )
 
 // forms are what users write, by family; names say what they are.

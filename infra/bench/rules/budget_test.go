@@ -14,9 +14,9 @@ import (
 	clock "k8s.io/utils/clock/testing"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/nodeclass"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/nodeclass"
 )
 
 func (d dice) number(most int) string { return fmt.Sprint(d.IntN(most + 1)) }

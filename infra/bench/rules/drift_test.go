@@ -8,8 +8,8 @@ import (
 
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/requirements"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // keys are a custom label, a well-known one and one with numbers, in no order.

@@ -6,7 +6,7 @@ import (
 
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
-	v1 "joiner/pkg/api/v1"
+	v1 "joiner.sh/pkg/api/v1"
 )
 
 func (d dice) pairs() string {

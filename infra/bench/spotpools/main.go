@@ -18,9 +18,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/model/spotpools"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/spotpools"
 )
 
 // began is when each run begins.

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/spotpools"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/spotpools"
 )
 
 // scenario is a kind of market with a cluster in it.

@@ -5,8 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/resources"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/resources"
 )
 
 // Bind gives pods that wait a node each, one after the other, as kube-scheduler with its default score for resources

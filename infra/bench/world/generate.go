@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/workload"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/workload"
 )
 
 // Kinds of clusters.

@@ -12,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/workload"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/workload"
 )
 
 // World is a cluster.

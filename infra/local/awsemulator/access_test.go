@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	authentication "k8s.io/api/authentication/v1"
 
-	"joiner/infra/local/awsemulator"
+	"joiner.sh/infra/local/awsemulator"
 )
 
 func TestTheCallerIsWhoSigned(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // cloudwatch is CloudWatch's alarms.

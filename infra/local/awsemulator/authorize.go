@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // Access is one question that IAM answers before a call may act. One call may raise several: on each resource it

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // ec2Access finds what IAM is asked about calls of EC2.

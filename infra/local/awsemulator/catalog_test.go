@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
+	"joiner.sh/infra/local/awsemulator"
 )
 
 func TestInstanceTypesComeInPagesOfAHundred(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"joiner/pkg/cli/recording"
-	"joiner/pkg/testing/requestlimits"
+	"joiner.sh/pkg/cli/recording"
+	"joiner.sh/pkg/testing/requestlimits"
 )
 
 // Options say what account this is and who hears of what happens in it.

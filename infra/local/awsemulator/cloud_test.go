@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/awsemulator/wire"
-	"joiner/infra/local/cloudtest"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/cloudtest"
 )
 
 const account = "111122223333"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // billing is what has been bought, and the price list.

@@ -3,7 +3,7 @@ package awsemulator
 import (
 	"maps"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // DescribedFunction is what GetFunctionConfiguration and GetFunctionConcurrency tell of a Lambda function. Who invokes

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 func (c *account) ec2Operations() map[string]operation {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // fleets is the part of EC2 that launches: CreateFleet and RunInstances, from pools of capacity.

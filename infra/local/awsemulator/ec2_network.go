@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // networks is the VPC with its subnets, groups, routes and endpoints.

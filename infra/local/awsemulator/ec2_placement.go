@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // PlacementGroup is a placement group of the account.

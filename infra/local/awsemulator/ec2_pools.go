@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // pool is one place a fleet may take instances from: a launch template with one override applied.

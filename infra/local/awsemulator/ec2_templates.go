@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // templates are EC2's launch templates.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // eks is EKS: the one cluster and its access entries.

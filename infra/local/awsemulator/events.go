@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // bus is the default bus of EventBridge.

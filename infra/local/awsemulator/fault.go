@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"joiner/infra/local/awsemulator/wire"
-	"joiner/pkg/testing/requestlimits"
+	"joiner.sh/infra/local/awsemulator/wire"
+	"joiner.sh/pkg/testing/requestlimits"
 )
 
 // FaultKind is a way to go wrong.

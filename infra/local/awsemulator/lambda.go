@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // lambda is Lambda, and the quotas of the account.

@@ -1,6 +1,6 @@
 package awsemulator
 
-import "joiner/pkg/testing/requestlimits"
+import "joiner.sh/pkg/testing/requestlimits"
 
 // throttles are what plays limits.
 func throttles(limits []requestlimits.Limit) (out []Fault) {

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/smithy-go"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/testing/requestlimits"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/testing/requestlimits"
 )
 
 func codeOf(err error) string {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // serveLocal is the side door for people with curl: what Go callers do by methods, as JSON over HTTP. It is not

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // instances is the part of EC2 that runs instances: their states, timers and health.

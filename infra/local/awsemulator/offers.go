@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"joiner/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/instancetypes/builtin"
 )
 
 // InstanceType is a record of the data set: what EC2 says of a type, where it is sold and for how much.

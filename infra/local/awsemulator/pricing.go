@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 func (c *account) pricingOperations() map[string]operation {

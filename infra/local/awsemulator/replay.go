@@ -3,7 +3,7 @@ package awsemulator
 import (
 	"sync"
 
-	"joiner/pkg/cli/recording"
+	"joiner.sh/pkg/cli/recording"
 )
 
 // replayBook counts how often each recorded answer was given.

@@ -23,7 +23,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
+	"joiner.sh/infra/local/awsemulator"
 )
 
 func TestInstanceProfiles(t *testing.T) {

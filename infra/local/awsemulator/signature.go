@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // scope is the credential scope of a SigV4 signature, with what else the Authorization header says.

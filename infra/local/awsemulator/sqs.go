@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // sqs is SQS.

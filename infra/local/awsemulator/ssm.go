@@ -3,7 +3,7 @@ package awsemulator
 import (
 	"time"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // ssm is the parameter store.

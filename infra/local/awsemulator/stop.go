@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // power is the part of EC2 that stops and starts instances.

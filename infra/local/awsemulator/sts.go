@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // sts is STS: keys, sessions, and the tokens by which a principal enters the cluster.

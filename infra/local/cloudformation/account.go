@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/awsemulator/wire"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/awsemulator/wire"
 )
 
 // Emulated is the account of the emulator. What the emulator does not have, such as alarms, is only remembered, and a

@@ -9,7 +9,7 @@ import (
 	"reflect"
 	"slices"
 
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 // Resource is one that exists, or is about to.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/cloudformation"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/cloudformation"
 )
 
 // unordered takes the dependencies of one resource on others out of the template, by the beginnings of their ids.

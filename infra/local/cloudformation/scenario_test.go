@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/cloudformation"
+	"joiner.sh/infra/local/cloudformation"
 )
 
 // seeds are orders in which everything is played: slow things at any time, last, and first.

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 // update makes the stack what the template says: create and change, switch, and only then delete what was replaced or

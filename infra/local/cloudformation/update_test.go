@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/cloudformation"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/cloudformation"
 )
 
 // Every setting can be turned on and off again while nodes run. None of that takes the identity of a node.

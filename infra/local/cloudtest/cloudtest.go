@@ -5,7 +5,7 @@ package cloudtest
 import (
 	"testing"
 
-	"joiner/infra/local/awsemulator"
+	"joiner.sh/infra/local/awsemulator"
 )
 
 // Start runs an account that ends with the test, and says at which URL it answers.

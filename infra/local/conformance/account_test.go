@@ -28,8 +28,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/cloudtest"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/cloudtest"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	scheduleroptions "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 
-	"joiner/infra/local/controlplane/client"
+	"joiner.sh/infra/local/controlplane/client"
 )
 
 // components are Kubernetes' own three programs. Their cobra commands cannot share a process (each installs the

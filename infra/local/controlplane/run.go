@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"joiner/infra/local/controlplane/client"
+	"joiner.sh/infra/local/controlplane/client"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/env"
 )
 
 // prepare applies pool and class and waits until refresh has made the class usable.

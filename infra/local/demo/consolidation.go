@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 // Of pdb-team.yaml and the chapters before.

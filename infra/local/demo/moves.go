@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"joiner/infra/local/env"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/disruption"
+	"joiner.sh/infra/local/env"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption"
 )
 
 // moving follows every change of the NodeClaims, so that none is missed however seldom somebody looks: in which order

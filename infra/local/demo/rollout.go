@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/local/env"
-	"joiner/infra/local/kubelet"
-	"joiner/pkg/api/joiner/v1alpha1"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/kubelet"
+	"joiner.sh/pkg/api/joiner/v1alpha1"
 )
 
 // The images of the story, by what becomes of nodes with them.

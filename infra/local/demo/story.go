@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 //go:embed manifests/*.yaml

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 // served is what up leaves behind for down and for people.

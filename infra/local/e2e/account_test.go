@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"joiner/events"
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/env"
+	"joiner.sh/events"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/env"
 )
 
 // foreign is the event that an instance of somebody else has a new state.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 // lookAgain is how long functions believe what they saw of Karpenter's lease, and a little more.

@@ -21,12 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"joiner/events"
-	"joiner/infra/alarms"
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/env"
-	"joiner/infra/local/lambdahost"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/events"
+	"joiner.sh/infra/alarms"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/lambdahost"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // recordings is the folder of what alarms are tested with.

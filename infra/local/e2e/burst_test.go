@@ -3,7 +3,7 @@ package e2e_test
 import (
 	"testing"
 
-	"joiner/infra/local/awsemulator"
+	"joiner.sh/infra/local/awsemulator"
 )
 
 // Of eight nodes most are alike and share a request, made under the rights of the stack. Its answer is lost, to the SDK

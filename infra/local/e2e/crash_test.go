@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/env"
-	"joiner/infra/local/lambdahost"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/lambdahost"
 )
 
 // Provision dies after EC2 started the instance and before it knows. The pass after it adopts the instance: by the

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/env"
-	"joiner/pkg/decisionlog"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/pkg/decisionlog"
 )
 
 // joiner runs the command line as it was built, as an administrator at a terminal does.

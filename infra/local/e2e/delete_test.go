@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/env"
 )
 
 const budget = `

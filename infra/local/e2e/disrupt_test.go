@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 // One environment serves both: the static pool is played with once the other one is at rest, and must leave that alone.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 // A budget that allows nothing and a protected pod keep a node as long as they say so; the node tells who it waits for,

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/events"
-	"joiner/infra/local/env"
-	"joiner/infra/local/lambdahost"
+	"joiner.sh/events"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/lambdahost"
 )
 
 // short makes the minutes of retries last three seconds.

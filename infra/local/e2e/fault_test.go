@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"joiner/infra/local/awsemulator"
+	"joiner.sh/infra/local/awsemulator"
 )
 
 // One environment meets one fault after the other. Each time a pod waits; the pass that meets the fault ends with an

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/events"
-	"joiner/infra/local/env"
-	"joiner/infra/local/lambdahost"
+	"joiner.sh/events"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/lambdahost"
 )
 
 // TestWhatFunctionsNeed starts every function anew a few times and says how long that takes and how much memory it

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 // Three large nodes have too little to do, and two sorts of pods fit exactly on small ones, if each goes where the plan

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"joiner/infra/local/env"
-	"joiner/infra/local/kubelet"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/kubelet"
 )
 
 // A node that never joins costs its claim and its instance after the registration timeout, 15 minutes by default; the

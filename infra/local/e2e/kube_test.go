@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/retry"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 // class is the text of an EC2NodeClass that works, but for what is given.

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/local/env"
-	"joiner/infra/local/kubelet"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/kubelet"
 )
 
 // garbageCollectionMinAge is the shortest that the setting allows.

@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/env"
-	"joiner/pkg/cli"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/pkg/cli"
 )
 
 // manifest is a manifest of the collection as `joiner convert` gives it.

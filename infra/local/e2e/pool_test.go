@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 func TestAClassThatBecomesUnusableTakesNobodyElseAlong(t *testing.T) {

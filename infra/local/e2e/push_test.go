@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 const (

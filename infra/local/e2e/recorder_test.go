@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/infra/alarms"
-	"joiner/infra/local/env"
-	"joiner/infra/local/lambdahost"
+	"joiner.sh/infra/alarms"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/lambdahost"
 )
 
 // recorder runs a world minute by minute and keeps what CloudWatch would be told: what the functions write in its

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/local/awsemulator"
+	"joiner.sh/infra/local/awsemulator"
 )
 
 // reserving is a class that selects the capacity reservations of a team, with a pool that may use them, and on-demand

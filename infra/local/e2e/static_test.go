@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 // staticPool is a pool of three nodes that nobody's pods tolerate. One node of it may be disrupted at a time.

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/cloudtest"
-	"joiner/infra/local/env"
-	"joiner/pkg/install"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/cloudtest"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/pkg/install"
 )
 
 func capacityBuffers() schema.GroupVersionResource {

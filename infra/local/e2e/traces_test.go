@@ -17,7 +17,7 @@ import (
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 // collector keeps what it is sent as OpenTelemetry's own messages say it.

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/cloudtest"
-	"joiner/infra/local/env"
-	"joiner/infra/local/lambdahost"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/cloudtest"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/lambdahost"
 )
 
 const (

@@ -15,14 +15,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/controlplane/client"
-	"joiner/infra/local/iam"
-	"joiner/infra/local/kubelet"
-	"joiner/infra/local/lambdahost"
-	"joiner/infra/local/lambdahost/assembly"
-	"joiner/pkg/model/naming"
-	"joiner/pkg/testing/requestlimits"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/controlplane/client"
+	"joiner.sh/infra/local/iam"
+	"joiner.sh/infra/local/kubelet"
+	"joiner.sh/infra/local/lambdahost"
+	"joiner.sh/infra/local/lambdahost/assembly"
+	"joiner.sh/pkg/model/naming"
+	"joiner.sh/pkg/testing/requestlimits"
 )
 
 // Names of the environment. The stack is synthesized for this cluster.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/kubelet"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/kubelet"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
 )
 
 // newKubelets makes the bridge that turns instances into nodes, with the hardware of the real types.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/cloudformation"
-	"joiner/infra/local/lambdahost"
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/cloudformation"
+	"joiner.sh/infra/local/lambdahost"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 // preflightType is the custom resource that refuses a deployment before anything else of the stack is made.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 // test is one line of a condition: an operator over one key.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 // Request is one question: may this role do the action on the resource.

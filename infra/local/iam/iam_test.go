@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/local/iam"
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/iam"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 const me = "arn:aws:iam::111122223333:role/me"

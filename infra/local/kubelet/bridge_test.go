@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"joiner/infra/local/cloudtest"
-	"joiner/infra/local/controlplane/client"
+	"joiner.sh/infra/local/cloudtest"
+	"joiner.sh/infra/local/controlplane/client"
 )
 
 func TestMain(m *testing.M) { os.Exit(client.Main(m)) }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 
-	"joiner/pkg/nodeclass"
+	"joiner.sh/pkg/nodeclass"
 )
 
 // What an EC2NodeClass may set is what the kubelet of this release reads.

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/bootstrap"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/bootstrap"
 )
 
 // What the product writes for each family of images makes the same kubelet here.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 // Answered gives the functions what the function behind a custom resource answered: where their environment refers to

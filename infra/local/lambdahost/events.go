@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"joiner/infra/local/lambdahost/assembly"
-	"joiner/infra/local/lambdahost/pattern"
+	"joiner.sh/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/pattern"
 )
 
 // EventBus is EventBridge and its Scheduler: it sends what matches a rule, or falls due, to the functions of the host

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 // function is one Lambda function with its processes.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"joiner/infra/local/lambdahost/assembly"
-	"joiner/infra/local/lambdahost/confine"
+	"joiner.sh/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/confine"
 )
 
 // maxProcesses stands for the account's concurrency: what functions without reserved concurrency may use together.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 func TestResultAndContext(t *testing.T) {

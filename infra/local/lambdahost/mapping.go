@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 // mapping hands the messages of a queue to a function in batches, as an event source mapping of Lambda does. The queue

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 // mapped puts a queue between the demo's rule about spot instances and its function, whose role may read it.

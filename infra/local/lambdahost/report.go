@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/infra/local/lambdahost/confine"
+	"joiner.sh/infra/local/lambdahost/confine"
 )
 
 // Report is what one invocation took.

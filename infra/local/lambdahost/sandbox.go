@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"joiner/infra/local/lambdahost/confine"
+	"joiner.sh/infra/local/lambdahost/confine"
 )
 
 const (

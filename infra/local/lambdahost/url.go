@@ -22,7 +22,7 @@ import (
 	"sync"
 	"time"
 
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 // callsPerSecond is how many calls of a function's URL Lambda takes in a second for each reserved concurrent

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 // open gives the probe a URL, and anybody the permissions for it.

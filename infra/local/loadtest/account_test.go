@@ -13,9 +13,9 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/cloudtest"
-	"joiner/pkg/testing/requestlimits"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/cloudtest"
+	"joiner.sh/pkg/testing/requestlimits"
 )
 
 // rate is a token bucket of EC2 for an account in a region.

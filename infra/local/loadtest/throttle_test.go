@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/providers/fleet"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/providers/fleet"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // parallelSteps is how many objects lifecycle works on side by side.

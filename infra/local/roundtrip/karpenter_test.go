@@ -11,8 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/infra/local/cloudtest"
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/cloudtest"
+	"joiner.sh/infra/local/env"
 )
 
 var (

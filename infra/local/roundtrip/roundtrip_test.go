@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 // deployed is the Deployment that the process outside of the cluster stands for.

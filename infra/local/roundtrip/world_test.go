@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/local/cloudtest"
-	"joiner/infra/local/env"
-	"joiner/infra/local/lambdahost"
-	"joiner/pkg/cli"
+	"joiner.sh/infra/local/cloudtest"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/lambdahost"
+	"joiner.sh/pkg/cli"
 )
 
 const (

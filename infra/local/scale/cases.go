@@ -10,8 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/events"
-	"joiner/infra/local/lambdahost"
+	"joiner.sh/events"
+	"joiner.sh/infra/local/lambdahost"
 )
 
 // row is what one function did in one case.

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/env"
 )
 
 //go:embed manifest.yaml

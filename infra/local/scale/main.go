@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 const (

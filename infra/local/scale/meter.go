@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"joiner/infra/local/controlplane/client"
+	"joiner.sh/infra/local/controlplane/client"
 )
 
 // traffic is requests and the bytes of their answers as they are on the wire, by verb and kind.

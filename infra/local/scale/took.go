@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"joiner/pkg/cli/bill"
+	"joiner.sh/pkg/cli/bill"
 )
 
 // logMeter passes the functions' log lines on and counts their bytes, and the CloudWatch metrics that become of them.

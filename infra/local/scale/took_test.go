@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/cli/bill"
+	"joiner.sh/pkg/cli/bill"
 )
 
 // The bill counts with what stands in infra/bench/scale.json; `go run ./scale -write` in the root of the repository

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/env"
 )
 
 // planeGC has the control plane, which shares its processors with all else here, collect garbage less often. A

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/infra/local/controlplane/client"
+	"joiner.sh/infra/local/controlplane/client"
 )
 
 // mostTold is how many kinds of requests are told one by one.

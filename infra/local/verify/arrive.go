@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/nomination"
-	"joiner/pkg/nodeclass/translate"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/nomination"
+	"joiner.sh/pkg/nodeclass/translate"
+	"joiner.sh/pkg/workload"
 )
 
 const (

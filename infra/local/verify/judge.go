@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/nodeclass/translate"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/nodeclass/translate"
+	"joiner.sh/pkg/workload"
 )
 
 // What is said of pods that the scheduler says nothing about.

@@ -2,7 +2,7 @@ package verify
 
 import (
 	"fmt"
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 	"maps"
 	"slices"
 	"strings"
@@ -12,10 +12,10 @@ import (
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/workload"
 )
 
 const (

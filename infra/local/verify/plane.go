@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"joiner/pkg/providers/kube"
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/providers/kube"
+	"joiner.sh/pkg/workload"
 )
 
 const (

@@ -1,6 +1,6 @@
 package verify
 
-import "joiner/pkg/model/plan"
+import "joiner.sh/pkg/model/plan"
 
 // seat is the node that a plan has for a pod.
 type seat struct{ pod, node string }

@@ -12,13 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/cli"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/nomination"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/workload"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/nomination"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/workload"
 )
 
 // Options say what to verify and where.

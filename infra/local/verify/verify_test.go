@@ -13,14 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"joiner/infra/local/controlplane/client"
-	"joiner/infra/local/verify"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/scheduling/binpack"
-	"joiner/pkg/workload"
+	"joiner.sh/infra/local/controlplane/client"
+	"joiner.sh/infra/local/verify"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/workload"
 )
 
 func TestMain(m *testing.M) { os.Exit(client.Main(m)) }

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	karpv1 "joiner/pkg/api/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
 )
 
 // NodeOverlay changes what instance types are believed to cost or to hold, for the planning of nodes only.

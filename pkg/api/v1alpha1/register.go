@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	karpv1 "joiner/pkg/api/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
 )
 
 const (

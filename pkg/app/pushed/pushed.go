@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
-	"joiner/pkg/controllers/webhook"
-	"joiner/pkg/providers/invoke"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/controllers/webhook"
+	"joiner.sh/pkg/providers/invoke"
+	"joiner.sh/pkg/settings"
 )
 
 // FromEnv reads the settings. It fails when one is wrong, or when the secret path is missing.

@@ -7,9 +7,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/naming"
-	"joiner/pkg/workload/manifest"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/naming"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 // nodeTemplate is what an AWSNodeTemplate v1alpha1 and an inline provider have in common.

@@ -8,9 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/workload/manifest"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 // Kinds and versions that are converted.

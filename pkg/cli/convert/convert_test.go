@@ -8,9 +8,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"sigs.k8s.io/yaml"
 
-	"joiner/pkg/cli/convert"
-	"joiner/pkg/testing/syntax"
-	"joiner/pkg/workload/manifest"
+	"joiner.sh/pkg/cli/convert"
+	"joiner.sh/pkg/testing/syntax"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 // TestConvert converts the manifests of the files, one file for each kind of old object. What comes out is shown as it

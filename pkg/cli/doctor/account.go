@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/install/preflight"
+	"joiner.sh/pkg/install/preflight"
 )
 
 const tight = 0.9 // part of a quota from which on it is told of

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/install"
-	"joiner/pkg/model/naming"
-	"joiner/pkg/nodeclass"
+	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/model/naming"
+	"joiner.sh/pkg/nodeclass"
 )
 
 const (

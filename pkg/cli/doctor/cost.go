@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"joiner/pkg/cli/bill"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/cli/bill"
+	"joiner.sh/pkg/settings"
 )
 
 // checkCost says when the stack costs more than the pods of a Karpenter would. What it is made of stands in infra/costs.md.

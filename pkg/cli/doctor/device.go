@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // devices names the DRA drivers of the cluster and says what Joiner does with their devices.

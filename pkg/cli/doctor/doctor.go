@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/settings"
 )
 
 // Facts are what was found out. A part with a text in Unknown was not looked at, for that reason.

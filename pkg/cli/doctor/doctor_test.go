@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"sigs.k8s.io/yaml"
 
-	"joiner/pkg/testing/syntax"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // well is a cluster with nothing amiss.

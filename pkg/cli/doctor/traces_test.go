@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 func TestTracesAreLookedAt(t *testing.T) {

@@ -8,16 +8,16 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/cli/status"
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/provisioning"
-	"joiner/pkg/scheduling/binpack"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/cli/status"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/provisioning"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // mostPast bounds the entries of the past, mostOthers the types that are named beside one.

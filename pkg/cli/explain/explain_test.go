@@ -7,17 +7,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/cli/explain"
-	"joiner/pkg/cli/status"
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/scheduling/binpack"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/cli/explain"
+	"joiner.sh/pkg/cli/status"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // source is a cluster with a node of pool general, a pod on it, one that needs a node and one that gets none.

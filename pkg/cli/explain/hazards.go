@@ -3,11 +3,11 @@ package explain
 import (
 	"fmt"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/spotpools"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/spotpools"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // mostLeftOut bounds the spot pools that are named.

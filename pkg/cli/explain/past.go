@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/cli/status"
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/cli/status"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
 )
 
 // pastDecisions gathers what is said of each record; what stays the same is said once, with how often.

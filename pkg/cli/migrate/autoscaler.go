@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 const (

@@ -8,11 +8,11 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/testing/scenario"
-	"joiner/pkg/testing/syntax"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // TestScenarios plays testdata in the words of pkg/testing/scenario. Nodes and claims of ours are as Karpenter leaves

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/settings"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/settings"
 )
 
 // Options are what Karpenter was started with, by the names of its environment variables. An option that is missing

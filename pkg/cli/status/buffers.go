@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/provisioning/stoppedcapacity"
-	"joiner/pkg/scheduling/binpack"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/provisioning/stoppedcapacity"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // Buffer is a CapacityBuffer of stopped capacity with the nodes that are kept for it. A node that has room for pods of

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 func pageOf(t *testing.T, v View) string {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // RolloutLine says in one line what a NodeRollout is at.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // The status and its page have a line for each NodeRollout, whatever it is at.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/spotpools"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/spotpools"
 )
 
 // mostSpotPools bounds the spot pools of a picture.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/spotpools"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/spotpools"
 )
 
 // A picture has the spot pools with nodes or with events, those that are interrupted most often first, and no more than

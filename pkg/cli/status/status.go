@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/provisioning"
-	"joiner/pkg/scheduling/binpack"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/provisioning"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // View is the picture of a cluster at one time.

@@ -10,12 +10,12 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/testing/scenario"
-	"joiner/pkg/testing/syntax"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // TestScenarios plays testdata in the words of pkg/testing/scenario. "status" prints the picture, "created

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
 )
 
 // FormatAge says a duration as kubectl does: its two largest units at most.

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/controllers"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/metrics"
-	"joiner/pkg/model/plan"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/metrics"
+	"joiner.sh/pkg/model/plan"
 )
 
 // commandApplier carries out the plan of one pass.

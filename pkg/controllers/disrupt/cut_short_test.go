@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // A pass that is too slow ends before Lambda cuts it off: without an error, with its leases given back, and measured.

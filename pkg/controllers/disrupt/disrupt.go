@@ -8,14 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/decisionlog/replay"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/rollout"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/decisionlog/replay"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/rollout"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // betweenPasses is how long a disruption that is under way or proposed is left alone between two looks at it.

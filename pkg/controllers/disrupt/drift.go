@@ -7,13 +7,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/controllers"
-	"joiner/pkg/disruption"
-	"joiner/pkg/disruption/drift"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/scheduling/binpack"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/disruption/drift"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // Writes of conditions in one pass; the next one goes on.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/controllers"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // elapsedFor is for how long it is told that the protection of a pod is over.

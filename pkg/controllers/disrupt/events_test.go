@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // heard are the reasons of the events on objects of the kind, each once, sorted.

@@ -1,9 +1,9 @@
 package disrupt
 
 import (
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // Deciding puts something in the place of the decision, which takes as long as a test wants.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/metrics"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/metrics"
 )
 
 // decisionMetrics is what one pass decided, as metrics. Reasons are Karpenter's, in lower case.

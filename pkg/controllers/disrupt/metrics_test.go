@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // A proposal of an empty node that a pod came to, and one whose node changed between the decision and the taint, count

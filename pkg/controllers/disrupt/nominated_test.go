@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // tight is a world with three large nodes whose pods fit exactly on small ones, if each goes where the plan has it.

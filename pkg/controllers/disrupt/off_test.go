@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/controllers/disrupt"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers/disrupt"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // disruptedNode is the first node that carries the taint karpenter.sh/disrupted, or nothing.

@@ -3,8 +3,8 @@ package disrupt
 import (
 	"context"
 
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // NodeTainter keeps new pods off nodes that are about to go, as long as that can be taken back. All calls may be

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // How often one hears why a node stays: soon when that becomes another kind of reason, but not for a state that passes

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // decideWithin decides. An invocation that is cut off by its time-out loses what its pass learnt, and the next one

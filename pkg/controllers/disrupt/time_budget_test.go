@@ -8,12 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"joiner/pkg/controllers/disrupt"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/scheduling/binpack"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers/disrupt"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // runInvocation runs disrupt for a minute, with 15 s of deciding for each question that a pass may ask, and reports

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // A pass that is too slow ends before Lambda cuts it off: without an error and measured.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Pauses between questions to the eviction API about one pod.

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/controllers/lifecycle"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers/lifecycle"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // refusing is a world whose eviction API refuses everything, for a reason that no budget tells, and counts.

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/controllers/remotewrite"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/timeseries"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers/remotewrite"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/timeseries"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 func TestDeletionsWakeProvision(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
 )
 
 // Pods removes pods from nodes. All calls may be repeated; they act on the pod of that UID only.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/plan"
 )
 
 // workLane is rows of objects. The steps of those in one row are taken one after another, the rows side by side, so

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // shifts says which zones are shifted away from.

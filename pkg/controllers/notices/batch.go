@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/events"
-	"joiner/pkg/nodeclaim/interruption"
+	"joiner.sh/events"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // HandleBatch handles events of the kind together, so that many cost little more than one. What it returns has an entry

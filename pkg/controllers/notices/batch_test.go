@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"testing"
 
-	"joiner/events"
-	"joiner/pkg/controllers/notices"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/events"
+	"joiner.sh/pkg/controllers/notices"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // stateEvent is the event that an instance has a new state.

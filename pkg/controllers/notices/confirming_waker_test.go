@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // lease is the lease of an invocation that died: it lasts until then.

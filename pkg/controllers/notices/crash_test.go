@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // TestStateChangesSurviveEveryFault: an instance goes behind our back, in every way and order that EC2 has.

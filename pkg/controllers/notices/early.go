@@ -3,7 +3,7 @@ package notices
 import (
 	"fmt"
 
-	"joiner/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // EarlyError is about a notice whose instance may be one that is just being launched. It is worth handling again, a

@@ -8,11 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"joiner/pkg/controllers/notices"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers/notices"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // launching is a world in which EC2 has started an instance whose claim does not say so yet.

@@ -6,10 +6,10 @@ import (
 	"os"
 	"testing"
 
-	"joiner/events"
-	"joiner/pkg/controllers/notices"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/events"
+	"joiner.sh/pkg/controllers/notices"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // BenchmarkForeignNotice is what an event costs that is dropped without asking anybody: one of another account, and one

@@ -1,8 +1,8 @@
 package notices
 
 import (
-	"joiner/pkg/model/metrics"
-	"joiner/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/model/metrics"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // measureNotice counts a notice that was handled, and the claim that it deleted. What EC2 takes back soon is measured

@@ -12,11 +12,11 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"joiner/events"
-	"joiner/pkg/controllers/notices"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
-	"joiner/pkg/testing/syntax"
+	"joiner.sh/events"
+	"joiner.sh/pkg/controllers/notices"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // TestEveryEventToEveryHandler feeds each sample of ours and of others to each handler, in a cluster that has none of

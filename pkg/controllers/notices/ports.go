@@ -3,8 +3,8 @@ package notices
 import (
 	"context"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // ClaimReader finds claims. It may be repeated.

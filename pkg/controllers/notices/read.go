@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"joiner/events"
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/interruption"
+	"joiner.sh/events"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // Location is where we are. Events from elsewhere are dropped without asking anybody; an empty field is not compared.

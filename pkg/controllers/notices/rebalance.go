@@ -3,9 +3,9 @@ package notices
 import (
 	"context"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // decideRebalance decides about a rebalance recommendation, for whose pools and in which numbers somebody has to be

@@ -3,11 +3,11 @@ package notices
 import (
 	"context"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/controllers/spotpools"
-	"joiner/pkg/model/cluster"
-	model "joiner/pkg/model/spotpools"
-	"joiner/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/controllers/spotpools"
+	"joiner.sh/pkg/model/cluster"
+	model "joiner.sh/pkg/model/spotpools"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // noteSpotEvent notes for the record of spot pools that one of our spot nodes is interrupted, or should be left. A note

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"testing"
 
-	"joiner/pkg/model/spotpools"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/model/spotpools"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // notedEvents plays the port.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // watched answers for functions by name whether somebody watches.

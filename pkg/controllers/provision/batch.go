@@ -14,14 +14,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/nomination"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/nodeclaim/awserrors"
-	"joiner/pkg/nodeclaim/launch"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/nomination"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // mostBatch bounds the claims of one request, so that one that is refused takes few along.

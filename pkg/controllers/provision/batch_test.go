@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // sharing is a world in which three launches are alike and share a request, beside one that is not.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // waitForBatch waits until no new pod has come for a while, so that those of a burst are packed together. Pods that

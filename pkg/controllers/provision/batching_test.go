@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // arrivals is a cluster to which a pod comes at each of these times.

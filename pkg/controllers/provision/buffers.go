@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/buffers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/buffers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 )
 
 // settleBuffers writes onto each buffer whether there is room for its pods. That is for people only: what fails is

@@ -7,10 +7,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 )
 
 // resumeLaunches launches claims that were stored and not launched, because an invocation died or EC2 failed. The

@@ -10,16 +10,16 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/trace"
-	"joiner/pkg/nodeclaim/awserrors"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/nodeclaim/lifecycle"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/trace"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/nodeclaim/lifecycle"
 )
 
 // maxAttempts bounds the requests for one claim in one pass; each one marks what was refused as sold out.

@@ -6,11 +6,11 @@ import (
 	"sync"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/faultisolation"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/faultisolation"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // Aside is what decisions of a process fail about and are taken without. It outlives an invocation; the zero value is

@@ -7,10 +7,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // writeNominations notes on claims on their way which pods the plan has on their nodes beside those they were made for,

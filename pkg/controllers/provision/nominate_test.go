@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // A pod that comes while a node starts that has room for it is noted on the node's claim, once.

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/controllers/provision"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/controllers/provision"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // stubborn pods cannot be changed.

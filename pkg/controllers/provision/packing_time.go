@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/timeseries"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/timeseries"
 )
 
 // packingPart is the part of what is left of an invocation that may go into making a plan cheaper.

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 func count(calls []string, call string) (n int) {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/spotpools"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/spotpools"
 )
 
 // noCapacity is the code of a refusal that is about the pool itself.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/spotpools"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/spotpools"
 )
 
 type notedRefusals struct{ all []spotpools.Event }

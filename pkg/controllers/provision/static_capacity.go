@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 )
 
 // deleteSurplus deletes the NodeClaims that static pools have too many. One that fails does not stop the others; the

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // fixed is a world whose one pool has a fixed number of nodes.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/provisioning"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/provisioning"
 )
 
 // startTries bounds how often one pass plans anew because EC2 does not start what was planned.

@@ -1,9 +1,9 @@
 package provision
 
 import (
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // subnetAddresses are those of subnets that instances take which were launched, or may have been, since the addresses

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // Each launch of a pass takes an address, so a zone with two gets two nodes, however many come at once and whatever is

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/timeseries"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	"joiner.sh/pkg/model/timeseries"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // leaseTotals are what stands on a lease.

@@ -3,7 +3,7 @@ package refresh
 import (
 	"context"
 
-	"joiner/pkg/model/metrics"
+	"joiner.sh/pkg/model/metrics"
 )
 
 // measureFleet says how the fleet stands. What cannot be read now is read by the next refresh.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/overlays"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/overlays"
 )
 
 // refreshOverlays writes onto each overlay whether it is in force. Nobody waits for it: every pass that uses overlays

@@ -7,11 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/testing/controllertest"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/testing/controllertest"
 )
 
 // addOverlay adds an overlay that sets the price of everything, or that makes no sense.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass"
 )
 
 func (r *Controller) refreshPools(ctx context.Context, classes []awsv1.EC2NodeClass, k clusterObjects) error {

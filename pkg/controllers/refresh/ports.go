@@ -3,12 +3,12 @@ package refresh
 import (
 	"context"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/nodeclass"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/nodeclass"
 )
 
 // DryRunner asks EC2 whether it would take an order.

@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/controllers"
-	"joiner/pkg/controllers/refresh"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass"
-	"joiner/pkg/testing/controllertest"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/controllers/refresh"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass"
+	"joiner.sh/pkg/testing/controllertest"
 )
 
 func TestANewClassAndItsPoolAreReadyAfterOneRefresh(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/controllertest"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/controllertest"
 )
 
 // TestANewHashVersionCarriesTheClaimsAlong has pool and class of an older way of hashing, and a claim that drifted

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/timeseries"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/timeseries"
 )
 
 // StateStore keeps the State. All calls may be repeated.

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/timeseries"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/timeseries"
 )
 
 const (

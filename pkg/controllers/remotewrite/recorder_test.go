@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/controllers/remotewrite"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/timeseries"
+	"joiner.sh/pkg/controllers/remotewrite"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/timeseries"
 )
 
 // memory is the store of all processes.

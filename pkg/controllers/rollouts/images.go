@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/rollout"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/rollout"
 )
 
 // askEvery is how often EC2 is asked for the images of a last good revision.

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/controllers"
-	"joiner/pkg/controllers/rollouts"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclass"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/controllers/rollouts"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclass"
 )
 
 // registry is EC2 with the AMIs that it has.

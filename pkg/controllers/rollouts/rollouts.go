@@ -11,11 +11,11 @@ import (
 	"slices"
 	"sync/atomic"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass"
-	"joiner/pkg/rollout"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass"
+	"joiner.sh/pkg/rollout"
 )
 
 // Store keeps NodeRollouts and revisions. A write to an object that changed since it was listed has a method Conflict

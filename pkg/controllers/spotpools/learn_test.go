@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
-	model "joiner/pkg/model/spotpools"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	model "joiner.sh/pkg/model/spotpools"
 )
 
 var (

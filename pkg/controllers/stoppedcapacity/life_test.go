@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/controllers/stoppedcapacity"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/testing/controllertest"
-	"joiner/pkg/testing/fake"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers/stoppedcapacity"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // asked is a world whose buffer asks for room for so many pods.

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/controllers/webhook"
+	"joiner.sh/pkg/controllers/webhook"
 )
 
 const (

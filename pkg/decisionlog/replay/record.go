@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
 )
 
 const mostText = 300 // bytes of a reason

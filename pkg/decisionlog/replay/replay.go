@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/provisioning"
-	"joiner/pkg/rollout"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/provisioning"
+	"joiner.sh/pkg/rollout"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // ProvisionPass makes the stored form of a pass of provision. The snapshot is read, not copied.

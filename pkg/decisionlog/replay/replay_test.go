@@ -9,17 +9,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/decisionlog/replay"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/provisioning"
-	"joiner/pkg/rollout"
-	"joiner/pkg/scheduling/binpack"
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/decisionlog/replay"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/provisioning"
+	"joiner.sh/pkg/rollout"
+	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 func stamp() decisionlog.PassStamp {

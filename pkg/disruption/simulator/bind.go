@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Bind puts the pods onto nodes one after the other, each onto the emptiest that takes it, and returns those that find

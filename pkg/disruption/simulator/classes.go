@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/topology"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/topology"
 )
 
 // podClass is pods that no rule of the scheduler tells apart.

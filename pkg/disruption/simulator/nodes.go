@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // NewNode returns a node that has so much room for pods; free may be less than allocatable.

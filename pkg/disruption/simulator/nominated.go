@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // NominatedNode is a node that is held for pods.

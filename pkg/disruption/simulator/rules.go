@@ -5,8 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/topology"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/topology"
 )
 
 // addNodeDomain records the domain of the node that came last.

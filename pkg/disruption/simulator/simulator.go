@@ -11,8 +11,8 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
 )
 
 // Node is a node that moved pods may come to.

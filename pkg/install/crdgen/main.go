@@ -14,7 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	autoscalingv1beta1 "joiner/pkg/api/autoscaling/v1beta1"
+	autoscalingv1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
 )
 
 const banner = "# Made by `make crds` from the types in pkg/api. Do not edit.\n"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	awsv1 "joiner/pkg/api/aws/v1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 )
 
 const (

@@ -3,7 +3,7 @@ package preflight
 import (
 	"fmt"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 // checkMemory finds functions that have less memory than suits as many nodes as the cluster has. A stack that has it

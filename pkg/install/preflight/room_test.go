@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/install/preflight"
+	"joiner.sh/pkg/install/preflight"
 )
 
 func TestWhatAnAccountHasRoomFor(t *testing.T) {

@@ -3,7 +3,7 @@ package preflight_test
 import (
 	"testing"
 
-	"joiner/pkg/install/preflight"
+	"joiner.sh/pkg/install/preflight"
 )
 
 func TestWhichRoutesLeadToS3(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	awsv1 "joiner/pkg/api/aws/v1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 )
 
 // Leaving are node roles that an update of the stack is about to delete.

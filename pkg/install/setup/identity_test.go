@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"joiner/pkg/install/setup"
+	"joiner.sh/pkg/install/setup"
 )
 
 const linux, windows = "KarpenterNodeRole-demo", "KarpenterNodeRole-demo-windows"

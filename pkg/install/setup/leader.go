@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	v1 "joiner/pkg/api/v1"
+	v1 "joiner.sh/pkg/api/v1"
 )
 
 // karpenterLeader names a Karpenter that works in the cluster right now; empty for none.

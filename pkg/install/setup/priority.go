@@ -6,7 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"joiner/pkg/install"
+	"joiner.sh/pkg/install"
 )
 
 // applyPriority has the API server serve our functions beside whoever else keeps it busy. One that knows no such

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"joiner/pkg/install"
+	"joiner.sh/pkg/install"
 )
 
 const webhook = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/joiner-push"

@@ -8,7 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"joiner/pkg/install/preflight"
+	"joiner.sh/pkg/install/preflight"
 )
 
 // Access is what EKS says of a cluster, and who asks.

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"joiner/pkg/install"
+	"joiner.sh/pkg/install"
 )
 
 // Cluster reads and writes objects by the path under which the API server serves them. All calls may be repeated.

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"joiner/pkg/install"
-	"joiner/pkg/install/preflight"
-	"joiner/pkg/install/setup"
+	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/install/setup"
 )
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"

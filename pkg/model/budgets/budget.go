@@ -13,8 +13,8 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Unlimited is what a pool without an active budget allows.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
 )
 
 func at(text string) time.Time {

@@ -1,8 +1,8 @@
 package budgets
 
 import (
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // PoolCount is how many nodes of a pool count for its budgets, and how many of those are out of service.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // A pool sleeps for its time from each start, by the clock of its zone; what cannot be understood lets it wake.

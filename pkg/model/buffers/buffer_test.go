@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	"joiner/pkg/model/buffers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/resources"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	"joiner.sh/pkg/model/buffers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/resources"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

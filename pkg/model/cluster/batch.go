@@ -2,7 +2,7 @@ package cluster
 
 import (
 	"fmt"
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 	"strconv"
 	"strings"
 )

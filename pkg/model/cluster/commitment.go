@@ -1,8 +1,8 @@
 package cluster
 
 import (
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/instancetypes"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // AllotCommitments gives the account's commitments to the instances of the cluster, those that are on their way

@@ -3,8 +3,8 @@ package cluster
 import (
 	"math/bits"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
 )
 
 // InterruptionCost is what interruptions of spot nodes are reckoned to cost. It is zero where spot pools are not

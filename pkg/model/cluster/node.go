@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // Taint is a taint of a node or pool.

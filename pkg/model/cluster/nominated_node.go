@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 )
 
 // Disruption is the id of the disruption by which the claim goes, empty for none.

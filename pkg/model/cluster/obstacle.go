@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 )
 
 // Obstacles tells which pods must not be disrupted now.

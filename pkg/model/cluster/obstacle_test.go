@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // What a PodDisruptionBudget has against the eviction of a pod: now, and for as long as it is as it is.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // Pod is what matters of a pod for placing, draining and counting it.

@@ -3,9 +3,9 @@ package cluster
 import (
 	"time"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // Snapshot is everything a decision may see.

@@ -1,11 +1,11 @@
 package cluster
 
 import (
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 	"testing"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
 )
 
 // What is paid in advance covers an instance of stopped capacity while it runs, and none that is stopped.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // StateNode is a place for pods that exists or is on its way: a node with its claim, a node alone, or a claim alone.

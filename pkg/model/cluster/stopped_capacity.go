@@ -3,7 +3,7 @@ package cluster
 import (
 	"time"
 
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 )
 
 // StoppedBuffer is a CapacityBuffer of stopped capacity with the pods that it keeps room for.

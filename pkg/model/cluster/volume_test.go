@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Volumes matter where a pod that uses some needs a node, now or because its own goes away or may be emptied. What its

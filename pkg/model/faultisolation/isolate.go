@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 )
 
 // asideFor is how long a part is left out before it is tried again.

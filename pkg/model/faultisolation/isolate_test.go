@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/faultisolation"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/faultisolation"
+	"joiner.sh/pkg/model/plan"
 )
 
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
@@ -217,7 +217,7 @@ func TestAPanicSaysWhere(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	for _, frame := range p.Stack[:3] {
-		if !strings.HasPrefix(frame, "joiner/pkg/model/faultisolation_test.fall isolate_test.go:") {
+		if !strings.HasPrefix(frame, "joiner.sh/pkg/model/faultisolation_test.fall isolate_test.go:") {
 			t.Errorf("stack is %q", p.Stack)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/spotpools"
+	"joiner.sh/pkg/model/spotpools"
 )
 
 // Schema is the version of the stored form that this code reads and writes.

@@ -3,7 +3,7 @@ package instancetypes_test
 import (
 	"testing"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 func TestCharge(t *testing.T) {

@@ -3,7 +3,7 @@ package instancetypes
 import (
 	"cmp"
 
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // Class is what of an EC2NodeClass changes how instance types look: its resolved status and the kubelet settings that

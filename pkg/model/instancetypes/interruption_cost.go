@@ -3,8 +3,8 @@ package instancetypes
 import (
 	"math"
 
-	"joiner/pkg/model/resources"
-	"joiner/pkg/model/spotpools"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/model/spotpools"
 )
 
 // InterruptionCost is what says how much interruptions of spot nodes are expected to cost. Nobody bills that: it is

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"joiner/pkg/model/resources"
-	"joiner/pkg/model/spotpools"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/model/spotpools"
 )
 
 func TestInterruptionsArePartOfTheComparedPriceAndOfNoBill(t *testing.T) {

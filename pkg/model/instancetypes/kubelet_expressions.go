@@ -9,7 +9,7 @@ import (
 
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 
-	"joiner/pkg/model/kubeletexpr"
+	"joiner.sh/pkg/model/kubeletexpr"
 )
 
 // What expressions come to is rounded up, as Karpenter does, so that instance types share launch templates.

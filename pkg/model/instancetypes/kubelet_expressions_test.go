@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/resources"
 )
 
 func resolveWith(t *testing.T, change func(*instancetypes.Class)) map[string]instancetypes.Type {

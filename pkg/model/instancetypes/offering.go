@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // Capacity types, the values of the label karpenter.sh/capacity-type.

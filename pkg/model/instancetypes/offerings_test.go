@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // small is a region with three zones and one plain type; change adapts the type.

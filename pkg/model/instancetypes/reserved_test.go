@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // reserving is the default class of a region that sells one small type, with reservations.

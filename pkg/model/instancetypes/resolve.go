@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // ResolveTypes tells what the instance types of c are for nodes of class at the time now: labels, capacity,

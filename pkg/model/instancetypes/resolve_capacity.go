@@ -9,7 +9,7 @@ import (
 
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/resources"
 )
 
 // Amounts that hold where a class says nothing else.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // typeRequirements returns the values that a node of the type can have for each label an instance type decides. A label

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // A zone is out when every subnet of the class there is, for want of addresses or because EC2 said so.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/model/kubeletexpr"
+	"joiner.sh/pkg/model/kubeletexpr"
 )
 
 func large() kubeletexpr.Variables {

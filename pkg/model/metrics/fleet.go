@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // FleetMetrics is how the nodes stand: how many they are and what they cost in USD per hour, together and by pool and

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/model/naming"
+	"joiner.sh/pkg/model/naming"
 )
 
 // Names that fit are what users have deployed: they must stay as they are.

@@ -2,15 +2,15 @@ package nomination
 
 import (
 	"fmt"
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 )
 
 // How long nodes are held for pods that are to be evicted.

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/api/v1alpha1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/api/v1alpha1"
 )
 
 // ValidateOverlay are the rules that the schema cannot check.

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/model/overlays"
+	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/model/overlays"
 )
 
 func TestProblems(t *testing.T) {

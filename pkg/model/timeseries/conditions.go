@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // conditionKind is a kind of object whose status conditions are told.

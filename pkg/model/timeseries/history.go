@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // mostStarting is how many pods are remembered until they are ready.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Options says which series are listed.

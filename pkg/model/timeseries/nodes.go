@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"strings"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/resources"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
 )
 
 // nodeLabelKeys are the labels of a node that its series carry, with the last part of the key as their name.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // command is what is read of the annotation of a disruption.

@@ -1,6 +1,6 @@
 package topology
 
-import "joiner/pkg/model/cluster"
+import "joiner.sh/pkg/model/cluster"
 
 // DependsOn reports whether where the other pod comes to stand may be what lets p be somewhere: a required spread of p
 // counts it, or a required affinity wants it near.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // Group is a set of pods: those of some namespaces that a selector selects.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Names of the spans of a NodeClaim's way into service. They follow on each other: pods wait, the instance is launched,

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 type answer struct{ code, message string }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 // What codes mean to us; the last for those that only their text tells apart.

@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	awsv1 "joiner/pkg/api/aws/v1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 )
 
 // al2UserData writes MIME: the user's parts, then a script that runs /etc/eks/bootstrap.sh.

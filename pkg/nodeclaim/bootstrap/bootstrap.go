@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // MaxBytes is the largest user data that EC2 takes, in bytes before base64.

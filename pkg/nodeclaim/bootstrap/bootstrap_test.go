@@ -9,11 +9,11 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/bootstrap"
-	"joiner/pkg/testing/syntax"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/bootstrap"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 func input(family string) bootstrap.Input {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // DisruptionBudgets is what PodDisruptionBudgets still allow in one pass, over all the nodes that it drains. It spares

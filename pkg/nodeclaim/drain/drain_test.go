@@ -12,11 +12,11 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/nodeclaim/drain"
-	"joiner/pkg/testing/syntax"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/nodeclaim/drain"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }

@@ -1,13 +1,13 @@
 package interruption
 
 import (
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 	"slices"
 	"strings"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 )
 
 // firstFor bounds how long pods stay for that: a launch takes seconds, and the notice leaves less than two minutes.

@@ -1,13 +1,13 @@
 package interruption_test
 
 import (
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 	"testing"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // TestProvided: a drain may begin when every pod that needs another node has one that is there or that EC2 has accepted

@@ -11,12 +11,12 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/testing/syntax"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // TestGoing plays the files in testdata/going; it is noon. "world" takes lines "nodes POOL=COUNT|PERCENT" (a budget),

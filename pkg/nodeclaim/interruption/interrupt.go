@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Kind is what a notice is about, in the words of the metrics.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 )
 
 // PendingReplacement is a node that is to be left, and whether it may be now.

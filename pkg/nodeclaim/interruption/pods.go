@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 )
 
 // RemovePods are the actions that rid a node of its pods when no drain can, sorted by pod. A kubelet that goes down is

@@ -3,9 +3,9 @@ package interruption
 import (
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/topology"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/topology"
 )
 
 // DeleteReplaced are the actions that delete the claims of nodes which go now: all their pods have room on nodes that

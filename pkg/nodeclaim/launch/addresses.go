@@ -1,6 +1,6 @@
 package launch
 
-import "joiner/pkg/model/instancetypes"
+import "joiner.sh/pkg/model/instancetypes"
 
 // subnetOfZone picks one subnet for each zone: that with most addresses to spare, of several the first of the status,
 // which lists those with most free addresses first. A zone without a subnet that takes another node has none.

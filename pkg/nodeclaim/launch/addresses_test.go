@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // In each subnet a node may take what the smallest type asked for there holds, whichever comes first.

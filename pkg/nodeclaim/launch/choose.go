@@ -8,10 +8,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/bootstrap"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/bootstrap"
 )
 
 // Allocation strategies of CreateFleet.

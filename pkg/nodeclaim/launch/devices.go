@@ -3,8 +3,8 @@ package launch
 import (
 	"strings"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/instancetypes"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // blockDevices are the volumes: the class's, else those of the image family.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // maxTypes bounds the instance types in one request.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // What is left of a spot request when pools are left out of it.

@@ -3,9 +3,9 @@ package launch
 import (
 	"fmt"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Input is everything that the choice may see.

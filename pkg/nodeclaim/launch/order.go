@@ -3,8 +3,8 @@ package launch
 import (
 	"fmt"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Order is one CreateFleet request of type instant, for one instance or for as many as a batch has claims.

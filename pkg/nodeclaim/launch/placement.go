@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // placementPartition is the one of the class's placement group that the claim requires, the first as text of those that

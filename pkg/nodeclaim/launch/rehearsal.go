@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // DryRunOrder is an order like those that launches with the class will place, of one instance type, on-demand, in every

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/nodeclaim/bootstrap"
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/nodeclaim/bootstrap"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 func TestRehearsal(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // What a template says about capacity reservations, and the markets of CreateFleet that such capacity is sold on.

@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 func TestResult(t *testing.T) {

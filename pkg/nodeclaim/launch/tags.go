@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	karpv1 "joiner/pkg/api/v1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
 )
 
 // Tags on what is made in EC2. The two that name the claim are on the instance from the start, unlike in

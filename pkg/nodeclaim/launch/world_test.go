@@ -15,11 +15,11 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"sigs.k8s.io/yaml"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/nodeclaim/launch"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 const plainClass = `

@@ -3,8 +3,8 @@ package lifecycle
 import (
 	"slices"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // missingResources are the requested resources that the node does not offer. One that a DRA driver serves is offered as

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/nodeclaim/lifecycle"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/nodeclaim/lifecycle"
 )
 
 // A claim whose node lacks an extended resource says who serves it, and what is in the way.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/nodeclaim/awserrors"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 // launchFailed is the reason of a claim whose instance EC2 ended before its node joined.

@@ -7,10 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/nodeclaim/lifecycle"
-	"joiner/pkg/testing/faults"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/lifecycle"
+	"joiner.sh/pkg/testing/faults"
 )
 
 // Where the decision about one object fails, whatever its stage, that object stays as it is and is named, and all others

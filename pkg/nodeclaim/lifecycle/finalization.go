@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/nodeclaim/drain"
-	"joiner/pkg/nodeclaim/interruption"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/drain"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // settle is how long a drained node is watched for pods that the scheduler was binding when the taint came.

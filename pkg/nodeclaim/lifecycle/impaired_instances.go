@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // impairedFor is how long a status check must have failed before it counts.

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/faultisolation"
-	"joiner/pkg/model/nomination"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/nodeclaim/drain"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/faultisolation"
+	"joiner.sh/pkg/model/nomination"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/drain"
 )
 
 // Plan is what one pass does.

@@ -12,12 +12,12 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/nodeclaim/lifecycle"
-	"joiner/pkg/testing/syntax"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/lifecycle"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 func scenarioSyntax() syntax.Grammar {

@@ -3,10 +3,10 @@ package lifecycle
 import (
 	"cmp"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/resources"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/resources"
 )
 
 // Reasons for which a claim is deleted that count against its pool.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // start is when every scenario begins. Durations in scenario files are ages: "launched=5m" was five minutes ago, and a

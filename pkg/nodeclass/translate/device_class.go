@@ -8,7 +8,7 @@ import (
 
 	resourcev1 "k8s.io/api/resource/v1"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // DeviceClass is what matters of a DeviceClass.

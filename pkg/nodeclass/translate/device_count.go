@@ -7,7 +7,7 @@ import (
 
 	resourcev1 "k8s.io/api/resource/v1"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // devicePool is a pool of devices.

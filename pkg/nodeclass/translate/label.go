@@ -8,10 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // stableKey gives the present name of a label that was renamed, and the node label that a volume's topology label

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/resources"
 )
 
 // What a node must have free for a pod, as the scheduler counts it.

@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // Overlay translates a NodeOverlay. One that is being deleted, or makes no sense, says so in Message.

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/resources"
 )
 
 // mostAmount is the largest amount that is told apart, in millicores, bytes or units: more than any node has of

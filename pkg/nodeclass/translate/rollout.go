@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/api/joiner/v1alpha1"
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/api/joiner/v1alpha1"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // What counts where a NodeRollout does not say it.

@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"joiner/pkg/api/joiner/v1alpha1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass/translate"
+	"joiner.sh/pkg/api/joiner/v1alpha1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass/translate"
 )
 
 // A status is read as it was written, and each problem is a condition that is False and says it.

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"joiner/pkg/decisionlog"
+	"joiner.sh/pkg/decisionlog"
 )
 
 const (

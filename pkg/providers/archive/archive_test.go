@@ -17,11 +17,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/decisionlog/replay"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/providers/archive"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/decisionlog/replay"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/providers/archive"
 )
 
 // bucket is S3 in memory, with pages of two keys.

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"joiner/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 // Access is how a cluster lets in who comes from outside.

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclass"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclass"
 )
 
 // answers gives every call the same body, and keeps what was asked last.

@@ -19,9 +19,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/google/go-cmp/cmp"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/install/preflight"
-	"joiner/pkg/model/instancetypes"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // ears answers every call with body, and keeps what was asked for in words: the action, and what narrows it.

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"joiner/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 // authorityKey is the object of the catalog bucket that holds the certificate authority, as EKS prints it.

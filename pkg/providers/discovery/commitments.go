@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/savingsplans"
 	plantypes "github.com/aws/aws-sdk-go-v2/service/savingsplans/types"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/instancetypes"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Limits of the lists about commitments.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // mibPerGiB turns the price list's GiBps-mo into MiB/s.

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/spotpools"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/spotpools"
 )
 
 // How long what was read is good (. Spot prices, which move, are read at every refresh.

@@ -8,9 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/awserrors"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 // noGroup is EC2's code for a name or id that no placement group has; it does not end like those of other resources.

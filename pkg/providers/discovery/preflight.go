@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
-	"joiner/pkg/install/preflight"
-	"joiner/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 const (

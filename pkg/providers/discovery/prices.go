@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	pricetypes "github.com/aws/aws-sdk-go-v2/service/pricing/types"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Limits of price lists.

@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	corev1 "k8s.io/api/core/v1"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/nodeclaim/awserrors"
-	"joiner/pkg/nodeclass"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclass"
 )
 
 // ensureProfile returns the name of the class's instance profile and makes it when the class names a role. Every call

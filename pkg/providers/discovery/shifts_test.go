@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // noMarks are the marks of somebody who has none.

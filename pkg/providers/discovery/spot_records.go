@@ -13,8 +13,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"joiner/pkg/model/spotpools"
-	"joiner/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/model/spotpools"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 // mostSpotRecords bounds the records of other clusters that are read.

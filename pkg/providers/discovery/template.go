@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/nodeclaim/awserrors"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 const templatePage = 200

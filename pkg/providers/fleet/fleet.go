@@ -15,11 +15,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"golang.org/x/time/rate"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/awserrors"
-	"joiner/pkg/nodeclaim/launch"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // Limits of lists and waits.

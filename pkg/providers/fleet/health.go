@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"golang.org/x/sync/errgroup"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 // maxNamed is how many instances one DescribeInstanceStatus may name.

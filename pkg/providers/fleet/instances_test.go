@@ -20,10 +20,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/awserrors"
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // running is an instance of an account.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 // incorrectState is the code for an instance in a state from which it cannot be started or stopped.

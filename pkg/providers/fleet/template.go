@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"joiner/pkg/nodeclaim/awserrors"
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // Codes of launch templates.

@@ -3,7 +3,7 @@ package invoke_test
 import (
 	"testing"
 
-	"joiner/pkg/providers/invoke"
+	"joiner.sh/pkg/providers/invoke"
 )
 
 func TestReason(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // shelves is an API server that lists a node with a pod, whose volume is in zone b, and of all other kinds nothing.

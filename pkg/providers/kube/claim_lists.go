@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass/translate"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass/translate"
 )
 
 // mostNamed bounds the instances that one question names; about more all claims are read.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	awsv1 "joiner/pkg/api/aws/v1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 )
 
 // Classes reads and writes EC2NodeClasses.

@@ -9,11 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	awsv1 "joiner/pkg/api/aws/v1"
-	joinerv1alpha1 "joiner/pkg/api/joiner/v1alpha1"
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/api/v1alpha1"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	joinerv1alpha1 "joiner.sh/pkg/api/joiner/v1alpha1"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/api/v1alpha1"
 )
 
 // Namespace is where Joiner's own objects live: its leases and its data.

@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	awsv1 "joiner/pkg/api/aws/v1"
-	joinerv1alpha1 "joiner/pkg/api/joiner/v1alpha1"
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/nodeclass/translate"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	joinerv1alpha1 "joiner.sh/pkg/api/joiner/v1alpha1"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/nodeclass/translate"
 )
 
 func newREST(c Config, scheme *runtime.Scheme, hc *http.Client, contentType string) (rest.Interface, error) {

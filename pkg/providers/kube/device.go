@@ -11,8 +11,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass/translate"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass/translate"
 )
 
 // devicesFor is how long it is taken for true what DRA drivers publish and what is allocated of it: passes follow each

@@ -11,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	joinerv1alpha1 "joiner/pkg/api/joiner/v1alpha1"
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	joinerv1alpha1 "joiner.sh/pkg/api/joiner/v1alpha1"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/timeseries"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/timeseries"
 )
 
 const (

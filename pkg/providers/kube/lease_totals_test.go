@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"joiner/pkg/model/timeseries"
+	"joiner.sh/pkg/model/timeseries"
 )
 
 // leaseServer is an API server with one lease.

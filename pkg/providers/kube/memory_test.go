@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/pkg/nodeclass/translate"
+	"joiner.sh/pkg/nodeclass/translate"
 )
 
 // BenchmarkPodsKept measures how much memory a running pod takes in the cache: 150,000 of them, 50 of each ReplicaSet,

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 func taint(key, value, effect string) corev1.Taint {

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass"
-	"joiner/pkg/nodeclass/translate"
+	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass"
+	"joiner.sh/pkg/nodeclass/translate"
 )
 
 // Overlays reads and writes NodeOverlays.

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/nodeclass"
-	"joiner/pkg/nodeclass/translate"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/nodeclass"
+	"joiner.sh/pkg/nodeclass/translate"
 )
 
 // PoolAnnotations are the annotations of a NodePool, none when it is gone.

@@ -15,11 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/api/joiner/v1alpha1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass"
-	"joiner/pkg/nodeclass/translate"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/api/joiner/v1alpha1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass"
+	"joiner.sh/pkg/nodeclass/translate"
 )
 
 const (

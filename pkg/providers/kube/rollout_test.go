@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"joiner/pkg/providers/kube"
+	"joiner.sh/pkg/providers/kube"
 )
 
 // A cluster that does not know NodeRollouts has none. Where they may not be read the list says so, and asks no more

@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/nodeclass/translate"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/nodeclass/translate"
 )
 
 func uidOf(s string) types.UID { return types.UID(s) }

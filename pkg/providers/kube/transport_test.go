@@ -24,7 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/providers/kube"
+	"joiner.sh/pkg/providers/kube"
 )
 
 // server answers every request with the next of the codes, the last one for ever, and an empty list or object.

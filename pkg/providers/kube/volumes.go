@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass/translate"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass/translate"
 )
 
 // Volumes reads what is about persistent volumes.

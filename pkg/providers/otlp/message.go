@@ -9,7 +9,7 @@ import (
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"joiner/pkg/model/trace"
+	"joiner.sh/pkg/model/trace"
 )
 
 const mostError = 1024 // bytes of the text of an error

@@ -16,7 +16,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"joiner/pkg/model/trace"
+	"joiner.sh/pkg/model/trace"
 )
 
 const (

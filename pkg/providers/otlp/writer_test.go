@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"joiner/pkg/model/trace"
-	"joiner/pkg/providers/otlp"
+	"joiner.sh/pkg/model/trace"
+	"joiner.sh/pkg/providers/otlp"
 )
 
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
-	"joiner/pkg/providers/prometheus"
+	"joiner.sh/pkg/providers/prometheus"
 )
 
 // secrets has one secret.

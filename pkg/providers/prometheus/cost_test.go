@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/model/timeseries"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/model/timeseries"
 )
 
 // Prices of Amazon Managed Service for Prometheus in us-east-1: USD for ten million samples, up to two billion a month and

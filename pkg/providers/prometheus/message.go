@@ -9,7 +9,7 @@ import (
 	writev2 "github.com/prometheus/client_golang/exp/api/remote/genproto/v2"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"joiner/pkg/model/timeseries"
+	"joiner.sh/pkg/model/timeseries"
 )
 
 // staleMarker is the value that ends a series.

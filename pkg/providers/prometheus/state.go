@@ -14,7 +14,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"joiner/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"joiner/pkg/providers/prometheus"
+	"joiner.sh/pkg/providers/prometheus"
 )
 
 // bucket has one object, with a tag for each version.

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/exp/api/remote"
 	"golang.org/x/sync/errgroup"
 
-	"joiner/pkg/model/timeseries"
+	"joiner.sh/pkg/model/timeseries"
 )
 
 // Limits of one send.

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"joiner/pkg/model/timeseries"
-	"joiner/pkg/providers/prometheus"
+	"joiner.sh/pkg/model/timeseries"
+	"joiner.sh/pkg/providers/prometheus"
 )
 
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }

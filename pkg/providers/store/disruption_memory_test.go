@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/disruption"
-	"joiner/pkg/providers/store"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/providers/store"
 )
 
 func TestNotes(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/providers/store"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/providers/store"
 )
 
 func note(t *testing.T, l *store.UnavailableOfferings, class, instance string) {

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 const (

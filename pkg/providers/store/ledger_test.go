@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/providers/store"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/providers/store"
 )
 
 func TestMarksOfOneWriter(t *testing.T) {

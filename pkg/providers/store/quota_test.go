@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/providers/store"
+	"joiner.sh/pkg/providers/store"
 )
 
 // TestQuota: as many things as may be, each counted once, until they are forgotten.

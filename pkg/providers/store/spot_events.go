@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/spotpools"
+	"joiner.sh/pkg/model/spotpools"
 )
 
 const (

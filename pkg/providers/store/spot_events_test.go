@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/spotpools"
-	"joiner/pkg/providers/store"
+	"joiner.sh/pkg/model/spotpools"
+	"joiner.sh/pkg/providers/store"
 )
 
 func spotEvent(id string, at time.Time) spotpools.Event {

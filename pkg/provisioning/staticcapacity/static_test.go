@@ -10,15 +10,15 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/provisioning/staticcapacity"
-	"joiner/pkg/testing/scenario"
-	"joiner/pkg/testing/syntax"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/provisioning/staticcapacity"
+	"joiner.sh/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // TestScenarios plays testdata: the words of a scenario's world, "static [most=N]" prints what is decided, "apply"

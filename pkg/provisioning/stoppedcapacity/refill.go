@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/scheduling/binpack"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 const (

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // Whatever stands in a snapshot, packing ends, without a panic; every pod that waits is placed or has a reason; and

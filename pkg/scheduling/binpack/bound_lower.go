@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
 // lowerBound is what any plan costs at least that gives a place to all pods that the solution gives one, new nodes

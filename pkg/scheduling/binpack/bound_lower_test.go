@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // The obligation of the proof, in clusters small enough to try every plan: with nodes that have room, weights, limits,

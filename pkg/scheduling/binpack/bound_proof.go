@@ -3,8 +3,8 @@ package binpack
 import (
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
 // mostProved is how many classes of pods Prove reckons with; the work grows with their third power.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"joiner/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
 // Pods that spread: of all ways to divide them over the domains that the skew allows, the cheapest costs what least

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/resources"
 )
 
 // podClasses are the pods that need a place, by equivalence class.

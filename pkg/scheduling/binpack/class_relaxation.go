@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // constraints is a pod's constraints with some of its preferences taken as rules.

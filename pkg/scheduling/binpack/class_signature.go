@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // signatureWriter writes everything about a pod that a rule may look at, as text: pods with equal texts are alike.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // unsigned are the fields of a pod that are not in its signature, and why no rule can tell pods apart by them.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // podVolumes is what the pods of a class attach to their node. Those that no other pod uses are counted, those that

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // poolRefusal is all that keeps the pool from making a node for the view, empty when it could.

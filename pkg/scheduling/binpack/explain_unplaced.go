@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/plan"
 )
 
 // explainer says why pods of a solution have no place.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Nothing is launched from a pool that sleeps, and the plan says so.

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/model/spotpools"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/model/spotpools"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // TestInterruptionsCountWherePlansAreCompared packs the same pods while spot pools are not learned, while they are, and

@@ -3,9 +3,9 @@ package binpack
 import (
 	"strings"
 
-	aws "joiner/pkg/api/aws/v1"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/instancetypes"
+	aws "joiner.sh/pkg/api/aws/v1"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Labels the packer looks at.

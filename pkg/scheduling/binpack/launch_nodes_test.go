@@ -3,7 +3,7 @@ package binpack
 import (
 	"testing"
 
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // A label that no value is named for gets the first number that its requirement allows, with zeros before it where all

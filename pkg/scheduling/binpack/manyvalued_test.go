@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/testing/plancheck"
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/testing/plancheck"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // partitioned is a cluster with one instance type of the real catalog, in a placement group of three partitions, and

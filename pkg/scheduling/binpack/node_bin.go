@@ -4,9 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // bin is a node that pods can go to: one that exists, one on its way, or a new one.

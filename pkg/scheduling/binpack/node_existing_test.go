@@ -3,8 +3,8 @@ package binpack
 import (
 	"testing"
 
-	"joiner/pkg/model/resources"
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // A node that no claim made and that has not told yet what it has takes no pods, and stops nobody.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // nodeAdmission is one answer to "may a pod with these demands be on that node", asked for many nodes.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/overlays"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/overlays"
 )
 
 // OfferingCache keeps from one pass to the next what is sold and the stock made of that, as long as all is the same

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/plan"
 )
 
 // catalog is what the pools of a snapshot can launch.

@@ -3,8 +3,8 @@ package binpack
 import (
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/topology"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/topology"
 )
 
 // daemonOverhead is a DaemonSet as the pod that it makes for a node.

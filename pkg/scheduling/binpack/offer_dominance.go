@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // admittedOffer is an offer with the admissions that let pods be on it, as bits.

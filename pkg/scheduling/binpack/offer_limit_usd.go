@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // millionths are the parts of a USD in which a limit on the price counts.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/requirements"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/requirements"
 )
 
 const (

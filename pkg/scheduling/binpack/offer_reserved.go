@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // reservationSlots is how many instances the capacity reservations have room for, by their ids. Claims that are not

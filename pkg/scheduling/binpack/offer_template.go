@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strconv"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/requirements"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // TemplateNode is a node as the template of the pool has it, for no pods: any type that the pool allows may come, and

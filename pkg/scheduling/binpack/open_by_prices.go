@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"joiner/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"joiner/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
 // waitingAdmissions are the admissions of the batches that wait, each once.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // batchTake is n pods of a batch on a new node.

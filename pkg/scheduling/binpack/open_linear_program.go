@@ -3,7 +3,7 @@ package binpack
 import (
 	"slices"
 
-	"joiner/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
 // mostFleetWork is how much work may go into the nodes of one fleet, much more than is expected.

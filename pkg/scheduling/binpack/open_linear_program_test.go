@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // Of few types, nodes that are chosen all together cost less than those that are chosen one after the other, and never

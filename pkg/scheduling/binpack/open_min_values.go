@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // minValuesFit makes a new node of the offer as small as the pool's minValues need it.

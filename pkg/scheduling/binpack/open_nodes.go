@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/resources"
 )
 
 // nodeOpener makes new nodes for pods that no node has room for.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // dear is what a pod is worth, in USD per hour, that only reserved capacity can take.

@@ -3,7 +3,7 @@ package binpack
 import (
 	"slices"
 
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/resources"
 )
 
 // openAll makes new nodes for the batches, of the heaviest pools that take them.

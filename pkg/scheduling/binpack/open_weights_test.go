@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // Every node of a light pool has a pod that no heavier pool could have, also after the search has packed nodes anew;

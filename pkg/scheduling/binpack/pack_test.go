@@ -3,9 +3,9 @@ package binpack
 import (
 	"testing"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 func decide(w *scenario.World) plan.Plan { return PodsFrom(w.Snapshot, w.Market) }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"joiner/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
 // mostHostRows is how many sorts of nodes that are there the prices of pods reckon with.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"joiner/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
 // rounds is how often the prices of pods are improved at most.

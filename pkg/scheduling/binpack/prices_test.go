@@ -7,10 +7,10 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // TestPricesOfWorkloads shows what plans for workloads of many kinds cost, beside what no plan can undercut. A change of

@@ -3,8 +3,8 @@ package binpack
 import (
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
 )
 
 // problem is what every solution of a pass starts from. Its parts do not change once they are read, except that they

@@ -3,7 +3,7 @@ package binpack
 import (
 	"slices"
 
-	"joiner/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
 // searchHost is a node that is there as the search sees it: pods of this plan may leave it, and others take their

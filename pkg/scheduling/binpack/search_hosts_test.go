@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // Room on a node that is there goes to the pods that would cost most elsewhere: pods that want on-demand have the

@@ -3,8 +3,8 @@ package binpack
 import (
 	"testing"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // A search never makes a plan dearer nor leaves more pods without a home, and it makes some plans cheaper. That what it

@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
 const (

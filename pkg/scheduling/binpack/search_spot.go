@@ -1,6 +1,6 @@
 package binpack
 
-import "joiner/pkg/model/instancetypes"
+import "joiner.sh/pkg/model/instancetypes"
 
 const (
 	// defaultSpotPoolShare is the part of all spot capacity that may be in one instance type in one zone.

@@ -3,9 +3,9 @@ package binpack
 import (
 	"testing"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // spotShares is the part of the launches' spot capacity that is in the fullest pool of capacity, and the number of spot

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
 )
 
 // solution is a place for pods: who goes where, what pools use then, and who is left.

@@ -1,6 +1,6 @@
 package binpack
 
-import "joiner/pkg/model/cluster"
+import "joiner.sh/pkg/model/cluster"
 
 // Stages of packing, as a follower is told of them.
 const (

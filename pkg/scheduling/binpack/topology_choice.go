@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // domainChoice is what the domains of a topology key have for a batch, and what was given to them so far.

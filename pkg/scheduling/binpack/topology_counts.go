@@ -3,8 +3,8 @@ package binpack
 import (
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/topology"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/topology"
 )
 
 // topologyCounts is how many pods stand in which domain of topology keys, as rules of pods count them.

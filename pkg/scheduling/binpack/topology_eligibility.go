@@ -1,6 +1,6 @@
 package binpack
 
-import "joiner/pkg/model/topology"
+import "joiner.sh/pkg/model/topology"
 
 // eligibleDomains is the rule with the domains that count for it: those where its filter lets some node be, sold now or
 // not.

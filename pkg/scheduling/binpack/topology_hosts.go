@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // hostSite is what the host rules of a view need to know of a bin.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/topology"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/topology"
 )
 
 func (top *topologyCounts) relaxedPodFor(k *podClass, x constraints) *relaxedPod {

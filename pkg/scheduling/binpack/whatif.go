@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/plan"
 )
 
 // WhatIf is what pools can launch, found once for many questions about one cluster: what if these nodes were gone, what

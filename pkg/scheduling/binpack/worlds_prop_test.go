@@ -14,11 +14,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/testing/scenario"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // worlds is how many random worlds are played, and firstWorld the seed of the first.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // SlowReader reads a cluster that is too large for an invocation.

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/metrics"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/testing/fake"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/metrics"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/testing/fake"
 )
 
 // EachFault runs the invocation on a fresh world with every fault it can have, and then hands the world on for the

@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/spotpools"
-	"joiner/pkg/testing/objects"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/spotpools"
+	"joiner.sh/pkg/testing/objects"
 )
 
 // TaintNode keeps new pods off the node.

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/testing/objects"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/testing/objects"
 )
 
 // ec2 is what EC2 launches, runs and ends. Its exported fields are set before use.

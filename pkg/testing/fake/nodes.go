@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/objects"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/objects"
 )
 
 // nodeStore are the Nodes of the API server, and the volumes attached to them.

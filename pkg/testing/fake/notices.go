@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/objects"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/objects"
 )
 
 // PodsOn lists the pods of a node.

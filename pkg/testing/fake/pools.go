@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/resources"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
 )
 
 // poolStore are the NodePools with what their status counts, and the EC2NodeClasses.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Advance lets time go by: instances boot and end, kubelets end pods, apps make new pods, the scheduler binds them.

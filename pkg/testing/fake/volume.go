@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // WithVolumes is the snapshot with what the volumes of its pods allow, which Snapshot does not say.

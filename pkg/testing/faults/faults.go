@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Fault follows a decision and panics where all that it names fits.

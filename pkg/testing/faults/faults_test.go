@@ -3,8 +3,8 @@ package faults_test
 import (
 	"testing"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/faults"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/faults"
 )
 
 // A fault hits where all that it names fits, and nowhere else.

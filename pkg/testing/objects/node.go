@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/nomination"
-	"joiner/pkg/nodeclaim/launch"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/nomination"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // NewInstance is what EC2 starts for an order with the override that it chose. The number is that of no other instance.

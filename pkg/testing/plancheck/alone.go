@@ -5,8 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/workload"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/workload"
 )
 
 // admitsNode reports whether node selector and required node affinity allow the node. Faulty terms match nothing.

@@ -33,7 +33,7 @@ func TestSharesNoCodeWithThePacker(t *testing.T) {
 		looked++
 		for _, i := range f.Imports {
 			for _, not := range notShared() {
-				if i.Path.Value == `"joiner/pkg/`+not+`"` {
+				if i.Path.Value == `"joiner.sh/pkg/`+not+`"` {
 					t.Errorf("%s imports %s", name, i.Path.Value)
 				}
 			}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // podClass is pods that no rule can tell apart, coming to one machine.

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/workload"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/workload"
 )
 
 const testPools = `

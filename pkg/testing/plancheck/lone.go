@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // checkMachine checks what concerns one machine and its pods: labels, taints, amounts, host ports and volumes, in every

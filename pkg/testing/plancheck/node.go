@@ -12,8 +12,8 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/workload"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/workload"
 )
 
 // Labels that a node has beside those of its type.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // paidFor gives the launch the price that its commitment leaves. It must be able to become nothing else than the type

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // checkPools checks what the plan may take of each pool: limits, minValues, weights, reservations, and the number of

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
 )
 
 // Labels of machines, beside those of the placement's nodes.

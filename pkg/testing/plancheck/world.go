@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
 )
 
 // World is a snapshot with what each EC2NodeClass may launch, before any NodeOverlay.

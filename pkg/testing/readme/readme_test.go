@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/testing/readme"
+	"joiner.sh/pkg/testing/readme"
 )
 
 const root = "../../.."

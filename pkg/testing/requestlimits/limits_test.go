@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/testing/requestlimits"
+	"joiner.sh/pkg/testing/requestlimits"
 )
 
 // TestEveryLimitHasItsSource, and can be met at all.

@@ -1,8 +1,8 @@
 package scenario
 
 import (
-	"joiner/pkg/model/plan"
-	"joiner/pkg/testing/plancheck"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/testing/plancheck"
 )
 
 // Check returns what is wrong with the plan by the rules of Kubernetes and of NodePools, looking at every shape that a

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"joiner/pkg/model/plan"
+	"joiner.sh/pkg/model/plan"
 )
 
 // A checker that finds nothing proves nothing: each of these plans breaks one rule.

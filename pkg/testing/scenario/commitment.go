@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // addCommitment reads "commitment ri type=m5.large zone=a flexible room=16" or "commitment sp room=96000" with lines

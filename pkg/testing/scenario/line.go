@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/testing/syntax"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // key spells out the short names that scenario files use for the usual label keys.

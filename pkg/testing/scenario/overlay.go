@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/resources"
 )
 
 // addOverlay reads "overlay cheap weight=10 price=0.05 invalid=why" or "change=-10%" or "change=+0.1", with lines

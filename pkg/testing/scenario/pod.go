@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/syntax"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // addPods reads "pods web n=2 cpu=900 mem=1024 ns=x priority=5 on=node-1 owner=DaemonSet ready deleting protected

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"joiner/pkg/model/plan"
-	"joiner/pkg/testing/syntax"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // Run plays every scenario file below dir. The word "pack" asks decide for a plan and prints it, checked; "pack detail"

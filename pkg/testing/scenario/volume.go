@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // addVolumeLimit reads "DRIVER COUNT".

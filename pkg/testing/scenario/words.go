@@ -1,6 +1,6 @@
 package scenario
 
-import "joiner/pkg/testing/syntax"
+import "joiner.sh/pkg/testing/syntax"
 
 // Words are the directives of a world. A harness that has more of its own checks with
 // syntax.NewGrammar(scenario.Words(), ...).

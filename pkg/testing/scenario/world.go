@@ -9,10 +9,10 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // World is a snapshot in the making, with the instance types that every class sells. It plays at 2026-01-01 00:00 UTC

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/nodeclass"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/nodeclass"
 )
 
 const caBundle = "Q0E=" // of the cluster, a part of the drift hashes of classes

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // apiServer keeps the objects of the cluster, tells watchers of changes, and collects garbage.

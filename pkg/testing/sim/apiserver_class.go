@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	awsv1 "joiner/pkg/api/aws/v1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 )
 
 // addClass makes an EC2NodeClass that nobody has looked at.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // bill is what the cluster costs, and what it must cost.

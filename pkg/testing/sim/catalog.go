@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // catalog is what EC2 sells to everybody.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // lookEvery is how often a day is looked at for what it costs and what it must cost.

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"testing"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/testing/objects"
-	"joiner/pkg/testing/sim"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/testing/objects"
+	"joiner.sh/pkg/testing/sim"
 )
 
 // The flags of make day. Without them a test run plays an hour of the morning of two days.

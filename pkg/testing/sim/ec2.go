@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // ec2 launches and ends instances.

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Times of status checks.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // EC2's words for why an instance is stopped.

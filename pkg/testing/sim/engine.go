@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // engine orders everything that happens, and is shared by all parts. One goroutine, the loop, does all deeds; the

@@ -4,16 +4,16 @@ import (
 	"context"
 	"time"
 
-	"joiner/pkg/controllers"
-	"joiner/pkg/controllers/disrupt"
-	"joiner/pkg/controllers/lifecycle"
-	"joiner/pkg/controllers/notices"
-	"joiner/pkg/controllers/provision"
-	"joiner/pkg/controllers/refresh"
-	"joiner/pkg/controllers/stoppedcapacity"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/controllers/disrupt"
+	"joiner.sh/pkg/controllers/lifecycle"
+	"joiner.sh/pkg/controllers/notices"
+	"joiner.sh/pkg/controllers/provision"
+	"joiner.sh/pkg/controllers/refresh"
+	"joiner.sh/pkg/controllers/stoppedcapacity"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // Functions are the programs as the stack runs them. So many equal launches share a request, 0 for never.

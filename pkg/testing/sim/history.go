@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // remember keeps what later checks ask about: what invocations were told, and when and why claims were condemned.

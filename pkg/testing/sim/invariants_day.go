@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/instancetypes"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // disruptionReport keeps what disruption moved in a day, to see whether it takes back what it did.

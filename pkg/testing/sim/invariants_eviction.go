@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	v1 "joiner/pkg/api/v1"
+	v1 "joiner.sh/pkg/api/v1"
 )
 
 // checkEvictionTaint: pods are evicted from nodes that take no pods any more.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/controllers/notices"
-	"joiner/pkg/nodeclaim/interruption"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers/notices"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // longestChain is how many functions may wake each other, one after the other. Lambda drops what would run a function

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/launch"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // checkCapacityLease: only the holder of the lease makes capacity.

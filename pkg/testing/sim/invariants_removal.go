@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/objects"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/objects"
 )
 
 // checkNodeOurs: only nodes of ours are changed.

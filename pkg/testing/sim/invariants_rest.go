@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/interruption"
-	"joiner/pkg/nodeclass"
-	"joiner/pkg/testing/objects"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/nodeclass"
+	"joiner.sh/pkg/testing/objects"
 )
 
 // classProblems lists what must not be about classes at rest.

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/pkg/api/joiner/v1alpha1"
-	v1 "joiner/pkg/api/v1"
+	"joiner.sh/pkg/api/joiner/v1alpha1"
+	v1 "joiner.sh/pkg/api/v1"
 )
 
 // mostTaken is how many nodes EC2 may take before they prove anything, for which others may be tried.

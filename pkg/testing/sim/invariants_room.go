@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/testing/objects"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/testing/objects"
 )
 
 // willRefuse says why the node will not take the pod, as far as anybody can know: that its kubelet is silent shows only

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/testing/objects"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/objects"
 )
 
 // kubelets are the kubelets of all nodes, and the controllers that look after nodes: they make Node objects and run

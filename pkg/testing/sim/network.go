@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"joiner/pkg/testing/requestlimits"
+	"joiner.sh/pkg/testing/requestlimits"
 )
 
 // network carries the calls of invocations: each takes time there and back, and may fail or kill at either end.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/testing/requestlimits"
+	"joiner.sh/pkg/testing/requestlimits"
 )
 
 // awsAttempts is how often the SDK makes a call, and mostBackoff the longest it waits before it tries again.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/testing/objects"
-	"joiner/pkg/testing/requestlimits"
-	"joiner/pkg/testing/sim"
+	"joiner.sh/pkg/testing/objects"
+	"joiner.sh/pkg/testing/requestlimits"
+	"joiner.sh/pkg/testing/sim"
 )
 
 var notices = flag.Int("notices", 1000, "how many spot notices come within a minute in TestNoticesOfAMinute")

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // seedPlan is what a seed is about: how fast, how faulty and how crowded its world is.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"joiner/pkg/testing/sim"
+	"joiner.sh/pkg/testing/sim"
 )
 
 // calls are the port calls that a function may be hit at.

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"joiner/pkg/controllers"
+	"joiner.sh/pkg/controllers"
 )
 
 // Ports are the ports of the controllers, as one invocation sees them.

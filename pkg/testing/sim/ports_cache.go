@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // How old what a cache shows may be, but for what was there when the invocation began.

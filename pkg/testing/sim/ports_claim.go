@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	decided "joiner/pkg/model/plan"
-	"joiner/pkg/testing/objects"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	decided "joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/testing/objects"
 )
 
 // claimPorts read and write NodeClaims.

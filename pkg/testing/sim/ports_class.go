@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/nodeclass"
-	"joiner/pkg/testing/objects"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/nodeclass"
+	"joiner.sh/pkg/testing/objects"
 )
 
 // classPorts read and write EC2NodeClasses, and look up in AWS what they stand for.

@@ -3,11 +3,11 @@ package sim
 import (
 	"context"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/model/buffers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/model/buffers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // offeringPorts read what is sold. There are no overlays and no buffers.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // podPorts read, mark and end pods.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/metrics"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/metrics"
 )
 
 // recordPorts take what is told of decisions.

@@ -6,15 +6,15 @@ import (
 	"slices"
 	"time"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/api/joiner/v1alpha1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/controllers/rollouts"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclass"
-	"joiner/pkg/nodeclass/translate"
-	"joiner/pkg/testing/objects"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/api/joiner/v1alpha1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers/rollouts"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclass"
+	"joiner.sh/pkg/nodeclass/translate"
+	"joiner.sh/pkg/testing/objects"
 )
 
 // rolloutPorts read and write NodeRollouts and the revisions that they keep, and read alarms.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // statePorts keep what one invocation tells the next.

@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"time"
 
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/api/joiner/v1alpha1"
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/nodeclass"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/api/joiner/v1alpha1"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/nodeclass"
 )
 
 // RolloutTrial is a NodeRollout in a cluster whose EC2NodeClass finds another image, and what is wrong with that image.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"joiner/pkg/testing/objects"
-	"joiner/pkg/testing/sim"
+	"joiner.sh/pkg/testing/objects"
+	"joiner.sh/pkg/testing/sim"
 )
 
 var trials = flag.Int("trials", 20, "how many NodeRollouts TestRollouts plays, by seeds from first on")

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/resources"
 )
 
 // scheduler binds pods to nodes by the rules of kube-scheduler.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strconv"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // nodeFits reports whether the node, of which pods use so much, may take the pod.

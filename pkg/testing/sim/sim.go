@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Scenario is one run. All but Seed and Catalog may be left out.

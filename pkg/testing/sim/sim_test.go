@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/testing/objects"
-	"joiner/pkg/testing/sim"
+	"joiner.sh/pkg/testing/objects"
+	"joiner.sh/pkg/testing/sim"
 )
 
 // The flags of make sim. Without them a test run plays a few seeds; make check plays more.

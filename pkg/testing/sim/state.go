@@ -3,8 +3,8 @@ package sim
 import (
 	"time"
 
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // productState is what the product keeps for itself beside Kubernetes objects.

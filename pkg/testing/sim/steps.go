@@ -1,9 +1,9 @@
 package sim
 
 import (
-	"joiner/pkg/model/cluster"
-	decided "joiner/pkg/model/plan"
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/model/cluster"
+	decided "joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // The steps at which invariants are looked at. Each is told before the world changes, unless it says otherwise.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/testing/objects"
-	"joiner/pkg/testing/sim"
+	"joiner.sh/pkg/testing/objects"
+	"joiner.sh/pkg/testing/sim"
 )
 
 var buffers = flag.Int("buffers", 8, "how many worlds with a buffer of stopped capacity TestStoppedCapacity plays, by seeds from first on")

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // storm lets users and EC2 do things at random.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
 )
 
 // startOtherVersion starts, now and then, another version of an app whose pods are to be spread over zones: few small

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
 )
 
 // workloads are the apps of users, and the controllers that keep their pods running.

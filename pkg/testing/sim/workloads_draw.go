@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/model/resources"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 )
 
 // The namespaces: two of users, and that of daemons.

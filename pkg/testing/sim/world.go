@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclass"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclass"
 )
 
 // world is a cluster and an AWS account, made of parts around one engine. The loop alone touches it.

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/testing/objects"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/testing/objects"
 )
 
 // calmDrift lets all drift end: budgets allow some nodes at a time, and limits are lifted, for replacements come first.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"joiner/pkg/settings"
+	"joiner.sh/pkg/settings"
 )
 
 // Grammar is what a harness understands: the form of each directive, by its name.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"joiner/pkg/workload/manifest"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 const stream = `# two pods and a list

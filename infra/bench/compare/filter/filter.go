@@ -26,7 +26,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
-	"joiner/infra/bench/manifests"
+	"joiner.sh/infra/bench/manifests"
 )
 
 // orders is in how many orders pods are tried.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
-	"joiner/infra/bench/manifests"
+	"joiner.sh/infra/bench/manifests"
 )
 
 // standing is an informer that holds what it was given and hears of nothing else, so that nobody waits for it.

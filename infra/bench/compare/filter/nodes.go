@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/bench/manifests"
-	api "joiner/pkg/api/v1"
+	"joiner.sh/infra/bench/manifests"
+	api "joiner.sh/pkg/api/v1"
 )
 
 // nodesOf are the nodes once all has come: those there are, but for the ones that go, those on their way, and the new

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 )
 
 // scenario is a cluster at two times, the second one long enough after the first for proposals to be confirmed.

@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/infra/bench/karpenter"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/budgets"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/infra/bench/karpenter"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // finding is something that the two sides see otherwise.

@@ -9,13 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/bench/karpenter"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/infra/bench/karpenter"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 func TestMain(m *testing.M) {

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/infra/bench/karpenter"
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/plan"
+	"joiner.sh/infra/bench/karpenter"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/plan"
 )
 
 // easing is a change to what Karpenter is shown, by which one way in which both differ is no more.

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/instancetypes"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // dice makes a random scenario.

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/instancetypes"
-	amounts "joiner/pkg/model/resources"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
+	amounts "joiner.sh/pkg/model/resources"
 )
 
 // addNode makes a node with its claim and its pods. Most are in service, some are not or not quite.

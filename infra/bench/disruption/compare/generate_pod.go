@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	api "joiner/pkg/api/v1"
-	"joiner/pkg/model/instancetypes"
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 func container(milliCPU, mebibytes int) corev1.Container {

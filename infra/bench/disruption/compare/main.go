@@ -10,9 +10,9 @@ import (
 	"os"
 	"runtime"
 
-	"joiner/infra/bench/karpenter"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
+	"joiner.sh/infra/bench/karpenter"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
 )
 
 func main() {

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/nodeclass/translate"
-	"joiner/pkg/scheduling/binpack"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclass/translate"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // snapshotOf is the scenario as Joiner reads it.

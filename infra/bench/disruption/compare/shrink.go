@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
-	api "joiner/pkg/api/v1"
+	api "joiner.sh/pkg/api/v1"
 )
 
 // mostTries bounds the comparisons that shrinking one scenario takes.

@@ -15,14 +15,14 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	awsv1 "joiner/pkg/api/aws/v1"
-	joinerv1alpha1 "joiner/pkg/api/joiner/v1alpha1"
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/install"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	joinerv1alpha1 "joiner.sh/pkg/api/joiner/v1alpha1"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/install"
 
-	"joiner/infra/local/controlplane/client"
+	"joiner.sh/infra/local/controlplane/client"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"joiner/pkg/install"
+	"joiner.sh/pkg/install"
 )
 
 // rights are requests as "verb resource[/subresource][.group][ name][@namespace]".

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"joiner/pkg/testing/syntax"
+	"joiner.sh/pkg/testing/syntax"
 )
 
 // mostCauses is how many lines of a refusal are kept; a list that is too long is refused item by item as well.

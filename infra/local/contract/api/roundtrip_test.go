@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	awsv1 "joiner/pkg/api/aws/v1"
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/api/v1alpha1"
+	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/api/v1alpha1"
 )
 
 // TestAcceptedComesBack stores every manifest of testdata/accepted, reads it into our types, writes it out again and
@@ -185,7 +185,7 @@ func walkType(typ reflect.Type, path string, visit func(path string)) {
 }
 
 func isOurs(typ reflect.Type) bool {
-	return typ.Kind() == reflect.Struct && strings.HasPrefix(typ.PkgPath(), "joiner/pkg/api") && !strings.HasSuffix(typ.Name(), "Duration")
+	return typ.Kind() == reflect.Struct && strings.HasPrefix(typ.PkgPath(), "joiner.sh/pkg/api") && !strings.HasSuffix(typ.Name(), "Duration")
 }
 
 // markSet notes the fields of a value that are not zero.

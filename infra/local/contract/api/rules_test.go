@@ -11,7 +11,7 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"joiner/pkg/install"
+	"joiner.sh/pkg/install"
 )
 
 // rule is one rule of a CRD: the field it belongs to ([] stands for an index, {} for a key) and words of its refusal.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/cloudtest"
-	"joiner/pkg/cli/doctor"
-	"joiner/pkg/install"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/cloudtest"
+	"joiner.sh/pkg/cli/doctor"
+	"joiner.sh/pkg/install"
 )
 
 // account is an emulated account that the environment points at.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"joiner/pkg/cli/doctor"
+	"joiner.sh/pkg/cli/doctor"
 )
 
 const looseDeployment = `apiVersion: apps/v1

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
-	"joiner/pkg/testing/readme"
+	"joiner.sh/pkg/testing/readme"
 )
 
 // fatal is what kubectl says instead of ending the program.

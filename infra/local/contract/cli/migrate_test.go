@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"joiner/pkg/cli/migrate"
+	"joiner.sh/pkg/cli/migrate"
 )
 
 const karpenter = `apiVersion: apps/v1

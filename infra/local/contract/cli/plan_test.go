@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/workload"
+	"joiner.sh/pkg/workload"
 )
 
 const burst = `apiVersion: apps/v1

@@ -10,12 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/cloudtest"
-	"joiner/pkg/cli"
-	"joiner/pkg/cli/doctor"
-	"joiner/pkg/cli/recording"
-	"joiner/pkg/install/preflight"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/cloudtest"
+	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/cli/doctor"
+	"joiner.sh/pkg/cli/recording"
+	"joiner.sh/pkg/install/preflight"
 )
 
 // template writes what a synthesis would of the preflight of a plan, and returns its folder.

@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 
-	"joiner/infra/local/controlplane/client"
-	"joiner/pkg/cli"
-	"joiner/pkg/install"
-	"joiner/pkg/workload/manifest"
+	"joiner.sh/infra/local/controlplane/client"
+	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"joiner/pkg/cli/status"
+	"joiner.sh/pkg/cli/status"
 )
 
 // standing is a node of a pool as its maker leaves it, with a pod on it.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"joiner/pkg/cli"
+	"joiner.sh/pkg/cli"
 )
 
 // screen can be read while it is written.

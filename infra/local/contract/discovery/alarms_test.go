@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/providers/discovery"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/providers/discovery"
 )
 
 // Alarms are read by name, metric and composite ones, as many as there are; one that does not exist is left out.

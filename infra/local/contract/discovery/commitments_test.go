@@ -9,10 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/awserrors"
-	"joiner/pkg/providers/discovery"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/providers/discovery"
 )
 
 func (r *rig) committed(share float64) *discovery.CatalogRefresher {

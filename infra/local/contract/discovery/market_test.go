@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
 )
 
 func snapshot(t *testing.T) instancetypes.Catalog {

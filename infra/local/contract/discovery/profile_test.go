@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
-	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner.sh/infra/local/awsemulator"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 )
 
 // profiles lists all instance profiles with their role.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/providers/discovery"
+	"joiner.sh/infra/local/awsemulator"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/providers/discovery"
 )
 
 // The terms are ORed, the conditions of a term ANDed; an id beats the rest of its term, and one that does not exist

@@ -14,10 +14,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/cloudtest"
-	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/providers/discovery"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/cloudtest"
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/providers/discovery"
 )
 
 const (

@@ -9,9 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/providers/discovery"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/providers/discovery"
 )
 
 // ledger has one mark of its own.

@@ -11,15 +11,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/controllers"
-	learning "joiner/pkg/controllers/spotpools"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/model/spotpools"
-	"joiner/pkg/providers/discovery"
-	"joiner/pkg/providers/store"
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers"
+	learning "joiner.sh/pkg/controllers/spotpools"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/model/spotpools"
+	"joiner.sh/pkg/providers/discovery"
+	"joiner.sh/pkg/providers/store"
 )
 
 // memory is a store of shared data.

@@ -8,9 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/providers/discovery"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/providers/discovery"
 )
 
 func isolated(r *rig) *discovery.CatalogRefresher {

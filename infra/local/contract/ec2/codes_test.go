@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/model/instancetypes"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Every code that means "not to be had", as an error about an offer and as the answer to the whole request, and what is

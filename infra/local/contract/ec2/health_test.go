@@ -8,7 +8,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/model/cluster"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // sickbay is four running instances: one well, one that fails its own check, one whose host does, and one with dates.

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/providers/fleet"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/providers/fleet"
 )
 
 // start2 is another process of the same cluster.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/providers/fleet"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/providers/fleet"
 )
 
 func TestALaunchGivesTheInstanceThatTheOrderAsksFor(t *testing.T) {

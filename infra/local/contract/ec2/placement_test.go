@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // grouped asks for a type in a placement group.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 func TestARehearsalLaunchesNothing(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // reserved asks for the type in the reservation, which is in zone a.

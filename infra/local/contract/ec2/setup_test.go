@@ -11,11 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/cloudtest"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/providers/fleet"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/cloudtest"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/providers/fleet"
 )
 
 // Of the claim whose instance the tests launch.

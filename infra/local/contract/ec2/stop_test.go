@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/providers/fleet"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/providers/fleet"
 )
 
 // stateOf waits until the instance is in the state.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 func TestATemplateHoldsAllThatTheOrderSays(t *testing.T) {

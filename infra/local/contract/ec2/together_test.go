@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclaim/launch"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/launch"
 )
 
 // crowd launches so many instances.

@@ -16,13 +16,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/pkg/decisionlog"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/providers/archive"
-	"joiner/pkg/providers/discovery"
-	"joiner/pkg/providers/invoke"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/providers/archive"
+	"joiner.sh/pkg/providers/discovery"
+	"joiner.sh/pkg/providers/invoke"
 )
 
 // deed is something that a function does through its adapters. Its error is what the function would see; prepare is

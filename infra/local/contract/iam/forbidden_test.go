@@ -16,10 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/nodeclaim/launch"
-	"joiner/pkg/nodeclass"
-	"joiner/pkg/providers/invoke"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/nodeclass"
+	"joiner.sh/pkg/providers/invoke"
 )
 
 func TestInstancesOfOthersCannotBeTerminated(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/local/iam"
-	"joiner/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/iam"
+	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
 // needs is the permission matrix: for each statement of each function a deed that fails without it.

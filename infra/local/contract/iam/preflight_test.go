@@ -10,9 +10,9 @@ import (
 	awsiam "github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
-	"joiner/infra/local/lambdahost/assembly"
-	"joiner/pkg/install/preflight"
-	"joiner/pkg/providers/discovery"
+	"joiner.sh/infra/local/lambdahost/assembly"
+	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/providers/discovery"
 )
 
 // What the preflight asks about the plan of a stack, its role in that stack may ask: it waits a minute and a half for a

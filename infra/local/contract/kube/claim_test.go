@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/cluster"
-	units "joiner/pkg/model/resources"
-	"joiner/pkg/providers/kube"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	units "joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/providers/kube"
 )
 
 func (c env) storedClaim(t *testing.T, name string) map[string]any {

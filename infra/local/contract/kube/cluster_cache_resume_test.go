@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/providers/kube"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/providers/kube"
 )
 
 // silentWatches withholds what watches tell that are opened while it is mute, but for short ones.

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/pkg/install"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/providers/kube"
+	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/providers/kube"
 )
 
 // kube-scheduler and a snapshot, as each function reads it, agree on what pods find of an extended resource that a DRA

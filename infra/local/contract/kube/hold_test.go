@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"joiner/pkg/install"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/nodeclass/translate"
+	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass/translate"
 )
 
 func holdTaint() cluster.Taint {

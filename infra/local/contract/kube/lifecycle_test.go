@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"joiner/pkg/model/cluster"
-	units "joiner/pkg/model/resources"
-	"joiner/pkg/nodeclass/translate"
+	"joiner.sh/pkg/model/cluster"
+	units "joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/nodeclass/translate"
 )
 
 // A claim without our finalizer and the label of its class gets both in one write, and none when it has them.

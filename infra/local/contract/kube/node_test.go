@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/providers/kube"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/providers/kube"
 )
 
 func TestNodeFromRegistrationToItsEnd(t *testing.T) {

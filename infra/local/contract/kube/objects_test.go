@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/plan"
-	"joiner/pkg/model/requirements"
-	units "joiner/pkg/model/resources"
-	"joiner/pkg/providers/kube"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/requirements"
+	units "joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/providers/kube"
 )
 
 // applyText applies one YAML document, with NAME replaced by the test's own name.

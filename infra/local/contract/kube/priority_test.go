@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"joiner/pkg/install"
+	"joiner.sh/pkg/install"
 )
 
 // answers notes by which level the API server served each request, and with which code.

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/install"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	units "joiner/pkg/model/resources"
-	"joiner/pkg/providers/kube"
-	"joiner/pkg/providers/store"
+	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	units "joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/providers/kube"
+	"joiner.sh/pkg/providers/store"
 )
 
 // as is a client with the rights of one function's group.

@@ -23,9 +23,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"joiner/infra/local/controlplane/client"
-	"joiner/pkg/install"
-	"joiner/pkg/providers/kube"
+	"joiner.sh/infra/local/controlplane/client"
+	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/providers/kube"
 )
 
 const (

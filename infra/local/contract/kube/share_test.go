@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/providers/kube"
-	"joiner/pkg/providers/store"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/providers/kube"
+	"joiner.sh/pkg/providers/store"
 )
 
 func TestEventsAreToldOnce(t *testing.T) {

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	karpv1 "joiner/pkg/api/v1"
-	"joiner/pkg/disruption"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/instancetypes/builtin"
-	"joiner/pkg/model/requirements"
-	"joiner/pkg/providers/kube"
-	"joiner/pkg/scheduling/binpack"
+	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/providers/kube"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // volumeZone is where the volume of the test is. Launches come to another zone where nothing keeps them from it.

@@ -9,8 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/providers/kube"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/providers/kube"
 )
 
 // waiting runs Wait and tells its outcome.

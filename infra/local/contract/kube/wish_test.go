@@ -16,13 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/model/buffers"
-	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/overlays"
-	"joiner/pkg/model/requirements"
-	units "joiner/pkg/model/resources"
-	"joiner/pkg/providers/kube"
+	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/model/buffers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/requirements"
+	units "joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/providers/kube"
 )
 
 // What a buffer's template and workload ask for: 100m by the limit of the one, 200m by the request of the other.

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/env"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/env"
 )
 
 // autoModeObjects are what EKS Auto Mode has in a cluster: its own NodeClass, the two NodePools that it makes, and the

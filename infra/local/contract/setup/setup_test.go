@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/retry"
 
-	"joiner/infra/local/awsemulator"
-	"joiner/infra/local/env"
-	"joiner/infra/local/lambdahost"
-	"joiner/pkg/install/preflight"
-	"joiner/pkg/install/setup"
-	"joiner/pkg/providers/kube"
+	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/lambdahost"
+	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/install/setup"
+	"joiner.sh/pkg/providers/kube"
 )
 
 func TestSetup(t *testing.T) {

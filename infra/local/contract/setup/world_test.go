@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"joiner/infra/local/cloudtest"
-	"joiner/infra/local/env"
-	"joiner/infra/local/lambdahost"
-	"joiner/pkg/install"
+	"joiner.sh/infra/local/cloudtest"
+	"joiner.sh/infra/local/env"
+	"joiner.sh/infra/local/lambdahost"
+	"joiner.sh/pkg/install"
 )
 
 const (

@@ -19,7 +19,7 @@ const (
 )
 
 const (
-	modulePath   = "joiner"
+	modulePath   = "joiner.sh"
 	builtBinary  = ".local/bin/joiner-plane"
 	testPatience = 5 * time.Minute
 )

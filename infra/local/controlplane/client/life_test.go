@@ -21,7 +21,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/infra/local/controlplane/client"
+	"joiner.sh/infra/local/controlplane/client"
 )
 
 // judge is a token webhook that knows one token, of a member of the group.

@@ -17,12 +17,12 @@ import (
 	"syscall"
 	"time"
 
-	"joiner/infra/local/controlplane/client"
-	"joiner/infra/local/verify"
-	"joiner/pkg/cli"
-	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/scheduling/binpack"
-	"joiner/pkg/workload"
+	"joiner.sh/infra/local/controlplane/client"
+	"joiner.sh/infra/local/verify"
+	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/workload"
 )
 
 const startPatience = 5 * time.Minute

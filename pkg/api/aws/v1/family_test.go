@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	karpv1 "joiner/pkg/api/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
 )
 
 const (

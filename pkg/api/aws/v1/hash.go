@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	karpv1 "joiner/pkg/api/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
 )
 
 // Versions of the drift hash of a class. They are Karpenter's own strings because the numbers are its own.

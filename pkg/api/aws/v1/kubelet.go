@@ -3,7 +3,7 @@ package v1
 import (
 	"encoding/json"
 
-	karpv1 "joiner/pkg/api/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
 )
 
 // KubeletTaints is the field of the kubelet's configuration that holds the taints of a new node. Joiner sets it.

@@ -3,7 +3,7 @@ package v1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	karpv1 "joiner/pkg/api/v1"
+	karpv1 "joiner.sh/pkg/api/v1"
 )
 
 // EC2NodeClass is how EC2 instances are made: image, network, role, disks and what the kubelet is told.

@@ -3,7 +3,7 @@ package v1_test
 import (
 	"testing"
 
-	v1 "joiner/pkg/api/aws/v1"
+	v1 "joiner.sh/pkg/api/aws/v1"
 )
 
 func TestTagsThatOnlyWeMaySet(t *testing.T) {

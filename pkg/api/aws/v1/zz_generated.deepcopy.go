@@ -5,7 +5,7 @@
 package v1
 
 import (
-	apiv1 "joiner/pkg/api/v1"
+	apiv1 "joiner.sh/pkg/api/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"

@@ -5,7 +5,7 @@
 package v1alpha1
 
 import (
-	"joiner/pkg/api/v1"
+	"joiner.sh/pkg/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
