@@ -69,7 +69,7 @@ func portNeeds() map[string]string {
 		"LeaseHolders.LeaseSign": "get leases.coordination.k8s.io", "Metrics.Put": "", // metrics are lines of the log
 		"NodeLister.ListNodes": "list nodes", "NodePods.DeletePod": "delete pods", "NodePods.PodsOn": "list pods", "NodePods.RemovePod": "delete pods",
 		"NodeReader.ReadNode": "get nodes", "NodeTainter.TaintNode": patchNode, "NodeTainter.UntaintNode": patchNode,
-		"NodeTainter.TaintFailedRevision": patchNode, "NodeTainter.UntaintFailedRevision": patchNode,
+		"NodeTainter.TaintRevision": patchNode, "NodeTainter.UntaintRevision": patchNode,
 		"Nodes.DeleteNode": "delete nodes", "Nodes.InitializeNode": patchNode, "Nodes.RegisterNode": patchNode, "Nodes.ReleaseNode": patchNode,
 		"Nodes.TaintForTermination": patchNode, "Nodes.UnreserveNode": patchNode, "NominationOpener.OpenNode": patchNode,
 		"Overlays.ReadOfferingInputs": readOffers, "Overlays.WriteOverlayStatus": "patch nodeoverlays.karpenter.sh/status",

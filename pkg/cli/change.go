@@ -67,8 +67,12 @@ func carryOut(ctx context.Context, l clusterLink, s cluster.Snapshot, e migrate.
 
 // changeTaints takes a taint of Joiner's off a node.
 func changeTaints(ctx context.Context, l clusterLink, s cluster.Snapshot, e migrate.Edit) error {
+	admit := func(ctx context.Context, n cluster.Node) error {
+		return errors.Join(l.kube.UntaintRevision(ctx, n, api.TaintFailedRevision),
+			l.kube.UntaintRevision(ctx, n, api.TaintPreviousRevision))
+	}
 	do := map[migrate.Do]func(context.Context, cluster.Node) error{migrate.Untaint: l.kube.UntaintNode,
-		migrate.Open: l.kube.OpenNode, migrate.Admit: l.kube.UntaintFailedRevision}[e.Do]
+		migrate.Open: l.kube.OpenNode, migrate.Admit: admit}[e.Do]
 	for _, n := range s.Nodes {
 		if n.Name == e.Name {
 			return do(ctx, n)

@@ -12,6 +12,7 @@ import (
 type baseline struct {
 	snapshot cluster.Snapshot
 	forGood  bool // nodes that go do not count for the limits of their pools any more
+	forTrial bool // nodes of revisions before the one that is tried have no room
 	shared   *sharedSimulator
 }
 
@@ -32,6 +33,16 @@ func (st *State) newBaselines() (drift, consolidation *baseline) {
 			shared: &sharedSimulator{}}
 	}
 	return drift, consolidation
+}
+
+// trialBaseline returns the baseline of nodes that a NodeRollout replaces: that of drift without room on nodes of the
+// revisions before, from which the pods would have to move once more.
+func (ev *Evaluator) trialBaseline() *baseline {
+	if ev.trial == nil {
+		ev.trial = &baseline{snapshot: ev.withoutRoomOn(ev.driftBaseline.snapshot, (*stateNode).isPrevious),
+			forGood: true, forTrial: true, shared: &sharedSimulator{}}
+	}
+	return ev.trial
 }
 
 // placedSnapshot returns the snapshot with every pod where the base plan puts it, so that a question about some nodes

@@ -31,11 +31,11 @@ func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 	mayAsk := func() bool {
 		return ps.eval.meter.asked < ps.rules.steps/2 && ps.eval.meter.work < ps.eval.meter.maxWork()/4
 	}
-	if c, ok := ps.findTrial(mayAsk); ok {
+	if c, ok := ps.findTrial(m, mayAsk); ok {
 		return c, true
 	}
 	if mayAsk() {
-		if c, ok := ps.replaceDrifted(ps.budget.limitSet(empty, v1.DisruptionDrifted)); ok {
+		if c, ok := ps.replaceDrifted(ps.eval.driftBaseline, ps.budget.limitSet(empty, v1.DisruptionDrifted)); ok {
 			return c, true
 		}
 	}
@@ -48,7 +48,7 @@ func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 		}
 		batch = batch[:min(len(batch), ps.rules.drifted)]
 		m.Drifted = batch[len(batch)-1].Claim.Name
-		if c, ok := ps.replaceDrifted(batch); ok {
+		if c, ok := ps.replaceDrifted(ps.eval.driftBaseline, batch); ok {
 			return c, true
 		}
 		set = slices.DeleteFunc(set, func(n *stateNode) bool { return slices.Contains(batch, n) })
@@ -74,19 +74,19 @@ func (ps *pass) exceedsDriftLimit(set []*stateNode) bool {
 // replaceDrifted returns the command that replaces the nodes, whatever it costs, without those whose pods nobody can
 // take. It includes nodes for pods that the scheduler may leave unschedulable, because the command would be rolled back
 // again and again without.
-func (ps *pass) replaceDrifted(set []*stateNode) (Command, bool) {
+func (ps *pass) replaceDrifted(from *baseline, set []*stateNode) (Command, bool) {
 	for len(set) > 0 {
-		p := ps.eval.planWithout(ps.eval.driftBaseline, set)
+		p := ps.eval.planWithout(from, set)
 		stuck := ps.consolidation.podsWithoutRoom(set, p)
 		if len(stuck) == 0 {
-			launches, schedulable := ps.eval.withOverflowNodes(ps.eval.driftBaseline, set, p, math.Inf(1))
+			launches, schedulable := ps.eval.withOverflowNodes(from, set, p, math.Inf(1))
 			if !schedulable {
 				launches = p.Launches
 			}
 			return ps.newCommand(set, v1.DisruptionDrifted, launches), true
 		}
 		if most := ps.snapshot.Rules.MaxClaims; len(set) > 1 && most > 0 && len(p.Launches) >= most {
-			return ps.replaceFirstDrifted(set)
+			return ps.replaceFirstDrifted(from, set)
 		}
 		for n, why := range stuck {
 			n.notReplaced = refusal{IneligibleDrifted, "it has drifted, and " + why}
@@ -99,9 +99,9 @@ func (ps *pass) replaceDrifted(set []*stateNode) (Command, bool) {
 // replaceFirstDrifted returns the command for the first of the nodes that can be replaced by itself. Together they need
 // more new nodes than a pass may make; a command about one node may have as many as it needs, or it would never be
 // replaced.
-func (ps *pass) replaceFirstDrifted(set []*stateNode) (Command, bool) {
+func (ps *pass) replaceFirstDrifted(from *baseline, set []*stateNode) (Command, bool) {
 	for _, n := range set {
-		if c, ok := ps.replaceDrifted([]*stateNode{n}); ok {
+		if c, ok := ps.replaceDrifted(from, []*stateNode{n}); ok {
 			return c, true
 		}
 	}

@@ -17,6 +17,7 @@ type Evaluator struct {
 	payback               payback
 	driftBaseline         *baseline // of drift
 	consolidationBaseline *baseline // of consolidation
+	trial                 *baseline // of nodes that a NodeRollout replaces, once asked for
 	meter                 workMeter
 	inputs                uint64          // digest of all that the answers depend on, 0 while it is not known
 	podsWithLaunch        map[string]bool // by key: pods for which commands of this pass launch nodes

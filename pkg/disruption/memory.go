@@ -16,6 +16,8 @@ type Memory struct {
 	StalledSince map[string]time.Time `json:"inVain,omitempty"`
 	// the drifted NodeClaim that was asked about last
 	Drifted string `json:"drifted,omitempty"`
+	// the same of those that a NodeRollout replaces
+	Tried string `json:"tried,omitempty"`
 	// the last command that was found to move pods was about drifted nodes
 	LastWasDrift bool                 `json:"driftWas,omitempty"`
 	Search       SearchState          `json:"asked,omitzero"`

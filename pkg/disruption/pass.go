@@ -39,11 +39,12 @@ func decideMeasured(st *State, m Memory) (Plan, Memory, int) {
 	pr.advanceCommands(&p)
 	orphaned := pr.rollBackOrphanedTaints(m.OrphanedSince, &p)
 	pr.taintFailedRevisions(&p)
+	pr.taintPreviousRevisions(&p)
 	ps := newPass(st, pr.failures, pr.ongoing)
 	ps.candidates.filterCandidates()
 	p.Eligible = ps.candidates.eligibleByReason()
 	ps.hibernatePools(&p)
-	after := Memory{Quiet: st.quiet, Drifted: m.Drifted, LastWasDrift: m.LastWasDrift, Search: m.Search,
+	after := Memory{Quiet: st.quiet, Drifted: m.Drifted, Tried: m.Tried, LastWasDrift: m.LastWasDrift, Search: m.Search,
 		Overruns: m.Overruns.decayAt(st.now()), Report: m.Report, Failed: pr.failures, StalledSince: pr.stalled,
 		OrphanedSince: orphaned}
 	ps.confirmProposals(m.Proposals, &p, &after)
@@ -137,9 +138,9 @@ func (ps *pass) decideAgain(old Proposal, patient bool) (Command, bool) {
 	case ps.rules.steps == 0, old.Reason == v1.DisruptionDrifted && ps.exceedsDriftLimit(set):
 		return Command{}, false
 	case old.Reason == v1.DisruptionDrifted && set[0].awaitsTrial() && len(set[0].moving) > 0:
-		return ps.replaceForTrial(set[0])
+		return ps.replaceForTrial(set[0], true)
 	case old.Reason == v1.DisruptionDrifted:
-		return ps.replaceDrifted(set)
+		return ps.replaceDrifted(ps.eval.driftBaseline, set)
 	}
 	found := ps.consolidation.evaluateSet(set, patient)
 	return found.Command, found.ok

@@ -49,14 +49,18 @@ type Plan struct {
 	RollBack []EndedCommand // failed: take the taint and the marks away
 	// NodeClaims whose nodes take no more pods because a NodeRollout rolls them back, and those that it does not any
 	// more; sorted
-	TaintFailed   []string            `json:",omitempty"`
-	UntaintFailed []string            `json:",omitempty"`
-	Proposed      []Command           // held back until a later pass confirms them
-	Withdrawn     []WithdrawnProposal `json:",omitempty"`
-	Reported      []Command           // of pools that only report
-	Waiting       []string            // commands under way, and what each waits for
-	Starting      []string            `json:",omitempty"` // replacements that they wait for; not told in words
-	NotDisrupted  []NotDisrupted      // sorted by claim
+	TaintFailed   []string `json:",omitempty"`
+	UntaintFailed []string `json:",omitempty"`
+	// NodeClaims whose nodes take no pods while a NodeRollout drains another of a previous revision, and those that do
+	// again; sorted
+	TaintPrevious   []string            `json:",omitempty"`
+	UntaintPrevious []string            `json:",omitempty"`
+	Proposed        []Command           // held back until a later pass confirms them
+	Withdrawn       []WithdrawnProposal `json:",omitempty"`
+	Reported        []Command           // of pools that only report
+	Waiting         []string            // commands under way, and what each waits for
+	Starting        []string            `json:",omitempty"` // replacements that they wait for; not told in words
+	NotDisrupted    []NotDisrupted      // sorted by claim
 	// NodeClaims that are a case for the reason and may go, whatever budgets and prices say; sorted
 	Eligible map[v1.DisruptionReason][]string
 	// pools from which no node may go now, sorted; not told in words
@@ -87,6 +91,13 @@ func (p Plan) Lines() []string {
 	}
 	for _, name := range p.UntaintFailed {
 		out = append(out, "untaint "+name+": its revision is not rolled back any more")
+	}
+	for _, name := range p.TaintPrevious {
+		out = append(out, "taint "+name+
+			": its revision is to go, and pods that leave others like it must not come to it")
+	}
+	for _, name := range p.UntaintPrevious {
+		out = append(out, "untaint "+name+": no pods leave others like it now")
 	}
 	for _, x := range p.Withdrawn {
 		out = append(out, fmt.Sprintf("proposal withdrawn %s: %s: %s", x.Reason, strings.Join(x.Claims, ","), x.Why))

@@ -28,6 +28,8 @@ type progress struct {
 	ongoing       map[string]bool           // by id: commands under way that go on
 	stalledBefore map[string]time.Time      // by id: since when a command has waited for nothing, as remembered
 	stalled       map[string]time.Time      // the same as found
+	drains        []trialDrain              // under way, and of commands that are about to finish
+	awaitedNodes  map[string]bool           // by name, once asked for: nodes on which pods that wait are about to run
 	// once asked for: which pod of a command will have no room later either
 	unschedulableLater func(*runningCommand) string
 }
@@ -46,6 +48,7 @@ func (pr *progress) advanceCommands(p *Plan) {
 		}
 	}
 	late := pr.podWithoutRoom()
+	pr.drains = pr.drainsUnderWay()
 	for _, r := range pr.underWay() {
 		pr.tellStage(stageProgress, r.claims)
 		p.Starting = append(p.Starting, r.startingReplacements()...)
@@ -53,8 +56,11 @@ func (pr *progress) advanceCommands(p *Plan) {
 		fault, failed := pr.commandFailure(r), r.failedRevision()
 		fault = cmp.Or(fault, failed)
 		missing := late(r)
-		if fault == "" && missing != "" {
+		switch {
+		case fault == "" && missing != "":
 			fault = pr.isStalled(r)
+		case fault == "":
+			missing = pr.awaitsClosing(r)
 		}
 		switch {
 		case fault != "":

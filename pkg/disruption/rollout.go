@@ -3,12 +3,17 @@ package disruption
 import (
 	"fmt"
 	"slices"
-	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/rollout"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // driftedByClass reports whether the node drifted because of its EC2NodeClass or its image, in a pool of a NodeRollout.
@@ -41,6 +46,15 @@ func (ps *candidates) rolloutRefusal(n *stateNode) refusal {
 	return refusal{}
 }
 
+// isPrevious reports whether a NodeRollout tries a revision that the node does not have.
+func (n *stateNode) isPrevious() bool {
+	if n.pool == nil || n.pool.Rollout == nil {
+		return false
+	}
+	r := n.pool.Rollout
+	return r.Try != "" && r.DriftTo == r.Try && r.RevisionOf(*n.Claim) != r.Try
+}
+
 // hasFailed reports whether the revision of the node's claim failed in the NodeRollout of its pool.
 func (n *stateNode) hasFailed() bool {
 	return n.pool != nil && n.pool.Rollout != nil && n.pool.Rollout.Failed != "" &&
@@ -61,25 +75,6 @@ func (n *stateNode) isTried() bool {
 func (n *stateNode) isRolledBack() bool {
 	return n.pool != nil && n.pool.Rollout != nil &&
 		slices.Contains(n.pool.Rollout.RolledBack, n.pool.Rollout.RevisionOf(*n.Claim))
-}
-
-// taintFailedRevisions decides which nodes are to take no more pods because they are rolled back, and which take pods
-// again because they are not any more. A pod that leaves one such node does not come to another then, which it would
-// have to leave as well. The taint stands for nothing else, so a pass that dies before or after it is made good by the
-// next.
-func (pr *progress) taintFailedRevisions(p *Plan) {
-	for _, n := range pr.nodes {
-		if n.Node == nil || n.Deleting() {
-			continue
-		}
-		has := slices.ContainsFunc(n.Node.Taints, cluster.Taint.IsFailedRevision)
-		switch wanted := n.isRolledBack() && !pr.isReportOnly(n); {
-		case wanted && !has:
-			p.TaintFailed = append(p.TaintFailed, n.Claim.Name)
-		case !wanted && has:
-			p.UntaintFailed = append(p.UntaintFailed, n.Claim.Name)
-		}
-	}
 }
 
 // failedRevision says which replacement of the command has a revision that failed, to which no pod is to move any more;
@@ -109,57 +104,106 @@ func (ps *pass) takeSlots(c Command) {
 	}
 }
 
-// replaceForTrial returns the command that replaces the node by as many of the revision that is tried as its pods need,
-// and one at least: where its pods fit elsewhere, a new node is made for them all the same.
-func (ps *pass) replaceForTrial(n *stateNode) (Command, bool) {
-	c, ok := ps.replaceDrifted([]*stateNode{n})
+// replaceForTrial returns the command that replaces the node by nodes of the revision that is tried. Where its pods fit
+// on others, or need more nodes than the step allows, they get one that has room for all of them. Where nobody sells
+// such a node, with split as many as the step allows have the revision, and the rest the last good one.
+func (ps *pass) replaceForTrial(n *stateNode, split bool) (Command, bool) {
+	r := n.pool.Rollout
+	slots := ps.budget.slotsLeft(*r)
+	if slots <= 0 {
+		n.notReplaced = ps.candidates.rolloutRefusal(n)
+		return Command{}, false
+	}
+	c, ok := ps.replaceDrifted(ps.eval.trialBaseline(), []*stateNode{n})
 	if !ok {
 		return c, false
 	}
-	r := n.pool.Rollout
-	mine := func(l plan.Launch) bool { return isOfRollout(ps.snapshot, l, r.Name) }
-	if len(n.moving) > 0 && !slices.ContainsFunc(c.Launches, mine) {
-		c.Launches = append(c.Launches, ps.launchesForPods(n)...)
-	}
-	count := 0
-	for i, l := range c.Launches {
-		if mine(l) {
-			count++
-			c.Launches[i] = rollout.WithRevision(l, r.Try)
+	launches := ps.splitByRollout(c.Launches, r.Name)
+	if count := len(launches.mine); count == 0 || count > slots {
+		one, wait := ps.launchForAll(n)
+		switch {
+		case one != nil:
+			launches = rolloutLaunches{mine: []plan.Launch{*one}}
+		case wait, count > 0 && !split:
+			n.needsSplit = !wait
+			n.notReplaced = refusal{IneligibleRollout, fmt.Sprintf("its pods need %d nodes of revision %s, and the step "+
+				"of NodeRollout %s allows %d", max(count, 1), r.Try, r.Name, slots)}
+			return Command{}, false
 		}
 	}
-	switch {
-	case count == 0 && len(n.moving) > 0:
-		n.notReplaced = refusal{IneligibleDrifted, "it has drifted, and its pods need no node of its NodeRollout"}
-		return Command{}, false
-	case count > ps.budget.slotsLeft(*r):
-		n.notReplaced = refusal{IneligibleRollout, fmt.Sprintf(
-			"its pods need %d nodes of revision %s, and the step of NodeRollout %s allows %d", count,
-			r.Try, r.Name, ps.budget.slotsLeft(*r))}
-		return Command{}, false
+	// those with most pods first: the pods on the rest have to move once more
+	slices.SortStableFunc(launches.mine, func(a, b plan.Launch) int { return len(b.Pods) - len(a.Pods) })
+	for i := range launches.mine[:min(len(launches.mine), slots)] {
+		launches.mine[i] = rollout.WithRevision(launches.mine[i], r.Try)
 	}
-	return ps.newCommand([]*stateNode{n}, v1.DisruptionDrifted, c.Launches), true
+	return ps.newCommand([]*stateNode{n}, v1.DisruptionDrifted, append(launches.mine, launches.others...)), true
 }
 
-func isOfRollout(s cluster.Snapshot, l plan.Launch, name string) bool {
-	p, ok := s.PoolOf(l.Pool)
-	return ok && p.Rollout != nil && p.Rollout.Name == name
+// rolloutLaunches are launches of NodePools of a NodeRollout, and others.
+type rolloutLaunches struct{ mine, others []plan.Launch }
+
+func (ps *pass) splitByRollout(all []plan.Launch, name string) (out rolloutLaunches) {
+	for _, l := range all {
+		if p, ok := ps.snapshot.PoolOf(l.Pool); ok && p.Rollout != nil && p.Rollout.Name == name {
+			out.mine = append(out.mine, l)
+		} else {
+			out.others = append(out.others, l)
+		}
+	}
+	return out
 }
 
-// launchesForPods are the nodes that the pods of the node would need were there no others.
-func (ps *pass) launchesForPods(n *stateNode) []plan.Launch {
-	s := ps.snapshot
-	s.Nodes, s.Claims, s.Pods = nil, nil, nil
+// launchForAll returns the cheapest launch of the NodePools of the node's NodeRollout that has room for all pods of the
+// node; nil where there is none. Where EC2 has refused one that has a moment ago, wait is true.
+func (ps *pass) launchForAll(n *stateNode) (one *plan.Launch, wait bool) {
+	var need resources.List
 	for _, p := range n.moving {
-		alone := *p
-		alone.NodeName, alone.Unscheduled, alone.Deleting, alone.Nominated = "", true, time.Time{}, ""
-		s.Pods = append(s.Pods, alone)
+		need = need.Add(p.Need)
 	}
-	return ps.planSnapshot(s).Launches
+	s := ps.eval.isolatePods(ps.eval.driftBaseline, n.moving, []*stateNode{n}, nil)
+	s.Pools = nil
+	for _, p := range ps.snapshot.Pools {
+		if p.Rollout == nil || p.Rollout.Name != n.pool.Rollout.Name || p.Static {
+			continue
+		}
+		var large []string
+		for _, t := range ps.types(p) {
+			if need.FitsIn(t.Allocatable) {
+				large = append(large, t.Name)
+				wait = wait || slices.ContainsFunc(t.Offerings, func(o instancetypes.Offering) bool {
+					return isRefused(ps.snapshot, p, o)
+				})
+			}
+		}
+		if len(large) > 0 {
+			p.Requirements = p.Requirements.And(requirements.Of(corev1.LabelInstanceTypeStable, large...))
+			s.Pools = append(s.Pools, p)
+		}
+	}
+	if len(s.Pools) == 0 {
+		return nil, false
+	}
+	p := ps.eval.withinVolumeLimits(binpack.PodsFrom(s, ps.sells), []*stateNode{n}, nil)
+	ps.eval.meter.countQuestion(len(n.moving), p)
+	if len(p.Unplaced) > 0 || len(p.Launches) != 1 {
+		return nil, wait
+	}
+	return &p.Launches[0], false
 }
 
-// findTrial returns the command about the node that drifted first of those that a NodeRollout lets go, if there is one.
-func (ps *pass) findTrial(mayAsk func() bool) (Command, bool) {
+// isRefused reports whether EC2 refused the offering, which the pool may launch, so recently that nobody asks for it.
+func isRefused(s cluster.Snapshot, p cluster.Pool, o instancetypes.Offering) bool {
+	return p.Requirements.Has(v1.LabelCapacityType, o.CapacityType) &&
+		p.Requirements.Has(corev1.LabelTopologyZone, o.Zone) &&
+		slices.ContainsFunc(s.SoldOut, func(m instancetypes.UnavailableOffering) bool {
+			return m.Covers(o.Offer, s.Now)
+		})
+}
+
+// findTrial returns the command about a node that a NodeRollout lets go, if there is one: of those that drifted first,
+// from the node on that was asked about last, which the step has room for. Where no node can go otherwise, the pods of
+// one are divided among nodes of the revision that is tried and of the last good one.
+func (ps *pass) findTrial(m *Memory, mayAsk func() bool) (Command, bool) {
 	var set []*stateNode
 	for _, n := range ps.nodes {
 		if n.awaitsTrial() && len(n.moving) > 0 && !n.inStaticPool() &&
@@ -167,14 +211,25 @@ func (ps *pass) findTrial(mayAsk func() bool) (Command, bool) {
 			set = append(set, n)
 		}
 	}
+	if len(set) == 0 {
+		return Command{}, false
+	}
 	slices.SortFunc(set, byDriftTime)
-	for _, n := range set {
-		if !mayAsk() || len(ps.budget.limitSet([]*stateNode{n}, v1.DisruptionDrifted)) == 0 {
+	first := 1 + slices.IndexFunc(set, func(n *stateNode) bool { return n.Claim.Name == m.Tried })
+	for _, n := range slices.Concat(set[first:], set[:first]) {
+		if !mayAsk() {
+			break
+		}
+		if len(ps.budget.limitSet([]*stateNode{n}, v1.DisruptionDrifted)) == 0 {
 			continue
 		}
-		if c, ok := ps.replaceForTrial(n); ok {
+		m.Tried = n.Claim.Name
+		if c, ok := ps.replaceForTrial(n, false); ok {
 			return c, true
 		}
+	}
+	if i := slices.IndexFunc(set, func(n *stateNode) bool { return n.needsSplit }); i >= 0 {
+		return ps.replaceForTrial(set[i], true)
 	}
 	return Command{}, false
 }

@@ -110,19 +110,20 @@ func (ev *Evaluator) planAlone(pods []*cluster.Pod, set []*stateNode, besides []
 		d.addText(l.Pods...)
 	}
 	p := ev.resolveOfferings().CachedPlan(ev.inputs, uint64(d),
-		func() cluster.Snapshot { return ev.isolatePods(pods, set, besides) })
+		func() cluster.Snapshot { return ev.isolatePods(ev.consolidationBaseline, pods, set, besides) })
 	ev.meter.countQuestion(len(pods), p)
 	return ev.withinVolumeLimits(p, set, besides)
 }
 
 // isolatePods returns the snapshot without the nodes of the set in which these pods wait, no others do, and no existing
 // node has room.
-func (ev *Evaluator) isolatePods(pods []*cluster.Pod, set []*stateNode, besides []plan.Launch) cluster.Snapshot {
+func (ev *Evaluator) isolatePods(from *baseline, pods []*cluster.Pod, set []*stateNode,
+	besides []plan.Launch) cluster.Snapshot {
 	out := ev.departingNodes()
 	for _, n := range set {
 		out[n.Node.Name] = true
 	}
-	s := ev.withoutNodesOnce(ev.consolidationBaseline.snapshot, out, false)
+	s := ev.withoutNodesOnce(from.snapshot, out, from.forGood)
 	pending := map[string]bool{}
 	for _, p := range pods {
 		pending[p.Key()] = true

@@ -78,6 +78,7 @@ type verdict struct {
 	driftBlocked    refusal // why it may not go although it drifted
 	notConsolidated refusal // why it is not consolidated, found on the way
 	notReplaced     refusal // why it stays although it drifted and may go
+	needsSplit      bool    // its pods need nodes of two revisions
 }
 
 // refusal is a reason why a node stays.
@@ -93,6 +94,7 @@ type State struct {
 	rules           disruptionRules
 	types           func(cluster.Pool) []instancetypes.Type                         // what a pool may launch
 	typeIn          func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
+	sells           binpack.Offerings
 	resolve         func() *binpack.WhatIf
 	offerings       *binpack.WhatIf // of restock, once asked for
 	base            plan.Plan       // where pods go as it is
@@ -116,7 +118,7 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations,
 		max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
 	st := &State{snapshot: s, rules: m.Overruns.decayAt(s.Now).reduceRules(rulesOf(s.Rules)),
-		types:   overlays.ByPool(s, sells),
+		types: overlays.ByPool(s, sells), sells: sells,
 		byClaim: map[string]*stateNode{}, quiet: map[string]PodStability{}, virtual: map[string]bool{},
 		keepsRoom:    map[string]bool{},
 		faultyClaims: map[string]*cluster.Aside{}, faultyPools: map[string]*cluster.Aside{}}

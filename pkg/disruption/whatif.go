@@ -69,7 +69,7 @@ func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...pl
 	d := newDigest()
 	d.addText("without")
 	d.addText(namesOf(set)...)
-	d.addBool(from.forGood)
+	d.addBool(from.forGood, from.forTrial)
 	for _, l := range besides {
 		d.addText(l.Pool, l.Choice.String())
 	}

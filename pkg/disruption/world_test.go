@@ -14,9 +14,11 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/budgets"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/interruption"
 	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/testing/objects"
 	"joiner.sh/pkg/testing/scenario"
 )
 
@@ -76,6 +78,12 @@ func (w *world) act(p Plan) {
 	w.eachNode(p.UntaintFailed, func(n *cluster.Node) {
 		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), cluster.Taint.IsFailedRevision)
 	})
+	w.eachNode(p.TaintPrevious, func(n *cluster.Node) {
+		n.Taints = append(slices.Clone(n.Taints), objects.RevisionTaint(v1.TaintPreviousRevision))
+	})
+	w.eachNode(p.UntaintPrevious, func(n *cluster.Node) {
+		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), cluster.Taint.IsPreviousRevision)
+	})
 	for _, e := range p.RollBack {
 		w.annotate(e.Claims, AnnotationMark, "")
 		w.untaint(e.Claims)
@@ -126,7 +134,7 @@ func TestScenarios(t *testing.T) {
 // "hold" (new nodes are held, and pods whose names differ in the number at the end have the same controller), "move
 // 0.002" (what moving a pod costs, USD), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget
 // 10% Drifted", "report", "saves 0.1 20%", "gently" (expiration within budgets), "mistake TEXT" (settings that cannot
-// be understood), "claim NAME" lines drifted, protected, expired, recommended (by EC2 to be left); "pod NAME" lines;
+// be understood), "refused TYPE" (on-demand, by EC2, a moment ago), "claim NAME" lines drifted, protected, expired, recommended (by EC2 to be left); "pod NAME" lines;
 // and "price".
 func (w *world) do(d *datadriven.TestData) (string, error) {
 	arg := ""
@@ -195,6 +203,10 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 		return "ok\n", w.change(arg, lines)
 	case "rollout":
 		return "ok\n", w.rollout(arg, lines)
+	case "refused":
+		w.Snapshot.SoldOut = append(w.Snapshot.SoldOut, instancetypes.UnavailableOffering{Until: w.Snapshot.Now.Add(time.Minute),
+			Offer: instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: arg}})
+		return "ok\n", nil
 	}
 	known, err := w.Do(d)
 	if !known {

@@ -74,6 +74,10 @@ const TaintStoppedCapacity = "joiner.sh/stopped-capacity"
 // pod that leaves another such node would have to move once more.
 const TaintFailedRevision = "joiner.sh/failed-revision"
 
+// TaintPreviousRevision is the key of the taint that keeps pods off nodes which a NodeRollout is still to replace, as
+// long as it drains another of them, NoSchedule: a pod that comes from there would have to move once more.
+const TaintPreviousRevision = "joiner.sh/previous-revision"
+
 // LabelInstance on a NodeClaim is the id of its instance, so that a notice about an instance finds its claim without
 // reading all.
 const LabelInstance = "joiner.sh/instance"

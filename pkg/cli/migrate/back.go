@@ -73,6 +73,9 @@ func (r *Report) releaseClaim(h cluster.StateNode) {
 	if h.Node != nil && slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsFailedRevision) {
 		r.addEdit(Admit, h.Node.Name, "Karpenter does not know NodeRollouts and would never take it off")
 		r.addFinding(Change, "Node "+h.Node.Name, "a NodeRollout rolls it back ("+v1.TaintFailedRevision+"), which Karpenter does not", "joiner migrate --back --apply")
+	} else if h.Node != nil && slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsPreviousRevision) {
+		r.addEdit(Admit, h.Node.Name, "Karpenter does not know NodeRollouts and would never take it off")
+		r.addFinding(Change, "Node "+h.Node.Name, "a NodeRollout drains another ("+v1.TaintPreviousRevision+"), which Karpenter does not", "joiner migrate --back --apply")
 	}
 }
 

@@ -83,7 +83,7 @@ const (
 	Adopt   Do = "adopt"   // put finalizer and class label on a NodeClaim
 	Untaint Do = "untaint" // take karpenter.sh/disrupted off a node
 	Open    Do = "open"    // take joiner.sh/nominated-pods-only off a node
-	Admit   Do = "admit"   // take joiner.sh/failed-revision off a node
+	Admit   Do = "admit"   // take the taints of NodeRollouts off a node
 	Unmark  Do = "unmark"  // take the mark of an unfinished disruption off a NodeClaim
 	Forget  Do = "forget"  // take what Joiner wrote for itself off a NodePool or an EC2NodeClass
 	End     Do = "end"     // delete a NodeClaim whose instance is stopped

@@ -37,18 +37,26 @@ func (d *Controller) newApplier(s cluster.Snapshot) *commandApplier {
 	return w
 }
 
-// applyTaints taints nodes that NodeRollouts roll back, before any pod is made to leave one of them, and takes the
-// taint off those that they do not any more. One that fails does not stop the others.
+// applyTaints taints nodes that are to take no pods because of NodeRollouts, before any pod is made to leave one of
+// them, and takes the taint off those that are to again. One that fails does not stop the others.
 func (m *commandApplier) applyTaints(ctx context.Context, p disruption.Plan) error {
 	var errs []error
-	for _, name := range p.TaintFailed {
-		errs = append(errs, m.applyCommand(ctx, disruption.Plan{TaintFailed: []string{name}}, []string{name},
-			func() error { return m.d.Moves.TaintFailedRevision(ctx, m.nodes[name]) }))
+	each := func(claims []string, key string, about func([]string) disruption.Plan,
+		change func(context.Context, cluster.Node, string) error) {
+		for _, name := range claims {
+			errs = append(errs, m.applyCommand(ctx, about([]string{name}), []string{name},
+				func() error { return change(ctx, m.nodes[name], key) }))
+		}
 	}
-	for _, name := range p.UntaintFailed {
-		errs = append(errs, m.applyCommand(ctx, disruption.Plan{UntaintFailed: []string{name}}, []string{name},
-			func() error { return m.d.Moves.UntaintFailedRevision(ctx, m.nodes[name]) }))
-	}
+	taint, untaint := m.d.Moves.TaintRevision, m.d.Moves.UntaintRevision
+	each(p.TaintFailed, v1.TaintFailedRevision,
+		func(name []string) disruption.Plan { return disruption.Plan{TaintFailed: name} }, taint)
+	each(p.UntaintFailed, v1.TaintFailedRevision,
+		func(name []string) disruption.Plan { return disruption.Plan{UntaintFailed: name} }, untaint)
+	each(p.TaintPrevious, v1.TaintPreviousRevision,
+		func(name []string) disruption.Plan { return disruption.Plan{TaintPrevious: name} }, taint)
+	each(p.UntaintPrevious, v1.TaintPreviousRevision,
+		func(name []string) disruption.Plan { return disruption.Plan{UntaintPrevious: name} }, untaint)
 	return errors.Join(errs...)
 }
 
@@ -99,6 +107,10 @@ func commandStep(p disruption.Plan) string {
 		return "taint failed revision"
 	case len(p.UntaintFailed) > 0:
 		return "untaint failed revision"
+	case len(p.TaintPrevious) > 0:
+		return "taint previous revision"
+	case len(p.UntaintPrevious) > 0:
+		return "untaint previous revision"
 	}
 	return "roll back disruption"
 }

@@ -158,7 +158,8 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	})
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		controllers.LogDryRun(d.Log, disruption.Plan{Finish: decision.Finish, RollBack: decision.RollBack,
-			Begin: decision.Begin, TaintFailed: decision.TaintFailed, UntaintFailed: decision.UntaintFailed}.Lines()...)
+			Begin: decision.Begin, TaintFailed: decision.TaintFailed, UntaintFailed: decision.UntaintFailed,
+			TaintPrevious: decision.TaintPrevious, UntaintPrevious: decision.UntaintPrevious}.Lines()...)
 		return false, err
 	}
 	controllers.NoteStage(ctx, controllers.StageApplying)

@@ -14,10 +14,10 @@ type NodeTainter interface {
 	TaintNode(ctx context.Context, n cluster.Node) error
 	// UntaintNode lets pods on it again.
 	UntaintNode(ctx context.Context, n cluster.Node) error
-	// TaintFailedRevision keeps new pods off a node that a NodeRollout rolls back.
-	TaintFailedRevision(ctx context.Context, n cluster.Node) error
-	// UntaintFailedRevision takes back what TaintFailedRevision did.
-	UntaintFailedRevision(ctx context.Context, n cluster.Node) error
+	// TaintRevision keeps new pods off a node that a NodeRollout rolls back or is to replace, by a taint of that key.
+	TaintRevision(ctx context.Context, n cluster.Node, key string) error
+	// UntaintRevision takes back what TaintRevision did with that key.
+	UntaintRevision(ctx context.Context, n cluster.Node, key string) error
 }
 
 // DisruptionMemory keeps what one pass about disruption tells the next.

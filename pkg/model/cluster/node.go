@@ -30,6 +30,9 @@ func (t Taint) IsNomination() bool { return t.Key == api.TaintHold }
 // IsFailedRevision reports whether it keeps pods off a node that a NodeRollout rolls back.
 func (t Taint) IsFailedRevision() bool { return t.Key == api.TaintFailedRevision }
 
+// IsPreviousRevision reports whether it keeps pods off a node that a NodeRollout is to replace while it drains another.
+func (t Taint) IsPreviousRevision() bool { return t.Key == api.TaintPreviousRevision }
+
 // Ephemeral reports whether the taint goes away by itself while a node starts.
 func (t Taint) Ephemeral() bool {
 	switch t.Key {

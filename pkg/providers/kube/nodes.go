@@ -69,16 +69,17 @@ func (c Nodes) UntaintNode(ctx context.Context, n cluster.Node) error {
 	})
 }
 
-// TaintFailedRevision keeps new pods off a node that a NodeRollout rolls back. A node that is gone or was replaced is a
-// *ConflictError.
-func (c Nodes) TaintFailedRevision(ctx context.Context, n cluster.Node) error {
-	return c.changeNode(ctx, "taint", n, failedRevisionPatch)
+// TaintRevision keeps new pods off a node because of a NodeRollout, by a taint of that key. A node that is gone or was
+// replaced is a *ConflictError.
+func (c Nodes) TaintRevision(ctx context.Context, n cluster.Node, key string) error {
+	return c.changeNode(ctx, "taint", n, func(o *corev1.Node) patchFields { return revisionPatch(o, key) })
 }
 
-// UntaintFailedRevision takes back what TaintFailedRevision did. A node that is gone or was replaced is a
+// UntaintRevision takes back what TaintRevision did with that key. A node that is gone or was replaced is a
 // *ConflictError.
-func (c Nodes) UntaintFailedRevision(ctx context.Context, n cluster.Node) error {
-	return c.changeNode(ctx, "untaint", n, notFailedRevisionPatch)
+func (c Nodes) UntaintRevision(ctx context.Context, n cluster.Node, key string) error {
+	return c.changeNode(ctx, "untaint", n,
+		func(o *corev1.Node) patchFields { return withTaints(o, withoutTaint(o, key)) })
 }
 
 // DeleteNode gives the node its deletion time. A node that is gone is no error.
@@ -194,23 +195,17 @@ func withDisruptedTaint(o *corev1.Node) []corev1.Taint {
 	return taints
 }
 
-// failedRevisionPatch is the patch that TaintFailedRevision writes, and notFailedRevisionPatch the one that takes it
-// back; nil where there is nothing to change.
-func failedRevisionPatch(o *corev1.Node) patchFields {
-	failed := corev1.Taint{Key: karpv1.TaintFailedRevision, Effect: corev1.TaintEffectNoSchedule}
-	if slices.Contains(o.Spec.Taints, failed) {
+// revisionPatch is the patch that TaintRevision writes; nil where there is nothing to change.
+func revisionPatch(o *corev1.Node, key string) patchFields {
+	taint := corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule}
+	if slices.Contains(o.Spec.Taints, taint) {
 		return nil
 	}
-	return withTaints(o, append(withoutFailedRevision(o), failed))
+	return withTaints(o, append(withoutTaint(o, key), taint))
 }
 
-func notFailedRevisionPatch(o *corev1.Node) patchFields {
-	return withTaints(o, withoutFailedRevision(o))
-}
-
-func withoutFailedRevision(o *corev1.Node) []corev1.Taint {
-	return slices.DeleteFunc(slices.Clone(o.Spec.Taints),
-		func(t corev1.Taint) bool { return t.Key == karpv1.TaintFailedRevision })
+func withoutTaint(o *corev1.Node, key string) []corev1.Taint {
+	return slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == key })
 }
 
 // withTaints is the patch that gives the node these taints, nil if it has them.

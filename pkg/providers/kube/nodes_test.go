@@ -66,19 +66,20 @@ func TestTaintForTermination(t *testing.T) {
 	}
 }
 
-// The taint of a failed revision comes once, and goes with others left.
-func TestTaintOfFailedRevision(t *testing.T) {
-	failed, other := taint("joiner.sh/failed-revision", "", "NoSchedule"), taint("team", "a", "NoSchedule")
+// The taint of a revision comes once, and goes with others left.
+func TestTaintOfRevision(t *testing.T) {
+	key := "joiner.sh/failed-revision"
+	failed, other := taint(key, "", "NoSchedule"), taint("team", "a", "NoSchedule")
 	node := func(has ...corev1.Taint) *corev1.Node { return &corev1.Node{Spec: corev1.NodeSpec{Taints: has}} }
 	set := func(has ...corev1.Taint) patchFields { return patchFields{"spec": patchFields{"taints": has}} }
 	for _, c := range []struct {
 		name      string
 		got, want patchFields
 	}{
-		{"one that fails", failedRevisionPatch(node(other)), set(other, failed)},
-		{"one that failed already", failedRevisionPatch(node(failed, other)), nil},
-		{"one that is good again", notFailedRevisionPatch(node(failed, other)), set(other)},
-		{"one that never failed", notFailedRevisionPatch(node(other)), nil},
+		{"one that fails", revisionPatch(node(other), key), set(other, failed)},
+		{"one that failed already", revisionPatch(node(failed, other), key), nil},
+		{"one that is good again", withTaints(node(failed, other), withoutTaint(node(failed, other), key)), set(other)},
+		{"one that never failed", withTaints(node(other), withoutTaint(node(other), key)), nil},
 	} {
 		if diff := cmp.Diff(c.want, c.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)

@@ -27,19 +27,19 @@ func (p NodePorts) UntaintNode(ctx context.Context, n cluster.Node) error {
 	})
 }
 
-// TaintFailedRevision keeps new pods off a node that is rolled back.
-func (p NodePorts) TaintFailedRevision(ctx context.Context, n cluster.Node) error {
-	return p.changeNode(ctx, "taint node of failed revision", n, func(have *cluster.Node) {
-		if t := objects.FailedRevisionTaint(); !slices.Contains(have.Taints, t) {
+// TaintRevision keeps new pods off a node because of a NodeRollout.
+func (p NodePorts) TaintRevision(ctx context.Context, n cluster.Node, key string) error {
+	return p.changeNode(ctx, "taint node of revision", n, func(have *cluster.Node) {
+		if t := objects.RevisionTaint(key); !slices.Contains(have.Taints, t) {
 			have.Taints = append(slices.Clone(have.Taints), t)
 		}
 	})
 }
 
-// UntaintFailedRevision takes that back.
-func (p NodePorts) UntaintFailedRevision(ctx context.Context, n cluster.Node) error {
-	return p.changeNode(ctx, "untaint node of failed revision", n, func(have *cluster.Node) {
-		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), cluster.Taint.IsFailedRevision)
+// UntaintRevision takes that back.
+func (p NodePorts) UntaintRevision(ctx context.Context, n cluster.Node, key string) error {
+	return p.changeNode(ctx, "untaint node of revision", n, func(have *cluster.Node) {
+		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), func(t cluster.Taint) bool { return t.Key == key })
 	})
 }
 

@@ -60,10 +60,8 @@ func DisruptedTaint() cluster.Taint {
 	return cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
 }
 
-// FailedRevisionTaint keeps new pods off a node that a NodeRollout rolls back.
-func FailedRevisionTaint() cluster.Taint {
-	return cluster.Taint{Key: v1.TaintFailedRevision, Effect: "NoSchedule"}
-}
+// RevisionTaint keeps new pods off a node because of a NodeRollout.
+func RevisionTaint(key string) cluster.Taint { return cluster.Taint{Key: key, Effect: "NoSchedule"} }
 
 // TaintForTermination taints the node and takes it out of load balancers.
 func TaintForTermination(n *cluster.Node) {

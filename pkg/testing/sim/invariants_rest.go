@@ -218,6 +218,9 @@ func nodeProblems(w *world) (bad []string) {
 		if slices.ContainsFunc(n.Taints, cluster.Taint.IsFailedRevision) {
 			bad = append(bad, fmt.Sprintf("node %s is rolled back and stays", name))
 		}
+		if slices.ContainsFunc(n.Taints, cluster.Taint.IsPreviousRevision) {
+			bad = append(bad, fmt.Sprintf("node %s takes no pods while nothing is drained", name))
+		}
 		if n.Deleting.IsZero() && slices.Contains(n.Taints, objects.DisruptedTaint()) {
 			bad = append(bad, fmt.Sprintf("node %s takes no pods and stays", name))
 		}

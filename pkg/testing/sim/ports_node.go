@@ -113,22 +113,22 @@ func (p *nodePorts) UntaintNode(ctx context.Context, n cluster.Node) error {
 	})
 }
 
-// TaintFailedRevision keeps new pods off a node that is rolled back.
-func (p *nodePorts) TaintFailedRevision(ctx context.Context, n cluster.Node) error {
-	return p.changeNode(ctx, "taint node of failed revision", n, func(have *node) bool {
-		if slices.Contains(have.Taints, objects.FailedRevisionTaint()) {
+// TaintRevision keeps new pods off a node because of a NodeRollout.
+func (p *nodePorts) TaintRevision(ctx context.Context, n cluster.Node, key string) error {
+	return p.changeNode(ctx, "taint node of revision", n, func(have *node) bool {
+		if slices.Contains(have.Taints, objects.RevisionTaint(key)) {
 			return false
 		}
-		have.Taints = append(slices.Clone(have.Taints), objects.FailedRevisionTaint())
+		have.Taints = append(slices.Clone(have.Taints), objects.RevisionTaint(key))
 		return true
 	})
 }
 
-// UntaintFailedRevision lets pods on it again.
-func (p *nodePorts) UntaintFailedRevision(ctx context.Context, n cluster.Node) error {
-	return p.changeNode(ctx, "untaint node of failed revision", n, func(have *node) bool {
+// UntaintRevision lets pods on it again.
+func (p *nodePorts) UntaintRevision(ctx context.Context, n cluster.Node, key string) error {
+	return p.changeNode(ctx, "untaint node of revision", n, func(have *node) bool {
 		before := len(have.Taints)
-		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), cluster.Taint.IsFailedRevision)
+		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), func(t cluster.Taint) bool { return t.Key == key })
 		p.scheduler.retryScheduling()
 		return len(have.Taints) < before
 	})

@@ -26,7 +26,7 @@ const (
 func rolloutPoints() []sim.CrashPoint {
 	return pointsOf([]calls{
 		{"disrupt", []string{"list rollouts", "read alarms", "keep revision", "write status of rollout",
-			"taint node of failed revision", "untaint node of failed revision"}},
+			"taint node of revision", "untaint node of revision"}},
 		{"provision", []string{"list rollouts", "read revision"}},
 	})
 }
