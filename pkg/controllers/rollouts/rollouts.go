@@ -94,8 +94,9 @@ func (c *Controller) ReadRevision(ctx context.Context, class, revision string) (
 	return c.Store.ReadRevision(ctx, class, revision)
 }
 
-// AdvanceRollouts takes the steps. A rollout whose status cannot be stored allows what the stored one does; the others
-// go on. A step that is not stored is not taken, because who dies after a launch must find what allowed it.
+// AdvanceRollouts takes the steps. A step that is not stored is not taken, because who dies after a launch must find
+// what allowed it. A rollout whose status cannot be stored allows no further node in this pass: what could not be stored
+// may be that its revision failed. The others go on.
 func (c *Controller) AdvanceRollouts(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
 	if len(s.Rollouts) == 0 {
 		return s, nil
@@ -117,6 +118,9 @@ func (c *Controller) AdvanceRollouts(ctx context.Context, s cluster.Snapshot) (c
 		}
 		if err == nil {
 			err = c.apply(ctx, s, r, out)
+		}
+		if err != nil {
+			r.Status.Allowed = 0
 		}
 		errs = append(errs, controllers.IgnoreConflict(c.Log, err))
 	}

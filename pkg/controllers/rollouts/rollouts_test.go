@@ -156,6 +156,32 @@ func TestDiesAfterEveryCall(t *testing.T) {
 	}
 }
 
+// A pass that finds that a revision failed and cannot store it launches no further node of it.
+func TestAFailureThatCannotBeStored(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		s := &store{class: image("ami-1"), kept: map[string]*awsv1.EC2NodeClass{}, failAt: -1,
+			r: cluster.Rollout{Name: "r", Pools: []string{"p"}, Steps: []cluster.RolloutStep{{Nodes: 2}}, ReadyWithin: time.Minute, MinPods: 5}}
+		slots := func() int {
+			got, err := pass(t, s)
+			if err != nil && !errors.Is(err, errBroken) {
+				t.Fatal(err)
+			}
+			return got.Pools[0].Rollout.Slots
+		}
+		if slots(); s.r.Status.LastGood == "" {
+			t.Fatalf("%+v", s.r.Status)
+		}
+		if s.class = image("ami-2"); slots() != 2 {
+			t.Fatalf("%+v", s.r.Status)
+		}
+		s.r.Status.Tried = []cluster.TriedNode{{Name: "c", State: cluster.TriedFailed}}
+		s.calls, s.failAt, s.after = 0, 2, after // the list is the first call, the status the second
+		if n := slots(); n != 0 || (s.r.Status.Phase == cluster.RolloutProgressing) == after {
+			t.Errorf("stored %t: %d more nodes of the revision may be launched, %+v", after, n, s.r.Status)
+		}
+	}
+}
+
 // A pass that may not write takes no step.
 func TestDryRun(t *testing.T) {
 	s := &store{class: image("ami-1"), kept: map[string]*awsv1.EC2NodeClass{}, failAt: -1,

@@ -160,7 +160,7 @@ func (c Claim) Expired(now time.Time) bool {
 }
 
 // Overdue reports whether no node registered for the launched claim within the limit, so that lifecycle ends it when it
-// looks next . A limit of 0 is none.
+// looks next. A limit of 0 is none.
 func (c Claim) Overdue(now time.Time, limit time.Duration) bool {
 	k := c.Condition(api.ConditionRegistered)
 	return limit > 0 && c.Is(api.ConditionLaunched) && k.Status != "True" && !now.Before(k.Since.Add(limit))

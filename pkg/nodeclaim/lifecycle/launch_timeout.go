@@ -35,6 +35,13 @@ func (v index) startedInstance(c cluster.Claim) (cluster.Instance, bool) {
 	return v.started[c.UID][i], true
 }
 
+// hasJoinedUnknown reports whether the node of an instance has joined that was started for the claim without its
+// knowing. Provision asks for that instance as soon as its passes end well.
+func (v index) hasJoinedUnknown(c cluster.Claim) bool {
+	i, ok := v.startedInstance(c)
+	return ok && len(v.nodes[i.ProviderID()]) == 1
+}
+
 // launchLimit is how long the claim may stay without its instance: one that runs already has the time of a
 // registration, in which provision asks for it again.
 func (v index) launchLimit(c cluster.Claim) time.Duration {

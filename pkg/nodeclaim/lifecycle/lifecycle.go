@@ -270,7 +270,7 @@ func (v state) deletionReason(c cluster.Claim) (reason, why string) {
 		return "instance_stopped", "its instance was stopped"
 	case v.typeChanged(c):
 		return instanceChanged, fmt.Sprintf("its instance is a %s now", v.instances[c.ProviderID].Type)
-	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) &&
+	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) && !v.hasJoinedUnknown(c) &&
 		!now.Before(c.Condition(v1.ConditionLaunched).Since.Add(v.launchLimit(c))):
 		return launchTimeout, fmt.Sprintf("it was not launched within %s", v.launchLimit(c))
 	case c.Overdue(now, rules.RegistrationTimeout) && !v.hasJoined(c):

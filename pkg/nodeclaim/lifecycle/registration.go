@@ -39,8 +39,8 @@ func (v registrar) registerClaim(c cluster.Claim) []plan.Action {
 	return v.registerNode(c, n)
 }
 
-// hasJoined reports whether the claim's one node is there and can be registered in this pass. Nobody did before, because
-// passes died: that is no fault of the node.
+// hasJoined reports whether the claim's one node is there and can be registered in this pass. Nobody did before,
+// because passes died: that is no fault of the node.
 func (v index) hasJoined(c cluster.Claim) bool {
 	return len(v.nodes[c.ProviderID]) == 1 && (!lacksPartition(c) || v.instances[c.ProviderID].Partition != 0)
 }

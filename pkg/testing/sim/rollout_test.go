@@ -36,7 +36,7 @@ func rolloutPoints() []sim.CrashPoint {
 // only a resumption while they are rolled back brings about.
 func trialOf(seed uint64, points []sim.CrashPoint) (sim.RolloutTrial, sim.CrashPoint) {
 	if seed%10 == 0 {
-		back := slices.DeleteFunc(slices.Clone(points), func(p sim.CrashPoint) bool { return p.Call != "untaint node of failed revision" })
+		back := slices.DeleteFunc(slices.Clone(points), func(p sim.CrashPoint) bool { return p.Call != "untaint node of revision" })
 		if turn := seed / 10; turn%2 == 0 {
 			return sim.RolloutTrial{Aborted: true, Rollback: true}, back[turn/2%uint64(len(back))]
 		}
