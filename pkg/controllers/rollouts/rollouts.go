@@ -95,8 +95,8 @@ func (c *Controller) ReadRevision(ctx context.Context, class, revision string) (
 }
 
 // AdvanceRollouts takes the steps. A step that is not stored is not taken, because who dies after a launch must find
-// what allowed it. A rollout whose status cannot be stored allows no further node in this pass: what could not be stored
-// may be that its revision failed. The others go on.
+// what allowed it. A rollout whose status cannot be stored allows no further node in this pass: it may be that its
+// revision failed that could not be stored. The others go on.
 func (c *Controller) AdvanceRollouts(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
 	if len(s.Rollouts) == 0 {
 		return s, nil
