@@ -172,6 +172,10 @@ rollouts: ## simulate NodeRollouts with good and bad images while invocations di
 buffers: ## simulate buffers of stopped capacity while starts are refused, people end what waits and invocations die: SEEDS=n FIRST_SEED=s
 	@go test ./pkg/testing/sim -run 'TestStoppedCapacity$$|TestAStoppedNodeIsNoDelay$$' -v -count=1 -timeout 0 -args -buffers $(or $(SEEDS),400) -first $(or $(FIRST_SEED),1)
 
+.PHONY: spot-pools
+spot-pools: ## simulate storms in which spot pools are learned, the record is lost and invocations die: SEEDS=n FIRST_SEED=s
+	@go test ./pkg/testing/sim -run 'TestSpotPools$$' -v -count=1 -timeout 0 -args -spot $(or $(SEEDS),128) -first $(or $(FIRST_SEED),1)
+
 .PHONY: day
 day: ## 24 simulated hours of work that breathes, with disruption: what they cost, and that nothing goes to and fro: SEEDS=n FIRST_SEED=s
 	@go test ./pkg/testing/sim -run 'TestDay$$' -v -count=1 -timeout 0 -args -hours 24 -from 0 -days $(or $(SEEDS),4) -first $(or $(FIRST_SEED),1)

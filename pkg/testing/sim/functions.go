@@ -46,7 +46,7 @@ func provisionFunction(rules cluster.Settings, share int) Function {
 				Fleet: p.fleet, SoldOut: p.state, Prices: p.offerings, Watch: p.leases, Holds: p.pods,
 				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log), Refresh: p.newWaker("refresh"),
 				Cluster: demoCluster(), SoldOutFor: unavailableOfferingTTL, ShareFrom: share, BatchIdle: time.Second,
-				BatchMax: 10 * time.Second, Buffers: p.offerings,
+				BatchMax: 10 * time.Second, Buffers: p.offerings, Spot: in.spotEvents(),
 				Stopped: &stoppedcapacity.Starter{Deps: in.deps(rules), Claims: p.claims, Fleet: p.fleet,
 					SoldOut: p.state, SoldOutFor: unavailableOfferingTTL}}
 			if r := in.newRollouts(rules); r != nil {
@@ -77,6 +77,7 @@ func refreshFunction(rules cluster.Settings) Function {
 				Classes: classReader{p.classes, p.read}, Pools: poolReader{p.pools, p.claims}, Nodes: p.nodes,
 				Market: p.offerings, Overlays: p.offerings,
 				Buffers: p.offerings, Prices: p.offerings, Cluster: demoCluster()}
+			in.learnSpotPools(&f)
 			return f.Run(ctx)
 		}}
 }
@@ -110,7 +111,7 @@ func noticeFunction(rules cluster.Settings, name, event string, maxAge time.Dura
 			p := in.Ports
 			f := notices.Controller{Deps: in.deps(rules),
 				Read: p.claims, Node: p.nodes, Claims: p.claims, Nodes: p.nodes, SoldOut: p.state, Pods: p.pods,
-				Pools: p.pools, Quota: p.state,
+				Pools: p.pools, Quota: p.state, Spot: in.spotEvents(),
 				Provision:     p.wakeUnlessWatching("provision", in.Log),
 				Lifecycle:     p.wakeUnlessWatching("lifecycle", in.Log),
 				SoldOutFor:    unavailableOfferingTTL,

@@ -132,10 +132,11 @@ func checkPublicPrice(w *world, s claimCreated) []string {
 	disk := instancetypes.Catalog{}.NodeCostOf(instancetypes.Class{
 		Disks: instancetypes.FamilyDisks(instancetypes.AL2023)}).Total()
 	const rounding = 1e-9
-	if choice.Price > public+disk+rounding || choice.Price < disk-rounding ||
-		choice.Price < public+disk-rounding && len(choice.Paid) == 0 {
+	usd := choice.Price - choice.RiskUSD
+	if usd > public+disk+rounding || usd < disk-rounding ||
+		usd < public+disk-rounding && len(choice.Paid) == 0 {
 		return broken("claim %s is to cost %g USD/h as %s, which is sold for %g, and %g for its volume", s.claim.Name,
-			choice.Price, choice.Offer, public, disk)
+			usd, choice.Offer, public, disk)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type Ports struct {
 	leases    *leasePorts
 	record    *recordPorts
 	rollouts  *rolloutPorts
+	spot      *spotPorts
 }
 
 // livePorts read single objects as they are now.
@@ -44,11 +45,12 @@ func (w *world) newPorts(inv *invocation) *Ports {
 		pools:     &poolPorts{c, w.api},
 		classes:   &classPorts{c, w.api, w.account},
 		fleet:     &fleetPorts{c, w.ec2},
-		offerings: &offeringPorts{c, w.catalog},
+		offerings: &offeringPorts{caller: c, catalog: w.catalog},
 		state:     &statePorts{c, w.state},
 		leases:    &leasePorts{c, w.api},
 		record:    &recordPorts{c},
-		rollouts:  &rolloutPorts{caller: c, world: w, trial: w.trial}}
+		rollouts:  &rolloutPorts{caller: c, world: w, trial: w.trial},
+		spot:      &spotPorts{c, w.spot}}
 	p.read = &readPorts{p.claims, p.nodes, p.pods, w.volumes, w.lambda.caches}
 	p.live = livePorts{p.claims, p.pods}
 	return p

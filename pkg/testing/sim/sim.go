@@ -29,6 +29,9 @@ type Scenario struct {
 
 	// Stopped plays stopped capacity instead of a storm.
 	Stopped *StoppedTrial
+
+	// SpotPools has Joiner learn spot pools in a storm, at so many USD for a pod that an interruption moves; 0 for not.
+	SpotPools float64
 }
 
 // Hour is what a cluster is like at the end of an hour of a day.
@@ -58,6 +61,7 @@ type Result struct {
 	Notices    NoticeOutcome
 	Trial      RolloutOutcome
 	Stopped    StoppedOutcome
+	SpotPools  SpotOutcome
 	Moves      int // of a day: consolidations begun
 	// of a day: nodes launched for pods although one of their kind was given up within the hour and no app has grown
 	// since
@@ -79,6 +83,9 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 		}
 		if s.Stopped != nil {
 			w.stopped = &stoppedTrial{ran: map[string]bool{}}
+		}
+		if s.SpotPools > 0 {
+			w.spot = newSpotStore()
 		}
 		w.setUp(s)
 		var notices NoticeOutcome
@@ -102,6 +109,9 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 			Mutations: w.changes.byCall, Notices: notices, Trial: trial}
 		if w.stopped != nil {
 			out.Stopped = w.stopped.StoppedOutcome
+		}
+		if w.spot != nil {
+			out.SpotPools = w.spot.outcome()
 		}
 		if w.book != nil {
 			out.Moves, out.Again = len(w.book.moves), w.book.again

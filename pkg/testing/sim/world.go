@@ -32,6 +32,7 @@ type world struct {
 	calmed     time.Time         // since when nothing goes wrong
 	trial      *rolloutTrial     // of a NodeRollout; nil without one
 	stopped    *stoppedTrial     // of stopped capacity; nil without
+	spot       *spotStore        // of spot pools; nil where they are not learned
 	book       *disruptionReport // of a day; nil in a storm
 	invariants []invariant
 }
@@ -66,6 +67,7 @@ func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
 func (w *world) setUp(s Scenario) {
 	w.plan = drawPlan(w.engine)
 	w.rules = drawRules(w.engine, w.plan.share > 0)
+	w.rules.PodInterruptionCostUSD = s.SpotPools
 	if s.Notices != nil {
 		w.plan.share = stackShare
 	}
@@ -100,6 +102,9 @@ func (w *world) setUp(s Scenario) {
 // playScenario is the story of every run: a storm, rest, silence, and the end of everything.
 func (w *world) playScenario() {
 	w.workloads.drawDaemons()
+	if w.spot != nil {
+		w.loseSpotRecords()
+	}
 	end := time.Now().Add(w.plan.storm)
 	w.storm.runStorm(end)
 	w.runUntil(end, w.network.admitRequest)
