@@ -100,7 +100,9 @@ func (n *network) failRequest(r *portRequest, f callFault, back time.Duration) {
 func (n *network) answerRequest(r *portRequest, a portAnswer) {
 	if r.inv.open[r] {
 		delete(r.inv.open, r)
-		n.observe(callAnswered{r.inv, a})
+		if !n.isAbandoned(r) { // else it tells nobody anything
+			n.observe(callAnswered{r.inv, a})
+		}
 		if a.err == nil && !isReadOnly(r.call) {
 			r.inv.cache.noteWrite(r.call)
 		}

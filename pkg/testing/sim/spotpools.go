@@ -153,7 +153,9 @@ func (p *spotPorts) ListSpotEvents(ctx context.Context) ([]spotpools.Event, erro
 // ForgetSpotEvents forgets those.
 func (p *spotPorts) ForgetSpotEvents(ctx context.Context, events []spotpools.Event) error {
 	return tryPort(ctx, p.caller, "forget spot events", fmt.Sprint(len(events)), func() error {
-		p.countMutation("forget spot events")
+		if len(events) > 0 {
+			p.countMutation("forget spot events")
+		}
 		p.store.events = slices.DeleteFunc(p.store.events,
 			func(e spotpools.Event) bool { return slices.Contains(events, e) })
 		return nil
@@ -169,13 +171,12 @@ func (p *spotPorts) ReadOwn(ctx context.Context) (r spotpools.Record, version st
 	return r, version, err
 }
 
-// WriteOwn stores it, if it is of that version.
+// WriteOwn stores it, if it is of that version. That is no change of the cluster: node hours are counted at rest, too.
 func (p *spotPorts) WriteOwn(ctx context.Context, r spotpools.Record, version string) error {
 	return tryPort(ctx, p.caller, "write spot record", version, func() error {
 		if version != strconv.Itoa(p.store.version) {
 			return &objects.ConflictError{What: "record of spot pools"}
 		}
-		p.countMutation("write spot record")
 		p.store.version++
 		p.store.record = r
 		p.observe(spotRecordWritten{})
