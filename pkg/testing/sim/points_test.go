@@ -56,6 +56,11 @@ func usualPoints() []sim.CrashPoint {
 	})
 }
 
+// hasCall reports whether one of the points is of the call of p, however either is hit.
+func hasCall(points []sim.CrashPoint, p sim.CrashPoint) bool {
+	return slices.ContainsFunc(points, func(known sim.CrashPoint) bool { return known.Function == p.Function && known.Call == p.Call })
+}
+
 func pointsOf(all []calls) (out []sim.CrashPoint) {
 	for _, f := range all {
 		for _, call := range f.calls {

@@ -183,7 +183,7 @@ func (c *campaign) conclude() {
 	}
 	points := crashPoints()
 	for p := range c.calls {
-		if !slices.ContainsFunc(points, func(known sim.CrashPoint) bool { return known.Function == p.Function && known.Call == p.Call }) {
+		if !hasCall(points, p) {
 			c.t.Errorf("%s calls %q, which crashPoints does not list", p.Function, p.Call)
 		}
 	}

@@ -41,8 +41,7 @@ func TestSpotPools(t *testing.T) {
 			hit[p] = true
 		}
 		for _, p := range r.Calls {
-			known := func(k sim.CrashPoint) bool { return k.Function == p.Function && k.Call == p.Call }
-			if !slices.ContainsFunc(crashPoints(), known) && !slices.ContainsFunc(points, known) && !slices.ContainsFunc(ownStoppedPoints(), known) {
+			if !hasCall(crashPoints(), p) && !hasCall(points, p) && !hasCall(ownStoppedPoints(), p) {
 				t.Errorf("%s calls %q, which spotPoints does not list", p.Function, p.Call)
 			}
 		}

@@ -66,8 +66,7 @@ func TestStoppedCapacity(t *testing.T) {
 			hit[p] = true
 		}
 		for _, p := range r.Calls {
-			known := func(k sim.CrashPoint) bool { return k.Function == p.Function && k.Call == p.Call }
-			if !slices.ContainsFunc(crashPoints(), known) && !slices.ContainsFunc(ownStoppedPoints(), known) {
+			if !hasCall(crashPoints(), p) && !hasCall(ownStoppedPoints(), p) {
 				t.Errorf("%s calls %q, which stoppedPoints does not list", p.Function, p.Call)
 			}
 		}
