@@ -168,8 +168,7 @@ func (m *measured) foreignNotices(ctx context.Context) error {
 	return nil
 }
 
-// underHeartbeats ticks a minute after the last tick, first while kubelets only tell that they live, then while pods
-// are replaced as well.
+// underHeartbeats ticks while kubelets only tell that they live, then while pods are replaced as well.
 func (m *measured) underHeartbeats(ctx context.Context) error {
 	m.beating.Store(true)
 	for _, what := range []string{heartbeats, replaced} {
@@ -178,16 +177,26 @@ func (m *measured) underHeartbeats(ctx context.Context) error {
 		if what == replaced {
 			done.Go(func() { m.replacePods(replacing, m.pods, 1) })
 		}
-		err := m.ticks(ctx, "", false) // whatever came before is seen by then
-		if err == nil {
-			err = pause(ctx, m.gap)
-		}
-		if err == nil {
-			err = m.ticks(ctx, what, false)
-		}
+		err := m.twice(ctx, what)
 		stop()
 		done.Wait()
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// twice ticks each function alone, and again after the gap, as the schedule does; the second counts.
+func (m *measured) twice(ctx context.Context, what string) error {
+	for _, f := range scheduled() {
+		if err := m.tick(ctx, "", f, false); err != nil { // whatever came before is seen by then
+			return err
+		}
+		if err := pause(ctx, m.gap); err != nil {
+			return err
+		}
+		if err := m.tick(ctx, what, f, false); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 )
 
 const (
+	memoryLimit  = "12GiB" // of a plane that lets garbage pile up, half of what the measuring machine has
 	poll         = 20 * time.Millisecond
 	stopPatience = 30 * time.Second
 	logTail      = 2000 // bytes of the plane's log that an error quotes
@@ -35,7 +36,7 @@ type Options struct {
 	WithoutKwok  bool          // no fake kubelets
 	Controllers  string        // of kube-controller-manager, as its flag has them; empty is all that need no cloud
 	Audit        bool          // the API server writes AuditFile: who asked for what, Kubernetes' own parts left out
-	// how much garbage the plane lets pile up (GOGC): memory for processor time; 0 is Go's default
+	// how much garbage the plane lets pile up (GOGC), below memoryLimit: memory for processor time; 0 is Go's default
 	GCPercent int
 	Outlive   bool      // the plane goes on when this process ends; otherwise it ends too
 	RemoveDir bool      // the plane removes Dir when it ends
@@ -66,7 +67,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 		cmd.Stderr = io.MultiWriter(said, o.Log)
 	}
 	if o.GCPercent != 0 {
-		cmd.Env = append(os.Environ(), fmt.Sprintf("GOGC=%d", o.GCPercent))
+		cmd.Env = append(os.Environ(), fmt.Sprintf("GOGC=%d", o.GCPercent), "GOMEMLIMIT="+memoryLimit)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // an interrupt typed at the terminal is ours to handle first
 	if err := cmd.Start(); err != nil {
