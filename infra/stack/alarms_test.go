@@ -53,7 +53,7 @@ func readAlarm(t *testing.T, p map[string]any) alarms.Alarm {
 // alarmsOf are all alarms of the stack with these settings, by name without its beginning.
 func alarmsOf(t *testing.T, more map[string]any) (all map[string]alarms.Alarm, texts map[string]string) {
 	t.Helper()
-	context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true, "priceAlarmUSD": 12.5, "nodesAlarm": 300}
+	context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true, "priceAlarmUSD": 12.5}
 	maps.Copy(context, more)
 	all, texts = map[string]alarms.Alarm{}, map[string]string{}
 	words(t, mustSynth(t, context)).each("AWS::CloudWatch::Alarm", func(_ string, p map[string]any) {
@@ -185,7 +185,7 @@ const warm = 30
 
 // runAlarms are the alarms of a stack whose limits a run of a few nodes passes.
 func runAlarms(t *testing.T) map[string]alarms.Alarm {
-	all, _ := alarmsOf(t, map[string]any{"nodesAlarm": 3, "priceAlarmUSD": 0.05})
+	all, _ := alarmsOf(t, map[string]any{"priceAlarmUSD": 0.05})
 	return all
 }
 
@@ -312,8 +312,8 @@ func TestAlarmsSayWhatToDo(t *testing.T) {
 // A threshold that is a setting moves with that setting, and no other alarm does.
 func TestThresholdsAreTheirSettings(t *testing.T) {
 	before, _ := alarmsOf(t, nil)
-	after, _ := alarmsOf(t, map[string]any{"priceAlarmUSD": 99, "nodesAlarm": 7})
-	for name, over := range map[string]float64{"Price": 99, "Nodes": 7} {
+	after, _ := alarmsOf(t, map[string]any{"priceAlarmUSD": 99})
+	for name, over := range map[string]float64{"Price": 99} {
 		a := before[name]
 		a.Threshold = over
 		before[name] = a
@@ -321,8 +321,8 @@ func TestThresholdsAreTheirSettings(t *testing.T) {
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	without, _ := alarmsOf(t, map[string]any{"priceAlarmUSD": nil, "nodesAlarm": nil})
-	if _, price := without["Price"]; price || len(without) != len(before)-2 {
+	without, _ := alarmsOf(t, map[string]any{"priceAlarmUSD": nil})
+	if _, price := without["Price"]; price || len(without) != len(before)-1 {
 		t.Errorf("without settings there are %v", slices.Sorted(maps.Keys(without)))
 	}
 }

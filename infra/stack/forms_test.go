@@ -26,7 +26,7 @@ func forms() map[string]map[string]any {
 	}
 	return map[string]map[string]any{
 		"architecture":            {"architecture": "x86_64"},
-		"alarms":                  {"alarmEmail": "a@example.com", "priceAlarmUSD": "10", "nodesAlarm": "5"},
+		"alarms":                  {"alarmEmail": "a@example.com", "priceAlarmUSD": "10"},
 		"alarms-essential":        {"alarms": "essential"},
 		"commitments":             {"commitments": "true"},
 		"spot-pools":              {"podInterruptionCostUSD": "auto"},

@@ -216,11 +216,9 @@ func TestNodeRolesAreAsTheSettingsSay(t *testing.T) {
 }
 
 func TestAlarmsAreAsTheSettingsSay(t *testing.T) {
-	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "priceAlarmUSD": 12.5, "nodesAlarm": 300,
+	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "priceAlarmUSD": 12.5,
 		"alarmEmail": "ops@example.com", "dashboard": false})
-	for name, over := range map[string]float64{"joiner-demo-Price": 12.5, "joiner-demo-Nodes": 300} {
-		tmpl.HasResourceProperties(jsii.String("AWS::CloudWatch::Alarm"), map[string]any{"AlarmName": name, "Threshold": over})
-	}
+	tmpl.HasResourceProperties(jsii.String("AWS::CloudWatch::Alarm"), map[string]any{"AlarmName": "joiner-demo-Price", "Threshold": 12.5})
 	words(t, tmpl).each("AWS::CloudWatch::Alarm", func(id string, p map[string]any) {
 		of, limited := p["DatapointsToAlarm"].(float64)
 		from, ok := p["EvaluationPeriods"].(float64)

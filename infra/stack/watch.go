@@ -63,7 +63,7 @@ func (p Props) wantsAlarm(id string) bool {
 	case settings.AlarmsNone:
 		return false
 	case settings.AlarmsEssential:
-		return slices.Contains(essential(), id) || id == "Price" || id == "Nodes"
+		return slices.Contains(essential(), id) || id == "Price"
 	}
 	return true
 }
@@ -243,11 +243,6 @@ func (m monitoring) clusterAlarms() []alarm {
 		all = append(all, alarm{id: "Price", row: "Price", over: set.PriceAlarmUSD, of: 2, from: 2,
 			metric: m.measured(metrics.PricePerHour, most(5)),
 			text:   "the nodes cost more per hour than priceAlarmUSD: joiner status says which pools; limits of NodePools bound them"})
-	}
-	if set.NodesAlarm > 0 {
-		all = append(all, alarm{id: "Nodes", row: "Nodes", over: float64(set.NodesAlarm), of: 2, from: 2,
-			metric: m.measured(metrics.NodeCount, most(5)),
-			text:   "there are more nodes than nodesAlarm: joiner status says which pools; limits of NodePools bound them"})
 	}
 	return all
 }

@@ -90,7 +90,7 @@ func latencyKnobs() []settingBinding[Values] {
 		boolSetting(Setting{Name: "push", Env: "PUSH", Default: "false",
 			Doc: "Have a webhook of the cluster announce pending pods and deleted Nodes and NodeClaims, so that nobody waits for the next minute."},
 			func(v *Values) *bool { return &v.Push }),
-		boolSetting(Setting{Name: "nominatedPodsOnly", Env: "NOMINATED_PODS_ONLY", Default: "true",
+		boolSetting(Setting{Name: "nominatedPodsOnly", Env: "NOMINATED_PODS_ONLY", Default: "true", ByTests: true,
 			Doc: "Keep a new node for the pods it was planned for, for a minute at most, so that a tight plan comes true. A replacement waits for the evicted pods, two minutes of their drain at most."},
 			func(v *Values) *bool { return &v.NominatedPodsOnly }),
 	}
@@ -98,11 +98,11 @@ func latencyKnobs() []settingBinding[Values] {
 
 func timeoutKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
-		durationSetting(Setting{Name: "initializationTimeout", Env: "INITIALIZATION_TIMEOUT", Default: "30m",
+		durationSetting(Setting{Name: "initializationTimeout", Env: "INITIALIZATION_TIMEOUT", Default: "30m", ByTests: true,
 			Doc: "A node that joined but is not ready for pods after this time is given up."},
 			durationRange{time.Minute, 6 * time.Hour},
 			func(v *Values) *time.Duration { return &v.InitializationTimeout }),
-		durationSetting(Setting{Name: "detachTimeout", Env: "DETACH_TIMEOUT", Default: "30m",
+		durationSetting(Setting{Name: "detachTimeout", Env: "DETACH_TIMEOUT", Default: "30m", ByTests: true,
 			Doc: "A drained node whose volumes are still attached after this time is ended all the same; 0s waits for ever, as Karpenter does."},
 			durationRange{0, 24 * time.Hour}, func(v *Values) *time.Duration { return &v.DetachTimeout }),
 		boolSetting(Setting{Name: "nodeRepair", Env: "NODE_REPAIR", Default: "false",
@@ -145,7 +145,7 @@ func priceKnobs() []settingBinding[Values] {
 			Unit: "USD per hour",
 			Doc:  "What you pay per node beside AWS, such as agents that are licensed per host. It counts as a part of every node's price: more makes fewer, larger nodes. A NodePool's annotation joiner.sh/node-overhead-usd-per-hour says it for its own nodes."},
 			numberRange{0, 10}, func(v *Values) *float64 { return &v.PerNodeOverheadUSD }),
-		numberSetting(Setting{Name: "maxSpotPoolFraction", Env: "MAX_SPOT_POOL_FRACTION", Default: "0.8",
+		numberSetting(Setting{Name: "maxSpotPoolFraction", Env: "MAX_SPOT_POOL_FRACTION", Default: "0.8", ByTests: true,
 			Unit: "fraction",
 			Doc:  "The most of all spot capacity that is planned in one instance type in one zone, as long as others are to be had; 1 for no limit."},
 			numberRange{0.05, 1}, func(v *Values) *float64 { return &v.MaxSpotPoolFraction }),

@@ -164,7 +164,6 @@ type StackValues struct {
 	VPCEndpoints            []string // services: ec2, ssm, ...
 	AlarmEmail              string
 	PriceAlarmUSD           float64 // per hour; 0 for no alarm
-	NodesAlarm              int     // 0 for no alarm
 	Dashboard               bool
 	FunctionMemory          int // MiB, of the functions that run alone
 	InterruptionHandling    bool

@@ -260,7 +260,7 @@ func recordCluster(t *testing.T) {
 	r.fault("a deployment grows without a limit", 12, 0, func() func() {
 		r.run(deployment{name: "more", replicas: 4, alone: true})
 		return nil
-	}, "Nodes", "Price")
+	}, "Price")
 	r.save("cluster")
 }
 
@@ -353,7 +353,7 @@ func recordPush(t *testing.T) {
 			r.pass(5)
 		}
 		return nil
-	}, "Nodes", "Price", "PushMissed")
+	}, "Price", "PushMissed")
 	r.save("push")
 }
 
