@@ -37,7 +37,6 @@ func stepInvariants() []invariant {
 		at("limit of the pool", checkPoolLimit),
 		at("claim changed its instance", checkInstanceKept),
 		at("adopted the wrong instance", checkAdoption),
-
 		at("more nodes than the step allows", checkTrialNodes),
 		at("made with what failed", checkTrialFailed),
 		at("step in spite of an alarm", checkTrialStep),
