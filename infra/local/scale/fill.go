@@ -108,6 +108,13 @@ func (c *cluster) launchModels(ctx context.Context, models int) ([]model, error)
 	if err := c.Host.Wait(ctx); err != nil {
 		return nil, err
 	}
+	// it marks them as Consolidatable, as nodes are that have been in service for a while
+	if _, err := c.Host.Invoke(ctx, c.Function("disrupt"), "", nil); err != nil {
+		return nil, err
+	}
+	if err := c.Host.Wait(ctx); err != nil {
+		return nil, err
+	}
 	return c.readModels(ctx)
 }
 

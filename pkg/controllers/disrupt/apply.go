@@ -21,10 +21,12 @@ type commandApplier struct {
 	s      cluster.Snapshot
 	claims map[string]cluster.Claim
 	nodes  map[string]cluster.Node // by claim
+	gone   map[string]bool         // claims that this pass deleted
 }
 
 func (d *Controller) newApplier(s cluster.Snapshot) *commandApplier {
-	w := &commandApplier{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}}
+	w := &commandApplier{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{},
+		gone: map[string]bool{}}
 	for _, h := range s.StateNodes() {
 		if h.Claim == nil {
 			continue
@@ -132,11 +134,24 @@ func (m *commandApplier) finishCommand(ctx context.Context, e disruption.EndedCo
 	for _, name := range e.Claims {
 		m.recordOnClaimAndNode(ctx, name, cluster.Event{Reason: "DisruptionTerminating",
 			Message: "Disrupting NodeClaim: " + e.Why})
-		if err := m.d.Claims.DeleteClaim(ctx, m.claims[name]); err != nil {
+		if err := m.deleteClaim(ctx, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (m *commandApplier) deleteClaim(ctx context.Context, name string) error {
+	err := m.d.Claims.DeleteClaim(ctx, m.claims[name])
+	if err == nil {
+		m.gone[name] = true
+	}
+	return err
+}
+
+// ofClaimsLeft are the notes about claims that this pass has not deleted.
+func (m *commandApplier) ofClaimsLeft(all []disruption.StabilityNote) []disruption.StabilityNote {
+	return slices.DeleteFunc(slices.Clone(all), func(s disruption.StabilityNote) bool { return m.gone[s.Claim] })
 }
 
 // rollBack lets pods on the nodes again before it takes the marks away: a mark without a taint is taken back once more.
@@ -151,7 +166,7 @@ func (m *commandApplier) rollBack(ctx context.Context, e disruption.EndedCommand
 		}
 	}
 	for _, name := range e.Unused {
-		if err := m.d.Claims.DeleteClaim(ctx, m.claims[name]); err != nil {
+		if err := m.deleteClaim(ctx, name); err != nil {
 			return err
 		}
 	}

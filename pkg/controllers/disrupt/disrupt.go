@@ -177,7 +177,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 		w.recordReasons(ctx, all, next.Retained)
 		return nil
 	})
-	err = errors.Join(err, d.markStill(ctx, w.claims, decision.PodStability))
+	err = errors.Join(err, d.markStill(ctx, w.claims, w.ofClaimsLeft(decision.PodStability)))
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.RollBack)+len(decision.Proposed)+
 		len(decision.Waiting) > 0
 	return busy, errors.Join(err, stepErr, d.writeMemory(ctx, next))

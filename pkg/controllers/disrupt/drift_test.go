@@ -139,3 +139,26 @@ func TestWhomDisruptWakes(t *testing.T) {
 		t.Errorf("begun %t, finished %t", begun, finished)
 	}
 }
+
+// A pass about a quiet cluster writes no status: what it would write stands on the claims already.
+func TestAQuietPassWritesNoStatus(t *testing.T) {
+	f := controllertest.FreeToDisrupt(t, "WhenEmpty", 4)
+	var written []int
+	for range 4 {
+		p := f.World.Ports(fake.Fault{})
+		if err := f.Disrupt(p).Run(t.Context(), f.Once()); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, call := range p.Calls() {
+			if strings.Contains(call, "write status of claim") {
+				n++
+			}
+		}
+		written = append(written, n)
+		f.World.Advance(time.Minute)
+	}
+	if written[0] == 0 || written[1]+written[2]+written[3] > 0 {
+		t.Errorf("statuses written by four passes: %v; want some by the first alone", written)
+	}
+}

@@ -21,21 +21,21 @@ import (
 type objectIndex struct {
 	claims map[string]cluster.Claim
 	nodes  map[string]cluster.Node
-	pods   map[string]cluster.Pod
+	pods   map[string]*cluster.Pod
 	pools  map[string]cluster.Pool
 }
 
 func newIndex(s cluster.Snapshot) *objectIndex {
 	x := &objectIndex{claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{},
-		pods: map[string]cluster.Pod{}, pools: map[string]cluster.Pool{}}
+		pods: make(map[string]*cluster.Pod, len(s.Pods)), pools: map[string]cluster.Pool{}}
 	for _, c := range s.Claims {
 		x.claims[c.Name] = c
 	}
 	for _, n := range s.Nodes {
 		x.nodes[n.Name] = n
 	}
-	for _, p := range s.Pods {
-		x.pods[p.Key()] = p
+	for i := range s.Pods { // a large cluster has many
+		x.pods[s.Pods[i].Key()] = &s.Pods[i]
 	}
 	for _, p := range s.Pools {
 		x.pools[p.Name] = p
@@ -136,10 +136,11 @@ func (w *actionWorker) tagInstance(ctx context.Context, claim cluster.Claim, a p
 }
 
 func (w *actionWorker) removePod(ctx context.Context, a plan.Action) error {
-	pod, ok := w.pods[a.Pod]
+	found, ok := w.pods[a.Pod]
 	if !ok {
 		return nil
 	}
+	pod := *found
 	about := cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 	if a.Do == plan.DeletePod {
 		about.Reason, about.Message = "Disrupted", a.Why
@@ -223,7 +224,12 @@ func (w *actionWorker) traceClaim(ctx context.Context, before, after cluster.Cla
 		if n, ok := w.nodes[after.NodeName]; ok {
 			node = &n
 		}
-		find := func(key string) (cluster.Pod, bool) { p, ok := w.pods[key]; return p, ok }
+		find := func(key string) (cluster.Pod, bool) {
+			if p, ok := w.pods[key]; ok {
+				return *p, true
+			}
+			return cluster.Pod{}, false
+		}
 		return trace.IntoService(before, node, find, becomes, trace.Seen{At: now, In: pass})
 	})
 }

@@ -38,8 +38,32 @@ func (i *Controller) HandleBatch(ctx context.Context, kind events.Kind, batch []
 		i.Log.Info("dropped events", "kind", string(kind), "why", why, "count", dropped[why])
 	}
 	errs := make([]error, len(batch))
-	for k, err := range i.handleAll(ctx, all, true) {
+	for k, err := range i.handleTogether(ctx, all) {
 		errs[event[k]] = errors.Join(errs[event[k]], err)
+	}
+	return errs
+}
+
+// handleTogether handles many notices, for which each function is woken a few times. It returns an error for each, nil
+// for one that is done. That an instance goes down is not handled where another notice says that it has ended, which
+// asks for more.
+func (i *Controller) handleTogether(ctx context.Context, all []interruption.Notice) []error {
+	ended := map[string]bool{}
+	for _, n := range all {
+		ended[n.Instance] = ended[n.Instance] || n.Kind == interruption.Ended
+	}
+	var left []interruption.Notice
+	var at []int // of each, in all
+	for k, n := range all {
+		if n.Kind != interruption.Ending || !ended[n.Instance] {
+			left, at = append(left, n), append(at, k)
+		}
+	}
+	together := *i
+	together.Provision, together.Lifecycle = newSharedWaker(i.Provision), newSharedWaker(i.Lifecycle)
+	errs := make([]error, len(all))
+	for k, err := range together.handleAll(ctx, left, true) {
+		errs[at[k]] = err
 	}
 	return errs
 }

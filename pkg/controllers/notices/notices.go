@@ -122,6 +122,10 @@ func (i *Controller) handleRound(ctx context.Context, all []interruption.Notice,
 	g.SetLimit(parallelNotices)
 	for _, at := range left {
 		g.Go(func() error {
+			if many && controllers.TooLateToBegin(ctx) {
+				errs[at] = lateError{}
+				return nil
+			}
 			errs[at] = i.Shield().Do("the notice about instance "+all[at].Instance, func() error {
 				ours, err := i.handleOne(ctx, all[at], claims, many)
 				if !ours && err == nil {

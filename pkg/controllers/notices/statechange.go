@@ -3,6 +3,8 @@ package notices
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -60,11 +62,18 @@ func (i *Controller) removePods(ctx context.Context, rest interruption.PodRemova
 	g.SetLimit(parallelPods)
 	for k, a := range actions {
 		g.Go(func() error {
+			if controllers.TooLateToBegin(ctx) {
+				errs[k] = lateError{}
+				return nil
+			}
 			errs[k] = i.Shield().Do("pod "+a.Pod, func() error { return i.removePod(ctx, a, pods[a.Pod]) })
 			return nil
 		})
 	}
 	_ = g.Wait() // every error is in errs
+	if slices.Contains(errs, error(lateError{})) {
+		return fmt.Errorf("remove the pods of node %s: %w", n.Name, lateError{})
+	}
 	if len(actions) > 0 {
 		i.Log.Info("deleted pods of terminated instance", "node", n.Name, "count", len(actions), "why", actions[0].Why)
 	}

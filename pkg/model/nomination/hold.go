@@ -161,8 +161,8 @@ func TolerationsNeeded(s cluster.Snapshot, p plan.Plan) []TolerationNeeded {
 // CountWaiting counts the pods without a node by the value of the holds they tolerate.
 func CountWaiting(pods []cluster.Pod) map[string]int {
 	out := map[string]int{}
-	for _, p := range pods {
-		if p.NodeName == "" && p.Active() {
+	for i := range pods {
+		if p := &pods[i]; p.NodeName == "" && p.Active() {
 			for _, v := range p.Holds {
 				out[v]++
 			}

@@ -176,7 +176,8 @@ func FindOwnerNominations(s cluster.Snapshot) OwnerNominations {
 			e.drains[id] = true
 		}
 	}
-	for _, p := range s.Pods {
+	for i := range s.Pods {
+		p := &s.Pods[i]
 		if p.NodeName == "" && p.Active() && p.Controller != "" && s.Now.Before(p.Created.Add(longest)) {
 			e.young[p.Controller] = true
 		}

@@ -15,6 +15,9 @@ import (
 // DetachingNodes are the nodes, sorted, whose attached volumes the next step depends on: drained, and not yet rid of
 // their volumes. The snapshot must have the attachments of these; of others they are not looked at.
 func DetachingNodes(s cluster.Snapshot) []string {
+	if !slices.ContainsFunc(s.Claims, func(c cluster.Claim) bool { return !c.Deleting.IsZero() }) {
+		return nil
+	}
 	v := newState(s)
 	var out []string
 	for _, c := range v.s.Claims {
@@ -22,7 +25,7 @@ func DetachingNodes(s cluster.Snapshot) []string {
 			continue
 		}
 		for _, n := range v.nodesOf(c, v.instancesOf(c)) {
-			if isTainted(n) && !v.nothingRuns(n) && !drain.PodsLeft(v.pods[n.Name], s.Now) {
+			if isTainted(n) && !v.nothingRuns(n) && !drain.PodsLeft(v.pods.onNode(n.Name), s.Now) {
 				out = append(out, n.Name)
 			}
 		}
@@ -91,7 +94,7 @@ func (v index) attachedVolumes(n cluster.Node) []string {
 
 // staysInUse reports whether a pod that the drain leaves on the node has the volume.
 func (v index) staysInUse(n cluster.Node, a cluster.Attachment) bool {
-	return a.Claim != "" && slices.ContainsFunc(v.pods[n.Name], func(p cluster.Pod) bool {
+	return a.Claim != "" && slices.ContainsFunc(v.pods.onNode(n.Name), func(p cluster.Pod) bool {
 		return !drain.RemovesPod(p, v.s.Now) && slices.ContainsFunc(p.Volumes,
 			func(has cluster.Volume) bool { return has.ID == a.Claim })
 	})

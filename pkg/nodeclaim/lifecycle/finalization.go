@@ -63,8 +63,8 @@ func (v finalizer) blockedForLong(c cluster.Claim, steps []plan.Action) bool {
 	}
 	deadline := c.Deadline()
 	return !slices.ContainsFunc(v.nodesOf(c, v.instancesOf(c)), func(n cluster.Node) bool {
-		return v.budgets.ChangesSoon(v.pods[n.Name], v.s.Pods, v.s.Now) ||
-			!deadline.IsZero() && drain.IsDue(v.pods[n.Name], deadline, v.s.Now, v.s.Now.Add(untilTick))
+		return v.budgets.ChangesSoon(v.pods.onNode(n.Name), v.s.Pods, v.s.Now) ||
+			!deadline.IsZero() && drain.IsDue(v.pods.onNode(n.Name), deadline, v.s.Now, v.s.Now.Add(untilTick))
 	})
 }
 
@@ -157,7 +157,7 @@ func (v finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time
 	if idle || waiting != nil {
 		return out, waiting
 	}
-	next := drain.NextStep(v.pods[n.Name], v.budgets,
+	next := drain.NextStep(v.pods.onNode(n.Name), v.budgets,
 		drain.DrainTimes{Now: v.s.Now, Deadline: deadline, First: interruption.FirstUntil(c), PassTook: v.s.PassTook})
 	for _, a := range next.Actions {
 		a.Claim = c.Name

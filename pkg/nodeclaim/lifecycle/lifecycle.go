@@ -108,8 +108,8 @@ type state struct {
 // index is the snapshot, sorted, with the look-ups that every step needs.
 type index struct {
 	s         cluster.Snapshot
-	nodes     map[string][]cluster.Node     // by provider id
-	pods      map[string][]cluster.Pod      // by node name
+	nodes     map[string][]cluster.Node // by provider id
+	pods      *podIndex
 	instances map[string]cluster.Instance   // by provider id
 	started   map[string][]cluster.Instance // by the UID of the claim in their tags
 	claims    map[string]cluster.Claim      // by UID
@@ -138,10 +138,10 @@ func newState(s cluster.Snapshot) state {
 }
 
 func newIndex(s cluster.Snapshot) index {
-	s.Claims = sortedBy(s.Claims, func(c cluster.Claim) string { return c.Name })
-	s.Pools = sortedBy(s.Pools, func(p cluster.Pool) string { return p.Name })
-	s.Nodes = sortedBy(s.Nodes, func(n cluster.Node) string { return n.Name })
-	s.Instances = sortedBy(s.Instances, func(i cluster.Instance) string { return i.ID })
+	s.Claims = sortedBy(s.Claims, func(c *cluster.Claim) string { return c.Name })
+	s.Pools = sortedBy(s.Pools, func(p *cluster.Pool) string { return p.Name })
+	s.Nodes = sortedBy(s.Nodes, func(n *cluster.Node) string { return n.Name })
+	s.Instances = sortedBy(s.Instances, func(i *cluster.Instance) string { return i.ID })
 	s.Impaired = slices.SortedFunc(slices.Values(s.Impaired), func(a, b cluster.Impairment) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.Since.Compare(b.Since),
 			strings.Compare(fmt.Sprint(a.System), fmt.Sprint(b.System)))
@@ -149,18 +149,13 @@ func newIndex(s cluster.Snapshot) index {
 	s.Changes = slices.SortedFunc(slices.Values(s.Changes), func(a, b cluster.ScheduledChange) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.At.Compare(b.At), strings.Compare(a.Code, b.Code))
 	})
-	v := index{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{},
+	v := index{s: s, nodes: map[string][]cluster.Node{}, pods: &podIndex{all: s.Pods},
 		instances: map[string]cluster.Instance{}, started: map[string][]cluster.Instance{},
 		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, batches: map[string]bool{},
 		away: shiftedZones(s)}
 	for _, n := range s.Nodes {
 		if n.ProviderID != "" {
 			v.nodes[n.ProviderID] = append(v.nodes[n.ProviderID], n)
-		}
-	}
-	for _, p := range s.Pods {
-		if p.NodeName != "" {
-			v.pods[p.NodeName] = append(v.pods[p.NodeName], p)
 		}
 	}
 	for _, i := range s.Instances {
@@ -184,8 +179,15 @@ func newIndex(s cluster.Snapshot) index {
 	return v
 }
 
-func sortedBy[T any](list []T, name func(T) string) []T {
-	return slices.SortedFunc(slices.Values(list), func(a, b T) int { return strings.Compare(name(a), name(b)) })
+// sortedBy is the list by name. One that is sorted is returned as it is.
+func sortedBy[T any](list []T, name func(*T) string) []T {
+	for i := 1; i < len(list); i++ {
+		if name(&list[i-1]) > name(&list[i]) {
+			return slices.SortedFunc(slices.Values(list),
+				func(a, b T) int { return strings.Compare(name(&a), name(&b)) })
+		}
+	}
+	return list
 }
 
 // advanceClaim is the step of a claim that nobody has deleted.

@@ -28,7 +28,7 @@ func (v state) stopWarmed(c cluster.Claim) []plan.Action {
 		return nil
 	}
 	waits := 0
-	for _, p := range v.pods[nodes[0].Name] {
+	for _, p := range v.pods.onNode(nodes[0].Name) {
 		if p.Owner != cluster.OwnerDaemonSet && p.Owner != cluster.OwnerNode && drain.RemovesPod(p, v.s.Now) {
 			return v.writeCondition(c, cluster.Condition{Type: v1.ConditionStopped, Status: "False",
 				Reason: v1.ReasonStarted, Message: "pod " + p.Key() + " runs on it"})

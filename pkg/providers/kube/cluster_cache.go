@@ -91,9 +91,10 @@ func (m *ClusterCache) Resume(ctx context.Context) {
 	}
 	m.resumed, m.invalid, m.pass, m.news, m.staying = now, time.Time{}, time.Time{}, false, false
 	for _, k := range m.kinds {
-		k.proven, k.breaks = time.Time{}, 0
+		k.proven, k.breaks, k.wanted = time.Time{}, 0, 0
 		m.work.Go(func() { m.follow(m.ctx, k) })
 		if k.isMuch() { // or it would fall behind in invocations that need nothing of it
+			k.wanted = k.version + 1 // the first watch proves it, as a rule
 			m.work.Go(func() { _ = m.proveKind(m.ctx, k, now) })
 		}
 	}

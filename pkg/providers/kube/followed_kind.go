@@ -61,7 +61,8 @@ type followedKind struct {
 	// under the lock of the cache
 	version uint64             // everything up to it is known; 0 for unknown
 	proven  time.Time          // everything that was stored before then is known
-	hurry   bool               // the next watch is to end in a bookmark soon
+	wanted  uint64             // until the version is that far, watches are to end in a bookmark soon
+	short   bool               // the watch that is open does, and has not told of one yet
 	restart context.CancelFunc // of the watch that is open
 	breaks  int                // of watches, since one told something
 	took    time.Duration      // the last list
@@ -203,8 +204,7 @@ func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since t
 	}
 	m.mu.Lock()
 	setBack, patience := revision < known, max(proveWithin, k.took)
-	if revision > k.version {
-		k.hurry = true
+	if k.wanted = revision; revision > k.version && !k.short {
 		k.reopen()
 	}
 	m.mu.Unlock()
@@ -279,10 +279,10 @@ func (m *ClusterCache) follow(ctx context.Context, k *followedKind) {
 		under, stop := context.WithCancel(ctx)
 		m.mu.Lock()
 		from, seconds := k.version, watchSeconds
-		if k.hurry {
+		if k.short = from < k.wanted; k.short {
 			seconds = proveSeconds
 		}
-		k.hurry, k.restart = false, stop
+		k.restart = stop
 		m.mu.Unlock()
 		err := m.watchOnce(under, watched{place: k.place, fields: k.fields, seconds: seconds,
 			from: func() string { return strconv.FormatUint(from, 10) },
@@ -299,7 +299,7 @@ func (m *ClusterCache) follow(ctx context.Context, k *followedKind) {
 func (m *ClusterCache) endWatch(k *followedKind, from uint64, err error, wanted bool) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k.restart = nil
+	k.restart, k.short = nil, false
 	if k.version > from {
 		k.breaks = 0
 	}
@@ -336,6 +336,7 @@ func (m *ClusterCache) applyWatchEvent(ctx context.Context, k *followedKind, e w
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	k.short = k.short && e.Type != watch.Bookmark
 	if ctx.Err() != nil || at <= k.version || k.version == 0 {
 		return false // a list, or another watch, has it already
 	}

@@ -158,13 +158,17 @@ func (s *readCache) podNews(e watch.Event) bool {
 	if e.Type == watch.Bookmark {
 		return false
 	}
-	pod := translate.Pod(p)
-	known := s.pending[pod.UID]
-	if e.Type == watch.Deleted || !pod.Provisionable() {
-		delete(s.pending, pod.UID)
+	uid := string(p.UID)
+	known := s.pending[uid]
+	if e.Type == watch.Deleted || p.Spec.NodeName != "" { // as most are, which need not be translated to know
+		delete(s.pending, uid)
 		return false
 	}
-	s.pending[pod.UID] = true
+	if pod := translate.Pod(p); !pod.Provisionable() {
+		delete(s.pending, uid)
+		return false
+	}
+	s.pending[uid] = true
 	return !known
 }
 

@@ -70,7 +70,7 @@ func (s *apiServer) removeNode(n *node) {
 // writeClaim gives the claim a new version and returns a copy.
 func (s *apiServer) writeClaim(c *claim, by *invocation) cluster.Claim {
 	s.notifyChange(aClaim, by)
-	c.Version = strconv.Itoa(s.version)
+	c.Version, c.writer, c.written = strconv.Itoa(s.version), by, time.Now()
 	return c.Claim
 }
 

@@ -37,7 +37,6 @@ func stepInvariants() []invariant {
 		at("limit of the pool", checkPoolLimit),
 		at("claim changed its instance", checkInstanceKept),
 		at("adopted the wrong instance", checkAdoption),
-
 		at("more nodes than the step allows", checkTrialNodes),
 		at("made with what failed", checkTrialFailed),
 		at("step in spite of an alarm", checkTrialStep),
@@ -77,6 +76,7 @@ func stepInvariants() []invariant {
 
 		at("functions wake each other in a circle", checkChain),
 		at("error without a fault", checkError),
+		at("own write not seen", checkOwnWrite),
 		at("refresh is not told", checkRefreshTold),
 		at("sold out and not marked", checkSoldOutMarked),
 		at("notice without effect", checkNoticeHandled),

@@ -34,6 +34,14 @@ func checkError(_ *world, s invocationReturned) []string {
 	return broken("%s: %v", inv, inv.err)
 }
 
+// checkOwnWrite: whoever looks at the cluster sees what it wrote before.
+func checkOwnWrite(_ *world, s writeRefused) []string {
+	if s.claim.writer != s.by || s.by.faulty || !s.claim.written.Before(s.by.looked) {
+		return nil
+	}
+	return broken("%s knows claim %s as it was before it wrote that itself, and has looked since", s.by, s.claim.Name)
+}
+
 // isSound reports whether nothing went wrong with the invocation.
 func (s invocationReturned) isSound() bool { return !s.inv.faulty && s.inv.err == nil }
 

@@ -67,6 +67,7 @@ type invocation struct {
 	refused time.Time      // when EC2 refused it a start first
 	leased  time.Time      // when it took the lease of capacity last
 	cache   *processCache  // of the process it runs in
+	looked  time.Time      // when it looked at all of the cluster last
 
 	recalled map[string]bool // UIDs of claims of others for which it has asked EC2
 }

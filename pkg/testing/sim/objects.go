@@ -15,6 +15,8 @@ type claim struct {
 	pods     []string // UIDs of the pods it was made for
 	released bool     // we removed our finalizer
 
+	writer    *invocation // that wrote it last, nil for somebody else
+	written   time.Time   // when
 	maker     *invocation // that stored it
 	made      time.Time   // by it
 	condemned time.Time   // because of a notice, by who handles it

@@ -24,6 +24,7 @@ type processCaches struct {
 	broken float64 // chance that it is shown as it was in another invocation, which is against the contract
 	cold   float64 // chance of an invocation that runs in a new process
 	late   float64 // chance of one that runs in a process that has waited for long, as the other of two versions has
+	fault  CacheFault
 	idle   map[*Function][]*processCache
 }
 
@@ -42,6 +43,7 @@ type processCache struct {
 	pods   cachedList[cluster.Pod]
 	nodes  cachedList[cluster.Node]
 	claims cachedList[cluster.Claim]
+	fault  CacheFault
 
 	mu      sync.Mutex
 	pass    time.Time      // when the pass began that is under way; zero if it did not say so
@@ -98,11 +100,12 @@ type cachedList[T any] struct {
 	at    int       // the version, 0 for never seen
 	when  time.Time // it was so
 	wrote bool      // this process changed the kind since, and must see that
+	faultyList[T]
 }
 
 // keep remembers what was read.
 func (l *cachedList[T]) keep(list []T, at int) {
-	*l = cachedList[T]{list: list, at: at, when: time.Now()}
+	l.list, l.at, l.when, l.wrote = list, at, time.Now(), false
 }
 
 // isSince reports whether it shows everything that was stored before then, and what this process wrote.
@@ -113,6 +116,7 @@ func (l *cachedList[T]) isSince(then time.Time) bool {
 // noteWrite remembers that this process was told that it changed something.
 func (c *processCache) noteWrite(call string) {
 	switch {
+	case c.fault == OwnWritesIgnored:
 	case strings.Contains(call, "pod") || call == "let tolerate":
 		c.pods.wrote = true
 	case strings.Contains(call, "node"):
@@ -127,7 +131,7 @@ func (c *processCache) noteWrite(call string) {
 func (c *processCaches) take(fn *Function) *processCache {
 	idle := c.idle[fn]
 	if len(idle) == 0 || c.drawChance(c.cold) {
-		return &processCache{}
+		return &processCache{fault: c.fault}
 	}
 	i := len(idle) - 1
 	if c.drawChance(c.late) {
@@ -136,6 +140,9 @@ func (c *processCaches) take(fn *Function) *processCache {
 	p := idle[i]
 	c.idle[fn] = slices.Delete(idle, i, i+1)
 	p.pass, p.invalid = time.Time{}, time.Time{}
+	p.pods.resume(c)
+	p.nodes.resume(c)
+	p.claims.resume(c)
 	return p
 }
 
@@ -161,9 +168,9 @@ func (p *readPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 			c.setPass(before)
 			return pods, nil
 		}
-		c.pods.keep(p.pods.listPods(), p.seen[aPod])
-		c.nodes.keep(p.nodes.listNodes(), p.seen[aNode])
-		c.claims.keep(p.listClaims(), p.seen[aClaim])
+		refreshList(p, aPod, &c.pods, p.pods.listPods)
+		refreshList(p, aNode, &c.nodes, p.nodes.listNodes)
+		refreshList(p, aClaim, &c.claims, p.listClaims)
 		return pods, nil
 	})
 }
@@ -179,6 +186,7 @@ func (p *readPorts) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
 // is, or as it was at some time since the pass began.
 func (p *readPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	s, c := cluster.Snapshot{}, p.inv.cache
+	p.inv.looked = time.Now()
 	since := c.since()
 	reads := []struct {
 		name string
@@ -209,6 +217,7 @@ func (p *readPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) 
 func (p *readPorts) CachedSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return callPort(ctx, p.caller, "read cache", "", func() (cluster.Snapshot, error) {
 		s, c := cluster.Snapshot{}, p.inv.cache
+		p.inv.looked = time.Now()
 		s.Pods = showRecent(p, aPod, &c.pods, p.pods.listPods)
 		s.Nodes = showRecent(p, aNode, &c.nodes, p.nodes.listNodes)
 		s.Claims = showRecent(p, aClaim, &c.claims, p.listClaims)
@@ -248,11 +257,25 @@ func showSince[T any](p *readPorts, k objectKind, l *cachedList[T], since time.T
 	if !since.IsZero() && since.Before(p.inv.cache.validFrom()) {
 		since = p.inv.cache.validFrom()
 	}
+	if p.caches.fault == ProofSkipped {
+		since = time.Time{}
+	}
 	if l.isSince(since) && p.caches.drawChance(p.caches.stale) {
 		p.seen[k] = max(p.seen[k], l.at)
 		return slices.Clone(l.list)
 	}
+	refreshList(p, k, l, now)
+	return slices.Clone(l.list)
+}
+
+// refreshList brings what the process knows of the kind up to date.
+func refreshList[T any](p *readPorts, k objectKind, l *cachedList[T], now func() []T) {
 	list := now()
+	if l.silent && !l.wrote {
+		l.when = time.Now()
+		return
+	}
+	list = l.withFaults(p.caches, l.list, list)
+	l.silent = false
 	l.keep(list, p.seen[k])
-	return slices.Clone(list)
 }

@@ -95,6 +95,9 @@ func (p *claimPorts) changeClaim(ctx context.Context, call string, c cluster.Cla
 	return callPort(ctx, p.caller, call, c.Name, func() (cluster.Claim, error) {
 		have := p.api.claims[c.Name]
 		if have == nil || !objects.IsWritable(&have.Claim, c, call == "annotate claim") {
+			if have != nil && have.UID == c.UID {
+				p.observe(writeRefused{p.inv, have})
+			}
 			return cluster.Claim{}, &objects.ConflictError{What: "claim " + c.Name}
 		}
 		before := have.Claim

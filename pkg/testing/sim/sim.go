@@ -30,6 +30,9 @@ type Scenario struct {
 	// Stopped plays stopped capacity instead of a storm.
 	Stopped *StoppedTrial
 
+	// CacheFault is what is wrong with the caches of all functions; empty for nothing.
+	CacheFault CacheFault
+
 	// SpotPools has Joiner learn spot pools in a storm, at so many USD for a pod that an interruption moves; 0 for not.
 	SpotPools float64
 }
@@ -87,6 +90,7 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 		if s.SpotPools > 0 {
 			w.spot = newSpotStore()
 		}
+		w.lambda.caches.fault = s.CacheFault
 		w.setUp(s)
 		var notices NoticeOutcome
 		var trial RolloutOutcome

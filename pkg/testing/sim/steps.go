@@ -42,6 +42,12 @@ type claimStatusWritten struct {
 	before cluster.Claim
 }
 
+// writeRefused is a claim that an invocation knows in another version than is stored.
+type writeRefused struct {
+	by    *invocation
+	claim *claim
+}
+
 // claimDeleted is a claim that an invocation condemns.
 type claimDeleted struct {
 	by    *invocation

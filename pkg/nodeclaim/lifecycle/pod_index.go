@@ -1,0 +1,32 @@
+package lifecycle
+
+import "joiner.sh/pkg/model/cluster"
+
+// podIndex finds the pods of a node. It looks at all pods when it is asked first: most passes ask for none, and a large
+// cluster has many.
+type podIndex struct {
+	all    []cluster.Pod
+	places map[string][]int32       // in all, by node name; nil before the first question
+	found  map[string][]cluster.Pod // of nodes that were asked for
+}
+
+// onNode returns the pods of the node, in the order of all.
+func (x *podIndex) onNode(name string) []cluster.Pod {
+	if x.places == nil {
+		x.places, x.found = map[string][]int32{}, map[string][]cluster.Pod{}
+		for i := range x.all {
+			if node := x.all[i].NodeName; node != "" {
+				x.places[node] = append(x.places[node], int32(i))
+			}
+		}
+	}
+	if pods, ok := x.found[name]; ok {
+		return pods
+	}
+	var pods []cluster.Pod
+	for _, i := range x.places[name] {
+		pods = append(pods, x.all[i])
+	}
+	x.found[name] = pods
+	return pods
+}
