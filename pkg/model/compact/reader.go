@@ -26,6 +26,9 @@ func (r *Reader) Err() error { return r.err }
 // Rest is how many bytes are left.
 func (r *Reader) Rest() int { return len(r.in) }
 
+// Fail has what was read count as damaged.
+func (r *Reader) Fail() { r.fail("%w", DamagedError{}) }
+
 func (r *Reader) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)
