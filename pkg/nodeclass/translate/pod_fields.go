@@ -28,7 +28,9 @@ type PodFields struct {
 func (f *PodFields) SharesLabels() bool { return maps.Equal(f.Labels, f.Shape.Labels) }
 
 // SharesAffinity reports whether the affinity to nodes is that of the shape.
-func (f *PodFields) SharesAffinity() bool { return reflect.DeepEqual(f.NodeAffinity, f.Shape.NodeAffinity) }
+func (f *PodFields) SharesAffinity() bool {
+	return reflect.DeepEqual(f.NodeAffinity, f.Shape.NodeAffinity)
+}
 
 // Fields is what the pod consists of.
 func (p *ListedPod) Fields() PodFields {
