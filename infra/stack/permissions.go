@@ -104,6 +104,7 @@ func (p permissions) findCluster() statement {
 
 func provisionAllows(p permissions) []statement {
 	return append(append(append(append(p.launch(), p.storePasses()...), p.readShifts()...),
+		p.readCheckpoint(),
 		p.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		p.describeLevels(),
 		statement{sid: "StartOwnInstances", actions: []string{"ec2:StartInstances"},
@@ -126,6 +127,9 @@ func (p permissions) givenStatements() []statement {
 
 func lifecycleAllows(p permissions) []statement {
 	return append(append(p.remoteWrite(), p.readShifts()...),
+		p.readCheckpoint(),
+		statement{sid: "WriteCheckpoint", actions: []string{"s3:PutObject"},
+			resources: []string{*p.bucket.BucketArn() + "/" + CheckpointKey}},
 		p.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		p.describe("DescribeHealth", "ec2:DescribeInstanceStatus"),
 		statement{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{p.ec2("instance/*")},
@@ -165,6 +169,7 @@ func (p permissions) remoteWrite() []statement {
 // Disrupt writes its intents into the cluster; provision launches and lifecycle drains.
 func disruptAllows(p permissions) []statement {
 	return append(append(p.storePasses(), p.readShifts()...),
+		p.readCheckpoint(),
 		p.describe("DescribeInstances", "ec2:DescribeInstances"), // whether they are where their class would put them
 		p.describe("ReadAlarms", "cloudwatch:DescribeAlarms"),    // those that NodeRollouts name
 		p.describe("FindImages", "ec2:DescribeImages"),           // of their last good revision
@@ -175,6 +180,12 @@ func disruptAllows(p permissions) []statement {
 func (p permissions) storePasses() []statement {
 	return []statement{{sid: "StorePasses", actions: []string{"s3:PutObject"},
 		resources: []string{*p.bucket.BucketArn() + "/" + decisionlog.Prefix + "*"}}}
+}
+
+// readCheckpoint is for processes that start, which know what lifecycle knew.
+func (p permissions) readCheckpoint() statement {
+	return statement{sid: "ReadCheckpoint", actions: []string{"s3:GetObject"},
+		resources: []string{*p.bucket.BucketArn() + "/" + CheckpointKey}}
 }
 
 // readShifts is for zones that the cluster is shifted away from. IAM knows no cluster as a resource of ARC, only as the

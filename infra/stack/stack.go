@@ -26,11 +26,13 @@ import (
 )
 
 // Objects of the catalog bucket: the catalog, and the cluster's certificate authority once it is another one than the
-// preflight found.
+// preflight found. Beside them stands what lifecycle knows of a large cluster, for processes that start.
 const (
 	CatalogKey   = "catalog.json.gz"
 	MetricsKey   = "metrics.json.gz"
 	AuthorityKey = "cluster-ca"
+	// CheckpointKey is written by lifecycle.
+	CheckpointKey = "cluster-checkpoint"
 )
 
 // catalogExpiryDays is far more than a catalog that is refreshed every 5 minutes can reach: it clears what a deleted
@@ -143,6 +145,10 @@ func (s *joiner) addBucket() {
 		}, {
 			Id: jsii.String("passes"), Prefix: jsii.String(decisionlog.Prefix),
 			Expiration: awscdk.Duration_Days(jsii.Number(min(s.props.Stack.LogRetentionDays, mostPassDays))),
+		}, {
+			// which nobody believes after half an hour
+			Id: jsii.String("checkpoint"), Prefix: jsii.String(CheckpointKey),
+			Expiration: awscdk.Duration_Days(jsii.Number(1)),
 		}},
 	})
 	// A bucket that stays keeps the policy that refuses plain HTTP.

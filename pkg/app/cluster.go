@@ -56,6 +56,7 @@ func (a *App) connectCluster() error {
 		Authority: a.renewAuthority})
 	if err == nil {
 		a.cache = a.kube.NewClusterCache()
+		useCheckpoints(a)
 	}
 	return err
 }

@@ -113,6 +113,7 @@ func newRollouts(a *App, holder string) *rollouts.Controller {
 func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) (err error) {
 	ctx, end := beginTrace(ctx, a, "lifecycle")
 	defer func() { end(err) }()
+	defer writeCheckpoint(ctx, a) // after the end of the invocation for the cache
 	defer a.beginInvocation(ctx)()
 	l, until := a.newLifecycle(leaseHolder(ctx)), a.watchUntil(ctx)
 	if a.series == nil {

@@ -219,13 +219,17 @@ func (s *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	for _, name := range slices.Sorted(maps.Keys(k.objects)) {
 		items = append(items, k.objects[name])
 	}
+	meta := map[string]any{"resourceVersion": strconv.FormatUint(s.revision, 10)}
 	if q.Get("limit") == "1" {
+		if q.Get("fieldSelector") == "" && len(items) > 1 {
+			meta["remainingItemCount"] = len(items) - 1
+		}
 		items = items[:min(1, len(items))]
 	} else {
 		s.lists[plural]++
 	}
 	return answer(http.StatusOK, map[string]any{"kind": k.kind + "List", "apiVersion": k.group, "items": items,
-		"metadata": map[string]any{"resourceVersion": strconv.FormatUint(s.revision, 10)}})
+		"metadata": meta})
 }
 
 func (s *apiServer) patch(r *http.Request, plural, name string) (*http.Response, error) {

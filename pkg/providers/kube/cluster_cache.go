@@ -56,6 +56,8 @@ type ClusterCache struct {
 	moved   chan struct{} // closed when something was told or became known
 	news    bool          // since the last snapshot
 	staying bool          // somebody waits for changes
+
+	checkpoints checkpointState
 }
 
 // cachedObjects is what there is much of, by UID.
@@ -69,7 +71,7 @@ type cachedObjects struct {
 
 // NewClusterCache makes a cache that knows nothing. It makes no request.
 func (c *Client) NewClusterCache() *ClusterCache {
-	m := &ClusterCache{Client: c, moved: make(chan struct{})}
+	m := &ClusterCache{Client: c, moved: make(chan struct{}), checkpoints: checkpointState{one: make(chan struct{}, 1)}}
 	m.kinds = []*followedKind{newPodKind(m), newNodeKind(m), newClaimKind(m)}
 	return m
 }
@@ -90,6 +92,7 @@ func (m *ClusterCache) Resume(ctx context.Context) {
 		}
 	}
 	m.resumed, m.invalid, m.pass, m.news, m.staying = now, time.Time{}, time.Time{}, false, false
+	m.checkpoints.asked = false
 	for _, k := range m.kinds {
 		k.proven, k.breaks, k.wanted = time.Time{}, 0, 0
 		m.work.Go(func() { m.follow(m.ctx, k) })

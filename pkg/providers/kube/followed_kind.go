@@ -33,7 +33,7 @@ const (
 
 // followedKind is what a ClusterCache knows of one kind of object. It is in one of these states:
 //
-//	unknown    nothing may be believed of it; the next look lists.
+//	unknown    nothing may be believed of it; the next look lists, or takes over a checkpoint: it is as if frozen then.
 //	listed     everything up to a version is known: that of a list, or of the last event.
 //	following  a watch tells what comes after the version. When it ends, another goes on from the last event.
 //	frozen     there is no watch between two invocations; it goes on as if it had just ended.
@@ -54,7 +54,9 @@ type followedKind struct {
 	// list reads all; keep replaces what is known, under the lock of the cache.
 	list func(context.Context) (version string, keep func(), err error)
 	take func(watch.Event) (news bool) // takes an event, under the lock of the cache
-	size func() int
+	// restore replaces what is known by what a checkpoint holds, up to that version, under the lock of the cache.
+	restore func(c *checkpoint, version string)
+	size    func() int
 
 	one chan struct{} // held by who proves or lists
 
@@ -66,11 +68,12 @@ type followedKind struct {
 	restart context.CancelFunc // of the watch that is open
 	breaks  int                // of watches, since one told something
 	took    time.Duration      // the last list
+	gone    uint64             // no watch can begin at it any more
 }
 
 func newPodKind(m *ClusterCache) *followedKind {
 	k := &followedKind{place: podPath(), fields: notEnded, maxAge: maxProofAge, few: fewPods,
-		one: make(chan struct{}, 1)}
+		restore: m.restorePods, one: make(chan struct{}, 1)}
 	k.size = func() int { return len(m.objects.pods) }
 	k.list = func(ctx context.Context) (string, func(), error) {
 		all, version, err := m.pods().allPods(ctx)
@@ -90,7 +93,8 @@ func newPodKind(m *ClusterCache) *followedKind {
 }
 
 func newNodeKind(m *ClusterCache) *followedKind {
-	k := &followedKind{place: nodePath(), maxAge: maxProofAge, few: fewNodes, one: make(chan struct{}, 1)}
+	k := &followedKind{place: nodePath(), maxAge: maxProofAge, few: fewNodes, restore: m.restoreNodes,
+		one: make(chan struct{}, 1)}
 	k.size = func() int { return len(m.objects.nodes) }
 	k.list = func(ctx context.Context) (string, func(), error) {
 		all, version, err := m.nodes().allNodes(ctx)
@@ -107,7 +111,7 @@ func newNodeKind(m *ClusterCache) *followedKind {
 
 func newClaimKind(m *ClusterCache) *followedKind {
 	k := &followedKind{place: claimPath(), maxAge: maxProofAgeClaims, few: fewClaims,
-		one: make(chan struct{}, 1)}
+		restore: m.restoreClaims, one: make(chan struct{}, 1)}
 	k.size = func() int { return len(m.objects.claims) }
 	k.list = func(ctx context.Context) (string, func(), error) {
 		all, version, err := m.claims().allClaims(ctx)
@@ -163,6 +167,7 @@ func (m *ClusterCache) isProvenLocked(k *followedKind, since time.Time) bool {
 // proveKind has everything known that was stored before the time given, and what this client wrote: by what watches
 // told already, by a watch that ends in a bookmark, or by a list.
 func (m *ClusterCache) proveKind(ctx context.Context, k *followedKind, since time.Time) error {
+	m.restoreUnknown(ctx, k)
 	select {
 	case k.one <- struct{}{}:
 		defer func() { <-k.one }()
@@ -258,6 +263,7 @@ func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) error {
 	k.proven, k.took = began, time.Since(began)
 	// one that cannot be compared is as good as unknown: each look lists
 	k.version, _ = strconv.ParseUint(version, 10, 64)
+	m.checkpoints.told++
 	k.reopen()
 	m.notifyWaiters()
 	return nil
@@ -307,6 +313,7 @@ func (m *ClusterCache) endWatch(k *followedKind, from uint64, err error, wanted 
 	case wanted:
 		return 0
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, changedError{}):
+		k.gone = k.version
 		m.forgetKind(k)
 		return 0
 	case err == nil && k.version > from:
@@ -344,6 +351,9 @@ func (m *ClusterCache) applyWatchEvent(ctx context.Context, k *followedKind, e w
 		m.news = true
 	}
 	k.version = at
+	if e.Type != watch.Bookmark {
+		m.checkpoints.told++
+	}
 	switch {
 	case e.Type == watch.Deleted:
 		m.own.noteEvent(k.place.plural, o.GetUID(), gone)

@@ -142,6 +142,10 @@ func (s *readCache) keepNodes(version string, list []cluster.Node, heads map[str
 	for _, n := range list {
 		digests[n.Name] = nodeDigest(n)
 	}
+	s.keepDigests(version, digests, heads)
+}
+
+func (s *readCache) keepDigests(version string, digests map[string]uint64, heads map[string]*corev1.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nodesVersion, s.digests, s.heads = version, digests, heads

@@ -26,13 +26,59 @@ type processCaches struct {
 	late   float64 // chance of one that runs in a process that has waited for long, as the other of two versions has
 	fault  CacheFault
 	idle   map[*Function][]*processCache
+
+	checkpoints checkpoints
+}
+
+// checkpoints are what lifecycle stored of its cache for processes that start, the latest last. Their chance is a stream
+// of its own.
+type checkpoints struct {
+	rng     *rand.Rand
+	used    float64 // chance of a new process that it begins with one
+	old     float64 // chance that it is not the latest
+	damaged float64 // chance that it is refused
+	stored  []*processCache
+}
+
+// mostCheckpoints is how many are remembered.
+const mostCheckpoints = 4
+
+func drawCheckpoints(seed uint64) checkpoints {
+	rng := rand.New(rand.NewPCG(seed, 0x636865636b))
+	pick := func(list ...float64) float64 { return list[rng.IntN(len(list))] }
+	return checkpoints{rng: rng, used: pick(0, 0.5, 1), old: pick(0, 0.3), damaged: pick(0, 0.2)}
+}
+
+// write stores what a process knows at the end of an invocation.
+func (c *checkpoints) write(p *processCache) {
+	c.stored = append(c.stored, p.copyLists())
+	c.stored = c.stored[max(0, len(c.stored)-mostCheckpoints):]
+}
+
+// start is the cache of a new process: empty, or with what is stored, which is as old as it is.
+func (c *checkpoints) start() *processCache {
+	if len(c.stored) == 0 || c.rng.Float64() >= c.used || c.rng.Float64() < c.damaged {
+		return &processCache{}
+	}
+	i := len(c.stored) - 1
+	if c.rng.Float64() < c.old {
+		i = c.rng.IntN(len(c.stored))
+	}
+	return c.stored[i].copyLists()
+}
+
+// copyLists is what another process may know of it. What it wrote itself is not among that.
+func (c *processCache) copyLists() *processCache {
+	out := &processCache{pods: c.pods, nodes: c.nodes, claims: c.claims}
+	out.pods.wrote, out.nodes.wrote, out.claims.wrote = false, false, false
+	return out
 }
 
 func drawCaches(seed uint64) *processCaches {
 	rng := rand.New(rand.NewPCG(seed, 0x6361636865))
 	pick := func(list ...float64) float64 { return list[rng.IntN(len(list))] }
 	return &processCaches{rng: rng, stale: pick(0, 0.3, 0.8), broken: pick(0, 0, 0.2), cold: pick(0, 0.1, 0.5),
-		late: pick(0, 0.2, 0.5), idle: map[*Function][]*processCache{}}
+		late: pick(0, 0.2, 0.5), idle: map[*Function][]*processCache{}, checkpoints: drawCheckpoints(seed)}
 }
 
 func (c *processCaches) drawChance(p float64) bool { return c.rng.Float64() < p }
@@ -127,11 +173,13 @@ func (c *processCache) noteWrite(call string) {
 }
 
 // take is the cache of the process in which an invocation runs: the one that ran last, one that has waited for longer,
-// or a new one.
+// or a new one, which may begin with a checkpoint.
 func (c *processCaches) take(fn *Function) *processCache {
 	idle := c.idle[fn]
 	if len(idle) == 0 || c.drawChance(c.cold) {
-		return &processCache{fault: c.fault}
+		p := c.checkpoints.start()
+		p.fault = c.fault
+		return p
 	}
 	i := len(idle) - 1
 	if c.drawChance(c.late) {
@@ -147,7 +195,12 @@ func (c *processCaches) take(fn *Function) *processCache {
 }
 
 // keep keeps the process of an invocation that ended for the next one.
-func (c *processCaches) keep(inv *invocation) { c.idle[inv.fn] = append(c.idle[inv.fn], inv.cache) }
+func (c *processCaches) keep(inv *invocation) {
+	c.idle[inv.fn] = append(c.idle[inv.fn], inv.cache)
+	if inv.fn.Name == "lifecycle" {
+		c.checkpoints.write(inv.cache)
+	}
+}
 
 // PendingPods lists the pods that need a node, as a look shows them that may be some seconds old. If there are any it
 // begins a pass, and the cache is brought up to date while others are waited for.

@@ -50,6 +50,8 @@ func deeds() map[string]map[string]deed {
 			"wakes lifecycle":      wakes("provision", "lifecycle"),
 			"wakes refresh":        wakes("provision", "refresh"),
 			"stores a pass":        storesPass("provision"),
+
+			"begins with a checkpoint": readsCheckpoint("provision"),
 		},
 		"disrupt": {
 			"reads whose certificates to believe": readsAuthority("disrupt"),
@@ -67,8 +69,10 @@ func deeds() map[string]map[string]deed {
 				_, err := discovery.ImageFinder{EC2: ec2.NewFromConfig(r.of("disrupt"))}.FindImages(t.Context(), []string{"ami-1"})
 				return err
 			}},
-			"stores a pass":   storesPass("disrupt"),
-			"wakes lifecycle": wakes("disrupt", "lifecycle"),
+			"stores a pass": storesPass("disrupt"),
+
+			"begins with a checkpoint": readsCheckpoint("disrupt"),
+			"wakes lifecycle":          wakes("disrupt", "lifecycle"),
 		},
 		"lifecycle": {
 			"reads whose certificates to believe": readsAuthority("lifecycle"),
@@ -97,6 +101,10 @@ func deeds() map[string]map[string]deed {
 					return errors.New("no template was swept")
 				}
 				return err
+			}},
+			"begins with a checkpoint": readsCheckpoint("lifecycle"),
+			"writes a checkpoint": {do: func(t *testing.T, r *rig) error {
+				return checkpoints(r, r.of("lifecycle")).WriteCheckpoint(t.Context(), []byte("pods"))
 			}},
 			"wakes provision": wakes("lifecycle", "provision"),
 			"wakes refresh":   wakes("lifecycle", "refresh"),
@@ -211,6 +219,25 @@ func readsAuthority(function string) deed {
 			return err
 		}
 		_, err := own.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &r.bucket, Key: aws.String("cluster-ca")})
+		return err
+	}}
+}
+
+func checkpoints(r *rig, as aws.Config) archive.CheckpointStore {
+	return archive.CheckpointStore{S3: s3.NewFromConfig(as, pathStyle), Bucket: r.bucket}
+}
+
+// readsCheckpoint reads the object as the adapter does, which takes a refusal for an object that is not there.
+func readsCheckpoint(function string) deed {
+	return deed{prepare: func(t *testing.T, r *rig) {
+		if err := checkpoints(r, r.as("admin", region)).WriteCheckpoint(t.Context(), []byte("pods")); err != nil {
+			t.Fatal(err)
+		}
+	}, do: func(t *testing.T, r *rig) error {
+		if b, err := checkpoints(r, r.of(function)).ReadCheckpoint(t.Context(), 1<<10); string(b) == "pods" || err != nil {
+			return err
+		}
+		_, err := s3.NewFromConfig(r.of(function), pathStyle).GetObject(t.Context(), &s3.GetObjectInput{Bucket: &r.bucket, Key: aws.String(archive.CheckpointKey)})
 		return err
 	}}
 }

@@ -29,8 +29,10 @@ func needs() map[string]map[string]string {
 			"WakeFunctions":         "wakes lifecycle",
 			"ReadZonalShifts":       "looks for shifted zones",
 			"StorePasses":           "stores a pass",
+			"ReadCheckpoint":        "begins with a checkpoint",
 		},
 		"disrupt": {
+			"ReadCheckpoint":    "begins with a checkpoint",
 			"ReadZonalShifts":   "looks for shifted zones",
 			"ReadAuthority":     "reads whose certificates to believe",
 			"DescribeLevels":    "sees what is left",
@@ -42,6 +44,8 @@ func needs() map[string]map[string]string {
 			"StorePasses":       "stores a pass",
 		},
 		"lifecycle": {
+			"ReadCheckpoint":           "begins with a checkpoint",
+			"WriteCheckpoint":          "writes a checkpoint",
 			"ReadAuthority":            "reads whose certificates to believe",
 			"DescribeLaunched":         "lists instances",
 			"DescribeHealth":           "asks for statuses",

@@ -1,0 +1,236 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass/translate"
+)
+
+const (
+	// checkpointEvery is how often one is written at most, if something was told. The history of a busy kind is sure
+	// for 75 seconds, and the function that writes runs once a minute.
+	checkpointEvery = 45 * time.Second
+	// checkpointAnyway is how often one is written though nothing was told, so that it does not grow too old.
+	checkpointAnyway = maxCheckpointAge / 3
+	// checkpointTakes is what an invocation must have left for one to be read or written.
+	checkpointTakes = 5 * time.Second
+)
+
+// CheckpointStore keeps one checkpoint of the cluster's cache. Both calls may be repeated.
+type CheckpointStore interface {
+	// ReadCheckpoint returns the checkpoint, nil if there is none. It fails for one of more than most bytes.
+	ReadCheckpoint(ctx context.Context, most int64) ([]byte, error)
+	// WriteCheckpoint replaces the checkpoint as a whole.
+	WriteCheckpoint(ctx context.Context, b []byte) error
+}
+
+// Checkpoints has caches of new processes begin with what another process knew. A cluster whose nodes are listed as
+// quickly writes and reads none.
+type Checkpoints struct {
+	Store CheckpointStore
+	// Of names the cluster and the program: checkpoints of others are not believed.
+	Of string
+	// Tell is told what was read, or why a list is read instead.
+	Tell func(what string, fields ...any)
+}
+
+// checkpointState is what a cache remembers of its checkpoints. It is under the lock of the cache.
+type checkpointState struct {
+	*Checkpoints               // nil: neither written nor read
+	asked        bool          // for one, in this invocation
+	told         uint64        // events and lists of the kinds
+	writtenAt    time.Time     // by the wall clock
+	writtenTold  uint64        // told when one was written last
+	one          chan struct{} // held by who reads
+}
+
+// UseCheckpoints has the cache begin with a checkpoint in place of a list. It is called before the first Resume.
+func (m *ClusterCache) UseCheckpoints(c Checkpoints) { m.checkpoints.Checkpoints = &c }
+
+// restoreUnknown has the cache know what a checkpoint holds of kinds that are unknown, once in an invocation. What it
+// knows then is as old as if the cache had been frozen since: nothing of it is proven.
+func (m *ClusterCache) restoreUnknown(ctx context.Context, k *followedKind) {
+	s := &m.checkpoints
+	if s.Checkpoints == nil {
+		return
+	}
+	select {
+	case s.one <- struct{}{}:
+		defer func() { <-s.one }()
+	case <-ctx.Done():
+		return
+	}
+	m.mu.Lock()
+	wanted := k.version == 0 && !s.asked
+	s.asked = s.asked || wanted
+	m.mu.Unlock()
+	if !wanted {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkpointTakes)
+	defer cancel()
+	if many, err := m.hasManyNodes(ctx); err != nil || !many {
+		return
+	}
+	began := time.Now()
+	b, err := s.Store.ReadCheckpoint(ctx, maxCheckpoint)
+	switch {
+	case err != nil:
+		s.Tell("a checkpoint of the cluster cannot be read, so it is listed", "error", err.Error())
+		return
+	case b == nil:
+		s.Tell("there is no checkpoint of the cluster, so it is listed")
+		return
+	}
+	c, err := decodeCheckpoint(b, s.Of, m.now(), &m.shapes)
+	if err != nil {
+		s.Tell("a checkpoint of the cluster is not used, and the cluster is listed", "error", err.Error())
+		return
+	}
+	kinds := m.adoptCheckpoint(c)
+	s.Tell("a checkpoint of the cluster was read", "kinds", kinds, "pods", c.pods.Len(), "bytes", len(b),
+		"ageSeconds", int(m.now().Sub(c.written).Seconds()), "ms", time.Since(began).Milliseconds())
+}
+
+// adoptCheckpoint takes over what is unknown and not being listed, but for versions that the API server is known to have
+// forgotten. It returns the plurals of these kinds.
+func (m *ClusterCache) adoptCheckpoint(c *checkpoint) (kinds []string) {
+	for i, k := range m.kinds {
+		select {
+		case k.one <- struct{}{}:
+			if m.adoptKind(k, c, i) {
+				kinds = append(kinds, k.place.plural)
+			}
+			<-k.one
+		default: // a list comes, which is newer
+		}
+	}
+	return kinds
+}
+
+func (m *ClusterCache) adoptKind(k *followedKind, c *checkpoint, at int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k.version != 0 || c.versions[at] <= k.gone {
+		return false
+	}
+	m.own.beginList(k.place.plural) // what is written from now on must be told
+	k.restore(c, strconv.FormatUint(c.versions[at], 10))
+	k.version, k.proven, k.took = c.versions[at], time.Time{}, c.took[at]
+	m.notifyWaiters()
+	return true
+}
+
+func (m *ClusterCache) restorePods(c *checkpoint, version string) {
+	m.objects.pods, m.objects.sorted, m.objects.changed = podsByUID(c.pods.All()), c.pods, map[string]bool{}
+	m.seen.keepPods(version, func(yield func(*cluster.Pod) bool) {
+		for listed := range c.pods.All() {
+			if listed.HasNode() {
+				continue
+			}
+			if p := listed.Pod(); !yield(&p) {
+				return
+			}
+		}
+	})
+}
+
+// restoreNodes leaves it to writes to read the node that they change.
+func (m *ClusterCache) restoreNodes(c *checkpoint, version string) {
+	m.objects.nodes = c.nodes
+	m.seen.keepDigests(version, c.digests, map[string]*corev1.Node{})
+}
+
+// restoreClaims leaves it to writes to read the claim that they change.
+func (m *ClusterCache) restoreClaims(c *checkpoint, version string) {
+	m.objects.claims = c.claims
+	m.seen.keepClaims(version, map[string]storedStatus{})
+}
+
+// hasManyNodes reports whether the cluster has more nodes than are listed to prove something. It reads one.
+func (m *ClusterCache) hasManyNodes(ctx context.Context) (bool, error) {
+	into := newNodes()
+	err := m.sendWithRetries(ctx, apiCall{verb: "count", place: nodePath()}, func() *rest.Request {
+		return m.core.Get().AbsPath(nodePath().pathTo("", "", "")...).Param("limit", "1")
+	}, into)
+	if err != nil || into.RemainingItemCount == nil {
+		return false, err
+	}
+	return int(*into.RemainingItemCount)+len(into.Items) > m.kinds[1].few, nil
+}
+
+// WriteCheckpoint stores what is known for processes that start, between two invocations: if it is much, something was
+// told since the last one, and that one is not too young. It does nothing without UseCheckpoints.
+func (m *ClusterCache) WriteCheckpoint(ctx context.Context) error {
+	if m.checkpoints.Checkpoints == nil {
+		return nil
+	}
+	m.inUse.Lock()
+	defer m.inUse.Unlock()
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < checkpointTakes+endingTakes {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkpointTakes)
+	defer cancel()
+	c := m.takeCheckpoint()
+	if c == nil {
+		return nil
+	}
+	b := c.encode(m.checkpoints.Of)
+	if len(b) > maxCheckpoint {
+		return fmt.Errorf("write a checkpoint: it has %d bytes, at most %d are read", len(b), maxCheckpoint)
+	}
+	if err := m.checkpoints.Store.WriteCheckpoint(ctx, b); err != nil {
+		return fmt.Errorf("write a checkpoint: %w", err)
+	}
+	return nil
+}
+
+// takeCheckpoint is what is known if it is to be written, else nil. One that cannot be written is not tried again soon
+// either.
+func (m *ClusterCache) takeCheckpoint() *checkpoint {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, now := &m.checkpoints, time.Now().Round(0)
+	age := now.Sub(s.writtenAt)
+	if age < checkpointEvery || s.told == s.writtenTold && age < checkpointAnyway {
+		return nil
+	}
+	c := &checkpoint{written: m.now(), digests: m.seen.copyDigests()}
+	for i, k := range m.kinds {
+		if k.version == 0 {
+			return nil // it is not known what there is
+		}
+		c.versions[i], c.took[i] = k.version, k.took
+	}
+	if len(m.objects.nodes) <= m.kinds[1].few {
+		return nil
+	}
+	s.writtenAt, s.writtenTold = now, s.told
+	all := m.objects.takeSnapshot()
+	c.pods, c.nodes, c.claims = all.sorted, all.nodes, all.claims
+	return c
+}
+
+func (s *readCache) copyDigests() map[string]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.digests)
+}
+
+func podsByUID(all iter.Seq[*translate.ListedPod]) map[string]*translate.ListedPod {
+	out := map[string]*translate.ListedPod{}
+	for p := range all {
+		out[p.UID()] = p
+	}
+	return out
+}
