@@ -17,6 +17,9 @@ type column struct {
 // exchanges reports whether the column is no node but lets pods take the place of another, which comes last.
 func (c *column) exchanges() bool { return c.amount[len(c.amount)-1] < 0 }
 
+// isFreeExchange reports whether the column is an exchange that has not turned out wrong.
+func (c *column) isFreeExchange() bool { return c.exchanges() && c.cost == 0 }
+
 // masterProblem is the linear program that covers all classes with the columns known so far, at the lowest cost: a
 // revised simplex method with the inverse of the basis in full.
 type masterProblem struct {
