@@ -48,7 +48,7 @@ func (m *masterProblem) relativeGain(j int32) float64 {
 	if c.limited {
 		return worth / max(1e-12, worth+m.prices[m.row[c.class[0]]])
 	}
-	if c.isFreeExchange() {
+	if c.exchanges() && c.cost == 0 {
 		return worth / max(1e-12, m.prices[m.row[c.class[len(c.class)-1]]])
 	}
 	return (worth - c.cost) / c.cost
@@ -99,13 +99,12 @@ func (m *masterProblem) bestHopeful() int32 {
 // dropColumns drops the columns that cost much more than what they hold is worth, exchanges that turned out wrong among
 // them, and gives the other exchanges a small price, no two the same, so that there are few ties between columns.
 func (m *masterProblem) dropColumns() {
-	m.keepColumns(0.02)
 	for j := range m.columns {
-		if c := &m.columns[j]; c.isFreeExchange() {
+		if c := &m.columns[j]; c.exchanges() && !c.wrong {
 			c.cost = 1e-3 * m.prices[m.row[c.class[len(c.class)-1]]] * (1 + float64(j%101)/101)
 		}
 	}
-	m.computePrices()
+	m.keepColumns(0.02)
 }
 
 // keepColumns drops the columns that cost so much more than what they hold is worth, as a part of it.
@@ -120,7 +119,7 @@ func (m *masterProblem) keepColumns(more float64) {
 		}
 	}
 	for j, c := range m.columns {
-		if !alone[j] && !m.inside[j] && !c.isFreeExchange() && !c.limited && m.reducedCost(int32(j)) > more*c.cost {
+		if !alone[j] && !m.inside[j] && (!c.exchanges() || c.wrong) && !c.limited && m.reducedCost(int32(j)) > more*c.cost {
 			continue
 		}
 		at[j] = int32(len(columns))

@@ -11,14 +11,12 @@ type column struct {
 	class   []int32
 	amount  []float64
 	spoilt  bool // it holds more pods than are left
+	wrong   bool // it is an exchange that turned out wrong
 	limited bool // there are only so many of the node; the class that stands for it comes first
 }
 
 // exchanges reports whether the column is no node but lets pods take the place of another, which comes last.
 func (c *column) exchanges() bool { return c.amount[len(c.amount)-1] < 0 }
-
-// isFreeExchange reports whether the column is an exchange that has not turned out wrong.
-func (c *column) isFreeExchange() bool { return c.exchanges() && c.cost == 0 }
 
 // masterProblem is the linear program that covers all classes with the columns known so far, at the lowest cost: a
 // revised simplex method with the inverse of the basis in full.
@@ -320,7 +318,7 @@ func (m *masterProblem) setExchanges(on bool) {
 		if !c.exchanges() {
 			continue
 		}
-		c.cost = 0
+		c.cost, c.wrong = 0, !on
 		if !on {
 			c.cost = 3*m.prices[m.row[c.class[len(c.class)-1]]] + 1e-6
 		}
