@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -183,22 +185,57 @@ func TestPricesOfAPlan(t *testing.T) {
 
 // The plan says what it costs that preferences are kept: here a second node, for pods that would rather not share one.
 func TestPreferencesOfAPlan(t *testing.T) {
+	for want, affinity := range map[string]string{
+		"2 new nodes, 0.1964 USD/h (volumes and addresses: 0.0044), 0 unschedulable; preferences kept: 0.0982 USD/h": ratherAlone,
+		"1 new nodes, 0.0982 USD/h (volumes and addresses: 0.0022), 0 unschedulable;":                                "",
+	} {
+		file := twoPods(t, affinity)
+		code, out, progress := run("plan", "-f", file)
+		out = strings.Replace(masked(out), "packed in ...; ", "", 1)
+		if code != 0 || !strings.Contains(out, want) || affinity == "" && strings.Contains(out, "preferences") {
+			t.Errorf("exit %d, want %q in %s%s", code, want, out, progress)
+		}
+		code, out, _ = run("plan", "-f", file, "--output", "json")
+		if code != 0 || strings.Contains(out, `"preferencesUSD": 0.09819`) != (affinity != "") {
+			t.Errorf("exit %d, preferences cost half a node if pods have any, %q: %s", code, affinity, out)
+		}
+	}
+}
+
+// What the preferences of a cluster's pods cost is told as for those of a file.
+func TestPreferencesOfAClustersPlan(t *testing.T) {
+	for want, affinity := range map[string]string{"0.0982": ratherAlone, "0.0000": ""} {
+		f, err := workload.LoadWorkload(os.ReadFile, twoPods(t, affinity), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ReadCatalog("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := WorkloadSnapshot(f, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := planSnapshot(s, "live", terminalOutput{out: io.Discard, progress: io.Discard})
+		if got := fmt.Sprintf("%.4f", p.PreferencesUSD); got != want || p.CountUnplaced() > 0 || p.PlanSeconds <= 0 {
+			t.Errorf("with %q preferences cost %s, want %s, and %d pods have no place", affinity, got, want, p.CountUnplaced())
+		}
+	}
+}
+
+// ratherAlone is a preference of pods for nodes without others of their kind.
+const ratherAlone = "affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}}]}}, "
+
+// twoPods is a file of two small pods with that in their spec, on nodes that would hold both.
+func twoPods(t *testing.T, affinity string) string {
+	t.Helper()
 	const pools = `
 apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: general}
 spec: {template: {spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}, requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}, {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]}}}
 `
-	const alone = "affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}}]}}, "
-	for want, affinity := range map[string]string{
-		"2 new nodes, 0.1964 USD/h (volumes and addresses: 0.0044), 0 unschedulable; preferences kept: 0.0982 USD/h": alone,
-		"1 new nodes, 0.0982 USD/h (volumes and addresses: 0.0022), 0 unschedulable;":                                "",
-	} {
-		w := "nodePools: pools.yaml\ngroups:\n- {name: web, count: 2, pod: {metadata: {labels: {app: web}}, spec: {" + affinity + "containers: [{name: a, resources: {requests: {cpu: 100m}}}]}}}\n"
-		code, out, progress := run("plan", "-f", written(t, w, pools))
-		out = strings.Replace(masked(out), "packed in ...; ", "", 1)
-		if code != 0 || !strings.Contains(out, want) || affinity == "" && strings.Contains(out, "preferences") {
-			t.Errorf("exit %d, want %q in %s%s", code, want, out, progress)
-		}
-	}
+	return written(t, "nodePools: pools.yaml\ngroups:\n- {name: web, count: 2, pod: {metadata: {labels: {app: web}}, spec: {"+affinity+
+		"containers: [{name: a, resources: {requests: {cpu: 100m}}}]}}}\n", pools)
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"joiner.sh/pkg/model/cluster"
-	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/nodeclass"
 	"joiner.sh/pkg/nodeclass/translate"
@@ -68,14 +67,17 @@ func planSnapshot(s cluster.Snapshot, name string, sc terminalOutput) workload.P
 		}
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(collectAt(len(waiting))))
-	var made plan.Plan
-	var took MeasuredWork
+	place := func(s cluster.Snapshot) workload.Placement {
+		return workload.SummarizePlan(name, waiting, func(key string) string { return groups[key] },
+			provisioning.Decide(s).Plan)
+	}
+	var out workload.Placement
 	_ = sc.withProgress("packing", func() error { // it cannot fail
-		took = MeasureWork(func() { made = provisioning.Decide(s).Plan })
+		took := MeasureWork(func() { out = place(s) })
+		out.PlanSeconds, out.PlanUserSeconds, out.MaxRSSMiB = took.Seconds, took.UserSeconds, took.MaxRSSMiB
+		out.PreferencesUSD = pricePreferences(s, out, place)
 		return nil
 	})
-	out := workload.SummarizePlan(name, waiting, func(key string) string { return groups[key] }, made)
-	out.PlanSeconds, out.PlanUserSeconds, out.MaxRSSMiB = took.Seconds, took.UserSeconds, took.MaxRSSMiB
 	return out
 }
 

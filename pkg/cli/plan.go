@@ -153,9 +153,7 @@ func (f planFlags) planFile(w workload.File, load instancetypes.Catalog, rules c
 		sc.writeMessage("%s", text)
 	}
 	err = sc.withProgress("packing", func() error {
-		if p, err = PlanBy(w, load, rules); err == nil && f.output.form == "table" {
-			p.PreferencesUSD = pricePreferences(w, load, rules, p)
-		}
+		p, err = planWithPreferences(w, load, rules)
 		return err
 	})
 	if err != nil {
@@ -165,16 +163,32 @@ func (f planFlags) planFile(w workload.File, load instancetypes.Catalog, rules c
 	return p, nil
 }
 
-// pricePreferences is how much cheaper the placement would be, in USD per hour, if pods asked for no more than they
-// require; 0 where none prefers anything, or where that would leave more of them.
-func pricePreferences(w workload.File, c instancetypes.Catalog, rules cluster.Settings, p workload.Placement) float64 {
+// planWithPreferences is PlanBy, and says what preferences cost.
+func planWithPreferences(w workload.File, c instancetypes.Catalog, rules cluster.Settings) (workload.Placement, error) {
+	p, err := PlanBy(w, c, rules)
+	if err != nil {
+		return p, err
+	}
 	s, err := WorkloadSnapshot(w, c)
-	if err != nil || rules.IgnorePreferences || !slices.ContainsFunc(s.Pods, cluster.Pod.HasPreferences) {
-		return 0
+	if err != nil {
+		return p, err
 	}
 	s.Rules = rules
+	p.PreferencesUSD = pricePreferences(s, p, func(s cluster.Snapshot) workload.Placement {
+		return workload.FromPlan(w, binpack.Pods(s))
+	})
+	return p, nil
+}
+
+// pricePreferences is how much cheaper the placement would be, in USD per hour, if pods asked for no more than they
+// require; 0 where none prefers anything, or where that would leave more of them.
+func pricePreferences(s cluster.Snapshot, p workload.Placement,
+	place func(cluster.Snapshot) workload.Placement) float64 {
+	if s.Rules.IgnorePreferences || !slices.ContainsFunc(s.Pods, cluster.Pod.HasPreferences) {
+		return 0
+	}
 	s.Rules.IgnorePreferences = true
-	without := workload.FromPlan(w, binpack.Pods(s))
+	without := place(s)
 	if without.CountUnplaced() > p.CountUnplaced() {
 		return 0
 	}

@@ -96,11 +96,11 @@ func (m *masterProblem) bestHopeful() int32 {
 	return enter
 }
 
-// dropColumns drops the columns that cost much more than what they hold is worth, and gives exchanges a small price, no
-// two the same, so that there are few ties between columns.
+// dropColumns drops the columns that cost much more than what they hold is worth, exchanges that turned out wrong among
+// them, and gives the other exchanges a small price, no two the same, so that there are few ties between columns.
 func (m *masterProblem) dropColumns() {
 	for j := range m.columns {
-		if c := &m.columns[j]; c.exchanges() {
+		if c := &m.columns[j]; c.exchanges() && !c.wrong {
 			c.cost = 1e-3 * m.prices[m.row[c.class[len(c.class)-1]]] * (1 + float64(j%101)/101)
 		}
 	}
@@ -119,7 +119,7 @@ func (m *masterProblem) keepColumns(more float64) {
 		}
 	}
 	for j, c := range m.columns {
-		if !alone[j] && !m.inside[j] && !c.exchanges() && !c.limited && m.reducedCost(int32(j)) > more*c.cost {
+		if !alone[j] && !m.inside[j] && (!c.exchanges() || c.wrong) && !c.limited && m.reducedCost(int32(j)) > more*c.cost {
 			continue
 		}
 		at[j] = int32(len(columns))

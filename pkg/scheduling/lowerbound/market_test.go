@@ -160,3 +160,31 @@ func TestAFreshBasisForOtherCountsComesToTheSameCost(t *testing.T) {
 		}
 	}
 }
+
+// The fills that are known when other counts are priced can only cost more than the best ones, so prices that come to
+// less than the bound of those counts rest on exchanges that Solve found wrong.
+func TestOtherCountsArePricedWithoutWrongExchanges(t *testing.T) {
+	for seed := range uint64(6) {
+		p := market(seed, 40)
+		for k := range p.Classes {
+			if k%4 == 0 {
+				p.Classes[k].Most = 1 + float64(k%3)
+			}
+		}
+		s := NewSolver(p)
+		s.Solve()
+		p.Classes = slices.Clone(p.Classes)
+		counts := make([]float64, len(p.Classes))
+		for k := range p.Classes {
+			counts[k] = math.Floor(p.Classes[k].Count * float64(k*7%5) / 4)
+			p.Classes[k].Count = counts[k]
+		}
+		worth := 0.0
+		for k, y := range s.Reprice(counts, 0, 0) {
+			worth += counts[k] * y
+		}
+		if bound := SolvePrices(p).Bound; worth < bound*(1-1e-3) {
+			t.Errorf("seed %d: prices come to %v, the bound is %v", seed, worth, bound)
+		}
+	}
+}

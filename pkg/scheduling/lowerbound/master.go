@@ -11,6 +11,7 @@ type column struct {
 	class   []int32
 	amount  []float64
 	spoilt  bool // it holds more pods than are left
+	wrong   bool // it is an exchange that turned out wrong
 	limited bool // there are only so many of the node; the class that stands for it comes first
 }
 
@@ -317,7 +318,7 @@ func (m *masterProblem) setExchanges(on bool) {
 		if !c.exchanges() {
 			continue
 		}
-		c.cost = 0
+		c.cost, c.wrong = 0, !on
 		if !on {
 			c.cost = 3*m.prices[m.row[c.class[len(c.class)-1]]] + 1e-6
 		}
