@@ -35,6 +35,9 @@ func TestFunctionsWorkInAClusterOf200Nodes(t *testing.T) {
 		if strings.HasPrefix(r.Case, "100 pods wait") && r.Function == "" && r.Launched == 0 {
 			t.Errorf("%s: nothing was launched", r.Case)
 		}
+		if n := r.Traffic["patch nodeclaims/status"].Requests; r.Case == idleWarm && n > 0 {
+			t.Errorf("%s: %s writes %d statuses of claims about which nothing has changed", r.Case, r.Function, n)
+		}
 		if most := mostRequests[r.Function]; r.Case == heartbeats && r.Traffic.sum().Requests > most {
 			t.Errorf("%s: %s makes %d requests, at most %d: %v", r.Case, r.Function, r.Traffic.sum().Requests, most, r.Traffic)
 		}
