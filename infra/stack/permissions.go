@@ -182,12 +182,6 @@ func (p permissions) storePasses() []statement {
 		resources: []string{*p.bucket.BucketArn() + "/" + decisionlog.Prefix + "*"}}}
 }
 
-// readCheckpoint is for processes that start, which know what lifecycle knew.
-func (p permissions) readCheckpoint() statement {
-	return statement{sid: "ReadCheckpoint", actions: []string{"s3:GetObject"},
-		resources: []string{*p.bucket.BucketArn() + "/" + CheckpointKey}}
-}
-
 // readShifts is for zones that the cluster is shifted away from. IAM knows no cluster as a resource of ARC, only as the
 // value of a condition key.
 func (p permissions) readShifts() []statement {

@@ -184,3 +184,9 @@ func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
+
+// readCheckpoint is for processes that start, which know what lifecycle knew.
+func (p permissions) readCheckpoint() statement {
+	return statement{sid: "ReadCheckpoint", actions: []string{"s3:GetObject"},
+		resources: []string{*p.bucket.BucketArn() + "/" + CheckpointKey}}
+}

@@ -140,10 +140,10 @@ func (r *Reader) readValue(v reflect.Value) {
 
 func (r *Reader) readBool() bool {
 	b := r.ReadRaw(1)
-	if b != nil && b[0] > 1 {
+	if len(b) == 1 && b[0] > 1 {
 		r.fail("read true or false: %w", DamagedError{})
 	}
-	return b != nil && b[0] == 1
+	return len(b) == 1 && b[0] == 1
 }
 
 // mostAtOnce is for how many elements room is made before they are read.

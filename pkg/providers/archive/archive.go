@@ -1,8 +1,9 @@
 // Package archive keeps the decision log: a line in the function's log for every pass with a decision, and the whole
-// pass in S3 where that is wanted, or where the program failed about something. It keeps the checkpoint of the cluster's
-// cache too.
+// pass in S3 where that is wanted, or where the program failed about something. The checkpoint of the cluster's cache
+// stands beside.
 //
-// It knows S3 and the log. It refuses to know what a pass or a checkpoint holds. Limits: passes of clusters of up to 30,000 pods are
+// It knows S3 and the log. It refuses to know what a pass or a checkpoint holds. Limits: passes of clusters of up to
+// 30,000 pods are
 // stored whole, because larger ones do not fit into a function's memory twice; a pass takes up to 64 MiB packed; a
 // question for passes answers with up to 20,000 keys.
 package archive

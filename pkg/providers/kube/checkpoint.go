@@ -101,8 +101,8 @@ func (m *ClusterCache) restoreUnknown(ctx context.Context, k *followedKind) {
 		"ageSeconds", int(m.now().Sub(c.written).Seconds()), "ms", time.Since(began).Milliseconds())
 }
 
-// adoptCheckpoint takes over what is unknown and not being listed, but for versions that the API server is known to have
-// forgotten. It returns the plurals of these kinds.
+// adoptCheckpoint takes over what is unknown and not being listed, but for versions that the API server is known to
+// have forgotten. It returns the plurals of these kinds.
 func (m *ClusterCache) adoptCheckpoint(c *checkpoint) (kinds []string) {
 	for i, k := range m.kinds {
 		select {

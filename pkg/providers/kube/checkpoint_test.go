@@ -352,3 +352,26 @@ func FuzzDecodeCheckpoint(f *testing.F) {
 		}
 	})
 }
+
+// A checkpoint replaces nothing that is known or being listed, and brings back no version that the API server has
+// forgotten.
+func TestACheckpointReplacesNothingThatIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, f := knownCluster(t)
+		c, err := decodeCheckpoint(f.all[0], "one", time.Now(), &translate.PodShapes{})
+		h.fail("a checkpoint", err)
+		p := f.process(h.api.client())
+		p.cache.Resume(t.Context())
+		h.checkProven(t.Context(), p)
+		if got := p.cache.adoptCheckpoint(c); got != nil {
+			t.Errorf("%v are replaced", got)
+		}
+		p.cache.Freeze()
+		m := smallCache(h.api.client())
+		m.kinds[0].gone = c.versions[0]
+		m.kinds[1].one <- struct{}{}
+		if got := m.adoptCheckpoint(c); !slices.Equal(got, []string{"nodeclaims"}) {
+			t.Errorf("%v are taken over, want the claims alone", got)
+		}
+	})
+}

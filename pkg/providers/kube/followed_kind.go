@@ -33,7 +33,7 @@ const (
 
 // followedKind is what a ClusterCache knows of one kind of object. It is in one of these states:
 //
-//	unknown    nothing may be believed of it; the next look lists, or takes over a checkpoint: it is as if frozen then.
+//	unknown    nothing may be believed of it; the next look lists, or takes over a checkpoint, as if frozen.
 //	listed     everything up to a version is known: that of a list, or of the last event.
 //	following  a watch tells what comes after the version. When it ends, another goes on from the last event.
 //	frozen     there is no watch between two invocations; it goes on as if it had just ended.

@@ -30,8 +30,8 @@ type processCaches struct {
 	checkpoints checkpoints
 }
 
-// checkpoints are what lifecycle stored of its cache for processes that start, the latest last. Their chance is a stream
-// of its own.
+// checkpoints are what lifecycle stored of its cache for processes that start, the latest last. Their chance is a
+// stream of its own.
 type checkpoints struct {
 	rng     *rand.Rand
 	used    float64 // chance of a new process that it begins with one
