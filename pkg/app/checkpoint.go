@@ -13,7 +13,7 @@ import (
 // useCheckpoints has the cache of a new process begin with what lifecycle knew of the same cluster, written by the same
 // release.
 func useCheckpoints(a *App) {
-	a.cache.UseCheckpoints(kube.Checkpoints{
+	a.cache.Checkpoints.Use(kube.CheckpointOptions{
 		Store: archive.CheckpointStore{S3: s3.NewFromConfig(a.aws, pathStyle), Bucket: a.set.CatalogBucket},
 		Of:    a.set.ClusterName + " at " + a.set.ClusterEndpoint + " by " + version.Number,
 		Tell:  a.log.Info,
@@ -22,7 +22,7 @@ func useCheckpoints(a *App) {
 
 // writeCheckpoint stores what the cache knows between two invocations. What fails is logged: the next process lists.
 func writeCheckpoint(ctx context.Context, a *App) {
-	if err := a.cache.WriteCheckpoint(ctx); err != nil {
+	if err := a.cache.Checkpoints.Write(ctx); err != nil {
 		a.log.Warn("processes that start will list the cluster", "error", err.Error())
 	}
 }

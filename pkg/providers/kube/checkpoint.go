@@ -33,9 +33,8 @@ type CheckpointStore interface {
 	WriteCheckpoint(ctx context.Context, b []byte) error
 }
 
-// Checkpoints has caches of new processes begin with what another process knew. A cluster whose nodes are listed as
-// quickly writes and reads none.
-type Checkpoints struct {
+// CheckpointOptions say where checkpoints are, and whose are believed.
+type CheckpointOptions struct {
 	Store CheckpointStore
 	// Of names the cluster and the program: checkpoints of others are not believed.
 	Of string
@@ -43,24 +42,27 @@ type Checkpoints struct {
 	Tell func(what string, fields ...any)
 }
 
-// checkpointState is what a cache remembers of its checkpoints. It is under the lock of the cache.
-type checkpointState struct {
-	*Checkpoints               // nil: neither written nor read
-	asked        bool          // for one, in this invocation
-	told         uint64        // events and lists of the kinds
-	writtenAt    time.Time     // by the wall clock
-	writtenTold  uint64        // told when one was written last
-	one          chan struct{} // held by who reads
+// Checkpoints has the cache of a new process begin with what another process knew. A cluster whose nodes are listed as
+// quickly writes and reads none. What it remembers is under the lock of the cache.
+type Checkpoints struct {
+	*CheckpointOptions // nil: neither written nor read
+
+	cache       *ClusterCache
+	asked       bool          // for one, in this invocation
+	told        uint64        // events and lists of the kinds
+	writtenAt   time.Time     // by the wall clock
+	writtenTold uint64        // told when one was written last
+	one         chan struct{} // held by who reads
 }
 
-// UseCheckpoints has the cache begin with a checkpoint in place of a list. It is called before the first Resume.
-func (m *ClusterCache) UseCheckpoints(c Checkpoints) { m.checkpoints.Checkpoints = &c }
+// Use has the cache begin with a checkpoint in place of a list. It is called before the first Resume.
+func (s *Checkpoints) Use(o CheckpointOptions) { s.CheckpointOptions = &o }
 
 // restoreUnknown has the cache know what a checkpoint holds of kinds that are unknown, once in an invocation. What it
 // knows then is as old as if the cache had been frozen since: nothing of it is proven.
-func (m *ClusterCache) restoreUnknown(ctx context.Context, k *followedKind) {
-	s := &m.checkpoints
-	if s.Checkpoints == nil {
+func (s *Checkpoints) restoreUnknown(ctx context.Context, k *followedKind) {
+	m := s.cache
+	if s.CheckpointOptions == nil {
 		return
 	}
 	select {
@@ -78,7 +80,7 @@ func (m *ClusterCache) restoreUnknown(ctx context.Context, k *followedKind) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkpointTakes)
 	defer cancel()
-	if many, err := m.hasManyNodes(ctx); err != nil || !many {
+	if many, err := s.hasManyNodes(ctx); err != nil || !many {
 		return
 	}
 	began := time.Now()
@@ -96,18 +98,18 @@ func (m *ClusterCache) restoreUnknown(ctx context.Context, k *followedKind) {
 		s.Tell("a checkpoint of the cluster is not used, and the cluster is listed", "error", err.Error())
 		return
 	}
-	kinds := m.adoptCheckpoint(c)
+	kinds := s.adopt(c)
 	s.Tell("a checkpoint of the cluster was read", "kinds", kinds, "pods", c.pods.Len(), "bytes", len(b),
 		"ageSeconds", int(m.now().Sub(c.written).Seconds()), "ms", time.Since(began).Milliseconds())
 }
 
-// adoptCheckpoint takes over what is unknown and not being listed, but for versions that the API server is known to
+// adopt takes over what is unknown and not being listed, but for versions that the API server is known to
 // have forgotten. It returns the plurals of these kinds.
-func (m *ClusterCache) adoptCheckpoint(c *checkpoint) (kinds []string) {
-	for i, k := range m.kinds {
+func (s *Checkpoints) adopt(c *checkpoint) (kinds []string) {
+	for i, k := range s.cache.kinds {
 		select {
 		case k.one <- struct{}{}:
-			if m.adoptKind(k, c, i) {
+			if s.adoptKind(k, c, i) {
 				kinds = append(kinds, k.place.plural)
 			}
 			<-k.one
@@ -117,7 +119,8 @@ func (m *ClusterCache) adoptCheckpoint(c *checkpoint) (kinds []string) {
 	return kinds
 }
 
-func (m *ClusterCache) adoptKind(k *followedKind, c *checkpoint, at int) bool {
+func (s *Checkpoints) adoptKind(k *followedKind, c *checkpoint, at int) bool {
+	m := s.cache
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if k.version != 0 || c.versions[at] <= k.gone {
@@ -130,7 +133,8 @@ func (m *ClusterCache) adoptKind(k *followedKind, c *checkpoint, at int) bool {
 	return true
 }
 
-func (m *ClusterCache) restorePods(c *checkpoint, version string) {
+func (s *Checkpoints) restorePods(c *checkpoint, version string) {
+	m := s.cache
 	m.objects.pods, m.objects.sorted, m.objects.changed = podsByUID(c.pods.All()), c.pods, map[string]bool{}
 	m.seen.keepPods(version, func(yield func(*cluster.Pod) bool) {
 		for listed := range c.pods.All() {
@@ -145,20 +149,22 @@ func (m *ClusterCache) restorePods(c *checkpoint, version string) {
 }
 
 // restoreNodes leaves it to writes to read the node that they change.
-func (m *ClusterCache) restoreNodes(c *checkpoint, version string) {
+func (s *Checkpoints) restoreNodes(c *checkpoint, version string) {
+	m := s.cache
 	m.objects.nodes = c.nodes
 	m.seen.keepDigests(version, c.digests, map[string]*corev1.Node{})
 }
 
 // restoreClaims leaves it to writes to read the claim that they change.
-func (m *ClusterCache) restoreClaims(c *checkpoint, version string) {
+func (s *Checkpoints) restoreClaims(c *checkpoint, version string) {
+	m := s.cache
 	m.objects.claims = c.claims
 	m.seen.keepClaims(version, map[string]storedStatus{})
 }
 
 // hasManyNodes reports whether the cluster has more nodes than are listed to prove something. It reads one.
-func (m *ClusterCache) hasManyNodes(ctx context.Context) (bool, error) {
-	into := newNodes()
+func (s *Checkpoints) hasManyNodes(ctx context.Context) (bool, error) {
+	into, m := newNodes(), s.cache
 	err := m.sendWithRetries(ctx, apiCall{verb: "count", place: nodePath()}, func() *rest.Request {
 		return m.core.Get().AbsPath(nodePath().pathTo("", "", "")...).Param("limit", "1")
 	}, into)
@@ -168,39 +174,40 @@ func (m *ClusterCache) hasManyNodes(ctx context.Context) (bool, error) {
 	return int(*into.RemainingItemCount)+len(into.Items) > m.kinds[1].few, nil
 }
 
-// WriteCheckpoint stores what is known for processes that start, between two invocations: if it is much, something was
-// told since the last one, and that one is not too young. It does nothing without UseCheckpoints.
-func (m *ClusterCache) WriteCheckpoint(ctx context.Context) error {
-	if m.checkpoints.Checkpoints == nil {
+// Write stores what is known for processes that start, between two invocations: if it is much, something was
+// told since the last one, and that one is not too young. It does nothing without Use.
+func (s *Checkpoints) Write(ctx context.Context) error {
+	if s.CheckpointOptions == nil {
 		return nil
 	}
-	m.inUse.Lock()
-	defer m.inUse.Unlock()
+	s.cache.inUse.Lock()
+	defer s.cache.inUse.Unlock()
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < checkpointTakes+endingTakes {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkpointTakes)
 	defer cancel()
-	c := m.takeCheckpoint()
+	c := s.take()
 	if c == nil {
 		return nil
 	}
-	b := c.encode(m.checkpoints.Of)
+	b := c.encode(s.Of)
 	if len(b) > maxCheckpoint {
 		return fmt.Errorf("write a checkpoint: it has %d bytes, at most %d are read", len(b), maxCheckpoint)
 	}
-	if err := m.checkpoints.Store.WriteCheckpoint(ctx, b); err != nil {
+	if err := s.Store.WriteCheckpoint(ctx, b); err != nil {
 		return fmt.Errorf("write a checkpoint: %w", err)
 	}
 	return nil
 }
 
-// takeCheckpoint is what is known if it is to be written, else nil. One that cannot be written is not tried again soon
+// take is what is known if it is to be written, else nil. One that cannot be written is not tried again soon
 // either.
-func (m *ClusterCache) takeCheckpoint() *checkpoint {
+func (s *Checkpoints) take() *checkpoint {
+	m := s.cache
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, now := &m.checkpoints, time.Now().Round(0)
+	now := time.Now().Round(0)
 	age := now.Sub(s.writtenAt)
 	if age < checkpointEvery || s.told == s.writtenTold && age < checkpointAnyway {
 		return nil

@@ -51,7 +51,7 @@ func (f *checkpointFile) tell(what string, fields ...any) {
 // process is a new process with a small cache that begins with a checkpoint.
 func (f *checkpointFile) process(c *Client) process {
 	m := smallCache(c)
-	m.UseCheckpoints(Checkpoints{Store: f, Of: "one", Tell: f.tell})
+	m.Checkpoints.Use(CheckpointOptions{Store: f, Of: "one", Tell: f.tell})
 	return process{c, m}
 }
 
@@ -68,7 +68,7 @@ func knownCluster(t *testing.T) (*history, *checkpointFile) {
 	p.cache.Resume(t.Context())
 	h.checkProven(t.Context(), p)
 	p.cache.Freeze()
-	h.fail("a checkpoint", p.cache.WriteCheckpoint(t.Context()))
+	h.fail("a checkpoint", p.cache.Checkpoints.Write(t.Context()))
 	if len(f.all) != 1 {
 		t.Fatalf("%d checkpoints were written, want one", len(f.all))
 	}
@@ -210,7 +210,7 @@ func TestWhenACheckpointIsWritten(t *testing.T) {
 			p.cache.Resume(t.Context())
 			h.checkProven(t.Context(), p)
 			p.cache.Freeze()
-			h.fail(step.name, p.cache.WriteCheckpoint(t.Context()))
+			h.fail(step.name, p.cache.Checkpoints.Write(t.Context()))
 			if got := len(f.all) - before; got != step.written {
 				t.Errorf("%s: %d are written, want %d", step.name, got, step.written)
 			}
@@ -219,7 +219,7 @@ func TestWhenACheckpointIsWritten(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), checkpointTakes)
 		defer cancel()
 		before := len(f.all)
-		if err := p.cache.WriteCheckpoint(ctx); err != nil || len(f.all) != before {
+		if err := p.cache.Checkpoints.Write(ctx); err != nil || len(f.all) != before {
 			t.Errorf("one is written in an invocation without time, error %v", err)
 		}
 	})
@@ -254,7 +254,7 @@ func TestRestoredCacheAgreesWithAList(t *testing.T) {
 					}
 				}
 				h.invocation(processes[i])
-				h.fail("a checkpoint", processes[i].cache.WriteCheckpoint(t.Context()))
+				h.fail("a checkpoint", processes[i].cache.Checkpoints.Write(t.Context()))
 				time.Sleep(time.Duration(h.rng.IntN(100)) * time.Second)
 				for range h.rng.IntN(8) { // while both are frozen
 					h.change()
@@ -363,14 +363,14 @@ func TestACheckpointReplacesNothingThatIsKnown(t *testing.T) {
 		p := f.process(h.api.client())
 		p.cache.Resume(t.Context())
 		h.checkProven(t.Context(), p)
-		if got := p.cache.adoptCheckpoint(c); got != nil {
+		if got := p.cache.Checkpoints.adopt(c); got != nil {
 			t.Errorf("%v are replaced", got)
 		}
 		p.cache.Freeze()
 		m := smallCache(h.api.client())
 		m.kinds[0].gone = c.versions[0]
 		m.kinds[1].one <- struct{}{}
-		if got := m.adoptCheckpoint(c); !slices.Equal(got, []string{"nodeclaims"}) {
+		if got := m.Checkpoints.adopt(c); !slices.Equal(got, []string{"nodeclaims"}) {
 			t.Errorf("%v are taken over, want the claims alone", got)
 		}
 	})

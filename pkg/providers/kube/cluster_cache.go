@@ -57,7 +57,7 @@ type ClusterCache struct {
 	news    bool          // since the last snapshot
 	staying bool          // somebody waits for changes
 
-	checkpoints checkpointState
+	Checkpoints *Checkpoints // of what it knows, for processes that start
 }
 
 // cachedObjects is what there is much of, by UID.
@@ -71,7 +71,8 @@ type cachedObjects struct {
 
 // NewClusterCache makes a cache that knows nothing. It makes no request.
 func (c *Client) NewClusterCache() *ClusterCache {
-	m := &ClusterCache{Client: c, moved: make(chan struct{}), checkpoints: checkpointState{one: make(chan struct{}, 1)}}
+	m := &ClusterCache{Client: c, moved: make(chan struct{})}
+	m.Checkpoints = &Checkpoints{cache: m, one: make(chan struct{}, 1)}
 	m.kinds = []*followedKind{newPodKind(m), newNodeKind(m), newClaimKind(m)}
 	return m
 }
@@ -92,7 +93,7 @@ func (m *ClusterCache) Resume(ctx context.Context) {
 		}
 	}
 	m.resumed, m.invalid, m.pass, m.news, m.staying = now, time.Time{}, time.Time{}, false, false
-	m.checkpoints.asked = false
+	m.Checkpoints.asked = false
 	for _, k := range m.kinds {
 		k.proven, k.breaks, k.wanted = time.Time{}, 0, 0
 		m.work.Go(func() { m.follow(m.ctx, k) })

@@ -73,7 +73,7 @@ type followedKind struct {
 
 func newPodKind(m *ClusterCache) *followedKind {
 	k := &followedKind{place: podPath(), fields: notEnded, maxAge: maxProofAge, few: fewPods,
-		restore: m.restorePods, one: make(chan struct{}, 1)}
+		restore: m.Checkpoints.restorePods, one: make(chan struct{}, 1)}
 	k.size = func() int { return len(m.objects.pods) }
 	k.list = func(ctx context.Context) (string, func(), error) {
 		all, version, err := m.pods().allPods(ctx)
@@ -93,7 +93,7 @@ func newPodKind(m *ClusterCache) *followedKind {
 }
 
 func newNodeKind(m *ClusterCache) *followedKind {
-	k := &followedKind{place: nodePath(), maxAge: maxProofAge, few: fewNodes, restore: m.restoreNodes,
+	k := &followedKind{place: nodePath(), maxAge: maxProofAge, few: fewNodes, restore: m.Checkpoints.restoreNodes,
 		one: make(chan struct{}, 1)}
 	k.size = func() int { return len(m.objects.nodes) }
 	k.list = func(ctx context.Context) (string, func(), error) {
@@ -111,7 +111,7 @@ func newNodeKind(m *ClusterCache) *followedKind {
 
 func newClaimKind(m *ClusterCache) *followedKind {
 	k := &followedKind{place: claimPath(), maxAge: maxProofAgeClaims, few: fewClaims,
-		restore: m.restoreClaims, one: make(chan struct{}, 1)}
+		restore: m.Checkpoints.restoreClaims, one: make(chan struct{}, 1)}
 	k.size = func() int { return len(m.objects.claims) }
 	k.list = func(ctx context.Context) (string, func(), error) {
 		all, version, err := m.claims().allClaims(ctx)
@@ -167,7 +167,7 @@ func (m *ClusterCache) isProvenLocked(k *followedKind, since time.Time) bool {
 // proveKind has everything known that was stored before the time given, and what this client wrote: by what watches
 // told already, by a watch that ends in a bookmark, or by a list.
 func (m *ClusterCache) proveKind(ctx context.Context, k *followedKind, since time.Time) error {
-	m.restoreUnknown(ctx, k)
+	m.Checkpoints.restoreUnknown(ctx, k)
 	select {
 	case k.one <- struct{}{}:
 		defer func() { <-k.one }()
@@ -263,7 +263,7 @@ func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) error {
 	k.proven, k.took = began, time.Since(began)
 	// one that cannot be compared is as good as unknown: each look lists
 	k.version, _ = strconv.ParseUint(version, 10, 64)
-	m.checkpoints.told++
+	m.Checkpoints.told++
 	k.reopen()
 	m.notifyWaiters()
 	return nil
@@ -352,7 +352,7 @@ func (m *ClusterCache) applyWatchEvent(ctx context.Context, k *followedKind, e w
 	}
 	k.version = at
 	if e.Type != watch.Bookmark {
-		m.checkpoints.told++
+		m.Checkpoints.told++
 	}
 	switch {
 	case e.Type == watch.Deleted:

@@ -39,7 +39,7 @@ func checkpoints(t *testing.T) (use func(*kube.ClusterCache), told func() string
 		func(o *s3.Options) { o.UsePathStyle = true })}
 	var lines []string
 	return func(m *kube.ClusterCache) {
-			m.UseCheckpoints(kube.Checkpoints{Store: store, Of: "demo", Tell: func(what string, fields ...any) {
+			m.Checkpoints.Use(kube.CheckpointOptions{Store: store, Of: "demo", Tell: func(what string, fields ...any) {
 				lines = append(lines, fmt.Sprint(what, " ", fields))
 			}})
 		}, func() string {
@@ -91,7 +91,7 @@ func TestColdStartFromACheckpoint(t *testing.T) {
 	m.Resume(t.Context())
 	snapshotOf(t, m)
 	m.Freeze()
-	must(t, m.WriteCheckpoint(t.Context()))
+	must(t, m.Checkpoints.Write(t.Context()))
 	if got := told(); !strings.Contains(got, "there is no checkpoint") {
 		t.Errorf("the first process was told %q", got)
 	}
