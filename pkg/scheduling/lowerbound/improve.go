@@ -119,7 +119,8 @@ func (m *masterProblem) keepColumns(more float64) {
 		}
 	}
 	for j, c := range m.columns {
-		if !alone[j] && !m.inside[j] && (!c.exchanges() || c.wrong) && !c.limited && m.reducedCost(int32(j)) > more*c.cost {
+		mayGo := !alone[j] && !m.inside[j] && (!c.exchanges() || c.wrong) && !c.limited
+		if mayGo && m.reducedCost(int32(j)) > more*c.cost {
 			continue
 		}
 		at[j] = int32(len(columns))

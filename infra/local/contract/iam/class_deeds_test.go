@@ -1,6 +1,7 @@
 package iam
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/nodeclaim/launch"
 	"joiner.sh/pkg/nodeclass"
 	"joiner.sh/pkg/providers/discovery"
 )
@@ -84,4 +86,28 @@ func (r *rig) lookedUp(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return found.Profile
+}
+
+// without is a copy of the order's tags without one.
+func without(tags []launch.Tag, key string) []launch.Tag {
+	var out []launch.Tag
+	for _, t := range tags {
+		if t.Key != key {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func tagged(ctx context.Context, c *ec2.Client, id, key string) bool {
+	out, err := c.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if err != nil {
+		return false
+	}
+	for _, t := range out.Reservations[0].Instances[0].Tags {
+		if *t.Key == key {
+			return true
+		}
+	}
+	return false
 }

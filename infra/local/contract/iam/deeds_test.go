@@ -1,7 +1,6 @@
 package iam
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"testing"
@@ -383,28 +382,4 @@ func (d deed) run(t *testing.T, r *rig) error {
 	r.allowed = nil // what was prepared is not the deed
 	r.mu.Unlock()
 	return d.do(t, r)
-}
-
-// without is a copy of the order's tags without one.
-func without(tags []launch.Tag, key string) []launch.Tag {
-	var out []launch.Tag
-	for _, t := range tags {
-		if t.Key != key {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-func tagged(ctx context.Context, c *ec2.Client, id, key string) bool {
-	out, err := c.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
-	if err != nil {
-		return false
-	}
-	for _, t := range out.Reservations[0].Instances[0].Tags {
-		if *t.Key == key {
-			return true
-		}
-	}
-	return false
 }
