@@ -76,8 +76,8 @@ func rememberReason(w *world, s claimDeleted) {
 	}
 }
 
-// isDisturbed reports whether EC2 says that the claim's instance is or will be of no use.
+// isDisturbed reports whether EC2 says that the claim's instance is or will be of no use, or has stopped it.
 func isDisturbed(w *world, c *claim) bool {
 	m := w.ec2.instanceOf(c)
-	return m != nil && (!m.change.IsZero() || w.ec2.isUnsound(m))
+	return m != nil && (!m.change.IsZero() || w.ec2.isUnsound(m) || m.State != "running" && m.State != "pending")
 }

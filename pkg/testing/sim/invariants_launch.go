@@ -35,9 +35,9 @@ func checkCapacityCounted(w *world, s claimCreated) []string {
 		return nil
 	}
 	waiting, runs, had := map[string]string{}, map[string]bool{}, ownersWithNodes(w)
-	volumesIn := map[string]string{} // zone by UID of the pod
+	pods := map[string]*pod{} // by UID
 	for _, p := range w.api.pods {
-		runs[p.UID], volumesIn[p.UID] = p.NodeName != "", w.volumes.zoneOf(p.volumeClaims, 0)
+		runs[p.UID], pods[p.UID] = p.NodeName != "", p
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.api.claims)) {
 		have := w.api.claims[name]
@@ -46,10 +46,9 @@ func checkCapacityCounted(w *world, s claimCreated) []string {
 			isKept(have) {
 			continue
 		}
-		comesTo := have.Labels[labelZone]
 		for _, uid := range waitFor(w, have) {
-			if zone := volumesIn[uid]; zone != "" && comesTo != "" && zone != comesTo {
-				continue // its volume was placed elsewhere meanwhile
+			if p := pods[uid]; p != nil && wasPlacedElsewhere(w, p, have) {
+				continue
 			}
 			// what runs may wait for the replacement of its node only
 			if !runs[uid] || have.Annotations[disruption.AnnotationReplaces] != "" {
@@ -63,6 +62,16 @@ func checkCapacityCounted(w *world, s claimCreated) []string {
 		}
 	}
 	return broken("a claim is made for %v, which wait for claim %s already", s.launch.Pods, waiting[c.pods[0]])
+}
+
+// wasPlacedElsewhere reports whether a volume of the pod was placed where the claim does not come to, or, as long as
+// nobody knows where it comes to, anywhere since it was made.
+func wasPlacedElsewhere(w *world, p *pod, c *claim) bool {
+	zone, comesTo := w.volumes.zoneOf(p.volumeClaims, 0), c.Labels[labelZone]
+	if zone == "" || comesTo != "" {
+		return zone != "" && zone != comesTo
+	}
+	return w.volumes.zoneOf(p.volumeClaims, time.Since(c.Created)) == ""
 }
 
 // waitFor are the UIDs of the pods that wait for the claim: those that it was given to since it was made, as long as
