@@ -189,7 +189,7 @@ func Assumptions(nodeHours float64) []string {
 		fmt.Sprintf("What passes write is bounded: no more beyond %d nodes than there.", mostInMemory),
 		fmt.Sprintf("Beside the metrics of passes there are %d, %d for each NodePool, and in a cluster where a node comes or goes in more than a tenth of the minutes %d by reason.",
 			otherSeries, poolSeries, reasonSeries),
-		fmt.Sprintf("Each tick asks S3 whether the catalog of %.0f kB has changed; %d functions read it when refresh has stored it.", catalogBytes/1000, catalogReaders),
+		fmt.Sprintf("Each tick asks S3 whether the catalog of %.0f kB has changed; %d functions read it when refresh has stored it. Of more than %d nodes lifecycle stores what it knows once a minute.", catalogBytes/1000, catalogReaders, checkpointNodes),
 		fmt.Sprintf("A change of state of an instance that is not the cluster's takes %.1f s. Lambda traces the first invocation of each second and %.0f %% of the rest.",
 			foreignSeconds, tracedBeyond*100),
 		fmt.Sprintf("Each queue is polled %d times an hour by each of %d pollers. Two of three answers of the API server come from another zone.", pollsPerHour, pollersPerQueue),
@@ -257,6 +257,9 @@ func (f figures) logOf(s Stack, function string, nodes int) float64 {
 	return interpolate(points, min(nodes, mostInMemory)) + trafficLog + lambdaLines
 }
 
+// checkpointNodes is how many nodes a cluster has at most of which lifecycle stores nothing.
+const checkpointNodes = 150
+
 // Estimate is the bill of a month, line by line.
 func Estimate(s Stack, c Cluster) ([]Line, error) {
 	m, err := readFigures()
@@ -283,6 +286,9 @@ func Estimate(s Stack, c Cluster) ([]Line, error) {
 	logBytes += gone*float64(life.LogBytes) + (events+wakes)*lambdaLines
 	series := m.series(c, busy)
 	puts := s.TicksPerHour["refresh"] * HoursPerMonth
+	if c.Nodes > checkpointNodes {
+		puts += s.TicksPerHour["lifecycle"] * HoursPerMonth
+	}
 	traces := 0.0
 	if s.Tracing {
 		traces = invocations
