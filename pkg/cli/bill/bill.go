@@ -168,6 +168,7 @@ const (
 	cpuShare        = 1769 // MiB of memory that come with one vCPU
 	lambdaLines     = 350  // bytes that Lambda itself logs about an invocation
 	catalogBytes    = 250e3
+	checkpointNodes = 150 // nodes of a cluster at most of which lifecycle stores nothing
 	catalogReaders  = 3   // functions that read the catalog whenever refresh has stored it
 	pollsPerHour    = 180 // by one poller of a queue
 	pollersPerQueue = 5
@@ -256,9 +257,6 @@ func (f figures) logOf(s Stack, function string, nodes int) float64 {
 	}
 	return interpolate(points, min(nodes, mostInMemory)) + trafficLog + lambdaLines
 }
-
-// checkpointNodes is how many nodes a cluster has at most of which lifecycle stores nothing.
-const checkpointNodes = 150
 
 // Estimate is the bill of a month, line by line.
 func Estimate(s Stack, c Cluster) ([]Line, error) {
