@@ -205,19 +205,7 @@ func TestPreferencesOfAPlan(t *testing.T) {
 // What the preferences of a cluster's pods cost is told as for those of a file.
 func TestPreferencesOfAClustersPlan(t *testing.T) {
 	for want, affinity := range map[string]string{"0.0982": ratherAlone, "0.0000": ""} {
-		f, err := workload.LoadWorkload(os.ReadFile, twoPods(t, affinity), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := ReadCatalog("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := WorkloadSnapshot(f, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := planSnapshot(s, "live", terminalOutput{out: io.Discard, progress: io.Discard})
+		p := planSnapshot(snapshotOf(t, twoPods(t, affinity)), "live", terminalOutput{out: io.Discard, progress: io.Discard})
 		if got := fmt.Sprintf("%.4f", p.PreferencesUSD); got != want || p.CountUnplaced() > 0 || p.PlanSeconds <= 0 {
 			t.Errorf("with %q preferences cost %s, want %s, and %d pods have no place", affinity, got, want, p.CountUnplaced())
 		}

@@ -14,7 +14,13 @@ import (
 
 func shop(t testing.TB) cluster.Snapshot {
 	t.Helper()
-	f, err := workload.LoadWorkload(os.ReadFile, "testdata/shop.yaml", "")
+	return snapshotOf(t, "testdata/shop.yaml")
+}
+
+// snapshotOf is what a plan of the file is made from.
+func snapshotOf(t testing.TB, file string) cluster.Snapshot {
+	t.Helper()
+	f, err := workload.LoadWorkload(os.ReadFile, file, "")
 	if err != nil {
 		t.Fatal(err)
 	}

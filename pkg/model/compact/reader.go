@@ -150,12 +150,10 @@ func (r *Reader) readBool() bool {
 const mostAtOnce = 64
 
 func (r *Reader) readSlice(v reflect.Value) {
-	n := r.ReadUint()
-	if n == 0 || n-1 > uint64(len(r.in)) {
-		r.failUnless(n == 0, n)
+	n, some := r.readLength()
+	if !some {
 		return
 	}
-	n--
 	out := reflect.MakeSlice(v.Type(), 0, int(min(n, mostAtOnce)))
 	for range n {
 		if r.err != nil {
@@ -168,19 +166,23 @@ func (r *Reader) readSlice(v reflect.Value) {
 	v.Set(out.Slice3(0, out.Len(), out.Len())) // whoever appends makes another
 }
 
-func (r *Reader) failUnless(ok bool, n uint64) {
-	if !ok {
+// readLength reads how many elements a slice or map has; false for a nil one, and for more than bytes are left.
+func (r *Reader) readLength() (n uint64, some bool) {
+	switch n = r.ReadUint(); {
+	case n == 0:
+		return 0, false
+	case n-1 > uint64(len(r.in)):
 		r.fail("read a count of %d: %w", n, DamagedError{})
+		return 0, false
 	}
+	return n - 1, true
 }
 
 func (r *Reader) readMap(v reflect.Value) {
-	n := r.ReadUint()
-	if n == 0 || n-1 > uint64(len(r.in)) {
-		r.failUnless(n == 0, n)
+	n, some := r.readLength()
+	if !some {
 		return
 	}
-	n--
 	if m, ok := v.Addr().Interface().(*map[string]string); ok {
 		*m = make(map[string]string, min(n, mostAtOnce))
 		for range n {
