@@ -101,14 +101,13 @@ func TestClustersShareConcurrency(t *testing.T) {
 		}
 		return n
 	}
-	small := map[string]any{"concurrencyQuota": 250}
 	app := awscdk.NewApp(nil)
-	alone, err := joiner.NewCluster(awscdk.NewStack(app, jsii.String("below"), nil), joiner.ClusterProps{ClusterName: "a", Functions: functions, Settings: small})
+	alone, err := joiner.NewCluster(awscdk.NewStack(app, jsii.String("below"), nil), joiner.ClusterProps{ClusterName: "a", Functions: functions})
 	if err != nil {
 		t.Fatal(err)
 	}
-	both, err := joiner.NewClusters(awscdk.NewApp(nil), joiner.ClusterProps{ClusterName: "a", Functions: functions, Settings: small},
-		joiner.ClusterProps{ClusterName: "b", Functions: functions, Settings: small})
+	both, err := joiner.NewClusters(awscdk.NewApp(nil), joiner.ClusterProps{ClusterName: "a", Functions: functions},
+		joiner.ClusterProps{ClusterName: "b", Functions: functions, Settings: map[string]any{"interruptionConcurrency": 700}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,9 +21,9 @@ func planConcurrency(all []Props) []Props {
 		for _, i := range at {
 			asked = append(asked, all[i].concurrency())
 		}
+		planned := settings.PlanConcurrency(asked)
 		for n, i := range at {
-			got := settings.PlanConcurrency(all[i].Stack.ConcurrencyQuota, asked)[n]
-			out[i].Stack.InterruptionConcurrency, out[i].ReservationConcurrency = got.Spot, got.Reservation
+			out[i].Stack.InterruptionConcurrency, out[i].ReservationConcurrency = planned[n].Spot, planned[n].Reservation
 		}
 	}
 	return out

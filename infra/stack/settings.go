@@ -189,8 +189,9 @@ func checkSleep(v settings.StackValues) error {
 	case v.HibernationSchedule == "":
 		return nil
 	}
-	if err := budgets.ValidateBudgets(cluster.Disruption{SleepAt: v.HibernationSchedule,
-		SleepFor: v.HibernationDuration, SleepZone: v.HibernationTimeZone}); err != nil {
+	cron, zone := v.Hibernation()
+	if err := budgets.ValidateBudgets(cluster.Disruption{SleepAt: cron,
+		SleepFor: v.HibernationDuration, SleepZone: zone}); err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
 	return nil

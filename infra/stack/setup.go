@@ -56,9 +56,9 @@ func (s *joiner) addSetup() error {
 		"OnDelete":    s.props.Stack.OnDelete,
 		"RoleArn":     fn.Role().RoleArn(),
 	}
-	if set := s.props.Stack; set.HibernationSchedule != "" {
-		asked["Sleep"], asked["SleepFor"], asked["SleepTimeZone"] = set.HibernationSchedule,
-			set.HibernationDuration.String(), set.HibernationTimeZone
+	if cron, zone := s.props.Stack.Hibernation(); cron != "" {
+		asked["Sleep"], asked["SleepFor"], asked["SleepTimeZone"] = cron,
+			s.props.Stack.HibernationDuration.String(), zone
 	}
 	if s.secret != nil {
 		asked["PushURL"] = s.addURL(s.made["wake"])

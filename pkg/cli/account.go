@@ -194,7 +194,7 @@ func lambdaFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor.L
 	if err != nil {
 		return doctor.Lambda{Unknown: err.Error()}
 	}
-	plan := settings.PlanConcurrency(byDefault.ConcurrencyQuota, []settings.Concurrency{
+	plan := settings.PlanConcurrency([]settings.Concurrency{
 		settings.NewConcurrency(alone, byDefault.InterruptionConcurrency)})[0]
 	out.Wanted = plan.Alone + plan.Spot + plan.Reservation
 	return out

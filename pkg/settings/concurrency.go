@@ -5,6 +5,8 @@ const Auto = -1
 
 // Lambda's concurrency, in invocations at once.
 const (
+	// accountQuota is what AWS lets an account run at once in a region (quota L-B99A9384) unless it asks for more.
+	accountQuota = 1000
 	// leastUnreserved is what Lambda has every account keep for functions that reserve nothing.
 	leastUnreserved = 100
 	// mostForSpot is enough for 1,000 spot notices a minute with a wide margin, leastForSpot for 300. What is reserved
@@ -29,10 +31,10 @@ func NewConcurrency(alone, spot int) Concurrency {
 }
 
 // PlanConcurrency replaces Auto by what the account has for each of the clusters: an equal share of half of what can be
-// reserved of the quota and nobody in the list has reserved. A share that is too small is none, so that the cluster's
+// reserved of the usual quota and nobody in the list has reserved. A share that is too small is none, so that the cluster's
 // notices share what is left with all other functions. The list holds all clusters of one account and region.
-func PlanConcurrency(quota int, clusters []Concurrency) []Concurrency {
-	left, auto := quota-leastUnreserved, 0
+func PlanConcurrency(clusters []Concurrency) []Concurrency {
+	left, auto := accountQuota-leastUnreserved, 0
 	for _, c := range clusters {
 		left -= c.Alone + max(c.Spot, 0) + max(c.Reservation, 0)
 		if c.Spot == Auto || c.Reservation == Auto {

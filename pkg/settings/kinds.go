@@ -346,6 +346,21 @@ func isCron(s string) bool {
 	return regexp.MustCompile(`^[0-9A-Za-z*/,?-]+( [0-9A-Za-z*/,?-]+){4}$`).MatchString(s)
 }
 
+// isZonedCron tells five fields, with or without a time zone before them.
+func isZonedCron(s string) bool {
+	zone, fields := splitTimeZone(s)
+	return isZone(zone) && isCron(fields)
+}
+
+// splitTimeZone returns the IANA name that CRON_TZ= gives before the five fields, UTC without it, and the fields.
+func splitTimeZone(schedule string) (zone, fields string) {
+	if rest, found := strings.CutPrefix(schedule, "CRON_TZ="); found {
+		zone, fields, _ = strings.Cut(rest, " ")
+		return zone, fields
+	}
+	return "UTC", schedule
+}
+
 func isZone(s string) bool {
 	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+/-]*$`).MatchString(s)
 }

@@ -171,9 +171,8 @@ type StackValues struct {
 	LogRetentionDays        int
 	OnDelete                string // keep or drain
 	TerminationProtection   bool
-	HibernationSchedule     string // cron, when all NodePools fall asleep; empty for never
+	HibernationSchedule     string // cron with or without CRON_TZ=, when all NodePools fall asleep; empty for never
 	HibernationDuration     time.Duration
-	HibernationTimeZone     string // IANA name in which Sleep is read
 	Account                 string // number of the AWS account; empty: that of the credentials
 	Region                  string // empty: that of the credentials
 	NamePrefix              string // put before the names of what the stack makes
@@ -182,7 +181,16 @@ type StackValues struct {
 	KMSKey                  string // ARN of a key; empty: keys of AWS
 	Tags                    []Pair // on everything that the stack makes
 	Alarms                  string // all, essential or none
-	ConcurrencyQuota        int    // invocations of the account
+}
+
+// Hibernation returns when the cluster falls asleep, in five fields of cron, and the IANA name of the time zone in which
+// they are read. Both are empty for never.
+func (v StackValues) Hibernation() (cron, timeZone string) {
+	if v.HibernationSchedule == "" {
+		return "", ""
+	}
+	timeZone, cron = splitTimeZone(v.HibernationSchedule)
+	return cron, timeZone
 }
 
 // Pair is a key with a value.

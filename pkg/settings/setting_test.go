@@ -148,7 +148,7 @@ func TestStackSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionHandling: true, InterruptionConcurrency: settings.Auto, ConcurrencyQuota: 1000, TerminationProtection: true, RolePath: "/", Alarms: "all"}
+	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, OnDelete: "keep", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionHandling: true, InterruptionConcurrency: settings.Auto, TerminationProtection: true, RolePath: "/", Alarms: "all"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)
 	}

@@ -30,11 +30,8 @@ func powerKnobs() []settingBinding[StackValues] {
 			Doc: "React to notices that EC2 takes an instance back, reboots or retires it. false is for clusters in which a node termination handler does, as Karpenter without INTERRUPTION_QUEUE."},
 			func(v *StackValues) *bool { return &v.InterruptionHandling }),
 		orAuto(wholeSetting(Setting{Name: "interruptionConcurrency", Default: auto, Unit: "invocations",
-			Doc: "Concurrency that spotinterruption reserves, so that other functions keep no notice waiting. It is a ceiling too; 0 reserves nothing. reservationinterruption, whose notices are rarer, gets the same, but 10 at most. auto is planned from concurrencyQuota and the clusters of the same account and region in cdk.json: 100 for a few, none for more than 20."},
+			Doc: "Concurrency that spotinterruption reserves, so that other functions keep no notice waiting. It is a ceiling too; 0 reserves nothing. reservationinterruption, whose notices are rarer, gets the same, but 10 at most. auto shares the usual quota of 1,000 among the clusters of the same account and region in cdk.json: 100 for a few, none for more than 20."},
 			wholeRange{0, 1000}, interruptionConcurrency), interruptionConcurrency),
-		wholeSetting(Setting{Name: "concurrencyQuota", Default: "1000", Unit: "invocations",
-			Doc: "How many Lambda invocations the account may run at once in its region (quota L-B99A9384), of which auto reserves a part; write it beside clusters for all of one account."},
-			wholeRange{10, 1000000}, func(v *StackValues) *int { return &v.ConcurrencyQuota }),
 	}
 }
 
@@ -99,17 +96,13 @@ func deploymentKnobs() []settingBinding[StackValues] {
 			Doc: "Have CloudFormation refuse to delete the stack until this is false, or somebody turns it off for the stack."},
 			func(v *StackValues) *bool { return &v.TerminationProtection }),
 		textSetting(Setting{Name: "hibernationSchedule", Unit: "cron",
-			Allowed: "minute, hour, day of month, month and day of week as cron has them, such as 0 20 * * 1-5",
-			Doc:     "When the whole cluster falls asleep: no new nodes, and those there are drained within budgets, until hibernationDuration is over. NodePools with the annotation joiner.sh/hibernation-schedule have their own schedule, or with never none."},
-			func(v *StackValues) *string { return &v.HibernationSchedule }, isCron),
+			Allowed: "minute, hour, day of month, month and day of week as cron has them, such as 0 20 * * 1-5 or CRON_TZ=Europe/Berlin 0 20 * * 1-5",
+			Doc:     "When the whole cluster falls asleep: no new nodes, and those there are drained within budgets, until hibernationDuration is over. It is read in UTC, or in the time zone before it, as in CRON_TZ=Europe/Berlin 0 20 * * 1-5. NodePools with the annotation joiner.sh/hibernation-schedule have their own schedule, or with never none."},
+			func(v *StackValues) *string { return &v.HibernationSchedule }, isZonedCron),
 		durationSetting(Setting{Name: "hibernationDuration",
 			Doc: "How long the cluster sleeps from each start of sleep on."},
 			durationRange{time.Minute, 336 * time.Hour},
 			func(v *StackValues) *time.Duration { return &v.HibernationDuration }),
-		textSetting(Setting{Name: "hibernationTimeZone", Default: "UTC", Unit: "IANA name",
-			Allowed: "the IANA name of a time zone, such as Europe/Berlin",
-			Doc:     "The time zone in which sleep is read."},
-			func(v *StackValues) *string { return &v.HibernationTimeZone }, isZone),
 	}
 }
 

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -240,13 +239,11 @@ func TestAStoppedNodeWhoseServingCertificateRanOut(t *testing.T) {
 	w.until("its kubelet has a serving certificate", func() (string, bool) { return "it has none", w.Kubelets.ServingCertificate(id) != nil })
 }
 
-var measureStops = flag.Bool("measure-stops", false, "measure how long pods wait for a launch and for a stopped node")
-
 // TestMeasureStoppedCapacity measures how long a pod waits from the scheduler's verdict until it runs: for a launch that
 // takes so long until the instance runs, and for a stopped node whose instance takes ten seconds.
 func TestMeasureStoppedCapacity(t *testing.T) {
-	if !*measureStops {
-		t.Skip("it takes minutes: -measure-stops")
+	if !*measure {
+		t.Skip("it takes minutes: -measure")
 	}
 	for _, launch := range []time.Duration{10 * time.Second, 30 * time.Second, time.Minute} {
 		t.Run(launch.String(), func(t *testing.T) {

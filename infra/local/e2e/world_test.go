@@ -23,10 +23,12 @@ const (
 	poll     = 100 * time.Millisecond
 )
 
+var measure = flag.Bool("measure", false, "measure how long pods wait: for CreateFleet, for a launched and for a stopped node")
+
 // TestMain lets more tests run at once than there are processors: most of their time is waiting.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "5"); err != nil {
+	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/settings"
@@ -43,7 +41,6 @@ func counterparts() []counterpart {
 		{"VM_MEMORY_OVERHEAD_PERCENT", "vmMemoryOverheadPercent", "0.075", parseNumber},
 		{"PREFERENCE_POLICY", "preferencePolicy", "Respect", parseWord},
 		{"MIN_VALUES_POLICY", "minValuesPolicy", "Strict", parseWord},
-		{"BATCH_MAX_DURATION", "batchMax", "10s", parseWord},
 		{"BATCH_IDLE_DURATION", "batchIdle", "1s", parseWord},
 		{"ISOLATED_VPC", "isolatedVPC", "false", parseTruth},
 		{"ENABLE_ZONAL_SHIFT", "zonalShift", "false", parseTruth},
@@ -106,6 +103,7 @@ func (r *Report) reportOptions(f Facts) {
 	handled = append(handled, r.reportGates(f)...)
 	handled = append(handled, r.reportLeadership(f)...)
 	handled = append(handled, r.reportInterruption(o)...)
+	handled = append(handled, r.reportConstants(o)...)
 	for _, name := range slices.Sorted(maps.Keys(o.Values)) {
 		if value := o.Values[name]; value != "" && value != "false" && !slices.Contains(handled, name) {
 			r.addFinding(Note, aboutOptions, fmt.Sprintf("%s is %q, which Joiner has no setting for", name, value), "")
@@ -242,8 +240,8 @@ func (r *Report) reportLeadership(f Facts) (handled []string) {
 	return []string{"LEADER_ELECTION_NAME", "LEADER_ELECTION_NAMESPACE", "DISABLE_LEADER_ELECTION"}
 }
 
-// reportInterruption says what changes about notices of EC2, and how often Joiner looks.
-func (r *Report) reportInterruption(o Options) (handled []string) {
+// reportInterruption says what changes about notices of EC2 and ResourceClaims.
+func (r *Report) reportInterruption(o Options) []string {
 	if queue := o.Values["INTERRUPTION_QUEUE"]; queue != "" {
 		r.addFinding(Note, aboutOptions, "notices of EC2 go through the queue "+queue+", which Joiner does not need",
 			"once you are content: delete the queue and the EventBridge rules that fill it")
@@ -251,37 +249,23 @@ func (r *Report) reportInterruption(o Options) (handled []string) {
 		r.addFinding(Note, aboutOptions, "INTERRUPTION_QUEUE is not set, so that Karpenter handles no notice of EC2; Joiner handles each",
 			"a node termination handler has nothing to do any more: remove it with Karpenter, or both drain the node; with interruptionHandling false Joiner handles none either")
 	}
-	handled = r.reportRefresh(o)
 	if ignored, err := strconv.ParseBool(o.Values["IGNORE_DRA_REQUESTS"]); err == nil && !ignored {
 		r.addFinding(Note, aboutOptions, "IGNORE_DRA_REQUESTS is false; Joiner launches no node for a ResourceClaim of a pod",
 			"keep such pods on nodes that are there, or Karpenter for them")
 	}
-	return append(handled, "INTERRUPTION_QUEUE", "IGNORE_DRA_REQUESTS")
+	return []string{"INTERRUPTION_QUEUE", "IGNORE_DRA_REQUESTS"}
 }
 
-// reportRefresh has Joiner look as often as the most frequent of Karpenter's look-ups, in whole minutes.
-func (r *Report) reportRefresh(o Options) []string {
-	names := []string{"AMI_REFRESH_INTERVAL", "SUBNET_REFRESH_INTERVAL", "SECURITY_GROUP_REFRESH_INTERVAL"}
-	var shortest time.Duration
-	from := ""
+// reportConstants says what cannot be changed here, of the options that ask for something else.
+func (r *Report) reportConstants(o Options) []string {
+	const batchMax, refreshInterval = "10s", "5m"
+	constants := map[string]string{"BATCH_MAX_DURATION": batchMax, "AMI_REFRESH_INTERVAL": refreshInterval,
+		"SUBNET_REFRESH_INTERVAL": refreshInterval, "SECURITY_GROUP_REFRESH_INTERVAL": refreshInterval}
+	names := slices.Sorted(maps.Keys(constants))
 	for _, name := range names {
-		if o.Values[name] == "" {
-			continue
+		if value := o.Values[name]; value != "" && value != constants[name] {
+			r.addFinding(Note, aboutOptions, fmt.Sprintf("%s is %s; Joiner's is always %s", name, value, constants[name]), "")
 		}
-		d, err := time.ParseDuration(o.Values[name])
-		if err != nil {
-			r.addFinding(Note, aboutOptions, fmt.Sprintf("%s is %q, which is no duration", name, o.Values[name]), "")
-		} else if from == "" || d < shortest {
-			shortest, from = d, name
-		}
-	}
-	if from == "" {
-		return names
-	}
-	const least, most = 1, 30
-	minutes := min(max(math.Ceil(shortest.Minutes()), least), most)
-	if value := fmt.Sprintf("%vm", minutes); value != findSetting("refreshInterval").Default {
-		r.Settings = append(r.Settings, SettingLine{Name: "refreshInterval", Value: value, From: from})
 	}
 	return names
 }

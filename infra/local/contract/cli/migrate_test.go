@@ -30,7 +30,7 @@ spec:
       containers:
       - name: controller
         image: "public.ecr.aws/karpenter/controller:1.14.1@sha256:0123456789012345678901234567890123456789012345678901234567890123"
-        args: [--batch-max-duration=20s]
+        args: [--batch-idle-duration=3s]
         envFrom: [{configMapRef: {name: karpenter-options}}, {configMapRef: {name: nobody-has-it}}]
         env:
         - {name: FEATURE_GATES, value: "SpotToSpotConsolidation=true,NodeRepair=true"}
@@ -41,7 +41,7 @@ spec:
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: karpenter-options, namespace: kube-system}
-data: {PREFERENCE_POLICY: Ignore, enis: "1", BATCH_MAX_DURATION: 10s}
+data: {PREFERENCE_POLICY: Ignore, enis: "1", BATCH_IDLE_DURATION: 1s}
 `
 
 // lead has somebody hold Karpenter's leader lease, as of the time given.
@@ -124,7 +124,7 @@ func TestMigrationThereAndBack(t *testing.T) {
 		}
 		lines = append(lines, fmt.Sprintf("%s %v", l.Name, l.Value))
 	}
-	if want := []string{"batchMax 20s", "nodeRepair true", "preferencePolicy Ignore", "reservedENIs 1"}; !slices.Equal(lines, want) {
+	if want := []string{"batchIdle 3s", "nodeRepair true", "preferencePolicy Ignore", "reservedENIs 1"}; !slices.Equal(lines, want) {
 		t.Errorf("lines for cdk.json: %v, want %v", lines, want)
 	}
 	unread := fmt.Sprint(r.Findings)
