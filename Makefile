@@ -347,12 +347,12 @@ local: build $(BIN)/joiner-plane .local/cdk.out/manifest.json
 .local/cdk.out/manifest.json: $(foreach f,$(FUNCTIONS),.local/dist/$(LOCAL_ARCH)/$(f)/bootstrap) $(INFRA_SOURCES) cdk.json $(CDK)
 	@rm -rf .local/cdk.out .local/cdk.vpc .local/cdk.drain
 	$(STEP) 'synthesize the stack for the local environment' '8 s, 2 minutes the first time' $(SHELL) -c \
-		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c push=true -c commitments=true -c zonalShift=true -c architecture=$(LAMBDA_ARCH) -o .local/cdk.out $(CDK_QUIET)"
+		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c trigger=push -c commitments=true -c zonalShift=true -c architecture=$(LAMBDA_ARCH) -o .local/cdk.out $(CDK_QUIET)"
 	$(STEP) 'synthesize it in a VPC, for the tests of its permissions' '8 s' $(SHELL) -c \
-		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c push=true -c architecture=$(LAMBDA_ARCH) \
+		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c trigger=push -c architecture=$(LAMBDA_ARCH) \
 		-c vpcID=vpc-0123456789abcdef0 -c subnetIDs=subnet-0123456789abcdef0 -c securityGroupIDs=sg-0123456789abcdef0 -o .local/cdk.vpc $(CDK_QUIET)"
 	$(STEP) 'synthesize it so that its removal drains nodes, for the tests of setup' '8 s' $(SHELL) -c \
-		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c push=true -c architecture=$(LAMBDA_ARCH) \
+		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c trigger=push -c architecture=$(LAMBDA_ARCH) \
 		-c onDelete=drain -o .local/cdk.drain $(CDK_QUIET)"
 	@touch $@
 

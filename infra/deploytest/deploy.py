@@ -241,11 +241,11 @@ def into_the_network_and_back():
     subnets = sorted(ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{i}.0/24")["Subnet"]["SubnetId"] for i in range(2))
     group = ec2.create_security_group(GroupName="cluster", Description="of the cluster", VpcId=vpc)["GroupId"]
     network = ("-c", f"vpcID={vpc}", "-c", "subnetIDs=" + ",".join(subnets), "-c", f"clusterSecurityGroupID={group}", "-c", "vpcEndpoints=true")
-    out = cdk("diff", "--all", *network, "-c", "push=true")
+    out = cdk("diff", "--all", *network, "-c", "trigger=push")
     check("network and push are differences", all(w in out for w in ("AWS::EC2::VPCEndpoint", "VpcConfig", "AWS::Lambda::Url", "AWS::SecretsManager::Secret")), True)
     check("the synthesis says what the endpoints cost", "cost about 58.40 USD a month" in out, True)
 
-    deploy(*network, "-c", "push=true")
+    deploy(*network, "-c", "trigger=push")
     made = resources()
     check("CloudFormation has every resource of the template, with network and push", {k: len(v) for k, v in made.items()}, counts_of_template())
     lam = client("lambda")
@@ -273,7 +273,7 @@ def into_the_network_and_back():
           ("Update", url["FunctionUrl"] + "/", "true"))
     check("the path is no property, which CloudFormation would show", any(path in json.dumps(r) for r in custom_requests()), False)
 
-    deploy("-c", "push=false")
+    deploy("-c", "trigger=schedule")
     check("wake is gone", [f["FunctionName"] for f in lam.list_functions()["Functions"] if f["FunctionName"].endswith("-wake")], [])
     check("its secret is gone", secrets.list_secrets()["SecretList"], [])
     # moto keeps what an update leaves out, so only the template can be asked.

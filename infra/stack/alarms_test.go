@@ -53,7 +53,7 @@ func readAlarm(t *testing.T, p map[string]any) alarms.Alarm {
 // alarmsOf are all alarms of the stack with these settings, by name without its beginning.
 func alarmsOf(t *testing.T, more map[string]any) (all map[string]alarms.Alarm, texts map[string]string) {
 	t.Helper()
-	context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true, "priceAlarmUSD": 12.5}
+	context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "trigger": "push", "priceAlarmUSD": 12.5}
 	maps.Copy(context, more)
 	all, texts = map[string]alarms.Alarm{}, map[string]string{}
 	words(t, mustSynth(t, context)).each("AWS::CloudWatch::Alarm", func(_ string, p map[string]any) {

@@ -14,7 +14,7 @@ const (
 
 func company(t *testing.T, more map[string]any) template {
 	t.Helper()
-	context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true, "windowsNodes": true, "vpcID": vpc, "subnetIDs": subnetA, "vpcEndpoints": true,
+	context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "trigger": "push", "windowsNodes": true, "vpcID": vpc, "subnetIDs": subnetA, "vpcEndpoints": true,
 		"namePrefix": "acme-", "rolePath": "/team/", "permissionsBoundary": boundary, "kmsKey": ownKey, "tags": map[string]any{"owner": "platform", "cost": "7"}}
 	maps.Copy(context, more)
 	return words(t, mustSynth(t, context))
@@ -156,8 +156,8 @@ func TestNodesTrustEC2OfTheirPartition(t *testing.T) {
 // TestPushNeedsFunctionURLs: in a region without them the deployment would fail halfway.
 func TestPushNeedsFunctionURLs(t *testing.T) {
 	for region, works := range map[string]bool{"eu-west-1": true, "mx-central-1": false, "us-gov-west-1": false} {
-		_, err := synth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true, "region": region})
-		if (err == nil) != works || err != nil && !strings.Contains(err.Error(), "does not have in "+region+": remove push") {
+		_, err := synth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "trigger": "push", "region": region})
+		if (err == nil) != works || err != nil && !strings.Contains(err.Error(), "Lambda has none in "+region+": choose") {
 			t.Errorf("push in %s: %v", region, err)
 		}
 	}

@@ -35,7 +35,7 @@ func TestClustersShareAnAccount(t *testing.T) {
 	clusters = append(clusters, map[string]any{"clusterName": "alone", "account": "444455556666", "region": "eu-west-1"},
 		map[string]any{"clusterName": "elsewhere", "account": "111122223333", "region": "us-east-1"})
 	sum := 0
-	for name, p := range planned(t, map[string]any{"clusters": clusters, "push": true}) {
+	for name, p := range planned(t, map[string]any{"clusters": clusters, "trigger": "push"}) {
 		reserved := p.Stack.InterruptionConcurrency + p.ReservationConcurrency
 		if name == "alone" || name == "elsewhere" {
 			if reserved != 110 {
@@ -48,7 +48,7 @@ func TestClustersShareAnAccount(t *testing.T) {
 	if sum > 900 {
 		t.Errorf("thirty clusters reserve %d, and an account lets 900 be reserved", sum)
 	}
-	one := planned(t, map[string]any{"clusters": clusters, "push": true, "clusterName": "c7"})
+	one := planned(t, map[string]any{"clusters": clusters, "trigger": "push", "clusterName": "c7"})
 	if got := one["c7"].Stack.InterruptionConcurrency; len(one) != 1 || got != 0 {
 		t.Errorf("one of thirty: %d clusters, %d reserved", len(one), got)
 	}

@@ -56,7 +56,7 @@ func forms() map[string]map[string]any {
 		"observe":                 {"mode": "observe"},
 		"plain":                   {},
 		"provisionStatements":     {"provisionStatements": []any{map[string]any{"Effect": "Allow", "Action": "kms:CreateGrant", "Resource": "arn:aws:kms:us-west-2:111122223333:key/1"}}},
-		"push":                    {"push": "true"},
+		"push":                    {"trigger": "push"},
 		"remoteWrite":             {"remoteWriteURL": "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12345678/api/v1/remote_write"},
 		"rolePath":                {"rolePath": "/team/"},
 		"traces":                  {"tracesURL": "https://collector.example:4318/v1/traces", "tracesSecret": "arn:aws:secretsmanager:us-west-2:111122223333:secret:otel-AbCdEf"},

@@ -113,7 +113,7 @@ func (p Props) functions() []function {
 	if !p.Stack.InterruptionHandling {
 		all = slices.DeleteFunc(all, function.handlesInterruptions)
 	}
-	if p.Functions.Push {
+	if p.Functions.Trigger == settings.TriggerPush {
 		// The API server waits a second. Nobody invokes it but by its URL, so there is nothing to retry.
 		all = append(all, function{name: "wake", id: "Wake", doc: "takes the calls of the cluster's webhook",
 			timeoutSec: 2, alone: true, called: true, maxAgeSec: 60, allows: wakesBoth})

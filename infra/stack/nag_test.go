@@ -31,7 +31,7 @@ func accepted() map[string]string {
 // TestNag applies the AWS Solutions rules of cdk-nag to the whole stack, with every part that a setting can add.
 func TestNag(t *testing.T) {
 	context := map[string]any{"clusterName": "demo", "windowsNodes": true, "alarmEmail": "ops@example.com",
-		"priceAlarmUSD": 10, "push": true, "vpcID": vpc, "subnetIDs": []any{subnetA, subnetB}, "clusterSecurityGroupID": cluster, "vpcEndpoints": true}
+		"priceAlarmUSD": 10, "trigger": "push", "vpcID": vpc, "subnetIDs": []any{subnetA, subnetB}, "clusterSecurityGroupID": cluster, "vpcEndpoints": true}
 	app := awscdk.NewApp(&awscdk.AppProps{Context: &context, AnalyticsReporting: jsii.Bool(false)})
 	props, err := stack.FromContext(app.Node())
 	if err != nil {

@@ -96,8 +96,8 @@ func TestAVPCAddsWhatLambdaNeedsForIt(t *testing.T) {
 		return "UseNetwork: " + changes + " ec2:DescribeNetworkInterfaces ec2:DescribeSubnets\n  on *\n" +
 			"Deny LeaveNetworkToLambda: " + changes + "\n  on *\n  if ArnEquals lambda:SourceFunctionArn = " + arn + " " + arn + ":*\n"
 	}
-	outside := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true}))
-	in := words(t, inside(t, map[string]any{"clusterSecurityGroupID": cluster, "vpcEndpoints": true, "push": true}))
+	outside := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "trigger": "push"}))
+	in := words(t, inside(t, map[string]any{"clusterSecurityGroupID": cluster, "vpcEndpoints": true, "trigger": "push"}))
 	n := 0
 	in.each("AWS::Lambda::Function", func(id string, p map[string]any) {
 		n++

@@ -140,7 +140,7 @@ func TestAnObserverMayOnlyLook(t *testing.T) {
 
 // TestOnlySetupAndRefreshMayAskEKS, beside the preflight. It throttles whoever asks it often: hundreds of notices may come at once.
 func TestOnlySetupAndRefreshMayAskEKS(t *testing.T) {
-	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true, "zonalShift": true}))
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "trigger": "push", "zonalShift": true}))
 	var may []string
 	tmpl.each("AWS::IAM::Role", func(id string, p map[string]any) {
 		if name := strings.TrimSuffix(id, "Role"); p["Policies"] != nil && strings.Contains(tmpl.permissions(name), ": eks:") {

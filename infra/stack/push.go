@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
 	"github.com/aws/jsii-runtime-go"
+
+	"joiner.sh/pkg/settings"
 )
 
 // secretLength is the number of letters and digits in the path: more than anybody guesses, about 285 bits.
@@ -22,8 +24,8 @@ func withoutURLs() []string {
 
 // checkPush finds a region in which push cannot be had.
 func checkPush(p Props) error {
-	if region := p.Stack.Region; p.Functions.Push && slices.Contains(withoutURLs(), region) {
-		return fmt.Errorf("settings: push needs a function URL, which Lambda does not have in %s: remove push", region)
+	if region := p.Stack.Region; p.Functions.Trigger == settings.TriggerPush && slices.Contains(withoutURLs(), region) {
+		return fmt.Errorf("settings: trigger is push, which needs a function URL, and Lambda has none in %s: choose watch or schedule", region)
 	}
 	return nil
 }
@@ -32,7 +34,7 @@ func checkPush(p Props) error {
 // CloudFormation; wake and setup get it in their environment. It is made with push and goes with it, so switching push
 // off and on makes another.
 func (s *joiner) addSecret() {
-	if !s.props.Functions.Push {
+	if s.props.Functions.Trigger != settings.TriggerPush {
 		return
 	}
 	s.secret = awssecretsmanager.NewSecret(s.Stack, jsii.String("PushPath"), &awssecretsmanager.SecretProps{

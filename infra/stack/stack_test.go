@@ -90,8 +90,8 @@ func mustSynth(t *testing.T, context map[string]any) assertions.Template {
 // TestTemplate shows the template in words. Read testdata as the review of the stack: who may do what, what wakes whom.
 func TestTemplate(t *testing.T) {
 	stacks := map[string]template{
-		"testdata": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "batchIdle": "2s", "alwaysWatch": true})),
-		"testdata/push": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true,
+		"testdata": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "batchIdle": "2s", "trigger": "watch"})),
+		"testdata/push": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "trigger": "push",
 			"vpcID": "vpc-0123456789abcdef0", "subnetIDs": "subnet-0123456789abcdef0"})),
 	}
 	known := syntax.NewGrammar(nil, "resources about=", "functions about=", "rules about=", "access about=", "storage about=", "order about=", "alarms about=",
@@ -358,7 +358,7 @@ func TestTheStackIsProtectedFromDeletion(t *testing.T) {
 // TestWhatThePreflightFindsReachesEveryVersion: an alias leads to a version, which keeps the environment it was made
 // with. CDK does not see that an attribute changed, so the version's description holds it too: that makes another one.
 func TestWhatThePreflightFindsReachesEveryVersion(t *testing.T) {
-	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "deployment": "7", "push": true}))
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "deployment": "7", "trigger": "push"}))
 	n := 0
 	tmpl.each("AWS::Lambda::Version", func(id string, p map[string]any) {
 		n++

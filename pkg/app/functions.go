@@ -65,7 +65,7 @@ func (a *App) newProvision(info launch.Cluster, holder string) provision.Control
 		Holds: a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
 		Watch:   kube.WatchLease{ClusterCache: a.cache}, Cluster: info, SoldOutFor: unavailableOfferingTTL,
-		AlwaysWatch: a.set.AlwaysWatch, Totals: a.passTotals(),
+		AlwaysWatch: a.set.Trigger == settings.TriggerWatch, Totals: a.passTotals(),
 		BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, VCPUs: vcpus(os.Getenv)}
 }
 

@@ -24,7 +24,7 @@ func (a *pushAttention) pushHints(set settings.Values, payload []byte, now time.
 	switch reason := invoke.Reason(payload); {
 	case reason == invoke.Push:
 		return controllers.PushHints{Until: now.Add(lookAfterPush)}
-	case set.Push && reason == invoke.Clock:
+	case set.Trigger == settings.TriggerPush && reason == invoke.Clock:
 		return controllers.PushHints{Since: a.away}
 	}
 	return controllers.PushHints{}

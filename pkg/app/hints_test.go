@@ -17,18 +17,18 @@ func TestHints(t *testing.T) {
 	a := pushAttention{away: now.Add(-40 * time.Second)}
 	for _, c := range []struct {
 		name, payload string
-		on            bool
+		trigger       string
 		want          controllers.PushHints
 	}{
-		{"a tick without push", tick, false, controllers.PushHints{}},
-		{"a tick beside push counts what came since somebody looked", tick, true, controllers.PushHints{Since: a.away}},
-		{"so does one with the text of the scheduler itself", notified, true, controllers.PushHints{Since: a.away}},
-		{"the webhook", push, true, controllers.PushHints{Until: now.Add(2 * time.Second)}},
-		{"the webhook of a deployment whose functions are older", push, false, controllers.PushHints{Until: now.Add(2 * time.Second)}},
-		{"another function", other, true, controllers.PushHints{}},
-		{"nothing", "null", true, controllers.PushHints{}},
+		{"a tick without push", tick, settings.TriggerSchedule, controllers.PushHints{}},
+		{"a tick beside push counts what came since somebody looked", tick, settings.TriggerPush, controllers.PushHints{Since: a.away}},
+		{"so does one with the text of the scheduler itself", notified, settings.TriggerPush, controllers.PushHints{Since: a.away}},
+		{"the webhook", push, settings.TriggerPush, controllers.PushHints{Until: now.Add(2 * time.Second)}},
+		{"the webhook of a deployment whose functions are older", push, settings.TriggerSchedule, controllers.PushHints{Until: now.Add(2 * time.Second)}},
+		{"another function", other, settings.TriggerPush, controllers.PushHints{}},
+		{"nothing", "null", settings.TriggerPush, controllers.PushHints{}},
 	} {
-		if diff := cmp.Diff(c.want, a.pushHints(settings.Values{Push: c.on}, []byte(c.payload), now)); diff != "" {
+		if diff := cmp.Diff(c.want, a.pushHints(settings.Values{Trigger: c.trigger}, []byte(c.payload), now)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}

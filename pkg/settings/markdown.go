@@ -9,7 +9,7 @@ import (
 // firstScreen names the settings that most clusters set, in the order in which one meets them.
 func firstScreen() []string {
 	return []string{"clusterName", "mode", "disruption", "nodeRole", "vpcID", "subnetIDs", "clusterSecurityGroupID",
-		"functionMemory", "alwaysWatch", "push", "commitments", "rebalance", "decisionLog", "alarmEmail", "onDelete"}
+		"functionMemory", "trigger", "commitments", "rebalance", "decisionLog", "alarmEmail", "priceAlarmUSD", "onDelete"}
 }
 
 // MarkdownFirst is the table of the settings that most clusters set.

@@ -14,6 +14,8 @@ func Removed(name string) (instead string, found bool) {
 		"detachTimeout":          "it is a constant now, 30m",
 		"nominatedPodsOnly":      "new nodes are kept for their pods in every cluster, for a minute at most",
 		"maxSpotPoolFraction":    "it is a constant now, 0.8; podInterruptionCostUSD counts what interruptions cost",
+		"alwaysWatch":            "write it as trigger: watch",
+		"push":                   "write it as trigger: push",
 		"batchMax":               "it is a constant now, 10s; batchIdle says how long a quiet moment is",
 		"refreshInterval":        "it is a constant now, 5m; a changed EC2NodeClass or NodePool is looked at at once",
 		"concurrencyQuota":       "give interruptionConcurrency a number where the account's quota is not 1000",

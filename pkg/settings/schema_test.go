@@ -46,7 +46,7 @@ func TestSchema(t *testing.T) {
 	}
 	for name, want := range map[string]setting{
 		"mode":                    {Enum: []any{"act", "observe"}},
-		"push":                    {Enum: []any{true, "true", false, "false"}},
+		"tracing":                 {Enum: []any{true, "true", false, "false"}},
 		"functionMemory":          {Type: []any{"integer", "string"}},
 		"interruptionConcurrency": {Type: []any{"integer", "string"}},
 		"priceAlarmUSD":           {Type: []any{"number", "string"}},

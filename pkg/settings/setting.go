@@ -73,6 +73,13 @@ const (
 	ModeObserve = "observe"
 )
 
+// How Joiner hears of pending pods.
+const (
+	TriggerSchedule = "schedule"
+	TriggerWatch    = "watch"
+	TriggerPush     = "push"
+)
+
 // What becomes of the nodes when the stack is deleted.
 const (
 	OnDeleteKeep  = "keep"
@@ -111,8 +118,7 @@ type Values struct {
 	WatchDuration           time.Duration
 	BatchIdle               time.Duration
 	BatchMax                time.Duration
-	AlwaysWatch             bool
-	Push                    bool
+	Trigger                 string // schedule, watch or push
 	StackID                 string // ARN; empty: no request of CloudFormation is answered
 	PushPath                string // empty: nobody is called
 	NominatedPodsOnly       bool

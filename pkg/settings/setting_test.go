@@ -31,6 +31,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		PodEvictionCostUSD:      0.0012,
 		DriftedPerCommand:       1,
 		WatchDuration:           50 * time.Second,
+		Trigger:                 settings.TriggerSchedule,
 		BatchIdle:               time.Second,
 		BatchMax:                10 * time.Second,
 		InitializationTimeout:   30 * time.Minute,
@@ -63,7 +64,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 	got, err := settings.ParseSettings(env(map[string]string{
 		"CLUSTER_NAME": "blue", "CLUSTER_ENDPOINT": "https://api.example:443", "CLUSTER_CA_BUNDLE": ca,
 		"CATALOG_BUCKET": "bucket", "PROVISION_FUNCTION": "p", "LIFECYCLE_FUNCTION": "l",
-		"WATCH_DURATION": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "ALWAYS_WATCH": "true", "PUSH": "true", "PUSH_PATH": "abcdefghijklmnopqrstuvwxyz012345", "NOMINATED_PODS_ONLY": "false",
+		"WATCH_DURATION": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "TRIGGER": "push", "PUSH_PATH": "abcdefghijklmnopqrstuvwxyz012345", "NOMINATED_PODS_ONLY": "false",
 		"INITIALIZATION_TIMEOUT": "4m", "GARBAGE_COLLECTION_MIN_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
 		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_NODE_CLAIMS_PER_PASS": "7", "PACKING_ITERATIONS": "90", "PER_NODE_OVERHEAD_USD": "0.01",
 		"MAX_SPOT_POOL_FRACTION": "0.4", "COMMITMENTS": "0.5", "POD_INTERRUPTION_COST_USD": "auto", "SPOT_RECORD_BUCKET": "records",
@@ -81,7 +82,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 	want := settings.Values{
 		ClusterName: "blue", ClusterEndpoint: "https://api.example:443", ClusterCABundle: ca,
 		CatalogBucket: "bucket", ProvisionFunction: "p", LifecycleFunction: "l",
-		AlwaysWatch: true, Push: true, PushPath: "abcdefghijklmnopqrstuvwxyz012345",
+		Trigger: "push", PushPath: "abcdefghijklmnopqrstuvwxyz012345",
 		InitializationTimeout: 4 * time.Minute, GarbageCollectionMinAge: 90 * time.Second, NodeRepair: true,
 		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PackingIterations: 90, PerNodeOverheadUSD: 0.01, MaxSpotPoolFraction: 0.4, PodInterruptionCostUSD: settings.Auto, SpotRecordBucket: "records", Commitments: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
 		RefreshInterval: 2 * time.Minute, IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
@@ -98,7 +99,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 
 func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 	_, err := settings.ParseSettings(env(map[string]string{
-		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "WATCH_DURATION": "2m", "ALWAYS_WATCH": "yes", "PUSH_PATH": "short",
+		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "WATCH_DURATION": "2m", "TRIGGER": "yes", "PUSH_PATH": "short",
 		"BATCH_IDLE_DURATION": "3 seconds", "COMMITMENTS": "2", "REFRESH_INTERVAL": "90s", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
 		"MAX_NODE_CLAIMS_PER_PASS": "0", "PACKING_ITERATIONS": "many", "MAX_SPOT_POOL_FRACTION": "NaN", "POD_INTERRUPTION_COST_USD": "-0.01", "SPOT_RECORD_BUCKET": "s3://records", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
 	}))
@@ -113,7 +114,7 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 		`pushPath (PUSH_PATH) is "short"; allowed: at least 32 letters and digits`,
 		`watchDuration (WATCH_DURATION) is "2m"; allowed: a duration such as 90s, 3m or 1h30m, from 0s to 55s`,
 		`batchIdle (BATCH_IDLE_DURATION) is "3 seconds"; allowed: a duration such as 90s, 3m or 1h30m, from 0s to 10s`,
-		`alwaysWatch (ALWAYS_WATCH) is "yes"; allowed: true or false`,
+		`trigger (TRIGGER) is "yes"; allowed: schedule, watch or push`,
 		`refreshInterval (REFRESH_INTERVAL) is "90s"; allowed: whole minutes such as 3m, from 1m to 30m`,
 		`vmMemoryOverheadPercent (VM_MEMORY_OVERHEAD_PERCENT) is "NaN"; allowed: a number from 0 to 0.99, where 0.075 means 7.5 %`,
 		`reservedENIs (RESERVED_ENIS) is "-1"; allowed: a whole number from 0 to 100`,

@@ -179,7 +179,7 @@ func watchKnobs() []settingBinding[StackValues] {
 			Doc:     "Who gets the alarms; without it they go to the topic of the stack alone."},
 			func(v *StackValues) *string { return &v.AlarmEmail }, isEmail),
 		moneySetting(Setting{Name: "priceAlarmUSD", Unit: "USD per hour",
-			Doc: "An alarm rings when all nodes together cost more than this; without it there is no such alarm."},
+			Doc: "An alarm rings when all nodes together cost more than this."},
 			func(v *StackValues) *float64 { return &v.PriceAlarmUSD }),
 		choiceSetting(Setting{Name: "alarms", Default: AlarmsAll, Unit: "word",
 			Doc: "Which alarms are made, at 0.10 USD a month each: all of them, the essential ones that tell that pods get no nodes or notices are lost, or none."},

@@ -101,7 +101,7 @@ func (w *world) onlyADeploymentAskedEKS() {
 // TestInstancesThatEndAtOnceAreToldOf, in EC2's words, and are few. This is what a KMS key does that provision may not
 // use.
 func TestInstancesThatEndAtOnceAreToldOf(t *testing.T) {
-	w := start(t, func(o *env.Options) { o.Env["ALWAYS_WATCH"] = "false" })
+	w := start(t, func(o *env.Options) { o.Env["TRIGGER"] = "schedule" })
 	w.ready()
 	w.Cloud.FailLaunches("*", "Client.InternalError", 0)
 	w.apply(deployment{name: "web", replicas: 1})

@@ -312,7 +312,7 @@ func TestMeasureHowLongAPodWaits(t *testing.T) {
 	}{
 		{"push", func(o *env.Options) { o.Push, o.Env["WATCH_DURATION"] = true, "2s" }, func(int) time.Duration { return 5 * time.Second }},
 		{"watch", func(o *env.Options) {
-			o.Paused, o.Minute, o.Env["WATCH_DURATION"], o.Env["ALWAYS_WATCH"] = false, time.Minute, "50s", "true"
+			o.Paused, o.Minute, o.Env["WATCH_DURATION"], o.Env["TRIGGER"] = false, time.Minute, "50s", "watch"
 		}, func(int) time.Duration { return 3 * time.Second }},
 		{"schedule", func(o *env.Options) { o.Paused, o.Minute, o.Env["WATCH_DURATION"] = false, minute, "0s" },
 			// another moment of the minute for each

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"joiner.sh/infra/local/lambdahost"
 	"joiner.sh/infra/local/lambdahost/assembly"
 	"joiner.sh/pkg/model/naming"
+	"joiner.sh/pkg/settings"
 	"joiner.sh/pkg/testing/requestlimits"
 )
 
@@ -233,8 +233,8 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	for i := range e.Assembly.Functions {
-		if f := e.Assembly.Functions[i].Environment; f["PUSH"] != "" {
-			f["PUSH"] = strconv.FormatBool(o.Push)
+		if f := e.Assembly.Functions[i].Environment; f["TRIGGER"] != "" && !o.Push {
+			f["TRIGGER"] = settings.TriggerSchedule
 		}
 		maps.Copy(e.Assembly.Functions[i].Environment, o.Env)
 		resize(&e.Assembly.Functions[i], o.FunctionMemory)
