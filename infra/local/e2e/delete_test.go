@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,7 +87,9 @@ func (w *world) watch(app string) (lowest func() int) {
 // evacuated reports whether nothing is left of a node and its three pods run elsewhere.
 func (w *world) evacuated(node, claim string, instance awsemulator.Instance) (saw string, ok bool) {
 	w.t.Helper()
-	_, nodeErr := w.Kube.CoreV1().Nodes().Get(w.ctx, node, metav1.GetOptions{})
+	there, nodeErr := w.Kube.CoreV1().Nodes().Get(w.ctx, node, metav1.GetOptions{})
+	// EC2 may give the next instance the same address, and so the next Node the same name.
+	nodeGone := apierrors.IsNotFound(nodeErr) || nodeErr == nil && !strings.HasSuffix(there.Spec.ProviderID, "/"+instance.ID)
 	_, claimErr := w.Kube.Dynamic.Resource(env.NodeClaims()).Get(w.ctx, claim, metav1.GetOptions{})
 	up, state := w.up("web"), ""
 	for _, i := range w.Cloud.Instances() {
@@ -95,11 +98,11 @@ func (w *world) evacuated(node, claim string, instance awsemulator.Instance) (sa
 		}
 	}
 	for _, p := range w.pods("web") {
-		if p.Spec.NodeName == node {
+		if p.Spec.NodeName == node && !nodeGone {
 			up--
 		}
 	}
-	gone := apierrors.IsNotFound(nodeErr) && apierrors.IsNotFound(claimErr)
+	gone := nodeGone && apierrors.IsNotFound(claimErr)
 	return fmt.Sprintf("node and claim gone: %v (%v, %v), instance %s, %d pods elsewhere", gone, nodeErr, claimErr, state, up),
 		gone && state == "terminated" && up == 3
 }
