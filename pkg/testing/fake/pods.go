@@ -146,6 +146,18 @@ func (w *podStore) listPods() []cluster.Pod {
 	return out
 }
 
+// selectPods returns the names of the pods that are asked for, sorted.
+func (w *podStore) selectPods(is func(*cluster.Pod) bool) []string {
+	var names []string
+	for name, pod := range w.pods {
+		if is(pod) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 func (w *podStore) addPod(app string) {
 	pod := w.apps[app]
 	id := w.nextID()
@@ -164,11 +176,8 @@ func (w *podStore) removePod(pod *cluster.Pod) {
 
 // schedulePods binds pods as kube-scheduler would: to the first node by name that takes them.
 func (w *podStore) schedulePods() {
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+	for _, name := range w.selectPods(func(p *cluster.Pod) bool { return p.NodeName == "" && p.Active() }) {
 		pod := w.pods[name]
-		if pod.NodeName != "" || !pod.Active() {
-			continue
-		}
 		pod.Unscheduled = true
 		for _, n := range slices.Sorted(maps.Keys(w.nodeStore.nodes)) {
 			if w.nodeTakes(w.nodeStore.nodes[n], pod) {

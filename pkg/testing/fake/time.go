@@ -33,17 +33,20 @@ func (w *World) advanceOnce(d time.Duration) {
 	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
 		w.advanceInstance(w.instances[id])
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		pod := w.pods[name]
-		n, there := w.nodes[pod.NodeName]
-		if there && !n.Ready {
-			pod.Ready = false
-		}
-		if pod.Terminating() && !w.now.Before(pod.Deleting) && (!there || n.Ready) {
-			w.removePod(pod)
-		}
+	for _, name := range w.selectPods(w.hasEnded) {
+		w.removePod(w.pods[name])
 	}
 	w.schedulePods()
+}
+
+// hasEnded reports whether the pod's grace is over and its kubelet, or nobody, has said so. On a node that is not ready no
+// pod is.
+func (w *World) hasEnded(pod *cluster.Pod) bool {
+	n, there := w.nodes[pod.NodeName]
+	if there && !n.Ready {
+		pod.Ready = false
+	}
+	return pod.Terminating() && !w.now.Before(pod.Deleting) && (!there || n.Ready)
 }
 
 // advanceInstance has an instance do what it has come to: end, run, join its cluster, get ready.
