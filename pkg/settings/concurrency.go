@@ -31,8 +31,8 @@ func NewConcurrency(alone, spot int) Concurrency {
 }
 
 // PlanConcurrency replaces Auto by what the account has for each of the clusters: an equal share of half of what can be
-// reserved of the usual quota and nobody in the list has reserved. A share that is too small is none, so that the cluster's
-// notices share what is left with all other functions. The list holds all clusters of one account and region.
+// reserved of the usual quota and nobody in the list has reserved. A share that is too small is none, so that the
+// cluster's notices share what is left with all other functions. The list holds all clusters of one account and region.
 func PlanConcurrency(clusters []Concurrency) []Concurrency {
 	left, auto := accountQuota-leastUnreserved, 0
 	for _, c := range clusters {

@@ -189,8 +189,8 @@ type StackValues struct {
 	Alarms                  string // all, essential or none
 }
 
-// Hibernation returns when the cluster falls asleep, in five fields of cron, and the IANA name of the time zone in which
-// they are read. Both are empty for never.
+// Hibernation returns when the cluster falls asleep, in five fields of cron, and the IANA name of the time zone in
+// which they are read. Both are empty for never.
 func (v StackValues) Hibernation() (cron, timeZone string) {
 	if v.HibernationSchedule == "" {
 		return "", ""

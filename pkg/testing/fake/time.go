@@ -39,8 +39,8 @@ func (w *World) advanceOnce(d time.Duration) {
 	w.schedulePods()
 }
 
-// hasEnded reports whether the pod's grace is over and its kubelet, or nobody, has said so. On a node that is not ready no
-// pod is.
+// hasEnded reports whether the pod's grace is over and its kubelet, or nobody, has said so. On a node that is not ready
+// no pod is.
 func (w *World) hasEnded(pod *cluster.Pod) bool {
 	n, there := w.nodes[pod.NodeName]
 	if there && !n.Ready {
