@@ -77,6 +77,7 @@ func stepInvariants() []invariant {
 		at("functions wake each other in a circle", checkChain),
 		at("error without a fault", checkError),
 		at("own write not seen", checkOwnWrite),
+		at("older than its invocation", checkSeenSinceStart),
 		at("refresh is not told", checkRefreshTold),
 		at("sold out and not marked", checkSoldOutMarked),
 		at("notice without effect", checkNoticeHandled),
