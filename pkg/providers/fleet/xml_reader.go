@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// xmlReader reads the plain XML of EC2's answers: elements, most without attributes, and texts. It is broken by anything
-// else, such as a comment, and by what ends too early; what it gave is worth nothing then.
+// xmlReader reads the plain XML of EC2's answers: elements, most without attributes, and texts. Anything else, such as a
+// comment, breaks it, and so does what ends too early; what it gave is worth nothing then.
 type xmlReader struct {
 	text   []byte
 	at     int
@@ -65,7 +65,7 @@ func (x *xmlReader) tag() []byte {
 	}
 	from += x.at + 1
 	length := bytes.IndexByte(x.text[from:], '>')
-	if length <= 0 || x.text[from] == '!' || x.text[from] == '?' {
+	if length <= 0 {
 		x.broken = true
 		return nil
 	}
