@@ -53,7 +53,7 @@ func (e *examination) checkMemory() {
 		return
 	}
 	e.addFinding(Warning, check, fmt.Sprintf("%d MiB are little for %d nodes and %d pods: passes may end before they are done", memory, e.f.Nodes, e.f.Pods),
-		fmt.Sprintf("set functionMemory in cdk.json to %d", want))
+		fmt.Sprintf("set functionMemory in cdk.json to %d, or deploy again with auto", want))
 }
 
 // nodeHours is how long a node is assumed to live.
