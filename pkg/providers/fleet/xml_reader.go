@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// xmlReader reads the plain XML of EC2's answers: elements, most without attributes, and texts. Anything else breaks it,
-// such as a comment or an early end: what it gave is worth nothing then.
+// xmlReader reads the plain XML of EC2's answers: elements, most without attributes, and texts. Anything else breaks
+// it, such as a comment or an early end: what it gave is worth nothing then.
 type xmlReader struct {
 	text   []byte
 	at     int
