@@ -175,7 +175,8 @@ func TestForeignInstancesCostWhatThePageSays(t *testing.T) {
 
 // TestAFloodCostsWhatThePageSays works out the most that calls of the function behind the webhook can cost.
 func TestAFloodCostsWhatThePageSays(t *testing.T) {
-	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "trigger": "push"}))
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "trigger": "push",
+		"functionMemory": "512"}))
 	const callsPerSecond = 10 // of a URL, for each reserved concurrent invocation
 	var wake, woken float64
 	tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) {

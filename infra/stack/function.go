@@ -135,7 +135,6 @@ const (
 	memoryCalledMiB = 128
 
 	growth = "400" // percent by which memory grows until garbage is collected
-	mayUse = 0.8   // part of the memory from which on garbage is collected however little memory has grown
 )
 
 // addFunction makes a function with everything that belongs to it alone: role, access entry, log group, alias,
@@ -163,7 +162,7 @@ func (s *joiner) addFunction(f function) error {
 		Architecture: s.props.architecture(),
 		Handler:      jsii.String("bootstrap"),
 		Code:         awslambda.Code_FromAsset(&asset, nil),
-		MemorySize:   jsii.Number(s.props.memoryMiB(f)),
+		MemorySize:   s.memorySize(f),
 		Timeout:      awscdk.Duration_Seconds(&f.timeoutSec),
 		Environment:  s.environment(f),
 		LogGroup:     logs,
@@ -202,14 +201,30 @@ func (s *joiner) addFunction(f function) error {
 	return s.addRules(made)
 }
 
-func (p Props) memoryMiB(f function) float64 {
+// memoryMiB is settings.Auto for a function that gets what the preflight chooses.
+func (p Props) memoryMiB(f function) int {
 	switch {
 	case f.called:
 		return memoryCalledMiB
 	case f.alone:
-		return float64(p.Stack.FunctionMemory)
+		return p.Stack.FunctionMemory
 	}
 	return memoryMiB
+}
+
+func (s *joiner) memorySize(f function) *float64 {
+	if n := s.props.memoryMiB(f); n != settings.Auto {
+		return jsii.Number(n)
+	}
+	return awscdk.Token_AsNumber(s.preflight.GetAtt(jsii.String("FunctionMemory")))
+}
+
+// memoryLimit is the part of the memory from which on garbage is collected however little memory has grown.
+func (s *joiner) memoryLimit(f function) *string {
+	if n := s.props.memoryMiB(f); n != settings.Auto {
+		return jsii.String(settings.FunctionMemoryLimit(n))
+	}
+	return s.preflight.GetAttString(jsii.String("MemoryLimit"))
 }
 
 func (p Props) architecture() awslambda.Architecture {
@@ -287,7 +302,7 @@ func (s *joiner) environment(f function) *map[string]*string {
 	env := map[string]*string{
 		// Lambda charges for time and not for memory in use: garbage piles up, and is collected before it is too much.
 		"GOGC":       jsii.String(growth),
-		"GOMEMLIMIT": jsii.String(fmt.Sprintf("%.0fMiB", s.props.memoryMiB(f)*mayUse)),
+		"GOMEMLIMIT": s.memoryLimit(f),
 
 		"PROVISION_FUNCTION": jsii.String(s.functionName("provision") + ":" + aliasName),
 		"LIFECYCLE_FUNCTION": jsii.String(s.functionName("lifecycle") + ":" + aliasName),

@@ -116,7 +116,7 @@ func TestTracesAreAllowedAsFarAsTheyAreSet(t *testing.T) {
 
 func TestAnObserverMayOnlyLook(t *testing.T) {
 	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "mode": "observe", "distFolder": placeholders(t)}))
-	may := regexp.MustCompile(`^(ec2:Describe|cloudwatch:DescribeAlarms$|iam:(Get|List)|eks:Describe|s3:(GetObject|ListBucket|PutObject)$|ssm:Get|pricing:Get|logs:|xray:|sqs:(SendMessage|ReceiveMessage|DeleteMessage|GetQueueAttributes)$|lambda:(InvokeFunction|GetAccountSettings)$)`)
+	may := regexp.MustCompile(`^(ec2:Describe|cloudwatch:DescribeAlarms$|iam:(Get|List)|eks:Describe|s3:(GetObject|ListBucket|PutObject)$|ssm:Get|pricing:Get|logs:|xray:|sqs:(SendMessage|ReceiveMessage|DeleteMessage|GetQueueAttributes)$|lambda:(InvokeFunction|GetAccountSettings|GetFunctionConfiguration)$)`)
 	n := 0
 	tmpl.each("AWS::IAM::Role", func(id string, p map[string]any) {
 		policies, _ := p["Policies"].([]any)

@@ -7,6 +7,10 @@ import (
 	"joiner.sh/pkg/settings"
 )
 
+// sizedLike is the function of which the preflight reads how much memory it has: the others that read the cluster have
+// as much.
+const sizedLike = "provision"
+
 // preflightPlan is what the preflight is told that the stack makes.
 func preflightPlan(s scope, functions []function) preflight.Plan {
 	set := s.props.Stack
@@ -15,7 +19,7 @@ func preflightPlan(s scope, functions []function) preflight.Plan {
 		NodeRole: set.NodeRole, WindowsNodeRole: set.WindowsNodeRole, NodePolicies: set.NodePolicies,
 		VPC: set.VPCID, Subnets: set.SubnetIDs, Endpoints: set.VPCEndpoints,
 		Reserved: all, ForNotices: notices, ForReservations: s.props.ReservationConcurrency,
-		FunctionMemory: set.FunctionMemory, Deployment: set.Deployment}
+		FunctionMemory: set.FunctionMemory, MemoryLike: s.functionName(sizedLike), Deployment: set.Deployment}
 	for _, r := range madeNodeRoles(s) {
 		p.MadeNodeRoles = append(p.MadeNodeRoles, r.name)
 	}
@@ -29,6 +33,10 @@ func preflightAllows(p permissions) []statement {
 		{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}},
 		p.findCluster(),
 		p.describe("CountNodes", "ec2:DescribeInstances"),
+	}
+	if p.props.Stack.FunctionMemory == settings.Auto {
+		out = append(out, statement{sid: "ReadMemory", actions: []string{"lambda:GetFunctionConfiguration"},
+			resources: []string{p.arn("lambda", *p.Region(), *p.Account(), "function:"+p.functionName(sizedLike))}})
 	}
 	if p.inVPC {
 		out = append(out, p.describe("DescribeNetwork", "ec2:DescribeSubnets", "ec2:DescribeRouteTables",

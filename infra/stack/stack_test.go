@@ -290,6 +290,27 @@ func TestMemoryOfFunctionsThatDecide(t *testing.T) {
 	}
 }
 
+// TestAutoMemoryIsWhatThePreflightChooses, which is told whose memory to read.
+func TestAutoMemoryIsWhatThePreflightChooses(t *testing.T) {
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}))
+	got := map[string]string{}
+	tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) {
+		limit := p["Environment"].(map[string]any)["Variables"].(map[string]any)["GOMEMLIMIT"]
+		if size := text(p["MemorySize"]); size != "512" {
+			got[id] = size + " " + text(limit)
+		}
+	})
+	const chosen = "${PreflightResource.FunctionMemory} ${PreflightResource.MemoryLimit}"
+	if d := cmp.Diff(map[string]string{"Provision": chosen, "Lifecycle": chosen, "Disrupt": chosen, "Refresh": chosen}, got); d != "" {
+		t.Errorf("memory (-want +got):\n%s", d)
+	}
+	tmpl.each("Custom::JoinerPreflight", func(_ string, p map[string]any) {
+		if p["FunctionMemory"] != "auto" || p["MemoryLike"] != "joiner-demo-provision" {
+			t.Errorf("the preflight is told of %v, like %v", p["FunctionMemory"], p["MemoryLike"])
+		}
+	})
+}
+
 func TestUnderscoresMakeALegalStackName(t *testing.T) {
 	s, err := synth(t, map[string]any{"clusterName": "blue_green", "distFolder": placeholders(t)})
 	if err != nil {

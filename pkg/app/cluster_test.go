@@ -138,14 +138,18 @@ func TestWhatThePreflightTells(t *testing.T) {
 	prints := map[any]bool{}
 	for _, c := range []preflight.Cluster{one, {Endpoint: "https://b", CABundle: one.CABundle, ServiceCIDR: one.ServiceCIDR},
 		{Endpoint: one.Endpoint, CABundle: certificate("b"), ServiceCIDR: one.ServiceCIDR}, {Endpoint: one.Endpoint, CABundle: one.CABundle, ServiceCIDR: "10.101.0.0/16"}} {
-		got, err := clusterAttributes(c)
+		got, err := stackAttributes(c, 1024)
 		if err != nil || got["Endpoint"] != c.Endpoint || got["CABundle"] != c.CABundle || got["ServiceCIDR"] != c.ServiceCIDR || prints[got["Fingerprint"]] {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}
 		prints[got["Fingerprint"]] = true
 	}
+	got, err := stackAttributes(one, 1769)
+	if err != nil || got["FunctionMemory"] != "1769" || got["MemoryLimit"] != "1415MiB" || prints[got["Fingerprint"]] {
+		t.Errorf("with other memory: %v, %v", got, err)
+	}
 	one.CABundle = strings.Repeat("A", maxCABundle+1)
-	if _, err := clusterAttributes(one); err == nil || !strings.Contains(err.Error(), "clusterCABundle") {
+	if _, err := stackAttributes(one, 512); err == nil || !strings.Contains(err.Error(), "clusterCABundle") {
 		t.Errorf("an authority that is too long: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-lambda-go/cfn"
@@ -50,21 +51,24 @@ func (c CustomResources) answerPreflight(ctx context.Context, set settings.Value
 	k := facts.Cluster
 	// What cdk.json says of the cluster goes over what EKS says.
 	k.Endpoint, k.CABundle = cmp.Or(set.ClusterEndpoint, k.Endpoint), cmp.Or(set.ClusterCABundle, k.CABundle)
-	return clusterAttributes(k)
+	return stackAttributes(k, preflight.ChooseMemory(plan, facts))
 }
 
 // maxCABundle is how much of a function's environment, of which there are 4 KB, the certificate authority may take.
 const maxCABundle = 3072
 
-// clusterAttributes are what the stack gives the functions of the cluster, so that none has to ask EKS. The fingerprint
-// stands for all of it: a function's version is made anew when it changes.
-func clusterAttributes(c preflight.Cluster) (map[string]any, error) {
+// stackAttributes are what the stack gives the functions: what they are told of the cluster, so that none has to ask
+// EKS, and the memory of those that read it, in MiB. The fingerprint stands for all of it: a function's version is made
+// anew when it changes.
+func stackAttributes(c preflight.Cluster, memory int) (map[string]any, error) {
 	if len(c.CABundle) > maxCABundle {
 		return nil, fmt.Errorf("the certificate authority of the cluster has %d characters, the functions' environment has room for %d: set clusterCABundle in cdk.json to the certificate that is in use",
 			len(c.CABundle), maxCABundle)
 	}
-	sum := sha256.Sum256([]byte(c.Endpoint + "\n" + c.CABundle + "\n" + c.ServiceCIDR))
+	size := strconv.Itoa(memory)
+	sum := sha256.Sum256([]byte(c.Endpoint + "\n" + c.CABundle + "\n" + c.ServiceCIDR + "\n" + size))
 	return map[string]any{"Endpoint": c.Endpoint, "CABundle": c.CABundle, "ServiceCIDR": c.ServiceCIDR,
+		"FunctionMemory": size, "MemoryLimit": settings.FunctionMemoryLimit(memory),
 		"Fingerprint": hex.EncodeToString(sum[:8])}, nil
 }
 

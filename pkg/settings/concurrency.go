@@ -1,6 +1,7 @@
 package settings
 
-// Auto is the value of a setting of concurrency that is planned with those of the other clusters of its account.
+// Auto is the value of a setting that is found out: concurrency is planned with that of the other clusters of its
+// account, memory by the nodes of the cluster.
 const Auto = -1
 
 // Lambda's concurrency, in invocations at once.

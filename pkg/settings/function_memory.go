@@ -1,5 +1,7 @@
 package settings
 
+import "fmt"
+
 // podsOfNode is how many pods a node has where the sizes below were measured.
 const podsOfNode = 30
 
@@ -11,7 +13,7 @@ const leastFunctionMemory, mostFunctionMemory = 512, 10240
 func RecommendFunctionMemory(nodes, pods int) int {
 	nodes = max(nodes, pods/podsOfNode)
 	switch {
-	case nodes <= 250:
+	case nodes <= 500:
 		return leastFunctionMemory
 	case nodes <= 1000:
 		return 1024
@@ -21,4 +23,12 @@ func RecommendFunctionMemory(nodes, pods int) int {
 		return 3008
 	}
 	return min(mostFunctionMemory, 3008*nodes/5000)
+}
+
+// memoryInUse is the part of a function's memory from which on Go collects garbage however little memory has grown.
+const memoryInUse = 0.8
+
+// FunctionMemoryLimit is the GOMEMLIMIT of a function that has so many MiB.
+func FunctionMemoryLimit(memoryMiB int) string {
+	return fmt.Sprintf("%.0fMiB", float64(memoryMiB)*memoryInUse)
 }

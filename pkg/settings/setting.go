@@ -171,7 +171,7 @@ type StackValues struct {
 	AlarmEmail              string
 	PriceAlarmUSD           float64 // per hour; 0 for no alarm
 	Dashboard               bool
-	FunctionMemory          int // MiB, of the functions that run alone
+	FunctionMemory          int // MiB, of the functions that run alone; Auto fits the nodes
 	InterruptionHandling    bool
 	InterruptionConcurrency int // invocations of spotinterruption; 0 reserves none, Auto is to be planned
 	LogRetentionDays        int

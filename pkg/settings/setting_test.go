@@ -149,7 +149,7 @@ func TestStackSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, OnDelete: "keep", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionHandling: true, InterruptionConcurrency: settings.Auto, TerminationProtection: true, RolePath: "/", Alarms: "all"}
+	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, OnDelete: "keep", Tracing: true, Dashboard: true, FunctionMemory: settings.Auto, InterruptionHandling: true, InterruptionConcurrency: settings.Auto, TerminationProtection: true, RolePath: "/", Alarms: "all"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)
 	}
@@ -157,7 +157,7 @@ func TestStackSettings(t *testing.T) {
 	wantErr := "settings: architecture is \"amd64\"; allowed: arm64 or x86_64\n" +
 		"settings: nodeRole is \"a/b\"; allowed: the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-\n" +
 		"settings: logRetentionDays is \"2\"; allowed: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653\n" +
-		"settings: functionMemory is \"511\"; allowed: a whole number from 512 to 10240\n" +
+		"settings: functionMemory is \"511\"; allowed: a whole number from 512 to 10240, or auto\n" +
 		"settings: interruptionConcurrency is \"-1\"; allowed: a whole number from 0 to 1000, or auto"
 	if err == nil || err.Error() != wantErr {
 		t.Errorf("got error\n%v\nwant\n%s", err, wantErr)

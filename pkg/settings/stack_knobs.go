@@ -22,10 +22,9 @@ func powerKnobs() []settingBinding[StackValues] {
 		boolSetting(Setting{Name: "tracing", Default: "true",
 			Doc: "Record the invocations of the functions in X-Ray."},
 			func(v *StackValues) *bool { return &v.Tracing }),
-		wholeSetting(Setting{Name: "functionMemory", Default: "512", Unit: "MiB",
-			Doc: "Memory of provision, lifecycle, disrupt and refresh, and with it their CPU: 1,769 MiB come with one vCPU. joiner doctor recommends a size."},
-			wholeRange{leastFunctionMemory, mostFunctionMemory},
-			func(v *StackValues) *int { return &v.FunctionMemory }),
+		orAuto(wholeSetting(Setting{Name: "functionMemory", Default: auto, Unit: "MiB",
+			Doc: "Memory of provision, lifecycle, disrupt and refresh; 1,769 MiB come with one vCPU. auto fits the nodes at deployment and never shrinks."},
+			wholeRange{leastFunctionMemory, mostFunctionMemory}, functionMemory), functionMemory),
 		boolSetting(Setting{Name: "interruptionHandling", Default: "true",
 			Doc: "React to notices that EC2 takes an instance back, reboots or retires it. false is for clusters in which a node termination handler does, as Karpenter without INTERRUPTION_QUEUE."},
 			func(v *StackValues) *bool { return &v.InterruptionHandling }),
@@ -34,6 +33,8 @@ func powerKnobs() []settingBinding[StackValues] {
 			wholeRange{0, 1000}, interruptionConcurrency), interruptionConcurrency),
 	}
 }
+
+func functionMemory(v *StackValues) *int { return &v.FunctionMemory }
 
 func interruptionConcurrency(v *StackValues) *int { return &v.InterruptionConcurrency }
 

@@ -124,6 +124,7 @@ func (c *account) askers() map[string]asker {
 		"sqs:GetQueueAttributes":             c.sqs.askQueue,
 		"events:PutEvents":                   c.bus.askBus,
 		"lambda:Invoke":                      c.lambda.askFunction,
+		"lambda:GetFunctionConfiguration":    c.lambda.askFunction,
 		"eks:DescribeCluster":                c.eks.askCluster,
 		"eks:ListAccessEntries":              c.eks.askCluster,
 		"eks:CreateAccessEntry":              c.eks.askCluster,
@@ -233,7 +234,11 @@ func (c *bus) askBus(*call) ([]access, error) {
 }
 
 func (c *lambda) askFunction(r *call) ([]access, error) {
-	return []access{{"lambda:InvokeFunction", c.arn("lambda", "function:"+qualifiedName(r.part(2))), nil}}, nil
+	action := "lambda:" + r.action
+	if r.action == "Invoke" {
+		action = "lambda:InvokeFunction"
+	}
+	return []access{{action, c.arn("lambda", "function:"+qualifiedName(r.part(2))), nil}}, nil
 }
 
 func (c *eks) askCluster(r *call) ([]access, error) {

@@ -14,6 +14,7 @@ type DescribedFunction struct {
 	Reason      string // of another state than Active
 	VPC         string // id, empty for a function outside of any
 	Environment map[string]string
+	MemoryMB    int64
 	Reserved    int // of the account's concurrency; 0 for none, which Lambda tells from a reservation of 0
 }
 
@@ -41,6 +42,7 @@ type jsonFunction struct {
 	State       string
 	StateReason string   `json:",omitempty"`
 	VPC         *jsonVPC `json:"VpcConfig,omitempty"`
+	MemorySize  int64    `json:",omitempty"`
 	Environment jsonVariables
 }
 
@@ -54,7 +56,7 @@ func (c *lambda) getFunctionConfiguration(r *call) (any, error) {
 		return nil, wire.Fail(404, "ResourceNotFoundException", "Function not found: %s", arn)
 	}
 	out := jsonFunction{Name: name, ARN: arn, Role: f.Role, Runtime: "provided.al2023", State: f.State,
-		StateReason: f.Reason, Environment: jsonVariables{f.Environment}}
+		StateReason: f.Reason, MemorySize: f.MemoryMB, Environment: jsonVariables{f.Environment}}
 	if f.VPC != "" {
 		out.VPC = &jsonVPC{f.VPC}
 	}

@@ -157,6 +157,9 @@ func (c *components) startScheduler(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
+	if err := completed.InformerFactory.Core().V1().Pods().Informer().SetTransform(trimPod); err != nil {
+		return fmt.Errorf("trim the pods that it keeps: %w", err)
+	}
 	r.inBackground("kube-scheduler", func() error { return scheduler.Run(ctx, completed, sched) })
 	return nil
 }

@@ -9,7 +9,10 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-const etcdPatience = 3 * time.Minute
+const (
+	etcdPatience = 3 * time.Minute
+	mostStored   = 8 << 30 // 150,000 pods and what they were until a compaction are near etcd's default of 2 GiB
+)
 
 // startEtcd starts a store of one member that never syncs to disk, and returns its client URL once it answers.
 func (r *run) startEtcd() (string, error) {
@@ -24,6 +27,7 @@ func (r *run) startEtcd() (string, error) {
 	cfg.AdvertisePeerUrls = []url.URL{anyPort}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.UnsafeNoFsync = true
+	cfg.QuotaBackendBytes = mostStored
 	cfg.LogLevel = "error"
 	etcd, err := embed.StartEtcd(cfg)
 	if err != nil {

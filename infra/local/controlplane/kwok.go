@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -110,7 +111,9 @@ func kwokConfig(kubeconfig string) (controllers.Config, error) {
 	if c.RESTClient, err = rest.RESTClientFor(config); err != nil {
 		return c, fmt.Errorf("make REST client: %w", err)
 	}
-	if c.TypedClient, err = kubernetes.NewForConfig(config); err != nil {
+	terse := rest.CopyConfig(config)
+	terse.ContentType = runtime.ContentTypeProtobuf // it watches every pod
+	if c.TypedClient, err = kubernetes.NewForConfig(terse); err != nil {
 		return c, fmt.Errorf("make client: %w", err)
 	}
 	if c.TypedKwokClient, err = kwokclientset.NewForConfig(config); err != nil {

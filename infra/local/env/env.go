@@ -281,16 +281,13 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// mayUse is the part of a function's memory that the stack has Go use.
-const mayUse = 0.8
-
 // resize gives a function of which one runs at a time another memory, as the setting functionMemory does.
 func resize(f *assembly.Function, memoryMB int64) {
 	if memoryMB == 0 || f.Reserved == nil || *f.Reserved != 1 {
 		return
 	}
-	f.MemoryMB = memoryMB
-	f.Environment["GOMEMLIMIT"] = fmt.Sprintf("%.0fMiB", float64(memoryMB)*mayUse)
+	f.MemoryMB, f.MemoryLike = memoryMB, ""
+	f.Environment["GOMEMLIMIT"] = settings.FunctionMemoryLimit(int(memoryMB))
 }
 
 // Memory is that of one of the stack's functions, such as provision, in MiB.

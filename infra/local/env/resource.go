@@ -81,15 +81,18 @@ func (e *Env) spread(logicalID string, data map[string]any) error {
 	if err := e.Host.Answered(logicalID, attributes); err != nil {
 		return fmt.Errorf("deploy what %s answered: %w", logicalID, err)
 	}
-	for _, f := range e.Assembly.Functions {
-		e.Cloud.PutFunction(e.describe(f, e.Host.Environment(f.Name)))
+	for i := range e.Assembly.Functions {
+		f := &e.Assembly.Functions[i]
+		f.MemoryMB = e.Host.Memory(f.Name)
+		e.Cloud.PutFunction(e.describe(*f, e.Host.Environment(f.Name)))
 	}
 	return nil
 }
 
 // describe is how Lambda describes a function.
 func (e *Env) describe(f assembly.Function, environment map[string]string) awsemulator.DescribedFunction {
-	out := awsemulator.DescribedFunction{Name: f.Name, Role: f.RoleARN, State: "Active", Environment: environment}
+	out := awsemulator.DescribedFunction{Name: f.Name, Role: f.RoleARN, State: "Active", Environment: environment,
+		MemoryMB: f.MemoryMB}
 	if f.Reserved != nil {
 		out.Reserved = *f.Reserved
 	}

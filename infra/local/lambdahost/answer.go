@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"joiner.sh/infra/local/lambdahost/assembly"
@@ -31,6 +32,17 @@ func (h *Host) Environment(name string) map[string]string {
 	return maps.Clone(f.resolved)
 }
 
+// Memory is what a function may have as it is deployed now, in MiB; 0 if there is no such function.
+func (h *Host) Memory(name string) int64 {
+	f, err := h.find(name)
+	if err != nil {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.MemoryMB
+}
+
 // answered changes the environment of the function. Processes that have the old one take no more invocations, as those
 // of an older version.
 func (f *function) answered(logicalID string, attributes map[string]string) error {
@@ -48,6 +60,13 @@ func (f *function) answered(logicalID string, attributes map[string]string) erro
 			value = strings.ReplaceAll(value, answer, text)
 		}
 		next[name] = value
+	}
+	if size, ok := f.answers[f.MemoryLike]; ok {
+		memory, err := strconv.ParseInt(size, 10, 64)
+		if err != nil {
+			return fmt.Errorf("function %s: read the answer for its memory: %w", f.Name, err)
+		}
+		f.MemoryMB = memory
 	}
 	if maps.Equal(next, f.resolved) {
 		return nil

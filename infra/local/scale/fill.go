@@ -24,6 +24,7 @@ var manifest []byte
 
 const (
 	mayWait  = 5 * time.Minute
+	mayFill  = 20 * time.Minute // until everybody has seen every pod
 	look     = 250 * time.Millisecond
 	models   = 4    // nodes that are launched in earnest, at most, and of which the others are copies
 	fitsOnce = 5000 // millicores of a pod that shares no node with its like
@@ -254,7 +255,7 @@ func (c *cluster) awaitPods(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("create pod: %w", err)
 	}
-	err = c.until(ctx, "the scheduler sees a pod made after the others", func() (bool, error) {
+	err = c.untilWithin(ctx, mayFill, "the scheduler sees a pod made after the others", func() (bool, error) {
 		p, err := c.Kube.CoreV1().Pods(namespace).Get(ctx, one.Name, metav1.GetOptions{})
 		return err == nil && p.Spec.NodeName != "", err
 	})
@@ -329,13 +330,17 @@ func (c *cluster) addPod(ctx context.Context, p *corev1.Pod) error {
 
 // until asks until it is so.
 func (c *cluster) until(ctx context.Context, what string, so func() (bool, error)) error {
-	for end := time.Now().Add(mayWait); ; {
+	return c.untilWithin(ctx, mayWait, what, so)
+}
+
+func (c *cluster) untilWithin(ctx context.Context, limit time.Duration, what string, so func() (bool, error)) error {
+	for end := time.Now().Add(limit); ; {
 		ok, err := so()
 		if ok {
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("wait until %s: not after %s (%w)", what, mayWait, errors.Join(err, errors.New("it is not so")))
+			return fmt.Errorf("wait until %s: not after %s (%w)", what, limit, errors.Join(err, errors.New("it is not so")))
 		}
 		if err := pause(ctx, look); err != nil {
 			return err

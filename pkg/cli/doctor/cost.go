@@ -52,8 +52,12 @@ func (e *examination) checkMemory() {
 		e.addFinding(Fine, check, fmt.Sprintf("%d MiB suit %d nodes and %d pods", memory, e.f.Nodes, e.f.Pods), "")
 		return
 	}
+	mend := fmt.Sprintf("set functionMemory in cdk.json to %d", want)
+	if settings.RecommendFunctionMemory(e.f.Nodes, 0) >= want { // the preflight counts nodes alone
+		mend += ", or to auto, and deploy again"
+	}
 	e.addFinding(Warning, check, fmt.Sprintf("%d MiB are little for %d nodes and %d pods: passes may end before they are done", memory, e.f.Nodes, e.f.Pods),
-		fmt.Sprintf("set functionMemory in cdk.json to %d", want))
+		mend)
 }
 
 // nodeHours is how long a node is assumed to live.

@@ -9,7 +9,7 @@ import (
 // checkMemory finds functions that have less memory than suits as many nodes as the cluster has. A stack that has it
 // works: its passes end in order, and an alarm tells of them.
 func (c *checker) checkMemory() {
-	if c.plan.FunctionMemory == 0 || !c.knows(TopicNodes) {
+	if c.plan.FunctionMemory <= 0 || !c.knows(TopicNodes) {
 		return
 	}
 	want := settings.RecommendFunctionMemory(c.facts.Nodes, 0)
@@ -18,5 +18,14 @@ func (c *checker) checkMemory() {
 	}
 	c.add(Warning, TopicNodes, fmt.Sprintf("the cluster has %d nodes, for which %d MiB of functionMemory are little: passes may end before they are done",
 		c.facts.Nodes, c.plan.FunctionMemory),
-		fmt.Sprintf(`write "functionMemory": %d into the context of cdk.json, more where nodes have more than 30 pods each`, want))
+		fmt.Sprintf(`write "functionMemory": %d into the context of cdk.json, more where nodes have more than 30 pods each, or "auto"`, want))
+}
+
+// ChooseMemory is what the functions that read the cluster get, in MiB: what the plan says or, for settings.Auto, what
+// suits the nodes, and never less than they have. A deployment while most nodes are away takes nothing from them.
+func ChooseMemory(p Plan, f Facts) int {
+	if p.FunctionMemory > 0 {
+		return p.FunctionMemory
+	}
+	return max(settings.RecommendFunctionMemory(f.Nodes, 0), f.Memory)
 }

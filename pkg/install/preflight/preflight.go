@@ -29,7 +29,8 @@ type Plan struct {
 	Reserved        int      // concurrency, of all functions
 	ForNotices      int      // of that, for the functions whose events leave two minutes
 	ForReservations int      // of that, for interruptible capacity reservations
-	FunctionMemory  int      // MiB, of the functions that read the cluster; 0: not said
+	FunctionMemory  int      // MiB, of the functions that read the cluster; 0: not said; settings.Auto fits the nodes
+	MemoryLike      string   // the function whose memory Auto does not go below
 	Deployment      string   // which it is: the time in RFC 3339, unless the user names it otherwise
 }
 
@@ -45,6 +46,7 @@ type Facts struct {
 	Limit     int   // of concurrency in the account; 0: unknown
 	Free      int   // of that, not reserved by any function
 	Nodes     int   // instances of EC2 that run as nodes of the cluster
+	Memory    int   // MiB that Plan.MemoryLike has; 0: there is no such function yet
 	Unknown   []Unknown
 }
 
@@ -57,6 +59,7 @@ const (
 	TopicWays      = "way to S3"
 	TopicLambda    = "Lambda"
 	TopicNodes     = "nodes"
+	TopicMemory    = "memory of the functions"
 )
 
 // Unknown is a part of the facts that could not be looked at.

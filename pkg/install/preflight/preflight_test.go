@@ -8,6 +8,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"joiner.sh/pkg/settings"
 )
 
 // world is what a scenario changes of a deployment that nothing is wrong with.
@@ -39,6 +41,9 @@ func TestScenarios(t *testing.T) {
 			}
 			var b strings.Builder
 			found := Check(w.Plan, w.Before, w.Facts)
+			if w.Plan.FunctionMemory == settings.Auto {
+				fmt.Fprintf(&b, "%d MiB\n", ChooseMemory(w.Plan, w.Facts))
+			}
 			for _, x := range found {
 				fmt.Fprintf(&b, "%s %s: %s\n", x.Level, x.About, x.What)
 				if x.Mend != "" {
@@ -62,6 +67,10 @@ func TestAPlanSurvivesItsProperties(t *testing.T) {
 	got, whole := ReadPlan(want.Properties(), "us-west-2")
 	if diff := cmp.Diff(want, got); diff != "" || !whole {
 		t.Errorf("whole %t, (-want +got):\n%s", whole, diff)
+	}
+	want.FunctionMemory, want.MemoryLike = settings.Auto, "joiner-shop-provision"
+	if got, _ := ReadPlan(want.Properties(), "us-west-2"); !cmp.Equal(want, got) {
+		t.Errorf("auto (-want +got):\n%s", cmp.Diff(want, got))
 	}
 	if _, whole := ReadPlan(map[string]any{"Reserved": "4", "NodeRole": map[string]any{"Ref": "X"}}, ""); whole {
 		t.Error("properties without roles count as whole")

@@ -3,6 +3,8 @@ package preflight
 import (
 	"strconv"
 	"strings"
+
+	"joiner.sh/pkg/settings"
 )
 
 // Properties of the custom resource that asks for the preflight. All are texts, lists with commas.
@@ -21,8 +23,10 @@ const (
 	propertyNotices     = "ReservedForNotices"
 	propertyReservation = "ReservedForReservations"
 	propertyMemory      = "FunctionMemory"
+	propertyMemoryLike  = "MemoryLike"
 	propertyDeployment  = "Deployment"
 	modeObserve         = "observe"
+	memoryAuto          = "auto"
 )
 
 // Properties are the plan as the stack hands it to its preflight. What it does not need of a plan is left out.
@@ -36,6 +40,9 @@ func (p Plan) Properties() map[string]any {
 		propertyVPC: p.VPC, propertySubnets: strings.Join(p.Subnets, ","), propertyEndpoints: strings.Join(p.Endpoints, ","),
 		propertyReserved: strconv.Itoa(p.Reserved), propertyNotices: strconv.Itoa(p.ForNotices),
 		propertyReservation: strconv.Itoa(p.ForReservations), propertyMemory: strconv.Itoa(p.FunctionMemory)}
+	if p.FunctionMemory == settings.Auto {
+		out[propertyMemory], out[propertyMemoryLike] = memoryAuto, p.MemoryLike
+	}
 	if p.WindowsNodeRole != "" {
 		out[propertyWindows] = p.WindowsNodeRole
 	}
@@ -63,11 +70,15 @@ func ReadPlan(properties map[string]any, region string) (p Plan, whole bool) {
 		return n
 	}
 	_, whole = properties[propertyMade]
+	memory := number(propertyMemory)
+	if text(propertyMemory) == memoryAuto {
+		memory = settings.Auto
+	}
 	return Plan{Cluster: text(propertyCluster), Region: region, Role: text(propertyRole),
 		Observe: text(propertyMode) == modeObserve, NodeRole: text(propertyNodeRole),
 		WindowsNodeRole: text(propertyWindows), MadeNodeRoles: list(propertyMade),
 		NodePolicies: list(propertyPolicies), VPC: text(propertyVPC), Subnets: list(propertySubnets),
 		Endpoints: list(propertyEndpoints), Reserved: number(propertyReserved), ForNotices: number(propertyNotices),
 		ForReservations: number(propertyReservation),
-		FunctionMemory:  number(propertyMemory), Deployment: text(propertyDeployment)}, whole
+		FunctionMemory:  memory, MemoryLike: text(propertyMemoryLike), Deployment: text(propertyDeployment)}, whole
 }

@@ -15,6 +15,7 @@ import (
 
 	"joiner.sh/pkg/install/preflight"
 	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/settings"
 )
 
 const (
@@ -26,18 +27,12 @@ const (
 	mostEndpointPages = 5
 )
 
-// AccountLimits tells what an account may run.
-type AccountLimits interface {
-	GetAccountSettings(ctx context.Context, in *lambda.GetAccountSettingsInput,
-		o ...func(*lambda.Options)) (*lambda.GetAccountSettingsOutput, error)
-}
-
 // Preflight asks what a deployment must know. It only reads, so everything may be repeated.
 type Preflight struct {
 	EKS    *eks.Client
 	IAM    *iam.Client
 	EC2    *ec2.Client
-	Lambda AccountLimits
+	Lambda *lambda.Client
 }
 
 // ReadFacts asks about the plan. What cannot be found out is unknown, but for the cluster itself: without that it
@@ -69,6 +64,9 @@ func (r Preflight) ReadFacts(ctx context.Context, p preflight.Plan) (f preflight
 		ask(preflight.TopicWays, func(ctx context.Context) error { return r.readWays(ctx, p, &f) })
 	}
 	ask(preflight.TopicNodes, func(ctx context.Context) error { return r.countNodes(ctx, p, &f) })
+	if p.FunctionMemory == settings.Auto {
+		ask(preflight.TopicMemory, func(ctx context.Context) error { return r.readMemory(ctx, p, &f) })
+	}
 	ask(preflight.TopicLambda, func(ctx context.Context) error { return r.readLimits(ctx, &f) })
 	return f, denied, nil
 }
@@ -192,6 +190,19 @@ func (r Preflight) readLimits(ctx context.Context, f *preflight.Facts) error {
 	}
 	f.Limit, f.Free = int(out.AccountLimit.ConcurrentExecutions),
 		int(aws.ToInt32(out.AccountLimit.UnreservedConcurrentExecutions))
+	return nil
+}
+
+// readMemory reads what the functions have that read the cluster, if they are there.
+func (r Preflight) readMemory(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+	out, err := r.Lambda.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: &p.MemoryLike})
+	if awserrors.IsMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.Memory = int(aws.ToInt32(out.MemorySize))
 	return nil
 }
 

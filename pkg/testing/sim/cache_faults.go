@@ -21,11 +21,13 @@ const (
 	OwnWritesIgnored CacheFault = "own writes are not waited for"
 	ProofSkipped     CacheFault = "what a pass sees is not proved"
 	FreezeUnnoticed  CacheFault = "what was seen before the freeze counts as seen now"
+	RestoredAsNow    CacheFault = "what a checkpoint holds counts as seen now"
 )
 
 // CacheFaults are all of them.
 func CacheFaults() []CacheFault {
-	return []CacheFault{EventLost, DeleteLost, GoneIsSilence, OwnWritesIgnored, ProofSkipped, FreezeUnnoticed}
+	return []CacheFault{EventLost, DeleteLost, GoneIsSilence, OwnWritesIgnored, ProofSkipped, FreezeUnnoticed,
+		RestoredAsNow}
 }
 
 // faultChance is how often something of a kind goes wrong when a process goes on.

@@ -73,10 +73,10 @@ func stepInvariants() []invariant {
 		at("made before the finalizer", checkClassFinalizer),
 		at("class forgotten too early", checkClassForgotten),
 		at("class released too early", checkClassReleased),
-
 		at("functions wake each other in a circle", checkChain),
 		at("error without a fault", checkError),
 		at("own write not seen", checkOwnWrite),
+		at("older than its invocation", checkSeenSinceStart),
 		at("refresh is not told", checkRefreshTold),
 		at("sold out and not marked", checkSoldOutMarked),
 		at("notice without effect", checkNoticeHandled),

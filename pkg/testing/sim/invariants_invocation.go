@@ -42,6 +42,14 @@ func checkOwnWrite(_ *world, s writeRefused) []string {
 	return broken("%s knows claim %s as it was before it wrote that itself, and has looked since", s.by, s.claim.Name)
 }
 
+// checkSeenSinceStart: whoever looks at the cluster sees what anybody wrote before the invocation began.
+func checkSeenSinceStart(_ *world, s writeRefused) []string {
+	if s.by.faulty || s.by.misled || s.claim.written.IsZero() || !s.claim.written.Before(s.by.started) {
+		return nil
+	}
+	return broken("%s knows claim %s as it was before it began", s.by, s.claim.Name)
+}
+
 // isSound reports whether nothing went wrong with the invocation.
 func (s invocationReturned) isSound() bool { return !s.inv.faulty && s.inv.err == nil }
 

@@ -158,7 +158,8 @@ func claimProblems(w *world) (bad []string) {
 		case !c.Is("Initialized") && !idle[c.ProviderID]:
 			bad = append(bad, fmt.Sprintf("claim %s is not initialized", name))
 		}
-		if l := interruption.LeaveOf(c.Claim); l.Cause != "" && time.Now().Before(l.Until) && !w.api.limitReached() {
+		if l := interruption.LeaveOf(c.Claim); l.Cause != "" && time.Now().Before(l.Until) && !w.api.limitReached() &&
+			!holdsPodApart(w, c) {
 			bad = append(bad, fmt.Sprintf("claim %s is to be left", name))
 		}
 		if c.ProviderID != "" && !alive[c.ProviderID] {
@@ -182,7 +183,7 @@ func instanceProblems(w *world) (bad []string) {
 			bad = append(bad, fmt.Sprintf("claim %s does not say that it is a %s %s in %s", owner, m.CapacityType,
 				m.Type, m.Zone))
 		}
-		if m.noticed {
+		if c := w.api.claims[owner]; m.noticed && (c == nil || !c.Deleting.IsZero() || !holdsPodApart(w, c)) {
 			bad = append(bad, fmt.Sprintf("EC2 is about to take %s", m.ID))
 		}
 		if !m.ill.since.IsZero() && m.ill.until.IsZero() {

@@ -186,6 +186,22 @@ func volumesApart(w *world, p *pod, pool cluster.Pool) bool {
 	return apart()
 }
 
+// holdsPodApart reports whether a pod on the claim's node would find no other place, so that it keeps that one for as
+// long as EC2 lets it: in no zone of its volumes its spread allows it.
+func holdsPodApart(w *world, c *claim) bool {
+	for _, pool := range w.api.pools {
+		if pool.Name != c.Pool {
+			continue
+		}
+		return slices.ContainsFunc(w.api.podsOn(c.NodeName), func(p *pod) bool {
+			defer func(was string) { p.NodeName = was }(p.NodeName)
+			p.NodeName = ""
+			return volumesApart(w, p, pool)
+		})
+	}
+	return false
+}
+
 // anyNode is some node of the pool in the zone.
 func anyNode(pool cluster.Pool, zone string) *node {
 	return &node{Node: cluster.Node{Name: "any in " + zone,

@@ -68,6 +68,7 @@ type invocation struct {
 	leased  time.Time      // when it took the lease of capacity last
 	cache   *processCache  // of the process it runs in
 	looked  time.Time      // when it looked at all of the cluster last
+	misled  bool           // its cache showed it, against the contract, what may be older than itself
 
 	recalled map[string]bool // UIDs of claims of others for which it has asked EC2
 }

@@ -178,7 +178,9 @@ func (c *processCaches) take(fn *Function) *processCache {
 	idle := c.idle[fn]
 	if len(idle) == 0 || c.drawChance(c.cold) {
 		p := c.checkpoints.start()
-		p.fault = c.fault
+		if p.fault = c.fault; p.fault == RestoredAsNow {
+			p.pods.when, p.nodes.when, p.claims.when = time.Now(), time.Now(), time.Now()
+		}
 		return p
 	}
 	i := len(idle) - 1
@@ -299,7 +301,7 @@ func showRecent[T any](p *readPorts, k objectKind, l *cachedList[T], now func() 
 		since = p.inv.started
 	}
 	if p.trouble && p.caches.drawChance(p.caches.broken) {
-		since = time.Time{}
+		since, p.inv.misled = time.Time{}, true
 	}
 	return showSince(p, k, l, since, now)
 }

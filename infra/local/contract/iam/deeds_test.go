@@ -183,6 +183,12 @@ func deeds() map[string]map[string]deed {
 				_, err := ec2.NewFromConfig(r.of("preflight")).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 				return err
 			}},
+			"looks what the functions have": {prepare: func(_ *testing.T, r *rig) {
+				r.PutFunction(awsemulator.DescribedFunction{Name: "joiner-demo-provision", MemoryMB: 1024})
+			}, do: func(t *testing.T, r *rig) error {
+				_, err := lambda.NewFromConfig(r.of("preflight")).GetFunctionConfiguration(t.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: aws.String("joiner-demo-provision")})
+				return err
+			}},
 			"looks for roles that are there": {do: func(t *testing.T, r *rig) error {
 				_, err := iam.NewFromConfig(r.of("preflight")).GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String(nodeRole)})
 				return err

@@ -113,6 +113,7 @@ func needs() map[string]map[string]string {
 			"ReadConcurrency": "looks what may be reserved",
 			"ReadNodeRoles":   "looks for roles that are there",
 			"CountNodes":      "counts nodes",
+			"ReadMemory":      "looks what the functions have",
 		},
 	}
 }

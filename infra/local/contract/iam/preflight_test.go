@@ -33,7 +33,7 @@ func TestThePreflightMayAskWhatItAsks(t *testing.T) {
 func TestEachActionOfThePreflightInAVPCIsNeeded(t *testing.T) {
 	for topic, action := range map[string]string{preflight.TopicSubnets: "ec2:DescribeSubnets", preflight.TopicEndpoints: "ec2:DescribeVpcEndpoints",
 		preflight.TopicWays: "ec2:DescribeRouteTables", preflight.TopicLambda: "lambda:GetAccountSettings",
-		preflight.TopicNodes: "ec2:DescribeInstances"} {
+		preflight.TopicNodes: "ec2:DescribeInstances", preflight.TopicMemory: "lambda:GetFunctionConfiguration"} {
 		r := start(t, changedIn(t, inVPC(t), "preflight", func(all []statement) []statement {
 			for i := range all {
 				all[i].Action = slices.DeleteFunc(all[i].list("action"), func(a any) bool { return a == action })

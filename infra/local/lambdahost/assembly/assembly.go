@@ -189,9 +189,12 @@ func isCustom(resourceType string) bool {
 	return strings.HasPrefix(resourceType, "Custom::") || resourceType == "AWS::CloudFormation::CustomResource"
 }
 
+// answerMark begins what stands for the answer of a custom resource.
+const answerMark = "{{answer:"
+
 // AnswerTo stands in what was loaded for an attribute of a custom resource, which only its function knows.
 func AnswerTo(logicalID, attribute string) string {
-	return "{{answer:" + logicalID + "." + attribute + "}}"
+	return answerMark + logicalID + "." + attribute + "}}"
 }
 
 // item is one resource with its properties resolved.

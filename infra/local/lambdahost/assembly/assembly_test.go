@@ -352,3 +352,22 @@ func TestLoadURL(t *testing.T) {
 		t.Errorf("the secret is the same in another deployment (%v)", err)
 	}
 }
+
+// CloudFormation takes a number as a text, and from a custom resource.
+func TestReadMemory(t *testing.T) {
+	answer := AnswerTo("Preflight", "FunctionMemory")
+	for _, c := range []struct {
+		size any
+		want int64
+		like string
+	}{{nil, 128, ""}, {512.0, 512, ""}, {"1024", 1024, ""}, {answer, 128, answer}} {
+		if got, like, err := readMemory(c.size); got != c.want || like != c.like || err != nil {
+			t.Errorf("%v: %d like %q, %v", c.size, got, like, err)
+		}
+	}
+	for _, size := range []any{"much", true} {
+		if _, _, err := readMemory(size); err == nil {
+			t.Errorf("%v is taken for memory", size)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -40,7 +41,8 @@ func readFunction(a *Assembly, s *stack, i item) error {
 		Runtime, PackageType         string
 		Architectures                []string
 		Environment                  struct{ Variables map[string]string }
-		Timeout, MemorySize          int64
+		Timeout                      int64
+		MemorySize                   any
 		ReservedConcurrentExecutions *int
 		DeadLetterConfig             struct{ TargetArn string }
 		Code                         struct{ S3Key string }
@@ -55,11 +57,15 @@ func readFunction(a *Assembly, s *stack, i item) error {
 	if err != nil {
 		return err
 	}
+	memory, like, err := readMemory(p.MemorySize)
+	if err != nil {
+		return err
+	}
 	name, arn := s.identity(i)
 	f := Function{
 		Resource: i.Resource, Name: name, ARN: arn, RoleARN: p.Role, Handler: p.Handler, Runtime: p.Runtime,
 		Architecture: "x86_64", Environment: p.Environment.Variables, Code: code,
-		Timeout: seconds(p.Timeout, 3), MemoryMB: max(p.MemorySize, 128),
+		Timeout: seconds(p.Timeout, 3), MemoryMB: memory, MemoryLike: like,
 		Reserved: p.ReservedConcurrentExecutions, DeadLetterARN: p.DeadLetterConfig.TargetArn,
 		Async: Async{Retries: 2, MaxAge: 6 * time.Hour},
 	}
@@ -71,6 +77,28 @@ func readFunction(a *Assembly, s *stack, i item) error {
 	}
 	a.Functions = append(a.Functions, f)
 	return nil
+}
+
+// readMemory reads MemorySize, which CloudFormation takes as a text too. What only a custom resource knows is like its
+// answer, and Lambda's least until then.
+func readMemory(size any) (memoryMB int64, like string, err error) {
+	const least = 128
+	switch v := size.(type) {
+	case nil:
+		return least, "", nil
+	case float64:
+		return max(int64(v), least), "", nil
+	case string:
+		if strings.Contains(v, answerMark) {
+			return least, v, nil
+		}
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil {
+			return 0, "", fmt.Errorf("read MemorySize: %w", err)
+		}
+		return max(n, least), "", nil
+	}
+	return 0, "", fmt.Errorf("MemorySize is a %T", size)
 }
 
 // readAlias notes the alias on its function. Every alias is the version that was built: there is no other here.

@@ -18,6 +18,7 @@ type Function struct {
 	Environment   map[string]string
 	Timeout       time.Duration
 	MemoryMB      int64
+	MemoryLike    string // the answer that MemoryMB is like, see AnswerTo; empty: the template says how much
 	Code          string // absolute path of the folder, or zip file, in the assembly
 	Reserved      *int   // reserved concurrency; nil: none
 	DeadLetterARN string
