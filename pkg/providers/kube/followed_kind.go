@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -69,6 +70,14 @@ type followedKind struct {
 	breaks  int                // of watches, since one told something
 	took    time.Duration      // the last list
 	gone    uint64             // no watch can begin at it any more
+	aims    []storeRevision    // what a bookmark that is waited for is to prove as well
+}
+
+// storeRevision is a revision of the store that was read after a moment: whoever has got there knows all that was stored
+// before.
+type storeRevision struct {
+	revision uint64
+	began    time.Time
 }
 
 func newPodKind(m *ClusterCache) *followedKind {
@@ -161,6 +170,13 @@ func (m *ClusterCache) isProvenLocked(k *followedKind, since time.Time) bool {
 	if ok && began.After(k.proven) {
 		k.proven = began
 	}
+	k.aims = slices.DeleteFunc(k.aims, func(a storeRevision) bool {
+		reached := k.version >= a.revision
+		if reached && a.began.After(k.proven) {
+			k.proven = a.began
+		}
+		return reached
+	})
 	return ok && !k.proven.Before(since) && !k.proven.Before(m.invalid)
 }
 
@@ -170,10 +186,15 @@ func (m *ClusterCache) proveKind(ctx context.Context, k *followedKind, since tim
 	m.Checkpoints.restoreUnknown(ctx, k)
 	select {
 	case k.one <- struct{}{}:
-		defer func() { <-k.one }()
-	case <-ctx.Done():
-		return ctx.Err()
+	default: // somebody waits for a bookmark already, which is to prove this moment too
+		m.aimAt(ctx, k, since)
+		select {
+		case k.one <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	defer func() { <-k.one }()
 	if m.isProven(k, since) || m.awaitOwnWrites(ctx, k, since) || m.catchUpWith(ctx, k, since) {
 		return nil
 	}
@@ -212,6 +233,9 @@ func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since t
 	if k.wanted = revision; revision > k.version && !k.short {
 		k.reopen()
 	}
+	if !setBack {
+		k.aims = append(k.aims, storeRevision{revision, began})
+	}
 	m.mu.Unlock()
 	if setBack {
 		return false
@@ -220,13 +244,33 @@ func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since t
 	defer cancel()
 	proven := false
 	m.await(limit, func() bool {
-		if k.version >= revision && k.proven.Before(began) {
-			k.proven = began
-		}
 		proven = m.isProvenLocked(k, since)
 		return proven || k.version == 0
 	})
 	return proven
+}
+
+// aimAt has the bookmark that somebody waits for prove this moment as well, if nothing else that is waited for proves
+// the time given. Where the store's revision cannot be read, or says that the store was set back, the next proof finds
+// out.
+func (m *ClusterCache) aimAt(ctx context.Context, k *followedKind, since time.Time) {
+	m.mu.Lock()
+	able, known := k.isMuch() && m.isFollowed(k), k.version
+	aimed := slices.ContainsFunc(k.aims, func(a storeRevision) bool { return !a.began.Before(since) })
+	m.mu.Unlock()
+	if !able || aimed {
+		return
+	}
+	began := time.Now()
+	revision, err := m.currentRevision(ctx, k)
+	if err != nil || revision < known {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k.aims = append(k.aims, storeRevision{revision, began})
+	k.wanted = max(k.wanted, revision)
+	m.notifyWaiters()
 }
 
 // currentRevision is the revision of the store at a moment after the call. The kind is asked for itself, so that the
@@ -260,7 +304,7 @@ func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) error {
 		return err
 	}
 	keep()
-	k.proven, k.took = began, time.Since(began)
+	k.proven, k.took, k.aims = began, time.Since(began), nil
 	// one that cannot be compared is as good as unknown: each look lists
 	k.version, _ = strconv.ParseUint(version, 10, 64)
 	m.Checkpoints.told++
