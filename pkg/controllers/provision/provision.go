@@ -242,7 +242,7 @@ func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 }
 
 // applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims
-// it launched or deleted. A step that fails does not stop the others.
+// it launched or deleted, and what became of the launches. A step that fails does not stop the others.
 func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int,
 	made launchOutcome, err error) {
 	going, decision := decided.Going, decided.Plan
