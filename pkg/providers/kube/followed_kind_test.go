@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // One watch of each kind tells what came while the cache was frozen, and proves that it is all.
@@ -59,7 +61,10 @@ func TestTheFirstBookmarkProvesTheFirstPass(t *testing.T) {
 		_, err := m.ReadSnapshot(t.Context())
 		h.fail("a look", err)
 		m.Freeze()
-		h.api.put("pods", testPod("waits", 9, ""))
+		waits := testPod("waits", 9, "")
+		waits.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
+		h.api.put("pods", waits)
 		m.Resume(t.Context())
 		began := time.Now()
 		time.Sleep(100 * time.Millisecond)
