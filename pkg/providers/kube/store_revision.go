@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// storeRevision is a revision of the store that was read after a moment: whoever has got there knows all that was stored
-// before.
+// storeRevision is a revision of the store that was read after a moment: whoever has got there knows all that was
+// stored before.
 type storeRevision struct {
 	revision uint64
 	began    time.Time
