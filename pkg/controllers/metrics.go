@@ -62,13 +62,19 @@ func (t *Measurements) NoteNothingPending() {
 	t.NoteUnschedulable(cluster.Snapshot{}, nil, nil, time.Time{})
 }
 
-// NoteLaunched notes a claim that has an instance now, and how long its pods waited for that.
-func (t *Measurements) NoteLaunched(s cluster.Snapshot, pods []string, now time.Time) {
+// NoteLaunched notes launches that have instances now, and how long their pods waited for that.
+func (t *Measurements) NoteLaunched(s cluster.Snapshot, launched []plan.Launch, now time.Time) {
+	placed := map[string]bool{}
+	for _, l := range launched {
+		for _, pod := range l.Pods {
+			placed[pod] = true
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.created++
-	for _, p := range s.Pods {
-		if !p.Virtual && slices.Contains(pods, p.Key()) {
+	t.created += len(launched)
+	for i := range s.Pods {
+		if p := &s.Pods[i]; len(placed) > 0 && !p.Virtual && placed[p.Key()] {
 			t.decisions = append(t.decisions, now.Sub(p.Created))
 		}
 	}

@@ -36,21 +36,24 @@ func WithVolumes(ctx context.Context, read Reader, s cluster.Snapshot, emptied m
 	return read.WithVolumes(ctx, s)
 }
 
-// ReadSnapshot reads all of it, without volumes.
+// ReadSnapshot reads all of it, without volumes. The catalog comes first: meanwhile the cluster's watches get on, and
+// notices come in that the same decision is to see. What is sold out comes after the cluster: a notice marks the
+// offering first and deletes the NodeClaim then, so that no replacement is of the same offering.
 func (m Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	NoteStage(ctx, StageCatalog)
+	catalog, why, err := m.Prices.ReadCatalog(ctx)
+	if err != nil {
+		return cluster.Snapshot{}, err
+	}
+	if why != "" {
+		m.Log.Warn("catalog: " + why)
+	}
 	NoteStage(ctx, StageReading)
 	s, err := m.Read.ReadSnapshot(ctx)
 	if err != nil {
 		return s, err
 	}
-	NoteStage(ctx, StageCatalog)
-	var why string
-	if s.Catalog, why, err = m.Prices.ReadCatalog(ctx); err != nil {
-		return s, err
-	}
-	if why != "" {
-		m.Log.Warn("catalog: " + why)
-	}
+	s.Catalog = catalog
 	if s.SoldOut, err = m.SoldOut.ListUnavailable(ctx); err != nil {
 		return s, err
 	}

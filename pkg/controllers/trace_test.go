@@ -123,7 +123,8 @@ func TestAPassIsTraced(t *testing.T) {
 		t.Fatalf("spans %+v", all)
 	}
 	pass := passes[0]
-	want := "reading the cluster, taking the lease, reading the cluster, reading the catalog, resuming launches, deciding, " +
+	want := "reading the cluster, taking the lease, reading the cluster, reading the catalog, reading the cluster, " +
+		"resuming launches, deciding, " +
 		"applying the plan, launching, applying the plan, recording the pass, waking other functions, recording the pass, " +
 		"returning the lease"
 	if got := strings.Join(checkStages(t, all, pass), ", "); got != want {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -87,35 +88,12 @@ type measured struct {
 	log     *logMeter
 	gap     time.Duration // between two ticks of a function, a minute in production
 	pods    int
-	many    int // pods that wait together
-	struck  int // nodes that are interrupted together
+	many    int            // pods that wait together
+	struck  int            // nodes that are interrupted together
+	cases   *regexp.Regexp // of the groups to measure, nil for all
 	rows    []row
 	atRest  int // metrics that functions write when nothing is to be done
 	say     func(string)
-}
-
-// run measures everything in turn.
-func (m *measured) run(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{
-		func(ctx context.Context) error { return m.ticks(ctx, idleCold, true) },
-		m.foreignNotices,
-		func(ctx context.Context) error { return m.ticks(ctx, idleWarm, false) },
-		m.underHeartbeats,
-		func(context.Context) error { m.atRest = m.log.count(""); return nil },
-		func(ctx context.Context) error { return m.waiting(ctx, 1, true) },
-		func(ctx context.Context) error { return m.waiting(ctx, 1, false) },
-		func(ctx context.Context) error { return m.waiting(ctx, m.many, true) },
-		func(ctx context.Context) error { return m.waiting(ctx, m.many, false) },
-		m.interrupted,
-	} {
-		if err := step(ctx); err != nil {
-			return err
-		}
-		if failed := m.failed.Swap(nil); failed != nil {
-			return fmt.Errorf("play the kubelets: %w", *failed)
-		}
-	}
-	return nil
 }
 
 // ticks invokes each scheduled function alone.

@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 	"time"
 
@@ -34,6 +36,7 @@ type wish struct {
 	memory       int64
 	many, struck int
 	gap          time.Duration
+	cases        *regexp.Regexp // of the groups to measure, nil for all
 	files        files
 	write        bool
 }
@@ -46,6 +49,11 @@ func main() {
 	flag.IntVar(&w.many, "many", 500, "pods that wait together")
 	flag.IntVar(&w.struck, "struck", 100, "nodes that are interrupted together, at most a fifth of all, and one of few")
 	flag.DurationVar(&w.gap, "gap", time.Minute, "between two ticks")
+	flag.Func("cases", "`pattern` of the groups of cases to measure, of "+strings.Join(groupNames(), ", ")+
+		"; nothing is written then, only printed", func(text string) (err error) {
+		w.cases, err = regexp.Compile(text)
+		return err
+	})
 	flag.StringVar(&w.files.data, "data", "infra/bench/scale.json", "file of the measurements; those of this size are replaced")
 	flag.StringVar(&w.files.page, "page", "infra/bench/scale.md", "page to write")
 	flag.StringVar(&w.files.bill, "bill", "pkg/cli/bill/invocations.json", "file of what the bill counts with, to write")
@@ -82,6 +90,9 @@ func (w wish) run(ctx context.Context) error {
 	}
 	if err != nil {
 		s.CutShort = err.Error()
+	}
+	if w.cases != nil {
+		return err
 	}
 	return errors.Join(err, w.files.save(s))
 }
@@ -127,7 +138,7 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 	say(fmt.Sprintf("%d nodes and %d pods are there, bytes of one: %v; confined by %s", w.nodes, w.pods, c.sizes,
 		e.Host.Confined))
 	run := &measured{kubelets: &kubelets{cluster: c}, journal: j, log: l, gap: w.gap, pods: w.pods, many: w.many,
-		struck: min(w.struck, max(1, w.nodes/5)), say: say}
+		struck: min(w.struck, max(1, w.nodes/5)), cases: w.cases, say: say}
 	go run.kubelets.run(ctx)
 	load := [2]float64{loadAverage()}
 	err = run.run(ctx)

@@ -99,7 +99,7 @@ func (p *Controller) unfinishedClaims(ctx context.Context, claims []cluster.Clai
 // others. Launches that are alike share a request. What is not begun when the invocation has to end, the next one plans
 // anew.
 func (p *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, decision plan.Plan,
-	first *pendingDrains) (launched []plan.Launch, err error) {
+	first *pendingDrains) (made launchOutcome, err error) {
 	l, all := p.newLauncher(s), decision.AllLaunches()
 	claims, err := p.createClaims(ctx, l, batchLaunches(all, p.ShareFrom, p.Holder+p.Now().String()))
 	l.accepted = first.noteAccepted(claims, all)
@@ -123,12 +123,19 @@ func (p *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, d
 			c, claims[i] = now, now
 		}
 		if c.ProviderID != "" {
-			launched = append(launched, all[i])
-			p.sum.NoteLaunched(*s, all[i].Pods, p.Now())
+			made.launched = append(made.launched, all[i])
 		}
 	}
-	p.events().recordLaunches(ctx, *s, claims, all)
-	return launched, errors.Join(errs...)
+	p.sum.NoteLaunched(*s, made.launched, p.Now())
+	made.claims, made.planned = claims, all
+	return made, errors.Join(errs...)
+}
+
+// launchOutcome is what became of the launches of a plan.
+type launchOutcome struct {
+	launched []plan.Launch   // those that have an instance
+	planned  []plan.Launch   // all of them
+	claims   []cluster.Claim // of planned, in its order; a name is empty where there is no claim
 }
 
 // createClaims stores a claim for each launch, and launches those that share no request. It returns them in the order

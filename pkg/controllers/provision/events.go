@@ -44,6 +44,9 @@ func (p eventWriter) recordEvents(ctx context.Context, all []cluster.Event) {
 
 // recordUnplaced writes events on pods without a node.
 func (p eventWriter) recordUnplaced(ctx context.Context, s cluster.Snapshot, unplaced []plan.Unplaced) {
+	if len(unplaced) == 0 {
+		return
+	}
 	why := map[string]plan.Unplaced{}
 	for _, u := range unplaced {
 		why[u.Pod] = u
@@ -70,20 +73,22 @@ func (p eventWriter) recordUnplaced(ctx context.Context, s cluster.Snapshot, unp
 
 // recordLaunches says on NodeClaims what was launched for whom, and on pods which node they are to run on. A claim
 // without an instance is told about elsewhere.
-func (p eventWriter) recordLaunches(ctx context.Context, s cluster.Snapshot, claims []cluster.Claim,
-	launches []plan.Launch) {
+func (p eventWriter) recordLaunches(ctx context.Context, s cluster.Snapshot, made launchOutcome) {
 	var events []cluster.Event
 	on := map[string]string{}
-	for i, c := range claims {
+	for i, c := range made.claims {
 		if c.ProviderID == "" {
 			continue
 		}
 		got := instancetypes.OfferOf(c.Labels)
 		events = append(events, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Reason: "Launched",
-			Message: fmt.Sprintf("launched %s for %s", got, describePods(launches[i]))})
-		for _, pod := range launches[i].Pods {
+			Message: fmt.Sprintf("launched %s for %s", got, describePods(made.planned[i]))})
+		for _, pod := range made.planned[i].Pods {
 			on[pod] = fmt.Sprintf("it is to run on a new node, NodeClaim %s: %s", c.Name, got)
 		}
+	}
+	if len(events) == 0 {
+		return
 	}
 	for _, pod := range s.Pods {
 		if message := on[pod.Key()]; message != "" && !pod.Virtual {

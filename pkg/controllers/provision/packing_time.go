@@ -8,8 +8,13 @@ import (
 	"joiner.sh/pkg/model/timeseries"
 )
 
-// packingPart is the part of what is left of an invocation that may go into making a plan cheaper.
-const packingPart = 6
+// Limits of what goes into making a plan cheaper.
+const (
+	packingPart = 6 // the part of what is left of an invocation
+	// mostPackingWait is how long pods wait for it at most: with a part of a core, work takes longer than its time of a
+	// core.
+	mostPackingWait = 1200 * time.Millisecond
+)
 
 // packingMilliseconds is how much of a core's time there is to make a plan cheaper, a power of two, so that passes with
 // about as much time make the same plan; 0 where no limit is known.
@@ -18,7 +23,8 @@ func (p *Controller) packingMilliseconds(ctx context.Context) int {
 	if !limited || p.VCPUs == 0 {
 		return 0
 	}
-	most, out := float64(end.Sub(p.Now()).Milliseconds())*p.VCPUs/packingPart, 1
+	wait := min(end.Sub(p.Now())/packingPart, mostPackingWait)
+	most, out := float64(wait.Milliseconds())*p.VCPUs, 1
 	for float64(out*2) <= most {
 		out *= 2
 	}

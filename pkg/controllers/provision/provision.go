@@ -156,7 +156,7 @@ func (p *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	return busy, err
 }
 
-// oldestSnapshot is how old the cluster may be that a pass decides about. Launches that are resumed may take longer;
+// oldestSnapshot is how long ago a pass may have read what it decides about. Launches that are resumed may take longer;
 // until then pods may have been made anew, with a volume in another zone.
 const oldestSnapshot = 5 * time.Second
 
@@ -169,10 +169,11 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	read := p.Now() // to read it again because that was slow would only make pods wait
 	controllers.NoteStage(ctx, controllers.StageResuming)
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resumeLaunches(ctx, &s)
-	if p.Now().Sub(start) > oldestSnapshot {
+	if p.Now().Sub(read) > oldestSnapshot {
 		if s, err = p.readSnapshot(ctx); err != nil {
 			return false, errors.Join(resumeErr, err)
 		}
@@ -193,7 +194,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	controllers.NoteStage(ctx, controllers.StageApplying)
 	p.countDecision(took)
 	decided, seen, started, startErr := startStopped(ctx, p, &s, decided, start)
-	changed, err := p.applyPlan(ctx, &s, decided)
+	changed, made, err := p.applyPlan(ctx, &s, decided)
 	changed += started
 	controllers.NoteStage(ctx, controllers.StageRecording)
 	p.finishPass(ctx, seen, s, decided.Plan, start)
@@ -204,6 +205,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	}
 	controllers.NoteStage(ctx, controllers.StageRecording)
 	_ = p.Shield().Do("what is told", func() error { // logged
+		p.events().recordLaunches(ctx, s, made)
 		p.events().recordUnplaced(ctx, s, interruption.WithoutRunning(s, decided.Going, decided.Plan).Unplaced)
 		p.events().recordPools(ctx, s, decided.Plan)
 		p.settleBuffers(ctx, s, decided.Plan)
@@ -240,9 +242,9 @@ func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 }
 
 // applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims
-// it launched or deleted. A step that fails does not stop the others.
+// it launched or deleted, and what became of the launches. A step that fails does not stop the others.
 func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int,
-	err error) {
+	made launchOutcome, err error) {
 	going, decision := decided.Going, decided.Plan
 	deleted, removed, leaveErr := 0, 0, error(nil)
 	// and before launches, which take seconds in which pods come to the nodes that would go
@@ -259,12 +261,13 @@ func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided
 	})
 	first := &pendingDrains{p: p, waiting: interruption.DrainsWaiting(*s, decision)}
 	controllers.NoteStage(ctx, controllers.StageLaunching)
-	made, err := p.createAndLaunch(ctx, s, decision, first)
+	made, err = p.createAndLaunch(ctx, s, decision, first)
 	controllers.NoteStage(ctx, controllers.StageApplying)
-	first.releaseReady(ctx, made)
+	first.releaseReady(ctx, made.launched)
 	// logged
 	_ = p.Shield().Do("pods of held nodes", func() error { p.tolerateNominations(ctx, *s, decision); return nil })
-	return len(made) + deleted + removed, errors.Join(nominateErr, err, removeErr, first.err, leaveErr)
+	return len(made.launched) + deleted + removed, made,
+		errors.Join(nominateErr, err, removeErr, first.err, leaveErr)
 }
 
 // plannedActions says in words what applyPlan does, in its order.

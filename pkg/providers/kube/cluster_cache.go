@@ -95,7 +95,7 @@ func (m *ClusterCache) Resume(ctx context.Context) {
 	m.resumed, m.invalid, m.pass, m.news, m.staying = now, time.Time{}, time.Time{}, false, false
 	m.Checkpoints.asked = false
 	for _, k := range m.kinds {
-		k.proven, k.breaks, k.wanted = time.Time{}, 0, 0
+		k.proven, k.breaks, k.wanted, k.aims = time.Time{}, 0, 0, nil
 		m.work.Go(func() { m.follow(m.ctx, k) })
 		if k.isMuch() { // or it would fall behind in invocations that need nothing of it
 			k.wanted = k.version + 1 // the first watch proves it, as a rule
@@ -197,16 +197,18 @@ func (m *ClusterCache) recently(k *followedKind) time.Time {
 
 func (m *ClusterCache) snapshotSince(ctx context.Context, since func(*followedKind) time.Time,
 	rest func(context.Context) (configuration, error)) (cluster.Snapshot, error) {
-	much := func(ctx context.Context) (cachedObjects, error) {
-		if err := m.prove(ctx, m.kinds, since); err != nil {
-			return cachedObjects{}, err
-		}
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.news = false
-		return m.objects.takeSnapshot(), nil
+	much := func(ctx context.Context) (func() cachedObjects, error) {
+		return m.takeObjects, m.prove(ctx, m.kinds, since)
 	}
 	return m.buildSnapshot(ctx, much, rest)
+}
+
+// takeObjects is what is known by now. Only what comes later is news.
+func (m *ClusterCache) takeObjects() cachedObjects {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.news = false
+	return m.objects.takeSnapshot()
 }
 
 // listConfiguration is that of the Client, and remembers it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
 
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
@@ -69,6 +69,7 @@ type followedKind struct {
 	breaks  int                // of watches, since one told something
 	took    time.Duration      // the last list
 	gone    uint64             // no watch can begin at it any more
+	aims    []storeRevision    // what a bookmark that is waited for is to prove as well
 }
 
 func newPodKind(m *ClusterCache) *followedKind {
@@ -161,6 +162,13 @@ func (m *ClusterCache) isProvenLocked(k *followedKind, since time.Time) bool {
 	if ok && began.After(k.proven) {
 		k.proven = began
 	}
+	k.aims = slices.DeleteFunc(k.aims, func(a storeRevision) bool {
+		reached := k.version >= a.revision
+		if reached && a.began.After(k.proven) {
+			k.proven = a.began
+		}
+		return reached
+	})
 	return ok && !k.proven.Before(since) && !k.proven.Before(m.invalid)
 }
 
@@ -170,10 +178,15 @@ func (m *ClusterCache) proveKind(ctx context.Context, k *followedKind, since tim
 	m.Checkpoints.restoreUnknown(ctx, k)
 	select {
 	case k.one <- struct{}{}:
-		defer func() { <-k.one }()
-	case <-ctx.Done():
-		return ctx.Err()
+	default: // somebody waits for a bookmark already, which is to prove this moment too
+		m.aimAt(ctx, k, since)
+		select {
+		case k.one <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	defer func() { <-k.one }()
 	if m.isProven(k, since) || m.awaitOwnWrites(ctx, k, since) || m.catchUpWith(ctx, k, since) {
 		return nil
 	}
@@ -212,6 +225,9 @@ func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since t
 	if k.wanted = revision; revision > k.version && !k.short {
 		k.reopen()
 	}
+	if !setBack {
+		k.aims = append(k.aims, storeRevision{revision, began})
+	}
 	m.mu.Unlock()
 	if setBack {
 		return false
@@ -220,32 +236,10 @@ func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since t
 	defer cancel()
 	proven := false
 	m.await(limit, func() bool {
-		if k.version >= revision && k.proven.Before(began) {
-			k.proven = began
-		}
 		proven = m.isProvenLocked(k, since)
 		return proven || k.version == 0
 	})
 	return proven
-}
-
-// currentRevision is the revision of the store at a moment after the call. The kind is asked for itself, so that the
-// API server's cache of it has got there.
-func (m *ClusterCache) currentRevision(ctx context.Context, k *followedKind) (uint64, error) {
-	var into listObject = newPods()
-	switch k.place {
-	case nodePath():
-		into = newNodes()
-	case claimPath():
-		into = newClaims()
-	}
-	err := m.sendWithRetries(ctx, apiCall{verb: "read the revision of", place: k.place}, func() *rest.Request {
-		return m.restClient(k.place).Get().AbsPath(k.place.pathTo("", "", "")...).Param("limit", "1")
-	}, into)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseUint(into.GetResourceVersion(), 10, 64)
 }
 
 // listKind lists the kind, and has it followed from there.
@@ -260,7 +254,7 @@ func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) error {
 		return err
 	}
 	keep()
-	k.proven, k.took = began, time.Since(began)
+	k.proven, k.took, k.aims = began, time.Since(began), nil
 	// one that cannot be compared is as good as unknown: each look lists
 	k.version, _ = strconv.ParseUint(version, 10, 64)
 	m.Checkpoints.told++

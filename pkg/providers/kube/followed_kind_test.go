@@ -2,8 +2,13 @@ package kube
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // One watch of each kind tells what came while the cache was frozen, and proves that it is all.
@@ -38,5 +43,75 @@ func TestOneWatchProvesAKind(t *testing.T) {
 			}
 			h.api.mu.Unlock()
 		}
+	})
+}
+
+// The bookmark that the start of an invocation waits for proves what its pass asks for a moment later as well, although
+// the store has got on: a pod that waits does not wait for a second one.
+func TestTheFirstBookmarkProvesTheFirstPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHistory(t, 1)
+		for i := range 5 {
+			h.api.put("pods", testPod(fmt.Sprint("n", i), i+1, "node"))
+			h.api.put("nodes", testNode(fmt.Sprint("n", i), i+1, "zone"))
+			h.api.put("nodeclaims", testClaim(fmt.Sprint("n", i), i+1, "ami"))
+		}
+		m := smallCache(h.api.client())
+		m.Resume(t.Context())
+		_, err := m.ReadSnapshot(t.Context())
+		h.fail("a look", err)
+		m.Freeze()
+		waits := testPod("waits", 9, "")
+		waits.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
+		h.api.put("pods", waits)
+		m.Resume(t.Context())
+		began := time.Now()
+		time.Sleep(100 * time.Millisecond)
+		h.api.put("nodes", testNode("n0", 1, "beats"))
+		pods, err := m.PendingPods(t.Context())
+		h.fail("a look at pods", err)
+		s, err := m.ReadSnapshot(t.Context())
+		h.fail("a look", err)
+		// the API server sends a bookmark a second after the watch began, and later ones after as long
+		if took := time.Since(began); took > 1500*time.Millisecond || len(pods) != 1 || len(s.Pods) != 6 {
+			t.Errorf("it took %v, %d pods wait of %d", took, len(pods), len(s.Pods))
+		}
+		m.Freeze()
+	})
+}
+
+// slowAt answers requests for one path later.
+type slowAt struct {
+	http.RoundTripper
+	path  string
+	delay time.Duration
+}
+
+func (s slowAt) RoundTrip(req *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(req.URL.Path, s.path) {
+		time.Sleep(s.delay)
+	}
+	return s.RoundTripper.RoundTrip(req)
+}
+
+// A snapshot has what came while its last part was read.
+func TestASnapshotIsTakenLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHistory(t, 1)
+		for i := range 5 {
+			h.api.put("pods", testPod(fmt.Sprint("n", i), i+1, "node"))
+		}
+		c, err := New(Config{Endpoint: "http://api.invalid", Transport: slowAt{h.api, "/nodepools", 8 * time.Second}})
+		h.fail("a client", err)
+		m := smallCache(c)
+		m.Resume(t.Context())
+		time.AfterFunc(6*time.Second, func() { h.api.put("pods", testPod("late", 9, "node")) })
+		s, err := m.ReadSnapshot(t.Context())
+		h.fail("a look", err)
+		if len(s.Pods) != 6 {
+			t.Errorf("%d pods, want the one that came in the meantime too: 6", len(s.Pods))
+		}
+		m.Freeze()
 	})
 }

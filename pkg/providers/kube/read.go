@@ -64,7 +64,10 @@ func (c Reader) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 // LearnedMemoryMiB. Of volumes it has the names of their claims: see WithVolumes. What DRA drivers publish is read only
 // when an extended resource is asked for that a node lacks.
 func (c Reader) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	return c.buildSnapshot(ctx, c.listEverything, c.listConfiguration)
+	return c.buildSnapshot(ctx, func(ctx context.Context) (func() cachedObjects, error) {
+		all, err := c.listEverything(ctx)
+		return func() cachedObjects { return all }, err
+	}, c.listConfiguration)
 }
 
 // configuration is what a snapshot has beside pods, nodes and claims, which people write and which there is little of.
@@ -105,18 +108,20 @@ func (c Reader) listConfiguration(ctx context.Context) (out configuration, err e
 	return out, g.Wait()
 }
 
-// buildSnapshot gets what there is much of, and the rest, as it is told.
-func (c Reader) buildSnapshot(ctx context.Context, much func(context.Context) (cachedObjects, error),
+// buildSnapshot gets what there is much of, and the rest, as it is told. What much returns is called last, for what has
+// come while the rest was read.
+func (c Reader) buildSnapshot(ctx context.Context, much func(context.Context) (func() cachedObjects, error),
 	rest func(context.Context) (configuration, error)) (cluster.Snapshot, error) {
 	out := cluster.Snapshot{Now: c.now().UTC()}
-	var large cachedObjects
+	var take func() cachedObjects
 	var small configuration
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { large, err = much(gctx); return err })
+	g.Go(func() (err error) { take, err = much(gctx); return err })
 	g.Go(func() (err error) { small, err = rest(gctx); return err })
 	if err := g.Wait(); err != nil {
 		return cluster.Snapshot{}, err
 	}
+	large := take()
 	out.Namespaces, out.Budgets = slices.Clone(small.namespaces), slices.Clone(small.budgets)
 	out.Overlays, out.Classes = slices.Clone(small.overlays), slices.Clone(small.classes)
 	out.Pools = translatePage(small.pools, func(p *karpv1.NodePool) cluster.Pool {

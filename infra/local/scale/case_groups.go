@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// caseGroup is some cases that are measured together.
+type caseGroup struct {
+	name string
+	run  func(context.Context, *measured) error
+}
+
+// caseGroups are all of them, in the order in which they are measured.
+func caseGroups() []caseGroup {
+	return []caseGroup{
+		{"cold", func(ctx context.Context, m *measured) error { return m.ticks(ctx, idleCold, true) }},
+		{"foreign", func(ctx context.Context, m *measured) error { return m.foreignNotices(ctx) }},
+		{"warm", func(ctx context.Context, m *measured) error { return m.ticks(ctx, idleWarm, false) }},
+		{"heartbeats", func(ctx context.Context, m *measured) error {
+			err := m.underHeartbeats(ctx)
+			m.atRest = m.log.count("")
+			return err
+		}},
+		{"one-cold", func(ctx context.Context, m *measured) error { return m.waiting(ctx, 1, true) }},
+		{"one-warm", func(ctx context.Context, m *measured) error { return m.waiting(ctx, 1, false) }},
+		{"many-cold", func(ctx context.Context, m *measured) error { return m.waiting(ctx, m.many, true) }},
+		{"many-warm", func(ctx context.Context, m *measured) error { return m.waiting(ctx, m.many, false) }},
+		{"interrupted", func(ctx context.Context, m *measured) error { return m.interrupted(ctx) }},
+	}
+}
+
+func groupNames() (names []string) {
+	for _, g := range caseGroups() {
+		names = append(names, g.name)
+	}
+	return names
+}
+
+// run measures everything in turn, or the groups that were asked for, under heartbeats and in processes that have
+// ticked once.
+func (m *measured) run(ctx context.Context) error {
+	if m.cases != nil {
+		if err := m.ticks(ctx, "", false); err != nil {
+			return err
+		}
+		m.beating.Store(true)
+	}
+	for _, g := range caseGroups() {
+		if m.cases != nil && !m.cases.MatchString(g.name) {
+			continue
+		}
+		if err := g.run(ctx, m); err != nil {
+			return err
+		}
+		if failed := m.failed.Swap(nil); failed != nil {
+			return fmt.Errorf("play the kubelets: %w", *failed)
+		}
+	}
+	return nil
+}
