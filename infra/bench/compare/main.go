@@ -37,7 +37,7 @@ func main() {
 	file := flag.String("f", "", "judge the cluster of this file instead")
 	only := flag.Bool("print", false, "print the cluster of the first seed, and judge nothing")
 	flag.Parse()
-	if err := r.judgeFlags(context.Background(), *file, *only); err != nil {
+	if err := r.runCommand(context.Background(), *file, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
@@ -55,7 +55,7 @@ type run struct {
 
 var errFaults = errors.New("there are differences that nothing explains")
 
-func (r *run) judgeFlags(ctx context.Context, file string, onlyPrint bool) (err error) {
+func (r *run) runCommand(ctx context.Context, file string, onlyPrint bool) (err error) {
 	if r.all, err = instancetypes.DecodeCatalog(builtin.Data()); err != nil {
 		return err
 	}

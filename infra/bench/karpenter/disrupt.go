@@ -121,7 +121,7 @@ func (d *Disruption) addNode(n *world.Node, claim *karpv1.NodeClaim) error {
 	return nil
 }
 
-// RunPass runs one run of the disruption controller, and then of all that comes of it: launches, the queue, the pods'
+// RunPass runs the disruption controller once, and then all that comes of it: launches, the queue, the pods'
 // new places, and the provisioner where pods found none. What is measured is the controller's run.
 func (d *Disruption) RunPass(context.Context) (acted bool, took cli.MeasuredWork, err error) {
 	d.clock.setTime(d.w.Now)

@@ -41,7 +41,7 @@ func explainFinding(f finding) string {
 	return ""
 }
 
-// differenceNames are all that explain gives.
+// differenceNames are all that explainFinding gives.
 func differenceNames() []string {
 	out := []string{severalOfThese}
 	for _, e := range allEasings() {
