@@ -18,5 +18,5 @@ type StatusDetails struct {
 
 // DecodeDeployed reads the event.
 func DecodeDeployed(data []byte) (Deployed, error) {
-	return decode[DeployedDetail](data, "aws.cloudformation", "CloudFormation Stack Status Change")
+	return decodeEvent[DeployedDetail](data, "aws.cloudformation", "CloudFormation Stack Status Change")
 }

@@ -86,14 +86,14 @@ const (
 //go:embed *.sample.json *.pattern.json foreign/*.json
 var files embed.FS
 
-// Kinds are all kinds, sorted by name.
-func Kinds() []Kind {
+// AllKinds are all kinds, sorted by name.
+func AllKinds() []Kind {
 	return []Kind{KindDeployed, KindRebalance, KindReservationInterruption, KindScheduledChange, KindSpotInterruption,
 		KindStateChange}
 }
 
 // Sample is one event of the kind, as a function receives it.
-func (k Kind) Sample() ([]byte, error) { return read(string(k) + ".sample.json") }
+func (k Kind) Sample() ([]byte, error) { return readFile(string(k) + ".sample.json") }
 
 // Samples are all samples of the kind, by file name.
 func (k Kind) Samples() (map[string][]byte, error) {
@@ -105,10 +105,10 @@ func (k Kind) Samples() (map[string][]byte, error) {
 }
 
 // Pattern is the EventBridge pattern that matches every event of the kind and no other.
-func (k Kind) Pattern() ([]byte, error) { return read(string(k) + ".pattern.json") }
+func (k Kind) Pattern() ([]byte, error) { return readFile(string(k) + ".pattern.json") }
 
-// Foreign are events, by file name, that come from the same sources and that no rule of ours may match.
-func Foreign() (map[string][]byte, error) {
+// ForeignEvents are events, by file name, that come from the same sources and that no rule of ours may match.
+func ForeignEvents() (map[string][]byte, error) {
 	names, err := fs.Glob(files, "foreign/*.json")
 	if err != nil {
 		return nil, fmt.Errorf("find foreign events: %w", err)
@@ -119,7 +119,7 @@ func Foreign() (map[string][]byte, error) {
 func readAll(names []string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, name := range names {
-		b, err := read(name)
+		b, err := readFile(name)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func readAll(names []string) (map[string][]byte, error) {
 	return out, nil
 }
 
-func read(name string) ([]byte, error) {
+func readFile(name string) ([]byte, error) {
 	b, err := files.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("read event file: %w", err)
@@ -136,9 +136,9 @@ func read(name string) ([]byte, error) {
 	return b, nil
 }
 
-// decode reads an event and checks that it is of the kind that the caller handles: a Lambda may be invoked by anybody
-// with the right to, with anything.
-func decode[D any](data []byte, source string, detailTypes ...string) (Event[D], error) {
+// decodeEvent reads an event and checks that it is of the kind that the caller handles: a Lambda may be invoked by
+// anybody with the right to, with anything.
+func decodeEvent[D any](data []byte, source string, detailTypes ...string) (Event[D], error) {
 	var e Event[D]
 	if err := json.Unmarshal(data, &e); err != nil {
 		return e, fmt.Errorf("decode event: %w", err)

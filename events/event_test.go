@@ -90,11 +90,11 @@ func TestForeignAndMalformedEventsAreRefused(t *testing.T) {
 // TestPatternsMatchTheirSamplesAndNoOther holds for patterns made of exact values, which is all we use: each leaf is a
 // list of strings, and the sample has one of them at the same place.
 func TestPatternsMatchTheirSamplesAndNoOther(t *testing.T) {
-	foreign, err := events.Foreign()
+	foreign, err := events.ForeignEvents()
 	if err != nil || len(foreign) != 3 {
 		t.Fatalf("%d foreign events, %v", len(foreign), err)
 	}
-	for _, p := range events.Kinds() {
+	for _, p := range events.AllKinds() {
 		raw, err := p.Pattern()
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestPatternsMatchTheirSamplesAndNoOther(t *testing.T) {
 				t.Errorf("pattern of %s matches %s: %t, want %t", p, name, got, want)
 			}
 		}
-		for _, s := range events.Kinds() {
+		for _, s := range events.AllKinds() {
 			for name, event := range samples(t, s) {
 				check(name, event, p == s)
 			}
@@ -176,7 +176,7 @@ func TestScheduledChangeSamplesDecode(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := e.Detail
-		got[name] = append([]string{d.StatusCode, d.EventRegion, d.EventTypeCode, d.StartTime.Time().Format(time.RFC3339)}, d.Instances()...)
+		got[name] = append([]string{d.StatusCode, d.EventRegion, d.EventTypeCode, d.StartTime.Time().Format(time.RFC3339)}, d.AffectedInstances()...)
 	}
 	want := map[string][]string{
 		"scheduled-change.sample.json": {"upcoming", "us-west-2", "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", "2026-09-28T03:00:00Z",
@@ -194,8 +194,8 @@ func TestScheduledChangeOfOtherThings(t *testing.T) {
 	text := strings.NewReplacer("i-0be57d2140fa96c83", "h-0123456789abcdef0", "Mon, 28 Sep 2026 03:00:00 GMT", "soon").
 		Replace(string(sample(t, events.KindScheduledChange)))
 	e, err := events.DecodeScheduledChange([]byte(text))
-	if err != nil || !e.Detail.StartTime.Time().IsZero() || !slices.Equal(e.Detail.Instances(), []string{"i-0c41f8e9d72b5a603"}) {
-		t.Errorf("start %s, instances %v, %v", e.Detail.StartTime.Time(), e.Detail.Instances(), err)
+	if err != nil || !e.Detail.StartTime.Time().IsZero() || !slices.Equal(e.Detail.AffectedInstances(), []string{"i-0c41f8e9d72b5a603"}) {
+		t.Errorf("start %s, instances %v, %v", e.Detail.StartTime.Time(), e.Detail.AffectedInstances(), err)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestEveryFileBelongsToAKind(t *testing.T) {
 	for _, e := range entries {
 		name, isJSON := strings.CutSuffix(e.Name(), ".json")
 		kind, _, _ := strings.Cut(name, ".")
-		if isJSON && !slices.Contains(events.Kinds(), events.Kind(kind)) {
+		if isJSON && !slices.Contains(events.AllKinds(), events.Kind(kind)) {
 			t.Errorf("%s belongs to no kind of Kinds", e.Name())
 		}
 	}

@@ -12,7 +12,7 @@ type RebalanceDetail struct {
 // DecodeRebalance reads the event. An error means that the event is malformed or of another kind: it will not get
 // better when it is tried again.
 func DecodeRebalance(data []byte) (Rebalance, error) {
-	e, err := decode[RebalanceDetail](data, "aws.ec2", "EC2 Instance Rebalance Recommendation")
+	e, err := decodeEvent[RebalanceDetail](data, "aws.ec2", "EC2 Instance Rebalance Recommendation")
 	if err != nil {
 		return e, err
 	}

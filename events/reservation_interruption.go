@@ -15,7 +15,7 @@ type ReservationInterruptionDetail struct {
 // DecodeReservationInterruption reads the event, under either of the two names it has had. An error means that the
 // event is malformed or of another kind: it will not get better when it is tried again.
 func DecodeReservationInterruption(data []byte) (ReservationInterruption, error) {
-	e, err := decode[ReservationInterruptionDetail](data, "aws.ec2",
+	e, err := decodeEvent[ReservationInterruptionDetail](data, "aws.ec2",
 		"EC2 Capacity Reservation Instance Interruption Warning",
 		"EC2 Interruptible Capacity Reservation Instance Interruption Warning")
 	if err != nil {

@@ -27,9 +27,9 @@ type AffectedEntity struct {
 	Value string `json:"entityValue"`
 }
 
-// Instances are the ids of the instances that are affected, in the order of the event. An entity is an id or the ARN of
-// one; what is no instance is left out.
-func (d ScheduledChangeDetail) Instances() []string {
+// AffectedInstances are the ids of the instances that are affected, in the order of the event. An entity is an id or
+// the ARN of one; what is no instance is left out.
+func (d ScheduledChangeDetail) AffectedInstances() []string {
 	var out []string
 	for _, e := range d.AffectedEntities {
 		if id := e.Value[strings.LastIndexByte(e.Value, '/')+1:]; isInstanceID(id) {
@@ -42,7 +42,7 @@ func (d ScheduledChangeDetail) Instances() []string {
 // DecodeScheduledChange reads the event. An error means that the event is malformed or of another kind, other
 // announcements of AWS Health included: it will not get better when it is tried again.
 func DecodeScheduledChange(data []byte) (ScheduledChange, error) {
-	e, err := decode[ScheduledChangeDetail](data, "aws.health", "AWS Health Event")
+	e, err := decodeEvent[ScheduledChangeDetail](data, "aws.health", "AWS Health Event")
 	if err != nil {
 		return e, err
 	}

@@ -12,7 +12,7 @@ type SpotInterruptionDetail struct {
 // DecodeSpotInterruption reads the event. An error means that the event is malformed or of another kind: it will not
 // get better when it is tried again.
 func DecodeSpotInterruption(data []byte) (SpotInterruption, error) {
-	e, err := decode[SpotInterruptionDetail](data, "aws.ec2", "EC2 Spot Instance Interruption Warning")
+	e, err := decodeEvent[SpotInterruptionDetail](data, "aws.ec2", "EC2 Spot Instance Interruption Warning")
 	if err != nil {
 		return e, err
 	}

@@ -18,7 +18,7 @@ type StateChangeDetail struct {
 // DecodeStateChange reads the event. An error means that the event is malformed, of another kind, or names a state that
 // EC2 does not have: it will not get better when it is tried again.
 func DecodeStateChange(data []byte) (StateChange, error) {
-	e, err := decode[StateChangeDetail](data, "aws.ec2", "EC2 Instance State-change Notification")
+	e, err := decodeEvent[StateChangeDetail](data, "aws.ec2", "EC2 Instance State-change Notification")
 	if err != nil {
 		return e, err
 	}

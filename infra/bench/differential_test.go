@@ -140,7 +140,7 @@ func newJudges(t *testing.T) judges {
 	if err != nil {
 		t.Fatal(err)
 	}
-	karpenter.Prepare()
+	karpenter.PrepareProcess()
 	return judges{c, m}
 }
 
@@ -157,7 +157,7 @@ func (j judges) both(t *testing.T, seed uint64) (f workload.File, ours, theirs w
 	if ours, err = cli.PlanBy(f, j.catalog, cluster.Settings{MaxSpotPoolFraction: 1, InstancePrices: true}); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	in, err := karpenter.Read(f, j.catalog)
+	in, err := karpenter.TranslateWorkload(f, j.catalog)
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
@@ -165,7 +165,7 @@ func (j judges) both(t *testing.T, seed uint64) (f workload.File, ours, theirs w
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	return f, ours, in.Placement(r)
+	return f, ours, in.GroupedPlacement(r)
 }
 
 // What Karpenter places by the rules, Joiner places too, for no more money, and its plans have no fault.

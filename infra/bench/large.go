@@ -54,8 +54,8 @@ func packLarge(files string) ([]solo, error) {
 	return out, nil
 }
 
-// alone packs the file and prints what it took as JSON.
-func (b *bench) alone(path string) error {
+// packFile packs the file and prints what it took as JSON.
+func (b *bench) packFile(path string) error {
 	f, err := workload.LoadWorkload(os.ReadFile, path, "")
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (b *bench) alone(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	s := b.judged(f, p)
+	s := b.checkPlacement(f, p)
 	out := solo{
 		Workload: f.Name, Pods: f.Pending(), Nodes: len(f.Nodes), Seconds: p.PlanSeconds, CPU: p.PlanUserSeconds,
 		MiB: p.MaxRSSMiB,

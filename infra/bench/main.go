@@ -67,11 +67,11 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	work := func() error { return b.run(flag.Args()) }
+	work := func() error { return b.runWorkloads(flag.Args()) }
 	if *one != "" {
-		work = func() error { return b.alone(*one) }
+		work = func() error { return b.packFile(*one) }
 	}
-	if err := b.with(work); err != nil {
+	if err := b.withInputs(work); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		os.Exit(1)
 	}
@@ -84,8 +84,8 @@ func envOr(name, def string) string {
 	return def
 }
 
-// with loads what every run needs, and does the work.
-func (b *bench) with(work func() error) error {
+// withInputs loads what every run needs, and does the work.
+func (b *bench) withInputs(work func() error) error {
 	var err error
 	if b.catalog, err = instancetypes.DecodeCatalog(builtin.Data()); err != nil {
 		return err
@@ -100,17 +100,17 @@ func (b *bench) with(work func() error) error {
 	return work()
 }
 
-func (b *bench) run(names []string) error {
+func (b *bench) runWorkloads(names []string) error {
 	var err error
 	if len(names) == 0 {
-		if names, err = b.files(); err != nil {
+		if names, err = b.workloadFiles(); err != nil {
 			return err
 		}
 	}
-	karpenter.Prepare()
+	karpenter.PrepareProcess()
 	var rows []row
 	for _, n := range names {
-		r, err := b.one(n)
+		r, err := b.runWorkload(n)
 		if err != nil {
 			return err
 		}
@@ -122,15 +122,15 @@ func (b *bench) run(names []string) error {
 	}
 	fmt.Println(plainText(rows, alone))
 	if b.out != "" {
-		if err := os.WriteFile(b.out, []byte(markdown(rows, alone)), 0o644); err != nil {
+		if err := os.WriteFile(b.out, []byte(resultsPage(rows, alone)), 0o644); err != nil {
 			return fmt.Errorf("write table: %w", err)
 		}
 	}
-	return faults(rows, alone)
+	return findFaults(rows, alone)
 }
 
-// files lists the workload files of the folder.
-func (b *bench) files() ([]string, error) {
+// workloadFiles lists the workload files of the folder.
+func (b *bench) workloadFiles() ([]string, error) {
 	var out []string
 	for _, pattern := range []string{"*.json", "*.json.gz", "*.yaml", "*.yaml.gz"} {
 		found, err := filepath.Glob(filepath.Join(b.folder, pattern))
@@ -146,8 +146,8 @@ func (b *bench) files() ([]string, error) {
 	return out, nil
 }
 
-// one packs a workload with both, Joiner first: what Karpenter leaves in memory must not help it.
-func (b *bench) one(path string) (row, error) {
+// runWorkload packs a workload with both, Joiner first: what Karpenter leaves in memory must not help it.
+func (b *bench) runWorkload(path string) (row, error) {
 	f, err := workload.LoadWorkload(os.ReadFile, path, "")
 	if err != nil {
 		return row{}, err
@@ -158,11 +158,11 @@ func (b *bench) one(path string) (row, error) {
 	if err != nil {
 		return row{}, fmt.Errorf("%s: %w", path, err)
 	}
-	r.joiner = b.judged(f, p)
+	r.joiner = b.checkPlacement(f, p)
 	if b.only {
 		return r, nil
 	}
-	in, err := karpenter.Read(f, b.catalog)
+	in, err := karpenter.TranslateWorkload(f, b.catalog)
 	if err != nil {
 		return row{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -174,33 +174,33 @@ func (b *bench) one(path string) (row, error) {
 	if err != nil {
 		return row{}, fmt.Errorf("%s: Karpenter: %w", path, err)
 	}
-	p = in.Placement(result)
+	p = in.GroupedPlacement(result)
 	p.PlanSeconds, p.PlanUserSeconds, p.MaxRSSMiB = took.Seconds, took.UserSeconds, took.MaxRSSMiB
-	r.karpenter = b.judged(f, p)
+	r.karpenter = b.checkPlacement(f, p)
 	return r, nil
 }
 
-func (b *bench) judged(f workload.File, p workload.Placement) *side {
+func (b *bench) checkPlacement(f workload.File, p workload.Placement) *side {
 	s := &side{plan: p, report: plancheck.CheckPlacement(f, b.market, p)}
 	fmt.Fprintf(os.Stderr, "%-10s %-9s %8.3f s %8.3f s CPU %10.4f USD/h %5d nodes %5d unplaced, checker: %s\n",
 		f.Name, p.Tool, p.PlanSeconds, p.PlanUserSeconds, s.report.HourlyUSD, s.report.Nodes, s.report.Unplaced,
-		verdict(s.report))
+		verdictText(s.report))
 	for _, v := range s.report.Violations[:min(3, len(s.report.Violations))] {
 		fmt.Fprintf(os.Stderr, "  %s\n", v)
 	}
 	return s
 }
 
-func verdict(r plancheck.Report) string {
+func verdictText(r plancheck.Report) string {
 	if len(r.Violations) == 0 {
 		return "valid"
 	}
 	return fmt.Sprintf("%d faults", len(r.Violations))
 }
 
-// faults is an error when Joiner broke a rule, left pods without a place that Karpenter found one for, or claimed a
-// bound that a valid plan of either side undercuts.
-func faults(rows []row, alone []solo) error {
+// findFaults returns an error when Joiner broke a rule, left pods without a place that Karpenter found one for, or
+// claimed a bound that a valid plan of either side undercuts.
+func findFaults(rows []row, alone []solo) error {
 	var bad []string
 	for _, s := range alone {
 		if s.Faults > 0 {

@@ -14,7 +14,7 @@ import (
 func TestBench(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "results.md")
 	b := bench{out: out, resolved: "../../pkg/model/instancetypes/testdata/resolved-types.json.gz", patience: 1 << 40}
-	if err := b.with(func() error { return b.run([]string{"../../pkg/cli/testdata/shop.yaml"}) }); err != nil {
+	if err := b.withInputs(func() error { return b.runWorkloads([]string{"../../pkg/cli/testdata/shop.yaml"}) }); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(out)
@@ -30,7 +30,7 @@ func TestBench(t *testing.T) {
 
 func TestFolder(t *testing.T) {
 	b := bench{folder: "workloads"}
-	got, err := b.files()
+	got, err := b.workloadFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestFolder(t *testing.T) {
 		t.Errorf("samples: %s", s)
 	}
 	b.folder = t.TempDir()
-	if _, err := b.files(); err == nil {
+	if _, err := b.workloadFiles(); err == nil {
 		t.Error("an empty folder gives no error")
 	}
 }
@@ -54,25 +54,25 @@ func TestFaultsAndMeans(t *testing.T) {
 		{workload: "small", pods: 10, joiner: side(1, 1), karpenter: side(4, 1)},
 		{workload: "alone", pods: 9000, joiner: side(1, 1)},
 	}
-	if err := faults(rows, nil); err != nil {
+	if err := findFaults(rows, nil); err != nil {
 		t.Errorf("faults: %v", err)
 	}
 	want := "In the geometric mean Karpenter's fleets cost 4.00 times Joiner's; with 2000 pods and more it takes 200 times the CPU."
-	if got := summary(rows); got != want {
+	if got := summaryText(rows); got != want {
 		t.Errorf("summary: %s", got)
 	}
 	rows[3].joiner = side(1, 1, "too full")
-	if err := faults(rows, nil); err == nil || !strings.Contains(err.Error(), "alone: too full") {
+	if err := findFaults(rows, nil); err == nil || !strings.Contains(err.Error(), "alone: too full") {
 		t.Errorf("a fault of ours gives %v", err)
 	}
 	rows[3].joiner = side(1, 1)
 	rows[0].joiner.plan.LowerBoundUSD = 1.5
-	if err := faults(rows, nil); err == nil || !strings.Contains(err.Error(), "a: the bound is 1.500000 USD/h") {
+	if err := findFaults(rows, nil); err == nil || !strings.Contains(err.Error(), "a: the bound is 1.500000 USD/h") {
 		t.Errorf("a bound above our own price gives %v", err)
 	}
 	rows[0].joiner.plan.LowerBoundUSD = 0.5
 	rows[1].joiner.report.Unplaced = 2
-	if err := faults(rows, nil); err == nil || !strings.Contains(err.Error(), "finds a place for 2 pods more") {
+	if err := findFaults(rows, nil); err == nil || !strings.Contains(err.Error(), "finds a place for 2 pods more") {
 		t.Errorf("pods that only Karpenter places give %v", err)
 	}
 }
@@ -83,16 +83,16 @@ func TestLarge(t *testing.T) {
 		{Workload: "big", Pods: 50000, Seconds: 1.25, CPU: 1.2, MiB: 170, USD: 110, Bound: 100, NewNodes: 300},
 		{Workload: "bad", Pods: 10, Running: 130000, Nodes: 5000, Faults: 2, Fault: "claim 1: too full"},
 	}
-	text := markdown(nil, list)
+	text := resultsPage(nil, list)
 	for _, want := range []string{"| big | 50000 | 0 | 0 | 1.250 | 1.200 | 170 | 110.00 | 300 | 0 | valid | 100.00 | 10.0 % |", "| 2 faults |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if err := faults(nil, list); err == nil || !strings.Contains(err.Error(), "bad: claim 1: too full") {
+	if err := findFaults(nil, list); err == nil || !strings.Contains(err.Error(), "bad: claim 1: too full") {
 		t.Errorf("faults: %v", err)
 	}
-	if strings.Contains(markdown(nil, nil), "Large") {
+	if strings.Contains(resultsPage(nil, nil), "Large") {
 		t.Error("a heading without a table")
 	}
 }

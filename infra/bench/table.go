@@ -13,8 +13,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// sheet is the table of all workloads, to be shown as text or Markdown.
-func sheet(rows []row) table.Writer {
+// resultTable is the table of all workloads, to be shown as text or Markdown.
+func resultTable(rows []row) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
@@ -24,48 +24,48 @@ func sheet(rows []row) table.Writer {
 		"gap"})
 	for _, r := range rows {
 		line := table.Row{r.workload, r.pods, r.nodes}
-		line = append(append(line, columns(r.karpenter)...), columns(r.joiner)...)
+		line = append(append(line, sideColumns(r.karpenter)...), sideColumns(r.joiner)...)
 		bound, gap := "", ""
 		if p := r.joiner.plan; p.LowerBoundUSD > 0 {
 			bound, gap = fmt.Sprintf("%.2f", p.LowerBoundUSD),
 				fmt.Sprintf("%.1f %%", 100*(r.joiner.report.HourlyUSD/p.LowerBoundUSD-1))
 		}
-		t.AppendRow(append(line, ratio(r, priceOf), ratio(r, cpuOf), bound, gap))
+		t.AppendRow(append(line, ratioText(r, priceOf), ratioText(r, cpuOf), bound, gap))
 	}
 	return t
 }
 
-func columns(s *side) table.Row {
+func sideColumns(s *side) table.Row {
 	if s == nil {
 		return table.Row{"", "", "", "", "", ""}
 	}
 	return table.Row{fmt.Sprintf("%.3f", s.plan.PlanSeconds), fmt.Sprintf("%.3f", s.plan.PlanUserSeconds),
-		fmt.Sprintf("%.2f", s.report.HourlyUSD), s.report.Nodes, s.report.Unplaced, verdict(s.report)}
+		fmt.Sprintf("%.2f", s.report.HourlyUSD), s.report.Nodes, s.report.Unplaced, verdictText(s.report)}
 }
 
 func priceOf(s *side) float64 { return s.report.HourlyUSD }
 func cpuOf(s *side) float64   { return s.plan.PlanUserSeconds }
 
-// ratio is Karpenter's figure over Joiner's.
-func ratio(r row, of func(*side) float64) string {
-	if v := over(r, of); v > 0 {
+// ratioText is Karpenter's figure over Joiner's.
+func ratioText(r row, of func(*side) float64) string {
+	if v := figureRatio(r, of); v > 0 {
 		return fmt.Sprintf("%.2f", v)
 	}
 	return ""
 }
 
-func over(r row, of func(*side) float64) float64 {
+func figureRatio(r row, of func(*side) float64) float64 {
 	if r.karpenter == nil || of(r.joiner) <= 0 {
 		return 0
 	}
 	return of(r.karpenter) / of(r.joiner)
 }
 
-// mean is the geometric mean of the ratios of workloads with at least that many pods.
-func mean(rows []row, of func(*side) float64, pods int) (float64, int) {
+// meanRatio is the geometric mean of the ratios of workloads with at least that many pods.
+func meanRatio(rows []row, of func(*side) float64, pods int) (float64, int) {
 	sum, n := 0.0, 0
 	for _, r := range rows {
-		if v := over(r, of); v > 0 && r.pods >= pods {
+		if v := figureRatio(r, of); v > 0 && r.pods >= pods {
 			sum += math.Log(v)
 			n++
 		}
@@ -79,12 +79,12 @@ func mean(rows []row, of func(*side) float64, pods int) (float64, int) {
 // large is from how many pods on a workload counts for the mean of CPU ratios.
 const large = 2000
 
-func summary(rows []row) string {
+func summaryText(rows []row) string {
 	var parts []string
-	if m, n := mean(rows, priceOf, 0); n > 0 {
+	if m, n := meanRatio(rows, priceOf, 0); n > 0 {
 		parts = append(parts, fmt.Sprintf("Karpenter's fleets cost %.2f times Joiner's", m))
 	}
-	if m, n := mean(rows, cpuOf, large); n > 0 {
+	if m, n := meanRatio(rows, cpuOf, large); n > 0 {
 		parts = append(parts, fmt.Sprintf("with %d pods and more it takes %.0f times the CPU", large, m))
 	}
 	if len(parts) == 0 {
@@ -94,18 +94,18 @@ func summary(rows []row) string {
 }
 
 func plainText(rows []row, alone []solo) string {
-	out := sheet(rows).Render() + "\n" + summary(rows)
+	out := resultTable(rows).Render() + "\n" + summaryText(rows)
 	if t := largeSheet(alone); t != nil {
 		out += "\n" + t.Render()
 	}
 	return out
 }
 
-func markdown(rows []row, alone []solo) string {
+func resultsPage(rows []row, alone []solo) string {
 	out := fmt.Sprintf("# Joiner beside Karpenter\n\nMeasured %s on %s with %s, Karpenter %s, Joiner's default settings, in one process. "+
 		"Seconds are those of packing alone. No plan costs less than the bound, which leaves limits and weights of NodePools aside. Written by `make bench`.\n\n%s\n\n%s\n",
-		time.Now().UTC().Format(time.DateOnly), processor(), runtime.Version(), version("sigs.k8s.io/karpenter"),
-		sheet(rows).RenderMarkdown(), summary(rows))
+		time.Now().UTC().Format(time.DateOnly), processorName(), runtime.Version(),
+		moduleVersion("sigs.k8s.io/karpenter"), resultTable(rows).RenderMarkdown(), summaryText(rows))
 	if t := largeSheet(alone); t != nil {
 		out += "\n## Large clusters\n\nJoiner alone, each in a process of its own that has one core; peak memory is that of the whole process once packed.\n\n" +
 			t.RenderMarkdown() + "\n"
@@ -113,7 +113,7 @@ func markdown(rows []row, alone []solo) string {
 	return out
 }
 
-func version(module string) string {
+func moduleVersion(module string) string {
 	info, ok := debug.ReadBuildInfo()
 	if ok {
 		for _, d := range info.Deps {
@@ -128,8 +128,8 @@ func version(module string) string {
 	return "of an unknown version"
 }
 
-// processor names the machine where Linux tells.
-func processor() string {
+// processorName names the machine where Linux tells.
+func processorName() string {
 	name := runtime.GOARCH
 	b, err := os.ReadFile("/proc/cpuinfo")
 	if err == nil {

@@ -57,7 +57,7 @@ func NewClusters(scope constructs.Construct, clusters ...ClusterProps) ([]Cluste
 	}
 	entries := make([]any, 0, len(clusters))
 	for _, c := range clusters {
-		settings, err := c.context()
+		settings, err := c.contextValues()
 		if err != nil {
 			return nil, err
 		}
@@ -98,8 +98,8 @@ func addStacks(scope constructs.Construct, all []stack.Props) ([]Cluster, error)
 	return out, nil
 }
 
-// context returns the settings in the form that cdk.json has.
-func (c ClusterProps) context() (map[string]any, error) {
+// contextValues returns the settings in the form that cdk.json has.
+func (c ClusterProps) contextValues() (map[string]any, error) {
 	settings := maps.Clone(c.Settings)
 	if settings == nil {
 		settings = map[string]any{}

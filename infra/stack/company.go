@@ -38,8 +38,8 @@ func (p Props) environment() *awscdk.Environment {
 	return out
 }
 
-// id tells the stack from the others of the app: two clusters in different places may have one name.
-func (p Props) id() string {
+// stackID tells the stack from the others of the app: two clusters in different places may have one name.
+func (p Props) stackID() string {
 	id := p.names().Stack()
 	for _, part := range []string{p.Stack.Account, p.Stack.Region} {
 		if part != "" {

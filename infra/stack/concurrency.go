@@ -19,7 +19,7 @@ func planConcurrency(all []Props) []Props {
 	for _, at := range members {
 		var asked []settings.Concurrency
 		for _, i := range at {
-			asked = append(asked, all[i].concurrency())
+			asked = append(asked, all[i].askedConcurrency())
 		}
 		planned := settings.PlanConcurrency(asked)
 		for n, i := range at {
@@ -29,8 +29,8 @@ func planConcurrency(all []Props) []Props {
 	return out
 }
 
-// concurrency is what the cluster asks for.
-func (p Props) concurrency() settings.Concurrency {
+// askedConcurrency is the concurrency that the cluster asks for.
+func (p Props) askedConcurrency() settings.Concurrency {
 	if !p.Stack.InterruptionHandling {
 		p.Stack.InterruptionConcurrency = 0
 	}

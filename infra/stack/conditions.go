@@ -13,8 +13,8 @@ const (
 	tagRegion      = "topology.kubernetes.io/region"
 )
 
-// owned holds for things that we tagged when we made them.
-func (p permissions) owned() conditions {
+// ownedTags holds for things that we tagged when we made them.
+func (p permissions) ownedTags() conditions {
 	return conditions{
 		"StringEquals": {"aws:ResourceTag/" + p.tagCluster(): {"owned"}},
 		"StringLike":   {"aws:ResourceTag/" + tagNodePool: {"*"}},
@@ -30,8 +30,8 @@ func (p permissions) requestedAsOwned() conditions {
 	}
 }
 
-// and adds one test to conditions made for this statement alone.
-func (c conditions) and(operator, key string, values ...string) conditions {
+// withTest adds one test to conditions made for this statement alone.
+func (c conditions) withTest(operator, key string, values ...string) conditions {
 	if c[operator] == nil {
 		c[operator] = map[string][]string{}
 	}

@@ -23,7 +23,7 @@ type network struct {
 // logs, traces and dead letters, does not go through the VPC.
 type endpoint struct{ id, service, why string }
 
-func endpoints(services []string) []endpoint {
+func interfaceEndpoints(services []string) []endpoint {
 	return slices.DeleteFunc([]endpoint{
 		{"Ec2", "ec2", "launches, look-ups"}, {"Ssm", "ssm", "images by alias"},
 		{"Eks", "eks", "the cluster's address"}, {"Lambda", "lambda", "wake-ups"},
@@ -105,7 +105,7 @@ func (s *joiner) addEndpoints() {
 	for _, id := range s.props.Stack.SubnetIDs {
 		subnets = append(subnets, id)
 	}
-	for _, e := range endpoints(s.props.Stack.VPCEndpoints) {
+	for _, e := range interfaceEndpoints(s.props.Stack.VPCEndpoints) {
 		private := awsec2.NewCfnVPCEndpoint(s.Stack, jsii.String(e.id+"Endpoint"),
 			&awsec2.CfnVPCEndpointProps{VpcId: s.net.vpc.VpcId(), VpcEndpointType: jsii.String("Interface"),
 				ServiceName:       jsii.String(fmt.Sprintf("com.amazonaws.%s.%s", *s.Region(), e.service)),
@@ -113,7 +113,8 @@ func (s *joiner) addEndpoints() {
 				SubnetIds:         &subnets, SecurityGroupIds: &[]any{group.SecurityGroupId()}})
 		s.ways = append(s.ways, private)
 	}
-	log.Print(endpointCost(s.cluster, len(endpoints(s.props.Stack.VPCEndpoints)), len(s.props.Stack.SubnetIDs)))
+	log.Print(endpointCost(s.cluster, len(interfaceEndpoints(s.props.Stack.VPCEndpoints)),
+		len(s.props.Stack.SubnetIDs)))
 }
 
 // endpointCost is the estimate in words. The catalog's bucket is reached through a gateway endpoint, which costs

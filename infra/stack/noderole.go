@@ -60,17 +60,17 @@ func (s *joiner) addNodeRoles() {
 // role.
 func (s *joiner) addNodeRole(id, name, entryType string) {
 	policies := []awsiam.IManagedPolicy{
-		managed("AmazonEKSWorkerNodePolicy"),
-		managed("AmazonEC2ContainerRegistryPullOnly"),
-		managed("AmazonEKS_CNI_Policy"),
-		managed("AmazonSSMManagedInstanceCore"),
+		managedPolicy("AmazonEKSWorkerNodePolicy"),
+		managedPolicy("AmazonEC2ContainerRegistryPullOnly"),
+		managedPolicy("AmazonEKS_CNI_Policy"),
+		managedPolicy("AmazonSSMManagedInstanceCore"),
 	}
 	for _, p := range s.props.Stack.NodePolicies {
 		if strings.HasPrefix(p, "arn:") {
 			policies = append(policies, awsiam.ManagedPolicy_FromManagedPolicyArn(s.Stack,
 				jsii.String(id+p[strings.LastIndex(p, "/")+1:]), &p))
 		} else {
-			policies = append(policies, managed(p))
+			policies = append(policies, managedPolicy(p))
 		}
 	}
 	role := awsiam.NewRole(s.Stack, jsii.String(id+"Role"), &awsiam.RoleProps{
@@ -90,7 +90,7 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 	s.entries = append(s.entries, entry)
 	s.nodeRoles = append(s.nodeRoles, *role.RoleArn())
 	s.madeRoles = append(s.madeRoles, name)
-	for _, r := range []awscdk.CfnResource{resource(role), resource(profile), entry} {
+	for _, r := range []awscdk.CfnResource{resourceOf(role), resourceOf(profile), entry} {
 		keepIdentity(s.scope, r)
 		s.joining = append(s.joining, r)
 	}
@@ -108,6 +108,6 @@ func keepIdentity(s scope, r awscdk.CfnResource) {
 	r.ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE, nil)
 }
 
-func managed(name string) awsiam.IManagedPolicy {
+func managedPolicy(name string) awsiam.IManagedPolicy {
 	return awsiam.ManagedPolicy_FromAwsManagedPolicyName(&name)
 }

@@ -103,15 +103,15 @@ func (p permissions) findCluster() statement {
 }
 
 func provisionAllows(p permissions) []statement {
-	return append(append(append(append(p.launch(), p.storePasses()...), p.readShifts()...),
+	return append(append(append(append(p.allowLaunch(), p.storePasses()...), p.readShifts()...),
 		p.readCheckpoint(),
 		p.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		p.describeLevels(),
 		statement{sid: "StartOwnInstances", actions: []string{"ec2:StartInstances"},
-			resources: []string{p.ec2("instance/*")}, when: p.owned(), changes: true},
+			resources: []string{p.ec2("instance/*")}, when: p.ownedTags(), changes: true},
 		p.passNodeRole(),
 		p.readCatalog(),
-		p.wake("lifecycle", "refresh"),
+		p.allowWake("lifecycle", "refresh"),
 	), p.givenStatements()...)
 }
 
@@ -134,14 +134,14 @@ func lifecycleAllows(p permissions) []statement {
 		p.describe("DescribeHealth", "ec2:DescribeInstanceStatus"),
 		statement{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{p.ec2("instance/*")},
 			changes: true,
-			when: p.owned().and("StringEqualsIfExists", "aws:RequestTag/"+tagClusterName, p.cluster).
-				and("ForAllValues:StringEquals", "aws:TagKeys", tagClusterName, tagNodeClaim, "Name")},
+			when: p.ownedTags().withTest("StringEqualsIfExists", "aws:RequestTag/"+tagClusterName, p.cluster).
+				withTest("ForAllValues:StringEquals", "aws:TagKeys", tagClusterName, tagNodeClaim, "Name")},
 		statement{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"},
-			resources: []string{p.ec2("instance/*")}, when: p.owned(), changes: true},
+			resources: []string{p.ec2("instance/*")}, when: p.ownedTags(), changes: true},
 		statement{sid: "StopOwnInstances", actions: []string{"ec2:StopInstances"},
-			resources: []string{p.ec2("instance/*")}, when: p.owned(), changes: true},
+			resources: []string{p.ec2("instance/*")}, when: p.ownedTags(), changes: true},
 		p.deleteTemplates(),
-		p.wake("provision", "refresh"))
+		p.allowWake("provision", "refresh"))
 }
 
 // remoteWrite is for metrics that are sent to Prometheus, and what is remembered of them.
@@ -173,7 +173,7 @@ func disruptAllows(p permissions) []statement {
 		p.describe("DescribeInstances", "ec2:DescribeInstances"), // whether they are where their class would put them
 		p.describe("ReadAlarms", "cloudwatch:DescribeAlarms"),    // those that NodeRollouts name
 		p.describe("FindImages", "ec2:DescribeImages"),           // of their last good revision
-		p.readCatalog(), p.describeLevels(), p.wake("provision", "lifecycle"))
+		p.readCatalog(), p.describeLevels(), p.allowWake("provision", "lifecycle"))
 }
 
 // storePasses is for passes that are kept whole: those in which something failed, or all of them for the decision log.
@@ -202,7 +202,7 @@ func (p permissions) describeLevels() statement {
 func refreshAllows(p permissions) []statement {
 	var rehearse []statement // EC2 answers a dry run only to who may do the deed
 	if p.props.Functions.DryRunValidation {
-		rehearse = p.launch()
+		rehearse = p.allowLaunch()
 	}
 	var commitments []statement // those of EC2 and of Savings Plans know no resources
 	if p.props.Functions.Commitments > 0 {
@@ -264,12 +264,12 @@ func (p permissions) imageParameters() []string {
 
 // Notices about instances are handled in the cluster; EC2 is told by lifecycle and provision.
 func wakesBoth(p permissions) []statement {
-	return []statement{p.wake("provision", "lifecycle")}
+	return []statement{p.allowWake("provision", "lifecycle")}
 }
 
 // No claim is deleted on a recommendation until there is a replacement, so that there is nothing for lifecycle.
 func wakesProvision(p permissions) []statement {
-	return []statement{p.wake("provision")}
+	return []statement{p.allowWake("provision")}
 }
 
 // Setup works in the cluster. To drain it, it has lifecycle do its work. In an account without the role of spot it
@@ -281,7 +281,7 @@ func setupAllows(p permissions) []statement {
 		{sid: "CreateSpotRole", changes: true, actions: []string{"iam:CreateServiceLinkedRole"},
 			resources: []string{p.arn("iam", "", *p.Account(), "role/aws-service-role/"+spot+"/*")},
 			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},
-		p.wake("lifecycle"),
+		p.allowWake("lifecycle"),
 	}, p.removeLeftovers()...)
 }
 
@@ -293,15 +293,15 @@ func (p permissions) removeLeftovers() []statement {
 	}
 	return []statement{
 		p.listProfiles(),
-		{sid: "RemoveInstanceProfile", changes: true, resources: p.profiles(), when: p.taggedProfile("Resource"),
+		{sid: "RemoveInstanceProfile", changes: true, resources: p.profileARNs(), when: p.taggedProfile("Resource"),
 			actions: []string{"iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}},
 		p.describe("DescribeTemplates", "ec2:DescribeLaunchTemplates"),
 		p.deleteTemplates(),
 	}
 }
 
-// launch is what a launch may use, and that all it makes is tagged as ours.
-func (p permissions) launch() []statement {
+// allowLaunch lists what a launch may use, and that all it makes is tagged as ours.
+func (p permissions) allowLaunch() []statement {
 	run := []string{"ec2:RunInstances", "ec2:CreateFleet"}
 	made := []string{
 		p.ec2("fleet/*"), p.ec2("instance/*"), p.ec2("volume/*"),
@@ -314,17 +314,17 @@ func (p permissions) launch() []statement {
 			p.anyAccount("capacity-reservation/*"), p.anyAccount("placement-group/*"),
 		}},
 		{sid: "LaunchFromOwnTemplate", changes: true, actions: run, resources: []string{p.ec2("launch-template/*")},
-			when: p.owned()},
+			when: p.ownedTags()},
 		{sid: "LaunchTagged", changes: true, actions: append(run, "ec2:CreateLaunchTemplate"), resources: made,
 			when: p.requestedAsOwned()},
 		{sid: "TagWhatIsLaunched", changes: true, actions: []string{"ec2:CreateTags"}, resources: made,
-			when: p.requestedAsOwned().and("StringEquals", "ec2:CreateAction", "RunInstances", "CreateFleet",
+			when: p.requestedAsOwned().withTest("StringEquals", "ec2:CreateAction", "RunInstances", "CreateFleet",
 				"CreateLaunchTemplate")},
 	}
 }
 
-// profiles are the instance profiles that refresh makes. Their path is known, so nothing else can be touched.
-func (p permissions) profiles() []string {
+// profileARNs are the instance profiles that refresh makes. Their path is known, so nothing else can be touched.
+func (p permissions) profileARNs() []string {
 	return []string{p.arn("iam", "", *p.Account(), "instance-profile/karpenter/"+*p.Region()+"/"+p.cluster+"/*")}
 }
 
@@ -344,13 +344,13 @@ func (p permissions) listProfiles() statement {
 
 // instanceProfiles lets refresh keep one instance profile for each role of a class, below a path of its own.
 func (p permissions) instanceProfiles() []statement {
-	own := p.profiles()
-	asked := p.taggedProfile("Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, p.cluster)
+	own := p.profileARNs()
+	asked := p.taggedProfile("Request").withTest("StringEquals", "aws:RequestTag/"+tagClusterName, p.cluster)
 	both := p.taggedProfile("Resource").
-		and("StringEquals", "aws:RequestTag/"+p.tagCluster(), "owned").
-		and("StringEquals", "aws:RequestTag/"+tagRegion, *p.Region()).
-		and("StringEquals", "aws:RequestTag/"+tagClusterName, p.cluster).
-		and("StringLike", "aws:RequestTag/"+tagNodeClass, "*")
+		withTest("StringEquals", "aws:RequestTag/"+p.tagCluster(), "owned").
+		withTest("StringEquals", "aws:RequestTag/"+tagRegion, *p.Region()).
+		withTest("StringEquals", "aws:RequestTag/"+tagClusterName, p.cluster).
+		withTest("StringLike", "aws:RequestTag/"+tagNodeClass, "*")
 	return []statement{
 		{sid: "ReadInstanceProfiles", actions: []string{"iam:GetInstanceProfile"},
 			resources: []string{p.arn("iam", "", *p.Account(), "instance-profile/*")}},
@@ -383,7 +383,7 @@ func (p permissions) readCatalog() statement {
 		resources: []string{*p.bucket.BucketArn(), *p.bucket.BucketArn() + "/" + CatalogKey}}
 }
 
-func (p permissions) wake(functions ...string) statement {
+func (p permissions) allowWake(functions ...string) statement {
 	st := statement{sid: "WakeFunctions", actions: []string{"lambda:InvokeFunction"}}
 	for _, f := range functions {
 		st.resources = append(st.resources, p.arn("lambda", *p.Region(), *p.Account(),
@@ -395,5 +395,5 @@ func (p permissions) wake(functions ...string) statement {
 // deleteTemplates is for the ones that age out and for those of a deleted class.
 func (p permissions) deleteTemplates() statement {
 	return statement{sid: "DeleteOwnLaunchTemplates", changes: true, actions: []string{"ec2:DeleteLaunchTemplate"},
-		resources: []string{p.ec2("launch-template/*")}, when: p.owned()}
+		resources: []string{p.ec2("launch-template/*")}, when: p.ownedTags()}
 }

@@ -15,9 +15,9 @@ type query struct {
 	functions      []string
 }
 
-// queries are the questions that people ask. Most read the records that pass through the log as "decision", of whose lists
-// Logs Insights shows one entry at a time: the first.
-func queries() []query {
+// logQueries are the questions that people ask. Most read the records that pass through the log as "decision", of whose
+// lists Logs Insights shows one entry at a time: the first.
+func logQueries() []query {
 	both := []string{decisionlog.Provision, decisionlog.Disrupt}
 	return []query{
 		{"Decisions", "decisions", `fields @timestamp, decision.function, decision.fleet.nodes, decision.fleet.hourlyUSD, decision.hourlyUSD, decision.gap
@@ -46,7 +46,7 @@ func queries() []query {
 
 // addQueries makes the questions to the decision log.
 func (m monitoring) addQueries() {
-	for _, q := range queries() {
+	for _, q := range logQueries() {
 		var groups []any
 		for _, f := range m.props.functions() {
 			if q.functions == nil || slices.Contains(q.functions, f.name) {

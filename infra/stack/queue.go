@@ -54,5 +54,5 @@ func (s *joiner) mapQueue(f madeFunction) {
 			MaxConcurrency:          jsii.Number(queueConcurrency),
 			ReportBatchItemFailures: jsii.Bool(true),
 		})
-	s.rules = append(s.rules, resource(mapping)) // nothing is handled before setup has prepared the cluster
+	s.rules = append(s.rules, resourceOf(mapping)) // nothing is handled before setup has prepared the cluster
 }

@@ -16,9 +16,9 @@ import (
 // addRules lets the events of a function invoke it. Those that EventBridge cannot deliver go to the same dead-letter
 // queue as what the function could not handle.
 func (s *joiner) addRules(f madeFunction) error {
-	target := f.target()
+	target := f.ruleTarget()
 	for _, kind := range f.rules {
-		pattern, err := s.pattern(kind)
+		pattern, err := s.readPattern(kind)
 		if err != nil {
 			return err
 		}
@@ -27,7 +27,7 @@ func (s *joiner) addRules(f madeFunction) error {
 			EventPattern: pattern,
 			Targets:      &[]awsevents.IRuleTarget{target},
 		})
-		s.rules = append(s.rules, resource(rule))
+		s.rules = append(s.rules, resourceOf(rule))
 		if kind != events.KindDeployed { // which the next tick makes good
 			f.eventRules = append(f.eventRules, rule)
 		}
@@ -36,8 +36,8 @@ func (s *joiner) addRules(f madeFunction) error {
 	return nil
 }
 
-// target is where rules send the events of the function.
-func (f madeFunction) target() awsevents.IRuleTarget {
+// ruleTarget is where rules send the events of the function.
+func (f madeFunction) ruleTarget() awsevents.IRuleTarget {
 	if f.queue != nil {
 		return awseventstargets.NewSqsQueue(f.queue, &awseventstargets.SqsQueueProps{DeadLetterQueue: f.deadLetters,
 			MaxEventAge: awscdk.Duration_Hours(jsii.Number(queueKeepsHours)), RetryAttempts: jsii.Number(deliveries)})
@@ -55,8 +55,8 @@ func (f madeFunction) target() awsevents.IRuleTarget {
 // deliveries is how often EventBridge tries again to deliver an event, within its age.
 const deliveries = 10
 
-// pattern reads the pattern of a kind of event. Of the stacks of the account, only our own one concerns us.
-func (s *joiner) pattern(kind events.Kind) (*awsevents.EventPattern, error) {
+// readPattern reads the pattern of a kind of event. Of the stacks of the account, only our own one concerns us.
+func (s *joiner) readPattern(kind events.Kind) (*awsevents.EventPattern, error) {
 	raw, err := kind.Pattern()
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func newSchedules(s *joiner, functions []function) schedules {
 			ticking = append(ticking, f.name)
 		}
 	}
-	wake := []statement{s.permissions().wake(ticking...)}
+	wake := []statement{s.permissions().allowWake(ticking...)}
 	role := awsiam.NewRole(s.Stack, jsii.String("SchedulesRole"), &awsiam.RoleProps{
 		Path: s.rolePath(),
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("scheduler.amazonaws.com"), &awsiam.ServicePrincipalOpts{
@@ -63,5 +63,5 @@ func (t schedules) addSchedule(s *joiner, f madeFunction) {
 				"source": "aws.scheduler", "detail-type": "Scheduled Event"}),
 		}),
 	})
-	s.rules = append(s.rules, resource(made))
+	s.rules = append(s.rules, resourceOf(made))
 }

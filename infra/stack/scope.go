@@ -23,7 +23,7 @@ func newScope(parent constructs.Construct, props Props) scope {
 	cluster, names := props.Functions.ClusterName, props.names()
 	name := names.Stack()
 	return scope{props: props, cluster: cluster, names: names,
-		Stack: awscdk.NewStack(parent, jsii.String(props.id()), &awscdk.StackProps{
+		Stack: awscdk.NewStack(parent, jsii.String(props.stackID()), &awscdk.StackProps{
 			StackName:             &name,
 			Env:                   props.environment(),
 			Description:           jsii.String("Joiner: nodes for the EKS cluster " + cluster),
@@ -35,7 +35,7 @@ func newScope(parent constructs.Construct, props Props) scope {
 		})}
 }
 
-func (s scope) output(name, value, description string) {
+func (s scope) addOutput(name, value, description string) {
 	awscdk.NewCfnOutput(s.Stack, &name, &awscdk.CfnOutputProps{Value: &value, Description: &description})
 }
 

@@ -112,11 +112,11 @@ func fromEntries(context map[string]any, entries []any) ([]Props, error) {
 		case err != nil:
 			problems = append(problems, fmt.Errorf("clusters[%d]:\n%w", i, err))
 			continue
-		case slices.Contains(ids, p.id()):
+		case slices.Contains(ids, p.stackID()):
 			problems = append(problems, fmt.Errorf("clusters[%d]: clusterName %s is there twice in one account and region: "+
 				"give account and region", i, cluster))
 		}
-		ids, names, all = append(ids, p.id()), append(names, cluster), append(all, p)
+		ids, names, all = append(ids, p.stackID()), append(names, cluster), append(all, p)
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("check the context of cdk.json and -c:\n%w", err)
@@ -146,7 +146,7 @@ func fromMap(context map[string]any) (Props, error) {
 			problems = append(problems, fmt.Errorf("context key %s: there is no such setting any more: %s", key, instead))
 			continue
 		case !known:
-			problems = append(problems, fmt.Errorf("context key %s: there is no such setting%s", key, suggestion(key)))
+			problems = append(problems, fmt.Errorf("context key %s: there is no such setting%s", key, suggestKey(key)))
 			continue
 		case s.ByStack:
 			problems = append(problems, fmt.Errorf("context key %s: the stack sets it itself; remove it", key))
@@ -202,8 +202,8 @@ func isCDKKey(key string) bool {
 	return strings.HasPrefix(key, "@") || strings.Contains(key, ":") || strings.HasPrefix(key, "cli-")
 }
 
-// suggestion helps with a misspelt key.
-func suggestion(key string) string {
+// suggestKey helps with a misspelt key.
+func suggestKey(key string) string {
 	if name, found := settings.Nearest(key); found {
 		return "; did you mean " + name + "?"
 	}

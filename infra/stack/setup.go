@@ -34,9 +34,9 @@ func (s *joiner) addSetup() error {
 	if err != nil {
 		return err
 	}
-	fn, preflight := s.made["setup"].fn, resource(s.preflight)
-	for _, r := range slices.Concat(s.ways, s.joining, []awscdk.CfnResource{resource(s.bucket),
-		resource(s.ticks.group), resource(s.ticks.role)}) {
+	fn, preflight := s.made["setup"].fn, resourceOf(s.preflight)
+	for _, r := range slices.Concat(s.ways, s.joining, []awscdk.CfnResource{resourceOf(s.bucket),
+		resourceOf(s.ticks.group), resourceOf(s.ticks.role)}) {
 		r.AddResourceDependency(preflight, nil)
 	}
 	for _, r := range s.entries {
@@ -44,7 +44,7 @@ func (s *joiner) addSetup() error {
 	}
 	for _, name := range sortedKeys(s.made) {
 		if m := s.made[name]; s.props.reserved(m.function) > 0 {
-			resource(m.fn).AddResourceDependency(preflight, nil)
+			resourceOf(m.fn).AddResourceDependency(preflight, nil)
 		}
 	}
 	asked := map[string]any{
@@ -64,16 +64,16 @@ func (s *joiner) addSetup() error {
 		asked["PushURL"] = s.addURL(s.made["wake"])
 		asked["PushSecret"] = s.secret.SecretArn() // another secret, another address
 	}
-	setup := resource(s.customResource("Setup", fn, asked))
+	setup := resourceOf(s.customResource("Setup", fn, asked))
 	setup.AddResourceDependency(s.made["setup"].entry, nil)
 	setup.AddResourceDependency(s.made["lifecycle"].entry, nil)
-	setup.AddResourceDependency(resource(s.made["lifecycle"].entrance), nil)
+	setup.AddResourceDependency(resourceOf(s.made["lifecycle"].entrance), nil)
 	for _, r := range slices.Concat(s.ways, s.joining) {
 		setup.AddResourceDependency(r, nil)
 	}
 	// Their roles too, or one that runs still could launch or make an instance profile again while setup cleans up.
 	for _, name := range []string{"provision", "refresh"} {
-		resource(s.made[name].role).AddResourceDependency(setup, nil)
+		resourceOf(s.made[name].role).AddResourceDependency(setup, nil)
 	}
 	for _, rule := range s.rules {
 		rule.AddResourceDependency(setup, nil)

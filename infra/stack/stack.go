@@ -80,8 +80,8 @@ type madeFunction struct {
 	eventRules  []awsevents.Rule
 }
 
-// resource is the one resource of the template that a construct is about.
-func resource(c constructs.IConstruct) awscdk.CfnResource {
+// resourceOf is the one resource of the template that a construct is about.
+func resourceOf(c constructs.IConstruct) awscdk.CfnResource {
 	return c.Node().DefaultChild().(awscdk.CfnResource)
 }
 
@@ -115,11 +115,12 @@ func New(parent constructs.Construct, props Props) (awscdk.Stack, error) {
 	m.addAlarms(functions)
 	m.addDashboard(functions)
 	m.addQueries()
-	s.output("Version", version.Number, "The release of Joiner")
-	s.output("CatalogBucket", *s.bucket.BucketName(), "Where the catalog of instance types and prices is kept")
-	s.output("NodeRoleArn", s.nodeRoles[0], "The role of the nodes; name it in spec.role of an EC2NodeClass")
+	s.addOutput("Version", version.Number, "The release of Joiner")
+	s.addOutput("CatalogBucket", *s.bucket.BucketName(), "Where the catalog of instance types and prices is kept")
+	s.addOutput("NodeRoleArn", s.nodeRoles[0], "The role of the nodes; name it in spec.role of an EC2NodeClass")
 	for _, f := range functions {
-		s.output(f.id+"RoleArn", *s.made[f.name].fn.Role().RoleArn(), "The role of "+f.name+", for policies of your own")
+		s.addOutput(f.id+"RoleArn", *s.made[f.name].fn.Role().RoleArn(),
+			"The role of "+f.name+", for policies of your own")
 	}
 	return s.Stack, nil
 }

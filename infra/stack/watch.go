@@ -51,8 +51,8 @@ func (m monitoring) addAlarms(functions []function) {
 	}
 }
 
-// essential are the alarms that tell that pods get no nodes or that notices are lost.
-func essential() []string {
+// essentialAlarms are the alarms that tell that pods get no nodes or that notices are lost.
+func essentialAlarms() []string {
 	return []string{"ProvisionErrors", "LifecycleErrors", "ProvisionSilent", "PodsUnplaced", "CatalogOld", "NoticesLate",
 		"SpotInterruptionDeadLetters", "OtherLeader"}
 }
@@ -63,7 +63,7 @@ func (p Props) wantsAlarm(id string) bool {
 	case settings.AlarmsNone:
 		return false
 	case settings.AlarmsEssential:
-		return slices.Contains(essential(), id) || id == "Price"
+		return slices.Contains(essentialAlarms(), id) || id == "Price"
 	}
 	return true
 }
@@ -85,7 +85,7 @@ func (m monitoring) addTopic() awssns.Topic {
 	if mail := m.props.Stack.AlarmEmail; mail != "" {
 		topic.AddSubscription(awssnssubscriptions.NewEmailSubscription(&mail, nil))
 	}
-	m.output("AlarmTopic", *topic.TopicArn(), "Where alarms are published; subscribe to it")
+	m.addOutput("AlarmTopic", *topic.TopicArn(), "Where alarms are published; subscribe to it")
 	return topic
 }
 
@@ -120,11 +120,12 @@ func (m monitoring) functionAlarms(f madeFunction) []alarm {
 		all = append(all, tickAlarms(m.scope, f)...)
 	}
 	if f.called {
-		all = append(all, alarm{id: f.id + "Errors", over: 2, of: 1, from: 1, metric: f.fn.MetricErrors(sum(5)),
+		all = append(all, alarm{id: f.id + "Errors", over: 2, of: 1, from: 1, metric: f.fn.MetricErrors(sumOver(5)),
 			text: name + " failed more than twice in 5 minutes: " + readLog, row: "Errors"})
 	}
 	if f.urgent > 0 {
-		all = append(all, alarm{id: f.id + "Throttles", over: 0, of: 1, from: 1, metric: f.fn.MetricThrottles(sum(5)),
+		all = append(all, alarm{id: f.id + "Throttles", over: 0, of: 1, from: 1,
+			metric: f.fn.MetricThrottles(sumOver(5)),
 			text: name + " was throttled: more notices came at once than its setting of concurrency lets through, and notices wait; " +
 				"raise interruptionConcurrency",
 			row: "Throttles"})
@@ -135,7 +136,7 @@ func (m monitoring) functionAlarms(f madeFunction) []alarm {
 			reasons = "its log has the reasons"
 		}
 		all = append(all, alarm{id: f.id + "DeadLetters", over: 0, of: 1, from: 1,
-			metric: f.deadLetters.MetricApproximateNumberOfMessagesVisible(most(5)),
+			metric: f.deadLetters.MetricApproximateNumberOfMessagesVisible(maximumOver(5)),
 			text:   name + " gave events up: read them in its dead-letter queue, " + reasons + ", then purge it", row: "DeadLetters"})
 	}
 	return all
@@ -152,17 +153,17 @@ func tickAlarms(s scope, f madeFunction) []alarm {
 	minutes := max(5, ticks*f.everyMin)
 	over := min(2, minutes/f.everyMin-2)
 	return []alarm{
-		{id: f.id + "Errors", over: over, of: 1, from: 1, metric: f.fn.MetricErrors(sum(minutes)), row: "Errors",
+		{id: f.id + "Errors", over: over, of: 1, from: 1, metric: f.fn.MetricErrors(sumOver(minutes)), row: "Errors",
 			text: fmt.Sprintf("%s failed more than %v times in %v minutes: %s", name, over, minutes, readLog)},
 		{id: f.id + "Silent", under: true, silence: true, over: 1, of: ticks, from: ticks, row: "Silent",
-			metric: filled(f.everyMin, f.fn.MetricInvocations(sum(f.everyMin))),
+			metric: filledMetric(f.everyMin, f.fn.MetricInvocations(sumOver(f.everyMin))),
 			text: fmt.Sprintf("%s has missed %d of its ticks: enable its schedule in the group %s, and see that its concurrency is not 0",
 				name, ticks, s.names.ScheduleGroup())},
 	}
 }
 
-// filled is a metric with 0 where there is no data.
-func filled(minutes float64, metric awscloudwatch.IMetric) awscloudwatch.IMetric {
+// filledMetric is a metric with 0 where there is no data.
+func filledMetric(minutes float64, metric awscloudwatch.IMetric) awscloudwatch.IMetric {
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{Expression: jsii.String("FILL(m0, 0)"),
 		UsingMetrics: &map[string]awscloudwatch.IMetric{"m0": metric}, Period: awscdk.Duration_Minutes(&minutes)})
 }
@@ -174,7 +175,7 @@ func lossAlarms(s scope, f madeFunction) (all []alarm) {
 	name := s.functionName(f.name)
 	if f.ticks() && f.name != "disrupt" { // which nobody wakes
 		all = append(all, alarm{id: f.id + "RecursionStopped", over: 0, of: 1, from: 1, row: "RecursionStopped",
-			metric: f.fn.Metric(jsii.String("RecursiveInvocationsDropped"), sum(5)),
+			metric: f.fn.Metric(jsii.String("RecursiveInvocationsDropped"), sumOver(5)),
 			text:   "Lambda took wake-ups of " + name + " for an endless loop and dropped them: the schedule goes on; report it with its log"})
 	}
 	if f.deadLetters == nil || f.direct {
@@ -185,7 +186,7 @@ func lossAlarms(s scope, f madeFunction) (all []alarm) {
 		failed = "EventBridge could not send an event to the queue of " + name + ": see that the queue exists and that the rule may send to it; deploy again"
 	} else {
 		all = append(all, alarm{id: f.id + "EventsDropped", over: 0, of: 1, from: 1, row: "EventsDropped",
-			metric: f.fn.Metric(jsii.String("AsyncEventsDropped"), sum(5)),
+			metric: f.fn.Metric(jsii.String("AsyncEventsDropped"), sumOver(5)),
 			text:   "Lambda dropped events that " + name + " did not handle: read its dead-letter queue, and see that it may write there"})
 	}
 	for _, rule := range f.eventRules {
@@ -210,38 +211,38 @@ func (m monitoring) clusterAlarms() []alarm {
 	set := m.props.Stack
 	all := []alarm{
 		{id: "PodsUnplaced", row: "PodsUnplaced", over: unschedulableAfter.Seconds(), of: 2, from: 2,
-			metric: m.measured(metrics.Unbound, most(5)),
+			metric: m.ownMetric(metrics.Unbound, maximumOver(5)),
 			text: "a pod has no node for longer than " + unschedulableAfter.String() +
 				" because no NodePool can hold it: its events say why; joiner plan says what would help"},
 		{id: "CatalogOld", row: "CatalogOld", silence: true, over: staleCatalog.Seconds(), of: 3, from: 3,
-			metric: m.measured(metrics.CatalogAge, most(10)),
+			metric: m.ownMetric(metrics.CatalogAge, maximumOver(10)),
 			text: "prices and instance types are older than " + staleCatalog.String() +
 				", or nobody measures it: read the log of refresh"},
 		{id: "OtherLeader", row: "OtherLeader", over: 0, of: 1, from: 1,
-			metric: m.measured(metrics.RefusedByLease, sum(5)),
+			metric: m.ownMetric(metrics.RefusedByLease, sumOver(5)),
 			text:   "Joiner changes nothing because a Karpenter leads the cluster: stop one of them, or set mode to observe"},
 		// one that meets a burst or a slow API server goes on in the next; a cluster that has outgrown them does so
 		// again
 		{id: "PassesCutShort", row: "PassesCutShort", over: 2, of: 2, from: 2,
-			metric: m.measured(metrics.PassesCutShort, sum(5)),
+			metric: m.ownMetric(metrics.PassesCutShort, sumOver(5)),
 			text:   "passes end before they are done, again and again: this cluster has outgrown functionMemory; raise it, joiner doctor says to what"},
 		// what fails is left out for ten minutes, and fails again then
-		{id: "Faults", row: "Faults", over: 0, of: 1, from: 1, metric: m.measured(metrics.Faults, sum(15)),
+		{id: "Faults", row: "Faults", over: 0, of: 1, from: 1, metric: m.ownMetric(metrics.Faults, sumOver(15)),
 			text: "Joiner itself failed about a pod, a NodePool or a node and goes on without it: the log says about which, and where the pass is kept for joiner replay"},
 	}
 	if set.InterruptionHandling {
 		all = append(all, alarm{id: "NoticesLate", row: "NoticesLate", over: lateNotice, of: 1, from: 1,
-			metric: m.measured(metrics.NoticeHandled, most(5)),
+			metric: m.ownMetric(metrics.NoticeHandled, maximumOver(5)),
 			text:   "a notice that EC2 takes an instance back was handled more than a minute after it was given: look for throttles of spotinterruption and for a slow API server"})
 	}
 	if m.push {
 		all = append(all, alarm{id: "PushMissed", row: "PushMissed", over: 0, of: 3, from: 6,
-			metric: m.measured(metrics.PushMissed, sum(5)),
+			metric: m.ownMetric(metrics.PushMissed, sumOver(5)),
 			text:   "pods or deletions wait for the schedule although push is on: the cluster cannot reach the URL of wake, or its webhook is gone"})
 	}
 	if set.PriceAlarmUSD > 0 {
 		all = append(all, alarm{id: "Price", row: "Price", over: set.PriceAlarmUSD, of: 2, from: 2,
-			metric: m.measured(metrics.PricePerHour, most(5)),
+			metric: m.ownMetric(metrics.PricePerHour, maximumOver(5)),
 			text:   "the nodes cost more per hour than priceAlarmUSD: joiner status says which pools; limits of NodePools bound them"})
 	}
 	return all
@@ -250,18 +251,20 @@ func (m monitoring) clusterAlarms() []alarm {
 // lateNotice is half of the two minutes that EC2 gives, in seconds.
 const lateNotice = 60
 
-// measured is a metric of the functions' own that has no dimension but the cluster.
-func (m monitoring) measured(name string, o *awscloudwatch.MetricOptions) awscloudwatch.Metric {
+// ownMetric is a metric of the functions' own that has no dimension but the cluster.
+func (m monitoring) ownMetric(name string, o *awscloudwatch.MetricOptions) awscloudwatch.Metric {
 	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String(metrics.Namespace),
 		MetricName:    &name,
 		DimensionsMap: &map[string]*string{"cluster": &m.cluster}, Statistic: o.Statistic, Period: o.Period,
 		Label: o.Label})
 }
 
-func sum(minutes float64) *awscloudwatch.MetricOptions { return statistic("Sum", minutes) }
+func sumOver(minutes float64) *awscloudwatch.MetricOptions { return metricStatistic("Sum", minutes) }
 
-func most(minutes float64) *awscloudwatch.MetricOptions { return statistic("Maximum", minutes) }
+func maximumOver(minutes float64) *awscloudwatch.MetricOptions {
+	return metricStatistic("Maximum", minutes)
+}
 
-func statistic(name string, minutes float64) *awscloudwatch.MetricOptions {
+func metricStatistic(name string, minutes float64) *awscloudwatch.MetricOptions {
 	return &awscloudwatch.MetricOptions{Statistic: &name, Period: awscdk.Duration_Minutes(&minutes)}
 }

@@ -22,18 +22,18 @@ import (
 // could know of.
 func (t *trial) placeBeside(ctx context.Context, s cluster.Snapshot, sold instancetypes.Catalog) error {
 	c := t.carriedOut(s)
-	o, err := karpenter.Provision(ctx, c, sold)
+	o, err := karpenter.DecideProvisioning(ctx, c, sold)
 	if err != nil {
 		return fmt.Errorf("karpenter beside Joiner's plan: %w", err)
 	}
-	refused, err := filter.Refused(ctx, c, o, nil)
+	refused, err := filter.RefusedPods(ctx, c, o, nil)
 	if err != nil {
 		return err
 	}
 	after := &trial{c: c, theirs: o, capacityOf: t.capacityOf}
 	t.beside = map[string]bool{}
-	for _, pod := range slices.Sorted(maps.Keys(o.Placed())) {
-		if refused[pod] == "" && len(after.overshot(pod)) == 0 && !t.onOpenClaim(pod, o.Existing[pod]) {
+	for _, pod := range slices.Sorted(maps.Keys(o.PlacedPods())) {
+		if refused[pod] == "" && len(after.exceededLimits(pod)) == 0 && !t.onOpenClaim(pod, o.Existing[pod]) {
 			t.beside[groupOf(pod)] = true
 		}
 	}
@@ -56,7 +56,7 @@ func (t *trial) onOpenClaim(pod, node string) bool {
 	p := t.pods[pod]
 	for _, o := range t.pods {
 		for _, c := range o.Spec.TopologySpreadConstraints {
-			if open(c.TopologyKey) && t.ruled(p, c.TopologyKey) {
+			if open(c.TopologyKey) && t.hasRuleOver(p, c.TopologyKey) {
 				return true
 			}
 		}
@@ -71,24 +71,24 @@ func (t *trial) carriedOut(s cluster.Snapshot) *manifests.Cluster {
 	c := *t.c
 	c.Nodes, c.NodeClaims = slices.Clone(c.Nodes), slices.Clone(c.NodeClaims)
 	c.Settings.Reserved = maps.Clone(c.Settings.Reserved)
-	at := t.arrive(&c, s)
+	at := t.makeNodes(&c, s)
 	for _, x := range t.ours.New {
 		claim := api.NodeClaim{}
 		claim.Name, claim.UID = "claim-"+x.Name, types.UID("claim-"+x.Name)
-		claim.CreationTimestamp.Time = manifests.Now()
+		claim.CreationTimestamp.Time = manifests.ClusterTime()
 		i := slices.IndexFunc(c.NodePools, func(p api.NodePool) bool { return p.Name == x.NodePool })
 		claim.Spec.NodeClassRef = c.NodePools[i].Spec.Template.Spec.NodeClassRef
 		c.NodeClaims = append(c.NodeClaims, claim)
-		t.launched(&c.NodeClaims[len(c.NodeClaims)-1], x)
-		t.flexible(&c.NodeClaims[len(c.NodeClaims)-1], c.NodePools[i], x)
-		c.Nodes = append(c.Nodes, started(x.Name, &c.NodeClaims[len(c.NodeClaims)-1]))
+		t.setInstance(&c.NodeClaims[len(c.NodeClaims)-1], x)
+		t.limitFlexibleClaim(&c.NodeClaims[len(c.NodeClaims)-1], c.NodePools[i], x)
+		c.Nodes = append(c.Nodes, initializedNode(x.Name, &c.NodeClaims[len(c.NodeClaims)-1]))
 		if id := x.Labels[instancetypes.LabelReservationID]; id != "" {
 			c.Settings.Reserved[id]--
 		}
 	}
 	c.Pods = nil
 	for _, p := range t.c.Pods {
-		place := t.ours.Placed()[p.Namespace+"/"+p.Name]
+		place := t.ours.PlacedPods()[p.Namespace+"/"+p.Name]
 		switch {
 		case place != "":
 			p = *p.DeepCopy()
@@ -106,8 +106,8 @@ func (t *trial) carriedOut(s cluster.Snapshot) *manifests.Cluster {
 	return &c
 }
 
-// arrive makes nodes of the claims that have none and that Joiner uses. It returns the nodes' names by claim.
-func (t *trial) arrive(c *manifests.Cluster, s cluster.Snapshot) map[string]string {
+// makeNodes makes nodes of the claims that have none and that Joiner uses. It returns the nodes' names by claim.
+func (t *trial) makeNodes(c *manifests.Cluster, s cluster.Snapshot) map[string]string {
 	out, used := map[string]string{}, map[string]bool{}
 	for _, place := range t.ours.Existing {
 		used[place] = true
@@ -116,7 +116,7 @@ func (t *trial) arrive(c *manifests.Cluster, s cluster.Snapshot) map[string]stri
 	for _, n := range c.Nodes {
 		nodes[n.Spec.ProviderID] = n.Name
 	}
-	expected := coming(s)
+	expected := comingNodes(s)
 	for i := range c.NodeClaims {
 		claim := c.NodeClaims[i].DeepCopy()
 		if name := nodes[claim.Status.ProviderID]; name != "" && claim.Status.ProviderID != "" {
@@ -127,16 +127,16 @@ func (t *trial) arrive(c *manifests.Cluster, s cluster.Snapshot) map[string]stri
 			continue
 		}
 		if j := slices.IndexFunc(expected, func(x manifests.NewNode) bool { return x.Name == claim.Name }); j >= 0 {
-			t.launched(claim, expected[j])
+			t.setInstance(claim, expected[j])
 		}
 		c.NodeClaims[i] = *claim
-		c.Nodes = append(c.Nodes, started(claim.Name, &c.NodeClaims[i]))
+		c.Nodes = append(c.Nodes, initializedNode(claim.Name, &c.NodeClaims[i]))
 	}
 	return out
 }
 
-// launched gives the claim the instance that the node says.
-func (t *trial) launched(claim *api.NodeClaim, x manifests.NewNode) {
+// setInstance gives the claim the instance that the node says.
+func (t *trial) setInstance(claim *api.NodeClaim, x manifests.NewNode) {
 	claim.Labels = maps.Clone(x.Labels)
 	claim.Labels[api.LabelNodePool] = x.NodePool
 	claim.Spec.Taints = slices.DeleteFunc(slices.Clone(x.Taints),
@@ -145,9 +145,9 @@ func (t *trial) launched(claim *api.NodeClaim, x manifests.NewNode) {
 	claim.Status.Capacity, claim.Status.Allocatable = t.capacityOf[x.InstanceType], x.Allocatable
 }
 
-// flexible leaves of a claim of a NodePool with minValues the room that all types have which it may become, and counts
-// it as the largest of them, as Joiner does: it must stay able to become each.
-func (t *trial) flexible(claim *api.NodeClaim, p api.NodePool, x manifests.NewNode) {
+// limitFlexibleClaim leaves of a claim of a NodePool with minValues the room that all types have which it may become,
+// and counts it as the largest of them, as Joiner does: it must stay able to become each.
+func (t *trial) limitFlexibleClaim(claim *api.NodeClaim, p api.NodePool, x manifests.NewNode) {
 	if !slices.ContainsFunc(p.Spec.Template.Spec.Requirements,
 		func(r api.Requirement) bool { return r.MinValues != nil }) {
 		return
@@ -168,10 +168,10 @@ func (t *trial) flexible(claim *api.NodeClaim, p api.NodePool, x manifests.NewNo
 	claim.Status.Allocatable, claim.Status.Capacity = least, most
 }
 
-// started is the node of the claim once it is initialized, which it notes on the claim.
-func started(name string, claim *api.NodeClaim) corev1.Node {
+// initializedNode is the node of the claim once it is initialized, which it notes on the claim.
+func initializedNode(name string, claim *api.NodeClaim) corev1.Node {
 	for _, k := range []string{api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized} {
-		claim.StatusConditions().SetTrue(k, manifests.Now())
+		claim.StatusConditions().SetTrue(k, manifests.ClusterTime())
 	}
 	claim.Status.NodeName = name
 	n := corev1.Node{}

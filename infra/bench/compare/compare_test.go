@@ -22,8 +22,8 @@ var wanted = struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	karpenter.Prepare()
-	filter.Prepare()
+	karpenter.PrepareProcess()
+	filter.PreparePlugins()
 	os.Exit(m.Run())
 }
 
@@ -41,7 +41,7 @@ func TestCompare(t *testing.T) {
 	r := run{all: sold(t)}
 	placed := 0
 	for i := range uint64(*wanted.seeds) {
-		f, v, err := r.seed(context.Background(), *wanted.first+i)
+		f, v, err := r.judgeSeed(context.Background(), *wanted.first+i)
 		if err != nil {
 			t.Fatalf("seed %d: %v", *wanted.first+i, err)
 		}
@@ -74,7 +74,7 @@ func TestRandomClusters(t *testing.T) {
 		if seed%40 > 0 {
 			continue
 		}
-		again, err := manifests.Read("cluster.yaml", text)
+		again, err := manifests.ParseCluster("cluster.yaml", text)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -102,7 +102,7 @@ func words() []string {
 
 // Every difference names a page of the repository and a text that stands there.
 func TestDifferencesAreDocumented(t *testing.T) {
-	for _, d := range differences() {
+	for _, d := range knownDifferences() {
 		page, err := os.ReadFile("../../../" + d.page)
 		if err != nil {
 			t.Fatal(err)

@@ -21,8 +21,8 @@ type difference struct {
 	explains func(t *trial, f fault) bool
 }
 
-// differences are all that are meant. A predicate is about the pod and the reason that Joiner gives.
-func differences() []difference {
+// knownDifferences are all that are meant. A predicate is about the pod and the reason that Joiner gives.
+func knownDifferences() []difference {
 	return slices.Concat(scarceDifferences(), ruleDifferences(), valueDifferences())
 }
 
@@ -47,8 +47,8 @@ func scarceDifferences() []difference {
 			name: "another pod has the room", kind: left, page: "infra/bench/differences.md",
 			row: "Joiner gives what is limited to as many pods, but to others",
 			explains: func(t *trial, f fault) bool {
-				limited := scarce(f.Why) || strings.Contains(f.Why, "allows no more pods") || t.othersThere(f.Pod)
-				return limited && len(t.ours.Placed()) >= t.theirsAccepted() && !t.roomBeside(f)
+				limited := isScarcity(f.Why) || strings.Contains(f.Why, "allows no more pods") || t.othersThere(f.Pod)
+				return limited && len(t.ours.PlacedPods()) >= t.theirsAccepted() && !t.roomBeside(f)
 			},
 		},
 		{
@@ -56,9 +56,9 @@ func scarceDifferences() []difference {
 			row: "| priority | not used | goes first when capacity or limits are short, and of pods that exclude each other |",
 			explains: func(t *trial, f fault) bool {
 				p := t.pods[f.Pod]
-				first := scarce(f.Why) && t.goesFirst(p, func(*corev1.Pod) bool { return true }) ||
+				first := isScarcity(f.Why) && t.goesFirst(p, func(*corev1.Pod) bool { return true }) ||
 					strings.Contains(f.Why, "anti-affinity ") &&
-						t.goesFirst(p, func(o *corev1.Pod) bool { return excludes(p, o) || excludes(o, p) })
+						t.goesFirst(p, func(o *corev1.Pod) bool { return excludesPod(p, o) || excludesPod(o, p) })
 				return first && !t.roomBeside(f)
 			},
 		},
@@ -66,15 +66,15 @@ func scarceDifferences() []difference {
 			name: "a tight packing", kind: left, page: "infra/bench/differences.md",
 			row: "where limits or reservations leave just enough room",
 			explains: func(t *trial, f fault) bool {
-				return scarce(f.Why) && !t.roomBeside(f) &&
-					len(t.theirs.Placed())-len(t.ours.Placed()) == 1
+				return isScarcity(f.Why) && !t.roomBeside(f) &&
+					len(t.theirs.PlacedPods())-len(t.ours.PlacedPods()) == 1
 			},
 		},
 		{
 			name: "limits are overshot", kind: left, page: "functions/differences.md",
 			row: "| limits | may be overshot within a pass | counted within the pass, `nodes` too;",
 			explains: func(t *trial, f fault) bool {
-				return !t.roomBeside(f) && slices.ContainsFunc(t.overshot(f.Pod),
+				return !t.roomBeside(f) && slices.ContainsFunc(t.exceededLimits(f.Pod),
 					func(name string) bool { return strings.Contains(f.Why, "limit "+name+" ") })
 			},
 		},
@@ -97,15 +97,15 @@ func ruleDifferences() []difference {
 			name: "a spread over domains in which the pod cannot be", kind: left, page: "infra/bench/differences.md",
 			row: "a spread counts domains in which the pod cannot be",
 			explains: func(t *trial, f fault) bool {
-				key, _, found := strings.Cut(between(f.Why, "spread with maxSkew", ":"), " allows")
-				return found && t.spreadsBeyond(t.pods[f.Pod], between(key+":", " over ", ":"))
+				key, _, found := strings.Cut(textBetween(f.Why, "spread with maxSkew", ":"), " allows")
+				return found && t.spreadsBeyond(t.pods[f.Pod], textBetween(key+":", " over ", ":"))
 			},
 		},
 		{
 			name: "pods that exclude each other", kind: left, page: "infra/bench/differences.md",
 			row: "of pods that exclude each other one may keep several out",
 			explains: func(t *trial, f fault) bool {
-				key, _, found := strings.Cut(between(f.Why, "affinity of other pods over ", ":"), " ")
+				key, _, found := strings.Cut(textBetween(f.Why, "affinity of other pods over ", ":"), " ")
 				return found && key != keyHost && t.keepsOut(key)
 			},
 		},
@@ -134,7 +134,7 @@ func valueDifferences() []difference {
 			explains: func(t *trial, f fault) bool {
 				_, key, found := strings.Cut(f.Why, "gives its nodes no label ")
 				key, _, _ = strings.Cut(key, ",")
-				return found && !t.named(f.Pod, key) || t.asksForUnnamed(f)
+				return found && !t.poolGivesLabel(f.Pod, key) || t.asksForUnnamed(f)
 			},
 		},
 		{
@@ -144,7 +144,7 @@ func valueDifferences() []difference {
 				few := strings.Contains(f.Why, "too few instance types can hold the pod for minValues")
 				return t.mostValues() > 1 && slices.ContainsFunc([]string{keyType, keyFamily}, func(key string) bool {
 					return strings.Contains(f.Why, "over "+key+" allows no more pods") ||
-						few && t.ruled(t.pods[f.Pod], key)
+						few && t.hasRuleOver(t.pods[f.Pod], key)
 				})
 			},
 		},
@@ -160,23 +160,24 @@ func valueDifferences() []difference {
 			name: "anti-affinity over a label of no node", kind: left, page: "infra/bench/differences.md",
 			row: "anti-affinity over a label that no node has",
 			explains: func(t *trial, f fault) bool {
-				key, _, _ := strings.Cut(between(f.Why, "pod anti-affinity over ", ": no value of it has room"), " ")
+				key, _, _ := strings.Cut(
+					textBetween(f.Why, "pod anti-affinity over ", ": no value of it has room"), " ")
 				return (key == keyPartition || key != "" && !t.anyNodeNames(key)) && len(t.pods[f.Pod].Spec.Volumes) > 0
 			},
 		},
 	}
 }
 
-// scarce reports whether Joiner says that limits or reservations leave no room.
-func scarce(why string) bool {
+// isScarcity reports whether Joiner says that limits or reservations leave no room.
+func isScarcity(why string) bool {
 	return strings.Contains(why, ": limit ") || strings.Contains(why, " and limit ") ||
 		strings.Contains(why, "the capacity reservations that the pod may use have no room left")
 }
 
 // goesFirst reports whether Joiner has a place, and Karpenter none, for such a pod of a higher priority.
 func (t *trial) goesFirst(than *corev1.Pod, such func(*corev1.Pod) bool) bool {
-	theirs := t.theirs.Placed()
-	for pod := range t.ours.Placed() {
+	theirs := t.theirs.PlacedPods()
+	for pod := range t.ours.PlacedPods() {
 		if p := t.pods[pod]; theirs[pod] == "" && p != nil &&
 			ptr.Deref(p.Spec.Priority, 0) > ptr.Deref(than.Spec.Priority, 0) && such(p) {
 			return true
@@ -207,8 +208,8 @@ func (t *trial) countsOthers(p *corev1.Pod) bool {
 	return false
 }
 
-// between is the text after the first mark and before the next second one, empty if there is none.
-func between(text, first, second string) string {
+// textBetween is the text after the first mark and before the next second one, empty if there is none.
+func textBetween(text, first, second string) string {
 	_, after, _ := strings.Cut(text, first)
 	out, _, _ := strings.Cut(after, second)
 	return out
@@ -216,8 +217,8 @@ func between(text, first, second string) string {
 
 // keepsOut reports whether Joiner has a place, and Karpenter none, for a pod with anti-affinity over the label.
 func (t *trial) keepsOut(key string) bool {
-	theirs := t.theirs.Placed()
-	for pod := range t.ours.Placed() {
+	theirs := t.theirs.PlacedPods()
+	for pod := range t.ours.PlacedPods() {
 		p := t.pods[pod]
 		if theirs[pod] != "" || p == nil || p.Spec.Affinity == nil || p.Spec.Affinity.PodAntiAffinity == nil {
 			continue
@@ -258,13 +259,13 @@ func (t *trial) mostValues() int {
 // which Karpenter has it does not name the label.
 func (t *trial) asksForUnnamed(f fault) bool {
 	return asksNodes(t.pods[f.Pod], func(r corev1.NodeSelectorRequirement) bool {
-		return !t.named(f.Pod, r.Key) && strings.Contains(f.Why, r.Key+" exists")
+		return !t.poolGivesLabel(f.Pod, r.Key) && strings.Contains(f.Why, r.Key+" exists")
 	})
 }
 
-// named reports whether the NodePool in which Karpenter has the pod gives its nodes the label, by its template or its
-// requirements.
-func (t *trial) named(pod, key string) bool {
+// poolGivesLabel reports whether the NodePool in which Karpenter has the pod gives its nodes the label, by its template
+// or its requirements.
+func (t *trial) poolGivesLabel(pod, key string) bool {
 	for _, n := range t.theirs.New {
 		i := slices.IndexFunc(t.c.NodePools, func(p api.NodePool) bool { return p.Name == n.NodePool })
 		if i < 0 || !slices.Contains(n.Pods, pod) {

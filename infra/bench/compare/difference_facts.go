@@ -21,7 +21,7 @@ import (
 // theirsAccepted counts the pods that kube-scheduler lets where Karpenter has them.
 func (t *trial) theirsAccepted() int {
 	n := 0
-	for pod := range t.theirs.Placed() {
+	for pod := range t.theirs.PlacedPods() {
 		if t.refused[pod] == "" {
 			n++
 		}
@@ -35,7 +35,7 @@ func (t *trial) followsDeleted(p *corev1.Pod) bool {
 	if p.Spec.Affinity == nil || p.Spec.Affinity.PodAffinity == nil {
 		return false
 	}
-	ours, theirs := t.ours.Placed(), t.theirs.Placed()
+	ours, theirs := t.ours.PlacedPods(), t.theirs.PlacedPods()
 	return slices.ContainsFunc(p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
 		func(x corev1.PodAffinityTerm) bool {
 			selector, err := metav1.LabelSelectorAsSelector(x.LabelSelector)
@@ -69,9 +69,10 @@ func (t *trial) othersThere(pod string) bool {
 	return node != "" && count(t.ours, node) >= count(t.theirs, node)
 }
 
-// overshot lists what the NodePool of Karpenter's new node for the pod has more of than it allows. Where Karpenter has
-// the pod on a node that is there, it is about the nodes that Karpenter makes for pods that Joiner has on that node.
-func (t *trial) overshot(pod string) []string {
+// exceededLimits lists what the NodePool of Karpenter's new node for the pod has more of than it allows. Where
+// Karpenter has the pod on a node that is there, it is about the nodes that Karpenter makes for pods that Joiner has on
+// that node.
+func (t *trial) exceededLimits(pod string) []string {
 	var out []string
 	for at, x := range t.theirs.New {
 		if slices.Contains(x.Pods, pod) || slices.ContainsFunc(x.Pods, func(other string) bool {
@@ -123,13 +124,13 @@ func (t *trial) overshotBy(at int) []string {
 	return out
 }
 
-// sizes are the capacity of all types and what is allocatable of it, by name.
-func sizes(s cluster.Snapshot) (capacity, allocatable map[string]corev1.ResourceList) {
+// resourcesByType are the capacity of all types and what is allocatable of it, by name.
+func resourcesByType(s cluster.Snapshot) (capacity, allocatable map[string]corev1.ResourceList) {
 	capacity, allocatable = map[string]corev1.ResourceList{}, map[string]corev1.ResourceList{}
 	sells := binpack.ResolveOfferings(s)
 	for _, c := range s.Classes {
 		for _, t := range sells(c.Name) {
-			capacity[t.Name], allocatable[t.Name] = quantities(t.Capacity), quantities(t.Allocatable)
+			capacity[t.Name], allocatable[t.Name] = resourceList(t.Capacity), resourceList(t.Allocatable)
 		}
 	}
 	return capacity, allocatable
@@ -246,8 +247,9 @@ func sameLabel(a, b string) bool {
 	return a == b || slices.Contains(zones, a) && slices.Contains(zones, b)
 }
 
-// ruled reports whether a required rule over the label is the pod's own, or one of a pod that waits and counts it.
-func (t *trial) ruled(p *corev1.Pod, key string) bool {
+// hasRuleOver reports whether a required rule over the label is the pod's own, or one of a pod that waits and counts
+// it.
+func (t *trial) hasRuleOver(p *corev1.Pod, key string) bool {
 	for _, o := range t.pods {
 		if o.Spec.NodeName != "" {
 			continue
@@ -270,8 +272,8 @@ func (t *trial) ruled(p *corev1.Pod, key string) bool {
 	return false
 }
 
-// excludes reports whether required anti-affinity of the pod selects the other one.
-func excludes(p, other *corev1.Pod) bool {
+// excludesPod reports whether required anti-affinity of the pod selects the other one.
+func excludesPod(p, other *corev1.Pod) bool {
 	return p.Spec.Affinity != nil && p.Spec.Affinity.PodAntiAffinity != nil && slices.ContainsFunc(
 		p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
 		func(x corev1.PodAffinityTerm) bool {

@@ -68,21 +68,21 @@ func judgeWithout(t *testing.T, pod, instead, why, pods string) (v verdict) {
 	}
 	pool, _, _ := strings.Cut(string(text), "---\napiVersion: karpenter.sh/v1\nkind: NodeClaim\n")
 	pool = strings.Replace(pool, `cpu: "24"`, `cpu: "8"`, 1)
-	c, err := manifests.Read("plant.yaml", []byte(pool+pods))
+	c, err := manifests.ParseCluster("plant.yaml", []byte(pool+pods))
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := sold(t)
-	s, err := c.Snapshot(context.Background(), all)
+	s, err := c.ReadSnapshot(context.Background(), all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tr := &trial{c: c, pods: map[string]*corev1.Pod{}, typesOf: map[string][]string{}}
-	tr.capacityOf, tr.roomOf = sizes(s)
+	tr.capacityOf, tr.roomOf = resourcesByType(s)
 	for i := range c.Pods {
 		tr.pods[c.Pods[i].Namespace+"/"+c.Pods[i].Name] = &c.Pods[i]
 	}
-	p, _ := decide(s)
+	p, _ := decidePlan(s)
 	if tr.ours, err = outcomeOf(s, p, asChosen); err != nil {
 		t.Fatal(err)
 	}
@@ -96,10 +96,10 @@ func judgeWithout(t *testing.T, pod, instead, why, pods string) (v verdict) {
 	}
 	delete(tr.ours.Left, instead)
 	tr.ours.Left[pod] = why
-	if err := tr.compare(context.Background(), s, all, &v); err != nil {
+	if err := tr.findMissing(context.Background(), s, all, &v); err != nil {
 		t.Fatal(err)
 	}
-	if tr.theirs.Placed()[pod] == "" {
+	if tr.theirs.PlacedPods()[pod] == "" {
 		t.Fatalf("Karpenter leaves %s as well: %s", pod, tr.theirs.Left[pod])
 	}
 	return v

@@ -25,8 +25,8 @@ type panicked struct {
 	stack string
 }
 
-// decide packs the snapshot. A panic is told, not passed on.
-func decide(s cluster.Snapshot) (p plan.Plan, bad *panicked) {
+// decidePlan packs the snapshot. A panic is told, not passed on.
+func decidePlan(s cluster.Snapshot) (p plan.Plan, bad *panicked) {
 	defer func() {
 		if v := recover(); v != nil {
 			bad = &panicked{v, firstOf(string(debug.Stack()), "joiner.sh/pkg/")}
@@ -103,7 +103,7 @@ func nameOf(i int) string { return fmt.Sprintf("new-%03d", i) }
 func newNode(name string, l plan.Launch, t instancetypes.Type, o instancetypes.Offering) manifests.NewNode {
 	n := manifests.NewNode{Name: name, NodePool: l.Pool, InstanceType: o.Type, Zone: o.Zone,
 		CapacityType: o.CapacityType, Pods: l.Pods,
-		Allocatable: quantities(t.Allocatable), Labels: t.Requirements.Labels()}
+		Allocatable: resourceList(t.Allocatable), Labels: t.Requirements.Labels()}
 	for _, key := range []string{instancetypes.LabelReservationID, instancetypes.LabelReservation,
 		instancetypes.LabelInterruptible, instancetypes.LabelZoneID, instancetypes.LabelPartition,
 		instancetypes.LabelTenancy} {
@@ -129,8 +129,8 @@ func newNode(name string, l plan.Launch, t instancetypes.Type, o instancetypes.O
 	return n
 }
 
-// coming are the nodes of claims that have no instance yet, as the type that they ask for.
-func coming(s cluster.Snapshot) []manifests.NewNode {
+// comingNodes are the nodes of claims that have no instance yet, as the type that they ask for.
+func comingNodes(s cluster.Snapshot) []manifests.NewNode {
 	var out []manifests.NewNode
 	sells := overlays.ByPool(s, binpack.ResolveOfferings(s))
 	for _, c := range s.Claims {

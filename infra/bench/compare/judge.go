@@ -65,20 +65,20 @@ type trial struct {
 	acceptedLater bool
 }
 
-// judge lets both decide and holds what Joiner does against the scheduler, and what it leaves against Karpenter.
-func judge(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog) (verdict, error) {
+// judgeCluster lets both decide and holds what Joiner does against the scheduler, and what it leaves against Karpenter.
+func judgeCluster(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog) (verdict, error) {
 	var v verdict
-	s, err := c.Snapshot(ctx, all)
+	s, err := c.ReadSnapshot(ctx, all)
 	if err != nil {
 		return v, err
 	}
-	p, bad := decide(s)
+	p, bad := decidePlan(s)
 	if bad != nil {
 		v.faults = []fault{{Kind: panics, Why: fmt.Sprintf("%v at %s", bad.value, bad.stack)}}
 		return v, nil
 	}
 	t := &trial{c: c, pods: map[string]*corev1.Pod{}, typesOf: map[string][]string{}}
-	t.capacityOf, t.roomOf = sizes(s)
+	t.capacityOf, t.roomOf = resourcesByType(s)
 	for i, l := range p.Launches {
 		t.typesOf[nameOf(i)] = l.Types
 	}
@@ -88,35 +88,35 @@ func judge(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog)
 	if t.ours, err = outcomeOf(s, p, asChosen); err != nil {
 		return v, err
 	}
-	v.placed = len(t.ours.Placed())
-	if err := t.check(ctx, s, p, &v); err != nil {
+	v.placed = len(t.ours.PlacedPods())
+	if err := t.checkPlaces(ctx, s, p, &v); err != nil {
 		return v, err
 	}
-	return v, t.compare(ctx, s, all, &v)
+	return v, t.findMissing(ctx, s, all, &v)
 }
 
-// check asks the scheduler about every place that Joiner gives: where launches become what they chose, and something
-// else that they allow.
-func (t *trial) check(ctx context.Context, s cluster.Snapshot, p plan.Plan, v *verdict) error {
+// checkPlaces asks the scheduler about every place that Joiner gives: where launches become what they chose, and
+// something else that they allow.
+func (t *trial) checkPlaces(ctx context.Context, s cluster.Snapshot, p plan.Plan, v *verdict) error {
 	for _, become := range []another{asChosen, byChance(rand.New(rand.NewPCG(uint64(len(t.c.Pods)), 5)))} {
 		o, err := outcomeOf(s, p, become)
 		if err != nil {
 			return err
 		}
-		no, err := filter.Refused(ctx, t.c, o, coming(s))
+		no, err := filter.RefusedPods(ctx, t.c, o, comingNodes(s))
 		if err != nil {
 			return err
 		}
 		if len(no) == 0 {
 			continue
 		}
-		later, err := filter.Refused(ctx, withoutEnding(t.c), o, coming(s))
+		later, err := filter.RefusedPods(ctx, withoutEnding(t.c), o, comingNodes(s))
 		if err != nil {
 			return err
 		}
 		t.acceptedLater = len(later) == 0
 		for _, pod := range slices.Sorted(maps.Keys(no)) {
-			v.add(t, fault{Kind: refused, Pod: pod, Why: no[pod]})
+			v.addFault(t, fault{Kind: refused, Pod: pod, Why: no[pod]})
 		}
 		return nil
 	}
@@ -131,34 +131,34 @@ func withoutEnding(c *manifests.Cluster) *manifests.Cluster {
 	return &out
 }
 
-// compare finds the pods that Karpenter places and Joiner leaves.
-func (t *trial) compare(ctx context.Context, s cluster.Snapshot, all instancetypes.Catalog, v *verdict) error {
-	sold, err := t.c.Catalog(all)
+// findMissing finds the pods that Karpenter places and Joiner leaves.
+func (t *trial) findMissing(ctx context.Context, s cluster.Snapshot, all instancetypes.Catalog, v *verdict) error {
+	sold, err := t.c.SoldCatalog(all)
 	if err != nil {
 		return err
 	}
-	if t.theirs, err = karpenter.Provision(ctx, t.c, sold); err != nil {
+	if t.theirs, err = karpenter.DecideProvisioning(ctx, t.c, sold); err != nil {
 		return fmt.Errorf("karpenter: %w", err)
 	}
-	missing := t.missing()
+	missing := t.missingPods()
 	if len(missing) == 0 {
 		return nil
 	}
-	if t.refused, err = filter.Refused(ctx, t.c, t.theirs, nil); err != nil {
+	if t.refused, err = filter.RefusedPods(ctx, t.c, t.theirs, nil); err != nil {
 		return err
 	}
 	if err := t.placeBeside(ctx, s, sold); err != nil {
 		return err
 	}
 	for _, pod := range missing {
-		v.add(t, fault{Kind: left, Pod: pod, Why: t.ours.Left[pod]})
+		v.addFault(t, fault{Kind: left, Pod: pod, Why: t.ours.Left[pod]})
 	}
 	return nil
 }
 
-// missing are pods that Karpenter places and Joiner leaves: of each group of like pods as many as it leaves more.
-func (t *trial) missing() []string {
-	ours, theirs := t.ours.Placed(), t.theirs.Placed()
+// missingPods are pods that Karpenter places and Joiner leaves: of each group of like pods as many as it leaves more.
+func (t *trial) missingPods() []string {
+	ours, theirs := t.ours.PlacedPods(), t.theirs.PlacedPods()
 	more := map[string]int{}
 	for pod := range theirs {
 		more[groupOf(pod)]++
@@ -179,9 +179,9 @@ func (t *trial) missing() []string {
 // groupOf is what the names of like pods have in common.
 func groupOf(pod string) string { return pod[:max(0, strings.LastIndexByte(pod, '-'))] }
 
-// add keeps the fault unless a difference explains it.
-func (v *verdict) add(t *trial, f fault) {
-	for _, d := range differences() {
+// addFault keeps the fault unless a difference explains it.
+func (v *verdict) addFault(t *trial, f fault) {
+	for _, d := range knownDifferences() {
 		if d.kind == f.Kind && d.explains(t, f) {
 			v.explained = append(v.explained, d.name)
 			return

@@ -23,11 +23,11 @@ func TestFoundClusters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := manifests.Read(file, text)
+		c, err := manifests.ParseCluster(file, text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := judge(context.Background(), c, all)
+		v, err := judgeCluster(context.Background(), c, all)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -54,11 +54,11 @@ func TestRefused(t *testing.T) {
 		"NodeVolumeLimits":  "containers: [{name: a, image: a}], volumes: [{name: v, persistentVolumeClaim: {claimName: here}}, {name: w, persistentVolumeClaim: {claimName: too}}]",
 	} {
 		text := "apiVersion: v1\n" + node + storage() + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: default, labels: {app: x}}\n" + strings.ReplaceAll(two, "SPEC", spec)
-		c, err := manifests.Read(plugin, []byte(text))
+		c, err := manifests.ParseCluster(plugin, []byte(text))
 		if err != nil {
 			t.Fatalf("%s: %v", plugin, err)
 		}
-		no, err := filter.Refused(context.Background(), c, manifests.Outcome{Existing: map[string]string{"default/a": "n1", "default/b": "n1"}}, nil)
+		no, err := filter.RefusedPods(context.Background(), c, manifests.Outcome{Existing: map[string]string{"default/a": "n1", "default/b": "n1"}}, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", plugin, err)
 		}

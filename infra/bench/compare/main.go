@@ -37,7 +37,7 @@ func main() {
 	file := flag.String("f", "", "judge the cluster of this file instead")
 	only := flag.Bool("print", false, "print the cluster of the first seed, and judge nothing")
 	flag.Parse()
-	if err := r.do(context.Background(), *file, *only); err != nil {
+	if err := r.runCommand(context.Background(), *file, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
@@ -55,36 +55,36 @@ type run struct {
 
 var errFaults = errors.New("there are differences that nothing explains")
 
-func (r *run) do(ctx context.Context, file string, onlyPrint bool) (err error) {
+func (r *run) runCommand(ctx context.Context, file string, onlyPrint bool) (err error) {
 	if r.all, err = instancetypes.DecodeCatalog(builtin.Data()); err != nil {
 		return err
 	}
-	karpenter.Prepare()
-	filter.Prepare()
+	karpenter.PrepareProcess()
+	filter.PreparePlugins()
 	switch {
 	case file != "":
 		return r.judgeFile(ctx, file)
 	case onlyPrint:
 		return r.printCluster()
 	}
-	p, err := resume(r.folder, r.first)
+	p, err := resumeProgress(r.folder, r.first)
 	if err != nil {
 		return err
 	}
 	end := r.first + uint64(r.seeds)
 	for p.Next < end {
 		n := min(inPart, end-p.Next)
-		if err := r.part(ctx, p, n); err != nil {
+		if err := r.judgeSeeds(ctx, p, n); err != nil {
 			return err
 		}
 		p.Next += n
 		if r.folder != "" {
-			if err := p.store(); err != nil {
+			if err := p.storeProgress(); err != nil {
 				return err
 			}
 		}
 	}
-	r.tell(p)
+	r.printSummary(p)
 	if len(p.Failures) > 0 {
 		return errFaults
 	}
@@ -110,15 +110,15 @@ func (r *run) judgeFile(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	c, err := manifests.Read(file, text)
+	c, err := manifests.ParseCluster(file, text)
 	if err != nil {
 		return err
 	}
-	v, err := judge(ctx, c, r.all)
+	v, err := judgeCluster(ctx, c, r.all)
 	if err != nil {
 		return err
 	}
-	r.show(ctx, c)
+	r.printDecisions(ctx, c)
 	for _, f := range v.faults {
 		fmt.Printf("%s %s: %s\n", f.Kind, f.Pod, f.Why)
 	}
@@ -129,20 +129,20 @@ func (r *run) judgeFile(ctx context.Context, file string) error {
 	return nil
 }
 
-// show prints what both decide.
-func (r *run) show(ctx context.Context, c *manifests.Cluster) {
-	s, err := c.Snapshot(ctx, r.all)
+// printDecisions prints what both decide.
+func (r *run) printDecisions(ctx context.Context, c *manifests.Cluster) {
+	s, err := c.ReadSnapshot(ctx, r.all)
 	if err != nil {
 		return
 	}
-	if p, bad := decide(s); bad == nil {
+	if p, bad := decidePlan(s); bad == nil {
 		fmt.Printf("Joiner:\n%s\n", p)
 	}
-	sold, err := c.Catalog(r.all)
+	sold, err := c.SoldCatalog(r.all)
 	if err != nil {
 		return
 	}
-	theirs, err := karpenter.Provision(ctx, c, sold)
+	theirs, err := karpenter.DecideProvisioning(ctx, c, sold)
 	if err != nil {
 		return
 	}
@@ -159,8 +159,8 @@ func (r *run) show(ctx context.Context, c *manifests.Cluster) {
 	}
 }
 
-// part judges the next n seeds.
-func (r *run) part(ctx context.Context, p *progress, n uint64) error {
+// judgeSeeds judges the next n seeds.
+func (r *run) judgeSeeds(ctx context.Context, p *progress, n uint64) error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var errs []error
@@ -168,7 +168,7 @@ func (r *run) part(ctx context.Context, p *progress, n uint64) error {
 	for range max(1, r.workers) {
 		wg.Go(func() {
 			for seed := range next {
-				f, v, err := r.seed(ctx, seed)
+				f, v, err := r.judgeSeed(ctx, seed)
 				mu.Lock()
 				if err != nil {
 					errs = append(errs, fmt.Errorf("seed %d: %w", seed, err))
@@ -196,18 +196,18 @@ func (r *run) part(ctx context.Context, p *progress, n uint64) error {
 	return errors.Join(errs...)
 }
 
-// seed judges one cluster, and makes one that fails as small as it can.
-func (r *run) seed(ctx context.Context, seed uint64) (failure, verdict, error) {
+// judgeSeed judges one cluster, and makes one that fails as small as it can.
+func (r *run) judgeSeed(ctx context.Context, seed uint64) (failure, verdict, error) {
 	c, err := randomCluster(seed, r.all)
 	if err != nil {
 		return failure{}, verdict{}, err
 	}
-	v, err := judge(ctx, c, r.all)
+	v, err := judgeCluster(ctx, c, r.all)
 	if err != nil || len(v.faults) == 0 {
 		return failure{}, v, err
 	}
 	f := failure{Seed: seed, Faults: v.faults}
-	small, faults := shrink(ctx, c, v.faults, r.all)
+	small, faults := shrinkCluster(ctx, c, v.faults, r.all)
 	text, err := small.YAML()
 	if err != nil {
 		return f, v, err
@@ -231,8 +231,8 @@ func (r *run) seed(ctx context.Context, seed uint64) (failure, verdict, error) {
 	return f, v, nil
 }
 
-// tell sums up.
-func (r *run) tell(p *progress) {
+// printSummary sums up.
+func (r *run) printSummary(p *progress) {
 	fmt.Printf("seeds %d to %d: Joiner placed %d pods; %d seeds have a difference that nothing explains\n", p.First,
 		p.Next-1, p.Placed, len(p.Failures))
 	for _, name := range slices.Sorted(maps.Keys(p.Explained)) {

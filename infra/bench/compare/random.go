@@ -56,12 +56,12 @@ type groupDraw struct {
 	owner                  string
 }
 
-func (d *draw) one(n int) bool { return d.r.IntN(n) == 0 }
+func (d *draw) oneIn(n int) bool { return d.r.IntN(n) == 0 }
 
-func pick[T any](d *draw, words ...T) T { return words[d.r.IntN(len(words))] }
+func pickOne[T any](d *draw, words ...T) T { return words[d.r.IntN(len(words))] }
 
-// some returns n different words in their order, or all of them.
-func some[T any](d *draw, n int, words []T) []T {
+// pickSome returns n different words in their order, or all of them.
+func pickSome[T any](d *draw, n int, words []T) []T {
 	at := d.r.Perm(len(words))[:min(n, len(words))]
 	slices.Sort(at)
 	out := make([]T, 0, len(at))
@@ -77,35 +77,35 @@ func randomCluster(seed uint64, all instancetypes.Catalog) (*manifests.Cluster, 
 	d.c.Settings.Reserved, d.c.Settings.Partitions = map[string]int64{}, map[string]int64{}
 	d.addTypes()
 	d.addClass("default")
-	for i := range pick(d, 1, 1, 1, 2, 2, 3) {
+	for i := range pickOne(d, 1, 1, 1, 2, 2, 3) {
 		d.addPool(fmt.Sprintf("pool-%d", i))
 	}
 	for i := range 1 + d.r.IntN(5) {
 		name := fmt.Sprintf("app-%d", i)
 		d.groups = append(d.groups, &groupDraw{name: name, namespace: "default", app: name, count: 1 +
-			d.r.IntN(pick(d, 2, 4, 10)),
-			cpu:    pick(d, 50, 100, 250, 500, 700, 900, 1100, 1900, 3000),
-			memory: pick(d, 64, 128, 512, 1000, 1500, 3000, 6000)})
+			d.r.IntN(pickOne(d, 2, 4, 10)),
+			cpu:    pickOne(d, 50, 100, 250, 500, 700, 900, 1100, 1900, 3000),
+			memory: pickOne(d, 64, 128, 512, 1000, 1500, 3000, 6000)})
 	}
 	for range 1 + d.r.IntN(mostFeatures) {
-		f := pick(d, features()...)
+		f := pickOne(d, allFeatures()...)
 		if !d.used[f.name] || f.often {
 			d.used[f.name] = true
 			f.add(d)
 		}
 	}
-	return d.c, d.write()
+	return d.c, d.writeObjects()
 }
 
-// write makes objects of what was drawn.
-func (d *draw) write() error {
+// writeObjects makes objects of what was drawn.
+func (d *draw) writeObjects() error {
 	for _, name := range []string{"default", "prod", "dev"} {
 		n := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
 			Labels: map[string]string{corev1.LabelMetadataName: name, "stage": name}}}
 		d.c.Namespaces = append(d.c.Namespaces, n)
 	}
 	for _, p := range d.pools {
-		if err := p.write(d.c); err != nil {
+		if err := p.writePool(d.c); err != nil {
 			return err
 		}
 	}
@@ -125,26 +125,26 @@ func (d *draw) write() error {
 	return nil
 }
 
-// parse reads YAML into the object.
-func parse(text string, into any) error {
+// parseYAML reads YAML into the object.
+func parseYAML(text string, into any) error {
 	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
 		return fmt.Errorf("%w in\n%s", err, text)
 	}
 	return nil
 }
 
-func list(entries []string) string { return "[" + strings.Join(entries, ", ") + "]" }
+func yamlList(entries []string) string { return "[" + strings.Join(entries, ", ") + "]" }
 
-// chooses makes the pods select nodes by a label.
-func (g *groupDraw) chooses(key, value string) {
+// selectNodes makes the pods select nodes by a label.
+func (g *groupDraw) selectNodes(key, value string) {
 	if g.selector == nil {
 		g.selector = map[string]string{}
 	}
 	g.selector[key] = value
 }
 
-// spec is the pod's spec as flow YAML.
-func (g *groupDraw) spec() string {
+// specYAML is the pod's spec as flow YAML.
+func (g *groupDraw) specYAML() string {
 	requests := fmt.Sprintf("{requests: {%s}}", strings.Join(append([]string{fmt.Sprintf("cpu: %dm, memory: %dMi",
 		g.cpu, g.memory)}, g.requests...), ", "))
 	container := "{name: a, image: app"
@@ -155,12 +155,12 @@ func (g *groupDraw) spec() string {
 		container += ", resources: " + requests
 	}
 	if len(g.ports) > 0 {
-		container += ", ports: " + list(g.ports)
+		container += ", ports: " + yamlList(g.ports)
 	}
 	fields = append(fields, "containers: ["+container+"}]")
 	add := func(name string, entries []string) {
 		if len(entries) > 0 {
-			fields = append(fields, name+": "+list(entries))
+			fields = append(fields, name+": "+yamlList(entries))
 		}
 	}
 	if len(g.selector) > 0 {
@@ -173,13 +173,13 @@ func (g *groupDraw) spec() string {
 	add("tolerations", g.tolerations)
 	add("topologySpreadConstraints", g.spread)
 	add("volumes", g.volumes)
-	if a := g.affinity(); a != "" {
+	if a := g.affinityYAML(); a != "" {
 		fields = append(fields, "affinity: {"+a+"}")
 	}
 	return "{" + strings.Join(fields, ", ") + "}"
 }
 
-func (g *groupDraw) affinity() string {
+func (g *groupDraw) affinityYAML() string {
 	var kinds []string
 	add := func(kind, required string, preferred []string) {
 		var parts []string
@@ -187,7 +187,7 @@ func (g *groupDraw) affinity() string {
 			parts = append(parts, "requiredDuringSchedulingIgnoredDuringExecution: "+required)
 		}
 		if len(preferred) > 0 {
-			parts = append(parts, "preferredDuringSchedulingIgnoredDuringExecution: "+list(preferred))
+			parts = append(parts, "preferredDuringSchedulingIgnoredDuringExecution: "+yamlList(preferred))
 		}
 		if len(parts) > 0 {
 			kinds = append(kinds, kind+": {"+strings.Join(parts, ", ")+"}")
@@ -195,13 +195,13 @@ func (g *groupDraw) affinity() string {
 	}
 	terms := ""
 	if len(g.terms) > 0 {
-		terms = "{nodeSelectorTerms: " + list(g.terms) + "}"
+		terms = "{nodeSelectorTerms: " + yamlList(g.terms) + "}"
 	}
 	required := func(entries []string) string {
 		if len(entries) == 0 {
 			return ""
 		}
-		return list(entries)
+		return yamlList(entries)
 	}
 	add("nodeAffinity", terms, g.prefers)
 	add("podAffinity", required(g.near), g.wantsNear)
@@ -209,17 +209,17 @@ func (g *groupDraw) affinity() string {
 	return strings.Join(kinds, ", ")
 }
 
-// pod is a pod of the group, without a node.
-func (g *groupDraw) pod(name string) (corev1.Pod, error) {
+// newPod is a pod of the group, without a node.
+func (g *groupDraw) newPod(name string) (corev1.Pod, error) {
 	var p corev1.Pod
 	labels := append([]string{"app: " + g.app}, g.labels...)
 	text := fmt.Sprintf("{metadata: {name: %s, namespace: %s, labels: {%s}}, spec: %s}", name, g.namespace,
-		strings.Join(labels, ", "), g.spec())
-	if err := parse(text, &p); err != nil {
+		strings.Join(labels, ", "), g.specYAML())
+	if err := parseYAML(text, &p); err != nil {
 		return p, err
 	}
 	p.UID = types.UID("uid-" + g.namespace + "-" + name)
-	p.CreationTimestamp = metav1.NewTime(manifests.Now().Add(-minutes(5)))
+	p.CreationTimestamp = metav1.NewTime(manifests.ClusterTime().Add(-minutes(5)))
 	p.Status.Phase = corev1.PodPending
 	switch g.owner {
 	case "":
@@ -233,7 +233,7 @@ func (g *groupDraw) pod(name string) (corev1.Pod, error) {
 
 // writePod adds a pod that waits.
 func (d *draw) writePod(g *groupDraw, name string) error {
-	p, err := g.pod(name)
+	p, err := g.newPod(name)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (d *draw) writePod(g *groupDraw, name string) error {
 	}
 	p.Status.NominatedNodeName = g.nominated
 	if g.terminating {
-		at := metav1.NewTime(manifests.Now().Add(minutes(1)))
+		at := metav1.NewTime(manifests.ClusterTime().Add(minutes(1)))
 		p.DeletionTimestamp = &at
 	}
 	if g.ownVolumes != "" {

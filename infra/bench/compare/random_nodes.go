@@ -40,24 +40,24 @@ type nodeDraw struct {
 func (d *draw) addNodes(n int) {
 	for range n {
 		x := &nodeDraw{name: fmt.Sprintf("node-%d", len(d.nodes)),
-			state: pick(d, stateInitialized, stateInitialized, stateInitialized, stateRegistered, stateUnregistered,
+			state: pickOne(d, stateInitialized, stateInitialized, stateInitialized, stateRegistered, stateUnregistered,
 				stateLaunched, stateUnlaunched, stateDeleting, stateUnmanaged, stateCordoned, stateNotReady)}
-		if d.one(3) {
+		if d.oneIn(3) {
 			x.csiLimit = 1 + d.r.IntN(3)
 		}
 		for i := range d.r.IntN(4) {
-			g := &groupDraw{name: fmt.Sprintf("old-%s-%d", x.name, i), namespace: pick(d, "default", "default", "prod"),
-				app: d.group().app, count: 1, cpu: pick(d, 50, 200, 500), memory: pick(d, 64, 300),
-				owner: pick(d, "", "ReplicaSet", "StatefulSet")}
+			g := &groupDraw{name: fmt.Sprintf("old-%s-%d", x.name, i), namespace: pickOne(d, "default", "default", "prod"),
+				app: d.pickGroup().app, count: 1, cpu: pickOne(d, 50, 200, 500), memory: pickOne(d, 64, 300),
+				owner: pickOne(d, "", "ReplicaSet", "StatefulSet")}
 			switch d.r.IntN(8) {
 			case 0:
-				g.apart = []string{d.term(g)}
+				g.apart = []string{d.drawTerm(g)}
 			case 1:
 				g.ports = []string{"{containerPort: 80, hostPort: 80}"}
 			case 2:
 				g.terminating = true
 			case 3:
-				g.ownVolumes = pick(d, "anywhere", "zone")
+				g.ownVolumes = pickOne(d, "anywhere", "zone")
 			}
 			x.pods = append(x.pods, g)
 		}
@@ -67,14 +67,14 @@ func (d *draw) addNodes(n int) {
 
 // writeNodes makes the nodes with their claims and pods.
 func (d *draw) writeNodes() error {
-	sold, err := d.c.Catalog(d.all)
+	sold, err := d.c.SoldCatalog(d.all)
 	if err != nil {
 		return err
 	}
 	for _, x := range d.nodes {
-		p := d.pool()
+		p := d.pickPool()
 		var possible []instancetypes.Type
-		for _, t := range d.c.Resolve(sold, p.class) {
+		for _, t := range d.c.ResolveTypes(sold, p.class) {
 			if slices.Contains(p.types, t.Name) && t.Allocatable.CPU >= 1900 && t.Allocatable.Memory > 3<<30 {
 				possible = append(possible, t)
 			}
@@ -82,14 +82,14 @@ func (d *draw) writeNodes() error {
 		if len(possible) == 0 || p.static {
 			continue
 		}
-		if err := d.writeNode(x, p, pick(d, possible...)); err != nil {
+		if err := d.writeNode(x, p, pickOne(d, possible...)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func quantities(l amounts.List) corev1.ResourceList {
+func resourceList(l amounts.List) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, name := range l.Names() {
 		if name == amounts.CPU {
@@ -105,7 +105,7 @@ func quantities(l amounts.List) corev1.ResourceList {
 func (d *draw) labelsOf(x *nodeDraw, p *poolDraw, t instancetypes.Type) (labels map[string]string, ok bool) {
 	var offers []instancetypes.Offering
 	for _, o := range t.Offerings {
-		if allows(p.zones, o.Zone) && allows(p.capacities, o.CapacityType) && slices.Contains(zones(), o.Zone) &&
+		if listAllows(p.zones, o.Zone) && listAllows(p.capacities, o.CapacityType) && slices.Contains(zoneNames(), o.Zone) &&
 			o.Reservation == nil && o.PriceKnown() {
 			offers = append(offers, o)
 		}
@@ -113,7 +113,7 @@ func (d *draw) labelsOf(x *nodeDraw, p *poolDraw, t instancetypes.Type) (labels 
 	if len(offers) == 0 {
 		return nil, false
 	}
-	o := pick(d, offers...)
+	o := pickOne(d, offers...)
 	labels = t.Requirements.Labels()
 	maps.Copy(labels, p.values)
 	maps.Copy(labels, map[string]string{keyZone: o.Zone, keyZoneID: o.ZoneID, keyCapacity: o.CapacityType,
@@ -142,8 +142,8 @@ func (d *draw) writeNode(x *nodeDraw, p *poolDraw, t instancetypes.Type) error {
 		CreationTimestamp: claim.CreationTimestamp, Labels: maps.Clone(labels)}}
 	node.Labels[keyHost] = x.name
 	node.Spec.ProviderID, node.Spec.Taints = claim.Status.ProviderID, slices.Clone(claim.Spec.Taints)
-	node.Status.Capacity, node.Status.Allocatable = quantities(t.Capacity), quantities(t.Allocatable)
-	x.enter(&node, &claim)
+	node.Status.Capacity, node.Status.Allocatable = resourceList(t.Capacity), resourceList(t.Allocatable)
+	x.enterState(&node, &claim)
 	hasNode := x.state != stateLaunched && x.state != stateUnlaunched
 	if x.state == stateUnmanaged {
 		for _, k := range []string{keyPool, api.LabelRegistered, api.LabelInitialized,
@@ -177,7 +177,7 @@ func taintsOf(entries []string) ([]corev1.Taint, error) {
 	var out []corev1.Taint
 	for _, text := range entries {
 		var taint corev1.Taint
-		if err := parse(text, &taint); err != nil {
+		if err := parseYAML(text, &taint); err != nil {
 			return nil, err
 		}
 		out = append(out, taint)
@@ -185,8 +185,8 @@ func taintsOf(entries []string) ([]corev1.Taint, error) {
 	return out, nil
 }
 
-// enter makes node and claim, which are as those of a node that is done, what they are in its state.
-func (x *nodeDraw) enter(node *corev1.Node, claim *api.NodeClaim) {
+// enterState makes node and claim, which are as those of a node that is done, what they are in its state.
+func (x *nodeDraw) enterState(node *corev1.Node, claim *api.NodeClaim) {
 	ready := corev1.ConditionTrue
 	done := map[string]string{api.LabelRegistered: "true", api.LabelInitialized: "true"}
 	reached := []string{api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized}
@@ -206,7 +206,7 @@ func (x *nodeDraw) enter(node *corev1.Node, claim *api.NodeClaim) {
 	case stateUnlaunched:
 		reached = nil
 	case stateDeleting:
-		at := metav1.NewTime(manifests.Now().Add(-minutes(1)))
+		at := metav1.NewTime(manifests.ClusterTime().Add(-minutes(1)))
 		claim.DeletionTimestamp, node.DeletionTimestamp = &at, &at
 		claim.Finalizers, node.Finalizers = []string{api.FinalizerTermination}, []string{api.FinalizerTermination}
 		node.Spec.Taints = append(node.Spec.Taints, api.DisruptedTaint())
@@ -220,16 +220,16 @@ func (x *nodeDraw) enter(node *corev1.Node, claim *api.NodeClaim) {
 			corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute})
 	}
 	for _, k := range reached {
-		claim.StatusConditions().SetTrue(k, manifests.Now().Add(-minutes(3)))
+		claim.StatusConditions().SetTrue(k, manifests.ClusterTime().Add(-minutes(3)))
 	}
 	maps.Copy(node.Labels, done)
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready,
-		LastTransitionTime: metav1.NewTime(manifests.Now().Add(-minutes(2)))}}
+		LastTransitionTime: metav1.NewTime(manifests.ClusterTime().Add(-minutes(2)))}}
 }
 
 func (d *draw) claimFor(x *nodeDraw, p *poolDraw, t instancetypes.Type, labels map[string]string) api.NodeClaim {
 	c := api.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim-" + x.name, UID: types.UID("claim-" + x.name),
-		CreationTimestamp: metav1.NewTime(manifests.Now().Add(-minutes(4))),
+		CreationTimestamp: metav1.NewTime(manifests.ClusterTime().Add(-minutes(4))),
 		Labels:            map[string]string{keyPool: p.name, "karpenter.k8s.aws/ec2nodeclass": p.class},
 		Finalizers:        []string{api.FinalizerTermination},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: p.name,
@@ -250,14 +250,14 @@ func (d *draw) claimFor(x *nodeDraw, p *poolDraw, t instancetypes.Type, labels m
 	}
 	maps.Copy(c.Labels, labels)
 	c.Status.ProviderID = "aws:///" + labels[keyZone] + "/i-" + x.name
-	c.Status.Capacity, c.Status.Allocatable = quantities(t.Capacity), quantities(t.Allocatable)
+	c.Status.Capacity, c.Status.Allocatable = resourceList(t.Capacity), resourceList(t.Allocatable)
 	return c
 }
 
 // writeBound adds the pods on a node.
 func (d *draw) writeBound(x *nodeDraw) error {
 	for _, g := range x.pods {
-		p, err := g.pod(g.name)
+		p, err := g.newPod(g.name)
 		if err != nil {
 			return err
 		}
@@ -265,7 +265,7 @@ func (d *draw) writeBound(x *nodeDraw) error {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 			{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		if g.terminating {
-			at := metav1.NewTime(manifests.Now().Add(minutes(1)))
+			at := metav1.NewTime(manifests.ClusterTime().Add(minutes(1)))
 			p.DeletionTimestamp = &at
 		}
 		if g.ownVolumes != "" {

@@ -31,8 +31,8 @@ const (
 	keyTeam        = "example.com/team"
 )
 
-func zones() []string   { return []string{"us-west-2a", "us-west-2b", "us-west-2c"} }
-func zoneIDs() []string { return []string{"usw2-az2", "usw2-az1", "usw2-az3"} }
+func zoneNames() []string { return []string{"us-west-2a", "us-west-2b", "us-west-2c"} }
+func zoneIDs() []string   { return []string{"usw2-az2", "usw2-az1", "usw2-az3"} }
 
 // poolDraw is a NodePool in the making. Lists hold entries of flow YAML.
 type poolDraw struct {
@@ -58,8 +58,8 @@ func (d *draw) addTypes() {
 	families := []string{"m5", "c5", "r5", "m6i", "c6i", "r6i", "m6g", "c6g", "t3", "c7i", "m7g", "i4i", "c5d", "g4dn",
 		"g5"}
 	sizes := []string{"medium", "large", "xlarge", "2xlarge", "4xlarge", "12xlarge", "metal"}
-	for _, f := range some(d, 1+d.r.IntN(6), families) {
-		for _, s := range some(d, 2+d.r.IntN(len(sizes)-2), sizes) {
+	for _, f := range pickSome(d, 1+d.r.IntN(6), families) {
+		for _, s := range pickSome(d, 2+d.r.IntN(len(sizes)-2), sizes) {
 			if _, ok := d.all.Find(f + "." + s); ok {
 				d.c.Settings.Types = append(d.c.Settings.Types, f+"."+s)
 			}
@@ -75,15 +75,15 @@ func (d *draw) addTypes() {
 // addClass adds an EC2NodeClass that is ready, with an image for each architecture and subnets in three zones.
 func (d *draw) addClass(name string) {
 	var subnets []string
-	for i, z := range zones() {
+	for i, z := range zoneNames() {
 		subnets = append(subnets, fmt.Sprintf("{id: subnet-%d, zone: %s, zoneID: %s}", i, z, zoneIDs()[i]))
 	}
 	text := fmt.Sprintf(`{metadata: {name: %s, uid: class-%s}, spec: {amiSelectorTerms: [{alias: al2023@latest}], role: node,
 subnetSelectorTerms: [{tags: {cluster: demo}}], securityGroupSelectorTerms: [{tags: {cluster: demo}}]}, status: {subnets: %s, securityGroups: [{id: sg-1}],
 amis: [{id: ami-1, requirements: [{key: %s, operator: In, values: [amd64]}]}, {id: ami-2, requirements: [{key: %s, operator: In, values: [arm64]}]}],
-conditions: [{type: Ready, status: 'True', reason: Ready, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}]}}`, name, name, list(subnets), keyArch, keyArch)
+conditions: [{type: Ready, status: 'True', reason: Ready, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}]}}`, name, name, yamlList(subnets), keyArch, keyArch)
 	var class awsv1.EC2NodeClass
-	if err := parse(text, &class); err != nil {
+	if err := parseYAML(text, &class); err != nil {
 		panic(err) // it is the same text for all seeds
 	}
 	d.c.NodeClasses = append(d.c.NodeClasses, class)
@@ -92,28 +92,30 @@ conditions: [{type: Ready, status: 'True', reason: Ready, message: '', lastTrans
 // addPool draws a NodePool of some types, zones and capacity types.
 func (d *draw) addPool(name string) {
 	p := &poolDraw{name: name, class: "default", types: d.c.Settings.Types, values: map[string]string{}}
-	if d.one(2) {
-		p.types = some(d, 1+d.r.IntN(len(p.types)), p.types)
+	if d.oneIn(2) {
+		p.types = pickSome(d, 1+d.r.IntN(len(p.types)), p.types)
 	}
-	p.capacities = pick(d, nil, []string{"on-demand"}, []string{"spot"}, []string{"on-demand", "spot"},
+	p.capacities = pickOne(d, nil, []string{"on-demand"}, []string{"spot"}, []string{"on-demand", "spot"},
 		[]string{"on-demand", "reserved"})
-	if d.one(4) {
-		p.zones = some(d, 1+d.r.IntN(2), zones())
+	if d.oneIn(4) {
+		p.zones = pickSome(d, 1+d.r.IntN(2), zoneNames())
 	}
-	if d.one(3) {
+	if d.oneIn(3) {
 		p.weight = 1 + d.r.IntN(3)
 	}
 	d.pools = append(d.pools, p)
 }
 
-// allows reports whether the list has the value, or names none.
-func allows(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
-
-func in(key string, values ...string) string {
-	return fmt.Sprintf("{key: %s, operator: In, values: [%s]}", key, quoted(values))
+// listAllows reports whether the list has the value, or names none.
+func listAllows(list []string, value string) bool {
+	return len(list) == 0 || slices.Contains(list, value)
 }
 
-func quoted(values []string) string {
+func inRequirement(key string, values ...string) string {
+	return fmt.Sprintf("{key: %s, operator: In, values: [%s]}", key, quoteAll(values))
+}
+
+func quoteAll(values []string) string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		out[i] = "'" + v + "'"
@@ -121,27 +123,27 @@ func quoted(values []string) string {
 	return strings.Join(out, ", ")
 }
 
-// write makes the NodePool.
-func (p *poolDraw) write(c *manifests.Cluster) error {
+// writePool makes the NodePool.
+func (p *poolDraw) writePool(c *manifests.Cluster) error {
 	requirements := slices.Clone(p.requirements)
-	kinds := in(keyType, p.types...)
+	kinds := inRequirement(keyType, p.types...)
 	if p.minTypes > 0 {
 		kinds = strings.TrimSuffix(kinds, "}") + fmt.Sprintf(", minValues: %d}", p.minTypes)
 	}
 	requirements = append(requirements, kinds)
 	if len(p.zones) > 0 {
-		requirements = append(requirements, in(keyZone, p.zones...))
+		requirements = append(requirements, inRequirement(keyZone, p.zones...))
 	}
 	if len(p.capacities) > 0 {
-		requirements = append(requirements, in(keyCapacity, p.capacities...))
+		requirements = append(requirements, inRequirement(keyCapacity, p.capacities...))
 	}
 	spec := fmt.Sprintf("nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: %s}, requirements: %s",
-		p.class, list(requirements))
+		p.class, yamlList(requirements))
 	if len(p.taints) > 0 {
-		spec += ", taints: " + list(p.taints)
+		spec += ", taints: " + yamlList(p.taints)
 	}
 	if len(p.startup) > 0 {
-		spec += ", startupTaints: " + list(p.startup)
+		spec += ", startupTaints: " + yamlList(p.startup)
 	}
 	status := "'True'"
 	if p.notReady {
@@ -169,8 +171,8 @@ func (p *poolDraw) write(c *manifests.Cluster) error {
 	}
 	var pool api.NodePool
 	text := fmt.Sprintf("{metadata: {name: %s, uid: pool-%s%s, creationTimestamp: '2025-12-01T00:00:00Z'}, spec: {%s}, status: {conditions: %s}}",
-		p.name, p.name, deleting, top, list(conditions))
-	if err := parse(text, &pool); err != nil {
+		p.name, p.name, deleting, top, yamlList(conditions))
+	if err := parseYAML(text, &pool); err != nil {
 		return err
 	}
 	c.NodePools = append(c.NodePools, pool)

@@ -14,11 +14,12 @@ import (
 // mostTrials bounds the clusters that are tried for one that fails.
 const mostTrials = 600
 
-// shrink is the smallest cluster found that has a fault like one of those of c, and its faults.
-func shrink(ctx context.Context, c *manifests.Cluster, like []fault, all instancetypes.Catalog) (*manifests.Cluster,
-	[]fault) {
+// shrinkCluster returns the smallest cluster found that has a fault like one of those of c, and its faults.
+func shrinkCluster(
+	ctx context.Context, c *manifests.Cluster, like []fault, all instancetypes.Catalog,
+) (*manifests.Cluster, []fault) {
 	s := &shrinker{ctx: ctx, all: all, like: like[0], best: c, faults: like}
-	for s.round() {
+	for s.shrinkRound() {
 	}
 	return s.best, s.faults
 }
@@ -33,8 +34,8 @@ type shrinker struct {
 	trials int
 }
 
-// fails reports whether the cluster of the tree has such a fault, and then keeps it.
-func (s *shrinker) fails(tree map[string]any) bool {
+// keepsFault reports whether the cluster of the tree has such a fault, and then keeps it.
+func (s *shrinker) keepsFault(tree map[string]any) bool {
 	if s.trials++; s.trials > mostTrials {
 		return false
 	}
@@ -50,7 +51,7 @@ func (s *shrinker) fails(tree map[string]any) bool {
 	if b, err = json.Marshal(c); err != nil || s.size > 0 && len(b) >= s.size {
 		return false
 	}
-	v, err := judge(s.ctx, c, s.all)
+	v, err := judgeCluster(s.ctx, c, s.all)
 	if err != nil || !slices.ContainsFunc(v.faults, s.like.sameAs) {
 		return false
 	}
@@ -58,8 +59,8 @@ func (s *shrinker) fails(tree map[string]any) bool {
 	return true
 }
 
-// round leaves out all that can be left out, the largest parts first. It reports whether anything could.
-func (s *shrinker) round() bool {
+// shrinkRound leaves out all that can be left out, the largest parts first. It reports whether anything could.
+func (s *shrinker) shrinkRound() bool {
 	shorter := false
 	for _, depth := range []int{1, 2, 3, 30} {
 		for at := 0; s.trials <= mostTrials; {
@@ -72,7 +73,7 @@ func (s *shrinker) round() bool {
 				break
 			}
 			cuts[at]()
-			if s.fails(tree) {
+			if s.keepsFault(tree) {
 				shorter = true
 				continue // what came after it is now at its place
 			}
@@ -94,8 +95,8 @@ func treeOf(c *manifests.Cluster) (map[string]any, error) {
 	return tree, nil
 }
 
-// optional reports whether an object makes sense without the field.
-func optional(field string) bool {
+// isOptional reports whether an object makes sense without the field.
+func isOptional(field string) bool {
 	return slices.Contains([]string{
 		"nodeSelector", "affinity", "nodeAffinity", "podAffinity", "podAntiAffinity",
 		"requiredDuringSchedulingIgnoredDuringExecution",
@@ -110,8 +111,8 @@ func optional(field string) bool {
 	}, field)
 }
 
-// entries reports whether each entry of the map may go by itself.
-func entries(field string) bool {
+// hasFreeEntries reports whether each entry of the map may go by itself.
+func hasFreeEntries(field string) bool {
 	return slices.Contains([]string{"nodeSelector", "labels", "requests", "limits", "reserved", "partitions"}, field)
 }
 
@@ -130,7 +131,7 @@ func cutsOf(tree map[string]any, deep int) []func() {
 				if key == "NodeClasses" && depth == 0 || key == "Namespaces" { // nothing makes sense without them
 					continue
 				}
-				if v[key] != nil && (optional(key) || entries(field)) {
+				if v[key] != nil && (isOptional(key) || hasFreeEntries(field)) {
 					out = append(out, func() { delete(v, key) })
 				}
 				walk(v[key], func(x any) { v[key] = x }, key, depth+1)

@@ -28,8 +28,8 @@ type progress struct {
 	path string
 }
 
-// resume reads how far the range of seeds that begins there has come, or begins it.
-func resume(folder string, first uint64) (*progress, error) {
+// resumeProgress reads how far the range of seeds that begins there has come, or begins it.
+func resumeProgress(folder string, first uint64) (*progress, error) {
 	p := &progress{First: first, Next: first, Explained: map[string]int{},
 		path: filepath.Join(folder, fmt.Sprintf("from-%d.json", first))}
 	b, err := os.ReadFile(p.path)
@@ -45,8 +45,8 @@ func resume(folder string, first uint64) (*progress, error) {
 	return p, nil
 }
 
-// store writes it beside the old one and then in its place.
-func (p *progress) store() error {
+// storeProgress writes it beside the old one and then in its place.
+func (p *progress) storeProgress() error {
 	b, err := json.MarshalIndent(p, "", " ")
 	if err != nil {
 		return fmt.Errorf("store progress: %w", err)

@@ -18,7 +18,7 @@ func freshPlan(w *world.World) (float64, error) {
 			held[p.Object.Namespace+"/"+p.Object.Name] = true
 		}
 	}
-	s := newJoiner(w, whatIf{}).snapshot()
+	s := newJoiner(w, whatIf{}).readSnapshot()
 	stays := map[string]bool{}
 	for i := range s.Pods {
 		p := &s.Pods[i]

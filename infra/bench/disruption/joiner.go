@@ -57,9 +57,9 @@ func newJoiner(w *world.World, r whatIf) *joiner {
 	return j
 }
 
-// Pass is one invocation of disrupt with what provision does after it.
-func (j *joiner) Pass(context.Context) (acted bool, took cli.MeasuredWork, err error) {
-	s := j.snapshot()
+// RunPass runs one invocation of disrupt with what provision does after it.
+func (j *joiner) RunPass(context.Context) (acted bool, took cli.MeasuredWork, err error) {
+	s := j.readSnapshot()
 	var p disruption.Plan
 	took = cli.MeasureWork(func() {
 		p, j.memory = disruption.NextFrom(s, j.memory, j.offerings.Offerings(s), &j.offerings)
@@ -70,7 +70,7 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.MeasuredWork, err e
 	}
 	j.said = p.Lines()[:len(p.Lines())-len(p.NotDisrupted)]
 	for _, c := range p.Begin {
-		if err := j.begin(c); err != nil {
+		if err := j.beginCommand(c); err != nil {
 			return true, took, err
 		}
 	}
@@ -81,27 +81,27 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.MeasuredWork, err e
 			delete(n.Marks, api.AnnotationDisruptionCommand)
 		}
 		for _, name := range e.Unused {
-			j.w.Remove(name)
+			j.w.RemoveNode(name)
 		}
 	}
 	for _, e := range p.Finish {
 		for _, name := range e.Claims {
-			j.w.Remove(name)
+			j.w.RemoveNode(name)
 		}
 	}
-	j.w.Bind()
+	j.w.BindPods()
 	acted = len(p.Begin)+len(p.RollBack)+len(p.Finish)+len(p.Proposed)+len(p.Waiting) > 0 || j.memory.Search.Sets != nil
-	return acted, took, j.provision()
+	return acted, took, j.provisionPods()
 }
 
-func (j *joiner) begin(c disruption.Command) error {
+func (j *joiner) beginCommand(c disruption.Command) error {
 	j.began[c.ID] = c
 	for _, name := range c.Claims {
 		n := j.w.Nodes[name]
 		n.Closed, n.Marks[api.AnnotationDisruptionCommand] = true, c.AsMark(j.w.Now).String()
 	}
 	for _, l := range c.Launches {
-		n, err := j.launch(l.Pool, l.Choice.Offer)
+		n, err := j.launchNode(l.Pool, l.Choice.Offer)
 		if err != nil {
 			return err
 		}
@@ -113,8 +113,8 @@ func (j *joiner) begin(c disruption.Command) error {
 	return nil
 }
 
-func (j *joiner) launch(pool string, o instancetypes.Offer) (*world.Node, error) {
-	n, err := j.w.Launch(pool, o)
+func (j *joiner) launchNode(pool string, o instancetypes.Offer) (*world.Node, error) {
+	n, err := j.w.LaunchNode(pool, o)
 	if err == nil {
 		j.since[n.Name] = j.w.Now
 		j.made++
@@ -122,41 +122,41 @@ func (j *joiner) launch(pool string, o instancetypes.Offer) (*world.Node, error)
 	return n, err
 }
 
-// open lets all pods onto the nodes that were kept while others were drained.
-func (j *joiner) open(s cluster.Snapshot) {
+// openNodes lets all pods onto the nodes that were kept while others were drained.
+func (j *joiner) openNodes(s cluster.Snapshot) {
 	evictions := nomination.FindOwnerNominations(s)
-	for _, n := range j.w.Sorted() {
-		if node, claim := j.objects(n); n.Kept && !evictions.AwaitsPods(claim, node) {
+	for _, n := range j.w.SortedNodes() {
+		if node, claim := j.nodeAndClaim(n); n.Kept && !evictions.AwaitsPods(claim, node) {
 			n.Kept = false
 		}
 	}
 }
 
-// provision lets pods onto the nodes that are kept for them, and launches nodes for those that found none.
-func (j *joiner) provision() error {
-	if len(j.w.Waiting()) == 0 {
-		j.open(j.snapshot())
+// provisionPods lets pods onto the nodes that are kept for them, and launches nodes for those that found none.
+func (j *joiner) provisionPods() error {
+	if len(j.w.WaitingPods()) == 0 {
+		j.openNodes(j.readSnapshot())
 		return nil
 	}
-	s := j.snapshot()
+	s := j.readSnapshot()
 	plan := provisioning.Decide(s).Plan
 	to := plan.NodeByPod()
-	for _, p := range j.w.Waiting() {
+	for _, p := range j.w.WaitingPods() {
 		if n := j.w.Nodes[to[p.Object.Namespace+"/"+p.Object.Name]]; n != nil && n.Kept {
-			j.w.Place(p, n)
+			j.w.PlacePod(p, n)
 		}
 	}
-	j.open(s)
+	j.openNodes(s)
 	for _, l := range plan.Launches {
-		if _, err := j.launch(l.Pool, l.Choice.Offer); err != nil {
+		if _, err := j.launchNode(l.Pool, l.Choice.Offer); err != nil {
 			return err
 		}
 	}
-	j.w.Bind()
+	j.w.BindPods()
 	return nil
 }
 
-func (j *joiner) snapshot() cluster.Snapshot {
+func (j *joiner) readSnapshot() cluster.Snapshot {
 	class := instancetypes.DefaultClass(j.w.Catalog)
 	class.Name = "default"
 	s := cluster.Snapshot{Now: j.w.Now, Catalog: j.w.Catalog, Classes: []instancetypes.Class{class},
@@ -183,18 +183,18 @@ func (j *joiner) snapshot() cluster.Snapshot {
 		s.Pods = append(s.Pods, c)
 	}
 	slices.SortFunc(s.Pods, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
-	for _, n := range j.w.Sorted() {
-		node, claim := j.objects(n)
+	for _, n := range j.w.SortedNodes() {
+		node, claim := j.nodeAndClaim(n)
 		s.Nodes, s.Claims = append(s.Nodes, node), append(s.Claims, claim)
 	}
 	return s
 }
 
-func (j *joiner) objects(n *world.Node) (cluster.Node, cluster.Claim) {
-	t := j.w.Type(n.Offer.Type)
+func (j *joiner) nodeAndClaim(n *world.Node) (cluster.Node, cluster.Claim) {
+	t := j.w.InstanceType(n.Offer.Type)
 	since := j.since[n.Name]
 	id := fmt.Sprintf("aws:///%s/%s", n.Offer.Zone, n.Name)
-	node := cluster.Node{Name: n.Name, ProviderID: id, Created: since, Labels: j.w.Labels(n), Capacity: t.Capacity,
+	node := cluster.Node{Name: n.Name, ProviderID: id, Created: since, Labels: j.w.NodeLabels(n), Capacity: t.Capacity,
 		Allocatable: t.Allocatable,
 		Ready:       true, ReadySince: since, Finalizer: true}
 	if n.Closed {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// keep is what a side of that version makes of the cluster of that name: as the file keeps it, if it was measured with
-// this version and seed, else by asking.
-func (b bench) keep(file, version, name string, ask func() (*outcome, error)) (*outcome, error) {
+// keepOutcome returns what a side of that version makes of the cluster of that name: as the file keeps it, if it was
+// measured with this version and seed, else by asking.
+func (b bench) keepOutcome(file, version, name string, ask func() (*outcome, error)) (*outcome, error) {
 	kept := map[string]*outcome{}
 	if file != "" {
 		data, err := os.ReadFile(file)

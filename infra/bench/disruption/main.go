@@ -25,8 +25,8 @@ import (
 
 // side is one that disrupts.
 type side interface {
-	// Pass runs it once, and then does what it wants done. It reports whether something was wanted or is under way.
-	Pass(ctx context.Context) (acted bool, took cli.MeasuredWork, err error)
+	// RunPass runs it once, and then does what it wants done. It reports whether something was wanted or is under way.
+	RunPass(ctx context.Context) (acted bool, took cli.MeasuredWork, err error)
 }
 
 // outcome is what a side made of a cluster.
@@ -50,8 +50,8 @@ type point struct {
 	CPU   float64 // seconds
 }
 
-// at is the first point of the course at which the cluster cost no more than that, the end if it never did.
-func (o outcome) at(usd float64) point {
+// firstPointAt is the first point of the course at which the cluster cost no more than that, the end if it never did.
+func (o outcome) firstPointAt(usd float64) point {
 	for _, p := range o.Course {
 		if p.USD <= usd {
 			return p
@@ -89,7 +89,7 @@ type bench struct {
 func main() {
 	b := bench{}
 	sizes := flag.String("sizes", "50,500,2000", "nodes of the clusters, parted by commas")
-	kinds := flag.String("kinds", strings.Join(world.Kinds(), ","), "kinds of clusters, parted by commas")
+	kinds := flag.String("kinds", strings.Join(world.ClusterKinds(), ","), "kinds of clusters, parted by commas")
 	out := flag.String("out", "", "file for the Markdown table, none when empty")
 	flag.StringVar(&b.only, "only", "", "one of joiner and karpenter: leave the other out")
 	flag.StringVar(&b.kept, "peer", "", "file that keeps what Karpenter made of clusters: those in it are not measured anew, others are added; none when empty")
@@ -101,7 +101,7 @@ func main() {
 	seeds := flag.String("seeds", "1", "seeds of the clusters, parted by commas")
 	flag.BoolVar(&b.verbose, "v", false, "print each pass")
 	flag.Parse()
-	if err := b.run(set{*sizes, *kinds, *seeds}, *out); err != nil {
+	if err := b.compareClusters(set{*sizes, *kinds, *seeds}, *out); err != nil {
 		fmt.Fprintf(os.Stderr, "disruption: %v\n", err)
 		os.Exit(1)
 	}
@@ -110,8 +110,8 @@ func main() {
 // set names clusters, each list parted by commas.
 type set struct{ sizes, kinds, seeds string }
 
-// each calls do for every cluster of the set.
-func (s set) each(do func(kind string, nodes int, seed uint64) error) error {
+// eachCluster calls do for every cluster of the set.
+func (s set) eachCluster(do func(kind string, nodes int, seed uint64) error) error {
 	for size := range strings.SplitSeq(s.sizes, ",") {
 		nodes, err := strconv.Atoi(size)
 		if err != nil {
@@ -132,16 +132,16 @@ func (s set) each(do func(kind string, nodes int, seed uint64) error) error {
 	return nil
 }
 
-func (b bench) run(clusters set, out string) error {
+func (b bench) compareClusters(clusters set, out string) error {
 	var err error
 	if b.catalog, err = instancetypes.DecodeCatalog(builtin.Data()); err != nil {
 		return err
 	}
-	karpenter.Prepare()
+	karpenter.PrepareProcess()
 	var rows []row
-	err = clusters.each(func(kind string, nodes int, seed uint64) error {
+	err = clusters.eachCluster(func(kind string, nodes int, seed uint64) error {
 		b.seed = seed
-		r, err := b.one(kind, nodes)
+		r, err := b.compareCluster(kind, nodes)
 		if err != nil {
 			return err
 		}
@@ -155,37 +155,37 @@ func (b bench) run(clusters set, out string) error {
 	}
 	fmt.Println(plainText(rows))
 	if out != "" {
-		if err := os.WriteFile(out, []byte(markdown(rows, b.manner())), 0o644); err != nil {
+		if err := os.WriteFile(out, []byte(resultsPage(rows, b.measuringManner())), 0o644); err != nil {
 			return fmt.Errorf("write table: %w", err)
 		}
 	}
-	return faults(rows)
+	return findFaults(rows)
 }
 
-// manner says how the rows were measured.
-func (b bench) manner() string {
+// measuringManner says how the rows were measured.
+func (b bench) measuringManner() string {
 	if b.kept+b.ours != "" {
 		return "from outcomes of several runs that files kept: experiments.md says under what conditions"
 	}
 	return fmt.Sprintf("in one run with %d threads", runtime.GOMAXPROCS(0))
 }
 
-// one lets both sides run on a cluster of their own that is the same, ours first: what Karpenter leaves in memory must
-// not help it.
-func (b bench) one(kind string, nodes int) (row, error) {
-	w, err := world.Generate(b.catalog, kind, nodes, b.seed)
+// compareCluster lets both sides run on a cluster of their own that is the same, ours first: what Karpenter leaves in
+// memory must not help it.
+func (b bench) compareCluster(kind string, nodes int) (row, error) {
+	w, err := world.GenerateWorld(b.catalog, kind, nodes, b.seed)
 	if err != nil {
 		return row{}, err
 	}
-	r := row{name: w.Name, nodes: nodes, pods: len(w.Pods), usd: w.Price()}
+	r := row{name: w.Name, nodes: nodes, pods: len(w.Pods), usd: w.TotalPrice()}
 	if r.fresh, err = freshPlan(w); err != nil {
 		return row{}, fmt.Errorf("%s: %w", w.Name, err)
 	}
 	if b.only != "karpenter" {
-		r.ours, err = b.keep(b.ours, "", w.Name, func() (*outcome, error) {
+		r.ours, err = b.keepOutcome(b.ours, "", w.Name, func() (*outcome, error) {
 			defer debug.SetGCPercent(debug.SetGCPercent(growth))
 			j := newJoiner(w, b.what)
-			o, err := b.rest("joiner", w, j)
+			o, err := b.runUntilRest("joiner", w, j)
 			if err == nil {
 				o.Why = j.why
 			}
@@ -201,29 +201,29 @@ func (b bench) one(kind string, nodes int) (row, error) {
 	if b.only == "joiner" {
 		return r, nil
 	}
-	r.theirs, err = b.keep(b.kept, peerVersion(), w.Name, func() (*outcome, error) {
-		if w, err = world.Generate(b.catalog, kind, nodes, b.seed); err != nil {
+	r.theirs, err = b.keepOutcome(b.kept, peerVersion(), w.Name, func() (*outcome, error) {
+		if w, err = world.GenerateWorld(b.catalog, kind, nodes, b.seed); err != nil {
 			return nil, err
 		}
 		k, err := karpenter.NewDisruption(w)
 		if err != nil {
 			return nil, err
 		}
-		return b.rest("karpenter", w, k)
+		return b.runUntilRest("karpenter", w, k)
 	})
 	return r, err
 }
 
-// rest lets a side pass until it does nothing twice, hours apart.
-func (b bench) rest(tool string, w *world.World, s side) (*outcome, error) {
-	o := &outcome{Before: w.Price()}
+// runUntilRest lets a side pass until it does nothing twice, hours apart.
+func (b bench) runUntilRest(tool string, w *world.World, s side) (*outcome, error) {
+	o := &outcome{Before: w.TotalPrice()}
 	spent := 0.0
 	runtime.GC()
 	for idle := 0; idle < 3; {
 		if o.Cut = spent > b.patience.Seconds(); o.Cut {
 			break
 		}
-		acted, took, err := s.Pass(context.Background())
+		acted, took, err := s.RunPass(context.Background())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", tool, err)
 		}
@@ -231,12 +231,12 @@ func (b bench) rest(tool string, w *world.World, s side) (*outcome, error) {
 		o.CPU += took.UserSeconds
 		spent += took.UserSeconds
 		o.Longest, o.LongestCPU = max(o.Longest, took.Seconds), max(o.LongestCPU, took.UserSeconds)
-		if n := len(o.Course); n == 0 || o.Course[n-1].USD != w.Price() {
-			o.Course = append(o.Course, point{w.Price(), w.Moved, o.CPU})
+		if n := len(o.Course); n == 0 || o.Course[n-1].USD != w.TotalPrice() {
+			o.Course = append(o.Course, point{w.TotalPrice(), w.Moved, o.CPU})
 		}
 		if b.verbose {
 			fmt.Fprintf(os.Stderr, "  %-9s pass %3d acted %-5t %6.3f s CPU %8.3f USD/h %4d nodes %5d moved\n", tool,
-				o.Passes, acted, took.UserSeconds, w.Price(), len(w.Nodes), w.Moved)
+				o.Passes, acted, took.UserSeconds, w.TotalPrice(), len(w.Nodes), w.Moved)
 			if j, ours := s.(*joiner); ours {
 				for _, line := range j.said {
 					fmt.Fprintf(os.Stderr, "    %s\n", line)
@@ -252,8 +252,8 @@ func (b bench) rest(tool string, w *world.World, s side) (*outcome, error) {
 		}
 		w.Now = w.Now.Add(wait)
 	}
-	o.USD, o.Nodes, o.Moved, o.Faults = w.Price(), len(w.Nodes), w.Moved, slices.Clone(w.Faults)
-	if n := len(w.Waiting()); n > 0 {
+	o.USD, o.Nodes, o.Moved, o.Faults = w.TotalPrice(), len(w.Nodes), w.Moved, slices.Clone(w.Faults)
+	if n := len(w.WaitingPods()); n > 0 {
 		o.Faults = append(o.Faults, fmt.Sprintf("%d pods are left without a node", n))
 	}
 	fmt.Fprintf(os.Stderr, "%-16s %-9s %9.3f -> %9.3f USD/h %5d nodes %6d moved %4d passes %8.2f s CPU, longest pass %.2f s CPU, %.2f s\n",
@@ -261,7 +261,7 @@ func (b bench) rest(tool string, w *world.World, s side) (*outcome, error) {
 	return o, nil
 }
 
-func faults(rows []row) error {
+func findFaults(rows []row) error {
 	var bad []string
 	for _, r := range rows {
 		for _, o := range []*outcome{r.ours, r.theirs} {

@@ -16,14 +16,14 @@ func TestBothSidesComeToRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	karpenter.Prepare()
+	karpenter.PrepareProcess()
 	b := bench{patience: 5 * time.Minute, seed: 3, catalog: c}
 	for _, kind := range []string{world.HalfEmpty, world.Guarded} {
-		r, err := b.one(kind, 8)
+		r, err := b.compareCluster(kind, 8)
 		if err != nil {
 			t.Fatalf("%s: %v", kind, err)
 		}
-		if err := faults([]row{r}); err != nil {
+		if err := findFaults([]row{r}); err != nil {
 			t.Error(err)
 		}
 		for tool, o := range map[string]*outcome{"joiner": r.ours, "karpenter": r.theirs} {
@@ -42,12 +42,12 @@ func TestComesToRest(t *testing.T) {
 	}
 	for seed := range uint64(4) {
 		b := bench{patience: 30 * time.Second, seed: seed + 1, catalog: c, only: "joiner"}
-		for _, kind := range world.Kinds() {
-			r, err := b.one(kind, 20)
+		for _, kind := range world.ClusterKinds() {
+			r, err := b.compareCluster(kind, 20)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := faults([]row{r}); err != nil {
+			if err := findFaults([]row{r}); err != nil {
 				t.Error(err)
 			}
 			if r.ours.Cut {
@@ -62,7 +62,7 @@ func TestComesToRest(t *testing.T) {
 func TestPointOfTheCourse(t *testing.T) {
 	o := outcome{USD: 5, Moved: 90, CPU: 9, Course: []point{{12, 0, 1}, {13, 10, 2}, {8, 20, 3}, {9, 30, 4}, {5, 90, 8}}}
 	for usd, want := range map[float64]point{12: {12, 0, 1}, 11: {8, 20, 3}, 8.5: {8, 20, 3}, 5: {5, 90, 8}, 4: {5, 90, 9}} {
-		if got := o.at(usd); got != want {
+		if got := o.firstPointAt(usd); got != want {
 			t.Errorf("at %v: %v, want %v", usd, got, want)
 		}
 	}
@@ -75,7 +75,7 @@ func guarded(t *testing.T) *world.World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := world.Generate(c, world.Guarded, 12, 3)
+	w, err := world.GenerateWorld(c, world.Guarded, 12, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestFreshPlanKeepsWhatMustStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := w.Price()
+	before := w.TotalPrice()
 	for _, p := range w.Pods {
 		p.Held = true
 	}
@@ -113,11 +113,11 @@ func TestFreshPlanKeepsWhatMustStay(t *testing.T) {
 // A side that is told to do what the world forbids is found out.
 func TestFaultsAreFound(t *testing.T) {
 	w := guarded(t)
-	for _, n := range w.Sorted() {
-		w.Remove(n.Name)
+	for _, n := range w.SortedNodes() {
+		w.RemoveNode(n.Name)
 	}
 	o := outcome{Faults: w.Faults}
-	if faults([]row{{name: w.Name, ours: &o}}) == nil {
+	if findFaults([]row{{name: w.Name, ours: &o}}) == nil {
 		t.Error("pods that forbid it were evicted, and nobody said so")
 	}
 }

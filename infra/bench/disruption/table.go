@@ -12,7 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
-func sheet(rows []row) table.Writer {
+func resultTable(rows []row) table.Writer {
 	t := table.NewWriter()
 	head := table.Row{"cluster", "nodes", "pods", "USD/h"}
 	for _, tool := range []string{"Karpenter", "Joiner"} {
@@ -39,51 +39,53 @@ func sheet(rows []row) table.Writer {
 		if r.theirs == nil || r.ours == nil {
 			line = append(line, "", "", "", "")
 		} else {
-			even := r.ours.at(r.theirs.USD)
+			even := r.ours.firstPointAt(r.theirs.USD)
 			line = append(line, fmt.Sprintf("%.3f", r.ours.USD/r.theirs.USD),
 				fmt.Sprintf("%.1f", r.theirs.CPU/r.ours.CPU), even.Moved, fmt.Sprintf("%.2f", even.CPU))
 		}
-		t.AppendRow(append(line, fmt.Sprintf("%.3f", r.fresh), above(r.theirs, r.fresh), above(r.ours, r.fresh)))
+		t.AppendRow(append(line, fmt.Sprintf("%.3f", r.fresh),
+			percentAbove(r.theirs, r.fresh), percentAbove(r.ours, r.fresh)))
 	}
 	return t
 }
 
-// above returns by how many percent the side's cluster costs more in the end than that; nothing when it was left out.
-func above(o *outcome, usd float64) string {
+// percentAbove returns by how many percent the side's cluster costs more in the end than that; nothing when it was left
+// out.
+func percentAbove(o *outcome, usd float64) string {
 	if o == nil {
 		return ""
 	}
 	return fmt.Sprintf("%.1f %%", 100*(o.USD/usd-1))
 }
 
-func plainText(rows []row) string { return sheet(rows).Render() + "\n\n" + summary(rows) }
+func plainText(rows []row) string { return resultTable(rows).Render() + "\n\n" + summaryText(rows) }
 
-// summary is about all clusters together, and about those in which both came to rest.
-func summary(rows []row) string {
+// summaryText is about all clusters together, and about those in which both came to rest.
+func summaryText(rows []row) string {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ours == nil || r.theirs == nil })
 	if len(rows) == 0 {
 		return ""
 	}
 	rest := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ours.Cut || r.theirs.Cut })
 	if len(rest) == len(rows) {
-		return "- All clusters: " + together(rows)
+		return "- All clusters: " + compareSums(rows)
 	}
-	out := "- All clusters, of which some were cut short and compare unfinished work: " + together(rows)
+	out := "- All clusters, of which some were cut short and compare unfinished work: " + compareSums(rows)
 	if len(rest) > 0 {
-		out = "- The clusters in which both came to rest: " + together(rest) + out
+		out = "- The clusters in which both came to rest: " + compareSums(rest) + out
 	}
 	return out
 }
 
-// together compares the sums of both sides.
-func together(rows []row) string {
+// compareSums compares the sums of both sides.
+func compareSums(rows []row) string {
 	var ours, theirs outcome
 	var even point
 	var before, fresh float64
 	for _, r := range rows {
 		before += r.usd
 		fresh += r.fresh
-		p := r.ours.at(r.theirs.USD)
+		p := r.ours.firstPointAt(r.theirs.USD)
 		even = point{even.USD + p.USD, even.Moved + p.Moved, even.CPU + p.CPU}
 		for _, x := range []struct{ sum, of *outcome }{{&ours, r.ours}, {&theirs, r.theirs}} {
 			x.sum.USD += x.of.USD
@@ -98,17 +100,17 @@ func together(rows []row) string {
 		100*(1-ours.USD/theirs.USD), ours.USD, theirs.USD, before,
 		float64(ours.Moved)/(before-ours.USD), float64(theirs.Moved)/(before-theirs.USD), theirs.CPU/ours.CPU,
 		float64(even.Moved)/(before-even.USD), theirs.CPU/even.CPU,
-		fresh, above(&theirs, fresh), above(&ours, fresh))
+		fresh, percentAbove(&theirs, fresh), percentAbove(&ours, fresh))
 }
 
-// markdown is the table as a page. how says in what manner the rows were measured.
-func markdown(rows []row, how string) string {
+// resultsPage is the table as a page. how says in what manner the rows were measured.
+func resultsPage(rows []row, how string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Disruption, side by side\n\nWritten on %s, with %s on %s/%s and Karpenter %s, %s.\n\n",
 		time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.GOOS, runtime.GOARCH, peerVersion(), how)
 	b.WriteString("Price: Joiner's by Karpenter's. CPU: Karpenter's by Joiner's. As cheap: when Joiner's fleet first cost what Karpenter's does in the end. " +
 		"* was not at rest when its time was over. Fresh plan: the nodes that must stay, and what Joiner's packer buys when all pods that may move are pending at once.\n\n")
-	b.WriteString(sheet(rows).RenderMarkdown() + "\n\n" + summary(rows))
+	b.WriteString(resultTable(rows).RenderMarkdown() + "\n\n" + summaryText(rows))
 	b.WriteString("\n## Why Joiner's nodes stay in the end\n\n")
 	for _, r := range rows {
 		var why []string

@@ -18,9 +18,9 @@ const (
 // to run.
 const middling = 400
 
-// cluster adds nodes of the pool general, up to so many percent full of pods of services that do not mind where they
+// addCluster adds nodes of the pool general, up to so many percent full of pods of services that do not mind where they
 // are.
-func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
+func (g *generator) addCluster(f *workload.File, nodes, bound, full int) {
 	var easy []workload.Group
 	for i, s := range f.Groups {
 		plain := len(s.Pod.Spec.NodeSelector) == 0 && s.Pod.Spec.Affinity == nil &&
@@ -34,12 +34,12 @@ func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
 		b := easy[i]
 		b.Count = 0
 		if i == 0 { // the first is always there; it must not mind either
-			b.Pod.Spec = pod("250m", "512Mi")
+			b.Pod.Spec = podSpec("250m", "512Mi")
 		}
 		f.BoundGroups = append(f.BoundGroups, b)
 	}
 	sold := slices.DeleteFunc(slices.Clone(g.types),
-		func(t instancetypes.Type) bool { return !slices.Contains(fleet(), t.Name) })
+		func(t instancetypes.Type) bool { return !slices.Contains(nodeTypes(), t.Name) })
 	if large := slices.DeleteFunc(slices.Clone(sold),
 		func(t instancetypes.Type) bool { return t.Allocatable.CPU*int64(nodes) < middling*int64(bound) }); len(
 		large) > 0 {
@@ -48,7 +48,7 @@ func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
 	for i := range nodes {
 		n, t := g.drawNode(i, sold)
 		each := (bound + nodes - i - 1) / (nodes - i) // what small nodes do not take goes to the next
-		g.fill(&n, t, f.BoundGroups, each, int64(full))
+		g.fillNode(&n, t, f.BoundGroups, each, int64(full))
 		for _, count := range n.Pods { // a sum does not depend on the order
 			bound -= count
 		}
@@ -69,8 +69,8 @@ func (g *generator) drawNode(i int, types []instancetypes.Type) (workload.Node, 
 	}, t
 }
 
-// fill puts up to most pods onto the node, until it is so many percent full.
-func (g *generator) fill(n *workload.Node, t instancetypes.Type, groups []workload.Group, most int, full int64) {
+// fillNode puts up to most pods onto the node, until it is so many percent full.
+func (g *generator) fillNode(n *workload.Node, t instancetypes.Type, groups []workload.Group, most int, full int64) {
 	cpu, memory, pods := t.Allocatable.CPU*full/100-keptCPU, t.Allocatable.Memory*full/100-keptMemory<<20,
 		t.Allocatable.Pods-8
 	for misses := 0; most > 0 && pods > 0 && misses < 60; {
@@ -87,8 +87,8 @@ func (g *generator) fill(n *workload.Node, t instancetypes.Type, groups []worklo
 	}
 }
 
-// fleet are the types of generated nodes.
-func fleet() []string {
+// nodeTypes are the types of generated nodes.
+func nodeTypes() []string {
 	return []string{"m6a.2xlarge", "m6i.4xlarge", "c6i.4xlarge", "c7g.2xlarge", "r6g.2xlarge", "m7g.4xlarge",
 		"m5.8xlarge", "m6a.8xlarge"}
 }

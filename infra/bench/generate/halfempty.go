@@ -22,7 +22,7 @@ const deployments = 60
 func (g *generator) halfEmpty(f *workload.File, pods, nodes int) {
 	weights, sum := make([]float64, deployments), 0.0
 	for i := range weights {
-		weights[i] = g.pareto(1, 1.1, 60)
+		weights[i] = g.drawPareto(1, 1.1, 60)
 		sum += weights[i]
 	}
 	passed, given := 0.0, 0
@@ -30,12 +30,12 @@ func (g *generator) halfEmpty(f *workload.File, pods, nodes int) {
 		passed += w
 		n := int(float64(pods)*passed/sum+0.5) - given // so that rounding adds up to what was asked for
 		given += n
-		f.Groups = append(f.Groups, g.deployment(fmt.Sprintf("app-%02d", i), n))
+		f.Groups = append(f.Groups, g.deploymentGroup(fmt.Sprintf("app-%02d", i), n))
 	}
 	for i := range 8 {
 		b := f.Groups[i]
 		b.Name, b.Count = "old-"+b.Name, 0
-		b.Pod.Spec = pod(fmt.Sprintf("%dm", 100<<(i%4)), fmt.Sprintf("%dMi", 256<<(i%5)))
+		b.Pod.Spec = podSpec(fmt.Sprintf("%dm", 100<<(i%4)), fmt.Sprintf("%dMi", 256<<(i%5)))
 		b.Pod.Labels = map[string]string{"app": b.Name}
 		f.BoundGroups = append(f.BoundGroups, b)
 	}
@@ -43,43 +43,43 @@ func (g *generator) halfEmpty(f *workload.File, pods, nodes int) {
 		func(t instancetypes.Type) bool { return !slices.Contains(smallFleet(), t.Name) })
 	for i := range nodes {
 		n, t := g.drawNode(i, sold)
-		if !g.chance(10) {
-			g.fill(&n, t, f.BoundGroups, math.MaxInt, int64(30+g.rand.IntN(41)))
+		if !g.percentChance(10) {
+			g.fillNode(&n, t, f.BoundGroups, math.MaxInt, int64(30+g.rand.IntN(41)))
 		}
 		f.Nodes = append(f.Nodes, n)
 	}
 }
 
-// pareto draws from a Pareto distribution that is cut off.
-func (g *generator) pareto(least, shape, most float64) float64 {
+// drawPareto draws from a Pareto distribution that is cut off.
+func (g *generator) drawPareto(least, shape, most float64) float64 {
 	return min(most, least/math.Pow(1-g.rand.Float64(), 1/shape))
 }
 
-func (g *generator) deployment(name string, count int) workload.Group {
-	cpu := int(g.pareto(100, 0.9, 6000)) / 10 * 10
+func (g *generator) deploymentGroup(name string, count int) workload.Group {
+	cpu := int(g.drawPareto(100, 0.9, 6000)) / 10 * 10
 	memory := int(float64(cpu)*(1+7*g.rand.Float64()*g.rand.Float64())) / 16 * 16
-	s := pod(fmt.Sprintf("%dm", cpu), fmt.Sprintf("%dMi", max(64, memory)))
+	s := podSpec(fmt.Sprintf("%dm", cpu), fmt.Sprintf("%dMi", max(64, memory)))
 	app := &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 	s.NodeSelector = map[string]string{labelArch: "amd64"}
 	switch {
-	case g.chance(30):
+	case g.percentChance(30):
 		s.NodeSelector[labelArch] = "arm64"
-	case g.chance(40):
+	case g.percentChance(40):
 		delete(s.NodeSelector, labelArch)
 	}
-	if g.chance(25) {
+	if g.percentChance(25) {
 		s.NodeSelector[labelSale] = "on-demand"
 	}
 	switch {
-	case g.chance(30):
+	case g.percentChance(30):
 		s.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: labelZone,
 			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: app}}
-	case count <= 60 && g.chance(30):
+	case count <= 60 && g.percentChance(30):
 		s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: app,
 				TopologyKey: labelHost}}}}
 	}
-	if g.chance(5) {
+	if g.percentChance(5) {
 		s.Containers[0].Resources.Requests[corev1.ResourceEphemeralStorage] = resource.MustParse("2Gi")
 	}
 	return workload.Group{Name: name, Count: count, Pod: corev1.PodTemplateSpec{

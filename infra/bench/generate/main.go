@@ -40,12 +40,12 @@ func main() {
 	flag.BoolVar(&w.batch, "batch", false, "jobs with GPUs and Neuron devices instead of services, for nodepools/accelerated.yaml")
 	flag.BoolVar(&w.halfEmpty, "half-empty", false, "pods of 60 Deployments, and so many nodes that are 30 to 70 % full")
 	flag.Parse()
-	if err := w.run(); err != nil {
+	if err := w.generateWorkload(); err != nil {
 		log.Fatalf("generate: %v", err)
 	}
 }
 
-func (w wish) run() error {
+func (w wish) generateWorkload() error {
 	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		return err
@@ -53,30 +53,30 @@ func (w wish) run() error {
 	g := &generator{rand: rand.New(rand.NewPCG(w.seed, 0)),
 		types: instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, workload.CreationTime())}
 	f := workload.File{
-		Schema: workload.Schema, Name: w.name, NodePools: w.pools, DaemonSets: daemons(),
+		Schema: workload.Schema, Name: w.name, NodePools: w.pools, DaemonSets: daemonGroups(),
 		Description: fmt.Sprintf("%d pods of services with mixed constraints, %d nodes, seed %d", w.pods, w.nodes,
 			w.seed),
 	}
 	switch {
 	case w.grown != "":
-		if f, err = w.grow(f); err != nil {
+		if f, err = w.growWorkload(f); err != nil {
 			return err
 		}
 	case w.halfEmpty:
 		g.halfEmpty(&f, w.pods, w.nodes)
 	case w.batch:
-		f.Groups = g.jobs(w.pods)
+		f.Groups = g.jobGroups(w.pods)
 	default:
-		f.Groups = g.services(w.pods)
+		f.Groups = g.serviceGroups(w.pods)
 	}
 	if w.nodes > 0 && !w.halfEmpty {
-		g.cluster(&f, w.nodes, w.bound, w.full)
+		g.addCluster(&f, w.nodes, w.bound, w.full)
 	}
-	return write(f, w.out)
+	return writeWorkload(f, w.out)
 }
 
-// grow is f with the groups and DaemonSets of the file that is to grow.
-func (w wish) grow(f workload.File) (workload.File, error) {
+// growWorkload returns f with the groups and DaemonSets of the file that is to grow.
+func (w wish) growWorkload(f workload.File) (workload.File, error) {
 	old, err := workload.LoadWorkload(os.ReadFile, w.grown, "")
 	if err != nil {
 		return f, err
@@ -98,7 +98,7 @@ func (w wish) grow(f workload.File) (workload.File, error) {
 	return f, nil
 }
 
-func write(f workload.File, path string) error {
+func writeWorkload(f workload.File, path string) error {
 	var out io.Writer = os.Stdout
 	if path != "" {
 		file, err := os.Create(path)

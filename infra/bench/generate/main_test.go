@@ -63,7 +63,7 @@ func TestGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := wish{pods: 50001, grown: "../workloads/w3.json.gz", name: "grown", pools: pools, out: filepath.Join(t.TempDir(), "grown.json.gz")}
-	if err := w.run(); err != nil {
+	if err := w.generateWorkload(); err != nil {
 		t.Fatal(err)
 	}
 	was, err := workload.LoadWorkload(os.ReadFile, w.grown, "")
@@ -109,7 +109,7 @@ func generateTwice(t *testing.T, w wish, names ...string) workload.File {
 	var files []workload.File
 	for _, name := range names {
 		w.out = filepath.Join(t.TempDir(), name)
-		if err := w.run(); err != nil {
+		if err := w.generateWorkload(); err != nil {
 			t.Fatal(err)
 		}
 		f, err := workload.LoadWorkload(os.ReadFile, w.out, "")

@@ -26,71 +26,71 @@ type generator struct {
 	types []instancetypes.Type
 }
 
-// services are groups of about 50 pods each, pods together.
-func (g *generator) services(pods int) []workload.Group {
+// serviceGroups are groups of about 50 pods each, pods together.
+func (g *generator) serviceGroups(pods int) []workload.Group {
 	var out []workload.Group
 	for i := 0; pods > 0; i++ {
 		n := min(pods, max(1, int(math.Exp(g.rand.NormFloat64()*1.0+math.Log(30)))))
 		pods -= n
-		out = append(out, g.service(fmt.Sprintf("svc-%04d", i), n))
+		out = append(out, g.serviceGroup(fmt.Sprintf("svc-%04d", i), n))
 	}
 	return out
 }
 
-// chance is true in p of 100 cases.
-func (g *generator) chance(p int) bool { return g.rand.IntN(100) < p }
+// percentChance returns true in p of 100 cases.
+func (g *generator) percentChance(p int) bool { return g.rand.IntN(100) < p }
 
-func (g *generator) one(of ...string) string { return of[g.rand.IntN(len(of))] }
+func (g *generator) pickOne(of ...string) string { return of[g.rand.IntN(len(of))] }
 
-func (g *generator) service(name string, count int) workload.Group {
+func (g *generator) serviceGroup(name string, count int) workload.Group {
 	cpu := min(8000, max(50, int(math.Exp(g.rand.NormFloat64()*0.9+math.Log(400)))/10*10))
 	memory := min(32<<10, max(64, int(math.Exp(g.rand.NormFloat64()*0.9+math.Log(800)))/16*16))
-	s := pod(fmt.Sprintf("%dm", cpu), fmt.Sprintf("%dMi", memory))
+	s := podSpec(fmt.Sprintf("%dm", cpu), fmt.Sprintf("%dMi", memory))
 	app := &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 	s.NodeSelector = map[string]string{}
 	switch {
-	case g.chance(2):
+	case g.percentChance(2):
 		s.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("1")
 		s.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
-	case g.chance(3):
+	case g.percentChance(3):
 		s.NodeSelector["workload-tier"] = "system"
 		s.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "system"}}
 	default:
-		g.place(&s)
+		g.constrainNodes(&s)
 	}
-	g.spread(&s, app)
+	g.constrainSpread(&s, app)
 	return workload.Group{Name: name, Count: count, Pod: corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.one("team-a", "team-b", "team-c", "team-d"),
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.pickOne("team-a", "team-b", "team-c", "team-d"),
 			Labels: map[string]string{"app": name}}, Spec: s,
 	}}
 }
 
-// place says on which nodes the pods may be.
-func (g *generator) place(s *corev1.PodSpec) {
+// constrainNodes says on which nodes the pods may be.
+func (g *generator) constrainNodes(s *corev1.PodSpec) {
 	switch {
-	case g.chance(30):
+	case g.percentChance(30):
 		s.NodeSelector[labelArch] = "amd64"
-	case g.chance(25):
+	case g.percentChance(25):
 		s.NodeSelector[labelArch] = "arm64"
 	}
 	switch {
-	case g.chance(20):
+	case g.percentChance(20):
 		s.NodeSelector[labelSale] = "on-demand"
-	case g.chance(8):
-		s.NodeSelector[labelZone] = g.one("us-west-2a", "us-west-2b", "us-west-2c")
+	case g.percentChance(8):
+		s.NodeSelector[labelZone] = g.pickOne("us-west-2a", "us-west-2b", "us-west-2c")
 	}
 	switch {
-	case g.chance(4):
+	case g.percentChance(4):
 		s.Affinity = nodeAffinity(labelAWS+"category", corev1.NodeSelectorOpIn, "r", "m")
-	case g.chance(5):
+	case g.percentChance(5):
 		s.Affinity = nodeAffinity(labelAWS+"generation", corev1.NodeSelectorOpGt, "5")
-	case g.chance(3):
+	case g.percentChance(3):
 		s.Affinity = nodeAffinity(labelAWS+"local-nvme", corev1.NodeSelectorOpGt, "100")
 	}
 }
 
-// spread says how the pods of a service stand to each other.
-func (g *generator) spread(s *corev1.PodSpec, app *metav1.LabelSelector) {
+// constrainSpread says how the pods of a service stand to each other.
+func (g *generator) constrainSpread(s *corev1.PodSpec, app *metav1.LabelSelector) {
 	over := func(key string, how corev1.UnsatisfiableConstraintAction) {
 		s.TopologySpreadConstraints = append(s.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
 			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: how, LabelSelector: app,
@@ -98,11 +98,11 @@ func (g *generator) spread(s *corev1.PodSpec, app *metav1.LabelSelector) {
 	}
 	switch {
 	case s.NodeSelector[labelZone] != "":
-	case g.chance(22):
+	case g.percentChance(22):
 		over(labelZone, corev1.DoNotSchedule)
-	case g.chance(5):
+	case g.percentChance(5):
 		over(labelZone, corev1.ScheduleAnyway)
-	case g.chance(4):
+	case g.percentChance(4):
 		if s.Affinity == nil {
 			s.Affinity = &corev1.Affinity{}
 		}
@@ -111,9 +111,9 @@ func (g *generator) spread(s *corev1.PodSpec, app *metav1.LabelSelector) {
 				TopologyKey: labelZone}}}
 	}
 	switch {
-	case g.chance(4):
+	case g.percentChance(4):
 		over(labelHost, corev1.DoNotSchedule)
-	case g.chance(5):
+	case g.percentChance(5):
 		if s.Affinity == nil {
 			s.Affinity = &corev1.Affinity{}
 		}
@@ -123,7 +123,7 @@ func (g *generator) spread(s *corev1.PodSpec, app *metav1.LabelSelector) {
 	}
 }
 
-func pod(cpu, memory string) corev1.PodSpec {
+func podSpec(cpu, memory string) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app",
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu),
@@ -139,11 +139,11 @@ func nodeAffinity(key string, op corev1.NodeSelectorOperator, values ...string) 
 		}}}
 }
 
-func daemons() []workload.Group {
+func daemonGroups() []workload.Group {
 	var out []workload.Group
 	for _, d := range []struct{ name, cpu, memory string }{{"aws-node", "50m", "128Mi"}, {"kube-proxy", "100m", "64Mi"},
 		{"log-agent", "100m", "200Mi"}} {
-		s := pod(d.cpu, d.memory)
+		s := podSpec(d.cpu, d.memory)
 		s.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		out = append(out, workload.Group{Name: d.name, Pod: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Labels: map[string]string{"app": d.name}}, Spec: s,

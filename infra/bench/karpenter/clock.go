@@ -21,7 +21,7 @@ func (c *jumping) Now() time.Time {
 	return c.now
 }
 
-func (c *jumping) set(t time.Time) {
+func (c *jumping) setTime(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = t

@@ -58,8 +58,8 @@ func classRef() *karpv1.NodeClassReference {
 	return &karpv1.NodeClassReference{Group: "karpenter.test.sh", Kind: "TestNodeClass", Name: "default"}
 }
 
-// retyped is the object in another type with the same JSON.
-func retyped[T any](in any) (*T, error) {
+// convertObject returns the object in another type with the same JSON.
+func convertObject[T any](in any) (*T, error) {
 	b, err := json.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("translate %T: %w", in, err)
@@ -71,11 +71,11 @@ func retyped[T any](in any) (*T, error) {
 	return out, nil
 }
 
-// fill puts the cluster's objects into the store.
-func (c *Cluster) fill(s *objects, clock *jumping) error {
+// fillStore puts the cluster's objects into the store.
+func (c *Cluster) fillStore(s *objects, clock *jumping) error {
 	pools := map[string]*karpv1.NodePool{}
 	for i := range c.Pools {
-		p, err := retyped[karpv1.NodePool](&c.Pools[i])
+		p, err := convertObject[karpv1.NodePool](&c.Pools[i])
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (c *Cluster) fill(s *objects, clock *jumping) error {
 		pools[p.Name] = p
 	}
 	for i := range c.Claims {
-		n, err := retyped[karpv1.NodeClaim](&c.Claims[i])
+		n, err := convertObject[karpv1.NodeClaim](&c.Claims[i])
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (c *Cluster) fill(s *objects, clock *jumping) error {
 	for i := range c.Pods {
 		p := c.Pods[i].DeepCopy()
 		s.pods[p.Name] = p
-		s.place(p, "")
+		s.notePlace(p, "")
 	}
 	if c.Spare {
 		p := karpv1.NodePool{}

@@ -80,10 +80,10 @@ func NewDisruption(w *world.World) (*Disruption, error) {
 	for _, p := range w.Pods {
 		p.Object.Status.Phase = corev1.PodRunning
 		d.store.pods[p.Object.Name] = p.Object
-		d.store.place(p.Object, "")
+		d.store.notePlace(p.Object, "")
 	}
-	for _, n := range w.Sorted() {
-		if err := d.show(n, nil); err != nil {
+	for _, n := range w.SortedNodes() {
+		if err := d.addNode(n, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -95,15 +95,15 @@ func NewDisruption(w *world.World) (*Disruption, error) {
 	return d, nil
 }
 
-// show adds a node and its claim, which is made where none is given, both as they are when the node is initialized.
-func (d *Disruption) show(n *world.Node, claim *karpv1.NodeClaim) error {
-	t := d.w.Type(n.Offer.Type)
-	labels := maps.Clone(d.w.Labels(n))
+// addNode adds a node and its claim, which is made where none is given, both as they are when the node is initialized.
+func (d *Disruption) addNode(n *world.Node, claim *karpv1.NodeClaim) error {
+	t := d.w.InstanceType(n.Offer.Type)
+	labels := maps.Clone(d.w.NodeLabels(n))
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: types.UID("node-" + n.Name), Labels: labels,
 			CreationTimestamp: metav1.NewTime(d.clock.Now())},
 		Spec: corev1.NodeSpec{ProviderID: "aws:///" + n.Offer.Zone + "/" + n.Name},
-		Status: corev1.NodeStatus{Capacity: quantities(t.Capacity), Allocatable: quantities(t.Allocatable),
+		Status: corev1.NodeStatus{Capacity: resourceList(t.Capacity), Allocatable: resourceList(t.Allocatable),
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}
 	made := claimOf(node, t)
@@ -121,28 +121,28 @@ func (d *Disruption) show(n *world.Node, claim *karpv1.NodeClaim) error {
 	return nil
 }
 
-// Pass is one run of the disruption controller, and then of all that comes of it: launches, the queue, the pods' new
-// places, and the provisioner where pods found none. What is measured is the controller's run.
-func (d *Disruption) Pass(context.Context) (acted bool, took cli.MeasuredWork, err error) {
-	d.clock.set(d.w.Now)
+// RunPass runs the disruption controller once, and then all that comes of it: launches, the queue, the pods'
+// new places, and the provisioner where pods found none. What is measured is the controller's run.
+func (d *Disruption) RunPass(context.Context) (acted bool, took cli.MeasuredWork, err error) {
+	d.clock.setTime(d.w.Now)
 	took = cli.MeasureWork(func() { _, err = d.control.Reconcile(d.ctx) })
 	if err != nil {
 		return false, took, fmt.Errorf("reconcile: %w", err)
 	}
 	if acted = !d.queue.IsEmpty(); acted {
-		if err := errors.Join(d.launch(), d.refresh(), d.finish()); err != nil {
+		if err := errors.Join(d.launchClaims(), d.refreshState(), d.finishCommands()); err != nil {
 			return acted, took, err
 		}
-		err = d.settle()
+		err = d.placePods()
 	}
 	d.w.Now = d.clock.Now()
 	return acted, took, err
 }
 
-// refresh tells the cluster's state which nodes and claims the controller changed.
-func (d *Disruption) refresh() error {
+// refreshState tells the cluster's state which nodes and claims the controller changed.
+func (d *Disruption) refreshState() error {
 	var errs []error
-	for _, name := range d.store.changed() {
+	for _, name := range d.store.takeChangedNodes() {
 		node := d.store.nodes[name]
 		d.w.Nodes[name].Closed = slices.ContainsFunc(node.Spec.Taints,
 			func(t corev1.Taint) bool { return t.MatchTaint(&karpv1.DisruptedNoScheduleTaint) })
@@ -151,28 +151,28 @@ func (d *Disruption) refresh() error {
 	return errors.Join(errs...)
 }
 
-// launch gives every claim without an instance the cheapest offering that it allows, ready at once.
-func (d *Disruption) launch() error {
+// launchClaims gives every claim without an instance the cheapest offering that it allows, ready at once.
+func (d *Disruption) launchClaims() error {
 	for _, name := range slices.Sorted(maps.Keys(d.store.claims)) {
 		c := d.store.claims[name]
 		if c.Status.ProviderID != "" {
 			continue
 		}
 		pool := c.Labels[karpv1.NodePoolLabelKey]
-		n, err := d.w.Launch(pool, d.provider.cheapest(
+		n, err := d.w.LaunchNode(pool, d.provider.cheapestOffering(
 			reqs.NewNodeSelectorRequirementsWithMinValues(c.Spec.Requirements...)))
 		if err != nil {
 			return err
 		}
-		if err := d.show(n, c); err != nil {
+		if err := d.addNode(n, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// finish lets the queue see that replacements are ready, and ends the nodes whose claims it deletes.
-func (d *Disruption) finish() error {
+// finishCommands lets the queue see that replacements are ready, and ends the nodes whose claims it deletes.
+func (d *Disruption) finishCommands() error {
 	for _, cmd := range d.queue.GetCommands() {
 		if _, err := d.queue.Reconcile(d.ctx, cmd.Candidates[0].NodeClaim); err != nil {
 			return fmt.Errorf("queue: %w", err)
@@ -181,12 +181,12 @@ func (d *Disruption) finish() error {
 	if !d.queue.IsEmpty() {
 		return errors.New("queue: a command waits although its replacements are ready")
 	}
-	for _, name := range d.store.deleted() {
+	for _, name := range d.store.takeDeletedClaims() {
 		c := d.store.claims[name]
-		for _, p := range d.w.Remove(c.Status.NodeName) {
-			d.store.place(p.Object, c.Status.NodeName)
+		for _, p := range d.w.RemoveNode(c.Status.NodeName) {
+			d.store.notePlace(p.Object, c.Status.NodeName)
 			d.cluster.DeletePod(types.NamespacedName{Namespace: p.Object.Namespace, Name: p.Object.Name})
-			waiting(p.Object)
+			markUnschedulable(p.Object)
 		}
 		d.cluster.DeleteNode(c.Status.NodeName)
 		d.cluster.DeleteNodeClaim(name)
@@ -196,20 +196,20 @@ func (d *Disruption) finish() error {
 	return nil
 }
 
-// settle binds the pods that wait, and has nodes made for those that find none.
-func (d *Disruption) settle() error {
+// placePods binds the pods that wait, and has nodes made for those that find none.
+func (d *Disruption) placePods() error {
 	for range 5 {
-		for _, p := range d.w.Bind() {
-			d.store.place(p.Object, "")
+		for _, p := range d.w.BindPods() {
+			d.store.notePlace(p.Object, "")
 			p.Object.Status.Phase, p.Object.Status.Conditions = corev1.PodRunning, nil
 			if err := d.cluster.UpdatePod(d.ctx, p.Object); err != nil {
 				return fmt.Errorf("bind %s: %w", p.Object.Name, err)
 			}
 		}
-		if len(d.w.Waiting()) == 0 {
+		if len(d.w.WaitingPods()) == 0 {
 			return nil
 		}
-		d.clock.set(d.clock.Now().Add(time.Minute)) // nominations lapse
+		d.clock.setTime(d.clock.Now().Add(time.Minute)) // nominations lapse
 		r, err := d.prov.Schedule(d.ctx)
 		if err != nil {
 			return fmt.Errorf("provision: %w", err)
@@ -217,11 +217,11 @@ func (d *Disruption) settle() error {
 		if _, err := d.prov.CreateNodeClaims(d.ctx, r.NewNodeClaims); err != nil {
 			return fmt.Errorf("provision: %w", err)
 		}
-		if err := d.launch(); err != nil {
+		if err := d.launchClaims(); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%d pods find no node", len(d.w.Waiting()))
+	return fmt.Errorf("%d pods find no node", len(d.w.WaitingPods()))
 }
 
 // provider sells what the catalog does.
@@ -241,8 +241,8 @@ func (p *provider) GetSupportedNodeClasses() []status.Object {
 	return []status.Object{&v1alpha1.TestNodeClass{}}
 }
 
-// cheapest is the cheapest offering that the requirements allow.
-func (p *provider) cheapest(want reqs.Requirements) instancetypes.Offer {
+// cheapestOffering is the cheapest offering that the requirements allow.
+func (p *provider) cheapestOffering(want reqs.Requirements) instancetypes.Offer {
 	var best instancetypes.Offer
 	price := 0.0
 	for _, t := range p.types {

@@ -73,7 +73,7 @@ func NewJudge(c Cluster) (*Judge, error) {
 		PreferencePolicy: options.PreferencePolicyRespect, MinValuesPolicy: minValues,
 		FeatureGates: options.FeatureGates{SpotToSpotConsolidation: true, ReservedCapacity: true, StaticCapacity: true},
 	})
-	if err := c.fill(j.store, j.clock); err != nil {
+	if err := c.fillStore(j.store, j.clock); err != nil {
 		return nil, err
 	}
 	j.cluster = state.NewCluster(j.clock, j.store, j.provider)
@@ -82,7 +82,7 @@ func NewJudge(c Cluster) (*Judge, error) {
 		virtualpods.NewVirtualPodCache(j.store))
 	j.queue = disruption.NewQueue(j.store, silent{}, j.cluster, j.clock, j.prov)
 	j.makeMethods()
-	return j, j.show()
+	return j, j.syncState()
 }
 
 func (j *Judge) makeMethods() {
@@ -102,8 +102,8 @@ func (j *Judge) makeMethods() {
 	}
 }
 
-// show lets the state of the cluster see all objects, as its informers do.
-func (j *Judge) show() error {
+// syncState lets the state of the cluster see all objects, as its informers do.
+func (j *Judge) syncState() error {
 	for _, name := range slices.Sorted(maps.Keys(j.store.claims)) {
 		n := j.store.claims[name].DeepCopy()
 		j.cluster.UpdateNodeClaim(n)
@@ -135,8 +135,8 @@ type Verdict struct {
 	Reasons  []api.DisruptionReason
 }
 
-// Candidates are the verdicts about all nodes that have a claim, sorted by claim.
-func (j *Judge) Candidates() ([]Verdict, error) {
+// CandidateVerdicts are the verdicts about all nodes that have a claim, sorted by claim.
+func (j *Judge) CandidateVerdicts() ([]Verdict, error) {
 	pools, types, err := disruption.BuildNodePoolMap(j.ctx, j.store, j.provider)
 	if err != nil {
 		return nil, fmt.Errorf("list NodePools: %w", err)
@@ -174,7 +174,7 @@ func (j *Judge) Candidates() ([]Verdict, error) {
 				*into = err.Error()
 			}
 		}
-		for _, reason := range reasons() {
+		for _, reason := range disruptionReasons() {
 			if may[reason][v.Claim] {
 				v.Reasons = append(v.Reasons, reason)
 			}
@@ -185,7 +185,7 @@ func (j *Judge) Candidates() ([]Verdict, error) {
 	return out, nil
 }
 
-func reasons() []api.DisruptionReason {
+func disruptionReasons() []api.DisruptionReason {
 	return []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionEmpty, api.DisruptionUnderutilized}
 }
 
@@ -198,8 +198,8 @@ func (j *Judge) candidatesOf(m disruption.Method) ([]*disruption.Candidate, erro
 	return all, nil
 }
 
-// Budgets are how many more nodes of each pool may go now for the reason.
-func (j *Judge) Budgets(reason api.DisruptionReason) (map[string]int, error) {
+// AllowedDisruptions are how many more nodes of each pool may go now for the reason.
+func (j *Judge) AllowedDisruptions(reason api.DisruptionReason) (map[string]int, error) {
 	left, err := disruption.BuildDisruptionBudgetMapping(j.ctx, j.cluster, j.clock, j.store, j.provider, silent{},
 		karpv1.DisruptionReason(reason))
 	if err != nil {
@@ -208,8 +208,8 @@ func (j *Judge) Budgets(reason api.DisruptionReason) (map[string]int, error) {
 	return left, nil
 }
 
-// launchable reports whether any pool can launch for pods: without one Karpenter's scheduler answers no question.
-func (j *Judge) launchable() bool {
+// canLaunch reports whether any pool can launch for pods: without one Karpenter's scheduler answers no question.
+func (j *Judge) canLaunch() bool {
 	_, err := j.prov.NewScheduler(j.ctx, nil, nil, nil)
 	return !errors.Is(err, provisioning.ErrNodePoolsNotFound)
 }

@@ -36,9 +36,9 @@ import (
 // launchTypes is how many instance types Karpenter hands to a launch.
 const launchTypes = 60
 
-// Prepare tells Karpenter's packages which labels the AWS provider knows, as that provider does when it is linked in,
-// and turns its log off. It is called once.
-func Prepare() {
+// PrepareProcess tells Karpenter's packages which labels the AWS provider knows, as that provider does when it is
+// linked in, and turns its log off. It is called once.
+func PrepareProcess() {
 	log.SetLogger(logr.Discard())
 	karpv1.WellKnownLabels = karpv1.WellKnownLabels.Insert(awsv1.WellKnownLabels()...).Insert(instancetypes.LabelZoneID)
 	karpv1.RestrictedLabelDomains = karpv1.RestrictedLabelDomains.Insert(awsv1.Group)
@@ -59,8 +59,8 @@ type Input struct {
 	nodes   state.StateNodes
 }
 
-// Read translates the workload. The context only carries options.
-func Read(f workload.File, c instancetypes.Catalog) (*Input, error) {
+// TranslateWorkload translates the workload. The context only carries options.
+func TranslateWorkload(f workload.File, c instancetypes.Catalog) (*Input, error) {
 	ctx := withOptions(context.Background())
 	in := &Input{file: f, refused: map[string][]string{}, types: map[string][]*cloudprovider.InstanceType{},
 		store: newStore()}
@@ -125,9 +125,9 @@ func (in *Input) Solve(ctx context.Context) (scheduling.Results, error) {
 	return r, nil
 }
 
-// Placement says in groups what Karpenter decided. Type, zone and capacity type are those of the cheapest offering that
-// a claim allows.
-func (in *Input) Placement(r scheduling.Results) workload.Placement {
+// GroupedPlacement says in groups what Karpenter decided. Type, zone and capacity type are those of the cheapest
+// offering that a claim allows.
+func (in *Input) GroupedPlacement(r scheduling.Results) workload.Placement {
 	names := in.file.IndexNames()
 	out := workload.Placement{Tool: "karpenter", Workload: in.file.Name, Pods: in.file.Pending(),
 		NodeClaims: []workload.NodeClaim{},
@@ -144,7 +144,7 @@ func (in *Input) Placement(r scheduling.Results) workload.Placement {
 	}
 	r = r.TruncateInstanceTypes(withOptions(context.Background()), launchTypes)
 	for _, c := range r.NewNodeClaims {
-		claim := cheapest(c)
+		claim := cheapestClaim(c)
 		claim.Pods = group(c.Pods)
 		out.HourlyUSD += claim.HourlyUSD
 		out.NodeClaims = append(out.NodeClaims, claim)
@@ -176,7 +176,7 @@ func (in *Input) Placement(r scheduling.Results) workload.Placement {
 	return out
 }
 
-func cheapest(c *scheduling.NodeClaim) workload.NodeClaim {
+func cheapestClaim(c *scheduling.NodeClaim) workload.NodeClaim {
 	out := workload.NodeClaim{NodePool: c.NodePoolName}
 	for _, t := range c.InstanceTypeOptions {
 		out.TypeOptions = append(out.TypeOptions, t.Name)

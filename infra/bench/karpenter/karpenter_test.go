@@ -20,7 +20,7 @@ import (
 // readShop is the workload of the command's own test.
 func readShop(t *testing.T) *Input {
 	t.Helper()
-	Prepare()
+	PrepareProcess()
 	f, err := workload.LoadWorkload(os.ReadFile, "../../../pkg/cli/testdata/shop.yaml", "")
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func readShop(t *testing.T) *Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := Read(f, c)
+	in, err := TranslateWorkload(f, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestPeerPlansLikeKarpenter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := in.Placement(r)
+	got := in.GroupedPlacement(r)
 	want := workload.Placement{
 		Tool: "karpenter", Workload: "shop", Pods: 7, HourlyUSD: 0.096,
 		NodeClaims: []workload.NodeClaim{{NodePool: "general", InstanceType: "m5.large", Zone: "us-west-2a", CapacityType: "on-demand",
@@ -68,7 +68,7 @@ func TestTimeIsUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	placed := 0
-	for _, u := range in.Placement(r).Unplaced {
+	for _, u := range in.GroupedPlacement(r).Unplaced {
 		placed += u.Count
 	}
 	if placed != 7 {
@@ -81,7 +81,7 @@ func TestStore(t *testing.T) {
 	pod := func(ns, name, node, app string) {
 		p := corev1.Pod{}
 		p.Namespace, p.Name, p.Spec.NodeName, p.Labels = ns, name, node, map[string]string{"app": app}
-		s.add(p)
+		s.addPod(p)
 	}
 	pod("a", "1", "n", "x")
 	pod("a", "2", "n", "y")

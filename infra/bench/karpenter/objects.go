@@ -42,8 +42,8 @@ func newObjects() *objects {
 		on:   map[string]map[string]*corev1.Pod{}, written: map[string]bool{}, dropped: map[string]bool{}}
 }
 
-// place notes where the pod is now, and that it is not where it was.
-func (s *objects) place(p *corev1.Pod, was string) {
+// notePlace notes where the pod is now, and that it is not where it was.
+func (s *objects) notePlace(p *corev1.Pod, was string) {
 	delete(s.on[was], p.Name)
 	if s.on[p.Spec.NodeName] == nil {
 		s.on[p.Spec.NodeName] = map[string]*corev1.Pod{}
@@ -51,15 +51,15 @@ func (s *objects) place(p *corev1.Pod, was string) {
 	s.on[p.Spec.NodeName][p.Name] = p
 }
 
-// changed are the nodes that were written since it was asked last.
-func (s *objects) changed() []string {
+// takeChangedNodes returns the nodes that were written since the last call.
+func (s *objects) takeChangedNodes() []string {
 	out := slices.Sorted(maps.Keys(s.written))
 	clear(s.written)
 	return out
 }
 
-// deleted are the claims that were deleted since it was asked last.
-func (s *objects) deleted() []string {
+// takeDeletedClaims returns the claims that were deleted since the last call.
+func (s *objects) takeDeletedClaims() []string {
 	out := slices.Sorted(maps.Keys(s.dropped))
 	clear(s.dropped)
 	return out

@@ -25,14 +25,17 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// Provision is what Karpenter's provisioner decides about the cluster in one pass. Sold is what AWS sells there.
-func Provision(ctx context.Context, c *manifests.Cluster, sold instancetypes.Catalog) (manifests.Outcome, error) {
+// DecideProvisioning returns what Karpenter's provisioner decides about the cluster in one pass. Sold is what AWS sells
+// there.
+func DecideProvisioning(
+	ctx context.Context, c *manifests.Cluster, sold instancetypes.Catalog,
+) (manifests.Outcome, error) {
 	ctx = optionsOf(ctx, c.Settings)
 	store, err := newReader(c)
 	if err != nil {
 		return manifests.Outcome{}, err
 	}
-	clock := &jumping{now: manifests.Now()}
+	clock := &jumping{now: manifests.ClusterTime()}
 	seller := classSeller{c: c, sold: sold, byClass: map[string][]*cloudprovider.InstanceType{}}
 	known := state.NewCluster(clock, store, seller)
 	overlays := nodeoverlay.NewInstanceTypeStore()
@@ -40,7 +43,7 @@ func Provision(ctx context.Context, c *manifests.Cluster, sold instancetypes.Cat
 		reconcile.Request{}); err != nil && len(c.NodeOverlays) > 0 {
 		return manifests.Outcome{}, fmt.Errorf("apply NodeOverlays: %w", err)
 	}
-	if err := show(ctx, known, store); err != nil {
+	if err := syncState(ctx, known, store); err != nil {
 		return manifests.Outcome{}, err
 	}
 	prov := provisioning.NewProvisioner(store, silent{}, overlay.Decorate(seller, store, overlays), known, clock, nil,
@@ -67,17 +70,17 @@ func optionsOf(ctx context.Context, s manifests.Settings) context.Context {
 	return options.ToContext(ctx, o)
 }
 
-// show tells Karpenter's cluster state about everything, as its informers do.
-func show(ctx context.Context, known *state.Cluster, store *reader) error {
-	for _, c := range all(store, &karpv1.NodeClaim{}) {
+// syncState tells Karpenter's cluster state about everything, as its informers do.
+func syncState(ctx context.Context, known *state.Cluster, store *reader) error {
+	for _, c := range objectsOf(store, &karpv1.NodeClaim{}) {
 		known.UpdateNodeClaim(c)
 	}
-	for _, n := range all(store, &corev1.Node{}) {
+	for _, n := range objectsOf(store, &corev1.Node{}) {
 		if err := known.UpdateNode(ctx, n); err != nil {
 			return fmt.Errorf("show node %s: %w", n.Name, err)
 		}
 	}
-	for _, p := range all(store, &corev1.Pod{}) {
+	for _, p := range objectsOf(store, &corev1.Pod{}) {
 		if err := known.UpdatePod(ctx, p); err != nil {
 			return fmt.Errorf("show pod %s: %w", p.Name, err)
 		}
@@ -90,7 +93,7 @@ func outcomeOf(r scheduling.Results) manifests.Outcome {
 	out := manifests.Outcome{Existing: map[string]string{}, Left: map[string]string{}}
 	key := func(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }
 	for i, c := range r.NewNodeClaims {
-		n := planned(fmt.Sprintf("new-%03d", i), c)
+		n := cheapestNode(fmt.Sprintf("new-%03d", i), c)
 		for _, p := range c.Pods {
 			n.Pods = append(n.Pods, key(p))
 		}
@@ -108,8 +111,8 @@ func outcomeOf(r scheduling.Results) manifests.Outcome {
 	return out
 }
 
-// planned is the node that the claim becomes at the cheapest offering that it allows.
-func planned(name string, c *scheduling.NodeClaim) manifests.NewNode {
+// cheapestNode is the node that the claim becomes at the cheapest offering that it allows.
+func cheapestNode(name string, c *scheduling.NodeClaim) manifests.NewNode {
 	out := manifests.NewNode{NodePool: c.NodePoolName, Name: name, Labels: map[string]string{}, Taints: c.Spec.Taints}
 	var best *cloudprovider.InstanceType
 	var offering *cloudprovider.Offering
@@ -151,11 +154,11 @@ func (s classSeller) Name() string { return "compare" }
 
 func (s classSeller) GetInstanceTypes(_ context.Context, p *karpv1.NodePool) ([]*cloudprovider.InstanceType, error) {
 	name := p.Spec.Template.Spec.NodeClassRef.Name
-	if _, ok := s.c.Class(name); !ok {
+	if _, ok := s.c.FindClass(name); !ok {
 		return nil, fmt.Errorf("there is no EC2NodeClass %s", name)
 	}
 	if _, ok := s.byClass[name]; !ok {
-		s.byClass[name] = translated(s.c.Resolve(s.sold, name))
+		s.byClass[name] = translateTypes(s.c.ResolveTypes(s.sold, name))
 	}
 	return s.byClass[name], nil
 }

@@ -77,8 +77,8 @@ func (r *reader) keepLike(from any, into client.Object) error {
 	return nil
 }
 
-// all are the objects of the type of the example.
-func all[P client.Object](r *reader, example P) []P {
+// objectsOf are the objects of the type of the example.
+func objectsOf[P client.Object](r *reader, example P) []P {
 	var out []P
 	for _, o := range r.items[reflect.TypeOf(example)] {
 		if p, ok := o.(P); ok {

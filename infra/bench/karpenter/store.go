@@ -29,7 +29,7 @@ func newStore() *store {
 	}
 }
 
-func (s *store) add(p corev1.Pod) {
+func (s *store) addPod(p corev1.Pod) {
 	s.byNamespace[p.Namespace] = append(s.byNamespace[p.Namespace], p)
 	if p.Spec.NodeName != "" {
 		s.byNode[p.Spec.NodeName] = append(s.byNode[p.Spec.NodeName], p)

@@ -21,16 +21,16 @@ import (
 
 // instanceTypes are what a plain EC2NodeClass gives.
 func instanceTypes(c instancetypes.Catalog) []*cloudprovider.InstanceType {
-	return translated(instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, workload.CreationTime()))
+	return translateTypes(instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, workload.CreationTime()))
 }
 
-// translated are the types in Karpenter's terms.
-func translated(types []instancetypes.Type) []*cloudprovider.InstanceType {
+// translateTypes returns the types in Karpenter's terms.
+func translateTypes(types []instancetypes.Type) []*cloudprovider.InstanceType {
 	var out []*cloudprovider.InstanceType
 	for _, t := range types {
 		it := &cloudprovider.InstanceType{
-			Name: t.Name, Requirements: scheduling.NewRequirements(), Capacity: quantities(t.Capacity),
-			Overhead: &cloudprovider.InstanceTypeOverhead{KubeReserved: quantities(t.Capacity.Sub(t.Allocatable))},
+			Name: t.Name, Requirements: scheduling.NewRequirements(), Capacity: resourceList(t.Capacity),
+			Overhead: &cloudprovider.InstanceTypeOverhead{KubeReserved: resourceList(t.Capacity.Sub(t.Allocatable))},
 		}
 		for _, r := range t.Requirements.All() {
 			it.Requirements.Add(scheduling.NewRequirement(r.Key, corev1.NodeSelectorOperator(r.Operator()),
@@ -67,7 +67,7 @@ func offeringOf(o instancetypes.Offering) *cloudprovider.Offering {
 	return out
 }
 
-func quantities(l amounts.List) corev1.ResourceList {
+func resourceList(l amounts.List) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, name := range l.Names() {
 		if name == amounts.CPU {
@@ -87,7 +87,7 @@ func (in *Input) addPods() {
 			continue
 		}
 		for i := range g.Count {
-			in.pods = append(in.pods, waiting(podOf(g, g.PodName(i))))
+			in.pods = append(in.pods, markUnschedulable(podOf(g, g.PodName(i))))
 		}
 	}
 	for i := range in.file.Pods {
@@ -101,13 +101,13 @@ func (in *Input) addPods() {
 		}
 		p.UID = types.UID(workload.PodUID(p.Namespace, p.Name))
 		p.CreationTimestamp = metav1.NewTime(workload.CreationTime())
-		in.pods = append(in.pods, waiting(p))
+		in.pods = append(in.pods, markUnschedulable(p))
 	}
 	for _, d := range in.file.DaemonSets {
 		in.daemons = append(in.daemons, daemonPod(d))
 	}
 	for _, p := range in.pods {
-		in.store.add(*p)
+		in.store.addPod(*p)
 	}
 }
 
@@ -141,7 +141,7 @@ func podOf(g workload.Group, name string) *corev1.Pod {
 	}
 }
 
-func waiting(p *corev1.Pod) *corev1.Pod {
+func markUnschedulable(p *corev1.Pod) *corev1.Pod {
 	p.Status.Phase = corev1.PodPending
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
 		Reason: corev1.PodReasonUnschedulable}}
@@ -176,7 +176,7 @@ func (in *Input) addNodes(ctx context.Context, c instancetypes.Catalog) error {
 				p.Spec.NodeName = n.Name
 				p.Status.Phase = corev1.PodRunning
 				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
-				in.store.add(*p)
+				in.store.addPod(*p)
 				if a := p.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
 					apart = append(apart, p)
 				}
@@ -217,7 +217,7 @@ func nodeOf(n workload.Node, t instancetypes.Type, pool *karpv1.NodePool, zoneID
 			CreationTimestamp: metav1.NewTime(workload.CreationTime())},
 		Spec: corev1.NodeSpec{ProviderID: "aws:///" + n.Zone + "/" + n.Name, Taints: taints},
 		Status: corev1.NodeStatus{
-			Capacity: quantities(t.Capacity), Allocatable: quantities(t.Allocatable),
+			Capacity: resourceList(t.Capacity), Allocatable: resourceList(t.Allocatable),
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		},
 	}
@@ -230,7 +230,7 @@ func claimOf(n *corev1.Node, t instancetypes.Type) *karpv1.NodeClaim {
 		Spec: karpv1.NodeClaimSpec{Taints: n.Spec.Taints},
 	}
 	c.Status.ProviderID, c.Status.NodeName = n.Spec.ProviderID, n.Name
-	c.Status.Capacity, c.Status.Allocatable = quantities(t.Capacity), quantities(t.Allocatable)
+	c.Status.Capacity, c.Status.Allocatable = resourceList(t.Capacity), resourceList(t.Allocatable)
 	for _, k := range []string{karpv1.ConditionTypeLaunched, karpv1.ConditionTypeRegistered,
 		karpv1.ConditionTypeInitialized} {
 		c.StatusConditions().SetTrue(k)

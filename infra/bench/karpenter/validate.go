@@ -32,13 +32,13 @@ type Objection struct {
 // Error says it in one line.
 func (o *Objection) Error() string { return o.Rule + ": " + o.Why }
 
-func object(rule, format string, args ...any) error {
+func newObjection(rule, format string, args ...any) error {
 	return &Objection{Rule: rule, Why: fmt.Sprintf(format, args...)}
 }
 
-// Validate reports what Karpenter has against the command, as an *Objection, and then shows it to Karpenter as begun:
-// commands are handed in in the order in which they begin.
-func (j *Judge) Validate(c joinerdisruption.Command) error {
+// ValidateCommand reports what Karpenter has against the command, as an *Objection, and then shows it to Karpenter as
+// begun: commands are handed in in the order in which they begin.
+func (j *Judge) ValidateCommand(c joinerdisruption.Command) error {
 	method := j.methodOf(c)
 	all, totals, err := disruption.GetCandidatesWithTotals(j.ctx, j.cluster, j.store, silent{}, j.clock, j.provider,
 		method.ShouldDisrupt, method.Class(), j.queue, j.cost)
@@ -53,16 +53,16 @@ func (j *Judge) Validate(c joinerdisruption.Command) error {
 		}
 		set = append(set, all[i])
 	}
-	left, err := j.Budgets(c.Reason)
+	left, err := j.AllowedDisruptions(c.Reason)
 	if err != nil {
 		return err
 	}
 	for _, x := range set {
 		if left[x.NodePool.Name]--; left[x.NodePool.Name] < 0 {
-			return object("budget", "NodePool %s lets fewer nodes go for %s", x.NodePool.Name, c.Reason)
+			return newObjection("budget", "NodePool %s lets fewer nodes go for %s", x.NodePool.Name, c.Reason)
 		}
 	}
-	objection := j.against(method, set, totals, c)
+	objection := j.checkCommand(method, set, totals, c)
 	for _, x := range set {
 		j.cluster.MarkForDeletion(x.ProviderID())
 	}
@@ -86,15 +86,15 @@ func (j *Judge) methodOf(c joinerdisruption.Command) disruption.Method {
 	return j.base.drift
 }
 
-// against is what the rules of the method have against the command about those candidates. Its replacements are there
-// afterwards.
-func (j *Judge) against(method disruption.Method, set []*disruption.Candidate,
+// checkCommand returns what the rules of the method have against the command about those candidates. Its replacements
+// are there afterwards.
+func (j *Judge) checkCommand(method disruption.Method, set []*disruption.Candidate,
 	totals map[string]disruption.NodePoolTotals, c joinerdisruption.Command) error {
 	switch method {
 	case j.base.empty:
 		valid, err := j.base.consolidation.empty.Validate(j.ctx, disruption.Command{Candidates: set}, 0)
 		if err != nil || len(valid.Candidates) < len(set) {
-			return object("empty", "of %d nodes %d may go: %v", len(set), len(valid.Candidates), err)
+			return newObjection("empty", "of %d nodes %d may go: %v", len(set), len(valid.Candidates), err)
 		}
 		return nil
 	case j.base.static:
@@ -102,9 +102,9 @@ func (j *Judge) against(method disruption.Method, set []*disruption.Candidate,
 			return err
 		}
 		j.cluster.NodePoolState.ReleaseNodeCount(set[0].NodePool.Name, 1) // that of the replacement counts from now on
-		return j.launch(c, false)
+		return j.addReplacements(c, false)
 	case j.base.drift:
-		if err := j.launch(c, true); err != nil {
+		if err := j.addReplacements(c, true); err != nil {
 			return err
 		}
 		return j.againstDrift(method, set, 0)
@@ -113,17 +113,17 @@ func (j *Judge) against(method disruption.Method, set []*disruption.Candidate,
 		return err
 	}
 	if approved, _ := disruption.EvaluateBalancedMove(j.ctx, j.commandOf(set, c), totals); !approved {
-		return object("balanced", "it saves too little for what it moves")
+		return newObjection("balanced", "it saves too little for what it moves")
 	}
-	if err := j.launch(c, true); err != nil {
+	if err := j.addReplacements(c, true); err != nil {
 		return err
 	}
-	if !j.launchable() {
-		return object("pools", "no NodePool can launch")
+	if !j.canLaunch() {
+		return newObjection("pools", "no NodePool can launch")
 	}
 	if _, err := j.base.consolidation.underutilized.Validate(j.ctx, disruption.Command{Candidates: set},
 		0); err != nil {
-		return object("room", "with what is launched: %v", err)
+		return newObjection("room", "with what is launched: %v", err)
 	}
 	return nil
 }
@@ -138,14 +138,14 @@ func (j *Judge) againstDrift(m disruption.Method, set []*disruption.Candidate, l
 	j.said.text = ""
 	cmds, err := m.ComputeCommands(j.ctx, map[string]int{last.NodePool.Name: 1}, last)
 	switch {
-	case err != nil && !j.launchable():
-		return object("pools", "no NodePool can launch")
+	case err != nil && !j.canLaunch():
+		return newObjection("pools", "no NodePool can launch")
 	case err != nil:
 		return fmt.Errorf("drift: %w", err)
 	case len(cmds) != 1:
-		return object("drift", "no command about %s: %s", last.NodeClaim.Name, j.said.text)
+		return newObjection("drift", "no command about %s: %s", last.NodeClaim.Name, j.said.text)
 	case len(cmds[0].Replacements) != launches:
-		return object("room", "%d nodes more are needed", len(cmds[0].Replacements)-launches)
+		return newObjection("room", "%d nodes more are needed", len(cmds[0].Replacements)-launches)
 	}
 	return nil
 }
@@ -164,23 +164,23 @@ func (j *Judge) againstPrice(set []*disruption.Candidate, c joinerdisruption.Com
 		spot = spot && x.Labels()[karpv1.CapacityTypeLabelKey] == karpv1.CapacityTypeSpot
 	}
 	for _, l := range c.Launches {
-		after += j.worst(l)
+		after += j.worstPrice(l)
 	}
 	if len(c.Launches) > 0 && after >= before {
-		return object("price", "%.4f USD/h for %.4f", after, before)
+		return newObjection("price", "%.4f USD/h for %.4f", after, before)
 	}
 	if len(c.Launches) == 1 {
 		l := c.Launches[0]
 		if len(set) > 1 {
 			for _, t := range l.Types {
-				if p := cheapest[t]; p > 0 && j.worst(l) >= p {
-					return object("same-type", "%s for %.4f USD/h is there already", t, p)
+				if p := cheapest[t]; p > 0 && j.worstPrice(l) >= p {
+					return newObjection("same-type", "%s for %.4f USD/h is there already", t, p)
 				}
 			}
 		}
 		likeForLike := spot && l.Choice.CapacityType == karpv1.CapacityTypeSpot && len(set) == 1
 		if likeForLike && len(l.Types) < disruption.MinInstanceTypesForSpotToSpotConsolidation {
-			return object("spot-to-spot", "%d types", len(l.Types))
+			return newObjection("spot-to-spot", "%d types", len(l.Types))
 		}
 	}
 	for _, l := range c.Launches {
@@ -214,14 +214,14 @@ func (j *Judge) againstMinValues(l plan.Launch) error {
 			}
 		}
 		if len(values) < least {
-			return object("minValues", "%d of %d values of %s", len(values), least, r.Key)
+			return newObjection("minValues", "%d of %d values of %s", len(values), least, r.Key)
 		}
 	}
 	return nil
 }
 
-// worst is the most that the launch may cost.
-func (j *Judge) worst(l plan.Launch) float64 {
+// worstPrice is the most that the launch may cost.
+func (j *Judge) worstPrice(l plan.Launch) float64 {
 	out := 0.0
 	for _, name := range l.Types {
 		for _, o := range j.types[name].Offerings {
@@ -255,9 +255,9 @@ func (j *Judge) commandOf(set []*disruption.Candidate, c joinerdisruption.Comman
 	return out
 }
 
-// launch adds the replacements of the command: as nodes that are long ready, else as claims whose nodes are on their
-// way.
-func (j *Judge) launch(c joinerdisruption.Command, ready bool) error {
+// addReplacements adds the replacements of the command: as nodes that are long ready, else as claims whose nodes are on
+// their way.
+func (j *Judge) addReplacements(c joinerdisruption.Command, ready bool) error {
 	for _, l := range c.Launches {
 		j.made++
 		node := j.nodeOf(l, fmt.Sprintf("replacement-%d", j.made))
@@ -299,7 +299,7 @@ func (j *Judge) nodeOf(l plan.Launch, name string) *corev1.Node {
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: labels,
 			CreationTimestamp: metav1.NewTime(j.c.Now)},
 		Spec: corev1.NodeSpec{ProviderID: "aws:///" + l.Choice.Zone + "/" + name},
-		Status: corev1.NodeStatus{Capacity: quantities(t.Capacity), Allocatable: quantities(t.Allocatable),
+		Status: corev1.NodeStatus{Capacity: resourceList(t.Capacity), Allocatable: resourceList(t.Allocatable),
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}
 	for _, x := range l.Taints {
@@ -311,9 +311,9 @@ func (j *Judge) nodeOf(l plan.Launch, name string) *corev1.Node {
 	return node
 }
 
-// Would is what Karpenter would do about the node alone for the reason, if its budgets let it: delete, replace, or
-// nothing.
-func (j *Judge) Would(claim string, reason api.DisruptionReason) (string, error) {
+// ExpectedAction is what Karpenter would do about the node alone for the reason, if its budgets let it: delete,
+// replace, or nothing.
+func (j *Judge) ExpectedAction(claim string, reason api.DisruptionReason) (string, error) {
 	m := j.methodOf(joinerdisruption.Command{Reason: reason, Claims: []string{claim}})
 	all, err := j.candidatesOf(m)
 	if err != nil {
@@ -323,9 +323,9 @@ func (j *Judge) Would(claim string, reason api.DisruptionReason) (string, error)
 	if i < 0 {
 		return "", nil
 	}
-	defer j.clock.set(j.c.Now) // validation waits
+	defer j.clock.setTime(j.c.Now) // validation waits
 	cmds, err := m.ComputeCommands(j.ctx, map[string]int{all[i].NodePool.Name: 1}, all[i])
-	if err != nil && j.launchable() {
+	if err != nil && j.canLaunch() {
 		return "", fmt.Errorf("ask about %s for %s: %w", claim, reason, err)
 	}
 	if len(cmds) == 0 {

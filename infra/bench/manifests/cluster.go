@@ -50,14 +50,14 @@ type Settings struct {
 	IgnorePreferences bool             `json:"ignorePreferences,omitempty"` // preferencePolicy Ignore
 }
 
-// Now is the time at which every cluster is looked at.
-func Now() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+// ClusterTime is the time at which every cluster is looked at.
+func ClusterTime() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // memoryOverhead is the part of an instance's memory that the VM keeps, as it is by default.
 const memoryOverhead = 0.075
 
-// Catalog is what AWS sells of all.
-func (c *Cluster) Catalog(all instancetypes.Catalog) (instancetypes.Catalog, error) {
+// SoldCatalog is what AWS sells of all.
+func (c *Cluster) SoldCatalog(all instancetypes.Catalog) (instancetypes.Catalog, error) {
 	out := all
 	out.Types = make([]instancetypes.Facts, 0, len(c.Settings.Types))
 	for _, name := range c.Settings.Types {
@@ -81,30 +81,30 @@ func compareNames(a, b string) int {
 	return 0
 }
 
-// Marks are what AWS refused lately.
-func (c *Cluster) Marks() []instancetypes.UnavailableOffering {
+// UnavailableOfferings are what AWS refused lately.
+func (c *Cluster) UnavailableOfferings() []instancetypes.UnavailableOffering {
 	var out []instancetypes.UnavailableOffering
 	for _, o := range c.Settings.SoldOut {
-		out = append(out, instancetypes.UnavailableOffering{Offer: o, Until: Now().Add(time.Minute),
+		out = append(out, instancetypes.UnavailableOffering{Offer: o, Until: ClusterTime().Add(time.Minute),
 			Why: "InsufficientInstanceCapacity", Times: 1})
 	}
 	return out
 }
 
-// Class is the EC2NodeClass of that name with what AWS says about it.
-func (c *Cluster) Class(name string) (instancetypes.Class, bool) {
+// FindClass returns the EC2NodeClass of that name with what AWS says about it.
+func (c *Cluster) FindClass(name string) (instancetypes.Class, bool) {
 	for i := range c.NodeClasses {
 		if c.NodeClasses[i].Name == name {
 			class := nodeclass.DescribeClass(&c.NodeClasses[i])
-			c.complete(&class)
+			c.completeClass(&class)
 			return class, true
 		}
 	}
 	return instancetypes.Class{}, false
 }
 
-// complete fills in what the object does not say.
-func (c *Cluster) complete(class *instancetypes.Class) {
+// completeClass fills in what the object does not say.
+func (c *Cluster) completeClass(class *instancetypes.Class) {
 	class.MemoryOverhead = memoryOverhead
 	for i := range class.Reservations {
 		class.Reservations[i].Remaining = c.Settings.Reserved[class.Reservations[i].ID]
@@ -115,8 +115,8 @@ func (c *Cluster) complete(class *instancetypes.Class) {
 	}
 }
 
-// Resolve lists the types that the class can have, of those that are sold.
-func (c *Cluster) Resolve(sold instancetypes.Catalog, class string) []instancetypes.Type {
-	k, _ := c.Class(class)
-	return instancetypes.ResolveTypes(sold, k, c.Marks(), Now())
+// ResolveTypes lists the types that the class can have, of those that are sold.
+func (c *Cluster) ResolveTypes(sold instancetypes.Catalog, class string) []instancetypes.Type {
+	k, _ := c.FindClass(class)
+	return instancetypes.ResolveTypes(sold, k, c.UnavailableOfferings(), ClusterTime())
 }

@@ -22,8 +22,8 @@ type NewNode struct {
 	Pods         []string
 }
 
-// Placed are the pods that have a place, each with its node's name.
-func (o Outcome) Placed() map[string]string {
+// PlacedPods are the pods that have a place, each with its node's name.
+func (o Outcome) PlacedPods() map[string]string {
 	out := make(map[string]string, len(o.Existing))
 	for pod, node := range o.Existing {
 		out[pod] = node

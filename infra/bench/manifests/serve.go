@@ -17,9 +17,9 @@ import (
 	"joiner.sh/pkg/providers/kube"
 )
 
-// Snapshot is the cluster as Joiner reads it, with the catalog and the rules of its settings.
-func (c *Cluster) Snapshot(ctx context.Context, all instancetypes.Catalog) (cluster.Snapshot, error) {
-	client, err := kube.New(kube.Config{Endpoint: "https://cluster.invalid", Transport: c, Now: Now})
+// ReadSnapshot returns the cluster as Joiner reads it, with the catalog and the rules of its settings.
+func (c *Cluster) ReadSnapshot(ctx context.Context, all instancetypes.Catalog) (cluster.Snapshot, error) {
+	client, err := kube.New(kube.Config{Endpoint: "https://cluster.invalid", Transport: c, Now: ClusterTime})
 	if err != nil {
 		return cluster.Snapshot{}, fmt.Errorf("read cluster: %w", err)
 	}
@@ -31,12 +31,12 @@ func (c *Cluster) Snapshot(ctx context.Context, all instancetypes.Catalog) (clus
 		return s, fmt.Errorf("read cluster: %w", err)
 	}
 	for i := range s.Classes {
-		c.complete(&s.Classes[i])
+		c.completeClass(&s.Classes[i])
 	}
-	if s.Catalog, err = c.Catalog(all); err != nil {
+	if s.Catalog, err = c.SoldCatalog(all); err != nil {
 		return s, err
 	}
-	s.SoldOut = c.Marks()
+	s.SoldOut = c.UnavailableOfferings()
 	s.Rules = cluster.Settings{RelaxMinValues: c.Settings.RelaxMinValues,
 		IgnorePreferences: c.Settings.IgnorePreferences}
 	return s, nil
@@ -50,7 +50,7 @@ func (c *Cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 	var items any = []string{}
 	switch path.Base(r.URL.Path) {
 	case "pods":
-		items = c.selected(r.URL.Query().Get("fieldSelector"))
+		items = c.selectPods(r.URL.Query().Get("fieldSelector"))
 	case "nodes":
 		items = c.Nodes
 	case "namespaces":
@@ -87,8 +87,8 @@ func (c *Cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// selected are the pods that a field selector on spec.nodeName and status.phase selects.
-func (c *Cluster) selected(fields string) []corev1.Pod {
+// selectPods returns the pods that a field selector on spec.nodeName and status.phase selects.
+func (c *Cluster) selectPods(fields string) []corev1.Pod {
 	out := []corev1.Pod{}
 	for _, p := range c.Pods {
 		ok := true

@@ -45,8 +45,8 @@ func kindOf[T any](version, name string, list *[]T) kind {
 	}}
 }
 
-// kinds are all lists of the cluster, pods last.
-func (c *Cluster) kinds() []kind {
+// clusterLists are all lists of the cluster, pods last.
+func (c *Cluster) clusterLists() []kind {
 	return []kind{
 		kindOf[awsv1.EC2NodeClass]("karpenter.k8s.aws/v1", "EC2NodeClass", &c.NodeClasses),
 		kindOf[api.NodePool]("karpenter.sh/v1", "NodePool", &c.NodePools),
@@ -80,7 +80,7 @@ func (c *Cluster) YAML() ([]byte, error) {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 		tree["apiVersion"], tree["kind"] = version, name
-		text, err := yaml.Marshal(prune(tree))
+		text, err := yaml.Marshal(pruneEmpty(tree))
 		if err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
@@ -91,7 +91,7 @@ func (c *Cluster) YAML() ([]byte, error) {
 		Data: map[string]string{"settings": string(settings)}}); err != nil {
 		return nil, err
 	}
-	for _, k := range c.kinds() {
+	for _, k := range c.clusterLists() {
 		if err := k.each(func(one any) error { return write(k.version, k.name, one) }); err != nil {
 			return nil, err
 		}
@@ -99,21 +99,21 @@ func (c *Cluster) YAML() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// prune leaves out what says nothing: null and empty maps, but for selectors, which select everything when they are
-// empty.
-func prune(tree map[string]any) map[string]any {
+// pruneEmpty leaves out what says nothing: null and empty maps, but for selectors, which select everything when they
+// are empty.
+func pruneEmpty(tree map[string]any) map[string]any {
 	for key, value := range tree {
 		switch v := value.(type) {
 		case nil:
 			delete(tree, key)
 		case map[string]any:
-			if prune(v); len(v) == 0 && key != "labelSelector" && key != "namespaceSelector" {
+			if pruneEmpty(v); len(v) == 0 && key != "labelSelector" && key != "namespaceSelector" {
 				delete(tree, key)
 			}
 		case []any:
 			for _, one := range v {
 				if m, ok := one.(map[string]any); ok {
-					prune(m)
+					pruneEmpty(m)
 				}
 			}
 		}
@@ -121,15 +121,15 @@ func prune(tree map[string]any) map[string]any {
 	return tree
 }
 
-// Read reads what YAML wrote.
-func Read(path string, text []byte) (*Cluster, error) {
+// ParseCluster reads what YAML wrote.
+func ParseCluster(path string, text []byte) (*Cluster, error) {
 	docs, err := manifest.ParseManifests(path, text)
 	if err != nil {
 		return nil, fmt.Errorf("read cluster: %w", err)
 	}
 	c := &Cluster{}
 	kinds := map[string]kind{}
-	for _, k := range c.kinds() {
+	for _, k := range c.clusterLists() {
 		kinds[k.version+" "+k.name] = k
 	}
 	for _, d := range docs {

@@ -23,8 +23,8 @@ import (
 	"joiner.sh/pkg/model/spotpools"
 )
 
-// began is when each run begins.
-func began() time.Time { return time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC) }
+// startTime is when each run begins.
+func startTime() time.Time { return time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC) }
 
 func main() {
 	days := flag.Int("days", 60, "days of each run")
@@ -34,7 +34,7 @@ func main() {
 	usd := flag.Float64("podInterruptionCostUSD", 0.012, "USD for each pod that an interruption moves")
 	out := flag.String("o", "", "file to write; empty for the standard output")
 	flag.Parse()
-	if err := run(seedRange{*first, *seeds}, *days, *usd, *only, *out); err != nil {
+	if err := runScenarios(seedRange{*first, *seeds}, *days, *usd, *only, *out); err != nil {
 		log.Fatalf("spotpools: %v", err)
 	}
 }
@@ -42,16 +42,16 @@ func main() {
 // seedRange is the seeds of the runs.
 type seedRange struct{ first, count int }
 
-func run(seeds seedRange, days int, podUSD float64, only, path string) error {
+func runScenarios(seeds seedRange, days int, podUSD float64, only, path string) error {
 	if days < 1 || seeds.count < 1 || seeds.first < 0 || !(podUSD > 0) {
 		return errors.New("days, seeds and podInterruptionCostUSD must be more than 0, first-seed not less")
 	}
 	var all []result
-	for _, s := range scenarios() {
+	for _, s := range marketScenarios() {
 		if only != "" && s.name != only {
 			continue
 		}
-		r, err := play(s, days, seeds, podUSD)
+		r, err := playScenario(s, days, seeds, podUSD)
 		if err != nil {
 			return err
 		}
@@ -78,12 +78,12 @@ type result struct {
 	rates         []float64 // of each seed
 }
 
-// rate is the expected interruptions in 1,000 node hours.
-func (r result) rate() float64  { return 1000 * r.expected / r.hours }
-func (r result) price() float64 { return r.usd / r.hours }
+// interruptionRate is the expected interruptions in 1,000 node hours.
+func (r result) interruptionRate() float64 { return 1000 * r.expected / r.hours }
+func (r result) hourlyPrice() float64      { return r.usd / r.hours }
 
-// ways are the four ways of choosing, in the order of the table.
-func ways() []string { return []string{byPrice, byEC2, learned, oracle} }
+// policyNames are the four ways of choosing, in the order of the table.
+func policyNames() []string { return []string{byPrice, byEC2, learned, oracle} }
 
 // Ways of choosing.
 const (
@@ -93,23 +93,23 @@ const (
 	oracle  = "oracle"
 )
 
-func play(s scenario, days int, seeds seedRange, podUSD float64) ([]result, error) {
+func playScenario(s scenario, days int, seeds seedRange, podUSD float64) ([]result, error) {
 	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		return nil, err
 	}
-	types, err := typesFor(c, zones())
+	types, err := typesFor(c, zoneNames())
 	if err != nil {
 		return nil, err
 	}
-	runs := make([]result, seeds.count*len(ways()))
+	runs := make([]result, seeds.count*len(policyNames()))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range seeds.count {
-		for k, way := range ways() {
+		for k, way := range policyNames() {
 			g.Go(func() (err error) {
-				at := &runs[i*len(ways())+k]
-				*at, err = trial{s, way, days, uint64(seeds.first + i), podUSD}.play(types)
+				at := &runs[i*len(policyNames())+k]
+				*at, err = trial{s, way, days, uint64(seeds.first + i), podUSD}.playRun(types)
 				return err
 			})
 		}
@@ -117,12 +117,12 @@ func play(s scenario, days int, seeds seedRange, podUSD float64) ([]result, erro
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	out := make([]result, len(ways()))
+	out := make([]result, len(policyNames()))
 	for i, r := range runs {
-		sum := &out[i%len(ways())]
+		sum := &out[i%len(policyNames())]
 		sum.scenario, sum.way = s, r.way
 		sum.hours, sum.interruptions, sum.usd = sum.hours+r.hours, sum.interruptions+r.interruptions, sum.usd+r.usd
-		sum.expected, sum.rates = sum.expected+r.expected, append(sum.rates, r.rate())
+		sum.expected, sum.rates = sum.expected+r.expected, append(sum.rates, r.interruptionRate())
 	}
 	return out, nil
 }
@@ -142,8 +142,8 @@ type trial struct {
 	podUSD float64 // of each pod that an interruption moves
 }
 
-// play is one run. The market of a seed is the same for each way.
-func (u trial) play(types []instancetypes.Type) (result, error) {
+// playRun plays one run. The market of a seed is the same for each way.
+func (u trial) playRun(types []instancetypes.Type) (result, error) {
 	own := slices.Clone(types)
 	for i := range own {
 		own[i].Offerings = slices.Clone(own[i].Offerings)
@@ -158,9 +158,9 @@ func (u trial) play(types []instancetypes.Type) (result, error) {
 	b := buyer{market: m, policy: p, learner: l, way: u.way}
 	var nodes []node
 	for hour := range u.days * 24 {
-		now := began().Add(time.Duration(hour) * time.Hour)
-		nodes = trim(nodes, wanted(u.nodes, hour), luck)
-		if err := b.fill(&nodes, wanted(u.nodes, hour), now); err != nil {
+		now := startTime().Add(time.Duration(hour) * time.Hour)
+		nodes = trimNodes(nodes, wantedNodes(u.nodes, hour), luck)
+		if err := b.fillNodes(&nodes, wantedNodes(u.nodes, hour), now); err != nil {
 			return out, err
 		}
 		running, events, left := map[spotpools.Pool]float64{}, []spotpools.Event(nil), nodes[:0]
@@ -176,19 +176,19 @@ func (u trial) play(types []instancetypes.Type) (result, error) {
 			left = append(left, n)
 		}
 		nodes = left
-		l.learn(now.Add(time.Hour), running, events)
-		m.step()
+		l.learnHour(now.Add(time.Hour), running, events)
+		m.advanceHour()
 	}
 	return out, nil
 }
 
-// wanted is how many nodes there are to be: fewer at night.
-func wanted(mean, hour int) int {
+// wantedNodes is how many nodes there are to be: fewer at night.
+func wantedNodes(mean, hour int) int {
 	return max(1, int(math.Round(float64(mean)*(1+0.4*math.Sin(2*math.Pi*float64(hour%24)/24)))))
 }
 
-// trim ends nodes that are too many, and one in 48 others, which work that moves leaves.
-func trim(nodes []node, want int, luck *rand.Rand) []node {
+// trimNodes ends nodes that are too many, and one in 48 others, which work that moves leaves.
+func trimNodes(nodes []node, want int, luck *rand.Rand) []node {
 	const stays = 48
 	nodes = slices.DeleteFunc(nodes, func(node) bool { return luck.IntN(stays) == 0 })
 	for len(nodes) > want {
@@ -206,17 +206,17 @@ type buyer struct {
 	way     string
 }
 
-// fill launches what is missing.
-func (b buyer) fill(nodes *[]node, want int, now time.Time) error {
+// fillNodes launches what is missing.
+func (b buyer) fillNodes(nodes *[]node, want int, now time.Time) error {
 	if len(*nodes) >= want {
 		return nil
 	}
-	types := b.market.sold()
+	types := b.market.typesOnSale()
 	switch b.way {
 	case learned:
-		types = b.learner.priced(types, now)
+		types = b.learner.priceTypes(types, now)
 	case oracle:
-		types = b.learner.told(b.market, types)
+		types = b.learner.priceByHazard(b.market, types)
 	}
 	in := inputFor(types)
 	room := map[*pool]int{}
@@ -226,7 +226,7 @@ func (b buyer) fill(nodes *[]node, want int, now time.Time) error {
 	for k := 0; len(*nodes) < want; k++ {
 		open := slices.DeleteFunc(slices.Clone(b.market.pools), func(p *pool) bool { return room[p] >= p.room })
 		markFull(in.Types, b.market, room)
-		got, err := b.policy.choose(b.market, open, in)
+		got, err := b.policy.choosePool(b.market, open, in)
 		if err != nil {
 			return err
 		}
@@ -253,24 +253,25 @@ func writeTable(w io.Writer, all []result, days int, seeds seedRange, podUSD flo
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d days, %d seeds from %d on, %v USD for each pod that an interruption moves.\n", days, seeds.count, seeds.first, podUSD)
 	for i, r := range all {
-		base, best := all[i-i%len(ways())+1], all[i-i%len(ways())+3]
-		if i%len(ways()) == 0 {
+		base, best := all[i-i%len(policyNames())+1], all[i-i%len(policyNames())+3]
+		if i%len(policyNames()) == 0 {
 			fmt.Fprintf(&out, "\n### %s\n\n%s.\n\n| way | interruptions expected in 1,000 node hours | drawn | USD per node hour | price |\n|---|---|---|---|---|\n",
 				strings.ToUpper(r.name[:1])+r.name[1:], strings.ToUpper(r.about[:1])+r.about[1:])
 		}
-		fmt.Fprintf(&out, "| %s | %.3f | %.3f | %.5f | %+.2f %% |\n", r.way, r.rate(), 1000*r.interruptions/r.hours, r.price(),
-			100*(r.price()/base.price()-1))
-		if i%len(ways()) == len(ways())-1 {
-			fmt.Fprintf(&out, "\nLearning goes %s from %s to the oracle.\n", part(base.rates, all[i-1].rates, best.rates), byEC2)
+		fmt.Fprintf(&out, "| %s | %.3f | %.3f | %.5f | %+.2f %% |\n", r.way, r.interruptionRate(),
+			1000*r.interruptions/r.hours, r.hourlyPrice(), 100*(r.hourlyPrice()/base.hourlyPrice()-1))
+		if i%len(policyNames()) == len(policyNames())-1 {
+			fmt.Fprintf(&out, "\nLearning goes %s from %s to the oracle.\n",
+				learnedPart(base.rates, all[i-1].rates, best.rates), byEC2)
 		}
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-// part says which part of the way from base to best learning goes, with its standard error over the seeds, where there
-// is a way.
-func part(base, learns, best []float64) string {
+// learnedPart says which part of the way from base to best learning goes, with its standard error over the seeds, where
+// there is a way.
+func learnedPart(base, learns, best []float64) string {
 	gone, all := 0.0, 0.0
 	for i := range base {
 		gone, all = gone+base[i]-learns[i], all+base[i]-best[i]

@@ -7,13 +7,13 @@ import (
 
 // TestMarketsAreTheSameForEachWay plays two days twice, and holds the oracle to knowing more than the price says.
 func TestMarketsAreTheSameForEachWay(t *testing.T) {
-	s := scenarios()[0]
+	s := marketScenarios()[0]
 	s.nodes = 30
-	first, err := play(s, 4, seedRange{0, 2}, 0.06)
+	first, err := playScenario(s, 4, seedRange{0, 2}, 0.06)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := play(s, 4, seedRange{0, 2}, 0.06)
+	again, err := playScenario(s, 4, seedRange{0, 2}, 0.06)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,11 +31,11 @@ func TestMarketsAreTheSameForEachWay(t *testing.T) {
 }
 
 func TestACalmMarketCostsNothing(t *testing.T) {
-	r, err := play(scenarios()[4], 6, seedRange{0, 2}, 0.06)
+	r, err := playScenario(marketScenarios()[4], 6, seedRange{0, 2}, 0.06)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if more := r[2].price()/r[1].price() - 1; r[0].name != "calm" || more > 0.002 || more < -0.02 {
+	if more := r[2].hourlyPrice()/r[1].hourlyPrice() - 1; r[0].name != "calm" || more > 0.002 || more < -0.02 {
 		t.Errorf("in a calm market learning changes the price by %.2f %%", 100*more)
 	}
 	var out strings.Builder
@@ -43,7 +43,7 @@ func TestACalmMarketCostsNothing(t *testing.T) {
 		t.Errorf("the table is\n%s(%v)", out.String(), err)
 	}
 	for _, bad := range [][2]int{{0, 1}, {1, 0}} {
-		if run(seedRange{0, bad[1]}, bad[0], 0.06, "", "") == nil {
+		if runScenarios(seedRange{0, bad[1]}, bad[0], 0.06, "", "") == nil {
 			t.Errorf("%v days and seeds are no error", bad)
 		}
 	}
@@ -60,7 +60,7 @@ func TestPartOfTheWay(t *testing.T) {
 		{[]float64{3, 3}, []float64{3.5, 3.5}, []float64{2, 2}, "-50 ± 0 % of the way"},
 		{[]float64{3, 3}, []float64{2, 2}, []float64{2.99, 2.99}, "no way: there is none"},
 	} {
-		if got := part(c.base, c.learns, c.best); got != c.want {
+		if got := learnedPart(c.base, c.learns, c.best); got != c.want {
 			t.Errorf("from %v by %v to %v: %s, want %s", c.base, c.learns, c.best, got, c.want)
 		}
 	}

@@ -20,7 +20,7 @@ type scenario struct {
 	hours                       float64 // in which these forget what they were
 }
 
-func scenarios() []scenario {
+func marketScenarios() []scenario {
 	normal := scenario{name: "varied", about: "hazards over two orders of magnitude, half of it by zone and family",
 		nodes: 100, median: 0.003, zoneDex: 0.35, familyDex: 0.3, poolDex: 0.3, hours: 120}
 	fast, own, small, calm := normal, normal, normal, normal
@@ -93,12 +93,12 @@ func newMarket(s scenario, seed uint64, types []instancetypes.Type) *market {
 			}
 		}
 	}
-	m.reckon()
+	m.updatePools()
 	return m
 }
 
-// step is one hour later.
-func (m *market) step() {
+// advanceHour moves the market by one hour.
+func (m *market) advanceHour() {
 	for _, w := range []map[string]*walk{m.zones, m.families} {
 		keys := make([]string, 0, len(w))
 		for k := range w {
@@ -114,11 +114,11 @@ func (m *market) step() {
 		p.noise.step(m.r, m.hours)
 		p.worth.step(m.r, priceHours)
 	}
-	m.reckon()
+	m.updatePools()
 }
 
-// reckon says what the walks come to.
-func (m *market) reckon() {
+// updatePools says what the walks come to.
+func (m *market) updatePools() {
 	for _, p := range m.pools {
 		dex := m.zoneDex*m.zones[p.Zone].at + m.familyDex*m.families[p.Type].at + m.poolDex*p.own.at
 		dex = min(max(dex, -math.Log10(mostApart)), math.Log10(mostApart))
@@ -142,8 +142,8 @@ func (m *market) reckon() {
 	}
 }
 
-// sold are the types at the prices of now, for a decision to change.
-func (m *market) sold() []instancetypes.Type {
+// typesOnSale are the types at the prices of now, for a decision to change.
+func (m *market) typesOnSale() []instancetypes.Type {
 	out := slices.Clone(m.types)
 	for i := range out {
 		out[i].Offerings = slices.Clone(out[i].Offerings)
@@ -171,7 +171,7 @@ func typesFor(c instancetypes.Catalog, zones []string) ([]instancetypes.Type, er
 		for _, z := range zones {
 			one.Zones[z], one.Types[0].SpotUSD[z] = z, f.OnDemandUSD*parts
 		}
-		t := instancetypes.ResolveTypes(one, class, nil, began())
+		t := instancetypes.ResolveTypes(one, class, nil, startTime())
 		for i := range t {
 			t[i].Offerings = slices.DeleteFunc(t[i].Offerings,
 				func(o instancetypes.Offering) bool { return o.CapacityType != instancetypes.Spot })

@@ -17,18 +17,18 @@ import (
 
 const className = "default"
 
-// zones are those of the market.
-func zones() []string { return []string{"us-west-2a", "us-west-2b", "us-west-2c"} }
+// zoneNames are those of the market.
+func zoneNames() []string { return []string{"us-west-2a", "us-west-2b", "us-west-2c"} }
 
 // policy takes one of the pools that have room.
 type policy interface {
-	choose(m *market, open []*pool, in launch.Input) (*pool, error)
+	choosePool(m *market, open []*pool, in launch.Input) (*pool, error)
 }
 
 // lowestPrice takes the cheapest pool.
 type lowestPrice struct{}
 
-func (lowestPrice) choose(_ *market, open []*pool, _ launch.Input) (*pool, error) {
+func (lowestPrice) choosePool(_ *market, open []*pool, _ launch.Input) (*pool, error) {
 	return slices.MinFunc(open, func(a, b *pool) int { return cmp.Compare(a.price, b.price) }), nil
 }
 
@@ -36,7 +36,7 @@ func (lowestPrice) choose(_ *market, open []*pool, _ launch.Input) (*pool, error
 // all pools, as Karpenter asks for them.
 type requested struct{}
 
-func (requested) choose(m *market, open []*pool, in launch.Input) (*pool, error) {
+func (requested) choosePool(m *market, open []*pool, in launch.Input) (*pool, error) {
 	o, err := launch.ChooseOrder(in)
 	if err != nil {
 		return nil, err
@@ -45,12 +45,13 @@ func (requested) choose(m *market, open []*pool, in launch.Input) (*pool, error)
 	for _, f := range o.Offers() {
 		named[spotpools.Pool{Type: f.Type, Zone: f.Zone}] = true
 	}
-	return allocate(slices.DeleteFunc(slices.Clone(open), func(p *pool) bool { return !named[p.Pool] }), m.deep), nil
+	among := slices.DeleteFunc(slices.Clone(open), func(p *pool) bool { return !named[p.Pool] })
+	return allocatePool(among, m.deep), nil
 }
 
-// allocate is price-capacity-optimized: the cheapest of the pools that EC2 believes to be among the deepest third of
-// the market, or the deepest where none is.
-func allocate(from []*pool, deep float64) *pool {
+// allocatePool chooses as price-capacity-optimized does: the cheapest of the pools that EC2 believes to be among the
+// deepest third of the market, or the deepest where none is.
+func allocatePool(from []*pool, deep float64) *pool {
 	enough := slices.DeleteFunc(slices.Clone(from), func(p *pool) bool { return p.depth < deep })
 	if len(enough) == 0 {
 		return slices.MaxFunc(from, func(a, b *pool) int { return cmp.Compare(a.depth, b.depth) })
@@ -65,7 +66,7 @@ func inputFor(types []instancetypes.Type) launch.Input {
 	class.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-1"}}
 	ready := instancetypes.Class{Name: className, Ready: true, Family: instancetypes.AL2023,
 		ZoneIDs: map[string]string{}, Images: []instancetypes.Image{{ID: "ami-1"}}}
-	for _, z := range zones() {
+	for _, z := range zoneNames() {
 		class.Status.Subnets = append(class.Status.Subnets, awsv1.Subnet{ID: "subnet-" + z, Zone: z})
 		ready.ZoneIDs[z] = z
 	}
@@ -82,29 +83,30 @@ type learner struct {
 	podUSD float64
 }
 
-// learn is one hour of the cluster.
-func (l *learner) learn(now time.Time, nodes map[spotpools.Pool]float64, events []spotpools.Event) {
+// learnHour counts one hour of the cluster.
+func (l *learner) learnHour(now time.Time, nodes map[spotpools.Pool]float64, events []spotpools.Event) {
 	l.record = l.record.FadeTo(now).CountHours(nodes).CountEvents(events, now)
 }
 
-// priced are the types with what interruptions are expected to cost by the record.
-func (l *learner) priced(types []instancetypes.Type, now time.Time) []instancetypes.Type {
+// priceTypes returns the types with what interruptions are expected to cost by the record.
+func (l *learner) priceTypes(types []instancetypes.Type, now time.Time) []instancetypes.Type {
 	sum := spotpools.Summarize(l.record, nil, now)
-	return instancetypes.Catalog{Spot: &sum}.AddInterruptionCosts(types, ordinary(l.podUSD))
+	return instancetypes.Catalog{Spot: &sum}.AddInterruptionCosts(types, ordinaryCost(l.podUSD))
 }
 
-// told are the types with what interruptions will cost: the record is one of so many hours that it is the truth.
-func (l *learner) told(m *market, types []instancetypes.Type) []instancetypes.Type {
+// priceByHazard returns the types with what interruptions will cost: the record is one of so many hours that it is the
+// truth.
+func (l *learner) priceByHazard(m *market, types []instancetypes.Type) []instancetypes.Type {
 	const hours = 1e6
 	sum := spotpools.Summary{}
 	for _, p := range m.pools {
 		sum.Own = append(sum.Own, spotpools.Cell{Pool: p.Pool,
 			Evidence: spotpools.Evidence{Hours: hours, Interruptions: hours * p.hazard}})
 	}
-	return instancetypes.Catalog{Spot: &sum}.AddInterruptionCosts(types, ordinary(l.podUSD))
+	return instancetypes.Catalog{Spot: &sum}.AddInterruptionCosts(types, ordinaryCost(l.podUSD))
 }
 
-// ordinary is a cluster of which each node has about 15 pods.
-func ordinary(podUSD float64) instancetypes.InterruptionCost {
+// ordinaryCost is a cluster of which each node has about 15 pods.
+func ordinaryCost(podUSD float64) instancetypes.InterruptionCost {
 	return instancetypes.InterruptionCost{PodUSD: podUSD, Pod: resources.List{CPU: 512, Memory: 1 << 30}}
 }

@@ -9,17 +9,17 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// Bind gives pods that wait a node each, one after the other, as kube-scheduler with its default score for resources
-// does: of the nodes that take the pod, the one with the largest part free. It returns those it bound.
+// BindPods gives pods that wait a node each, one after the other, as kube-scheduler with its default score for
+// resources does: of the nodes that take the pod, the one with the largest part free. It returns those it bound.
 //
 // It knows the constraints that generated pods have: node selectors, spreads over zones that must hold, anti-affinity
 // between hosts.
-func (w *World) Bind() []*Pod {
+func (w *World) BindPods() []*Pod {
 	var out []*Pod
-	nodes := w.Sorted()
-	for _, p := range w.Waiting() {
+	nodes := w.SortedNodes()
+	for _, p := range w.WaitingPods() {
 		if n := w.bestFor(p, nodes); n != nil {
-			w.put(p, n)
+			w.putPod(p, n)
 			out = append(out, p)
 		}
 	}
@@ -32,27 +32,28 @@ func (w *World) bestFor(p *Pod, nodes []*Node) *Node {
 	var best *Node
 	most := -1.0
 	for _, n := range nodes {
-		if n.Closed || n.Kept || !fits(p.Need, n.free) || !w.takes(n, p) || allowed != nil && !allowed[n.Offer.Zone] {
+		if n.Closed || n.Kept || !hasRoom(p.Need, n.free) || !w.allowsPod(n, p) ||
+			allowed != nil && !allowed[n.Offer.Zone] {
 			continue
 		}
-		if e := emptiness(n.free.Sub(p.Need), w.types[n.Offer.Type].Allocatable); e > most {
+		if e := meanFree(n.free.Sub(p.Need), w.types[n.Offer.Type].Allocatable); e > most {
 			best, most = n, e
 		}
 	}
 	return best
 }
 
-func fits(need, free resources.List) bool {
+func hasRoom(need, free resources.List) bool {
 	return need.CPU <= free.CPU && need.Memory <= free.Memory && need.Pods <= free.Pods
 }
 
-// emptiness is the mean of the free parts of CPU and memory, as LeastAllocated has it.
-func emptiness(free, all resources.List) float64 {
+// meanFree is the mean of the free parts of CPU and memory, as LeastAllocated has it.
+func meanFree(free, all resources.List) float64 {
 	return (float64(free.CPU)/float64(all.CPU) + float64(free.Memory)/float64(all.Memory)) / 2
 }
 
-// takes is about labels, and pods that may not be together.
-func (w *World) takes(n *Node, p *Pod) bool {
+// allowsPod checks labels, and pods that may not be together.
+func (w *World) allowsPod(n *Node, p *Pod) bool {
 	for k, v := range p.Object.Spec.NodeSelector {
 		if n.labels[k] != v {
 			return false
@@ -104,12 +105,12 @@ func (w *World) takesByLabels(n *Node, p *Pod) bool {
 	return n.labels[api.LabelNodePool] != ""
 }
 
-// Place puts a pod onto a node that is kept for it, if it fits there.
-func (w *World) Place(p *Pod, n *Node) bool {
-	if zones := w.zonesFor(p, w.Sorted()); !fits(p.Need, n.free) || !w.takes(n, p) || zones != nil &&
+// PlacePod puts a pod onto a node that is kept for it, if it fits there.
+func (w *World) PlacePod(p *Pod, n *Node) bool {
+	if zones := w.zonesFor(p, w.SortedNodes()); !hasRoom(p.Need, n.free) || !w.allowsPod(n, p) || zones != nil &&
 		!zones[n.Offer.Zone] {
 		return false
 	}
-	w.put(p, n)
+	w.putPod(p, n)
 	return true
 }

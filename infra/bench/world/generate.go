@@ -29,11 +29,11 @@ const (
 	Guarded = "guarded"
 )
 
-// Kinds lists them.
-func Kinds() []string { return []string{HalfEmpty, Burst, Mixed, Guarded} }
+// ClusterKinds lists them.
+func ClusterKinds() []string { return []string{HalfEmpty, Burst, Mixed, Guarded} }
 
-// fleet are the types that nodes have at first.
-func fleet() []string {
+// nodeTypes are the types that nodes have at first.
+func nodeTypes() []string {
 	return []string{"m6a.2xlarge", "m6i.4xlarge", "c6i.4xlarge", "c7g.2xlarge", "r6g.2xlarge", "m7g.4xlarge",
 		"m5.8xlarge", "m6a.8xlarge"}
 }
@@ -44,38 +44,38 @@ type generator struct {
 	rand *rand.Rand
 }
 
-// Generate makes a cluster of that kind with so many nodes. The same arguments give the same cluster.
-func Generate(c instancetypes.Catalog, kind string, nodes int, seed uint64) (*World, error) {
-	if !slices.Contains(Kinds(), kind) {
-		return nil, fmt.Errorf("kind %q is none of %s", kind, strings.Join(Kinds(), ", "))
+// GenerateWorld makes a cluster of that kind with so many nodes. The same arguments give the same cluster.
+func GenerateWorld(c instancetypes.Catalog, kind string, nodes int, seed uint64) (*World, error) {
+	if !slices.Contains(ClusterKinds(), kind) {
+		return nil, fmt.Errorf("kind %q is none of %s", kind, strings.Join(ClusterKinds(), ", "))
 	}
-	p, err := pools(kind)
+	p, err := nodePools(kind)
 	if err != nil {
 		return nil, err
 	}
-	w := New(fmt.Sprintf("%s-%d", kind, nodes), c, p, daemon())
+	w := New(fmt.Sprintf("%s-%d", kind, nodes), c, p, daemonGroup())
 	g := generator{w, kind, rand.New(rand.NewPCG(seed, uint64(nodes)))}
-	apps := g.apps("app", max(6, nodes/3))
-	burst := g.apps("burst", max(2, nodes/10))
+	apps := g.drawApps("app", max(6, nodes/3))
+	burst := g.drawApps("burst", max(2, nodes/10))
 	for i := range nodes {
-		n, err := g.node()
+		n, err := g.launchNode()
 		if err != nil {
 			return nil, err
 		}
 		if kind == Burst && i%10 < 4 {
-			g.fill(n, burst)
+			g.fillNode(n, burst)
 		} else {
-			g.fill(n, apps)
+			g.fillNode(n, apps)
 		}
 	}
-	g.guard(apps)
-	g.empty()
+	g.guardApps(apps)
+	g.scaleDown()
 	return w, nil
 }
 
-// empty takes pods away, as users do who scale apps down.
-func (g generator) empty() {
-	g.Delete(func(p *Pod) bool {
+// scaleDown takes pods away, as users do who scale apps down.
+func (g generator) scaleDown() {
+	g.DeletePods(func(p *Pod) bool {
 		chance := map[string]float64{HalfEmpty: 0.5, Guarded: 0.5, Mixed: 0.4}[g.kind]
 		if g.kind == Burst && strings.HasPrefix(p.App, "burst") {
 			chance = 0.9
@@ -84,8 +84,8 @@ func (g generator) empty() {
 	})
 }
 
-func (g generator) node() (*Node, error) {
-	names := fleet()
+func (g generator) launchNode() (*Node, error) {
+	names := nodeTypes()
 	t := g.types[names[g.rand.IntN(len(names))]]
 	sale := map[string]string{HalfEmpty: instancetypes.OnDemand, Guarded: instancetypes.OnDemand,
 		Burst: instancetypes.Spot}[g.kind]
@@ -101,7 +101,7 @@ func (g generator) node() (*Node, error) {
 	if len(offers) == 0 {
 		return nil, fmt.Errorf("%s is not sold as %s", t.Name, sale)
 	}
-	return g.Launch("general", offers[g.rand.IntN(len(offers))])
+	return g.LaunchNode("general", offers[g.rand.IntN(len(offers))])
 }
 
 // app is a service; its pods are alike.
@@ -111,7 +111,7 @@ type app struct {
 	count int
 }
 
-func (g generator) apps(prefix string, count int) []*app {
+func (g generator) drawApps(prefix string, count int) []*app {
 	var out []*app
 	for i := range count {
 		a := &app{name: fmt.Sprintf("%s-%03d", prefix, i)}
@@ -123,13 +123,13 @@ func (g generator) apps(prefix string, count int) []*app {
 					corev1.ResourceCPU:    resource.MustParse(fmt.Sprintf("%dm", cpu)),
 					corev1.ResourceMemory: resource.MustParse(fmt.Sprintf("%dMi", memory)),
 				}}}}}
-		g.constrain(a)
+		g.constrainApp(a)
 		out = append(out, a)
 	}
 	return out
 }
 
-func (g generator) constrain(a *app) {
+func (g generator) constrainApp(a *app) {
 	chance := func(p int) bool { return g.rand.IntN(100) < p }
 	mine := &metav1.LabelSelector{MatchLabels: map[string]string{"app": a.name}}
 	switch {
@@ -157,22 +157,22 @@ func (g generator) constrain(a *app) {
 	}
 }
 
-// fill puts pods of the apps on the node until twenty in a row did not go.
-func (g generator) fill(n *Node, apps []*app) {
+// fillNode puts pods of the apps on the node until twenty in a row did not go.
+func (g generator) fillNode(n *Node, apps []*app) {
 	for misses := 0; misses < 20; {
 		a := apps[g.rand.IntN(len(apps))]
-		p := g.pod(a)
-		rules := g.zonesFor(p, g.Sorted())
-		if !fits(p.Need, n.free) || !g.takes(n, p) || rules != nil && !rules[n.Offer.Zone] {
+		p := g.newPod(a)
+		rules := g.zonesFor(p, g.SortedNodes())
+		if !hasRoom(p.Need, n.free) || !g.allowsPod(n, p) || rules != nil && !rules[n.Offer.Zone] {
 			misses++
 			continue
 		}
 		misses, a.count = 0, a.count+1
-		g.Add(p, n.Name)
+		g.AddPod(p, n.Name)
 	}
 }
 
-func (g generator) pod(a *app) *Pod {
+func (g generator) newPod(a *app) *Pod {
 	name := fmt.Sprintf("%s-%05d", a.name, a.count)
 	yes := true
 	o := &corev1.Pod{
@@ -186,9 +186,9 @@ func (g generator) pod(a *app) *Pod {
 	return &Pod{Object: o, Need: needOf(a.spec), App: a.name}
 }
 
-// guard gives a fifth of the apps a budget, one in eight of which is used up, and lets one pod of two hundred forbid it
-// itself.
-func (g generator) guard(apps []*app) {
+// guardApps gives a fifth of the apps a budget, one in eight of which is used up, and lets one pod of two hundred
+// forbid it itself.
+func (g generator) guardApps(apps []*app) {
 	if g.kind != Guarded {
 		return
 	}
@@ -215,7 +215,7 @@ func (g generator) guard(apps []*app) {
 	}
 }
 
-func daemon() workload.Group {
+func daemonGroup() workload.Group {
 	g := workload.Group{Name: "agent"}
 	g.Pod.Namespace, g.Pod.Labels = "kube-system", map[string]string{"app": "agent"}
 	g.Pod.Spec = corev1.PodSpec{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
@@ -247,7 +247,7 @@ spec:
       - {key: karpenter.k8s.aws/instance-generation, operator: Gt, values: ["2"]}
 `
 
-func pools(kind string) ([]api.NodePool, error) {
+func nodePools(kind string) ([]api.NodePool, error) {
 	sales := "spot, on-demand"
 	if kind == HalfEmpty || kind == Guarded {
 		sales = "on-demand"

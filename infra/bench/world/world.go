@@ -82,17 +82,17 @@ func needOf(s corev1.PodSpec) resources.List {
 	return out
 }
 
-// Type is the instance type of that name.
-func (w *World) Type(name string) instancetypes.Type { return w.types[name] }
+// InstanceType is the instance type of that name.
+func (w *World) InstanceType(name string) instancetypes.Type { return w.types[name] }
 
-// Labels are those of the node.
-func (w *World) Labels(n *Node) map[string]string { return n.labels }
+// NodeLabels are those of the node.
+func (w *World) NodeLabels(n *Node) map[string]string { return n.labels }
 
-// On are the pods on the node, by name.
-func (w *World) On(node string) []*Pod { return w.on[node] }
+// PodsOn are the pods on the node, by name.
+func (w *World) PodsOn(node string) []*Pod { return w.on[node] }
 
-// Sorted are the nodes by name.
-func (w *World) Sorted() []*Node {
+// SortedNodes are the nodes by name.
+func (w *World) SortedNodes() []*Node {
 	if w.sorted == nil {
 		for _, name := range slices.Sorted(maps.Keys(w.Nodes)) {
 			w.sorted = append(w.sorted, w.Nodes[name])
@@ -101,9 +101,9 @@ func (w *World) Sorted() []*Node {
 	return w.sorted
 }
 
-// Price is what all nodes cost, USD per hour.
-func (w *World) Price() (usd float64) {
-	for _, n := range w.Sorted() {
+// TotalPrice is what all nodes cost, USD per hour.
+func (w *World) TotalPrice() (usd float64) {
+	for _, n := range w.SortedNodes() {
 		usd += n.Price
 	}
 	return usd
@@ -119,8 +119,8 @@ func (w *World) PriceOf(o instancetypes.Offer) (usd float64, sold bool) {
 	return 0, false
 }
 
-// Launch adds a node of the offer, ready for pods.
-func (w *World) Launch(pool string, o instancetypes.Offer) (*Node, error) {
+// LaunchNode adds a node of the offer, ready for pods.
+func (w *World) LaunchNode(pool string, o instancetypes.Offer) (*Node, error) {
 	t, ok := w.types[o.Type]
 	if !ok {
 		return nil, fmt.Errorf("launch %s: the catalog has no such type", o)
@@ -146,8 +146,8 @@ func (w *World) Launch(pool string, o instancetypes.Offer) (*Node, error) {
 	return n, nil
 }
 
-// Remove ends the node. Its pods are pending again; those that nobody may evict are a fault.
-func (w *World) Remove(name string) []*Pod {
+// RemoveNode ends the node. Its pods are pending again; those that nobody may evict are a fault.
+func (w *World) RemoveNode(name string) []*Pod {
 	pods := w.on[name]
 	for _, p := range pods {
 		if p.Held {
@@ -164,16 +164,16 @@ func (w *World) Remove(name string) []*Pod {
 	return pods
 }
 
-// Add adds a pod on a node, or without one when there is none of that name.
-func (w *World) Add(p *Pod, node string) {
+// AddPod adds a pod on a node, or without one when there is none of that name.
+func (w *World) AddPod(p *Pod, node string) {
 	w.Pods = append(w.Pods, p)
 	if n := w.Nodes[node]; n != nil {
-		w.put(p, n)
+		w.putPod(p, n)
 	}
 }
 
-// Delete takes the pods away for which drop is true.
-func (w *World) Delete(drop func(*Pod) bool) {
+// DeletePods takes the pods away for which drop is true.
+func (w *World) DeletePods(drop func(*Pod) bool) {
 	var kept []*Pod
 	for _, p := range w.Pods {
 		if !drop(p) {
@@ -189,7 +189,7 @@ func (w *World) Delete(drop func(*Pod) bool) {
 	w.Pods = kept
 }
 
-func (w *World) put(p *Pod, n *Node) {
+func (w *World) putPod(p *Pod, n *Node) {
 	p.Object.Spec.NodeName = n.Name
 	n.free = n.free.Sub(p.Need)
 	if w.zones[p.App] == nil {
@@ -201,8 +201,8 @@ func (w *World) put(p *Pod, n *Node) {
 	w.on[n.Name] = slices.Insert(w.on[n.Name], i, p)
 }
 
-// Waiting are the pods without a node.
-func (w *World) Waiting() []*Pod {
+// WaitingPods are the pods without a node.
+func (w *World) WaitingPods() []*Pod {
 	var out []*Pod
 	for _, p := range w.Pods {
 		if p.Object.Spec.NodeName == "" {

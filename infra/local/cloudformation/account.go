@@ -34,8 +34,8 @@ type Function struct {
 	Subnets, Groups    []string // none: outside of any VPC
 }
 
-// Functions are those that exist, by role.
-func (a *Emulated) Functions() map[string]Function {
+// FunctionsByRole are those that exist, by role.
+func (a *Emulated) FunctionsByRole() map[string]Function {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := map[string]Function{}
@@ -45,8 +45,8 @@ func (a *Emulated) Functions() map[string]Function {
 	return out
 }
 
-// Endpoint reports whether the stack's network has an interface endpoint for the service.
-func (a *Emulated) Endpoint(service string) bool {
+// HasEndpoint reports whether the stack's network has an interface endpoint for the service.
+func (a *Emulated) HasEndpoint(service string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.endpoints {
@@ -57,8 +57,8 @@ func (a *Emulated) Endpoint(service string) bool {
 	return false
 }
 
-// Admits reports whether a rule of the stack's lets one security group into another.
-func (a *Emulated) Admits(from []string, into string) bool {
+// AdmitsGroup reports whether a rule of the stack's lets one security group into another.
+func (a *Emulated) AdmitsGroup(from []string, into string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, rule := range a.ingress {
@@ -69,13 +69,13 @@ func (a *Emulated) Admits(from []string, into string) bool {
 	return false
 }
 
-func (a *Emulated) provision() awsemulator.Provisioner {
+func (a *Emulated) newProvisioner() awsemulator.Provisioner {
 	return awsemulator.Provisioner{Cloud: a.Cloud}
 }
 
-// Left lists what exists in the account, whoever made it.
-func (a *Emulated) Left() []string {
-	out := a.provision().Provisioned()
+// LeftResources lists what exists in the account, whoever made it.
+func (a *Emulated) LeftResources() []string {
+	out := a.newProvisioner().Provisioned()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for name := range a.kept {
@@ -106,7 +106,7 @@ type properties struct {
 	PrivateDNSEnabled     bool   `json:"PrivateDnsEnabled"`
 }
 
-func read(r Resource) (p properties, err error) {
+func readProperties(r Resource) (p properties, err error) {
 	if strings.HasPrefix(r.Type, "AWS::CloudWatch::") || strings.HasPrefix(r.Type, "AWS::SNS::") ||
 		strings.HasPrefix(r.Type, "AWS::SQS::") { // whose words mean something else
 		return properties{}, nil
@@ -123,44 +123,44 @@ func read(r Resource) (p properties, err error) {
 
 // Create makes the resource.
 func (a *Emulated) Create(ctx context.Context, s *Stack, r *Resource) error {
-	p, err := read(*r)
+	p, err := readProperties(*r)
 	if err != nil {
 		return err
 	}
 	switch {
 	case isCustom(r.Type):
-		return a.custom(ctx, s, "Create", nil, r)
+		return a.invokeCustom(ctx, s, "Create", nil, r)
 	case r.Type == "AWS::IAM::Role":
-		_, err := a.provision().CreateRole(strings.TrimPrefix(p.Path, "/") + r.Physical)
+		_, err := a.newProvisioner().CreateRole(strings.TrimPrefix(p.Path, "/") + r.Physical)
 		return err
 	case r.Type == "AWS::IAM::InstanceProfile":
 		if len(p.Roles) != 1 {
 			return fmt.Errorf("an instance profile holds one role, not %d", len(p.Roles))
 		}
-		return a.provision().CreateProfile(defaultPath(p.Path), r.Physical, p.Roles[0])
+		return a.newProvisioner().CreateProfile(defaultPath(p.Path), r.Physical, p.Roles[0])
 	case r.Type == "AWS::EKS::AccessEntry":
 		r.Physical = p.PrincipalArn + "|" + p.ClusterName
 		e := awsemulator.AccessEntry{PrincipalARN: p.PrincipalArn, Type: p.Type, KubernetesGroups: p.KubernetesGroups}
 		for _, policy := range p.AccessPolicies {
 			e.Policies = append(e.Policies, policy.PolicyArn)
 		}
-		return a.provision().CreateEntry(e)
+		return a.newProvisioner().CreateEntry(e)
 	case r.Type == "AWS::Lambda::Function":
-		if err := a.provision().CreateFunction(described(*r, p)); err != nil {
+		if err := a.newProvisioner().CreateFunction(describeFunction(*r, p)); err != nil {
 			return err
 		}
-		a.put(*r, p)
+		a.putFunction(*r, p)
 		return nil
 	case r.Type == "AWS::S3::Bucket":
-		if err := a.keep(*r); err != nil {
+		if err := a.keepResource(*r); err != nil {
 			return err
 		}
 		return a.Cloud.PutBucket(r.Physical)
 	}
-	if err := a.keep(*r); err != nil {
+	if err := a.keepResource(*r); err != nil {
 		return err
 	}
-	a.network(*r, p)
+	a.noteNetwork(*r, p)
 	return nil
 }
 
@@ -171,12 +171,12 @@ func defaultPath(path string) string {
 	return path
 }
 
-func described(r Resource, p properties) awsemulator.DescribedFunction {
+func describeFunction(r Resource, p properties) awsemulator.DescribedFunction {
 	return awsemulator.DescribedFunction{Name: r.Physical, Role: p.Role, State: "Active",
 		Environment: p.Environment.Variables, Reserved: p.ReservedConcurrentExecutions}
 }
 
-func (a *Emulated) put(r Resource, p properties) {
+func (a *Emulated) putFunction(r Resource, p properties) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.functions == nil {
@@ -187,8 +187,8 @@ func (a *Emulated) put(r Resource, p properties) {
 		Environment: p.Environment.Variables, Subnets: p.VpcConfig.SubnetIDs, Groups: p.VpcConfig.SecurityGroupIDs}
 }
 
-// keep remembers what the emulator does not have.
-func (a *Emulated) keep(r Resource) error {
+// keepResource remembers what the emulator does not have.
+func (a *Emulated) keepResource(r Resource) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.kept == nil {
@@ -204,8 +204,8 @@ func (a *Emulated) keep(r Resource) error {
 	return nil
 }
 
-// network notes what lets functions reach others.
-func (a *Emulated) network(r Resource, p properties) {
+// noteNetwork notes what lets functions reach others.
+func (a *Emulated) noteNetwork(r Resource, p properties) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.endpoints == nil {
@@ -221,44 +221,44 @@ func (a *Emulated) network(r Resource, p properties) {
 
 // Update changes the resource in place.
 func (a *Emulated) Update(ctx context.Context, s *Stack, before Resource, r *Resource) error {
-	p, err := read(*r)
+	p, err := readProperties(*r)
 	if err != nil {
 		return err
 	}
 	switch {
 	case isCustom(r.Type):
-		return a.custom(ctx, s, "Update", before.Properties, r)
+		return a.invokeCustom(ctx, s, "Update", before.Properties, r)
 	case r.Type == "AWS::Lambda::Function":
-		if err := a.provision().UpdateFunction(described(*r, p)); err != nil {
+		if err := a.newProvisioner().UpdateFunction(describeFunction(*r, p)); err != nil {
 			return err
 		}
-		a.put(*r, p)
+		a.putFunction(*r, p)
 	default:
-		a.network(*r, p)
+		a.noteNetwork(*r, p)
 	}
 	return nil
 }
 
 // Delete deletes the resource. What is gone already is no error.
 func (a *Emulated) Delete(ctx context.Context, s *Stack, r Resource) error {
-	p, err := read(r)
+	p, err := readProperties(r)
 	if err != nil {
 		return err
 	}
 	switch {
 	case isCustom(r.Type):
-		return a.custom(ctx, s, "Delete", nil, &r)
+		return a.invokeCustom(ctx, s, "Delete", nil, &r)
 	case r.Type == "AWS::IAM::Role":
-		return there(a.provision().DeleteRole(r.Physical))
+		return ignoreNotFound(a.newProvisioner().DeleteRole(r.Physical))
 	case r.Type == "AWS::IAM::InstanceProfile":
-		return there(a.provision().DeleteProfile(r.Physical))
+		return ignoreNotFound(a.newProvisioner().DeleteProfile(r.Physical))
 	case r.Type == "AWS::EKS::AccessEntry":
-		return there(a.provision().DeleteEntry(p.PrincipalArn))
+		return ignoreNotFound(a.newProvisioner().DeleteEntry(p.PrincipalArn))
 	case r.Type == "AWS::Lambda::Function":
 		a.mu.Lock()
 		delete(a.functions, r.Physical)
 		a.mu.Unlock()
-		return there(a.provision().DeleteFunction(r.Physical))
+		return ignoreNotFound(a.newProvisioner().DeleteFunction(r.Physical))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -268,8 +268,8 @@ func (a *Emulated) Delete(ctx context.Context, s *Stack, r Resource) error {
 	return nil
 }
 
-// there takes "not found" for done.
-func there(err error) error {
+// ignoreNotFound takes "not found" for done.
+func ignoreNotFound(err error) error {
 	if f, ok := errors.AsType[*wire.Failure](err); ok && f.Status == 404 {
 		return nil
 	}

@@ -34,9 +34,9 @@ type Answer struct {
 // ErrNoAnswer is what an Ask fails with when no answer came in the time that the resource has.
 var ErrNoAnswer = errors.New("CloudFormation did not receive a response from your Custom Resource")
 
-// custom asks the function of a custom resource. What it is called and whether it exists follows from the answer; one
-// that was asked to be created and never answered exists, under an id that CloudFormation makes up.
-func (a *Emulated) custom(ctx context.Context, s *Stack, verb string, before map[string]any, r *Resource) error {
+// invokeCustom asks the function of a custom resource. What it is called and whether it exists follows from the answer;
+// one that was asked to be created and never answered exists, under an id that CloudFormation makes up.
+func (a *Emulated) invokeCustom(ctx context.Context, s *Stack, verb string, before map[string]any, r *Resource) error {
 	token, _ := r.Properties["ServiceToken"].(string)
 	var function Function
 	a.mu.Lock()
@@ -50,9 +50,9 @@ func (a *Emulated) custom(ctx context.Context, s *Stack, verb string, before map
 		return fmt.Errorf("invalid ServiceToken: there is no function %s", token)
 	}
 	ask := Request{RequestType: verb, RequestID: uuid.NewString(), ResourceType: r.Type, LogicalResourceID: r.ID,
-		StackID: s.ID, PhysicalResourceID: r.Physical, ResourceProperties: texts(r.Properties)}
+		StackID: s.ID, PhysicalResourceID: r.Physical, ResourceProperties: propertyTexts(r.Properties)}
 	if before != nil {
-		ask.OldResourceProperties = texts(before)
+		ask.OldResourceProperties = propertyTexts(before)
 	}
 	answer, err := a.Ask(ctx, function, ask)
 	if err != nil {
@@ -72,8 +72,8 @@ func (a *Emulated) custom(ctx context.Context, s *Stack, verb string, before map
 	return nil
 }
 
-// texts are the properties as CloudFormation hands them over: what is no list or object is text.
-func texts(properties map[string]any) map[string]any {
+// propertyTexts are the properties as CloudFormation hands them over: what is no list or object is text.
+func propertyTexts(properties map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, value := range properties {
 		switch value.(type) {

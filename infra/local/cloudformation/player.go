@@ -92,8 +92,8 @@ type made struct {
 	generation  int
 }
 
-// Resources are the physical ids of what the stack has, by logical id.
-func (s *Stack) Resources() map[string]string {
+// PhysicalIDs are the physical ids of what the stack has, by logical id.
+func (s *Stack) PhysicalIDs() map[string]string {
 	out := map[string]string{}
 	for id, m := range s.live {
 		out[id] = m.Physical
@@ -101,8 +101,8 @@ func (s *Stack) Resources() map[string]string {
 	return out
 }
 
-// Attribute answers Ref and Fn::GetAtt.
-func (s *Stack) Attribute(id, attribute string) (any, bool) {
+// ResolveAttribute answers Ref and Fn::GetAtt.
+func (s *Stack) ResolveAttribute(id, attribute string) (any, bool) {
 	m := s.live[id]
 	if m == nil {
 		return nil, false
@@ -122,14 +122,14 @@ type play struct {
 	chance *rand.Rand
 }
 
-func (p *Player) begin(ctx context.Context, s *Stack) *play {
+func (p *Player) beginOperation(ctx context.Context, s *Stack) *play {
 	s.operation++
 	s.Reasons = nil
 	return &play{Player: p, ctx: ctx, stack: s, chance: rand.New(rand.NewPCG(p.Seed, uint64(s.operation)))}
 }
 
-// Deploy creates the stack, or updates it. A stack whose creation failed is deleted first, as the CDK does.
-func (p *Player) Deploy(ctx context.Context, s *Stack, t *assembly.Template) error {
+// DeployStack creates the stack, or updates it. A stack whose creation failed is deleted first, as the CDK does.
+func (p *Player) DeployStack(ctx context.Context, s *Stack, t *assembly.Template) error {
 	for id, r := range t.Resources {
 		if _, known := ruleOf(r.Type); !known {
 			return fmt.Errorf("deploy stack %s: resource %s: nobody has written a rule for type %s", s.Name, id, r.Type)
@@ -137,7 +137,7 @@ func (p *Player) Deploy(ctx context.Context, s *Stack, t *assembly.Template) err
 	}
 	switch s.Status {
 	case RollbackComplete, RollbackFailed:
-		if err := p.Delete(ctx, s); err != nil {
+		if err := p.DeleteStack(ctx, s); err != nil {
 			return err
 		}
 	case DeleteFailed:
@@ -147,32 +147,32 @@ func (p *Player) Deploy(ctx context.Context, s *Stack, t *assembly.Template) err
 	if s.live == nil || s.Status == DeleteComplete {
 		s.live, s.template = map[string]*made{}, t
 		p.named++
-		return p.begin(ctx, s).create(t)
+		return p.beginOperation(ctx, s).createStack(t)
 	}
-	return p.begin(ctx, s).update(t)
+	return p.beginOperation(ctx, s).updateStack(t)
 }
 
-// Delete deletes the stack. After a failure what is left can be deleted again.
-func (p *Player) Delete(ctx context.Context, s *Stack) error {
+// DeleteStack deletes the stack. After a failure what is left can be deleted again.
+func (p *Player) DeleteStack(ctx context.Context, s *Stack) error {
 	if s.Protected {
 		return fmt.Errorf("delete stack %s: it cannot be deleted while TerminationProtection is enabled", s.Name)
 	}
-	q := p.begin(ctx, s)
-	q.remove(slices.Collect(maps.Keys(s.live)), false)
-	return q.end(DeleteComplete, DeleteFailed)
+	q := p.beginOperation(ctx, s)
+	q.removeResources(slices.Collect(maps.Keys(s.live)), false)
+	return q.setStatus(DeleteComplete, DeleteFailed)
 }
 
-// end sets the status by whether anything failed.
-func (q *play) end(well, ill string) error {
+// setStatus sets the status by whether anything failed.
+func (q *play) setStatus(well, ill string) error {
 	q.stack.Status = well
 	if len(q.stack.Reasons) > 0 {
 		q.stack.Status = ill
-		return fmt.Errorf("stack %s is %s: %w", q.stack.Name, ill, errors.Join(problems(q.stack.Reasons)...))
+		return fmt.Errorf("stack %s is %s: %w", q.stack.Name, ill, errors.Join(errorsOf(q.stack.Reasons)...))
 	}
 	return nil
 }
 
-func problems(lines []string) (errs []error) {
+func errorsOf(lines []string) (errs []error) {
 	for _, line := range lines {
 		errs = append(errs, errors.New(line))
 	}
@@ -190,7 +190,7 @@ func (q *play) inOrder(ids []string, before func(string) []string, stop bool, do
 		if len(ready) == 0 {
 			return well
 		}
-		id := q.pick(ready)
+		id := q.pickNext(ready)
 		waiting = slices.DeleteFunc(waiting, func(other string) bool { return other == id })
 		if err := do(id); err != nil {
 			q.stack.Reasons = append(q.stack.Reasons, id+": "+err.Error())
@@ -203,8 +203,8 @@ func (q *play) inOrder(ids []string, before func(string) []string, stop bool, do
 	}
 }
 
-// pick takes one of what could be next. What is slow comes last for a third of the seeds, and first for another.
-func (q *play) pick(ready []string) string {
+// pickNext picks one of what could be next. What is slow comes last for a third of the seeds, and first for another.
+func (q *play) pickNext(ready []string) string {
 	slow := func(id string) bool { r, _ := ruleOf(q.typeOf(id)); return r.slow }
 	var some []string
 	switch q.Seed % 3 {
@@ -226,8 +226,8 @@ func (q *play) typeOf(id string) string {
 	return q.stack.template.Resources[id].Type
 }
 
-// step does one thing unless it is to fail.
-func (q *play) step(verb Verb, r *Resource, do func() error) error {
+// runStep does one thing unless it is to fail.
+func (q *play) runStep(verb Verb, r *Resource, do func() error) error {
 	s := Step{Verb: verb, ID: r.ID, Type: r.Type, Physical: r.Physical}
 	if q.Fail != nil {
 		if err := q.Fail(s); err != nil {
@@ -241,36 +241,36 @@ func (q *play) step(verb Verb, r *Resource, do func() error) error {
 	return err
 }
 
-// create makes all resources of the template, or none.
-func (q *play) create(t *assembly.Template) error {
+// createStack makes all resources of the template, or none.
+func (q *play) createStack(t *assembly.Template) error {
 	ids := slices.Collect(maps.Keys(t.Resources))
-	if q.inOrder(ids, t.Needs, true, func(id string) error { return q.make(t, id, q.named) }) {
-		return q.end(CreateComplete, "")
+	if q.inOrder(ids, t.Needs, true, func(id string) error { return q.createResource(t, id, q.named) }) {
+		return q.setStatus(CreateComplete, "")
 	}
 	return q.rollBack(nil, RollbackComplete, RollbackFailed)
 }
 
-// make creates one resource. What fails and exists all the same is noted, so that it is deleted.
-func (q *play) make(t *assembly.Template, id string, generation int) error {
-	m, err := q.prepare(t, id, generation)
+// createResource creates one resource. What fails and exists all the same is noted, so that it is deleted.
+func (q *play) createResource(t *assembly.Template, id string, generation int) error {
+	m, err := q.resolveResource(t, id, generation)
 	if err != nil {
 		return err
 	}
-	err = q.step(Create, &m.Resource, func() error { return q.Account.Create(q.ctx, q.stack, &m.Resource) })
+	err = q.runStep(Create, &m.Resource, func() error { return q.Account.Create(q.ctx, q.stack, &m.Resource) })
 	if err == nil || isCustom(m.Type) && m.Physical != "" {
 		q.stack.live[id] = m
 	}
 	return err
 }
 
-// prepare resolves one resource of the template.
-func (q *play) prepare(t *assembly.Template, id string, generation int) (*made, error) {
+// resolveResource resolves one resource of the template.
+func (q *play) resolveResource(t *assembly.Template, id string, generation int) (*made, error) {
 	r := t.Resources[id]
-	properties, err := t.Resolve(r.Properties, q.stack.Attribute)
+	properties, err := t.Resolve(r.Properties, q.stack.ResolveAttribute)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := t.Answers(id, generation, q.stack.Attribute)
+	answers, err := t.Answers(id, generation, q.stack.ResolveAttribute)
 	if err != nil {
 		return nil, err
 	}
@@ -284,8 +284,9 @@ func (q *play) prepare(t *assembly.Template, id string, generation int) (*made, 
 	return m, nil
 }
 
-// remove deletes resources, leaves first, except those that stay. Rollback is for those of the operation under way.
-func (q *play) remove(ids []string, rollback bool) {
+// removeResources deletes resources, leaves first, except those that stay. Rollback is for those of the operation under
+// way.
+func (q *play) removeResources(ids []string, rollback bool) {
 	dependents := func(id string) (out []string) {
 		for other, m := range q.stack.live {
 			if slices.Contains(m.needs, id) {
@@ -300,8 +301,8 @@ func (q *play) remove(ids []string, rollback bool) {
 	}
 	q.inOrder(ids, func(id string) []string { return before[id] }, false, func(id string) error {
 		m := q.stack.live[id]
-		if !keeps(m.deletion, rollback) {
-			if err := q.destroy(m); err != nil {
+		if !isRetained(m.deletion, rollback) {
+			if err := q.deleteResource(m); err != nil {
 				return err
 			}
 		}
@@ -310,8 +311,8 @@ func (q *play) remove(ids []string, rollback bool) {
 	})
 }
 
-func (q *play) destroy(m *made) error {
-	return q.step(Delete, &m.Resource, func() error { return q.Account.Delete(q.ctx, q.stack, m.Resource) })
+func (q *play) deleteResource(m *made) error {
+	return q.runStep(Delete, &m.Resource, func() error { return q.Account.Delete(q.ctx, q.stack, m.Resource) })
 }
 
 // rollBack deletes what the operation made beside what was there before. The reasons stay those of the failure unless
@@ -325,17 +326,17 @@ func (q *play) rollBack(before map[string]*made, well, ill string) error {
 			fresh = append(fresh, id)
 		}
 	}
-	q.remove(fresh, true)
+	q.removeResources(fresh, true)
 	status := well
 	if len(q.stack.Reasons) > 0 {
 		status = ill
 	}
 	q.stack.Status, q.stack.Reasons = status, append(why, q.stack.Reasons...)
-	return fmt.Errorf("stack %s is %s: %w", q.stack.Name, status, errors.Join(problems(q.stack.Reasons)...))
+	return fmt.Errorf("stack %s is %s: %w", q.stack.Name, status, errors.Join(errorsOf(q.stack.Reasons)...))
 }
 
-// changed are the properties that differ.
-func changed(before, after map[string]any) (out []string) {
+// changedProperties are the properties that differ.
+func changedProperties(before, after map[string]any) (out []string) {
 	all := maps.Clone(before)
 	if all == nil {
 		all = map[string]any{}

@@ -40,11 +40,11 @@ func deletable(resources map[string]any) {
 func TestWithoutItsPoliciesKeepIsAnOutage(t *testing.T) {
 	eachOrder(t, func(t *testing.T, w *world) {
 		early := template(t, "plain", func(r map[string]any) { deletable(r); unordered("SetupResource", "Node")(r) })
-		if err := w.player.Deploy(t.Context(), w.stack, early); err != nil {
+		if err := w.player.DeployStack(t.Context(), w.stack, early); err != nil {
 			t.Fatal(err)
 		}
 		w.launch("web", linux)
-		err := w.player.Delete(t.Context(), w.stack)
+		err := w.player.DeleteStack(t.Context(), w.stack)
 		if err == nil || !strings.Contains(err.Error(), "DeleteConflict") || w.stack.Status != cloudformation.DeleteFailed {
 			t.Errorf("error %v, want DeleteConflict for the node role", err)
 		}
@@ -59,11 +59,11 @@ func TestWithoutItsOrderDrainCutsPodsOff(t *testing.T) {
 	cut := 0
 	for _, seed := range []uint64{3, 4, 5, 6, 7, 8} {
 		w := newWorld(t, seed)
-		if err := w.player.Deploy(t.Context(), w.stack, template(t, "drain", unordered("SetupResource", "Node"))); err != nil {
+		if err := w.player.DeployStack(t.Context(), w.stack, template(t, "drain", unordered("SetupResource", "Node"))); err != nil {
 			t.Fatal(err)
 		}
 		w.launch("web", linux)
-		_ = w.player.Delete(t.Context(), w.stack) // it may fail, as DeleteConflict has it
+		_ = w.player.DeleteStack(t.Context(), w.stack) // it may fail, as DeleteConflict has it
 		if heard, drained := w.ended["web"]; drained && !heard {
 			cut++
 		}
@@ -87,9 +87,9 @@ func TestWithoutItsOrderSetupHasNoNetwork(t *testing.T) {
 			for _, seed := range []uint64{3, 4, 5, 6, 7, 8} {
 				w := newWorld(t, seed)
 				w.nat, w.s3Gateway, w.walled = c.nat, true, c.nat
-				err := w.player.Deploy(t.Context(), w.stack, template(t, c.form, unordered("SetupResource", c.way)))
+				err := w.player.DeployStack(t.Context(), w.stack, template(t, c.form, unordered("SetupResource", c.way)))
 				if err == nil {
-					err = w.player.Delete(t.Context(), w.stack)
+					err = w.player.DeleteStack(t.Context(), w.stack)
 				}
 				if err != nil && strings.Contains(err.Error(), "SetupResource") {
 					failed++
@@ -107,7 +107,7 @@ func TestWithoutItsOrderSetupHasNoNetwork(t *testing.T) {
 func TestWithoutAWayToS3OnlyThePreflightAnswers(t *testing.T) {
 	w := newWorld(t, 3)
 	w.nat = false
-	err := w.player.Deploy(t.Context(), w.stack, template(t, "endpoints", nil))
+	err := w.player.DeployStack(t.Context(), w.stack, template(t, "endpoints", nil))
 	if err == nil || !strings.Contains(err.Error(), "SetupResource: "+cloudformation.ErrNoAnswer.Error()) || w.stack.Status != cloudformation.RollbackFailed {
 		t.Errorf("stack %s, error %v", w.stack.Status, err)
 	}
@@ -121,11 +121,11 @@ func TestAProtectedStackStays(t *testing.T) {
 	w := newWorld(t, 3)
 	w.deploy("plain")
 	w.stack.Protected = true
-	if err := w.player.Delete(t.Context(), w.stack); err == nil || !strings.Contains(err.Error(), "TerminationProtection") {
+	if err := w.player.DeleteStack(t.Context(), w.stack); err == nil || !strings.Contains(err.Error(), "TerminationProtection") {
 		t.Errorf("error %v", err)
 	}
 	w.stack.Protected = false
-	if err := w.player.Delete(t.Context(), w.stack); err != nil {
+	if err := w.player.DeleteStack(t.Context(), w.stack); err != nil {
 		t.Error(err)
 	}
 }
@@ -135,7 +135,7 @@ func TestThePreflightMissesTheWayToS3(t *testing.T) {
 	w := newWorld(t, 3)
 	w.nat = false
 	awsemulator.SetRoutes(w.cloud, awsemulator.Route{To: "0.0.0.0/0", Via: "igw-0a1b2c3d4e5f67890"})
-	err := w.player.Deploy(t.Context(), w.stack, template(t, "endpoints", nil))
+	err := w.player.DeployStack(t.Context(), w.stack, template(t, "endpoints", nil))
 	if err == nil || !strings.Contains(err.Error(), "functions in subnet-0123456789abcdef0 and subnet-0123456789abcdef1 cannot reach S3") {
 		t.Errorf("error %v", err)
 	}

@@ -45,8 +45,8 @@ type rule struct {
 	slow     bool     // it takes minutes, in which whatever may happen does
 }
 
-// rules are those of the types that a template of ours may have.
-func rules() map[string]rule {
+// typeRules are those of the types that a template of ours may have.
+func typeRules() map[string]rule {
 	return map[string]rule{
 		"AWS::CDK::Metadata":              {},
 		"AWS::CloudWatch::Alarm":          {name: "AlarmName", replaced: []string{"AlarmName"}},
@@ -114,17 +114,17 @@ func ruleOf(kind string) (rule, bool) {
 	if isCustom(kind) {
 		kind = "AWS::CloudFormation::CustomResource"
 	}
-	r, ok := rules()[kind]
+	r, ok := typeRules()[kind]
 	return r, ok
 }
 
-// replaces reports whether a change of these properties makes another resource.
-func (r rule) replaces(changed []string) bool {
+// needsReplacement reports whether a change of these properties makes another resource.
+func (r rule) needsReplacement(changed []string) bool {
 	return r.all && len(changed) > 0 ||
 		slices.ContainsFunc(changed, func(p string) bool { return slices.Contains(r.replaced, p) })
 }
 
-// keeps reports whether a resource stays that is to be deleted. Rollback is for one of the operation that made it.
-func keeps(policy string, rollback bool) bool {
+// isRetained reports whether a resource stays that is to be deleted. Rollback is for one of the operation that made it.
+func isRetained(policy string, rollback bool) bool {
 	return policy == retain || policy == retainExceptOnCreate && !rollback
 }

@@ -20,7 +20,7 @@ func TestWhatIsReplacedIsWhatTheSchemasSay(t *testing.T) {
 	if err := json.Unmarshal(text, &schemas); err != nil {
 		t.Fatal(err)
 	}
-	for kind, r := range rules() {
+	for kind, r := range typeRules() {
 		s, known := schemas[kind]
 		if !known {
 			t.Errorf("%s: no schema", kind)
@@ -46,8 +46,8 @@ func TestWhatAPolicyKeeps(t *testing.T) {
 		policy          string
 		deleted, undone bool
 	}{{"", false, false}, {"Delete", false, false}, {"Retain", true, true}, {"RetainExceptOnCreate", true, false}} {
-		if keeps(c.policy, false) != c.deleted || keeps(c.policy, true) != c.undone {
-			t.Errorf("%q keeps %t and in a rollback %t, want %t and %t", c.policy, keeps(c.policy, false), keeps(c.policy, true), c.deleted, c.undone)
+		if isRetained(c.policy, false) != c.deleted || isRetained(c.policy, true) != c.undone {
+			t.Errorf("%q keeps %t and in a rollback %t, want %t and %t", c.policy, isRetained(c.policy, false), isRetained(c.policy, true), c.deleted, c.undone)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (w *world) alive() {
 // left fails unless exactly this is left in the account. The catalog's bucket stays with its policy; it can be made again.
 func (w *world) left(want ...string) {
 	w.t.Helper()
-	got := slices.DeleteFunc(w.account.Left(), func(s string) bool {
+	got := slices.DeleteFunc(w.account.LeftResources(), func(s string) bool {
 		return strings.HasPrefix(s, "AWS::S3::Bucket ") || strings.HasPrefix(s, "AWS::S3::BucketPolicy ") || strings.HasPrefix(s, "AWS::Lambda::Version ")
 	})
 	if diff := cmp.Diff(want, got); len(want)+len(got) > 0 && diff != "" {
@@ -73,7 +73,7 @@ func TestCreateAndKeep(t *testing.T) {
 				w.player.After = nil
 			}
 		}
-		if err := w.player.Delete(t.Context(), w.stack); err != nil {
+		if err := w.player.DeleteStack(t.Context(), w.stack); err != nil {
 			t.Fatal(err)
 		}
 		w.want(cloudformation.DeleteComplete)
@@ -81,7 +81,7 @@ func TestCreateAndKeep(t *testing.T) {
 		if held := w.held(); len(held) > 0 {
 			t.Errorf("somebody waits for functions that are gone: %v", held)
 		}
-		left := w.account.Left()
+		left := w.account.LeftResources()
 		for _, name := range identity(linux) {
 			if !slices.Contains(left, name) {
 				t.Errorf("%s is gone", name)
@@ -95,14 +95,14 @@ func TestADeploymentAfterKeepAdoptsItsOwn(t *testing.T) {
 	eachOrder(t, func(t *testing.T, w *world) {
 		w.deploy("plain")
 		w.launch("web", linux)
-		if err := w.player.Delete(t.Context(), w.stack); err != nil {
+		if err := w.player.DeleteStack(t.Context(), w.stack); err != nil {
 			t.Fatal(err)
 		}
 		w.stack = &cloudformation.Stack{Name: "joiner-demo"}
 		w.deploy("nodeRole")
 		w.want(cloudformation.CreateComplete)
 		w.alive()
-		if err := w.player.Delete(t.Context(), w.stack); err != nil {
+		if err := w.player.DeleteStack(t.Context(), w.stack); err != nil {
 			t.Fatal(err)
 		}
 		w.alive()
@@ -118,7 +118,7 @@ func TestDrainLeavesNothing(t *testing.T) {
 				if name == "drain-windows" {
 					w.launch("win", windows)
 				}
-				if err := w.player.Delete(t.Context(), w.stack); err != nil {
+				if err := w.player.DeleteStack(t.Context(), w.stack); err != nil {
 					t.Fatal(err)
 				}
 				w.want(cloudformation.DeleteComplete)
@@ -152,14 +152,14 @@ func TestADrainThatTakesTooLongIsGoneOnWith(t *testing.T) {
 		w.launch("web", linux)
 		w.launch("stuck", linux)
 		w.within, w.stuck["stuck"] = 2*time.Second, true
-		err := w.player.Delete(t.Context(), w.stack)
+		err := w.player.DeleteStack(t.Context(), w.stack)
 		if err == nil || !strings.Contains(err.Error(), "1 NodeClaims are not drained within") || !strings.Contains(err.Error(), "stuck") {
 			t.Fatalf("error %v", err)
 		}
 		w.want(cloudformation.DeleteFailed)
 		w.alive()
 		w.within, w.stuck["stuck"] = 5*time.Second, false
-		if err := w.player.Delete(t.Context(), w.stack); err != nil {
+		if err := w.player.DeleteStack(t.Context(), w.stack); err != nil {
 			t.Fatal(err)
 		}
 		w.peace()
@@ -171,7 +171,7 @@ func TestADrainThatTakesTooLongIsGoneOnWith(t *testing.T) {
 func TestACreationThatFailsAndThenSucceeds(t *testing.T) {
 	eachOrder(t, func(t *testing.T, w *world) {
 		w.cloud.SetClusterAccess("CONFIG_MAP", true)
-		err := w.player.Deploy(t.Context(), w.stack, template(t, "plain", nil))
+		err := w.player.DeployStack(t.Context(), w.stack, template(t, "plain", nil))
 		if err == nil || !strings.Contains(err.Error(), "update-cluster-config") {
 			t.Fatalf("error %v, want the command that mends it", err)
 		}
@@ -204,7 +204,7 @@ func TestEachFailureIsRolledBack(t *testing.T) {
 					}
 					return nil
 				}
-				if err := w.player.Deploy(t.Context(), w.stack, template(t, name, nil)); err == nil {
+				if err := w.player.DeployStack(t.Context(), w.stack, template(t, name, nil)); err == nil {
 					t.Fatal("the deployment did not fail")
 				}
 				w.want(cloudformation.RollbackComplete)
@@ -239,7 +239,7 @@ func TestInAVPC(t *testing.T) {
 				if c.nat {
 					w.launch("web", linux)
 				}
-				if err := w.player.Delete(t.Context(), w.stack); err != nil {
+				if err := w.player.DeleteStack(t.Context(), w.stack); err != nil {
 					t.Fatal(err)
 				}
 				w.want(cloudformation.DeleteComplete)

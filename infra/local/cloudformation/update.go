@@ -9,36 +9,36 @@ import (
 	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
-// update makes the stack what the template says: create and change, switch, and only then delete what was replaced or
-// left out. A failure before that puts everything back.
-func (q *play) update(t *assembly.Template) error {
+// updateStack makes the stack what the template says: create and change, switch, and only then delete what was replaced
+// or left out. A failure before that puts everything back.
+func (q *play) updateStack(t *assembly.Template) error {
 	t.KeepSecrets(q.stack.template)
 	before, old := maps.Clone(q.stack.live), q.stack.template
 	q.stack.template = t
 	var replaced []*made
 	ids := slices.Collect(maps.Keys(t.Resources))
-	if !q.inOrder(ids, t.Needs, true, func(id string) error { return q.change(t, id, &replaced) }) {
+	if !q.inOrder(ids, t.Needs, true, func(id string) error { return q.changeResource(t, id, &replaced) }) {
 		q.stack.template = old
-		return q.revert(before, replaced)
+		return q.revertUpdate(before, replaced)
 	}
 	q.cleanUp(t, replaced)
 	// What cannot be cleaned up is left alone and does not fail the update.
 	q.stack.Reasons = nil
-	return q.end(UpdateComplete, "")
+	return q.setStatus(UpdateComplete, "")
 }
 
-// change creates, changes or replaces one resource, or finds that it is as it is to be.
-func (q *play) change(t *assembly.Template, id string, replaced *[]*made) error {
+// changeResource creates, changes or replaces one resource, or finds that it is as it is to be.
+func (q *play) changeResource(t *assembly.Template, id string, replaced *[]*made) error {
 	have := q.stack.live[id]
 	if have == nil {
 		q.named++ // a name of what an earlier update left out may be taken still
-		return q.make(t, id, q.named)
+		return q.createResource(t, id, q.named)
 	}
-	want, err := q.prepare(t, id, have.generation)
+	want, err := q.resolveResource(t, id, have.generation)
 	if err != nil {
 		return err
 	}
-	differs := changed(have.Properties, want.Properties)
+	differs := changedProperties(have.Properties, want.Properties)
 	if have.Type != want.Type {
 		return fmt.Errorf("update of resource type is not permitted: %s to %s", have.Type, want.Type)
 	}
@@ -52,13 +52,13 @@ func (q *play) change(t *assembly.Template, id string, replaced *[]*made) error 
 	if isCustom(have.Type) && slices.Contains(differs, "ServiceToken") {
 		return errors.New("modifying service token is not allowed")
 	}
-	if r.replaces(differs) {
+	if r.needsReplacement(differs) {
 		if r.name != "" && want.Properties[r.name] != nil && want.Properties[r.name] == have.Properties[r.name] {
 			return fmt.Errorf("CloudFormation cannot update a stack when a custom-named resource requires replacing: "+
 				"rename %s and update the stack again", have.Physical)
 		}
 		q.named++
-		if err := q.make(t, id, q.named); err != nil {
+		if err := q.createResource(t, id, q.named); err != nil {
 			return err
 		}
 		*replaced = append(*replaced, have)
@@ -72,7 +72,7 @@ func (q *play) changeInPlace(have, want *made, replaced *[]*made) error {
 	if !isCustom(have.Type) {
 		want.Attributes = have.Attributes
 	}
-	err := q.step(Update, &want.Resource, func() error {
+	err := q.runStep(Update, &want.Resource, func() error {
 		return q.Account.Update(q.ctx, q.stack, have.Resource, &want.Resource)
 	})
 	if err != nil {
@@ -90,7 +90,7 @@ func (q *play) cleanUp(t *assembly.Template, replaced []*made) {
 	gone := map[string]*made{} // under names that no template has
 	var ids []string
 	for _, m := range replaced {
-		if !keeps(m.replacement, false) {
+		if !isRetained(m.replacement, false) {
 			name := m.ID + " before"
 			gone[name], ids = m, append(ids, name)
 		}
@@ -109,18 +109,18 @@ func (q *play) cleanUp(t *assembly.Template, replaced []*made) {
 		}
 		return first
 	}
-	q.remove(out, false) // which may hold what was replaced
+	q.removeResources(out, false) // which may hold what was replaced
 	for name, m := range gone {
 		q.stack.live[name] = m
 	}
-	q.inOrder(ids, order, false, func(name string) error { return q.destroy(gone[name]) })
+	q.inOrder(ids, order, false, func(name string) error { return q.deleteResource(gone[name]) })
 	for name := range gone {
 		delete(q.stack.live, name)
 	}
 }
 
-// revert puts back what an update changed: properties first, then what is new goes.
-func (q *play) revert(before map[string]*made, replaced []*made) error {
+// revertUpdate puts back what an update changed: properties first, then what is new goes.
+func (q *play) revertUpdate(before map[string]*made, replaced []*made) error {
 	why := q.stack.Reasons
 	q.stack.Reasons = nil
 	fresh := map[string]*made{}
@@ -132,19 +132,19 @@ func (q *play) revert(before map[string]*made, replaced []*made) error {
 	needs := func(id string) []string { return before[id].needs }
 	q.inOrder(slices.Collect(maps.Keys(before)), needs, false, func(id string) error {
 		was, now := before[id], q.stack.live[id]
-		if was == now || len(changed(was.Properties, now.Properties)) == 0 {
+		if was == now || len(changedProperties(was.Properties, now.Properties)) == 0 {
 			q.stack.live[id] = was
 			return nil
 		}
 		r := was.Resource
-		err := q.step(Update, &r, func() error { return q.Account.Update(q.ctx, q.stack, now.Resource, &r) })
+		err := q.runStep(Update, &r, func() error { return q.Account.Update(q.ctx, q.stack, now.Resource, &r) })
 		if err == nil {
 			q.stack.live[id] = was
 		}
 		return err
 	})
 	for _, m := range fresh {
-		if err := q.destroy(m); err != nil {
+		if err := q.deleteResource(m); err != nil {
 			q.stack.Reasons = append(q.stack.Reasons, m.ID+": "+err.Error())
 		}
 	}
@@ -154,5 +154,5 @@ func (q *play) revert(before map[string]*made, replaced []*made) error {
 		q.stack.Status = UpdateRollbackFailed
 	}
 	q.stack.Reasons = slices.Concat(why, failed, q.stack.Reasons)
-	return errors.Join(err, errors.Join(problems(q.stack.Reasons)...))
+	return errors.Join(err, errors.Join(errorsOf(q.stack.Reasons)...))
 }

@@ -32,7 +32,7 @@ func TestEachSettingIsChangedAndChangedBack(t *testing.T) {
 				}
 			}
 			for _, to := range []string{name, "plain"} {
-				err := w.player.Deploy(t.Context(), w.stack, template(t, to, nil))
+				err := w.player.DeployStack(t.Context(), w.stack, template(t, to, nil))
 				if to == "plain" && strings.Contains(strings.Join(w.stack.Reasons, " "), linux) && (name == "nodeRole" || name == "drain-nodeRole" || name == "observe") {
 					continue // what was kept has to be named from then on
 				}
@@ -63,7 +63,7 @@ func TestAnUpdateDoesNotTakeTheIdentityOfLivingNodes(t *testing.T) {
 				w.haveRoles()
 				w.deploy(c.from)
 				w.launch("web", c.class)
-				err := w.player.Deploy(t.Context(), w.stack, template(t, c.to, nil))
+				err := w.player.DeployStack(t.Context(), w.stack, template(t, c.to, nil))
 				if name == "kept" {
 					w.want(cloudformation.UpdateComplete)
 				} else {
@@ -83,7 +83,7 @@ func TestAnUpdateThatFailsIsRolledBack(t *testing.T) {
 	eachOrder(t, func(t *testing.T, w *world) {
 		w.deploy("plain")
 		w.launch("web", linux)
-		before := w.stack.Resources()
+		before := w.stack.PhysicalIDs()
 		w.player.Fail = func(s cloudformation.Step) error {
 			if s.Verb == cloudformation.Update && strings.HasPrefix(s.ID, "Provision") && s.Type == "AWS::Lambda::Function" && w.player.Fail != nil {
 				w.player.Fail = nil
@@ -91,11 +91,11 @@ func TestAnUpdateThatFailsIsRolledBack(t *testing.T) {
 			}
 			return nil
 		}
-		if err := w.player.Deploy(t.Context(), w.stack, template(t, "environment", nil)); err == nil {
+		if err := w.player.DeployStack(t.Context(), w.stack, template(t, "environment", nil)); err == nil {
 			t.Fatal("the update did not fail")
 		}
 		w.want(cloudformation.UpdateRollbackComplete)
-		if after := w.stack.Resources(); len(after) != len(before) {
+		if after := w.stack.PhysicalIDs(); len(after) != len(before) {
 			t.Errorf("%d resources, %d before", len(after), len(before))
 		}
 		w.alive()
@@ -122,7 +122,7 @@ func TestSchedulesTakeOverFromRules(t *testing.T) {
 	for name, fails := range map[string]bool{"deployed": false, "failed": true} {
 		t.Run(name, func(t *testing.T) {
 			eachOrder(t, func(t *testing.T, w *world) {
-				if err := w.player.Deploy(t.Context(), w.stack, template(t, "plain", byRules)); err != nil {
+				if err := w.player.DeployStack(t.Context(), w.stack, template(t, "plain", byRules)); err != nil {
 					t.Fatal(err)
 				}
 				ticking := map[string]int{}
@@ -148,7 +148,7 @@ func TestSchedulesTakeOverFromRules(t *testing.T) {
 						return nil
 					}
 				}
-				if err := w.player.Deploy(t.Context(), w.stack, template(t, "plain", nil)); (err != nil) != fails {
+				if err := w.player.DeployStack(t.Context(), w.stack, template(t, "plain", nil)); (err != nil) != fails {
 					t.Fatal(err)
 				}
 				kept := map[bool]string{false: "AWS::Scheduler::Schedule", true: "AWS::Events::Rule"}[fails]

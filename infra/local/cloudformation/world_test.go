@@ -147,15 +147,15 @@ func (w *world) authorize(a awsemulator.Access) error {
 
 // reaches reports whether the caller's network has a way to the service. IAM has no endpoint.
 func (w *world) reaches(who awsemulator.Caller, service string) bool {
-	f := w.account.Functions()[who.Role]
-	return len(f.Subnets) == 0 || w.nat || w.account.Endpoint(service)
+	f := w.account.FunctionsByRole()[who.Role]
+	return len(f.Subnets) == 0 || w.nat || w.account.HasEndpoint(service)
 }
 
 // reachesCluster reports whether the caller comes to the API server: from outside by its public endpoint, from the VPC
 // by the private one, whose security group must let it in.
 func (w *world) reachesCluster(principal string) bool {
-	f := w.account.Functions()[principal]
-	return len(f.Subnets) == 0 || !w.walled || w.account.Admits(f.Groups, cluster)
+	f := w.account.FunctionsByRole()[principal]
+	return len(f.Subnets) == 0 || !w.walled || w.account.AdmitsGroup(f.Groups, cluster)
 }
 
 // config signs as a role does.
@@ -257,7 +257,7 @@ func template(t *testing.T, name string, change func(resources map[string]any)) 
 // deploy wants the stack to be deployed.
 func (w *world) deploy(name string) {
 	w.t.Helper()
-	if err := w.player.Deploy(w.t.Context(), w.stack, template(w.t, name, nil)); err != nil {
+	if err := w.player.DeployStack(w.t.Context(), w.stack, template(w.t, name, nil)); err != nil {
 		w.t.Fatalf("seed %d: %v", w.player.Seed, err)
 	}
 }

@@ -45,10 +45,10 @@ func (s *story) followBudget(ctx context.Context, app string, least int) (*budge
 	}
 	b := &budget{app: app, least: least, stop: w.Stop, done: make(chan struct{}), ready: map[types.UID]bool{}}
 	for i := range list.Items {
-		b.ready[list.Items[i].UID] = available(&list.Items[i])
+		b.ready[list.Items[i].UID] = isAvailable(&list.Items[i])
 	}
-	b.low = b.count()
-	go b.follow(w)
+	b.low = b.countReady()
+	go b.followPods(w)
 	return b, nil
 }
 
@@ -58,7 +58,7 @@ func watchFrom(ctx context.Context, version string, open cache.WatchFuncWithCont
 	return watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{WatchFuncWithContext: open})
 }
 
-func (b *budget) follow(w watch.Interface) {
+func (b *budget) followPods(w watch.Interface) {
 	defer close(b.done)
 	for e := range w.ResultChan() {
 		p, ok := e.Object.(*corev1.Pod)
@@ -70,13 +70,13 @@ func (b *budget) follow(w watch.Interface) {
 			return
 		}
 		b.mu.Lock()
-		b.ready[p.UID] = e.Type != watch.Deleted && available(p)
-		b.low = min(b.low, b.count())
+		b.ready[p.UID] = e.Type != watch.Deleted && isAvailable(p)
+		b.low = min(b.low, b.countReady())
 		b.mu.Unlock()
 	}
 }
 
-func (b *budget) count() (n int) {
+func (b *budget) countReady() (n int) {
 	for _, ready := range b.ready {
 		if ready {
 			n++
@@ -85,9 +85,9 @@ func (b *budget) count() (n int) {
 	return n
 }
 
-// lowest is the fewest pods that were available since the start. It fails when that is below the budget or when the
-// watch broke.
-func (b *budget) lowest() (int, error) {
+// lowestAvailable returns the fewest pods that were available since the start. It fails when that is below the budget
+// or when the watch broke.
+func (b *budget) lowestAvailable() (int, error) {
 	select {
 	case <-b.done:
 		return 0, errors.Join(fmt.Errorf("the watch of the pods of %s ended, so its budget is not known to hold",
@@ -102,4 +102,4 @@ func (b *budget) lowest() (int, error) {
 	return b.low, nil
 }
 
-func available(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && isReady(p) }
+func isAvailable(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && isReady(p) }

@@ -15,9 +15,9 @@ import (
 	"joiner.sh/infra/local/env"
 )
 
-// prepare applies pool and class and waits until refresh has made the class usable.
-func (s *story) prepare(ctx context.Context) error {
-	if err := s.apply(ctx, "nodepool-v1.yaml"); err != nil {
+// prepareCluster applies pool and class and waits until refresh has made the class usable.
+func (s *story) prepareCluster(ctx context.Context) error {
+	if err := s.applyManifest(ctx, "nodepool-v1.yaml"); err != nil {
 		return err
 	}
 	// until its chapter: the others count on the nodes that they made
@@ -27,22 +27,22 @@ func (s *story) prepare(ctx context.Context) error {
 	if _, err := s.Host.Invoke(ctx, s.Function("refresh"), "Event", nil); err != nil {
 		return err
 	}
-	err := s.until(ctx, "EC2NodeClass default is Ready", func(ctx context.Context) (string, bool, error) {
+	err := s.pollUntil(ctx, "EC2NodeClass default is Ready", func(ctx context.Context) (string, bool, error) {
 		obj, err := s.Kube.Dynamic.Resource(env.NodeClasses()).Get(ctx, "default", metav1.GetOptions{})
 		if err != nil {
 			return "", false, err
 		}
-		return ready(obj)
+		return readyCondition(obj)
 	})
 	if err != nil {
 		return err
 	}
-	return s.until(ctx, "NodePool default is Ready", func(ctx context.Context) (string, bool, error) {
+	return s.pollUntil(ctx, "NodePool default is Ready", func(ctx context.Context) (string, bool, error) {
 		obj, err := s.Kube.Dynamic.Resource(env.NodePools()).Get(ctx, "default", metav1.GetOptions{})
 		if err != nil {
 			return "", false, err
 		}
-		return ready(obj)
+		return readyCondition(obj)
 	})
 }
 
@@ -56,23 +56,23 @@ func (s *story) firstPods(ctx context.Context) error {
 		return fmt.Errorf("%d nodes exist before any pod does, want 0", n)
 	}
 	for _, m := range []string{"inflate-spot.yaml", "inflate-team-affinity.yaml"} {
-		if err := s.apply(ctx, m); err != nil {
+		if err := s.applyManifest(ctx, m); err != nil {
 			return err
 		}
 	}
-	if err := s.running(ctx, 205); err != nil {
+	if err := s.waitRunning(ctx, 205); err != nil {
 		return err
 	}
-	if err := s.table(ctx); err != nil {
+	if err := s.printNodes(ctx); err != nil {
 		return err
 	}
-	return s.latency(ctx)
+	return s.printLatency(ctx)
 }
 
 // soldOut takes every spot offer in use off the market and shows that the next burst gets others.
 func (s *story) soldOut(ctx context.Context) error {
 	var gone []string
-	for _, i := range s.alive() {
+	for _, i := range s.liveInstances() {
 		offer := i.Type + " in " + i.Zone
 		if i.CapacityType != "spot" || slices.Contains(gone, offer) {
 			continue
@@ -84,49 +84,49 @@ func (s *story) soldOut(ctx context.Context) error {
 		return errors.New("no spot instance runs whose offering could be sold out")
 	}
 	fmt.Printf("   sold out: %s\n", strings.Join(gone, ", "))
-	before := s.ids()
-	if err := s.apply(ctx, "burst.yaml"); err != nil {
+	before := s.instanceIDs()
+	if err := s.applyManifest(ctx, "burst.yaml"); err != nil {
 		return err
 	}
-	if err := s.running(ctx, 225); err != nil {
+	if err := s.waitRunning(ctx, 225); err != nil {
 		return err
 	}
-	for _, i := range s.alive() {
+	for _, i := range s.liveInstances() {
 		if !before[i.ID] && slices.Contains(gone, i.Type+" in "+i.Zone) {
 			return fmt.Errorf("instance %s is a %s in %s, which is sold out", i.ID, i.Type, i.Zone)
 		}
 	}
-	return s.table(ctx)
+	return s.printNodes(ctx)
 }
 
 // onDemand sells spot out everywhere: pods that do not insist on it are served by on-demand instances.
 func (s *story) onDemand(ctx context.Context) error {
 	s.Cloud.LimitCapacity(awsemulator.Capacity{CapacityType: "spot", Limit: 0})
-	before := s.ids()
-	if err := s.apply(ctx, "burst-anywhere.yaml"); err != nil {
+	before := s.instanceIDs()
+	if err := s.applyManifest(ctx, "burst-anywhere.yaml"); err != nil {
 		return err
 	}
-	if err := s.running(ctx, 237); err != nil {
+	if err := s.waitRunning(ctx, 237); err != nil {
 		return err
 	}
-	for _, i := range s.alive() {
+	for _, i := range s.liveInstances() {
 		if !before[i.ID] && i.CapacityType != "on-demand" {
 			return fmt.Errorf("instance %s is %s although spot is sold out", i.ID, i.CapacityType)
 		}
 	}
 	s.Cloud.ClearCapacity()
-	return s.table(ctx)
+	return s.printNodes(ctx)
 }
 
 // cleanUp deletes what the user made and counts what is left.
 func (s *story) cleanUp(ctx context.Context) error {
 	for _, m := range []string{"inflate-spot.yaml", "inflate-team-affinity.yaml", "burst.yaml", "burst-anywhere.yaml",
 		"pdb-graceful.yaml", "pdb-team.yaml"} {
-		if err := s.remove(ctx, m); err != nil {
+		if err := s.removeManifest(ctx, m); err != nil {
 			return err
 		}
 	}
-	err := s.until(ctx, "the pods are gone", func(ctx context.Context) (string, bool, error) {
+	err := s.pollUntil(ctx, "the pods are gone", func(ctx context.Context) (string, bool, error) {
 		pods, err := s.Kube.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return "", false, err
@@ -140,19 +140,19 @@ func (s *story) cleanUp(ctx context.Context) error {
 		metav1.ListOptions{}); err != nil {
 		return err
 	}
-	if err := s.until(ctx, "nothing is left", func(ctx context.Context) (string, bool, error) {
-		l, err := s.leftovers(ctx)
+	if err := s.pollUntil(ctx, "nothing is left", func(ctx context.Context) (string, bool, error) {
+		l, err := s.countLeftovers(ctx)
 		return l.String(), err == nil && l == leftovers{}, err
 	}); err != nil {
 		return err
 	}
-	l, err := s.leftovers(ctx)
+	l, err := s.countLeftovers(ctx)
 	fmt.Println("   left: " + l.String())
 	return err
 }
 
-// ready reads the Ready condition.
-func ready(obj *unstructured.Unstructured) (string, bool, error) {
+// readyCondition reads the Ready condition.
+func readyCondition(obj *unstructured.Unstructured) (string, bool, error) {
 	conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	if err != nil {
 		return "", false, err
@@ -167,8 +167,8 @@ func ready(obj *unstructured.Unstructured) (string, bool, error) {
 	return "no condition Ready yet", false, nil
 }
 
-// until polls until what holds, and says what it saw last when it never does.
-func (s *story) until(ctx context.Context, what string, look func(context.Context) (string, bool, error)) error {
+// pollUntil polls until what holds, and says what it saw last when it never does.
+func (s *story) pollUntil(ctx context.Context, what string, look func(context.Context) (string, bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	began, last := time.Now(), "nothing"

@@ -27,18 +27,18 @@ const (
 	settled = time.Minute
 )
 
-// fewer is what the deployments of the chapters before come down to: too much for the small nodes that there are, too
-// little for the big ones. inflate1 and my-app keep their pods.
-func fewer() map[string]int {
+// reducedReplicas is what the deployments of the chapters before come down to: too much for the small nodes that there
+// are, too little for the big ones. inflate1 and my-app keep their pods.
+func reducedReplicas() map[string]int {
 	return map[string]int{"workload-my-team": teamPods, "burst": 1, "burst-anywhere": 1}
 }
 
-// consolidation lets deployments shrink until most nodes are empty or half empty, and shows that disruption makes the
-// cluster cheaper: what replaces nodes is ready before those are drained, the budget of the pods that move holds, and
-// every pod runs in the end.
-func (s *story) consolidation(ctx context.Context) error {
-	before := s.price()
-	if err := s.apply(ctx, "pdb-team.yaml"); err != nil {
+// showConsolidation lets deployments shrink until most nodes are empty or half empty, and shows that disruption makes
+// the cluster cheaper: what replaces nodes is ready before those are drained, the budget of the pods that move holds,
+// and every pod runs in the end.
+func (s *story) showConsolidation(ctx context.Context) error {
+	before := s.hourlyPrice()
+	if err := s.applyManifest(ctx, "pdb-team.yaml"); err != nil {
 		return err
 	}
 	budget, err := s.followBudget(ctx, "workload-my-team", teamBudget)
@@ -54,71 +54,72 @@ func (s *story) consolidation(ctx context.Context) error {
 	if err := s.consolidateAfter(ctx, "0s"); err != nil {
 		return err
 	}
-	pods, err := s.shrink(ctx)
+	pods, err := s.scaleDown(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.table(ctx); err != nil {
+	if err := s.printNodes(ctx); err != nil {
 		return err
 	}
-	if err := s.moved(ctx, moving, before); err != nil {
+	if err := s.waitMoved(ctx, moving, before); err != nil {
 		return err
 	}
 	if err := s.consolidateAfter(ctx, "Never"); err != nil { // that is enough to see
 		return err
 	}
-	if err := s.exactly(ctx, pods); err != nil {
+	if err := s.waitExactly(ctx, pods); err != nil {
 		return err
 	}
-	lowest, err := budget.lowest()
+	lowest, err := budget.lowestAvailable()
 	if err != nil {
 		return err
 	}
 	if lowest == teamPods {
 		return errors.New("no pod of workload-my-team moved, so its budget was not tried")
 	}
-	m, err := moving.now()
+	m, err := moving.currentMoves()
 	if err != nil {
 		return err
 	}
 	how := "the pods had room on nodes that stay, so that no replacement was needed"
-	if m.begun() {
+	if m.hasBegun() {
 		how = "replacements were ready before nodes were drained"
-		if err := s.reasons(ctx, m); err != nil {
+		if err := s.printReasons(ctx, m); err != nil {
 			return err
 		}
 	}
 	fmt.Printf("   before %.4f USD/h, after %.4f USD/h; %s; of workload-my-team at least %d pods were available at any time (budget %d)\n",
-		before, s.price(), how, lowest, teamBudget)
-	return s.table(ctx)
+		before, s.hourlyPrice(), how, lowest, teamBudget)
+	return s.printNodes(ctx)
 }
 
-// moved waits until the pods run on nodes that cost enough less than before, in USD per hour.
-func (s *story) moved(ctx context.Context, moving *moving, before float64) error {
-	enough := func() bool { return s.price() <= mostAfter*before }
+// waitMoved waits until the pods run on nodes that cost enough less than before, in USD per hour.
+func (s *story) waitMoved(ctx context.Context, moving *moving, before float64) error {
+	enough := func() bool { return s.hourlyPrice() <= mostAfter*before }
 	var packed time.Time // since when nothing needs a replacement
-	if err := s.until(ctx, "replacements are ready, or none is needed", func(context.Context) (string, bool, error) {
-		m, err := moving.now()
+	if err := s.pollUntil(ctx, "replacements are ready, or none is needed", func(context.Context) (string, bool, error) {
+		m, err := moving.currentMoves()
 		switch {
-		case !m.packed() || !enough():
+		case !m.allPacked() || !enough():
 			packed = time.Time{}
 		case packed.IsZero():
 			packed = time.Now()
 		}
-		return m.String(), m.begun() || !packed.IsZero() && time.Since(packed) > settled, err
+		return m.String(), m.hasBegun() || !packed.IsZero() && time.Since(packed) > settled, err
 	}); err != nil {
 		return err
 	}
-	return s.until(ctx, "the pods run on cheaper nodes", func(context.Context) (string, bool, error) {
-		m, err := moving.now()
-		return fmt.Sprintf("%s; %.4f USD/h of %.4f", m, s.price(), before), (m.done() || m.packed()) && enough(), err
+	return s.pollUntil(ctx, "the pods run on cheaper nodes", func(context.Context) (string, bool, error) {
+		m, err := moving.currentMoves()
+		return fmt.Sprintf("%s; %.4f USD/h of %.4f", m, s.hourlyPrice(), before),
+			(m.allDone() || m.allPacked()) && enough(), err
 	})
 }
 
-// shrink scales the deployments down and returns how many pods are left.
-func (s *story) shrink(ctx context.Context) (int, error) {
+// scaleDown scales the deployments down and returns how many pods are left.
+func (s *story) scaleDown(ctx context.Context) (int, error) {
 	pods := gracefulPods + inflatePods
-	for name, n := range fewer() {
+	for name, n := range reducedReplicas() {
 		pods += n
 		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)
 		if _, err := s.Kube.AppsV1().Deployments("default").Patch(ctx, name, types.MergePatchType, patch,
@@ -126,7 +127,7 @@ func (s *story) shrink(ctx context.Context) (int, error) {
 			return 0, err
 		}
 	}
-	return pods, s.exactly(ctx, pods)
+	return pods, s.waitExactly(ctx, pods)
 }
 
 // consolidateAfter patches the NodePool, as kubectl would.
@@ -137,17 +138,17 @@ func (s *story) consolidateAfter(ctx context.Context, after string) error {
 	return err
 }
 
-// price is what the instances cost that have not ended, in USD per hour.
-func (s *story) price() (usd float64) {
-	for _, i := range s.alive() {
+// hourlyPrice is what the instances cost that have not ended, in USD per hour.
+func (s *story) hourlyPrice() (usd float64) {
+	for _, i := range s.liveInstances() {
 		usd += i.PriceUSD
 	}
 	return usd
 }
 
-// exactly waits until so many pods are ready and there are no others.
-func (s *story) exactly(ctx context.Context, want int) error {
-	return s.until(ctx, fmt.Sprintf("%d pods are left and ready", want),
+// waitExactly waits until so many pods are ready and there are no others.
+func (s *story) waitExactly(ctx context.Context, want int) error {
+	return s.pollUntil(ctx, fmt.Sprintf("%d pods are left and ready", want),
 		func(ctx context.Context) (string, bool, error) {
 			pods, err := s.Kube.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 			if err != nil {
@@ -155,7 +156,7 @@ func (s *story) exactly(ctx context.Context, want int) error {
 			}
 			up := 0
 			for i := range pods.Items {
-				if available(&pods.Items[i]) {
+				if isAvailable(&pods.Items[i]) {
 					up++
 				}
 			}
@@ -164,8 +165,8 @@ func (s *story) exactly(ctx context.Context, want int) error {
 		})
 }
 
-// reasons prints what the events of the NodeClaims that went say, each text once.
-func (s *story) reasons(ctx context.Context, m moves) error {
+// printReasons prints what the events of the NodeClaims that went say, each text once.
+func (s *story) printReasons(ctx context.Context, m moves) error {
 	events, err := s.Kube.CoreV1().Events("default").List(ctx,
 		metav1.ListOptions{FieldSelector: "involvedObject.kind=NodeClaim,reason=DisruptionLaunching"})
 	if err != nil {

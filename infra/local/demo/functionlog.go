@@ -18,7 +18,7 @@ type functionLog struct {
 // Write gets whole lines of the form "function request | text".
 func (l *functionLog) Write(b []byte) (int, error) {
 	for line := range strings.Lines(string(b)) {
-		if s, ok := shorten(line); ok {
+		if s, ok := shortenLine(line); ok {
 			if _, err := fmt.Fprintln(l.short, s); err != nil {
 				return 0, err
 			}
@@ -27,7 +27,7 @@ func (l *functionLog) Write(b []byte) (int, error) {
 	return l.full.Write(b)
 }
 
-func shorten(line string) (string, bool) {
+func shortenLine(line string) (string, bool) {
 	source, text, ok := strings.Cut(line, " | ")
 	name, _, _ := strings.Cut(source, " ")
 	if !ok {
@@ -48,10 +48,10 @@ func shorten(line string) (string, bool) {
 			out += fmt.Sprintf(" %s=%v", k, entry[k])
 		}
 	}
-	return cut(out), true
+	return cutLine(out), true
 }
 
-func cut(s string) string {
+func cutLine(s string) string {
 	const most = 180
 	if len(s) <= most {
 		return s

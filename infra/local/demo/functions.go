@@ -13,8 +13,8 @@ import (
 // longestChain is how often a function may run in a chain of invocations that ask for each other, as in the simulator.
 const longestChain = 8
 
-// functions prints what the functions did, and fails if one of them failed or gave an event up.
-func (s *story) functions() error {
+// printFunctions prints what the functions did, and fails if one of them failed or gave an event up.
+func (s *story) printFunctions() error {
 	t := table.NewWriter()
 	t.SetOutputMirror(os.Stdout)
 	t.SetStyle(table.StyleLight)
@@ -23,7 +23,7 @@ func (s *story) functions() error {
 	var failed []string
 	for _, name := range slices.Sorted(maps.Keys(stats)) {
 		f := stats[name]
-		t.AppendRow(table.Row{name, f.Invocations, f.Errors, f.Throttles, len(f.Init), longest(f.Init),
+		t.AppendRow(table.Row{name, f.Invocations, f.Errors, f.Throttles, len(f.Init), longestText(f.Init),
 			fmt.Sprintf("%d MB", f.MaxMemoryMB), f.LongestChain})
 		if f.LongestChain > longestChain || f.Recursions > 0 {
 			failed = append(failed, fmt.Sprintf("%s ran %d times in a chain of invocations, of which Lambda takes 16 for a loop", name, f.LongestChain))
@@ -40,7 +40,7 @@ func (s *story) functions() error {
 	return nil
 }
 
-func longest(d []time.Duration) string {
+func longestText(d []time.Duration) string {
 	if len(d) == 0 {
 		return ""
 	}

@@ -20,22 +20,22 @@ const (
 	podsBefore     = 237 // of the chapters before
 )
 
-// interruption takes the spot node back that carries most pods of a Deployment with a budget. The budget must hold all
-// the time, new capacity must be launched for the pods, and all of them must run elsewhere while the instance still
+// showInterruption takes the spot node back that carries most pods of a Deployment with a budget. The budget must hold
+// all the time, new capacity must be launched for the pods, and all of them must run elsewhere while the instance still
 // lives.
-func (s *story) interruption(ctx context.Context) error {
+func (s *story) showInterruption(ctx context.Context) error {
 	// With every other node cordoned the six pods meet on new nodes, and when one of those goes, nothing else has room
 	// for them.
-	if err := s.cordon(ctx, true); err != nil {
+	if err := s.cordonNodes(ctx, true); err != nil {
 		return err
 	}
-	if err := s.apply(ctx, "pdb-graceful.yaml"); err != nil {
+	if err := s.applyManifest(ctx, "pdb-graceful.yaml"); err != nil {
 		return err
 	}
-	if err := s.running(ctx, podsBefore+gracefulPods); err != nil {
+	if err := s.waitRunning(ctx, podsBefore+gracefulPods); err != nil {
 		return err
 	}
-	if err := s.until(ctx, "the budget of my-app is met", func(ctx context.Context) (string, bool, error) {
+	if err := s.pollUntil(ctx, "the budget of my-app is met", func(ctx context.Context) (string, bool, error) {
 		b, err := s.Kube.PolicyV1().PodDisruptionBudgets("default").Get(ctx, "my-app", metav1.GetOptions{})
 		if err != nil {
 			return "", false, err
@@ -54,32 +54,32 @@ func (s *story) interruption(ctx context.Context) error {
 	}
 	defer budget.stop()
 	fmt.Printf("   notice for %s (%s, %s in %s)\n", victim.PrivateDNSName, victim.ID, victim.Type, victim.Zone)
-	noticed, before := time.Now(), s.ids()
+	noticed, before := time.Now(), s.instanceIDs()
 	if err := s.Cloud.InterruptSpot(victim.ID, false); err != nil {
 		return err
 	}
-	if err := s.evacuated(ctx, victim); err != nil {
+	if err := s.waitEvacuated(ctx, victim); err != nil {
 		return err
 	}
 	took := time.Since(noticed)
-	if err := s.replaced(before); err != nil {
+	if err := s.checkReplaced(before); err != nil {
 		return err
 	}
-	lowest, err := budget.lowest()
+	lowest, err := budget.lowestAvailable()
 	if err != nil {
 		return err
 	}
 	fmt.Printf("   all pods run elsewhere %.1f s after the notice, the instance lives still; of my-app at least %d pods were available at "+
 		"any time (budget %d)\n", took.Seconds(), lowest, gracefulBudget)
-	if err := s.cordon(ctx, false); err != nil {
+	if err := s.cordonNodes(ctx, false); err != nil {
 		return err
 	}
-	return s.table(ctx)
+	return s.printNodes(ctx)
 }
 
-// replaced fails unless an instance was launched since the notice.
-func (s *story) replaced(before map[string]bool) error {
-	for _, i := range s.alive() {
+// checkReplaced fails unless an instance was launched since the notice.
+func (s *story) checkReplaced(before map[string]bool) error {
+	for _, i := range s.liveInstances() {
 		if !before[i.ID] {
 			fmt.Printf("   replacement: %s (%s, %s in %s)\n", i.PrivateDNSName, i.CapacityType, i.Type, i.Zone)
 			return nil
@@ -88,8 +88,8 @@ func (s *story) replaced(before map[string]bool) error {
 	return errors.New("no instance was launched for the pods of the interrupted node")
 }
 
-// cordon makes all nodes unschedulable or schedulable again, as kubectl cordon does.
-func (s *story) cordon(ctx context.Context, on bool) error {
+// cordonNodes makes all nodes unschedulable or schedulable again, as kubectl cordon does.
+func (s *story) cordonNodes(ctx context.Context, on bool) error {
 	nodes, err := s.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s *story) busiestSpot(ctx context.Context) (awsemulator.Instance, error) {
 		}
 	}
 	var best awsemulator.Instance
-	for _, i := range s.alive() {
+	for _, i := range s.liveInstances() {
 		if i.CapacityType == "spot" && (best.ID == "" || weight[i.PrivateDNSName] > weight[best.PrivateDNSName]) {
 			best = i
 		}
@@ -129,10 +129,10 @@ func (s *story) busiestSpot(ctx context.Context) (awsemulator.Instance, error) {
 	return best, nil
 }
 
-// evacuated waits until every pod runs on another node, and fails if the instance ends before that.
-func (s *story) evacuated(ctx context.Context, victim awsemulator.Instance) error {
+// waitEvacuated waits until every pod runs on another node, and fails if the instance ends before that.
+func (s *story) waitEvacuated(ctx context.Context, victim awsemulator.Instance) error {
 	var broken error
-	err := s.until(ctx, "the node is empty", func(ctx context.Context) (string, bool, error) {
+	err := s.pollUntil(ctx, "the node is empty", func(ctx context.Context) (string, bool, error) {
 		pods, err := s.Kube.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return "", false, err
@@ -149,8 +149,8 @@ func (s *story) evacuated(ctx context.Context, victim awsemulator.Instance) erro
 		}
 		saw := fmt.Sprintf("%d pods on the node, %d run elsewhere", left, up)
 		done := left == 0 && up >= podsBefore+gracefulPods
-		if !done && s.state(victim.ID) != "running" {
-			broken = fmt.Errorf("instance %s is %s already: %s", victim.ID, s.state(victim.ID), saw)
+		if !done && s.instanceState(victim.ID) != "running" {
+			broken = fmt.Errorf("instance %s is %s already: %s", victim.ID, s.instanceState(victim.ID), saw)
 			return saw, true, nil
 		}
 		return saw, done, nil
@@ -158,7 +158,7 @@ func (s *story) evacuated(ctx context.Context, victim awsemulator.Instance) erro
 	return errors.Join(broken, err)
 }
 
-func (s *story) state(id string) string {
+func (s *story) instanceState(id string) string {
 	for _, i := range s.Cloud.Instances() {
 		if i.ID == id {
 			return i.State

@@ -23,7 +23,7 @@ const usage = `usage: joiner-local COMMAND
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command(ctx, os.Args[1:])
+	err := runCommand(ctx, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "joiner-local:", err)
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-func command(ctx context.Context, args []string) error {
+func runCommand(ctx context.Context, args []string) error {
 	root, err := findRoot()
 	if err != nil {
 		return err
@@ -42,15 +42,15 @@ func command(ctx context.Context, args []string) error {
 	}
 	switch args[0] {
 	case "run":
-		return run(ctx, root)
+		return tellStory(ctx, root)
 	case "rollout":
 		return runRollout(ctx, root)
 	case "up":
-		return up(ctx, root)
+		return startServer(ctx, root)
 	case "serve":
-		return serve(ctx, root)
+		return runServer(ctx, root)
 	case "down":
-		return down(root)
+		return stopServer(root)
 	}
 	fmt.Fprint(os.Stderr, usage)
 	return fmt.Errorf("unknown command %q", args[0])

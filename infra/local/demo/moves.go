@@ -48,14 +48,14 @@ func (s *story) followMoves(ctx context.Context) (*moving, error) {
 	}
 	go func() {
 		for e := range w.ResultChan() {
-			f.see(e)
+			f.noteEvent(e)
 		}
 	}()
 	return f, nil
 }
 
-// see takes one change in.
-func (f *moving) see(e watch.Event) {
+// noteEvent takes in one change.
+func (f *moving) noteEvent(e watch.Event) {
 	if e.Type == watch.Bookmark {
 		return
 	}
@@ -74,11 +74,11 @@ func (f *moving) see(e watch.Event) {
 	default:
 		f.claims[c.GetName()] = *c
 	}
-	f.broken = f.moves.note(slices.Collect(maps.Values(f.claims)))
+	f.broken = f.moves.noteClaims(slices.Collect(maps.Values(f.claims)))
 }
 
-// now is how far the moves are. It fails when a node was drained before its replacements were ready.
-func (f *moving) now() (moves, error) {
+// currentMoves returns how far the moves are. It fails when a node was drained before its replacements were ready.
+func (f *moving) currentMoves() (moves, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := moves{}
@@ -115,8 +115,8 @@ func (m moves) String() string {
 	return fmt.Sprintf("%d nodes wait for what replaces them, %d are drained, %d are gone", marked, deleted, gone)
 }
 
-// begun reports whether a node goes after what replaces it has come.
-func (m moves) begun() bool {
+// hasBegun reports whether a node goes after what replaces it has come.
+func (m moves) hasBegun() bool {
 	for _, one := range m {
 		if one.mark.Replacements > 0 && !one.deleted.IsZero() {
 			return true
@@ -125,8 +125,8 @@ func (m moves) begun() bool {
 	return false
 }
 
-// done reports whether all nodes have gone for which one command brought others.
-func (m moves) done() bool {
+// allDone reports whether all nodes have gone for which one command brought others.
+func (m moves) allDone() bool {
 	left := map[string]int{}
 	for _, one := range m {
 		if one.mark.Replacements == 0 {
@@ -140,9 +140,9 @@ func (m moves) done() bool {
 	return slices.Contains(slices.Collect(maps.Values(left)), 0)
 }
 
-// packed reports whether nodes went, none of them for a replacement, and no more are to go. Where the scheduler has put
-// the pods decides whether they have room on the nodes that stay.
-func (m moves) packed() bool {
+// allPacked reports whether nodes went, none of them for a replacement, and no more are to go. Where the scheduler has
+// put the pods decides whether they have room on the nodes that stay.
+func (m moves) allPacked() bool {
 	for _, one := range m {
 		if !one.gone || one.mark.Replacements > 0 {
 			return false
@@ -151,8 +151,8 @@ func (m moves) packed() bool {
 	return len(m) > 0
 }
 
-// note brings the moves up to date.
-func (m moves) note(claims []unstructured.Unstructured) error {
+// noteClaims brings the moves up to date.
+func (m moves) noteClaims(claims []unstructured.Unstructured) error {
 	there := map[string]bool{}
 	for _, c := range claims {
 		there[c.GetName()] = true

@@ -16,10 +16,10 @@ import (
 	"joiner.sh/infra/local/env"
 )
 
-// running waits until so many pods run in the default namespace and none waits.
-func (s *story) running(ctx context.Context, want int) error {
+// waitRunning waits until so many pods run in the default namespace and none waits.
+func (s *story) waitRunning(ctx context.Context, want int) error {
 	shown := time.Now()
-	return s.until(ctx, fmt.Sprintf("%d pods run", want), func(ctx context.Context) (string, bool, error) {
+	return s.pollUntil(ctx, fmt.Sprintf("%d pods run", want), func(ctx context.Context) (string, bool, error) {
 		pods, err := s.Kube.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return "", false, err
@@ -30,7 +30,7 @@ func (s *story) running(ctx context.Context, want int) error {
 				up++
 			}
 		}
-		saw := fmt.Sprintf("%d of %d pods run on %d instances", up, want, len(s.alive()))
+		saw := fmt.Sprintf("%d of %d pods run on %d instances", up, want, len(s.liveInstances()))
 		if time.Since(shown) > 2*time.Second {
 			shown = time.Now()
 			fmt.Println("   " + saw)
@@ -39,8 +39,8 @@ func (s *story) running(ctx context.Context, want int) error {
 	})
 }
 
-// alive lists the instances that have not ended.
-func (s *story) alive() []awsemulator.Instance {
+// liveInstances lists the instances that have not ended.
+func (s *story) liveInstances() []awsemulator.Instance {
 	var out []awsemulator.Instance
 	for _, i := range s.Cloud.Instances() {
 		if i.State == "pending" || i.State == "running" {
@@ -50,16 +50,16 @@ func (s *story) alive() []awsemulator.Instance {
 	return out
 }
 
-func (s *story) ids() map[string]bool {
+func (s *story) instanceIDs() map[string]bool {
 	out := map[string]bool{}
-	for _, i := range s.alive() {
+	for _, i := range s.liveInstances() {
 		out[i.ID] = true
 	}
 	return out
 }
 
-// table prints the nodes with what they cost and carry.
-func (s *story) table(ctx context.Context) error {
+// printNodes prints the nodes with what they cost and carry.
+func (s *story) printNodes(ctx context.Context) error {
 	pods, err := s.Kube.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (s *story) table(ctx context.Context) error {
 	t.AppendHeader(table.Row{"node", "type", "capacity", "zone", "USD/h", "pods", ""})
 	var price float64
 	var count int
-	all := s.alive()
+	all := s.liveInstances()
 	slices.SortStableFunc(all, func(a, b awsemulator.Instance) int {
 		return cmp.Compare(a.PrivateDNSName,
 			b.PrivateDNSName)
@@ -95,8 +95,8 @@ func (s *story) table(ctx context.Context) error {
 	return nil
 }
 
-// latency prints how long the first pods waited for CreateFleet and for their node.
-func (s *story) latency(ctx context.Context) error {
+// printLatency prints how long the first pods waited for CreateFleet and for their node.
+func (s *story) printLatency(ctx context.Context) error {
 	pods, err := s.Kube.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (l leftovers) String() string {
 		l.finalizers)
 }
 
-func (s *story) leftovers(ctx context.Context) (l leftovers, err error) {
+func (s *story) countLeftovers(ctx context.Context) (l leftovers, err error) {
 	for _, i := range s.Cloud.Instances() {
 		if i.State != "terminated" {
 			l.instances++

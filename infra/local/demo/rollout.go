@@ -47,13 +47,13 @@ func (s rolloutStory) prepareRollout(ctx context.Context) error {
 	s.Kubelets.Behave(func(i kubelet.Instance) kubelet.Behavior {
 		return kubelet.Behavior{NeverReady: i.ImageID == badImage}
 	})
-	if err := s.apply(ctx, "rollout.yaml"); err != nil {
+	if err := s.applyManifest(ctx, "rollout.yaml"); err != nil {
 		return err
 	}
 	if _, err := s.Host.Invoke(ctx, s.Function("refresh"), "Event", nil); err != nil {
 		return err
 	}
-	if err := s.running(ctx, rolledPods); err != nil {
+	if err := s.waitRunning(ctx, rolledPods); err != nil {
 		return err
 	}
 	if err := s.untilRollout(ctx, "the NodeRollout trusts what there is", func(r v1alpha1.NodeRolloutStatus) bool {
@@ -61,7 +61,7 @@ func (s rolloutStory) prepareRollout(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return s.table(ctx)
+	return s.printNodes(ctx)
 }
 
 // badRollout: one node is made with the image, no pod is evicted for it, and it goes again.
@@ -78,7 +78,7 @@ func (s rolloutStory) badRollout(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.until(ctx, "its node is gone", func(context.Context) (string, bool, error) {
+	if err := s.pollUntil(ctx, "its node is gone", func(context.Context) (string, bool, error) {
 		n := s.withImage(badImage)
 		return fmt.Sprintf("%d nodes of %s live", n, badImage), n == 0, nil
 	}); err != nil {
@@ -120,21 +120,21 @@ func (s rolloutStory) goodRollout(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.until(ctx, "every node has it", func(context.Context) (string, bool, error) {
-		n, all := s.withImage(goodImage), len(s.alive())
+	if err := s.pollUntil(ctx, "every node has it", func(context.Context) (string, bool, error) {
+		n, all := s.withImage(goodImage), len(s.liveInstances())
 		return fmt.Sprintf("%d of %d nodes", n, all), n == all && n >= rolledPods, nil
 	}); err != nil {
 		return err
 	}
-	if err := s.running(ctx, rolledPods); err != nil {
+	if err := s.waitRunning(ctx, rolledPods); err != nil {
 		return err
 	}
-	lowest, err := budget.lowest()
+	lowest, err := budget.lowestAvailable()
 	if err != nil {
 		return err
 	}
 	fmt.Printf("   revision %s; at least %d of %d pods were available at any time\n", good, lowest, rolledPods)
-	return s.table(ctx)
+	return s.printNodes(ctx)
 }
 
 // takeImage has the class choose the image, as kubectl patch does, and has refresh look.
@@ -149,7 +149,7 @@ func (s rolloutStory) takeImage(ctx context.Context, id string) error {
 }
 
 func (s rolloutStory) withImage(id string) (n int) {
-	for _, i := range s.alive() {
+	for _, i := range s.liveInstances() {
 		if i.ImageID == id {
 			n++
 		}
@@ -184,7 +184,7 @@ func (s rolloutStory) rolloutStatus(ctx context.Context) (v1alpha1.NodeRolloutSt
 // untilRollout waits until the status of the NodeRollout is so, and prints each message of it.
 func (s rolloutStory) untilRollout(ctx context.Context, what string, isSo func(v1alpha1.NodeRolloutStatus) bool) error {
 	said := ""
-	return s.until(ctx, what, func(ctx context.Context) (string, bool, error) {
+	return s.pollUntil(ctx, what, func(ctx context.Context) (string, bool, error) {
 		r, err := s.rolloutStatus(ctx)
 		saw := fmt.Sprintf("%s, step %d, %d nodes of the revision, %d others; %s", r.Phase, r.Step+1, r.NewNodes, r.OldNodes, r.Message)
 		if err == nil && saw != said && r.Phase != "" {

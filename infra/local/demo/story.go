@@ -30,22 +30,22 @@ type step struct {
 	do    func(*story, context.Context) error
 }
 
-func steps() []step {
+func storySteps() []step {
 	return []step{
-		{"an empty cluster: CRDs, RBAC, nodepool-v1.yaml", (*story).prepare},
+		{"an empty cluster: CRDs, RBAC, nodepool-v1.yaml", (*story).prepareCluster},
 		{"205 pods wait; there is no node", (*story).firstPods},
 		{"the spot offerings in use are sold out; another burst comes", (*story).soldOut},
 		{"spot is sold out altogether; on-demand serves the next burst", (*story).onDemand},
-		{"a spot node gets its two-minute warning", (*story).interruption},
-		{"deployments shrink; their pods move to cheaper nodes", (*story).consolidation},
+		{"a spot node gets its two-minute warning", (*story).showInterruption},
+		{"deployments shrink; their pods move to cheaper nodes", (*story).showConsolidation},
 		{"everything is deleted", (*story).cleanUp},
 	}
 }
 
-// run tells the whole story. The error says which chapter did not hold.
-func run(ctx context.Context, root string) error {
+// tellStory tells the whole story. The error says which chapter did not hold.
+func tellStory(ctx context.Context, root string) error {
 	began := time.Now()
-	if err := tell(ctx, root, steps(), logPath(root), (*story).functions); err != nil {
+	if err := playChapters(ctx, root, storySteps(), logPath(root), (*story).printFunctions); err != nil {
 		return err
 	}
 	fmt.Printf("\n== the main job is done in %.0f s: pods without a node got nodes, a sold-out market and an interruption cost nobody his pod,\n"+
@@ -55,15 +55,18 @@ func run(ctx context.Context, root string) error {
 
 // runRollout tells the story of a NodeRollout.
 func runRollout(ctx context.Context, root string) error {
-	if err := tell(ctx, root, rolloutSteps(), logPath(root)); err != nil {
+	if err := playChapters(ctx, root, rolloutSteps(), logPath(root)); err != nil {
 		return err
 	}
 	fmt.Println("\n== a bad image cost one node and no pod, and a good one is everywhere")
 	return nil
 }
 
-// tell plays the chapters in an environment of their own, and does the rest in it. The functions log to the file.
-func tell(ctx context.Context, root string, chapters []step, logTo string, rest ...func(*story) error) (err error) {
+// playChapters plays the chapters in an environment of their own, and does the rest in it. The functions log to the
+// file.
+func playChapters(
+	ctx context.Context, root string, chapters []step, logTo string, rest ...func(*story) error,
+) (err error) {
 	s := &story{seen: map[string]bool{}}
 	fmt.Println("== the environment comes up (a minute of the schedules lasts 10 s here)")
 	logs, err := openLog(logTo)
@@ -102,8 +105,8 @@ func openLog(path string) (*os.File, error) {
 	return os.Create(path)
 }
 
-// apply applies one of the story's manifests.
-func (s *story) apply(ctx context.Context, name string) error {
+// applyManifest applies one of the story's manifests.
+func (s *story) applyManifest(ctx context.Context, name string) error {
 	b, err := manifests.ReadFile("manifests/" + name)
 	if err != nil {
 		return err
@@ -111,8 +114,8 @@ func (s *story) apply(ctx context.Context, name string) error {
 	return s.Kube.Apply(ctx, b)
 }
 
-// remove deletes what one of the story's manifests made.
-func (s *story) remove(ctx context.Context, name string) error {
+// removeManifest deletes what one of the story's manifests made.
+func (s *story) removeManifest(ctx context.Context, name string) error {
 	b, err := manifests.ReadFile("manifests/" + name)
 	if err != nil {
 		return err

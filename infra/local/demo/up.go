@@ -23,11 +23,11 @@ type served struct {
 
 func statePath(root string) string { return filepath.Join(root, ".local", "run", "up.json") }
 
-// up starts serve in the background, waits until it is ready and says how to use it.
-func up(ctx context.Context, root string) error {
-	if s, ok := running(root); ok {
+// startServer starts serve in the background, waits until it is ready and says how to use it.
+func startServer(ctx context.Context, root string) error {
+	if s, ok := readServed(root); ok {
 		fmt.Println("the environment is up already")
-		s.help()
+		s.printHelp()
 		return nil
 	}
 	logs, err := openLog(logPath(root))
@@ -57,8 +57,8 @@ func up(ctx context.Context, root string) error {
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), cmd.Process.Signal(syscall.SIGTERM))
 		case <-tick.C:
-			if s, ok := running(root); ok {
-				s.help()
+			if s, ok := readServed(root); ok {
+				s.printHelp()
 				fmt.Printf("logs of the functions: %s\n", logs.Name())
 				return nil
 			}
@@ -66,8 +66,8 @@ func up(ctx context.Context, root string) error {
 	}
 }
 
-// serve is the environment itself: it runs until it is told to end.
-func serve(ctx context.Context, root string) (err error) {
+// runServer runs the environment itself: it runs until it is told to end.
+func runServer(ctx context.Context, root string) (err error) {
 	e, err := env.Start(ctx, env.Options{Root: root, Addr: "127.0.0.1:0", Minute: time.Minute, Progress: os.Stdout,
 		FunctionLog: os.Stdout})
 	if err != nil {
@@ -85,9 +85,9 @@ func serve(ctx context.Context, root string) (err error) {
 	return nil
 }
 
-// down ends what up started.
-func down(root string) error {
-	s, ok := running(root)
+// stopServer ends what up started.
+func stopServer(root string) error {
+	s, ok := readServed(root)
 	if !ok {
 		fmt.Println("nothing is up")
 		return nil
@@ -104,8 +104,8 @@ func down(root string) error {
 	return fmt.Errorf("process %d did not end within a minute", s.PID)
 }
 
-// running reads the state and checks that the process lives.
-func running(root string) (served, bool) {
+// readServed reads the state and checks that the process lives.
+func readServed(root string) (served, bool) {
 	var s served
 	b, err := os.ReadFile(statePath(root))
 	if err != nil || json.Unmarshal(b, &s) != nil {
@@ -114,7 +114,7 @@ func running(root string) (served, bool) {
 	return s, syscall.Kill(s.PID, 0) == nil
 }
 
-func (s served) help() {
+func (s served) printHelp() {
 	fmt.Printf(`
 use it:
   export KUBECONFIG=%[1]s

@@ -55,7 +55,7 @@ func newTest(operator, key string, values []any) (test, error) {
 			name, t.negated = kind+rest, true
 		}
 	}
-	if t.like = comparisons()[name]; t.like == nil {
+	if t.like = comparisonOperators()[name]; t.like == nil {
 		return t, fmt.Errorf("condition operator %s is not known here", operator)
 	}
 	if (t.set != "") != multiValued(t.key) {
@@ -72,8 +72,8 @@ func (t test) checkNull(operator string) error {
 	return nil
 }
 
-// comparisons are the operators without their Not, prefix and suffix.
-func comparisons() map[string]func(pattern, value string) bool {
+// comparisonOperators are the operators without their Not, prefix and suffix.
+func comparisonOperators() map[string]func(pattern, value string) bool {
 	equal := func(a, b string) bool { return a == b }
 	return map[string]func(string, string) bool{
 		"StringEquals": equal, "StringEqualsIgnoreCase": strings.EqualFold, "StringLike": assembly.Like,
@@ -82,8 +82,8 @@ func comparisons() map[string]func(pattern, value string) bool {
 	}
 }
 
-// holds weighs the test. A key that the request does not have fails a positive test and passes a negated one.
-func (t test) holds(keys map[string][]string) bool {
+// matchesKeys weighs the test. A key that the request does not have fails a positive test and passes a negated one.
+func (t test) matchesKeys(keys map[string][]string) bool {
 	have, present := keys[t.key]
 	fits := func(v string) bool {
 		return t.negated != anyOf(t.values, func(pattern string) bool { return t.like(pattern, v) })
@@ -123,8 +123,8 @@ func knownKey(key string) bool {
 	return false
 }
 
-// lowered is the keys of a request in lower case: IAM does not tell capitals of keys apart.
-func lowered(keys map[string][]string) map[string][]string {
+// lowerKeys returns the keys of a request in lower case: IAM does not tell capitals of keys apart.
+func lowerKeys(keys map[string][]string) map[string][]string {
 	out := make(map[string][]string, len(keys))
 	for k, v := range keys {
 		out[strings.ToLower(k)] = v

@@ -33,7 +33,7 @@ func Of(roles []assembly.Role) (*Policies, error) {
 	for _, r := range roles {
 		read := role{managed: r.ManagedPolicy}
 		for _, policy := range r.Policies {
-			statements, err := parse(policy.Document)
+			statements, err := parseDocument(policy.Document)
 			if err != nil {
 				problems = append(problems, fmt.Errorf("read policy %s of role %s: %w", policy.Name, r.Name, err))
 			}
@@ -57,10 +57,10 @@ func (p *Policies) Decide(r Request) (sid string, err error) {
 	if !ok {
 		return "", &Denied{"because the role is none of the stack's"}
 	}
-	r.Keys = lowered(r.Keys)
+	r.Keys = lowerKeys(r.Keys)
 	allowed := false
 	for _, s := range known.statements {
-		if !s.covers(r) {
+		if !s.coversRequest(r) {
 			continue
 		}
 		if s.deny {
@@ -89,10 +89,10 @@ type statement struct {
 	when      []test
 }
 
-func (s statement) covers(r Request) bool {
+func (s statement) coversRequest(r Request) bool {
 	return anyOf(s.actions, func(a string) bool { return assembly.Like(a, strings.ToLower(r.Action)) }) &&
 		anyOf(s.resources, func(p string) bool { return arnLike(p, r.Resource) }) &&
-		allOf(s.when, func(t test) bool { return t.holds(r.Keys) })
+		allOf(s.when, func(t test) bool { return t.matchesKeys(r.Keys) })
 }
 
 // document is a policy as it is written.
@@ -114,25 +114,25 @@ type oneOrMany[T any] []T
 // UnmarshalJSON takes both forms. A field that is not known is an error.
 func (l *oneOrMany[T]) UnmarshalJSON(raw []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
-		return strict(raw, (*[]T)(l))
+		return decodeStrict(raw, (*[]T)(l))
 	}
 	var one T
-	if err := strict(raw, &one); err != nil {
+	if err := decodeStrict(raw, &one); err != nil {
 		return err
 	}
 	*l = []T{one}
 	return nil
 }
 
-func strict(raw []byte, into any) error {
+func decodeStrict(raw []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	return d.Decode(into)
 }
 
-func parse(raw []byte) ([]statement, error) {
+func parseDocument(raw []byte) ([]statement, error) {
 	var d document
-	if err := strict(raw, &d); err != nil {
+	if err := decodeStrict(raw, &d); err != nil {
 		return nil, err
 	}
 	if d.Version != "2012-10-17" {
@@ -141,7 +141,7 @@ func parse(raw []byte) ([]statement, error) {
 	var out []statement
 	var problems []error
 	for i, w := range d.Statement {
-		s, err := w.statement()
+		s, err := w.parseStatement()
 		if err != nil {
 			problems = append(problems, fmt.Errorf("statement %d %s: %w", i+1, w.Sid, err))
 		}
@@ -150,7 +150,7 @@ func parse(raw []byte) ([]statement, error) {
 	return out, errors.Join(problems...)
 }
 
-func (w written) statement() (statement, error) {
+func (w written) parseStatement() (statement, error) {
 	s := statement{sid: w.Sid, deny: w.Effect == "Deny", resources: w.Resource}
 	if w.Effect != "Allow" && w.Effect != "Deny" {
 		return s, fmt.Errorf("effect %q", w.Effect)

@@ -11,11 +11,12 @@ type spread []time.Duration
 
 // String tells median, 99th percentile and the longest.
 func (s spread) String() string {
-	return fmt.Sprintf("%6.2f  %6.2f  %6.2f", s.at(50), s.at(99), s.at(100))
+	return fmt.Sprintf("%6.2f  %6.2f  %6.2f", s.percentileSeconds(50), s.percentileSeconds(99),
+		s.percentileSeconds(100))
 }
 
-// at is a percentile in seconds, 0 of nothing.
-func (s spread) at(percent int) float64 {
+// percentileSeconds is a percentile in seconds, 0 of nothing.
+func (s spread) percentileSeconds(percent int) float64 {
 	if len(s) == 0 {
 		return 0
 	}
@@ -35,8 +36,8 @@ func inTurn(asked, came []time.Time) (took spread) {
 	return took
 }
 
-// launches are the times at which CreateFleet was accepted for the instances that are not among the known.
-func (s *storm) launches(known map[string]bool) (out []time.Time) {
+// launchTimes are the times at which CreateFleet was accepted for the instances that are not among the known.
+func (s *storm) launchTimes(known map[string]bool) (out []time.Time) {
 	for _, i := range s.Cloud.Instances() {
 		if !known[i.ID] {
 			out = append(out, i.Launched)
@@ -45,8 +46,8 @@ func (s *storm) launches(known map[string]bool) (out []time.Time) {
 	return out
 }
 
-// known are the instances there are.
-func (s *storm) known() map[string]bool {
+// instanceIDs are the instances there are.
+func (s *storm) instanceIDs() map[string]bool {
 	out := map[string]bool{}
 	for _, i := range s.Cloud.Instances() {
 		out[i.ID] = true
@@ -54,8 +55,8 @@ func (s *storm) known() map[string]bool {
 	return out
 }
 
-// booted is how long it took from running to the first pod bound, for the instances that are not among the known.
-func (s *storm) booted(known map[string]bool) (out spread) {
+// bootTimes are how long it took from running to the first pod bound, for the instances that are not among the known.
+func (s *storm) bootTimes(known map[string]bool) (out spread) {
 	instances := s.Cloud.Instances()
 	s.mu.Lock()
 	defer s.mu.Unlock()

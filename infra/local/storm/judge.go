@@ -27,8 +27,8 @@ type outcome struct {
 	forced   int      // pods that were deleted for want of time and not evicted
 }
 
-// forced counts the pods that were deleted and not evicted, by the events that tell of it.
-func (s *storm) forced(ctx context.Context) (n int, err error) {
+// countForced counts the pods that were deleted and not evicted, by the events that tell of it.
+func (s *storm) countForced(ctx context.Context) (n int, err error) {
 	list, err := s.Kube.CoreV1().Events("default").List(ctx,
 		metav1.ListOptions{FieldSelector: "reason=Disrupted,involvedObject.kind=Pod"})
 	if err != nil {
@@ -37,9 +37,9 @@ func (s *storm) forced(ctx context.Context) (n int, err error) {
 	return len(list.Items), nil
 }
 
-// judge says what the storm did, and what must not have happened.
-func (s *storm) judge(o outcome) error {
-	launches, bound := s.launches(o.known), s.booted(o.known)
+// judgeOutcome says what the storm did, and what must not have happened.
+func (s *storm) judgeOutcome(o outcome) error {
+	launches, bound := s.launchTimes(o.known), s.bootTimes(o.known)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var taint, empty spread
@@ -73,7 +73,8 @@ func (s *storm) judge(o outcome) error {
 	}
 	rule(late > 0, "%d of %d nodes were not empty when their instances ended", late, n)
 	rule(len(launches) > n, "%d instances were launched for %d that went", len(launches), n)
-	rule(fleet.at(100) >= notice.Seconds() || len(fleet) < n, "replacements came late, or only %d of %d", len(fleet), n)
+	rule(fleet.percentileSeconds(100) >= notice.Seconds() || len(fleet) < n,
+		"replacements came late, or only %d of %d", len(fleet), n)
 	each := (o.pods + s.apps - 1) / s.apps
 	least := o.pods - s.apps*((each*mayBeDown+99)/100) // budgets round up
 	rule(s.least < least && o.forced == 0, "only %d pods were ready at a time, the budgets ask for %d", s.least, least)
@@ -95,7 +96,7 @@ func (s *storm) tellCosts(o outcome) {
 		s.least, o.pods, o.forced)
 	fmt.Printf("  calls of AWS: %d CreateFleet, %d TerminateInstances, %d DescribeInstances, %d invocations asked for\n", counts["ec2:CreateFleet"],
 		counts["ec2:TerminateInstances"], counts["ec2:DescribeInstances"], counts["lambda:Invoke"])
-	o.requests.tell(len(o.struck))
+	o.requests.printRequests(len(o.struck))
 	stats := s.Host.Stats().Functions
 	for _, name := range slices.Sorted(maps.Keys(stats)) {
 		if f := stats[name]; f.Invocations > 0 {

@@ -40,7 +40,7 @@ func main() {
 	flag.DurationVar(&w.patience, "patience", 20*time.Minute, "for the nodes to be there before the storm")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := w.run(ctx)
+	err := w.runStorm(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "storm:", err)
@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-func (w wish) run(ctx context.Context) (err error) {
+func (w wish) runStorm(ctx context.Context) (err error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -82,11 +82,11 @@ func (w wish) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.fill(ctx, w.nodes, w.patience); err != nil {
+	if err := s.fillNodes(ctx, w.nodes, w.patience); err != nil {
 		return err
 	}
-	if err := s.singles(ctx, w.single); err != nil {
+	if err := s.measureSingles(ctx, w.single); err != nil {
 		return err
 	}
-	return s.hold(ctx, w.nodes, w.over)
+	return s.holdStorm(ctx, w.nodes, w.over)
 }

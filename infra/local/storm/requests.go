@@ -34,8 +34,8 @@ type audited struct {
 // ledgerOf is how many requests the functions made to the API server, by function, verb and resource.
 type ledgerOf map[string]int
 
-// requests are the functions' requests since the audit log had that size, and its size now.
-func (s *storm) requests(from int64) (out ledgerOf, size int64, err error) {
+// countRequests returns the functions' requests since the audit log had that size, and its size now.
+func (s *storm) countRequests(from int64) (out ledgerOf, size int64, err error) {
 	f, err := os.Open(filepath.Join(s.dir, client.AuditFile))
 	if err != nil {
 		return nil, 0, fmt.Errorf("read audit log: %w", err)
@@ -62,13 +62,13 @@ func (s *storm) requests(from int64) (out ledgerOf, size int64, err error) {
 			return strings.HasPrefix(g,
 				"joiner-")
 		}); i >= 0 {
-			out[strings.TrimPrefix(e.User.Groups[i], "joiner-")+" "+e.what()]++
+			out[strings.TrimPrefix(e.User.Groups[i], "joiner-")+" "+e.requestText()]++
 		}
 	}
 }
 
-// what says what was asked. Leases and shared data are few and tell more by their names.
-func (e audited) what() string {
+// requestText says what was asked. Leases and shared data are few and tell more by their names.
+func (e audited) requestText() string {
 	out := e.Verb + " " + e.ObjectRef.Resource
 	if e.ObjectRef.Subresource != "" {
 		out += "/" + e.ObjectRef.Subresource
@@ -79,21 +79,21 @@ func (e audited) what() string {
 	return out
 }
 
-func (l ledgerOf) sum() (n int) {
+func (l ledgerOf) sumRequests() (n int) {
 	for _, k := range l {
 		n += k
 	}
 	return n
 }
 
-// tell prints what was asked for most often.
-func (l ledgerOf) tell(nodes int) {
+// printRequests prints what was asked for most often.
+func (l ledgerOf) printRequests(nodes int) {
 	keys := slices.SortedFunc(maps.Keys(l), func(a,
 		b string) int {
 		return cmp.Or(cmp.Compare(l[b], l[a]), cmp.Compare(a, b))
 	})
-	fmt.Printf("  the functions made %d requests to the API server, %.1f for each node; most often:\n", l.sum(),
-		float64(l.sum())/float64(nodes))
+	fmt.Printf("  the functions made %d requests to the API server, %.1f for each node; most often:\n", l.sumRequests(),
+		float64(l.sumRequests())/float64(nodes))
 	for _, k := range keys[:min(len(keys), mostTold)] {
 		fmt.Printf("    %7d  %6.1f for each node  %s\n", l[k], float64(l[k])/float64(nodes), k)
 	}

@@ -133,13 +133,13 @@ func isReady(p *corev1.Pod) bool {
 
 // lookOut notes when instances run first, until the end of the context.
 func (s *storm) lookOut(ctx context.Context) {
-	for pause(ctx, look) == nil {
-		s.alive()
+	for pauseFor(ctx, look) == nil {
+		s.runningInstances()
 	}
 }
 
-// alive lists the running instances that are no victims, and notes when instances ran first.
-func (s *storm) alive() []awsemulator.Instance {
+// runningInstances lists the running instances that are no victims, and notes when instances ran first.
+func (s *storm) runningInstances() []awsemulator.Instance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []awsemulator.Instance
@@ -156,13 +156,13 @@ func (s *storm) alive() []awsemulator.Instance {
 	return out
 }
 
-// fill makes pods for so many nodes and waits until they run.
-func (s *storm) fill(ctx context.Context, nodes int, patience time.Duration) error {
+// fillNodes makes pods for so many nodes and waits until they run.
+func (s *storm) fillNodes(ctx context.Context, nodes int, patience time.Duration) error {
 	if _, err := s.Host.Invoke(ctx, s.Function("refresh"), "Event", nil); err != nil {
 		return err
 	}
 	for i := range s.apps {
-		if err := s.deploy(ctx, fmt.Sprintf("storm-%d", i),
+		if err := s.createApp(ctx, fmt.Sprintf("storm-%d", i),
 			nodes*podsPerNode*(i+1)/s.apps-nodes*podsPerNode*i/s.apps); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (s *storm) fill(ctx context.Context, nodes int, patience time.Duration) err
 	if _, err := s.Host.Invoke(ctx, s.Function("provision"), "Event", nil); err != nil {
 		return err
 	}
-	if err := s.settled(ctx, nodes, patience); err != nil {
+	if err := s.waitSettled(ctx, nodes, patience); err != nil {
 		return err
 	}
 	fmt.Printf("%d nodes with %d pods run after %.0f s, %d CreateFleet requests\n", nodes, n,
@@ -181,8 +181,8 @@ func (s *storm) fill(ctx context.Context, nodes int, patience time.Duration) err
 	return nil
 }
 
-// deploy makes an app of so many pods, with a budget of its own.
-func (s *storm) deploy(ctx context.Context, name string, pods int) error {
+// createApp makes an app of so many pods, with a budget of its own.
+func (s *storm) createApp(ctx context.Context, name string, pods int) error {
 	n, labels := int32(pods), map[string]string{"app": "storm", "name": name}
 	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("800m"),
 		corev1.ResourceMemory: resource.MustParse("1Gi")}
@@ -210,11 +210,11 @@ func (s *storm) deploy(ctx context.Context, name string, pods int) error {
 	return nil
 }
 
-// settled waits until every pod runs and every node has its pods.
-func (s *storm) settled(ctx context.Context, nodes int, patience time.Duration) error {
+// waitSettled waits until every pod runs and every node has its pods.
+func (s *storm) waitSettled(ctx context.Context, nodes int, patience time.Duration) error {
 	end, told := time.Now().Add(patience), time.Now()
 	for {
-		alive, up := s.alive(), 0
+		alive, up := s.runningInstances(), 0
 		s.mu.Lock()
 		for _, i := range alive {
 			up += s.pods[i.PrivateDNSName]
@@ -230,14 +230,14 @@ func (s *storm) settled(ctx context.Context, nodes int, patience time.Duration) 
 		if time.Now().After(end) {
 			return fmt.Errorf("%d of %d pods have a node after %s", up, nodes*podsPerNode, patience)
 		}
-		if err := pause(ctx, look); err != nil {
+		if err := pauseFor(ctx, look); err != nil {
 			return err
 		}
 	}
 }
 
-// strike gives the instance its notice.
-func (s *storm) strike(i awsemulator.Instance) (*victim, error) {
+// sendNotice gives the instance its notice.
+func (s *storm) sendNotice(i awsemulator.Instance) (*victim, error) {
 	v := &victim{id: i.ID, node: i.PrivateDNSName, noticed: time.Now()}
 	s.mu.Lock()
 	s.victims[v.node] = v
@@ -248,33 +248,33 @@ func (s *storm) strike(i awsemulator.Instance) (*victim, error) {
 	return v, nil
 }
 
-// singles measures notices that come one at a time.
-func (s *storm) singles(ctx context.Context, n int) error {
+// measureSingles measures notices that come one at a time.
+func (s *storm) measureSingles(ctx context.Context, n int) error {
 	if n == 0 {
 		return nil
 	}
 	var taint, fleet, first, bound spread
 	early := 0
 	for range n {
-		before, known := s.alive(), s.known()
-		v, err := s.strike(before[0])
+		before, known := s.runningInstances(), s.instanceIDs()
+		v, err := s.sendNotice(before[0])
 		if err != nil {
 			return err
 		}
-		if err := s.settled(ctx, len(before), notice); err != nil {
+		if err := s.waitSettled(ctx, len(before), notice); err != nil {
 			return err
 		}
 		s.mu.Lock()
 		taint = append(taint, v.tainted.Sub(v.noticed))
 		leaving := v.leaving
 		s.mu.Unlock()
-		for _, at := range s.launches(known) {
+		for _, at := range s.launchTimes(known) {
 			fleet = append(fleet, at.Sub(v.noticed))
 			if first = append(first, leaving.Sub(at)); leaving.Before(at) && leaving.Sub(v.noticed) < mayWait {
 				early++
 			}
 		}
-		bound = append(bound, s.booted(known)...)
+		bound = append(bound, s.bootTimes(known)...)
 	}
 	fmt.Printf("%d notices, one at a time, in seconds:           median     p99   worst\n", n)
 	fmt.Printf("  notice to taint                                %s\n", taint)
@@ -287,15 +287,15 @@ func (s *storm) singles(ctx context.Context, n int) error {
 	return nil
 }
 
-// hold is the storm itself.
-func (s *storm) hold(ctx context.Context, nodes int, over time.Duration) error {
-	targets := s.alive()
+// holdStorm runs the storm itself.
+func (s *storm) holdStorm(ctx context.Context, nodes int, over time.Duration) error {
+	targets := s.runningInstances()
 	if len(targets) < nodes {
 		return fmt.Errorf("%d instances run, want %d", len(targets), nodes)
 	}
-	o := outcome{known: s.known(), pods: nodes * podsPerNode}
+	o := outcome{known: s.instanceIDs(), pods: nodes * podsPerNode}
 	s.Cloud.ForgetCalls()
-	_, size, err := s.requests(0)
+	_, size, err := s.countRequests(0)
 	if err != nil {
 		return err
 	}
@@ -304,27 +304,27 @@ func (s *storm) hold(ctx context.Context, nodes int, over time.Duration) error {
 	s.mu.Unlock()
 	began := time.Now()
 	for i, t := range targets[:nodes] {
-		if err := pause(ctx, time.Until(began.Add(over*time.Duration(i)/time.Duration(nodes)))); err != nil {
+		if err := pauseFor(ctx, time.Until(began.Add(over*time.Duration(i)/time.Duration(nodes)))); err != nil {
 			return err
 		}
-		v, err := s.strike(t)
+		v, err := s.sendNotice(t)
 		if err != nil {
 			return err
 		}
 		o.struck = append(o.struck, v)
 	}
 	fmt.Printf("%d notices were given in %.0f s\n", nodes, time.Since(began).Seconds())
-	late := s.settled(ctx, nodes, notice+time.Minute)
-	if o.requests, _, err = s.requests(size); err != nil {
+	late := s.waitSettled(ctx, nodes, notice+time.Minute)
+	if o.requests, _, err = s.countRequests(size); err != nil {
 		return err
 	}
-	if o.forced, err = s.forced(ctx); err != nil {
+	if o.forced, err = s.countForced(ctx); err != nil {
 		return err
 	}
-	return errors.Join(late, s.judge(o))
+	return errors.Join(late, s.judgeOutcome(o))
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func pauseFor(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}

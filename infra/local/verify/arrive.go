@@ -23,7 +23,7 @@ const (
 
 // awaitVerdicts waits until the scheduler has decided about the pods: they wait for a node before there is one.
 func (c *plane) awaitVerdicts(ctx context.Context, pods []*corev1.Pod) error {
-	return until(ctx, fmt.Sprintf("the scheduler to see %d pods", len(pods)),
+	return pollUntil(ctx, fmt.Sprintf("the scheduler to see %d pods", len(pods)),
 		func(ctx context.Context) (string, error) {
 			list, err := c.CoreV1().Pods(metav1.NamespaceAll).List(ctx,
 				metav1.ListOptions{FieldSelector: "spec.nodeName="})
@@ -31,7 +31,7 @@ func (c *plane) awaitVerdicts(ctx context.Context, pods []*corev1.Pod) error {
 				return "", fmt.Errorf("list pending pods: %w", err)
 			}
 			for i := range list.Items {
-				if p := &list.Items[i]; len(p.Spec.SchedulingGates) == 0 && unschedulable(p) == "" {
+				if p := &list.Items[i]; len(p.Spec.SchedulingGates) == 0 && unschedulableMessage(p) == "" {
 					return "nothing was said about " + p.Name, nil
 				}
 			}
@@ -39,14 +39,14 @@ func (c *plane) awaitVerdicts(ctx context.Context, pods []*corev1.Pod) error {
 		})
 }
 
-// arrive lets the nodes come, each in its time, while somebody opens held nodes as the lifecycle function does, and
+// bringNodes lets the nodes come, each in its time, while somebody opens held nodes as the lifecycle function does, and
 // waits until the scheduler is done. It returns the seconds from the first node to the last pod that got a place.
-func (t *trial) arrive(ctx context.Context, list []planned) (float64, error) {
+func (t *trial) bringNodes(ctx context.Context, list []planned) (float64, error) {
 	r := rand.New(rand.NewPCG(t.Seed, 1))
 	var g errgroup.Group
 	for _, n := range list {
 		boot, warm := time.Duration(r.Float64()*float64(t.Boot)), t.Warm+time.Duration(r.Float64()*float64(t.Warm))
-		g.Go(func() error { return t.bring(ctx, n, boot, warm) })
+		g.Go(func() error { return t.bootNode(ctx, n, boot, warm) })
 	}
 	here := make(chan error, 1)
 	go func() { here <- g.Wait() }()
@@ -80,9 +80,9 @@ func (t *trial) arrive(ctx context.Context, list []planned) (float64, error) {
 	}
 }
 
-// bring boots a node: it registers, its daemons come, it is ready.
-func (t *trial) bring(ctx context.Context, n planned, boot, warm time.Duration) error {
-	objects, err := t.nodes([]workload.Node{n.Node})
+// bootNode boots a node: it registers, its daemons come, it is ready.
+func (t *trial) bootNode(ctx context.Context, n planned, boot, warm time.Duration) error {
+	objects, err := t.nodeObjects([]workload.Node{n.Node})
 	if err != nil {
 		return err
 	}
@@ -90,13 +90,13 @@ func (t *trial) bring(ctx context.Context, n planned, boot, warm time.Duration) 
 		objects[0].Spec.Taints = append(objects[0].Spec.Taints,
 			corev1.Taint{Key: s.Key, Value: s.Value, Effect: corev1.TaintEffect(s.Effect)})
 	}
-	if !sleep(ctx, boot) {
+	if !sleepFor(ctx, boot) {
 		return ctx.Err()
 	}
 	if err := t.createNodes(ctx, objects); err != nil {
 		return err
 	}
-	if !sleep(ctx, warm) {
+	if !sleepFor(ctx, warm) {
 		return ctx.Err()
 	}
 	if err := t.awaitNodes(ctx, objects); err != nil {
@@ -128,11 +128,11 @@ func (t *trial) openHeld(ctx context.Context) (held, pending int, err error) {
 	for _, n := range nodes {
 		h, ok := nomination.TaintOf(cluster.Claim{StartupTaints: n.Taints})
 		if !ok {
-			_, t.opened[n.Name] = t.ready(n.Name)
+			_, t.opened[n.Name] = t.readySince(n.Name)
 			continue
 		}
 		var up bool
-		n.ReadySince, up = t.ready(n.Name)
+		n.ReadySince, up = t.readySince(n.Name)
 		if !up || nomination.ReleaseReason(h, n, waiting, time.Now()) == "" {
 			held++
 			continue
@@ -144,7 +144,7 @@ func (t *trial) openHeld(ctx context.Context) (held, pending int, err error) {
 	return held, len(pods), nil
 }
 
-func sleep(ctx context.Context, d time.Duration) bool {
+func sleepFor(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false

@@ -24,16 +24,16 @@ func (c *plane) waitDaemons(ctx context.Context, nodes []*corev1.Node) error {
 	for _, d := range c.daemons {
 		want := map[string]bool{}
 		for _, n := range nodes {
-			if wants(d, n) {
+			if daemonWantsNode(d, n) {
 				want[n.Name] = true
 			}
 		}
-		err := until(ctx, fmt.Sprintf("pods of daemon set %s/%s", d.Namespace, d.Name),
+		err := pollUntil(ctx, fmt.Sprintf("pods of daemon set %s/%s", d.Namespace, d.Name),
 			func(ctx context.Context) (string, error) {
 				pods, err := c.daemonPods(ctx, d)
 				decided := 0
 				for i := range pods {
-					if p := &pods[i]; want[targetOf(p)] && (p.Spec.NodeName != "" || unschedulable(p) != "") {
+					if p := &pods[i]; want[targetOf(p)] && (p.Spec.NodeName != "" || unschedulableMessage(p) != "") {
 						decided++
 					}
 				}
@@ -66,7 +66,7 @@ func (t *trial) awaitDaemons(ctx context.Context, planned map[string]bool) (int,
 		if left == 0 || undecided == 0 && time.Since(moved) > t.Idle || time.Since(began) > patience {
 			return left, nil
 		}
-		if !sleep(ctx, look) {
+		if !sleepFor(ctx, look) {
 			return 0, ctx.Err()
 		}
 	}
@@ -88,11 +88,11 @@ func (c *plane) daemonsMissing(ctx context.Context, planned map[string]bool) (mi
 		for i := range pods {
 			p := &pods[i]
 			there[p.Spec.NodeName] = true
-			refused[targetOf(p)] = refused[targetOf(p)] || unschedulable(p) != ""
+			refused[targetOf(p)] = refused[targetOf(p)] || unschedulableMessage(p) != ""
 		}
 		for i := range nodes.Items {
 			n := &nodes.Items[i]
-			if !planned[n.Name] || there[n.Name] || !wants(d, n) {
+			if !planned[n.Name] || there[n.Name] || !daemonWantsNode(d, n) {
 				continue
 			}
 			missing++
@@ -113,9 +113,9 @@ func (c *plane) daemonPods(ctx context.Context, d *appsv1.DaemonSet) ([]corev1.P
 	return list.Items, nil
 }
 
-// wants is what the DaemonSet controller asks of a node: affinity and taints, not room. Its pods tolerate the taints
-// that tell a node's state.
-func wants(d *appsv1.DaemonSet, n *corev1.Node) bool {
+// daemonWantsNode checks what the DaemonSet controller asks of a node: affinity and taints, not room. Its pods tolerate
+// the taints that tell a node's state.
+func daemonWantsNode(d *appsv1.DaemonSet, n *corev1.Node) bool {
 	p := &corev1.Pod{Spec: d.Spec.Template.Spec}
 	if fits, err := nodeaffinity.GetRequiredNodeAffinity(p).Match(n); err != nil || !fits {
 		return false
@@ -144,8 +144,8 @@ func targetOf(p *corev1.Pod) string {
 	return p.Spec.NodeName
 }
 
-// unschedulable is what the scheduler said about a pod that found no node, empty when it said nothing.
-func unschedulable(p *corev1.Pod) string {
+// unschedulableMessage is what the scheduler said about a pod that found no node, empty when it said nothing.
+func unschedulableMessage(p *corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			return c.Message

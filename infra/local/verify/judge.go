@@ -31,8 +31,8 @@ type view struct {
 	holds  map[string][]string // values of the holds that pods tolerate
 }
 
-// look reads the pods of every namespace. Pods that are going away do not exist any more.
-func (c *plane) look(ctx context.Context, pods []*corev1.Pod) (view, error) {
+// readPods reads the pods of every namespace. Pods that are going away do not exist any more.
+func (c *plane) readPods(ctx context.Context, pods []*corev1.Pod) (view, error) {
 	v := view{exists: map[string]bool{}, on: map[string]string{}, said: map[string]string{}, uid: map[string]string{},
 		holds: map[string][]string{}}
 	ours := map[string]bool{}
@@ -53,14 +53,14 @@ func (c *plane) look(ctx context.Context, pods []*corev1.Pod) (view, error) {
 		if p.Spec.NodeName != "" {
 			v.on[key] = p.Spec.NodeName
 		} else {
-			v.said[key] = unschedulable(p)
+			v.said[key] = unschedulableMessage(p)
 		}
 	}
 	return v, nil
 }
 
-// judge compares what the scheduler did with what the plan said.
-func (t *trial) judge(r *Round, v view) {
+// judgeRound compares what the scheduler did with what the plan said.
+func (t *trial) judgeRound(r *Round, v view) {
 	pending := map[string]int{}
 	reasons := map[string]*Reason{}
 	for _, p := range t.pods {
@@ -78,7 +78,7 @@ func (t *trial) judge(r *Round, v view) {
 		case !v.exists[key]:
 			said = preempted
 		}
-		why := wording(said)
+		why := withoutNumbers(said)
 		if reasons[why] == nil {
 			reasons[why] = &Reason{Why: why, Pod: key, Said: said}
 		}
@@ -90,7 +90,7 @@ func (t *trial) judge(r *Round, v view) {
 	for group, n := range t.pending {
 		r.Surprising += max(0, n-pending[group])
 	}
-	r.Moved = t.moved(v)
+	r.Moved = t.countMoved(v)
 	for _, why := range slices.SortedFunc(maps.Values(reasons), func(a, b *Reason) int {
 		return cmp.Or(cmp.Compare(b.Pods, a.Pods), strings.Compare(a.Why, b.Why))
 	}) {
@@ -102,8 +102,8 @@ func (t *trial) judge(r *Round, v view) {
 	}
 }
 
-// moved counts pods on another node than the plan had for them; pods of one group may swap.
-func (t *trial) moved(v view) int {
+// countMoved counts pods on another node than the plan had for them; pods of one group may swap.
+func (t *trial) countMoved(v view) int {
 	sit := map[string]seating{}
 	for key, node := range v.on {
 		if sit[node] == nil {
@@ -120,8 +120,8 @@ func (t *trial) moved(v view) int {
 	return n
 }
 
-// wording is the scheduler's message without numbers of nodes, so that like pods have like words.
-func wording(said string) string {
+// withoutNumbers returns the scheduler's message without numbers of nodes, so that like pods have like words.
+func withoutNumbers(said string) string {
 	switch {
 	case said == "":
 		return "the scheduler said nothing"

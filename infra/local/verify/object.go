@@ -26,8 +26,8 @@ const (
 // nodeName names the i-th node that the plan of a round wants.
 func nodeName(round, i int) string { return fmt.Sprintf("planned-%d-%04d", round, i+1) }
 
-// launched says of each launch the node it becomes when EC2 gives what the plan chose.
-func launched(round int, list []plan.Launch) []planned {
+// plannedNodes says of each launch the node it becomes when EC2 gives what the plan chose.
+func plannedNodes(round int, list []plan.Launch) []planned {
 	var out []planned
 	for i, l := range list {
 		out = append(out, planned{startup: l.Startup, nominated: l.Annotations[api.AnnotationNominatedPods],
@@ -52,7 +52,7 @@ func nodeObject(n cluster.Node) *corev1.Node {
 	out := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels, Annotations: map[string]string{kwokKey: "fake"}},
 		Spec:       corev1.NodeSpec{ProviderID: n.ProviderID, Unschedulable: true},
-		Status:     corev1.NodeStatus{Capacity: quantities(n.Capacity), Allocatable: quantities(n.Allocatable)},
+		Status:     corev1.NodeStatus{Capacity: resourceList(n.Capacity), Allocatable: resourceList(n.Allocatable)},
 	}
 	for _, t := range n.Taints {
 		out.Spec.Taints = append(out.Spec.Taints, corev1.Taint{Key: t.Key, Value: t.Value,
@@ -61,7 +61,7 @@ func nodeObject(n cluster.Node) *corev1.Node {
 	return out
 }
 
-func quantities(l resources.List) corev1.ResourceList {
+func resourceList(l resources.List) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, name := range l.Names() {
 		if name == resources.CPU {
@@ -85,7 +85,7 @@ func pendingPods(f workload.File) []*corev1.Pod {
 		p := f.Pods[i].DeepCopy()
 		p.Namespace, p.UID, p.ResourceVersion, p.CreationTimestamp = namespaceOf(p), "", "", metav1.Time{}
 		p.Status, p.OwnerReferences = corev1.PodStatus{}, nil
-		complete(&p.Spec)
+		completeSpec(&p.Spec)
 		out = append(out, p)
 	}
 	return out
@@ -121,7 +121,7 @@ func podObject(g workload.Group, name string) *corev1.Pod {
 		},
 		Spec: *g.Pod.Spec.DeepCopy(),
 	}
-	complete(&p.Spec)
+	completeSpec(&p.Spec)
 	return p
 }
 
@@ -132,8 +132,8 @@ func namespaceOf(p *corev1.Pod) string {
 	return p.Namespace
 }
 
-// complete fills in what the API server insists on and no scheduler looks at.
-func complete(s *corev1.PodSpec) {
+// completeSpec fills in what the API server insists on and no scheduler looks at.
+func completeSpec(s *corev1.PodSpec) {
 	for i := range s.InitContainers {
 		completeContainer(&s.InitContainers[i], fmt.Sprintf("init-%d", i))
 	}
@@ -187,7 +187,7 @@ func daemonSets(f workload.File) []*appsv1.DaemonSet {
 		}
 		maps.Copy(labels, mine)
 		template.ObjectMeta = metav1.ObjectMeta{Labels: labels, Annotations: template.Annotations}
-		complete(&template.Spec)
+		completeSpec(&template.Spec)
 		out = append(out, &appsv1.DaemonSet{
 			ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace(), Name: g.Name},
 			Spec:       appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: mine}, Template: template},

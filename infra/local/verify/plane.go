@@ -82,7 +82,7 @@ func (c *plane) admitPods(ctx context.Context, pods []*corev1.Pod, daemons []*ap
 	}
 	for name, value := range classes {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
-		if _, err := c.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); unexpected(err) {
+		if _, err := c.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); isUnexpected(err) {
 			return fmt.Errorf("create priority class %s: %w", name, err)
 		}
 	}
@@ -97,18 +97,18 @@ func (c *plane) admitPods(ctx context.Context, pods []*corev1.Pod, daemons []*ap
 // createAccount makes a namespace and a service account in it. The default one is made by a controller and waited for.
 func (c *plane) createAccount(ctx context.Context, a types.NamespacedName) error {
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.Namespace}}
-	if _, err := c.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); unexpected(err) {
+	if _, err := c.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); isUnexpected(err) {
 		return fmt.Errorf("create namespace %s: %w", a.Namespace, err)
 	}
 	accounts := c.CoreV1().ServiceAccounts(a.Namespace)
 	if a.Name != "default" {
 		_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: a.Name}},
 			metav1.CreateOptions{})
-		if unexpected(err) {
+		if isUnexpected(err) {
 			return fmt.Errorf("create service account %s: %w", a, err)
 		}
 	}
-	return until(ctx, "service account "+a.String(), func(ctx context.Context) (string, error) {
+	return pollUntil(ctx, "service account "+a.String(), func(ctx context.Context) (string, error) {
 		_, err := accounts.Get(ctx, a.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return "it is not there", nil
@@ -117,7 +117,7 @@ func (c *plane) createAccount(ctx context.Context, a types.NamespacedName) error
 	})
 }
 
-func unexpected(err error) bool { return err != nil && !apierrors.IsAlreadyExists(err) }
+func isUnexpected(err error) bool { return err != nil && !apierrors.IsAlreadyExists(err) }
 
 func (c *plane) createDaemonSet(ctx context.Context, d *appsv1.DaemonSet) error {
 	made, err := c.AppsV1().DaemonSets(d.Namespace).Create(ctx, d, metav1.CreateOptions{})
@@ -130,7 +130,7 @@ func (c *plane) createDaemonSet(ctx context.Context, d *appsv1.DaemonSet) error 
 
 // createNodes makes the nodes, still closed.
 func (c *plane) createNodes(ctx context.Context, nodes []*corev1.Node) error {
-	return each(nodes, func(n *corev1.Node) error {
+	return forEach(nodes, func(n *corev1.Node) error {
 		if _, err := c.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("create node %s: %w", n.Name, err)
 		}
@@ -144,7 +144,7 @@ func (c *plane) awaitNodes(ctx context.Context, nodes []*corev1.Node) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	if err := c.waitNodes(ctx, "be ready", nodes, ready); err != nil {
+	if err := c.waitNodes(ctx, "be ready", nodes, isNodeReady); err != nil {
 		return err
 	}
 	return c.waitDaemons(ctx, nodes)
@@ -156,7 +156,7 @@ func (c *plane) openNodes(ctx context.Context, nodes []*corev1.Node) error {
 		return nil
 	}
 	open := []byte(`{"spec":{"unschedulable":null}}`)
-	if err := each(nodes, func(n *corev1.Node) error {
+	if err := forEach(nodes, func(n *corev1.Node) error {
 		if _, err := c.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, open,
 			metav1.PatchOptions{}); err != nil {
 			return fmt.Errorf("open node %s: %w", n.Name, err)
@@ -170,11 +170,11 @@ func (c *plane) openNodes(ctx context.Context, nodes []*corev1.Node) error {
 		wanted[n.Name] = n.Spec.Taints
 	}
 	return c.waitNodes(ctx, "be open", nodes, func(n *corev1.Node) bool {
-		return !n.Spec.Unschedulable && ready(n) && len(n.Spec.Taints) == len(wanted[n.Name])
+		return !n.Spec.Unschedulable && isNodeReady(n) && len(n.Spec.Taints) == len(wanted[n.Name])
 	})
 }
 
-func ready(n *corev1.Node) bool {
+func isNodeReady(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
@@ -185,7 +185,7 @@ func (c *plane) waitNodes(ctx context.Context, what string, nodes []*corev1.Node
 	for _, n := range nodes {
 		among[n.Name] = true
 	}
-	return until(ctx, fmt.Sprintf("%d nodes to %s", len(nodes), what), func(ctx context.Context) (string, error) {
+	return pollUntil(ctx, fmt.Sprintf("%d nodes to %s", len(nodes), what), func(ctx context.Context) (string, error) {
 		list, err := c.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return "", err
@@ -207,7 +207,7 @@ func (c *plane) waitNodes(ctx context.Context, what string, nodes []*corev1.Node
 func (c *plane) createPods(ctx context.Context, pods []*corev1.Pod) (refused map[string]string, err error) {
 	refused = map[string]string{}
 	var lock sync.Mutex
-	err = each(pods, func(p *corev1.Pod) error {
+	err = forEach(pods, func(p *corev1.Pod) error {
 		_, err := c.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{})
 		switch {
 		case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err):
@@ -222,8 +222,8 @@ func (c *plane) createPods(ctx context.Context, pods []*corev1.Pod) (refused map
 	return refused, err
 }
 
-// each does the work for every item, several at once, beginning in order. It returns the first error.
-func each[T any](list []T, do func(T) error) error {
+// forEach does the work for every item, several at once, beginning in order. It returns the first error.
+func forEach[T any](list []T, do func(T) error) error {
 	var wg sync.WaitGroup
 	errs := make(chan error, 1)
 	slots := make(chan struct{}, writers)
@@ -251,8 +251,8 @@ func each[T any](list []T, do func(T) error) error {
 	}
 }
 
-// until polls until nothing is missing. When that takes too long, the error holds what was missing last.
-func until(ctx context.Context, what string, missing func(context.Context) (string, error)) error {
+// pollUntil polls until nothing is missing. When that takes too long, the error holds what was missing last.
+func pollUntil(ctx context.Context, what string, missing func(context.Context) (string, error)) error {
 	last := ""
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
 		var err error

@@ -43,17 +43,18 @@ type Reason struct {
 	Said string // the whole message
 }
 
-// Late is how many pods the scheduler did not place on the nodes of the first plan, though that had a place for them.
-func (r Report) Late() int {
+// CountLate returns how many pods the scheduler did not place on the nodes of the first plan, though that had a place
+// for them.
+func (r Report) CountLate() int {
 	if len(r.Rounds) == 0 {
 		return 0
 	}
 	return r.Rounds[0].Stranded
 }
 
-// Failed reports whether the scheduler did not follow to the end: a pod that the plan placed has no node, or a pod of a
-// DaemonSet that the plan left room for.
-func (r Report) Failed() bool {
+// HasFailed reports whether the scheduler did not follow to the end: a pod that the plan placed has no node, or a pod
+// of a DaemonSet that the plan left room for.
+func (r Report) HasFailed() bool {
 	if len(r.Rounds) == 0 {
 		return true
 	}

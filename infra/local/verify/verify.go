@@ -62,9 +62,9 @@ type planned struct {
 // seating is the number of pods of each group on one node.
 type seating map[string]int
 
-// Run plans, makes the nodes, has the pods scheduled, and plans again for what stays pending as long as rounds are
+// RunTrial plans, makes the nodes, has the pods scheduled, and plans again for what stays pending as long as rounds are
 // left. An error means that the trial could not be held; what the scheduler thinks of the plan is in the report.
-func Run(ctx context.Context, o Options) (Report, error) {
+func RunTrial(ctx context.Context, o Options) (Report, error) {
 	p, err := newPlane(o.Config)
 	if err != nil {
 		return Report{}, err
@@ -82,11 +82,11 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		rand.New(rand.NewPCG(o.Seed, 0)).Shuffle(len(t.pods),
 			func(i, j int) { t.pods[i], t.pods[j] = t.pods[j], t.pods[i] })
 	}
-	if err := t.furnish(ctx); err != nil {
+	if err := t.prepareCluster(ctx); err != nil {
 		return t.report, fmt.Errorf("prepare the cluster for %s: %w", o.Workload.Name, err)
 	}
 	for n := 1; n <= o.Rounds; n++ {
-		r, err := t.round(ctx, n)
+		r, err := t.runRound(ctx, n)
 		if err != nil {
 			return t.report, fmt.Errorf("round %d of %s: %w", n, o.Workload.Name, err)
 		}
@@ -98,8 +98,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return t.report, nil
 }
 
-// furnish makes everything that is there before the plan: DaemonSets, existing nodes and the pods on them.
-func (t *trial) furnish(ctx context.Context) error {
+// prepareCluster makes everything that is there before the plan: DaemonSets, existing nodes and the pods on them.
+func (t *trial) prepareCluster(ctx context.Context) error {
 	daemons := daemonSets(t.Workload)
 	bound, err := boundPods(t.Workload)
 	if err != nil {
@@ -113,7 +113,7 @@ func (t *trial) furnish(ctx context.Context) error {
 			return err
 		}
 	}
-	nodes, err := t.nodes(t.Workload.Nodes)
+	nodes, err := t.nodeObjects(t.Workload.Nodes)
 	if err != nil {
 		return err
 	}
@@ -140,13 +140,13 @@ func (t *trial) furnish(ctx context.Context) error {
 	return t.awaitVerdicts(ctx, t.pods)
 }
 
-// round plans for what has no node, lets the nodes come, and waits until the scheduler is done.
-func (t *trial) round(ctx context.Context, n int) (Round, error) {
-	before, err := t.look(ctx, t.pods)
+// runRound plans for what has no node, lets the nodes come, and waits until the scheduler is done.
+func (t *trial) runRound(ctx context.Context, n int) (Round, error) {
+	before, err := t.readPods(ctx, t.pods)
 	if err != nil {
 		return Round{}, err
 	}
-	s, err := t.snapshot(before)
+	s, err := t.readSnapshot(before)
 	if err != nil {
 		return Round{}, err
 	}
@@ -156,22 +156,22 @@ func (t *trial) round(ctx context.Context, n int) (Round, error) {
 		Number: n, PlanSeconds: time.Since(began).Seconds(), NewNodes: len(p.Launches), AddedUSD: p.TotalPrice(),
 		OnExisting: len(p.Existing), Unplaced: len(p.Unplaced),
 	}
-	t.note(n, p)
+	t.notePlan(n, p)
 	if n == 1 {
-		t.settle(before)
+		t.noteSettled(before)
 	}
-	fresh := launched(n, p.Launches)
+	fresh := plannedNodes(n, p.Launches)
 	t.planned = append(t.planned, fresh...)
-	if r.Held, err = t.admit(ctx, before); err != nil {
+	if r.Held, err = t.admitNominated(ctx, before); err != nil {
 		return r, err
 	}
 	t.Log("%s, round %d: %d new nodes for %d pods, %d pods on nodes that exist, %d unplaced, %d pods with a node held for them",
 		t.Workload.Name, n, len(p.Launches), t.report.Pods-len(before.on)-r.OnExisting-r.Unplaced, r.OnExisting,
 		r.Unplaced, r.Held)
-	if _, err := t.createPods(ctx, t.missing(before)); err != nil {
+	if _, err := t.createPods(ctx, t.missingPods(before)); err != nil {
 		return r, err
 	}
-	if r.ScheduleSeconds, err = t.arrive(ctx, fresh); err != nil {
+	if r.ScheduleSeconds, err = t.bringNodes(ctx, fresh); err != nil {
 		return r, err
 	}
 	names := map[string]bool{}
@@ -181,30 +181,30 @@ func (t *trial) round(ctx context.Context, n int) (Round, error) {
 	if r.DaemonsPending, err = t.awaitDaemons(ctx, names); err != nil {
 		return r, err
 	}
-	after, err := t.look(ctx, t.pods)
+	after, err := t.readPods(ctx, t.pods)
 	if err != nil {
 		return r, err
 	}
-	t.judge(&r, after)
+	t.judgeRound(&r, after)
 	return r, nil
 }
 
-// admit does what the pass after a launch does: it sees the claims, and lets pods onto the nodes that are held for
-// them. It returns how many.
-func (t *trial) admit(ctx context.Context, v view) (int, error) {
-	s, err := t.snapshot(v)
+// admitNominated does what the pass after a launch does: it sees the claims, and lets pods onto the nodes that are held
+// for them. It returns how many.
+func (t *trial) admitNominated(ctx context.Context, v view) (int, error) {
+	s, err := t.readSnapshot(v)
 	if err != nil {
 		return 0, err
 	}
 	wishes := nomination.TolerationsNeeded(s, t.Plan(s))
-	return len(wishes), each(wishes, func(w nomination.TolerationNeeded) error {
+	return len(wishes), forEach(wishes, func(w nomination.TolerationNeeded) error {
 		w.Pod.UID = v.uid[w.Pod.Key()]
 		return t.joiner.TolerateNomination(ctx, w.Pod, w.Taint)
 	})
 }
 
-// note remembers whom the plan seats where, and, of the first plan, who has no place in it.
-func (t *trial) note(n int, p plan.Plan) {
+// notePlan remembers whom the plan seats where, and, of the first plan, who has no place in it.
+func (t *trial) notePlan(n int, p plan.Plan) {
 	for _, s := range seatsOf(n, p) {
 		if t.seats[s.node] == nil {
 			t.seats[s.node] = seating{}
@@ -220,8 +220,8 @@ func (t *trial) note(n int, p plan.Plan) {
 	}
 }
 
-// settle notes the pods that had a place before there was a plan, on nodes that exist.
-func (t *trial) settle(v view) {
+// noteSettled notes the pods that had a place before there was a plan, on nodes that exist.
+func (t *trial) noteSettled(v view) {
 	for pod, node := range v.on {
 		if t.seats[node] == nil {
 			t.seats[node] = seating{}
@@ -230,8 +230,8 @@ func (t *trial) settle(v view) {
 	}
 }
 
-// missing lists the pods that do not exist: all of them at first, then those that were pre-empted.
-func (t *trial) missing(v view) []*corev1.Pod {
+// missingPods lists the pods that do not exist: all of them at first, then those that were pre-empted.
+func (t *trial) missingPods(v view) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, p := range t.pods {
 		key := workload.PodKey(p)
@@ -242,9 +242,9 @@ func (t *trial) missing(v view) []*corev1.Pod {
 	return out
 }
 
-// snapshot is the cluster as it is now: the workload with the nodes made so far and their claims, and each pod where
-// the scheduler put it.
-func (t *trial) snapshot(v view) (cluster.Snapshot, error) {
+// readSnapshot returns the cluster as it is now: the workload with the nodes made so far and their claims, and each pod
+// where the scheduler put it.
+func (t *trial) readSnapshot(v view) (cluster.Snapshot, error) {
 	f := t.Workload
 	f.Nodes = slices.Clone(f.Nodes)
 	for _, n := range t.planned {
@@ -269,7 +269,7 @@ func (t *trial) snapshot(v view) (cluster.Snapshot, error) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		if p, ok := byName[n.Name]; ok {
-			n.ReadySince, n.Ready = t.ready(n.Name)
+			n.ReadySince, n.Ready = t.readySince(n.Name)
 			if !t.opened[n.Name] {
 				n.Taints = slices.Concat(n.Taints, p.startup)
 				delete(n.Labels, api.LabelInitialized)
@@ -283,8 +283,8 @@ func (t *trial) snapshot(v view) (cluster.Snapshot, error) {
 	return s, nil
 }
 
-// ready tells since when a planned node is ready.
-func (t *trial) ready(name string) (time.Time, bool) {
+// readySince tells since when a planned node is ready.
+func (t *trial) readySince(name string) (time.Time, bool) {
 	since, ok := t.readied.Load(name)
 	if !ok {
 		return time.Time{}, false
@@ -292,8 +292,8 @@ func (t *trial) ready(name string) (time.Time, bool) {
 	return since.(time.Time), true
 }
 
-// nodes are the objects of workload nodes: labels, taints and amounts as the catalog and the pools say.
-func (t *trial) nodes(list []workload.Node) ([]*corev1.Node, error) {
+// nodeObjects are the objects of workload nodes: labels, taints and amounts as the catalog and the pools say.
+func (t *trial) nodeObjects(list []workload.Node) ([]*corev1.Node, error) {
 	s, err := cli.WorkloadSnapshot(workload.File{Manifests: workload.Manifests{Pools: t.Workload.Pools},
 		Nodes: withoutPods(list)}, t.Catalog)
 	if err != nil {

@@ -74,13 +74,13 @@ func empty(t *testing.T, k kubernetes.Interface, f workload.File) {
 // DaemonSets: the scheduler puts every pod on the node that is held for it.
 func TestTheSchedulerFollowsThePlan(t *testing.T) {
 	o := options(t, binpack.Pods)
-	r, err := verify.Run(t.Context(), o)
+	r, err := verify.RunTrial(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	show(t, r)
 	got := r.Rounds[0]
-	if r.Failed() || r.Pods != 120 || got.Scheduled != 120 || got.Pending != 0 || got.Unplaced != 0 || got.Moved != 0 || got.Held < 100 || got.Held == 120 {
+	if r.HasFailed() || r.Pods != 120 || got.Scheduled != 120 || got.Pending != 0 || got.Unplaced != 0 || got.Moved != 0 || got.Held < 100 || got.Held == 120 {
 		t.Errorf("the round is %+v, want all 120 pods scheduled where they were planned, some of them on the existing node before there was a plan", got)
 	}
 }
@@ -101,7 +101,7 @@ func TestPendingPodsAreReportedAndPlannedAgain(t *testing.T) {
 	})
 	o.Rounds, o.Idle = 2, 10*time.Second // none of these pods has to wait for another
 	o.Workload.Groups = slices.DeleteFunc(o.Workload.Groups, func(g workload.Group) bool { return g.Name != "plain" && g.Name != "steady" })
-	r, err := verify.Run(t.Context(), o)
+	r, err := verify.RunTrial(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +117,10 @@ func TestPendingPodsAreReportedAndPlannedAgain(t *testing.T) {
 	if why.Pods != 20 || !strings.HasPrefix(why.Pod, "team-a/steady-") || why.Why != "node(s) didn't match Pod's node affinity/selector" {
 		t.Errorf("reason = %+v", why)
 	}
-	if alone := (verify.Report{Rounds: r.Rounds[:1]}); !alone.Failed() {
+	if alone := (verify.Report{Rounds: r.Rounds[:1]}); !alone.HasFailed() {
 		t.Error("the first round alone is no failure, want one")
 	}
-	if r.Failed() || second.Pending != 0 || second.Scheduled != 80 || second.NewNodes == 0 || second.TotalUSD <= first.TotalUSD {
+	if r.HasFailed() || second.Pending != 0 || second.Scheduled != 80 || second.NewNodes == 0 || second.TotalUSD <= first.TotalUSD {
 		t.Errorf("the second round is %+v, want all 80 pods scheduled on more nodes", second)
 	}
 }
@@ -134,12 +134,12 @@ func TestDaemonsThatDoNotFitAreCounted(t *testing.T) {
 	o.Idle = 10 * time.Second // the daemons wait in vain
 	o.Workload.Groups = slices.DeleteFunc(o.Workload.Groups, func(g workload.Group) bool { return g.Name != "plain" })
 	o.Workload.DaemonSets[1].Pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: quantity.MustParse("500")}
-	r, err := verify.Run(t.Context(), o)
+	r, err := verify.RunTrial(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	show(t, r)
-	if got := r.Rounds[0]; !r.Failed() || got.NewNodes == 0 || got.DaemonsPending != got.NewNodes || got.Stranded != 0 {
+	if got := r.Rounds[0]; !r.HasFailed() || got.NewNodes == 0 || got.DaemonsPending != got.NewNodes || got.Stranded != 0 {
 		t.Errorf("the round is %+v, want one pod of the DaemonSet pending for each new node, and no other pod", got)
 	}
 }

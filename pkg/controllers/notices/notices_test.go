@@ -22,11 +22,11 @@ import (
 // TestEveryEventToEveryHandler feeds each sample of ours and of others to each handler, in a cluster that has none of
 // the instances, and prints what is said of it and which calls that took.
 func TestEveryEventToEveryHandler(t *testing.T) {
-	all, err := events.Foreign()
+	all, err := events.ForeignEvents()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range events.Kinds() {
+	for _, k := range events.AllKinds() {
 		more, err := k.Samples()
 		if err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ func (p Location) stateNotice(e events.StateChange) string {
 // scheduledNotices makes a notice for each instance, once.
 func (p Location) scheduledNotices(e events.ScheduledChange) (out []interruption.Notice) {
 	seen := map[string]bool{}
-	for _, id := range e.Detail.Instances() {
+	for _, id := range e.Detail.AffectedInstances() {
 		if !seen[id] {
 			seen[id] = true
 			out = append(out, interruption.Notice{Kind: interruption.Scheduled, Instance: id, Time: e.Time,
@@ -97,7 +97,7 @@ func (p Location) unaffectedReason(e events.ScheduledChange) string {
 	switch {
 	case e.Detail.StatusCode == "closed":
 		return "it is over, or was called off"
-	case len(e.Detail.Instances()) == 0:
+	case len(e.Detail.AffectedInstances()) == 0:
 		return "it is about no instance"
 	}
 	return ""

@@ -32,16 +32,16 @@ import (
 // orders is in how many orders pods are tried.
 const orders = 24
 
-// Prepare registers what the plugins measure and turns their log off. It is called once.
-func Prepare() {
+// PreparePlugins registers what the plugins measure and turns their log off. It is called once.
+func PreparePlugins() {
 	metrics.Register()
 	klog.SetLogger(klog.Logger{})
 }
 
-// Refused are the pods of the outcome that no order of pods brings to their nodes, each with what the scheduler says.
-// It is empty where one of the orders brings all pods there. Of claims that have no instance yet, coming says what they
-// will be.
-func Refused(ctx context.Context, c *manifests.Cluster, o manifests.Outcome,
+// RefusedPods are the pods of the outcome that no order of pods brings to their nodes, each with what the scheduler
+// says. It is empty where one of the orders brings all pods there. Of claims that have no instance yet, coming says
+// what they will be.
+func RefusedPods(ctx context.Context, c *manifests.Cluster, o manifests.Outcome,
 	coming []manifests.NewNode) (map[string]string, error) {
 	s, err := newScheduler(ctx, c, o, coming)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *scheduler) PodGroupStates() fwk.PodGroupStateLister { return s.now.PodG
 
 func newScheduler(ctx context.Context, c *manifests.Cluster, o manifests.Outcome,
 	coming []manifests.NewNode) (*scheduler, error) {
-	s := &scheduler{ctx: ctx, place: o.Placed(), waiting: map[string]*corev1.Pod{}}
+	s := &scheduler{ctx: ctx, place: o.PlacedPods(), waiting: map[string]*corev1.Pod{}}
 	s.nodes = nodesOf(c, slices.Concat(o.New, coming))
 	known := map[string]bool{}
 	for _, n := range s.nodes {
@@ -110,7 +110,7 @@ func newScheduler(ctx context.Context, c *manifests.Cluster, o manifests.Outcome
 	}
 	factory, client := informersOf(c)
 	s.now = cache.NewSnapshot(s.bound, s.nodes)
-	profile, err := checking()
+	profile, err := checkingProfile()
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +126,9 @@ func newScheduler(ctx context.Context, c *manifests.Cluster, o manifests.Outcome
 	return s, nil
 }
 
-// checking is a profile of the plugins that say where a pod may be, with the arguments that they have by default.
-func checking() (*config.KubeSchedulerProfile, error) {
+// checkingProfile is a profile of the plugins that say where a pod may be, with the arguments that they have by
+// default.
+func checkingProfile() (*config.KubeSchedulerProfile, error) {
 	var before, all config.PluginSet
 	for _, name := range []string{names.NodeAffinity, names.NodePorts, names.NodeResourcesFit, names.VolumeRestrictions,
 		names.NodeVolumeLimits,
@@ -157,12 +158,12 @@ func (s *scheduler) bindAll(pods []string) map[string]string {
 		why := map[string]string{}
 		var still []string
 		for _, key := range left {
-			if reason := s.refuse(s.waiting[key], s.place[key]); reason != "" {
+			if reason := s.refusalReason(s.waiting[key], s.place[key]); reason != "" {
 				why[key] = reason
 				still = append(still, key)
 				continue
 			}
-			s.bind(s.waiting[key], s.place[key])
+			s.bindPod(s.waiting[key], s.place[key])
 		}
 		if len(still) == 0 || len(still) == len(left) {
 			return why
@@ -171,15 +172,15 @@ func (s *scheduler) bindAll(pods []string) map[string]string {
 	}
 }
 
-func (s *scheduler) bind(p *corev1.Pod, node string) {
+func (s *scheduler) bindPod(p *corev1.Pod, node string) {
 	p = p.DeepCopy()
 	p.Spec.NodeName = node
 	s.bound = append(s.bound, p)
 	s.now = cache.NewSnapshot(s.bound, s.nodes)
 }
 
-// refuse says why the pod may not go to the node now, or nothing.
-func (s *scheduler) refuse(p *corev1.Pod, node string) string {
+// refusalReason says why the pod may not go to the node now, or nothing.
+func (s *scheduler) refusalReason(p *corev1.Pod, node string) string {
 	s.now = cache.NewSnapshot(s.bound, s.nodes)
 	info, err := s.now.NodeInfos().Get(node)
 	if err != nil {

@@ -52,8 +52,8 @@ func (s standing) AddIndexers(more cache.Indexers) error {
 	return nil
 }
 
-// stand makes the factory hold the objects of a type.
-func stand[T any, P interface {
+// holdObjects makes the factory hold the objects of a type.
+func holdObjects[T any, P interface {
 	*T
 	runtime.Object
 }](factory informers.SharedInformerFactory, list []T) {
@@ -73,12 +73,12 @@ func stand[T any, P interface {
 func informersOf(c *manifests.Cluster) (informers.SharedInformerFactory, kubernetes.Interface) {
 	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
-	stand(factory, c.Namespaces)
-	stand(factory, c.Volumes)
-	stand(factory, c.VolumeClaims)
-	stand(factory, c.StorageClasses)
-	stand(factory, c.CSINodes)
-	stand(factory, c.Nodes)
-	stand(factory, c.Pods)
+	holdObjects(factory, c.Namespaces)
+	holdObjects(factory, c.Volumes)
+	holdObjects(factory, c.VolumeClaims)
+	holdObjects(factory, c.StorageClasses)
+	holdObjects(factory, c.CSINodes)
+	holdObjects(factory, c.Nodes)
+	holdObjects(factory, c.Pods)
 	return factory, client
 }

@@ -31,7 +31,7 @@ func nodesOf(c *manifests.Cluster, made []manifests.NewNode) []*corev1.Node {
 			continue
 		}
 		if claim != nil && !claim.StatusConditions().IsTrue(api.ConditionInitialized) {
-			completed(n, claim)
+			completeNode(n, claim)
 		}
 		out = append(out, n)
 	}
@@ -40,7 +40,7 @@ func nodesOf(c *manifests.Cluster, made []manifests.NewNode) []*corev1.Node {
 			claim.Status.ProviderID != "" {
 			n := &corev1.Node{}
 			n.Name = claim.Name
-			completed(n, claim)
+			completeNode(n, claim)
 			out = append(out, n)
 		}
 	}
@@ -50,8 +50,8 @@ func nodesOf(c *manifests.Cluster, made []manifests.NewNode) []*corev1.Node {
 	return out
 }
 
-// completed makes the node what its claim says that it will be.
-func completed(n *corev1.Node, claim *api.NodeClaim) {
+// completeNode makes the node what its claim says that it will be.
+func completeNode(n *corev1.Node, claim *api.NodeClaim) {
 	if n.Labels == nil {
 		n.Labels = map[string]string{}
 	}
@@ -91,8 +91,8 @@ func (s *scheduler) addDaemons(c *manifests.Cluster) {
 				p.Spec.Tolerations = append(p.Spec.Tolerations,
 					corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect})
 			}
-			if s.refuse(p, n.Name) == "" {
-				s.bind(p, n.Name)
+			if s.refusalReason(p, n.Name) == "" {
+				s.bindPod(p, n.Name)
 			}
 		}
 	}

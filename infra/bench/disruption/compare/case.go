@@ -32,31 +32,31 @@ const annotationLate = "late.bench/"
 // confirmAfter is how far apart the two times are.
 const confirmAfter = 20 * time.Second
 
-// before is the scenario at the first time.
-func (s *scenario) before() *scenario {
+// firstScenario is the scenario at the first time.
+func (s *scenario) firstScenario() *scenario {
 	out := *s
 	out.Pods, out.Budgets = nil, nil
 	for i := range s.Pods {
-		if !late(&s.Pods[i].ObjectMeta) {
+		if !isLate(&s.Pods[i].ObjectMeta) {
 			out.Pods = append(out.Pods, s.Pods[i])
 		}
 	}
 	for i := range s.Budgets {
-		if !late(&s.Budgets[i].ObjectMeta) {
+		if !isLate(&s.Budgets[i].ObjectMeta) {
 			out.Budgets = append(out.Budgets, s.Budgets[i])
 		}
 	}
 	out.Nodes, out.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
 	for i := range s.Nodes {
 		if _, ok := s.Nodes[i].Annotations[annotationLate+"initialized"]; ok {
-			out.uninitialize(&s.Nodes[i], i)
+			out.uninitializeNode(&s.Nodes[i], i)
 		}
 	}
 	return &out
 }
 
-// uninitialize makes the node, the i-th, one that is not initialized yet.
-func (s *scenario) uninitialize(node *corev1.Node, i int) {
+// uninitializeNode makes the node, the i-th, one that is not initialized yet.
+func (s *scenario) uninitializeNode(node *corev1.Node, i int) {
 	node = node.DeepCopy()
 	delete(node.Labels, api.LabelInitialized)
 	s.Nodes[i] = *node
@@ -70,8 +70,8 @@ func (s *scenario) uninitialize(node *corev1.Node, i int) {
 	}
 }
 
-// after is the scenario at the second time.
-func (s *scenario) after() *scenario {
+// secondScenario is the scenario at the second time.
+func (s *scenario) secondScenario() *scenario {
 	out := *s
 	out.Now = metav1.NewTime(s.Now.Add(confirmAfter))
 	out.Nodes = make([]corev1.Node, len(s.Nodes))
@@ -84,7 +84,7 @@ func (s *scenario) after() *scenario {
 	return &out
 }
 
-func late(m *metav1.ObjectMeta) bool {
+func isLate(m *metav1.ObjectMeta) bool {
 	_, ok := m.Annotations[annotationLate+"object"]
 	return ok
 }

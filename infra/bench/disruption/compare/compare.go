@@ -66,11 +66,11 @@ func newSides(c instancetypes.Catalog) sides {
 		karpenter.NewMarket(c), disruption.Next}
 }
 
-// sells is what any class may launch.
-func (b sides) sells(string) []instancetypes.Type { return b.types }
+// classTypes is what any class may launch.
+func (b sides) classTypes(string) []instancetypes.Type { return b.types }
 
-// compare lets both sides decide about the scenario at both times, and Karpenter judge what Joiner begins.
-func (b sides) compare(s *scenario) (out *comparison, err error) {
+// compareScenario lets both sides decide about the scenario at both times, and Karpenter judge what Joiner begins.
+func (b sides) compareScenario(s *scenario) (out *comparison, err error) {
 	out = &comparison{Commands: map[string]int{}}
 	defer func() {
 		if r := recover(); r != nil {
@@ -78,32 +78,33 @@ func (b sides) compare(s *scenario) (out *comparison, err error) {
 		}
 	}()
 	var memory disruption.Memory
-	for i, now := range []*scenario{s.before(), s.after()} {
+	for i, now := range []*scenario{s.firstScenario(), s.secondScenario()} {
 		snapshot := snapshotOf(b.catalog, now)
 		var p disruption.Plan
-		p, memory = b.joiner(snapshot, memory, b.sells)
-		placed := placed(snapshot, b.sells)
+		p, memory = b.joiner(snapshot, memory, b.classTypes)
+		placed := placePods(snapshot, b.classTypes)
 		x := &question{out: out, sells: b.types, snapshot: snapshot, plan: p,
-			variants: variants(now.cluster(b.market, nominated(placed), i == 0), placed)}
+			variants: clusterVariants(now.karpenterCluster(b.market, nominatedNodes(placed), i == 0), placed)}
 		if x.judge, err = karpenter.NewJudge(x.variants[0].cluster); err != nil {
 			return out, err
 		}
-		if err := errors.Join(x.candidates(), x.budgets(), x.commands(), x.left()); err != nil {
+		if err := errors.Join(
+			x.compareCandidates(), x.compareBudgets(), x.compareCommands(), x.compareRemaining()); err != nil {
 			return out, err
 		}
 	}
 	return out, nil
 }
 
-// cluster is the scenario as Karpenter sees it. Its controllers note on NodeClaims when pods came that were not there
-// at first.
-func (s *scenario) cluster(m *karpenter.Market, nominated []string, first bool) karpenter.Cluster {
+// karpenterCluster is the scenario as Karpenter sees it. Its controllers note on NodeClaims when pods came that were
+// not there at first.
+func (s *scenario) karpenterCluster(m *karpenter.Market, nominated []string, first bool) karpenter.Cluster {
 	out := karpenter.Cluster{Now: s.Now.Time, Market: m, Pools: s.Pools, Nodes: s.Nodes, Pods: s.Pods,
 		Budgets: s.Budgets, DaemonSets: s.DaemonSets,
 		Nominated: nominated, BestEffort: s.BestEffort}
 	came := map[string]bool{}
 	for i := range s.Pods {
-		if p := &s.Pods[i]; late(&p.ObjectMeta) && !first &&
+		if p := &s.Pods[i]; isLate(&p.ObjectMeta) && !first &&
 			!slices.ContainsFunc(p.OwnerReferences,
 				func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" }) {
 			came[p.Spec.NodeName] = true
@@ -132,13 +133,13 @@ type question struct {
 	variants []variant
 }
 
-// reasons are those for which nodes go.
-func reasons() []api.DisruptionReason {
+// disruptionReasons are those for which nodes go.
+func disruptionReasons() []api.DisruptionReason {
 	return []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionEmpty, api.DisruptionUnderutilized}
 }
 
-// find notes a finding, with the first change by which both sides see the same.
-func (x *question) find(f finding, same func(c karpenter.Cluster) (bool, error)) error {
+// addFinding notes a finding, with the first change by which both sides see the same.
+func (x *question) addFinding(f finding, same func(c karpenter.Cluster) (bool, error)) error {
 	f.snapshot, f.sells = x.snapshot, x.sells
 	for _, v := range x.variants[1:] {
 		ok, err := same(v.cluster)
@@ -154,15 +155,15 @@ func (x *question) find(f finding, same func(c karpenter.Cluster) (bool, error))
 	return nil
 }
 
-// candidates compares for which reasons each node may go.
-func (x *question) candidates() error {
-	verdicts, err := x.judge.Candidates()
+// compareCandidates compares for which reasons each node may go.
+func (x *question) compareCandidates() error {
+	verdicts, err := x.judge.CandidateVerdicts()
 	if err != nil {
 		return err
 	}
 	for _, v := range verdicts {
 		x.out.Nodes++
-		for _, reason := range reasons() {
+		for _, reason := range disruptionReasons() {
 			ours, theirs := slices.Contains(x.plan.Eligible[reason], v.Claim), slices.Contains(v.Reasons, reason)
 			if ours == theirs {
 				if ours {
@@ -173,14 +174,14 @@ func (x *question) candidates() error {
 			f := finding{Kind: "candidate", About: v.Claim, Reason: reason, Ours: "may go", Theirs: "may go",
 				ours: ours}
 			if !ours {
-				f.Ours = "keeps it" + x.spared(v.Claim)
+				f.Ours = "keeps it" + x.sparedReason(v.Claim)
 			}
 			if !theirs {
 				f.Theirs = fmt.Sprintf("keeps it (graceful %q, eventual %q)", v.Graceful, v.Eventual)
 			}
-			if err := x.find(f, func(c karpenter.Cluster) (bool,
+			if err := x.addFinding(f, func(c karpenter.Cluster) (bool,
 				error) {
-				return sees(c, v.Claim, reason, ours)
+				return hasVerdict(c, v.Claim, reason, ours)
 			}); err != nil {
 				return err
 			}
@@ -189,19 +190,19 @@ func (x *question) candidates() error {
 	return nil
 }
 
-// sees reports whether Karpenter's verdict about the node is that.
-func sees(c karpenter.Cluster, claim string, reason api.DisruptionReason, may bool) (bool, error) {
+// hasVerdict reports whether Karpenter's verdict about the node is that.
+func hasVerdict(c karpenter.Cluster, claim string, reason api.DisruptionReason, may bool) (bool, error) {
 	j, err := karpenter.NewJudge(c)
 	if err != nil {
 		return false, err
 	}
-	all, err := j.Candidates()
+	all, err := j.CandidateVerdicts()
 	i := slices.IndexFunc(all, func(v karpenter.Verdict) bool { return v.Claim == claim })
 	return i >= 0 && slices.Contains(all[i].Reasons, reason) == may, err
 }
 
-// spared is why the node stays.
-func (x *question) spared(claim string) string {
+// sparedReason is why the node stays.
+func (x *question) sparedReason(claim string) string {
 	i := slices.IndexFunc(x.plan.NotDisrupted, func(s disruption.NotDisrupted) bool { return s.Claim == claim })
 	if i < 0 {
 		return ""
@@ -209,10 +210,10 @@ func (x *question) spared(claim string) string {
 	return fmt.Sprintf(" (%s: %s)", x.plan.NotDisrupted[i].Reason, x.plan.NotDisrupted[i].Why)
 }
 
-// budgets compares how many nodes of each pool may go.
-func (x *question) budgets() error {
-	for _, reason := range reasons() {
-		left, err := x.judge.Budgets(reason)
+// compareBudgets compares how many nodes of each pool may go.
+func (x *question) compareBudgets() error {
+	for _, reason := range disruptionReasons() {
+		left, err := x.judge.AllowedDisruptions(reason)
 		if err != nil {
 			return err
 		}
@@ -223,12 +224,12 @@ func (x *question) budgets() error {
 			}
 			f := finding{Kind: "budget", About: p.Name, Reason: reason,
 				Ours: fmt.Sprintf("lets %d go (%v)", ours, problem), Theirs: fmt.Sprintf("lets %d go", left[p.Name])}
-			err := x.find(f, func(c karpenter.Cluster) (bool, error) {
+			err := x.addFinding(f, func(c karpenter.Cluster) (bool, error) {
 				j, err := karpenter.NewJudge(c)
 				if err != nil {
 					return false, err
 				}
-				left, err := j.Budgets(reason)
+				left, err := j.AllowedDisruptions(reason)
 				return problem == nil && ours == left[p.Name], err
 			})
 			if err != nil {
@@ -239,10 +240,13 @@ func (x *question) budgets() error {
 	return nil
 }
 
-// commands lets Karpenter judge what begins. Those of static pools come last: they do not ask where their pods go.
-func (x *question) commands() error {
+// compareCommands lets Karpenter judge what begins. Those of static pools come last: they do not ask where their pods
+// go.
+func (x *question) compareCommands() error {
 	all := slices.Clone(x.plan.Begin)
-	slices.SortStableFunc(all, func(a, b disruption.Command) int { return cmp.Compare(x.static(a), x.static(b)) })
+	slices.SortStableFunc(all, func(a, b disruption.Command) int {
+		return cmp.Compare(x.staticOrder(a), x.staticOrder(b))
+	})
 	if len(all) == 0 {
 		return nil
 	}
@@ -253,21 +257,21 @@ func (x *question) commands() error {
 	var begun []string
 	for i, c := range all {
 		x.out.Commands[string(c.Reason)]++
-		o, err := objection(j, c)
+		o, err := findObjection(j, c)
 		if err != nil {
 			return err
 		}
 		if o != nil {
 			f := finding{Kind: o.Rule, About: strings.Join(c.Claims, ","), Reason: c.Reason, Ours: "begins " +
 				c.String(), Theirs: "says " + o.Why, command: c, begun: slices.Clone(begun)}
-			err := x.find(f, func(c karpenter.Cluster) (bool, error) {
+			err := x.addFinding(f, func(c karpenter.Cluster) (bool, error) {
 				o, err := objectionTo(c, all[:i+1])
 				if err != nil || o == nil {
 					return err == nil, err
 				}
 				rest := f
 				rest.Kind, rest.Theirs, rest.snapshot, rest.sells = o.Rule, "says "+o.Why, x.snapshot, x.sells
-				return explain(rest) != "", nil
+				return explainFinding(rest) != "", nil
 			})
 			if err != nil {
 				return err
@@ -285,16 +289,16 @@ func objectionTo(c karpenter.Cluster, all []disruption.Command) (last *karpenter
 		return nil, err
 	}
 	for _, c := range all {
-		if last, err = objection(j, c); err != nil {
+		if last, err = findObjection(j, c); err != nil {
 			return nil, err
 		}
 	}
 	return last, nil
 }
 
-// objection is what Karpenter has against the command, nil for nothing.
-func objection(j *karpenter.Judge, c disruption.Command) (*karpenter.Objection, error) {
-	err := j.Validate(c)
+// findObjection returns what Karpenter has against the command, nil for nothing.
+func findObjection(j *karpenter.Judge, c disruption.Command) (*karpenter.Objection, error) {
+	err := j.ValidateCommand(c)
 	var o *karpenter.Objection
 	if err != nil && !errors.As(err, &o) {
 		return nil, fmt.Errorf("judge %s: %w", c, err)
@@ -302,11 +306,11 @@ func objection(j *karpenter.Judge, c disruption.Command) (*karpenter.Objection, 
 	return o, nil
 }
 
-// left compares nodes that stay because Joiner finds no way for their pods with what Karpenter would do about them when
-// those are gone that Joiner takes.
-func (x *question) left() error {
+// compareRemaining compares nodes that stay because Joiner finds no way for their pods with what Karpenter would do
+// about them when those are gone that Joiner takes.
+func (x *question) compareRemaining() error {
 	for _, n := range x.plan.NotDisrupted {
-		gone, begun := x.taken(n.Claim)
+		gone, begun := x.takenClaims(n.Claim)
 		for _, reason := range []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionUnderutilized} {
 			if !slices.Contains(x.plan.Eligible[reason], n.Claim) ||
 				(n.Reason == disruption.IneligibleDrifted) != (reason == api.DisruptionDrifted) ||
@@ -320,11 +324,11 @@ func (x *question) left() error {
 					return "", err
 				}
 				for _, c := range begun {
-					if _, err := objection(j, c); err != nil {
+					if _, err := findObjection(j, c); err != nil {
 						return "", err
 					}
 				}
-				return j.Would(n.Claim, reason)
+				return j.ExpectedAction(n.Claim, reason)
 			}
 			what, err := would(x.variants[0].cluster)
 			if err != nil {
@@ -335,7 +339,7 @@ func (x *question) left() error {
 			}
 			f := finding{Kind: "left", About: n.Claim, Reason: reason, Ours: "keeps it (" + string(n.Reason) + ": " +
 				n.Why + ")", Theirs: "would " + what + " it"}
-			if err := x.find(f, func(c karpenter.Cluster) (bool, error) {
+			if err := x.addFinding(f, func(c karpenter.Cluster) (bool, error) {
 				what, err := would(c)
 				return what == "",
 					err
@@ -347,15 +351,15 @@ func (x *question) left() error {
 	return nil
 }
 
-// taken are the claims that are gone when the plan is carried out, as far as those matter for the one that stays. A
-// node of its own static NodePool goes only when its replacement is there, which counts for the limit from the
+// takenClaims are the claims that are gone when the plan is carried out, as far as those matter for the one that stays.
+// A node of its own static NodePool goes only when its replacement is there, which counts for the limit from the
 // beginning: such commands are begun.
-func (x *question) taken(stays string) (gone []string, begun []disruption.Command) {
+func (x *question) takenClaims(stays string) (gone []string, begun []disruption.Command) {
 	mine, _ := hostOf(x.snapshot, stays)
 	for _, list := range [][]disruption.Command{x.plan.Begin, x.plan.Proposed} {
 		for _, c := range list {
 			first, _ := hostOf(x.snapshot, c.Claims[0])
-			if x.static(c) == 1 && len(c.Launches) > 0 && first.Pool() == mine.Pool() {
+			if x.staticOrder(c) == 1 && len(c.Launches) > 0 && first.Pool() == mine.Pool() {
 				begun = append(begun, c)
 			} else {
 				gone = append(gone, c.Claims...)
@@ -365,8 +369,8 @@ func (x *question) taken(stays string) (gone []string, begun []disruption.Comman
 	return gone, begun
 }
 
-// static is 1 for a command about nodes of a static pool, else 0.
-func (x *question) static(c disruption.Command) int {
+// staticOrder is 1 for a command about nodes of a static pool, else 0.
+func (x *question) staticOrder(c disruption.Command) int {
 	for _, n := range x.snapshot.Claims {
 		if p, ok := x.snapshot.PoolOf(n.Pool); ok && p.Static && slices.Contains(c.Claims, n.Name) {
 			return 1
@@ -375,7 +379,7 @@ func (x *question) static(c disruption.Command) int {
 	return 0
 }
 
-// unexplained are the findings for which no documented difference accounts.
-func (out *comparison) unexplained() []finding {
-	return slices.DeleteFunc(slices.Clone(out.Findings), func(f finding) bool { return explain(f) != "" })
+// unexplainedFindings are the findings for which no documented difference accounts.
+func (out *comparison) unexplainedFindings() []finding {
+	return slices.DeleteFunc(slices.Clone(out.Findings), func(f finding) bool { return explainFinding(f) != "" })
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	karpenter.Prepare()
+	karpenter.PrepareProcess()
 	os.Exit(m.Run())
 }
 
@@ -37,7 +37,7 @@ const testSeeds = 50
 // On random clusters both sides see the same, but for documented differences.
 func TestNothingDiffersUnexplained(t *testing.T) {
 	r := run{first: 1, seeds: testSeeds, workers: 1, sides: bothSides(t)}
-	all, err := r.all()
+	all, err := r.compareSeeds()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +53,11 @@ func TestNothingDiffersUnexplained(t *testing.T) {
 // A drifted node of a static NodePool at its limit waits for the replacement of another, which Karpenter sees too.
 func TestReplacementCountsForLimit(t *testing.T) {
 	b := bothSides(t)
-	out, err := b.compare(generate(b.catalog, 346))
+	out, err := b.compareScenario(generateScenario(b.catalog, 346))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range out.unexplained() {
+	for _, f := range out.unexplainedFindings() {
 		t.Error(f)
 	}
 }
@@ -140,11 +140,11 @@ func TestSlipsAreNoticed(t *testing.T) {
 				return p, after
 			}
 			for seed := uint64(1); seed <= most; seed++ {
-				out, err := b.compare(generate(b.catalog, seed))
+				out, err := b.compareScenario(generateScenario(b.catalog, seed))
 				if err != nil {
 					t.Fatal(err)
 				}
-				if slices.ContainsFunc(out.unexplained(), func(f finding) bool { return f.Kind == slip.kind }) {
+				if slices.ContainsFunc(out.unexplainedFindings(), func(f finding) bool { return f.Kind == slip.kind }) {
 					return
 				}
 			}
@@ -161,16 +161,16 @@ func TestShrink(t *testing.T) {
 		return disruption.Next(s, m, sells)
 	}
 	for seed := uint64(1); ; seed++ {
-		s := generate(b.catalog, seed)
-		out, err := b.compare(s)
+		s := generateScenario(b.catalog, seed)
+		out, err := b.compareScenario(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		open := out.unexplained()
+		open := out.unexplainedFindings()
 		if len(open) == 0 || len(s.Nodes) < 4 || len(s.Budgets) < 2 {
 			continue
 		}
-		small := b.shrink(s, open[0])
+		small := b.shrinkScenario(s, open[0])
 		if len(small.Nodes) != 1 || len(small.Pods) != 1 || len(small.Pools) != 1 || len(small.Budgets) != 1 {
 			t.Errorf("seed %d: %d nodes, %d pods, %d pools and %d budgets are left:\n%s", seed, len(small.Nodes), len(small.Pods), len(small.Pools), len(small.Budgets), small)
 		}
@@ -181,7 +181,7 @@ func TestShrink(t *testing.T) {
 		if diff := cmp.Diff(small.String(), again.String()); diff != "" {
 			t.Error(diff)
 		}
-		if out, err := b.compare(again); err != nil || len(out.unexplained()) == 0 {
+		if out, err := b.compareScenario(again); err != nil || len(out.unexplainedFindings()) == 0 {
 			t.Errorf("what was printed shows no difference: %v", err)
 		}
 		return
@@ -191,14 +191,14 @@ func TestShrink(t *testing.T) {
 // What was found is kept, and not looked for again.
 func TestResume(t *testing.T) {
 	r := run{first: 1, seeds: 60, workers: 2, state: t.TempDir(), sides: bothSides(t)}
-	whole, err := r.all()
+	whole, err := r.compareSeeds()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.sides.joiner = func(cluster.Snapshot, disruption.Memory, binpack.Offerings) (disruption.Plan, disruption.Memory) {
 		panic("it was asked again")
 	}
-	again, err := r.all()
+	again, err := r.compareSeeds()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestDifferencesHaveRows(t *testing.T) {
 			rows = append(rows, strings.TrimPrefix(cells[0], "| "))
 		}
 	}
-	want := names()
+	want := differenceNames()
 	slices.Sort(want)
 	slices.Sort(rows)
 	if diff := cmp.Diff(want, rows); diff != "" {

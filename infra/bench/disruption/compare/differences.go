@@ -28,12 +28,12 @@ type difference struct {
 	applies func(finding) bool
 }
 
-// explain is the name of the difference that accounts for the finding, empty for none.
-func explain(f finding) string {
+// explainFinding returns the name of the difference that accounts for the finding, empty for none.
+func explainFinding(f finding) string {
 	if f.eased != "" {
 		return f.eased
 	}
-	for _, d := range differences() {
+	for _, d := range knownDifferences() {
 		if d.applies(f) {
 			return d.name
 		}
@@ -41,24 +41,24 @@ func explain(f finding) string {
 	return ""
 }
 
-// names are all that explain gives.
-func names() []string {
+// differenceNames are all that explainFinding gives.
+func differenceNames() []string {
 	out := []string{severalOfThese}
-	for _, e := range easings() {
+	for _, e := range allEasings() {
 		if !slices.Contains(out, e.name) { // several changes may show one
 			out = append(out, e.name)
 		}
 	}
-	for _, d := range differences() {
+	for _, d := range knownDifferences() {
 		out = append(out, d.name)
 	}
 	return out
 }
 
-func differences() []difference {
+func knownDifferences() []difference {
 	return []difference{
 		{priceUnknown, func(f finding) bool {
-			return f.Kind == "candidate" && !f.ours && f.Reason == api.DisruptionUnderutilized && f.unpriced()
+			return f.Kind == "candidate" && !f.ours && f.Reason == api.DisruptionUnderutilized && f.isUnpriced()
 		}},
 		{sameType, func(f finding) bool {
 			return f.Kind == "same-type" && len(f.command.Claims) > 1 && len(f.command.Launches) == 1
@@ -84,7 +84,7 @@ func differences() []difference {
 			return f.Kind == "left" && (broken || f.countsCompanions() &&
 				(full || strings.Contains(f.Ours, "nothing cheaper was found")))
 		}},
-		{firstFit, func(f finding) bool { return (f.Kind == "room" || f.Kind == "drift") && f.fits() }},
+		{firstFit, func(f finding) bool { return (f.Kind == "room" || f.Kind == "drift") && f.hasRoom() }},
 	}
 }
 
@@ -98,8 +98,8 @@ func hostOf(s cluster.Snapshot, claim string) (cluster.StateNode, bool) {
 	return cluster.StateNode{}, false
 }
 
-// unpriced reports whether nobody knows what the node costs: what its labels say it is, is not sold at all.
-func (f finding) unpriced() bool {
+// isUnpriced reports whether nobody knows what the node costs: what its labels say it is, is not sold at all.
+func (f finding) isUnpriced() bool {
 	h, ok := hostOf(f.snapshot, f.About)
 	if !ok {
 		return false

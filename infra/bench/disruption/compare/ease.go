@@ -32,21 +32,21 @@ const (
 	waitingFirst   = "room that pods which wait take"
 )
 
-func easings() []easing {
+func allEasings() []easing {
 	return []easing{
 		{taintOfNobody, deleteClaimsOf(func(n *corev1.Node) bool {
 			return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == api.TaintDisrupted })
 		})},
 		{nodeAlone, deleteClaimsOf(func(n *corev1.Node) bool { return n.DeletionTimestamp != nil })},
-		{labelTaken, relabelled},
-		{unknownReady, unready},
-		{endingAnti, unavoided},
+		{labelTaken, relabelNodes},
+		{unknownReady, markUnready},
+		{endingAnti, dropAntiAffinity},
 		{poolLeaving, poolsKept},
 		{nothingToMake, func(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster { c.Spare = true; return c }},
 		{poolLeaving, youngClosed},
 		{waitingFirst, waitingBound},
 		{othersPending, func(c karpenter.Cluster, placed plan.Plan) karpenter.Cluster {
-			gone := pending(placed)
+			gone := pendingPods(placed)
 			c.Pods = slices.DeleteFunc(slices.Clone(c.Pods),
 				func(p corev1.Pod) bool { return slices.Contains(gone, p.Namespace+"/"+p.Name) })
 			return c
@@ -60,9 +60,9 @@ type variant struct {
 	cluster karpenter.Cluster
 }
 
-func variants(c karpenter.Cluster, placed plan.Plan) []variant {
+func clusterVariants(c karpenter.Cluster, placed plan.Plan) []variant {
 	out, all := []variant{{"", c}}, variant{severalOfThese, c}
-	for _, e := range easings() {
+	for _, e := range allEasings() {
 		out = append(out, variant{e.name, e.change(c, placed)})
 		all.cluster = e.change(all.cluster, placed)
 	}
@@ -83,9 +83,9 @@ func deleteClaimsOf(such func(*corev1.Node) bool) func(karpenter.Cluster, plan.P
 	}
 }
 
-// relabelled gives nodes the labels that their claims say they had when they came, and claims those by which their
+// relabelNodes gives nodes the labels that their claims say they had when they came, and claims those by which their
 // nodes have a price.
-func relabelled(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
+func relabelNodes(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	c.Nodes, c.Claims = slices.Clone(c.Nodes), slices.Clone(c.Claims)
 	for i := range c.Nodes {
 		node := c.Nodes[i].DeepCopy()
@@ -107,8 +107,8 @@ func relabelled(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	return c
 }
 
-// unready says of pods that do not say whether they are ready that they are not.
-func unready(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
+// markUnready says of pods that do not say whether they are ready that they are not.
+func markUnready(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	c.Pods = slices.Clone(c.Pods)
 	for i := range c.Pods {
 		p := c.Pods[i].DeepCopy()
@@ -125,8 +125,8 @@ func unready(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	return c
 }
 
-// unavoided takes anti-affinity from pods that are being deleted.
-func unavoided(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
+// dropAntiAffinity takes anti-affinity from pods that are being deleted.
+func dropAntiAffinity(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	c.Pods = slices.Clone(c.Pods)
 	for i := range c.Pods {
 		if c.Pods[i].DeletionTimestamp != nil && c.Pods[i].Spec.Affinity != nil {

@@ -23,23 +23,23 @@ func main() {
 	flag.IntVar(&r.workers, "workers", runtime.GOMAXPROCS(0), "how many seeds at a time")
 	file := flag.String("f", "", "a scenario to compare instead, as it is printed for a difference")
 	flag.Parse()
-	if err := work(r, *file); err != nil {
+	if err := runComparison(r, *file); err != nil {
 		fmt.Fprintf(os.Stderr, "compare: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func work(r run, file string) error {
+func runComparison(r run, file string) error {
 	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		return err
 	}
-	karpenter.Prepare()
+	karpenter.PrepareProcess()
 	r.sides = newSides(c)
 	if file != "" {
-		return r.one(file)
+		return r.compareFile(file)
 	}
-	t, err := r.all()
+	t, err := r.compareSeeds()
 	if err != nil {
 		return err
 	}
@@ -47,12 +47,12 @@ func work(r run, file string) error {
 	if len(t.Open) == 0 {
 		return nil
 	}
-	r.tell(t.Open)
+	r.printFindings(t.Open)
 	return fmt.Errorf("%d seeds differ and nothing explains it", len(t.Open))
 }
 
-// one compares the scenario of the file.
-func (r *run) one(file string) error {
+// compareFile compares the scenario of the file.
+func (r *run) compareFile(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("read scenario: %w", err)
@@ -61,13 +61,13 @@ func (r *run) one(file string) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.sides.compare(s)
+	out, err := r.sides.compareScenario(s)
 	if err != nil {
 		return err
 	}
 	var open []error
 	for _, f := range out.Findings {
-		why := explain(f)
+		why := explainFinding(f)
 		fmt.Printf("%s [%s]\n", f, why)
 		if why == "" {
 			open = append(open, errors.New(f.String()))

@@ -46,8 +46,8 @@ func snapshotOf(c instancetypes.Catalog, s *scenario) cluster.Snapshot {
 	return out
 }
 
-// nominated are the nodes on which pods are about to run.
-func nominated(p plan.Plan) []string {
+// nominatedNodes are the nodes on which pods are about to run.
+func nominatedNodes(p plan.Plan) []string {
 	var out []string
 	for _, x := range p.Existing {
 		out = append(out, x.Node)
@@ -56,8 +56,8 @@ func nominated(p plan.Plan) []string {
 	return slices.Compact(out)
 }
 
-// pending are the pods that wait, or whose node goes already, and for which no node that exists has room.
-func pending(p plan.Plan) []string {
+// pendingPods are the pods that wait, or whose node goes already, and for which no node that exists has room.
+func pendingPods(p plan.Plan) []string {
 	var out []string
 	for _, l := range p.Launches {
 		out = append(out, l.Pods...)
@@ -68,9 +68,9 @@ func pending(p plan.Plan) []string {
 	return out
 }
 
-// placed is where pods go that wait, or whose node goes already, by a plan that is as simple as a question of
+// placePods returns where pods go that wait, or whose node goes already, by a plan that is as simple as a question of
 // disruption is: others may be as good, and which of them a provisioner chooses is not what is compared.
-func placed(s cluster.Snapshot, sells binpack.Offerings) plan.Plan {
+func placePods(s cluster.Snapshot, sells binpack.Offerings) plan.Plan {
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = cluster.NoIterations, 0.02
 	return binpack.PodsFrom(s, sells)
 }

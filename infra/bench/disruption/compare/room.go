@@ -21,12 +21,12 @@ type room struct {
 	pods   []cluster.Pod
 }
 
-// fits reports whether the pods of the command have room on the nodes there are and on what it launches, by trying
+// hasRoom reports whether the pods of the command have room on the nodes there are and on what it launches, by trying
 // every way: then Karpenter's first fit is all that is against it. It is false where pods must be with others.
-func (f finding) fits() bool {
+func (f finding) hasRoom() bool {
 	var pods []cluster.Pod
 	for _, p := range f.snapshot.Pods {
-		if !f.moves(p) {
+		if !f.movesPod(p) {
 			continue
 		}
 		if len(p.Affinity) > 0 {
@@ -34,11 +34,11 @@ func (f finding) fits() bool {
 		}
 		pods = append(pods, p)
 	}
-	return place(pods, f.rooms(), zonesOf(f.snapshot.Catalog))
+	return placeAll(pods, f.freeRooms(), zonesOf(f.snapshot.Catalog))
 }
 
-// moves reports whether the pod needs another node when the command's nodes go, or waits for one that is there.
-func (f finding) moves(p cluster.Pod) bool {
+// movesPod reports whether the pod needs another node when the command's nodes go, or waits for one that is there.
+func (f finding) movesPod(p cluster.Pod) bool {
 	if !p.Reschedulable() {
 		return false
 	}
@@ -51,12 +51,12 @@ func (f finding) moves(p cluster.Pod) bool {
 	return false
 }
 
-// rooms are the nodes that stay, with what is free there, and the replacements.
-func (f finding) rooms() (out []room) {
+// freeRooms are the nodes that stay, with what is free there, and the replacements.
+func (f finding) freeRooms() (out []room) {
 	for _, h := range f.snapshot.StateNodes() {
 		gone := h.Claim != nil && (slices.Contains(f.command.Claims, h.Claim.Name) ||
 			slices.Contains(f.begun, h.Claim.Name))
-		if h.Node == nil || gone || h.MarkedForDeletion() || !h.Initialized() || f.young(h) {
+		if h.Node == nil || gone || h.MarkedForDeletion() || !h.Initialized() || f.isYoung(h) {
 			continue
 		}
 		free := h.Allocatable()
@@ -85,8 +85,8 @@ func (f finding) rooms() (out []room) {
 	return out
 }
 
-// young reports whether consolidation puts nothing on the node. Both ask that of nodes of NodePools that may launch.
-func (f finding) young(h cluster.StateNode) bool {
+// isYoung reports whether consolidation puts nothing on the node. Both ask that of nodes of NodePools that may launch.
+func (f finding) isYoung(h cluster.StateNode) bool {
 	if f.Reason != api.DisruptionUnderutilized || h.Claim == nil {
 		return false
 	}
@@ -102,7 +102,7 @@ func (f finding) young(h cluster.StateNode) bool {
 func (f finding) withDaemons(r room, has resources.List) room {
 	var all resources.List
 	for i := range f.snapshot.Daemons {
-		if r.takes(&f.snapshot.Daemons[i]) {
+		if r.takesPod(&f.snapshot.Daemons[i]) {
 			all = all.Add(f.snapshot.Daemons[i].Need)
 		}
 	}
@@ -120,8 +120,8 @@ func launchLabels(t instancetypes.Type, o instancetypes.Offer, pool string, more
 	return out
 }
 
-// takes reports whether labels and taints let the pod there.
-func (r room) takes(p *cluster.Pod) bool {
+// takesPod reports whether labels and taints let the pod there.
+func (r room) takesPod(p *cluster.Pod) bool {
 	for k, v := range p.NodeSelector {
 		if has, ok := r.labels[k]; !ok || has != v {
 			return false
@@ -136,26 +136,26 @@ func (r room) takes(p *cluster.Pod) bool {
 		len(cluster.Untolerated(hard, p.Tolerations)) == 0
 }
 
-// place reports whether the pods can be shared out over the rooms.
-func place(pods []cluster.Pod, rooms []room, zones []string) bool {
+// placeAll reports whether the pods can be shared out over the rooms.
+func placeAll(pods []cluster.Pod, rooms []room, zones []string) bool {
 	if len(pods) == 0 {
-		return even(rooms, zones)
+		return spreadHolds(rooms, zones)
 	}
 	p := pods[0]
 	for i := range rooms {
-		if !p.Need.FitsIn(rooms[i].free) || !rooms[i].takes(&p) {
+		if !p.Need.FitsIn(rooms[i].free) || !rooms[i].takesPod(&p) {
 			continue
 		}
 		if slices.ContainsFunc(rooms[i].pods, func(other cluster.Pod) bool {
-			return avoids(p, other) ||
-				avoids(other, p)
+			return avoidsPod(p, other) ||
+				avoidsPod(other, p)
 		}) {
 			continue
 		}
 		before := rooms[i]
 		p.NodeName = moved
 		rooms[i].free, rooms[i].pods = before.free.Sub(p.Need), append(slices.Clone(before.pods), p)
-		if place(pods[1:], rooms, zones) {
+		if placeAll(pods[1:], rooms, zones) {
 			return true
 		}
 		rooms[i] = before
@@ -163,8 +163,8 @@ func place(pods []cluster.Pod, rooms []room, zones []string) bool {
 	return false
 }
 
-// avoids reports whether the pod may not be on a node with the other one.
-func avoids(p, other cluster.Pod) bool {
+// avoidsPod reports whether the pod may not be on a node with the other one.
+func avoidsPod(p, other cluster.Pod) bool {
 	return slices.ContainsFunc(p.AntiAffinity, func(t cluster.AffinityTerm) bool {
 		return other.Active() && p.Namespace == other.Namespace && t.Selector.Matches(other.Labels)
 	})
@@ -175,8 +175,8 @@ const moved = "moved"
 
 func zonesOf(c instancetypes.Catalog) []string { return slices.Sorted(maps.Keys(c.Zones)) }
 
-// even reports whether the spread of every pod that was given a place holds over the zones.
-func even(rooms []room, zones []string) bool {
+// spreadHolds reports whether the spread of every pod that was given a place holds over the zones.
+func spreadHolds(rooms []room, zones []string) bool {
 	for _, r := range rooms {
 		for _, p := range r.pods {
 			if p.NodeName == moved && slices.ContainsFunc(p.Spread,

@@ -39,7 +39,7 @@ func newTally() *tally {
 	return &tally{Commands: map[string]int{}, Known: map[string]int{}, Open: map[uint64]string{}}
 }
 
-func (t *tally) add(o *tally) {
+func (t *tally) addTally(o *tally) {
 	t.Seeds, t.Nodes, t.May = t.Seeds+o.Seeds, t.Nodes+o.Nodes, t.May+o.May
 	for k, n := range o.Commands {
 		t.Commands[k] += n
@@ -64,9 +64,9 @@ func (t *tally) String() string {
 	return b.String()
 }
 
-// all compares all seeds, those first that nobody has compared with this program.
-func (r *run) all() (*tally, error) {
-	program, err := digest()
+// compareSeeds compares all seeds, those first that nobody has compared with this program.
+func (r *run) compareSeeds() (*tally, error) {
+	program, err := programDigest()
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (r *run) all() (*tally, error) {
 	for range max(1, r.workers) {
 		workers.Go(func() {
 			for i := range next {
-				parts[i], errs[i] = r.shard(program, starts[i], min(shardSeeds, r.first+r.seeds-starts[i]))
+				parts[i], errs[i] = r.compareShard(program, starts[i], min(shardSeeds, r.first+r.seeds-starts[i]))
 			}
 		})
 	}
@@ -93,14 +93,14 @@ func (r *run) all() (*tally, error) {
 	out := newTally()
 	for _, p := range parts {
 		if p != nil {
-			out.add(p)
+			out.addTally(p)
 		}
 	}
 	return out, errors.Join(errs...)
 }
 
-// digest names the program: what it found holds for it alone.
-func digest() (string, error) {
+// programDigest names the program: what it found holds for it alone.
+func programDigest() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("find this program: %w", err)
@@ -112,8 +112,8 @@ func digest() (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(b))[:12], nil
 }
 
-// shard is the tally of some seeds, from the state where it has it.
-func (r *run) shard(program string, first, seeds uint64) (*tally, error) {
+// compareShard returns the tally of some seeds, from the state where it has it.
+func (r *run) compareShard(program string, first, seeds uint64) (*tally, error) {
 	file := filepath.Join(r.state, fmt.Sprintf("%s-%d-%d.json", program, first, seeds))
 	if r.state != "" {
 		text, err := os.ReadFile(file)
@@ -127,7 +127,7 @@ func (r *run) shard(program string, first, seeds uint64) (*tally, error) {
 	}
 	t := newTally()
 	for seed := first; seed < first+seeds; seed++ {
-		t.add(r.seed(seed))
+		t.addTally(r.compareSeed(seed))
 	}
 	if r.state == "" {
 		return t, nil
@@ -142,16 +142,16 @@ func (r *run) shard(program string, first, seeds uint64) (*tally, error) {
 	return t, nil
 }
 
-func (r *run) seed(seed uint64) *tally {
+func (r *run) compareSeed(seed uint64) *tally {
 	t := newTally()
 	t.Seeds = 1
-	out, err := r.sides.compare(generate(r.sides.catalog, seed))
+	out, err := r.sides.compareScenario(generateScenario(r.sides.catalog, seed))
 	if err != nil {
 		t.Open[seed] = err.Error()
 	}
 	t.Nodes, t.May, t.Commands = out.Nodes, out.May, out.Commands
 	for _, f := range out.Findings {
-		if why := explain(f); why != "" {
+		if why := explainFinding(f); why != "" {
 			t.Known[why]++
 		} else if t.Open[seed] == "" {
 			t.Open[seed] = f.String()
@@ -163,19 +163,19 @@ func (r *run) seed(seed uint64) *tally {
 // mostTold bounds the scenarios that are shrunk.
 const mostTold = 5
 
-// tell prints what differs, with the smallest scenarios that show it, which it keeps as well.
-func (r *run) tell(open map[uint64]string) {
+// printFindings prints what differs, with the smallest scenarios that show it, which it keeps as well.
+func (r *run) printFindings(open map[uint64]string) {
 	for i, seed := range slices.Sorted(maps.Keys(open)) {
 		fmt.Printf("seed %d: %s\n", seed, open[seed])
 		if i >= mostTold {
 			continue
 		}
-		s := generate(r.sides.catalog, seed)
-		out, err := r.sides.compare(s)
-		if err != nil || len(out.unexplained()) == 0 {
+		s := generateScenario(r.sides.catalog, seed)
+		out, err := r.sides.compareScenario(s)
+		if err != nil || len(out.unexplainedFindings()) == 0 {
 			continue
 		}
-		s = r.sides.shrink(s, out.unexplained()[0])
+		s = r.sides.shrinkScenario(s, out.unexplainedFindings()[0])
 		fmt.Printf("# seed %d, shrunk\n%s\n", seed, s)
 		if r.state == "" {
 			continue

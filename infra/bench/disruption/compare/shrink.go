@@ -14,21 +14,21 @@ import (
 // mostTries bounds the comparisons that shrinking one scenario takes.
 const mostTries = 3000
 
-// shrink takes away what the difference does not need, one thing at a time, until nothing more can go.
-func (b sides) shrink(s *scenario, f finding) *scenario {
+// shrinkScenario takes away what the difference does not need, one thing at a time, until nothing more can go.
+func (b sides) shrinkScenario(s *scenario, f finding) *scenario {
 	tries := 0
 	differs := func(s *scenario) bool {
 		tries++
-		out, err := b.compare(s)
+		out, err := b.compareScenario(s)
 		if err != nil {
 			return false
 		}
-		return slices.ContainsFunc(out.unexplained(),
+		return slices.ContainsFunc(out.unexplainedFindings(),
 			func(g finding) bool { return g.Kind == f.Kind && g.Reason == f.Reason && g.ours == f.ours })
 	}
 	for again := true; again && tries < mostTries; {
 		again = false
-		for _, smaller := range reductions() {
+		for _, smaller := range allReductions() {
 			for i := 0; tries < mostTries; {
 				next, ok := smaller(s, i)
 				switch {
@@ -51,15 +51,15 @@ func (b sides) shrink(s *scenario, f finding) *scenario {
 // are no more.
 type reduction func(s *scenario, i int) (*scenario, bool)
 
-func reductions() []reduction {
+func allReductions() []reduction {
 	return []reduction{
 		withoutNode,
-		without(func(s *scenario) *[]api.NodeClaim { return &s.Claims }),
-		without(func(s *scenario) *[]corev1.Pod { return &s.Pods }),
-		without(func(s *scenario) *[]policyv1.PodDisruptionBudget { return &s.Budgets }),
-		without(func(s *scenario) *[]appsv1.DaemonSet { return &s.DaemonSets }),
-		without(func(s *scenario) *[]api.NodePool { return &s.Pools }),
-		simpler(func(s *scenario) []func() bool {
+		withoutEntry(func(s *scenario) *[]api.NodeClaim { return &s.Claims }),
+		withoutEntry(func(s *scenario) *[]corev1.Pod { return &s.Pods }),
+		withoutEntry(func(s *scenario) *[]policyv1.PodDisruptionBudget { return &s.Budgets }),
+		withoutEntry(func(s *scenario) *[]appsv1.DaemonSet { return &s.DaemonSets }),
+		withoutEntry(func(s *scenario) *[]api.NodePool { return &s.Pools }),
+		tryEach(func(s *scenario) []func() bool {
 			var out []func() bool
 			for i := range s.Pools {
 				out = append(out, plainPool(&s.Pools[i])...)
@@ -69,42 +69,43 @@ func reductions() []reduction {
 			}
 			for i := range s.Nodes {
 				n := &s.Nodes[i]
-				out = append(out, unset(&n.Annotations), unset(&n.Spec.Taints))
+				out = append(out, unsetField(&n.Annotations), unsetField(&n.Spec.Taints))
 			}
 			for i := range s.Claims {
 				n := &s.Claims[i]
-				out = append(out, unset(&n.Annotations), unset(&n.Spec.TerminationGracePeriod),
-					unset(&n.Status.LastPodEventTime), unset(&n.OwnerReferences), unset(&n.Spec.Requirements))
+				out = append(out, unsetField(&n.Annotations), unsetField(&n.Spec.TerminationGracePeriod),
+					unsetField(&n.Status.LastPodEventTime), unsetField(&n.OwnerReferences),
+					unsetField(&n.Spec.Requirements))
 			}
-			return append(out, unset(&s.BestEffort))
+			return append(out, unsetField(&s.BestEffort))
 		}),
 	}
 }
 
 // plainPool are ways to make the pool simpler.
 func plainPool(p *api.NodePool) []func() bool {
-	out := []func() bool{unset(&p.Spec.Weight), unset(&p.Spec.Limits), unset(&p.Spec.Template.Spec.Taints),
-		unset(&p.Spec.Template.Labels), unset(&p.Spec.Replicas),
-		unset(&p.DeletionTimestamp), unset(&p.Spec.Template.Spec.TerminationGracePeriod)}
+	out := []func() bool{unsetField(&p.Spec.Weight), unsetField(&p.Spec.Limits),
+		unsetField(&p.Spec.Template.Spec.Taints), unsetField(&p.Spec.Template.Labels), unsetField(&p.Spec.Replicas),
+		unsetField(&p.DeletionTimestamp), unsetField(&p.Spec.Template.Spec.TerminationGracePeriod)}
 	for i := range p.Spec.Disruption.Budgets {
-		out = append(out, remove(&p.Spec.Disruption.Budgets, i))
+		out = append(out, removeEntry(&p.Spec.Disruption.Budgets, i))
 	}
 	for i := range p.Spec.Template.Spec.Requirements {
-		out = append(out, remove(&p.Spec.Template.Spec.Requirements, i))
+		out = append(out, removeEntry(&p.Spec.Template.Spec.Requirements, i))
 	}
 	return out
 }
 
 // plainPod are ways to make the pod simpler.
 func plainPod(p *corev1.Pod) []func() bool {
-	return []func() bool{unset(&p.Annotations), unset(&p.Labels), unset(&p.Spec.Tolerations),
-		unset(&p.Spec.NodeSelector), unset(&p.Spec.Affinity),
-		unset(&p.Spec.TopologySpreadConstraints), unset(&p.Spec.Priority), unset(&p.OwnerReferences),
-		unset(&p.DeletionTimestamp)}
+	return []func() bool{unsetField(&p.Annotations), unsetField(&p.Labels), unsetField(&p.Spec.Tolerations),
+		unsetField(&p.Spec.NodeSelector), unsetField(&p.Spec.Affinity),
+		unsetField(&p.Spec.TopologySpreadConstraints), unsetField(&p.Spec.Priority), unsetField(&p.OwnerReferences),
+		unsetField(&p.DeletionTimestamp)}
 }
 
-// unset makes the field its zero value, false where it is that.
-func unset[T any](field *T) func() bool {
+// unsetField makes the field its zero value, false where it is that.
+func unsetField[T any](field *T) func() bool {
 	return func() bool {
 		var zero T
 		if reflect.ValueOf(field).Elem().IsZero() {
@@ -115,16 +116,16 @@ func unset[T any](field *T) func() bool {
 	}
 }
 
-// remove takes the i-th entry from the list.
-func remove[T any](list *[]T, i int) func() bool {
+// removeEntry takes the i-th entry from the list.
+func removeEntry[T any](list *[]T, i int) func() bool {
 	return func() bool {
 		*list = slices.Delete(slices.Clone(*list), i, i+1)
 		return true
 	}
 }
 
-// simpler tries the ways one after the other, each on a copy.
-func simpler(ways func(*scenario) []func() bool) reduction {
+// tryEach tries the ways one after the other, each on a copy.
+func tryEach(ways func(*scenario) []func() bool) reduction {
 	return func(s *scenario, i int) (*scenario, bool) {
 		next := s.clone()
 		all := ways(next)
@@ -138,15 +139,15 @@ func simpler(ways func(*scenario) []func() bool) reduction {
 	}
 }
 
-// without takes the i-th entry from the list.
-func without[T any](list func(*scenario) *[]T) reduction {
+// withoutEntry takes the i-th entry from the list.
+func withoutEntry[T any](list func(*scenario) *[]T) reduction {
 	return func(s *scenario, i int) (*scenario, bool) {
 		next := *s
 		all := list(&next)
 		if i >= len(*all) {
 			return nil, false
 		}
-		remove(all, i)()
+		removeEntry(all, i)()
 		return &next, true
 	}
 }

@@ -61,7 +61,7 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := w.run(ctx, flag.Args())
+	err := w.runTrials(ctx, flag.Args())
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "verify-plan: %v\n", err)
@@ -69,7 +69,7 @@ func main() {
 	}
 }
 
-func (w wish) run(ctx context.Context, paths []string) error {
+func (w wish) runTrials(ctx context.Context, paths []string) error {
 	files, err := workloadFiles(paths)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (w wish) run(ctx context.Context, paths []string) error {
 		for i := range w.times {
 			turn := w
 			turn.seed += uint64(i)
-			r, err := turn.try(ctx, f, types)
+			r, err := turn.runTrial(ctx, f, types)
 			if err != nil {
 				return err
 			}
@@ -104,10 +104,10 @@ func (w wish) run(ctx context.Context, paths []string) error {
 				return err
 			}
 			fmt.Println()
-			if r.Failed() {
+			if r.HasFailed() {
 				bad = append(bad, fmt.Sprintf("%s (seed %d)", r.Workload, turn.seed))
 			}
-			trials, pods, late = trials+1, pods+r.Pods, late+r.Late()
+			trials, pods, late = trials+1, pods+r.Pods, late+r.CountLate()
 			first, last := r.Rounds[0], r.Rounds[len(r.Rounds)-1]
 			usd[0], usd[1] = usd[0]+first.TotalUSD, usd[1]+last.TotalUSD
 		}
@@ -122,8 +122,8 @@ func (w wish) run(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// try holds one trial in a fresh control plane.
-func (w wish) try(ctx context.Context, f workload.File, types instancetypes.Catalog) (r verify.Report, err error) {
+// runTrial holds one trial in a fresh control plane.
+func (w wish) runTrial(ctx context.Context, f workload.File, types instancetypes.Catalog) (r verify.Report, err error) {
 	dir, err := os.MkdirTemp("", "joiner-verify-")
 	if err != nil {
 		return r, fmt.Errorf("make room for the control plane: %w", err)
@@ -136,7 +136,7 @@ func (w wish) try(ctx context.Context, f workload.File, types instancetypes.Cata
 		return r, err
 	}
 	defer func() { err = errors.Join(err, p.Stop()) }()
-	return verify.Run(ctx, verify.Options{
+	return verify.RunTrial(ctx, verify.Options{
 		Config: p.RESTConfig(), Workload: f, Catalog: types, Plan: binpack.Pods, Rounds: w.rounds, Idle: w.idle,
 		Seed: w.seed, Boot: w.boot, Warm: w.warm, Free: w.free,
 		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
