@@ -10,8 +10,8 @@ const (
 	// mostRaised is with how many price classes prices are raised that reckon with whole pods on each node that is
 	// there.
 	mostRaised = 250
-	// raiseWork is how much work goes into that at most, and raisePart which part of what the plan is worth.
-	raiseWork, raisePart = 400 * millisecond, 0.4
+	// mostRaiseWork is how much work goes into that at most, and raisePart which part of what the plan is worth.
+	mostRaiseWork, raisePart = 1000 * millisecond, 0.6
 )
 
 // hostFill is how many pods of which price classes a host should take.
@@ -20,7 +20,7 @@ type hostFill = lowerbound.LimitedFill
 // raisePrices finds prices that prove more than those of the problem, because nodes that are there hold whole pods, and
 // what these nodes hold in a fleet of about the least price. It does nothing where that takes too much work.
 func (w *problem) raisePrices(a *solution) {
-	work := min(raiseWork, int(raisePart*float64(w.newBudget(a).left)))
+	work := min(mostRaiseWork, int(raisePart*float64(w.newBudget(a).left)))
 	if work < leastSearchWork || len(w.worth.classes) > mostRaised {
 		return
 	}
@@ -41,7 +41,7 @@ func (w *problem) raisePrices(a *solution) {
 	}
 	raised := lowerbound.RaiseBound(p, w.worth.prices.Value[:len(w.worth.classes)], work)
 	out.prices, out.hostWorth = raised.ClassPrices, make([]float64, len(at))
-	w.raised, w.hostFills = &out, make([]hostFill, len(at))
+	w.raised, w.raiseWork, w.hostFills = &out, raised.Work, make([]hostFill, len(at))
 	for i, j := range at {
 		if out.hostWorth[i] = noPrice; j >= 0 {
 			out.hostWorth[i], w.hostFills[i] = raised.Worth[j], raised.Fills[j]

@@ -148,6 +148,7 @@ func (w *problem) withinLimits(a *solution, st strategy) *solution {
 func (w *problem) improve(a *solution, st strategy) *solution {
 	a = w.diversifySpot(w.improveDomains(a, st), st)
 	b := w.newBudget(a)
+	b.left -= w.raiseWork
 	quick := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
 	improveByLocalSearch(a, searchLimit{steps: quick})
 	a, other := w.packByLinearProgram(a, st, b)

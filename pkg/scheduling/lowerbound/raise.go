@@ -22,6 +22,7 @@ type RaisedBound struct {
 	ClassPrices
 	Worth []float64     // by offer with a limit: no fill of whole pods is worth more
 	Fills []LimitedFill // by offer with a limit: what it holds in a fleet that costs about Least
+	Work  int           // that it took
 }
 
 // LimitedFill is how many pods of which classes one offer holds.
@@ -46,12 +47,11 @@ func RaiseBound(p CoverProblem, value []float64, work int) RaisedBound {
 	for mix := closeToBest; ; {
 		best.Rounds++
 		added := g.tryPrices(pure)
-		if b := g.totalWorth(); b > best.Bound {
-			best.Bound, best.Value, best.Worth = b, slices.Clone(v[:len(value)]), slices.Clone(g.fill)
-		}
+		best.keepHigher(g, len(value))
 		g.m.improveBasis()
 		best.Least = g.m.fleetCost()
-		if g.work+g.m.work > work || best.Least-best.Bound <= wholeEnough*best.Bound || added == 0 && mix == 0 {
+		if best.Work = g.work + g.m.work; best.Work > work || best.Least-best.Bound <= wholeEnough*best.Bound ||
+			added == 0 && mix == 0 {
 			best.Fills = g.fillsOfFleet()
 			return best
 		}
@@ -60,9 +60,21 @@ func RaiseBound(p CoverProblem, value []float64, work int) RaisedBound {
 			mix = 0 // the best prices so far held it back
 		}
 		pure = g.m.classValues(v)
-		for i, x := range best.Value {
-			v[i] = (1-mix)*v[i] + mix*x
-		}
+		mixInto(v, best.Value, mix)
+	}
+}
+
+// mixInto makes the values the mean of themselves and others, of which they get that part.
+func mixInto(v, others []float64, part float64) {
+	for i, x := range others {
+		v[i] = (1-part)*v[i] + part*x
+	}
+}
+
+// keepHigher keeps the filler's values of so many classes if they prove more.
+func (b *RaisedBound) keepHigher(g *limitGroups, classes int) {
+	if bound := g.totalWorth(); bound > b.Bound {
+		b.Bound, b.Value, b.Worth = bound, slices.Clone(g.filler.Value[:classes]), slices.Clone(g.fill)
 	}
 }
 
@@ -164,7 +176,7 @@ func (g *limitGroups) tryOffers(pure []float64) (added int, over bool) {
 }
 
 // workPerClass and workPerTry are how much work it is to look at a class and to try a number of its pods.
-const workPerClass, workPerTry = 60, 30
+const workPerClass, workPerTry = 200, 100
 
 // tryGroup finds the best fill of each offer of the group; false when they would not pay at the pure values.
 func (g *limitGroups) tryGroup(n int, pure []float64) bool {

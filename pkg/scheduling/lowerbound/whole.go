@@ -122,7 +122,7 @@ func (w *wholePodProblem) priceWholePods(pure []float64, all bool) (added int) {
 func (w *wholePodProblem) scaleValues() {
 	factor := 1.0
 	for i, o := range w.Offers {
-		if w.fill[i] > 0 {
+		if w.limit[i] < 0 && w.fill[i] > 0 {
 			factor = min(factor, o.Price/w.fill[i])
 		}
 	}
