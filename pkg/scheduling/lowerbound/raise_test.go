@@ -84,45 +84,51 @@ func randomHosts(r *rand.Rand) CoverProblem {
 
 // cheapestPlan is what the cheapest plan of whole pods costs, found by trying all.
 func cheapestPlan(p CoverProblem) float64 {
-	fits := func(o NodeOffer, a, b int) bool {
-		for d, room := range o.Room {
-			if float64(a)*p.Classes[0].Need[d]+float64(b)*p.Classes[1].Need[d] > room {
-				return false
+	t := planTrial{p, map[[2]int]float64{{0, 0}: 0}}
+	return t.place(0, int(p.Classes[0].Count), int(p.Classes[1].Count))
+}
+
+// planTrial tries all plans for pods of two classes.
+type planTrial struct {
+	CoverProblem
+	bought map[[2]int]float64 // by pods of both classes: what new nodes for them cost
+}
+
+func (t planTrial) fits(o NodeOffer, a, b int) bool {
+	for d, room := range o.Room {
+		if float64(a)*t.Classes[0].Need[d]+float64(b)*t.Classes[1].Need[d] > room {
+			return false
+		}
+	}
+	return true
+}
+
+// place tries all that the offers with a limit, from one on, could hold, and buys nodes for the rest.
+func (t planTrial) place(offer, a, b int) float64 {
+	if offer == len(t.Offers) {
+		return t.buy(a, b)
+	}
+	best := t.place(offer+1, a, b)
+	for x := 0; x <= a && t.Offers[offer].Limit > 0; x++ {
+		for y := 0; y <= b && t.fits(t.Offers[offer], x, y); y++ {
+			best = min(best, t.place(offer+1, a-x, b-y))
+		}
+	}
+	return best
+}
+
+func (t planTrial) buy(a, b int) float64 {
+	if usd, ok := t.bought[[2]int{a, b}]; ok {
+		return usd
+	}
+	best := math.Inf(1)
+	for _, o := range t.Offers {
+		for i := 1; i < (a+1)*(b+1) && o.Limit == 0; i++ {
+			if x, y := i/(b+1), i%(b+1); t.fits(o, x, y) {
+				best = min(best, o.Price+t.buy(a-x, b-y))
 			}
 		}
-		return true
 	}
-	known := map[[2]int]float64{{0, 0}: 0}
-	var bought func(a, b int) float64
-	bought = func(a, b int) float64 {
-		if usd, ok := known[[2]int{a, b}]; ok {
-			return usd
-		}
-		best := math.Inf(1)
-		for _, o := range p.Offers {
-			for x := 0; x <= a && o.Limit == 0; x++ {
-				for y := 0; y <= b; y++ {
-					if x+y > 0 && fits(o, x, y) {
-						best = min(best, o.Price+bought(a-x, b-y))
-					}
-				}
-			}
-		}
-		known[[2]int{a, b}] = best
-		return best
-	}
-	var placed func(host, a, b int) float64
-	placed = func(host, a, b int) float64 {
-		if host == len(p.Offers) {
-			return bought(a, b)
-		}
-		best := placed(host+1, a, b)
-		for x := 0; x <= a && p.Offers[host].Limit > 0; x++ {
-			for y := 0; y <= b && fits(p.Offers[host], x, y); y++ {
-				best = min(best, placed(host+1, a-x, b-y))
-			}
-		}
-		return best
-	}
-	return placed(0, int(p.Classes[0].Count), int(p.Classes[1].Count))
+	t.bought[[2]int{a, b}] = best
+	return best
 }
