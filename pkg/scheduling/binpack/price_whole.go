@@ -11,7 +11,9 @@ const (
 	// there.
 	mostRaised = 250
 	// mostRaiseWork is how much work goes into that at most, and raisePart which part of what the plan is worth.
-	mostRaiseWork, raisePart = 1000 * millisecond, 0.6
+	mostRaiseWork, raisePart = 1200 * millisecond, 0.9
+	// fewHosts is with how many nodes that are there the search finds by itself what they should hold.
+	fewHosts = 20
 )
 
 // hostFill is how many pods of which price classes a host should take.
@@ -21,7 +23,7 @@ type hostFill = lowerbound.LimitedFill
 // what these nodes hold in a fleet of about the least price. It does nothing where that takes too much work.
 func (w *problem) raisePrices(a *solution) {
 	work := min(mostRaiseWork, int(raisePart*float64(w.newBudget(a).left)))
-	if work < leastSearchWork || len(w.worth.classes) > mostRaised {
+	if work < leastSearchWork || len(w.nodes.hosts) <= fewHosts || len(w.worth.classes) > mostRaised {
 		return
 	}
 	out := *w.worth
