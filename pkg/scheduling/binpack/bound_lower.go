@@ -22,6 +22,9 @@ func (a *solution) lowerBound() float64 {
 	if a.w.alone != nil {
 		usd = max(usd, p.sharedBound(a.w.alone))
 	}
+	if a.w.raised != nil {
+		usd = max(usd, p.sharedBound(a.w.raised))
+	}
 	return usd
 }
 
@@ -104,7 +107,7 @@ type roomWorth struct {
 func (r *roomWorth) addHosts() {
 	var items []int32
 	var most []float64
-	for _, b := range r.w.nodes.hosts {
+	for h, b := range r.w.nodes.hosts {
 		items, most = items[:0], most[:0]
 		for i, c := range r.x.classes {
 			n := fitCount(c.need, b.room)
@@ -117,7 +120,11 @@ func (r *roomWorth) addHosts() {
 			}
 		}
 		if len(items) > 0 {
-			r.usd += r.filler.Fill(items, most, scaleNeed(b.room, r.x.units), &lowerbound.Basis{})
+			worth := r.filler.Fill(items, most, scaleNeed(b.room, r.x.units), &lowerbound.Basis{})
+			if r.x.hostWorth != nil {
+				worth = min(worth, r.x.hostWorth[h])
+			}
+			r.usd += worth
 		}
 	}
 }

@@ -33,6 +33,9 @@ func (pk *packing) settleSpread(now []*podClass) {
 
 // useHosts fills the room that exists, and that of nodes opened before in this pass.
 func (pk *packing) useHosts(batches []*podBatch) {
+	if pk.a.strategy.hostFills != nil {
+		pk.placeHostFills(batches)
+	}
 	if pk.a.strategy.hostsByPrices {
 		pk.fillHostsByPrices(batches)
 	}

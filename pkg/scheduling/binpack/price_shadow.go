@@ -20,6 +20,8 @@ type shadowPrices struct {
 	prices  lowerbound.ClassPrices
 	fill    map[*poolInstanceType]float64 // about the most worth that a node of the model can hold
 	units   []float64
+
+	hostWorth []float64 // by host: no fill of whole pods is worth more, noPrice where nothing is known; nil for none
 }
 
 // priceClass is what the prices know of some pods.

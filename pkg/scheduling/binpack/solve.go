@@ -48,6 +48,7 @@ type strategy struct {
 	caps              map[classDomain]int // most pods of a class in a domain, see improveDomains
 	spotCeiling       int64               // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
 	hostsByPrices     bool                // hosts are filled with what would cost most elsewhere
+	hostFills         []hostFill          // by host: what it takes before anything else, nil for nothing
 	nodeCost          float64             // what a node costs beside its price, USD per hour
 }
 
@@ -81,7 +82,8 @@ func (w *problem) placeMostPods() (*solution, strategy) {
 		best = w.withinLimits(w.packByPrices(st), st)
 	}
 	best = w.withLeftFirst(best, st)
-	return w.withHostsByPrices(best, st)
+	best, st = w.withHostsByPrices(best, st)
+	return w.withHostFills(best, st)
 }
 
 // plainStrategy is what is tried first: all pods at once, by their prices.
@@ -118,7 +120,10 @@ func (w *problem) withHostsByPrices(best *solution, st strategy) (*solution, str
 	priced := st
 	priced.hostsByPrices = true
 	if a := w.packByPrices(priced); a.placesMoreOrCostsLess(best) {
-		return a, priced
+		best, st = a, priced
+	}
+	if best.newNodePrice() > best.lowerBound()*(1+smallGap) {
+		w.raisePrices(best)
 	}
 	return best, st
 }
@@ -143,6 +148,7 @@ func (w *problem) withinLimits(a *solution, st strategy) *solution {
 func (w *problem) improve(a *solution, st strategy) *solution {
 	a = w.diversifySpot(w.improveDomains(a, st), st)
 	b := w.newBudget(a)
+	b.left -= w.raiseWork
 	quick := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
 	improveByLocalSearch(a, searchLimit{steps: quick})
 	a, other := w.packByLinearProgram(a, st, b)
@@ -232,11 +238,13 @@ type packing struct {
 	learned  *lessons
 	level    []int               // by class: how far it is relaxed
 	stuck    map[classDomain]int // pods that a domain was given and could not take
+	filled   []map[int32]int     // by host and price class: pods that it took by the strategy's hostFills
 	roomOnly bool                // make no new nodes
 }
 
 func newPacking(a *solution, ls *lessons) *packing {
-	pk := &packing{a: a, learned: ls, level: make([]int, len(a.w.classes.list)), stuck: map[classDomain]int{}}
+	pk := &packing{a: a, learned: ls, level: make([]int, len(a.w.classes.list)), stuck: map[classDomain]int{},
+		filled: make([]map[int32]int, len(a.strategy.hostFills))}
 	pk.resetLevels()
 	return pk
 }

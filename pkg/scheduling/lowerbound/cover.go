@@ -199,7 +199,11 @@ func newSolver(p CoverProblem) *solver {
 	if len(p.Classes) > 0 {
 		dims = len(p.Classes[0].Need)
 	}
-	limit := p.addLimits(dims)
+	return newSolverWith(p, p.addLimits(dims), dims)
+}
+
+// newSolverWith is a solver for a problem that has a class for each offer of which there are so many.
+func newSolverWith(p CoverProblem, limit []int32, dims int) *solver {
 	s := &solver{CoverProblem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offers)),
 		upper: make([]float64, len(p.Offers)), prices: make([][]float64, len(p.Offers)),
 		basis: make([]Basis, len(p.Offers)), limit: limit}

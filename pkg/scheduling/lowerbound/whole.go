@@ -73,6 +73,7 @@ type wholePodProblem struct {
 	n      []int32   // by item: how many are in
 	best   []int32
 	most   float64 // worth of the best
+	margin float64 // another fill is looked for only if it could be worth so many times as much
 	steps  int
 }
 
@@ -98,7 +99,7 @@ func (w *wholePodProblem) priceWholePods(pure []float64, all bool) (added int) {
 			continue
 		}
 		o := &w.Offers[i]
-		if w.fill[i] = w.fillOf(o, i); all && w.fill[i] > closeToPrice*o.Price {
+		if w.fill[i] = w.fillOf(o, i, o.Price); all && w.fill[i] > closeToPrice*o.Price {
 			w.close = append(w.close, int32(i))
 		}
 		w.work += 40*len(o.Holds) + 10*w.steps
@@ -121,7 +122,7 @@ func (w *wholePodProblem) priceWholePods(pure []float64, all bool) (added int) {
 func (w *wholePodProblem) scaleValues() {
 	factor := 1.0
 	for i, o := range w.Offers {
-		if w.fill[i] > 0 {
+		if w.limit[i] < 0 && w.fill[i] > 0 {
 			factor = min(factor, o.Price/w.fill[i])
 		}
 	}
@@ -130,11 +131,14 @@ func (w *wholePodProblem) scaleValues() {
 	}
 }
 
-// fillOf looks for the fill of whole pods that is worth most, if one is worth more than the node and a little, by
+// fillOf looks for the fill of whole pods that is worth most, if one is worth more than so much and a little, by
 // depth-first search under the prices of room that the best fill of fractions has. It returns a bound of what any fill
 // is worth.
-func (w *wholePodProblem) fillOf(o *NodeOffer, at int) float64 {
-	w.items, w.best, w.most, w.steps = w.items[:0], w.best[:0], o.Price*(1+little), 0
+func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
+	w.items, w.best, w.most, w.steps, w.margin = w.items[:0], w.best[:0], least*(1+little), 0, 1+1e-9
+	if least == 0 {
+		w.margin = 1 + little
+	}
 	mosts := w.mostNow(o, at)
 	upper := w.filler.Fill(o.Holds, mosts, o.Room, &w.basis[at])
 	if upper <= w.most {
@@ -170,7 +174,7 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int) float64 {
 	if w.steps > w.patience {
 		return upper
 	}
-	return min(upper, w.most*(1+1e-9))
+	return min(upper, w.most*w.margin)
 }
 
 // mostNow is how many pods of each class that the offer holds one node may have.
@@ -192,7 +196,7 @@ func (w *wholePodProblem) tryCounts(j int, worth float64) {
 		w.most = worth
 		copy(w.best, w.n)
 	}
-	if w.steps++; j == len(w.items) || w.steps > w.patience || worth+w.remainingWorth(j) <= w.most*(1+1e-9) {
+	if w.steps++; j == len(w.items) || w.steps > w.patience || worth+w.remainingWorth(j) <= w.most*w.margin {
 		return
 	}
 	it := &w.items[j]

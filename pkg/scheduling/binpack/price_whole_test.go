@@ -1,0 +1,71 @@
+package binpack
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"joiner.sh/pkg/testing/scenario"
+)
+
+// Beside nodes with odd rooms, prices that reckon with whole pods prove more, and what nodes hold in their fleet makes
+// plans cheaper and never dearer.
+func TestWholePodsOnNodesThatAreThere(t *testing.T) {
+	t.Parallel()
+	const worlds = 24
+	cheaper, proved, before, after := 0, 0, 0.0, 0.0
+	for seed := range uint64(worlds) {
+		world, err := scenario.FromText(oddRooms(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newProblem(world.Snapshot, world.Market)
+		priced, st := w.withHostsByPrices(w.packByPrices(w.plainStrategy()), w.plainStrategy())
+		if w.raised == nil {
+			t.Fatalf("seed %d: prices are not raised", seed)
+		}
+		filled, _ := w.withHostFills(priced, st)
+		if filled.waiting() > 0 || filled.totalCost() > priced.totalCost()*(1+1e-9) {
+			t.Errorf("seed %d: %d pods have no place, %.4f USD/h, %.4f without fills", seed, filled.waiting(),
+				filled.newNodePrice(), priced.newNodePrice())
+		}
+		if filled.totalCost() < priced.totalCost()*(1-1e-6) {
+			cheaper++
+		}
+		for i, b := range filled.bins {
+			checkBin(t, seed, w, i, b)
+		}
+		bound := filled.lowerBound()
+		if w.raised = nil; bound > filled.lowerBound()*(1+1e-3) {
+			proved++
+		}
+		if p := decide(world); bound > p.TotalPrice()*(1+1e-9) {
+			t.Errorf("seed %d: %.4f USD/h is proven, a plan costs %.4f", seed, bound, p.TotalPrice())
+		}
+		before, after = before+priced.newNodePrice(), after+filled.newNodePrice()
+	}
+	t.Logf("%d of %d plans are cheaper, %d bounds higher: %.4f USD/h, %.4f before", cheaper, worlds, proved, after, before)
+	if cheaper < worlds/4 || proved < worlds/4 || after > 0.99*before {
+		t.Errorf("%d of %d plans are cheaper, %d bounds higher: %.4f USD/h, %.4f before", cheaper, worlds, proved, after,
+			before)
+	}
+}
+
+// oddRooms is a world of a dozen services beside forty nodes, the rooms of which no pods fill.
+func oddRooms(seed uint64) []string {
+	r := rand.New(rand.NewPCG(seed, 11))
+	lines := []string{"type small cpu=3100 mem=6500 milliusd=50", "type large cpu=7300 mem=15000 milliusd=100",
+		"type tall cpu=5200 mem=21000 milliusd=95", "pool default"}
+	for i := range 40 {
+		lines = append(lines, fmt.Sprintf("node n%02d type=%s zone=a pool=default", i,
+			[]string{"small", "large", "tall"}[r.IntN(3)]))
+	}
+	for i := range 12 {
+		line := fmt.Sprintf("pods app%d n=%d cpu=%d mem=%d", i, 10+r.IntN(12), 100*(5+r.IntN(24)), 256*(2+r.IntN(18)))
+		if i%4 == 0 {
+			line += fmt.Sprintf("\napart host app=app%d", i)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,246 @@
+package lowerbound
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	// mostLimitGroups is how many groups the offers are put into of which there are so many.
+	mostLimitGroups = 32
+	// limitedFills bounds the steps in which the best fill of whole pods is looked for on an offer of which there are
+	// so many.
+	limitedFills = 3000
+	// closeToBest is the part of the best prices so far in those that are tried next.
+	closeToBest = 0.8
+	// lowerings is how often prices are lowered where offers hold too much worth, before all prices are.
+	lowerings = 3
+)
+
+// RaisedBound is the outcome of RaiseBound.
+type RaisedBound struct {
+	ClassPrices
+	Worth []float64     // by offer with a limit: no fill of whole pods is worth more
+	Fills []LimitedFill // by offer with a limit: what it holds in a fleet that costs about Least
+	Work  int           // that it took
+}
+
+// LimitedFill is how many pods of which classes one offer holds.
+type LimitedFill struct {
+	Class  []int32
+	Amount []int
+}
+
+// RaiseBound looks for prices that prove more than those given, because every offer holds whole pods, also one of which
+// there are so many. The outcome is valid after any amount of work, of which one unit takes about a nanosecond. It has
+// no Fill. The bound is the sum of count times value, less the worth of the offers that have a limit.
+//
+// It takes the offers with a limit group by group, so that few rows stand for many nodes: a column says what each
+// offer of the group holds at one set of prices. A mixture of such columns is a mixture of fills of each offer, so
+// the prices of this smaller problem are as good as those of a problem with a row for each offer.
+func RaiseBound(p CoverProblem, value []float64, work int) RaisedBound {
+	g := newLimitGroups(p)
+	v := g.filler.Value
+	copy(v, value)
+	best := RaisedBound{ClassPrices: ClassPrices{Bound: math.Inf(-1), Least: math.Inf(1)}}
+	pure := slices.Clone(v)
+	for mix := closeToBest; ; {
+		best.Rounds++
+		added := g.tryPrices(pure)
+		best.keepHigher(g, len(value))
+		g.m.improveBasis()
+		best.Least = g.m.fleetCost()
+		if best.Work = g.work + g.m.work; best.Work > work || best.Least-best.Bound <= wholeEnough*best.Bound ||
+			added == 0 && mix == 0 {
+			best.Fills = g.fillsOfFleet()
+			return best
+		}
+		mix = closeToBest
+		if added == 0 {
+			mix = 0 // the best prices so far held it back
+		}
+		pure = g.m.classValues(v)
+		mixInto(v, best.Value, mix)
+	}
+}
+
+// mixInto makes the values the mean of themselves and others, of which they get that part.
+func mixInto(v, others []float64, part float64) {
+	for i, x := range others {
+		v[i] = (1-part)*v[i] + part*x
+	}
+}
+
+// keepHigher keeps the filler's values of so many classes if they prove more.
+func (b *RaisedBound) keepHigher(g *limitGroups, classes int) {
+	if bound := g.totalWorth(); bound > b.Bound {
+		b.Bound, b.Value, b.Worth = bound, slices.Clone(g.filler.Value[:classes]), slices.Clone(g.fill)
+	}
+}
+
+// limitGroups is a problem in which offers with a limit are taken together, group by group.
+type limitGroups struct {
+	*wholePodProblem
+	members [][]int         // by group: its offers
+	first   int32           // the class that stands for the first group; others follow
+	columns []limitedColumn // by column of the master problem that is of a group
+}
+
+// limitedColumn is what each offer of a group holds in a column.
+type limitedColumn struct {
+	column int
+	group  int
+	fills  []LimitedFill // by position in the group
+}
+
+func newLimitGroups(p CoverProblem) *limitGroups {
+	g := &limitGroups{first: int32(len(p.Classes))}
+	limit, total := make([]int32, len(p.Offers)), 0
+	for i, o := range p.Offers {
+		if limit[i] = -1; o.Limit > 0 {
+			total++
+		}
+	}
+	size := max(1, (total+mostLimitGroups-1)/mostLimitGroups)
+	dims := len(p.Classes[0].Need)
+	p.Classes = slices.Clone(p.Classes)
+	for i, o := range p.Offers {
+		if o.Limit == 0 {
+			continue
+		}
+		n := len(g.members) - 1
+		if n < 0 || len(g.members[n]) == size {
+			g.members, n = append(g.members, nil), n+1
+			p.Classes = append(p.Classes, PriceClass{Need: make([]float64, dims), Count: -1, Group: -1})
+		}
+		g.members[n] = append(g.members[n], i)
+		limit[i] = g.first + int32(n)
+	}
+	g.wholePodProblem = &wholePodProblem{solver: newSolverWith(p, limit, dims), fill: make([]float64, len(p.Offers)),
+		patience: limitedFills}
+	return g
+}
+
+// tryPrices lowers the filler's values until no offer can hold more worth than it costs, and finds what the groups are
+// worth then. It gives the master the fills that would pay at the pure values and returns how many did.
+func (g *limitGroups) tryPrices(pure []float64) (added int) {
+	for range lowerings {
+		more, over := g.tryOffers(pure)
+		if added += more; !over {
+			break
+		}
+	}
+	for i := range g.Offers {
+		if o := &g.Offers[i]; o.Limit == 0 {
+			g.fill[i] = g.fillOf(o, i, o.Price)
+		}
+	}
+	g.scaleValues()
+	for n := range g.members {
+		if g.tryGroup(n, pure) {
+			added++
+		}
+	}
+	return added
+}
+
+// tryOffers finds the best fill of each offer without a limit and lowers the values of what holds too much worth. It
+// reports how many columns are new, and whether it lowered any value.
+func (g *limitGroups) tryOffers(pure []float64) (added int, over bool) {
+	v := g.filler.Value
+	for i := range g.Offers {
+		o := &g.Offers[i]
+		if o.Limit > 0 {
+			continue
+		}
+		upper := g.fillOf(o, i, o.Price)
+		g.work += workPerClass*len(o.Holds) + workPerTry*g.steps
+		if upper <= o.Price {
+			continue
+		}
+		over = true
+		c, gain := column{cost: o.Price}, 0.0
+		for j, n := range g.best {
+			if k := g.items[j].class; n > 0 {
+				c.class, c.amount = append(c.class, k), append(c.amount, float64(n))
+				gain += float64(n) * pure[k]
+				v[k] *= o.Price / upper
+			}
+		}
+		if gain > o.Price*(1+1e-7) {
+			g.m.addColumn(c)
+			added++
+		}
+	}
+	return added, over
+}
+
+// workPerClass and workPerTry are how much work it is to look at a class and to try a number of its pods.
+const workPerClass, workPerTry = 200, 100
+
+// tryGroup finds the best fill of each offer of the group; false when they would not pay at the pure values.
+func (g *limitGroups) tryGroup(n int, pure []float64) bool {
+	limit := g.first + int32(n)
+	amounts, worth := make([]float64, g.first), 0.0
+	fills := make([]LimitedFill, len(g.members[n]))
+	for at, i := range g.members[n] {
+		o := &g.Offers[i]
+		g.fill[i] = g.fillOf(o, i, 0)
+		g.work += workPerClass*len(o.Holds) + workPerTry*g.steps
+		worth += o.Limit * g.fill[i]
+		for j, pods := range g.best {
+			if k := g.items[j].class; pods > 0 {
+				amounts[k] += o.Limit * float64(pods)
+				fills[at].Class, fills[at].Amount = append(fills[at].Class, k), append(fills[at].Amount, int(pods))
+			}
+		}
+	}
+	g.filler.Value[limit] = worth
+	c, gain := column{class: []int32{limit}, amount: []float64{-1}, limited: true}, -pure[limit]
+	for k, pods := range amounts {
+		if pods > 0 {
+			c.class, c.amount = append(c.class, int32(k)), append(c.amount, pods)
+			gain += pods * pure[k]
+		}
+	}
+	if len(c.class) == 1 || gain <= 1e-6*worth {
+		return false
+	}
+	g.columns = append(g.columns, limitedColumn{column: len(g.m.columns), group: n, fills: fills})
+	g.m.addColumn(c)
+	return true
+}
+
+// fillsOfFleet tells by offer with a limit what it holds in the fleet: of each column of its group as many offers have
+// their fill as the fleet has a part of it.
+func (g *limitGroups) fillsOfFleet() []LimitedFill {
+	part := make([]float64, len(g.m.columns))
+	for r, j := range g.m.basic {
+		if j >= 0 {
+			part[j] = max(0, g.m.has[r])
+		}
+	}
+	out := make([]LimitedFill, len(g.Offers))
+	for n, list := range g.members {
+		var own []limitedColumn
+		for _, c := range g.columns {
+			if c.group == n && part[c.column] > 1e-6 {
+				own = append(own, c)
+			}
+		}
+		given := make([]float64, len(own))
+		for at, i := range list {
+			best, most := -1, 0.0
+			for j, c := range own {
+				if lack := part[c.column]*float64(at+1) - given[j]; best < 0 || lack > most+1e-9 {
+					best, most = j, lack
+				}
+			}
+			if best >= 0 && most > 0 {
+				given[best]++
+				out[i] = own[best].fills[at]
+			}
+		}
+	}
+	return out
+}

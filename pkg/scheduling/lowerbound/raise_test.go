@@ -1,0 +1,134 @@
+package lowerbound
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// Two nodes with room for one and a half pods hold one each, so two of four pods need a new node; fractions would leave
+// less than one.
+func TestRaiseBoundCountsWholePodsOnNodes(t *testing.T) {
+	p := CoverProblem{Classes: []PriceClass{{Need: []float64{1}, Count: 2, Group: -1},
+		{Need: []float64{0.9}, Count: 2, Group: -1}}, Offers: []NodeOffer{
+		{Price: 10, Room: []float64{2}, Holds: []int32{0, 1}},
+		{Room: []float64{1.5}, Holds: []int32{0, 1}, Limit: 1}, {Room: []float64{1.5}, Holds: []int32{0, 1}, Limit: 1},
+	}, Rounds: 60}
+	quick := SolvePrices(p)
+	if math.Abs(quick.Bound-4) > 0.01 {
+		t.Errorf("fractions prove %.3f, want 4", quick.Bound)
+	}
+	got := RaiseBound(p, quick.Value[:2], 100_000_000)
+	if math.Abs(got.Bound-10) > 0.02 {
+		t.Errorf("whole pods prove %.3f, want 10", got.Bound)
+	}
+	if len(got.Fills[1].Class) != 1 || got.Fills[1].Amount[0] != 1 || got.Fills[2].Amount[0] != 1 {
+		t.Errorf("fills are %v, want a pod on each node", got.Fills)
+	}
+}
+
+// No plan of small random clusters undercuts the bound, whatever the prices and the work that it starts with, and it is
+// no less than what the prices prove that it starts with.
+func TestRaiseBoundHoldsForEveryPlan(t *testing.T) {
+	raised := 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		p := randomHosts(r)
+		quick := SolvePrices(p)
+		work := []int{0, 1_000_000, 50_000_000}[seed%3]
+		got := RaiseBound(p, quick.Value[:len(p.Classes)], work)
+		cheapest := cheapestPlan(p)
+		if got.Bound > cheapest*(1+1e-6)+1e-9 {
+			t.Errorf("seed %d: the bound is %.4f, a plan costs %.4f", seed, got.Bound, cheapest)
+		}
+		if got.Bound < quick.Bound*(1-1e-3)-1e-6 {
+			t.Errorf("seed %d: the bound is %.4f, less than the %.4f of fractions", seed, got.Bound, quick.Bound)
+		}
+		if got.Bound > quick.Bound*1.01 {
+			raised++
+		}
+		sum := 0.0
+		for i, v := range got.Value {
+			sum += p.Classes[i].Count * v
+		}
+		for i, o := range p.Offers {
+			sum -= o.Limit * got.Worth[i]
+		}
+		if math.Abs(sum-got.Bound) > 1e-6*(1+math.Abs(sum)) {
+			t.Errorf("seed %d: value less worth is %.6f, the bound %.6f", seed, sum, got.Bound)
+		}
+	}
+	if raised < 100 {
+		t.Errorf("%d of 300 bounds are raised", raised)
+	}
+}
+
+// randomHosts is two classes of some pods, one or two offers and up to three nodes that are there.
+func randomHosts(r *rand.Rand) CoverProblem {
+	p := CoverProblem{Rounds: 60}
+	for range 2 {
+		p.Classes = append(p.Classes, PriceClass{Need: []float64{1 + 3*r.Float64(), 1 + 3*r.Float64()},
+			Count: float64(1 + r.IntN(5)), Group: -1})
+	}
+	holds := []int32{0, 1}
+	p.Offers = append(p.Offers, NodeOffer{Price: 1 + r.Float64(), Room: []float64{4.1, 4.1}, Holds: holds})
+	if r.IntN(2) == 0 {
+		p.Offers = append(p.Offers, NodeOffer{Price: 2 + r.Float64(), Room: []float64{8, 9}, Holds: holds})
+	}
+	for range 1 + r.IntN(3) {
+		p.Offers = append(p.Offers, NodeOffer{Room: []float64{6 * r.Float64(), 6 * r.Float64()}, Holds: holds,
+			Limit: 1})
+	}
+	return p
+}
+
+// cheapestPlan is what the cheapest plan of whole pods costs, found by trying all.
+func cheapestPlan(p CoverProblem) float64 {
+	t := planTrial{p, map[[2]int]float64{{0, 0}: 0}}
+	return t.place(0, int(p.Classes[0].Count), int(p.Classes[1].Count))
+}
+
+// planTrial tries all plans for pods of two classes.
+type planTrial struct {
+	CoverProblem
+	bought map[[2]int]float64 // by pods of both classes: what new nodes for them cost
+}
+
+func (t planTrial) fits(o NodeOffer, a, b int) bool {
+	for d, room := range o.Room {
+		if float64(a)*t.Classes[0].Need[d]+float64(b)*t.Classes[1].Need[d] > room {
+			return false
+		}
+	}
+	return true
+}
+
+// place tries all that the offers with a limit, from one on, could hold, and buys nodes for the rest.
+func (t planTrial) place(offer, a, b int) float64 {
+	if offer == len(t.Offers) {
+		return t.buy(a, b)
+	}
+	best := t.place(offer+1, a, b)
+	for x := 0; x <= a && t.Offers[offer].Limit > 0; x++ {
+		for y := 0; y <= b && t.fits(t.Offers[offer], x, y); y++ {
+			best = min(best, t.place(offer+1, a-x, b-y))
+		}
+	}
+	return best
+}
+
+func (t planTrial) buy(a, b int) float64 {
+	if usd, ok := t.bought[[2]int{a, b}]; ok {
+		return usd
+	}
+	best := math.Inf(1)
+	for _, o := range t.Offers {
+		for i := 1; i < (a+1)*(b+1) && o.Limit == 0; i++ {
+			if x, y := i/(b+1), i%(b+1); t.fits(o, x, y) {
+				best = min(best, o.Price+t.buy(a-x, b-y))
+			}
+		}
+	}
+	t.bought[[2]int{a, b}] = best
+	return best
+}
