@@ -5,30 +5,40 @@ import (
 	"time"
 
 	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/timeseries"
 )
 
 // Limits of what goes into making a plan cheaper.
 const (
 	packingPart = 6 // the part of what is left of an invocation
-	// mostPackingWait is how long pods wait for it at most: with a part of a core, work takes longer than its time of a
-	// core.
-	mostPackingWait = 1200 * time.Millisecond
+	// packingWait is how long pods wait for it at most, and packingWaitPerPod how much longer for each pod that waits:
+	// the more nodes a plan buys, the more it saves. With a part of a core, work takes longer than its time of a core.
+	packingWait, packingWaitPerPod = 1200 * time.Millisecond, time.Millisecond
 )
 
-// packingMilliseconds is how much of a core's time there is to make a plan cheaper, a power of two, so that passes with
-// about as much time make the same plan; 0 where no limit is known.
-func (p *Controller) packingMilliseconds(ctx context.Context) int {
+// packingMilliseconds is how much of a core's time there is to make a plan for the waiting pods cheaper, a power of two,
+// so that passes with about as much time make the same plan; 0 where no limit is known.
+func (p *Controller) packingMilliseconds(ctx context.Context, waiting int) int {
 	end, limited := ctx.Deadline()
 	if !limited || p.VCPUs == 0 {
 		return 0
 	}
-	wait := min(end.Sub(p.Now())/packingPart, mostPackingWait)
+	wait := min(end.Sub(p.Now())/packingPart, packingWait+time.Duration(waiting)*packingWaitPerPod)
 	most, out := float64(wait.Milliseconds())*p.VCPUs, 1
 	for float64(out*2) <= most {
 		out *= 2
 	}
 	return out
+}
+
+func countUnbound(pods []cluster.Pod) (n int) {
+	for i := range pods {
+		if pods[i].NodeName == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // countDecision has a decision counted for Prometheus, on the lease under which it was made.

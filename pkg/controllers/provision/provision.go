@@ -229,7 +229,7 @@ func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error)
 // decideAndLog makes the plan and logs it.
 func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) provisioning.Outcome {
 	s.Aside = p.Aside.list
-	s.Rules.PackingMilliseconds = p.packingMilliseconds(ctx)
+	s.Rules.PackingMilliseconds = p.packingMilliseconds(ctx, countUnbound(s.Pods))
 	decided := provisioning.Decide(s)
 	p.Aside.list = decided.Aside
 	p.logPlan(decided.Plan)
