@@ -10,8 +10,8 @@ const (
 	// mostRaised is with how many price classes prices are raised that reckon with whole pods on each node that is
 	// there.
 	mostRaised = 250
-	// mostRaiseWork is how much work goes into that at most, and raisePart which part of what the plan is worth.
-	mostRaiseWork, raisePart = 1200 * millisecond, 0.9
+	// leastHostFillWork is how much work another solution begins with.
+	leastHostFillWork = 300 * millisecond
 	// fewHosts is with how many nodes that are there the search finds by itself what they should hold.
 	fewHosts = 20
 )
@@ -19,13 +19,25 @@ const (
 // hostFill is how many pods of which price classes a host should take.
 type hostFill = lowerbound.LimitedFill
 
-// raisePrices finds prices that prove more than those of the problem, because nodes that are there hold whole pods, and
-// what these nodes hold in a fleet of about the least price. It does nothing where that takes too much work.
-func (w *problem) raisePrices(a *solution) {
-	work := min(mostRaiseWork, int(raisePart*float64(w.newBudget(a).left)))
-	if work < leastSearchWork || len(w.nodes.hosts) <= fewHosts || len(w.worth.classes) > mostRaised {
-		return
+// hostFillWork is how much work goes into another solution, which begins with what whole pods on the nodes that are there
+// do for the price: as much as into improving the first, as far as the limit of a plan leaves that. It is 0 where there is
+// nothing to hope for.
+func (w *problem) hostFillWork(a *solution) int {
+	if w.s.Rules.PackingIterations != 0 || w.alone == nil || len(w.nodes.hosts) <= fewHosts ||
+		len(w.worth.classes) > mostRaised || a.newNodePrice() <= a.lowerBound()*(1+smallGap) {
+		return 0
 	}
+	b := w.newBudget(a)
+	work := min(b.left, b.most-b.left)
+	if work < leastHostFillWork {
+		return 0
+	}
+	return work
+}
+
+// raisePrices finds prices that prove more than those of the problem, because nodes that are there hold whole pods, and
+// what these nodes hold in a fleet of about the least price. It returns the work that this took.
+func (w *problem) raisePrices(work int) int {
 	out := *w.worth
 	p := lowerbound.CoverProblem{Classes: slices.Clone(w.worth.problem.Classes), Caps: w.worth.problem.Caps}
 	for _, o := range w.worth.problem.Offers {
@@ -43,26 +55,36 @@ func (w *problem) raisePrices(a *solution) {
 	}
 	raised := lowerbound.RaiseBound(p, w.worth.prices.Value[:len(w.worth.classes)], work)
 	out.prices, out.hostWorth = raised.ClassPrices, make([]float64, len(at))
-	w.raised, w.raiseWork, w.hostFills = &out, raised.Work, make([]hostFill, len(at))
+	w.raised, w.hostFills = &out, make([]hostFill, len(at))
 	for i, j := range at {
 		if out.hostWorth[i] = noPrice; j >= 0 {
 			out.hostWorth[i], w.hostFills[i] = raised.Worth[j], raised.Fills[j]
 		}
 	}
+	return raised.Work
 }
 
-// withHostFills is the solution, or another in which nodes that are there take what they hold in the fleet that
-// raisePrices found, and that costs less.
-func (w *problem) withHostFills(best *solution, st strategy) (*solution, strategy) {
-	if w.raised == nil {
-		return best, st
+// withHostFills is the solution, or another that costs less: nodes that are there first take what they hold in the fleet
+// that raisePrices finds, and it is improved with what remains of the work.
+func (w *problem) withHostFills(best *solution, st strategy, work int) *solution {
+	if work == 0 {
+		return best
 	}
-	filled := st
-	filled.hostFills = w.hostFills
-	if a := w.packByPrices(filled); a.placesMoreOrCostsLess(best) {
-		return a, filled
+	work -= w.raisePrices(work / 2)
+	a, filled := w.packHostFills(st)
+	if a.waiting() > best.waiting() {
+		return best
 	}
-	return best, st
+	if a = w.improve(a, filled, max(0, work)); a.placesMoreOrCostsLess(best) {
+		return a
+	}
+	return best
+}
+
+// packHostFills is a solution in which hosts take what raisePrices found, and its strategy.
+func (w *problem) packHostFills(st strategy) (*solution, strategy) {
+	st.hostFills = w.hostFills
+	return w.packByPrices(st), st
 }
 
 // placeHostFills puts pods of the batches on the hosts as far as the strategy says how many of which each should take.

@@ -62,7 +62,9 @@ type classDomain struct {
 // solve tries the strategies, improves the best outcome, and writes it down with reasons for what is left.
 func (w *problem) solve() plan.Plan {
 	best, st := w.placeMostPods()
-	best = w.improve(best, st)
+	work := w.hostFillWork(best)
+	best = w.improve(best, st, math.MaxInt)
+	best = w.withHostFills(best, st, work)
 	pw := &planWriter{a: best}
 	out := plan.Plan{Skipped: w.catalog.skipped, Unplaced: w.classes.unmodelled, Launches: pw.planLaunches()}
 	out.LowerBoundUSD = best.lowerBound()
@@ -82,8 +84,7 @@ func (w *problem) placeMostPods() (*solution, strategy) {
 		best = w.withinLimits(w.packByPrices(st), st)
 	}
 	best = w.withLeftFirst(best, st)
-	best, st = w.withHostsByPrices(best, st)
-	return w.withHostFills(best, st)
+	return w.withHostsByPrices(best, st)
 }
 
 // plainStrategy is what is tried first: all pods at once, by their prices.
@@ -120,10 +121,7 @@ func (w *problem) withHostsByPrices(best *solution, st strategy) (*solution, str
 	priced := st
 	priced.hostsByPrices = true
 	if a := w.packByPrices(priced); a.placesMoreOrCostsLess(best) {
-		best, st = a, priced
-	}
-	if best.newNodePrice() > best.lowerBound()*(1+smallGap) {
-		w.raisePrices(best)
+		return a, priced
 	}
 	return best, st
 }
@@ -144,11 +142,11 @@ func (w *problem) withinLimits(a *solution, st strategy) *solution {
 
 // improve is the solution after all searches for something cheaper: other domains for pods that gather, less in one
 // pool of spot capacity, a few nodes at a time packed anew, and all new nodes chosen together. What remains of the work
-// that the plan is worth then goes into the best of them.
-func (w *problem) improve(a *solution, st strategy) *solution {
+// that the plan is worth then goes into the best of them, at most as much as is given.
+func (w *problem) improve(a *solution, st strategy, most int) *solution {
 	a = w.diversifySpot(w.improveDomains(a, st), st)
 	b := w.newBudget(a)
-	b.left -= w.raiseWork
+	b.left = min(b.left, most)
 	quick := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
 	improveByLocalSearch(a, searchLimit{steps: quick})
 	a, other := w.packByLinearProgram(a, st, b)

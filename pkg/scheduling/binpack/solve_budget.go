@@ -29,6 +29,7 @@ const (
 type workBudget struct {
 	left  int
 	fleet int // of it into choosing all nodes together
+	most  int // that may go into a plan whatever it is worth
 }
 
 // newBudget is the work that goes into improving the solution: the more, the more pods and nodes it has and the more
@@ -42,10 +43,10 @@ func (w *problem) newBudget(a *solution) *workBudget {
 	}
 	nodes := a.used.opened + hosts/partOfNode
 	stake := max(0, a.newNodePrice()-a.lowerBound())
-	most := cmp.Or(w.s.Rules.PackingMilliseconds*millisecond, mostWork)
+	most := min(mostWork, cmp.Or(w.s.Rules.PackingMilliseconds*millisecond, mostWork))
 	pods := len(w.classes.waiting) - a.waiting()
-	left := min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD), most, mostWork)
-	return &workBudget{left: left, fleet: min(most, max(left/2, leastFleetWork))}
+	left := min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD), most)
+	return &workBudget{left: left, fleet: min(most, max(left/2, leastFleetWork)), most: most}
 }
 
 // allowsSearch reports whether enough is left for another search.
