@@ -85,7 +85,7 @@ func (s rolloutStory) badRollout(ctx context.Context) error {
 		return err
 	}
 	ever := 0
-	for _, i := range s.Cloud.Instances() {
+	for _, i := range s.Cloud.DescribedInstances() {
 		if i.ImageID == badImage {
 			ever++
 		}

@@ -85,7 +85,7 @@ func TestInstancesOfOthersDelayNoNotice(t *testing.T) {
 func (w *world) onlyADeploymentAskedEKS() {
 	w.t.Helper()
 	asked := 0
-	for _, call := range w.Cloud.Calls() {
+	for _, call := range w.Cloud.LoggedCalls() {
 		if call.Service != "eks" {
 			continue
 		}
@@ -107,7 +107,7 @@ func TestInstancesThatEndAtOnceAreToldOf(t *testing.T) {
 	w.apply(deployment{name: "web", replicas: 1})
 	w.exist("web", 1)
 	w.until("two instances ended and the class is left alone", func() (string, bool) {
-		return w.told("web"), len(w.Cloud.Instances()) >= 2 && strings.Contains(w.told("web"), "left alone")
+		return w.told("web"), len(w.Cloud.DescribedInstances()) >= 2 && strings.Contains(w.told("web"), "left alone")
 	}, "provision", "lifecycle")
 	list, err := w.Kube.CoreV1().Events(metav1.NamespaceAll).List(w.ctx, metav1.ListOptions{FieldSelector: "reason=InternalError"})
 	if err != nil {
@@ -118,7 +118,7 @@ func TestInstancesThatEndAtOnceAreToldOf(t *testing.T) {
 	}) {
 		t.Errorf("no NodeClaim says why its instance ended: %v", list.Items)
 	}
-	n := len(w.Cloud.Instances())
+	n := len(w.Cloud.DescribedInstances())
 	for range 5 {
 		w.tick("provision", "lifecycle")
 	}

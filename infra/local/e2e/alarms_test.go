@@ -228,7 +228,7 @@ func (r *recorder) deliverInVain(event []byte) (restore func()) {
 // purge empties the dead-letter queues, as their alarms say.
 func (r *recorder) purge() {
 	for _, q := range r.Assembly.Queues {
-		r.Cloud.Purge(q.Name)
+		r.Cloud.PurgeQueue(q.Name)
 	}
 }
 
@@ -300,7 +300,7 @@ func (r *recorder) giant(age time.Duration) {
 // ageCatalog makes the stored catalog so old.
 func (r *recorder) ageCatalog(age time.Duration) {
 	r.t.Helper()
-	k := r.Cloud.Credentials(env.Administrator, "terminal", 0)
+	k := r.Cloud.IssueCredentials(env.Administrator, "terminal", 0)
 	c := s3.New(s3.Options{Region: env.Region, BaseEndpoint: aws.String(r.Cloud.URL()), UsePathStyle: true,
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
 		Credentials:                credentials.NewStaticCredentialsProvider(k.AccessKeyID, k.SecretAccessKey, k.SessionToken)})

@@ -18,7 +18,7 @@ import (
 // joiner runs the command line as it was built, as an administrator at a terminal does.
 func (w *world) joiner(args ...string) (code int, out, messages string) {
 	w.t.Helper()
-	k := w.Cloud.Credentials(env.Administrator, "terminal", 0)
+	k := w.Cloud.IssueCredentials(env.Administrator, "terminal", 0)
 	var o, m bytes.Buffer
 	c := exec.CommandContext(w.ctx, filepath.Join(root(w.t), ".local/bin/joiner"), args...)
 	c.Stdout, c.Stderr = &o, &m

@@ -55,7 +55,7 @@ func (w *world) image() map[string]string {
 	for _, m := range maps.Items {
 		out["data "+m.Name] = m.ResourceVersion
 	}
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		out["instance "+i.ID] = i.State
 	}
 	return out
@@ -133,7 +133,7 @@ func TestAnEventThatCannotBeHandledEndsInTheDeadLetterQueue(t *testing.T) {
 	if stats.Invocations != 3 || stats.Errors != 3 || len(stats.DeadLetters) != 1 || stats.DeadLetters[0].Lost != "" {
 		t.Fatalf("%d attempts, %d errors, dead letters %v; want three attempts and a dead letter", stats.Invocations, stats.Errors, stats.DeadLetters)
 	}
-	letters := w.Cloud.Messages(stats.DeadLetters[0].QueueARN[strings.LastIndex(stats.DeadLetters[0].QueueARN, ":")+1:])
+	letters := w.Cloud.QueuedMessages(stats.DeadLetters[0].QueueARN[strings.LastIndex(stats.DeadLetters[0].QueueARN, ":")+1:])
 	if len(letters) != 1 {
 		t.Fatalf("%d messages in the queue, want 1", len(letters))
 	}

@@ -99,8 +99,8 @@ func TestRunningBringsTheNodeIntoService(t *testing.T) {
 // TestAnEndedInstanceIsLetGoOfWithoutATick: neither lifecycle's schedule nor provision's is needed.
 func TestAnEndedInstanceIsLetGoOfWithoutATick(t *testing.T) {
 	for name, end := range map[string]func(w *world, id string) error{
-		"terminated": func(w *world, id string) error { return w.Cloud.Kill(id) },
-		"stopped":    func(w *world, id string) error { return w.Cloud.Stop(id) },
+		"terminated": func(w *world, id string) error { return w.Cloud.KillInstance(id) },
+		"stopped":    func(w *world, id string) error { return w.Cloud.StopInstance(id) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, hearing)

@@ -117,7 +117,7 @@ func (w *world) lone(name, cpu string) time.Time {
 
 // fleets is when CreateFleet was called, for real.
 func (w *world) fleets() (at []time.Time) {
-	for _, c := range w.Cloud.Calls() {
+	for _, c := range w.Cloud.LoggedCalls() {
 		if c.Service == "ec2" && c.Action == "CreateFleet" && !c.DryRun {
 			at = append(at, c.Time)
 		}

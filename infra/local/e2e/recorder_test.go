@@ -94,7 +94,7 @@ func (r *recorder) look() {
 	}
 	for _, q := range r.Assembly.Queues {
 		r.put(fmt.Sprintf("AWS/SQS ApproximateNumberOfMessagesVisible{Name=QueueName, Value=${%s.QueueName}}", plainID(q.LogicalID)),
-			float64(len(r.Cloud.Messages(q.Name))))
+			float64(len(r.Cloud.QueuedMessages(q.Name))))
 	}
 	failed := map[string]int{}
 	for _, u := range now.Undelivered[len(r.seen.Undelivered):] {

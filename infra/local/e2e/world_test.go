@@ -193,7 +193,7 @@ func (w *world) settled() {
 // living are the instances that have not ended.
 func (w *world) living() []awsemulator.Instance {
 	var out []awsemulator.Instance
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		if i.State == "pending" || i.State == "running" {
 			out = append(out, i)
 		}
@@ -204,7 +204,7 @@ func (w *world) living() []awsemulator.Instance {
 // started fails unless so many instances were started since the beginning.
 func (w *world) started(want int) {
 	w.t.Helper()
-	if n := len(w.Cloud.Instances()); n != want {
+	if n := len(w.Cloud.DescribedInstances()); n != want {
 		w.t.Errorf("%d instances were started, want %d", n, want)
 	}
 }

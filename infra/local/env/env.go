@@ -164,7 +164,7 @@ func (o Options) withDefaults() Options {
 }
 
 func (e *Env) startCloud(o Options) (err error) {
-	e.Cloud, err = awsemulator.New(awsemulator.Options{Region: Region, Account: Account, ClusterName: ClusterName,
+	e.Cloud, err = awsemulator.NewCloud(awsemulator.Options{Region: Region, Account: Account, ClusterName: ClusterName,
 		PendingFor: o.PendingFor, StartFor: o.StartFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice,
 		TerminatedFor: o.EndedFor,
 		Events: func(envelope []byte) {
@@ -195,7 +195,7 @@ func (e *Env) startCloud(o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = e.Cloud.Start(o.Addr)
+	_, err = e.Cloud.StartServer(o.Addr)
 	return err
 }
 
@@ -273,7 +273,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 			return c.AccessKeyID, c.SecretAccessKey, c.SessionToken, nil
 		},
 		SendToQueue: func(arn string, body []byte) error {
-			if !e.Cloud.Send(queues[arn], string(body)) {
+			if !e.Cloud.SendMessage(queues[arn], string(body)) {
 				return fmt.Errorf("send to queue %s: there is no such queue", arn)
 			}
 			return nil

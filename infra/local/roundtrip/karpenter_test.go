@@ -46,7 +46,7 @@ func (k *karpenter) said(words ...string) string {
 // other bytes than EKS tells it.
 func (w *world) startKarpenter() *karpenter {
 	w.t.Helper()
-	creds := w.Cloud.Credentials(env.Administrator, "karpenter", 0)
+	creds := w.Cloud.IssueCredentials(env.Administrator, "karpenter", 0)
 	k := &karpenter{done: make(chan error, 1), cmd: exec.CommandContext(w.ctx, *program)}
 	k.cmd.Stdout, k.cmd.Stderr = &k.log, &k.log
 	k.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.t.TempDir(), "KUBECONFIG=" + w.Plane.Kubeconfig(), "AWS_ENDPOINT_URL=" + w.Cloud.URL(), "AWS_REGION=" + env.Region,

@@ -192,7 +192,7 @@ func (w *world) holding() map[string]string {
 		}
 		out[c.GetName()] = fmt.Sprintf("%s %s on %s%s", c.GetUID(), node, id, deleting)
 	}
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		if i.State == "pending" || i.State == "running" {
 			out[i.ID] = i.State
 		}

@@ -241,7 +241,7 @@ func (m *measured) unbound(ctx context.Context) (n int, err error) {
 
 // fleets adds when instances were launched that are not known.
 func (m *measured) fleets(known map[string]bool, began time.Time, r row) row {
-	for _, i := range m.Cloud.Instances() {
+	for _, i := range m.Cloud.DescribedInstances() {
 		if known[i.ID] {
 			continue
 		}
@@ -256,7 +256,7 @@ func (m *measured) fleets(known map[string]bool, began time.Time, r row) row {
 
 func (m *measured) known() map[string]bool {
 	out := map[string]bool{}
-	for _, i := range m.Cloud.Instances() {
+	for _, i := range m.Cloud.DescribedInstances() {
 		out[i.ID] = true
 	}
 	return out
@@ -265,7 +265,7 @@ func (m *measured) known() map[string]bool {
 // interrupted has EC2 take nodes back at once.
 func (m *measured) interrupted(ctx context.Context) error {
 	var targets []string
-	for _, i := range m.Cloud.Instances() {
+	for _, i := range m.Cloud.DescribedInstances() {
 		if m.filled[i.PrivateDNSName] && len(targets) < m.struck {
 			targets = append(targets, i.ID)
 		}
@@ -280,7 +280,7 @@ func (m *measured) interrupted(ctx context.Context) error {
 	}
 	err := m.until(ctx, "the interrupted instances are gone", func() (bool, error) {
 		n := 0
-		for _, i := range m.Cloud.Instances() {
+		for _, i := range m.Cloud.DescribedInstances() {
 			if slices.Contains(targets, i.ID) && i.State != "terminated" {
 				n++
 			}

@@ -125,7 +125,7 @@ func (c *cluster) readModels(ctx context.Context) (found []model, err error) {
 		return nil, err
 	}
 	byID := map[string]awsemulator.Instance{}
-	for _, i := range c.Cloud.Instances() {
+	for _, i := range c.Cloud.DescribedInstances() {
 		byID["aws:///"+i.Zone+"/"+i.ID] = i
 	}
 	for _, o := range claims.Items {
@@ -162,7 +162,7 @@ func (c *cluster) addNode(ctx context.Context, i int, of model, now metav1.Time)
 	if err != nil {
 		return err
 	}
-	c.Cloud.Retag(in.ID, func(tags map[string]string) {
+	c.Cloud.ChangeTags(in.ID, func(tags map[string]string) {
 		for key, value := range tags {
 			switch value {
 			case of.node.Name:

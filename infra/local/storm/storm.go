@@ -143,7 +143,7 @@ func (s *storm) runningInstances() []awsemulator.Instance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []awsemulator.Instance
-	for _, i := range s.Cloud.Instances() {
+	for _, i := range s.Cloud.DescribedInstances() {
 		if i.State == "running" {
 			if s.running[i.ID].IsZero() {
 				s.running[i.ID] = time.Now()

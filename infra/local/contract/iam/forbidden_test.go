@@ -41,7 +41,7 @@ func TestInstancesOfOthersCannotBeTerminated(t *testing.T) {
 			t.Errorf("%s: %v, want a refusal", function, err)
 		}
 	}
-	for _, i := range r.Instances() {
+	for _, i := range r.DescribedInstances() {
 		if i.State != "running" && i.State != "pending" {
 			t.Errorf("instance %s is %s", i.ID, i.State)
 		}
@@ -62,7 +62,7 @@ func TestAnotherRoleCannotBePassed(t *testing.T) {
 	if refused, ok := errors.AsType[*nodeclass.ProfileError](found.ProfileErr); !ok || refused.Reason != nodeclass.ReasonRoleNotAllowed {
 		t.Errorf("a class with another role: %v, want %s", found.ProfileErr, nodeclass.ReasonRoleNotAllowed)
 	}
-	if n := len(r.Instances()); n != 0 {
+	if n := len(r.DescribedInstances()); n != 0 {
 		t.Errorf("%d instances were launched", n)
 	}
 }
@@ -110,8 +110,8 @@ func TestAnUntaggedLaunchIsDenied(t *testing.T) {
 				r := start(t, load(t))
 				o := r.order(t)
 				drop(&o)
-				if _, _, err := r.fleet("provision").LaunchInstances(t.Context(), o, token); !isDenied(err) || len(r.Instances()) != 0 {
-					t.Errorf("%v and %d instances, want a refusal and none", err, len(r.Instances()))
+				if _, _, err := r.fleet("provision").LaunchInstances(t.Context(), o, token); !isDenied(err) || len(r.DescribedInstances()) != 0 {
+					t.Errorf("%v and %d instances, want a refusal and none", err, len(r.DescribedInstances()))
 				}
 			})
 		}
@@ -146,7 +146,7 @@ func TestLaunchesOutsideTheClusterAreDenied(t *testing.T) {
 	if !isDenied(err) {
 		t.Errorf("RunInstances without a tag: %v, want a refusal", err)
 	}
-	if n := len(r.Instances()); n != 1 {
+	if n := len(r.DescribedInstances()); n != 1 {
 		t.Errorf("%d instances, want the administrator's alone", n)
 	}
 }

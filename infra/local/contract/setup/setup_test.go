@@ -160,7 +160,7 @@ func (w *world) testReasons(t *testing.T) {
 		{weak, w.Plane.Server(), "its access entry lacks the policy AmazonEKSClusterAdminPolicy"},
 		{weak, "https://127.0.0.1:1", "cannot reach the API server of cluster demo at https://127.0.0.1:1"},
 	} {
-		keys := w.Cloud.Credentials(c.role, "test", 0)
+		keys := w.Cloud.IssueCredentials(c.role, "test", 0)
 		client, err := kube.New(kube.Config{Endpoint: c.endpoint, CA: w.Plane.CA(), UserAgent: "setuptest",
 			Token: kube.EKSToken(sts.NewFromConfig(aws.Config{Region: env.Region, BaseEndpoint: aws.String(w.Cloud.URL()),
 				Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys, nil })}), env.ClusterName, time.Now)})

@@ -168,7 +168,7 @@ func (w *world) keepStopped(t *testing.T) {
 // living counts instances that are not ended, stopped ones too.
 func (w *world) living() int {
 	n := 0
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		if i.State != "terminated" && i.State != "shutting-down" {
 			n++
 		}
@@ -201,7 +201,7 @@ func (w *world) finalizers(t *testing.T) (held, claims int) {
 // running counts instances that are not ended.
 func (w *world) running() int {
 	n := 0
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		if i.State == "running" || i.State == "pending" {
 			n++
 		}
