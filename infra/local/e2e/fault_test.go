@@ -77,7 +77,7 @@ func (w *world) forget() {
 	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption",
 		"reservationinterruption", "rebalance", "scheduledchange", "statechange", "preflight", "setup"} {
 		w.until(f+" has ended", func() (string, bool) {
-			n, err := w.Host.Kill(w.Function(f))
+			n, err := w.Host.KillFunction(w.Function(f))
 			return fmt.Sprint(n, " processes, ", err), n == 0 && err == nil
 		})
 	}

@@ -25,12 +25,12 @@ func TestWhatFunctionsNeed(t *testing.T) {
 	w.ready()
 	for _, f := range w.Assembly.Functions {
 		for range times {
-			if _, err := w.Host.Kill(f.Name); err != nil {
+			if _, err := w.Host.KillFunction(f.Name); err != nil {
 				t.Fatal(err)
 			}
 			w.once(strings.TrimPrefix(f.Name, "joiner-demo-"))
 		}
-		s := w.Host.Stats().Functions[f.Name]
+		s := w.Host.CurrentStats().Functions[f.Name]
 		if len(s.Init) == 0 {
 			t.Fatalf("%s never started", f.Name)
 		}
@@ -75,7 +75,7 @@ func (w *world) once(function string) {
 		}
 	}
 	for {
-		res, err := w.Host.Invoke(w.ctx, w.Function(function), lambdahost.RequestResponse, payload)
+		res, err := w.Host.InvokeFunction(w.ctx, w.Function(function), lambdahost.RequestResponse, payload)
 		switch busy, throttled := errors.AsType[*lambdahost.Error](err); {
 		case throttled && busy.Status == http.StatusTooManyRequests, strings.Contains(string(res.Payload), "signal: killed"):
 			w.rest() // somebody else runs it, or the process was still ending that was killed
@@ -94,7 +94,7 @@ func (w *world) knock() {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
-	path := w.Assembly.Function(w.Function("wake")).Environment["PUSH_PATH"] + "/pods"
+	path := w.Assembly.FindFunction(w.Function("wake")).Environment["PUSH_PATH"] + "/pods"
 	res, err := c.Post(address+path, "application/json", bytes.NewReader([]byte(`{"request":{"uid":"1"}}`)))
 	if err != nil {
 		w.t.Fatal(err)

@@ -33,7 +33,7 @@ func push(o *env.Options) {
 }
 
 // called is how often the API server has called the function.
-func (w *world) called() int { return w.Host.Stats().Functions[w.Function("wake")].Invocations }
+func (w *world) called() int { return w.Host.CurrentStats().Functions[w.Function("wake")].Invocations }
 
 // insist waits for what a call of the API server leads to, and has it call again as long as nothing comes of it: the
 // API server waits for a second and then goes on, and what a busy machine has not begun by then is left to the
@@ -235,7 +235,7 @@ func TestPushIsFloodedInVain(t *testing.T) {
 	if calls := w.Cloud.CallCounts(); len(calls) != 0 {
 		t.Errorf("calls of AWS: %v, want none", calls)
 	}
-	if n := w.Host.Stats().Functions[w.Function("provision")].Invocations; n != 0 {
+	if n := w.Host.CurrentStats().Functions[w.Function("provision")].Invocations; n != 0 {
 		t.Errorf("provision was woken %d times", n)
 	}
 }
@@ -324,7 +324,7 @@ func TestMeasureHowLongAPodWaits(t *testing.T) {
 			w := start(t, m.change, func(o *env.Options) { o.Env["BATCH_IDLE_DURATION"] = "0s" })
 			w.ready()
 			if m.name == "watch" {
-				if _, err := w.Host.Invoke(w.ctx, w.Function("provision"), "Event", nil); err != nil {
+				if _, err := w.Host.InvokeFunction(w.ctx, w.Function("provision"), "Event", nil); err != nil {
 					t.Fatal(err)
 				}
 			}

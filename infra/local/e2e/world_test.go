@@ -117,7 +117,7 @@ func (l *logBook) said() string {
 func (w *world) invoke(function string, payload []byte) lambdahost.Result {
 	w.t.Helper()
 	for end := time.Now().Add(patience); ; {
-		res, err := w.Host.Invoke(w.ctx, w.Function(function), lambdahost.RequestResponse, payload)
+		res, err := w.Host.InvokeFunction(w.ctx, w.Function(function), lambdahost.RequestResponse, payload)
 		if err == nil {
 			return res
 		}
@@ -185,7 +185,7 @@ func (w *world) settled() {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
-	if err := w.Host.Wait(ctx); err != nil {
+	if err := w.Host.WaitIdle(ctx); err != nil {
 		w.t.Fatal(err)
 	}
 }

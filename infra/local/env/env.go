@@ -130,7 +130,7 @@ func Start(ctx context.Context, o Options) (e *Env, err error) {
 	}
 	say(fmt.Sprintf("setup answered CloudFormation: CRDs and RBAC applied, %v objects", data["Objects"]))
 	if !o.Paused {
-		e.Host.Resume()
+		e.Host.ResumeSchedules()
 	}
 	return e, nil
 }
@@ -171,7 +171,7 @@ func (e *Env) startCloud(o Options) (err error) {
 			if e.Host == nil || o.Lose != nil && o.Lose(envelope) {
 				return
 			}
-			if _, err := e.Host.Deliver(envelope); err != nil {
+			if _, err := e.Host.DeliverEvent(envelope); err != nil {
 				fmt.Fprintf(o.FunctionLog, "event not delivered: %v\n", err)
 			}
 		},
@@ -266,7 +266,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		e.Cloud.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: a.PrincipalARN, KubernetesGroups: a.Groups,
 			Username: a.Username, Type: a.Type, Policies: a.Policies})
 	}
-	e.Host, err = lambdahost.Start(ctx, lambdahost.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(),
+	e.Host, err = lambdahost.StartHost(ctx, lambdahost.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(),
 		Minute: o.Minute, Paused: true, Log: o.FunctionLog, Confine: o.Confine, OnReport: o.OnReport,
 		Credentials: func(_ context.Context, role, session string) (string, string, string, error) {
 			c := e.Cloud.FunctionCredentials(role, session)
@@ -292,7 +292,7 @@ func resize(f *assembly.Function, memoryMB int64) {
 
 // Memory is that of one of the stack's functions, such as provision, in MiB.
 func (e *Env) Memory(short string) int64 {
-	if f := e.Assembly.Function(e.Function(short)); f != nil {
+	if f := e.Assembly.FindFunction(e.Function(short)); f != nil {
 		return f.MemoryMB
 	}
 	return 0
@@ -337,7 +337,7 @@ func (e *Env) invoke(ctx context.Context, r awsemulator.InvokeRequest) awsemulat
 	if e.Host == nil {
 		return awsemulator.InvokeResponse{Unknown: true}
 	}
-	res, err := e.Host.Invoke(lambdahost.WithTrace(ctx, r.Trace), r.Function, r.Type, r.Payload)
+	res, err := e.Host.InvokeFunction(lambdahost.WithTrace(ctx, r.Trace), r.Function, r.Type, r.Payload)
 	if h, ok := errors.AsType[*lambdahost.Error](err); ok {
 		return awsemulator.InvokeResponse{Unknown: h.Status == 404, Throttled: h.Status == 429,
 			Recursive: h.Status == 400}

@@ -78,13 +78,13 @@ func (e *Env) spread(logicalID string, data map[string]any) error {
 	for name, value := range data {
 		attributes[name] = fmt.Sprint(value)
 	}
-	if err := e.Host.Answered(logicalID, attributes); err != nil {
+	if err := e.Host.SetAttributes(logicalID, attributes); err != nil {
 		return fmt.Errorf("deploy what %s answered: %w", logicalID, err)
 	}
 	for i := range e.Assembly.Functions {
 		f := &e.Assembly.Functions[i]
-		f.MemoryMB = e.Host.Memory(f.Name)
-		e.Cloud.PutFunction(e.describe(*f, e.Host.Environment(f.Name)))
+		f.MemoryMB = e.Host.FunctionMemory(f.Name)
+		e.Cloud.PutFunction(e.describe(*f, e.Host.FunctionEnvironment(f.Name)))
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (e *Env) answered(ctx context.Context, ask cloudformation.Request,
 	if err != nil {
 		return cloudformation.Answer{}, fmt.Errorf("encode request for %s: %w", r.LogicalID, err)
 	}
-	if _, err := e.Host.Invoke(ctx, r.ServiceToken, lambdahost.Event, event); err != nil {
+	if _, err := e.Host.InvokeFunction(ctx, r.ServiceToken, lambdahost.Event, event); err != nil {
 		return cloudformation.Answer{}, fmt.Errorf("invoke the function of %s: %w", r.LogicalID, err)
 	}
 	end := time.NewTimer(mostPatience)

@@ -83,10 +83,10 @@ func (l *logBook) said() string {
 func (w *world) tick(functions ...string) {
 	w.t.Helper()
 	for _, f := range functions {
-		res, err := w.Host.Invoke(w.ctx, w.Function(f), lambdahost.RequestResponse, nil)
+		res, err := w.Host.InvokeFunction(w.ctx, w.Function(f), lambdahost.RequestResponse, nil)
 		for begun := time.Now(); isBusy(err) && time.Since(begun) < patience; {
 			time.Sleep(poll) // another invocation runs
-			res, err = w.Host.Invoke(w.ctx, w.Function(f), lambdahost.RequestResponse, nil)
+			res, err = w.Host.InvokeFunction(w.ctx, w.Function(f), lambdahost.RequestResponse, nil)
 		}
 		if err != nil || res.FunctionError != "" {
 			w.t.Fatalf("%s ended with %v, %s", f, err, res.Payload)

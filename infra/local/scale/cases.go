@@ -111,12 +111,12 @@ func (m *measured) tick(ctx context.Context, what, function string, cold bool) e
 		return err
 	}
 	if cold {
-		if _, err := m.Host.Kill(m.Function(function)); err != nil {
+		if _, err := m.Host.KillFunction(m.Function(function)); err != nil {
 			return err
 		}
 	}
 	m.clear()
-	if _, err := m.Host.Invoke(ctx, m.Function(function), "", nil); err != nil {
+	if _, err := m.Host.InvokeFunction(ctx, m.Function(function), "", nil); err != nil {
 		return err
 	}
 	if err := m.rest(ctx); err != nil {
@@ -133,7 +133,7 @@ func (m *measured) foreignNotices(ctx context.Context) error {
 			return err
 		}
 		m.clear()
-		if _, err := m.Host.Deliver(sample); err != nil {
+		if _, err := m.Host.DeliverEvent(sample); err != nil {
 			return err
 		}
 		if err := m.rest(ctx); err != nil {
@@ -191,7 +191,7 @@ func (m *measured) waiting(ctx context.Context, pods int, cold bool) error {
 	if cold {
 		what = fmt.Sprintf("%d pods wait, cold", pods)
 		for _, f := range []string{"provision", "lifecycle"} {
-			if _, err := m.Host.Kill(m.Function(f)); err != nil {
+			if _, err := m.Host.KillFunction(m.Function(f)); err != nil {
 				return err
 			}
 		}
@@ -209,7 +209,7 @@ func (m *measured) waiting(ctx context.Context, pods int, cold bool) error {
 	for left > 0 && time.Since(began) < mayWait {
 		if time.Since(last) > time.Minute { // the schedule, for what no call of the API server began
 			last = time.Now()
-			if _, err := m.Host.Invoke(ctx, m.Function("provision"), "Event", nil); err != nil {
+			if _, err := m.Host.InvokeFunction(ctx, m.Function("provision"), "Event", nil); err != nil {
 				return err
 			}
 		}
@@ -301,7 +301,7 @@ func (m *measured) interrupted(ctx context.Context) error {
 func (m *measured) rest(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, mayWait)
 	defer cancel()
-	return m.Host.Wait(limit)
+	return m.Host.WaitIdle(limit)
 }
 
 func (m *measured) clear() {
@@ -358,7 +358,7 @@ func (r *row) add(i lambdahost.Report) {
 	switch {
 	case i.Status == "timeout":
 		r.TimedOut++
-	case i.Killed():
+	case i.WasKilled():
 		r.Killed++
 	case i.Status != "":
 		r.Failed++

@@ -79,7 +79,7 @@ func (c *cluster) fill(ctx context.Context, nodes, pods int) error {
 
 // launchModels has Joiner launch so many nodes, of which the others are copies.
 func (c *cluster) launchModels(ctx context.Context, models int) ([]model, error) {
-	if _, err := c.Host.Invoke(ctx, c.Function("refresh"), "", nil); err != nil {
+	if _, err := c.Host.InvokeFunction(ctx, c.Function("refresh"), "", nil); err != nil {
 		return nil, err
 	}
 	for i := range models {
@@ -87,7 +87,7 @@ func (c *cluster) launchModels(ctx context.Context, models int) ([]model, error)
 			return nil, err
 		}
 	}
-	if _, err := c.Host.Invoke(ctx, c.Function("provision"), "Event", nil); err != nil {
+	if _, err := c.Host.InvokeFunction(ctx, c.Function("provision"), "Event", nil); err != nil {
 		return nil, err
 	}
 	err := c.until(ctx, fmt.Sprintf("%d nodes are initialized", models), func() (bool, error) {
@@ -106,14 +106,14 @@ func (c *cluster) launchModels(ctx context.Context, models int) ([]model, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Host.Wait(ctx); err != nil {
+	if err := c.Host.WaitIdle(ctx); err != nil {
 		return nil, err
 	}
 	// it marks them as Consolidatable, as nodes are that have been in service for a while
-	if _, err := c.Host.Invoke(ctx, c.Function("disrupt"), "", nil); err != nil {
+	if _, err := c.Host.InvokeFunction(ctx, c.Function("disrupt"), "", nil); err != nil {
 		return nil, err
 	}
-	if err := c.Host.Wait(ctx); err != nil {
+	if err := c.Host.WaitIdle(ctx); err != nil {
 		return nil, err
 	}
 	return c.readModels(ctx)

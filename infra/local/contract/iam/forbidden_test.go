@@ -234,7 +234,7 @@ func TestOtherFunctionsClustersAndRegionsAreClosed(t *testing.T) {
 	}
 	_, other := eks.NewFromConfig(r.of("refresh")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("other")})
 	_, entry := eks.NewFromConfig(r.of("provision")).CreateAccessEntry(t.Context(), &eks.CreateAccessEntryInput{ClusterName: aws.String("demo"), PrincipalArn: aws.String("arn:aws:iam::111122223333:role/Admin")})
-	_, far := ec2.NewFromConfig(r.as(r.stack.Function("joiner-demo-lifecycle").RoleARN, "eu-west-1")).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
+	_, far := ec2.NewFromConfig(r.as(r.stack.FindFunction("joiner-demo-lifecycle").RoleARN, "eu-west-1")).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 	_, linked := iam.NewFromConfig(r.of("setup")).CreateServiceLinkedRole(t.Context(), &iam.CreateServiceLinkedRoleInput{AWSServiceName: aws.String("eks.amazonaws.com")})
 	_, looks := eks.NewFromConfig(r.of("wake")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})
 	_, notice := eks.NewFromConfig(r.of("spotinterruption")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})

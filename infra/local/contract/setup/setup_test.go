@@ -144,7 +144,7 @@ func (w *world) testForged(t *testing.T) {
 		"another stack":   `{"RequestType":"Delete","ResourceType":"Custom::JoinerSetup","PhysicalResourceId":"joiner-setup-demo","StackId":"arn:aws:cloudformation:us-west-2:1:stack/x/1","ResponseURL":"http://127.0.0.1:1/","ResourceProperties":{"OnDelete":"drain"}}`,
 		"an answer to me": `{"RequestType":"Delete","ResourceType":"Custom::JoinerSetup","PhysicalResourceId":"joiner-setup-demo","StackId":"` + w.StackID() + `","ResponseURL":"https://example.com/","ResourceProperties":{"ServiceToken":"x"}}`,
 	} {
-		res, err := w.Host.Invoke(t.Context(), fn, lambdahost.RequestResponse, []byte(event))
+		res, err := w.Host.InvokeFunction(t.Context(), fn, lambdahost.RequestResponse, []byte(event))
 		if err != nil || res.FunctionError == "" || !strings.Contains(string(res.Payload), "refuse a request") {
 			t.Errorf("%s: %v %s %s", name, err, res.FunctionError, res.Payload)
 		}

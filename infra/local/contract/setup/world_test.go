@@ -73,7 +73,7 @@ func (w *world) ask(t *testing.T, request, resourceType, says string, properties
 func (w *world) tick(t *testing.T, function string) {
 	t.Helper()
 	eventually(t, function+" is free", func(ctx context.Context) (string, bool) {
-		res, err := w.Host.Invoke(ctx, w.Function(function), lambdahost.RequestResponse, nil)
+		res, err := w.Host.InvokeFunction(ctx, w.Function(function), lambdahost.RequestResponse, nil)
 		if err == nil && res.FunctionError != "" {
 			t.Fatalf("%s: %s", function, res.Payload)
 		}
@@ -111,7 +111,7 @@ func (w *world) launch(t *testing.T, pod string) {
 	// or whom the functions woke would put finalizers back that setup takes off
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := w.Host.Wait(ctx); err != nil {
+	if err := w.Host.WaitIdle(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -160,7 +160,7 @@ func (w *world) keepStopped(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := w.Host.Wait(ctx); err != nil {
+	if err := w.Host.WaitIdle(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
