@@ -74,7 +74,7 @@ func runServer(ctx context.Context, root string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(statePath(root)), e.Close()) }()
-	b, err := json.Marshal(served{PID: os.Getpid(), AWS: e.Cloud.URL(), Kubeconfig: e.Plane.Kubeconfig()})
+	b, err := json.Marshal(served{PID: os.Getpid(), AWS: e.Cloud.URL(), Kubeconfig: e.Plane.KubeconfigPath()})
 	if err != nil {
 		return err
 	}

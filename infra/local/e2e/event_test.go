@@ -150,7 +150,7 @@ func TestAnEventThatCannotBeHandledEndsInTheDeadLetterQueue(t *testing.T) {
 		t.Errorf("the letter says %+v; want the call that failed", letter)
 	}
 	// What the queue holds can be handled once the cause is gone.
-	w.moveCluster(w.Plane.Server())
+	w.moveCluster(w.Plane.ServerURL())
 	w.send(w.Function("spotinterruption"), letter.RequestPayload)
 	if n := w.Host.CurrentStats().Functions[w.Function("spotinterruption")].Errors; n != 3 {
 		t.Errorf("%d errors after the letter was sent again, want no more than 3", n)

@@ -37,7 +37,7 @@ func TestAPassThatMeetsAFaultNamesItAndTheNextOneCompletesIt(t *testing.T) {
 		{"the API server cannot be reached", "provision",
 			func() { w.moveCluster("https://127.0.0.1:1") },
 			[]string{"get the version of the cluster", "connection refused"},
-			func() { w.moveCluster(w.Plane.Server()) }},
+			func() { w.moveCluster(w.Plane.ServerURL()) }},
 	}
 	for i, f := range faults {
 		w.apply(deployment{name: fmt.Sprint("web-", i), replicas: 1, alone: true})

@@ -112,7 +112,7 @@ func Start(ctx context.Context, o Options) (e *Env, err error) {
 	if err := e.startPlane(ctx, o); err != nil {
 		return e, err
 	}
-	say("Kubernetes control plane answers at " + e.Plane.Server())
+	say("Kubernetes control plane answers at " + e.Plane.ServerURL())
 	if e.Kube, err = NewKube(e.Plane.RESTConfig()); err != nil {
 		return e, err
 	}
@@ -204,7 +204,7 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 		e.Plane = o.Plane
 	} else {
 		e.ownPlane = true
-		e.Plane, err = client.Start(ctx, client.Options{Binary: filepath.Join(o.Root, ".local", "bin", "joiner-plane"),
+		e.Plane, err = client.StartPlane(ctx, client.Options{Binary: filepath.Join(o.Root, ".local", "bin", "joiner-plane"),
 			Dir:          o.Dir,
 			TokenWebhook: e.Cloud.URL() + "/authenticate", Audit: o.Audit, GCPercent: o.GCPercent,
 			Controllers: o.Controllers, NodeGrace: o.NodeGrace,
@@ -213,7 +213,7 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	e.server, e.ca = e.Plane.Server(), e.Plane.CA()
+	e.server, e.ca = e.Plane.ServerURL(), e.Plane.CA()
 	if o.Interpose != nil {
 		if e.server, e.ca, err = o.Interpose(e.Plane); err != nil {
 			return fmt.Errorf("interpose before the API server: %w", err)
@@ -366,7 +366,7 @@ func (e *Env) Close() error {
 		errs = append(errs, e.Cloud.Close())
 	}
 	if e.Plane != nil && e.ownPlane {
-		errs = append(errs, e.Plane.Stop())
+		errs = append(errs, e.Plane.StopPlane())
 	}
 	return errors.Join(errs...)
 }

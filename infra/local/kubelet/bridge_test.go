@@ -21,7 +21,7 @@ import (
 	"joiner.sh/infra/local/controlplane/client"
 )
 
-func TestMain(m *testing.M) { os.Exit(client.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(client.RunTests(m)) }
 
 // stage is a bridge on the shared plane.
 type stage struct {
@@ -40,7 +40,7 @@ func newStage(t *testing.T, change func(*Options)) stage {
 	}
 	log := &cloudtest.Log{}
 	o := Options{
-		Config: p.RESTConfig(), Cluster: Cluster{Name: "demo", Endpoint: p.Server(), CA: p.CA()}, Region: "us-west-2", Log: log,
+		Config: p.RESTConfig(), Cluster: Cluster{Name: "demo", Endpoint: p.ServerURL(), CA: p.CA()}, Region: "us-west-2", Log: log,
 		ZoneID: func(zone string) string { return map[string]string{"us-west-2b": "usw2-az2"}[zone] },
 		Facts: func(kind string) (Facts, bool) {
 			return Facts{VCPU: 2, MemoryMiB: 8192, Arch: "amd64", PodsByENI: 29}, kind == "m5.large"
@@ -76,7 +76,7 @@ spec:
       maxPods: 20
       registerWithTaints: [{key: dedicated, value: test, effect: NoSchedule}, {key: agent.example.com/wait, effect: NoExecute}]
     flags: ['--node-labels="karpenter.sh/nodepool=default%s"']
-`, s.plane.Server(), base64.StdEncoding.EncodeToString(s.plane.CA()), extra)
+`, s.plane.ServerURL(), base64.StdEncoding.EncodeToString(s.plane.CA()), extra)
 	return Instance{
 		ID: "i-" + name, Type: "m5.large", Zone: "us-west-2b", Lifecycle: "spot", PrivateDNS: name, PrivateIP: "10.0.1.7",
 		UserData: text, State: "running",

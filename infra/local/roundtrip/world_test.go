@@ -126,7 +126,7 @@ func (w *world) until(what string, look func() (saw string, ok bool), functions 
 func (w *world) joiner(args ...string) (code int, out string) {
 	w.t.Helper()
 	var o, p bytes.Buffer
-	code = cli.Run(append(args, "--kubeconfig", w.Plane.Kubeconfig()), &o, &p)
+	code = cli.Run(append(args, "--kubeconfig", w.Plane.KubeconfigPath()), &o, &p)
 	return code, o.String() + p.String()
 }
 

@@ -47,7 +47,7 @@ type meter struct {
 
 // start answers in place of the API server, with a certificate of its own.
 func (m *meter) start(p *client.Plane) (server string, ca []byte, err error) {
-	target, err := url.Parse(p.Server())
+	target, err := url.Parse(p.ServerURL())
 	if err != nil {
 		return "", nil, fmt.Errorf("read the address of the API server: %w", err)
 	}

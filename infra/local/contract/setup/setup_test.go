@@ -156,8 +156,8 @@ func (w *world) testReasons(t *testing.T) {
 	nobody, weak := w.Cloud.PutRole("nobody"), w.Cloud.PutRole("weak")
 	w.Cloud.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: weak, KubernetesGroups: []string{"joiner-refresh"}})
 	for _, c := range []struct{ role, endpoint, says string }{
-		{nobody, w.Plane.Server(), "its access entry is missing"},
-		{weak, w.Plane.Server(), "its access entry lacks the policy AmazonEKSClusterAdminPolicy"},
+		{nobody, w.Plane.ServerURL(), "its access entry is missing"},
+		{weak, w.Plane.ServerURL(), "its access entry lacks the policy AmazonEKSClusterAdminPolicy"},
 		{weak, "https://127.0.0.1:1", "cannot reach the API server of cluster demo at https://127.0.0.1:1"},
 	} {
 		keys := w.Cloud.IssueCredentials(c.role, "test", 0)
