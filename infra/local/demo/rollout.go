@@ -50,7 +50,7 @@ func (s rolloutStory) prepareRollout(ctx context.Context) error {
 	if err := s.applyManifest(ctx, "rollout.yaml"); err != nil {
 		return err
 	}
-	if _, err := s.Host.InvokeFunction(ctx, s.Function("refresh"), "Event", nil); err != nil {
+	if _, err := s.Host.InvokeFunction(ctx, s.FunctionName("refresh"), "Event", nil); err != nil {
 		return err
 	}
 	if err := s.waitRunning(ctx, rolledPods); err != nil {
@@ -144,7 +144,7 @@ func (s rolloutStory) takeImage(ctx context.Context, id string) error {
 		metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	_, err := s.Host.InvokeFunction(ctx, s.Function("refresh"), "Event", nil)
+	_, err := s.Host.InvokeFunction(ctx, s.FunctionName("refresh"), "Event", nil)
 	return err
 }
 

@@ -32,7 +32,7 @@ func TestInstancesOfOthersDelayNoNotice(t *testing.T) {
 	claim := w.oneClaim()
 	victim := w.living()[0]
 	w.settled()
-	before := w.Host.CurrentStats().Functions[w.Function("statechange")]
+	before := w.Host.CurrentStats().Functions[w.FunctionName("statechange")]
 	const second, seconds = 500, 4
 	all := make([][]byte, second*seconds)
 	for i := range all {
@@ -67,13 +67,13 @@ func TestInstancesOfOthersDelayNoNotice(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.settled()
-	after := w.Host.CurrentStats().Functions[w.Function("statechange")]
+	after := w.Host.CurrentStats().Functions[w.FunctionName("statechange")]
 	n := after.Invocations - before.Invocations
 	if after.MostAtOnce > 4 || after.Throttles > 0 || after.Errors > 0 || after.GaveUp() > 0 || n > len(all)/10 {
 		t.Errorf("statechange: %d invocations for %d events, %d at once, %d throttled, %d errors, %d given up", n, len(all), after.MostAtOnce,
 			after.Throttles, after.Errors, after.GaveUp())
 	}
-	if s := w.Host.CurrentStats().Functions[w.Function("spotinterruption")]; s.Invocations != 1 || s.Throttles > 0 || s.Errors > 0 {
+	if s := w.Host.CurrentStats().Functions[w.FunctionName("spotinterruption")]; s.Invocations != 1 || s.Throttles > 0 || s.Errors > 0 {
 		t.Errorf("spotinterruption: %d invocations, %d throttled, %d errors; want one", s.Invocations, s.Throttles, s.Errors)
 	}
 	t.Logf("%d events of others: %d invocations, %d at once", len(all), n, after.MostAtOnce)

@@ -115,8 +115,8 @@ func recordPasses(t *testing.T) {
 	}
 	for _, id := range []string{"Provision", "Lifecycle", "Refresh"} {
 		r.fault(strings.ToLower(id)+" is woken in a circle", 1, 7, func() func() {
-			ctx := lambdahost.WithTrace(r.ctx, fmt.Sprintf("Lineage=%s:16", r.Function(strings.ToLower(id))))
-			if _, err := r.Host.InvokeFunction(ctx, r.Function(strings.ToLower(id)), lambdahost.Event, nil); err == nil {
+			ctx := lambdahost.WithTrace(r.ctx, fmt.Sprintf("Lineage=%s:16", r.FunctionName(strings.ToLower(id))))
+			if _, err := r.Host.InvokeFunction(ctx, r.FunctionName(strings.ToLower(id)), lambdahost.Event, nil); err == nil {
 				t.Errorf("the 17th run of %s in one chain is let through", id)
 			}
 			return nil
@@ -140,7 +140,7 @@ func recordSilence(t *testing.T) {
 
 // reserve changes the concurrency that is reserved for a function.
 func (r *recorder) reserve(function string, n int) (restore func()) {
-	reserved := r.Assembly.FindFunction(r.Function(function)).Reserved
+	reserved := r.Assembly.FindFunction(r.FunctionName(function)).Reserved
 	before := *reserved
 	*reserved = n
 	return func() { *reserved = before }
@@ -340,7 +340,7 @@ func recordPush(t *testing.T) {
 		return restore
 	}, "WakeErrors")
 	r.fault("the webhook is gone when pods want five nodes", 1, 0, func() func() {
-		if a, err := r.Ask(r.ctx, "Update", setupType, map[string]any{"PushURL": ""}); err != nil || a.Status != "SUCCESS" {
+		if a, err := r.RequestResource(r.ctx, "Update", setupType, map[string]any{"PushURL": ""}); err != nil || a.Status != "SUCCESS" {
 			t.Fatalf("%+v, %v", a, err)
 		}
 		for n := range 5 {
@@ -360,7 +360,7 @@ func recordPush(t *testing.T) {
 // redeploy gives a function another value of a variable.
 func (r *recorder) redeploy(function, name, value string) (restore func()) {
 	r.t.Helper()
-	variables := r.Assembly.FindFunction(r.Function(function)).Environment
+	variables := r.Assembly.FindFunction(r.FunctionName(function)).Environment
 	before := variables[name]
 	set := func(value string) {
 		variables[name] = value

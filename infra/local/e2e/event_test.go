@@ -66,7 +66,7 @@ func TestEventsThatAreNoneOfOursAreLoggedOnceAndChangeNothing(t *testing.T) {
 	w.ready()
 	w.run(deployment{name: "web", replicas: 1})
 	w.tick("lifecycle", "provision")
-	name := w.Function("spotinterruption")
+	name := w.FunctionName("spotinterruption")
 	before := w.image()
 	for _, event := range []string{
 		`{}`, `[1,2]`, `"text"`, `{"source":5}`,
@@ -129,7 +129,7 @@ func TestAnEventThatCannotBeHandledEndsInTheDeadLetterQueue(t *testing.T) {
 		t.Fatalf("delivered %v, %v", delivered, err)
 	}
 	w.settled()
-	stats := w.Host.CurrentStats().Functions[w.Function("spotinterruption")]
+	stats := w.Host.CurrentStats().Functions[w.FunctionName("spotinterruption")]
 	if stats.Invocations != 3 || stats.Errors != 3 || len(stats.DeadLetters) != 1 || stats.DeadLetters[0].Lost != "" {
 		t.Fatalf("%d attempts, %d errors, dead letters %v; want three attempts and a dead letter", stats.Invocations, stats.Errors, stats.DeadLetters)
 	}
@@ -151,8 +151,8 @@ func TestAnEventThatCannotBeHandledEndsInTheDeadLetterQueue(t *testing.T) {
 	}
 	// What the queue holds can be handled once the cause is gone.
 	w.moveCluster(w.Plane.ServerURL())
-	w.send(w.Function("spotinterruption"), letter.RequestPayload)
-	if n := w.Host.CurrentStats().Functions[w.Function("spotinterruption")].Errors; n != 3 {
+	w.send(w.FunctionName("spotinterruption"), letter.RequestPayload)
+	if n := w.Host.CurrentStats().Functions[w.FunctionName("spotinterruption")].Errors; n != 3 {
 		t.Errorf("%d errors after the letter was sent again, want no more than 3", n)
 	}
 }

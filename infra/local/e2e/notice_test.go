@@ -64,10 +64,10 @@ func (w *world) deliver(event []byte) {
 func (w *world) quiet(function string, atLeast int) {
 	w.t.Helper()
 	w.until(fmt.Sprintf("%s has run %d times", function, atLeast), func() (string, bool) { // its queue gathers events first
-		n := w.Host.CurrentStats().Functions[w.Function(function)].Invocations
+		n := w.Host.CurrentStats().Functions[w.FunctionName(function)].Invocations
 		return fmt.Sprint(n), n >= atLeast
 	})
-	s := w.Host.CurrentStats().Functions[w.Function(function)]
+	s := w.Host.CurrentStats().Functions[w.FunctionName(function)]
 	if s.Errors != 0 || s.GaveUp() != 0 || s.Invocations < atLeast {
 		w.t.Errorf("%s: %d invocations, %d errors, dead letters %+v; want at least %d, 0 and none", function, s.Invocations, s.Errors, s.DeadLetters, atLeast)
 	}

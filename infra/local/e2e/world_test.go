@@ -55,7 +55,7 @@ func start(t *testing.T, change ...func(*env.Options)) *world {
 		f(&o)
 	}
 	var err error
-	w.Env, err = env.Start(t.Context(), o)
+	w.Env, err = env.StartEnvironment(t.Context(), o)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -117,7 +117,7 @@ func (l *logBook) said() string {
 func (w *world) invoke(function string, payload []byte) lambdahost.Result {
 	w.t.Helper()
 	for end := time.Now().Add(patience); ; {
-		res, err := w.Host.InvokeFunction(w.ctx, w.Function(function), lambdahost.RequestResponse, payload)
+		res, err := w.Host.InvokeFunction(w.ctx, w.FunctionName(function), lambdahost.RequestResponse, payload)
 		if err == nil {
 			return res
 		}

@@ -95,8 +95,8 @@ type Env struct {
 	physical map[string]string            // ids of custom resources, by logical id
 }
 
-// Start brings everything up. On an error what was started is ended again.
-func Start(ctx context.Context, o Options) (e *Env, err error) {
+// StartEnvironment brings everything up. On an error what was started is ended again.
+func StartEnvironment(ctx context.Context, o Options) (e *Env, err error) {
 	o = o.withDefaults()
 	e = &Env{push: o.Push}
 	defer func() {
@@ -104,7 +104,7 @@ func Start(ctx context.Context, o Options) (e *Env, err error) {
 			err = errors.Join(err, e.Close())
 		}
 	}()
-	say := stopwatch(o.Progress)
+	say := newStopwatch(o.Progress)
 	if err := e.startCloud(o); err != nil {
 		return e, err
 	}
@@ -119,7 +119,7 @@ func Start(ctx context.Context, o Options) (e *Env, err error) {
 	if e.Kubelets, err = e.newKubelets(o); err != nil {
 		return e, err
 	}
-	if err := e.deploy(ctx, o); err != nil {
+	if err := e.deployStack(ctx, o); err != nil {
 		return e, err
 	}
 	say(fmt.Sprintf("stack deployed: %d functions, %d rules, %d roles, %d access entries",
@@ -180,12 +180,12 @@ func (e *Env) startCloud(o Options) (err error) {
 				e.Kubelets.Announce(instanceOf(i))
 			}
 		},
-		Invoke: e.invoke, Limits: o.Limits,
+		Invoke: e.invokeFunction, Limits: o.Limits,
 		Authorize: func(a awsemulator.Access) error {
 			if o.Grant != nil && o.Grant(a) {
 				return nil
 			}
-			err := e.authorize(a)
+			err := e.authorizeCall(a)
 			if err != nil {
 				fmt.Fprintf(o.FunctionLog, "IAM refuses %s %s on %s %v\n", a.Caller.ARN(), a.Action, a.Resource, err)
 			}
@@ -208,7 +208,7 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 			Dir:          o.Dir,
 			TokenWebhook: e.Cloud.URL() + "/authenticate", Audit: o.Audit, GCPercent: o.GCPercent,
 			Controllers: o.Controllers, NodeGrace: o.NodeGrace,
-			Log: indent(o.Progress)})
+			Log: indentLines(o.Progress)})
 		if err != nil {
 			return err
 		}
@@ -223,8 +223,8 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// deploy makes what the synthesized template says and starts the functions.
-func (e *Env) deploy(ctx context.Context, o Options) (err error) {
+// deployStack makes what the synthesized template says and starts the functions.
+func (e *Env) deployStack(ctx context.Context, o Options) (err error) {
 	dir := filepath.Join(o.Root, ".local", cmp.Or(o.Stack, "cdk.out"))
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err != nil {
 		return fmt.Errorf("find the synthesized stack: %w (make synthesizes it: make run, make up or make local)", err)
@@ -237,7 +237,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 			f["TRIGGER"] = settings.TriggerSchedule
 		}
 		maps.Copy(e.Assembly.Functions[i].Environment, o.Env)
-		resize(&e.Assembly.Functions[i], o.FunctionMemory)
+		resizeFunction(&e.Assembly.Functions[i], o.FunctionMemory)
 	}
 	policies, err := iam.Of(e.Assembly.Roles)
 	if err != nil {
@@ -251,7 +251,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		}
 	}
 	for _, f := range e.Assembly.Functions {
-		e.Cloud.PutFunction(e.describe(f, f.Environment))
+		e.Cloud.PutFunction(e.describeFunction(f, f.Environment))
 	}
 	for _, q := range e.Assembly.Queues {
 		e.Cloud.PutQueue(q.Name)
@@ -281,8 +281,8 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// resize gives a function of which one runs at a time another memory, as the setting functionMemory does.
-func resize(f *assembly.Function, memoryMB int64) {
+// resizeFunction gives a function of which one runs at a time another memory, as the setting functionMemory does.
+func resizeFunction(f *assembly.Function, memoryMB int64) {
 	if memoryMB == 0 || f.Reserved == nil || *f.Reserved != 1 {
 		return
 	}
@@ -290,9 +290,9 @@ func resize(f *assembly.Function, memoryMB int64) {
 	f.Environment["GOMEMLIMIT"] = settings.FunctionMemoryLimit(int(memoryMB))
 }
 
-// Memory is that of one of the stack's functions, such as provision, in MiB.
-func (e *Env) Memory(short string) int64 {
-	if f := e.Assembly.FindFunction(e.Function(short)); f != nil {
+// FunctionMemory is that of one of the stack's functions, such as provision, in MiB.
+func (e *Env) FunctionMemory(short string) int64 {
+	if f := e.Assembly.FindFunction(e.FunctionName(short)); f != nil {
 		return f.MemoryMB
 	}
 	return 0
@@ -320,8 +320,8 @@ func (e *Env) createNodeIdentity() {
 	}
 }
 
-// authorize weighs every call by the policies of the synthesized stack, as IAM does.
-func (e *Env) authorize(a awsemulator.Access) error {
+// authorizeCall weighs every call by the policies of the synthesized stack, as IAM does.
+func (e *Env) authorizeCall(a awsemulator.Access) error {
 	if a.Caller.Role == "arn:aws:iam::"+Account+":role/"+Administrator {
 		return nil
 	}
@@ -333,7 +333,7 @@ func (e *Env) authorize(a awsemulator.Access) error {
 	return err
 }
 
-func (e *Env) invoke(ctx context.Context, r awsemulator.InvokeRequest) awsemulator.InvokeResponse {
+func (e *Env) invokeFunction(ctx context.Context, r awsemulator.InvokeRequest) awsemulator.InvokeResponse {
 	if e.Host == nil {
 		return awsemulator.InvokeResponse{Unknown: true}
 	}
@@ -348,8 +348,8 @@ func (e *Env) invoke(ctx context.Context, r awsemulator.InvokeRequest) awsemulat
 	return awsemulator.InvokeResponse{FunctionError: res.FunctionError, Payload: res.Payload}
 }
 
-// Function is the physical name of one of the stack's functions, such as provision.
-func (e *Env) Function(short string) string {
+// FunctionName is the physical name of one of the stack's functions, such as provision.
+func (e *Env) FunctionName(short string) string {
 	return naming.Names{Cluster: ClusterName}.Function(short)
 }
 

@@ -50,7 +50,7 @@ func start(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Env, err = env.Start(t.Context(), env.Options{Root: root, Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 200 * time.Millisecond,
+	w.Env, err = env.StartEnvironment(t.Context(), env.Options{Root: root, Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 200 * time.Millisecond,
 		BootDelay: 200 * time.Millisecond, FunctionLog: w.logs, CollectPods: true,
 		Lose: func([]byte) bool { return true },
 		Env:  map[string]string{"WATCH_DURATION": "1s", "DISRUPTION": "act", "GARBAGE_COLLECTION_MIN_AGE": leakAge.String()}})
@@ -83,10 +83,10 @@ func (l *logBook) said() string {
 func (w *world) tick(functions ...string) {
 	w.t.Helper()
 	for _, f := range functions {
-		res, err := w.Host.InvokeFunction(w.ctx, w.Function(f), lambdahost.RequestResponse, nil)
+		res, err := w.Host.InvokeFunction(w.ctx, w.FunctionName(f), lambdahost.RequestResponse, nil)
 		for begun := time.Now(); isBusy(err) && time.Since(begun) < patience; {
 			time.Sleep(poll) // another invocation runs
-			res, err = w.Host.InvokeFunction(w.ctx, w.Function(f), lambdahost.RequestResponse, nil)
+			res, err = w.Host.InvokeFunction(w.ctx, w.FunctionName(f), lambdahost.RequestResponse, nil)
 		}
 		if err != nil || res.FunctionError != "" {
 			w.t.Fatalf("%s ended with %v, %s", f, err, res.Payload)
@@ -132,7 +132,7 @@ func (w *world) joiner(args ...string) (code int, out string) {
 
 func (w *world) apply(text string) {
 	w.t.Helper()
-	if err := w.Kube.Apply(w.ctx, []byte(text)); err != nil {
+	if err := w.Kube.ApplyManifest(w.ctx, []byte(text)); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -111,12 +111,12 @@ func (m *measured) tick(ctx context.Context, what, function string, cold bool) e
 		return err
 	}
 	if cold {
-		if _, err := m.Host.KillFunction(m.Function(function)); err != nil {
+		if _, err := m.Host.KillFunction(m.FunctionName(function)); err != nil {
 			return err
 		}
 	}
 	m.clear()
-	if _, err := m.Host.InvokeFunction(ctx, m.Function(function), "", nil); err != nil {
+	if _, err := m.Host.InvokeFunction(ctx, m.FunctionName(function), "", nil); err != nil {
 		return err
 	}
 	if err := m.rest(ctx); err != nil {
@@ -191,7 +191,7 @@ func (m *measured) waiting(ctx context.Context, pods int, cold bool) error {
 	if cold {
 		what = fmt.Sprintf("%d pods wait, cold", pods)
 		for _, f := range []string{"provision", "lifecycle"} {
-			if _, err := m.Host.KillFunction(m.Function(f)); err != nil {
+			if _, err := m.Host.KillFunction(m.FunctionName(f)); err != nil {
 				return err
 			}
 		}
@@ -209,7 +209,7 @@ func (m *measured) waiting(ctx context.Context, pods int, cold bool) error {
 	for left > 0 && time.Since(began) < mayWait {
 		if time.Since(last) > time.Minute { // the schedule, for what no call of the API server began
 			last = time.Now()
-			if _, err := m.Host.InvokeFunction(ctx, m.Function("provision"), "Event", nil); err != nil {
+			if _, err := m.Host.InvokeFunction(ctx, m.FunctionName("provision"), "Event", nil); err != nil {
 				return err
 			}
 		}

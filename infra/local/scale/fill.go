@@ -53,7 +53,7 @@ type model struct {
 
 // fill makes a cluster of so many nodes and pods.
 func (c *cluster) fill(ctx context.Context, nodes, pods int) error {
-	if err := c.Kube.Apply(ctx, manifest); err != nil {
+	if err := c.Kube.ApplyManifest(ctx, manifest); err != nil {
 		return err
 	}
 	found, err := c.launchModels(ctx, min(models, nodes-1))
@@ -79,7 +79,7 @@ func (c *cluster) fill(ctx context.Context, nodes, pods int) error {
 
 // launchModels has Joiner launch so many nodes, of which the others are copies.
 func (c *cluster) launchModels(ctx context.Context, models int) ([]model, error) {
-	if _, err := c.Host.InvokeFunction(ctx, c.Function("refresh"), "", nil); err != nil {
+	if _, err := c.Host.InvokeFunction(ctx, c.FunctionName("refresh"), "", nil); err != nil {
 		return nil, err
 	}
 	for i := range models {
@@ -87,7 +87,7 @@ func (c *cluster) launchModels(ctx context.Context, models int) ([]model, error)
 			return nil, err
 		}
 	}
-	if _, err := c.Host.InvokeFunction(ctx, c.Function("provision"), "Event", nil); err != nil {
+	if _, err := c.Host.InvokeFunction(ctx, c.FunctionName("provision"), "Event", nil); err != nil {
 		return nil, err
 	}
 	err := c.until(ctx, fmt.Sprintf("%d nodes are initialized", models), func() (bool, error) {
@@ -110,7 +110,7 @@ func (c *cluster) launchModels(ctx context.Context, models int) ([]model, error)
 		return nil, err
 	}
 	// it marks them as Consolidatable, as nodes are that have been in service for a while
-	if _, err := c.Host.InvokeFunction(ctx, c.Function("disrupt"), "", nil); err != nil {
+	if _, err := c.Host.InvokeFunction(ctx, c.FunctionName("disrupt"), "", nil); err != nil {
 		return nil, err
 	}
 	if err := c.Host.WaitIdle(ctx); err != nil {

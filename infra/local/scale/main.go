@@ -113,7 +113,7 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 	}
 	defer os.RemoveAll(dir)
 	m, j, l := &meter{}, &journal{}, newLogMeter(log)
-	e, err := env.Start(ctx, env.Options{
+	e, err := env.StartEnvironment(ctx, env.Options{
 		Root: root, Dir: dir, FunctionLog: l, CollectPods: true, Push: true, Paused: true,
 		Minute: time.Minute, EndedFor: 10 * time.Minute, GCPercent: planeGC, Controllers: controllers,
 		NodeGrace: nodeGrace,
@@ -143,7 +143,7 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 	load := [2]float64{loadAverage()}
 	err = run.run(ctx)
 	load[1] = loadAverage()
-	return size{Nodes: w.nodes, Pods: w.pods, MemoryMB: e.Memory("provision"), Objects: c.sizes,
+	return size{Nodes: w.nodes, Pods: w.pods, MemoryMB: e.FunctionMemory("provision"), Objects: c.sizes,
 		Kind: e.Host.Confined, Date: time.Now().Format(time.DateOnly), Rows: run.rows, Load: load,
 		SeriesAtRest: run.atRest, Series: l.count(""), SeriesOfPool: l.count(" nodepool=")}, err
 }

@@ -139,7 +139,7 @@ func (w *world) testRefusals(t *testing.T) {
 
 // testForged: who may invoke setup is not CloudFormation, and is given no answer.
 func (w *world) testForged(t *testing.T) {
-	fn := w.Function("setup")
+	fn := w.FunctionName("setup")
 	for name, event := range map[string]string{
 		"another stack":   `{"RequestType":"Delete","ResourceType":"Custom::JoinerSetup","PhysicalResourceId":"joiner-setup-demo","StackId":"arn:aws:cloudformation:us-west-2:1:stack/x/1","ResponseURL":"http://127.0.0.1:1/","ResourceProperties":{"OnDelete":"drain"}}`,
 		"an answer to me": `{"RequestType":"Delete","ResourceType":"Custom::JoinerSetup","PhysicalResourceId":"joiner-setup-demo","StackId":"` + w.StackID() + `","ResponseURL":"https://example.com/","ResourceProperties":{"ServiceToken":"x"}}`,
