@@ -44,7 +44,7 @@ func (s rolloutStory) prepareRollout(ctx context.Context) error {
 	for _, id := range []string{firstImage, badImage, goodImage} {
 		s.Cloud.AddImage(id, "image-"+id[len(id)-1:], "x86_64")
 	}
-	s.Kubelets.Behave(func(i kubelet.Instance) kubelet.Behavior {
+	s.Kubelets.SetBehavior(func(i kubelet.Instance) kubelet.Behavior {
 		return kubelet.Behavior{NeverReady: i.ImageID == badImage}
 	})
 	if err := s.applyManifest(ctx, "rollout.yaml"); err != nil {

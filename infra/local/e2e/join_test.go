@@ -21,7 +21,7 @@ func TestANodeThatNeverJoinsIsReplaced(t *testing.T) {
 	// Asked when an instance runs, which may be after the claim says that it is launched.
 	var mu sync.Mutex
 	var first string
-	w.Kubelets.Behave(func(i kubelet.Instance) kubelet.Behavior {
+	w.Kubelets.SetBehavior(func(i kubelet.Instance) kubelet.Behavior {
 		mu.Lock()
 		defer mu.Unlock()
 		first = cmp.Or(first, i.ID)

@@ -203,7 +203,7 @@ func TestAStoppedNodeWhoseServingCertificateRanOut(t *testing.T) {
 		t.Fatal("the node that was warmed had no serving certificate")
 	}
 	w.Kubelets.AgeServingCertificate(id, 46*24*time.Hour)
-	w.Kubelets.Behave(func(i kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{Unapproved: i.ID == id} })
+	w.Kubelets.SetBehavior(func(i kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{Unapproved: i.ID == id} })
 	w.apply(deployment{name: "web", replicas: 1})
 	w.exist("web", 1)
 	w.tick("provision")

@@ -177,7 +177,7 @@ func (e *Env) startCloud(o Options) (err error) {
 		},
 		OnInstance: func(i awsemulator.Instance) {
 			if e.Kubelets != nil {
-				e.Kubelets.Announce(instanceOf(i))
+				e.Kubelets.AnnounceInstance(instanceOf(i))
 			}
 		},
 		Invoke: e.invokeFunction, Limits: o.Limits,
@@ -204,7 +204,8 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 		e.Plane = o.Plane
 	} else {
 		e.ownPlane = true
-		e.Plane, err = client.StartPlane(ctx, client.Options{Binary: filepath.Join(o.Root, ".local", "bin", "joiner-plane"),
+		e.Plane, err = client.StartPlane(ctx, client.Options{
+			Binary:       filepath.Join(o.Root, ".local", "bin", "joiner-plane"),
 			Dir:          o.Dir,
 			TokenWebhook: e.Cloud.URL() + "/authenticate", Audit: o.Audit, GCPercent: o.GCPercent,
 			Controllers: o.Controllers, NodeGrace: o.NodeGrace,

@@ -16,7 +16,7 @@ func (e *Env) newKubelets(o Options) (*kubelet.Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kubelet.New(context.Background(), kubelet.Options{
+	return kubelet.NewBridge(context.Background(), kubelet.Options{
 		Config:      e.Plane.RESTConfig(),
 		Cluster:     kubelet.Cluster{Name: ClusterName, Endpoint: e.server, CA: e.ca},
 		Region:      Region,
