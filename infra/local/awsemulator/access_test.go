@@ -68,7 +68,7 @@ func TestBadCredentialsAreRefusedInTheWordsOfEachProtocol(t *testing.T) {
 			t.Errorf("%s with good credentials: %v", service, err)
 		}
 	}
-	good := r.Credentials("provision", "s", 0)
+	good := r.IssueCredentials("provision", "s", 0)
 	wrongSecret, unknown, noToken := good, good, good
 	wrongSecret.SecretAccessKey = "wrong"
 	unknown.AccessKeyID = "ASIAUNKNOWN"
@@ -89,7 +89,7 @@ func TestBadCredentialsAreRefusedInTheWordsOfEachProtocol(t *testing.T) {
 			"ec2": "AuthFailure", "sts": "InvalidClientTokenId", "iam": "InvalidClientTokenId",
 			"ssm": "UnrecognizedClientException", "eks": "UnrecognizedClientException", "s3": "InvalidAccessKeyId",
 		}},
-		"expired": {r.Credentials("provision", "s", -time.Minute), map[string]string{
+		"expired": {r.IssueCredentials("provision", "s", -time.Minute), map[string]string{
 			"ec2": "RequestExpired", "sts": "ExpiredToken", "iam": "ExpiredToken",
 			"ssm": "ExpiredTokenException", "eks": "ExpiredTokenException", "s3": "ExpiredToken",
 		}},
@@ -217,7 +217,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 		"expires too late":  {rewrite(t, good, "X-Amz-Expires=60", "X-Amz-Expires=901"), "x-amz-expires"},
 		"expires changed":   {rewrite(t, good, "X-Amz-Expires=60", "X-Amz-Expires=61"), "signature does not match"},
 		"twenty minutes":    {rewrite(t, good, "X-Amz-Date="+now.Format("20060102T15"), "X-Amz-Date="+now.Add(-2*time.Hour).Format("20060102T15")), "old"},
-		"dead credentials":  {token(t, r.with(r.Credentials("provision", "s", -time.Second)), "demo"), "expired"},
+		"dead credentials":  {token(t, r.with(r.IssueCredentials("provision", "s", -time.Second)), "demo"), "expired"},
 		"longer than 4 KiB": {"k8s-aws-v1." + strings.Repeat("a", 4096), "4096"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestFaults(t *testing.T) {
 	r.AddFault(awsemulator.Fault{Service: "ec2", Action: "CreateFleet", Kind: awsemulator.FailBefore, Code: "UnauthorizedOperation", Times: 1})
 	_, err := r.ec2.CreateFleet(t.Context(), r.fleet(t, "spot", "m5.large"))
 	wantCode(t, err, "UnauthorizedOperation")
-	if n := len(r.Instances()); n != 0 {
+	if n := len(r.DescribedInstances()); n != 0 {
 		t.Errorf("%d instances after a failure before the deed", n)
 	}
 	r.AddFault(awsemulator.Fault{Service: "ec2", Action: "Describe*", Kind: awsemulator.Throttle, PerSecond: 0.001, Burst: 2})
@@ -263,7 +263,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("call %d beyond a bucket of two: %v", i, err)
 		}
 	}
-	last := r.Calls()[len(r.Calls())-1]
+	last := r.LoggedCalls()[len(r.LoggedCalls())-1]
 	if last.Service != "ec2" || last.Action != "DescribeInstances" || last.Status != 503 || last.Code != "RequestLimitExceeded" ||
 		last.Fault != awsemulator.Throttle || last.Caller != "arn:aws:iam::111122223333:role/provision" {
 		t.Errorf("the log says %+v", last)

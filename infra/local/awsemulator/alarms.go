@@ -81,7 +81,8 @@ func (c *cloudwatch) describeAlarms(_ *call, in *describeAlarmsInput) (any, erro
 	}
 	metric, composite := []map[string]any{}, []map[string]any{}
 	for _, a := range page {
-		one := map[string]any{"AlarmName": a.Name, "StateValue": a.State, "AlarmArn": c.arn("cloudwatch", "alarm:"+a.Name)}
+		one := map[string]any{"AlarmName": a.Name, "StateValue": a.State,
+			"AlarmArn": c.resourceARN("cloudwatch", "alarm:"+a.Name)}
 		if a.Composite {
 			composite = append(composite, one)
 		} else {

@@ -29,15 +29,15 @@ type access struct {
 // itself says so. The account is locked.
 type asker func(r *call) ([]access, error)
 
-// authorize asks all questions of a call. The error is the refusal of the first one denied.
-func (c *Cloud) authorize(r *call) error {
+// authorizeCall asks all questions of a call. The error is the refusal of the first one denied.
+func (c *Cloud) authorizeCall(r *call) error {
 	if c.opt.Authorize == nil {
 		return nil
 	}
 	name := r.service + ":" + r.action
-	ask := c.askers()[name]
+	ask := c.accessQuestions()[name]
 	if ask == nil {
-		return c.may(r, access{action: name, resource: "*"})
+		return c.checkAccess(r, access{action: name, resource: "*"})
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,15 +46,15 @@ func (c *Cloud) authorize(r *call) error {
 		return err
 	}
 	for _, q := range questions {
-		if err := c.may(r, q); err != nil {
+		if err := c.checkAccess(r, q); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// may asks one question.
-func (c *account) may(r *call, q access) error {
+// checkAccess asks one question.
+func (c *account) checkAccess(r *call, q access) error {
 	if c.opt.Authorize == nil {
 		return nil
 	}
@@ -70,13 +70,13 @@ func (c *account) may(r *call, q access) error {
 	maps.Copy(keys, q.keys)
 	if err := c.opt.Authorize(Access{Caller: r.caller, Action: q.action, Resource: q.resource,
 		Keys: keys}); err != nil {
-		return denied(r, q, err)
+		return accessDenied(r, q, err)
 	}
 	return nil
 }
 
-// denied is the refusal of an action that the caller has no permission for, in the words of its protocol.
-func denied(r *call, q access, why error) *wire.Failure {
+// accessDenied is the refusal of an action that the caller has no permission for, in the words of its protocol.
+func accessDenied(r *call, q access, why error) *wire.Failure {
 	who := "User: " + r.caller.ARN() + " is not authorized to perform: " + q.action + " on resource: " + q.resource +
 		" " + why.Error()
 	switch r.protocol {
@@ -90,8 +90,8 @@ func denied(r *call, q access, why error) *wire.Failure {
 	return wire.Fail(403, "AccessDenied", "%s", who)
 }
 
-// askers are the calls that touch resources. A call that is not here is asked about by its own name, on *.
-func (c *account) askers() map[string]asker {
+// accessQuestions are the calls that touch resources. A call that is not here is asked about by its own name, on *.
+func (c *account) accessQuestions() map[string]asker {
 	return map[string]asker{
 		"ec2:TerminateInstances":             c.ec2Access.askTerminate,
 		"ec2:StopInstances":                  c.ec2Access.askTerminate,
@@ -150,8 +150,8 @@ func askNothing(*call) ([]access, error) { return nil, nil }
 // askInside is for a call that asks its questions itself, when it knows what it touches.
 func askInside(*call) ([]access, error) { return nil, nil }
 
-// requested are the keys of the tags that a call gives to something.
-func requested(tags map[string]string) map[string][]string {
+// requestTagKeys are the keys of the tags that a call gives to something.
+func requestTagKeys(tags map[string]string) map[string][]string {
 	keys := map[string][]string{}
 	for k, v := range tags {
 		keys["aws:RequestTag/"+k] = []string{v}
@@ -162,8 +162,8 @@ func requested(tags map[string]string) map[string][]string {
 	return keys
 }
 
-// carried are the keys of the tags that something has, in the two spellings that a service knows.
-func carried(service string, tags map[string]string) map[string][]string {
+// resourceTagKeys are the keys of the tags that something has, in the two spellings that a service knows.
+func resourceTagKeys(service string, tags map[string]string) map[string][]string {
 	keys := map[string][]string{}
 	for k, v := range tags {
 		keys["aws:ResourceTag/"+k], keys[service+":ResourceTag/"+k] = []string{v}, []string{v}
@@ -171,7 +171,7 @@ func carried(service string, tags map[string]string) map[string][]string {
 	return keys
 }
 
-func merged(all ...map[string][]string) map[string][]string {
+func mergeKeys(all ...map[string][]string) map[string][]string {
 	out := map[string][]string{}
 	for _, keys := range all {
 		maps.Copy(out, keys)
@@ -179,7 +179,7 @@ func merged(all ...map[string][]string) map[string][]string {
 	return out
 }
 
-func (c *account) arn(service, resource string) string {
+func (c *account) resourceARN(service, resource string) string {
 	return "arn:aws:" + service + ":" + c.opt.Region + ":" + c.opt.Account + ":" + resource
 }
 
@@ -194,7 +194,7 @@ func (c *iam) passRole(name string) access {
 
 func (c *sts) askAssumeRole(r *call) ([]access, error) {
 	var in assumeRoleInput
-	err := r.decode(&in)
+	err := r.decodeInput(&in)
 	return []access{{"sts:AssumeRole", in.RoleArn, nil}}, err
 }
 
@@ -204,13 +204,13 @@ func (c *ssm) askParameters(r *call) ([]access, error) {
 		Names          []string
 		WithDecryption bool
 	}
-	err := r.decode(&in)
+	err := r.decodeInput(&in)
 	if in.Name != "" {
 		in.Names = append(in.Names, in.Name)
 	}
 	var out []access
 	for _, name := range in.Names {
-		arn := c.arn("ssm", "parameter/"+strings.TrimPrefix(name, "/"))
+		arn := c.resourceARN("ssm", "parameter/"+strings.TrimPrefix(name, "/"))
 		if strings.HasPrefix(name, "/aws/service/") { // AWS' own, which belong to no account
 			arn = "arn:aws:ssm:" + c.opt.Region + "::parameter" + name
 		}
@@ -226,11 +226,12 @@ func (c *sqs) askQueue(r *call) ([]access, error) {
 	if err := json.Unmarshal(r.body, &in); err != nil {
 		return nil, wire.Fail(400, "SerializationException", "%v", err)
 	}
-	return []access{{"sqs:" + r.action, c.arn("sqs", in.QueueURL[strings.LastIndex(in.QueueURL, "/")+1:]), nil}}, nil
+	name := in.QueueURL[strings.LastIndex(in.QueueURL, "/")+1:]
+	return []access{{"sqs:" + r.action, c.resourceARN("sqs", name), nil}}, nil
 }
 
 func (c *bus) askBus(*call) ([]access, error) {
-	return []access{{"events:PutEvents", c.arn("events", "event-bus/default"), nil}}, nil
+	return []access{{"events:PutEvents", c.resourceARN("events", "event-bus/default"), nil}}, nil
 }
 
 func (c *lambda) askFunction(r *call) ([]access, error) {
@@ -238,19 +239,19 @@ func (c *lambda) askFunction(r *call) ([]access, error) {
 	if r.action == "Invoke" {
 		action = "lambda:InvokeFunction"
 	}
-	return []access{{action, c.arn("lambda", "function:"+qualifiedName(r.part(2))), nil}}, nil
+	return []access{{action, c.resourceARN("lambda", "function:"+qualifiedName(r.pathPart(2))), nil}}, nil
 }
 
 func (c *eks) askCluster(r *call) ([]access, error) {
-	return []access{{"eks:" + r.action, c.arn("eks", "cluster/"+r.part(1)), nil}}, nil
+	return []access{{"eks:" + r.action, c.resourceARN("eks", "cluster/"+r.pathPart(1)), nil}}, nil
 }
 
 func (c *eks) askEntry(r *call) ([]access, error) {
-	e, known := c.entries[r.part(3)]
+	e, known := c.entries[r.pathPart(3)]
 	if !known {
 		return c.askCluster(r)
 	}
-	return []access{{"eks:" + r.action, e.AccessEntryARN, carried("eks", e.Tags)}}, nil
+	return []access{{"eks:" + r.action, e.AccessEntryARN, resourceTagKeys("eks", e.Tags)}}, nil
 }
 
 // s3Resource splits a path-style path.

@@ -16,14 +16,14 @@ func (c *ec2Access) ec2ARN(kind, id string) string {
 	if kind == "image" || kind == "snapshot" {
 		return "arn:aws:ec2:" + c.opt.Region + "::" + kind + "/" + id
 	}
-	return c.arn("ec2", kind+"/"+id)
+	return c.resourceARN("ec2", kind+"/"+id)
 }
 
-// on is a question about something that exists, with its tags.
-func (c *ec2Access) on(action, kind, id string) access {
+// questionOn is a question about something that exists, with its tags.
+func (c *ec2Access) questionOn(action, kind, id string) access {
 	q := access{action: "ec2:" + action, resource: c.ec2ARN(kind, id)}
 	if tags, err := c.instances.tagsOf(id); err == nil {
-		q.keys = carried("ec2", tags)
+		q.keys = resourceTagKeys("ec2", tags)
 	}
 	return q
 }
@@ -40,11 +40,11 @@ func (c *ec2Access) askInterface(r *call) ([]access, error) {
 // askTerminate asks about each instance that a call terminates, stops or starts.
 func (c *ec2Access) askTerminate(r *call) ([]access, error) {
 	var in terminateInput
-	err := r.decode(&in)
+	err := r.decodeInput(&in)
 	var out []access
 	for _, id := range in.InstanceID {
 		if c.instances.machines[id] != nil {
-			out = append(out, c.on(r.action, "instance", id))
+			out = append(out, c.questionOn(r.action, "instance", id))
 		}
 	}
 	return out, err
@@ -52,7 +52,7 @@ func (c *ec2Access) askTerminate(r *call) ([]access, error) {
 
 func (c *ec2Access) askCreateTags(r *call) ([]access, error) {
 	var in createTagsInput
-	err := r.decode(&in)
+	err := r.decodeInput(&in)
 	given := map[string]string{}
 	for _, t := range in.Tag {
 		given[t.Key] = t.Value
@@ -64,19 +64,20 @@ func (c *ec2Access) askCreateTags(r *call) ([]access, error) {
 		if _, err := c.instances.tagsOf(id); err != nil {
 			continue
 		}
-		q := c.on("CreateTags", kinds[prefix], id)
-		q.keys = merged(q.keys, requested(given))
+		q := c.questionOn("CreateTags", kinds[prefix], id)
+		q.keys = mergeKeys(q.keys, requestTagKeys(given))
 		out = append(out, q)
 	}
 	return out, err
 }
 
-// made is the questions for one kind of thing that a call makes: the making itself and, with tags, the tagging.
-func (c *ec2Access) made(action, kind string, tags map[string]string) []access {
+// createQuestions is the questions for one kind of thing that a call makes: the making itself and, with tags, the
+// tagging.
+func (c *ec2Access) createQuestions(action, kind string, tags map[string]string) []access {
 	arn := c.ec2ARN(kind, "*")
-	out := []access{{"ec2:" + action, arn, requested(tags)}}
+	out := []access{{"ec2:" + action, arn, requestTagKeys(tags)}}
 	if len(tags) > 0 {
-		keys := requested(tags)
+		keys := requestTagKeys(tags)
 		keys["ec2:CreateAction"] = []string{action}
 		out = append(out, access{"ec2:CreateTags", arn, keys})
 	}
@@ -85,75 +86,76 @@ func (c *ec2Access) made(action, kind string, tags map[string]string) []access {
 
 func (c *ec2Access) askCreateTemplate(r *call) ([]access, error) {
 	var in createTemplateInput
-	err := r.decode(&in)
-	return c.made("CreateLaunchTemplate", "launch-template", tagsFor("launch-template", in.TagSpecification)), err
+	err := r.decodeInput(&in)
+	return c.createQuestions("CreateLaunchTemplate", "launch-template",
+		tagsFor("launch-template", in.TagSpecification)), err
 }
 
 func (c *ec2Access) askDeleteTemplate(r *call) ([]access, error) {
 	var in templateRef
-	if err := r.decode(&in); err != nil {
+	if err := r.decodeInput(&in); err != nil {
 		return nil, err
 	}
 	t, err := c.templates.findTemplate(in.LaunchTemplateID, in.LaunchTemplateName)
 	if err != nil {
 		return nil, err
 	}
-	return []access{c.on("DeleteLaunchTemplate", "launch-template", t.id)}, nil
+	return []access{c.questionOn("DeleteLaunchTemplate", "launch-template", t.id)}, nil
 }
 
 // askCreateFleet are the questions about the fleet as a whole: what it is, and what its request names. Whether
 // instances may be launched is asked for each place they may come from, and refused there: see mayLaunch.
 func (c *ec2Access) askCreateFleet(r *call) ([]access, error) {
 	var in createFleetInput
-	if err := r.decode(&in); err != nil {
+	if err := r.decodeInput(&in); err != nil {
 		return nil, err
 	}
-	out := c.made("CreateFleet", "fleet", tagsFor("fleet", in.Specifications))
+	out := c.createQuestions("CreateFleet", "fleet", tagsFor("fleet", in.Specifications))
 	for _, config := range in.LaunchTemplateConfigs {
 		t, err := c.templates.findTemplate(config.Template.ID, config.Template.Name)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, c.on("CreateFleet", "launch-template", t.id))
+		out = append(out, c.questionOn("CreateFleet", "launch-template", t.id))
 		for _, o := range config.Overrides {
 			if o.ImageID != "" {
-				out = append(out, c.on("CreateFleet", "image", o.ImageID))
+				out = append(out, c.questionOn("CreateFleet", "image", o.ImageID))
 			}
 			if o.SubnetID != "" {
-				out = append(out, c.on("CreateFleet", "subnet", o.SubnetID))
+				out = append(out, c.questionOn("CreateFleet", "subnet", o.SubnetID))
 			}
 		}
 	}
-	return once(out), nil
+	return dropRepeated(out), nil
 }
 
 // launchAccess are the questions of launching from a pool, whose parts are resolved (W1 to W4 and M1).
 func (c *ec2Access) launchAccess(p pool, capacityType string, specifications ...[]tagSpecification) []access {
 	const run = "RunInstances"
-	out := []access{c.on(run, "image", p.image), c.on(run, "subnet", p.subnet)}
+	out := []access{c.questionOn(run, "image", p.image), c.questionOn(run, "subnet", p.subnet)}
 	for _, g := range p.groups {
-		out = append(out, c.on(run, "security-group", g))
+		out = append(out, c.questionOn(run, "security-group", g))
 	}
 	for _, d := range p.data.Devices {
 		if d.EBS != nil && d.EBS.SnapshotID != "" {
-			out = append(out, c.on(run, "snapshot", d.EBS.SnapshotID))
+			out = append(out, c.questionOn(run, "snapshot", d.EBS.SnapshotID))
 		}
 	}
 	if r := p.data.Reservation; r != nil && r.Target != nil && r.Target.ID != "" {
-		out = append(out, c.on(run, "capacity-reservation", r.Target.ID))
+		out = append(out, c.questionOn(run, "capacity-reservation", r.Target.ID))
 	}
 	if g := p.data.Placement; g != nil && g.GroupName+g.GroupID != "" {
-		out = append(out, c.on(run, "placement-group", g.GroupName+g.GroupID))
+		out = append(out, c.questionOn(run, "placement-group", g.GroupName+g.GroupID))
 	}
 	if t := c.templates.templateByName(p.templateName); t != nil {
-		out = append(out, c.on(run, "launch-template", t.id))
+		out = append(out, c.questionOn(run, "launch-template", t.id))
 	}
 	kinds := []string{"instance", "volume", "network-interface"}
 	if capacityType == spot {
 		kinds = append(kinds, "spot-instances-request")
 	}
 	for _, kind := range kinds {
-		out = append(out, c.made(run, kind, tagsFor(kind,
+		out = append(out, c.createQuestions(run, kind, tagsFor(kind,
 			append(slices.Clone(specifications), p.data.Specifications)...))...)
 	}
 	if profile := c.iam.profiles[p.profile]; profile != nil && profile.Role != "" {
@@ -168,7 +170,7 @@ func (c *ec2Access) mayLaunch(r *call, questions []access, asked map[string]*wir
 		id := q.action + " " + q.resource + " " + fingerprintKeys(q.keys)
 		f, known := asked[id]
 		if !known {
-			f, _ = c.may(r, q).(*wire.Failure) //nolint:errorlint // may returns it as it is
+			f, _ = c.checkAccess(r, q).(*wire.Failure) //nolint:errorlint // may returns it as it is
 			asked[id] = f
 		}
 		if f != nil {
@@ -178,8 +180,8 @@ func (c *ec2Access) mayLaunch(r *call, questions []access, asked map[string]*wir
 	return nil
 }
 
-// once drops questions that are asked twice.
-func once(questions []access) []access {
+// dropRepeated drops questions that are asked twice.
+func dropRepeated(questions []access) []access {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(questions, func(q access) bool {
 		id := q.action + " " + q.resource

@@ -13,10 +13,10 @@ func (c *iam) profileARN(name, path string) string {
 
 func (c *iam) askProfile(r *call) ([]access, error) {
 	var in profileInput
-	err := r.decode(&in)
+	err := r.decodeInput(&in)
 	q := access{action: "iam:" + r.action, resource: c.profileARN(in.InstanceProfileName, "")}
 	if p := c.profiles[in.InstanceProfileName]; p != nil {
-		q.keys = carried("iam", p.Tags)
+		q.keys = resourceTagKeys("iam", p.Tags)
 	}
 	return []access{q}, err
 }
@@ -24,7 +24,7 @@ func (c *iam) askProfile(r *call) ([]access, error) {
 // askAddRole: whoever puts a role into a profile hands it to EC2.
 func (c *iam) askAddRole(r *call) ([]access, error) {
 	var in profileInput
-	if err := r.decode(&in); err != nil {
+	if err := r.decodeInput(&in); err != nil {
 		return nil, err
 	}
 	out, err := c.askProfile(r)
@@ -34,29 +34,29 @@ func (c *iam) askAddRole(r *call) ([]access, error) {
 // askCreateProfile: giving tags at creation is tagging, of a thing that has those tags by then.
 func (c *iam) askCreateProfile(r *call) ([]access, error) {
 	var in profileInput
-	err := r.decode(&in)
+	err := r.decodeInput(&in)
 	tags := tagMap(in.Tags)
-	out := []access{{"iam:CreateInstanceProfile", c.profileARN(in.InstanceProfileName, in.Path), requested(tags)}}
+	out := []access{{"iam:CreateInstanceProfile", c.profileARN(in.InstanceProfileName, in.Path), requestTagKeys(tags)}}
 	if len(tags) > 0 {
 		out = append(out, access{"iam:TagInstanceProfile", out[0].resource,
-			merged(requested(tags), carried("iam", tags))})
+			mergeKeys(requestTagKeys(tags), resourceTagKeys("iam", tags))})
 	}
 	return out, err
 }
 
 func (c *iam) askTagProfile(r *call) ([]access, error) {
 	var in profileInput
-	if err := r.decode(&in); err != nil {
+	if err := r.decodeInput(&in); err != nil {
 		return nil, err
 	}
 	out, err := c.askProfile(r)
-	out[0].keys = merged(out[0].keys, requested(tagMap(in.Tags)))
+	out[0].keys = mergeKeys(out[0].keys, requestTagKeys(tagMap(in.Tags)))
 	return out, err
 }
 
 func (c *iam) askRole(r *call) ([]access, error) {
 	var in roleInput
-	err := r.decode(&in)
+	err := r.decodeInput(&in)
 	arn := "arn:aws:iam::" + c.opt.Account + ":role/" + in.RoleName
 	if known := c.roles[in.RoleName]; known != nil {
 		arn = known.ARN
@@ -66,7 +66,7 @@ func (c *iam) askRole(r *call) ([]access, error) {
 
 func (c *iam) askLinkedRole(r *call) ([]access, error) {
 	var in roleInput
-	err := r.decode(&in)
+	err := r.decodeInput(&in)
 	return []access{{
 		"iam:CreateServiceLinkedRole", "arn:aws:iam::" + c.opt.Account + ":role/aws-service-role/" + in.AWSServiceName +
 			"/*",

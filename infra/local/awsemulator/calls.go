@@ -29,7 +29,7 @@ type callBook struct {
 
 const callsKept = 100_000
 
-func (b *callBook) add(r *call, w *outcome) {
+func (b *callBook) addCall(r *call, w *outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.counts == nil {
@@ -46,8 +46,8 @@ func (b *callBook) add(r *call, w *outcome) {
 	})
 }
 
-// Calls returns the log of requests, oldest first. A call is in it once it was answered.
-func (c *Cloud) Calls() []Call {
+// LoggedCalls returns the log of requests, oldest first. A call is in it once it was answered.
+func (c *Cloud) LoggedCalls() []Call {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
 	return append([]Call{}, c.calls.calls...)

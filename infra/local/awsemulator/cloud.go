@@ -147,9 +147,9 @@ type Cloud struct {
 	server   *http.Server
 }
 
-// New makes an account with a network of one subnet in each zone, the EKS images of two releases, the node role
-// and the service-linked role of spot. Nothing listens until Start.
-func New(o Options) (*Cloud, error) {
+// NewCloud makes an account with a network of one subnet in each zone, the EKS images of two releases, the node role
+// and the service-linked role of spot. Nothing listens until StartServer.
+func NewCloud(o Options) (*Cloud, error) {
 	o = o.withDefaults()
 	offers, err := readOffers()
 	if err != nil {
@@ -162,7 +162,7 @@ func New(o Options) (*Cloud, error) {
 		instances: a.instances, power: a.power, templates: a.templates,
 		amis: a.amis, networks: a.networks, capacity: a.capacity, market: a.market, volumes: a.volumes,
 		table: a.listOperations()}
-	c.limits.set = throttles(o.Limits) // which nobody can clear
+	c.limits.set = throttleFaults(o.Limits) // which nobody can clear
 	c.PutRole("aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot")
 	return c, nil
 }
@@ -196,8 +196,8 @@ func (c *account) newServices() services {
 	}
 }
 
-// Start listens on addr ("127.0.0.1:0" picks a port) and returns the URL for AWS_ENDPOINT_URL.
-func (c *Cloud) Start(addr string) (string, error) {
+// StartServer listens on addr ("127.0.0.1:0" picks a port) and returns the URL for AWS_ENDPOINT_URL.
+func (c *Cloud) StartServer(addr string) (string, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return "", fmt.Errorf("listen on %s: %w", addr, err)
@@ -209,7 +209,7 @@ func (c *Cloud) Start(addr string) (string, error) {
 	return c.url, nil
 }
 
-// URL returns what Start returned.
+// URL returns what StartServer returned.
 func (c *Cloud) URL() string { return c.url }
 
 // Close stops listening, ends all timers and waits for the callbacks that are running.
@@ -224,7 +224,7 @@ func (c *Cloud) Close() error {
 	if c.server != nil {
 		err = c.server.Close()
 	}
-	c.news.close()
+	c.news.stopDelivery()
 	return err
 }
 

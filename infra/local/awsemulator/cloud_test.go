@@ -44,7 +44,7 @@ func start(t *testing.T, o awsemulator.Options) *rig {
 // as is the configuration of SDK clients with the credentials of a role. They do not retry: a test wants the first
 // answer.
 func (r *rig) as(role, session string) aws.Config {
-	return r.with(r.Credentials(role, session, 0))
+	return r.with(r.IssueCredentials(role, session, 0))
 }
 
 func (r *rig) with(c aws.Credentials) aws.Config {

@@ -101,7 +101,7 @@ func (c *billing) describeReservedInstances(_ *call, in *describeReservedInput) 
 		if r.Zone != "" {
 			x.Scope = "Availability Zone"
 		}
-		ok, err := fits(in.Filter, attributes(x))
+		ok, err := matchesFilters(in.Filter, attributes(x))
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +217,7 @@ func (c *billing) describeSavingsPlanRates(_ *call, in *planRatesInput) (any, er
 // pageOf is one page of a list under its name.
 func pageOf(name string, all []map[string]any, p page, key func(map[string]any) string) (map[string]any, error) {
 	slices.SortFunc(all, func(a, b map[string]any) int { return strings.Compare(key(a), key(b)) })
-	list, next, err := cut(all, p, 1000, key)
+	list, next, err := cutPage(all, p, 1000, key)
 	if err != nil {
 		return nil, wire.Fail(400, "ValidationException", "Invalid nextToken or maxResults")
 	}

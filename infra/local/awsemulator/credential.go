@@ -46,23 +46,23 @@ type keyBook struct {
 	keys map[string]key
 }
 
-func (b *keyBook) find(id string) (key, bool) {
+func (b *keyBook) findKey(id string) (key, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	k, ok := b.keys[id]
 	return k, ok
 }
 
-// Credentials makes credentials for a session of a role (an ARN, or a bare name of this account) that last for
+// IssueCredentials makes credentials for a session of a role (an ARN, or a bare name of this account) that last for
 // the time given; zero means one hour.
-func (c *sts) Credentials(role, session string, ttl time.Duration) aws.Credentials {
+func (c *sts) IssueCredentials(role, session string, ttl time.Duration) aws.Credentials {
 	return c.addKey(role, session, "", ttl)
 }
 
 // FunctionCredentials makes the credentials that Lambda hands to the code of a function: a session of its role that is
 // named after the function and carries the function's ARN into every call.
 func (c *sts) FunctionCredentials(role, function string) aws.Credentials {
-	return c.addKey(role, function, c.arn("lambda", "function:"+function), 0)
+	return c.addKey(role, function, c.resourceARN("lambda", "function:"+function), 0)
 }
 
 func (c *sts) addKey(role, session, function string, ttl time.Duration) aws.Credentials {

@@ -47,7 +47,7 @@ type jsonFunction struct {
 }
 
 func (c *lambda) getFunctionConfiguration(r *call) (any, error) {
-	name := qualifiedName(r.part(2))
+	name := qualifiedName(r.pathPart(2))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	arn := "arn:aws:lambda:" + c.opt.Region + ":" + c.opt.Account + ":function:" + name
@@ -72,7 +72,7 @@ func (c *lambda) SetConcurrency(most int) {
 }
 
 func (c *lambda) getFunctionConcurrency(r *call) (any, error) {
-	name := qualifiedName(r.part(2))
+	name := qualifiedName(r.pathPart(2))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f, found := c.functions[name]

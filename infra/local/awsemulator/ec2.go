@@ -70,8 +70,8 @@ func xmlTags(tags map[string]string) []xmlTag {
 // attribute returns the values that a resource has for a filter, and whether the resource knows the filter.
 type attribute func(name string) (values []string, known bool)
 
-// fits checks a resource against filters; an unknown filter is refused, as EC2 does.
-func fits(filters []filter, of attribute) (bool, error) {
+// matchesFilters checks a resource against filters; an unknown filter is refused, as EC2 does.
+func matchesFilters(filters []filter, of attribute) (bool, error) {
 	ok := true
 	for _, f := range filters {
 		values, known := of(f.Name)
@@ -79,7 +79,7 @@ func fits(filters []filter, of attribute) (bool, error) {
 			return false, wire.Fail(400, "InvalidParameterValue", "The filter '%s' is invalid", f.Name)
 		}
 		ok = ok && slices.ContainsFunc(values, func(v string) bool {
-			return slices.ContainsFunc(f.Value, func(pattern string) bool { return glob(pattern, v) })
+			return slices.ContainsFunc(f.Value, func(pattern string) bool { return matchesGlob(pattern, v) })
 		})
 	}
 	return ok, nil
@@ -104,12 +104,12 @@ func tagAttribute(tags map[string]string, name string) ([]string, bool) {
 
 // knownFilters refuses an unknown filter even where there is no resource to try it on.
 func knownFilters(filters []filter, of attribute) error {
-	_, err := fits(filters, of)
+	_, err := matchesFilters(filters, of)
 	return err
 }
 
-// cut returns the page of items (already in the order of key) that comes after the token, and the next token.
-func cut[T any](items []T, p page, most int, key func(T) string) ([]T, string, error) {
+// cutPage returns the page of items (already in the order of key) that comes after the token, and the next token.
+func cutPage[T any](items []T, p page, most int, key func(T) string) ([]T, string, error) {
 	if p.MaxResults < 0 || p.MaxResults > most {
 		return nil, "", wire.Fail(400, "InvalidParameterValue",
 			"Value ( %d ) for parameter maxResults is invalid. Expecting a value less than or equal to %d.",
@@ -170,7 +170,7 @@ func (c *instances) createTags(r *call, in *createTagsInput) (any, error) {
 				"Tag keys starting with 'aws:' are reserved for internal use")
 		}
 	}
-	if err := r.dry(); err != nil {
+	if err := r.endDryRun(); err != nil {
 		return nil, err
 	}
 	for _, tags := range targets {
@@ -195,12 +195,12 @@ func (c *instances) tagsOf(id string) (map[string]string, error) {
 		}
 		return nil, notFound("InvalidLaunchTemplateId.NotFound", "launch template ID", id)
 	case strings.HasPrefix(id, "subnet-"):
-		if s := c.networks.vpc.subnet(id); s != nil {
+		if s := c.networks.vpc.findSubnet(id); s != nil {
 			return s.Tags, nil
 		}
 		return nil, notFound("InvalidSubnetID.NotFound", "subnet ID", id)
 	case strings.HasPrefix(id, "sg-"):
-		if g := c.networks.vpc.group(id); g != nil {
+		if g := c.networks.vpc.findGroup(id); g != nil {
 			return g.Tags, nil
 		}
 		return nil, notFound("InvalidGroup.NotFound", "security group", id)

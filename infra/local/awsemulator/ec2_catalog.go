@@ -125,8 +125,8 @@ type xmlNeurons struct {
 	Memory  int         `xml:"totalNeuronDeviceMemoryInMiB"`
 }
 
-// architectures of a type in EC2's words.
-func architectures(t *InstanceType) []string {
+// ec2Architectures of a type in EC2's words.
+func ec2Architectures(t *InstanceType) []string {
 	var out []string
 	for _, a := range t.Arch {
 		if a == "amd64" {
@@ -137,7 +137,7 @@ func architectures(t *InstanceType) []string {
 	return out
 }
 
-func devices(list []Device) (out []xmlDevice, memory int) {
+func describeDevices(list []Device) (out []xmlDevice, memory int) {
 	for _, d := range list {
 		x := xmlDevice{Name: d.Name, Maker: d.Manufacturer, Count: d.Count, Memory: d.MemoryMiB}
 		if d.CoresPerDevice > 0 {
@@ -149,9 +149,9 @@ func devices(list []Device) (out []xmlDevice, memory int) {
 	return out, memory
 }
 
-// describe renders a record. What the data set does not hold is left out or, where clients expect it, follows from
+// describeType renders a record. What the data set does not hold is left out or, where clients expect it, follows from
 // what it holds (cards from the ENIs of the default one, performance from the baseline).
-func describe(t *InstanceType) xmlType {
+func describeType(t *InstanceType) xmlType {
 	threads := 2
 	if slices.Contains(t.Arch, "arm64") || t.VCPU == 1 {
 		threads = 1
@@ -166,7 +166,7 @@ func describe(t *InstanceType) xmlType {
 	out := xmlType{
 		Name: t.Name, Current: t.CurrentGeneration, Usage: t.UsageClasses, RootTypes: []string{"ebs"},
 		Virtual: t.Virtualization, BareMetal: t.BareMetal, Hypervisor: t.Hypervisor,
-		Processor: xmlCPU{architectures(t), t.ClockGHz, t.CPUManufacturer, nil},
+		Processor: xmlCPU{ec2Architectures(t), t.ClockGHz, t.CPUManufacturer, nil},
 		VCPU:      xmlVCPU{t.VCPU, t.VCPU / threads, threads}, Memory: t.MemoryMiB,
 		EBS:     xmlEBS{Optimized: ebs, Encryption: "supported", Most: t.EBSMaxMbps, NVMe: nvme},
 		Network: networkOf(t), Placement: t.PlacementStrategies, Burstable: t.Burstable,
@@ -187,19 +187,19 @@ func describe(t *InstanceType) xmlType {
 }
 
 func addDevices(out *xmlType, t *InstanceType) {
-	if list, memory := devices(t.GPUs); list != nil {
+	if list, memory := describeDevices(t.GPUs); list != nil {
 		out.GPU = &xmlGPUs{list, memory}
 	}
-	if list, _ := devices(t.FPGAs); list != nil {
+	if list, _ := describeDevices(t.FPGAs); list != nil {
 		out.FPGA = &xmlFPGAs{list}
 	}
-	if list, _ := devices(t.MediaAcc); list != nil {
+	if list, _ := describeDevices(t.MediaAcc); list != nil {
 		out.Media = &xmlMedia{list}
 	}
-	if list, _ := devices(t.InferenceAcc); list != nil {
+	if list, _ := describeDevices(t.InferenceAcc); list != nil {
 		out.Inference = &xmlInfer{list}
 	}
-	if list, memory := devices(t.Neuron); list != nil {
+	if list, memory := describeDevices(t.Neuron); list != nil {
 		out.Neuron = &xmlNeurons{list, memory}
 	}
 }
@@ -226,7 +226,7 @@ func networkOf(t *InstanceType) xmlNetwork {
 	return n
 }
 
-func (t *InstanceType) attribute(name string) ([]string, bool) {
+func (t *InstanceType) filterAttribute(name string) ([]string, bool) {
 	switch name {
 	case "instance-type":
 		return []string{t.Name}, true
@@ -245,7 +245,7 @@ func (t *InstanceType) attribute(name string) ([]string, bool) {
 	case "network-info.efa-supported":
 		return []string{strconv.FormatBool(t.EFA)}, true
 	case "processor-info.supported-architecture":
-		return architectures(t), true
+		return ec2Architectures(t), true
 	case "supported-usage-class":
 		return t.UsageClasses, true
 	case "supported-virtualization-type":
@@ -277,7 +277,7 @@ func (c *market) describeInstanceTypes(_ *call, in *describeTypesInput) (any, er
 	var found []*InstanceType
 	for i := range c.offers.types {
 		t := &c.offers.types[i]
-		ok, err := fits(in.Filter, t.attribute)
+		ok, err := matchesFilters(in.Filter, t.filterAttribute)
 		if err != nil {
 			return nil, err
 		}
@@ -290,9 +290,9 @@ func (c *market) describeInstanceTypes(_ *call, in *describeTypesInput) (any, er
 		Next  string    `xml:"nextToken,omitempty"`
 	}
 	var err error
-	found, out.Next, err = cut(found, in.page, 100, func(t *InstanceType) string { return t.Name })
+	found, out.Next, err = cutPage(found, in.page, 100, func(t *InstanceType) string { return t.Name })
 	for _, t := range found {
-		out.Types = append(out.Types, describe(t))
+		out.Types = append(out.Types, describeType(t))
 	}
 	return out, err
 }

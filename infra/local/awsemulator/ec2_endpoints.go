@@ -54,7 +54,7 @@ func (c *networks) describeVpcEndpoints(_ *call, in *describeVpcEndpointsInput) 
 		if e.Gateway {
 			x.Kind = "Gateway"
 		}
-		ok, err := fits(in.Filter, func(name string) ([]string, bool) {
+		ok, err := matchesFilters(in.Filter, func(name string) ([]string, bool) {
 			value, known := map[string]string{"vpc-id": x.VPC, "service-name": x.Service, "vpc-endpoint-id": x.ID,
 				"vpc-endpoint-state": x.State, "vpc-endpoint-type": x.Kind}[name]
 			return []string{value}, known
@@ -72,9 +72,9 @@ func (c *networks) describeVpcEndpoints(_ *call, in *describeVpcEndpointsInput) 
 		Next      string           `xml:"nextToken,omitempty"`
 	}
 	var err error
-	out.Endpoints, out.Next, err = cut(all, in.page, 1000, func(e xmlVPCEndpoint) string { return e.ID })
+	out.Endpoints, out.Next, err = cutPage(all, in.page, 1000, func(e xmlVPCEndpoint) string { return e.ID })
 	return out, err
 }
 
-// VPC is the id of the one VPC.
-func VPC(c *Cloud) string { return c.vpc.id }
+// VPCID is the id of the one VPC.
+func VPCID(c *Cloud) string { return c.vpc.id }

@@ -110,12 +110,12 @@ type launchRequest struct {
 // createFleet launches instances now (type instant). It is all one step under the account's lock, so the same
 // token gives the same answer even to calls that overlap.
 func (c *fleets) createFleet(r *call, in *createFleetInput) (any, error) {
-	if err := in.check(); err != nil {
+	if err := in.validateInput(); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	parameters := fingerprint(r.form)
+	parameters := fingerprintForm(r.form)
 	if in.ClientToken != "" {
 		if before, ok := c.tokens["CreateFleet/"+in.ClientToken]; ok {
 			if before.parameters != parameters {
@@ -125,7 +125,7 @@ func (c *fleets) createFleet(r *call, in *createFleetInput) (any, error) {
 			return before.reply, nil
 		}
 	}
-	pools, err := c.pools(in)
+	pools, err := c.resolvePools(in)
 	if err != nil {
 		return nil, err
 	}
@@ -136,22 +136,22 @@ func (c *fleets) createFleet(r *call, in *createFleetInput) (any, error) {
 			pools[i].broken = c.ec2Access.mayLaunch(r, questions, asked)
 		}
 	}
-	if err := r.dry(); err != nil {
+	if err := r.endDryRun(); err != nil {
 		return nil, err
 	}
 	request := launchRequest{
 		capacityType: in.capacityType(), fleet: "fleet-" + hash16(newID("f")),
 		token: in.ClientToken, want: in.TargetCapacity.TotalTargetCapacity,
 	}
-	reply := c.fill(pools, request, in.options().MinTargetCapacity)
+	reply := c.fillFleet(pools, request, in.launchOptions().MinTargetCapacity)
 	if in.ClientToken != "" {
 		c.tokens["CreateFleet/"+in.ClientToken] = fleetAnswer{parameters, reply}
 	}
 	return reply, nil
 }
 
-// fingerprint of the parameters of a request: two requests are the same if all but the token is.
-func fingerprint(form url.Values) string {
+// fingerprintForm of the parameters of a request: two requests are the same if all but the token is.
+func fingerprintForm(form url.Values) string {
 	rest := url.Values{}
 	for k, v := range form {
 		if k != "ClientToken" {
@@ -162,7 +162,7 @@ func fingerprint(form url.Values) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (in *createFleetInput) options() fleetOptions {
+func (in *createFleetInput) launchOptions() fleetOptions {
 	if in.TargetCapacity.DefaultTargetCapacityType == spot {
 		return in.Spot
 	}
@@ -177,8 +177,8 @@ func (in *createFleetInput) capacityType() string {
 	return onDemand
 }
 
-// check refuses what real EC2 refuses, and what this account does not model.
-func (in *createFleetInput) check() error {
+// validateInput refuses what real EC2 refuses, and what this account does not model.
+func (in *createFleetInput) validateInput() error {
 	invalid := func(format string, args ...any) error {
 		return wire.Fail(400, "InvalidParameterValue", format, args...)
 	}
@@ -204,14 +204,14 @@ func (in *createFleetInput) check() error {
 	if strategies == nil {
 		return invalid("DefaultTargetCapacityType '%s' is not modelled by the emulator", t.DefaultTargetCapacityType)
 	}
-	if s := in.options().AllocationStrategy; !slices.Contains(strategies, s) {
+	if s := in.launchOptions().AllocationStrategy; !slices.Contains(strategies, s) {
 		return invalid("AllocationStrategy '%s' is invalid for %s", s, t.DefaultTargetCapacityType)
 	}
 	return nil
 }
 
-// fill takes instances from the pools in their order until there are enough, and notes why a pool gave none.
-func (c *fleets) fill(pools []pool, in launchRequest, atLeast int) xmlFleet {
+// fillFleet takes instances from the pools in their order until there are enough, and notes why a pool gave none.
+func (c *fleets) fillFleet(pools []pool, in launchRequest, atLeast int) xmlFleet {
 	out := xmlFleet{ID: in.fleet}
 	type take struct {
 		pool  pool
@@ -224,7 +224,7 @@ func (c *fleets) fill(pools []pool, in launchRequest, atLeast int) xmlFleet {
 		if have == in.want {
 			break
 		}
-		room, failure := c.room(p, in.capacityType, taken)
+		room, failure := c.poolRoom(p, in.capacityType, taken)
 		n := min(room, in.want-have)
 		if n < in.want-have && failure != nil {
 			out.Errors = append(out.Errors, xmlFleetError{p.choice, in.capacityType, failure.Code, failure.Message})
@@ -246,44 +246,45 @@ func (c *fleets) fill(pools []pool, in launchRequest, atLeast int) xmlFleet {
 			Subnet: t.pool.subnet,
 		}
 		for range t.count {
-			item.IDs = append(item.IDs, c.instances.born(t.pool, in).ID)
+			item.IDs = append(item.IDs, c.instances.addInstance(t.pool, in).ID)
 		}
 		out.Instances = append(out.Instances, item)
 	}
 	return out
 }
 
-// room says how many instances a pool can give now, and in what words it refuses more. The account is locked.
-func (c *fleets) room(p pool, capacityType string, taken map[string]int) (int, *wire.Failure) {
+// poolRoom says how many instances a pool can give now, and in what words it refuses more. The account is locked.
+func (c *fleets) poolRoom(p pool, capacityType string, taken map[string]int) (int, *wire.Failure) {
 	if p.broken != nil {
 		return 0, p.broken
 	}
 	const unlimited = 1 << 30
 	room, failure := unlimited, (*wire.Failure)(nil)
 	if p.reservation != "" {
-		room = max(0, c.capacity.reservations[p.reservation].free(c.instances.machines)-taken[p.reservation])
+		reserved := c.capacity.reservations[p.reservation]
+		room = max(0, reserved.remainingInstances(c.instances.machines)-taken[p.reservation])
 		failure = wire.Fail(400, "ReservationCapacityExceeded",
 			"The capacity reservation %s does not have sufficient available capacity.", p.reservation)
-	} else if limit, ok := c.offers.limit(capacityType, p.kind, p.zone); ok && limit.Limit >= 0 {
+	} else if limit, ok := c.offers.capacityLimit(capacityType, p.kind, p.zone); ok && limit.Limit >= 0 {
 		living := 0
 		for _, m := range c.instances.machines {
-			if m.living() && m.State != "stopped" && m.Type == p.kind && m.Zone == p.zone &&
+			if m.isLiving() && m.State != "stopped" && m.Type == p.kind && m.Zone == p.zone &&
 				m.CapacityType == capacityType {
 				living++
 			}
 		}
 		room = max(0, limit.Limit-living-taken[p.kind+"/"+p.zone])
-		failure = insufficient(limit.Code, p.kind, p.zone)
+		failure = insufficientCapacity(limit.Code, p.kind, p.zone)
 		if capacityType == spot && limit.Code == "" {
 			failure.Message = "There is no Spot capacity available that matches your request."
 		}
 	}
 	if p.group.Strategy == "spread" {
-		if n, full := c.capacity.spread(p); n < room {
+		if n, full := c.capacity.spreadRoom(p); n < room {
 			room, failure = n, full
 		}
 	}
-	if free := c.networks.vpc.subnet(p.subnet).free() - taken[p.subnet]; free < room {
+	if free := c.networks.vpc.findSubnet(p.subnet).freeAddresses() - taken[p.subnet]; free < room {
 		room = max(0, free)
 		failure = wire.Fail(400, "InsufficientFreeAddressesInSubnet",
 			"There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.",
@@ -292,16 +293,16 @@ func (c *fleets) room(p pool, capacityType string, taken map[string]int) (int, *
 	return room, failure
 }
 
-// insufficient is the refusal of an offer that is sold out; the code is EC2's usual one if it is empty.
-func insufficient(code, kind, zone string) *wire.Failure {
+// insufficientCapacity is the refusal of an offer that is sold out; the code is EC2's usual one if it is empty.
+func insufficientCapacity(code, kind, zone string) *wire.Failure {
 	return wire.Fail(400, cmp.Or(code, "InsufficientInstanceCapacity"),
 		"We currently do not have sufficient %s capacity in the Availability Zone you requested (%s). Our system will be working on provisioning additional capacity.", kind, zone)
 }
 
-// order sorts pools as the allocation strategy wants them tried. Pools that cannot work come in their places too,
+// orderPools sorts pools as the allocation strategy wants them tried. Pools that cannot work come in their places too,
 // since each is reported. Equal pools keep the order of the request.
-func order(pools []pool, strategy string) {
-	byPriority := func(a, b pool) int { return cmp.Compare(a.priority(), b.priority()) }
+func orderPools(pools []pool, strategy string) {
+	byPriority := func(a, b pool) int { return cmp.Compare(a.launchPriority(), b.launchPriority()) }
 	byPrice := func(a, b pool) int { return cmp.Compare(a.price, b.price) }
 	switch strategy {
 	case "prioritized", "capacity-optimized-prioritized":
@@ -311,8 +312,8 @@ func order(pools []pool, strategy string) {
 	}
 }
 
-// priority of a pool: the lower number is tried first, a pool without one last.
-func (p pool) priority() float64 {
+// launchPriority of a pool: the lower number is tried first, a pool without one last.
+func (p pool) launchPriority() float64 {
 	if p.choice.Override.Priority == nil {
 		return 1e18
 	}

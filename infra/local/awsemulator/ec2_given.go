@@ -13,7 +13,7 @@ import (
 func (c *networks) AddSubnet(id, zone string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.vpc.subnet(id) != nil {
+	if c.vpc.findSubnet(id) != nil {
 		return nil
 	}
 	beside := c.vpc.inZone(zone)
@@ -36,7 +36,7 @@ func (c *networks) AddSubnet(id, zone string) error {
 func (c *networks) AddSecurityGroup(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.vpc.group(id) == nil {
+	if c.vpc.findGroup(id) == nil {
 		c.vpc.groups = append(c.vpc.groups, &group{ID: id, Name: id, About: "named by a manifest",
 			Tags: map[string]string{}})
 	}
@@ -46,7 +46,7 @@ func (c *networks) AddSecurityGroup(id string) {
 func (c *amis) AddImage(id, name, arch string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, found := c.image(id); found {
+	if _, found := c.findImage(id); found {
 		return
 	}
 	now := time.Now()

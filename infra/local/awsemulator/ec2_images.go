@@ -51,13 +51,13 @@ func publishedImages(o Options) ([]image, map[string]parameter) {
 		for _, v := range []string{"x86_64/standard", "x86_64/nvidia", "x86_64/neuron", "arm64/standard",
 			"arm64/nvidia"} {
 			arch, variant, _ := strings.Cut(v, "/")
-			p.al2023(arch, variant, at)
+			p.publishAL2023(arch, variant, at)
 		}
 	}
 	for release, at := range map[string]time.Time{"1.45.0": older, "1.46.0": newer} {
 		for _, arch := range []string{"x86_64", "arm64"} {
 			for _, variant := range []string{"", "-nvidia"} {
-				p.bottlerocket(arch, variant, release, at)
+				p.publishBottlerocket(arch, variant, release, at)
 			}
 		}
 	}
@@ -71,7 +71,7 @@ type publisher struct {
 	params  map[string]parameter
 }
 
-func (p *publisher) add(i image, paths ...string) {
+func (p *publisher) addImage(i image, paths ...string) {
 	i.ID = "ami-0" + hash16(i.Name)
 	i.Deprecated = i.Created.AddDate(2, 0, 0)
 	i.Tags = map[string]string{}
@@ -84,19 +84,19 @@ func (p *publisher) add(i image, paths ...string) {
 	}
 }
 
-func (p *publisher) al2023(arch, variant string, at time.Time) {
+func (p *publisher) publishAL2023(arch, variant string, at time.Time) {
 	name := fmt.Sprintf("amazon-eks-node-al2023-%s-%s-%s-v%s", arch, variant, p.version, at.Format("20060102"))
 	base := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/", p.version, arch, variant)
-	p.add(image{
+	p.addImage(image{
 		Name: name, Arch: arch, Owner: eksOwner, Created: at, Root: "/dev/xvda",
 		About: "EKS-optimized Kubernetes node based on Amazon Linux 2023, (k8s: " + p.version + ")",
 	}, base+"recommended/image_id", base+name+"/image_id")
 }
 
-func (p *publisher) bottlerocket(arch, variant, release string, at time.Time) {
+func (p *publisher) publishBottlerocket(arch, variant, release string, at time.Time) {
 	flavour := "aws-k8s-" + p.version + variant
 	base := fmt.Sprintf("/aws/service/bottlerocket/%s/%s/", flavour, arch)
-	p.add(image{
+	p.addImage(image{
 		Name: fmt.Sprintf("bottlerocket-%s-%s-v%s-%s", flavour, arch, release, hash16(flavour + arch + release)[:8]),
 		Arch: arch, Owner: bottlerocketOwner, Created: at, Root: "/dev/xvda", About: "Bottlerocket",
 	}, base+"latest/image_id", base+release+"/image_id")
@@ -140,8 +140,8 @@ func (c *amis) RemoveImage(id string) bool {
 	return len(c.images) < before
 }
 
-// image finds an image. The account is locked.
-func (c *amis) image(id string) (image, bool) {
+// findImage finds an image. The account is locked.
+func (c *amis) findImage(id string) (image, bool) {
 	i := slices.IndexFunc(c.images, func(i image) bool { return i.ID == id })
 	if i < 0 {
 		return image{}, false
@@ -184,19 +184,19 @@ func (c *amis) describeImages(_ *call, in *describeImagesInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range in.ImageID {
-		if _, ok := c.image(id); !ok {
+		if _, ok := c.findImage(id); !ok {
 			return nil, wire.Fail(400, "InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
 		}
 	}
 	var found []xmlImage
 	for _, i := range c.images {
-		ok, err := fits(in.Filter, i.attribute)
+		ok, err := matchesFilters(in.Filter, i.filterAttribute)
 		if err != nil {
 			return nil, err
 		}
 		current := in.IncludeDeprecated || time.Now().Before(i.Deprecated)
-		if ok && current && oneOf(in.ImageID, i.ID) && i.owned(in.Owner, c.opt.Account) {
-			found = append(found, i.xml(c.opt.Account))
+		if ok && current && oneOf(in.ImageID, i.ID) && i.ownedBy(in.Owner, c.opt.Account) {
+			found = append(found, i.toXML(c.opt.Account))
 		}
 	}
 	var out struct {
@@ -204,25 +204,25 @@ func (c *amis) describeImages(_ *call, in *describeImagesInput) (any, error) {
 		Next   string     `xml:"nextToken,omitempty"`
 	}
 	var err error
-	out.Images, out.Next, err = cut(found, in.page, 1000, func(i xmlImage) string { return i.ID })
+	out.Images, out.Next, err = cutPage(found, in.page, 1000, func(i xmlImage) string { return i.ID })
 	return out, err
 }
 
-func (i image) alias(account string) string {
+func (i image) ownerAlias(account string) string {
 	if i.Owner == account {
 		return ""
 	}
 	return "amazon"
 }
 
-// owned says whether one of the wanted owners owns the image.
-func (i image) owned(wanted []string, account string) bool {
+// ownedBy says whether one of the wanted owners owns the image.
+func (i image) ownedBy(wanted []string, account string) bool {
 	return len(wanted) == 0 || slices.ContainsFunc(wanted, func(o string) bool {
-		return o == i.Owner || o == "self" && i.Owner == account || o == i.alias(account)
+		return o == i.Owner || o == "self" && i.Owner == account || o == i.ownerAlias(account)
 	})
 }
 
-func (i image) attribute(name string) ([]string, bool) {
+func (i image) filterAttribute(name string) ([]string, bool) {
 	v, known := map[string]string{
 		"image-id": i.ID, "name": i.Name, "architecture": i.Arch, "state": cmp.Or(i.State, "available"),
 		"owner-id":   i.Owner,
@@ -234,11 +234,11 @@ func (i image) attribute(name string) ([]string, bool) {
 	return tagAttribute(i.Tags, name)
 }
 
-func (i image) xml(account string) xmlImage {
+func (i image) toXML(account string) xmlImage {
 	const form = "2006-01-02T15:04:05.000Z"
 	return xmlImage{
 		ID: i.ID, Location: i.Owner + "/" + i.Name, State: cmp.Or(i.State, "available"), Owner: i.Owner,
-		OwnerAlias: i.alias(account),
+		OwnerAlias: i.ownerAlias(account),
 		Public:     i.Owner != account, Arch: i.Arch, Type: "machine", Name: i.Name, About: i.About, Root: i.Root,
 		RootType: "ebs", Virtual: "hvm", Hypervisor: "xen", ENA: true, Platform: "Linux/UNIX",
 		Created: i.Created.Format(form), Deprecation: i.Deprecated.Format(form), Tags: xmlTags(i.Tags),

@@ -107,8 +107,8 @@ func (c *instances) xmlInstance(m *machine) xmlInstance {
 		out.Lifecycle = spot
 	}
 	out.Reservation, out.Booking = m.Reservation, m.template.Reservation
-	if r := c.capacity.reservations[m.Reservation]; r != nil && r.market() != "" {
-		out.Lifecycle = r.market()
+	if r := c.capacity.reservations[m.Reservation]; r != nil && r.marketType() != "" {
+		out.Lifecycle = r.marketType()
 	}
 	out.Placement.Number = m.Partition
 	if m.template.Placement != nil && m.template.Placement.Tenancy != "" {
@@ -127,7 +127,7 @@ func (c *instances) xmlInstance(m *machine) xmlInstance {
 		return out
 	}
 	for _, id := range m.SecurityGroups {
-		out.Groups = append(out.Groups, xmlGroupRef{id, c.networks.vpc.group(id).Name})
+		out.Groups = append(out.Groups, xmlGroupRef{id, c.networks.vpc.findGroup(id).Name})
 	}
 	out.Subnet, out.VPC, out.IP, out.DNS = m.SubnetID, c.networks.vpc.id, m.PrivateIP, m.PrivateDNSName
 	out.Interfaces = []xmlInterface{{
@@ -179,7 +179,7 @@ type describeInstancesInput struct {
 func (c *instances) describeInstances(_ *call, in *describeInstancesInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found, err := c.chosen(in.InstanceID, in.Filter, in.page)
+	found, err := c.findInstances(in.InstanceID, in.Filter, in.page)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (c *instances) describeInstances(_ *call, in *describeInstancesInput) (any,
 		Reservations []xmlReservation `xml:"reservationSet>item"`
 		Next         string           `xml:"nextToken,omitempty"`
 	}
-	found, out.Next, err = cut(found, in.page, 1000, machineKey)
+	found, out.Next, err = cutPage(found, in.page, 1000, machineKey)
 	for _, m := range found {
 		out.Reservations = append(out.Reservations, xmlReservation{
 			ID: "r-0" + hash16(m.ID), Owner: c.opt.Account, Instances: []xmlInstance{c.xmlInstance(m)},
@@ -198,8 +198,8 @@ func (c *instances) describeInstances(_ *call, in *describeInstancesInput) (any,
 
 func machineKey(m *machine) string { return fmt.Sprintf("%012d", m.order) }
 
-// chosen finds instances by id and filter, in the order of their launch. The account is locked.
-func (c *instances) chosen(ids []string, filters []filter, p page) ([]*machine, error) {
+// findInstances finds instances by id and filter, in the order of their launch. The account is locked.
+func (c *instances) findInstances(ids []string, filters []filter, p page) ([]*machine, error) {
 	if len(ids) > 0 && p.MaxResults > 0 {
 		return nil, wire.Fail(400, "InvalidParameterCombination",
 			"The parameter instancesSet cannot be used with the parameter maxResults")
@@ -229,7 +229,7 @@ func (c *instances) chosen(ids []string, filters []filter, p page) ([]*machine, 
 	}
 	var out []*machine
 	for _, m := range c.inOrder() {
-		ok, err := fits(filters, func(name string) ([]string, bool) { return c.instanceAttribute(m, name) })
+		ok, err := matchesFilters(filters, func(name string) ([]string, bool) { return c.instanceAttribute(m, name) })
 		if err != nil {
 			return nil, err
 		}
@@ -258,10 +258,10 @@ func (c *instances) terminateInstances(r *call, in *terminateInput) (any, error)
 	if len(in.InstanceID) == 0 {
 		return nil, wire.Fail(400, "MissingParameter", "The request must contain the parameter InstanceId")
 	}
-	if _, err := c.chosen(in.InstanceID, nil, page{}); err != nil {
+	if _, err := c.findInstances(in.InstanceID, nil, page{}); err != nil {
 		return nil, err
 	}
-	if err := r.dry(); err != nil {
+	if err := r.endDryRun(); err != nil {
 		return nil, err
 	}
 	var out struct {
@@ -270,7 +270,7 @@ func (c *instances) terminateInstances(r *call, in *terminateInput) (any, error)
 	for _, id := range in.InstanceID {
 		m := c.machines[id]
 		before := stateOf(m.State)
-		c.end(m, "Client.UserInitiatedShutdown")
+		c.endInstance(m, "Client.UserInitiatedShutdown")
 		out.Changes = append(out.Changes, xmlStateChange{id, stateOf(m.State), before})
 	}
 	return out, nil
@@ -336,19 +336,20 @@ func (c *instances) describeInstanceStatus(_ *call, in *describeStatusInput) (an
 	if len(in.InstanceID) > maxStatusIDs {
 		return nil, wire.Fail(400, "InvalidParameterValue", "The maximum number of instance IDs is %d", maxStatusIDs)
 	}
-	found, err := c.chosen(in.InstanceID, rest, in.page)
+	found, err := c.findInstances(in.InstanceID, rest, in.page)
 	if err != nil {
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(m *machine) bool {
-		ok, _ := fits(status, func(name string) ([]string, bool) { return statusAttribute(m, name) }) // all are known
+		of := func(name string) ([]string, bool) { return statusAttribute(m, name) }
+		ok, _ := matchesFilters(status, of) // all are known
 		return !ok || m.State != "running" && !in.IncludeAllInstances
 	})
 	var out struct {
 		Statuses []xmlStatus `xml:"instanceStatusSet>item"`
 		Next     string      `xml:"nextToken,omitempty"`
 	}
-	found, out.Next, err = cut(found, in.page, 1000, machineKey)
+	found, out.Next, err = cutPage(found, in.page, 1000, machineKey)
 	for _, m := range found {
 		s := xmlStatus{
 			ID: m.ID, Zone: m.Zone, State: stateOf(m.State),

@@ -50,7 +50,7 @@ func newNetwork(o Options, zoneIDs map[string]string) network {
 		return map[string]string{"karpenter.sh/discovery": o.ClusterName, "Name": o.ClusterName + "-" + name}
 	}
 	offers := &offers{zoneIDs: zoneIDs}
-	for i, name := range offers.zones() {
+	for i, name := range offers.zoneNames() {
 		n.zones = append(n.zones, zone{name, zoneIDs[name]})
 		cidr := netip.MustParsePrefix(fmt.Sprintf("10.0.%d.0/18", 64*i))
 		n.subnets = append(n.subnets, &subnet{
@@ -72,7 +72,7 @@ func newNetwork(o Options, zoneIDs map[string]string) network {
 	return n
 }
 
-func (n *network) subnet(id string) *subnet {
+func (n *network) findSubnet(id string) *subnet {
 	i := slices.IndexFunc(n.subnets, func(s *subnet) bool { return s.ID == id })
 	if i < 0 {
 		return nil
@@ -88,8 +88,8 @@ func (n *network) inZone(zone string) *subnet {
 	return n.subnets[i]
 }
 
-// group finds a security group by id or by name.
-func (n *network) group(idOrName string) *group {
+// findGroup finds a security group by id or by name.
+func (n *network) findGroup(idOrName string) *group {
 	i := slices.IndexFunc(n.groups, func(g *group) bool { return g.ID == idOrName || g.Name == idOrName })
 	if i < 0 {
 		return nil
@@ -97,10 +97,10 @@ func (n *network) group(idOrName string) *group {
 	return n.groups[i]
 }
 
-func (s *subnet) free() int { return max(0, s.most-len(s.used)) }
+func (s *subnet) freeAddresses() int { return max(0, s.most-len(s.used)) }
 
-// take hands out the next address that is free; callers have checked that there is one.
-func (s *subnet) take() netip.Addr {
+// takeAddress hands out the next address that is free; callers have checked that there is one.
+func (s *subnet) takeAddress() netip.Addr {
 	for s.used[s.next] {
 		s.next = s.next.Next()
 		if !s.CIDR.Contains(s.next.Next()) {
@@ -127,7 +127,7 @@ func (n *network) publicAddress(m *machine) string {
 func (c *networks) LimitAddresses(subnetID string, n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.vpc.subnet(subnetID)
+	s := c.vpc.findSubnet(subnetID)
 	if s == nil {
 		return false
 	}
@@ -139,7 +139,7 @@ func (c *networks) LimitAddresses(subnetID string, n int) bool {
 func (c *networks) TagSubnet(subnetID, key, value string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.vpc.subnet(subnetID)
+	s := c.vpc.findSubnet(subnetID)
 	if s == nil {
 		return false
 	}
@@ -180,7 +180,7 @@ func (c *networks) describeAvailabilityZones(_ *call, in *describeZonesInput) (a
 		}
 	}
 	for _, z := range c.vpc.zones {
-		ok, err := fits(in.Filter, func(name string) ([]string, bool) {
+		ok, err := matchesFilters(in.Filter, func(name string) ([]string, bool) {
 			v, known := map[string]string{
 				"zone-name": z.name, "zone-id": z.id, "state": "available", "region-name": c.opt.Region,
 				"zone-type": "availability-zone", "opt-in-status": "opt-in-not-required",
@@ -229,19 +229,20 @@ func (c *networks) describeSubnets(_ *call, in *describeSubnetsInput) (any, erro
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range in.SubnetID {
-		if c.vpc.subnet(id) == nil {
+		if c.vpc.findSubnet(id) == nil {
 			return nil, wire.Fail(400, "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", id)
 		}
 	}
 	var all []xmlSubnet
 	for _, s := range c.vpc.subnets {
-		ok, err := fits(in.Filter, func(name string) ([]string, bool) { return c.subnetAttribute(s, name) })
+		ok, err := matchesFilters(in.Filter, func(name string) ([]string, bool) { return c.subnetAttribute(s, name) })
 		if err != nil {
 			return nil, err
 		}
 		if ok && oneOf(in.SubnetID, s.ID) {
 			all = append(all, xmlSubnet{
-				ID: s.ID, State: "available", VPC: c.vpc.id, CIDR: s.CIDR.String(), Free: s.free(), Zone: s.Zone,
+				ID: s.ID, State: "available", VPC: c.vpc.id, CIDR: s.CIDR.String(),
+				Free: s.freeAddresses(), Zone: s.Zone,
 				ARN:    "arn:aws:ec2:" + c.opt.Region + ":" + c.opt.Account + ":subnet/" + s.ID,
 				ZoneID: s.ZoneID, Owner: c.opt.Account, Tags: xmlTags(s.Tags),
 			})
@@ -253,7 +254,7 @@ func (c *networks) describeSubnets(_ *call, in *describeSubnetsInput) (any, erro
 		Next    string      `xml:"nextToken,omitempty"`
 	}
 	var err error
-	out.Subnets, out.Next, err = cut(all, in.page, 1000, func(s xmlSubnet) string { return s.ID })
+	out.Subnets, out.Next, err = cutPage(all, in.page, 1000, func(s xmlSubnet) string { return s.ID })
 	return out, err
 }
 
@@ -270,7 +271,7 @@ func (c *networks) subnetAttribute(s *subnet, name string) ([]string, bool) {
 	case "state":
 		return []string{"available"}, true
 	case "available-ip-address-count":
-		return []string{strconv.Itoa(s.free())}, true
+		return []string{strconv.Itoa(s.freeAddresses())}, true
 	case "cidr-block", "cidr":
 		return []string{s.CIDR.String()}, true
 	}
@@ -297,13 +298,13 @@ func (c *networks) describeSecurityGroups(_ *call, in *describeGroupsInput) (any
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range slices.Concat(in.GroupID, in.GroupName) {
-		if c.vpc.group(id) == nil {
+		if c.vpc.findGroup(id) == nil {
 			return nil, wire.Fail(400, "InvalidGroup.NotFound", "The security group '%s' does not exist", id)
 		}
 	}
 	var all []xmlGroup
 	for _, g := range c.vpc.groups {
-		ok, err := fits(in.Filter, func(name string) ([]string, bool) {
+		ok, err := matchesFilters(in.Filter, func(name string) ([]string, bool) {
 			v, known := map[string]string{
 				"group-id": g.ID, "group-name": g.Name, "vpc-id": c.vpc.id, "description": g.About,
 				"owner-id": c.opt.Account,
@@ -326,7 +327,7 @@ func (c *networks) describeSecurityGroups(_ *call, in *describeGroupsInput) (any
 		Next   string     `xml:"nextToken,omitempty"`
 	}
 	var err error
-	out.Groups, out.Next, err = cut(all, in.page, 1000, func(g xmlGroup) string { return g.ID })
+	out.Groups, out.Next, err = cutPage(all, in.page, 1000, func(g xmlGroup) string { return g.ID })
 	return out, err
 }
 

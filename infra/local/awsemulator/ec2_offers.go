@@ -24,8 +24,8 @@ type xmlOffering struct {
 	Location     string `xml:"location"`
 }
 
-// locations of a type for a location type; false if EC2 does not know that.
-func (c *market) locations(t *InstanceType, locationType string) ([]string, bool) {
+// offerLocations of a type for a location type; false if EC2 does not know that.
+func (c *market) offerLocations(t *InstanceType, locationType string) ([]string, bool) {
 	switch locationType {
 	case "availability-zone":
 		return t.Zones, true
@@ -45,12 +45,12 @@ func (c *market) describeInstanceTypeOfferings(_ *call, in *describeOfferingsInp
 	var found []xmlOffering
 	for i := range c.offers.types {
 		t := &c.offers.types[i]
-		locations, known := c.locations(t, in.LocationType)
+		locations, known := c.offerLocations(t, in.LocationType)
 		if !known {
 			return nil, wire.Fail(400, "InvalidParameterValue", "Invalid value '%s' for locationType", in.LocationType)
 		}
 		for _, l := range locations {
-			ok, err := fits(in.Filter, func(name string) ([]string, bool) {
+			ok, err := matchesFilters(in.Filter, func(name string) ([]string, bool) {
 				v, known := map[string]string{"instance-type": t.Name, "location": l}[name]
 				return []string{v}, known
 			})
@@ -68,7 +68,7 @@ func (c *market) describeInstanceTypeOfferings(_ *call, in *describeOfferingsInp
 		Next      string        `xml:"nextToken,omitempty"`
 	}
 	var err error
-	out.Offerings, out.Next, err = cut(found, in.page, 1000, offeringKey)
+	out.Offerings, out.Next, err = cutPage(found, in.page, 1000, offeringKey)
 	return out, err
 }
 
@@ -100,14 +100,14 @@ func (c *market) describeSpotPriceHistory(_ *call, in *describeSpotInput) (any, 
 	for i := range c.offers.types {
 		t := &c.offers.types[i]
 		for _, z := range t.Zones {
-			usd, sold := c.offers.price(spot, t.Name, z)
+			usd, sold := c.offers.hourlyPrice(spot, t.Name, z)
 			if !sold || !oneOf(in.InstanceType, t.Name) || in.AvailabilityZone != "" && in.AvailabilityZone != z {
 				continue
 			}
 			for _, product := range []string{"Linux/UNIX", "Linux/UNIX (Amazon VPC)"} {
 				p := xmlSpotPrice{t.Name, product, fmt.Sprintf("%.6f", usd), wire.Time{Time: since}, z,
 					c.offers.zoneIDs[z]}
-				ok, err := fits(in.Filter, p.attribute)
+				ok, err := matchesFilters(in.Filter, p.filterAttribute)
 				if err != nil {
 					return nil, err
 				}
@@ -126,13 +126,13 @@ func (c *market) describeSpotPriceHistory(_ *call, in *describeSpotInput) (any, 
 		in.MaxResults = 1000 // EC2 takes larger wishes and gives no more
 	}
 	var err error
-	out.Prices, out.Next, err = cut(found, in.page, 1000, spotKey)
+	out.Prices, out.Next, err = cutPage(found, in.page, 1000, spotKey)
 	return out, err
 }
 
 func spotKey(p xmlSpotPrice) string { return p.Type + " " + p.Zone + " " + p.Product }
 
-func (p xmlSpotPrice) attribute(name string) ([]string, bool) {
+func (p xmlSpotPrice) filterAttribute(name string) ([]string, bool) {
 	v, known := map[string]string{
 		"instance-type": p.Type, "availability-zone": p.Zone, "product-description": p.Product, "spot-price": p.Price,
 	}[name]

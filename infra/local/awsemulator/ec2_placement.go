@@ -47,9 +47,9 @@ func (c *capacity) resolveGroup(p *pool, t *InstanceType) *wire.Failure {
 	return nil
 }
 
-// partition is the one that the pool asks for, else one that EC2 chooses for its n-th instance; 0 for a group without
-// partitions.
-func (p *pool) partition(n int) int {
+// choosePartition is the one that the pool asks for, else one that EC2 chooses for its n-th instance; 0 for a group
+// without partitions.
+func (p *pool) choosePartition(n int) int {
 	switch {
 	case p.group.Partitions == 0:
 		return 0
@@ -59,11 +59,11 @@ func (p *pool) partition(n int) int {
 	return 1 + n%p.group.Partitions
 }
 
-// spread says how many more instances a pool's spread group takes in its zone. The account is locked.
-func (c *capacity) spread(p pool) (room int, failure *wire.Failure) {
+// spreadRoom says how many more instances a pool's spread group takes in its zone. The account is locked.
+func (c *capacity) spreadRoom(p pool) (room int, failure *wire.Failure) {
 	room = spreadMost
 	for _, m := range c.instances.machines {
-		if m.Group == p.group.ID && m.Zone == p.zone && m.living() {
+		if m.Group == p.group.ID && m.Zone == p.zone && m.isLiving() {
 			room--
 		}
 	}
@@ -111,7 +111,7 @@ func (c *capacity) describePlacementGroups(_ *call, in *describePlacementInput) 
 		Set []xmlPlacementGroup `xml:"placementGroupSet>item"`
 	}
 	for _, g := range c.groups {
-		ok, err := fits(in.Filter, attribute(g))
+		ok, err := matchesFilters(in.Filter, attribute(g))
 		if err != nil {
 			return nil, err
 		}

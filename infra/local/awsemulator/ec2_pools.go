@@ -22,9 +22,9 @@ type pool struct {
 	broken               *wire.Failure // why nothing can come from it
 }
 
-// pools resolves the templates and overrides of a fleet request, in the order to try them. An unknown template
+// resolvePools resolves the templates and overrides of a fleet request, in the order to try them. An unknown template
 // fails the call; what is wrong with one override only breaks its pool. The account is locked.
-func (c *fleets) pools(in *createFleetInput) ([]pool, error) {
+func (c *fleets) resolvePools(in *createFleetInput) ([]pool, error) {
 	var out []pool
 	capacityType := in.capacityType()
 	for _, config := range in.LaunchTemplateConfigs {
@@ -52,7 +52,7 @@ func (c *fleets) pools(in *createFleetInput) ([]pool, error) {
 				return nil, wire.Fail(400, "InvalidFleetConfig",
 					"No instance type in the launch template %s or its override", t.name)
 			}
-			if p.broken = c.resolve(&p, o, capacityType); p.broken == nil {
+			if p.broken = c.resolvePool(&p, o, capacityType); p.broken == nil {
 				p.broken = c.capacity.resolveReservation(&p, in.TargetCapacity.DefaultTargetCapacityType)
 			}
 			if p.zone == "" {
@@ -62,12 +62,12 @@ func (c *fleets) pools(in *createFleetInput) ([]pool, error) {
 			out = append(out, p)
 		}
 	}
-	order(out, in.options().AllocationStrategy)
+	orderPools(out, in.launchOptions().AllocationStrategy)
 	return out, nil
 }
 
-// resolve finds what a pool needs, in the order in which EC2 would complain. The account is locked.
-func (c *fleets) resolve(p *pool, o fleetOverride, capacityType string) *wire.Failure {
+// resolvePool finds what a pool needs, in the order in which EC2 would complain. The account is locked.
+func (c *fleets) resolvePool(p *pool, o fleetOverride, capacityType string) *wire.Failure {
 	if f := c.resolveSubnet(p, o); f != nil {
 		return f
 	}
@@ -76,7 +76,7 @@ func (c *fleets) resolve(p *pool, o fleetOverride, capacityType string) *wire.Fa
 		return wire.Fail(400, "InvalidParameterValue", "Invalid value '%s' for InstanceType.", p.kind)
 	}
 	var sold bool
-	if p.price, sold = c.offers.price(capacityType, p.kind, p.zone); !sold {
+	if p.price, sold = c.offers.hourlyPrice(capacityType, p.kind, p.zone); !sold {
 		return wire.Fail(400, "Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s).", p.kind, p.zone)
 	}
 	if most, ok := parsePrice(o.MaxPrice); ok && capacityType == spot && most < p.price {
@@ -108,7 +108,7 @@ func (c *fleets) resolveSubnet(p *pool, o fleetOverride) *wire.Failure {
 	var s *subnet
 	switch {
 	case id != "":
-		if s = c.networks.vpc.subnet(id); s == nil {
+		if s = c.networks.vpc.findSubnet(id); s == nil {
 			return wire.Fail(400, "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", id)
 		}
 		if zone != "" && zone != s.Zone {
@@ -130,14 +130,14 @@ func (c *fleets) resolveImage(p *pool, t *InstanceType) *wire.Failure {
 	if p.image == "" {
 		return wire.Fail(400, "MissingParameter", "The request must contain the parameter ImageId")
 	}
-	i, ok := c.amis.image(p.image)
+	i, ok := c.amis.findImage(p.image)
 	if !ok {
 		return wire.Fail(400, "InvalidAMIID.NotFound", "The image id '[%s]' does not exist", p.image)
 	}
 	p.arch = i.Arch
-	if !slices.Contains(architectures(t), i.Arch) {
+	if !slices.Contains(ec2Architectures(t), i.Arch) {
 		return wire.Fail(400, "InvalidParameterValue",
-			"The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.", architectures(t)[0], i.Arch)
+			"The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.", ec2Architectures(t)[0], i.Arch)
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (c *fleets) resolveGroups(p *pool) *wire.Failure {
 		wanted = []string{"default"}
 	}
 	for _, id := range wanted {
-		g := c.networks.vpc.group(id)
+		g := c.networks.vpc.findGroup(id)
 		if g == nil {
 			return wire.Fail(400, "InvalidGroup.NotFound", "The security group '%s' does not exist", id)
 		}
@@ -186,8 +186,8 @@ type runInstancesInput struct {
 	LaunchTemplate     fleetTemplate `query:"LaunchTemplate"`
 }
 
-// merged lays the parameters of a RunInstances call over those of its template.
-func (in *runInstancesInput) merged(base templateData) templateData {
+// mergeTemplate lays the parameters of a RunInstances call over those of its template.
+func (in *runInstancesInput) mergeTemplate(base templateData) templateData {
 	over := in.templateData
 	base.ImageID = cmp.Or(over.ImageID, base.ImageID)
 	base.InstanceType = cmp.Or(over.InstanceType, base.InstanceType)
@@ -222,12 +222,12 @@ func (c *fleets) runInstances(r *call, in *runInstancesInput) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.data, p.templateName = in.merged(t.data), t.name
+		p.data, p.templateName = in.mergeTemplate(t.data), t.name
 	}
 	if err := checkUserData(p.data.UserData); err != nil {
 		return nil, err
 	}
-	parameters := fingerprint(r.form)
+	parameters := fingerprintForm(r.form)
 	if before, ok := c.tokens["RunInstances/"+in.ClientToken]; ok && in.ClientToken != "" {
 		if before.parameters != parameters {
 			return nil, wire.Fail(400, "IdempotentParameterMismatch",
@@ -240,7 +240,7 @@ func (c *fleets) runInstances(r *call, in *runInstancesInput) (any, error) {
 		capacityType = spot
 	}
 	p.kind, p.image, p.tags = p.data.InstanceType, p.data.ImageID, tagsFor("instance", p.data.Specifications)
-	if f := c.resolve(&p, fleetOverride{SubnetID: in.SubnetID}, capacityType); f != nil {
+	if f := c.resolvePool(&p, fleetOverride{SubnetID: in.SubnetID}, capacityType); f != nil {
 		return nil, f
 	}
 	if f := c.capacity.resolveReservation(&p, capacityType); f != nil {
@@ -249,17 +249,17 @@ func (c *fleets) runInstances(r *call, in *runInstancesInput) (any, error) {
 	if f := c.ec2Access.mayLaunch(r, c.ec2Access.launchAccess(p, capacityType), map[string]*wire.Failure{}); f != nil {
 		return nil, f
 	}
-	if err := r.dry(); err != nil {
+	if err := r.endDryRun(); err != nil {
 		return nil, err
 	}
-	room, failure := c.room(p, capacityType, nil)
+	room, failure := c.poolRoom(p, capacityType, nil)
 	if room < in.MinCount {
 		failure.Status = 500 // RunInstances says "no capacity" with a server's status
 		return nil, failure
 	}
 	reply := xmlReservation{ID: newID("r"), Owner: c.opt.Account}
 	for range min(room, in.MaxCount) {
-		m := c.instances.born(p, launchRequest{capacityType: capacityType, token: in.ClientToken})
+		m := c.instances.addInstance(p, launchRequest{capacityType: capacityType, token: in.ClientToken})
 		reply.Instances = append(reply.Instances, c.instances.xmlInstance(m))
 	}
 	if in.ClientToken != "" {

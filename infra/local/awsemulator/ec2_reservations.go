@@ -44,8 +44,8 @@ type reservation struct {
 	made  time.Time
 }
 
-// Reserve adds a capacity reservation, or replaces one of that ID, and returns its ID.
-func (c *capacity) Reserve(r Reservation) string {
+// ReserveCapacity adds a capacity reservation, or replaces one of that ID, and returns its ID.
+func (c *capacity) ReserveCapacity(r Reservation) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.ID = cmp.Or(r.ID, newID("cr"))
@@ -67,30 +67,30 @@ func (c *capacity) CancelReservation(id string) {
 	for _, m := range c.instances.inOrder() {
 		switch {
 		case m.Reservation != id:
-		case r.market() != "":
-			c.instances.end(m, "Server.CapacityReservationEnded")
+		case r.marketType() != "":
+			c.instances.endInstance(m, "Server.CapacityReservationEnded")
 		default:
 			m.Reservation = ""
 		}
 	}
 }
 
-// free is how many instances it has room for, of all that there are. The account is locked.
-func (r *reservation) free(all map[string]*machine) int {
+// remainingInstances is how many instances it has room for, of all that there are. The account is locked.
+func (r *reservation) remainingInstances(all map[string]*machine) int {
 	if r == nil || r.state != "active" {
 		return 0
 	}
 	n := r.Count
 	for _, m := range all {
-		if m.Reservation == r.ID && m.living() && m.State != "shutting-down" {
+		if m.Reservation == r.ID && m.isLiving() && m.State != "shutting-down" {
 			n--
 		}
 	}
 	return max(0, n)
 }
 
-// market is what a template must say to be launched into it.
-func (r *reservation) market() string {
+// marketType is what a template must say to be launched into it.
+func (r *reservation) marketType() string {
 	switch {
 	case r.Interruptible:
 		return marketInterruptible
@@ -127,10 +127,10 @@ func (c *capacity) resolveReservation(p *pool, target string) *wire.Failure {
 	case r.Type != p.kind || r.Zone != p.zone:
 		return wire.Fail(400, "InvalidParameterCombination", "The capacity reservation %s is for %s in %s", r.ID,
 			r.Type, r.Zone)
-	case target == spot || market != r.market() || wanted != r.market():
+	case target == spot || market != r.marketType() || wanted != r.marketType():
 		return wire.Fail(400, "InvalidParameterCombination",
 			"The capacity reservation %s is of market '%s', the launch template says '%s', the fleet '%s'",
-			r.ID, r.market(), market, target)
+			r.ID, r.marketType(), market, target)
 	}
 	p.reservation = r.ID
 	return nil
@@ -142,8 +142,8 @@ func (c *capacity) openReservation(p pool) string {
 		return ""
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.reservations)) {
-		if r := c.reservations[id]; r.Open && r.market() == "" && r.Type == p.kind && r.Zone == p.zone &&
-			r.free(c.instances.machines) > 0 {
+		if r := c.reservations[id]; r.Open && r.marketType() == "" && r.Type == p.kind && r.Zone == p.zone &&
+			r.remainingInstances(c.instances.machines) > 0 {
 			return id
 		}
 	}
@@ -180,7 +180,8 @@ type xmlCapacity struct {
 func (c *capacity) xmlCapacity(r *reservation) xmlCapacity {
 	out := xmlCapacity{ID: r.ID, Owner: c.opt.Account, Type: r.Type, Platform: "Linux/UNIX", Zone: r.Zone,
 		Tenancy: "default",
-		Total:   r.Count, Free: r.free(c.instances.machines), State: r.state, Start: wire.Time{Time: r.made},
+		Total:   r.Count, Free: r.remainingInstances(c.instances.machines), State: r.state,
+		Start:   wire.Time{Time: r.made},
 		EndType: "unlimited",
 		Match:   "targeted",
 		Created: wire.Time{Time: r.made}, Kind: "default", Interruptible: r.Interruptible, Tags: xmlTags(r.Tags)}
@@ -226,7 +227,7 @@ func (c *capacity) describeCapacityReservations(_ *call, in *describeReservation
 	var all []xmlCapacity
 	for _, r := range c.reservations {
 		x := c.xmlCapacity(r)
-		ok, err := fits(in.Filter, attribute(x, r.Tags))
+		ok, err := matchesFilters(in.Filter, attribute(x, r.Tags))
 		if err != nil {
 			return nil, err
 		}
@@ -240,6 +241,6 @@ func (c *capacity) describeCapacityReservations(_ *call, in *describeReservation
 		Next string        `xml:"nextToken,omitempty"`
 	}
 	var err error
-	out.Set, out.Next, err = cut(all, in.page, 1000, func(x xmlCapacity) string { return x.ID })
+	out.Set, out.Next, err = cutPage(all, in.page, 1000, func(x xmlCapacity) string { return x.ID })
 	return out, err
 }

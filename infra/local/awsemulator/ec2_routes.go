@@ -60,14 +60,14 @@ func (c *networks) describeRouteTables(_ *call, in *describeRouteTablesInput) (a
 			Routes:       []xmlRoute{{CIDR: "10.0.0.0/16", Gateway: "local", State: "active"}},
 			Associations: []xmlRouteTableAssociation{{Main: true}}}
 		for _, r := range routes {
-			table.Routes = append(table.Routes, r.xml())
+			table.Routes = append(table.Routes, r.toXML())
 		}
 		out.Tables = append(out.Tables, table)
 	}
 	return out, nil
 }
 
-func (r Route) xml() xmlRoute {
+func (r Route) toXML() xmlRoute {
 	x := xmlRoute{State: "active"}
 	if strings.HasPrefix(r.To, "pl-") {
 		x.List = r.To

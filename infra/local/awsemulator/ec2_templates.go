@@ -199,7 +199,7 @@ type oneTemplate struct {
 	Template xmlTemplate `xml:"launchTemplate"`
 }
 
-func (t *template) xml() xmlTemplate {
+func (t *template) toXML() xmlTemplate {
 	return xmlTemplate{t.id, t.name, wire.Time{Time: t.made}, t.by, 1, 1, xmlTags(t.tags)}
 }
 
@@ -220,7 +220,7 @@ func (c *templates) createLaunchTemplate(r *call, in *createTemplateInput) (any,
 		return nil, wire.Fail(400, "InvalidLaunchTemplateName.AlreadyExistsException",
 			"Launch template name already in use.")
 	}
-	if err := r.dry(); err != nil {
+	if err := r.endDryRun(); err != nil {
 		return nil, err
 	}
 	t := &template{
@@ -228,7 +228,7 @@ func (c *templates) createLaunchTemplate(r *call, in *createTemplateInput) (any,
 		tags: tagsFor("launch-template", in.TagSpecification), data: *in.LaunchTemplateData,
 	}
 	c.lts[t.id] = t
-	return oneTemplate{t.xml()}, nil
+	return oneTemplate{t.toXML()}, nil
 }
 
 func (c *templates) templateByName(name string) *template {
@@ -275,11 +275,11 @@ func (c *templates) deleteLaunchTemplate(r *call, in *templateRef) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := r.dry(); err != nil {
+	if err := r.endDryRun(); err != nil {
 		return nil, err
 	}
 	delete(c.lts, t.id)
-	return oneTemplate{t.xml()}, nil
+	return oneTemplate{t.toXML()}, nil
 }
 
 type describeTemplatesInput struct {
@@ -305,7 +305,7 @@ func (c *templates) describeLaunchTemplates(_ *call, in *describeTemplatesInput)
 	var all []xmlTemplate
 	for _, id := range slices.Sorted(maps.Keys(c.lts)) {
 		t := c.lts[id]
-		ok, err := fits(in.Filter, func(name string) ([]string, bool) {
+		ok, err := matchesFilters(in.Filter, func(name string) ([]string, bool) {
 			switch name {
 			case "launch-template-name":
 				return []string{t.name}, true
@@ -318,7 +318,7 @@ func (c *templates) describeLaunchTemplates(_ *call, in *describeTemplatesInput)
 			return nil, err
 		}
 		if ok && oneOf(in.LaunchTemplateID, id) && oneOf(in.LaunchTemplateName, t.name) {
-			all = append(all, t.xml())
+			all = append(all, t.toXML())
 		}
 	}
 	var out struct {
@@ -326,7 +326,7 @@ func (c *templates) describeLaunchTemplates(_ *call, in *describeTemplatesInput)
 		Next      string        `xml:"nextToken,omitempty"`
 	}
 	var err error
-	out.Templates, out.Next, err = cut(all, in.page, 200, func(t xmlTemplate) string { return t.ID })
+	out.Templates, out.Next, err = cutPage(all, in.page, 200, func(t xmlTemplate) string { return t.ID })
 	return out, err
 }
 

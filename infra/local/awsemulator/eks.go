@@ -77,9 +77,9 @@ func SetIPv6(c *Cloud, on bool) {
 	c.cluster.ipv6 = on
 }
 
-// groups are who the principal of an entry is to RBAC. EKS has an authorizer of its own for access policies; here the
-// one that gives every right is the group that may do everything.
-func (e AccessEntry) groups() []string {
+// rbacGroups are who the principal of an entry is to RBAC. EKS has an authorizer of its own for access policies; here
+// the one that gives every right is the group that may do everything.
+func (e AccessEntry) rbacGroups() []string {
 	if slices.Contains(e.Policies, clusterAdmin) {
 		return append(slices.Clone(e.KubernetesGroups), "system:masters")
 	}
@@ -94,7 +94,7 @@ func (c *eks) PutAccessEntry(e AccessEntry) AccessEntry {
 }
 
 func (c *eks) putEntry(e AccessEntry) AccessEntry {
-	now := seconds(time.Now())
+	now := unixSeconds(time.Now())
 	e.ClusterName, e.CreatedAt, e.ModifiedAt = c.opt.ClusterName, now, now
 	if e.Type == "" {
 		e.Type = "STANDARD"
@@ -157,8 +157,8 @@ func restAction(service string, r *http.Request) string {
 	return r.Method + " " + r.URL.Path
 }
 
-// part returns the n-th part of the path, decoded.
-func (r *call) part(n int) string {
+// pathPart returns the n-th part of the path, decoded.
+func (r *call) pathPart(n int) string {
 	parts := strings.Split(strings.Trim(r.http.URL.EscapedPath(), "/"), "/")
 	if n >= len(parts) {
 		return ""
@@ -173,7 +173,7 @@ func (r *call) part(n int) string {
 func (c *account) eksOperations() map[string]operation {
 	ofCluster := func(do operation) operation {
 		return func(r *call) (any, error) {
-			if name := r.part(1); name != c.opt.ClusterName {
+			if name := r.pathPart(1); name != c.opt.ClusterName {
 				return nil, wire.Fail(404, "ResourceNotFoundException", "No cluster found for name: %s.", name)
 			}
 			return do(r)
@@ -206,8 +206,9 @@ func (c *eks) describeCluster(_ *call, _ *struct{}) (any, error) {
 		"computeConfig":           map[string]any{"enabled": c.cluster.autoMode},
 		"accessConfig":            map[string]any{"authenticationMode": cmp.Or(c.cluster.mode, "API")},
 		"resourcesVpcConfig": map[string]any{
-			"vpcId": c.networks.vpc.id, "clusterSecurityGroupId": c.networks.vpc.group("eks-cluster-sg-" + c.opt.ClusterName).ID,
-			"endpointPublicAccess": !c.cluster.private, "publicAccessCidrs": []string{"0.0.0.0/0"},
+			"vpcId":                  c.networks.vpc.id,
+			"clusterSecurityGroupId": c.networks.vpc.findGroup("eks-cluster-sg-" + c.opt.ClusterName).ID,
+			"endpointPublicAccess":   !c.cluster.private, "publicAccessCidrs": []string{"0.0.0.0/0"},
 			"endpointPrivateAccess": true,
 		},
 	}}, nil
@@ -222,7 +223,7 @@ func (c *eks) listAccessEntries(r *call, _ *struct{}) (any, error) {
 	if v, ok := parsePrice(q.Get("maxResults")); ok {
 		size = int(v)
 	}
-	names, next, err := cut(slices.Sorted(maps.Keys(c.entries)), page{size, q.Get("nextToken")}, 100,
+	names, next, err := cutPage(slices.Sorted(maps.Keys(c.entries)), page{size, q.Get("nextToken")}, 100,
 		func(s string) string { return s })
 	if err != nil {
 		return nil, wire.Fail(400, "InvalidParameterException", "invalid nextToken or maxResults")
@@ -243,7 +244,7 @@ type accessEntryInput struct {
 	Tags                                             map[string]string
 }
 
-func (in *accessEntryInput) check() error {
+func (in *accessEntryInput) validateInput() error {
 	for _, g := range in.KubernetesGroups {
 		if strings.HasPrefix(g, "system:") {
 			return wire.Fail(400, "InvalidParameterException",
@@ -260,7 +261,7 @@ func (in *accessEntryInput) check() error {
 }
 
 func (c *eks) createAccessEntry(_ *call, in *accessEntryInput) (any, error) {
-	if err := in.check(); err != nil {
+	if err := in.validateInput(); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
@@ -276,12 +277,12 @@ func (c *eks) createAccessEntry(_ *call, in *accessEntryInput) (any, error) {
 	return map[string]any{"accessEntry": e}, nil
 }
 
-// entry finds the access entry that the path names. The account is locked.
-func (c *eks) entry(r *call) (AccessEntry, error) {
-	e, ok := c.entries[r.part(3)]
+// findEntry finds the access entry that the path names. The account is locked.
+func (c *eks) findEntry(r *call) (AccessEntry, error) {
+	e, ok := c.entries[r.pathPart(3)]
 	if !ok {
 		return e, wire.Fail(404, "ResourceNotFoundException",
-			"The specified principalArn could not be found. You must specify a principalArn: %s", r.part(3))
+			"The specified principalArn could not be found. You must specify a principalArn: %s", r.pathPart(3))
 	}
 	return e, nil
 }
@@ -289,17 +290,17 @@ func (c *eks) entry(r *call) (AccessEntry, error) {
 func (c *eks) describeAccessEntry(r *call, _ *struct{}) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, err := c.entry(r)
+	e, err := c.findEntry(r)
 	return map[string]any{"accessEntry": e}, err
 }
 
 func (c *eks) updateAccessEntry(r *call, in *accessEntryInput) (any, error) {
-	if err := in.check(); err != nil {
+	if err := in.validateInput(); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, err := c.entry(r)
+	e, err := c.findEntry(r)
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +310,7 @@ func (c *eks) updateAccessEntry(r *call, in *accessEntryInput) (any, error) {
 	if in.Username != "" {
 		e.Username = in.Username
 	}
-	e.ModifiedAt = seconds(time.Now())
+	e.ModifiedAt = unixSeconds(time.Now())
 	c.entries[e.PrincipalARN] = e
 	return map[string]any{"accessEntry": e}, nil
 }
@@ -317,7 +318,7 @@ func (c *eks) updateAccessEntry(r *call, in *accessEntryInput) (any, error) {
 func (c *eks) deleteAccessEntry(r *call, _ *struct{}) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, err := c.entry(r)
+	e, err := c.findEntry(r)
 	if err != nil {
 		return nil, err
 	}

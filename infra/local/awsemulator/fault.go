@@ -64,14 +64,14 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// failure is the error that the fault answers r with.
-func (f Fault) failure(r *call) *wire.Failure {
+// failureOf is the error that the fault answers r with.
+func (f Fault) failureOf(r *call) *wire.Failure {
 	out := wire.Fail(500, "InternalFailure", "An internal error has occurred")
 	if r.protocol == wire.EC2Query || r.protocol == wire.RestXML {
 		out.Code = "InternalError"
 	}
 	if f.Kind == Throttle {
-		out = throttled(r)
+		out = throttleFailure(r)
 	}
 	if f.Status != 0 {
 		out.Status = f.Status
@@ -88,7 +88,7 @@ func (f Fault) failure(r *call) *wire.Failure {
 	return out
 }
 
-func throttled(r *call) *wire.Failure {
+func throttleFailure(r *call) *wire.Failure {
 	switch {
 	case r.protocol == wire.EC2Query:
 		return wire.Fail(503, "RequestLimitExceeded", "Request limit exceeded.")
@@ -123,20 +123,20 @@ func (c *Cloud) ClearFaults() {
 	c.faults.set, c.faults.buckets = nil, nil
 }
 
-// Faults returns the faults that are still set.
-func (c *Cloud) Faults() []Fault {
+// ActiveFaults returns the faults that are still set.
+func (c *Cloud) ActiveFaults() []Fault {
 	c.faults.mu.Lock()
 	defer c.faults.mu.Unlock()
 	return append([]Fault{}, c.faults.set...)
 }
 
-// take returns the fault for a call and counts it; the zero Fault if none fits.
-func (b *faultBook) take(service, action string, form url.Values) Fault {
+// takeFault returns the fault for a call and counts it; the zero Fault if none fits.
+func (b *faultBook) takeFault(service, action string, form url.Values) Fault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	drawn := map[string]bool{} // buckets of calls, and of resources: the first that fits counts
 	for i, f := range b.set {
-		if !matches(f.Service, service) || !matches(f.Action, action) {
+		if !matchesPattern(f.Service, service) || !matchesPattern(f.Action, action) {
 			continue
 		}
 		if f.PerSecond > 0 {
@@ -144,7 +144,7 @@ func (b *faultBook) take(service, action string, form url.Values) Fault {
 				continue
 			}
 			drawn[f.Each] = true
-			if b.spend(f, service+":"+action, tokens(f, form)) {
+			if b.spendTokens(f, service+":"+action, countTokens(f, form)) {
 				continue
 			}
 		}
@@ -158,8 +158,8 @@ func (b *faultBook) take(service, action string, form url.Values) Fault {
 	return Fault{}
 }
 
-// tokens is what a call takes from the bucket of the fault.
-func tokens(f Fault, form url.Values) float64 {
+// countTokens is what a call takes from the bucket of the fault.
+func countTokens(f Fault, form url.Values) float64 {
 	if f.Each == "" {
 		return 1
 	}
@@ -172,8 +172,8 @@ func tokens(f Fault, form url.Values) float64 {
 	return float64(n)
 }
 
-// spend takes tokens from the bucket of an action if it has so many, or is full.
-func (b *faultBook) spend(f Fault, action string, n float64) bool {
+// spendTokens takes tokens from the bucket of an action if it has so many, or is full.
+func (b *faultBook) spendTokens(f Fault, action string, n float64) bool {
 	if b.buckets == nil {
 		b.buckets = map[string]*requestlimits.Bucket{}
 	}
@@ -184,24 +184,24 @@ func (b *faultBook) spend(f Fault, action string, n float64) bool {
 	return b.buckets[key].Spend(now, n)
 }
 
-// matches says whether a pattern with * and ? fits the text; an empty pattern fits everything.
-func matches(pattern, text string) bool { return pattern == "" || glob(pattern, text) }
+// matchesPattern says whether a pattern with * and ? fits the text; an empty pattern fits everything.
+func matchesPattern(pattern, text string) bool { return pattern == "" || matchesGlob(pattern, text) }
 
-// glob is EC2's filter matching: * stands for any run of characters, ? for one.
-func glob(pattern, text string) bool {
+// matchesGlob is EC2's filter matching: * stands for any run of characters, ? for one.
+func matchesGlob(pattern, text string) bool {
 	if pattern == "" {
 		return text == ""
 	}
 	switch pattern[0] {
 	case '*':
 		for i := 0; i <= len(text); i++ {
-			if glob(pattern[1:], text[i:]) {
+			if matchesGlob(pattern[1:], text[i:]) {
 				return true
 			}
 		}
 		return false
 	case '?':
-		return text != "" && glob(pattern[1:], text[1:])
+		return text != "" && matchesGlob(pattern[1:], text[1:])
 	}
-	return text != "" && pattern[0] == text[0] && glob(pattern[1:], text[1:])
+	return text != "" && pattern[0] == text[0] && matchesGlob(pattern[1:], text[1:])
 }

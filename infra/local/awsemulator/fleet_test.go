@@ -61,7 +61,7 @@ func TestTheSameTokenNeverStartsASecondInstance(t *testing.T) {
 	other.ClientToken = in.ClientToken
 	_, err := r.ec2.CreateFleet(t.Context(), other)
 	wantCode(t, err, "IdempotentParameterMismatch")
-	if n := len(r.Instances()); n != 1 {
+	if n := len(r.DescribedInstances()); n != 1 {
 		t.Errorf("%d instances, want 1", n)
 	}
 }
@@ -217,7 +217,7 @@ func TestWhatIsWrongWithTheRequestFailsTheCall(t *testing.T) {
 	in.Type = types.FleetTypeRequest
 	_, err = r.ec2.CreateFleet(t.Context(), in)
 	wantCode(t, err, "InvalidParameterValue")
-	if n := len(r.Instances()); n != 0 {
+	if n := len(r.DescribedInstances()); n != 0 {
 		t.Errorf("%d instances, want none", n)
 	}
 }
@@ -233,11 +233,11 @@ func TestALostReplyIsMadeGoodByTheSameToken(t *testing.T) {
 			if out, err := r.ec2.CreateFleet(t.Context(), in); err == nil {
 				t.Fatalf("the reply was not lost: %v", out)
 			}
-			born := r.Instances()
+			born := r.DescribedInstances()
 			if len(born) != 1 {
 				t.Fatalf("%d instances after the lost reply, want 1", len(born))
 			}
-			if id := r.launch(t, in); id != born[0].ID || len(r.Instances()) != 1 {
+			if id := r.launch(t, in); id != born[0].ID || len(r.DescribedInstances()) != 1 {
 				t.Errorf("the same token gave %s, want %s and no second instance", id, born[0].ID)
 			}
 		})

@@ -77,7 +77,7 @@ type xmlRole struct {
 	Trust    string    `xml:"AssumeRolePolicyDocument"`
 }
 
-func (r *role) xml() xmlRole {
+func (r *role) toXML() xmlRole {
 	const trust = "%7B%22Version%22%3A%222012-10-17%22%2C%22Statement%22%3A%5B%5D%7D"
 	return xmlRole{r.Path, r.Name, r.ID, r.ARN, wire.Time{Time: r.Made}, trust}
 }
@@ -95,7 +95,7 @@ type xmlInstanceProfile struct {
 func (c *iam) xmlProfile(p *profile) xmlInstanceProfile {
 	out := xmlInstanceProfile{p.Path, p.Name, p.ID, p.ARN, wire.Time{Time: p.Made}, nil, nil}
 	if r := c.roles[p.Role]; r != nil {
-		out.Roles = []xmlRole{r.xml()}
+		out.Roles = []xmlRole{r.toXML()}
 	}
 	for _, k := range slices.Sorted(maps.Keys(p.Tags)) {
 		out.Tags = append(out.Tags, iamTag{k, p.Tags[k]})
@@ -107,15 +107,15 @@ type oneProfile struct {
 	Profile xmlInstanceProfile `xml:"InstanceProfile"`
 }
 
-// profile finds an instance profile. The account is locked.
-func (c *iam) profile(name string) (*profile, error) {
+// findProfile finds an instance profile. The account is locked.
+func (c *iam) findProfile(name string) (*profile, error) {
 	if p := c.profiles[name]; p != nil {
 		return p, nil
 	}
 	return nil, wire.Fail(404, "NoSuchEntity", "Instance Profile %s cannot be found.", name)
 }
 
-func (c *iam) role(name string) (*role, error) {
+func (c *iam) findRole(name string) (*role, error) {
 	if r := c.roles[name]; r != nil {
 		return r, nil
 	}
@@ -130,7 +130,7 @@ type profileInput struct {
 func (c *iam) getInstanceProfile(_ *call, in *profileInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p, err := c.profile(in.InstanceProfileName)
+	p, err := c.findProfile(in.InstanceProfileName)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (c *iam) createInstanceProfile(_ *call, in *profileInput) (any, error) {
 func (c *iam) deleteInstanceProfile(_ *call, in *profileInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p, err := c.profile(in.InstanceProfileName)
+	p, err := c.findProfile(in.InstanceProfileName)
 	if err != nil {
 		return nil, err
 	}
@@ -203,11 +203,11 @@ func (c *iam) deleteInstanceProfile(_ *call, in *profileInput) (any, error) {
 func (c *iam) addRoleToInstanceProfile(_ *call, in *profileInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p, err := c.profile(in.InstanceProfileName)
+	p, err := c.findProfile(in.InstanceProfileName)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.role(in.RoleName); err != nil {
+	if _, err := c.findRole(in.RoleName); err != nil {
 		return nil, err
 	}
 	if p.Role != "" {
@@ -220,7 +220,7 @@ func (c *iam) addRoleToInstanceProfile(_ *call, in *profileInput) (any, error) {
 func (c *iam) removeRoleFromInstanceProfile(_ *call, in *profileInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p, err := c.profile(in.InstanceProfileName)
+	p, err := c.findProfile(in.InstanceProfileName)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +235,7 @@ func (c *iam) removeRoleFromInstanceProfile(_ *call, in *profileInput) (any, err
 func (c *iam) tagInstanceProfile(_ *call, in *profileInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p, err := c.profile(in.InstanceProfileName)
+	p, err := c.findProfile(in.InstanceProfileName)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (c *iam) listInstanceProfiles(_ *call, in *listProfilesInput) (any, error) 
 	if in.MaxItems == 0 {
 		in.MaxItems = 100
 	}
-	names, next, err := cut(names, page{in.MaxItems, in.Marker}, 1000, func(s string) string { return s })
+	names, next, err := cutPage(names, page{in.MaxItems, in.Marker}, 1000, func(s string) string { return s })
 	if err != nil {
 		return nil, wire.Fail(400, "ValidationError", "Invalid marker or maxItems")
 	}
@@ -286,11 +286,11 @@ type oneRole struct{ Role xmlRole }
 func (c *iam) getRole(_ *call, in *roleInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r, err := c.role(in.RoleName)
+	r, err := c.findRole(in.RoleName)
 	if err != nil {
 		return nil, err
 	}
-	return oneRole{r.xml()}, nil
+	return oneRole{r.toXML()}, nil
 }
 
 func (c *iam) createServiceLinkedRole(_ *call, in *roleInput) (any, error) {
@@ -304,5 +304,5 @@ func (c *iam) createServiceLinkedRole(_ *call, in *roleInput) (any, error) {
 		return nil, wire.Fail(400, "InvalidInput",
 			"Service role name %s has been taken in this account, please try a different suffix.", name)
 	}
-	return oneRole{c.putRole("aws-service-role/" + in.AWSServiceName + "/" + name).xml()}, nil
+	return oneRole{c.putRole("aws-service-role/" + in.AWSServiceName + "/" + name).toXML()}, nil
 }

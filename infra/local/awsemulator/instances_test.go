@@ -90,7 +90,7 @@ func TestAnInstanceIsWarnedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Kill(id); err != nil {
+	if err := r.KillInstance(id); err != nil {
 		t.Fatal(err)
 	}
 	warnings := 0
@@ -196,7 +196,7 @@ func TestUnknownIDsAreRefusedAndNothingIsDone(t *testing.T) {
 	wantCode(t, err, "InvalidInstanceID.NotFound")
 	_, err = r.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: ids})
 	wantCode(t, err, "InvalidInstanceID.NotFound")
-	i := r.Instances()[0]
+	i := r.DescribedInstances()[0]
 	if i.Tags["a"] != "" || i.State == "shutting-down" || i.State == "terminated" {
 		t.Errorf("the known instance was touched: %s, tags %v", i.State, i.Tags)
 	}
@@ -260,7 +260,7 @@ func TestInstanceStatus(t *testing.T) {
 	for next(t, states).State != "running" {
 	}
 	since := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	if err := r.Impair(id, true, since); err != nil {
+	if err := r.ImpairInstance(id, true, since); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.ScheduleEvent(id, "instance-retirement", since); err != nil {

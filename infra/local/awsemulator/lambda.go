@@ -35,7 +35,7 @@ type InvokeResponse struct {
 }
 
 func (c *account) lambdaOperations() map[string]operation {
-	return map[string]operation{"Invoke": c.lambda.invoke,
+	return map[string]operation{"Invoke": c.lambda.invokeFunction,
 		"GetFunctionConfiguration": c.lambda.getFunctionConfiguration,
 		"GetFunctionConcurrency":   c.lambda.getFunctionConcurrency, "GetAccountSettings": c.lambda.getAccountSettings}
 }
@@ -48,9 +48,9 @@ func qualifiedName(ref string) string {
 	return ref
 }
 
-// invoke hands the invocation to Options.Invoke. For type Event the callback must return once it has queued it.
-func (c *lambda) invoke(r *call) (any, error) {
-	in := InvokeRequest{Function: qualifiedName(r.part(2)), Type: r.http.Header.Get("X-Amz-Invocation-Type"),
+// invokeFunction hands the invocation to Options.Invoke. For type Event the callback must return once it has queued it.
+func (c *lambda) invokeFunction(r *call) (any, error) {
+	in := InvokeRequest{Function: qualifiedName(r.pathPart(2)), Type: r.http.Header.Get("X-Amz-Invocation-Type"),
 		Payload: r.body, Trace: r.http.Header.Get("X-Amzn-Trace-Id"), Caller: r.caller}
 	if in.Type == "" {
 		in.Type = "RequestResponse"

@@ -28,8 +28,9 @@ func (c *Cloud) serveLocal(w http.ResponseWriter, r *http.Request) {
 	}
 	mux.HandleFunc("GET /_local/calls", func(w http.ResponseWriter, r *http.Request) {
 		out := []Call{}
-		for _, call := range c.Calls() {
-			if matches(r.FormValue("service"), call.Service) && matches(r.FormValue("action"), call.Action) {
+		for _, call := range c.LoggedCalls() {
+			if matchesPattern(r.FormValue("service"), call.Service) &&
+				matchesPattern(r.FormValue("action"), call.Action) {
 				out = append(out, call)
 			}
 		}
@@ -38,11 +39,11 @@ func (c *Cloud) serveLocal(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("DELETE /_local/calls", func(http.ResponseWriter, *http.Request) { c.ForgetCalls() })
 	mux.HandleFunc("GET /_local/counts", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.CallCounts()) })
 	mux.HandleFunc("GET /_local/instances", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, append([]Instance{}, c.instances.Instances()...))
+		answer(w, append([]Instance{}, c.instances.DescribedInstances()...))
 	})
 	mux.HandleFunc("POST /_local/instances/{id}/{deed}", c.serveDeed)
-	mux.HandleFunc("GET /_local/faults", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Faults()) })
-	mux.HandleFunc("POST /_local/faults", posted(func(f Fault) error {
+	mux.HandleFunc("GET /_local/faults", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.ActiveFaults()) })
+	mux.HandleFunc("POST /_local/faults", handlePost(func(f Fault) error {
 		switch f.Kind {
 		case Throttle, FailBefore, FailAfter, LoseReply, Slow:
 			c.AddFault(f)
@@ -51,9 +52,12 @@ func (c *Cloud) serveLocal(w http.ResponseWriter, r *http.Request) {
 		return wire.Fail(400, "BadRequest", "kind must be throttle, fail-before, fail-after, lose-reply or slow")
 	}))
 	mux.HandleFunc("DELETE /_local/faults", func(http.ResponseWriter, *http.Request) { c.ClearFaults() })
-	mux.HandleFunc("POST /_local/capacity", posted(func(l Capacity) error { c.market.LimitCapacity(l); return nil }))
+	mux.HandleFunc("POST /_local/capacity", handlePost(func(l Capacity) error {
+		c.market.LimitCapacity(l)
+		return nil
+	}))
 	mux.HandleFunc("DELETE /_local/capacity", func(http.ResponseWriter, *http.Request) { c.market.ClearCapacity() })
-	mux.HandleFunc("POST /_local/prices", posted(func(p struct {
+	mux.HandleFunc("POST /_local/prices", handlePost(func(p struct {
 		InstanceType, Zone string
 		USD                float64
 	},
@@ -67,8 +71,8 @@ func (c *Cloud) serveLocal(w http.ResponseWriter, r *http.Request) {
 	mux.ServeHTTP(w, r)
 }
 
-// posted reads a JSON body and answers 400 where it is no good.
-func posted[T any](do func(T) error) http.HandlerFunc {
+// handlePost reads a JSON body and answers 400 where it is no good.
+func handlePost[T any](do func(T) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in T
 		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
@@ -89,8 +93,8 @@ func (c *Cloud) serveDeed(w http.ResponseWriter, r *http.Request) {
 	deeds := map[string]func() error{
 		"interrupt": func() error { return c.instances.InterruptSpot(id, r.FormValue("rebalance") == "true") },
 		"rebalance": func() error { return c.instances.RecommendRebalance(id) },
-		"terminate": func() error { return c.instances.Kill(id) },
-		"stop":      func() error { return c.power.Stop(id) },
+		"terminate": func() error { return c.instances.KillInstance(id) },
+		"stop":      func() error { return c.power.StopInstance(id) },
 		"start":     func() error { return c.power.StartStopped(id) },
 	}
 	deed := deeds[strings.ToLower(r.PathValue("deed"))]

@@ -78,21 +78,21 @@ func (m *machine) stopTimers() {
 	m.timers = nil
 }
 
-// living says whether the instance takes up capacity.
-func (m *machine) living() bool { return m.State != "terminated" }
+// isLiving says whether the instance takes up capacity.
+func (m *machine) isLiving() bool { return m.State != "terminated" }
 
-// copied is the instance without anything that can change under the reader.
-func (m *machine) copied() Instance {
+// copyInstance is the instance without anything that can change under the reader.
+func (m *machine) copyInstance() Instance {
 	i := m.Instance
 	i.Tags = maps.Clone(m.Tags)
 	i.SecurityGroups = append([]string{}, m.SecurityGroups...)
 	return i
 }
 
-// born adds an instance to the account in state pending. The account is locked.
-func (c *instances) born(p pool, in launchRequest) *machine {
-	subnet := c.networks.vpc.subnet(p.subnet)
-	addr := subnet.take()
+// addInstance adds an instance to the account in state pending. The account is locked.
+func (c *instances) addInstance(p pool, in launchRequest) *machine {
+	subnet := c.networks.vpc.findSubnet(p.subnet)
+	addr := subnet.takeAddress()
 	c.sequence++
 	text, _ := base64.StdEncoding.DecodeString(p.data.UserData) // checked when the template was made
 	m := &machine{
@@ -110,27 +110,28 @@ func (c *instances) born(p pool, in launchRequest) *machine {
 		m.SpotRequestID = "sir-" + hash16(m.ID)[:8]
 	}
 	m.PublicIP = c.networks.vpc.publicAddress(m)
-	m.Group, m.Partition = p.group.ID, p.partition(c.sequence)
+	m.Group, m.Partition = p.group.ID, p.choosePartition(c.sequence)
 	if m.Reservation = p.reservation; m.Reservation == "" && in.capacityType == onDemand {
 		m.Reservation = c.capacity.openReservation(p)
 	}
 	c.machines[m.ID] = m
-	c.changed(m)
-	if reason := c.failing.take(p.kind); reason != "" {
-		c.after(m, c.opt.PendingFor, func() { c.end(m, reason) })
+	c.notifyState(m)
+	if reason := c.failing.takeReason(p.kind); reason != "" {
+		c.runAfter(m, c.opt.PendingFor, func() { c.endInstance(m, reason) })
 		return m
 	}
-	c.after(m, c.opt.PendingFor, func() {
+	c.runAfter(m, c.opt.PendingFor, func() {
 		if m.State == "pending" {
 			m.State = "running"
-			c.changed(m)
+			c.notifyState(m)
 		}
 	})
 	return m
 }
 
-// after runs f with the account locked once d has passed, unless the account is closed by then. The account is locked.
-func (c *instances) after(m *machine, d time.Duration, f func()) {
+// runAfter runs f with the account locked once d has passed, unless the account is closed by then. The account is
+// locked.
+func (c *instances) runAfter(m *machine, d time.Duration, f func()) {
 	if c.closed {
 		return
 	}
@@ -143,27 +144,27 @@ func (c *instances) after(m *machine, d time.Duration, f func()) {
 	}))
 }
 
-// changed tells the callbacks about a new state. The account is locked.
-func (c *instances) changed(m *machine) {
-	c.emit("EC2 Instance State-change Notification",
+// notifyState tells the callbacks about a new state. The account is locked.
+func (c *instances) notifyState(m *machine) {
+	c.emitEvent("EC2 Instance State-change Notification",
 		"arn:aws:ec2:"+c.opt.Region+":"+c.opt.Account+":instance/"+m.ID,
 		map[string]string{"instance-id": m.ID, "state": m.State})
-	c.news.postInstance(m.copied())
+	c.news.postInstance(m.copyInstance())
 }
 
-// end shuts an instance down, for a reason in EC2's words. The account is locked.
-func (c *instances) end(m *machine, reason string) {
+// endInstance shuts an instance down, for a reason in EC2's words. The account is locked.
+func (c *instances) endInstance(m *machine, reason string) {
 	if m.State == "shutting-down" || m.State == "terminated" {
 		return
 	}
 	m.stopTimers()
 	m.State, m.StateReason = "shutting-down", reason
-	c.changed(m)
-	c.after(m, c.opt.ShutdownFor, func() {
+	c.notifyState(m)
+	c.runAfter(m, c.opt.ShutdownFor, func() {
 		m.State, m.Ended = "terminated", time.Now()
-		delete(c.networks.vpc.subnet(m.SubnetID).used, m.addr)
-		c.changed(m)
-		c.after(m, c.opt.TerminatedFor, func() { delete(c.machines, m.ID) })
+		delete(c.networks.vpc.findSubnet(m.SubnetID).used, m.addr)
+		c.notifyState(m)
+		c.runAfter(m, c.opt.TerminatedFor, func() { delete(c.machines, m.ID) })
 	})
 }
 
@@ -177,11 +178,11 @@ func CopyInstance(c *Cloud, id string) (Instance, error) {
 		return Instance{}, err
 	}
 	c.sequence++
-	subnet := c.vpc.subnet(of.SubnetID)
-	if subnet.free() == 0 {
+	subnet := c.vpc.findSubnet(of.SubnetID)
+	if subnet.freeAddresses() == 0 {
 		return Instance{}, wire.Fail(400, "InsufficientFreeAddressesInSubnet", "%s is full", subnet.ID)
 	}
-	m := &machine{Instance: of.copied(), order: c.sequence, template: of.template, addr: subnet.take()}
+	m := &machine{Instance: of.copyInstance(), order: c.sequence, template: of.template, addr: subnet.takeAddress()}
 	m.ID, m.State = newID("i"), "running"
 	m.PrivateIP, m.PrivateDNSName = m.addr.String(), privateName(m.addr, c.opt.Region)
 	m.PublicIP = c.vpc.publicAddress(m)
@@ -189,7 +190,7 @@ func CopyInstance(c *Cloud, id string) (Instance, error) {
 		m.SpotRequestID = "sir-" + hash16(m.ID)[:8]
 	}
 	c.machines[m.ID] = m
-	return m.copied(), nil
+	return m.copyInstance(), nil
 }
 
 // privateName is the name that EC2 gives an address.
@@ -208,13 +209,13 @@ func (c *instances) machineByID(id string) (*machine, error) {
 	return nil, wire.Fail(400, "InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", id)
 }
 
-// Instances returns all instances that are still described, in the order of their launch.
-func (c *instances) Instances() []Instance {
+// DescribedInstances returns all instances that are still described, in the order of their launch.
+func (c *instances) DescribedInstances() []Instance {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []Instance
 	for _, m := range c.inOrder() {
-		out = append(out, m.copied())
+		out = append(out, m.copyInstance())
 	}
 	return out
 }
@@ -232,9 +233,9 @@ func (c *instances) InterruptSpot(id string, rebalance bool) error {
 		c.recommendRebalance(m)
 	}
 	m.noticed = true
-	c.emit("EC2 Spot Instance Interruption Warning", "arn:aws:ec2:"+m.Zone+":instance/"+m.ID,
+	c.emitEvent("EC2 Spot Instance Interruption Warning", "arn:aws:ec2:"+m.Zone+":instance/"+m.ID,
 		map[string]string{"instance-id": m.ID, "instance-action": "terminate"})
-	c.after(m, c.opt.SpotNotice, func() { c.end(m, "Server.SpotInstanceTermination") })
+	c.runAfter(m, c.opt.SpotNotice, func() { c.endInstance(m, "Server.SpotInstanceTermination") })
 	return nil
 }
 
@@ -250,7 +251,7 @@ func (c *instances) RecommendRebalance(id string) error {
 }
 
 func (c *instances) recommendRebalance(m *machine) {
-	c.emit("EC2 Instance Rebalance Recommendation", "arn:aws:ec2:"+m.Zone+":instance/"+m.ID,
+	c.emitEvent("EC2 Instance Rebalance Recommendation", "arn:aws:ec2:"+m.Zone+":instance/"+m.ID,
 		map[string]string{"instance-id": m.ID})
 }
 
@@ -284,9 +285,9 @@ type failingLaunches struct {
 	left                 int // 0: until told otherwise
 }
 
-// take is the reason for which an instance ends at once; empty for none.
-func (f *failingLaunches) take(instanceType string) string {
-	if f.reason == "" || !matches(f.instanceType, instanceType) {
+// takeReason is the reason for which an instance ends at once; empty for none.
+func (f *failingLaunches) takeReason(instanceType string) string {
+	if f.reason == "" || !matchesPattern(f.instanceType, instanceType) {
 		return ""
 	}
 	reason := f.reason
@@ -297,19 +298,20 @@ func (f *failingLaunches) take(instanceType string) string {
 	return reason
 }
 
-// Kill terminates an instance behind the back of whoever launched it.
-func (c *instances) Kill(id string) error {
+// KillInstance terminates an instance behind the back of whoever launched it.
+func (c *instances) KillInstance(id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.machineByID(id)
 	if err == nil {
-		c.end(m, "Server.InternalError")
+		c.endInstance(m, "Server.InternalError")
 	}
 	return err
 }
 
-// Retag changes the tags of an instance, as its owner or another program would; false if there is no such instance.
-func (c *instances) Retag(id string, change func(tags map[string]string)) bool {
+// ChangeTags changes the tags of an instance, as its owner or another program would; false if there is no such
+// instance.
+func (c *instances) ChangeTags(id string, change func(tags map[string]string)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.machines[id]
@@ -320,9 +322,9 @@ func (c *instances) Retag(id string, change func(tags map[string]string)) bool {
 	return true
 }
 
-// Impair makes DescribeInstanceStatus call an instance impaired since a time: by its system check, or else by its
-// own. A zero time heals it.
-func (c *instances) Impair(id string, system bool, since time.Time) error {
+// ImpairInstance makes DescribeInstanceStatus call an instance impaired since a time: by its system check, or else by
+// its own. A zero time heals it.
+func (c *instances) ImpairInstance(id string, system bool, since time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.machineByID(id)

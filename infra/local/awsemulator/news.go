@@ -23,11 +23,11 @@ type news struct {
 func newNews(events func([]byte), instance func(Instance)) *news {
 	n := &news{events: events, instance: instance, done: make(chan struct{})}
 	n.more = sync.NewCond(&n.mu)
-	go n.deliver()
+	go n.deliverQueued()
 	return n
 }
 
-func (n *news) deliver() {
+func (n *news) deliverQueued() {
 	defer close(n.done)
 	for {
 		n.mu.Lock()
@@ -45,15 +45,15 @@ func (n *news) deliver() {
 	}
 }
 
-func (n *news) post(f func()) {
+func (n *news) enqueueCallback(f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.queue = append(n.queue, f)
 	n.more.Signal()
 }
 
-// close ends delivery; what is still queued is dropped.
-func (n *news) close() {
+// stopDelivery ends delivery; what is still queued is dropped.
+func (n *news) stopDelivery() {
 	n.mu.Lock()
 	n.closed = true
 	n.more.Signal()
@@ -63,13 +63,13 @@ func (n *news) close() {
 
 func (n *news) postInstance(i Instance) {
 	if n.instance != nil {
-		n.post(func() { n.instance(i) })
+		n.enqueueCallback(func() { n.instance(i) })
 	}
 }
 
 func (n *news) postEvent(envelope []byte) {
 	if n.events != nil {
-		n.post(func() { n.events(envelope) })
+		n.enqueueCallback(func() { n.events(envelope) })
 	}
 }
 
@@ -86,9 +86,9 @@ type envelope struct {
 	Detail     any      `json:"detail"`
 }
 
-// emit posts an event of EC2 itself about one instance. Spot events name the zone and no account in the ARN,
+// emitEvent posts an event of EC2 itself about one instance. Spot events name the zone and no account in the ARN,
 // state changes the region and the account.
-func (c *account) emit(detailType, resource string, detail map[string]string) {
+func (c *account) emitEvent(detailType, resource string, detail map[string]string) {
 	text, err := json.Marshal(envelope{
 		Version: "0", ID: uuid.NewString(), DetailType: detailType, Source: "aws.ec2",
 		Account: c.opt.Account, Time: time.Now().UTC().Format(time.RFC3339), Region: c.opt.Region,

@@ -105,10 +105,10 @@ func readOffers() (*offers, error) {
 	return o, nil
 }
 
-func (o *offers) zones() []string { return slices.Sorted(maps.Keys(o.zoneIDs)) }
+func (o *offers) zoneNames() []string { return slices.Sorted(maps.Keys(o.zoneIDs)) }
 
-// price of an offer in USD an hour; false if it is not sold.
-func (o *offers) price(capacityType, name, zone string) (float64, bool) {
+// hourlyPrice of an offer in USD an hour; false if it is not sold.
+func (o *offers) hourlyPrice(capacityType, name, zone string) (float64, bool) {
 	t := o.byName[name]
 	if t == nil || !slices.Contains(t.Zones, zone) || !slices.Contains(t.UsageClasses, capacityType) {
 		return 0, false
@@ -125,12 +125,13 @@ func (o *offers) price(capacityType, name, zone string) (float64, bool) {
 	return p, ok
 }
 
-// limit of an offer: the rule that was set last wins. False if there is none.
-func (o *offers) limit(capacityType, name, zone string) (Capacity, bool) {
+// capacityLimit of an offer: the rule that was set last wins. False if there is none.
+func (o *offers) capacityLimit(capacityType, name, zone string) (Capacity, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, l := range slices.Backward(o.limits) {
-		if matches(l.CapacityType, capacityType) && matches(l.InstanceType, name) && matches(l.Zone, zone) {
+		if matchesPattern(l.CapacityType, capacityType) && matchesPattern(l.InstanceType, name) &&
+			matchesPattern(l.Zone, zone) {
 			return l, true
 		}
 	}

@@ -34,7 +34,7 @@ func (c *billing) getProducts(_ *call, in *getProductsInput) (any, error) {
 	var found []*InstanceType
 	for i := range c.offers.types {
 		t := &c.offers.types[i]
-		ok, err := productFits(c.product(t), in.Filters)
+		ok, err := productFits(c.productAttributes(t), in.Filters)
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +42,7 @@ func (c *billing) getProducts(_ *call, in *getProductsInput) (any, error) {
 			found = append(found, t)
 		}
 	}
-	found, next, err := cut(found, page{in.MaxResults, in.NextToken}, 100,
+	found, next, err := cutPage(found, page{in.MaxResults, in.NextToken}, 100,
 		func(t *InstanceType) string { return t.Name })
 	if err != nil {
 		return nil, wire.Fail(400, "InvalidNextTokenException", "Invalid NextToken or MaxResults")
@@ -130,8 +130,8 @@ func productFits(attributes map[string]string, filters []productFilter) (bool, e
 	return ok, nil
 }
 
-// product is everything that a filter may ask for.
-func (c *billing) product(t *InstanceType) map[string]string {
+// productAttributes is everything that a filter may ask for.
+func (c *billing) productAttributes(t *InstanceType) map[string]string {
 	family, tenancy := "Compute Instance", "Shared"
 	if t.BareMetal {
 		family, tenancy = "Compute Instance (bare metal)", "Dedicated"
@@ -154,7 +154,7 @@ func (c *billing) product(t *InstanceType) map[string]string {
 
 // priceItem is an entry of the price list as AWS writes it: a product and its on-demand terms.
 func (c *billing) priceItem(t *InstanceType) map[string]any {
-	attributes := c.product(t)
+	attributes := c.productAttributes(t)
 	family := attributes["productFamily"]
 	delete(attributes, "productFamily")
 	delete(attributes, "serviceCode")

@@ -32,7 +32,7 @@ func (p Provisioner) DeleteRole(name string) error {
 	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, err := c.role(name); err != nil {
+	if _, err := c.findRole(name); err != nil {
 		return err
 	}
 	for _, holder := range c.profiles {
@@ -53,7 +53,7 @@ func (p Provisioner) CreateProfile(path, name, role string) error {
 	if c.profiles[name] != nil {
 		return wire.Fail(409, "EntityAlreadyExists", "Instance Profile %s already exists.", name)
 	}
-	if _, err := c.role(role); err != nil {
+	if _, err := c.findRole(role); err != nil {
 		return err
 	}
 	c.newProfile(name, path, nil).Role = role
@@ -65,7 +65,7 @@ func (p Provisioner) DeleteProfile(name string) error {
 	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, err := c.profile(name); err != nil {
+	if _, err := c.findProfile(name); err != nil {
 		return err
 	}
 	delete(c.profiles, name)
@@ -162,9 +162,10 @@ func (p Provisioner) DeleteFunction(name string) error {
 	return nil
 }
 
-// Provisioned lists by name what callers and CloudFormation have made in the account and nobody has deleted: roles but
-// those of services, instance profiles, access entries, functions, launch templates, and instances that are not ended.
-func (p Provisioner) Provisioned() []string {
+// ProvisionedNames lists by name what callers and CloudFormation have made in the account and nobody has deleted: roles
+// but those of services, instance profiles, access entries, functions, launch templates, and instances that are not
+// ended.
+func (p Provisioner) ProvisionedNames() []string {
 	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,5 +214,5 @@ func (p Provisioner) InstanceCredentials(id string) (aws.Credentials, error) {
 		return aws.Credentials{}, fmt.Errorf("instance %s has no role: its instance profile, or the role in it, is gone",
 			id)
 	}
-	return c.Credentials(arn, id, time.Hour), nil
+	return c.IssueCredentials(arn, id, time.Hour), nil
 }

@@ -12,8 +12,8 @@ type replayBook struct {
 	given map[int]bool
 }
 
-// replay answers a call as a recording does that has the same question; false when none has.
-func (c *Cloud) replay(w *outcome, r *call) bool {
+// replayCall answers a call as a recording does that has the same question; false when none has.
+func (c *Cloud) replayCall(w *outcome, r *call) bool {
 	asked := recording.Call{Service: r.service, Method: r.http.Method, Path: r.http.URL.RequestURI(),
 		Target: r.http.Header.Get("X-Amz-Target"), Body: string(r.body)}
 	c.replayed.mu.Lock()

@@ -28,7 +28,7 @@ func newBuckets() *buckets {
 	return &buckets{backend: b, handler: gofakes3.New(b, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()}
 }
 
-func (b *buckets) serve(w http.ResponseWriter, r *call) {
+func (b *buckets) serveCall(w http.ResponseWriter, r *call) {
 	r.http.Body = io.NopCloser(bytes.NewReader(r.body))
 	b.handler.ServeHTTP(w, r.http)
 }

@@ -40,7 +40,7 @@ type service struct {
 func op[In any](do func(*call, *In) (any, error)) operation {
 	return func(r *call) (any, error) {
 		in := new(In)
-		if err := r.decode(in); err != nil {
+		if err := r.decodeInput(in); err != nil {
 			return nil, err
 		}
 		return do(r, in)
@@ -50,22 +50,22 @@ func op[In any](do func(*call, *In) (any, error)) operation {
 // look is op for an EC2 call that changes nothing, where a dry run has nothing more to check.
 func look[In any](do func(*call, *In) (any, error)) operation {
 	return op(func(r *call, in *In) (any, error) {
-		if err := r.dry(); err != nil {
+		if err := r.endDryRun(); err != nil {
 			return nil, err
 		}
 		return do(r, in)
 	})
 }
 
-// dry ends a dry run that found nothing wrong.
-func (r *call) dry() error {
+// endDryRun ends a dry run that found nothing wrong.
+func (r *call) endDryRun() error {
 	if r.dryRun {
 		return wire.Fail(412, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 	}
 	return nil
 }
 
-func (r *call) decode(into any) error {
+func (r *call) decodeInput(into any) error {
 	switch r.protocol {
 	case wire.EC2Query, wire.Query:
 		return wire.DecodeForm(r.form, into)
@@ -131,10 +131,10 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	if !signed {
 		r.service, r.protocol = "sts", wire.Query
 	}
-	r.name()
+	r.nameAction()
 	v := unsigned
 	if signed {
-		r.caller, v = c.sts.verify(h, s, body)
+		r.caller, v = c.sts.verifySignature(h, s, body)
 	}
 	out := &outcome{ResponseWriter: w}
 	if c.opt.Reach != nil && v == authentic && !c.opt.Reach(r.caller, r.service) {
@@ -143,15 +143,15 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	}
 	switch {
 	case v != authentic:
-		c.reply(out, r, nil, refusal(v, r.protocol))
-	case !c.replay(out, r):
-		c.perform(out, r, service)
+		c.writeReply(out, r, nil, signatureFailure(v, r.protocol))
+	case !c.replayCall(out, r):
+		c.performCall(out, r, service)
 	}
-	c.calls.add(r, out)
+	c.calls.addCall(r, out)
 }
 
-// name finds the action that the request asks for.
-func (r *call) name() {
+// nameAction finds the action that the request asks for.
+func (r *call) nameAction() {
 	switch r.protocol {
 	case wire.EC2Query, wire.Query:
 		r.form, _ = url.ParseQuery(string(r.body)) // a broken form has no action, and is refused for that
@@ -169,15 +169,15 @@ func (r *call) name() {
 	}
 }
 
-// perform plays the faults that are set for the call around its deed.
-func (c *Cloud) perform(w *outcome, r *call, s service) {
-	if err := c.authorize(r); err != nil {
-		c.reply(w, r, nil, err)
+// performCall plays the faults that are set for the call around its deed.
+func (c *Cloud) performCall(w *outcome, r *call, s service) {
+	if err := c.authorizeCall(r); err != nil {
+		c.writeReply(w, r, nil, err)
 		return
 	}
-	f := c.limits.take(r.service, r.action, r.form)
+	f := c.limits.takeFault(r.service, r.action, r.form)
 	if f.Kind == "" {
-		f = c.faults.take(r.service, r.action, r.form)
+		f = c.faults.takeFault(r.service, r.action, r.form)
 	}
 	w.fault = f.Kind
 	if f.Kind != "" && c.opt.Log != nil {
@@ -185,7 +185,7 @@ func (c *Cloud) perform(w *outcome, r *call, s service) {
 	}
 	done := f.Kind == FailAfter || f.Kind == LoseReply
 	if done {
-		c.do(&outcome{ResponseWriter: &nowhere{header: http.Header{}}}, r, s)
+		c.answerCall(&outcome{ResponseWriter: &nowhere{header: http.Header{}}}, r, s)
 	}
 	if f.Delay > 0 {
 		select {
@@ -195,23 +195,23 @@ func (c *Cloud) perform(w *outcome, r *call, s service) {
 	}
 	switch {
 	case f.Kind == Throttle || f.Kind == FailBefore:
-		c.reply(w, r, nil, f.failure(r))
+		c.writeReply(w, r, nil, f.failureOf(r))
 		return
 	case done:
 		if f.Kind == LoseReply {
 			w.hangUp()
 			return
 		}
-		c.reply(w, r, nil, f.failure(r))
+		c.writeReply(w, r, nil, f.failureOf(r))
 		return
 	}
-	c.do(w, r, s)
+	c.answerCall(w, r, s)
 }
 
-// do performs the call and answers it.
-func (c *Cloud) do(w *outcome, r *call, s service) {
+// answerCall performs the call and answers it.
+func (c *Cloud) answerCall(w *outcome, r *call, s service) {
 	if r.protocol == wire.RestXML {
-		c.objects.s3.serve(w, r)
+		c.objects.s3.serveCall(w, r)
 		return
 	}
 	operation, ok := s.operations[r.action]
@@ -221,14 +221,14 @@ func (c *Cloud) do(w *outcome, r *call, s service) {
 		if code == "" {
 			code = "InvalidAction"
 		}
-		c.reply(w, r, nil, wire.Fail(400, code, "The action %s is not valid for this web service (the emulator does not have it)", r.action))
+		c.writeReply(w, r, nil, wire.Fail(400, code, "The action %s is not valid for this web service (the emulator does not have it)", r.action))
 		return
 	}
 	body, err := operation(r)
-	c.reply(w, r, body, err)
+	c.writeReply(w, r, body, err)
 }
 
-func (c *Cloud) reply(w *outcome, r *call, body any, err error) {
+func (c *Cloud) writeReply(w *outcome, r *call, body any, err error) {
 	if err != nil {
 		f, ok := errors.AsType[*wire.Failure](err)
 		if !ok {

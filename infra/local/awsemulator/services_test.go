@@ -163,7 +163,7 @@ func TestQueues(t *testing.T) {
 		t.Errorf("attributes %v", attributes)
 	}
 	must(client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: first[0].ReceiptHandle}))(t)
-	if left := r.Messages("dead"); len(left) != 0 {
+	if left := r.QueuedMessages("dead"); len(left) != 0 {
 		t.Errorf("left on the queue: %v", left)
 	}
 }
@@ -181,7 +181,7 @@ func TestALongPollEndsWhenAMessageComes(t *testing.T) {
 		}
 		got <- *out.Messages[0].Body
 	}()
-	r.Send("events", "hello")
+	r.SendMessage("events", "hello")
 	if body := next(t, got); body != "hello" {
 		t.Errorf("received %s", body)
 	}

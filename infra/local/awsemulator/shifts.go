@@ -22,8 +22,8 @@ type ZonalShift struct {
 	Void   bool // it is not applied
 }
 
-// Shift adds a zonal shift of the cluster.
-func (c *arc) Shift(s ZonalShift) {
+// AddShift adds a zonal shift of the cluster.
+func (c *arc) AddShift(s ZonalShift) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shifts = append(c.shifts, s)
@@ -45,8 +45,8 @@ func (c *arc) clusterARN() string {
 }
 
 func (c *arc) getManagedResource(r *call, _ *struct{}) (any, error) {
-	if r.part(1) != c.clusterARN() {
-		return nil, wire.Fail(404, "ResourceNotFoundException", "The resource %s is not registered", r.part(1))
+	if r.pathPart(1) != c.clusterARN() {
+		return nil, wire.Fail(404, "ResourceNotFoundException", "The resource %s is not registered", r.pathPart(1))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,11 +55,11 @@ func (c *arc) getManagedResource(r *call, _ *struct{}) (any, error) {
 	for _, s := range c.shifts {
 		if s.Auto {
 			auto = append(auto, map[string]any{"appliedStatus": applied[s.Void], "awayFrom": s.ZoneID,
-				"startTime": seconds(time.Now())})
+				"startTime": unixSeconds(time.Now())})
 			continue
 		}
 		manual = append(manual, map[string]any{"appliedStatus": applied[s.Void], "awayFrom": s.ZoneID,
-			"expiryTime": seconds(s.Until), "startTime": seconds(time.Now()),
+			"expiryTime": unixSeconds(s.Until), "startTime": unixSeconds(time.Now()),
 			"comment": "", "resourceIdentifier": c.clusterARN(), "zonalShiftId": hash16(s.ZoneID)})
 	}
 	slices.SortFunc(manual, func(a, b map[string]any) int {
@@ -74,5 +74,5 @@ func (c *arc) getManagedResource(r *call, _ *struct{}) (any, error) {
 // the value of a condition key.
 func (c *arc) askManaged(r *call) ([]access, error) {
 	return []access{{action: "arc-zonal-shift:GetManagedResource", resource: "*",
-		keys: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {r.part(1)}}}}, nil
+		keys: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {r.pathPart(1)}}}}, nil
 }

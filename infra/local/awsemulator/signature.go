@@ -55,9 +55,9 @@ const (
 	skewedClock
 )
 
-// verify recomputes the signature of r with the secret that belongs to its access key.
-func (c *sts) verify(r *http.Request, s scope, body []byte) (Caller, verdict) {
-	k, ok := c.keys.find(s.key)
+// verifySignature recomputes the signature of r with the secret that belongs to its access key.
+func (c *sts) verifySignature(r *http.Request, s scope, body []byte) (Caller, verdict) {
+	k, ok := c.keys.findKey(s.key)
 	if !ok || r.Header.Get("X-Amz-Security-Token") != k.token {
 		return Caller{}, unknownKey
 	}
@@ -73,7 +73,7 @@ func (c *sts) verify(r *http.Request, s scope, body []byte) (Caller, verdict) {
 		}
 		payload = claimed
 	}
-	if !hmac.Equal([]byte(s.signature), []byte(sign(r, s, k, payload, at))) {
+	if !hmac.Equal([]byte(s.signature), []byte(signRequest(r, s, k, payload, at))) {
 		return Caller{}, wrongSignature
 	}
 	if d := time.Since(at); d > 15*time.Minute || d < -15*time.Minute {
@@ -85,8 +85,8 @@ func (c *sts) verify(r *http.Request, s scope, body []byte) (Caller, verdict) {
 	return k.caller, authentic
 }
 
-// sign returns the signature that r should have: a copy with only the signed headers is signed again.
-func sign(r *http.Request, s scope, k key, payload string, at time.Time) string {
+// signRequest returns the signature that r should have: a copy with only the signed headers is signed again.
+func signRequest(r *http.Request, s scope, k key, payload string, at time.Time) string {
 	again := &http.Request{Method: r.Method, Host: r.Host, Header: http.Header{}}
 	u := *r.URL
 	u.Scheme, u.Host = "http", r.Host
@@ -101,7 +101,7 @@ func sign(r *http.Request, s scope, k key, payload string, at time.Time) string 
 		}
 	}
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = s.service == "s3" })
-	err := signer.SignHTTP(context.Background(), k.credentials(), again, payload, s.service, s.region, at)
+	err := signer.SignHTTP(context.Background(), k.awsCredentials(), again, payload, s.service, s.region, at)
 	if err != nil {
 		return ""
 	}
@@ -109,12 +109,12 @@ func sign(r *http.Request, s scope, k key, payload string, at time.Time) string 
 	return signed.signature
 }
 
-func (k key) credentials() aws.Credentials {
+func (k key) awsCredentials() aws.Credentials {
 	return aws.Credentials{AccessKeyID: k.caller.Key, SecretAccessKey: k.secret, SessionToken: k.token}
 }
 
-// refusal is the failure for a verdict in the words of a protocol.
-func refusal(v verdict, p wire.Protocol) *wire.Failure {
+// signatureFailure is the failure for a verdict in the words of a protocol.
+func signatureFailure(v verdict, p wire.Protocol) *wire.Failure {
 	const invalid = "The request signature we calculated does not match the signature you provided."
 	switch p {
 	case wire.EC2Query:
@@ -163,8 +163,8 @@ func refusal(v verdict, p wire.Protocol) *wire.Failure {
 	return wire.Fail(403, "SignatureDoesNotMatch", invalid)
 }
 
-// presigned recomputes the signature of a presigned URL that was signed with one extra header.
-func presigned(u *url.URL, k key, s scope, at time.Time, header http.Header) (string, error) {
+// presignedSignature recomputes the signature of a presigned URL that was signed with one extra header.
+func presignedSignature(u *url.URL, k key, s scope, at time.Time, header http.Header) (string, error) {
 	again := *u
 	q := again.Query()
 	for _, name := range []string{"Algorithm", "Credential", "Date", "SignedHeaders", "Signature", "Security-Token"} {
@@ -173,7 +173,8 @@ func presigned(u *url.URL, k key, s scope, at time.Time, header http.Header) (st
 	again.RawQuery = q.Encode()
 	r := &http.Request{Method: http.MethodGet, URL: &again, Host: u.Host, Header: header}
 	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	out, _, err := v4.NewSigner().PresignHTTP(context.Background(), k.credentials(), r, empty, s.service, s.region, at)
+	out, _, err := v4.NewSigner().PresignHTTP(context.Background(), k.awsCredentials(), r, empty,
+		s.service, s.region, at)
 	if err != nil {
 		return "", err
 	}

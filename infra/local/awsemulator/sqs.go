@@ -46,7 +46,7 @@ type message struct {
 	received          int
 }
 
-// PutQueue makes a queue exist and returns its URL. It must be called after Start.
+// PutQueue makes a queue exist and returns its URL. It must be called after StartServer.
 func (c *sqs) PutQueue(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,20 +54,20 @@ func (c *sqs) PutQueue(name string) string {
 	return c.queueURL(name)
 }
 
-// Send puts a message on a queue, as a service of AWS would; false if there is no such queue.
-func (c *sqs) Send(queueName, body string) bool {
+// SendMessage puts a message on a queue, as a service of AWS would; false if there is no such queue.
+func (c *sqs) SendMessage(queueName, body string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.queues[queueName]
 	if q == nil {
 		return false
 	}
-	q.send(body, 0)
+	q.addMessage(body, 0)
 	return true
 }
 
-// Messages returns the bodies on a queue, oldest first, those in flight too.
-func (c *sqs) Messages(queueName string) []string {
+// QueuedMessages returns the bodies on a queue, oldest first, those in flight too.
+func (c *sqs) QueuedMessages(queueName string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string
@@ -79,8 +79,8 @@ func (c *sqs) Messages(queueName string) []string {
 	return out
 }
 
-// Purge removes all messages of a queue, as somebody does at a terminal.
-func (c *sqs) Purge(queueName string) {
+// PurgeQueue removes all messages of a queue, as somebody does at a terminal.
+func (c *sqs) PurgeQueue(queueName string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if q := c.queues[queueName]; q != nil {
@@ -100,7 +100,7 @@ func (c *sqs) putQueue(name string, attributes map[string]string) *queue {
 
 func (c *sqs) queueURL(name string) string { return c.url + "/" + c.opt.Account + "/" + name }
 
-func (q *queue) send(body string, delay time.Duration) *message {
+func (q *queue) addMessage(body string, delay time.Duration) *message {
 	m := &message{id: uuid.NewString(), body: body, sent: time.Now()}
 	m.visible = m.sent.Add(delay)
 	q.messages = append(q.messages, m)
@@ -109,8 +109,8 @@ func (q *queue) send(body string, delay time.Duration) *message {
 	return m
 }
 
-// queue finds a queue by its URL. The account is locked.
-func (c *sqs) queue(queueURL string) (*queue, error) {
+// findQueue finds a queue by its URL. The account is locked.
+func (c *sqs) findQueue(queueURL string) (*queue, error) {
 	u, err := url.Parse(queueURL)
 	if err == nil {
 		if q := c.queues[u.Path[strings.LastIndex(u.Path, "/")+1:]]; q != nil {
@@ -168,7 +168,7 @@ type sendMessageInput struct {
 	DelaySeconds          int
 }
 
-func checksum(body string) string {
+func messageChecksum(body string) string {
 	sum := md5.Sum([]byte(body)) //nolint:gosec // SQS' own checksum of a message
 	return hex.EncodeToString(sum[:])
 }
@@ -176,12 +176,12 @@ func checksum(body string) string {
 func (c *sqs) sendMessage(_ *call, in *sendMessageInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q, err := c.queue(in.QueueURL)
+	q, err := c.findQueue(in.QueueURL)
 	if err != nil {
 		return nil, err
 	}
-	m := q.send(in.MessageBody, time.Duration(in.DelaySeconds)*time.Second)
-	return map[string]string{"MessageId": m.id, "MD5OfMessageBody": checksum(m.body)}, nil
+	m := q.addMessage(in.MessageBody, time.Duration(in.DelaySeconds)*time.Second)
+	return map[string]string{"MessageId": m.id, "MD5OfMessageBody": messageChecksum(m.body)}, nil
 }
 
 type receiveMessageInput struct {
@@ -206,12 +206,12 @@ func (c *sqs) receiveMessage(r *call, in *receiveMessageInput) (any, error) {
 	deadline := time.Now().Add(time.Duration(in.WaitTimeSeconds) * time.Second)
 	for {
 		c.mu.Lock()
-		q, err := c.queue(in.QueueURL)
+		q, err := c.findQueue(in.QueueURL)
 		if err != nil {
 			c.mu.Unlock()
 			return nil, err
 		}
-		taken, soonest := q.take(in)
+		taken, soonest := q.takeVisible(in)
 		arrived := q.arrived
 		c.mu.Unlock()
 		left := time.Until(deadline)
@@ -230,8 +230,8 @@ func (c *sqs) receiveMessage(r *call, in *receiveMessageInput) (any, error) {
 	}
 }
 
-// take hands out visible messages; if there is none it says when the next becomes visible.
-func (q *queue) take(in *receiveMessageInput) (out []jsonMessage, soonest time.Duration) {
+// takeVisible hands out visible messages; if there is none it says when the next becomes visible.
+func (q *queue) takeVisible(in *receiveMessageInput) (out []jsonMessage, soonest time.Duration) {
 	hidden, _ := strconv.Atoi(q.attributes["VisibilityTimeout"])
 	if in.VisibilityTimeout != nil {
 		hidden = *in.VisibilityTimeout
@@ -249,7 +249,7 @@ func (q *queue) take(in *receiveMessageInput) (out []jsonMessage, soonest time.D
 		}
 		m.received++
 		m.receipt, m.visible = randomHex(16), now.Add(time.Duration(hidden)*time.Second)
-		j := jsonMessage{MessageID: m.id, ReceiptHandle: m.receipt, Body: m.body, MD5OfBody: checksum(m.body)}
+		j := jsonMessage{MessageID: m.id, ReceiptHandle: m.receipt, Body: m.body, MD5OfBody: messageChecksum(m.body)}
 		if len(in.AttributeNames)+len(in.MessageSystemAttributeNames) > 0 {
 			j.Attributes = map[string]string{
 				"ApproximateReceiveCount": strconv.Itoa(m.received),
@@ -264,7 +264,7 @@ func (q *queue) take(in *receiveMessageInput) (out []jsonMessage, soonest time.D
 func (c *sqs) deleteMessage(_ *call, in *queueInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q, err := c.queue(in.QueueURL)
+	q, err := c.findQueue(in.QueueURL)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func (c *sqs) deleteMessage(_ *call, in *queueInput) (any, error) {
 func (c *sqs) purgeQueue(_ *call, in *queueInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q, err := c.queue(in.QueueURL)
+	q, err := c.findQueue(in.QueueURL)
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +289,7 @@ func (c *sqs) purgeQueue(_ *call, in *queueInput) (any, error) {
 func (c *sqs) getQueueAttributes(_ *call, in *queueInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q, err := c.queue(in.QueueURL)
+	q, err := c.findQueue(in.QueueURL)
 	if err != nil {
 		return nil, err
 	}

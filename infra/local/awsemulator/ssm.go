@@ -25,18 +25,18 @@ type jsonParameter struct {
 	LastModifiedDate                 float64
 }
 
-func (c *ssm) parameter(name string) (jsonParameter, bool) {
+func (c *ssm) findParameter(name string) (jsonParameter, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, ok := c.params[name]
 	return jsonParameter{
 		Name: name, Type: "String", Value: p.Value, DataType: "text", Version: 1,
-		ARN: "arn:aws:ssm:" + c.opt.Region + "::parameter" + name, LastModifiedDate: seconds(p.Changed),
+		ARN: "arn:aws:ssm:" + c.opt.Region + "::parameter" + name, LastModifiedDate: unixSeconds(p.Changed),
 	}, ok
 }
 
-// seconds is a time as AWS' JSON has it.
-func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+// unixSeconds is a time as AWS' JSON has it.
+func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // PutParameter sets an SSM parameter, also one of AWS' own, as when a new image is released.
 func (c *ssm) PutParameter(name, value string) {
@@ -51,7 +51,7 @@ type getParameterInput struct {
 }
 
 func (c *ssm) getParameter(_ *call, in *getParameterInput) (any, error) {
-	p, ok := c.parameter(in.Name)
+	p, ok := c.findParameter(in.Name)
 	if !ok {
 		return nil, wire.Fail(400, "ParameterNotFound", "Parameter %s not found.", in.Name)
 	}
@@ -70,7 +70,7 @@ func (c *ssm) getParameters(_ *call, in *getParametersInput) (any, error) {
 	}
 	found, missing := []jsonParameter{}, []string{}
 	for _, name := range in.Names {
-		if p, ok := c.parameter(name); ok {
+		if p, ok := c.findParameter(name); ok {
 			found = append(found, p)
 		} else {
 			missing = append(missing, name)

@@ -10,13 +10,13 @@ import (
 // power is the part of EC2 that stops and starts instances.
 type power struct{ *account }
 
-// Stop stops an instance behind the back of whoever launched it. It can be terminated or started from then on.
-func (c *power) Stop(id string) error {
+// StopInstance stops an instance behind the back of whoever launched it. It can be terminated or started from then on.
+func (c *power) StopInstance(id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, err := c.instances.machineByID(id)
 	if err == nil && m.State == "running" {
-		c.stop(m)
+		c.stopMachine(m)
 	}
 	return err
 }
@@ -27,7 +27,7 @@ func (c *power) StartStopped(id string) error {
 	defer c.mu.Unlock()
 	m, err := c.instances.machineByID(id)
 	if err == nil && m.State == "stopped" {
-		c.start(m)
+		c.startMachine(m)
 	}
 	return err
 }
@@ -47,27 +47,27 @@ func (c *power) ChangeType(id, name string) error {
 	return nil
 }
 
-// stop shuts an instance down that keeps its volumes and its private address, and gives its public one back. The
+// stopMachine shuts an instance down that keeps its volumes and its private address, and gives its public one back. The
 // account is locked.
-func (c *power) stop(m *machine) {
+func (c *power) stopMachine(m *machine) {
 	m.stopTimers()
 	m.State, m.StateReason = "stopping", "Client.UserInitiatedShutdown"
-	c.instances.changed(m)
-	c.instances.after(m, c.opt.StopFor, func() {
+	c.instances.notifyState(m)
+	c.instances.runAfter(m, c.opt.StopFor, func() {
 		m.State, m.PublicIP = "stopped", ""
-		c.instances.changed(m)
+		c.instances.notifyState(m)
 	})
 }
 
-// start boots a stopped instance, with another public address if it had one. The account is locked.
-func (c *power) start(m *machine) {
+// startMachine boots a stopped instance, with another public address if it had one. The account is locked.
+func (c *power) startMachine(m *machine) {
 	m.stopTimers()
 	m.State, m.StateReason, m.Launched = "pending", "", time.Now()
 	m.PublicIP = c.networks.vpc.publicAddress(m)
-	c.instances.changed(m)
-	c.instances.after(m, c.opt.StartFor, func() {
+	c.instances.notifyState(m)
+	c.instances.runAfter(m, c.opt.StartFor, func() {
 		m.State = "running"
-		c.instances.changed(m)
+		c.instances.notifyState(m)
 	})
 }
 
@@ -89,7 +89,7 @@ func (c *power) stopInstances(r *call, in *stopInput) (any, error) {
 		return nil
 	}, func(m *machine) {
 		if m.State == "running" {
-			c.stop(m)
+			c.stopMachine(m)
 		}
 	})
 }
@@ -109,22 +109,22 @@ func (c *power) startInstances(r *call, in *startInput) (any, error) {
 		case m.State != "stopped":
 			return nil
 		}
-		if limit, ok := c.offers.limit(m.CapacityType, m.Type, m.Zone); ok && limit.Limit >= 0 {
+		if limit, ok := c.offers.capacityLimit(m.CapacityType, m.Type, m.Zone); ok && limit.Limit >= 0 {
 			running := 0
 			for _, other := range c.instances.machines {
-				if other.living() && other.State != "stopped" && other.Type == m.Type && other.Zone == m.Zone &&
+				if other.isLiving() && other.State != "stopped" && other.Type == m.Type && other.Zone == m.Zone &&
 					other.CapacityType == m.CapacityType {
 					running++
 				}
 			}
 			if running >= limit.Limit {
-				return insufficient(limit.Code, m.Type, m.Zone)
+				return insufficientCapacity(limit.Code, m.Type, m.Zone)
 			}
 		}
 		return nil
 	}, func(m *machine) {
 		if m.State == "stopped" {
-			c.start(m)
+			c.startMachine(m)
 		}
 	})
 }
@@ -136,7 +136,7 @@ func (c *power) changeStates(r *call, ids []string, check func(*machine) error, 
 	if len(ids) == 0 {
 		return nil, wire.Fail(400, "MissingParameter", "The request must contain the parameter InstanceId")
 	}
-	found, err := c.instances.chosen(ids, nil, page{})
+	found, err := c.instances.findInstances(ids, nil, page{})
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (c *power) changeStates(r *call, ids []string, check func(*machine) error, 
 			return nil, err
 		}
 	}
-	if err := r.dry(); err != nil {
+	if err := r.endDryRun(); err != nil {
 		return nil, err
 	}
 	var out struct {

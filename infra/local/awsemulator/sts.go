@@ -56,8 +56,8 @@ func (c *sts) assumeRole(_ *call, in *assumeRoleInput) (any, error) {
 			in.RoleArn)
 	}
 	ttl := time.Duration(in.DurationSeconds) * time.Second
-	made := c.Credentials(in.RoleArn, in.RoleSessionName, ttl)
-	k, _ := c.keys.find(made.AccessKeyID) // made a line above
+	made := c.IssueCredentials(in.RoleArn, in.RoleSessionName, ttl)
+	k, _ := c.keys.findKey(made.AccessKeyID) // made a line above
 	var out assumedRole
 	out.User.Arn, out.User.ID = k.caller.ARN(), k.caller.UserID
 	out.Credentials.AccessKeyID, out.Credentials.SecretAccessKey = made.AccessKeyID, made.SecretAccessKey

@@ -29,7 +29,7 @@ func (c *sts) serveTokenReview(w http.ResponseWriter, r *http.Request) {
 	out := authentication.TokenReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authentication.SchemeGroupVersion.String(), Kind: "TokenReview"},
 	}
-	if user, err := c.authenticate(review.Spec.Token); err != nil {
+	if user, err := c.authenticateToken(review.Spec.Token); err != nil {
 		out.Status.Error = err.Error()
 	} else {
 		out.Status.Authenticated, out.Status.User = true, user
@@ -38,8 +38,8 @@ func (c *sts) serveTokenReview(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out) // a client that went away is its own loss
 }
 
-// authenticate finds out who a token belongs to (spec iam-and-eks.md 3.4).
-func (c *sts) authenticate(token string) (authentication.UserInfo, error) {
+// authenticateToken finds out who a token belongs to (spec iam-and-eks.md 3.4).
+func (c *sts) authenticateToken(token string) (authentication.UserInfo, error) {
 	none := authentication.UserInfo{}
 	u, err := c.tokenURL(token)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *sts) authenticate(token string) (authentication.UserInfo, error) {
 	return authentication.UserInfo{
 		Username: strings.ReplaceAll(entry.Username, "{{SessionName}}", caller.Session),
 		UID:      "aws-iam-authenticator:" + c.opt.Account + ":" + caller.UserID,
-		Groups:   entry.groups(),
+		Groups:   entry.rbacGroups(),
 		Extra: map[string]authentication.ExtraValue{
 			"arn": {caller.ARN()}, "canonicalArn": {caller.Role},
 			"sessionName": {caller.Session}, "accessKeyId": {caller.Key},
@@ -129,7 +129,7 @@ func (c *sts) tokenCaller(u *url.URL) (Caller, error) {
 	if len(credential) != 5 || credential[3] != "sts" {
 		return Caller{}, fmt.Errorf("credential scope %q", q.Get("X-Amz-Credential"))
 	}
-	k, ok := c.keys.find(credential[0])
+	k, ok := c.keys.findKey(credential[0])
 	if !ok || k.token != q.Get("X-Amz-Security-Token") {
 		return Caller{}, fmt.Errorf("unknown access key %s", credential[0])
 	}
@@ -137,7 +137,7 @@ func (c *sts) tokenCaller(u *url.URL) (Caller, error) {
 		return Caller{}, fmt.Errorf("credentials of the token have expired")
 	}
 	header := http.Header{"X-K8s-Aws-Id": {c.opt.ClusterName}}
-	want, err := presigned(u, k, scope{region: credential[2], service: "sts"}, at, header)
+	want, err := presignedSignature(u, k, scope{region: credential[2], service: "sts"}, at, header)
 	if err != nil {
 		return Caller{}, fmt.Errorf("sign again: %w", err)
 	}

@@ -75,7 +75,7 @@ func (a *Emulated) newProvisioner() awsemulator.Provisioner {
 
 // LeftResources lists what exists in the account, whoever made it.
 func (a *Emulated) LeftResources() []string {
-	out := a.newProvisioner().Provisioned()
+	out := a.newProvisioner().ProvisionedNames()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for name := range a.kept {

@@ -244,7 +244,7 @@ func (q *play) runStep(verb Verb, r *Resource, do func() error) error {
 // createStack makes all resources of the template, or none.
 func (q *play) createStack(t *assembly.Template) error {
 	ids := slices.Collect(maps.Keys(t.Resources))
-	if q.inOrder(ids, t.Needs, true, func(id string) error { return q.createResource(t, id, q.named) }) {
+	if q.inOrder(ids, t.RequiredResources, true, func(id string) error { return q.createResource(t, id, q.named) }) {
 		return q.setStatus(CreateComplete, "")
 	}
 	return q.rollBack(nil, RollbackComplete, RollbackFailed)
@@ -266,15 +266,15 @@ func (q *play) createResource(t *assembly.Template, id string, generation int) e
 // resolveResource resolves one resource of the template.
 func (q *play) resolveResource(t *assembly.Template, id string, generation int) (*made, error) {
 	r := t.Resources[id]
-	properties, err := t.Resolve(r.Properties, q.stack.ResolveAttribute)
+	properties, err := t.ResolveValue(r.Properties, q.stack.ResolveAttribute)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := t.Answers(id, generation, q.stack.ResolveAttribute)
+	answers, err := t.ResourceAttributes(id, generation, q.stack.ResolveAttribute)
 	if err != nil {
 		return nil, err
 	}
-	m := &made{needs: t.Needs(id), deletion: r.DeletionPolicy, replacement: r.UpdateReplacePolicy,
+	m := &made{needs: t.RequiredResources(id), deletion: r.DeletionPolicy, replacement: r.UpdateReplacePolicy,
 		operation: q.stack.operation, generation: generation,
 		Resource: Resource{ID: id, Type: r.Type, Physical: fmt.Sprint(answers["Ref"]), Attributes: answers}}
 	m.Properties, _ = properties.(map[string]any)

@@ -17,7 +17,7 @@ func (q *play) updateStack(t *assembly.Template) error {
 	q.stack.template = t
 	var replaced []*made
 	ids := slices.Collect(maps.Keys(t.Resources))
-	if !q.inOrder(ids, t.Needs, true, func(id string) error { return q.changeResource(t, id, &replaced) }) {
+	if !q.inOrder(ids, t.RequiredResources, true, func(id string) error { return q.changeResource(t, id, &replaced) }) {
 		q.stack.template = old
 		return q.revertUpdate(before, replaced)
 	}

@@ -162,7 +162,7 @@ func (w *world) reachesCluster(principal string) bool {
 func (w *world) config(roleARN, session string) aws.Config {
 	return aws.Config{Region: region, BaseEndpoint: aws.String(w.cloud.URL()),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return w.cloud.Credentials(roleARN, session, 0), nil
+			return w.cloud.IssueCredentials(roleARN, session, 0), nil
 		}),
 		Retryer: func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = 2, time.Millisecond })
@@ -374,7 +374,7 @@ func (w *world) invoke(context.Context, awsemulator.InvokeRequest) awsemulator.I
 		delete(w.joined, node)
 		w.ended[name] = lost[node] == ""
 		w.mu.Unlock()
-		if err := w.cloud.Kill(instance); err != nil {
+		if err := w.cloud.KillInstance(instance); err != nil {
 			w.t.Error(err)
 		}
 		delete(w.api.objects, nodes+node)

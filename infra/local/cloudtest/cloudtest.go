@@ -11,11 +11,11 @@ import (
 // Start runs an account that ends with the test, and says at which URL it answers.
 func Start(t testing.TB, o awsemulator.Options) (*awsemulator.Cloud, string) {
 	t.Helper()
-	c, err := awsemulator.New(o)
+	c, err := awsemulator.NewCloud(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, err := c.Start("127.0.0.1:0")
+	url, err := c.StartServer("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func emulator(t *testing.T) *account {
 	}
 	c.SetCluster("https://127.0.0.1:1", []byte("certificate"), "10.100.0.0/16")
 	c.PutImage("golden-1", "x86_64", map[string]string{"use": "nodes"})
-	a := newAccount(t, url, c.Credentials("admin", "test", 0))
+	a := newAccount(t, url, c.IssueCredentials("admin", "test", 0))
 	a.look()
 	return a
 }

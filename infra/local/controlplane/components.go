@@ -72,11 +72,11 @@ func (r *run) apiserverArgs(etcdURL string) []string {
 		"--etcd-servers=" + etcdURL,
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", r.port()),
+		fmt.Sprintf("--secure-port=%d", r.listenPort()),
 		"--tls-cert-file=" + r.pkiPath("apiserver.crt"),
 		"--tls-private-key-file=" + r.pkiPath("apiserver.key"),
 		"--client-ca-file=" + r.pkiPath("ca.crt"),
-		"--cert-dir=" + r.path("pki"),
+		"--cert-dir=" + r.filePath("pki"),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + r.pkiPath("service-accounts.pub"),
 		"--service-account-signing-key-file=" + r.pkiPath("service-accounts.key"),
@@ -95,14 +95,14 @@ func (r *run) apiserverArgs(etcdURL string) []string {
 	}
 	if r.options.tokenWebhook != "" {
 		args = append(args,
-			"--authentication-token-webhook-config-file="+r.kubeconfig("token-webhook"),
+			"--authentication-token-webhook-config-file="+r.kubeconfigPath("token-webhook"),
 			"--authentication-token-webhook-version=v1",
 			"--authentication-token-webhook-cache-ttl=30s",
 		)
 	}
 	if r.options.audit {
-		args = append(args, "--audit-log-path="+r.path(client.AuditFile), "--audit-log-maxsize=0",
-			"--audit-policy-file="+r.path(auditPolicyFile))
+		args = append(args, "--audit-log-path="+r.filePath(client.AuditFile), "--audit-log-maxsize=0",
+			"--audit-policy-file="+r.filePath(auditPolicyFile))
 	}
 	return args
 }
@@ -110,7 +110,7 @@ func (r *run) apiserverArgs(etcdURL string) []string {
 // clientArgs are what scheduler and controller manager have in common. The client limits are far above the defaults:
 // with those the first service account takes 5 s to appear.
 func (r *run) clientArgs(user string) []string {
-	file := r.kubeconfig(user)
+	file := r.kubeconfigPath(user)
 	return []string{
 		"--kubeconfig=" + file,
 		"--authentication-kubeconfig=" + file,

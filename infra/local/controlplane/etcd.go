@@ -20,7 +20,7 @@ func (r *run) startEtcd() (string, error) {
 	anyPort := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
 	cfg := embed.NewConfig()
 	cfg.Name = "plane"
-	cfg.Dir = r.path("etcd")
+	cfg.Dir = r.filePath("etcd")
 	cfg.ListenClientUrls = []url.URL{anyPort}
 	cfg.AdvertiseClientUrls = []url.URL{anyPort}
 	cfg.ListenPeerUrls = []url.URL{anyPort}

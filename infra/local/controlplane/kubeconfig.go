@@ -11,7 +11,7 @@ import (
 // writeKubeconfigs writes one kubeconfig per user of the API server, the authority's certificate, and the
 // configuration of the token webhook if there is one.
 func (r *run) writeKubeconfigs(p *pki) error {
-	if err := os.WriteFile(r.path("ca.crt"), p.ca.certPEM(), 0o600); err != nil {
+	if err := os.WriteFile(r.filePath("ca.crt"), p.ca.certPEM(), 0o600); err != nil {
 		return fmt.Errorf("write authority: %w", err)
 	}
 	users := []struct{ name, user, group string }{
@@ -21,7 +21,7 @@ func (r *run) writeKubeconfigs(p *pki) error {
 		{"controller-manager", "system:kube-controller-manager", ""},
 	}
 	for _, u := range users {
-		id, err := p.ca.client(u.user, u.group)
+		id, err := p.ca.issueClient(u.user, u.group)
 		if err != nil {
 			return err
 		}
@@ -29,16 +29,16 @@ func (r *run) writeKubeconfigs(p *pki) error {
 		if err != nil {
 			return err
 		}
-		cluster := &clientcmdapi.Cluster{Server: r.server(), CertificateAuthorityData: p.ca.certPEM()}
+		cluster := &clientcmdapi.Cluster{Server: r.serverURL(), CertificateAuthorityData: p.ca.certPEM()}
 		auth := &clientcmdapi.AuthInfo{ClientCertificateData: id.certPEM(), ClientKeyData: key}
-		if err := writeKubeconfig(r.kubeconfig(u.name), cluster, auth); err != nil {
+		if err := writeKubeconfig(r.kubeconfigPath(u.name), cluster, auth); err != nil {
 			return err
 		}
 	}
 	if r.options.tokenWebhook == "" {
 		return nil
 	}
-	return writeKubeconfig(r.kubeconfig("token-webhook"), &clientcmdapi.Cluster{Server: r.options.tokenWebhook},
+	return writeKubeconfig(r.kubeconfigPath("token-webhook"), &clientcmdapi.Cluster{Server: r.options.tokenWebhook},
 		&clientcmdapi.AuthInfo{})
 }
 

@@ -86,15 +86,15 @@ func (r *run) untilEnded() int {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	orphaned := watchParent(r.options.parentPID)
 	started := make(chan error, 1)
-	go func() { started <- r.start(context.Background()) }()
+	go func() { started <- r.startParts(context.Background()) }()
 	for {
 		select {
 		case s := <-signals:
-			r.progress("ended by %s", s)
+			r.printProgress("ended by %s", s)
 			r.cleanUp()
 			return 0
 		case <-orphaned:
-			r.progress("ended because process %d ended", r.options.parentPID)
+			r.printProgress("ended because process %d ended", r.options.parentPID)
 			r.cleanUp()
 			return 0
 		case err := <-r.broken:
@@ -109,7 +109,7 @@ func (r *run) untilEnded() int {
 }
 
 func (r *run) giveUp(err error) int {
-	r.progress("error: %v (log: %s)", err, r.logFile())
-	_ = os.Remove(r.path(stateFile)) // a stale state file would name a dead process
+	r.printProgress("error: %v (log: %s)", err, r.logFile())
+	_ = os.Remove(r.filePath(stateFile)) // a stale state file would name a dead process
 	return 1
 }

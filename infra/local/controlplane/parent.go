@@ -20,16 +20,16 @@ func watchParent(pid int) <-chan struct{} {
 		defer close(ended)
 		tick := time.NewTicker(parentPoll)
 		defer tick.Stop()
-		for alive(pid, isParent) {
+		for isAlive(pid, isParent) {
 			<-tick.C
 		}
 	}()
 	return ended
 }
 
-// alive says whether the process lives. A direct parent is known by the kernel's word, which is right even while that
+// isAlive says whether the process lives. A direct parent is known by the kernel's word, which is right even while that
 // parent is a zombie or its number belongs to somebody else.
-func alive(pid int, isParent bool) bool {
+func isAlive(pid int, isParent bool) bool {
 	if isParent {
 		return os.Getppid() == pid
 	}

@@ -41,7 +41,7 @@ func newPKI(dir string) (*pki, error) {
 	if err != nil {
 		return nil, err
 	}
-	serving, err := ca.issue(&x509.Certificate{
+	serving, err := ca.signTemplate(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: "kube-apiserver"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames: []string{
@@ -53,7 +53,7 @@ func newPKI(dir string) (*pki, error) {
 	if err != nil {
 		return nil, err
 	}
-	proxyClient, err := frontProxy.client("front-proxy-client", "")
+	proxyClient, err := frontProxy.issueClient("front-proxy-client", "")
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func newPKI(dir string) (*pki, error) {
 		"ca": ca, "front-proxy-ca": frontProxy, "apiserver": serving, "front-proxy-client": proxyClient,
 		"service-accounts": accounts,
 	} {
-		if err := id.write(filepath.Join(dir, name)); err != nil {
+		if err := id.writeFiles(filepath.Join(dir, name)); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +73,7 @@ func newPKI(dir string) (*pki, error) {
 }
 
 func newAuthority(name string) (identity, error) {
-	return identity{}.issue(&x509.Certificate{
+	return identity{}.signTemplate(&x509.Certificate{
 		Subject:               pkix.Name{CommonName: name},
 		IsCA:                  true,
 		BasicConstraintsValid: true,
@@ -81,17 +81,18 @@ func newAuthority(name string) (identity, error) {
 	})
 }
 
-// client issues a certificate that Kubernetes reads as the user and, unless empty, the group.
-func (i identity) client(user, group string) (identity, error) {
+// issueClient issues a certificate that Kubernetes reads as the user and, unless empty, the group.
+func (i identity) issueClient(user, group string) (identity, error) {
 	subject := pkix.Name{CommonName: user}
 	if group != "" {
 		subject.Organization = []string{group}
 	}
-	return i.issue(&x509.Certificate{Subject: subject, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return i.signTemplate(&x509.Certificate{Subject: subject,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
-// issue completes and signs the template. The zero identity signs with the new key itself.
-func (i identity) issue(template *x509.Certificate) (identity, error) {
+// signTemplate completes and signs the template. The zero identity signs with the new key itself.
+func (i identity) signTemplate(template *x509.Certificate) (identity, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return identity{}, fmt.Errorf("make key of %s: %w", template.Subject.CommonName, err)
@@ -131,8 +132,8 @@ func (i identity) keyPEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
-// write makes base.crt, base.key and base.pub, all PEM.
-func (i identity) write(base string) error {
+// writeFiles makes base.crt, base.key and base.pub, all PEM.
+func (i identity) writeFiles(base string) error {
 	key, err := i.keyPEM()
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ func openRun(o options) (*run, error) {
 
 // takeDir locks the directory against a second plane and removes what an earlier one left.
 func (r *run) takeDir() error {
-	lock, err := os.OpenFile(r.path(client.LockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := os.OpenFile(r.filePath(client.LockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("open lock: %w", err)
 	}
@@ -77,7 +77,7 @@ func (r *run) takeDir() error {
 	}
 	r.lock = lock
 	for _, name := range []string{stateFile, adminFile, "ca.crt", "etcd", "pki"} {
-		if err := os.RemoveAll(r.path(name)); err != nil {
+		if err := os.RemoveAll(r.filePath(name)); err != nil {
 			return fmt.Errorf("remove what an earlier plane left: %w", err)
 		}
 	}
@@ -104,19 +104,19 @@ func (r *run) redirectStderr() error {
 	return nil
 }
 
-// start brings up every part in turn; it returns once the plane is usable and its state file written.
-func (r *run) start(ctx context.Context) error {
+// startParts brings up every part in turn; it returns once the plane is usable and its state file written.
+func (r *run) startParts(ctx context.Context) error {
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged // each component applies the process' one setting
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 
-	pki, err := newPKI(r.path("pki"))
+	pki, err := newPKI(r.filePath("pki"))
 	if err != nil {
 		return fmt.Errorf("make certificates: %w", err)
 	}
 	if err := r.writeKubeconfigs(pki); err != nil {
 		return err
 	}
-	if err := os.WriteFile(r.path(auditPolicyFile), auditPolicy, 0o600); err != nil {
+	if err := os.WriteFile(r.filePath(auditPolicyFile), auditPolicy, 0o600); err != nil {
 		return fmt.Errorf("write audit policy: %w", err)
 	}
 	etcdURL, err := r.startEtcd()
@@ -124,7 +124,7 @@ func (r *run) start(ctx context.Context) error {
 		return fmt.Errorf("start etcd: %w", err)
 	}
 	r.etcdURL = etcdURL
-	r.progress("etcd answers")
+	r.printProgress("etcd answers")
 
 	parts, err := r.parseComponents(etcdURL)
 	if err != nil {
@@ -133,14 +133,14 @@ func (r *run) start(ctx context.Context) error {
 	if err := parts.startAPIServer(ctx, r); err != nil {
 		return fmt.Errorf("start kube-apiserver: %w", err)
 	}
-	client, err := r.client("admin")
+	client, err := r.newClient("admin")
 	if err != nil {
 		return err
 	}
 	if err := waitReadyz(ctx, client); err != nil {
 		return err
 	}
-	r.progress("kube-apiserver is ready")
+	r.printProgress("kube-apiserver is ready")
 
 	if err := r.startControllers(ctx, parts); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (r *run) start(ctx context.Context) error {
 	if err := waitServiceAccount(ctx, client); err != nil {
 		return err
 	}
-	return r.announce(pki)
+	return r.writeState(pki)
 }
 
 func (r *run) startControllers(ctx context.Context, parts *components) error {
@@ -161,36 +161,36 @@ func (r *run) startControllers(ctx context.Context, parts *components) error {
 	if err := parts.startControllerManager(ctx, r); err != nil {
 		return fmt.Errorf("start kube-controller-manager: %w", err)
 	}
-	r.progress("kube-scheduler and kube-controller-manager run")
+	r.printProgress("kube-scheduler and kube-controller-manager run")
 	if !r.options.kwok {
 		return nil
 	}
-	if err := startKwok(ctx, r.kubeconfig("kwok")); err != nil {
+	if err := startKwok(ctx, r.kubeconfigPath("kwok")); err != nil {
 		return fmt.Errorf("start kwok: %w", err)
 	}
-	r.progress("kwok plays the kubelets")
+	r.printProgress("kwok plays the kubelets")
 	return nil
 }
 
-// announce writes the state file, which tells everybody else that the plane is ready.
-func (r *run) announce(pki *pki) error {
+// writeState writes the state file, which tells everybody else that the plane is ready.
+func (r *run) writeState(pki *pki) error {
 	seconds := time.Since(r.started).Seconds()
 	s := client.State{
-		Server:       r.server(),
+		Server:       r.serverURL(),
 		Etcd:         r.etcdURL,
 		CAData:       pki.ca.certPEM(),
 		PID:          os.Getpid(),
-		Port:         r.port(),
+		Port:         r.listenPort(),
 		Dir:          r.options.dir,
-		Kubeconfig:   r.path(adminFile),
+		Kubeconfig:   r.filePath(adminFile),
 		ServiceCIDR:  serviceNet,
 		ClusterDNS:   dnsIP,
 		ReadySeconds: seconds,
 	}
-	if err := s.Write(r.options.dir); err != nil {
+	if err := s.WriteFile(r.options.dir); err != nil {
 		return err
 	}
-	r.progress("ready in %.1f s: %s", seconds, r.server())
+	r.printProgress("ready in %.1f s: %s", seconds, r.serverURL())
 	return nil
 }
 
@@ -206,7 +206,7 @@ func (r *run) inBackground(name string, component func() error) {
 }
 
 func (r *run) cleanUp() {
-	_ = os.Remove(r.path(stateFile))
+	_ = os.Remove(r.filePath(stateFile))
 	if !r.options.removeDir {
 		return
 	}
@@ -219,8 +219,8 @@ func (r *run) cleanUp() {
 	}
 }
 
-func (r *run) client(name string) (*kubernetes.Clientset, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", r.kubeconfig(name))
+func (r *run) newClient(name string) (*kubernetes.Clientset, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", r.kubeconfigPath(name))
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig of %s: %w", name, err)
 	}
@@ -231,19 +231,19 @@ func (r *run) client(name string) (*kubernetes.Clientset, error) {
 	return client, nil
 }
 
-// progress tells the terminal, which may be gone: that is no reason to end.
-func (r *run) progress(format string, args ...any) {
+// printProgress tells the terminal, which may be gone: that is no reason to end.
+func (r *run) printProgress(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.terminal, "plane %4.1f s  %s\n", time.Since(r.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
-func (r *run) port() int               { return r.listener.Addr().(*net.TCPAddr).Port }
-func (r *run) server() string          { return fmt.Sprintf("https://127.0.0.1:%d", r.port()) }
-func (r *run) path(name string) string { return filepath.Join(r.options.dir, name) }
-func (r *run) logFile() string         { return r.path(logName) }
-func (r *run) pkiPath(n string) string { return filepath.Join(r.options.dir, "pki", n) }
-func (r *run) kubeconfig(n string) string {
+func (r *run) listenPort() int             { return r.listener.Addr().(*net.TCPAddr).Port }
+func (r *run) serverURL() string           { return fmt.Sprintf("https://127.0.0.1:%d", r.listenPort()) }
+func (r *run) filePath(name string) string { return filepath.Join(r.options.dir, name) }
+func (r *run) logFile() string             { return r.filePath(logName) }
+func (r *run) pkiPath(n string) string     { return filepath.Join(r.options.dir, "pki", n) }
+func (r *run) kubeconfigPath(n string) string {
 	if n == "admin" {
-		return r.path(adminFile)
+		return r.filePath(adminFile)
 	}
 	return r.pkiPath(n + ".kubeconfig")
 }

@@ -24,7 +24,7 @@ func (s *story) prepareCluster(ctx context.Context) error {
 	if err := s.consolidateAfter(ctx, "Never"); err != nil {
 		return err
 	}
-	if _, err := s.Host.Invoke(ctx, s.Function("refresh"), "Event", nil); err != nil {
+	if _, err := s.Host.InvokeFunction(ctx, s.FunctionName("refresh"), "Event", nil); err != nil {
 		return err
 	}
 	err := s.pollUntil(ctx, "EC2NodeClass default is Ready", func(ctx context.Context) (string, bool, error) {

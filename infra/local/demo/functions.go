@@ -19,7 +19,7 @@ func (s *story) printFunctions() error {
 	t.SetOutputMirror(os.Stdout)
 	t.SetStyle(table.StyleLight)
 	t.AppendHeader(table.Row{"function", "invocations", "errors", "throttles", "cold starts", "init", "memory", "longest chain"})
-	stats := s.Host.Stats().Functions
+	stats := s.Host.CurrentStats().Functions
 	var failed []string
 	for _, name := range slices.Sorted(maps.Keys(stats)) {
 		f := stats[name]

@@ -159,7 +159,7 @@ func (s *story) waitEvacuated(ctx context.Context, victim awsemulator.Instance) 
 }
 
 func (s *story) instanceState(id string) string {
-	for _, i := range s.Cloud.Instances() {
+	for _, i := range s.Cloud.DescribedInstances() {
 		if i.ID == id {
 			return i.State
 		}

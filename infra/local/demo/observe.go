@@ -42,7 +42,7 @@ func (s *story) waitRunning(ctx context.Context, want int) error {
 // liveInstances lists the instances that have not ended.
 func (s *story) liveInstances() []awsemulator.Instance {
 	var out []awsemulator.Instance
-	for _, i := range s.Cloud.Instances() {
+	for _, i := range s.Cloud.DescribedInstances() {
 		if i.State == "pending" || i.State == "running" {
 			out = append(out, i)
 		}
@@ -112,7 +112,7 @@ func (s *story) printLatency(ctx context.Context) error {
 			}
 		}
 	}
-	for _, c := range s.Cloud.Calls() {
+	for _, c := range s.Cloud.LoggedCalls() {
 		if c.Action == "CreateFleet" {
 			fmt.Printf("   from the first pending pod to the first CreateFleet: %.1f s; to the last pod on a node: %.1f s (API times have whole seconds)\n",
 				c.Time.Sub(first).Seconds(), bound.Sub(first).Seconds())
@@ -131,7 +131,7 @@ func (l leftovers) String() string {
 }
 
 func (s *story) countLeftovers(ctx context.Context) (l leftovers, err error) {
-	for _, i := range s.Cloud.Instances() {
+	for _, i := range s.Cloud.DescribedInstances() {
 		if i.State != "terminated" {
 			l.instances++
 		}

@@ -44,13 +44,13 @@ func (s rolloutStory) prepareRollout(ctx context.Context) error {
 	for _, id := range []string{firstImage, badImage, goodImage} {
 		s.Cloud.AddImage(id, "image-"+id[len(id)-1:], "x86_64")
 	}
-	s.Kubelets.Behave(func(i kubelet.Instance) kubelet.Behavior {
+	s.Kubelets.SetBehavior(func(i kubelet.Instance) kubelet.Behavior {
 		return kubelet.Behavior{NeverReady: i.ImageID == badImage}
 	})
 	if err := s.applyManifest(ctx, "rollout.yaml"); err != nil {
 		return err
 	}
-	if _, err := s.Host.Invoke(ctx, s.Function("refresh"), "Event", nil); err != nil {
+	if _, err := s.Host.InvokeFunction(ctx, s.FunctionName("refresh"), "Event", nil); err != nil {
 		return err
 	}
 	if err := s.waitRunning(ctx, rolledPods); err != nil {
@@ -85,7 +85,7 @@ func (s rolloutStory) badRollout(ctx context.Context) error {
 		return err
 	}
 	ever := 0
-	for _, i := range s.Cloud.Instances() {
+	for _, i := range s.Cloud.DescribedInstances() {
 		if i.ImageID == badImage {
 			ever++
 		}
@@ -144,7 +144,7 @@ func (s rolloutStory) takeImage(ctx context.Context, id string) error {
 		metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	_, err := s.Host.Invoke(ctx, s.Function("refresh"), "Event", nil)
+	_, err := s.Host.InvokeFunction(ctx, s.FunctionName("refresh"), "Event", nil)
 	return err
 }
 

@@ -74,7 +74,7 @@ func playChapters(
 		return err
 	}
 	defer logs.Close()
-	s.Env, err = env.Start(ctx, env.Options{Root: root, Progress: os.Stdout,
+	s.Env, err = env.StartEnvironment(ctx, env.Options{Root: root, Progress: os.Stdout,
 		FunctionLog: &functionLog{full: logs, short: os.Stdout}})
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (s *story) applyManifest(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return s.Kube.Apply(ctx, b)
+	return s.Kube.ApplyManifest(ctx, b)
 }
 
 // removeManifest deletes what one of the story's manifests made.
@@ -120,5 +120,5 @@ func (s *story) removeManifest(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return s.Kube.Delete(ctx, b)
+	return s.Kube.DeleteManifest(ctx, b)
 }

@@ -68,13 +68,14 @@ func startServer(ctx context.Context, root string) error {
 
 // runServer runs the environment itself: it runs until it is told to end.
 func runServer(ctx context.Context, root string) (err error) {
-	e, err := env.Start(ctx, env.Options{Root: root, Addr: "127.0.0.1:0", Minute: time.Minute, Progress: os.Stdout,
+	e, err := env.StartEnvironment(ctx, env.Options{Root: root, Addr: "127.0.0.1:0", Minute: time.Minute,
+		Progress:    os.Stdout,
 		FunctionLog: os.Stdout})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(statePath(root)), e.Close()) }()
-	b, err := json.Marshal(served{PID: os.Getpid(), AWS: e.Cloud.URL(), Kubeconfig: e.Plane.Kubeconfig()})
+	b, err := json.Marshal(served{PID: os.Getpid(), AWS: e.Cloud.URL(), Kubeconfig: e.Plane.KubeconfigPath()})
 	if err != nil {
 		return err
 	}

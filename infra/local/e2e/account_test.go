@@ -32,7 +32,7 @@ func TestInstancesOfOthersDelayNoNotice(t *testing.T) {
 	claim := w.oneClaim()
 	victim := w.living()[0]
 	w.settled()
-	before := w.Host.Stats().Functions[w.Function("statechange")]
+	before := w.Host.CurrentStats().Functions[w.FunctionName("statechange")]
 	const second, seconds = 500, 4
 	all := make([][]byte, second*seconds)
 	for i := range all {
@@ -44,12 +44,12 @@ func TestInstancesOfOthersDelayNoNotice(t *testing.T) {
 		defer pace.Stop()
 		for i, event := range all {
 			<-pace.C
-			if _, err := w.Host.Deliver(event); err != nil {
+			if _, err := w.Host.DeliverEvent(event); err != nil {
 				done <- err
 				return
 			}
 			if i == len(all)/2 {
-				_, err := w.Host.Deliver(about(t, events.KindSpotInterruption, victim.ID, nil))
+				_, err := w.Host.DeliverEvent(about(t, events.KindSpotInterruption, victim.ID, nil))
 				if err != nil {
 					done <- err
 					return
@@ -67,13 +67,13 @@ func TestInstancesOfOthersDelayNoNotice(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.settled()
-	after := w.Host.Stats().Functions[w.Function("statechange")]
+	after := w.Host.CurrentStats().Functions[w.FunctionName("statechange")]
 	n := after.Invocations - before.Invocations
 	if after.MostAtOnce > 4 || after.Throttles > 0 || after.Errors > 0 || after.GaveUp() > 0 || n > len(all)/10 {
 		t.Errorf("statechange: %d invocations for %d events, %d at once, %d throttled, %d errors, %d given up", n, len(all), after.MostAtOnce,
 			after.Throttles, after.Errors, after.GaveUp())
 	}
-	if s := w.Host.Stats().Functions[w.Function("spotinterruption")]; s.Invocations != 1 || s.Throttles > 0 || s.Errors > 0 {
+	if s := w.Host.CurrentStats().Functions[w.FunctionName("spotinterruption")]; s.Invocations != 1 || s.Throttles > 0 || s.Errors > 0 {
 		t.Errorf("spotinterruption: %d invocations, %d throttled, %d errors; want one", s.Invocations, s.Throttles, s.Errors)
 	}
 	t.Logf("%d events of others: %d invocations, %d at once", len(all), n, after.MostAtOnce)
@@ -85,7 +85,7 @@ func TestInstancesOfOthersDelayNoNotice(t *testing.T) {
 func (w *world) onlyADeploymentAskedEKS() {
 	w.t.Helper()
 	asked := 0
-	for _, call := range w.Cloud.Calls() {
+	for _, call := range w.Cloud.LoggedCalls() {
 		if call.Service != "eks" {
 			continue
 		}
@@ -107,7 +107,7 @@ func TestInstancesThatEndAtOnceAreToldOf(t *testing.T) {
 	w.apply(deployment{name: "web", replicas: 1})
 	w.exist("web", 1)
 	w.until("two instances ended and the class is left alone", func() (string, bool) {
-		return w.told("web"), len(w.Cloud.Instances()) >= 2 && strings.Contains(w.told("web"), "left alone")
+		return w.told("web"), len(w.Cloud.DescribedInstances()) >= 2 && strings.Contains(w.told("web"), "left alone")
 	}, "provision", "lifecycle")
 	list, err := w.Kube.CoreV1().Events(metav1.NamespaceAll).List(w.ctx, metav1.ListOptions{FieldSelector: "reason=InternalError"})
 	if err != nil {
@@ -118,7 +118,7 @@ func TestInstancesThatEndAtOnceAreToldOf(t *testing.T) {
 	}) {
 		t.Errorf("no NodeClaim says why its instance ended: %v", list.Items)
 	}
-	n := len(w.Cloud.Instances())
+	n := len(w.Cloud.DescribedInstances())
 	for range 5 {
 		w.tick("provision", "lifecycle")
 	}

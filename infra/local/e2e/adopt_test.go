@@ -63,7 +63,7 @@ func (w *world) asKarpenterLeaves() *unstructured.Unstructured {
 	})
 	w.patchNode(node.Name, fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"karpenter.sh/v1","kind":"NodeClaim","name":%q,"uid":%q,"blockOwnerDeletion":true}]}}`,
 		made.GetName(), made.GetUID()))
-	w.Cloud.Retag(w.living()[0].ID, func(tags map[string]string) {
+	w.Cloud.ChangeTags(w.living()[0].ID, func(tags map[string]string) {
 		delete(tags, "joiner.sh/nodeclaim-uid")
 		tags["karpenter.sh/nodeclaim"] = made.GetName()
 	})
@@ -132,7 +132,7 @@ func TestANodeOfKarpentersIsAdoptedInPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until("its pods run elsewhere and it is gone", func() (string, bool) {
-		n, gone := len(w.claims()), w.Cloud.Instances()[0].State
+		n, gone := len(w.claims()), w.Cloud.DescribedInstances()[0].State
 		return fmt.Sprintf("%d claims, %d pods up, the first instance is %s", n, w.up("web"), gone), n == 1 && w.up("web") == 2 && gone == "terminated"
 	}, "provision", "lifecycle")
 	w.started(2)

@@ -115,8 +115,8 @@ func recordPasses(t *testing.T) {
 	}
 	for _, id := range []string{"Provision", "Lifecycle", "Refresh"} {
 		r.fault(strings.ToLower(id)+" is woken in a circle", 1, 7, func() func() {
-			ctx := lambdahost.WithTrace(r.ctx, fmt.Sprintf("Lineage=%s:16", r.Function(strings.ToLower(id))))
-			if _, err := r.Host.Invoke(ctx, r.Function(strings.ToLower(id)), lambdahost.Event, nil); err == nil {
+			ctx := lambdahost.WithTrace(r.ctx, fmt.Sprintf("Lineage=%s:16", r.FunctionName(strings.ToLower(id))))
+			if _, err := r.Host.InvokeFunction(ctx, r.FunctionName(strings.ToLower(id)), lambdahost.Event, nil); err == nil {
 				t.Errorf("the 17th run of %s in one chain is let through", id)
 			}
 			return nil
@@ -140,7 +140,7 @@ func recordSilence(t *testing.T) {
 
 // reserve changes the concurrency that is reserved for a function.
 func (r *recorder) reserve(function string, n int) (restore func()) {
-	reserved := r.Assembly.Function(r.Function(function)).Reserved
+	reserved := r.Assembly.FindFunction(r.FunctionName(function)).Reserved
 	before := *reserved
 	*reserved = n
 	return func() { *reserved = before }
@@ -173,7 +173,7 @@ func recordNotices(t *testing.T) {
 		r.fault("more notices at once than "+strings.ToLower(id)+" may handle", 1, 3, func() func() {
 			restore := r.reserve(strings.ToLower(id), 3)
 			for n := range 8 {
-				if _, err := r.Host.Deliver(about(t, noticeKinds()[id], fmt.Sprintf("i-0f%015x", n), nil)); err != nil {
+				if _, err := r.Host.DeliverEvent(about(t, noticeKinds()[id], fmt.Sprintf("i-0f%015x", n), nil)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -214,7 +214,7 @@ func (r *recorder) deliverInVain(event []byte) (restore func()) {
 	for i := range r.Assembly.Queues {
 		policies[i], r.Assembly.Queues[i].Policies = r.Assembly.Queues[i].Policies, nil
 	}
-	if got, err := r.Host.Deliver(event); err != nil || len(got) != 1 || got[0].Failed == "" {
+	if got, err := r.Host.DeliverEvent(event); err != nil || len(got) != 1 || got[0].Failed == "" {
 		r.t.Errorf("delivered %v, %v; want one delivery that fails", got, err)
 	}
 	return func() {
@@ -228,7 +228,7 @@ func (r *recorder) deliverInVain(event []byte) (restore func()) {
 // purge empties the dead-letter queues, as their alarms say.
 func (r *recorder) purge() {
 	for _, q := range r.Assembly.Queues {
-		r.Cloud.Purge(q.Name)
+		r.Cloud.PurgeQueue(q.Name)
 	}
 }
 
@@ -300,7 +300,7 @@ func (r *recorder) giant(age time.Duration) {
 // ageCatalog makes the stored catalog so old.
 func (r *recorder) ageCatalog(age time.Duration) {
 	r.t.Helper()
-	k := r.Cloud.Credentials(env.Administrator, "terminal", 0)
+	k := r.Cloud.IssueCredentials(env.Administrator, "terminal", 0)
 	c := s3.New(s3.Options{Region: env.Region, BaseEndpoint: aws.String(r.Cloud.URL()), UsePathStyle: true,
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
 		Credentials:                credentials.NewStaticCredentialsProvider(k.AccessKeyID, k.SecretAccessKey, k.SessionToken)})
@@ -340,7 +340,7 @@ func recordPush(t *testing.T) {
 		return restore
 	}, "WakeErrors")
 	r.fault("the webhook is gone when pods want five nodes", 1, 0, func() func() {
-		if a, err := r.Ask(r.ctx, "Update", setupType, map[string]any{"PushURL": ""}); err != nil || a.Status != "SUCCESS" {
+		if a, err := r.RequestResource(r.ctx, "Update", setupType, map[string]any{"PushURL": ""}); err != nil || a.Status != "SUCCESS" {
 			t.Fatalf("%+v, %v", a, err)
 		}
 		for n := range 5 {
@@ -360,11 +360,11 @@ func recordPush(t *testing.T) {
 // redeploy gives a function another value of a variable.
 func (r *recorder) redeploy(function, name, value string) (restore func()) {
 	r.t.Helper()
-	variables := r.Assembly.Function(r.Function(function)).Environment
+	variables := r.Assembly.FindFunction(r.FunctionName(function)).Environment
 	before := variables[name]
 	set := func(value string) {
 		variables[name] = value
-		if err := r.Host.Answered("", nil); err != nil {
+		if err := r.Host.SetAttributes("", nil); err != nil {
 			r.t.Fatal(err)
 		}
 	}

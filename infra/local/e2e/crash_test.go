@@ -32,11 +32,11 @@ func TestProvisionKilledBetweenCreateFleetAndTheStatusWrite(t *testing.T) {
 			w.fault(awsemulator.Fault{Action: "CreateFleet", Kind: awsemulator.LoseReply, Delay: awsemulator.Duration(time.Hour), Times: 1})
 			w.apply(deployment{name: "web", replicas: 1})
 			w.exist("web", 1)
-			if _, err := w.Host.Invoke(w.ctx, w.Function("provision"), lambdahost.Event, nil); err != nil {
+			if _, err := w.Host.InvokeFunction(w.ctx, w.FunctionName("provision"), lambdahost.Event, nil); err != nil {
 				t.Fatal(err)
 			}
 			w.until("an instance is started", func() (string, bool) { n := len(w.living()); return fmt.Sprint(n, " instances"), n == 1 })
-			if n, err := w.Host.Kill(w.Function("provision")); n != 1 || err != nil {
+			if n, err := w.Host.KillFunction(w.FunctionName("provision")); n != 1 || err != nil {
 				t.Fatalf("killed %d processes, %v", n, err)
 			}
 			orphan := w.living()[0]

@@ -18,12 +18,12 @@ import (
 // joiner runs the command line as it was built, as an administrator at a terminal does.
 func (w *world) joiner(args ...string) (code int, out, messages string) {
 	w.t.Helper()
-	k := w.Cloud.Credentials(env.Administrator, "terminal", 0)
+	k := w.Cloud.IssueCredentials(env.Administrator, "terminal", 0)
 	var o, m bytes.Buffer
 	c := exec.CommandContext(w.ctx, filepath.Join(root(w.t), ".local/bin/joiner"), args...)
 	c.Stdout, c.Stderr = &o, &m
 	c.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+w.Cloud.URL(), "AWS_REGION="+env.Region, "AWS_ACCESS_KEY_ID="+k.AccessKeyID,
-		"AWS_SECRET_ACCESS_KEY="+k.SecretAccessKey, "AWS_SESSION_TOKEN="+k.SessionToken, "KUBECONFIG="+w.Plane.Kubeconfig())
+		"AWS_SECRET_ACCESS_KEY="+k.SecretAccessKey, "AWS_SESSION_TOKEN="+k.SessionToken, "KUBECONFIG="+w.Plane.KubeconfigPath())
 	err := c.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		w.t.Fatalf("run joiner %v: %v", args, err)

@@ -92,7 +92,7 @@ func (w *world) evacuated(node, claim string, instance awsemulator.Instance) (sa
 	nodeGone := apierrors.IsNotFound(nodeErr) || nodeErr == nil && !strings.HasSuffix(there.Spec.ProviderID, "/"+instance.ID)
 	_, claimErr := w.Kube.Dynamic.Resource(env.NodeClaims()).Get(w.ctx, claim, metav1.GetOptions{})
 	up, state := w.up("web"), ""
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		if i.ID == instance.ID {
 			state = i.State
 		}
@@ -113,7 +113,7 @@ func TestAnInstanceThatEndsBehindOurBackIsReplaced(t *testing.T) {
 	w.ready()
 	w.run(deployment{name: "web", replicas: 3})
 	node, claim, old := w.pods("web")[0].Spec.NodeName, w.oneClaim().GetName(), w.living()[0]
-	if err := w.Cloud.Kill(old.ID); err != nil {
+	if err := w.Cloud.KillInstance(old.ID); err != nil {
 		t.Fatal(err)
 	}
 	w.until("the instance is replaced", func() (string, bool) { return w.evacuated(node, claim, old) }, "lifecycle", "provision")

@@ -81,7 +81,7 @@ func TestAnAttachedVolumeIsWaitedFor(t *testing.T) {
 		said := w.events("Node", node)
 		return fmt.Sprint(said), slices.Contains(said, "AwaitingVolumeDetachment: waiting for volumes to be detached: own")
 	}, "lifecycle")
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		if strings.HasSuffix(providerID(w.claim(claim)), i.ID) && i.State != "running" {
 			t.Errorf("the instance is %s while its volume is attached", i.State)
 		}

@@ -55,7 +55,7 @@ func (w *world) image() map[string]string {
 	for _, m := range maps.Items {
 		out["data "+m.Name] = m.ResourceVersion
 	}
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		out["instance "+i.ID] = i.State
 	}
 	return out
@@ -66,7 +66,7 @@ func TestEventsThatAreNoneOfOursAreLoggedOnceAndChangeNothing(t *testing.T) {
 	w.ready()
 	w.run(deployment{name: "web", replicas: 1})
 	w.tick("lifecycle", "provision")
-	name := w.Function("spotinterruption")
+	name := w.FunctionName("spotinterruption")
 	before := w.image()
 	for _, event := range []string{
 		`{}`, `[1,2]`, `"text"`, `{"source":5}`,
@@ -74,12 +74,12 @@ func TestEventsThatAreNoneOfOursAreLoggedOnceAndChangeNothing(t *testing.T) {
 		`{"source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning","detail":{"instance-id":"../../secret"}}`,
 		strings.Replace(string(warning(t, w.living()[0].ID)), "aws.ec2", "com.example", 1),
 	} {
-		said, ran := strings.Count(w.logs.String(), "ignored event"), w.Host.Stats().Functions[name].Invocations
+		said, ran := strings.Count(w.logs.String(), "ignored event"), w.Host.CurrentStats().Functions[name].Invocations
 		w.send(name, []byte(event))
 		if n := strings.Count(w.logs.String(), "ignored event") - said; n != 1 {
 			t.Errorf("event %s was logged %d times, want once", event, n)
 		}
-		if n := w.Host.Stats().Functions[name].Invocations - ran; n != 1 {
+		if n := w.Host.CurrentStats().Functions[name].Invocations - ran; n != 1 {
 			t.Errorf("event %s was handled %d times, want once", event, n)
 		}
 	}
@@ -88,7 +88,7 @@ func TestEventsThatAreNoneOfOursAreLoggedOnceAndChangeNothing(t *testing.T) {
 	if !strings.Contains(w.logs.String(), "notice about an instance that is not ours") {
 		t.Error("a notice about a foreign instance was not logged")
 	}
-	stats := w.Host.Stats().Functions[name]
+	stats := w.Host.CurrentStats().Functions[name]
 	if stats.Errors != 0 || len(stats.DeadLetters) != 0 || stats.Invocations != 8 {
 		t.Errorf("%d attempts, %d errors, %d dead letters, want 8, 0, 0", stats.Invocations, stats.Errors, len(stats.DeadLetters))
 	}
@@ -97,7 +97,7 @@ func TestEventsThatAreNoneOfOursAreLoggedOnceAndChangeNothing(t *testing.T) {
 	}
 	// The rule lets no other event through.
 	for _, source := range []string{"com.example", "aws.s3"} {
-		got, err := w.Host.Deliver([]byte(strings.Replace(string(warning(t, "i-0123456789abcdef0")), "aws.ec2", source, 1)))
+		got, err := w.Host.DeliverEvent([]byte(strings.Replace(string(warning(t, "i-0123456789abcdef0")), "aws.ec2", source, 1)))
 		if len(got) != 0 || err != nil {
 			t.Errorf("an event from %s was delivered to %v, %v", source, got, err)
 		}
@@ -112,7 +112,7 @@ func TestEventsThatAreNoneOfOursAreLoggedOnceAndChangeNothing(t *testing.T) {
 // send gives the function an event and waits until it is done with, retries included.
 func (w *world) send(function string, event []byte) {
 	w.t.Helper()
-	if _, err := w.Host.Invoke(w.ctx, function, lambdahost.Event, event); err != nil {
+	if _, err := w.Host.InvokeFunction(w.ctx, function, lambdahost.Event, event); err != nil {
 		w.t.Fatal(err)
 	}
 	w.settled()
@@ -124,16 +124,16 @@ func TestAnEventThatCannotBeHandledEndsInTheDeadLetterQueue(t *testing.T) {
 	w := start(t, func(o *env.Options) { o.Minute = 10 * time.Second })
 	w.moveCluster("https://127.0.0.1:1")
 	event := warning(t, "i-0123456789abcdef0")
-	delivered, err := w.Host.Deliver(event)
+	delivered, err := w.Host.DeliverEvent(event)
 	if err != nil || len(delivered) != 1 || delivered[0].Failed != "" {
 		t.Fatalf("delivered %v, %v", delivered, err)
 	}
 	w.settled()
-	stats := w.Host.Stats().Functions[w.Function("spotinterruption")]
+	stats := w.Host.CurrentStats().Functions[w.FunctionName("spotinterruption")]
 	if stats.Invocations != 3 || stats.Errors != 3 || len(stats.DeadLetters) != 1 || stats.DeadLetters[0].Lost != "" {
 		t.Fatalf("%d attempts, %d errors, dead letters %v; want three attempts and a dead letter", stats.Invocations, stats.Errors, stats.DeadLetters)
 	}
-	letters := w.Cloud.Messages(stats.DeadLetters[0].QueueARN[strings.LastIndex(stats.DeadLetters[0].QueueARN, ":")+1:])
+	letters := w.Cloud.QueuedMessages(stats.DeadLetters[0].QueueARN[strings.LastIndex(stats.DeadLetters[0].QueueARN, ":")+1:])
 	if len(letters) != 1 {
 		t.Fatalf("%d messages in the queue, want 1", len(letters))
 	}
@@ -150,9 +150,9 @@ func TestAnEventThatCannotBeHandledEndsInTheDeadLetterQueue(t *testing.T) {
 		t.Errorf("the letter says %+v; want the call that failed", letter)
 	}
 	// What the queue holds can be handled once the cause is gone.
-	w.moveCluster(w.Plane.Server())
-	w.send(w.Function("spotinterruption"), letter.RequestPayload)
-	if n := w.Host.Stats().Functions[w.Function("spotinterruption")].Errors; n != 3 {
+	w.moveCluster(w.Plane.ServerURL())
+	w.send(w.FunctionName("spotinterruption"), letter.RequestPayload)
+	if n := w.Host.CurrentStats().Functions[w.FunctionName("spotinterruption")].Errors; n != 3 {
 		t.Errorf("%d errors after the letter was sent again, want no more than 3", n)
 	}
 }

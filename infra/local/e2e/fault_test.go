@@ -37,7 +37,7 @@ func TestAPassThatMeetsAFaultNamesItAndTheNextOneCompletesIt(t *testing.T) {
 		{"the API server cannot be reached", "provision",
 			func() { w.moveCluster("https://127.0.0.1:1") },
 			[]string{"get the version of the cluster", "connection refused"},
-			func() { w.moveCluster(w.Plane.Server()) }},
+			func() { w.moveCluster(w.Plane.ServerURL()) }},
 	}
 	for i, f := range faults {
 		w.apply(deployment{name: fmt.Sprint("web-", i), replicas: 1, alone: true})
@@ -66,7 +66,7 @@ func TestAPassThatMeetsAFaultNamesItAndTheNextOneCompletesIt(t *testing.T) {
 func (w *world) moveCluster(endpoint string) {
 	w.t.Helper()
 	w.Cloud.SetCluster(endpoint, w.Plane.CA(), "10.100.0.0/16")
-	if a, err := w.Ask(w.ctx, "Update", "Custom::JoinerPreflight", map[string]any{"Deployment": endpoint}); err != nil || a.Status != "SUCCESS" {
+	if a, err := w.RequestResource(w.ctx, "Update", "Custom::JoinerPreflight", map[string]any{"Deployment": endpoint}); err != nil || a.Status != "SUCCESS" {
 		w.t.Fatalf("deploy again: %+v, %v", a, err)
 	}
 }
@@ -77,7 +77,7 @@ func (w *world) forget() {
 	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption",
 		"reservationinterruption", "rebalance", "scheduledchange", "statechange", "preflight", "setup"} {
 		w.until(f+" has ended", func() (string, bool) {
-			n, err := w.Host.Kill(w.Function(f))
+			n, err := w.Host.KillFunction(w.FunctionName(f))
 			return fmt.Sprint(n, " processes, ", err), n == 0 && err == nil
 		})
 	}

@@ -25,12 +25,12 @@ func TestWhatFunctionsNeed(t *testing.T) {
 	w.ready()
 	for _, f := range w.Assembly.Functions {
 		for range times {
-			if _, err := w.Host.Kill(f.Name); err != nil {
+			if _, err := w.Host.KillFunction(f.Name); err != nil {
 				t.Fatal(err)
 			}
 			w.once(strings.TrimPrefix(f.Name, "joiner-demo-"))
 		}
-		s := w.Host.Stats().Functions[f.Name]
+		s := w.Host.CurrentStats().Functions[f.Name]
 		if len(s.Init) == 0 {
 			t.Fatalf("%s never started", f.Name)
 		}
@@ -50,12 +50,12 @@ func (w *world) once(function string) {
 	var payload []byte
 	switch kind, ok := kinds[function]; {
 	case function == "preflight":
-		if a, err := w.Ask(w.ctx, "Update", "Custom::JoinerPreflight", nil); err != nil || a.Status != "SUCCESS" {
+		if a, err := w.RequestResource(w.ctx, "Update", "Custom::JoinerPreflight", nil); err != nil || a.Status != "SUCCESS" {
 			w.t.Fatalf("preflight: %+v, %v", a, err)
 		}
 		return
 	case function == "setup":
-		if a, err := w.Ask(w.ctx, "Update", setupType, nil); err != nil || a.Status != "SUCCESS" {
+		if a, err := w.RequestResource(w.ctx, "Update", setupType, nil); err != nil || a.Status != "SUCCESS" {
 			w.t.Fatalf("setup: %+v, %v", a, err)
 		}
 		return
@@ -75,7 +75,7 @@ func (w *world) once(function string) {
 		}
 	}
 	for {
-		res, err := w.Host.Invoke(w.ctx, w.Function(function), lambdahost.RequestResponse, payload)
+		res, err := w.Host.InvokeFunction(w.ctx, w.FunctionName(function), lambdahost.RequestResponse, payload)
 		switch busy, throttled := errors.AsType[*lambdahost.Error](err); {
 		case throttled && busy.Status == http.StatusTooManyRequests, strings.Contains(string(res.Payload), "signal: killed"):
 			w.rest() // somebody else runs it, or the process was still ending that was killed
@@ -90,11 +90,11 @@ func (w *world) once(function string) {
 // knock calls the URL of wake as the API server does.
 func (w *world) knock() {
 	w.t.Helper()
-	address, ca := w.Host.URL(w.Function("wake"))
+	address, ca := w.Host.URL(w.FunctionName("wake"))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
-	path := w.Assembly.Function(w.Function("wake")).Environment["PUSH_PATH"] + "/pods"
+	path := w.Assembly.FindFunction(w.FunctionName("wake")).Environment["PUSH_PATH"] + "/pods"
 	res, err := c.Post(address+path, "application/json", bytes.NewReader([]byte(`{"request":{"uid":"1"}}`)))
 	if err != nil {
 		w.t.Fatal(err)

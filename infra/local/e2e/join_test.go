@@ -21,7 +21,7 @@ func TestANodeThatNeverJoinsIsReplaced(t *testing.T) {
 	// Asked when an instance runs, which may be after the claim says that it is launched.
 	var mu sync.Mutex
 	var first string
-	w.Kubelets.Behave(func(i kubelet.Instance) kubelet.Behavior {
+	w.Kubelets.SetBehavior(func(i kubelet.Instance) kubelet.Behavior {
 		mu.Lock()
 		defer mu.Unlock()
 		first = cmp.Or(first, i.ID)
@@ -43,7 +43,7 @@ func TestANodeThatNeverJoinsIsReplaced(t *testing.T) {
 	w.age(old.GetName(), "Registered", 15*time.Minute)
 	w.serve("web", 1)
 	w.until("the first instance is gone", func() (string, bool) {
-		all := w.Cloud.Instances()
+		all := w.Cloud.DescribedInstances()
 		return all[0].State, all[0].State == "terminated" && len(w.claims()) == 1
 	}, "lifecycle")
 	if c := w.oneClaim(); c.GetUID() == old.GetUID() {

@@ -96,7 +96,7 @@ spec:
 func (w *world) apply(texts ...fmt.Stringer) {
 	w.t.Helper()
 	for _, text := range texts {
-		if err := w.Kube.Apply(w.ctx, []byte(text.String())); err != nil {
+		if err := w.Kube.ApplyManifest(w.ctx, []byte(text.String())); err != nil {
 			w.t.Fatal(err)
 		}
 	}

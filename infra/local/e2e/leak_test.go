@@ -19,7 +19,7 @@ const garbageCollectionMinAge = 10 * time.Second
 func TestALeakedInstanceIsTerminatedOnceItIsOldEnough(t *testing.T) {
 	w := start(t, func(o *env.Options) { o.Env["GARBAGE_COLLECTION_MIN_AGE"] = garbageCollectionMinAge.String() })
 	w.ready()
-	w.Kubelets.Behave(func(kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{NeverJoin: true} })
+	w.Kubelets.SetBehavior(func(kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{NeverJoin: true} })
 	w.apply(deployment{name: "web", replicas: 1})
 	w.exist("web", 1)
 	w.until("an instance is launched", func() (string, bool) { n := len(w.living()); return fmt.Sprint(n, " instances"), n == 1 }, "provision")

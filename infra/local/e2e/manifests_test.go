@@ -76,7 +76,7 @@ func (w *world) looks(pool string, m made) {
 		return
 	}
 	instances := map[string]awsemulator.Instance{}
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		instances[i.ID] = i
 	}
 	for _, n := range nodes.Items {

@@ -53,7 +53,7 @@ func about(t *testing.T, kind events.Kind, instance string, detail map[string]an
 // deliver gives an event to the rules of the stack, wants one to take it, and waits until it is handled.
 func (w *world) deliver(event []byte) {
 	w.t.Helper()
-	got, err := w.Host.Deliver(event)
+	got, err := w.Host.DeliverEvent(event)
 	if err != nil || len(got) != 1 || got[0].Failed != "" {
 		w.t.Fatalf("delivered %v, %v; want one delivery of %s", got, err, event)
 	}
@@ -64,10 +64,10 @@ func (w *world) deliver(event []byte) {
 func (w *world) quiet(function string, atLeast int) {
 	w.t.Helper()
 	w.until(fmt.Sprintf("%s has run %d times", function, atLeast), func() (string, bool) { // its queue gathers events first
-		n := w.Host.Stats().Functions[w.Function(function)].Invocations
+		n := w.Host.CurrentStats().Functions[w.FunctionName(function)].Invocations
 		return fmt.Sprint(n), n >= atLeast
 	})
-	s := w.Host.Stats().Functions[w.Function(function)]
+	s := w.Host.CurrentStats().Functions[w.FunctionName(function)]
 	if s.Errors != 0 || s.GaveUp() != 0 || s.Invocations < atLeast {
 		w.t.Errorf("%s: %d invocations, %d errors, dead letters %+v; want at least %d, 0 and none", function, s.Invocations, s.Errors, s.DeadLetters, atLeast)
 	}
@@ -99,8 +99,8 @@ func TestRunningBringsTheNodeIntoService(t *testing.T) {
 // TestAnEndedInstanceIsLetGoOfWithoutATick: neither lifecycle's schedule nor provision's is needed.
 func TestAnEndedInstanceIsLetGoOfWithoutATick(t *testing.T) {
 	for name, end := range map[string]func(w *world, id string) error{
-		"terminated": func(w *world, id string) error { return w.Cloud.Kill(id) },
-		"stopped":    func(w *world, id string) error { return w.Cloud.Stop(id) },
+		"terminated": func(w *world, id string) error { return w.Cloud.KillInstance(id) },
+		"stopped":    func(w *world, id string) error { return w.Cloud.StopInstance(id) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, hearing)

@@ -33,7 +33,9 @@ func push(o *env.Options) {
 }
 
 // called is how often the API server has called the function.
-func (w *world) called() int { return w.Host.Stats().Functions[w.Function("wake")].Invocations }
+func (w *world) called() int {
+	return w.Host.CurrentStats().Functions[w.FunctionName("wake")].Invocations
+}
 
 // insist waits for what a call of the API server leads to, and has it call again as long as nothing comes of it: the
 // API server waits for a second and then goes on, and what a busy machine has not begun by then is left to the
@@ -117,7 +119,7 @@ func (w *world) lone(name, cpu string) time.Time {
 
 // fleets is when CreateFleet was called, for real.
 func (w *world) fleets() (at []time.Time) {
-	for _, c := range w.Cloud.Calls() {
+	for _, c := range w.Cloud.LoggedCalls() {
 		if c.Service == "ec2" && c.Action == "CreateFleet" && !c.DryRun {
 			at = append(at, c.Time)
 		}
@@ -215,7 +217,7 @@ func TestPushHearsOthersAndNotItself(t *testing.T) {
 // Whoever has the address without its path can do nothing but be refused, ten times a second.
 func TestPushIsFloodedInVain(t *testing.T) {
 	w := start(t, push)
-	address, ca := w.Host.URL(w.Function("wake"))
+	address, ca := w.Host.URL(w.FunctionName("wake"))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
@@ -235,7 +237,7 @@ func TestPushIsFloodedInVain(t *testing.T) {
 	if calls := w.Cloud.CallCounts(); len(calls) != 0 {
 		t.Errorf("calls of AWS: %v, want none", calls)
 	}
-	if n := w.Host.Stats().Functions[w.Function("provision")].Invocations; n != 0 {
+	if n := w.Host.CurrentStats().Functions[w.FunctionName("provision")].Invocations; n != 0 {
 		t.Errorf("provision was woken %d times", n)
 	}
 }
@@ -260,7 +262,7 @@ func TestPushComesAndGoes(t *testing.T) {
 		{"Update", nil, true},
 		{"Delete", nil, false},
 	} {
-		if a, err := w.Ask(w.ctx, step.request, setupType, step.change); err != nil || a.Status != "SUCCESS" {
+		if a, err := w.RequestResource(w.ctx, step.request, setupType, step.change); err != nil || a.Status != "SUCCESS" {
 			t.Fatalf("%s: %+v, %v", step.request, a, err)
 		}
 		if got := there(); got != step.want {
@@ -272,7 +274,7 @@ func TestPushComesAndGoes(t *testing.T) {
 // Without its webhook, as when the API server cannot reach the function, the schedule does the work and says so.
 func TestTheScheduleSaysWhatPushMissed(t *testing.T) {
 	w := start(t, push)
-	if a, err := w.Ask(w.ctx, "Update", setupType, map[string]any{"PushURL": ""}); err != nil || a.Status != "SUCCESS" {
+	if a, err := w.RequestResource(w.ctx, "Update", setupType, map[string]any{"PushURL": ""}); err != nil || a.Status != "SUCCESS" {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	w.ready()
@@ -324,7 +326,7 @@ func TestMeasureHowLongAPodWaits(t *testing.T) {
 			w := start(t, m.change, func(o *env.Options) { o.Env["BATCH_IDLE_DURATION"] = "0s" })
 			w.ready()
 			if m.name == "watch" {
-				if _, err := w.Host.Invoke(w.ctx, w.Function("provision"), "Event", nil); err != nil {
+				if _, err := w.Host.InvokeFunction(w.ctx, w.FunctionName("provision"), "Event", nil); err != nil {
 					t.Fatal(err)
 				}
 			}

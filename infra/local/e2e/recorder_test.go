@@ -52,7 +52,7 @@ func record(t *testing.T, change ...func(*env.Options)) *recorder {
 func (r *recorder) begin() {
 	r.t.Helper()
 	r.settled()
-	r.seen, r.read = r.Host.Stats(), len(r.logs.String())
+	r.seen, r.read = r.Host.CurrentStats(), len(r.logs.String())
 }
 
 // pass lets so many minutes pass.
@@ -63,7 +63,7 @@ func (r *recorder) pass(minutes int) {
 			if r.minute%r.every[name] != 0 {
 				continue
 			}
-			if _, err := r.Host.Fire(name); err != nil {
+			if _, err := r.Host.FireSchedule(name); err != nil {
 				r.t.Fatal(err)
 			}
 			r.settled() // ticks of one minute do not come at the same moment
@@ -75,7 +75,7 @@ func (r *recorder) pass(minutes int) {
 // look puts what happened since the last look into the present minute, and begins the next one.
 func (r *recorder) look() {
 	r.t.Helper()
-	now := r.Host.Stats()
+	now := r.Host.CurrentStats()
 	for _, f := range r.Assembly.Functions {
 		before, after := r.seen.Functions[f.Name], now.Functions[f.Name]
 		dropped := 0
@@ -94,7 +94,7 @@ func (r *recorder) look() {
 	}
 	for _, q := range r.Assembly.Queues {
 		r.put(fmt.Sprintf("AWS/SQS ApproximateNumberOfMessagesVisible{Name=QueueName, Value=${%s.QueueName}}", plainID(q.LogicalID)),
-			float64(len(r.Cloud.Messages(q.Name))))
+			float64(len(r.Cloud.QueuedMessages(q.Name))))
 	}
 	failed := map[string]int{}
 	for _, u := range now.Undelivered[len(r.seen.Undelivered):] {
@@ -115,7 +115,7 @@ func (r *recorder) look() {
 // isFed reports whether Lambda takes the function's events from a queue, and has none of its own to drop.
 func (r *recorder) isFed(functionARN string) bool {
 	for _, m := range r.Assembly.Mappings {
-		if f := r.Assembly.Function(m.FunctionARN); f != nil && f.ARN == functionARN {
+		if f := r.Assembly.FindFunction(m.FunctionARN); f != nil && f.ARN == functionARN {
 			return true
 		}
 	}

@@ -24,7 +24,7 @@ func reserving() []fmt.Stringer {
 func TestReservedCapacityIsUsedUpFirst(t *testing.T) {
 	w := start(t)
 	for id, team := range map[string]string{"cr-0aaa": "a", "cr-0bbb": "a", "cr-0ccc": "b"} {
-		w.Cloud.Reserve(awsemulator.Reservation{ID: id, Type: "m5.large", Zone: "us-west-2a", Count: 1, Open: true, Tags: map[string]string{"team": team}})
+		w.Cloud.ReserveCapacity(awsemulator.Reservation{ID: id, Type: "m5.large", Zone: "us-west-2a", Count: 1, Open: true, Tags: map[string]string{"team": team}})
 	}
 	w.apply(reserving()...)
 	w.tick("refresh")

@@ -83,7 +83,7 @@ func (w *world) full(others int) unstructured.Unstructured {
 
 // capacityOf says that the offer of the instance is sold out.
 func capacityOf(w *world, id string) (c awsemulator.Capacity) {
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		if i.ID == id {
 			c = awsemulator.Capacity{CapacityType: i.CapacityType, InstanceType: i.Type, Zone: i.Zone}
 		}
@@ -95,7 +95,7 @@ func instanceOfClaim(c unstructured.Unstructured) string { return c.GetLabels()[
 
 // stateOfInstance is EC2's word, empty for an instance that it does not know.
 func (w *world) stateOfInstance(id string) string {
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		if i.ID == id {
 			return i.State
 		}
@@ -122,12 +122,12 @@ func TestStoppedCapacity(t *testing.T) {
 		t.Errorf("the buffer says %s", got)
 	}
 
-	launched := len(w.Cloud.Instances())
+	launched := len(w.Cloud.DescribedInstances())
 	w.apply(deployment{name: "web", replicas: 1})
 	w.exist("web", 1)
 	began := time.Now()
 	w.tick("provision")
-	if s, n := w.stateOfInstance(id), len(w.Cloud.Instances()); n != launched || s == "stopped" {
+	if s, n := w.stateOfInstance(id), len(w.Cloud.DescribedInstances()); n != launched || s == "stopped" {
 		t.Errorf("%d instances were launched, and the one that waited is %s", n-launched, s)
 	}
 	w.until("the pod is up on it", func() (string, bool) { n := w.up("web"); return fmt.Sprint(n), n == 1 }, "lifecycle")
@@ -141,7 +141,7 @@ func TestStoppedCapacity(t *testing.T) {
 		t.Error("the claim that runs waits as well")
 	}
 	for name, change := range map[string]func(id string) error{
-		"terminated": func(id string) error { return w.Cloud.Kill(id) },
+		"terminated": func(id string) error { return w.Cloud.KillInstance(id) },
 		"started":    func(id string) error { return w.Cloud.StartStopped(id) },
 		"changed":    func(id string) error { return w.Cloud.ChangeType(id, "m5.24xlarge") },
 	} {
@@ -183,9 +183,9 @@ func TestAStoppedInstanceThatCannotStart(t *testing.T) {
 	w.Cloud.LimitCapacity(capacityOf(w, instanceOfClaim(kept)))
 	w.apply(deployment{name: "web", replicas: 1})
 	w.exist("web", 1)
-	launched := len(w.Cloud.Instances())
+	launched := len(w.Cloud.DescribedInstances())
 	w.tick("provision")
-	if s, n := w.stateOfInstance(instanceOfClaim(kept)), len(w.Cloud.Instances()); n != launched+1 || s != "stopped" {
+	if s, n := w.stateOfInstance(instanceOfClaim(kept)), len(w.Cloud.DescribedInstances()); n != launched+1 || s != "stopped" {
 		t.Errorf("%d instances were launched in the pass that could not start one, which is %s", n-launched, s)
 	}
 	w.until("the pod is up", func() (string, bool) { n := w.up("web"); return fmt.Sprint(n), n == 1 }, "lifecycle")
@@ -203,7 +203,7 @@ func TestAStoppedNodeWhoseServingCertificateRanOut(t *testing.T) {
 		t.Fatal("the node that was warmed had no serving certificate")
 	}
 	w.Kubelets.AgeServingCertificate(id, 46*24*time.Hour)
-	w.Kubelets.Behave(func(i kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{Unapproved: i.ID == id} })
+	w.Kubelets.SetBehavior(func(i kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{Unapproved: i.ID == id} })
 	w.apply(deployment{name: "web", replicas: 1})
 	w.exist("web", 1)
 	w.tick("provision")

@@ -109,7 +109,7 @@ func TestTracesSayWhereTimeWent(t *testing.T) {
 			t.Errorf("no span of an invocation of %s", function)
 		}
 		for _, s := range to.named(function) {
-			if len(s.ParentSpanId) > 0 || attribute(s, "faas.name") != w.Function(function) || attribute(s, "faas.invocation_id") == "" {
+			if len(s.ParentSpanId) > 0 || attribute(s, "faas.name") != w.FunctionName(function) || attribute(s, "faas.invocation_id") == "" {
 				t.Errorf("the invocation is %v", s)
 			}
 		}

@@ -55,7 +55,7 @@ func start(t *testing.T, change ...func(*env.Options)) *world {
 		f(&o)
 	}
 	var err error
-	w.Env, err = env.Start(t.Context(), o)
+	w.Env, err = env.StartEnvironment(t.Context(), o)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -117,7 +117,7 @@ func (l *logBook) said() string {
 func (w *world) invoke(function string, payload []byte) lambdahost.Result {
 	w.t.Helper()
 	for end := time.Now().Add(patience); ; {
-		res, err := w.Host.Invoke(w.ctx, w.Function(function), lambdahost.RequestResponse, payload)
+		res, err := w.Host.InvokeFunction(w.ctx, w.FunctionName(function), lambdahost.RequestResponse, payload)
 		if err == nil {
 			return res
 		}
@@ -185,7 +185,7 @@ func (w *world) settled() {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
-	if err := w.Host.Wait(ctx); err != nil {
+	if err := w.Host.WaitIdle(ctx); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -193,7 +193,7 @@ func (w *world) settled() {
 // living are the instances that have not ended.
 func (w *world) living() []awsemulator.Instance {
 	var out []awsemulator.Instance
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		if i.State == "pending" || i.State == "running" {
 			out = append(out, i)
 		}
@@ -204,7 +204,7 @@ func (w *world) living() []awsemulator.Instance {
 // started fails unless so many instances were started since the beginning.
 func (w *world) started(want int) {
 	w.t.Helper()
-	if n := len(w.Cloud.Instances()); n != want {
+	if n := len(w.Cloud.DescribedInstances()); n != want {
 		w.t.Errorf("%d instances were started, want %d", n, want)
 	}
 }

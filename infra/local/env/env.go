@@ -95,8 +95,8 @@ type Env struct {
 	physical map[string]string            // ids of custom resources, by logical id
 }
 
-// Start brings everything up. On an error what was started is ended again.
-func Start(ctx context.Context, o Options) (e *Env, err error) {
+// StartEnvironment brings everything up. On an error what was started is ended again.
+func StartEnvironment(ctx context.Context, o Options) (e *Env, err error) {
 	o = o.withDefaults()
 	e = &Env{push: o.Push}
 	defer func() {
@@ -104,7 +104,7 @@ func Start(ctx context.Context, o Options) (e *Env, err error) {
 			err = errors.Join(err, e.Close())
 		}
 	}()
-	say := stopwatch(o.Progress)
+	say := newStopwatch(o.Progress)
 	if err := e.startCloud(o); err != nil {
 		return e, err
 	}
@@ -112,14 +112,14 @@ func Start(ctx context.Context, o Options) (e *Env, err error) {
 	if err := e.startPlane(ctx, o); err != nil {
 		return e, err
 	}
-	say("Kubernetes control plane answers at " + e.Plane.Server())
+	say("Kubernetes control plane answers at " + e.Plane.ServerURL())
 	if e.Kube, err = NewKube(e.Plane.RESTConfig()); err != nil {
 		return e, err
 	}
 	if e.Kubelets, err = e.newKubelets(o); err != nil {
 		return e, err
 	}
-	if err := e.deploy(ctx, o); err != nil {
+	if err := e.deployStack(ctx, o); err != nil {
 		return e, err
 	}
 	say(fmt.Sprintf("stack deployed: %d functions, %d rules, %d roles, %d access entries",
@@ -130,7 +130,7 @@ func Start(ctx context.Context, o Options) (e *Env, err error) {
 	}
 	say(fmt.Sprintf("setup answered CloudFormation: CRDs and RBAC applied, %v objects", data["Objects"]))
 	if !o.Paused {
-		e.Host.Resume()
+		e.Host.ResumeSchedules()
 	}
 	return e, nil
 }
@@ -164,28 +164,28 @@ func (o Options) withDefaults() Options {
 }
 
 func (e *Env) startCloud(o Options) (err error) {
-	e.Cloud, err = awsemulator.New(awsemulator.Options{Region: Region, Account: Account, ClusterName: ClusterName,
+	e.Cloud, err = awsemulator.NewCloud(awsemulator.Options{Region: Region, Account: Account, ClusterName: ClusterName,
 		PendingFor: o.PendingFor, StartFor: o.StartFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice,
 		TerminatedFor: o.EndedFor,
 		Events: func(envelope []byte) {
 			if e.Host == nil || o.Lose != nil && o.Lose(envelope) {
 				return
 			}
-			if _, err := e.Host.Deliver(envelope); err != nil {
+			if _, err := e.Host.DeliverEvent(envelope); err != nil {
 				fmt.Fprintf(o.FunctionLog, "event not delivered: %v\n", err)
 			}
 		},
 		OnInstance: func(i awsemulator.Instance) {
 			if e.Kubelets != nil {
-				e.Kubelets.Announce(instanceOf(i))
+				e.Kubelets.AnnounceInstance(instanceOf(i))
 			}
 		},
-		Invoke: e.invoke, Limits: o.Limits,
+		Invoke: e.invokeFunction, Limits: o.Limits,
 		Authorize: func(a awsemulator.Access) error {
 			if o.Grant != nil && o.Grant(a) {
 				return nil
 			}
-			err := e.authorize(a)
+			err := e.authorizeCall(a)
 			if err != nil {
 				fmt.Fprintf(o.FunctionLog, "IAM refuses %s %s on %s %v\n", a.Caller.ARN(), a.Action, a.Resource, err)
 			}
@@ -195,7 +195,7 @@ func (e *Env) startCloud(o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = e.Cloud.Start(o.Addr)
+	_, err = e.Cloud.StartServer(o.Addr)
 	return err
 }
 
@@ -204,16 +204,17 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 		e.Plane = o.Plane
 	} else {
 		e.ownPlane = true
-		e.Plane, err = client.Start(ctx, client.Options{Binary: filepath.Join(o.Root, ".local", "bin", "joiner-plane"),
+		e.Plane, err = client.StartPlane(ctx, client.Options{
+			Binary:       filepath.Join(o.Root, ".local", "bin", "joiner-plane"),
 			Dir:          o.Dir,
 			TokenWebhook: e.Cloud.URL() + "/authenticate", Audit: o.Audit, GCPercent: o.GCPercent,
 			Controllers: o.Controllers, NodeGrace: o.NodeGrace,
-			Log: indent(o.Progress)})
+			Log: indentLines(o.Progress)})
 		if err != nil {
 			return err
 		}
 	}
-	e.server, e.ca = e.Plane.Server(), e.Plane.CA()
+	e.server, e.ca = e.Plane.ServerURL(), e.Plane.CA()
 	if o.Interpose != nil {
 		if e.server, e.ca, err = o.Interpose(e.Plane); err != nil {
 			return fmt.Errorf("interpose before the API server: %w", err)
@@ -223,8 +224,8 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// deploy makes what the synthesized template says and starts the functions.
-func (e *Env) deploy(ctx context.Context, o Options) (err error) {
+// deployStack makes what the synthesized template says and starts the functions.
+func (e *Env) deployStack(ctx context.Context, o Options) (err error) {
 	dir := filepath.Join(o.Root, ".local", cmp.Or(o.Stack, "cdk.out"))
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err != nil {
 		return fmt.Errorf("find the synthesized stack: %w (make synthesizes it: make run, make up or make local)", err)
@@ -237,7 +238,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 			f["TRIGGER"] = settings.TriggerSchedule
 		}
 		maps.Copy(e.Assembly.Functions[i].Environment, o.Env)
-		resize(&e.Assembly.Functions[i], o.FunctionMemory)
+		resizeFunction(&e.Assembly.Functions[i], o.FunctionMemory)
 	}
 	policies, err := iam.Of(e.Assembly.Roles)
 	if err != nil {
@@ -251,7 +252,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		}
 	}
 	for _, f := range e.Assembly.Functions {
-		e.Cloud.PutFunction(e.describe(f, f.Environment))
+		e.Cloud.PutFunction(e.describeFunction(f, f.Environment))
 	}
 	for _, q := range e.Assembly.Queues {
 		e.Cloud.PutQueue(q.Name)
@@ -266,14 +267,14 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		e.Cloud.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: a.PrincipalARN, KubernetesGroups: a.Groups,
 			Username: a.Username, Type: a.Type, Policies: a.Policies})
 	}
-	e.Host, err = lambdahost.Start(ctx, lambdahost.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(),
+	e.Host, err = lambdahost.StartHost(ctx, lambdahost.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(),
 		Minute: o.Minute, Paused: true, Log: o.FunctionLog, Confine: o.Confine, OnReport: o.OnReport,
 		Credentials: func(_ context.Context, role, session string) (string, string, string, error) {
 			c := e.Cloud.FunctionCredentials(role, session)
 			return c.AccessKeyID, c.SecretAccessKey, c.SessionToken, nil
 		},
 		SendToQueue: func(arn string, body []byte) error {
-			if !e.Cloud.Send(queues[arn], string(body)) {
+			if !e.Cloud.SendMessage(queues[arn], string(body)) {
 				return fmt.Errorf("send to queue %s: there is no such queue", arn)
 			}
 			return nil
@@ -281,8 +282,8 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// resize gives a function of which one runs at a time another memory, as the setting functionMemory does.
-func resize(f *assembly.Function, memoryMB int64) {
+// resizeFunction gives a function of which one runs at a time another memory, as the setting functionMemory does.
+func resizeFunction(f *assembly.Function, memoryMB int64) {
 	if memoryMB == 0 || f.Reserved == nil || *f.Reserved != 1 {
 		return
 	}
@@ -290,9 +291,9 @@ func resize(f *assembly.Function, memoryMB int64) {
 	f.Environment["GOMEMLIMIT"] = settings.FunctionMemoryLimit(int(memoryMB))
 }
 
-// Memory is that of one of the stack's functions, such as provision, in MiB.
-func (e *Env) Memory(short string) int64 {
-	if f := e.Assembly.Function(e.Function(short)); f != nil {
+// FunctionMemory is that of one of the stack's functions, such as provision, in MiB.
+func (e *Env) FunctionMemory(short string) int64 {
+	if f := e.Assembly.FindFunction(e.FunctionName(short)); f != nil {
 		return f.MemoryMB
 	}
 	return 0
@@ -320,8 +321,8 @@ func (e *Env) createNodeIdentity() {
 	}
 }
 
-// authorize weighs every call by the policies of the synthesized stack, as IAM does.
-func (e *Env) authorize(a awsemulator.Access) error {
+// authorizeCall weighs every call by the policies of the synthesized stack, as IAM does.
+func (e *Env) authorizeCall(a awsemulator.Access) error {
 	if a.Caller.Role == "arn:aws:iam::"+Account+":role/"+Administrator {
 		return nil
 	}
@@ -333,11 +334,11 @@ func (e *Env) authorize(a awsemulator.Access) error {
 	return err
 }
 
-func (e *Env) invoke(ctx context.Context, r awsemulator.InvokeRequest) awsemulator.InvokeResponse {
+func (e *Env) invokeFunction(ctx context.Context, r awsemulator.InvokeRequest) awsemulator.InvokeResponse {
 	if e.Host == nil {
 		return awsemulator.InvokeResponse{Unknown: true}
 	}
-	res, err := e.Host.Invoke(lambdahost.WithTrace(ctx, r.Trace), r.Function, r.Type, r.Payload)
+	res, err := e.Host.InvokeFunction(lambdahost.WithTrace(ctx, r.Trace), r.Function, r.Type, r.Payload)
 	if h, ok := errors.AsType[*lambdahost.Error](err); ok {
 		return awsemulator.InvokeResponse{Unknown: h.Status == 404, Throttled: h.Status == 429,
 			Recursive: h.Status == 400}
@@ -348,8 +349,8 @@ func (e *Env) invoke(ctx context.Context, r awsemulator.InvokeRequest) awsemulat
 	return awsemulator.InvokeResponse{FunctionError: res.FunctionError, Payload: res.Payload}
 }
 
-// Function is the physical name of one of the stack's functions, such as provision.
-func (e *Env) Function(short string) string {
+// FunctionName is the physical name of one of the stack's functions, such as provision.
+func (e *Env) FunctionName(short string) string {
 	return naming.Names{Cluster: ClusterName}.Function(short)
 }
 
@@ -366,7 +367,7 @@ func (e *Env) Close() error {
 		errs = append(errs, e.Cloud.Close())
 	}
 	if e.Plane != nil && e.ownPlane {
-		errs = append(errs, e.Plane.Stop())
+		errs = append(errs, e.Plane.StopPlane())
 	}
 	return errors.Join(errs...)
 }

@@ -46,15 +46,15 @@ func NewKube(c *rest.Config) (*Kube, error) {
 		memory.NewMemCacheClient(k.Discovery()))}, nil
 }
 
-// Apply applies every document of a YAML stream by server-side apply.
-func (k *Kube) Apply(ctx context.Context, manifest []byte) error {
-	return k.each(manifest, func(obj *unstructured.Unstructured) error { return k.ApplyObject(ctx, obj) })
+// ApplyManifest applies every document of a YAML stream by server-side apply.
+func (k *Kube) ApplyManifest(ctx context.Context, manifest []byte) error {
+	return k.eachObject(manifest, func(obj *unstructured.Unstructured) error { return k.ApplyObject(ctx, obj) })
 }
 
-// Delete deletes every object of a YAML stream; those that are gone are no error.
-func (k *Kube) Delete(ctx context.Context, manifest []byte) error {
-	return k.each(manifest, func(obj *unstructured.Unstructured) error {
-		r, err := k.resource(obj)
+// DeleteManifest deletes every object of a YAML stream; those that are gone are no error.
+func (k *Kube) DeleteManifest(ctx context.Context, manifest []byte) error {
+	return k.eachObject(manifest, func(obj *unstructured.Unstructured) error {
+		r, err := k.resourceClient(obj)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (k *Kube) Delete(ctx context.Context, manifest []byte) error {
 func (k *Kube) ApplyObject(ctx context.Context, obj *unstructured.Unstructured) error {
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Minute, true,
 		func(ctx context.Context) (bool, error) {
-			r, err := k.resource(obj)
+			r, err := k.resourceClient(obj)
 			if meta.IsNoMatchError(err) {
 				return false, nil
 			}
@@ -105,7 +105,7 @@ func NodeClasses() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "karpenter.k8s.aws", Version: "v1", Resource: "ec2nodeclasses"}
 }
 
-func (k *Kube) each(manifest []byte, do func(*unstructured.Unstructured) error) error {
+func (k *Kube) eachObject(manifest []byte, do func(*unstructured.Unstructured) error) error {
 	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
 	for {
 		obj := &unstructured.Unstructured{}
@@ -123,7 +123,7 @@ func (k *Kube) each(manifest []byte, do func(*unstructured.Unstructured) error) 
 	}
 }
 
-func (k *Kube) resource(obj *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+func (k *Kube) resourceClient(obj *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	gvk := obj.GroupVersionKind()
 	m, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {

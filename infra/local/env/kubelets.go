@@ -16,13 +16,13 @@ func (e *Env) newKubelets(o Options) (*kubelet.Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kubelet.New(context.Background(), kubelet.Options{
+	return kubelet.NewBridge(context.Background(), kubelet.Options{
 		Config:      e.Plane.RESTConfig(),
 		Cluster:     kubelet.Cluster{Name: ClusterName, Endpoint: e.server, CA: e.ca},
 		Region:      Region,
 		ZoneID:      func(zone string) string { return c.Zones[zone] },
-		Facts:       func(name string) (kubelet.Facts, bool) { return facts(c, name) },
-		Admit:       e.admit,
+		Facts:       func(name string) (kubelet.Facts, bool) { return instanceFacts(c, name) },
+		Admit:       e.admitInstance,
 		ServingFor:  o.ServingFor,
 		BootDelay:   o.BootDelay,
 		CollectPods: o.CollectPods,
@@ -30,15 +30,15 @@ func (e *Env) newKubelets(o Options) (*kubelet.Bridge, error) {
 	})
 }
 
-// admit lets an instance in whose profile holds a role with an access entry for nodes, as EKS does.
-func (e *Env) admit(i kubelet.Instance) error {
+// admitInstance lets an instance in whose profile holds a role with an access entry for nodes, as EKS does.
+func (e *Env) admitInstance(i kubelet.Instance) error {
 	if i.ProfileName == "" {
 		return fmt.Errorf("instance %s has no instance profile, so EKS does not know it", i.ID)
 	}
 	return nil
 }
 
-func facts(c instancetypes.Catalog, name string) (kubelet.Facts, bool) {
+func instanceFacts(c instancetypes.Catalog, name string) (kubelet.Facts, bool) {
 	f, ok := c.Find(name)
 	if !ok {
 		return kubelet.Facts{}, false

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// stopwatch returns a function that prints a line with the seconds since the line before.
-func stopwatch(w io.Writer) func(string) {
+// newStopwatch returns a function that prints a line with the seconds since the line before.
+func newStopwatch(w io.Writer) func(string) {
 	last := time.Now()
 	return func(line string) {
 		fmt.Fprintf(w, "  %5.1f s  %s\n", time.Since(last).Seconds(), line)
@@ -16,8 +16,8 @@ func stopwatch(w io.Writer) func(string) {
 	}
 }
 
-// indent writes lines below the one that led to them.
-func indent(w io.Writer) io.Writer { return indented{w} }
+// indentLines writes lines below the one that led to them.
+func indentLines(w io.Writer) io.Writer { return indented{w} }
 
 type indented struct{ w io.Writer }
 

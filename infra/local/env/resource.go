@@ -28,7 +28,7 @@ func (e *Env) createResources(ctx context.Context) (map[string]any, error) {
 	e.physical = map[string]string{}
 	data := map[string]any{}
 	for _, r := range e.Assembly.CustomResources {
-		a, err := e.Ask(ctx, "Create", r.Type, nil)
+		a, err := e.RequestResource(ctx, "Create", r.Type, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -43,10 +43,11 @@ func (e *Env) createResources(ctx context.Context) (map[string]any, error) {
 	return data, nil
 }
 
-// Ask sends a request (Create, Update or Delete) for the custom resource of a type to its function, as CloudFormation
-// does, and returns the answer. The properties given go over those of the template.
-func (e *Env) Ask(ctx context.Context, request, resourceType string, properties map[string]any) (cloudformation.Answer,
-	error) {
+// RequestResource sends a request (Create, Update or Delete) for the custom resource of a type to its function, as
+// CloudFormation does, and returns the answer. The properties given go over those of the template.
+func (e *Env) RequestResource(
+	ctx context.Context, request, resourceType string, properties map[string]any,
+) (cloudformation.Answer, error) {
 	r, err := e.customResource(resourceType)
 	if err != nil {
 		return cloudformation.Answer{}, err
@@ -62,35 +63,35 @@ func (e *Env) Ask(ctx context.Context, request, resourceType string, properties 
 	if request == "Update" {
 		ask.OldResourceProperties = maps.Clone(all)
 	}
-	e.redirect(all)
+	e.redirectPush(all)
 	maps.Copy(all, properties)
-	answer, err := e.answered(ctx, ask, *r)
+	answer, err := e.awaitAnswer(ctx, ask, *r)
 	if err != nil || answer.Status != "SUCCESS" {
 		return answer, err
 	}
 	e.physical[r.LogicalID] = answer.PhysicalResourceID
-	return answer, e.spread(r.LogicalID, answer.Data)
+	return answer, e.setAttributes(r.LogicalID, answer.Data)
 }
 
-// spread gives the functions the attributes that a custom resource has now.
-func (e *Env) spread(logicalID string, data map[string]any) error {
+// setAttributes gives the functions the attributes that a custom resource has now.
+func (e *Env) setAttributes(logicalID string, data map[string]any) error {
 	attributes := map[string]string{}
 	for name, value := range data {
 		attributes[name] = fmt.Sprint(value)
 	}
-	if err := e.Host.Answered(logicalID, attributes); err != nil {
+	if err := e.Host.SetAttributes(logicalID, attributes); err != nil {
 		return fmt.Errorf("deploy what %s answered: %w", logicalID, err)
 	}
 	for i := range e.Assembly.Functions {
 		f := &e.Assembly.Functions[i]
-		f.MemoryMB = e.Host.Memory(f.Name)
-		e.Cloud.PutFunction(e.describe(*f, e.Host.Environment(f.Name)))
+		f.MemoryMB = e.Host.FunctionMemory(f.Name)
+		e.Cloud.PutFunction(e.describeFunction(*f, e.Host.FunctionEnvironment(f.Name)))
 	}
 	return nil
 }
 
-// describe is how Lambda describes a function.
-func (e *Env) describe(f assembly.Function, environment map[string]string) awsemulator.DescribedFunction {
+// describeFunction is how Lambda describes a function.
+func (e *Env) describeFunction(f assembly.Function, environment map[string]string) awsemulator.DescribedFunction {
 	out := awsemulator.DescribedFunction{Name: f.Name, Role: f.RoleARN, State: "Active", Environment: environment,
 		MemoryMB: f.MemoryMB}
 	if f.Reserved != nil {
@@ -109,15 +110,15 @@ func (e *Env) StackID() string {
 	return ""
 }
 
-// redirect has the cluster call the function's URL where it is here, and believe its certificate; or nobody, without
-// push.
-func (e *Env) redirect(properties map[string]any) {
+// redirectPush has the cluster call the function's URL where it is here, and believe its certificate; or nobody,
+// without push.
+func (e *Env) redirectPush(properties map[string]any) {
 	if properties["PushURL"] == nil {
 		return
 	}
 	delete(properties, "PushURL")
 	if e.push {
-		url, ca := e.Host.URL(e.Function("wake"))
+		url, ca := e.Host.URL(e.FunctionName("wake"))
 		properties["PushURL"], properties["PushCABundle"] = url, base64.StdEncoding.EncodeToString(ca)
 	}
 }
@@ -131,8 +132,8 @@ func (e *Env) customResource(resourceType string) (*assembly.CustomResource, err
 	return nil, fmt.Errorf("the stack has no resource of type %s", resourceType)
 }
 
-// answered invokes the function and waits for what it puts to the response URL, or for the time-out of the resource.
-func (e *Env) answered(ctx context.Context, ask cloudformation.Request,
+// awaitAnswer invokes the function and waits for what it puts to the response URL, or for the time-out of the resource.
+func (e *Env) awaitAnswer(ctx context.Context, ask cloudformation.Request,
 	r assembly.CustomResource) (cloudformation.Answer, error) {
 	const (
 		mostPatience = 5 * time.Minute // CloudFormation has an hour
@@ -164,7 +165,7 @@ func (e *Env) answered(ctx context.Context, ask cloudformation.Request,
 	if err != nil {
 		return cloudformation.Answer{}, fmt.Errorf("encode request for %s: %w", r.LogicalID, err)
 	}
-	if _, err := e.Host.Invoke(ctx, r.ServiceToken, lambdahost.Event, event); err != nil {
+	if _, err := e.Host.InvokeFunction(ctx, r.ServiceToken, lambdahost.Event, event); err != nil {
 		return cloudformation.Answer{}, fmt.Errorf("invoke the function of %s: %w", r.LogicalID, err)
 	}
 	end := time.NewTimer(mostPatience)

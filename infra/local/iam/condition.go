@@ -76,7 +76,7 @@ func (t test) checkNull(operator string) error {
 func comparisonOperators() map[string]func(pattern, value string) bool {
 	equal := func(a, b string) bool { return a == b }
 	return map[string]func(string, string) bool{
-		"StringEquals": equal, "StringEqualsIgnoreCase": strings.EqualFold, "StringLike": assembly.Like,
+		"StringEquals": equal, "StringEqualsIgnoreCase": strings.EqualFold, "StringLike": assembly.MatchesWildcards,
 		"ArnLike": arnLike, "ArnEquals": arnLike, // the two are the same to IAM
 		"Bool": strings.EqualFold,
 	}

@@ -90,7 +90,7 @@ type statement struct {
 }
 
 func (s statement) coversRequest(r Request) bool {
-	return anyOf(s.actions, func(a string) bool { return assembly.Like(a, strings.ToLower(r.Action)) }) &&
+	return anyOf(s.actions, func(a string) bool { return assembly.MatchesWildcards(a, strings.ToLower(r.Action)) }) &&
 		anyOf(s.resources, func(p string) bool { return arnLike(p, r.Resource) }) &&
 		allOf(s.when, func(t test) bool { return t.matchesKeys(r.Keys) })
 }
@@ -196,7 +196,7 @@ func arnLike(pattern, arn string) bool {
 		return false
 	}
 	for i := range want {
-		if !assembly.Like(want[i], have[i]) {
+		if !assembly.MatchesWildcards(want[i], have[i]) {
 			return false
 		}
 	}

@@ -48,7 +48,7 @@ type section struct {
 // ParseUserData reads decoded user data as the image would: nodeadm's documents if there are any, else a script that
 // runs bootstrap.sh, else Bottlerocket's settings. The error says what would keep the kubelet from starting.
 func ParseUserData(text string) (Boot, error) {
-	parts, err := sections(text)
+	parts, err := splitSections(text)
 	if err != nil {
 		return Boot{}, fmt.Errorf("parse user data: %w", err)
 	}
@@ -78,8 +78,8 @@ func ParseUserData(text string) (Boot, error) {
 	return b, nil
 }
 
-// sections splits MIME multipart user data; anything else is one section without a type.
-func sections(text string) ([]section, error) {
+// splitSections splits MIME multipart user data; anything else is one section without a type.
+func splitSections(text string) ([]section, error) {
 	if !strings.HasPrefix(text, "MIME-Version:") && !strings.HasPrefix(text, "Content-Type:") {
 		return []section{{text: text}}, nil
 	}

@@ -199,7 +199,7 @@ func TestReaches(t *testing.T) {
 	for _, tc := range cases {
 		b := good
 		tc.change(&b)
-		err := c.reaches(b)
+		err := c.checkBoot(b)
 		if (err == nil) != (tc.want == "") || (err != nil && !strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("%s: error = %v, want %q", tc.name, err, tc.want)
 		}

@@ -98,8 +98,8 @@ type followed struct {
 	stop  context.CancelFunc // ends what is done for the state before
 }
 
-// New makes a bridge. The caller must Close it.
-func New(ctx context.Context, o Options) (*Bridge, error) {
+// NewBridge makes a bridge. The caller must Close it.
+func NewBridge(ctx context.Context, o Options) (*Bridge, error) {
 	if o.Config == nil || o.Facts == nil || o.Cluster.Name == "" {
 		return nil, errors.New("make kubelet bridge: config, facts and cluster are required")
 	}
@@ -126,23 +126,23 @@ func (b *Bridge) Close() {
 	b.work.Wait()
 }
 
-// Behave sets how instances that run from now on behave; nil: all good.
-func (b *Bridge) Behave(f func(Instance) Behavior) {
+// SetBehavior sets how instances that run from now on behave; nil: all good.
+func (b *Bridge) SetBehavior(f func(Instance) Behavior) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.behavior = f
 }
 
-// Failures says for each instance that did not become a node why not.
-func (b *Bridge) Failures() map[string]string {
+// JoinFailures says for each instance that did not become a node why not.
+func (b *Bridge) JoinFailures() map[string]string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return maps.Clone(b.failures)
 }
 
-// Announce tells the state of an instance. It returns at once; the states of one instance are acted on in order, and a
-// state ends what is still being done for the one before. A state announced twice in a row counts once.
-func (b *Bridge) Announce(i Instance) {
+// AnnounceInstance tells the state of an instance. It returns at once; the states of one instance are acted on in
+// order, and a state ends what is still being done for the one before. A state announced twice in a row counts once.
+func (b *Bridge) AnnounceInstance(i Instance) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.followed[i.ID]
@@ -158,12 +158,12 @@ func (b *Bridge) Announce(i Instance) {
 	f.stop()
 	if !f.busy {
 		f.busy = true
-		b.work.Go(func() { b.follow(f) })
+		b.work.Go(func() { b.followInstance(f) })
 	}
 }
 
-// follow acts on the queued states of one instance.
-func (b *Bridge) follow(f *followed) {
+// followInstance acts on the queued states of one instance.
+func (b *Bridge) followInstance(f *followed) {
 	for {
 		b.mu.Lock()
 		if len(f.queue) == 0 {
@@ -179,38 +179,38 @@ func (b *Bridge) follow(f *followed) {
 			cancel() // it is over already
 		}
 		b.mu.Unlock()
-		b.act(ctx, i)
+		b.handleState(ctx, i)
 		cancel()
 	}
 }
 
-// act does what a state of an instance means for its Node.
-func (b *Bridge) act(ctx context.Context, i Instance) {
+// handleState does what a state of an instance means for its Node.
+func (b *Bridge) handleState(ctx context.Context, i Instance) {
 	var err error
 	if i.State != "running" {
 		b.endServing(i)
 	}
 	switch i.State {
 	case "running":
-		if err = b.join(ctx, i); err != nil && ctx.Err() == nil {
+		if err = b.joinCluster(ctx, i); err != nil && ctx.Err() == nil {
 			b.mu.Lock()
 			b.failures[i.ID] = err.Error()
 			b.mu.Unlock()
 		}
 	case "stopping", "shutting-down":
-		err = b.silence(ctx, i, false)
+		err = b.markNotReady(ctx, i, false)
 	case "stopped":
-		err = b.silence(ctx, i, true)
+		err = b.markNotReady(ctx, i, true)
 	case "terminated":
 		// The Node must go even when this host is told nothing else in between, so only the bridge's end stops it.
-		err = b.remove(b.ctx, i)
+		err = b.deleteNode(b.ctx, i)
 	}
 	if err != nil && ctx.Err() == nil {
-		b.say(i, err.Error())
+		b.logLine(i, err.Error())
 	}
 }
 
-func (b *Bridge) say(i Instance, text string) {
+func (b *Bridge) logLine(i Instance, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.logFailed {
@@ -222,8 +222,8 @@ func (b *Bridge) say(i Instance, text string) {
 	}
 }
 
-// pause waits, or reports false when the state is over.
-func pause(ctx context.Context, d time.Duration) bool {
+// waitFor waits, or reports false when the state is over.
+func waitFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -234,26 +234,26 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// persist repeats what the API server could not do just now, as kubelets and controllers do. What it refuses stays
+// retryRequest repeats what the API server could not do just now, as kubelets and controllers do. What it refuses stays
 // refused. The end of the state keeps a request from being made, and lets one that is under way have its answer:
 // client-go logs those that are cut off.
-func persist(ctx context.Context, do func(context.Context) error) error {
+func retryRequest(ctx context.Context, do func(context.Context) error) error {
 	for {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		err := answered(ctx, do)
+		err := boundRequest(ctx, do)
 		if err == nil || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) ||
 			apierrors.IsBadRequest(err) {
 			return err
 		}
-		if !pause(ctx, retryEvery) {
+		if !waitFor(ctx, retryEvery) {
 			return err
 		}
 	}
 }
 
-func answered(ctx context.Context, do func(context.Context) error) error {
+func boundRequest(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 	defer cancel()
 	return do(ctx)

@@ -21,7 +21,7 @@ import (
 	"joiner.sh/infra/local/controlplane/client"
 )
 
-func TestMain(m *testing.M) { os.Exit(client.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(client.RunTests(m)) }
 
 // stage is a bridge on the shared plane.
 type stage struct {
@@ -40,7 +40,7 @@ func newStage(t *testing.T, change func(*Options)) stage {
 	}
 	log := &cloudtest.Log{}
 	o := Options{
-		Config: p.RESTConfig(), Cluster: Cluster{Name: "demo", Endpoint: p.Server(), CA: p.CA()}, Region: "us-west-2", Log: log,
+		Config: p.RESTConfig(), Cluster: Cluster{Name: "demo", Endpoint: p.ServerURL(), CA: p.CA()}, Region: "us-west-2", Log: log,
 		ZoneID: func(zone string) string { return map[string]string{"us-west-2b": "usw2-az2"}[zone] },
 		Facts: func(kind string) (Facts, bool) {
 			return Facts{VCPU: 2, MemoryMiB: 8192, Arch: "amd64", PodsByENI: 29}, kind == "m5.large"
@@ -49,7 +49,7 @@ func newStage(t *testing.T, change func(*Options)) stage {
 	if change != nil {
 		change(&o)
 	}
-	b, err := New(t.Context(), o)
+	b, err := NewBridge(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ spec:
       maxPods: 20
       registerWithTaints: [{key: dedicated, value: test, effect: NoSchedule}, {key: agent.example.com/wait, effect: NoExecute}]
     flags: ['--node-labels="karpenter.sh/nodepool=default%s"']
-`, s.plane.Server(), base64.StdEncoding.EncodeToString(s.plane.CA()), extra)
+`, s.plane.ServerURL(), base64.StdEncoding.EncodeToString(s.plane.CA()), extra)
 	return Instance{
 		ID: "i-" + name, Type: "m5.large", Zone: "us-west-2b", Lifecycle: "spot", PrivateDNS: name, PrivateIP: "10.0.1.7",
 		UserData: text, State: "running",
@@ -145,8 +145,8 @@ func TestInstanceBecomesANode(t *testing.T) {
 		o.Agents = []Agent{{TaintKey: "agent.example.com/wait", After: 50 * time.Millisecond}}
 	})
 	i := s.instance(t, ",team=a")
-	s.Announce(i.in("pending"))
-	s.Announce(i)
+	s.AnnounceInstance(i.in("pending"))
+	s.AnnounceInstance(i)
 	n := s.awaitNode(t, i.PrivateDNS, "readiness and its own taint only", func(n *corev1.Node) bool {
 		return isReady(n) && slices.Equal(taintKeys(n), []string{"dedicated"})
 	})
@@ -170,17 +170,17 @@ func TestInstanceBecomesANode(t *testing.T) {
 		t.Errorf("kubelet version = %s", n.Status.NodeInfo.KubeletVersion)
 	}
 
-	s.Announce(i) // told twice
+	s.AnnounceInstance(i) // told twice
 	s.work.Wait()
 	if strings.Contains(s.log.String(), "is back") {
 		t.Errorf("it joined twice:\n%s", s.log)
 	}
-	s.Announce(i.in("shutting-down"))
+	s.AnnounceInstance(i.in("shutting-down"))
 	s.awaitNode(t, i.PrivateDNS, "NotReady with the taint of the node controller", func(n *corev1.Node) bool {
 		status, reason := readiness(n)
 		return status == corev1.ConditionFalse && reason == "KubeletNotReady" && slices.Contains(taintKeys(n), corev1.TaintNodeNotReady)
 	})
-	s.Announce(i.in("terminated"))
+	s.AnnounceInstance(i.in("terminated"))
 	s.awaitNode(t, i.PrivateDNS, "its end", func(n *corev1.Node) bool { return n == nil })
 }
 
@@ -188,15 +188,15 @@ func TestStoppedInstanceComesBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nil)
 	i := s.instance(t, "")
-	s.Announce(i)
+	s.AnnounceInstance(i)
 	s.awaitNode(t, i.PrivateDNS, "readiness", isReady)
-	s.Announce(i.in("stopping"))
-	s.Announce(i.in("stopped"))
+	s.AnnounceInstance(i.in("stopping"))
+	s.AnnounceInstance(i.in("stopped"))
 	s.awaitNode(t, i.PrivateDNS, "the shutdown taint", func(n *corev1.Node) bool {
 		return !isReady(n) && slices.Contains(taintKeys(n), shutdownTaint)
 	})
-	s.Announce(i.in("pending"))
-	s.Announce(i)
+	s.AnnounceInstance(i.in("pending"))
+	s.AnnounceInstance(i)
 	s.awaitNode(t, i.PrivateDNS, "readiness again", func(n *corev1.Node) bool {
 		return isReady(n) && !slices.Contains(taintKeys(n), shutdownTaint)
 	})
@@ -207,17 +207,17 @@ func TestNodeRestrictionJudges(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nil)
 	i := s.instance(t, "")
-	n, err := s.register(i)
+	n, err := s.prepareNode(i)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.Labels["node-restriction.kubernetes.io/x"] = "y"
-	if _, err := s.create(t.Context(), i, n); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "node-restriction.kubernetes.io/x") {
+	if _, err := s.createNode(t.Context(), i, n); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "node-restriction.kubernetes.io/x") {
 		t.Errorf("restricted label: %v", err)
 	}
 	delete(n.Labels, "node-restriction.kubernetes.io/x")
 	n.Name = "another-name"
-	if _, err := s.create(t.Context(), i, n); !apierrors.IsForbidden(err) {
+	if _, err := s.createNode(t.Context(), i, n); !apierrors.IsForbidden(err) {
 		t.Errorf("another node's name: %v", err)
 	}
 }
@@ -247,9 +247,9 @@ func TestInstancesThatDoNotJoin(t *testing.T) {
 			if c.change != nil {
 				c.change(&i)
 			}
-			s.Announce(i)
+			s.AnnounceInstance(i)
 			s.work.Wait() // until the bridge has done what it does for this state
-			if got := s.Failures()[i.ID]; !strings.Contains(got, c.want) {
+			if got := s.JoinFailures()[i.ID]; !strings.Contains(got, c.want) {
 				t.Errorf("failure = %q, want it to contain %q", got, c.want)
 			}
 			if !strings.Contains(s.log.String(), c.want) {
@@ -265,16 +265,16 @@ func TestInstancesThatDoNotJoin(t *testing.T) {
 func TestNeverReady(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nil)
-	s.Behave(func(Instance) Behavior { return Behavior{NeverReady: true} })
+	s.SetBehavior(func(Instance) Behavior { return Behavior{NeverReady: true} })
 	i := s.instance(t, "")
-	s.Announce(i)
+	s.AnnounceInstance(i)
 	s.awaitNode(t, i.PrivateDNS, "registration and the taint of the node controller", func(n *corev1.Node) bool {
 		return n != nil && n.Labels[corev1.LabelTopologyZone] == "us-west-2b" && slices.Contains(taintKeys(n), corev1.TaintNodeNotReady) && !isReady(n)
 	})
 	if status, reason := readiness(s.awaitNode(t, i.PrivateDNS, "it", func(n *corev1.Node) bool { return n != nil })); status != corev1.ConditionFalse || reason != "KubeletNotReady" {
 		t.Errorf("ready = %s %s", status, reason)
 	}
-	s.Announce(i.in("terminated"))
+	s.AnnounceInstance(i.in("terminated"))
 	s.awaitNode(t, i.PrivateDNS, "its end", func(n *corev1.Node) bool { return n == nil })
 }
 
@@ -285,11 +285,11 @@ func TestTerminatedWhileBooting(t *testing.T) {
 		o.Behavior = func(Instance) Behavior { return Behavior{Late: time.Hour} }
 	})
 	i := s.instance(t, "")
-	s.Announce(i)
-	s.Announce(i.in("shutting-down"))
-	s.Announce(i.in("terminated"))
+	s.AnnounceInstance(i)
+	s.AnnounceInstance(i.in("shutting-down"))
+	s.AnnounceInstance(i.in("terminated"))
 	s.work.Wait() // returns long before the hour
-	if failure := s.Failures()[i.ID]; failure != "" {
+	if failure := s.JoinFailures()[i.ID]; failure != "" {
 		t.Errorf("failure = %q", failure)
 	}
 	if _, err := s.api.CoreV1().Nodes().Get(t.Context(), i.PrivateDNS, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -301,7 +301,7 @@ func TestPodsEndWithTheirNode(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, func(o *Options) { o.CollectPods = true })
 	i := s.instance(t, "")
-	s.Announce(i)
+	s.AnnounceInstance(i)
 	s.awaitNode(t, i.PrivateDNS, "readiness", isReady)
 	pods := s.api.CoreV1().Pods(metav1.NamespaceDefault)
 	pod := &corev1.Pod{
@@ -314,7 +314,7 @@ func TestPodsEndWithTheirNode(t *testing.T) {
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.Announce(i.in("terminated"))
+	s.AnnounceInstance(i.in("terminated"))
 	s.work.Wait()
 	if _, err := pods.Get(t.Context(), pod.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("pod: %v, want none", err)
@@ -326,11 +326,11 @@ func TestTerminationSparesTheNextInstance(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nil)
 	i := s.instance(t, "")
-	s.Announce(i)
+	s.AnnounceInstance(i)
 	s.awaitNode(t, i.PrivateDNS, "readiness", isReady)
 	old := i.in("terminated")
 	old.ID = "i-before"
-	s.Announce(old)
+	s.AnnounceInstance(old)
 	s.work.Wait()
 	s.awaitNode(t, i.PrivateDNS, "survival", isReady)
 }
@@ -340,16 +340,16 @@ func TestTheNextInstanceWaitsForItsName(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nil)
 	i := s.instance(t, "")
-	s.Announce(i)
+	s.AnnounceInstance(i)
 	s.awaitNode(t, i.PrivateDNS, "readiness", isReady)
 	next := i
 	next.ID = "i-next"
-	s.Announce(next)
-	s.Announce(i.in("shutting-down"))
+	s.AnnounceInstance(next)
+	s.AnnounceInstance(i.in("shutting-down"))
 	s.awaitNode(t, i.PrivateDNS, "the end of the first one's readiness", func(n *corev1.Node) bool { return n != nil && !isReady(n) })
-	s.Announce(i.in("terminated"))
+	s.AnnounceInstance(i.in("terminated"))
 	s.awaitNode(t, i.PrivateDNS, "readiness of the next one's", func(n *corev1.Node) bool { return isReady(n) && n.Spec.ProviderID == next.providerID() })
-	if failures := s.Failures(); len(failures) > 0 {
+	if failures := s.JoinFailures(); len(failures) > 0 {
 		t.Errorf("failures = %q", failures)
 	}
 }

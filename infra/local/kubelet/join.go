@@ -16,16 +16,16 @@ import (
 // shutdownTaint is what the cloud-controller-manager puts on the Node of a stopped instance.
 const shutdownTaint = "node.cloudprovider.kubernetes.io/shutdown"
 
-// join boots the instance and brings its Node into the cluster. An error is why it never will be there.
-func (b *Bridge) join(ctx context.Context, i Instance) error {
+// joinCluster boots the instance and brings its Node into the cluster. An error is why it never will be there.
+func (b *Bridge) joinCluster(ctx context.Context, i Instance) error {
 	behavior := b.behaviorOf(i)
-	if !pause(ctx, b.options.BootDelay+behavior.Late) {
+	if !waitFor(ctx, b.options.BootDelay+behavior.Late) {
 		return ctx.Err()
 	}
 	if behavior.NeverJoin {
 		return errors.New("does not join: told so")
 	}
-	node, err := b.register(i)
+	node, err := b.prepareNode(i)
 	if err != nil {
 		return fmt.Errorf("does not join: %w", err)
 	}
@@ -33,17 +33,17 @@ func (b *Bridge) join(ctx context.Context, i Instance) error {
 		delete(node.Annotations, kwokKey)
 		node.Status.Conditions = []corev1.NodeCondition{networkDown()}
 	}
-	back, err := b.create(ctx, i, node)
+	back, err := b.createNode(ctx, i, node)
 	if err != nil {
 		return fmt.Errorf("does not join: %w", err)
 	}
-	b.serve(i, behavior)
+	b.requestCertificate(i, behavior)
 	if back {
-		b.say(i, "is back")
+		b.logLine(i, "is back")
 		return nil
 	}
-	b.say(i, "registered")
-	if err := b.initialize(ctx, i); err != nil {
+	b.logLine(i, "registered")
+	if err := b.initializeNode(ctx, i); err != nil {
 		return err
 	}
 	return b.runAgents(ctx, i)
@@ -58,8 +58,8 @@ func (b *Bridge) behaviorOf(i Instance) Behavior {
 	return b.behavior(i)
 }
 
-// register works out the Node from the user data, and refuses what would keep the real kubelet out.
-func (b *Bridge) register(i Instance) (*corev1.Node, error) {
+// prepareNode works out the Node from the user data, and refuses what would keep the real kubelet out.
+func (b *Bridge) prepareNode(i Instance) (*corev1.Node, error) {
 	if i.RootGiB == 0 {
 		i.RootGiB = 20
 	}
@@ -67,7 +67,7 @@ func (b *Bridge) register(i Instance) (*corev1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.options.Cluster.reaches(boot); err != nil {
+	if err := b.options.Cluster.checkBoot(boot); err != nil {
 		return nil, err
 	}
 	if b.options.Admit != nil {
@@ -79,22 +79,22 @@ func (b *Bridge) register(i Instance) (*corev1.Node, error) {
 	if !ok {
 		return nil, fmt.Errorf("instance type %q is unknown", i.Type)
 	}
-	return i.node(boot, facts)
+	return i.newNode(boot, facts)
 }
 
-// create registers the Node under the kubelet's name. A Node that this instance had before is taken into use again;
+// createNode registers the Node under the kubelet's name. A Node that this instance had before is taken into use again;
 // while the Node is still that of an instance that had the address before, the kubelet tries again.
-func (b *Bridge) create(ctx context.Context, i Instance, node *corev1.Node) (back bool, err error) {
+func (b *Bridge) createNode(ctx context.Context, i Instance, node *corev1.Node) (back bool, err error) {
 	kubelet, err := b.asKubelet(i)
 	if err != nil {
 		return false, err
 	}
-	err = persist(ctx, func(ctx context.Context) error {
+	err = retryRequest(ctx, func(ctx context.Context) error {
 		_, err := kubelet.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 		if !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		if _, err = b.get(ctx, i); apierrors.IsNotFound(err) {
+		if _, err = b.getNode(ctx, i); apierrors.IsNotFound(err) {
 			return errors.New("its name is taken")
 		}
 		back = err == nil
@@ -103,17 +103,17 @@ func (b *Bridge) create(ctx context.Context, i Instance, node *corev1.Node) (bac
 	if err != nil || !back {
 		return false, err
 	}
-	return true, b.change(ctx, i, func(n *corev1.Node) {
+	return true, b.updateNode(ctx, i, func(n *corev1.Node) {
 		if n.Annotations == nil {
 			n.Annotations = map[string]string{}
 		}
 		n.Annotations[kwokKey] = "fake"
-		n.Spec.Taints = without(n.Spec.Taints, shutdownTaint)
+		n.Spec.Taints = removeTaint(n.Spec.Taints, shutdownTaint)
 	})
 }
 
-// initialize does the cloud-controller-manager's part for a new Node.
-func (b *Bridge) initialize(ctx context.Context, i Instance) error {
+// initializeNode does the cloud-controller-manager's part for a new Node.
+func (b *Bridge) initializeNode(ctx context.Context, i Instance) error {
 	labels := map[string]string{
 		corev1.LabelInstanceTypeStable: i.Type, corev1.LabelTopologyZone: i.Zone,
 		corev1.LabelTopologyRegion: b.options.Region,
@@ -123,12 +123,12 @@ func (b *Bridge) initialize(ctx context.Context, i Instance) error {
 	if b.options.ZoneID != nil {
 		labels["topology.k8s.aws/zone-id"] = b.options.ZoneID(i.Zone)
 	}
-	err := b.change(ctx, i, func(n *corev1.Node) {
+	err := b.updateNode(ctx, i, func(n *corev1.Node) {
 		if n.Spec.ProviderID == "" {
 			n.Spec.ProviderID = i.providerID()
 		}
 		maps.Copy(n.Labels, labels)
-		n.Spec.Taints = without(n.Spec.Taints, uninitialized)
+		n.Spec.Taints = removeTaint(n.Spec.Taints, uninitialized)
 	})
 	if err != nil {
 		return fmt.Errorf("initialize: %w", err)
@@ -141,10 +141,10 @@ func (b *Bridge) runAgents(ctx context.Context, i Instance) error {
 	agents := slices.SortedFunc(slices.Values(b.options.Agents), func(x, y Agent) int { return int(x.After - y.After) })
 	began := time.Now()
 	for _, agent := range agents {
-		if !pause(ctx, agent.After-time.Since(began)) {
+		if !waitFor(ctx, agent.After-time.Since(began)) {
 			return ctx.Err()
 		}
-		err := b.change(ctx, i, func(n *corev1.Node) { n.Spec.Taints = without(n.Spec.Taints, agent.TaintKey) })
+		err := b.updateNode(ctx, i, func(n *corev1.Node) { n.Spec.Taints = removeTaint(n.Spec.Taints, agent.TaintKey) })
 		if err != nil {
 			return fmt.Errorf("take off startup taint %s: %w", agent.TaintKey, err)
 		}
@@ -152,10 +152,11 @@ func (b *Bridge) runAgents(ctx context.Context, i Instance) error {
 	return nil
 }
 
-// silence makes the Node NotReady, as a kubelet does that is being shut down. kwok would make it Ready again at once,
-// so it is told first that the node is not its own any more. A stopped instance also gets the cloud provider's taint.
-func (b *Bridge) silence(ctx context.Context, i Instance, stopped bool) error {
-	err := b.change(ctx, i, func(n *corev1.Node) {
+// markNotReady makes the Node NotReady, as a kubelet does that is being shut down. kwok would make it Ready again at
+// once, so it is told first that the node is not its own any more. A stopped instance also gets the cloud provider's
+// taint.
+func (b *Bridge) markNotReady(ctx context.Context, i Instance, stopped bool) error {
+	err := b.updateNode(ctx, i, func(n *corev1.Node) {
 		delete(n.Annotations, kwokKey)
 		if stopped && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == shutdownTaint }) {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: shutdownTaint,
@@ -168,8 +169,8 @@ func (b *Bridge) silence(ctx context.Context, i Instance, stopped bool) error {
 	if err != nil {
 		return fmt.Errorf("silence: %w", err)
 	}
-	err = persist(ctx, func(ctx context.Context) error {
-		n, err := b.get(ctx, i)
+	err = retryRequest(ctx, func(ctx context.Context) error {
+		n, err := b.getNode(ctx, i)
 		if err != nil {
 			return err
 		}
@@ -187,17 +188,17 @@ func (b *Bridge) silence(ctx context.Context, i Instance, stopped bool) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("silence: %w", err)
 	}
-	b.say(i, "is NotReady: "+i.State)
+	b.logLine(i, "is NotReady: "+i.State)
 	return nil
 }
 
-// remove deletes the Node of an instance that is no more, as the cloud-controller-manager does.
-func (b *Bridge) remove(ctx context.Context, i Instance) error {
-	if !pause(ctx, b.options.DeleteDelay) {
+// deleteNode deletes the Node of an instance that is no more, as the cloud-controller-manager does.
+func (b *Bridge) deleteNode(ctx context.Context, i Instance) error {
+	if !waitFor(ctx, b.options.DeleteDelay) {
 		return ctx.Err()
 	}
-	err := persist(ctx, func(ctx context.Context) error {
-		n, err := b.get(ctx, i)
+	err := retryRequest(ctx, func(ctx context.Context) error {
+		n, err := b.getNode(ctx, i)
 		if err != nil {
 			return err
 		}
@@ -211,9 +212,9 @@ func (b *Bridge) remove(ctx context.Context, i Instance) error {
 	if err != nil {
 		return fmt.Errorf("delete node: %w", err)
 	}
-	b.say(i, "deleted: the instance does not exist")
+	b.logLine(i, "deleted: the instance does not exist")
 	if b.options.CollectPods {
-		return answered(ctx, func(ctx context.Context) error { return b.collectPods(ctx, i) })
+		return boundRequest(ctx, func(ctx context.Context) error { return b.collectPods(ctx, i) })
 	}
 	return nil
 }
@@ -235,8 +236,8 @@ func (b *Bridge) collectPods(ctx context.Context, i Instance) error {
 	return nil
 }
 
-// get reads the instance's Node. A Node of the same name that belongs to another instance counts as not found.
-func (b *Bridge) get(ctx context.Context, i Instance) (*corev1.Node, error) {
+// getNode reads the instance's Node. A Node of the same name that belongs to another instance counts as not found.
+func (b *Bridge) getNode(ctx context.Context, i Instance) (*corev1.Node, error) {
 	n, err := b.admin.CoreV1().Nodes().Get(ctx, i.PrivateDNS, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -247,10 +248,10 @@ func (b *Bridge) get(ctx context.Context, i Instance) (*corev1.Node, error) {
 	return n, nil
 }
 
-// change reads, changes and writes the instance's Node until nobody came in between.
-func (b *Bridge) change(ctx context.Context, i Instance, do func(*corev1.Node)) error {
-	return persist(ctx, func(ctx context.Context) error {
-		n, err := b.get(ctx, i)
+// updateNode reads, changes and writes the instance's Node until nobody came in between.
+func (b *Bridge) updateNode(ctx context.Context, i Instance, do func(*corev1.Node)) error {
+	return retryRequest(ctx, func(ctx context.Context) error {
+		n, err := b.getNode(ctx, i)
 		if err != nil {
 			return err
 		}
@@ -260,6 +261,6 @@ func (b *Bridge) change(ctx context.Context, i Instance, do func(*corev1.Node)) 
 	})
 }
 
-func without(taints []corev1.Taint, key string) []corev1.Taint {
+func removeTaint(taints []corev1.Taint, key string) []corev1.Taint {
 	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool { return t.Key == key })
 }

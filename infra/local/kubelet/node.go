@@ -43,8 +43,8 @@ type Cluster struct {
 	CA       []byte // PEM
 }
 
-// reaches reports what keeps a kubelet with this user data out of the cluster.
-func (c Cluster) reaches(b Boot) error {
+// checkBoot reports what keeps a kubelet with this user data out of the cluster.
+func (c Cluster) checkBoot(b Boot) error {
 	if b.Cluster != c.Name {
 		return fmt.Errorf("the user data is for cluster %q", b.Cluster)
 	}
@@ -81,8 +81,8 @@ func checkLabels(labels map[string]string) error {
 	return nil
 }
 
-// node is the object that the instance's kubelet registers.
-func (i Instance) node(b Boot, f Facts) (*corev1.Node, error) {
+// newNode is the object that the instance's kubelet registers.
+func (i Instance) newNode(b Boot, f Facts) (*corev1.Node, error) {
 	if err := checkLabels(b.Labels); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (i Instance) node(b Boot, f Facts) (*corev1.Node, error) {
 		"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": f.Arch,
 	}
 	maps.Copy(labels, b.Labels)
-	capacity, allocatable, err := i.resources(b, f)
+	capacity, allocatable, err := i.nodeResources(b, f)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (i Instance) node(b Boot, f Facts) (*corev1.Node, error) {
 		},
 		Status: corev1.NodeStatus{
 			Capacity: capacity, Allocatable: allocatable,
-			Addresses: i.addresses(),
+			Addresses: i.nodeAddresses(),
 			NodeInfo: corev1.NodeSystemInfo{
 				KubeletVersion: "v1.36.3-eks-local", Architecture: f.Arch, OperatingSystem: "linux",
 				OSImage: map[string]string{
@@ -121,7 +121,7 @@ func (i Instance) node(b Boot, f Facts) (*corev1.Node, error) {
 
 func (i Instance) providerID() string { return "aws:///" + i.Zone + "/" + i.ID }
 
-func (i Instance) addresses() []corev1.NodeAddress {
+func (i Instance) nodeAddresses() []corev1.NodeAddress {
 	out := []corev1.NodeAddress{
 		{Type: corev1.NodeHostName, Address: i.PrivateDNS}, {Type: corev1.NodeInternalDNS, Address: i.PrivateDNS},
 	}
@@ -131,8 +131,8 @@ func (i Instance) addresses() []corev1.NodeAddress {
 	return out
 }
 
-// resources works out capacity and allocatable as the image and its kubelet do.
-func (i Instance) resources(b Boot, f Facts) (capacity, allocatable corev1.ResourceList, err error) {
+// nodeResources works out capacity and allocatable as the image and its kubelet do.
+func (i Instance) nodeResources(b Boot, f Facts) (capacity, allocatable corev1.ResourceList, err error) {
 	pods := f.PodsByENI
 	if b.MaxPods > 0 {
 		pods = b.MaxPods
@@ -163,18 +163,18 @@ func (i Instance) resources(b Boot, f Facts) (capacity, allocatable corev1.Resou
 			if err != nil {
 				return nil, nil, fmt.Errorf("kubelet: reserved %s=%q: %w", name, text, err)
 			}
-			take(allocatable, corev1.ResourceName(name), amount)
+			subtractAmount(allocatable, corev1.ResourceName(name), amount)
 		}
 	}
 	for signal, name := range map[string]corev1.ResourceName{
 		"memory.available": corev1.ResourceMemory, "nodefs.available": corev1.ResourceEphemeralStorage,
 	} {
 		total := capacity[name]
-		amount, err := threshold(b.evictionHard()[signal], total)
+		amount, err := parseThreshold(b.evictionHard()[signal], total)
 		if err != nil {
 			return nil, nil, fmt.Errorf("kubelet: eviction %s: %w", signal, err)
 		}
-		take(allocatable, name, amount)
+		subtractAmount(allocatable, name, amount)
 	}
 	return capacity, allocatable, nil
 }
@@ -224,8 +224,8 @@ func (b Boot) evictionHard() map[string]string {
 	return out
 }
 
-// threshold reads an amount or a share of the total. None is none.
-func threshold(text string, total resource.Quantity) (resource.Quantity, error) {
+// parseThreshold reads an amount or a share of the total. None is none.
+func parseThreshold(text string, total resource.Quantity) (resource.Quantity, error) {
 	if text == "" {
 		return resource.Quantity{}, nil
 	}
@@ -240,8 +240,8 @@ func threshold(text string, total resource.Quantity) (resource.Quantity, error) 
 	return *resource.NewQuantity(int64(float64(total.Value())*share/100), resource.BinarySI), nil
 }
 
-// take lowers an amount, not below zero. What the node does not have at all cannot be taken.
-func take(from corev1.ResourceList, name corev1.ResourceName, amount resource.Quantity) {
+// subtractAmount lowers an amount, not below zero. What the node does not have at all cannot be taken.
+func subtractAmount(from corev1.ResourceList, name corev1.ResourceName, amount resource.Quantity) {
 	have, ok := from[name]
 	if !ok {
 		return

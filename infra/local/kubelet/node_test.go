@@ -41,7 +41,7 @@ func TestResources(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			capacity, allocatable, err := Instance{RootGiB: 20}.resources(c.boot, c.facts)
+			capacity, allocatable, err := Instance{RootGiB: 20}.nodeResources(c.boot, c.facts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func TestReservedCPU(t *testing.T) {
 
 func TestNodeOfAGPUInstance(t *testing.T) {
 	i := Instance{ID: "i-1", Zone: "us-west-2a", PrivateDNS: "ip-10-0-0-1.us-west-2.compute.internal", PrivateIP: "10.0.0.1", RootGiB: 20}
-	n, err := i.node(
+	n, err := i.newNode(
 		Boot{Format: FormatNodeadm, Labels: map[string]string{"team": "a"}, RAID0: true, Taints: []corev1.Taint{{Key: "x", Effect: "NoSchedule"}}},
 		Facts{VCPU: 4, MemoryMiB: 16384, Arch: "amd64", PodsByENI: 29, Devices: map[string]int64{"nvidia.com/gpu": 1}, InstanceStoreGB: 475})
 	if err != nil {

@@ -69,7 +69,7 @@ func parseNodeadm(documents []string) (Boot, error) {
 	if err := json.Unmarshal(text, &c); err != nil {
 		return Boot{}, fmt.Errorf("merge NodeConfigs: %w", err)
 	}
-	return c.boot(flags)
+	return c.readBoot(flags)
 }
 
 // mergeMaps puts what is in from over what is in into; lists and scalars replace, objects merge.
@@ -85,7 +85,7 @@ func mergeMaps(into, from map[string]any) {
 	}
 }
 
-func (c nodeConfig) boot(flags []string) (Boot, error) {
+func (c nodeConfig) readBoot(flags []string) (Boot, error) {
 	cluster := c.Spec.Cluster
 	for name, value := range map[string]string{
 		"name": cluster.Name, "apiServerEndpoint": cluster.APIServerEndpoint,

@@ -50,9 +50,9 @@ func (b *Bridge) AgeServingCertificate(id string, by time.Duration) {
 	}
 }
 
-// serve has the kubelet that boots ask for a serving certificate if its disk has none that is valid. The node waits for
-// nobody's approval.
-func (b *Bridge) serve(i Instance, behavior Behavior) {
+// requestCertificate has the kubelet that boots ask for a serving certificate if its disk has none that is valid. The
+// node waits for nobody's approval.
+func (b *Bridge) requestCertificate(i Instance, behavior Behavior) {
 	if b.options.ServingFor == 0 || b.ServingCertificate(i.ID) != nil {
 		return
 	}
@@ -68,7 +68,7 @@ func (b *Bridge) serve(i Instance, behavior Behavior) {
 		cert, err := b.requestServing(ctx, i, behavior)
 		if err != nil {
 			if ctx.Err() == nil {
-				b.say(i, "has no serving certificate: "+err.Error())
+				b.logLine(i, "has no serving certificate: "+err.Error())
 			}
 			return
 		}
@@ -105,7 +105,7 @@ func (b *Bridge) requestServing(ctx context.Context, i Instance, behavior Behavi
 	if err != nil {
 		return nil, err
 	}
-	err = persist(ctx, func(ctx context.Context) error {
+	err = retryRequest(ctx, func(ctx context.Context) error {
 		made, err := kubelet.CertificatesV1().CertificateSigningRequests().Create(ctx, request, metav1.CreateOptions{})
 		if err == nil {
 			request = made
@@ -121,8 +121,8 @@ func (b *Bridge) requestServing(ctx context.Context, i Instance, behavior Behavi
 		}
 	}
 	requests := kubelet.CertificatesV1().CertificateSigningRequests()
-	for pause(ctx, retryEvery/5) {
-		err := persist(ctx, func(ctx context.Context) (err error) {
+	for waitFor(ctx, retryEvery/5) {
+		err := retryRequest(ctx, func(ctx context.Context) (err error) {
 			request, err = requests.Get(ctx, request.Name, metav1.GetOptions{})
 			return err
 		})
@@ -143,7 +143,7 @@ func (i Instance) servingRequest(lasts time.Duration) (*certificatesv1.Certifica
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
 	template := &x509.CertificateRequest{DNSNames: []string{i.PrivateDNS},
-		Subject: pkix.Name{CommonName: i.user(), Organization: []string{nodesGroup}}}
+		Subject: pkix.Name{CommonName: i.userName(), Organization: []string{nodesGroup}}}
 	if ip := net.ParseIP(i.PrivateIP); ip != nil {
 		template.IPAddresses = []net.IP{ip}
 	}
@@ -165,7 +165,7 @@ func (i Instance) servingRequest(lasts time.Duration) (*certificatesv1.Certifica
 // approveServing is EKS's part: it approves what a node asks for itself, for the names and addresses of its instance.
 func (b *Bridge) approveServing(ctx context.Context, i Instance, name string) error {
 	requests := b.admin.CertificatesV1().CertificateSigningRequests()
-	return persist(ctx, func(ctx context.Context) error {
+	return retryRequest(ctx, func(ctx context.Context) error {
 		r, err := requests.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -192,7 +192,7 @@ func (i Instance) mayServe(spec certificatesv1.CertificateSigningRequestSpec) er
 		return err
 	}
 	foreign := slices.ContainsFunc(r.IPAddresses, func(ip net.IP) bool { return ip.String() != i.PrivateIP })
-	if spec.Username != i.user() || r.Subject.CommonName != i.user() || foreign ||
+	if spec.Username != i.userName() || r.Subject.CommonName != i.userName() || foreign ||
 		strings.Join(r.DNSNames, ",") != i.PrivateDNS {
 		return fmt.Errorf("%s asks for %s %v %v", spec.Username, r.Subject.CommonName, r.DNSNames, r.IPAddresses)
 	}
@@ -202,13 +202,13 @@ func (i Instance) mayServe(spec certificatesv1.CertificateSigningRequestSpec) er
 // nodesGroup is the group of all kubelets.
 const nodesGroup = "system:nodes"
 
-// user is the kubelet's name.
-func (i Instance) user() string { return "system:node:" + i.PrivateDNS }
+// userName is the kubelet's name.
+func (i Instance) userName() string { return "system:node:" + i.PrivateDNS }
 
 // asKubelet is a client under the kubelet's own name.
 func (b *Bridge) asKubelet(i Instance) (kubernetes.Interface, error) {
 	config := rest.CopyConfig(b.options.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: i.user(), Groups: []string{nodesGroup}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: i.userName(), Groups: []string{nodesGroup}}
 	kubelet, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make kubelet's client: %w", err)

@@ -22,21 +22,21 @@ func TestServingCertificates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.DeleteFunc(list.Items, func(r certificatesv1.CertificateSigningRequest) bool { return r.Spec.Username != i.user() })
+		return slices.DeleteFunc(list.Items, func(r certificatesv1.CertificateSigningRequest) bool { return r.Spec.Username != i.userName() })
 	}
 	restart := func() {
-		s.Announce(i.in("stopping"))
-		s.Announce(i.in("stopped"))
+		s.AnnounceInstance(i.in("stopping"))
+		s.AnnounceInstance(i.in("stopped"))
 		s.awaitNode(t, i.PrivateDNS, "the shutdown taint", func(n *corev1.Node) bool { return slices.Contains(taintKeys(n), shutdownTaint) })
-		s.Announce(i.in("pending"))
-		s.Announce(i)
+		s.AnnounceInstance(i.in("pending"))
+		s.AnnounceInstance(i)
 		s.awaitNode(t, i.PrivateDNS, "readiness", func(n *corev1.Node) bool { return isReady(n) && !slices.Contains(taintKeys(n), shutdownTaint) })
 	}
 	serving := func() *x509.Certificate {
 		s.awaitNode(t, i.PrivateDNS, "a serving certificate", func(*corev1.Node) bool { return s.ServingCertificate(i.ID) != nil })
 		return s.ServingCertificate(i.ID)
 	}
-	s.Announce(i)
+	s.AnnounceInstance(i)
 	first := serving()
 	if left := time.Until(first.NotAfter); left < 44*24*time.Hour || left > 46*24*time.Hour || first.VerifyHostname(i.PrivateDNS) != nil || first.VerifyHostname(i.PrivateIP) != nil {
 		t.Errorf("its certificate lasts %s, for %v %v", left, first.DNSNames, first.IPAddresses)
@@ -46,7 +46,7 @@ func TestServingCertificates(t *testing.T) {
 		t.Errorf("it asked %d times for a certificate, want once", len(requests()))
 	}
 
-	s.Behave(func(Instance) Behavior { return Behavior{Unapproved: true} })
+	s.SetBehavior(func(Instance) Behavior { return Behavior{Unapproved: true} })
 	s.AgeServingCertificate(i.ID, 46*24*time.Hour)
 	restart() // it is Ready
 	s.awaitNode(t, i.PrivateDNS, "another request", func(*corev1.Node) bool { return len(requests()) == 2 })
@@ -69,7 +69,7 @@ func TestServingCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Spec.Username = i.user(); i.mayServe(r.Spec) == nil {
+	if r.Spec.Username = i.userName(); i.mayServe(r.Spec) == nil {
 		t.Error("the address of another instance is approved")
 	}
 }

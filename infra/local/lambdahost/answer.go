@@ -11,19 +11,19 @@ import (
 	"joiner.sh/infra/local/lambdahost/assembly"
 )
 
-// Answered gives the functions what the function behind a custom resource answered: where their environment refers to
-// its attributes, new processes get them. It fails as the deployment would: when Lambda would refuse an environment.
-func (h *Host) Answered(logicalID string, attributes map[string]string) error {
+// SetAttributes gives the functions what the function behind a custom resource answered: where their environment refers
+// to its attributes, new processes get them. It fails as the deployment would: when Lambda would refuse an environment.
+func (h *Host) SetAttributes(logicalID string, attributes map[string]string) error {
 	var problems []error
 	for _, f := range h.functions {
-		problems = append(problems, f.answered(logicalID, attributes))
+		problems = append(problems, f.setAttributes(logicalID, attributes))
 	}
 	return errors.Join(problems...)
 }
 
-// Environment is the environment of a function as it is deployed now. Nil: there is no such function.
-func (h *Host) Environment(name string) map[string]string {
-	f, err := h.find(name)
+// FunctionEnvironment is the environment of a function as it is deployed now. Nil: there is no such function.
+func (h *Host) FunctionEnvironment(name string) map[string]string {
+	f, err := h.findFunction(name)
 	if err != nil {
 		return nil
 	}
@@ -32,9 +32,9 @@ func (h *Host) Environment(name string) map[string]string {
 	return maps.Clone(f.resolved)
 }
 
-// Memory is what a function may have as it is deployed now, in MiB; 0 if there is no such function.
-func (h *Host) Memory(name string) int64 {
-	f, err := h.find(name)
+// FunctionMemory is what a function may have as it is deployed now, in MiB; 0 if there is no such function.
+func (h *Host) FunctionMemory(name string) int64 {
+	f, err := h.findFunction(name)
 	if err != nil {
 		return 0
 	}
@@ -43,9 +43,9 @@ func (h *Host) Memory(name string) int64 {
 	return f.MemoryMB
 }
 
-// answered changes the environment of the function. Processes that have the old one take no more invocations, as those
-// of an older version.
-func (f *function) answered(logicalID string, attributes map[string]string) error {
+// setAttributes changes the environment of the function. Processes that have the old one take no more invocations, as
+// those of an older version.
+func (f *function) setAttributes(logicalID string, attributes map[string]string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.answers == nil {
@@ -76,8 +76,8 @@ func (f *function) answered(logicalID string, attributes map[string]string) erro
 	return checkEnvironment(f.Name, next)
 }
 
-// pending names a variable that waits for an answer; empty for none.
-func pending(environment map[string]string) string {
+// pendingVariable names a variable that waits for an answer; empty for none.
+func pendingVariable(environment map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(environment)) {
 		if strings.Contains(environment[name], "{{answer:") {
 			return name

@@ -24,32 +24,32 @@ type queuedEvent struct {
 	last     outcome // of the latest attempt that ran
 }
 
-// enqueue accepts an event and works on it until it succeeds or is given up.
-func (h *Host) enqueue(f *function, id string, payload []byte, chain lineage) {
-	h.queued.add(1)
+// enqueueEvent accepts an event and works on it until it succeeds or is given up.
+func (h *Host) enqueueEvent(f *function, id string, payload []byte, chain lineage) {
+	h.queued.addCount(1)
 	h.work.Go(func() {
-		defer h.queued.add(-1)
-		h.digest(f, &queuedEvent{id: id, payload: payload, chain: chain, accepted: time.Now()})
+		defer h.queued.addCount(-1)
+		h.processEvent(f, &queuedEvent{id: id, payload: payload, chain: chain, accepted: time.Now()})
 	})
 }
 
-// digest retries as Lambda does: function errors a set number of times after one and then two minutes, throttles with a
-// back-off from one second to five minutes, both until the event is too old.
-func (h *Host) digest(f *function, e *queuedEvent) {
+// processEvent retries as Lambda does: function errors a set number of times after one and then two minutes, throttles
+// with a back-off from one second to five minutes, both until the event is too old.
+func (h *Host) processEvent(f *function, e *queuedEvent) {
 	backoff := throttleBackoff
 	for {
-		left := h.scale(f.Async.MaxAge) - time.Since(e.accepted)
+		left := h.scaleTime(f.Async.MaxAge) - time.Since(e.accepted)
 		if left <= 0 {
 			h.giveUp(f, e, "EventAgeExceeded")
 			return
 		}
-		o := f.attempt(e.id, e.payload, e.chain)
+		o := f.runAttempt(e.id, e.payload, e.chain)
 		var wait time.Duration
 		switch {
 		case o.closed || (h.ctx.Err() != nil && o.fault != ""):
 			return // the host ended it
 		case o.throttled:
-			wait = h.scale(backoff)
+			wait = h.scaleTime(backoff)
 			backoff = min(2*backoff, maxThrottleBackoff)
 		case o.fault == "":
 			return
@@ -60,10 +60,10 @@ func (h *Host) digest(f *function, e *queuedEvent) {
 				h.giveUp(f, e, "RetriesExhausted")
 				return
 			}
-			wait = h.scale(time.Duration(e.failures) * time.Minute)
+			wait = h.scaleTime(time.Duration(e.failures) * time.Minute)
 		}
-		left = h.scale(f.Async.MaxAge) - time.Since(e.accepted)
-		if !h.pause(max(0, min(wait, left))) {
+		left = h.scaleTime(f.Async.MaxAge) - time.Since(e.accepted)
+		if !h.pauseFor(max(0, min(wait, left))) {
 			return
 		}
 	}
@@ -71,11 +71,11 @@ func (h *Host) digest(f *function, e *queuedEvent) {
 
 // giveUp sends the event to the dead-letter queue and the record of it to the on-failure destination, if there are any.
 func (h *Host) giveUp(f *function, e *queuedEvent, condition string) {
-	h.log.line(f.Short, e.id, fmt.Sprintf("given up after %d failed attempts: %s", e.failures, condition))
+	h.log.writeLine(f.Short, e.id, fmt.Sprintf("given up after %d failed attempts: %s", e.failures, condition))
 	letter := DeadLetter{RequestID: e.id, Condition: condition, Failures: e.failures}
 	if f.DeadLetterARN == "" && f.Async.OnFailureARN == "" {
 		letter.Lost, letter.Body = "no dead-letter queue and no on-failure destination", e.payload
-		h.count(f, func(s *FunctionStats) { s.DeadLetters = append(s.DeadLetters, letter) })
+		h.updateStats(f, func(s *FunctionStats) { s.DeadLetters = append(s.DeadLetters, letter) })
 		return
 	}
 	if f.DeadLetterARN != "" {
@@ -84,27 +84,27 @@ func (h *Host) giveUp(f *function, e *queuedEvent, condition string) {
 		dead.Attributes = map[string]string{
 			"RequestID": e.id, "ErrorCode": "200", "ErrorMessage": errorMessage(e.last.payload),
 		}
-		h.bury(f, dead)
+		h.sendDeadLetter(f, dead)
 	}
 	if f.Async.OnFailureARN != "" {
 		record, err := f.failureRecord(e, condition)
 		dead := letter
 		dead.QueueARN, dead.Body = f.Async.OnFailureARN, record
 		if err != nil {
-			h.log.line(f.Short, e.id, err.Error())
+			h.log.writeLine(f.Short, e.id, err.Error())
 			return
 		}
-		h.bury(f, dead)
+		h.sendDeadLetter(f, dead)
 	}
 }
 
-func (h *Host) bury(f *function, letter DeadLetter) {
+func (h *Host) sendDeadLetter(f *function, letter DeadLetter) {
 	if err := h.options.SendToQueue(letter.QueueARN, letter.Body); err != nil {
 		letter.Lost = err.Error()
-		h.log.line(f.Short, letter.RequestID, "dead letter lost: "+err.Error())
+		h.log.writeLine(f.Short, letter.RequestID, "dead letter lost: "+err.Error())
 	}
 	letter.Attributes = maps.Clone(letter.Attributes)
-	h.count(f, func(s *FunctionStats) { s.DeadLetters = append(s.DeadLetters, letter) })
+	h.updateStats(f, func(s *FunctionStats) { s.DeadLetters = append(s.DeadLetters, letter) })
 }
 
 // invocationRecord is what Lambda sends to a destination.

@@ -49,7 +49,7 @@ func newRule(r assembly.Rule) (*rule, error) {
 	made.event = func(b *EventBus) map[string]any { return b.scheduledEvent("aws.events", r.ARN, map[string]any{}) }
 	var err error
 	if r.Pattern != nil {
-		if made.pattern, err = pattern.Compile(r.Pattern); err != nil {
+		if made.pattern, err = pattern.CompilePattern(r.Pattern); err != nil {
 			return made, fmt.Errorf("rule %s: %w", r.Name, err)
 		}
 	}
@@ -74,49 +74,50 @@ func newSchedule(s assembly.Schedule) (*rule, error) {
 	return made, nil
 }
 
-// Deliver gives an event to every enabled rule whose pattern it matches. The result has one entry for each target. The
-// error says that the event is none.
-func (b *EventBus) Deliver(event []byte) ([]Delivery, error) {
+// DeliverEvent gives an event to every enabled rule whose pattern it matches. The result has one entry for each target.
+// The error says that the event is none.
+func (b *EventBus) DeliverEvent(event []byte) ([]Delivery, error) {
 	var out []Delivery
 	for _, r := range b.rules {
 		if r.pattern == nil || !r.enabled {
 			continue
 		}
-		fits, err := r.pattern.Match(event)
+		fits, err := r.pattern.MatchEvent(event)
 		if err != nil {
 			return out, fmt.Errorf("deliver event: %w", err)
 		}
 		if fits {
-			out = append(out, b.send(r, event)...)
+			out = append(out, b.sendToTargets(r, event)...)
 		}
 	}
 	return out, nil
 }
 
-// Fire lets a schedule fire now, besides its times and even while paused. The rule is given by name, logical id or ARN.
-func (b *EventBus) Fire(name string) ([]Delivery, error) {
+// FireSchedule lets a schedule fire now, besides its times and even while paused. The rule is given by name, logical id
+// or ARN.
+func (b *EventBus) FireSchedule(name string) ([]Delivery, error) {
 	for _, r := range b.rules {
 		if r.next == nil || (name != r.name && name != r.logicalID && name != r.arn) {
 			continue
 		}
-		return b.fire(r)
+		return b.fireRule(r)
 	}
 	return nil, fmt.Errorf("fire %s: no such schedule", name)
 }
 
-func (b *EventBus) fire(r *rule) ([]Delivery, error) {
+func (b *EventBus) fireRule(r *rule) ([]Delivery, error) {
 	event, err := json.Marshal(r.event(b))
 	if err != nil {
 		return nil, fmt.Errorf("encode scheduled event: %w", err)
 	}
-	return b.send(r, event), nil
+	return b.sendToTargets(r, event), nil
 }
 
-// Pause stops schedules from firing, as disabled rules do; what would have fired is not made up for.
-func (b *EventBus) Pause() { b.setPaused(true) }
+// PauseSchedules stops schedules from firing, as disabled rules do; what would have fired is not made up for.
+func (b *EventBus) PauseSchedules() { b.setPaused(true) }
 
-// Resume lets schedules fire again.
-func (b *EventBus) Resume() { b.setPaused(false) }
+// ResumeSchedules lets schedules fire again.
+func (b *EventBus) ResumeSchedules() { b.setPaused(false) }
 
 func (b *EventBus) setPaused(paused bool) {
 	b.mu.Lock()
@@ -124,8 +125,8 @@ func (b *EventBus) setPaused(paused bool) {
 	b.paused = paused
 }
 
-// Deployed delivers CloudFormation's event that the stacks have been made, for which rules may wait.
-func (b *EventBus) Deployed() ([]Delivery, error) {
+// DeliverDeployed delivers CloudFormation's event that the stacks have been made, for which rules may wait.
+func (b *EventBus) DeliverDeployed() ([]Delivery, error) {
 	var out []Delivery
 	for _, id := range b.host.options.Assembly.StackIDs() {
 		envelope := b.scheduledEvent("aws.cloudformation", id, map[string]any{
@@ -137,7 +138,7 @@ func (b *EventBus) Deployed() ([]Delivery, error) {
 		if err != nil {
 			return out, fmt.Errorf("encode deployment event: %w", err)
 		}
-		delivered, err := b.Deliver(event)
+		delivered, err := b.DeliverEvent(event)
 		out = append(out, delivered...)
 		if err != nil {
 			return out, err
@@ -156,9 +157,9 @@ func (b *EventBus) scheduledEvent(source, arn string, detail any) map[string]any
 	}
 }
 
-// send delivers to all targets of a rule. What cannot be delivered goes to the target's dead-letter queue or is
-// dropped; neither missing permissions nor missing targets are retried, as in EventBridge.
-func (b *EventBus) send(r *rule, event []byte) []Delivery {
+// sendToTargets delivers to all targets of a rule. What cannot be delivered goes to the target's dead-letter queue or
+// is dropped; neither missing permissions nor missing targets are retried, as in EventBridge.
+func (b *EventBus) sendToTargets(r *rule, event []byte) []Delivery {
 	var out []Delivery
 	for _, t := range r.targets {
 		d := Delivery{Rule: r.name, TargetARN: t.ARN}
@@ -169,7 +170,7 @@ func (b *EventBus) send(r *rule, event []byte) []Delivery {
 		id, code, why := b.sendOne(r, t, payload)
 		d.RequestID, d.Failed = id, why
 		if why != "" {
-			b.undeliverable(r, t, Undelivered{Rule: r.name, Target: t.ARN, Code: code, Why: why, Event: payload})
+			b.keepUndelivered(r, t, Undelivered{Rule: r.name, Target: t.ARN, Code: code, Why: why, Event: payload})
 		}
 		out = append(out, d)
 	}
@@ -199,25 +200,26 @@ func (b *EventBus) sendOne(r *rule, t assembly.Target, payload []byte) (id, code
 		}
 		return "", "", ""
 	}
-	f, err := b.host.find(t.ARN)
+	f, err := b.host.findFunction(t.ARN)
 	if err != nil {
 		return "", "NO_RESOURCE", err.Error()
 	}
-	if !r.scheduler && !b.permitted(f, service, r.arn) {
+	if !r.scheduler && !b.isPermitted(f, service, r.arn) {
 		return "", "NO_PERMISSIONS", fmt.Sprintf("no AWS::Lambda::Permission lets %s invoke %s for %s", service, f.Name,
 			r.arn)
 	}
 	id = newID()
-	b.host.enqueue(f, id, payload, lineage{}.with(f.Name))
+	b.host.enqueueEvent(f, id, payload, lineage{}.withRun(f.Name))
 	return id, "", ""
 }
 
-// permitted weighs the function's resource-based policy.
-func (b *EventBus) permitted(f *function, service, sourceARN string) bool {
+// isPermitted weighs the function's resource-based policy.
+func (b *EventBus) isPermitted(f *function, service, sourceARN string) bool {
 	a := b.host.options.Assembly
 	for _, p := range a.Permissions {
-		if p.FunctionARN == f.ARN && assembly.Like(p.Action, "lambda:InvokeFunction") && p.Principal == service &&
-			(p.SourceARN == "" || assembly.Like(p.SourceARN, sourceARN)) &&
+		if p.FunctionARN == f.ARN && assembly.MatchesWildcards(p.Action, "lambda:InvokeFunction") &&
+			p.Principal == service &&
+			(p.SourceARN == "" || assembly.MatchesWildcards(p.SourceARN, sourceARN)) &&
 			(p.SourceAccount == "" || p.SourceAccount == a.Place.Account) {
 			return true
 		}
@@ -225,8 +227,8 @@ func (b *EventBus) permitted(f *function, service, sourceARN string) bool {
 	return false
 }
 
-// undeliverable puts an event into the target's dead-letter queue, if there is one that takes it.
-func (b *EventBus) undeliverable(r *rule, t assembly.Target, u Undelivered) {
+// keepUndelivered puts an event into the target's dead-letter queue, if there is one that takes it.
+func (b *EventBus) keepUndelivered(r *rule, t assembly.Target, u Undelivered) {
 	if t.DeadLetterARN != "" {
 		switch {
 		case !r.scheduler && !b.host.options.Assembly.QueueAccepts(t.DeadLetterARN, "events.amazonaws.com", r.arn):
@@ -239,7 +241,7 @@ func (b *EventBus) undeliverable(r *rule, t assembly.Target, u Undelivered) {
 			}
 		}
 	}
-	b.host.log.line(r.name, "", "not delivered to "+t.ARN+": "+u.Why)
+	b.host.log.writeLine(r.name, "", "not delivered to "+t.ARN+": "+u.Why)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.undelivered = append(b.undelivered, u)

@@ -24,7 +24,7 @@ func TestRetriesThenDeadLetter(t *testing.T) {
 	h, c := startHost(t, nil)
 	began := time.Now()
 	event := []byte(`{"do":"fail","source":"x"}`)
-	accepted, err := h.Invoke(t.Context(), "joiner-demo-probe", Event, event)
+	accepted, err := h.InvokeFunction(t.Context(), "joiner-demo-probe", Event, event)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestRetriesThenDeadLetter(t *testing.T) {
 	if took := time.Since(began); took < time.Second {
 		t.Errorf("given up after %v, want at least one scaled minute between the attempts", took)
 	}
-	stats := h.Stats().Functions["joiner-demo-probe"]
+	stats := h.CurrentStats().Functions["joiner-demo-probe"]
 	if stats.Invocations != 2 || stats.Errors != 2 {
 		t.Errorf("%d invocations, %d errors, want the first and the template's one retry", stats.Invocations, stats.Errors)
 	}
@@ -69,7 +69,7 @@ func TestRetriesThenDeadLetter(t *testing.T) {
 
 func TestDeliverByPattern(t *testing.T) {
 	h, _ := startHost(t, nil)
-	got, err := h.Deliver([]byte(spotNotice))
+	got, err := h.DeliverEvent([]byte(spotNotice))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,13 +79,13 @@ func TestDeliverByPattern(t *testing.T) {
 		t.Errorf("deliveries = %+v", got)
 	}
 	other := strings.Replace(spotNotice, "Interruption Warning", "Request Fulfillment", 1)
-	if got, err = h.Deliver([]byte(other)); err != nil || len(got) != 0 {
+	if got, err = h.DeliverEvent([]byte(other)); err != nil || len(got) != 0 {
 		t.Errorf("other event: %+v %v", got, err)
 	}
-	if n := h.Stats().Functions["joiner-demo-probe"].Invocations; n != 1 {
+	if n := h.CurrentStats().Functions["joiner-demo-probe"].Invocations; n != 1 {
 		t.Errorf("%d invocations, want 1", n)
 	}
-	if _, err := h.Deliver([]byte("[]")); err == nil {
+	if _, err := h.DeliverEvent([]byte("[]")); err == nil {
 		t.Error("an array was taken for an event")
 	}
 }
@@ -96,7 +96,7 @@ func TestDeployed(t *testing.T) {
 		o.Assembly.Rules[spot].Pattern = []byte(`{"source":["aws.cloudformation"],"detail-type":["CloudFormation Stack Status Change"],
 			"detail":{"stack-id":["` + o.Assembly.StackIDs()[0] + `"],"status-details":{"status":["CREATE_COMPLETE"]}}}`)
 	})
-	got, err := h.Deployed()
+	got, err := h.DeliverDeployed()
 	if err != nil || len(got) != 1 || got[0].Rule != "joiner-demo-spotinterruption" {
 		t.Errorf("deliveries = %+v, %v", got, err)
 	}
@@ -106,7 +106,7 @@ func TestDeployed(t *testing.T) {
 func TestMissingPermission(t *testing.T) {
 	h, c := startHost(t, nil)
 	event := []byte(`{"source":"aws.health"}`)
-	got, err := h.Deliver(event)
+	got, err := h.DeliverEvent(event)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestMissingPermission(t *testing.T) {
 	if len(got) != 1 || !strings.Contains(got[0].Failed, "no AWS::Lambda::Permission lets events.amazonaws.com invoke joiner-demo-probe") {
 		t.Errorf("deliveries = %+v", got)
 	}
-	stats := h.Stats()
+	stats := h.CurrentStats()
 	if n := stats.Functions["joiner-demo-probe"].Invocations; n != 0 {
 		t.Errorf("%d invocations, want none", n)
 	}
@@ -135,10 +135,10 @@ func TestDeadLetterQueueOfRuleNeedsAPolicy(t *testing.T) {
 			o.Assembly.Queues[i].Policies = nil
 		}
 	})
-	if _, err := h.Deliver([]byte(`{"source":"aws.health"}`)); err != nil {
+	if _, err := h.DeliverEvent([]byte(`{"source":"aws.health"}`)); err != nil {
 		t.Fatal(err)
 	}
-	if u := h.Stats().Undelivered; len(u) != 1 || u[0].QueueARN != "" || !strings.Contains(u[0].Why, "queue's policy") {
+	if u := h.CurrentStats().Undelivered; len(u) != 1 || u[0].QueueARN != "" || !strings.Contains(u[0].Why, "queue's policy") {
 		t.Errorf("undelivered = %+v", u)
 	}
 	if n := len(c.messages(deadLetters)); n != 0 {
@@ -148,15 +148,15 @@ func TestDeadLetterQueueOfRuleNeedsAPolicy(t *testing.T) {
 
 func TestScheduleFiresAndPauses(t *testing.T) {
 	h, _ := startHost(t, func(o *Options) { o.Minute = 60 * time.Millisecond })
-	count := func() int { return h.Stats().Functions["joiner-demo-single"].Invocations }
-	h.Resume()
+	count := func() int { return h.CurrentStats().Functions["joiner-demo-single"].Invocations }
+	h.ResumeSchedules()
 	await(t, "two ticks", func() bool { return count() >= 2 })
-	h.Pause()
-	first := h.Stats().Skipped
-	await(t, "a skipped tick", func() bool { return h.Stats().Skipped > first })
+	h.PauseSchedules()
+	first := h.CurrentStats().Skipped
+	await(t, "a skipped tick", func() bool { return h.CurrentStats().Skipped > first })
 	quiet(t, h) // a tick that came while we paused is over too
-	before, skipped := count(), h.Stats().Skipped
-	await(t, "two skipped ticks", func() bool { return h.Stats().Skipped >= skipped+2 })
+	before, skipped := count(), h.CurrentStats().Skipped
+	await(t, "two skipped ticks", func() bool { return h.CurrentStats().Skipped >= skipped+2 })
 	if after := count(); after != before {
 		t.Errorf("%d invocations while paused", after-before)
 	}
@@ -165,12 +165,12 @@ func TestScheduleFiresAndPauses(t *testing.T) {
 func TestFire(t *testing.T) {
 	h, _ := startHost(t, func(o *Options) { o.Minute = time.Hour })
 	began := time.Now().Add(-time.Second)
-	got, err := h.Fire("Tick2B3C4D5E")
+	got, err := h.FireSchedule("Tick2B3C4D5E")
 	if err != nil || len(got) != 1 || got[0].Failed != "" {
 		t.Fatalf("fire: %+v %v", got, err)
 	}
 	quiet(t, h)
-	if n := h.Stats().Functions["joiner-demo-single"].Invocations; n != 1 {
+	if n := h.CurrentStats().Functions["joiner-demo-single"].Invocations; n != 1 {
 		t.Errorf("%d invocations, want 1", n)
 	}
 	var event struct {
@@ -192,7 +192,7 @@ func TestFire(t *testing.T) {
 		event.Account != "111122223333" || len(event.ID) != 36 || event.Time.Before(began.Truncate(time.Second)) || len(event.Resources) != 1 || event.Detail == nil {
 		t.Errorf("event = %s", text)
 	}
-	if _, err := h.Fire("joiner-demo-spotinterruption"); err == nil {
+	if _, err := h.FireSchedule("joiner-demo-spotinterruption"); err == nil {
 		t.Error("a rule without a schedule fired")
 	}
 }
@@ -212,7 +212,7 @@ func TestSchedulerNeedsARole(t *testing.T) {
 		}
 	})
 	for name, want := range map[string]bool{"good": true, "bad": false} {
-		got, err := h.Fire(name)
+		got, err := h.FireSchedule(name)
 		if err != nil || len(got) != 1 || (got[0].Failed == "") != want {
 			t.Errorf("%s: %+v %v", name, got, err)
 		}
@@ -251,7 +251,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	h, c := startHost(t, func(o *Options) { o.Minute = time.Minute })
 	_, warm := invoke(t, h, "joiner-demo-probe", `{}`)
 	file := t.TempDir() + "/pid"
-	if _, err := h.Invoke(t.Context(), "joiner-demo-single", Event, []byte(`{"do":"hang","signal":"`+file+`"}`)); err != nil {
+	if _, err := h.InvokeFunction(t.Context(), "joiner-demo-single", Event, []byte(`{"do":"hang","signal":"`+file+`"}`)); err != nil {
 		t.Fatal(err)
 	}
 	awaitFile(t, file)
@@ -259,7 +259,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := Start(t.Context(), h.options) // a second host beside it keeps its own processes
+	other, err := StartHost(t.Context(), h.options) // a second host beside it keeps its own processes
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,8 +39,8 @@ func (h *Host) newFunction(f assembly.Function) (*function, error) {
 	return &function{Function: f, resolved: f.Environment, host: h, dir: dir}, nil
 }
 
-// admit takes a place for one invocation, or reports that the function is throttled.
-func (f *function) admit() (release func(), ok bool) {
+// acquirePlace takes a place for one invocation, or reports that the function is throttled.
+func (f *function) acquirePlace() (release func(), ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.Reserved != nil {
@@ -62,74 +62,78 @@ func (f *function) admit() (release func(), ok bool) {
 	}
 }
 
-// attempt runs the event once: in a warm process if there is one, else in a new one.
-func (f *function) attempt(id string, payload []byte, chain lineage) outcome {
-	release, ok := f.admit()
+// runAttempt runs the event once: in a warm process if there is one, else in a new one.
+func (f *function) runAttempt(id string, payload []byte, chain lineage) outcome {
+	release, ok := f.acquirePlace()
 	if !ok {
-		f.host.count(f, func(s *FunctionStats) { s.Throttles++ })
+		f.host.updateStats(f, func(s *FunctionStats) { s.Throttles++ })
 		return outcome{throttled: true}
 	}
 	defer release()
-	f.host.count(f, func(s *FunctionStats) { s.running++; s.MostAtOnce = max(s.MostAtOnce, s.running) })
-	defer f.host.count(f, func(s *FunctionStats) { s.running-- })
-	f.host.count(f, func(s *FunctionStats) { s.Invocations++; s.LongestChain = max(s.LongestChain, chain[f.Name]) })
+	f.host.updateStats(f, func(s *FunctionStats) { s.running++; s.MostAtOnce = max(s.MostAtOnce, s.running) })
+	defer f.host.updateStats(f, func(s *FunctionStats) { s.running-- })
+	f.host.updateStats(f, func(s *FunctionStats) {
+		s.Invocations++
+		s.LongestChain = max(s.LongestChain, chain[f.Name])
+	})
 	for {
 		if f.host.ctx.Err() != nil {
 			return outcome{closed: true}
 		}
-		s, cold, err := f.take()
+		s, cold, err := f.takeSandbox()
 		if err != nil {
-			f.host.log.line(f.Short, id, "not started: "+err.Error())
-			f.host.count(f, func(s *FunctionStats) { s.Errors++ })
+			f.host.log.writeLine(f.Short, id, "not started: "+err.Error())
+			f.host.updateStats(f, func(s *FunctionStats) { s.Errors++ })
 			return outcome{err: err, fault: "Unhandled", status: "error",
 				payload: runtimeError(id, "Runtime.Unknown", err.Error())}
 		}
-		if o, taken := f.use(s, cold, id, payload, chain); taken {
+		if o, taken := f.useSandbox(s, cold, id, payload, chain); taken {
 			return o
 		}
 	}
 }
 
-// use runs one invocation in the process and puts the process back. False: the process ended before it took the event.
-func (f *function) use(s *sandbox, cold bool, id string, payload []byte, chain lineage) (outcome, bool) {
+// useSandbox runs one invocation in the process and puts the process back. False: the process ended before it took the
+// event.
+func (f *function) useSandbox(s *sandbox, cold bool, id string, payload []byte, chain lineage) (outcome, bool) {
 	var o outcome
 	taken := true
-	began, before := time.Now(), s.usage()
-	s.out.begin(id)
-	if failure, kind := s.initialized(cold, id); failure != nil {
+	began, before := time.Now(), s.readUsage()
+	s.out.beginRequest(id)
+	if failure, kind := s.awaitInit(cold, id); failure != nil {
 		o = outcome{fault: "Unhandled", status: kind, payload: failure}
 	} else {
 		began = time.Now()
-		o, taken = s.deliver(&call{id: id, payload: payload, chain: chain, answer: make(chan outcome, 1)})
+		o, taken = s.deliverCall(&call{id: id, payload: payload, chain: chain, answer: make(chan outcome, 1)})
 	}
 	if !taken {
-		f.drop(s)
+		f.dropSandbox(s)
 		return outcome{}, false
 	}
 	took := time.Since(began)
-	o.logTail = s.out.end(f.report(s, cold, id, took, o)...)
+	o.logTail = s.out.endRequest(f.reportLines(s, cold, id, took, o)...)
 	if tell := f.host.options.OnReport; tell != nil {
 		r := Report{Function: f.Short, MemoryMB: f.MemoryMB, Cold: cold, Took: took, Status: o.status}
 		if o.fault != "" {
 			r.Error = string(o.payload)
 		}
-		tell(s.measure(r, before))
+		tell(s.completeReport(r, before))
 	}
-	f.host.count(f, func(stats *FunctionStats) { stats.add(s, cold, o) })
+	f.host.updateStats(f, func(stats *FunctionStats) { stats.addAttempt(s, cold, o) })
 	f.giveBack(s)
 	return o, true
 }
 
-// initialized waits for the init phase of a new process.
-func (s *sandbox) initialized(cold bool, id string) ([]byte, string) {
+// awaitInit waits for the init phase of a new process.
+func (s *sandbox) awaitInit(cold bool, id string) ([]byte, string) {
 	if !cold {
 		return nil, ""
 	}
 	return s.awaitReady(id)
 }
 
-// report makes the lines that Lambda prints at the end of an invocation.
-func (f *function) report(s *sandbox, cold bool, id string, took time.Duration, o outcome) []string {
+// reportLines makes the lines that Lambda prints at the end of an invocation.
+func (f *function) reportLines(s *sandbox, cold bool, id string, took time.Duration, o outcome) []string {
 	var lines []string
 	if o.status == "timeout" {
 		lines = append(lines, fmt.Sprintf("%s %s Task timed out after %.2f seconds",
@@ -142,25 +146,25 @@ func (f *function) report(s *sandbox, cold bool, id string, took time.Duration, 
 	ending := ""
 	if cold && initTook > 0 {
 		billed += initTook
-		ending = fmt.Sprintf("\tInit Duration: %.2f ms", milliseconds(initTook))
+		ending = fmt.Sprintf("\tInit Duration: %.2f ms", toMilliseconds(initTook))
 	}
 	if o.status != "" {
 		ending += "\tStatus: " + o.status
 	}
 	return append(lines, "END RequestId: "+id, fmt.Sprintf(
 		"REPORT RequestId: %s\tDuration: %.2f ms\tBilled Duration: %d ms\tMemory Size: %d MB\tMax Memory Used: %d MB%s",
-		id, milliseconds(took), int64(milliseconds(billed))+1, f.MemoryMB, s.memory(), ending))
+		id, toMilliseconds(took), int64(toMilliseconds(billed))+1, f.MemoryMB, s.peakMemory(), ending))
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func toMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// take gives the warm process used last, or starts one.
-func (f *function) take() (s *sandbox, cold bool, err error) {
+// takeSandbox gives the warm process used last, or starts one.
+func (f *function) takeSandbox() (s *sandbox, cold bool, err error) {
 	for s := f.popIdle(); s != nil; s = f.popIdle() {
-		if s.usable() && f.isCurrent(s) {
+		if s.isUsable() && f.isCurrent(s) {
 			return s, false, nil
 		}
-		f.drop(s)
+		f.dropSandbox(s)
 	}
 	s, err = f.newSandbox(f.host.ctx)
 	if err != nil {
@@ -192,8 +196,8 @@ func (f *function) popIdle() *sandbox {
 
 // giveBack keeps the process warm, unless it has ended.
 func (f *function) giveBack(s *sandbox) {
-	if !s.usable() {
-		f.drop(s)
+	if !s.isUsable() {
+		f.dropSandbox(s)
 		return
 	}
 	f.mu.Lock()
@@ -201,25 +205,25 @@ func (f *function) giveBack(s *sandbox) {
 	f.idle = append(f.idle, s)
 }
 
-// drop forgets a process after making sure that it has ended.
-func (f *function) drop(s *sandbox) {
-	s.kill()
+// dropSandbox forgets a process after making sure that it has ended.
+func (f *function) dropSandbox(s *sandbox) {
+	s.killProcess()
 	<-s.exited
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all = slices.DeleteFunc(slices.Clone(f.all), func(other *sandbox) bool { return other == s })
 }
 
-// kill ends every process of the function and says how many were alive.
-func (f *function) kill() int {
+// killSandboxes ends every process of the function and says how many were alive.
+func (f *function) killSandboxes() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := 0
 	for _, s := range f.all {
-		if s.usable() {
+		if s.isUsable() {
 			n++
 		}
-		s.kill()
+		s.killProcess()
 	}
 	return n
 }

@@ -58,14 +58,15 @@ type Host struct {
 	ledger map[string]*FunctionStats // by function
 }
 
-// Load reads a cloud assembly for the local environment's account and region, which also stand in for unknown ones.
-func Load(assemblyDir string) (*assembly.Assembly, error) {
+// LoadAssembly reads a cloud assembly for the local environment's account and region, which also stand in for unknown
+// ones.
+func LoadAssembly(assemblyDir string) (*assembly.Assembly, error) {
 	return assembly.Load(assemblyDir, assembly.Place{Account: "111122223333", Region: "us-west-2"})
 }
 
-// Start checks the assembly and starts its schedules; processes start with the first invocation. The caller must Close
-// it.
-func Start(ctx context.Context, o Options) (*Host, error) {
+// StartHost checks the assembly and starts its schedules; processes start with the first invocation. The caller must
+// Close it.
+func StartHost(ctx context.Context, o Options) (*Host, error) {
 	if o.Assembly == nil || o.Credentials == nil || o.SendToQueue == nil {
 		return nil, errors.New("start host: assembly, credentials and queue are required")
 	}
@@ -86,10 +87,10 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	}
 	h.EventBus = &EventBus{host: h, paused: o.Paused}
 	if o.Confine {
-		h.Confined = confine.Kind()
+		h.Confined = confine.DetectKind()
 	}
 	h.ctx, h.cancel = context.WithCancel(ctx)
-	if err := h.prepare(); err != nil {
+	if err := h.prepareFunctions(); err != nil {
 		h.cancel()
 		return nil, errors.Join(fmt.Errorf("start host: %w", err), os.RemoveAll(scratch))
 	}
@@ -98,7 +99,7 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 		return nil, errors.Join(fmt.Errorf("start host: %w", err), h.Close())
 	}
 	for _, m := range h.mappings {
-		h.work.Go(func() { h.poll(m) })
+		h.work.Go(func() { h.pollMapping(m) })
 	}
 	for _, r := range h.rules {
 		if r.next != nil && r.enabled {
@@ -108,8 +109,8 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	return h, nil
 }
 
-// prepare turns the assembly into functions and rules, and refuses what cannot run here.
-func (h *Host) prepare() error {
+// prepareFunctions turns the assembly into functions and rules, and refuses what cannot run here.
+func (h *Host) prepareFunctions() error {
 	var problems []error
 	for _, f := range h.options.Assembly.Functions {
 		made, err := h.newFunction(f)
@@ -137,60 +138,60 @@ func (h *Host) prepare() error {
 // Close stops schedules, drops what is queued, kills every process and waits until all of that is over. A second Close
 // does nothing more.
 func (h *Host) Close() error {
-	h.closing.Do(func() { h.closed = h.close() })
+	h.closing.Do(func() { h.closed = h.closeAll() })
 	return h.closed
 }
 
-func (h *Host) close() error {
+func (h *Host) closeAll() error {
 	h.cancel()
 	for _, d := range h.doors {
 		_ = d.server.Close() // nothing comes of a listener that does not close
 	}
 	for _, f := range h.functions {
-		f.kill()
+		f.killSandboxes()
 	}
 	h.work.Wait()
 	for _, f := range h.functions {
-		f.kill() // what an invocation started while we were closing
+		f.killSandboxes() // what an invocation started while we were closing
 		f.waitAll()
 	}
-	h.spawner.stop()
+	h.spawner.stopSpawner()
 	if err := os.RemoveAll(h.scratch); err != nil {
 		return fmt.Errorf("close host: %w", err)
 	}
 	return nil
 }
 
-// Kill ends the running processes of a function with SIGKILL, waits for that and says how many there were. What they
-// were doing fails as in Lambda when a runtime exits.
-func (h *Host) Kill(name string) (int, error) {
-	f, err := h.find(name)
+// KillFunction ends the running processes of a function with SIGKILL, waits for that and says how many there were. What
+// they were doing fails as in Lambda when a runtime exits.
+func (h *Host) KillFunction(name string) (int, error) {
+	f, err := h.findFunction(name)
 	if err != nil {
 		return 0, err
 	}
-	n := f.kill()
+	n := f.killSandboxes()
 	f.waitAll()
 	return n, nil
 }
 
-// Wait returns when no asynchronous event or message of a mapped queue is waiting or worked on, or with the context's
-// error.
-func (h *Host) Wait(ctx context.Context) error {
+// WaitIdle returns when no asynchronous event or message of a mapped queue is waiting or worked on, or with the
+// context's error.
+func (h *Host) WaitIdle(ctx context.Context) error {
 	select {
-	case <-h.queued.zero():
+	case <-h.queued.zeroReached():
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for queued events: %w", ctx.Err())
 	}
 }
 
-// scale turns Lambda's or EventBridge's time into the host's.
-func (h *Host) scale(d time.Duration) time.Duration {
+// scaleTime turns Lambda's or EventBridge's time into the host's.
+func (h *Host) scaleTime(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * h.options.Minute.Seconds() / time.Minute.Seconds())
 }
 
-// pause waits, or reports false when the host is closing.
-func (h *Host) pause(d time.Duration) bool {
+// pauseFor waits, or reports false when the host is closing.
+func (h *Host) pauseFor(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -201,8 +202,8 @@ func (h *Host) pause(d time.Duration) bool {
 	}
 }
 
-func (h *Host) find(name string) (*function, error) {
-	if want := h.options.Assembly.Function(name); want != nil {
+func (h *Host) findFunction(name string) (*function, error) {
+	if want := h.options.Assembly.FindFunction(name); want != nil {
 		for _, f := range h.functions {
 			if f.ARN == want.ARN {
 				return f, nil

@@ -34,7 +34,7 @@ func TestResultAndContext(t *testing.T) {
 	if want := fmt.Sprintf("%-16s %.8s | first line\n", "probe", r.Request); !strings.Contains(c.text(), want) {
 		t.Errorf("log has no line %q:\n%s", want, c.text())
 	}
-	stats := h.Stats().Functions["joiner-demo-probe"]
+	stats := h.CurrentStats().Functions["joiner-demo-probe"]
 	if stats.Invocations != 1 || stats.Errors != 0 || len(stats.Init) != 1 || stats.Init[0] <= 0 || stats.MaxMemoryMB < 1 {
 		t.Errorf("stats = %+v", stats)
 	}
@@ -88,14 +88,14 @@ func TestErrorsKeepTheProcessOrNot(t *testing.T) {
 	wantFault(t, gone, "Runtime.ExitError", "exit status 3")
 	bad, _ := invoke(t, h, "joiner-demo-probe", `"no order"`)
 	wantFault(t, bad, "UnmarshalTypeError", "cannot unmarshal")
-	stats := h.Stats().Functions["joiner-demo-probe"]
+	stats := h.CurrentStats().Functions["joiner-demo-probe"]
 	if stats.Invocations != 7 || stats.Errors != 4 || len(stats.Init) != 3 {
 		t.Errorf("stats = %+v", stats)
 	}
 }
 
 func TestTimeoutKills(t *testing.T) {
-	h, _ := startHost(t, func(o *Options) { o.Assembly.Function("joiner-demo-probe").Timeout = 5 * time.Second })
+	h, _ := startHost(t, func(o *Options) { o.Assembly.FindFunction("joiner-demo-probe").Timeout = 5 * time.Second })
 	file := filepath.Join(t.TempDir(), "pid")
 	result, _ := invoke(t, h, "joiner-demo-probe", fmt.Sprintf(`{"do":"hang","signal":%q}`, file))
 	wantFault(t, result, "Sandbox.Timedout", "Task timed out after 5.00 seconds")
@@ -106,7 +106,7 @@ func TestTimeoutKills(t *testing.T) {
 	if _, err := os.Stat("/proc/" + string(pid)); !os.IsNotExist(err) {
 		t.Errorf("process %s still exists: %v", pid, err)
 	}
-	if stats := h.Stats().Functions["joiner-demo-probe"]; stats.TimedOut != 1 || stats.Errors != 1 {
+	if stats := h.CurrentStats().Functions["joiner-demo-probe"]; stats.TimedOut != 1 || stats.Errors != 1 {
 		t.Errorf("stats = %+v", stats)
 	}
 }
@@ -125,11 +125,11 @@ func TestKill(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	done := make(chan Result, 1)
 	go func() {
-		result, _ := h.Invoke(t.Context(), "joiner-demo-single", RequestResponse, fmt.Appendf(nil, `{"do":"hang","signal":%q}`, file))
+		result, _ := h.InvokeFunction(t.Context(), "joiner-demo-single", RequestResponse, fmt.Appendf(nil, `{"do":"hang","signal":%q}`, file))
 		done <- result
 	}()
 	awaitFile(t, file)
-	if n, err := h.Kill("joiner-demo-single"); n != 1 || err != nil {
+	if n, err := h.KillFunction("joiner-demo-single"); n != 1 || err != nil {
 		t.Errorf("killed %d, %v", n, err)
 	}
 	wantFault(t, <-done, "Runtime.ExitError", "signal: killed")
@@ -145,22 +145,22 @@ func TestReservedConcurrency(t *testing.T) {
 	begun, until := filepath.Join(dir, "begun"), filepath.Join(dir, "until")
 	first := make(chan error, 1)
 	go func() {
-		_, err := h.Invoke(t.Context(), "joiner-demo-single", RequestResponse, fmt.Appendf(nil, `{"do":"wait","signal":%q,"until":%q}`, begun, until))
+		_, err := h.InvokeFunction(t.Context(), "joiner-demo-single", RequestResponse, fmt.Appendf(nil, `{"do":"wait","signal":%q,"until":%q}`, begun, until))
 		first <- err
 	}()
 	awaitFile(t, begun)
-	_, err := h.Invoke(t.Context(), "joiner-demo-single", RequestResponse, []byte(`{}`))
+	_, err := h.InvokeFunction(t.Context(), "joiner-demo-single", RequestResponse, []byte(`{}`))
 	var refused *Error
 	if !asError(err, &refused) || refused.Status != 429 || refused.Code != "TooManyRequestsException" ||
 		refused.Reason != "ReservedFunctionConcurrentInvocationLimitExceeded" {
 		t.Errorf("second invocation: %v", err)
 	}
 	// The asynchronous one is accepted, throttled, and runs once the first is over.
-	accepted, err := h.Invoke(t.Context(), "joiner-demo-single", Event, []byte(`{}`))
+	accepted, err := h.InvokeFunction(t.Context(), "joiner-demo-single", Event, []byte(`{}`))
 	if err != nil || accepted.Status != 202 {
 		t.Fatalf("asynchronous: %+v %v", accepted, err)
 	}
-	throttledTwice := func() bool { return h.Stats().Functions["joiner-demo-single"].Throttles >= 2 }
+	throttledTwice := func() bool { return h.CurrentStats().Functions["joiner-demo-single"].Throttles >= 2 }
 	await(t, "a second throttle", throttledTwice)
 	if err := os.WriteFile(until, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestReservedConcurrency(t *testing.T) {
 		t.Fatal(err)
 	}
 	quiet(t, h)
-	stats := h.Stats().Functions["joiner-demo-single"]
+	stats := h.CurrentStats().Functions["joiner-demo-single"]
 	if stats.Invocations+len(stats.DeadLetters) != 2 || stats.Errors != 0 || len(stats.Init) != 1 {
 		t.Errorf("stats = %+v", stats)
 	}
@@ -180,18 +180,18 @@ func TestTooOldEventIsGivenUp(t *testing.T) {
 	dir := t.TempDir()
 	begun, until := filepath.Join(dir, "begun"), filepath.Join(dir, "until")
 	go func() {
-		_, _ = h.Invoke(t.Context(), "joiner-demo-single", RequestResponse, fmt.Appendf(nil, `{"do":"wait","signal":%q,"until":%q}`, begun, until))
+		_, _ = h.InvokeFunction(t.Context(), "joiner-demo-single", RequestResponse, fmt.Appendf(nil, `{"do":"wait","signal":%q,"until":%q}`, begun, until))
 	}()
 	awaitFile(t, begun)
-	if _, err := h.Invoke(t.Context(), "joiner-demo-single", Event, []byte(`{"source":"late"}`)); err != nil {
+	if _, err := h.InvokeFunction(t.Context(), "joiner-demo-single", Event, []byte(`{"source":"late"}`)); err != nil {
 		t.Fatal(err)
 	}
 	quiet(t, h)
-	letters := h.Stats().Functions["joiner-demo-single"].DeadLetters
+	letters := h.CurrentStats().Functions["joiner-demo-single"].DeadLetters
 	if len(letters) != 1 || letters[0].Condition != "EventAgeExceeded" || letters[0].Failures != 0 || letters[0].Lost == "" {
 		t.Errorf("dead letters = %+v", letters)
 	}
-	if n := h.Stats().Functions["joiner-demo-single"].GaveUp(); n != 0 {
+	if n := h.CurrentStats().Functions["joiner-demo-single"].GaveUp(); n != 0 {
 		t.Errorf("%d events count as given up, want none: it was throttled, never failed, and has no queue", n)
 	}
 }
@@ -228,17 +228,17 @@ func TestInvokeRefusals(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := h.Invoke(t.Context(), c.function, c.kind, []byte(c.payload))
+			_, err := h.InvokeFunction(t.Context(), c.function, c.kind, []byte(c.payload))
 			var refused *Error
 			if !asError(err, &refused) || refused.Code != c.code || refused.Status != c.status {
 				t.Errorf("error = %v", err)
 			}
 		})
 	}
-	if r, err := h.Invoke(t.Context(), "joiner-demo-probe", DryRun, nil); err != nil || r.Status != 204 {
+	if r, err := h.InvokeFunction(t.Context(), "joiner-demo-probe", DryRun, nil); err != nil || r.Status != 204 {
 		t.Errorf("dry run: %+v %v", r, err)
 	}
-	if n := h.Stats().Functions["joiner-demo-probe"].Invocations; n != 0 {
+	if n := h.CurrentStats().Functions["joiner-demo-probe"].Invocations; n != 0 {
 		t.Errorf("%d invocations, want none", n)
 	}
 }
@@ -259,12 +259,12 @@ func TestStartRefuses(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			a, err := Load(os.Getenv("DEMO_ASSEMBLY"))
+			a, err := LoadAssembly(os.Getenv("DEMO_ASSEMBLY"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.change(a)
-			_, err = Start(t.Context(), Options{
+			_, err = StartHost(t.Context(), Options{
 				Assembly: a, SendToQueue: func(string, []byte) error { return nil },
 				Credentials: func(context.Context, string, string) (string, string, string, error) { return "", "", "", nil },
 			})

@@ -39,11 +39,11 @@ type Result struct {
 	RequestID     string
 }
 
-// Invoke calls a function by name, ARN or partial ARN. An empty type is RequestResponse; an empty payload is null.
-// Its own errors are of type *Error, or the context's; an error of the function is part of the result. A caller that
-// goes away does not stop the function, as in Lambda.
-func (h *Host) Invoke(ctx context.Context, name, kind string, payload []byte) (Result, error) {
-	f, err := h.find(name)
+// InvokeFunction calls a function by name, ARN or partial ARN. An empty type is RequestResponse; an empty payload is
+// null. Its own errors are of type *Error, or the context's; an error of the function is part of the result. A caller
+// that goes away does not stop the function, as in Lambda.
+func (h *Host) InvokeFunction(ctx context.Context, name, kind string, payload []byte) (Result, error) {
+	f, err := h.findFunction(name)
 	if err != nil {
 		return Result{}, err
 	}
@@ -62,9 +62,9 @@ func (h *Host) Invoke(ctx context.Context, name, kind string, payload []byte) (R
 		return Result{}, &Error{Status: 413, Code: "RequestTooLargeException",
 			Message: fmt.Sprintf("Request must be smaller than %d bytes for the InvokeFunction operation", limit)}
 	}
-	chain := readLineage(ctx).with(f.Name)
+	chain := readLineage(ctx).withRun(f.Name)
 	if chain[f.Name] > mostRecursion && kind != DryRun {
-		h.count(f, func(s *FunctionStats) { s.Recursions++ })
+		h.updateStats(f, func(s *FunctionStats) { s.Recursions++ })
 		return Result{}, &Error{Status: 400, Code: "RecursiveInvocationException",
 			Message: "Lambda has detected your function being invoked in a recursive loop and stopped its invocation."}
 	}
@@ -73,7 +73,7 @@ func (h *Host) Invoke(ctx context.Context, name, kind string, payload []byte) (R
 	case DryRun:
 		return Result{Status: 204, RequestID: id}, nil
 	case Event:
-		h.enqueue(f, id, payload, chain)
+		h.enqueueEvent(f, id, payload, chain)
 		return Result{Status: 202, RequestID: id}, nil
 	case RequestResponse, "":
 		return h.invokeNow(ctx, f, id, payload, chain)
@@ -85,7 +85,7 @@ func (h *Host) Invoke(ctx context.Context, name, kind string, payload []byte) (R
 
 func (h *Host) invokeNow(ctx context.Context, f *function, id string, payload []byte, chain lineage) (Result, error) {
 	answer := make(chan outcome, 1)
-	h.work.Go(func() { answer <- f.attempt(id, payload, chain) })
+	h.work.Go(func() { answer <- f.runAttempt(id, payload, chain) })
 	select {
 	case o := <-answer:
 		switch {

@@ -42,8 +42,8 @@ func readLineage(ctx context.Context) lineage {
 	return out
 }
 
-// with is the chain with one more run of the function.
-func (l lineage) with(function string) lineage {
+// withRun is the chain with one more run of the function.
+func (l lineage) withRun(function string) lineage {
 	out := maps.Clone(l)
 	if out == nil {
 		out = lineage{}
@@ -52,8 +52,8 @@ func (l lineage) with(function string) lineage {
 	return out
 }
 
-// part is what the trace header says of the chain.
-func (l lineage) part() string {
+// headerPart is what the trace header says of the chain.
+func (l lineage) headerPart() string {
 	var runs []string
 	for _, name := range slices.Sorted(maps.Keys(l)) {
 		runs = append(runs, fmt.Sprintf("%s:%d", name, l[name]))

@@ -14,7 +14,7 @@ func TestAChainOfInvocationsIsCountedAndStopped(t *testing.T) {
 	const name = "joiner-demo-probe"
 	trace := "Root=1-00000000-abc;Lineage=joiner-demo-single:2"
 	for run := 1; run <= mostRecursion; run++ {
-		res, err := h.Invoke(WithTrace(t.Context(), trace), name, RequestResponse, []byte(`{"do":"env"}`))
+		res, err := h.InvokeFunction(WithTrace(t.Context(), trace), name, RequestResponse, []byte(`{"do":"env"}`))
 		if err != nil || res.FunctionError != "" {
 			t.Fatalf("run %d: %v %s", run, err, res.Payload)
 		}
@@ -26,15 +26,15 @@ func TestAChainOfInvocationsIsCountedAndStopped(t *testing.T) {
 		trace, _, _ = strings.Cut(trace, `"`)
 	}
 	for _, kind := range []string{RequestResponse, Event} {
-		_, err := h.Invoke(WithTrace(t.Context(), trace), name, kind, nil)
+		_, err := h.InvokeFunction(WithTrace(t.Context(), trace), name, kind, nil)
 		if refused, ok := errors.AsType[*Error](err); !ok || refused.Code != "RecursiveInvocationException" {
 			t.Errorf("%s: a chain of 17 gives %v", kind, err)
 		}
 	}
-	if s := h.Stats().Functions[name]; s.LongestChain != mostRecursion || s.Recursions != 2 || s.Invocations != mostRecursion {
+	if s := h.CurrentStats().Functions[name]; s.LongestChain != mostRecursion || s.Recursions != 2 || s.Invocations != mostRecursion {
 		t.Errorf("stats %+v", s)
 	}
-	if _, err := h.Invoke(WithTrace(t.Context(), trace), "joiner-demo-single", RequestResponse, nil); err != nil {
+	if _, err := h.InvokeFunction(WithTrace(t.Context(), trace), "joiner-demo-single", RequestResponse, nil); err != nil {
 		t.Errorf("another function of the chain: %v", err)
 	}
 }
@@ -46,7 +46,7 @@ func TestReadLineage(t *testing.T) {
 			t.Errorf("%q: %v", header, got)
 		}
 	}
-	if got := readLineage(t.Context()).with("a").part(); got != "Lineage=a:1" {
+	if got := readLineage(t.Context()).withRun("a").headerPart(); got != "Lineage=a:1" {
 		t.Errorf("the first of a chain: %q", got)
 	}
 }

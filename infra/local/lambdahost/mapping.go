@@ -39,22 +39,23 @@ type message struct {
 const unboundedPollers = 5
 
 func (h *Host) newMapping(m assembly.Mapping) (*mapping, error) {
-	f, err := h.find(m.FunctionARN)
+	f, err := h.findFunction(m.FunctionARN)
 	if err != nil {
 		return nil, fmt.Errorf("mapping %s: %w", m.LogicalID, err)
 	}
-	q := h.options.Assembly.Queue(m.QueueARN)
+	q := h.options.Assembly.FindQueue(m.QueueARN)
 	n := m.MaxConcurrency
 	if n == 0 {
 		n = unboundedPollers
 	}
-	return &mapping{Mapping: m, queue: *q, fn: f, visibility: h.scale(q.Visibility), retention: h.scale(q.Retention),
+	return &mapping{Mapping: m, queue: *q, fn: f,
+		visibility: h.scaleTime(q.Visibility), retention: h.scaleTime(q.Retention),
 		slots: make(chan struct{}, n), arrived: make(chan struct{})}, nil
 }
 
-// put sends a message to the queue.
-func (m *mapping) put(h *Host, body []byte) {
-	h.queued.add(1)
+// putMessage sends a message to the queue.
+func (m *mapping) putMessage(h *Host, body []byte) {
+	h.queued.addCount(1)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -63,16 +64,16 @@ func (m *mapping) put(h *Host, body []byte) {
 	m.arrived = make(chan struct{})
 }
 
-// poll hands out batches until the host closes. The place for a batch comes first, so that no message is hidden while
-// its batch waits for one.
-func (h *Host) poll(m *mapping) {
+// pollMapping hands out batches until the host closes. The place for a batch comes first, so that no message is hidden
+// while its batch waits for one.
+func (h *Host) pollMapping(m *mapping) {
 	for {
 		select {
 		case m.slots <- struct{}{}:
 		case <-h.ctx.Done():
 			return
 		}
-		batch := h.gather(m)
+		batch := h.gatherBatch(m)
 		if batch == nil {
 			return
 		}
@@ -83,12 +84,12 @@ func (h *Host) poll(m *mapping) {
 	}
 }
 
-// gather waits for a message, and then as long as the window for more, or until the batch is full. Nil: the host
+// gatherBatch waits for a message, and then as long as the window for more, or until the batch is full. Nil: the host
 // closes.
-func (h *Host) gather(m *mapping) (batch []*message) {
+func (h *Host) gatherBatch(m *mapping) (batch []*message) {
 	var end time.Time // of the window
 	for {
-		taken, wait, arrived := m.take(h, m.BatchSize-len(batch))
+		taken, wait, arrived := m.takeMessages(h, m.BatchSize-len(batch))
 		if len(batch) == 0 && len(taken) > 0 {
 			end = time.Now().Add(m.Window)
 		}
@@ -111,9 +112,9 @@ func (h *Host) gather(m *mapping) (batch []*message) {
 	}
 }
 
-// take receives up to n visible messages. Wait is until the next one becomes visible, at least a moment. What is too
-// old, or was received too often, leaves the queue.
-func (m *mapping) take(h *Host, n int) (taken []*message, wait time.Duration, arrived chan struct{}) {
+// takeMessages receives up to n visible messages. Wait is until the next one becomes visible, at least a moment. What
+// is too old, or was received too often, leaves the queue.
+func (m *mapping) takeMessages(h *Host, n int) (taken []*message, wait time.Duration, arrived chan struct{}) {
 	const idle = time.Minute
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,13 +123,13 @@ func (m *mapping) take(h *Host, n int) (taken []*message, wait time.Duration, ar
 	m.messages = slices.DeleteFunc(m.messages, func(x *message) bool {
 		switch {
 		case now.Sub(x.sent) > m.retention:
-			h.queued.add(-1)
+			h.queued.addCount(-1)
 			return true
 		case x.visible.After(now):
 			wait = min(wait, x.visible.Sub(now))
 			return false
 		case m.queue.MaxReceives > 0 && x.received >= m.queue.MaxReceives:
-			m.bury(h, x)
+			m.moveToDeadLetters(h, x)
 			return true
 		case len(taken) < n:
 			x.received++
@@ -140,11 +141,11 @@ func (m *mapping) take(h *Host, n int) (taken []*message, wait time.Duration, ar
 	return taken, wait, m.arrived
 }
 
-// bury moves a message to the dead-letter queue.
-func (m *mapping) bury(h *Host, x *message) {
-	defer h.queued.add(-1)
-	h.log.line(m.fn.Short, x.id, fmt.Sprintf("given up after %d receives", x.received))
-	h.bury(m.fn, DeadLetter{RequestID: x.id, Condition: "RetriesExhausted", Failures: x.received,
+// moveToDeadLetters moves a message to the dead-letter queue.
+func (m *mapping) moveToDeadLetters(h *Host, x *message) {
+	defer h.queued.addCount(-1)
+	h.log.writeLine(m.fn.Short, x.id, fmt.Sprintf("given up after %d receives", x.received))
+	h.sendDeadLetter(m.fn, DeadLetter{RequestID: x.id, Condition: "RetriesExhausted", Failures: x.received,
 		QueueARN: m.queue.DeadLetterARN, Body: []byte(x.body)})
 }
 
@@ -172,16 +173,16 @@ func (h *Host) handOver(m *mapping, batch []*message) {
 	m.mu.Unlock()
 	payload, err := json.Marshal(event)
 	if err != nil {
-		h.log.line(m.fn.Short, "", "encode batch: "+err.Error())
+		h.log.writeLine(m.fn.Short, "", "encode batch: "+err.Error())
 		return
 	}
-	o := m.fn.attempt(newID(), payload, lineage{}.with(m.fn.Name))
+	o := m.fn.runAttempt(newID(), payload, lineage{}.withRun(m.fn.Name))
 	if o.throttled || o.closed || o.fault != "" {
 		return
 	}
 	failed, whole := failedMessages(o.payload, batch)
 	if m.Partial && whole {
-		h.log.line(m.fn.Short, "", "the whole batch failed: "+string(o.payload))
+		h.log.writeLine(m.fn.Short, "", "the whole batch failed: "+string(o.payload))
 		return
 	}
 	m.mu.Lock()
@@ -189,7 +190,7 @@ func (h *Host) handOver(m *mapping, batch []*message) {
 	m.messages = slices.DeleteFunc(m.messages, func(x *message) bool {
 		done := slices.Contains(batch, x) && !(m.Partial && failed[x.id])
 		if done {
-			h.queued.add(-1)
+			h.queued.addCount(-1)
 		}
 		return done
 	})
@@ -220,7 +221,7 @@ func failedMessages(answer []byte, batch []*message) (failed map[string]bool, wh
 func (h *Host) sendToQueue(arn string, body []byte) error {
 	for _, m := range h.mappings {
 		if m.QueueARN == arn {
-			m.put(h, body)
+			m.putMessage(h, body)
 			return nil
 		}
 	}

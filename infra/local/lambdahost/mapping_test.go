@@ -24,7 +24,7 @@ func mapped(change func(*assembly.Mapping)) func(*Options) {
 				a.Rules[i].Targets = []assembly.Target{{ID: "queue", ARN: arn}}
 			}
 		}
-		m := assembly.Mapping{QueueARN: arn, FunctionARN: a.Function("joiner-demo-probe").ARN, BatchSize: 100, Window: 50 * time.Millisecond, MaxConcurrency: 2, Partial: true}
+		m := assembly.Mapping{QueueARN: arn, FunctionARN: a.FindFunction("joiner-demo-probe").ARN, BatchSize: 100, Window: 50 * time.Millisecond, MaxConcurrency: 2, Partial: true}
 		if change != nil {
 			change(&m)
 		}
@@ -42,11 +42,11 @@ func TestAFloodOfEventsTakesNoMoreConcurrencyThanTheMappingHas(t *testing.T) {
 	const flood = 2000
 	h, c := startHost(t, mapped(nil))
 	for i := range flood {
-		if _, err := h.Deliver(spotEvent(fmt.Sprintf("event-%d.", i))); err != nil {
+		if _, err := h.DeliverEvent(spotEvent(fmt.Sprintf("event-%d.", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := h.Invoke(t.Context(), "joiner-demo-single", RequestResponse, []byte(`{}`)); err != nil {
+	if _, err := h.InvokeFunction(t.Context(), "joiner-demo-single", RequestResponse, []byte(`{}`)); err != nil {
 		t.Errorf("another function meanwhile: %v", err)
 	}
 	quiet(t, h)
@@ -56,7 +56,7 @@ func TestAFloodOfEventsTakesNoMoreConcurrencyThanTheMappingHas(t *testing.T) {
 			t.Fatalf("event %d was handled %d times", i, n)
 		}
 	}
-	s := h.Stats().Functions["joiner-demo-probe"]
+	s := h.CurrentStats().Functions["joiner-demo-probe"]
 	if s.MostAtOnce > 2 || s.Throttles > 0 || s.Invocations > flood/10 {
 		t.Errorf("%d at once, %d throttled, %d invocations for %d events", s.MostAtOnce, s.Throttles, s.Invocations, flood)
 	}
@@ -66,7 +66,7 @@ func TestAFloodOfEventsTakesNoMoreConcurrencyThanTheMappingHas(t *testing.T) {
 func TestMessagesThatFailedComeAgain(t *testing.T) {
 	h, c := startHost(t, mapped(nil))
 	for _, name := range []string{"one.", "fail.", "three."} {
-		if _, err := h.Deliver(spotEvent(name)); err != nil {
+		if _, err := h.DeliverEvent(spotEvent(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,12 +94,12 @@ func TestLambdaRefusesAMapping(t *testing.T) {
 		"a queue":       {func(m *assembly.Mapping) { m.QueueARN = "arn:aws:sqs:us-west-2:111122223333:none" }, "is not in the assembly"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, err := Load(os.Getenv("DEMO_ASSEMBLY"))
+			a, err := LoadAssembly(os.Getenv("DEMO_ASSEMBLY"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			mapped(c.change)(&Options{Assembly: a})
-			if err := a.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := a.CheckDeployment(); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})

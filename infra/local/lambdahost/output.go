@@ -18,8 +18,8 @@ type logger struct {
 	out io.Writer
 }
 
-// line writes one line. A writer that fails loses log lines, not invocations.
-func (l *logger) line(source, request, text string) {
+// writeLine writes one line. A writer that fails loses log lines, not invocations.
+func (l *logger) writeLine(source, request, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, _ = fmt.Fprintf(l.out, "%-16s %-8.8s | %s\n", source, request, text)
@@ -37,33 +37,33 @@ type output struct {
 	tail    []byte
 }
 
-// follow passes lines on until the last writer of the pipe is gone.
-func (o *output) follow() {
+// followPipe passes lines on until the last writer of the pipe is gone.
+func (o *output) followPipe() {
 	raw, err := o.pipe.SyscallConn()
 	if err != nil {
-		o.log.line(o.source, "", "read output: "+err.Error())
+		o.log.writeLine(o.source, "", "read output: "+err.Error())
 		return
 	}
 	// Reading and filing happen under one lock, so that drain never misses bytes that are read but not yet filed.
-	_ = raw.Read(func(fd uintptr) bool { return o.take(int(fd)) })
+	_ = raw.Read(func(fd uintptr) bool { return o.readPipe(int(fd)) })
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.partial) > 0 {
-		o.file("")
+		o.filePartial("")
 	}
 }
 
-// drain files all that is in the pipe now.
-func (o *output) drain() {
+// drainPipe files all that is in the pipe now.
+func (o *output) drainPipe() {
 	raw, err := o.pipe.SyscallConn()
 	if err != nil {
 		return
 	}
-	_ = raw.Control(func(fd uintptr) { o.take(int(fd)) })
+	_ = raw.Control(func(fd uintptr) { o.readPipe(int(fd)) })
 }
 
-// take reads until the pipe is empty (false) or has ended (true).
-func (o *output) take(fd int) bool {
+// readPipe reads until the pipe is empty (false) or has ended (true).
+func (o *output) readPipe(fd int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	chunk := make([]byte, 32<<10)
@@ -85,42 +85,42 @@ func (o *output) take(fd int) bool {
 				break
 			}
 			o.partial = line
-			o.file(string(rest))
+			o.filePartial(string(rest))
 		}
 	}
 }
 
-// file gives the line in partial to the log and the tail, and leaves the rest in partial.
-func (o *output) file(rest string) {
-	o.say(string(o.partial))
+// filePartial gives the line in partial to the log and the tail, and leaves the rest in partial.
+func (o *output) filePartial(rest string) {
+	o.logLine(string(o.partial))
 	o.partial = []byte(rest)
 }
 
-// say logs one line of the current request. The caller holds the lock.
-func (o *output) say(text string) {
-	o.log.line(o.source, o.request, text)
+// logLine logs one line of the current request. The caller holds the lock.
+func (o *output) logLine(text string) {
+	o.log.writeLine(o.source, o.request, text)
 	o.tail = append(append(o.tail, text...), '\n')
 	if over := len(o.tail) - tailBytes; over > 0 {
 		o.tail = o.tail[over:]
 	}
 }
 
-// begin files what was printed before, and gives what follows to the request.
-func (o *output) begin(request string) {
-	o.drain()
+// beginRequest files what was printed before, and gives what follows to the request.
+func (o *output) beginRequest(request string) {
+	o.drainPipe()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.request, o.tail = request, nil
-	o.say("START RequestId: " + request + " Version: $LATEST")
+	o.logLine("START RequestId: " + request + " Version: $LATEST")
 }
 
-// end files what was printed, closes the request with these lines, and returns the tail of its log.
-func (o *output) end(lines ...string) []byte {
-	o.drain()
+// endRequest files what was printed, closes the request with these lines, and returns the tail of its log.
+func (o *output) endRequest(lines ...string) []byte {
+	o.drainPipe()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, line := range lines {
-		o.say(line)
+		o.logLine(line)
 	}
 	o.request = ""
 	return bytes.Clone(o.tail)

@@ -20,24 +20,24 @@ type Report struct {
 	Error    string        // what Lambda answers for a failed one
 }
 
-// Killed reports whether the process was killed, as is one that takes more memory than it has.
-func (r Report) Killed() bool {
+// WasKilled reports whether the process was killed, as is one that takes more memory than it has.
+func (r Report) WasKilled() bool {
 	return r.Status == "error" && strings.Contains(r.Error, "signal: killed")
 }
 
-// usage is what the process took so far, and lets the peak begin anew.
-func (s *sandbox) usage() confine.Usage {
+// readUsage is what the process took so far, and lets the peak begin anew.
+func (s *sandbox) readUsage() confine.Usage {
 	u, err := confine.ReadUsage(s.cmd.Process.Pid)
 	if err != nil || s.fn.host.options.OnReport == nil {
 		return confine.Usage{}
 	}
-	s.memory() // keeps the peak of all invocations
+	s.peakMemory() // keeps the peak of all invocations
 	_ = confine.ForgetPeak(s.cmd.Process.Pid)
 	return u
 }
 
-// measure completes the report by what the process took since before.
-func (s *sandbox) measure(r Report, before confine.Usage) Report {
+// completeReport completes the report by what the process took since before.
+func (s *sandbox) completeReport(r Report, before confine.Usage) Report {
 	u, err := confine.ReadUsage(s.cmd.Process.Pid)
 	s.mu.Lock()
 	defer s.mu.Unlock()

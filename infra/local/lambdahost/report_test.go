@@ -60,7 +60,7 @@ func startConfined(t *testing.T) (*Host, *cloud, func() []Report) {
 
 func invoked(t *testing.T, h *Host, event string) Result {
 	t.Helper()
-	r, err := h.Invoke(t.Context(), "joiner-demo-probe", RequestResponse, []byte(event))
+	r, err := h.InvokeFunction(t.Context(), "joiner-demo-probe", RequestResponse, []byte(event))
 	if err != nil {
 		t.Fatal(err)
 	}

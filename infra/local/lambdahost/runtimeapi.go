@@ -13,18 +13,18 @@ import (
 // maxResponse is the size of a synchronous result that Lambda takes.
 const maxResponse = 6 << 20
 
-// api is the Lambda Runtime API of one process.
-func (s *sandbox) api() http.Handler {
+// runtimeAPI is the Lambda Runtime API of one process.
+func (s *sandbox) runtimeAPI() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", s.next)
-	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/response", s.response)
-	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/error", s.failure)
+	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", s.serveNext)
+	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/response", s.serveResponse)
+	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/error", s.serveFailure)
 	mux.HandleFunc("POST /2018-06-01/runtime/init/error", s.initFailure)
 	return mux
 }
 
-// next blocks until there is a call for the process.
-func (s *sandbox) next(w http.ResponseWriter, r *http.Request) {
+// serveNext blocks until there is a call for the process.
+func (s *sandbox) serveNext(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	if s.initTook == 0 {
 		s.initTook = time.Since(s.started)
@@ -43,14 +43,14 @@ func (s *sandbox) next(w http.ResponseWriter, r *http.Request) {
 		header.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(c.deadline.UnixMilli(), 10))
 		header.Set("Lambda-Runtime-Invoked-Function-Arn", s.fn.ARN)
 		header.Set("Lambda-Runtime-Trace-Id", fmt.Sprintf("Root=1-%08x-%s;Sampled=0;%s", time.Now().Unix(),
-			rand.Text()[:24], c.chain.part()))
-		_, _ = w.Write(c.payload) // a process that went away in between is seen by reap
+			rand.Text()[:24], c.chain.headerPart()))
+		_, _ = w.Write(c.payload) // a process that went away in between is seen by reapProcess
 	case <-r.Context().Done():
 	case <-s.exited:
 	}
 }
 
-func (s *sandbox) response(w http.ResponseWriter, r *http.Request) {
+func (s *sandbox) serveResponse(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxResponse+1))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -62,20 +62,20 @@ func (s *sandbox) response(w http.ResponseWriter, r *http.Request) {
 		o = outcome{fault: "Unhandled", status: "error",
 			payload: runtimeError(r.PathValue("id"), "Function.ResponseSizeTooLarge", message)}
 	}
-	s.finish(w, r.PathValue("id"), o)
+	s.finishCall(w, r.PathValue("id"), o)
 }
 
-func (s *sandbox) failure(w http.ResponseWriter, r *http.Request) {
+func (s *sandbox) serveFailure(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxResponse))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s.finish(w, r.PathValue("id"), outcome{fault: "Unhandled", status: "error", payload: body})
+	s.finishCall(w, r.PathValue("id"), outcome{fault: "Unhandled", status: "error", payload: body})
 }
 
-// finish gives the answer to whoever waits for the call. A second answer, or one for another call, is refused.
-func (s *sandbox) finish(w http.ResponseWriter, id string, o outcome) {
+// finishCall gives the answer to whoever waits for the call. A second answer, or one for another call, is refused.
+func (s *sandbox) finishCall(w http.ResponseWriter, id string, o outcome) {
 	s.mu.Lock()
 	c := s.current
 	ours := c != nil && c.id == id

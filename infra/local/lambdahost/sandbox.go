@@ -68,7 +68,7 @@ type outcome struct {
 
 // newSandbox starts a process of the function. It returns before the process is ready.
 func (f *function) newSandbox(ctx context.Context) (*sandbox, error) {
-	env, stream, version, err := f.environment(ctx)
+	env, stream, version, err := f.processEnvironment(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -89,30 +89,30 @@ func (f *function) newSandbox(ctx context.Context) (*sandbox, error) {
 	s.cmd.Env = slices.Concat(env, []string{"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String(),
 		"AWS_LAMBDA_LOG_STREAM_NAME=" + stream})
 	s.cmd.Stdout, s.cmd.Stderr = write, write
-	s.server = &http.Server{Handler: s.api(), ReadHeaderTimeout: initLimit}
-	if err := f.host.spawner.start(s.cmd); err != nil {
+	s.server = &http.Server{Handler: s.runtimeAPI(), ReadHeaderTimeout: initLimit}
+	if err := f.host.spawner.startCommand(s.cmd); err != nil {
 		return nil, errors.Join(fmt.Errorf("start bootstrap: %w", err), listener.Close(), read.Close(), write.Close())
 	}
 	_ = write.Close() // the process has its own copy
 	if kind := f.host.Confined; kind != "" {
-		s.confined, err = confine.Confine(kind, s.cmd.Process.Pid, confine.LambdaLimits(f.MemoryMB))
+		s.confined, err = confine.ConfineProcess(kind, s.cmd.Process.Pid, confine.LambdaLimits(f.MemoryMB))
 		if err != nil {
-			s.kill()
+			s.killProcess()
 			return nil, errors.Join(err, s.cmd.Wait(), listener.Close(), read.Close())
 		}
 	}
 	go func() { _ = s.server.Serve(listener) }()
-	go s.reap()
+	go s.reapProcess()
 	return s, nil
 }
 
-// reap waits for the end of the process and then closes what belongs to it.
-func (s *sandbox) reap() {
-	s.out.follow()
+// reapProcess waits for the end of the process and then closes what belongs to it.
+func (s *sandbox) reapProcess() {
+	s.out.followPipe()
 	err := s.cmd.Wait()
 	if s.confined != nil {
 		if err := s.confined.Close(); err != nil {
-			s.fn.host.log.line(s.fn.Short, "", err.Error())
+			s.fn.host.log.writeLine(s.fn.Short, "", err.Error())
 		}
 	}
 	s.mu.Lock()
@@ -123,9 +123,9 @@ func (s *sandbox) reap() {
 	close(s.exited)
 }
 
-// kill ends the process and its children. It is harmless when the process has ended: reap has not let go of the pid
-// before exited is closed, and a group of an ended process is empty.
-func (s *sandbox) kill() {
+// killProcess ends the process and its children. It is harmless when the process has ended: reapProcess has not let go
+// of the pid before exited is closed, and a group of an ended process is empty.
+func (s *sandbox) killProcess() {
 	select {
 	case <-s.exited:
 	default:
@@ -148,15 +148,15 @@ func (s *sandbox) awaitReady(id string) (failure []byte, kind string) {
 		}
 		return s.exitPayload(id), "error"
 	case <-timer.C:
-		s.kill()
+		s.killProcess()
 		<-s.exited
 		return runtimeError(id, "Sandbox.Timedout", "Init timed out after "+initLimit.String()), "timeout"
 	}
 }
 
-// deliver hands the call over and waits for its answer, the end of the process or the time-out. False: the process
+// deliverCall hands the call over and waits for its answer, the end of the process or the time-out. False: the process
 // ended without having taken the call, which may go to another.
-func (s *sandbox) deliver(c *call) (outcome, bool) {
+func (s *sandbox) deliverCall(c *call) (outcome, bool) {
 	limit := s.fn.Timeout
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -165,7 +165,7 @@ func (s *sandbox) deliver(c *call) (outcome, bool) {
 	case <-s.exited:
 		return outcome{}, false
 	case <-timer.C:
-		s.kill() // it never came back for more after its last answer
+		s.killProcess() // it never came back for more after its last answer
 		<-s.exited
 		return outcome{}, false
 	}
@@ -174,7 +174,7 @@ func (s *sandbox) deliver(c *call) (outcome, bool) {
 	case o := <-c.answer:
 		return o, true
 	case <-timer.C:
-		s.kill()
+		s.killProcess()
 		<-s.exited
 		message := fmt.Sprintf("Task timed out after %.2f seconds", limit.Seconds())
 		return outcome{fault: "Unhandled", status: "timeout", payload: runtimeError(c.id, "Sandbox.Timedout", message)},
@@ -200,7 +200,7 @@ func (s *sandbox) exitPayload(id string) []byte {
 	return runtimeError(id, "Runtime.ExitError", how)
 }
 
-func (s *sandbox) usable() bool {
+func (s *sandbox) isUsable() bool {
 	select {
 	case <-s.exited:
 		return false
@@ -209,9 +209,9 @@ func (s *sandbox) usable() bool {
 	}
 }
 
-// memory is the process' highest resident set so far, in MiB. What wait(2) tells would not do: it counts the host's own
-// memory, which the process shared until it became the function.
-func (s *sandbox) memory() int64 {
+// peakMemory is the process' highest resident set so far, in MiB. What wait(2) tells would not do: it counts the host's
+// own memory, which the process shared until it became the function.
+func (s *sandbox) peakMemory() int64 {
 	u, err := confine.ReadUsage(s.cmd.Process.Pid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,8 +221,8 @@ func (s *sandbox) memory() int64 {
 	return s.maxRSS >> 20
 }
 
-// environment is exactly what Lambda gives a process: the template's variables and its own.
-func (f *function) environment(ctx context.Context) (env []string, stream string, version int, err error) {
+// processEnvironment is exactly what Lambda gives a process: the template's variables and its own.
+func (f *function) processEnvironment(ctx context.Context) (env []string, stream string, version int, err error) {
 	key, secret, token, err := f.host.options.Credentials(ctx, f.RoleARN, f.Name)
 	if err != nil {
 		return nil, "", 0, fmt.Errorf("get credentials of %s: %w", f.RoleARN, err)
@@ -230,7 +230,7 @@ func (f *function) environment(ctx context.Context) (env []string, stream string
 	f.mu.Lock()
 	given, version := f.resolved, f.version
 	f.mu.Unlock()
-	if variable := pending(given); variable != "" {
+	if variable := pendingVariable(given); variable != "" {
 		return nil, "", 0, errPending(f.Name, variable)
 	}
 	place := f.host.options.Assembly.Place

@@ -87,7 +87,7 @@ func (b *EventBus) keepTime(r *rule) {
 		if due.IsZero() {
 			return // a cron expression whose years are over
 		}
-		if !h.pause(time.Until(h.started.Add(h.scale(due.Sub(h.started))))) {
+		if !h.pauseFor(time.Until(h.started.Add(h.scaleTime(due.Sub(h.started))))) {
 			return
 		}
 		now = due
@@ -100,8 +100,8 @@ func (b *EventBus) keepTime(r *rule) {
 		if paused {
 			continue
 		}
-		if _, err := b.fire(r); err != nil {
-			h.log.line(r.name, "", err.Error())
+		if _, err := b.fireRule(r); err != nil {
+			h.log.writeLine(r.name, "", err.Error())
 		}
 	}
 }

@@ -37,18 +37,18 @@ func TestMain(m *testing.M) {
 // playParent is a program that runs a function, which writes its pid to the file, and is then killed. It never returns.
 func playParent(file string) {
 	err := func() error {
-		a, err := Load(os.Getenv("DEMO_ASSEMBLY"))
+		a, err := LoadAssembly(os.Getenv("DEMO_ASSEMBLY"))
 		if err != nil {
 			return err
 		}
-		h, err := Start(context.Background(), Options{
+		h, err := StartHost(context.Background(), Options{
 			Assembly: a, Paused: true, SendToQueue: func(string, []byte) error { return nil },
 			Credentials: func(context.Context, string, string) (string, string, string, error) { return "k", "s", "t", nil },
 		})
 		if err != nil {
 			return err
 		}
-		_, err = h.Invoke(context.Background(), "joiner-demo-single", RequestResponse, fmt.Appendf(nil, `{"do":"wait","signal":%q,"until":"/nowhere"}`, file))
+		_, err = h.InvokeFunction(context.Background(), "joiner-demo-single", RequestResponse, fmt.Appendf(nil, `{"do":"wait","signal":%q,"until":"/nowhere"}`, file))
 		return err
 	}()
 	fmt.Fprintln(os.Stderr, "not killed in time:", err) // the function's time-out came first
@@ -105,7 +105,7 @@ func (c *cloud) messages(queue string) [][]byte {
 // of their time-out: a busy machine is no part of what is tested.
 func startHost(t *testing.T, change func(*Options)) (*Host, *cloud) {
 	t.Helper()
-	a, err := Load(os.Getenv("DEMO_ASSEMBLY"))
+	a, err := LoadAssembly(os.Getenv("DEMO_ASSEMBLY"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func startHost(t *testing.T, change func(*Options)) (*Host, *cloud) {
 	if change != nil {
 		change(&o)
 	}
-	h, err := Start(t.Context(), o)
+	h, err := StartHost(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ type reply struct {
 
 func invoke(t *testing.T, h *Host, name, event string) (Result, reply) {
 	t.Helper()
-	result, err := h.Invoke(t.Context(), name, RequestResponse, []byte(event))
+	result, err := h.InvokeFunction(t.Context(), name, RequestResponse, []byte(event))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func quiet(t *testing.T, h *Host) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	if err := h.Wait(ctx); err != nil {
+	if err := h.WaitIdle(ctx); err != nil {
 		t.Fatal(err)
 	}
 }

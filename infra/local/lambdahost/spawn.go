@@ -33,15 +33,15 @@ func startSpawner() *spawner {
 	return s
 }
 
-// start starts the command in a process group of its own that dies with this process.
-func (s *spawner) start(cmd *exec.Cmd) error {
+// startCommand starts the command in a process group of its own that dies with this process.
+func (s *spawner) startCommand(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	done := make(chan error, 1)
 	s.requests <- func() { done <- cmd.Start() }
 	return <-done
 }
 
-func (s *spawner) stop() {
+func (s *spawner) stopSpawner() {
 	close(s.requests)
 	<-s.stopped
 }
@@ -64,14 +64,14 @@ func codeDir(code, scratch, name string) (string, error) {
 		if strings.HasSuffix(file.Name, "/") {
 			continue
 		}
-		if err := unpack(file, dir); err != nil {
+		if err := unpackFile(file, dir); err != nil {
 			return "", errors.Join(err, archive.Close())
 		}
 	}
 	return dir, archive.Close()
 }
 
-func unpack(file *zip.File, dir string) error {
+func unpackFile(file *zip.File, dir string) error {
 	if !filepath.IsLocal(file.Name) {
 		return fmt.Errorf("unpack %s: it leads out of the archive", file.Name)
 	}

@@ -11,7 +11,7 @@ import (
 type Stats struct {
 	Functions   map[string]FunctionStats // by physical name
 	Undelivered []Undelivered
-	Skipped     int // times at which a schedule did not fire because of Pause
+	Skipped     int // times at which a schedule did not fire because of PauseSchedules
 }
 
 // FunctionStats counts the attempts of one function.
@@ -65,8 +65,8 @@ type Undelivered struct {
 	Event    []byte
 }
 
-// Stats returns what happened so far.
-func (h *Host) Stats() Stats {
+// CurrentStats returns what happened so far.
+func (h *Host) CurrentStats() Stats {
 	s := Stats{Functions: map[string]FunctionStats{}}
 	h.EventBus.mu.Lock()
 	s.Undelivered, s.Skipped = slices.Clone(h.undelivered), h.skipped
@@ -88,7 +88,7 @@ func (h *Host) Stats() Stats {
 	return s
 }
 
-func (h *Host) count(f *function, change func(*FunctionStats)) {
+func (h *Host) updateStats(f *function, change func(*FunctionStats)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ledger[f.Name] == nil {
@@ -97,8 +97,8 @@ func (h *Host) count(f *function, change func(*FunctionStats)) {
 	change(h.ledger[f.Name])
 }
 
-// add counts one finished attempt.
-func (s *FunctionStats) add(box *sandbox, cold bool, o outcome) {
+// addAttempt counts one finished attempt.
+func (s *FunctionStats) addAttempt(box *sandbox, cold bool, o outcome) {
 	if o.fault != "" {
 		s.Errors++
 	}
@@ -126,7 +126,7 @@ func newGauge() *gauge {
 	return g
 }
 
-func (g *gauge) add(n int) {
+func (g *gauge) addCount(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.n == 0 {
@@ -138,8 +138,8 @@ func (g *gauge) add(n int) {
 	}
 }
 
-// zero is closed once nothing is under way.
-func (g *gauge) zero() <-chan struct{} {
+// zeroReached is closed once nothing is under way.
+func (g *gauge) zeroReached() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.empty

@@ -47,7 +47,7 @@ func (h *Host) openDoors() error {
 			continue
 		}
 		d := &door{fn: f}
-		certificate, err := d.certify()
+		certificate, err := d.makeCertificate()
 		if err != nil {
 			return fmt.Errorf("function %s: %w", f.Name, err)
 		}
@@ -75,8 +75,8 @@ func (h *Host) URL(name string) (url string, ca []byte) {
 	return "", nil
 }
 
-// certify makes a certificate for loopback that is its own authority.
-func (d *door) certify() (tls.Certificate, error) {
+// makeCertificate makes a certificate for loopback that is its own authority.
+func (d *door) makeCertificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("make key: %w", err)
@@ -95,8 +95,8 @@ func (d *door) certify() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// admits weighs the function's policy: anybody must be allowed the URL, and the invocation by it.
-func (d *door) admits() bool {
+// admitsAnybody weighs the function's policy: anybody must be allowed the URL, and the invocation by it.
+func (d *door) admitsAnybody() bool {
 	allows := func(action string, by func(assembly.Permission) bool) bool {
 		return slices.ContainsFunc(d.fn.host.options.Assembly.Permissions, func(p assembly.Permission) bool {
 			return p.FunctionARN == d.fn.ARN && p.Principal == "*" && p.Action == action && by(p)
@@ -106,8 +106,8 @@ func (d *door) admits() bool {
 		allows("lambda:InvokeFunction", func(p assembly.Permission) bool { return p.ViaURL })
 }
 
-// room reports whether Lambda would take another call in this second.
-func (d *door) room(now time.Time) bool {
+// hasRoom reports whether Lambda would take another call in this second.
+func (d *door) hasRoom(now time.Time) bool {
 	if d.fn.Reserved == nil {
 		return true
 	}
@@ -163,11 +163,11 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case len(body) > maxSyncPayload:
 		refuse(http.StatusRequestEntityTooLarge, "Request Entity Too Large")
 		return
-	case !d.admits():
+	case !d.admitsAnybody():
 		refuse(http.StatusForbidden, "Forbidden")
 		return
-	case !d.room(time.Now()):
-		d.fn.host.count(d.fn, func(s *FunctionStats) { s.Throttles++ })
+	case !d.hasRoom(time.Now()):
+		d.fn.host.updateStats(d.fn, func(s *FunctionStats) { s.Throttles++ })
 		refuse(http.StatusTooManyRequests, "Rate Exceeded.")
 		return
 	}
@@ -176,7 +176,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusInternalServerError, err.Error())
 		return
 	}
-	result, err := d.fn.host.Invoke(context.WithoutCancel(r.Context()), d.fn.Name, RequestResponse, event)
+	result, err := d.fn.host.InvokeFunction(context.WithoutCancel(r.Context()), d.fn.Name, RequestResponse, event)
 	if failed, ok := errors.AsType[*Error](err); ok {
 		refuse(failed.Status, failed.Message)
 		return
@@ -185,7 +185,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusBadGateway, "Internal Server Error")
 		return
 	}
-	respond(w, result.Payload)
+	writeResponse(w, result.Payload)
 }
 
 func eventOf(r *http.Request, body []byte) request {
@@ -208,8 +208,8 @@ func eventOf(r *http.Request, body []byte) request {
 	return e
 }
 
-// respond writes what the function answered: a whole response if it has a status code, else its JSON as the body.
-func respond(w http.ResponseWriter, payload []byte) {
+// writeResponse writes what the function answered: a whole response if it has a status code, else its JSON as the body.
+func writeResponse(w http.ResponseWriter, payload []byte) {
 	var out struct {
 		StatusCode      int
 		Headers         map[string]string

@@ -15,7 +15,7 @@ import (
 
 // open gives the probe a URL, and anybody the permissions for it.
 func open(o *Options) {
-	probe := o.Assembly.Function("joiner-demo-probe")
+	probe := o.Assembly.FindFunction("joiner-demo-probe")
 	probe.URL = &assembly.URL{AuthType: "NONE"}
 	o.Assembly.Permissions = append(o.Assembly.Permissions,
 		assembly.Permission{Action: "lambda:InvokeFunctionUrl", FunctionARN: probe.ARN, Principal: "*", URLAuthType: "NONE"},
@@ -87,7 +87,7 @@ func TestAURLNeedsBothPermissions(t *testing.T) {
 			o.Assembly.Permissions = left
 		})
 		c, url := caller(t, h)
-		if status, _, _ := post(t, c, url+"plain", "text/plain", ""); status != 403 || h.Stats().Functions["joiner-demo-probe"].Invocations != 0 {
+		if status, _, _ := post(t, c, url+"plain", "text/plain", ""); status != 403 || h.CurrentStats().Functions["joiner-demo-probe"].Invocations != 0 {
 			t.Errorf("without %s: %d, want 403 and no invocation", missing, status)
 		}
 	}
@@ -99,7 +99,7 @@ func TestAFloodIsBounded(t *testing.T) {
 	h, _ := startHost(t, func(o *Options) {
 		open(o)
 		one := 1
-		o.Assembly.Function("joiner-demo-probe").Reserved = &one
+		o.Assembly.FindFunction("joiner-demo-probe").Reserved = &one
 	})
 	c, url := caller(t, h)
 	if status, _, _ := post(t, c, url+"plain", "text/plain", ""); status != 200 {
@@ -107,7 +107,7 @@ func TestAFloodIsBounded(t *testing.T) {
 	}
 	d, second := h.doors[0], time.Now().Add(time.Hour)
 	for i := range 11 {
-		if ok := d.room(second.Add(time.Duration(i) * 50 * time.Millisecond)); ok != (i < 10) {
+		if ok := d.hasRoom(second.Add(time.Duration(i) * 50 * time.Millisecond)); ok != (i < 10) {
 			t.Errorf("call %d within half a second is let in: %t", i+1, ok)
 		}
 	}
@@ -115,10 +115,10 @@ func TestAFloodIsBounded(t *testing.T) {
 	if status, _, _ := post(t, c, url+"plain", "text/plain", ""); status != 429 {
 		t.Errorf("the eleventh call: %d, want 429", status)
 	}
-	if !d.room(second.Add(time.Second)) {
+	if !d.hasRoom(second.Add(time.Second)) {
 		t.Error("a second after the first call there is room for one more")
 	}
-	stats := h.Stats().Functions["joiner-demo-probe"]
+	stats := h.CurrentStats().Functions["joiner-demo-probe"]
 	if stats.Invocations != 1 || stats.Throttles != 1 {
 		t.Errorf("%d invocations and %d throttles, want 1 and 1", stats.Invocations, stats.Throttles)
 	}

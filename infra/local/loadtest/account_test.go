@@ -50,7 +50,7 @@ func account(t *testing.T, rates []rate) (*awsemulator.Cloud, *ec2.Client, *watc
 	for _, r := range rates {
 		c.AddFault(awsemulator.Fault{Service: "ec2", Action: r.action, Kind: awsemulator.Throttle, Burst: r.burst, PerSecond: r.perSecond, Each: r.each})
 	}
-	keys := c.Credentials("provision", "test", 0)
+	keys := c.IssueCredentials("provision", "test", 0)
 	w := &watch{pause: map[string]time.Duration{}, refused: map[string]refusal{}}
 	t.Cleanup(func() {
 		for _, early := range w.early {

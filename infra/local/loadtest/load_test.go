@@ -125,8 +125,8 @@ func TestABurstOfClaims(t *testing.T) {
 		}
 		launched[claim.ProviderID] = true
 	}
-	if len(launched) != *claims || len(c.Instances()) != *claims {
-		t.Errorf("%d claims are launched by %d instances, want %d", len(launched), len(c.Instances()), *claims)
+	if len(launched) != *claims || len(c.DescribedInstances()) != *claims {
+		t.Errorf("%d claims are launched by %d instances, want %d", len(launched), len(c.DescribedInstances()), *claims)
 	}
 	report(t, c, memory)
 	if calls := c.CallCounts()["ec2:CreateFleet"]; calls > max(10, *claims/25) {
@@ -142,8 +142,8 @@ func TestABurstOfHeldNodes(t *testing.T) {
 	if err := p.Run(t.Context(), w.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Instances()) != *claims {
-		t.Errorf("%d instances, want %d", len(c.Instances()), *claims)
+	if len(c.DescribedInstances()) != *claims {
+		t.Errorf("%d instances, want %d", len(c.DescribedInstances()), *claims)
 	}
 	for _, claim := range w.Claims() {
 		if _, held := nomination.TaintOf(cluster.Claim{StartupTaints: claim.StartupTaints}); !held {
@@ -178,8 +178,8 @@ func TestABurstWhileMuchIsSoldOut(t *testing.T) {
 			waiting++
 		}
 	}
-	if n := len(w.Claims()); waiting > 0 || n != *claims || len(c.Instances()) != n {
-		t.Errorf("%d claims, %d of them waiting, %d instances, want %d of each and none waiting", n, waiting, len(c.Instances()), *claims)
+	if n := len(w.Claims()); waiting > 0 || n != *claims || len(c.DescribedInstances()) != n {
+		t.Errorf("%d claims, %d of them waiting, %d instances, want %d of each and none waiting", n, waiting, len(c.DescribedInstances()), *claims)
 	}
 	report(t, c, memory)
 }
@@ -188,7 +188,7 @@ func TestABurstWhileMuchIsSoldOut(t *testing.T) {
 func report(t *testing.T, c *awsemulator.Cloud, memory uint64) {
 	t.Helper()
 	refused := map[string]int{}
-	for _, call := range c.Calls() {
+	for _, call := range c.LoggedCalls() {
 		if call.Fault == awsemulator.Throttle {
 			refused[call.Service+":"+call.Action]++
 		}

@@ -26,8 +26,8 @@ func TestABurstThatIsThrottled(t *testing.T) {
 		}
 		w.Advance(time.Second)
 	}
-	if got := launched(w); got != n || len(c.Instances()) != n {
-		t.Errorf("%d claims are launched by %d instances, want %d, after %d passes", got, len(c.Instances()), n, rounds)
+	if got := launched(w); got != n || len(c.DescribedInstances()) != n {
+		t.Errorf("%d claims are launched by %d instances, want %d, after %d passes", got, len(c.DescribedInstances()), n, rounds)
 	}
 	report(t, c, 0)
 	backedOff(t, c, seen, "ec2:CreateFleet", n)
@@ -47,7 +47,7 @@ func launched(w *fake.World) (n int) {
 func backedOff(t *testing.T, c *awsemulator.Cloud, seen *watch, action string, n int) {
 	t.Helper()
 	refused := 0
-	for _, call := range c.Calls() {
+	for _, call := range c.LoggedCalls() {
 		if call.Fault == awsemulator.Throttle && call.Service+":"+call.Action == action {
 			refused++
 		}
@@ -71,8 +71,8 @@ func TestNamingAndEndingAtScale(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			n := min(*claims, test.most)
 			w, p, c, seen := burst(t, n, documented())
-			if err := p.Run(t.Context(), w.Now()); err != nil || len(c.Instances()) != n {
-				t.Fatalf("%d instances, %v", len(c.Instances()), err)
+			if err := p.Run(t.Context(), w.Now()); err != nil || len(c.DescribedInstances()) != n {
+				t.Fatalf("%d instances, %v", len(c.DescribedInstances()), err)
 			}
 			c.ClearFaults()
 			for _, r := range test.rates {
@@ -80,13 +80,13 @@ func TestNamingAndEndingAtScale(t *testing.T) {
 			}
 			c.ForgetCalls()
 			f := p.Fleet.(*fleet.Fleet)
-			instances := c.Instances()
+			instances := c.DescribedInstances()
 			look := passes(t, f)
 			insist(t, instances, func(i awsemulator.Instance) error {
 				look()
 				return f.TagInstance(t.Context(), i.ID, "node-"+i.ID, "claim-"+i.ID)
 			})
-			for _, i := range c.Instances() {
+			for _, i := range c.DescribedInstances() {
 				if i.Tags["Name"] != "node-"+i.ID {
 					t.Errorf("%s is called %q", i.ID, i.Tags["Name"])
 				}
@@ -101,7 +101,7 @@ func TestNamingAndEndingAtScale(t *testing.T) {
 				t.Errorf("%d calls of DescribeInstances for %d names", calls["ec2:DescribeInstances"], n)
 			}
 			insist(t, instances, func(i awsemulator.Instance) error { return f.TerminateInstances(t.Context(), []string{i.ID}) })
-			for _, i := range c.Instances() {
+			for _, i := range c.DescribedInstances() {
 				if i.State != "shutting-down" {
 					t.Errorf("%s is %s", i.ID, i.State)
 				}

@@ -46,10 +46,10 @@ func (k *karpenter) said(words ...string) string {
 // other bytes than EKS tells it.
 func (w *world) startKarpenter() *karpenter {
 	w.t.Helper()
-	creds := w.Cloud.Credentials(env.Administrator, "karpenter", 0)
+	creds := w.Cloud.IssueCredentials(env.Administrator, "karpenter", 0)
 	k := &karpenter{done: make(chan error, 1), cmd: exec.CommandContext(w.ctx, *program)}
 	k.cmd.Stdout, k.cmd.Stderr = &k.log, &k.log
-	k.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.t.TempDir(), "KUBECONFIG=" + w.Plane.Kubeconfig(), "AWS_ENDPOINT_URL=" + w.Cloud.URL(), "AWS_REGION=" + env.Region,
+	k.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.t.TempDir(), "KUBECONFIG=" + w.Plane.KubeconfigPath(), "AWS_ENDPOINT_URL=" + w.Cloud.URL(), "AWS_REGION=" + env.Region,
 		"AWS_ACCESS_KEY_ID=" + creds.AccessKeyID, "AWS_SECRET_ACCESS_KEY=" + creds.SecretAccessKey, "AWS_SESSION_TOKEN=" + creds.SessionToken, "AWS_EC2_METADATA_DISABLED=true",
 		"CLUSTER_NAME=" + env.ClusterName, "LEADER_ELECTION_NAMESPACE=kube-system", "METRICS_PORT=0", "HEALTH_PROBE_PORT=0", "BATCH_IDLE_DURATION=1s",
 		"CLUSTER_CA_BUNDLE=" + base64.StdEncoding.EncodeToString(append(w.Plane.CA(), '\n'))}

@@ -195,7 +195,7 @@ func (w *world) ends() {
 	}
 	w.until("every node is gone", func() (string, bool) {
 		living := 0
-		for _, i := range w.Cloud.Instances() {
+		for _, i := range w.Cloud.DescribedInstances() {
 			if i.State != "terminated" {
 				living++
 			}

@@ -50,7 +50,7 @@ func start(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Env, err = env.Start(t.Context(), env.Options{Root: root, Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 200 * time.Millisecond,
+	w.Env, err = env.StartEnvironment(t.Context(), env.Options{Root: root, Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 200 * time.Millisecond,
 		BootDelay: 200 * time.Millisecond, FunctionLog: w.logs, CollectPods: true,
 		Lose: func([]byte) bool { return true },
 		Env:  map[string]string{"WATCH_DURATION": "1s", "DISRUPTION": "act", "GARBAGE_COLLECTION_MIN_AGE": leakAge.String()}})
@@ -83,10 +83,10 @@ func (l *logBook) said() string {
 func (w *world) tick(functions ...string) {
 	w.t.Helper()
 	for _, f := range functions {
-		res, err := w.Host.Invoke(w.ctx, w.Function(f), lambdahost.RequestResponse, nil)
+		res, err := w.Host.InvokeFunction(w.ctx, w.FunctionName(f), lambdahost.RequestResponse, nil)
 		for begun := time.Now(); isBusy(err) && time.Since(begun) < patience; {
 			time.Sleep(poll) // another invocation runs
-			res, err = w.Host.Invoke(w.ctx, w.Function(f), lambdahost.RequestResponse, nil)
+			res, err = w.Host.InvokeFunction(w.ctx, w.FunctionName(f), lambdahost.RequestResponse, nil)
 		}
 		if err != nil || res.FunctionError != "" {
 			w.t.Fatalf("%s ended with %v, %s", f, err, res.Payload)
@@ -126,13 +126,13 @@ func (w *world) until(what string, look func() (saw string, ok bool), functions 
 func (w *world) joiner(args ...string) (code int, out string) {
 	w.t.Helper()
 	var o, p bytes.Buffer
-	code = cli.Run(append(args, "--kubeconfig", w.Plane.Kubeconfig()), &o, &p)
+	code = cli.Run(append(args, "--kubeconfig", w.Plane.KubeconfigPath()), &o, &p)
 	return code, o.String() + p.String()
 }
 
 func (w *world) apply(text string) {
 	w.t.Helper()
-	if err := w.Kube.Apply(w.ctx, []byte(text)); err != nil {
+	if err := w.Kube.ApplyManifest(w.ctx, []byte(text)); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -192,7 +192,7 @@ func (w *world) holding() map[string]string {
 		}
 		out[c.GetName()] = fmt.Sprintf("%s %s on %s%s", c.GetUID(), node, id, deleting)
 	}
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		if i.State == "pending" || i.State == "running" {
 			out[i.ID] = i.State
 		}

@@ -14,19 +14,19 @@ type caseGroup struct {
 // caseGroups are all of them, in the order in which they are measured.
 func caseGroups() []caseGroup {
 	return []caseGroup{
-		{"cold", func(ctx context.Context, m *measured) error { return m.ticks(ctx, idleCold, true) }},
+		{"cold", func(ctx context.Context, m *measured) error { return m.tickAll(ctx, idleCold, true) }},
 		{"foreign", func(ctx context.Context, m *measured) error { return m.foreignNotices(ctx) }},
-		{"warm", func(ctx context.Context, m *measured) error { return m.ticks(ctx, idleWarm, false) }},
+		{"warm", func(ctx context.Context, m *measured) error { return m.tickAll(ctx, idleWarm, false) }},
 		{"heartbeats", func(ctx context.Context, m *measured) error {
 			err := m.underHeartbeats(ctx)
-			m.atRest = m.log.count("")
+			m.atRest = m.log.countMetrics("")
 			return err
 		}},
-		{"one-cold", func(ctx context.Context, m *measured) error { return m.waiting(ctx, 1, true) }},
-		{"one-warm", func(ctx context.Context, m *measured) error { return m.waiting(ctx, 1, false) }},
-		{"many-cold", func(ctx context.Context, m *measured) error { return m.waiting(ctx, m.many, true) }},
-		{"many-warm", func(ctx context.Context, m *measured) error { return m.waiting(ctx, m.many, false) }},
-		{"interrupted", func(ctx context.Context, m *measured) error { return m.interrupted(ctx) }},
+		{"one-cold", func(ctx context.Context, m *measured) error { return m.measureWaiting(ctx, 1, true) }},
+		{"one-warm", func(ctx context.Context, m *measured) error { return m.measureWaiting(ctx, 1, false) }},
+		{"many-cold", func(ctx context.Context, m *measured) error { return m.measureWaiting(ctx, m.many, true) }},
+		{"many-warm", func(ctx context.Context, m *measured) error { return m.measureWaiting(ctx, m.many, false) }},
+		{"interrupted", func(ctx context.Context, m *measured) error { return m.interruptNodes(ctx) }},
 	}
 }
 
@@ -37,11 +37,11 @@ func groupNames() (names []string) {
 	return names
 }
 
-// run measures everything in turn, or the groups that were asked for, under heartbeats and in processes that have
+// runCases measures everything in turn, or the groups that were asked for, under heartbeats and in processes that have
 // ticked once.
-func (m *measured) run(ctx context.Context) error {
+func (m *measured) runCases(ctx context.Context) error {
 	if m.cases != nil {
-		if err := m.ticks(ctx, "", false); err != nil {
+		if err := m.tickAll(ctx, "", false); err != nil {
 			return err
 		}
 		m.beating.Store(true)

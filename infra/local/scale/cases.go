@@ -51,8 +51,8 @@ const (
 	foreign    = "a notice about a foreign instance, cold"
 )
 
-// scheduled are the functions that tick, in the order in which they are measured.
-func scheduled() []string { return []string{"provision", "lifecycle", "disrupt", "refresh"} }
+// scheduledFunctions are the functions that tick, in the order in which they are measured.
+func scheduledFunctions() []string { return []string{"provision", "lifecycle", "disrupt", "refresh"} }
 
 // noticeKinds are the kinds of notices, by the function that each wakes.
 func noticeKinds() map[string]events.Kind {
@@ -67,13 +67,13 @@ type journal struct {
 	all []lambdahost.Report
 }
 
-func (j *journal) note(r lambdahost.Report) {
+func (j *journal) noteReport(r lambdahost.Report) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.all = append(j.all, r)
 }
 
-func (j *journal) take() []lambdahost.Report {
+func (j *journal) takeReports() []lambdahost.Report {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	out := j.all
@@ -96,33 +96,33 @@ type measured struct {
 	say     func(string)
 }
 
-// ticks invokes each scheduled function alone.
-func (m *measured) ticks(ctx context.Context, what string, cold bool) error {
-	for _, f := range scheduled() {
-		if err := m.tick(ctx, what, f, cold); err != nil {
+// tickAll invokes each scheduled function alone.
+func (m *measured) tickAll(ctx context.Context, what string, cold bool) error {
+	for _, f := range scheduledFunctions() {
+		if err := m.tickFunction(ctx, what, f, cold); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *measured) tick(ctx context.Context, what, function string, cold bool) error {
-	if err := m.rest(ctx); err != nil {
+func (m *measured) tickFunction(ctx context.Context, what, function string, cold bool) error {
+	if err := m.waitIdle(ctx); err != nil {
 		return err
 	}
 	if cold {
-		if _, err := m.Host.Kill(m.Function(function)); err != nil {
+		if _, err := m.Host.KillFunction(m.FunctionName(function)); err != nil {
 			return err
 		}
 	}
-	m.clear()
-	if _, err := m.Host.Invoke(ctx, m.Function(function), "", nil); err != nil {
+	m.forgetMeasured()
+	if _, err := m.Host.InvokeFunction(ctx, m.FunctionName(function), "", nil); err != nil {
 		return err
 	}
-	if err := m.rest(ctx); err != nil {
+	if err := m.waitIdle(ctx); err != nil {
 		return err
 	}
-	return m.close(what, row{})
+	return m.closeCase(what, row{})
 }
 
 // foreignNotices gives every function of notices one that is not about this cluster.
@@ -132,14 +132,14 @@ func (m *measured) foreignNotices(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m.clear()
-		if _, err := m.Host.Deliver(sample); err != nil {
+		m.forgetMeasured()
+		if _, err := m.Host.DeliverEvent(sample); err != nil {
 			return err
 		}
-		if err := m.rest(ctx); err != nil {
+		if err := m.waitIdle(ctx); err != nil {
 			return err
 		}
-		if err := m.close(foreign, row{}); err != nil {
+		if err := m.closeCase(foreign, row{}); err != nil {
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func (m *measured) underHeartbeats(ctx context.Context) error {
 		if what == replaced {
 			done.Go(func() { m.replacePods(replacing, m.pods, 1) })
 		}
-		err := m.twice(ctx, what)
+		err := m.tickTwice(ctx, what)
 		stop()
 		done.Wait()
 		if err != nil {
@@ -165,42 +165,42 @@ func (m *measured) underHeartbeats(ctx context.Context) error {
 	return nil
 }
 
-// twice ticks each function alone, and again after the gap, as the schedule does; the second counts.
-func (m *measured) twice(ctx context.Context, what string) error {
-	for _, f := range scheduled() {
-		if err := m.tick(ctx, "", f, false); err != nil { // whatever came before is seen by then
+// tickTwice ticks each function alone, and again after the gap, as the schedule does; the second counts.
+func (m *measured) tickTwice(ctx context.Context, what string) error {
+	for _, f := range scheduledFunctions() {
+		if err := m.tickFunction(ctx, "", f, false); err != nil { // whatever came before is seen by then
 			return err
 		}
-		if err := pause(ctx, m.gap); err != nil {
+		if err := waitFor(ctx, m.gap); err != nil {
 			return err
 		}
-		if err := m.tick(ctx, what, f, false); err != nil {
+		if err := m.tickFunction(ctx, what, f, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// waiting lets pods wait that fit on no node there is, and ticks once, as the schedule would at some time. Everything
-// else is what functions do when they are called.
-func (m *measured) waiting(ctx context.Context, pods int, cold bool) error {
+// measureWaiting lets pods wait that fit on no node there is, and ticks once, as the schedule would at some time.
+// Everything else is what functions do when they are called.
+func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) error {
 	what := fmt.Sprintf("%d pods wait, warm", pods)
-	if err := m.rest(ctx); err != nil {
+	if err := m.waitIdle(ctx); err != nil {
 		return err
 	}
 	if cold {
 		what = fmt.Sprintf("%d pods wait, cold", pods)
 		for _, f := range []string{"provision", "lifecycle"} {
-			if _, err := m.Host.Kill(m.Function(f)); err != nil {
+			if _, err := m.Host.KillFunction(m.FunctionName(f)); err != nil {
 				return err
 			}
 		}
 	}
-	known := m.known()
-	m.clear()
+	known := m.knownInstances()
+	m.forgetMeasured()
 	began := time.Now()
 	burst := fmt.Sprintf("burst-%d", began.UnixNano())
-	if err := each(ctx, pods, func(ctx context.Context, i int) error {
+	if err := forEach(ctx, pods, func(ctx context.Context, i int) error {
 		return m.addPod(ctx, burstPod(burst, i))
 	}); err != nil {
 		return err
@@ -209,28 +209,28 @@ func (m *measured) waiting(ctx context.Context, pods int, cold bool) error {
 	for left > 0 && time.Since(began) < mayWait {
 		if time.Since(last) > time.Minute { // the schedule, for what no call of the API server began
 			last = time.Now()
-			if _, err := m.Host.Invoke(ctx, m.Function("provision"), "Event", nil); err != nil {
+			if _, err := m.Host.InvokeFunction(ctx, m.FunctionName("provision"), "Event", nil); err != nil {
 				return err
 			}
 		}
-		if err := pause(ctx, look); err != nil {
+		if err := waitFor(ctx, look); err != nil {
 			return err
 		}
-		n, err := m.unbound(ctx)
+		n, err := m.countUnbound(ctx)
 		if err != nil {
 			return err
 		}
 		left = n
 	}
 	bound := time.Since(began)
-	if err := m.rest(ctx); err != nil {
+	if err := m.waitIdle(ctx); err != nil {
 		return err
 	}
-	return m.close(what, m.fleets(known, began, row{Waiting: left, Bound: bound.Seconds()}))
+	return m.closeCase(what, m.addFleets(known, began, row{Waiting: left, Bound: bound.Seconds()}))
 }
 
-// unbound counts the waiting pods that have no node.
-func (m *measured) unbound(ctx context.Context) (n int, err error) {
+// countUnbound counts the waiting pods that have no node.
+func (m *measured) countUnbound(ctx context.Context) (n int, err error) {
 	list, err := m.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "scale=waiting",
 		FieldSelector: "spec.nodeName="})
 	if err != nil {
@@ -239,9 +239,9 @@ func (m *measured) unbound(ctx context.Context) (n int, err error) {
 	return len(list.Items), nil
 }
 
-// fleets adds when instances were launched that are not known.
-func (m *measured) fleets(known map[string]bool, began time.Time, r row) row {
-	for _, i := range m.Cloud.Instances() {
+// addFleets adds when instances were launched that are not known.
+func (m *measured) addFleets(known map[string]bool, began time.Time, r row) row {
+	for _, i := range m.Cloud.DescribedInstances() {
 		if known[i.ID] {
 			continue
 		}
@@ -254,33 +254,33 @@ func (m *measured) fleets(known map[string]bool, began time.Time, r row) row {
 	return r
 }
 
-func (m *measured) known() map[string]bool {
+func (m *measured) knownInstances() map[string]bool {
 	out := map[string]bool{}
-	for _, i := range m.Cloud.Instances() {
+	for _, i := range m.Cloud.DescribedInstances() {
 		out[i.ID] = true
 	}
 	return out
 }
 
-// interrupted has EC2 take nodes back at once.
-func (m *measured) interrupted(ctx context.Context) error {
+// interruptNodes has EC2 take nodes back at once.
+func (m *measured) interruptNodes(ctx context.Context) error {
 	var targets []string
-	for _, i := range m.Cloud.Instances() {
+	for _, i := range m.Cloud.DescribedInstances() {
 		if m.filled[i.PrivateDNSName] && len(targets) < m.struck {
 			targets = append(targets, i.ID)
 		}
 	}
-	known := m.known()
-	m.clear()
+	known := m.knownInstances()
+	m.forgetMeasured()
 	began := time.Now()
 	for _, id := range targets {
 		if err := m.Cloud.InterruptSpot(id, false); err != nil {
 			return err
 		}
 	}
-	err := m.until(ctx, "the interrupted instances are gone", func() (bool, error) {
+	err := m.waitUntil(ctx, "the interrupted instances are gone", func() (bool, error) {
 		n := 0
-		for _, i := range m.Cloud.Instances() {
+		for _, i := range m.Cloud.DescribedInstances() {
 			if slices.Contains(targets, i.ID) && i.State != "terminated" {
 				n++
 			}
@@ -291,30 +291,32 @@ func (m *measured) interrupted(ctx context.Context) error {
 		return err
 	}
 	gone := time.Since(began)
-	if err := m.rest(ctx); err != nil {
+	if err := m.waitIdle(ctx); err != nil {
 		return err
 	}
-	return m.close(fmt.Sprintf("%d %s", len(targets), noticed), m.fleets(known, began, row{Bound: gone.Seconds()}))
+	return m.closeCase(fmt.Sprintf("%d %s", len(targets), noticed),
+		m.addFleets(known, began, row{Bound: gone.Seconds()}))
 }
 
-// rest waits until nothing runs.
-func (m *measured) rest(ctx context.Context) error {
+// waitIdle waits until nothing runs.
+func (m *measured) waitIdle(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, mayWait)
 	defer cancel()
-	return m.Host.Wait(limit)
+	return m.Host.WaitIdle(limit)
 }
 
-func (m *measured) clear() {
-	m.journal.take()
-	m.meter.take()
-	m.log.take()
+func (m *measured) forgetMeasured() {
+	m.journal.takeReports()
+	m.meter.takeTraffic()
+	m.log.takeBytes()
 	m.Cloud.ForgetCalls()
 }
 
-// close makes rows of what was reported since clear: one for each function, and one for all with the requests. What a
-// case without a name did is forgotten.
-func (m *measured) close(what string, together row) error {
-	reports, seen, logged, calls := m.journal.take(), m.meter.take(), m.log.take(), m.Cloud.CallCounts()
+// closeCase makes rows of what was reported since forgetMeasured: one for each function, and one for all with the
+// requests. What a case without a name did is forgotten.
+func (m *measured) closeCase(what string, together row) error {
+	reports, seen := m.journal.takeReports(), m.meter.takeTraffic()
+	logged, calls := m.log.takeBytes(), m.Cloud.CallCounts()
 	if what == "" {
 		return nil
 	}
@@ -325,7 +327,7 @@ func (m *measured) close(what string, together row) error {
 			f = &row{Case: what, Function: r.Function, MemoryMB: r.MemoryMB, LogBytes: logged[r.Function]}
 			byFunction[r.Function] = f
 		}
-		f.add(r)
+		f.addInvocation(r)
 	}
 	if len(byFunction) == 0 {
 		return fmt.Errorf("measure %q: no function ran", what)
@@ -346,8 +348,8 @@ func (m *measured) close(what string, together row) error {
 	return nil
 }
 
-// add counts an invocation.
-func (r *row) add(i lambdahost.Report) {
+// addInvocation counts an invocation.
+func (r *row) addInvocation(i lambdahost.Report) {
 	r.Invocations++
 	r.Wall = max(r.Wall, (i.Init + i.Took).Seconds())
 	r.CPU += i.CPU.Seconds()
@@ -358,7 +360,7 @@ func (r *row) add(i lambdahost.Report) {
 	switch {
 	case i.Status == "timeout":
 		r.TimedOut++
-	case i.Killed():
+	case i.WasKilled():
 		r.Killed++
 	case i.Status != "":
 		r.Failed++
@@ -369,10 +371,10 @@ func (r *row) add(i lambdahost.Report) {
 func (r row) String() string {
 	if r.Function == "" {
 		return fmt.Sprintf("%s: %d launched, CreateFleet after %.1f to %.1f s, all pods bound after %.1f s (%d wait), %v",
-			r.Case, r.Launched, r.FirstFleet, r.LastFleet, r.Bound, r.Waiting, r.Traffic.top(5))
+			r.Case, r.Launched, r.FirstFleet, r.LastFleet, r.Bound, r.Waiting, r.Traffic.topKinds(5))
 	}
-	c := r.Traffic.sum()
+	c := r.Traffic.sumTraffic()
 	return fmt.Sprintf("%s: %s: %d times, %.1f s, CPU %.2f s, %d MB; %d timed out, %d killed, %d failed; %d requests, %.1f MiB %v",
 		r.Case, r.Function, r.Invocations, r.Wall, r.CPU, r.PeakMB, r.TimedOut, r.Killed, r.Failed, c.Requests,
-		float64(c.Bytes)/(1<<20), r.Traffic.top(4))
+		float64(c.Bytes)/(1<<20), r.Traffic.topKinds(4))
 }

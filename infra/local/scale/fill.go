@@ -51,9 +51,9 @@ type model struct {
 	instance awsemulator.Instance
 }
 
-// fill makes a cluster of so many nodes and pods.
-func (c *cluster) fill(ctx context.Context, nodes, pods int) error {
-	if err := c.Kube.Apply(ctx, manifest); err != nil {
+// fillCluster makes a cluster of so many nodes and pods.
+func (c *cluster) fillCluster(ctx context.Context, nodes, pods int) error {
+	if err := c.Kube.ApplyManifest(ctx, manifest); err != nil {
 		return err
 	}
 	found, err := c.launchModels(ctx, min(models, nodes-1))
@@ -63,7 +63,7 @@ func (c *cluster) fill(ctx context.Context, nodes, pods int) error {
 	now := metav1.NewTime(time.Now().Add(-time.Hour))
 	c.filled, c.sizes = map[string]bool{}, map[string]int{}
 	c.nodes = make([]string, max(0, nodes-len(found)))
-	if err := each(ctx, len(c.nodes), func(ctx context.Context, i int) error {
+	if err := forEach(ctx, len(c.nodes), func(ctx context.Context, i int) error {
 		return c.addNode(ctx, i, found[i%len(found)], now)
 	}); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *cluster) fill(ctx context.Context, nodes, pods int) error {
 
 // launchModels has Joiner launch so many nodes, of which the others are copies.
 func (c *cluster) launchModels(ctx context.Context, models int) ([]model, error) {
-	if _, err := c.Host.Invoke(ctx, c.Function("refresh"), "", nil); err != nil {
+	if _, err := c.Host.InvokeFunction(ctx, c.FunctionName("refresh"), "", nil); err != nil {
 		return nil, err
 	}
 	for i := range models {
@@ -87,10 +87,10 @@ func (c *cluster) launchModels(ctx context.Context, models int) ([]model, error)
 			return nil, err
 		}
 	}
-	if _, err := c.Host.Invoke(ctx, c.Function("provision"), "Event", nil); err != nil {
+	if _, err := c.Host.InvokeFunction(ctx, c.FunctionName("provision"), "Event", nil); err != nil {
 		return nil, err
 	}
-	err := c.until(ctx, fmt.Sprintf("%d nodes are initialized", models), func() (bool, error) {
+	err := c.waitUntil(ctx, fmt.Sprintf("%d nodes are initialized", models), func() (bool, error) {
 		claims, err := c.Kube.Dynamic.Resource(env.NodeClaims()).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
@@ -106,14 +106,14 @@ func (c *cluster) launchModels(ctx context.Context, models int) ([]model, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Host.Wait(ctx); err != nil {
+	if err := c.Host.WaitIdle(ctx); err != nil {
 		return nil, err
 	}
 	// it marks them as Consolidatable, as nodes are that have been in service for a while
-	if _, err := c.Host.Invoke(ctx, c.Function("disrupt"), "", nil); err != nil {
+	if _, err := c.Host.InvokeFunction(ctx, c.FunctionName("disrupt"), "", nil); err != nil {
 		return nil, err
 	}
-	if err := c.Host.Wait(ctx); err != nil {
+	if err := c.Host.WaitIdle(ctx); err != nil {
 		return nil, err
 	}
 	return c.readModels(ctx)
@@ -125,7 +125,7 @@ func (c *cluster) readModels(ctx context.Context) (found []model, err error) {
 		return nil, err
 	}
 	byID := map[string]awsemulator.Instance{}
-	for _, i := range c.Cloud.Instances() {
+	for _, i := range c.Cloud.DescribedInstances() {
 		byID["aws:///"+i.Zone+"/"+i.ID] = i
 	}
 	for _, o := range claims.Items {
@@ -162,7 +162,7 @@ func (c *cluster) addNode(ctx context.Context, i int, of model, now metav1.Time)
 	if err != nil {
 		return err
 	}
-	c.Cloud.Retag(in.ID, func(tags map[string]string) {
+	c.Cloud.ChangeTags(in.ID, func(tags map[string]string) {
 		for key, value := range tags {
 			switch value {
 			case of.node.Name:
@@ -193,16 +193,16 @@ func (c *cluster) addNode(ctx context.Context, i int, of model, now metav1.Time)
 	if err := c.store.putRaw(ctx, "karpenter.sh/nodeclaims/"+claim, text); err != nil {
 		return err
 	}
-	if err := c.beat(ctx, node.Name); err != nil {
+	if err := c.renewLease(ctx, node.Name); err != nil {
 		return err
 	}
-	return c.store.put(ctx, "minions/"+node.Name, corev1.SchemeGroupVersion.WithKind("Node"), node)
+	return c.store.putObject(ctx, "minions/"+node.Name, corev1.SchemeGroupVersion.WithKind("Node"), node)
 }
 
-// beat stores a node's lease as its kubelet does each ten seconds.
-func (c *cluster) beat(ctx context.Context, node string) error {
+// renewLease stores a node's lease as its kubelet does each ten seconds.
+func (c *cluster) renewLease(ctx context.Context, node string) error {
 	holder, seconds, now := node, int32(40), metav1.NowMicro()
-	return c.store.put(ctx, "leases/kube-node-lease/"+node, coordinationv1.SchemeGroupVersion.WithKind("Lease"),
+	return c.store.putObject(ctx, "leases/kube-node-lease/"+node, coordinationv1.SchemeGroupVersion.WithKind("Lease"),
 		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: node, Namespace: "kube-node-lease", UID: newUID()},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now}})
 }
@@ -237,9 +237,9 @@ func (c *cluster) fillPods(ctx context.Context, pods int, now metav1.Time) error
 		}
 	}
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
-	if err := each(ctx, len(all), func(ctx context.Context, i int) error {
-		p := all[i].pod(i, all[i].node, now)
-		return c.store.put(ctx, "pods/"+namespace+"/"+p.Name, kind, p)
+	if err := forEach(ctx, len(all), func(ctx context.Context, i int) error {
+		p := all[i].newPod(i, all[i].node, now)
+		return c.store.putObject(ctx, "pods/"+namespace+"/"+p.Name, kind, p)
 	}); err != nil {
 		return err
 	}
@@ -268,20 +268,22 @@ func (c *cluster) awaitPods(ctx context.Context) error {
 
 func (c *cluster) storeOwners(ctx context.Context, daemons []app, now metav1.Time) error {
 	for i, a := range c.apps {
-		if err := c.store.put(ctx, "replicasets/"+namespace+"/"+a.name, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
+		if err := c.store.putObject(ctx, "replicasets/"+namespace+"/"+a.name,
+			appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
 			a.replicaSet(now)); err != nil {
 			return err
 		}
 		if i%budgetEach > 0 {
 			continue
 		}
-		if err := c.store.put(ctx, "poddisruptionbudgets/"+namespace+"/"+a.name,
-			policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), a.budget(now)); err != nil {
+		if err := c.store.putObject(ctx, "poddisruptionbudgets/"+namespace+"/"+a.name,
+			policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), a.newBudget(now)); err != nil {
 			return err
 		}
 	}
 	for _, a := range daemons {
-		if err := c.store.put(ctx, "daemonsets/"+namespace+"/"+a.name, appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
+		if err := c.store.putObject(ctx, "daemonsets/"+namespace+"/"+a.name,
+			appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
 			a.daemonSet(now)); err != nil {
 			return err
 		}
@@ -304,7 +306,7 @@ func (c *cluster) measureSizes(ctx context.Context) error {
 
 // waitingPod is a pod that nobody owns.
 func waitingPod(name string, milliCPU int64) *corev1.Pod {
-	p := newApp("", name, 1, milliCPU).template()
+	p := newApp("", name, 1, milliCPU).podTemplate()
 	requests := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI),
 		corev1.ResourceMemory: resource.MustParse("64Mi")}
 	p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: requests}
@@ -328,8 +330,8 @@ func (c *cluster) addPod(ctx context.Context, p *corev1.Pod) error {
 	return nil
 }
 
-// until asks until it is so.
-func (c *cluster) until(ctx context.Context, what string, so func() (bool, error)) error {
+// waitUntil asks until it is so.
+func (c *cluster) waitUntil(ctx context.Context, what string, so func() (bool, error)) error {
 	return c.untilWithin(ctx, mayWait, what, so)
 }
 
@@ -342,13 +344,13 @@ func (c *cluster) untilWithin(ctx context.Context, limit time.Duration, what str
 		if time.Now().After(end) {
 			return fmt.Errorf("wait until %s: not after %s (%w)", what, limit, errors.Join(err, errors.New("it is not so")))
 		}
-		if err := pause(ctx, look); err != nil {
+		if err := waitFor(ctx, look); err != nil {
 			return err
 		}
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func waitFor(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

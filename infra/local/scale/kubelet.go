@@ -26,18 +26,18 @@ type kubelets struct {
 	failed  atomic.Pointer[error] // the last thing that did not work
 }
 
-// run plays them until the context ends.
-func (k *kubelets) run(ctx context.Context) {
-	go k.heartbeats(ctx)
+// runKubelets plays them until the context ends.
+func (k *kubelets) runKubelets(ctx context.Context) {
+	go k.sendHeartbeats(ctx)
 	for ctx.Err() == nil {
-		if err := k.watch(ctx); err != nil && ctx.Err() == nil {
+		if err := k.watchPods(ctx); err != nil && ctx.Err() == nil {
 			k.failed.Store(&err)
 		}
 	}
 }
 
-// watch runs pods that come to the nodes, and ends those that are deleted.
-func (k *kubelets) watch(ctx context.Context) error {
+// watchPods runs pods that come to the nodes, and ends those that are deleted.
+func (k *kubelets) watchPods(ctx context.Context) error {
 	seconds := watchFor
 	w, err := k.Kube.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!=",
 		ResourceVersion: k.seenUntil(ctx), TimeoutSeconds: &seconds})
@@ -50,7 +50,7 @@ func (k *kubelets) watch(ctx context.Context) error {
 		if !ok || !k.filled[p.Spec.NodeName] {
 			continue
 		}
-		if err := k.tend(ctx, p); err != nil && !apierrors.IsNotFound(err) {
+		if err := k.handlePod(ctx, p); err != nil && !apierrors.IsNotFound(err) {
 			k.failed.Store(&err)
 		}
 	}
@@ -66,7 +66,7 @@ func (k *kubelets) seenUntil(ctx context.Context) string {
 	return list.ResourceVersion
 }
 
-func (k *kubelets) tend(ctx context.Context, p *corev1.Pod) error {
+func (k *kubelets) handlePod(ctx context.Context, p *corev1.Pod) error {
 	pods := k.Kube.CoreV1().Pods(p.Namespace)
 	switch {
 	case p.DeletionTimestamp != nil:
@@ -75,7 +75,7 @@ func (k *kubelets) tend(ctx context.Context, p *corev1.Pod) error {
 			Preconditions: &metav1.Preconditions{UID: &p.UID}})
 	case p.Status.Phase == corev1.PodPending:
 		now := metav1.Now()
-		s := newApp("", p.Name, 1, 1).pod(1, p.Spec.NodeName, now).Status
+		s := newApp("", p.Name, 1, 1).newPod(1, p.Spec.NodeName, now).Status
 		s.Conditions = append(s.Conditions[:0:0], s.Conditions...)
 		patch, err := json.Marshal(map[string]any{"status": s})
 		if err != nil {
@@ -87,16 +87,16 @@ func (k *kubelets) tend(ctx context.Context, p *corev1.Pod) error {
 	return nil
 }
 
-// heartbeats renews each lease every ten seconds, and writes each status every five minutes, spread evenly, while they
-// are on.
-func (k *kubelets) heartbeats(ctx context.Context) {
+// sendHeartbeats renews each lease every ten seconds, and writes each status every five minutes, spread evenly, while
+// they are on.
+func (k *kubelets) sendHeartbeats(ctx context.Context) {
 	const steps = 20 // of the time between two renewals
-	for step := 0; pause(ctx, leaseEvery/steps) == nil; step++ {
+	for step := 0; waitFor(ctx, leaseEvery/steps) == nil; step++ {
 		if !k.beating.Load() {
 			continue
 		}
 		for i := step % steps; i < len(k.nodes); i += steps {
-			if err := k.beat(ctx, k.nodes[i]); err != nil && ctx.Err() == nil {
+			if err := k.renewLease(ctx, k.nodes[i]); err != nil && ctx.Err() == nil {
 				k.failed.Store(&err)
 			}
 		}
@@ -122,8 +122,8 @@ func (k *kubelets) writeStatus(ctx context.Context, node string) error {
 // others, which the scheduler binds.
 func (k *kubelets) replacePods(ctx context.Context, pods, percentPerMinute int) {
 	each := time.Minute * 100 / time.Duration(max(1, pods*percentPerMinute))
-	victims := k.victims(ctx)
-	for i := 0; pause(ctx, each) == nil && len(victims) > 0; i++ {
+	victims := k.victimNames(ctx)
+	for i := 0; waitFor(ctx, each) == nil && len(victims) > 0; i++ {
 		v := victims[i%len(victims)]
 		if err := k.Kube.CoreV1().Pods(namespace).Delete(ctx, v, metav1.DeleteOptions{}); err != nil &&
 			!apierrors.IsNotFound(err) && ctx.Err() == nil {
@@ -132,8 +132,8 @@ func (k *kubelets) replacePods(ctx context.Context, pods, percentPerMinute int) 
 	}
 }
 
-// victims are the names of some pods of apps.
-func (k *kubelets) victims(ctx context.Context) (names []string) {
+// victimNames are the names of some pods of apps.
+func (k *kubelets) victimNames(ctx context.Context) (names []string) {
 	list, err := k.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{Limit: 2000,
 		LabelSelector: "app.kubernetes.io/part-of=scale,app.kubernetes.io/name notin (daemon-0,daemon-1,daemon-2,daemon-3)"})
 	if err != nil {

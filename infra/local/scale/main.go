@@ -60,7 +60,7 @@ func main() {
 	flag.BoolVar(&w.write, "write", false, "write the page and the bill's file from the measurements there are, and measure nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := w.run(ctx)
+	err := w.runSizes(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
@@ -68,13 +68,13 @@ func main() {
 	}
 }
 
-func (w wish) run(ctx context.Context) error {
+func (w wish) runSizes(ctx context.Context) error {
 	if w.write {
-		all, err := w.files.read()
+		all, err := w.files.readSizes()
 		if err != nil {
 			return err
 		}
-		return w.files.write(all)
+		return w.files.writePages(all)
 	}
 	if w.nodes < 2 {
 		return fmt.Errorf("-nodes %d: at least 2, of which one is launched and the others are copies of it", w.nodes)
@@ -84,7 +84,9 @@ func (w wish) run(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	s, err := w.measure(ctx, root, func(text string) { fmt.Printf("%5.0f s  %s\n", time.Since(began).Seconds(), text) })
+	s, err := w.measureSize(ctx, root, func(text string) {
+		fmt.Printf("%5.0f s  %s\n", time.Since(began).Seconds(), text)
+	})
 	if err != nil && len(s.Rows) == 0 {
 		return err
 	}
@@ -94,11 +96,11 @@ func (w wish) run(ctx context.Context) error {
 	if w.cases != nil {
 		return err
 	}
-	return errors.Join(err, w.files.save(s))
+	return errors.Join(err, w.files.saveSize(s))
 }
 
-// measure makes the cluster and measures in it.
-func (w wish) measure(ctx context.Context, root string, say func(string)) (s size, err error) {
+// measureSize makes the cluster and measures in it.
+func (w wish) measureSize(ctx context.Context, root string, say func(string)) (s size, err error) {
 	if err := os.MkdirAll(filepath.Join(root, ".local", "run"), 0o755); err != nil {
 		return s, err
 	}
@@ -113,11 +115,11 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 	}
 	defer os.RemoveAll(dir)
 	m, j, l := &meter{}, &journal{}, newLogMeter(log)
-	e, err := env.Start(ctx, env.Options{
+	e, err := env.StartEnvironment(ctx, env.Options{
 		Root: root, Dir: dir, FunctionLog: l, CollectPods: true, Push: true, Paused: true,
 		Minute: time.Minute, EndedFor: 10 * time.Minute, GCPercent: planeGC, Controllers: controllers,
 		NodeGrace: nodeGrace,
-		Interpose: m.start, Confine: true, OnReport: j.note, FunctionMemory: w.memory,
+		Interpose: m.startProxy, Confine: true, OnReport: j.noteReport, FunctionMemory: w.memory,
 		Env: map[string]string{"DISRUPTION": "report"},
 	})
 	if err != nil {
@@ -132,20 +134,20 @@ func (w wish) measure(ctx context.Context, root string, say func(string)) (s siz
 		return s, err
 	}
 	defer func() { _ = c.store.client.Close() }()
-	if err := c.fill(ctx, w.nodes, w.pods); err != nil {
+	if err := c.fillCluster(ctx, w.nodes, w.pods); err != nil {
 		return s, fmt.Errorf("fill the cluster: %w", err)
 	}
 	say(fmt.Sprintf("%d nodes and %d pods are there, bytes of one: %v; confined by %s", w.nodes, w.pods, c.sizes,
 		e.Host.Confined))
 	run := &measured{kubelets: &kubelets{cluster: c}, journal: j, log: l, gap: w.gap, pods: w.pods, many: w.many,
 		struck: min(w.struck, max(1, w.nodes/5)), cases: w.cases, say: say}
-	go run.kubelets.run(ctx)
+	go run.kubelets.runKubelets(ctx)
 	load := [2]float64{loadAverage()}
-	err = run.run(ctx)
+	err = run.runCases(ctx)
 	load[1] = loadAverage()
-	return size{Nodes: w.nodes, Pods: w.pods, MemoryMB: e.Memory("provision"), Objects: c.sizes,
+	return size{Nodes: w.nodes, Pods: w.pods, MemoryMB: e.FunctionMemory("provision"), Objects: c.sizes,
 		Kind: e.Host.Confined, Date: time.Now().Format(time.DateOnly), Rows: run.rows, Load: load,
-		SeriesAtRest: run.atRest, Series: l.count(""), SeriesOfPool: l.count(" nodepool=")}, err
+		SeriesAtRest: run.atRest, Series: l.countMetrics(""), SeriesOfPool: l.countMetrics(" nodepool=")}, err
 }
 
 // loadAverage is how many processes of the machine ran or waited for a processor in the last minute: what else it did

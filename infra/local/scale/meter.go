@@ -45,9 +45,9 @@ type meter struct {
 	seen traffic
 }
 
-// start answers in place of the API server, with a certificate of its own.
-func (m *meter) start(p *client.Plane) (server string, ca []byte, err error) {
-	target, err := url.Parse(p.Server())
+// startProxy answers in place of the API server, with a certificate of its own.
+func (m *meter) startProxy(p *client.Plane) (server string, ca []byte, err error) {
+	target, err := url.Parse(p.ServerURL())
 	if err != nil {
 		return "", nil, fmt.Errorf("read the address of the API server: %w", err)
 	}
@@ -64,7 +64,7 @@ func (m *meter) start(p *client.Plane) (server string, ca []byte, err error) {
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		FlushInterval:  -1, // of watches each event
 		ErrorLog:       log.New(io.Discard, "", 0),
-		ModifyResponse: m.count,
+		ModifyResponse: m.countResponse,
 		Transport: &http.Transport{ForceAttemptHTTP2: true, DisableCompression: true,
 			TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}},
 	}
@@ -78,8 +78,8 @@ func (m *meter) start(p *client.Plane) (server string, ca []byte, err error) {
 	return "https://" + listener.Addr().String(), ca, nil
 }
 
-// count notes a request when it is answered, and its bytes as they pass.
-func (m *meter) count(r *http.Response) error {
+// countResponse notes a request when it is answered, and its bytes as they pass.
+func (m *meter) countResponse(r *http.Response) error {
 	kind := "other"
 	if i, err := m.kinds.NewRequestInfo(r.Request); err == nil && i.IsResourceRequest {
 		kind = i.Verb + " " + i.Resource
@@ -87,20 +87,20 @@ func (m *meter) count(r *http.Response) error {
 			kind += "/" + i.Subresource
 		}
 	}
-	m.add(kind, count{Requests: 1})
-	r.Body = &counted{ReadCloser: r.Body, add: func(n int) { m.add(kind, count{Bytes: int64(n)}) }}
+	m.addTraffic(kind, count{Requests: 1})
+	r.Body = &counted{ReadCloser: r.Body, add: func(n int) { m.addTraffic(kind, count{Bytes: int64(n)}) }}
 	return nil
 }
 
-func (m *meter) add(kind string, c count) {
+func (m *meter) addTraffic(kind string, c count) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	have := m.seen[kind]
 	m.seen[kind] = count{have.Requests + c.Requests, have.Bytes + c.Bytes}
 }
 
-// take gives what was counted since it was asked last.
-func (m *meter) take() traffic {
+// takeTraffic gives what was counted since it was asked last.
+func (m *meter) takeTraffic() traffic {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := m.seen
@@ -108,7 +108,7 @@ func (m *meter) take() traffic {
 	return out
 }
 
-func (t traffic) sum() (c count) {
+func (t traffic) sumTraffic() (c count) {
 	for _, one := range t {
 		c.Requests += one.Requests
 		c.Bytes += one.Bytes
@@ -116,8 +116,8 @@ func (t traffic) sum() (c count) {
 	return c
 }
 
-// top names the kinds of most requests.
-func (t traffic) top(n int) (out []string) {
+// topKinds names the kinds of most requests.
+func (t traffic) topKinds(n int) (out []string) {
 	kinds := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		return cmp.Or(cmp.Compare(t[b].Requests, t[a].Requests), cmp.Compare(a, b))
 	})

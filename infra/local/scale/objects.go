@@ -40,13 +40,13 @@ func newApp(kind, name string, replicas int, milliCPU int64) app {
 
 func newUID() types.UID { return types.UID(uuid.NewString()) }
 
-func (a app) labels() map[string]string {
+func (a app) podLabels() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": a.name, "app.kubernetes.io/part-of": "scale",
 		"pod-template-hash": "5d9c7b8f6d"}
 }
 
-// template is a pod of the size that pods have in clusters: probes, environment, volumes and a sidecar.
-func (a app) template() corev1.PodTemplateSpec {
+// podTemplate is a pod of the size that pods have in clusters: probes, environment, volumes and a sidecar.
+func (a app) podTemplate() corev1.PodTemplateSpec {
 	yes, grace := true, int64(30)
 	limits := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(a.milliCPU, resource.DecimalSI),
 		corev1.ResourceMemory: resource.MustParse("256Mi")}
@@ -59,7 +59,7 @@ func (a app) template() corev1.PodTemplateSpec {
 		Port: intstr.FromInt32(8080), Scheme: corev1.URISchemeHTTP}}, TimeoutSeconds: 1, PeriodSeconds: 10,
 		SuccessThreshold: 1, FailureThreshold: 3}
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: a.labels()},
+		ObjectMeta: metav1.ObjectMeta{Labels: a.podLabels()},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst,
 			SchedulerName:   "default-scheduler",
@@ -80,12 +80,12 @@ func (a app) template() corev1.PodTemplateSpec {
 				TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 			}},
 			Tolerations: []corev1.Toleration{
-				tolerate("node.kubernetes.io/not-ready"), tolerate("node.kubernetes.io/unreachable")},
+				tolerateTaint("node.kubernetes.io/not-ready"), tolerateTaint("node.kubernetes.io/unreachable")},
 		},
 	}
 }
 
-func tolerate(key string) corev1.Toleration {
+func tolerateTaint(key string) corev1.Toleration {
 	seconds := int64(300)
 	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
 		TolerationSeconds: &seconds}
@@ -97,8 +97,8 @@ func (a app) replicaSet(now metav1.Time) *appsv1.ReplicaSet {
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: namespace, UID: a.uid, CreationTimestamp: now,
 			Generation: 1},
-		Spec: appsv1.ReplicaSetSpec{Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: a.labels()},
-			Template: a.template()},
+		Spec: appsv1.ReplicaSetSpec{Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: a.podLabels()},
+			Template: a.podTemplate()},
 		Status: appsv1.ReplicaSetStatus{Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
 			ObservedGeneration: 1},
 	}
@@ -108,24 +108,26 @@ func (a app) daemonSet(now metav1.Time) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: namespace, UID: a.uid, CreationTimestamp: now,
 			Generation: 1},
-		Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: a.labels()}, Template: a.template(),
+		Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: a.podLabels()},
+			Template:       a.podTemplate(),
 			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}},
 	}
 }
 
-func (a app) budget(now metav1.Time) *policyv1.PodDisruptionBudget {
+func (a app) newBudget(now metav1.Time) *policyv1.PodDisruptionBudget {
 	most := intstr.FromString(mayBeDown)
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: namespace, UID: newUID(),
 			CreationTimestamp: now, Generation: 1},
 		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &most,
-			Selector: &metav1.LabelSelector{MatchLabels: a.labels()}},
+			Selector: &metav1.LabelSelector{MatchLabels: a.podLabels()}},
 	}
 }
 
-// pod is the n-th pod of the app, which runs on the node, with what controllers, scheduler and kubelet wrote into it.
-func (a app) pod(n int, node string, now metav1.Time) *corev1.Pod {
-	t, yes := a.template(), true
+// newPod is the n-th pod of the app, which runs on the node, with what controllers, scheduler and kubelet wrote into
+// it.
+func (a app) newPod(n int, node string, now metav1.Time) *corev1.Pod {
+	t, yes := a.podTemplate(), true
 	spec := t.Spec
 	spec.NodeName = node
 	kind := "apps/v1"
@@ -143,7 +145,8 @@ func (a app) pod(n int, node string, now metav1.Time) *corev1.Pod {
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: kind, Kind: a.kind, Name: a.name, UID: a.uid,
 				Controller: &yes, BlockOwnerDeletion: &yes}},
 			ManagedFields: []metav1.ManagedFieldsEntry{
-				managed("kube-controller-manager", "", now, podFields), managed("kubelet", "status", now, podStatusFields)},
+				managedEntry("kube-controller-manager", "", now, podFields),
+				managedEntry("kubelet", "status", now, podStatusFields)},
 		},
 		Spec: spec,
 		Status: corev1.PodStatus{
@@ -161,8 +164,8 @@ func (a app) pod(n int, node string, now metav1.Time) *corev1.Pod {
 	}
 }
 
-// managed is an entry of managedFields.
-func managed(by, subresource string, now metav1.Time, fields string) metav1.ManagedFieldsEntry {
+// managedEntry is an entry of managedFields.
+func managedEntry(by, subresource string, now metav1.Time, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: by, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
 		Time: &now, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields), Subresource: subresource}
 }

@@ -38,9 +38,10 @@ type files struct {
 	data, page, bill string
 }
 
-// save puts the size beside those of the file, in place of the one with as many nodes, and writes the other files anew.
-func (f files) save(s size) error {
-	all, err := f.read()
+// saveSize puts the size beside those of the file, in place of the one with as many nodes, and writes the other files
+// anew.
+func (f files) saveSize(s size) error {
+	all, err := f.readSizes()
 	if err != nil {
 		return err
 	}
@@ -53,11 +54,11 @@ func (f files) save(s size) error {
 	if err := os.WriteFile(f.data, append(text, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write measurements: %w", err)
 	}
-	return f.write(all)
+	return f.writePages(all)
 }
 
-// read returns the sizes that were measured, none where there is no file.
-func (f files) read() (all []size, err error) {
+// readSizes returns the sizes that were measured, none where there is no file.
+func (f files) readSizes() (all []size, err error) {
 	b, err := os.ReadFile(f.data)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -71,9 +72,9 @@ func (f files) read() (all []size, err error) {
 	return all, nil
 }
 
-// write makes the page and the bill's file of the measurements.
-func (f files) write(all []size) error {
-	if err := os.WriteFile(f.page, []byte(render(all)), 0o644); err != nil {
+// writePages makes the page and the bill's file of the measurements.
+func (f files) writePages(all []size) error {
+	if err := os.WriteFile(f.page, []byte(renderPage(all)), 0o644); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	text, err := json.MarshalIndent(forBill(all), "", " ")
@@ -86,8 +87,8 @@ func (f files) write(all []size) error {
 	return nil
 }
 
-// render is the page.
-func render(all []size) string {
+// renderPage is the page.
+func renderPage(all []size) string {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# What clusters of many nodes cost\n\nWritten by `make scale`, measured on %d shared cores. ", runtime.NumCPU())
 	out.WriteString("Functions run under the memory and processor share of their size (1 vCPU for each 1,769 MiB): one that takes more memory " +
@@ -101,43 +102,44 @@ func render(all []size) string {
 		if s.CutShort != "" {
 			fmt.Fprintf(&out, "Cut short, so that cases are missing: %s.\n\n", s.CutShort)
 		}
-		out.WriteString(s.functions() + "\n\n" + s.launches() + "\n\n" + s.month() + "\n")
+		out.WriteString(s.functionTable() + "\n\n" + s.launchTable() + "\n\n" + s.idleMonth() + "\n")
 	}
 	return out.String()
 }
 
 func sizesOf(o map[string]int) string {
-	return fmt.Sprintf("%.1f KB (pod), %.1f KB (node), %.1f KB (NodeClaim)", kb(o["pod"]), kb(o["node"]), kb(o["NodeClaim"]))
+	return fmt.Sprintf("%.1f KB (pod), %.1f KB (node), %.1f KB (NodeClaim)",
+		toKB(o["pod"]), toKB(o["node"]), toKB(o["NodeClaim"]))
 }
 
-func kb(n int) float64 { return float64(n) / 1000 }
+func toKB(n int) float64 { return float64(n) / 1000 }
 
-// functions is the table of what each function took.
-func (s size) functions() string {
+// functionTable is the table of what each function took.
+func (s size) functionTable() string {
 	t := newTable("case", "function", "invocations", "wall s", "CPU s", "peak MiB", "of the size", "ended", "requests", "MiB read", "most often")
 	for _, r := range s.Rows {
 		if r.Function == "" {
 			continue
 		}
-		requests, read := r.sums()
+		requests, read := r.requestSums()
 		t.AppendRow(table.Row{r.Case, r.Function, r.Invocations, fmt.Sprintf("%.1f", r.Wall),
 			fmt.Sprintf("%.2f", r.CPU), r.PeakMB,
-			fmt.Sprintf("%.0f %%", 100*float64(r.PeakMB)/float64(max(1, r.MemoryMB))), r.ended(), requests, read,
-			strings.Join(r.Traffic.top(3), ", ")})
+			fmt.Sprintf("%.0f %%", 100*float64(r.PeakMB)/float64(max(1, r.MemoryMB))), r.endedText(), requests, read,
+			strings.Join(r.Traffic.topKinds(3), ", ")})
 	}
 	return t.RenderMarkdown()
 }
 
-// sums are the requests and the MiB of their answers; empty where they were not counted.
-func (r row) sums() (requests, read string) {
+// requestSums are the requests and the MiB of their answers; empty where they were not counted.
+func (r row) requestSums() (requests, read string) {
 	if len(r.Traffic) == 0 {
 		return "", ""
 	}
-	c := r.Traffic.sum()
+	c := r.Traffic.sumTraffic()
 	return fmt.Sprint(c.Requests), fmt.Sprintf("%.2f", float64(c.Bytes)/(1<<20))
 }
 
-func (r row) ended() string {
+func (r row) endedText() string {
 	var out []string
 	for _, one := range []struct {
 		n    int
@@ -150,17 +152,17 @@ func (r row) ended() string {
 	return cmp.Or(strings.Join(out, ", "), "in order")
 }
 
-// launches is the table of cases in which nodes are launched.
-func (s size) launches() string {
+// launchTable is the table of cases in which nodes are launched.
+func (s size) launchTable() string {
 	t := newTable("case", "nodes launched", "first CreateFleet s", "last CreateFleet s", "every pod bound, or all nodes gone s", "pods left", "requests", "MiB read",
 		"most often")
 	for _, r := range s.Rows {
 		if r.Function != "" {
 			continue
 		}
-		requests, read := r.sums()
+		requests, read := r.requestSums()
 		t.AppendRow(table.Row{r.Case, r.Launched, fmt.Sprintf("%.1f", r.FirstFleet), fmt.Sprintf("%.1f", r.LastFleet),
-			fmt.Sprintf("%.1f", r.Bound), r.Waiting, requests, read, strings.Join(r.Traffic.top(4), ", ")})
+			fmt.Sprintf("%.1f", r.Bound), r.Waiting, requests, read, strings.Join(r.Traffic.topKinds(4), ", ")})
 	}
 	return t.RenderMarkdown()
 }
@@ -176,8 +178,8 @@ func everyMinutes() map[string]int {
 	return map[string]int{"provision": 1, "lifecycle": 1, "disrupt": 1, "refresh": 5}
 }
 
-// month reckons an idle month from the ticks under heartbeats.
-func (s size) month() string {
+// idleMonth reckons an idle month from the ticks under heartbeats.
+func (s size) idleMonth() string {
 	t := newTable("idle month, with heartbeats", "ticks", "wall s", "USD")
 	sum := 0.0
 	for _, r := range s.Rows {

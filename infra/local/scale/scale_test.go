@@ -16,7 +16,7 @@ func TestFunctionsWorkInAClusterOf200Nodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := wish{nodes: 200, pods: 6000, many: 100, struck: 10, gap: 3 * time.Second}
-	s, err := w.measure(t.Context(), root, func(text string) { t.Log(text) })
+	s, err := w.measureSize(t.Context(), root, func(text string) { t.Log(text) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +38,8 @@ func TestFunctionsWorkInAClusterOf200Nodes(t *testing.T) {
 		if n := r.Traffic["patch nodeclaims/status"].Requests; r.Case == idleWarm && n > 0 {
 			t.Errorf("%s: %s writes %d statuses of claims about which nothing has changed", r.Case, r.Function, n)
 		}
-		if most := mostRequests[r.Function]; r.Case == heartbeats && r.Traffic.sum().Requests > most {
-			t.Errorf("%s: %s makes %d requests, at most %d: %v", r.Case, r.Function, r.Traffic.sum().Requests, most, r.Traffic)
+		if most := mostRequests[r.Function]; r.Case == heartbeats && r.Traffic.sumTraffic().Requests > most {
+			t.Errorf("%s: %s makes %d requests, at most %d: %v", r.Case, r.Function, r.Traffic.sumTraffic().Requests, most, r.Traffic)
 		}
 	}
 	for f := range noticeKinds() {
@@ -47,7 +47,7 @@ func TestFunctionsWorkInAClusterOf200Nodes(t *testing.T) {
 			t.Errorf("%s did not run", f)
 		}
 	}
-	for _, f := range append(scheduled(), "wake") {
+	for _, f := range append(scheduledFunctions(), "wake") {
 		if !seen[f] {
 			t.Errorf("%s did not run", f)
 		}
@@ -66,7 +66,7 @@ func TestSaveReplacesTheSizeAlone(t *testing.T) {
 		{Nodes: 500, Pods: 15000, Load: [2]float64{1, 12}, CutShort: "EC2 is away",
 			Rows: []row{{Case: "new", Function: "provision", Killed: 1}}},
 	} {
-		if err := (files{data, page, filepath.Join(dir, "bill.json")}).save(s); err != nil {
+		if err := (files{data, page, filepath.Join(dir, "bill.json")}).saveSize(s); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestAnIdleMonthIsReckonedFromTicks(t *testing.T) {
 		{Case: idleCold, Function: "lifecycle", Wall: 100}}}
 	// 43,800 and 8,760 ticks of 1 and 10 GB-seconds at 13.3334 USD a million, and 0.2 USD for a million requests.
 	for _, want := range []string{"| provision | 43800 | 1.00 | 0.59 |", "| refresh | 8760 | 10.00 | 1.17 |", "1.76"} {
-		if got := s.month(); !strings.Contains(got, want) {
+		if got := s.idleMonth(); !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}

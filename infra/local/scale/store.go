@@ -32,8 +32,8 @@ func openStore(url string) (*store, error) {
 	return &store{client: c, encoder: protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)}, nil
 }
 
-// put stores an object of a built-in kind.
-func (s *store) put(ctx context.Context, key string, kind schema.GroupVersionKind, o runtime.Object) error {
+// putObject stores an object of a built-in kind.
+func (s *store) putObject(ctx context.Context, key string, kind schema.GroupVersionKind, o runtime.Object) error {
 	o.GetObjectKind().SetGroupVersionKind(kind)
 	var b bytes.Buffer
 	if err := s.encoder.Encode(o, &b); err != nil {
@@ -59,8 +59,8 @@ func (s *store) sizeOfFirst(ctx context.Context, prefix string) (int, error) {
 	return len(r.Kvs[0].Value), nil
 }
 
-// each calls do for 0 to n-1, several at a time, until one fails.
-func each(ctx context.Context, n int, do func(context.Context, int) error) error {
+// forEach calls do for 0 to n-1, several at a time, until one fails.
+func forEach(ctx context.Context, n int, do func(context.Context, int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(writers)
 	for i := range n {

@@ -42,8 +42,8 @@ func (l *logMeter) Write(b []byte) (int, error) {
 	return l.out.Write(b)
 }
 
-// take gives the bytes since it was asked last.
-func (l *logMeter) take() map[string]int {
+// takeBytes gives the bytes since it was asked last.
+func (l *logMeter) takeBytes() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := l.bytes
@@ -51,8 +51,8 @@ func (l *logMeter) take() map[string]int {
 	return out
 }
 
-// count is how many metrics there were so far that have the text in their name and dimensions.
-func (l *logMeter) count(with string) (n int) {
+// countMetrics is how many metrics there were so far that have the text in their name and dimensions.
+func (l *logMeter) countMetrics(with string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.series {
@@ -106,9 +106,9 @@ func forBill(all []size) bill.Measured {
 			t := one.Functions[r.Function]
 			switch {
 			case r.Case == heartbeats:
-				t.Warm = r.taken()
+				t.Warm = r.toTaken()
 			case r.Case == idleCold || r.Case == foreign:
-				t.Cold = r.taken()
+				t.Cold = r.toTaken()
 			default:
 				continue
 			}
@@ -119,9 +119,9 @@ func forBill(all []size) bill.Measured {
 	return m
 }
 
-// taken is the row as the bill has it.
-func (r row) taken() bill.Taken {
-	c := r.Traffic.sum()
+// toTaken is the row as the bill has it.
+func (r row) toTaken() bill.Taken {
+	c := r.Traffic.sumTraffic()
 	return bill.Taken{CPUSeconds: r.CPU, Requests: c.Requests, BytesRead: c.Bytes, LogBytes: r.LogBytes,
 		S3Gets: r.Calls["s3:GetObject"], S3Puts: r.Calls["s3:PutObject"]}
 }

@@ -15,7 +15,7 @@ import (
 // The bill counts with what stands in infra/bench/scale.json; `go run ./scale -write` in the root of the repository
 // makes it so.
 func TestTheBillCountsWithWhatWasMeasured(t *testing.T) {
-	all, err := files{data: "../../bench/scale.json"}.read()
+	all, err := files{data: "../../bench/scale.json"}.readSizes()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestTheBillCountsWithWhatWasMeasured(t *testing.T) {
 		t.Errorf("(-measured +bill):\n%s", diff)
 	}
 	for _, s := range kept.Sizes {
-		for _, f := range scheduled() {
+		for _, f := range scheduledFunctions() {
 			if ticks := s.Functions[f]; ticks.Warm.Requests == 0 || ticks.Cold.Requests == 0 {
 				t.Errorf("%d nodes: %s was not measured: %+v", s.Nodes, f, ticks)
 			}
@@ -56,10 +56,10 @@ func TestLogLinesAreCounted(t *testing.T) {
 		}
 	}
 	want := map[string]int{"provision": len("START RequestId: 1\n"), "lifecycle": 2 * (len(metric) + 1)}
-	if diff := cmp.Diff(want, l.take()); diff != "" {
+	if diff := cmp.Diff(want, l.takeBytes()); diff != "" {
 		t.Errorf("bytes (-want +got):\n%s", diff)
 	}
-	if got := []int{l.count(""), l.count(" nodepool="), l.count("no such"), len(l.take())}; !slices.Equal(got, []int{2, 2, 0, 0}) {
+	if got := []int{l.countMetrics(""), l.countMetrics(" nodepool="), l.countMetrics("no such"), len(l.takeBytes())}; !slices.Equal(got, []int{2, 2, 0, 0}) {
 		t.Errorf("metrics, those of a pool, others, bytes later: %v", got)
 	}
 }

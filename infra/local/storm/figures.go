@@ -38,7 +38,7 @@ func inTurn(asked, came []time.Time) (took spread) {
 
 // launchTimes are the times at which CreateFleet was accepted for the instances that are not among the known.
 func (s *storm) launchTimes(known map[string]bool) (out []time.Time) {
-	for _, i := range s.Cloud.Instances() {
+	for _, i := range s.Cloud.DescribedInstances() {
 		if !known[i.ID] {
 			out = append(out, i.Launched)
 		}
@@ -49,7 +49,7 @@ func (s *storm) launchTimes(known map[string]bool) (out []time.Time) {
 // instanceIDs are the instances there are.
 func (s *storm) instanceIDs() map[string]bool {
 	out := map[string]bool{}
-	for _, i := range s.Cloud.Instances() {
+	for _, i := range s.Cloud.DescribedInstances() {
 		out[i.ID] = true
 	}
 	return out
@@ -57,7 +57,7 @@ func (s *storm) instanceIDs() map[string]bool {
 
 // bootTimes are how long it took from running to the first pod bound, for the instances that are not among the known.
 func (s *storm) bootTimes(known map[string]bool) (out spread) {
-	instances := s.Cloud.Instances()
+	instances := s.Cloud.DescribedInstances()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range instances {

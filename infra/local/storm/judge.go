@@ -78,7 +78,7 @@ func (s *storm) judgeOutcome(o outcome) error {
 	each := (o.pods + s.apps - 1) / s.apps
 	least := o.pods - s.apps*((each*mayBeDown+99)/100) // budgets round up
 	rule(s.least < least && o.forced == 0, "only %d pods were ready at a time, the budgets ask for %d", s.least, least)
-	for name, f := range s.Host.Stats().Functions {
+	for name, f := range s.Host.CurrentStats().Functions {
 		rule(f.LongestChain > longestChain, "%s ran %d times in a chain of invocations", name, f.LongestChain)
 	}
 	if len(broken) > 0 {
@@ -97,7 +97,7 @@ func (s *storm) tellCosts(o outcome) {
 	fmt.Printf("  calls of AWS: %d CreateFleet, %d TerminateInstances, %d DescribeInstances, %d invocations asked for\n", counts["ec2:CreateFleet"],
 		counts["ec2:TerminateInstances"], counts["ec2:DescribeInstances"], counts["lambda:Invoke"])
 	o.requests.printRequests(len(o.struck))
-	stats := s.Host.Stats().Functions
+	stats := s.Host.CurrentStats().Functions
 	for _, name := range slices.Sorted(maps.Keys(stats)) {
 		if f := stats[name]; f.Invocations > 0 {
 			fmt.Printf("  %-40s %5d invocations, %d errors (%d time-outs), %d throttles, %d given up\n", name,

@@ -66,7 +66,7 @@ func (w wish) runStorm(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	e, err := env.Start(ctx, env.Options{
+	e, err := env.StartEnvironment(ctx, env.Options{
 		Root: root, Dir: dir, Progress: os.Stdout, FunctionLog: log, CollectPods: true, Audit: true,
 		Minute: time.Minute, EndedFor: time.Minute,
 		GCPercent: planeGC,

@@ -83,7 +83,7 @@ func newStorm(ctx context.Context, e *env.Env, dir string, apps int) (*storm, er
 	f.Start(ctx.Done())
 	f.WaitForCacheSync(ctx.Done())
 	go s.lookOut(ctx)
-	return s, e.Kube.Apply(ctx, manifest)
+	return s, e.Kube.ApplyManifest(ctx, manifest)
 }
 
 func (s *storm) sawNode(n *corev1.Node) {
@@ -143,7 +143,7 @@ func (s *storm) runningInstances() []awsemulator.Instance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []awsemulator.Instance
-	for _, i := range s.Cloud.Instances() {
+	for _, i := range s.Cloud.DescribedInstances() {
 		if i.State == "running" {
 			if s.running[i.ID].IsZero() {
 				s.running[i.ID] = time.Now()
@@ -158,7 +158,7 @@ func (s *storm) runningInstances() []awsemulator.Instance {
 
 // fillNodes makes pods for so many nodes and waits until they run.
 func (s *storm) fillNodes(ctx context.Context, nodes int, patience time.Duration) error {
-	if _, err := s.Host.Invoke(ctx, s.Function("refresh"), "Event", nil); err != nil {
+	if _, err := s.Host.InvokeFunction(ctx, s.FunctionName("refresh"), "Event", nil); err != nil {
 		return err
 	}
 	for i := range s.apps {
@@ -169,7 +169,7 @@ func (s *storm) fillNodes(ctx context.Context, nodes int, patience time.Duration
 	}
 	n := nodes * podsPerNode
 	began := time.Now()
-	if _, err := s.Host.Invoke(ctx, s.Function("provision"), "Event", nil); err != nil {
+	if _, err := s.Host.InvokeFunction(ctx, s.FunctionName("provision"), "Event", nil); err != nil {
 		return err
 	}
 	if err := s.waitSettled(ctx, nodes, patience); err != nil {

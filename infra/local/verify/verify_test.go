@@ -23,7 +23,7 @@ import (
 	"joiner.sh/pkg/workload"
 )
 
-func TestMain(m *testing.M) { os.Exit(client.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(client.RunTests(m)) }
 
 // The nodes of other trials would take the pods, so tests share the plane one after the other, and each leaves it
 // empty.

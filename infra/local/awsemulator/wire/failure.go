@@ -72,11 +72,11 @@ func WriteReply(w http.ResponseWriter, p Protocol, action string, body any, requ
 	w.Header().Set("X-Amzn-Requestid", requestID)
 	switch p {
 	case EC2Query:
-		inner := "<requestId>" + requestID + "</requestId>" + inner(body)
+		inner := "<requestId>" + requestID + "</requestId>" + innerXML(body)
 		writeXML(w, http.StatusOK, action+"Response", "http://ec2.amazonaws.com/doc/2016-11-15/", raw{inner})
 	case Query:
 		result := strings.Join([]string{
-			"<", action, "Result>", inner(body), "</", action, "Result>",
+			"<", action, "Result>", innerXML(body), "</", action, "Result>",
 			"<ResponseMetadata><RequestId>", requestID, "</RequestId></ResponseMetadata>",
 		}, "")
 		writeXML(w, http.StatusOK, action+"Response", "https://amazonaws.com/doc/", raw{result})

@@ -19,7 +19,7 @@ type tree struct {
 	kids  map[string]*tree
 }
 
-func plant(form url.Values) *tree {
+func newTree(form url.Values) *tree {
 	root := &tree{kids: map[string]*tree{}}
 	for key, values := range form {
 		at := root
@@ -36,8 +36,8 @@ func plant(form url.Values) *tree {
 	return root
 }
 
-// unread returns the dotted keys that no field asked for.
-func (t *tree) unread(path string) []string {
+// unreadKeys returns the dotted keys that no field asked for.
+func (t *tree) unreadKeys(path string) []string {
 	var out []string
 	if t.set && !t.used {
 		out = append(out, path)
@@ -47,7 +47,7 @@ func (t *tree) unread(path string) []string {
 		if path != "" {
 			below = path + "." + name
 		}
-		out = append(out, kid.unread(below)...)
+		out = append(out, kid.unreadKeys(below)...)
 	}
 	return out
 }
@@ -56,16 +56,16 @@ func (t *tree) unread(path string) []string {
 // option "member" stands for the lists of the AWS query protocol ("Tags.member.1.Key"), while EC2's are flat.
 // A parameter that no field takes is an error: an emulator that drops a wish in silence teaches nonsense.
 func DecodeForm(form url.Values, into any) error {
-	root := plant(form)
+	root := newTree(form)
 	for _, envelope := range []string{"Action", "Version", "DryRun"} {
 		if kid := root.kids[envelope]; kid != nil {
 			kid.used = true
 		}
 	}
-	if err := fill(root, reflect.ValueOf(into).Elem(), ""); err != nil {
+	if err := fillValue(root, reflect.ValueOf(into).Elem(), ""); err != nil {
 		return err
 	}
-	if left := root.unread(""); len(left) > 0 {
+	if left := root.unreadKeys(""); len(left) > 0 {
 		slices.Sort(left)
 		return Fail(400, "UnknownParameter", "The parameter %s is not recognized (the emulator does not model it)",
 			left[0])
@@ -73,8 +73,8 @@ func DecodeForm(form url.Values, into any) error {
 	return nil
 }
 
-// fill sets v from t; option is the tag option of the field that v is.
-func fill(t *tree, v reflect.Value, option string) error {
+// fillValue sets v from t; option is the tag option of the field that v is.
+func fillValue(t *tree, v reflect.Value, option string) error {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		return fillTime(t, v)
 	}
@@ -83,7 +83,7 @@ func fill(t *tree, v reflect.Value, option string) error {
 		return fillStruct(t, v)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		return fill(t, v.Elem(), option)
+		return fillValue(t, v.Elem(), option)
 	case reflect.Slice:
 		return fillList(t, v, option)
 	default:
@@ -111,7 +111,7 @@ func fillStruct(t *tree, v reflect.Value) error {
 		if kid == nil {
 			continue
 		}
-		if err := fill(kid, v.Field(i), option); err != nil {
+		if err := fillValue(kid, v.Field(i), option); err != nil {
 			var f *Failure
 			if errors.As(err, &f) {
 				return err
@@ -139,7 +139,7 @@ func fillList(t *tree, v reflect.Value, option string) error {
 	slices.Sort(numbers)
 	list := reflect.MakeSlice(v.Type(), len(numbers), len(numbers))
 	for i, n := range numbers {
-		if err := fill(t.kids[strconv.Itoa(n)], list.Index(i), ""); err != nil {
+		if err := fillValue(t.kids[strconv.Itoa(n)], list.Index(i), ""); err != nil {
 			return err
 		}
 	}

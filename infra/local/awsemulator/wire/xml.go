@@ -44,8 +44,8 @@ func (t Time) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
 	return e.EncodeElement(t.UTC().Format("2006-01-02T15:04:05.000Z"), start)
 }
 
-// inner renders the fields of a struct without an element around them.
-func inner(body any) string {
+// innerXML renders the fields of a struct without an element around them.
+func innerXML(body any) string {
 	if body == nil {
 		return ""
 	}

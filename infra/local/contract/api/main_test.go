@@ -30,7 +30,7 @@ const (
 	patience = 4 * time.Minute
 )
 
-func TestMain(m *testing.M) { os.Exit(client.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(client.RunTests(m)) }
 
 // cluster is a plane in which everything of pkg/install is applied, CRDs of other projects too.
 type cluster struct {

@@ -16,7 +16,7 @@ import (
 func account(t *testing.T) *awsemulator.Cloud {
 	t.Helper()
 	c, url := cloudtest.Start(t, awsemulator.Options{})
-	k := c.Credentials("somebody", "terminal", 0)
+	k := c.IssueCredentials("somebody", "terminal", 0)
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL": url, "AWS_REGION": "us-west-2", "AWS_ACCESS_KEY_ID": k.AccessKeyID,
 		"AWS_SECRET_ACCESS_KEY": k.SecretAccessKey, "AWS_SESSION_TOKEN": k.SessionToken, "AWS_MAX_ATTEMPTS": "1"} {
 		t.Setenv(name, value)

@@ -26,7 +26,7 @@ type fatal struct {
 func (e env) kubectl(args ...string) (out, problem string) {
 	var o, p bytes.Buffer
 	flags := genericclioptions.NewConfigFlags(true)
-	kubeconfig := e.plane.Kubeconfig()
+	kubeconfig := e.plane.KubeconfigPath()
 	flags.KubeConfig = &kubeconfig
 	c := cmd.NewKubectlCommand(cmd.KubectlOptions{Arguments: append([]string{"kubectl"}, args...), ConfigFlags: flags,
 		IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &o, ErrOut: &p}})

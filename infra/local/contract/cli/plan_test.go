@@ -57,12 +57,12 @@ func TestPlanOfACluster(t *testing.T) {
 // A cluster that nobody answers for, and one that does not know us.
 func TestClustersThatCannotBeRead(t *testing.T) {
 	e := newEnv(t)
-	config, err := os.ReadFile(e.plane.Kubeconfig())
+	config, err := os.ReadFile(e.plane.KubeconfigPath())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ from, to, want string }{
-		"nobody there":    {e.plane.Server(), "https://127.0.0.1:1", "https://127.0.0.1:1 does not answer"},
+		"nobody there":    {e.plane.ServerURL(), "https://127.0.0.1:1", "https://127.0.0.1:1 does not answer"},
 		"no rights":       {"    client-certificate-data:", "    as: somebody\n    client-certificate-data:", "this identity has no right to read that; bind it to a ClusterRole"},
 		"nobody knows us": {"    client-certificate-data:", "    token: stolen\n    not-a-certificate:", "the cluster does not know this identity; renew the credentials of context"},
 	} {

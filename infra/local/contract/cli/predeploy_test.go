@@ -60,7 +60,7 @@ func TestDoctorKnowsWhetherADeploymentGetsThrough(t *testing.T) {
 	plan := preflight.Plan{Cluster: "demo", MadeNodeRoles: []string{"KarpenterNodeRole-demo"}, Subnets: []string{"subnet-0aaaaaaaaaaaaaaa0"},
 		Endpoints: []string{"ec2", "ssm"}, Reserved: 204, ForNotices: 200}
 	awsemulator.SetRoutes(c, awsemulator.Route{To: "0.0.0.0/0", Via: "igw-0a1b2c3d4e5f67890"})
-	vpc := awsemulator.VPC(c)
+	vpc := awsemulator.VPCID(c)
 	plan.VPC = vpc
 	all := beforeDeploy(t, 3, "--template", template(t, plan))
 	for _, want := range []struct {
@@ -112,7 +112,7 @@ func TestARecordedAccountIsPlayedAgain(t *testing.T) {
 		t.Fatalf("%d calls are recorded, %v", len(calls), err)
 	}
 	other, url := cloudtest.Start(t, awsemulator.Options{Recorded: calls})
-	keys := other.Credentials("somebody", "terminal", 0)
+	keys := other.IssueCredentials("somebody", "terminal", 0)
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": keys.AccessKeyID, "AWS_SECRET_ACCESS_KEY": keys.SecretAccessKey, "AWS_SESSION_TOKEN": keys.SessionToken} {
 		t.Setenv(name, value)
 	}

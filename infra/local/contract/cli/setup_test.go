@@ -29,7 +29,7 @@ const (
 	owner    = "clitest" // field manager
 )
 
-func TestMain(m *testing.M) { os.Exit(client.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(client.RunTests(m)) }
 
 // env is the shared plane with everything that Joiner installs.
 type env struct {
@@ -181,7 +181,7 @@ func (e env) eventually(t *testing.T, what string, done func(context.Context) (s
 
 // joiner runs a command against the plane.
 func (e env) joiner(args ...string) (code int, out, progress string) {
-	return run(append(args, "--kubeconfig", e.plane.Kubeconfig())...)
+	return run(append(args, "--kubeconfig", e.plane.KubeconfigPath())...)
 }
 
 func run(args ...string) (code int, out, progress string) {

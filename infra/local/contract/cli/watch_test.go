@@ -38,7 +38,7 @@ func TestStatusIsWatchedUntilItIsInterrupted(t *testing.T) {
 	e.node(t, "watched")
 	out, progress, done := &screen{}, &screen{}, make(chan int, 1)
 	go func() {
-		done <- cli.Run([]string{"status", "--watch", "--every", "1s", "--kubeconfig", e.plane.Kubeconfig()}, out, progress)
+		done <- cli.Run([]string{"status", "--watch", "--every", "1s", "--kubeconfig", e.plane.KubeconfigPath()}, out, progress)
 	}()
 	e.eventually(t, "two pictures", func(context.Context) (string, bool) {
 		select {

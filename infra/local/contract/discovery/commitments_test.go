@@ -83,8 +83,8 @@ func TestCommitmentsAreStoredWithWhatUsesThemElsewhere(t *testing.T) {
 	r.run(t, "c5.large", 1, true, map[string]string{"Name": "spot"})
 	r.run(t, "r5.large", 1, false, map[string]string{"eks:eks-cluster-name": "demo", "karpenter.sh/nodepool": "default"})
 	r.run(t, "m5.2xlarge", 1, false, map[string]string{"eks:eks-cluster-name": "demo"})
-	r.Reserve(awsemulator.Reservation{Type: "m5.large", Zone: "us-west-2c", Count: 4})
-	r.Reserve(awsemulator.Reservation{Type: "p5.48xlarge", Zone: "us-west-2c", Count: 1, Block: true, Ends: r.now.Add(time.Hour)})
+	r.ReserveCapacity(awsemulator.Reservation{Type: "m5.large", Zone: "us-west-2c", Count: 4})
+	r.ReserveCapacity(awsemulator.Reservation{Type: "p5.48xlarge", Zone: "us-west-2c", Count: 1, Block: true, Ends: r.now.Add(time.Hour)})
 	r.ForgetCalls()
 
 	if _, err := r.committed(0.5).Refresh(t.Context()); err != nil {

@@ -23,7 +23,7 @@ func TestCapacityReservationsOfAClass(t *testing.T) {
 		"cr-soon": {Block: true, Ends: soon}, "cr-later": {Block: true, Ends: later}, "cr-over": {Ends: r.now.Add(-time.Second)},
 	} {
 		x.ID, x.Type, x.Zone, x.Count = id, "m5.large", "us-west-2a", 2
-		r.Reserve(x)
+		r.ReserveCapacity(x)
 	}
 	r.CancelReservation("cr-gone")
 	for name, c := range map[string]struct {
@@ -92,7 +92,7 @@ func TestLevels(t *testing.T) {
 	r := start(t)
 	l := discovery.RemainingCapacity{EC2: r.finder.EC2}
 	for id, n := range map[string]int{"cr-a": 2, "cr-b": 0, "cr-gone": 3} {
-		r.Reserve(awsemulator.Reservation{ID: id, Type: "m5.large", Zone: "us-west-2a", Count: n})
+		r.ReserveCapacity(awsemulator.Reservation{ID: id, Type: "m5.large", Zone: "us-west-2a", Count: n})
 	}
 	r.CancelReservation("cr-gone")
 	for _, ids := range [][]string{{"cr-a", "cr-b", "cr-gone"}, {"cr-a", "cr-b", "cr-gone", "cr-none"}} {

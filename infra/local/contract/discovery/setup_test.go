@@ -40,7 +40,7 @@ func start(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	c.PutRole(nodeRole)
-	credentials := c.Credentials("joiner-demo-refresh", "test", 0)
+	credentials := c.IssueCredentials("joiner-demo-refresh", "test", 0)
 	r := &rig{Cloud: c, now: time.Now()}
 	r.cfg = aws.Config{
 		Region: "us-west-2", BaseEndpoint: aws.String(url),

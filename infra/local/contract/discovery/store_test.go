@@ -96,7 +96,7 @@ func TestAWarmProcessAsksSeldomAndKeepsWhatItHas(t *testing.T) {
 	if c, why := read(t, s); why != "" || price(c) == 0.5 {
 		t.Errorf("the price is %v before it was stored, why %q", price(c), why)
 	}
-	if calls := r.Calls(); len(calls) != 1 || calls[0].Status != 304 {
+	if calls := r.LoggedCalls(); len(calls) != 1 || calls[0].Status != 304 {
 		t.Errorf("an object that did not change was read again: %+v", calls)
 	}
 	r.refresh(t)

@@ -26,8 +26,8 @@ func sickbay(t *testing.T) (r *rig, ids []string, failing []cluster.Impairment, 
 			t.Fatal(err)
 		}
 	}
-	must(r.Impair(ids[1], false, since))
-	must(r.Impair(ids[2], true, since))
+	must(r.ImpairInstance(ids[1], false, since))
+	must(r.ImpairInstance(ids[2], true, since))
 	must(r.ScheduleEvent(ids[2], "system-reboot", since)) // found by two of the filters
 	for code, how := range map[string]string{"instance-stop": "", "instance-retirement": "", "instance-reboot": "Completed", "system-maintenance": "Canceled", "something-new": ""} {
 		must(r.ScheduleEvent(ids[3], code, since))

@@ -60,7 +60,7 @@ func TestInstancesAreListedOverManyPagesAndOnlyOurs(t *testing.T) {
 	if i < 0 {
 		t.Fatal("the instance that is shutting down is not listed")
 	}
-	have := r.Cloud.Instances()[0]
+	have := r.Cloud.DescribedInstances()[0]
 	want := cluster.Instance{ID: id, State: "shutting-down", StateReason: "Client.UserInitiatedShutdown: User initiated shutdown", Type: "m5.large", Zone: have.Zone, CapacityType: "spot", ImageID: r.image, SubnetID: have.SubnetID, SecurityGroups: have.SecurityGroups,
 		NodeName: have.PrivateDNSName, Claim: claimName, ClaimUID: claimUID, Tags: []string{"a", "aws:ec2launchtemplate:id", "aws:ec2launchtemplate:version",
 			"eks:eks-cluster-name", "joiner.sh/nodeclaim-uid", "karpenter.k8s.aws/ec2nodeclass", "karpenter.sh/nodeclaim", "karpenter.sh/nodepool", "kubernetes.io/cluster/demo"}}
@@ -81,7 +81,7 @@ func TestTerminateSkipsIdsThatEC2DoesNotKnow(t *testing.T) {
 	if err := r.TerminateInstances(t.Context(), []string{ids[0], "i-0123456789abcdef0", ids[1]}); err != nil {
 		t.Fatal(err)
 	}
-	for _, i := range r.Cloud.Instances() {
+	for _, i := range r.Cloud.DescribedInstances() {
 		if i.State != "shutting-down" {
 			t.Errorf("instance %s is %s", i.ID, i.State)
 		}
@@ -106,7 +106,7 @@ func TestTerminateGoesOnAfterAFailure(t *testing.T) {
 	if err := r.TerminateInstances(t.Context(), append(many, id)); err == nil {
 		t.Error("the failure of the first call is not told")
 	}
-	if s := r.Cloud.Instances()[0].State; s != "shutting-down" {
+	if s := r.Cloud.DescribedInstances()[0].State; s != "shutting-down" {
 		t.Errorf("the instance of the second call is %s", s)
 	}
 }
@@ -122,7 +122,7 @@ func TestAnInstanceIsNamedUnlessTheUserNamedIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if all := r.Cloud.Instances(); all[0].Tags["Name"] != "ip-10-0-0-4" || all[1].Tags["Name"] != "web" {
+	if all := r.Cloud.DescribedInstances(); all[0].Tags["Name"] != "ip-10-0-0-4" || all[1].Tags["Name"] != "web" {
 		t.Errorf("names %q and %q, want ip-10-0-0-4 and web", all[0].Tags["Name"], all[1].Tags["Name"])
 	}
 	if n := r.CallCounts()["ec2:CreateTags"]; n != 1 {
@@ -139,7 +139,7 @@ func TestAnInstanceLearnsTheTagsThatItLacks(t *testing.T) {
 	if err := r.TagInstance(t.Context(), id, "ip-10-0-0-4", "default-abcde"); err != nil {
 		t.Fatal(err)
 	}
-	if tags := r.Cloud.Instances()[0].Tags; tags["karpenter.sh/nodeclaim"] != "default-abcde" || tags["eks:eks-cluster-name"] != "demo" || tags["Name"] != "ip-10-0-0-4" {
+	if tags := r.Cloud.DescribedInstances()[0].Tags; tags["karpenter.sh/nodeclaim"] != "default-abcde" || tags["eks:eks-cluster-name"] != "demo" || tags["Name"] != "ip-10-0-0-4" {
 		t.Errorf("tags %v", tags)
 	}
 }
@@ -148,7 +148,7 @@ func TestAnInstanceLearnsTheTagsThatItLacks(t *testing.T) {
 func (r *rig) running(t *testing.T, id string) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
-		for _, i := range r.Cloud.Instances() {
+		for _, i := range r.Cloud.DescribedInstances() {
 			if i.ID == id && i.State == "running" {
 				return
 			}

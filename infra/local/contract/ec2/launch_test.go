@@ -40,7 +40,7 @@ func TestALaunchGivesTheInstanceThatTheOrderAsksFor(t *testing.T) {
 			if diff := cmp.Diff(refused, marks); diff != "" {
 				t.Errorf("marks (-want +got):\n%s", diff)
 			}
-			i := r.Cloud.Instances()[0]
+			i := r.Cloud.DescribedInstances()[0]
 			if i.CapacityType != capacityType || i.ClientToken != token || i.Profile != "nodes" || i.UserData != "hello node" {
 				t.Errorf("EC2 has %+v", i)
 			}
@@ -84,7 +84,7 @@ func TestTheSameTokenWithAnotherContentAdoptsTheInstanceByItsTag(t *testing.T) {
 func TestATokenThatWasUsedInVainIsReported(t *testing.T) {
 	r := start(t, 1)
 	dead := r.launch(t, r.order("spot", "m5.large"), token)
-	if err := r.Cloud.Kill(dead); err != nil {
+	if err := r.Cloud.KillInstance(dead); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err := r.LaunchInstances(t.Context(), r.order("spot", "c5.large"), token)
@@ -171,8 +171,8 @@ func TestALostReplyIsNoSecondInstance(t *testing.T) {
 				t.Fatalf("error is %v, want one that names the call", err)
 			}
 			r.count(t, 1)
-			if got := r.launch(t, o, token); got != r.Cloud.Instances()[0].ID {
-				t.Errorf("the repetition gave %s, want %s", got, r.Cloud.Instances()[0].ID)
+			if got := r.launch(t, o, token); got != r.Cloud.DescribedInstances()[0].ID {
+				t.Errorf("the repetition gave %s, want %s", got, r.Cloud.DescribedInstances()[0].ID)
 			}
 			r.count(t, 1)
 		})

@@ -23,7 +23,7 @@ func TestALaunchIntoAPlacementGroup(t *testing.T) {
 	r := start(t, 1)
 	r.PutPlacementGroup(awsemulator.PlacementGroup{ID: "pg-1", Name: "ours", Strategy: "partition", Partitions: 3})
 	r.launch(t, r.grouped("pg-1", 3), token)
-	if i := r.Cloud.Instances()[0]; i.Group != "pg-1" {
+	if i := r.Cloud.DescribedInstances()[0]; i.Group != "pg-1" {
 		t.Errorf("the instance is in group %q", i.Group)
 	}
 	if all, err := r.Fleet.ListInstances(t.Context()); err != nil || len(all) != 1 || all[0].Partition != 3 {

@@ -20,8 +20,8 @@ func TestARehearsalLaunchesNothing(t *testing.T) {
 		}
 	}
 	want := map[string]int{"ec2:DescribeLaunchTemplates": 1, "ec2:CreateLaunchTemplate": 1, "ec2:CreateFleet": 2, "ec2:RunInstances": 2}
-	if d := cmp.Diff(want, r.CallCounts()); d != "" || len(r.Cloud.Instances()) > 0 {
-		t.Errorf("%d instances, calls (-want +got):\n%s", len(r.Cloud.Instances()), d)
+	if d := cmp.Diff(want, r.CallCounts()); d != "" || len(r.Cloud.DescribedInstances()) > 0 {
+		t.Errorf("%d instances, calls (-want +got):\n%s", len(r.Cloud.DescribedInstances()), d)
 	}
 	if id := r.launch(t, o, token); id == "" {
 		t.Error("the template of the rehearsal is not that of the launch")
@@ -50,7 +50,7 @@ func TestWhatARehearsalIsRefused(t *testing.T) {
 			if err == nil || refused != (test.refused != "") || refused && (*no != launch.RefusedError{Call: test.refused, Code: test.code, Message: "why"}) {
 				t.Errorf("error is %v", err)
 			}
-			if n := len(r.Cloud.Instances()); n > 0 {
+			if n := len(r.Cloud.DescribedInstances()); n > 0 {
 				t.Errorf("%d instances", n)
 			}
 		})

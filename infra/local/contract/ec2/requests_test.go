@@ -116,7 +116,7 @@ func (r *rig) requests(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	seen := &recorded{}
-	keys := r.Credentials("provision", "test", 0)
+	keys := r.IssueCredentials("provision", "test", 0)
 	r.Fleet.EC2 = ec2.NewFromConfig(aws.Config{Region: "us-west-2", BaseEndpoint: aws.String(r.URL()), HTTPClient: seen,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys, nil })})
 	r.launch(t, o, token)

@@ -31,7 +31,7 @@ func TestALaunchIntoAReservationOfEachKind(t *testing.T) {
 		t.Run("market "+market, func(t *testing.T) {
 			r := start(t, 1)
 			booked.Type, booked.Zone, booked.Count = "m5.large", "us-west-2a", 1
-			id := r.Reserve(booked)
+			id := r.ReserveCapacity(booked)
 			o := r.reserved(id, market, "m5.large")
 			got, _, err := r.LaunchInstances(t.Context(), o, token)
 			if err != nil {
@@ -72,15 +72,15 @@ func scoped(t *testing.T, err error) []string {
 // Open reservations may be somebody else's: an ordinary launch leaves them alone.
 func TestAnOpenReservationIsNotUsedUpByOthers(t *testing.T) {
 	r := start(t, 1)
-	r.Reserve(awsemulator.Reservation{Type: "m5.large", Zone: "us-west-2a", Count: 5, Open: true})
+	r.ReserveCapacity(awsemulator.Reservation{Type: "m5.large", Zone: "us-west-2a", Count: 5, Open: true})
 	r.launch(t, r.order(instancetypes.OnDemand, "m5.large"), token)
-	if i := r.Cloud.Instances()[0]; i.Reservation != "" {
+	if i := r.Cloud.DescribedInstances()[0]; i.Reservation != "" {
 		t.Errorf("the instance is in reservation %s", i.Reservation)
 	}
 	o := r.order(instancetypes.OnDemand, "m5.large") // the account does model it
 	o.Templates[0].Name, o.Templates[0].Reservation.Preference = "joiner/demo/2", "open"
 	r.launch(t, o, claimUID+"-1")
-	if i := r.Cloud.Instances()[1]; i.Reservation == "" {
+	if i := r.Cloud.DescribedInstances()[1]; i.Reservation == "" {
 		t.Error("an instance that may use open reservations is in none")
 	}
 	seen, err := r.Fleet.ListInstances(t.Context())
@@ -92,7 +92,7 @@ func TestAnOpenReservationIsNotUsedUpByOthers(t *testing.T) {
 // What was reserved goes on as on-demand when the reservation is cancelled.
 func TestAnInstanceOutlivesItsReservation(t *testing.T) {
 	r := start(t, 1)
-	id := r.Reserve(awsemulator.Reservation{Type: "m5.large", Zone: "us-west-2a", Count: 1})
+	id := r.ReserveCapacity(awsemulator.Reservation{Type: "m5.large", Zone: "us-west-2a", Count: 1})
 	r.launch(t, r.reserved(id, "", "m5.large"), token)
 	r.CancelReservation(id)
 	seen, err := r.Fleet.ListInstances(t.Context())

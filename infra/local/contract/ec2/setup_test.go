@@ -43,7 +43,7 @@ func start(t *testing.T, attempts int) *rig {
 	c, url := cloudtest.Start(t, awsemulator.Options{ShutdownFor: time.Hour})
 	c.PutInstanceProfile("nodes", "KarpenterNodeRole-demo")
 	client := func(attempts int) *ec2.Client {
-		keys := c.Credentials("provision", "test", 0)
+		keys := c.IssueCredentials("provision", "test", 0)
 		return ec2.NewFromConfig(aws.Config{Region: "us-west-2", BaseEndpoint: aws.String(url), RetryMaxAttempts: attempts,
 			HTTPClient: http.DefaultClient, Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys, nil })})
 	}
@@ -118,7 +118,7 @@ func (r *rig) launch(t *testing.T, o launch.Order, token string) string {
 // count fails unless so many instances were ever started.
 func (r *rig) count(t *testing.T, want int) {
 	t.Helper()
-	if n := len(r.Cloud.Instances()); n != want {
+	if n := len(r.Cloud.DescribedInstances()); n != want {
 		t.Errorf("%d instances were started, want %d", n, want)
 	}
 }

@@ -15,7 +15,7 @@ func (r *rig) stateOf(t *testing.T, id, want string) {
 	t.Helper()
 	have := ""
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		for _, i := range r.Cloud.Instances() {
+		for _, i := range r.Cloud.DescribedInstances() {
 			if i.ID == id {
 				have = i.State
 			}

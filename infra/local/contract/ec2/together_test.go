@@ -47,7 +47,7 @@ func TestInstancesThatAreEndedSideBySideShareACall(t *testing.T) {
 	r := start(t, 1)
 	ids := r.crowd(t, 30)
 	sideBySide(t, ids, func(id string) error { return r.TerminateInstances(t.Context(), []string{id}) })
-	for _, i := range r.Cloud.Instances() {
+	for _, i := range r.Cloud.DescribedInstances() {
 		if i.State != "shutting-down" {
 			t.Errorf("instance %s is %s", i.ID, i.State)
 		}
@@ -64,7 +64,7 @@ func TestAnUnknownInstanceAmongOthers(t *testing.T) {
 	with := append([]string{"i-00000000000000000"}, ids...)
 	sideBySide(t, with, func(id string) error { return r.TagInstance(t.Context(), id, "node-"+id, "claim-"+id) })
 	sideBySide(t, with, func(id string) error { return r.TerminateInstances(t.Context(), []string{id}) })
-	for _, i := range r.Cloud.Instances() {
+	for _, i := range r.Cloud.DescribedInstances() {
 		if i.State != "shutting-down" || i.Tags["Name"] != "node-"+i.ID || i.Tags["karpenter.sh/nodeclaim"] != "claim-"+i.ID {
 			t.Errorf("instance %s is %s with tags %v", i.ID, i.State, i.Tags)
 		}
@@ -78,7 +78,7 @@ func TestInstancesThatAreNamedSideBySideShareALook(t *testing.T) {
 	if n := r.CallCounts()["ec2:DescribeInstances"]; n > 10 {
 		t.Errorf("%d calls for 30 instances", n)
 	}
-	for _, i := range r.Cloud.Instances() {
+	for _, i := range r.Cloud.DescribedInstances() {
 		if i.Tags["Name"] != "node-"+i.ID {
 			t.Errorf("instance %s has tags %v", i.ID, i.Tags)
 		}
@@ -113,7 +113,7 @@ func TestListedInstancesAreNamedWithoutAnotherLook(t *testing.T) {
 		if err := r.TagInstance(t.Context(), id, "node-"+id, "claim-"+id); err != nil {
 			t.Fatal(err)
 		}
-		for _, i := range r.Cloud.Instances() {
+		for _, i := range r.Cloud.DescribedInstances() {
 			if i.ID == id && i.Tags["Name"] != "node-"+id {
 				t.Errorf("%s is called %q", id, i.Tags["Name"])
 			}

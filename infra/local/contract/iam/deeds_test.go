@@ -41,7 +41,7 @@ func deeds() map[string]map[string]deed {
 			"looks for shifted zones":             looksForShifts("provision"),
 			"launches reserved":                   {prepare: reserved, do: launchesReserved},
 			"starts a stopped instance": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
-				return r.fleet("provision").StartInstance(t.Context(), r.Instances()[0].ID, instancetypes.Offer{})
+				return r.fleet("provision").StartInstance(t.Context(), r.DescribedInstances()[0].ID, instancetypes.Offer{})
 			}},
 			"adopts":               {prepare: lostReply, do: launches},
 			"reads the catalog":    {prepare: catalogStored, do: readsCatalog("provision")},
@@ -78,7 +78,7 @@ func deeds() map[string]map[string]deed {
 			"lists instances":                     listsInstances("lifecycle"),
 			"looks for shifted zones":             looksForShifts("lifecycle"),
 			"asks for statuses": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
-				_, _, err := r.fleet("lifecycle").ListStatuses(t.Context(), []string{r.Instances()[0].ID})
+				_, _, err := r.fleet("lifecycle").ListStatuses(t.Context(), []string{r.DescribedInstances()[0].ID})
 				return err
 			}},
 			"asks for the statuses of a region": {do: func(t *testing.T, r *rig) error {
@@ -86,13 +86,13 @@ func deeds() map[string]map[string]deed {
 				return err
 			}},
 			"names an instance": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
-				return r.fleet("lifecycle").TagInstance(t.Context(), r.Instances()[0].ID, "node-1", "default-abcde")
+				return r.fleet("lifecycle").TagInstance(t.Context(), r.DescribedInstances()[0].ID, "node-1", "default-abcde")
 			}},
 			"terminates": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
-				return r.fleet("lifecycle").TerminateInstances(t.Context(), []string{r.Instances()[0].ID})
+				return r.fleet("lifecycle").TerminateInstances(t.Context(), []string{r.DescribedInstances()[0].ID})
 			}},
 			"stops": {prepare: onDemandLaunched, do: func(t *testing.T, r *rig) error {
-				return r.fleet("lifecycle").StopInstances(t.Context(), []string{r.Instances()[0].ID})
+				return r.fleet("lifecycle").StopInstances(t.Context(), []string{r.DescribedInstances()[0].ID})
 			}},
 			"sweeps templates": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
 				n, err := r.fleet("lifecycle").SweepTemplates(t.Context(), -time.Hour)
@@ -284,7 +284,7 @@ const reservation = "cr-0123456789abcdef0"
 
 func reserved(t *testing.T, r *rig) {
 	v := r.order(t).Templates[0].Overrides[0]
-	r.Reserve(awsemulator.Reservation{ID: reservation, Type: v.Type, Zone: v.Zone, Count: 1})
+	r.ReserveCapacity(awsemulator.Reservation{ID: reservation, Type: v.Type, Zone: v.Zone, Count: 1})
 	r.PutPlacementGroup(awsemulator.PlacementGroup{ID: "pg-0123456789abcdef0", Name: "ours", Strategy: "cluster"})
 }
 

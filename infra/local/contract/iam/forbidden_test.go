@@ -41,7 +41,7 @@ func TestInstancesOfOthersCannotBeTerminated(t *testing.T) {
 			t.Errorf("%s: %v, want a refusal", function, err)
 		}
 	}
-	for _, i := range r.Instances() {
+	for _, i := range r.DescribedInstances() {
 		if i.State != "running" && i.State != "pending" {
 			t.Errorf("instance %s is %s", i.ID, i.State)
 		}
@@ -62,7 +62,7 @@ func TestAnotherRoleCannotBePassed(t *testing.T) {
 	if refused, ok := errors.AsType[*nodeclass.ProfileError](found.ProfileErr); !ok || refused.Reason != nodeclass.ReasonRoleNotAllowed {
 		t.Errorf("a class with another role: %v, want %s", found.ProfileErr, nodeclass.ReasonRoleNotAllowed)
 	}
-	if n := len(r.Instances()); n != 0 {
+	if n := len(r.DescribedInstances()); n != 0 {
 		t.Errorf("%d instances were launched", n)
 	}
 }
@@ -110,8 +110,8 @@ func TestAnUntaggedLaunchIsDenied(t *testing.T) {
 				r := start(t, load(t))
 				o := r.order(t)
 				drop(&o)
-				if _, _, err := r.fleet("provision").LaunchInstances(t.Context(), o, token); !isDenied(err) || len(r.Instances()) != 0 {
-					t.Errorf("%v and %d instances, want a refusal and none", err, len(r.Instances()))
+				if _, _, err := r.fleet("provision").LaunchInstances(t.Context(), o, token); !isDenied(err) || len(r.DescribedInstances()) != 0 {
+					t.Errorf("%v and %d instances, want a refusal and none", err, len(r.DescribedInstances()))
 				}
 			})
 		}
@@ -146,7 +146,7 @@ func TestLaunchesOutsideTheClusterAreDenied(t *testing.T) {
 	if !isDenied(err) {
 		t.Errorf("RunInstances without a tag: %v, want a refusal", err)
 	}
-	if n := len(r.Instances()); n != 1 {
+	if n := len(r.DescribedInstances()); n != 1 {
 		t.Errorf("%d instances, want the administrator's alone", n)
 	}
 }
@@ -234,7 +234,7 @@ func TestOtherFunctionsClustersAndRegionsAreClosed(t *testing.T) {
 	}
 	_, other := eks.NewFromConfig(r.of("refresh")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("other")})
 	_, entry := eks.NewFromConfig(r.of("provision")).CreateAccessEntry(t.Context(), &eks.CreateAccessEntryInput{ClusterName: aws.String("demo"), PrincipalArn: aws.String("arn:aws:iam::111122223333:role/Admin")})
-	_, far := ec2.NewFromConfig(r.as(r.stack.Function("joiner-demo-lifecycle").RoleARN, "eu-west-1")).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
+	_, far := ec2.NewFromConfig(r.as(r.stack.FindFunction("joiner-demo-lifecycle").RoleARN, "eu-west-1")).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 	_, linked := iam.NewFromConfig(r.of("setup")).CreateServiceLinkedRole(t.Context(), &iam.CreateServiceLinkedRoleInput{AWSServiceName: aws.String("eks.amazonaws.com")})
 	_, looks := eks.NewFromConfig(r.of("wake")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})
 	_, notice := eks.NewFromConfig(r.of("spotinterruption")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})

@@ -144,7 +144,7 @@ func unused() map[string]string {
 
 func roleOf(a *assembly.Assembly, function string) *assembly.Role {
 	for i := range a.Roles {
-		if f := a.Function("joiner-demo-" + function); f != nil && a.Roles[i].ARN == f.RoleARN {
+		if f := a.FindFunction("joiner-demo-" + function); f != nil && a.Roles[i].ARN == f.RoleARN {
 			return &a.Roles[i]
 		}
 	}

@@ -101,7 +101,7 @@ func start(t *testing.T, stack *assembly.Assembly) *rig {
 
 // as is the configuration of clients that sign as a role for a region.
 func (r *rig) as(role, region string) aws.Config {
-	return r.with(r.Credentials(role, "test", 0), region)
+	return r.with(r.IssueCredentials(role, "test", 0), region)
 }
 
 func (r *rig) with(keys aws.Credentials, region string) aws.Config {
@@ -112,7 +112,7 @@ func (r *rig) with(keys aws.Credentials, region string) aws.Config {
 // of is the configuration of the code of one of the stack's functions.
 func (r *rig) of(function string) aws.Config {
 	name := "joiner-demo-" + function
-	return r.with(r.FunctionCredentials(r.stack.Function(name).RoleARN, name), region)
+	return r.with(r.FunctionCredentials(r.stack.FindFunction(name).RoleARN, name), region)
 }
 
 func (r *rig) fleet(function string) *fleet.Fleet {

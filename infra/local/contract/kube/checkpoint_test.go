@@ -33,7 +33,7 @@ func checkpoints(t *testing.T) (use func(*kube.ClusterCache), told func() string
 	if err := cloud.PutBucket("catalog"); err != nil {
 		t.Fatal(err)
 	}
-	keys := cloud.Credentials("admin", "test", 0)
+	keys := cloud.IssueCredentials("admin", "test", 0)
 	store := archive.CheckpointStore{Bucket: "catalog", S3: s3.NewFromConfig(aws.Config{Region: "us-west-2", BaseEndpoint: aws.String(url),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys, nil })},
 		func(o *s3.Options) { o.UsePathStyle = true })}

@@ -34,7 +34,7 @@ const (
 	tester   = "kubetest" // service account with every right
 )
 
-func TestMain(m *testing.M) { os.Exit(client.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(client.RunTests(m)) }
 
 // env is the shared plane as one test sees it: with everything Joiner installs, and a namespace of its own.
 type env struct {
@@ -158,7 +158,7 @@ func (c env) clientWith(t *testing.T, change func(*kube.Config)) (*kube.Client, 
 	t.Helper()
 	r := &recorder{}
 	config := kube.Config{
-		Endpoint: c.plane.Server(), CA: c.plane.CA(), UserAgent: "kubetest",
+		Endpoint: c.plane.ServerURL(), CA: c.plane.CA(), UserAgent: "kubetest",
 		Token: func(ctx context.Context) (string, time.Time, error) {
 			tr, err := c.CoreV1().ServiceAccounts(install.Namespace).CreateToken(ctx, tester, &authv1.TokenRequest{}, metav1.CreateOptions{})
 			if err != nil {

@@ -46,7 +46,7 @@ func (w *world) testAutoMode(t *testing.T) {
 	awsemulator.SetAutoMode(w.Cloud, true)
 	defer awsemulator.SetAutoMode(w.Cloud, false)
 	w.serveAutoMode(t)
-	if err := w.Kube.Apply(t.Context(), []byte(autoModeObjects)); err != nil {
+	if err := w.Kube.ApplyManifest(t.Context(), []byte(autoModeObjects)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Kube.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "i-0auto", Finalizers: []string{"karpenter.sh/termination"},

@@ -139,12 +139,12 @@ func (w *world) testRefusals(t *testing.T) {
 
 // testForged: who may invoke setup is not CloudFormation, and is given no answer.
 func (w *world) testForged(t *testing.T) {
-	fn := w.Function("setup")
+	fn := w.FunctionName("setup")
 	for name, event := range map[string]string{
 		"another stack":   `{"RequestType":"Delete","ResourceType":"Custom::JoinerSetup","PhysicalResourceId":"joiner-setup-demo","StackId":"arn:aws:cloudformation:us-west-2:1:stack/x/1","ResponseURL":"http://127.0.0.1:1/","ResourceProperties":{"OnDelete":"drain"}}`,
 		"an answer to me": `{"RequestType":"Delete","ResourceType":"Custom::JoinerSetup","PhysicalResourceId":"joiner-setup-demo","StackId":"` + w.StackID() + `","ResponseURL":"https://example.com/","ResourceProperties":{"ServiceToken":"x"}}`,
 	} {
-		res, err := w.Host.Invoke(t.Context(), fn, lambdahost.RequestResponse, []byte(event))
+		res, err := w.Host.InvokeFunction(t.Context(), fn, lambdahost.RequestResponse, []byte(event))
 		if err != nil || res.FunctionError == "" || !strings.Contains(string(res.Payload), "refuse a request") {
 			t.Errorf("%s: %v %s %s", name, err, res.FunctionError, res.Payload)
 		}
@@ -156,11 +156,11 @@ func (w *world) testReasons(t *testing.T) {
 	nobody, weak := w.Cloud.PutRole("nobody"), w.Cloud.PutRole("weak")
 	w.Cloud.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: weak, KubernetesGroups: []string{"joiner-refresh"}})
 	for _, c := range []struct{ role, endpoint, says string }{
-		{nobody, w.Plane.Server(), "its access entry is missing"},
-		{weak, w.Plane.Server(), "its access entry lacks the policy AmazonEKSClusterAdminPolicy"},
+		{nobody, w.Plane.ServerURL(), "its access entry is missing"},
+		{weak, w.Plane.ServerURL(), "its access entry lacks the policy AmazonEKSClusterAdminPolicy"},
 		{weak, "https://127.0.0.1:1", "cannot reach the API server of cluster demo at https://127.0.0.1:1"},
 	} {
-		keys := w.Cloud.Credentials(c.role, "test", 0)
+		keys := w.Cloud.IssueCredentials(c.role, "test", 0)
 		client, err := kube.New(kube.Config{Endpoint: c.endpoint, CA: w.Plane.CA(), UserAgent: "setuptest",
 			Token: kube.EKSToken(sts.NewFromConfig(aws.Config{Region: env.Region, BaseEndpoint: aws.String(w.Cloud.URL()),
 				Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys, nil })}), env.ClusterName, time.Now)})

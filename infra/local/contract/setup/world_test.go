@@ -40,7 +40,7 @@ func start(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	out := &cloudtest.Log{}
-	e, err := env.Start(t.Context(), env.Options{Root: root, Stack: "cdk.drain", Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 100 * time.Millisecond,
+	e, err := env.StartEnvironment(t.Context(), env.Options{Root: root, Stack: "cdk.drain", Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 100 * time.Millisecond,
 		BootDelay: 100 * time.Millisecond, FunctionLog: out, Env: map[string]string{"WATCH_DURATION": "1s"}})
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
@@ -59,7 +59,7 @@ func start(t *testing.T) *world {
 // ask wants success, or a failure that says something.
 func (w *world) ask(t *testing.T, request, resourceType, says string, properties map[string]any) {
 	t.Helper()
-	a, err := w.Ask(t.Context(), request, resourceType, properties)
+	a, err := w.RequestResource(t.Context(), request, resourceType, properties)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func (w *world) ask(t *testing.T, request, resourceType, says string, properties
 func (w *world) tick(t *testing.T, function string) {
 	t.Helper()
 	eventually(t, function+" is free", func(ctx context.Context) (string, bool) {
-		res, err := w.Host.Invoke(ctx, w.Function(function), lambdahost.RequestResponse, nil)
+		res, err := w.Host.InvokeFunction(ctx, w.FunctionName(function), lambdahost.RequestResponse, nil)
 		if err == nil && res.FunctionError != "" {
 			t.Fatalf("%s: %s", function, res.Payload)
 		}
@@ -86,7 +86,7 @@ func (w *world) launch(t *testing.T, pod string) {
 	t.Helper()
 	manifest, err := os.ReadFile("../../demo/manifests/nodepool-v1.yaml")
 	if err == nil {
-		err = w.Kube.Apply(t.Context(), manifest)
+		err = w.Kube.ApplyManifest(t.Context(), manifest)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func (w *world) launch(t *testing.T, pod string) {
 	// or whom the functions woke would put finalizers back that setup takes off
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := w.Host.Wait(ctx); err != nil {
+	if err := w.Host.WaitIdle(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -127,14 +127,14 @@ func (w *world) keepStopped(t *testing.T) {
 	for _, o := range borrowed {
 		definition, err := json.Marshal(o)
 		if err == nil {
-			err = w.Kube.Apply(t.Context(), definition)
+			err = w.Kube.ApplyManifest(t.Context(), definition)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	eventually(t, "the CapacityBuffer is stored", func(ctx context.Context) (string, bool) {
-		err := w.Kube.Apply(ctx, []byte(cloudtest.CapacityBuffer("spare", "joiner.sh/stopped-capacity")))
+		err := w.Kube.ApplyManifest(ctx, []byte(cloudtest.CapacityBuffer("spare", "joiner.sh/stopped-capacity")))
 		return fmt.Sprint(err), err == nil
 	})
 	eventually(t, "its node is stopped", func(ctx context.Context) (string, bool) {
@@ -160,7 +160,7 @@ func (w *world) keepStopped(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := w.Host.Wait(ctx); err != nil {
+	if err := w.Host.WaitIdle(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -168,7 +168,7 @@ func (w *world) keepStopped(t *testing.T) {
 // living counts instances that are not ended, stopped ones too.
 func (w *world) living() int {
 	n := 0
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		if i.State != "terminated" && i.State != "shutting-down" {
 			n++
 		}
@@ -201,7 +201,7 @@ func (w *world) finalizers(t *testing.T) (held, claims int) {
 // running counts instances that are not ended.
 func (w *world) running() int {
 	n := 0
-	for _, i := range w.Cloud.Instances() {
+	for _, i := range w.Cloud.DescribedInstances() {
 		if i.State == "running" || i.State == "pending" {
 			n++
 		}

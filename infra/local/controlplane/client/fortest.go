@@ -14,7 +14,7 @@ import (
 // Environment variables of tests.
 const (
 	BinaryEnv = "JOINER_PLANE_BIN" // path of joiner-plane; unset: .local/bin/joiner-plane of the repository
-	// directory of the plane that tests share; set by Main, or by hand to use a running one
+	// directory of the plane that tests share; set by RunTests, or by hand to use a running one
 	DirEnv = "JOINER_PLANE_DIR"
 )
 
@@ -30,18 +30,19 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// M is what Main needs of a *testing.M.
+// M is what RunTests needs of a *testing.M.
 type M interface{ Run() int }
 
-// Main runs a test binary whose tests share one plane, which the first ForTest starts, and ends the plane afterwards:
+// RunTests runs a test binary whose tests share one plane, which the first ForTest starts, and ends the plane
+// afterwards:
 //
-//	func TestMain(m *testing.M) { os.Exit(planectl.Main(m)) }
+//	func TestMain(m *testing.M) { os.Exit(planectl.RunTests(m)) }
 //
 // If DirEnv names the directory of a running plane, that one is used and left running. The plane also ends, and removes
 // its directory, when the test binary dies.
-func Main(m M) int {
+func RunTests(m M) int {
 	if given := os.Getenv(DirEnv); given != "" {
-		if _, err := Attach(given); err != nil {
+		if _, err := AttachPlane(given); err != nil {
 			fmt.Fprintf(os.Stderr, "use the plane that %s names: %v\n", DirEnv, err)
 			return 1
 		}
@@ -64,13 +65,13 @@ func Main(m M) int {
 }
 
 func endShared(dir string) error {
-	p, err := find(dir)
+	p, err := findPlane(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist): // no test asked for it
 	case err != nil:
 		return err
 	default:
-		if err := p.Stop(); err != nil {
+		if err := p.StopPlane(); err != nil {
 			return err
 		}
 	}
@@ -78,19 +79,19 @@ func endShared(dir string) error {
 }
 
 // ForTest is the plane that all tests of this test binary share; the first call starts it. The package needs a TestMain
-// that calls Main. Tests tell themselves apart by namespaces, and by labels on the nodes they make.
+// that calls RunTests. Tests tell themselves apart by namespaces, and by labels on the nodes they make.
 func ForTest(t T) *Plane {
 	t.Helper()
 	dir := os.Getenv(DirEnv)
 	if dir == "" {
-		t.Fatalf("the test package needs: func TestMain(m *testing.M) { os.Exit(planectl.Main(m)) }")
+		t.Fatalf("the test package needs: func TestMain(m *testing.M) { os.Exit(planectl.RunTests(m)) }")
 	}
 	unlock, err := lockDir(dir) // tests may run in parallel
 	if err != nil {
 		t.Fatalf("lock the shared plane: %v", err)
 	}
 	defer unlock()
-	p, err := find(dir)
+	p, err := findPlane(dir)
 	if err == nil {
 		return p
 	}
@@ -99,7 +100,7 @@ func ForTest(t T) *Plane {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
 	defer cancel()
-	p, err = Start(ctx, Options{Binary: BinaryForTest(t), Dir: dir, RemoveDir: true})
+	p, err = StartPlane(ctx, Options{Binary: BinaryForTest(t), Dir: dir, RemoveDir: true})
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -110,14 +111,14 @@ func ForTest(t T) *Plane {
 // none.
 func BinaryForTest(t T) string {
 	t.Helper()
-	file, err := binary()
+	file, err := planeBinary()
 	if err != nil {
 		t.Fatalf("%v; run: make plane", err)
 	}
 	return file
 }
 
-func binary() (string, error) {
+func planeBinary() (string, error) {
 	file := os.Getenv(BinaryEnv)
 	if file == "" {
 		root, err := repositoryRoot()

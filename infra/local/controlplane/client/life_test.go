@@ -70,20 +70,20 @@ func TestOwnPlaneWithTokenWebhook(t *testing.T) {
 		return fmt.Sprint(err), err == nil
 	})
 
-	found, err := client.Attach(dir)
-	if err != nil || found.Server() != plane.Server() {
-		t.Errorf("attach found %v, %v; want %s", found, err, plane.Server())
+	found, err := client.AttachPlane(dir)
+	if err != nil || found.ServerURL() != plane.ServerURL() {
+		t.Errorf("attach found %v, %v; want %s", found, err, plane.ServerURL())
 	}
-	if _, err := client.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "already runs") {
+	if _, err := client.StartPlane(t.Context(), o); err == nil || !strings.Contains(err.Error(), "already runs") {
 		t.Errorf("second plane in the directory: %v", err)
 	}
-	if err := plane.Stop(); err != nil {
+	if err := plane.StopPlane(); err != nil {
 		t.Error(err)
 	}
-	if err := plane.Stop(); err != nil {
+	if err := plane.StopPlane(); err != nil {
 		t.Errorf("second stop: %v", err)
 	}
-	if _, err := client.Attach(dir); !errors.Is(err, os.ErrNotExist) {
+	if _, err := client.AttachPlane(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("attach to a stopped plane: %v, want os.ErrNotExist", err)
 	}
 }
@@ -97,13 +97,13 @@ func TestStateOfAKilledPlaneIsNotBelieved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = stranger.Process.Kill(), stranger.Wait() }()
-	if err := (client.State{PID: stranger.Process.Pid, Dir: dir}).Write(dir); err != nil {
+	if err := (client.State{PID: stranger.Process.Pid, Dir: dir}).WriteFile(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Attach(dir); err == nil || !strings.Contains(err.Error(), "dead") {
+	if _, err := client.AttachPlane(dir); err == nil || !strings.Contains(err.Error(), "dead") {
 		t.Errorf("attach: %v, want it to call the plane dead", err)
 	}
-	if _, err := client.Start(t.Context(), client.Options{Binary: "/bin/false", Dir: dir}); err == nil ||
+	if _, err := client.StartPlane(t.Context(), client.Options{Binary: "/bin/false", Dir: dir}); err == nil ||
 		!strings.Contains(err.Error(), "exit status 1") {
 		t.Errorf("start: %v, want it to get as far as the program", err)
 	}
@@ -113,11 +113,11 @@ func startPlane(t *testing.T, o client.Options) *client.Plane {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	plane, err := client.Start(ctx, o)
+	plane, err := client.StartPlane(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = plane.Stop() })
+	t.Cleanup(func() { _ = plane.StopPlane() })
 	return plane
 }
 
@@ -164,11 +164,11 @@ func TestPlaneEndsWithItsParent(t *testing.T) {
 	if !lines.Scan() || lines.Text() != "ready" {
 		t.Fatalf("the parent said %q, want ready", lines.Text())
 	}
-	plane, err := client.Attach(dir)
+	plane, err := client.AttachPlane(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = plane.Stop() }) // for the case that this test is needed
+	t.Cleanup(func() { _ = plane.StopPlane() }) // for the case that this test is needed
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestStartSaysWhyThePlaneEnded(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\necho port is taken >&2\nexit 3\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := client.Start(t.Context(), client.Options{Binary: script, Dir: t.TempDir()})
+	_, err := client.StartPlane(t.Context(), client.Options{Binary: script, Dir: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "port is taken") {
 		t.Errorf("error = %v, want the exit status and what the plane said", err)
 	}

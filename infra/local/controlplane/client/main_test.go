@@ -28,14 +28,14 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(parentEnv); dir != "" {
 		playParent(dir)
 	}
-	os.Exit(client.Main(m))
+	os.Exit(client.RunTests(m))
 }
 
 // playParent never returns: it is to be killed. Without a reader on its standard input it would be a leak, so it ends
 // with that too.
 func playParent(dir string) {
 	o := client.Options{Binary: os.Getenv(client.BinaryEnv), Dir: dir, WithoutKwok: true, RemoveDir: true}
-	if _, err := client.Start(context.Background(), o); err != nil {
+	if _, err := client.StartPlane(context.Background(), o); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}

@@ -49,9 +49,9 @@ type Plane struct {
 	config *rest.Config
 }
 
-// Start runs a plane and returns when it is ready. ctx bounds the start only; end the plane with Stop. The error holds
-// the end of the plane's log.
-func Start(ctx context.Context, o Options) (*Plane, error) {
+// StartPlane runs a plane and returns when it is ready. ctx bounds the start only; end the plane with StopPlane. The
+// error holds the end of the plane's log.
+func StartPlane(ctx context.Context, o Options) (*Plane, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil || o.Dir == "" {
 		return nil, fmt.Errorf("start plane: bad directory %q", o.Dir)
@@ -61,7 +61,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 		return nil, err
 	}
 	said := &bytes.Buffer{} // read only after the process ended, when nobody writes it
-	cmd := exec.Command(o.Binary, arguments(o)...)
+	cmd := exec.Command(o.Binary, planeArguments(o)...)
 	cmd.Stderr = said
 	if o.Log != nil {
 		cmd.Stderr = io.MultiWriter(said, o.Log)
@@ -76,26 +76,26 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // also reaps it whenever it ends
 	for {
-		if p, err := find(dir); err == nil {
+		if p, err := findPlane(dir); err == nil {
 			return p, nil
 		}
 		select {
 		case err := <-ended:
 			return nil, fmt.Errorf("plane ended before it was ready: %w\n%s%s", err, said,
-				tail(filepath.Join(dir, LogFile)))
+				endOfLog(filepath.Join(dir, LogFile)))
 		case <-ctx.Done():
 			_ = cmd.Process.Kill()
 			err := <-ended
 			return nil, fmt.Errorf("wait for the plane: %w (%w)\n%s%s", context.Cause(ctx), err, said,
-				tail(filepath.Join(dir, LogFile)))
+				endOfLog(filepath.Join(dir, LogFile)))
 		case <-time.After(poll):
 		}
 	}
 }
 
-// Attach finds the ready plane that lives in the directory.
-func Attach(dir string) (*Plane, error) {
-	p, err := find(dir)
+// AttachPlane finds the ready plane that lives in the directory.
+func AttachPlane(dir string) (*Plane, error) {
+	p, err := findPlane(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("attach: no plane is ready in %s: %w", dir, err)
 	}
@@ -105,12 +105,12 @@ func Attach(dir string) (*Plane, error) {
 	return p, nil
 }
 
-func find(dir string) (*Plane, error) {
+func findPlane(dir string) (*Plane, error) {
 	s, err := readState(dir)
 	if err != nil {
 		return nil, err
 	}
-	if !living(dir) {
+	if !isRunning(dir) {
 		return nil, fmt.Errorf("plane in %s is dead: process %d is gone", dir, s.PID)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
@@ -127,18 +127,18 @@ func (p *Plane) State() State { return p.state }
 // RESTConfig is a new client configuration of a member of system:masters.
 func (p *Plane) RESTConfig() *rest.Config { return rest.CopyConfig(p.config) }
 
-// Kubeconfig is the path of a kubeconfig of a member of system:masters.
-func (p *Plane) Kubeconfig() string { return p.state.Kubeconfig }
+// KubeconfigPath is the path of a kubeconfig of a member of system:masters.
+func (p *Plane) KubeconfigPath() string { return p.state.Kubeconfig }
 
-// Server is the URL of the API server.
-func (p *Plane) Server() string { return p.state.Server }
+// ServerURL is the URL of the API server.
+func (p *Plane) ServerURL() string { return p.state.Server }
 
 // CA is the PEM of the authority that signed the API server's certificate.
 func (p *Plane) CA() []byte { return bytes.Clone(p.state.CAData) }
 
-// Stop ends the plane and returns when its process is gone. Stopping a stopped plane is no error.
-func (p *Plane) Stop() error {
-	if !living(p.state.Dir) {
+// StopPlane ends the plane and returns when its process is gone. Stopping a stopped plane is no error.
+func (p *Plane) StopPlane() error {
+	if !isRunning(p.state.Dir) {
 		return nil
 	}
 	if err := syscall.Kill(p.state.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -147,7 +147,7 @@ func (p *Plane) Stop() error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	deadline := time.After(stopPatience)
-	for living(p.state.Dir) {
+	for isRunning(p.state.Dir) {
 		select {
 		case <-tick.C:
 		case <-deadline:
@@ -158,9 +158,9 @@ func (p *Plane) Stop() error {
 	return nil
 }
 
-// living says whether a plane's process holds the directory. Unlike its process id, the lock is never somebody else's,
-// and a zombie does not hold it.
-func living(dir string) bool {
+// isRunning says whether a plane's process holds the directory. Unlike its process id, the lock is never somebody
+// else's, and a zombie does not hold it.
+func isRunning(dir string) bool {
 	file, err := os.Open(filepath.Join(dir, LockFile))
 	if err != nil {
 		return false
@@ -169,8 +169,8 @@ func living(dir string) bool {
 	return errors.Is(syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// tail is the end of a log for an error message.
-func tail(file string) string {
+// endOfLog is the end of a log for an error message.
+func endOfLog(file string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return ""
@@ -184,7 +184,7 @@ func refuseLiving(dir string) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err == nil && living(dir) {
+	if err == nil && isRunning(dir) {
 		return fmt.Errorf("start plane: process %d already runs one in %s", s.PID, dir)
 	}
 	if err := os.Remove(filepath.Join(dir, StateFile)); err != nil {
@@ -193,7 +193,7 @@ func refuseLiving(dir string) error {
 	return nil
 }
 
-func arguments(o Options) []string {
+func planeArguments(o Options) []string {
 	args := []string{
 		"--dir=" + o.Dir,
 		"--port=" + strconv.Itoa(o.Port),

@@ -31,8 +31,8 @@ type State struct {
 	ReadySeconds float64 `json:"readySeconds"` // from the process' start to readiness
 }
 
-// Write stores the state in the directory; a reader sees all of it or none.
-func (s State) Write(dir string) error {
+// WriteFile stores the state in the directory; a reader sees all of it or none.
+func (s State) WriteFile(dir string) error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode plane state: %w", err)
@@ -47,7 +47,7 @@ func (s State) Write(dir string) error {
 	return nil
 }
 
-// readState reads what Write wrote; the error is os.ErrNotExist while there is none.
+// readState reads what WriteFile wrote; the error is os.ErrNotExist while there is none.
 func readState(dir string) (State, error) {
 	var s State
 	data, err := os.ReadFile(filepath.Join(dir, StateFile))

@@ -18,10 +18,10 @@ func readRole(a *Assembly, s *stack, i item) error {
 			PolicyDocument json.RawMessage
 		}
 	}
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
-	name, arn := s.identity(i)
+	name, arn := s.resourceIdentity(i)
 	r := Role{
 		Resource: i.Resource, Name: name, ARN: arn, Path: defaultPath(p.Path),
 		Trust: p.AssumeRolePolicyDocument, ManagedPolicy: p.ManagedPolicyArns,
@@ -40,7 +40,7 @@ func readPolicy(a *Assembly, _ *stack, i item) error {
 		PolicyDocument                json.RawMessage
 		Roles                         []string
 	}
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
 	name := p.PolicyName + p.ManagedPolicyName
@@ -49,7 +49,7 @@ func readPolicy(a *Assembly, _ *stack, i item) error {
 	}
 	a.pending = append(a.pending, func(a *Assembly) error {
 		for _, role := range p.Roles {
-			r := a.role(role)
+			r := a.findRole(role)
 			if r == nil {
 				return fmt.Errorf("%s: role %s is not in the assembly", i.LogicalID, role)
 			}
@@ -65,10 +65,10 @@ func readInstanceProfile(a *Assembly, s *stack, i item) error {
 		Path  string
 		Roles []string
 	}
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
-	name, arn := s.identity(i)
+	name, arn := s.resourceIdentity(i)
 	a.InstanceProfiles = append(a.InstanceProfiles, InstanceProfile{
 		Resource: i.Resource, Name: name, ARN: arn, Path: defaultPath(p.Path), Roles: p.Roles,
 	})
@@ -81,7 +81,7 @@ func readAccessEntry(a *Assembly, _ *stack, i item) error {
 		KubernetesGroups                          []string
 		AccessPolicies                            []struct{ PolicyArn string }
 	}
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
 	e := AccessEntry{
@@ -107,19 +107,19 @@ func readAccessEntry(a *Assembly, _ *stack, i item) error {
 	return nil
 }
 
-// attach does what had to wait until every resource was read.
-func (a *Assembly) attach() error {
+// attachPending does what had to wait until every resource was read.
+func (a *Assembly) attachPending() error {
 	var problems []error
 	for _, do := range a.pending {
 		problems = append(problems, do(a))
 	}
 	a.pending = nil
-	return errors.Join(append(problems, a.verify()...)...)
+	return errors.Join(append(problems, a.deploymentErrors()...)...)
 }
 
-// Function finds a function by name, ARN or partial ARN, with or without the qualifier $LATEST or an alias. Nil: there
-// is none.
-func (a *Assembly) Function(ref string) *Function {
+// FindFunction finds a function by name, ARN or partial ARN, with or without the qualifier $LATEST or an alias. Nil:
+// there is none.
+func (a *Assembly) FindFunction(ref string) *Function {
 	for i := range a.Functions {
 		f := &a.Functions[i]
 		for _, name := range []string{f.Name, f.ARN, a.Place.Account + ":function:" + f.Name} {
@@ -132,8 +132,8 @@ func (a *Assembly) Function(ref string) *Function {
 	return nil
 }
 
-// Queue finds a queue by its ARN. Nil: there is none.
-func (a *Assembly) Queue(arn string) *Queue {
+// FindQueue finds a queue by its ARN. Nil: there is none.
+func (a *Assembly) FindQueue(arn string) *Queue {
 	for i := range a.Queues {
 		if a.Queues[i].ARN == arn {
 			return &a.Queues[i]
@@ -142,7 +142,7 @@ func (a *Assembly) Queue(arn string) *Queue {
 	return nil
 }
 
-func (a *Assembly) queue(url string) *Queue {
+func (a *Assembly) queueByURL(url string) *Queue {
 	for i := range a.Queues {
 		if a.Queues[i].URL == url {
 			return &a.Queues[i]
@@ -151,7 +151,7 @@ func (a *Assembly) queue(url string) *Queue {
 	return nil
 }
 
-func (a *Assembly) role(name string) *Role {
+func (a *Assembly) findRole(name string) *Role {
 	for i := range a.Roles {
 		if a.Roles[i].Name == name {
 			return &a.Roles[i]

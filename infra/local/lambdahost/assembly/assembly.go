@@ -75,19 +75,19 @@ type resource struct {
 // Load reads the assembly in dir. Its errors are all that the templates hold and this package does not understand.
 func Load(dir string, place Place) (*Assembly, error) {
 	a := &Assembly{Place: place}
-	if err := a.load(dir); err != nil {
+	if err := a.loadStacks(dir); err != nil {
 		return nil, fmt.Errorf("load assembly %s: %w", dir, err)
 	}
 	if len(a.Stacks) == 0 {
 		return nil, fmt.Errorf("load assembly %s: it has no stack", dir)
 	}
-	if err := a.attach(); err != nil {
+	if err := a.attachPending(); err != nil {
 		return nil, fmt.Errorf("load assembly %s: %w", dir, err)
 	}
 	return a, nil
 }
 
-func (a *Assembly) load(dir string) error {
+func (a *Assembly) loadStacks(dir string) error {
 	var m manifest
 	if err := readJSON(filepath.Join(dir, "manifest.json"), &m); err != nil {
 		return err
@@ -101,13 +101,13 @@ func (a *Assembly) load(dir string) error {
 		artifact := m.Artifacts[id]
 		switch artifact.Type {
 		case "cdk:cloud-assembly":
-			problems = append(problems, a.load(filepath.Join(dir, artifact.Properties.DirectoryName)))
+			problems = append(problems, a.loadStacks(filepath.Join(dir, artifact.Properties.DirectoryName)))
 		case "aws:cloudformation:stack":
 			name := artifact.Properties.StackName
 			if name == "" {
 				name = id
 			}
-			if err := a.settle(artifact.Environment); err != nil {
+			if err := a.fillPlace(artifact.Environment); err != nil {
 				return err
 			}
 			file := filepath.Join(dir, artifact.Properties.TemplateFile)
@@ -117,8 +117,8 @@ func (a *Assembly) load(dir string) error {
 	return errors.Join(problems...)
 }
 
-// settle fills the place from a stack's environment, "aws://ACCOUNT/REGION", where the caller left it open.
-func (a *Assembly) settle(environment string) error {
+// fillPlace fills the place from a stack's environment, "aws://ACCOUNT/REGION", where the caller left it open.
+func (a *Assembly) fillPlace(environment string) error {
 	account, region, ok := strings.Cut(strings.TrimPrefix(environment, "aws://"), "/")
 	if !ok {
 		return fmt.Errorf("read environment %q: want aws://ACCOUNT/REGION", environment)
@@ -145,7 +145,7 @@ func (a *Assembly) addStack(name, file string, assets assets) error {
 	var problems []error
 	for _, id := range sortedKeys(s.template.Resources) {
 		r := s.template.Resources[id]
-		wanted, err := s.condition(r.Condition)
+		wanted, err := s.namedCondition(r.Condition)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -167,14 +167,14 @@ func (a *Assembly) addResource(s *stack, id string, r resource) error {
 		a.Inert = append(a.Inert, known)
 		return nil
 	}
-	read, ok := readers()[r.Type]
+	read, ok := resourceReaders()[r.Type]
 	if !ok && isCustom(r.Type) {
 		read, ok = readCustomResource, true
 	}
 	if !ok {
 		return errors.New("unknown resource type")
 	}
-	properties, err := s.resolve(r.Properties)
+	properties, err := s.resolveValue(r.Properties)
 	if err != nil {
 		return err
 	}
@@ -203,8 +203,9 @@ type item struct {
 	properties json.RawMessage
 }
 
-// decode reads the properties, keeping to JSON's types: CloudFormation also takes "3" for 3, CDK does not write it.
-func (i item) decode(into any) error {
+// decodeProperties reads the properties, keeping to JSON's types: CloudFormation also takes "3" for 3, CDK does not
+// write it.
+func (i item) decodeProperties(into any) error {
 	if err := json.Unmarshal(i.properties, into); err != nil {
 		return fmt.Errorf("read properties: %w", err)
 	}

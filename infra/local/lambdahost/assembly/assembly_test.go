@@ -53,7 +53,7 @@ func loadDemo(t *testing.T) *Assembly {
 }
 
 func TestLoadFunction(t *testing.T) {
-	f := loadDemo(t).Function("joiner-demo-probe")
+	f := loadDemo(t).FindFunction("joiner-demo-probe")
 	if f == nil {
 		t.Fatal("no function joiner-demo-probe")
 	}
@@ -91,7 +91,7 @@ func TestLoadFunction(t *testing.T) {
 
 func TestLoadDefaultsAndReserved(t *testing.T) {
 	a := loadDemo(t)
-	broken, single := a.Function("joiner-demo-broken"), a.Function("111122223333:function:joiner-demo-single:$LATEST")
+	broken, single := a.FindFunction("joiner-demo-broken"), a.FindFunction("111122223333:function:joiner-demo-single:$LATEST")
 	if broken.Timeout != 3*time.Second || broken.MemoryMB != 128 || broken.Reserved != nil {
 		t.Errorf("defaults: timeout %v, memory %d, reserved %v", broken.Timeout, broken.MemoryMB, broken.Reserved)
 	}
@@ -125,7 +125,7 @@ func TestLoadRulesAndPermissions(t *testing.T) {
 	}
 	var from []string
 	for _, p := range a.Permissions {
-		if p.FunctionARN == a.Function("joiner-demo-probe").ARN {
+		if p.FunctionARN == a.FindFunction("joiner-demo-probe").ARN {
 			from = append(from, p.SourceARN)
 		}
 	}
@@ -136,7 +136,7 @@ func TestLoadRulesAndPermissions(t *testing.T) {
 
 func TestLoadAccess(t *testing.T) {
 	a := loadDemo(t)
-	probe := a.Function("joiner-demo-probe").RoleARN
+	probe := a.FindFunction("joiner-demo-probe").RoleARN
 	wantEntries := []AccessEntry{
 		{
 			Resource: Resource{Stack: "demo", LogicalID: "NodeEntry3B4C5D6E", Type: "AWS::EKS::AccessEntry"},
@@ -254,7 +254,7 @@ func TestResolve(t *testing.T) {
 			if err := json.Unmarshal([]byte(c.text), &raw); err != nil {
 				t.Fatal(err)
 			}
-			value, err := s.resolve(raw)
+			value, err := s.resolveValue(raw)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -301,7 +301,7 @@ func TestLike(t *testing.T) {
 		{"arn:*:rule/x", "arn:aws:events:r:1:rule/x", true}, {"abc", "abcd", false},
 	}
 	for _, c := range cases {
-		if got := Like(c.pattern, c.text); got != c.want {
+		if got := MatchesWildcards(c.pattern, c.text); got != c.want {
 			t.Errorf("Like(%q, %q) = %v", c.pattern, c.text, got)
 		}
 	}
@@ -330,7 +330,7 @@ func TestLoadURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := a.Function("joiner-demo-probe")
+	f := a.FindFunction("joiner-demo-probe")
 	secret := f.Environment["SECRET"]
 	if len(secret) != 48 || strings.Trim(secret, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") != "" || f.Environment["AGAIN"] != secret {
 		t.Errorf("secret %q, once more %q", secret, f.Environment["AGAIN"])
@@ -348,7 +348,7 @@ func TestLoadURL(t *testing.T) {
 		t.Errorf("permission %+v", last)
 	}
 	again, err := Load(dir, Place{Account: "111122223333", Region: "us-west-2"})
-	if err != nil || again.Function("joiner-demo-probe").Environment["SECRET"] == secret {
+	if err != nil || again.FindFunction("joiner-demo-probe").Environment["SECRET"] == secret {
 		t.Errorf("the secret is the same in another deployment (%v)", err)
 	}
 }

@@ -52,8 +52,8 @@ func readAssets(dir string) (assets, error) {
 	return found, nil
 }
 
-// code returns the existing file or folder of an asset, as an absolute path: a function runs inside it.
-func (a assets) code(key string) (string, error) {
+// codePath returns the existing file or folder of an asset, as an absolute path: a function runs inside it.
+func (a assets) codePath(key string) (string, error) {
 	path, ok := a[key]
 	if !ok {
 		return "", fmt.Errorf("find code %q: no asset manifest has it", key)

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// attribute answers Ref and Fn::GetAtt of a resource. The names that CloudFormation would make up are made from the
-// stack and the logical id, so that they are the same in every run.
-func (s *stack) attribute(id string, r resource, attribute string) (any, error) {
+// resolveAttribute answers Ref and Fn::GetAtt of a resource. The names that CloudFormation would make up are made from
+// the stack and the logical id, so that they are the same in every run.
+func (s *stack) resolveAttribute(id string, r resource, attribute string) (any, error) {
 	if s.made != nil {
 		value, ok := s.made(id, attribute)
 		if !ok {
@@ -18,7 +18,7 @@ func (s *stack) attribute(id string, r resource, attribute string) (any, error) 
 		}
 		return value, nil
 	}
-	answers, err := s.attributes(id, r)
+	answers, err := s.knownAttributes(id, r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", id, err)
 	}
@@ -32,9 +32,9 @@ func (s *stack) attribute(id string, r resource, attribute string) (any, error) 
 	return value, nil
 }
 
-// attributes lists what is known of one resource under the names that templates ask by.
-func (s *stack) attributes(id string, r resource) (map[string]any, error) {
-	name, err := s.physical(id, r)
+// knownAttributes lists what is known of one resource under the names that templates ask by.
+func (s *stack) knownAttributes(id string, r resource) (map[string]any, error) {
+	name, err := s.physicalName(id, r)
 	if err != nil {
 		return nil, err
 	}
@@ -45,22 +45,22 @@ func (s *stack) attributes(id string, r resource) (map[string]any, error) {
 	case "AWS::Lambda::Function":
 		return map[string]any{"Ref": name, "Arn": arn("lambda", "function:"+name)}, nil
 	case "AWS::Lambda::Version":
-		function, err := s.property(r, "FunctionName", "")
+		function, err := s.textProperty(r, "FunctionName", "")
 		return map[string]any{"Ref": arn("lambda", "function:"+function+":1"), "Version": "1",
 			"FunctionArn": arn("lambda", "function:"+function)}, err
 	case "AWS::Lambda::Alias":
-		function, err := s.property(r, "FunctionName", "")
+		function, err := s.textProperty(r, "FunctionName", "")
 		alias := arn("lambda", "function:"+function+":"+name)
 		return map[string]any{"Ref": alias, "AliasArn": alias}, err
 	case "AWS::Lambda::Url":
-		target, err := s.property(r, "TargetFunctionArn", "")
-		host := strings.ToLower(stamp(s.name, id, "url")) + ".lambda-url." + s.place.Region + ".on.aws"
+		target, err := s.textProperty(r, "TargetFunctionArn", "")
+		host := strings.ToLower(nameStamp(s.name, id, "url")) + ".lambda-url." + s.place.Region + ".on.aws"
 		return map[string]any{"Ref": target, "FunctionArn": target, "FunctionUrl": "https://" + host + "/"}, err
 	case "AWS::SecretsManager::Secret":
 		secret := arn("secretsmanager", "secret:"+name)
 		return map[string]any{"Ref": secret, "Id": secret}, nil
 	case "AWS::IAM::Role", "AWS::IAM::InstanceProfile":
-		path, err := s.property(r, "Path", "/")
+		path, err := s.textProperty(r, "Path", "/")
 		if err != nil {
 			return nil, err
 		}
@@ -69,13 +69,13 @@ func (s *stack) attributes(id string, r resource) (map[string]any, error) {
 			kind = "instance-profile"
 		}
 		return map[string]any{
-			"Ref": name, "RoleId": "AROA" + stamp(s.name, id),
+			"Ref": name, "RoleId": "AROA" + nameStamp(s.name, id),
 			"Arn": fmt.Sprintf("arn:aws:iam::%s:%s%s%s", s.place.Account, kind, path, name),
 		}, nil
 	case "AWS::Events::Rule":
 		return map[string]any{"Ref": name, "Arn": arn("events", "rule/"+name)}, nil
 	case "AWS::Scheduler::Schedule":
-		group, err := s.property(r, "GroupName", "default")
+		group, err := s.textProperty(r, "GroupName", "default")
 		return map[string]any{"Ref": name, "Arn": arn("scheduler", "schedule/"+group+"/"+name)}, err
 	case "AWS::SQS::Queue":
 		url := fmt.Sprintf("https://sqs.%s.amazonaws.com/%s/%s", s.place.Region, s.place.Account, name)
@@ -95,8 +95,8 @@ func (s *stack) attributes(id string, r resource) (map[string]any, error) {
 	}
 }
 
-// physical is the resource's own name if the template gives one, else stack, logical id and a stamp of both.
-func (s *stack) physical(id string, r resource) (string, error) {
+// physicalName is the resource's own name if the template gives one, else stack, logical id and a stamp of both.
+func (s *stack) physicalName(id string, r resource) (string, error) {
 	property, limit := "", 64
 	switch r.Type {
 	case "AWS::Lambda::Function":
@@ -126,25 +126,25 @@ func (s *stack) physical(id string, r resource) (string, error) {
 	if s.generation > 0 {
 		parts = append(parts, strconv.Itoa(s.generation))
 	}
-	made += "-" + stamp(parts...)
+	made += "-" + nameStamp(parts...)
 	if r.Type == "AWS::S3::Bucket" {
 		made = strings.ToLower(made)
 	}
-	return s.property(r, property, made)
+	return s.textProperty(r, property, made)
 }
 
-// property resolves a text property, or gives the default when the template has none.
-func (s *stack) property(r resource, name, otherwise string) (string, error) {
+// textProperty resolves a text property, or gives the default when the template has none.
+func (s *stack) textProperty(r resource, name, otherwise string) (string, error) {
 	raw, ok := r.Properties[name]
 	if name == "" || !ok {
 		return otherwise, nil
 	}
-	return s.text(raw)
+	return s.resolveText(raw)
 }
 
 // stackID is the ARN of a stack.
 func (p Place) stackID(name string) string {
-	return fmt.Sprintf("arn:aws:cloudformation:%s:%s:stack/%s/%s", p.Region, p.Account, name, stamp(name))
+	return fmt.Sprintf("arn:aws:cloudformation:%s:%s:stack/%s/%s", p.Region, p.Account, name, nameStamp(name))
 }
 
 // StackIDs lists the ARNs of the stacks, as AWS::StackId gives them.
@@ -156,8 +156,8 @@ func (a *Assembly) StackIDs() []string {
 	return out
 }
 
-// stamp is 12 letters and digits that stand for CloudFormation's random ones.
-func stamp(parts ...string) string {
+// nameStamp is 12 letters and digits that stand for CloudFormation's random ones.
+func nameStamp(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return base32.StdEncoding.EncodeToString(sum[:])[:12]
 }

@@ -32,7 +32,7 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 		many = []any{one}
 	}
 	for _, v := range many {
-		*t = append(*t, scalar(v))
+		*t = append(*t, scalarText(v))
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func (p *principal) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func statements(document json.RawMessage) ([]statement, error) {
+func readStatements(document json.RawMessage) ([]statement, error) {
 	var d struct{ Statement json.RawMessage }
 	if err := json.Unmarshal(document, &d); err != nil {
 		return nil, fmt.Errorf("read policy document: %w", err)
@@ -76,11 +76,11 @@ func (a *Assembly) RoleMay(roleARN, action, resource string) bool {
 			continue
 		}
 		for _, policy := range r.Policies {
-			list, err := statements(policy.Document)
+			list, err := readStatements(policy.Document)
 			if err != nil {
 				return false
 			}
-			if slices.ContainsFunc(list, func(s statement) bool { return s.allows(action, resource) }) {
+			if slices.ContainsFunc(list, func(s statement) bool { return s.allowsAction(action, resource) }) {
 				return true
 			}
 		}
@@ -94,7 +94,7 @@ func (a *Assembly) RoleTrusts(roleARN, service string) bool {
 		if r.ARN != roleARN {
 			continue
 		}
-		list, err := statements(r.Trust)
+		list, err := readStatements(r.Trust)
 		return err == nil && slices.ContainsFunc(list, func(s statement) bool {
 			return s.Effect == "Allow" && slices.Contains(s.Principal.Service, service)
 		})
@@ -109,12 +109,12 @@ func (a *Assembly) QueueAccepts(queueARN, service, sourceARN string) bool {
 			continue
 		}
 		for _, document := range q.Policies {
-			list, err := statements(document)
+			list, err := readStatements(document)
 			if err != nil {
 				return false
 			}
 			if slices.ContainsFunc(list, func(s statement) bool {
-				return s.allows("sqs:SendMessage", queueARN) && slices.Contains(s.Principal.Service, service) &&
+				return s.allowsAction("sqs:SendMessage", queueARN) && slices.Contains(s.Principal.Service, service) &&
 					s.fromSource(sourceARN)
 			}) {
 				return true
@@ -124,9 +124,9 @@ func (a *Assembly) QueueAccepts(queueARN, service, sourceARN string) bool {
 	return false
 }
 
-func (s statement) allows(action, resource string) bool {
+func (s statement) allowsAction(action, resource string) bool {
 	fits := func(value string) func(string) bool {
-		return func(pattern string) bool { return Like(pattern, value) }
+		return func(pattern string) bool { return MatchesWildcards(pattern, value) }
 	}
 	return s.Effect == "Allow" && slices.ContainsFunc(s.Action, fits(action)) &&
 		slices.ContainsFunc(s.Resource, fits(resource))
@@ -136,21 +136,21 @@ func (s statement) allows(action, resource string) bool {
 func (s statement) fromSource(arn string) bool {
 	for _, operator := range []string{"ArnEquals", "ArnLike", "StringEquals", "StringLike"} {
 		wanted, ok := s.Condition[operator]["aws:SourceArn"]
-		if ok && !slices.ContainsFunc(wanted, func(pattern string) bool { return Like(pattern, arn) }) {
+		if ok && !slices.ContainsFunc(wanted, func(pattern string) bool { return MatchesWildcards(pattern, arn) }) {
 			return false
 		}
 	}
 	return true
 }
 
-// Like matches IAM's wildcards: * is any text, ? is one character.
-func Like(pattern, s string) bool {
+// MatchesWildcards matches IAM's wildcards: * is any text, ? is one character.
+func MatchesWildcards(pattern, s string) bool {
 	for pattern != "" {
 		switch {
 		case pattern[0] == '*':
 			rest := strings.TrimLeft(pattern, "*")
 			for i := range len(s) + 1 {
-				if Like(rest, s[i:]) {
+				if MatchesWildcards(rest, s[i:]) {
 					return true
 				}
 			}
@@ -163,12 +163,12 @@ func Like(pattern, s string) bool {
 	return s == ""
 }
 
-// Check finds what AWS would refuse at deployment, as Load does; for whoever changed what was loaded.
-func (a *Assembly) Check() error { return errors.Join(a.verify()...) }
+// CheckDeployment finds what AWS would refuse at deployment, as Load does; for whoever changed what was loaded.
+func (a *Assembly) CheckDeployment() error { return errors.Join(a.deploymentErrors()...) }
 
-// verify finds what AWS would refuse at deployment: a function whose role may not write to its own dead-letter queue,
-// and a mapping that could not work.
-func (a *Assembly) verify() []error {
+// deploymentErrors finds what AWS would refuse at deployment: a function whose role may not write to its own
+// dead-letter queue, and a mapping that could not work.
+func (a *Assembly) deploymentErrors() []error {
 	var problems []error
 	for _, f := range a.Functions {
 		for _, queue := range []string{f.DeadLetterARN, f.Async.OnFailureARN} {
@@ -201,7 +201,7 @@ const (
 
 // verifyMapping finds what Lambda would refuse when the mapping is made.
 func (a *Assembly) verifyMapping(m Mapping) error {
-	q, f := a.Queue(m.QueueARN), a.Function(m.FunctionARN)
+	q, f := a.FindQueue(m.QueueARN), a.FindFunction(m.FunctionARN)
 	switch {
 	case q == nil:
 		return fmt.Errorf("queue %s is not in the assembly", m.QueueARN)

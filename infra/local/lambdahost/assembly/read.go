@@ -14,7 +14,7 @@ import (
 // reader files one resource of its type in the assembly.
 type reader func(a *Assembly, s *stack, i item) error
 
-func readers() map[string]reader {
+func resourceReaders() map[string]reader {
 	return map[string]reader{
 		"AWS::Lambda::Function":           readFunction,
 		"AWS::Lambda::Alias":              readAlias,
@@ -47,13 +47,13 @@ func readFunction(a *Assembly, s *stack, i item) error {
 		DeadLetterConfig             struct{ TargetArn string }
 		Code                         struct{ S3Key string }
 	}
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
 	if p.PackageType == "Image" || p.Code.S3Key == "" {
 		return errors.New("only code of a zip asset can be run")
 	}
-	code, err := s.assets.code(p.Code.S3Key)
+	code, err := s.assets.codePath(p.Code.S3Key)
 	if err != nil {
 		return err
 	}
@@ -61,11 +61,11 @@ func readFunction(a *Assembly, s *stack, i item) error {
 	if err != nil {
 		return err
 	}
-	name, arn := s.identity(i)
+	name, arn := s.resourceIdentity(i)
 	f := Function{
 		Resource: i.Resource, Name: name, ARN: arn, RoleARN: p.Role, Handler: p.Handler, Runtime: p.Runtime,
 		Architecture: "x86_64", Environment: p.Environment.Variables, Code: code,
-		Timeout: seconds(p.Timeout, 3), MemoryMB: memory, MemoryLike: like,
+		Timeout: secondsOr(p.Timeout, 3), MemoryMB: memory, MemoryLike: like,
 		Reserved: p.ReservedConcurrentExecutions, DeadLetterARN: p.DeadLetterConfig.TargetArn,
 		Async: Async{Retries: 2, MaxAge: 6 * time.Hour},
 	}
@@ -104,11 +104,11 @@ func readMemory(size any) (memoryMB int64, like string, err error) {
 // readAlias notes the alias on its function. Every alias is the version that was built: there is no other here.
 func readAlias(a *Assembly, _ *stack, i item) error {
 	var p struct{ FunctionName, Name string }
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
 	find := func(a *Assembly) error {
-		f := a.Function(p.FunctionName)
+		f := a.FindFunction(p.FunctionName)
 		if f == nil {
 			return fmt.Errorf("%s: function %s is not in the assembly", i.LogicalID, p.FunctionName)
 		}
@@ -129,19 +129,19 @@ func readInvokeConfig(a *Assembly, s *stack, i item) error {
 			OnFailure, OnSuccess struct{ Destination string }
 		}
 	}
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
 	if p.DestinationConfig.OnSuccess.Destination != "" {
 		return errors.New("on-success destinations are not known here")
 	}
-	async := Async{Retries: 2, MaxAge: seconds(p.MaximumEventAgeInSeconds, 6*3600),
+	async := Async{Retries: 2, MaxAge: secondsOr(p.MaximumEventAgeInSeconds, 6*3600),
 		OnFailureARN: p.DestinationConfig.OnFailure.Destination, Qualifier: p.Qualifier}
 	if p.MaximumRetryAttempts != nil {
 		async.Retries = *p.MaximumRetryAttempts
 	}
 	a.pending = append(a.pending, func(a *Assembly) error {
-		f := a.Function(p.FunctionName + ":" + p.Qualifier)
+		f := a.FindFunction(p.FunctionName + ":" + p.Qualifier)
 		if f == nil {
 			return fmt.Errorf("%s: function %s:%s is not in the assembly", i.LogicalID, p.FunctionName, p.Qualifier)
 		}
@@ -161,11 +161,11 @@ func readPermission(a *Assembly, _ *stack, i item) error {
 		FunctionURLAuthType                                       string `json:"FunctionUrlAuthType"`
 		InvokedViaFunctionURL                                     bool   `json:"InvokedViaFunctionUrl"`
 	}
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
 	a.pending = append(a.pending, func(a *Assembly) error {
-		f := a.Function(p.FunctionName)
+		f := a.FindFunction(p.FunctionName)
 		if f == nil {
 			return fmt.Errorf("%s: function %s is not in the assembly", i.LogicalID, p.FunctionName)
 		}
@@ -181,13 +181,13 @@ func readPermission(a *Assembly, _ *stack, i item) error {
 
 func readURL(a *Assembly, s *stack, i item) error {
 	var p struct{ TargetFunctionArn, AuthType, Qualifier, InvokeMode string }
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
 	if p.AuthType != "NONE" || p.InvokeMode != "" && p.InvokeMode != "BUFFERED" {
 		return fmt.Errorf("authentication %s, mode %s: only NONE and BUFFERED are known here", p.AuthType, p.InvokeMode)
 	}
-	answers, err := s.attributes(i.LogicalID, s.template.Resources[i.LogicalID])
+	answers, err := s.knownAttributes(i.LogicalID, s.template.Resources[i.LogicalID])
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func readURL(a *Assembly, s *stack, i item) error {
 		if p.Qualifier != "" {
 			ref += ":" + p.Qualifier
 		}
-		f := a.Function(ref)
+		f := a.FindFunction(ref)
 		if f == nil {
 			return fmt.Errorf("%s: function %s is not in the assembly", i.LogicalID, ref)
 		}
@@ -217,7 +217,7 @@ func readMapping(a *Assembly, _ *stack, i item) error {
 		FunctionResponseTypes          []string
 		ScalingConfig                  struct{ MaximumConcurrency int }
 	}
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
 	if !strings.HasPrefix(p.EventSourceArn, "arn:aws:sqs:") || p.Enabled != nil && !*p.Enabled {
@@ -228,7 +228,7 @@ func readMapping(a *Assembly, _ *stack, i item) error {
 		MaxConcurrency: p.ScalingConfig.MaximumConcurrency,
 		Partial:        slices.Contains(p.FunctionResponseTypes, "ReportBatchItemFailures")}
 	a.pending = append(a.pending, func(a *Assembly) error {
-		f := a.Function(p.FunctionName)
+		f := a.FindFunction(p.FunctionName)
 		if f == nil {
 			return fmt.Errorf("%s: function %s is not in the assembly", i.LogicalID, p.FunctionName)
 		}
@@ -251,10 +251,10 @@ type targetProperties struct {
 	DeadLetterConfig struct{ Arn string }
 }
 
-func (p targetProperties) target() (Target, error) {
+func (p targetProperties) toTarget() (Target, error) {
 	t := Target{
 		ID: p.ID, ARN: p.Arn, RoleARN: p.RoleArn, Input: p.Input, MaxRetries: p.RetryPolicy.MaximumRetryAttempts,
-		MaxAge: seconds(p.RetryPolicy.MaximumEventAgeInSeconds, 24*3600), DeadLetterARN: p.DeadLetterConfig.Arn,
+		MaxAge: secondsOr(p.RetryPolicy.MaximumEventAgeInSeconds, 24*3600), DeadLetterARN: p.DeadLetterConfig.Arn,
 	}
 	if p.InputPath != nil || p.InputTransformer != nil {
 		return t, fmt.Errorf("target %s: input path and transformer are not known here", p.ID)
@@ -271,13 +271,13 @@ func readRule(a *Assembly, s *stack, i item) error {
 		EventPattern                            json.RawMessage
 		Targets                                 []targetProperties
 	}
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
 	if p.EventBusName != "" && p.EventBusName != "default" {
 		return fmt.Errorf("event bus %s: only the default bus exists here", p.EventBusName)
 	}
-	name, arn := s.identity(i)
+	name, arn := s.resourceIdentity(i)
 	r := Rule{
 		Resource: i.Resource, Name: name, ARN: arn, Enabled: p.State != "DISABLED",
 		Schedule: p.ScheduleExpression, Pattern: p.EventPattern,
@@ -286,7 +286,7 @@ func readRule(a *Assembly, s *stack, i item) error {
 		return errors.New("neither schedule nor event pattern")
 	}
 	for _, tp := range p.Targets {
-		t, err := tp.target()
+		t, err := tp.toTarget()
 		if err != nil {
 			return err
 		}
@@ -302,17 +302,17 @@ func readSchedule(a *Assembly, s *stack, i item) error {
 		StartDate, EndDate                                    string
 		Target                                                targetProperties
 	}
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
 	if p.StartDate != "" || p.EndDate != "" {
 		return errors.New("start and end date are not known here")
 	}
-	t, err := p.Target.target()
+	t, err := p.Target.toTarget()
 	if err != nil {
 		return err
 	}
-	name, arn := s.identity(i)
+	name, arn := s.resourceIdentity(i)
 	a.Schedules = append(a.Schedules, Schedule{
 		Resource: i.Resource, Name: name, ARN: arn, Enabled: p.State != "DISABLED",
 		Expression: p.ScheduleExpression, Timezone: p.ScheduleExpressionTimezone, Target: t,
@@ -328,14 +328,14 @@ func readQueue(a *Assembly, s *stack, i item) error {
 			MaxReceiveCount     int    `json:"maxReceiveCount"`
 		}
 	}
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
-	name, arn := s.identity(i)
+	name, arn := s.resourceIdentity(i)
 	a.Queues = append(a.Queues, Queue{
 		Resource: i.Resource, Name: name, ARN: arn,
 		URL:       fmt.Sprintf("https://sqs.%s.amazonaws.com/%s/%s", s.place.Region, s.place.Account, name),
-		Retention: seconds(p.MessageRetentionPeriod, 4*24*3600), Visibility: seconds(p.VisibilityTimeout, 30),
+		Retention: secondsOr(p.MessageRetentionPeriod, 4*24*3600), Visibility: secondsOr(p.VisibilityTimeout, 30),
 		DeadLetterARN: p.RedrivePolicy.DeadLetterTargetArn, MaxReceives: p.RedrivePolicy.MaxReceiveCount,
 	})
 	return nil
@@ -346,12 +346,12 @@ func readQueuePolicy(a *Assembly, _ *stack, i item) error {
 		Queues         []string
 		PolicyDocument json.RawMessage
 	}
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
 	a.pending = append(a.pending, func(a *Assembly) error {
 		for _, url := range p.Queues {
-			q := a.queue(url)
+			q := a.queueByURL(url)
 			if q == nil {
 				return fmt.Errorf("%s: queue %s is not in the assembly", i.LogicalID, url)
 			}
@@ -363,14 +363,14 @@ func readQueuePolicy(a *Assembly, _ *stack, i item) error {
 }
 
 func readBucket(a *Assembly, s *stack, i item) error {
-	name, arn := s.identity(i)
+	name, arn := s.resourceIdentity(i)
 	a.Buckets = append(a.Buckets, Bucket{Resource: i.Resource, Name: name, ARN: arn})
 	return nil
 }
 
 func readCustomResource(a *Assembly, _ *stack, i item) error {
 	var p struct{ ServiceToken string }
-	if err := i.decode(&p); err != nil {
+	if err := i.decodeProperties(&p); err != nil {
 		return err
 	}
 	a.CustomResources = append(a.CustomResources, CustomResource{Resource: i.Resource, ServiceToken: p.ServiceToken,
@@ -378,17 +378,17 @@ func readCustomResource(a *Assembly, _ *stack, i item) error {
 	return nil
 }
 
-// identity gives the physical name and ARN. Both have been resolved once before by then, or need nothing to be.
-func (s *stack) identity(i item) (name, arn string) {
+// resourceIdentity gives the physical name and ARN. Both have been resolved once before by then, or need nothing to be.
+func (s *stack) resourceIdentity(i item) (name, arn string) {
 	r := s.template.Resources[i.LogicalID]
-	name, _ = s.physical(i.LogicalID, r)
-	answers, _ := s.attributes(i.LogicalID, r)
+	name, _ = s.physicalName(i.LogicalID, r)
+	answers, _ := s.knownAttributes(i.LogicalID, r)
 	arn, _ = answers["Arn"].(string)
 	return name, arn
 }
 
-// seconds turns a template's number into a duration; 0 stands for the service's default.
-func seconds(n, otherwise int64) time.Duration {
+// secondsOr turns a template's number into a duration; 0 stands for the service's default.
+func secondsOr(n, otherwise int64) time.Duration {
 	if n == 0 {
 		n = otherwise
 	}

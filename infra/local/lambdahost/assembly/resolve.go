@@ -23,16 +23,16 @@ type stack struct {
 // noValue marks what AWS::NoValue removes.
 type noValue struct{}
 
-// resolve returns a copy of v with every intrinsic replaced by its value.
-func (s *stack) resolve(v any) (any, error) {
+// resolveValue returns a copy of v with every intrinsic replaced by its value.
+func (s *stack) resolveValue(v any) (any, error) {
 	switch v := v.(type) {
 	case map[string]any:
-		if name, argument, ok := intrinsic(v); ok {
-			return s.call(name, argument)
+		if name, argument, ok := parseIntrinsic(v); ok {
+			return s.callIntrinsic(name, argument)
 		}
 		out := make(map[string]any, len(v))
 		for _, key := range sortedKeys(v) {
-			value, err := s.resolve(v[key])
+			value, err := s.resolveValue(v[key])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", key, err)
 			}
@@ -44,7 +44,7 @@ func (s *stack) resolve(v any) (any, error) {
 	case []any:
 		out := make([]any, 0, len(v))
 		for _, item := range v {
-			value, err := s.resolve(item)
+			value, err := s.resolveValue(item)
 			if err != nil {
 				return nil, err
 			}
@@ -54,15 +54,15 @@ func (s *stack) resolve(v any) (any, error) {
 		}
 		return out, nil
 	case string:
-		return s.revealed(v)
+		return s.revealSecret(v)
 	default:
 		return v, nil
 	}
 }
 
-// intrinsic recognises an object with the one member Ref, Condition or Fn::anything. A policy statement's Condition has
-// an object as its value, an intrinsic's a name.
-func intrinsic(v map[string]any) (string, any, bool) {
+// parseIntrinsic recognises an object with the one member Ref, Condition or Fn::anything. A policy statement's
+// Condition has an object as its value, an intrinsic's a name.
+func parseIntrinsic(v map[string]any) (string, any, bool) {
 	if len(v) != 1 {
 		return "", nil, false
 	}
@@ -75,33 +75,33 @@ func intrinsic(v map[string]any) (string, any, bool) {
 	return "", nil, false
 }
 
-func (s *stack) call(name string, argument any) (any, error) {
+func (s *stack) callIntrinsic(name string, argument any) (any, error) {
 	var value any
 	var err error
 	switch name {
 	case "Ref":
-		value, err = s.ref(fmt.Sprint(argument))
+		value, err = s.resolveRef(fmt.Sprint(argument))
 	case "Fn::GetAtt":
 		value, err = s.getAtt(argument)
 	case "Fn::Join":
-		value, err = s.join(argument)
+		value, err = s.joinValues(argument)
 	case "Fn::Sub":
-		value, err = s.sub(argument)
+		value, err = s.substituteText(argument)
 	case "Fn::Select":
-		value, err = s.pick(argument)
+		value, err = s.selectValue(argument)
 	case "Fn::Split":
-		value, err = s.split(argument)
+		value, err = s.splitText(argument)
 	case "Fn::Base64":
-		value, err = s.text(argument)
+		value, err = s.resolveText(argument)
 		value = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(value)))
 	case "Fn::GetAZs":
 		value = []any{s.place.Region + "a", s.place.Region + "b", s.place.Region + "c", s.place.Region + "d"}
 	case "Fn::FindInMap":
 		value, err = s.findInMap(argument)
 	case "Fn::If":
-		value, err = s.choose(argument)
+		value, err = s.chooseValue(argument)
 	case "Condition", "Fn::Equals", "Fn::And", "Fn::Or", "Fn::Not":
-		value, err = s.truth(map[string]any{name: argument})
+		value, err = s.evaluateCondition(map[string]any{name: argument})
 	default:
 		return nil, fmt.Errorf("%s: unknown intrinsic function", name)
 	}
@@ -109,13 +109,13 @@ func (s *stack) call(name string, argument any) (any, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if text, ok := value.(string); ok {
-		return s.revealed(text)
+		return s.revealSecret(text)
 	}
 	return value, nil
 }
 
-// ref answers pseudo parameters, parameters by their default, and resources by what Ref gives for their type.
-func (s *stack) ref(name string) (any, error) {
+// resolveRef answers pseudo parameters, parameters by their default, and resources by what Ref gives for their type.
+func (s *stack) resolveRef(name string) (any, error) {
 	switch name {
 	case "AWS::AccountId":
 		return s.place.Account, nil
@@ -141,7 +141,7 @@ func (s *stack) ref(name string) (any, error) {
 		return p.Default, nil
 	}
 	if r, ok := s.template.Resources[name]; ok {
-		return s.attribute(name, r, "Ref")
+		return s.resolveAttribute(name, r, "Ref")
 	}
 	return nil, fmt.Errorf("%s is no parameter or resource of the template", name)
 }
@@ -162,11 +162,11 @@ func (s *stack) getAtt(argument any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("%q is no resource of the template", name)
 	}
-	return s.attribute(name, r, attribute)
+	return s.resolveAttribute(name, r, attribute)
 }
 
-func (s *stack) join(argument any) (any, error) {
-	list, err := s.arguments(argument, 2)
+func (s *stack) joinValues(argument any) (any, error) {
+	list, err := s.resolveArguments(argument, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -176,13 +176,13 @@ func (s *stack) join(argument any) (any, error) {
 	}
 	var words []string
 	for _, part := range parts {
-		words = append(words, scalar(part))
+		words = append(words, scalarText(part))
 	}
-	return strings.Join(words, scalar(list[0])), nil
+	return strings.Join(words, scalarText(list[0])), nil
 }
 
-// sub replaces ${Name}, ${Resource.Attribute} and the names of its own map; ${!Name} stays ${Name}.
-func (s *stack) sub(argument any) (any, error) {
+// substituteText replaces ${Name}, ${Resource.Attribute} and the names of its own map; ${!Name} stays ${Name}.
+func (s *stack) substituteText(argument any) (any, error) {
 	text, isText := argument.(string)
 	own := map[string]any{}
 	if !isText {
@@ -191,7 +191,7 @@ func (s *stack) sub(argument any) (any, error) {
 			return nil, fmt.Errorf("wants a string, or a string and a map")
 		}
 		text, _ = list[0].(string)
-		values, err := s.resolve(list[1])
+		values, err := s.resolveValue(list[1])
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +212,7 @@ func (s *stack) sub(argument any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.WriteString(scalar(value))
+		out.WriteString(scalarText(value))
 		text = after
 	}
 }
@@ -227,15 +227,15 @@ func (s *stack) subValue(name string, own map[string]any) (any, error) {
 	if strings.Contains(name, ".") {
 		return s.getAtt(name)
 	}
-	return s.ref(name)
+	return s.resolveRef(name)
 }
 
-func (s *stack) pick(argument any) (any, error) {
-	list, err := s.arguments(argument, 2)
+func (s *stack) selectValue(argument any) (any, error) {
+	list, err := s.resolveArguments(argument, 2)
 	if err != nil {
 		return nil, err
 	}
-	index, err := strconv.Atoi(scalar(list[0]))
+	index, err := strconv.Atoi(scalarText(list[0]))
 	items, ok := list[1].([]any)
 	if err != nil || !ok || index < 0 || index >= len(items) {
 		return nil, fmt.Errorf("no element %v in %v", list[0], list[1])
@@ -243,47 +243,47 @@ func (s *stack) pick(argument any) (any, error) {
 	return items[index], nil
 }
 
-func (s *stack) split(argument any) (any, error) {
-	list, err := s.arguments(argument, 2)
+func (s *stack) splitText(argument any) (any, error) {
+	list, err := s.resolveArguments(argument, 2)
 	if err != nil {
 		return nil, err
 	}
 	var out []any
-	for _, part := range strings.Split(scalar(list[1]), scalar(list[0])) {
+	for _, part := range strings.Split(scalarText(list[1]), scalarText(list[0])) {
 		out = append(out, part)
 	}
 	return out, nil
 }
 
 func (s *stack) findInMap(argument any) (any, error) {
-	list, err := s.arguments(argument, 3)
+	list, err := s.resolveArguments(argument, 3)
 	if err != nil {
 		return nil, err
 	}
-	value, ok := s.template.Mappings[scalar(list[0])][scalar(list[1])][scalar(list[2])]
+	value, ok := s.template.Mappings[scalarText(list[0])][scalarText(list[1])][scalarText(list[2])]
 	if !ok {
 		return nil, fmt.Errorf("nothing at %v", list)
 	}
 	return value, nil
 }
 
-func (s *stack) choose(argument any) (any, error) {
+func (s *stack) chooseValue(argument any) (any, error) {
 	list, ok := argument.([]any)
 	if !ok || len(list) != 3 {
 		return nil, fmt.Errorf("wants a condition and two values")
 	}
-	yes, err := s.condition(fmt.Sprint(list[0]))
+	yes, err := s.namedCondition(fmt.Sprint(list[0]))
 	if err != nil {
 		return nil, err
 	}
 	if yes {
-		return s.resolve(list[1])
+		return s.resolveValue(list[1])
 	}
-	return s.resolve(list[2])
+	return s.resolveValue(list[2])
 }
 
-// condition evaluates a named condition; no name is true.
-func (s *stack) condition(name string) (bool, error) {
+// namedCondition evaluates a named condition; no name is true.
+func (s *stack) namedCondition(name string) (bool, error) {
 	if name == "" {
 		return true, nil
 	}
@@ -291,30 +291,30 @@ func (s *stack) condition(name string) (bool, error) {
 	if !ok {
 		return false, fmt.Errorf("condition %s is not in the template", name)
 	}
-	return s.truth(raw)
+	return s.evaluateCondition(raw)
 }
 
-// truth evaluates a condition function.
-func (s *stack) truth(raw any) (bool, error) {
+// evaluateCondition evaluates a condition function.
+func (s *stack) evaluateCondition(raw any) (bool, error) {
 	m, _ := raw.(map[string]any)
-	name, argument, ok := intrinsic(m)
+	name, argument, ok := parseIntrinsic(m)
 	if !ok {
 		return false, fmt.Errorf("%v is no condition", raw)
 	}
 	if name == "Condition" {
-		return s.condition(fmt.Sprint(argument))
+		return s.namedCondition(fmt.Sprint(argument))
 	}
 	list, ok := argument.([]any)
 	if !ok || len(list) == 0 {
 		return false, fmt.Errorf("%s: wants a list", name)
 	}
 	if name == "Fn::Equals" {
-		sides, err := s.arguments(argument, 2)
-		return err == nil && scalar(sides[0]) == scalar(sides[1]), err
+		sides, err := s.resolveArguments(argument, 2)
+		return err == nil && scalarText(sides[0]) == scalarText(sides[1]), err
 	}
 	var values []bool
 	for _, item := range list {
-		value, err := s.truth(item)
+		value, err := s.evaluateCondition(item)
 		if err != nil {
 			return false, err
 		}
@@ -332,8 +332,8 @@ func (s *stack) truth(raw any) (bool, error) {
 	}
 }
 
-func (s *stack) arguments(argument any, n int) ([]any, error) {
-	value, err := s.resolve(argument)
+func (s *stack) resolveArguments(argument any, n int) ([]any, error) {
+	value, err := s.resolveValue(argument)
 	if err != nil {
 		return nil, err
 	}
@@ -344,13 +344,13 @@ func (s *stack) arguments(argument any, n int) ([]any, error) {
 	return list, nil
 }
 
-func (s *stack) text(argument any) (string, error) {
-	value, err := s.resolve(argument)
-	return scalar(value), err
+func (s *stack) resolveText(argument any) (string, error) {
+	value, err := s.resolveValue(argument)
+	return scalarText(value), err
 }
 
-// scalar writes a value as CloudFormation does inside strings: whole numbers without an exponent.
-func scalar(v any) string {
+// scalarText writes a value as CloudFormation does inside strings: whole numbers without an exponent.
+func scalarText(v any) string {
 	if f, ok := v.(float64); ok {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}

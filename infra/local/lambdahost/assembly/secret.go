@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// revealed is the text, or what a dynamic reference to a secret stands for:
+// revealSecret is the text, or what a dynamic reference to a secret stands for:
 // {{resolve:secretsmanager:ARN:SecretString:::}}.
-func (s *stack) revealed(text string) (any, error) {
+func (s *stack) revealSecret(text string) (any, error) {
 	const begin, end = "{{resolve:secretsmanager:", ":SecretString:::}}"
 	inside, ok := strings.CutPrefix(text, "{{resolve:")
 	if !ok || !strings.Contains(inside, "}}") { // nothing, or the first part of what is joined
@@ -29,14 +29,14 @@ func (s *stack) revealed(text string) (any, error) {
 		if r.Type != "AWS::SecretsManager::Secret" {
 			continue
 		}
-		own, err := s.attribute(id, r, "Ref")
+		own, err := s.resolveAttribute(id, r, "Ref")
 		if err != nil {
 			return nil, err
 		}
 		if own != arn {
 			continue
 		}
-		value, err := generated(r)
+		value, err := generateSecret(r)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", id, err)
 		}
@@ -49,8 +49,8 @@ func (s *stack) revealed(text string) (any, error) {
 	return nil, fmt.Errorf("secret %s is no resource of the template", arn)
 }
 
-// generated makes a random value as Secrets Manager does, another one each time that the assembly is loaded.
-func generated(r resource) (string, error) {
+// generateSecret makes a random value as Secrets Manager does, another one each time that the assembly is loaded.
+func generateSecret(r resource) (string, error) {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	var p struct {
 		GenerateSecretString *struct {

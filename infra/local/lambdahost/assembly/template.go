@@ -57,20 +57,21 @@ func ParseTemplate(name string, text []byte, place Place) (*Template, error) {
 // StackID is the ARN of the stack.
 func (t *Template) StackID() string { return t.stack.place.stackID(t.Name) }
 
-// Needs are the resources that must exist before this one, by DependsOn and by what its properties refer to.
-func (t *Template) Needs(id string) []string {
+// RequiredResources are the resources that must exist before this one, by DependsOn and by what its properties refer
+// to.
+func (t *Template) RequiredResources(id string) []string {
 	r := t.Resources[id]
 	found := map[string]bool{}
 	for _, name := range r.DependsOn {
 		found[name] = true
 	}
-	t.references(r.Properties, found)
+	t.noteReferences(r.Properties, found)
 	delete(found, id)
 	return slices.Sorted(maps.Keys(found))
 }
 
-// references notes the resources that a value refers to.
-func (t *Template) references(v any, found map[string]bool) {
+// noteReferences notes the resources that a value refers to.
+func (t *Template) noteReferences(v any, found map[string]bool) {
 	note := func(name string) {
 		if _, ok := t.Resources[name]; ok {
 			found[name] = true
@@ -79,7 +80,7 @@ func (t *Template) references(v any, found map[string]bool) {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			t.references(e, found)
+			t.noteReferences(e, found)
 		}
 	case map[string]any:
 		for name, argument := range v {
@@ -90,13 +91,13 @@ func (t *Template) references(v any, found map[string]bool) {
 				text, _, _ = strings.Cut(text, ".")
 				note(text)
 			case name == "Fn::GetAtt" && len(list) > 0:
-				note(scalar(list[0]))
+				note(scalarText(list[0]))
 			case name == "Fn::Sub" && isText:
 				noteSub(text, note)
 			case name == "Fn::Sub" && len(list) > 0:
-				noteSub(scalar(list[0]), note)
+				noteSub(scalarText(list[0]), note)
 			}
-			t.references(argument, found)
+			t.noteReferences(argument, found)
 		}
 	}
 }
@@ -112,17 +113,17 @@ func noteSub(text string, note func(string)) {
 // KeepSecrets has secrets keep the values that they have in the template before.
 func (t *Template) KeepSecrets(before *Template) { t.stack.secrets = before.stack.secrets }
 
-// Resolve is the value with every intrinsic replaced, by what made answers.
-func (t *Template) Resolve(v any, made Made) (any, error) {
+// ResolveValue is the value with every intrinsic replaced, by what made answers.
+func (t *Template) ResolveValue(v any, made Made) (any, error) {
 	s := t.stack
 	s.made = made
-	return s.resolve(v)
+	return s.resolveValue(v)
 }
 
-// Answers are the name of a new resource, as Ref, and its attributes. Where the template gives no name, another
-// generation makes another one.
-func (t *Template) Answers(id string, generation int, made Made) (map[string]any, error) {
+// ResourceAttributes are the name of a new resource, as Ref, and its attributes. Where the template gives no name,
+// another generation makes another one.
+func (t *Template) ResourceAttributes(id string, generation int, made Made) (map[string]any, error) {
 	s := t.stack
 	s.made, s.generation = made, generation
-	return s.attributes(id, s.template.Resources[id])
+	return s.knownAttributes(id, s.template.Resources[id])
 }

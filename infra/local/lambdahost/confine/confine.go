@@ -41,11 +41,11 @@ const (
 	periodUSec = 100_000
 )
 
-// Kind says how processes are confined on this machine.
-func Kind() string {
+// DetectKind says how processes are confined on this machine.
+func DetectKind() string {
 	for _, kind := range []string{GroupsV1, GroupsV2} {
 		if g, err := makeGroup(kind, "joiner-try-"+strconv.Itoa(os.Getpid()), LambdaLimits(512)); err == nil {
-			if g.remove() == nil {
+			if g.removeGroup() == nil {
 				return kind
 			}
 		}
@@ -60,8 +60,8 @@ type Process struct {
 	done  sync.WaitGroup
 }
 
-// Confine holds the process to the limits from now on. The caller must Close the Process once it has ended.
-func Confine(kind string, pid int, l Limits) (*Process, error) {
+// ConfineProcess holds the process to the limits from now on. The caller must Close the Process once it has ended.
+func ConfineProcess(kind string, pid int, l Limits) (*Process, error) {
 	p := &Process{stop: make(chan struct{})}
 	if kind == Watched {
 		p.done.Go(func() { watchProcess(pid, l, p.stop) })
@@ -72,8 +72,8 @@ func Confine(kind string, pid int, l Limits) (*Process, error) {
 		return nil, err
 	}
 	p.group = g
-	if err := g.add(pid); err != nil {
-		return nil, errors.Join(err, g.remove())
+	if err := g.addProcess(pid); err != nil {
+		return nil, errors.Join(err, g.removeGroup())
 	}
 	return p, nil
 }
@@ -82,7 +82,7 @@ func Confine(kind string, pid int, l Limits) (*Process, error) {
 func (p *Process) Close() error {
 	close(p.stop)
 	p.done.Wait()
-	return p.group.remove()
+	return p.group.removeGroup()
 }
 
 // group is the folders of one control group, one for each hierarchy that it is in.
@@ -108,19 +108,19 @@ func makeGroup(kind, name string, l Limits) (g group, err error) {
 	}
 	for _, dir := range g {
 		if err := os.Mkdir(dir, 0o755); err != nil {
-			return nil, errors.Join(fmt.Errorf("make control group: %w", err), g.remove())
+			return nil, errors.Join(fmt.Errorf("make control group: %w", err), g.removeGroup())
 		}
 	}
 	for _, s := range settings {
 		file, value, _ := strings.Cut(s[1], "=")
 		if err := os.WriteFile(filepath.Join(s[0], file), []byte(value), 0o644); err != nil {
-			return nil, errors.Join(fmt.Errorf("limit control group: %w", err), g.remove())
+			return nil, errors.Join(fmt.Errorf("limit control group: %w", err), g.removeGroup())
 		}
 	}
 	return g, nil
 }
 
-func (g group) add(pid int) error {
+func (g group) addProcess(pid int) error {
 	for _, dir := range g {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644); err != nil {
 			return fmt.Errorf("put process %d into its control group: %w", pid, err)
@@ -129,7 +129,7 @@ func (g group) add(pid int) error {
 	return nil
 }
 
-func (g group) remove() error {
+func (g group) removeGroup() error {
 	var errs []error
 	for _, dir := range g {
 		// A group is a folder that rmdir removes with the files in it.

@@ -17,7 +17,7 @@ func TestAProcessGetsItsShareOfTheProcessor(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			p, err := Confine(kind, cmd.Process.Pid, Limits{MemoryBytes: 1 << 30, Processors: 0.2})
+			p, err := ConfineProcess(kind, cmd.Process.Pid, Limits{MemoryBytes: 1 << 30, Processors: 0.2})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestAProcessThatTakesTooMuchMemoryIsKilled(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			p, err := Confine(kind, cmd.Process.Pid, Limits{MemoryBytes: 64 << 20, Processors: 1})
+			p, err := ConfineProcess(kind, cmd.Process.Pid, Limits{MemoryBytes: 64 << 20, Processors: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestAProcessThatTakesTooMuchMemoryIsKilled(t *testing.T) {
 
 // kinds are those of this machine.
 func kinds() []string {
-	if kind := Kind(); kind != Watched {
+	if kind := DetectKind(); kind != Watched {
 		return []string{kind, Watched}
 	}
 	return []string{Watched}

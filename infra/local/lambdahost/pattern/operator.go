@@ -16,13 +16,13 @@ func compileTest(path string, raw any) (test, error) {
 		return present(func(value any) bool { return value == v }), nil
 	case map[string]any:
 		if len(v) != 1 {
-			return nil, fmt.Errorf("%s: wants exactly one operator, has %d", at(path), len(v))
+			return nil, fmt.Errorf("%s: wants exactly one operator, has %d", pathName(path), len(v))
 		}
 		for name, operand := range v {
 			return compileOperator(path+"."+name, name, operand)
 		}
 	}
-	return nil, fmt.Errorf("%s: wants a value or an operator, not %T", at(path), raw)
+	return nil, fmt.Errorf("%s: wants a value or an operator, not %T", pathName(path), raw)
 }
 
 func compileOperator(path, name string, operand any) (test, error) {
@@ -30,7 +30,7 @@ func compileOperator(path, name string, operand any) (test, error) {
 	case "exists":
 		want, ok := operand.(bool)
 		if !ok {
-			return nil, fmt.Errorf("%s: wants true or false", at(path))
+			return nil, fmt.Errorf("%s: wants true or false", pathName(path))
 		}
 		return func(_ any, absent bool) bool { return absent != want }, nil
 	case "anything-but":
@@ -46,7 +46,7 @@ func compileOperator(path, name string, operand any) (test, error) {
 		}
 		return present(onText(accept)), nil
 	default:
-		return nil, fmt.Errorf("%s: unknown operator %q", at(path), name)
+		return nil, fmt.Errorf("%s: unknown operator %q", pathName(path), name)
 	}
 }
 
@@ -60,7 +60,7 @@ func compileText(path, name string, operand any) (func(string) bool, error) {
 	}
 	want, ok := operand.(string)
 	if !ok {
-		return nil, fmt.Errorf("%s: wants a string", at(path))
+		return nil, fmt.Errorf("%s: wants a string", pathName(path))
 	}
 	same := func(s string) bool { return s == want }
 	if fold || name == "equals-ignore-case" {
@@ -87,11 +87,11 @@ func compileWildcard(path, want string) (func(string) bool, error) {
 		case want[i] == '\\':
 			i++
 			if i == len(want) || (want[i] != '*' && want[i] != '\\') {
-				return nil, fmt.Errorf("%s: a backslash must be followed by * or \\", at(path))
+				return nil, fmt.Errorf("%s: a backslash must be followed by * or \\", pathName(path))
 			}
 			parts[last] += string(want[i])
 		case want[i] == '*' && i > 0 && want[i-1] == '*' && parts[last] == "":
-			return nil, fmt.Errorf("%s: consecutive wildcard characters", at(path))
+			return nil, fmt.Errorf("%s: consecutive wildcard characters", pathName(path))
 		case want[i] == '*':
 			parts = append(parts, "")
 		default:
@@ -130,13 +130,13 @@ func compileAnythingBut(path string, operand any) (test, error) {
 		list = []any{operand}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s: wants at least one value", at(path))
+		return nil, fmt.Errorf("%s: wants at least one value", pathName(path))
 	}
 	for _, v := range list {
 		switch v.(type) {
 		case string, json.Number:
 		default:
-			return nil, fmt.Errorf("%s: wants strings or numbers, not %T", at(path), v)
+			return nil, fmt.Errorf("%s: wants strings or numbers, not %T", pathName(path), v)
 		}
 	}
 	return present(func(value any) bool { return !slices.Contains(list, value) }), nil
@@ -145,13 +145,13 @@ func compileAnythingBut(path string, operand any) (test, error) {
 // compileAnythingButText reads anything-but over a string operator, whose operand may be one string or several.
 func compileAnythingButText(path string, m map[string]any) (test, error) {
 	if len(m) != 1 {
-		return nil, fmt.Errorf("%s: wants exactly one operator, has %d", at(path), len(m))
+		return nil, fmt.Errorf("%s: wants exactly one operator, has %d", pathName(path), len(m))
 	}
 	var refused []func(string) bool
 	for name, operand := range m {
 		here := path + "." + name
 		if !slices.Contains([]string{"prefix", "suffix", "equals-ignore-case", "wildcard"}, name) {
-			return nil, fmt.Errorf("%s: unknown operator %q", at(here), name)
+			return nil, fmt.Errorf("%s: unknown operator %q", pathName(here), name)
 		}
 		list, ok := operand.([]any)
 		if !ok {
@@ -166,7 +166,7 @@ func compileAnythingButText(path string, m map[string]any) (test, error) {
 		}
 	}
 	if len(refused) == 0 {
-		return nil, fmt.Errorf("%s: wants at least one value", at(path))
+		return nil, fmt.Errorf("%s: wants at least one value", pathName(path))
 	}
 	return present(onText(func(s string) bool {
 		return !slices.ContainsFunc(refused, func(accept func(string) bool) bool { return accept(s) })
@@ -182,7 +182,7 @@ type bound struct {
 func compileNumeric(path string, operand any) (test, error) {
 	list, ok := operand.([]any)
 	if !ok || (len(list) != 2 && len(list) != 4) {
-		return nil, fmt.Errorf("%s: wants [sign, number] or [sign, number, sign, number]", at(path))
+		return nil, fmt.Errorf("%s: wants [sign, number] or [sign, number, sign, number]", pathName(path))
 	}
 	var bounds []bound
 	for i := 0; i < len(list); i += 2 {
@@ -190,7 +190,7 @@ func compileNumeric(path string, operand any) (test, error) {
 		number, isNumber := list[i+1].(json.Number)
 		limit, err := strconv.ParseFloat(number.String(), 64)
 		if !slices.Contains([]string{"=", "<", "<=", ">", ">="}, sign) || !isNumber || err != nil {
-			return nil, fmt.Errorf("%s: cannot use %v %v", at(path), list[i], list[i+1])
+			return nil, fmt.Errorf("%s: cannot use %v %v", pathName(path), list[i], list[i+1])
 		}
 		bounds = append(bounds, bound{sign: sign, limit: limit})
 	}
@@ -223,7 +223,7 @@ func compileCIDR(path string, operand any) (test, error) {
 	text, _ := operand.(string)
 	network, err := netip.ParsePrefix(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", at(path), err)
+		return nil, fmt.Errorf("%s: %w", pathName(path), err)
 	}
 	return present(onText(func(s string) bool {
 		address, err := netip.ParseAddr(s)

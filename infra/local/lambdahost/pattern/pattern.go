@@ -30,10 +30,11 @@ type field struct {
 // test accepts or refuses one value of a field. Absent tells it that the event has no such leaf.
 type test func(value any, absent bool) bool
 
-// Compile reads an event pattern. The error of a pattern that cannot be understood names the path of what is wrong.
-func Compile(text []byte) (*Pattern, error) {
+// CompilePattern reads an event pattern. The error of a pattern that cannot be understood names the path of what is
+// wrong.
+func CompilePattern(text []byte) (*Pattern, error) {
 	var raw any
-	if err := decode(text, &raw); err != nil {
+	if err := decodeJSON(text, &raw); err != nil {
 		return nil, fmt.Errorf("parse event pattern: %w", err)
 	}
 	top, ok := raw.(map[string]any)
@@ -47,10 +48,10 @@ func Compile(text []byte) (*Pattern, error) {
 	return &Pattern{root: root}, nil
 }
 
-// Match reports whether the event, a JSON object, fits. The error says that the event is no JSON object.
-func (p *Pattern) Match(event []byte) (bool, error) {
+// MatchEvent reports whether the event, a JSON object, fits. The error says that the event is no JSON object.
+func (p *Pattern) MatchEvent(event []byte) (bool, error) {
 	var raw any
-	if err := decode(event, &raw); err != nil {
+	if err := decodeJSON(event, &raw); err != nil {
 		return false, fmt.Errorf("parse event: %w", err)
 	}
 	top, ok := raw.(map[string]any)
@@ -60,8 +61,8 @@ func (p *Pattern) Match(event []byte) (bool, error) {
 	return p.root.match(top), nil
 }
 
-// decode keeps numbers as text, because EventBridge compares exact numbers by their text.
-func decode(text []byte, into any) error {
+// decodeJSON keeps numbers as text, because EventBridge compares exact numbers by their text.
+func decodeJSON(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(into); err != nil {
@@ -76,7 +77,7 @@ func decode(text []byte, into any) error {
 func compileObject(path string, raw map[string]any) (object, error) {
 	var o object
 	if len(raw) == 0 {
-		return o, fmt.Errorf("%s: an empty object matches nothing in EventBridge", at(path))
+		return o, fmt.Errorf("%s: an empty object matches nothing in EventBridge", pathName(path))
 	}
 	for _, name := range slices.Sorted(maps.Keys(raw)) {
 		here := path + "." + name
@@ -100,14 +101,14 @@ func compileObject(path string, raw map[string]any) (object, error) {
 func compileOr(path string, raw any) ([]object, error) {
 	list, ok := raw.([]any)
 	if !ok || len(list) < 2 {
-		return nil, fmt.Errorf("%s: wants an array of at least two patterns", at(path))
+		return nil, fmt.Errorf("%s: wants an array of at least two patterns", pathName(path))
 	}
 	var out []object
 	for i, item := range list {
 		here := fmt.Sprintf("%s[%d]", path, i)
 		branch, ok := item.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("%s: is not an object", at(here))
+			return nil, fmt.Errorf("%s: is not an object", pathName(here))
 		}
 		o, err := compileObject(here, branch)
 		if err != nil {
@@ -127,7 +128,7 @@ func compileField(path, name string, raw any) (field, error) {
 		return f, err
 	case []any:
 		if len(v) == 0 {
-			return f, fmt.Errorf("%s: an empty array matches nothing", at(path))
+			return f, fmt.Errorf("%s: an empty array matches nothing", pathName(path))
 		}
 		for i, item := range v {
 			t, err := compileTest(fmt.Sprintf("%s[%d]", path, i), item)
@@ -138,7 +139,7 @@ func compileField(path, name string, raw any) (field, error) {
 		}
 		return f, nil
 	default:
-		return f, fmt.Errorf("%s: wants an object or an array of values, not %T", at(path), raw)
+		return f, fmt.Errorf("%s: wants an object or an array of values, not %T", pathName(path), raw)
 	}
 }
 
@@ -160,7 +161,7 @@ func (o object) match(event map[string]any) bool {
 
 func (f field) match(value any, present bool) bool {
 	if f.inner == nil {
-		return f.matchLeaf(leaves(value, present))
+		return f.matchLeaf(scalarLeaves(value, present))
 	}
 	switch v := value.(type) {
 	case map[string]any:
@@ -188,8 +189,9 @@ func (f field) matchLeaf(values []any) bool {
 	return false
 }
 
-// leaves lists the scalar values of a field. An object is no leaf, so that exists means for it what it means in AWS.
-func leaves(value any, present bool) []any {
+// scalarLeaves lists the scalar values of a field. An object is no leaf, so that exists means for it what it means in
+// AWS.
+func scalarLeaves(value any, present bool) []any {
 	if !present {
 		return nil
 	}
@@ -199,7 +201,7 @@ func leaves(value any, present bool) []any {
 	case []any:
 		var out []any
 		for _, item := range v {
-			out = append(out, leaves(item, true)...)
+			out = append(out, scalarLeaves(item, true)...)
 		}
 		return out
 	default:
@@ -207,8 +209,8 @@ func leaves(value any, present bool) []any {
 	}
 }
 
-// at names a path for people; the root has no name of its own.
-func at(path string) string {
+// pathName names a path for people; the root has no name of its own.
+func pathName(path string) string {
 	if path == "" {
 		return "$"
 	}

@@ -78,11 +78,11 @@ func TestMatch(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := Compile([]byte(c.pattern))
+			p, err := CompilePattern([]byte(c.pattern))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := p.Match([]byte(spotNotice))
+			got, err := p.MatchEvent([]byte(spotNotice))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestCompileRefuses(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Compile([]byte(c.pattern))
+			_, err := CompilePattern([]byte(c.pattern))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error = %v, want it to contain %q", err, c.want)
 			}
@@ -124,12 +124,12 @@ func TestCompileRefuses(t *testing.T) {
 }
 
 func TestMatchRefusesWhatIsNoEvent(t *testing.T) {
-	p, err := Compile([]byte(`{"source":["a"]}`))
+	p, err := CompilePattern([]byte(`{"source":["a"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, event := range []string{"", "[]", `"a"`, `{"source":"a"} {}`} {
-		if _, err := p.Match([]byte(event)); err == nil {
+		if _, err := p.MatchEvent([]byte(event)); err == nil {
 			t.Errorf("event %q was accepted", event)
 		}
 	}

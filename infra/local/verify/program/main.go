@@ -131,11 +131,11 @@ func (w wish) runTrial(ctx context.Context, f workload.File, types instancetypes
 	defer os.RemoveAll(dir)
 	starting, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	p, err := client.Start(starting, client.Options{Binary: w.plane, Dir: dir})
+	p, err := client.StartPlane(starting, client.Options{Binary: w.plane, Dir: dir})
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, p.Stop()) }()
+	defer func() { err = errors.Join(err, p.StopPlane()) }()
 	return verify.RunTrial(ctx, verify.Options{
 		Config: p.RESTConfig(), Workload: f, Catalog: types, Plan: binpack.Pods, Rounds: w.rounds, Idle: w.idle,
 		Seed: w.seed, Boot: w.boot, Warm: w.warm, Free: w.free,
