@@ -23,7 +23,8 @@ func planConcurrency(all []Props) []Props {
 		}
 		planned := settings.PlanConcurrency(asked)
 		for n, i := range at {
-			out[i].Stack.InterruptionConcurrency, out[i].ReservationConcurrency = planned[n].Spot, planned[n].Reservation
+			out[i].Stack.InterruptionConcurrency = planned[n].Spot
+			out[i].ReservationConcurrency = planned[n].Reservation
 		}
 	}
 	return out

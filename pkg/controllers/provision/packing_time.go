@@ -17,8 +17,8 @@ const (
 	packingWait, packingWaitPerPod = 1200 * time.Millisecond, time.Millisecond
 )
 
-// packingMilliseconds is how much of a core's time there is to make a plan for the waiting pods cheaper, a power of two,
-// so that passes with about as much time make the same plan; 0 where no limit is known.
+// packingMilliseconds is how much of a core's time there is to make a plan for the waiting pods cheaper, a power of
+// two, so that passes with about as much time make the same plan; 0 where no limit is known.
 func (p *Controller) packingMilliseconds(ctx context.Context, waiting int) int {
 	end, limited := ctx.Deadline()
 	if !limited || p.VCPUs == 0 {

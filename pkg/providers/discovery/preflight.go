@@ -195,7 +195,8 @@ func (r Preflight) readLimits(ctx context.Context, f *preflight.Facts) error {
 
 // readMemory reads what the functions have that read the cluster, if they are there.
 func (r Preflight) readMemory(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
-	out, err := r.Lambda.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: &p.MemoryLike})
+	out, err := r.Lambda.GetFunctionConfiguration(ctx,
+		&lambda.GetFunctionConfigurationInput{FunctionName: &p.MemoryLike})
 	if awserrors.IsMissing(err) {
 		return nil
 	}

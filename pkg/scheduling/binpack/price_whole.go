@@ -19,9 +19,9 @@ const (
 // hostFill is how many pods of which price classes a host should take.
 type hostFill = lowerbound.LimitedFill
 
-// hostFillWork is how much work goes into another solution, which begins with what whole pods on the nodes that are there
-// do for the price: as much as into improving the first, as far as the limit of a plan leaves that. It is 0 where there is
-// nothing to hope for.
+// hostFillWork is how much work goes into another solution, which begins with what whole pods on the nodes that are
+// there do for the price: as much as into improving the first, as far as the limit of a plan leaves that. It is 0 where
+// there is nothing to hope for.
 func (w *problem) hostFillWork(a *solution) int {
 	if w.s.Rules.PackingIterations != 0 || w.alone == nil || len(w.nodes.hosts) <= fewHosts ||
 		len(w.worth.classes) > mostRaised || a.newNodePrice() <= a.lowerBound()*(1+smallGap) {
@@ -64,8 +64,8 @@ func (w *problem) raisePrices(work int) int {
 	return raised.Work
 }
 
-// withHostFills is the solution, or another that costs less: nodes that are there first take what they hold in the fleet
-// that raisePrices finds, and it is improved with what remains of the work.
+// withHostFills is the solution, or another that costs less: nodes that are there first take what they hold in the
+// fleet that raisePrices finds, and it is improved with what remains of the work.
 func (w *problem) withHostFills(best *solution, st strategy, work int) *solution {
 	if work == 0 {
 		return best

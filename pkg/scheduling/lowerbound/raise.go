@@ -228,19 +228,24 @@ func (g *limitGroups) fillsOfFleet() []LimitedFill {
 				own = append(own, c)
 			}
 		}
-		given := make([]float64, len(own))
-		for at, i := range list {
-			best, most := -1, 0.0
-			for j, c := range own {
-				if lack := part[c.column]*float64(at+1) - given[j]; best < 0 || lack > most+1e-9 {
-					best, most = j, lack
-				}
-			}
-			if best >= 0 && most > 0 {
-				given[best]++
-				out[i] = own[best].fills[at]
-			}
-		}
+		giveFills(own, part, list, out)
 	}
 	return out
+}
+
+// giveFills gives each offer of a group the fill of the column that lacks most of its part by then.
+func giveFills(columns []limitedColumn, part []float64, offers []int, out []LimitedFill) {
+	given := make([]float64, len(columns))
+	for at, i := range offers {
+		best, most := -1, 0.0
+		for j, c := range columns {
+			if lack := part[c.column]*float64(at+1) - given[j]; best < 0 || lack > most+1e-9 {
+				best, most = j, lack
+			}
+		}
+		if best >= 0 && most > 0 {
+			given[best]++
+			out[i] = columns[best].fills[at]
+		}
+	}
 }
