@@ -323,7 +323,7 @@ func TestUnderscoresMakeALegalStackName(t *testing.T) {
 
 func TestBadContextIsNamedByKey(t *testing.T) {
 	_, err := synth(t, map[string]any{
-		"@aws-cdk/core:anything": true, "refreshinterval": "3m", "CLUSTER_NAME": "x", "nonsense": 1, "nodeTags": "a=b", "catalogBucket": "mine",
+		"@aws-cdk/core:anything": true, "loglevel": "info", "CLUSTER_NAME": "x", "nonsense": 1, "nodeTags": "a=b", "catalogBucket": "mine",
 		"functonMemry": 1, "watchDuration": "50s", "reservedENIs": 2.5, "registrationTimeout": "20m", "maxNodeClaimsPerPass": 7, "batchIdle": []any{"50s"}, "architecture": "arm", "isolatedVPC": "maybe",
 	})
 	want := `check the context of cdk.json and -c:
@@ -331,10 +331,10 @@ context key CLUSTER_NAME: there is no such setting; did you mean clusterName?
 context key batchIdle: it is a list or an object, where a string, a number or a truth value belongs
 context key catalogBucket: the stack sets it itself; remove it
 context key functonMemry: there is no such setting; did you mean functionMemory?
+context key loglevel: there is no such setting; did you mean logLevel?
 context key maxNodeClaimsPerPass: there is no such setting any more: it is a constant now, 100; the rest waits for the next pass
 context key nodeTags: there is no such setting any more: use tags, which are on the node role too
 context key nonsense: there is no such setting; infra/settings.md lists the settings
-context key refreshinterval: there is no such setting; did you mean refreshInterval?
 context key registrationTimeout: there is no such setting any more: it is a constant now, 15m, as in Karpenter
 context key watchDuration: only tests change it; remove it
 settings: clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 100 letters, digits, - and _, starting with a letter or a digit
