@@ -206,19 +206,20 @@ func (f *Fleet) listInstances(ctx context.Context, more ...types.Filter) ([]clus
 	filters := append([]types.Filter{{Name: aws.String("tag:" + launch.TagClusterName), Values: []string{f.Cluster}}},
 		more...)
 	var out []cluster.Instance
-	var list instanceList
 	pages := ec2.NewDescribeInstancesPaginator(f.EC2,
 		&ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(pageSize)})
 	for n := 0; pages.HasMorePages(); n++ {
 		if n == maxPages {
 			return nil, fmt.Errorf("describe instances: more than %d pages of %d", maxPages, pageSize)
 		}
-		page, err := pages.NextPage(ctx, list.decode)
+		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("describe instances: %w", err)
 		}
-		for _, i := range list.take(page) {
-			out = append(out, instanceFrom(i))
+		for _, r := range page.Reservations {
+			for _, i := range r.Instances {
+				out = append(out, instanceFrom(i))
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b cluster.Instance) int { return strings.Compare(a.ID, b.ID) })
