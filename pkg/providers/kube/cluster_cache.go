@@ -197,18 +197,14 @@ func (m *ClusterCache) recently(k *followedKind) time.Time {
 
 func (m *ClusterCache) snapshotSince(ctx context.Context, since func(*followedKind) time.Time,
 	rest func(context.Context) (configuration, error)) (cluster.Snapshot, error) {
-	much := func(ctx context.Context) (func() cachedObjects, error) {
-		return m.takeObjects, m.prove(ctx, m.kinds, since)
+	take := func() cachedObjects {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.news = false // only what comes later is
+		return m.objects.takeSnapshot()
 	}
+	much := func(ctx context.Context) (func() cachedObjects, error) { return take, m.prove(ctx, m.kinds, since) }
 	return m.buildSnapshot(ctx, much, rest)
-}
-
-// takeObjects is what is known by now. Only what comes later is news.
-func (m *ClusterCache) takeObjects() cachedObjects {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.news = false
-	return m.objects.takeSnapshot()
 }
 
 // listConfiguration is that of the Client, and remembers it.

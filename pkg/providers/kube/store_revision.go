@@ -41,7 +41,7 @@ func (m *ClusterCache) aimAt(ctx context.Context, k *followedKind, since time.Ti
 
 // currentRevision is the revision of the store at a moment after the call. The kind is asked for itself, so that the
 // API server's cache of it has got there.
-func (m *ClusterCache) currentRevision(ctx context.Context, k *followedKind) (uint64, error) {
+func (c Reader) currentRevision(ctx context.Context, k *followedKind) (uint64, error) {
 	var into listObject = newPods()
 	switch k.place {
 	case nodePath():
@@ -49,8 +49,8 @@ func (m *ClusterCache) currentRevision(ctx context.Context, k *followedKind) (ui
 	case claimPath():
 		into = newClaims()
 	}
-	err := m.sendWithRetries(ctx, apiCall{verb: "read the revision of", place: k.place}, func() *rest.Request {
-		return m.restClient(k.place).Get().AbsPath(k.place.pathTo("", "", "")...).Param("limit", "1")
+	err := c.sendWithRetries(ctx, apiCall{verb: "read the revision of", place: k.place}, func() *rest.Request {
+		return c.restClient(k.place).Get().AbsPath(k.place.pathTo("", "", "")...).Param("limit", "1")
 	}, into)
 	if err != nil {
 		return 0, err

@@ -19,10 +19,13 @@ const (
 // hostFill is how many pods of which price classes a host should take.
 type hostFill = lowerbound.LimitedFill
 
-// hostFillWork is how much work goes into another solution, which begins with what whole pods on the nodes that are
-// there do for the price: as much as into improving the first, as far as the limit of a plan leaves that. It is 0 where
-// there is nothing to hope for.
-func (w *problem) hostFillWork(a *solution) int {
+// hostFillSearch looks for a solution that begins with what whole pods on the nodes that are there do for the price.
+type hostFillSearch struct{ w *problem }
+
+// workFor is how much work goes into the search: as much as into improving the solution, as far as the limit of a plan
+// leaves that. It is 0 where there is nothing to hope for.
+func (f hostFillSearch) workFor(a *solution) int {
+	w := f.w
 	if w.s.Rules.PackingIterations != 0 || w.alone == nil || len(w.nodes.hosts) <= fewHosts ||
 		len(w.worth.classes) > mostRaised || a.newNodePrice() <= a.lowerBound()*(1+smallGap) {
 		return 0
@@ -37,7 +40,8 @@ func (w *problem) hostFillWork(a *solution) int {
 
 // raisePrices finds prices that prove more than those of the problem, because nodes that are there hold whole pods, and
 // what these nodes hold in a fleet of about the least price. It returns the work that this took.
-func (w *problem) raisePrices(work int) int {
+func (f hostFillSearch) raisePrices(work int) int {
+	w := f.w
 	out := *w.worth
 	p := lowerbound.CoverProblem{Classes: slices.Clone(w.worth.problem.Classes), Caps: w.worth.problem.Caps}
 	for _, o := range w.worth.problem.Offers {
@@ -64,27 +68,27 @@ func (w *problem) raisePrices(work int) int {
 	return raised.Work
 }
 
-// withHostFills is the solution, or another that costs less: nodes that are there first take what they hold in the
+// findCheaper is the solution, or another that costs less: nodes that are there first take what they hold in the
 // fleet that raisePrices finds, and it is improved with what remains of the work.
-func (w *problem) withHostFills(best *solution, st strategy, work int) *solution {
+func (f hostFillSearch) findCheaper(best *solution, st strategy, work int) *solution {
 	if work == 0 {
 		return best
 	}
-	work -= w.raisePrices(work / 2)
-	a, filled := w.packHostFills(st)
+	work -= f.raisePrices(work / 2)
+	a, filled := f.packHostFills(st)
 	if a.waiting() > best.waiting() {
 		return best
 	}
-	if a = w.improve(a, filled, max(0, work)); a.placesMoreOrCostsLess(best) {
+	if a = f.w.improve(a, filled, max(0, work)); a.placesMoreOrCostsLess(best) {
 		return a
 	}
 	return best
 }
 
 // packHostFills is a solution in which hosts take what raisePrices found, and its strategy.
-func (w *problem) packHostFills(st strategy) (*solution, strategy) {
-	st.hostFills = w.hostFills
-	return w.packByPrices(st), st
+func (f hostFillSearch) packHostFills(st strategy) (*solution, strategy) {
+	st.hostFills = f.w.hostFills
+	return f.w.packByPrices(st), st
 }
 
 // placeHostFills puts pods of the batches on the hosts as far as the strategy says how many of which each should take.
@@ -99,7 +103,7 @@ func (pk *packing) placeHostFills(batches []*podBatch) {
 		for j, c := range fill.Class {
 			left := fill.Amount[j] - pk.filled[i][c]
 			for _, l := range byClass[c] {
-				if n := a.joinBinUpTo(l, a.bins[i], left); n > 0 {
+				if n := pk.joinBinUpTo(l, a.bins[i], left); n > 0 {
 					left -= n
 					pk.noteFilled(i, c, n)
 				}
@@ -117,7 +121,8 @@ func (pk *packing) noteFilled(host int, class int32, pods int) {
 }
 
 // joinBinUpTo puts pods of the batch on the host, at most so many, and returns how many.
-func (a *solution) joinBinUpTo(l *podBatch, b *bin, most int) int {
+func (pk *packing) joinBinUpTo(l *podBatch, b *bin, most int) int {
+	a := pk.a
 	n := min(l.left, most, fitCount(l.view.class.need, b.room))
 	if n <= 0 || l.whole {
 		return 0

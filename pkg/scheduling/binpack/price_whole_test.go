@@ -21,8 +21,9 @@ func TestWholePodsOnNodesThatAreThere(t *testing.T) {
 		}
 		w := newProblem(world.Snapshot, world.Market)
 		priced, st := w.withHostsByPrices(w.packByPrices(w.plainStrategy()), w.plainStrategy())
-		w.raisePrices(1000 * millisecond)
-		filled, _ := w.packHostFills(st)
+		fills := hostFillSearch{w}
+		fills.raisePrices(1000 * millisecond)
+		filled, _ := fills.packHostFills(st)
 		if priced.placesMoreOrCostsLess(filled) {
 			filled = priced
 		}

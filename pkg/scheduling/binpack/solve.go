@@ -62,9 +62,10 @@ type classDomain struct {
 // solve tries the strategies, improves the best outcome, and writes it down with reasons for what is left.
 func (w *problem) solve() plan.Plan {
 	best, st := w.placeMostPods()
-	work := w.hostFillWork(best)
+	fills := hostFillSearch{w}
+	work := fills.workFor(best)
 	best = w.improve(best, st, math.MaxInt)
-	best = w.withHostFills(best, st, work)
+	best = fills.findCheaper(best, st, work)
 	pw := &planWriter{a: best}
 	out := plan.Plan{Skipped: w.catalog.skipped, Unplaced: w.classes.unmodelled, Launches: pw.planLaunches()}
 	out.LowerBoundUSD = best.lowerBound()
