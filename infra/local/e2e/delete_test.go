@@ -87,10 +87,7 @@ func (w *world) watch(app string) (lowest func() int) {
 // evacuated reports whether nothing is left of a node and its three pods run elsewhere.
 func (w *world) evacuated(node, claim string, instance awsemulator.Instance) (saw string, ok bool) {
 	w.t.Helper()
-	there, nodeErr := w.Kube.CoreV1().Nodes().Get(w.ctx, node, metav1.GetOptions{})
-	// EC2 may give the next instance the same address, and so the next Node the same name.
-	nodeGone := apierrors.IsNotFound(nodeErr) || nodeErr == nil && !strings.HasSuffix(there.Spec.ProviderID, "/"+instance.ID)
-	_, claimErr := w.Kube.Dynamic.Resource(env.NodeClaims()).Get(w.ctx, claim, metav1.GetOptions{})
+	left, nodeGone, claimGone := w.isNodeGone(node, claim, instance)
 	up, state := w.up("web"), ""
 	for _, i := range w.Cloud.DescribedInstances() {
 		if i.ID == instance.ID {
@@ -102,9 +99,18 @@ func (w *world) evacuated(node, claim string, instance awsemulator.Instance) (sa
 			up--
 		}
 	}
-	gone := nodeGone && apierrors.IsNotFound(claimErr)
-	return fmt.Sprintf("node and claim gone: %v (%v, %v), instance %s, %d pods elsewhere", gone, nodeErr, claimErr, state, up),
-		gone && state == "terminated" && up == 3
+	return fmt.Sprintf("%s, instance %s, %d pods elsewhere", left, state, up), nodeGone && claimGone && state == "terminated" && up == 3
+}
+
+// isNodeGone reports whether the Node of an instance and its NodeClaim are no longer there. EC2 may give the next
+// instance the same address, and so the next Node the same name: that is another Node.
+func (w *world) isNodeGone(node, claim string, instance awsemulator.Instance) (saw string, nodeGone, claimGone bool) {
+	w.t.Helper()
+	there, nodeErr := w.Kube.CoreV1().Nodes().Get(w.ctx, node, metav1.GetOptions{})
+	_, claimErr := w.Kube.Dynamic.Resource(env.NodeClaims()).Get(w.ctx, claim, metav1.GetOptions{})
+	nodeGone = apierrors.IsNotFound(nodeErr) || nodeErr == nil && !strings.HasSuffix(there.Spec.ProviderID, "/"+instance.ID)
+	claimGone = apierrors.IsNotFound(claimErr)
+	return fmt.Sprintf("node gone: %v (%v), claim gone: %v (%v)", nodeGone, nodeErr, claimGone, claimErr), nodeGone, claimGone
 }
 
 // An instance that ends behind our back takes its claim and node with it, and the pods come up elsewhere.

@@ -8,12 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/env"
 )
 
@@ -27,7 +27,7 @@ func TestABudgetAndAnAnnotationHoldADrainUp(t *testing.T) {
 	w.exist("pinned", 1)
 	w.run(deployment{name: "web", replicas: 2})
 	w.serve("pinned", 1)
-	claim, node := w.oneClaim().GetName(), w.pods("web")[0].Spec.NodeName
+	claim, node, instance := w.oneClaim().GetName(), w.pods("web")[0].Spec.NodeName, w.living()[0]
 	if err := w.Kube.Dynamic.Resource(env.NodeClaims()).Delete(w.ctx, claim, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestABudgetAndAnAnnotationHoldADrainUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.gone(node, claim, "lifecycle", "provision")
+	w.waitUntilGone(node, claim, instance, "lifecycle", "provision")
 }
 
 // The instance of a drained node does not end before its volume is detached. A volume that several nodes may have is no
@@ -67,7 +67,7 @@ func TestAnAttachedVolumeIsWaitedFor(t *testing.T) {
 	w := start(t)
 	w.ready()
 	w.run(deployment{name: "web", replicas: 1})
-	claim, node := w.oneClaim().GetName(), w.pods("web")[0].Spec.NodeName
+	claim, node, instance := w.oneClaim().GetName(), w.pods("web")[0].Spec.NodeName, w.living()[0]
 	w.attach(node, "own", corev1.ReadWriteOnce)
 	w.attach(node, "shared", corev1.ReadWriteMany)
 	if err := w.Kube.CoreV1().Nodes().Delete(w.ctx, node, metav1.DeleteOptions{}); err != nil {
@@ -89,7 +89,7 @@ func TestAnAttachedVolumeIsWaitedFor(t *testing.T) {
 	if err := w.Kube.StorageV1().VolumeAttachments().Delete(w.ctx, "own", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(node, claim, "lifecycle", "provision")
+	w.waitUntilGone(node, claim, instance, "lifecycle", "provision")
 }
 
 const byHand = `
@@ -129,7 +129,7 @@ func TestAHandMadeNodeClaimIsLaunched(t *testing.T) {
 	if err := w.Kube.Dynamic.Resource(env.NodeClaims()).Delete(w.ctx, "mine", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(nodes[0].Name, "mine", "lifecycle")
+	w.waitUntilGone(nodes[0].Name, "mine", i[0], "lifecycle")
 	if n := len(w.living()); n != 0 {
 		t.Errorf("%d instances are left", n)
 	}
@@ -140,7 +140,7 @@ func TestADeletedPoolTakesItsNodesAlong(t *testing.T) {
 	w := start(t)
 	w.ready()
 	w.run(deployment{name: "web", replicas: 1})
-	claim, node := w.oneClaim().GetName(), w.pods("web")[0].Spec.NodeName
+	claim, node, instance := w.oneClaim().GetName(), w.pods("web")[0].Spec.NodeName, w.living()[0]
 	pools := w.Kube.Dynamic.Resource(env.NodePools())
 	w.until("the pool counts its node", func() (string, bool) {
 		p, err := pools.Get(w.ctx, "default", metav1.GetOptions{})
@@ -155,7 +155,7 @@ func TestADeletedPoolTakesItsNodesAlong(t *testing.T) {
 	if err := pools.Delete(w.ctx, "default", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(node, claim, "lifecycle")
+	w.waitUntilGone(node, claim, instance, "lifecycle")
 	if n := len(w.living()); n != 0 {
 		t.Errorf("%d instances are left", n)
 	}
@@ -171,13 +171,12 @@ func (w *world) claim(name string) *unstructured.Unstructured {
 	return c
 }
 
-// gone ticks until neither the node nor the claim is there.
-func (w *world) gone(node, claim string, functions ...string) {
+// waitUntilGone ticks until neither the Node of the instance nor the claim is there.
+func (w *world) waitUntilGone(node, claim string, instance awsemulator.Instance, functions ...string) {
 	w.t.Helper()
 	w.until("node and claim are gone", func() (string, bool) {
-		_, nodeErr := w.Kube.CoreV1().Nodes().Get(w.ctx, node, metav1.GetOptions{})
-		_, claimErr := w.Kube.Dynamic.Resource(env.NodeClaims()).Get(w.ctx, claim, metav1.GetOptions{})
-		return fmt.Sprint(nodeErr, claimErr), apierrors.IsNotFound(nodeErr) && apierrors.IsNotFound(claimErr)
+		saw, nodeGone, claimGone := w.isNodeGone(node, claim, instance)
+		return saw, nodeGone && claimGone
 	}, functions...)
 }
 
