@@ -33,12 +33,16 @@ type row struct {
 	// Calls of AWS, by action.
 	Calls map[string]int `json:"awsCalls,omitempty"`
 	// seconds from the first pod, or the first notice, to the first and the last CreateFleet, and until every pod had a
-	// node
+	// node; and until the last pod was created, and marked by kube-scheduler as without a place
+	Created    float64 `json:"createdSeconds,omitempty"`
+	Marked     float64 `json:"markedSeconds,omitempty"`
 	FirstFleet float64 `json:"firstFleetSeconds,omitempty"`
 	LastFleet  float64 `json:"lastFleetSeconds,omitempty"`
 	Bound      float64 `json:"boundSeconds,omitempty"`
-	Launched   int     `json:"launched,omitempty"`
-	Waiting    int     `json:"waiting,omitempty"` // pods without a node in the end
+	// processor time until then of the control plane, which shares the processors with the functions
+	PlaneCPU float64 `json:"planeCPUSeconds,omitempty"`
+	Launched int     `json:"launched,omitempty"`
+	Waiting  int     `json:"waiting,omitempty"` // pods without a node in the end
 }
 
 // The cases.
@@ -197,14 +201,20 @@ func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) erro
 		}
 	}
 	known := m.knownInstances()
+	marked, err := m.watchMarked(ctx)
+	if err != nil {
+		return err
+	}
+	defer marked.stopWatching()
 	m.forgetMeasured()
-	began := time.Now()
+	began, busy := time.Now(), m.planeCPU()
 	burst := fmt.Sprintf("burst-%d", began.UnixNano())
 	if err := forEach(ctx, pods, func(ctx context.Context, i int) error {
 		return m.addPod(ctx, burstPod(burst, i))
 	}); err != nil {
 		return err
 	}
+	created := time.Since(began)
 	last, left := time.Now(), pods
 	for left > 0 && time.Since(began) < mayWait {
 		if time.Since(last) > time.Minute { // the schedule, for what no call of the API server began
@@ -222,11 +232,12 @@ func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) erro
 		}
 		left = n
 	}
-	bound := time.Since(began)
+	bound, busy := time.Since(began), m.planeCPU()-busy
 	if err := m.waitIdle(ctx); err != nil {
 		return err
 	}
-	return m.closeCase(what, m.addFleets(known, began, row{Waiting: left, Bound: bound.Seconds()}))
+	return m.closeCase(what, m.addFleets(known, began, row{Waiting: left, Bound: bound.Seconds(), PlaneCPU: busy,
+		Created: created.Seconds(), Marked: marked.stopWatching().Sub(began).Seconds()}))
 }
 
 // countUnbound counts the waiting pods that have no node.
@@ -272,7 +283,7 @@ func (m *measured) interruptNodes(ctx context.Context) error {
 	}
 	known := m.knownInstances()
 	m.forgetMeasured()
-	began := time.Now()
+	began, busy := time.Now(), m.planeCPU()
 	for _, id := range targets {
 		if err := m.Cloud.InterruptSpot(id, false); err != nil {
 			return err
@@ -290,12 +301,12 @@ func (m *measured) interruptNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gone := time.Since(began)
+	gone, busy := time.Since(began), m.planeCPU()-busy
 	if err := m.waitIdle(ctx); err != nil {
 		return err
 	}
 	return m.closeCase(fmt.Sprintf("%d %s", len(targets), noticed),
-		m.addFleets(known, began, row{Bound: gone.Seconds()}))
+		m.addFleets(known, began, row{Bound: gone.Seconds(), PlaneCPU: busy}))
 }
 
 // waitIdle waits until nothing runs.
@@ -370,8 +381,10 @@ func (r *row) addInvocation(i lambdahost.Report) {
 // String is the row on a line.
 func (r row) String() string {
 	if r.Function == "" {
-		return fmt.Sprintf("%s: %d launched, CreateFleet after %.1f to %.1f s, all pods bound after %.1f s (%d wait), %v",
-			r.Case, r.Launched, r.FirstFleet, r.LastFleet, r.Bound, r.Waiting, r.Traffic.topKinds(5))
+		return fmt.Sprintf("%s: pods created by %.1f s and marked by %.1f s, %d launched, CreateFleet after %.1f to %.1f s, "+
+			"all pods bound after %.1f s (%d wait), CPU of the control plane %.1f s, %v",
+			r.Case, r.Created, r.Marked, r.Launched, r.FirstFleet, r.LastFleet, r.Bound, r.Waiting, r.PlaneCPU,
+			r.Traffic.topKinds(5))
 	}
 	c := r.Traffic.sumTraffic()
 	return fmt.Sprintf("%s: %s: %d times, %.1f s, CPU %.2f s, %d MB; %d timed out, %d killed, %d failed; %d requests, %.1f MiB %v",

@@ -154,17 +154,26 @@ func (r row) endedText() string {
 
 // launchTable is the table of cases in which nodes are launched.
 func (s size) launchTable() string {
-	t := newTable("case", "nodes launched", "first CreateFleet s", "last CreateFleet s", "every pod bound, or all nodes gone s", "pods left", "requests", "MiB read",
+	t := newTable("case", "last pod made s", "marked s", "nodes launched", "first CreateFleet s", "last CreateFleet s", "every pod bound, or all nodes gone s", "control plane CPU s", "pods left", "requests", "MiB read",
 		"most often")
 	for _, r := range s.Rows {
 		if r.Function != "" {
 			continue
 		}
 		requests, read := r.requestSums()
-		t.AppendRow(table.Row{r.Case, r.Launched, fmt.Sprintf("%.1f", r.FirstFleet), fmt.Sprintf("%.1f", r.LastFleet),
-			fmt.Sprintf("%.1f", r.Bound), r.Waiting, requests, read, strings.Join(r.Traffic.topKinds(4), ", ")})
+		t.AppendRow(table.Row{r.Case, shownSeconds(r.Created), shownSeconds(r.Marked), r.Launched,
+			fmt.Sprintf("%.1f", r.FirstFleet), fmt.Sprintf("%.1f", r.LastFleet),
+			fmt.Sprintf("%.1f", r.Bound), shownSeconds(r.PlaneCPU), r.Waiting, requests, read, strings.Join(r.Traffic.topKinds(4), ", ")})
 	}
 	return t.RenderMarkdown()
+}
+
+// shownSeconds shows what was measured, and nothing for what was not.
+func shownSeconds(s float64) string {
+	if s == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", s)
 }
 
 // What Lambda charges on arm64 in us-west-2, and how often a function ticks in a month of 730 hours.
