@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"joiner.sh/infra/local/lambdahost/confine"
+)
+
+// markedPods notes when kube-scheduler said of waiting pods that no node has room for them.
+type markedPods struct {
+	watch watch.Interface
+	ended chan struct{}
+	seen  map[string]bool
+	last  time.Time // when the last of them was marked first
+}
+
+// watchMarked watches the waiting pods from now on, until stop is called.
+func (c *cluster) watchMarked(ctx context.Context) (*markedPods, error) {
+	w, err := c.Kube.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "scale=waiting"})
+	if err != nil {
+		return nil, fmt.Errorf("watch waiting pods: %w", err)
+	}
+	m := &markedPods{watch: w, ended: make(chan struct{}), seen: map[string]bool{}}
+	go m.noteEvents()
+	return m, nil
+}
+
+func (m *markedPods) noteEvents() {
+	defer close(m.ended)
+	for e := range m.watch.ResultChan() {
+		if p, ok := e.Object.(*corev1.Pod); ok && isMarked(p) && !m.seen[p.Name] {
+			m.seen[p.Name], m.last = true, time.Now()
+		}
+	}
+}
+
+func isMarked(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason == corev1.PodReasonUnschedulable
+		}
+	}
+	return false
+}
+
+// stopWatching ends the watch and returns when the last pod was marked.
+func (m *markedPods) stopWatching() time.Time {
+	m.watch.Stop()
+	<-m.ended
+	return m.last
+}
+
+// planeCPU returns the processor time that the control plane has taken, in seconds, 0 where the system does not tell.
+func (c *cluster) planeCPU() float64 {
+	u, err := confine.ReadUsage(c.Plane.State().PID)
+	if err != nil {
+		return 0
+	}
+	return u.CPU.Seconds()
+}
