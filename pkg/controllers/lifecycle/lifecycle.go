@@ -288,8 +288,8 @@ func (l *Controller) sideBySide(ctx context.Context, objects *objectIndex, group
 	for k := range groups {
 		outcomes[k] = &outcome{}
 	}
-	var all, told errgroup.Group
-	told.SetLimit(parallelEvictions)
+	var all errgroup.Group
+	var told podEvents
 	for _, one := range lanes {
 		all.Go(func() error {
 			var g errgroup.Group
@@ -314,7 +314,7 @@ func (l *Controller) sideBySide(ctx context.Context, objects *objectIndex, group
 		})
 	}
 	_ = all.Wait() // every error is in outcomes
-	_ = told.Wait()
+	told.record(ctx, l, objects)
 	for _, k := range slices.Sorted(maps.Keys(outcomes)) {
 		o := outcomes[k]
 		if o.err != nil && ctx.Err() != nil {
