@@ -64,7 +64,8 @@ func lifecycleFunction(rules cluster.Settings) Function {
 			f := lifecycle.Controller{Deps: in.deps(rules), Read: p.read, Claims: p.claims, Nodes: p.nodes,
 				Holds: p.nodes, Pods: p.pods, Live: p.live, Instances: p.fleet, Health: p.fleet, Pools: p.pools,
 				Known:   p.inv.cache.instances,
-				Volumes: p.read, Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.newWaker("refresh"), Watch: p.leases}
+				Volumes: p.read, Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.newWaker("refresh"),
+				Watch: p.leases}
 			return f.Run(ctx, in.Until)
 		}}
 }

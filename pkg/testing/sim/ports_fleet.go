@@ -81,7 +81,8 @@ func (p *fleetPorts) ListInstances(ctx context.Context, which cluster.InstanceFi
 		now := time.Now()
 		for _, id := range slices.Sorted(maps.Keys(p.ec2.machines)) {
 			m := p.ec2.machines[id]
-			if !which.Selects(m.Instance) || m.foreign || now.Before(m.showAt) || m.State == "terminated" && now.After(m.ended.Add(time.Hour)) {
+			if m.foreign || now.Before(m.showAt) || !which.Selects(m.Instance) ||
+				m.State == "terminated" && now.After(m.ended.Add(time.Hour)) {
 				continue
 			}
 			i := m.Instance
