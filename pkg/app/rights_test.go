@@ -55,11 +55,11 @@ func portNeeds() map[string]string {
 		"DecisionLog.WritePass":          "s3:PutObject", "DisruptionMemory.ReadMemory": readRecord, "DisruptionMemory.WriteMemory": writeRecord,
 		// the setting that turns them on brings their rights
 		"StateStore.ReadState": "", "StateStore.WriteState": "", "SeriesWriter.WriteSeries": "", "Surroundings.ReadSurroundings": "get leases.coordination.k8s.io",
-		"PassTotals.ChangeTotals": "", // with the release of the lease
-		"DryRunner.DryRun":        "", // the setting that turns it on brings the rights of a launch
-		"Health.ListStatuses":     "ec2:DescribeInstanceStatus",
-		"Instances.ListInstances": "ec2:DescribeInstances", "InstanceLister.ListInstances": "ec2:DescribeInstances",
-		"Instances.SweepTemplates": "ec2:DescribeLaunchTemplates, ec2:DeleteLaunchTemplate", "Instances.TagInstance": "ec2:CreateTags",
+		"PassTotals.ChangeTotals":      "", // with the release of the lease
+		"DryRunner.DryRun":             "", // the setting that turns it on brings the rights of a launch
+		"Health.ListStatuses":          "ec2:DescribeInstanceStatus",
+		"InstanceLister.ListInstances": "ec2:DescribeInstances",
+		"Instances.SweepTemplates":     "ec2:DescribeLaunchTemplates, ec2:DeleteLaunchTemplate", "Instances.TagInstance": "ec2:CreateTags",
 		"Instances.TerminateInstances": "ec2:TerminateInstances", "Instances.StopInstances": "ec2:StopInstances", "Instances.StartInstance": "ec2:StartInstances",
 		"StoppedCapacity.StartNodes": "ec2:StartInstances, " + patchClaim + ", " + writeStatus + ", " + writeRecord + ", create events",
 		"Launcher.LaunchBatch":       launches, "Launcher.LaunchInstances": launches,

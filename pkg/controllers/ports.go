@@ -128,6 +128,13 @@ type CatalogReader interface {
 	ReadCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error)
 }
 
+// InstanceLister tells which instances there are. It may be repeated.
+type InstanceLister interface {
+	// ListInstances lists those of the cluster's instances that the filter selects and that are not terminated for
+	// long.
+	ListInstances(ctx context.Context, which cluster.InstanceFilter) ([]cluster.Instance, error)
+}
+
 // Waker runs another function soon. May be repeated.
 type Waker interface {
 	Wake(ctx context.Context) error

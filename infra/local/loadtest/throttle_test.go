@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/providers/fleet"
 	"joiner.sh/pkg/testing/fake"
 )
@@ -125,7 +126,7 @@ func passes(t *testing.T, f *fleet.Fleet) (look func()) {
 			return
 		}
 		listed = time.Now()
-		if _, err := f.ListInstances(t.Context()); err != nil {
+		if _, err := f.ListInstances(t.Context(), cluster.InstanceFilter{}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -21,16 +21,13 @@ import (
 // betweenPasses is how long a disruption that is under way or proposed is left alone between two looks at it.
 const betweenPasses = 5 * time.Second
 
-// placedFor is how long what EC2 says about instances is used for drift.
-const placedFor = 2 * time.Minute
-
 // Controller begins, ends and takes back disruptions. It launches nothing: it stores the NodeClaims of replacements,
 // and provision launches them. What is under way stands on the objects, so it may die after any call.
 type Controller struct {
 	controllers.Deps
 
 	Read      controllers.Reader
-	Placed    InstanceLister
+	Placed    controllers.InstanceLister
 	Claims    controllers.Claims
 	Moves     NodeTainter
 	Lease     controllers.Lease
@@ -46,17 +43,16 @@ type Controller struct {
 	// where passes are counted for Prometheus; nil for nowhere
 	Totals controllers.PassTotals
 
-	OfferingCache *binpack.OfferingCache  // what is sold, kept from one pass to the next; nil: for this invocation
-	Diary         controllers.DecisionLog // nil: no decision log
+	OfferingCache *binpack.OfferingCache     // what is sold, kept from one pass to the next; nil: for this invocation
+	Known         *controllers.InstanceCache // the same of instances
+	Diary         controllers.DecisionLog    // nil: no decision log
 	Stamp         decisionlog.PassStamp
 
 	// nil: disruption.NextFrom
 	decide func(cluster.Snapshot, disruption.Memory, binpack.Offerings, *binpack.OfferingCache) (disruption.Plan,
 		disruption.Memory)
-	said   string
-	placed []cluster.Instance // as they were at
-	at     time.Time
-	kept   controllers.DecisionRecorder
+	said string
+	kept controllers.DecisionRecorder
 }
 
 // Run passes until nothing is proposed or under way, or until the time given. A pass that takes as long as the longest
@@ -64,6 +60,9 @@ type Controller struct {
 func (d *Controller) Run(ctx context.Context, until time.Time) error {
 	if d.OfferingCache == nil {
 		d.OfferingCache = &binpack.OfferingCache{}
+	}
+	if d.Known == nil {
+		d.Known = &controllers.InstanceCache{}
 	}
 	longest := time.Duration(0)
 	for {
@@ -200,18 +199,15 @@ func (d *Controller) writeMemory(ctx context.Context, m disruption.Memory) error
 	return d.Notes.WriteMemory(ctx, m)
 }
 
-// listInstances asks EC2 once in a while: what an instance was put into hardly changes. Without an answer the verdicts
-// of before stay.
+// listInstances tells what instances were put into, which hardly changes. Without an answer the verdicts of before
+// stay.
 func (d *Controller) listInstances(ctx context.Context) []cluster.Instance {
-	if now := d.Now(); d.at.IsZero() || now.Sub(d.at) >= placedFor {
-		placed, err := d.Placed.ListInstances(ctx)
-		if err != nil {
-			d.Log.Warn("drift of security groups and subnets is not looked for", "error", err)
-			return nil
-		}
-		d.placed, d.at = placed, now
+	placed, err := d.Known.ListInstances(ctx, d.Placed, controllers.InstanceLook{Now: d.Now()})
+	if err != nil {
+		d.Log.Warn("drift of security groups and subnets is not looked for", "error", err)
+		return nil
 	}
-	return d.placed
+	return placed
 }
 
 func (d *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {

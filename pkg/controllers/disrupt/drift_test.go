@@ -16,7 +16,9 @@ import (
 // placed says where instances are.
 type placed func() ([]cluster.Instance, error)
 
-func (p placed) ListInstances(context.Context) ([]cluster.Instance, error) { return p() }
+func (p placed) ListInstances(context.Context, cluster.InstanceFilter) ([]cluster.Instance, error) {
+	return p()
+}
 
 // What EC2 says about an instance makes it drift; while EC2 says nothing, what was found stays.
 func TestDriftOfWhatEC2Tells(t *testing.T) {

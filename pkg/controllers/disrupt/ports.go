@@ -27,8 +27,3 @@ type DisruptionMemory interface {
 	// WriteMemory stores it. May be repeated.
 	WriteMemory(ctx context.Context, m disruption.Memory) error
 }
-
-// InstanceLister tells which instances there are, and where. It may be repeated.
-type InstanceLister interface {
-	ListInstances(ctx context.Context) ([]cluster.Instance, error)
-}

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
@@ -48,7 +46,7 @@ func newIndex(s cluster.Snapshot) *objectIndex {
 type actionWorker struct {
 	*objectIndex
 	l       *Controller
-	told    *errgroup.Group // events that nothing waits for before the end of the pass
+	told    *podEvents // which nothing waits for before the end of the pass
 	written cluster.Claim
 }
 
@@ -144,7 +142,7 @@ func (w *actionWorker) removePod(ctx context.Context, a plan.Action) error {
 	about := cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 	if a.Do == plan.DeletePod {
 		about.Reason, about.Message = "Disrupted", a.Why
-		w.recordEvent(ctx, about)
+		w.told.add(pod.NodeName, about)
 		return w.l.Pods.DeletePod(ctx, pod, a.GraceSec)
 	}
 	e, err := w.l.Pods.EvictPod(ctx, pod)
@@ -161,9 +159,7 @@ func (w *actionWorker) removePod(ctx context.Context, a plan.Action) error {
 		w.l.Log.Info(a.String(), "outcome", "evicted")
 		about.Reason, about.Message = "Evicted", "Evicted pod: "+disruptionReason(w.claims[a.Claim])
 	}
-	w.told.Go(func() error {
-		return w.l.Shield().Do("an event", func() error { w.recordEvent(ctx, about); return nil })
-	}) // the next eviction under this budget need not wait for it
+	w.told.add(pod.NodeName, about)
 	return nil
 }
 
@@ -264,7 +260,5 @@ func (w *actionWorker) recordAction(ctx context.Context, c cluster.Claim, n clus
 
 // recordEvent writes a Kubernetes event. One that cannot be written is logged and costs nothing else.
 func (w *actionWorker) recordEvent(ctx context.Context, e cluster.Event) {
-	if err := w.l.Record.RecordEvent(ctx, e); err != nil {
-		w.l.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
-	}
+	w.l.recordEvent(ctx, e)
 }

@@ -57,8 +57,9 @@ type Controller struct {
 	Refresh   controllers.Waker      // runs refresh when a class is new or was changed
 	Watch     controllers.WatchLease // tells others that nobody need wake lifecycle; nil to tell nobody
 	Hints     controllers.PushHints
-	Refusals  *EvictionBackoff      // of evictions, shared by the invocations of a process; nil for none known
-	Series    *remotewrite.Recorder // for Prometheus; nil for nothing
+	Refusals  *EvictionBackoff           // of evictions, shared by the invocations of a process; nil for none known
+	Known     *controllers.InstanceCache // what the process knows of instances; nil for nothing
+	Series    *remotewrite.Recorder      // for Prometheus; nil for nothing
 
 	seen   controllers.StaleStatus
 	sum    controllers.Measurements
@@ -84,6 +85,9 @@ func (l *Controller) Run(ctx context.Context, until time.Time) error {
 	l.failed, l.faults, l.took, l.examined = controllers.StepBackoff{}, controllers.StepBackoff{}, 0, time.Time{}
 	if l.Refusals == nil {
 		l.Refusals = &EvictionBackoff{}
+	}
+	if l.Known == nil {
+		l.Known = &controllers.InstanceCache{}
 	}
 	v := controllers.Watcher{Lease: l.Watch, Name: controllers.WatchLeaseName("lifecycle"), Holder: l.Holder,
 		Log: l.Log, Permission: l.Permission}
@@ -159,22 +163,9 @@ func (l *Controller) readInstanceStatus(ctx context.Context, instances []cluster
 	l.impaired, l.changes, l.blind = l.Health.ListStatuses(ctx, running)
 }
 
-// runPass takes one step. The instances are listed before the claims, so that a launch in between cannot look leaked.
-// It says when it has something to do.
+// runPass takes one step. It says when it has something to do.
 func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err error) {
-	controllers.NoteStage(ctx, controllers.StageInstances)
-	instances, err := l.Instances.ListInstances(ctx)
-	if err != nil {
-		return false, err
-	}
-	l.readInstanceStatus(ctx, instances)
-	s, next, err := l.decide(ctx, instances, l.Read.CachedSnapshot)
-	if err == nil && needsProof(s, next.Actions) {
-		s, next, err = l.decide(ctx, instances, l.Read.ReadSnapshot)
-	}
-	if err == nil {
-		next.Actions, err = l.confirmTerminations(ctx, s, next.Actions)
-	}
+	s, next, err := l.decideProven(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -195,22 +186,19 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	return next.Busy || changed, err
 }
 
-// decide reads the cluster and decides what is to be done about it.
-func (l *Controller) decide(ctx context.Context, instances []cluster.Instance,
-	read func(context.Context) (cluster.Snapshot, error)) (s cluster.Snapshot, next lifecycle.Plan, err error) {
-	controllers.NoteStage(ctx, controllers.StageReading)
-	if s, err = read(ctx); err != nil {
-		return s, next, err
-	}
+// decide decides what is to be done about the cluster.
+func (l *Controller) decide(ctx context.Context, s cluster.Snapshot, instances []cluster.Instance) (cluster.Snapshot,
+	lifecycle.Plan, error) {
+	var next lifecycle.Plan
 	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules,
 		l.took
 	if l.Shifts != nil {
 		s.Shifts = l.Shifts.ListShifts(ctx)
 	}
-	if _, err = l.seen.WakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
+	if _, err := l.seen.WakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
 		return s, next, err
 	}
-	if err = l.readVolumes(ctx, &s); err != nil {
+	if err := l.readVolumes(ctx, &s); err != nil {
 		return s, next, err
 	}
 	l.Refusals.markRetryTimes(s.Pods)
@@ -300,8 +288,8 @@ func (l *Controller) sideBySide(ctx context.Context, objects *objectIndex, group
 	for k := range groups {
 		outcomes[k] = &outcome{}
 	}
-	var all, told errgroup.Group
-	told.SetLimit(parallelEvictions)
+	var all errgroup.Group
+	var told podEvents
 	for _, one := range lanes {
 		all.Go(func() error {
 			var g errgroup.Group
@@ -326,7 +314,7 @@ func (l *Controller) sideBySide(ctx context.Context, objects *objectIndex, group
 		})
 	}
 	_ = all.Wait() // every error is in outcomes
-	_ = told.Wait()
+	told.record(ctx, l, objects)
 	for _, k := range slices.Sorted(maps.Keys(outcomes)) {
 		o := outcomes[k]
 		if o.err != nil && ctx.Err() != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/resources"
 )
@@ -68,8 +69,7 @@ type ZonalShifts interface {
 
 // Instances sees and ends instances. All calls may be repeated.
 type Instances interface {
-	// ListInstances lists the cluster's instances that are not terminated for long.
-	ListInstances(ctx context.Context) ([]cluster.Instance, error)
+	controllers.InstanceLister
 	// TerminateInstances ends the instances; one that is gone is no error.
 	TerminateInstances(ctx context.Context, ids []string) error
 	// StopInstances stops the instances, which keep their volumes and addresses; one that is gone is no error.

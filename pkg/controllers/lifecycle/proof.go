@@ -2,32 +2,137 @@ package lifecycle
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
+	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/lifecycle"
 )
 
-// needsProof reports whether one of the actions must not be taken on the word of a cache: it takes something away, or
-// is a step of a claim that ends.
-func needsProof(s cluster.Snapshot, actions []plan.Action) bool {
+// decideProven decides what is to be done. What takes something away is decided on the cluster and the instances as
+// they are now; the instances are listed before the claims then, so that a launch in between cannot look leaked.
+func (l *Controller) decideProven(ctx context.Context) (s cluster.Snapshot, next lifecycle.Plan, err error) {
+	controllers.NoteStage(ctx, controllers.StageReading)
+	if s, err = l.Read.CachedSnapshot(ctx); err != nil {
+		return s, next, err
+	}
+	seen := instancesSeen{live: map[string]bool{}}
+	instances, err := l.listInstances(ctx, &seen, controllers.InstanceLook{Named: lifecycle.DoubtfulInstances(s)})
+	if err != nil {
+		return s, next, err
+	}
+	l.readInstanceStatus(ctx, instances)
+	if s, next, err = l.decide(ctx, s, instances); err != nil {
+		return s, next, err
+	}
+	if uncertain := actionsToProve(s, next.Actions); len(uncertain) > 0 {
+		if look := seen.lookFor(s, uncertain); look.All || len(look.Named) > 0 {
+			if instances, err = l.listInstances(ctx, &seen, look); err != nil {
+				return s, next, err
+			}
+		}
+		controllers.NoteStage(ctx, controllers.StageReading)
+		if s, err = l.Read.ReadSnapshot(ctx); err != nil {
+			return s, next, err
+		}
+		if s, next, err = l.decide(ctx, s, instances); err != nil {
+			return s, next, err
+		}
+		seen.leaveUnproven(s, &next)
+	}
+	next.Actions, err = l.confirmTerminations(ctx, s, next.Actions)
+	return s, next, err
+}
+
+// instancesSeen are the instances that a pass has seen as they are now.
+type instancesSeen struct {
+	live map[string]bool // by id
+	all  bool
+}
+
+// listInstances lists the instances, those looked for as they are now.
+func (l *Controller) listInstances(ctx context.Context, seen *instancesSeen, look controllers.InstanceLook) (
+	[]cluster.Instance, error) {
+	controllers.NoteStage(ctx, controllers.StageInstances)
+	look.Now = l.Now()
+	out, err := l.Known.ListInstances(ctx, l.Instances, look)
+	for _, id := range look.Named {
+		seen.live[id] = true
+	}
+	seen.all = seen.all || look.All
+	return out, err
+}
+
+// lookFor is the look that shows what the actions are about, as far as this pass has not seen it.
+func (v *instancesSeen) lookFor(s cluster.Snapshot, actions []plan.Action) (look controllers.InstanceLook) {
+	index := lifecycle.NewInstanceIndex(s)
+	named := map[string]bool{}
+	for _, a := range actions {
+		ids, all := index.InstancesOf(a)
+		look.All = look.All || all && !v.all
+		for _, id := range ids {
+			if !v.all && !v.live[id] {
+				named[id] = true
+			}
+		}
+	}
+	look.Named = slices.Sorted(maps.Keys(named))
+	return look
+}
+
+// leaveUnproven leaves to the next pass what became due only while this one looked, and is about instances that it has
+// not seen as they are now.
+func (v *instancesSeen) leaveUnproven(s cluster.Snapshot, next *lifecycle.Plan) {
+	if v.all {
+		return
+	}
+	ending, index, left := endingClaims(s), lifecycle.NewInstanceIndex(s), len(next.Actions)
+	next.Actions = slices.DeleteFunc(slices.Clone(next.Actions), func(a plan.Action) bool {
+		ids, all := index.InstancesOf(a)
+		return needsProof(ending, a) && (all || slices.ContainsFunc(ids, func(id string) bool { return !v.live[id] }))
+	})
+	next.Busy = next.Busy || len(next.Actions) < left
+}
+
+func endingClaims(s cluster.Snapshot) map[string]bool {
 	ending := map[string]bool{}
 	for _, c := range s.Claims {
-		ending[c.Name] = !c.Deleting.IsZero()
-	}
-	return slices.ContainsFunc(actions, func(a plan.Action) bool {
-		switch a.Do {
-		case plan.WriteStatus, plan.RegisterNode, plan.InitializeNode, plan.Unreserve, plan.OpenNode, plan.TagInstance,
-			plan.AdoptClaim, plan.Tell:
-			return ending[a.Claim] // refused when the object has changed
-		case plan.CountPool, plan.Registrations, plan.NoteShifts:
-			return false // counted again by every pass, or once for each claim
+		if !c.Deleting.IsZero() {
+			ending[c.Name] = true
 		}
-		return true
-	})
+	}
+	return ending
+}
+
+// actionsToProve are the actions that need proof.
+func actionsToProve(s cluster.Snapshot, actions []plan.Action) (out []plan.Action) {
+	if len(actions) == 0 {
+		return nil
+	}
+	ending := endingClaims(s)
+	for _, a := range actions {
+		if needsProof(ending, a) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// needsProof reports whether the action must not be taken on the word of a cache: it takes something away, or is a step
+// of a claim that ends.
+func needsProof(ending map[string]bool, a plan.Action) bool {
+	switch a.Do {
+	case plan.WriteStatus, plan.RegisterNode, plan.InitializeNode, plan.Unreserve, plan.OpenNode, plan.TagInstance,
+		plan.AdoptClaim, plan.Tell:
+		return ending[a.Claim] // refused when the object has changed
+	case plan.CountPool, plan.Registrations, plan.NoteShifts:
+		return false // counted again by every pass, or once for each claim
+	}
+	return true
 }
 
 // confirmTerminations leaves out the ends of instances that would not be decided if their claims, and the pods of the

@@ -2,9 +2,11 @@ package lifecycle_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
+	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/testing/controllertest"
 	"joiner.sh/pkg/testing/fake"
@@ -120,5 +122,81 @@ func TestAnInstanceIsKeptWhosePodsAreSeenLate(t *testing.T) {
 		if got := running(); busy && got < before || !busy && got > 0 {
 			t.Errorf("pods seen late %t: %d of %d instances run", busy, got, before)
 		}
+	}
+}
+
+// ghostLister lists an instance among all that it does not show to who asks for it.
+type ghostLister struct{ *fake.Ports }
+
+func (g ghostLister) ListInstances(ctx context.Context, which cluster.InstanceFilter) ([]cluster.Instance, error) {
+	out, err := g.Ports.ListInstances(ctx, which)
+	ghost := cluster.Instance{ID: "i-ghost", State: "running", Launched: time.Unix(0, 0)}
+	if len(which.IDs) == 0 && which.LaunchedSince.IsZero() {
+		out = append(out, ghost)
+	}
+	return out, err
+}
+
+// An instance that looked leaked when all were listed is asked about before it is ended.
+func TestNothingIsEndedOnTheWordOfAListOfInstances(t *testing.T) {
+	f := controllertest.RunningPods(t)
+	f.World.Advance(time.Hour)
+	known := &controllers.InstanceCache{}
+	for _, pass := range []string{"first", "second"} {
+		p := f.World.Ports(fake.Fault{})
+		l := f.Lifecycle(p)
+		l.Instances, l.Known = ghostLister{p}, known
+		if err := l.Run(t.Context(), f.Once()); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(p.Calls(), "terminate") {
+			t.Errorf("the %s pass ends an instance that EC2 does not show: %q", pass, p.Calls())
+		}
+	}
+}
+
+// countingLister counts lists of all instances.
+type countingLister struct {
+	*fake.Ports
+	all *int
+}
+
+func (c countingLister) ListInstances(ctx context.Context, which cluster.InstanceFilter) ([]cluster.Instance, error) {
+	if len(which.IDs) == 0 && which.LaunchedSince.IsZero() {
+		*c.all++
+	}
+	return c.Ports.ListInstances(ctx, which)
+}
+
+// All instances are listed once in five minutes, and the end of one is seen all the same, by its node.
+func TestTheEndOfAnInstanceIsSeenBetweenTwoLists(t *testing.T) {
+	f := &controllertest.Functions{World: controllertest.NewWorld()}
+	f.World.RunApp("web", 24, controllertest.PodOf(3500, 6000))
+	f.Rest(t, 4)
+	f.World.Advance(time.Hour)
+	known, all := &controllers.InstanceCache{}, 0
+	pass := func() (deleted int) {
+		t.Helper()
+		p := f.World.Ports(fake.Fault{})
+		l := f.Lifecycle(p)
+		l.Instances, l.Known = countingLister{p, &all}, known
+		if err := l.Run(t.Context(), f.Once()); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range f.World.Claims() {
+			if !c.Deleting.IsZero() {
+				deleted++
+			}
+		}
+		f.World.Advance(time.Minute)
+		return deleted
+	}
+	if pass(); all != 1 || len(f.World.Instances()) < 3 {
+		t.Fatalf("%d lists of %d instances by the first pass, want one of three or more", all, len(f.World.Instances()))
+	}
+	f.World.InterruptInstance(controllertest.FirstInstance(f))
+	f.World.Advance(time.Second)
+	if got := pass(); got != 1 || all != 1 {
+		t.Errorf("%d claims are deleted after %d lists of all; want one, after one", got, all)
 	}
 }

@@ -10,22 +10,52 @@ import (
 )
 
 // waitForBatch waits until no new pod has come for a while, so that those of a burst are packed together. Pods that
-// have waited for longer anyway are not kept waiting, nor is anybody while nodes go away.
+// have waited for longer anyway are not kept waiting. While nodes go away nobody waits for pods, but where several go
+// at once, as when EC2 takes back many, the others of them are waited for: their pods need fewer nodes together.
 func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, claims []cluster.Claim) error {
-	if p.BatchIdle <= 0 || slices.ContainsFunc(claims, func(c cluster.Claim) bool { return !c.Deleting.IsZero() }) {
+	if p.BatchIdle <= 0 {
 		return nil
 	}
-	for waited := time.Duration(0); p.podsArriving(pods) && waited+p.BatchIdle <= p.BatchMax; waited += p.BatchIdle {
+	going := slices.ContainsFunc(claims, func(c cluster.Claim) bool { return !c.Deleting.IsZero() })
+	arrive := func() bool {
+		if going {
+			return p.claimsLeaving(claims)
+		}
+		return p.podsArriving(pods)
+	}
+	for waited := time.Duration(0); arrive() && waited+p.BatchIdle <= p.BatchMax; waited += p.BatchIdle {
 		controllers.NoteStage(ctx, controllers.StageBatching)
 		if err := controllers.WaitFor(ctx, p.BatchIdle); err != nil {
 			return err
 		}
 		var err error
-		if pods, err = p.Read.PendingPods(ctx); err != nil {
+		if going {
+			claims, err = p.Read.ListClaims(ctx)
+		} else {
+			pods, err = p.Read.PendingPods(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// claimsLeaving reports whether several of the claims were deleted since it was asked last, and just now.
+func (p *Controller) claimsLeaving(claims []cluster.Claim) bool {
+	before := p.leaving
+	p.leaving = map[string]bool{}
+	young, news := p.Now().Add(-p.BatchIdle).Truncate(time.Second), 0 // as claims say it
+	for _, c := range claims {
+		if c.Deleting.IsZero() {
+			continue
+		}
+		p.leaving[c.UID] = true
+		if !before[c.UID] && !c.Deleting.Before(young) {
+			news++
+		}
+	}
+	return news > 1
 }
 
 // podsArriving reports whether some of the pods came since it was asked last, and came just now.

@@ -65,3 +65,53 @@ func TestPodsOfABurstAreGathered(t *testing.T) {
 		})
 	}
 }
+
+// departures is a cluster of which a claim is deleted at each of these times.
+type departures struct {
+	controllers.Reader
+	began time.Time
+	at    []time.Duration
+}
+
+func (d *departures) ListClaims(context.Context) (out []cluster.Claim, _ error) {
+	for i, after := range d.at {
+		if deleted := d.began.Add(after); !time.Now().Before(deleted) {
+			out = append(out, cluster.Claim{UID: fmt.Sprint(i), Deleting: deleted.Truncate(time.Second)})
+		}
+	}
+	return out, nil
+}
+
+// Nodes that go together are replaced together: a pass begins when at most one more has gone within a second, after ten
+// seconds at the latest. For one alone nobody waits.
+func TestNodesThatGoTogetherAreGathered(t *testing.T) {
+	ms := time.Millisecond
+	endless := make([]time.Duration, 100)
+	for i := range endless {
+		endless[i] = time.Duration(i-1) * 250 * ms
+	}
+	for _, c := range []struct {
+		name string
+		at   []time.Duration
+		want time.Duration
+	}{
+		{"one", []time.Duration{0}, 0},
+		{"two", []time.Duration{0, 0}, time.Second},
+		{"two and one later", []time.Duration{0, 0, 500 * ms}, time.Second},
+		{"two and two later", []time.Duration{0, 0, 500 * ms, 900 * ms}, 2 * time.Second},
+		{"many, long ago", []time.Duration{-time.Minute, -5 * time.Second, -3 * time.Second}, 0},
+		{"endless", endless, 10 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &departures{began: time.Now(), at: c.at}
+			p := &Controller{Deps: controllers.Deps{Now: time.Now}, Read: d, BatchIdle: time.Second, BatchMax: 10 * time.Second}
+			claims, _ := d.ListClaims(t.Context())
+			if err := p.waitForBatch(t.Context(), nil, claims); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(d.began); took != c.want {
+				t.Errorf("%s: waited %s, want %s", c.name, took, c.want)
+			}
+		})
+	}
+}

@@ -69,11 +69,12 @@ type Controller struct {
 
 	Aside *Aside // what decisions fail about, shared by the invocations of a process; nil for this one's own
 
-	said  string          // the plan that was logged last
-	known map[string]bool // pods, by UID, that waited when it looked last
-	seen  controllers.StaleStatus
-	sum   controllers.Measurements
-	kept  controllers.DecisionRecorder
+	said    string          // the plan that was logged last
+	known   map[string]bool // pods, by UID, that waited when it looked last
+	leaving map[string]bool // claims, by UID, that were deleted when it looked last
+	seen    controllers.StaleStatus
+	sum     controllers.Measurements
+	kept    controllers.DecisionRecorder
 
 	mishaps launchFaults
 }

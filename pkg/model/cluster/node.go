@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -234,6 +235,17 @@ type ScheduledChange struct {
 	Instance string    `json:"instance"`
 	Code     string    `json:"code"` // such as instance-retirement
 	At       time.Time `json:"at"`   // when that may begin; zero where EC2 does not say
+}
+
+// InstanceFilter selects instances. The zero value selects all.
+type InstanceFilter struct {
+	IDs           []string  // those of these ids; none for whichever
+	LaunchedSince time.Time // those launched or started then or later; zero for whenever
+}
+
+// Selects reports whether the filter selects the instance.
+func (f InstanceFilter) Selects(i Instance) bool {
+	return !i.Launched.Before(f.LaunchedSince) && (len(f.IDs) == 0 || slices.Contains(f.IDs, i.ID))
 }
 
 // ProviderID is the id under which Kubernetes knows the instance.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -49,8 +48,7 @@ type Fleet struct {
 	ending callBatcher[struct{}]
 	naming callBatcher[map[string][]string] // keys of tags, by instance
 	looked sync.Mutex
-	listed map[string][]string // the same, as the last list had them
-	at     time.Time           // of that list
+	listed map[string]listedTags // the same, as lists had them lately
 	tagged sync.Once
 	tagger *rate.Limiter
 }
@@ -192,68 +190,6 @@ func (f *Fleet) adoptInstances(ctx context.Context, o launch.Order, token string
 		return found, nil
 	}
 	return nil, &launch.TokenUsedError{Token: token}
-}
-
-// ListInstances lists the cluster's instances that Joiner or Karpenter launched, sorted by id, recently terminated ones
-// included.
-func (f *Fleet) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
-	return f.listInstances(ctx,
-		types.Filter{Name: aws.String("tag-key"), Values: []string{launch.TagNodePool}},
-		types.Filter{Name: aws.String("tag-key"), Values: []string{launch.TagNodeClass}})
-}
-
-func (f *Fleet) listInstances(ctx context.Context, more ...types.Filter) ([]cluster.Instance, error) {
-	filters := append([]types.Filter{{Name: aws.String("tag:" + launch.TagClusterName), Values: []string{f.Cluster}}},
-		more...)
-	var out []cluster.Instance
-	pages := ec2.NewDescribeInstancesPaginator(f.EC2,
-		&ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(pageSize)})
-	for n := 0; pages.HasMorePages(); n++ {
-		if n == maxPages {
-			return nil, fmt.Errorf("describe instances: more than %d pages of %d", maxPages, pageSize)
-		}
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("describe instances: %w", err)
-		}
-		for _, r := range page.Reservations {
-			for _, i := range r.Instances {
-				out = append(out, instanceFrom(i))
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b cluster.Instance) int { return strings.Compare(a.ID, b.ID) })
-	f.rememberTags(out)
-	return out, nil
-}
-
-// rememberTags keeps which tags instances have, so that naming those of a list needs no look of its own.
-func (f *Fleet) rememberTags(all []cluster.Instance) {
-	f.looked.Lock()
-	defer f.looked.Unlock()
-	f.listed, f.at = make(map[string][]string, len(all)), f.Now()
-	for _, i := range all {
-		f.listed[i.ID] = i.Tags
-	}
-}
-
-// tagKeys are those of the tags of an instance, from a list of less than a minute ago or else from EC2; found is false
-// for an instance that EC2 does not know.
-func (f *Fleet) tagKeys(ctx context.Context, id string) (have []string, found bool, err error) {
-	f.looked.Lock()
-	if f.Now().Sub(f.at) < listHolds {
-		have, found = f.listed[id]
-	}
-	f.looked.Unlock()
-	if found {
-		return have, true, nil
-	}
-	all, err := f.naming.askTogether(ctx, id, terminateAt, f.readTagKeys)
-	if err != nil {
-		return nil, false, err
-	}
-	have, found = all[id]
-	return have, found, nil
 }
 
 // TerminateInstances ends the instances. Ids that EC2 does not know are no error. When one call fails the others are

@@ -184,7 +184,7 @@ func TestInstancesOfOthersAreNotListed(t *testing.T) {
 		{"i-7", "running", ours(launch.TagClusterName, "other")}, {"i-6", "running", ours(launch.TagClusterName, "")}, {"i-5", "running", ours(launch.TagNodePool, "")},
 		{"i-4", "running", ours(launch.TagNodeClass, "")}, {"i-3", "running", nil}, {"i-2", "running", ours(launch.TagNodePool, "batch")},
 	}}
-	got, err := a.fleet().ListInstances(t.Context())
+	got, err := a.fleet().ListInstances(t.Context(), cluster.InstanceFilter{})
 	if d := gocmp.Diff("i-2 running, i-8 terminated, i-9 running", idsOf(got)); d != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, d)
 	}
@@ -280,7 +280,7 @@ func TestAnInstanceGetsTheTagsThatItLacks(t *testing.T) {
 		if d := gocmp.Diff(want, a.asked); d != "" {
 			t.Errorf("asked (-want +got):\n%s", d)
 		}
-		if _, err := f.ListInstances(t.Context()); err != nil {
+		if _, err := f.ListInstances(t.Context(), cluster.InstanceFilter{}); err != nil {
 			t.Error(err)
 		}
 		looks := a.looks

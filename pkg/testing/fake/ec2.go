@@ -161,13 +161,13 @@ func (w *ec2) orderedFor(o launch.Order) *cluster.Claim {
 }
 
 // ListInstances lists the instances that EC2 shows by now, ended ones for an hour.
-func (p EC2Ports) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
+func (p EC2Ports) ListInstances(ctx context.Context, which cluster.InstanceFilter) ([]cluster.Instance, error) {
 	return doCall(ctx, p.invocation, "list instances", func() ([]cluster.Instance, error) {
 		var out []cluster.Instance
 		for _, id := range slices.Sorted(maps.Keys(p.w.instances)) {
 			m := p.w.instances[id]
 			if m.State == "terminated" && p.w.now.After(m.ended.Add(time.Hour)) ||
-				p.w.now.Before(m.Launched.Add(listLag)) {
+				p.w.now.Before(m.Launched.Add(listLag)) || !which.Selects(m.Instance) {
 				continue
 			}
 			out = append(out, m.Instance)

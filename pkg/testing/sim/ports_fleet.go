@@ -75,13 +75,14 @@ func (p *fleetPorts) chooseOrder(ctx context.Context, call string, o launch.Orde
 }
 
 // ListInstances lists the instances that EC2 shows by now, in states that may be a little old; ended ones for an hour.
-func (p *fleetPorts) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
+func (p *fleetPorts) ListInstances(ctx context.Context, which cluster.InstanceFilter) ([]cluster.Instance, error) {
 	return callPort(ctx, p.caller, "list instances", "", func() ([]cluster.Instance, error) {
 		var out []cluster.Instance
 		now := time.Now()
 		for _, id := range slices.Sorted(maps.Keys(p.ec2.machines)) {
 			m := p.ec2.machines[id]
-			if m.foreign || now.Before(m.showAt) || m.State == "terminated" && now.After(m.ended.Add(time.Hour)) {
+			if m.foreign || now.Before(m.showAt) || !which.Selects(m.Instance) ||
+				m.State == "terminated" && now.After(m.ended.Add(time.Hour)) {
 				continue
 			}
 			i := m.Instance

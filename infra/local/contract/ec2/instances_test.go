@@ -46,7 +46,7 @@ func TestInstancesAreListedOverManyPagesAndOnlyOurs(t *testing.T) {
 	if err := r.TerminateInstances(t.Context(), []string{id}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.Fleet.ListInstances(t.Context())
+	got, err := r.Fleet.ListInstances(t.Context(), cluster.InstanceFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}

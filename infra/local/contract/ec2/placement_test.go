@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/nodeclaim/launch"
 )
@@ -26,7 +27,7 @@ func TestALaunchIntoAPlacementGroup(t *testing.T) {
 	if i := r.Cloud.DescribedInstances()[0]; i.Group != "pg-1" {
 		t.Errorf("the instance is in group %q", i.Group)
 	}
-	if all, err := r.Fleet.ListInstances(t.Context()); err != nil || len(all) != 1 || all[0].Partition != 3 {
+	if all, err := r.Fleet.ListInstances(t.Context(), cluster.InstanceFilter{}); err != nil || len(all) != 1 || all[0].Partition != 3 {
 		t.Errorf("instances %v, %v, want one in partition 3", all, err)
 	}
 	for name, o := range map[string]launch.Order{"no such partition": r.grouped("pg-1", 4), "no such group": r.grouped("pg-2", 0)} {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/nodeclaim/launch"
 )
@@ -41,7 +42,7 @@ func TestALaunchIntoAReservationOfEachKind(t *testing.T) {
 				t.Errorf("launched %+v", got)
 			}
 			// Seen again, or adopted, it is still what it is.
-			seen, err := r.Fleet.ListInstances(t.Context())
+			seen, err := r.Fleet.ListInstances(t.Context(), cluster.InstanceFilter{})
 			if err != nil || len(seen) != 1 || seen[0].CapacityType != instancetypes.Reserved || seen[0].Reservation != id {
 				t.Errorf("seen as %+v, %v", seen, err)
 			}
@@ -83,7 +84,7 @@ func TestAnOpenReservationIsNotUsedUpByOthers(t *testing.T) {
 	if i := r.Cloud.DescribedInstances()[1]; i.Reservation == "" {
 		t.Error("an instance that may use open reservations is in none")
 	}
-	seen, err := r.Fleet.ListInstances(t.Context())
+	seen, err := r.Fleet.ListInstances(t.Context(), cluster.InstanceFilter{})
 	if err != nil || len(seen) != 2 || seen[0].CapacityType != instancetypes.OnDemand || seen[1].CapacityType != instancetypes.OnDemand {
 		t.Errorf("by chance in a reservation is still on-demand: %+v, %v", seen, err)
 	}
@@ -95,7 +96,7 @@ func TestAnInstanceOutlivesItsReservation(t *testing.T) {
 	id := r.ReserveCapacity(awsemulator.Reservation{Type: "m5.large", Zone: "us-west-2a", Count: 1})
 	r.launch(t, r.reserved(id, "", "m5.large"), token)
 	r.CancelReservation(id)
-	seen, err := r.Fleet.ListInstances(t.Context())
+	seen, err := r.Fleet.ListInstances(t.Context(), cluster.InstanceFilter{})
 	if err != nil || len(seen) != 1 || seen[0].CapacityType != instancetypes.OnDemand || seen[0].Reservation != "" {
 		t.Errorf("seen as %+v, %v", seen, err)
 	}

@@ -104,7 +104,7 @@ func TestListedInstancesAreNamedWithoutAnotherLook(t *testing.T) {
 	one, other := r.launch(t, r.order("on-demand", "m5.large"), "a"), r.launch(t, r.order("on-demand", "m5.large"), "b")
 	now := time.Now()
 	r.Fleet.Now = func() time.Time { return now }
-	if _, err := r.Fleet.ListInstances(t.Context()); err != nil {
+	if _, err := r.Fleet.ListInstances(t.Context(), cluster.InstanceFilter{}); err != nil {
 		t.Fatal(err)
 	}
 	named := func(id string) int {

@@ -17,6 +17,7 @@ import (
 
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/nodeclaim/launch"
 	"joiner.sh/pkg/providers/archive"
@@ -249,7 +250,7 @@ func readsCheckpoint(function string) deed {
 
 func listsInstances(function string) deed {
 	return deed{do: func(t *testing.T, r *rig) error {
-		_, err := r.fleet(function).ListInstances(t.Context())
+		_, err := r.fleet(function).ListInstances(t.Context(), cluster.InstanceFilter{})
 		return err
 	}}
 }

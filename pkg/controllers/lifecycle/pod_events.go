@@ -1,0 +1,90 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+)
+
+// Limits of what one pass tells of pods. Events are for people to read: of more pods their nodes tell.
+const (
+	maxPodEvents   = 50
+	parallelEvents = 8
+)
+
+// podEvents are what a pass tells of pods that it took away, or could not. The zero value is ready.
+type podEvents struct {
+	mu  sync.Mutex
+	all []podEvent
+}
+
+type podEvent struct {
+	cluster.Event
+	node string
+}
+
+func (p *podEvents) add(node string, e cluster.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, podEvent{e, node})
+}
+
+// record writes them: each on its pod or, where they are many, one on each node for all that happened to its pods for
+// the same reason.
+func (p *podEvents) record(ctx context.Context, l *Controller, objects *objectIndex) {
+	var g errgroup.Group
+	g.SetLimit(parallelEvents)
+	for _, e := range p.events(objects) {
+		g.Go(func() error {
+			return l.Shield().Do("an event", func() error { l.recordEvent(ctx, e); return nil })
+		})
+	}
+	_ = g.Wait() // every error was logged
+}
+
+func (p *podEvents) events(objects *objectIndex) (out []cluster.Event) {
+	if len(p.all) <= maxPodEvents {
+		for _, e := range p.all {
+			out = append(out, e.Event)
+		}
+		return out
+	}
+	compare := func(a, b podEvent) int {
+		return cmp.Or(strings.Compare(a.node, b.node), strings.Compare(a.Reason, b.Reason))
+	}
+	slices.SortFunc(p.all, func(a, b podEvent) int {
+		return cmp.Or(compare(a, b), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	for rest := p.all; len(rest) > 0; {
+		first := rest[0]
+		n := slices.IndexFunc(rest, func(e podEvent) bool { return compare(e, first) != 0 })
+		if n < 0 {
+			n = len(rest)
+		}
+		var pods []string
+		for _, e := range rest[:n] {
+			pods = append(pods, e.Namespace+"/"+e.Name)
+		}
+		rest = rest[n:]
+		if node, known := objects.nodes[first.node]; known {
+			out = append(out, cluster.Event{Kind: "Node", Name: node.Name, UID: node.UID, Warning: first.Warning,
+				Reason: first.Reason, Message: fmt.Sprintf("%d pods: %s: %s", n, plan.NamePods(pods), first.Message)})
+		}
+	}
+	return out
+}
+
+// recordEvent writes a Kubernetes event. One that cannot be written is logged and costs nothing else.
+func (l *Controller) recordEvent(ctx context.Context, e cluster.Event) {
+	if err := l.Record.RecordEvent(ctx, e); err != nil {
+		l.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
+	}
+}
