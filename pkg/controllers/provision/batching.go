@@ -19,7 +19,7 @@ func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, claim
 	going := slices.ContainsFunc(claims, func(c cluster.Claim) bool { return !c.Deleting.IsZero() })
 	arrive := func() bool {
 		if going {
-			return p.claimsLeaving(claims)
+			return p.deleted.severalNow(claims, p.Now().Add(-p.BatchIdle).Truncate(time.Second)) // as claims say it
 		}
 		return p.podsArriving(pods)
 	}
@@ -41,17 +41,20 @@ func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, claim
 	return nil
 }
 
-// claimsLeaving reports whether several of the claims were deleted since it was asked last, and just now.
-func (p *Controller) claimsLeaving(claims []cluster.Claim) bool {
-	before := p.leaving
-	p.leaving = map[string]bool{}
-	young, news := p.Now().Add(-p.BatchIdle).Truncate(time.Second), 0 // as claims say it
+// deletedClaims are the UIDs of the claims that were deleted when they were looked at last.
+type deletedClaims map[string]bool
+
+// severalNow looks at the claims, and reports whether several were deleted since the look before, and after the time
+// given.
+func (d *deletedClaims) severalNow(claims []cluster.Claim, after time.Time) bool {
+	before, news := *d, 0
+	*d = deletedClaims{}
 	for _, c := range claims {
 		if c.Deleting.IsZero() {
 			continue
 		}
-		p.leaving[c.UID] = true
-		if !before[c.UID] && !c.Deleting.Before(young) {
+		(*d)[c.UID] = true
+		if !before[c.UID] && !c.Deleting.Before(after) {
 			news++
 		}
 	}

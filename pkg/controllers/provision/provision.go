@@ -71,7 +71,7 @@ type Controller struct {
 
 	said    string          // the plan that was logged last
 	known   map[string]bool // pods, by UID, that waited when it looked last
-	leaving map[string]bool // claims, by UID, that were deleted when it looked last
+	deleted deletedClaims
 	seen    controllers.StaleStatus
 	sum     controllers.Measurements
 	kept    controllers.DecisionRecorder
