@@ -60,7 +60,7 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 	offers := op.candidateOffers(pools, batches)
 	g.prepareGroups(offers, batches)
 	sift, priced, since, again := true, math.Inf(1), 0, stale
-	if op.a.w.worth.solver.ClassCount() > manyClasses {
+	if op.a.podPrices().solver.ClassCount() > manyClasses {
 		again = staler
 	}
 	for !op.a.used.claimsUsedUp() && g.countRemaining() {
@@ -90,7 +90,7 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 }
 
 func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) {
-	p := g.a.w.worth
+	p := g.a.podPrices()
 	type alike struct {
 		class int32
 		admit *nodeAdmission
@@ -158,7 +158,7 @@ func (g *priceGuide) countRemaining() bool {
 
 // repriceRemaining asks what the pods that are left are worth while that part of the hosts is empty.
 func (g *priceGuide) repriceRemaining(hosts float64) {
-	p := g.a.w.worth
+	p := g.a.podPrices()
 	count := make([]float64, len(p.classes))
 	for _, it := range g.items {
 		count[it.class] += float64(it.all)

@@ -149,6 +149,9 @@ func (w *problem) improve(a *solution, st strategy, most int) *solution {
 	b := w.newBudget(a)
 	b.left = min(b.left, most)
 	quick := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
+	if quick > 0 && a.used.opened > 0 {
+		a.prices = w.guidePrices(a)
+	}
 	improveByLocalSearch(a, searchLimit{steps: quick})
 	a, other := w.packByLinearProgram(a, st, b)
 	if w.s.Rules.PackingIterations != 0 || !b.allowsSearch() {
@@ -171,7 +174,7 @@ func (w *problem) improve(a *solution, st strategy, most int) *solution {
 func (w *problem) packByLinearProgram(best *solution, st strategy, b *workBudget) (cheaper, other *solution) {
 	if best.used.opened == 0 || w.worth == nil || best.newNodePrice() <= best.lowerBound()*(1+smallGap) ||
 		w.s.Rules.PackingIterations == cluster.NoIterations && len(w.worth.problem.Offers) > fewOffers ||
-		!b.allowsFleet(w.worth) {
+		!b.allowsFleet(best.podPrices()) {
 		return best, nil
 	}
 	st.guide, st.caps = byLinearProgram, best.strategy.caps
