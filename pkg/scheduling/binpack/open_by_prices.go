@@ -37,7 +37,8 @@ type priceGuide struct {
 	cands  []*candidate
 	active []*candidate
 	most   []float64
-	last   []float64 // while offers are sifted: what resources were worth on the one asked last
+	fits   func(l *podBatch, offer int) int // pods of the batch that a node of the offer holds, nil to ask the offer
+	last   []float64                        // while offers are sifted: what resources were worth on the one asked last
 	sifts  int
 	fresh  bool // values are new since the active were asked
 	moved  bool // values are new since all hopeful ones were asked
@@ -119,23 +120,33 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) 
 	var items []int32
 	var room []int
 	all := make([]candidate, len(offers))
-	for i, o := range offers {
+	for at, o := range offers {
 		if cap(items)-len(items) < len(g.items) { // memory for many candidates at once
 			items, room = make([]int32, 0, chunk+len(g.items)), make([]int, 0, chunk+len(g.items))
 		}
 		from := len(items)
 		for i, it := range g.items {
-			l := it.batches[0]
-			if n := fitCount(l.view.class.need, o.room); n > 0 && l.admit.firstAlternative(o) >= 0 {
+			if n := g.fitCount(it.batches[0], at, o); n > 0 {
 				items, room = append(items, int32(i)), append(room, n)
 			}
 		}
 		if to := len(items); to > from {
-			all[i] = candidate{index: i, offer: o, room: scaleNeed(o.room, p.units), items: items[from:to:to],
+			all[at] = candidate{index: at, offer: o, room: scaleNeed(o.room, p.units), items: items[from:to:to],
 				fits: room[from:to:to]}
-			g.cands = append(g.cands, &all[i])
+			g.cands = append(g.cands, &all[at])
 		}
 	}
+}
+
+// fitCount is how many pods of the batch alone a node of the offer, which is at this place among those asked, holds.
+func (g *priceGuide) fitCount(l *podBatch, at int, o *poolOffering) int {
+	if g.fits != nil {
+		return g.fits(l, at)
+	}
+	if n := fitCount(l.view.class.need, o.room); n > 0 && l.admit.firstAlternative(o) >= 0 {
+		return n
+	}
+	return 0
 }
 
 // chunk is for how many numbers memory is made at once.

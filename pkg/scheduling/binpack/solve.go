@@ -149,9 +149,6 @@ func (w *problem) improve(a *solution, st strategy, most int) *solution {
 	b := w.newBudget(a)
 	b.left = min(b.left, most)
 	quick := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
-	if quick > 0 && a.used.opened > 0 {
-		a.prices = w.guidePrices(a)
-	}
 	improveByLocalSearch(a, searchLimit{steps: quick})
 	a, other := w.packByLinearProgram(a, st, b)
 	if w.s.Rules.PackingIterations != 0 || !b.allowsSearch() {
