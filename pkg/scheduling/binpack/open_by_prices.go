@@ -37,7 +37,8 @@ type priceGuide struct {
 	cands  []*candidate
 	active []*candidate
 	most   []float64
-	last   []float64 // while offers are sifted: what resources were worth on the one asked last
+	fits   func(l *podBatch, offer int) int // pods of the batch that a node of the offer holds, nil to ask the offer
+	last   []float64                        // while offers are sifted: what resources were worth on the one asked last
 	sifts  int
 	fresh  bool // values are new since the active were asked
 	moved  bool // values are new since all hopeful ones were asked
@@ -60,7 +61,7 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 	offers := op.candidateOffers(pools, batches)
 	g.prepareGroups(offers, batches)
 	sift, priced, since, again := true, math.Inf(1), 0, stale
-	if op.a.w.worth.solver.ClassCount() > manyClasses {
+	if op.a.podPrices().solver.ClassCount() > manyClasses {
 		again = staler
 	}
 	for !op.a.used.claimsUsedUp() && g.countRemaining() {
@@ -90,7 +91,7 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 }
 
 func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) {
-	p := g.a.w.worth
+	p := g.a.podPrices()
 	type alike struct {
 		class int32
 		admit *nodeAdmission
@@ -119,23 +120,33 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) 
 	var items []int32
 	var room []int
 	all := make([]candidate, len(offers))
-	for i, o := range offers {
+	for at, o := range offers {
 		if cap(items)-len(items) < len(g.items) { // memory for many candidates at once
 			items, room = make([]int32, 0, chunk+len(g.items)), make([]int, 0, chunk+len(g.items))
 		}
 		from := len(items)
 		for i, it := range g.items {
-			l := it.batches[0]
-			if n := fitCount(l.view.class.need, o.room); n > 0 && l.admit.firstAlternative(o) >= 0 {
+			if n := g.fitCount(it.batches[0], at, o); n > 0 {
 				items, room = append(items, int32(i)), append(room, n)
 			}
 		}
 		if to := len(items); to > from {
-			all[i] = candidate{index: i, offer: o, room: scaleNeed(o.room, p.units), items: items[from:to:to],
+			all[at] = candidate{index: at, offer: o, room: scaleNeed(o.room, p.units), items: items[from:to:to],
 				fits: room[from:to:to]}
-			g.cands = append(g.cands, &all[i])
+			g.cands = append(g.cands, &all[at])
 		}
 	}
+}
+
+// fitCount is how many pods of the batch alone a node of the offer, which is at this place among those asked, holds.
+func (g *priceGuide) fitCount(l *podBatch, at int, o *poolOffering) int {
+	if g.fits != nil {
+		return g.fits(l, at)
+	}
+	if n := fitCount(l.view.class.need, o.room); n > 0 && l.admit.firstAlternative(o) >= 0 {
+		return n
+	}
+	return 0
 }
 
 // chunk is for how many numbers memory is made at once.
@@ -158,7 +169,7 @@ func (g *priceGuide) countRemaining() bool {
 
 // repriceRemaining asks what the pods that are left are worth while that part of the hosts is empty.
 func (g *priceGuide) repriceRemaining(hosts float64) {
-	p := g.a.w.worth
+	p := g.a.podPrices()
 	count := make([]float64, len(p.classes))
 	for _, it := range g.items {
 		count[it.class] += float64(it.all)

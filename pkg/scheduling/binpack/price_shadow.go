@@ -7,8 +7,8 @@ import (
 	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
-// rounds is how often the prices of pods are improved at most.
-const rounds = 60
+// rounds is how often the prices of pods are improved at most, guideRounds where they prove nothing.
+const rounds, guideRounds = 60, 20
 
 // shadowPrices is what pods are worth: the least that one of each pod class adds to the price of any fleet. A pod class
 // that must spread over zones has a price in each of them.
@@ -33,10 +33,17 @@ type priceClass struct {
 // findShadowPrices finds what pods are worth, where count tells how many of each pod class are to be placed: on new
 // nodes, or on those that are there too.
 func (w *problem) findShadowPrices(count func(*podClass) int, hosts bool) *shadowPrices {
+	return w.findViewPrices(count, (*podClass).lastRelaxation, hosts, rounds)
+}
+
+// findViewPrices is findShadowPrices for pods as far as they are relaxed in the view of their class, improved at most
+// so many times.
+func (w *problem) findViewPrices(count func(*podClass) int, view func(*podClass) *relaxedPod,
+	hosts bool, rounds int) *shadowPrices {
 	out := &shadowPrices{units: w.dims.units()}
 	p := &out.problem
 	p.Rounds = rounds
-	g := w.classes.newSpreadGroups()
+	g := w.classes.newSpreadGroups(view)
 	p.Caps = g.caps
 	byID := map[string]int32{}
 	kinds := map[*nodeAdmission]int32{}
@@ -64,15 +71,15 @@ func (w *problem) findShadowPrices(count func(*podClass) int, hosts bool) *shado
 	}
 	for _, k := range w.classes.list {
 		w.stages.tellStage(StagePrice, k, nil)
-		x := w.topology.spreadSplitsEvenly(k)
+		v := view(k)
+		x := w.topology.spreadSplitsEvenly(v)
 		n := count(k)
 		if x.key == "" {
-			x.class = classOf(k, k.lastRelaxation().admit)
+			x.class = classOf(k, v.admit)
 			p.Classes[x.class].Count += float64(n)
 		}
 		for d, domain := range x.domains {
-			x.tied = append(x.tied, classOf(k, w.admissions.pinnedAdmission(k.lastRelaxation().admit,
-				[]domainPin{{x.key, domain}})))
+			x.tied = append(x.tied, classOf(k, w.admissions.pinnedAdmission(v.admit, []domainPin{{x.key, domain}})))
 			p.Classes[x.tied[d]].Count += float64((n + d) / len(x.domains))
 		}
 		out.members = append(out.members, x)
@@ -207,14 +214,14 @@ type spreadGroups struct {
 	caps  []float64 // by group
 }
 
-func (cs *podClasses) newSpreadGroups() spreadGroups {
+func (cs *podClasses) newSpreadGroups(view func(*podClass) *relaxedPod) spreadGroups {
 	type ground struct{ counter, limit int }
 	out := spreadGroups{group: make([]int32, len(cs.list)), most: make([]float64, len(cs.list))}
 	members := map[ground]int{}
 	each := func(k *podClass, do func(ground)) {
-		for _, r := range k.lastRelaxation().host {
+		for _, r := range view(k).host {
 			switch {
-			case !r.self || !r.required:
+			case !r.self:
 			case r.what == spread:
 				do(ground{r.counter, r.maxSkew})
 			case r.what == avoid:

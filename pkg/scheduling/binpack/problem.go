@@ -22,6 +22,7 @@ type problem struct {
 	committed  map[string]int64 // room of the account's commitments, by their ids
 	stages     stageTeller
 	worth      *shadowPrices              // once a node was wanted
+	guide      *shadowPrices              // the same of pods as far as a solution keeps what they prefer, once asked
 	alone      *shadowPrices              // the same without the nodes that are there, once worth reckons with these
 	raised     *shadowPrices              // the same with whole pods on nodes that are there, once asked
 	hostFills  []hostFill                 // by host: what it holds in the fleet of these prices

@@ -78,6 +78,7 @@ type weightTier struct {
 	marked  []int           // by offer: the visit that looked at it last
 	score   []float64
 	best    [][]int32 // by batch: a few offers that suit it, once asked
+	fits    [][]int16 // by batch and offer: how many of its pods a node holds, once asked
 }
 
 // searchLimit is how many steps a search takes at most, of which some are done, and how much work.
@@ -92,6 +93,7 @@ func improveByLocalSearch(a *solution, most searchLimit) {
 	if a.newNodePrice() <= goal {
 		return
 	}
+	a.prices = a.w.guidePrices(a)
 	bins, usage, opened := slices.Clone(a.bins), slices.Clone(a.used.pools), a.used.opened
 	s := &localSearch{a: a, use: a.spotUse()}
 	s.ceiling = s.use.mostInPool()
@@ -262,7 +264,7 @@ func (s *localSearch) readTiers() map[int32]*weightTier {
 // lookAtOffers finds the offers of the tier that are worth a look for its batches, and with that what these are worth.
 func (t *weightTier) lookAtOffers(a *solution) {
 	t.offers = nodeOpener{a: a}.candidateOffers(t.pools, t.batches)
-	t.best = make([][]int32, len(t.batches))
+	t.best, t.fits = make([][]int32, len(t.batches)), make([][]int16, len(t.batches))
 	t.onHost = make([][]int8, len(t.batches))
 	for i := range t.onHost {
 		t.onHost[i] = make([]int8, len(a.w.nodes.hosts))

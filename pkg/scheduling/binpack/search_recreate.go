@@ -16,6 +16,8 @@ const (
 	suited = 10
 	// single is how many offers that are the cheapest for a pod of the batch alone it looks at beside them.
 	single = 3
+	// nearWorth is the part of what pods are worth that a node for them costs at least, about.
+	nearWorth = 0.9
 )
 
 // rebuiltNode is a new node that a step would make of another.
@@ -78,7 +80,8 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 	best []rebuiltNode, cost float64) {
 	a := s.a
 	g := &priceGuide{a: a}
-	offers := s.offersFor(t)
+	list, offers := s.offersFor(t)
+	g.fits = func(l *podBatch, offer int) int { return int(t.fits[l.id][list[offer]]) }
 	g.prepareGroups(offers, s.current)
 	s.work += workPerFit * len(s.current) * len(offers)
 	shake := 0.0
@@ -159,7 +162,9 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 		s.want = make([]int64, len(a.w.dims))
 	}
 	clear(s.want)
+	least := 0.0
 	for _, l := range s.current {
+		least += nearWorth * float64(l.left) * l.value
 		for i, x := range l.view.class.need {
 			s.want[i] += x * int64(l.left)
 		}
@@ -168,7 +173,7 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 		if a.offerCost(o) >= below {
 			return nil
 		}
-		if !atLeast(o.room, s.want) || !s.admitsBatch(o) || !s.withinLimits(o) {
+		if a.offerCost(o) < least || !atLeast(o.room, s.want) || !s.admitsBatch(o) || !s.withinLimits(o) {
 			continue
 		}
 		d := newDraft(a, o)
@@ -242,9 +247,8 @@ func (s *localSearch) putPods(x batchTake, b *bin, n *searchNode, t *weightTier)
 	n.parts = append(n.parts, batchPart{x.batch, pods})
 }
 
-// offersFor are the offers that suit any of the current batches.
-func (s *localSearch) offersFor(t *weightTier) []*poolOffering {
-	var list []int32
+// offersFor are the offers that suit any of the current batches, with their places among those of the tier.
+func (s *localSearch) offersFor(t *weightTier) (list []int32, out []*poolOffering) {
 	for _, l := range s.current {
 		if t.best[l.id] == nil {
 			t.best[l.id] = s.suitableOffers(t, l)
@@ -257,11 +261,11 @@ func (s *localSearch) offersFor(t *weightTier) []*poolOffering {
 		}
 	}
 	slices.Sort(list)
-	out := make([]*poolOffering, len(list))
+	out = make([]*poolOffering, len(list))
 	for i, x := range list {
 		out[i] = t.offers[x]
 	}
-	return out
+	return list, out
 }
 
 // suitableOffers finds the offers that hold the batch's pods: the best of all, and those that are the cheapest for one
@@ -269,10 +273,12 @@ func (s *localSearch) offersFor(t *weightTier) []*poolOffering {
 func (s *localSearch) suitableOffers(t *weightTier, l *podBatch) []int32 {
 	need := l.view.class.need
 	var good, cheap bestScores
+	t.fits[l.id] = make([]int16, len(t.offers))
 	for i, o := range t.offers {
 		if l.admit.firstAlternative(o) < 0 {
 			continue
 		}
+		t.fits[l.id][i] = int16(min(math.MaxInt16, fitCount(need, o.room)))
 		part := dominantShare(need, o.room)
 		if part > 1 {
 			continue
@@ -288,7 +294,7 @@ func (s *localSearch) suitableOffers(t *weightTier, l *podBatch) []int32 {
 
 // offerScore is what the offer costs for the worth of its best fill.
 func (s *localSearch) offerScore(t *weightTier, o *poolOffering) float64 {
-	p := s.a.w.worth
+	p := s.a.podPrices()
 	if fill := p.fill[o.model]; fill > 0 {
 		return s.a.offerCost(o) / fill
 	}

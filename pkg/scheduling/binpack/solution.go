@@ -20,6 +20,7 @@ type solution struct {
 	landed   map[classDomain]int // pods of a class in a domain
 	blocked  []map[string]bool   // by class: why it was held back, beside what a pool says
 	joins    int                 // see maxJoins
+	prices   *shadowPrices       // of pods for new nodes, nil for those of the problem
 }
 
 // newSolution is a solution in which all pods wait.
@@ -28,6 +29,9 @@ func (w *problem) newSolution(st strategy) *solution {
 		w: w, strategy: st, rest: make([][]string, len(w.classes.list)), landed: map[classDomain]int{},
 		blocked: make([]map[string]bool, len(w.classes.list)), tally: w.topology.tally.clone(),
 		total: slices.Clone(w.topology.total), used: w.standingUsage(st.spotCeiling),
+	}
+	if st.guide == byLinearProgram {
+		a.prices = w.guide
 	}
 	for i, k := range w.classes.list {
 		a.rest[i], a.blocked[i] = k.pods, map[string]bool{}

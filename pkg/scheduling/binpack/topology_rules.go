@@ -206,14 +206,14 @@ func (top *topologyCounts) onlyCountedClass(counter int) *podClass {
 	return top.lone[counter]
 }
 
-// spreadSplitsEvenly tells whether a spread makes each of several domains take its part of the class's pods: one that
-// counts nobody else, in domains that the class can reach.
-func (top *topologyCounts) spreadSplitsEvenly(k *podClass) classMembership {
+// spreadSplitsEvenly tells whether a spread makes each of several domains take its part of the pods of the view: one
+// that counts nobody else, in domains that they can reach.
+func (top *topologyCounts) spreadSplitsEvenly(v *relaxedPod) classMembership {
 	if slices.ContainsFunc(top.nodes.hosts, func(b *bin) bool { return len(b.wanted) > 0 }) {
 		return classMembership{} // where pods of an earlier pass stand is not asked again
 	}
-	for _, r := range k.lastRelaxation().other {
-		if r.what != spread || !r.self || !r.required || r.min > 0 || top.onlyCountedClass(r.counter) != k {
+	for _, r := range v.other {
+		if r.what != spread || !r.self || r.min > 0 || top.onlyCountedClass(r.counter) != v.class {
 			continue
 		}
 		x := classMembership{key: r.key, skew: r.maxSkew}
