@@ -209,6 +209,9 @@ func (c *cluster) renewLease(ctx context.Context, node string) error {
 
 // fillPods stores the pods first and then what they belong to, whose controller would make others meanwhile.
 func (c *cluster) fillPods(ctx context.Context, pods int, now metav1.Time) error {
+	if err := c.createNamespaces(ctx); err != nil {
+		return err
+	}
 	var daemons []app
 	for i := range daemonsOnNode {
 		daemons = append(daemons, newApp("DaemonSet", fmt.Sprintf("daemon-%d", i), len(c.nodes), 50))
@@ -216,7 +219,7 @@ func (c *cluster) fillPods(ctx context.Context, pods int, now metav1.Time) error
 	ordinary := max(0, pods-daemonsOnNode*len(c.nodes))
 	for left, i := ordinary, 0; left > 0; i++ {
 		n := min(podsPerApp, left)
-		c.apps = append(c.apps, newApp("ReplicaSet", fmt.Sprintf("app-%04d", i), n, int64(220+i*37%91)))
+		c.apps = append(c.apps, teamApp(i, n))
 		left -= n
 	}
 	type placed struct {
@@ -239,7 +242,7 @@ func (c *cluster) fillPods(ctx context.Context, pods int, now metav1.Time) error
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
 	if err := forEach(ctx, len(all), func(ctx context.Context, i int) error {
 		p := all[i].newPod(i, all[i].node, now)
-		return c.store.putObject(ctx, "pods/"+namespace+"/"+p.Name, kind, p)
+		return c.store.putObject(ctx, "pods/"+p.Namespace+"/"+p.Name, kind, p)
 	}); err != nil {
 		return err
 	}
@@ -247,6 +250,17 @@ func (c *cluster) fillPods(ctx context.Context, pods int, now metav1.Time) error
 		return err
 	}
 	return c.storeOwners(ctx, daemons, now)
+}
+
+// createNamespaces makes the namespaces of the teams.
+func (c *cluster) createNamespaces(ctx context.Context) error {
+	for i := range teams {
+		if _, err := c.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{
+			ObjectMeta: metav1.ObjectMeta{Name: teamNamespace(i)}}, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("create namespace: %w", err)
+		}
+	}
+	return nil
 }
 
 // awaitPods waits until those who watch the API server have had time to see the pods.
@@ -268,7 +282,7 @@ func (c *cluster) awaitPods(ctx context.Context) error {
 
 func (c *cluster) storeOwners(ctx context.Context, daemons []app, now metav1.Time) error {
 	for i, a := range c.apps {
-		if err := c.store.putObject(ctx, "replicasets/"+namespace+"/"+a.name,
+		if err := c.store.putObject(ctx, "replicasets/"+a.namespace+"/"+a.name,
 			appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
 			a.replicaSet(now)); err != nil {
 			return err
@@ -276,13 +290,13 @@ func (c *cluster) storeOwners(ctx context.Context, daemons []app, now metav1.Tim
 		if i%budgetEach > 0 {
 			continue
 		}
-		if err := c.store.putObject(ctx, "poddisruptionbudgets/"+namespace+"/"+a.name,
+		if err := c.store.putObject(ctx, "poddisruptionbudgets/"+a.namespace+"/"+a.name,
 			policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), a.newBudget(now)); err != nil {
 			return err
 		}
 	}
 	for _, a := range daemons {
-		if err := c.store.putObject(ctx, "daemonsets/"+namespace+"/"+a.name,
+		if err := c.store.putObject(ctx, "daemonsets/"+a.namespace+"/"+a.name,
 			appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
 			a.daemonSet(now)); err != nil {
 			return err
@@ -293,7 +307,7 @@ func (c *cluster) storeOwners(ctx context.Context, daemons []app, now metav1.Tim
 
 // measureSizes reads how large one object of each kind is in the store.
 func (c *cluster) measureSizes(ctx context.Context) error {
-	for kind, prefix := range map[string]string{"pod": "pods/" + namespace + "/app-", "node": "minions/" + c.nodes[0],
+	for kind, prefix := range map[string]string{"pod": "pods/" + teamNamespace(0) + "/app-", "node": "minions/" + c.nodes[0],
 		"NodeClaim": "karpenter.sh/nodeclaims/scale-"} {
 		n, err := c.store.sizeOfFirst(ctx, prefix)
 		if err != nil {

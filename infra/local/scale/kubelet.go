@@ -125,7 +125,7 @@ func (k *kubelets) replacePods(ctx context.Context, pods, percentPerMinute int) 
 	victims := k.victimNames(ctx)
 	for i := 0; waitFor(ctx, each) == nil && len(victims) > 0; i++ {
 		v := victims[i%len(victims)]
-		if err := k.Kube.CoreV1().Pods(namespace).Delete(ctx, v, metav1.DeleteOptions{}); err != nil &&
+		if err := k.Kube.CoreV1().Pods(v.Namespace).Delete(ctx, v.Name, metav1.DeleteOptions{}); err != nil &&
 			!apierrors.IsNotFound(err) && ctx.Err() == nil {
 			k.failed.Store(&err)
 		}
@@ -133,15 +133,15 @@ func (k *kubelets) replacePods(ctx context.Context, pods, percentPerMinute int) 
 }
 
 // victimNames are the names of some pods of apps.
-func (k *kubelets) victimNames(ctx context.Context) (names []string) {
-	list, err := k.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{Limit: 2000,
+func (k *kubelets) victimNames(ctx context.Context) (names []types.NamespacedName) {
+	list, err := k.Kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 2000,
 		LabelSelector: "app.kubernetes.io/part-of=scale,app.kubernetes.io/name notin (daemon-0,daemon-1,daemon-2,daemon-3)"})
 	if err != nil {
 		k.failed.Store(&err)
 		return nil
 	}
 	for _, p := range list.Items {
-		names = append(names, p.Name)
+		names = append(names, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	}
 	return names
 }

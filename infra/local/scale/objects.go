@@ -17,26 +17,36 @@ import (
 )
 
 const (
-	namespace     = "default"
+	namespace     = "default" // of pods that nobody owns, and of DaemonSets
 	podsPerNode   = 30
 	daemonsOnNode = 4
 	podsPerApp    = 50
 	imagesOnNode  = 48
+	teams         = 20    // namespaces that share the apps
 	budgetEach    = 3     // app has a PodDisruptionBudget
 	mayBeDown     = "25%" // of its pods
 )
 
 // app is one ReplicaSet, or DaemonSet, with its pods.
 type app struct {
-	kind, name string
-	uid        types.UID
-	replicas   int
-	milliCPU   int64
+	kind, namespace, name string
+	uid                   types.UID
+	replicas              int
+	milliCPU              int64
 }
 
 func newApp(kind, name string, replicas int, milliCPU int64) app {
-	return app{kind: kind, name: name, uid: newUID(), replicas: replicas, milliCPU: milliCPU}
+	return app{kind: kind, namespace: namespace, name: name, uid: newUID(), replicas: replicas, milliCPU: milliCPU}
 }
+
+// teamApp is the i-th ReplicaSet, in the namespace of its team.
+func teamApp(i, replicas int) app {
+	a := newApp("ReplicaSet", fmt.Sprintf("app-%04d", i), replicas, int64(220+i*37%91))
+	a.namespace = teamNamespace(i % teams)
+	return a
+}
+
+func teamNamespace(i int) string { return fmt.Sprintf("team-%02d", i) }
 
 func newUID() types.UID { return types.UID(uuid.NewString()) }
 
@@ -95,7 +105,7 @@ func tolerateTaint(key string) corev1.Toleration {
 func (a app) replicaSet(now metav1.Time) *appsv1.ReplicaSet {
 	n := int32(a.replicas)
 	return &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: namespace, UID: a.uid, CreationTimestamp: now,
+		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: a.namespace, UID: a.uid, CreationTimestamp: now,
 			Generation: 1},
 		Spec: appsv1.ReplicaSetSpec{Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: a.podLabels()},
 			Template: a.podTemplate()},
@@ -106,7 +116,7 @@ func (a app) replicaSet(now metav1.Time) *appsv1.ReplicaSet {
 
 func (a app) daemonSet(now metav1.Time) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: namespace, UID: a.uid, CreationTimestamp: now,
+		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: a.namespace, UID: a.uid, CreationTimestamp: now,
 			Generation: 1},
 		Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: a.podLabels()},
 			Template:       a.podTemplate(),
@@ -117,7 +127,7 @@ func (a app) daemonSet(now metav1.Time) *appsv1.DaemonSet {
 func (a app) newBudget(now metav1.Time) *policyv1.PodDisruptionBudget {
 	most := intstr.FromString(mayBeDown)
 	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: namespace, UID: newUID(),
+		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: a.namespace, UID: newUID(),
 			CreationTimestamp: now, Generation: 1},
 		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &most,
 			Selector: &metav1.LabelSelector{MatchLabels: a.podLabels()}},
@@ -138,7 +148,7 @@ func (a app) newPod(n int, node string, now metav1.Time) *corev1.Pod {
 	address := fmt.Sprintf("10.%d.%d.%d", 64+n>>16&63, n>>8&255, n&255)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, GenerateName: a.name + "-", Namespace: namespace, UID: newUID(),
+			Name: name, GenerateName: a.name + "-", Namespace: a.namespace, UID: newUID(),
 			CreationTimestamp: now, Generation: 1,
 			Labels: t.Labels, Annotations: map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "8080",
 				"checksum/config": "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"},
