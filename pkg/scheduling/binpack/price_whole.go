@@ -39,8 +39,8 @@ func (f hostFillSearch) workFor(a *solution) int {
 }
 
 // raisePrices finds prices that prove more than those of the problem, because nodes that are there hold whole pods, and
-// what these nodes hold in a fleet of about the least price. It returns the work that this took.
-func (f hostFillSearch) raisePrices(work int) int {
+// what these nodes hold in a fleet of about the least price. It begins with a plan and returns the work that this took.
+func (f hostFillSearch) raisePrices(plan *solution, work int) int {
 	w := f.w
 	out := *w.worth
 	p := lowerbound.CoverProblem{Classes: slices.Clone(w.worth.problem.Classes), Caps: w.worth.problem.Caps}
@@ -57,7 +57,7 @@ func (f hostFillSearch) raisePrices(work int) int {
 			at[i], p.Offers = len(p.Offers), append(p.Offers, o)
 		}
 	}
-	raised := lowerbound.RaiseBound(p, w.worth.prices.Value[:len(w.worth.classes)], work)
+	raised := lowerbound.RaiseBound(p, w.worth.prices.Value[:len(w.worth.classes)], f.plannedNodes(plan, at), work)
 	out.prices, out.hostWorth = raised.ClassPrices, make([]float64, len(at))
 	w.raised, w.hostFills = &out, make([]hostFill, len(at))
 	for i, j := range at {
@@ -68,13 +68,40 @@ func (f hostFillSearch) raisePrices(work int) int {
 	return raised.Work
 }
 
+// plannedNodes is what the nodes of the solution hold, where at tells by host which offer it is, -1 for none.
+func (f hostFillSearch) plannedNodes(plan *solution, at []int) []lowerbound.PlannedNode {
+	var out []lowerbound.PlannedNode
+	host := 0
+	for _, b := range plan.bins {
+		x := lowerbound.PlannedNode{Offer: -1}
+		if b.offer == nil {
+			x.Offer = at[host]
+			host++
+		} else {
+			x.Price = b.offer.Price
+		}
+		for _, l := range b.load {
+			c := f.w.worth.classOf(l.view.class, l.pins)
+			if i := slices.Index(x.Class, c); i >= 0 {
+				x.Amount[i] += len(l.pods)
+				continue
+			}
+			x.Class, x.Amount = append(x.Class, c), append(x.Amount, len(l.pods))
+		}
+		if len(x.Class) > 0 && (x.Offer >= 0) != (x.Price > 0) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
 // findCheaper is the solution, or another that costs less: nodes that are there first take what they hold in the
 // fleet that raisePrices finds, and it is improved with what remains of the work.
 func (f hostFillSearch) findCheaper(best *solution, st strategy, work int) *solution {
 	if work == 0 {
 		return best
 	}
-	work -= f.raisePrices(work / 2)
+	work -= f.raisePrices(best, work/2)
 	a, filled := f.packHostFills(st)
 	if a.waiting() > best.waiting() {
 		return best

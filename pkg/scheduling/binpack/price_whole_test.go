@@ -22,7 +22,7 @@ func TestWholePodsOnNodesThatAreThere(t *testing.T) {
 		w := newProblem(world.Snapshot, world.Market)
 		priced, st := w.withHostsByPrices(w.packByPrices(w.plainStrategy()), w.plainStrategy())
 		fills := hostFillSearch{w}
-		fills.raisePrices(1000 * millisecond)
+		fills.raisePrices(priced, 1000*millisecond)
 		filled, _ := fills.packHostFills(st)
 		if priced.placesMoreOrCostsLess(filled) {
 			filled = priced

@@ -38,12 +38,16 @@ func (m *masterProblem) improveBasis() {
 }
 
 // relativeGain is how much more the column covers by worth than it costs, as a part of what it costs; an exchange,
-// which costs nothing, as a part of what it takes the place of; a node that is there as a part of what it holds.
+// which costs nothing, as a part of what it takes the place of; a node that is there as a part of what it holds. Where
+// gains count as they are it is no part.
 func (m *masterProblem) relativeGain(j int32) float64 {
 	c := &m.columns[j]
 	worth := 0.0
 	for i, k := range c.class {
 		worth += m.prices[m.row[k]] * c.amount[i]
+	}
+	if m.absolute {
+		return worth - c.cost
 	}
 	if c.limited {
 		return worth / max(1e-12, worth+m.prices[m.row[c.class[0]]])

@@ -40,7 +40,11 @@ type masterProblem struct {
 	pivots  []float64 // what is there
 	norm    []float64 // by row: the sum of the squares of the inverse's row, while the dual simplex method runs
 	dual    bool      // it does
-	work    int       // numbers it went through
+	// absolute says that what gains most enters, not what gains most for its cost: fewer steps where a column is
+	// about one node, or one group of them.
+	absolute bool
+	basis    []float64 // while its inverse is made
+	work     int       // numbers it went through
 }
 
 func newMaster(classes []PriceClass, first []column) *masterProblem {

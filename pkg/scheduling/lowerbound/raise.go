@@ -11,8 +11,9 @@ const (
 	// limitedFills bounds the steps in which the best fill of whole pods is looked for on an offer of which there are
 	// so many.
 	limitedFills = 3000
-	// closeToBest is the part of the best prices so far in those that are tried next.
-	closeToBest = 0.8
+	// closeToBest is the part of the best prices so far in those that are tried next, half of what it was after each
+	// that proved more.
+	closeToBest = 0.5
 	// lowerings is how often prices are lowered where offers hold too much worth, before all prices are.
 	lowerings = 3
 )
@@ -31,23 +32,34 @@ type LimitedFill struct {
 	Amount []int
 }
 
+// PlannedNode is what a node of a plan holds: a new one at its price, or one of an offer with a limit.
+type PlannedNode struct {
+	LimitedFill
+	Price float64
+	Offer int // index of the offer, of a node that has no price
+}
+
 // RaiseBound looks for prices that prove more than those given, because every offer holds whole pods, also one of which
 // there are so many. The outcome is valid after any amount of work, of which one unit takes about a nanosecond. It has
 // no Fill. The bound is the sum of count times value, less the worth of the offers that have a limit.
 //
 // It takes the offers with a limit group by group, so that few rows stand for many nodes: a column says what each
 // offer of the group holds at one set of prices. A mixture of such columns is a mixture of fills of each offer, so
-// the prices of this smaller problem are as good as those of a problem with a row for each offer.
-func RaiseBound(p CoverProblem, value []float64, work int) RaisedBound {
+// the prices of this smaller problem are as good as those of a problem with a row for each offer. It begins with the
+// nodes of a plan, which may be none: without them it takes many rounds to come near to the right prices.
+func RaiseBound(p CoverProblem, value []float64, plan []PlannedNode, work int) RaisedBound {
 	g := newLimitGroups(p)
+	g.addPlan(plan)
+	g.m.perturbDemand()
 	v := g.filler.Value
+	pure := g.m.classValues(v)
 	copy(v, value)
-	best := RaisedBound{ClassPrices: ClassPrices{Bound: math.Inf(-1), Least: math.Inf(1)}}
-	pure := slices.Clone(v)
+	best := RaisedBound{ClassPrices: ClassPrices{Bound: math.Inf(-1), Least: g.m.fleetCost()}}
 	for mix := closeToBest; ; {
 		best.Rounds++
 		added := g.tryPrices(pure)
-		best.keepHigher(g, len(value))
+		higher := best.keepHigher(g, len(value))
+		g.m.refactorBasis()
 		g.m.improveBasis()
 		best.Least = g.m.fleetCost()
 		if best.Work = g.work + g.m.work; best.Work > work || best.Least-best.Bound <= wholeEnough*best.Bound ||
@@ -55,9 +67,13 @@ func RaiseBound(p CoverProblem, value []float64, work int) RaisedBound {
 			best.Fills = g.fillsOfFleet()
 			return best
 		}
-		mix = closeToBest
-		if added == 0 {
+		switch {
+		case added == 0:
 			mix = 0 // the best prices so far held it back
+		case higher:
+			mix /= 2
+		default:
+			mix = closeToBest
 		}
 		pure = g.m.classValues(v)
 		mixInto(v, best.Value, mix)
@@ -71,11 +87,14 @@ func mixInto(v, others []float64, part float64) {
 	}
 }
 
-// keepHigher keeps the filler's values of so many classes if they prove more.
-func (b *RaisedBound) keepHigher(g *limitGroups, classes int) {
-	if bound := g.totalWorth(); bound > b.Bound {
-		b.Bound, b.Value, b.Worth = bound, slices.Clone(g.filler.Value[:classes]), slices.Clone(g.fill)
+// keepHigher keeps the filler's values of so many classes if they prove more, and reports whether they do.
+func (b *RaisedBound) keepHigher(g *limitGroups, classes int) bool {
+	bound := g.totalWorth()
+	if bound <= b.Bound {
+		return false
 	}
+	b.Bound, b.Value, b.Worth = bound, slices.Clone(g.filler.Value[:classes]), slices.Clone(g.fill)
+	return true
 }
 
 // limitGroups is a problem in which offers with a limit are taken together, group by group.
@@ -95,19 +114,19 @@ type limitedColumn struct {
 
 func newLimitGroups(p CoverProblem) *limitGroups {
 	g := &limitGroups{first: int32(len(p.Classes))}
-	limit, total := make([]int32, len(p.Offers)), 0
+	limit := make([]int32, len(p.Offers))
+	var limited []int
 	for i, o := range p.Offers {
 		if limit[i] = -1; o.Limit > 0 {
-			total++
+			limited = append(limited, i)
 		}
 	}
-	size := max(1, (total+mostLimitGroups-1)/mostLimitGroups)
+	// What holds the same classes is together, so that columns have few of them.
+	slices.SortStableFunc(limited, func(a, b int) int { return slices.Compare(p.Offers[a].Holds, p.Offers[b].Holds) })
+	size := max(1, (len(limited)+mostLimitGroups-1)/mostLimitGroups)
 	dims := len(p.Classes[0].Need)
 	p.Classes = slices.Clone(p.Classes)
-	for i, o := range p.Offers {
-		if o.Limit == 0 {
-			continue
-		}
+	for _, i := range limited {
 		n := len(g.members) - 1
 		if n < 0 || len(g.members[n]) == size {
 			g.members, n = append(g.members, nil), n+1
@@ -117,8 +136,56 @@ func newLimitGroups(p CoverProblem) *limitGroups {
 		limit[i] = g.first + int32(n)
 	}
 	g.wholePodProblem = &wholePodProblem{solver: newSolverWith(p, limit, dims), fill: make([]float64, len(p.Offers)),
-		patience: limitedFills}
+		patience: limitedFills, glance: true}
+	g.m.absolute = true
 	return g
+}
+
+// addPlan gives the master what the nodes of the plan hold.
+func (g *limitGroups) addPlan(plan []PlannedNode) {
+	fills := make([]LimitedFill, len(g.Offers))
+	for _, x := range plan {
+		c := column{cost: x.Price}
+		var fill LimitedFill
+		for j, k := range x.Class {
+			if g.m.row[k] >= 0 {
+				c.class, c.amount = append(c.class, k), append(c.amount, float64(x.Amount[j]))
+				fill.Class, fill.Amount = append(fill.Class, k), append(fill.Amount, x.Amount[j])
+			}
+		}
+		switch {
+		case x.Price == 0:
+			fills[x.Offer] = fill
+		case len(c.class) > 0:
+			g.m.addColumn(c)
+		}
+	}
+	for n, list := range g.members {
+		amounts := make([]float64, g.first)
+		own := make([]LimitedFill, len(list))
+		for at, i := range list {
+			own[at] = fills[i]
+			for j, k := range own[at].Class {
+				amounts[k] += g.Offers[i].Limit * float64(own[at].Amount[j])
+			}
+		}
+		g.addGroupColumn(n, amounts, own)
+	}
+}
+
+// addGroupColumn gives the master what the offers of a group hold together.
+func (g *limitGroups) addGroupColumn(n int, amounts []float64, fills []LimitedFill) {
+	c := column{class: []int32{g.first + int32(n)}, amount: []float64{-1}, limited: true}
+	for k, pods := range amounts {
+		if pods > 0 {
+			c.class, c.amount = append(c.class, int32(k)), append(c.amount, pods)
+		}
+	}
+	if len(c.class) == 1 {
+		return
+	}
+	g.columns = append(g.columns, limitedColumn{column: len(g.m.columns), group: n, fills: fills})
+	g.m.addColumn(c)
 }
 
 // tryPrices lowers the filler's values until no offer can hold more worth than it costs, and finds what the groups are
@@ -154,7 +221,7 @@ func (g *limitGroups) tryOffers(pure []float64) (added int, over bool) {
 			continue
 		}
 		upper := g.fillOf(o, i, o.Price)
-		g.work += workPerClass*len(o.Holds) + workPerTry*g.steps
+		g.countFill(o)
 		if upper <= o.Price {
 			continue
 		}
@@ -175,8 +242,18 @@ func (g *limitGroups) tryOffers(pure []float64) (added int, over bool) {
 	return added, over
 }
 
-// workPerClass and workPerTry are how much work it is to look at a class and to try a number of its pods.
-const workPerClass, workPerTry = 200, 100
+// workPerGlance, workPerClass and workPerTry are how much work it is to see that a class cannot pay, to look at it
+// closely and to try a number of its pods.
+const workPerGlance, workPerClass, workPerTry = 10, 200, 100
+
+// countFill adds the work that it took to find the last fill, of the offer.
+func (g *limitGroups) countFill(o *NodeOffer) {
+	if g.proven {
+		g.work += workPerGlance * len(o.Holds)
+		return
+	}
+	g.work += workPerClass*len(o.Holds) + workPerTry*g.steps
+}
 
 // tryGroup finds the best fill of each offer of the group; false when they would not pay at the pure values.
 func (g *limitGroups) tryGroup(n int, pure []float64) bool {
@@ -186,7 +263,7 @@ func (g *limitGroups) tryGroup(n int, pure []float64) bool {
 	for at, i := range g.members[n] {
 		o := &g.Offers[i]
 		g.fill[i] = g.fillOf(o, i, 0)
-		g.work += workPerClass*len(o.Holds) + workPerTry*g.steps
+		g.countFill(o)
 		worth += o.Limit * g.fill[i]
 		for j, pods := range g.best {
 			if k := g.items[j].class; pods > 0 {
@@ -196,18 +273,14 @@ func (g *limitGroups) tryGroup(n int, pure []float64) bool {
 		}
 	}
 	g.filler.Value[limit] = worth
-	c, gain := column{class: []int32{limit}, amount: []float64{-1}, limited: true}, -pure[limit]
+	gain := -pure[limit]
 	for k, pods := range amounts {
-		if pods > 0 {
-			c.class, c.amount = append(c.class, int32(k)), append(c.amount, pods)
-			gain += pods * pure[k]
-		}
+		gain += pods * pure[k]
 	}
-	if len(c.class) == 1 || gain <= 1e-6*worth {
+	if gain <= 1e-6*worth {
 		return false
 	}
-	g.columns = append(g.columns, limitedColumn{column: len(g.m.columns), group: n, fills: fills})
-	g.m.addColumn(c)
+	g.addGroupColumn(n, amounts, fills)
 	return true
 }
 

@@ -18,7 +18,7 @@ func TestRaiseBoundCountsWholePodsOnNodes(t *testing.T) {
 	if math.Abs(quick.Bound-4) > 0.01 {
 		t.Errorf("fractions prove %.3f, want 4", quick.Bound)
 	}
-	got := RaiseBound(p, quick.Value[:2], 100_000_000)
+	got := RaiseBound(p, quick.Value[:2], nil, 100_000_000)
 	if math.Abs(got.Bound-10) > 0.02 {
 		t.Errorf("whole pods prove %.3f, want 10", got.Bound)
 	}
@@ -36,7 +36,7 @@ func TestRaiseBoundHoldsForEveryPlan(t *testing.T) {
 		p := randomHosts(r)
 		quick := SolvePrices(p)
 		work := []int{0, 1_000_000, 50_000_000}[seed%3]
-		got := RaiseBound(p, quick.Value[:len(p.Classes)], work)
+		got := RaiseBound(p, quick.Value[:len(p.Classes)], nil, work)
 		cheapest := cheapestPlan(p)
 		if got.Bound > cheapest*(1+1e-6)+1e-9 {
 			t.Errorf("seed %d: the bound is %.4f, a plan costs %.4f", seed, got.Bound, cheapest)

@@ -75,6 +75,8 @@ type wholePodProblem struct {
 	most   float64 // worth of the best
 	margin float64 // another fill is looked for only if it could be worth so many times as much
 	steps  int
+	glance bool // look no closer where what was known before proves that a fill is worth too little
+	proven bool // that was so
 }
 
 // nodeItem is a class that a node may hold.
@@ -140,7 +142,15 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
 		w.margin = 1 + little
 	}
 	mosts := w.mostNow(o, at)
+	if w.glance && w.prices[at] != nil && least > 0 { // what proved that it holds little often still proves it
+		if upper := w.filler.UpperBound(o.Holds, mosts, o.Room, w.prices[at]); upper <= w.most {
+			w.proven = true
+			return upper
+		}
+	}
+	w.proven = false
 	upper := w.filler.Fill(o.Holds, mosts, o.Room, &w.basis[at])
+	w.prices[at] = append(w.prices[at][:0], w.filler.Price...)
 	if upper <= w.most {
 		return upper
 	}

@@ -1,0 +1,87 @@
+package lowerbound
+
+import "math"
+
+// unlike is by how much, as a part of it, demand is changed so that no two rows need alike.
+const unlike = 1e-3
+
+// perturbDemand makes no two rows need alike, or the simplex would go round in circles, and begins anew.
+func (m *masterProblem) perturbDemand() {
+	for r := range m.demand {
+		m.demand[r] *= 1 + unlike*(float64(r*7919%1009)/1009-0.5)
+	}
+	m.restartBasis()
+}
+
+// refactorBasis makes the inverse of the basis anew by Gauss-Jordan elimination, because steps have spoilt it a little.
+// It begins anew where the basis has no inverse.
+func (m *masterProblem) refactorBasis() {
+	n := m.rowCount()
+	if m.basis == nil {
+		m.basis = make([]float64, n*n)
+	}
+	a := m.basis // by row of the problem and place in the basis
+	clear(a)
+	for at, j := range m.basic {
+		if j < 0 {
+			a[int(-1-j)*n+at] = -1
+			continue
+		}
+		c := &m.columns[j]
+		for i, k := range c.class {
+			a[int(m.row[k])*n+at] = c.amount[i]
+		}
+	}
+	clear(m.inverse)
+	for r := range n {
+		m.inverse[r*n+r] = 1
+	}
+	for at := range n {
+		if !eliminateColumn(a, m.inverse, at, n) {
+			m.restartBasis()
+			return
+		}
+	}
+	m.work += n * n * n / 2
+	for r := range n {
+		m.has[r] = 0
+		for k, x := range m.inverse[r*n : r*n+n] {
+			m.has[r] += x * m.demand[k]
+		}
+	}
+	m.computePrices()
+}
+
+// eliminateColumn makes a column of the matrix that of the identity, and does the same to the inverse; false where the
+// matrix has none.
+func eliminateColumn(a, inverse []float64, at, n int) bool {
+	best := at
+	for r := at + 1; r < n; r++ {
+		if math.Abs(a[r*n+at]) > math.Abs(a[best*n+at]) {
+			best = r
+		}
+	}
+	d := a[best*n+at]
+	if math.Abs(d) < 1e-9 {
+		return false
+	}
+	for k := range n {
+		a[best*n+k], a[at*n+k] = a[at*n+k], a[best*n+k]/d
+		inverse[best*n+k], inverse[at*n+k] = inverse[at*n+k], inverse[best*n+k]/d
+	}
+	row, other := a[at*n:at*n+n], inverse[at*n:at*n+n]
+	for r := range n {
+		x := a[r*n+at]
+		if r == at || x == 0 {
+			continue
+		}
+		to, toInverse := a[r*n:r*n+n], inverse[r*n:r*n+n]
+		for k := at; k < n; k++ {
+			to[k] -= x * row[k]
+		}
+		for k, y := range other {
+			toInverse[k] -= x * y
+		}
+	}
+	return true
+}
