@@ -3,6 +3,7 @@ package lowerbound
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -27,6 +28,58 @@ func TestRaiseBoundCountsWholePodsOnNodes(t *testing.T) {
 	}
 }
 
+// With the nodes of a plan the fleet of the first round costs no more than the plan, whatever prices it begins with.
+func TestRaiseBoundBeginsWithThePlan(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	p := CoverProblem{Rounds: 60}
+	var all []int32
+	for i := range int32(12) {
+		all = append(all, i)
+		p.Classes = append(p.Classes, PriceClass{Need: []float64{0.5 + 1.5*r.Float64(), 0.5 + 1.5*r.Float64()}, Count: 6,
+			Group: -1})
+	}
+	p.Offers = append(p.Offers, NodeOffer{Price: 3, Room: []float64{6, 6}, Holds: all})
+	for range 10 {
+		p.Offers = append(p.Offers, NodeOffer{Room: []float64{1 + 3*r.Float64(), 1 + 3*r.Float64()}, Holds: all, Limit: 1})
+	}
+	plan, usd := firstFit(p)
+	prices := make([]float64, len(p.Classes))
+	if got := RaiseBound(p, prices, plan, 0); got.Least > usd*(1+unlike) {
+		t.Errorf("with the plan the fleet costs %.3f, want at most the plan's %.3f", got.Least, usd)
+	}
+	if got := RaiseBound(p, prices, nil, 0); got.Least < usd*(1+unlike) {
+		t.Errorf("without a plan the fleet costs %.3f after a round, the plan %.3f: this test says nothing", got.Least, usd)
+	}
+}
+
+// firstFit is a plan that puts each pod on the first node with room, those of offers with a limit first, and its price.
+func firstFit(p CoverProblem) (out []PlannedNode, usd float64) {
+	var rooms [][]float64
+	for i := range p.Offers[1:] {
+		out, rooms = append(out, PlannedNode{Offer: i + 1}), append(rooms, slices.Clone(p.Offers[i+1].Room))
+	}
+	for k, c := range p.Classes {
+		for range int(c.Count) {
+			at := slices.IndexFunc(rooms, func(room []float64) bool { return c.Need[0] <= room[0] && c.Need[1] <= room[1] })
+			if at < 0 {
+				at, usd = len(out), usd+p.Offers[0].Price
+				out = append(out, PlannedNode{Price: p.Offers[0].Price, Offer: -1})
+				rooms = append(rooms, slices.Clone(p.Offers[0].Room))
+			}
+			for d, need := range c.Need {
+				rooms[at][d] -= need
+			}
+			x := &out[at]
+			if n := len(x.Class) - 1; n >= 0 && x.Class[n] == int32(k) {
+				x.Amount[n]++
+			} else {
+				x.Class, x.Amount = append(x.Class, int32(k)), append(x.Amount, 1)
+			}
+		}
+	}
+	return out, usd
+}
+
 // No plan of small random clusters undercuts the bound, whatever the prices and the work that it starts with, and it is
 // no less than what the prices prove that it starts with.
 func TestRaiseBoundHoldsForEveryPlan(t *testing.T) {
@@ -36,7 +89,11 @@ func TestRaiseBoundHoldsForEveryPlan(t *testing.T) {
 		p := randomHosts(r)
 		quick := SolvePrices(p)
 		work := []int{0, 1_000_000, 50_000_000}[seed%3]
-		got := RaiseBound(p, quick.Value[:len(p.Classes)], nil, work)
+		var plan []PlannedNode
+		if seed%2 == 0 {
+			plan = onePodEach(p)
+		}
+		got := RaiseBound(p, quick.Value[:len(p.Classes)], plan, work)
 		cheapest := cheapestPlan(p)
 		if got.Bound > cheapest*(1+1e-6)+1e-9 {
 			t.Errorf("seed %d: the bound is %.4f, a plan costs %.4f", seed, got.Bound, cheapest)
@@ -80,6 +137,17 @@ func randomHosts(r *rand.Rand) CoverProblem {
 			Limit: 1})
 	}
 	return p
+}
+
+// onePodEach is a plan in which each pod has a new node of the first offer.
+func onePodEach(p CoverProblem) (out []PlannedNode) {
+	for i, c := range p.Classes {
+		for range int(c.Count) {
+			out = append(out, PlannedNode{Price: p.Offers[0].Price, Offer: -1,
+				LimitedFill: LimitedFill{[]int32{int32(i)}, []int{1}}})
+		}
+	}
+	return out
 }
 
 // cheapestPlan is what the cheapest plan of whole pods costs, found by trying all.
