@@ -61,7 +61,7 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 	offers := op.candidateOffers(pools, batches)
 	g.prepareGroups(offers, batches)
 	sift, priced, since, again := true, math.Inf(1), 0, stale
-	if op.a.podPrices().solver.ClassCount() > manyClasses {
+	if podPricesFor(op.a).solver.ClassCount() > manyClasses {
 		again = staler
 	}
 	for !op.a.used.claimsUsedUp() && g.countRemaining() {
@@ -91,7 +91,7 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 }
 
 func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) {
-	p := g.a.podPrices()
+	p := podPricesFor(g.a)
 	type alike struct {
 		class int32
 		admit *nodeAdmission
@@ -169,7 +169,7 @@ func (g *priceGuide) countRemaining() bool {
 
 // repriceRemaining asks what the pods that are left are worth while that part of the hosts is empty.
 func (g *priceGuide) repriceRemaining(hosts float64) {
-	p := g.a.podPrices()
+	p := podPricesFor(g.a)
 	count := make([]float64, len(p.classes))
 	for _, it := range g.items {
 		count[it.class] += float64(it.all)

@@ -106,7 +106,7 @@ func (op nodeOpener) setPodValues(cands []*poolOffering, whole bool, batches []*
 		if l.value = r.minShare(l.admit, l.view.class); l.value < noPrice {
 			l.value = max(l.value, 1e-12) // what is for free is worth something too
 		}
-		p := op.a.podPrices()
+		p := podPricesFor(op.a)
 		if y := p.prices.Value[p.classOf(l.view.class, l.pins)]; l.value < noPrice {
 			l.least = l.value
 			if op.a.strategy.guide != byCostShare {

@@ -24,9 +24,9 @@ func (op nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
 	if !g.countRemaining() {
 		return
 	}
-	p := lowerbound.CoverProblem{Caps: op.a.podPrices().problem.Caps}
+	p := lowerbound.CoverProblem{Caps: podPricesFor(op.a).problem.Caps}
 	for _, it := range g.items {
-		c := op.a.podPrices().problem.Classes[it.class]
+		c := podPricesFor(op.a).problem.Classes[it.class]
 		p.Classes = append(p.Classes, lowerbound.PriceClass{Need: c.Need, Group: c.Group, Count: float64(it.all),
 			Most: float64(max(1, it.left))})
 	}

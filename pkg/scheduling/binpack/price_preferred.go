@@ -2,21 +2,21 @@ package binpack
 
 import "slices"
 
-// podPrices is what pods are worth where new nodes are made for them.
-func (a *solution) podPrices() *shadowPrices {
+// podPricesFor is what pods are worth where new nodes are made for them.
+func podPricesFor(a *solution) *shadowPrices {
 	if a.prices != nil {
 		return a.prices
 	}
 	return a.w.worth
 }
 
-// guidePrices are the prices by which a solution is improved: those of the problem, or, where the solution keeps what
+// guidePricesFor are the prices by which a solution is improved: those of the problem, or, where the solution keeps what
 // pods prefer, those of pods that require it. They prove nothing about plans that give preferences up.
-func (w *problem) guidePrices(a *solution) *shadowPrices {
+func guidePricesFor(w *problem, a *solution) *shadowPrices {
 	if w.guide != nil {
 		return w.guide
 	}
-	views := a.usualViews()
+	views := usualViewsOf(a)
 	view := func(k *podClass) *relaxedPod { return views[k.id] }
 	if w.guide = w.worth; slices.ContainsFunc(w.classes.list, func(k *podClass) bool {
 		return !views[k.id].pricedAs(k.lastRelaxation())
@@ -27,9 +27,9 @@ func (w *problem) guidePrices(a *solution) *shadowPrices {
 	return w.guide
 }
 
-// usualViews are, by class, how far those pods are relaxed that a new node holds, most of them where they differ, and
+// usualViewsOf are, by class, how far those pods are relaxed that a new node holds, most of them where they differ, and
 // the last relaxation where there are none.
-func (a *solution) usualViews() []*relaxedPod {
+func usualViewsOf(a *solution) []*relaxedPod {
 	pods := map[*relaxedPod]int{}
 	for _, b := range a.bins {
 		if b.offer == nil {

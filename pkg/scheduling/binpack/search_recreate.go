@@ -294,7 +294,7 @@ func (s *localSearch) suitableOffers(t *weightTier, l *podBatch) []int32 {
 
 // offerScore is what the offer costs for the worth of its best fill.
 func (s *localSearch) offerScore(t *weightTier, o *poolOffering) float64 {
-	p := s.a.podPrices()
+	p := podPricesFor(s.a)
 	if fill := p.fill[o.model]; fill > 0 {
 		return s.a.offerCost(o) / fill
 	}

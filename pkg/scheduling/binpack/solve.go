@@ -171,7 +171,7 @@ func (w *problem) improve(a *solution, st strategy, most int) *solution {
 func (w *problem) packByLinearProgram(best *solution, st strategy, b *workBudget) (cheaper, other *solution) {
 	if best.used.opened == 0 || w.worth == nil || best.newNodePrice() <= best.lowerBound()*(1+smallGap) ||
 		w.s.Rules.PackingIterations == cluster.NoIterations && len(w.worth.problem.Offers) > fewOffers ||
-		!b.allowsFleet(best.podPrices()) {
+		!b.allowsFleet(podPricesFor(best)) {
 		return best, nil
 	}
 	st.guide, st.caps = byLinearProgram, best.strategy.caps

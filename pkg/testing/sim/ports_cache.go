@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 )
 
@@ -59,7 +58,7 @@ func (c *checkpoints) write(p *processCache) {
 // start is the cache of a new process: empty, or with what is stored, which is as old as it is.
 func (c *checkpoints) start() *processCache {
 	if len(c.stored) == 0 || c.rng.Float64() >= c.used || c.rng.Float64() < c.damaged {
-		return newProcessCache()
+		return &processCache{}
 	}
 	i := len(c.stored) - 1
 	if c.rng.Float64() < c.old {
@@ -70,7 +69,7 @@ func (c *checkpoints) start() *processCache {
 
 // copyLists is what another process may know of it. What it wrote itself is not among that.
 func (c *processCache) copyLists() *processCache {
-	out := newProcessCache()
+	out := &processCache{}
 	out.pods, out.nodes, out.claims = c.pods, c.nodes, c.claims
 	out.pods.wrote, out.nodes.wrote, out.claims.wrote = false, false, false
 	return out
@@ -93,15 +92,11 @@ type processCache struct {
 	claims cachedList[cluster.Claim]
 	fault  CacheFault
 
-	instances *controllers.InstanceCache
-
 	mu      sync.Mutex
 	pass    time.Time      // when the pass began that is under way; zero if it did not say so
 	invalid time.Time      // what was read before may not be shown
 	leases  map[string]int // the version of each lease that it wrote last
 }
-
-func newProcessCache() *processCache { return &processCache{instances: &controllers.InstanceCache{}} }
 
 // invalidate has the next look show what anybody wrote until now.
 func (c *processCache) invalidate() {
