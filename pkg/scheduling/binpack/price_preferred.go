@@ -10,8 +10,8 @@ func podPricesFor(a *solution) *shadowPrices {
 	return a.w.worth
 }
 
-// guidePricesFor are the prices by which a solution is improved: those of the problem, or, where the solution keeps what
-// pods prefer, those of pods that require it. They prove nothing about plans that give preferences up.
+// guidePricesFor are the prices by which a solution is improved: those of the problem, or, where the solution keeps
+// what pods prefer, those of pods that require it. They prove nothing about plans that give preferences up.
 func guidePricesFor(w *problem, a *solution) *shadowPrices {
 	if w.guide != nil {
 		return w.guide
