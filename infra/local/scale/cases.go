@@ -194,10 +194,8 @@ func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) erro
 	}
 	if cold {
 		what = fmt.Sprintf("%d pods wait, cold", pods)
-		for _, f := range []string{"provision", "lifecycle"} {
-			if _, err := m.Host.KillFunction(m.FunctionName(f)); err != nil {
-				return err
-			}
+		if err := m.endProcesses("provision", "lifecycle"); err != nil {
+			return err
 		}
 	}
 	known := m.knownInstances()
@@ -238,6 +236,16 @@ func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) erro
 	}
 	return m.closeCase(what, m.addFleets(known, began, row{Waiting: left, Bound: bound.Seconds(), PlaneCPU: busy,
 		Created: created.Seconds(), Marked: marked.stopWatching().Sub(began).Seconds()}))
+}
+
+// endProcesses has functions start cold.
+func (m *measured) endProcesses(functions ...string) error {
+	for _, f := range functions {
+		if _, err := m.Host.KillFunction(m.FunctionName(f)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // countUnbound counts the waiting pods that have no node.
