@@ -64,3 +64,13 @@ func (c *cluster) planeCPU() float64 {
 	}
 	return u.CPU.Seconds()
 }
+
+// endProcesses has functions start cold.
+func (m *measured) endProcesses(functions ...string) error {
+	for _, f := range functions {
+		if _, err := m.Host.KillFunction(m.FunctionName(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

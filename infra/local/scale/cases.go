@@ -238,16 +238,6 @@ func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) erro
 		Created: created.Seconds(), Marked: marked.stopWatching().Sub(began).Seconds()}))
 }
 
-// endProcesses has functions start cold.
-func (m *measured) endProcesses(functions ...string) error {
-	for _, f := range functions {
-		if _, err := m.Host.KillFunction(m.FunctionName(f)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // countUnbound counts the waiting pods that have no node.
 func (m *measured) countUnbound(ctx context.Context) (n int, err error) {
 	list, err := m.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "scale=waiting",
