@@ -20,7 +20,7 @@ type markedPods struct {
 	last  time.Time // when the last of them was marked first
 }
 
-// watchMarked watches the waiting pods from now on, until stop is called.
+// watchMarked watches the waiting pods from now on, until stopWatching is called.
 func (c *cluster) watchMarked(ctx context.Context) (*markedPods, error) {
 	w, err := c.Kube.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "scale=waiting"})
 	if err != nil {

@@ -68,7 +68,7 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 	case plan.WriteStatus:
 		return w.writeStatus(ctx, claim, a)
 	case plan.SetDeadline:
-		w.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Warning: true,
+		w.l.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Warning: true,
 			Reason: a.Reason, Message: a.Why})
 		return w.annotateClaim(ctx, claim, map[string]string{
 			v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)})
@@ -77,7 +77,7 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 	case plan.LeaveNode:
 		return w.annotateClaim(ctx, claim, map[string]string{v1.AnnotationReplaceRequested: a.Leave})
 	case plan.DeleteClaim:
-		w.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Reason: "Disrupted",
+		w.l.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Reason: "Disrupted",
 			Message: a.Reason + ": " + a.Why})
 		return w.l.Claims.DeleteClaim(ctx, claim)
 	case plan.ReleaseClaim:
@@ -254,11 +254,6 @@ func (w *actionWorker) recordAction(ctx context.Context, c cluster.Claim, n clus
 	if a.Node != "" {
 		e.Kind, e.Name, e.UID = "Node", n.Name, n.UID
 	}
-	w.recordEvent(ctx, e)
-	return nil
-}
-
-// recordEvent writes a Kubernetes event. One that cannot be written is logged and costs nothing else.
-func (w *actionWorker) recordEvent(ctx context.Context, e cluster.Event) {
 	w.l.recordEvent(ctx, e)
+	return nil
 }

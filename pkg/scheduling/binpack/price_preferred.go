@@ -12,7 +12,8 @@ func podPricesFor(a *solution) *shadowPrices {
 
 // guidePricesFor are the prices by which a solution is improved: those of the problem, or, where the solution keeps
 // what pods prefer, those of pods that require it. They prove nothing about plans that give preferences up.
-func guidePricesFor(w *problem, a *solution) *shadowPrices {
+func guidePricesFor(a *solution) *shadowPrices {
+	w := a.w
 	if w.guide != nil {
 		return w.guide
 	}

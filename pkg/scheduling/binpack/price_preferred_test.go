@@ -25,7 +25,7 @@ func TestPodsThatPreferToBeApartGuideTheSearchByWhatThatCosts(t *testing.T) {
 	preferApart(s, "app-0000")
 	w := newProblem(s, ResolveOfferings(s))
 	a, _ := w.placeMostPods()
-	guide := guidePricesFor(w, a)
+	guide := guidePricesFor(a)
 	for _, k := range w.classes.list {
 		is, proved := guide.lowestPrice(k), w.worth.lowestPrice(k)
 		apart := k.pod.Labels["app"] == "app-0000"
@@ -43,7 +43,7 @@ func TestPodsWithoutPreferencesGuideTheSearchByTheBound(t *testing.T) {
 	s := services(t, 100)
 	w := newProblem(s, ResolveOfferings(s))
 	a, _ := w.placeMostPods()
-	if guidePricesFor(w, a) != w.worth {
+	if guidePricesFor(a) != w.worth {
 		t.Error("prices were found anew")
 	}
 }

@@ -93,7 +93,7 @@ func improveByLocalSearch(a *solution, most searchLimit) {
 	if a.newNodePrice() <= goal {
 		return
 	}
-	a.prices = guidePricesFor(a.w, a)
+	a.prices = guidePricesFor(a)
 	bins, usage, opened := slices.Clone(a.bins), slices.Clone(a.used.pools), a.used.opened
 	s := &localSearch{a: a, use: a.spotUse()}
 	s.ceiling = s.use.mostInPool()
