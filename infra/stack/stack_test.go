@@ -285,7 +285,7 @@ func TestMemoryOfFunctionsThatDecide(t *testing.T) {
 		"StateChange": 512.0, "Rebalance": 512.0, "ScheduledChange": 512.0, "Preflight": 512.0, "Setup": 512.0}, got); d != "" {
 		t.Errorf("memory (-want +got):\n%s", d)
 	}
-	if limit["Disrupt"] != "1415MiB" || limit["StateChange"] != "410MiB" {
+	if limit["Disrupt"] != "1150MiB" || limit["StateChange"] != "333MiB" {
 		t.Errorf("garbage is collected at %v and %v", limit["Disrupt"], limit["StateChange"])
 	}
 }

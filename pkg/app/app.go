@@ -51,6 +51,7 @@ type App struct {
 	kube    *kube.Client
 	cache   *kube.ClusterCache // of what there is much of; outlives an invocation
 	cluster clusterFacts
+	known   controllers.InstanceCache // what EC2 said of instances; the same
 	// findAuthority is asked when the API server's certificate is not believed: refresh asks EKS, others what refresh
 	// found.
 	findAuthority func(context.Context) (string, error)

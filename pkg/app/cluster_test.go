@@ -145,7 +145,7 @@ func TestWhatThePreflightTells(t *testing.T) {
 		prints[got["Fingerprint"]] = true
 	}
 	got, err := stackAttributes(one, 1769)
-	if err != nil || got["FunctionMemory"] != "1769" || got["MemoryLimit"] != "1415MiB" || prints[got["Fingerprint"]] {
+	if err != nil || got["FunctionMemory"] != "1769" || got["MemoryLimit"] != "1150MiB" || prints[got["Fingerprint"]] {
 		t.Errorf("with other memory: %v, %v", got, err)
 	}
 	one.CABundle = strings.Repeat("A", maxCABundle+1)

@@ -95,7 +95,7 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 	deps := a.newDeps(holder)
 	deps.Rules.ReportDisruption = a.set.Disruption != settings.DisruptionAct
 	return disrupt.Controller{Deps: deps,
-		OfferingCache: &a.offerings, Read: a.cache, Placed: a.fleet, Claims: a.kube.Claims,
+		OfferingCache: &a.offerings, Read: a.cache, Placed: a.fleet, Known: &a.known, Claims: a.kube.Claims,
 		Moves: a.kube.Nodes, Lease: a.cache, SoldOut: a.soldOut,
 		Prices: a.store, Levels: a.levels, Rollouts: newRollouts(a, holder),
 		Notes:     store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
@@ -128,7 +128,7 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) (err error) 
 func (a *App) newLifecycle(holder string) lifecycle.Controller {
 	return lifecycle.Controller{Deps: a.newDeps(holder),
 		Read: a.cache, Claims: a.kube.Claims, Nodes: a.kube.Nodes, Pods: a.kube.Pods, Holds: a.kube.Nodes, Live: a.kube,
-		Instances: a.fleet, Health: a.fleet, Shifts: a.shifts, Pools: a.kube.Pools, Failures: a.ledger,
+		Instances: a.fleet, Known: &a.known, Health: a.fleet, Shifts: a.shifts, Pools: a.kube.Pools, Failures: a.ledger,
 		Volumes: a.kube.Volumes, Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Watch: kube.WatchLease{ClusterCache: a.cache}}
 }

@@ -22,8 +22,8 @@ const (
 	instanceAppears = time.Minute
 )
 
-// InstanceCache is what an invocation knows of the cluster's instances, so that not every pass of it lists thousands.
-// The zero value knows nothing.
+// InstanceCache is what a process knows of the cluster's instances. It outlives an invocation, so that not every pass
+// lists thousands. The zero value knows nothing.
 type InstanceCache struct {
 	mu     sync.Mutex
 	known  map[string]cluster.Instance

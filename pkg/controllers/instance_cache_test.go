@@ -44,7 +44,7 @@ func (s *shownInstances) ListInstances(_ context.Context, which cluster.Instance
 	return out, s.fail
 }
 
-// An invocation lists all instances every five minutes; in between it asks for those launched lately and for those named.
+// A process lists all instances every five minutes; in between it asks for those launched lately and for those named.
 func TestWhatAnInstanceCacheAsks(t *testing.T) {
 	noon := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
 	old := func(id, state string) cluster.Instance {

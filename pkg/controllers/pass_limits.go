@@ -13,7 +13,7 @@ import (
 // Limits of an invocation, past which a pass is ended in order.
 const (
 	// what is left of an invocation for ending it: giving leases back and telling what was measured
-	endingTakes = 2 * time.Second
+	endingTakes = 4 * time.Second
 	// part of the memory, in percent, from which on a pass ends: Lambda kills the process that passes all of it
 	memoryLimitPercent = 92
 	memoryLookEvery    = 50 * time.Millisecond

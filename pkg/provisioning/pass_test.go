@@ -67,3 +67,28 @@ func leave(s *cluster.Snapshot, node string, in time.Duration) {
 		}
 	}
 }
+
+// A node that EC2 wants left, and whose pods need more new nodes than one pass may make, is replaced all the same.
+func TestReplacementOfMoreNodesThanAPassMakes(t *testing.T) {
+	s := read(t, `
+type m5.2xlarge cpu=8000 mem=32768 milliusd=384
+----
+pool default
+require node.kubernetes.io/instance-type In m5.large
+require karpenter.sh/capacity-type In on-demand
+----
+node n1 type=m5.2xlarge zone=us-west-2a pool=default
+----
+pods web n=3 on=n1 cpu=1500
+----
+`)
+	leave(&s, "n1", 70*time.Hour)
+	for i := range s.Pools {
+		s.Pools[i].Disruption.Budgets = []cluster.NodeBudget{{Every: true, Nodes: "2"}}
+	}
+	s.Rules.MaxClaims = 2
+	got := provisioning.Decide(s)
+	if len(got.Plan.Launches) != 3 || len(got.Plan.Unplaced) != 0 {
+		t.Error(decided(got))
+	}
+}

@@ -26,7 +26,7 @@ func RecommendFunctionMemory(nodes, pods int) int {
 }
 
 // memoryInUse is the part of a function's memory from which on Go collects garbage however little memory has grown.
-const memoryInUse = 0.8
+const memoryInUse = 0.65
 
 // FunctionMemoryLimit is the GOMEMLIMIT of a function that has so many MiB.
 func FunctionMemoryLimit(memoryMiB int) string {

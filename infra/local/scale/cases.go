@@ -194,6 +194,10 @@ func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) erro
 	}
 	if cold {
 		what = fmt.Sprintf("%d pods wait, cold", pods)
+		// as the schedule does every minute, so that a checkpoint is as old as it is then
+		if err := m.tickFunction(ctx, "", "lifecycle", false); err != nil {
+			return err
+		}
 		if err := m.endProcesses("provision", "lifecycle"); err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ type Controller struct {
 	Watch     controllers.WatchLease // tells others that nobody need wake lifecycle; nil to tell nobody
 	Hints     controllers.PushHints
 	Refusals  *EvictionBackoff           // of evictions, shared by the invocations of a process; nil for none known
-	Known     *controllers.InstanceCache // what is known of instances; nil for nothing
+	Known     *controllers.InstanceCache // what the process knows of instances; nil for nothing
 	Series    *remotewrite.Recorder      // for Prometheus; nil for nothing
 
 	seen   controllers.StaleStatus

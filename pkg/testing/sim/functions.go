@@ -63,6 +63,7 @@ func lifecycleFunction(rules cluster.Settings) Function {
 			p := in.Ports
 			f := lifecycle.Controller{Deps: in.deps(rules), Read: p.read, Claims: p.claims, Nodes: p.nodes,
 				Holds: p.nodes, Pods: p.pods, Live: p.live, Instances: p.fleet, Health: p.fleet, Pools: p.pools,
+				Known:   p.inv.cache.instances,
 				Volumes: p.read, Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.newWaker("refresh"),
 				Watch: p.leases}
 			return f.Run(ctx, in.Until)
@@ -95,6 +96,7 @@ func disruptFunction(rules cluster.Settings) Function {
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
 			f := disrupt.Controller{Deps: in.deps(rules), Read: p.read, Placed: p.fleet, Claims: p.claims,
+				Known: p.inv.cache.instances,
 				Moves: p.nodes, Lease: p.leases, SoldOut: p.state, Prices: p.offerings, Notes: p.state,
 				Provision: p.wakeUnlessWatching("provision", in.Log),
 				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log)}

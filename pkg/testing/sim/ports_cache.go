@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 )
 
@@ -58,7 +59,7 @@ func (c *checkpoints) write(p *processCache) {
 // start is the cache of a new process: empty, or with what is stored, which is as old as it is.
 func (c *checkpoints) start() *processCache {
 	if len(c.stored) == 0 || c.rng.Float64() >= c.used || c.rng.Float64() < c.damaged {
-		return &processCache{}
+		return newProcessCache()
 	}
 	i := len(c.stored) - 1
 	if c.rng.Float64() < c.old {
@@ -69,7 +70,7 @@ func (c *checkpoints) start() *processCache {
 
 // copyLists is what another process may know of it. What it wrote itself is not among that.
 func (c *processCache) copyLists() *processCache {
-	out := &processCache{}
+	out := newProcessCache()
 	out.pods, out.nodes, out.claims = c.pods, c.nodes, c.claims
 	out.pods.wrote, out.nodes.wrote, out.claims.wrote = false, false, false
 	return out
@@ -92,11 +93,15 @@ type processCache struct {
 	claims cachedList[cluster.Claim]
 	fault  CacheFault
 
+	instances *controllers.InstanceCache
+
 	mu      sync.Mutex
 	pass    time.Time      // when the pass began that is under way; zero if it did not say so
 	invalid time.Time      // what was read before may not be shown
 	leases  map[string]int // the version of each lease that it wrote last
 }
+
+func newProcessCache() *processCache { return &processCache{instances: &controllers.InstanceCache{}} }
 
 // invalidate has the next look show what anybody wrote until now.
 func (c *processCache) invalidate() {
