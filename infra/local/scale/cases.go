@@ -185,15 +185,22 @@ func (m *measured) tickTwice(ctx context.Context, what string) error {
 	return nil
 }
 
+// waitingCase is the name of the case in which so many pods wait.
+func waitingCase(pods int, cold bool) string {
+	if cold {
+		return fmt.Sprintf("%d pods wait, cold", pods)
+	}
+	return fmt.Sprintf("%d pods wait, warm", pods)
+}
+
 // measureWaiting lets pods wait that fit on no node there is, and ticks once, as the schedule would at some time.
 // Everything else is what functions do when they are called.
 func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) error {
-	what := fmt.Sprintf("%d pods wait, warm", pods)
+	what := waitingCase(pods, cold)
 	if err := m.waitIdle(ctx); err != nil {
 		return err
 	}
 	if cold {
-		what = fmt.Sprintf("%d pods wait, cold", pods)
 		// as the schedule does every minute, so that a checkpoint is as old as it is then
 		if err := m.tickFunction(ctx, "", "lifecycle", false); err != nil {
 			return err

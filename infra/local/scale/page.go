@@ -95,6 +95,7 @@ func renderPage(all []size) string {
 		"is killed. Silent: kubelets say nothing; heartbeats: each Node's status every 5 minutes, its Lease every 10 seconds. " +
 		"Warm: in a process that has done the same before. Wall is that of the longest invocation, CPU the sum. Bytes are those of " +
 		"answers on the wire. Push is on and disruption reports.\n")
+	out.WriteString("\n## What was to be reached\n\nIn parentheses, by size.\n\n" + summaryTable(all) + "\n")
 	for _, s := range all {
 		fmt.Fprintf(&out, "\n## %d nodes, %d pods, %d MiB\n\n", s.Nodes, s.Pods, s.MemoryMB)
 		fmt.Fprintf(&out, "`make scale NODES=%d PODS=%d MEMORY=%d`, %s, held to their limits by %s, load average %.0f before and %.0f after. An object has %s.\n\n",
@@ -191,19 +192,21 @@ func everyMinutes() map[string]int {
 func (s size) idleMonth() string {
 	t := newTable("idle month, with heartbeats", "ticks", "wall s", "USD")
 	sum := 0.0
-	for _, r := range s.Rows {
-		every := everyMinutes()[r.Function]
-		if r.Case != heartbeats || every == 0 {
-			continue
-		}
-		ticks := float64(minutes / every)
-		usd := ticks * (r.Wall*float64(s.MemoryMB)/1024*usdPerGBSecond + usdPerRequest)
+	for _, r := range s.rowsOf(heartbeats, scheduledFunctions()...) {
+		usd := s.monthOf(r)
 		sum += usd
-		t.AppendRow(table.Row{r.Function, minutes / every, fmt.Sprintf("%.2f", r.Wall), fmt.Sprintf("%.2f", usd)})
+		t.AppendRow(table.Row{r.Function, ticksInMonth(r.Function), fmt.Sprintf("%.2f", r.Wall), fmt.Sprintf("%.2f", usd)})
 	}
 	t.AppendFooter(table.Row{"together", "", "", fmt.Sprintf("%.2f", sum)})
 	return t.RenderMarkdown()
 }
+
+// monthOf is what Lambda charges in a month for the function's ticks that are like the row, in USD.
+func (s size) monthOf(r row) float64 {
+	return float64(ticksInMonth(r.Function)) * (r.Wall*float64(s.MemoryMB)/1024*usdPerGBSecond + usdPerRequest)
+}
+
+func ticksInMonth(function string) int { return minutes / everyMinutes()[function] }
 
 func newTable(header ...any) table.Writer {
 	t := table.NewWriter()
