@@ -12,6 +12,9 @@ const (
 	mostRaised = 250
 	// leastHostFillWork is how much work another solution begins with.
 	leastHostFillWork = 300 * millisecond
+	// raisingShare is the part of the work after which prices are raised no more: better ones bring the search, which
+	// has the rest, further than more steps do.
+	raisingShare = 0.75
 	// fewHosts is with how many nodes that are there the search finds by itself what they should hold.
 	fewHosts = 20
 )
@@ -101,7 +104,7 @@ func (f hostFillSearch) findCheaper(best *solution, st strategy, work int) *solu
 	if work == 0 {
 		return best
 	}
-	work -= f.raisePrices(best, work/2)
+	work -= f.raisePrices(best, int(raisingShare*float64(work)))
 	a, filled := f.packHostFills(st)
 	if a.waiting() > best.waiting() {
 		return best

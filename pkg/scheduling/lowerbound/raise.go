@@ -11,11 +11,17 @@ const (
 	// limitedFills bounds the steps in which the best fill of whole pods is looked for on an offer of which there are
 	// so many.
 	limitedFills = 3000
+	// quickFills is the same while prices are far from right and most groups find something better at each of them.
+	quickFills = 300
 	// closeToBest is the part of the best prices so far in those that are tried next, half of what it was after each
 	// that proved more.
 	closeToBest = 0.5
 	// lowerings is how often prices are lowered where offers hold too much worth, before all prices are.
 	lowerings = 3
+	// quickShare is the part of the work after which fills are looked for thoroughly, whatever groups find.
+	quickShare = 0.75
+	// givingShare is the part of the work that goes into what offers hold in the end.
+	givingShare = 0.25
 )
 
 // RaisedBound is the outcome of RaiseBound.
@@ -41,7 +47,8 @@ type PlannedNode struct {
 
 // RaiseBound looks for prices that prove more than those given, because every offer holds whole pods, also one of which
 // there are so many. The outcome is valid after any amount of work, of which one unit takes about a nanosecond. It has
-// no Fill. The bound is the sum of count times value, less the worth of the offers that have a limit.
+// no Fill. The bound is the sum of count times value, less the worth of the offers that have a limit. What these offers
+// hold in the end takes up to givingShare of the work more.
 //
 // It takes the offers with a limit group by group, so that few rows stand for many nodes: a column says what each
 // offer of the group holds at one set of prices. A mixture of such columns is a mixture of fills of each offer, so
@@ -57,15 +64,20 @@ func RaiseBound(p CoverProblem, value []float64, plan []PlannedNode, work int) R
 	best := RaisedBound{ClassPrices: ClassPrices{Bound: math.Inf(-1), Least: g.m.fleetCost()}}
 	for mix := closeToBest; ; {
 		best.Rounds++
+		exact := g.patience == limitedFills
 		added := g.tryPrices(pure)
 		higher := best.keepHigher(g, len(value))
 		g.m.refactorBasis()
 		g.m.improveBasis()
 		best.Least = g.m.fleetCost()
 		if best.Work = g.work + g.m.work; best.Work > work || best.Least-best.Bound <= wholeEnough*best.Bound ||
-			added == 0 && mix == 0 {
-			best.Fills = g.fillsOfFleet()
+			exact && added == 0 && mix == 0 {
+			best.Fills = g.giveAllFills(best.Work + int(givingShare*float64(work)))
+			best.Work = g.work + g.m.work
 			return best
+		}
+		if 2*added < len(g.members) || float64(best.Work) > quickShare*float64(work) {
+			g.patience = limitedFills
 		}
 		switch {
 		case added == 0:
@@ -136,7 +148,7 @@ func newLimitGroups(p CoverProblem) *limitGroups {
 		limit[i] = g.first + int32(n)
 	}
 	g.wholePodProblem = &wholePodProblem{solver: newSolverWith(p, limit, dims), fill: make([]float64, len(p.Offers)),
-		patience: limitedFills, glance: true}
+		patience: quickFills, glance: true}
 	g.m.absolute = true
 	return g
 }
@@ -282,43 +294,4 @@ func (g *limitGroups) tryGroup(n int, pure []float64) bool {
 	}
 	g.addGroupColumn(n, amounts, fills)
 	return true
-}
-
-// fillsOfFleet tells by offer with a limit what it holds in the fleet: of each column of its group as many offers have
-// their fill as the fleet has a part of it.
-func (g *limitGroups) fillsOfFleet() []LimitedFill {
-	part := make([]float64, len(g.m.columns))
-	for r, j := range g.m.basic {
-		if j >= 0 {
-			part[j] = max(0, g.m.has[r])
-		}
-	}
-	out := make([]LimitedFill, len(g.Offers))
-	for n, list := range g.members {
-		var own []limitedColumn
-		for _, c := range g.columns {
-			if c.group == n && part[c.column] > 1e-6 {
-				own = append(own, c)
-			}
-		}
-		giveFills(own, part, list, out)
-	}
-	return out
-}
-
-// giveFills gives each offer of a group the fill of the column that lacks most of its part by then.
-func giveFills(columns []limitedColumn, part []float64, offers []int, out []LimitedFill) {
-	given := make([]float64, len(columns))
-	for at, i := range offers {
-		best, most := -1, 0.0
-		for j, c := range columns {
-			if lack := part[c.column]*float64(at+1) - given[j]; best < 0 || lack > most+1e-9 {
-				best, most = j, lack
-			}
-		}
-		if best >= 0 && most > 0 {
-			given[best]++
-			out[i] = columns[best].fills[at]
-		}
-	}
 }

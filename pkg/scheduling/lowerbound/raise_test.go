@@ -52,6 +52,56 @@ func TestRaiseBoundBeginsWithThePlan(t *testing.T) {
 	}
 }
 
+// Offers with a limit together hold no more pods than there are, each no more than it has room for, and what they leave
+// costs hardly more than the least.
+func TestRaiseBoundGivesWholeFills(t *testing.T) {
+	given, least := 0.0, 0.0
+	for seed := range uint64(12) {
+		p := oddHosts(rand.New(rand.NewPCG(seed, 3)))
+		plan, _ := firstFit(p)
+		got := RaiseBound(p, make([]float64, len(p.Classes)), plan, 20_000_000)
+		rest := CoverProblem{Classes: slices.Clone(p.Classes), Offers: p.Offers[:1], Rounds: 60}
+		for i, fill := range got.Fills {
+			room := slices.Clone(p.Offers[i].Room)
+			for j, k := range fill.Class {
+				rest.Classes[k].Count -= float64(fill.Amount[j])
+				for d, need := range p.Classes[k].Need {
+					room[d] -= need * float64(fill.Amount[j])
+				}
+			}
+			if slices.Min(room) < -1e-9 {
+				t.Errorf("seed %d: offer %d has %.3f left", seed, i, room)
+			}
+		}
+		for k, c := range rest.Classes {
+			if c.Count < 0 {
+				t.Errorf("seed %d: offers hold %.0f pods of class %d that there are not", seed, -c.Count, k)
+			}
+		}
+		given, least = given+SolveWholePods(rest).Least, least+got.Least
+	}
+	t.Logf("what is left costs %.3f, at least %.3f", given, least)
+	if given > 1.01*least {
+		t.Errorf("what is left costs %.3f, at least %.3f", given, least)
+	}
+}
+
+// oddHosts is a dozen classes, an offer and 160 odd rooms, so that groups have five.
+func oddHosts(r *rand.Rand) CoverProblem {
+	p := CoverProblem{Rounds: 60}
+	var all []int32
+	for i := range int32(12) {
+		all = append(all, i)
+		p.Classes = append(p.Classes, PriceClass{Need: []float64{0.5 + 1.5*r.Float64(), 0.5 + 1.5*r.Float64()}, Count: 30,
+			Group: -1})
+	}
+	p.Offers = append(p.Offers, NodeOffer{Price: 3, Room: []float64{6, 6}, Holds: all})
+	for range 160 {
+		p.Offers = append(p.Offers, NodeOffer{Room: []float64{1 + 3*r.Float64(), 1 + 3*r.Float64()}, Holds: all, Limit: 1})
+	}
+	return p
+}
+
 // firstFit is a plan that puts each pod on the first node with room, those of offers with a limit first, and its price.
 func firstFit(p CoverProblem) (out []PlannedNode, usd float64) {
 	var rooms [][]float64
