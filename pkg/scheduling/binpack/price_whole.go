@@ -60,7 +60,8 @@ func (f hostFillSearch) raisePrices(plan *solution, work int) int {
 			at[i], p.Offers = len(p.Offers), append(p.Offers, o)
 		}
 	}
-	raised := lowerbound.RaiseBound(p, w.worth.prices.Value[:len(w.worth.classes)], f.plannedNodes(plan, at), work)
+	out.parts = w.worth.newNodeParts(plan)
+	raised := raiseWithParts(p, &out, f.plannedNodes(plan, at), work)
 	out.prices, out.hostWorth = raised.ClassPrices, make([]float64, len(at))
 	w.raised, w.hostFills = &out, make([]hostFill, len(at))
 	for i, j := range at {
