@@ -74,6 +74,7 @@ func raisedBound(world *scenario.World) float64 {
 	a, _ := w.placeMostPods()
 	if a.used.opened > 0 && w.worth != nil {
 		hostFillSearch{w}.raisePrices(a, 5*millisecond)
+		hostFillSearch{w}.raiseForNewNodes(a, leastSearchWork)
 	}
 	return a.lowerBound()
 }
