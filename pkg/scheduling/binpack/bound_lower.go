@@ -84,6 +84,7 @@ func (p boundProof) sharedBound(x *shadowPrices) float64 {
 		r.filler.Group = append(r.filler.Group, -1)
 		sum += n * value[c]
 	}
+	sum += x.extraWorth(counts)
 	r.addHosts()
 	r.addReserved()
 	r.usd += r.paidRoom()

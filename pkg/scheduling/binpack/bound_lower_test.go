@@ -18,7 +18,7 @@ import (
 // overlays, daemons, and pods that choose zones or keep apart, no way to place the pods that the plan places costs less
 // than its bound.
 func TestBoundNeverExceedsTheBestPlan(t *testing.T) {
-	asked, tight, roomy, proved := 0, 0, 0, 0
+	asked, tight, roomy, proved, raised := 0, 0, 0, 0, 0
 	for seed := range uint64(600) {
 		w, err := scenario.FromText(tinyWorld(seed))
 		if err != nil {
@@ -43,6 +43,13 @@ func TestBoundNeverExceedsTheBestPlan(t *testing.T) {
 		if patient > best*(1+1e-9) || patient < p.LowerBoundUSD*(1-1e-9) {
 			t.Errorf("seed %d: with patience the bound is %v, without %v, and a plan costs %v", seed, patient, p.LowerBoundUSD, best)
 		}
+		whole := raisedBound(w)
+		if whole > best*(1+1e-9) {
+			t.Errorf("seed %d: with whole pods the bound is %v, and a plan costs %v", seed, whole, best)
+		}
+		if whole > p.LowerBoundUSD*1.02 {
+			raised++
+		}
 		if patient > p.LowerBoundUSD*1.02 {
 			proved++
 		}
@@ -50,12 +57,26 @@ func TestBoundNeverExceedsTheBestPlan(t *testing.T) {
 			roomy++
 		}
 	}
+	if raised < asked/20 {
+		t.Errorf("of %d plans %d have a bound that is higher with whole pods, which is too few to test anything", asked, raised)
+	}
 	if proved < asked/20 {
 		t.Errorf("of %d plans %d have a bound that is higher with patience, which is too few to test anything", asked, proved)
 	}
 	if asked < 400 || tight < asked/5 || roomy < 100 {
 		t.Errorf("of %d plans %d have a bound near the best, and %d a bound beside room that there is, which is too few to test anything", asked, tight, roomy)
 	}
+}
+
+// raisedBound is the lower bound for the snapshot of the world with prices that reckon with whole pods.
+func raisedBound(world *scenario.World) float64 {
+	w := newProblem(world.Snapshot, world.Market)
+	a, _ := w.placeMostPods()
+	if a.used.opened > 0 && w.worth != nil {
+		hostFillSearch{w}.raisePrices(a, 5*millisecond)
+		hostFillSearch{w}.raiseForNewNodes(a, leastSearchWork)
+	}
+	return a.lowerBound()
 }
 
 // One small pod needs a whole node, so the bound is the price of the cheapest that holds it; where a host could take

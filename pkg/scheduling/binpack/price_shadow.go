@@ -22,6 +22,7 @@ type shadowPrices struct {
 	units   []float64
 
 	hostWorth []float64 // by host: no fill of whole pods is worth more, noPrice where nothing is known; nil for none
+	parts     []newNodePart
 }
 
 // priceClass is what the prices know of some pods.

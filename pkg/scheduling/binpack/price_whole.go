@@ -44,8 +44,29 @@ func (f hostFillSearch) workFor(a *solution) int {
 // raisePrices finds prices that prove more than those of the problem, because nodes that are there hold whole pods, and
 // what these nodes hold in a fleet of about the least price. It begins with a plan and returns the work that this took.
 func (f hostFillSearch) raisePrices(plan *solution, work int) int {
+	f.w.raised, f.w.hostFills, work = f.raise(plan, *f.w.worth, work)
+	return work
+}
+
+// raiseForNewNodes raises the prices again where that proves more: pods that need new nodes have their own prices.
+func (f hostFillSearch) raiseForNewNodes(plan *solution, work int) {
+	bound, first := plan.lowerBound(), f.w.raised
+	if work < leastSearchWork || plan.newNodePrice() <= bound*(1+smallGap) {
+		return
+	}
+	from := *first
+	if from.parts = from.newNodeParts(plan); len(from.parts) == 0 {
+		return
+	}
+	f.w.raised, _, _ = f.raise(plan, from, work)
+	if plan.lowerBound() < bound {
+		f.w.raised = first
+	}
+}
+
+// raise raises prices, from given ones, and returns them, what each host holds in the fleet, and the work that it took.
+func (f hostFillSearch) raise(plan *solution, out shadowPrices, work int) (*shadowPrices, []hostFill, int) {
 	w := f.w
-	out := *w.worth
 	p := lowerbound.CoverProblem{Classes: slices.Clone(w.worth.problem.Classes), Caps: w.worth.problem.Caps}
 	for _, o := range w.worth.problem.Offers {
 		if o.Limit == 0 {
@@ -60,15 +81,15 @@ func (f hostFillSearch) raisePrices(plan *solution, work int) int {
 			at[i], p.Offers = len(p.Offers), append(p.Offers, o)
 		}
 	}
-	raised := lowerbound.RaiseBound(p, w.worth.prices.Value[:len(w.worth.classes)], f.plannedNodes(plan, at), work)
+	raised := raiseWithParts(p, &out, f.plannedNodes(plan, at), work)
+	fills := make([]hostFill, len(at))
 	out.prices, out.hostWorth = raised.ClassPrices, make([]float64, len(at))
-	w.raised, w.hostFills = &out, make([]hostFill, len(at))
 	for i, j := range at {
 		if out.hostWorth[i] = noPrice; j >= 0 {
-			out.hostWorth[i], w.hostFills[i] = raised.Worth[j], raised.Fills[j]
+			out.hostWorth[i], fills[i] = raised.Worth[j], raised.Fills[j]
 		}
 	}
-	return raised.Work
+	return &out, fills, raised.Work
 }
 
 // plannedNodes is what the nodes of the solution hold, where at tells by host which offer it is, -1 for none.
@@ -104,14 +125,14 @@ func (f hostFillSearch) findCheaper(best *solution, st strategy, work int) *solu
 	if work == 0 {
 		return best
 	}
-	work -= f.raisePrices(best, int(raisingShare*float64(work)))
-	a, filled := f.packHostFills(st)
-	if a.waiting() > best.waiting() {
-		return best
+	raising := int(raisingShare * float64(work))
+	used := f.raisePrices(best, raising)
+	if a, filled := f.packHostFills(st); a.waiting() <= best.waiting() {
+		if a = f.w.improve(a, filled, max(0, work-used)); a.placesMoreOrCostsLess(best) {
+			best = a
+		}
 	}
-	if a = f.w.improve(a, filled, max(0, work)); a.placesMoreOrCostsLess(best) {
-		return a
-	}
+	f.raiseForNewNodes(best, raising-used)
 	return best
 }
 

@@ -1,0 +1,136 @@
+package binpack
+
+import (
+	"math"
+	"slices"
+
+	"joiner.sh/pkg/scheduling/lowerbound"
+)
+
+// newNodePart is pods of a price class that need new nodes in any plan: the room there is holds too few of the class
+// even where it holds nothing else. One node holds at most all of them, so large nodes are of less use. They are priced
+// as a class of their own that no node that is there can hold.
+type newNodePart struct {
+	class  int32
+	hosted float64 // most pods of the class that the room there is holds
+	count  float64
+	price  float64 // what one of them is worth
+}
+
+// newNodeParts are the parts of the classes that need new nodes, wherever the pods go that the solution places, and are
+// fewer than a node could hold.
+func (x *shadowPrices) newNodeParts(a *solution) (out []newNodePart) {
+	counts := make([]float64, len(x.classes))
+	for i, k := range a.w.classes.list {
+		x.members[i].addMinimumCounts(len(k.pods)-len(a.rest[i]), x.prices.Value, counts)
+	}
+	for i, n := range counts {
+		if n = min(n, x.problem.Classes[i].Count); n == 0 || x.problem.Classes[i].Most > 0 {
+			continue
+		}
+		hosted := a.w.mostInFreeRoom(&x.classes[i], n)
+		if hosted < n && n-hosted < x.mostOnNewNode(int32(i)) {
+			out = append(out, newNodePart{class: int32(i), hosted: hosted, count: n - hosted})
+		}
+	}
+	return out
+}
+
+// mostInFreeRoom is how many pods of the class the nodes that are there hold at most together, as far as it is less
+// than enough. Reservations and commitments are taken to hold enough.
+func (w *problem) mostInFreeRoom(c *priceClass, enough float64) float64 {
+	for _, p := range w.catalog.pools {
+		if len(p.reserved)+len(p.paid) > 0 {
+			return enough
+		}
+	}
+	sum := 0.0
+	for _, b := range w.nodes.hosts {
+		if n := fitCount(c.need, b.room); n > 0 && c.admit.alternativeOn(b) >= 0 {
+			if sum += float64(n); sum >= enough {
+				return enough
+			}
+		}
+	}
+	return sum
+}
+
+// mostOnNewNode is how many pods of the class the largest node holds, fractions allowed.
+func (x *shadowPrices) mostOnNewNode(class int32) float64 {
+	most := 0.0
+	for i := range x.problem.Offers {
+		o := &x.problem.Offers[i]
+		if o.Limit > 0 || !slices.Contains(o.Holds, class) {
+			continue
+		}
+		n := math.Inf(1)
+		for r, need := range x.problem.Classes[class].Need {
+			if need > 0 {
+				n = min(n, o.Room[r]/need)
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// raiseWithParts raises the prices of the classes and of the parts. The outcome has the values of the classes alone.
+func raiseWithParts(p lowerbound.CoverProblem, x *shadowPrices, plan []lowerbound.PlannedNode,
+	work int) lowerbound.RaisedBound {
+	classes := len(x.classes)
+	splitClasses(&p, x.parts)
+	splitPlan(plan, x.parts, classes)
+	values := slices.Clone(x.prices.Value[:classes])
+	for _, part := range x.parts {
+		values = append(values, values[part.class])
+		if p.Classes[part.class].Count == 0 {
+			values[part.class] = 0 // none is left that is priced
+		}
+	}
+	raised := lowerbound.RaiseBound(p, values, plan, work)
+	for i := range x.parts {
+		x.parts[i].price = raised.Value[classes+i]
+	}
+	raised.Value = raised.Value[:classes]
+	return raised
+}
+
+// splitClasses makes classes of their own of the parts, after those that the problem has.
+func splitClasses(p *lowerbound.CoverProblem, parts []newNodePart) {
+	for _, part := range parts {
+		p.Classes[part.class].Count -= part.count
+		own := p.Classes[part.class]
+		own.Count, own.Most = part.count, part.count
+		p.Classes = append(p.Classes, own)
+		for j := range p.Offers {
+			if o := &p.Offers[j]; o.Limit == 0 && slices.Contains(o.Holds, part.class) {
+				o.Holds = append(slices.Clip(o.Holds), int32(len(p.Classes)-1))
+			}
+		}
+	}
+}
+
+// splitPlan takes the plan's pods on new nodes for pods of the parts, which are classes from the first on.
+func splitPlan(plan []lowerbound.PlannedNode, parts []newNodePart, first int) {
+	for i, part := range parts {
+		left := int(part.count)
+		for j := range plan {
+			x := &plan[j]
+			if at := slices.Index(x.Class, part.class); x.Price > 0 && at >= 0 {
+				n := min(left, x.Amount[at])
+				x.Amount[at] -= n
+				x.Class, x.Amount, left = append(x.Class, int32(first+i)), append(x.Amount, n), left-n
+			}
+		}
+	}
+}
+
+// extraWorth is by how much more the parts are worth than as many other pods of their classes, of each of which so many
+// have a place.
+func (x *shadowPrices) extraWorth(counts []float64) float64 {
+	sum := 0.0
+	for _, p := range x.parts {
+		sum += max(0, min(p.count, counts[p.class]-p.hosted)) * max(0, p.price-x.prices.Value[p.class])
+	}
+	return sum
+}
