@@ -8,17 +8,15 @@ const podsOfNode = 30
 const leastFunctionMemory, mostFunctionMemory = 512, 10240
 
 // RecommendFunctionMemory is the functionMemory, in MiB, that suits a cluster of so many nodes and pods: one with which
-// a burst, or many interruptions at once, leaves passes time, and memory in use stays below four fifths. Beyond 5,000
+// a burst, or many interruptions at once, leaves passes time, and memory in use stays below seven tenths. Beyond 5,000
 // nodes it grows in proportion, up to what Lambda has.
 func RecommendFunctionMemory(nodes, pods int) int {
 	nodes = max(nodes, pods/podsOfNode)
 	switch {
 	case nodes <= 500:
 		return leastFunctionMemory
-	case nodes <= 1000:
-		return 1024
 	case nodes <= 2000:
-		return 1769
+		return 1024
 	case nodes <= 5000:
 		return 3008
 	}

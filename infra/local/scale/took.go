@@ -95,10 +95,14 @@ func seriesOf(text []byte) (out []string) {
 	return out
 }
 
-// forBill is what the bill counts with: ticks at rest under heartbeats, and those that begin in a new process.
+// forBill is what the bill counts with, of the sizes that were measured as a whole: ticks at rest under heartbeats, and
+// those that begin in a new process.
 func forBill(all []size) bill.Measured {
 	m := bill.Measured{How: "`make scale`, which runs the functions' binaries in the local environment under Lambda's limits"}
 	for _, s := range all {
+		if s.CutShort != "" {
+			continue // it lacks metrics of what was not measured
+		}
 		one := bill.Size{Nodes: s.Nodes, Pods: s.Pods, SeriesAtRest: s.SeriesAtRest, Series: s.Series,
 			SeriesOfPool: s.SeriesOfPool,
 			Functions:    map[string]bill.Ticks{}}
