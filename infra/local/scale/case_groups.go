@@ -59,3 +59,11 @@ func (m *measured) runCases(ctx context.Context) error {
 	}
 	return nil
 }
+
+// waitingCase is the name of the case in which so many pods wait.
+func waitingCase(pods int, cold bool) string {
+	if cold {
+		return fmt.Sprintf("%d pods wait, cold", pods)
+	}
+	return fmt.Sprintf("%d pods wait, warm", pods)
+}

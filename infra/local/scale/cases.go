@@ -185,14 +185,6 @@ func (m *measured) tickTwice(ctx context.Context, what string) error {
 	return nil
 }
 
-// waitingCase is the name of the case in which so many pods wait.
-func waitingCase(pods int, cold bool) string {
-	if cold {
-		return fmt.Sprintf("%d pods wait, cold", pods)
-	}
-	return fmt.Sprintf("%d pods wait, warm", pods)
-}
-
 // measureWaiting lets pods wait that fit on no node there is, and ticks once, as the schedule would at some time.
 // Everything else is what functions do when they are called.
 func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) error {

@@ -195,7 +195,8 @@ func (s size) idleMonth() string {
 	for _, r := range s.rowsOf(heartbeats, scheduledFunctions()...) {
 		usd := s.monthOf(r)
 		sum += usd
-		t.AppendRow(table.Row{r.Function, ticksInMonth(r.Function), fmt.Sprintf("%.2f", r.Wall), fmt.Sprintf("%.2f", usd)})
+		t.AppendRow(table.Row{r.Function, ticksInMonth(r.Function), fmt.Sprintf("%.2f", r.Wall),
+			fmt.Sprintf("%.2f", usd)})
 	}
 	t.AppendFooter(table.Row{"together", "", "", fmt.Sprintf("%.2f", sum)})
 	return t.RenderMarkdown()

@@ -28,7 +28,7 @@ func (x *shadowPrices) newNodeParts(a *solution) (out []newNodePart) {
 		if n = min(n, x.problem.Classes[i].Count); n == 0 || x.problem.Classes[i].Most > 0 {
 			continue
 		}
-		hosted := a.w.mostInFreeRoom(&x.classes[i], n)
+		hosted := mostInFreeRoom(a.w, &x.classes[i], n)
 		if hosted < n && n-hosted < x.mostOnNewNode(int32(i)) {
 			out = append(out, newNodePart{class: int32(i), hosted: hosted, count: n - hosted})
 		}
@@ -38,7 +38,7 @@ func (x *shadowPrices) newNodeParts(a *solution) (out []newNodePart) {
 
 // mostInFreeRoom is how many pods of the class the nodes that are there hold at most together, as far as it is less
 // than enough. Reservations and commitments are taken to hold enough.
-func (w *problem) mostInFreeRoom(c *priceClass, enough float64) float64 {
+func mostInFreeRoom(w *problem, c *priceClass, enough float64) float64 {
 	for _, p := range w.catalog.pools {
 		if len(p.reserved)+len(p.paid) > 0 {
 			return enough
