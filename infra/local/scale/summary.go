@@ -33,7 +33,7 @@ func questions() []question {
 			[3]string{"3", "7", "15"}},
 		{"lifecycle's first pass, cold, by lists: s", coldWall("lifecycle"), [3]string{"", "", "60"}},
 		{"most memory: % of the size", size.mostMemory, [3]string{"70", "70", "70"}},
-		{"100 nodes interrupted to the last CreateFleet: s", lastFleet("100 "+noticed),
+		{"100 nodes interrupted to the last CreateFleet: s", lastFleet("100 " + noticed),
 			[3]string{"12", "12", "15"}},
 		{"Lambda, an idle month with heartbeats: USD", size.monthText, [3]string{"3", "8", "20"}},
 	}
