@@ -76,7 +76,7 @@ func (p *fleetPorts) chooseOrder(ctx context.Context, call string, o launch.Orde
 
 // ListInstances lists the instances that EC2 shows by now, in states that may be a little old; ended ones for an hour.
 func (p *fleetPorts) ListInstances(ctx context.Context, which cluster.InstanceFilter) ([]cluster.Instance, error) {
-	return callPort(ctx, p.caller, "list instances", "", func() ([]cluster.Instance, error) {
+	return callPort(ctx, p.caller, "list instances", strings.Join(which.IDs, ","), func() ([]cluster.Instance, error) {
 		var out []cluster.Instance
 		now := time.Now()
 		for _, id := range slices.Sorted(maps.Keys(p.ec2.machines)) {
