@@ -112,7 +112,7 @@ func packWithReplacements(s, stays cluster.Snapshot) (out Outcome) {
 	for range rounds {
 		out.Going = interruption.AdmitWithinBudgets(s, noRoom)
 		view := interruption.WithoutAdmitted(stays, out.Going)
-		view.Rules.MaxClaims = claimsForReplacement(view, out.Going)
+		view.Rules.MaxClaims = interruption.ClaimsForReplacement(view, out.Going)
 		out.Plan = binpack.Pods(view)
 		found := interruption.BlockedByCapacity(s, out.Going, out.Plan)
 		if len(found) == 0 {
@@ -122,22 +122,6 @@ func packWithReplacements(s, stays cluster.Snapshot) (out Outcome) {
 	}
 	out.Plan = nomination.NominatePods(s, out.Plan)
 	return out
-}
-
-// claimsForReplacement is how many nodes the pass may make, 0 for any number: at least as many as the first node that
-// may go has pods. A node whose pods each need a new one would stay for ever otherwise.
-func claimsForReplacement(s cluster.Snapshot, going []interruption.PendingReplacement) int {
-	i := slices.IndexFunc(going, func(g interruption.PendingReplacement) bool { return g.Wait == "" && g.Node != "" })
-	if i < 0 || s.Rules.MaxClaims == 0 {
-		return s.Rules.MaxClaims
-	}
-	pods := 0
-	for _, p := range s.Pods {
-		if p.NodeName == going[i].Node && p.Reschedulable() {
-			pods++
-		}
-	}
-	return max(s.Rules.MaxClaims, pods)
 }
 
 // withoutClaims is the snapshot in which those claims are being deleted, so that no pod is planned onto what the same

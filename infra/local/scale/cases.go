@@ -115,7 +115,7 @@ func (m *measured) tickFunction(ctx context.Context, what, function string, cold
 		return err
 	}
 	if cold {
-		if _, err := m.Host.KillFunction(m.FunctionName(function)); err != nil {
+		if err := m.endProcesses(function); err != nil {
 			return err
 		}
 	}

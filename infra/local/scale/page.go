@@ -191,20 +191,21 @@ func everyMinutes() map[string]int {
 // idleMonth reckons an idle month from the ticks under heartbeats.
 func (s size) idleMonth() string {
 	t := newTable("idle month, with heartbeats", "ticks", "wall s", "USD")
-	sum := 0.0
-	for _, r := range s.rowsOf(heartbeats, scheduledFunctions()...) {
-		usd := s.monthOf(r)
-		sum += usd
+	rows := s.rowsOf(heartbeats, scheduledFunctions()...)
+	for _, r := range rows {
 		t.AppendRow(table.Row{r.Function, ticksInMonth(r.Function), fmt.Sprintf("%.2f", r.Wall),
-			fmt.Sprintf("%.2f", usd)})
+			fmt.Sprintf("%.2f", s.monthOf(r))})
 	}
-	t.AppendFooter(table.Row{"together", "", "", fmt.Sprintf("%.2f", sum)})
+	t.AppendFooter(table.Row{"together", "", "", fmt.Sprintf("%.2f", s.monthOf(rows...))})
 	return t.RenderMarkdown()
 }
 
-// monthOf is what Lambda charges in a month for the function's ticks that are like the row, in USD.
-func (s size) monthOf(r row) float64 {
-	return float64(ticksInMonth(r.Function)) * (r.Wall*float64(s.MemoryMB)/1024*usdPerGBSecond + usdPerRequest)
+// monthOf is what Lambda charges in a month for ticks of functions that are like the rows, in USD.
+func (s size) monthOf(rows ...row) (usd float64) {
+	for _, r := range rows {
+		usd += float64(ticksInMonth(r.Function)) * (r.Wall*float64(s.MemoryMB)/1024*usdPerGBSecond + usdPerRequest)
+	}
+	return usd
 }
 
 func ticksInMonth(function string) int { return minutes / everyMinutes()[function] }

@@ -125,9 +125,5 @@ func (s size) monthText() string {
 	if len(rows) == 0 {
 		return ""
 	}
-	sum := 0.0
-	for _, r := range rows {
-		sum += s.monthOf(r)
-	}
-	return fmt.Sprintf("%.2f", sum)
+	return fmt.Sprintf("%.2f", s.monthOf(rows...))
 }

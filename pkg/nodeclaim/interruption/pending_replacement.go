@@ -115,6 +115,16 @@ func WithoutAdmitted(s cluster.Snapshot, going []PendingReplacement) cluster.Sna
 	return s
 }
 
+// ClaimsForReplacement is how many nodes a pass may make, 0 for any number: at least as many as the first node that may
+// go has pods. A node whose pods each need a new one would stay for ever otherwise.
+func ClaimsForReplacement(s cluster.Snapshot, going []PendingReplacement) int {
+	first := slices.IndexFunc(going, func(g PendingReplacement) bool { return g.Wait == "" && g.Node != "" })
+	if first < 0 || s.Rules.MaxClaims == 0 {
+		return s.Rules.MaxClaims
+	}
+	return max(s.Rules.MaxClaims, len(podsOn(s, going[first].Node)))
+}
+
 // BlockedByCapacity says, by claim, why nodes that may go, and need not at once, cannot be emptied: a pod of theirs has
 // no room on any node, neither one that exists nor one that can be made. The plan is that of packing Empty.
 func BlockedByCapacity(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) map[string]string {
