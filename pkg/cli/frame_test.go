@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"joiner.sh/pkg/cli/status"
 )
 
 // screenOf plays what a terminal of some lines shows after a text, with the few sequences that a frame uses.
@@ -74,6 +76,26 @@ func TestFrameThatDrewNothingLeavesTheTerminalAlone(t *testing.T) {
 	newFrame(&out).end()
 	if out.Len() > 0 {
 		t.Errorf("wrote %q, want nothing", out.String())
+	}
+}
+
+// A picture that is drawn again and again lists instance types where each node would leave no room for anything else;
+// a table that is written once lists each node.
+func TestWatchedStatusSumsUpLargeNodePools(t *testing.T) {
+	p := status.Pool{Name: "general"}
+	for range status.MostUnfolded {
+		p.Nodes = append(p.Nodes, status.Node{Name: "node-a", Type: "m5.large", Phase: "ready"})
+	}
+	watched := terminalOutput{frame: newFrame(nil)}
+	if got := poolTable(watched, p); !strings.Contains(got, "node-a") {
+		t.Errorf("%d nodes are not listed:\n%s", len(p.Nodes), got)
+	}
+	p.Nodes = append(p.Nodes, status.Node{Name: "node-b", Type: "c5.large", Phase: "ready", HourlyUSD: 1})
+	if got := poolTable(watched, p); strings.Contains(got, "node-") || !strings.Contains(got, "100 ready") {
+		t.Errorf("%d nodes are not summed up:\n%s", len(p.Nodes), got)
+	}
+	if got := poolTable(terminalOutput{}, p); !strings.Contains(got, "node-b") {
+		t.Errorf("a table that is written once lacks a node:\n%s", got)
 	}
 }
 

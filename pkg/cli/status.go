@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,7 +181,7 @@ func statusTable(sc terminalOutput, v status.View) string {
 			b.WriteString(sc.paintText(p.Problem, text.FgRed) + "\n")
 		}
 		if len(p.Nodes) > 0 {
-			b.WriteString(nodesTable(sc, p.Nodes) + "\n")
+			b.WriteString(poolTable(sc, p) + "\n")
 		}
 		b.WriteString("\n")
 	}
@@ -204,6 +205,25 @@ func unpricedNodes(s status.Sum) string {
 		return ""
 	}
 	return fmt.Sprintf(" (without %d of unknown price)", s.Unpriced)
+}
+
+// poolTable lists the nodes of a NodePool; where many would fill a screen that is drawn again and again, it lists their
+// instance types.
+func poolTable(sc terminalOutput, p status.Pool) string {
+	if sc.frame == nil || len(p.Nodes) <= status.MostUnfolded {
+		return nodesTable(sc, p.Nodes)
+	}
+	t := newTable("type", "nodes", "USD/h", "pods", "cpu", "memory", "may go", "phase")
+	list, more := status.SumByType(p.Nodes)
+	for _, k := range list {
+		t.AppendRow(table.Row{strings.TrimSpace(cmp.Or(k.Type, "unknown") + " " + k.CapacityType), k.Sum.Nodes,
+			fmt.Sprintf("%.4f", k.Sum.HourlyUSD), k.Sum.Pods, fillBar(sc, k.Sum.CPU), fillBar(sc, k.Sum.Memory), k.MayGo,
+			status.FormatPhases(k.Phases)})
+	}
+	if more > 0 {
+		t.AppendRow(table.Row{fmt.Sprintf("and %d more", more)})
+	}
+	return t.Render()
 }
 
 func nodesTable(sc terminalOutput, nodes []status.Node) string {

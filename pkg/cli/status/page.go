@@ -11,8 +11,8 @@ import (
 //go:embed page.html
 var page string
 
-// mostUnfolded is how many nodes of a NodePool a page shows without being asked.
-const mostUnfolded = 100
+// MostUnfolded is how many nodes of a NodePool, and how many pods that wait, a page shows without being asked.
+const MostUnfolded = 100
 
 // WritePage writes the picture as one HTML page that needs nothing else: no script, no font, no address. Cluster is the
 // name in its title.
@@ -20,7 +20,11 @@ func WritePage(w io.Writer, cluster string, v View) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"age": FormatAge, "usd": FormatUSD, "cores": FormatCores, "gib": GiB, "percent": FormatPercent,
 		"remarks": PoolRemarks, "grade": FillGrade, "parts": FormatParts, "steps": FormatSteps, "hazard": FormatHazard,
-		"folded": func(p Pool) bool { return len(p.Nodes) > mostUnfolded },
+		"folded": func(p Pool) bool { return len(p.Nodes) > MostUnfolded },
+		"crowd":  func(p []Pod) bool { return len(p) > MostUnfolded },
+		"types":  func(p Pool) []TypeSum { list, _ := SumByType(p.Nodes); return list },
+		"more":   func(p Pool) int { _, more := SumByType(p.Nodes); return more },
+		"phases": FormatPhases,
 		"width":  func(f FillLevel) string { return fmt.Sprintf("%.1f%%", math.Min(1, f.TakenPart())*100) },
 	}).Parse(page)
 	if err != nil {

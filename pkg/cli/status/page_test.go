@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func TestPageShowsCostsAndTimes(t *testing.T) {
 // A NodePool with many nodes is folded, and each has its link.
 func TestPageFoldsLargeNodePools(t *testing.T) {
 	var pools []Pool
-	for i, size := range []int{mostUnfolded, mostUnfolded + 1} {
+	for i, size := range []int{MostUnfolded, MostUnfolded + 1} {
 		p := Pool{Name: fmt.Sprintf("pool%d", i), Problem: "no subnet"}
 		for n := range size {
 			p.Nodes = append(p.Nodes, Node{Name: fmt.Sprintf("node-%d", n)})
@@ -60,13 +61,55 @@ func TestPageFoldsLargeNodePools(t *testing.T) {
 		pools = append(pools, p)
 	}
 	page := pageOf(t, View{Pools: pools})
-	for i, details := range []string{"<details open>", "<details>"} {
-		want := fmt.Sprintf("<section id=\"pool-%d\">\n%s\n<summary>", i, details)
+	for i, heading := range []string{"<details open>\n<summary><h2>pool0 ", "<h2>pool1 "} {
+		want := fmt.Sprintf("<section id=\"pool-%d\">\n%s", i, heading)
 		if !strings.Contains(page, want) || !strings.Contains(page, fmt.Sprintf(`href="#pool-%d"`, i)) {
 			t.Errorf("no %q with a link to it", want)
 		}
 	}
+	if want := "<details>\n<summary>each of the 101 nodes</summary>"; strings.Count(page, want) != 1 {
+		t.Errorf("%q is not there once", want)
+	}
 	if n := strings.Count(page, "not ready</span></h2>") + strings.Count(page, "not ready</span></small></h2>"); n != 2 {
 		t.Errorf("%d headings say not ready, want 2", n)
+	}
+}
+
+// What stands for a NodePool with many nodes are its instance types, what costs most first, and no more than 20.
+func TestPageSumsUpLargeNodePools(t *testing.T) {
+	p := Pool{Name: "general"}
+	for i := range MostUnfolded + 1 {
+		n := Node{Name: fmt.Sprintf("node-%d", i), Type: "m5.large", CapacityType: "spot", Phase: "ready", HourlyUSD: 0.05,
+			Priced: true, Pods: 3, CPU: FillLevel{Used: 1, Room: 2}, MayGo: i%4 == 0}
+		switch {
+		case i < mostTypes:
+			n.Type, n.HourlyUSD, n.Phase = fmt.Sprintf("c5.%dxlarge", i+1), 1+float64(i), "starting"
+		case i < 30:
+			n.Phase = "leaving"
+		}
+		p.Nodes = append(p.Nodes, n)
+		p.Sum = p.Sum.addSum(n)
+	}
+	list, more := SumByType(p.Nodes)
+	if len(list) != mostTypes || more != 1 {
+		t.Fatalf("%d types and %d more, want %d and 1", len(list), more, mostTypes)
+	}
+	// 81 of m5.large cost 4.05 USD an hour: more than c5.4xlarge, less than c5.5xlarge
+	for at, want := range map[int]string{0: "c5.20xlarge", 15: "c5.5xlarge", 16: "m5.large", 17: "c5.4xlarge"} {
+		if list[at].Type != want {
+			t.Errorf("at %d is %s, want %s", at, list[at].Type, want)
+		}
+	}
+	large := list[slices.IndexFunc(list, func(s TypeSum) bool { return s.Type == "m5.large" })]
+	if got := FormatPhases(large.Phases); got != "71 ready, 10 leaving" || large.Sum.Nodes != 81 || large.Sum.Pods != 243 ||
+		large.MayGo != 21 {
+		t.Errorf("m5.large: %s, %d nodes, %d pods, %d may go", got, large.Sum.Nodes, large.Sum.Pods, large.MayGo)
+	}
+	page := pageOf(t, View{Pools: []Pool{p}, Pending: make([]Pod, MostUnfolded+1)})
+	for _, want := range []string{"m5.large <span class=\"why\">spot</span>", "71 ready, 10 leaving", "<p class=\"when\">and 1 more<",
+		"<details>\n<summary><h2>Pods that wait <small>101</small>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
 	}
 }
