@@ -115,8 +115,13 @@ func (y *yard) node(i int) {
 			zones = append(zones, o.Zone)
 		}
 	}
-	zone, since := zones[y.rand.IntN(len(zones))], y.s.Now.Add(-12*time.Hour)
-	name := fmt.Sprintf("node-%05d", i)
+	n := y.addNode(i, t, sale, zones[y.rand.IntN(len(zones))])
+	y.fill(n, t.Allocatable.Sub(y.s.Daemons[0].Need))
+}
+
+// addNode adds a node of the type, with its NodeClaim.
+func (y *yard) addNode(i int, t instancetypes.Type, sale, zone string) cluster.Node {
+	name, since := fmt.Sprintf("node-%05d", i), y.s.Now.Add(-12*time.Hour)
 	labels := t.Requirements.Labels()
 	for k, v := range map[string]string{corev1.LabelTopologyZone: zone, v1.LabelCapacityType: sale, v1.LabelNodePool: "general", corev1.LabelInstanceTypeStable: t.Name,
 		corev1.LabelHostname: name, v1.LabelRegistered: "true", v1.LabelInitialized: "true"} {
@@ -129,7 +134,7 @@ func (y *yard) node(i int) {
 		claim.Conditions = append(claim.Conditions, cluster.Condition{Type: k, Status: "True", Since: since})
 	}
 	y.s.Nodes, y.s.Claims = append(y.s.Nodes, n), append(y.s.Claims, claim)
-	y.fill(n, t.Allocatable.Sub(y.s.Daemons[0].Need))
+	return n
 }
 
 // fill puts pods onto the node until twenty in a row did not go.

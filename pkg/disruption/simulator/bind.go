@@ -50,25 +50,6 @@ func (sim *Simulator) bindSome(pods []*cluster.Pod, planned map[string]string, a
 	return left
 }
 
-// emptiestNode is the emptiest node that takes a pod of the class, or nil.
-func (sim *Simulator) emptiestNode(k *podClass) (out *Node) {
-	need := k.pod.Need
-	rules := sim.rulesOf(k)
-	most := 0.0
-	all := sim.admittingNodes(k)
-	sim.looks += len(all)
-	for _, x := range all {
-		if x.gone || x.held || x.free.CPU < need.CPU || x.free.Memory < need.Memory {
-			continue
-		}
-		e := x.freeShare(need)
-		if (out == nil || e > most) && need.FitsIn(x.free) && rules.allowsNode(x) {
-			out, most = x, e
-		}
-	}
-	return out
-}
-
 // unschedulableEitherWay returns the pods that do, which binds them, leaves without a place. It runs do with unmodelled
 // constraints respected, as Bind describes, and if that leaves none once more with these ignored, since the scheduler
 // may choose other nodes. What do does is undone.
@@ -122,7 +103,7 @@ func (sim *Simulator) arrivalOrders() []func(x, y *cluster.Pod) int {
 	bound := func(p *cluster.Pod) int { return len(p.Affinity) + len(p.AntiAffinity) + len(p.Spread) }
 	byChoice := func(x, y *cluster.Pod) int {
 		return cmp.Or(cmp.Compare(bound(x), bound(y)),
-			cmp.Compare(len(sim.admittingNodes(sim.classOf(y))), len(sim.admittingNodes(sim.classOf(x)))), ByKey(x, y))
+			cmp.Compare(sim.admissionOf(sim.classOf(y)).count, sim.admissionOf(sim.classOf(x)).count), ByKey(x, y))
 	}
 	return []func(x, y *cluster.Pod) int{ByKey, func(x, y *cluster.Pod) int { return ByKey(y, x) }, byChoice}
 }

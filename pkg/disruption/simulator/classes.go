@@ -11,15 +11,15 @@ import (
 
 // podClass is pods that no rule of the scheduler tells apart.
 type podClass struct {
-	pod      *cluster.Pod // any one of them
-	on       map[*Node]int
-	admit    []*Node // by labels and taints; nil until asked
-	spreads  []spreadRule
-	avoids   []*podCounter // it may not be beside pods of these
-	follows  []*podCounter // it must be beside pods of these
-	matched  []*podCounter // that count its pods
-	resists  []*podCounter // of avoids: its pods keep those away too
-	prepared bool
+	pod       *cluster.Pod // any one of them
+	on        map[*Node]int
+	admission *admission // nil until asked
+	spreads   []spreadRule
+	avoids    []*podCounter // it may not be beside pods of these
+	follows   []*podCounter // it must be beside pods of these
+	matched   []*podCounter // that count its pods
+	resists   []*podCounter // of avoids: its pods keep those away too
+	prepared  bool
 }
 
 // spreadRule is a rule about how evenly pods stand.
@@ -72,10 +72,7 @@ func textOf(t []byte, p *cluster.Pod) []byte {
 		t = strconv.AppendInt(append(append(t, e.Name...), '='), e.Count, 36)
 	}
 	t = appendMap(append(t, 1), p.Labels)
-	t = appendMap(append(t, 2), p.NodeSelector)
-	if len(p.NodeAffinity)+len(p.VolumeZones)+len(p.Tolerations) > 0 {
-		t = fmt.Append(append(t, 3), p.NodeAffinity, p.VolumeZones, p.Tolerations)
-	}
+	t = appendAdmission(append(t, 2), p)
 	for _, c := range p.Spread {
 		t = fmt.Append(append(t, 4), c.Key, c.MaxSkew, c.MinDomains, c.Soft, c.IgnoreNodeAffinity, c.HonorTaints,
 			topology.OfSpread(c, p.Namespace).ID())
@@ -85,6 +82,15 @@ func textOf(t []byte, p *cluster.Pod) []byte {
 			t = fmt.Append(append(t, byte(5+i)), term.Key, topology.OfTerm(term, p.Namespace, nil).ID(),
 				term.NamespaceSelector)
 		}
+	}
+	return t
+}
+
+// appendAdmission appends what labels and taints of nodes are asked by a pod.
+func appendAdmission(t []byte, p *cluster.Pod) []byte {
+	t = appendMap(t, p.NodeSelector)
+	if len(p.NodeAffinity)+len(p.VolumeZones)+len(p.Tolerations) > 0 {
+		t = fmt.Append(append(t, 3), p.NodeAffinity, p.VolumeZones, p.Tolerations)
 	}
 	return t
 }

@@ -49,32 +49,6 @@ func countNodes(counters []*podCounter, x *Node, n int) {
 	}
 }
 
-// addLastNode and removeLastNode keep admit up to date with the node that came last.
-func (k *podClass) addLastNode(x *Node) {
-	if k.admit != nil && nodeAdmits(x, k.pod) {
-		k.admit = append(k.admit, x)
-	}
-}
-
-func (k *podClass) removeLastNode(x *Node) {
-	if n := len(k.admit); n > 0 && k.admit[n-1] == x {
-		k.admit = k.admit[:n-1]
-	}
-}
-
-// admittingNodes are the nodes whose labels and taints admit pods of the class.
-func (sim *Simulator) admittingNodes(k *podClass) []*Node {
-	if k.admit == nil {
-		k.admit = make([]*Node, 0, len(sim.nodes))
-		for _, x := range sim.nodes {
-			if nodeAdmits(x, k.pod) {
-				k.admit = append(k.admit, x)
-			}
-		}
-	}
-	return k.admit
-}
-
 // classRules are the rules of a class as they are before its next pod is placed.
 type classRules struct {
 	k     *podClass

@@ -35,10 +35,12 @@ type Simulator struct {
 	classes    map[string]*podClass // by text
 	classByPod map[podName]*podClass
 	counters   map[string]*podCounter
-	order      []*podCounter // in the order in which they came
+	admissions map[string]*admission // by text
+	blocks     []nodeBlock           // of nodes, in their order
+	order      []*podCounter         // in the order in which they came
 	text       []byte
 	steps      []step
-	looks      int  // how many nodes were looked at for pods
+	looks      int  // for each pod that was bound: the nodes that admit it
 	blind      bool // no pod goes where the packer put it
 }
 
@@ -64,7 +66,7 @@ const (
 // New returns a simulator of the nodes of s that take pods, without those named in out.
 func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 	sim := &Simulator{s: s, byName: map[string]*Node{}, classes: map[string]*podClass{},
-		classByPod: map[podName]*podClass{}, counters: map[string]*podCounter{}}
+		classByPod: map[podName]*podClass{}, counters: map[string]*podCounter{}, admissions: map[string]*admission{}}
 	used, daemons := map[string]resources.List{}, map[string]resources.List{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -89,6 +91,7 @@ func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 		}
 		x.free = x.all.Sub(used[x.name]).Sub(kept.Sub(daemons[x.name]).Max(resources.List{}))
 		sim.nodes, sim.byName[x.name] = append(sim.nodes, x), x
+		sim.forgetBlock(x)
 	}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -127,7 +130,7 @@ func (sim *Simulator) AddNode(x *Node) {
 // Mark names the present state, for UndoTo.
 func (sim *Simulator) Mark() int { return len(sim.steps) }
 
-// Looks is how many nodes were looked at for pods so far.
+// Looks is the work so far, the same on every machine: for each pod that was bound, how many nodes admit it.
 func (sim *Simulator) Looks() int { return sim.looks }
 
 // Node is the node of that name, nil when it is not there. One that was removed is.
@@ -167,21 +170,24 @@ func (sim *Simulator) applyStep(s step) {
 	switch s.what {
 	case podCame:
 		s.at.free = s.at.free.Sub(s.class.pod.Need)
+		sim.forgetBlock(s.at)
 		s.at.taken++
 		s.class.countPods(s.at, 1)
 	case podLeft:
 		s.class.countPods(s.at, -1)
 	case nodeLeft:
 		s.at.gone = true
+		sim.forgetBlock(s.at)
 		countNodes(sim.order, s.at, -1)
 	case nodeCame:
 		sim.nodes, sim.byName[s.at.name] = append(sim.nodes, s.at), s.at
 		for _, c := range sim.order {
 			c.addNodeDomain(s.at)
 		}
-		for _, k := range sim.classes {
-			k.addLastNode(s.at)
+		for _, a := range sim.admissions {
+			a.addNode(s.at)
 		}
+		sim.forgetBlock(s.at)
 	}
 }
 
@@ -189,12 +195,14 @@ func (sim *Simulator) undoStep(s step) {
 	switch s.what {
 	case podCame:
 		s.at.free = s.at.free.Add(s.class.pod.Need)
+		sim.forgetBlock(s.at)
 		s.at.taken--
 		s.class.countPods(s.at, -1)
 	case podLeft:
 		s.class.countPods(s.at, 1)
 	case nodeLeft:
 		s.at.gone = false
+		sim.forgetBlock(s.at)
 		countNodes(sim.order, s.at, 1)
 	case nodeCame:
 		sim.nodes = sim.nodes[:len(sim.nodes)-1]
@@ -202,8 +210,9 @@ func (sim *Simulator) undoStep(s step) {
 		for _, c := range sim.order {
 			c.removeNodeDomain(s.at)
 		}
-		for _, k := range sim.classes {
-			k.removeLastNode(s.at)
+		for _, a := range sim.admissions {
+			a.removeNode(s.at)
 		}
+		sim.forgetBlock(s.at)
 	}
 }

@@ -1,0 +1,165 @@
+package simulator
+
+import (
+	"math"
+	"math/bits"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
+)
+
+// nodesPerBlock is how many nodes a block has: as many as a word has bits.
+const nodesPerBlock = 64
+
+// nodeBlock bounds the room of the nodes of a block, so that a search passes over those that cannot be the emptiest.
+type nodeBlock struct {
+	known     bool            // the bounds are those of now
+	share     float64         // the most that freeShare is of them, for a pod that needs nothing
+	free, all cpuMemoryBounds // the most of each
+}
+
+// cpuMemoryBounds is CPU in millicores and memory in bytes.
+type cpuMemoryBounds struct{ cpu, memory int64 }
+
+// boundError is more than rounding makes of a sum of a few shares.
+const boundError = 1e-9
+
+// findBounds looks at the nodes of a block that are not gone.
+func findBounds(nodes []*Node) nodeBlock {
+	b := nodeBlock{known: true, share: math.Inf(-1), free: cpuMemoryBounds{math.MinInt64, math.MinInt64}}
+	for _, x := range nodes {
+		if x.gone {
+			continue
+		}
+		b.share = max(b.share, x.freeShare(resources.List{}))
+		b.free = cpuMemoryBounds{max(b.free.cpu, x.free.CPU), max(b.free.memory, x.free.Memory)}
+		b.all = cpuMemoryBounds{max(b.all.cpu, x.all.CPU), max(b.all.memory, x.all.Memory)}
+	}
+	return b
+}
+
+// maxFreeShare is at least what freeShare is of any node of the block for a pod that needs that much. fits is false
+// where none has the room.
+func (b *nodeBlock) maxFreeShare(need resources.List) (share float64, fits bool) {
+	if b.free.cpu < need.CPU || b.free.memory < need.Memory {
+		return 0, false
+	}
+	return b.share - float64(need.CPU)/float64(max(b.all.cpu, 1)) -
+		float64(need.Memory)/float64(max(b.all.memory, 1)) + boundError, true
+}
+
+// blockOf is the i-th block with its bounds.
+func (sim *Simulator) blockOf(i int) *nodeBlock {
+	b := &sim.blocks[i]
+	if !b.known {
+		*b = findBounds(sim.nodes[i*nodesPerBlock : min(len(sim.nodes), (i+1)*nodesPerBlock)])
+	}
+	return b
+}
+
+// forgetBlock has the block of the node looked at anew, because its room changes or it comes or goes.
+func (sim *Simulator) forgetBlock(x *Node) {
+	i := x.index / nodesPerBlock
+	for len(sim.blocks) <= i {
+		sim.blocks = append(sim.blocks, nodeBlock{})
+	}
+	sim.blocks[i].known = false
+}
+
+// admission is the nodes whose labels and taints admit pods that are alike in what they ask of these.
+type admission struct {
+	pod   *cluster.Pod // any one of them
+	words []uint64     // a bit for each node, by index
+	count int
+}
+
+func (a *admission) addNode(x *Node) {
+	i := x.index / nodesPerBlock
+	for len(a.words) <= i {
+		a.words = append(a.words, 0)
+	}
+	if nodeAdmits(x, a.pod) {
+		a.words[i] |= 1 << (x.index % nodesPerBlock)
+		a.count++
+	}
+}
+
+func (a *admission) removeNode(x *Node) {
+	word, bit := &a.words[x.index/nodesPerBlock], uint64(1)<<(x.index%nodesPerBlock)
+	if *word&bit != 0 {
+		*word &^= bit
+		a.count--
+	}
+}
+
+// admissionOf is that of the pods of the class.
+func (sim *Simulator) admissionOf(k *podClass) *admission {
+	if k.admission != nil {
+		return k.admission
+	}
+	sim.text = appendAdmission(sim.text[:0], k.pod)
+	a, known := sim.admissions[string(sim.text)]
+	if !known {
+		a = &admission{pod: k.pod}
+		sim.admissions[string(sim.text)] = a
+		for _, x := range sim.nodes {
+			a.addNode(x)
+		}
+	}
+	k.admission = a
+	return a
+}
+
+// roomSearch looks for the emptiest node that takes a pod of a class.
+type roomSearch struct {
+	sim   *Simulator
+	admit *admission
+	need  resources.List
+	rules classRules
+	out   *Node
+	share float64
+}
+
+// lookAtBlock looks at the nodes of a block that admit the pod. Of nodes that are as empty the first one wins.
+func (r *roomSearch) lookAtBlock(i int) {
+	for word := r.admit.words[i]; word != 0; word &= word - 1 {
+		x := r.sim.nodes[i*nodesPerBlock+bits.TrailingZeros64(word)]
+		if x.gone || x.held || x.free.CPU < r.need.CPU || x.free.Memory < r.need.Memory {
+			continue
+		}
+		share := x.freeShare(r.need)
+		better := r.out == nil || share > r.share || share == r.share && x.index < r.out.index
+		if better && r.need.FitsIn(x.free) && r.rules.allowsNode(x) {
+			r.out, r.share = x, share
+		}
+	}
+}
+
+// emptiestNode is the emptiest node that takes a pod of the class, or nil. It begins where the most room may be, so
+// that it passes over most other blocks.
+func (sim *Simulator) emptiestNode(k *podClass) *Node {
+	r := roomSearch{sim: sim, admit: sim.admissionOf(k), need: k.pod.Need, rules: sim.rulesOf(k)}
+	sim.looks += r.admit.count
+	first, most := -1, 0.0
+	for i, word := range r.admit.words {
+		if word == 0 {
+			continue
+		}
+		if share, fits := sim.blockOf(i).maxFreeShare(r.need); fits && (first < 0 || share > most) {
+			first, most = i, share
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	r.lookAtBlock(first)
+	for i, word := range r.admit.words {
+		if i == first || word == 0 {
+			continue
+		}
+		if share, fits := sim.blockOf(i).maxFreeShare(r.need); fits && (r.out == nil || share >= r.share) {
+			r.lookAtBlock(i)
+		}
+	}
+	return r.out
+}
