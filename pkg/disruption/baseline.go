@@ -60,22 +60,26 @@ func (st *State) placedSnapshot() cluster.Snapshot {
 			gone[p] = true
 		}
 	}
-	s.Pods = make([]cluster.Pod, 0, len(st.snapshot.Pods))
 	leaving := map[string]bool{}
 	for _, n := range st.nodes {
 		if n.Node != nil && n.MarkedForDeletion() {
 			leaving[n.Node.Name] = true
 		}
 	}
-	for _, p := range st.snapshot.Pods {
-		host, found := to[p.Key()]
-		if gone[p.Key()] || leaving[p.NodeName] && !found {
-			continue
+	if len(to)+len(gone)+len(leaving) > 0 { // else all pods stay where they are
+		s.Pods = make([]cluster.Pod, 0, len(st.snapshot.Pods))
+		for i := range st.snapshot.Pods {
+			p := &st.snapshot.Pods[i]
+			host, found := to[p.Key()]
+			if gone[p.Key()] || leaving[p.NodeName] && !found {
+				continue
+			}
+			s.Pods = append(s.Pods, *p)
+			if found {
+				p = &s.Pods[len(s.Pods)-1]
+				p.NodeName, p.Unscheduled, p.Nominated = host, false, ""
+			}
 		}
-		if found {
-			p.NodeName, p.Unscheduled, p.Nominated = host, false, ""
-		}
-		s.Pods = append(s.Pods, p)
 	}
 	return st.withoutRoomOn(st.withoutNodes(s, leaving, false), func(n *stateNode) bool { return !n.Initialized() })
 }

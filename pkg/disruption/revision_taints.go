@@ -81,8 +81,8 @@ func (pr *progress) closesFor(n *stateNode, d trialDrain) bool {
 		return false
 	}
 	var used resources.List
-	for i := range n.pods {
-		used = used.Add(n.pods[i].Need)
+	for _, p := range n.pods {
+		used = used.Add(p.Need)
 	}
 	free := n.Allocatable().Sub(used)
 	return slices.ContainsFunc(d.pods, func(p *cluster.Pod) bool { return p.Need.FitsIn(free) })

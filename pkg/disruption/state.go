@@ -58,7 +58,7 @@ const (
 type stateNode struct {
 	cluster.StateNode
 	pool   *cluster.Pool  // nil when it is gone
-	pods   []cluster.Pod  // that stand on it and have not ended
+	pods   []*cluster.Pod // that stand on it and have not ended
 	moving []*cluster.Pod // of these, those that will need room elsewhere
 	offer  instancetypes.Offer
 	price  float64 // USD per hour, 0 when nobody knows
@@ -147,14 +147,10 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 
 // indexNodes finds our nodes and the pods on them.
 func (st *State) indexNodes() {
-	on := map[string][]cluster.Pod{}
+	on := st.snapshot.PodsByNode()
 	for i := range st.snapshot.Pods {
-		p := &st.snapshot.Pods[i]
-		if p.Virtual && st.virtual != nil {
+		if p := &st.snapshot.Pods[i]; p.Virtual && st.virtual != nil {
 			st.virtual[p.Key()] = true
-		}
-		if p.NodeName != "" && !p.Terminal() && !p.Virtual {
-			on[p.NodeName] = append(on[p.NodeName], *p)
 		}
 	}
 	for _, h := range st.snapshot.StateNodes() {
@@ -164,17 +160,13 @@ func (st *State) indexNodes() {
 		n := &stateNode{StateNode: h}
 		if h.Node != nil {
 			n.pods = on[h.Node.Name]
-			if !slices.IsSortedFunc(n.pods, podsByKey) {
-				slices.SortFunc(n.pods, podsByKey)
-			}
+			slices.SortFunc(n.pods, simulator.ByKey)
 		}
 		st.nodes = append(st.nodes, n)
 		st.byClaim[n.Claim.Name] = n
 	}
 	slices.SortFunc(st.nodes, func(a, b *stateNode) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
 }
-
-func podsByKey(a, b cluster.Pod) int { return simulator.ByKey(&a, &b) }
 
 // withNewReplacements returns the snapshot in which the replacements of commands under way are new still, so that the
 // packer keeps them for the pods they were made for: those cannot run there before the nodes they run on are gone.
@@ -214,8 +206,8 @@ func (st *State) priceNode(n *stateNode, m Memory) {
 		n.offer, n.price, n.riskUSD = st.priceOf(n.StateNode, p)
 	}
 	n.cost = 1
-	for i := range n.pods {
-		if p := &n.pods[i]; p.Reschedulable() {
+	for _, p := range n.pods {
+		if p.Reschedulable() {
 			n.moving = append(n.moving, p)
 			n.cost += max(0, p.EvictionCost())
 		}
@@ -225,7 +217,7 @@ func (st *State) priceNode(n *stateNode, m Memory) {
 }
 
 // sumPodEvents returns a sum that changes when pods come to a node, end or begin to end. DaemonSets do not count.
-func sumPodEvents(pods []cluster.Pod) uint32 {
+func sumPodEvents(pods []*cluster.Pod) uint32 {
 	var total uint32
 	for _, p := range pods {
 		if p.Owner == cluster.OwnerDaemonSet {

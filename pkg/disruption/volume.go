@@ -9,13 +9,7 @@ import (
 // MayEmpty returns the nodes, by name, whose pods a pass may move: the volumes of these must be known to it. These are
 // more nodes than a pass finds candidates, because nothing is calculated for it, and none whose pods stay for sure.
 func MayEmpty(s cluster.Snapshot) map[string]bool {
-	on := map[string][]cluster.Pod{}
-	for _, p := range s.Pods {
-		if p.NodeName != "" && !p.Terminal() {
-			on[p.NodeName] = append(on[p.NodeName], p)
-		}
-	}
-	reasons := reasonsToMove(s)
+	reasons, on := reasonsToMove(s), s.PodsByNode()
 	obstacles := s.Obstacles()
 	out := map[string]bool{}
 	for _, h := range s.StateNodes() {

@@ -132,7 +132,7 @@ func ViewOf(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) Vi
 			byPool[p.Name].Problem = cmp.Or(p.Message, "it is not ready")
 		}
 	}
-	on := podsByNode(s)
+	on := s.PodsByNode()
 	v := View{Time: s.Now}
 	for _, r := range s.Rollouts {
 		v.Rollouts = append(v.Rollouts, RolloutLine(r))
@@ -187,18 +187,7 @@ func (s Sum) addSum(n Node) Sum {
 	return s
 }
 
-// podsByNode are the pods by node that have not ended.
-func podsByNode(s cluster.Snapshot) map[string][]cluster.Pod {
-	out := map[string][]cluster.Pod{}
-	for _, p := range s.Pods {
-		if p.NodeName != "" && !p.Terminal() && !p.Virtual {
-			out[p.NodeName] = append(out[p.NodeName], p)
-		}
-	}
-	return out
-}
-
-func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []cluster.Pod) Node {
+func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []*cluster.Pod) Node {
 	labels, created := h.Labels(), time.Time{}
 	n := Node{Name: h.Name(), Phase: phaseOf(h), Pods: len(pods), Type: labels[instancetypes.LabelType],
 		Zone:         labels[instancetypes.LabelZone],

@@ -32,7 +32,7 @@ const (
 // Of is what the pods of a node have against its disruption, as a word and a sentence; nothing, if they have nothing
 // against it. Every active pod may ask not to be disrupted, and a budget counts for every pod that is evicted when its
 // node is drained.
-func (o Obstacles) Of(pods []Pod) (word, why string) {
+func (o Obstacles) Of(pods []*Pod) (word, why string) {
 	for _, p := range pods {
 		if p.Active() && p.Protected(o.now) {
 			return Protected, fmt.Sprintf("pod %s carries %s", p.Key(), api.AnnotationDoNotDisrupt)
@@ -63,7 +63,7 @@ func (o Obstacles) Of(pods []Pod) (word, why string) {
 
 // drained reports whether the pod is evicted when its node is drained: it is active, of a controller other than its
 // node, and does not tolerate the taint that drained nodes have.
-func (p Pod) drained() bool {
+func (p *Pod) drained() bool {
 	taint := []Taint{{Key: api.TaintDisrupted, Effect: "NoSchedule"}}
 	return p.Active() && p.Owner != OwnerNode && len(Untolerated(taint, p.Tolerations)) > 0
 }

@@ -45,7 +45,7 @@ func TestWhichBudgetsHoldPodsBack(t *testing.T) {
 		{"a pod that is ending", with(func(p *Pod) { p.Deleting = noon }), []Budget{never}, false, false},
 	} {
 		s := Snapshot{Now: noon, Budgets: c.budgets}
-		if word, why := s.Obstacles().Of([]Pod{c.pod}); (word == PodBudgeted) != c.now || (word == "") == c.now {
+		if word, why := s.Obstacles().Of([]*Pod{&c.pod}); (word == PodBudgeted) != c.now || (word == "") == c.now {
 			t.Errorf("%s: %q %q", c.name, word, why)
 		}
 		if got := s.Unevictable(c.pod); got != c.never {
@@ -75,7 +75,7 @@ func TestWhichPodsAreObstacles(t *testing.T) {
 		{"ending", with(func(p *Pod) { p.Deleting = noon }), ""},
 	} {
 		s := Snapshot{Now: noon}
-		if word, _ := s.Obstacles().Of([]Pod{{Namespace: "default", Name: "other"}, c.pod}); word != c.want {
+		if word, _ := s.Obstacles().Of([]*Pod{{Namespace: "default", Name: "other"}, &c.pod}); word != c.want {
 			t.Errorf("%s: %q, want %q", c.name, word, c.want)
 		}
 	}

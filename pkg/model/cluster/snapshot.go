@@ -266,7 +266,7 @@ func (s Snapshot) PoolOf(name string) (Pool, bool) {
 }
 
 // spares reports whether the budget lets the pod be evicted whatever it allows, because the pod is not ready.
-func (b Budget) spares(p Pod) bool { return b.AlwaysAllowUnready && !p.Ready }
+func (b Budget) spares(p *Pod) bool { return b.AlwaysAllowUnready && !p.Ready }
 
 // Unevictable reports whether nobody may evict the pod as long as its budgets are as they are: one that selects it
 // never allows it, or two select it, and the eviction API takes no such pod. A pod that a drain does not evict, but
@@ -280,7 +280,7 @@ func (s Snapshot) Unevictable(p Pod) bool {
 		if b.Namespace != p.Namespace || !b.Selector.Matches(p.Labels) {
 			continue
 		}
-		if n++; n > 1 || b.FullyBlocking && !b.spares(p) {
+		if n++; n > 1 || b.FullyBlocking && !b.spares(&p) {
 			return true
 		}
 	}

@@ -91,13 +91,13 @@ func blockedReason(s cluster.Snapshot, h cluster.StateNode, obstacles cluster.Ob
 		h.Claim.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
 		return "the node is annotated " + v1.AnnotationDoNotDisrupt
 	}
-	var pods []cluster.Pod
-	for _, p := range s.Pods {
-		if p.NodeName == h.Node.Name {
+	var pods []*cluster.Pod
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.NodeName == h.Node.Name {
 			pods = append(pods, p)
 		}
 	}
-	slices.SortFunc(pods, func(a, b cluster.Pod) int { return cmp.Compare(a.Key(), b.Key()) })
+	slices.SortFunc(pods, func(a, b *cluster.Pod) int { return cmp.Compare(a.Key(), b.Key()) })
 	_, why := obstacles.Of(pods)
 	return why
 }

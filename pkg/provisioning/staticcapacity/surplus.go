@@ -28,17 +28,12 @@ type removalRank struct {
 // surplusNodes are the nodes that the pool has too many, those first that nobody will miss. Budgets do not bound them:
 // it is the user who asks for fewer.
 func surplusNodes(s cluster.Snapshot, p cluster.Pool, active []cluster.StateNode) []plan.Removal {
-	on := map[string][]cluster.Pod{}
-	for _, pod := range s.Pods {
-		if pod.NodeName != "" && !pod.Terminal() && !pod.Virtual {
-			on[pod.NodeName] = append(on[pod.NodeName], pod)
-		}
-	}
+	on := s.PodsByNode()
 	var ranks []removalRank
 	for _, h := range active {
 		r := removalRank{host: h, class: unlaunched}
 		if h.Claim.ProviderID != "" {
-			var pods []cluster.Pod
+			var pods []*cluster.Pod
 			if h.Node != nil {
 				pods = on[h.Node.Name]
 			}
@@ -60,19 +55,19 @@ func surplusNodes(s cluster.Snapshot, p cluster.Pool, active []cluster.StateNode
 	return out
 }
 
-func classOf(s cluster.Snapshot, pods []cluster.Pod) int {
-	blocked := slices.ContainsFunc(pods, func(p cluster.Pod) bool { return p.Active() && p.Protected(s.Now) })
+func classOf(s cluster.Snapshot, pods []*cluster.Pod) int {
+	blocked := slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Active() && p.Protected(s.Now) })
 	switch {
 	case blocked:
 		return protected
-	case !slices.ContainsFunc(pods, func(p cluster.Pod) bool { return p.Owner != cluster.OwnerDaemonSet }):
+	case !slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Owner != cluster.OwnerDaemonSet }):
 		return empty
 	}
 	return movable
 }
 
-func costOf(pods []cluster.Pod) (sum float64) {
-	slices.SortFunc(pods, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
+func costOf(pods []*cluster.Pod) (sum float64) {
+	slices.SortFunc(pods, func(a, b *cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
 	for _, p := range pods {
 		sum += p.EvictionCost()
 	}
