@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	memoryLimit  = "14GiB" // of a plane that lets garbage pile up: 150,000 pods and 5,000 nodes take some 9 of them
+	memoryLimit  = "16GiB" // of a plane that lets garbage pile up: 150,000 pods and 5,000 nodes take some 9 of them
 	poll         = 20 * time.Millisecond
 	stopPatience = 30 * time.Second
 	logTail      = 2000 // bytes of the plane's log that an error quotes
