@@ -30,8 +30,11 @@ type TolerationNeeded struct {
 // NominatePods returns the plan with a hold on the nodes that another pod of the plan could fill up. There is none
 // where all pods are alike, nor for pods that run elsewhere yet: those that come in their stead have other names.
 func NominatePods(s cluster.Snapshot, p plan.Plan) plan.Plan {
-	pods := byKey(s.Pods)
-	if !s.Rules.NominatedPodsOnly || podsInterchangeable(pods, p) {
+	if !s.Rules.NominatedPodsOnly {
+		return p
+	}
+	pods := plannedPods(s, p)
+	if podsInterchangeable(pods, p) {
 		return p
 	}
 	p.Launches = slices.Clone(p.Launches)
@@ -54,7 +57,7 @@ func nominationTaint(name string) cluster.Taint {
 }
 
 // podsInterchangeable reports whether it does not matter which pod of the plan goes where.
-func podsInterchangeable(pods map[string]cluster.Pod, p plan.Plan) bool {
+func podsInterchangeable(pods map[string]*cluster.Pod, p plan.Plan) bool {
 	var names []string
 	for _, l := range p.Launches {
 		names = append(names, l.Pods...)
@@ -70,13 +73,17 @@ func podsInterchangeable(pods map[string]cluster.Pod, p plan.Plan) bool {
 	return true
 }
 
-func withoutNames(p cluster.Pod) cluster.Pod {
-	p.Name, p.UID, p.Created, p.Holds = "", "", time.Time{}, nil
-	return p
+// withoutNames is a copy of the pod without what tells it from its like; nothing where there is no pod.
+func withoutNames(p *cluster.Pod) (out cluster.Pod) {
+	if p != nil {
+		out = *p
+	}
+	out.Name, out.UID, out.Created, out.Holds = "", "", time.Time{}, nil
+	return out
 }
 
 // canNominate reports whether some of the pods exist and none has a node.
-func canNominate(pods map[string]cluster.Pod, names []string) bool {
+func canNominate(pods map[string]*cluster.Pod, names []string) bool {
 	some := false
 	for _, n := range names {
 		p, ok := pods[n]
@@ -141,19 +148,19 @@ func TolerationsNeeded(s cluster.Snapshot, p plan.Plan) []TolerationNeeded {
 	if len(held) == 0 {
 		return nil
 	}
-	pods := byKey(s.Pods)
+	pods := plannedPods(s, p)
 	var out []TolerationNeeded
 	for _, e := range p.Existing {
 		t, ok := held[e.Node]
 		pod := pods[e.Pod]
-		if !ok || pod.Name == "" || pod.Virtual || pod.NodeName != "" || slices.Contains(pod.Holds, t.Value) ||
+		if !ok || pod == nil || pod.Virtual || pod.NodeName != "" || slices.Contains(pod.Holds, t.Value) ||
 			len(pod.Holds) >= mostOfAPod {
 			continue
 		}
 		if len(out) == MostPods {
 			break
 		}
-		out = append(out, TolerationNeeded{Pod: pod, Taint: t})
+		out = append(out, TolerationNeeded{Pod: *pod, Taint: t})
 	}
 	return out
 }
@@ -183,10 +190,30 @@ func ReleaseReason(t cluster.Taint, n cluster.Node, waiting map[string]int, now 
 	return ""
 }
 
-func byKey(pods []cluster.Pod) map[string]cluster.Pod {
-	out := make(map[string]cluster.Pod, len(pods))
-	for _, p := range pods {
-		out[p.Key()] = p
+// plannedPods returns the pods of the snapshot that the plan has on nodes, by key.
+func plannedPods(s cluster.Snapshot, p plan.Plan) map[string]*cluster.Pod {
+	keys := map[[2]string]string{}
+	addKey := func(key string) {
+		namespace, name, _ := strings.Cut(key, "/")
+		keys[[2]string{namespace, name}] = key
+	}
+	for _, l := range p.Launches {
+		for _, key := range l.Pods {
+			addKey(key)
+		}
+	}
+	for _, e := range p.Existing {
+		addKey(e.Pod)
+	}
+	out := make(map[string]*cluster.Pod, len(keys))
+	if len(keys) == 0 {
+		return out
+	}
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		if key, planned := keys[[2]string{pod.Namespace, pod.Name}]; planned {
+			out[key] = pod
+		}
 	}
 	return out
 }
