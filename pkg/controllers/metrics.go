@@ -36,7 +36,8 @@ func (t *Measurements) NoteUnschedulable(s cluster.Snapshot, u []plan.Unplaced, 
 	for _, p := range u {
 		without[p.Pod] = true
 	}
-	for _, p := range s.Pods {
+	for i := range s.Pods {
+		p := &s.Pods[i]
 		switch {
 		case p.Virtual || !without[p.Key()]:
 		case asleep[p.Key()]:

@@ -188,7 +188,8 @@ func (pr *progress) podWithoutRoom() func(*runningCommand) string {
 	for _, h := range pr.snapshot.StateNodes() {
 		ready[h.Name()] = h.Initialized() && h.Node.Ready || h.ReadyForNominated()
 	}
-	for _, p := range pr.snapshot.Pods { // one that is still ending may be in the way
+	for i := range pr.snapshot.Pods { // one that is still ending may be in the way
+		p := &pr.snapshot.Pods[i]
 		if p.Terminating() && !p.Terminal() {
 			delete(ready, p.NodeName)
 		}
@@ -244,12 +245,13 @@ func (pr *progress) podsWithoutRoomNow() map[string]string {
 // on nodes that are not ready.
 func (pr *progress) markDependentPods(why map[string]string, left map[string]bool) {
 	var later, lean []cluster.Pod
-	for _, p := range pr.snapshot.Pods {
+	for i := range pr.snapshot.Pods {
+		p := &pr.snapshot.Pods[i]
 		switch {
 		case why[p.Key()] != "":
-			later = append(later, p)
+			later = append(later, *p)
 		case left[p.Key()] && len(p.Spread)+len(p.Affinity) > 0:
-			lean = append(lean, p)
+			lean = append(lean, *p)
 		}
 	}
 	for _, p := range lean {

@@ -28,7 +28,7 @@ func filled(b testing.TB, nodes int) cluster.Snapshot {
 	names := []string{"m5.2xlarge", "m5a.2xlarge", "m6i.2xlarge", "m6a.2xlarge"}
 	y := yard{s: cluster.Snapshot{
 		Now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), Catalog: c, Classes: []instancetypes.Class{class},
-		Rules: cluster.Settings{ReportDisruption: true},
+		Rules:      cluster.Settings{ReportDisruption: true},
 		Namespaces: []cluster.Namespace{{Name: "default"}},
 		Pools: []cluster.Pool{{Name: "general", Class: class.Name, Ready: true,
 			Requirements: requirements.NewSet(requirements.Of(corev1.LabelInstanceTypeStable, append(names, "m7i.2xlarge")...),

@@ -50,9 +50,10 @@ func (pr *progress) predictUnschedulable() func(*runningCommand) string {
 	}
 	left := w.unschedulableOfCommands(ready, why)
 	var coming []cluster.Pod
-	for _, p := range w.snapshot.Pods {
+	for i := range w.snapshot.Pods {
+		p := &w.snapshot.Pods[i]
 		if p.Active() && !p.Virtual && (p.NodeName == "" || leaving[p.NodeName]) {
-			coming = append(coming, p)
+			coming = append(coming, *p)
 		}
 	}
 	leans := func(p *cluster.Pod) bool {

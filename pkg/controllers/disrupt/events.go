@@ -93,7 +93,8 @@ func (m *commandApplier) recordProtection(ctx context.Context) {
 		ours[n.Name] = true
 	}
 	var all []cluster.Event
-	for _, p := range m.s.Pods {
+	for i := range m.s.Pods {
+		p := &m.s.Pods[i]
 		until, limited := p.ProtectedUntil()
 		if !limited || !p.Active() || !ours[p.NodeName] {
 			continue
@@ -154,9 +155,10 @@ func (m *commandApplier) recordNotDisrupted(ctx context.Context, staying []disru
 // recordInvalidProtection says on pods that their do-not-disrupt is none. Of many pods each pass tells of some.
 func (m *commandApplier) recordInvalidProtection(ctx context.Context) {
 	var wrong []cluster.Pod
-	for _, p := range m.s.Pods {
+	for i := range m.s.Pods {
+		p := &m.s.Pods[i]
 		if p.InvalidProtection() && p.Active() && p.NodeName != "" {
-			wrong = append(wrong, p)
+			wrong = append(wrong, *p)
 		}
 	}
 	slices.SortFunc(wrong, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })

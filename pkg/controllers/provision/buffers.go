@@ -30,7 +30,8 @@ func placesReal(s cluster.Snapshot, decision plan.Plan) bool {
 		lingers[h.Name()] = h.Claim != nil && h.Claim.BlockedForLong(s.Now)
 	}
 	stays := map[string]bool{}
-	for _, p := range s.Pods {
+	for i := range s.Pods {
+		p := &s.Pods[i]
 		stays[p.Key()] = p.Virtual || p.NodeName != "" && lingers[p.NodeName]
 	}
 	return slices.ContainsFunc(decision.Existing, func(e plan.Placement) bool { return !stays[e.Pod] })

@@ -52,7 +52,8 @@ func (p eventWriter) recordUnplaced(ctx context.Context, s cluster.Snapshot, unp
 		why[u.Pod] = u
 	}
 	var events []cluster.Event
-	for _, pod := range s.Pods {
+	for i := range s.Pods {
+		pod := &s.Pods[i]
 		u, without := why[pod.Key()]
 		if !without || pod.Virtual {
 			continue
@@ -90,7 +91,8 @@ func (p eventWriter) recordLaunches(ctx context.Context, s cluster.Snapshot, mad
 	if len(events) == 0 {
 		return
 	}
-	for _, pod := range s.Pods {
+	for i := range s.Pods {
+		pod := &s.Pods[i]
 		if message := on[pod.Key()]; message != "" && !pod.Virtual {
 			events = append(events, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
 				Reason: "Nominated", Message: message})

@@ -354,13 +354,17 @@ func (p *Controller) newLauncher(s *cluster.Snapshot) *claimLauncher {
 
 // launchedFor is when the pods were made that new nodes are for.
 func launchedFor(s cluster.Snapshot, decision plan.Plan) (made []time.Time) {
+	if len(decision.Launches) == 0 {
+		return nil
+	}
 	placed := map[string]bool{}
 	for _, l := range decision.Launches {
 		for _, pod := range l.Pods {
 			placed[pod] = true
 		}
 	}
-	for _, pod := range s.Pods {
+	for i := range s.Pods {
+		pod := &s.Pods[i]
 		if placed[pod.Key()] && !pod.Virtual {
 			made = append(made, pod.Created)
 		}
@@ -388,7 +392,8 @@ func levelOf(decision plan.Plan) slog.Level {
 }
 
 func countWaitingPods(s cluster.Snapshot) (n int) {
-	for _, p := range s.Pods {
+	for i := range s.Pods {
+		p := &s.Pods[i]
 		if p.Provisionable() && !p.Virtual {
 			n++
 		}

@@ -42,7 +42,8 @@ type usage struct{ all, daemons resources.List }
 
 func usageByNode(s cluster.Snapshot) map[string]usage {
 	out := map[string]usage{}
-	for _, p := range s.Pods {
+	for i := range s.Pods {
+		p := &s.Pods[i]
 		if p.NodeName == "" || p.Virtual || p.Terminal() {
 			continue
 		}

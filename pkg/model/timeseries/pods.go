@@ -17,7 +17,8 @@ func (l *lister) listPods(h History) {
 		labels[n.Name] = n.Labels
 	}
 	planned := plannedSince(l.s.Claims)
-	for _, p := range l.s.Pods {
+	for i := range l.s.Pods {
+		p := &l.s.Pods[i]
 		if p.Virtual {
 			continue
 		}
@@ -35,7 +36,7 @@ func (l *lister) listPods(h History) {
 }
 
 // listStarting lists for how long a pod has not been bound, and not been ready.
-func (l *lister) listStarting(p cluster.Pod, planned time.Time) {
+func (l *lister) listStarting(p *cluster.Pod, planned time.Time) {
 	age, sincePlanned := l.s.Now.Sub(p.Created).Seconds(), l.s.Now.Sub(planned).Seconds()
 	l.add(podsUnstarted, age, "name", p.Name, "namespace", p.Namespace)
 	if !planned.IsZero() {

@@ -23,7 +23,8 @@ func (l *lister) listCluster() {
 	}
 	l.add(buildInfo, 1, build...)
 	waiting, ignored := 0, 0
-	for _, p := range l.s.Pods {
+	for i := range l.s.Pods {
+		p := &l.s.Pods[i]
 		switch {
 		case p.Virtual || p.NodeName != "" || !p.Active():
 		case p.Provisionable():

@@ -57,7 +57,8 @@ func DrainsWaiting(s cluster.Snapshot, p plan.Plan) *WaitingDrains {
 		return d
 	}
 	place := p.NodeByPod()
-	for _, pod := range s.Pods {
+	for i := range s.Pods {
+		pod := &s.Pods[i]
 		if waits := on[pod.NodeName]; waits != nil && pod.Reschedulable() && !accepted[place[pod.Key()]] {
 			waits.lacks++
 			d.of[pod.Key()] = waits

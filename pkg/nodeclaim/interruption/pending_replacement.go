@@ -26,6 +26,7 @@ type PendingReplacement struct {
 func AdmitWithinBudgets(s cluster.Snapshot, noRoom map[string]string) []PendingReplacement {
 	var out []PendingReplacement
 	obstacles := s.Obstacles()
+	var on map[string][]*cluster.Pod // once asked for: few passes have nodes to leave
 	for _, h := range s.StateNodes() {
 		if h.Claim == nil || !h.Claim.Deleting.IsZero() {
 			continue
@@ -39,7 +40,10 @@ func AdmitWithinBudgets(s cluster.Snapshot, noRoom map[string]string) []PendingR
 			g.Node = h.Node.Name
 		}
 		if !l.isDue(s.Now) {
-			g.Wait = cmp.Or(blockedReason(s, h, obstacles), noRoom[g.Claim])
+			if on == nil {
+				on = s.PodsByNode()
+			}
+			g.Wait = cmp.Or(blockedReason(h, on, obstacles), noRoom[g.Claim])
 		}
 		out = append(out, g)
 	}
@@ -83,7 +87,7 @@ func spendBudgets(s cluster.Snapshot, going []PendingReplacement) {
 }
 
 // blockedReason says who must not be disrupted, or nothing.
-func blockedReason(s cluster.Snapshot, h cluster.StateNode, obstacles cluster.Obstacles) string {
+func blockedReason(h cluster.StateNode, on map[string][]*cluster.Pod, obstacles cluster.Obstacles) string {
 	if h.Node == nil {
 		return ""
 	}
@@ -91,12 +95,7 @@ func blockedReason(s cluster.Snapshot, h cluster.StateNode, obstacles cluster.Ob
 		h.Claim.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
 		return "the node is annotated " + v1.AnnotationDoNotDisrupt
 	}
-	var pods []*cluster.Pod
-	for i := range s.Pods {
-		if p := &s.Pods[i]; p.NodeName == h.Node.Name {
-			pods = append(pods, p)
-		}
-	}
+	pods := slices.Clone(on[h.Node.Name])
 	slices.SortFunc(pods, func(a, b *cluster.Pod) int { return cmp.Compare(a.Key(), b.Key()) })
 	_, why := obstacles.Of(pods)
 	return why
@@ -122,22 +121,26 @@ func ClaimsForReplacement(s cluster.Snapshot, going []PendingReplacement) int {
 	if first < 0 || s.Rules.MaxClaims == 0 {
 		return s.Rules.MaxClaims
 	}
-	return max(s.Rules.MaxClaims, len(podsOn(s, going[first].Node)))
+	return max(s.Rules.MaxClaims, len(podsOn(s.PodsByNode(), going[first].Node)))
 }
 
 // BlockedByCapacity says, by claim, why nodes that may go, and need not at once, cannot be emptied: a pod of theirs has
 // no room on any node, neither one that exists nor one that can be made. The plan is that of packing Empty.
 func BlockedByCapacity(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) map[string]string {
+	out := map[string]string{}
+	if len(going) == 0 || len(p.Unplaced) == 0 {
+		return out
+	}
 	why := map[string]string{}
 	for _, u := range p.Unplaced {
 		why[u.Pod] = "pod " + u.Pod + " has no room elsewhere: " + u.Message()
 	}
-	out := map[string]string{}
+	on := s.PodsByNode()
 	for _, g := range going {
 		if g.Node == "" || g.Wait != "" || g.Leave.isDue(s.Now) {
 			continue
 		}
-		for _, pod := range podsOn(s, g.Node) {
+		for _, pod := range podsOn(on, g.Node) {
 			if w := why[pod.Key()]; w != "" && (out[g.Claim] == "" || w < out[g.Claim]) {
 				out[g.Claim] = w
 			}
@@ -162,10 +165,14 @@ func drainDeadline(s cluster.Snapshot, g PendingReplacement) time.Time {
 // WithoutRunning is the plan without the pods that have no room elsewhere but run where they are: on a node that waits
 // to be left.
 func WithoutRunning(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) plan.Plan {
-	home := map[string]bool{}
-	for _, pod := range s.Pods {
-		home[pod.Key()] = slices.ContainsFunc(going,
-			func(g PendingReplacement) bool { return g.Node != "" && g.Node == pod.NodeName })
+	if len(going) == 0 || len(p.Unplaced) == 0 {
+		return p
+	}
+	home, on := map[string]bool{}, s.PodsByNode()
+	for _, g := range going {
+		for _, pod := range on[g.Node] {
+			home[pod.Key()] = true
+		}
 	}
 	p.Unplaced = slices.DeleteFunc(slices.Clone(p.Unplaced), func(u plan.Unplaced) bool { return home[u.Pod] })
 	return p

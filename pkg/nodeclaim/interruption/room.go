@@ -34,23 +34,28 @@ func DeleteReplaced(s cluster.Snapshot, going []PendingReplacement, p plan.Plan)
 // room is what the plan has room for now, and not only once more nodes are ready.
 type room struct {
 	s     cluster.Snapshot
-	place map[string]string // node by pod, for pods that have one there
-	ready map[string]bool   // nodes that take pods now
-	later []cluster.Pod     // pods that come to where the plan has them only when more nodes are ready
-	stays map[string]bool   // nodes to be left whose pods have no room yet
+	on    map[string][]*cluster.Pod // by node
+	place map[string]string         // node by pod, for pods that have one there
+	ready map[string]bool           // nodes that take pods now
+	later []*cluster.Pod            // pods that come to where the plan has them only when more nodes are ready
+	stays map[string]bool           // nodes to be left whose pods have no room yet
 }
 
 // findRoom says which nodes that are to be left cannot be yet. A pod that leans on one that comes later has no room
 // before that, and a node that stays keeps its pods where they are, on which others may lean.
 func findRoom(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) room {
-	r := room{s: s, place: p.NodeByPod(), ready: nodesTakingPods(s), stays: map[string]bool{}}
+	if len(going) == 0 {
+		return room{}
+	}
+	r := room{s: s, on: s.PodsByNode(), place: p.NodeByPod(), ready: nodesTakingPods(s), stays: map[string]bool{}}
 	launched := map[string]bool{}
 	for _, l := range p.Launches {
 		for _, key := range l.Pods {
 			launched[key] = true
 		}
 	}
-	for _, pod := range s.Pods {
+	for i := range s.Pods {
+		pod := &s.Pods[i]
 		at, placed := r.place[pod.Key()]
 		if launched[pod.Key()] || placed && !r.ready[at] {
 			r.later = append(r.later, pod)
@@ -63,7 +68,7 @@ func findRoom(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) room 
 				continue
 			}
 			r.stays[g.Node], again = true, true
-			r.later = append(r.later, podsOn(s, g.Node)...)
+			r.later = append(r.later, podsOn(r.on, g.Node)...)
 		}
 	}
 	return r
@@ -76,7 +81,8 @@ func nodesTakingPods(s cluster.Snapshot) map[string]bool {
 	for _, h := range s.StateNodes() {
 		ready[h.Name()] = h.Node != nil && h.Node.Ready && h.Initialized()
 	}
-	for _, pod := range s.Pods {
+	for i := range s.Pods {
+		pod := &s.Pods[i]
 		if pod.Terminating() && !pod.Terminal() {
 			delete(ready, pod.NodeName)
 		}
@@ -86,20 +92,20 @@ func nodesTakingPods(s cluster.Snapshot) map[string]bool {
 
 // allPodsPlaced reports whether every pod of the node that needs another has room.
 func (r room) allPodsPlaced(node string) bool {
-	return !slices.ContainsFunc(podsOn(r.s, node),
-		func(p cluster.Pod) bool { return !r.ready[r.place[p.Key()]] || r.dependsOnUnplaced(p) })
+	return !slices.ContainsFunc(podsOn(r.on, node),
+		func(p *cluster.Pod) bool { return !r.ready[r.place[p.Key()]] || r.dependsOnUnplaced(p) })
 }
 
-func (r room) dependsOnUnplaced(p cluster.Pod) bool {
-	return len(p.Spread)+len(p.Affinity) > 0 && slices.ContainsFunc(r.later, func(other cluster.Pod) bool {
-		return other.Key() != p.Key() && topology.DependsOn(p, other, r.s.Namespaces)
+func (r room) dependsOnUnplaced(p *cluster.Pod) bool {
+	return len(p.Spread)+len(p.Affinity) > 0 && slices.ContainsFunc(r.later, func(other *cluster.Pod) bool {
+		return other != p && topology.DependsOn(*p, *other, r.s.Namespaces)
 	})
 }
 
-// podsOn are the pods of the node that need another when it goes.
-func podsOn(s cluster.Snapshot, node string) (out []cluster.Pod) {
-	for _, p := range s.Pods {
-		if p.NodeName == node && p.Reschedulable() {
+// podsOn are the pods of the node that need another when it goes; on are all pods by node.
+func podsOn(on map[string][]*cluster.Pod, node string) (out []*cluster.Pod) {
+	for _, p := range on[node] {
+		if p.Reschedulable() {
 			out = append(out, p)
 		}
 	}

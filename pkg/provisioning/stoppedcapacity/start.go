@@ -105,7 +105,8 @@ func StartsIn(p plan.Plan, free, requested map[string]bool) []plan.Start {
 func TooDear(s cluster.Snapshot, without, with plan.Plan, free map[string]bool,
 	types func(cluster.Pool) []instancetypes.Type) string {
 	exists, stranded := map[string]bool{}, map[string]bool{}
-	for _, p := range s.Pods {
+	for i := range s.Pods {
+		p := &s.Pods[i]
 		exists[p.Key()] = !p.Virtual
 	}
 	for _, u := range without.Unplaced {

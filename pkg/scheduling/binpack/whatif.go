@@ -152,10 +152,11 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[st
 	}
 	s.Nodes, s.Claims = nil, nil
 	pods := make([]cluster.Pod, 0, len(s.Pods))
-	for _, p := range s.Pods {
-		if p.Reschedulable() && (p.NodeName == "" || mayEmpty == nil || mayEmpty[p.NodeName]) {
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Reschedulable() && (p.NodeName == "" || mayEmpty == nil || mayEmpty[p.NodeName]) {
+			pods = append(pods, *p)
+			p = &pods[len(pods)-1]
 			p.NodeName, p.Nominated, p.Unscheduled, p.Deleting = "", "", true, time.Time{}
-			pods = append(pods, p)
 		}
 	}
 	s.Pods = pods
