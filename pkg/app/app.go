@@ -24,6 +24,7 @@ import (
 	"joiner.sh/pkg/controllers/provision"
 	"joiner.sh/pkg/controllers/remotewrite"
 	"joiner.sh/pkg/controllers/rollouts"
+	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/version"
 	"joiner.sh/pkg/providers/discovery"
@@ -31,7 +32,6 @@ import (
 	"joiner.sh/pkg/providers/invoke"
 	"joiner.sh/pkg/providers/kube"
 	"joiner.sh/pkg/providers/store"
-	"joiner.sh/pkg/scheduling/binpack"
 	"joiner.sh/pkg/settings"
 )
 
@@ -66,15 +66,15 @@ type App struct {
 	permission *writePermission // of every function, asked before it writes
 	metrics    controllers.Metrics
 
-	refusals  lifecycle.EvictionBackoff // of evictions; outlives an invocation
-	aside     provision.Aside           // what decisions fail about; the same
-	attention pushAttention
-	offerings binpack.OfferingCache // what is sold, for the next pass of disrupt
-	alarms    discovery.Alarms
-	images    discovery.ImageFinder
-	rollouts  rollouts.Told         // what was logged and found out about NodeRollouts
-	series    *remotewrite.Recorder // made by the first invocation of lifecycle
-	tracer    *controllers.Tracer   // nil without the setting
+	refusals   lifecycle.EvictionBackoff // of evictions; outlives an invocation
+	aside      provision.Aside           // what decisions fail about; the same
+	attention  pushAttention
+	disruption disruption.Cache // for the next pass of disrupt
+	alarms     discovery.Alarms
+	images     discovery.ImageFinder
+	rollouts   rollouts.Told         // what was logged and found out about NodeRollouts
+	series     *remotewrite.Recorder // made by the first invocation of lifecycle
+	tracer     *controllers.Tracer   // nil without the setting
 }
 
 // FromEnv reads the settings and makes the clients. It fails when a setting is wrong, and asks nobody: a start that

@@ -95,7 +95,7 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 	deps := a.newDeps(holder)
 	deps.Rules.ReportDisruption = a.set.Disruption != settings.DisruptionAct
 	return disrupt.Controller{Deps: deps,
-		OfferingCache: &a.offerings, Read: a.cache, Placed: a.fleet, Known: &a.known, Claims: a.kube.Claims,
+		Cache: &a.disruption, Read: a.cache, Placed: a.fleet, Known: &a.known, Claims: a.kube.Claims,
 		Moves: a.kube.Nodes, Lease: a.cache, SoldOut: a.soldOut,
 		Prices: a.store, Levels: a.levels, Rollouts: newRollouts(a, holder),
 		Notes:     store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),

@@ -25,11 +25,11 @@ type Observer struct {
 	Log      *slog.Logger
 }
 
-// WithVolumes is the snapshot with what volumes allow, where that matters to a decision that may empty these nodes,
-// named.
-func WithVolumes(ctx context.Context, read Reader, s cluster.Snapshot, emptied map[string]bool) (cluster.Snapshot,
-	error) {
-	if !s.VolumesMatter(emptied) {
+// WithVolumes is the snapshot with what volumes allow, where that matters to a decision that may empty the nodes that
+// emptied names.
+func WithVolumes(ctx context.Context, read Reader, s cluster.Snapshot,
+	emptied func(cluster.Snapshot) map[string]bool) (cluster.Snapshot, error) {
+	if !s.HasUnreadVolumes() || !s.VolumesMatter(emptied(s)) {
 		return s, nil
 	}
 	NoteStage(ctx, StageVolumes)

@@ -9,7 +9,6 @@ import (
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
-	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // What was answered with no is not asked again: whether that is remembered or not, the decision is the same, and so is
@@ -46,15 +45,21 @@ func TestMemoryChangesNothing(t *testing.T) {
 	}
 }
 
-// What a cache of offerings keeps from pass to pass, answers of questions among it, changes no decision either.
-func TestCachedOfferingsChangeNothing(t *testing.T) {
-	begun := 0
-	for seed := range uint64(16) {
+// What a cache keeps from pass to pass, answers of questions among it and commands that are only reported, changes no
+// decision either.
+func TestACacheChangesNothing(t *testing.T) {
+	begun, recalled := 0, 0
+	for seed := range uint64(24) {
 		w := grown(t, seed)
 		w.consolidateLater(seed)
-		var cache binpack.OfferingCache
+		w.Snapshot.Rules.ReportDisruption = seed%3 == 2
+		var cache Cache
 		for pass := range 24 {
+			before := cache.reported.inputs
 			p, _ := NextFrom(w.Snapshot, w.memory, w.Market, &cache)
+			if before != 0 && before == cache.reported.inputs && len(p.Reported) > 0 {
+				recalled++
+			}
 			want := w.next()
 			if diff := cmp.Diff(want, p); diff != "" {
 				t.Fatalf("seed %d, pass %d (-without +with):\n%s", seed, pass, diff)
@@ -67,8 +72,8 @@ func TestCachedOfferingsChangeNothing(t *testing.T) {
 			w.disturb(pass)
 		}
 	}
-	if begun < 15 {
-		t.Errorf("%d commands begun: too little to test anything", begun)
+	if begun < 15 || recalled < 30 {
+		t.Errorf("%d commands begun, %d recalled: too little to test anything", begun, recalled)
 	}
 }
 

@@ -11,10 +11,10 @@ func Next(s cluster.Snapshot, m Memory, sells binpack.Offerings) (Plan, Memory) 
 	return NextFrom(s, m, sells, nil)
 }
 
-// NextFrom is Next with what earlier passes found out about what is sold, which saves time and changes no decision.
+// NextFrom is Next with what earlier passes found out, which saves time and changes no decision.
 // sells belongs to d. Nodes, pods and NodePools about which the decision fails are left out; the others are decided
 // about.
-func NextFrom(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.OfferingCache) (Plan, Memory) {
+func NextFrom(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache) (Plan, Memory) {
 	type next struct {
 		Plan
 		Memory
@@ -31,7 +31,7 @@ func NextFrom(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 			return n
 		}})
 	if stock != d || broken && d != nil {
-		*d = binpack.OfferingCache{}
+		*d = Cache{}
 	}
 	p, after := found.Out.Plan, found.Out.Memory
 	if found.Failed {

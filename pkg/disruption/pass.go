@@ -203,8 +203,15 @@ func (ps *pass) findReportedAgain(m *Memory) (Command, bool) {
 	if !ps.candidates.reporting {
 		return Command{}, false
 	}
+	if len(m.Proposals) > 0 {
+		ps.recognizeInputs()
+	}
 	for _, old := range m.Proposals {
+		if c, ok := ps.recallReported(old); ok {
+			return c, true
+		}
 		if c, ok := ps.decideAgain(old, false); ok {
+			ps.keepReported(old, c)
 			return c, true
 		}
 	}

@@ -74,7 +74,7 @@ func filled(b testing.TB, nodes int) cluster.Snapshot {
 
 // watched measures what a pass takes about a cluster in which nothing changes, everything but reading it.
 func watched(b *testing.B, nodes int) {
-	s, m, cache := filled(b, nodes), Memory{}, binpack.OfferingCache{}
+	s, m, cache := filled(b, nodes), Memory{}, Cache{}
 	sells := binpack.ResolveOfferings(s)
 	for range 3 {
 		_, m = NextFrom(s, m, sells, &cache)

@@ -101,6 +101,8 @@ type State struct {
 	nodes           []*stateNode    // ours, sorted by claim
 	byClaim         map[string]*stateNode
 	podBy           map[string]*cluster.Pod   // by key, once asked for
+	obstacles       *cluster.Obstacles        // once asked for
+	cache           *Cache                    // nil where nothing is kept
 	quiet           map[string]PodStability   // by NodeClaim
 	paidShares      map[string]float64        // which part of the price the account's commitments pay, by NodeClaim
 	commitmentsLeft map[string]int64          // what they have left, by their ids
@@ -112,8 +114,17 @@ type State struct {
 
 func (st *State) now() time.Time { return st.snapshot.Now }
 
+// podObstacles are those of the snapshot, indexed once.
+func (st *State) podObstacles() cluster.Obstacles {
+	if st.obstacles == nil {
+		o := st.snapshot.Obstacles()
+		st.obstacles = &o
+	}
+	return *st.obstacles
+}
+
 // newState reads the snapshot. d, if there is one, holds what earlier passes found out about what is sold.
-func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.OfferingCache) *State {
+func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache) *State {
 	s = nomination.ResolveOwnerNominations(s)
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations,
 		max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
@@ -132,7 +143,7 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 	st.typeIn = overlays.FindType(st.types)
 	st.paidShares, st.commitmentsLeft = s.AllotCommitments()
 	st.indexNodes()
-	st.resolve = func() *binpack.WhatIf { return d.WhatIf(s, sells) }
+	st.resolve, st.cache = func() *binpack.WhatIf { return d.offerings().WhatIf(s, sells) }, d
 	if st.hasWork() {
 		st.base = st.planSnapshot(st.withNewReplacements())
 	}

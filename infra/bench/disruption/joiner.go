@@ -20,22 +20,21 @@ import (
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/nodeclass/translate"
 	"joiner.sh/pkg/provisioning"
-	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // joiner is our side: snapshots of the world go to disruption.Next, what it plans is done at once.
 type joiner struct {
-	w         *world.World
-	rules     whatIf
-	memory    disruption.Memory
-	offerings binpack.OfferingCache
-	pods      map[string]cluster.Pod     // as translated, by name; without their node
-	since     map[string]time.Time       // by node: when it was launched
-	startup   map[string][]cluster.Taint // by node: the taints it was launched with
-	made      int
-	began     map[string]disruption.Command
-	why       map[string]int // nodes of the last pass that stayed, by word
-	said      []string       // the last plan, without those
+	w       *world.World
+	rules   whatIf
+	memory  disruption.Memory
+	cache   disruption.Cache
+	pods    map[string]cluster.Pod     // as translated, by name; without their node
+	since   map[string]time.Time       // by node: when it was launched
+	startup map[string][]cluster.Taint // by node: the taints it was launched with
+	made    int
+	began   map[string]disruption.Command
+	why     map[string]int // nodes of the last pass that stayed, by word
+	said    []string       // the last plan, without those
 }
 
 // whatIf is what differs from the defaults.
@@ -62,7 +61,7 @@ func (j *joiner) RunPass(context.Context) (acted bool, took cli.MeasuredWork, er
 	s := j.readSnapshot()
 	var p disruption.Plan
 	took = cli.MeasureWork(func() {
-		p, j.memory = disruption.NextFrom(s, j.memory, j.offerings.Offerings(s), &j.offerings)
+		p, j.memory = disruption.NextFrom(s, j.memory, j.cache.Offerings(s), &j.cache)
 	})
 	j.why = map[string]int{}
 	for _, x := range p.NotDisrupted {

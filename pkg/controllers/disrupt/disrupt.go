@@ -43,13 +43,13 @@ type Controller struct {
 	// where passes are counted for Prometheus; nil for nowhere
 	Totals controllers.PassTotals
 
-	OfferingCache *binpack.OfferingCache     // what is sold, kept from one pass to the next; nil: for this invocation
-	Known         *controllers.InstanceCache // the same of instances
-	Diary         controllers.DecisionLog    // nil: no decision log
-	Stamp         decisionlog.PassStamp
+	Cache *disruption.Cache          // kept from one pass to the next; nil: for this invocation
+	Known *controllers.InstanceCache // the same of instances
+	Diary controllers.DecisionLog    // nil: no decision log
+	Stamp decisionlog.PassStamp
 
 	// nil: disruption.NextFrom
-	decide func(cluster.Snapshot, disruption.Memory, binpack.Offerings, *binpack.OfferingCache) (disruption.Plan,
+	decide func(cluster.Snapshot, disruption.Memory, binpack.Offerings, *disruption.Cache) (disruption.Plan,
 		disruption.Memory)
 	said string
 	kept controllers.DecisionRecorder
@@ -58,8 +58,8 @@ type Controller struct {
 // Run passes until nothing is proposed or under way, or until the time given. A pass that takes as long as the longest
 // before ends by then.
 func (d *Controller) Run(ctx context.Context, until time.Time) error {
-	if d.OfferingCache == nil {
-		d.OfferingCache = &binpack.OfferingCache{}
+	if d.Cache == nil {
+		d.Cache = &disruption.Cache{}
 	}
 	if d.Known == nil {
 		d.Known = &controllers.InstanceCache{}
@@ -128,11 +128,11 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	s, stepErr := d.advanceRollouts(ctx, s)
-	sells := d.OfferingCache.Offerings(s)
+	sells := d.Cache.Offerings(s)
 	if err := d.markDrift(ctx, &s, sells); err != nil {
 		return false, err
 	}
-	if s, err = controllers.WithVolumes(ctx, d.Read, s, disruption.MayEmpty(s)); err != nil {
+	if s, err = controllers.WithVolumes(ctx, d.Read, s, disruption.MayEmpty); err != nil {
 		return false, err
 	}
 	start := d.Now()

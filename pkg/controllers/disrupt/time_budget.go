@@ -25,7 +25,7 @@ func (d *Controller) decideWithin(ctx context.Context, s cluster.Snapshot, m dis
 			d.Log.Warn("that disruption runs out of time is not remembered", "error", err)
 		}
 	})
-	plan, next := decide(s, m, sells, d.OfferingCache)
+	plan, next := decide(s, m, sells, d.Cache)
 	next.Retained = m.Retained // until it is told what nodes stay for
 	if !late() {
 		return plan, next, nil

@@ -25,7 +25,7 @@ func runInvocation(t *testing.T, f *controllertest.Functions, p *fake.Ports) (en
 	defer cancel()
 	start := time.Now()
 	d := f.Disrupt(p)
-	d.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, cache *binpack.OfferingCache) (disruption.Plan, disruption.Memory) {
+	d.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, cache *disruption.Cache) (disruption.Plan, disruption.Memory) {
 		questions := 24 >> m.Overruns.Times
 		time.Sleep(time.Duration(questions) * 15 * time.Second)
 		if time.Since(start) > timeout {
@@ -76,7 +76,7 @@ func TestWhatWasDecidedLateIsRememberedAtOnce(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		d := f.Disrupt(p)
-		d.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, cache *binpack.OfferingCache) (disruption.Plan, disruption.Memory) {
+		d.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, cache *disruption.Cache) (disruption.Plan, disruption.Memory) {
 			time.Sleep(40 * time.Second)
 			return disruption.NextFrom(s, m, sells, cache)
 		})
@@ -116,7 +116,7 @@ func TestNoPassIsBegunThatMayNotEnd(t *testing.T) {
 		d := f.Disrupt(f.World.Ports(fake.Fault{}))
 		d.Now = time.Now
 		passes := 0
-		d.Deciding(func(_ cluster.Snapshot, m disruption.Memory, _ binpack.Offerings, _ *binpack.OfferingCache) (disruption.Plan, disruption.Memory) {
+		d.Deciding(func(_ cluster.Snapshot, m disruption.Memory, _ binpack.Offerings, _ *disruption.Cache) (disruption.Plan, disruption.Memory) {
 			passes++
 			time.Sleep(16 * time.Second)
 			return disruption.Plan{Proposed: []disruption.Command{{Reason: "Empty"}}}, m

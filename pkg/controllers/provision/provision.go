@@ -224,7 +224,7 @@ func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error)
 	if err != nil {
 		return s, err
 	}
-	return controllers.WithVolumes(ctx, p.Read, s, provisioning.MayEmpty(s))
+	return controllers.WithVolumes(ctx, p.Read, s, provisioning.MayEmpty)
 }
 
 // decideAndLog makes the plan and logs it.
@@ -364,8 +364,7 @@ func launchedFor(s cluster.Snapshot, decision plan.Plan) (made []time.Time) {
 		}
 	}
 	for i := range s.Pods {
-		pod := &s.Pods[i]
-		if placed[pod.Key()] && !pod.Virtual {
+		if pod := &s.Pods[i]; placed[pod.Key()] && !pod.Virtual {
 			made = append(made, pod.Created)
 		}
 	}
@@ -393,8 +392,7 @@ func levelOf(decision plan.Plan) slog.Level {
 
 func countWaitingPods(s cluster.Snapshot) (n int) {
 	for i := range s.Pods {
-		p := &s.Pods[i]
-		if p.Provisionable() && !p.Virtual {
+		if p := &s.Pods[i]; p.Provisionable() && !p.Virtual {
 			n++
 		}
 	}

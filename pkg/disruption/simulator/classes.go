@@ -89,8 +89,14 @@ func textOf(t []byte, p *cluster.Pod) []byte {
 // appendAdmission appends what labels and taints of nodes are asked by a pod.
 func appendAdmission(t []byte, p *cluster.Pod) []byte {
 	t = appendMap(t, p.NodeSelector)
-	if len(p.NodeAffinity)+len(p.VolumeZones)+len(p.Tolerations) > 0 {
-		t = fmt.Append(append(t, 3), p.NodeAffinity, p.VolumeZones, p.Tolerations)
+	if len(p.NodeAffinity)+len(p.VolumeZones) > 0 {
+		t = fmt.Append(append(t, 3), p.NodeAffinity, p.VolumeZones)
+	}
+	for _, tol := range p.Tolerations {
+		t = append(t, 7)
+		for _, part := range []string{tol.Key, tol.Operator, tol.Value, tol.Effect} {
+			t = append(append(t, part...), 0)
+		}
 	}
 	return t
 }

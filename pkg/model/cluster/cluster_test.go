@@ -213,10 +213,10 @@ func TestUnevictable(t *testing.T) {
 		{"two", []Budget{of("default", "web", false, true), of("default", "web", false, true)}, true, true},
 	} {
 		s, pod := Snapshot{Budgets: c.budgets}, Pod{Namespace: "default", Name: "web-1", Labels: map[string]string{"app": "web"}}
-		if got := s.Unevictable(pod); got != c.notReady {
+		if got := s.Obstacles().Unevictable(&pod); got != c.notReady {
 			t.Errorf("%s, not ready: %t", c.name, got)
 		}
-		if pod.Ready = true; s.Unevictable(pod) != c.ready {
+		if pod.Ready = true; s.Obstacles().Unevictable(&pod) != c.ready {
 			t.Errorf("%s, ready: %t", c.name, !c.ready)
 		}
 	}

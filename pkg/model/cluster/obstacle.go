@@ -11,16 +11,12 @@ import (
 // Obstacles tells which pods must not be disrupted now.
 type Obstacles struct {
 	now     time.Time
-	budgets map[string][]Budget // by namespace
+	budgets budgetIndex
 }
 
 // Obstacles are those of the snapshot.
 func (s Snapshot) Obstacles() Obstacles {
-	o := Obstacles{now: s.Now, budgets: map[string][]Budget{}}
-	for _, b := range s.Budgets {
-		o.budgets[b.Namespace] = append(o.budgets[b.Namespace], b)
-	}
-	return o
+	return Obstacles{now: s.Now, budgets: indexBudgets(s.Budgets)}
 }
 
 // Words for what pods have against the disruption of their node.
@@ -42,17 +38,12 @@ func (o Obstacles) Of(pods []*Pod) (word, why string) {
 		if !p.drained() {
 			continue
 		}
-		var mine []Budget
-		for _, b := range o.budgets[p.Namespace] {
-			if b.Selector != nil && b.Selector.Matches(p.Labels) {
-				mine = append(mine, b)
-			}
-		}
+		mine := o.budgets.selecting(p)
 		if len(mine) > 1 {
 			return PodBudgeted, fmt.Sprintf("pod %s has %d PodDisruptionBudgets, so that nobody may evict it", p.Key(),
 				len(mine))
 		}
-		if i := slices.IndexFunc(mine, func(b Budget) bool { return b.DisruptionsAllowed <= 0 }); i >= 0 &&
+		if i := slices.IndexFunc(mine, func(b *Budget) bool { return b.DisruptionsAllowed <= 0 }); i >= 0 &&
 			!mine[i].spares(p) {
 			return PodBudgeted, fmt.Sprintf("PodDisruptionBudget %s/%s does not let pod %s go now", p.Namespace,
 				mine[i].Name, p.Key())
@@ -61,9 +52,21 @@ func (o Obstacles) Of(pods []*Pod) (word, why string) {
 	return "", ""
 }
 
+// Unevictable reports whether nobody may evict the pod as long as its budgets are as they are: one that selects it
+// never allows it, or two select it, and the eviction API takes no such pod. A pod that a drain does not evict, but
+// leaves to end with its node, is not held back.
+func (o Obstacles) Unevictable(p *Pod) bool {
+	if !p.drained() {
+		return false
+	}
+	mine := o.budgets.selecting(p)
+	return len(mine) > 1 || len(mine) == 1 && mine[0].FullyBlocking && !mine[0].spares(p)
+}
+
 // drained reports whether the pod is evicted when its node is drained: it is active, of a controller other than its
 // node, and does not tolerate the taint that drained nodes have.
 func (p *Pod) drained() bool {
-	taint := []Taint{{Key: api.TaintDisrupted, Effect: "NoSchedule"}}
-	return p.Active() && p.Owner != OwnerNode && len(Untolerated(taint, p.Tolerations)) > 0
+	taint := Taint{Key: api.TaintDisrupted, Effect: "NoSchedule"}
+	return p.Active() && p.Owner != OwnerNode &&
+		!slices.ContainsFunc(p.Tolerations, func(t Toleration) bool { return t.Tolerates(taint) })
 }

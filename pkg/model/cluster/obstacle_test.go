@@ -48,7 +48,7 @@ func TestWhichBudgetsHoldPodsBack(t *testing.T) {
 		if word, why := s.Obstacles().Of([]*Pod{&c.pod}); (word == PodBudgeted) != c.now || (word == "") == c.now {
 			t.Errorf("%s: %q %q", c.name, word, why)
 		}
-		if got := s.Unevictable(c.pod); got != c.never {
+		if got := s.Obstacles().Unevictable(&c.pod); got != c.never {
 			t.Errorf("%s: nobody may evict it: %t", c.name, got)
 		}
 	}

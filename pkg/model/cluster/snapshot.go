@@ -267,22 +267,3 @@ func (s Snapshot) PoolOf(name string) (Pool, bool) {
 
 // spares reports whether the budget lets the pod be evicted whatever it allows, because the pod is not ready.
 func (b Budget) spares(p *Pod) bool { return b.AlwaysAllowUnready && !p.Ready }
-
-// Unevictable reports whether nobody may evict the pod as long as its budgets are as they are: one that selects it
-// never allows it, or two select it, and the eviction API takes no such pod. A pod that a drain does not evict, but
-// leaves to end with its node, is not held back.
-func (s Snapshot) Unevictable(p Pod) bool {
-	if !p.drained() {
-		return false
-	}
-	n := 0
-	for _, b := range s.Budgets {
-		if b.Namespace != p.Namespace || !b.Selector.Matches(p.Labels) {
-			continue
-		}
-		if n++; n > 1 || b.FullyBlocking && !b.spares(&p) {
-			return true
-		}
-	}
-	return false
-}

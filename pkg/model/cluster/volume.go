@@ -6,8 +6,7 @@ import "slices"
 // uses some waits for a node, or is on a node that goes away or may be emptied. To read volumes costs several lists,
 // and most decisions move no pod that has one.
 func (s Snapshot) VolumesMatter(emptied map[string]bool) bool {
-	uses := func(p Pod) bool { return len(p.UnreadClaims) > 0 }
-	if !slices.ContainsFunc(s.Pods, uses) {
+	if !s.HasUnreadVolumes() {
 		return false
 	}
 	going := map[string]bool{}
@@ -15,6 +14,17 @@ func (s Snapshot) VolumesMatter(emptied map[string]bool) bool {
 		going[h.Name()] = h.MarkedForDeletion()
 	}
 	return slices.ContainsFunc(s.Pods, func(p Pod) bool {
-		return uses(p) && (p.Provisionable() || p.Reschedulable() && (going[p.NodeName] || emptied[p.NodeName]))
+		return len(p.UnreadClaims) > 0 &&
+			(p.Provisionable() || p.Reschedulable() && (going[p.NodeName] || emptied[p.NodeName]))
 	})
+}
+
+// HasUnreadVolumes reports whether any pod uses a volume that was not read.
+func (s Snapshot) HasUnreadVolumes() bool {
+	for i := range s.Pods {
+		if len(s.Pods[i].UnreadClaims) > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -188,11 +188,21 @@ func findPendingPods(s cluster.Snapshot, all []cluster.StateNode) []*cluster.Pod
 			condemned[h.Node.Name] = h
 		}
 	}
+	var obstacles cluster.Obstacles
+	if len(condemned) > 0 {
+		obstacles = s.Obstacles()
+	}
 	var out []*cluster.Pod
 	for i := range s.Pods {
 		p := &s.Pods[i]
+		if p.NodeName == "" {
+			if p.Provisionable() {
+				out = append(out, p)
+			}
+			continue
+		}
 		// most pods stay where they are
-		if p.NodeName == "" && p.Provisionable() || p.NodeName != "" && isDisplaced(s, p, condemned) {
+		if h, ok := condemned[p.NodeName]; ok && isDisplaced(p, h, obstacles, s.Now) {
 			out = append(out, p)
 		}
 	}
@@ -202,19 +212,18 @@ func findPendingPods(s cluster.Snapshot, all []cluster.StateNode) []*cluster.Pod
 // replacedAhead is how long before pods are deleted by force their next node is made: it must be ready by then.
 const replacedAhead = 5 * time.Minute
 
-// isDisplaced reports whether the pod runs on a condemned node and will need room elsewhere. One that nobody may evict
-// stays where it is, and so does its node, until the drain ends by force: capacity made before that would only stand
-// by. One that ends already is on its way.
-func isDisplaced(s cluster.Snapshot, p *cluster.Pod, condemned map[string]cluster.StateNode) bool {
-	h, ok := condemned[p.NodeName]
-	if !ok || !p.Reschedulable() {
+// isDisplaced reports whether the pod, which runs on the condemned node, will need room elsewhere. One that nobody may
+// evict stays where it is, and so does its node, until the drain ends by force: capacity made before that would only
+// stand by. One that ends already is on its way.
+func isDisplaced(p *cluster.Pod, h cluster.StateNode, obstacles cluster.Obstacles, now time.Time) bool {
+	if !p.Reschedulable() {
 		return false
 	}
-	if p.Terminating() || !p.Protected(s.Now) && !s.Unevictable(*p) {
+	if p.Terminating() || !p.Protected(now) && !obstacles.Unevictable(p) {
 		return true
 	}
 	end := drainDeadline(h)
-	return !end.IsZero() && !s.Now.Before(end.Add(-time.Duration(p.GraceSec)*time.Second-replacedAhead))
+	return !end.IsZero() && !now.Before(end.Add(-time.Duration(p.GraceSec)*time.Second-replacedAhead))
 }
 
 // drainDeadline is when the drain of a host that is being deleted ends by force, zero for never. Lifecycle may not have
