@@ -103,12 +103,13 @@ func plainText(rows []row, alone []solo) string {
 
 func resultsPage(rows []row, alone []solo) string {
 	out := fmt.Sprintf("# Joiner beside Karpenter\n\nMeasured %s on %s with %s, Karpenter %s, Joiner's default settings, in one process. "+
-		"Seconds are those of packing alone. No plan costs less than the bound, which leaves limits and weights of NodePools aside. Written by `make bench`.\n\n%s\n\n%s\n",
+		"Seconds are for packing alone. No plan costs less than the bound, which ignores limits and weights of NodePools. "+
+		"Written by `make bench`.\n\n%s\n\n%s\n",
 		time.Now().UTC().Format(time.DateOnly), processorName(), runtime.Version(),
 		moduleVersion("sigs.k8s.io/karpenter"), resultTable(rows).RenderMarkdown(), summaryText(rows))
 	if t := largeSheet(alone); t != nil {
-		out += "\n## Large clusters\n\nJoiner alone, each in a process of its own that has one core; peak memory is that of the whole process once packed.\n\n" +
-			t.RenderMarkdown() + "\n"
+		out += "\n## Large clusters\n\nJoiner alone, each workload in its own process with one core. " +
+			"Peak memory includes the whole process.\n\n" + t.RenderMarkdown() + "\n"
 	}
 	return out
 }

@@ -121,8 +121,9 @@ func TestPagesSayWhatItCosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table += fmt.Sprintf("\nMeasured is what ticks take of processor, requests and the API server's answers, with 30 pods on a node, for %s nodes: %s. ", strings.Join(sizes, ", "), ticks) +
-		"Other sizes are reckoned in proportion.\nMeasured in memory is what passes write, and what the life of a node adds: " + nodes + ". Assumed is the rest:\n\n"
+	table += fmt.Sprintf("\nMeasured for %s nodes, with 30 pods on each:\n\n", strings.Join(sizes, ", "))
+	table += "- processor time, requests and bytes of the API server of a tick: " + ticks + "\n" +
+		"- what passes write, and what the life of a node adds: " + nodes + "\n\nOther sizes are in proportion. Assumed:\n\n"
 	for _, a := range bill.Assumptions(nodeHours) {
 		table += "- " + a + "\n"
 	}

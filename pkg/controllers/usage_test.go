@@ -136,8 +136,8 @@ func inService(t *testing.T, nodes int) *controllertest.Functions {
 // measureAll measures passes at rest of clusters of these sizes, and the life of nodes.
 func measureAll(t *testing.T, sizes ...int) usage {
 	t.Helper()
-	u := usage{How: "go test ./pkg/controllers -run TestWhatPassesTake -measure-usage: each function runs on a cluster in memory, so that its own " +
-		"decisions, its log and its metrics are counted, and not what it waits for; the third of three passes in a row, once a minute, counts"}
+	u := usage{How: "`go test ./pkg/controllers -run TestWhatPassesTake -measure-usage`, on a cluster in memory, without " +
+		"waits; the third of three passes"}
 	for _, size := range sizes {
 		f := inService(t, size)
 		for _, function := range []string{"provision", "lifecycle", "disrupt"} {

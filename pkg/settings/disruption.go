@@ -13,11 +13,11 @@ const (
 func disruptionKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
 		choiceSetting(Setting{Name: "disruption", Env: "DISRUPTION", Default: string(DisruptionAct), Unit: "word",
-			Doc: "Whether empty, drifted and too expensive nodes are removed (act), only reported (report), or not looked for (off). report and off take back what is under way. The annotation joiner.sh/disruption: report of a NodePool overrides act."},
+			Doc: "What Joiner does with empty, drifted and too expensive nodes: remove them (act), report them (report), or nothing (off). report and off roll unfinished disruptions back. The annotation joiner.sh/disruption: report of a NodePool overrides act."},
 			[]string{string(DisruptionAct), string(DisruptionReport), string(DisruptionOff)},
 			func(v *Values, s string) { v.Disruption = Disruption(s) }),
 		numberSetting(Setting{Name: "podEvictionCostUSD", Env: "POD_EVICTION_COST_USD", Default: "0.0012", Unit: "USD",
-			Doc: "What moving one ordinary pod to another node costs you, which a consolidation must earn within an hour; more of it makes consolidation rarer."},
+			Doc: "What it costs you to move one ordinary pod to another node. A consolidation must save that within an hour, so more makes consolidation rarer."},
 			numberRange{0.0000001, 100}, func(v *Values) *float64 { return &v.PodEvictionCostUSD }),
 		boolSetting(Setting{Name: "spotToSpotConsolidation", Env: "SPOT_TO_SPOT_CONSOLIDATION", Default: "true",
 			Doc: "Whether consolidation replaces spot nodes by cheaper spot nodes, as Karpenter's feature gate SpotToSpotConsolidation. The annotation joiner.sh/spot-to-spot-consolidation of a NodePool holds for its nodes."},

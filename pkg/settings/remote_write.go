@@ -20,7 +20,7 @@ func remoteWriteKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
 		textSetting(Setting{Name: "remoteWriteURL", Env: "REMOTE_WRITE_URL", Unit: "URL",
 			Allowed: "an https URL with its path, such as that of a workspace of Amazon Managed Service for Prometheus; http as well where nothing authenticates",
-			Doc:     "Where lifecycle sends Karpenter's metrics once a minute, by Prometheus remote write. Requests to Amazon Managed Service for Prometheus are signed. Without it they go to CloudWatch alone."},
+			Doc:     "Where lifecycle sends Karpenter's metrics once a minute, by Prometheus remote write. Joiner signs requests to Amazon Managed Service for Prometheus. Without it metrics go to CloudWatch alone."},
 			func(v *Values) *string { return &v.RemoteWrite.URL }, isEndpoint),
 		textSetting(Setting{Name: "remoteWriteSecret", Env: "REMOTE_WRITE_SECRET", Unit: "ARN",
 			Allowed: "the ARN of a secret of AWS Secrets Manager",

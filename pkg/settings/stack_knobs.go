@@ -9,12 +9,12 @@ import (
 // stackKnobs is the one place where the settings that only the stack reads are written down.
 func stackKnobs() []settingBinding[StackValues] {
 	return slices.Concat(inGroup(power, processorKnobs()), inGroup("Roles of nodes", nodeRoleKnobs()),
-		inGroup("Deployment", deploymentKnobs()), inGroup("Rules of a company", companyKnobs()),
+		inGroup("Deployment", deploymentKnobs()), inGroup("Company rules", companyKnobs()),
 		inGroup(power, powerKnobs()), inGroup("Network", networkKnobs()),
 		inGroup("Alarms and dashboard", watchKnobs()))
 }
 
-const power = "Power of the functions"
+const power = "Functions"
 
 // powerKnobs are about what the functions are given to run with, and whether it is recorded.
 func powerKnobs() []settingBinding[StackValues] {
@@ -26,10 +26,10 @@ func powerKnobs() []settingBinding[StackValues] {
 			Doc: "Memory of provision, lifecycle, disrupt and refresh; 1,769 MiB come with one vCPU. auto fits the nodes at deployment and never shrinks."},
 			wholeRange{leastFunctionMemory, mostFunctionMemory}, functionMemory), functionMemory),
 		boolSetting(Setting{Name: "interruptionHandling", Default: "true",
-			Doc: "React to notices that EC2 takes an instance back, reboots or retires it. false is for clusters in which a node termination handler does, as Karpenter without INTERRUPTION_QUEUE."},
+			Doc: "React when EC2 interrupts, reboots or retires an instance. Set false if a node termination handler does, as for Karpenter without INTERRUPTION_QUEUE."},
 			func(v *StackValues) *bool { return &v.InterruptionHandling }),
 		orAuto(wholeSetting(Setting{Name: "interruptionConcurrency", Default: auto, Unit: "invocations",
-			Doc: "Concurrency that spotinterruption reserves, so that other functions keep no notice waiting. It is a ceiling too; 0 reserves nothing. reservationinterruption, whose notices are rarer, gets the same, but 10 at most. auto shares the usual quota of 1,000 among the clusters of the same account and region in cdk.json: 100 for a few, none for more than 20."},
+			Doc: "Concurrency that spotinterruption reserves, so that interruptions never wait for other functions. It is a ceiling too; 0 reserves nothing. reservationinterruption gets the same, but 10 at most. auto shares the usual quota of 1,000 among the clusters of the same account and region in cdk.json: 100 for a few, none for more than 20."},
 			wholeRange{0, 1000}, interruptionConcurrency), interruptionConcurrency),
 	}
 }
@@ -82,7 +82,7 @@ func nodeRoleKnobs() []settingBinding[StackValues] {
 func deploymentKnobs() []settingBinding[StackValues] {
 	return []settingBinding[StackValues]{
 		textSetting(Setting{Name: "deployment", Unit: "text", Allowed: "any text",
-			Doc: "A text that differs in each deployment, so that the stack reads endpoint and certificate authority of the cluster anew. Without it that is the time of the synthesis."},
+			Doc: "A text that differs in each deployment, so that the stack reads endpoint and certificate authority of the cluster again. Without it the time of the synthesis."},
 			func(v *StackValues) *string { return &v.Deployment }, anyText),
 		wholeOf(Setting{Name: "logRetentionDays", Default: "14", Unit: "days",
 			Doc: "How long the logs of the functions are kept, and whole passes in the catalog bucket, those 90 days at most."},
@@ -94,14 +94,14 @@ func deploymentKnobs() []settingBinding[StackValues] {
 			[]string{OnDeleteKeep, OnDeleteDrain},
 			func(v *StackValues, s string) { v.OnDelete = s }),
 		boolSetting(Setting{Name: "terminationProtection", Default: "true",
-			Doc: "Have CloudFormation refuse to delete the stack until this is false, or somebody turns it off for the stack."},
+			Doc: "CloudFormation refuses to delete the stack until you deploy with false, or turn the protection off for the stack."},
 			func(v *StackValues) *bool { return &v.TerminationProtection }),
 		textSetting(Setting{Name: "hibernationSchedule", Unit: "cron",
 			Allowed: "minute, hour, day of month, month and day of week as cron has them, such as 0 20 * * 1-5 or CRON_TZ=Europe/Berlin 0 20 * * 1-5",
-			Doc:     "When the whole cluster falls asleep: no new nodes, and those there are drained within budgets, until hibernationDuration is over. It is read in UTC, or in the time zone before it, as in CRON_TZ=Europe/Berlin 0 20 * * 1-5. NodePools with the annotation joiner.sh/hibernation-schedule have their own schedule, or with never none."},
+			Doc:     "When the whole cluster hibernates: Joiner launches no nodes and drains existing ones within budgets, until hibernationDuration is over. The time zone is UTC, or comes first, as in CRON_TZ=Europe/Berlin 0 20 * * 1-5. NodePools with the annotation joiner.sh/hibernation-schedule have their own schedule, or with never none."},
 			func(v *StackValues) *string { return &v.HibernationSchedule }, isZonedCron),
 		durationSetting(Setting{Name: "hibernationDuration",
-			Doc: "How long the cluster sleeps from each start of sleep on."},
+			Doc: "How long the cluster hibernates after each start."},
 			durationRange{time.Minute, 336 * time.Hour},
 			func(v *StackValues) *time.Duration { return &v.HibernationDuration }),
 	}
@@ -118,7 +118,7 @@ func companyKnobs() []settingBinding[StackValues] {
 			func(v *StackValues) *string { return &v.Region }, isRegion),
 		textSetting(Setting{Name: "namePrefix", Unit: "text",
 			Allowed: "at most 20 letters, digits and -, starting with a letter",
-			Doc:     "Put before the names of the stack and of all that it names, such as acme-."},
+			Doc:     "Prefix for the name of the stack and all names in it, such as acme-."},
 			func(v *StackValues) *string { return &v.NamePrefix }, isNamePrefix),
 		textSetting(Setting{Name: "rolePath", Default: "/", Unit: "path",
 			Allowed: "/, or a path such as /team/joiner/ that begins and ends with /",
@@ -183,7 +183,7 @@ func watchKnobs() []settingBinding[StackValues] {
 			Doc: "An alarm rings when all nodes together cost more than this."},
 			func(v *StackValues) *float64 { return &v.PriceAlarmUSD }),
 		choiceSetting(Setting{Name: "alarms", Default: AlarmsAll, Unit: "word",
-			Doc: "Which alarms are made, at 0.10 USD a month each: all of them, the essential ones that tell that pods get no nodes or notices are lost, or none."},
+			Doc: "Which alarms the stack has, at 0.10 USD a month each: all, the essential ones about pods without nodes and lost notices, or none."},
 			[]string{AlarmsAll, AlarmsEssential, AlarmsNone},
 			func(v *StackValues, s string) { v.Alarms = s }),
 		boolSetting(Setting{Name: "dashboard", Default: "true",

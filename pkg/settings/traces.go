@@ -12,11 +12,11 @@ func tracesKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
 		textSetting(Setting{Name: "tracesURL", Env: "TRACES_URL", Unit: "URL",
 			Allowed: "an https URL with its path, as a rule /v1/traces; http as well where nothing authenticates",
-			Doc:     "Where the functions send what their invocations did and how long each part took, as OpenTelemetry traces: OTLP over HTTP, to a collector."},
+			Doc:     "Where the functions send OpenTelemetry traces of their invocations: OTLP over HTTP, to a collector."},
 			func(v *Values) *string { return &v.Traces.URL }, isEndpoint),
 		textSetting(Setting{Name: "tracesSecret", Env: "TRACES_SECRET", Unit: "ARN",
 			Allowed: "the ARN of a secret of AWS Secrets Manager",
-			Doc:     "A secret that authenticates these requests, with what remoteWriteSecret may have in it."},
+			Doc:     "A secret that authenticates these requests, in the format of remoteWriteSecret."},
 			func(v *Values) *string { return &v.Traces.Secret }, isSecretARN),
 	}
 }

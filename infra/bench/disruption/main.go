@@ -165,7 +165,7 @@ func (b bench) compareClusters(clusters set, out string) error {
 // measuringManner says how the rows were measured.
 func (b bench) measuringManner() string {
 	if b.kept+b.ours != "" {
-		return "from outcomes of several runs that files kept: experiments.md says under what conditions"
+		return "from stored results of several runs, whose conditions are in experiments.md"
 	}
 	return fmt.Sprintf("in one run with %d threads", runtime.GOMAXPROCS(0))
 }

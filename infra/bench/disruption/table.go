@@ -70,9 +70,9 @@ func summaryText(rows []row) string {
 	if len(rest) == len(rows) {
 		return "- All clusters: " + compareSums(rows)
 	}
-	out := "- All clusters, of which some were cut short and compare unfinished work: " + compareSums(rows)
+	out := "- All clusters, also those that ran out of time and compare unfinished work: " + compareSums(rows)
 	if len(rest) > 0 {
-		out = "- The clusters in which both came to rest: " + compareSums(rest) + out
+		out = "- The clusters in which both sides stop changing nodes: " + compareSums(rest) + out
 	}
 	return out
 }
@@ -93,9 +93,10 @@ func compareSums(rows []row) string {
 			x.sum.CPU += x.of.CPU
 		}
 	}
-	return fmt.Sprintf("Joiner's cost %.1f %% less than Karpenter's in the end (%.2f and %.2f USD/h of %.2f before), "+
-		"%.0f pods were moved for each USD/h saved (Karpenter: %.0f), and Karpenter took %.1f times the CPU. "+
-		"When its clusters first cost what Karpenter's did in the end, Joiner had moved %.0f pods for each USD/h saved, and Karpenter's CPU was %.1f times what it had taken. "+
+	return fmt.Sprintf("Joiner's nodes cost %.1f %% less in the end: %.2f and %.2f USD/h of %.2f. "+
+		"For each USD/h saved Joiner moves %.0f pods, Karpenter %.0f. Karpenter takes %.1f times the CPU. "+
+		"At the price of Karpenter's end Joiner has moved %.0f pods for each USD/h saved, "+
+		"and Karpenter takes %.1f times the CPU. "+
 		"Fresh plans for all pods that may move would cost %.2f USD/h: Karpenter's end is %s above them, Joiner's %s.\n",
 		100*(1-ours.USD/theirs.USD), ours.USD, theirs.USD, before,
 		float64(ours.Moved)/(before-ours.USD), float64(theirs.Moved)/(before-theirs.USD), theirs.CPU/ours.CPU,
@@ -108,10 +109,13 @@ func resultsPage(rows []row, how string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Disruption, side by side\n\nWritten on %s, with %s on %s/%s and Karpenter %s, %s.\n\n",
 		time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.GOOS, runtime.GOARCH, peerVersion(), how)
-	b.WriteString("Price: Joiner's by Karpenter's. CPU: Karpenter's by Joiner's. As cheap: when Joiner's fleet first cost what Karpenter's does in the end. " +
-		"* was not at rest when its time was over. Fresh plan: the nodes that must stay, and what Joiner's packer buys when all pods that may move are pending at once.\n\n")
+	b.WriteString("Price: Joiner's divided by Karpenter's. CPU: Karpenter's divided by Joiner's. " +
+		"As cheap: when Joiner's fleet first\ncosts what Karpenter's does in the end. " +
+		"A star marks a side that still changed nodes when its time ran out. Fresh plan:\n" +
+		"the nodes that must stay, and what Joiner's packer buys when all pods that may move are pending at once.\n\n")
 	b.WriteString(resultTable(rows).RenderMarkdown() + "\n\n" + summaryText(rows))
-	b.WriteString("\n## Why Joiner's nodes stay in the end\n\n")
+	b.WriteString("\n## Why Joiner's nodes stay in the end\n\n" +
+		"Nodes by reason; `pkg/disruption/ineligible.go` explains each.\n\n")
 	for _, r := range rows {
 		var why []string
 		for _, word := range slices.Sorted(maps.Keys(r.why)) {

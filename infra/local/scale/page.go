@@ -91,17 +91,20 @@ func (f files) writePages(all []size) error {
 func renderPage(all []size) string {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# What clusters of many nodes cost\n\nWritten by `make scale`, measured on %d shared cores. ", runtime.NumCPU())
-	out.WriteString("Functions run under the memory and processor share of their size (1 vCPU for each 1,769 MiB): one that takes more memory " +
-		"is killed. Silent: kubelets say nothing; heartbeats: each Node's status every 5 minutes, its Lease every 10 seconds. " +
-		"Warm: in a process that has done the same before. Wall is that of the longest invocation, CPU the sum. Bytes are those of " +
-		"answers on the wire. Push is on and disruption reports.\n")
-	out.WriteString("\n## What was to be reached\n\nIn parentheses, by size.\n\n" + summaryTable(all) + "\n")
+	out.WriteString("The settings are `trigger: push` and `disruption: report`. " +
+		"A function has the processor share of its memory (1 vCPU for each 1,769 MiB); " +
+		"the kernel kills one that takes more memory.\n\n" +
+		"- **silent**: kubelets report nothing; **heartbeats**: the Node's status every 5 minutes, " +
+		"its Lease every 10 seconds.\n" +
+		"- **cold**: the first invocation in a process; **warm**: a later one.\n" +
+		"- **wall**: of the longest invocation; **CPU**: of all together; **MiB read**: answers on the wire.\n")
+	out.WriteString("\n## Goals\n\nIn parentheses, by size.\n\n" + summaryTable(all) + "\n")
 	for _, s := range all {
 		fmt.Fprintf(&out, "\n## %d nodes, %d pods, %d MiB\n\n", s.Nodes, s.Pods, s.MemoryMB)
-		fmt.Fprintf(&out, "`make scale NODES=%d PODS=%d MEMORY=%d`, %s, held to their limits by %s, load average %.0f before and %.0f after. An object has %s.\n\n",
+		fmt.Fprintf(&out, "`make scale NODES=%d PODS=%d MEMORY=%d`, %s, limits enforced by %s, load average %.0f before and %.0f after. An object has %s.\n\n",
 			s.Nodes, s.Pods, s.MemoryMB, s.Date, s.Kind, s.Load[0], s.Load[1], sizesOf(s.Objects))
 		if s.CutShort != "" {
-			fmt.Fprintf(&out, "Cut short, so that cases are missing: %s.\n\n", s.CutShort)
+			fmt.Fprintf(&out, "The run ended early, so cases are missing: %s.\n\n", s.CutShort)
 		}
 		out.WriteString(s.functionTable() + "\n\n" + s.launchTable() + "\n\n" + s.idleMonth() + "\n")
 	}

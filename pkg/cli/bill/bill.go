@@ -182,18 +182,26 @@ const (
 // many hours.
 func Assumptions(nodeHours float64) []string {
 	return []string{
-		fmt.Sprintf("A tick waits %.1f s for AWS, a refresh %.0f s, and %.0f ms for each request to the API server. An invocation that finds a node coming or going stays for %d s.",
-			overNetwork, refreshWaits, eachRequest*1000, staySeconds),
-		fmt.Sprintf("A tick takes %.2f s of a processor beside what grows with the cluster. Lambda keeps a process for %d hours; the next tick is one in a new process.", leastCPU, processHours),
-		fmt.Sprintf("A node lives %.0f hours. Its life is %d state changes, each of which is an invocation of %.1f s and 512 MiB; Lambda logs %d bytes about any, and a tick %d more about its requests.",
-			nodeHours, eventsPerNode, eventSeconds, lambdaLines, trafficLog),
-		fmt.Sprintf("What passes write is bounded: no more beyond %d nodes than there.", mostInMemory),
-		fmt.Sprintf("Beside the metrics of passes there are %d, %d for each NodePool, and in a cluster where a node comes or goes in more than a tenth of the minutes %d by reason.",
-			otherSeries, poolSeries, reasonSeries),
-		fmt.Sprintf("Each tick asks S3 whether the catalog of %.0f kB has changed; %d functions read it when refresh has stored it. Of more than %d nodes lifecycle stores what it knows once a minute.", catalogBytes/1000, catalogReaders, checkpointNodes),
-		fmt.Sprintf("A change of state of an instance that is not the cluster's takes %.1f s. Lambda traces the first invocation of each second and %.0f %% of the rest.",
-			foreignSeconds, tracedBeyond*100),
-		fmt.Sprintf("Each queue is polled %d times an hour by each of %d pollers. Two of three answers of the API server come from another zone.", pollsPerHour, pollersPerQueue),
+		fmt.Sprintf("A tick waits %.1f s for AWS, a refresh %.0f s, and both %.0f ms for each request to the API server.",
+			overNetwork, refreshWaits, eachRequest*1000),
+		fmt.Sprintf("An invocation that finds a node coming or going runs for %d s.", staySeconds),
+		fmt.Sprintf("A tick takes %.2f s of processor time, and more with the size of the cluster.", leastCPU),
+		fmt.Sprintf("Lambda keeps a process for %d hours.", processHours),
+		fmt.Sprintf("A node lives %.0f hours. It has %d state changes, each an invocation of %.1f s and 512 MiB.",
+			nodeHours, eventsPerNode, eventSeconds),
+		fmt.Sprintf("Lambda logs %d bytes about each invocation; a tick logs %d more about its requests.",
+			lambdaLines, trafficLog),
+		fmt.Sprintf("Beyond %d nodes passes write no more than there.", mostInMemory),
+		fmt.Sprintf("The metrics of passes come with %d others and %d for each NodePool.", otherSeries, poolSeries),
+		fmt.Sprintf("There are %d more by reason if a node comes or goes in more than a tenth of the minutes.",
+			reasonSeries),
+		fmt.Sprintf("Each tick asks S3 whether the catalog of %.0f kB is new; %d functions read each new one.",
+			catalogBytes/1000, catalogReaders),
+		fmt.Sprintf("With more than %d nodes lifecycle stores a checkpoint once a minute.", checkpointNodes),
+		fmt.Sprintf("A state change of an instance outside the cluster takes %.1f s.", foreignSeconds),
+		fmt.Sprintf("Lambda traces the first invocation of each second and %.0f %% of the rest.", tracedBeyond*100),
+		fmt.Sprintf("Lambda polls each queue %d times an hour with each of %d pollers.", pollsPerHour, pollersPerQueue),
+		"Two of three answers of the API server come from another zone.",
 	}
 }
 
