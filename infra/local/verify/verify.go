@@ -158,7 +158,7 @@ func (t *trial) runRound(ctx context.Context, n int) (Round, error) {
 	}
 	t.notePlan(n, p)
 	if n == 1 {
-		t.noteSettled(before)
+		t.noteExistingPods(before)
 	}
 	fresh := plannedNodes(n, p.Launches)
 	t.planned = append(t.planned, fresh...)
@@ -205,7 +205,7 @@ func (t *trial) admitNominated(ctx context.Context, v view) (int, error) {
 
 // notePlan remembers whom the plan seats where, and, of the first plan, who has no place in it.
 func (t *trial) notePlan(n int, p plan.Plan) {
-	for _, s := range seatsOf(n, p) {
+	for _, s := range plannedPlaces(n, p) {
 		if t.seats[s.node] == nil {
 			t.seats[s.node] = seating{}
 		}
@@ -220,8 +220,8 @@ func (t *trial) notePlan(n int, p plan.Plan) {
 	}
 }
 
-// noteSettled notes the pods that had a place before there was a plan, on nodes that exist.
-func (t *trial) noteSettled(v view) {
+// noteExistingPods notes the pods that had a place before there was a plan, on nodes that exist.
+func (t *trial) noteExistingPods(v view) {
 	for pod, node := range v.on {
 		if t.seats[node] == nil {
 			t.seats[node] = seating{}
