@@ -1,4 +1,4 @@
-// Package pkg_test holds the rules about who may import what, which the shape of STYLE.md rests on.
+// Package pkg_test holds the rules about who may import what.
 package pkg_test
 
 import (

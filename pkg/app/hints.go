@@ -9,9 +9,9 @@ import (
 	"joiner.sh/pkg/settings"
 )
 
-// lookAfterPush is how long somebody whom the webhook woke looks for what was announced. It is longer than
+// watchAfterPush is how long somebody whom the webhook woke looks for what was announced. It is longer than
 // webhook.Between, in which further announcements wake nobody.
-const lookAfterPush = 2 * webhook.Between
+const watchAfterPush = 2 * webhook.Between
 
 // pushAttention knows what push has to do with an invocation. It is kept between the invocations of a process, which
 // come one after another.
@@ -23,7 +23,7 @@ type pushAttention struct {
 func (a *pushAttention) pushHints(set settings.Values, payload []byte, now time.Time) controllers.PushHints {
 	switch reason := invoke.Reason(payload); {
 	case reason == invoke.Push:
-		return controllers.PushHints{Until: now.Add(lookAfterPush)}
+		return controllers.PushHints{Until: now.Add(watchAfterPush)}
 	case set.Trigger == settings.TriggerPush && reason == invoke.Clock:
 		return controllers.PushHints{Since: a.away}
 	}

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// lookAgain is how long a look at the leader lease is believed. Karpenter keeps its lease for 15 seconds.
-	lookAgain = 5 * time.Second
-	// noticesLookAgain is that of who handles notices of EC2, of which hundreds may come at once. What they do any
-	// leader would do.
-	noticesLookAgain = 15 * time.Second
+	// leaderBelievedFor is how long a look at the leader lease is believed. Karpenter keeps its lease for 15 seconds.
+	leaderBelievedFor = 5 * time.Second
+	// leaderBelievedByNotices is the same for notices of EC2: hundreds may come at once, and what they
+	// do any leader would do.
+	leaderBelievedByNotices = 15 * time.Second
 )
 
 // leases finds out who holds a lease; empty for nobody.
@@ -82,7 +82,7 @@ func (p *writePermission) trustUntil(d time.Duration) {
 // newPermission is the permission of every function.
 func (a *App) newPermission() *writePermission {
 	return &writePermission{mode: a.set.Mode, namespaces: a.set.KarpenterNamespaces, leases: a.kube.Leases,
-		believed: lookAgain, now: time.Now,
+		believed: leaderBelievedFor, now: time.Now,
 		found: func(namespace, holder string) {
 			a.metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Total(metrics.RefusedByLease, 1)}})
 			a.log.Error("another controller leads this cluster: Joiner only observes until it is gone or Joiner's mode is observe",

@@ -41,11 +41,11 @@ const (
 const (
 	// notInstalled is the physical id of a setup that failed to come into being: deleting it does nothing, so that a
 	// rollback does not fail for the same reason.
-	notInstalled  = "joiner-setup-not-installed"
-	setupPoll     = 500 * time.Millisecond
-	setupPatience = 90 * time.Second
-	setupSettle   = 20 * time.Second // until IAM everywhere has forgotten the role of a refresh that runs still
-	answerReserve = 20 * time.Second // kept for the answer to CloudFormation
+	notInstalled   = "joiner-setup-not-installed"
+	setupPoll      = 500 * time.Millisecond
+	setupPatience  = 90 * time.Second
+	iamPropagation = 20 * time.Second // until IAM everywhere has forgotten the role of a refresh that runs still
+	answerReserve  = 20 * time.Second // kept for the answer to CloudFormation
 	// setupAttempts of a call wait 36 seconds in the mean and 71 at most: an account in which others ask EKS often
 	// throttles, and a deployment that failed for it would be rolled back.
 	setupAttempts = 8
@@ -54,7 +54,7 @@ const (
 // Setup answers CloudFormation for the custom resources of the stack. It reads everything anew at each call and never
 // fails to start: CloudFormation waits an hour for a function that does not answer.
 func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
-	return CustomResources{Getenv: os.Getenv, Patience: setupPatience, Settle: setupSettle,
+	return CustomResources{Getenv: os.Getenv, Patience: setupPatience, IAMDelay: iamPropagation,
 		AWS: func(ctx context.Context) (aws.Config, error) {
 			return config.LoadDefaultConfig(ctx, config.WithAppID("joiner"), config.WithRetryMaxAttempts(setupAttempts))
 		}}.Answer(ctx, e)
@@ -65,7 +65,7 @@ type CustomResources struct {
 	Getenv   func(string) string
 	AWS      func(context.Context) (aws.Config, error)
 	Patience time.Duration // for what EKS and the API server need a moment for
-	Settle   time.Duration // for which a refresh whose role is gone may still make something
+	IAMDelay time.Duration // for which a refresh whose role is gone may still make something
 }
 
 // Answer does what CloudFormation asks for. The id is the resource's from then on.
@@ -138,7 +138,8 @@ func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cf
 	}
 	// What cdk.json says of the cluster goes over what EKS says.
 	a.Endpoint, a.CABundle = cmp.Or(set.ClusterEndpoint, a.Endpoint), cmp.Or(set.ClusterCABundle, a.CABundle)
-	s := &setup.Setup{Poll: min(setupPoll, c.Patience), Patience: c.Patience, Settle: c.Settle, Log: log, Now: time.Now,
+	s := &setup.Setup{Poll: min(setupPoll, c.Patience), Patience: c.Patience, IAMDelay: c.IAMDelay, Log: log,
+		Now:     time.Now,
 		Leaving: leavingRoles(e, set.ClusterName, cfg.Region),
 		Leftovers: &discovery.ClassResolver{EC2: ec2.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
 			Region: cfg.Region, Cluster: set.ClusterName, Isolated: set.IsolatedVPC},

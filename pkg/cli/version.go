@@ -53,7 +53,7 @@ func describeVersion(build *debug.BuildInfo) versionAnswer {
 	return v
 }
 
-func (v versionAnswer) text() string {
+func (v versionAnswer) answerText() string {
 	lines := []string{"joiner " + v.Version}
 	if v.Module != "" {
 		lines[0] += " (module " + v.Module + ")"
@@ -78,7 +78,7 @@ deployed in a cluster says the output Version of its stack.`,
 		RunE: func(*cobra.Command, []string) error {
 			build, _ := debug.ReadBuildInfo() // nil without it
 			v := describeVersion(build)
-			return sc.showAnswer(output, v, func() error { return sc.writeText(v.text()) })
+			return sc.showAnswer(output, v, func() error { return sc.writeText(v.answerText()) })
 		},
 	}
 	outputFlag(cmd, &output, "text", "json", "yaml")

@@ -44,7 +44,7 @@ func TestVersionSaysWhatTheBuildKnows(t *testing.T) {
 		"joiner " + version.Number + "\ncommit abc123\n":                                build("v"+version.Number, revision),
 		"joiner " + version.Number + "\ncommit abc123, modified\n":                      build("(devel)", revision, debug.BuildSetting{Key: "vcs.modified", Value: "true"}),
 	} {
-		if got := describeVersion(b).text(); got != want+rest {
+		if got := describeVersion(b).answerText(); got != want+rest {
 			t.Errorf("got %q\nwant %q", got, want+rest)
 		}
 	}

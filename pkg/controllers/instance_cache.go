@@ -32,8 +32,8 @@ type InstanceCache struct {
 	asked  time.Time          // when those launched lately were
 }
 
-// InstanceLook is what one look at the instances must show.
-type InstanceLook struct {
+// InstanceQuery is what a list of the instances must show.
+type InstanceQuery struct {
 	Now   time.Time
 	Named []string // ids of those that are shown as they are now
 	All   bool     // all are
@@ -41,16 +41,16 @@ type InstanceLook struct {
 
 // ListInstances returns the cluster's instances, sorted by id: those named, and those launched lately, as EC2 shows
 // them now, the others as it has shown them within five minutes. Nobody may change the list.
-func (c *InstanceCache) ListInstances(ctx context.Context, from InstanceLister, look InstanceLook) ([]cluster.Instance,
-	error) {
+func (c *InstanceCache) ListInstances(ctx context.Context, from InstanceLister,
+	query InstanceQuery) ([]cluster.Instance, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	age := look.Now.Sub(c.listed)
+	age := query.Now.Sub(c.listed)
 	var err error
-	if look.All || c.known == nil || age < 0 || age >= instancesKnown || 2*len(look.Named) > len(c.known) {
-		err = c.listAll(ctx, from, look.Now)
+	if query.All || c.known == nil || age < 0 || age >= instancesKnown || 2*len(query.Named) > len(c.known) {
+		err = c.listAll(ctx, from, query.Now)
 	} else {
-		err = c.listSome(ctx, from, look)
+		err = c.listSome(ctx, from, query)
 	}
 	if err != nil {
 		return nil, err
@@ -79,9 +79,9 @@ func (c *InstanceCache) listAll(ctx context.Context, from InstanceLister, now ti
 
 // listSome brings up to date what was launched lately and what is named. One of these that EC2 does not show any more
 // is forgotten.
-func (c *InstanceCache) listSome(ctx context.Context, from InstanceLister, look InstanceLook) error {
+func (c *InstanceCache) listSome(ctx context.Context, from InstanceLister, query InstanceQuery) error {
 	lately := cluster.InstanceFilter{LaunchedSince: c.asked.Add(-instanceAppears)}
-	named := cluster.InstanceFilter{IDs: slices.DeleteFunc(slices.Clone(look.Named), func(id string) bool {
+	named := cluster.InstanceFilter{IDs: slices.DeleteFunc(slices.Clone(query.Named), func(id string) bool {
 		i, known := c.known[id]
 		return known && lately.Selects(i)
 	})}
@@ -109,6 +109,6 @@ func (c *InstanceCache) listSome(ctx context.Context, from InstanceLister, look 
 	for _, i := range slices.Concat(found, others) {
 		c.known[i.ID], c.sorted = i, nil
 	}
-	c.asked = look.Now
+	c.asked = query.Now
 	return nil
 }

@@ -52,7 +52,7 @@ func TestWhatAnInstanceCacheAsks(t *testing.T) {
 	}
 	s := &shownInstances{all: []cluster.Instance{old("i-3", "running"), old("i-1", "running"), old("i-2", "running"), old("i-4", "running"), old("i-5", "running")}}
 	c := &controllers.InstanceCache{}
-	look := func(name string, after time.Duration, l controllers.InstanceLook, want string, asked ...string) {
+	look := func(name string, after time.Duration, l controllers.InstanceQuery, want string, asked ...string) {
 		t.Helper()
 		s.asked, l.Now = nil, noon.Add(after)
 		got, err := c.ListInstances(t.Context(), s, l)
@@ -71,7 +71,7 @@ func TestWhatAnInstanceCacheAsks(t *testing.T) {
 			t.Errorf("%s: asked (-want +got):\n%s", name, d)
 		}
 	}
-	named := func(ids ...string) controllers.InstanceLook { return controllers.InstanceLook{Named: ids} }
+	named := func(ids ...string) controllers.InstanceQuery { return controllers.InstanceQuery{Named: ids} }
 	look("a process that starts", 0, named("i-1"), "i-1 running, i-2 running, i-3 running, i-4 running, i-5 running", "all")
 	s.all[1].State, s.all[2].State = "shutting-down", "stopped"
 	look("nothing is named", time.Minute, named(), "i-1 running, i-2 running, i-3 running, i-4 running, i-5 running", "since 11:59:00")
@@ -82,11 +82,11 @@ func TestWhatAnInstanceCacheAsks(t *testing.T) {
 	look("the new one is named", 3*time.Minute+time.Second, named("i-6"), "i-1 shutting-down, i-2 running, i-4 running, i-5 running, i-6 running", "i-6", "since 12:02:00")
 	look("most are named", 4*time.Minute, named("i-1", "i-2", "i-4"), "i-1 shutting-down, i-2 stopped, i-4 running, i-5 running, i-6 running", "all")
 	look("five minutes later", 9*time.Minute, named(), "i-1 shutting-down, i-2 stopped, i-4 running, i-5 running, i-6 running", "all")
-	look("all are asked for", 9*time.Minute, controllers.InstanceLook{All: true}, "i-1 shutting-down, i-2 stopped, i-4 running, i-5 running, i-6 running", "all")
+	look("all are asked for", 9*time.Minute, controllers.InstanceQuery{All: true}, "i-1 shutting-down, i-2 stopped, i-4 running, i-5 running, i-6 running", "all")
 	look("the clock went back", 0, named(), "i-1 shutting-down, i-2 stopped, i-4 running, i-5 running, i-6 running", "all")
 
 	s.fail = errors.New("throttled")
-	if got, err := c.ListInstances(t.Context(), s, controllers.InstanceLook{Now: noon.Add(time.Second)}); !errors.Is(err, s.fail) {
+	if got, err := c.ListInstances(t.Context(), s, controllers.InstanceQuery{Now: noon.Add(time.Second)}); !errors.Is(err, s.fail) {
 		t.Errorf("%d instances, error %v; want that of EC2", len(got), err)
 	}
 	s.fail = nil
@@ -103,7 +103,7 @@ func BenchmarkInstanceCache(b *testing.B) {
 	c := &controllers.InstanceCache{}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := c.ListInstances(b.Context(), s, controllers.InstanceLook{Now: noon}); err != nil {
+		if _, err := c.ListInstances(b.Context(), s, controllers.InstanceQuery{Now: noon}); err != nil {
 			b.Fatal(err)
 		}
 	}

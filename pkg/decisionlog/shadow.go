@@ -36,8 +36,8 @@ type ComparisonSpan struct {
 }
 
 const (
-	countedFor = 15 * time.Minute // a launch for the same pods within this is the same launch
-	standsFor  = 10 * time.Minute // a proposal without a newer pass
+	countedFor       = 15 * time.Minute // a launch for the same pods within this is the same launch
+	proposalValidFor = 10 * time.Minute // a proposal without a newer pass
 )
 
 // ShadowOf reads the records, sorted by time, in spans of the length.
@@ -90,7 +90,7 @@ func (w *comparer) enterSpan(r Record) {
 	start := r.Time.Truncate(w.span)
 	if n := len(w.spans); n == 0 || w.spans[n-1].Start.Before(start) {
 		s := ComparisonSpan{Start: start}
-		if w.proposalStands(r.Time) {
+		if w.proposalIsCurrent(r.Time) {
 			s.Removals, s.SavesUSD = w.removals, w.saves
 		}
 		w.spans = append(w.spans, s)
@@ -101,8 +101,8 @@ func (w *comparer) enterSpan(r Record) {
 
 func (w *comparer) currentSpan() *ComparisonSpan { return &w.spans[len(w.spans)-1] }
 
-func (w *comparer) proposalStands(at time.Time) bool {
-	return !w.proposed.IsZero() && at.Sub(w.proposed) <= standsFor
+func (w *comparer) proposalIsCurrent(at time.Time) bool {
+	return !w.proposed.IsZero() && at.Sub(w.proposed) <= proposalValidFor
 }
 
 // countAdded counts what was added between two passes.
@@ -118,7 +118,7 @@ func (w *comparer) countSaved(from, to time.Time) float64 {
 	if w.proposed.IsZero() {
 		return 0
 	}
-	if end := w.proposed.Add(standsFor); to.After(end) {
+	if end := w.proposed.Add(proposalValidFor); to.After(end) {
 		to = end
 	}
 	return max(0, to.Sub(from).Hours()) * w.saves

@@ -46,7 +46,7 @@ func ReadDisruption(p *v1.NodePool) cluster.Disruption {
 	sleepErr := sleepFrom(p.Annotations, &out)
 	var expireErr, spotErr error
 	out.SpotToSpot, spotErr = optionalBool(p.Annotations, v1.AnnotationSpotToSpot)
-	out.ExpireGently, expireErr = gentleFrom(p.Annotations[v1.AnnotationExpire])
+	out.ExpireGently, expireErr = parseExpire(p.Annotations[v1.AnnotationExpire])
 	err := errors.Join(budgets.ValidateBudgets(out), modeErr, usdErr, percentErr, sleepErr, expireErr, spotErr,
 		disruptionConflicts(p, out))
 	if err != nil {
@@ -95,7 +95,7 @@ func optionalBool(annotations map[string]string, name string) (*bool, error) {
 	return nil, fmt.Errorf("annotation %s: %q is neither true nor false", name, text)
 }
 
-func gentleFrom(text string) (gently bool, err error) {
+func parseExpire(text string) (gently bool, err error) {
 	switch text {
 	case "", "force":
 		return false, nil

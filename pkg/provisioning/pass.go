@@ -19,9 +19,9 @@ import (
 
 // Outcome is what a pass decides.
 type Outcome struct {
-	Going []interruption.PendingReplacement // nodes to be left, as far as budgets let them go now
-	Plan  plan.Plan
-	Aside []cluster.Aside // what the decision fails about: it is to be in the next pass's snapshot
+	Replacements []interruption.PendingReplacement // nodes to be left, as far as budgets let them go now
+	Plan         plan.Plan
+	Aside        []cluster.Aside // what the decision fails about: it is to be in the next pass's snapshot
 }
 
 // mostTries bounds how often a pass is decided anew in search of what the decision fails about.
@@ -110,11 +110,11 @@ func packWithReplacements(s, stays cluster.Snapshot) (out Outcome) {
 	const rounds = 3 // each packs all pods again
 	noRoom := map[string]string{}
 	for range rounds {
-		out.Going = interruption.AdmitWithinBudgets(s, noRoom)
-		view := interruption.WithoutAdmitted(stays, out.Going)
-		view.Rules.MaxClaims = interruption.ClaimsForReplacement(view, out.Going)
+		out.Replacements = interruption.AdmitWithinBudgets(s, noRoom)
+		view := interruption.WithoutAdmitted(stays, out.Replacements)
+		view.Rules.MaxClaims = interruption.ClaimsForReplacement(view, out.Replacements)
 		out.Plan = binpack.Pods(view)
-		found := interruption.BlockedByCapacity(s, out.Going, out.Plan)
+		found := interruption.BlockedByCapacity(s, out.Replacements, out.Plan)
 		if len(found) == 0 {
 			break
 		}

@@ -53,7 +53,7 @@ func TestScenarios(t *testing.T) {
 
 func decided(o provisioning.Outcome) string {
 	out := o.Plan.String() + "\n"
-	for _, g := range o.Going {
+	for _, g := range o.Replacements {
 		out += g.Claim + ": " + cmp.Or(g.Wait, "may go") + "\n"
 	}
 	return out

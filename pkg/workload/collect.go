@@ -69,7 +69,7 @@ type manifestCollector struct {
 func (c *manifestCollector) addObject(d manifest.Document) error {
 	switch d.APIVersion + " " + d.Kind {
 	case "v1 Pod":
-		return c.addPod(d)
+		return c.collectPod(d)
 	case "apps/v1 Deployment":
 		var o appsv1.Deployment
 		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) { return o.Spec.Template, o.Spec.Replicas })
@@ -181,7 +181,7 @@ func keepObject[T any, P interface {
 	return nil
 }
 
-func (c *manifestCollector) addPod(d manifest.Document) error {
+func (c *manifestCollector) collectPod(d manifest.Document) error {
 	var p corev1.Pod
 	if err := decodeNamed(c, d, &p); err != nil {
 		return err

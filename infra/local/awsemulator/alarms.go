@@ -28,13 +28,6 @@ func (c *cloudwatch) SetAlarm(a Alarm) {
 	c.alarms[a.Name] = a
 }
 
-// RemoveAlarm deletes an alarm.
-func (c *cloudwatch) RemoveAlarm(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.alarms, name)
-}
-
 func (c *account) alarmOperations() map[string]operation {
 	return map[string]operation{"DescribeAlarms": op(c.cloudwatch.describeAlarms)}
 }

@@ -15,12 +15,12 @@ import (
 // FaultKind is a way to go wrong.
 type FaultKind string
 
-// The faults. The deed of a call is what it changes in the account.
+// The faults. The effect of a call is what it changes in the account.
 const (
-	Throttle   FaultKind = "throttle"    // refused for its rate, deed not done
-	FailBefore FaultKind = "fail-before" // an error, deed not done
-	FailAfter  FaultKind = "fail-after"  // deed done, then an error
-	LoseReply  FaultKind = "lose-reply"  // deed done, then the connection closes without an answer
+	Throttle   FaultKind = "throttle"    // refused for its rate, effect not done
+	FailBefore FaultKind = "fail-before" // an error, effect not done
+	FailAfter  FaultKind = "fail-after"  // effect done, then an error
+	LoseReply  FaultKind = "lose-reply"  // effect done, then the connection closes without an answer
 	Slow       FaultKind = "slow"        // answers after Delay
 )
 
@@ -30,7 +30,7 @@ type Fault struct {
 	Action  string    `json:"action,omitempty"`  // "" or "*": every one; may hold * and ?
 	Kind    FaultKind `json:"kind"`
 	Times   int       `json:"times,omitempty"` // 0: until cleared
-	// before the answer, for every kind; after the deed where the kind does it
+	// before the answer, for every kind; after the effect where the kind does it
 	Delay Duration `json:"delay,omitempty"`
 	// PerSecond and Burst make a token bucket for each action: a throttle hits only calls beyond it.
 	PerSecond float64 `json:"perSecond,omitempty"`

@@ -41,7 +41,7 @@ func (c *Cloud) serveLocal(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("GET /_local/instances", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, append([]Instance{}, c.instances.DescribedInstances()...))
 	})
-	mux.HandleFunc("POST /_local/instances/{id}/{deed}", c.serveDeed)
+	mux.HandleFunc("POST /_local/instances/{id}/{action}", c.serveInstanceAction)
 	mux.HandleFunc("GET /_local/faults", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.ActiveFaults()) })
 	mux.HandleFunc("POST /_local/faults", handlePost(func(f Fault) error {
 		switch f.Kind {
@@ -87,22 +87,22 @@ func handlePost[T any](do func(T) error) http.HandlerFunc {
 	}
 }
 
-// serveDeed does something to one instance.
-func (c *Cloud) serveDeed(w http.ResponseWriter, r *http.Request) {
+// serveInstanceAction does something to one instance.
+func (c *Cloud) serveInstanceAction(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
-	deeds := map[string]func() error{
+	actions := map[string]func() error{
 		"interrupt": func() error { return c.instances.InterruptSpot(id, r.FormValue("rebalance") == "true") },
 		"rebalance": func() error { return c.instances.RecommendRebalance(id) },
 		"terminate": func() error { return c.instances.KillInstance(id) },
 		"stop":      func() error { return c.power.StopInstance(id) },
 		"start":     func() error { return c.power.StartStopped(id) },
 	}
-	deed := deeds[strings.ToLower(r.PathValue("deed"))]
-	if deed == nil {
+	act := actions[strings.ToLower(r.PathValue("action"))]
+	if act == nil {
 		http.NotFound(w, r)
 		return
 	}
-	if err := deed(); err != nil {
+	if err := act(); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	}
 }

@@ -28,7 +28,7 @@ type call struct {
 	started         time.Time
 }
 
-// operation does the deed of one action and returns its reply.
+// operation carries out one action and returns its reply.
 type operation func(r *call) (any, error)
 
 type service struct {
@@ -169,7 +169,7 @@ func (r *call) nameAction() {
 	}
 }
 
-// performCall plays the faults that are set for the call around its deed.
+// performCall plays the faults that are set for the call around its effect.
 func (c *Cloud) performCall(w *outcome, r *call, s service) {
 	if err := c.authorizeCall(r); err != nil {
 		c.writeReply(w, r, nil, err)

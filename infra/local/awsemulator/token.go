@@ -38,7 +38,7 @@ func (c *sts) serveTokenReview(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out) // a client that went away is its own loss
 }
 
-// authenticateToken finds out who a token belongs to (spec iam-and-eks.md 3.4).
+// authenticateToken finds out who a token belongs to.
 func (c *sts) authenticateToken(token string) (authentication.UserInfo, error) {
 	none := authentication.UserInfo{}
 	u, err := c.tokenURL(token)

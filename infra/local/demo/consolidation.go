@@ -22,9 +22,9 @@ const (
 	inflatePods = 5
 	// mostAfter is the part of the price before that may be left. The pods ask for a fifth of the cpu that they did.
 	mostAfter = 0.5
-	// settled is how long disruption must want no more for it to be at its end: it looks every ten seconds here, and
+	// quietFor is how long disruption must want no more for it to be at its end: it looks every ten seconds here, and
 	// begins what it proposed the time before.
-	settled = time.Minute
+	quietFor = time.Minute
 )
 
 // reducedReplicas is what the deployments of the chapters before come down to: too much for the small nodes that there
@@ -105,7 +105,7 @@ func (s *story) waitMoved(ctx context.Context, moving *moving, before float64) e
 		case packed.IsZero():
 			packed = time.Now()
 		}
-		return m.String(), m.hasBegun() || !packed.IsZero() && time.Since(packed) > settled, err
+		return m.String(), m.hasBegun() || !packed.IsZero() && time.Since(packed) > quietFor, err
 	}); err != nil {
 		return err
 	}

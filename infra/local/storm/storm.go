@@ -82,7 +82,7 @@ func newStorm(ctx context.Context, e *env.Env, dir string, apps int) (*storm, er
 	}
 	f.Start(ctx.Done())
 	f.WaitForCacheSync(ctx.Done())
-	go s.lookOut(ctx)
+	go s.recordFirstRuns(ctx)
 	return s, e.Kube.ApplyManifest(ctx, manifest)
 }
 
@@ -131,8 +131,8 @@ func isReady(p *corev1.Pod) bool {
 	})
 }
 
-// lookOut notes when instances run first, until the end of the context.
-func (s *storm) lookOut(ctx context.Context) {
+// recordFirstRuns notes when instances run first, until the end of the context.
+func (s *storm) recordFirstRuns(ctx context.Context) {
 	for pauseFor(ctx, look) == nil {
 		s.runningInstances()
 	}
@@ -172,7 +172,7 @@ func (s *storm) fillNodes(ctx context.Context, nodes int, patience time.Duration
 	if _, err := s.Host.InvokeFunction(ctx, s.FunctionName("provision"), "Event", nil); err != nil {
 		return err
 	}
-	if err := s.waitSettled(ctx, nodes, patience); err != nil {
+	if err := s.waitAllRunning(ctx, nodes, patience); err != nil {
 		return err
 	}
 	fmt.Printf("%d nodes with %d pods run after %.0f s, %d CreateFleet requests\n", nodes, n,
@@ -210,8 +210,8 @@ func (s *storm) createApp(ctx context.Context, name string, pods int) error {
 	return nil
 }
 
-// waitSettled waits until every pod runs and every node has its pods.
-func (s *storm) waitSettled(ctx context.Context, nodes int, patience time.Duration) error {
+// waitAllRunning waits until every pod runs and every node has its pods.
+func (s *storm) waitAllRunning(ctx context.Context, nodes int, patience time.Duration) error {
 	end, told := time.Now().Add(patience), time.Now()
 	for {
 		alive, up := s.runningInstances(), 0
@@ -261,7 +261,7 @@ func (s *storm) measureSingles(ctx context.Context, n int) error {
 		if err != nil {
 			return err
 		}
-		if err := s.waitSettled(ctx, len(before), notice); err != nil {
+		if err := s.waitAllRunning(ctx, len(before), notice); err != nil {
 			return err
 		}
 		s.mu.Lock()
@@ -314,7 +314,7 @@ func (s *storm) holdStorm(ctx context.Context, nodes int, over time.Duration) er
 		o.struck = append(o.struck, v)
 	}
 	fmt.Printf("%d notices were given in %.0f s\n", nodes, time.Since(began).Seconds())
-	late := s.waitSettled(ctx, nodes, notice+time.Minute)
+	late := s.waitAllRunning(ctx, nodes, notice+time.Minute)
 	if o.requests, _, err = s.countRequests(size); err != nil {
 		return err
 	}

@@ -104,17 +104,17 @@ func (t *trial) judgeRound(r *Round, v view) {
 
 // countMoved counts pods on another node than the plan had for them; pods of one group may swap.
 func (t *trial) countMoved(v view) int {
-	sit := map[string]seating{}
+	sit := map[string]podsByGroup{}
 	for key, node := range v.on {
 		if sit[node] == nil {
-			sit[node] = seating{}
+			sit[node] = podsByGroup{}
 		}
 		sit[node][t.names.GroupOf(key)]++
 	}
 	n := 0
 	for node, groups := range sit {
 		for group, count := range groups {
-			n += max(0, count-t.seats[node][group])
+			n += max(0, count-t.placed[node][group])
 		}
 	}
 	return n

@@ -47,7 +47,7 @@ type trial struct {
 	planned []planned         // nodes made so far
 	opened  map[string]bool   // those of them that any pod may use
 	readied sync.Map          // names of those that are ready, to the time since when
-	seats   map[string]seating
+	placed  map[string]podsByGroup
 	pending map[string]int // by group: pods that the first plan gave no place
 	report  Report
 }
@@ -59,8 +59,8 @@ type planned struct {
 	nominated string
 }
 
-// seating is the number of pods of each group on one node.
-type seating map[string]int
+// podsByGroup is the number of pods of each group on one node.
+type podsByGroup map[string]int
 
 // RunTrial plans, makes the nodes, has the pods scheduled, and plans again for what stays pending as long as rounds are
 // left. An error means that the trial could not be held; what the scheduler thinks of the plan is in the report.
@@ -75,7 +75,7 @@ func RunTrial(ctx context.Context, o Options) (Report, error) {
 	t := &trial{
 		Options: o, plane: p, names: o.Workload.IndexNames(), pods: pendingPods(o.Workload),
 		refused: map[string]string{},
-		seats:   map[string]seating{}, opened: map[string]bool{},
+		placed:  map[string]podsByGroup{}, opened: map[string]bool{},
 		report: Report{Workload: o.Workload.Name, Pods: o.Workload.Pending(), ExistingNodes: len(o.Workload.Nodes)},
 	}
 	if o.Seed != 0 {
@@ -158,7 +158,7 @@ func (t *trial) runRound(ctx context.Context, n int) (Round, error) {
 	}
 	t.notePlan(n, p)
 	if n == 1 {
-		t.noteSettled(before)
+		t.noteExistingPods(before)
 	}
 	fresh := plannedNodes(n, p.Launches)
 	t.planned = append(t.planned, fresh...)
@@ -203,13 +203,13 @@ func (t *trial) admitNominated(ctx context.Context, v view) (int, error) {
 	})
 }
 
-// notePlan remembers whom the plan seats where, and, of the first plan, who has no place in it.
+// notePlan remembers where the plan places whom, and, of the first plan, who has no place in it.
 func (t *trial) notePlan(n int, p plan.Plan) {
-	for _, s := range seatsOf(n, p) {
-		if t.seats[s.node] == nil {
-			t.seats[s.node] = seating{}
+	for _, s := range plannedPlaces(n, p) {
+		if t.placed[s.node] == nil {
+			t.placed[s.node] = podsByGroup{}
 		}
-		t.seats[s.node][t.names.GroupOf(s.pod)]++
+		t.placed[s.node][t.names.GroupOf(s.pod)]++
 	}
 	if n > 1 {
 		return
@@ -220,13 +220,13 @@ func (t *trial) notePlan(n int, p plan.Plan) {
 	}
 }
 
-// noteSettled notes the pods that had a place before there was a plan, on nodes that exist.
-func (t *trial) noteSettled(v view) {
+// noteExistingPods notes the pods that had a place before there was a plan, on nodes that exist.
+func (t *trial) noteExistingPods(v view) {
 	for pod, node := range v.on {
-		if t.seats[node] == nil {
-			t.seats[node] = seating{}
+		if t.placed[node] == nil {
+			t.placed[node] = podsByGroup{}
 		}
-		t.seats[node][t.names.GroupOf(pod)]++
+		t.placed[node][t.names.GroupOf(pod)]++
 	}
 }
 

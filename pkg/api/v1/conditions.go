@@ -78,13 +78,6 @@ func (c Conditions) SetTrue(conditionType string, now time.Time) bool {
 	return c.Set(metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: conditionType}, now)
 }
 
-// SetTrueFor sets a condition True with a reason and message of its own, as Drifted has. It says whether anything
-// changed.
-func (c Conditions) SetTrueFor(conditionType, reason, message string, now time.Time) bool {
-	return c.Set(metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: message},
-		now)
-}
-
 // SetFalse sets a condition False. It says whether anything changed.
 func (c Conditions) SetFalse(conditionType, reason, message string, now time.Time) bool {
 	return c.Set(metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: message},

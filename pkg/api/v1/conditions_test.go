@@ -132,7 +132,7 @@ func TestClear(t *testing.T) {
 	claim := newClaim()
 	conditions := claim.StatusConditions()
 	conditions.SetTrue(ConditionLaunched, at(1))
-	conditions.SetTrueFor(ConditionDrifted, "AMIDrift", "", at(2))
+	conditions.Set(metav1.Condition{Type: ConditionDrifted, Status: metav1.ConditionTrue, Reason: "AMIDrift"}, at(2))
 	if !conditions.IsTrue(ConditionDrifted) || !conditions.Clear(ConditionDrifted) ||
 		conditions.Clear(ConditionDrifted) {
 		t.Error("Drifted comes and goes")

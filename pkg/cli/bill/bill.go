@@ -231,8 +231,8 @@ func interpolate(points []point, nodes int) float64 {
 	return max(0, below.value+part*(above.value-below.value))
 }
 
-// at is a figure for so many nodes. Sizes for which it is 0 were not measured.
-func (m Measured) at(nodes int, figure func(Size) float64) float64 {
+// figureFor is a figure for so many nodes. Sizes for which it is 0 were not measured.
+func (m Measured) figureFor(nodes int, figure func(Size) float64) float64 {
 	var points []point
 	for _, s := range m.Sizes {
 		if v := figure(s); v > 0 {
@@ -244,8 +244,8 @@ func (m Measured) at(nodes int, figure func(Size) float64) float64 {
 
 // tick is a figure of a tick of the function: of all that one process does, in the mean.
 func (m Measured) tick(s Stack, function string, nodes int, figure func(Taken) float64) float64 {
-	warm := m.at(nodes, func(z Size) float64 { return figure(z.Functions[function].Warm) })
-	cold := m.at(nodes, func(z Size) float64 { return figure(z.Functions[function].Cold) })
+	warm := m.figureFor(nodes, func(z Size) float64 { return figure(z.Functions[function].Warm) })
+	cold := m.figureFor(nodes, func(z Size) float64 { return figure(z.Functions[function].Cold) })
 	return warm + (cold-warm)/(s.TicksPerHour[function]*processHours)
 }
 
@@ -335,8 +335,8 @@ func (f figures) series(c Cluster, busy float64) float64 {
 	if busy > 0.1 {
 		written = func(z Size) float64 { return float64(z.Series) }
 	}
-	if n := f.at(c.Nodes, written); n > 0 {
-		most, ofPool := f.at(c.Nodes, func(z Size) float64 { return float64(z.Series) }), f.at(c.Nodes, func(z Size) float64 { return float64(z.SeriesOfPool) })
+	if n := f.figureFor(c.Nodes, written); n > 0 {
+		most, ofPool := f.figureFor(c.Nodes, func(z Size) float64 { return float64(z.Series) }), f.figureFor(c.Nodes, func(z Size) float64 { return float64(z.SeriesOfPool) })
 		return math.Round(n + ofPool*n/most*float64(c.Pools-1))
 	}
 	n := 0.0

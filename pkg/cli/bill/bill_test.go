@@ -68,8 +68,8 @@ func TestFiguresBetweenAndBeyondWhatWasMeasured(t *testing.T) {
 		nodes            int
 		requests, series float64
 	}{{1, 100, 7}, {10, 100, 7}, {15, 200, 12}, {25, 300, 22}, {30, 300, 27}, {50, 300, 47}} {
-		requests := m.at(c.nodes, func(s Size) float64 { return float64(s.Functions["provision"].Warm.Requests) })
-		series := m.at(c.nodes, func(s Size) float64 { return float64(s.Series) })
+		requests := m.figureFor(c.nodes, func(s Size) float64 { return float64(s.Functions["provision"].Warm.Requests) })
+		series := m.figureFor(c.nodes, func(s Size) float64 { return float64(s.Series) })
 		if requests != c.requests || series != c.series {
 			t.Errorf("%d nodes: %v requests and %v metrics, want %v and %v", c.nodes, requests, series, c.requests, c.series)
 		}

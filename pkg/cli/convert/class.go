@@ -42,7 +42,7 @@ func (c *converter) convertTemplate(d manifest.Document) error {
 	if err := c.decodeOld(d, &old); err != nil {
 		return err
 	}
-	class, err := c.classOf(d, "spec", old.Spec, old.ObjectMeta)
+	class, err := c.makeClass(d, "spec", old.Spec, old.ObjectMeta)
 	if err == nil {
 		c.objects = append(c.objects, Object{Class: class, from: d})
 	}
@@ -76,8 +76,8 @@ func newClass(old metav1.ObjectMeta) *awsv1.EC2NodeClass {
 		ObjectMeta: keepMetadata(old)}
 }
 
-// classOf makes a class of a template that stands at a field of the document.
-func (c *converter) classOf(d manifest.Document, at string, t nodeTemplate, m metav1.ObjectMeta) (*awsv1.EC2NodeClass,
+// makeClass makes a class of a template that stands at a field of the document.
+func (c *converter) makeClass(d manifest.Document, at string, t nodeTemplate, m metav1.ObjectMeta) (*awsv1.EC2NodeClass,
 	error) {
 	if t.LaunchTemplateName != nil {
 		return nil, d.Errorf(at+".launchTemplate",

@@ -50,7 +50,7 @@ func (c *converter) convertProvisioner(d manifest.Document) error {
 	case old.Spec.Provider != nil && old.Spec.ProviderRef != nil:
 		return d.Errorf("spec.providerRef", "provider is given as well; leave one")
 	case old.Spec.Provider != nil:
-		class, err := c.classOf(d, "spec.provider", *old.Spec.Provider, metav1.ObjectMeta{Name: old.Name})
+		class, err := c.makeClass(d, "spec.provider", *old.Spec.Provider, metav1.ObjectMeta{Name: old.Name})
 		if err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ func ExplainPod(s Source, key string) (Answer, error) {
 	case p.NodeName != "":
 		a.Verdict = "it is on node " + p.NodeName
 		if n, ok := s.findNode(p.NodeName); ok {
-			a.Verdict += fmt.Sprintf(": %s", kindOf(n))
+			a.Verdict += fmt.Sprintf(": %s", nodeKind(n))
 		}
 		a.Why = append(a.Why, fmt.Sprintf("it asks for %s", p.Need))
 	case !p.Provisionable():
@@ -132,7 +132,7 @@ func ExplainNode(s Source, name string, sells binpack.Offerings) (Answer, error)
 		return Answer{}, suggestSimilar("node", name, s.nodeNames())
 	}
 	h, _ := s.stateNode(n.Name)
-	a := Answer{Subject: "node " + n.Name, Verdict: fmt.Sprintf("it is %s: %s", n.Phase, kindOf(n)),
+	a := Answer{Subject: "node " + n.Name, Verdict: fmt.Sprintf("it is %s: %s", n.Phase, nodeKind(n)),
 		Past: s.pastOfNode(n)}
 	a.Why = append(a.Why, fmt.Sprintf("%d pods are on it; they ask for %s of its cpu and %s of its memory", n.Pods,
 		status.FormatPercent(n.CPU), status.FormatPercent(n.Memory)))
@@ -271,7 +271,7 @@ func explainLimits(p cluster.Pool, usd float64) (why []string) {
 	return why
 }
 
-func kindOf(n status.Node) string {
+func nodeKind(n status.Node) string {
 	s := strings.TrimSpace(n.CapacityType + " " + n.Type)
 	if n.Zone != "" {
 		s += " in " + n.Zone

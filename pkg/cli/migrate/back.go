@@ -55,14 +55,14 @@ func (r *Report) endStopped(claim string) {
 func (r *Report) releaseClaim(h cluster.StateNode) {
 	c := *h.Claim
 	name := "NodeClaim " + c.Name
-	if !r.isSettled(c, "Karpenter") {
+	if !r.isStable(c, "Karpenter") {
 		return
 	}
 	if c.Annotations[v1.AnnotationDisruptionCommand] != "" {
 		r.addEdit(Unmark, c.Name, "a disruption that Joiner began and did not finish")
 		r.addFinding(Change, name, "a disruption of Joiner's is not finished",
 			"joiner migrate --back --apply, once Joiner only observes")
-		if h.Node != nil && isTainted(*h.Node) {
+		if h.Node != nil && h.Node.IsTaintedDisrupted() {
 			r.addEdit(Untaint, h.Node.Name, "a disruption that Joiner began and did not finish")
 		}
 	}

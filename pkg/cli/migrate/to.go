@@ -77,7 +77,7 @@ func (r *Report) checkCRD(c CRD) {
 func (r *Report) adoptClaim(h cluster.StateNode) {
 	c := *h.Claim
 	name := "NodeClaim " + c.Name
-	if !r.isSettled(c, "Joiner") {
+	if !r.isStable(c, "Joiner") {
 		return
 	}
 	if !c.Finalizer || c.Labels[awsv1.LabelEC2NodeClass] != c.Class {
@@ -90,15 +90,15 @@ func (r *Report) adoptClaim(h cluster.StateNode) {
 		r.addFinding(Note, name, "Karpenter has not tagged its instance with the cluster's name yet; Joiner finds instances by the tag "+awsv1.TagClusterName,
 			"wait a minute, or tag it: aws ec2 create-tags --resources "+c.InstanceID()+" --tags Key="+awsv1.TagClusterName+",Value=CLUSTER")
 	}
-	if h.Node != nil && !h.Deleting() && isTainted(*h.Node) && c.Annotations[v1.AnnotationDisruptionCommand] == "" {
+	if h.Node != nil && !h.Deleting() && h.Node.IsTaintedDisrupted() && c.Annotations[v1.AnnotationDisruptionCommand] == "" {
 		r.addEdit(Untaint, h.Node.Name, "a disruption that Karpenter began and did not finish")
 		r.addFinding(Change, "Node "+h.Node.Name, "it carries "+v1.TaintDisrupted+" of a disruption that is not finished: its pods would be given new nodes and it would stay",
 			"joiner migrate --apply, once Karpenter is scaled down")
 	}
 }
 
-// isSettled reports whether a NodeClaim is neither coming nor going, and says so otherwise; next is who takes over.
-func (r *Report) isSettled(c cluster.Claim, next string) bool {
+// isStable reports whether a NodeClaim is neither coming nor going, and says so otherwise; next is who takes over.
+func (r *Report) isStable(c cluster.Claim, next string) bool {
 	name := "NodeClaim " + c.Name
 	switch {
 	case !c.Deleting.IsZero():
@@ -112,16 +112,6 @@ func (r *Report) isSettled(c cluster.Claim, next string) bool {
 	return true
 }
 
-func isTainted(n cluster.Node) bool {
-	for _, t := range n.Taints {
-		if t.Key == v1.TaintDisrupted {
-			return true
-		}
-	}
-	return false
-}
-
-// instanceOf is the instance id at the end of a provider id.
 // reportDrift names the nodes that Joiner would find drifted and Karpenter did not: they would be replaced.
 func (r *Report) reportDrift(s cluster.Snapshot, sells binpack.Offerings) {
 	types := overlays.ByPool(s, sells)

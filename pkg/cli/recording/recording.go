@@ -74,10 +74,10 @@ func (r *Recorder) Do(request *http.Request) (*http.Response, error) {
 		Path: request.URL.RequestURI(), Target: request.Header.Get("X-Amz-Target"), Body: string(body),
 		Status: response.StatusCode, ContentType: response.Header.Get("Content-Type"),
 		ErrorType: response.Header.Get("X-Amzn-Errortype"), Answer: string(answer)}
-	return response, r.write(c)
+	return response, r.writeCall(c)
 }
 
-func (r *Recorder) write(c Call) error {
+func (r *Recorder) writeCall(c Call) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.count == mostCalls {
@@ -164,7 +164,7 @@ type Redactor struct{ words map[string]string }
 
 // Call is the call without them.
 func (r *Redactor) Call(c Call) Call {
-	c.Path, c.Body, c.Answer = r.text(c.Path), r.text(c.Body), r.text(r.structure(c.Answer))
+	c.Path, c.Body, c.Answer = r.redactText(c.Path), r.redactText(c.Body), r.redactText(r.structure(c.Answer))
 	return c
 }
 
@@ -184,8 +184,8 @@ const (
 	firstAccount = 111122223300 // of those that stand for others
 )
 
-// text replaces what is recognized wherever it stands.
-func (r *Redactor) text(s string) string {
+// redactText replaces what is recognized wherever it stands.
+func (r *Redactor) redactText(s string) string {
 	s = regexp.MustCompile(`(\b|%3A|%2F)\d{12}\b`).ReplaceAllStringFunc(s, func(found string) string {
 		at := len(found) - len("111122223333") // behind what stands for : or / in a path
 		return found[:at] + r.replace(found[at:], func(n int) string { return strconv.Itoa(firstAccount + n) })

@@ -202,7 +202,7 @@ func (d *Controller) writeMemory(ctx context.Context, m disruption.Memory) error
 // listInstances tells what instances were put into, which hardly changes. Without an answer the verdicts of before
 // stay.
 func (d *Controller) listInstances(ctx context.Context) []cluster.Instance {
-	placed, err := d.Known.ListInstances(ctx, d.Placed, controllers.InstanceLook{Now: d.Now()})
+	placed, err := d.Known.ListInstances(ctx, d.Placed, controllers.InstanceQuery{Now: d.Now()})
 	if err != nil {
 		d.Log.Warn("drift of security groups and subnets is not looked for", "error", err)
 		return nil

@@ -142,7 +142,7 @@ func (w *actionWorker) removePod(ctx context.Context, a plan.Action) error {
 	about := cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 	if a.Do == plan.DeletePod {
 		about.Reason, about.Message = "Disrupted", a.Why
-		w.told.add(pod.NodeName, about)
+		w.told.recordOnce(pod.NodeName, about)
 		return w.l.Pods.DeletePod(ctx, pod, a.GraceSec)
 	}
 	e, err := w.l.Pods.EvictPod(ctx, pod)
@@ -159,7 +159,7 @@ func (w *actionWorker) removePod(ctx context.Context, a plan.Action) error {
 		w.l.Log.Info(a.String(), "outcome", "evicted")
 		about.Reason, about.Message = "Evicted", "Evicted pod: "+disruptionReason(w.claims[a.Claim])
 	}
-	w.told.add(pod.NodeName, about)
+	w.told.recordOnce(pod.NodeName, about)
 	return nil
 }
 

@@ -66,12 +66,12 @@ type Controller struct {
 	failed controllers.StepBackoff
 	faults controllers.StepBackoff // of decisions, by what they are about
 
-	examined time.Time // in this invocation, last; zero for not yet
-	impaired []cluster.Impairment
-	changes  []cluster.ScheduledChange
-	blind    error         // why EC2 could not be asked for the two above
-	took     time.Duration // the last pass
-	observed bool          // a pass of this invocation, by Series
+	examined  time.Time // in this invocation, last; zero for not yet
+	impaired  []cluster.Impairment
+	changes   []cluster.ScheduledChange
+	statusErr error         // why EC2 could not be asked for the two above
+	took      time.Duration // the last pass
+	observed  bool          // a pass of this invocation, by Series
 }
 
 // Run passes until nothing is left to do or until the time given. A step that fails is tried again later, and the
@@ -105,15 +105,15 @@ func (l *Controller) Run(ctx context.Context, until time.Time) error {
 			return errors.Join(l.failed.JoinErrors(), swept)
 		}
 		if err != nil || controllers.WasRefused(under) {
-			return errors.Join(err, l.failed.JoinErrors(), swept, l.blind)
+			return errors.Join(err, l.failed.JoinErrors(), swept, l.statusErr)
 		}
 		now := l.Now()
 		if !v.ContinueWatch(ctx, busy || l.Hints.ExpectsHint(now), until.Sub(now), longest) {
-			return errors.Join(l.failed.JoinErrors(), swept, l.blind)
+			return errors.Join(l.failed.JoinErrors(), swept, l.statusErr)
 		}
 		// the watches do not tell when a pod has gone
 		if err := controllers.WaitForChange(ctx, l.Read, until.Sub(now), time.Second); err != nil {
-			return errors.Join(err, l.failed.JoinErrors(), swept, l.blind)
+			return errors.Join(err, l.failed.JoinErrors(), swept, l.statusErr)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (l *Controller) readInstanceStatus(ctx context.Context, instances []cluster
 		}
 	}
 	l.examined = now
-	l.impaired, l.changes, l.blind = l.Health.ListStatuses(ctx, running)
+	l.impaired, l.changes, l.statusErr = l.Health.ListStatuses(ctx, running)
 }
 
 // runPass takes one step. It says when it has something to do.

@@ -31,7 +31,7 @@ type podEvent struct {
 	node string
 }
 
-func (p *podEvents) add(node string, e cluster.Event) {
+func (p *podEvents) recordOnce(node string, e cluster.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all = append(p.all, podEvent{e, node})

@@ -18,7 +18,7 @@ func TestOfManyPodsTheirNodesTell(t *testing.T) {
 			if n == 0 {
 				e.Reason, e.Message, e.Warning = "FailedDraining", "a webhook says no", true
 			}
-			p.add(fmt.Sprintf("n-%d", n%3), e)
+			p.recordOnce(fmt.Sprintf("n-%d", n%3), e)
 		}
 		for _, e := range p.events(objects) {
 			out = append(out, fmt.Sprintf("%s %s %s %t %s: %s", e.Kind, e.Name, e.UID, e.Warning, e.Reason, e.Message))

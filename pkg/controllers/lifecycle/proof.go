@@ -21,7 +21,7 @@ func (l *Controller) decideProven(ctx context.Context) (s cluster.Snapshot, next
 		return s, next, err
 	}
 	seen := instancesSeen{live: map[string]bool{}}
-	instances, err := l.listInstances(ctx, &seen, controllers.InstanceLook{Named: lifecycle.DoubtfulInstances(s)})
+	instances, err := l.listInstances(ctx, &seen, controllers.InstanceQuery{Named: lifecycle.DoubtfulInstances(s)})
 	if err != nil {
 		return s, next, err
 	}
@@ -30,8 +30,8 @@ func (l *Controller) decideProven(ctx context.Context) (s cluster.Snapshot, next
 		return s, next, err
 	}
 	if uncertain := actionsToProve(s, next.Actions); len(uncertain) > 0 {
-		if look := seen.lookFor(s, uncertain); look.All || len(look.Named) > 0 {
-			if instances, err = l.listInstances(ctx, &seen, look); err != nil {
+		if query := seen.queryFor(s, uncertain); query.All || len(query.Named) > 0 {
+			if instances, err = l.listInstances(ctx, &seen, query); err != nil {
 				return s, next, err
 			}
 		}
@@ -55,33 +55,33 @@ type instancesSeen struct {
 }
 
 // listInstances lists the instances, those looked for as they are now.
-func (l *Controller) listInstances(ctx context.Context, seen *instancesSeen, look controllers.InstanceLook) (
+func (l *Controller) listInstances(ctx context.Context, seen *instancesSeen, query controllers.InstanceQuery) (
 	[]cluster.Instance, error) {
 	controllers.NoteStage(ctx, controllers.StageInstances)
-	look.Now = l.Now()
-	out, err := l.Known.ListInstances(ctx, l.Instances, look)
-	for _, id := range look.Named {
+	query.Now = l.Now()
+	out, err := l.Known.ListInstances(ctx, l.Instances, query)
+	for _, id := range query.Named {
 		seen.live[id] = true
 	}
-	seen.all = seen.all || look.All
+	seen.all = seen.all || query.All
 	return out, err
 }
 
-// lookFor is the look that shows what the actions are about, as far as this pass has not seen it.
-func (v *instancesSeen) lookFor(s cluster.Snapshot, actions []plan.Action) (look controllers.InstanceLook) {
+// queryFor asks for what the actions are about, as far as this pass has not seen it.
+func (v *instancesSeen) queryFor(s cluster.Snapshot, actions []plan.Action) (query controllers.InstanceQuery) {
 	index := lifecycle.NewInstanceIndex(s)
 	named := map[string]bool{}
 	for _, a := range actions {
 		ids, all := index.InstancesOf(a)
-		look.All = look.All || all && !v.all
+		query.All = query.All || all && !v.all
 		for _, id := range ids {
 			if !v.all && !v.live[id] {
 				named[id] = true
 			}
 		}
 	}
-	look.Named = slices.Sorted(maps.Keys(named))
-	return look
+	query.Named = slices.Sorted(maps.Keys(named))
+	return query
 }
 
 // leaveUnproven leaves to the next pass what became due only while this one looked, and is about instances that it has

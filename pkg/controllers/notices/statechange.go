@@ -66,7 +66,7 @@ func (i *Controller) removePods(ctx context.Context, rest interruption.PodRemova
 				errs[k] = lateError{}
 				return nil
 			}
-			errs[k] = i.Shield().Do("pod "+a.Pod, func() error { return i.removePod(ctx, a, pods[a.Pod]) })
+			errs[k] = i.Shield().Do("pod "+a.Pod, func() error { return i.deleteEndedPod(ctx, a, pods[a.Pod]) })
 			return nil
 		})
 	}
@@ -80,7 +80,7 @@ func (i *Controller) removePods(ctx context.Context, rest interruption.PodRemova
 	return errors.Join(errs...)
 }
 
-func (i *Controller) removePod(ctx context.Context, a plan.Action, p cluster.Pod) error {
+func (i *Controller) deleteEndedPod(ctx context.Context, a plan.Action, p cluster.Pod) error {
 	if may, err := controllers.MayBegin(ctx, i.Log, a.String()); err != nil || !may {
 		return err
 	}

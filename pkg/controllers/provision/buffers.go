@@ -10,9 +10,9 @@ import (
 	"joiner.sh/pkg/model/plan"
 )
 
-// settleBuffers writes onto each buffer whether there is room for its pods. That is for people only: what fails is
+// writeBufferStatus writes onto each buffer whether there is room for its pods. That is for people only: what fails is
 // logged.
-func (p *Controller) settleBuffers(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+func (p *Controller) writeBufferStatus(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	if len(s.Stopped) == 0 && !slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.Virtual }) {
 		return
 	}

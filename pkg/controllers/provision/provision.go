@@ -207,9 +207,9 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	controllers.NoteStage(ctx, controllers.StageRecording)
 	_ = p.Shield().Do("what is told", func() error { // logged
 		p.events().recordLaunches(ctx, s, made)
-		p.events().recordUnplaced(ctx, s, interruption.WithoutRunning(s, decided.Going, decided.Plan).Unplaced)
+		p.events().recordUnplaced(ctx, s, interruption.WithoutRunning(s, decided.Replacements, decided.Plan).Unplaced)
 		p.events().recordPools(ctx, s, decided.Plan)
-		p.settleBuffers(ctx, s, decided.Plan)
+		p.writeBufferStatus(ctx, s, decided.Plan)
 		return nil
 	})
 	fresh, wakeErr := p.seen.WakeRefresh(ctx, s, p.Refresh, p.Log)
@@ -246,12 +246,12 @@ func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 // it launched or deleted, and what became of the launches. A step that fails does not stop the others.
 func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int,
 	made launchOutcome, err error) {
-	going, decision := decided.Going, decided.Plan
+	replaced, decision := decided.Replacements, decided.Plan
 	deleted, removed, leaveErr := 0, 0, error(nil)
 	// and before launches, which take seconds in which pods come to the nodes that would go
 	if p.Now().Sub(s.Now) < freshFor {
 		leaveErr = p.Shield().Do("nodes to be left",
-			func() (err error) { deleted, err = p.deleteReplaced(ctx, *s, going, decision); return err })
+			func() (err error) { deleted, err = p.deleteReplaced(ctx, *s, replaced, decision); return err })
 	}
 	nominateErr := p.Shield().Do("pods of nodes on their way",
 		func() error { return p.writeNominations(ctx, s, decision) })
@@ -276,7 +276,7 @@ func plannedActions(s cluster.Snapshot, decided provisioning.Outcome) (actions [
 	for _, one := range decided.Plan.Starts() {
 		actions = append(actions, one.String())
 	}
-	for _, a := range interruption.DeleteReplaced(s, decided.Going, decided.Plan) {
+	for _, a := range interruption.DeleteReplaced(s, decided.Replacements, decided.Plan) {
 		actions = append(actions, a.String())
 	}
 	for _, n := range binpack.ListNominations(s, decided.Plan) {

@@ -19,9 +19,9 @@ func (p *Controller) hasReplaceRequest(claims []cluster.Claim) bool {
 
 // deleteReplaced deletes the NodeClaims of nodes that are to be left and can be: the plan, which was made without them,
 // has room for their pods on nodes that are ready. Whether they must go before that is for the decision to say.
-func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, going []interruption.PendingReplacement,
+func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, replaced []interruption.PendingReplacement,
 	decision plan.Plan) (deleted int, err error) {
-	for _, g := range going {
+	for _, g := range replaced {
 		if g.Wait != "" {
 			p.Log.Info("replacement postponed", "claim", g.Claim, "cause", string(g.Leave.Cause), "because", g.Wait)
 		}
@@ -30,7 +30,7 @@ func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, goi
 	for _, c := range s.Claims {
 		claims[c.Name] = c
 	}
-	for _, a := range interruption.DeleteReplaced(s, going, decision) {
+	for _, a := range interruption.DeleteReplaced(s, replaced, decision) {
 		c, ok := claims[a.Claim]
 		if !ok {
 			continue

@@ -23,7 +23,7 @@ func refine(crd map[string]any) error {
 		return err
 	}
 	r := &refiner{root: spec}
-	switch kind := kindOf(crd); kind {
+	switch kind := crdKind(crd); kind {
 	case "NodePool":
 		r.labels("spec.template.metadata.labels")
 		r.node("spec.template.spec")
@@ -74,7 +74,7 @@ func (r *refiner) node(path string) {
 func (r *refiner) looseConditions(path string) {
 	r.set(path+"[]", "required", []any{"lastTransitionTime", "status", "type"})
 	r.set(path+"[].reason", "pattern", `^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$`)
-	if reason := r.at(path + "[].reason"); reason != nil {
+	if reason := r.schemaAt(path + "[].reason"); reason != nil {
 		delete(reason, "minLength")
 	}
 }
@@ -91,21 +91,21 @@ func awsKey(variable string) string {
 }
 
 func (r *refiner) set(path, key string, value any) {
-	if s := r.at(path); s != nil {
+	if s := r.schemaAt(path); s != nil {
 		s[key] = value
 	}
 }
 
 func (r *refiner) rule(path, rule, message string) {
-	if s := r.at(path); s != nil {
+	if s := r.schemaAt(path); s != nil {
 		rules, _ := s["x-kubernetes-validations"].([]any)
 		s["x-kubernetes-validations"] = append(rules, map[string]any{"rule": rule, "message": message})
 	}
 }
 
-// at finds the schema of a field: a dot steps into a property, [] into the items of a list, {} into the values of a
-// map.
-func (r *refiner) at(path string) map[string]any {
+// schemaAt finds the schema of a field: a dot steps into a property, [] into the items of a list, {} into the values of
+// a map.
+func (r *refiner) schemaAt(path string) map[string]any {
 	steps := strings.NewReplacer("[]", ".[]", "{}", ".{}").Replace(path)
 	here := r.root
 	for _, step := range strings.Split(steps, ".") {
@@ -131,7 +131,7 @@ func (r *refiner) at(path string) map[string]any {
 	return here
 }
 
-func kindOf(crd map[string]any) string {
+func crdKind(crd map[string]any) string {
 	spec, _ := crd["spec"].(map[string]any)
 	names, _ := spec["names"].(map[string]any)
 	kind, _ := names["kind"].(string)

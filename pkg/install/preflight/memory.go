@@ -16,7 +16,7 @@ func (c *checker) checkMemory() {
 	if c.plan.FunctionMemory >= want {
 		return
 	}
-	c.add(Warning, TopicNodes, fmt.Sprintf("the cluster has %d nodes, for which %d MiB of functionMemory are little: passes may end before they are done",
+	c.addFinding(Warning, TopicNodes, fmt.Sprintf("the cluster has %d nodes, for which %d MiB of functionMemory are little: passes may end before they are done",
 		c.facts.Nodes, c.plan.FunctionMemory),
 		fmt.Sprintf(`write "functionMemory": %d into the context of cdk.json, more where nodes have more than 30 pods each, or "auto"`, want))
 }

@@ -102,7 +102,7 @@ func Check(p Plan, before *Plan, f Facts) []Finding {
 		c.before, c.update = *before, true
 	}
 	for _, u := range f.Unknown {
-		c.add(Missing, u.Topic, "could not be looked at: "+u.Why, "")
+		c.addFinding(Missing, u.Topic, "could not be looked at: "+u.Why, "")
 	}
 	c.checkCluster()
 	c.checkNodeRoles()
@@ -169,7 +169,7 @@ func (c *checker) whenThere() Level {
 	return Broken
 }
 
-func (c *checker) add(level Level, about, what, mend string) {
+func (c *checker) addFinding(level Level, about, what, mend string) {
 	c.found = append(c.found, Finding{Level: level, About: about, What: what, Mend: mend})
 }
 
@@ -185,6 +185,6 @@ func (c *checker) checkRoom() {
 	err := ConcurrencyRoom{Limit: c.facts.Limit, Unreserved: c.facts.Free, Wanted: c.plan.Reserved,
 		ForNotices: c.plan.ForNotices, ForReservations: c.plan.ForReservations, Had: c.before.Reserved}.CheckRoom()
 	if err != nil {
-		c.add(Broken, TopicLambda, err.Error(), "")
+		c.addFinding(Broken, TopicLambda, err.Error(), "")
 	}
 }

@@ -32,7 +32,7 @@ func (c *checker) checkWays() {
 	if len(without) == 0 {
 		return
 	}
-	c.add(Broken, TopicWays, "functions in "+strings.Join(without, " and ")+
+	c.addFinding(Broken, TopicWays, "functions in "+strings.Join(without, " and ")+
 		" cannot reach S3, where the catalog is and where CloudFormation expects answers",
 		"add a gateway endpoint for S3, which is free, to the route tables of these subnets, or route them through a NAT gateway")
 }

@@ -96,7 +96,7 @@ func TestLeftoversAreRemovedUntilNoRefreshRunsAnyMore(t *testing.T) {
 	w := &world{objects: map[string]*unstructured.Unstructured{}}
 	s := newSetup(w)
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	s.Now, s.Settle = func() time.Time { now = now.Add(time.Millisecond); return now }, 3*time.Millisecond
+	s.Now, s.IAMDelay = func() time.Time { now = now.Add(time.Millisecond); return now }, 3*time.Millisecond
 	if err := s.RemoveFromCluster(t.Context(), true, time.Minute); err != nil {
 		t.Fatal(err)
 	}

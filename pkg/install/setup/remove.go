@@ -32,11 +32,11 @@ const longestRest = 5 * time.Second
 // RemoveFromCluster takes Joiner's hold off the cluster when its stack is deleted. With drain it ends all nodes first,
 // within the time given. May be repeated.
 func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.Duration) error {
-	settled := s.Now().Add(s.Settle)
+	until := s.Now().Add(s.IAMDelay)
 	if !s.Access.Found || s.Cluster == nil {
 		s.Log.Info("the cluster is gone, and everything in it with it")
 		if drain && !s.Observe {
-			return s.removeLeftovers(ctx, settled)
+			return s.removeLeftovers(ctx, until)
 		}
 		return nil
 	}
@@ -68,17 +68,17 @@ func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.D
 	if err := s.removePriority(ctx); err != nil { // lifecycle needs it to drain
 		return err
 	}
-	return s.removeLeftovers(ctx, settled)
+	return s.removeLeftovers(ctx, until)
 }
 
 // removeLeftovers deletes what launches left in the account, and again until no refresh can run any more that would
 // make it anew: IAM deletes no role that an instance profile holds.
-func (s *Setup) removeLeftovers(ctx context.Context, settled time.Time) error {
+func (s *Setup) removeLeftovers(ctx context.Context, until time.Time) error {
 	for {
 		if err := s.Leftovers.RemoveLeftovers(ctx); err != nil {
 			return fmt.Errorf("remove instance profiles and launch templates: %w", err)
 		}
-		rest := settled.Sub(s.Now())
+		rest := until.Sub(s.Now())
 		if rest <= 0 {
 			return nil
 		}

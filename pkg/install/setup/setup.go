@@ -64,7 +64,7 @@ type Setup struct {
 
 	Leaving   Leaving       // node roles that the update takes away
 	Leftovers Leftovers     // removed with drain
-	Settle    time.Duration // for which a refresh whose role is gone may still make leftovers
+	IAMDelay  time.Duration // for which a refresh whose role is gone may still make leftovers
 
 	Push install.Address // whom the cluster's webhook calls; without a URL there is no webhook
 }

@@ -28,7 +28,7 @@ func AllowedDisruptions(d cluster.Disruption, reason v1.DisruptionReason, total 
 	var problems []error
 	for i, b := range d.Budgets {
 		active, err := isActive(b, d.TimeZone, now)
-		n, countErr := countNodes(b.Nodes, total)
+		n, countErr := parseNodeCount(b.Nodes, total)
 		if err = errors.Join(err, countErr); err != nil {
 			problems = append(problems, fmt.Errorf("budget %d: %w", i+1, err))
 			continue
@@ -92,8 +92,8 @@ func WakeTime(d cluster.Disruption, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// countNodes reads a number of nodes, or a percentage of total, rounded up.
-func countNodes(nodes string, total int) (int, error) {
+// parseNodeCount reads a number of nodes, or a percentage of total, rounded up.
+func parseNodeCount(nodes string, total int) (int, error) {
 	text, percent := strings.CutSuffix(nodes, "%")
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || percent && n > 100 {

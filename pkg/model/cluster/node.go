@@ -176,8 +176,8 @@ func (c Claim) Deadline() time.Time {
 	return t
 }
 
-// lingersAfter is how long a drain, or what comes after it, may take before nobody stays only to watch it.
-const lingersAfter = 5 * time.Minute
+// slowDrainAfter is how long a drain, or what comes after it, may take before nobody stays only to watch it.
+const slowDrainAfter = 5 * time.Minute
 
 // BlockedForLong reports whether the claim has been drained, or has ended after that, for so long that the next look at
 // it may wait for the schedule, unless there is something to do: somebody's pods do not let its node go, which may last
@@ -185,7 +185,7 @@ const lingersAfter = 5 * time.Minute
 func (c Claim) BlockedForLong(now time.Time) bool {
 	k := c.Condition(api.ConditionDrained)
 	return !c.Deleting.IsZero() && (k.Status == "True" || k.Reason == api.ReasonDraining) &&
-		!now.Before(k.Since.Add(lingersAfter))
+		!now.Before(k.Since.Add(slowDrainAfter))
 }
 
 // Is reports whether the condition is True.

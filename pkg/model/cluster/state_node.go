@@ -78,8 +78,12 @@ func (h StateNode) Deleting() bool {
 // MarkedForDeletion reports whether the host takes no more pods and those it has need room elsewhere: it is being
 // deleted, or carries the taint karpenter.sh/disrupted.
 func (h StateNode) MarkedForDeletion() bool {
-	return h.Deleting() || h.Node != nil && slices.ContainsFunc(h.Node.Taints,
-		func(t Taint) bool { return t.Key == api.TaintDisrupted })
+	return h.Deleting() || h.Node != nil && h.Node.IsTaintedDisrupted()
+}
+
+// IsTaintedDisrupted reports whether the node carries the taint karpenter.sh/disrupted, with whatever effect.
+func (n *Node) IsTaintedDisrupted() bool {
+	return slices.ContainsFunc(n.Taints, func(t Taint) bool { return t.Key == api.TaintDisrupted })
 }
 
 // MarkedForDisruption reports whether the host is marked by a disruption that can be taken back, and that brings its

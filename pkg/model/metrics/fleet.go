@@ -23,7 +23,7 @@ func FleetMetrics(claims []cluster.Claim, c instancetypes.Catalog, now time.Time
 			continue
 		}
 		g := group{claim.Pool, claim.Labels[instancetypes.LabelCapacityType]}
-		usd := priceOf(c, claim)
+		usd := claimPrice(c, claim)
 		nodes[g]++
 		cost[g] += usd
 		all++
@@ -43,8 +43,8 @@ func FleetMetrics(claims []cluster.Claim, c instancetypes.Catalog, now time.Time
 	return out
 }
 
-// priceOf is what EC2 charges for the claim's instance, in USD per hour.
-func priceOf(c instancetypes.Catalog, claim cluster.Claim) float64 {
+// claimPrice is what EC2 charges for the claim's instance, in USD per hour.
+func claimPrice(c instancetypes.Catalog, claim cluster.Claim) float64 {
 	usd, _ := c.Charge(instancetypes.OfferOf(claim.Labels))
 	return usd
 }

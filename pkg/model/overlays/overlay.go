@@ -36,12 +36,6 @@ func JudgeOverlays(overlays []cluster.Overlay, shelves []PoolOfferings) []Verdic
 	return applyInOrder(overlays, shelves).verdicts
 }
 
-// ApplyOverlays returns the types as the pool has them under the overlays. It sees contradictions within this pool
-// only; for several pools use Market.
-func ApplyOverlays(types []instancetypes.Type, pool cluster.Pool, overlays []cluster.Overlay) []instancetypes.Type {
-	return applyInOrder(overlays, []PoolOfferings{{pool, types}}).overlaidTypes(0)
-}
-
 // OfferingsByPool are what the pools of the snapshot may launch from, sorted by pool; types gives that of a class.
 // Pools that no overlay can tell apart share the shelf of the first of them. Pools that are being deleted or whose
 // class is gone have none.

@@ -120,27 +120,6 @@ func (s Set) Matches(labels map[string]string) bool {
 	return true
 }
 
-// Conflicts returns the requirements of o that overlap with none of the values that s allows for their key. A key known
-// to one side only never conflicts (Intersects).
-func (s Set) Conflicts(o Set) []Requirement {
-	var out []Requirement
-	i, j := 0, 0
-	for i < len(s.list) && j < len(o.list) {
-		switch c := cmp.Compare(s.list[i].Key, o.list[j].Key); {
-		case c < 0:
-			i++
-		case c > 0:
-			j++
-		default:
-			if !s.list[i].Overlaps(o.list[j]) {
-				out = append(out, o.list[j])
-			}
-			i, j = i+1, j+1
-		}
-	}
-	return out
-}
-
 // Intersects reports whether s and o conflict on no key.
 func (s Set) Intersects(o Set) bool {
 	i, j := 0, 0

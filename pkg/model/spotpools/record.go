@@ -250,9 +250,9 @@ func bounded(cells []Cell) []Cell {
 // weight is how much a pool's evidence is worth keeping: an event tells as much as the hours in which one is expected.
 func (c Cell) weight() float64 { return c.Hours + c.events()/priorHazard }
 
-// Mended is the record without what cannot be: other versions, pools without names, amounts that are no numbers, times
-// to come.
-func (r Record) Mended(now time.Time) Record {
+// Sanitized is the record without what cannot be: other versions, pools without names, amounts that are no numbers,
+// times to come.
+func (r Record) Sanitized(now time.Time) Record {
 	if r.Version != Version || r.At.After(now.Add(clockSkew)) {
 		return Record{Version: Version}
 	}

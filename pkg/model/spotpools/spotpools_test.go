@@ -187,7 +187,7 @@ func TestOnePartMovesTheEstimateWithinBounds(t *testing.T) {
 			liar = liar.with(map[Pool]Evidence{anyPool(r): e})
 		}
 		honest := EstimateHazards(Summarize(own, nil, start))
-		moved := EstimateHazards(Summarize(own, []Record{liar.Mended(start), anyRecord(r)}, start))
+		moved := EstimateHazards(Summarize(own, []Record{liar.Sanitized(start), anyRecord(r)}, start))
 		for range 40 {
 			p := anyPool(r)
 			if f := moved.Of(p) / honest.Of(p); f > 4*(1+1e-9) || f < 0.25*(1-1e-9) {

@@ -36,5 +36,5 @@ func Decode(b []byte, now time.Time) Record {
 	if len(b) > MaxStored || json.Unmarshal(b, &r) != nil {
 		return Record{Version: Version}
 	}
-	return r.Mended(now)
+	return r.Sanitized(now)
 }

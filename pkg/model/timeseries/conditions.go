@@ -79,7 +79,7 @@ func (l *lister) listObjects() {
 			}
 		}
 		if !o.deleting.IsZero() {
-			l.add("operator_"+o.kind+"_termination_current_time_seconds", l.s.Now.Sub(o.deleting).Seconds(), "name",
+			l.addSeries("operator_"+o.kind+"_termination_current_time_seconds", l.s.Now.Sub(o.deleting).Seconds(), "name",
 				o.name, "nodepool", o.pool)
 		}
 	}

@@ -282,7 +282,7 @@ func (o *observer) observeRefused() {
 		return
 	}
 	for _, u := range o.s.SoldOut {
-		reason := refusalReason(u.Why)
+		reason := refusalCode(u.Why)
 		if u.Type == "" || u.Zone == "" || !isLaunchFailure(reason) {
 			continue
 		}

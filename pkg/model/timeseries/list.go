@@ -24,8 +24,8 @@ type lister struct {
 	out []Series
 }
 
-// add adds one series with labels as names and values in turn.
-func (l *lister) add(family string, value float64, labels ...string) {
+// addSeries adds one series with labels as names and values in turn.
+func (l *lister) addSeries(family string, value float64, labels ...string) {
 	l.addLabels(family, value, makeLabels(labels...))
 }
 

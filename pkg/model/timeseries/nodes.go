@@ -94,6 +94,6 @@ func (l *lister) listUtilization() {
 		have, used = have.Add(n.Allocatable), used.Add(use[n.Name].all)
 	}
 	for _, name := range have.Names() {
-		l.add(utilization, 100*float64(used.Get(name))/float64(have.Get(name)), "resource_type", snake(name))
+		l.addSeries(utilization, 100*float64(used.Get(name))/float64(have.Get(name)), "resource_type", snake(name))
 	}
 }

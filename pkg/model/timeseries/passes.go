@@ -98,6 +98,6 @@ func (t Totals) keepPools(there map[string]bool) {
 // WithoutGauges is the totals without those that say how things stood in the last pass.
 func (t Totals) WithoutGauges() Totals {
 	out := maps.Clone(t)
-	maps.DeleteFunc(out, func(_ string, one *Total) bool { return kindOf(one.Family) == Gauge })
+	maps.DeleteFunc(out, func(_ string, one *Total) bool { return familyKind(one.Family) == Gauge })
 	return out
 }

@@ -23,7 +23,7 @@ func (l *lister) listPods(h History) {
 			continue
 		}
 		at := labels[p.NodeName]
-		l.add(podsState, 1, "name", p.Name, "namespace", p.Namespace, "node", p.NodeName, "scheduled",
+		l.addSeries(podsState, 1, "name", p.Name, "namespace", p.Namespace, "node", p.NodeName, "scheduled",
 			strconv.FormatBool(p.NodeName != ""), "phase", p.Phase, "ready", strconv.FormatBool(p.Ready), "zone",
 			at[instancetypes.LabelZone], "arch", at["kubernetes.io/arch"], "capacity_type",
 			at[instancetypes.LabelCapacityType], "instance_type", at[instancetypes.LabelType], "nodepool",
@@ -38,19 +38,19 @@ func (l *lister) listPods(h History) {
 // listStarting lists for how long a pod has not been bound, and not been ready.
 func (l *lister) listStarting(p *cluster.Pod, planned time.Time) {
 	age, sincePlanned := l.s.Now.Sub(p.Created).Seconds(), l.s.Now.Sub(planned).Seconds()
-	l.add(podsUnstarted, age, "name", p.Name, "namespace", p.Namespace)
+	l.addSeries(podsUnstarted, age, "name", p.Name, "namespace", p.Namespace)
 	if !planned.IsZero() {
-		l.add(podsProvisioningUnstarted, sincePlanned, "name", p.Name, "namespace", p.Namespace)
+		l.addSeries(podsProvisioningUnstarted, sincePlanned, "name", p.Name, "namespace", p.Namespace)
 	}
 	if p.NodeName != "" {
 		return
 	}
-	l.add(podsUnbound, age, "name", p.Name, "namespace", p.Namespace, "dynamic_resources", "false")
+	l.addSeries(podsUnbound, age, "name", p.Name, "namespace", p.Namespace, "dynamic_resources", "false")
 	if planned.IsZero() {
-		l.add(podsUndecided, age, "name", p.Name, "namespace", p.Namespace)
+		l.addSeries(podsUndecided, age, "name", p.Name, "namespace", p.Namespace)
 		return
 	}
-	l.add(podsProvisioningUnbound, sincePlanned, "name", p.Name, "namespace", p.Namespace, "dynamic_resources",
+	l.addSeries(podsProvisioningUnbound, sincePlanned, "name", p.Name, "namespace", p.Namespace, "dynamic_resources",
 		"false")
 }
 
@@ -61,8 +61,8 @@ func (l *lister) listOfferings() {
 		refused[u.Offer] = true
 	}
 	for _, f := range l.s.Catalog.Types {
-		l.add(typeCPU, float64(f.VCPU), "instance_type", f.Name)
-		l.add(typeMemory, float64(f.MemoryMiB<<20), "instance_type", f.Name)
+		l.addSeries(typeCPU, float64(f.VCPU), "instance_type", f.Name)
+		l.addSeries(typeMemory, float64(f.MemoryMiB<<20), "instance_type", f.Name)
 		for _, zone := range f.Zones {
 			for _, capacity := range []string{instancetypes.OnDemand, instancetypes.Spot} {
 				offer := instancetypes.Offer{CapacityType: capacity, Type: f.Name, Zone: zone}
@@ -73,9 +73,9 @@ func (l *lister) listOfferings() {
 					available = 0
 				}
 				at := []string{"instance_type", f.Name, "capacity_type", capacity, "zone", zone}
-				l.add(offeringAvailable, available, at...)
+				l.addSeries(offeringAvailable, available, at...)
 				if known {
-					l.add(offeringPrice, usd, at...)
+					l.addSeries(offeringPrice, usd, at...)
 				}
 			}
 		}

@@ -13,15 +13,15 @@ import (
 )
 
 func (l *lister) listCluster() {
-	l.add(stateNodes, float64(len(l.s.StateNodes())))
-	l.add(stateSynced, 1)
-	l.add(stateUnsynced, 0)
+	l.addSeries(stateNodes, float64(len(l.s.StateNodes())))
+	l.addSeries(stateSynced, 1)
+	l.addSeries(stateUnsynced, 0)
 	l.listUtilization()
 	build := []string{}
 	for _, k := range slices.Sorted(maps.Keys(l.o.Build)) {
 		build = append(build, k, l.o.Build[k])
 	}
-	l.add(buildInfo, 1, build...)
+	l.addSeries(buildInfo, 1, build...)
 	waiting, ignored := 0, 0
 	for i := range l.s.Pods {
 		p := &l.s.Pods[i]
@@ -33,11 +33,11 @@ func (l *lister) listCluster() {
 			ignored++
 		}
 	}
-	l.add(unschedulable, float64(waiting), "controller", "provisioner")
-	l.add(queueDepth, float64(waiting), "controller", "provisioner")
-	l.add(ignoredPods, float64(ignored))
+	l.addSeries(unschedulable, float64(waiting), "controller", "provisioner")
+	l.addSeries(queueDepth, float64(waiting), "controller", "provisioner")
+	l.addSeries(ignoredPods, float64(ignored))
 	if !l.s.Catalog.Time.IsZero() {
-		l.add(catalogAge, l.s.Now.Sub(l.s.Catalog.Time).Seconds())
+		l.addSeries(catalogAge, l.s.Now.Sub(l.s.Catalog.Time).Seconds())
 	}
 }
 
@@ -45,11 +45,13 @@ func (l *lister) listPools() {
 	counts := budgets.CountNodes(l.s)
 	for _, p := range l.s.Pools {
 		for _, name := range p.Counted.Names() {
-			l.add(poolsUsage, inUnits(name, p.Counted.Get(name)), "nodepool", p.Name, "resource_type", snake(name))
+			l.addSeries(poolsUsage, inUnits(name, p.Counted.Get(name)),
+				"nodepool", p.Name, "resource_type", snake(name))
 		}
 		for _, name := range p.Limited {
 			if name != cluster.LimitUSD {
-				l.add(poolsLimit, inUnits(name, p.Limits.Get(name)), "nodepool", p.Name, "resource_type", snake(name))
+				l.addSeries(poolsLimit, inUnits(name, p.Limits.Get(name)),
+					"nodepool", p.Name, "resource_type", snake(name))
 			}
 		}
 		for _, reason := range []v1.DisruptionReason{v1.DisruptionUnderutilized, v1.DisruptionEmpty,
@@ -58,9 +60,9 @@ func (l *lister) listPools() {
 			if err != nil {
 				n = 0 // budgets that nobody can understand are closed
 			}
-			l.add(poolsAllowed, float64(min(max(n-counts[p.Name].Gone, 0), math.MaxInt32)), "nodepool", p.Name,
+			l.addSeries(poolsAllowed, float64(min(max(n-counts[p.Name].Gone, 0), math.MaxInt32)), "nodepool", p.Name,
 				"reason", string(reason))
-			l.add(poolsConsuming, float64(counts[p.Name].Gone), "nodepool", p.Name, "reason", string(reason))
+			l.addSeries(poolsConsuming, float64(counts[p.Name].Gone), "nodepool", p.Name, "reason", string(reason))
 		}
 	}
 	l.listCosts()
@@ -82,14 +84,14 @@ func (l *lister) listCosts() {
 		nodes[group{c.Pool, c.Labels[instancetypes.LabelCapacityType]}]++
 		cost[c.Pool] += overlaidPrice(l.s, c, usd)
 	}
-	l.add(priceTotal, total)
+	l.addSeries(priceTotal, total)
 	for _, pool := range slices.Sorted(maps.Keys(cost)) {
-		l.add(poolsCost, cost[pool], "nodepool", pool)
+		l.addSeries(poolsCost, cost[pool], "nodepool", pool)
 	}
 	for _, g := range slices.SortedFunc(maps.Keys(nodes), func(a, b group) int {
 		return cmp.Or(cmp.Compare(a.pool, b.pool), cmp.Compare(a.capacityType, b.capacityType))
 	}) {
-		l.add(poolNodes, float64(nodes[g]), "nodepool", g.pool, "capacity_type", g.capacityType)
+		l.addSeries(poolNodes, float64(nodes[g]), "nodepool", g.pool, "capacity_type", g.capacityType)
 	}
 }
 

@@ -44,8 +44,8 @@ func noticeOf(c cluster.Claim) string {
 	return cause
 }
 
-// refusalReason is the error code in why an offering is not to be had.
-func refusalReason(why string) string {
+// refusalCode is the error code in why an offering is not to be had.
+func refusalCode(why string) string {
 	code, _, _ := strings.Cut(why, ":")
 	code, _, _ = strings.Cut(code, " ")
 	return code

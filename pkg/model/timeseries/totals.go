@@ -51,21 +51,21 @@ func (t Totals) Clone() Totals {
 
 // Count adds n to a counter. Labels are names and values in turn.
 func (t Totals) Count(family string, n float64, labels ...string) {
-	if one := t.at(family, labels); one != nil {
+	if one := t.totalOf(family, labels); one != nil {
 		one.Value += n
 	}
 }
 
 // Set sets a gauge.
 func (t Totals) Set(family string, n float64, labels ...string) {
-	if one := t.at(family, labels); one != nil {
+	if one := t.totalOf(family, labels); one != nil {
 		one.Value = n
 	}
 }
 
 // Measure adds a time to a histogram or summary. One below zero, of clocks that differ, counts as zero.
 func (t Totals) Measure(family string, took time.Duration, now time.Time, labels ...string) {
-	one, f := t.at(family, labels), kindOf(family)
+	one, f := t.totalOf(family, labels), familyKind(family)
 	if one == nil {
 		return
 	}
@@ -87,8 +87,8 @@ func (t Totals) Measure(family string, took time.Duration, now time.Time, labels
 	}
 }
 
-// at is the total of these labels, made where there is none; nil where there are too many.
-func (t Totals) at(family string, pairs []string) *Total {
+// totalOf is the total of these labels, made where there is none; nil where there are too many.
+func (t Totals) totalOf(family string, pairs []string) *Total {
 	labels := makeLabels(pairs...)
 	k := seriesKey(family, labels)
 	if one, ok := t[k]; ok {
@@ -101,7 +101,7 @@ func (t Totals) at(family string, pairs []string) *Total {
 	return t[k]
 }
 
-func kindOf(family string) Kind {
+func familyKind(family string) Kind {
 	f, _ := FindFamily(family)
 	return f.Kind
 }
@@ -111,7 +111,7 @@ func (t Totals) List(now time.Time) []Series {
 	var out []Series
 	for _, k := range slices.Sorted(maps.Keys(t)) {
 		one := t[k]
-		switch kindOf(one.Family) {
+		switch familyKind(one.Family) {
 		case Histogram:
 			out = append(out, one.histogram()...)
 		case Summary:

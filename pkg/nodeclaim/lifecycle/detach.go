@@ -21,11 +21,11 @@ func DetachingNodes(s cluster.Snapshot) []string {
 	v := newState(s)
 	var out []string
 	for _, c := range v.s.Claims {
-		if c.Deleting.IsZero() || !c.Finalizer || volumesSettled(c) {
+		if c.Deleting.IsZero() || !c.Finalizer || volumeWaitOver(c) {
 			continue
 		}
 		for _, n := range v.nodesOf(c, v.instancesOf(c)) {
-			if isTainted(n) && !v.nothingRuns(n) && !drain.PodsLeft(v.pods.onNode(n.Name), s.Now) {
+			if hasDrainTaint(n) && !v.nothingRuns(n) && !drain.PodsLeft(v.pods.onNode(n.Name), s.Now) {
 				out = append(out, n.Name)
 			}
 		}
@@ -34,9 +34,9 @@ func DetachingNodes(s cluster.Snapshot) []string {
 	return slices.Compact(out)
 }
 
-// volumesSettled reports whether the question of volumes has been answered: they are gone, or are not waited for any
+// volumeWaitOver reports whether the question of volumes has been answered: they are gone, or are not waited for any
 // more.
-func volumesSettled(c cluster.Claim) bool {
+func volumeWaitOver(c cluster.Claim) bool {
 	s := c.Condition(v1.ConditionVolumesDetached).Status
 	return s == "True" || s == "False"
 }
@@ -47,7 +47,7 @@ func volumesSettled(c cluster.Claim) bool {
 // deadline; the pods are gone by now, and EC2 detaches the volumes of an instance that ends.
 func (v finalizer) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action,
 	done bool) {
-	if volumesSettled(c) || !slices.ContainsFunc(nodes, func(n cluster.Node) bool { return !v.nothingRuns(n) }) {
+	if volumeWaitOver(c) || !slices.ContainsFunc(nodes, func(n cluster.Node) bool { return !v.nothingRuns(n) }) {
 		return nil, true
 	}
 	var left []string

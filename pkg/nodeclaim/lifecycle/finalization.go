@@ -14,8 +14,8 @@ import (
 	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
-// settle is how long a drained node is watched for pods that the scheduler was binding when the taint came.
-const settle = 5 * time.Second
+// lateBindingWatch is how long a drained node is watched for pods that the scheduler was binding when the taint came.
+const lateBindingWatch = 5 * time.Second
 
 // tellAfter is how long a drain may take before its claim says anew whom it waits for, whenever that changes: at first
 // it changes with every pod.
@@ -129,7 +129,7 @@ func (v finalizer) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline ti
 		return append(out, waits(drain.BlockedMessage(waiting))...), false
 	case !running || state.Status == "True":
 		return out, true
-	case state.Reason != v1.ReasonDraining || v.s.Now.Before(state.Since.Add(settle)):
+	case state.Reason != v1.ReasonDraining || v.s.Now.Before(state.Since.Add(lateBindingWatch)):
 		return append(out, waits("no pod is left; late ones are waited for")...), false
 	}
 	return append(out, v.writeCondition(c, cluster.Condition{Type: v1.ConditionDrained, Status: "True",
@@ -144,7 +144,7 @@ func (v finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time
 	idle := v.nothingRuns(n)
 	if !idle && !isOutOfService(n) {
 		step(plan.TaintForTermination)
-		if !isTainted(n) {
+		if !hasDrainTaint(n) {
 			waiting = append(waiting, "node "+n.Name+" is being taken out of service")
 		}
 	}
@@ -283,7 +283,7 @@ func (v index) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.
 	return out
 }
 
-func isTainted(n cluster.Node) bool {
+func hasDrainTaint(n cluster.Node) bool {
 	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool {
 		return t.Key == v1.TaintDisrupted &&
 			t.Effect == "NoSchedule"
@@ -294,5 +294,5 @@ func isTainted(n cluster.Node) bool {
 // taints.
 func isOutOfService(n cluster.Node) bool {
 	_, excluded := n.Labels[v1.LabelExcludeBalancers]
-	return isTainted(n) && excluded
+	return hasDrainTaint(n) && excluded
 }

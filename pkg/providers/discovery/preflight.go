@@ -63,7 +63,7 @@ func (r Preflight) ReadFacts(ctx context.Context, p preflight.Plan) (f preflight
 	if p.VPC != "" && len(p.Subnets) > 0 {
 		ask(preflight.TopicWays, func(ctx context.Context) error { return r.readWays(ctx, p, &f) })
 	}
-	ask(preflight.TopicNodes, func(ctx context.Context) error { return r.countNodes(ctx, p, &f) })
+	ask(preflight.TopicNodes, func(ctx context.Context) error { return r.countClusterNodes(ctx, p, &f) })
 	if p.FunctionMemory == settings.Auto {
 		ask(preflight.TopicMemory, func(ctx context.Context) error { return r.readMemory(ctx, p, &f) })
 	}
@@ -207,9 +207,9 @@ func (r Preflight) readMemory(ctx context.Context, p preflight.Plan, f *prefligh
 	return nil
 }
 
-// countNodes counts the running instances that carry the tag by which EC2 knows the nodes of the cluster. It stops
-// after 20,000.
-func (r Preflight) countNodes(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+// countClusterNodes counts the running instances that carry the tag by which EC2 knows the nodes of the cluster. It
+// stops after 20,000.
+func (r Preflight) countClusterNodes(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
 	pages := ec2.NewDescribeInstancesPaginator(r.EC2, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(instancesPage),
 		Filters: []ec2types.Filter{ec2Filter("tag-key", "kubernetes.io/cluster/"+p.Cluster),
 			ec2Filter("instance-state-name", string(ec2types.InstanceStateNameRunning))}})

@@ -96,7 +96,7 @@ func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instanc
 			marks = append(marks, instancetypes.UnavailableOffering{Scope: id, Why: c})
 			continue
 		}
-		for _, f := range offersOf(o, e) {
+		for _, f := range offersRefused(o, e) {
 			scope := cmp.Or(o.Reservation(f.Type, f.Zone), o.Group)
 			// whatever the type: the group takes no more there
 			if strings.Contains(aws.ToString(e.ErrorMessage), spreadLimit) {
@@ -115,9 +115,9 @@ func subnetOf(e types.CreateFleetError) string {
 	return ""
 }
 
-// offersOf is what an error is about. Without knowing which offer, it is all that were asked for; a wildcard would shut
-// out much more.
-func offersOf(o launch.Order, e types.CreateFleetError) []instancetypes.Offer {
+// offersRefused is what an error is about. Without knowing which offer, it is all that were asked for; a wildcard would
+// shut out much more.
+func offersRefused(o launch.Order, e types.CreateFleetError) []instancetypes.Offer {
 	if v := e.LaunchTemplateAndOverrides; v != nil && v.Overrides != nil {
 		f := instancetypes.Offer{CapacityType: o.CapacityType, Type: string(v.Overrides.InstanceType),
 			Zone: aws.ToString(v.Overrides.AvailabilityZone)}

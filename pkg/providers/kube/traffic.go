@@ -36,15 +36,15 @@ func (c *connection) TakeTraffic() map[string]Traffic {
 // RoundTrip sends the request and counts what is read of its answer, also of one that never ends.
 func (t *trafficMeter) RoundTrip(r *http.Request) (*http.Response, error) {
 	kind := kindOf(r.URL.Path)
-	t.add(kind, Traffic{Requests: 1})
+	t.addTraffic(kind, Traffic{Requests: 1})
 	resp, err := t.next.RoundTrip(r)
 	if err == nil {
-		resp.Body = &meteredBody{resp.Body, func(n int) { t.add(kind, Traffic{Bytes: int64(n)}) }}
+		resp.Body = &meteredBody{resp.Body, func(n int) { t.addTraffic(kind, Traffic{Bytes: int64(n)}) }}
 	}
 	return resp, err
 }
 
-func (t *trafficMeter) add(kind string, more Traffic) {
+func (t *trafficMeter) addTraffic(kind string, more Traffic) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sum := t.byKind[kind]

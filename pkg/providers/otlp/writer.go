@@ -63,7 +63,7 @@ func (e *RefusedError) Error() string {
 // WriteSpans sends the spans in one request. It returns with the context at the latest. An error means that some or all
 // of them were not taken.
 func (w *Writer) WriteSpans(ctx context.Context, spans []trace.Span) error {
-	if err := w.write(ctx, spans); err != nil {
+	if err := w.sendSpans(ctx, spans); err != nil {
 		return fmt.Errorf("send traces to %s: %w", w.host(), err)
 	}
 	return nil
@@ -78,7 +78,7 @@ func (w *Writer) host() string {
 	return u.Host
 }
 
-func (w *Writer) write(ctx context.Context, spans []trace.Span) error {
+func (w *Writer) sendSpans(ctx context.Context, spans []trace.Span) error {
 	message, err := encode(w.Resource, w.Version, spans)
 	if err != nil {
 		return err

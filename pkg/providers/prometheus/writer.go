@@ -99,17 +99,17 @@ func (w *Writer) host() string {
 // writeBatch sends one request, and once more with version 1 of the protocol to an endpoint that does not take 2.
 func (w *Writer) writeBatch(ctx context.Context, b batch, at time.Time) error {
 	if !w.second.Load() {
-		err := w.write(ctx, remote.WriteV2MessageType, b.version2(w.Labels, at))
+		err := w.sendMessage(ctx, remote.WriteV2MessageType, b.version2(w.Labels, at))
 		if !refusesVersion(err) {
 			return err
 		}
-		if err := w.write(ctx, remote.WriteV1MessageType, b.version1(w.Labels, at)); err != nil {
+		if err := w.sendMessage(ctx, remote.WriteV1MessageType, b.version1(w.Labels, at)); err != nil {
 			return err
 		}
 		w.second.Store(true)
 		return nil
 	}
-	return w.write(ctx, remote.WriteV1MessageType, b.version1(w.Labels, at))
+	return w.sendMessage(ctx, remote.WriteV1MessageType, b.version1(w.Labels, at))
 }
 
 // refusesVersion reports whether an endpoint that knows version 1 of the protocol alone may answer so: it says that it
@@ -120,7 +120,7 @@ func refusesVersion(err error) bool {
 		refused.Status == http.StatusBadRequest)
 }
 
-func (w *Writer) write(ctx context.Context, version remote.WriteMessageType, message any) error {
+func (w *Writer) sendMessage(ctx context.Context, version remote.WriteMessageType, message any) error {
 	last := &answer{next: w.transport(), auth: w.Auth}
 	api, err := remote.NewAPI(w.URL, remote.WithAPIPath(""), remote.WithAPINoRetryOnRateLimit(),
 		remote.WithAPIBackoff(remote.BackoffConfig{Min: firstPause, Max: longestPause, MaxRetries: furtherTries}),

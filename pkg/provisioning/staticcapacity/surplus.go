@@ -37,7 +37,7 @@ func surplusNodes(s cluster.Snapshot, p cluster.Pool, active []cluster.StateNode
 			if h.Node != nil {
 				pods = on[h.Node.Name]
 			}
-			r.class, r.cost = classOf(s, pods), costOf(pods)*remainingLife(s, *h.Claim)
+			r.class, r.cost = surplusClass(s, pods), costOf(pods)*remainingLife(s, *h.Claim)
 		}
 		ranks = append(ranks, r)
 	}
@@ -55,7 +55,7 @@ func surplusNodes(s cluster.Snapshot, p cluster.Pool, active []cluster.StateNode
 	return out
 }
 
-func classOf(s cluster.Snapshot, pods []*cluster.Pod) int {
+func surplusClass(s cluster.Snapshot, pods []*cluster.Pod) int {
 	blocked := slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Active() && p.Protected(s.Now) })
 	switch {
 	case blocked:

@@ -51,9 +51,6 @@ const (
 // wrong is by how much fleets cost more without exchanges, as a part of it, where those are wrong.
 const wrong = 1e-3
 
-// SolvePrices prices the classes. Classes that no offer holds get the value 0.
-func SolvePrices(p CoverProblem) ClassPrices { return NewSolver(p).Solve() }
-
 // Solver is a problem with everything learnt about it, so that other counts are priced quickly.
 type Solver struct {
 	reduced reducedProblem
@@ -76,7 +73,7 @@ func NewSolver(p CoverProblem) *Solver {
 // ClassCount is how many classes the problem has that it works with, by whose third power the work grows.
 func (s *Solver) ClassCount() int { return s.s.m.rowCount() }
 
-// Solve prices the classes.
+// Solve prices the classes. Classes that no offer holds get the value 0.
 func (s *Solver) Solve() ClassPrices {
 	out := s.s.generateColumns()
 	out.Value, out.Fill = s.reduced.originalValues(out.Value), s.s.upper

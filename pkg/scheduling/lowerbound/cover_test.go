@@ -251,3 +251,6 @@ func checkWorth(t *testing.T, seed uint64, p CoverProblem, value []float64) {
 		}
 	}
 }
+
+// SolvePrices prices the classes with a solver of its own.
+func SolvePrices(p CoverProblem) ClassPrices { return NewSolver(p).Solve() }

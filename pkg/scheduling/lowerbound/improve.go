@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// mostHopeful is how many columns are looked at again and again before all are.
-const mostHopeful = 8
+// maxNotedColumns is how many columns are looked at again and again before all are.
+const maxNotedColumns = 8
 
 // improveBasis takes columns into the basis while that lowers the cost.
 func (m *masterProblem) improveBasis() {
 	for left := 12*m.rowCount() + 100; left > 0; left-- {
-		enter := m.hopefulOnes()
-		for range mostHopeful {
+		enter := m.noteBestColumns()
+		for range maxNotedColumns {
 			if enter < 0 {
 				break
 			}
@@ -20,9 +20,9 @@ func (m *masterProblem) improveBasis() {
 				return
 			}
 			left--
-			enter = m.bestHopeful()
+			enter = m.bestNotedColumn()
 		}
-		if len(m.hopeful) > 0 {
+		if len(m.noted) > 0 {
 			continue
 		}
 		for r, y := range m.prices {
@@ -58,9 +58,9 @@ func (m *masterProblem) relativeGain(j int32) float64 {
 	return (worth - c.cost) / c.cost
 }
 
-// hopefulOnes notes the columns that gain most, and returns the best of them, math.MinInt32 for none.
-func (m *masterProblem) hopefulOnes() int32 {
-	m.hopeful = m.hopeful[:0]
+// noteBestColumns notes the columns that gain most, and returns the best of them, math.MinInt32 for none.
+func (m *masterProblem) noteBestColumns() int32 {
+	m.noted = m.noted[:0]
 	m.gains = m.gains[:0]
 	for j := range m.columns {
 		if m.inside[j] {
@@ -68,28 +68,28 @@ func (m *masterProblem) hopefulOnes() int32 {
 		}
 		m.work += 5 + len(m.columns[j].class)
 		g := m.relativeGain(int32(j))
-		if n := len(m.gains); g <= 1e-9 || n == mostHopeful && g <= m.gains[n-1] {
+		if n := len(m.gains); g <= 1e-9 || n == maxNotedColumns && g <= m.gains[n-1] {
 			continue
 		}
 		at := len(m.gains)
 		for at > 0 && m.gains[at-1] < g {
 			at--
 		}
-		if len(m.gains) == mostHopeful {
-			m.gains, m.hopeful = m.gains[:mostHopeful-1], m.hopeful[:mostHopeful-1]
+		if len(m.gains) == maxNotedColumns {
+			m.gains, m.noted = m.gains[:maxNotedColumns-1], m.noted[:maxNotedColumns-1]
 		}
-		m.gains, m.hopeful = slices.Insert(m.gains, at, g), slices.Insert(m.hopeful, at, int32(j))
+		m.gains, m.noted = slices.Insert(m.gains, at, g), slices.Insert(m.noted, at, int32(j))
 	}
-	if len(m.hopeful) == 0 {
+	if len(m.noted) == 0 {
 		return math.MinInt32
 	}
-	return m.hopeful[0]
+	return m.noted[0]
 }
 
-// bestHopeful returns the noted column that gains most now, math.MinInt32 when none gains.
-func (m *masterProblem) bestHopeful() int32 {
+// bestNotedColumn returns the noted column that gains most now, math.MinInt32 when none gains.
+func (m *masterProblem) bestNotedColumn() int32 {
 	enter, most := int32(math.MinInt32), 1e-9
-	for _, j := range m.hopeful {
+	for _, j := range m.noted {
 		if m.inside[j] {
 			continue
 		}

@@ -34,7 +34,7 @@ type masterProblem struct {
 	step    []float64
 	first   []float64 // the demand in the beginning
 	ratios  []enteringRatio
-	hopeful []int32 // columns that gained most when all were looked at
+	noted   []int32 // columns that gained most when all were looked at
 	gains   []float64
 	filled  []int32   // the columns of the inverse in which the row that leaves is not 0
 	pivots  []float64 // what is there

@@ -141,7 +141,7 @@ func (w *ec2) startInstance(o launch.Order, v launch.Override) cluster.Instance 
 	}
 	if w.EndEarly != nil {
 		if m.StateReason = w.EndEarly(o); m.StateReason != "" {
-			m.doomed = true
+			m.failsToStart = true
 		}
 	}
 	w.Launches++

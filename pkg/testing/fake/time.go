@@ -62,7 +62,7 @@ func (w *ec2) advanceInstance(m *machine) {
 		for _, n := range w.nodeStore.nodes {
 			n.Ready = n.Ready && n.ProviderID != m.ProviderID()
 		}
-	case m.doomed && m.State == "pending":
+	case m.failsToStart && m.State == "pending":
 		m.State = "shutting-down"
 	case m.State == "pending" && !w.now.Before(m.Launched.Add(bootTime/2)):
 		m.State = "running"

@@ -85,13 +85,13 @@ type lease struct {
 // machine is an EC2 instance and what its user data tells the kubelet.
 type machine struct {
 	cluster.Instance
-	labels map[string]string
-	taints []cluster.Taint
-	name   string // tag Name
-	joined bool
-	booted bool // its node has been Ready
-	doomed bool // it ends before it runs
-	ended  time.Time
+	labels       map[string]string
+	taints       []cluster.Taint
+	name         string // tag Name
+	joined       bool
+	booted       bool // its node has been Ready
+	failsToStart bool // it ends before it runs
+	ended        time.Time
 }
 
 // answer is what EC2 said to a token.

@@ -51,8 +51,8 @@ func declaredPrice(p cluster.Pool, typ instancetypes.Type) instancetypes.Type {
 	return typ
 }
 
-// priceOf and amountOf name what overlays set.
-func priceOf(pool, typ string, o instancetypes.Offering) string {
+// offeringPrice and amountOf name what overlays set.
+func offeringPrice(pool, typ string, o instancetypes.Offering) string {
 	return strings.Join([]string{pool, typ, o.Zone, o.CapacityType, reservationOf(o), "price"}, "|")
 }
 
@@ -72,7 +72,7 @@ func touchedKeys(o *cluster.Overlay, pools []cluster.Pool, sold map[string][]ins
 				}
 				hit = true
 				if o.Price != nil || o.Change != nil {
-					out = append(out, priceOf(p.Name, typ.Name, f))
+					out = append(out, offeringPrice(p.Name, typ.Name, f))
 				}
 			}
 			for _, c := range o.Capacity {
@@ -123,7 +123,7 @@ func overlaidPrice(pool string, typ instancetypes.Type, set map[string]*cluster.
 	typ.Offerings = slices.Clone(typ.Offerings)
 	for i := range typ.Offerings {
 		f := &typ.Offerings[i]
-		o := set[priceOf(pool, typ.Name, *f)]
+		o := set[offeringPrice(pool, typ.Name, *f)]
 		unknown := !f.Available && f.Price <= 0
 		switch {
 		case o == nil:

@@ -27,7 +27,7 @@ func Run(t *testing.T, dir string, decide func(*World) plan.Plan) {
 				for _, fault := range w.Faults(p, decide) {
 					t.Errorf("%s: %s", d.Pos, fault)
 				}
-				return text(p, d.HasArg("detail"))
+				return planText(p, d.HasArg("detail"))
 			}
 			if _, err := w.Do(d); err != nil {
 				d.Fatalf(t, "%v", err)
@@ -42,7 +42,7 @@ func Run(t *testing.T, dir string, decide func(*World) plan.Plan) {
 func (w *World) Faults(p plan.Plan, decide func(*World) plan.Plan) []string {
 	bad := w.Check(p)
 	for seed := range uint64(3) {
-		if got, want := text(decide(w.Shuffled(seed)), true), text(p, true); got != want {
+		if got, want := planText(decide(w.Shuffled(seed)), true), planText(p, true); got != want {
 			bad = append(bad, fmt.Sprintf("shuffled with seed %d the plan is\n%s\nnot\n%s", seed, got, want))
 		}
 	}
@@ -117,7 +117,7 @@ func mixed[T any](r *rand.Rand, list []T) []T {
 	return out
 }
 
-func text(p plan.Plan, detail bool) string {
+func planText(p plan.Plan, detail bool) string {
 	var b strings.Builder
 	for _, line := range p.Lines() {
 		b.WriteString(line + "\n")

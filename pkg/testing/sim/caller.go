@@ -63,7 +63,7 @@ func callPort[T any](ctx context.Context, c *caller, call, key string, deed func
 	if deed == nil {
 		r.waiting, r.seen = true, maps.Clone(c.seen)
 	} else {
-		r.deed = func() (any, error) { return deed() }
+		r.effect = func() (any, error) { return deed() }
 	}
 	var none T
 	if err := ctx.Err(); err != nil {

@@ -36,7 +36,7 @@ func checkReplacementsReady(w *world, s claimDeleted) (bad []string) {
 		r := w.api.claims[name]
 		if marked && r.Annotations[disruption.AnnotationReplaces] == m.ID && r.Deleting.IsZero() &&
 			!w.api.inService(r) &&
-			!standsBy(w, r) {
+			!onlyNominationLeft(w, r) {
 			bad = append(bad, fmt.Sprintf("claim %s is condemned while %s, which replaces it, is not ready",
 				s.claim.Name, name))
 		}
@@ -44,8 +44,8 @@ func checkReplacementsReady(w *world, s claimDeleted) (bad []string) {
 	return bad
 }
 
-// standsBy reports whether only its hold keeps the claim's node from being initialized.
-func standsBy(w *world, c *claim) bool {
+// onlyNominationLeft reports whether only its hold keeps the claim's node from being initialized.
+func onlyNominationLeft(w *world, c *claim) bool {
 	n := w.api.nodeOf(c)
 	return n != nil && cluster.StateNode{Node: &n.Node, Claim: &c.Claim}.ReadyForNominated()
 }

@@ -21,7 +21,7 @@ type portRequest struct {
 	inv     *invocation
 	call    string
 	key     string // what it is about: sorts and tells
-	deed    func() (any, error)
+	effect  func() (any, error)
 	reply   chan portAnswer
 	waiting bool               // a watch: it is answered by a change
 	ending  bool               // no call: the invocation has returned
@@ -73,7 +73,7 @@ func (n *network) carryOut(r *portRequest, f callFault, back time.Duration) {
 	if n.refuse(r, f, back) {
 		return
 	}
-	value, err := r.deed()
+	value, err := r.effect()
 	switch {
 	case err != nil:
 		n.addTrace("%s %s %s: %v", r.inv, r.call, r.key, err)

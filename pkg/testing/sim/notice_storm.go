@@ -65,7 +65,7 @@ func (w *world) playNoticeStorm(s NoticeStorm) NoticeOutcome {
 		w.runAfter(s.Over*time.Duration(i)/time.Duration(s.Nodes), func() {
 			n := &noticed{machine: m, at: time.Now()}
 			all = append(all, n)
-			w.runAfter(spotNotice, func() { w.lookAtEnd(n) })
+			w.runAfter(spotNotice, func() { w.recordNoticeEnd(n) })
 			w.ec2.interruptInstance(m)
 		})
 	}
@@ -114,8 +114,8 @@ func (w *world) fillNodes(nodes int) {
 	w.addViolation("not at rest", "%d instances for %d nodes", len(w.ec2.livingInstances()), nodes)
 }
 
-// lookAtEnd notes how things stand with an instance whose two minutes are over.
-func (w *world) lookAtEnd(n *noticed) {
+// recordNoticeEnd notes how things stand with an instance whose two minutes are over.
+func (w *world) recordNoticeEnd(n *noticed) {
 	if n.machine.Gone() {
 		return
 	}

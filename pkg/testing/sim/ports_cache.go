@@ -50,8 +50,8 @@ func drawCheckpoints(seed uint64) checkpoints {
 	return checkpoints{rng: rng, used: pick(0, 0.5, 1), old: pick(0, 0.3), damaged: pick(0, 0.2)}
 }
 
-// write stores what a process knows at the end of an invocation.
-func (c *checkpoints) write(p *processCache) {
+// storeCheckpoint stores what a process knows at the end of an invocation.
+func (c *checkpoints) storeCheckpoint(p *processCache) {
 	c.stored = append(c.stored, p.copyLists())
 	c.stored = c.stored[max(0, len(c.stored)-mostCheckpoints):]
 }
@@ -206,7 +206,7 @@ func (c *processCaches) take(fn *Function) *processCache {
 func (c *processCaches) keep(inv *invocation) {
 	c.idle[inv.fn] = append(c.idle[inv.fn], inv.cache)
 	if inv.fn.Name == "lifecycle" {
-		c.checkpoints.write(inv.cache)
+		c.checkpoints.storeCheckpoint(inv.cache)
 	}
 }
 

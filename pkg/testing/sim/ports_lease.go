@@ -25,7 +25,7 @@ func (p *leasePorts) Acquire(ctx context.Context, name, holder string, ttl time.
 		if l := p.api.leases[name]; l.holder != "" && l.holder != holder && time.Now().Before(l.until) {
 			return false, nil
 		}
-		written.write(storedLease{holder: holder, until: time.Now().Add(ttl)})
+		written.storeLease(storedLease{holder: holder, until: time.Now().Add(ttl)})
 		if name == capacityLease {
 			p.inv.leased = time.Now()
 		}
@@ -44,7 +44,7 @@ func (p *leasePorts) Acquire(ctx context.Context, name, holder string, ttl time.
 		written := p.leaseVersions(name)
 		err := tryPort(ctx, p.caller, give, name, func() error {
 			if p.api.leases[name].holder == holder {
-				written.write(storedLease{})
+				written.storeLease(storedLease{})
 			}
 			return nil
 		})
@@ -67,7 +67,7 @@ func (p *leasePorts) leaseVersions(name string) *leaseWrite {
 	return &leaseWrite{api: p.api, name: name}
 }
 
-func (w *leaseWrite) write(l storedLease) {
+func (w *leaseWrite) storeLease(l storedLease) {
 	w.replaced = w.api.leases[w.name].version
 	l.version = w.replaced + 1
 	w.api.leases[w.name], w.now = l, l.version

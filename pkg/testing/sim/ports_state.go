@@ -62,7 +62,7 @@ func (p *statePorts) ListUnavailable(ctx context.Context) ([]instancetypes.Unava
 // MarkUnavailable marks offers as sold out.
 func (p *statePorts) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
 	d time.Duration) error {
-	return tryPort(ctx, p.caller, "mark sold out", offersOf(marks), func() error {
+	return tryPort(ctx, p.caller, "mark sold out", offersText(marks), func() error {
 		for _, m := range marks {
 			m.Until = time.Now().Add(d)
 			p.state.marks = append(p.state.marks, unavailableMark{m, time.Now()})
@@ -71,7 +71,7 @@ func (p *statePorts) MarkUnavailable(ctx context.Context, marks []instancetypes.
 	})
 }
 
-func offersOf(marks []instancetypes.UnavailableOffering) string {
+func offersText(marks []instancetypes.UnavailableOffering) string {
 	var out []string
 	for _, m := range marks {
 		out = append(out, m.Offer.String())

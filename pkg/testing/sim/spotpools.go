@@ -166,7 +166,7 @@ func (p *spotPorts) ForgetSpotEvents(ctx context.Context, events []spotpools.Eve
 func (p *spotPorts) ReadOwn(ctx context.Context) (r spotpools.Record, version string, err error) {
 	r, err = callPort(ctx, p.caller, "read spot record", "", func() (spotpools.Record, error) {
 		version = strconv.Itoa(p.store.version)
-		return p.store.record.Mended(time.Now()), nil
+		return p.store.record.Sanitized(time.Now()), nil
 	})
 	return r, version, err
 }

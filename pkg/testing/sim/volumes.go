@@ -32,13 +32,13 @@ type volumes struct {
 
 // volume is a persistent volume, or only its claim.
 type volume struct {
-	claim   string
-	within  []string  // where it may come to be, none for anywhere
-	making  bool      // it is being made, whoever uses it: its class binds at once
-	zone    string    // where it is, empty until its first pod has a node
-	settled time.Time // since when it is there
-	node    string    // to which it is attached
-	turns   int       // counts attachments and detachments, so that a late one is known as stale
+	claim       string
+	within      []string  // where it may come to be, none for anywhere
+	making      bool      // it is being made, whoever uses it: its class binds at once
+	zone        string    // where it is, empty until its first pod has a node
+	existsSince time.Time // since when it is there
+	node        string    // to which it is attached
+	turns       int       // counts attachments and detachments, so that a late one is known as stale
 }
 
 func drawVolumes(e *engine, seed uint64, zones []string) *volumes {
@@ -108,7 +108,7 @@ func (v *volumes) claim(a *app, pod string, made func()) (names []string) {
 }
 
 func (v *volumes) place(one *volume, zone string) {
-	one.zone, one.settled = zone, time.Now()
+	one.zone, one.existsSince = zone, time.Now()
 	v.addTrace("volume %s is in %s", one.claim, zone)
 }
 
@@ -270,7 +270,7 @@ func (v *volumes) describeNode(n cluster.Node) cluster.Node {
 // zoneOf is where the volumes of a pod have been for so long that everybody knows it, empty for nowhere.
 func (v *volumes) zoneOf(claims []string, since time.Duration) string {
 	for _, name := range claims {
-		if one := v.byClaim[name]; one.zone != "" && time.Since(one.settled) > since {
+		if one := v.byClaim[name]; one.zone != "" && time.Since(one.existsSince) > since {
 			return one.zone
 		}
 	}

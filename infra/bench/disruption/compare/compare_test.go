@@ -231,3 +231,17 @@ func TestDifferencesHaveRows(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// differenceNames are all that explainFinding gives.
+func differenceNames() []string {
+	out := []string{severalOfThese}
+	for _, e := range allEasings() {
+		if !slices.Contains(out, e.name) { // several changes may show one
+			out = append(out, e.name)
+		}
+	}
+	for _, d := range knownDifferences() {
+		out = append(out, d.name)
+	}
+	return out
+}

@@ -41,20 +41,6 @@ func explainFinding(f finding) string {
 	return ""
 }
 
-// differenceNames are all that explainFinding gives.
-func differenceNames() []string {
-	out := []string{severalOfThese}
-	for _, e := range allEasings() {
-		if !slices.Contains(out, e.name) { // several changes may show one
-			out = append(out, e.name)
-		}
-	}
-	for _, d := range knownDifferences() {
-		out = append(out, d.name)
-	}
-	return out
-}
-
 func knownDifferences() []difference {
 	return []difference{
 		{priceUnknown, func(f finding) bool {
