@@ -45,7 +45,7 @@ func (f finding) movesPod(p cluster.Pod) bool {
 	for _, name := range f.command.Claims {
 		h, ok := hostOf(f.snapshot, name)
 		if ok && h.Node != nil && h.Node.Name == p.NodeName {
-			return !p.Protected(f.snapshot.Now) && !f.snapshot.Unevictable(p)
+			return !p.Protected(f.snapshot.Now) && !f.snapshot.Obstacles().Unevictable(&p)
 		}
 	}
 	return false
