@@ -23,7 +23,7 @@ func (cs *candidates) filterCandidates() {
 	for _, x := range cs.base.Existing {
 		nominated[x.Node] = nominated[x.Node] || !cs.virtual[x.Pod]
 	}
-	obstacles := cs.podObstacles()
+	obstacles := cs.obstacles()
 	for _, n := range cs.nodes {
 		n.blocked = cs.nodeRefusal(n, nominated)
 		n.driftBlocked = n.blocked

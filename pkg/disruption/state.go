@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -101,7 +102,7 @@ type State struct {
 	nodes           []*stateNode    // ours, sorted by claim
 	byClaim         map[string]*stateNode
 	podBy           map[string]*cluster.Pod   // by key, once asked for
-	obstacles       *cluster.Obstacles        // once asked for
+	obstacles       func() cluster.Obstacles  // those of the snapshot
 	cache           *Cache                    // nil where nothing is kept
 	quiet           map[string]PodStability   // by NodeClaim
 	paidShares      map[string]float64        // which part of the price the account's commitments pay, by NodeClaim
@@ -113,15 +114,6 @@ type State struct {
 }
 
 func (st *State) now() time.Time { return st.snapshot.Now }
-
-// podObstacles are those of the snapshot, indexed once.
-func (st *State) podObstacles() cluster.Obstacles {
-	if st.obstacles == nil {
-		o := st.snapshot.Obstacles()
-		st.obstacles = &o
-	}
-	return *st.obstacles
-}
 
 // newState reads the snapshot. d, if there is one, holds what earlier passes found out about what is sold.
 func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache) *State {
@@ -140,6 +132,7 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache) *
 			st.faultyPools[a.Name] = &s.Aside[i]
 		}
 	}
+	st.obstacles = sync.OnceValue(st.snapshot.Obstacles)
 	st.typeIn = overlays.FindType(st.types)
 	st.paidShares, st.commitmentsLeft = s.AllotCommitments()
 	st.indexNodes()

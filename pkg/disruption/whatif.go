@@ -26,7 +26,7 @@ func (st *State) withoutNodesInto(pods []cluster.Pod, s cluster.Snapshot, out ma
 		p := &s.Pods[i]
 		if !out[p.NodeName] {
 			pods = append(pods, *p)
-		} else if p.Reschedulable() && !p.Protected(st.now()) && !st.podObstacles().Unevictable(p) {
+		} else if p.Reschedulable() && !p.Protected(st.now()) && !st.obstacles().Unevictable(p) {
 			pods = append(pods, *p)
 			p = &pods[len(pods)-1]
 			p.NodeName, p.Unscheduled, p.Deleting = "", true, time.Time{}

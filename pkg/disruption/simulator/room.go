@@ -48,22 +48,25 @@ func (b *nodeBlock) maxFreeShare(need resources.List) (share float64, fits bool)
 		float64(need.Memory)/float64(max(b.all.memory, 1)) + boundError, true
 }
 
-// blockOf is the i-th block with its bounds.
-func (sim *Simulator) blockOf(i int) *nodeBlock {
-	b := &sim.blocks[i]
+// nodeBlocks are all blocks, in the order of the nodes.
+type nodeBlocks []nodeBlock
+
+// boundsOf is the i-th block of the nodes with its bounds.
+func (all nodeBlocks) boundsOf(i int, nodes []*Node) *nodeBlock {
+	b := &all[i]
 	if !b.known {
-		*b = findBounds(sim.nodes[i*nodesPerBlock : min(len(sim.nodes), (i+1)*nodesPerBlock)])
+		*b = findBounds(nodes[i*nodesPerBlock : min(len(nodes), (i+1)*nodesPerBlock)])
 	}
 	return b
 }
 
-// forgetBlock has the block of the node looked at anew, because its room changes or it comes or goes.
-func (sim *Simulator) forgetBlock(x *Node) {
+// forgetBounds has the block of the node looked at anew, because its room changes or it comes or goes.
+func (all *nodeBlocks) forgetBounds(x *Node) {
 	i := x.index / nodesPerBlock
-	for len(sim.blocks) <= i {
-		sim.blocks = append(sim.blocks, nodeBlock{})
+	for len(*all) <= i {
+		*all = append(*all, nodeBlock{})
 	}
-	sim.blocks[i].known = false
+	(*all)[i].known = false
 }
 
 // admission is the nodes whose labels and taints admit pods that are alike in what they ask of these.
@@ -145,7 +148,7 @@ func (sim *Simulator) emptiestNode(k *podClass) *Node {
 		if word == 0 {
 			continue
 		}
-		if share, fits := sim.blockOf(i).maxFreeShare(r.need); fits && (first < 0 || share > most) {
+		if share, fits := sim.blocks.boundsOf(i, sim.nodes).maxFreeShare(r.need); fits && (first < 0 || share > most) {
 			first, most = i, share
 		}
 	}
@@ -157,7 +160,8 @@ func (sim *Simulator) emptiestNode(k *podClass) *Node {
 		if i == first || word == 0 {
 			continue
 		}
-		if share, fits := sim.blockOf(i).maxFreeShare(r.need); fits && (r.out == nil || share >= r.share) {
+		share, fits := sim.blocks.boundsOf(i, sim.nodes).maxFreeShare(r.need)
+		if fits && (r.out == nil || share >= r.share) {
 			r.lookAtBlock(i)
 		}
 	}

@@ -36,8 +36,8 @@ type Simulator struct {
 	classByPod map[podName]*podClass
 	counters   map[string]*podCounter
 	admissions map[string]*admission // by text
-	blocks     []nodeBlock           // of nodes, in their order
-	order      []*podCounter         // in the order in which they came
+	blocks     nodeBlocks
+	order      []*podCounter // in the order in which they came
 	text       []byte
 	steps      []step
 	looks      int  // for each pod that was bound: the nodes that admit it
@@ -91,7 +91,7 @@ func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 		}
 		x.free = x.all.Sub(used[x.name]).Sub(kept.Sub(daemons[x.name]).Max(resources.List{}))
 		sim.nodes, sim.byName[x.name] = append(sim.nodes, x), x
-		sim.forgetBlock(x)
+		sim.blocks.forgetBounds(x)
 	}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -170,14 +170,14 @@ func (sim *Simulator) applyStep(s step) {
 	switch s.what {
 	case podCame:
 		s.at.free = s.at.free.Sub(s.class.pod.Need)
-		sim.forgetBlock(s.at)
+		sim.blocks.forgetBounds(s.at)
 		s.at.taken++
 		s.class.countPods(s.at, 1)
 	case podLeft:
 		s.class.countPods(s.at, -1)
 	case nodeLeft:
 		s.at.gone = true
-		sim.forgetBlock(s.at)
+		sim.blocks.forgetBounds(s.at)
 		countNodes(sim.order, s.at, -1)
 	case nodeCame:
 		sim.nodes, sim.byName[s.at.name] = append(sim.nodes, s.at), s.at
@@ -187,7 +187,7 @@ func (sim *Simulator) applyStep(s step) {
 		for _, a := range sim.admissions {
 			a.addNode(s.at)
 		}
-		sim.forgetBlock(s.at)
+		sim.blocks.forgetBounds(s.at)
 	}
 }
 
@@ -195,14 +195,14 @@ func (sim *Simulator) undoStep(s step) {
 	switch s.what {
 	case podCame:
 		s.at.free = s.at.free.Add(s.class.pod.Need)
-		sim.forgetBlock(s.at)
+		sim.blocks.forgetBounds(s.at)
 		s.at.taken--
 		s.class.countPods(s.at, -1)
 	case podLeft:
 		s.class.countPods(s.at, 1)
 	case nodeLeft:
 		s.at.gone = false
-		sim.forgetBlock(s.at)
+		sim.blocks.forgetBounds(s.at)
 		countNodes(sim.order, s.at, 1)
 	case nodeCame:
 		sim.nodes = sim.nodes[:len(sim.nodes)-1]
@@ -213,6 +213,6 @@ func (sim *Simulator) undoStep(s step) {
 		for _, a := range sim.admissions {
 			a.removeNode(s.at)
 		}
-		sim.forgetBlock(s.at)
+		sim.blocks.forgetBounds(s.at)
 	}
 }
