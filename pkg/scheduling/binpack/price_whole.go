@@ -15,6 +15,8 @@ const (
 	// raisingShare is the part of the work after which prices are raised no more: better ones bring the search, which
 	// has the rest, further than more steps do.
 	raisingShare = 0.75
+	// givingShare is how much more work it may take, as a part of that, to find what nodes that are there hold.
+	givingShare = 0.25
 	// fewHosts is with how many nodes that are there the search finds by itself what they should hold.
 	fewHosts = 20
 )
@@ -44,8 +46,15 @@ func (f hostFillSearch) workFor(a *solution) int {
 // raisePrices finds prices that prove more than those of the problem, because nodes that are there hold whole pods, and
 // what these nodes hold in a fleet of about the least price. It begins with a plan and returns the work that this took.
 func (f hostFillSearch) raisePrices(plan *solution, work int) int {
-	f.w.raised, f.w.hostFills, work = f.raise(plan, *f.w.worth, work)
-	return work
+	raised, r := f.raise(plan, *f.w.worth, work)
+	fills, more := r.bound.GiveFills(int(givingShare * float64(work)))
+	f.w.raised, f.w.hostFills = raised, make([]hostFill, len(r.offers))
+	for i, j := range r.offers {
+		if j >= 0 {
+			f.w.hostFills[i] = fills[j]
+		}
+	}
+	return r.bound.Work + more
 }
 
 // raiseForNewNodes raises the prices again where that proves more: pods that need new nodes have their own prices.
@@ -58,14 +67,20 @@ func (f hostFillSearch) raiseForNewNodes(plan *solution, work int) {
 	if from.parts = from.newNodeParts(plan); len(from.parts) == 0 {
 		return
 	}
-	f.w.raised, _, _ = f.raise(plan, from, work)
+	f.w.raised, _ = f.raise(plan, from, work)
 	if plan.lowerBound() < bound {
 		f.w.raised = first
 	}
 }
 
-// raise raises prices, from given ones, and returns them, what each host holds in the fleet, and the work that it took.
-func (f hostFillSearch) raise(plan *solution, out shadowPrices, work int) (*shadowPrices, []hostFill, int) {
+// raisedHosts is the outcome of raising prices.
+type raisedHosts struct {
+	bound  lowerbound.RaisedBound
+	offers []int // by host: which offer it is, -1 for none
+}
+
+// raise raises prices, from given ones, beginning with a plan.
+func (f hostFillSearch) raise(plan *solution, out shadowPrices, work int) (*shadowPrices, raisedHosts) {
 	w := f.w
 	p := lowerbound.CoverProblem{Classes: slices.Clone(w.worth.problem.Classes), Caps: w.worth.problem.Caps}
 	for _, o := range w.worth.problem.Offers {
@@ -82,14 +97,13 @@ func (f hostFillSearch) raise(plan *solution, out shadowPrices, work int) (*shad
 		}
 	}
 	raised := raiseWithParts(p, &out, f.plannedNodes(plan, at), work)
-	fills := make([]hostFill, len(at))
 	out.prices, out.hostWorth = raised.ClassPrices, make([]float64, len(at))
 	for i, j := range at {
 		if out.hostWorth[i] = noPrice; j >= 0 {
-			out.hostWorth[i], fills[i] = raised.Worth[j], raised.Fills[j]
+			out.hostWorth[i] = raised.Worth[j]
 		}
 	}
-	return &out, fills, raised.Work
+	return &out, raisedHosts{raised, at}
 }
 
 // plannedNodes is what the nodes of the solution hold, where at tells by host which offer it is, -1 for none.

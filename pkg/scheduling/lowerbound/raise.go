@@ -20,16 +20,15 @@ const (
 	lowerings = 3
 	// quickShare is the part of the work after which fills are looked for thoroughly, whatever groups find.
 	quickShare = 0.75
-	// givingShare is the part of the work that goes into what offers hold in the end.
-	givingShare = 0.25
 )
 
 // RaisedBound is the outcome of RaiseBound.
 type RaisedBound struct {
 	ClassPrices
-	Worth []float64     // by offer with a limit: no fill of whole pods is worth more
-	Fills []LimitedFill // by offer with a limit: what it holds in a fleet that costs about Least
-	Work  int           // that it took
+	Worth []float64 // by offer with a limit: no fill of whole pods is worth more
+	Work  int       // that it took
+
+	groups *limitGroups
 }
 
 // LimitedFill is how many pods of which classes one offer holds.
@@ -47,8 +46,7 @@ type PlannedNode struct {
 
 // RaiseBound looks for prices that prove more than those given, because every offer holds whole pods, also one of which
 // there are so many. The outcome is valid after any amount of work, of which one unit takes about a nanosecond. It has
-// no Fill. The bound is the sum of count times value, less the worth of the offers that have a limit. What these offers
-// hold in the end takes up to givingShare of the work more.
+// no Fill. The bound is the sum of count times value, less the worth of the offers that have a limit.
 //
 // It takes the offers with a limit group by group, so that few rows stand for many nodes: a column says what each
 // offer of the group holds at one set of prices. A mixture of such columns is a mixture of fills of each offer, so
@@ -61,7 +59,7 @@ func RaiseBound(p CoverProblem, value []float64, plan []PlannedNode, work int) R
 	v := g.filler.Value
 	pure := g.m.classValues(v)
 	copy(v, value)
-	best := RaisedBound{ClassPrices: ClassPrices{Bound: math.Inf(-1), Least: g.m.fleetCost()}}
+	best := RaisedBound{ClassPrices: ClassPrices{Bound: math.Inf(-1), Least: g.m.fleetCost()}, groups: g}
 	for mix := closeToBest; ; {
 		best.Rounds++
 		exact := g.patience == limitedFills
@@ -72,8 +70,6 @@ func RaiseBound(p CoverProblem, value []float64, plan []PlannedNode, work int) R
 		best.Least = g.m.fleetCost()
 		if best.Work = g.work + g.m.work; best.Work > work || best.Least-best.Bound <= wholeEnough*best.Bound ||
 			exact && added == 0 && mix == 0 {
-			best.Fills = g.giveAllFills(best.Work + int(givingShare*float64(work)))
-			best.Work = g.work + g.m.work
 			return best
 		}
 		if 2*added < len(g.members) || float64(best.Work) > quickShare*float64(work) {

@@ -19,9 +19,11 @@ type fillGiver struct {
 	most int           // work up to which it looks for better fills
 }
 
-// giveAllFills tells by offer with a limit what it holds. It looks for no better fills once all has taken so much work.
-func (g *limitGroups) giveAllFills(most int) []LimitedFill {
-	f := &fillGiver{limitGroups: g, out: make([]LimitedFill, len(g.Offers)), most: most}
+// GiveFills tells by offer with a limit what it holds in a fleet that costs about Least, and how much work that took.
+// After so much work it looks for no better fills. It may be asked once.
+func (b *RaisedBound) GiveFills(most int) ([]LimitedFill, int) {
+	g := b.groups
+	f := &fillGiver{limitGroups: g, out: make([]LimitedFill, len(g.Offers)), most: b.Work + most}
 	for _, c := range g.Classes[:g.first] {
 		f.left = append(f.left, c.Count)
 	}
@@ -29,7 +31,7 @@ func (g *limitGroups) giveAllFills(most int) []LimitedFill {
 	for f.giveSomeFills() {
 		f.solveLeft()
 	}
-	return f.out
+	return f.out, g.work + g.m.work - b.Work
 }
 
 // giveSomeFills gives a part of the offers of each group their fills; false when no offer is left.

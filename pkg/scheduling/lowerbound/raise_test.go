@@ -23,8 +23,9 @@ func TestRaiseBoundCountsWholePodsOnNodes(t *testing.T) {
 	if math.Abs(got.Bound-10) > 0.02 {
 		t.Errorf("whole pods prove %.3f, want 10", got.Bound)
 	}
-	if len(got.Fills[1].Class) != 1 || got.Fills[1].Amount[0] != 1 || got.Fills[2].Amount[0] != 1 {
-		t.Errorf("fills are %v, want a pod on each node", got.Fills)
+	fills, _ := got.GiveFills(25_000_000)
+	if len(fills[1].Class) != 1 || fills[1].Amount[0] != 1 || fills[2].Amount[0] != 1 {
+		t.Errorf("fills are %v, want a pod on each node", fills)
 	}
 }
 
@@ -61,7 +62,8 @@ func TestRaiseBoundGivesWholeFills(t *testing.T) {
 		plan, _ := firstFit(p)
 		got := RaiseBound(p, make([]float64, len(p.Classes)), plan, 20_000_000)
 		rest := CoverProblem{Classes: slices.Clone(p.Classes), Offers: p.Offers[:1], Rounds: 60}
-		for i, fill := range got.Fills {
+		fills, _ := got.GiveFills(5_000_000)
+		for i, fill := range fills {
 			room := slices.Clone(p.Offers[i].Room)
 			for j, k := range fill.Class {
 				rest.Classes[k].Count -= float64(fill.Amount[j])
