@@ -56,23 +56,40 @@ func RaiseBound(p CoverProblem, value []float64, plan []PlannedNode, work int) R
 	g := newLimitGroups(p)
 	g.addPlan(plan)
 	g.m.perturbDemand()
-	v := g.filler.Value
-	pure := g.m.classValues(v)
-	copy(v, value)
+	pure := g.m.classValues(g.filler.Value)
+	copy(g.filler.Value, value)
 	best := RaisedBound{ClassPrices: ClassPrices{Bound: math.Inf(-1), Least: g.m.fleetCost()}, groups: g}
+	best.runRounds(pure, len(value), work)
+	return best
+}
+
+// RaiseFurther does so much more work, with another plan beside all that was found so far.
+func (b *RaisedBound) RaiseFurther(plan []PlannedNode, work int) {
+	g := b.groups
+	g.addPlan(plan)
+	g.m.improveBasis()
+	b.Least = g.m.fleetCost()
+	pure := g.m.classValues(g.filler.Value)
+	mixInto(g.filler.Value, b.Value, closeToBest)
+	b.runRounds(pure, len(b.Value), b.Work+work)
+}
+
+// runRounds tries prices, first the filler's, until it has done so much work or others would not prove more.
+func (b *RaisedBound) runRounds(pure []float64, classes, work int) {
+	g := b.groups
 	for mix := closeToBest; ; {
-		best.Rounds++
+		b.Rounds++
 		exact := g.patience == limitedFills
 		added := g.tryPrices(pure)
-		higher := best.keepHigher(g, len(value))
+		higher := b.keepHigher(g, classes)
 		g.m.refactorBasis()
 		g.m.improveBasis()
-		best.Least = g.m.fleetCost()
-		if best.Work = g.work + g.m.work; best.Work > work || best.Least-best.Bound <= wholeEnough*best.Bound ||
+		b.Least = g.m.fleetCost()
+		if b.Work = g.work + g.m.work; b.Work > work || b.Least-b.Bound <= wholeEnough*b.Bound ||
 			exact && added == 0 && mix == 0 {
-			return best
+			return
 		}
-		if 2*added < len(g.members) || float64(best.Work) > quickShare*float64(work) {
+		if 2*added < len(g.members) || float64(b.Work) > quickShare*float64(work) {
 			g.patience = limitedFills
 		}
 		switch {
@@ -83,8 +100,8 @@ func RaiseBound(p CoverProblem, value []float64, plan []PlannedNode, work int) R
 		default:
 			mix = closeToBest
 		}
-		pure = g.m.classValues(v)
-		mixInto(v, best.Value, mix)
+		pure = g.m.classValues(g.filler.Value)
+		mixInto(g.filler.Value, b.Value, mix)
 	}
 }
 
@@ -252,7 +269,7 @@ func (g *limitGroups) tryOffers(pure []float64) (added int, over bool) {
 
 // workPerGlance, workPerClass and workPerTry are how much work it is to see that a class cannot pay, to look at it
 // closely and to try a number of its pods.
-const workPerGlance, workPerClass, workPerTry = 10, 200, 100
+const workPerGlance, workPerClass, workPerTry = 10, 200, 30
 
 // countFill adds the work that it took to find the last fill, of the offer.
 func (g *limitGroups) countFill(o *NodeOffer) {
