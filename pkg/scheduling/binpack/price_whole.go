@@ -12,8 +12,8 @@ const (
 	mostRaised = 250
 	// leastHostFillWork is how much work another solution begins with.
 	leastHostFillWork = 300 * millisecond
-	// firstRaising and furtherRaising are the parts of the work that go into raising prices, from the first plan and from
-	// each that is cheaper.
+	// firstRaising and furtherRaising are the parts of the work that go into raising prices, from the first plan and
+	// from each that is cheaper.
 	firstRaising, furtherRaising = 0.5, 0.2
 	// givingShare and searchShare are the parts that go into what nodes that are there hold, and into improving what
 	// begins with that, at most.
@@ -150,9 +150,9 @@ func (f *hostFillSearch) plannedNodes(plan *solution) []lowerbound.PlannedNode {
 
 // findCheaper is the solution improved, or another that costs less: nodes that are there first take what they hold in
 // the fleet that raisePrices finds. In the end the bound is raised with the plan that was found.
-func (f *hostFillSearch) findCheaper(best *solution, st strategy, work int) *solution {
+func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *solution {
 	share := func(part float64) int { return int(part * float64(work)) }
-	left, improved := work-f.raisePrices(best, share(firstRaising)), false
+	best, left, improved := first, work-f.raisePrices(first, share(firstRaising)), false
 	for pass := range hostFillPasses {
 		if pass > 0 {
 			left -= f.raiseFurther(best, min(left, share(furtherRaising)))
@@ -162,12 +162,16 @@ func (f *hostFillSearch) findCheaper(best *solution, st strategy, work int) *sol
 		if a.waiting() > best.waiting() {
 			break
 		}
-		if a = f.w.improve(a, filled, max(0, min(left, share(searchShare)))); a.placesMoreOrCostsLess(best) {
+		search := max(0, min(left, share(searchShare)))
+		if a = f.w.improve(a, filled, search); a.placesMoreOrCostsLess(best) {
 			best, improved = a, true
 		}
+		left -= search
 	}
-	if !improved {
-		best = f.w.improve(best, st, max(0, left))
+	if !improved || left >= leastSearchWork && best.newNodePrice() > best.lowerBound()*(1+smallGap) {
+		if a := f.w.improve(first, st, max(0, left)); !improved || a.placesMoreOrCostsLess(best) {
+			best = a
+		}
 	}
 	if best.newNodePrice() > best.lowerBound()*(1+smallGap) {
 		f.raiseFurther(best, share(furtherRaising))

@@ -159,7 +159,11 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
 	}
 	w.room, w.places = append(w.room[:0], o.Room...), append(w.places[:0], w.Caps...)
 	last := w.lastWorth(at)
-	w.collectItems(o.Holds, mosts, max(last, least)-upper)
+	leastGain := math.Inf(-1)
+	if w.closely() {
+		leastGain = max(last, least) - upper
+	}
+	w.collectItems(o.Holds, mosts, leastGain)
 	w.tryLast(at, last)
 	w.tryCounts(0, 0)
 	w.keepLast(at)
@@ -168,6 +172,10 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
 	}
 	return min(upper, w.most*w.margin)
 }
+
+// closely reports whether the best fill has to be found or nearly so. A fleet in the making needs good ones only, and
+// within few steps others are found without what was best for other counts.
+func (w *wholePodProblem) closely() bool { return w.left == nil || w.glance }
 
 // collectItems collects the classes of which a node may hold some: those of which one pod loses no more than so much
 // against the best fill of fractions.
@@ -232,7 +240,7 @@ func (w *wholePodProblem) lastWorth(at int) (worth float64) {
 
 // tryLast takes the fill that was best when the offer was asked last for the best so far, if it is worth enough.
 func (w *wholePodProblem) tryLast(at int, worth float64) {
-	if worth <= w.most {
+	if worth <= w.most || !w.closely() {
 		return
 	}
 	w.most = worth
