@@ -18,14 +18,38 @@ func (a *solution) lowerBound() float64 {
 	for i, k := range a.w.classes.list {
 		p.placed[i] = len(k.pods) - len(a.rest[i])
 	}
-	usd := max(p.sharedBound(a.w.worth), p.singleNodeBound())
-	if a.w.alone != nil {
-		usd = max(usd, p.sharedBound(a.w.alone))
-	}
-	if a.w.raised != nil {
-		usd = max(usd, p.sharedBound(a.w.raised))
+	usd := p.remember(nil)
+	for _, x := range []*shadowPrices{a.w.worth, a.w.alone, a.w.raised} {
+		if x != nil {
+			usd = max(usd, p.remember(x))
+		}
 	}
 	return usd
+}
+
+// provenBound is what was proven of pods.
+type provenBound struct {
+	placed []int // by class: how many of them
+	usd    float64
+}
+
+// remember is what the prices prove, or without prices what single nodes do. What was proven last is remembered: most
+// solutions place the same pods.
+func (p boundProof) remember(x *shadowPrices) float64 {
+	known, ok := p.w.proven[x]
+	if ok && slices.Equal(known.placed, p.placed) {
+		return known.usd
+	}
+	if known = (provenBound{placed: p.placed}); x == nil {
+		known.usd = p.singleNodeBound()
+	} else {
+		known.usd = p.sharedBound(x)
+	}
+	if p.w.proven == nil {
+		p.w.proven = map[*shadowPrices]provenBound{}
+	}
+	p.w.proven[x] = known
+	return known.usd
 }
 
 // boundProof proves what pods cost at least.

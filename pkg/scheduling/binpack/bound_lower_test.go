@@ -73,8 +73,9 @@ func raisedBound(world *scenario.World) float64 {
 	w := newProblem(world.Snapshot, world.Market)
 	a, _ := w.placeMostPods()
 	if a.used.opened > 0 && w.worth != nil {
-		hostFillSearch{w}.raisePrices(a, 5*millisecond)
-		hostFillSearch{w}.raiseForNewNodes(a, leastSearchWork)
+		f := &hostFillSearch{w: w}
+		f.raisePrices(a, 5*millisecond)
+		f.raiseFurther(a, 5*millisecond)
 	}
 	return a.lowerBound()
 }

@@ -34,23 +34,35 @@ func ProveLowerBound(s cluster.Snapshot, sells Offerings) float64 {
 // divideByClass counts the pods of each class, those that spread in equal parts however few they are, and how many of
 // them one domain, and so one node, holds at most in any plan.
 func (p *shadowPrices) divideByClass(kinds []*podClass) {
-	most := make([]float64, len(p.classes))
 	for i := range p.problem.Classes {
 		p.problem.Classes[i].Count = 0
 	}
 	for i, k := range kinds {
 		x, n := p.members[i], len(k.pods)
 		if x.key == "" {
-			most[x.class] += float64(n)
 			p.problem.Classes[x.class].Count += float64(n)
 		}
-		for _, c := range x.tied { // the emptiest domain has at most the skew less than the fullest
-			most[c] += float64(min(n, (n+(len(x.tied)-1)*x.skew)/len(x.tied)))
+		for _, c := range x.tied {
 			p.problem.Classes[c].Count += float64(n) / float64(len(x.tied))
 		}
 	}
-	for i := range p.problem.Classes {
-		if c := &p.problem.Classes[i]; c.Most == 0 || most[i] < c.Most {
+	p.limitToPods(p.problem.Classes, kinds)
+}
+
+// limitToPods lets a node hold no more pods of a class than one domain holds in any plan.
+func (p *shadowPrices) limitToPods(classes []lowerbound.PriceClass, kinds []*podClass) {
+	most := make([]float64, len(p.classes))
+	for i, k := range kinds {
+		x, n := p.members[i], len(k.pods)
+		if x.key == "" {
+			most[x.class] += float64(n)
+		}
+		for _, c := range x.tied { // the emptiest domain has at most the skew less than the fullest
+			most[c] += float64(min(n, (n+(len(x.tied)-1)*x.skew)/len(x.tied)))
+		}
+	}
+	for i := range classes {
+		if c := &classes[i]; c.Most == 0 || most[i] < c.Most {
 			c.Most = max(1, most[i])
 		}
 	}

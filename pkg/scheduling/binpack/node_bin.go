@@ -31,7 +31,8 @@ type bin struct {
 	daemons []int
 	disks   attachableVolumes // volumes of a host
 	load    []podLoad
-	paid    float64 // what priceOf found, 0 when it has to look again
+	paid    float64      // what priceOf found, 0 when it has to look again
+	answers *hostAnswers // of a host: shared by all solutions
 }
 
 // podLoad is what a solution put into a bin: some pods of one view.

@@ -80,6 +80,7 @@ func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin 
 		left, b.ports = en.leastRoom(*h.Claim)
 	}
 	b.room = en.dims.vectorOf(left)
+	b.answers = &hostAnswers{}
 	if left.Negative() { // an overcommitted node takes nothing
 		b.room = make([]int64, len(en.dims))
 	}

@@ -31,6 +31,9 @@ type offerAnswers struct {
 	byOffer []int16 // 0 unknown, -1 no, else 1 + the alternative that holds
 }
 
+// hostAnswers are those about one host: by number of the admission 0 for unknown, else 2 more than the alternative.
+type hostAnswers struct{ byAdmission []int16 }
+
 // hasSingleValue reports whether the key has one value on all nodes that the admission allows.
 func (a *nodeAdmission) hasSingleValue(key string) bool {
 	value := ""
@@ -91,8 +94,24 @@ func (a *nodeAdmission) firstAlternativeOn(o *poolOffering, open requirements.Se
 	return -1
 }
 
-// alternativeOn returns the first alternative that lets the pod run on an existing host or claim, -1 for none.
+// alternativeOn returns the first alternative that lets the pod run on an existing host or claim, -1 for none. A host
+// remembers the answer.
 func (a *nodeAdmission) alternativeOn(b *bin) int {
+	x := b.answers
+	if x == nil {
+		return a.findAlternativeOn(b)
+	}
+	if a.number >= len(x.byAdmission) {
+		x.byAdmission = append(x.byAdmission, make([]int16, a.number+1-len(x.byAdmission))...)
+	}
+	if x.byAdmission[a.number] == 0 {
+		x.byAdmission[a.number] = int16(min(a.findAlternativeOn(b), 1<<14)) + 2
+	}
+	return int(x.byAdmission[a.number]) - 2
+}
+
+// findAlternativeOn is alternativeOn for a host that remembers nothing.
+func (a *nodeAdmission) findAlternativeOn(b *bin) int {
 	if len(cluster.Untolerated(b.taints, a.tolerations)) > 0 || slices.ContainsFunc(a.exclusions, b.awaits) {
 		return -1
 	}

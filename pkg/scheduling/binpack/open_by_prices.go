@@ -2,6 +2,7 @@ package binpack
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -174,7 +175,7 @@ func (g *priceGuide) repriceRemaining(hosts float64) {
 	for _, it := range g.items {
 		count[it.class] += float64(it.all)
 	}
-	y := p.solver.Reprice(count, hosts, 0)
+	y := p.reprice(count, hosts)
 	g.fresh, g.moved = true, true
 	for i := range g.items {
 		it := &g.items[i]
@@ -184,6 +185,27 @@ func (g *priceGuide) repriceRemaining(hosts float64) {
 			l.value = it.value
 		}
 	}
+}
+
+// reprice is what pods are worth of which so many are left, while that part of the hosts is empty. Solutions fill hosts
+// in the same way again and again, so prices are remembered while some are empty.
+func (p *shadowPrices) reprice(count []float64, hosts float64) []float64 {
+	if hosts == 0 {
+		return p.solver.Reprice(count, hosts, 0)
+	}
+	var id []byte
+	for _, n := range append(count, hosts) {
+		id = binary.LittleEndian.AppendUint64(id, math.Float64bits(n))
+	}
+	y, ok := p.repriced[string(id)]
+	if !ok {
+		y = p.solver.Reprice(count, hosts, 0)
+		if p.repriced == nil {
+			p.repriced = map[string][]float64{}
+		}
+		p.repriced[string(id)] = y
+	}
+	return y
 }
 
 // remainingWorth is what all pods that are left are worth.

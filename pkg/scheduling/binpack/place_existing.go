@@ -96,6 +96,9 @@ func (a *solution) joinBin(l *podBatch, b *bin) bool {
 		return false
 	}
 	a.w.stages.tellStage(StagePlace, l.view.class, nil)
+	if b.offer == nil && l.admit.alternativeOn(b) < 0 {
+		return false
+	}
 	if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n == 0 || l.whole && n < l.left {
 		return false
 	}

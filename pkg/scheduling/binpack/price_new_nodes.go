@@ -74,25 +74,17 @@ func (x *shadowPrices) mostOnNewNode(class int32) float64 {
 	return most
 }
 
-// raiseWithParts raises the prices of the classes and of the parts. The outcome has the values of the classes alone.
-func raiseWithParts(p lowerbound.CoverProblem, x *shadowPrices, plan []lowerbound.PlannedNode,
-	work int) lowerbound.RaisedBound {
-	classes := len(x.classes)
-	splitClasses(&p, x.parts)
-	splitPlan(plan, x.parts, classes)
-	values := slices.Clone(x.prices.Value[:classes])
-	for _, part := range x.parts {
+// valuesWithParts are the values of the classes and of the parts. No pod is left that is priced of a class that is all
+// part.
+func valuesWithParts(x *shadowPrices, p *lowerbound.CoverProblem, parts []newNodePart) []float64 {
+	values := slices.Clone(x.prices.Value[:len(x.classes)])
+	for _, part := range parts {
 		values = append(values, values[part.class])
 		if p.Classes[part.class].Count == 0 {
-			values[part.class] = 0 // none is left that is priced
+			values[part.class] = 0
 		}
 	}
-	raised := lowerbound.RaiseBound(p, values, plan, work)
-	for i := range x.parts {
-		x.parts[i].price = raised.Value[classes+i]
-	}
-	raised.Value = raised.Value[:classes]
-	return raised
+	return values
 }
 
 // splitClasses makes classes of their own of the parts, after those that the problem has.

@@ -19,9 +19,8 @@ func TestFewPodsNeedSmallNodes(t *testing.T) {
 	}
 	w := newProblem(world.Snapshot, world.Market)
 	a, _ := w.placeMostPods()
-	hostFillSearch{w}.raisePrices(a, 50*millisecond)
 	before := a.lowerBound()
-	hostFillSearch{w}.raiseForNewNodes(a, 50*millisecond)
+	(&hostFillSearch{w: w}).raisePrices(a, 50*millisecond)
 	if got := a.lowerBound(); before > 0.3 || math.Abs(got-0.4) > 1e-3 {
 		t.Errorf("the bound is %.4f, %.4f before; four pods cost 0.4 wherever they are", got, before)
 	}

@@ -23,6 +23,7 @@ type shadowPrices struct {
 
 	hostWorth []float64 // by host: no fill of whole pods is worth more, noPrice where nothing is known; nil for none
 	parts     []newNodePart
+	repriced  map[string][]float64 // see reprice
 }
 
 // priceClass is what the prices know of some pods.

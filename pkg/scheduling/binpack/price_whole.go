@@ -12,9 +12,15 @@ const (
 	mostRaised = 250
 	// leastHostFillWork is how much work another solution begins with.
 	leastHostFillWork = 300 * millisecond
-	// raisingShare is the part of the work after which prices are raised no more: better ones bring the search, which
-	// has the rest, further than more steps do.
-	raisingShare = 0.75
+	// firstRaising and furtherRaising are the parts of the work that go into raising prices, from the first plan and
+	// from each that is cheaper.
+	firstRaising, furtherRaising = 0.5, 0.2
+	// givingShare and searchShare are the parts that go into what nodes that are there hold, and into improving what
+	// begins with that, at most.
+	givingShare, searchShare = 0.2, 0.3
+	// hostFillPasses is how often a solution begins with what nodes that are there hold: the second time a better plan
+	// is known.
+	hostFillPasses = 2
 	// fewHosts is with how many nodes that are there the search finds by itself what they should hold.
 	fewHosts = 20
 )
@@ -23,11 +29,16 @@ const (
 type hostFill = lowerbound.LimitedFill
 
 // hostFillSearch looks for a solution that begins with what whole pods on the nodes that are there do for the price.
-type hostFillSearch struct{ w *problem }
+type hostFillSearch struct {
+	w      *problem
+	raised lowerbound.RaisedBound
+	offers []int         // by host: which offer of the raised problem it is, -1 for none
+	parts  []newNodePart // classes of their own, after those that the problem has
+}
 
 // workFor is how much work goes into the search: as much as into improving the solution, as far as the limit of a plan
 // leaves that. It is 0 where there is nothing to hope for.
-func (f hostFillSearch) workFor(a *solution) int {
+func (f *hostFillSearch) workFor(a *solution) int {
 	w := f.w
 	if w.s.Rules.PackingIterations != 0 || w.alone == nil || len(w.nodes.hosts) <= fewHosts ||
 		len(w.worth.classes) > mostRaised || a.newNodePrice() <= a.lowerBound()*(1+smallGap) {
@@ -41,65 +52,82 @@ func (f hostFillSearch) workFor(a *solution) int {
 	return work
 }
 
-// raisePrices finds prices that prove more than those of the problem, because nodes that are there hold whole pods, and
-// what these nodes hold in a fleet of about the least price. It begins with a plan and returns the work that this took.
-func (f hostFillSearch) raisePrices(plan *solution, work int) int {
-	f.w.raised, f.w.hostFills, work = f.raise(plan, *f.w.worth, work)
-	return work
-}
-
-// raiseForNewNodes raises the prices again where that proves more: pods that need new nodes have their own prices.
-func (f hostFillSearch) raiseForNewNodes(plan *solution, work int) {
-	bound, first := plan.lowerBound(), f.w.raised
-	if work < leastSearchWork || plan.newNodePrice() <= bound*(1+smallGap) {
-		return
-	}
-	from := *first
-	if from.parts = from.newNodeParts(plan); len(from.parts) == 0 {
-		return
-	}
-	f.w.raised, _, _ = f.raise(plan, from, work)
-	if plan.lowerBound() < bound {
-		f.w.raised = first
-	}
-}
-
-// raise raises prices, from given ones, and returns them, what each host holds in the fleet, and the work that it took.
-func (f hostFillSearch) raise(plan *solution, out shadowPrices, work int) (*shadowPrices, []hostFill, int) {
-	w := f.w
-	p := lowerbound.CoverProblem{Classes: slices.Clone(w.worth.problem.Classes), Caps: w.worth.problem.Caps}
-	for _, o := range w.worth.problem.Offers {
+// raisePrices finds prices that prove more than those of the problem, because nodes that are there hold whole pods and
+// pods that need new nodes have their own prices. It begins with a plan and returns the work that this took.
+func (f *hostFillSearch) raisePrices(plan *solution, work int) int {
+	x := f.w.worth
+	p := lowerbound.CoverProblem{Classes: slices.Clone(x.problem.Classes), Caps: x.problem.Caps}
+	for _, o := range x.problem.Offers {
 		if o.Limit == 0 {
 			p.Offers = append(p.Offers, o)
 		}
 	}
-	h := hostOffers{w, &out}
-	at := make([]int, len(w.nodes.hosts))
-	for i, b := range w.nodes.hosts {
-		o := lowerbound.NodeOffer{Room: scaleNeed(b.room, out.units), Holds: h.classesOn(b), Limit: 1}
-		if at[i] = -1; len(o.Holds) > 0 {
-			at[i], p.Offers = len(p.Offers), append(p.Offers, o)
+	h := hostOffers{f.w, x}
+	f.offers = make([]int, len(f.w.nodes.hosts))
+	for i, b := range f.w.nodes.hosts {
+		o := lowerbound.NodeOffer{Room: scaleNeed(b.room, x.units), Holds: h.classesOn(b), Limit: 1}
+		if f.offers[i] = -1; len(o.Holds) > 0 {
+			f.offers[i], p.Offers = len(p.Offers), append(p.Offers, o)
 		}
 	}
-	raised := raiseWithParts(p, &out, f.plannedNodes(plan, at), work)
-	fills := make([]hostFill, len(at))
-	out.prices, out.hostWorth = raised.ClassPrices, make([]float64, len(at))
-	for i, j := range at {
-		if out.hostWorth[i] = noPrice; j >= 0 {
-			out.hostWorth[i], fills[i] = raised.Worth[j], raised.Fills[j]
-		}
-	}
-	return &out, fills, raised.Work
+	f.parts = x.newNodeParts(plan)
+	x.limitToPods(p.Classes, f.w.classes.list)
+	splitClasses(&p, f.parts)
+	f.raised = lowerbound.RaiseBound(p, valuesWithParts(x, &p, f.parts), f.plannedNodes(plan), work)
+	f.w.raised = f.raisedPrices()
+	return f.raised.Work
 }
 
-// plannedNodes is what the nodes of the solution hold, where at tells by host which offer it is, -1 for none.
-func (f hostFillSearch) plannedNodes(plan *solution, at []int) []lowerbound.PlannedNode {
+// raiseFurther raises the prices further with another plan, where that proves more, and returns the work that this
+// took.
+func (f *hostFillSearch) raiseFurther(plan *solution, work int) int {
+	bound, first, done := plan.lowerBound(), f.w.raised, f.raised.Work
+	f.raised.RaiseFurther(f.plannedNodes(plan), work)
+	if f.w.raised = f.raisedPrices(); plan.lowerBound() < bound {
+		f.w.raised = first
+	}
+	return f.raised.Work - done
+}
+
+// raisedPrices are the prices that prove most so far.
+func (f *hostFillSearch) raisedPrices() *shadowPrices {
+	out := *f.w.worth
+	classes := len(out.classes)
+	out.prices, out.hostWorth = f.raised.ClassPrices, make([]float64, len(f.offers))
+	out.prices.Value = f.raised.Value[:classes]
+	for i, j := range f.offers {
+		if out.hostWorth[i] = noPrice; j >= 0 {
+			out.hostWorth[i] = f.raised.Worth[j]
+		}
+	}
+	out.parts = slices.Clone(f.parts)
+	for i := range out.parts {
+		out.parts[i].price = f.raised.Value[classes+i]
+	}
+	return &out
+}
+
+// findFills finds what the nodes that are there hold in a fleet of about the least price, and returns the work that
+// this took.
+func (f *hostFillSearch) findFills(work int) int {
+	fills, used := f.raised.GiveFills(work)
+	f.w.hostFills = make([]hostFill, len(f.offers))
+	for i, j := range f.offers {
+		if j >= 0 {
+			f.w.hostFills[i] = fills[j]
+		}
+	}
+	return used
+}
+
+// plannedNodes is what the nodes of the solution hold.
+func (f *hostFillSearch) plannedNodes(plan *solution) []lowerbound.PlannedNode {
 	var out []lowerbound.PlannedNode
 	host := 0
 	for _, b := range plan.bins {
 		x := lowerbound.PlannedNode{Offer: -1}
 		if b.offer == nil {
-			x.Offer = at[host]
+			x.Offer = f.offers[host]
 			host++
 		} else {
 			x.Price = b.offer.Price
@@ -116,28 +144,43 @@ func (f hostFillSearch) plannedNodes(plan *solution, at []int) []lowerbound.Plan
 			out = append(out, x)
 		}
 	}
+	splitPlan(out, f.parts, len(f.w.worth.classes))
 	return out
 }
 
-// findCheaper is the solution, or another that costs less: nodes that are there first take what they hold in the
-// fleet that raisePrices finds, and it is improved with what remains of the work.
-func (f hostFillSearch) findCheaper(best *solution, st strategy, work int) *solution {
-	if work == 0 {
-		return best
+// findCheaper is the solution improved, or another that costs less: nodes that are there first take what they hold in
+// the fleet that raisePrices finds. In the end the bound is raised with the plan that was found.
+func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *solution {
+	share := func(part float64) int { return int(part * float64(work)) }
+	best, left, improved := first, work-f.raisePrices(first, share(firstRaising)), false
+	for pass := range hostFillPasses {
+		if pass > 0 {
+			left -= f.raiseFurther(best, min(left, share(furtherRaising)))
+		}
+		left -= f.findFills(share(givingShare))
+		a, filled := f.packHostFills(st)
+		if a.waiting() > best.waiting() {
+			break
+		}
+		search := max(0, min(left, share(searchShare)))
+		if a = f.w.improve(a, filled, search); a.placesMoreOrCostsLess(best) {
+			best, improved = a, true
+		}
+		left -= search
 	}
-	raising := int(raisingShare * float64(work))
-	used := f.raisePrices(best, raising)
-	if a, filled := f.packHostFills(st); a.waiting() <= best.waiting() {
-		if a = f.w.improve(a, filled, max(0, work-used)); a.placesMoreOrCostsLess(best) {
+	if !improved || left >= leastSearchWork && best.newNodePrice() > best.lowerBound()*(1+smallGap) {
+		if a := f.w.improve(first, st, max(0, left)); !improved || a.placesMoreOrCostsLess(best) {
 			best = a
 		}
 	}
-	f.raiseForNewNodes(best, raising-used)
+	if best.newNodePrice() > best.lowerBound()*(1+smallGap) {
+		f.raiseFurther(best, share(furtherRaising))
+	}
 	return best
 }
 
 // packHostFills is a solution in which hosts take what raisePrices found, and its strategy.
-func (f hostFillSearch) packHostFills(st strategy) (*solution, strategy) {
+func (f *hostFillSearch) packHostFills(st strategy) (*solution, strategy) {
 	st.hostFills = f.w.hostFills
 	return f.w.packByPrices(st), st
 }

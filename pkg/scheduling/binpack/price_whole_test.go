@@ -21,8 +21,9 @@ func TestWholePodsOnNodesThatAreThere(t *testing.T) {
 		}
 		w := newProblem(world.Snapshot, world.Market)
 		priced, st := w.withHostsByPrices(w.packByPrices(w.plainStrategy()), w.plainStrategy())
-		fills := hostFillSearch{w}
-		fills.raisePrices(priced, 1000*millisecond)
+		fills := &hostFillSearch{w: w}
+		fills.raisePrices(priced, 750*millisecond)
+		fills.findFills(250 * millisecond)
 		filled, _ := fills.packHostFills(st)
 		if priced.placesMoreOrCostsLess(filled) {
 			filled = priced

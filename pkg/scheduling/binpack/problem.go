@@ -21,12 +21,13 @@ type problem struct {
 	options    *optionFinder
 	committed  map[string]int64 // room of the account's commitments, by their ids
 	stages     stageTeller
-	worth      *shadowPrices              // once a node was wanted
-	guide      *shadowPrices              // the same of pods as far as a solution keeps what they prefer, once asked
-	alone      *shadowPrices              // the same without the nodes that are there, once worth reckons with these
-	raised     *shadowPrices              // the same with whole pods on nodes that are there, once asked
-	hostFills  []hostFill                 // by host: what it holds in the fleet of these prices
-	filters    map[[2]*nodeAdmission]bool // see admitsAll
+	worth      *shadowPrices                 // once a node was wanted
+	guide      *shadowPrices                 // the same of pods as far as a solution keeps what they prefer, once asked
+	alone      *shadowPrices                 // the same without the nodes that are there, once worth reckons with these
+	raised     *shadowPrices                 // the same with whole pods on nodes that are there, once asked
+	hostFills  []hostFill                    // by host: what it holds in the fleet of these prices
+	proven     map[*shadowPrices]provenBound // see boundProof.remember
+	filters    map[[2]*nodeAdmission]bool    // see admitsAll
 
 	nodeLabels nodeLabelsByName // kept from one what-if question to the next
 	identities *identityCache

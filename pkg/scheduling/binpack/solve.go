@@ -62,10 +62,12 @@ type classDomain struct {
 // solve tries the strategies, improves the best outcome, and writes it down with reasons for what is left.
 func (w *problem) solve() plan.Plan {
 	best, st := w.placeMostPods()
-	fills := hostFillSearch{w}
-	work := fills.workFor(best)
-	best = w.improve(best, st, math.MaxInt)
-	best = fills.findCheaper(best, st, work)
+	fills := &hostFillSearch{w: w}
+	if work := fills.workFor(best); work > 0 {
+		best = fills.findCheaper(best, st, work)
+	} else {
+		best = w.improve(best, st, math.MaxInt)
+	}
 	pw := &planWriter{a: best}
 	out := plan.Plan{Skipped: w.catalog.skipped, Unplaced: w.classes.unmodelled, Launches: pw.planLaunches()}
 	out.LowerBoundUSD = best.lowerBound()

@@ -26,6 +26,8 @@ type KnapsackSolver struct {
 	has     []float64 // by row: how much of its basic variable
 	step    []float64
 	basic   []bool
+	column  []float64 // of what enters, by row
+	matrix  []float64 // while its inverse is made
 }
 
 // Basis remembers where the fill of a node ended, so that the next one with other values starts there.
@@ -39,7 +41,8 @@ func NewFiller(dims int, caps []float64) *KnapsackSolver {
 	rows := dims + len(caps)
 	return &KnapsackSolver{
 		Caps: caps, dims: dims, Price: make([]float64, rows), inverse: make([]float64, rows*rows),
-		has: make([]float64, rows), step: make([]float64, rows),
+		has: make([]float64, rows), step: make([]float64, rows), column: make([]float64, rows),
+		matrix: make([]float64, rows*rows),
 	}
 }
 
@@ -124,7 +127,8 @@ func (f *KnapsackSolver) invertBasis(items []int32, b *Basis) bool {
 	if all {
 		return true
 	}
-	m := make([]float64, n*n)
+	m := f.matrix
+	clear(m)
 	for c, p := range b.rows {
 		for r := range n {
 			if p >= 0 {
@@ -178,8 +182,12 @@ func (f *KnapsackSolver) basicAmounts(items []int32, most, room []float64, b *Ba
 		if !up {
 			continue
 		}
-		for r := range n {
-			f.step[r] -= most[i] * f.itemColumn(items[i], r)
+		item := int(items[i])
+		for r, x := range f.Need[item*f.dims : (item+1)*f.dims] {
+			f.step[r] -= most[i] * x
+		}
+		if g := f.Group[item]; g >= 0 {
+			f.step[f.dims+int(g)] -= most[i]
 		}
 	}
 	for r := range n {
@@ -207,15 +215,17 @@ func (f *KnapsackSolver) pivotStep(items []int32, most, room []float64, b *Basis
 	if sign == 0 {
 		return false
 	}
+	for k := range n {
+		f.column[k] = 0
+		if enter >= 0 {
+			f.column[k] = f.itemColumn(items[enter], k)
+		} else if -1-enter == k {
+			f.column[k] = 1
+		}
+	}
 	for r := range n {
 		f.step[r] = 0
-		for k := range n {
-			x := 0.0
-			if enter >= 0 {
-				x = f.itemColumn(items[enter], k)
-			} else if int(-1-enter) == k {
-				x = 1
-			}
+		for k, x := range f.column {
 			if x != 0 {
 				f.step[r] += f.inverse[r*n+k] * x
 			}

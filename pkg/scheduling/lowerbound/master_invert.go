@@ -37,7 +37,7 @@ func (m *masterProblem) refactorBasis() {
 		m.inverse[r*n+r] = 1
 	}
 	for at := range n {
-		if !eliminateColumn(a, m.inverse, at, n) {
+		if !m.eliminateColumn(a, at, n) {
 			m.restartBasis()
 			return
 		}
@@ -54,7 +54,7 @@ func (m *masterProblem) refactorBasis() {
 
 // eliminateColumn makes a column of the matrix that of the identity, and does the same to the inverse; false where the
 // matrix has none.
-func eliminateColumn(a, inverse []float64, at, n int) bool {
+func (m *masterProblem) eliminateColumn(a []float64, at, n int) bool {
 	best := at
 	for r := at + 1; r < n; r++ {
 		if math.Abs(a[r*n+at]) > math.Abs(a[best*n+at]) {
@@ -67,21 +67,31 @@ func eliminateColumn(a, inverse []float64, at, n int) bool {
 	}
 	for k := range n {
 		a[best*n+k], a[at*n+k] = a[at*n+k], a[best*n+k]/d
-		inverse[best*n+k], inverse[at*n+k] = inverse[at*n+k], inverse[best*n+k]/d
+		m.inverse[best*n+k], m.inverse[at*n+k] = m.inverse[at*n+k], m.inverse[best*n+k]/d
 	}
-	row, other := a[at*n:at*n+n], inverse[at*n:at*n+n]
+	m.subtractFromOthers(m.inverse, a, at)
+	m.subtractFromOthers(a, a, at)
+	return true
+}
+
+// subtractFromOthers takes a row off all others, as many times as the matrix has there in the row's own column.
+func (m *masterProblem) subtractFromOthers(from, a []float64, at int) {
+	n := m.rowCount()
+	row := from[at*n : at*n+n]
+	m.filled = m.filled[:0] // most of the row is 0
+	for k, x := range row {
+		if x != 0 {
+			m.filled = append(m.filled, int32(k))
+		}
+	}
 	for r := range n {
 		x := a[r*n+at]
 		if r == at || x == 0 {
 			continue
 		}
-		to, toInverse := a[r*n:r*n+n], inverse[r*n:r*n+n]
-		for k := at; k < n; k++ {
+		to := from[r*n : r*n+n]
+		for _, k := range m.filled {
 			to[k] -= x * row[k]
 		}
-		for k, y := range other {
-			toInverse[k] -= x * y
-		}
 	}
-	return true
 }

@@ -20,16 +20,15 @@ const (
 	lowerings = 3
 	// quickShare is the part of the work after which fills are looked for thoroughly, whatever groups find.
 	quickShare = 0.75
-	// givingShare is the part of the work that goes into what offers hold in the end.
-	givingShare = 0.25
 )
 
 // RaisedBound is the outcome of RaiseBound.
 type RaisedBound struct {
 	ClassPrices
-	Worth []float64     // by offer with a limit: no fill of whole pods is worth more
-	Fills []LimitedFill // by offer with a limit: what it holds in a fleet that costs about Least
-	Work  int           // that it took
+	Worth []float64 // by offer with a limit: no fill of whole pods is worth more
+	Work  int       // that it took
+
+	groups *limitGroups
 }
 
 // LimitedFill is how many pods of which classes one offer holds.
@@ -47,8 +46,7 @@ type PlannedNode struct {
 
 // RaiseBound looks for prices that prove more than those given, because every offer holds whole pods, also one of which
 // there are so many. The outcome is valid after any amount of work, of which one unit takes about a nanosecond. It has
-// no Fill. The bound is the sum of count times value, less the worth of the offers that have a limit. What these offers
-// hold in the end takes up to givingShare of the work more.
+// no Fill. The bound is the sum of count times value, less the worth of the offers that have a limit.
 //
 // It takes the offers with a limit group by group, so that few rows stand for many nodes: a column says what each
 // offer of the group holds at one set of prices. A mixture of such columns is a mixture of fills of each offer, so
@@ -58,25 +56,40 @@ func RaiseBound(p CoverProblem, value []float64, plan []PlannedNode, work int) R
 	g := newLimitGroups(p)
 	g.addPlan(plan)
 	g.m.perturbDemand()
-	v := g.filler.Value
-	pure := g.m.classValues(v)
-	copy(v, value)
-	best := RaisedBound{ClassPrices: ClassPrices{Bound: math.Inf(-1), Least: g.m.fleetCost()}}
+	pure := g.m.classValues(g.filler.Value)
+	copy(g.filler.Value, value)
+	best := RaisedBound{ClassPrices: ClassPrices{Bound: math.Inf(-1), Least: g.m.fleetCost()}, groups: g}
+	best.runRounds(pure, len(value), work)
+	return best
+}
+
+// RaiseFurther does so much more work, with another plan beside all that was found so far.
+func (b *RaisedBound) RaiseFurther(plan []PlannedNode, work int) {
+	g := b.groups
+	g.addPlan(plan)
+	g.m.improveBasis()
+	b.Least = g.m.fleetCost()
+	pure := g.m.classValues(g.filler.Value)
+	mixInto(g.filler.Value, b.Value, closeToBest)
+	b.runRounds(pure, len(b.Value), b.Work+work)
+}
+
+// runRounds tries prices, first the filler's, until it has done so much work or others would not prove more.
+func (b *RaisedBound) runRounds(pure []float64, classes, work int) {
+	g := b.groups
 	for mix := closeToBest; ; {
-		best.Rounds++
+		b.Rounds++
 		exact := g.patience == limitedFills
 		added := g.tryPrices(pure)
-		higher := best.keepHigher(g, len(value))
+		higher := b.keepHigher(g, classes)
 		g.m.refactorBasis()
 		g.m.improveBasis()
-		best.Least = g.m.fleetCost()
-		if best.Work = g.work + g.m.work; best.Work > work || best.Least-best.Bound <= wholeEnough*best.Bound ||
+		b.Least = g.m.fleetCost()
+		if b.Work = g.work + g.m.work; b.Work > work || b.Least-b.Bound <= wholeEnough*b.Bound ||
 			exact && added == 0 && mix == 0 {
-			best.Fills = g.giveAllFills(best.Work + int(givingShare*float64(work)))
-			best.Work = g.work + g.m.work
-			return best
+			return
 		}
-		if 2*added < len(g.members) || float64(best.Work) > quickShare*float64(work) {
+		if 2*added < len(g.members) || float64(b.Work) > quickShare*float64(work) {
 			g.patience = limitedFills
 		}
 		switch {
@@ -87,8 +100,8 @@ func RaiseBound(p CoverProblem, value []float64, plan []PlannedNode, work int) R
 		default:
 			mix = closeToBest
 		}
-		pure = g.m.classValues(v)
-		mixInto(v, best.Value, mix)
+		pure = g.m.classValues(g.filler.Value)
+		mixInto(g.filler.Value, b.Value, mix)
 	}
 }
 
@@ -256,7 +269,7 @@ func (g *limitGroups) tryOffers(pure []float64) (added int, over bool) {
 
 // workPerGlance, workPerClass and workPerTry are how much work it is to see that a class cannot pay, to look at it
 // closely and to try a number of its pods.
-const workPerGlance, workPerClass, workPerTry = 10, 200, 100
+const workPerGlance, workPerClass, workPerTry = 10, 200, 30
 
 // countFill adds the work that it took to find the last fill, of the offer.
 func (g *limitGroups) countFill(o *NodeOffer) {

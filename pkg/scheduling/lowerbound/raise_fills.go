@@ -1,6 +1,9 @@
 package lowerbound
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	// givenAtOnce is the part of a group's offers that get their fills before what is left is priced anew.
@@ -19,9 +22,11 @@ type fillGiver struct {
 	most int           // work up to which it looks for better fills
 }
 
-// giveAllFills tells by offer with a limit what it holds. It looks for no better fills once all has taken so much work.
-func (g *limitGroups) giveAllFills(most int) []LimitedFill {
-	f := &fillGiver{limitGroups: g, out: make([]LimitedFill, len(g.Offers)), most: most}
+// GiveFills tells by offer with a limit what it holds in a fleet that costs about Least, and how much work that took.
+// After so much work it looks for no better fills.
+func (b *RaisedBound) GiveFills(most int) ([]LimitedFill, int) {
+	g := b.groups.clone()
+	f := &fillGiver{limitGroups: g, out: make([]LimitedFill, len(g.Offers)), most: b.Work + most}
 	for _, c := range g.Classes[:g.first] {
 		f.left = append(f.left, c.Count)
 	}
@@ -29,7 +34,19 @@ func (g *limitGroups) giveAllFills(most int) []LimitedFill {
 	for f.giveSomeFills() {
 		f.solveLeft()
 	}
-	return f.out
+	return f.out, g.work + g.m.work - b.Work
+}
+
+// clone is a copy of which members, columns and demand may change.
+func (g *limitGroups) clone() *limitGroups {
+	whole, s, m, filler := *g.wholePodProblem, *g.solver, *g.m, *g.filler
+	filler.Value = slices.Clone(filler.Value)
+	m.columns, m.inside, m.alone = slices.Clip(m.columns), slices.Clone(m.inside), slices.Clone(m.alone)
+	m.basic, m.inverse, m.demand = slices.Clone(m.basic), slices.Clone(m.inverse), slices.Clone(m.demand)
+	m.has, m.prices = slices.Clone(m.has), slices.Clone(m.prices)
+	s.m, s.filler = &m, &filler
+	whole.solver, whole.fill = &s, slices.Clone(whole.fill)
+	return &limitGroups{&whole, slices.Clone(g.members), g.first, slices.Clone(g.columns)}
 }
 
 // giveSomeFills gives a part of the offers of each group their fills; false when no offer is left.

@@ -57,12 +57,15 @@ func SolveWholePods(p CoverProblem) ClassPrices {
 // wholePodProblem is a problem whose nodes hold whole pods.
 type wholePodProblem struct {
 	*solver
-	fill     []float64 // by offer: no fill is worth more
-	patience int       // steps of looking for one
-	left     []float64 // by class: most pods that one holds, nil for no more than fit
-	close    []int32   // offers that came near to being worth their price, to be asked first
-	work     int       // numbers it went through
-	mosts    []float64 // see mostNow
+	fill     []float64     // by offer: no fill is worth more
+	patience int           // steps of looking for one
+	left     []float64     // by class: most pods that one holds, nil for no more than fit
+	close    []int32       // offers that came near to being worth their price, to be asked first
+	work     int           // numbers it went through
+	mosts    []float64     // see mostNow
+	last     []LimitedFill // by offer: the best fill when it was asked last
+	place    []int32       // by class: its item and one, while a fill is looked for
+	again    []int32       // by position in the last fill: how many may be there again
 
 	// Of the fill that is looked for.
 	items  []nodeItem
@@ -154,7 +157,30 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
 	if upper <= w.most {
 		return upper
 	}
-	for j, k := range o.Holds {
+	w.room, w.places = append(w.room[:0], o.Room...), append(w.places[:0], w.Caps...)
+	last := w.lastWorth(at)
+	leastGain := math.Inf(-1)
+	if w.closely() {
+		leastGain = max(last, least) - upper
+	}
+	w.collectItems(o.Holds, mosts, leastGain)
+	w.tryLast(at, last)
+	w.tryCounts(0, 0)
+	w.keepLast(at)
+	if w.steps > w.patience {
+		return upper
+	}
+	return min(upper, w.most*w.margin)
+}
+
+// closely reports whether the best fill has to be found or nearly so. A fleet in the making needs good ones only, and
+// within few steps others are found without what was best for other counts.
+func (w *wholePodProblem) closely() bool { return w.left == nil || w.glance }
+
+// collectItems collects the classes of which a node may hold some: those of which one pod loses no more than so much
+// against the best fill of fractions.
+func (w *wholePodProblem) collectItems(holds []int32, mosts []float64, leastGain float64) {
+	for j, k := range holds {
 		v, n := w.filler.Value[k], mosts[j]
 		if v <= 0 || n < 1 || w.m.row[k] < 0 {
 			continue
@@ -163,11 +189,12 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
 		for r := range w.filler.Price {
 			gain -= w.filler.Price[r] * w.filler.itemColumn(k, r)
 		}
-		w.items = append(w.items, nodeItem{class: k, value: v, most: int32(min(n, 1e6)), gain: gain})
+		if gain >= leastGain-rounding {
+			w.items = append(w.items, nodeItem{class: k, value: v, most: int32(min(n, 1e6)), gain: gain})
+		}
 	}
 	slices.SortFunc(w.items, func(a, b nodeItem) int {
-		return cmp.Or(cmp.Compare(b.value, a.value),
-			cmp.Compare(a.class, b.class))
+		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.class, b.class))
 	})
 	n, dims := len(w.items), w.filler.dims
 	w.rest, w.yield = append(w.rest[:0], make([]float64, n+1)...), append(w.yield[:0], make([]float64, (n+1)*dims)...)
@@ -178,13 +205,70 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
 			w.yield[j*dims+r] = max(w.yield[(j+1)*dims+r], it.value/x)
 		}
 	}
-	w.room, w.places = append(w.room[:0], o.Room...), append(w.places[:0], w.Caps...)
 	w.n, w.best = append(w.n[:0], make([]int32, n)...), append(w.best[:0], make([]int32, n)...)
-	w.tryCounts(0, 0)
-	if w.steps > w.patience {
-		return upper
+}
+
+// rounding is what gains may be wrong by, in USD per hour.
+const rounding = 1e-9
+
+// lastWorth is what the fill is worth now that was best when the offer was asked last, as far as it still may be.
+func (w *wholePodProblem) lastWorth(at int) (worth float64) {
+	if w.last == nil {
+		w.last, w.place = make([]LimitedFill, len(w.Offers)), make([]int32, len(w.Classes))
 	}
-	return min(upper, w.most*w.margin)
+	last := &w.last[at]
+	w.again = w.again[:0]
+	for i, k := range last.Class {
+		n := int32(last.Amount[i])
+		if w.left != nil {
+			n = min(n, int32(w.left[k]))
+		}
+		if v := w.filler.Value[k]; v > 0 {
+			n = w.fitCount(&nodeItem{class: k, most: n})
+			w.takeRoom(k, float64(n))
+			worth += float64(n) * v
+		} else {
+			n = 0
+		}
+		w.again = append(w.again, n)
+	}
+	for i, k := range last.Class {
+		w.takeRoom(k, -float64(w.again[i]))
+	}
+	return worth
+}
+
+// tryLast takes the fill that was best when the offer was asked last for the best so far, if it is worth enough.
+func (w *wholePodProblem) tryLast(at int, worth float64) {
+	if worth <= w.most || !w.closely() {
+		return
+	}
+	w.most = worth
+	for j, it := range w.items {
+		w.place[it.class] = int32(j + 1)
+	}
+	for i, k := range w.last[at].Class {
+		if j := w.place[k] - 1; j >= 0 {
+			w.best[j] = w.again[i]
+		}
+	}
+	for _, it := range w.items {
+		w.place[it.class] = 0
+	}
+}
+
+// keepLast remembers the best fill of the offer, if one is worth enough.
+func (w *wholePodProblem) keepLast(at int) {
+	if !slices.ContainsFunc(w.best, func(n int32) bool { return n > 0 }) {
+		return
+	}
+	last := &w.last[at]
+	last.Class, last.Amount = last.Class[:0], last.Amount[:0]
+	for j, n := range w.best {
+		if n > 0 {
+			last.Class, last.Amount = append(last.Class, w.items[j].class), append(last.Amount, int(n))
+		}
+	}
 }
 
 // mostNow is how many pods of each class that the offer holds one node may have.
@@ -200,37 +284,54 @@ func (w *wholePodProblem) mostNow(o *NodeOffer, at int) []float64 {
 	return w.mosts
 }
 
-// tryCounts tries all numbers of the item, most first, with what is worth so much in the node already.
+// tryCounts tries all numbers of the item and those after it, most first, with what is worth so much in the node
+// already.
 func (w *wholePodProblem) tryCounts(j int, worth float64) {
 	if worth > w.most {
 		w.most = worth
 		copy(w.best, w.n)
 	}
-	if w.steps++; j == len(w.items) || w.steps > w.patience || worth+w.remainingWorth(j) <= w.most*w.margin {
-		return
-	}
-	it := &w.items[j]
-	most := w.fitCount(it)
-	w.takeRoom(it.class, float64(most))
-	for n := most; n >= 0; n-- {
-		w.n[j] = n
-		w.tryCounts(j+1, worth+float64(n)*it.value)
-		if n > 0 {
+	for room := worth + w.roomWorth(); j < len(w.items); j++ {
+		it := &w.items[j]
+		if w.steps++; w.steps > w.patience {
+			return
+		}
+		spare := room + w.rest[j] - w.most*w.margin // what may be lost of it to leave a fill that is worth enough
+		if spare <= 0 || worth+w.bestYield(j) <= w.most*w.margin {
+			return
+		}
+		if spare+it.gain <= 0 {
+			continue
+		}
+		most := w.fitCount(it)
+		if it.gain < 0 {
+			most = min(most, int32(min(spare/-it.gain, 1e6)))
+		}
+		w.takeRoom(it.class, float64(most))
+		for n := most; n > 0; n-- {
+			w.n[j] = n
+			w.tryCounts(j+1, worth+float64(n)*it.value)
 			w.takeRoom(it.class, -1)
 		}
+		w.n[j] = 0
 	}
 }
 
-// remainingWorth is about the most that the item and those after it can be worth in the room that is left: by the
-// prices of room, and by each resource alone.
-func (w *wholePodProblem) remainingWorth(j int) float64 {
-	worth, dims := w.rest[j], w.filler.dims
+// roomWorth is what the room that is left is worth by its prices.
+func (w *wholePodProblem) roomWorth() float64 {
+	worth, dims := 0.0, w.filler.dims
 	for r, x := range w.room {
 		worth += w.filler.Price[r] * x
 	}
 	for g, x := range w.places {
 		worth += w.filler.Price[dims+g] * x
 	}
+	return worth
+}
+
+// bestYield is the most that the item and those after it can be worth by the room that is left of one resource alone.
+func (w *wholePodProblem) bestYield(j int) float64 {
+	worth, dims := math.Inf(1), w.filler.dims
 	for r, x := range w.room {
 		if yield := w.yield[j*dims+r]; yield*x < worth { // false where nothing is needed of the resource
 			worth = yield * x
