@@ -18,10 +18,10 @@ func (a *solution) lowerBound() float64 {
 	for i, k := range a.w.classes.list {
 		p.placed[i] = len(k.pods) - len(a.rest[i])
 	}
-	usd := p.remember(nil)
+	usd := p.provenUSD(nil)
 	for _, x := range []*shadowPrices{a.w.worth, a.w.alone, a.w.raised} {
 		if x != nil {
-			usd = max(usd, p.remember(x))
+			usd = max(usd, p.provenUSD(x))
 		}
 	}
 	return usd
@@ -33,9 +33,9 @@ type provenBound struct {
 	usd    float64
 }
 
-// remember is what the prices prove, or without prices what single nodes do. What was proven last is remembered: most
+// provenUSD is what the prices prove, or without prices what single nodes do. What was proven last is remembered: most
 // solutions place the same pods.
-func (p boundProof) remember(x *shadowPrices) float64 {
+func (p boundProof) provenUSD(x *shadowPrices) float64 {
 	known, ok := p.w.proven[x]
 	if ok && slices.Equal(known.placed, p.placed) {
 		return known.usd
