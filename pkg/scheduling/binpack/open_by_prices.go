@@ -190,11 +190,12 @@ func (g *priceGuide) repriceRemaining(hosts float64) {
 // reprice is what pods are worth of which so many are left, while that part of the hosts is empty. Solutions fill hosts
 // in the same way again and again, so prices are remembered while some are empty.
 func (p *shadowPrices) reprice(count []float64, hosts float64) []float64 {
-	if hosts == 0 {
+	limited := func(o lowerbound.NodeOffer) bool { return o.Limit > 0 }
+	if hosts == 0 || !slices.ContainsFunc(p.problem.Offers, limited) {
 		return p.solver.Reprice(count, hosts, 0)
 	}
 	var id []byte
-	for _, n := range append(count, hosts) {
+	for _, n := range append(slices.Clip(count), hosts) {
 		id = binary.LittleEndian.AppendUint64(id, math.Float64bits(n))
 	}
 	y, ok := p.repriced[string(id)]

@@ -158,15 +158,16 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
 		return upper
 	}
 	w.room, w.places = append(w.room[:0], o.Room...), append(w.places[:0], w.Caps...)
-	last := w.lastWorth(at)
-	leastGain := math.Inf(-1)
 	if w.closely() {
-		leastGain = max(last, least) - upper
+		last := w.lastWorth(at)
+		w.collectItems(o.Holds, mosts, max(last, least)-upper)
+		w.tryLast(at, last)
+		w.tryCounts(0, 0)
+		w.keepLast(at)
+	} else {
+		w.collectItems(o.Holds, mosts, math.Inf(-1))
+		w.tryCounts(0, 0)
 	}
-	w.collectItems(o.Holds, mosts, leastGain)
-	w.tryLast(at, last)
-	w.tryCounts(0, 0)
-	w.keepLast(at)
 	if w.steps > w.patience {
 		return upper
 	}
@@ -240,7 +241,7 @@ func (w *wholePodProblem) lastWorth(at int) (worth float64) {
 
 // tryLast takes the fill that was best when the offer was asked last for the best so far, if it is worth enough.
 func (w *wholePodProblem) tryLast(at int, worth float64) {
-	if worth <= w.most || !w.closely() {
+	if worth <= w.most {
 		return
 	}
 	w.most = worth
