@@ -20,10 +20,14 @@ func WritePage(w io.Writer, cluster string, v View) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"age": FormatAge, "usd": FormatUSD, "cores": FormatCores, "gib": GiB, "percent": FormatPercent,
 		"remarks": PoolRemarks, "grade": FillGrade, "parts": FormatParts, "steps": FormatSteps, "hazard": FormatHazard,
-		"folded": func(p Pool) bool { return len(p.Nodes) > MostUnfolded },
-		"crowd":  func(p []Pod) bool { return len(p) > MostUnfolded },
-		"types":  func(p Pool) []TypeSum { list, _ := SumByType(p.Nodes); return list },
-		"more":   func(p Pool) int { _, more := SumByType(p.Nodes); return more },
+		"folded": func(n int) bool { return n > MostUnfolded },
+		"types": func(p Pool) (out struct {
+			List []TypeSum
+			More int
+		}) {
+			out.List, out.More = SumByType(p.Nodes)
+			return out
+		},
 		"phases": FormatPhases,
 		"width":  func(f FillLevel) string { return fmt.Sprintf("%.1f%%", math.Min(1, f.TakenPart())*100) },
 	}).Parse(page)

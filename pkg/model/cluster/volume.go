@@ -6,9 +6,6 @@ import "slices"
 // uses some waits for a node, or is on a node that goes away or may be emptied. To read volumes costs several lists,
 // and most decisions move no pod that has one.
 func (s Snapshot) VolumesMatter(emptied map[string]bool) bool {
-	if !s.HasUnreadVolumes() {
-		return false
-	}
 	going := map[string]bool{}
 	for _, h := range s.StateNodes() {
 		going[h.Name()] = h.MarkedForDeletion()

@@ -72,7 +72,7 @@ func (c Volumes) boundVolumes(ctx context.Context) (map[string]cluster.Attachmen
 // WithVolumes is the snapshot with what the volumes of its pods allow, and how many of them nodes can have attached.
 // The snapshot given is not changed. Nothing is read if no pod uses any.
 func (c Volumes) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
-	if !slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return len(p.UnreadClaims) > 0 }) {
+	if !s.HasUnreadVolumes() {
 		return s, nil
 	}
 	var known translate.Storage

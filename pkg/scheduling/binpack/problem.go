@@ -26,7 +26,7 @@ type problem struct {
 	alone      *shadowPrices                 // the same without the nodes that are there, once worth reckons with these
 	raised     *shadowPrices                 // the same with whole pods on nodes that are there, once asked
 	hostFills  []hostFill                    // by host: what it holds in the fleet of these prices
-	proven     map[*shadowPrices]provenBound // see boundProof.remember
+	proven     map[*shadowPrices]provenBound // see boundProof.provenUSD
 	filters    map[[2]*nodeAdmission]bool    // see admitsAll
 
 	nodeLabels nodeLabelsByName // kept from one what-if question to the next

@@ -47,7 +47,7 @@ func (p *readPorts) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeC
 // WithVolumes reads what volumes allow: the claims and volumes in one moment, the limits of nodes in another. Like the
 // real adapter it reads nothing if no pod uses any, and says of pods what is so now.
 func (p *readPorts) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
-	if !slices.ContainsFunc(s.Pods, func(pod cluster.Pod) bool { return len(pod.UnreadClaims) > 0 }) {
+	if !s.HasUnreadVolumes() {
 		return s, nil
 	}
 	s.Pods, s.Nodes = slices.Clone(s.Pods), slices.Clone(s.Nodes)
