@@ -33,6 +33,8 @@ type apiServer struct {
 	revision uint64
 	kinds    map[string]*storedKind // by plural
 	lists    map[string]int         // full lists, by plural
+	rest     map[string]restOfList  // by the token of the next page
+	pages    int                    // of lists
 	watches  map[string]int
 
 	// disasters
@@ -63,18 +65,17 @@ func newAPIServer(seed uint64) *apiServer {
 	kind := func(kind, group string) *storedKind {
 		return &storedKind{kind: kind, group: group, objects: map[string]map[string]any{}}
 	}
-	return &apiServer{rng: rand.New(rand.NewPCG(seed, 1)), revision: 100, lists: map[string]int{}, watches: map[string]int{},
+	return &apiServer{rng: rand.New(rand.NewPCG(seed, 1)), revision: 100, lists: map[string]int{}, watches: map[string]int{}, rest: map[string]restOfList{},
 		kinds: map[string]*storedKind{"pods": kind("Pod", "v1"), "nodes": kind("Node", "v1"),
 			"nodeclaims": kind("NodeClaim", "karpenter.sh/v1")}}
 }
 
 // client is a client of the server, in a process of its own.
 func (s *apiServer) client() *Client {
-	c, err := New(Config{Endpoint: "http://api.invalid", Transport: s})
-	if err != nil {
-		panic(err)
+	if c, err := New(Config{Endpoint: "http://api.invalid", Transport: s}); err == nil {
+		return c
 	}
-	return c
+	panic("no client")
 }
 
 // put stores an object, and returns it as stored.
@@ -211,6 +212,13 @@ func (s *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if token := q.Get("continue"); token != "" {
+		rest, ok := s.rest[token]
+		if !ok || rest.version < k.compacted {
+			return answer(http.StatusGone, status(http.StatusGone, metav1.StatusReasonExpired))
+		}
+		return s.servePage(k, rest)
+	}
 	k.reached = s.revision
 	for i := range k.events {
 		k.events[i].seen = time.Time{} // the watch cache has caught up
@@ -219,17 +227,16 @@ func (s *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	for _, name := range slices.Sorted(maps.Keys(k.objects)) {
 		items = append(items, k.objects[name])
 	}
-	meta := map[string]any{"resourceVersion": strconv.FormatUint(s.revision, 10)}
-	if q.Get("limit") == "1" {
-		if q.Get("fieldSelector") == "" && len(items) > 1 {
-			meta["remainingItemCount"] = len(items) - 1
-		}
-		items = items[:min(1, len(items))]
-	} else {
+	if q.Get("limit") != "1" {
 		s.lists[plural]++
+		return s.servePage(k, restOfList{s.revision, items})
 	}
-	return answer(http.StatusOK, map[string]any{"kind": k.kind + "List", "apiVersion": k.group, "items": items,
-		"metadata": meta})
+	meta := map[string]any{"resourceVersion": strconv.FormatUint(s.revision, 10)}
+	if q.Get("fieldSelector") == "" && len(items) > 1 {
+		meta["remainingItemCount"] = len(items) - 1
+	}
+	return answer(http.StatusOK, map[string]any{"kind": k.kind + "List", "apiVersion": k.group,
+		"items": items[:min(1, len(items))], "metadata": meta})
 }
 
 func (s *apiServer) patch(r *http.Request, plural, name string) (*http.Response, error) {

@@ -1,13 +1,11 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -175,63 +173,6 @@ func decodeAnswer(ctx context.Context, r *rest.Request) (runtime.Object, error) 
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return r.MaxRetries(0).Do(ctx).Get()
-}
-
-// listQuery is what to list.
-type listQuery struct {
-	place     apiPath
-	namespace string // empty for all
-	fields    string // field selector
-	labels    string // label selector
-	page      int    // objects in a page; 0 for as many as usual
-	// enough, if set, is asked after each page whether others need not be read.
-	enough func() bool
-}
-
-type listObject interface {
-	runtime.Object
-	metav1.ListInterface
-}
-
-// listAll reads a list page by page and keeps only what translate makes of each page, so that a large cluster never
-// stands in memory as whole objects. All pages are of one moment, the version returned: the API server serves them from
-// a snapshot in its cache. (resourceVersion=0 would be older data and, worse, one page however long.)
-func listAll[L listObject, T any](ctx context.Context, c *connection, q listQuery, fresh func() L,
-	translate func(L) []T) ([]T, string, error) {
-	what := apiCall{verb: "list", place: q.place, namespace: q.namespace}
-	for restart := 0; ; restart++ {
-		out, version, err := listPages(ctx, c, q, fresh, translate)
-		if err == nil {
-			return out, version, nil
-		}
-		if !apierrors.IsResourceExpired(err) || restart == maxRestarts {
-			return nil, "", wrapError(what, err)
-		}
-	}
-}
-
-func listPages[L listObject, T any](ctx context.Context, c *connection, q listQuery, fresh func() L,
-	translate func(L) []T) ([]T, string, error) {
-	size := cmp.Or(q.page, pageSize)
-	what := apiCall{verb: "read a page of", place: q.place, namespace: q.namespace}
-	var out []T
-	for token := ""; ; {
-		page := fresh()
-		err := c.sendWithRetries(ctx, what, func() *rest.Request {
-			r := c.restClient(q.place).Get().AbsPath(q.place.pathTo(q.namespace, "", "")...).Param("limit",
-				strconv.Itoa(size))
-			return addParam(addParam(addParam(r, "fieldSelector", q.fields), "labelSelector", q.labels), "continue",
-				token)
-		}, page)
-		if err != nil {
-			return nil, "", err
-		}
-		out = append(out, translate(page)...)
-		token = page.GetContinue()
-		if token == "" || q.enough != nil && q.enough() {
-			return out, page.GetResourceVersion(), nil
-		}
-	}
 }
 
 func addParam(r *rest.Request, name, value string) *rest.Request {

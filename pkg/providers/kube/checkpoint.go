@@ -127,8 +127,12 @@ func (s *Checkpoints) adoptKind(k *followedKind, c *checkpoint, at int) bool {
 		return false
 	}
 	m.own.beginList(k.place.plural) // what is written from now on must be told
+	if k.unfinished != nil {
+		k.unfinished.forget()
+	}
 	k.restore(c, strconv.FormatUint(c.versions[at], 10))
 	k.version, k.proven, k.took = c.versions[at], time.Time{}, c.took[at]
+	k.reopen() // a watch from before a list that failed would tell of later changes alone
 	m.notifyWaiters()
 	return true
 }

@@ -109,6 +109,10 @@ func (h *history) invocation(p process) {
 	defer cancel()
 	p.cache.Resume(ctx)
 	defer p.cache.Freeze()
+	if h.rng.IntN(4) == 0 {
+		h.lookShortly(ctx, p)
+		return // the next invocation goes on with its lists
+	}
 	for range 1 + h.rng.IntN(4) {
 		for range h.rng.IntN(5) {
 			h.change()
@@ -116,7 +120,7 @@ func (h *history) invocation(p process) {
 		if h.rng.IntN(3) == 0 {
 			h.disaster()
 		}
-		switch h.rng.IntN(5) {
+		switch h.rng.IntN(6) {
 		case 0:
 			time.Sleep(time.Duration(h.rng.IntN(20000)) * time.Millisecond)
 		case 1:
@@ -128,9 +132,18 @@ func (h *history) invocation(p process) {
 		case 3:
 			_, err := p.cache.CachedSnapshot(ctx)
 			h.fail("a look at the cache", err)
+		case 4:
+			h.lookShortly(ctx, p)
 		}
 		h.checkProven(ctx, p)
 	}
+}
+
+// lookShortly looks at the cluster without the time to read all of it.
+func (h *history) lookShortly(ctx context.Context, p process) {
+	cut, stop := context.WithTimeout(ctx, time.Duration(1+h.rng.IntN(12))*time.Millisecond)
+	defer stop()
+	_, _ = p.cache.ReadSnapshot(cut)
 }
 
 func (h *history) fail(what string, err error) {
@@ -145,6 +158,11 @@ func (h *history) checkProven(ctx context.Context, p process) {
 	h.t.Helper()
 	got, err := p.cache.ReadSnapshot(ctx)
 	h.fail("a proven look", err)
+	h.compareWithList(ctx, got)
+}
+
+func (h *history) compareWithList(ctx context.Context, got cluster.Snapshot) {
+	h.t.Helper()
 	want, err := h.api.client().ReadSnapshot(ctx)
 	h.fail("a list", err)
 	if d := cmp.Diff(followedOf(want), followedOf(got), cmpopts.EquateEmpty()); d != "" {

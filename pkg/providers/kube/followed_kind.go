@@ -53,7 +53,9 @@ type followedKind struct {
 	few    int           // so many are listed rather than proven by a watch
 	// list reads all; keep replaces what is known, under the lock of the cache.
 	list func(context.Context) (version string, keep func(), err error)
-	take func(watch.Event) (news bool) // takes an event, under the lock of the cache
+	// unfinished is the list where one that was cut short goes on, nil where each begins anew. One proves or lists.
+	unfinished unfinishedList
+	take       func(watch.Event) (news bool) // takes an event, under the lock of the cache
 	// restore replaces what is known by what a checkpoint holds, up to that version, under the lock of the cache.
 	restore func(c *checkpoint, version string)
 	size    func() int
@@ -72,12 +74,20 @@ type followedKind struct {
 	aims    []storeRevision    // what a bookmark that is waited for is to prove as well
 }
 
+// unfinishedList is a list that may have been cut short. See pagedList.
+type unfinishedList interface {
+	goesOn() (began time.Time, ok bool)
+	forget()
+}
+
 func newPodKind(m *ClusterCache) *followedKind {
 	k := &followedKind{place: podPath(), fields: notEnded, maxAge: maxProofAge, few: fewPods,
 		restore: m.Checkpoints.restorePods, one: make(chan struct{}, 1)}
 	k.size = func() int { return len(m.objects.pods) }
+	pages := m.pods().newPodPages()
+	k.unfinished = pages
 	k.list = func(ctx context.Context) (string, func(), error) {
-		all, version, err := m.pods().allPods(ctx)
+		all, version, err := m.pods().readPods(ctx, pages)
 		sorted := translate.SortPods(maps.Values(all))
 		return version, func() {
 			m.objects.pods, m.objects.sorted, m.objects.changed = all, sorted, map[string]bool{}
@@ -190,7 +200,12 @@ func (m *ClusterCache) proveKind(ctx context.Context, k *followedKind, since tim
 	if m.isProven(k, since) || m.awaitOwnWrites(ctx, k, since) || m.catchUpWith(ctx, k, since) {
 		return nil
 	}
-	return m.listKind(ctx, k)
+	began, err := m.listKind(ctx, k)
+	if err != nil || !began.Before(since) || m.catchUpWith(ctx, k, since) {
+		return err
+	}
+	_, err = m.listKind(ctx, k) // a list that went on proves what was stored before its first page, and no more
+	return err
 }
 
 // awaitOwnWrites waits a moment for the watch to tell what this client wrote, if nothing else lacks.
@@ -242,16 +257,25 @@ func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since t
 	return proven
 }
 
-// listKind lists the kind, and has it followed from there.
-func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) error {
-	m.own.beginList(k.place.plural)
-	began := time.Now()
+// listKind lists the kind, or goes on with its list, and has it followed from there. Everything is known then that was
+// stored before the list began.
+func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) (began time.Time, err error) {
+	began = time.Now()
+	wentOn := false
+	if k.unfinished != nil {
+		if first, ok := k.unfinished.goesOn(); ok {
+			began, wentOn = first, true
+		}
+	}
+	if !wentOn {
+		m.own.beginList(k.place.plural)
+	}
 	version, keep, err := k.list(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
 		k.version = 0 // what was forgotten of own writes must be listed
-		return err
+		return began, err
 	}
 	keep()
 	k.proven, k.took, k.aims = began, time.Since(began), nil
@@ -260,7 +284,7 @@ func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) error {
 	m.Checkpoints.told++
 	k.reopen()
 	m.notifyWaiters()
-	return nil
+	return began, nil
 }
 
 // reopen has another watch opened, from the version that is known. The lock is held.

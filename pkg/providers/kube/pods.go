@@ -124,10 +124,22 @@ func (c Pods) RemovePod(ctx context.Context, p cluster.Pod) error {
 		&none)
 }
 
+// podPages is the list of the pods that have not ended.
+type podPages = pagedList[*corev1.PodList, *translate.ListedPod]
+
+func (c Pods) newPodPages() *podPages {
+	return &podPages{connection: c.connection, query: listQuery{place: podPath(), fields: notEnded}, fresh: newPods,
+		translate: func(l *corev1.PodList) []*translate.ListedPod { return translatePage(l.Items, c.shapes.ListPod) }}
+}
+
 // allPods lists the pods that have not ended, by UID.
 func (c Pods) allPods(ctx context.Context) (map[string]*translate.ListedPod, string, error) {
-	all, version, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: notEnded}, newPods,
-		func(l *corev1.PodList) []*translate.ListedPod { return translatePage(l.Items, c.shapes.ListPod) })
+	return c.readPods(ctx, c.newPodPages())
+}
+
+// readPods is allPods for a list that may go on.
+func (c Pods) readPods(ctx context.Context, pages *podPages) (map[string]*translate.ListedPod, string, error) {
+	all, version, err := pages.readAll(ctx)
 	if err != nil {
 		return nil, "", err
 	}
