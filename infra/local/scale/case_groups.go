@@ -16,7 +16,12 @@ func caseGroups() []caseGroup {
 	return []caseGroup{
 		{"cold", func(ctx context.Context, m *measured) error { return m.tickAll(ctx, idleCold, true) }},
 		{"foreign", func(ctx context.Context, m *measured) error { return m.foreignNotices(ctx) }},
-		{"warm", func(ctx context.Context, m *measured) error { return m.tickAll(ctx, idleWarm, false) }},
+		{"warm", func(ctx context.Context, m *measured) error {
+			if err := m.warmFunctions(ctx); err != nil {
+				return err
+			}
+			return m.tickAll(ctx, idleWarm, false)
+		}},
 		{"heartbeats", func(ctx context.Context, m *measured) error {
 			err := m.underHeartbeats(ctx)
 			m.atRest = m.log.countMetrics("")

@@ -29,6 +29,7 @@ func questions() []question {
 		{"500 waiting pods to the last CreateFleet, warm: s", lastFleet(waitingCase(500, false)),
 			[3]string{"6", "6", "8"}},
 		{"of these, until kube-scheduler marked the last pod: s", lastMarked(waitingCase(500, false)), [3]string{}},
+		{"of these, after that: s", sinceMarked(waitingCase(500, false)), [3]string{}},
 		{"waiting pod to CreateFleet, cold, from a checkpoint: s", lastFleet(waitingCase(1, true)),
 			[3]string{"3", "7", "15"}},
 		{"lifecycle's first pass, cold, by lists: s", coldWall("lifecycle"), [3]string{"", "", "60"}},
@@ -112,6 +113,13 @@ func lastFleet(what string) func(size) string {
 
 func lastMarked(what string) func(size) string {
 	return func(s size) string { return mostOf(s.rowsOf(what, ""), 1, func(r row) float64 { return r.Marked }) }
+}
+
+// sinceMarked is how long after the last mark the last node was asked for.
+func sinceMarked(what string) func(size) string {
+	return func(s size) string {
+		return mostOf(s.rowsOf(what, ""), 1, func(r row) float64 { return r.LastFleet - r.Marked })
+	}
 }
 
 func (s size) mostMemory() string {

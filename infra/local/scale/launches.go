@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// measureWaiting lets pods wait that fit on no node there is, and ticks once, as the schedule would at some time.
+// Everything else is what functions do when they are called.
+func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) error {
+	what := waitingCase(pods, cold)
+	if err := m.waitIdle(ctx); err != nil {
+		return err
+	}
+	// as the schedule does every minute, so that a checkpoint is as old as it is then
+	if err := m.tickUntilKnown(ctx, "lifecycle"); err != nil {
+		return err
+	}
+	if cold {
+		if err := m.endProcesses("provision", "lifecycle"); err != nil {
+			return err
+		}
+	}
+	known := m.knownInstances()
+	marked, err := m.watchMarked(ctx)
+	if err != nil {
+		return err
+	}
+	defer marked.stopWatching()
+	m.forgetMeasured()
+	began, busy := time.Now(), m.planeCPU()
+	burst := fmt.Sprintf("burst-%d", began.UnixNano())
+	if err := forEach(ctx, pods, func(ctx context.Context, i int) error {
+		return m.addPod(ctx, burstPod(burst, i))
+	}); err != nil {
+		return err
+	}
+	created := time.Since(began)
+	last, left := time.Now(), pods
+	for left > 0 && time.Since(began) < mayWait {
+		if time.Since(last) > time.Minute { // the schedule, for what no call of the API server began
+			last = time.Now()
+			if _, err := m.Host.InvokeFunction(ctx, m.FunctionName("provision"), "Event", nil); err != nil {
+				return err
+			}
+		}
+		if err := waitFor(ctx, look); err != nil {
+			return err
+		}
+		n, err := m.countUnbound(ctx)
+		if err != nil {
+			return err
+		}
+		left = n
+	}
+	bound, busy := time.Since(began), m.planeCPU()-busy
+	if err := m.waitIdle(ctx); err != nil {
+		return err
+	}
+	return m.closeCase(what, m.addFleets(known, began, row{Waiting: left, Bound: bound.Seconds(), PlaneCPU: busy,
+		Created: created.Seconds(), Marked: marked.stopWatching().Sub(began).Seconds()}))
+}
+
+// countUnbound counts the waiting pods that have no node.
+func (m *measured) countUnbound(ctx context.Context) (n int, err error) {
+	list, err := m.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "scale=waiting",
+		FieldSelector: "spec.nodeName="})
+	if err != nil {
+		return 0, fmt.Errorf("list waiting pods: %w", err)
+	}
+	return len(list.Items), nil
+}
+
+// addFleets adds when instances were launched that are not known.
+func (m *measured) addFleets(known map[string]bool, began time.Time, r row) row {
+	for _, i := range m.Cloud.DescribedInstances() {
+		if known[i.ID] {
+			continue
+		}
+		took := i.Launched.Sub(began).Seconds()
+		if r.Launched++; r.Launched == 1 {
+			r.FirstFleet = took
+		}
+		r.FirstFleet, r.LastFleet = min(r.FirstFleet, took), max(r.LastFleet, took)
+	}
+	return r
+}
+
+func (m *measured) knownInstances() map[string]bool {
+	out := map[string]bool{}
+	for _, i := range m.Cloud.DescribedInstances() {
+		out[i.ID] = true
+	}
+	return out
+}
+
+// interruptNodes has EC2 take nodes back at once.
+func (m *measured) interruptNodes(ctx context.Context) error {
+	var targets []string
+	for _, i := range m.Cloud.DescribedInstances() {
+		if m.filled[i.PrivateDNSName] && len(targets) < m.struck {
+			targets = append(targets, i.ID)
+		}
+	}
+	known := m.knownInstances()
+	m.forgetMeasured()
+	began, busy := time.Now(), m.planeCPU()
+	for _, id := range targets {
+		if err := m.Cloud.InterruptSpot(id, false); err != nil {
+			return err
+		}
+	}
+	err := m.waitUntil(ctx, "the interrupted instances are gone", func() (bool, error) {
+		n := 0
+		for _, i := range m.Cloud.DescribedInstances() {
+			if slices.Contains(targets, i.ID) && i.State != "terminated" {
+				n++
+			}
+		}
+		return n == 0, nil
+	})
+	if err != nil {
+		return err
+	}
+	gone, busy := time.Since(began), m.planeCPU()-busy
+	if err := m.waitIdle(ctx); err != nil {
+		return err
+	}
+	return m.closeCase(fmt.Sprintf("%d %s", len(targets), noticed),
+		m.addFleets(known, began, row{Bound: gone.Seconds(), PlaneCPU: busy}))
+}
