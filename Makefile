@@ -95,8 +95,9 @@ test: ## what a push needs, ending with the main job
 	$(STEP) 'everything the local environment needs' '30 s, 10 minutes the first time' $(MAKE) --no-print-directory local
 	$(STEP) 'vet the local environment' '30 s' env $(LOCAL_FLAGS) go -C infra/local vet ./...
 	$(STEP) 'lint the local environment' '20 s, 2 minutes the first time' $(SHELL) -c "cd infra/local && $(LOCAL_FLAGS) $(BIN)/golangci-lint run -c ../../.golangci.yml ./..."
+	@# e2e takes longest by far and waits most of the time, so it begins first.
 	$(STEP) 'tests of the local environment' '11 minutes' env $(LOCAL_FLAGS) $(SHELL) -c \
-		"go -C infra/local test -count=1 -p 2 -timeout 30m \$$(go -C infra/local list ./... | grep -v $(SLOW_TESTS:%=-e /%$$))"
+		"go -C infra/local test -count=1 -p 2 -timeout 30m ./e2e \$$(go -C infra/local list ./... | grep -v $(SLOW_TESTS:%=-e /%$$))"
 	$(STEP) 'run the main job' '1 to 2 minutes' $(BIN)/joiner-local run
 	@printf '\n== make test passed. It proved that\n'
 	@printf '   - the code is formatted, vetted, linted, and the decisions are pure;\n'

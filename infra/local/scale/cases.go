@@ -35,6 +35,7 @@ type row struct {
 	Created    float64 `json:"createdSeconds,omitempty"`
 	Marked     float64 `json:"markedSeconds,omitempty"`
 	FirstFleet float64 `json:"firstFleetSeconds,omitempty"`
+	MostFleet  float64 `json:"mostFleetSeconds,omitempty"` // until nine of ten nodes were asked for
 	LastFleet  float64 `json:"lastFleetSeconds,omitempty"`
 	Bound      float64 `json:"boundSeconds,omitempty"`
 	// processor time until then of the control plane, which shares the processors with the functions

@@ -77,15 +77,15 @@ func (m *measured) countUnbound(ctx context.Context) (n int, err error) {
 
 // addFleets adds when instances were launched that are not known.
 func (m *measured) addFleets(known map[string]bool, began time.Time, r row) row {
+	var took []float64
 	for _, i := range m.Cloud.DescribedInstances() {
-		if known[i.ID] {
-			continue
+		if !known[i.ID] {
+			took = append(took, i.Launched.Sub(began).Seconds())
 		}
-		took := i.Launched.Sub(began).Seconds()
-		if r.Launched++; r.Launched == 1 {
-			r.FirstFleet = took
-		}
-		r.FirstFleet, r.LastFleet = min(r.FirstFleet, took), max(r.LastFleet, took)
+	}
+	slices.Sort(took)
+	if r.Launched = len(took); r.Launched > 0 {
+		r.FirstFleet, r.MostFleet, r.LastFleet = took[0], took[(r.Launched*9-1)/10], took[r.Launched-1]
 	}
 	return r
 }

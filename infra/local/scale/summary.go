@@ -36,6 +36,7 @@ func questions() []question {
 		{"most memory: % of the size", size.mostMemory, [3]string{"70", "70", "70"}},
 		{"100 nodes interrupted to the last CreateFleet: s", lastFleet("100 " + noticed),
 			[3]string{"12", "12", "15"}},
+		{"of these, until nine of ten nodes were asked for: s", mostFleet("100 " + noticed), [3]string{}},
 		{"Lambda, an idle month with heartbeats: USD", size.monthText, [3]string{"3", "8", "20"}},
 	}
 }
@@ -108,6 +109,14 @@ func lastFleet(what string) func(size) string {
 			return "none needed"
 		}
 		return mostOf(rows, 1, func(r row) float64 { return r.LastFleet })
+	}
+}
+
+// mostFleet is when nine of ten nodes were asked for.
+func mostFleet(what string) func(size) string {
+	return func(s size) string {
+		rows := slices.DeleteFunc(s.rowsOf(what, ""), func(r row) bool { return r.MostFleet == 0 })
+		return mostOf(rows, 1, func(r row) float64 { return r.MostFleet })
 	}
 }
 
