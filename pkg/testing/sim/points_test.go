@@ -44,7 +44,7 @@ func usualPoints() []sim.CrashPoint {
 			"untaint node", "wake lifecycle", "wake provision", "write event", "write status of claim"}},
 		{"statechange", []string{"ask who watches", "annotate claim", "mark node disrupted", "delete claim", "delete node", "delete pod", "get node", "list claims of instances",
 			"list pods of node", "put metrics", "release claim", "release node", "remove pod", "wake lifecycle", "wake provision", "write event"}},
-		{"rebalance", []string{"ask who watches", "annotate claim", "mark node disrupted", "get node", "get pool", "list claims of instances", "mark sold out", "put metrics", "take of quota",
+		{"rebalance", []string{"ask who watches", "annotate claim", "get node", "get pool", "list claims of instances", "mark sold out", "put metrics", "take of quota",
 			"wake provision", "write event"}},
 		{"scheduledchange", []string{"ask who watches", "annotate claim", "mark node disrupted", "delete claim", "get node", "list claims of instances", "put metrics", "wake lifecycle",
 			"wake provision", "write event"}},

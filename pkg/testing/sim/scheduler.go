@@ -40,7 +40,8 @@ func (k *scheduler) retryScheduling() {
 }
 
 // bindAll binds pods as kube-scheduler does: by priority and age, each to one of the nodes that may take it. It knows
-// nothing of our plans, and shares no rule with them.
+// nothing of our plans, and shares no rule with them. A pod that is bound may make room for one before it, by spread
+// or affinity, so those are looked at again.
 func (k *scheduler) bindAll() {
 	waiting := selectInOrder(k.api.pods, func(p *pod) bool { return p.NodeName == "" && p.Active() })
 	slices.SortStableFunc(waiting, func(a, b *pod) int {
@@ -54,6 +55,14 @@ func (k *scheduler) bindAll() {
 	for i, n := range nodes {
 		used[i] = usedBy[n.Name]
 	}
+	for before := len(waiting) + 1; len(waiting) < before; {
+		before = len(waiting)
+		waiting = k.bindThose(waiting, nodes, used)
+	}
+}
+
+// bindThose binds the pods that have a place, and returns the others.
+func (k *scheduler) bindThose(waiting []*pod, nodes []*node, used []resources.List) (left []*pod) {
 	for _, p := range waiting {
 		var fit []int
 		for i, n := range nodes {
@@ -66,11 +75,15 @@ func (k *scheduler) bindAll() {
 			i := fit[k.rng.IntN(len(fit))]
 			k.bindPod(p, nodes[i])
 			used[i] = used[i].Add(p.Need)
-		} else if !p.Unscheduled {
+			continue
+		}
+		left = append(left, p)
+		if !p.Unscheduled {
 			p.Unscheduled = true
 			k.api.notifyChange(aPod, nil)
 		}
 	}
+	return left
 }
 
 // bindPod gives the pod to the kubelet of the node.
