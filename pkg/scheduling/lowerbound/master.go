@@ -44,7 +44,10 @@ type masterProblem struct {
 	// about one node, or one group of them.
 	absolute bool
 	basis    []float64 // while its inverse is made
+	worth    []float64 // by class: its price while columns are looked at
 	work     int       // numbers it went through
+	steps    int       // that it took
+	anew     int       // of them those in which it began anew the last time
 }
 
 func newMaster(classes []PriceClass, first []column) *masterProblem {
@@ -165,6 +168,7 @@ func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
 		m.has[r] -= length * m.step[r]
 	}
 	m.work += n * n / 2
+	m.steps++
 	m.has[leave] = length
 	if j := m.basic[leave]; j >= 0 {
 		m.inside[j] = false
@@ -202,9 +206,21 @@ func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
 			m.subtractRow(r, row, x)
 			continue
 		}
-		for i, k := range m.filled { // most rows of the inverse are mostly 0
+		m.subtractPivots(row, pivotRow, x)
+	}
+}
+
+// subtractPivots takes x times the row that leaves off a row of the inverse.
+func (m *masterProblem) subtractPivots(row, pivotRow []float64, x float64) {
+	if 2*len(m.filled) < len(row) { // most rows of the inverse are mostly 0
+		for i, k := range m.filled {
 			row[k] -= x * m.pivots[i]
 		}
+		return
+	}
+	pivotRow = pivotRow[:len(row)]
+	for k := range row {
+		row[k] -= x * pivotRow[k]
 	}
 }
 
@@ -339,7 +355,9 @@ func (m *masterProblem) restartBasis() {
 	for r := range n {
 		m.startRow(r)
 	}
+	before := m.steps
 	m.improveBasis()
+	m.anew = m.steps - before
 }
 
 // dualRatio chooses what enters so that all prices stay right: of what would be wrong first, about equally, the
