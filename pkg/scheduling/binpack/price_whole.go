@@ -149,7 +149,7 @@ func (f *hostFillSearch) plannedNodes(plan *solution) []lowerbound.PlannedNode {
 }
 
 // findCheaper is the solution improved, or another that costs less: nodes that are there first take what they hold in
-// the fleet that raisePrices finds. In the end the bound is raised with the plan that was found.
+// the fleet that raisePrices finds. What work is left in the end raises the bound with the plan that was found.
 func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *solution {
 	share := func(part float64) int { return int(part * float64(work)) }
 	best, left, improved := first, work-f.raisePrices(first, share(firstRaising)), false
@@ -173,8 +173,8 @@ func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *so
 			best = a
 		}
 	}
-	if best.newNodePrice() > best.lowerBound()*(1+smallGap) {
-		f.raiseFurther(best, share(furtherRaising))
+	if left > 0 && best.newNodePrice() > best.lowerBound()*(1+smallGap) {
+		f.raiseFurther(best, min(left, share(furtherRaising)))
 	}
 	return best
 }

@@ -151,7 +151,7 @@ func (s *solver) generateColumns() ClassPrices {
 }
 
 func (s *solver) priceAgain(count []float64, more int) []float64 {
-	s.m.demandIs(count, mend)
+	s.m.demandIs(count, s.mendingSteps())
 	pure := s.m.classValues(s.filler.Value)
 	for range more {
 		if s.priceOffers(pure, false) == 0 {
@@ -163,8 +163,12 @@ func (s *solver) priceAgain(count []float64, more int) []float64 {
 	return pure
 }
 
+// mendingSteps is how many steps a repricing may take before it begins anew: as many as that took the last time, if
+// those were many.
+func (s *solver) mendingSteps() int { return max(mend, s.m.anew) }
+
 const (
-	// mend is how many steps a repricing may take before it begins anew.
+	// mend is how many steps a repricing may take at least before it begins anew.
 	mend = 500
 	// calm is the part of the best prices so far in those that offers are asked with.
 	calm = 0.5

@@ -42,26 +42,39 @@ func (m *masterProblem) improveBasis() {
 // gains count as they are it is no part.
 func (m *masterProblem) relativeGain(j int32) float64 {
 	c := &m.columns[j]
-	worth := 0.0
+	worth, amount := 0.0, c.amount[:len(c.class)]
 	for i, k := range c.class {
-		worth += m.prices[m.row[k]] * c.amount[i]
+		worth += m.worth[k] * amount[i]
 	}
 	if m.absolute {
 		return worth - c.cost
 	}
 	if c.limited {
-		return worth / max(1e-12, worth+m.prices[m.row[c.class[0]]])
+		return worth / max(1e-12, worth+m.worth[c.class[0]])
 	}
 	if c.exchanges() && c.cost == 0 {
-		return worth / max(1e-12, m.prices[m.row[c.class[len(c.class)-1]]])
+		return worth / max(1e-12, m.worth[c.class[len(c.class)-1]])
 	}
 	return (worth - c.cost) / c.cost
+}
+
+// listWorth lists prices by class, for all looks at columns until prices change.
+func (m *masterProblem) listWorth() {
+	if m.worth == nil {
+		m.worth = make([]float64, len(m.row))
+	}
+	for k, r := range m.row {
+		if r >= 0 {
+			m.worth[k] = m.prices[r]
+		}
+	}
 }
 
 // noteBestColumns notes the columns that gain most, and returns the best of them, math.MinInt32 for none.
 func (m *masterProblem) noteBestColumns() int32 {
 	m.noted = m.noted[:0]
 	m.gains = m.gains[:0]
+	m.listWorth()
 	for j := range m.columns {
 		if m.inside[j] {
 			continue
@@ -89,6 +102,7 @@ func (m *masterProblem) noteBestColumns() int32 {
 // bestNotedColumn returns the noted column that gains most now, math.MinInt32 when none gains.
 func (m *masterProblem) bestNotedColumn() int32 {
 	enter, most := int32(math.MinInt32), 1e-9
+	m.listWorth()
 	for _, j := range m.noted {
 		if m.inside[j] {
 			continue

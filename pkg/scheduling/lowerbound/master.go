@@ -44,7 +44,10 @@ type masterProblem struct {
 	// about one node, or one group of them.
 	absolute bool
 	basis    []float64 // while its inverse is made
+	worth    []float64 // by class: its price while columns are looked at
 	work     int       // numbers it went through
+	steps    int       // that it took
+	anew     int       // of them those in which it began anew the last time
 }
 
 func newMaster(classes []PriceClass, first []column) *masterProblem {
@@ -165,6 +168,7 @@ func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
 		m.has[r] -= length * m.step[r]
 	}
 	m.work += n * n / 2
+	m.steps++
 	m.has[leave] = length
 	if j := m.basic[leave]; j >= 0 {
 		m.inside[j] = false
@@ -202,32 +206,8 @@ func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
 			m.subtractRow(r, row, x)
 			continue
 		}
-		for i, k := range m.filled { // most rows of the inverse are mostly 0
-			row[k] -= x * m.pivots[i]
-		}
+		m.subtractPivots(row, pivotRow, x)
 	}
-}
-
-// subtractRow takes x times the row that leaves off a row of the inverse, and keeps its norm up to date.
-func (m *masterProblem) subtractRow(r int, row []float64, x float64) {
-	more := 0.0
-	for i, k := range m.filled {
-		old := row[k]
-		v := old - x*m.pivots[i]
-		row[k] = v
-		more += v*v - old*old
-	}
-	if m.norm[r] += more; m.norm[r] < 10*math.Abs(more) { // what is left may be rounding
-		m.norm[r] = squareMatrix(row)
-	}
-}
-
-func squareMatrix(row []float64) float64 {
-	sum := 0.0
-	for _, v := range row {
-		sum += v * v
-	}
-	return sum
 }
 
 // reducedCost is what one of the variable costs beyond the worth of what it covers.
@@ -339,7 +319,9 @@ func (m *masterProblem) restartBasis() {
 	for r := range n {
 		m.startRow(r)
 	}
+	before := m.steps
 	m.improveBasis()
+	m.anew = m.steps - before
 }
 
 // dualRatio chooses what enters so that all prices stay right: of what would be wrong first, about equally, the
