@@ -8,9 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"joiner.sh/infra/local/lambdahost/confine"
 )
+
+// waitingPods selects the pods of bursts.
+const waitingPods = "scale=waiting"
 
 // markedPods notes when kube-scheduler said of waiting pods that no node has room for them.
 type markedPods struct {
@@ -20,9 +25,19 @@ type markedPods struct {
 	last  time.Time // when the last of them was marked first
 }
 
-// watchMarked watches the waiting pods from now on, until stopWatching is called.
+// watchMarked watches the waiting pods from now on, until stopWatching is called. A watch that a busy API server ends
+// goes on from there.
 func (c *cluster) watchMarked(ctx context.Context) (*markedPods, error) {
-	w, err := c.Kube.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "scale=waiting"})
+	pods := c.Kube.CoreV1().Pods(namespace)
+	now, err := pods.List(ctx, metav1.ListOptions{LabelSelector: waitingPods, Limit: 1})
+	if err != nil {
+		return nil, fmt.Errorf("list waiting pods: %w", err)
+	}
+	open := func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		o.LabelSelector = waitingPods
+		return pods.Watch(ctx, o)
+	}
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, now.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: open})
 	if err != nil {
 		return nil, fmt.Errorf("watch waiting pods: %w", err)
 	}

@@ -67,7 +67,7 @@ func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) erro
 
 // countUnbound counts the waiting pods that have no node.
 func (m *measured) countUnbound(ctx context.Context) (n int, err error) {
-	list, err := m.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "scale=waiting",
+	list, err := m.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: waitingPods,
 		FieldSelector: "spec.nodeName="})
 	if err != nil {
 		return 0, fmt.Errorf("list waiting pods: %w", err)
