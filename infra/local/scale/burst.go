@@ -33,11 +33,12 @@ func (c *cluster) watchMarked(ctx context.Context) (*markedPods, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list waiting pods: %w", err)
 	}
-	open := func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	var from cache.ListWatch
+	from.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 		o.LabelSelector = waitingPods
 		return pods.Watch(ctx, o)
 	}
-	w, err := watchtools.NewRetryWatcherWithContext(ctx, now.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: open})
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, now.ResourceVersion, &from)
 	if err != nil {
 		return nil, fmt.Errorf("watch waiting pods: %w", err)
 	}
