@@ -127,8 +127,8 @@ func (m *measured) interruptNodes(ctx context.Context) error {
 		return err
 	}
 	gone, busy := time.Since(began), m.planeCPU()-busy
-	if err := m.waitIdle(ctx); err != nil {
-		return err
+	if err := m.waitIdle(ctx); err != nil { // the pods may come and go for long on a control plane that is this busy
+		m.say("after the interruption: " + err.Error())
 	}
 	return m.closeCase(fmt.Sprintf("%d %s", len(targets), noticed),
 		m.addFleets(known, began, row{Bound: gone.Seconds(), PlaneCPU: busy}))
