@@ -65,7 +65,7 @@ type refusedOffer struct {
 	at    time.Time
 }
 
-// rememberReason remembers whether a notice or the state of an instance had the claim condemned.
+// rememberReason remembers whether a notice, the state of an instance or its age had the claim condemned.
 func rememberReason(w *world, s claimDeleted) {
 	name := s.by.fn.Name
 	if strings.HasSuffix(name, "interruption") {
@@ -73,6 +73,9 @@ func rememberReason(w *world, s claimDeleted) {
 	}
 	if name == "statechange" || name == "scheduledchange" || name == "lifecycle" && isDisturbed(w, s.claim) {
 		s.claim.dropped = time.Now()
+	}
+	if name == "lifecycle" {
+		s.claim.expired = time.Now()
 	}
 }
 

@@ -171,13 +171,15 @@ func (s nodeTainted) isChosen(w *world) bool {
 }
 
 // checkBudget looks at a claim whose node is about to be taken out of service by choice: the pool's budget holds. A
-// notice waits for no budget and neither does a user, and whoever decides does not know of what came since it read.
+// notice waits for no budget and neither do a user and expiry, and whoever decides does not know of what came since it
+// read.
 func checkBudget(w *world, c *claim) []string {
 	pool, _ := w.api.poolOf(c.Pool)
 	away := 1
 	for _, other := range w.api.claims {
 		host := w.api.nodeOf(other)
-		if time.Since(other.condemned) < seconds || time.Since(other.dropped) < seconds {
+		if time.Since(other.condemned) < seconds || time.Since(other.dropped) < seconds ||
+			time.Since(other.expired) < seconds {
 			continue
 		}
 		if other != c && other.Pool == c.Pool && host != nil &&

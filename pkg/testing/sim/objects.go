@@ -21,6 +21,7 @@ type claim struct {
 	made      time.Time   // by it
 	condemned time.Time   // because of a notice, by who handles it
 	dropped   time.Time   // by a user, or because its instance ended, fails, or will be stopped before budgets allow it
+	expired   time.Time   // by lifecycle, for its age or because it came to nothing
 	spared    time.Time   // when a disruption of it was taken back
 
 	paid []instancetypes.CommitmentDraw // what it was to take of a commitment
