@@ -72,10 +72,11 @@ func newAPIServer(seed uint64) *apiServer {
 
 // client is a client of the server, in a process of its own.
 func (s *apiServer) client() *Client {
-	if c, err := New(Config{Endpoint: "http://api.invalid", Transport: s}); err == nil {
-		return c
+	c, err := New(Config{Endpoint: "http://api.invalid", Transport: s})
+	if err != nil {
+		panic(err)
 	}
-	panic("no client")
+	return c
 }
 
 // put stores an object, and returns it as stored.
@@ -235,8 +236,7 @@ func (s *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if q.Get("fieldSelector") == "" && len(items) > 1 {
 		meta["remainingItemCount"] = len(items) - 1
 	}
-	return answer(http.StatusOK, map[string]any{"kind": k.kind + "List", "apiVersion": k.group,
-		"items": items[:min(1, len(items))], "metadata": meta})
+	return answer(http.StatusOK, map[string]any{"kind": k.kind + "List", "apiVersion": k.group, "items": items[:min(1, len(items))], "metadata": meta})
 }
 
 func (s *apiServer) patch(r *http.Request, plural, name string) (*http.Response, error) {
