@@ -134,25 +134,26 @@ func (m *measured) tickFunction(ctx context.Context, what, function string, cold
 			return err
 		}
 	}
+	if err := m.invokeAlone(ctx, function); err != nil {
+		return err
+	}
+	return m.closeCase(what, row{})
+}
+
+// invokeAlone forgets what was measured, invokes the function, and waits until nothing runs.
+func (m *measured) invokeAlone(ctx context.Context, function string) error {
 	m.forgetMeasured()
 	if _, err := m.Host.InvokeFunction(ctx, m.FunctionName(function), "", nil); err != nil {
 		return err
 	}
-	if err := m.waitIdle(ctx); err != nil {
-		return err
-	}
-	return m.closeCase(what, row{})
+	return m.waitIdle(ctx)
 }
 
 // tickUntilKnown ticks a function until it knows the cluster from before: a list that takes longer than an invocation
 // has goes on in the next. Few pages are no list of many pods: pods are asked for by node, too.
 func (m *measured) tickUntilKnown(ctx context.Context, function string) error {
 	for range mostToKnow {
-		m.forgetMeasured()
-		if _, err := m.Host.InvokeFunction(ctx, m.FunctionName(function), "", nil); err != nil {
-			return err
-		}
-		if err := m.waitIdle(ctx); err != nil {
+		if err := m.invokeAlone(ctx, function); err != nil {
 			return err
 		}
 		if m.meter.takeTraffic()["list pods"].Requests <= max(fewPages, m.pods/ofPage/2) {
