@@ -120,9 +120,10 @@ func (w *world) autoModeState(t *testing.T) map[string]string {
 			unstructured.RemoveNestedField(o.Object, "spec", "taints")
 			unstructured.RemoveNestedField(o.Object, "metadata", "resourceVersion")
 			unstructured.RemoveNestedField(o.Object, "metadata", "managedFields")
-			annotations := o.GetAnnotations()
-			delete(annotations, "node.alpha.kubernetes.io/ttl")
-			o.SetAnnotations(annotations)
+			unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "node.alpha.kubernetes.io/ttl")
+			if len(o.GetAnnotations()) == 0 {
+				o.SetAnnotations(nil)
+			}
 		}
 		text, err := o.MarshalJSON()
 		if err != nil {
