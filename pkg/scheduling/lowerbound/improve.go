@@ -58,14 +58,14 @@ func (m *masterProblem) relativeGain(j int32) float64 {
 	return (worth - c.cost) / c.cost
 }
 
-// listWorth lists prices by class, for all looks at columns until prices change.
-func (m *masterProblem) listWorth() {
+// listByClass lists numbers of rows, prices mostly, by class, for all looks at columns until they change.
+func (m *masterProblem) listByClass(byRow []float64) {
 	if m.worth == nil {
 		m.worth = make([]float64, len(m.row))
 	}
 	for k, r := range m.row {
 		if r >= 0 {
-			m.worth[k] = m.prices[r]
+			m.worth[k] = byRow[r]
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (m *masterProblem) listWorth() {
 func (m *masterProblem) noteBestColumns() int32 {
 	m.noted = m.noted[:0]
 	m.gains = m.gains[:0]
-	m.listWorth()
+	m.listByClass(m.prices)
 	for j := range m.columns {
 		if m.inside[j] {
 			continue
@@ -102,7 +102,7 @@ func (m *masterProblem) noteBestColumns() int32 {
 // bestNotedColumn returns the noted column that gains most now, math.MinInt32 when none gains.
 func (m *masterProblem) bestNotedColumn() int32 {
 	enter, most := int32(math.MinInt32), 1e-9
-	m.listWorth()
+	m.listByClass(m.prices)
 	for _, j := range m.noted {
 		if m.inside[j] {
 			continue

@@ -44,7 +44,7 @@ type masterProblem struct {
 	// about one node, or one group of them.
 	absolute bool
 	basis    []float64 // while its inverse is made
-	worth    []float64 // by class: its price while columns are looked at
+	worth    []float64 // by class: its price, or what it has in a row of the inverse, while columns are looked at
 	work     int       // numbers it went through
 	steps    int       // that it took
 	anew     int       // of them those in which it began anew the last time
@@ -249,12 +249,13 @@ func (m *masterProblem) demandExactly(count []float64) {
 func (m *masterProblem) mendBasis(steps int) {
 	n := m.rowCount()
 	for r := range n {
-		m.has[r] = 0
-		row := m.inverse[r*n : r*n+n]
-		for k, x := range row {
-			m.has[r] += x * m.demand[k]
+		has, norm := 0.0, 0.0
+		demand := m.demand[:n]
+		for k, x := range m.inverse[r*n : r*n+n] {
+			has += x * demand[k]
+			norm += x * x
 		}
-		m.norm[r] = squareMatrix(row)
+		m.has[r], m.norm[r] = has, norm
 	}
 	m.dual = true
 	defer func() { m.dual = false }()
@@ -329,14 +330,15 @@ func (m *masterProblem) restartBasis() {
 func (m *masterProblem) dualRatio(row []float64) int32 {
 	m.ratios = m.ratios[:0]
 	bar := math.Inf(1)
+	m.listByClass(row)
 	for j := range m.columns {
 		if m.inside[j] {
 			continue
 		}
 		c := &m.columns[j]
-		alpha := 0.0
+		alpha, amount := 0.0, c.amount[:len(c.class)]
 		for i, k := range c.class {
-			alpha += row[m.row[k]] * c.amount[i]
+			alpha += m.worth[k] * amount[i]
 		}
 		if alpha < -1e-7 {
 			d := max(0, m.reducedCost(int32(j)))
