@@ -17,9 +17,11 @@ type shadowPrices struct {
 	classes []priceClass
 	problem lowerbound.CoverProblem
 	solver  *lowerbound.Solver
-	prices  lowerbound.ClassPrices
-	fill    map[*poolInstanceType]float64 // about the most worth that a node of the model can hold
-	units   []float64
+	// unhosted is the same without the nodes that are there, made once it is asked.
+	unhosted *lowerbound.Solver
+	prices   lowerbound.ClassPrices
+	fill     map[*poolInstanceType]float64 // about the most worth that a node of the model can hold
+	units    []float64
 
 	hostWorth []float64 // by host: no fill of whole pods is worth more, noPrice where nothing is known; nil for none
 	parts     []newNodePart

@@ -10,8 +10,9 @@ const (
 	// mostRaised is with how many price classes prices are raised that reckon with whole pods on each node that is
 	// there.
 	mostRaised = 250
-	// leastHostFillWork is how much work another solution begins with.
-	leastHostFillWork = 300 * millisecond
+	// leastHostFillWork is how much work another solution begins with, mostHostFillWork how much goes into it at most:
+	// as much again goes into what it does not count, packing above all.
+	leastHostFillWork, mostHostFillWork = 300 * millisecond, 1000 * millisecond
 	// firstRaising and furtherRaising are the parts of the work that go into raising prices, from the first plan and
 	// from each that is cheaper.
 	firstRaising, furtherRaising = 0.5, 0.2
@@ -45,7 +46,7 @@ func (f *hostFillSearch) workFor(a *solution) int {
 		return 0
 	}
 	b := w.newBudget(a)
-	work := min(b.left, b.most-b.left)
+	work := min(b.left, b.most-b.left, mostHostFillWork)
 	if work < leastHostFillWork {
 		return 0
 	}
