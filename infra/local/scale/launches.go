@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -98,13 +99,20 @@ func (m *measured) knownInstances() map[string]bool {
 	return out
 }
 
-// interruptNodes has EC2 take nodes back at once.
+// interruptNodes has EC2 take nodes back at once, while all others are full.
 func (m *measured) interruptNodes(ctx context.Context) error {
-	var targets []string
+	var targets, others []string
 	for _, i := range m.Cloud.DescribedInstances() {
-		if m.filled[i.PrivateDNSName] && len(targets) < m.struck {
+		switch {
+		case !m.filled[i.PrivateDNSName]:
+		case len(targets) < m.struck:
 			targets = append(targets, i.ID)
+		default:
+			others = append(others, i.PrivateDNSName)
 		}
+	}
+	if err := m.fillRoom(ctx, others); err != nil {
+		return err
 	}
 	known := m.knownInstances()
 	m.forgetMeasured()
@@ -132,4 +140,27 @@ func (m *measured) interruptNodes(ctx context.Context) error {
 	}
 	return m.closeCase(fmt.Sprintf("%d %s", len(targets), noticed),
 		m.addFleets(known, began, row{Bound: gone.Seconds(), PlaneCPU: busy}))
+}
+
+// ofRoom is about what a filled node of eight processors has left, in millicores, less than a pod of its own needs.
+const ofRoom = 750
+
+// fillRoom puts a pod on each of the nodes that leaves no room for others, and returns when all know.
+func (m *measured) fillRoom(ctx context.Context, nodes []string) error {
+	full, now := newApp("", "room", len(nodes), ofRoom), metav1.Now()
+	if err := forEach(ctx, len(nodes), func(ctx context.Context, i int) error {
+		p := full.newPod(i, nodes[i], now)
+		return m.store.putObject(ctx, "pods/"+p.Namespace+"/"+p.Name, corev1.SchemeGroupVersion.WithKind("Pod"), p)
+	}); err != nil {
+		return err
+	}
+	if err := m.awaitPods(ctx); err != nil {
+		return err
+	}
+	for _, f := range []string{"lifecycle", "provision"} {
+		if err := m.tickUntilKnown(ctx, f); err != nil {
+			return err
+		}
+	}
+	return m.waitIdle(ctx)
 }

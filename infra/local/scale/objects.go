@@ -146,14 +146,18 @@ func (a app) newPod(n int, node string, now metav1.Time) *corev1.Pod {
 		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now}
 	}
 	address := fmt.Sprintf("10.%d.%d.%d", 64+n>>16&63, n>>8&255, n&255)
+	var owners []metav1.OwnerReference
+	if a.kind != "" {
+		owners = []metav1.OwnerReference{{APIVersion: kind, Kind: a.kind, Name: a.name, UID: a.uid, Controller: &yes,
+			BlockOwnerDeletion: &yes}}
+	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, GenerateName: a.name + "-", Namespace: a.namespace, UID: newUID(),
 			CreationTimestamp: now, Generation: 1,
 			Labels: t.Labels, Annotations: map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "8080",
 				"checksum/config": "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: kind, Kind: a.kind, Name: a.name, UID: a.uid,
-				Controller: &yes, BlockOwnerDeletion: &yes}},
+			OwnerReferences: owners,
 			ManagedFields: []metav1.ManagedFieldsEntry{
 				managedEntry("kube-controller-manager", "", now, podFields),
 				managedEntry("kubelet", "status", now, podStatusFields)},
