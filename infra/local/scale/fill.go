@@ -239,10 +239,8 @@ func (c *cluster) fillPods(ctx context.Context, pods int, now metav1.Time) error
 			at++
 		}
 	}
-	kind := corev1.SchemeGroupVersion.WithKind("Pod")
 	if err := forEach(ctx, len(all), func(ctx context.Context, i int) error {
-		p := all[i].newPod(i, all[i].node, now)
-		return c.store.putObject(ctx, "pods/"+p.Namespace+"/"+p.Name, kind, p)
+		return c.storePod(ctx, all[i].newPod(i, all[i].node, now))
 	}); err != nil {
 		return err
 	}
@@ -250,6 +248,11 @@ func (c *cluster) fillPods(ctx context.Context, pods int, now metav1.Time) error
 		return err
 	}
 	return c.storeOwners(ctx, daemons, now)
+}
+
+// storePod stores a pod as it is, bound and running.
+func (c *cluster) storePod(ctx context.Context, p *corev1.Pod) error {
+	return c.store.putObject(ctx, "pods/"+p.Namespace+"/"+p.Name, corev1.SchemeGroupVersion.WithKind("Pod"), p)
 }
 
 // createNamespaces makes the namespaces of the teams.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -142,15 +141,14 @@ func (m *measured) interruptNodes(ctx context.Context) error {
 		m.addFleets(known, began, row{Bound: gone.Seconds(), PlaneCPU: busy}))
 }
 
-// ofRoom is about what a filled node of eight processors has left, in millicores, less than a pod of its own needs.
+// ofRoom are millicores, about what is left of a filled node of eight processors, so that no pod of an app fits then.
 const ofRoom = 750
 
 // fillRoom puts a pod on each of the nodes that leaves no room for others, and returns when all know.
 func (m *measured) fillRoom(ctx context.Context, nodes []string) error {
 	full, now := newApp("", "room", len(nodes), ofRoom), metav1.Now()
 	if err := forEach(ctx, len(nodes), func(ctx context.Context, i int) error {
-		p := full.newPod(i, nodes[i], now)
-		return m.store.putObject(ctx, "pods/"+p.Namespace+"/"+p.Name, corev1.SchemeGroupVersion.WithKind("Pod"), p)
+		return m.storePod(ctx, full.newPod(i, nodes[i], now))
 	}); err != nil {
 		return err
 	}
@@ -162,5 +160,5 @@ func (m *measured) fillRoom(ctx context.Context, nodes []string) error {
 			return err
 		}
 	}
-	return m.waitIdle(ctx)
+	return nil
 }

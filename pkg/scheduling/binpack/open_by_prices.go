@@ -190,8 +190,7 @@ func (g *priceGuide) repriceRemaining(hosts float64) {
 // reprice is what pods are worth of which so many are left, while that part of the hosts is empty. Solutions fill hosts
 // in the same way again and again, so prices are remembered while some are empty. Once none is, hosts are left out.
 func (p *shadowPrices) reprice(count []float64, hosts float64) []float64 {
-	limited := func(o lowerbound.NodeOffer) bool { return o.Limit > 0 }
-	if !slices.ContainsFunc(p.problem.Offers, limited) {
+	if !slices.ContainsFunc(p.problem.Offers, isNodeThatIsThere) {
 		return p.solver.Reprice(count, hosts, 0)
 	}
 	if hosts == 0 {
@@ -212,6 +211,9 @@ func (p *shadowPrices) reprice(count []float64, hosts float64) []float64 {
 	return y
 }
 
+// isNodeThatIsThere reports whether the offer stands for nodes that are there, and cannot be bought.
+func isNodeThatIsThere(o lowerbound.NodeOffer) bool { return o.Limit > 0 }
+
 // moreFills is how often better fills of new nodes are looked for when pods are priced anew without hosts: the pods
 // that hosts leave are others than those that the first fills were found for.
 const moreFills = 2
@@ -220,7 +222,7 @@ const moreFills = 2
 func (p *shadowPrices) repriceUnhosted(count []float64) []float64 {
 	if p.unhosted == nil {
 		q := p.problem
-		q.Offers = slices.DeleteFunc(slices.Clone(q.Offers), func(o lowerbound.NodeOffer) bool { return o.Limit > 0 })
+		q.Offers = slices.DeleteFunc(slices.Clone(q.Offers), isNodeThatIsThere)
 		p.unhosted = lowerbound.NewSolver(q)
 		p.unhosted.Solve()
 	}

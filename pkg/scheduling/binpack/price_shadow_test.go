@@ -2,6 +2,7 @@ package binpack
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"joiner.sh/pkg/scheduling/lowerbound"
@@ -21,7 +22,7 @@ func TestPricesOfWhatHostsLeave(t *testing.T) {
 	w.placeMostPods()
 	x := w.worth
 	left := make([]float64, len(x.problem.Classes))
-	alone := lowerbound.CoverProblem{Classes: append([]lowerbound.PriceClass(nil), x.problem.Classes...), Caps: x.problem.Caps, Rounds: 50}
+	alone := lowerbound.CoverProblem{Classes: slices.Clone(x.problem.Classes), Caps: x.problem.Caps, Rounds: 50}
 	for _, o := range x.problem.Offers {
 		if o.Limit == 0 {
 			alone.Offers = append(alone.Offers, o)
