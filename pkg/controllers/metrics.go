@@ -63,7 +63,8 @@ func (t *Measurements) NoteNothingPending() {
 	t.NoteUnschedulable(cluster.Snapshot{}, nil, nil, time.Time{})
 }
 
-// NoteLaunched notes launches that have instances now, and how long their pods waited for that.
+// NoteLaunched notes launches that have instances now, and how long pods without a node waited for that. Pods that run
+// on a node that goes away do not wait.
 func (t *Measurements) NoteLaunched(s cluster.Snapshot, launched []plan.Launch, now time.Time) {
 	placed := map[string]bool{}
 	for _, l := range launched {
@@ -75,7 +76,7 @@ func (t *Measurements) NoteLaunched(s cluster.Snapshot, launched []plan.Launch, 
 	defer t.mu.Unlock()
 	t.created += len(launched)
 	for i := range s.Pods {
-		if p := &s.Pods[i]; len(placed) > 0 && !p.Virtual && placed[p.Key()] {
+		if p := &s.Pods[i]; len(placed) > 0 && !p.Virtual && p.NodeName == "" && placed[p.Key()] {
 			t.decisions = append(t.decisions, now.Sub(p.Created))
 		}
 	}
@@ -123,9 +124,11 @@ func (t *Measurements) PutMetrics(to Metrics) {
 		r.Values = append(r.Values, metrics.Gauge(metrics.Asleep, float64(t.asleep)))
 	}
 	if t.created > 0 {
+		r.Values = append(r.Values, metrics.Total(metrics.ClaimsCreated, t.created))
+	}
+	if len(t.decisions) > 0 {
 		slices.Sort(t.decisions)
-		r.Values = append(r.Values, metrics.Total(metrics.ClaimsCreated, t.created),
-			metrics.Durations(metrics.DecisionTime, t.decisions...))
+		r.Values = append(r.Values, metrics.Durations(metrics.DecisionTime, t.decisions...))
 	}
 	if t.ended > 0 {
 		r.Values = append(r.Values, metrics.Total(metrics.ClaimsEnded, t.ended))

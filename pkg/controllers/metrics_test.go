@@ -90,6 +90,23 @@ func TestNoticesAreMeasured(t *testing.T) {
 	}
 }
 
+// A pod that runs on a node that goes away does not wait for a decision, however old it is.
+func TestAPodThatRunsDoesNotWaitForADecision(t *testing.T) {
+	f := controllertest.Aged(t)
+	controllertest.HandleNotices(t, f, interruption.Notice{Kind: interruption.Spot, Instance: controllertest.FirstInstance(f),
+		Time: f.World.Now()})
+	got := &controllertest.MetricLines{}
+	p := f.Provision(f.World.Ports(fake.Fault{}))
+	p.Metrics = got
+	if err := p.Run(t.Context(), f.Once()); err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(got.All, "\n")
+	if !strings.Contains(all, `"karpenter_nodeclaims_created_total":1`) || strings.Contains(all, "decision_duration") {
+		t.Errorf("a node is replaced: %s", all)
+	}
+}
+
 // A claim for which nothing can be bought, and one that is left on a recommendation, count as well.
 func TestClaimsThatProvisionDeletesAreCounted(t *testing.T) {
 	counted := func(f *controllertest.Functions, rounds int) string {

@@ -352,7 +352,7 @@ func (p *Controller) newLauncher(s *cluster.Snapshot) *claimLauncher {
 		findPod: findPodIn(s.Pods)}
 }
 
-// launchedFor is when the pods were made that new nodes are for.
+// launchedFor is when the pods were made that have no node yet and get new ones.
 func launchedFor(s cluster.Snapshot, decision plan.Plan) (made []time.Time) {
 	if len(decision.Launches) == 0 {
 		return nil
@@ -364,7 +364,7 @@ func launchedFor(s cluster.Snapshot, decision plan.Plan) (made []time.Time) {
 		}
 	}
 	for i := range s.Pods {
-		if pod := &s.Pods[i]; placed[pod.Key()] && !pod.Virtual {
+		if pod := &s.Pods[i]; pod.NodeName == "" && !pod.Virtual && placed[pod.Key()] {
 			made = append(made, pod.Created)
 		}
 	}
