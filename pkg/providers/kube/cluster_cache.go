@@ -53,6 +53,7 @@ type ClusterCache struct {
 	frozen  time.Time     // by the wall clock
 	invalid time.Time     // nothing that was proven before then counts
 	pass    time.Time     // when the pass began that is under way, zero if it did not say so
+	ahead   bool          // what its snapshot needs is being proven already
 	moved   chan struct{} // closed when something was told or became known
 	news    bool          // since the last snapshot
 	staying bool          // somebody waits for changes
@@ -92,7 +93,8 @@ func (m *ClusterCache) Resume(ctx context.Context) {
 			k.version = 0
 		}
 	}
-	m.resumed, m.invalid, m.pass, m.news, m.staying = now, time.Time{}, time.Time{}, false, false
+	m.resumed, m.invalid, m.news, m.staying = now, time.Time{}, false, false
+	m.endPass()
 	m.Checkpoints.asked = false
 	for _, k := range m.kinds {
 		k.proven, k.breaks, k.wanted, k.aims = time.Time{}, 0, 0, nil
@@ -164,8 +166,7 @@ func (v WatchLease) Acquire(ctx context.Context, name, holder string, ttl time.D
 // PendingPods first, before it did that.
 func (m *ClusterCache) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	m.mu.Lock()
-	since := m.pass
-	m.pass = time.Time{}
+	since := m.endPass()
 	m.mu.Unlock()
 	if since.IsZero() {
 		since = time.Now()
@@ -232,6 +233,23 @@ func (m *ClusterCache) recentConfiguration(ctx context.Context) (configuration, 
 	return m.listConfiguration(ctx)
 }
 
+// endPass forgets the pass that is under way and returns when it began. The lock is held.
+func (m *ClusterCache) endPass() (began time.Time) {
+	began, m.pass, m.ahead = m.pass, time.Time{}, false
+	return began
+}
+
+// proveAhead has what the snapshot of the pass needs proven while others are waited for. The lock is held.
+func (m *ClusterCache) proveAhead() {
+	m.ahead = true
+	began := m.pass
+	for _, k := range m.kinds {
+		if k.isMuch() && m.stop != nil {
+			m.work.Go(func() { _ = m.proveKind(m.ctx, k, began) })
+		}
+	}
+}
+
 // PendingPods is that of the Client. It begins a pass.
 func (m *ClusterCache) PendingPods(ctx context.Context) (out []cluster.Pod, err error) {
 	began, pods := time.Now(), m.kinds[0]
@@ -244,17 +262,12 @@ func (m *ClusterCache) PendingPods(ctx context.Context) (out []cluster.Pod, err 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(out) == 0 {
-		m.pass = time.Time{}
-		return out, nil
-	}
-	if m.pass.IsZero() { // the proof comes while others are waited for
+	switch {
+	case len(out) == 0:
+		m.pass, m.ahead = began, false // until ListClaims tells of pods that must move
+	case !m.ahead:
 		m.pass = began
-		for _, k := range m.kinds {
-			if k.isMuch() && m.stop != nil {
-				m.work.Go(func() { _ = m.proveKind(m.ctx, k, began) })
-			}
-		}
+		m.proveAhead()
 	}
 	return out, nil
 }
@@ -286,7 +299,12 @@ func (m *ClusterCache) ListClaims(ctx context.Context) ([]cluster.Claim, error) 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.objects.sortedClaims(), nil
+	out := m.objects.sortedClaims()
+	isGoing := func(c cluster.Claim) bool { return !c.Deleting.IsZero() }
+	if !m.pass.IsZero() && !m.ahead && slices.ContainsFunc(out, isGoing) {
+		m.proveAhead()
+	}
+	return out, nil
 }
 
 // prove has everything in the cache of these kinds that was stored before the time given.
@@ -324,7 +342,7 @@ func (m *ClusterCache) Wait(ctx context.Context) error {
 func (m *ClusterCache) beginStay() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.pass = time.Time{}
+	m.endPass()
 	for _, k := range m.kinds {
 		if k.version == 0 && !m.news || k.breaks >= maxBreaks { // unknown, or not to be watched
 			return false

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // One watch of each kind tells what came while the cache was frozen, and proves that it is all.
@@ -76,6 +77,43 @@ func TestTheFirstBookmarkProvesTheFirstPass(t *testing.T) {
 		// the API server sends a bookmark a second after the watch began, and later ones after as long
 		if took := time.Since(began); took > 1500*time.Millisecond || len(pods) != 1 || len(s.Pods) != 6 {
 			t.Errorf("it took %v, %d pods wait of %d", took, len(pods), len(s.Pods))
+		}
+		m.Freeze()
+	})
+}
+
+// While the others of several nodes that go are waited for, what the snapshot needs is proven, as it is while pods wait.
+func TestPodsThatMustMoveAreProvenAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHistory(t, 1)
+		for i := range 5 {
+			h.api.put("pods", testPod(fmt.Sprint("n", i), i+1, "node"))
+			h.api.put("nodes", testNode(fmt.Sprint("n", i), i+1, "zone"))
+			h.api.put("nodeclaims", testClaim(fmt.Sprint("n", i), i+1, "ami"))
+		}
+		m := smallCache(h.api.client())
+		m.Resume(t.Context())
+		_, err := m.ReadSnapshot(t.Context())
+		h.fail("a look", err)
+		for _, going := range []bool{false, true} {
+			if going {
+				claim, now := testClaim("n0", 1, "ami"), metav1.Now()
+				claim.DeletionTimestamp, claim.Finalizers = &now, []string{"karpenter.sh/termination"}
+				h.api.put("nodeclaims", claim)
+			}
+			time.Sleep(5 * time.Second)
+			h.api.put("nodes", testNode("n1", 2, fmt.Sprint("beats ", going)))
+			pods, err := m.PendingPods(t.Context())
+			h.fail("a look at pods", err)
+			claims, err := m.ListClaims(t.Context())
+			h.fail("a look at claims", err)
+			time.Sleep(2 * time.Second)
+			began := time.Now()
+			_, err = m.ReadSnapshot(t.Context())
+			h.fail("a look", err)
+			if took := time.Since(began); took < 100*time.Millisecond != going || len(pods) > 0 || len(claims) != 5 {
+				t.Errorf("going %v: it took %v, %d pods wait, %d claims", going, took, len(pods), len(claims))
+			}
 		}
 		m.Freeze()
 	})

@@ -97,6 +97,7 @@ type processCache struct {
 
 	mu      sync.Mutex
 	pass    time.Time      // when the pass began that is under way; zero if it did not say so
+	ahead   bool           // what its snapshot needs was brought up to date
 	invalid time.Time      // what was read before may not be shown
 	leases  map[string]int // the version of each lease that it wrote last
 }
@@ -114,8 +115,25 @@ func (c *processCache) invalidate() {
 func (c *processCache) setPass(began time.Time) (before time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, c.pass = c.pass, began
+	before, c.pass, c.ahead = c.pass, began, false
 	return before
+}
+
+func (c *processCache) isAhead() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ahead
+}
+
+// goAhead reports whether the cache is to be brought up to date for the snapshot of a pass, once in each.
+func (c *processCache) goAhead() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pass.IsZero() || c.ahead {
+		return false
+	}
+	c.ahead = true
+	return true
 }
 
 // since is from when on a look that begins now must show everything: from when the pass began or, if it did not say so,
@@ -195,7 +213,7 @@ func (c *processCaches) take(fn *Function) *processCache {
 	}
 	p := idle[i]
 	c.idle[fn] = slices.Delete(idle, i, i+1)
-	p.pass, p.invalid = time.Time{}, time.Time{}
+	p.pass, p.ahead, p.invalid = time.Time{}, false, time.Time{}
 	p.pods.resume(c)
 	p.nodes.resume(c)
 	p.claims.resume(c)
@@ -221,26 +239,35 @@ func (p *readPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 		for _, b := range p.api.buffers {
 			pods = append(pods, b.Pods...)
 		}
-		if len(pods) == 0 {
-			c.setPass(time.Time{})
-			return pods, nil
+		if len(pods) == 0 || !c.isAhead() {
+			c.setPass(began)
 		}
-		if before := c.setPass(began); !before.IsZero() {
-			c.setPass(before)
-			return pods, nil
+		if len(pods) > 0 {
+			p.refreshAhead()
 		}
-		refreshList(p, aPod, &c.pods, p.pods.listPods)
-		refreshList(p, aNode, &c.nodes, p.nodes.listNodes)
-		refreshList(p, aClaim, &c.claims, p.listClaims)
 		return pods, nil
 	})
 }
 
-// ListClaims lists the claims as a look shows them that may be some seconds old.
+// ListClaims lists the claims as a look shows them that may be some seconds old. Where some are being deleted, the
+// cache is brought up to date for the pass that began.
 func (p *readPorts) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
 	return callPort(ctx, p.caller, "list claims", "", func() ([]cluster.Claim, error) {
-		return showRecent(p, aClaim, &p.inv.cache.claims, p.listClaims), nil
+		claims := showRecent(p, aClaim, &p.inv.cache.claims, p.listClaims)
+		if slices.ContainsFunc(claims, func(c cluster.Claim) bool { return !c.Deleting.IsZero() }) {
+			p.refreshAhead()
+		}
+		return claims, nil
 	})
+}
+
+// refreshAhead brings the cache up to date for the snapshot of the pass that is under way, if there is one.
+func (p *readPorts) refreshAhead() {
+	if c := p.inv.cache; c.goAhead() {
+		refreshList(p, aPod, &c.pods, p.pods.listPods)
+		refreshList(p, aNode, &c.nodes, p.nodes.listNodes)
+		refreshList(p, aClaim, &c.claims, p.listClaims)
+	}
 }
 
 // ReadSnapshot reads everything but what AWS knows. Its lists are of different moments, in no certain order: each as it
