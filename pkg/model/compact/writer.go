@@ -107,7 +107,8 @@ func (w *Writer) writeCount(v reflect.Value) {
 
 func (w *Writer) writeMap(v reflect.Value) {
 	w.writeCount(v)
-	if m, ok := v.Interface().(map[string]string); ok {
+	if v.Type() == reflect.TypeFor[map[string]string]() {
+		m := v.Interface().(map[string]string)
 		for _, k := range slices.Sorted(maps.Keys(m)) {
 			w.WriteWord(k)
 			w.WriteWord(m[k])
@@ -128,11 +129,13 @@ func (w *Writer) writeMap(v reflect.Value) {
 }
 
 func (w *Writer) writeStruct(v reflect.Value) {
-	switch x := v.Interface().(type) {
-	case time.Time:
+	switch v.Type() { // to make an interface of others would copy them
+	case reflect.TypeFor[time.Time]():
+		x := v.Interface().(time.Time)
 		w.WriteInt(x.Unix())
 		w.WriteUint(uint64(x.Nanosecond()))
-	case requirements.Set:
+	case reflect.TypeFor[requirements.Set]():
+		x := v.Interface().(requirements.Set)
 		w.writeValue(reflect.ValueOf(x.All()))
 	default:
 		for i := range v.NumField() {

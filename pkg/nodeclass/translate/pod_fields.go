@@ -29,7 +29,8 @@ func (f *PodFields) SharesLabels() bool { return maps.Equal(f.Labels, f.Shape.La
 
 // SharesAffinity reports whether the affinity to nodes is that of the shape.
 func (f *PodFields) SharesAffinity() bool {
-	return reflect.DeepEqual(f.NodeAffinity, f.Shape.NodeAffinity)
+	own, shared := f.NodeAffinity, f.Shape.NodeAffinity
+	return own == nil && shared == nil || reflect.DeepEqual(own, shared)
 }
 
 // Fields is what the pod consists of.

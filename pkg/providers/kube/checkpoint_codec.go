@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/compact"
 	"joiner.sh/pkg/model/requirements"
@@ -181,7 +183,7 @@ const (
 	isDeleting
 )
 
-func podFlags(f *translate.PodFields, id []byte) (flags uint64) {
+func podFlags(f *translate.PodFields, isUUID bool) (flags uint64) {
 	set := func(flag uint64, is bool) {
 		if is {
 			flags |= flag
@@ -190,19 +192,19 @@ func podFlags(f *translate.PodFields, id []byte) (flags uint64) {
 	set(ownLabels, !f.SharesLabels())
 	set(ownAffinity, !f.SharesAffinity())
 	set(ownClaims, f.Claims != nil)
-	set(oddUID, id == nil)
+	set(oddUID, !isUUID)
 	set(isDeleting, f.Deleting != noTime())
 	return flags
 }
 
 func writePod(w *compact.Writer, f *translate.PodFields) {
-	id := packUUID(f.UID)
-	flags := podFlags(f, id)
+	id, isUUID := packUUID(f.UID)
+	flags := podFlags(f, isUUID)
 	w.WriteUint(flags)
-	if id == nil {
-		w.WriteText(f.UID)
+	if isUUID {
+		w.WriteRaw(id[:])
 	} else {
-		w.WriteRaw(id)
+		w.WriteText(f.UID)
 	}
 	stem := f.Name[:strings.LastIndexByte(f.Name, '-')+1] // which its replicas share
 	w.WriteWord(stem)
@@ -286,22 +288,19 @@ func readPod(r *compact.Reader, shape *cluster.Pod) translate.PodFields {
 	return f
 }
 
-// packUUID is the bytes of a UUID as Kubernetes writes it, nil for any other text.
-func packUUID(s string) []byte {
+// packUUID is a UUID as Kubernetes writes it; ok is false for any other text.
+func packUUID(s string) (id uuid.UUID, ok bool) {
 	if len(s) != uuidText {
-		return nil
+		return id, false
 	}
-	b, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
-	if err != nil || len(b) != uuidBytes || unpackUUID(b) != s {
-		return nil
-	}
-	return b
+	id, err := uuid.Parse(s)
+	return id, err == nil && id.String() == s
 }
 
 func unpackUUID(b []byte) string {
-	if len(b) != uuidBytes {
+	id, err := uuid.FromBytes(b)
+	if err != nil {
 		return ""
 	}
-	s := hex.EncodeToString(b)
-	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+	return id.String()
 }
