@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -217,6 +218,27 @@ func (c *instances) DescribedInstances() []Instance {
 	for _, m := range c.inOrder() {
 		out = append(out, m.copyInstance())
 	}
+	return out
+}
+
+// InstanceIDs are the ids of all instances that are still described.
+func (c *instances) InstanceIDs() map[string]bool {
+	out := map[string]bool{}
+	for _, i := range c.DescribedInstances() {
+		out[i.ID] = true
+	}
+	return out
+}
+
+// LaunchTimes are the times, earliest first, at which CreateFleet was accepted for the instances that are not among the
+// known.
+func (c *instances) LaunchTimes(known map[string]bool) (out []time.Time) {
+	for _, i := range c.DescribedInstances() {
+		if !known[i.ID] {
+			out = append(out, i.Launched)
+		}
+	}
+	slices.SortFunc(out, time.Time.Compare)
 	return out
 }
 

@@ -25,7 +25,7 @@ func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) erro
 			return err
 		}
 	}
-	known := m.knownInstances()
+	known := m.Cloud.InstanceIDs()
 	marked, err := m.watchMarked(ctx)
 	if err != nil {
 		return err
@@ -77,25 +77,12 @@ func (m *measured) countUnbound(ctx context.Context) (n int, err error) {
 
 // addFleets adds when instances were launched that are not known.
 func (m *measured) addFleets(known map[string]bool, began time.Time, r row) row {
-	var took []float64
-	for _, i := range m.Cloud.DescribedInstances() {
-		if !known[i.ID] {
-			took = append(took, i.Launched.Sub(began).Seconds())
-		}
-	}
-	slices.Sort(took)
-	if r.Launched = len(took); r.Launched > 0 {
-		r.FirstFleet, r.MostFleet, r.LastFleet = took[0], took[(r.Launched*9-1)/10], took[r.Launched-1]
+	launched := m.Cloud.LaunchTimes(known)
+	took := func(i int) float64 { return launched[i].Sub(began).Seconds() }
+	if r.Launched = len(launched); r.Launched > 0 {
+		r.FirstFleet, r.MostFleet, r.LastFleet = took(0), took((r.Launched*9-1)/10), took(r.Launched-1)
 	}
 	return r
-}
-
-func (m *measured) knownInstances() map[string]bool {
-	out := map[string]bool{}
-	for _, i := range m.Cloud.DescribedInstances() {
-		out[i.ID] = true
-	}
-	return out
 }
 
 // interruptNodes has EC2 take nodes back at once, while all others are full.
@@ -113,7 +100,7 @@ func (m *measured) interruptNodes(ctx context.Context) error {
 	if err := m.fillRoom(ctx, others); err != nil {
 		return err
 	}
-	known := m.knownInstances()
+	known := m.Cloud.InstanceIDs()
 	m.forgetMeasured()
 	began, busy := time.Now(), m.planeCPU()
 	for _, id := range targets {

@@ -78,6 +78,25 @@ func TestSaveReplacesTheSizeAlone(t *testing.T) {
 	}
 }
 
+func TestGoalsAreAnsweredForEachSize(t *testing.T) {
+	text := summaryTable([]size{
+		{Nodes: 500, Pods: 15000, MemoryMB: 512, Rows: []row{
+			{Case: heartbeats, Function: "provision", CPU: 0.04, PeakMB: 256, MemoryMB: 512},
+			{Case: heartbeats, Function: "lifecycle", CPU: 0.11, PeakMB: 128, MemoryMB: 512},
+			{Case: waitingCase(500, false), Launched: 9, Marked: 8.5, LastFleet: 13.25},
+			{Case: "100 " + noticed, Launched: 93, MostFleet: 9.25, LastFleet: 11.5}}},
+		{Nodes: 200, Pods: 6000, MemoryMB: 512, Rows: []row{{Case: "100 " + noticed}}}})
+	for _, want := range []string{"|  | 500 nodes, 15000 pods, 512 MiB | 200 nodes, 6000 pods, 512 MiB |",
+		"| the same under heartbeats: CPU s | 0.11 (0.3) |  |", "| of these, after that: s | 4.8 |  |",
+		"| most memory: % of the size | 50 (70) |  |",
+		"| 100 nodes interrupted to the last CreateFleet: s | 11.5 (12) | none needed |",
+		"| of these, until nine of ten nodes were asked for: s | 9.2 |  |"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 func TestAnIdleMonthIsReckonedFromTicks(t *testing.T) {
 	s := size{MemoryMB: 1024, Rows: []row{{Case: heartbeats, Function: "provision", Wall: 1}, {Case: heartbeats, Function: "refresh", Wall: 10},
 		{Case: idleCold, Function: "lifecycle", Wall: 100}}}

@@ -36,25 +36,6 @@ func inTurn(asked, came []time.Time) (took spread) {
 	return took
 }
 
-// launchTimes are the times at which CreateFleet was accepted for the instances that are not among the known.
-func (s *storm) launchTimes(known map[string]bool) (out []time.Time) {
-	for _, i := range s.Cloud.DescribedInstances() {
-		if !known[i.ID] {
-			out = append(out, i.Launched)
-		}
-	}
-	return out
-}
-
-// instanceIDs are the instances there are.
-func (s *storm) instanceIDs() map[string]bool {
-	out := map[string]bool{}
-	for _, i := range s.Cloud.DescribedInstances() {
-		out[i.ID] = true
-	}
-	return out
-}
-
 // bootTimes are how long it took from running to the first pod bound, for the instances that are not among the known.
 func (s *storm) bootTimes(known map[string]bool) (out spread) {
 	instances := s.Cloud.DescribedInstances()

@@ -39,7 +39,7 @@ func (s *storm) countForced(ctx context.Context) (n int, err error) {
 
 // judgeOutcome says what the storm did, and what must not have happened.
 func (s *storm) judgeOutcome(o outcome) error {
-	launches, bound := s.launchTimes(o.known), s.bootTimes(o.known)
+	launches, bound := s.Cloud.LaunchTimes(o.known), s.bootTimes(o.known)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var taint, empty spread

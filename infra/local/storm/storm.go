@@ -256,7 +256,7 @@ func (s *storm) measureSingles(ctx context.Context, n int) error {
 	var taint, fleet, first, bound spread
 	early := 0
 	for range n {
-		before, known := s.runningInstances(), s.instanceIDs()
+		before, known := s.runningInstances(), s.Cloud.InstanceIDs()
 		v, err := s.sendNotice(before[0])
 		if err != nil {
 			return err
@@ -268,7 +268,7 @@ func (s *storm) measureSingles(ctx context.Context, n int) error {
 		taint = append(taint, v.tainted.Sub(v.noticed))
 		leaving := v.leaving
 		s.mu.Unlock()
-		for _, at := range s.launchTimes(known) {
+		for _, at := range s.Cloud.LaunchTimes(known) {
 			fleet = append(fleet, at.Sub(v.noticed))
 			if first = append(first, leaving.Sub(at)); leaving.Before(at) && leaving.Sub(v.noticed) < mayWait {
 				early++
@@ -293,7 +293,7 @@ func (s *storm) holdStorm(ctx context.Context, nodes int, over time.Duration) er
 	if len(targets) < nodes {
 		return fmt.Errorf("%d instances run, want %d", len(targets), nodes)
 	}
-	o := outcome{known: s.instanceIDs(), pods: nodes * podsPerNode}
+	o := outcome{known: s.Cloud.InstanceIDs(), pods: nodes * podsPerNode}
 	s.Cloud.ForgetCalls()
 	_, size, err := s.countRequests(0)
 	if err != nil {
