@@ -238,10 +238,23 @@ func (g *priceGuide) remainingWorth() float64 {
 	return sum
 }
 
+// leastCost is what new nodes for all that is left cost at least: no candidate holds more worth for its price, with
+// fractions of pods, than the best of them did when it was asked last.
+func (g *priceGuide) leastCost() float64 {
+	if len(g.active) == 0 {
+		return 0
+	}
+	return g.remainingWorth() * g.active[0].score
+}
+
 // bestCandidate returns the candidate whose node would hold the most worth for its price, and what it would hold.
-// Scores get worse only while values stay, so candidates whose old score is no match for what was found need no second
-// look.
 func (g *priceGuide) bestCandidate(sift bool) (*candidate, []batchTake) {
+	g.scoreAgain(sift)
+	return g.bestOfActive()
+}
+
+// scoreAgain asks all candidates when they are sifted, or the active ones when values are new.
+func (g *priceGuide) scoreAgain(sift bool) {
 	if sift {
 		g.refreshCandidates()
 		g.moved = false
@@ -252,6 +265,11 @@ func (g *priceGuide) bestCandidate(sift bool) (*candidate, []batchTake) {
 		slices.SortFunc(g.active, betterScore)
 	}
 	g.fresh = false
+}
+
+// bestOfActive is the best of the active candidates with whole pods. Scores get worse only while values stay, so
+// candidates whose old score is no match for what was found need no second look.
+func (g *priceGuide) bestOfActive() (*candidate, []batchTake) {
 	var best *candidate
 	var takes []batchTake
 	score := math.Inf(1)

@@ -108,7 +108,10 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 			best, found = append(slices.Clone(now), *last), true
 			cost = spent + a.offerCost(last.offer)
 		}
-		c, takes := g.bestCandidate(sift)
+		if g.scoreAgain(sift); spent+nearWorth*g.leastCost() >= cost {
+			break
+		}
+		c, takes := g.bestOfActive()
 		if c == nil || !s.hasAnchorPod(t, takes) {
 			break
 		}
