@@ -46,6 +46,7 @@ type localSearch struct {
 	want    []int64
 	free    bool // of the step: new nodes need no pod of their tier's own
 	current []*podBatch
+	memory  guideMemory // of the guides of steps
 }
 
 // searchNode is a node as the search sees it, a new one or one that is there.

@@ -79,7 +79,7 @@ func (s *localSearch) countNode(n *searchNode, nodes int) {
 func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget float64) (hosts []hostTakes,
 	best []rebuiltNode, cost float64) {
 	a := s.a
-	g := &priceGuide{a: a}
+	g := &priceGuide{a: a, memory: &s.memory}
 	list, offers := s.offersFor(t)
 	g.fits = func(l *podBatch, offer int) int { return int(t.fits[l.id][list[offer]]) }
 	g.prepareGroups(offers, s.current)
