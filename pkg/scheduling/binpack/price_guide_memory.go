@@ -16,7 +16,8 @@ type guideMemory struct {
 // reserveBatches makes room for groups of so many batches.
 func (m *guideMemory) reserveBatches(batches int) {
 	if cap(m.groups) < batches {
-		m.groups, m.batches, m.caps = make([]batchGroup, 0, batches), make([]*podBatch, 0, batches), make([]int, 0, batches)
+		m.groups = make([]batchGroup, 0, batches)
+		m.batches, m.caps = make([]*podBatch, 0, batches), make([]int, 0, batches)
 	}
 	m.groups, m.batches, m.caps = m.groups[:0], m.batches[:0], m.caps[:0]
 }
