@@ -43,6 +43,7 @@ type priceGuide struct {
 	sifts  int
 	fresh  bool // values are new since the active were asked
 	moved  bool // values are new since all hopeful ones were asked
+	memory *guideMemory
 }
 
 // batchGroup is batches that are alike to the guide: of one class, and tied to the same places.
@@ -91,50 +92,57 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 	return false
 }
 
+// prepareGroups finds the groups of the batches, and the candidates that hold pods of some of them.
 func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) {
 	p := podPricesFor(g.a)
 	type alike struct {
 		class int32
 		admit *nodeAdmission
 	}
-	ids := map[alike]int{}
+	if g.memory == nil {
+		g.memory = &guideMemory{}
+	}
+	g.memory.reserveBatches(len(batches))
+	g.items = g.memory.groups
+	ids := make(map[alike]int, len(batches))
 	g.filler = lowerbound.NewFiller(len(g.a.w.dims), p.problem.Caps)
 	for _, l := range batches {
 		if l.left == 0 {
 			continue
 		}
+		most := g.a.w.topology.maxPodsByHostRules(l.view, hostSite{count: noneLeft, anti: noneLeft, total: g.a.total})
 		id := alike{p.classOf(l.view.class, l.pins), l.admit}
-		i, ok := ids[id]
-		if !ok {
-			i = len(g.items)
-			ids[id] = i
-			g.items = append(g.items, batchGroup{class: id.class})
-			g.filler.Need = append(g.filler.Need, p.problem.Classes[id.class].Need...)
-			g.filler.Group = append(g.filler.Group, p.problem.Classes[id.class].Group)
+		if i, ok := ids[id]; ok {
+			it := &g.items[i]
+			it.batches, it.caps = append(it.batches, l), append(it.caps, most)
+			continue
 		}
-		it := &g.items[i]
-		it.batches = append(it.batches, l)
-		it.caps = append(it.caps, g.a.w.topology.maxPodsByHostRules(l.view,
-			hostSite{count: noneLeft, anti: noneLeft, total: g.a.total}))
+		ids[id] = len(g.items)
+		g.items = append(g.items, g.memory.newGroup(id.class, l, most))
+		g.filler.Need = append(g.filler.Need, p.problem.Classes[id.class].Need...)
+		g.filler.Group = append(g.filler.Group, p.problem.Classes[id.class].Group)
 	}
 	g.filler.Value = make([]float64, len(g.items))
-	var items []int32
-	var room []int
-	all := make([]candidate, len(offers))
+	g.findCandidates(offers, p.units)
+}
+
+// findCandidates finds the offers that hold pods of some group.
+func (g *priceGuide) findCandidates(offers []*poolOffering, units []float64) {
+	m := g.memory
+	m.reserveCandidates(len(offers), len(units))
+	g.cands = m.list
 	for at, o := range offers {
-		if cap(items)-len(items) < len(g.items) { // memory for many candidates at once
-			items, room = make([]int32, 0, chunk+len(g.items)), make([]int, 0, chunk+len(g.items))
-		}
-		from := len(items)
+		m.reserveItems(len(g.items))
+		from := len(m.items)
 		for i, it := range g.items {
 			if n := g.fitCount(it.batches[0], at, o); n > 0 {
-				items, room = append(items, int32(i)), append(room, n)
+				m.items, m.fits = append(m.items, int32(i)), append(m.fits, n)
 			}
 		}
-		if to := len(items); to > from {
-			all[at] = candidate{index: at, offer: o, room: scaleNeed(o.room, p.units), items: items[from:to:to],
-				fits: room[from:to:to]}
-			g.cands = append(g.cands, &all[at])
+		if to := len(m.items); to > from {
+			m.all[at] = candidate{index: at, offer: o, room: m.scaleRoom(o.room, units), items: m.items[from:to:to],
+				fits: m.fits[from:to:to]}
+			g.cands = append(g.cands, &m.all[at])
 		}
 	}
 }
@@ -149,9 +157,6 @@ func (g *priceGuide) fitCount(l *podBatch, at int, o *poolOffering) int {
 	}
 	return 0
 }
-
-// chunk is for how many numbers memory is made at once.
-const chunk = 1 << 10
 
 // countRemaining counts what is left; false when nothing is.
 func (g *priceGuide) countRemaining() bool {
@@ -238,10 +243,23 @@ func (g *priceGuide) remainingWorth() float64 {
 	return sum
 }
 
+// leastCost is what new nodes for all that is left cost at least: no candidate holds more worth for its price, with
+// fractions of pods, than the best of them did when it was asked last.
+func (g *priceGuide) leastCost() float64 {
+	if len(g.active) == 0 {
+		return 0
+	}
+	return g.remainingWorth() * g.active[0].score
+}
+
 // bestCandidate returns the candidate whose node would hold the most worth for its price, and what it would hold.
-// Scores get worse only while values stay, so candidates whose old score is no match for what was found need no second
-// look.
 func (g *priceGuide) bestCandidate(sift bool) (*candidate, []batchTake) {
+	g.scoreAgain(sift)
+	return g.bestOfActive()
+}
+
+// scoreAgain asks all candidates when they are sifted, or the active ones when values are new.
+func (g *priceGuide) scoreAgain(sift bool) {
 	if sift {
 		g.refreshCandidates()
 		g.moved = false
@@ -252,6 +270,11 @@ func (g *priceGuide) bestCandidate(sift bool) (*candidate, []batchTake) {
 		slices.SortFunc(g.active, betterScore)
 	}
 	g.fresh = false
+}
+
+// bestOfActive is the best of the active candidates with whole pods. Scores get worse only while values stay, so
+// candidates whose old score is no match for what was found need no second look.
+func (g *priceGuide) bestOfActive() (*candidate, []batchTake) {
 	var best *candidate
 	var takes []batchTake
 	score := math.Inf(1)
@@ -328,15 +351,17 @@ func (g *priceGuide) mostOf(c *candidate) []float64 {
 	return g.most
 }
 
+// rankedItem is an item with how many pods of it come first, and what they are worth for what they take.
+type rankedItem struct {
+	item    int32
+	first   int
+	density float64
+}
+
 // fillWholePods tells what whole pods a new node of the candidate's offer would hold, beginning with the fill the
 // filler found last.
 func (g *priceGuide) fillWholePods(c *candidate) ([]batchTake, float64) {
-	type ranked struct {
-		item    int32
-		first   int
-		density float64
-	}
-	list := make([]ranked, 0, len(c.items))
+	list := g.memory.ranked[:0]
 	for i, id := range c.items {
 		if g.items[id].left == 0 {
 			continue
@@ -345,9 +370,10 @@ func (g *priceGuide) fillWholePods(c *candidate) ([]batchTake, float64) {
 		for r, x := range g.filler.Need[int(id)*len(c.room) : (int(id)+1)*len(c.room)] {
 			cost += g.filler.Price[r] * x
 		}
-		list = append(list, ranked{id, int(g.filler.N[i] + 1e-6), g.items[id].value / cost})
+		list = append(list, rankedItem{id, int(g.filler.N[i] + 1e-6), g.items[id].value / cost})
 	}
-	slices.SortFunc(list, func(x, y ranked) int {
+	g.memory.ranked = list
+	slices.SortFunc(list, func(x, y rankedItem) int {
 		return cmp.Or(cmp.Compare(y.density, x.density), cmp.Compare(x.item, y.item))
 	})
 	d := draftOfCandidate(g.a, c)

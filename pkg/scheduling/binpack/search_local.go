@@ -12,7 +12,7 @@ const (
 	// time, more.
 	patience, patienceOfFew = 50, 200
 	// stepsPerNode and stepsPerHost are the same for each new node, and for each that is there, where there is work to
-	// spare.
+	// spare or more steps are asked for than usual.
 	stepsPerNode, stepsPerHost = 16, 4
 	// mostLooks is at how many nodes, at least, a step looks for those that it packs anew together.
 	mostLooks = 300
@@ -46,6 +46,7 @@ type localSearch struct {
 	want    []int64
 	free    bool // of the step: new nodes need no pod of their tier's own
 	current []*podBatch
+	memory  guideMemory // of the guides of steps
 }
 
 // searchNode is a node as the search sees it, a new one or one that is there.
@@ -121,7 +122,7 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 	if s.fresh <= veryFewNodes {
 		patient = patienceOfFew
 	}
-	if most.work > 0 {
+	if most.work > 0 || most.steps > defaultSearchSteps {
 		patient = max(patient, stepsPerNode*s.fresh+stepsPerHost*(len(s.nodes)-s.fresh))
 	}
 	for s.step = 1 + most.done; s.step <= most.steps && s.fresh > 0 && total > goal; s.step++ {

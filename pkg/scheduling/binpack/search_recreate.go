@@ -79,24 +79,12 @@ func (s *localSearch) countNode(n *searchNode, nodes int) {
 func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget float64) (hosts []hostTakes,
 	best []rebuiltNode, cost float64) {
 	a := s.a
-	g := &priceGuide{a: a}
+	g := &priceGuide{a: a, memory: &s.memory}
 	list, offers := s.offersFor(t)
 	g.fits = func(l *podBatch, offer int) int { return int(t.fits[l.id][list[offer]]) }
 	g.prepareGroups(offers, s.current)
 	s.work += workPerFit * len(s.current) * len(offers)
-	shake := 0.0
-	if mixBits(s.step)%4 != 0 {
-		shake = 0.2
-	}
-	for i := range g.items {
-		it := &g.items[i]
-		base := it.batches[0].value
-		if mixBits(s.step)%3 == 1 {
-			base = it.batches[0].least
-		}
-		it.value = base * (1 + shake*(float64(mixBits(s.step*7919+it.batches[0].id)%1000)/1000-0.5))
-		g.filler.Value[i] = it.value
-	}
+	s.shakeValues(g)
 	if hosts = s.refillHosts(g, t, group); !g.countRemaining() {
 		return hosts, nil, 0
 	}
@@ -108,7 +96,10 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 			best, found = append(slices.Clone(now), *last), true
 			cost = spent + a.offerCost(last.offer)
 		}
-		c, takes := g.bestCandidate(sift)
+		if g.scoreAgain(sift); spent+nearWorth*g.leastCost() >= cost {
+			break
+		}
+		c, takes := g.bestOfActive()
 		if c == nil || !s.hasAnchorPod(t, takes) {
 			break
 		}
@@ -131,6 +122,23 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 		return nil, nil, math.Inf(1)
 	}
 	return hosts, best, cost
+}
+
+// shakeValues gives pods what they are worth in this step: about what their prices say, or their shares of nodes cost.
+func (s *localSearch) shakeValues(g *priceGuide) {
+	shake := 0.0
+	if mixBits(s.step)%4 != 0 {
+		shake = 0.2
+	}
+	for i := range g.items {
+		it := &g.items[i]
+		base := it.batches[0].value
+		if mixBits(s.step)%3 == 1 {
+			base = it.batches[0].least
+		}
+		it.value = base * (1 + shake*(float64(mixBits(s.step*7919+it.batches[0].id)%1000)/1000-0.5))
+		g.filler.Value[i] = it.value
+	}
 }
 
 // countNodes adds nodes of the offer to what its pool and its pool of capacity have, or takes them off.
