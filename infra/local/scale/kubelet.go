@@ -76,7 +76,7 @@ func (k *kubelets) handlePod(ctx context.Context, p *corev1.Pod) error {
 	case p.Status.Phase == corev1.PodPending:
 		now := metav1.Now()
 		s := newApp("", p.Name, 1, 1).newPod(1, p.Spec.NodeName, now).Status
-		s.Conditions = append(s.Conditions[:0:0], s.Conditions...)
+		s.QOSClass = "" // which the API server has set
 		patch, err := json.Marshal(map[string]any{"status": s})
 		if err != nil {
 			return err

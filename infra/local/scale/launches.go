@@ -26,13 +26,13 @@ func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) erro
 		}
 	}
 	known := m.Cloud.InstanceIDs()
-	marked, err := m.watchMarked(ctx)
+	marked, err := m.watchMarkedPods(ctx)
 	if err != nil {
 		return err
 	}
-	defer marked.stopWatching()
 	m.forgetMeasured()
 	began, busy := time.Now(), m.planeCPU()
+	defer marked.stopWatching(began)
 	burst := fmt.Sprintf("burst-%d", began.UnixNano())
 	if err := forEach(ctx, pods, func(ctx context.Context, i int) error {
 		return m.addPod(ctx, burstPod(burst, i))
@@ -62,7 +62,7 @@ func (m *measured) measureWaiting(ctx context.Context, pods int, cold bool) erro
 		return err
 	}
 	return m.closeCase(what, m.addFleets(known, began, row{Waiting: left, Bound: bound.Seconds(), PlaneCPU: busy,
-		Created: created.Seconds(), Marked: marked.stopWatching().Sub(began).Seconds()}))
+		Created: created.Seconds(), Marked: marked.stopWatching(began)}))
 }
 
 // countUnbound counts the waiting pods that have no node.
@@ -101,14 +101,19 @@ func (m *measured) interruptNodes(ctx context.Context) error {
 		return err
 	}
 	known := m.Cloud.InstanceIDs()
+	marked, err := m.watchDeletedClaims(ctx, targets)
+	if err != nil {
+		return err
+	}
 	m.forgetMeasured()
 	began, busy := time.Now(), m.planeCPU()
+	defer marked.stopWatching(began)
 	for _, id := range targets {
 		if err := m.Cloud.InterruptSpot(id, false); err != nil {
 			return err
 		}
 	}
-	err := m.waitUntil(ctx, "the interrupted instances are gone", func() (bool, error) {
+	err = m.waitUntil(ctx, "the interrupted instances are gone", func() (bool, error) {
 		n := 0
 		for _, i := range m.Cloud.DescribedInstances() {
 			if slices.Contains(targets, i.ID) && i.State != "terminated" {
@@ -125,7 +130,7 @@ func (m *measured) interruptNodes(ctx context.Context) error {
 		m.say("after the interruption: " + err.Error())
 	}
 	return m.closeCase(fmt.Sprintf("%d %s", len(targets), noticed),
-		m.addFleets(known, began, row{Bound: gone.Seconds(), PlaneCPU: busy}))
+		m.addFleets(known, began, row{Bound: gone.Seconds(), PlaneCPU: busy, Marked: marked.stopWatching(began)}))
 }
 
 // ofRoom are millicores, about what is left of a filled node of eight processors, so that no pod of an app fits then.

@@ -36,6 +36,7 @@ func questions() []question {
 		{"most memory: % of the size", size.mostMemory, [3]string{"70", "70", "70"}},
 		{"100 nodes interrupted to the last CreateFleet: s", lastFleet("100 " + noticed),
 			[3]string{"12", "12", "15"}},
+		{"of these, until the last NodeClaim was marked for deletion: s", lastMarked("100 " + noticed), [3]string{}},
 		{"of these, until nine of ten nodes were asked for: s", mostFleet("100 " + noticed), [3]string{}},
 		{"Lambda, an idle month with heartbeats: USD", size.monthText, [3]string{"3", "8", "20"}},
 	}

@@ -56,3 +56,16 @@ func TestSearchLooksAtOffersThatOnePodFills(t *testing.T) {
 		t.Error("only offers that leave room are looked at")
 	}
 }
+
+// More steps than usual are taken as long as there are nodes that no step has tried.
+func TestStatedStepsAreTaken(t *testing.T) {
+	t.Parallel()
+	s := services(t, 1500)
+	price := func(steps int) float64 {
+		s.Rules.PackingIterations = steps
+		return Pods(s).TotalPrice()
+	}
+	if few, many := price(defaultSearchSteps), price(10*defaultSearchSteps); many > few*(1-0.002) {
+		t.Errorf("%.4f USD/h with many steps, %.4f with as many as usual", many, few)
+	}
+}
