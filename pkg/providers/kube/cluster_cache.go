@@ -52,8 +52,7 @@ type ClusterCache struct {
 	restAt  time.Time
 	frozen  time.Time     // by the wall clock
 	invalid time.Time     // nothing that was proven before then counts
-	pass    time.Time     // when the pass began that is under way, zero if it did not say so
-	ahead   bool          // what its snapshot needs is being proven already
+	pass    cachePass     // that is under way
 	moved   chan struct{} // closed when something was told or became known
 	news    bool          // since the last snapshot
 	staying bool          // somebody waits for changes
@@ -94,7 +93,7 @@ func (m *ClusterCache) Resume(ctx context.Context) {
 		}
 	}
 	m.resumed, m.invalid, m.news, m.staying = now, time.Time{}, false, false
-	m.endPass()
+	m.pass.endPass()
 	m.Checkpoints.asked = false
 	for _, k := range m.kinds {
 		k.proven, k.breaks, k.wanted, k.aims = time.Time{}, 0, 0, nil
@@ -166,7 +165,7 @@ func (v WatchLease) Acquire(ctx context.Context, name, holder string, ttl time.D
 // PendingPods first, before it did that.
 func (m *ClusterCache) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	m.mu.Lock()
-	since := m.endPass()
+	since := m.pass.endPass()
 	m.mu.Unlock()
 	if since.IsZero() {
 		since = time.Now()
@@ -233,23 +232,6 @@ func (m *ClusterCache) recentConfiguration(ctx context.Context) (configuration, 
 	return m.listConfiguration(ctx)
 }
 
-// endPass forgets the pass that is under way and returns when it began. The lock is held.
-func (m *ClusterCache) endPass() (began time.Time) {
-	began, m.pass, m.ahead = m.pass, time.Time{}, false
-	return began
-}
-
-// proveAhead has what the snapshot of the pass needs proven while others are waited for. The lock is held.
-func (m *ClusterCache) proveAhead() {
-	m.ahead = true
-	began := m.pass
-	for _, k := range m.kinds {
-		if k.isMuch() && m.stop != nil {
-			m.work.Go(func() { _ = m.proveKind(m.ctx, k, began) })
-		}
-	}
-}
-
 // PendingPods is that of the Client. It begins a pass.
 func (m *ClusterCache) PendingPods(ctx context.Context) (out []cluster.Pod, err error) {
 	began, pods := time.Now(), m.kinds[0]
@@ -264,10 +246,10 @@ func (m *ClusterCache) PendingPods(ctx context.Context) (out []cluster.Pod, err 
 	defer m.mu.Unlock()
 	switch {
 	case len(out) == 0:
-		m.pass, m.ahead = began, false // until ListClaims tells of pods that must move
-	case !m.ahead:
-		m.pass = began
-		m.proveAhead()
+		m.pass = cachePass{began: began} // until ListClaims tells of pods that must move
+	case !m.pass.ahead:
+		m.pass.began = began
+		m.pass.proveAhead(m)
 	}
 	return out, nil
 }
@@ -301,8 +283,8 @@ func (m *ClusterCache) ListClaims(ctx context.Context) ([]cluster.Claim, error) 
 	defer m.mu.Unlock()
 	out := m.objects.sortedClaims()
 	isGoing := func(c cluster.Claim) bool { return !c.Deleting.IsZero() }
-	if !m.pass.IsZero() && !m.ahead && slices.ContainsFunc(out, isGoing) {
-		m.proveAhead()
+	if !m.pass.began.IsZero() && !m.pass.ahead && slices.ContainsFunc(out, isGoing) {
+		m.pass.proveAhead(m)
 	}
 	return out, nil
 }
@@ -342,7 +324,7 @@ func (m *ClusterCache) Wait(ctx context.Context) error {
 func (m *ClusterCache) beginStay() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.endPass()
+	m.pass.endPass()
 	for _, k := range m.kinds {
 		if k.version == 0 && !m.news || k.breaks >= maxBreaks { // unknown, or not to be watched
 			return false

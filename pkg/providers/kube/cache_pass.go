@@ -1,0 +1,27 @@
+package kube
+
+import "time"
+
+// cachePass is a pass that works with the cache. It is under the cache's lock.
+type cachePass struct {
+	began time.Time // zero if it did not say so
+	ahead bool      // what its snapshot needs is being proven already
+}
+
+// endPass forgets the pass and returns when it began.
+func (p *cachePass) endPass() (began time.Time) {
+	began = p.began
+	*p = cachePass{}
+	return began
+}
+
+// proveAhead has what the snapshot of the pass needs proven while others are waited for.
+func (p *cachePass) proveAhead(m *ClusterCache) {
+	p.ahead = true
+	began := p.began
+	for _, k := range m.kinds {
+		if k.isMuch() && m.stop != nil {
+			m.work.Go(func() { _ = m.proveKind(m.ctx, k, began) })
+		}
+	}
+}
