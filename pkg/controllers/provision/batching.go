@@ -2,7 +2,6 @@ package provision
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"joiner.sh/pkg/controllers"
@@ -16,7 +15,7 @@ func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, claim
 	if p.BatchIdle <= 0 {
 		return nil
 	}
-	going := slices.ContainsFunc(claims, func(c cluster.Claim) bool { return !c.Deleting.IsZero() })
+	going := cluster.AnyDeleted(claims)
 	arrive := func() bool {
 		if going {
 			return p.deleted.severalNow(claims, p.Now().Add(-p.BatchIdle).Truncate(time.Second)) // as claims say it

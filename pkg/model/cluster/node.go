@@ -147,6 +147,11 @@ type Condition struct {
 	Since   time.Time `json:"since,omitzero"` // last change of Status
 }
 
+// AnyDeleted reports whether one of the claims is marked for deletion.
+func AnyDeleted(claims []Claim) bool {
+	return slices.ContainsFunc(claims, func(c Claim) bool { return !c.Deleting.IsZero() })
+}
+
 // InstanceID is the id of the claim's instance, empty before its launch.
 func (c Claim) InstanceID() string { return InstanceIDOf(c.ProviderID) }
 

@@ -15,7 +15,7 @@ import (
 // DetachingNodes are the nodes, sorted, whose attached volumes the next step depends on: drained, and not yet rid of
 // their volumes. The snapshot must have the attachments of these; of others they are not looked at.
 func DetachingNodes(s cluster.Snapshot) []string {
-	if !slices.ContainsFunc(s.Claims, func(c cluster.Claim) bool { return !c.Deleting.IsZero() }) {
+	if !cluster.AnyDeleted(s.Claims) {
 		return nil
 	}
 	v := newState(s)

@@ -282,8 +282,7 @@ func (m *ClusterCache) ListClaims(ctx context.Context) ([]cluster.Claim, error) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := m.objects.sortedClaims()
-	isGoing := func(c cluster.Claim) bool { return !c.Deleting.IsZero() }
-	if !m.pass.began.IsZero() && !m.pass.ahead && slices.ContainsFunc(out, isGoing) {
+	if !m.pass.began.IsZero() && !m.pass.ahead && cluster.AnyDeleted(out) {
 		m.pass.proveAhead(m)
 	}
 	return out, nil

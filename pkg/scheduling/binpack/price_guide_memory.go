@@ -48,9 +48,7 @@ func (m *guideMemory) reserveItems(n int) {
 // scaleRoom is the room in units of prices.
 func (m *guideMemory) scaleRoom(amounts []int64, units []float64) []float64 {
 	n := len(m.room)
-	for i, x := range amounts {
-		m.room = append(m.room, float64(x)/units[i])
-	}
+	m.room = appendScaled(m.room, amounts, units)
 	return m.room[n:len(m.room):len(m.room)]
 }
 

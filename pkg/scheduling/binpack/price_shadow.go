@@ -153,11 +153,15 @@ func (p *shadowPrices) lowestPrice(k *podClass) float64 {
 }
 
 func scaleNeed(amounts []int64, units []float64) []float64 {
-	out := make([]float64, len(amounts))
+	return appendScaled(make([]float64, 0, len(amounts)), amounts, units)
+}
+
+// appendScaled appends the amounts in these units.
+func appendScaled(to []float64, amounts []int64, units []float64) []float64 {
 	for i, x := range amounts {
-		out[i] = float64(x) / units[i]
+		to = append(to, float64(x)/units[i])
 	}
-	return out
+	return to
 }
 
 // mostGroups is how many groups of several pod classes that keep apart on nodes the prices reckon with.

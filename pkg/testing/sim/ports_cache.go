@@ -254,7 +254,7 @@ func (p *readPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 func (p *readPorts) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
 	return callPort(ctx, p.caller, "list claims", "", func() ([]cluster.Claim, error) {
 		claims := showRecent(p, aClaim, &p.inv.cache.claims, p.listClaims)
-		if slices.ContainsFunc(claims, func(c cluster.Claim) bool { return !c.Deleting.IsZero() }) {
+		if cluster.AnyDeleted(claims) {
 			p.refreshAhead()
 		}
 		return claims, nil
