@@ -10,7 +10,8 @@ import (
 
 // waitForBatch waits until no new pod has come for a while, so that those of a burst are packed together. Pods that
 // have waited for longer anyway are not kept waiting. While nodes go away nobody waits for pods, but where several go
-// at once, as when EC2 takes back many, the others of them are waited for: their pods need fewer nodes together.
+// at once, as when EC2 takes back many, the others of them are waited for: their pods need fewer nodes together. So
+// they are where the API server shows late that one goes, for then it shows the others later still.
 func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, claims []cluster.Claim) error {
 	if p.BatchIdle <= 0 {
 		return nil
@@ -18,7 +19,8 @@ func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, claim
 	going := cluster.AnyDeleted(claims)
 	arrive := func() bool {
 		if going {
-			return p.deleted.severalNow(claims, p.Now().Add(-p.BatchIdle).Truncate(time.Second)) // as claims say it
+			now := p.Now()
+			return p.deleted.moreToCome(claims, now.Add(-p.BatchIdle).Truncate(time.Second), now.Add(-p.BatchMax))
 		}
 		return p.podsArriving(pods)
 	}
@@ -43,21 +45,26 @@ func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, claim
 // deletedClaims are the UIDs of the claims that were deleted when they were looked at last.
 type deletedClaims map[string]bool
 
-// severalNow looks at the claims, and reports whether several were deleted since the look before, and after the time
-// given.
-func (d *deletedClaims) severalNow(claims []cluster.Claim, after time.Time) bool {
-	before, news := *d, 0
+// moreToCome looks at the claims, and reports whether others are likely to be deleted with those that were deleted
+// since the look before: several were deleted after the time given, which is in whole seconds as claims say it, or one
+// that was deleted before it, but after the oldest time given, is seen only now.
+func (d *deletedClaims) moreToCome(claims []cluster.Claim, after, oldest time.Time) bool {
+	before, news, late := *d, 0, false
 	*d = deletedClaims{}
 	for _, c := range claims {
 		if c.Deleting.IsZero() {
 			continue
 		}
 		(*d)[c.UID] = true
-		if !before[c.UID] && !c.Deleting.Before(after) {
+		switch {
+		case before[c.UID] || c.Deleting.Before(oldest):
+		case c.Deleting.Before(after):
+			late = true
+		default:
 			news++
 		}
 	}
-	return news > 1
+	return late || news > 1
 }
 
 // podsArriving reports whether some of the pods came since it was asked last, and came just now.

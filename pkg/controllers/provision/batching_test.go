@@ -83,7 +83,7 @@ func (d *departures) ListClaims(context.Context) (out []cluster.Claim, _ error) 
 }
 
 // Nodes that go together are replaced together: a pass begins when at most one more has gone within a second, after ten
-// seconds at the latest. For one alone nobody waits.
+// seconds at the latest. For one alone nobody waits, unless it is seen late.
 func TestNodesThatGoTogetherAreGathered(t *testing.T) {
 	ms := time.Millisecond
 	endless := make([]time.Duration, 100)
@@ -99,7 +99,9 @@ func TestNodesThatGoTogetherAreGathered(t *testing.T) {
 		{"two", []time.Duration{0, 0}, time.Second},
 		{"two and one later", []time.Duration{0, 0, 500 * ms}, time.Second},
 		{"two and two later", []time.Duration{0, 0, 500 * ms, 900 * ms}, 2 * time.Second},
-		{"many, long ago", []time.Duration{-time.Minute, -5 * time.Second, -3 * time.Second}, 0},
+		{"one, seen late", []time.Duration{-3 * time.Second}, time.Second},
+		{"one, seen late, and two later", []time.Duration{-3 * time.Second, 500 * ms, 900 * ms}, 2 * time.Second},
+		{"many, long ago", []time.Duration{-time.Minute, -15 * time.Second, -13 * time.Second}, 0},
 		{"endless", endless, 10 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
