@@ -20,7 +20,7 @@ func caseGroups() []caseGroup {
 			if err := m.warmFunctions(ctx); err != nil {
 				return err
 			}
-			return m.tickTwice(ctx, idleWarm)
+			return m.tickTwice(ctx, idleWarm, func() {})
 		}},
 		{"heartbeats", func(ctx context.Context, m *measured) error {
 			err := m.underHeartbeats(ctx)

@@ -188,36 +188,29 @@ func (m *measured) foreignNotices(ctx context.Context) error {
 // underHeartbeats ticks while kubelets only tell that they live, then while pods are replaced as well.
 func (m *measured) underHeartbeats(ctx context.Context) error {
 	m.beating.Store(true)
-	for _, what := range []string{heartbeats, replaced} {
-		replacing, stop := context.WithCancel(ctx)
-		var done sync.WaitGroup
-		if what == replaced {
-			done.Go(func() { m.replacePods(replacing, m.pods, 1) })
-		}
-		err := m.tickTwice(ctx, what)
-		stop()
-		done.Wait()
-		if err != nil {
-			return err
-		}
+	if err := m.tickTwice(ctx, heartbeats, func() {}); err != nil {
+		return err
 	}
-	return nil
+	replacing, stop := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	defer done.Wait()
+	defer stop()
+	return m.tickTwice(ctx, replaced, func() {
+		done.Go(func() { m.replacePods(replacing, m.pods, 1) })
+	})
 }
 
-// tickTwice ticks each function alone, and again after the gap, as the schedule does; the second counts.
-func (m *measured) tickTwice(ctx context.Context, what string) error {
-	for _, f := range scheduledFunctions() {
-		if err := m.tickFunction(ctx, "", f, false); err != nil { // whatever came before is seen by then
-			return err
-		}
-		if err := waitFor(ctx, m.gap); err != nil {
-			return err
-		}
-		if err := m.tickFunction(ctx, what, f, false); err != nil {
-			return err
-		}
+// tickTwice ticks each scheduled function alone, one after the other, and again after the gap, as the schedule does.
+// The second time counts. What is to happen meanwhile begins in between.
+func (m *measured) tickTwice(ctx context.Context, what string, begin func()) error {
+	if err := m.tickAll(ctx, "", false); err != nil { // whatever came before is seen by then
+		return err
 	}
-	return nil
+	begin()
+	if err := waitFor(ctx, m.gap); err != nil {
+		return err
+	}
+	return m.tickAll(ctx, what, false)
 }
 
 // waitIdle waits until nothing runs.

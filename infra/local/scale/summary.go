@@ -115,14 +115,19 @@ func lastFleet(what string) func(size) string {
 
 // mostFleet is when nine of ten nodes were asked for.
 func mostFleet(what string) func(size) string {
-	return func(s size) string {
-		rows := slices.DeleteFunc(s.rowsOf(what, ""), func(r row) bool { return r.MostFleet == 0 })
-		return mostOf(rows, 1, func(r row) float64 { return r.MostFleet })
-	}
+	return ofMeasured(what, func(r row) float64 { return r.MostFleet })
 }
 
 func lastMarked(what string) func(size) string {
-	return func(s size) string { return mostOf(s.rowsOf(what, ""), 1, func(r row) float64 { return r.Marked }) }
+	return ofMeasured(what, func(r row) float64 { return r.Marked })
+}
+
+// ofMeasured is a time of a case, where runs measured it: older ones did not.
+func ofMeasured(what string, of func(row) float64) func(size) string {
+	return func(s size) string {
+		rows := slices.DeleteFunc(s.rowsOf(what, ""), func(r row) bool { return of(r) == 0 })
+		return mostOf(rows, 1, of)
+	}
 }
 
 // sinceMarked is how long after the last mark the last node was asked for.
