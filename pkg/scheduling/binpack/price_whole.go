@@ -38,11 +38,12 @@ type hostFillSearch struct {
 }
 
 // workFor is how much work goes into the search: as much as into improving the solution, as far as the limit of a plan
-// leaves that. It is 0 where there is nothing to hope for.
+// leaves that. It is 0 where there is nothing to hope for, and where no more steps than usual are asked for.
 func (f *hostFillSearch) workFor(a *solution) int {
 	w := f.w
-	if w.s.Rules.PackingIterations != 0 || w.alone == nil || len(w.nodes.hosts) <= fewHosts ||
-		len(w.worth.classes) > mostRaised || a.newNodePrice() <= a.lowerBound()*(1+smallGap) {
+	if n := w.s.Rules.PackingIterations; n != 0 && n <= defaultSearchSteps || w.alone == nil ||
+		len(w.nodes.hosts) <= fewHosts || len(w.worth.classes) > mostRaised ||
+		a.newNodePrice() <= a.lowerBound()*(1+smallGap) {
 		return 0
 	}
 	b := w.newBudget(a)

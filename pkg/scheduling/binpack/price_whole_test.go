@@ -54,6 +54,24 @@ func TestWholePodsOnNodesThatAreThere(t *testing.T) {
 	}
 }
 
+// Who asks for more steps than usual gets plans that use the nodes that are there as well as others do.
+func TestMoreStepsKeepWholePods(t *testing.T) {
+	t.Parallel()
+	usual, more := 0.0, 0.0
+	for seed := range uint64(8) {
+		world, err := scenario.FromText(oddRooms(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		usual += decide(world).TotalPrice()
+		world.Snapshot.Rules.PackingIterations = 10 * defaultSearchSteps
+		more += decide(world).TotalPrice()
+	}
+	if more > usual*1.001 {
+		t.Errorf("%.4f USD/h with ten times the steps, %.4f as usual", more, usual)
+	}
+}
+
 // oddRooms is a world of a dozen services beside forty nodes, the rooms of which no pods fill.
 func oddRooms(seed uint64) []string {
 	r := rand.New(rand.NewPCG(seed, 11))

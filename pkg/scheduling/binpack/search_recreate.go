@@ -18,6 +18,9 @@ const (
 	single = 3
 	// nearWorth is the part of what pods are worth that a node for them costs at least, about.
 	nearWorth = 0.9
+	// nearLeast is the part of the least cost of what is left, by the offers of a step, that it costs at least, about:
+	// the last node may be of any offer.
+	nearLeast = 0.7
 )
 
 // rebuiltNode is a new node that a step would make of another.
@@ -96,7 +99,7 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 			best, found = append(slices.Clone(now), *last), true
 			cost = spent + a.offerCost(last.offer)
 		}
-		if g.scoreAgain(sift); spent+nearWorth*g.leastCost() >= cost {
+		if g.scoreAgain(sift); spent+nearLeast*g.leastCost() >= cost {
 			break
 		}
 		c, takes := g.bestOfActive()
