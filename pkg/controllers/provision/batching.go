@@ -20,7 +20,7 @@ func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, claim
 	arrive := func() bool {
 		if going {
 			now := p.Now()
-			return p.deleted.moreToCome(claims, now.Add(-p.BatchIdle).Truncate(time.Second), now.Add(-p.BatchMax))
+			return p.deleted.moreToCome(claims, earliestNews(now, p.BatchIdle), now.Add(-p.BatchMax))
 		}
 		return p.podsArriving(pods)
 	}
@@ -40,6 +40,11 @@ func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, claim
 		}
 	}
 	return nil
+}
+
+// earliestNews is when what came within the idle time came at the earliest, in whole seconds as objects say it.
+func earliestNews(now time.Time, idle time.Duration) time.Time {
+	return now.Add(-idle).Truncate(time.Second)
 }
 
 // deletedClaims are the UIDs of the claims that were deleted when they were looked at last.
@@ -71,7 +76,7 @@ func (d *deletedClaims) moreToCome(claims []cluster.Claim, after, oldest time.Ti
 func (p *Controller) podsArriving(pods []cluster.Pod) bool {
 	before := p.known
 	p.known = make(map[string]bool, len(pods))
-	young := p.Now().Add(-p.BatchIdle).Truncate(time.Second) // as pods say it
+	young := earliestNews(p.Now(), p.BatchIdle)
 	arriving := false
 	for _, pod := range pods {
 		p.known[pod.UID] = true

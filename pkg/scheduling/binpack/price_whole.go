@@ -38,7 +38,7 @@ type hostFillSearch struct {
 }
 
 // workFor is how much work goes into the search: as much as into improving the solution, as far as the limit of a plan
-// leaves that. It is 0 where there is nothing to hope for, and where no more steps than usual are asked for.
+// leaves that. It is 0 where there is nothing to hope for, and where so many steps are asked for as usual, or fewer.
 func (f *hostFillSearch) workFor(a *solution) int {
 	w := f.w
 	if n := w.s.Rules.PackingIterations; n != 0 && n <= defaultSearchSteps || w.alone == nil ||
