@@ -20,7 +20,7 @@ func caseGroups() []caseGroup {
 			if err := m.warmFunctions(ctx); err != nil {
 				return err
 			}
-			return m.tickTwice(ctx, idleWarm, func() {})
+			return m.tickTwice(ctx, idleWarm)
 		}},
 		{"heartbeats", func(ctx context.Context, m *measured) error {
 			err := m.underHeartbeats(ctx)

@@ -188,25 +188,28 @@ func (m *measured) foreignNotices(ctx context.Context) error {
 // underHeartbeats ticks while kubelets only tell that they live, then while pods are replaced as well.
 func (m *measured) underHeartbeats(ctx context.Context) error {
 	m.beating.Store(true)
-	if err := m.tickTwice(ctx, heartbeats, func() {}); err != nil {
+	if err := m.tickTwice(ctx, heartbeats); err != nil {
 		return err
 	}
 	replacing, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
+	done.Go(func() { m.replacePods(replacing, m.pods, 1) })
 	defer done.Wait()
 	defer stop()
-	return m.tickTwice(ctx, replaced, func() {
-		done.Go(func() { m.replacePods(replacing, m.pods, 1) })
-	})
+	return m.tickLater(ctx, replaced)
 }
 
 // tickTwice ticks each scheduled function alone, one after the other, and again after the gap, as the schedule does.
-// The second time counts. What is to happen meanwhile begins in between.
-func (m *measured) tickTwice(ctx context.Context, what string, begin func()) error {
+// The second time counts.
+func (m *measured) tickTwice(ctx context.Context, what string) error {
 	if err := m.tickAll(ctx, "", false); err != nil { // whatever came before is seen by then
 		return err
 	}
-	begin()
+	return m.tickLater(ctx, what)
+}
+
+// tickLater ticks each scheduled function alone, the gap after it ticked last.
+func (m *measured) tickLater(ctx context.Context, what string) error {
 	if err := waitFor(ctx, m.gap); err != nil {
 		return err
 	}
