@@ -35,6 +35,8 @@ type Pod struct {
 	Nominated    string    `json:"nominated,omitempty"` // status.nominatedNodeName
 	// the scheduler said PodScheduled=False, reason Unschedulable
 	Unscheduled bool `json:"unscheduled,omitempty"`
+	// kube-scheduler has not tried to place it yet; see ExpectUnscheduled
+	Untried bool `json:"-"`
 	// deletionTimestamp, which already contains the grace period
 	Deleting time.Time `json:"deleting,omitzero"`
 	GraceSec int64     `json:"graceSec,omitempty"` // terminationGracePeriodSeconds

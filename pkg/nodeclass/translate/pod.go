@@ -67,9 +67,11 @@ func Pod(p *corev1.Pod) cluster.Pod {
 		out.GraceSec = *p.Spec.TerminationGracePeriodSeconds
 	}
 	out.Trouble = troubleOf(p)
+	out.Untried = p.Spec.NodeName == "" && p.Spec.SchedulerName == corev1.DefaultSchedulerName && !onFargate(p)
 	for _, c := range p.Status.Conditions {
 		switch c.Type {
 		case corev1.PodScheduled:
+			out.Untried = false
 			out.Unscheduled = c.Reason == corev1.PodReasonUnschedulable && !onFargate(p)
 			out.Bound = sinceTrue(c)
 		case corev1.PodReady:

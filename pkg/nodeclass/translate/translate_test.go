@@ -81,6 +81,28 @@ status:
 	}
 }
 
+// A pod is untried as long as kube-scheduler has said nothing about it. What other schedulers do is not known.
+func TestUntriedPod(t *testing.T) {
+	for _, c := range []struct {
+		name, spec, status string
+		untried            bool
+	}{
+		{"new", "{schedulerName: default-scheduler}", "{phase: Pending}", true},
+		{"no place", "{schedulerName: default-scheduler}",
+			`{conditions: [{type: PodScheduled, status: "False", reason: Unschedulable}]}`, false},
+		{"gated", "{schedulerName: default-scheduler, schedulingGates: [{name: quota}]}",
+			`{conditions: [{type: PodScheduled, status: "False", reason: SchedulingGated}]}`, false},
+		{"bound", "{schedulerName: default-scheduler, nodeName: n}", "{phase: Pending}", false},
+		{"by another scheduler", "{schedulerName: volcano}", "{phase: Pending}", false},
+		{"on Fargate", "{schedulerName: fargate-scheduler}", "{phase: Pending}", false},
+	} {
+		p := read[corev1.Pod](t, "{metadata: {name: web}, spec: "+c.spec+", status: "+c.status+"}")
+		if got := Pod(p).Untried; got != c.untried {
+			t.Errorf("%s: untried %t", c.name, got)
+		}
+	}
+}
+
 func TestPodAffinity(t *testing.T) {
 	p := read[corev1.Pod](t, `
 metadata: {name: web, labels: {app: web, hash: h1}}

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/nodeclass/translate"
 )
 
@@ -140,16 +139,7 @@ func (s *Checkpoints) adoptKind(k *followedKind, c *checkpoint, at int) bool {
 func (s *Checkpoints) restorePods(c *checkpoint, version string) {
 	m := s.cache
 	m.objects.pods, m.objects.sorted, m.objects.changed = podsByUID(c.pods.All()), c.pods, map[string]bool{}
-	m.seen.keepPods(version, func(yield func(*cluster.Pod) bool) {
-		for listed := range c.pods.All() {
-			if listed.HasNode() {
-				continue
-			}
-			if p := listed.Pod(); !yield(&p) {
-				return
-			}
-		}
-	})
+	m.seen.keepPods(version, findWaiting(m.objects.pods))
 }
 
 // restoreNodes leaves it to writes to read the node that they change.

@@ -35,7 +35,7 @@ const (
 //
 // What it shows is never older than what was written through its Client. ReadSnapshot shows everything that was stored
 // before the pass began, CachedSnapshot and ListClaims what was stored before the invocation began and what watches
-// told since.
+// told since. The pods of a snapshot are gone when the next invocation begins.
 type ClusterCache struct {
 	*Client
 	inUse sync.Mutex // by an invocation
@@ -261,14 +261,9 @@ func (m *ClusterCache) cachedPending(ctx context.Context) ([]cluster.Pod, error)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, listed := range m.objects.pods {
-		if listed.HasNode() {
-			continue
-		}
-		if p := listed.Pod(); p.Provisionable() {
-			out = append(out, p)
-		}
-	}
+	waiting := findWaiting(m.objects.pods)
+	m.seen.notePending(waiting)
+	out = append(out, waiting...)
 	slices.SortFunc(out, translate.ComparePods)
 	return out, nil
 }

@@ -1,7 +1,12 @@
 package kube
 
 import (
+	"context"
+	"errors"
+	"slices"
+
 	"fmt"
+	"joiner.sh/pkg/model/cluster"
 	"net/http"
 	"strings"
 	"testing"
@@ -77,6 +82,57 @@ func TestTheFirstBookmarkProvesTheFirstPass(t *testing.T) {
 		// the API server sends a bookmark a second after the watch began, and later ones after as long
 		if took := time.Since(began); took > 1500*time.Millisecond || len(pods) != 1 || len(s.Pods) != 6 {
 			t.Errorf("it took %v, %d pods wait of %d", took, len(pods), len(s.Pods))
+		}
+		m.Freeze()
+	})
+}
+
+// Pods that kube-scheduler has not tried yet wait with the one of their controller that it found no node for: for a
+// client that lists and for one that knows the cluster. Its word on them is no news then.
+func TestUntriedPodsWaitWithTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHistory(t, 1)
+		h.api.put("nodes", testNode("n0", 1, "zone"))
+		m := smallCache(h.api.client())
+		m.Resume(t.Context())
+		_, err := m.ReadSnapshot(t.Context())
+		h.fail("a look", err)
+		yes := true
+		put := func(name string, conditions ...corev1.PodCondition) {
+			pod := testPod(name, len(name), "")
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web",
+				UID: "web", Controller: &yes}}
+			pod.Spec.SchedulerName = corev1.DefaultSchedulerName
+			pod.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: conditions}
+			h.api.put("pods", pod)
+		}
+		refused := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonUnschedulable}
+		count := func(want int) {
+			t.Helper()
+			time.Sleep(5 * time.Second)
+			pods, err := m.PendingPods(t.Context())
+			h.fail("a look at pods", err)
+			listed, err := m.Client.PendingPods(t.Context())
+			h.fail("a list of pods", err)
+			s, err := m.ReadSnapshot(t.Context())
+			h.fail("a look", err)
+			waiting := slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return !p.Provisionable() })
+			if len(pods) != want || len(listed) != want || len(waiting) != want {
+				t.Errorf("%d pods wait, %d listed, %d in a snapshot, want %d", len(pods), len(listed), len(waiting), want)
+			}
+		}
+		put("a")
+		put("bb")
+		count(0)
+		put("a", refused)
+		count(2)
+		put("bb", refused)
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := m.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("waiting for news: %v", err)
 		}
 		m.Freeze()
 	})

@@ -144,14 +144,7 @@ func (c Pods) readPods(ctx context.Context, pages *podPages) (map[string]*transl
 		return nil, "", err
 	}
 	out := byUID(all, func(p *translate.ListedPod) string { return p.UID() })
-	c.seen.keepPods(version, func(yield func(*cluster.Pod) bool) {
-		for _, listed := range out {
-			p := listed.Pod()
-			if !yield(&p) {
-				return
-			}
-		}
-	})
+	c.seen.keepPods(version, findWaiting(out))
 	return out, version, nil
 }
 
@@ -160,19 +153,30 @@ func (c Pods) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
 	out, version, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: withoutOne}, newPods,
 		func(l *corev1.PodList) []cluster.Pod {
 			return slices.DeleteFunc(translatePage(l.Items, c.waitingFrom),
-				func(p cluster.Pod) bool { return !p.Provisionable() })
+				func(p cluster.Pod) bool { return !p.Provisionable() && !p.Untried })
 		})
 	if err != nil {
 		return nil, err
 	}
-	c.seen.keepPods(version, func(yield func(*cluster.Pod) bool) {
-		for i := range out {
-			if !yield(&out[i]) {
-				return
-			}
-		}
-	})
+	out = keepProvisionable(out)
+	c.seen.keepPods(version, out)
 	return out, nil
+}
+
+// keepProvisionable keeps the pods that need a node, those that kube-scheduler will find none for included.
+func keepProvisionable(pods []cluster.Pod) []cluster.Pod {
+	cluster.ExpectUnscheduled(pods)
+	return slices.DeleteFunc(pods, func(p cluster.Pod) bool { return !p.Provisionable() })
+}
+
+// findWaiting finds the pods that need a node.
+func findWaiting(all map[string]*translate.ListedPod) (out []cluster.Pod) {
+	for _, listed := range all {
+		if !listed.HasNode() {
+			out = append(out, listed.Pod())
+		}
+	}
+	return keepProvisionable(out)
 }
 
 func (c Pods) waitingFrom(p *corev1.Pod) cluster.Pod { return c.shapes.ListPod(p).Pod() }

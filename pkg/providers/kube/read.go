@@ -137,6 +137,7 @@ func (c Reader) buildSnapshot(ctx context.Context, much func(context.Context) (f
 		out.Pods = append(out.Pods, small.room.pods...)
 		slices.SortFunc(out.Pods, translate.ComparePods)
 	}
+	cluster.ExpectUnscheduled(out.Pods)
 	if err := c.devices.addDevices(ctx, &out); err != nil {
 		return cluster.Snapshot{}, err
 	}

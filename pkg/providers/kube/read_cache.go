@@ -3,7 +3,6 @@ package kube
 import (
 	"encoding/json"
 	"hash/fnv"
-	"iter"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,15 +55,21 @@ func newReadCache() *readCache {
 		heads:    map[string]*corev1.Node{}}
 }
 
-func (s *readCache) keepPods(version string, list iter.Seq[*cluster.Pod]) {
+// keepPods remembers the pods that need a node, all of that version.
+func (s *readCache) keepPods(version string, pending []cluster.Pod) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.podsVersion = version
 	clear(s.pending)
-	for p := range list {
-		if p.Provisionable() {
-			s.pending[p.UID] = true
-		}
+	s.mu.Unlock()
+	s.notePending(pending)
+}
+
+// notePending has no watch tell of these pods again as long as they need a node.
+func (s *readCache) notePending(pods []cluster.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range pods {
+		s.pending[pods[i].UID] = true
 	}
 }
 

@@ -24,6 +24,7 @@ var unsigned = map[string]string{
 	"Ready":        "only who needs a place depends on it, which is decided before",
 	"Nominated":    "only who needs a place depends on it, which is decided before",
 	"Unscheduled":  "only who needs a place depends on it, which is decided before",
+	"Untried":      "only who needs a place depends on it, which is decided before",
 	"Deleting":     "only who needs a place depends on it, which is decided before",
 	"GraceSec":     "only who needs a place depends on it, which is decided before",
 	"DoNotDisrupt": "only who needs a place depends on it, which is decided before",

@@ -99,6 +99,7 @@ func (s *apiServer) listPods() []cluster.Pod {
 	for _, key := range slices.Sorted(maps.Keys(s.pods)) {
 		if pod := s.pods[key]; !pod.Terminal() {
 			seen := pod.Pod
+			seen.Untried = pod.NodeName == "" && !pod.Unscheduled
 			seen.UnreadClaims = pod.volumeClaims
 			out = append(out, seen)
 		}

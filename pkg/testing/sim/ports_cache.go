@@ -234,8 +234,9 @@ func (p *readPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 	began := time.Now()
 	return callPort(ctx, p.caller, "list pending pods", "", func() ([]cluster.Pod, error) {
 		c := p.inv.cache
-		pods := slices.DeleteFunc(showRecent(p, aPod, &c.pods, p.pods.listPods),
-			func(pod cluster.Pod) bool { return !pod.Provisionable() })
+		pods := showRecent(p, aPod, &c.pods, p.pods.listPods)
+		cluster.ExpectUnscheduled(pods)
+		pods = slices.DeleteFunc(pods, func(pod cluster.Pod) bool { return !pod.Provisionable() })
 		for _, b := range p.api.buffers {
 			pods = append(pods, b.Pods...)
 		}
@@ -307,6 +308,7 @@ func (p *readPorts) CachedSnapshot(ctx context.Context) (cluster.Snapshot, error
 		s, c := cluster.Snapshot{}, p.inv.cache
 		p.inv.looked = time.Now()
 		s.Pods = showRecent(p, aPod, &c.pods, p.pods.listPods)
+		cluster.ExpectUnscheduled(s.Pods)
 		s.Nodes = showRecent(p, aNode, &c.nodes, p.nodes.listNodes)
 		s.Claims = showRecent(p, aClaim, &c.claims, p.listClaims)
 		p.readRest(&s)

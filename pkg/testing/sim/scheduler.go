@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -14,6 +15,12 @@ type scheduler struct {
 	kubelets   *kubelets
 	volumes    *volumes
 	scheduling bool // a look at the pods without a node is due
+	mostTried  int  // so many pods are decided about in one look
+}
+
+// drawMostTried draws how slow kube-scheduler is: from a few pods a look to all.
+func drawMostTried(seed uint64) int {
+	return []int{1 << 20, 1 << 20, 2, 8}[rand.New(rand.NewPCG(seed, 0x7363686564)).IntN(4)]
 }
 
 // trySchedule has the scheduler look at the pods without a node soon, once.
@@ -41,7 +48,7 @@ func (k *scheduler) retryScheduling() {
 
 // bindAll binds pods as kube-scheduler does: by priority and age, each to one of the nodes that may take it. It knows
 // nothing of our plans, and shares no rule with them. A pod that is bound may make room for one before it, by spread
-// or affinity, so those are looked at again.
+// or affinity, so those are looked at again. A slow one leaves the others for the next look.
 func (k *scheduler) bindAll() {
 	waiting := selectInOrder(k.api.pods, func(p *pod) bool { return p.NodeName == "" && p.Active() })
 	slices.SortStableFunc(waiting, func(a, b *pod) int {
@@ -55,15 +62,22 @@ func (k *scheduler) bindAll() {
 	for i, n := range nodes {
 		used[i] = usedBy[n.Name]
 	}
+	tries := k.mostTried
 	for before := len(waiting) + 1; len(waiting) < before; {
 		before = len(waiting)
-		waiting = k.bindThose(waiting, nodes, used)
+		waiting = k.bindThose(waiting, nodes, used, &tries)
+	}
+	if tries == 0 {
+		k.trySchedule()
 	}
 }
 
-// bindThose binds the pods that have a place, and returns the others.
-func (k *scheduler) bindThose(waiting []*pod, nodes []*node, used []resources.List) (left []*pod) {
-	for _, p := range waiting {
+// bindThose binds the pods that have a place, as long as tries are left, and returns the others.
+func (k *scheduler) bindThose(waiting []*pod, nodes []*node, used []resources.List, tries *int) (left []*pod) {
+	for i, p := range waiting {
+		if *tries == 0 {
+			return append(left, waiting[i:]...)
+		}
 		var fit []int
 		for i, n := range nodes {
 			// Most nodes are full, which is the cheapest to find out.
@@ -72,6 +86,7 @@ func (k *scheduler) bindThose(waiting []*pod, nodes []*node, used []resources.Li
 			}
 		}
 		if len(fit) > 0 {
+			*tries--
 			i := fit[k.rng.IntN(len(fit))]
 			k.bindPod(p, nodes[i])
 			used[i] = used[i].Add(p.Need)
@@ -79,6 +94,7 @@ func (k *scheduler) bindThose(waiting []*pod, nodes []*node, used []resources.Li
 		}
 		left = append(left, p)
 		if !p.Unscheduled {
+			*tries--
 			p.Unscheduled = true
 			k.api.notifyChange(aPod, nil)
 		}

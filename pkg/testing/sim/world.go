@@ -47,7 +47,7 @@ func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
 		newPorts: w.newPorts}
 	w.volumes = drawVolumes(e, seed, w.catalog.zoneNames())
 	w.account = &account{engine: e, catalog: w.catalog, image: 1, before: 1, profiles: map[string]nodeclass.Profile{}}
-	w.scheduler = &scheduler{engine: e, api: w.api, volumes: w.volumes}
+	w.scheduler = &scheduler{engine: e, api: w.api, volumes: w.volumes, mostTried: drawMostTried(seed)}
 	w.workloads = &workloads{engine: e, api: w.api, catalog: w.catalog, scheduler: w.scheduler, volumes: w.volumes,
 		used: map[string]bool{}}
 	w.kubelets = &kubelets{e, w.api, w.account, w.catalog, w.scheduler, w.volumes, w.workloads}
