@@ -46,9 +46,11 @@ type liveDaemon struct {
 	generation string // of the template it was made from; empty if it does not say
 }
 
-// NewPodList makes whole pods, and remembers the newest of each DaemonSet.
-func NewPodList(sorted SortedPods) PodList {
-	out := PodList{Pods: make([]cluster.Pod, len(sorted.list)), newest: map[string]liveDaemon{}}
+// NewPodList makes whole pods, in the memory given if there is enough of it, and remembers the newest of each
+// DaemonSet.
+func NewPodList(sorted SortedPods, memory []cluster.Pod) PodList {
+	n := len(sorted.list)
+	out := PodList{Pods: slices.Grow(memory[:0], n)[:n], newest: map[string]liveDaemon{}}
 	for i, one := range sorted.list {
 		out.Pods[i] = one.Pod()
 		out.noteDaemonPod(&out.Pods[i])

@@ -67,11 +67,12 @@ type cachedObjects struct {
 	changed map[string]bool
 	nodes   map[string]cluster.Node
 	claims  map[string]cluster.Claim
+	memory  *podMemory // nil for none that is used again
 }
 
 // NewClusterCache makes a cache that knows nothing. It makes no request.
 func (c *Client) NewClusterCache() *ClusterCache {
-	m := &ClusterCache{Client: c, moved: make(chan struct{})}
+	m := &ClusterCache{Client: c, moved: make(chan struct{}), objects: cachedObjects{memory: &podMemory{}}}
 	m.Checkpoints = &Checkpoints{cache: m, one: make(chan struct{}, 1)}
 	m.kinds = []*followedKind{newPodKind(m), newNodeKind(m), newClaimKind(m)}
 	return m
@@ -83,6 +84,7 @@ func (m *ClusterCache) Resume(ctx context.Context) {
 	m.inUse.Lock()
 	m.ctx, m.stop = context.WithCancel(ctx)
 	m.own.forgetSeen()
+	m.objects.memory.endInvocation()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -358,7 +360,7 @@ func (m *ClusterCache) notifyWaiters() {
 func (b *cachedObjects) takeSnapshot() cachedObjects {
 	b.sorted = b.sorted.Update(b.changed, b.pods)
 	clear(b.changed)
-	return cachedObjects{sorted: b.sorted, nodes: maps.Clone(b.nodes), claims: maps.Clone(b.claims)}
+	return cachedObjects{sorted: b.sorted, nodes: maps.Clone(b.nodes), claims: maps.Clone(b.claims), memory: b.memory}
 }
 
 func (b cachedObjects) sortedClaims() []cluster.Claim {

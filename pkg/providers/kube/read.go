@@ -129,7 +129,8 @@ func (c Reader) buildSnapshot(ctx context.Context, much func(context.Context) (f
 		pool.Disruption = nodeclass.SleepWith(small.stack, p.Annotations, pool.Disruption)
 		return pool
 	})
-	found := translate.NewPodList(large.sorted)
+	found := translate.NewPodList(large.sorted, large.memory.take())
+	large.memory.lend(found.Pods)
 	out.Nodes, out.Claims = large.sortedNodes(), large.sortedClaims()
 	out.Pods, out.Daemons = found.Pods, found.SampleDaemons(small.daemons)
 	out.Stopped = slices.Clone(small.room.stopped)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"joiner.sh/pkg/model/cluster"
 )
 
 // lambda invokes the functions: by their schedules, by events, and when another wakes them.
@@ -71,6 +73,8 @@ type invocation struct {
 	misled  bool           // its cache showed it, against the contract, what may be older than itself
 
 	recalled map[string]bool // UIDs of claims of others for which it has asked EC2
+
+	podMemory [][]cluster.Pod // of its snapshots
 }
 
 // String names it in the trace.

@@ -220,8 +220,11 @@ func (c *processCaches) take(fn *Function) *processCache {
 	return p
 }
 
-// keep keeps the process of an invocation that ended for the next one.
+// keep keeps the process of an invocation that ended for the next one, which uses the memory of its pods again.
 func (c *processCaches) keep(inv *invocation) {
+	for _, pods := range inv.podMemory {
+		clear(pods)
+	}
 	c.idle[inv.fn] = append(c.idle[inv.fn], inv.cache)
 	if inv.fn.Name == "lifecycle" {
 		c.checkpoints.storeCheckpoint(inv.cache)
@@ -296,6 +299,8 @@ func (p *readPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) 
 			first = err
 		}
 	}
+	cluster.ExpectUnscheduled(s.Pods)
+	p.inv.podMemory = append(p.inv.podMemory, s.Pods)
 	s.Now = p.toSecond()
 	return s, first
 }
@@ -312,6 +317,7 @@ func (p *readPorts) CachedSnapshot(ctx context.Context) (cluster.Snapshot, error
 		s.Nodes = showRecent(p, aNode, &c.nodes, p.nodes.listNodes)
 		s.Claims = showRecent(p, aClaim, &c.claims, p.listClaims)
 		p.readRest(&s)
+		p.inv.podMemory = append(p.inv.podMemory, s.Pods)
 		s.Now = p.toSecond()
 		return s, nil
 	})
