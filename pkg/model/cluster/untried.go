@@ -1,35 +1,53 @@
 package cluster
 
-import "reflect"
+import (
+	"maps"
+	"reflect"
+	"slices"
+)
 
 // ExpectUnscheduled counts pods as Unscheduled that kube-scheduler has not tried yet and will find no node for: it found
-// none for another pod of the same controller that asks for the same. kube-scheduler says so of some dozens of pods a
-// second, and those of a burst are to be packed together. A plan gives free room away first, so that nothing is
-// bought for pods that still fit in.
+// none for another pod that asks for the same, of the same controller or, if they have none, with the same labels.
+// kube-scheduler tries some dozens of pods a second, and those of a burst are to be packed together. A plan gives free
+// room away first, so that nothing is bought for pods that still fit in.
 func ExpectUnscheduled(pods []Pod) {
-	refused := map[string]*Pod{} // by controller, one of its pods
+	refused := map[podFamily][]*Pod{}
 	for i := range pods {
-		if p := &pods[i]; p.Controller != "" && p.Provisionable() && refused[p.Controller] == nil {
-			refused[p.Controller] = p
+		p := &pods[i]
+		if !p.Unscheduled || p.Virtual || !p.Provisionable() {
+			continue
+		}
+		if of := refused[p.family()]; len(of) < mostTemplates && !p.asksAsOneOf(of) {
+			refused[p.family()] = append(of, p)
 		}
 	}
 	if len(refused) == 0 {
 		return
 	}
 	for i := range pods {
-		if p := &pods[i]; p.Untried && p.NodeName == "" && p.asksAs(refused[p.Controller]) {
+		if p := &pods[i]; p.Untried && p.NodeName == "" && p.asksAsOneOf(refused[p.family()]) {
 			p.Unscheduled = true
 		}
 	}
 }
 
-// asksAs reports whether the pod asks for what the other one does, by all that a controller's template says about it.
+// mostTemplates is how many kinds of refused pods of one family are told apart.
+const mostTemplates = 16
+
+// podFamily is where pods from one template are found.
+type podFamily struct{ namespace, controller string }
+
+func (p *Pod) family() podFamily { return podFamily{p.Namespace, p.Controller} }
+
+func (p *Pod) asksAsOneOf(others []*Pod) bool { return slices.ContainsFunc(others, p.asksAs) }
+
+// asksAs reports whether kube-scheduler decides about the pod as about the other one of its family. What sets the pods
+// of a controller apart are labels with their index, and their own volumes.
 func (p *Pod) asksAs(other *Pod) bool {
-	return other != nil && p.Namespace == other.Namespace && p.Priority == other.Priority &&
-		reflect.DeepEqual(p.asks(), other.asks())
+	return p.Priority == other.Priority && reflect.DeepEqual(p.asks(), other.asks()) &&
+		(p.Controller != "" || maps.Equal(p.Labels, other.Labels) && slices.Equal(p.UnreadClaims, other.UnreadClaims))
 }
 
-// asks is what kube-scheduler looks at. Volume claims of a StatefulSet's pods have their own names.
 func (p *Pod) asks() [9]any {
 	return [...]any{p.Need, p.NodeSelector, p.NodeAffinity, p.Tolerations, p.Spread, p.Affinity, p.AntiAffinity,
 		p.HostPorts, p.Unmodelled}

@@ -21,7 +21,15 @@ func TestUntriedPodsAreExpectedToFindNoNode(t *testing.T) {
 	}{
 		{"of one controller", func(_, _ *Pod) {}, true},
 		{"of another", func(_, p *Pod) { p.Controller = "api" }, false},
-		{"of none", func(r, p *Pod) { r.Controller, p.Controller = "", "" }, false},
+		{"of none", func(r, p *Pod) { r.Controller, p.Controller = "", "" }, true},
+		{"of none, with other labels", func(r, p *Pod) {
+			r.Controller, p.Controller, p.Labels = "", "", map[string]string{"app": "web"}
+		}, false},
+		{"of none, with a volume", func(r, p *Pod) {
+			r.Controller, p.Controller, p.UnreadClaims = "", "", []string{"data"}
+		}, false},
+		{"of one controller, with its own label", func(_, p *Pod) { p.Labels = map[string]string{"index": "1"} }, true},
+		{"the other is room of a buffer", func(r, _ *Pod) { r.Virtual = true }, false},
 		{"in another namespace", func(_, p *Pod) { p.Namespace = "infra" }, false},
 		{"has conditions, such as a scheduling gate", func(_, p *Pod) { p.Untried = false }, false},
 		{"has a node", func(_, p *Pod) { p.NodeName = "n" }, false},
