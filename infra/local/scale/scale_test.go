@@ -87,7 +87,7 @@ func TestGoalsAreAnsweredForEachSize(t *testing.T) {
 			{Case: "100 " + noticed, Launched: 93, MostFleet: 9.25, LastFleet: 11.5}}},
 		{Nodes: 200, Pods: 6000, MemoryMB: 512, Rows: []row{{Case: "100 " + noticed}}}})
 	for _, want := range []string{"|  | 500 nodes, 15000 pods, 512 MiB | 200 nodes, 6000 pods, 512 MiB |",
-		"| the same under heartbeats: CPU s | 0.11 (0.3) |  |", "| of these, after that: s | 4.8 |  |",
+		"| the same under heartbeats: CPU s | 0.11 (0.3) |  |", "| and marked by kube-scheduler as without a node after: s | 8.5 |  |",
 		"| most memory: % of the size | 50 (70) |  |",
 		"| 100 nodes interrupted to the last CreateFleet: s | 11.5 (12) | none needed |",
 		"| of these, until nine of ten nodes were asked for: s | 9.2 |  |"} {

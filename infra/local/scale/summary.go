@@ -28,8 +28,10 @@ func questions() []question {
 		{"waiting pod to CreateFleet, warm: s", lastFleet(waitingCase(1, false)), [3]string{"2", "2.5", "3"}},
 		{"500 waiting pods to the last CreateFleet, warm: s", lastFleet(waitingCase(500, false)),
 			[3]string{"6", "6", "8"}},
-		{"of these, until kube-scheduler marked the last pod: s", lastMarked(waitingCase(500, false)), [3]string{}},
-		{"of these, after that: s", sinceMarked(waitingCase(500, false)), [3]string{}},
+		{"the last of these pods was created after: s", ofMeasured(waitingCase(500, false), func(r row) float64 {
+			return r.Created
+		}), [3]string{}},
+		{"and marked by kube-scheduler as without a node after: s", lastMarked(waitingCase(500, false)), [3]string{}},
 		{"waiting pod to CreateFleet, cold, from a checkpoint: s", lastFleet(waitingCase(1, true)),
 			[3]string{"3", "7", "15"}},
 		{"lifecycle's first pass, cold, by lists: s", coldWall("lifecycle"), [3]string{"", "", "60"}},
@@ -127,13 +129,6 @@ func ofMeasured(what string, of func(row) float64) func(size) string {
 	return func(s size) string {
 		rows := slices.DeleteFunc(s.rowsOf(what, ""), func(r row) bool { return of(r) == 0 })
 		return mostOf(rows, 1, of)
-	}
-}
-
-// sinceMarked is how long after the last mark the last node was asked for.
-func sinceMarked(what string) func(size) string {
-	return func(s size) string {
-		return mostOf(s.rowsOf(what, ""), 1, func(r row) float64 { return r.LastFleet - r.Marked })
 	}
 }
 

@@ -26,7 +26,7 @@ func ExpectUnscheduled(pods []Pod) {
 	}
 	for i := range pods {
 		if p := &pods[i]; p.Untried && p.NodeName == "" && p.asksAsOneOf(refused[p.family()]) {
-			p.Unscheduled = true
+			p.Unscheduled, p.Untried = true, false
 		}
 	}
 }
