@@ -33,6 +33,7 @@ const shareFrom = 5
 // newDeps is what every function needs, made anew for each invocation.
 func (a *App) newDeps(holder string) controllers.Deps {
 	freeMemory()
+	collectIfWorthwhile()
 	return controllers.Deps{Permission: a.permission.mayWrite, Record: a.kube.Events, Metrics: a.metrics,
 		Memory: readMemory, Rules: decisionSettings(a.set), Holder: holder,
 		Now: time.Now, Log: a.log}

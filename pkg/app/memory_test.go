@@ -3,6 +3,8 @@ package app
 import (
 	"bytes"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"testing"
 )
 
@@ -18,6 +20,32 @@ func TestReadMemory(t *testing.T) {
 	if used, limit := readMemory(); used != 0 || limit != 0 {
 		t.Errorf("outside of Lambda %d of %d", used, limit)
 	}
+}
+
+// Without much garbage an invocation collects none for its age alone.
+func TestGarbageIsCollectedIfWorthwhile(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	decide := func() int {
+		collectIfWorthwhile()
+		return debug.SetGCPercent(100)
+	}
+	t.Setenv("GOGC", "400")
+	if got := decide(); got != 100 {
+		t.Errorf("without a limit of memory: %d", got)
+	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 40))
+	held := bytes.Repeat([]byte{1}, 64<<20)
+	runtime.GC()
+	if got := decide(); got != -1 {
+		t.Errorf("without garbage: %d", got)
+	}
+	debug.SetGCPercent(-1)
+	garbage := bytes.Repeat([]byte{1}, len(held)/2)
+	if got := decide(); got != 400 {
+		t.Errorf("with %d bytes of garbage: %d", len(garbage), got)
+	}
+	runtime.KeepAlive(held)
 }
 
 func TestResidentBytes(t *testing.T) {
