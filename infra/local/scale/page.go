@@ -98,7 +98,11 @@ func renderPage(all []size) string {
 		"its Lease every 10 seconds.\n" +
 		"- **cold**: the first invocation in a process; **warm**: a later one.\n" +
 		"- **wall**: of the longest invocation; **CPU**: of all together; **MiB read**: answers on the wire.\n")
-	out.WriteString("\n## Goals\n\nIn parentheses, by size.\n\n" + summaryTable(all) + "\n")
+	out.WriteString("\n## Goals\n\nIn parentheses, by size. The control plane, the kubelets and all functions share the cores. " +
+		"So 100 notices start their processes one after the other, which Lambda starts at once: " +
+		"a row says when the last was handled. " +
+		"A decision from a checkpoint waits for a bookmark of the API server, which comes within two seconds.\n\n" +
+		summaryTable(all) + "\n")
 	for _, s := range all {
 		fmt.Fprintf(&out, "\n## %d nodes, %d pods, %d MiB\n\n", s.Nodes, s.Pods, s.MemoryMB)
 		fmt.Fprintf(&out, "`make scale NODES=%d PODS=%d MEMORY=%d`, %s, limits enforced by %s, load average %.0f before and %.0f after. An object has %s.\n\n",
