@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// ExpectUnscheduled counts pods as Unscheduled that kube-scheduler has not tried yet and will find no node for: it found
+// ExpectUnscheduled counts pods as Unscheduled that kube-scheduler will find no node for once it tries them. It found
 // none for another pod that asks for the same, of the same controller or, if they have none, with the same labels.
 // kube-scheduler tries some dozens of pods a second, and those of a burst are to be packed together. A plan gives free
 // room away first, so that nothing is bought for pods that still fit in.
