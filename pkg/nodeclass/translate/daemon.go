@@ -24,6 +24,7 @@ func Template(namespace string, t corev1.PodTemplateSpec) *cluster.Pod {
 		}
 	}
 	out := Pod(pod)
+	out.Untried = false
 	return &out
 }
 

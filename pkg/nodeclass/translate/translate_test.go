@@ -103,6 +103,12 @@ func TestUntriedPod(t *testing.T) {
 	}
 }
 
+func TestATemplateIsNoUntriedPod(t *testing.T) {
+	if Template("shop", corev1.PodTemplateSpec{Spec: corev1.PodSpec{SchedulerName: corev1.DefaultSchedulerName}}).Untried {
+		t.Error("it is untried")
+	}
+}
+
 func TestPodAffinity(t *testing.T) {
 	p := read[corev1.Pod](t, `
 metadata: {name: web, labels: {app: web, hash: h1}}
