@@ -205,7 +205,7 @@ func waitingPod(p *corev1.Pod) cluster.Pod {
 	if out.Phase == "" {
 		out.Phase = string(corev1.PodPending)
 	}
-	out.Unscheduled, out.Untried = true, false
+	out.Unscheduled = true
 	if why := workload.PodRefusals(p.Spec); len(why) > 0 {
 		out.Unmodelled = append(out.Unmodelled, why...)
 		out.Need = out.Need.Times(0) // amounts that make no sense must not meet arithmetic

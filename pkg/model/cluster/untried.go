@@ -25,10 +25,16 @@ func ExpectUnscheduled(pods []Pod) {
 		return
 	}
 	for i := range pods {
-		if p := &pods[i]; p.Untried && p.NodeName == "" && p.asksAsOneOf(refused[p.family()]) {
+		if p := &pods[i]; p.Untried && p.asksAsOneOf(refused[p.family()]) {
 			p.Unscheduled, p.Untried = true, false
 		}
 	}
+}
+
+// KeepProvisionable keeps the pods that need a node, those that ExpectUnscheduled counts included.
+func KeepProvisionable(pods []Pod) []Pod {
+	ExpectUnscheduled(pods)
+	return slices.DeleteFunc(pods, func(p Pod) bool { return !p.Provisionable() })
 }
 
 // mostTemplates is how many kinds of refused pods of one family are told apart.

@@ -24,7 +24,6 @@ func Template(namespace string, t corev1.PodTemplateSpec) *cluster.Pod {
 		}
 	}
 	out := Pod(pod)
-	out.Untried = false
 	return &out
 }
 

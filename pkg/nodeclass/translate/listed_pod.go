@@ -65,6 +65,7 @@ type shapeKey struct {
 // ListPod translates a pod with the names of the volume claims that it uses.
 func (s *PodShapes) ListPod(p *corev1.Pod) *ListedPod {
 	whole := Pod(p)
+	whole.Untried = isUntried(p)
 	out := &ListedPod{name: whole.Name, uid: whole.UID, node: unique.Make(whole.NodeName), labels: whole.Labels,
 		nodeAffinity: whole.NodeAffinity, claims: claimNames(p), created: whole.Created.Unix(),
 		started: whole.Started.Unix(), bound: whole.Bound.Unix(), readySince: whole.ReadySince.Unix(),

@@ -67,11 +67,9 @@ func Pod(p *corev1.Pod) cluster.Pod {
 		out.GraceSec = *p.Spec.TerminationGracePeriodSeconds
 	}
 	out.Trouble = troubleOf(p)
-	out.Untried = p.Spec.NodeName == "" && p.Spec.SchedulerName == corev1.DefaultSchedulerName && !onFargate(p)
 	for _, c := range p.Status.Conditions {
 		switch c.Type {
 		case corev1.PodScheduled:
-			out.Untried = false
 			out.Unscheduled = c.Reason == corev1.PodReasonUnschedulable && !onFargate(p)
 			out.Bound = sinceTrue(c)
 		case corev1.PodReady:
@@ -84,6 +82,14 @@ func Pod(p *corev1.Pod) cluster.Pod {
 	addAffinity(&out, p)
 	addUnmodelled(&out, p)
 	return out
+}
+
+// isUntried reports whether kube-scheduler has said nothing about the pod yet. What other schedulers do is not known.
+func isUntried(p *corev1.Pod) bool {
+	said := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled
+	})
+	return !said && p.Spec.NodeName == "" && p.Spec.SchedulerName == corev1.DefaultSchedulerName && !onFargate(p)
 }
 
 // sinceTrue is when the condition became True, the zero time where it is not.

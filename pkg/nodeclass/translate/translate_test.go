@@ -97,7 +97,7 @@ func TestUntriedPod(t *testing.T) {
 		{"on Fargate", "{schedulerName: fargate-scheduler}", "{phase: Pending}", false},
 	} {
 		p := read[corev1.Pod](t, "{metadata: {name: web}, spec: "+c.spec+", status: "+c.status+"}")
-		if got := Pod(p).Untried; got != c.untried {
+		if got := new(PodShapes).ListPod(p).Pod().Untried; got != c.untried {
 			t.Errorf("%s: untried %t", c.name, got)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -151,22 +150,13 @@ func (c Pods) readPods(ctx context.Context, pages *podPages) (map[string]*transl
 // listWaiting lists the pods that exist and need a node.
 func (c Pods) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
 	out, version, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: withoutOne}, newPods,
-		func(l *corev1.PodList) []cluster.Pod {
-			return slices.DeleteFunc(translatePage(l.Items, c.waitingFrom),
-				func(p cluster.Pod) bool { return !p.Provisionable() && !p.Untried })
-		})
+		func(l *corev1.PodList) []cluster.Pod { return translatePage(l.Items, c.waitingFrom) })
 	if err != nil {
 		return nil, err
 	}
-	out = keepProvisionable(out)
+	out = cluster.KeepProvisionable(out)
 	c.seen.keepPods(version, out)
 	return out, nil
-}
-
-// keepProvisionable keeps the pods that need a node, those that kube-scheduler will find none for included.
-func keepProvisionable(pods []cluster.Pod) []cluster.Pod {
-	cluster.ExpectUnscheduled(pods)
-	return slices.DeleteFunc(pods, func(p cluster.Pod) bool { return !p.Provisionable() })
 }
 
 // findWaiting finds the pods that need a node.
@@ -176,7 +166,7 @@ func findWaiting(all map[string]*translate.ListedPod) (out []cluster.Pod) {
 			out = append(out, listed.Pod())
 		}
 	}
-	return keepProvisionable(out)
+	return cluster.KeepProvisionable(out)
 }
 
 func (c Pods) waitingFrom(p *corev1.Pod) cluster.Pod { return c.shapes.ListPod(p).Pod() }

@@ -58,16 +58,20 @@ func newReadCache() *readCache {
 // keepPods remembers the pods that need a node, all of that version.
 func (s *readCache) keepPods(version string, pending []cluster.Pod) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.podsVersion = version
 	clear(s.pending)
-	s.mu.Unlock()
-	s.notePending(pending)
+	s.addPending(pending)
 }
 
 // notePending has no watch tell of these pods again as long as they need a node.
 func (s *readCache) notePending(pods []cluster.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.addPending(pods)
+}
+
+func (s *readCache) addPending(pods []cluster.Pod) {
 	for i := range pods {
 		s.pending[pods[i].UID] = true
 	}

@@ -32,7 +32,7 @@ type podStore struct {
 // PendingPods lists the pods that need a node.
 func (p ReadPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 	return doCall(ctx, p.invocation, "list pending pods", func() ([]cluster.Pod, error) {
-		out := slices.DeleteFunc(p.w.listPods(), func(pod cluster.Pod) bool { return !pod.Provisionable() })
+		out := cluster.KeepProvisionable(p.w.listPods())
 		for _, b := range p.w.Stopped {
 			out = append(out, b.Pods...)
 		}

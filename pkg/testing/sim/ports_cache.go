@@ -237,9 +237,7 @@ func (p *readPorts) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 	began := time.Now()
 	return callPort(ctx, p.caller, "list pending pods", "", func() ([]cluster.Pod, error) {
 		c := p.inv.cache
-		pods := showRecent(p, aPod, &c.pods, p.pods.listPods)
-		cluster.ExpectUnscheduled(pods)
-		pods = slices.DeleteFunc(pods, func(pod cluster.Pod) bool { return !pod.Provisionable() })
+		pods := cluster.KeepProvisionable(showRecent(p, aPod, &c.pods, p.pods.listPods))
 		for _, b := range p.api.buffers {
 			pods = append(pods, b.Pods...)
 		}
@@ -299,10 +297,15 @@ func (p *readPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) 
 			first = err
 		}
 	}
-	cluster.ExpectUnscheduled(s.Pods)
-	p.inv.podMemory = append(p.inv.podMemory, s.Pods)
+	p.lendPods(s.Pods)
 	s.Now = p.toSecond()
 	return s, first
+}
+
+// lendPods has the pods be as a snapshot shows them, in memory that the next invocation uses again.
+func (p *readPorts) lendPods(pods []cluster.Pod) {
+	cluster.ExpectUnscheduled(pods)
+	p.inv.podMemory = append(p.inv.podMemory, pods)
 }
 
 // CachedSnapshot shows of each kind what it is now or, where the watch is late, what this process has seen of it some
@@ -313,11 +316,10 @@ func (p *readPorts) CachedSnapshot(ctx context.Context) (cluster.Snapshot, error
 		s, c := cluster.Snapshot{}, p.inv.cache
 		p.inv.looked = time.Now()
 		s.Pods = showRecent(p, aPod, &c.pods, p.pods.listPods)
-		cluster.ExpectUnscheduled(s.Pods)
 		s.Nodes = showRecent(p, aNode, &c.nodes, p.nodes.listNodes)
 		s.Claims = showRecent(p, aClaim, &c.claims, p.listClaims)
 		p.readRest(&s)
-		p.inv.podMemory = append(p.inv.podMemory, s.Pods)
+		p.lendPods(s.Pods)
 		s.Now = p.toSecond()
 		return s, nil
 	})
