@@ -18,7 +18,7 @@ type newNodePart struct {
 }
 
 // newNodeParts are the parts of the classes that need new nodes, wherever the pods go that the solution places, and are
-// fewer than a node could hold.
+// fewer than a node could hold. A class of which nodes that are there hold nothing needs no part of its own.
 func (x *shadowPrices) newNodeParts(a *solution) (out []newNodePart) {
 	counts := make([]float64, len(x.classes))
 	for i, k := range a.w.classes.list {
@@ -29,7 +29,7 @@ func (x *shadowPrices) newNodeParts(a *solution) (out []newNodePart) {
 			continue
 		}
 		hosted := mostInFreeRoom(a.w, &x.classes[i], n)
-		if hosted < n && n-hosted < x.mostOnNewNode(int32(i)) {
+		if 0 < hosted && hosted < n && n-hosted < x.mostOnNewNode(int32(i)) {
 			out = append(out, newNodePart{class: int32(i), hosted: hosted, count: n - hosted})
 		}
 	}
@@ -74,15 +74,10 @@ func (x *shadowPrices) mostOnNewNode(class int32) float64 {
 	return most
 }
 
-// valuesWithParts are the values of the classes and of the parts. No pod is left that is priced of a class that is all
-// part.
-func valuesWithParts(x *shadowPrices, p *lowerbound.CoverProblem, parts []newNodePart) []float64 {
-	values := slices.Clone(x.prices.Value[:len(x.classes)])
+// valuesWithParts are the values of the classes and of the parts.
+func valuesWithParts(values []float64, parts []newNodePart) []float64 {
 	for _, part := range parts {
 		values = append(values, values[part.class])
-		if p.Classes[part.class].Count == 0 {
-			values[part.class] = 0
-		}
 	}
 	return values
 }

@@ -19,9 +19,9 @@ const (
 	// givingShare and searchShare are the parts that go into what nodes that are there hold, and into improving what
 	// begins with that, at most.
 	givingShare, searchShare = 0.2, 0.3
-	// hostFillPasses is how often a solution begins with what nodes that are there hold: the second time a better plan
-	// is known.
-	hostFillPasses = 2
+	// hostFillPasses is how often a solution begins with what nodes that are there hold: twice, because a better plan
+	// is known then, and more often while work is left.
+	hostFillPasses = 4
 	// fewHosts is with how many nodes that are there the search finds by itself what they should hold.
 	fewHosts = 20
 )
@@ -57,25 +57,8 @@ func (f *hostFillSearch) workFor(a *solution) int {
 // raisePrices finds prices that prove more than those of the problem, because nodes that are there hold whole pods and
 // pods that need new nodes have their own prices. It begins with a plan and returns the work that this took.
 func (f *hostFillSearch) raisePrices(plan *solution, work int) int {
-	x := f.w.worth
-	p := lowerbound.CoverProblem{Classes: slices.Clone(x.problem.Classes), Caps: x.problem.Caps}
-	for _, o := range x.problem.Offers {
-		if o.Limit == 0 {
-			p.Offers = append(p.Offers, o)
-		}
-	}
-	h := hostOffers{f.w, x}
-	f.offers = make([]int, len(f.w.nodes.hosts))
-	for i, b := range f.w.nodes.hosts {
-		o := lowerbound.NodeOffer{Room: scaleNeed(b.room, x.units), Holds: h.classesOn(b), Limit: 1}
-		if f.offers[i] = -1; len(o.Holds) > 0 {
-			f.offers[i], p.Offers = len(p.Offers), append(p.Offers, o)
-		}
-	}
-	f.parts = x.newNodeParts(plan)
-	x.limitToPods(p.Classes, f.w.classes.list)
-	splitClasses(&p, f.parts)
-	f.raised = lowerbound.RaiseBound(p, valuesWithParts(x, &p, f.parts), f.plannedNodes(plan), work)
+	p, values := f.raisedProblem(plan)
+	f.raised = lowerbound.RaiseBound(p, values, f.plannedNodes(plan), work)
 	f.w.raised = f.raisedPrices()
 	return f.raised.Work
 }
@@ -156,6 +139,9 @@ func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *so
 	share := func(part float64) int { return int(part * float64(work)) }
 	best, left, improved := first, work-f.raisePrices(first, share(firstRaising)), false
 	for pass := range hostFillPasses {
+		if pass > 1 && left <= 0 {
+			break
+		}
 		if pass > 0 {
 			left -= f.raiseFurther(best, min(left, share(furtherRaising)))
 		}
@@ -165,15 +151,14 @@ func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *so
 			break
 		}
 		search := max(0, min(left, share(searchShare)))
-		if a = f.w.improve(a, filled, search); a.placesMoreOrCostsLess(best) {
+		a, searched := f.w.improve(a, filled, search)
+		if a.placesMoreOrCostsLess(best) {
 			best, improved = a, true
 		}
-		left -= search
+		left -= min(search, searched)
 	}
-	if !improved || left >= leastSearchWork && best.newNodePrice() > best.lowerBound()*(1+smallGap) {
-		if a := f.w.improve(first, st, max(0, left)); !improved || a.placesMoreOrCostsLess(best) {
-			best = a
-		}
+	if !improved {
+		best, _ = f.w.improve(first, st, max(0, left))
 	}
 	if left > 0 && best.newNodePrice() > best.lowerBound()*(1+smallGap) {
 		f.raiseFurther(best, min(left, share(furtherRaising)))

@@ -85,21 +85,21 @@ type weightTier struct {
 // searchLimit is how many steps a search takes at most, of which some are done, and how much work.
 type searchLimit struct{ steps, done, work int }
 
-// improveByLocalSearch searches for a cheaper plan within the limit.
-func improveByLocalSearch(a *solution, most searchLimit) {
+// improveByLocalSearch searches for a cheaper plan within the limit. It returns the work that this took.
+func improveByLocalSearch(a *solution, most searchLimit) (work int) {
 	if most.steps <= 0 || most.steps == math.MaxInt && most.work <= 0 || a.used.opened == 0 {
-		return
+		return 0
 	}
 	goal := a.lowerBound() * (1 + smallGap)
 	if a.newNodePrice() <= goal {
-		return
+		return 0
 	}
 	a.prices = guidePricesFor(a)
 	bins, usage, opened := slices.Clone(a.bins), slices.Clone(a.used.pools), a.used.opened
 	s := &localSearch{a: a, use: a.spotUse()}
 	s.ceiling = s.use.mostInPool()
 	if s.readNodes(); !s.runSteps(most, goal) || !s.use.anyExceedsShare() {
-		return
+		return s.work
 	}
 	// Nodes that have to be something else than the cheapest may eat up what was saved.
 	after := (&planWriter{a: a}).launchCost()
@@ -108,6 +108,7 @@ func improveByLocalSearch(a *solution, most searchLimit) {
 	if after < (&planWriter{a: a}).launchCost() {
 		a.bins, a.used.pools, a.used.opened = newBins, newUsage, newOpened
 	}
+	return s.work
 }
 
 // runSteps takes the steps until the plan costs no more than the goal or steps do not pay; false when nothing was

@@ -66,7 +66,7 @@ func (w *problem) solve() plan.Plan {
 	if work := fills.workFor(best); work > 0 {
 		best = fills.findCheaper(best, st, work)
 	} else {
-		best = w.improve(best, st, math.MaxInt)
+		best, _ = w.improve(best, st, math.MaxInt)
 	}
 	pw := &planWriter{a: best}
 	out := plan.Plan{Skipped: w.catalog.skipped, Unplaced: w.classes.unmodelled, Launches: pw.planLaunches()}
@@ -145,26 +145,28 @@ func (w *problem) withinLimits(a *solution, st strategy) *solution {
 
 // improve is the solution after all searches for something cheaper: other domains for pods that gather, less in one
 // pool of spot capacity, a few nodes at a time packed anew, and all new nodes chosen together. What remains of the work
-// that the plan is worth then goes into the best of them, at most as much as is given.
-func (w *problem) improve(a *solution, st strategy, most int) *solution {
+// that the plan is worth then goes into the best of them, at most as much as is given. It returns the work that
+// searches took.
+func (w *problem) improve(a *solution, st strategy, most int) (*solution, int) {
 	a = w.diversifySpot(w.improveDomains(a, st), st)
 	b := w.newBudget(a)
 	b.left = min(b.left, most)
 	quick := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
-	improveByLocalSearch(a, searchLimit{steps: quick})
+	b.used += improveByLocalSearch(a, searchLimit{steps: quick})
 	a, other := w.packByLinearProgram(a, st, b)
 	if w.s.Rules.PackingIterations != 0 || !b.allowsSearch() {
-		return a
+		return a, b.used
 	}
 	deep := searchLimit{steps: math.MaxInt, done: quick, work: b.left}
 	if other != nil && a.used.opened <= veryFewNodes { // with few nodes it is mere chance which of them ends cheaper
 		deep.work /= 2
-		improveByLocalSearch(other, deep)
+		b.used += improveByLocalSearch(other, deep)
 	}
-	if improveByLocalSearch(a, deep); other != nil && other.totalCost() < a.totalCost()*(1-1e-9) {
-		return other
+	b.used += improveByLocalSearch(a, deep)
+	if other != nil && other.totalCost() < a.totalCost()*(1-1e-9) {
+		return other, b.used
 	}
-	return a
+	return a, b.used
 }
 
 // packByLinearProgram chooses all new nodes together, where that takes no more than a part of the work that the plan is
@@ -179,7 +181,8 @@ func (w *problem) packByLinearProgram(best *solution, st strategy, b *workBudget
 	st.guide, st.caps = byLinearProgram, best.strategy.caps
 	next := w.diversifySpot(w.pack(st), st)
 	if b.allowsSearch() {
-		improveByLocalSearch(next, searchLimit{steps: cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)})
+		steps := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
+		b.used += improveByLocalSearch(next, searchLimit{steps: steps})
 	}
 	if next.waiting() != best.waiting() {
 		return best, nil

@@ -30,6 +30,7 @@ type workBudget struct {
 	left  int
 	fleet int // of it into choosing all nodes together
 	most  int // that may go into a plan whatever it is worth
+	used  int // that searches took
 }
 
 // newBudget is the work that goes into improving the solution: the more, the more pods and nodes it has and the more
@@ -60,5 +61,6 @@ func (b *workBudget) allowsFleet(p *shadowPrices) bool {
 		return false
 	}
 	b.left -= work
+	b.used += work
 	return true
 }

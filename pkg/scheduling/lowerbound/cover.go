@@ -12,6 +12,7 @@ type PriceClass struct {
 	Group int32     // the group whose places it takes, -1 for none
 	Kind  int32     // classes of one kind may be on the same offers, as far as they fit
 	Most  float64   // on one node, beside what fits; 0 for any number
+	AnyOf []int32   // each pod is one of any of these classes instead, which nodes hold; for RaiseBound alone
 
 	parts bool // it is no pod but a shape of which pods are parts
 }
@@ -224,7 +225,7 @@ func newSolverWith(p CoverProblem, limit []int32, dims int) *solver {
 			}
 		}
 	}
-	s.m = newMaster(p.Classes, first)
+	s.m = newMaster(p.Classes, p.coverAsOthers(first))
 	s.differs = make([]bool, dims)
 	for r := range dims {
 		s.differs[r] = p.offersVary(r)

@@ -10,9 +10,10 @@ type column struct {
 	cost    float64
 	class   []int32
 	amount  []float64
-	spoilt  bool // it holds more pods than are left
-	wrong   bool // it is an exchange that turned out wrong
-	limited bool // there are only so many of the node; the class that stands for it comes first
+	spoilt  bool  // it holds more pods than are left
+	wrong   bool  // it is an exchange that turned out wrong
+	limited bool  // there are only so many of the node; the class that stands for it comes first
+	of      int32 // the limited offer that it is of, and one; 0 for a node that can be bought
 }
 
 // exchanges reports whether the column is no node but lets pods take the place of another, which comes last.
@@ -34,20 +35,16 @@ type masterProblem struct {
 	step    []float64
 	first   []float64 // the demand in the beginning
 	ratios  []enteringRatio
-	noted   []int32 // columns that gained most when all were looked at
-	gains   []float64
 	filled  []int32   // the columns of the inverse in which the row that leaves is not 0
 	pivots  []float64 // what is there
 	norm    []float64 // by row: the sum of the squares of the inverse's row, while the dual simplex method runs
 	dual    bool      // it does
-	// absolute says that what gains most enters, not what gains most for its cost: fewer steps where a column is
-	// about one node, or one group of them.
-	absolute bool
-	basis    []float64 // while its inverse is made
-	worth    []float64 // by class: its price, or what it has in a row of the inverse, while columns are looked at
-	work     int       // numbers it went through
-	steps    int       // that it took
-	anew     int       // of them those in which it began anew the last time
+	basis   []float64 // while its inverse is made
+	keys    offerKeys
+	pricing pricing
+	work    int // numbers it went through
+	steps   int // that it took
+	anew    int // of them those in which it began anew the last time
 }
 
 func newMaster(classes []PriceClass, first []column) *masterProblem {
@@ -64,33 +61,38 @@ func newMaster(classes []PriceClass, first []column) *masterProblem {
 			m.class = append(m.class, int32(k))
 			m.demand = append(m.demand, c.Count)
 			m.basic, m.alone = append(m.basic, int32(len(m.columns))), append(m.alone, int32(len(m.columns)))
-			m.columns = append(m.columns, first[k])
-			m.inside = append(m.inside, true)
+			m.addColumn(first[k])
 		}
 	}
 	n := len(m.class)
 	m.inverse, m.has, m.prices, m.step = make([]float64, n*n), make([]float64, n), make([]float64, n),
 		make([]float64, n)
 	m.norm = make([]float64, n)
-	for r := range n {
-		m.startRow(r)
-	}
+	m.startBasis()
 	return m
 }
 
-// startRow covers the row with its class alone; of a limit nothing is used.
-func (m *masterProblem) startRow(r int) {
-	n := m.rowCount()
-	j := m.alone[r]
-	if j < 0 {
-		m.basic[r] = int32(-1 - r)
-		m.inverse[r*n+r], m.has[r], m.prices[r] = -1, -m.demand[r], 0
-		return
+// startBasis begins with what the keys hold, and covers the rest of each row with its class alone.
+func (m *masterProblem) startBasis() {
+	clear(m.inverse)
+	clear(m.inside)
+	m.keys.demandBeside(m)
+	for _, o := range m.keys.limited {
+		m.inside[o.key] = true
 	}
-	m.basic[r], m.inside[j] = j, true
-	c := &m.columns[j]
-	m.inverse[r*n+r] = 1 / c.amount[0]
-	m.has[r], m.prices[r] = m.demand[r]/c.amount[0], c.cost/c.amount[0]
+	n := m.rowCount()
+	for r, rest := range m.keys.rest {
+		j := m.alone[r]
+		if j < 0 || rest < 0 { // of a limit nothing is used, or keys hold more than enough
+			m.basic[r] = int32(-1 - r)
+			m.inverse[r*n+r], m.has[r], m.prices[r] = -1, -rest, 0
+			continue
+		}
+		m.basic[r], m.inside[j] = j, true
+		c := &m.columns[j]
+		m.inverse[r*n+r] = 1 / c.amount[0]
+		m.has[r], m.prices[r] = rest/c.amount[0], c.cost/c.amount[0]
+	}
 }
 
 func (m *masterProblem) rowCount() int { return len(m.class) }
@@ -134,6 +136,12 @@ func (m *masterProblem) pivotColumn(enter int32) bool {
 			leave, length = r, t
 		}
 	}
+	if len(m.keys.limited) > 0 {
+		if offer, sooner := m.keys.steps(m, enter, length); offer >= 0 {
+			m.exchangeKey(enter, offer, sooner)
+			return true
+		}
+	}
 	if leave < 0 {
 		return false
 	}
@@ -150,12 +158,13 @@ func (m *masterProblem) basicSteps(enter int32) {
 		}
 		return
 	}
-	c := &m.columns[enter]
+	m.keys.differences(m, &m.columns[enter])
+	rows, amounts := m.keys.rows, m.keys.amounts
 	for r := range n {
 		row := m.inverse[r*n : r*n+n]
 		x := 0.0
-		for i, k := range c.class {
-			x += row[m.row[k]] * c.amount[i]
+		for i, k := range rows {
+			x += row[k] * amounts[i]
 		}
 		m.step[r] = x
 	}
@@ -167,14 +176,15 @@ func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
 	for r := range n {
 		m.has[r] -= length * m.step[r]
 	}
+	m.keys.take(length)
 	m.work += n * n / 2
 	m.steps++
 	m.has[leave] = length
 	if j := m.basic[leave]; j >= 0 {
 		m.inside[j] = false
 	}
-	m.basic[leave] = enter
 	gain := m.reducedCost(enter)
+	m.basic[leave] = enter
 	if enter >= 0 {
 		m.inside[enter] = true
 	}
@@ -216,7 +226,7 @@ func (m *masterProblem) reducedCost(enter int32) float64 {
 		return m.prices[-1-enter]
 	}
 	c := &m.columns[enter]
-	x := c.cost
+	x := c.cost + m.keys.worthOf(m, c, func(k int32) float64 { return m.prices[m.row[k]] })
 	for i, k := range c.class {
 		x -= m.prices[m.row[k]] * c.amount[i]
 	}
@@ -288,7 +298,7 @@ func (m *masterProblem) computePrices() {
 	n := m.rowCount()
 	clear(m.prices)
 	for r, j := range m.basic {
-		if j >= 0 {
+		if j >= 0 && m.columns[j].cost != 0 {
 			for k, x := range m.inverse[r*n : r*n+n] {
 				m.prices[k] += m.columns[j].cost * x
 			}
@@ -314,12 +324,7 @@ func (m *masterProblem) setExchanges(on bool) {
 
 // restartBasis begins anew with a node for each class alone, and all columns known.
 func (m *masterProblem) restartBasis() {
-	n := m.rowCount()
-	clear(m.inverse)
-	clear(m.inside)
-	for r := range n {
-		m.startRow(r)
-	}
+	m.startBasis()
 	before := m.steps
 	m.improveBasis()
 	m.anew = m.steps - before
@@ -330,7 +335,7 @@ func (m *masterProblem) restartBasis() {
 func (m *masterProblem) dualRatio(row []float64) int32 {
 	m.ratios = m.ratios[:0]
 	bar := math.Inf(1)
-	m.listByClass(row)
+	m.pricing.listByClass(m, row)
 	for j := range m.columns {
 		if m.inside[j] {
 			continue
@@ -338,7 +343,7 @@ func (m *masterProblem) dualRatio(row []float64) int32 {
 		c := &m.columns[j]
 		alpha, amount := 0.0, c.amount[:len(c.class)]
 		for i, k := range c.class {
-			alpha += m.worth[k] * amount[i]
+			alpha += m.pricing.worth[k] * amount[i]
 		}
 		if alpha < -1e-7 {
 			d := max(0, m.reducedCost(int32(j)))

@@ -8,7 +8,7 @@ const unlike = 1e-3
 // perturbDemand makes no two rows need alike, or the simplex would go round in circles, and begins anew.
 func (m *masterProblem) perturbDemand() {
 	for r := range m.demand {
-		m.demand[r] *= 1 + unlike*(float64(r*7919%1009)/1009-0.5)
+		m.demand[r] *= 1 + unlike*float64(r*7919%1009)/1009
 	}
 	m.restartBasis()
 }
@@ -27,9 +27,9 @@ func (m *masterProblem) refactorBasis() {
 			a[int(-1-j)*n+at] = -1
 			continue
 		}
-		c := &m.columns[j]
-		for i, k := range c.class {
-			a[int(m.row[k])*n+at] = c.amount[i]
+		m.keys.differences(m, &m.columns[j])
+		for i, r := range m.keys.rows {
+			a[int(r)*n+at] += m.keys.amounts[i]
 		}
 	}
 	clear(m.inverse)
@@ -43,12 +43,7 @@ func (m *masterProblem) refactorBasis() {
 		}
 	}
 	m.work += n * n * n / 2
-	for r := range n {
-		m.has[r] = 0
-		for k, x := range m.inverse[r*n : r*n+n] {
-			m.has[r] += x * m.demand[k]
-		}
-	}
+	m.solveAmounts()
 	m.computePrices()
 }
 

@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	// mostLimitGroups is how many groups the offers are put into of which there are so many.
-	mostLimitGroups = 32
 	// limitedFills bounds the steps in which the best fill of whole pods is looked for on an offer of which there are
 	// so many.
 	limitedFills = 3000
-	// quickFills is the same while prices are far from right and most groups find something better at each of them.
+	// quickFills is the same while prices are far from right and most offers find something better at each of them.
 	quickFills = 300
 	// closeToBest is the part of the best prices so far in those that are tried next, half of what it was after each
 	// that proved more.
-	closeToBest = 0.5
+	closeToBest = 0.7
+	// leastGain is what another fill of an offer has to gain at least, in USD per hour, and a millionth of its worth.
+	leastGain = 1e-8
 	// lowerings is how often prices are lowered where offers hold too much worth, before all prices are.
 	lowerings = 3
-	// quickShare is the part of the work after which fills are looked for thoroughly, whatever groups find.
+	// quickShare is the part of the work after which fills are looked for thoroughly, whatever is found.
 	quickShare = 0.75
 )
 
@@ -28,7 +28,7 @@ type RaisedBound struct {
 	Worth []float64 // by offer with a limit: no fill of whole pods is worth more
 	Work  int       // that it took
 
-	groups *limitGroups
+	problem *limitedProblem
 }
 
 // LimitedFill is how many pods of which classes one offer holds.
@@ -48,24 +48,22 @@ type PlannedNode struct {
 // there are so many. The outcome is valid after any amount of work, of which one unit takes about a nanosecond. It has
 // no Fill. The bound is the sum of count times value, less the worth of the offers that have a limit.
 //
-// It takes the offers with a limit group by group, so that few rows stand for many nodes: a column says what each
-// offer of the group holds at one set of prices. A mixture of such columns is a mixture of fills of each offer, so
-// the prices of this smaller problem are as good as those of a problem with a row for each offer. It begins with the
-// nodes of a plan, which may be none: without them it takes many rounds to come near to the right prices.
+// It begins with the nodes of a plan, which may be none: without them it takes many rounds to come near to the right
+// prices.
 func RaiseBound(p CoverProblem, value []float64, plan []PlannedNode, work int) RaisedBound {
-	g := newLimitGroups(p)
+	g := newLimitedProblem(p)
 	g.addPlan(plan)
 	g.m.perturbDemand()
 	pure := g.m.classValues(g.filler.Value)
 	copy(g.filler.Value, value)
-	best := RaisedBound{ClassPrices: ClassPrices{Bound: math.Inf(-1), Least: g.m.fleetCost()}, groups: g}
+	best := RaisedBound{ClassPrices: ClassPrices{Bound: math.Inf(-1), Least: g.m.fleetCost()}, problem: g}
 	best.runRounds(pure, len(value), work)
 	return best
 }
 
 // RaiseFurther does so much more work, with another plan beside all that was found so far.
 func (b *RaisedBound) RaiseFurther(plan []PlannedNode, work int) {
-	g := b.groups
+	g := b.problem
 	g.addPlan(plan)
 	g.m.improveBasis()
 	b.Least = g.m.fleetCost()
@@ -76,7 +74,7 @@ func (b *RaisedBound) RaiseFurther(plan []PlannedNode, work int) {
 
 // runRounds tries prices, first the filler's, until it has done so much work or others would not prove more.
 func (b *RaisedBound) runRounds(pure []float64, classes, work int) {
-	g := b.groups
+	g := b.problem
 	for mix := closeToBest; ; {
 		b.Rounds++
 		exact := g.patience == limitedFills
@@ -89,7 +87,7 @@ func (b *RaisedBound) runRounds(pure []float64, classes, work int) {
 			exact && added == 0 && mix == 0 {
 			return
 		}
-		if 2*added < len(g.members) || float64(b.Work) > quickShare*float64(work) {
+		if 2*added < len(g.limited) || float64(b.Work) > quickShare*float64(work) {
 			g.patience = limitedFills
 		}
 		switch {
@@ -113,7 +111,7 @@ func mixInto(v, others []float64, part float64) {
 }
 
 // keepHigher keeps the filler's values of so many classes if they prove more, and reports whether they do.
-func (b *RaisedBound) keepHigher(g *limitGroups, classes int) bool {
+func (b *RaisedBound) keepHigher(g *limitedProblem, classes int) bool {
 	bound := g.totalWorth()
 	if bound <= b.Bound {
 		return false
@@ -122,100 +120,88 @@ func (b *RaisedBound) keepHigher(g *limitGroups, classes int) bool {
 	return true
 }
 
-// limitGroups is a problem in which offers with a limit are taken together, group by group.
-type limitGroups struct {
+// limitedProblem is a problem in which each offer with a limit has columns of its own, and no row.
+type limitedProblem struct {
 	*wholePodProblem
-	members [][]int         // by group: its offers
-	first   int32           // the class that stands for the first group; others follow
-	columns []limitedColumn // by column of the master problem that is of a group
+	limited []int   // indexes of the offers with a limit that are looked at
+	all     []int   // by limited offer of the master problem: its index
+	at      []int32 // by offer: which limited offer of the master problem it is, -1 for none
 }
 
-// limitedColumn is what each offer of a group holds in a column.
-type limitedColumn struct {
-	column int
-	group  int
-	fills  []LimitedFill // by position in the group
-}
-
-func newLimitGroups(p CoverProblem) *limitGroups {
-	g := &limitGroups{first: int32(len(p.Classes))}
-	limit := make([]int32, len(p.Offers))
-	var limited []int
+func newLimitedProblem(p CoverProblem) *limitedProblem {
+	g := &limitedProblem{at: make([]int32, len(p.Offers))}
 	for i, o := range p.Offers {
-		if limit[i] = -1; o.Limit > 0 {
-			limited = append(limited, i)
+		if g.at[i] = -1; o.Limit > 0 {
+			g.at[i] = int32(len(g.limited))
+			g.limited = append(g.limited, i)
 		}
 	}
-	// What holds the same classes is together, so that columns have few of them.
-	slices.SortStableFunc(limited, func(a, b int) int { return slices.Compare(p.Offers[a].Holds, p.Offers[b].Holds) })
-	size := max(1, (len(limited)+mostLimitGroups-1)/mostLimitGroups)
 	dims := len(p.Classes[0].Need)
-	p.Classes = slices.Clone(p.Classes)
-	for _, i := range limited {
-		n := len(g.members) - 1
-		if n < 0 || len(g.members[n]) == size {
-			g.members, n = append(g.members, nil), n+1
-			p.Classes = append(p.Classes, PriceClass{Need: make([]float64, dims), Count: -1, Group: -1})
-		}
-		g.members[n] = append(g.members[n], i)
-		limit[i] = g.first + int32(n)
-	}
-	g.wholePodProblem = &wholePodProblem{solver: newSolverWith(p, limit, dims), fill: make([]float64, len(p.Offers)),
+	g.wholePodProblem = &wholePodProblem{solver: newSolverWith(p, g.at, dims), fill: make([]float64, len(p.Offers)),
 		patience: quickFills, glance: true}
-	g.m.absolute = true
+	g.m.pricing.absolute = true
+	for _, i := range g.limited {
+		g.m.addLimited(p.Offers[i].Limit)
+	}
+	g.all = slices.Clone(g.limited)
+	for k, c := range p.Classes {
+		for _, other := range c.AnyOf {
+			if g.m.row[k] >= 0 && g.m.row[other] >= 0 {
+				g.m.addColumn(column{class: []int32{int32(k), other}, amount: []float64{1, -1}})
+			}
+		}
+	}
 	return g
 }
 
+// coverAsOthers has the classes that are any of others covered like one of those, alone.
+func (p *CoverProblem) coverAsOthers(alone []column) []column {
+	for k, c := range p.Classes {
+		for _, other := range c.AnyOf {
+			if alone[k].amount == nil && alone[other].amount != nil {
+				alone[k] = alone[other]
+				alone[k].class = []int32{int32(k)}
+			}
+		}
+	}
+	return alone
+}
+
+// valueAnyOf values pods that are any of some classes as those of the class that is worth least.
+func (g *limitedProblem) valueAnyOf() {
+	v := g.filler.Value
+	for k, c := range g.Classes {
+		if len(c.AnyOf) == 0 {
+			continue
+		}
+		v[k] = math.Inf(1)
+		for _, other := range c.AnyOf {
+			v[k] = min(v[k], v[other])
+		}
+	}
+}
+
 // addPlan gives the master what the nodes of the plan hold.
-func (g *limitGroups) addPlan(plan []PlannedNode) {
-	fills := make([]LimitedFill, len(g.Offers))
+func (g *limitedProblem) addPlan(plan []PlannedNode) {
 	for _, x := range plan {
 		c := column{cost: x.Price}
-		var fill LimitedFill
+		if x.Price == 0 {
+			c.of = g.at[x.Offer] + 1
+		}
 		for j, k := range x.Class {
 			if g.m.row[k] >= 0 {
 				c.class, c.amount = append(c.class, k), append(c.amount, float64(x.Amount[j]))
-				fill.Class, fill.Amount = append(fill.Class, k), append(fill.Amount, x.Amount[j])
 			}
 		}
-		switch {
-		case x.Price == 0:
-			fills[x.Offer] = fill
-		case len(c.class) > 0:
+		if len(c.class) > 0 {
 			g.m.addColumn(c)
 		}
 	}
-	for n, list := range g.members {
-		amounts := make([]float64, g.first)
-		own := make([]LimitedFill, len(list))
-		for at, i := range list {
-			own[at] = fills[i]
-			for j, k := range own[at].Class {
-				amounts[k] += g.Offers[i].Limit * float64(own[at].Amount[j])
-			}
-		}
-		g.addGroupColumn(n, amounts, own)
-	}
 }
 
-// addGroupColumn gives the master what the offers of a group hold together.
-func (g *limitGroups) addGroupColumn(n int, amounts []float64, fills []LimitedFill) {
-	c := column{class: []int32{g.first + int32(n)}, amount: []float64{-1}, limited: true}
-	for k, pods := range amounts {
-		if pods > 0 {
-			c.class, c.amount = append(c.class, int32(k)), append(c.amount, pods)
-		}
-	}
-	if len(c.class) == 1 {
-		return
-	}
-	g.columns = append(g.columns, limitedColumn{column: len(g.m.columns), group: n, fills: fills})
-	g.m.addColumn(c)
-}
-
-// tryPrices lowers the filler's values until no offer can hold more worth than it costs, and finds what the groups are
-// worth then. It gives the master the fills that would pay at the pure values and returns how many did.
-func (g *limitGroups) tryPrices(pure []float64) (added int) {
+// tryPrices lowers the filler's values until no offer can hold more worth than it costs, and finds what those with a
+// limit are worth then. It gives the master the fills that would pay at the pure values and returns how many did.
+func (g *limitedProblem) tryPrices(pure []float64) (added int) {
 	for range lowerings {
 		more, over := g.tryOffers(pure)
 		if added += more; !over {
@@ -228,17 +214,27 @@ func (g *limitGroups) tryPrices(pure []float64) (added int) {
 		}
 	}
 	g.scaleValues()
-	for n := range g.members {
-		if g.tryGroup(n, pure) {
+	g.valueAnyOf()
+	for _, i := range g.limited {
+		if g.tryLimited(i, pure) {
 			added++
 		}
 	}
 	return added
 }
 
+// totalWorth is what all pods are worth at the filler's values, beyond what the offers with a limit can hold.
+func (g *limitedProblem) totalWorth() float64 {
+	sum := g.solver.totalWorth()
+	for _, i := range g.limited {
+		sum -= g.Offers[i].Limit * g.fill[i]
+	}
+	return sum
+}
+
 // tryOffers finds the best fill of each offer without a limit and lowers the values of what holds too much worth. It
 // reports how many columns are new, and whether it lowered any value.
-func (g *limitGroups) tryOffers(pure []float64) (added int, over bool) {
+func (g *limitedProblem) tryOffers(pure []float64) (added int, over bool) {
 	v := g.filler.Value
 	for i := range g.Offers {
 		o := &g.Offers[i]
@@ -272,7 +268,7 @@ func (g *limitGroups) tryOffers(pure []float64) (added int, over bool) {
 const workPerGlance, workPerClass, workPerTry = 10, 200, 30
 
 // countFill adds the work that it took to find the last fill, of the offer.
-func (g *limitGroups) countFill(o *NodeOffer) {
+func (g *limitedProblem) countFill(o *NodeOffer) {
 	if g.proven {
 		g.work += workPerGlance * len(o.Holds)
 		return
@@ -280,31 +276,22 @@ func (g *limitGroups) countFill(o *NodeOffer) {
 	g.work += workPerClass*len(o.Holds) + workPerTry*g.steps
 }
 
-// tryGroup finds the best fill of each offer of the group; false when they would not pay at the pure values.
-func (g *limitGroups) tryGroup(n int, pure []float64) bool {
-	limit := g.first + int32(n)
-	amounts, worth := make([]float64, g.first), 0.0
-	fills := make([]LimitedFill, len(g.members[n]))
-	for at, i := range g.members[n] {
-		o := &g.Offers[i]
-		g.fill[i] = g.fillOf(o, i, 0)
-		g.countFill(o)
-		worth += o.Limit * g.fill[i]
-		for j, pods := range g.best {
-			if k := g.items[j].class; pods > 0 {
-				amounts[k] += o.Limit * float64(pods)
-				fills[at].Class, fills[at].Amount = append(fills[at].Class, k), append(fills[at].Amount, int(pods))
-			}
+// tryLimited finds the best fill of an offer with a limit; false when it would not pay at the pure values.
+func (g *limitedProblem) tryLimited(i int, pure []float64) bool {
+	o := &g.Offers[i]
+	g.fill[i] = g.fillOf(o, i, 0)
+	g.countFill(o)
+	c, gain := column{of: g.at[i] + 1}, 0.0
+	for j, pods := range g.best {
+		if k := g.items[j].class; pods > 0 {
+			c.class, c.amount = append(c.class, k), append(c.amount, float64(pods))
+			gain += float64(pods) * pure[k]
 		}
 	}
-	g.filler.Value[limit] = worth
-	gain := -pure[limit]
-	for k, pods := range amounts {
-		gain += pods * pure[k]
-	}
-	if gain <= 1e-6*worth {
+	gain -= g.m.keys.worthOf(g.m, &c, func(k int32) float64 { return pure[k] })
+	if len(c.class) == 0 || gain <= leastGain+1e-6*g.fill[i] {
 		return false
 	}
-	g.addGroupColumn(n, amounts, fills)
+	g.m.addColumn(c)
 	return true
 }

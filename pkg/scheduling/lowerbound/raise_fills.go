@@ -1,22 +1,19 @@
 package lowerbound
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
 
-const (
-	// givenAtOnce is the part of a group's offers that get their fills before what is left is priced anew.
-	givenAtOnce = 0.5
-	// fillRounds is how often better fills of the others are looked for then.
-	fillRounds = 2
-)
+// givenAtOnce is the part of the offers that get their fills before what is left is priced anew.
+const givenAtOnce = 0.5
 
-// fillGiver gives offers with a limit what they hold in a fleet of about the least price, some of each group at a time.
-// In between it solves the problem of what is left, so that later offers make up for what whole fills of earlier ones
-// have too much or too little of.
+// fillGiver gives offers with a limit what they hold in a fleet of about the least price, those first whose fill leaves
+// no doubt. In between it solves the problem of what is left, so that later offers make up for what whole fills of
+// earlier ones have too much or too little of.
 type fillGiver struct {
-	*limitGroups
+	*limitedProblem
 	left []float64     // by class: pods that are left
 	out  []LimitedFill // by offer
 	most int           // work up to which it looks for better fills
@@ -25,9 +22,9 @@ type fillGiver struct {
 // GiveFills tells by offer with a limit what it holds in a fleet that costs about Least, and how much work that took.
 // After so much work it looks for no better fills.
 func (b *RaisedBound) GiveFills(most int) ([]LimitedFill, int) {
-	g := b.groups.clone()
-	f := &fillGiver{limitGroups: g, out: make([]LimitedFill, len(g.Offers)), most: b.Work + most}
-	for _, c := range g.Classes[:g.first] {
+	g := b.problem.clone()
+	f := &fillGiver{limitedProblem: g, out: make([]LimitedFill, len(g.Offers)), most: b.Work + most}
+	for _, c := range g.Classes {
 		f.left = append(f.left, c.Count)
 	}
 	g.left, g.patience = f.left, quickFills
@@ -37,124 +34,119 @@ func (b *RaisedBound) GiveFills(most int) ([]LimitedFill, int) {
 	return f.out, g.work + g.m.work - b.Work
 }
 
-// clone is a copy of which members, columns and demand may change.
-func (g *limitGroups) clone() *limitGroups {
+// clone is a copy of which columns and demand may change.
+func (g *limitedProblem) clone() *limitedProblem {
 	whole, s, m, filler := *g.wholePodProblem, *g.solver, *g.m, *g.filler
 	filler.Value = slices.Clone(filler.Value)
-	m.columns, m.inside, m.alone = slices.Clip(m.columns), slices.Clone(m.inside), slices.Clone(m.alone)
+	m.columns, m.inside, m.alone = slices.Clone(m.columns), slices.Clone(m.inside), slices.Clone(m.alone)
 	m.basic, m.inverse, m.demand = slices.Clone(m.basic), slices.Clone(m.inverse), slices.Clone(m.demand)
-	m.has, m.prices = slices.Clone(m.has), slices.Clone(m.prices)
+	m.has, m.prices, m.keys.limited = slices.Clone(m.has), slices.Clone(m.prices), slices.Clone(m.keys.limited)
+	m.pricing.gaining = nil
 	s.m, s.filler = &m, &filler
 	whole.solver, whole.fill = &s, slices.Clone(whole.fill)
-	return &limitGroups{&whole, slices.Clone(g.members), g.first, slices.Clone(g.columns)}
+	return &limitedProblem{&whole, slices.Clone(g.limited), g.all, g.at}
 }
 
-// giveSomeFills gives a part of the offers of each group their fills; false when no offer is left.
+// likelyFill is the column that an offer mostly takes.
+type likelyFill struct {
+	offer  int
+	column int32
+	part   float64
+}
+
+// giveSomeFills gives the surest part of the offers their fills; false when no offer is left.
 func (f *fillGiver) giveSomeFills() bool {
-	part := make([]float64, len(f.m.columns))
-	for r, j := range f.m.basic {
-		if j >= 0 {
-			part[j] = max(0, f.m.has[r])
+	list := f.likelyFills()
+	slices.SortStableFunc(list, func(a, b likelyFill) int {
+		return cmp.Compare(math.Round(b.part*1e6), math.Round(a.part*1e6))
+	})
+	now := int(math.Ceil(givenAtOnce * float64(len(list))))
+	for _, x := range list[:now] {
+		c := &f.m.columns[x.column]
+		fill := f.whatIsLeft(x.offer, c)
+		f.out[x.offer] = fill
+		for j, k := range fill.Class {
+			f.left[k] -= f.Offers[x.offer].Limit * float64(fill.Amount[j])
 		}
 	}
-	again := false
-	for n, offers := range f.members {
-		var own []limitedColumn
-		for _, c := range f.columns {
-			if c.group == n && part[c.column] > 1e-6 {
-				own = append(own, c)
-			}
-		}
-		now := int(math.Ceil(givenAtOnce * float64(len(offers))))
-		f.giveOf(own, part, offers[:now])
-		f.members[n] = offers[now:]
-		for j := range f.columns {
-			if c := &f.columns[j]; c.group == n {
-				c.fills = c.fills[now:]
-			}
-		}
-		again = again || now < len(offers)
+	f.limited = f.limited[:0]
+	for _, x := range list[now:] {
+		f.limited = append(f.limited, x.offer)
 	}
-	return again
+	slices.Sort(f.limited)
+	return len(f.limited) > 0
 }
 
-// giveOf gives each of the first offers of a group the fill of the column that lacks most of its part by then.
-func (f *fillGiver) giveOf(columns []limitedColumn, part []float64, offers []int) {
-	given := make([]float64, len(columns))
-	for at, i := range offers {
-		best, most := -1, 1e-9
-		for j, c := range columns {
-			if lack := part[c.column]*float64(at+1) - given[j]; lack > most+1e-9 {
-				best, most = j, lack
-			}
-		}
-		if best < 0 {
+// likelyFills are the columns that the offers mostly take.
+func (f *fillGiver) likelyFills() []likelyFill {
+	out := make([]likelyFill, 0, len(f.limited))
+	place := map[int32]int{}
+	for _, i := range f.limited {
+		o := &f.m.keys.limited[f.at[i]]
+		place[f.at[i]] = len(out)
+		out = append(out, likelyFill{i, o.key, o.has / o.limit})
+	}
+	for r, j := range f.m.basic {
+		if j < 0 || f.m.columns[j].of == 0 {
 			continue
 		}
-		given[best]++
-		f.out[i] = f.whatIsLeft(i, columns[best].fills[at])
-		for j, k := range f.out[i].Class {
-			f.left[k] -= f.Offers[i].Limit * float64(f.out[i].Amount[j])
+		of := f.m.columns[j].of - 1
+		part := f.m.has[r] / f.m.keys.limited[of].limit
+		if p, ok := place[of]; ok && part > out[p].part {
+			out[p].column, out[p].part = j, part
 		}
 	}
+	return out
 }
 
 // whatIsLeft is the fill of the offer without pods of which none are left.
-func (f *fillGiver) whatIsLeft(offer int, fill LimitedFill) (out LimitedFill) {
-	for j, k := range fill.Class {
-		if n := min(fill.Amount[j], int(f.left[k]/f.Offers[offer].Limit)); n > 0 {
+func (f *fillGiver) whatIsLeft(offer int, c *column) (out LimitedFill) {
+	for j, k := range c.class {
+		if n := min(int(c.amount[j]), int(f.left[k]/f.Offers[offer].Limit)); n > 0 {
 			out.Class, out.Amount = append(out.Class, k), append(out.Amount, n)
 		}
 	}
 	return out
 }
 
+// withWhatIsLeft is the column without pods of which none are left.
+func (f *fillGiver) withWhatIsLeft(c column) column {
+	fill := f.whatIsLeft(f.all[c.of-1], &c)
+	c.class, c.amount = fill.Class, nil
+	for _, n := range fill.Amount {
+		c.amount = append(c.amount, float64(n))
+	}
+	return c
+}
+
 // solveLeft solves the problem of the offers and pods that are left.
 func (f *fillGiver) solveLeft() {
-	known := f.columns
-	f.columns = nil
-	f.m.dropLimited()
-	for _, c := range known {
-		fills := make([]LimitedFill, len(c.fills))
-		amounts := make([]float64, f.first)
-		for at, i := range f.members[c.group] {
-			fills[at] = f.whatIsLeft(i, c.fills[at])
-			for j, k := range fills[at].Class {
-				amounts[k] += f.Offers[i].Limit * float64(fills[at].Amount[j])
-			}
-		}
-		f.addGroupColumn(c.group, amounts, fills)
-	}
+	f.dropGiven()
 	for r, k := range f.m.class {
-		if f.m.demand[r] = f.Classes[k].Count; k < f.first {
-			f.m.demand[r] = f.left[k] + unlike // never quite 0
-		}
+		f.m.demand[r] = f.left[k] + unlike // never quite 0
 	}
 	f.m.perturbDemand()
-	for range fillRounds {
-		if f.work+f.m.work > f.most || !f.tryLeft() {
-			return
-		}
+	if f.work+f.m.work <= f.most && f.tryLeft() {
 		f.m.improveBasis()
 	}
 }
 
-// tryLeft looks for better fills in all groups; false when it finds none.
-func (f *fillGiver) tryLeft() bool {
-	pure, found := f.m.classValues(f.filler.Value), false
-	for n, offers := range f.members {
-		found = len(offers) > 0 && f.tryGroup(n, pure) || found
+// dropGiven drops the columns of offers that have their fills, and takes pods off others of which none are left.
+func (f *fillGiver) dropGiven() {
+	m := f.m
+	stays := make([]bool, len(m.keys.limited))
+	for _, i := range f.limited {
+		stays[f.at[i]] = true
 	}
-	return found
-}
-
-// dropLimited drops the columns of offers with a limit. The basis has to be made anew then.
-func (m *masterProblem) dropLimited() {
-	var columns []column
 	at := make([]int32, len(m.columns))
+	var columns []column
 	for j, c := range m.columns {
-		if at[j] = int32(len(columns)); !c.limited {
+		at[j] = int32(len(columns))
+		switch {
+		case c.of == 0, len(c.class) == 0:
 			columns = append(columns, c)
+		case stays[c.of-1]:
+			columns = append(columns, f.withWhatIsLeft(c))
 		}
 	}
 	for r, j := range m.alone {
@@ -162,5 +154,20 @@ func (m *masterProblem) dropLimited() {
 			m.alone[r] = at[j]
 		}
 	}
-	m.columns, m.inside = columns, make([]bool, len(columns))
+	for i := range m.keys.limited {
+		o := &m.keys.limited[i]
+		if o.key, o.empty = at[o.key], at[o.empty]; !stays[i] {
+			o.key = o.empty
+		}
+	}
+	m.columns, m.inside, m.pricing.gaining = columns, make([]bool, len(columns)), nil
+}
+
+// tryLeft looks for better fills of the offers that are left; false when it finds none.
+func (f *fillGiver) tryLeft() bool {
+	pure, found := f.m.classValues(f.filler.Value), false
+	for _, i := range f.limited {
+		found = f.tryLimited(i, pure) || found
+	}
+	return found
 }
