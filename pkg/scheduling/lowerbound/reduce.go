@@ -41,16 +41,28 @@ type reducedProblem struct {
 
 // reduceProblem makes the problem as small as it has to be.
 func reduceProblem(p CoverProblem) reducedProblem {
+	holds := make([][]int32, len(p.Classes)) // by class: offers
+	for i, o := range p.Offers {
+		for _, k := range o.Holds {
+			holds[k] = append(holds[k], int32(i))
+		}
+	}
+	var vary []bool // by resource: not all classes need the same
+	if len(p.Classes) > 0 {
+		for i := range p.Classes[0].Need {
+			vary = append(vary, p.offersVary(i))
+		}
+	}
 	var out reducedProblem
 	for _, d := range detailLevels() {
-		if out = p.reducedTo(d); len(out.problem.Classes) <= mostRows {
+		if out = p.reducedTo(d, holds, vary); len(out.problem.Classes) <= mostRows {
 			break
 		}
 	}
 	return out
 }
 
-func (p CoverProblem) reducedTo(d detailLevel) reducedProblem {
+func (p CoverProblem) reducedTo(d detailLevel, holds [][]int32, vary []bool) reducedProblem {
 	r := reducedProblem{parts: make([][]classPart, len(p.Classes))}
 	r.problem = CoverProblem{Caps: p.Caps, Rounds: p.Rounds}
 	x, y := p.scarcestResources()
@@ -59,7 +71,7 @@ func (p CoverProblem) reducedTo(d detailLevel) reducedProblem {
 	largest := p.largestRoom()
 	least := p.leastApart(d.apart)
 	for k, c := range p.Classes {
-		if x == y || c.Most > 0 && c.Count >= least || !p.usesOnlyScarcest(c, x, y) {
+		if x == y || c.Most > 0 && c.Count >= least || !c.usesOnlyScarcest(x, y, vary) {
 			r.keepClass(p, int32(k))
 			continue
 		}
@@ -72,12 +84,6 @@ func (p CoverProblem) reducedTo(d detailLevel) reducedProblem {
 		}
 		groups[key] = append(groups[key], int32(k))
 	}
-	holds := make([][]int32, len(p.Classes)) // by original class: offers
-	for i, o := range p.Offers {
-		for _, k := range o.Holds {
-			holds[k] = append(holds[k], int32(i))
-		}
-	}
 	offers := make([][]int32, len(p.Offers)) // by offer: classes of the reduced problem
 	for _, key := range keys {
 		if list := groups[key]; len(list) <= d.few {
@@ -87,13 +93,14 @@ func (p CoverProblem) reducedTo(d detailLevel) reducedProblem {
 		} else {
 			first := len(r.problem.Classes)
 			r.shapeClasses(p, list, d.rays, x, y)
-			var on []int32
+			on := make([]bool, len(p.Offers))
 			for _, k := range list {
-				on = append(on, holds[k]...)
+				for _, o := range holds[k] {
+					on[o] = true
+				}
 			}
-			slices.Sort(on)
-			for _, o := range slices.Compact(on) {
-				for c := first; c < len(r.problem.Classes); c++ {
+			for o, any := range on {
+				for c := first; any && c < len(r.problem.Classes); c++ {
 					offers[o] = append(offers[o], int32(c))
 				}
 			}
@@ -114,12 +121,12 @@ func (p CoverProblem) reducedTo(d detailLevel) reducedProblem {
 
 // usesOnlyScarcest reports whether the class asks for nothing but the two resources and those of which all classes need
 // the same.
-func (p CoverProblem) usesOnlyScarcest(c PriceClass, x, y int) bool {
+func (c PriceClass) usesOnlyScarcest(x, y int, vary []bool) bool {
 	if c.Group >= 0 || c.Need[x]+c.Need[y] <= 0 {
 		return false
 	}
 	for i, n := range c.Need {
-		if i != x && i != y && n != 0 && p.offersVary(i) {
+		if i != x && i != y && n != 0 && vary[i] {
 			return false
 		}
 	}
