@@ -170,7 +170,7 @@ func (c *instances) endInstance(m *machine, reason string) {
 }
 
 // CopyInstance adds an instance that runs and is as the one of the id, tags and all, without a word to anybody: it
-// counts as one that has been there for long.
+// counts as one that has been there for long, and says that it was launched an hour before the other.
 func CopyInstance(c *Cloud, id string) (Instance, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,7 +184,7 @@ func CopyInstance(c *Cloud, id string) (Instance, error) {
 		return Instance{}, wire.Fail(400, "InsufficientFreeAddressesInSubnet", "%s is full", subnet.ID)
 	}
 	m := &machine{Instance: of.copyInstance(), order: c.sequence, template: of.template, addr: subnet.takeAddress()}
-	m.ID, m.State = newID("i"), "running"
+	m.ID, m.State, m.Launched = newID("i"), "running", m.Launched.Add(-time.Hour)
 	m.PrivateIP, m.PrivateDNSName = m.addr.String(), privateName(m.addr, c.opt.Region)
 	m.PublicIP = c.vpc.publicAddress(m)
 	if m.SpotRequestID != "" {

@@ -96,6 +96,10 @@ func TestInstancesStopAndStart(t *testing.T) {
 	}
 	_, err = r.ec2.StopInstances(t.Context(), &ec2.StopInstancesInput{InstanceIds: []string{id, "i-0123456789abcdef0"}})
 	wantCode(t, err, "InvalidInstanceID.NotFound")
+	copied := must(awsemulator.CopyInstance(r.Cloud, id))(t)
+	if age := now.Launched.Sub(copied.Launched); age < time.Hour {
+		t.Errorf("a copy says that it was launched %s before, want an hour", age)
+	}
 }
 
 func TestSpotInstancesCannotBeStopped(t *testing.T) {
