@@ -43,6 +43,7 @@ type masterProblem struct {
 	keys    offerKeys
 	pricing pricing
 	work    int // numbers it went through
+	most    int // work after which it improves nothing more, 0 for any
 	steps   int // that it took
 	anew    int // of them those in which it began anew the last time
 }

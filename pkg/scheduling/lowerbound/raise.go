@@ -16,6 +16,8 @@ const (
 	closeToBest = 0.7
 	// leastGain is what another fill of an offer has to gain at least, in USD per hour, and a millionth of its worth.
 	leastGain = 1e-8
+	// leastImproving is how much work an improvement of the fractional fleet may take at least.
+	leastImproving = 20_000_000
 	// lowerings is how often prices are lowered where offers hold too much worth, before all prices are.
 	lowerings = 3
 	// quickShare is the part of the work after which fills are looked for thoroughly, whatever is found.
@@ -53,6 +55,7 @@ type PlannedNode struct {
 func RaiseBound(p CoverProblem, value []float64, plan []PlannedNode, work int) RaisedBound {
 	g := newLimitedProblem(p)
 	g.addPlan(plan)
+	g.limitWork(work)
 	g.m.perturbDemand()
 	pure := g.m.classValues(g.filler.Value)
 	copy(g.filler.Value, value)
@@ -65,6 +68,7 @@ func RaiseBound(p CoverProblem, value []float64, plan []PlannedNode, work int) R
 func (b *RaisedBound) RaiseFurther(plan []PlannedNode, work int) {
 	g := b.problem
 	g.addPlan(plan)
+	g.limitWork(b.Work + work)
 	g.m.improveBasis()
 	b.Least = g.m.fleetCost()
 	pure := g.m.classValues(g.filler.Value)
@@ -77,6 +81,7 @@ func (b *RaisedBound) runRounds(pure []float64, classes, work int) {
 	g := b.problem
 	for mix := closeToBest; ; {
 		b.Rounds++
+		g.limitWork(work)
 		exact := g.patience == limitedFills
 		added := g.tryPrices(pure)
 		higher := b.keepHigher(g, classes)
@@ -101,6 +106,11 @@ func (b *RaisedBound) runRounds(pure []float64, classes, work int) {
 		pure = g.m.classValues(g.filler.Value)
 		mixInto(g.filler.Value, b.Value, mix)
 	}
+}
+
+// limitWork has the master improve nothing more once all work is done, but for leastImproving.
+func (g *limitedProblem) limitWork(all int) {
+	g.m.most = max(g.m.work, all-g.work) + leastImproving
 }
 
 // mixInto makes the values the mean of themselves and others, of which they get that part.

@@ -16,11 +16,11 @@ type fillGiver struct {
 	*limitedProblem
 	left []float64     // by class: pods that are left
 	out  []LimitedFill // by offer
-	most int           // work up to which it looks for better fills
+	most int           // work up to which it prices anew what is left
 }
 
 // GiveFills tells by offer with a limit what it holds in a fleet that costs about Least, and how much work that took.
-// After so much work it looks for no better fills.
+// After so much work it gives the others what they hold in the fleet as it is.
 func (b *RaisedBound) GiveFills(most int) ([]LimitedFill, int) {
 	g := b.problem.clone()
 	f := &fillGiver{limitedProblem: g, out: make([]LimitedFill, len(g.Offers)), most: b.Work + most}
@@ -54,13 +54,17 @@ type likelyFill struct {
 	part   float64
 }
 
-// giveSomeFills gives the surest part of the offers their fills; false when no offer is left.
+// giveSomeFills gives the surest part of the offers their fills, or all once the work is done; false when no offer is
+// left.
 func (f *fillGiver) giveSomeFills() bool {
 	list := f.likelyFills()
 	slices.SortStableFunc(list, func(a, b likelyFill) int {
 		return cmp.Compare(math.Round(b.part*1e6), math.Round(a.part*1e6))
 	})
-	now := int(math.Ceil(givenAtOnce * float64(len(list))))
+	now := len(list)
+	if !f.isSpent() {
+		now = int(math.Ceil(givenAtOnce * float64(now)))
+	}
 	for _, x := range list[:now] {
 		c := &f.m.columns[x.column]
 		fill := f.whatIsLeft(x.offer, c)
@@ -122,14 +126,18 @@ func (f *fillGiver) withWhatIsLeft(c column) column {
 // solveLeft solves the problem of the offers and pods that are left.
 func (f *fillGiver) solveLeft() {
 	f.dropGiven()
+	f.limitWork(f.most)
 	for r, k := range f.m.class {
 		f.m.demand[r] = f.left[k] + unlike // never quite 0
 	}
 	f.m.perturbDemand()
-	if f.work+f.m.work <= f.most && f.tryLeft() {
+	if !f.isSpent() && f.tryLeft() {
 		f.m.improveBasis()
 	}
 }
+
+// isSpent reports whether all the work is done that it may do.
+func (f *fillGiver) isSpent() bool { return f.work+f.m.work > f.most }
 
 // dropGiven drops the columns of offers that have their fills, and takes pods off others of which none are left.
 func (f *fillGiver) dropGiven() {

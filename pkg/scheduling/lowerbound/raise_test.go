@@ -88,17 +88,44 @@ func TestRaiseBoundGivesWholeFills(t *testing.T) {
 	}
 }
 
-// oddHosts is a dozen classes, an offer and 160 odd rooms, so that groups have five.
-func oddHosts(r *rand.Rand) CoverProblem {
+// Work that is used up ends an improvement and a round, and offers get their fills all the same.
+func TestRaiseBoundTakesLittleMoreThanItsWork(t *testing.T) {
+	p := manyOddHosts(rand.New(rand.NewPCG(1, 3)), 240, 600)
+	plan, _ := firstFit(p)
+	little := RaiseBound(p, make([]float64, len(p.Classes)), plan, 0)
+	if most := 3 * leastImproving; little.Work > most {
+		t.Errorf("no work was to be done, and %d was; want at most %d", little.Work, most)
+	}
+	fills, work := little.GiveFills(0)
+	if work > leastImproving {
+		t.Errorf("no work was to be done on fills, and %d was; want at most %d", work, leastImproving)
+	}
+	given := 0
+	for _, fill := range fills {
+		given += len(fill.Class)
+	}
+	if given < 600 {
+		t.Errorf("%d classes are on 600 nodes: few have a fill", given)
+	}
+	if all := RaiseBound(p, make([]float64, len(p.Classes)), plan, 1<<40); all.Work < 20*leastImproving {
+		t.Errorf("all there is to do takes %d: this test says nothing", all.Work)
+	}
+}
+
+// oddHosts is a dozen classes, an offer and 160 odd rooms.
+func oddHosts(r *rand.Rand) CoverProblem { return manyOddHosts(r, 12, 160) }
+
+// manyOddHosts is so many classes, an offer and so many odd rooms.
+func manyOddHosts(r *rand.Rand, classes int32, hosts int) CoverProblem {
 	p := CoverProblem{Rounds: 60}
 	var all []int32
-	for i := range int32(12) {
+	for i := range classes {
 		all = append(all, i)
 		p.Classes = append(p.Classes, PriceClass{Need: []float64{0.5 + 1.5*r.Float64(), 0.5 + 1.5*r.Float64()}, Count: 30,
 			Group: -1})
 	}
 	p.Offers = append(p.Offers, NodeOffer{Price: 3, Room: []float64{6, 6}, Holds: all})
-	for range 160 {
+	for range hosts {
 		p.Offers = append(p.Offers, NodeOffer{Room: []float64{1 + 3*r.Float64(), 1 + 3*r.Float64()}, Holds: all, Limit: 1})
 	}
 	return p
