@@ -17,18 +17,14 @@ type newNodePart struct {
 	price  float64 // what one of them is worth
 }
 
-// newNodeParts are the parts of the classes that need new nodes, wherever the pods go that the solution places, and are
-// fewer than a node could hold. A class of which nodes that are there hold nothing needs no part of its own.
-func (x *shadowPrices) newNodeParts(a *solution) (out []newNodePart) {
-	counts := make([]float64, len(x.classes))
-	for i, k := range a.w.classes.list {
-		x.members[i].addMinimumCounts(len(k.pods)-len(a.rest[i]), x.prices.Value, counts)
-	}
+// newNodeParts are the parts of the classes, of each of which so many pods have a place in any plan, that need new
+// nodes and are fewer than a node could hold. A class of which nodes that are there hold nothing needs no part.
+func (x *shadowPrices) newNodeParts(w *problem, counts []float64) (out []newNodePart) {
 	for i, n := range counts {
 		if n = min(n, x.problem.Classes[i].Count); n == 0 || x.problem.Classes[i].Most > 0 {
 			continue
 		}
-		hosted := mostInFreeRoom(a.w, &x.classes[i], n)
+		hosted := mostInFreeRoom(w, &x.classes[i], n)
 		if 0 < hosted && hosted < n && n-hosted < x.mostOnNewNode(int32(i)) {
 			out = append(out, newNodePart{class: int32(i), hosted: hosted, count: n - hosted})
 		}

@@ -18,7 +18,10 @@ func (f *hostFillSearch) raisedProblem(plan *solution) (lowerbound.CoverProblem,
 	*p = lowerbound.CoverProblem{Classes: slices.Clone(p.Classes), Caps: p.Caps}
 	q.limitToPods(p.Classes, f.w.classes.list)
 	values := slices.Clone(q.prices.Value[:len(q.classes)])
-	anyOf := q.countAtLeast(plan)
+	counts, anyOf := q.countAtLeast(plan)
+	for i, n := range counts {
+		p.Classes[i].Count = n
+	}
 	for _, l := range anyOf {
 		usd := 0.0
 		for _, c := range l.AnyOf {
@@ -32,7 +35,7 @@ func (f *hostFillSearch) raisedProblem(plan *solution) (lowerbound.CoverProblem,
 	}
 	f.w.addUsefulOffers(&q)
 	f.addEachHost(&q)
-	f.parts = f.w.worth.newNodeParts(plan)
+	f.parts = f.w.worth.newNodeParts(f.w, counts)
 	splitClasses(p, f.parts)
 	values = valuesWithParts(values, f.parts)
 	p.Classes = append(p.Classes, anyOf...)
@@ -41,8 +44,8 @@ func (f *hostFillSearch) raisedProblem(plan *solution) (lowerbound.CoverProblem,
 
 // countAtLeast counts the pods that the plan places by class: those that spread, as many in each domain as must be
 // there, whatever the plan. It returns the others as classes of their own, one for each class of pods.
-func (p *shadowPrices) countAtLeast(plan *solution) (anyOf []lowerbound.PriceClass) {
-	counts := make([]float64, len(p.classes))
+func (p *shadowPrices) countAtLeast(plan *solution) (counts []float64, anyOf []lowerbound.PriceClass) {
+	counts = make([]float64, len(p.classes))
 	for i, k := range plan.w.classes.list {
 		x := p.members[i]
 		loose, _ := x.addMinimumCounts(len(k.pods)-len(plan.rest[i]), p.prices.Value, counts)
@@ -51,10 +54,7 @@ func (p *shadowPrices) countAtLeast(plan *solution) (anyOf []lowerbound.PriceCla
 				Group: -1, AnyOf: x.tied})
 		}
 	}
-	for i, n := range counts {
-		p.problem.Classes[i].Count = n
-	}
-	return anyOf
+	return counts, anyOf
 }
 
 // addEachHost adds each node that is there as an offer of its own.

@@ -134,7 +134,6 @@ func (b *RaisedBound) keepHigher(g *limitedProblem, classes int) bool {
 type limitedProblem struct {
 	*wholePodProblem
 	limited []int   // indexes of the offers with a limit that are looked at
-	all     []int   // by limited offer of the master problem: its index
 	at      []int32 // by offer: which limited offer of the master problem it is, -1 for none
 }
 
@@ -153,7 +152,6 @@ func newLimitedProblem(p CoverProblem) *limitedProblem {
 	for _, i := range g.limited {
 		g.m.addLimited(p.Offers[i].Limit)
 	}
-	g.all = slices.Clone(g.limited)
 	for k, c := range p.Classes {
 		for _, other := range c.AnyOf {
 			if g.m.row[k] >= 0 && g.m.row[other] >= 0 {

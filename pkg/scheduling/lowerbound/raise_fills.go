@@ -14,6 +14,7 @@ const givenAtOnce = 0.5
 // earlier ones have too much or too little of.
 type fillGiver struct {
 	*limitedProblem
+	all  []int         // by limited offer of the master problem: its index
 	left []float64     // by class: pods that are left
 	out  []LimitedFill // by offer
 	most int           // work up to which it prices anew what is left
@@ -23,7 +24,8 @@ type fillGiver struct {
 // After so much work it gives the others what they hold in the fleet as it is.
 func (b *RaisedBound) GiveFills(most int) ([]LimitedFill, int) {
 	g := b.problem.clone()
-	f := &fillGiver{limitedProblem: g, out: make([]LimitedFill, len(g.Offers)), most: b.Work + most}
+	f := &fillGiver{limitedProblem: g, all: b.problem.limited, out: make([]LimitedFill, len(g.Offers)),
+		most: b.Work + most}
 	for _, c := range g.Classes {
 		f.left = append(f.left, c.Count)
 	}
@@ -44,7 +46,7 @@ func (g *limitedProblem) clone() *limitedProblem {
 	m.pricing.gaining = nil
 	s.m, s.filler = &m, &filler
 	whole.solver, whole.fill = &s, slices.Clone(whole.fill)
-	return &limitedProblem{&whole, slices.Clone(g.limited), g.all, g.at}
+	return &limitedProblem{&whole, slices.Clone(g.limited), g.at}
 }
 
 // likelyFill is the column that an offer mostly takes.
