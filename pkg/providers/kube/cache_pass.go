@@ -15,12 +15,13 @@ func (p *cachePass) endPass() (began time.Time) {
 	return began
 }
 
-// proveAhead has what the snapshot of the pass needs proven while others are waited for.
+// proveAhead has what the snapshot of the pass needs proven while others are waited for. What is unknown yet is taken
+// over from a checkpoint for that, or listed.
 func (p *cachePass) proveAhead(m *ClusterCache) {
 	p.ahead = true
 	began := p.began
 	for _, k := range m.kinds {
-		if k.isMuch() && m.stop != nil {
+		if (k.isMuch() || k.version == 0) && m.stop != nil {
 			m.work.Go(func() { _ = m.proveKind(m.ctx, k, began) })
 		}
 	}

@@ -25,6 +25,8 @@ const (
 	proveSeconds = 3
 	// proveWithin is how long such a bookmark may take; after that a list is quicker, unless the last one took longer.
 	proveWithin = 4 * time.Second
+	// mostAims is how often a revision is read for one proof, because what it has to prove became later.
+	mostAims = 3
 	// the most objects of a kind that are listed to prove something, which is as cheap as to wait for a bookmark
 	fewPods   = 1000
 	fewNodes  = 150
@@ -189,7 +191,7 @@ func (m *ClusterCache) proveKind(ctx context.Context, k *followedKind, since tim
 	select {
 	case k.one <- struct{}{}:
 	default: // somebody waits for a bookmark already, which is to prove this moment too
-		m.aimAt(ctx, k, since)
+		_ = m.aimAt(ctx, k, since) // or the proof that comes after finds out why not
 		select {
 		case k.one <- struct{}{}:
 		case <-ctx.Done():
@@ -221,40 +223,29 @@ func (m *ClusterCache) awaitOwnWrites(ctx context.Context, k *followedKind, sinc
 	return proven
 }
 
-// catchUpWith reads the store's revision and waits until the watch has got there. It reports false if a list is to be
-// read instead.
+// catchUpWith reads the store's revision and waits until the watch has got there, again where something happens
+// meanwhile that only a later revision proves. It reports false if a list is to be read instead.
 func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since time.Time) bool {
-	m.mu.Lock()
-	able, known := k.isMuch() && m.isFollowed(k), k.version
-	m.mu.Unlock()
-	if !able {
-		return false
+	for range mostAims {
+		m.mu.Lock()
+		patience := max(proveWithin, k.took)
+		m.mu.Unlock()
+		if !m.aimAt(ctx, k, since) {
+			return false
+		}
+		limit, cancel := context.WithTimeout(ctx, patience)
+		proven, late := false, false
+		m.await(limit, func() bool {
+			proven = m.isProvenLocked(k, since)
+			late = !k.isAimed(since, m.invalid)
+			return proven || late || k.version == 0
+		})
+		cancel()
+		if proven || !late {
+			return proven
+		}
 	}
-	began := time.Now()
-	revision, err := m.currentRevision(ctx, k)
-	if err != nil {
-		return false
-	}
-	m.mu.Lock()
-	setBack, patience := revision < known, max(proveWithin, k.took)
-	if k.wanted = revision; revision > k.version && !k.short {
-		k.reopen()
-	}
-	if !setBack {
-		k.aims = append(k.aims, storeRevision{revision, began})
-	}
-	m.mu.Unlock()
-	if setBack {
-		return false
-	}
-	limit, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	proven := false
-	m.await(limit, func() bool {
-		proven = m.isProvenLocked(k, since)
-		return proven || k.version == 0
-	})
-	return proven
+	return false
 }
 
 // listKind lists the kind, or goes on with its list, and has it followed from there. Everything is known then that was

@@ -87,6 +87,78 @@ func TestTheFirstBookmarkProvesTheFirstPass(t *testing.T) {
 	})
 }
 
+// What others may have written until a lease was taken is proven by the bookmark that is waited for already, if that
+// comes later: nothing is listed, and nothing waits until patience ends.
+func TestALeaseTakenMeanwhileNeedsNoList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHistory(t, 1)
+		for i := range 5 {
+			h.api.put("pods", testPod(fmt.Sprint("n", i), i+1, "node"))
+			h.api.put("nodes", testNode(fmt.Sprint("n", i), i+1, "zone"))
+			h.api.put("nodeclaims", testClaim(fmt.Sprint("n", i), i+1, "ami"))
+		}
+		m := smallCache(h.api.client())
+		m.Resume(t.Context())
+		_, err := m.ReadSnapshot(t.Context())
+		h.fail("a look", err)
+		for _, when := range []time.Duration{300 * time.Millisecond, 2 * time.Second} {
+			m.Freeze()
+			waits := testPod("waits", 9, "")
+			waits.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
+			h.api.put("pods", waits)
+			h.api.mu.Lock()
+			clear(h.api.lists)
+			h.api.mu.Unlock()
+			m.Resume(t.Context())
+			_, err := m.PendingPods(t.Context())
+			h.fail("a look at pods", err)
+			time.Sleep(when)
+			h.api.put("nodeclaims", testClaim("others", 10, "ami"))
+			m.Invalidate()
+			began := time.Now()
+			s, err := m.ReadSnapshot(t.Context())
+			h.fail("a look", err)
+			h.api.mu.Lock()
+			lists := h.api.lists["pods"] + h.api.lists["nodes"] + h.api.lists["nodeclaims"]
+			h.api.mu.Unlock()
+			// the one list is that of pods that wait
+			if took := time.Since(began); took > 1500*time.Millisecond || lists > 1 || len(s.Claims) != 6 {
+				t.Errorf("after %v it took %v and %d lists, %d claims", when, took, lists, len(s.Claims))
+			}
+		}
+		m.Freeze()
+	})
+}
+
+// A cache that knows nothing reads what the snapshot needs while other pods are waited for.
+func TestTheUnknownIsReadAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHistory(t, 1)
+		waits := testPod("waits", 9, "")
+		waits.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
+		h.api.put("pods", waits)
+		h.api.put("nodes", testNode("n0", 1, "zone"))
+		m := h.api.client().NewClusterCache()
+		m.Resume(t.Context())
+		_, err := m.PendingPods(t.Context())
+		h.fail("a look at pods", err)
+		time.Sleep(2 * time.Second)
+		h.api.mu.Lock()
+		clear(h.api.lists)
+		h.api.mu.Unlock()
+		s, err := m.ReadSnapshot(t.Context())
+		h.fail("a look", err)
+		h.api.mu.Lock()
+		if n := h.api.lists["pods"] + h.api.lists["nodes"] + h.api.lists["nodeclaims"]; n > 0 || len(s.Pods) != 1 {
+			t.Errorf("%d lists and %d pods in a snapshot, want no list and one pod", n, len(s.Pods))
+		}
+		h.api.mu.Unlock()
+		m.Freeze()
+	})
+}
+
 // Pods that kube-scheduler has not tried yet wait with the one of their controller that it found no node for: for a
 // client that lists and for one that knows the cluster. Its word on them is no news then.
 func TestUntriedPodsWaitWithTheirOwn(t *testing.T) {

@@ -16,27 +16,38 @@ type storeRevision struct {
 	began    time.Time
 }
 
-// aimAt has the bookmark that somebody waits for prove this moment as well, if nothing else that is waited for proves
-// the time given. Where the store's revision cannot be read, or says that the store was set back, the next proof finds
-// out.
-func (m *ClusterCache) aimAt(ctx context.Context, k *followedKind, since time.Time) {
+// aimAt has the watch get to a revision of the store that is read now, unless it is on the way to one that proves the
+// time given. It reports false if no watch can prove that: too little is known of the kind for one, the revision cannot
+// be read, or the store was set back.
+func (m *ClusterCache) aimAt(ctx context.Context, k *followedKind, since time.Time) bool {
 	m.mu.Lock()
-	able, known := k.isMuch() && m.isFollowed(k), k.version
-	aimed := slices.ContainsFunc(k.aims, func(a storeRevision) bool { return !a.began.Before(since) })
+	able, known, aimed := k.isMuch() && m.isFollowed(k), k.version, k.isAimed(since, m.invalid)
 	m.mu.Unlock()
 	if !able || aimed {
-		return
+		return able
 	}
 	began := time.Now()
 	revision, err := m.currentRevision(ctx, k)
 	if err != nil || revision < known {
-		return
+		return false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k.aims = append(k.aims, storeRevision{revision, began})
-	k.wanted = max(k.wanted, revision)
+	if k.wanted = max(k.wanted, revision); revision > k.version && !k.short {
+		k.reopen()
+	}
 	m.notifyWaiters()
+	return true
+}
+
+// isAimed reports whether what proves both times is reached already, or on its way. The lock is held.
+func (k *followedKind) isAimed(since, invalid time.Time) bool {
+	if invalid.After(since) {
+		since = invalid
+	}
+	return !k.proven.Before(since) || slices.ContainsFunc(k.aims,
+		func(a storeRevision) bool { return !a.began.Before(since) })
 }
 
 // currentRevision is the revision of the store at a moment after the call. The kind is asked for itself, so that the
