@@ -11,8 +11,10 @@ import (
 // waitForBatch waits until no new pod has come for a while, so that those of a burst are packed together. Pods that
 // have waited for longer anyway are not kept waiting. While nodes go away nobody waits for pods, but where several go
 // at once, as when EC2 takes back many, the others of them are waited for: their pods need fewer nodes together. So
-// they are where the API server shows late that one goes, for then it shows the others later still.
-func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, claims []cluster.Claim) error {
+// they are where the API server shows late that one goes, for then it shows the others later still. What has passed
+// since the pods were read, as the lease and the claims were, counts as waiting for others.
+func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, read time.Time,
+	claims []cluster.Claim) error {
 	if p.BatchIdle <= 0 {
 		return nil
 	}
@@ -26,7 +28,11 @@ func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, claim
 	}
 	for waited := time.Duration(0); arrive() && waited+p.BatchIdle <= p.BatchMax; waited += p.BatchIdle {
 		controllers.NoteStage(ctx, controllers.StageBatching)
-		if err := controllers.WaitFor(ctx, p.BatchIdle); err != nil {
+		wait := p.BatchIdle
+		if waited == 0 && !going {
+			wait -= p.Now().Sub(read)
+		}
+		if err := controllers.WaitFor(ctx, max(0, wait)); err != nil {
 			return err
 		}
 		var err error

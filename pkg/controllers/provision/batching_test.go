@@ -37,22 +37,27 @@ func TestPodsOfABurstAreGathered(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		at     []time.Duration
+		slow   time.Duration // from the look at pods until the wait begins
 		claims []cluster.Claim
 		want   time.Duration
 	}{
-		{"nobody", nil, nil, 0},
-		{"one", []time.Duration{0}, nil, time.Second},
-		{"three over a second", []time.Duration{0, 500 * ms, 900 * ms}, nil, 2 * time.Second},
-		{"two apart", []time.Duration{0, 1500 * ms}, nil, time.Second},
-		{"long ago", []time.Duration{-time.Minute, -3 * time.Second}, nil, 0},
-		{"endless", endless, nil, 10 * time.Second},
-		{"while nodes go", []time.Duration{0}, []cluster.Claim{{Deleting: time.Unix(1, 0)}}, 0},
+		{"nobody", nil, 0, nil, 0},
+		{"one", []time.Duration{0}, 0, nil, time.Second},
+		{"one, after a slow look", []time.Duration{0}, 700 * ms, nil, time.Second},
+		{"one, after a slower look", []time.Duration{0}, 1200 * ms, nil, 1200 * ms},
+		{"two, after a slow look", []time.Duration{0, 500 * ms}, 700 * ms, nil, 2 * time.Second},
+		{"three over a second", []time.Duration{0, 500 * ms, 900 * ms}, 0, nil, 2 * time.Second},
+		{"two apart", []time.Duration{0, 1500 * ms}, 0, nil, time.Second},
+		{"long ago", []time.Duration{-time.Minute, -3 * time.Second}, 0, nil, 0},
+		{"endless", endless, 0, nil, 10 * time.Second},
+		{"while nodes go", []time.Duration{0}, 0, []cluster.Claim{{Deleting: time.Unix(1, 0)}}, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := &arrivals{began: time.Now(), at: c.at}
 			p := &Controller{Deps: controllers.Deps{Now: time.Now}, Read: a, BatchIdle: time.Second, BatchMax: 10 * time.Second}
 			pods, _ := a.PendingPods(t.Context())
-			if err := p.waitForBatch(t.Context(), pods, c.claims); err != nil {
+			time.Sleep(c.slow)
+			if err := p.waitForBatch(t.Context(), pods, a.began, c.claims); err != nil {
 				t.Fatal(err)
 			}
 			if took := time.Since(a.began); took != c.want {
@@ -108,7 +113,7 @@ func TestNodesThatGoTogetherAreGathered(t *testing.T) {
 			d := &departures{began: time.Now(), at: c.at}
 			p := &Controller{Deps: controllers.Deps{Now: time.Now}, Read: d, BatchIdle: time.Second, BatchMax: 10 * time.Second}
 			claims, _ := d.ListClaims(t.Context())
-			if err := p.waitForBatch(t.Context(), nil, claims); err != nil {
+			if err := p.waitForBatch(t.Context(), nil, d.began, claims); err != nil {
 				t.Fatal(err)
 			}
 			if took := time.Since(d.began); took != c.want {

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
-	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/decisionlog"
 	"joiner.sh/pkg/decisionlog/replay"
@@ -20,7 +18,6 @@ import (
 	"joiner.sh/pkg/nodeclaim/interruption"
 	"joiner.sh/pkg/nodeclaim/launch"
 	"joiner.sh/pkg/provisioning"
-	"joiner.sh/pkg/provisioning/staticcapacity"
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
@@ -113,43 +110,38 @@ func (p *Controller) Run(ctx context.Context, until time.Time) error {
 }
 
 // runPass looks once. It reports whether something is on its way that is worth waiting for, and says when it has
-// something to do.
+// something to do. It takes the lease before it waits for further pods: what others did until then is proven meanwhile.
 func (p *Controller) runPass(ctx context.Context, begin func()) (busy bool, err error) {
+	looked := p.Now()
 	pods, err := p.Read.PendingPods(ctx)
 	if err != nil {
 		return false, err
 	}
-	claims, err := p.Read.ListClaims(ctx)
-	if err != nil {
-		return false, err
-	}
-	if len(pods) == 0 && !hasPendingClaim(claims) && !slices.ContainsFunc(claims, cluster.Claim.Standby) &&
-		!p.hasReplaceRequest(claims) {
-		fixed, err := p.Read.StaticPools(ctx)
-		if err != nil {
+	if len(pods) == 0 {
+		if idle, err := isIdle(ctx, p); idle || err != nil {
 			return false, err
-		}
-		if !staticcapacity.NeedsChange(cluster.Snapshot{Now: p.Now(), Pools: fixed, Claims: claims}) {
-			p.sum.NoteNothingPending()
-			p.sum.NoteMissedHints(p.Hints, p.Now(), nil)
-			return false, nil
 		}
 	}
 	may, err := controllers.MayWrite(ctx)
 	if err != nil {
 		return false, err
 	}
-	if may {
-		begin()
-	}
-	if err := p.waitForBatch(ctx, pods, claims); err != nil {
-		return false, err
-	}
+	run := p.Shield().GuardPass(func(ctx context.Context) (bool, error) {
+		claims, err := p.Read.ListClaims(ctx)
+		if err != nil {
+			return false, err
+		}
+		if err := p.waitForBatch(ctx, pods, looked, claims); err != nil {
+			return false, err
+		}
+		return p.runLocked(ctx)
+	})
 	if !may {
-		return p.Shield().GuardPass(p.runLocked)(ctx)
+		return run(ctx)
 	}
+	begin()
 	lease := controllers.CapacityLease{Lease: p.Lease, Holder: p.Holder}
-	busy, held, err := lease.RunUnderLease(ctx, p.Shield().GuardPass(p.runLocked))
+	busy, held, err := lease.RunUnderLease(ctx, run)
 	if err == nil && !held {
 		p.Log.Info("capacity lease held by another invocation")
 		return true, nil
@@ -165,6 +157,7 @@ const oldestSnapshot = 5 * time.Second
 // that nothing can be done for are not worth staying for. A pass that may not write holds no lease; it logs what it
 // would do.
 func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
+	controllers.NoteStage(ctx, controllers.StageReading)
 	start := p.Now()
 	s, err := p.readSnapshot(ctx)
 	if err != nil {
@@ -369,17 +362,6 @@ func launchedFor(s cluster.Snapshot, decision plan.Plan) (made []time.Time) {
 		}
 	}
 	return made
-}
-
-// hasPendingClaim reports whether a claim waits for a launch or is being deleted, so that its pods may need another
-// node.
-func hasPendingClaim(claims []cluster.Claim) bool {
-	for _, c := range claims {
-		if !c.Deleting.IsZero() || !c.Is(v1.ConditionLaunched) {
-			return true
-		}
-	}
-	return false
 }
 
 // levelOf keeps passes that changed nothing out of the log.
