@@ -47,7 +47,11 @@ func (p *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (l
 		note([]cluster.Claim{c}, []cluster.Claim{after}, launchErr)
 	}
 	for i, c := range s.Claims {
-		if now, ok := became[c.UID]; ok {
+		now, ok := became[c.UID]
+		if ok && now.Name == "" && c.Labels[v1.LabelInstance] != "" { // its node goes with it
+			now, now.Deleting = c, p.Now()
+		}
+		if ok {
 			s.Claims[i] = now
 		}
 	}

@@ -16,13 +16,15 @@ type StateNode struct {
 	Claim *Claim // nil for a node that Joiner does not manage
 }
 
-// StateNodes pairs nodes with their claims, by provider id and else by node name. Nodes come first, both sorted by
-// name.
+// StateNodes pairs nodes with their claims, by provider id, else by node name, else by the label of the instance, which
+// is written before the provider id. Nodes come first, both sorted by name.
 func (s Snapshot) StateNodes() []StateNode {
-	byID, byName := map[string]int{}, map[string]int{}
+	byID, byName, byInstance := map[string]int{}, map[string]int{}, map[string]int{}
 	for i, c := range s.Claims {
 		if c.ProviderID != "" {
 			byID[c.ProviderID] = i
+		} else if id := c.Labels[api.LabelInstance]; id != "" {
+			byInstance[id] = i
 		}
 		if c.NodeName != "" {
 			byName[c.NodeName] = i
@@ -36,6 +38,9 @@ func (s Snapshot) StateNodes() []StateNode {
 		j, ok := byID[n.ProviderID]
 		if !ok || n.ProviderID == "" {
 			j, ok = byName[n.Name]
+		}
+		if !ok && n.ProviderID != "" {
+			j, ok = byInstance[InstanceIDOf(n.ProviderID)]
 		}
 		if ok && !taken[j] {
 			h.Claim, taken[j] = &s.Claims[j], true

@@ -57,7 +57,9 @@ func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin 
 		typed: h.Claim != nil && h.Claim.Labels[labelType] != "", taints: h.Taints(),
 		disks: attachableOn(h.Node, pods)}
 	if isAwaitingPods(h, en.s.Now) {
-		b.wanted = NomineesOf(h.Claim)
+		b.wanted = slices.DeleteFunc(NomineesOf(h.Claim), func(name string) bool {
+			return slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Key() == name })
+		})
 	}
 	b.daemons = en.comingDaemons(h, b)
 	var daemons, running, used resources.List

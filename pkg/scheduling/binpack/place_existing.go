@@ -127,37 +127,3 @@ func (a *solution) alternativeFor(l *podBatch, b *bin) int {
 	}
 	return l.admit.firstAlternativeOn(b.offer, b.open)
 }
-
-// placeNominated puts pods onto the claims that were made for them, so that a pass that comes again launches nothing
-// twice. Where they may stand was decided when the claim was made; only the node itself and the pods that stand there
-// already are asked again. It reports whether there were any.
-func (pk *packing) placeNominated() bool {
-	kindOf := map[string]*podClass{}
-	for _, k := range pk.a.w.classes.list {
-		for _, p := range k.pods {
-			kindOf[p] = k
-		}
-	}
-	taken := map[string]bool{}
-	for i, b := range pk.a.bins {
-		standing := pk.a.siteOf(pk.a.w.nodes.hosts[i])   // the others of the claim do not count against each other
-		standing.trusted, standing.disks = true, b.disks // but their volumes do
-		for _, name := range b.wanted {
-			k := kindOf[name]
-			if k == nil || taken[name] {
-				continue
-			}
-			v := k.lastRelaxation()
-			alt := v.admit.alternativeOn(b)
-			if alt < 0 || fitCount(k.need, b.room) == 0 || pk.a.w.topology.maxPodsByHostRules(v, standing) == 0 {
-				continue
-			}
-			taken[name] = true
-			pk.a.recordLoad(podLoad{settled: true, view: v, admit: v.admit, alt: alt, pods: []string{name}}, b)
-		}
-	}
-	for i := range pk.a.rest {
-		pk.a.rest[i] = slices.DeleteFunc(slices.Clone(pk.a.rest[i]), func(p string) bool { return taken[p] })
-	}
-	return len(taken) > 0
-}

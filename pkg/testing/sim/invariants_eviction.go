@@ -90,7 +90,8 @@ func capacityComes(w *world, c *claim, n *node) bool {
 	since := func(m *machine) bool { return !m.Launched.Before(c.condemned.Truncate(time.Second)) }
 	for _, m := range w.ec2.livingInstances() {
 		host := w.api.byUID[m.owner]
-		coming := host == nil || (host.Deleting.IsZero() || time.Since(host.condemned) < seconds) &&
+		lately := func(t time.Time) bool { return time.Since(t) < seconds } // since whoever acts now has read
+		coming := host == nil || (host.Deleting.IsZero() || lately(host.condemned) || lately(host.expired)) &&
 			(m.node == nil || !host.Is(v1.ConditionInitialized))
 		if m != n.machine && (coming || since(m)) { // or taken back by now
 			return true
