@@ -27,11 +27,22 @@ func caseGroups() []caseGroup {
 			m.atRest = m.log.countMetrics("")
 			return err
 		}},
-		{"one-cold", func(ctx context.Context, m *measured) error { return m.measureWaiting(ctx, 1, true) }},
-		{"one-warm", func(ctx context.Context, m *measured) error { return m.measureWaiting(ctx, 1, false) }},
-		{"many-cold", func(ctx context.Context, m *measured) error { return m.measureWaiting(ctx, m.many, true) }},
-		{"many-warm", func(ctx context.Context, m *measured) error { return m.measureWaiting(ctx, m.many, false) }},
-		{"interrupted", func(ctx context.Context, m *measured) error { return m.interruptNodes(ctx) }},
+		{"bookmark", func(ctx context.Context, m *measured) error { return m.measureBookmarks(ctx) }},
+		{"one-cold", waitingGroup(one, true)},
+		{"one-warm", waitingGroup(one, false)},
+		{"many-cold", waitingGroup(many, true)},
+		{"many-warm", waitingGroup(many, false)},
+		{"interrupted", func(ctx context.Context, m *measured) error { return m.measureRounds(ctx, m.interruptNodes) }},
+	}
+}
+
+func one(*measured) int { return 1 }
+
+func many(m *measured) int { return m.many }
+
+func waitingGroup(pods func(*measured) int, cold bool) func(context.Context, *measured) error {
+	return func(ctx context.Context, m *measured) error {
+		return m.measureRounds(ctx, func(ctx context.Context) error { return m.measureWaiting(ctx, pods(m), cold) })
 	}
 }
 

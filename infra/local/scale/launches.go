@@ -85,19 +85,23 @@ func (m *measured) addFleets(known map[string]bool, began time.Time, r row) row 
 	return r
 }
 
-// interruptNodes has EC2 take nodes back at once, while all others are full.
+// interruptNodes has EC2 take nodes back at once, while all others are full. Each notice begins in a new process, as
+// where there was none for long.
 func (m *measured) interruptNodes(ctx context.Context) error {
 	var targets, others []string
 	for _, i := range m.Cloud.DescribedInstances() {
 		switch {
-		case !m.filled[i.PrivateDNSName]:
+		case !m.filled[i.PrivateDNSName] || i.State != "running":
 		case len(targets) < m.struck:
 			targets = append(targets, i.ID)
 		default:
 			others = append(others, i.PrivateDNSName)
 		}
 	}
-	if err := m.fillRoom(ctx, others); err != nil {
+	if err := m.fillRoom(ctx, slices.DeleteFunc(others, func(n string) bool { return m.full[n] })); err != nil {
+		return err
+	}
+	if err := m.endProcesses("spotinterruption"); err != nil {
 		return err
 	}
 	known := m.Cloud.InstanceIDs()
@@ -139,6 +143,9 @@ const ofRoom = 750
 // fillRoom puts a pod on each of the nodes that leaves no room for others, and returns when all know.
 func (m *measured) fillRoom(ctx context.Context, nodes []string) error {
 	full, now := newApp("", "room", len(nodes), ofRoom), metav1.Now()
+	for _, n := range nodes {
+		m.full[n] = true
+	}
 	if err := forEach(ctx, len(nodes), func(ctx context.Context, i int) error {
 		return m.storePod(ctx, full.newPod(i, nodes[i], now))
 	}); err != nil {

@@ -35,6 +35,7 @@ type wish struct {
 	nodes, pods  int
 	memory       int64
 	many, struck int
+	rounds       int
 	gap          time.Duration
 	cases        *regexp.Regexp // of the groups to measure, nil for all
 	files        files
@@ -48,6 +49,7 @@ func main() {
 	flag.Int64Var(&w.memory, "memory", 0, "functionMemory in MiB; 0 for what the stack was synthesized with")
 	flag.IntVar(&w.many, "many", 500, "pods that wait together")
 	flag.IntVar(&w.struck, "struck", 100, "nodes that are interrupted together, at most a fifth of all, and one of few")
+	flag.IntVar(&w.rounds, "rounds", 3, "times that a case is measured in which nodes are launched; the one in the middle counts")
 	flag.DurationVar(&w.gap, "gap", time.Minute, "between two ticks")
 	flag.Func("cases", "`pattern` of the groups of cases to measure, of "+strings.Join(groupNames(), ", ")+
 		"; nothing is written then, only printed", func(text string) (err error) {
@@ -140,7 +142,8 @@ func (w wish) measureSize(ctx context.Context, root string, say func(string)) (s
 	say(fmt.Sprintf("%d nodes and %d pods are there, bytes of one: %v; confined by %s", w.nodes, w.pods, c.sizes,
 		e.Host.Confined))
 	run := &measured{kubelets: &kubelets{cluster: c}, journal: j, log: l, gap: w.gap, pods: w.pods, many: w.many,
-		struck: min(w.struck, max(1, w.nodes/5)), cases: w.cases, say: say}
+		struck: min(w.struck, max(1, w.nodes/5)), rounds: max(1, w.rounds), full: map[string]bool{},
+		cases: w.cases, say: say}
 	go run.kubelets.runKubelets(ctx)
 	load := [2]float64{loadAverage()}
 	err = run.runCases(ctx)

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -115,4 +116,16 @@ func read(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+func TestTheRoundInTheMiddleCounts(t *testing.T) {
+	round := func(last float64, peak int64, timedOut int) []row {
+		return []row{{Function: "provision", Wall: last, PeakMB: peak, TimedOut: timedOut}, {LastFleet: last}}
+	}
+	got := middleRound([][]row{round(17, 90, 1), round(8, 70, 0), round(9, 80, 0)})
+	want := []row{{Function: "provision", Wall: 9, PeakMB: 90, TimedOut: 1},
+		{LastFleet: 9, Rounds: []float64{8, 9, 17}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
 }

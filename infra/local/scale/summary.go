@@ -34,6 +34,7 @@ func questions() []question {
 		{"and marked by kube-scheduler as without a node after: s", lastMarked(waitingCase(500, false)), [3]string{}},
 		{"waiting pod to CreateFleet, cold, from a checkpoint: s", lastFleet(waitingCase(1, true)),
 			[3]string{"3", "7", "15"}},
+		{"of these, a bookmark of the API server takes: s, median and longest", size.bookmarkText, [3]string{}},
 		{"lifecycle's first pass, cold, by lists: s", coldWall("lifecycle"), [3]string{"", "", "60"}},
 		{"most memory: % of the size", size.mostMemory, [3]string{"70", "70", "70"}},
 		{"100 nodes interrupted to the last CreateFleet: s", lastFleet("100 " + noticed),
@@ -135,6 +136,16 @@ func ofMeasured(what string, of func(row) float64) func(size) string {
 func (s size) mostMemory() string {
 	rows := slices.DeleteFunc(slices.Clone(s.Rows), func(r row) bool { return r.Function == "" || r.MemoryMB == 0 })
 	return mostOf(rows, 0, func(r row) float64 { return 100 * float64(r.PeakMB) / float64(r.MemoryMB) })
+}
+
+// bookmarkText is how long bookmarks took.
+func (s size) bookmarkText() string {
+	rows := s.rowsOf(bookmarks, "")
+	if len(rows) == 0 || len(rows[0].Waits) == 0 {
+		return ""
+	}
+	all := rows[0].Waits
+	return fmt.Sprintf("%.1f, %.1f", all[len(all)/2], all[len(all)-1])
 }
 
 // monthText is what an idle month of the functions that tick costs.
