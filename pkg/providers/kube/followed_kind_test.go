@@ -17,15 +17,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// putFiveOfEach stores five pods with a node, five nodes and five claims.
+func (h *history) putFiveOfEach() {
+	for i := range 5 {
+		h.api.put("pods", testPod(fmt.Sprint("n", i), i+1, "node"))
+		h.api.put("nodes", testNode(fmt.Sprint("n", i), i+1, "zone"))
+		h.api.put("nodeclaims", testClaim(fmt.Sprint("n", i), i+1, "ami"))
+	}
+}
+
+// putWaitingPod stores a pod that kube-scheduler found no node for.
+func (h *history) putWaitingPod() {
+	waits := testPod("waits", 9, "")
+	waits.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
+	h.api.put("pods", waits)
+}
+
 // One watch of each kind tells what came while the cache was frozen, and proves that it is all.
 func TestOneWatchProvesAKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHistory(t, 1)
-		for i := range 5 {
-			h.api.put("pods", testPod(fmt.Sprint("n", i), i+1, "node"))
-			h.api.put("nodes", testNode(fmt.Sprint("n", i), i+1, "zone"))
-			h.api.put("nodeclaims", testClaim(fmt.Sprint("n", i), i+1, "ami"))
-		}
+		h.putFiveOfEach()
 		c := h.api.client()
 		m := smallCache(c)
 		m.Resume(t.Context())
@@ -57,20 +70,13 @@ func TestOneWatchProvesAKind(t *testing.T) {
 func TestTheFirstBookmarkProvesTheFirstPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHistory(t, 1)
-		for i := range 5 {
-			h.api.put("pods", testPod(fmt.Sprint("n", i), i+1, "node"))
-			h.api.put("nodes", testNode(fmt.Sprint("n", i), i+1, "zone"))
-			h.api.put("nodeclaims", testClaim(fmt.Sprint("n", i), i+1, "ami"))
-		}
+		h.putFiveOfEach()
 		m := smallCache(h.api.client())
 		m.Resume(t.Context())
 		_, err := m.ReadSnapshot(t.Context())
 		h.fail("a look", err)
 		m.Freeze()
-		waits := testPod("waits", 9, "")
-		waits.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
-			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
-		h.api.put("pods", waits)
+		h.putWaitingPod()
 		m.Resume(t.Context())
 		began := time.Now()
 		time.Sleep(100 * time.Millisecond)
@@ -92,21 +98,14 @@ func TestTheFirstBookmarkProvesTheFirstPass(t *testing.T) {
 func TestALeaseTakenMeanwhileNeedsNoList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHistory(t, 1)
-		for i := range 5 {
-			h.api.put("pods", testPod(fmt.Sprint("n", i), i+1, "node"))
-			h.api.put("nodes", testNode(fmt.Sprint("n", i), i+1, "zone"))
-			h.api.put("nodeclaims", testClaim(fmt.Sprint("n", i), i+1, "ami"))
-		}
+		h.putFiveOfEach()
 		m := smallCache(h.api.client())
 		m.Resume(t.Context())
 		_, err := m.ReadSnapshot(t.Context())
 		h.fail("a look", err)
 		for _, when := range []time.Duration{300 * time.Millisecond, 2 * time.Second} {
 			m.Freeze()
-			waits := testPod("waits", 9, "")
-			waits.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
-				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
-			h.api.put("pods", waits)
+			h.putWaitingPod()
 			h.api.mu.Lock()
 			clear(h.api.lists)
 			h.api.mu.Unlock()
@@ -135,10 +134,7 @@ func TestALeaseTakenMeanwhileNeedsNoList(t *testing.T) {
 func TestTheUnknownIsReadAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHistory(t, 1)
-		waits := testPod("waits", 9, "")
-		waits.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
-			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
-		h.api.put("pods", waits)
+		h.putWaitingPod()
 		h.api.put("nodes", testNode("n0", 1, "zone"))
 		m := h.api.client().NewClusterCache()
 		m.Resume(t.Context())
@@ -214,11 +210,7 @@ func TestUntriedPodsWaitWithTheirOwn(t *testing.T) {
 func TestPodsThatMustMoveAreProvenAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHistory(t, 1)
-		for i := range 5 {
-			h.api.put("pods", testPod(fmt.Sprint("n", i), i+1, "node"))
-			h.api.put("nodes", testNode(fmt.Sprint("n", i), i+1, "zone"))
-			h.api.put("nodeclaims", testClaim(fmt.Sprint("n", i), i+1, "ami"))
-		}
+		h.putFiveOfEach()
 		m := smallCache(h.api.client())
 		m.Resume(t.Context())
 		_, err := m.ReadSnapshot(t.Context())
