@@ -108,7 +108,7 @@ func (h hostOffers) classesOn(b *bin) []int32 {
 }
 
 // repriceHosts is how often the pods that are left are priced anew while hosts are filled.
-const repriceHosts = 25
+const repriceHosts = 10
 
 // fillHostsByPrices fills the hosts with those of the batches that are worth the most together, by what they would cost
 // on new nodes.

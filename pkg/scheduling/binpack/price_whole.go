@@ -18,7 +18,7 @@ const (
 	firstRaising, furtherRaising = 0.5, 0.2
 	// givingShare and searchShare are the parts that go into what nodes that are there hold, and into improving what
 	// begins with that, at most.
-	givingShare, searchShare = 0.2, 0.3
+	givingShare, searchShare = 0.2, 0.25
 	// hostFillPasses is how often a solution begins with what nodes that are there hold: twice, because a better plan
 	// is known then, and more often while work is left.
 	hostFillPasses = 4

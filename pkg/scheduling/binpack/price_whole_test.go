@@ -58,7 +58,7 @@ func TestWholePodsOnNodesThatAreThere(t *testing.T) {
 func TestMoreStepsKeepWholePods(t *testing.T) {
 	t.Parallel()
 	usual, more := 0.0, 0.0
-	for seed := range uint64(8) {
+	for seed := range uint64(32) {
 		world, err := scenario.FromText(oddRooms(seed))
 		if err != nil {
 			t.Fatal(err)

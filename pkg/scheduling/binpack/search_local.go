@@ -11,6 +11,8 @@ const (
 	// patience is how many steps a search goes on without having saved enough, with very few nodes, whose steps take no
 	// time, more.
 	patience, patienceOfFew = 50, 200
+	// patientPart is the part of the steps that are asked for, if they are more than usual, that may pass like that.
+	patientPart = 4
 	// stepsPerNode and stepsPerHost are the same for each new node, and for each that is there, where there is work to
 	// spare or more steps are asked for than usual.
 	stepsPerNode, stepsPerHost = 16, 4
@@ -21,8 +23,11 @@ const (
 	workPerLook, workPerFit, workPerStep = 10, 100, 60_000
 	// mostWithoutGain is how much work steps may take that do not save enough.
 	mostWithoutGain = 1000 * millisecond
-	// mostParts is how many different pods the nodes of one step have, about, if they are more than two.
-	mostParts = 60
+	// mostMates is how many nodes a step packs anew beside the one that it begins with, and mostParts how many kinds of
+	// pods all of them have, about, if they are more than two.
+	mostMates, mostParts = 8, 60
+	// mostMatesOnHosts and mostPartsOnHosts are the same where nodes that are there take part: each has little room.
+	mostMatesOnHosts, mostPartsOnHosts = 12, 120
 	// enoughSaved is the part of the price that steps have to save while patience lasts.
 	enoughSaved = 0.001
 )
@@ -44,6 +49,8 @@ type localSearch struct {
 	use     spotUsage // of the plan as it is
 	ceiling int64     // of one pool of spot capacity, in millicores
 	want    []int64
+	mates   int  // most nodes of a step beside the one that it begins with
+	parts   int  // most different pods of a step, about
 	free    bool // of the step: new nodes need no pod of their tier's own
 	current []*podBatch
 	memory  guideMemory // of the guides of steps
@@ -125,6 +132,9 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 	}
 	if most.work > 0 || most.steps > defaultSearchSteps {
 		patient = max(patient, stepsPerNode*s.fresh+stepsPerHost*(len(s.nodes)-s.fresh))
+	}
+	if most.work == 0 && most.steps > defaultSearchSteps {
+		patient = max(patient, most.steps/patientPart)
 	}
 	for s.step = 1 + most.done; s.step <= most.steps && s.fresh > 0 && total > goal; s.step++ {
 		if most.work > 0 && s.work > most.work {
@@ -238,7 +248,10 @@ func (s *localSearch) readNodes() {
 		n.cost = a.priceOf(n.bin) + a.strategy.nodeCost
 		n.scale, n.waste = n.cost, n.cost-n.podsWorth()
 	}
-	s.rateHosts()
+	s.mates, s.parts = mostMates, mostParts
+	if s.rateHosts(); len(s.nodes) > s.fresh {
+		s.mates, s.parts = mostMatesOnHosts, mostPartsOnHosts
+	}
 	for _, t := range s.tiers {
 		for _, l := range t.batches {
 			l.left = 0
@@ -300,7 +313,7 @@ func (s *localSearch) pickNodes() []*searchNode {
 	seed := s.pickSeed()
 	seed.tries++
 	s.work += workPerLook * (len(s.nodes) + min(len(s.nodes), 2*mostLooks)*len(seed.parts))
-	size := 1 + int(mixBits(s.step)%8)
+	size := 1 + int(mixBits(s.step)%uint64(s.mates))
 	var mates bestScores
 	stride := max(1, len(s.nodes)/mostLooks)
 	for i := int(mixBits(s.step*31) % uint64(stride)); i < len(s.nodes); i += stride {
@@ -320,7 +333,7 @@ func (s *localSearch) pickNodes() []*searchNode {
 	out := []*searchNode{seed}
 	parts := len(seed.parts)
 	for _, i := range mates.index {
-		if parts += len(s.nodes[i].parts); parts > mostParts && len(out) > 1 {
+		if parts += len(s.nodes[i].parts); parts > s.parts && len(out) > 1 {
 			break
 		}
 		out = append(out, s.nodes[i])
