@@ -49,8 +49,6 @@ type localSearch struct {
 	use     spotUsage // of the plan as it is
 	ceiling int64     // of one pool of spot capacity, in millicores
 	want    []int64
-	mates   int  // most nodes of a step beside the one that it begins with
-	parts   int  // most different pods of a step, about
 	free    bool // of the step: new nodes need no pod of their tier's own
 	current []*podBatch
 	memory  guideMemory // of the guides of steps
@@ -126,16 +124,7 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 		total += n.cost
 	}
 	first, since, saved, paid := total, 0, 0.0, 0
-	patient := patience
-	if s.fresh <= veryFewNodes {
-		patient = patienceOfFew
-	}
-	if most.work > 0 || most.steps > defaultSearchSteps {
-		patient = max(patient, stepsPerNode*s.fresh+stepsPerHost*(len(s.nodes)-s.fresh))
-	}
-	if most.work == 0 && most.steps > defaultSearchSteps {
-		patient = max(patient, most.steps/patientPart)
-	}
+	patient := s.patienceFor(most)
 	for s.step = 1 + most.done; s.step <= most.steps && s.fresh > 0 && total > goal; s.step++ {
 		if most.work > 0 && s.work > most.work {
 			break
@@ -155,6 +144,22 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 		}
 	}
 	return total < first
+}
+
+// patienceFor is how many steps the search goes on without having saved enough.
+func (s *localSearch) patienceFor(most searchLimit) int {
+	patient := patience
+	if s.fresh <= veryFewNodes {
+		patient = patienceOfFew
+	}
+	if most.work == 0 && most.steps <= defaultSearchSteps {
+		return patient
+	}
+	patient = max(patient, stepsPerNode*s.fresh+stepsPerHost*(len(s.nodes)-s.fresh))
+	if most.work > 0 {
+		return patient
+	}
+	return max(patient, most.steps/patientPart)
 }
 
 // repeatForAlike does for nodes that are alike to those of the group what was worth while for them, and returns what
@@ -248,10 +253,7 @@ func (s *localSearch) readNodes() {
 		n.cost = a.priceOf(n.bin) + a.strategy.nodeCost
 		n.scale, n.waste = n.cost, n.cost-n.podsWorth()
 	}
-	s.mates, s.parts = mostMates, mostParts
-	if s.rateHosts(); len(s.nodes) > s.fresh {
-		s.mates, s.parts = mostMatesOnHosts, mostPartsOnHosts
-	}
+	s.rateHosts()
 	for _, t := range s.tiers {
 		for _, l := range t.batches {
 			l.left = 0
@@ -313,7 +315,11 @@ func (s *localSearch) pickNodes() []*searchNode {
 	seed := s.pickSeed()
 	seed.tries++
 	s.work += workPerLook * (len(s.nodes) + min(len(s.nodes), 2*mostLooks)*len(seed.parts))
-	size := 1 + int(mixBits(s.step)%uint64(s.mates))
+	others, kinds := mostMates, mostParts
+	if len(s.nodes) > s.fresh {
+		others, kinds = mostMatesOnHosts, mostPartsOnHosts
+	}
+	size := 1 + int(mixBits(s.step)%uint64(others))
 	var mates bestScores
 	stride := max(1, len(s.nodes)/mostLooks)
 	for i := int(mixBits(s.step*31) % uint64(stride)); i < len(s.nodes); i += stride {
@@ -333,7 +339,7 @@ func (s *localSearch) pickNodes() []*searchNode {
 	out := []*searchNode{seed}
 	parts := len(seed.parts)
 	for _, i := range mates.index {
-		if parts += len(s.nodes[i].parts); parts > s.parts && len(out) > 1 {
+		if parts += len(s.nodes[i].parts); parts > kinds && len(out) > 1 {
 			break
 		}
 		out = append(out, s.nodes[i])
