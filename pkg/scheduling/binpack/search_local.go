@@ -16,6 +16,9 @@ const (
 	// stepsPerNode and stepsPerHost are the same for each new node, and for each that is there, where there is work to
 	// spare or more steps are asked for than usual.
 	stepsPerNode, stepsPerHost = 16, 4
+	// patienceStages is in how many parts a search with work to spare is given that: one in the beginning, and one more
+	// each time that it has saved enough.
+	patienceStages = 4
 	// mostLooks is at how many nodes, at least, a step looks for those that it packs anew together.
 	mostLooks = 300
 	// workPerLook, workPerFit and workPerStep are how much work it is to look at a node, to see whether a pod fits an
@@ -123,8 +126,8 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 	for _, n := range s.nodes {
 		total += n.cost
 	}
-	first, since, saved, paid := total, 0, 0.0, 0
-	patient := s.patienceFor(most)
+	first, since, saved, paid, times := total, 0, 0.0, 0, 0
+	patient := s.patienceFor(most, times)
 	for s.step = 1 + most.done; s.step <= most.steps && s.fresh > 0 && total > goal; s.step++ {
 		if most.work > 0 && s.work > most.work {
 			break
@@ -136,8 +139,13 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 		}
 		total -= gain
 		saved += gain
-		if since++; saved > enoughSaved*total {
-			saved, since, paid = 0, 0, s.work
+		since++
+		switch {
+		case saved > enoughSaved*total:
+			times++
+			saved, since, paid, patient = 0, 0, s.work, s.patienceFor(most, times)
+		case most.work > 0 && gain > 0 && saved*workPerUSD >= float64(s.work-paid):
+			since = 0 // the work was worth it so far
 		}
 		if since > patient || most.work > 0 && s.work-paid > mostWithoutGain {
 			break
@@ -146,8 +154,8 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 	return total < first
 }
 
-// patienceFor is how many steps the search goes on without having saved enough.
-func (s *localSearch) patienceFor(most searchLimit) int {
+// patienceFor is how many steps the search goes on without having saved enough, after it has done so that many times.
+func (s *localSearch) patienceFor(most searchLimit, times int) int {
 	patient := patience
 	if s.fresh <= veryFewNodes {
 		patient = patienceOfFew
@@ -155,11 +163,11 @@ func (s *localSearch) patienceFor(most searchLimit) int {
 	if most.work == 0 && most.steps <= defaultSearchSteps {
 		return patient
 	}
-	patient = max(patient, stepsPerNode*s.fresh+stepsPerHost*(len(s.nodes)-s.fresh))
-	if most.work > 0 {
-		return patient
+	all := max(patient, stepsPerNode*s.fresh+stepsPerHost*(len(s.nodes)-s.fresh))
+	if most.work == 0 {
+		return max(all, most.steps/patientPart)
 	}
-	return max(patient, most.steps/patientPart)
+	return max(min(all, defaultSearchSteps), all*min(1+times, patienceStages)/patienceStages)
 }
 
 // repeatForAlike does for nodes that are alike to those of the group what was worth while for them, and returns what

@@ -102,6 +102,9 @@ func (a *solution) totalCost() float64 {
 	return a.newNodePrice() + float64(a.used.opened)*a.strategy.nodeCost
 }
 
+// isNearBound reports whether the new nodes cost no more than the lower bound and this part of it.
+func (a *solution) isNearBound(gap float64) bool { return a.newNodePrice() <= a.lowerBound()*(1+gap) }
+
 // newNodePrice is what the new nodes cost, each as the cheapest offer that holds what is on it.
 func (a *solution) newNodePrice() float64 {
 	sum := 0.0

@@ -21,7 +21,9 @@ const (
 	// zones.
 	fewOffers = 100
 	// smallGap is how near to the lower bound, as a part of it, a plan is good enough.
-	smallGap = 0.005
+	smallGap = 0.0005
+	// ceilingGap is the same of a plan that was as near as that until less of one pool of spot capacity made it dearer.
+	ceilingGap = 0.005
 	// scarceNodeUSD is what a node costs beside its price, in USD per hour, where limits leave few of them: more than
 	// any instance.
 	scarceNodeUSD = 1000
@@ -100,8 +102,7 @@ func (w *problem) plainStrategy() strategy {
 func (w *problem) packByPrices(st strategy) *solution {
 	st.guide = byShadowPrice
 	first := w.pack(st)
-	if first.used.opened == 0 || first.used.opened > fewNodes ||
-		first.newNodePrice() <= first.lowerBound()*(1+smallGap) {
+	if first.used.opened == 0 || first.used.opened > fewNodes || first.isNearBound(smallGap) {
 		return first
 	}
 	st.guide = byCostShare
@@ -148,7 +149,11 @@ func (w *problem) withinLimits(a *solution, st strategy) *solution {
 // that the plan is worth then goes into the best of them, at most as much as is given. It returns the work that
 // searches took.
 func (w *problem) improve(a *solution, st strategy, most int) (*solution, int) {
-	a = w.diversifySpot(w.improveDomains(a, st), st)
+	a = w.improveDomains(a, st)
+	near := a.isNearBound(smallGap)
+	if a = w.diversifySpot(a, st); near && a.isNearBound(ceilingGap) {
+		return a, 0
+	}
 	b := w.newBudget(a)
 	b.left = min(b.left, most)
 	quick := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
@@ -173,7 +178,7 @@ func (w *problem) improve(a *solution, st strategy, most int) (*solution, int) {
 // worth. Of many offers some fit whatever is left, so plans that nothing searches for go without. It returns the
 // cheaper of the two solutions, and the other where that places as many pods.
 func (w *problem) packByLinearProgram(best *solution, st strategy, b *workBudget) (cheaper, other *solution) {
-	if best.used.opened == 0 || w.worth == nil || best.newNodePrice() <= best.lowerBound()*(1+smallGap) ||
+	if best.used.opened == 0 || w.worth == nil || best.isNearBound(smallGap) ||
 		w.s.Rules.PackingIterations == cluster.NoIterations && len(w.worth.problem.Offers) > fewOffers ||
 		!b.allowsFleet(podPricesFor(best)) {
 		return best, nil
