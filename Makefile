@@ -187,6 +187,7 @@ mutants: ## change the product in small ways, one at a time, and count what the 
 
 # The NodePools of the large workloads, as seen from where those are.
 POOLS := ../../infra/bench/workloads/nodepools/mixed.yaml
+ACCELERATED := $(dir $(POOLS))accelerated.yaml
 # Of clusters with nodes that are 30 to 70 % full.
 HALF_EMPTY_SEEDS ?= 1 2 3 4 5 6
 comma := ,
@@ -199,11 +200,12 @@ bench: bench-go ## pack the sample workloads beside Karpenter and write infra/be
 	$(STEP) 'make the large workloads' '10 s' $(SHELL) -c "export $(BENCH_ENV); cd infra/bench && \
 		go run ./generate -pods 50000 -seed 7 -name services-50k -nodepools $(POOLS) -out ../../.local/bench/services-50k.json.gz && \
 		go run ./generate -pods 50000 -grow workloads/w3.json.gz -name w3-50k -nodepools $(POOLS) -out ../../.local/bench/w3-50k.json.gz && \
-		go run ./generate -pods 25000 -nodes 5000 -bound 130000 -full 90 -seed 9 -name cluster-150k -nodepools $(POOLS) -out ../../.local/bench/cluster-150k.json.gz \
+		go run ./generate -pods 25000 -nodes 5000 -bound 130000 -full 90 -seed 9 -name cluster-150k -nodepools $(POOLS) -out ../../.local/bench/cluster-150k.json.gz && \
+		go run ./generate -pods 500 -jobs 300 -seed 3 -name gpu-batch -nodepools $(ACCELERATED) -out ../../.local/bench/gpu-batch.json.gz \
 		$(foreach s,$(HALF_EMPTY_SEEDS),&& go run ./generate -half-empty -pods 3000 -nodes 425 -seed $(s) -name half-empty-$(s) -nodepools $(POOLS) \
 			-out ../../.local/bench/half-empty-$(s).json.gz)"
 	cd infra/bench && $(BIN)/joiner-bench -out results.md $(if $(WORKLOADS),-workloads $(abspath $(WORKLOADS))) \
-		-large ../../.local/bench/w3-50k.json.gz,../../.local/bench/cluster-150k.json.gz,../../.local/bench/services-50k.json.gz$(subst $(space),,$(foreach s,$(HALF_EMPTY_SEEDS),$(comma)../../.local/bench/half-empty-$(s).json.gz))
+		-large ../../.local/bench/w3-50k.json.gz,../../.local/bench/cluster-150k.json.gz,../../.local/bench/services-50k.json.gz,../../.local/bench/gpu-batch.json.gz$(subst $(space),,$(foreach s,$(HALF_EMPTY_SEEDS),$(comma)../../.local/bench/half-empty-$(s).json.gz))
 
 .PHONY: bench-disruption
 bench-disruption: bench-go ## disruption beside Karpenter's own, on clusters of 50, 500 and 2,000 nodes, and write infra/bench/disruption.md; fewer: BENCH_FLAGS='-sizes 50'

@@ -21,6 +21,7 @@ import (
 // wish is what the file should hold.
 type wish struct {
 	pods, nodes, bound, full int
+	jobs                     int
 	seed                     uint64
 	name, pools, out, grown  string
 	batch, halfEmpty         bool
@@ -38,6 +39,7 @@ func main() {
 	flag.StringVar(&w.pools, "nodepools", "nodepools/mixed.yaml", "file of NodePools to name, relative to the workload")
 	flag.StringVar(&w.out, "out", "", "file to write, packed when it ends in .gz; standard output when empty")
 	flag.BoolVar(&w.batch, "batch", false, "jobs with GPUs and Neuron devices instead of services, for nodepools/accelerated.yaml")
+	flag.IntVar(&w.jobs, "jobs", 0, "pods of such jobs beside the services")
 	flag.BoolVar(&w.halfEmpty, "half-empty", false, "pods of 60 Deployments, and so many nodes that are 30 to 70 % full")
 	flag.Parse()
 	if err := w.generateWorkload(); err != nil {
@@ -67,7 +69,7 @@ func (w wish) generateWorkload() error {
 	case w.batch:
 		f.Groups = g.jobGroups(w.pods)
 	default:
-		f.Groups = g.serviceGroups(w.pods)
+		f.Groups = append(g.serviceGroups(w.pods), g.jobGroups(w.jobs)...)
 	}
 	if w.nodes > 0 && !w.halfEmpty {
 		g.addCluster(&f, w.nodes, w.bound, w.full)
