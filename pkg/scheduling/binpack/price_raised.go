@@ -48,10 +48,11 @@ func (p *shadowPrices) countAtLeast(plan *solution) (counts []float64, anyOf []l
 	counts = make([]float64, len(p.classes))
 	for i, k := range plan.w.classes.list {
 		x := p.members[i]
-		loose, _ := x.addMinimumCounts(len(k.pods)-len(plan.rest[i]), p.prices.Value, counts)
+		placed := len(k.pods) - len(plan.rest[i])
+		loose, _ := x.addMinimumCounts(placed, p.prices.Value, counts)
 		if loose > 0 {
 			anyOf = append(anyOf, lowerbound.PriceClass{Need: p.problem.Classes[x.tied[0]].Need, Count: float64(loose),
-				Group: -1, AnyOf: x.tied})
+				Group: -1, AnyOf: x.tied, Each: float64(x.mostLoose(placed))})
 		}
 	}
 	return counts, anyOf

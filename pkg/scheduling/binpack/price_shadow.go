@@ -176,6 +176,16 @@ type classMembership struct {
 	skew    int
 }
 
+// leastInDomain is how many of n placed pods are in each domain at least: the fullest domains hold the skew more than
+// the emptiest.
+func (x classMembership) leastInDomain(n int) int {
+	domains := len(x.domains)
+	return max(0, (n-(domains-1)*x.skew+domains-1)/domains)
+}
+
+// mostLoose is how many of n placed pods one domain holds at most beside those that are there at least.
+func (x classMembership) mostLoose(n int) int { return n/len(x.domains) + x.skew - x.leastInDomain(n) }
+
 // addMinimumCounts adds to counts how many pods of which price class n placed pods of a class are at least, whatever
 // plan places them, and returns how many are left that may be anywhere, and what one of those is worth, on an average
 // where that is least.
@@ -184,9 +194,7 @@ func (x classMembership) addMinimumCounts(n int, value []float64, counts []float
 		counts[x.class] += float64(n)
 		return 0, 0
 	}
-	domains := len(x.domains)
-	// The fullest domains hold the skew more than the emptiest, so this many are in that one at least.
-	low := max(0, (n-(domains-1)*x.skew+domains-1)/domains)
+	domains, low := len(x.domains), x.leastInDomain(n)
 	var values []float64
 	sum := 0.0
 	for _, c := range x.tied {

@@ -13,6 +13,7 @@ type PriceClass struct {
 	Kind  int32     // classes of one kind may be on the same offers, as far as they fit
 	Most  float64   // on one node, beside what fits; 0 for any number
 	AnyOf []int32   // each pod is one of any of these classes instead, which nodes hold; for RaiseBound alone
+	Each  float64   // how many pods are of one of those classes at most, 0 for no limit
 
 	parts bool // it is no pod but a shape of which pods are parts
 }

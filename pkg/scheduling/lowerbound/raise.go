@@ -155,7 +155,12 @@ func newLimitedProblem(p CoverProblem) *limitedProblem {
 	for k, c := range p.Classes {
 		for _, other := range c.AnyOf {
 			if g.m.row[k] >= 0 && g.m.row[other] >= 0 {
-				g.m.addColumn(column{class: []int32{int32(k), other}, amount: []float64{1, -1}})
+				x := column{class: []int32{int32(k), other}, amount: []float64{1, -1}}
+				if c.Each > 0 {
+					g.m.addLimited(c.Each)
+					x.of = int32(len(g.m.keys.limited))
+				}
+				g.m.addColumn(x)
 			}
 		}
 	}
@@ -175,17 +180,28 @@ func (p *CoverProblem) coverAsOthers(alone []column) []column {
 	return alone
 }
 
-// valueAnyOf values pods that are any of some classes as those of the class that is worth least.
+// valueAnyOf values pods that are any of some classes as those of the classes that are worth least, on an average.
 func (g *limitedProblem) valueAnyOf() {
 	v := g.filler.Value
 	for k, c := range g.Classes {
-		if len(c.AnyOf) == 0 {
+		if len(c.AnyOf) == 0 || c.Count <= 0 {
 			continue
 		}
-		v[k] = math.Inf(1)
+		var values []float64
 		for _, other := range c.AnyOf {
-			v[k] = min(v[k], v[other])
+			values = append(values, v[other])
 		}
+		slices.Sort(values)
+		sum, left := 0.0, c.Count
+		for i, x := range values {
+			here := left
+			if c.Each > 0 && i+1 < len(values) {
+				here = min(left, c.Each)
+			}
+			sum += here * x
+			left -= here
+		}
+		v[k] = sum / c.Count
 	}
 }
 

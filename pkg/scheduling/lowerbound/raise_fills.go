@@ -148,12 +148,15 @@ func (f *fillGiver) dropGiven() {
 	for _, i := range f.limited {
 		stays[f.at[i]] = true
 	}
+	for i := len(f.all); i < len(stays); i++ {
+		stays[i] = true // no offer, but how many pods are of a class
+	}
 	at := make([]int32, len(m.columns))
 	var columns []column
 	for j, c := range m.columns {
 		at[j] = int32(len(columns))
 		switch {
-		case c.of == 0, len(c.class) == 0:
+		case c.of == 0, len(c.class) == 0, int(c.of) > len(f.all):
 			columns = append(columns, c)
 		case stays[c.of-1]:
 			columns = append(columns, f.withWhatIsLeft(c))
