@@ -126,12 +126,16 @@ func (pk *packing) fillHostsByPrices(batches []*podBatch) {
 			}
 		}
 	}
+	raised := a.strategy.hostFills != nil // most of the room is full by prices that are better than new ones
+	if raised {
+		g.setValues(a.w.raised.prices.Value)
+	}
 	every := max(1, len(hosts)/repriceHosts)
 	for i, c := range hosts {
 		if !g.countRemaining() {
 			return
 		}
-		if i%every == 0 {
+		if i%every == 0 && !raised {
 			g.repriceRemaining(float64(len(hosts)-i) / float64(len(hosts)))
 		}
 		g.scoreCandidate(c)

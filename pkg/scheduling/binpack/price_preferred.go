@@ -10,22 +10,32 @@ func podPricesFor(a *solution) *shadowPrices {
 	return a.w.worth
 }
 
-// guidePricesFor are the prices by which a solution is improved: those of the problem, or, where the solution keeps
-// what pods prefer, those of pods that require it. They prove nothing about plans that give preferences up.
+// guidePricesFor are the prices by which a solution is improved: the best there are of the problem, or, where the
+// solution keeps what pods prefer, those of pods that require it. They prove nothing about plans that give preferences
+// up.
 func guidePricesFor(a *solution) *shadowPrices {
 	w := a.w
-	if w.guide != nil {
-		return w.guide
+	if w.guide == nil {
+		w.guide = w.findGuidePrices(a)
 	}
-	views := usualViewsOf(a)
-	view := func(k *podClass) *relaxedPod { return views[k.id] }
-	if w.guide = w.worth; slices.ContainsFunc(w.classes.list, func(k *podClass) bool {
-		return !views[k.id].pricedAs(k.lastRelaxation())
-	}) {
-		count := func(k *podClass) int { return len(k.pods) - len(a.rest[k.id]) }
-		w.guide = w.findViewPrices(count, view, w.alone != nil, guideRounds)
+	if w.guide == w.worth && w.raised != nil {
+		return w.raised
 	}
 	return w.guide
+}
+
+// findGuidePrices are the prices of the problem, or those of pods that require what the solution keeps of what they
+// prefer.
+func (w *problem) findGuidePrices(a *solution) *shadowPrices {
+	views := usualViewsOf(a)
+	view := func(k *podClass) *relaxedPod { return views[k.id] }
+	if !slices.ContainsFunc(w.classes.list, func(k *podClass) bool {
+		return !views[k.id].pricedAs(k.lastRelaxation())
+	}) {
+		return w.worth
+	}
+	count := func(k *podClass) int { return len(k.pods) - len(a.rest[k.id]) }
+	return w.findViewPrices(count, view, w.alone != nil, guideRounds)
 }
 
 // usualViewsOf are, by class, how far those pods are relaxed that a new node holds, most of them where they differ, and

@@ -50,9 +50,6 @@ const (
 	manyClasses = 200
 )
 
-// wrong is by how much fleets cost more without exchanges, as a part of it, where those are wrong.
-const wrong = 1e-3
-
 // Solver is a problem with everything learnt about it, so that other counts are priced quickly.
 type Solver struct {
 	reduced reducedProblem

@@ -5,6 +5,9 @@ import (
 	"slices"
 )
 
+// wrong is by how much fleets cost more without exchanges, as a part of it, where those are wrong.
+const wrong = 1e-3
+
 // exchangeColumns are columns that cost nothing and let pods of one or two classes take the place of a pod of another
 // class, where theirs together need no more and may be on every offer that the other may be on. In a fractional fleet
 // that is always possible, so they change the cost little or not at all; but they tell at once how the prices of
