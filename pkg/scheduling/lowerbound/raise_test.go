@@ -53,6 +53,28 @@ func TestRaiseBoundBeginsWithThePlan(t *testing.T) {
 	}
 }
 
+// Of two pods that spread over two domains one is in each, although nodes that are there have room for both in the first.
+func TestRaiseBoundKeepsPodsApartThatSpread(t *testing.T) {
+	for each, want := range map[float64]float64{0: 0, 1: 10} {
+		p := CoverProblem{Classes: []PriceClass{{Need: []float64{1}, Count: 1e-6, Group: -1},
+			{Need: []float64{1}, Count: 1e-6, Group: -1},
+			{Need: []float64{1}, Count: 2, Group: -1, AnyOf: []int32{0, 1}, Each: each}}, Offers: []NodeOffer{
+			{Price: 10, Room: []float64{1}, Holds: []int32{0, 1}},
+			{Room: []float64{1}, Holds: []int32{0}, Limit: 1}, {Room: []float64{1}, Holds: []int32{0}, Limit: 1},
+		}, Rounds: 60}
+		got := RaiseBound(p, []float64{10, 10, 0}, nil, 100_000_000)
+		if math.Abs(got.Bound-want) > 0.02 {
+			t.Errorf("at most %.0f in each, 0 for any number, prove %.3f; want %.0f", each, got.Bound, want)
+		}
+		if math.Abs(got.Least-want) > 0.02 {
+			t.Errorf("at most %.0f in each, 0 for any number, cost %.3f; want %.0f", each, got.Least, want)
+		}
+		if fills, _ := got.GiveFills(25_000_000); len(fills) != len(p.Offers) {
+			t.Errorf("%d offers have a fill, want %d", len(fills), len(p.Offers))
+		}
+	}
+}
+
 // Offers with a limit together hold no more pods than there are, each no more than it has room for, and what they leave
 // costs hardly more than the least.
 func TestRaiseBoundGivesWholeFills(t *testing.T) {
