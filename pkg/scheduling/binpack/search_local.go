@@ -8,31 +8,16 @@ import (
 const (
 	// defaultSearchSteps is how many steps a search takes at most.
 	defaultSearchSteps = 400
-	// patience is how many steps a search goes on without having saved enough, with very few nodes, whose steps take no
-	// time, more.
-	patience, patienceOfFew = 50, 200
-	// patientPart is the part of the steps that are asked for, if they are more than usual, that may pass like that.
-	patientPart = 4
-	// stepsPerNode and stepsPerHost are the same for each new node, and for each that is there, where there is work to
-	// spare or more steps are asked for than usual.
-	stepsPerNode, stepsPerHost = 16, 4
-	// patienceStages is in how many parts a search with work to spare is given that: one in the beginning, and one more
-	// each time that it has saved enough.
-	patienceStages = 4
 	// mostLooks is at how many nodes, at least, a step looks for those that it packs anew together.
 	mostLooks = 300
 	// workPerLook, workPerFit and workPerStep are how much work it is to look at a node, to see whether a pod fits an
 	// offer, and to pack anew.
 	workPerLook, workPerFit, workPerStep = 10, 100, 60_000
-	// mostWithoutGain is how much work steps may take that do not save enough.
-	mostWithoutGain = 1000 * millisecond
 	// mostMates is how many nodes a step packs anew beside the one that it begins with, and mostParts how many kinds of
 	// pods all of them have, about, if they are more than two.
 	mostMates, mostParts = 8, 60
 	// mostMatesOnHosts and mostPartsOnHosts are the same where nodes that are there take part: each has little room.
 	mostMatesOnHosts, mostPartsOnHosts = 12, 120
-	// enoughSaved is the part of the price that steps have to save while patience lasts.
-	enoughSaved = 0.001
 )
 
 // localSearch makes a plan cheaper step by step: it takes a few new nodes away, wasteful ones first, packs their pods
@@ -126,8 +111,8 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 	for _, n := range s.nodes {
 		total += n.cost
 	}
-	first, since, saved, paid, times := total, 0, 0.0, 0, 0
-	patient := s.patienceFor(most, times)
+	first, progress := total, searchProgress{}
+	patient := s.patienceFor(most, progress.times)
 	for s.step = 1 + most.done; s.step <= most.steps && s.fresh > 0 && total > goal; s.step++ {
 		if most.work > 0 && s.work > most.work {
 			break
@@ -138,36 +123,14 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 			gain += s.repeatForAlike(group)
 		}
 		total -= gain
-		saved += gain
-		since++
-		switch {
-		case saved > enoughSaved*total:
-			times++
-			saved, since, paid, patient = 0, 0, s.work, s.patienceFor(most, times)
-		case most.work > 0 && gain > 0 && saved*workPerUSD >= float64(s.work-paid):
-			since = 0 // the work was worth it so far
+		if progress.countStep(gain, total, s.work, most.work > 0) {
+			patient = s.patienceFor(most, progress.times)
 		}
-		if since > patient || most.work > 0 && s.work-paid > mostWithoutGain {
+		if progress.since > patient || most.work > 0 && s.work-progress.paid > mostWithoutGain {
 			break
 		}
 	}
 	return total < first
-}
-
-// patienceFor is how many steps the search goes on without having saved enough, after it has done so that many times.
-func (s *localSearch) patienceFor(most searchLimit, times int) int {
-	patient := patience
-	if s.fresh <= veryFewNodes {
-		patient = patienceOfFew
-	}
-	if most.work == 0 && most.steps <= defaultSearchSteps {
-		return patient
-	}
-	all := max(patient, stepsPerNode*s.fresh+stepsPerHost*(len(s.nodes)-s.fresh))
-	if most.work == 0 {
-		return max(all, most.steps/patientPart)
-	}
-	return max(min(all, defaultSearchSteps), all*min(1+times, patienceStages)/patienceStages)
 }
 
 // repeatForAlike does for nodes that are alike to those of the group what was worth while for them, and returns what
