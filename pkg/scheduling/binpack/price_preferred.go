@@ -16,7 +16,7 @@ func podPricesFor(a *solution) *shadowPrices {
 func guidePricesFor(a *solution) *shadowPrices {
 	w := a.w
 	if w.guide == nil {
-		w.guide = w.findGuidePrices(a)
+		w.guide = findGuidePrices(a)
 	}
 	if w.guide == w.worth && w.raised != nil {
 		return w.raised
@@ -26,7 +26,8 @@ func guidePricesFor(a *solution) *shadowPrices {
 
 // findGuidePrices are the prices of the problem, or those of pods that require what the solution keeps of what they
 // prefer.
-func (w *problem) findGuidePrices(a *solution) *shadowPrices {
+func findGuidePrices(a *solution) *shadowPrices {
+	w := a.w
 	views := usualViewsOf(a)
 	view := func(k *podClass) *relaxedPod { return views[k.id] }
 	if !slices.ContainsFunc(w.classes.list, func(k *podClass) bool {

@@ -43,7 +43,7 @@ func (f *hostFillSearch) workFor(a *solution) int {
 	w := f.w
 	if n := w.s.Rules.PackingIterations; n != 0 && n <= defaultSearchSteps || w.alone == nil ||
 		len(w.nodes.hosts) <= fewHosts || len(w.worth.classes) > mostRaised ||
-		a.isNearBound(smallGap) {
+		isNearBound(a, smallGap) {
 		return 0
 	}
 	b := w.newBudget(a)
@@ -160,7 +160,7 @@ func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *so
 	if !improved {
 		best, _ = f.w.improve(first, st, max(0, left))
 	}
-	if left > 0 && !best.isNearBound(smallGap) {
+	if left > 0 && !isNearBound(best, smallGap) {
 		f.raiseFurther(best, min(left, share(furtherRaising)))
 	}
 	return best

@@ -103,7 +103,7 @@ func (a *solution) totalCost() float64 {
 }
 
 // isNearBound reports whether the new nodes cost no more than the lower bound and this part of it.
-func (a *solution) isNearBound(gap float64) bool { return a.newNodePrice() <= a.lowerBound()*(1+gap) }
+func isNearBound(a *solution, gap float64) bool { return a.newNodePrice() <= a.lowerBound()*(1+gap) }
 
 // newNodePrice is what the new nodes cost, each as the cheapest offer that holds what is on it.
 func (a *solution) newNodePrice() float64 {

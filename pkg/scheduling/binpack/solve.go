@@ -102,7 +102,7 @@ func (w *problem) plainStrategy() strategy {
 func (w *problem) packByPrices(st strategy) *solution {
 	st.guide = byShadowPrice
 	first := w.pack(st)
-	if first.used.opened == 0 || first.used.opened > fewNodes || first.isNearBound(smallGap) {
+	if first.used.opened == 0 || first.used.opened > fewNodes || isNearBound(first, smallGap) {
 		return first
 	}
 	st.guide = byCostShare
@@ -150,8 +150,8 @@ func (w *problem) withinLimits(a *solution, st strategy) *solution {
 // searches took.
 func (w *problem) improve(a *solution, st strategy, most int) (*solution, int) {
 	a = w.improveDomains(a, st)
-	near := a.isNearBound(smallGap)
-	if a = w.diversifySpot(a, st); near && a.isNearBound(ceilingGap) {
+	near := isNearBound(a, smallGap)
+	if a = w.diversifySpot(a, st); near && isNearBound(a, ceilingGap) {
 		return a, 0
 	}
 	b := w.newBudget(a)
@@ -178,7 +178,7 @@ func (w *problem) improve(a *solution, st strategy, most int) (*solution, int) {
 // worth. Of many offers some fit whatever is left, so plans that nothing searches for go without. It returns the
 // cheaper of the two solutions, and the other where that places as many pods.
 func (w *problem) packByLinearProgram(best *solution, st strategy, b *workBudget) (cheaper, other *solution) {
-	if best.used.opened == 0 || w.worth == nil || best.isNearBound(smallGap) ||
+	if best.used.opened == 0 || w.worth == nil || isNearBound(best, smallGap) ||
 		w.s.Rules.PackingIterations == cluster.NoIterations && len(w.worth.problem.Offers) > fewOffers ||
 		!b.allowsFleet(podPricesFor(best)) {
 		return best, nil
