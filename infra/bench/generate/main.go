@@ -20,11 +20,10 @@ import (
 
 // wish is what the file should hold.
 type wish struct {
-	pods, nodes, bound, full int
-	jobs                     int
-	seed                     uint64
-	name, pools, out, grown  string
-	batch, halfEmpty         bool
+	pods, jobs, nodes, bound, full int
+	seed                           uint64
+	name, pools, out, grown        string
+	halfEmpty                      bool
 }
 
 func main() {
@@ -38,8 +37,7 @@ func main() {
 	flag.StringVar(&w.name, "name", "services", "name of the workload")
 	flag.StringVar(&w.pools, "nodepools", "nodepools/mixed.yaml", "file of NodePools to name, relative to the workload")
 	flag.StringVar(&w.out, "out", "", "file to write, packed when it ends in .gz; standard output when empty")
-	flag.BoolVar(&w.batch, "batch", false, "jobs with GPUs and Neuron devices instead of services, for nodepools/accelerated.yaml")
-	flag.IntVar(&w.jobs, "jobs", 0, "pods of such jobs beside the services")
+	flag.IntVar(&w.jobs, "jobs", 0, "pods of jobs with GPUs and Neuron devices beside the services, for nodepools/accelerated.yaml")
 	flag.BoolVar(&w.halfEmpty, "half-empty", false, "pods of 60 Deployments, and so many nodes that are 30 to 70 % full")
 	flag.Parse()
 	if err := w.generateWorkload(); err != nil {
@@ -66,8 +64,6 @@ func (w wish) generateWorkload() error {
 		}
 	case w.halfEmpty:
 		g.halfEmpty(&f, w.pods, w.nodes)
-	case w.batch:
-		f.Groups = g.jobGroups(w.pods)
 	default:
 		f.Groups = append(g.serviceGroups(w.pods), g.jobGroups(w.jobs)...)
 	}

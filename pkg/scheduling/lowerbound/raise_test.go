@@ -53,7 +53,7 @@ func TestRaiseBoundBeginsWithThePlan(t *testing.T) {
 	}
 }
 
-// Of two pods that spread over two domains one is in each, although nodes that are there have room for both in the first.
+// Of two pods that spread over two domains one is in each, although nodes in the first have room for both.
 func TestRaiseBoundKeepsPodsApartThatSpread(t *testing.T) {
 	for each, want := range map[float64]float64{0: 0, 1: 10} {
 		p := CoverProblem{Classes: []PriceClass{{Need: []float64{1}, Count: 1e-6, Group: -1},
