@@ -42,7 +42,8 @@ func (g *limitedProblem) clone() *limitedProblem {
 	filler.Value = slices.Clone(filler.Value)
 	m.columns, m.inside, m.alone = slices.Clone(m.columns), slices.Clone(m.inside), slices.Clone(m.alone)
 	m.basic, m.inverse, m.demand = slices.Clone(m.basic), slices.Clone(m.inverse), slices.Clone(m.demand)
-	m.has, m.prices, m.keys.limited = slices.Clone(m.has), slices.Clone(m.prices), slices.Clone(m.keys.limited)
+	m.has, m.prices = slices.Clone(m.has), slices.Clone(m.prices)
+	m.keys.limited, m.keys.touched = slices.Clone(m.keys.limited), slices.Clone(m.keys.touched)
 	m.pricing.gaining = nil
 	s.m, s.filler = &m, &filler
 	whole.solver, whole.fill = &s, slices.Clone(whole.fill)
