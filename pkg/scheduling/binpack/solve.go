@@ -51,6 +51,7 @@ type strategy struct {
 	spotCeiling       int64               // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
 	hostsByPrices     bool                // hosts are filled with what would cost most elsewhere
 	hostFills         []hostFill          // by host: what it takes before anything else, nil for nothing
+	domainShares      map[classDomain]int // pods of a class that a domain gets before others get more
 	nodeCost          float64             // what a node costs beside its price, USD per hour
 }
 
@@ -178,9 +179,9 @@ func (w *problem) improve(a *solution, st strategy, most int) (*solution, int) {
 // worth. Of many offers some fit whatever is left, so plans that nothing searches for go without. It returns the
 // cheaper of the two solutions, and the other where that places as many pods.
 func (w *problem) packByLinearProgram(best *solution, st strategy, b *workBudget) (cheaper, other *solution) {
-	if best.used.opened == 0 || w.worth == nil || isNearBound(best, smallGap) ||
+	if best.strategy.guide == byLinearProgram || best.used.opened == 0 || w.worth == nil || isNearBound(best, smallGap) ||
 		w.s.Rules.PackingIterations == cluster.NoIterations && len(w.worth.problem.Offers) > fewOffers ||
-		!b.allowsFleet(podPricesFor(best)) {
+		!b.allowsFleet(best) {
 		return best, nil
 	}
 	st.guide, st.caps = byLinearProgram, best.strategy.caps

@@ -53,9 +53,11 @@ func (w *problem) newBudget(a *solution) *workBudget {
 // allowsSearch reports whether enough is left for another search.
 func (b *workBudget) allowsSearch() bool { return b.left >= leastSearchWork }
 
-// allowsFleet reports whether all nodes may be chosen together for pods of such prices, and takes the work off if so.
-func (b *workBudget) allowsFleet(p *shadowPrices) bool {
-	classes, offers := len(p.classes), len(p.problem.Offers)
+// allowsFleet reports whether all nodes may be chosen together for about the pods that have new nodes in the solution,
+// and takes the work off if so.
+func (b *workBudget) allowsFleet(a *solution) bool {
+	p := podPricesFor(a)
+	classes, offers := p.classesOnNewNodes(a), p.offersForSale()
 	work := fleetPerFill*classes*offers + fleetPerPivot*classes*classes*classes
 	if classes > 2000 || work > b.fleet {
 		return false
@@ -63,4 +65,28 @@ func (b *workBudget) allowsFleet(p *shadowPrices) bool {
 	b.left -= work
 	b.used += work
 	return true
+}
+
+// classesOnNewNodes is of how many price classes the pods on new nodes of the solution are.
+func (p *shadowPrices) classesOnNewNodes(a *solution) int {
+	classes := map[int32]bool{}
+	for _, b := range a.bins {
+		if b.offer == nil {
+			continue
+		}
+		for _, l := range b.load {
+			classes[p.classOf(l.view.class, l.pins)] = true
+		}
+	}
+	return len(classes)
+}
+
+// offersForSale is how many offers of the problem are no nodes that are there.
+func (p *shadowPrices) offersForSale() (n int) {
+	for i := range p.problem.Offers {
+		if p.problem.Offers[i].Limit == 0 {
+			n++
+		}
+	}
+	return n
 }
