@@ -35,6 +35,7 @@ type hostFillSearch struct {
 	raised lowerbound.RaisedBound
 	offers []int         // by host: which offer of the raised problem it is, -1 for none
 	parts  []newNodePart // classes of their own, after those that the problem has
+	loose  []looseClass  // classes of their own, after the parts
 }
 
 // workFor is how much work goes into the search: as much as into improving the solution, as far as the limit of a plan
@@ -92,17 +93,24 @@ func (f *hostFillSearch) raisedPrices() *shadowPrices {
 	return &out
 }
 
-// findFills finds what the nodes that are there hold in a fleet of about the least price, and returns the work that
-// this took.
-func (f *hostFillSearch) findFills(work int) int {
-	fills, used := f.raised.GiveFills(work)
-	f.w.hostFills = make([]hostFill, len(f.offers))
+// findFills finds what the nodes that are there hold in a fleet of about the least price, and in which domains the pods
+// are then. It adds both to the strategy and returns the work that this took.
+func (f *hostFillSearch) findFills(st *strategy, work int, buyFirst bool) int {
+	given := f.raised.GiveFills(work, buyFirst)
+	st.hostFills, st.domainShares = make([]hostFill, len(f.offers)), map[classDomain]int{}
 	for i, j := range f.offers {
 		if j >= 0 {
-			f.w.hostFills[i] = fills[j]
+			st.hostFills[i] = given.Fills[j]
 		}
 	}
-	return used
+	first := len(f.w.worth.classes) + len(f.parts)
+	for i, k := range f.loose {
+		x := f.w.worth.members[k.class]
+		for d, domain := range x.domains {
+			st.domainShares[classDomain{k.class, x.key, domain}] = k.least + given.Chosen[first+i][d]
+		}
+	}
+	return given.Work
 }
 
 // plannedNodes is what the nodes of the solution hold.
@@ -145,8 +153,9 @@ func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *so
 		if pass > 0 {
 			left -= f.raiseFurther(best, min(left, share(furtherRaising)))
 		}
-		left -= f.findFills(share(givingShare))
-		a, filled := f.packHostFills(st)
+		filled := st
+		left -= f.findFills(&filled, share(givingShare), pass%2 == 1)
+		a := f.packFilled(best, &filled)
 		if a.waiting() > best.waiting() {
 			break
 		}
@@ -166,10 +175,14 @@ func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *so
 	return best
 }
 
-// packHostFills is a solution in which hosts take what raisePrices found, and its strategy.
-func (f *hostFillSearch) packHostFills(st strategy) (*solution, strategy) {
-	st.hostFills = f.w.hostFills
-	return f.w.packByPrices(st), st
+// packFilled packs what the fills of the strategy leave, all new nodes together where that is about as much work as for
+// the best solution so far and the plan is worth that.
+func (f *hostFillSearch) packFilled(best *solution, st *strategy) *solution {
+	if f.w.newBudget(best).allowsFleet(best) {
+		st.guide = byLinearProgram
+		return f.w.pack(*st)
+	}
+	return f.w.packByPrices(*st)
 }
 
 // placeHostFills puts pods of the batches on the hosts as far as the strategy says how many of which each should take.

@@ -23,8 +23,8 @@ func TestWholePodsOnNodesThatAreThere(t *testing.T) {
 		priced, st := w.withHostsByPrices(w.packByPrices(w.plainStrategy()), w.plainStrategy())
 		fills := &hostFillSearch{w: w}
 		fills.raisePrices(priced, 750*millisecond)
-		fills.findFills(250 * millisecond)
-		filled, _ := fills.packHostFills(st)
+		fills.findFills(&st, 250*millisecond, false)
+		filled := w.packByPrices(st)
 		if priced.placesMoreOrCostsLess(filled) {
 			filled = priced
 		}
@@ -52,6 +52,55 @@ func TestWholePodsOnNodesThatAreThere(t *testing.T) {
 		t.Errorf("%d of %d plans are cheaper, %d bounds higher: %.4f USD/h, %.4f before", cheaper, worlds, proved, after,
 			before)
 	}
+}
+
+// Pods that spread are in the domains in which nodes that are there have room for them: these take nearly all that the
+// fractional fleet gives them.
+func TestNodesTakeThePodsThatSpread(t *testing.T) {
+	t.Parallel()
+	given, taken := 0, 0
+	for seed := range uint64(8) {
+		world, err := scenario.FromText(fewOfEach(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newProblem(world.Snapshot, world.Market)
+		first, st := w.withHostsByPrices(w.packByPrices(w.plainStrategy()), w.plainStrategy())
+		fills := &hostFillSearch{w: w}
+		fills.raisePrices(first, 300*millisecond)
+		fills.findFills(&st, 100*millisecond, false)
+		a := fills.packFilled(first, &st)
+		for i, fill := range st.hostFills {
+			held := map[int32]int{}
+			for _, l := range a.bins[i].load {
+				held[w.worth.classOf(l.view.class, l.pins)] += len(l.pods)
+			}
+			for j, k := range fill.Class {
+				given, taken = given+fill.Amount[j], taken+min(fill.Amount[j], held[k])
+			}
+			checkBin(t, seed, w, i, a.bins[i])
+		}
+	}
+	t.Logf("nodes take %d of %d pods", taken, given)
+	if given < 400 || float64(taken) < 0.99*float64(given) {
+		t.Errorf("nodes take %d of %d pods", taken, given)
+	}
+}
+
+// fewOfEach is a world of services of two to five pods that spread over three zones, beside nodes with odd rooms.
+func fewOfEach(seed uint64) []string {
+	r := rand.New(rand.NewPCG(seed, 12))
+	lines := []string{"type small cpu=3100 mem=6500 milliusd=50", "type large cpu=7300 mem=15000 milliusd=100",
+		"pool default"}
+	for i := range 30 {
+		lines = append(lines, fmt.Sprintf("node n%02d type=%s zone=%s pool=default", i,
+			[]string{"small", "large"}[r.IntN(2)], []string{"a", "b", "c"}[r.IntN(3)]))
+	}
+	for i := range 30 {
+		lines = append(lines, fmt.Sprintf("pods app%d n=%d cpu=%d mem=%d\nspread zone skew=1 app=app%d", i, 2+r.IntN(4),
+			100*(5+r.IntN(24)), 256*(2+r.IntN(18)), i))
+	}
+	return lines
 }
 
 // Who asks for more steps than usual gets plans that use the nodes that are there as well as others do.

@@ -25,7 +25,6 @@ type problem struct {
 	guide      *shadowPrices                 // the same of pods as far as a solution keeps what they prefer, once asked
 	alone      *shadowPrices                 // the same without the nodes that are there, once worth reckons with these
 	raised     *shadowPrices                 // the same with whole pods on nodes that are there, once asked
-	hostFills  []hostFill                    // by host: what it holds in the fleet of these prices
 	proven     map[*shadowPrices]provenBound // see boundProof.provenUSD
 	filters    map[[2]*nodeAdmission]bool    // see admitsAll
 

@@ -117,6 +117,9 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 		}
 		s.scarce = d < len(c.scarce) && c.scarce[d]
 		s.unwanted = !dd.wanted(v, c, d)
+		if share, ok := dd.a.strategy.domainShares[p]; ok {
+			s.beyond = dd.a.landed[p]+dd.given[p] >= share
+		}
 		s.away = v.together && dd.given[p] == 0
 		if best < 0 || s.lessThan(least) {
 			best, least = d, s
@@ -164,6 +167,7 @@ type domainScore struct {
 	away                            bool // from pods with which it must share a node
 	unwanted                        bool // no pods wait for one to be there
 	scarce                          bool // see scarceDomains
+	beyond                          bool // the domain has its share, see strategy.domainShares
 	breaks                          int  // see brokenSpreads
 	first, crowd, short, room, home int
 	price                           float64
@@ -178,6 +182,9 @@ func (s domainScore) lessThan(o domainScore) bool {
 	}
 	if s.scarce != o.scarce {
 		return o.scarce
+	}
+	if s.beyond != o.beyond {
+		return o.beyond
 	}
 	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.breaks, o.breaks), cmp.Compare(s.crowd, o.crowd),
 		cmp.Compare(s.short, o.short), cmp.Compare(s.room, o.room), cmp.Compare(s.home, o.home),

@@ -135,6 +135,7 @@ type limitedProblem struct {
 	*wholePodProblem
 	limited []int   // indexes of the offers with a limit that are looked at
 	at      []int32 // by offer: which limited offer of the master problem it is, -1 for none
+	choices []anyOfChoice
 }
 
 func newLimitedProblem(p CoverProblem) *limitedProblem {
@@ -152,18 +153,7 @@ func newLimitedProblem(p CoverProblem) *limitedProblem {
 	for _, i := range g.limited {
 		g.m.addLimited(p.Offers[i].Limit)
 	}
-	for k, c := range p.Classes {
-		for _, other := range c.AnyOf {
-			if g.m.row[k] >= 0 && g.m.row[other] >= 0 {
-				x := column{class: []int32{int32(k), other}, amount: []float64{1, -1}}
-				if c.Each > 0 {
-					g.m.addLimited(c.Each)
-					x.of = int32(len(g.m.keys.limited))
-				}
-				g.m.addColumn(x)
-			}
-		}
-	}
+	g.addChoices()
 	return g
 }
 

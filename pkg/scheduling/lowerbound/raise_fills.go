@@ -14,26 +14,42 @@ const givenAtOnce = 0.5
 // earlier ones have too much or too little of.
 type fillGiver struct {
 	*limitedProblem
-	all  []int         // by limited offer of the master problem: its index
-	left []float64     // by class: pods that are left
-	out  []LimitedFill // by offer
-	most int           // work up to which it prices anew what is left
+	all    []int         // by limited offer of the master problem: its index
+	unheld []float64     // by class: pods that nothing holds yet
+	out    []LimitedFill // by offer
+	most   int           // work up to which it prices anew what is left
+
+	each   []float64 // by choice: how many more pods may make it
+	made   [][]int32 // by class: the choices by which other pods are of it
+	chosen [][]int   // see GivenFills
 }
 
-// GiveFills tells by offer with a limit what it holds in a fleet that costs about Least, and how much work that took.
-// After so much work it gives the others what they hold in the fleet as it is.
-func (b *RaisedBound) GiveFills(most int) ([]LimitedFill, int) {
+// GivenFills is what offers with a limit hold in a fleet that costs about Least.
+type GivenFills struct {
+	Fills  []LimitedFill // by offer
+	Chosen [][]int       // by class that is any of some: of which of those how many of the pods are that have a place
+	Work   int           // that it took
+}
+
+// GiveFills tells what the offers with a limit hold. After so much work it gives those that have no fill yet what they
+// hold in the fleet as it is. It may buy new nodes first that are nearly whole in the fleet, so that offers make up for
+// what whole ones have too much or too little of; else new nodes have to hold what whole fills leave.
+func (b *RaisedBound) GiveFills(most int, buyFirst bool) GivenFills {
 	g := b.problem.clone()
 	f := &fillGiver{limitedProblem: g, all: b.problem.limited, out: make([]LimitedFill, len(g.Offers)),
 		most: b.Work + most}
 	for _, c := range g.Classes {
-		f.left = append(f.left, c.Count)
+		f.unheld = append(f.unheld, c.Count)
 	}
-	g.left, g.patience = f.left, quickFills
+	f.noteChoices()
+	g.left, g.patience = make([]float64, len(f.unheld)), quickFills
+	for buyFirst && f.buyNodes() && !f.isSpent() {
+		f.solveLeft()
+	}
 	for f.giveSomeFills() {
 		f.solveLeft()
 	}
-	return f.out, g.work + g.m.work - b.Work
+	return GivenFills{f.out, f.chosen, g.work + g.m.work - b.Work}
 }
 
 // clone is a copy of which columns and demand may change.
@@ -47,7 +63,41 @@ func (g *limitedProblem) clone() *limitedProblem {
 	m.pricing.gaining = nil
 	s.m, s.filler = &m, &filler
 	whole.solver, whole.fill = &s, slices.Clone(whole.fill)
-	return &limitedProblem{&whole, slices.Clone(g.limited), g.at}
+	return &limitedProblem{&whole, slices.Clone(g.limited), g.at, g.choices}
+}
+
+// halfNode is the least part of a node that is bought as a whole one before offers get their fills.
+const halfNode = 0.5
+
+// buyNodes buys the new nodes of which the fleet has nearly whole ones, or else the one of which it has most; false when
+// that is less than half of one.
+func (f *fillGiver) buyNodes() bool {
+	bought, best, most := false, int32(-1), halfNode
+	for r, j := range f.m.basic {
+		if j < 0 || f.m.columns[j].cost == 0 {
+			continue
+		}
+		has := f.m.has[r]
+		if n := math.Floor(has + 1 - nearlyWhole); n >= 1 {
+			f.takeNodes(j, n)
+			bought = true
+		} else if has > most {
+			best, most = j, has
+		}
+	}
+	if !bought && best >= 0 {
+		f.takeNodes(best, 1)
+		bought = true
+	}
+	return bought
+}
+
+// takeNodes takes the pods on so many nodes of the column off those that are left.
+func (f *fillGiver) takeNodes(column int32, nodes float64) {
+	c := &f.m.columns[column]
+	for i, k := range c.class {
+		f.takePods(k, min(f.available(k), nodes*c.amount[i]))
+	}
 }
 
 // likelyFill is the column that an offer mostly takes.
@@ -73,7 +123,7 @@ func (f *fillGiver) giveSomeFills() bool {
 		fill := f.whatIsLeft(x.offer, c)
 		f.out[x.offer] = fill
 		for j, k := range fill.Class {
-			f.left[k] -= f.Offers[x.offer].Limit * float64(fill.Amount[j])
+			f.takePods(k, f.Offers[x.offer].Limit*float64(fill.Amount[j]))
 		}
 	}
 	f.limited = f.limited[:0]
@@ -109,7 +159,7 @@ func (f *fillGiver) likelyFills() []likelyFill {
 // whatIsLeft is the fill of the offer without pods of which none are left.
 func (f *fillGiver) whatIsLeft(offer int, c *column) (out LimitedFill) {
 	for j, k := range c.class {
-		if n := min(int(c.amount[j]), int(f.left[k]/f.Offers[offer].Limit)); n > 0 {
+		if n := min(int(c.amount[j]), int(f.available(k)/f.Offers[offer].Limit)); n > 0 {
 			out.Class, out.Amount = append(out.Class, k), append(out.Amount, n)
 		}
 	}
@@ -130,8 +180,11 @@ func (f *fillGiver) withWhatIsLeft(c column) column {
 func (f *fillGiver) solveLeft() {
 	f.dropGiven()
 	f.limitWork(f.most)
+	for k := range f.unheld {
+		f.left[k] = f.available(int32(k))
+	}
 	for r, k := range f.m.class {
-		f.m.demand[r] = f.left[k] + unlike // never quite 0
+		f.m.demand[r] = f.unheld[k] + unlike // never quite 0
 	}
 	f.m.perturbDemand()
 	if !f.isSpent() && f.tryLeft() {
