@@ -60,6 +60,7 @@ type wholePodProblem struct {
 	fill     []float64     // by offer: no fill is worth more
 	patience int           // steps of looking for one
 	left     []float64     // by class: most pods that one holds, nil for no more than fit
+	every    []int32       // all offers
 	close    []int32       // offers that came near to being worth their price, to be asked first
 	work     int           // numbers it went through
 	mosts    []float64     // see mostNow
@@ -96,16 +97,14 @@ const closeToPrice = 0.95
 // priceWholePods finds the best fill of every offer, or of every one that came close to its price when all were asked,
 // at the filler's values and gives the master those that would pay at the pure ones. It returns how many did.
 func (w *wholePodProblem) priceWholePods(pure []float64, all bool) (added int) {
+	asked := w.close
 	if all {
-		w.close = w.close[:0]
+		w.close, asked = w.close[:0], w.everyOffer()
 	}
-	for i := range w.Offers {
-		if !all && !slices.Contains(w.close, int32(i)) {
-			continue
-		}
+	for _, i := range asked {
 		o := &w.Offers[i]
-		if w.fill[i] = w.fillOf(o, i, o.Price); all && w.fill[i] > closeToPrice*o.Price {
-			w.close = append(w.close, int32(i))
+		if w.fill[i] = w.fillOf(o, int(i), o.Price); all && w.fill[i] > closeToPrice*o.Price {
+			w.close = append(w.close, i)
 		}
 		w.work += 40*len(o.Holds) + 10*w.steps
 		c, gain := column{cost: o.Price}, 0.0
@@ -121,6 +120,14 @@ func (w *wholePodProblem) priceWholePods(pure []float64, all bool) (added int) {
 		}
 	}
 	return added
+}
+
+// everyOffer lists the indexes of all offers.
+func (w *wholePodProblem) everyOffer() []int32 {
+	for i := len(w.every); i < len(w.Offers); i++ {
+		w.every = append(w.every, int32(i))
+	}
+	return w.every
 }
 
 // scaleValues lowers all values alike until no offer can hold more worth than it costs.
@@ -145,8 +152,8 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
 		w.margin = 1 + little
 	}
 	mosts := w.mostNow(o, at)
-	if w.glance && w.prices[at] != nil && least > 0 { // what proved that it holds little often still proves it
-		if upper := w.filler.UpperBound(o.Holds, mosts, o.Room, w.prices[at]); upper <= w.most {
+	if enough := w.glanceLimit(least); enough > 0 && w.prices[at] != nil { // what proved it often still proves it
+		if upper := w.filler.UpperBound(o.Holds, mosts, o.Room, w.prices[at]); upper <= enough {
 			w.proven = true
 			return upper
 		}
@@ -172,6 +179,19 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
 		return upper
 	}
 	return min(upper, w.most*w.margin)
+}
+
+// glanceLimit is up to which worth of a fill a bound of it by the prices of another fill will do, which is a little
+// higher: of one that has to be worth least, and is of no use below. Where those that come close are asked again soon, a
+// bound must tell that it does not.
+func (w *wholePodProblem) glanceLimit(least float64) float64 {
+	switch {
+	case w.glance && least > 0:
+		return w.most
+	case w.left != nil:
+		return closeToPrice * least
+	}
+	return 0
 }
 
 // closely reports whether the best fill has to be found or nearly so. A fleet in the making needs good ones only, and
