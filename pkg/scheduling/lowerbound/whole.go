@@ -169,11 +169,11 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
 		last := w.lastWorth(at)
 		w.collectItems(o.Holds, mosts, max(last, least)-upper)
 		w.tryLast(at, last)
-		w.tryCounts(0, 0)
+		w.tryCounts(0, 0, w.roomWorth())
 		w.keepLast(at)
 	} else {
 		w.collectItems(o.Holds, mosts, math.Inf(-1))
-		w.tryCounts(0, 0)
+		w.tryCounts(0, 0, w.roomWorth())
 	}
 	if w.steps > w.patience {
 		return upper
@@ -307,12 +307,12 @@ func (w *wholePodProblem) mostNow(o *NodeOffer, at int) []float64 {
 
 // tryCounts tries all numbers of the item and those after it, most first, with what is worth so much in the node
 // already.
-func (w *wholePodProblem) tryCounts(j int, worth float64) {
+func (w *wholePodProblem) tryCounts(j int, worth, room float64) {
 	if worth > w.most {
 		w.most = worth
 		copy(w.best, w.n)
 	}
-	for room := worth + w.roomWorth(); j < len(w.items); j++ {
+	for ; j < len(w.items); j++ {
 		it := &w.items[j]
 		if w.steps++; w.steps > w.patience {
 			return
@@ -331,7 +331,7 @@ func (w *wholePodProblem) tryCounts(j int, worth float64) {
 		w.takeRoom(it.class, float64(most))
 		for n := most; n > 0; n-- {
 			w.n[j] = n
-			w.tryCounts(j+1, worth+float64(n)*it.value)
+			w.tryCounts(j+1, worth+float64(n)*it.value, room+float64(n)*it.gain)
 			w.takeRoom(it.class, -1)
 		}
 		w.n[j] = 0
@@ -365,11 +365,13 @@ func (w *wholePodProblem) bestYield(j int) float64 {
 func (w *wholePodProblem) fitCount(it *nodeItem) int32 {
 	n := float64(it.most)
 	c := &w.Classes[it.class]
+	room := w.room[:len(c.Need)]
 	for r, x := range c.Need {
 		if x > 0 {
-			n = min(n, math.Floor(w.room[r]/x+1e-9))
+			n = min(n, room[r]/x)
 		}
 	}
+	n = math.Floor(n + 1e-9)
 	if c.Group >= 0 {
 		n = min(n, w.places[c.Group])
 	}
