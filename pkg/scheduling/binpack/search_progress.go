@@ -11,7 +11,7 @@ const (
 	stepsPerNode, stepsPerHost = 16, 4
 	// patienceStages is in how many parts a search with work to spare is given that: one in the beginning, and one more
 	// each time that it has saved enough.
-	patienceStages = 4
+	patienceStages = 8
 	// mostWithoutGain is how much work steps may take that do not save enough.
 	mostWithoutGain = 1000 * millisecond
 	// enoughSaved is the part of the price that steps have to save while patience lasts.

@@ -13,8 +13,8 @@ func TestPatienceGrowsWithWhatSearchesSave(t *testing.T) {
 		most         searchLimit
 		want         int
 	}{
-		{1000, 0, budget, 4000}, {1000, 1, budget, 8000}, {1000, 3, budget, 16000}, {1000, 9, budget, 16000},
-		{40, 0, budget, 400}, {40, 3, budget, 640}, {10, 0, budget, 200},
+		{1000, 0, budget, 2000}, {1000, 1, budget, 4000}, {1000, 3, budget, 8000}, {1000, 9, budget, 16000},
+		{40, 0, budget, 400}, {40, 9, budget, 640}, {10, 0, budget, 200},
 		{1000, 0, searchLimit{steps: 400}, 50}, {10, 0, searchLimit{steps: 400}, 200},
 		{1000, 0, searchLimit{steps: 4000}, 16000}, {10, 0, searchLimit{steps: 4000}, 1000},
 	} {
