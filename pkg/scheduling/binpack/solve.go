@@ -182,7 +182,8 @@ func (w *problem) improve(a *solution, st strategy, most int) (*solution, int) {
 // worth. Of many offers some fit whatever is left, so plans that nothing searches for go without. It returns the
 // cheaper of the two solutions, and the other where that places as many pods.
 func (w *problem) packByLinearProgram(best *solution, st strategy, b *workBudget) (cheaper, other *solution) {
-	if best.strategy.guide == byLinearProgram || best.used.opened == 0 || w.worth == nil || isNearBound(best, smallGap) ||
+	if best.strategy.guide == byLinearProgram || best.used.opened == 0 || w.worth == nil ||
+		isNearBound(best, smallGap) ||
 		w.s.Rules.PackingIterations == cluster.NoIterations && len(w.worth.problem.Offers) > fewOffers ||
 		!b.allowsFleet(best) {
 		return best, nil

@@ -117,15 +117,19 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 		}
 		s.scarce = d < len(c.scarce) && c.scarce[d]
 		s.unwanted = !dd.wanted(v, c, d)
-		if share, ok := dd.a.strategy.domainShares[p]; ok {
-			s.beyond = dd.a.landed[p]+dd.given[p] >= share
-		}
+		s.beyond = dd.hasShare(p)
 		s.away = v.together && dd.given[p] == 0
 		if best < 0 || s.lessThan(least) {
 			best, least = d, s
 		}
 	}
 	return best
+}
+
+// hasShare reports whether the domain has its share of the class, see strategy.domainShares; false where it has none.
+func (dd *domainDivision) hasShare(p classDomain) bool {
+	share, ok := dd.a.strategy.domainShares[p]
+	return ok && dd.a.landed[p]+dd.given[p] >= share
 }
 
 // followers are the other classes whose pods must be near those of the view by the key. None are named where every
@@ -167,7 +171,7 @@ type domainScore struct {
 	away                            bool // from pods with which it must share a node
 	unwanted                        bool // no pods wait for one to be there
 	scarce                          bool // see scarceDomains
-	beyond                          bool // the domain has its share, see strategy.domainShares
+	beyond                          bool // the domain has its share, see hasShare
 	breaks                          int  // see brokenSpreads
 	first, crowd, short, room, home int
 	price                           float64

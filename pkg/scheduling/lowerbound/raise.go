@@ -9,6 +9,9 @@ const (
 	// limitedFills bounds the steps in which the best fill of whole pods is looked for on an offer of which there are
 	// so many.
 	limitedFills = 3000
+	// thoroughFills is the same at most, and timesAsThorough how many times as many steps it takes each time that
+	// nothing but better fills could prove more.
+	thoroughFills, timesAsThorough = 12_000, 4
 	// quickFills is the same while prices are far from right and most offers find something better at each of them.
 	quickFills = 300
 	// closeToBest is the part of the best prices so far in those that are tried next, half of what it was after each
@@ -82,18 +85,24 @@ func (b *RaisedBound) runRounds(pure []float64, classes, work int) {
 	for mix := closeToBest; ; {
 		b.Rounds++
 		g.limitWork(work)
-		exact := g.patience == limitedFills
+		exact := g.patience >= limitedFills
+		g.cut = 0
 		added := g.tryPrices(pure)
 		higher := b.keepHigher(g, classes)
 		g.m.refactorBasis()
 		g.m.improveBasis()
 		b.Least = g.m.fleetCost()
-		if b.Work = g.work + g.m.work; b.Work > work || b.Least-b.Bound <= wholeEnough*b.Bound ||
-			exact && added == 0 && mix == 0 {
+		if b.Work = g.work + g.m.work; b.Work > work || b.Least-b.Bound <= wholeEnough*b.Bound {
 			return
 		}
+		if exact && added == 0 && mix == 0 {
+			if g.cut == 0 || g.patience >= thoroughFills {
+				return
+			}
+			g.patience *= timesAsThorough
+		}
 		if 2*added < len(g.limited) || float64(b.Work) > quickShare*float64(work) {
-			g.patience = limitedFills
+			g.patience = max(g.patience, limitedFills)
 		}
 		switch {
 		case added == 0:

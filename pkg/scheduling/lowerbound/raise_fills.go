@@ -69,8 +69,8 @@ func (g *limitedProblem) clone() *limitedProblem {
 // halfNode is the least part of a node that is bought as a whole one before offers get their fills.
 const halfNode = 0.5
 
-// buyNodes buys the new nodes of which the fleet has nearly whole ones, or else the one of which it has most; false when
-// that is less than half of one.
+// buyNodes buys the new nodes of which the fleet has nearly whole ones, or else the one of which it has most; false
+// when that is less than half of one.
 func (f *fillGiver) buyNodes() bool {
 	bought, best, most := false, int32(-1), halfNode
 	for r, j := range f.m.basic {

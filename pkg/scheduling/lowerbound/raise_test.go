@@ -129,8 +129,23 @@ func TestRaiseBoundTakesLittleMoreThanItsWork(t *testing.T) {
 	if classes < 600 {
 		t.Errorf("%d classes are on 600 nodes: few have a fill", classes)
 	}
-	if all := RaiseBound(p, make([]float64, len(p.Classes)), plan, 1<<40); all.Work < 20*leastImproving {
+	if all := RaiseBound(p, make([]float64, len(p.Classes)), plan, 1<<30); all.Work < 20*leastImproving {
 		t.Errorf("all there is to do takes %d: this test says nothing", all.Work)
+	}
+}
+
+// Where small pods fit in more ways than are tried at first, more are tried until the bound is near the fleet.
+func TestRaiseBoundTriesMoreWaysToFillNodes(t *testing.T) {
+	for seed := range uint64(3) {
+		p, r := manyOddHosts(rand.New(rand.NewPCG(seed, 5)), 30, 10), rand.New(rand.NewPCG(seed, 6))
+		for k := range p.Classes {
+			p.Classes[k].Need = []float64{0.1 + 0.9*r.Float64(), 0.1 + 0.9*r.Float64()}
+		}
+		plan, _ := firstFit(p)
+		got := RaiseBound(p, make([]float64, len(p.Classes)), plan, 500_000_000)
+		if got.Bound < 0.99*got.Least {
+			t.Errorf("seed %d: the bound is %.3f, the fleet costs %.3f", seed, got.Bound, got.Least)
+		}
 	}
 }
 

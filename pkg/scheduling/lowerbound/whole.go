@@ -59,6 +59,7 @@ type wholePodProblem struct {
 	*solver
 	fill     []float64     // by offer: no fill is worth more
 	patience int           // steps of looking for one
+	cut      int           // how often these were too few
 	left     []float64     // by class: most pods that one holds, nil for no more than fit
 	every    []int32       // all offers
 	close    []int32       // offers that came near to being worth their price, to be asked first
@@ -176,14 +177,15 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
 		w.tryCounts(0, 0, w.roomWorth())
 	}
 	if w.steps > w.patience {
+		w.cut++
 		return upper
 	}
 	return min(upper, w.most*w.margin)
 }
 
-// glanceLimit is up to which worth of a fill a bound of it by the prices of another fill will do, which is a little
-// higher: of one that has to be worth least, and is of no use below. Where those that come close are asked again soon, a
-// bound must tell that it does not.
+// glanceLimit is the worth of a fill up to which it is enough to bound it by the prices of another fill: the bound is a
+// little higher then. A fill that has to be worth least is of no use below that. Offers that come close to it are asked
+// again soon in a fleet in the making, so there the bound has to tell them from others.
 func (w *wholePodProblem) glanceLimit(least float64) float64 {
 	switch {
 	case w.glance && least > 0:
