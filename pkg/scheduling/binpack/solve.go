@@ -158,11 +158,8 @@ func (w *problem) improve(a *solution, st strategy, most int) (*solution, int) {
 	b := w.newBudget(a)
 	b.left = min(b.left, most)
 	quick := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
-	first := a
+	b.used += improveByLocalSearch(a, searchLimit{steps: quick})
 	a, other := w.packByLinearProgram(a, st, b)
-	if a == first {
-		b.used += improveByLocalSearch(a, searchLimit{steps: quick})
-	}
 	if w.s.Rules.PackingIterations != 0 || !b.allowsSearch() {
 		return a, b.used
 	}
