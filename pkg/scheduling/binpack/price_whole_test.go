@@ -15,15 +15,8 @@ func TestWholePodsOnNodesThatAreThere(t *testing.T) {
 	const worlds = 24
 	cheaper, proved, before, after := 0, 0, 0.0, 0.0
 	for seed := range uint64(worlds) {
-		world, err := scenario.FromText(oddRooms(seed))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := newProblem(world.Snapshot, world.Market)
-		priced, st := w.withHostsByPrices(w.packByPrices(w.plainStrategy()), w.plainStrategy())
-		fills := &hostFillSearch{w: w}
-		fills.raisePrices(priced, 750*millisecond)
-		fills.findFills(&st, 250*millisecond, false)
+		world, fills, priced, st := findFillsOf(t, oddRooms(seed), 1000*millisecond)
+		w := fills.w
 		filled := w.packByPrices(st)
 		if priced.placesMoreOrCostsLess(filled) {
 			filled = priced
@@ -60,16 +53,8 @@ func TestNodesTakeThePodsThatSpread(t *testing.T) {
 	t.Parallel()
 	given, taken := 0, 0
 	for seed := range uint64(8) {
-		world, err := scenario.FromText(fewOfEach(seed))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := newProblem(world.Snapshot, world.Market)
-		first, st := w.withHostsByPrices(w.packByPrices(w.plainStrategy()), w.plainStrategy())
-		fills := &hostFillSearch{w: w}
-		fills.raisePrices(first, 300*millisecond)
-		fills.findFills(&st, 100*millisecond, false)
-		a := fills.packFilled(first, &st)
+		_, fills, first, st := findFillsOf(t, fewOfEach(seed), 400*millisecond)
+		w, a := fills.w, fills.packFilled(first, &st)
 		for i, fill := range st.hostFills {
 			held := map[int32]int{}
 			for _, l := range a.bins[i].load {
@@ -85,6 +70,21 @@ func TestNodesTakeThePodsThatSpread(t *testing.T) {
 	if given < 400 || float64(taken) < 0.99*float64(given) {
 		t.Errorf("nodes take %d of %d pods", taken, given)
 	}
+}
+
+// findFillsOf finds what nodes of the world should hold, by so much work, with the plan that it begins with.
+func findFillsOf(t *testing.T, script []string, work int) (*scenario.World, *hostFillSearch, *solution, strategy) {
+	t.Helper()
+	world, err := scenario.FromText(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newProblem(world.Snapshot, world.Market)
+	first, st := w.withHostsByPrices(w.packByPrices(w.plainStrategy()), w.plainStrategy())
+	fills := &hostFillSearch{w: w}
+	fills.raisePrices(first, work/4*3)
+	fills.findFills(&st, work/4, false)
+	return world, fills, first, st
 }
 
 // fewOfEach is a world of services of two to five pods that spread over three zones, beside nodes with odd rooms.

@@ -36,11 +36,7 @@ func (f *fillGiver) noteChoices() {
 		f.chosen[k] = make([]int, len(c.AnyOf))
 	}
 	for i, x := range f.choices {
-		each := math.Inf(1)
-		if x.limited >= 0 {
-			each = f.m.keys.limited[x.limited].limit
-		}
-		f.each, f.made[x.one] = append(f.each, each), append(f.made[x.one], int32(i))
+		f.made[x.one] = append(f.made[x.one], int32(i))
 	}
 }
 
@@ -48,7 +44,6 @@ func (f *fillGiver) noteChoices() {
 func (f *fillGiver) choose(i int32, pods float64) {
 	x := f.choices[i]
 	f.unheld[x.class] -= pods
-	f.each[i] -= pods
 	if x.limited >= 0 {
 		f.m.keys.limited[x.limited].limit -= pods
 	}
@@ -66,7 +61,12 @@ func (f *fillGiver) available(k int32) float64 {
 
 // mayChoose is how many more pods may make the choice.
 func (f *fillGiver) mayChoose(i int32) float64 {
-	return math.Floor(min(f.unheld[f.choices[i].class], f.each[i]))
+	x := f.choices[i]
+	pods := f.unheld[x.class]
+	if x.limited >= 0 {
+		pods = min(pods, f.m.keys.limited[x.limited].limit)
+	}
+	return math.Floor(pods)
 }
 
 // takePods takes so many pods of the class off those that are left, first those that can be of no other.

@@ -19,7 +19,6 @@ type fillGiver struct {
 	out    []LimitedFill // by offer
 	most   int           // work up to which it prices anew what is left
 
-	each   []float64 // by choice: how many more pods may make it
 	made   [][]int32 // by class: the choices by which other pods are of it
 	chosen [][]int   // see GivenFills
 }
