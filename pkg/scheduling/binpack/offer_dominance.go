@@ -82,17 +82,51 @@ func filterAdmitting(offers []*poolOffering, asks []*nodeAdmission) []admittedOf
 // that is nil.
 func filterUnbeaten(all []admittedOffer, rivals func(a, b *poolOffering) bool) []admittedOffer {
 	kept := all[:0]
+	var groups []*alikeOffers
 	for _, e := range all {
+		var own *alikeOffers
 		beaten := false
-		for i := len(kept) - 1; i >= 0 && !beaten; i-- { // of those of about its price some is likely to
-			beaten = atLeast(kept[i].offer.room, e.offer.room) && coversBits(kept[i].bits, e.bits) &&
-				(rivals == nil || rivals(kept[i].offer, e.offer))
+		for _, g := range groups {
+			if slices.Equal(g.bits, e.bits) {
+				own = g
+			}
+			if beaten = coversBits(g.bits, e.bits) && g.beats(e.offer, rivals); beaten {
+				break
+			}
 		}
-		if !beaten {
-			kept = append(kept, e)
+		if beaten {
+			continue
 		}
+		if own == nil {
+			own = &alikeOffers{bits: e.bits}
+			groups = append(groups, own)
+		}
+		own.add(e.offer)
+		kept = append(kept, e)
 	}
 	return kept
+}
+
+// alikeOffers are offers that the same admissions let pods be on, with their rooms side by side.
+type alikeOffers struct {
+	bits   []uint64
+	offers []*poolOffering
+	rooms  []int64
+}
+
+func (g *alikeOffers) add(o *poolOffering) {
+	g.offers, g.rooms = append(g.offers, o), append(g.rooms, o.room...)
+}
+
+// beats reports whether one of them has all the room that the offer has and may beat it.
+func (g *alikeOffers) beats(o *poolOffering, rivals func(a, b *poolOffering) bool) bool {
+	dims := len(o.room)
+	for i := len(g.offers) - 1; i >= 0; i-- { // one of about its price is likely to
+		if atLeast(g.rooms[i*dims:(i+1)*dims], o.room) && (rivals == nil || rivals(g.offers[i], o)) {
+			return true
+		}
+	}
+	return false
 }
 
 // offerKey is what admissions can tell apart of an offer.
@@ -110,7 +144,7 @@ func filterDistinct(offers []*poolOffering, asks []*nodeAdmission) []*poolOfferi
 	var text []byte
 	excluding := slices.DeleteFunc(slices.Clone(asks), func(a *nodeAdmission) bool { return len(a.exclusions) == 0 })
 	answers := map[*poolInstanceType]string{}
-	kept := map[offerKey][]*poolOffering{}
+	kept := map[offerKey]*alikeOffers{}
 	var out []*poolOffering
 	for _, o := range offers {
 		known, ok := answers[o.model]
@@ -123,8 +157,13 @@ func filterDistinct(offers []*poolOffering, asks []*nodeAdmission) []*poolOfferi
 			answers[o.model] = known
 		}
 		id := offerKey{o.model.pool.id, known, excludedBy(o, excluding), o.Zone, o.CapacityType}
-		if !slices.ContainsFunc(kept[id], func(x *poolOffering) bool { return atLeast(x.room, o.room) }) {
-			kept[id] = append(kept[id], o)
+		alike := kept[id]
+		if alike == nil {
+			alike = &alikeOffers{}
+			kept[id] = alike
+		}
+		if !alike.beats(o, nil) {
+			alike.add(o)
 			out = append(out, o)
 		}
 	}

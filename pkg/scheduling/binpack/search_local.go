@@ -197,7 +197,7 @@ func (s *localSearch) readNodes() {
 			x = &podBatch{id: len(n.tier.batches), view: l.view, pins: l.pins, admit: l.admit}
 			ids[id] = x
 			n.tier.batches = append(n.tier.batches, x)
-			n.tier.moves = append(n.tier.moves, s.staysCounted(l))
+			n.tier.moves = append(n.tier.moves, len(a.w.nodes.hosts) > 0 && s.staysCounted(l))
 		}
 		x.left += len(l.pods)
 		n.parts = append(n.parts, batchPart{x, l.pods})

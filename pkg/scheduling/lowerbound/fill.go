@@ -1,6 +1,9 @@
 package lowerbound
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // tolerance below which a gain, relative to values of about 1, is taken for rounding.
 const tolerance = 1e-9
@@ -9,8 +12,8 @@ const tolerance = 1e-9
 const mostPivots = 60
 
 // KnapsackSolver finds the best fill of one node, fractions allowed: a linear program with one row for each resource
-// and each group, solved by the simplex method with bounded variables. Rows are few, so its inverse is small and made
-// anew for each call.
+// and each group that some item takes of, solved by the simplex method with bounded variables. Rows are few, so its
+// inverse is small and made anew for each call.
 type KnapsackSolver struct {
 	Value []float64 // by item: what one is worth
 	Need  []float64 // by item and resource: Need[i*dims+r]
@@ -21,52 +24,56 @@ type KnapsackSolver struct {
 	N     []float64 // by position in the list of items: how many the best fill holds
 	Price []float64 // of one unit of each resource, then of one place in each group
 
-	dims    int
+	dims  int
+	basic []bool // by position
+
+	// Of the call: rows are numbered one after the other.
+	rows    []int     // the resource of each row, or dims and the group
+	takes   []float64 // by position and row: how much one item takes
+	values  []float64 // by position: what one is worth
+	room    []float64 // by row
+	prices  []float64 // by row
 	inverse []float64
 	has     []float64 // by row: how much of its basic variable
 	step    []float64
-	basic   []bool
 	column  []float64 // of what enters, by row
 	matrix  []float64 // while its inverse is made
-}
-
-// Basis remembers where the fill of a node ended, so that the next one with other values starts there.
-type Basis struct {
-	rows  []int32 // by row: the position of its basic item, or -1 - row for a slack
-	upper []bool  // by position: the item is at its most
 }
 
 // NewFiller returns a filler for items with amounts of dims resources and the given groups.
 func NewFiller(dims int, caps []float64) *KnapsackSolver {
 	rows := dims + len(caps)
+	buffer := make([]float64, 5*rows+2*rows*rows)
+	part := func(n int) []float64 {
+		out := buffer[:n:n]
+		buffer = buffer[n:]
+		return out
+	}
 	return &KnapsackSolver{
-		Caps: caps, dims: dims, Price: make([]float64, rows), inverse: make([]float64, rows*rows),
-		has: make([]float64, rows), step: make([]float64, rows), column: make([]float64, rows),
-		matrix: make([]float64, rows*rows),
+		Caps: caps, Price: make([]float64, rows), dims: dims, rows: make([]int, 0, rows),
+		room: part(rows), prices: part(rows), has: part(rows), step: part(rows), column: part(rows),
+		inverse: part(rows * rows), matrix: part(rows * rows),
 	}
 }
 
 // Fill finds the best fill of room from the listed items, of which most[i] are to be had of items[i]. It returns an
 // upper bound of its value that holds even where rounding or a step limit kept it from the best.
 func (f *KnapsackSolver) Fill(items []int32, most, room []float64, b *Basis) float64 {
-	f.startBasis(items, b)
-	if !f.invertBasis(items, b) {
-		*b = Basis{}
-		f.startBasis(items, b)
-		f.invertBasis(items, b)
+	f.readItems(items, room)
+	f.startBasis(b)
+	if !f.invertBasis(b) {
+		f.restart(b)
 	}
-	f.basicAmounts(items, most, room, b)
+	f.basicAmounts(most, b)
 	for r, x := range f.has {
 		if p := b.rows[r]; x < -1e-7 || p >= 0 && x > most[p]+1e-7 { // there is less now: begin with nothing
-			*b = Basis{}
-			f.startBasis(items, b)
-			f.invertBasis(items, b)
-			f.basicAmounts(items, most, room, b)
+			f.restart(b)
+			f.basicAmounts(most, b)
 			break
 		}
 	}
 	for range mostPivots {
-		if !f.pivotStep(items, most, room, b) {
+		if !f.pivotStep(most, b) {
 			break
 		}
 	}
@@ -81,154 +88,86 @@ func (f *KnapsackSolver) Fill(items []int32, most, room []float64, b *Basis) flo
 			f.N[p] = max(0, min(f.has[r], most[p]))
 		}
 	}
-	return f.dualBound(items, most, room)
+	return f.dualBound(most)
 }
 
-func (f *KnapsackSolver) startBasis(items []int32, b *Basis) {
-	rows := len(f.Price)
-	if len(b.rows) != rows || len(b.upper) != len(items) {
-		b.rows, b.upper = make([]int32, rows), make([]bool, len(items))
-		for r := range b.rows {
-			b.rows[r] = int32(-1 - r)
+// readItems finds the rows that the items take of, and what of each.
+func (f *KnapsackSolver) readItems(items []int32, room []float64) {
+	f.rows = f.rows[:0]
+	for r := range f.Price {
+		if slices.ContainsFunc(items, func(item int32) bool { return f.itemColumn(item, r) > 0 }) {
+			f.rows = append(f.rows, r)
 		}
 	}
+	n := len(f.rows)
 	if cap(f.N) < len(items) {
-		f.N, f.basic = make([]float64, len(items)), make([]bool, len(items))
+		f.N, f.basic, f.values = make([]float64, len(items)), make([]bool, len(items)), make([]float64, len(items))
 	}
-	f.N, f.basic = f.N[:len(items)], f.basic[:len(items)]
-	clear(f.basic)
-	for _, p := range b.rows {
-		if p >= 0 {
-			f.basic[p] = true
+	f.N, f.basic, f.values = f.N[:len(items)], f.basic[:len(items)], f.values[:len(items)]
+	if cap(f.takes) < n*len(items) {
+		f.takes = make([]float64, n*len(items))
+	}
+	f.takes = f.takes[:n*len(items)]
+	for i, item := range items {
+		f.values[i] = f.Value[item]
+		for r, row := range f.rows {
+			f.takes[i*n+r] = f.itemColumn(item, row)
 		}
+	}
+	f.room, f.prices, f.has = f.room[:n], f.prices[:n], f.has[:n]
+	f.step, f.column = f.step[:n], f.column[:n]
+	f.inverse, f.matrix = f.inverse[:n*n], f.matrix[:n*n]
+	for r, row := range f.rows {
+		f.room[r] = f.rowCapacity(row, room)
 	}
 }
 
-// itemColumn returns the amount of row r that one item takes.
-func (f *KnapsackSolver) itemColumn(item int32, r int) float64 {
-	if r < f.dims {
-		return f.Need[int(item)*f.dims+r]
+// itemColumn returns how much of the resource, or of dims and the group, one item takes.
+func (f *KnapsackSolver) itemColumn(item int32, row int) float64 {
+	if row < f.dims {
+		return f.Need[int(item)*f.dims+row]
 	}
-	if int(f.Group[item]) == r-f.dims {
+	if int(f.Group[item]) == row-f.dims {
 		return 1
 	}
 	return 0
 }
 
-// invertBasis makes the inverse of the basis by Gauss-Jordan elimination with row exchange; false when there is none.
-func (f *KnapsackSolver) invertBasis(items []int32, b *Basis) bool {
-	n := len(b.rows)
-	clear(f.inverse)
-	all := true
-	for r, p := range b.rows {
-		f.inverse[r*n+r] = 1
-		all = all && p == int32(-1-r)
+// rowCapacity is how much there is of the resource, or of dims and the group.
+func (f *KnapsackSolver) rowCapacity(row int, room []float64) float64 {
+	if row < f.dims {
+		return room[row]
 	}
-	if all {
-		return true
-	}
-	m := f.matrix
-	clear(m)
-	for c, p := range b.rows {
-		for r := range n {
-			if p >= 0 {
-				m[r*n+c] = f.itemColumn(items[p], r)
-			} else if int(-1-p) == r {
-				m[r*n+c] = 1
-			}
-		}
-	}
-	for c := range n {
-		best := c
-		for r := c + 1; r < n; r++ {
-			if math.Abs(m[r*n+c]) > math.Abs(m[best*n+c]) {
-				best = r
-			}
-		}
-		d := m[best*n+c]
-		if math.Abs(d) < 1e-11 {
-			return false
-		}
-		for k := range n {
-			m[best*n+k], m[c*n+k] = m[c*n+k], m[best*n+k]/d
-			f.inverse[best*n+k], f.inverse[c*n+k] = f.inverse[c*n+k], f.inverse[best*n+k]/d
-		}
-		for r := range n {
-			if x := m[r*n+c]; r != c && x != 0 {
-				for k := range n {
-					m[r*n+k] -= x * m[c*n+k]
-					f.inverse[r*n+k] -= x * f.inverse[c*n+k]
-				}
-			}
-		}
-	}
-	return true
-}
-
-func (f *KnapsackSolver) rowCapacity(r int, room []float64) float64 {
-	if r < f.dims {
-		return room[r]
-	}
-	return f.Caps[r-f.dims]
-}
-
-// basicAmounts computes how much of each basic variable there is.
-func (f *KnapsackSolver) basicAmounts(items []int32, most, room []float64, b *Basis) {
-	n := len(b.rows)
-	for r := range n {
-		f.step[r] = f.rowCapacity(r, room)
-	}
-	for i, up := range b.upper {
-		if !up {
-			continue
-		}
-		item := int(items[i])
-		for r, x := range f.Need[item*f.dims : (item+1)*f.dims] {
-			f.step[r] -= most[i] * x
-		}
-		if g := f.Group[item]; g >= 0 {
-			f.step[f.dims+int(g)] -= most[i]
-		}
-	}
-	for r := range n {
-		f.has[r] = 0
-		for k := range n {
-			f.has[r] += f.inverse[r*n+k] * f.step[k]
-		}
-	}
+	return f.Caps[row-f.dims]
 }
 
 // pivotStep improves the fill by one step; false when it is the best.
-func (f *KnapsackSolver) pivotStep(items []int32, most, room []float64, b *Basis) bool {
+func (f *KnapsackSolver) pivotStep(most []float64, b *Basis) bool {
 	n := len(b.rows)
-	clear(f.Price)
+	clear(f.prices)
 	for r, p := range b.rows {
 		if p < 0 {
 			continue
 		}
-		v := f.Value[items[p]]
-		for k := range n {
-			f.Price[k] += v * f.inverse[r*n+k]
+		v := f.values[p]
+		for k, x := range f.inverse[r*n : r*n+n] {
+			f.prices[k] += v * x
 		}
 	}
-	enter, sign := f.chooseEntering(items, most, b)
+	enter, sign := f.chooseEntering(most, b)
 	if sign == 0 {
 		return false
 	}
-	for k := range n {
-		f.column[k] = 0
-		if enter >= 0 {
-			f.column[k] = f.itemColumn(items[enter], k)
-		} else if -1-enter == k {
-			f.column[k] = 1
-		}
+	if enter >= 0 {
+		copy(f.column, f.takes[enter*n:(enter+1)*n])
+	} else {
+		clear(f.column)
+		f.column[-1-enter] = 1
 	}
 	for r := range n {
 		f.step[r] = 0
-		for k, x := range f.column {
-			if x != 0 {
-				f.step[r] += f.inverse[r*n+k] * x
-			}
+		for k, x := range f.inverse[r*n : r*n+n] {
+			f.step[r] += x * f.column[k]
 		}
 	}
 	length, leave, toUpper := f.ratioTest(enter, sign, most, b)
@@ -275,13 +214,13 @@ func (f *KnapsackSolver) ratioTest(enter int, sign float64, most []float64, b *B
 
 // chooseEntering chooses what comes into the basis: the item or slack with the greatest gain. sign is -1 for an item
 // that is at its most and should become fewer, 0 when nothing gains.
-func (f *KnapsackSolver) chooseEntering(items []int32, most []float64, b *Basis) (enter int, sign float64) {
+func (f *KnapsackSolver) chooseEntering(most []float64, b *Basis) (enter int, sign float64) {
 	best := tolerance
-	for i, item := range items {
+	for i := range f.values {
 		if f.basic[i] || most[i] <= 0 {
 			continue
 		}
-		d := f.reducedGain(item)
+		d := f.reducedGain(i)
 		switch {
 		case !b.upper[i] && d > best:
 			enter, sign, best = i, 1, d
@@ -289,7 +228,7 @@ func (f *KnapsackSolver) chooseEntering(items []int32, most []float64, b *Basis)
 			enter, sign, best = i, -1, -d
 		}
 	}
-	for r, p := range f.Price {
+	for r, p := range f.prices {
 		if -p > best {
 			enter, sign, best = -1-r, 1, -p
 		}
@@ -297,62 +236,52 @@ func (f *KnapsackSolver) chooseEntering(items []int32, most []float64, b *Basis)
 	return enter, sign
 }
 
-// reducedGain is what one of the item is worth beyond the price of what it takes.
-func (f *KnapsackSolver) reducedGain(item int32) float64 {
-	d := f.Value[item]
-	need := f.Need[int(item)*f.dims:][:f.dims]
-	price := f.Price[:len(need)]
-	for r, x := range need {
-		d -= price[r] * x
-	}
-	if g := f.Group[item]; g >= 0 {
-		d -= f.Price[f.dims+int(g)]
+// reducedGain is what one of the item at the position is worth beyond the price of what it takes.
+func (f *KnapsackSolver) reducedGain(i int) float64 {
+	d := f.values[i]
+	takes := f.takes[i*len(f.prices):][:len(f.prices)]
+	for r, p := range f.prices {
+		d -= p * takes[r]
 	}
 	return d
 }
 
-func (f *KnapsackSolver) exchangeBasis(b *Basis, enter, leave int, toUpper bool) {
-	n := len(b.rows)
-	if p := b.rows[leave]; p >= 0 {
-		f.basic[p] = false
-		b.upper[p] = toUpper
+// dualBound is what the prices of rows prove: no fill is worth more than all that the node has at these prices, and
+// what some items are worth beyond the price of what they take.
+func (f *KnapsackSolver) dualBound(most []float64) float64 {
+	sum := 0.0
+	clear(f.Price)
+	for r, p := range f.prices {
+		f.prices[r] = max(0, p)
+		f.Price[f.rows[r]] = f.prices[r]
+		sum += f.prices[r] * f.room[r]
 	}
-	b.rows[leave] = int32(enter)
-	if enter >= 0 {
-		f.basic[enter] = true
-		b.upper[enter] = false
-	}
-	d := f.step[leave]
-	row := f.inverse[leave*n : leave*n+n]
-	for k := range row {
-		row[k] /= d
-	}
-	for r := range n {
-		if x := f.step[r]; r != leave && x != 0 {
-			for k := range row {
-				f.inverse[r*n+k] -= x * row[k]
-			}
+	for i, n := range most {
+		if d := f.reducedGain(i); d > 0 {
+			sum += d * n
 		}
 	}
+	return sum
 }
 
 // UpperBound is an upper bound of the value of any fill of room, as Fill returns it, that these prices of resources and
-// places prove.
+// places, none of them below 0, prove.
 func (f *KnapsackSolver) UpperBound(items []int32, most, room, prices []float64) float64 {
-	copy(f.Price, prices)
-	return f.dualBound(items, most, room)
-}
-
-// dualBound is what the prices of resources and places prove: no fill is worth more than all that the node has at these
-// prices, and what some items are worth beyond the price of what they take.
-func (f *KnapsackSolver) dualBound(items []int32, most, room []float64) float64 {
 	sum := 0.0
-	for r := range f.Price {
-		f.Price[r] = max(0, f.Price[r])
-		sum += f.Price[r] * f.rowCapacity(r, room)
+	copy(f.Price, prices)
+	f.rows = f.rows[:0] // those with a price
+	for row, p := range prices {
+		if p > 0 {
+			f.rows = append(f.rows, row)
+			sum += p * f.rowCapacity(row, room)
+		}
 	}
 	for i, item := range items {
-		if d := f.reducedGain(item); d > 0 {
+		d := f.Value[item]
+		for _, row := range f.rows {
+			d -= prices[row] * f.itemColumn(item, row)
+		}
+		if d > 0 {
 			sum += d * most[i]
 		}
 	}

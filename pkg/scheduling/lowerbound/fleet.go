@@ -71,7 +71,8 @@ func newDive(p CoverProblem, work int) *diveSearch {
 		}
 	}
 	s := newSolver(d.CoverProblem)
-	d.w = &wholePodProblem{solver: s, fill: make([]float64, len(d.Offers)), patience: fewFills, left: d.left}
+	d.w = newWholePodProblem(s, fewFills)
+	d.w.left = d.left
 	for k, c := range p.Classes {
 		if s.m.row[k] >= 0 {
 			d.left[k] = c.Count

@@ -156,8 +156,8 @@ func newLimitedProblem(p CoverProblem) *limitedProblem {
 		}
 	}
 	dims := len(p.Classes[0].Need)
-	g.wholePodProblem = &wholePodProblem{solver: newSolverWith(p, g.at, dims), fill: make([]float64, len(p.Offers)),
-		patience: quickFills, glance: true}
+	g.wholePodProblem = newWholePodProblem(newSolverWith(p, g.at, dims), quickFills)
+	g.glance = true
 	g.m.pricing.absolute = true
 	for _, i := range g.limited {
 		g.m.addLimited(p.Offers[i].Limit)

@@ -1,0 +1,128 @@
+package lowerbound
+
+import "math"
+
+// Basis remembers where the fill of a node ended, so that the next one with other values starts there.
+type Basis struct {
+	rows  []int32 // by row: the position of its basic item, or -1 - row for a slack
+	upper []bool  // by position: the item is at its most
+}
+
+// startBasis begins with the basis, or with one in which a node holds nothing where that is none of these items.
+func (f *KnapsackSolver) startBasis(b *Basis) {
+	if len(b.rows) != len(f.rows) || len(b.upper) != len(f.values) {
+		b.rows, b.upper = make([]int32, len(f.rows)), make([]bool, len(f.values))
+		for r := range b.rows {
+			b.rows[r] = int32(-1 - r)
+		}
+	}
+	clear(f.basic)
+	for _, p := range b.rows {
+		if p >= 0 {
+			f.basic[p] = true
+		}
+	}
+}
+
+// restart begins with nothing.
+func (f *KnapsackSolver) restart(b *Basis) {
+	*b = Basis{}
+	f.startBasis(b)
+	f.invertBasis(b)
+}
+
+// invertBasis makes the inverse of the basis by Gauss-Jordan elimination with row exchange; false when there is none.
+func (f *KnapsackSolver) invertBasis(b *Basis) bool {
+	n := len(b.rows)
+	clear(f.inverse)
+	all := true
+	for r, p := range b.rows {
+		f.inverse[r*n+r] = 1
+		all = all && p == int32(-1-r)
+	}
+	if all {
+		return true
+	}
+	m := f.matrix
+	clear(m)
+	for c, p := range b.rows {
+		if p < 0 {
+			m[int(-1-p)*n+c] = 1
+			continue
+		}
+		for r, x := range f.takes[int(p)*n : int(p+1)*n] {
+			m[r*n+c] = x
+		}
+	}
+	for c := range n {
+		best := c
+		for r := c + 1; r < n; r++ {
+			if math.Abs(m[r*n+c]) > math.Abs(m[best*n+c]) {
+				best = r
+			}
+		}
+		d := m[best*n+c]
+		if math.Abs(d) < 1e-11 {
+			return false
+		}
+		for k := range n {
+			m[best*n+k], m[c*n+k] = m[c*n+k], m[best*n+k]/d
+			f.inverse[best*n+k], f.inverse[c*n+k] = f.inverse[c*n+k], f.inverse[best*n+k]/d
+		}
+		for r := range n {
+			if x := m[r*n+c]; r != c && x != 0 {
+				for k := range n {
+					m[r*n+k] -= x * m[c*n+k]
+					f.inverse[r*n+k] -= x * f.inverse[c*n+k]
+				}
+			}
+		}
+	}
+	return true
+}
+
+// basicAmounts computes how much of each basic variable there is.
+func (f *KnapsackSolver) basicAmounts(most []float64, b *Basis) {
+	n := len(b.rows)
+	copy(f.step, f.room)
+	for i, up := range b.upper {
+		if !up {
+			continue
+		}
+		for r, x := range f.takes[i*n : (i+1)*n] {
+			f.step[r] -= most[i] * x
+		}
+	}
+	for r := range n {
+		f.has[r] = 0
+		for k, x := range f.inverse[r*n : r*n+n] {
+			f.has[r] += x * f.step[k]
+		}
+	}
+}
+
+// exchangeBasis takes what enters into the basis in place of what is in the row.
+func (f *KnapsackSolver) exchangeBasis(b *Basis, enter, leave int, toUpper bool) {
+	n := len(b.rows)
+	if p := b.rows[leave]; p >= 0 {
+		f.basic[p] = false
+		b.upper[p] = toUpper
+	}
+	b.rows[leave] = int32(enter)
+	if enter >= 0 {
+		f.basic[enter] = true
+		b.upper[enter] = false
+	}
+	d := f.step[leave]
+	row := f.inverse[leave*n : leave*n+n]
+	for k := range row {
+		row[k] /= d
+	}
+	for r := range n {
+		if x := f.step[r]; r != leave && x != 0 {
+			for k := range row {
+				f.inverse[r*n+k] -= x * row[k]
+			}
+		}
+	}
+}
