@@ -104,6 +104,19 @@ func improveByLocalSearch(a *solution, most searchLimit) (work int) {
 	return s.work
 }
 
+// tellSearched tells of everything on new nodes of the solution, which searches begin with, whichever of them find that
+// there is nothing to save.
+func tellSearched(a *solution) {
+	for _, b := range a.bins {
+		if b.offer == nil {
+			continue
+		}
+		for _, l := range b.load {
+			a.w.stages.tellStage(StageSearch, l.view.class, b.offer.model.pool)
+		}
+	}
+}
+
 // runSteps takes the steps until the plan costs no more than the goal or steps do not pay; false when nothing was
 // saved.
 func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
@@ -209,7 +222,6 @@ func (s *localSearch) readNodes() {
 		}
 		n := &searchNode{bin: b, tier: tierOf[b.offer.model.pool.Weight]}
 		for _, l := range b.load {
-			a.w.stages.tellStage(StageSearch, l.view.class, b.offer.model.pool)
 			join(n, l)
 		}
 		s.nodes = append(s.nodes, n)

@@ -146,9 +146,9 @@ func (w *problem) withinLimits(a *solution, st strategy) *solution {
 }
 
 // improve is the solution after all searches for something cheaper: other domains for pods that gather, less in one
-// pool of spot capacity, a few nodes at a time packed anew, and all new nodes chosen together. What remains of the work
-// that the plan is worth then goes into the best of them, at most as much as is given. It returns the work that
-// searches took.
+// pool of spot capacity, and all new nodes chosen together or, where that is not cheaper, a few at a time packed anew.
+// What remains of the work that the plan is worth then goes into the best of them, at most as much as is given. It
+// returns the work that searches took.
 func (w *problem) improve(a *solution, st strategy, most int) (*solution, int) {
 	a = w.improveDomains(a, st)
 	near := isNearBound(a, smallGap)
@@ -158,8 +158,12 @@ func (w *problem) improve(a *solution, st strategy, most int) (*solution, int) {
 	b := w.newBudget(a)
 	b.left = min(b.left, most)
 	quick := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
-	b.used += improveByLocalSearch(a, searchLimit{steps: quick})
+	tellSearched(a)
+	first := a
 	a, other := w.packByLinearProgram(a, st, b)
+	if a == first {
+		b.used += improveByLocalSearch(a, searchLimit{steps: quick})
+	}
 	if w.s.Rules.PackingIterations != 0 || !b.allowsSearch() {
 		return a, b.used
 	}

@@ -9,8 +9,12 @@ import (
 const (
 	// firstRounds and moreRounds are how often fills are looked for, in the beginning and after each choice.
 	firstRounds, moreRounds = 40, 3
-	// fewFills bounds the steps in which the best fill of whole pods is looked for where one that is good will do.
-	fewFills = 2_000
+	// fewFills bounds the steps in which the best fill of whole pods is looked for where one that is good will do,
+	// firstFills in the first round: prices are rough then. Each round may take twice as many.
+	fewFills, firstFills = 2_000, 125
+	// fewGain is by how much, as a part of it, what is left to buy has to become cheaper from one time that all offers
+	// are asked to the next for more rounds.
+	fewGain = 1e-3
 	// nearlyWhole is the part of a node from which on it is bought as a whole one.
 	nearlyWhole = 0.7
 	// boughtAtOnce is the part of the fleet that is left of which nearly whole nodes are bought before what is left
@@ -97,23 +101,38 @@ func (d *diveSearch) buyMore() bool {
 	} else {
 		d.demandLeft()
 	}
-	s.m.improveBasis()
-	for i := range rounds {
-		if d.usedUp() {
-			break
-		}
-		v := s.m.classValues(s.filler.Value)
-		if d.w.priceWholePods(v, i%askAll == 0) == 0 && (i%askAll == 0 || d.w.priceWholePods(v, true) == 0) {
-			break
-		}
-		s.m.improveBasis()
-	}
+	d.findNodes(rounds)
 	s.m.keepColumns(kept)
 	if d.usedUp() {
 		d.fleet = d.bought // what is left is for others
 		return false
 	}
 	return d.spent+s.m.fleetCost() < d.best && d.buyWholeNodes(s.m)
+}
+
+// findNodes finds nodes for the master problem in at most so many rounds.
+func (d *diveSearch) findNodes(rounds int) {
+	m := d.w.m
+	m.improveBasis()
+	cost := math.Inf(1)
+	for i := range rounds {
+		all := i%askAll == 0
+		if now := m.fleetCost(); all {
+			if now > cost*(1-fewGain) {
+				return
+			}
+			cost = now
+		}
+		if d.usedUp() {
+			return
+		}
+		d.w.patience = min(fewFills, firstFills<<i)
+		v := m.classValues(d.w.filler.Value)
+		if d.w.priceWholePods(v, all) == 0 && (all || d.w.priceWholePods(v, true) == 0) {
+			return
+		}
+		m.improveBasis()
+	}
 }
 
 // usedUp reports whether it has done all the work that it may.
