@@ -7,9 +7,8 @@ import (
 )
 
 const (
-	// mostRaised is with how many price classes prices are raised that reckon with whole pods on each node that is
-	// there.
-	mostRaised = 250
+	// raisePerPivot is how much work it takes to raise prices, by the third power of kinds of pods.
+	raisePerPivot = 40
 	// leastHostFillWork is how much work another solution begins with, mostHostFillWork how much goes into it at most:
 	// as much again goes into what it does not count, packing above all.
 	leastHostFillWork, mostHostFillWork = 300 * millisecond, 1000 * millisecond
@@ -22,8 +21,6 @@ const (
 	// hostFillPasses is how often a solution begins with what nodes that are there hold: twice, because a better plan
 	// is known then, and more often while work is left.
 	hostFillPasses = 4
-	// fewHosts is with how many nodes that are there the search finds by itself what they should hold.
-	fewHosts = 20
 )
 
 // hostFill is how many pods of which price classes a host should take.
@@ -43,13 +40,12 @@ type hostFillSearch struct {
 func (f *hostFillSearch) workFor(a *solution) int {
 	w := f.w
 	if n := w.s.Rules.PackingIterations; n != 0 && n <= defaultSearchSteps || w.alone == nil ||
-		len(w.nodes.hosts) <= fewHosts || len(w.worth.classes) > mostRaised ||
 		isNearBound(a, smallGap) {
 		return 0
 	}
 	b := w.newBudget(a)
-	work := min(b.left, b.most-b.left, mostHostFillWork)
-	if work < leastHostFillWork {
+	work, classes := min(b.left, b.most-b.left, mostHostFillWork), len(w.worth.classes)
+	if work < leastHostFillWork || work < raisePerPivot*classes*classes*classes {
 		return 0
 	}
 	return work
@@ -145,7 +141,12 @@ func (f *hostFillSearch) plannedNodes(plan *solution) []lowerbound.PlannedNode {
 // the fleet that raisePrices finds. What work is left in the end raises the bound with the plan that was found.
 func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *solution {
 	share := func(part float64) int { return int(part * float64(work)) }
-	best, left, improved := first, work-f.raisePrices(first, share(firstRaising)), false
+	best, left, improved := first, work, false
+	if first.used.opened > len(f.w.nodes.hosts) { // most depends on new nodes
+		a, searched := f.w.improve(first, st, share(searchShare))
+		best, left, improved = a, work-searched, true
+	}
+	left -= f.raisePrices(best, share(firstRaising))
 	for pass := range hostFillPasses {
 		if pass > 1 && left <= 0 {
 			break

@@ -59,7 +59,7 @@ func (b *workBudget) allowsFleet(a *solution) bool {
 	p := podPricesFor(a)
 	classes, offers := p.classesOnNewNodes(a), p.offersForSale()
 	work := fleetPerFill*classes*offers + fleetPerPivot*classes*classes*classes
-	if classes > 2000 || work > b.fleet {
+	if work > b.fleet {
 		return false
 	}
 	b.left -= work
