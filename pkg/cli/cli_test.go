@@ -137,6 +137,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		{[]string{"plan", "--kubeconfig", "testdata/none"}, "testdata/none: no such file"},
 		{[]string{"plan", "-f", "testdata/shop.yaml", "--from-scratch"}, "--from-scratch is for clusters"},
 		{[]string{"plan", "-f", "testdata/shop.yaml", "--search-steps", "-1"}, "--search-steps is -1"},
+		{[]string{"plan", "-f", "testdata/shop.yaml", "--search-milliseconds", "-1"}, "--search-milliseconds is -1"},
 		{[]string{"plan", "-f", "testdata/shop.yaml", "--types", "a", "--catalog-bucket", "b"}, "are both given"},
 		{[]string{"plan", "-f", "testdata/none.json"}, "no such file"},
 		{[]string{"plan", "testdata/shop.yaml"}, `"testdata/shop.yaml" is not expected`},

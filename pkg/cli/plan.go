@@ -29,6 +29,7 @@ type planFlags struct {
 	output         outputForm
 	steps          int
 	limited        bool // steps is set
+	milliseconds   int
 	scratch        bool
 	prices         string
 }
@@ -79,6 +80,8 @@ func planCommand(sc terminalOutput) *cobra.Command {
 		"of a cluster: plan all pods anew, as if no node of a NodePool were there")
 	cmd.Flags().IntVar(&f.steps, "search-steps", 0,
 		"steps that may make the plan cheaper, at most; 0 for none; as many as pay when it is not set")
+	cmd.Flags().IntVar(&f.milliseconds, "search-milliseconds", 0,
+		"time of one core that may make the plan cheaper, at most, as provision has it; as much as pays when it is 0")
 	cmd.Flags().StringVar(&f.prices, "prices", fullPrices,
 		"what a node costs: full, with its volumes and public address, or instances alone")
 	f.clusterTarget.addFlags(cmd)
@@ -90,10 +93,13 @@ func runPlan(ctx context.Context, f planFlags, sc terminalOutput) error {
 	if f.steps < 0 {
 		return &inputError{fmt.Errorf("--search-steps is %d; it cannot be less than 0", f.steps)}
 	}
+	if f.milliseconds < 0 {
+		return &inputError{fmt.Errorf("--search-milliseconds is %d; it cannot be less than 0", f.milliseconds)}
+	}
 	if f.prices != fullPrices && f.prices != instancePrices {
 		return &inputError{fmt.Errorf("--prices is %q; it can be %s or %s", f.prices, fullPrices, instancePrices)}
 	}
-	rules := cluster.Settings{InstancePrices: f.prices == instancePrices}
+	rules := cluster.Settings{InstancePrices: f.prices == instancePrices, PackingMilliseconds: f.milliseconds}
 	if f.limited {
 		rules.PackingIterations = cmp.Or(f.steps, cluster.NoIterations)
 	}

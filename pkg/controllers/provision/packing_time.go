@@ -14,7 +14,7 @@ const (
 	packingPart = 6 // the part of what is left of an invocation
 	// packingWait is how long pods wait for it at most, and packingWaitPerPod how much longer for each pod that waits:
 	// the more nodes a plan buys, the more it saves. With a part of a core, work takes longer than its time of a core.
-	packingWait, packingWaitPerPod = 1200 * time.Millisecond, time.Millisecond
+	packingWait, packingWaitPerPod = 1200 * time.Millisecond, 5 * time.Millisecond
 )
 
 // packingMilliseconds is how much of a core's time there is to make a plan for the waiting pods cheaper, a power of

@@ -19,7 +19,7 @@ func TestPackingTakesAPartOfACore(t *testing.T) {
 		want  int
 	}{
 		{0.289, time.Minute, 1, 256}, {0.579, time.Minute, 1, 512}, {1, time.Minute, 1, 1024},
-		{0.289, time.Minute, 500, 256}, {0.289, time.Minute, 2000, 512}, {1, time.Minute, 50000, 8192},
+		{0.289, time.Minute, 500, 1024}, {0.289, time.Minute, 2000, 2048}, {1, time.Minute, 50000, 8192},
 		{0.289, 3 * time.Second, 1, 128}, {0, time.Minute, 1, 0}, {1, 0, 1, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -22,13 +22,13 @@ const (
 	leastFleetWork = 70 * millisecond
 	// fleetPerFill and fleetPerPivot are how much work it takes to choose all nodes together, by kinds of pods times
 	// offers and by the third power of kinds of pods.
-	fleetPerFill, fleetPerPivot = 4000, 200
+	fleetPerFill, fleetPerPivot = 1500, 200
 )
 
 // workBudget is how much work may still go into a plan.
 type workBudget struct {
 	left  int
-	fleet int // of it into choosing all nodes together
+	fleet int // beside it into choosing all nodes together
 	most  int // that may go into a plan whatever it is worth
 	used  int // that searches took
 }
@@ -47,7 +47,7 @@ func (w *problem) newBudget(a *solution) *workBudget {
 	most := min(mostWork, cmp.Or(w.s.Rules.PackingMilliseconds*millisecond, mostWork))
 	pods := len(w.classes.waiting) - a.waiting()
 	left := min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD), most)
-	return &workBudget{left: left, fleet: min(most, max(left/2, leastFleetWork)), most: most}
+	return &workBudget{left: left, fleet: min(most, max(left, leastFleetWork)), most: most}
 }
 
 // allowsSearch reports whether enough is left for another search.
@@ -57,28 +57,32 @@ func (b *workBudget) allowsSearch() bool { return b.left >= leastSearchWork }
 // and takes the work off if so.
 func (b *workBudget) allowsFleet(a *solution) bool {
 	p := podPricesFor(a)
-	classes, offers := p.classesOnNewNodes(a), p.offersForSale()
-	work := fleetPerFill*classes*offers + fleetPerPivot*classes*classes*classes
+	kinds := p.kindsOnNewNodes(a)
+	work := fleetPerFill*kinds*p.offersForSale() + fleetPerPivot*kinds*kinds*kinds
 	if work > b.fleet {
 		return false
 	}
-	b.left -= work
+	b.left = min(b.left, b.most-work)
 	b.used += work
 	return true
 }
 
-// classesOnNewNodes is of how many price classes the pods on new nodes of the solution are.
-func (p *shadowPrices) classesOnNewNodes(a *solution) int {
-	classes := map[int32]bool{}
+// kindsOnNewNodes is of how many price classes and admissions the pods on new nodes of the solution are.
+func (p *shadowPrices) kindsOnNewNodes(a *solution) int {
+	type kind struct {
+		class int32
+		admit *nodeAdmission
+	}
+	kinds := map[kind]bool{}
 	for _, b := range a.bins {
 		if b.offer == nil {
 			continue
 		}
 		for _, l := range b.load {
-			classes[p.classOf(l.view.class, l.pins)] = true
+			kinds[kind{p.classOf(l.view.class, l.pins), l.admit}] = true
 		}
 	}
-	return len(classes)
+	return len(kinds)
 }
 
 // offersForSale is how many offers of the problem are no nodes that are there.

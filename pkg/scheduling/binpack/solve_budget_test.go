@@ -1,0 +1,37 @@
+package binpack
+
+import (
+	"testing"
+
+	"joiner.sh/pkg/model/cluster"
+)
+
+// All new nodes are chosen together only where the time that a pass has left is enough for it.
+func TestAFleetIsChosenTogetherWithinTheTimeLeft(t *testing.T) {
+	for milliseconds, want := range map[int]bool{0: true, 128: true, 16: false} {
+		s := services(t, 500)
+		s.Rules.PackingMilliseconds = milliseconds
+		w := newProblem(s, ResolveOfferings(s))
+		first, _ := w.placeMostPods()
+		b := w.newBudget(first)
+		if got := b.allowsFleet(first); got != want {
+			t.Errorf("with %d ms of a core: %v, want %v", milliseconds, got, want)
+		}
+		if want && b.left > b.most-b.used {
+			t.Errorf("%d of %d are left after %d", b.left, b.most, b.used)
+		}
+	}
+}
+
+// What a pass may do is within the time that it has left, whatever a plan is worth.
+func TestABudgetIsWithinTheTimeLeft(t *testing.T) {
+	s := services(t, 500)
+	for _, milliseconds := range []int{1, 64, 4096} {
+		s.Rules = cluster.Settings{PackingMilliseconds: milliseconds}
+		w := newProblem(s, ResolveOfferings(s))
+		first, _ := w.placeMostPods()
+		if b := w.newBudget(first); b.left <= 0 || b.left > milliseconds*millisecond || b.fleet > milliseconds*millisecond {
+			t.Errorf("with %d ms of a core: %+v", milliseconds, *b)
+		}
+	}
+}
