@@ -6,11 +6,43 @@ import (
 )
 
 // shareRanking finds the cheapest share of an offer for a pod without looking at them all: by resource, it has the
-// offers in the order of what a unit of that costs on them, made when it is first needed.
+// offers in the order of what a unit of that costs on them, as far as anybody looked.
 type shareRanking struct {
 	offers []*poolOffering
-	by     [][]rankedOffer // by dimension
+	by     []*rankedOffers // by dimension
 	known  map[pricedNeed]float64
+}
+
+// rankedOffers are offers of which the first are in order.
+type rankedOffers struct{ first, rest []rankedOffer }
+
+// rankedAtOnce is how many times what a unit costs at least it may cost on offers that are put in order together: few
+// offers are asked about.
+const rankedAtOnce = 1.2
+
+// at is the offer at the place in the order; false when there are not as many.
+func (r *rankedOffers) at(place int) (rankedOffer, bool) {
+	for len(r.first) <= place && len(r.rest) > 0 {
+		r.rankMore()
+	}
+	if place < len(r.first) {
+		return r.first[place], true
+	}
+	return rankedOffer{}, false
+}
+
+// rankMore puts some more offers in order. The least is the same in any order of equals.
+func (r *rankedOffers) rankMore() {
+	byUnit := func(a, b rankedOffer) int { return cmp.Compare(a.unit, b.unit) }
+	most, ranked := rankedAtOnce*slices.MinFunc(r.rest, byUnit).unit, len(r.first)
+	r.rest = slices.DeleteFunc(r.rest, func(o rankedOffer) bool {
+		if o.unit > most {
+			return false
+		}
+		r.first = append(r.first, o)
+		return true
+	})
+	slices.SortFunc(r.first[ranked:], byUnit)
 }
 
 // rankedOffer is an offer with the price of a unit of some resource, as if the others came for free.
@@ -26,7 +58,7 @@ type pricedNeed struct {
 }
 
 func newRanking(offers []*poolOffering, dims int) *shareRanking {
-	return &shareRanking{offers: offers, by: make([][]rankedOffer, dims), known: map[pricedNeed]float64{}}
+	return &shareRanking{offers: offers, by: make([]*rankedOffers, dims), known: map[pricedNeed]float64{}}
 }
 
 // minShare is the lowest price, in USD per hour, of the part of a node that one pod of the class takes, over the offers
@@ -43,18 +75,19 @@ func (r *shareRanking) minShare(admit *nodeAdmission, k *podClass) float64 {
 
 // minShareOf is minShare for a pod that needs as much as the vector says.
 func (r *shareRanking) minShareOf(admit *nodeAdmission, needs []int64) float64 {
-	var list []rankedOffer
+	list := &rankedOffers{}
 	need, from := int64(0), -1.0
 	for d, x := range needs {
 		if x == 0 {
 			continue
 		}
 		units := r.offersByUnitPrice(d)
-		if len(units) == 0 {
-			list = nil // nobody has any
+		least, ok := units.at(0)
+		if !ok {
+			list = units // nobody has any
 			break
 		}
-		if first := float64(x) * units[0].unit; first > from {
+		if first := float64(x) * least.unit; first > from {
 			list, need, from = units, x, first
 		}
 	}
@@ -62,8 +95,9 @@ func (r *shareRanking) minShareOf(admit *nodeAdmission, needs []int64) float64 {
 	if from < 0 { // it needs nothing
 		list = r.offersByUnitPrice(0)
 	}
-	for _, e := range list {
-		if float64(need)*e.unit*(1-1e-12) > best {
+	for place := 0; ; place++ {
+		e, ok := list.at(place)
+		if !ok || float64(need)*e.unit*(1-1e-12) > best {
 			break
 		}
 		if s := dominantShare(needs, e.offer.room); s <= 1 && e.offer.Price*s < best &&
@@ -75,16 +109,14 @@ func (r *shareRanking) minShareOf(admit *nodeAdmission, needs []int64) float64 {
 }
 
 // offersByUnitPrice are the offers that have any of the resource, in the order of what a unit costs.
-func (r *shareRanking) offersByUnitPrice(d int) []rankedOffer {
+func (r *shareRanking) offersByUnitPrice(d int) *rankedOffers {
 	if r.by[d] == nil {
-		r.by[d] = make([]rankedOffer, 0, len(r.offers))
+		r.by[d] = &rankedOffers{}
 		for _, o := range r.offers {
 			if o.room[d] > 0 {
-				r.by[d] = append(r.by[d], rankedOffer{o.Price / float64(o.room[d]), o})
+				r.by[d].rest = append(r.by[d].rest, rankedOffer{o.Price / float64(o.room[d]), o})
 			}
 		}
-		// the least is the same in any order of equals
-		slices.SortFunc(r.by[d], func(a, b rankedOffer) int { return cmp.Compare(a.unit, b.unit) })
 	}
 	return r.by[d]
 }
