@@ -21,6 +21,9 @@ const (
 	// hostFillPasses is how often a solution begins with what nodes that are there hold: twice, because a better plan
 	// is known then, and more often while work is left.
 	hostFillPasses = 4
+	// fleetPasses is in how many of them all new nodes are chosen together at once. Later fills are often the same, and
+	// a search that begins with nodes chosen one by one ends elsewhere.
+	fleetPasses = 2
 )
 
 // hostFill is how many pods of which price classes a host should take.
@@ -156,7 +159,7 @@ func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *so
 		}
 		filled := st
 		left -= f.findFills(&filled, share(givingShare), pass%2 == 1)
-		a := f.packFilled(best, &filled)
+		a := f.packFilled(best, &filled, pass < fleetPasses)
 		if a.waiting() > best.waiting() {
 			break
 		}
@@ -176,10 +179,10 @@ func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *so
 	return best
 }
 
-// packFilled packs what the fills of the strategy leave, all new nodes together where that is about as much work as for
-// the best solution so far and the plan is worth that.
-func (f *hostFillSearch) packFilled(best *solution, st *strategy) *solution {
-	if f.w.newBudget(best).allowsFleet(best) {
+// packFilled packs what the fills of the strategy leave, all new nodes together if asked for, where that is about as
+// much work as for the best solution so far and the plan is worth that.
+func (f *hostFillSearch) packFilled(best *solution, st *strategy, together bool) *solution {
+	if together && f.w.newBudget(best).allowsFleet(best) {
 		st.guide = byLinearProgram
 		return f.w.pack(*st)
 	}

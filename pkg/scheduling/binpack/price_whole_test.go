@@ -54,7 +54,7 @@ func TestNodesTakeThePodsThatSpread(t *testing.T) {
 	given, taken := 0, 0
 	for seed := range uint64(8) {
 		_, fills, first, st := findFillsOf(t, fewOfEach(seed), 400*millisecond)
-		w, a := fills.w, fills.packFilled(first, &st)
+		w, a := fills.w, fills.packFilled(first, &st, true)
 		for i, fill := range st.hostFills {
 			held := map[int32]int{}
 			for _, l := range a.bins[i].load {
