@@ -55,19 +55,8 @@ func (f *KnapsackSolver) invertBasis(b *Basis) bool {
 		}
 	}
 	for c := range n {
-		best := c
-		for r := c + 1; r < n; r++ {
-			if math.Abs(m[r*n+c]) > math.Abs(m[best*n+c]) {
-				best = r
-			}
-		}
-		d := m[best*n+c]
-		if math.Abs(d) < 1e-11 {
+		if !movePivot(m, f.inverse, c, n, 1e-11) {
 			return false
-		}
-		for k := range n {
-			m[best*n+k], m[c*n+k] = m[c*n+k], m[best*n+k]/d
-			f.inverse[best*n+k], f.inverse[c*n+k] = f.inverse[c*n+k], f.inverse[best*n+k]/d
 		}
 		for r := range n {
 			if x := m[r*n+c]; r != c && x != 0 {
@@ -125,4 +114,26 @@ func (f *KnapsackSolver) exchangeBasis(b *Basis, enter, leave int, toUpper bool)
 			}
 		}
 	}
+}
+
+// movePivot exchanges the row that has the largest number in the column, from the diagonal on, for the one on the
+// diagonal, and divides it by that number, in the matrix and in its inverse. It changes nothing and returns false where
+// that number is less than least: the matrix has no inverse.
+func movePivot(matrix, inverse []float64, column, n int, least float64) bool {
+	best := column
+	for r := column + 1; r < n; r++ {
+		if math.Abs(matrix[r*n+column]) > math.Abs(matrix[best*n+column]) {
+			best = r
+		}
+	}
+	d := matrix[best*n+column]
+	if math.Abs(d) < least {
+		return false
+	}
+	for k := range n {
+		i, j := best*n+k, column*n+k
+		matrix[i], matrix[j] = matrix[j], matrix[i]/d
+		inverse[i], inverse[j] = inverse[j], inverse[i]/d
+	}
+	return true
 }

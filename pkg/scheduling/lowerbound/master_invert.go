@@ -50,19 +50,8 @@ func (m *masterProblem) refactorBasis() {
 // eliminateColumn makes a column of the matrix that of the identity, and does the same to the inverse; false where the
 // matrix has none.
 func (m *masterProblem) eliminateColumn(a []float64, at, n int) bool {
-	best := at
-	for r := at + 1; r < n; r++ {
-		if math.Abs(a[r*n+at]) > math.Abs(a[best*n+at]) {
-			best = r
-		}
-	}
-	d := a[best*n+at]
-	if math.Abs(d) < 1e-9 {
+	if !movePivot(a, m.inverse, at, n, 1e-9) {
 		return false
-	}
-	for k := range n {
-		a[best*n+k], a[at*n+k] = a[at*n+k], a[best*n+k]/d
-		m.inverse[best*n+k], m.inverse[at*n+k] = m.inverse[at*n+k], m.inverse[best*n+k]/d
 	}
 	m.subtractFromOthers(m.inverse, a, at)
 	m.subtractFromOthers(a, a, at)
