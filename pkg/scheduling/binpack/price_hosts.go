@@ -7,8 +7,9 @@ import (
 	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
-// mostHostRows is how many sorts of nodes that are there the prices of pods reckon with.
-const mostHostRows = 100
+// mostHostRows is how many sorts of nodes that are there the prices of pods reckon with: fewer where these and kinds of
+// pods are more than mostPriceRows, because the work grows by the third power of both together, but leastHostRows.
+const mostHostRows, leastHostRows, mostPriceRows = 100, 25, 350
 
 // hostOffers makes offers of the nodes that are there, for prices that reckon with their room.
 type hostOffers struct {
@@ -21,9 +22,10 @@ type hostOffers struct {
 // only better or worse for it: what proves a bound looks at each node by itself.
 func (h hostOffers) addHosts() {
 	hosts, admitted := h.admittingHosts()
+	most := mostHostSorts(len(h.out.classes))
 	for base := 1.5; ; base *= base {
 		sorts := h.alikeHosts(hosts, admitted, base)
-		if len(sorts) > mostHostRows && base < noMatter {
+		if len(sorts) > most && base < noMatter {
 			continue
 		}
 		for _, o := range sorts {
@@ -31,6 +33,11 @@ func (h hostOffers) addHosts() {
 		}
 		return
 	}
+}
+
+// mostHostSorts is how many sorts of nodes that are there prices reckon with beside so many kinds of pods.
+func mostHostSorts(kinds int) int {
+	return max(leastHostRows, min(mostHostRows, mostPriceRows-kinds))
 }
 
 // noMatter is the factor between two rooms from which on it does not tell nodes apart.

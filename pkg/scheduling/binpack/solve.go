@@ -17,9 +17,6 @@ const (
 	// fewNodes is how many new nodes make it worth while to try a second way of choosing them. Of many, the first is
 	// better.
 	fewNodes = 120
-	// fewOffers is of how many offers nodes are chosen together also where there is no search: a dozen types in a few
-	// zones.
-	fewOffers = 100
 	// smallGap is how near to the lower bound, as a part of it, a plan is good enough.
 	smallGap = 0.0005
 	// ceilingGap is the same of a plan that was as near as that until less of one pool of spot capacity made it dearer.
@@ -180,13 +177,10 @@ func (w *problem) improve(a *solution, st strategy, most int) (*solution, int) {
 }
 
 // packByLinearProgram chooses all new nodes together, where that takes no more than a part of the work that the plan is
-// worth. Of many offers some fit whatever is left, so plans that nothing searches for go without. It returns the
-// cheaper of the two solutions, and the other where that places as many pods.
+// worth. It returns the cheaper of the two solutions, and the other where that places as many pods.
 func (w *problem) packByLinearProgram(best *solution, st strategy, b *workBudget) (cheaper, other *solution) {
 	if best.strategy.guide == byLinearProgram || best.used.opened == 0 || w.worth == nil ||
-		isNearBound(best, smallGap) ||
-		w.s.Rules.PackingIterations == cluster.NoIterations && len(w.worth.problem.Offers) > fewOffers ||
-		!b.allowsFleet(best) {
+		isNearBound(best, smallGap) || !b.allowsFleet(best) {
 		return best, nil
 	}
 	st.guide, st.caps = byLinearProgram, best.strategy.caps

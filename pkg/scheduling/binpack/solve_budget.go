@@ -1,6 +1,10 @@
 package binpack
 
-import "cmp"
+import (
+	"cmp"
+
+	"joiner.sh/pkg/model/cluster"
+)
 
 // Work is counted in what takes about a nanosecond of one core, by what is gone through, not by a clock: equal
 // snapshots get equal plans on every machine.
@@ -20,6 +24,9 @@ const (
 	mostWork = 4000 * millisecond
 	// leastFleetWork is how much may go into choosing all nodes together even where little is to be saved.
 	leastFleetWork = 70 * millisecond
+	// unsearchedFleetWork is how much may go into that at most in a plan that nothing searches for: thousands of those
+	// are asked for.
+	unsearchedFleetWork = 10 * millisecond
 	// fleetPerFill and fleetPerPivot are how much work it takes to choose all nodes together, by kinds of pods times
 	// offers and by the third power of kinds of pods.
 	fleetPerFill, fleetPerPivot = 1500, 200
@@ -47,7 +54,11 @@ func (w *problem) newBudget(a *solution) *workBudget {
 	most := min(mostWork, cmp.Or(w.s.Rules.PackingMilliseconds*millisecond, mostWork))
 	pods := len(w.classes.waiting) - a.waiting()
 	left := min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD), most)
-	return &workBudget{left: left, fleet: min(most, max(left, leastFleetWork)), most: most}
+	fleet := min(most, max(left, leastFleetWork))
+	if w.s.Rules.PackingIterations == cluster.NoIterations {
+		fleet = min(fleet, unsearchedFleetWork)
+	}
+	return &workBudget{left: left, fleet: fleet, most: most}
 }
 
 // allowsSearch reports whether enough is left for another search.

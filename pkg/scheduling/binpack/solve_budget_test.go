@@ -35,3 +35,21 @@ func TestABudgetIsWithinTheTimeLeft(t *testing.T) {
 		}
 	}
 }
+
+// A plan that nothing searches for chooses all nodes together only where that takes next to nothing: disruption asks for
+// thousands of such plans.
+func TestAnUnsearchedFleetIsChosenTogetherOnlyIfSmall(t *testing.T) {
+	for pods, want := range map[int]bool{40: true, 2000: false} {
+		s := services(t, pods)
+		s.Rules.PackingIterations = cluster.NoIterations
+		w := newProblem(s, ResolveOfferings(s))
+		first, _ := w.placeMostPods()
+		if got := w.newBudget(first).allowsFleet(first); got != want {
+			t.Errorf("%d pods: %v, want %v", pods, got, want)
+		}
+		w.s.Rules.PackingIterations = 0
+		if !w.newBudget(first).allowsFleet(first) {
+			t.Errorf("%d pods: no fleet is chosen together even where a search follows", pods)
+		}
+	}
+}

@@ -268,7 +268,6 @@ func (f *KnapsackSolver) dualBound(most []float64) float64 {
 // places, none of them below 0, prove.
 func (f *KnapsackSolver) UpperBound(items []int32, most, room, prices []float64) float64 {
 	sum := 0.0
-	copy(f.Price, prices)
 	f.rows = f.rows[:0] // those with a price
 	for row, p := range prices {
 		if p > 0 {
