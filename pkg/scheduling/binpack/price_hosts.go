@@ -133,7 +133,8 @@ func (pk *packing) fillHostsByPrices(batches []*podBatch) {
 			}
 		}
 	}
-	raised := a.strategy.hostFills != nil // most of the room is full by prices that are better than new ones
+	// most of the room is full by prices that are better than new ones
+	raised := a.strategy.hostFills != nil && !a.strategy.repricesHosts
 	if raised {
 		g.setValues(a.w.raised.prices.Value)
 	}

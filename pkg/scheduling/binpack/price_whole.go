@@ -22,7 +22,7 @@ const (
 	// is known then, and more often while work is left.
 	hostFillPasses = 4
 	// fleetPasses is in how many of them all new nodes are chosen together at once. Later fills are often the same, and
-	// a search that begins with nodes chosen one by one ends elsewhere.
+	// a search that begins with nodes chosen one by one, and hosts filled by other prices, ends elsewhere.
 	fleetPasses = 2
 )
 
@@ -158,6 +158,7 @@ func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *so
 			left -= f.raiseFurther(best, min(left, share(furtherRaising)))
 		}
 		filled := st
+		filled.repricesHosts = pass >= fleetPasses
 		left -= f.findFills(&filled, share(givingShare), pass%2 == 1)
 		a := f.packFilled(best, &filled, pass < fleetPasses)
 		if a.waiting() > best.waiting() {

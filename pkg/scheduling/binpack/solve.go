@@ -48,6 +48,7 @@ type strategy struct {
 	spotCeiling       int64               // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
 	hostsByPrices     bool                // hosts are filled with what would cost most elsewhere
 	hostFills         []hostFill          // by host: what it takes before anything else, nil for nothing
+	repricesHosts     bool                // what hostFills leave is priced anew while hosts are filled
 	domainShares      map[classDomain]int // pods of a class that a domain gets before others get more
 	nodeCost          float64             // what a node costs beside its price, USD per hour
 }
