@@ -41,9 +41,10 @@ func TestPricesOfWorkloads(t *testing.T) {
 
 // workload returns a cluster with pods in so many deployments, drawn by a seed, and one pool:
 //
-//	workload apps=20 seed=3 [cores=8] [rules=(zone,host)] [family=(m5,c5)] [capacity=on-demand] [cpu=(2,4)] [nodes=3]
+//	workload apps=20 seed=3 [cores=8] [rules=(zone,host)] [family=(m5,c5)] [capacity=on-demand] [cpu=(2,4)] [nodes=3 [full]]
 //
-// A pod asks for at most so many cores, each deployment has one of the rules or none, and there are so many empty nodes.
+// A pod asks for at most so many cores, each deployment has one of the rules or none, and there are so many nodes, empty
+// or with a third to all of their room left.
 func workload(t *testing.T, d *datadriven.TestData, empty cluster.Snapshot) cluster.Snapshot {
 	t.Helper()
 	var apps, cores, nodes int
@@ -81,7 +82,12 @@ func workload(t *testing.T, d *datadriven.TestData, empty cluster.Snapshot) clus
 		}
 	}
 	for i := range nodes {
-		s.Nodes = append(s.Nodes, emptyNode(i))
+		node := emptyNode(i)
+		if d.HasArg("full") {
+			node.Allocatable.CPU = node.Allocatable.CPU * int64(320+i*7919%680) / 1000
+			node.Allocatable.Memory = node.Allocatable.Memory * int64(290+i*6007%710) / 1000
+		}
+		s.Nodes = append(s.Nodes, node)
 	}
 	r := rand.New(rand.NewPCG(seed, 11))
 	for app := range apps {
