@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"joiner.sh/pkg/cli"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/workload"
 )
@@ -21,10 +21,15 @@ type solo struct {
 	Workload                   string
 	Pods, Running, Nodes       int // waiting, on nodes, nodes there
 	Seconds, CPU, MiB          float64
-	USD, Bound                 float64
+	USD, Bound, Full           float64 // Full is the price of another plan, with volumes and public addresses
+	BestBound                  float64 // the best that effort times the work proves; 0 where it was not asked
+	Allocations                uint64  // objects on the heap
 	NewNodes, Unplaced, Faults int
 	Fault                      string
 }
+
+// effort is how many times the usual work tells how much more could be proven.
+const effort = 10
 
 // packLarge packs each file with Joiner in a process of its own that has one core, because the most memory that a
 // process ever had says nothing about the second workload. Files are parted by commas.
@@ -60,16 +65,20 @@ func (b *bench) packFile(path string) error {
 	if err != nil {
 		return err
 	}
-	p, err := cli.PlanBy(f, b.catalog, cluster.Settings{InstancePrices: true})
+	s, err := b.packFor(f, cluster.Settings{InstancePrices: true})
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return err
 	}
-	s := b.checkPlacement(f, p)
+	full, err := b.packFor(f, cluster.Settings{})
+	if err != nil {
+		return err
+	}
+	faults := slices.Concat(s.report.Violations, full.report.Violations)
 	out := solo{
-		Workload: f.Name, Pods: f.Pending(), Nodes: len(f.Nodes), Seconds: p.PlanSeconds, CPU: p.PlanUserSeconds,
-		MiB: p.MaxRSSMiB,
-		USD: s.report.HourlyUSD, Bound: p.LowerBoundUSD, NewNodes: s.report.Nodes, Unplaced: s.report.Unplaced,
-		Faults: len(s.report.Violations),
+		Workload: f.Name, Pods: f.Pending(), Nodes: len(f.Nodes), Seconds: s.plan.PlanSeconds,
+		CPU: s.plan.PlanUserSeconds, MiB: s.plan.MaxRSSMiB, Allocations: s.plan.Allocations,
+		USD: s.report.HourlyUSD, Bound: s.plan.LowerBoundUSD, Full: full.report.HourlyUSD,
+		NewNodes: s.report.Nodes, Unplaced: s.report.Unplaced, Faults: len(faults),
 	}
 	for _, n := range f.Nodes {
 		for _, count := range n.Pods { // a sum does not depend on the order
@@ -77,9 +86,27 @@ func (b *bench) packFile(path string) error {
 		}
 	}
 	if out.Faults > 0 {
-		out.Fault = s.report.Violations[0]
+		out.Fault = faults[0]
+	}
+	if len(f.Nodes) > 0 { // without nodes more work proves nothing more
+		more, err := b.packFor(f, cluster.Settings{InstancePrices: true, PackingEffort: effort})
+		if err != nil {
+			return err
+		}
+		out.BestBound = max(out.Bound, more.plan.LowerBoundUSD)
 	}
 	return json.NewEncoder(os.Stdout).Encode(out)
+}
+
+// faults are the broken rules of Joiner's plans, and a bound that the plan undercuts.
+func (s solo) faults() (bad []string) {
+	if s.Faults > 0 {
+		bad = append(bad, fmt.Sprintf("%s: %s", s.Workload, s.Fault))
+	}
+	if b := max(s.Bound, s.BestBound); s.Unplaced == 0 && s.USD < b*(1-tiny) {
+		bad = append(bad, fmt.Sprintf("%s: the bound is %.6f USD/h, the plan needs %.6f", s.Workload, b, s.USD))
+	}
+	return bad
 }
 
 // largeSheet is the table of large workloads, nil when there are none.
@@ -92,19 +119,23 @@ func largeSheet(list []solo) table.Writer {
 	t.Style().Format.Header = text.FormatDefault
 	t.AppendHeader(table.Row{"workload", "pods waiting", "pods running", "nodes there", "Joiner s", "CPU s", "peak MiB",
 		"USD/h", "new nodes", "unplaced",
-		"checker", "bound USD/h", "gap"})
+		"checker", "bound USD/h", "gap", "bound's gap", "full USD/h", "allocations"})
 	for _, s := range list {
-		verdict, gap := "valid", ""
+		verdict, gap, ownGap := "valid", "", ""
 		if s.Faults > 0 {
 			verdict = fmt.Sprintf("%d faults", s.Faults)
 		}
 		if s.Bound > 0 {
 			gap = fmt.Sprintf("%.1f %%", 100*(s.USD/s.Bound-1))
 		}
+		if s.BestBound > 0 {
+			ownGap = fmt.Sprintf("%.2f %%", 100*(1-s.Bound/s.BestBound))
+		}
 		t.AppendRow(table.Row{s.Workload, s.Pods, s.Running, s.Nodes, fmt.Sprintf("%.3f", s.Seconds),
 			fmt.Sprintf("%.3f", s.CPU),
 			fmt.Sprintf("%.0f", s.MiB), fmt.Sprintf("%.2f", s.USD), s.NewNodes, s.Unplaced, verdict,
-			fmt.Sprintf("%.2f", s.Bound), gap})
+			fmt.Sprintf("%.2f", s.Bound), gap, ownGap, fmt.Sprintf("%.2f", s.Full),
+			fmt.Sprintf("%.2f M", float64(s.Allocations)/1e6)})
 	}
 	return t
 }

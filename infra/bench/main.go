@@ -43,6 +43,7 @@ type row struct {
 	workload          string
 	pods, nodes       int
 	joiner, karpenter *side
+	full              *side // Joiner's plan by the prices that are its default: with volumes and public addresses
 }
 
 // side is what one packer made of a workload.
@@ -154,11 +155,12 @@ func (b *bench) runWorkload(path string) (row, error) {
 	}
 	r := row{workload: f.Name, pods: f.Pending(), nodes: len(f.Nodes)}
 	runtime.GC()
-	p, err := cli.PlanBy(f, b.catalog, cluster.Settings{InstancePrices: true})
-	if err != nil {
-		return row{}, fmt.Errorf("%s: %w", path, err)
+	if r.joiner, err = b.packFor(f, cluster.Settings{InstancePrices: true}); err != nil {
+		return row{}, err
 	}
-	r.joiner = b.checkPlacement(f, p)
+	if r.full, err = b.packFor(f, cluster.Settings{}); err != nil {
+		return row{}, err
+	}
 	if b.only {
 		return r, nil
 	}
@@ -174,10 +176,19 @@ func (b *bench) runWorkload(path string) (row, error) {
 	if err != nil {
 		return row{}, fmt.Errorf("%s: Karpenter: %w", path, err)
 	}
-	p = in.GroupedPlacement(result)
-	p.PlanSeconds, p.PlanUserSeconds, p.MaxRSSMiB = took.Seconds, took.UserSeconds, took.MaxRSSMiB
+	p := in.GroupedPlacement(result)
+	took.NoteIn(&p)
 	r.karpenter = b.checkPlacement(f, p)
 	return r, nil
+}
+
+// packFor packs the workload with Joiner, and has the plan checked.
+func (b *bench) packFor(f workload.File, rules cluster.Settings) (*side, error) {
+	p, err := cli.PlanBy(f, b.catalog, rules)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return b.checkPlacement(f, p), nil
 }
 
 func (b *bench) checkPlacement(f workload.File, p workload.Placement) *side {
@@ -203,34 +214,39 @@ func verdictText(r plancheck.Report) string {
 func findFaults(rows []row, alone []solo) error {
 	var bad []string
 	for _, s := range alone {
-		if s.Faults > 0 {
-			bad = append(bad, fmt.Sprintf("%s: %s", s.Workload, s.Fault))
-		}
-	}
-	add := func(r row, format string, args ...any) {
-		bad = append(bad, r.workload+": "+fmt.Sprintf(format, args...))
+		bad = append(bad, s.faults()...)
 	}
 	for _, r := range rows {
-		if v := r.joiner.report.Violations; len(v) > 0 {
-			add(r, "%s", strings.Join(v[:min(5, len(v))], "; "))
-		}
-		for _, s := range []*side{r.joiner, r.karpenter} {
-			if s == nil || len(s.report.Violations) > 0 {
-				continue
-			}
-			if s.report.Unplaced < r.joiner.report.Unplaced {
-				add(r, "%s finds a place for %d pods more", s.plan.Tool, r.joiner.report.Unplaced-s.report.Unplaced)
-			}
-			if b := r.joiner.plan.LowerBoundUSD; s.report.Unplaced <= r.joiner.report.Unplaced &&
-				s.report.HourlyUSD < b*(1-tiny) {
-				add(r, "the bound is %.6f USD/h, %s needs %.6f", b, s.plan.Tool, s.report.HourlyUSD)
-			}
-		}
+		bad = append(bad, r.faults()...)
 	}
 	if len(bad) > 0 {
 		return errors.New("Joiner's plans have faults: " + strings.Join(bad, "\n"))
 	}
 	return nil
+}
+
+// faults are the broken rules of Joiner's plans, and what findFaults says of the other side.
+func (r row) faults() (bad []string) {
+	add := func(format string, args ...any) { bad = append(bad, r.workload+": "+fmt.Sprintf(format, args...)) }
+	for _, s := range []*side{r.joiner, r.full} {
+		if s != nil && len(s.report.Violations) > 0 {
+			v := s.report.Violations
+			add("%s", strings.Join(v[:min(5, len(v))], "; "))
+		}
+	}
+	for _, s := range []*side{r.joiner, r.karpenter} {
+		if s == nil || len(s.report.Violations) > 0 {
+			continue
+		}
+		if s.report.Unplaced < r.joiner.report.Unplaced {
+			add("%s finds a place for %d pods more", s.plan.Tool, r.joiner.report.Unplaced-s.report.Unplaced)
+		}
+		if b := r.joiner.plan.LowerBoundUSD; s.report.Unplaced <= r.joiner.report.Unplaced &&
+			s.report.HourlyUSD < b*(1-tiny) {
+			add("the bound is %.6f USD/h, %s needs %.6f", b, s.plan.Tool, s.report.HourlyUSD)
+		}
+	}
+	return bad
 }
 
 // tiny is how much of a price may be lost in adding up.

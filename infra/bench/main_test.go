@@ -65,7 +65,11 @@ func TestFaultsAndMeans(t *testing.T) {
 	if err := findFaults(rows, nil); err == nil || !strings.Contains(err.Error(), "alone: too full") {
 		t.Errorf("a fault of ours gives %v", err)
 	}
-	rows[3].joiner = side(1, 1)
+	rows[3].joiner, rows[3].full = side(1, 1), side(1, 1, "too expensive")
+	if err := findFaults(rows, nil); err == nil || !strings.Contains(err.Error(), "alone: too expensive") {
+		t.Errorf("a fault of a plan by full prices gives %v", err)
+	}
+	rows[3].full = side(1.1, 1)
 	rows[0].joiner.plan.LowerBoundUSD = 1.5
 	if err := findFaults(rows, nil); err == nil || !strings.Contains(err.Error(), "a: the bound is 1.500000 USD/h") {
 		t.Errorf("a bound above our own price gives %v", err)
@@ -80,17 +84,22 @@ func TestFaultsAndMeans(t *testing.T) {
 // What large workloads took is beside the table, and what is wrong with them is a fault as well.
 func TestLarge(t *testing.T) {
 	list := []solo{
-		{Workload: "big", Pods: 50000, Seconds: 1.25, CPU: 1.2, MiB: 170, USD: 110, Bound: 100, NewNodes: 300},
+		{Workload: "big", Pods: 50000, Seconds: 1.25, CPU: 1.2, MiB: 170, USD: 110, Bound: 100, NewNodes: 300,
+			Full: 120.5, BestBound: 101, Allocations: 1_234_567},
 		{Workload: "bad", Pods: 10, Running: 130000, Nodes: 5000, Faults: 2, Fault: "claim 1: too full"},
 	}
 	text := resultsPage(nil, list)
-	for _, want := range []string{"| big | 50000 | 0 | 0 | 1.250 | 1.200 | 170 | 110.00 | 300 | 0 | valid | 100.00 | 10.0 % |", "| 2 faults |"} {
+	for _, want := range []string{"| big | 50000 | 0 | 0 | 1.250 | 1.200 | 170 | 110.00 | 300 | 0 | valid | 100.00 | 10.0 % | 0.99 % | 120.50 | 1.23 M |", "| 2 faults |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
 	if err := findFaults(nil, list); err == nil || !strings.Contains(err.Error(), "bad: claim 1: too full") {
 		t.Errorf("faults: %v", err)
+	}
+	list[0].BestBound = 110.5
+	if err := findFaults(nil, list[:1]); err == nil || !strings.Contains(err.Error(), "big: the bound is 110.500000 USD/h") {
+		t.Errorf("a bound above the price gives %v", err)
 	}
 	if strings.Contains(resultsPage(nil, nil), "Large") {
 		t.Error("a heading without a table")

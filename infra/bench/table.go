@@ -21,16 +21,19 @@ func resultTable(rows []row) table.Writer {
 	t.AppendHeader(table.Row{"workload", "pods", "nodes there", "Karpenter s", "CPU s", "USD/h", "new nodes",
 		"unplaced", "checker",
 		"Joiner s", "CPU s", "USD/h", "new nodes", "unplaced", "checker", "price ratio", "CPU ratio", "bound USD/h",
-		"gap"})
+		"gap", "full USD/h"})
 	for _, r := range rows {
 		line := table.Row{r.workload, r.pods, r.nodes}
 		line = append(append(line, sideColumns(r.karpenter)...), sideColumns(r.joiner)...)
-		bound, gap := "", ""
+		bound, gap, full := "", "", ""
 		if p := r.joiner.plan; p.LowerBoundUSD > 0 {
 			bound, gap = fmt.Sprintf("%.2f", p.LowerBoundUSD),
 				fmt.Sprintf("%.1f %%", 100*(r.joiner.report.HourlyUSD/p.LowerBoundUSD-1))
 		}
-		t.AppendRow(append(line, ratioText(r, priceOf), ratioText(r, cpuOf), bound, gap))
+		if r.full != nil {
+			full = fmt.Sprintf("%.2f", r.full.report.HourlyUSD)
+		}
+		t.AppendRow(append(line, ratioText(r, priceOf), ratioText(r, cpuOf), bound, gap, full))
 	}
 	return t
 }
@@ -104,12 +107,14 @@ func plainText(rows []row, alone []solo) string {
 func resultsPage(rows []row, alone []solo) string {
 	out := fmt.Sprintf("# Joiner beside Karpenter\n\nMeasured %s on %s with %s, Karpenter %s, Joiner's default settings, in one process. "+
 		"Seconds are for packing alone. No plan costs less than the bound, which ignores limits and weights of NodePools. "+
+		"Full: another plan, by the prices that are Joiner's default, with volumes and public addresses. "+
 		"Written by `make bench`.\n\n%s\n\n%s\n",
 		time.Now().UTC().Format(time.DateOnly), processorName(), runtime.Version(),
 		moduleVersion("sigs.k8s.io/karpenter"), resultTable(rows).RenderMarkdown(), summaryText(rows))
 	if t := largeSheet(alone); t != nil {
 		out += "\n## Large clusters\n\nJoiner alone, each workload in its own process with one core. " +
-			"Peak memory includes the whole process.\n\n" + t.RenderMarkdown() + "\n"
+			"Peak memory includes the whole process. Allocations are objects. Bound's gap: how far it is below " +
+			fmt.Sprintf("the best that %d times the work proves.\n\n", effort) + t.RenderMarkdown() + "\n"
 	}
 	return out
 }

@@ -74,7 +74,7 @@ func planSnapshot(s cluster.Snapshot, name string, sc terminalOutput) workload.P
 	var out workload.Placement
 	_ = sc.withProgress("packing", func() error { // it cannot fail
 		took := MeasureWork(func() { out = place(s) })
-		out.PlanSeconds, out.PlanUserSeconds, out.MaxRSSMiB = took.Seconds, took.UserSeconds, took.MaxRSSMiB
+		took.NoteIn(&out)
 		out.PreferencesUSD = pricePreferences(s, out, place)
 		return nil
 	})

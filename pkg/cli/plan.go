@@ -221,7 +221,7 @@ func PlanBy(w workload.File, c instancetypes.Catalog, rules cluster.Settings) (w
 	var made plan.Plan
 	took := MeasureWork(func() { made = binpack.Pods(s) })
 	p := workload.FromPlan(w, made)
-	p.PlanSeconds, p.PlanUserSeconds, p.MaxRSSMiB = took.Seconds, took.UserSeconds, took.MaxRSSMiB
+	took.NoteIn(&p)
 	return p, nil
 }
 

@@ -8,6 +8,7 @@ type Placement struct {
 	PlanSeconds     float64     `json:"planSeconds"`
 	PlanUserSeconds float64     `json:"planUserSeconds"`
 	MaxRSSMiB       float64     `json:"maxRSSMiB"`
+	Allocations     uint64      `json:"-"` // objects on the heap
 	NodeClaims      []NodeClaim `json:"nodeClaims"`
 	OnExisting      []OnNode    `json:"onExisting"`
 	Unplaced        []Unplaced  `json:"unplaced"`

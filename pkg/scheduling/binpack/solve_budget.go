@@ -51,15 +51,18 @@ func (w *problem) newBudget(a *solution) *workBudget {
 	}
 	nodes := a.used.opened + hosts/partOfNode
 	stake := max(0, a.newNodePrice()-a.lowerBound())
-	most := min(mostWork, cmp.Or(w.s.Rules.PackingMilliseconds*millisecond, mostWork))
+	most := w.effort() * min(mostWork, cmp.Or(w.s.Rules.PackingMilliseconds*millisecond, mostWork))
 	pods := len(w.classes.waiting) - a.waiting()
-	left := min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD), most)
+	left := min(w.effort()*min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD)), most)
 	fleet := min(most, max(left, leastFleetWork))
 	if w.s.Rules.PackingIterations == cluster.NoIterations {
 		fleet = min(fleet, unsearchedFleetWork)
 	}
 	return &workBudget{left: left, fleet: fleet, most: most}
 }
+
+// effort is how many times the usual work may go into the plan.
+func (w *problem) effort() int { return max(1, w.s.Rules.PackingEffort) }
 
 // allowsSearch reports whether enough is left for another search.
 func (b *workBudget) allowsSearch() bool { return b.left >= leastSearchWork }

@@ -36,6 +36,19 @@ func TestABudgetIsWithinTheTimeLeft(t *testing.T) {
 	}
 }
 
+// More may go into a plan where that is asked for, to measure what it does.
+func TestABudgetGrowsWithTheEffort(t *testing.T) {
+	s := services(t, 500)
+	s.Rules.PackingMilliseconds = 64
+	w := newProblem(s, ResolveOfferings(s))
+	first, _ := w.placeMostPods()
+	once := w.newBudget(first)
+	w.s.Rules.PackingEffort = 10
+	if b := w.newBudget(first); b.left != 10*once.left || b.most != 10*once.most {
+		t.Errorf("ten times the work: %+v, once: %+v", *b, *once)
+	}
+}
+
 // A plan that nothing searches for chooses all nodes together only where that takes next to nothing: disruption asks for
 // thousands of such plans.
 func TestAnUnsearchedFleetIsChosenTogetherOnlyIfSmall(t *testing.T) {
