@@ -164,10 +164,14 @@ const (
 
 func statusTable(sc terminalOutput, v status.View) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d nodes, %d pods, %.4f USD/h%s   cpu %s of %s   memory %s of %s GiB\n\n", v.Total.Nodes,
+	fmt.Fprintf(&b, "%d nodes, %d pods, %.4f USD/h%s   cpu %s of %s   memory %s of %s GiB\n", v.Total.Nodes,
 		v.Total.Pods, v.Total.HourlyUSD, unpricedNodes(v.Total),
 		fillBar(sc, v.Total.CPU), status.FormatCores(v.Total.CPU.Room), fillBar(sc, v.Total.Memory),
 		status.GiB(v.Total.Memory.Room))
+	for _, line := range status.PriceLines(v.Total.HourlyUSD, v.Total.Parts) {
+		b.WriteString(line + "\n")
+	}
+	b.WriteString("\n")
 	for _, p := range v.Pools {
 		name := p.Name
 		if name == "" {

@@ -107,8 +107,8 @@ func (s Source) notProvisionable(p cluster.Pod) string {
 func podOutlook(p cluster.Pod, made plan.Plan) (verdict string, why []string) {
 	for _, l := range made.Launches {
 		if slices.Contains(l.Pods, p.Key()) {
-			return fmt.Sprintf("the next pass launches a node for it: %s from pool %s at %.4f USD/h", l.Choice.Offer,
-					l.Pool, l.Choice.BilledUSD()),
+			return fmt.Sprintf("the next pass launches a node for it: %s from pool %s at %s", l.Choice.Offer, l.Pool,
+					l.PriceText()),
 				[]string{fmt.Sprintf("the node is for %d pods, which ask for %s with its daemons; %d types are possible", len(l.Pods), l.Requests, len(l.Types))}
 		}
 	}
@@ -144,6 +144,7 @@ func ExplainNode(s Source, name string, sells binpack.Offerings) (Answer, error)
 			}
 		}
 	}
+	a.Why = append(a.Why, status.PriceLines(n.HourlyUSD, n.Parts)...)
 	verb := "disruption spares it: "
 	if n.MayGo {
 		verb = "disruption may take it: "
@@ -221,6 +222,7 @@ func ExplainPool(s Source, name string) (Answer, error) {
 			usd = v.Sum.HourlyUSD
 			a.Why = append(a.Why, fmt.Sprintf("it has %d nodes for %.4f USD/h with %d pods; cpu %s, memory %s asked for", v.Sum.Nodes, v.Sum.HourlyUSD, v.Sum.Pods,
 				status.FormatPercent(v.Sum.CPU), status.FormatPercent(v.Sum.Memory)))
+			a.Why = append(a.Why, status.PriceLines(v.Sum.HourlyUSD, v.Sum.Parts)...)
 		}
 	}
 	a.Why = append(append(a.Why, explainLimits(p, usd)...), explainHazards(s.Snapshot, p)...)

@@ -92,7 +92,7 @@ func TestAnswers(t *testing.T) {
 it asks for cpu=500m memory=1024Mi pods=1
 2026-11-22T10:00:00Z a node for it and 2 others: on-demand m5.xlarge in us-west-2a from pool general at 0.1920 USD/h`},
 		{said(explain.ExplainPod(s, "shop/gated")), "pod shop/gated: no node is made for it: the scheduler has not said yet that no node can take it (a scheduling gate, or it was made just now)"},
-		{said(explain.ExplainPod(s, "shop/new")), `pod shop/new: the next pass launches a node for it: on-demand m5.xlarge in us-west-2a from pool general at 0.1942 USD/h
+		{said(explain.ExplainPod(s, "shop/new")), `pod shop/new: the next pass launches a node for it: on-demand m5.xlarge in us-west-2a from pool general at 0.1942 USD/h, 0.0022 of it for volumes and addresses
 the node is for 1 pods, which ask for cpu=3800m memory=1024Mi pods=1 with its daemons; 1 types are possible`},
 		{said(explain.ExplainPod(s, "default/new")), "there is no pod default/new; there is shop/new"},
 		{said(explain.ExplainNode(s, "general-abc", sells)), `node n1: it is ready: on-demand m5.xlarge in us-west-2a at 0.1942 USD/h, 2h old
@@ -113,9 +113,9 @@ its condition Drained is False: not yet`},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T11:59:00Z propose Underutilized, saves 0.1000 USD/h, for spot m5.large in us-west-2a"},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T11:59:00Z not disrupted: a pod must stay"},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T10:00:00Z launched from pool general for 3 pods, shop/old among them, at 0.1920 USD/h; 0 types were possible"},
-		{said(explain.ExplainNode(s, "n1", sells)), "disruption "},
+		{said(explain.ExplainNode(s, "n1", sells)), "\nUSD per hour: instance 0.1920, volumes 0.0022\ndisruption "},
 		{said(explain.ExplainPool(s, "general")), "nodepool general: it is ready\nit has 1 nodes for 0.1942 USD/h with 1 pods"},
-		{said(explain.ExplainPool(s, "general")), "limit cpu: 4 of 20 used"},
+		{said(explain.ExplainPool(s, "general")), "\nUSD per hour: instance 0.1920, volumes 0.0022\nlimit cpu: 4 of 20 used"},
 		{said(explain.ExplainPool(s, "general")), "limit on the price: 0.1942 of 0.5000 USD/h used"},
 		{said(explain.ExplainPool(s, "general")), "disruption Underutilized: its budgets let 1 more nodes go now"},
 		{said(explain.ExplainPool(s, "general")), "1 pods that wait cannot use it: "},

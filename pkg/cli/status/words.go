@@ -59,6 +59,14 @@ func FormatParts(hourlyUSD float64, parts instancetypes.NodeCost) []string {
 	return out
 }
 
+// PriceLines is a line with the parts of a price per hour; nothing where it is for instances alone.
+func PriceLines(hourlyUSD float64, parts instancetypes.NodeCost) []string {
+	if list := FormatParts(hourlyUSD, parts); len(list) > 0 {
+		return []string{"USD per hour: " + strings.Join(list, ", ")}
+	}
+	return nil
+}
+
 // FormatHazard says how often nodes of a spot pool are interrupted, per hour of each.
 func FormatHazard(p SpotPool) string { return fmt.Sprintf("%.4f", p.Hazard) }
 

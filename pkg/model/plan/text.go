@@ -72,18 +72,23 @@ func (l Launch) String() string {
 	case len(l.Pods) == 0:
 		whom = "the number of nodes of the pool"
 	}
-	beside := ""
+	return fmt.Sprintf("launch %s from pool %s at %s (%d types possible) for %s", l.Choice.Offer, l.Pool,
+		l.PriceText(), len(l.Types), whom)
+}
+
+// PriceText says what the node costs per hour, what of that is not for its instance, and what it was counted dearer.
+func (l Launch) PriceText() string {
+	out := fmt.Sprintf("%.4f USD/h", l.Choice.BilledUSD())
 	if volumes := l.Choice.NodeUSD - l.Choice.DeclaredUSD; volumes > 0 {
-		beside = fmt.Sprintf(", %.4f of it for volumes and addresses", volumes)
+		out += fmt.Sprintf(", %.4f of it for volumes and addresses", volumes)
 	}
 	if l.Choice.DeclaredUSD > 0 {
-		beside += fmt.Sprintf(", %.4f of it declared", l.Choice.DeclaredUSD)
+		out += fmt.Sprintf(", %.4f of it declared", l.Choice.DeclaredUSD)
 	}
 	if l.Choice.RiskUSD > 0 {
-		beside += fmt.Sprintf(", counted %.4f dearer for interruptions", l.Choice.RiskUSD)
+		out += fmt.Sprintf(", counted %.4f dearer for interruptions", l.Choice.RiskUSD)
 	}
-	return fmt.Sprintf("launch %s from pool %s at %.4f USD/h%s (%d types possible) for %s", l.Choice.Offer, l.Pool,
-		l.Choice.BilledUSD(), beside, len(l.Types), whom)
+	return out
 }
 
 // NamePods names pods in short: the first few and how many more.

@@ -98,7 +98,7 @@ func TestStatusOfACluster(t *testing.T) {
 		t.Errorf("node: %+v\n%s", got, out)
 	}
 	code, out, progress = e.joiner("status")
-	for _, want := range []string{"full: 1 nodes, 1 pods, 0.1942 USD/h, cpu 25%, memory 25%", "full-node", "██▌·······  25% of 4", "stays: pod default/full-web carries"} {
+	for _, want := range []string{"\nUSD per hour: instance ", "full: 1 nodes, 1 pods, 0.1942 USD/h, cpu 25%, memory 25%", "full-node", "██▌·······  25% of 4", "stays: pod default/full-web carries"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, the table lacks %q:\n%s%s", code, want, out, progress)
 		}
