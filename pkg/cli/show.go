@@ -124,13 +124,21 @@ func newNodes(p workload.Placement) table.Writer {
 }
 
 func lastLine(p workload.Placement) string {
-	beside := 0.0
+	var volumes, declared float64
 	for _, c := range p.NodeClaims {
-		beside += c.NodeUSD
+		volumes += c.NodeUSD - c.DeclaredUSD
+		declared += c.DeclaredUSD
+	}
+	var beside []string
+	if volumes > 0 {
+		beside = append(beside, fmt.Sprintf("volumes and addresses: %.4f", volumes))
+	}
+	if declared > 0 {
+		beside = append(beside, fmt.Sprintf("declared: %.4f", declared))
 	}
 	price := fmt.Sprintf("%.4f USD/h", p.HourlyUSD)
-	if beside > 0 {
-		price += fmt.Sprintf(" (volumes and addresses: %.4f)", beside)
+	if len(beside) > 0 {
+		price += " (" + strings.Join(beside, ", ") + ")"
 	}
 	s := fmt.Sprintf("%s: %d pods, %d new nodes, %s, %d unschedulable; packed in %.3f s",
 		p.Workload, p.Pods, len(p.NodeClaims), price, p.CountUnplaced(), p.PlanSeconds)

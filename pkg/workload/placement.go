@@ -26,7 +26,8 @@ type NodeClaim struct {
 	Zone         string         `json:"zone"`
 	CapacityType string         `json:"capacityType"`
 	HourlyUSD    float64        `json:"hourlyUSD"`
-	NodeUSD      float64        `json:"nodeUSD,omitempty"` // of it, for volumes and a public address
+	NodeUSD      float64        `json:"nodeUSD,omitempty"`     // of it, beside the instance
+	DeclaredUSD  float64        `json:"declaredUSD,omitempty"` // of NodeUSD, what the owner declares; the rest is AWS's
 	TypeOptions  []string       `json:"typeOptions"`       // types left for the launch to choose from
 	Pods         map[string]int `json:"pods"`              // group to number
 }

@@ -93,7 +93,7 @@ type Node struct {
 	CapacityType string  `json:"capacityType,omitempty"`
 	Phase        string  `json:"phase"` // launching, starting, held, ready, not ready, cordoned, leaving
 	HourlyUSD    float64 `json:"hourlyUSD"`
-	NodeUSD      float64 `json:"nodeUSD,omitempty"` // of it, for volumes and a public address
+	NodeUSD      float64 `json:"nodeUSD,omitempty"` // of it, beside the instance
 	// parts of NodeUSD
 	Parts  instancetypes.NodeCost `json:"parts,omitzero"`
 	Priced bool                   `json:"priced"`
