@@ -28,8 +28,8 @@ type NodeClaim struct {
 	HourlyUSD    float64        `json:"hourlyUSD"`
 	NodeUSD      float64        `json:"nodeUSD,omitempty"`     // of it, beside the instance
 	DeclaredUSD  float64        `json:"declaredUSD,omitempty"` // of NodeUSD, what the owner declares; the rest is AWS's
-	TypeOptions  []string       `json:"typeOptions"`       // types left for the launch to choose from
-	Pods         map[string]int `json:"pods"`              // group to number
+	TypeOptions  []string       `json:"typeOptions"`           // types left for the launch to choose from
+	Pods         map[string]int `json:"pods"`                  // group to number
 }
 
 // OnNode is what went onto an existing node.
