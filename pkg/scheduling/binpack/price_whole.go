@@ -47,7 +47,7 @@ func (f *hostFillSearch) workFor(a *solution) int {
 		return 0
 	}
 	b := w.newBudget(a)
-	work, classes := min(b.left, b.most-b.left, w.effort()*mostHostFillWork), len(w.worth.classes)
+	work, classes := min(b.left, b.most-b.left, effort(w.s.Rules)*mostHostFillWork), len(w.worth.classes)
 	if work < leastHostFillWork || work < raisePerPivot*classes*classes*classes {
 		return 0
 	}

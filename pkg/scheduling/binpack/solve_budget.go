@@ -51,9 +51,9 @@ func (w *problem) newBudget(a *solution) *workBudget {
 	}
 	nodes := a.used.opened + hosts/partOfNode
 	stake := max(0, a.newNodePrice()-a.lowerBound())
-	most := w.effort() * min(mostWork, cmp.Or(w.s.Rules.PackingMilliseconds*millisecond, mostWork))
+	most := effort(w.s.Rules) * min(mostWork, cmp.Or(w.s.Rules.PackingMilliseconds*millisecond, mostWork))
 	pods := len(w.classes.waiting) - a.waiting()
-	left := min(w.effort()*min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD)), most)
+	left := min(effort(w.s.Rules)*min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD)), most)
 	fleet := min(most, max(left, leastFleetWork))
 	if w.s.Rules.PackingIterations == cluster.NoIterations {
 		fleet = min(fleet, unsearchedFleetWork)
@@ -61,8 +61,8 @@ func (w *problem) newBudget(a *solution) *workBudget {
 	return &workBudget{left: left, fleet: fleet, most: most}
 }
 
-// effort is how many times the usual work may go into the plan.
-func (w *problem) effort() int { return max(1, w.s.Rules.PackingEffort) }
+// effort is how many times the usual work may go into a plan.
+func effort(rules cluster.Settings) int { return max(1, rules.PackingEffort) }
 
 // allowsSearch reports whether enough is left for another search.
 func (b *workBudget) allowsSearch() bool { return b.left >= leastSearchWork }
