@@ -36,7 +36,9 @@ LOCAL_ARCH := $(shell go env GOARCH)
 LAMBDA_ARCH := $(if $(filter arm64,$(LOCAL_ARCH)),arm64,x86_64)
 
 # The same binary whatever the state of the work tree is, so that a commit alone does not change what is deployed.
-export GOFLAGS := -buildvcs=false
+export GOFLAGS := -trimpath -buildvcs=false
+# No C compiler is needed, and what is built for the functions, the command line and the tests is compiled once.
+export CGO_ENABLED := 0
 # Node 20 is past its end for CDK's JavaScript side and works; without these it says so in every run.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 export NODE_NO_WARNINGS := 1
