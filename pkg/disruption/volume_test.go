@@ -16,8 +16,8 @@ import (
 // its rule says that no pod that it may move uses any. Both kinds of worlds come.
 func TestRandomVolumes(t *testing.T) {
 	read, unread := 0, 0
-	for i := range *worlds {
-		seed := *firstWorld + i
+	for i := range worlds.N() {
+		seed := *firstWorld + uint64(i)
 		w := grown(t, seed)
 		w.furnish(int(seed))
 		s := scenario.AsRead(w.Snapshot, MayEmpty)

@@ -228,7 +228,7 @@ func TestWhenACheckpointIsWritten(t *testing.T) {
 // Processes are lost and begin anew with a checkpoint that may be old, damaged or of the other: a proven look shows what
 // a list shows, and a look shows what the process wrote.
 func TestRestoredCacheAgreesWithAList(t *testing.T) {
-	for n := range *histories {
+	for n := range histories.N() {
 		seed := *firstHistory + uint64(n)
 		synctest.Test(t, func(t *testing.T) {
 			h, f := newHistory(t, seed), &checkpointFile{}

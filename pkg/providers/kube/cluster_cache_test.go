@@ -15,10 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 var (
-	histories    = flag.Int("histories", 60, "random histories of the cluster that a cache is fed")
+	histories    = shortrun.NewCount("histories", 60, 10, "random histories of the cluster that a cache is fed")
 	firstHistory = flag.Uint64("first-history", 1, "the first of them")
 )
 
@@ -228,7 +229,7 @@ func (c *Client) patchAny(ctx context.Context, name, value string) (string, erro
 // A proven look shows what a list shows that is read after it, whatever became of the cache before: frozen, forgotten,
 // deaf, told twice or late, set back; and a look at the cache shows what the process wrote. Two processes take turns.
 func TestCacheAgreesWithAList(t *testing.T) {
-	for n := range *histories {
+	for n := range histories.N() {
 		seed := *firstHistory + uint64(n)
 		synctest.Test(t, func(t *testing.T) {
 			h := newHistory(t, seed)

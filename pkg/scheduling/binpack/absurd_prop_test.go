@@ -18,8 +18,8 @@ import (
 func TestAbsurdWorlds(t *testing.T) {
 	t.Parallel()
 	n, first := worlds()
-	for i := range *n {
-		seed := *first + uint64(i)
+	for i := range n {
+		seed := first + uint64(i)
 		w, err := scenario.Wild(seed)
 		if err != nil {
 			t.Fatal(err)

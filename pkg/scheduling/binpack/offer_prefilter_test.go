@@ -12,6 +12,7 @@ import (
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // tenants is a cluster of very many pools: n of one team each, which taints its nodes, n that are alike, and n that
@@ -45,6 +46,7 @@ func tenants(b testing.TB, n int) cluster.Snapshot {
 
 // A pass over very many pools is bounded, and the passes after it come to the pools that it left out.
 func TestVeryManyPools(t *testing.T) {
+	shortrun.Skip(t)
 	t.Parallel()
 	s := tenants(t, 350)
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)

@@ -6,6 +6,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 func decide(w *scenario.World) plan.Plan { return PodsFrom(w.Snapshot, w.Market) }
@@ -17,7 +18,8 @@ func TestScenarios(t *testing.T) { scenario.Run(t, "testdata", decide) }
 func TestRandomWorlds(t *testing.T) {
 	t.Parallel()
 	placed, bounded := 0, 0
-	for seed := range uint64(300) {
+	n := shortrun.Of(300, 30)
+	for seed := range uint64(n) {
 		w, err := scenario.Random(seed)
 		if err != nil {
 			t.Fatal(err)
@@ -34,10 +36,10 @@ func TestRandomWorlds(t *testing.T) {
 		}
 		placed += len(p.Existing) + len(p.Launches)
 	}
-	if bounded < 50 {
+	if bounded < n/6 {
 		t.Errorf("only %d plans have a bound of more than half their price", bounded)
 	}
-	if placed < 300 {
+	if placed < n {
 		t.Errorf("only %d placements in all worlds, which tests nothing", placed)
 	}
 }
@@ -47,7 +49,8 @@ func TestRandomWorlds(t *testing.T) {
 func TestBoundHoldsForOtherPlans(t *testing.T) {
 	t.Parallel()
 	compared := 0
-	for seed := range uint64(1500) {
+	n := shortrun.Of(1500, 150)
+	for seed := range uint64(n) {
 		world, err := scenario.Random(seed)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +73,7 @@ func TestBoundHoldsForOtherPlans(t *testing.T) {
 			t.Errorf("seed %d: bound %v, but plans cost %v and %v", seed, b, first.newNodePrice(), second.newNodePrice())
 		}
 	}
-	if compared < 500 {
+	if compared < n/3 {
 		t.Errorf("only %d worlds compared", compared)
 	}
 }
@@ -79,7 +82,7 @@ func TestBoundHoldsForOtherPlans(t *testing.T) {
 func TestRulesOfPrice(t *testing.T) {
 	t.Parallel()
 	count := func(rules cluster.Settings) (nodes, types int) {
-		for seed := range uint64(100) {
+		for seed := range uint64(shortrun.Of(100, 25)) {
 			w, err := scenario.Random(seed)
 			if err != nil {
 				t.Fatal(err)

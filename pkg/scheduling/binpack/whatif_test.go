@@ -8,6 +8,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // What is in stock answers every question as looking anew would: about the snapshot, and about the same with a third of
@@ -15,7 +16,8 @@ import (
 func TestStockAnswersAlike(t *testing.T) {
 	t.Parallel()
 	asked, placed := 0, 0
-	for seed := range uint64(60) {
+	n := shortrun.Of(60, 6)
+	for seed := range uint64(n) {
 		w, err := scenario.Wild(seed)
 		if err != nil {
 			t.Fatal(err)
@@ -30,7 +32,7 @@ func TestStockAnswersAlike(t *testing.T) {
 			}
 		}
 	}
-	if asked < 200 || placed < 1000 {
+	if asked < 3*n || placed < 16*n {
 		t.Errorf("%d questions, %d pods and nodes placed: too little to test anything", asked, placed)
 	}
 }
@@ -58,7 +60,8 @@ func gone(s cluster.Snapshot, part int) cluster.Snapshot {
 func TestWorthIsNoMoreThanNewNodesCost(t *testing.T) {
 	t.Parallel()
 	launched, tight := 0, 0
-	for seed := range uint64(120) {
+	n := shortrun.Of(120, 12)
+	for seed := range uint64(n) {
 		w, err := scenario.Wild(seed)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +85,7 @@ func TestWorthIsNoMoreThanNewNodesCost(t *testing.T) {
 			}
 		}
 	}
-	if launched < 500 || tight < 40 {
+	if launched < 4*n || tight < n/3-2 {
 		t.Errorf("%d nodes, %d questions near the bound: too little to test anything", launched, tight)
 	}
 }

@@ -19,15 +19,16 @@ import (
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // worlds is how many random worlds are played, and firstWorld the seed of the first.
-func worlds() (n *int, first *uint64) { return worldFlags.n, worldFlags.first }
+func worlds() (n int, first uint64) { return worldFlags.n.N(), *worldFlags.first }
 
 var worldFlags = struct {
-	n     *int
+	n     *shortrun.Count
 	first *uint64
-}{flag.Int("worlds", 200, "random worlds to play"), flag.Uint64("first-world", 0, "seed of the first random world")}
+}{shortrun.NewCount("worlds", 200, 20, "random worlds to play"), flag.Uint64("first-world", 0, "seed of the first random world")}
 
 // inWorlds plays the property in every world, on all cores. A fault comes with the world as text, to be pasted into a
 // scenario file.
@@ -36,9 +37,9 @@ func inWorlds(t *testing.T, property func(w *scenario.World) []string) {
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	var shown atomic.Int32
-	for i := range *n {
+	for i := range n {
 		g.Go(func() error {
-			seed := *first + uint64(i)
+			seed := first + uint64(i)
 			w, err := scenario.Wild(seed)
 			if err != nil || shown.Load() > 40 {
 				return err
@@ -85,9 +86,9 @@ func TestWildWorlds(t *testing.T) {
 		}
 		return bad
 	})
-	if n, _ := worlds(); int(placed.Load()) < *n || int(covered.Load()) < *n/20 {
+	if n, _ := worlds(); int(placed.Load()) < n || int(covered.Load()) < n/20 {
 		t.Errorf("%d placements, and %d launches that commitments cover, in %d worlds test nothing",
-			placed.Load(), covered.Load(), *n)
+			placed.Load(), covered.Load(), n)
 	}
 }
 
@@ -150,8 +151,8 @@ func TestMoreOffersCostNoMore(t *testing.T) {
 		}
 		return nil
 	})
-	if n, _ := worlds(); compared < *n/3 || cheaper == 0 || after > before {
-		t.Errorf("%d of %d worlds compared, %d cheaper, %.3f USD/h before and %.3f after", compared, *n, cheaper, before, after)
+	if n, _ := worlds(); compared < n/3 || cheaper == 0 || after > before {
+		t.Errorf("%d of %d worlds compared, %d cheaper, %.3f USD/h before and %.3f after", compared, n, cheaper, before, after)
 	}
 }
 
@@ -212,8 +213,8 @@ func TestRulesAboutItselfLeaveALonePodItsPlace(t *testing.T) {
 		}
 		return bad
 	})
-	if n, _ := worlds(); int(compared.Load()) < *n || int(booked.Load()) < *n/20 {
-		t.Errorf("%d pods compared, %d of them in reserved capacity, in %d worlds", compared.Load(), booked.Load(), *n)
+	if n, _ := worlds(); int(compared.Load()) < n || int(booked.Load()) < n/20 {
+		t.Errorf("%d pods compared, %d of them in reserved capacity, in %d worlds", compared.Load(), booked.Load(), n)
 	}
 }
 

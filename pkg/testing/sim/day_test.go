@@ -14,6 +14,7 @@ import (
 
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/testing/objects"
+	"joiner.sh/pkg/testing/shortrun"
 	"joiner.sh/pkg/testing/sim"
 )
 
@@ -76,6 +77,7 @@ func (a *awsAccount) beyond() string {
 // others must not do, and that moves do not go in circles, are invariants of the simulation; costs and repeated
 // launches are counted here.
 func TestDay(t *testing.T) {
+	shortrun.Skip(t)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var all awsAccount
@@ -153,6 +155,7 @@ func playDay(t *testing.T, seed uint64) (sum awsAccount) {
 
 // TestTheWorkOfADayIsThatOfItsSeed plays the same hours with other prices, so that all is decided another way.
 func TestTheWorkOfADayIsThatOfItsSeed(t *testing.T) {
+	shortrun.Skip(t)
 	dear := objects.FewTypes()
 	dear.Types = slices.Clone(dear.Types)
 	for i := range dear.Types {

@@ -1,30 +1,31 @@
 package sim_test
 
 import (
-	"flag"
 	"testing"
 	"time"
 
 	"joiner.sh/pkg/testing/objects"
 	"joiner.sh/pkg/testing/requestlimits"
+	"joiner.sh/pkg/testing/shortrun"
 	"joiner.sh/pkg/testing/sim"
 )
 
-var notices = flag.Int("notices", 1000, "how many spot notices come within a minute in TestNoticesOfAMinute")
+var notices = shortrun.NewCount("notices", 1000, 100, "how many spot notices come within a minute in TestNoticesOfAMinute")
 
 // TestNoticesOfAMinute: EC2 takes back a thousand spot nodes within a minute, in an account with the request limits that
 // the local environment plays too and with the stack's concurrency for notices. Every node is drained and its
 // replacement launched before its instance ends.
 func TestNoticesOfAMinute(t *testing.T) {
-	out := playNotices(t, sim.NoticeStorm{Nodes: *notices, Concurrency: 100, Limits: requestlimits.Default()})
-	if len(out.Lost) > 0 || len(out.Late) > 0 || out.Launched != *notices {
-		t.Errorf("of %d notices %d are lost and %d late, and %d replacements were launched", *notices, len(out.Lost), len(out.Late), out.Launched)
+	out := playNotices(t, sim.NoticeStorm{Nodes: notices.N(), Concurrency: 100, Limits: requestlimits.Default()})
+	if len(out.Lost) > 0 || len(out.Late) > 0 || out.Launched != notices.N() {
+		t.Errorf("of %d notices %d are lost and %d late, and %d replacements were launched", notices.N(), len(out.Lost), len(out.Late), out.Launched)
 	}
 }
 
 // TestNoticesWithTheLeastThatIsReserved: the smallest share of an account's concurrency that the stack reserves for
 // notices is enough for 300 of them in a minute.
 func TestNoticesWithTheLeastThatIsReserved(t *testing.T) {
+	shortrun.Skip(t)
 	out := playNotices(t, sim.NoticeStorm{Nodes: 300, Concurrency: 20, Limits: requestlimits.Default()})
 	if len(out.Lost) > 0 || len(out.Late) > 0 {
 		t.Errorf("%d are lost and %d late", len(out.Lost), len(out.Late))
@@ -34,6 +35,7 @@ func TestNoticesWithTheLeastThatIsReserved(t *testing.T) {
 // TestNoticesBeyondTheLimits: the same cluster loses nodes in an account that lets far fewer requests through, and where
 // notices are handled one at a time. What the other tests show is shown by the limits.
 func TestNoticesBeyondTheLimits(t *testing.T) {
+	shortrun.Skip(t)
 	const nodes = 100
 	limits := func(action string, burst, perSecond float64) []requestlimits.Limit {
 		return append([]requestlimits.Limit{{Service: "ec2", Action: action, Burst: burst, PerSecond: perSecond}}, requestlimits.Default()...)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"joiner.sh/pkg/testing/objects"
+	"joiner.sh/pkg/testing/shortrun"
 	"joiner.sh/pkg/testing/sim"
 )
 
@@ -57,6 +58,7 @@ func faulty(seed uint64) sim.RolloutTrial {
 // sets an alarm off at the second step, or all of it, while invocations die at each of their calls: make rollouts
 // SEEDS=n; -story prints each whole. What must not be is an invariant of the simulation.
 func TestRollouts(t *testing.T) {
+	shortrun.Skip(t)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	points := rolloutPoints()

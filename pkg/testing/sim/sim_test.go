@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"joiner.sh/pkg/testing/objects"
+	"joiner.sh/pkg/testing/shortrun"
 	"joiner.sh/pkg/testing/sim"
 )
 
-// The flags of make sim. Without them a test run plays a few seeds; make check plays more.
+// The flags of make sim. Without them a test run plays a few seeds; make test-all plays more.
 var (
-	seeds    = flag.Int("seeds", 40, "how many seeds to play")
+	seeds    = shortrun.NewCount("seeds", 40, 8, "how many seeds to play")
 	first    = flag.Uint64("first", 1, "the first of them")
 	progress = flag.Bool("progress", false, "say every few seconds how far it is, and at the end what it proved")
 	story    = flag.Bool("story", false, "print the whole trace of the first seed")
@@ -49,7 +50,7 @@ func TestSeeds(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if *seeds >= enough {
+	if seeds.N() >= enough {
 		c.hunt()
 	}
 	c.conclude()
@@ -73,7 +74,7 @@ func (c *campaign) hunt() {
 		wg.Go(func() {
 			for p := range turn {
 				for k := range uint64(tries) {
-					seed := *first + uint64(*seeds) + k
+					seed := *first + uint64(seeds.N()) + k
 					r := sim.RunScenario(c.t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: []sim.CrashPoint{p}})
 					c.add(seed, p.String(), r)
 					if slices.Contains(r.Hit, p) {
@@ -135,7 +136,7 @@ const maxTold = 3
 func (c *campaign) next() (uint64, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.given == *seeds {
+	if c.given == seeds.N() {
 		return 0, false
 	}
 	c.given++
@@ -172,7 +173,7 @@ func (c *campaign) add(seed uint64, aim string, r sim.Result) {
 	}
 	if *progress && time.Since(c.spoke) > 5*time.Second {
 		c.spoke = time.Now()
-		fmt.Printf("%d of %d seeds and what is made for points that they miss, %s; now playing %v\n", c.done, *seeds, time.Since(c.began).Round(time.Second), slices.Sorted(maps.Keys(c.playing)))
+		fmt.Printf("%d of %d seeds and what is made for points that they miss, %s; now playing %v\n", c.done, seeds.N(), time.Since(c.began).Round(time.Second), slices.Sorted(maps.Keys(c.playing)))
 	}
 }
 
@@ -188,7 +189,7 @@ func (c *campaign) conclude() {
 		}
 	}
 	missed := c.missed()
-	if *seeds >= enough && len(missed) > 0 {
+	if seeds.N() >= enough && len(missed) > 0 {
 		c.t.Errorf("%d crash points were not hit by %d seeds: %v", len(missed), c.done, missed)
 	} else if len(missed) > 0 && *progress {
 		fmt.Println("not hit by so few seeds:", missed)
@@ -207,7 +208,7 @@ func (c *campaign) conclude() {
 
 // TestSameSeedSameStory plays seeds twice: every line is the same.
 func TestSameSeedSameStory(t *testing.T) {
-	for seed := uint64(1); seed <= 6; seed++ {
+	for seed := uint64(1); seed <= uint64(shortrun.Of(6, 2)); seed++ {
 		one := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: aims(seed), KeepAll: true})
 		two := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: aims(seed), KeepAll: true})
 		if one.Trace != two.Trace {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"joiner.sh/pkg/testing/objects"
+	"joiner.sh/pkg/testing/shortrun"
 	"joiner.sh/pkg/testing/sim"
 )
 
@@ -50,6 +51,7 @@ func eachSeed(n int, play func(seed uint64)) {
 // and change what waits, stop what runs, and invocations die at each of their calls: make buffers SEEDS=n. What must
 // not be is an invariant of the simulation.
 func TestStoppedCapacity(t *testing.T) {
+	shortrun.Skip(t)
 	var mu sync.Mutex
 	points := stoppedPoints()
 	hit, sum := map[sim.CrashPoint]bool{}, sim.StoppedOutcome{}
@@ -86,6 +88,7 @@ func TestStoppedCapacity(t *testing.T) {
 // with launches by more than a pass, although EC2 refuses what waits, or somebody ends or starts it just before. A
 // start takes as long as a launch here.
 func TestAStoppedNodeIsNoDelay(t *testing.T) {
+	shortrun.Skip(t)
 	const pass = time.Minute
 	var mu sync.Mutex
 	var with, without sim.StoppedOutcome
