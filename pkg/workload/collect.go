@@ -39,6 +39,7 @@ func CollectManifests(docs []manifest.Document, name string) (f File, notes []st
 		return File{}, nil, err
 	}
 	c.nameGroups()
+	c.setDefaults()
 	c.applyPriorities()
 	if len(c.left) > 0 {
 		c.notes = append(c.notes, "not read: "+countKinds(c.left))

@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
+
+	"joiner.sh/pkg/model/admission"
 )
 
 const (
@@ -42,7 +44,20 @@ func ParseWorkload(data []byte) (File, error) {
 		}
 		return f, plainError(err)
 	}
+	f.setDefaults()
 	return f, f.validateFile()
+}
+
+// setDefaults makes every pod of the file what the API server would make of it.
+func (f *File) setDefaults() {
+	for _, list := range [][]Group{f.Groups, f.DaemonSets, f.BoundGroups} {
+		for i := range list {
+			admission.SetDefaults(&list[i].Pod.Spec)
+		}
+	}
+	for i := range f.Pods {
+		admission.SetDefaults(&f.Pods[i].Spec)
+	}
 }
 
 // splitDocuments splits a YAML stream at its separators.

@@ -9,20 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"joiner.sh/pkg/model/admission"
 	"joiner.sh/pkg/model/cluster"
 )
 
-// Template translates the pod that a template makes, with limits in place of requests that are not given. Volumes do
-// not count.
+// Template translates the pod that a template makes, with the defaults of the API server. Volumes do not count.
 func Template(namespace string, t corev1.PodTemplateSpec) *cluster.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: t.Labels,
 		Annotations: t.Annotations}, Spec: *t.Spec.DeepCopy()}
 	pod.Spec.NodeName = ""
-	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			limitsForRequests(&list[i].Resources)
-		}
-	}
+	admission.SetDefaults(&pod.Spec)
 	out := Pod(pod)
 	return &out
 }
@@ -121,11 +117,7 @@ func DaemonPod(d *appsv1.DaemonSet) cluster.Pod {
 		},
 		Spec: *d.Spec.Template.Spec.DeepCopy(),
 	}
-	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			limitsForRequests(&list[i].Resources)
-		}
-	}
+	admission.SetDefaults(&pod.Spec)
 	for key, effect := range map[string]corev1.TaintEffect{
 		corev1.TaintNodeNotReady: corev1.TaintEffectNoExecute, corev1.TaintNodeUnreachable: corev1.TaintEffectNoExecute,
 		corev1.TaintNodeDiskPressure:   corev1.TaintEffectNoSchedule,
@@ -140,16 +132,4 @@ func DaemonPod(d *appsv1.DaemonSet) cluster.Pod {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Value, b.Value))
 	})
 	return Pod(pod)
-}
-
-func limitsForRequests(r *corev1.ResourceRequirements) {
-	for name, q := range r.Limits {
-		if _, ok := r.Requests[name]; ok {
-			continue
-		}
-		if r.Requests == nil {
-			r.Requests = corev1.ResourceList{}
-		}
-		r.Requests[name] = q
-	}
 }
