@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/disruption/simulator"
 	"joiner.sh/pkg/model/cluster"
@@ -273,19 +271,17 @@ func (st *State) nodesOfClaims(claims []string) []*stateNode {
 	return out
 }
 
-// priceOf returns what the node costs, as its labels say what it is, whether or not more of it can be had. 0 is
+// priceOf returns what the node costs, as its claim's labels say what it is, whether or not more of it can be had. 0 is
 // unknown. risk is what of that interruptions are expected to cost.
 func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (o instancetypes.Offer, usd, risk float64) {
-	l := h.Labels()
-	o = instancetypes.Offer{CapacityType: l[v1.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable],
-		Zone: l[corev1.LabelTopologyZone]}
+	o = h.Offer()
 	t, ok := st.typeIn(p, o.Type)
 	if !ok {
 		return o, 0, 0
 	}
 	for _, x := range t.Offerings {
 		if x.Offer == o && len(x.Paid) == 0 && (x.Reservation == nil ||
-			x.Reservation.ID == l[instancetypes.LabelReservationID]) {
+			x.Reservation.ID == h.Claim.Labels[instancetypes.LabelReservationID]) {
 			if part := st.paidShares[h.Claim.Name]; part > 0 && x.Reservation == nil {
 				return o, instancetypes.PaidPrice(x.InstanceUSD(), part) + x.NodeUSD, 0
 			}

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
 )
@@ -20,11 +18,14 @@ type volumeLimits struct {
 	most  map[string]int64            // what any node says
 }
 
-func readVolumeLimits(nodes []cluster.Node) volumeLimits {
+func readVolumeLimits(hosts []cluster.StateNode) volumeLimits {
 	out := volumeLimits{least: map[string]map[string]int64{}, most: map[string]int64{}}
-	for i := range nodes {
-		name := nodes[i].Labels[corev1.LabelInstanceTypeStable]
-		for driver, limit := range nodes[i].VolumeLimits {
+	for _, h := range hosts {
+		if h.Node == nil {
+			continue
+		}
+		name := h.Offer().Type
+		for driver, limit := range h.Node.VolumeLimits {
 			if out.least[name] == nil {
 				out.least[name] = map[string]int64{}
 			}
@@ -49,7 +50,7 @@ func (v volumeLimits) expectedOn(instanceType string) map[string]int64 {
 // splitByVolumes returns the pods of a launch whose volumes its node is expected to attach together, and the others.
 func (ev *Evaluator) splitByVolumes(l plan.Launch) (attached, beyond []*cluster.Pod) {
 	if ev.volumes == nil {
-		known := readVolumeLimits(ev.snapshot.Nodes)
+		known := readVolumeLimits(ev.snapshot.StateNodes())
 		ev.volumes = &known
 	}
 	free := ev.volumes.expectedOn(l.Choice.Type)

@@ -32,9 +32,13 @@ type observedMemory struct {
 	Seen string `json:"seen"` // day, as in 2026-11-22
 }
 
+// memoryTolerance is the part of what a claim was launched for by which its node's memory may differ and be believed.
+const memoryTolerance = 10
+
 // ObserveMemory adds what the registered nodes of the class report to what the class carries: of each type the lowest
-// figure that was seen with one of the class's present images. It returns the annotation, and whether it is another
-// than before.
+// figure that was seen with one of the class's present images. The type is that of the claim, whatever the node says,
+// and a figure that is a tenth off what the claim was launched for is not believed. It returns the annotation, and
+// whether it is another than before.
 func ObserveMemory(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cluster.Node,
 	now time.Time) (annotation string, news bool) {
 	m := recallMemories(c)
@@ -50,12 +54,13 @@ func ObserveMemory(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cluste
 	today := now.UTC().Format(time.DateOnly)
 	for _, claim := range claims {
 		n, ok := byID[claim.ProviderID]
-		name := n.Labels[corev1.LabelInstanceTypeStable]
-		mib := n.Capacity.Memory / resources.MiB
-		if !ok || claim.ProviderID == "" || name == "" || mib == 0 || claim.Class != c.Name ||
-			!claim.Is(v1.ConditionRegistered) || !hasParameter(c, claim.ImageID) {
+		name := claim.Labels[corev1.LabelInstanceTypeStable]
+		if !ok || claim.ProviderID == "" || name == "" || claim.Class != c.Name ||
+			!claim.Is(v1.ConditionRegistered) || !hasParameter(c, claim.ImageID) ||
+			!memoryIsPlausible(n.Capacity.Memory, claim.Capacity.Memory) {
 			continue
 		}
+		mib := n.Capacity.Memory / resources.MiB
 		if known, ok := m.Types[name]; !ok || mib <= known.MiB {
 			m.Types[name] = observedMemory{MiB: mib, Seen: today}
 		}
@@ -68,6 +73,11 @@ func ObserveMemory(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cluste
 		return "", false
 	}
 	return string(text), string(text) != c.Annotations[v1.AnnotationObservedMemory]
+}
+
+// memoryIsPlausible reports whether a node may have so much memory, in bytes, that was launched for so much.
+func memoryIsPlausible(has, promised int64) bool {
+	return has > 0 && has >= promised-promised/memoryTolerance && has <= promised+promised/memoryTolerance
 }
 
 // recallMemories is what the class carries, if it is of its present images.

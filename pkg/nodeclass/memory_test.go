@@ -19,7 +19,8 @@ func TestRealMemoryIsLearned(t *testing.T) {
 	nodeclass.UpdateStatus(c, found(), noon())
 	registered := []cluster.Condition{{Type: v1.ConditionRegistered, Status: "True"}}
 	node := func(name, kind string, kib int64) (cluster.Claim, cluster.Node) {
-		return cluster.Claim{Name: name, Class: "default", ProviderID: "aws:///a/" + name, ImageID: "ami-1", Conditions: registered},
+		return cluster.Claim{Name: name, Class: "default", ProviderID: "aws:///a/" + name, ImageID: "ami-1", Conditions: registered,
+				Labels: map[string]string{"node.kubernetes.io/instance-type": kind}, Capacity: resources.List{Memory: 7577 << 20}},
 			cluster.Node{Name: name, ProviderID: "aws:///a/" + name, Labels: map[string]string{"node.kubernetes.io/instance-type": kind}, Capacity: resources.List{Memory: kib << 10}}
 	}
 	now := noon()
@@ -50,6 +51,10 @@ func TestRealMemoryIsLearned(t *testing.T) {
 	learn("one with more", map[string]int64{"m5.large": 7714}, false, nil, "m5.large", 8_000_000)
 	learn("one with less", map[string]int64{"m5.large": 7704}, true, nil, "m5.large", 7_889_000)
 	learn("another type", map[string]int64{"m5.large": 7704, "m6g.large": 7812}, true, nil, "m6g.large", 8_000_000)
+	learn("one that says that it is of another type", map[string]int64{"m5.large": 7704, "m6g.large": 7812}, false,
+		func(_ *cluster.Claim, n *cluster.Node) { n.Labels["node.kubernetes.io/instance-type"] = "c5.xlarge" }, "m5.large", 7_900_000)
+	learn("one that says 1 MiB", map[string]int64{"m5.large": 7704, "m6g.large": 7812}, false, nil, "m5.large", 1024)
+	learn("one that says 16 TiB", map[string]int64{"m5.large": 7704, "m6g.large": 7812}, false, nil, "t3.nano", 16<<30)
 	learn("no node", map[string]int64{"m5.large": 7704, "m6g.large": 7812}, false, nil, "", 0)
 	now = now.Add(59 * 24 * time.Hour)
 	learn("59 days later", map[string]int64{"m5.large": 7704, "m6g.large": 7812}, true, nil, "m6g.large", 8_000_000)

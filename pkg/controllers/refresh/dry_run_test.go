@@ -201,8 +201,9 @@ func TestMalformedUserDataIsSaidOnTheClass(t *testing.T) {
 func TestRealMemoryIsKeptOnTheClass(t *testing.T) {
 	th := newTheatre("default")
 	th.Claims = []cluster.Claim{{Name: "a", Class: "default", ProviderID: "aws:///z/i-1", ImageID: "ami-1", Annotations: map[string]string{"karpenter.k8s.aws/instance-profile-name": "p"},
+		Labels: map[string]string{"node.kubernetes.io/instance-type": "m5.large"}, Capacity: resources.List{Memory: 7577 << 20},
 		Conditions: []cluster.Condition{{Type: v1.ConditionRegistered, Status: "True"}}}}
-	th.Nodes = []cluster.Node{{Name: "n", ProviderID: "aws:///z/i-1", Labels: map[string]string{"node.kubernetes.io/instance-type": "m5.large"}, Capacity: resources.List{Memory: 7700 << 20}}}
+	th.Nodes = []cluster.Node{{Name: "n", ProviderID: "aws:///z/i-1", Capacity: resources.List{Memory: 7700 << 20}}}
 	for range 2 {
 		if err := th.play(t); err != nil {
 			t.Fatal(err)

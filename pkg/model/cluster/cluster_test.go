@@ -221,3 +221,29 @@ func TestUnevictable(t *testing.T) {
 		}
 	}
 }
+
+// What a kubelet says of its own node counts for nobody else: pool, offer and capacity are those of the claim.
+func TestNodesThatLieCountAsTheirClaims(t *testing.T) {
+	typed := func(name string) map[string]string {
+		return map[string]string{"node.kubernetes.io/instance-type": name, "karpenter.sh/nodepool": "privileged", "karpenter.sh/initialized": "true"}
+	}
+	claim := Claim{Pool: "web", Labels: typed("m5.large"), Capacity: resources.List{CPU: 2000, Memory: 7577 << 20, Pods: 29}.With("nvidia.com/gpu", 1)}
+	for _, c := range []struct {
+		name string
+		says resources.List
+		want string
+	}{
+		{"all", resources.List{CPU: 2000, Memory: 7700 << 20, Pods: 29}.With("nvidia.com/gpu", 1), "cpu=2 memory=7700Mi pods=29 nvidia.com/gpu=1"},
+		{"too much", resources.List{CPU: 1e9, Memory: 16 << 40, Pods: 1e6}.With("nvidia.com/gpu", 99).With("example.com/x", 7), "cpu=2 memory=7577Mi pods=29 nvidia.com/gpu=1"},
+		{"nothing", resources.List{}, "cpu=2 memory=7577Mi pods=29 nvidia.com/gpu=1"},
+	} {
+		h := StateNode{Node: &Node{Labels: typed("p5.48xlarge"), Capacity: c.says}, Claim: &claim}
+		if got := h.Capacity().String(); got != c.want || h.Pool() != "web" || h.Offer().Type != "m5.large" {
+			t.Errorf("%s: counts %s of pool %s as %s, want %s", c.name, got, h.Pool(), h.Offer().Type, c.want)
+		}
+	}
+	alone := StateNode{Node: &Node{Labels: typed("m5.large"), Capacity: resources.List{CPU: 1e9}}}
+	if alone.Pool() != "" {
+		t.Errorf("a node without a claim counts for pool %q", alone.Pool())
+	}
+}

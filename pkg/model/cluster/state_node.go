@@ -6,6 +6,7 @@ import (
 	"time"
 
 	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 )
@@ -67,12 +68,13 @@ func (h StateNode) Name() string {
 	return h.Claim.Name
 }
 
-// Pool is the name of the pool that the host counts for, empty for none.
+// Pool is the name of the pool that the host counts for, empty for none. A node without a claim counts for none: its
+// kubelet may write any pool into its labels.
 func (h StateNode) Pool() string {
-	if h.Claim != nil {
-		return h.Claim.Pool
+	if h.Claim == nil {
+		return ""
 	}
-	return h.Node.Labels[api.LabelNodePool]
+	return h.Claim.Pool
 }
 
 // Deleting reports whether the node or its claim is being deleted.
@@ -141,31 +143,51 @@ func (h StateNode) Taints() []Taint {
 	})
 }
 
-// Capacity is the node's, with the claim's figures where an uninitialized node reports none.
+// Offer is what the host was bought as, by its claim; of a node without one its labels say.
+func (h StateNode) Offer() instancetypes.Offer {
+	if h.Claim != nil {
+		return instancetypes.OfferOf(h.Claim.Labels)
+	}
+	return instancetypes.OfferOf(h.Node.Labels)
+}
+
+// reportTolerance is the part of the claim's figure by which the node's own may differ and count.
+const reportTolerance = 10
+
+// Capacity is what the host counts for in limits and totals: what its claim's instance type has. The node's own figure
+// counts instead where it differs by a tenth of that at most, or where the claim says nothing at all.
 func (h StateNode) Capacity() resources.List {
-	return h.withClaimAmounts(func(n *Node) resources.List { return n.Capacity },
-		func(c *Claim) resources.List { return c.Capacity })
+	if h.Claim == nil {
+		return h.Node.Capacity
+	}
+	out := h.Claim.Capacity
+	if h.Node == nil {
+		return out
+	}
+	if out.IsZero() {
+		return h.Node.Capacity
+	}
+	for _, name := range out.Names() {
+		told, own := h.Claim.Capacity.Get(name), h.Node.Capacity.Get(name)
+		if tolerance := told / reportTolerance; own >= told-tolerance && own <= told+tolerance {
+			out = out.With(name, own)
+		}
+	}
+	return out
 }
 
 // Allocatable is the node's, with the claim's figures where an uninitialized node reports none.
 func (h StateNode) Allocatable() resources.List {
-	return h.withClaimAmounts(func(n *Node) resources.List { return n.Allocatable },
-		func(c *Claim) resources.List { return c.Allocatable })
-}
-
-func (h StateNode) withClaimAmounts(ofNode func(*Node) resources.List,
-	ofClaim func(*Claim) resources.List) resources.List {
 	if h.Node == nil {
-		return ofClaim(h.Claim)
+		return h.Claim.Allocatable
 	}
-	out := ofNode(h.Node)
+	out := h.Node.Allocatable
 	if h.Initialized() {
 		return out
 	}
-	from := ofClaim(h.Claim)
-	for _, name := range from.Names() {
+	for _, name := range h.Claim.Allocatable.Names() {
 		if out.Get(name) == 0 {
-			out = out.With(name, from.Get(name))
+			out = out.With(name, h.Claim.Allocatable.Get(name))
 		}
 	}
 	return out

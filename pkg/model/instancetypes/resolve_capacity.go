@@ -22,6 +22,7 @@ const (
 	defaultEviction          = 100 * resources.MiB
 	armFirmware              = 64 // MiB that an ARM instance keeps before the system sees it
 	evictionPercent          = 10 // of the ephemeral storage
+	leastMemoryPercent       = 85 // of the nominal memory that a system sees; firmware and hypervisor take less than the rest
 	signalMemory             = "memory.available"
 	signalEphemeral          = "nodefs.available"
 	bytesPerGB               = 1_000_000_000
@@ -147,7 +148,8 @@ func (r *typeResolver) computeAmounts(f *Facts, arch string) nodeAmounts {
 		Ephemeral: r.ephemeralStorage(f), Extended: r.extendedResources(f, arch),
 	}
 	if mib, ok := r.class.LearnedMemoryMiB[f.Name]; ok {
-		c.Memory = mib * resources.MiB // what nodes reported; the thresholds keep to the estimate
+		// what nodes reported, as far as it can be true; the thresholds keep to the estimate
+		c.Memory = min(max(mib, f.MemoryMiB*leastMemoryPercent/100), f.MemoryMiB) * resources.MiB
 	}
 	reserved := r.reservedAmounts(f, pods, limits).Add(limits.system).Add(resources.List{
 		Memory:    limits.memory.bytesOf(memory, defaultEviction),

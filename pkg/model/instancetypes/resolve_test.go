@@ -216,6 +216,12 @@ func TestEphemeralAndLearnedMemory(t *testing.T) {
 	if learned.Capacity.Memory != 7700<<20 || learned.Allocatable.Memory != (7700-674)<<20 {
 		t.Errorf("learned: %d of %d bytes", learned.Allocatable.Memory, learned.Capacity.Memory)
 	}
+	for said, want := range map[int64]int64{1: 6963, 16 << 20: 8192} {
+		lied := one(t, with(t, func(c *instancetypes.Class) { c.LearnedMemoryMiB = map[string]int64{"m5.large": said} }), "m5.large")
+		if lied.Capacity.Memory != want<<20 {
+			t.Errorf("learned %d MiB: %d MiB, want %d", said, lied.Capacity.Memory>>20, want)
+		}
+	}
 	efa := one(t, with(t, func(c *instancetypes.Class) {
 		c.Interfaces = []instancetypes.Interface{{}, {Card: 1, EFAOnly: true}, {Card: 2, EFAOnly: true}, {Card: 3, EFAOnly: true}}
 	}), "p5.48xlarge")

@@ -158,9 +158,7 @@ func (en *existingNodes) standingSpot() spotUsage {
 		if h.MarkedForDeletion() {
 			continue
 		}
-		l := h.Labels()
-		u.add(instancetypes.Offer{CapacityType: l[labelCapacity], Type: l[labelType], Zone: l[labelZone]},
-			h.Capacity().CPU, 1)
+		u.add(h.Offer(), h.Capacity().CPU, 1)
 	}
 	return u
 }

@@ -38,16 +38,16 @@ func (p *pool) chargedType(m *poolInstanceType) *instancetypes.Type {
 // LimitCharge is what a host takes of its pool's bound on the price, in millionths of a USD per hour: the price of its
 // offer, or while it is not launched that of the dearest which its claim may become.
 func LimitCharge(h cluster.StateNode, types []instancetypes.Type) int64 {
-	labels, dearest := h.Labels(), 0.0
+	is, dearest := h.Offer(), 0.0
 	for _, t := range types {
 		switch {
-		case labels[labelType] == t.Name:
+		case is.Type == t.Name:
 			for _, o := range t.Offerings {
-				if o.Zone == labels[labelZone] && o.CapacityType == labels[labelCapacity] && len(o.Paid) == 0 {
+				if o.Zone == is.Zone && o.CapacityType == is.CapacityType && len(o.Paid) == 0 {
 					return MillionthsUSD(max(0, o.BilledUSD()))
 				}
 			}
-		case labels[labelType] == "" && h.Claim != nil && h.Claim.Requirements.Has(labelType, t.Name):
+		case is.Type == "" && h.Claim != nil && h.Claim.Requirements.Has(labelType, t.Name):
 			for _, o := range t.Offerings {
 				if o.Available && o.Meets(h.Claim.Requirements) {
 					dearest = max(dearest, o.BilledUSD())
