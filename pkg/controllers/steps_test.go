@@ -2,12 +2,12 @@ package controllers_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
@@ -114,7 +114,14 @@ func TestPoolsCountAndRememberTheirNodes(t *testing.T) {
 	}
 }
 
-// TestOneThatFailsAllTheTimeHoldsUpNobody cannot end one instance; the other nodes are gone within the same invocation.
+// refusedEnd is that EC2 refuses to end an instance.
+type refusedEnd struct{}
+
+func (refusedEnd) Error() string             { return "UnauthorizedOperation" }
+func (refusedEnd) Refusal() (string, string) { return "Unauthorized", "instance runs on" }
+
+// TestOneThatFailsAllTheTimeHoldsUpNobody cannot end one instance: its claim says why, and the other nodes are gone
+// within the same invocation.
 func TestOneThatFailsAllTheTimeHoldsUpNobody(t *testing.T) {
 	f := controllertest.RunningPods(t)
 	f.World.StopApp("web")
@@ -123,7 +130,7 @@ func TestOneThatFailsAllTheTimeHoldsUpNobody(t *testing.T) {
 	f.World.FailEnd = func(id string) error {
 		if id == bad {
 			tries++
-			return errors.New("UnauthorizedOperation")
+			return refusedEnd{}
 		}
 		return nil
 	}
@@ -135,6 +142,13 @@ func TestOneThatFailsAllTheTimeHoldsUpNobody(t *testing.T) {
 	}
 	if left := f.World.Claims(); len(left) != 1 || controllertest.InstanceOf(left[0]) != bad || all < 2 {
 		t.Errorf("%d of %d claims are left", len(left), all)
+	}
+	state := f.World.Claims()[0].Condition(v1.ConditionInstanceTerminating)
+	if state.Status != "False" || state.Reason != "Unauthorized" || state.Message != "instance runs on" {
+		t.Errorf("condition %+v", state)
+	}
+	if told := f.World.Events("NodeClaim"); !slices.Contains(told, "Unauthorized: instance runs on") {
+		t.Errorf("events %v", told)
 	}
 	if tries < 4 || tries > 7 {
 		t.Errorf("it was tried %d times in 50 seconds, want each time later", tries)

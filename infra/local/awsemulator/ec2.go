@@ -32,6 +32,7 @@ func (c *account) ec2Operations() map[string]operation {
 		"TerminateInstances":             op(c.instances.terminateInstances),
 		"StopInstances":                  op(c.power.stopInstances),
 		"StartInstances":                 op(c.power.startInstances),
+		"ModifyInstanceAttribute":        op(c.power.modifyInstanceAttribute),
 		"CreateTags":                     op(c.instances.createTags),
 		"DescribeCapacityReservations":   look(c.capacity.describeCapacityReservations),
 		"DescribeReservedInstances":      look(c.billing.describeReservedInstances),

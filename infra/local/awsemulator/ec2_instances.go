@@ -251,7 +251,8 @@ type xmlStateChange struct {
 	Previous xmlState `xml:"previousState"`
 }
 
-// terminateInstances is all or nothing: one unknown id and none is terminated. Repeating it is harmless.
+// terminateInstances ends all or none of a zone: one unknown id and none is terminated, one protected instance and none
+// of its zone. Repeating it is harmless.
 func (c *instances) terminateInstances(r *call, in *terminateInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -267,13 +268,17 @@ func (c *instances) terminateInstances(r *call, in *terminateInput) (any, error)
 	var out struct {
 		Changes []xmlStateChange `xml:"instancesSet>item"`
 	}
+	spared, failure := c.endProtected(in.InstanceID)
 	for _, id := range in.InstanceID {
 		m := c.machines[id]
+		if spared[m.Zone] {
+			continue
+		}
 		before := stateOf(m.State)
 		c.endInstance(m, "Client.UserInitiatedShutdown")
 		out.Changes = append(out.Changes, xmlStateChange{id, stateOf(m.State), before})
 	}
-	return out, nil
+	return out, failure
 }
 
 type describeStatusInput struct {

@@ -59,6 +59,8 @@ type machine struct {
 	timers   []*time.Timer
 	noticed  bool // has had its interruption warning
 	health   health
+
+	protected protection
 }
 
 // health is what DescribeInstanceStatus tells beyond the state.

@@ -86,7 +86,7 @@ func (c *power) stopInstances(r *call, in *stopInput) (any, error) {
 		case m.CapacityType == spot:
 			return wire.Fail(400, "UnsupportedOperation", "You can't stop the Spot Instance '%s' because it is associated with a one-time Spot Instance request. You can only stop Spot Instances associated with persistent Spot Instance requests.", m.ID)
 		}
-		return nil
+		return m.stopProtected()
 	}, func(m *machine) {
 		if m.State == "running" {
 			c.stopMachine(m)

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -14,6 +15,9 @@ import (
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/trace"
 )
+
+// refusalEvery is how often it is told that EC2 refuses to end an instance.
+const refusalEvery = 10 * time.Minute
 
 // objectIndex finds the objects of a snapshot. It is read by all workers of a pass.
 type objectIndex struct {
@@ -100,9 +104,9 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 	case plan.ReleaseNode:
 		return w.l.Nodes.ReleaseNode(ctx, node)
 	case plan.Terminate:
-		return w.l.Instances.TerminateInstances(ctx, []string{a.Instance})
+		return w.recordRefusal(ctx, claim, w.l.Instances.TerminateInstances(ctx, []string{a.Instance}))
 	case plan.StopInstance:
-		return w.l.Instances.StopInstances(ctx, []string{a.Instance})
+		return w.recordRefusal(ctx, claim, w.l.Instances.StopInstances(ctx, []string{a.Instance}))
 	case plan.TagInstance:
 		return w.tagInstance(ctx, claim, a)
 	case plan.AdoptClaim:
@@ -121,6 +125,26 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 		return w.removePod(ctx, a)
 	}
 	return fmt.Errorf("action %q is unknown", a.Do)
+}
+
+// recordRefusal says on the claim that EC2 refuses to end or stop its instance, and what to do about it. It returns err.
+func (w *actionWorker) recordRefusal(ctx context.Context, c cluster.Claim, err error) error {
+	no, refused := errors.AsType[interface {
+		error
+		Refusal() (reason, message string)
+	}](err)
+	if !refused || c.Name == "" {
+		return err
+	}
+	reason, message := no.Refusal()
+	w.l.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true, Reason: reason,
+		Message: message, Every: refusalEvery})
+	if have := c.Condition(v1.ConditionInstanceTerminating); have.Status == "False" && have.Reason == reason {
+		return err
+	}
+	return errors.Join(err, w.writeStatus(ctx, c, plan.Action{Do: plan.WriteStatus, Claim: c.Name,
+		Conditions: []cluster.Condition{{Type: v1.ConditionInstanceTerminating, Status: "False", Reason: reason,
+			Message: message}}}))
 }
 
 // tagInstance names the instance after its node, and notes on the claim that it has its tags.

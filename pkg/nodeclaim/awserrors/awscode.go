@@ -43,6 +43,8 @@ const (
 	SpotRoleMissing = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 	// NoAddresses is the code for a subnet without a free address.
 	NoAddresses = "InsufficientFreeAddressesInSubnet"
+	// notPermitted is for an instance with termination or stop protection.
+	notPermitted = "OperationNotPermitted"
 	// malformedImage is for an image id that could be none.
 	malformedImage = "InvalidAMIID.Malformed"
 )
@@ -81,6 +83,23 @@ func IsDenied(code string) bool {
 		return true
 	}
 	return false
+}
+
+// RefusalReason says in one word and one text why EC2 does not end or stop an instance, and what to do about it.
+func RefusalReason(instance, code, message string) (reason, text string) {
+	costs := "instance " + instance + " runs on and costs money until it is ended: "
+	said := ". EC2 says: " + code + ": " + cutText(message)
+	switch {
+	case code == notPermitted:
+		return "InstanceProtected", costs + "it is protected from being ended; turn that off with " +
+			"\"aws ec2 modify-instance-attribute --instance-id " + instance + " --no-disable-api-termination\" " +
+			"(--no-disable-api-stop for stop protection), or end it by hand" + said
+	case IsDenied(code):
+		return "Unauthorized", costs + "a policy denies it; give it back its tags kubernetes.io/cluster/<cluster> " +
+			"and karpenter.sh/nodepool if it lost them, else let the role of the lifecycle function end it, or end it " +
+			"by hand" + said
+	}
+	return "InstanceNotEnded", costs + "end it by hand" + said
 }
 
 // IsMalformed reports whether the code says that AWS does not understand a value of the request. An image id that could
@@ -131,10 +150,15 @@ func LaunchFailureReason(err error) (reason, message string) {
 			return v.reason, v.message
 		}
 	}
+	return LaunchFailed, cutText(text)
+}
+
+// cutText is the text, or the beginning of a long one.
+func cutText(text string) string {
 	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "..."
+		return strings.ToValidUTF8(text[:longest], "") + "..."
 	}
-	return LaunchFailed, text
+	return text
 }
 
 func reasonRules() []reasonRule {

@@ -1,10 +1,9 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -45,12 +44,13 @@ type Fleet struct {
 	mu        sync.Mutex      // held while templates are made, so that parallel launches make each once
 	templates map[string]bool // names known to exist
 
-	ending callBatcher[struct{}]
-	naming callBatcher[map[string][]string] // keys of tags, by instance
-	looked sync.Mutex
-	listed map[string]listedTags // the same, as lists had them lately
-	tagged sync.Once
-	tagger *rate.Limiter
+	refused refusedLately
+	ending  callBatcher[map[string]error]    // the errors, by instance
+	naming  callBatcher[map[string][]string] // keys of tags, by instance
+	looked  sync.Mutex
+	listed  map[string]listedTags // the same, as lists had them lately
+	tagged  sync.Once
+	tagger  *rate.Limiter
 }
 
 // paceCreateTags keeps CreateTags to what EC2 takes of it in an account, 100 calls at once and 10 a second ("Request
@@ -192,34 +192,39 @@ func (f *Fleet) adoptInstances(ctx context.Context, o launch.Order, token string
 	return nil, &launch.TokenUsedError{Token: token}
 }
 
-// TerminateInstances ends the instances. Ids that EC2 does not know are no error. When one call fails the others are
-// still made. Single instances that are ended side by side share a call.
+// TerminateInstances ends the instances. Ids that EC2 does not know are no error. Those that EC2 refuses, for
+// termination protection or by a policy, keep no others running: the error is a *RefusedError for each. Single instances
+// that are ended side by side share a call.
 func (f *Fleet) TerminateInstances(ctx context.Context, ids []string) error {
-	if len(ids) == 1 {
-		_, err := f.ending.askTogether(ctx, ids[0], terminateAt,
-			func(ctx context.Context, ids []string) (struct{}, error) {
-				return struct{}{}, f.terminateBatch(ctx, ids)
-			})
-		return err
+	if len(ids) != 1 || f.refused.has(ids[0]) {
+		return joinByID(ids, f.terminateTogether(ctx, ids))
 	}
-	return f.terminateBatch(ctx, ids)
+	errs, err := f.ending.askTogether(ctx, ids[0], terminateAt,
+		func(ctx context.Context, ids []string) (map[string]error, error) {
+			return f.terminateTogether(ctx, ids), nil
+		})
+	return cmp.Or(errs[ids[0]], err)
 }
 
-func (f *Fleet) terminateBatch(ctx context.Context, ids []string) error {
-	var errs []error
-	for part := range slices.Chunk(ids, terminateAt) {
-		_, err := f.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
+func (f *Fleet) terminateTogether(ctx context.Context, ids []string) map[string]error {
+	return f.refused.split(ids, func(ids []string) (named []string, err error) {
+		out, err := f.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
 		switch {
-		case err == nil || awserrors.CodeOf(err) == instanceNotFound && len(part) == 1:
-		case awserrors.CodeOf(err) == instanceNotFound: // one unknown id refuses the whole call
-			for _, id := range part {
-				errs = append(errs, f.terminateBatch(ctx, []string{id}))
-			}
-		default:
-			errs = append(errs, fmt.Errorf("terminate instances %v: %w", part, err))
+		case awserrors.CodeOf(err) == instanceNotFound && len(ids) == 1:
+			return nil, nil
+		case err != nil:
+			return nil, fmt.Errorf("terminate: %w", err)
 		}
+		return namedIn(out.TerminatingInstances), nil
+	})
+}
+
+// namedIn are the instances that an answer names.
+func namedIn(changes []types.InstanceStateChange) (ids []string) {
+	for _, c := range changes {
+		ids = append(ids, aws.ToString(c.InstanceId))
 	}
-	return errors.Join(errs...)
+	return ids
 }
 
 // TagInstance tags an instance with its node's name, its claim's and the cluster's, those of the three that it lacks:
@@ -250,20 +255,10 @@ func (f *Fleet) TagInstance(ctx context.Context, id, node, claim string) error {
 // readTagKeys are the keys of the tags of instances, by id. One that EC2 does not know is left out.
 func (f *Fleet) readTagKeys(ctx context.Context, ids []string) (map[string][]string, error) {
 	out := map[string][]string{}
-	got, err := f.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids})
-	switch {
-	case awserrors.CodeOf(err) == instanceNotFound && len(ids) > 1: // one unknown id refuses the whole call
-		for _, id := range ids {
-			one, err := f.readTagKeys(ctx, []string{id})
-			if err != nil {
-				return nil, err
-			}
-			maps.Copy(out, one)
-		}
-		return out, nil
-	case awserrors.CodeOf(err) == instanceNotFound:
-		return out, nil
-	case err != nil:
+	// not by parameter: one id that EC2 does not know would refuse the whole call
+	got, err := f.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{
+		Filters: []types.Filter{{Name: aws.String("instance-id"), Values: ids}}})
+	if err != nil {
 		return nil, fmt.Errorf("describe instances %v: %w", ids, err)
 	}
 	for _, r := range got.Reservations {

@@ -91,14 +91,15 @@ func tagged(form url.Values) []string {
 	return out
 }
 
-// selected reports whether all filters of the request select something with these tags.
-func selected(form url.Values, tags map[string]string) bool {
+// selected reports whether all filters of the request select something of this id with these tags.
+func selected(form url.Values, id string, tags map[string]string) bool {
 	for n := 1; form.Has(fmt.Sprintf("Filter.%d.Name", n)); n++ {
 		name, values := form.Get(fmt.Sprintf("Filter.%d.Name", n)), listed(form, fmt.Sprintf("Filter.%d.Value.", n))
 		key, byValue := strings.CutPrefix(name, "tag:")
 		has, ok := tags[key]
 		switch {
 		case byValue && ok && slices.Contains(values, has):
+		case name == "instance-id" && slices.Contains(values, id):
 		case name == "tag-key" && slices.ContainsFunc(values, func(v string) bool { _, ok := tags[v]; return ok }):
 		default:
 			return false
@@ -116,7 +117,7 @@ func (a *account) page(form url.Values) string {
 		if ids := listed(form, "InstanceId."); len(ids) > 0 && !slices.Contains(ids, i.id) {
 			continue
 		}
-		if selected(form, i.tags) && a.looks > a.shown {
+		if selected(form, i.id, i.tags) && a.looks > a.shown {
 			matching = append(matching, i)
 		}
 	}
@@ -142,7 +143,7 @@ func (a *account) templatePage(form url.Values) string {
 	b.WriteString("<Response><launchTemplates>")
 	for n, name := range a.templates {
 		owner, _, _ := strings.Cut(name, ":")
-		if named := form.Get("LaunchTemplateName.1"); named != "" || selected(form, map[string]string{launch.TagClusterName: owner}) {
+		if named := form.Get("LaunchTemplateName.1"); named != "" || selected(form, "", map[string]string{launch.TagClusterName: owner}) {
 			fmt.Fprintf(&b, "<item><launchTemplateId>lt-%d</launchTemplateId><launchTemplateName>%s</launchTemplateName><createTime>%s</createTime></item>",
 				n, cmp.Or(named, name[strings.Index(name, ":")+1:]), time.Unix(int64(n), 0).UTC().Format(time.RFC3339))
 		}
@@ -235,7 +236,7 @@ func TestALostLaunchAdoptsWhatStillRuns(t *testing.T) {
 	}
 }
 
-// One id that EC2 does not know ends no other's end, and is no error; any other refusal is one.
+// One id that EC2 does not know keeps no other running, and is no error; any other refusal is one.
 func TestTerminateEndsThoseThatThereAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &account{instances: []running{{"i-1", "running", nil}, {"i-3", "running", nil}}}
@@ -252,7 +253,7 @@ func TestTerminateEndsThoseThatThereAre(t *testing.T) {
 		if d := gocmp.Diff([]string{"TerminateInstances  i-1", "TerminateInstances  i-3", "TerminateInstances  i-3"}, a.asked); d != "" {
 			t.Errorf("asked (-want +got):\n%s", d)
 		}
-		w := &wire{answers: []string{"UnauthorizedOperation"}}
+		w := &wire{answers: []string{"UnauthorizedOperation", "UnauthorizedOperation", "UnauthorizedOperation"}}
 		w.refused = "TerminateInstances"
 		if err := w.fleet().TerminateInstances(t.Context(), []string{"i-1", "i-2"}); err == nil {
 			t.Error("a refusal is no error")

@@ -133,7 +133,7 @@ func (f *Fleet) tagKeys(ctx context.Context, id string) (have []string, found bo
 	if found {
 		return have, true, nil
 	}
-	all, err := f.naming.askTogether(ctx, id, terminateAt, f.readTagKeys)
+	all, err := f.naming.askTogether(ctx, id, idsPerList, f.readTagKeys)
 	if err != nil {
 		return nil, false, err
 	}

@@ -2,9 +2,7 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
@@ -30,22 +28,18 @@ func (e *NotStartableError) Unwrap() error { return e.err }
 func (e *NotStartableError) NotStartable() bool { return true }
 
 // StopInstances stops the instances. One that is stopped already, that ends, or that EC2 does not know is no error.
-// When one call fails the others are still made.
+// Those that EC2 refuses keep no others running: the error is a *RefusedError for each.
 func (f *Fleet) StopInstances(ctx context.Context, ids []string) error {
-	var errs []error
-	for part := range slices.Chunk(ids, terminateAt) {
-		_, err := f.EC2.StopInstances(ctx, &ec2.StopInstancesInput{InstanceIds: part})
+	return joinByID(ids, f.refused.split(ids, func(ids []string) (named []string, err error) {
+		out, err := f.EC2.StopInstances(ctx, &ec2.StopInstancesInput{InstanceIds: ids})
 		switch code := awserrors.CodeOf(err); {
-		case err == nil || len(part) == 1 && (code == instanceNotFound || code == incorrectState):
-		case code == instanceNotFound || code == incorrectState: // one of them refuses the whole call
-			for _, id := range part {
-				errs = append(errs, f.StopInstances(ctx, []string{id}))
-			}
-		default:
-			errs = append(errs, fmt.Errorf("stop instances %v: %w", part, err))
+		case len(ids) == 1 && (code == instanceNotFound || code == incorrectState):
+			return nil, nil
+		case err != nil:
+			return nil, fmt.Errorf("stop: %w", err)
 		}
-	}
-	return errors.Join(errs...)
+		return namedIn(out.StoppingInstances), nil
+	}))
 }
 
 // StartInstance starts a stopped instance, which was bought as the offer. One that runs is no error. The error is a

@@ -1,15 +1,22 @@
 package ec2_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
+
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/nodeclaim/launch"
+	"joiner.sh/pkg/providers/fleet"
 )
 
 // crowd launches so many instances.
@@ -96,6 +103,83 @@ func TestAnErrorOfASharedCallIsEverybodys(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Instances that are protected, or that a policy spares, keep no others running: neither those of their zone, nor those
+// of the same call.
+func TestProtectedInstancesAmongOthers(t *testing.T) {
+	r := start(t, 1)
+	ids := r.crowd(t, 12)
+	for _, id := range []string{ids[2], ids[7]} {
+		r.protect(t, id, true)
+	}
+	var mu sync.Mutex
+	refused := map[string]string{}
+	end := func(ids []string) {
+		t.Helper()
+		sideBySide(t, ids, func(id string) error {
+			err := r.TerminateInstances(t.Context(), []string{id})
+			if no, ok := errors.AsType[*fleet.RefusedError](err); ok {
+				mu.Lock()
+				defer mu.Unlock()
+				refused[no.ID], _ = no.Refusal()
+				return nil
+			}
+			return err
+		})
+	}
+	end(ids)
+	if d := cmp.Diff(map[string]string{ids[2]: "InstanceProtected", ids[7]: "InstanceProtected"}, refused); d != "" {
+		t.Errorf("refused (-want +got):\n%s", d)
+	}
+	for _, i := range r.Cloud.DescribedInstances() {
+		if _, spared := refused[i.ID]; (i.State == "shutting-down") == spared {
+			t.Errorf("instance %s is %s", i.ID, i.State)
+		}
+	}
+	r.protect(t, ids[2], false)
+	clear(refused)
+	end(ids)
+	if d := cmp.Diff(map[string]string{ids[7]: "InstanceProtected"}, refused); d != "" {
+		t.Errorf("refused (-want +got):\n%s", d)
+	}
+}
+
+// A protected instance among others that are stopped is refused alone.
+func TestAProtectedInstanceAmongOthersThatStop(t *testing.T) {
+	r := start(t, 1)
+	ids := r.crowd(t, 3)
+	for _, id := range ids {
+		r.stateOf(t, id, "running")
+	}
+	_, err := r.ec2.ModifyInstanceAttribute(t.Context(), &ec2.ModifyInstanceAttributeInput{InstanceId: &ids[1],
+		DisableApiStop: &types.AttributeBooleanValue{Value: aws.Bool(true)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.StopInstances(t.Context(), ids)
+	if no, ok := errors.AsType[*fleet.RefusedError](err); !ok || no.ID != ids[1] {
+		t.Errorf("stopping all: %v", err)
+	}
+	for n, i := range r.Cloud.DescribedInstances() {
+		if stays := i.ID == ids[1]; (i.State == "running") != stays {
+			t.Errorf("instance %d is %s", n, i.State)
+		}
+	}
+	err = r.TerminateInstances(t.Context(), ids[1:2])
+	if no, ok := errors.AsType[*fleet.RefusedError](err); !ok || no.ID != ids[1] {
+		t.Errorf("ending one with stop protection: %v", err)
+	}
+}
+
+// protect gives an instance termination protection, or takes it.
+func (r *rig) protect(t *testing.T, id string, on bool) {
+	t.Helper()
+	_, err := r.ec2.ModifyInstanceAttribute(t.Context(), &ec2.ModifyInstanceAttributeInput{InstanceId: &id,
+		DisableApiTermination: &types.AttributeBooleanValue{Value: &on}})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // What a list told counts for a minute: naming an instance of it needs no look of its own, and afterwards one.
