@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
 )
@@ -31,27 +32,76 @@ func addAffinity(out *cluster.Pod, p *corev1.Pod) {
 	}
 }
 
+// addNodeAffinity keeps the required terms that a node can meet: one that none can falls away beside others, and is the
+// reason where it is alone.
 func addNodeAffinity(out *cluster.Pod, n *corev1.NodeAffinity) {
 	if req := n.RequiredDuringSchedulingIgnoredDuringExecution; req != nil {
+		var refused []string
 		for _, t := range req.NodeSelectorTerms {
 			rs, err := termFrom(t)
+			why := termRefusals(out, rs)
 			switch {
-			case err != nil && out.Owner != cluster.OwnerDaemonSet: // the daemon set controller pins its pods by field
-				out.Unmodelled = append(out.Unmodelled, err.Error())
+			case err != nil:
+				refused = append(refused, err.Error())
+			case len(why) > 0:
+				refused = append(refused, why...)
 			case len(rs) > 0: // an empty term selects no node
 				out.NodeAffinity = append(out.NodeAffinity, rs)
 			}
 		}
-		if len(out.NodeAffinity) == 0 && len(out.Unmodelled) == 0 && out.Owner != cluster.OwnerDaemonSet {
-			out.Unmodelled = append(out.Unmodelled, "its required node affinity has no term and selects no node")
+		if len(refused) == 0 {
+			refused = []string{"its required node affinity has no term and selects no node"}
+		}
+		// the daemon set controller pins its pods by field
+		if len(out.NodeAffinity) == 0 && out.Owner != cluster.OwnerDaemonSet {
+			out.Unmodelled = append(out.Unmodelled, refused...)
 		}
 	}
 	for _, w := range n.PreferredDuringSchedulingIgnoredDuringExecution {
-		// A preference that cannot be translated is dropped: it would never make a pod fit.
-		if rs, err := termFrom(w.Preference); err == nil && len(rs) > 0 {
+		if rs := preferredTerm(w.Preference); len(rs) > 0 {
 			out.NodePrefers = append(out.NodePrefers, cluster.WeightedRequirements{Weight: w.Weight, Requirements: rs})
 		}
 	}
+}
+
+// termRefusals says why no node that is made can meet the required term, and nothing of pods that need none.
+func termRefusals(p *cluster.Pod, term []requirements.Requirement) (out []string) {
+	if p.Owner == cluster.OwnerDaemonSet {
+		return nil
+	}
+	for _, r := range term {
+		why := valueRefusal(r)
+		if why == "" && p.NodeName == "" {
+			why = labelRefusal(r)
+		}
+		if why != "" {
+			out = append(out, why)
+		}
+	}
+	return out
+}
+
+// preferredTerm is what can be wished of a node that is made, nothing where no such node meets the term. What all of
+// them meet is left out: the API server would refuse a NodeClaim that asks for it. It does not look at the values of
+// preferences; those that no label can have count as absent.
+func preferredTerm(t corev1.NodeSelectorTerm) (out []requirements.Requirement) {
+	if len(t.MatchFields) > 0 {
+		return nil
+	}
+	for _, e := range t.MatchExpressions {
+		values := slices.DeleteFunc(slices.Clone(e.Values), func(v string) bool { return !isLabelValue(v) })
+		if e.Operator == corev1.NodeSelectorOpNotIn && len(values) == 0 {
+			continue
+		}
+		r, err := requirements.NewRequirement(stableKey(e.Key), requirements.Operator(e.Operator), values...)
+		if err != nil || labelRefusal(r) != "" {
+			return nil
+		}
+		if !awsv1.RestrictedLabel(r.Key) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func termFrom(t corev1.NodeSelectorTerm) ([]requirements.Requirement, error) {

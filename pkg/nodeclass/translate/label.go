@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	karpv1 "joiner.sh/pkg/api/v1"
@@ -81,13 +82,6 @@ func addUnmodelled(out *cluster.Pod, p *corev1.Pod) {
 			out.Unmodelled = append(out.Unmodelled, why)
 		}
 	}
-	for _, term := range out.NodeAffinity {
-		for _, r := range term {
-			if why := labelRefusal(r); why != "" {
-				out.Unmodelled = append(out.Unmodelled, why)
-			}
-		}
-	}
 }
 
 func usesDevices(s corev1.PodSpec) bool {
@@ -96,13 +90,25 @@ func usesDevices(s corev1.PodSpec) bool {
 		slices.ContainsFunc(s.InitContainers, uses)
 }
 
-// labelRefusal says why a pod may not ask for this label, or nothing.
+// isLabelValue reports whether a label can have the value.
+func isLabelValue(v string) bool { return len(validation.IsValidLabelValue(v)) == 0 }
+
+// valueRefusal names a value that no label can have, or nothing.
+func valueRefusal(r requirements.Requirement) string {
+	if i := slices.IndexFunc(r.Values, func(v string) bool { return !isLabelValue(v) }); i >= 0 {
+		return fmt.Sprintf("node affinity: no label %s can have the value %.80q", r.Key, r.Values[i])
+	}
+	return ""
+}
+
+// labelRefusal says why no node that is made meets the requirement, or nothing.
 func labelRefusal(r requirements.Requirement) string {
 	switch {
 	case r.Key == corev1.LabelHostname:
+		if r.Operator() == requirements.NotIn { // its name is a new one
+			return ""
+		}
 		return "it selects its node by " + corev1.LabelHostname + ", which no new node can promise"
-	case r.Key == karpv1.LabelNodePool:
-		return ""
 	case r.Key == karpv1.LabelCapacityType:
 		known := slices.ContainsFunc([]string{karpv1.CapacityTypeSpot, karpv1.CapacityTypeOnDemand,
 			karpv1.CapacityTypeReserved}, r.Has)
@@ -110,10 +116,16 @@ func labelRefusal(r requirements.Requirement) string {
 			return fmt.Sprintf("%s: the capacity types are on-demand, spot and reserved", r)
 		}
 		return ""
-	case slices.Contains(awsv1.WellKnownLabels(), r.Key):
+	case !awsv1.RestrictedLabel(r.Key):
 		return ""
-	case inDomain(r.Key, karpv1.Group), inDomain(r.Key, awsv1.Group):
-		return fmt.Sprintf("the label %s is restricted, nodes do not carry it", r.Key)
+	case r.Key == karpv1.LabelRegistered, r.Key == karpv1.LabelInitialized, r.Key == labelProvisioner:
+		return fmt.Sprintf("the label %s is restricted, pods may not ask for it", r.Key)
+	case r.AllowsAbsent():
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("the label %s is restricted, nodes do not carry it", r.Key)
 }
+
+// labelProvisioner is the label of the NodePool in versions of Karpenter before v1. Who keeps off nodes with it means
+// ours as well.
+const labelProvisioner = "karpenter.sh/provisioner-name"

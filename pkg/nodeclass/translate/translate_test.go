@@ -161,7 +161,7 @@ func TestUnmodelled(t *testing.T) {
 		`{schedulingGroup: {podGroupName: x}}`:                          {"scheduling in groups is not supported"},
 		`{nodeSelector: {kubernetes.io/hostname: n}}`:                   {"it selects its node by kubernetes.io/hostname, which no new node can promise"},
 		`{nodeName: n, nodeSelector: {kubernetes.io/hostname: n}}`:      nil,
-		`{nodeSelector: {karpenter.sh/registered: "true"}}`:             {"the label karpenter.sh/registered is restricted, nodes do not carry it"},
+		`{nodeSelector: {karpenter.sh/registered: "true"}}`:             {"the label karpenter.sh/registered is restricted, pods may not ask for it"},
 		`{nodeSelector: {sub.karpenter.k8s.aws/x: y}}`:                  {"the label sub.karpenter.k8s.aws/x is restricted, nodes do not carry it"},
 		`{nodeSelector: {karpenter.sh/capacity-type: cheap}}`:           {"karpenter.sh/capacity-type in (cheap): the capacity types are on-demand, spot and reserved"},
 		`{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]}}}}`: {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	aws "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
@@ -147,8 +148,8 @@ func (x plannedNode) asLaunch() plan.Launch {
 	}
 	set = set.And(requirements.Of(labelType, l.Types...), requirements.Of(labelZone, zones...),
 		requirements.Of(labelCapacity, capacities...))
-	set = set.AndSet(chooseCustomLabels(b.open,
-		func(r requirements.Requirement) string { return p.customLabelValues(r)[0] }))
+	set = withoutRestricted(set.AndSet(chooseCustomLabels(b.open,
+		func(r requirements.Requirement) string { return p.customLabelValues(r)[0] })))
 	for _, r := range set.All() {
 		if v, ok := r.Single(); ok && !isWellKnownLabel(r.Key) {
 			l.Labels[r.Key] = v
@@ -164,6 +165,13 @@ func (x plannedNode) asLaunch() plan.Launch {
 	l.Annotations[api.AnnotationNominatedPods] = strings.Join(l.Pods, ",")
 	l.Requirements = set
 	return l
+}
+
+// withoutRestricted is the set without what no NodeClaim may ask for. All that pods may demand of such labels is their
+// absence, and that their node is not a certain one; each new node is so.
+func withoutRestricted(set requirements.Set) requirements.Set {
+	return requirements.Sorted(slices.DeleteFunc(slices.Clone(set.All()),
+		func(r requirements.Requirement) bool { return aws.RestrictedLabel(r.Key) }))
 }
 
 // existingPlacements says which pods go to which node that exists or is on its way.

@@ -123,10 +123,11 @@ func (a *nodeAdmission) findAlternativeOn(b *bin) int {
 	return -1
 }
 
-// surelyLacks reports whether a host of which no value of the label is known has none. The labels of an instance type
-// stand on a claim once it is launched. Its name and the partition of its placement group come later.
+// surelyLacks reports whether a host of which no value of the label is known has none, or none that a pod can mean. The
+// labels of an instance type stand on a claim once it is launched, the partition of its placement group comes later. The
+// name of its node comes later too, and is new.
 func (b *bin) surelyLacks(key string) bool {
-	return b.exact || !isWellKnownLabel(key) || b.typed && key != labelHost && key != labelPartition
+	return b.exact || !isWellKnownLabel(key) || key == labelHost || b.typed && key != labelPartition
 }
 
 func (a *nodeAdmission) answersFor(p *pool) *offerAnswers {

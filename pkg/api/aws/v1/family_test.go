@@ -198,3 +198,19 @@ func TestWellKnownLabelsAreSortedAndOfOurDomain(t *testing.T) {
 		t.Errorf("%d labels, sorted %t", len(labels), slices.IsSorted(labels))
 	}
 }
+
+// The schema of NodeClaims refuses the same keys.
+func TestRestrictedLabels(t *testing.T) {
+	for key, want := range map[string]bool{
+		"kubernetes.io/hostname": true, "kubernetes.io/arch": false, "topology.kubernetes.io/zone": false, "team": false,
+		"karpenter.sh/capacity-type": false, "karpenter.sh/nodepool": false, "karpenter.sh/nodepool-hash": true,
+		"karpenter.sh/initialized": true, "karpenter.sh/provisioner-name": true, "sub.karpenter.sh/x": true,
+		"notkarpenter.sh/x": true, "karpenter.sh": true, "karpenter.shop/x": false, "x/karpenter.sh": false,
+		"karpenter.k8s.aws/instance-cpu": false, "karpenter.k8s.aws/instance-colour": true, "mykarpenter.k8s.aws/x": true,
+		"topology.k8s.aws/zone-id": false,
+	} {
+		if got := RestrictedLabel(key); got != want {
+			t.Errorf("%s: restricted %t", key, got)
+		}
+	}
+}

@@ -1,5 +1,14 @@
 package v1
 
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	karpv1 "joiner.sh/pkg/api/v1"
+)
+
 // Labels that instance types, claims and nodes carry.
 const (
 	LabelEC2NodeClass                         = "karpenter.k8s.aws/ec2nodeclass"
@@ -49,6 +58,19 @@ func WellKnownLabels() []string {
 		LabelInstanceNetworkBandwidth, LabelInstanceSize, LabelInstanceTenancy,
 		LabelPlacementGroupID, LabelPlacementGroupPartition,
 	}
+}
+
+// RestrictedLabel reports whether the API server refuses a NodePool or NodeClaim with a requirement on the label. As in
+// the schema, domains that only end like Karpenter's count as its own.
+func RestrictedLabel(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	switch {
+	case strings.HasSuffix(domain, karpv1.Group):
+		return key != karpv1.LabelCapacityType && key != karpv1.LabelNodePool
+	case strings.HasSuffix(domain, Group):
+		return !slices.Contains(WellKnownLabels(), key)
+	}
+	return key == corev1.LabelHostname
 }
 
 // Annotations of EC2NodeClasses and NodeClaims.
