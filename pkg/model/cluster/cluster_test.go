@@ -57,7 +57,7 @@ func TestWhichPodsCount(t *testing.T) {
 		{"static", with(func(p *Pod) { p.Owner = OwnerNode }), false, false},
 		{"of no pool", with(func(p *Pod) { p.NodeAffinity = terms(outside) }), false, true},
 		{"of no pool in one of two ways", with(func(p *Pod) { p.NodeAffinity = terms(outside, requirements.Any("x")) }), true, true},
-		{"of no pool if it can be", with(func(p *Pod) { p.NodePrefers = prefers(outside, requirements.Any("x")) }), false, true},
+		{"of no pool if it can be", with(func(p *Pod) { p.NodePrefers = prefers(outside, requirements.Any("x")) }), true, true},
 		{"of no pool if all else fails", with(func(p *Pod) { p.NodePrefers = prefers(requirements.Any("x"), outside) }), true, true},
 		{"of some pool", with(func(p *Pod) { p.NodeAffinity = terms(requirements.Any("karpenter.sh/nodepool")) }), true, true},
 	} {

@@ -114,23 +114,13 @@ func (p Pod) Provisionable() bool {
 		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode && !p.optsOut()
 }
 
-// optsOut reports whether the pod asks for nodes of no pool: with each of its required terms, or with its heaviest
-// preference .
+// optsOut reports whether each of the pod's required terms asks for nodes of no pool.
 func (p Pod) optsOut() bool {
 	outside := func(r requirements.Requirement) bool {
 		return r.Key == api.LabelNodePool && r.Operator() == requirements.DoesNotExist
 	}
 	stays := func(term []requirements.Requirement) bool { return !slices.ContainsFunc(term, outside) }
-	if len(p.NodeAffinity) > 0 && !slices.ContainsFunc(p.NodeAffinity, stays) {
-		return true
-	}
-	var heaviest WeightedRequirements
-	for _, w := range p.NodePrefers {
-		if w.Weight > heaviest.Weight {
-			heaviest = w
-		}
-	}
-	return slices.ContainsFunc(heaviest.Requirements, outside)
+	return len(p.NodeAffinity) > 0 && !slices.ContainsFunc(p.NodeAffinity, stays)
 }
 
 // Reschedulable reports whether the pod will need another node when its own goes away.
