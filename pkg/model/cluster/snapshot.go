@@ -137,8 +137,11 @@ type Budget struct {
 	Name               string    `json:"name"`
 	Selector           *Selector `json:"selector"`
 	DisruptionsAllowed int32     `json:"disruptionsAllowed"`
-	FullyBlocking      bool      `json:"fullyBlocking,omitempty"` // maxUnavailable 0 or 0%, or minAvailable 100%
 	AlwaysAllowUnready bool      `json:"alwaysAllowUnready,omitempty"`
+
+	// FullyBlocking says that it allows nothing however healthy its pods are: maxUnavailable is 0 or 0%, minAvailable
+	// is 100%, or its controller wants as many healthy pods as it expects.
+	FullyBlocking bool `json:"fullyBlocking,omitempty"`
 }
 
 // Pool is a NodePool as read.

@@ -150,6 +150,10 @@ func Budget(b *policyv1.PodDisruptionBudget) cluster.Budget {
 	if m := b.Spec.MinAvailable; m != nil {
 		out.FullyBlocking = out.FullyBlocking || m.Type == intstr.String && m.StrVal == "100%"
 	}
+	st := b.Status
+	if st.ObservedGeneration >= b.Generation && st.DisruptionsAllowed == 0 && st.ExpectedPods > 0 {
+		out.FullyBlocking = out.FullyBlocking || st.DesiredHealthy >= st.ExpectedPods
+	}
 	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil {
 		out.AlwaysAllowUnready = *p == policyv1.AlwaysAllow
 	}

@@ -276,6 +276,19 @@ func TestBudget(t *testing.T) {
 		`{spec: {minAvailable: 1, unhealthyPodEvictionPolicy: AlwaysAllow}}`:         {AlwaysAllowUnready: true},
 		`{spec: {minAvailable: 1, unhealthyPodEvictionPolicy: IfHealthyBudget}}`:     {},
 		`{metadata: {namespace: a, name: b}, spec: {selector: {}, minAvailable: 1}}`: {Namespace: "a", Name: "b", Selector: &cluster.Selector{}},
+		// its controller says that none of its pods may ever be missing
+		`{spec: {minAvailable: 1}, status: {expectedPods: 1, desiredHealthy: 1, currentHealthy: 1}}`:     {FullyBlocking: true},
+		`{spec: {minAvailable: "70%"}, status: {expectedPods: 3, desiredHealthy: 3, currentHealthy: 2}}`: {FullyBlocking: true},
+		`{spec: {minAvailable: 5}, status: {expectedPods: 3, desiredHealthy: 5, currentHealthy: 3}}`:     {FullyBlocking: true},
+		// that one of them may be, though none may go now
+		`{spec: {minAvailable: 2}, status: {expectedPods: 3, desiredHealthy: 2, currentHealthy: 2}}`: {},
+		// of a moment with more pods than are expected
+		`{spec: {minAvailable: 1}, status: {expectedPods: 1, desiredHealthy: 1, currentHealthy: 2, disruptionsAllowed: 1}}`: {DisruptionsAllowed: 1},
+		// of an older specification
+		`{metadata: {generation: 2}, spec: {minAvailable: 1}, status: {observedGeneration: 1, expectedPods: 1, desiredHealthy: 1}}`: {},
+		`{metadata: {generation: 2}, spec: {minAvailable: 1}, status: {observedGeneration: 2, expectedPods: 1, desiredHealthy: 1}}`: {FullyBlocking: true},
+		// nobody looked at it, or it has no pods
+		`{spec: {minAvailable: 1}, status: {desiredHealthy: 1}}`: {},
 	} {
 		if diff := cmp.Diff(want, Budget(read[policyv1.PodDisruptionBudget](t, text))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
