@@ -92,10 +92,31 @@ func (j driftJudge) poolDrift(c cluster.Claim, p cluster.Pool) (reason, message 
 		p.Hash != "" && a[v1.AnnotationNodePoolHash] != p.Hash {
 		return "NodePoolDrifted", "the template of NodePool " + p.Name + " was changed since the node was made"
 	}
-	if bad := requirements.FromLabels(c.Labels).Refusals(p.Requirements, nil); len(bad) > 0 {
+	if bad := j.labelsOf(c, p).Refusals(p.Requirements, nil); len(bad) > 0 {
 		return "RequirementsDrifted", fmt.Sprintf("NodePool %s requires %s", p.Name, bad[0])
 	}
 	return "", ""
+}
+
+// labelsOf returns the labels of the claim, with those that it lacks and its instance type has: labels that became known
+// after it was launched. Labels that depend on more than the type are the claim's alone.
+func (j driftJudge) labelsOf(c cluster.Claim, p cluster.Pool) requirements.Set {
+	own := requirements.FromLabels(c.Labels)
+	t, ok := j.typeIn(p, c.Labels[corev1.LabelInstanceTypeStable])
+	if !ok {
+		return own
+	}
+	var more []requirements.Requirement
+	for _, r := range p.Requirements.All() {
+		if _, has := c.Labels[r.Key]; has || !strings.HasPrefix(r.Key, instancetypes.LabelPrefix) {
+			continue
+		}
+		of, _ := t.Requirements.Get(r.Key)
+		if _, single := of.Single(); single {
+			more = append(more, of)
+		}
+	}
+	return own.And(more...)
 }
 
 // classDrift compares the claim with what its class would launch now, cheapest question first.

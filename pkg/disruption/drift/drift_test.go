@@ -84,6 +84,31 @@ func TestVerdicts(t *testing.T) {
 		{"a required label that it lacks", func(s *cluster.Snapshot, _ *cluster.Claim, _ *instancetypes.Type) {
 			s.Pools[0].Requirements = requirements.NewSet(requirements.Any("team"))
 		}, "RequirementsDrifted"},
+		{"a required label that it lacks and its type has", func(s *cluster.Snapshot, _ *cluster.Claim, t *instancetypes.Type) {
+			t.Requirements = requirements.NewSet(requirements.Of("karpenter.k8s.aws/instance-capability-flex", "false"))
+			s.Pools[0].Requirements = t.Requirements
+		}, ""},
+		{"a required label that it lacks, of which its type has another value", func(s *cluster.Snapshot, _ *cluster.Claim, t *instancetypes.Type) {
+			t.Requirements = requirements.NewSet(requirements.Of("karpenter.k8s.aws/instance-capability-flex", "true"))
+			s.Pools[0].Requirements = requirements.NewSet(requirements.Of("karpenter.k8s.aws/instance-capability-flex", "false"))
+		}, "RequirementsDrifted"},
+		{"a label that it lacks and that must not have the value of its type", func(s *cluster.Snapshot, _ *cluster.Claim, t *instancetypes.Type) {
+			t.Requirements = requirements.NewSet(requirements.Of("karpenter.k8s.aws/instance-capability-flex", "true"))
+			s.Pools[0].Requirements = requirements.NewSet(not("karpenter.k8s.aws/instance-capability-flex", "true"))
+		}, "RequirementsDrifted"},
+		{"a label that it has counts, whatever its type has", func(s *cluster.Snapshot, c *cluster.Claim, t *instancetypes.Type) {
+			t.Requirements = requirements.NewSet(requirements.Of("karpenter.k8s.aws/instance-network-bandwidth", "12500"))
+			c.Labels["karpenter.k8s.aws/instance-network-bandwidth"] = "10000"
+			s.Pools[0].Requirements = t.Requirements
+		}, "RequirementsDrifted"},
+		{"a required label that its type has several values of", func(s *cluster.Snapshot, _ *cluster.Claim, t *instancetypes.Type) {
+			t.Requirements = requirements.NewSet(requirements.Of("topology.k8s.aws/zone-id", "use1-az1", "use1-az2"))
+			s.Pools[0].Requirements = requirements.NewSet(requirements.Of("topology.k8s.aws/zone-id", "use1-az1"))
+		}, "RequirementsDrifted"},
+		{"a required label of the only reservation of its type", func(s *cluster.Snapshot, _ *cluster.Claim, t *instancetypes.Type) {
+			t.Requirements = requirements.NewSet(requirements.Of("karpenter.k8s.aws/capacity-reservation-id", "cr-1"))
+			s.Pools[0].Requirements = t.Requirements
+		}, "RequirementsDrifted"},
 		{"its type is not known any more", func(_ *cluster.Snapshot, _ *cluster.Claim, t *instancetypes.Type) { t.Name = "m6.large" }, "InstanceTypeNotFound"},
 		{"nor within the first hour", func(_ *cluster.Snapshot, c *cluster.Claim, t *instancetypes.Type) {
 			t.Name, c.Created = "m6.large", noon().Add(-time.Hour+time.Second)
@@ -242,4 +267,12 @@ func TestVerdictsOfSeveral(t *testing.T) {
 	if len(got) != 1 || got[0].Claim != "b" || got[0].Reason != "NodePoolDrifted" {
 		t.Errorf("verdicts %v, want one of b", got)
 	}
+}
+
+func not(key string, values ...string) requirements.Requirement {
+	r, err := requirements.NewRequirement(key, "NotIn", values...)
+	if err != nil {
+		panic(err)
+	}
+	return r
 }

@@ -39,6 +39,9 @@ const (
 	LabelPartition     = "karpenter.k8s.aws/placement-group-partition"
 )
 
+// LabelPrefix begins the labels that tell properties of the instance type. Of tenancy a type has two values.
+const LabelPrefix = "karpenter.k8s.aws/instance-"
+
 // Values of the label karpenter.k8s.aws/instance-tenancy.
 const (
 	TenancyDefault   = "default"
