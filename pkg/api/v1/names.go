@@ -37,6 +37,9 @@ const KarpenterLeaderLease = "karpenter-leader-election"
 const (
 	// AnnotationDoNotRepair set to "true" on a Node keeps node repair from it.
 	AnnotationDoNotRepair = "karpenter.sh/do-not-repair"
+	// AnnotationDisruptionCost on a Pod is what evicting it costs, a 32-bit number. Without it that of
+	// controller.kubernetes.io/pod-deletion-cost counts.
+	AnnotationDisruptionCost = "karpenter.sh/disruption-cost"
 	// AnnotationDoNotDisrupt is "true" or a positive Go duration on a Pod, only "true" on a Node.
 	AnnotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
 	// AnnotationNodePoolHash is the static drift hash of the pool's template, see NodePool.Hash.

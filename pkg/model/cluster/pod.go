@@ -42,7 +42,7 @@ type Pod struct {
 	GraceSec int64     `json:"graceSec,omitempty"` // terminationGracePeriodSeconds
 	// value of the annotation karpenter.sh/do-not-disrupt
 	DoNotDisrupt string `json:"doNotDisrupt,omitempty"`
-	// annotation controller.kubernetes.io/pod-deletion-cost
+	// annotation karpenter.sh/disruption-cost, without it controller.kubernetes.io/pod-deletion-cost
 	DeletionCost int32 `json:"deletionCost,omitempty"`
 
 	Need         resources.List    `json:"need"` // requests, one pods unit included

@@ -50,9 +50,7 @@ func Pod(p *corev1.Pod) cluster.Pod {
 		Holds:        holdsOf(p.Spec.Tolerations),
 		Spread:       spreadFrom(p),
 		HostPorts:    hostPortsOf(p.Spec),
-	}
-	if cost, err := strconv.ParseInt(p.Annotations[corev1.PodDeletionCost], 10, 32); err == nil { // else it has none
-		out.DeletionCost = int32(cost)
+		DeletionCost: deletionCostOf(p),
 	}
 	if p.Spec.Priority != nil {
 		out.Priority = *p.Spec.Priority
@@ -82,6 +80,20 @@ func Pod(p *corev1.Pod) cluster.Pod {
 	addAffinity(&out, p)
 	addUnmodelled(&out, p)
 	return out
+}
+
+// deletionCostOf returns what the pod's annotations say that evicting it costs. One that is no 32-bit number costs
+// nothing, and that of Karpenter hides the other one even then.
+func deletionCostOf(p *corev1.Pod) int32 {
+	text, given := p.Annotations[karpv1.AnnotationDisruptionCost]
+	if !given {
+		text = p.Annotations[corev1.PodDeletionCost]
+	}
+	cost, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(cost)
 }
 
 // isUntried reports whether kube-scheduler has said nothing about the pod yet. What other schedulers do is not known.

@@ -264,6 +264,28 @@ func TestWhatANodeCostsItsOwner(t *testing.T) {
 	}
 }
 
+// What evicting a pod costs: Karpenter's annotation holds where it stands, even if it is no 32-bit number, else that of
+// ReplicaSets.
+func TestCostOfEviction(t *testing.T) {
+	for text, want := range map[string]int32{
+		`{}`: 0,
+		`{controller.kubernetes.io/pod-deletion-cost: "7"}`:                                             7,
+		`{controller.kubernetes.io/pod-deletion-cost: "much"}`:                                          0,
+		`{controller.kubernetes.io/pod-deletion-cost: "2147483648"}`:                                    0,
+		`{karpenter.sh/disruption-cost: "-2147483648"}`:                                                 -2147483648,
+		`{karpenter.sh/disruption-cost: "2147483647"}`:                                                  2147483647,
+		`{karpenter.sh/disruption-cost: "0", controller.kubernetes.io/pod-deletion-cost: "7"}`:          0,
+		`{karpenter.sh/disruption-cost: "5", controller.kubernetes.io/pod-deletion-cost: "7"}`:          5,
+		`{karpenter.sh/disruption-cost: "2147483648", controller.kubernetes.io/pod-deletion-cost: "7"}`: 0,
+		`{karpenter.sh/disruption-cost: "", controller.kubernetes.io/pod-deletion-cost: "7"}`:           0,
+	} {
+		p := read[corev1.Pod](t, "{metadata: {annotations: "+text+"}}")
+		if got := Pod(p).DeletionCost; got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+	}
+}
+
 // What the decisions take from a PodDisruptionBudget, in both forms that its numbers have.
 func TestBudget(t *testing.T) {
 	for text, want := range map[string]cluster.Budget{
