@@ -37,7 +37,7 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 		}
 		return nil, false
 	}
-	if allSpot && slices.ContainsFunc(launches, isSpot) && guard.refuseSpotToSpot(set) {
+	if allSpot && slices.ContainsFunc(launches, mayBeSpot) && guard.refuseSpotToSpot(set) {
 		return nil, false
 	}
 	out := make([]plan.Launch, len(launches))
@@ -62,6 +62,12 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 }
 
 func isSpot(l plan.Launch) bool { return l.Choice.CapacityType == instancetypes.Spot }
+
+// mayBeSpot reports whether the requirements of the launch allow spot, whatever is chosen and to be had now.
+func mayBeSpot(l plan.Launch) bool {
+	r, narrowed := l.Requirements.Get(v1.LabelCapacityType)
+	return !narrowed || r.Has(instancetypes.Spot)
+}
 
 // refuseSpotToSpot reports whether a node of the set may not be replaced by a spot node, and notes why on all of them.
 // The annotation of its NodePool decides, else the setting.
