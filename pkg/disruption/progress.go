@@ -131,9 +131,12 @@ func (pr *progress) commandFailure(r *runningCommand) string {
 			alive++
 		}
 	}
+	untainted := slices.IndexFunc(r.claims, func(n *stateNode) bool { return n.Node == nil || !isTainted(n.Node) })
 	switch {
 	case r.mark.ID == "":
 		return "its mark cannot be read"
+	case untainted >= 0: // before its replacements, which are made later
+		return "node " + r.claims[untainted].Name() + " was not tainted, or the taint was removed"
 	case alive < r.mark.Replacements:
 		return fmt.Sprintf("%d of %d replacements are gone", r.mark.Replacements-alive, r.mark.Replacements)
 	case !pr.now().Before(r.mark.Since.Add(pr.rules.replaceTimeout)):
@@ -143,9 +146,6 @@ func (pr *progress) commandFailure(r *runningCommand) string {
 		return "disruption of " + r.claims[i].Claim.Name + " is only reported by now"
 	}
 	for _, n := range r.claims {
-		if n.Node == nil || !isTainted(n.Node) {
-			return "node " + n.Name() + " was not tainted, or the taint was removed"
-		}
 		if isProtected(n) {
 			return fmt.Sprintf("node %s carries %s meanwhile", n.Name(), v1.AnnotationDoNotDisrupt)
 		}

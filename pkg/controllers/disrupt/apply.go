@@ -218,8 +218,8 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 	return errors.Join(errs...)
 }
 
-// beginCommand writes the intent down, stores the replacements, and then keeps pods off the nodes. A command of which a
-// part is missing is taken back by the next pass.
+// beginCommand writes the intent down, keeps pods off the nodes, and then stores the replacements: a node that may not
+// be tainted has nothing launched for it. A command of which a part is missing is taken back by the next pass.
 func (m *commandApplier) beginCommand(ctx context.Context, c disruption.Command) error {
 	mark := c.AsMark(m.d.Now())
 	for _, name := range c.Claims {
@@ -230,15 +230,15 @@ func (m *commandApplier) beginCommand(ctx context.Context, c disruption.Command)
 		}
 	}
 	m.recordBalancedApproval(ctx, c)
-	for _, l := range c.Launches {
-		if err := m.createReplacement(ctx, l, c); err != nil {
-			return err
-		}
-	}
 	for _, name := range c.Claims {
 		m.recordOnClaimAndNode(ctx, name, cluster.Event{Reason: "DisruptionLaunching",
 			Message: "Disrupting NodeClaim: " + c.String()})
 		if err := m.d.Moves.TaintNode(ctx, m.nodes[name]); err != nil {
+			return err
+		}
+	}
+	for _, l := range c.Launches {
+		if err := m.createReplacement(ctx, l, c); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package disrupt_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -139,6 +140,48 @@ func TestDisruptDropsTheReplacementOfWhatItTakesBack(t *testing.T) {
 	pass()
 	if got := replacements(); len(got) != 0 {
 		t.Errorf("replacements %q are left", got)
+	}
+}
+
+// deniesTaints is an API server whose admission denies the taint of disruptions.
+type deniesTaints struct{ disrupt.NodeTainter }
+
+func (deniesTaints) TaintNode(context.Context, cluster.Node) error {
+	return errors.New("admission webhook denied the request")
+}
+
+// A node that may not be tainted is not replaced: no replacement is made, and what was begun is taken back with the
+// reason.
+func TestDeniedTaintLaunchesNothing(t *testing.T) {
+	f := controllertest.FreeToDisrupt(t, "WhenEmptyOrUnderutilized", 2)
+	w := f.World
+	w.ScaleApp("web", 1)
+	w.Advance(time.Second)
+	denied := 0
+	for range 4 {
+		ports := w.Ports(fake.Fault{})
+		d := f.Disrupt(ports)
+		d.Moves = deniesTaints{ports}
+		if err := d.Run(t.Context(), f.Once()); err != nil {
+			denied++
+		}
+		w.Advance(20 * time.Second)
+		for _, c := range w.Claims() {
+			if c.Annotations[disruption.AnnotationReplaces] != "" {
+				t.Fatalf("claim %s was made to replace %s", c.Name, c.Annotations[disruption.AnnotationReplaces])
+			}
+		}
+	}
+	if denied != 1 {
+		t.Errorf("%d passes were denied the taint, want one: it is left alone for an hour", denied)
+	}
+	if got := controllertest.EventsWith(w.Events("NodeClaim"), "DisruptionFailed: the disruption is taken back: node node-000005 was not tainted"); len(got) != 1 {
+		t.Errorf("%q, want one event that says what failed", w.Events("NodeClaim"))
+	}
+	for _, c := range w.Claims() {
+		if c.Annotations[disruption.AnnotationMark] != "" {
+			t.Errorf("claim %s is marked still", c.Name)
+		}
 	}
 }
 
