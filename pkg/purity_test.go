@@ -42,7 +42,7 @@ func layers() map[string]layer {
 		"cli/status": decision,
 		"providers":  provider, "providers/archive": provider, "providers/discovery": provider, "providers/fleet": provider, "providers/invoke": provider,
 		"providers/kube": provider, "providers/otlp": provider, "providers/prometheus": provider, "providers/store": provider,
-		"controllers": shell, "install/setup": shell,
+		"controllers": shell, "install/crdcheck": shell, "install/setup": shell,
 		"app": wiring, "cli": wiring, "install/crdgen": wiring,
 		"testing": support,
 	}
