@@ -32,6 +32,7 @@ const (
 // most worth for its price, and makes a few such nodes.
 type priceGuide struct {
 	a      *solution
+	prices *shadowPrices // the classes of its groups are classes of these
 	items  []batchGroup
 	filler *lowerbound.KnapsackSolver
 	cands  []*candidate
@@ -48,21 +49,26 @@ type priceGuide struct {
 // batchGroup is batches that are alike to the guide: of one class, and tied to the same places.
 type batchGroup struct {
 	batches []*podBatch
-	caps    []int // by batch: how many the rules allow on one node
-	class   int32
+	caps    []int   // by batch: how many the rules allow on one node
+	class   int32   // of the guide's prices
 	all     int     // pods that are left
 	left    int     // of them, as many as one node may hold
 	value   float64 // of one pod
 }
 
+// newPriceGuide returns a guide to new nodes and hosts by the prices.
+func newPriceGuide(a *solution, prices *shadowPrices) *priceGuide {
+	return &priceGuide{a: a, prices: prices, memory: &guideMemory{}}
+}
+
 // openByPrices places batches on new nodes in the pools as long as that goes well. What it leaves over is for openTier.
 // It returns true when an offer came to the ceiling of its pool of capacity and others have to be looked at.
 func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
-	g := &priceGuide{a: op.a}
+	g := newPriceGuide(op.a, podPricesFor(op.a))
 	offers := op.candidateOffers(pools, batches)
 	g.prepareGroups(offers, batches)
 	sift, priced, since, again := true, math.Inf(1), 0, stale
-	if podPricesFor(op.a).solver.ClassCount() > manyClasses {
+	if g.prices.solver.ClassCount() > manyClasses {
 		again = staler
 	}
 	for !op.a.used.claimsUsedUp() && g.countRemaining() {
@@ -93,13 +99,10 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 
 // prepareGroups finds the groups of the batches, and the candidates that hold pods of some of them.
 func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) {
-	p := podPricesFor(g.a)
+	p := g.prices
 	type alike struct {
 		class int32
 		admit *nodeAdmission
-	}
-	if g.memory == nil {
-		g.memory = &guideMemory{}
 	}
 	g.memory.reserveBatches(len(batches))
 	g.items = g.memory.groups
@@ -174,20 +177,19 @@ func (g *priceGuide) countRemaining() bool {
 
 // repriceRemaining asks what the pods that are left are worth while that part of the hosts is empty.
 func (g *priceGuide) repriceRemaining(hosts float64) {
-	p := podPricesFor(g.a)
-	count := make([]float64, len(p.classes))
+	count := make([]float64, len(g.prices.classes))
 	for _, it := range g.items {
 		count[it.class] += float64(it.all)
 	}
-	g.setValues(p.reprice(count, hosts))
+	g.setValues(g.prices.reprice(count, hosts))
 }
 
-// setValues gives pods what they are worth, by their price class.
-func (g *priceGuide) setValues(y []float64) {
+// setValues gives pods the values.
+func (g *priceGuide) setValues(values classValues) {
 	g.fresh, g.moved = true, true
 	for i := range g.items {
 		it := &g.items[i]
-		it.value = max(y[it.class], leastValue*it.batches[0].least)
+		it.value = max(values.ofBatch(it.batches[0]), leastValue*it.batches[0].least)
 		g.filler.Value[i] = it.value
 		for _, l := range it.batches {
 			l.value = it.value

@@ -98,6 +98,7 @@ func (op nodeOpener) setPodValues(cands []*poolOffering, whole bool, batches []*
 	if !whole {
 		r = newRanking(cands, len(op.a.w.dims))
 	}
+	values := podPricesFor(op.a).values()
 	for _, l := range batches {
 		l.value = noPrice
 		if l.left == 0 {
@@ -106,11 +107,10 @@ func (op nodeOpener) setPodValues(cands []*poolOffering, whole bool, batches []*
 		if l.value = r.minShare(l.admit, l.view.class); l.value < noPrice {
 			l.value = max(l.value, 1e-12) // what is for free is worth something too
 		}
-		p := podPricesFor(op.a)
-		if y := p.prices.Value[p.classOf(l.view.class, l.pins)]; l.value < noPrice {
+		if l.value < noPrice {
 			l.least = l.value
 			if op.a.strategy.guide != byCostShare {
-				l.value = max(y, leastValue*l.value)
+				l.value = max(values.ofBatch(l), leastValue*l.value)
 			}
 		}
 	}

@@ -19,14 +19,14 @@ func (op nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
 	if len(free) == 0 {
 		return
 	}
-	g := &priceGuide{a: op.a}
+	g := newPriceGuide(op.a, podPricesFor(op.a))
 	g.prepareGroups(op.candidateOffers(pools, free), free)
 	if !g.countRemaining() {
 		return
 	}
-	p := lowerbound.CoverProblem{Caps: podPricesFor(op.a).problem.Caps}
+	p := lowerbound.CoverProblem{Caps: g.prices.problem.Caps}
 	for _, it := range g.items {
-		c := podPricesFor(op.a).problem.Classes[it.class]
+		c := g.prices.problem.Classes[it.class]
 		p.Classes = append(p.Classes, lowerbound.PriceClass{Need: c.Need, Group: c.Group, Count: float64(it.all),
 			Most: float64(max(1, it.left))})
 	}

@@ -121,7 +121,11 @@ const repriceHosts = 10
 // on new nodes.
 func (pk *packing) fillHostsByPrices(batches []*podBatch) {
 	a := pk.a
-	g := &priceGuide{a: a}
+	prices, raised := podPricesFor(a), false
+	if fills := a.strategy.hostFills; fills != nil && !a.strategy.repricesHosts {
+		prices, raised = fills.prices, true // most of the room is full by these, which are better than new ones
+	}
+	g := newPriceGuide(a, prices)
 	nodeOpener{a: a}.setPodValues(nil, true, batches)
 	g.prepareGroups(nil, batches)
 	var hosts []*candidate
@@ -133,10 +137,8 @@ func (pk *packing) fillHostsByPrices(batches []*podBatch) {
 			}
 		}
 	}
-	// most of the room is full by prices that are better than new ones
-	raised := a.strategy.hostFills != nil && !a.strategy.repricesHosts
 	if raised {
-		g.setValues(a.w.raised.prices.Value)
+		g.setValues(prices.values())
 	}
 	every := max(1, len(hosts)/repriceHosts)
 	for i, c := range hosts {

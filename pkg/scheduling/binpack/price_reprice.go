@@ -10,9 +10,9 @@ import (
 
 // reprice is what pods are worth of which so many are left, while that part of the hosts is empty. Solutions fill hosts
 // in the same way again and again, so prices are remembered while some are empty. Once none is, hosts are left out.
-func (p *shadowPrices) reprice(count []float64, hosts float64) []float64 {
+func (p *shadowPrices) reprice(count []float64, hosts float64) classValues {
 	if !slices.ContainsFunc(p.problem.Offers, isNodeThatIsThere) {
-		return p.solver.Reprice(count, hosts, 0)
+		return classValues{p, p.solver.Reprice(count, hosts, 0)}
 	}
 	if hosts == 0 {
 		return p.repriceUnhosted(count)
@@ -29,7 +29,7 @@ func (p *shadowPrices) reprice(count []float64, hosts float64) []float64 {
 		}
 		p.repriced[string(id)] = y
 	}
-	return y
+	return classValues{p, y}
 }
 
 // isNodeThatIsThere reports whether the offer stands for nodes that are there, and cannot be bought.
@@ -40,12 +40,12 @@ func isNodeThatIsThere(o lowerbound.NodeOffer) bool { return o.Limit > 0 }
 const moreFills = 2
 
 // repriceUnhosted is what pods are worth of which so many are left, without hosts: of about half as many rows.
-func (p *shadowPrices) repriceUnhosted(count []float64) []float64 {
+func (p *shadowPrices) repriceUnhosted(count []float64) classValues {
 	if p.unhosted == nil {
 		q := p.problem
 		q.Offers = slices.DeleteFunc(slices.Clone(q.Offers), isNodeThatIsThere)
 		p.unhosted = lowerbound.NewSolver(q)
 		p.unhosted.Solve()
 	}
-	return p.unhosted.Reprice(count, 0, moreFills)
+	return classValues{p, p.unhosted.Reprice(count, 0, moreFills)}
 }

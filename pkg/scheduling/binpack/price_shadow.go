@@ -34,6 +34,21 @@ type priceClass struct {
 	admit *nodeAdmission
 }
 
+// classValues is what pods are worth, together with the classes that the numbers are for: a number is read by the pods
+// that it is asked for, so that numbers of other classes cannot be taken for it.
+type classValues struct {
+	prices *shadowPrices
+	usd    []float64 // by price class, USD per hour
+}
+
+// values is what pods are worth by the prices.
+func (p *shadowPrices) values() classValues { return classValues{p, p.prices.Value} }
+
+// ofBatch is what one pod of the batch is worth.
+func (v classValues) ofBatch(l *podBatch) float64 {
+	return v.usd[v.prices.classOf(l.view.class, l.pins)]
+}
+
 // findShadowPrices finds what pods are worth, where count tells how many of each pod class are to be placed: on new
 // nodes, or on those that are there too.
 func (w *problem) findShadowPrices(count func(*podClass) int, hosts bool) *shadowPrices {

@@ -37,12 +37,12 @@ func TestPricesOfWhatHostsLeave(t *testing.T) {
 	}
 	want, got, sums := lowerbound.NewSolver(alone).Solve().Value, x.reprice(left, 0), [2]float64{}
 	for i, n := range left {
-		sums[0], sums[1] = sums[0]+n*got[i], sums[1]+n*want[i]
+		sums[0], sums[1] = sums[0]+n*got.usd[i], sums[1]+n*want[i]
 	}
 	if math.Abs(sums[0]-sums[1]) > 1e-3*sums[1] {
 		t.Errorf("what is left is worth %.5f at %v; without hosts it costs %.5f at %v", sums[0], got, sums[1], want)
 	}
-	if with := x.reprice(left, 1); with[0]*left[0] >= got[0]*left[0]+1e-9 {
+	if with := x.reprice(left, 1); with.usd[0]*left[0] >= got.usd[0]*left[0]+1e-9 {
 		t.Errorf("with empty hosts pods are worth %v, without %v", with, got)
 	}
 }

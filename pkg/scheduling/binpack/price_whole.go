@@ -29,6 +29,12 @@ const (
 // hostFill is how many pods of which price classes a host should take.
 type hostFill = lowerbound.LimitedFill
 
+// hostFills is what each host should take before anything else.
+type hostFills struct {
+	prices *shadowPrices // the fills count pods of classes of these
+	byHost []hostFill
+}
+
 // hostFillSearch looks for a solution that begins with what whole pods on the nodes that are there do for the price.
 type hostFillSearch struct {
 	w      *problem
@@ -96,10 +102,11 @@ func (f *hostFillSearch) raisedPrices() *shadowPrices {
 // are then. It adds both to the strategy and returns the work that this took.
 func (f *hostFillSearch) findFills(st *strategy, work int, buyFirst bool) int {
 	given := f.raised.GiveFills(work, buyFirst)
-	st.hostFills, st.domainShares = make([]hostFill, len(f.offers)), map[classDomain]int{}
+	fills := &hostFills{prices: f.w.raised, byHost: make([]hostFill, len(f.offers))}
+	st.hostFills, st.domainShares = fills, map[classDomain]int{}
 	for i, j := range f.offers {
 		if j >= 0 {
-			st.hostFills[i] = given.Fills[j]
+			fills.byHost[i] = given.Fills[j]
 		}
 	}
 	first := len(f.w.worth.classes) + len(f.parts)
@@ -193,12 +200,15 @@ func (f *hostFillSearch) packFilled(best *solution, st *strategy, together bool)
 // placeHostFills puts pods of the batches on the hosts as far as the strategy says how many of which each should take.
 func (pk *packing) placeHostFills(batches []*podBatch) {
 	a := pk.a
-	byClass := map[int32][]*podBatch{}
+	fills, byClass := a.strategy.hostFills, map[int32][]*podBatch{}
+	if pk.filled == nil {
+		pk.filled = make([]map[int32]int, len(fills.byHost))
+	}
 	for _, l := range batches {
-		c := a.w.worth.classOf(l.view.class, l.pins)
+		c := fills.prices.classOf(l.view.class, l.pins)
 		byClass[c] = append(byClass[c], l)
 	}
-	for i, fill := range a.strategy.hostFills {
+	for i, fill := range fills.byHost {
 		for j, c := range fill.Class {
 			left := fill.Amount[j] - pk.filled[i][c]
 			for _, l := range byClass[c] {

@@ -56,7 +56,7 @@ func TestNodesTakeThePodsThatSpread(t *testing.T) {
 	for seed := range uint64(8) {
 		_, fills, first, st := findFillsOf(t, fewOfEach(seed), 400*millisecond)
 		w, a := fills.w, fills.packFilled(first, &st, true)
-		for i, fill := range st.hostFills {
+		for i, fill := range st.hostFills.byHost {
 			held := map[int32]int{}
 			for _, l := range a.bins[i].load {
 				held[w.worth.classOf(l.view.class, l.pins)] += len(l.pods)

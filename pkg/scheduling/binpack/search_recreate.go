@@ -82,7 +82,8 @@ func (s *localSearch) countNode(n *searchNode, nodes int) {
 func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget float64) (hosts []hostTakes,
 	best []rebuiltNode, cost float64) {
 	a := s.a
-	g := &priceGuide{a: a, memory: &s.memory}
+	g := newPriceGuide(a, podPricesFor(a))
+	g.memory = &s.memory
 	list, offers := s.offersFor(t)
 	g.fits = func(l *podBatch, offer int) int { return int(t.fits[l.id][list[offer]]) }
 	g.prepareGroups(offers, s.current)

@@ -47,7 +47,7 @@ type strategy struct {
 	caps              map[classDomain]int // most pods of a class in a domain, see improveDomains
 	spotCeiling       int64               // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
 	hostsByPrices     bool                // hosts are filled with what would cost most elsewhere
-	hostFills         []hostFill          // by host: what it takes before anything else, nil for nothing
+	hostFills         *hostFills          // nil for none
 	repricesHosts     bool                // what hostFills leave is priced anew while hosts are filled
 	domainShares      map[classDomain]int // pods of a class that a domain gets before others get more
 	nodeCost          float64             // what a node costs beside its price, USD per hour
@@ -253,8 +253,7 @@ type packing struct {
 }
 
 func newPacking(a *solution, ls *lessons) *packing {
-	pk := &packing{a: a, learned: ls, level: make([]int, len(a.w.classes.list)), stuck: map[classDomain]int{},
-		filled: make([]map[int32]int, len(a.strategy.hostFills))}
+	pk := &packing{a: a, learned: ls, level: make([]int, len(a.w.classes.list)), stuck: map[classDomain]int{}}
 	pk.resetLevels()
 	return pk
 }
