@@ -116,7 +116,7 @@ func faultsOf(p plan.Plan) (out []string) {
 // not.
 func TestEachStageMayFailForOnePod(t *testing.T) {
 	s := read(t, twoTeams)
-	for _, stage := range []string{binpack.StageDemand, binpack.StageRelax, binpack.StageDomains, binpack.StagePlace, binpack.StageOpen, binpack.StagePrice, binpack.StageSearch, binpack.StageOptions} {
+	for _, stage := range []string{binpack.StageDemand, binpack.StageRelax, binpack.StageDomains, binpack.StagePlace, binpack.StageOpen, binpack.StagePrice, binpack.StageOptions} {
 		t.Run(stage, func(t *testing.T) {
 			failing := plantAt(s, faults.Fault{Stage: stage, About: "team-b/evil-1"})
 			got := provisioning.Decide(failing)
@@ -150,6 +150,44 @@ func TestEachStageMayFailForOnePod(t *testing.T) {
 	}
 }
 
+// The search for a lower price fails: the plan is the one that it would begin with, and no pod and no pool is left out.
+func TestTheSearchMayFail(t *testing.T) {
+	s := read(t, twoTeams)
+	for _, f := range []faults.Fault{{}, {About: "team-b/evil-1"}, {Pool: "cheap"}} {
+		f.Stage = binpack.StageSearch
+		got := provisioning.Decide(plantAt(s, f))
+		if diff := gocmp.Diff([]string{"search "}, faultsOf(got.Plan)); diff != "" || len(got.Aside) > 0 {
+			t.Fatalf("aside are %v, faults (-want +got):\n%s", got.Aside, diff)
+		}
+		quick := s
+		quick.Rules.PackingIterations = cluster.NoIterations
+		if diff := gocmp.Diff(provisioning.Decide(quick).Plan, others(got.Plan)); diff != "" {
+			t.Errorf("the plan (-without a search +with one that fails):\n%s", diff)
+		}
+		if diff := gocmp.Diff([]string{"team-a/giant-1"}, unplaced(got.Plan)); diff != "" {
+			t.Errorf("without a place (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// What failed before is left out of the quick plan too, and is taken in again when its time is over.
+func TestTheSearchMayFailBesideAPod(t *testing.T) {
+	s := plantAt(read(t, twoTeams), faults.Fault{Stage: binpack.StageOpen, About: "team-b/evil-1"})
+	s.Aside = provisioning.Decide(s).Aside
+	s = plantAt(s, faults.Fault{Stage: binpack.StageSearch})
+	got := provisioning.Decide(s)
+	if diff := gocmp.Diff(s.Aside, got.Aside); diff != "" || len(got.Aside) != 1 {
+		t.Errorf("aside (-before +now):\n%s", diff)
+	}
+	if diff := gocmp.Diff([]string{"team-a/giant-1", "team-b/evil-1", "team-b/evil-2"}, unplaced(got.Plan)); diff != "" {
+		t.Errorf("without a place (-want +got):\n%s", diff)
+	}
+	s.Now = s.Now.Add(11 * time.Minute)
+	if later := provisioning.Decide(s); len(later.Aside) > 0 || len(unplaced(later.Plan)) != 1 {
+		t.Errorf("eleven minutes later: aside %v, without a place %v", later.Aside, unplaced(later.Plan))
+	}
+}
+
 // Explaining why a pod has no place fails: only that pod lacks its reasons.
 func TestExplainingMayFailForOnePod(t *testing.T) {
 	s := read(t, twoTeams+"pods vast n=2 cpu=80000 ns=team-b\n----\n")
@@ -165,7 +203,7 @@ func TestExplainingMayFailForOnePod(t *testing.T) {
 // One NodePool makes each stage fail that knows it, for every pod. The pods get nodes of the other pool.
 func TestEachStageMayFailForOnePool(t *testing.T) {
 	s := read(t, twoTeams)
-	for _, stage := range []string{binpack.StagePools, binpack.StageOpen, binpack.StagePrice, binpack.StageSearch, binpack.StageOptions} {
+	for _, stage := range []string{binpack.StagePools, binpack.StageOpen, binpack.StagePrice, binpack.StageOptions} {
 		t.Run(stage, func(t *testing.T) {
 			got := provisioning.Decide(plantAt(s, faults.Fault{Stage: stage, Pool: "cheap"}))
 			if diff := gocmp.Diff([]string{"NodePool "}, faultsOf(got.Plan)); diff != "" {

@@ -27,10 +27,11 @@ type Outcome struct {
 // mostTries bounds how often a pass is decided anew in search of what the decision fails about.
 const mostTries = 40
 
-// Decide says what a pass does about the snapshot. Pods and NodePools about which it fails are left out: the others get
-// what they need.
+// Decide says what a pass does about the snapshot. Where the search for a lower price fails, the plan is the one that it
+// would begin with. Pods and NodePools about which the rest fails are left out: the others get what they need.
 func Decide(s cluster.Snapshot) Outcome {
-	d := faultisolation.Decide(s, s.Aside, faultisolation.Decision[Outcome]{Take: decideWhole, Tries: mostTries})
+	d := faultisolation.Decide(s, s.Aside, faultisolation.Decision[Outcome]{Take: decideWhole, Quick: decideQuickly,
+		Tries: mostTries})
 	out := d.Out
 	out.Plan.Faults, out.Aside = d.Faults, d.Aside
 	if len(d.Pods) > 0 {
@@ -42,6 +43,12 @@ func Decide(s cluster.Snapshot) Outcome {
 			func(a, b plan.Skip) int { return cmp.Compare(a.Pool, b.Pool) })
 	}
 	return out
+}
+
+// decideQuickly is decideWhole without the search for a lower price.
+func decideQuickly(s cluster.Snapshot) Outcome {
+	s.Rules.PackingIterations = cluster.NoIterations
+	return decideWhole(s)
 }
 
 // decideWhole is the decision about all that is in the snapshot.

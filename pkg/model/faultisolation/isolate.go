@@ -16,7 +16,9 @@ const asideFor = 10 * time.Minute
 
 // Decision is how a decision is taken.
 type Decision[T any] struct {
-	Take   func(cluster.Snapshot) T
+	Take func(cluster.Snapshot) T
+	// the same without what only makes it better, nil where there is no such
+	Quick  func(cluster.Snapshot) T
 	Claims bool // it is about NodeClaims that may go: the snapshot's Aside names those that it is to leave alone
 	Tries  int  // how often it may be taken in search of what it fails about; what is left to find is for the next one
 }
@@ -118,6 +120,9 @@ func (x *search[T]) isolateCulprits() {
 	x.leaveOut(again...)
 	sift := x.readmitParts
 	if x.failed != nil || !x.decidesOn() {
+		if x.decidesQuickly() {
+			return
+		}
 		for _, g := range x.inv.groups {
 			x.leaveOut(g...)
 		}
@@ -131,6 +136,21 @@ func (x *search[T]) isolateCulprits() {
 		x.takeIn(i, sift)
 	}
 	sift(slices.DeleteFunc(again, func(p *part) bool { return p.For == "" })) // of no group
+}
+
+// decidesQuickly takes the decision without what only makes it better, about all that is not left out untried. Where
+// that works, no part of the snapshot is at fault.
+func (x *search[T]) decidesQuickly() bool {
+	if x.d.Quick == nil {
+		return false
+	}
+	why, out := x.failed, *new(T)
+	if Catch(func() { out = x.d.Quick(x.inv.snapshotWithout(x.fixed)) }) != nil {
+		return false
+	}
+	x.best, x.works, x.out = out, true, map[*part]bool{}
+	x.faults = []plan.Fault{{Kind: cluster.SearchPart, Why: why.Why, Stack: why.Stack}}
+	return true
 }
 
 // takeIn takes in what can be of one group. Where several of it fail, it may be a part of an earlier group that all of

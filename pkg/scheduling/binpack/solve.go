@@ -156,7 +156,9 @@ func (w *problem) improve(a *solution, st strategy, most int) (*solution, int) {
 	b := w.newBudget(a)
 	b.left = min(b.left, most)
 	quick := cmp.Or(w.s.Rules.PackingIterations, defaultSearchSteps)
-	tellSearched(a)
+	if quick > 0 {
+		tellSearched(a)
+	}
 	first := a
 	a, other := w.packByLinearProgram(a, st, b)
 	if a == first {
