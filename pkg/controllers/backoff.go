@@ -1,8 +1,10 @@
 package controllers
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -33,7 +35,7 @@ func (s StepBackoff) AddFailure(subject string, err error, now time.Time) {
 	s[subject] = failedStep{pause, now.Add(pause), err}
 }
 
-// JoinErrors joins the last error of each object that did not succeed since.
+// JoinErrors joins the last error of each object that did not succeed since. One that several share is told once.
 func (s StepBackoff) JoinErrors() error {
 	var subjects []string
 	for k := range s {
@@ -41,8 +43,58 @@ func (s StepBackoff) JoinErrors() error {
 	}
 	slices.Sort(subjects)
 	var errs []error
+	told := map[string]bool{}
 	for _, k := range subjects {
-		errs = append(errs, s[k].err)
+		if text := s[k].err.Error(); !told[text] {
+			told[text] = true
+			errs = append(errs, s[k].err)
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// ObjectBackoff is a StepBackoff that several goroutines use. The zero value is ready.
+type ObjectBackoff struct {
+	mu   sync.Mutex
+	rest StepBackoff
+}
+
+// IsBackingOff reports whether an object is to be left alone.
+func (b *ObjectBackoff) IsBackingOff(subject string, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rest.IsBackingOff(subject, now)
+}
+
+// NoteOutcome notes what became of a step about the object. One that was cut short with its pass has not failed.
+func (b *ObjectBackoff) NoteOutcome(ctx context.Context, subject string, err error, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case err == nil:
+		delete(b.rest, subject)
+	case ctx.Err() == nil:
+		if b.rest == nil {
+			b.rest = StepBackoff{}
+		}
+		b.rest.AddFailure(subject, err, now)
+	}
+}
+
+// JoinErrors is that of the StepBackoff.
+func (b *ObjectBackoff) JoinErrors() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rest.JoinErrors()
+}
+
+// TryStep does something about an object, unless that failed a moment ago, and reports whether it was done. What fails
+// stops nothing else: it is among the errors of b. What changed meanwhile is left to the next pass.
+func (d *Deps) TryStep(ctx context.Context, b *ObjectBackoff, subject string, do func() error) bool {
+	if b.IsBackingOff(subject, d.Now()) {
+		return false
+	}
+	err := d.Shield().Do(subject, do)
+	b.NoteOutcome(ctx, subject, IgnoreConflict(d.Log, err), d.Now())
+	return err == nil
 }

@@ -182,8 +182,7 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	}
 	begin()
 	controllers.NoteStage(ctx, controllers.StageApplying)
-	changed, err := l.applyActions(ctx, s, next.Actions)
-	return next.Busy || changed, err
+	return l.applyActions(ctx, s, next.Actions) || next.Busy, nil
 }
 
 // decide decides what is to be done about the cluster.
@@ -195,9 +194,10 @@ func (l *Controller) decide(ctx context.Context, s cluster.Snapshot, instances [
 	if l.Shifts != nil {
 		s.Shifts = l.Shifts.ListShifts(ctx)
 	}
-	if _, err := l.seen.WakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
-		return s, next, err
-	}
+	l.noteWake(ctx, "function refresh", func() error {
+		_, err := l.seen.WakeRefresh(ctx, s, l.Refresh, l.Log)
+		return err
+	})
 	if err := l.readVolumes(ctx, &s); err != nil {
 		return s, next, err
 	}
@@ -244,8 +244,7 @@ func deletionTimes(s cluster.Snapshot) (deleted []time.Time) {
 // applyActions does the actions: those on one object in their order, those on different objects side by side. An object
 // that changed meanwhile is left to the next pass, one whose step failed is left alone for a while. It reports whether
 // anything but telling was tried, so that it is worth looking again.
-func (l *Controller) applyActions(ctx context.Context, s cluster.Snapshot, actions []plan.Action) (changed bool,
-	err error) {
+func (l *Controller) applyActions(ctx context.Context, s cluster.Snapshot, actions []plan.Action) (changed bool) {
 	groups, keys := map[string][]plan.Action{}, []string{}
 	deleted := false
 	for _, a := range actions {
@@ -271,9 +270,18 @@ func (l *Controller) applyActions(ctx context.Context, s cluster.Snapshot, actio
 	l.sideBySide(ctx, objects, groups, splitIntoLanes(objects, groups, keys[pools:])...)
 	if deleted && !controllers.WasRefused(ctx) {
 		controllers.NoteStage(ctx, controllers.StageWaking)
-		err = l.Provision.Wake(ctx)
+		l.noteWake(ctx, "function provision", func() error { return l.Provision.Wake(ctx) })
 	}
-	return changed, err
+	return changed
+}
+
+// noteWake wakes a function. That it cannot be woken is an error of the invocation, and keeps nothing waiting.
+func (l *Controller) noteWake(ctx context.Context, function string, wake func() error) {
+	if err := wake(); err == nil {
+		delete(l.failed, function)
+	} else if ctx.Err() == nil {
+		l.failed.AddFailure(function, err, l.Now())
+	}
 }
 
 // sideBySide does the actions on each of the objects, lane beside lane.

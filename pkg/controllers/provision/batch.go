@@ -96,6 +96,7 @@ func groupBatches(claims []cluster.Claim) (shared [][]cluster.Claim, single []cl
 // takes. It returns them as they are stored then; a claim that was given up has an empty name.
 func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim, stored bool) ([]cluster.Claim, error) {
 	var done []cluster.Claim
+	var failed error // about claims of which the others are independent
 	class, err := l.readClass(ctx, claims[0])
 	if err != nil && !controllers.IsNotFound(err) {
 		return claims, err
@@ -104,17 +105,17 @@ func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim,
 		b, shared := claims[0].Batch()
 		if !shared { // one is left
 			last, err := l.oneByOne(ctx, claims)
-			return append(done, last...), err
+			return append(done, last...), errors.Join(failed, err)
 		}
 		order, back, err := l.chooseOrder(launchTarget{claim: representativeClaim(claims), batch: b, class: class,
 			mayRun: stored && try == 0})
 		if err != nil { // each may be better off alone, and says what is wrong
 			alone, err := l.launchSeparately(ctx, claims)
-			return append(done, alone...), err
+			return append(done, alone...), errors.Join(failed, err)
 		}
 		if may, err := controllers.MayBegin(ctx, l.p.Log, order.String()); err != nil || !may { // the next pass goes on
 			back(nil)
-			return append(done, claims...), err
+			return append(done, claims...), errors.Join(failed, err)
 		}
 		l.p.Log.Info(order.String())
 		change := controllers.BeginChange(ctx, "CreateFleet", "")
@@ -128,25 +129,29 @@ func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim,
 			l.tellOfSpotRole(ctx, claims[0], no)
 		}
 		if err := l.markUnavailable(ctx, marks); err != nil {
-			return append(done, claims...), err
+			return append(done, claims...), errors.Join(failed, err)
 		}
 		served, rest, err := l.assignInstances(ctx, claims, order, got)
-		done = append(done, served...)
-		if err != nil || len(rest) == 0 || controllers.TooLateToBegin(ctx) {
-			return append(done, rest...), err
+		done, failed = append(done, served...), errors.Join(failed, err)
+		// The same request repeated, what was not written down finds its instance. Where that fails again, the rest
+		// need not wait for it.
+		if len(rest) == 0 || controllers.TooLateToBegin(ctx) || err != nil && !stored {
+			return append(done, rest...), failed
 		}
 		if launchErr != nil {
 			l.p.Log.Warn("batch "+b.ID, "waiting", len(rest), "outcome", launchErr.Error())
 		}
 		if launchErr != nil && !refused && !isTokenUsed(launchErr) {
 			rest, err = l.failedTogether(ctx, rest, launchErr)
-			return append(done, rest...), err
+			return append(done, rest...), errors.Join(failed, err)
 		}
-		if claims, err = l.rebatchRemaining(ctx, rest); err != nil {
-			return append(done, claims...), err
+		claims, rest, err = l.rebatchRemaining(ctx, rest)
+		done, failed = append(done, rest...), errors.Join(failed, err)
+		if len(claims) == 0 {
+			break
 		}
 	}
-	return append(done, claims...), nil // the next pass goes on
+	return append(done, claims...), failed // the next pass goes on
 }
 
 // failedTogether says on the claims why they are not launched yet, and returns that as an error.
@@ -156,10 +161,8 @@ func (l *claimLauncher) failedTogether(ctx context.Context, claims []cluster.Cla
 	err := fmt.Errorf("launch for batch %s: %w", b.ID, why)
 	ctx = context.WithoutCancel(ctx)
 	if isTokenSpent(why) {
-		next, markErr := l.rebatchRemaining(ctx, claims)
-		if claims = next; markErr != nil {
-			return claims, errors.Join(err, markErr)
-		}
+		next, left, markErr := l.rebatchRemaining(ctx, claims)
+		claims, err = append(next, left...), errors.Join(err, markErr)
 	}
 	reason, message := awserrors.LaunchFailureReason(why)
 	claims, statusErr := l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
@@ -183,11 +186,17 @@ func (l *claimLauncher) resumeBatch(ctx context.Context, claims []cluster.Claim)
 	if members >= b.Size {
 		return l.launchBatch(ctx, claims, true)
 	}
-	claims, err := l.rebatchRemaining(ctx, claims)
-	if err != nil {
-		return claims, err
+	return rebatchAndLaunch(ctx, l, claims)
+}
+
+// rebatchAndLaunch launches what is left of a batch as one of its own.
+func rebatchAndLaunch(ctx context.Context, l *claimLauncher, claims []cluster.Claim) ([]cluster.Claim, error) {
+	claims, left, err := l.rebatchRemaining(ctx, claims)
+	if len(claims) == 0 {
+		return left, err
 	}
-	return l.launchBatch(ctx, claims, false)
+	done, launchErr := l.launchBatch(ctx, claims, false)
+	return append(done, left...), errors.Join(err, launchErr)
 }
 
 // representativeClaim is a claim that needs what any of the claims does.
@@ -227,34 +236,51 @@ func (l *claimLauncher) assignInstances(ctx context.Context, claims []cluster.Cl
 }
 
 // rebatchRemaining makes a new batch of what is left of one, with a token of its own, before it is asked for. The name
-// follows from the claims, so that two that are left of one batch, because this was interrupted, do not meet.
-func (l *claimLauncher) rebatchRemaining(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
-	parts := []string{strconv.Itoa(attemptOf(claims[0]) + 1)}
-	for _, c := range claims {
-		parts = append(parts, c.UID)
+// follows from the claims, so that two that are left of one batch, because this was interrupted, do not meet. Claims on
+// which that cannot be written are left out, and launched by a later pass.
+func (l *claimLauncher) rebatchRemaining(ctx context.Context, claims []cluster.Claim) (batch, leftOut []cluster.Claim,
+	err error) {
+	for batch = claims; len(batch) > 0; {
+		parts := []string{strconv.Itoa(attemptOf(batch[0]) + 1)}
+		for _, c := range batch {
+			parts = append(parts, c.UID)
+		}
+		b := cluster.Batch{ID: launchDigest(parts...), Size: len(batch)}
+		if len(batch) == 1 {
+			b = cluster.Batch{}
+		}
+		written, left, writeErr := writeBatch(ctx, l, batch, b)
+		batch, leftOut, err = written, append(leftOut, left...), errors.Join(err, writeErr)
+		if len(left) == 0 {
+			break
+		}
 	}
-	b := cluster.Batch{ID: launchDigest(parts...), Size: len(claims)}
-	if len(claims) == 1 {
-		b = cluster.Batch{}
-	}
-	return l.newBatch(ctx, claims, b)
+	return batch, leftOut, err
 }
 
-func (l *claimLauncher) newBatch(ctx context.Context, claims []cluster.Claim, b cluster.Batch) ([]cluster.Claim,
-	error) {
-	return l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+// writeBatch notes on the claims that they share a request, or that they share none. Those on which that cannot be
+// written are left out.
+func writeBatch(ctx context.Context, l *claimLauncher, claims []cluster.Claim, b cluster.Batch) (written,
+	leftOut []cluster.Claim, err error) {
+	all, err := l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 		return l.p.Claims.AnnotateClaim(ctx, c, map[string]string{
 			v1.AnnotationLaunchAttempt: strconv.Itoa(attemptOf(c) + 1), v1.AnnotationLaunchBatch: b.String()})
 	})
+	for i, c := range all {
+		if attemptOf(c) == attemptOf(claims[i]) {
+			leftOut = append(leftOut, c)
+		} else {
+			written = append(written, c)
+		}
+	}
+	return written, leftOut, err
 }
 
 // launchSeparately launches each claim of a batch on its own.
 func (l *claimLauncher) launchSeparately(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
-	claims, err := l.newBatch(ctx, claims, cluster.Batch{})
-	if err != nil {
-		return claims, err
-	}
-	return l.oneByOne(ctx, claims)
+	claims, left, err := writeBatch(ctx, l, claims, cluster.Batch{})
+	done, launchErr := l.oneByOne(ctx, claims)
+	return append(done, left...), errors.Join(err, launchErr)
 }
 
 // oneByOne launches each of the claims, which no pass before has launched.

@@ -2,8 +2,8 @@ package provision
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,13 +16,16 @@ import (
 
 // resumeLaunches launches claims that were stored and not launched, because an invocation died or EC2 failed. The
 // claims in s are brought up to date.
-func (p *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (launched int, err error) {
+func (p *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (launched int) {
 	l := p.newLauncher(s)
-	waiting, err := p.unfinishedClaims(ctx, s.Claims)
-	shared, single := groupBatches(waiting)
+	shared, single := groupBatches(p.unfinishedClaims(ctx, s.Claims))
+	// as one: what a request started is shared out the same way each time
+	shared = slices.DeleteFunc(shared, func(batch []cluster.Claim) bool {
+		return slices.ContainsFunc(batch, func(c cluster.Claim) bool { return hasFailed(p, c) })
+	})
 	became := map[string]cluster.Claim{} // by UID
-	note := func(before, after []cluster.Claim, launchErr error) {
-		err = errors.Join(err, controllers.IgnoreConflict(p.Log, launchErr))
+	note := func(before, after []cluster.Claim, err error) {
+		noteLaunches(ctx, p, after, err)
 		for _, c := range before {
 			became[c.UID] = cluster.Claim{} // unless it was not given up
 		}
@@ -40,11 +43,11 @@ func (p *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (l
 		})
 	}, note)
 	for _, c := range single {
-		after, launchErr := l.launchClaim(ctx, c, true)
-		if launchErr != nil {
+		after, err := l.launchClaim(ctx, c, true)
+		if err != nil {
 			after = c
 		}
-		note([]cluster.Claim{c}, []cluster.Claim{after}, launchErr)
+		note([]cluster.Claim{c}, []cluster.Claim{after}, err)
 	}
 	for i, c := range s.Claims {
 		now, ok := became[c.UID]
@@ -57,7 +60,20 @@ func (p *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (l
 	}
 	s.SoldOut = l.readMarks()
 	s.Claims = existingNodes(s.Claims)
-	return launched, err
+	return launched
+}
+
+// noteLaunches notes what became of the launch of claims: those that have no instance still are left alone for a while
+// where that failed.
+func noteLaunches(ctx context.Context, p *Controller, after []cluster.Claim, err error) {
+	err = controllers.IgnoreConflict(p.Log, err)
+	for _, c := range after {
+		why := err
+		if c.Name == "" || c.ProviderID != "" {
+			why = nil
+		}
+		p.failed.NoteOutcome(ctx, c.UID, why, p.Now())
+	}
 }
 
 // eachBatch launches batches, several at a time: that of the second need not wait until the instances of the first are
@@ -76,39 +92,44 @@ func (p *Controller) eachBatch(batches [][]cluster.Claim, do func([]cluster.Clai
 	}
 }
 
+// hasFailed reports whether the launch of the claim failed a moment ago.
+func hasFailed(p *Controller, c cluster.Claim) bool { return p.failed.IsBackingOff(c.UID, p.Now()) }
+
 // unfinishedClaims are the claims that wait for their launch, ours by now. One that cannot be made ours is left to the
 // next pass.
-func (p *Controller) unfinishedClaims(ctx context.Context, claims []cluster.Claim) (out []cluster.Claim, err error) {
+func (p *Controller) unfinishedClaims(ctx context.Context, claims []cluster.Claim) (out []cluster.Claim) {
 	for _, c := range claims {
 		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() || p.mishaps.isBackingOff(c.UID, p.Now()) ||
 			!lifecycle.MayResumeLaunch(c, p.Rules, p.Now()) {
 			continue
 		}
-		may, mayErr := controllers.MayBegin(ctx, p.Log, "resume launch of claim "+c.Name)
-		if err = errors.Join(err, mayErr); !may {
+		if _, shared := c.Batch(); !shared && hasFailed(p, c) {
 			continue
 		}
-		p.Log.Info("resume launch of claim " + c.Name)
-		c, adoptErr := p.ensureFinalizer(ctx, c)
-		if adoptErr != nil {
-			err = errors.Join(err, controllers.IgnoreConflict(p.Log, adoptErr))
-			continue
-		}
-		out = append(out, c)
+		p.TryStep(ctx, &p.failed, "NodeClaim "+c.Name, func() error {
+			if may, err := controllers.MayBegin(ctx, p.Log, "resume launch of claim "+c.Name); err != nil || !may {
+				return err
+			}
+			p.Log.Info("resume launch of claim " + c.Name)
+			c, err := p.ensureFinalizer(ctx, c)
+			if err == nil {
+				out = append(out, c)
+			}
+			return err
+		})
 	}
-	return out, err
+	return out
 }
 
 // createAndLaunch stores and launches every claim of the plan, several at a time; one that fails does not stop the
 // others. Launches that are alike share a request. What is not begun when the invocation has to end, the next one plans
 // anew.
 func (p *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, decision plan.Plan,
-	first *pendingDrains) (made launchOutcome, err error) {
+	first *pendingDrains) (made launchOutcome) {
 	l, all := p.newLauncher(s), decision.AllLaunches()
-	claims, err := p.createClaims(ctx, l, batchLaunches(all, p.ShareFrom, p.Holder+p.Now().String()))
+	claims := p.createClaims(ctx, l, batchLaunches(all, p.ShareFrom, p.Holder+p.Now().String()))
 	l.accepted = first.noteAccepted(claims, all)
 	shared, _ := groupBatches(existingNodes(claims))
-	errs := []error{err}
 	shares := map[string]cluster.Claim{} // by name, as the shared requests left them
 	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
 		return l.launchTogether(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
@@ -117,7 +138,7 @@ func (p *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, d
 		})
 	},
 		func(_, after []cluster.Claim, err error) {
-			errs = append(errs, controllers.IgnoreConflict(p.Log, err))
+			noteLaunches(ctx, p, after, err)
 			for _, c := range after {
 				shares[c.Name] = c
 			}
@@ -132,7 +153,7 @@ func (p *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, d
 	}
 	p.sum.NoteLaunched(*s, made.launched, p.Now())
 	made.claims, made.planned = claims, all
-	return made, errors.Join(errs...)
+	return made
 }
 
 // launchOutcome is what became of the launches of a plan.
@@ -144,9 +165,8 @@ type launchOutcome struct {
 
 // createClaims stores a claim for each launch, and launches those that share no request. It returns them in the order
 // of the launches; one that could not be stored, or was given up, has an empty name.
-func (p *Controller) createClaims(ctx context.Context, l *claimLauncher, launches []plan.Launch) ([]cluster.Claim,
-	error) {
-	errs, out := make([]error, len(launches)), make([]cluster.Claim, len(launches))
+func (p *Controller) createClaims(ctx context.Context, l *claimLauncher, launches []plan.Launch) []cluster.Claim {
+	out := make([]cluster.Claim, len(launches))
 	var g errgroup.Group
 	g.SetLimit(parallelLaunches)
 	for i, want := range launches {
@@ -154,36 +174,40 @@ func (p *Controller) createClaims(ctx context.Context, l *claimLauncher, launche
 			if controllers.TooLateToBegin(ctx) {
 				return nil
 			}
-			if may, err := controllers.MayBegin(ctx, p.Log, want.String()); err != nil || !may {
-				errs[i] = err
+			var made cluster.Claim
+			stored := p.TryStep(ctx, &p.failed, fmt.Sprintf("a NodeClaim of NodePool %s for %s", want.Pool, describePods(want)),
+				func() (err error) { made, err = createClaim(ctx, l, want); return err })
+			if _, shared := made.Batch(); shared || !stored || made.Name == "" {
+				out[i] = made
 				return nil
 			}
-			errs[i] = p.Shield().Do("a NodeClaim for "+describePods(want), func() error {
-				pool, found := l.s.PoolOf(want.Pool)
-				if !found {
-					return fmt.Errorf("launch from pool %s: it is gone", want.Pool)
-				}
-				change := controllers.BeginChange(ctx, "create NodeClaim", "")
-				c, err := p.Claims.CreateClaim(ctx, want, pool)
-				change.AboutClaims(c.Name)
-				change.End(err)
-				if err != nil {
-					return err
-				}
-				if _, shared := c.Batch(); shared {
-					out[i] = c
-					return nil
-				}
-				if c, err = l.launchClaim(ctx, c, false); err == nil {
-					out[i] = c
-				}
-				return controllers.IgnoreConflict(p.Log, err)
-			})
+			after, err := l.launchClaim(ctx, made, false)
+			if err != nil {
+				noteLaunches(ctx, p, []cluster.Claim{made}, err)
+				return nil
+			}
+			out[i] = after
 			return nil
 		})
 	}
-	_ = g.Wait() // every error is in errs
-	return out, errors.Join(errs...)
+	_ = g.Wait() // every error was noted
+	return out
+}
+
+// createClaim stores a claim for the launch; it has no name where the pass may not write.
+func createClaim(ctx context.Context, l *claimLauncher, want plan.Launch) (cluster.Claim, error) {
+	if may, err := controllers.MayBegin(ctx, l.p.Log, want.String()); err != nil || !may {
+		return cluster.Claim{}, err
+	}
+	pool, found := l.s.PoolOf(want.Pool)
+	if !found {
+		return cluster.Claim{}, fmt.Errorf("launch from pool %s: it is gone", want.Pool)
+	}
+	change := controllers.BeginChange(ctx, "create NodeClaim", "")
+	c, err := l.p.Claims.CreateClaim(ctx, want, pool)
+	change.AboutClaims(c.Name)
+	change.End(err)
+	return c, err
 }
 
 // launchStoredBatch launches a batch that was stored just now.
@@ -193,10 +217,7 @@ func (p *Controller) launchStoredBatch(ctx context.Context, l *claimLauncher, cl
 		return claims, nil
 	}
 	if b, _ := claims[0].Batch(); b.Size != len(claims) { // not all could be stored, and nothing was asked for yet
-		var err error
-		if claims, err = l.rebatchRemaining(ctx, claims); err != nil {
-			return claims, err
-		}
+		return rebatchAndLaunch(ctx, l, claims)
 	}
 	return l.launchBatch(ctx, claims, false)
 }

@@ -2,7 +2,6 @@ package provision
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -21,7 +20,6 @@ type pendingDrains struct {
 
 	mu      sync.Mutex
 	waiting *interruption.WaitingDrains
-	err     error
 }
 
 // noteAccepted is told by a launcher which of the claims EC2 started instances for. The claims are those of the
@@ -46,35 +44,31 @@ func (d *pendingDrains) releaseReady(ctx context.Context, launched []plan.Launch
 	d.mu.Lock()
 	all := d.waiting.AcceptLaunches(launched)
 	d.mu.Unlock()
-	err := d.p.releaseDrains(ctx, all)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.err = errors.Join(d.err, err)
+	d.p.releaseDrains(ctx, all)
 }
 
 // releaseDrains lets the drains of these claims begin: their replacements are on their way, whatever lifecycle wrote
 // onto the claims meanwhile.
-func (p *Controller) releaseDrains(ctx context.Context, claims []cluster.Claim) error {
-	errs := make([]error, len(claims))
+func (p *Controller) releaseDrains(ctx context.Context, claims []cluster.Claim) {
 	var g errgroup.Group
 	g.SetLimit(parallelLaunches)
-	for i, c := range claims {
+	for _, c := range claims {
 		g.Go(func() error {
-			if may, err := controllers.MayBegin(ctx, p.Log, drainAction(c)); err != nil || !may {
-				errs[i] = err
-				return nil
-			}
-			c.Version = ""
-			change := controllers.BeginChange(ctx, "release drain", c.Name)
-			_, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{api.AnnotationDrainAfterReplacement: ""})
-			change.End(err)
-			errs[i] = controllers.IgnoreConflict(p.Log, err)
+			p.TryStep(ctx, &p.failed, "drain of NodeClaim "+c.Name, func() error {
+				if may, err := controllers.MayBegin(ctx, p.Log, drainAction(c)); err != nil || !may {
+					return err
+				}
+				c.Version = ""
+				change := controllers.BeginChange(ctx, "release drain", c.Name)
+				_, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{api.AnnotationDrainAfterReplacement: ""})
+				change.End(err)
+				return err
+			})
 			return nil
 		})
 	}
-	_ = g.Wait() // every error is in errs
+	_ = g.Wait() // every error was noted
 	if len(claims) > 0 {
 		p.Log.Info("replacements launched, releasing drains", "claims", len(claims))
 	}
-	return errors.Join(errs...)
 }

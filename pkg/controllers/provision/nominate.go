@@ -2,7 +2,6 @@ package provision
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -16,12 +15,12 @@ import (
 // writeNominations notes on claims on their way which pods the plan has on their nodes beside those they were made for,
 // so that the next pass has them there too. It comes before launches: whoever dies in between has forgotten nothing
 // that others' nodes relied on.
-func (p *Controller) writeNominations(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) error {
+func (p *Controller) writeNominations(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) {
 	list := binpack.ListNominations(*s, decision)
 	if len(list) == 0 {
-		return nil
+		return
 	}
-	after, errs := make([]cluster.Claim, len(list)), make([]error, len(list))
+	after := make([]cluster.Claim, len(list))
 	var g errgroup.Group
 	g.SetLimit(parallelLaunches)
 	for i, n := range list {
@@ -29,21 +28,20 @@ func (p *Controller) writeNominations(ctx context.Context, s *cluster.Snapshot, 
 			if controllers.TooLateToBegin(ctx) {
 				return nil
 			}
-			if may, err := controllers.MayBegin(ctx, p.Log, nominationAction(n)); err != nil || !may {
-				errs[i] = err
-				return nil
-			}
-			n.Claim.Version = "" // what lifecycle writes onto it meanwhile says nothing about its pods
-			errs[i] = controllers.IgnoreConflict(p.Log, p.Shield().Do("NodeClaim "+n.Claim.Name, func() (err error) {
+			p.TryStep(ctx, &p.failed, "pods nominated for NodeClaim "+n.Claim.Name, func() (err error) {
+				if may, err := controllers.MayBegin(ctx, p.Log, nominationAction(n)); err != nil || !may {
+					return err
+				}
+				n.Claim.Version = "" // what lifecycle writes onto it meanwhile says nothing about its pods
 				change := controllers.BeginChange(ctx, "nominate pods", n.Claim.Name)
 				after[i], err = p.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())
 				change.End(err)
 				return err
-			}))
+			})
 			return nil
 		})
 	}
-	_ = g.Wait() // every error is in errs
+	_ = g.Wait() // every error was noted
 	s.Claims = slices.Clone(s.Claims)
 	for i, c := range s.Claims {
 		for _, now := range after {
@@ -52,5 +50,4 @@ func (p *Controller) writeNominations(ctx context.Context, s *cluster.Snapshot, 
 			}
 		}
 	}
-	return errors.Join(errs...)
 }

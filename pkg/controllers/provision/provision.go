@@ -74,9 +74,11 @@ type Controller struct {
 	kept    controllers.DecisionRecorder
 
 	mishaps launchFaults
+	failed  controllers.ObjectBackoff // steps about one object, of this invocation
 }
 
-// Run passes until nothing is left to do or until the time given; it then watches for more.
+// Run passes until nothing is left to do or until the time given; it then watches for more. A step about one object that
+// fails is tried again later, and all others go on; what did not succeed in the end is the error.
 func (p *Controller) Run(ctx context.Context, until time.Time) error {
 	defer p.sum.PutMetrics(p.Metrics)
 	if p.Aside == nil {
@@ -93,18 +95,18 @@ func (p *Controller) Run(ctx context.Context, until time.Time) error {
 		began, under := p.Now(), controllers.BeginPass(ctx, p.Permission)
 		busy, err := pass(under)
 		if controllers.IsCutShort(err) {
-			return nil
+			return p.failed.JoinErrors()
 		}
 		if err != nil || controllers.WasRefused(under) {
-			return err
+			return errors.Join(err, p.failed.JoinErrors())
 		}
 		now := p.Now()
 		longest = max(longest, now.Sub(began))
 		if !v.ContinueWatch(ctx, busy || p.AlwaysWatch || p.Hints.ExpectsHint(now), until.Sub(now), longest) {
-			return nil
+			return p.failed.JoinErrors()
 		}
 		if err := controllers.WaitForChange(ctx, p.Read, until.Sub(now), lookAtLeast); err != nil {
-			return err
+			return errors.Join(err, p.failed.JoinErrors())
 		}
 	}
 }
@@ -166,10 +168,10 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	read := p.Now() // to read it again because that was slow would only make pods wait
 	controllers.NoteStage(ctx, controllers.StageResuming)
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
-	launched, resumeErr := p.resumeLaunches(ctx, &s)
+	launched := p.resumeLaunches(ctx, &s)
 	if p.Now().Sub(read) > oldestSnapshot {
 		if s, err = p.readSnapshot(ctx); err != nil {
-			return false, errors.Join(resumeErr, err)
+			return false, err
 		}
 	}
 	controllers.NoteStage(ctx, controllers.StageDeciding)
@@ -178,24 +180,24 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	took := p.Now().Sub(began)
 	may, err := controllers.MayWrite(ctx)
 	if err != nil {
-		return false, errors.Join(resumeErr, err)
+		return false, err
 	}
 	if !may {
 		controllers.LogDryRun(p.Log, plannedActions(s, decided)...)
 		p.finishPass(ctx, s, s, decided.Plan, start)
-		return false, resumeErr
+		return false, nil
 	}
 	controllers.NoteStage(ctx, controllers.StageApplying)
 	p.countDecision(took)
 	decided, seen, started, startErr := startStopped(ctx, p, &s, decided, start)
-	changed, made, err := p.applyPlan(ctx, &s, decided)
+	p.failed.NoteOutcome(ctx, "stopped capacity", startErr, p.Now())
+	changed, made := p.applyPlan(ctx, &s, decided)
 	changed += started
 	controllers.NoteStage(ctx, controllers.StageRecording)
 	p.finishPass(ctx, seen, s, decided.Plan, start)
-	err = errors.Join(resumeErr, startErr, err)
 	if launched+changed > 0 && !controllers.WasRefused(ctx) {
 		controllers.NoteStage(ctx, controllers.StageWaking)
-		err = errors.Join(err, p.Lifecycle.Wake(ctx))
+		p.failed.NoteOutcome(ctx, "function lifecycle", p.Lifecycle.Wake(ctx), p.Now())
 	}
 	controllers.NoteStage(ctx, controllers.StageRecording)
 	_ = p.Shield().Do("what is told", func() error { // logged
@@ -206,9 +208,10 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 		return nil
 	})
 	fresh, wakeErr := p.seen.WakeRefresh(ctx, s, p.Refresh, p.Log)
+	p.failed.NoteOutcome(ctx, "function refresh", wakeErr, p.Now())
 	busy = fresh || started+len(decided.Plan.AllLaunches()) > 0 || placesReal(s, decided.Plan) ||
 		interruption.AwaitsReplacement(s.Claims, p.Now())
-	return busy, errors.Join(err, wakeErr)
+	return busy, nil
 }
 
 func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
@@ -238,30 +241,27 @@ func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 // applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims
 // it launched or deleted, and what became of the launches. A step that fails does not stop the others.
 func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int,
-	made launchOutcome, err error) {
+	made launchOutcome) {
 	replaced, decision := decided.Replacements, decided.Plan
-	deleted, removed, leaveErr := 0, 0, error(nil)
+	deleted, removed := 0, 0
+	step := func(about string, do func()) {
+		p.TryStep(ctx, &p.failed, about, func() error { do(); return nil })
+	}
 	// and before launches, which take seconds in which pods come to the nodes that would go
 	if p.Now().Sub(s.Now) < freshFor {
-		leaveErr = p.Shield().Do("nodes to be left",
-			func() (err error) { deleted, err = p.deleteReplaced(ctx, *s, replaced, decision); return err })
+		step("nodes to be left", func() { deleted = p.deleteReplaced(ctx, *s, replaced, decision) })
 	}
-	nominateErr := p.Shield().Do("pods of nodes on their way",
-		func() error { return p.writeNominations(ctx, s, decision) })
+	step("pods of nodes on their way", func() { p.writeNominations(ctx, s, decision) })
 	// before claims are made for pods that were to run there
-	removeErr := p.Shield().Do("surplus nodes", func() (err error) {
-		removed, err = p.deleteSurplus(ctx, *s, decision.Removals)
-		return err
-	})
+	step("surplus nodes", func() { removed = p.deleteSurplus(ctx, *s, decision.Removals) })
 	first := &pendingDrains{p: p, waiting: interruption.DrainsWaiting(*s, decision)}
 	controllers.NoteStage(ctx, controllers.StageLaunching)
-	made, err = p.createAndLaunch(ctx, s, decision, first)
+	made = p.createAndLaunch(ctx, s, decision, first)
 	controllers.NoteStage(ctx, controllers.StageApplying)
 	first.releaseReady(ctx, made.launched)
 	// logged
 	_ = p.Shield().Do("pods of held nodes", func() error { p.tolerateNominations(ctx, *s, decision); return nil })
-	return len(made.launched) + deleted + removed, made,
-		errors.Join(nominateErr, err, removeErr, first.err, leaveErr)
+	return len(made.launched) + deleted + removed, made
 }
 
 // plannedActions says in words what applyPlan does, in its order.

@@ -18,9 +18,10 @@ func (p *Controller) hasReplaceRequest(claims []cluster.Claim) bool {
 }
 
 // deleteReplaced deletes the NodeClaims of nodes that are to be left and can be: the plan, which was made without them,
-// has room for their pods on nodes that are ready. Whether they must go before that is for the decision to say.
+// has room for their pods on nodes that are ready. Whether they must go before that is for the decision to say. One
+// that fails does not stop the others.
 func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, replaced []interruption.PendingReplacement,
-	decision plan.Plan) (deleted int, err error) {
+	decision plan.Plan) (deleted int) {
 	for _, g := range replaced {
 		if g.Wait != "" {
 			p.Log.Info("replacement postponed", "claim", g.Claim, "cause", string(g.Leave.Cause), "because", g.Wait)
@@ -35,31 +36,30 @@ func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, rep
 		if !ok {
 			continue
 		}
-		may, mayErr := controllers.MayBegin(ctx, p.Log, a.String())
-		if mayErr != nil {
-			return deleted, mayErr
-		}
-		if !may {
-			continue
-		}
-		p.Log.Info(a.String())
-		if a.Do == plan.SetDeadline {
-			set := map[string]string{v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)}
-			if claims[a.Claim], err = p.Claims.AnnotateClaim(ctx, c, set); controllers.IsConflict(err) {
-				p.Log.Info("conflict, retrying in next pass", "claim", a.Claim, "because", err.Error())
-				delete(claims, a.Claim)
-			} else if err != nil {
-				return deleted, err
+		done := p.TryStep(ctx, &p.failed, "NodeClaim "+c.Name, func() error {
+			if may, err := controllers.MayBegin(ctx, p.Log, a.String()); err != nil || !may {
+				return err
 			}
-			continue
+			p.Log.Info(a.String())
+			if a.Do == plan.SetDeadline {
+				set := map[string]string{v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)}
+				after, err := p.Claims.AnnotateClaim(ctx, c, set)
+				if err == nil {
+					claims[a.Claim] = after
+				}
+				return err
+			}
+			change := controllers.BeginChange(ctx, "delete NodeClaim", c.Name)
+			err := p.Claims.DeleteClaim(ctx, c)
+			if change.End(err); err == nil {
+				p.sum.NoteAction(a)
+				deleted++
+			}
+			return err
+		})
+		if !done {
+			delete(claims, a.Claim) // what else is to be done about it relies on that
 		}
-		change := controllers.BeginChange(ctx, "delete NodeClaim", c.Name)
-		err := p.Claims.DeleteClaim(ctx, c)
-		if change.End(err); err != nil {
-			return deleted, err
-		}
-		p.sum.NoteAction(a)
-		deleted++
 	}
-	return deleted, nil
+	return deleted
 }

@@ -30,7 +30,7 @@ func (p ClaimPorts) CreateClaim(ctx context.Context, l plan.Launch, pool cluster
 
 // AdoptClaim puts our finalizer and the class's label on the claim.
 func (p ClaimPorts) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
-	return doCall(ctx, p.invocation, "adopt claim", func() (cluster.Claim, error) {
+	return writeObject(ctx, p.invocation, "adopt claim", c.Name, func() (cluster.Claim, error) {
 		have, ok := p.w.claims[c.Name]
 		if !ok || have.UID != c.UID || !have.Deleting.IsZero() {
 			return cluster.Claim{}, &objects.ConflictError{What: "claim " + c.Name}
@@ -85,7 +85,7 @@ func (p ClaimPorts) WriteClaimStatus(ctx context.Context, c cluster.Claim) (clus
 
 func (p ClaimPorts) changeClaim(ctx context.Context, call string, c cluster.Claim,
 	edit func(*cluster.Claim)) (cluster.Claim, error) {
-	return doCall(ctx, p.invocation, call, func() (cluster.Claim, error) {
+	return writeObject(ctx, p.invocation, call, c.Name, func() (cluster.Claim, error) {
 		have := p.w.claims[c.Name]
 		if !objects.IsWritable(have, c, call == "annotate claim") {
 			return cluster.Claim{}, &objects.ConflictError{What: "claim " + c.Name}
@@ -97,12 +97,13 @@ func (p ClaimPorts) changeClaim(ctx context.Context, call string, c cluster.Clai
 
 // DeleteClaim gives the claim a deletion time.
 func (p ClaimPorts) DeleteClaim(ctx context.Context, c cluster.Claim) error {
-	return tryCall(ctx, p.invocation, "delete claim", func() error {
+	_, err := writeObject(ctx, p.invocation, "delete claim", c.Name, func() (struct{}, error) {
 		if have, ok := p.w.claims[c.Name]; ok && have.UID == c.UID {
 			p.w.deleteClaim(have)
 		}
-		return nil
+		return struct{}{}, nil
 	})
+	return err
 }
 
 // ReleaseClaim removes our finalizer.

@@ -67,6 +67,8 @@ type SharedPorts struct{ *invocation }
 // invocation counts the calls of one invocation and has one of them fail.
 type invocation struct {
 	Before func(call string) // what others do just before a call; nil for nothing. It may use other Ports.
+	// Deny is why a call that writes an object is refused, however often it is repeated; nil for never.
+	Deny func(call, object string) error
 
 	w     *World
 	fault Fault
@@ -112,6 +114,19 @@ func doCall[T any](ctx context.Context, p *invocation, call string, deed func() 
 		return none, &FaultError{call}
 	}
 	return out, err
+}
+
+// writeObject is doCall for a call that writes one object.
+func writeObject[T any](ctx context.Context, p *invocation, call, object string, deed func() (T, error)) (T, error) {
+	return doCall(ctx, p, call, func() (T, error) {
+		if p.Deny != nil {
+			if err := p.Deny(call, object); err != nil {
+				var none T
+				return none, err
+			}
+		}
+		return deed()
+	})
 }
 
 // tryCall is doCall for a call without a result.
