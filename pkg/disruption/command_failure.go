@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
@@ -15,6 +16,18 @@ type CommandFailure struct {
 
 // maxRetryAfter bounds how long consolidation leaves a node alone, however often commands about it failed.
 const maxRetryAfter = 8 * time.Hour
+
+// WithFailure returns the memory with commands about these NodeClaims as failed just now: they could not be begun.
+func (m Memory) WithFailure(claims []string, now time.Time) Memory {
+	m.Failed = maps.Clone(m.Failed)
+	if m.Failed == nil {
+		m.Failed = map[string]CommandFailure{}
+	}
+	for _, name := range claims {
+		m.Failed[name] = CommandFailure{At: now, Again: m.Failed[name].Again}
+	}
+	return m
+}
 
 // rememberFailure records a failed command on its nodes: what has just failed fails again. Consolidation, which
 // launches nodes for nothing each time, waits twice as long after each further failure. Drift does not wait longer,

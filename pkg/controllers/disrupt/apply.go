@@ -41,13 +41,12 @@ func (d *Controller) newApplier(s cluster.Snapshot) *commandApplier {
 
 // applyTaints taints nodes that are to take no pods because of NodeRollouts, before any pod is made to leave one of
 // them, and takes the taint off those that are to again. One that fails does not stop the others.
-func (m *commandApplier) applyTaints(ctx context.Context, p disruption.Plan) error {
-	var errs []error
+func (m *commandApplier) applyTaints(ctx context.Context, p disruption.Plan) {
 	each := func(claims []string, key string, about func([]string) disruption.Plan,
 		change func(context.Context, cluster.Node, string) error) {
 		for _, name := range claims {
-			errs = append(errs, m.applyCommand(ctx, about([]string{name}), []string{name},
-				func() error { return change(ctx, m.nodes[name], key) }))
+			m.applyCommand(ctx, about([]string{name}), []string{name},
+				func() error { return change(ctx, m.nodes[name], key) })
 		}
 	}
 	taint, untaint := m.d.Moves.TaintRevision, m.d.Moves.UntaintRevision
@@ -59,43 +58,46 @@ func (m *commandApplier) applyTaints(ctx context.Context, p disruption.Plan) err
 		func(name []string) disruption.Plan { return disruption.Plan{TaintPrevious: name} }, taint)
 	each(p.UntaintPrevious, v1.TaintPreviousRevision,
 		func(name []string) disruption.Plan { return disruption.Plan{UntaintPrevious: name} }, untaint)
-	return errors.Join(errs...)
 }
 
 // applyFinished finishes and takes back commands. One that fails does not stop the others.
-func (m *commandApplier) applyFinished(ctx context.Context, p disruption.Plan) error {
-	var errs []error
+func (m *commandApplier) applyFinished(ctx context.Context, p disruption.Plan) {
 	for _, e := range p.Finish {
-		errs = append(errs, m.applyCommand(ctx, disruption.Plan{Finish: []disruption.EndedCommand{e}}, e.Claims,
-			func() error { return m.finishCommand(ctx, e) }))
+		m.applyCommand(ctx, disruption.Plan{Finish: []disruption.EndedCommand{e}}, e.Claims,
+			func() error { return m.finishCommand(ctx, e) })
 	}
 	if len(p.Finish) > 0 && !controllers.WasRefused(ctx) {
-		errs = append(errs, m.d.Lifecycle.Wake(ctx))
+		m.d.failed.NoteOutcome(ctx, "function lifecycle", m.d.Lifecycle.Wake(ctx), m.d.Now())
 	}
 	if slices.ContainsFunc(p.Finish, m.awaitsNominatedPods) && !controllers.WasRefused(ctx) {
 		// which lets the pods that are evicted onto the nodes held for them
-		errs = append(errs, m.d.Provision.Wake(ctx))
+		m.wakeProvision(ctx)
 	}
 	for _, e := range p.RollBack {
-		errs = append(errs, m.applyCommand(ctx, disruption.Plan{RollBack: []disruption.EndedCommand{e}}, e.Claims,
-			func() error { return m.rollBack(ctx, e) }))
+		m.applyCommand(ctx, disruption.Plan{RollBack: []disruption.EndedCommand{e}}, e.Claims,
+			func() error { return m.rollBack(ctx, e) })
 	}
-	return errors.Join(errs...)
 }
 
-// applyCommand carries out one command, of which the plan consists, unless the pass may not write any more. What
-// changed meanwhile is left to the next pass.
+func (m *commandApplier) wakeProvision(ctx context.Context) {
+	m.d.failed.NoteOutcome(ctx, "function provision", m.d.Provision.Wake(ctx), m.d.Now())
+}
+
+// applyCommand carries out one command, of which the plan consists, unless the pass may not write any more, or the same
+// failed a moment ago. What changed meanwhile is left to the next pass.
 func (m *commandApplier) applyCommand(ctx context.Context, command disruption.Plan, claims []string,
-	do func() error) error {
-	if may, err := controllers.MayWrite(ctx); err != nil || !may {
-		controllers.LogDryRun(m.d.Log, command.Lines()...)
+	do func() error) {
+	m.d.TryStep(ctx, &m.d.failed, commandStep(command)+" of "+strings.Join(claims, ","), func() error {
+		if may, err := controllers.MayWrite(ctx); err != nil || !may {
+			controllers.LogDryRun(m.d.Log, command.Lines()...)
+			return err
+		}
+		change := controllers.BeginChange(ctx, commandStep(command), "")
+		change.AboutClaims(claims...)
+		err := m.d.Shield().Do("the disruption of "+strings.Join(claims, ","), do)
+		change.End(err)
 		return err
-	}
-	change := controllers.BeginChange(ctx, commandStep(command), "")
-	change.AboutClaims(claims...)
-	err := m.shieldCommand(claims, do)
-	change.End(err)
-	return err
+	})
 }
 
 // commandStep names what is done with the one command of the plan.
@@ -117,11 +119,6 @@ func commandStep(p disruption.Plan) string {
 	return "roll back disruption"
 }
 
-// shieldCommand does something about one command.
-func (m *commandApplier) shieldCommand(claims []string, do func() error) error {
-	return controllers.IgnoreConflict(m.d.Log, m.d.Shield().Do("the disruption of "+strings.Join(claims, ","), do))
-}
-
 // awaitsNominatedPods reports whether replacements of the command are held for the pods of its nodes.
 func (m *commandApplier) awaitsNominatedPods(e disruption.EndedCommand) bool {
 	return slices.ContainsFunc(m.s.Claims, func(c cluster.Claim) bool {
@@ -130,15 +127,15 @@ func (m *commandApplier) awaitsNominatedPods(e disruption.EndedCommand) bool {
 	})
 }
 
+// finishCommand deletes the claims of the command. One that cannot be deleted does not keep the others.
 func (m *commandApplier) finishCommand(ctx context.Context, e disruption.EndedCommand) error {
+	var errs []error
 	for _, name := range e.Claims {
 		m.recordOnClaimAndNode(ctx, name, cluster.Event{Reason: "DisruptionTerminating",
 			Message: "Disrupting NodeClaim: " + e.Why})
-		if err := m.deleteClaim(ctx, name); err != nil {
-			return err
-		}
+		errs = append(errs, m.deleteClaim(ctx, name))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (m *commandApplier) deleteClaim(ctx context.Context, name string) error {
@@ -155,31 +152,37 @@ func (m *commandApplier) ofClaimsLeft(all []disruption.StabilityNote) []disrupti
 }
 
 // rollBack lets pods on the nodes again before it takes the marks away: a mark without a taint is taken back once more.
+// A node of which that fails keeps its mark, and no other one. Marks stay while a replacement cannot be deleted.
 func (m *commandApplier) rollBack(ctx context.Context, e disruption.EndedCommand) error {
+	var errs []error
+	var open []string
 	for _, name := range e.Claims {
 		m.recordOnClaimAndNode(ctx, name, cluster.Event{Warning: true, Reason: "DisruptionFailed",
 			Message: "the disruption is taken back: " + e.Why})
 		if n, ok := m.nodes[name]; ok {
 			if err := m.d.Moves.UntaintNode(ctx, n); err != nil && !controllers.IsConflict(err) {
-				return err
+				errs = append(errs, err)
+				continue
 			}
 		}
+		open = append(open, name)
 	}
+	var left []error
 	for _, name := range e.Unused {
-		if err := m.deleteClaim(ctx, name); err != nil {
-			return err
-		}
+		left = append(left, m.deleteClaim(ctx, name))
 	}
-	for _, name := range e.Claims {
-		if err := m.annotateClaim(ctx, name, "", nil); err != nil {
-			return err
-		}
+	if err := errors.Join(left...); err != nil {
+		return errors.Join(append(errs, err)...)
 	}
-	return nil
+	for _, name := range open {
+		errs = append(errs, m.annotateClaim(ctx, name, "", nil))
+	}
+	return errors.Join(errs...)
 }
 
-// applyBegun begins commands, if what stands on their nodes is the same now as it was when they were decided.
-func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next disruption.Memory) error {
+// applyBegun begins commands, if what stands on their nodes is the same now as it was when they were decided. A claim
+// whose command cannot be begun is remembered, so that later passes choose others.
+func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next *disruption.Memory) error {
 	if len(p.Begin) == 0 {
 		return nil
 	}
@@ -188,16 +191,12 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 		return err
 	}
 	live.Now, live.Rules = m.d.Now(), m.d.Rules
-	var errs []error
 	launches := false
 	for _, c := range p.Begin {
 		why := ""
-		if err := m.shieldCommand(c.Claims, func() error {
-			why = disruption.ChangedSince(live, c,
-				next)
-			return nil
-		}); err != nil {
-			errs = append(errs, err)
+		checked := m.d.TryStep(ctx, &m.d.failed, "proof of the disruption of "+strings.Join(c.Claims, ","),
+			func() error { why = disruption.ChangedSince(live, c, *next); return nil })
+		if !checked {
 			continue
 		}
 		if why != "" {
@@ -209,24 +208,30 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 			continue
 		}
 		launches = launches || len(c.Launches) > 0
-		errs = append(errs, m.applyCommand(ctx, disruption.Plan{Begin: []disruption.Command{c}}, c.Claims,
-			func() error { return m.beginCommand(ctx, c) }))
+		m.applyCommand(ctx, disruption.Plan{Begin: []disruption.Command{c}}, c.Claims, func() error {
+			about, err := m.beginCommand(ctx, c)
+			if err != nil && !controllers.IsConflict(err) {
+				*next = next.WithFailure(about, m.d.Now())
+			}
+			return err
+		})
 	}
 	if launches && !controllers.WasRefused(ctx) {
-		errs = append(errs, m.d.Provision.Wake(ctx))
+		m.wakeProvision(ctx)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // beginCommand writes the intent down, keeps pods off the nodes, and then stores the replacements: a node that may not
-// be tainted has nothing launched for it. A command of which a part is missing is taken back by the next pass.
-func (m *commandApplier) beginCommand(ctx context.Context, c disruption.Command) error {
+// be tainted has nothing launched for it. A command of which a part is missing is taken back by the next pass. With an
+// error it returns the claims that it is about.
+func (m *commandApplier) beginCommand(ctx context.Context, c disruption.Command) (about []string, err error) {
 	mark := c.AsMark(m.d.Now())
 	for _, name := range c.Claims {
 		cond := &cluster.Condition{Type: v1.ConditionDisruptionReason, Status: "True", Reason: string(c.Reason),
 			Message: c.String()}
 		if err := m.annotateClaim(ctx, name, mark.String(), cond); err != nil {
-			return err
+			return []string{name}, err
 		}
 	}
 	m.recordBalancedApproval(ctx, c)
@@ -234,15 +239,15 @@ func (m *commandApplier) beginCommand(ctx context.Context, c disruption.Command)
 		m.recordOnClaimAndNode(ctx, name, cluster.Event{Reason: "DisruptionLaunching",
 			Message: "Disrupting NodeClaim: " + c.String()})
 		if err := m.d.Moves.TaintNode(ctx, m.nodes[name]); err != nil {
-			return err
+			return []string{name}, err
 		}
 	}
 	for _, l := range c.Launches {
 		if err := m.createReplacement(ctx, l, c); err != nil {
-			return err
+			return c.Claims, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // createReplacement stores the NodeClaim of one replacement, which provision launches.

@@ -51,12 +51,14 @@ type Controller struct {
 	// nil: disruption.NextFrom
 	decide func(cluster.Snapshot, disruption.Memory, binpack.Offerings, *disruption.Cache) (disruption.Plan,
 		disruption.Memory)
-	said string
-	kept controllers.DecisionRecorder
+	said   string
+	kept   controllers.DecisionRecorder
+	failed controllers.ObjectBackoff // steps about one object or command, of this invocation
 }
 
 // Run passes until nothing is proposed or under way, or until the time given. A pass that takes as long as the longest
-// before ends by then.
+// before ends by then. A step about one object that fails is tried again later, and all others go on; what did not
+// succeed in the end is the error.
 func (d *Controller) Run(ctx context.Context, until time.Time) error {
 	if d.Cache == nil {
 		d.Cache = &disruption.Cache{}
@@ -74,18 +76,18 @@ func (d *Controller) Run(ctx context.Context, until time.Time) error {
 			return busy, err
 		})(under)
 		if controllers.IsCutShort(err) {
-			return nil
+			return d.failed.JoinErrors()
 		}
 		if err != nil || controllers.WasRefused(under) {
-			return err
+			return errors.Join(err, d.failed.JoinErrors())
 		}
 		longest = max(longest, d.Now().Sub(start))
 		if held && !busy || !d.Now().Add(betweenPasses+longest).Before(until) {
-			return nil
+			return d.failed.JoinErrors()
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return errors.Join(ctx.Err(), d.failed.JoinErrors())
 		case <-time.After(betweenPasses):
 		}
 	}
@@ -127,11 +129,10 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	s, stepErr := d.advanceRollouts(ctx, s)
+	s, err = d.advanceRollouts(ctx, s)
+	d.failed.NoteOutcome(ctx, "NodeRollouts", err, d.Now())
 	sells := d.Cache.Offerings(s)
-	if err := d.markDrift(ctx, &s, sells); err != nil {
-		return false, err
-	}
+	d.markDrift(ctx, &s, sells)
 	if s, err = controllers.WithVolumes(ctx, d.Read, s, disruption.MayEmpty); err != nil {
 		return false, err
 	}
@@ -164,7 +165,9 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	controllers.NoteStage(ctx, controllers.StageApplying)
 	d.countPass(s, decision, took)
 	w := d.newApplier(s)
-	err = errors.Join(w.applyTaints(ctx, decision), w.applyFinished(ctx, decision), w.applyBegun(ctx, decision, next))
+	w.applyTaints(ctx, decision)
+	w.applyFinished(ctx, decision)
+	err = w.applyBegun(ctx, decision, &next)
 	controllers.NoteStage(ctx, controllers.StageRecording)
 	_ = d.Shield().Do("what is told", func() error { // logged
 		w.recordNotDisrupted(ctx, decision.NotDisrupted)
@@ -176,10 +179,10 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 		w.recordReasons(ctx, all, next.Retained)
 		return nil
 	})
-	err = errors.Join(err, d.markStill(ctx, w.claims, w.ofClaimsLeft(decision.PodStability)))
+	d.markStill(ctx, w.claims, w.ofClaimsLeft(decision.PodStability))
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.RollBack)+len(decision.Proposed)+
 		len(decision.Waiting) > 0
-	return busy, errors.Join(err, stepErr, d.writeMemory(ctx, next))
+	return busy, errors.Join(err, d.writeMemory(ctx, next))
 }
 
 // advanceRollouts takes the steps of NodeRollouts. What cannot be stored is not allowed, and stops nothing else.

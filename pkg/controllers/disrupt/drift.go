@@ -2,7 +2,6 @@ package disrupt
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -23,8 +22,9 @@ const (
 	parallelWrites = 10
 )
 
-// markDrift brings the condition Drifted of the claims up to date, in the cluster and in s.
-func (d *Controller) markDrift(ctx context.Context, s *cluster.Snapshot, sells binpack.Offerings) error {
+// markDrift brings the condition Drifted of the claims up to date, in the cluster and in s. A claim on which it cannot
+// be written is as it was, for the pass too.
+func (d *Controller) markDrift(ctx context.Context, s *cluster.Snapshot, sells binpack.Offerings) {
 	controllers.NoteStage(ctx, controllers.StageDrift)
 	s.Instances = d.listInstances(ctx)
 	verdicts := drift.DriftChanges(*s, overlays.ByPool(*s, sells))
@@ -33,6 +33,7 @@ func (d *Controller) markDrift(ctx context.Context, s *cluster.Snapshot, sells b
 		at[c.Name] = i
 	}
 	s.Claims = slices.Clone(s.Claims)
+	verdicts = slices.DeleteFunc(verdicts, func(v drift.DriftChange) bool { return d.failed.IsBackingOff(driftOf(v.Claim), d.Now()) })
 	for _, v := range verdicts[:min(len(verdicts), maxDriftWrites)] {
 		c := s.Claims[at[v.Claim]]
 		c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions),
@@ -42,59 +43,54 @@ func (d *Controller) markDrift(ctx context.Context, s *cluster.Snapshot, sells b
 				Reason: v.Reason, Message: v.Message, Since: s.Now})
 			d.Log.Info("drifted", "claim", c.Name, "reason", v.Reason, "why", v.Message)
 		}
-		may, err := controllers.MayBegin(ctx, d.Log, "write condition "+v1.ConditionDrifted+" of NodeClaim "+c.Name)
-		if err != nil {
+		d.TryStep(ctx, &d.failed, driftOf(c.Name), func() error {
+			may, err := controllers.MayBegin(ctx, d.Log, "write condition "+v1.ConditionDrifted+" of NodeClaim "+c.Name)
+			if err == nil && may {
+				change := controllers.BeginChange(ctx, "write NodeClaim", c.Name)
+				c, err = d.Claims.WriteClaimStatus(ctx, c)
+				change.End(err)
+			}
+			if err == nil {
+				s.Claims[at[v.Claim]] = c
+			}
 			return err
-		}
-		if !may {
-			s.Claims[at[v.Claim]] = c
-			continue
-		}
-		change := controllers.BeginChange(ctx, "write NodeClaim", c.Name)
-		written, err := d.Claims.WriteClaimStatus(ctx, c)
-		change.End(err)
-		if controllers.IsConflict(err) {
-			continue // the next pass sees what it has become
-		}
-		if err != nil {
-			return err
-		}
-		s.Claims[at[v.Claim]] = written
+		})
 	}
-	return nil
 }
+
+// driftOf names the step that writes the condition Drifted of a claim.
+func driftOf(claim string) string { return "drift of NodeClaim " + claim }
 
 // markStill writes how quiet nodes are onto their claims, as those are after the pass. What changed meanwhile is left
 // to the next one.
-func (d *Controller) markStill(ctx context.Context, claims map[string]cluster.Claim,
-	all []disruption.StabilityNote) error {
+func (d *Controller) markStill(ctx context.Context, claims map[string]cluster.Claim, all []disruption.StabilityNote) {
+	subject := func(s disruption.StabilityNote) string { return "Consolidatable of NodeClaim " + s.Claim }
+	all = slices.DeleteFunc(all, func(s disruption.StabilityNote) bool { return d.failed.IsBackingOff(subject(s), d.Now()) })
 	all = all[:min(len(all), maxStillWrites)]
-	errs := make([]error, len(all))
 	var g errgroup.Group
 	g.SetLimit(parallelWrites)
-	for i, s := range all {
+	for _, s := range all {
 		g.Go(func() error {
-			if may, err := controllers.MayWrite(ctx); err != nil || !may {
-				errs[i] = err
-				return nil
-			}
-			c := claims[s.Claim]
-			c.LastPodEvent = s.LastPodEvent
-			c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions),
-				func(k cluster.Condition) bool { return k.Type == v1.ConditionConsolidatable })
-			if s.Consolidatable {
-				c.Conditions = append(c.Conditions,
-					cluster.Condition{Type: v1.ConditionConsolidatable, Status: "True",
-						Reason: v1.ConditionConsolidatable})
-			}
-			change := controllers.BeginChange(ctx, "write NodeClaim", c.Name)
-			_, err := d.Claims.WriteClaimStatus(ctx, c)
-			if change.End(err); !controllers.IsConflict(err) {
-				errs[i] = err
-			}
+			d.TryStep(ctx, &d.failed, subject(s), func() error {
+				if may, err := controllers.MayWrite(ctx); err != nil || !may {
+					return err
+				}
+				c := claims[s.Claim]
+				c.LastPodEvent = s.LastPodEvent
+				c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions),
+					func(k cluster.Condition) bool { return k.Type == v1.ConditionConsolidatable })
+				if s.Consolidatable {
+					c.Conditions = append(c.Conditions,
+						cluster.Condition{Type: v1.ConditionConsolidatable, Status: "True",
+							Reason: v1.ConditionConsolidatable})
+				}
+				change := controllers.BeginChange(ctx, "write NodeClaim", c.Name)
+				_, err := d.Claims.WriteClaimStatus(ctx, c)
+				change.End(err)
+				return err
+			})
 			return nil
 		})
 	}
-	_ = g.Wait() // every error is in errs
-	return errors.Join(errs...)
+	_ = g.Wait() // every error was noted
 }

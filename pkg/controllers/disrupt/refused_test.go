@@ -1,0 +1,52 @@
+package disrupt_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
+)
+
+var errDenied = errors.New(`admission webhook "policy" denied the request`)
+
+// A NodeClaim whose status may not be written keeps no other one from being marked as drifted and replaced, and is not
+// chosen again and again in their place.
+func TestARefusedClaimKeepsNoOtherFromDisruption(t *testing.T) {
+	for _, call := range []string{"write status of claim", "annotate claim"} {
+		w := controllertest.NewWorld()
+		w.ChangePool(func(p *cluster.Pool) {
+			p.Hash, p.Disruption = "1", cluster.Disruption{Policy: "WhenEmpty", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "1"}}}
+		})
+		w.RunApp("web", 3, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
+		f := &controllertest.Functions{World: w}
+		f.Rest(t, 4)
+		old := map[string]bool{}
+		for _, c := range w.Claims() {
+			old[c.Name] = true
+		}
+		refused := w.Claims()[0].Name
+		w.ChangePool(func(p *cluster.Pool) { p.Hash = "2" })
+		for range 24 {
+			p := w.Ports(fake.Fault{})
+			p.Deny = func(c, object string) error {
+				if c == call && object == refused {
+					return errDenied
+				}
+				return nil
+			}
+			if err := f.Disrupt(p).Run(t.Context(), w.Now().Add(5*time.Second)); err != nil && !errors.Is(err, errDenied) {
+				t.Fatal(err)
+			}
+			f.Rest(t, 1)
+		}
+		for _, c := range w.Claims() {
+			if old[c.Name] && c.Name != refused {
+				t.Errorf("%s of %s is refused, and %s is of the old template still: drifted %t", call, refused, c.Name, c.Is(v1.ConditionDrifted))
+			}
+		}
+	}
+}
