@@ -34,7 +34,9 @@ func (r *Controller) refreshPool(ctx context.Context, p *v1.NodePool, classes []
 	hash := map[string]string{v1.AnnotationNodePoolHash: p.Hash(),
 		v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}
 	rehashed := p.Annotations[v1.AnnotationNodePoolHashVersion] != v1.NodePoolHashVersion
-	ofPool := func(claim cluster.Claim) bool { return claim.Pool == p.Name }
+	ofPool := func(claim cluster.Claim) bool {
+		return claim.Pool == p.Name && (rehashed || claim.Annotations[v1.AnnotationNodePoolHashVersion] != "")
+	}
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		if err != nil {
 			return err
@@ -56,40 +58,36 @@ func (r *Controller) refreshPool(ctx context.Context, p *v1.NodePool, classes []
 		}
 		r.Log.Info("NodePool "+p.Name, "ready", p.StatusConditions().IsTrue(v1.ConditionReady))
 	}
-	if hasAllOf(p.Annotations, hash) {
-		return nil
+	err := r.rehashClaims(ctx, claims, hash, ofPool)
+	if hasAllOf(p.Annotations, hash) || errors.Is(err, controllers.ErrPermissionEnded) {
+		return err
 	}
-	if rehashed {
-		if err := r.rehashClaims(ctx, claims, hash, ofPool); err != nil {
-			return err
-		}
-	}
-	return r.Pools.PatchPoolMeta(ctx, p.Name, hash)
+	return errors.Join(err, r.Pools.PatchPoolMeta(ctx, p.Name, hash))
 }
 
 // rehashClaims carries the claims along when the way a drift hash is made has changed. It comes before the owner's own
-// annotations: an owner with the new version says that its claims have it. The claims given are then as stored.
+// annotations: an owner with the new version says that its claims have it, but for those that could not be written
+// then. The others go on. The claims given are then as stored.
 func (r *Controller) rehashClaims(ctx context.Context, claims []cluster.Claim, hash map[string]string,
 	mine func(cluster.Claim) bool) error {
+	var errs []error
 	for i, c := range claims {
 		set := nodeclass.RehashAnnotations(c, hash)
 		if !mine(c) || len(set) == 0 {
 			continue
 		}
 		may, err := controllers.MayBegin(ctx, r.Log, rehashAction(c))
-		if err != nil {
-			return err
-		}
-		if !may {
-			return controllers.ErrPermissionEnded
+		if err != nil || !may {
+			return errors.Join(append(errs, err, controllers.ErrPermissionEnded)...)
 		}
 		written, err := r.Pools.AnnotateClaim(ctx, c, set)
 		if err != nil {
-			return err
+			errs = append(errs, controllers.IgnoreConflict(r.Log, err))
+			continue
 		}
 		claims[i] = written
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // rehashActions says in words what rehashClaims would do.

@@ -180,9 +180,28 @@ func (r *Controller) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k 
 	if c.DeletionTimestamp != nil {
 		return c, r.releaseDeletedClass(ctx, c, k.claims)
 	}
+	rehashErr := r.rehashClaims(ctx, k.claims, r.classHash(c), ofClass(c))
+	if errors.Is(rehashErr, controllers.ErrPermissionEnded) {
+		return c, rehashErr
+	}
+	after, err := r.writeClass(ctx, c, k)
+	return after, errors.Join(rehashErr, err)
+}
+
+// ofClass reports of claims whether they take the class's hash when the way it is made has changed.
+func ofClass(c *awsv1.EC2NodeClass) func(cluster.Claim) bool {
+	rehashed := c.Annotations[awsv1.AnnotationHashVersion] != c.DriftHashVersion()
+	return func(claim cluster.Claim) bool {
+		return claim.Class == c.Name && (rehashed || claim.Annotations[awsv1.AnnotationHashVersion] != "")
+	}
+}
+
+// writeClass writes marks and status of a class that stays.
+func (r *Controller) writeClass(ctx context.Context, c *awsv1.EC2NodeClass, k clusterObjects) (*awsv1.EC2NodeClass,
+	error) {
 	marks := r.classMarks(c)
 	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !hasAllOf(c.Annotations, marks) {
-		marked, err := r.markClass(ctx, c, k, marks)
+		marked, err := r.markClass(ctx, c, marks)
 		if err != nil || marked == nil {
 			return c, err
 		}
@@ -225,14 +244,8 @@ func (r *Controller) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k 
 
 // markClass writes finalizer and hash onto the class before anything is made for it, and reads it again, since the
 // write changes its version. It returns nil when the class is gone.
-func (r *Controller) markClass(ctx context.Context, c *awsv1.EC2NodeClass, k clusterObjects,
+func (r *Controller) markClass(ctx context.Context, c *awsv1.EC2NodeClass,
 	marks map[string]string) (*awsv1.EC2NodeClass, error) {
-	if c.Annotations[awsv1.AnnotationHashVersion] != c.DriftHashVersion() {
-		if err := r.rehashClaims(ctx, k.claims, r.classHash(c),
-			func(claim cluster.Claim) bool { return claim.Class == c.Name }); err != nil {
-			return nil, err
-		}
-	}
 	if own := c.Hash(r.Cluster.CABundle); marks[awsv1.AnnotationHash] != own {
 		r.Log.Info("EC2NodeClass "+c.Name+" keeps its hash: nobody has edited it, the CA bundle has other bytes here",
 			"kept", marks[awsv1.AnnotationHash], "own", own)

@@ -41,6 +41,41 @@ func TestANewHashVersionCarriesTheClaimsAlong(t *testing.T) {
 	}
 }
 
+// A claim that may not be changed keeps its old hash, and neither its neighbours nor class and pool from getting the new
+// one. It gets it once it may be changed.
+func TestARefusedClaimKeepsNoOtherHash(t *testing.T) {
+	s := controllertest.NewRefreshWorld()
+	s.AddClass("default").Annotations = map[string]string{"karpenter.k8s.aws/ec2nodeclass-hash": "1", "karpenter.k8s.aws/ec2nodeclass-hash-version": "v4"}
+	s.AddPool("general", "default")
+	s.Pools["general"].Annotations = map[string]string{"karpenter.sh/nodepool-hash": "1", "karpenter.sh/nodepool-hash-version": "v2"}
+	for _, name := range []string{"a", "b"} {
+		s.Claims = append(s.Claims, cluster.Claim{Name: name, Pool: "general", Class: "default", Annotations: map[string]string{
+			"karpenter.sh/nodepool-hash": "1", "karpenter.sh/nodepool-hash-version": "v2",
+			"karpenter.k8s.aws/ec2nodeclass-hash": "1", "karpenter.k8s.aws/ec2nodeclass-hash-version": "v4"}})
+	}
+	versions := func() string {
+		out := s.Classes["default"].Annotations["karpenter.k8s.aws/ec2nodeclass-hash-version"] + s.Pools["general"].Annotations["karpenter.sh/nodepool-hash-version"]
+		for _, c := range s.Claims {
+			out += " " + c.Annotations["karpenter.k8s.aws/ec2nodeclass-hash-version"] + c.Annotations["karpenter.sh/nodepool-hash-version"]
+		}
+		return out
+	}
+	s.Denied = "a"
+	if _, err := s.Run(t); err == nil {
+		t.Error("nobody is told that a claim could not be changed")
+	}
+	if got, want := versions(), "v6v3 v4v2 v6v3"; got != want {
+		t.Errorf("versions of class, pool and claims are %s, want %s", got, want)
+	}
+	s.Denied = ""
+	if _, err := s.Run(t); err != nil {
+		t.Error(err)
+	}
+	if got, want := versions(), "v6v3 v6v3 v6v3"; got != want {
+		t.Errorf("versions of class, pool and claims are %s, want %s", got, want)
+	}
+}
+
 // A take-over from a Karpenter that knows the same CA in other bytes, and an exchange of the CA, make no node drift; an
 // edited class does.
 func TestOtherBytesOfTheCAAreNoDrift(t *testing.T) {

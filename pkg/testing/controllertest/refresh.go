@@ -2,6 +2,7 @@ package controllertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -52,6 +53,7 @@ type RefreshWorld struct {
 	MarketErr error
 	ListErr   error
 	Meddle    func(s *RefreshWorld, name string) // runs before each write of a class's status
+	Denied    string                             // claim that may not be changed
 
 	Did    []string
 	Events []cluster.Event
@@ -199,6 +201,9 @@ func (s *RefreshWorld) AnnotateClaim(_ context.Context, c cluster.Claim,
 	})
 	if i < 0 {
 		return cluster.Claim{}, ConflictError{}
+	}
+	if c.Name == s.Denied {
+		return cluster.Claim{}, errors.New("admission webhook denied the change of claim " + c.Name)
 	}
 	s.version++
 	have := &s.Claims[i]
