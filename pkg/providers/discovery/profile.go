@@ -161,25 +161,25 @@ func (f *ClassResolver) DeleteProfile(ctx context.Context, name string) error {
 	return f.deleteProfile(ctx, p)
 }
 
-// deleteProfiles deletes every instance profile under the path. May be repeated.
+// deleteProfiles deletes every instance profile under the path. One that cannot be deleted does not keep the others. May
+// be repeated.
 func (f *ClassResolver) deleteProfiles(ctx context.Context, path string) error {
 	if f.Isolated {
 		return nil
 	}
 	pages := iam.NewListInstanceProfilesPaginator(f.IAM,
 		&iam.ListInstanceProfilesInput{PathPrefix: aws.String(path)})
+	var errs []error
 	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("list instance profiles under %s: %w", path, err)
+			return errors.Join(append(errs, fmt.Errorf("list instance profiles under %s: %w", path, err))...)
 		}
 		for _, p := range page.InstanceProfiles {
-			if err := f.deleteProfile(ctx, p); err != nil {
-				return err
-			}
+			errs = append(errs, f.deleteProfile(ctx, p))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (f *ClassResolver) deleteProfile(ctx context.Context, p types.InstanceProfile) error {

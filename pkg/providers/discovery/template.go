@@ -29,23 +29,25 @@ func (f *ClassResolver) RemoveLeftovers(ctx context.Context) error {
 		f.deleteProfiles(ctx, f.clusterPath()))
 }
 
-// deleteTemplates deletes the launch templates that carry the tag of the cluster and pass the filter.
+// deleteTemplates deletes the launch templates that carry the tag of the cluster and pass the filter. One that cannot be
+// deleted does not keep the others.
 func (f *ClassResolver) deleteTemplates(ctx context.Context, which types.Filter) error {
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(f.EC2,
 		&ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatePage),
 			Filters: []types.Filter{ec2Filter("tag:"+awsv1.TagClusterName, f.Cluster), which}})
+	var errs []error
 	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("describe launch templates of cluster %s: %w", f.Cluster, err)
+			return errors.Join(append(errs, fmt.Errorf("describe launch templates of cluster %s: %w", f.Cluster, err))...)
 		}
 		for _, t := range page.LaunchTemplates {
 			_, err := f.EC2.DeleteLaunchTemplate(ctx,
 				&ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
 			if err != nil && !awserrors.IsMissing(err) {
-				return fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err)
+				errs = append(errs, fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err))
 			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -62,16 +63,16 @@ func (f *Fleet) createTemplate(ctx context.Context, t launch.Template) error {
 
 // SweepTemplates deletes the launch templates that Joiner made for the cluster and that are older than age, and returns
 // how many. One that is still wanted is made anew by the next launch. Those of a Karpenter beside us carry the same
-// tags and are not ours: the name tells.
+// tags and are not ours: the name tells. One that cannot be deleted does not keep the others.
 func (f *Fleet) SweepTemplates(ctx context.Context, age time.Duration) (int, error) {
-	n := 0
+	n, errs := 0, []error(nil)
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(f.EC2, &ec2.DescribeLaunchTemplatesInput{
 		Filters:    []types.Filter{{Name: aws.String("tag:" + launch.TagClusterName), Values: []string{f.Cluster}}},
 		MaxResults: aws.Int32(200)})
 	for page := 0; pages.HasMorePages() && page < maxPages; page++ {
 		out, err := pages.NextPage(ctx)
 		if err != nil {
-			return n, fmt.Errorf("describe launch templates: %w", err)
+			return n, errors.Join(append(errs, fmt.Errorf("describe launch templates: %w", err))...)
 		}
 		for _, t := range out.LaunchTemplates {
 			if !strings.HasPrefix(aws.ToString(t.LaunchTemplateName), launch.TemplatePrefix(f.Cluster)) ||
@@ -81,12 +82,13 @@ func (f *Fleet) SweepTemplates(ctx context.Context, age time.Duration) (int, err
 			_, err := f.EC2.DeleteLaunchTemplate(ctx,
 				&ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
 			if err != nil && !noTemplate(awserrors.CodeOf(err)) {
-				return n, fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err)
+				errs = append(errs, fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err))
+				continue
 			}
 			n++
 		}
 	}
-	return n, nil
+	return n, errors.Join(errs...)
 }
 
 // TemplateData is the content of a launch template in EC2's terms.
