@@ -15,12 +15,13 @@ import (
 type Budget struct {
 	left      map[string]map[v1.DisruptionReason]int
 	exhausted []BudgetExhausted
-	tried     map[string]int // by NodeRollout: launches of this pass with the revision that is tried
+	blocked   map[string][]string // by pool: nodes whose drain their pods hold up
+	tried     map[string]int      // by NodeRollout: launches of this pass with the revision that is tried
 }
 
 // newBudget counts what the budgets of all pools leave, given the nodes that are out of service already.
 func newBudget(s cluster.Snapshot) *Budget {
-	out := &Budget{left: map[string]map[v1.DisruptionReason]int{}}
+	out := &Budget{left: map[string]map[v1.DisruptionReason]int{}, blocked: budgets.BlockedDrains(s)}
 	counts := budgets.CountNodes(s)
 	for _, p := range s.Pools {
 		out.left[p.Name] = map[v1.DisruptionReason]int{}
@@ -33,7 +34,7 @@ func newBudget(s cluster.Snapshot) *Budget {
 			if n == 0 && counts[p.Name].Total > 0 {
 				exhausted.Reasons = append(exhausted.Reasons, r)
 			}
-			out.left[p.Name][r] = max(n-counts[p.Name].Gone, 0)
+			out.left[p.Name][r] = max(n-counts[p.Name].GoneFor(r), 0)
 		}
 		if len(exhausted.Reasons) > 0 {
 			out.exhausted = append(out.exhausted, exhausted)
@@ -60,7 +61,7 @@ func (b *Budget) limitSet(set []*stateNode, reason v1.DisruptionReason) []*state
 	var out []*stateNode
 	for _, n := range set {
 		if used[n.pool.Name] >= b.Left(n.pool.Name, reason) {
-			why := budgetRefusal(reason)
+			why := b.refusal(n.pool.Name, reason)
 			if reason == v1.DisruptionDrifted {
 				n.notReplaced = why
 			} else {
@@ -74,8 +75,11 @@ func (b *Budget) limitSet(set []*stateNode, reason v1.DisruptionReason) []*state
 	return out
 }
 
-// budgetRefusal is why a node stays that the budgets of its pool keep.
-func budgetRefusal(reason v1.DisruptionReason) refusal {
-	return refusal{IneligibleBudget, fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s",
-		reason)}
+// refusal is why a node stays that the budgets of its pool keep. It names one node that has been leaving for long.
+func (b *Budget) refusal(pool string, reason v1.DisruptionReason) refusal {
+	why := fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s", reason)
+	if blocked := b.blocked[pool]; len(blocked) > 0 && reason != v1.DisruptionEmpty {
+		why += fmt.Sprintf("; node %s counts, whose pods keep it from being drained", blocked[0])
+	}
+	return refusal{IneligibleBudget, why}
 }

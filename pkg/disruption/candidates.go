@@ -202,7 +202,7 @@ func (cs *candidates) defaultRefusal(n *stateNode, reason v1.DisruptionReason, m
 	}
 	switch {
 	case cs.budget.Left(n.pool.Name, reason) <= 0:
-		return budgetRefusal(reason)
+		return cs.budget.refusal(n.pool.Name, reason)
 	case cs.rules.steps == 0:
 		return refusal{IneligibleTimeBudget, noTime}
 	case moving:

@@ -299,7 +299,7 @@ func (s *setSearch) greedySet(all []*stateNode, replace bool) []*stateNode {
 			continue // pods would move twice
 		}
 		if used[n.pool.Name] >= s.budget.Left(n.pool.Name, v1.DisruptionUnderutilized) {
-			n.notConsolidated = cmp.Or(n.notConsolidated, budgetRefusal(v1.DisruptionUnderutilized))
+			n.notConsolidated = cmp.Or(n.notConsolidated, s.budget.refusal(n.pool.Name, v1.DisruptionUnderutilized))
 			continue
 		}
 		before := b.Mark()

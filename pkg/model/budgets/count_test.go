@@ -2,6 +2,7 @@ package budgets_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -42,5 +43,35 @@ func TestNodesOfAPool(t *testing.T) {
 	want := map[string]budgets.PoolCount{"web": {Total: 2, Gone: 1}}
 	if diff := cmp.Diff(want, budgets.CountNodes(s)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A drain counts for no empty node once pods have held it up for an hour, and again as soon as they may go.
+func TestABlockedDrainCountsForNoEmptyNode(t *testing.T) {
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		what          string
+		drainedFor    time.Duration
+		allowed       int32
+		blocked, left int
+	}{
+		{"within the hour", time.Hour - time.Second, 0, 0, 0},
+		{"after it", time.Hour, 0, 1, 1},
+		{"its pod may go now", time.Hour, 1, 0, 0},
+	} {
+		s := cluster.Snapshot{Now: now, Nodes: []cluster.Node{{Name: "a", ProviderID: "a", Ready: true}},
+			Claims: []cluster.Claim{{Name: "a", Pool: "gpu", ProviderID: "a", Deleting: now.Add(-c.drainedFor),
+				Conditions: []cluster.Condition{{Type: v1.ConditionInitialized, Status: "True"}}}},
+			Pods:    []cluster.Pod{{Namespace: "default", Name: "p", NodeName: "a", Phase: "Running", Ready: true}},
+			Budgets: []cluster.Budget{{Namespace: "default", Name: "b", Selector: &cluster.Selector{}, DisruptionsAllowed: c.allowed}}}
+		pool := cluster.Pool{Name: "gpu", Disruption: cluster.Disruption{Budgets: []cluster.NodeBudget{{Every: true, Nodes: "1"}}}}
+		if got, want := budgets.CountNodes(s)["gpu"], (budgets.PoolCount{Total: 1, Gone: 1, Blocked: c.blocked}); got != want {
+			t.Errorf("%s: %+v, want %+v", c.what, got, want)
+		}
+		for reason, want := range map[v1.DisruptionReason]int{v1.DisruptionEmpty: c.left, v1.DisruptionDrifted: 0, v1.DisruptionUnderutilized: 0} {
+			if got, err := budgets.RemainingDisruptions(s, pool, reason); got != want || err != nil {
+				t.Errorf("%s: %d more may go for %s, want %d: %v", c.what, got, reason, want, err)
+			}
+		}
 	}
 }

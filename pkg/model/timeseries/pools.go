@@ -60,9 +60,10 @@ func (l *lister) listPools() {
 			if err != nil {
 				n = 0 // budgets that nobody can understand are closed
 			}
-			l.addSeries(poolsAllowed, float64(min(max(n-counts[p.Name].Gone, 0), math.MaxInt32)), "nodepool", p.Name,
+			gone := counts[p.Name].GoneFor(reason)
+			l.addSeries(poolsAllowed, float64(min(max(n-gone, 0), math.MaxInt32)), "nodepool", p.Name,
 				"reason", string(reason))
-			l.addSeries(poolsConsuming, float64(counts[p.Name].Gone), "nodepool", p.Name, "reason", string(reason))
+			l.addSeries(poolsConsuming, float64(gone), "nodepool", p.Name, "reason", string(reason))
 		}
 	}
 	l.listCosts()

@@ -172,14 +172,16 @@ func (s nodeTainted) isChosen(w *world) bool {
 
 // checkBudget looks at a claim whose node is about to be taken out of service by choice: the pool's budget holds. A
 // notice waits for no budget and neither do a user and expiry, and whoever decides does not know of what came since it
-// read.
+// read. For a node without pods a drain of an hour may have stopped to count.
 func checkBudget(w *world, c *claim) []string {
 	pool, _ := w.api.poolOf(c.Pool)
+	own := w.api.nodeOf(c)
+	empty := own != nil && !slices.ContainsFunc(w.api.podsOn(own.Name), func(p *pod) bool { return p.Reschedulable() })
 	away := 1
 	for _, other := range w.api.claims {
 		host := w.api.nodeOf(other)
 		if time.Since(other.condemned) < seconds || time.Since(other.dropped) < seconds ||
-			time.Since(other.expired) < seconds {
+			time.Since(other.expired) < seconds || empty && !other.Deleting.IsZero() && time.Since(other.Deleting) >= time.Hour {
 			continue
 		}
 		if other != c && other.Pool == c.Pool && host != nil &&
