@@ -217,7 +217,7 @@ func (x *plannedNode) keepOut(pw *planWriter) {
 		case from.Type != x.choice.model.typ.Name && spotOptions(types) >= enough && !strict:
 			x.opts = types
 		case from.Zone != x.choice.Zone && spotOptions(zones) >= min(enough, spotOptions(x.opts)) &&
-			(!strict || len(zones) == len(x.opts)):
+			(!strict || len(zones) == len(x.opts) && lowerMinValues(x.set, zones) == nil):
 			x.opts = zones
 		}
 	}

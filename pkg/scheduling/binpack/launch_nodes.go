@@ -79,8 +79,13 @@ func (pw *planWriter) plannedNodes() (list []plannedNode, impossible []*bin) {
 	}
 	pw.diversifyLaunches(list)
 	for i := range list {
-		if list[i].ensureEveryCombinationFits(pw.a.w.options); len(list[i].opts) == 0 {
-			impossible = append(impossible, list[i].bin)
+		x := &list[i]
+		x.ensureEveryCombinationFits(pw.a.w.options)
+		if x.lowerMinValues(); len(x.low) > 0 && !pw.a.w.s.Rules.RelaxMinValues {
+			x.opts = nil
+		}
+		if len(x.opts) == 0 {
+			impossible = append(impossible, x.bin)
 		}
 	}
 	return slices.DeleteFunc(list, func(x plannedNode) bool { return len(x.opts) == 0 }), impossible
@@ -121,7 +126,20 @@ type plannedNode struct {
 	opts   []typeOption     // cheapest first
 	set    requirements.Set // what a node must meet
 	choice *poolOffering
+	low    loweredMinValues      // minValues that are less than its pool asks for
 	avoid  []instancetypes.Offer // pools of capacity that it is to stay out of
+}
+
+// lowerMinValues lowers the minValues to what the options leave, which may be fewer than pods were placed by.
+func (x *plannedNode) lowerMinValues() {
+	x.low = maps.Clone(x.bin.low)
+	if low := lowerMinValues(x.set, x.opts); low != nil {
+		if x.low == nil {
+			x.low = loweredMinValues{}
+		}
+		maps.Copy(x.low, low)
+		x.set = low.applyTo(x.set)
+	}
 }
 
 // asLaunch is the opening as a node to make.
@@ -161,7 +179,7 @@ func (x plannedNode) asLaunch() plan.Launch {
 		l.Requests = l.Requests.Add(x.view.class.pod.Need.Times(int64(len(x.pods))))
 	}
 	slices.SortFunc(l.Pods, compareNatural)
-	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(len(b.low) > 0)
+	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(len(x.low) > 0)
 	l.Annotations[api.AnnotationNominatedPods] = strings.Join(l.Pods, ",")
 	l.Requirements = set
 	return l

@@ -1,6 +1,7 @@
 package binpack
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,34 +35,37 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 	}
 	set = set.AndSet(chosen)
 	l.Labels[labelPool], l.Labels[labelClass] = p.Name, p.Class
-	l.Requirements = set
 	seen := map[string]map[string]bool{}
 	for _, t := range types {
-		best, ok := cheapestOffering(t, set)
-		if !ok {
+		available := availableOfferings(t, set)
+		if len(available) == 0 {
 			continue
 		}
+		best := slices.MinFunc(available, func(x, y instancetypes.Offering) int { return cmp.Compare(x.Price, y.Price) })
 		if len(l.Types) == 0 || best.Price < l.Choice.Price || best.Price == l.Choice.Price && t.Name < l.Choice.Type {
 			l.Choice = best
 		}
 		l.Types = append(l.Types, t.Name)
 		overlays.AnnotateClaim(l.Annotations, t)
-		noteValues(seen, set, t)
+		noteValues(seen, set, t, available)
 	}
 	slices.Sort(l.Types)
 	if len(l.Types) == 0 {
+		l.Requirements = set
 		return l, "nothing that its requirements allow is to be had now"
 	}
-	short := ""
+	short, low := "", loweredMinValues{}
 	for _, r := range set.All() {
 		if n := len(seen[r.Key]); n < int(r.MinValues) {
+			low[r.Key] = n
 			short = fmt.Sprintf("its requirements want %d values of %s, and what is to be had now has %d", r.MinValues,
 				r.Key, n)
 		}
 	}
-	if short != "" && !relax {
+	if l.Requirements = set; short != "" && !relax {
 		return l, short
 	}
+	l.Requirements = low.applyTo(set)
 	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(short != "")
 	return l, ""
 }
@@ -77,21 +81,22 @@ func chooseCustomLabels(set requirements.Set, value func(requirements.Requiremen
 	return chosen
 }
 
-// cheapestOffering is the cheapest offering of the type that may come and is to be had.
-func cheapestOffering(t instancetypes.Type, set requirements.Set) (best instancetypes.Offering, ok bool) {
+// availableOfferings are the offerings of the type that may come and are to be had.
+func availableOfferings(t instancetypes.Type, set requirements.Set) (out []instancetypes.Offering) {
 	if !set.Intersects(t.Requirements) {
-		return best, false
+		return nil
 	}
 	for _, o := range t.Offerings {
-		if o.Available && len(o.Paid) == 0 && o.Meets(set) && (!ok || o.Price < best.Price) {
-			best, ok = o, true
+		if o.Available && len(o.Paid) == 0 && o.Meets(set) {
+			out = append(out, o)
 		}
 	}
-	return best, ok
+	return out
 }
 
-// noteValues notes the values that the type has for each requirement with minValues.
-func noteValues(seen map[string]map[string]bool, set requirements.Set, t instancetypes.Type) {
+// noteValues notes the values that nodes of the type may have for each requirement with minValues.
+func noteValues(seen map[string]map[string]bool, set requirements.Set, t instancetypes.Type,
+	available []instancetypes.Offering) {
 	for _, r := range set.All() {
 		if r.MinValues == 0 {
 			continue
@@ -100,8 +105,16 @@ func noteValues(seen map[string]map[string]bool, set requirements.Set, t instanc
 			seen[r.Key] = map[string]bool{}
 		}
 		q, _ := t.Requirements.Get(r.Key)
-		for _, v := range q.Values {
-			if r.Has(v) {
+		values := q.Values
+		if perOffer(r.Key) {
+			values = nil
+			for _, o := range available {
+				v, _ := o.Label(r.Key)
+				values = append(values, v)
+			}
+		}
+		for _, v := range values {
+			if v != "" && r.Has(v) {
 				seen[r.Key][v] = true
 			}
 		}

@@ -90,7 +90,11 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 		since++
 		sift = since >= refresh && g.moved
 		times := max(1, int(batchShare*g.remainingWorth()/max(best.offer.Price, 1e-9)))
-		if _, full := op.a.openCopies(best.offer, takes, times); full {
+		_, full := op.a.openCopies(best.offer, takes, times)
+		if slices.Contains(takes[0].batch.refused, best.offer.model.pool) {
+			continue // others do without what minValues refused
+		}
+		if full {
 			return op.a.used.spotAllowance(best.offer, 1) == 0
 		}
 	}

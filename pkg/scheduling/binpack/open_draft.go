@@ -72,6 +72,9 @@ func draftOnExisting(a *solution, b *bin) *nodeDraft {
 
 // takePods puts up to n more pods of the batch on the node, and returns how many.
 func (d *nodeDraft) takePods(l *podBatch, n int) int {
+	if d.offer != nil && slices.Contains(l.refused, d.offer.model.pool) {
+		return 0
+	}
 	have := -1
 	for i, t := range d.takes {
 		if t.batch == l {

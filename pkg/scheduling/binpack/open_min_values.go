@@ -38,7 +38,9 @@ func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]bat
 		if some != nil {
 			return some, capacity, low
 		}
-		k := takes[0].batch.view.class
+		first := takes[0].batch
+		first.refused = append(first.refused, p)
+		k := first.view.class
 		why := fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name,
 			strings.Join(missing, ", "))
 		// the last time says how much is used
@@ -181,7 +183,7 @@ func lowerMinValues(set requirements.Set, opts []typeOption) loweredMinValues {
 		if r.MinValues == 0 {
 			continue
 		}
-		if n := distinctValues(r.Key, opts); n < r.MinValues {
+		if n := distinctValues(r, opts); n < r.MinValues {
 			if out == nil {
 				out = loweredMinValues{}
 			}
@@ -234,7 +236,7 @@ func (p *pool) minValues() bool {
 func (p *pool) lacksValues() bool {
 	opts := make([]typeOption, len(p.models))
 	for i, m := range p.models {
-		opts[i].model = m
+		opts[i] = typeOption{model: m, offers: m.sells}
 	}
 	return len(lackingMinValues(p.req, opts)) > 0
 }
@@ -246,32 +248,41 @@ func lackingMinValues(set requirements.Set, opts []typeOption) []string {
 		if r.MinValues == 0 {
 			continue
 		}
-		if n := distinctValues(r.Key, opts); n < r.MinValues {
+		if n := distinctValues(r, opts); n < r.MinValues {
 			out = append(out, fmt.Sprintf("%s has %d of %d values", r.Key, n, r.MinValues))
 		}
 	}
 	return out
 }
 
-func distinctValues(key string, opts []typeOption) int {
+// distinctValues counts the values of the label that a claim for the options leaves open.
+func distinctValues(r requirements.Requirement, opts []typeOption) int {
 	seen := map[string]bool{}
 	for _, o := range opts {
-		for _, v := range o.labelValues(key) {
+		for _, v := range o.allowedValues(r) {
 			seen[v] = true
 		}
 	}
 	return len(seen)
 }
 
-func (o typeOption) labelValues(key string) []string {
-	if key == labelType {
-		return []string{o.model.typ.Name}
+// allowedValues are the values that the requirement allows of those that nodes of the option may have: pods may narrow
+// it to fewer than the type has, and offers that are left to fewer zones and capacity types.
+func (o typeOption) allowedValues(r requirements.Requirement) []string {
+	var all []string
+	switch own, _ := o.model.typ.Requirements.Get(r.Key); {
+	case r.Key == labelType:
+		all = []string{o.model.typ.Name}
+	case perOffer(r.Key):
+		for _, x := range o.offers {
+			if v, _ := x.Label(r.Key); v != "" {
+				all = append(all, v)
+			}
+		}
+	case !own.Not:
+		all = slices.Clone(own.Values)
 	}
-	r, _ := o.model.typ.Requirements.Get(key)
-	if r.Not {
-		return nil
-	}
-	return r.Values
+	return slices.DeleteFunc(all, func(v string) bool { return !r.Has(v) })
 }
 
 // markNeededForMinValues marks the cheapest options that together have the values which the set's minValues ask for.
@@ -283,7 +294,7 @@ func markNeededForMinValues(opts []typeOption, set requirements.Set) []bool {
 		}
 		seen := map[string]bool{}
 		for i, o := range opts {
-			for _, v := range o.labelValues(r.Key) {
+			for _, v := range o.allowedValues(r) {
 				if !seen[v] && len(seen) < r.MinValues {
 					seen[v], out[i] = true, true
 				}

@@ -52,6 +52,10 @@ func (op nodeOpener) openTier(pools []*pool, batches []*podBatch) bool {
 		n, full := op.a.openCopies(c.offer, takes, math.MaxInt)
 		opened += n
 		limited = limited || full
+		if slices.Contains(takes[0].batch.refused, c.offer.model.pool) {
+			heap.Push(q, c) // others do without what minValues refused
+			continue
+		}
 		if op.a.used.claimsUsedUp() {
 			return false
 		}

@@ -17,6 +17,8 @@ type podBatch struct {
 	whole bool    // all must stand on one node
 	value float64 // what one pod is worth, USD per hour
 	least float64 // the price of its share of a node, of the node where that is lowest
+
+	refused []*pool // whose minValues the types that hold one of its pods do not meet
 }
 
 // domainDivision gives waiting pods the domains in which they are to be packed.
