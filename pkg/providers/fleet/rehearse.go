@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -40,19 +41,11 @@ func (f *Fleet) rehearseRun(ctx context.Context, o launch.Order) error {
 	var first error
 	for _, t := range o.Templates {
 		for _, v := range t.Overrides {
-			_, err := f.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
-				DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
-				InstanceType: types.InstanceType(v.Type),
-				LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String(t.Name),
-					Version: aws.String("$Latest")},
-				NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: aws.Int32(0),
-					SubnetId: aws.String(v.SubnetID), Groups: groupsOf(t)}},
-				TagSpecifications: []types.TagSpecification{
-					{ResourceType: types.ResourceTypeInstance, Tags: ec2Tags(o.InstanceTags)},
-					{ResourceType: types.ResourceTypeVolume, Tags: ec2Tags(o.Tags)},
-					{ResourceType: types.ResourceTypeNetworkInterface, Tags: ec2Tags(o.Tags)},
-				},
-			})
+			in, err := runInput(o, t, v)
+			if err != nil {
+				return fmt.Errorf("rehearse RunInstances: %w", err)
+			}
+			_, err = f.EC2.RunInstances(ctx, in)
 			err = dryRunAnswer("RunInstances", err)
 			if err == nil {
 				return nil
@@ -68,11 +61,38 @@ func (f *Fleet) rehearseRun(ctx context.Context, o launch.Order) error {
 	return first
 }
 
-func groupsOf(t launch.Template) []string {
-	for _, n := range t.NetworkInterfaces {
-		return n.SecurityGroupIDs
+// runInput is the dry run of launching an override with its template. Everything that the template says stands in the
+// request too: policies look at the request, such as at its MetadataOptions. It is the content of the template itself,
+// whose fields RunInstances has under the same names.
+func runInput(o launch.Order, t launch.Template, v launch.Override) (*ec2.RunInstancesInput, error) {
+	data := TemplateData(t)
+	data.TagSpecifications = append(data.TagSpecifications,
+		types.LaunchTemplateTagSpecificationRequest{ResourceType: types.ResourceTypeInstance,
+			Tags: ec2Tags(o.InstanceTags)},
+		types.LaunchTemplateTagSpecificationRequest{ResourceType: types.ResourceTypeVolume, Tags: ec2Tags(o.Tags)})
+	if len(data.NetworkInterfaces) == 0 {
+		data.NetworkInterfaces = []types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
+			{DeviceIndex: aws.Int32(0)}}
 	}
-	return nil
+	for i := range data.NetworkInterfaces {
+		data.NetworkInterfaces[i].SubnetId = aws.String(v.SubnetID)
+	}
+	content, err := json.Marshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("encode launch template: %w", err)
+	}
+	in := &ec2.RunInstancesInput{}
+	if err := json.Unmarshal(content, in); err != nil {
+		return nil, fmt.Errorf("take over launch template: %w", err)
+	}
+	in.DryRun, in.MinCount, in.MaxCount = aws.Bool(true), aws.Int32(1), aws.Int32(1)
+	in.InstanceType = types.InstanceType(v.Type)
+	if v.ImageID != "" {
+		in.ImageId = aws.String(v.ImageID)
+	}
+	in.LaunchTemplate = &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String(t.Name),
+		Version: aws.String("$Latest")}
+	return in, nil
 }
 
 // dryRunAnswer is what an error of a rehearsal means: nothing, no, or that there was no answer.

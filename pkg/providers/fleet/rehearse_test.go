@@ -6,12 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/google/go-cmp/cmp"
 
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/nodeclaim/launch"
@@ -99,5 +101,82 @@ func TestARehearsal(t *testing.T) {
 		if heard := strings.Join(s.heard, ", "); got != c.want || heard != c.heard {
 			t.Errorf("answered %v: %s (%v) after %s\nwanted %s after %s", c.answers, got, err, heard, c.want, c.heard)
 		}
+	}
+}
+
+// filled is a value of the type with something in every field and two items in every list.
+func filled(v reflect.Value, n *int) {
+	*n++
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		filled(v.Elem(), n)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			filled(v.Field(i), n)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			filled(v.Index(i), n)
+		}
+	case reflect.String:
+		v.SetString(fmt.Sprint("v", *n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int32, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Float64:
+		v.SetFloat(float64(*n))
+	}
+}
+
+// sent keeps the forms of the requests, by action.
+type sent map[string]url.Values
+
+func (s sent) Do(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, err
+	}
+	s[form.Get("Action")] = form
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<Response></Response>")), Request: r}, nil
+}
+
+// The dry run of RunInstances says all that the launch template says, and the tags of what is launched: a policy that
+// looks for any of it in the request finds it. A subnet, and what makes it a dry run, is all that it has beside.
+func TestTheDryRunSaysAllThatTheLaunchSays(t *testing.T) {
+	s := sent{}
+	f := &Fleet{Cluster: "demo", EC2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: s, Retryer: aws.NopRetryer{}, Credentials: aws.AnonymousCredentials{}})}
+	o, n := order(), 0
+	filled(reflect.ValueOf(&o.Templates[0]).Elem(), &n)
+	o.Templates[0].Overrides = o.Templates[0].Overrides[:1]
+	if err := f.DryRun(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"Action": "RunInstances", "Version": "2016-11-15", "DryRun": "true", "MinCount": "1", "MaxCount": "1",
+		"LaunchTemplate.LaunchTemplateName": o.Templates[0].Name, "LaunchTemplate.Version": "$Latest",
+		"InstanceType": o.Templates[0].Overrides[0].Type, "NetworkInterface.1.SubnetId": o.Templates[0].Overrides[0].SubnetID, "NetworkInterface.2.SubnetId": o.Templates[0].Overrides[0].SubnetID,
+		"TagSpecification.3.ResourceType": "instance", "TagSpecification.3.Tag.1.Key": "karpenter.sh/nodeclaim", "TagSpecification.3.Tag.1.Value": "web-1",
+		"TagSpecification.3.Tag.2.Key": "karpenter.sh/nodepool", "TagSpecification.3.Tag.2.Value": "web",
+		"TagSpecification.4.ResourceType": "volume", "TagSpecification.4.Tag.1.Key": "karpenter.sh/nodepool", "TagSpecification.4.Tag.1.Value": "web"}
+	for k := range s["CreateLaunchTemplate"] {
+		if name, ok := strings.CutPrefix(k, "LaunchTemplateData."); ok {
+			want[name] = s["CreateLaunchTemplate"].Get(k)
+		}
+	}
+	want["ImageId"] = o.Templates[0].Overrides[0].ImageID
+	got := map[string]string{}
+	for k := range s["RunInstances"] {
+		if k != "ClientToken" {
+			got[k] = s["RunInstances"].Get(k)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" || len(want) < 60 || want["MetadataOptions.HttpTokens"] == "" {
+		t.Errorf("%d parameters of the launch; request (-want +got):\n%s", len(want), d)
 	}
 }
