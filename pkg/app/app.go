@@ -63,6 +63,8 @@ type App struct {
 	levels        discovery.RemainingCapacity
 	foreign       notices.ForeignInstances // instances that earlier notices of this process were about
 
+	deployed time.Time // when refresh heard that the stack was deployed; zero for not in this process
+
 	permission *writePermission // of every function, asked before it writes
 	metrics    controllers.Metrics
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
+	"joiner.sh/events"
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/controllers/refresh"
 	"joiner.sh/pkg/nodeclaim/launch"
@@ -17,8 +19,11 @@ import (
 )
 
 // Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so
-// it is refreshed even when the cluster cannot be asked.
-func (a *App) Refresh(ctx context.Context) (err error) {
+// it is refreshed even when the cluster cannot be asked. The event may be that the stack was deployed.
+func (a *App) Refresh(ctx context.Context, event json.RawMessage) (err error) {
+	if _, no := events.DecodeDeployed(event); no == nil {
+		a.deployed = time.Now()
+	}
 	ctx, end := beginTrace(ctx, a, "refresh")
 	defer func() { end(err) }()
 	a.findAuthority = func(ctx context.Context) (string, error) { return describeAuthority(ctx, a) }
@@ -41,7 +46,7 @@ func (a *App) newRefresh(ctx context.Context, info launch.Cluster) refresh.Contr
 	r := refresh.Controller{Deps: a.newDeps(""), Every: a.set.RefreshInterval,
 		Finder: finder, Preview: &looking, Classes: classWriter{a.kube.Classes},
 		Pools: poolWriter{a.kube.Pools, a.kube.Claims}, Nodes: a.kube.Nodes, Market: market,
-		Overlays: a.kube.Overlays, Buffers: a.kube.Buffers, Prices: a.store, Cluster: info}
+		Overlays: a.kube.Overlays, Buffers: a.kube.Buffers, Prices: a.store, Cluster: info, Deployed: a.deployed}
 	if l := newSpotLearner(ctx, a); l != nil {
 		r.Spot, r.Market = l, market.WithSpotPools(l.Latest)
 	}

@@ -21,8 +21,12 @@ import (
 )
 
 const (
-	// rehearsalHolds is how long a verdict is good for a class that does not change.
+	// rehearsalHolds is how long a verdict that nothing is wrong is good for a class that does not change.
 	rehearsalHolds = 30 * time.Minute
+	// refusalHolds is how long a refusal is: whoever mends what it says, outside of the class, is to see it soon.
+	refusalHolds = 2 * time.Minute
+	// rolesSettle is how long EC2 may not know what a deployment lets the functions do.
+	rolesSettle = 10 * time.Minute
 	// profileSettles is how long EC2 may not know an instance profile that was made for the class.
 	profileSettles = 10 * time.Minute
 )
@@ -31,6 +35,8 @@ const (
 const (
 	ReasonInstanceProfileNotFound = "InstanceProfileNotFound"
 	ReasonNoInstanceType          = "NoInstanceType"
+
+	authCheckFailed = "AuthCheckFailed" // after the name of the call
 )
 
 // DryRunVerdict is what a rehearsed launch says about a class.
@@ -38,7 +44,17 @@ type DryRunVerdict struct {
 	Reason  string `json:"reason,omitempty"` // why nothing can be launched; empty when it can
 	Message string `json:"message,omitempty"`
 	Unknown bool   `json:"-"` // EC2 could not be asked: the condition stays as it is
-	Keep    bool   `json:"-"` // the verdict holds until the class changes, or for half an hour
+	Keep    bool   `json:"-"` // the verdict holds for a while, unless the class changes
+}
+
+// AfterDeployment is the verdict for a stack that was deployed at that time, zero for not known: in the first minutes
+// EC2 may deny what the functions may do, and nothing is known.
+func (v DryRunVerdict) AfterDeployment(deployed, now time.Time) DryRunVerdict {
+	if denied := strings.HasSuffix(v.Reason, authCheckFailed) || v.Reason == "Unauthorized"; denied &&
+		now.Before(deployed.Add(rolesSettle)) {
+		return DryRunVerdict{Unknown: true}
+	}
+	return v
 }
 
 // storedVerdict is a verdict in its annotation.
@@ -48,12 +64,17 @@ type storedVerdict struct {
 	At time.Time `json:"at"`
 }
 
-// RecallVerdict returns the verdict that the class carries, if it holds still: for the class as it is, and not for too
-// long.
-func RecallVerdict(c *awsv1.EC2NodeClass, now time.Time) (DryRunVerdict, bool) {
+// RecallVerdict returns the verdict that the class carries, if it holds still: for the class as it is, given since the
+// stack was deployed, zero for not known, and not for too long.
+func RecallVerdict(c *awsv1.EC2NodeClass, deployed, now time.Time) (DryRunVerdict, bool) {
 	var k storedVerdict
 	err := json.Unmarshal([]byte(c.Annotations[v1.AnnotationDryRunResult]), &k)
-	if err != nil || k.Of == "" || k.Of != rehearsalHash(c) || now.Sub(k.At) >= rehearsalHolds || k.At.After(now) {
+	holds := rehearsalHolds
+	if k.Reason != "" {
+		holds = refusalHolds
+	}
+	if err != nil || k.Of == "" || k.Of != rehearsalHash(c) || now.Sub(k.At) >= holds || k.At.After(now) ||
+		k.At.Before(deployed.Truncate(time.Second)) {
 		return DryRunVerdict{}, false
 	}
 	return k.DryRunVerdict, true
@@ -94,21 +115,25 @@ func rehearsalHash(c *awsv1.EC2NodeClass) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// RehearsalClaim is the claim to rehearse a launch of the class with: that of its first pool by name, or of no pool.
-func RehearsalClaim(c *awsv1.EC2NodeClass, pools []v1.NodePool) cluster.Claim {
-	out := cluster.Claim{Name: "rehearsal", UID: "rehearsal", Class: c.Name, Pool: "none"}
-	first := -1
+// RehearsalClaims are the claims to rehearse launches of the class with: one for each of its pools, by their names, or
+// one of no pool.
+func RehearsalClaims(c *awsv1.EC2NodeClass, pools []v1.NodePool) (out []cluster.Claim) {
 	for i := range pools {
 		ref := pools[i].Spec.Template.Spec.NodeClassRef
-		if ref != nil && ref.Name == c.Name && (first < 0 || pools[i].Name < pools[first].Name) {
-			first = i
+		if ref != nil && ref.Name == c.Name {
+			out = append(out, rehearsalClaim(c, &pools[i]))
 		}
 	}
-	if first < 0 {
-		return out
+	if len(out) == 0 {
+		return []cluster.Claim{{Name: "rehearsal", UID: "rehearsal", Class: c.Name, Pool: "none"}}
 	}
-	p := &pools[first]
-	out.Pool, out.Labels = p.Name, maps.Clone(p.Spec.Template.Labels)
+	slices.SortFunc(out, func(a, b cluster.Claim) int { return strings.Compare(a.Pool, b.Pool) })
+	return out
+}
+
+func rehearsalClaim(c *awsv1.EC2NodeClass, p *v1.NodePool) cluster.Claim {
+	out := cluster.Claim{Name: "rehearsal", UID: "rehearsal", Class: c.Name, Pool: p.Name,
+		Labels: maps.Clone(p.Spec.Template.Labels)}
 	var reqs []requirements.Requirement
 	for _, r := range p.Spec.Template.Spec.Requirements {
 		if q, err := requirements.NewRequirement(r.Key, requirements.Operator(r.Operator), r.Values...); err == nil {
@@ -151,7 +176,7 @@ func JudgeDryRun(c *awsv1.EC2NodeClass, err error, now time.Time) DryRunVerdict 
 		return DryRunVerdict{Reason: awsv1.ReasonUserDataSizeLimitExceeded, Message: "EC2 says: " + no.Message +
 			": shorten spec.userData", Keep: true}
 	case no.Code == "UnauthorizedOperation":
-		return DryRunVerdict{Reason: no.Call + "AuthCheckFailed", Keep: true,
+		return DryRunVerdict{Reason: no.Call + authCheckFailed, Keep: true,
 			Message: fmt.Sprintf("%s of a launch, as a dry run: %s: let the role of the functions launch with it, or change the class. EC2 says: %s", no.Call, why, no.Message)}
 	case reason == awserrors.LaunchFailed:
 		// that EC2 takes a dry run amiss in a way we know no word for is no reason to launch nothing

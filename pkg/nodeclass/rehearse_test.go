@@ -86,11 +86,23 @@ func TestAVerdictHoldsForTheClassAsItIs(t *testing.T) {
 	c := class()
 	nodeclass.UpdateStatus(c, found(), noon())
 	c.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1"}, {ID: "subnet-2"}}
-	if _, ok := nodeclass.RecallVerdict(c, noon()); ok {
+	if _, ok := nodeclass.RecallVerdict(c, time.Time{}, noon()); ok {
 		t.Error("a class that was never rehearsed has a verdict")
 	}
-	v := nodeclass.DryRunVerdict{Reason: "CreateFleetAuthCheckFailed", Message: "no", Keep: true}
+	refused := nodeclass.DryRunVerdict{Reason: "CreateFleetAuthCheckFailed", Message: "no", Keep: true}
+	for after, want := range map[time.Duration]bool{-time.Minute: false, 0: true, 2*time.Minute - time.Second: true, 2 * time.Minute: false} {
+		c.Annotations = map[string]string{v1.AnnotationDryRunResult: nodeclass.VerdictAnnotation(c, refused, noon())}
+		if got, ok := nodeclass.RecallVerdict(c, time.Time{}, noon().Add(after)); ok != want || ok && (got.Reason != refused.Reason || got.Message != refused.Message) {
+			t.Errorf("a refusal after %s: holds %t, want %t; %+v", after, ok, want, got)
+		}
+	}
+	v := nodeclass.DryRunVerdict{Keep: true}
 	c.Annotations = map[string]string{v1.AnnotationDryRunResult: nodeclass.VerdictAnnotation(c, v, noon())}
+	for deployed, want := range map[time.Time]bool{noon().Add(-time.Hour): true, noon(): true, noon().Add(time.Second): false} {
+		if _, ok := nodeclass.RecallVerdict(c, deployed, noon().Add(time.Minute)); ok != want {
+			t.Errorf("deployed at %s: holds %t, want %t", deployed, ok, want)
+		}
+	}
 	for _, test := range []struct {
 		name   string
 		after  time.Duration
@@ -113,9 +125,25 @@ func TestAVerdictHoldsForTheClassAsItIs(t *testing.T) {
 		if test.change != nil {
 			test.change(changed)
 		}
-		got, ok := nodeclass.RecallVerdict(changed, noon().Add(test.after))
+		got, ok := nodeclass.RecallVerdict(changed, time.Time{}, noon().Add(test.after))
 		if ok != test.want || ok && (got.Reason != v.Reason || got.Message != v.Message) {
 			t.Errorf("%s: holds %t, want %t; %+v", test.name, ok, test.want, got)
+		}
+	}
+}
+
+// In the ten minutes after a deployment a denial says nothing; every other refusal does.
+func TestADenialAfterADeployment(t *testing.T) {
+	for code, denied := range map[string]bool{"UnauthorizedOperation": true, "AccessDenied": true, "InvalidAMIID.NotFound": false} {
+		v := nodeclass.JudgeDryRun(class(), refuse("RunInstances", code, "no"), noon())
+		for after, settling := range map[time.Duration]bool{0: true, 10*time.Minute - time.Second: true, 10 * time.Minute: false} {
+			got := v.AfterDeployment(noon(), noon().Add(after))
+			if got.Unknown != (denied && settling) || !got.Unknown && got != v {
+				t.Errorf("%s, %s after the deployment: %+v", code, after, got)
+			}
+		}
+		if got := v.AfterDeployment(time.Time{}, noon()); got != v {
+			t.Errorf("%s, nobody knows of a deployment: %+v", code, got)
 		}
 	}
 }
@@ -144,22 +172,22 @@ func TestTheVerdictStandsInTheCondition(t *testing.T) {
 	}
 }
 
-func TestTheRehearsedClaimIsOfTheFirstPool(t *testing.T) {
+func TestTheRehearsedClaimsAreOfThePools(t *testing.T) {
 	pool := func(name, class, family string) v1.NodePool {
 		return *read[v1.NodePool](t, `{metadata: {name: `+name+`}, spec: {template: {metadata: {labels: {team: a}}, spec: {nodeClassRef: {group: g, kind: k, name: `+class+`},
   taints: [{key: a, effect: NoSchedule}], startupTaints: [{key: b, value: c, effect: NoExecute}], requirements: [{key: f, operator: In, values: [`+family+`]}]}}}}`)
 	}
-	got := nodeclass.RehearsalClaim(class(), []v1.NodePool{pool("a", "other", "x"), pool("c", "default", "y"), pool("b", "default", "z")})
-	if got.Pool != "b" || got.Labels["team"] != "a" || !got.Requirements.Has("f", "z") || got.Requirements.Has("f", "y") {
-		t.Errorf("claim %+v", got)
+	all := nodeclass.RehearsalClaims(class(), []v1.NodePool{pool("a", "other", "x"), pool("c", "default", "w"), pool("b", "default", "z")})
+	if got := all[0]; len(all) != 2 || got.Pool != "b" || got.Labels["team"] != "a" || !got.Requirements.Has("f", "z") || got.Requirements.Has("f", "w") || all[1].Pool != "c" || !all[1].Requirements.Has("f", "w") {
+		t.Errorf("claims %+v", all)
 	}
-	if d := cmp.Diff([]cluster.Taint{{Key: "a", Effect: "NoSchedule"}, {Key: "b", Value: "c", Effect: "NoExecute"}}, got.Taints); d != "" {
+	if d := cmp.Diff([]cluster.Taint{{Key: "a", Effect: "NoSchedule"}, {Key: "b", Value: "c", Effect: "NoExecute"}}, all[0].Taints); d != "" {
 		t.Errorf("taints (-want +got):\n%s", d)
 	}
-	if got := nodeclass.RehearsalClaim(class(), []v1.NodePool{pool("b", "default", "z"), pool("c", "default", "y"), {}}); got.Pool != "b" {
+	if got := nodeclass.RehearsalClaims(class(), []v1.NodePool{pool("b", "default", "z"), pool("c", "default", "w"), {}}); len(got) != 2 || got[0].Pool != "b" {
 		t.Errorf("in another order: %+v", got)
 	}
-	if got := nodeclass.RehearsalClaim(class(), nil); got.Pool != "none" {
+	if got := nodeclass.RehearsalClaims(class(), nil); len(got) != 1 || got[0].Pool != "none" {
 		t.Errorf("without a pool: %+v", got)
 	}
 }

@@ -2,6 +2,7 @@ package refresh
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
@@ -66,7 +67,7 @@ func (r *Controller) dryRunClass(ctx context.Context, c *awsv1.EC2NodeClass, fou
 	if !draft.StatusConditions().IsTrue(awsv1.ConditionValidationSucceeded) {
 		return nil, false, nil
 	}
-	in := launch.Input{Claim: nodeclass.RehearsalClaim(draft, pools), Class: draft,
+	in := launch.Input{Class: draft,
 		Resolved: nodeclass.DescribeClass(draft), Cluster: r.Cluster}
 	in.Resolved.ApplySettings(r.Rules.MemoryOverhead, r.Rules.ReservedENIs, r.Rules.OpenReservations)
 	if in.Resolved.Placement != nil {
@@ -79,25 +80,47 @@ func (r *Controller) dryRunClass(ctx context.Context, c *awsv1.EC2NodeClass, fou
 		return nil, false, err
 	}
 	in.Types = instancetypes.ResolveTypes(all, in.Resolved, nil, time.Time{})
-	o, possible, err := launch.DryRunOrder(in)
+	orders, err := launch.DryRunOrders(in, nodeclass.RehearsalClaims(draft, pools))
 	if err != nil {
 		v := nodeclass.JudgeDryRun(draft, err, now)
 		return &v, false, nil
 	}
-	if why := launch.UnusableReason(in.Types); !possible && why != "" {
+	if why := launch.UnusableReason(in.Types); len(orders) == 0 && why != "" {
 		v := nodeclass.NoTypeVerdict(why)
 		return &v, false, nil
 	}
-	if kept, ok := nodeclass.RecallVerdict(draft, now); ok {
+	if kept, ok := nodeclass.RecallVerdict(draft, r.Deployed, now); ok {
 		return &kept, false, nil
 	}
-	if !possible || r.Rehearse == nil {
+	if len(orders) == 0 || r.Rehearse == nil {
 		return nil, false, nil
 	}
-	err = r.Rehearse.DryRun(ctx, o)
-	verdict := nodeclass.JudgeDryRun(draft, err, now)
+	err = r.rehearseOrders(ctx, c.Name, orders)
+	verdict := nodeclass.JudgeDryRun(draft, err, now).AfterDeployment(r.Deployed, now)
 	if err != nil && verdict.Reason == "" {
 		r.Log.Warn("rehearsal of a launch with EC2NodeClass "+c.Name+" says nothing", "error", err)
 	}
 	return &verdict, true, nil
+}
+
+// rehearseOrders asks EC2 for one order after the other while it refuses one for its instance type: a policy that
+// denies some types leaves others. One that EC2 takes is enough; else the first refusal tells.
+func (r *Controller) rehearseOrders(ctx context.Context, class string, orders []launch.Order) (first error) {
+	for _, o := range orders {
+		err := r.Rehearse.DryRun(ctx, o)
+		no, refused := errors.AsType[*launch.RefusedError](err)
+		if first == nil {
+			first = err
+		}
+		switch {
+		case err == nil && first != nil:
+			r.Log.Warn("EC2 refuses instance types to EC2NodeClass "+class+", others it takes", "error", first)
+			return nil
+		case err != nil && !refused:
+			return err // nobody knows about this one
+		case err == nil || !no.IsAboutType():
+			return first
+		}
+	}
+	return first
 }

@@ -24,7 +24,7 @@ import (
 	"joiner.sh/pkg/testing/controllertest"
 )
 
-// stage answers rehearsals by class, and remembers what was asked.
+// stage answers rehearsals by class or by instance type, and remembers what was asked.
 type stage struct {
 	answers map[string]error
 	asked   []launch.Order
@@ -32,6 +32,9 @@ type stage struct {
 
 func (s *stage) DryRun(_ context.Context, o launch.Order) error {
 	s.asked = append(s.asked, o)
+	if err := s.answers[o.Templates[0].Overrides[0].Type]; err != nil {
+		return err
+	}
 	for _, t := range o.Tags {
 		if t.Key == launch.TagNodeClass {
 			return s.answers[t.Value]
@@ -46,7 +49,9 @@ type theatre struct {
 	*stage
 	now    time.Time
 	paused []time.Duration
-	wakes  func() // what happens while refresh waits
+
+	deployed time.Time
+	wakes    func() // what happens while refresh waits
 }
 
 func newTheatre(classes ...string) *theatre {
@@ -65,7 +70,7 @@ func (th *theatre) play(t *testing.T) error {
 	th.Did, th.asked, th.paused = nil, nil, nil
 	r := refresh.Controller{Every: 5 * time.Minute, Deps: controllers.Deps{Record: th.RefreshWorld, Now: func() time.Time { return th.now }, Log: slog.New(slog.DiscardHandler)},
 		Finder: th.RefreshWorld, Classes: th.RefreshWorld, Pools: th.RefreshWorld, Nodes: th.RefreshWorld, Market: th.RefreshWorld, Overlays: th.RefreshWorld, Buffers: th.RefreshWorld,
-		Prices: th.RefreshWorld, Rehearse: th.stage, Cluster: launch.Cluster{Name: "demo", CABundle: "ca", ServiceCIDR: "10.0.0.0/16"}}
+		Prices: th.RefreshWorld, Rehearse: th.stage, Cluster: launch.Cluster{Name: "demo", CABundle: "ca", ServiceCIDR: "10.0.0.0/16"}, Deployed: th.deployed}
 	r.Pause = func(_ context.Context, d time.Duration) error {
 		th.paused = append(th.paused, d)
 		if th.wakes != nil {
@@ -87,7 +92,7 @@ func TestALaunchIsRehearsedOnceAndTheVerdictIsKept(t *testing.T) {
 	for _, step := range []struct {
 		after time.Duration
 		asked int
-	}{{0, 2}, {5 * time.Minute, 0}, {10 * time.Minute, 0}, {20 * time.Minute, 2}, {5 * time.Minute, 0}} {
+	}{{0, 2}, {time.Minute, 0}, {4 * time.Minute, 1}, {10 * time.Minute, 1}, {15 * time.Minute, 2}, {time.Minute, 0}} {
 		th.now = th.now.Add(step.after)
 		if err := th.play(t); err != nil {
 			t.Fatal(err)
@@ -109,6 +114,66 @@ func TestALaunchIsRehearsedOnceAndTheVerdictIsKept(t *testing.T) {
 	th.Touch(&c.ObjectMeta)
 	if err := th.play(t); err != nil || len(th.asked) != 1 || !nodeclass.IsReady(th.Classes["denied"]) {
 		t.Errorf("after a change: error %v, %d rehearsals, ready %v", err, len(th.asked), th.Ready())
+	}
+}
+
+// An instance type that a policy denies leaves the class Ready while EC2 takes another; a refusal that is not about the
+// type is not asked about again.
+func TestADeniedTypeIsNotADeniedClass(t *testing.T) {
+	denied := &launch.RefusedError{Call: "RunInstances", Code: "UnauthorizedOperation", Message: "no"}
+	missing := &launch.RefusedError{Call: "RunInstances", Code: "InvalidAMIID.NotFound", Message: "no"}
+	typesOf := func(th *theatre) (types []string) {
+		for _, o := range th.asked {
+			types = append(types, o.Templates[0].Overrides[0].Type)
+		}
+		return types
+	}
+	th := newTheatre("default")
+	if err := th.play(t); err != nil || len(th.asked) != 1 {
+		t.Fatalf("error %v, %d rehearsals", err, len(th.asked))
+	}
+	first := typesOf(th)[0]
+	th.now, th.answers[first] = th.now.Add(time.Hour), denied
+	if err := th.play(t); err != nil || !nodeclass.IsReady(th.Classes["default"]) || len(th.asked) != 2 || typesOf(th)[1] == first {
+		t.Errorf("the cheapest type denied: error %v, ready %v, asked about %v", err, th.Ready(), typesOf(th))
+	}
+	th.now, th.answers["default"] = th.now.Add(time.Hour), denied
+	if err := th.play(t); err != nil || th.validation("default") != "False RunInstancesAuthCheckFailed" || len(th.asked) != 4 {
+		t.Errorf("all denied: error %v, %s, asked about %v", err, th.validation("default"), typesOf(th))
+	}
+	th.now, th.answers[first] = th.now.Add(time.Hour), missing
+	if err := th.play(t); err != nil || th.validation("default") != "False AMINotFound" || len(th.asked) != 1 {
+		t.Errorf("no image: error %v, %s, asked about %v", err, th.validation("default"), typesOf(th))
+	}
+	th.now, th.answers[first], th.answers["default"] = th.now.Add(time.Hour), denied, errors.New("connection refused")
+	if err := th.play(t); err != nil || th.validation("default") != "False AMINotFound" || len(th.asked) != 8 || len(th.paused) != 3 {
+		t.Errorf("no answer about the second: error %v, %s, asked about %v", err, th.validation("default"), typesOf(th))
+	}
+}
+
+// After a deployment EC2 is asked again, whatever it said before, and a denial is none: what the deployment allows is
+// not known everywhere at once.
+func TestADeploymentVoidsVerdicts(t *testing.T) {
+	th := newTheatre("default")
+	denied := &launch.RefusedError{Call: "CreateFleet", Code: "UnauthorizedOperation", Message: "no"}
+	th.answers["default"] = denied
+	if err := th.play(t); err != nil || th.validation("default") != "False CreateFleetAuthCheckFailed" {
+		t.Fatalf("error %v, %s", err, th.validation("default"))
+	}
+	th.now = th.now.Add(10 * time.Second)
+	th.deployed = th.now
+	delete(th.answers, "default")
+	if err := th.play(t); err != nil || !nodeclass.IsReady(th.Classes["default"]) || len(th.asked) != 1 {
+		t.Errorf("deployed: error %v, ready %v, %d rehearsals", err, th.Ready(), len(th.asked))
+	}
+	th.now = th.now.Add(10 * time.Second)
+	th.deployed, th.answers["default"] = th.now, denied
+	if err := th.play(t); err != nil || !nodeclass.IsReady(th.Classes["default"]) || len(th.asked) != 1 {
+		t.Errorf("denied just after: error %v, ready %v, %d rehearsals", err, th.Ready(), len(th.asked))
+	}
+	th.now = th.now.Add(10 * time.Minute)
+	if err := th.play(t); err != nil || th.validation("default") != "False CreateFleetAuthCheckFailed" {
+		t.Errorf("denied for long: error %v, %s", err, th.validation("default"))
 	}
 }
 

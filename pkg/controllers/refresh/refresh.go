@@ -44,6 +44,7 @@ type Controller struct {
 	Cluster  launch.Cluster                                   // its CA bundle is part of the classes' drift hash
 	Pause    func(ctx context.Context, d time.Duration) error // nil: as long as it says
 	Every    time.Duration                                    // its schedule
+	Deployed time.Time                                        // when the stack was, zero for not known
 
 	unsure map[string]bool // classes that are not ready because EC2 did not say anything
 }

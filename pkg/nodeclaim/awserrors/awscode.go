@@ -102,6 +102,11 @@ func RefusalReason(instance, code, message string) (reason, text string) {
 	return "InstanceNotEnded", costs + "end it by hand" + said
 }
 
+// IsAboutType reports whether the code may refuse a launch for its instance type alone.
+func IsAboutType(code string) bool {
+	return IsDenied(code) || NoCapacity(code) || code == "InvalidParameterCombination"
+}
+
 // IsMalformed reports whether the code says that AWS does not understand a value of the request. An image id that could
 // be none is Missing.
 func IsMalformed(code string) bool {

@@ -7,26 +7,57 @@ import (
 	"slices"
 	"strings"
 
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
-// DryRunOrder is an order like those that launches with the class will place, of one instance type, on-demand, in every
-// subnet where it is sold: EC2 is asked whether it would take it. Whether the class is ready does not count; the types
-// are to be without marks of what is sold out. The type is the cheapest plain one that the claim allows, else the
-// cheapest one. found is false when the class has no type at all. The error is a *bootstrap.Error when no user data can
-// be made.
-func DryRunOrder(in Input) (o Order, found bool, err error) {
-	t, found := rehearsalType(in)
-	if !found {
-		return Order{}, false, nil
+// dryRunTypes bounds the instance types that are asked about before a class counts as refused.
+const dryRunTypes = 4
+
+// DryRunOrders are orders like those that launches with the class will place, each of one instance type, on-demand: EC2
+// is asked whether it would take one of them. Whether the class is ready does not count; the types are to be without
+// marks of what is sold out. The claims are one for each pool of the class; the input's own does not count. Their types
+// come in turn, of different families if there are: the cheapest plain one that the claim allows, else the cheapest. The first
+// order is for every subnet where its type is sold, the others for one, so that a refusal costs few calls. There is no
+// order when the class has no type at all. The error is a *bootstrap.Error when no user data can be made.
+func DryRunOrders(in Input, claims []cluster.Claim) (orders []Order, err error) {
+	asked := map[string]bool{}
+	for turn, misses := 0, 0; len(orders) < dryRunTypes && misses < len(claims); turn++ {
+		in.Claim = claims[turn%len(claims)]
+		t, found := rehearsalType(in, asked)
+		if misses++; !found {
+			continue
+		}
+		misses, asked[t.Name] = 0, true
+		o, err := dryRunOrder(in, t)
+		switch {
+		case err != nil && len(orders) == 0:
+			return nil, err
+		case err != nil: // the pool's own labels and taints
+			continue
+		}
+		if all := o.Templates[0].Overrides; len(orders) > 0 {
+			o.Templates[0].Overrides = all[:min(len(all), 1)]
+		}
+		orders = append(orders, o)
 	}
-	o = Order{ClaimName: in.Claim.Name, ClaimUID: in.Claim.UID, CapacityType: instancetypes.OnDemand,
+	return orders, nil
+}
+
+func familyOf(instanceType string) string {
+	family, _, _ := strings.Cut(instanceType, ".")
+	return family
+}
+
+func dryRunOrder(in Input, t *instancetypes.Type) (Order, error) {
+	o := Order{ClaimName: in.Claim.Name, ClaimUID: in.Claim.UID, CapacityType: instancetypes.OnDemand,
 		Strategy: allocationStrategy(instancetypes.OnDemand, false)}
 	tags := staticTags(in)
 	o.Tags, o.InstanceTags = sortedTags(tags), sortedTags(claimTags(in, tags))
 	template, err := newTemplate(in, o, templateGroup{image: t.ImageID, maxPods: t.MaxPods, reserved: t.Reserved})
 	if err != nil {
-		return Order{}, true, err
+		return Order{}, err
 	}
 	for _, f := range t.Offerings {
 		for _, s := range in.Class.Status.Subnets {
@@ -40,30 +71,34 @@ func DryRunOrder(in Input) (o Order, found bool, err error) {
 		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.SubnetID, b.SubnetID))
 	})
 	o.Templates = []Template{template}
-	return o, true, nil
+	return o, nil
 }
 
-// rehearsalType picks the type: what the claim allows and is plain before the rest, then by price and name.
-func rehearsalType(in Input) (*instancetypes.Type, bool) {
-	var best *instancetypes.Type
-	var rank [2]int
-	var price float64
+// rehearsalType picks the type, of those that were not asked about: what the claim allows, is plain and is of another
+// family before the rest, then by price and name. A further type is one that the claim allows.
+func rehearsalType(in Input, asked map[string]bool) (best *instancetypes.Type, found bool) {
+	families := map[string]bool{}
+	for name := range asked {
+		families[familyOf(name)] = true
+	}
+	rank := func(t *instancetypes.Type) (r int) {
+		for i, worse := range []bool{families[familyOf(t.Name)], isExotic(t),
+			!t.Requirements.Intersects(in.Claim.Requirements)} {
+			if worse {
+				r += 1 << i
+			}
+		}
+		return r
+	}
 	for i := range in.Types {
 		t := &in.Types[i]
-		usd := rehearsalPrice(t)
-		if usd <= 0 {
+		if rehearsalPrice(t) <= 0 || asked[t.Name] ||
+			len(asked) > 0 && !t.Requirements.Intersects(in.Claim.Requirements) {
 			continue
 		}
-		r := [2]int{}
-		if !t.Requirements.Intersects(in.Claim.Requirements) {
-			r[0] = 1
-		}
-		if isExotic(t) {
-			r[1] = 1
-		}
-		if best == nil || cmp.Or(cmp.Compare(r[0], rank[0]), cmp.Compare(r[1], rank[1]), cmp.Compare(usd, price),
+		if best == nil || cmp.Or(cmp.Compare(rank(t), rank(best)), cmp.Compare(rehearsalPrice(t), rehearsalPrice(best)),
 			cmp.Compare(t.Name, best.Name)) < 0 {
-			best, rank, price = t, r, usd
+			best = t
 		}
 	}
 	return best, best != nil
@@ -110,6 +145,11 @@ type RefusedError struct {
 	Call    string // CreateLaunchTemplate, CreateFleet or RunInstances
 	Code    string
 	Message string // of EC2
+}
+
+// IsAboutType reports whether EC2 may take the same order of another instance type.
+func (e *RefusedError) IsAboutType() bool {
+	return e.Call == "RunInstances" && awserrors.IsAboutType(e.Code)
 }
 
 // Error is the call, the code and the message.
