@@ -52,8 +52,8 @@ func Run(args []string, out, progress io.Writer) int {
 	root.AddCommand(planCommand(s), convertCommand(s), replayCommand(s), shadowCommand(s), explainCommand(s),
 		statusCommand(s), doctorCommand(s), migrateCommand(s), rolloutCommand(s), versionCommand(s))
 	root.SetArgs(args)
-	root.SetOut(out)
-	root.SetErr(progress)
+	root.SetOut(s.out)
+	root.SetErr(s.progress)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &inputError{err} })
 	ran, err := root.ExecuteContextC(ctx)
 	if err == nil {

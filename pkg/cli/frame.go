@@ -47,6 +47,7 @@ func (f *frame) draw(text string) error {
 	if f.last == "" {
 		b.WriteString(enterFrame)
 	}
+	text = controlFilter{colours: true}.clean(text)
 	f.last = text
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if height := f.height(); height > 1 && len(lines) > height {

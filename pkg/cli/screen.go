@@ -19,7 +19,17 @@ type terminalOutput struct {
 }
 
 func newScreen(out, progress io.Writer) terminalOutput {
-	return terminalOutput{out: out, progress: progress, colour: isTerminal(out), live: isTerminal(progress)}
+	s := terminalOutput{colour: isTerminal(out), live: isTerminal(progress)}
+	s.out, s.progress = controlFilter{out, s.colour}, controlFilter{progress, s.live}
+	return s
+}
+
+// withoutFilter is the writer for what steers the terminal on purpose.
+func withoutFilter(w io.Writer) io.Writer {
+	if f, ok := w.(controlFilter); ok {
+		return f.to
+	}
+	return w
 }
 
 func isTerminal(w io.Writer) bool {
@@ -39,6 +49,9 @@ func (s terminalOutput) paintText(words string, c ...text.Color) string {
 	}
 	return text.Colors(c).Sprint(words)
 }
+
+// warningColour is that of the first words of a warning.
+const warningColour = text.FgYellow
 
 // paintMessage is paint for messages.
 func (s terminalOutput) paintMessage(words string, c ...text.Color) string {
@@ -72,7 +85,7 @@ func (s terminalOutput) tellProgress(what string, done <-chan struct{}) {
 		case <-done:
 			t.Stop()
 			if s.live && pause == redraw {
-				fmt.Fprint(s.progress, "\r"+text.EraseLine.Sprint())
+				fmt.Fprint(withoutFilter(s.progress), "\r"+text.EraseLine.Sprint())
 			}
 			return
 		case <-t.C:
@@ -80,7 +93,7 @@ func (s terminalOutput) tellProgress(what string, done <-chan struct{}) {
 		took := time.Since(start)
 		if s.live {
 			pause = redraw
-			fmt.Fprintf(s.progress, "\r%s %c %.0f s", what, []rune("⠋⠙⠹⠸⠼⠴⠦⠧")[int(took/redraw)%8], took.Seconds())
+			fmt.Fprintf(withoutFilter(s.progress), "\r%s %c %.0f s", controlFilter{}.clean(what), []rune("⠋⠙⠹⠸⠼⠴⠦⠧")[int(took/redraw)%8], took.Seconds())
 			continue
 		}
 		pause = tellAll

@@ -36,7 +36,10 @@ func (s terminalOutput) showAnswer(as outputForm, what any, table func() error) 
 }
 
 func writeYAML(w io.Writer, what any) error {
-	b, err := yaml.Marshal(what)
+	b, err := json.Marshal(what)
+	if err == nil { // YAML takes no control as it is
+		b, err = yaml.JSONToYAML([]byte(controlFilter{}.clean(string(b))))
+	}
 	if err == nil {
 		_, err = w.Write(b)
 	}

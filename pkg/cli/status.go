@@ -67,7 +67,7 @@ func runStatus(ctx context.Context, f statusFlags, sc terminalOutput) error {
 		return err
 	}
 	if f.watch && f.html == "" && f.output.form == "table" && sc.colour {
-		sc.frame = newFrame(sc.out)
+		sc.frame = newFrame(withoutFilter(sc.out))
 		defer sc.frame.end()
 	}
 	for shown := false; ; shown = true {
