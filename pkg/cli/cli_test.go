@@ -17,6 +17,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes/builtin"
 	"joiner.sh/pkg/testing/plancheck"
 	"joiner.sh/pkg/workload"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 // run is the command line with what it printed.
@@ -157,7 +158,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 
 // A catalog given unpacked replaces the one built in.
 func TestTypes(t *testing.T) {
-	text, err := workload.Gunzip(builtin.Data())
+	text, err := manifest.Gunzip(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,10 +21,11 @@ and EC2NodeClass v1beta1 become NodePool and EC2NodeClass v1; all other objects 
 had are written out. Each thing without an equivalent is a warning on standard error, with file, line and field. Convert what belongs
 together in one go: kubelet settings move from pools into classes.
 
-Exit code 0: converted, maybe with warnings; 2: something cannot be converted, and nothing was printed; 3: with --strict there were warnings.`
+Exit code 0: converted, maybe with warnings; 2: something cannot be converted, and nothing was printed; 3: with --strict there were warnings,
+or documents cannot be read and were left out.`
 
 type convertFlags struct {
-	files  []string
+	inputs
 	output outputForm
 	strict bool
 	convert.Options
@@ -39,8 +40,7 @@ func convertCommand(sc terminalOutput) *cobra.Command {
 		Args:    noArgs("files are given with -f"),
 		RunE:    func(*cobra.Command, []string) error { return runConvert(f, sc) },
 	}
-	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil,
-		"manifests (required); several times, folders too, - for standard input")
+	f.inputs.addFlags(cmd, "manifests (required)")
 	cmd.Flags().StringVar(&f.Cluster, "cluster", "",
 		"name of the cluster: the nodes' role is KarpenterNodeRole-<cluster> where the input does not say")
 	cmd.Flags().StringVar(&f.Role, "role", "", "name of the nodes' role where the input does not say")
@@ -51,14 +51,15 @@ func convertCommand(sc terminalOutput) *cobra.Command {
 }
 
 func runConvert(f convertFlags, sc terminalOutput) error {
-	if len(f.files) == 0 {
+	if len(f.paths) == 0 {
 		return &inputError{errors.New("no file given; name one with -f")}
 	}
 	var docs []manifest.Document
-	err := sc.withProgress("reading "+strings.Join(f.files, ","), func() error {
-		files, err := readAll(f.files)
+	broken := 0
+	err := sc.withProgress("reading "+f.inputs.String(), func() error {
+		files, err := f.readAll(sc)
 		if err == nil {
-			docs, err = parseAll(files)
+			docs, broken, err = manifestsOf(files, sc)
 		}
 		return err
 	})
@@ -66,7 +67,7 @@ func runConvert(f convertFlags, sc terminalOutput) error {
 		return &inputError{err}
 	}
 	if len(docs) == 0 {
-		return &inputError{fmt.Errorf("%s: there is no object", strings.Join(f.files, ","))}
+		return &inputError{fmt.Errorf("%s: there is no object", f.inputs.String())}
 	}
 	r, err := convert.ConvertAll(docs, f.Options)
 	if err != nil {
@@ -81,18 +82,7 @@ func runConvert(f convertFlags, sc terminalOutput) error {
 	if f.strict && len(r.Warnings) > 0 {
 		return &foundError{fmt.Sprintf("%d warnings", len(r.Warnings))}
 	}
-	return nil
-}
-
-// parseAll reads the objects of all files; the error names what is wrong in each.
-func parseAll(files []inputFile) ([]manifest.Document, error) {
-	var docs []manifest.Document
-	var problems []error
-	for _, one := range files {
-		found, err := manifest.ParseManifests(one.path, one.data)
-		docs, problems = append(docs, found...), append(problems, err)
-	}
-	return docs, errors.Join(problems...)
+	return partlyRead(broken)
 }
 
 // writeObjects prints a stream of YAML documents, or one List.

@@ -117,18 +117,18 @@ func (h logRange) recordsOf(ctx context.Context, files []string, sc terminalOutp
 	if len(files) == 0 {
 		return h.readRecords(ctx, sc)
 	}
-	read, err := readAll(files)
-	if err != nil {
-		return nil, &inputError{err}
-	}
 	var out []decisionlog.Record
-	for _, f := range read {
-		all, err := logRecords(f.data)
+	for _, path := range files {
+		data, err := readFile(path)
+		if err != nil {
+			return nil, &inputError{fmt.Errorf("read file: %w", err)}
+		}
+		all, err := logRecords(data)
 		if err == nil && len(all) == 0 {
 			err = errors.New("there is no record of the decision log: lines with \"msg\":\"decision\" as the functions write them")
 		}
 		if err != nil {
-			return nil, &inputError{fmt.Errorf("%s: %w", f.path, err)}
+			return nil, &inputError{fmt.Errorf("%s: %w", path, err)}
 		}
 		out = append(out, all...)
 	}

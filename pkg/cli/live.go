@@ -24,7 +24,7 @@ func planCluster(ctx context.Context, f planFlags, rules cluster.Settings, sc te
 	var m workload.Manifests
 	if f.compare != "" { // what is wrong with a file is said before a cluster is read
 		var err error
-		if m, err = readChanges(f.compare, sc); err != nil {
+		if m, err = f.readChanges(sc); err != nil {
 			return &inputError{err}
 		}
 	}

@@ -1,133 +1,48 @@
 package cli
 
 import (
-	"bytes"
 	_ "embed"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 
 	"joiner.sh/pkg/workload"
 	"joiner.sh/pkg/workload/manifest"
 )
 
-// inputFile is a file that was read.
-type inputFile struct {
-	path string
-	data []byte
-}
-
-// standardInput is the path that means it.
-const standardInput = "-"
-
-// readFile reads a file of any sort, but not one that cannot be meant.
-func readFile(path string) ([]byte, error) {
-	f := os.Stdin
-	if path != standardInput {
-		var err error
-		if f, err = os.Open(path); err != nil {
-			return nil, err
-		}
-		defer f.Close()
-	}
-	data, err := io.ReadAll(io.LimitReader(f, workload.MostBytes+1))
-	if err == nil && len(data) > workload.MostBytes {
-		err = fmt.Errorf("%s: larger than %d MiB; plan parts of it", path, workload.MostBytes>>20)
-	}
-	return data, err
-}
-
-// readAll reads the files, and of a folder its manifests in the order of their names.
-func readAll(paths []string) ([]inputFile, error) {
-	var out []inputFile
-	for _, path := range paths {
-		names, err := isWithin(path)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			data, err := readFile(name)
-			if err != nil {
-				return nil, fmt.Errorf("read file: %w", err)
-			}
-			out = append(out, inputFile{name, data})
-		}
-	}
-	return out, nil
-}
-
-func isWithin(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if path == standardInput || err != nil || !info.IsDir() {
-		return []string{path}, nil // reading it says what is wrong
-	}
-	entries, err := os.ReadDir(path)
+// readWorkload reads what is to be planned: one workload file, or manifests. Broken is how many documents cannot be
+// read.
+func (f planFlags) readWorkload(sc terminalOutput) (w workload.File, broken int, err error) {
+	files, err := f.readAll(sc)
 	if err != nil {
-		return nil, fmt.Errorf("read folder: %w", err)
+		return w, 0, err
 	}
-	var out []string
-	for _, e := range entries {
-		if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) && !e.IsDir() {
-			out = append(out, filepath.Join(path, e.Name()))
-		}
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("%s: the folder has no .yaml, .yml or .json file", path)
-	}
-	return out, nil
-}
-
-// isManifest reports whether the file holds Kubernetes objects, and not a workload.
-func (f inputFile) isManifest() bool {
-	text, err := workload.Gunzip(f.data)
-	if err != nil {
-		return false // reading it as a workload says what is wrong
-	}
-	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		var head struct {
-			Kind       any `json:"kind"`
-			APIVersion any `json:"apiVersion"`
-		}
-		if json.Unmarshal(text, &head) == nil {
-			return head.Kind != nil || head.APIVersion != nil
-		}
-	}
-	return regexp.MustCompile(`(?m)^(kind|apiVersion|"kind"|"apiVersion")\s*:`).Match(text)
-}
-
-// readWorkload reads what is to be planned: one workload file, or manifests.
-func (f planFlags) readWorkload(sc terminalOutput) (workload.File, error) {
-	files, err := readAll(f.files)
-	if err != nil {
-		return workload.File{}, err
-	}
-	if len(files) == 1 && !files[0].isManifest() {
+	if len(files) == 1 && files[0].isWorkload() {
 		open := func(path string) ([]byte, error) {
-			if path == f.files[0] {
+			if path == files[0].path {
 				return files[0].data, nil
 			}
 			return readFile(path)
 		}
-		return workload.LoadWorkload(open, f.files[0], f.pools)
+		w, err = workload.LoadWorkload(open, files[0].path, f.pools)
+		return w, 0, err
 	}
 	if f.pools != "" {
-		more, err := readAll([]string{f.pools})
+		more, err := (&inputs{paths: []string{f.pools}, recursive: f.recursive}).readAll(sc)
 		if err != nil {
-			return workload.File{}, err
+			return w, 0, err
 		}
 		files = append(files, more...)
 	}
-	return withNodePool(files, sc)
+	docs, broken, err := manifestsOf(files, sc)
+	if err == nil {
+		w, err = withNodePool(f.String(), docs, sc)
+	}
+	return w, broken, err
 }
 
 // withNodePool makes one workload of manifests. A general-purpose NodePool stands in where they have none.
-func withNodePool(files []inputFile, sc terminalOutput) (workload.File, error) {
-	name, docs, err := parseFiles(files, sc)
+func withNodePool(name string, docs []manifest.Document, sc terminalOutput) (workload.File, error) {
+	docs, err := upToDate(docs, sc)
 	if err != nil {
 		return workload.File{}, err
 	}
@@ -143,11 +58,12 @@ func withNodePool(files []inputFile, sc terminalOutput) (workload.File, error) {
 	switch {
 	case err != nil:
 		return w, err
+	case w.Pending() == 0 && len(w.Buffers) == 0 && len(w.Groups) > 0:
+		return w, fmt.Errorf("%s: nothing waits: each of the %d objects that make pods has 0 replicas", name, len(w.Groups))
 	case w.Pending() == 0 && len(w.Buffers) == 0:
-		return w, fmt.Errorf("%s: there is no pod that waits; give manifests of Pods, Deployments and the like, too",
-			w.Name)
+		return w, fmt.Errorf("%s: there is no pod that waits; give manifests of Pods, Deployments and the like, too", name)
 	case !given:
-		sc.writeMessage("there is no NodePool; this one is taken, give yours with another -f:\n%s", generalPurpose)
+		sc.writeMessage("there is no NodePool; a general-purpose one is taken: spot and on-demand, amd64, families c, m and r from generation 5 on; give yours with another -f")
 	}
 	return w, nil
 }
@@ -156,29 +72,6 @@ func withNodePool(files []inputFile, sc terminalOutput) (workload.File, error) {
 //
 //go:embed nodepool.yaml
 var generalPurpose []byte
-
-// parseFiles reads the objects of manifests, in their present form, and joins the names of the files.
-func parseFiles(files []inputFile, sc terminalOutput) (names string, docs []manifest.Document, err error) {
-	var problems []error
-	for _, one := range files {
-		names += "," + one.path
-		if !one.isManifest() {
-			problems = append(problems, fmt.Errorf(
-				"%s: it holds no Kubernetes objects; a workload file is planned alone", one.path))
-			continue
-		}
-		found, err := manifest.ParseManifests(one.path, one.data)
-		if err != nil {
-			problems = append(problems, err)
-		}
-		docs = append(docs, found...)
-	}
-	if err := errors.Join(problems...); err != nil {
-		return "", nil, err
-	}
-	docs, err = upToDate(docs, sc)
-	return names[1:], docs, err
-}
 
 // collectDocuments makes one workload of the objects and says what it leaves out.
 func collectDocuments(name string, docs []manifest.Document, sc terminalOutput) (workload.File, error) {
@@ -190,18 +83,24 @@ func collectDocuments(name string, docs []manifest.Document, sc terminalOutput) 
 }
 
 // readChanges reads the manifests that --compare names.
-func readChanges(path string, sc terminalOutput) (workload.Manifests, error) {
-	files, err := readAll([]string{path})
+func (f planFlags) readChanges(sc terminalOutput) (workload.Manifests, error) {
+	files, err := (&inputs{paths: []string{f.compare}, recursive: f.recursive}).readAll(sc)
 	if err != nil {
 		return workload.Manifests{}, err
 	}
-	name, docs, err := parseFiles(files, sc)
+	docs, broken, err := manifestsOf(files, sc)
+	if err == nil && broken > 0 {
+		err = fmt.Errorf("%s: %d documents cannot be read", f.compare, broken)
+	}
+	if err == nil {
+		docs, err = upToDate(docs, sc)
+	}
 	if err != nil {
 		return workload.Manifests{}, err
 	}
-	w, err := collectDocuments(name, docs, sc)
+	w, err := collectDocuments(f.compare, docs, sc)
 	if err == nil && len(w.Pools)+len(w.Overlays)+len(w.Classes)+len(w.Buffers) == 0 {
-		err = fmt.Errorf("%s: there is no NodePool, EC2NodeClass, NodeOverlay or CapacityBuffer to compare with", path)
+		err = fmt.Errorf("%s: there is no NodePool, EC2NodeClass, NodeOverlay or CapacityBuffer to compare with", f.compare)
 	}
 	return w.Manifests, err
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +23,7 @@ import (
 // planFlags are the flags of `joiner plan`.
 type planFlags struct {
 	clusterTarget
-	files          []string
+	inputs
 	pools, compare string
 	output         outputForm
 	steps          int
@@ -48,12 +47,12 @@ all pods of Joiner's and Karpenter's nodes as if these nodes were not there.
 With -f files are planned, and no cluster is needed: a workload file (groups of pods, DaemonSets, existing nodes and the name of a file of
 NodePools; JSON or YAML, packed with gzip or not), or manifests as one applies them: Pods, Deployments, StatefulSets, Jobs, DaemonSets
 and so on with NodePools, EC2NodeClasses, NodeOverlays and CapacityBuffers, in any number of files, folders or from standard input (-).
-Manifests without a NodePool are planned with a general-purpose one, which is printed.
+Manifests without a NodePool are planned with a general-purpose one. Documents that cannot be read are named and left out.
 
 --compare plans a second time with the NodePools and so on of a file in place of those of the same name, and prints what that changes.
 
 Exit code 0: the plan was made; a pod that no node can take is part of it, with the reasons. 2: the input cannot be used; the message says
-which file and field.`
+which file and field. 3: the plan was made without documents that cannot be read.`
 
 const planExample = `  joiner plan
   joiner plan -f deployments.yaml
@@ -72,8 +71,7 @@ func planCommand(sc terminalOutput) *cobra.Command {
 			return runPlan(cmd.Context(), f, sc)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil,
-		"workload file, or manifests; several times, folders too, - for standard input")
+	f.inputs.addFlags(cmd, "workload file, or manifests")
 	cmd.Flags().StringVar(&f.pools, "nodepools", "", "NodePools, instead of those the workload names")
 	cmd.Flags().StringVar(&f.compare, "compare", "", "file of changed NodePools and so on: print what they change")
 	cmd.Flags().BoolVar(&f.scratch, "from-scratch", false,
@@ -103,7 +101,7 @@ func runPlan(ctx context.Context, f planFlags, sc terminalOutput) error {
 	if f.limited {
 		rules.PackingIterations = cmp.Or(f.steps, cluster.NoIterations)
 	}
-	if len(f.files) == 0 {
+	if len(f.paths) == 0 {
 		return planCluster(ctx, f, rules, sc)
 	}
 	if f.scratch {
@@ -114,8 +112,9 @@ func runPlan(ctx context.Context, f planFlags, sc terminalOutput) error {
 		return err
 	}
 	var w workload.File
-	err = sc.withProgress("reading "+strings.Join(f.files, ","), func() (err error) {
-		w, err = f.readWorkload(sc)
+	broken := 0
+	err = sc.withProgress("reading "+f.inputs.String(), func() (err error) {
+		w, broken, err = f.readWorkload(sc)
 		return err
 	})
 	if err != nil {
@@ -126,9 +125,9 @@ func runPlan(ctx context.Context, f planFlags, sc terminalOutput) error {
 		return err
 	}
 	if f.compare == "" {
-		return f.showPlan(sc, before)
+		return errors.Join(f.showPlan(sc, before), partlyRead(broken))
 	}
-	changed, err := readChanges(f.compare, sc)
+	changed, err := f.readChanges(sc)
 	if err != nil {
 		return &inputError{err}
 	}
@@ -137,7 +136,15 @@ func runPlan(ctx context.Context, f planFlags, sc terminalOutput) error {
 	if err != nil {
 		return err
 	}
-	return f.showDifference(sc, before, after)
+	return errors.Join(f.showDifference(sc, before, after), partlyRead(broken))
+}
+
+// partlyRead is the answer's code where documents could not be read.
+func partlyRead(broken int) error {
+	if broken == 0 {
+		return nil
+	}
+	return &foundError{fmt.Sprintf("the answer is without %d documents that cannot be read", broken)}
 }
 
 func (f planFlags) showPlan(sc terminalOutput, p workload.Placement) error {
@@ -152,7 +159,7 @@ func (f planFlags) showDifference(sc terminalOutput, before, after workload.Plac
 // planFile packs a workload and says what it does.
 func (f planFlags) planFile(w workload.File, load instancetypes.Catalog, rules cluster.Settings,
 	sc terminalOutput) (p workload.Placement, err error) {
-	name := strings.Join(f.files, ",")
+	name := f.inputs.String()
 	sc.writeMessage("%s: %d pods in %d groups, %d existing nodes, %d NodePools, %d instance types",
 		name, w.Pending(), len(w.Groups)+len(w.Pods), len(w.Nodes), len(w.Pools), len(load.Types))
 	for _, text := range manifestWarnings(w, load) {

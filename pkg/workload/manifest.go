@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 // Manifests are what a stream beside a workload file may hold.
@@ -29,31 +29,19 @@ type Manifests struct {
 	Classes    []awsv1.EC2NodeClass // only of files that hold plain manifests; elsewhere every class is a plain one
 }
 
-// mostManifests bounds the documents of a stream.
-const mostManifests = 100_000
-
 // ParseManifests reads a stream of NodePools, NodeOverlays, CapacityBuffers, the PodTemplates that these name, and
-// Namespaces: YAML documents or one JSON object, packed with gzip or not. An error names document and field.
-func ParseManifests(data []byte) (Manifests, error) {
-	text, err := Gunzip(data)
+// Namespaces, in every form that manifest.ParseManifests knows. An error names line, object and field.
+func ParseManifests(data []byte) (Manifests, error) { return parseManifests("", data) }
+
+func parseManifests(file string, data []byte) (Manifests, error) {
+	docs, err := manifest.ParseManifests(file, data)
 	if err != nil {
 		return Manifests{}, err
 	}
 	r := manifestReader{seen: map[string]bool{}}
-	docs := splitDocuments(text)
-	if len(docs) > mostManifests {
-		return Manifests{}, fmt.Errorf("%d documents; at most %d are read", len(docs), mostManifests)
-	}
-	for i, doc := range docs {
-		body, err := toJSON(doc)
-		if err != nil {
-			return Manifests{}, fmt.Errorf("document %d: %w", i+1, err)
-		}
-		if string(bytes.TrimSpace(body)) == "null" {
-			continue
-		}
-		if err := r.readObject(body); err != nil {
-			return Manifests{}, fmt.Errorf("document %d: %w", i+1, err)
+	for _, d := range docs {
+		if err := r.readObject(d.APIVersion, d.Kind, d.Body); err != nil {
+			return Manifests{}, d.Errorf("", "%s", strings.TrimPrefix(err.Error(), d.Object()+": "))
 		}
 	}
 	return r.Manifests, nil
@@ -64,28 +52,21 @@ type manifestReader struct {
 	seen map[string]bool // kind, namespace and name
 }
 
-func (r *manifestReader) readObject(body []byte) error {
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}
-	if err := json.Unmarshal(body, &head); err != nil {
-		return plainError(err)
-	}
-	switch head.APIVersion + " " + head.Kind {
+func (r *manifestReader) readObject(apiVersion, kind string, body []byte) error {
+	switch apiVersion + " " + kind {
 	case api.Group + "/v1 NodePool":
-		return addObject(r, head.Kind, &r.Pools, body, checkPool)
+		return addObject(r, kind, &r.Pools, body, checkPool)
 	case v1alpha1.GroupVersion().String() + " NodeOverlay":
-		return addObject(r, head.Kind, &r.Overlays, body, checkOverlay)
+		return addObject(r, kind, &r.Overlays, body, checkOverlay)
 	case v1beta1.GroupVersion().String() + " CapacityBuffer":
-		return addObject(r, head.Kind, &r.Buffers, body, checkBuffer)
+		return addObject(r, kind, &r.Buffers, body, checkBuffer)
 	case "v1 PodTemplate":
-		return addObject(r, head.Kind, &r.Templates, body, checkTemplate)
+		return addObject(r, kind, &r.Templates, body, checkTemplate)
 	case "v1 Namespace":
-		return addObject(r, head.Kind, &r.Namespaces, body, func(*corev1.Namespace) error { return nil })
+		return addObject(r, kind, &r.Namespaces, body, func(*corev1.Namespace) error { return nil })
 	}
 	return fmt.Errorf("apiVersion, kind: %q, %q is no NodePool of %s/v1, no NodeOverlay, CapacityBuffer, PodTemplate or Namespace; leave only those in the file",
-		head.APIVersion, head.Kind, api.Group)
+		apiVersion, kind, api.Group)
 }
 
 // addObject reads one object into the list. check refuses what makes no sense.

@@ -1,43 +1,33 @@
 package workload
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/yaml"
 
 	"joiner.sh/pkg/model/admission"
-)
-
-const (
-	// MostBytes bounds a file, unpacked.
-	MostBytes = 512 << 20
-	// mostYAML bounds what is not JSON, which takes a hundred times its size in memory while it is read.
-	mostYAML = 64 << 20
+	"joiner.sh/pkg/workload/manifest"
 )
 
 // ParseWorkload reads a workload: JSON or YAML, packed with gzip or not. The NodePools it names are not read.
 func ParseWorkload(data []byte) (File, error) {
 	var f File
-	text, err := Gunzip(data)
-	if err != nil {
+	docs, err := manifest.ParseManifests("", data)
+	switch {
+	case err != nil:
 		return f, err
-	}
-	if text, err = toJSON(text); err != nil {
-		return f, err
-	}
-	if t := bytes.TrimSpace(text); !bytes.HasPrefix(t, []byte("{")) {
+	case len(docs) == 0:
 		return f, errors.New("it holds no workload: want an object with groups, pods and nodePools")
+	case len(docs) > 1:
+		return f, fmt.Errorf("it holds %d documents, want one", len(docs))
 	}
+	text := docs[0].Body
 	if err := json.Unmarshal(text, &f); err != nil {
 		if where := locateField(text); where != nil {
 			return f, where
@@ -58,64 +48,6 @@ func (f *File) setDefaults() {
 	for i := range f.Pods {
 		admission.SetDefaults(&f.Pods[i].Spec)
 	}
-}
-
-// splitDocuments splits a YAML stream at its separators.
-func splitDocuments(text []byte) [][]byte {
-	var out [][]byte
-	var doc []byte
-	for line := range bytes.Lines(text) {
-		rest, cut := bytes.CutPrefix(line, []byte("---"))
-		if rest = bytes.TrimSpace(rest); cut && (len(rest) == 0 || rest[0] == '#') {
-			out, doc = append(out, doc), nil
-			continue
-		}
-		doc = append(doc, line...)
-	}
-	return append(out, doc)
-}
-
-// Gunzip undoes gzip; what is not packed comes back as it is.
-func Gunzip(data []byte) ([]byte, error) {
-	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		return data, nil
-	}
-	zr, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("unpack: %w", err)
-	}
-	out, err := io.ReadAll(io.LimitReader(zr, MostBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("unpack: %w", err)
-	}
-	if len(out) > MostBytes {
-		return nil, fmt.Errorf("unpack: larger than %d MiB", MostBytes>>20)
-	}
-	return out, nil
-}
-
-// toJSON leaves JSON alone, which is much faster than taking it for YAML.
-func toJSON(text []byte) ([]byte, error) {
-	if t := bytes.TrimSpace(text); bytes.HasPrefix(t, []byte("{")) && json.Valid(t) {
-		return t, nil
-	}
-	if len(text) > mostYAML {
-		return nil, fmt.Errorf("neither JSON nor less than %d MiB of YAML; convert it to JSON", mostYAML>>20)
-	}
-	full := 0
-	for _, doc := range splitDocuments(text) {
-		if len(bytes.TrimSpace(doc)) > 0 {
-			full++
-		}
-	}
-	if full > 1 {
-		return nil, fmt.Errorf("it holds %d YAML documents, want one", full)
-	}
-	out, err := yaml.YAMLToJSON(text)
-	if err != nil {
-		return nil, fmt.Errorf("neither JSON nor YAML: %w", err)
-	}
-	return out, nil
 }
 
 // plainError words an error of the decoder for people who did not write the Go types.

@@ -84,8 +84,8 @@ func LoadWorkload(open Opener, path, pools string) (File, error) {
 	if err != nil {
 		return File{}, fmt.Errorf("read nodePools of %s: %w", path, err)
 	}
-	if f.Manifests, err = ParseManifests(data); err != nil {
-		return File{}, fmt.Errorf("%s: %w", pools, err)
+	if f.Manifests, err = parseManifests(pools, data); err != nil {
+		return File{}, err
 	}
 	if err := f.checkPools(); err != nil {
 		return File{}, fmt.Errorf("%s: %w", path, err)

@@ -124,8 +124,8 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	for _, c := range []struct{ in, want string }{
 		{"kind: Pod", "is no NodePool"},
-		{strings.Replace(pools, "gpu", "general", 1), "document 2: metadata.name: a NodePool general was given before"},
-		{strings.Replace(pools, "{name: gpu}", "{}", 1), "document 2: metadata.name is missing"},
+		{strings.Replace(pools, "gpu", "general", 1), "line 11: NodePool general: metadata.name: a NodePool general was given before"},
+		{strings.Replace(pools, "{name: gpu}", "{}", 1), "line 11: NodePool: metadata.name is missing"},
 		{"apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}", "nodeClassRef is missing"},
 	} {
 		if _, err := ParseManifests([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {

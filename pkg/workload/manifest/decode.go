@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,21 +18,31 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Gunzip undoes gzip; what is not packed comes back as it is.
+// Gunzip undoes gzip; what is not packed comes back as it is. It takes the memory of the result, once.
 func Gunzip(data []byte) ([]byte, error) {
-	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		zr, err := gzip.NewReader(bytes.NewReader(data))
-		if err != nil {
-			return nil, fmt.Errorf("unpack: %w", err)
+	tooLarge := fmt.Errorf("it is larger than %d MiB; split it", MostBytes>>20)
+	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		if len(data) > MostBytes {
+			return nil, tooLarge
 		}
-		if data, err = io.ReadAll(io.LimitReader(zr, MostBytes+1)); err != nil {
-			return nil, fmt.Errorf("unpack: %w", err)
-		}
+		return data, nil
 	}
-	if len(data) > MostBytes {
-		return nil, fmt.Errorf("it is larger than %d MiB; split it", MostBytes>>20)
+	size := binary.LittleEndian.Uint32(data[max(0, len(data)-4):]) // gzip ends in the length of what it holds
+	if size > MostBytes {
+		return nil, tooLarge
 	}
-	return data, nil
+	zr, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("unpack: %w", err)
+	}
+	out := bytes.NewBuffer(make([]byte, 0, min(int(size), 1100*len(data))+bytes.MinRead)) // nothing packs a thousandfold
+	if _, err := out.ReadFrom(io.LimitReader(zr, MostBytes+1)); err != nil {
+		return nil, fmt.Errorf("unpack: %w", err)
+	}
+	if out.Len() > MostBytes {
+		return nil, tooLarge
+	}
+	return out.Bytes(), nil
 }
 
 // Decode reads the object into a Go value. Fields that the value does not have are returned, not refused. The error is

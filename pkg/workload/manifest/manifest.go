@@ -2,19 +2,24 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 	"sigs.k8s.io/yaml"
 )
 
 const (
 	// MostBytes bounds a file, unpacked.
-	MostBytes = 512 << 20
+	MostBytes = 256 << 20
 	// mostYAML bounds what is not JSON, which takes a hundred times its size in memory while it is read.
 	mostYAML = 64 << 20
 	// mostObjects bounds the objects of one file.
@@ -49,23 +54,30 @@ type Error struct {
 // Error is the complaint in one line: file:line: object: field: why.
 func (e *Error) Error() string {
 	at := e.File
-	if e.Line > 0 {
+	switch {
+	case e.Line > 0 && e.File == "":
+		at = "line " + strconv.Itoa(e.Line)
+	case e.Line > 0:
 		at += ":" + strconv.Itoa(e.Line)
 	}
 	for _, part := range []string{e.Object, e.Field, e.Why} {
-		if part != "" {
-			at += ": " + part
+		if part != "" && at != "" {
+			at += ": "
 		}
+		at += part
 	}
 	return at
 }
 
 // ParseManifests reads every object of a file, items of Lists on their own. Documents without content are left out. The
-// error joins an *Error for each of the first broken documents; nothing is returned with it.
+// error joins an *Error for each of the first broken documents; the objects of the others are returned with it.
 func ParseManifests(file string, data []byte) ([]Document, error) {
 	text, err := Gunzip(data)
 	if err != nil {
 		return nil, &Error{File: file, Why: err.Error()}
+	}
+	if text, _, err = transform.Bytes(unicode.BOMOverride(transform.Nop), text); err != nil {
+		return nil, &Error{File: file, Why: "it is no text: " + err.Error()}
 	}
 	var out []Document
 	var problems []error
@@ -82,10 +94,7 @@ func ParseManifests(file string, data []byte) ([]Document, error) {
 			return nil, &Error{File: file, Why: fmt.Sprintf("it holds more than %d objects; split it", mostObjects)}
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, errors.Join(problems...)
 }
 
 // streamPart is one document of a stream with the line that it begins on.
@@ -94,8 +103,36 @@ type streamPart struct {
 	text []byte
 }
 
-// splitStream splits a YAML stream at its separators.
+// splitStream splits a stream at the separators and ends of YAML documents, and after each JSON object.
 func splitStream(text []byte) []streamPart {
+	var out []streamPart
+	for _, p := range splitDocuments(text) {
+		out = append(out, p.splitObjects()...)
+	}
+	return out
+}
+
+// splitObjects splits JSON objects in a row. What is no JSON stays whole from there on.
+func (p streamPart) splitObjects() []streamPart {
+	var out []streamPart
+	for {
+		start := len(p.text) - len(bytes.TrimLeft(p.text, " \t\r\n"))
+		line := p.line + bytes.Count(p.text[:start], []byte("\n"))
+		var one json.RawMessage
+		d := json.NewDecoder(bytes.NewReader(p.text[start:]))
+		if !bytes.HasPrefix(p.text[start:], []byte("{")) || d.Decode(&one) != nil {
+			break
+		}
+		out = append(out, streamPart{line: line, text: one})
+		p = streamPart{line: line + bytes.Count(one, []byte("\n")), text: p.text[start+int(d.InputOffset()):]}
+	}
+	if len(out) == 0 || len(bytes.TrimSpace(p.text)) > 0 {
+		out = append(out, p)
+	}
+	return out
+}
+
+func splitDocuments(text []byte) []streamPart {
 	var out []streamPart
 	now, line := streamPart{line: 1}, 0
 	for l := range bytes.Lines(text) {
@@ -108,6 +145,13 @@ func splitStream(text []byte) []streamPart {
 				now = streamPart{line: line, text: append([]byte("   "), l[3:]...)}
 			}
 			continue
+		}
+		if string(bytes.TrimRight(l, " \t\r\n")) == "..." {
+			out, now = append(out, now), streamPart{line: line + 1}
+			continue
+		}
+		if l[0] == '%' && len(bytes.TrimSpace(now.text)) == 0 { // a directive, which says nothing about the objects
+			l = []byte("\n")
 		}
 		now.text = append(now.text, l...)
 	}
@@ -142,6 +186,9 @@ func (p streamPart) asJSON() ([]byte, *Error) {
 			"neither JSON nor less than %d MiB of YAML; convert it to JSON or split it", mostYAML>>20)}
 	}
 	out, err := yaml.YAMLToJSONStrict(p.text)
+	if err == nil { // it reads the first document and leaves the rest alone
+		err = onlyDocument(p.text)
+	}
 	if err != nil {
 		line, why := yamlError(err)
 		if line == 0 {
@@ -150,6 +197,19 @@ func (p streamPart) asJSON() ([]byte, *Error) {
 		return nil, &Error{Line: p.line + line - 1, Why: "neither JSON nor YAML: " + why}
 	}
 	return out, nil
+}
+
+// onlyDocument refuses text behind the end of the YAML document, such as a line that is indented less than the first.
+func onlyDocument(text []byte) error {
+	d := yamlv3.NewDecoder(bytes.NewReader(text))
+	var n yamlv3.Node
+	if err := d.Decode(&n); err != nil {
+		return nil // there is none, or it was read otherwise
+	}
+	if err := d.Decode(&n); !errors.Is(err, io.EOF) {
+		return cmp.Or(err, errors.New("it has a second document that no line of --- begins"))
+	}
+	return nil
 }
 
 // yamlError takes the line, counted within the document, out of the words of the YAML library.

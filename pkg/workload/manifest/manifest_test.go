@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -99,24 +100,97 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	for i := 'b'; i < 'h'; i++ {
 		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
 	}
-	for name, c := range map[string]struct{ text, want string }{
-		"two broken documents": {"kind: [\n---\na: b\n---\n\na:\n\t- b", "f.yaml:1: neither JSON nor YAML: did not find expected node content\nf.yaml:7: neither JSON nor YAML: found character that cannot start any token"},
-		"a key twice":          {"a: 1\nb: 2\na: 3\n", `f.yaml:3: neither JSON nor YAML: key "a" already set in map`},
-		"text":                 {"a: b\n---\nhello\n", "f.yaml:3: it is no object: want apiVersion, kind and so on"},
-		"a list":               {"- a\n", "f.yaml:1: it is no object"},
-		"packed":               {packed.String(), "f.yaml:3: neither JSON nor YAML"},
-		"broken packing":       {"\x1f\x8babc", "f.yaml: unpack: "},
-		"a bomb":               {bomb, "f.yaml:1: neither JSON nor YAML: document contains excessive aliasing"},
-		"a number as a name":   {"metadata:\n  name: 7\n", "f.yaml:2: metadata.name: a number does not belong here; quote it"},
-		"huge":                 {"a: " + strings.Repeat("x", 65<<20), "f.yaml:1: neither JSON nor less than 64 MiB of YAML; convert it to JSON or split it"},
-		"many":                 {strings.Repeat("a: b\n---\n", 100_001), "f.yaml: it holds more than 100000 objects; split it"},
+	for name, c := range map[string]struct {
+		text, want string
+		read       int // documents that can be read
+	}{
+		"two broken documents":              {"kind: [\n---\na: b\n---\n\na:\n\t- b", "f.yaml:1: neither JSON nor YAML: did not find expected node content\nf.yaml:7: neither JSON nor YAML: found character that cannot start any token", 1},
+		"a key twice":                       {"a: 1\nb: 2\na: 3\n", `f.yaml:3: neither JSON nor YAML: key "a" already set in map`, 0},
+		"text":                              {"a: b\n---\nhello\n", "f.yaml:3: it is no object: want apiVersion, kind and so on", 1},
+		"a list":                            {"- a\n", "f.yaml:1: it is no object", 0},
+		"packed":                            {packed.String(), "f.yaml:3: neither JSON nor YAML", 1},
+		"broken packing":                    {"\x1f\x8babc", "f.yaml: it is larger than 256 MiB", 0},
+		"a bomb":                            {bomb, "f.yaml:1: neither JSON nor YAML: document contains excessive aliasing", 0},
+		"a number as a name":                {"metadata:\n  name: 7\n", "f.yaml:2: metadata.name: a number does not belong here; quote it", 0},
+		"huge":                              {"a: " + strings.Repeat("x", 65<<20), "f.yaml:1: neither JSON nor less than 64 MiB of YAML; convert it to JSON or split it", 0},
+		"many":                              {strings.Repeat("a: b\n---\n", 100_001), "f.yaml: it holds more than 100000 objects; split it", 0},
+		"a row that is cut":                 {"{\"kind\": \"A\"}\n{\"kind\": \"B\"}\n{\"kind\":", "f.yaml:3: neither JSON nor YAML: did not find expected node content", 2},
+		"less indented than its first line": {"  kind: A\n  b: c\nd: e\n", "f.yaml:2: neither JSON nor YAML: did not find expected <document start>", 0},
 	} {
 		docs, err := manifest.ParseManifests("f.yaml", []byte(c.text))
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) || docs != nil {
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || len(docs) > c.read {
 			t.Errorf("%s: %v\nwant %s", name, err, c.want)
 		}
 		if _, ok := errors.AsType[*manifest.Error](err); !ok {
 			t.Errorf("%s: the error is a %T", name, err)
+		}
+	}
+}
+
+// Every form that people keep holds the same two objects.
+func TestForms(t *testing.T) {
+	for name, c := range map[string]struct {
+		text  string
+		lines [2]int
+	}{
+		"JSON in a row":        {`{"kind":"A","metadata":{"name":"a"}}` + "\n" + `{"kind":"B","metadata":{"name":"b"}}` + "\n", [2]int{1, 2}},
+		"JSON on one line":     {`{"kind":"A","metadata":{"name":"a"}}{"kind":"B","metadata":{"name":"b"}}`, [2]int{1, 1}},
+		"JSON over lines":      {"{\n\"kind\": \"A\",\n\"metadata\": {\"name\": \"a\"}\n}\n\n{\n\"kind\": \"B\",\n\"metadata\": {\"name\": \"b\"}\n}", [2]int{1, 6}},
+		"JSON after YAML":      {"kind: A\nmetadata: {name: a}\n---\n" + `{"kind":"B","metadata":{"name":"b"}}`, [2]int{1, 4}},
+		"document ends":        {"kind: A\nmetadata: {name: a}\n...\nkind: B\nmetadata: {name: b}\n...\n", [2]int{1, 4}},
+		"indented":             {"  kind: A\n  metadata: {name: a}\n---\n    kind: B\n    metadata: {name: b}\n", [2]int{1, 4}},
+		"quoted keys":          {"\"kind\": A\n'metadata': {\"name\": a}\n---\n{kind: B, metadata: {name: b}}\n", [2]int{1, 4}},
+		"carriage returns":     {"kind: A\r\nmetadata:\r\n  name: a\r\n---\r\nkind: B\r\nmetadata: {name: b}\r\n", [2]int{1, 5}},
+		"a byte order mark":    {"\ufeffkind: A\nmetadata: {name: a}\n---\nkind: B\nmetadata: {name: b}\n", [2]int{1, 4}},
+		"anchors and a merge":  {"kind: A\nmetadata: &m\n  name: a\n---\nx: &n {name: b}\nkind: B\nmetadata: {<<: *n}\n", [2]int{1, 5}},
+		"directives":           {"%YAML 1.2\n---\nkind: A\nmetadata: {name: a}\n---\nkind: B\nmetadata: {name: b}\n", [2]int{3, 6}},
+		"as PowerShell writes": {utf16("kind: A\r\nmetadata: {name: a}\r\n---\r\nkind: B\r\nmetadata: {name: b}\r\n"), [2]int{1, 4}},
+	} {
+		docs, err := manifest.ParseManifests("f", []byte(c.text))
+		if err != nil || len(docs) != 2 || docs[0].Object() != "A a" || docs[1].Object() != "B b" {
+			t.Errorf("%s: %d objects, %v", name, len(docs), err)
+			continue
+		}
+		if got := [2]int{docs[0].Line(""), docs[1].Line("")}; got != c.lines {
+			t.Errorf("%s: lines %v, want %v", name, got, c.lines)
+		}
+	}
+}
+
+// utf16 is ASCII text in two bytes each, the lower first, behind a byte order mark.
+func utf16(text string) string {
+	out := "\xff\xfe"
+	for i := range len(text) {
+		out += text[i:i+1] + "\x00"
+	}
+	return out
+}
+
+// A small file that would unpack to more than is read is refused before memory is taken for it.
+func TestABombIsRefusedCheaply(t *testing.T) {
+	var packed bytes.Buffer
+	zw := gzip.NewWriter(&packed)
+	block := make([]byte, 1<<20)
+	for range 300 {
+		if _, err := zw.Write(block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := zw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	liar := bytes.Clone(packed.Bytes())
+	copy(liar[len(liar)-4:], []byte{1, 0, 0, 0})
+	for name, c := range map[string]struct {
+		data []byte
+		most uint64 // bytes
+	}{"honest": {packed.Bytes(), 1 << 20}, "says that it is small": {liar, 1 << 30}} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := manifest.ParseManifests("f", c.data)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; err == nil || !strings.Contains(err.Error(), "larger than 256 MiB") || took > c.most {
+			t.Errorf("%s: %v, took %d bytes", name, err, took)
 		}
 	}
 }
