@@ -10,27 +10,25 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/model/admission"
 	"joiner.sh/pkg/workload/manifest"
 )
 
 // CollectManifests makes a workload of the manifests that people have: whatever makes pods, NodePools and what belongs
 // to them. Pods of a Deployment and the like become a group of its name; a name that two share is made longer with kind
-// and namespace. Notes say what was left out or taken otherwise than it stands there. An error names file, line, object
-// and field.
+// and namespace. An object that another one makes is not counted, and of one that is given twice the last one counts.
+// Notes say what was left out or taken otherwise than it stands there. An error names file, line, object and field.
 func CollectManifests(docs []manifest.Document, name string) (f File, notes []string, err error) {
 	c := manifestCollector{File: File{Schema: Schema, Name: name}, given: manifestReader{seen: map[string]bool{}},
-		left: map[string]int{}, priority: map[string]int32{
-			"system-cluster-critical": 2000000000, "system-node-critical": 2000001000,
-		}}
+		left: map[string]int{}, least: map[string]int{}}
 	var problems []error
-	for _, d := range docs {
+	for _, d := range c.standAlone(docs) {
 		if err := c.addObject(d); err != nil {
 			problems = append(problems, err)
 		}
@@ -38,9 +36,10 @@ func CollectManifests(docs []manifest.Document, name string) (f File, notes []st
 	if err := errors.Join(problems...); err != nil {
 		return File{}, nil, err
 	}
+	c.applyLeast()
 	c.nameGroups()
 	c.setDefaults()
-	c.applyPriorities()
+	c.applyRules()
 	if len(c.left) > 0 {
 		c.notes = append(c.notes, "not read: "+countKinds(c.left))
 	}
@@ -59,11 +58,12 @@ func countKinds(kinds map[string]int) string {
 // manifestCollector is a workload while it is being collected.
 type manifestCollector struct {
 	File
-	given    manifestReader // which objects there were
-	kinds    []string       // of Groups, in their order
-	priority map[string]int32
-	left     map[string]int // objects that were left out, by kind
-	notes    []string
+	given manifestReader  // which objects there were
+	kinds []string        // of Groups, in their order
+	rules admission.Rules // that the objects make for pods
+	least map[string]int  // replicas that autoscalers keep, by kind, namespace and name
+	left  map[string]int  // objects that were left out, by kind
+	notes []string
 }
 
 // addObject takes one object.
@@ -96,12 +96,24 @@ func (c *manifestCollector) addObject(d manifest.Document) error {
 		})
 	case "batch/v1 Job":
 		var o batchv1.Job
-		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) { return o.Spec.Template, atOnce(o.Spec) })
+		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) {
+			return o.Spec.Template, c.atOnce(d, o.Spec, slices.ContainsFunc(o.Status.Conditions, hasEnded))
+		})
 	case "batch/v1 CronJob":
 		var o batchv1.CronJob
 		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) {
-			return o.Spec.JobTemplate.Spec.Template, atOnce(o.Spec.JobTemplate.Spec)
+			job := o.Spec.JobTemplate.Spec
+			if o.Spec.Suspend != nil && *o.Spec.Suspend {
+				job.Suspend = o.Spec.Suspend
+			}
+			if n := c.atOnce(d, job, false); *n > 0 {
+				c.notes = append(c.notes, fmt.Sprintf("%s: counted as one run, %d pods at once", d.Object(), *n))
+				return job.Template, n
+			}
+			return job.Template, new(int32)
 		})
+	case "argoproj.io/v1alpha1 Rollout":
+		return c.addRollout(d)
 	case "apps/v1 DaemonSet":
 		var o appsv1.DaemonSet
 		if err := decodeNamed(c, d, &o); err != nil {
@@ -110,10 +122,8 @@ func (c *manifestCollector) addObject(d manifest.Document) error {
 		o.Spec.Template.Namespace = o.Namespace
 		c.DaemonSets = append(c.DaemonSets, Group{Name: d.Name, Pod: o.Spec.Template})
 		return c.withClasses(d, o.Spec.Template.Spec, "spec.template.spec.containers")
-	case "scheduling.k8s.io/v1 PriorityClass":
-		var o schedulingv1.PriorityClass
-		err := decodeNamed(c, d, &o)
-		c.priority[o.Name] = o.Value
+	}
+	if known, err := c.addRule(d); known {
 		return err
 	}
 	return c.addOurs(d)
@@ -143,11 +153,20 @@ func (c *manifestCollector) addOurs(d manifest.Document) error {
 		return d.Errorf("kind", "it is missing; a manifest has apiVersion and kind")
 	case d.APIVersion == "":
 		return d.Errorf("apiVersion", "it is missing; a manifest has apiVersion and kind")
-	case strings.HasPrefix(d.APIVersion, "karpenter.") ||
-		slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod"},
-			d.Kind):
-		return d.Errorf("apiVersion", "%q is not known for kind %s; change it, or convert the file with joiner convert",
-			d.APIVersion, d.Kind)
+	}
+	group, _, _ := strings.Cut(d.APIVersion, "/")
+	today := map[string]string{"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1",
+		"ReplicaSet": "apps/v1", "Job": "batch/v1", "CronJob": "batch/v1", "Pod": "v1"}[d.Kind]
+	switch {
+	case group == api.Group || group == awsv1.Group:
+		return d.Errorf("apiVersion", "%q is not known for kind %s; %s/v1 and %s/v1 are", d.APIVersion, d.Kind,
+			api.Group, awsv1.Group)
+	case today != "" && slices.Contains([]string{"v1", "apps", "extensions", "batch"}, group):
+		return d.Errorf("apiVersion", "%q is not known for kind %s; clusters of today take %s", d.APIVersion, d.Kind,
+			today)
+	case makesPods(d.Body):
+		c.notes = append(c.notes, d.Errorf("", "it makes pods that are not counted; give them as a Deployment or the like, or as Pods").Error())
+		return nil
 	}
 	c.left[d.Kind]++
 	return nil
@@ -203,6 +222,11 @@ func (c *manifestCollector) addGroup(d manifest.Document, into any,
 		return err
 	}
 	pod, count := template()
+	return c.addPods(d, pod, count)
+}
+
+// addPods takes pods of a template.
+func (c *manifestCollector) addPods(d manifest.Document, pod corev1.PodTemplateSpec, count *int32) error {
 	pod.Namespace = d.Namespace
 	g := Group{Name: d.Name, Count: 1, Pod: pod}
 	if count != nil {
@@ -222,8 +246,16 @@ func (c *manifestCollector) withClasses(d manifest.Document, s corev1.PodSpec, f
 	return nil
 }
 
-// atOnce is how many pods of a job run at the same time.
-func atOnce(j batchv1.JobSpec) *int32 {
+// atOnce is how many pods of a job run at the same time: none of one that is suspended or has ended.
+func (c *manifestCollector) atOnce(d manifest.Document, j batchv1.JobSpec, ended bool) *int32 {
+	if j.Suspend != nil && *j.Suspend {
+		c.notes = append(c.notes, d.Object()+": it is suspended and makes no pod")
+		return new(int32)
+	}
+	if ended {
+		c.left[d.Kind+" (ended)"]++
+		return new(int32)
+	}
 	n := int32(1)
 	if j.Parallelism != nil {
 		n = *j.Parallelism
@@ -232,6 +264,10 @@ func atOnce(j batchv1.JobSpec) *int32 {
 		n = min(n, *j.Completions)
 	}
 	return &n
+}
+
+func hasEnded(c batchv1.JobCondition) bool {
+	return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
 }
 
 // nameGroups gives each group a name of its own: its object's, then with the kind, then with the namespace too.
@@ -255,21 +291,6 @@ func (c *manifestCollector) nameGroups() {
 		if seen[g.Name]++; seen[g.Name] > 1 {
 			c.DaemonSets[i].Name = fmt.Sprintf("%s.%s.%d", g.Name, g.Namespace(), seen[g.Name])
 		}
-	}
-}
-
-// applyPriorities gives pods the value of the priority class that they name, as the API server does.
-func (c *manifestCollector) applyPriorities() {
-	give := func(s *corev1.PodSpec) {
-		if v, ok := c.priority[s.PriorityClassName]; ok && s.Priority == nil && s.PriorityClassName != "" {
-			s.Priority = &v
-		}
-	}
-	for i := range c.Groups {
-		give(&c.Groups[i].Pod.Spec)
-	}
-	for i := range c.Pods {
-		give(&c.Pods[i].Spec)
 	}
 }
 

@@ -1,0 +1,195 @@
+package workload
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner.sh/pkg/workload/manifest"
+)
+
+// objectKey is group, kind, namespace and name of an object, whatever its version.
+func objectKey(apiVersion, kind, namespace, name string) string {
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found {
+		group = ""
+	}
+	return strings.Join([]string{group, kind, namespaceOr(namespace), name}, " ")
+}
+
+// standAlone leaves out objects that another one of the list makes, and all but the last of those given twice.
+func (c *manifestCollector) standAlone(docs []manifest.Document) []manifest.Document {
+	meta := make([]metav1.ObjectMeta, len(docs))
+	last := map[string]int{}
+	for i, d := range docs {
+		var head struct {
+			Metadata metav1.ObjectMeta `json:"metadata"`
+		}
+		_ = json.Unmarshal(d.Body, &head) // reading the object says what is wrong
+		if meta[i] = head.Metadata; meta[i].Name != "" {
+			last[objectKey(d.APIVersion, d.Kind, d.Namespace, d.Name)] = i
+		}
+	}
+	var out []manifest.Document
+	for i, d := range docs {
+		counts, named := last[objectKey(d.APIVersion, d.Kind, d.Namespace, d.Name)]
+		switch owner := metav1.GetControllerOfNoCopy(&meta[i]); {
+		case meta[i].Name != "" && named && counts != i:
+			c.notes = append(c.notes, d.Errorf("metadata.name", "it is given again in %s:%d; that one is taken",
+				docs[counts].File, docs[counts].Line("metadata.name")).Error())
+		case owner != nil && ownerGiven(last, d.Namespace, *owner):
+			c.left[d.Kind+" (made by an object that is counted)"]++
+		default:
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// ownerGiven reports whether the owner, or the one that made it, is among the objects. ReplicaSets and Jobs are named
+// after what makes them, with one part more.
+func ownerGiven(given map[string]int, namespace string, owner metav1.OwnerReference) bool {
+	keys := []string{objectKey(owner.APIVersion, owner.Kind, namespace, owner.Name)}
+	if i := strings.LastIndexByte(owner.Name, '-'); i > 0 {
+		switch owner.Kind {
+		case "ReplicaSet":
+			keys = append(keys, objectKey("apps/v1", "Deployment", namespace, owner.Name[:i]),
+				objectKey("argoproj.io/v1alpha1", "Rollout", namespace, owner.Name[:i]))
+		case "Job":
+			keys = append(keys, objectKey("batch/v1", "CronJob", namespace, owner.Name[:i]))
+		}
+	}
+	return slices.ContainsFunc(keys, func(k string) bool { _, ok := given[k]; return ok })
+}
+
+// addRollout takes an Argo Rollout as a Deployment.
+func (c *manifestCollector) addRollout(d manifest.Document) error {
+	var o struct {
+		Spec struct {
+			Replicas    *int32                 `json:"replicas"`
+			Template    corev1.PodTemplateSpec `json:"template"`
+			WorkloadRef any                    `json:"workloadRef"`
+		} `json:"spec"`
+	}
+	if _, err := d.Decode(&o); err != nil {
+		return err
+	}
+	if o.Spec.WorkloadRef != nil {
+		c.notes = append(c.notes, d.Object()+": counted as the Deployment that it refers to has it")
+		return nil
+	}
+	return c.addPods(d, o.Spec.Template, o.Spec.Replicas)
+}
+
+// addRule takes an object that changes pods: their number, or what admission makes of them.
+func (c *manifestCollector) addRule(d manifest.Document) (known bool, err error) {
+	group, _, _ := strings.Cut(d.APIVersion, "/")
+	switch group + " " + d.Kind {
+	case "scheduling.k8s.io PriorityClass":
+		var o schedulingv1.PriorityClass
+		err = decodeNamed(c, d, &o)
+		c.rules.PriorityClasses = append(c.rules.PriorityClasses, o)
+	case "node.k8s.io RuntimeClass":
+		var o nodev1.RuntimeClass
+		err = decodeNamed(c, d, &o)
+		c.rules.RuntimeClasses = append(c.rules.RuntimeClasses, o)
+	case "v1 LimitRange":
+		var o corev1.LimitRange
+		err = decodeNamed(c, d, &o)
+		o.Namespace = namespaceOr(o.Namespace)
+		c.rules.LimitRanges = append(c.rules.LimitRanges, o)
+	case "autoscaling HorizontalPodAutoscaler", "keda.sh ScaledObject":
+		err = c.addAutoscaler(d)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// addAutoscaler remembers how many replicas there are at least.
+func (c *manifestCollector) addAutoscaler(d manifest.Document) error {
+	var o struct {
+		Spec struct {
+			MinReplicas     *int `json:"minReplicas"`     // HorizontalPodAutoscaler; 1 where it is not given
+			MinReplicaCount *int `json:"minReplicaCount"` // ScaledObject; 0
+			ScaleTargetRef  struct {
+				Kind string `json:"kind"`
+				Name string `json:"name"`
+			} `json:"scaleTargetRef"`
+		} `json:"spec"`
+	}
+	if _, err := d.Decode(&o); err != nil {
+		return err
+	}
+	target := o.Spec.ScaleTargetRef
+	key := strings.ToLower(cmp.Or(target.Kind, "Deployment")) + " " + namespaceOr(d.Namespace) + " " + target.Name
+	if n := cmp.Or(o.Spec.MinReplicas, o.Spec.MinReplicaCount); n != nil {
+		c.least[key] = max(c.least[key], *n)
+	}
+	return nil
+}
+
+// applyLeast raises groups to what their autoscalers keep. One that stands at 0 is not scaled.
+func (c *manifestCollector) applyLeast() {
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		if n := c.least[c.kinds[i]+" "+g.Namespace()+" "+g.Name]; g.Count > 0 && n > g.Count {
+			c.notes = append(c.notes, fmt.Sprintf("%s %s: counted with the %d replicas that its autoscaler keeps at least", c.kinds[i], g.Name, n))
+			g.Count = n
+		}
+	}
+}
+
+// applyRules makes of pods what admission makes of them.
+func (c *manifestCollector) applyRules() {
+	missing := map[string]bool{}
+	admit := func(namespace string, s *corev1.PodSpec) {
+		for _, what := range c.rules.Admit(namespaceOr(namespace), s) {
+			missing[what] = true
+		}
+	}
+	for _, list := range [][]Group{c.Groups, c.DaemonSets} {
+		for i := range list {
+			admit(list[i].Pod.Namespace, &list[i].Pod.Spec)
+		}
+	}
+	for i := range c.Pods {
+		admit(c.Pods[i].Namespace, &c.Pods[i].Spec)
+	}
+	for _, what := range slices.Sorted(maps.Keys(missing)) {
+		c.notes = append(c.notes, what+": it is not among the files; pods that name it are planned as if they did not, and refused by a cluster that does not have it")
+	}
+}
+
+// makesPods reports whether somewhere in an object of a kind that is not known stand the containers of a pod.
+func makesPods(body []byte) bool {
+	var tree any
+	return json.Unmarshal(body, &tree) == nil && holdsContainers(tree)
+}
+
+func holdsContainers(tree any) bool {
+	switch t := tree.(type) {
+	case []any:
+		return slices.ContainsFunc(t, holdsContainers)
+	case map[string]any:
+		if list, ok := t["containers"].([]any); ok && len(list) > 0 {
+			if first, ok := list[0].(map[string]any); ok && (first["image"] != nil || first["name"] != nil) {
+				return true
+			}
+		}
+		for _, v := range t {
+			if holdsContainers(v) {
+				return true
+			}
+		}
+	}
+	return false
+}
