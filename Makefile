@@ -1,6 +1,6 @@
-# Everything a developer runs. `make` or `make help` lists it. Needs Go, Node 20 or newer, npm, git and gcc; all else is
-# installed into .local on first use, at the versions below. Recipes run one at a time on purpose: the compilers they start
-# use all cores already.
+# Everything a developer runs. `make` or `make help` lists it. Needs Go, Node 20 or newer, npm and git; all else is installed
+# into .local on first use, at the versions below. Recipes run one at a time on purpose: the compilers they start use all
+# cores already. What waits for most of its time runs beside them (.ci/beside).
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -37,14 +37,13 @@ LAMBDA_ARCH := $(if $(filter arm64,$(LOCAL_ARCH)),arm64,x86_64)
 
 # The same binary whatever the state of the work tree is, so that a commit alone does not change what is deployed.
 export GOFLAGS := -trimpath -buildvcs=false
-# No C compiler is needed, and what is built for the functions, the command line and the tests is compiled once.
+# No C compiler is needed, and what is built for the functions, the command line, the local environment and the tests is
+# compiled once.
 export CGO_ENABLED := 0
 # Node 20 is past its end for CDK's JavaScript side and works; without these it says so in every run.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 export NODE_NO_WARNINGS := 1
 
-# infra/local is a module of its own. One set of flags for building, testing and linting it, or Kubernetes is compiled anew.
-LOCAL_FLAGS := GOFLAGS='-trimpath -buildvcs=false'
 V := k8s.io/component-base/version
 PLANE_LDFLAGS := -s -w -X $(V).gitVersion=$(KUBERNETES_VERSION) -X $(V).gitMajor=1 -X $(V).gitMinor=36 \
 	-X $(V).gitTreeState=clean -X $(V).gitCommit=local
@@ -73,15 +72,15 @@ help: ## list what can be run
 ## The main job
 
 .PHONY: run
-run: local ## show the main job on this machine, from an empty cluster to an empty cluster
+run: story ## show the main job on this machine, from an empty cluster to an empty cluster
 	$(STEP) 'run the main job' '1 to 2 minutes' $(BIN)/joiner-local run
 
 .PHONY: demo-rollout
-demo-rollout: local ## show a NodeRollout on this machine: a bad image and a good one
+demo-rollout: story ## show a NodeRollout on this machine: a bad image and a good one
 	$(STEP) 'run a rollout' '2 minutes' $(BIN)/joiner-local rollout
 
 .PHONY: up
-up: local ## start the environment and leave it running; prints how to use it
+up: story ## start the environment and leave it running; prints how to use it
 	$(BIN)/joiner-local up
 
 .PHONY: down
@@ -90,72 +89,149 @@ down: $(BIN)/joiner-local ## end the environment that make up started
 
 ## Checks
 
+.PHONY: quick
+quick: $(GOLANGCI_LINT) ## what a commit needs, of what the work tree changes: format, vet, lint, purity, short unit tests; since a commit: BASE=main
+	@.ci/quick $(GOLANGCI_LINT_RUN)
+
+# Times of steps, for make budget.
+TIMES = STEP_TIMES=$(CURDIR)/.local/times/$@.tsv
+
 .PHONY: test
 test: ## what a push needs, ending with the main job
-	$(STEP) 'fast checks' '6 minutes, 12 the first time' $(MAKE) --no-print-directory check
-	$(STEP) 'tests of the stack' '2 minutes' go test -timeout 30m ./infra/...
-	$(STEP) 'everything the local environment needs' '30 s, 10 minutes the first time' $(MAKE) --no-print-directory local
-	$(STEP) 'vet the local environment' '30 s' env $(LOCAL_FLAGS) go -C infra/local vet ./...
-	$(STEP) 'lint the local environment' '20 s, 2 minutes the first time' $(SHELL) -c "cd infra/local && $(LOCAL_FLAGS) $(BIN)/golangci-lint run -c ../../.golangci.yml ./..."
-	@# e2e takes longest by far and waits most of the time, so it begins first.
-	$(STEP) 'tests of the local environment' '11 minutes' env $(LOCAL_FLAGS) $(SHELL) -c \
-		"go -C infra/local test -count=1 -p 2 -timeout 30m ./e2e \$$(go -C infra/local list ./... | grep -v $(SLOW_TESTS:%=-e /%$$))"
-	$(STEP) 'run the main job' '1 to 2 minutes' $(BIN)/joiner-local run
+	@mkdir -p .local/times && rm -f .local/times/$@.tsv
+	@$(TIMES) $(MAKE) --no-print-directory format rules
+	@$(TIMES) $(MAKE) --no-print-directory local
+	@# Tests of the local environment wait for most of their time, so that unit tests and linters run meanwhile.
+	@$(TIMES) .ci/beside test-units test-local
+	@$(TIMES) .ci/step 'run the main job' '1 to 2 minutes' $(BIN)/joiner-local run
 	@printf '\n== make test passed. It proved that\n'
 	@printf '   - the code is formatted, vetted, linted, and the decisions are pure;\n'
-	@printf '   - decisions, adapters, events and settings behave as their tests say;\n'
+	@printf '   - decisions, adapters, events and settings behave as their tests say, random cases at short length;\n'
 	@printf '   - the stack synthesizes, and each function may do what testdata lists and nothing more;\n'
 	@printf '   - the local control plane, the emulated AWS and the Lambda host behave as their tests say;\n'
 	@printf '   - plans are judged by a checker of their own;\n'
 	@printf '   - the deployed binaries, wired by the synthesized template, do the main job from no node to no node, disruption included.\n'
 
-# The folders of infra/local whose tests take minutes each.
-SLOW_TESTS := demo scale
+.PHONY: test-all
+test-all: ## everything that a page calls a proof, in the parts of .ci/parts: PART=1 runs the first alone
+	@.ci/test-all $(PART)
 
-.PHONY: test-slow
-test-slow: local ## what CI checks too where it has the time: a rollout, 200 nodes, and that types, launches, images, budgets, hashes and CRDs are Karpenter's
-	$(STEP) 'a rollout, and a cluster of 200 nodes' '8 minutes' env $(LOCAL_FLAGS) go -C infra/local test -count=1 -p 1 -timeout 30m $(SLOW_TESTS:%=./%/...)
-	@$(MAKE) --no-print-directory test-bench PEER=1.15
-	@$(MAKE) --no-print-directory test-bench PEER=1.14
-	@printf '\n== make test-slow passed. It proved that\n'
-	@printf '   - a bad image is stopped by its rollout, and a good one is rolled out;\n'
-	@printf '   - the deployed binaries work in a cluster of 200 nodes;\n'
-	@printf '   - types, launches, images, budgets, hashes and CRDs are those of Karpenter 1.14 and 1.15.\n'
+.PHONY: budget
+budget: ## write what make test and make test-all took when they last ran, as CPU seconds, into pkg/testing/budget.md
+	@.ci/budget write
 
-.PHONY: check
-check: $(CONTROLLER_GEN) ## the fast part: format, vet, lint, purity, unit tests
+.PHONY: format
+format:
 	@bad=$$(gofmt -l $(GO_FILES)); if [ -n "$$bad" ]; then printf 'not formatted (make fmt):\n%s\n' "$$bad"; exit 1; fi
-	$(STEP) 'vet' '10 s, 2 minutes the first time' go vet ./...
-	@$(MAKE) --no-print-directory lint
-	$(STEP) 'purity and unit tests' '6 minutes' env GOGC=400 go test -timeout 60m $(ROOT_PACKAGES)
-	$(STEP) 'licenses and contents of a release' '10 s' go test ./infra/release ./infra/archive ./infra/zip
-	$(STEP) 'simulation of 260 more seeds, 300 in all' '2 minutes' env GOGC=400 go test ./pkg/testing/sim -run 'TestSeeds$$' -args -first 41 -seeds 260
+
+.PHONY: rules
+rules:
+	$(STEP) 'purity, shape, rules and pages' '5 s, 2 minutes the first time' go test -vet=off ./pkg ./pkg/testing/readme
+
+# The linters contain go vet's checks: vet runs here and nowhere else.
+GOLANGCI_LINT_RUN := $(BIN)/golangci-lint
+UNIT_PACKAGES := $(ROOT_PACKAGES) ./infra/release ./infra/archive ./infra/zip ./infra/mutants
+STACK_PACKAGES = \$$(go list ./infra/... | grep -v -E '/infra/(release|archive|zip|mutants)\$$')
+
+.PHONY: test-units
+test-units: $(GOLANGCI_LINT) $(CONTROLLER_GEN)
+	$(STEP) 'short unit tests' '4 minutes' env GOGC=400 go test -short -vet=off -timeout 20m $(UNIT_PACKAGES)
+	$(STEP) 'tests of the stack' '2 minutes' $(SHELL) -c "go test -vet=off -timeout 20m $(STACK_PACKAGES)"
+	$(STEP) 'vet and lint' '20 s, 3 minutes the first time' $(GOLANGCI_LINT_RUN) run ./...
+	$(STEP) 'vet and lint the local environment' '20 s, 3 minutes the first time' $(SHELL) -c "cd infra/local && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./..."
+
+# The folders of infra/local whose tests take minutes each.
+LONG_TESTS := demo scale
+LOCAL_TESTS = \$$(go -C infra/local list ./... | grep -v $(LONG_TESTS:%=-e '/%$$'))
+
+.PHONY: test-local
+test-local:
+	@# e2e takes longest by far, so it begins first.
+	$(STEP) 'short tests of the local environment' '8 minutes' $(SHELL) -c \
+		"go -C infra/local test -short -vet=off -count=1 -p 2 -timeout 30m ./e2e $(LOCAL_TESTS)"
+
+# The parts of make test-all, as .ci/parts lists them. A test that runs there runs at full length, and in a process whose
+# CPU seconds are noted.
+FULL_TEST := test -vet=off -count=1 -timeout 60m -exec $(CURDIR)/.ci/note-cpu
+
+.PHONY: all-units
+all-units: $(CONTROLLER_GEN) $(GOVULNCHECK)
+	$(STEP) 'unit tests' '9 minutes' env GOGC=400 go $(FULL_TEST) $(UNIT_PACKAGES)
+	$(STEP) 'a planted vulnerability is found' '30 s' go test -vet=off -count=1 ./infra/release -run Vulnerabilit -args -govulncheck $(BIN)/govulncheck
+	@for f in 'pkg/model/requirements FuzzModel' 'pkg/model/requirements FuzzAlgebra' 'pkg/model/compact FuzzReadValue' \
+		'pkg/providers/kube FuzzDecodeCheckpoint' 'pkg/workload FuzzParse' 'pkg/workload/manifest FuzzParse'; do \
+		set -- $$f; .ci/step "fuzz $$2 of $$1" '20 s' go test -vet=off ./$$1 -run XXX -fuzz "^$$2$$" -fuzztime 10s; done
+
+SIM := go test -vet=off -count=1 -timeout 30m ./pkg/testing/sim
+
+.PHONY: all-seeds
+all-seeds:
+	$(STEP) '260 more seeds, 300 in all' '2 minutes' $(SIM) -run 'TestSeeds$$' -args -first 41 -seeds 260 -progress
+	$(STEP) '200 rollouts' '2 minutes' $(SIM) -run 'TestRollouts$$' -args -first 21 -trials 200
+	$(STEP) '100 buffers of stopped capacity' '2 minutes' $(SIM) -run 'TestStoppedCapacity$$|TestAStoppedNodeIsNoDelay$$' -args -first 9 -buffers 100
+	$(STEP) '64 storms that learn spot pools' '2 minutes' $(SIM) -run 'TestSpotPools$$' -args -first 11 -spot 64
+	$(STEP) 'a day of 24 hours' '2 minutes' $(SIM) -run 'TestDay$$' -args -hours 24 -from 0 -days 1
+
+.PHONY: all-local
+all-local: local
+	$(STEP) 'tests of the local environment' '12 minutes' $(SHELL) -c "go -C infra/local $(FULL_TEST) -p 2 ./e2e $(LOCAL_TESTS)"
+
+.PHONY: all-clusters
+all-clusters: local
+	$(STEP) 'a rollout, and a cluster of 200 nodes' '8 minutes' go -C infra/local $(FULL_TEST) -p 1 $(LONG_TESTS:%=./%/...)
+	$(STEP) 'bursts of 1,000 claims' '2 minutes' go -C infra/local $(FULL_TEST) ./loadtest -args -claims 1000
+
+.PHONY: all-bench
+all-bench:
+	@$(MAKE) --no-print-directory test-bench PEER=1.15
+	$(STEP) '150 more random clusters, 200 in all' '3 minutes' $(SHELL) -c \
+		"export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/bench/compare test -vet=off -count=1 -timeout 30m . -args -seeds 150 -first-seed 50"
+
+.PHONY: all-bench-1.14
+all-bench-1.14:
+	@$(MAKE) --no-print-directory test-bench PEER=1.14
+
+.PHONY: all-plans
+all-plans:
+	@rm -rf .local/all-plans
+	@$(MAKE) --no-print-directory verify-plan compare-disruption SEEDS=200 DISRUPTION_STATE=.local/all-plans
+
+.PHONY: all-stack
+all-stack:
+	@$(MAKE) --no-print-directory deploy-test conformance
+
+.PHONY: all-metrics
+all-metrics: $(GOLANGCI_LINT)
+	$(STEP) 'test what Prometheus receives' '20 s, 2 minutes the first time' go -C infra/prometheus test -vet=off ./...
+	$(STEP) 'test what the OpenTelemetry Collector receives' '10 s, 2 minutes the first time' go -C infra/collector test -vet=off ./...
+	$(STEP) 'vet and lint both' '10 s, 2 minutes the first time' $(SHELL) -c "cd infra/prometheus && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./... && \
+		cd ../collector && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./..."
+
+.PHONY: all-moves
+all-moves:
+	@$(MAKE) --no-print-directory round-trip CLASSES=20
+
+.PHONY: all-release
+all-release:
+	@RELEASE_FLAGS='-functions -arch arm64' $(MAKE) --no-print-directory reproduce
 
 .PHONY: test-bench
-test-bench: bench-go $(GOLANGCI_LINT) $(BIN)/joiner-plane ## the part of make test-slow that compares with Karpenter: PEER=1.14 or, without it, 1.15
-	$(STEP) 'vet and test the bench beside Karpenter $(PEER)' '4 minutes, 10 the first time' \
-		$(SHELL) -c "export $(BENCH_ENV); go -C infra/bench vet ./... && go -C infra/bench test -timeout 30m ./..."
-	$(STEP) 'vet and test the comparison of random clusters' '20 s, 6 minutes the first time' \
-		$(SHELL) -c "export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/bench/compare vet ./... && go -C infra/bench/compare test ./..."
-	$(if $(filter 1.14,$(PEER)),,$(STEP) 'vet and test what Prometheus receives' '20 s, 2 minutes the first time' \
-		$(SHELL) -c "export $(LOCAL_FLAGS); go -C infra/prometheus vet ./... && go -C infra/prometheus test ./...")
-	$(if $(filter 1.14,$(PEER)),,$(STEP) 'vet and test what the OpenTelemetry Collector receives' '10 s, 2 minutes the first time' \
-		$(SHELL) -c "export $(LOCAL_FLAGS); go -C infra/collector vet ./... && go -C infra/collector test ./...")
-	@# The linter loads packages without go.mod of its own choice, so it sees the newer Karpenter only.
-	$(if $(filter 1.14,$(PEER)),,$(STEP) 'lint the bench' '10 s, 2 minutes the first time' $(SHELL) -c "export $(BENCH_ENV); \
-		cd infra/bench && $(BIN)/golangci-lint run -c ../../.golangci.yml ./... && cd compare && $(BIN)/golangci-lint run -c ../../../.golangci.yml ./... && \
-		cd ../../prometheus && $(BIN)/golangci-lint run -c ../../.golangci.yml ./... && \
-		cd ../collector && $(BIN)/golangci-lint run -c ../../.golangci.yml ./...")
+test-bench: bench-go $(GOLANGCI_LINT) $(BIN)/joiner-plane ## the part of make test-all that compares with Karpenter: PEER=1.14 or, without it, 1.15
+	$(STEP) 'test the bench beside Karpenter $(PEER)' '4 minutes, 10 the first time' \
+		$(SHELL) -c "export $(BENCH_ENV); go -C infra/bench test -vet=off -timeout 30m ./..."
+	$(STEP) 'test the comparison of random clusters' '20 s, 6 minutes the first time' \
+		$(SHELL) -c "export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/bench/compare test -vet=off ./..."
+	@# The linter loads packages without go.mod of its own choice, so it sees the newer Karpenter only; go vet sees the older.
+	$(if $(filter 1.14,$(PEER)),$(STEP) 'vet the bench' '1 minute' \
+		$(SHELL) -c "export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/bench vet ./... && go -C infra/bench/compare vet ./...")
+	$(if $(filter 1.14,$(PEER)),,$(STEP) 'vet and lint the bench' '10 s, 2 minutes the first time' $(SHELL) -c "export $(BENCH_ENV); \
+		cd infra/bench && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./... && cd compare && $(GOLANGCI_LINT_RUN) run -c ../../../.golangci.yml ./...")
 
 .PHONY: bench-go
 bench-go:
 	@env $(BENCH_ENV) go -C infra/bench version || { printf '%s\n' >&2 \
 		"infra/bench needs Go $$(sed -n 's/^go //p' infra/bench/go.mod), which the go command fetches from the module proxy (GOPROXY) and could not." \
 		'Install it, or compare with the older Karpenter, which does without: PEER=1.14'; exit 1; }
-
-.PHONY: lint
-lint: $(GOLANGCI_LINT)
-	$(STEP) 'lint' '20 s, 2 minutes the first time' $(BIN)/golangci-lint run ./...
 
 .PHONY: golden
 golden: ## rewrite the expected outputs of scenarios; read the diff as if it were code
@@ -222,18 +298,18 @@ compare: bench-go ## random clusters for the packer beside Karpenter's provision
 .PHONY: compare-disruption
 compare-disruption: bench-go ## which nodes Karpenter would disrupt beside ours, and whether it would let our commands pass, on random clusters: SEEDS=5000 FIRST_SEED=1; goes on where it was cut short
 	$(STEP) 'build the comparison' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/joiner-compare-disruption ./disruption/compare
-	$(BIN)/joiner-compare-disruption -seeds $(or $(SEEDS),5000) -first-seed $(or $(FIRST_SEED),1) -state .local/compare-disruption
+	$(BIN)/joiner-compare-disruption -seeds $(or $(SEEDS),5000) -first-seed $(or $(FIRST_SEED),1) -state $(or $(DISRUPTION_STATE),.local/compare-disruption)
 
 .PHONY: round-trip
 round-trip: bench-go local ## Karpenter's own controllers make nodes, Joiner takes them over, Karpenter takes them back: CLASSES=50 SEED=1 PEER=1.15
 	$(STEP) 'build Karpenter $(PEER)' '10 s, 10 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/karpenter-$(PEER) \
 		github.com/aws/karpenter-provider-aws/cmd/controller
-	$(LOCAL_FLAGS) go -C infra/local test -count=1 -timeout 30m -v ./roundtrip -args -karpenter $(BIN)/karpenter-$(PEER) -classes $(or $(CLASSES),50) -seed $(or $(SEED),1)
+	go -C infra/local test -count=1 -timeout 30m -v ./roundtrip -args -karpenter $(BIN)/karpenter-$(PEER) -classes $(or $(CLASSES),50) -seed $(or $(SEED),1)
 
 .PHONY: verify-plan
 verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,000 pods; others: WORKLOADS='files folders' VERIFY_FLAGS=-help
 	$(STEP) 'build verify-plan' '10 s, 3 minutes the first time' \
-		env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/verify-plan ./verify/program
+		go -C infra/local build -o $(BIN)/verify-plan ./verify/program
 	$(BIN)/verify-plan -most 3000 $(VERIFY_FLAGS) $(or $(WORKLOADS),infra/local/verify/testdata/small.yaml infra/local/verify/testdata/services-1000.json.gz infra/bench/workloads)
 
 .PHONY: vuln
@@ -248,21 +324,21 @@ vuln-test: $(GOVULNCHECK) ## that make vuln finds a planted vulnerability; needs
 
 .PHONY: load
 load: ## 1,000 NodeClaims in one burst against the emulated EC2 at its documented rates; other numbers: CLAIMS=n
-	@env $(LOCAL_FLAGS) go -C infra/local test ./loadtest -count=1 -v -args -claims $(or $(CLAIMS),1000)
+	@go -C infra/local test ./loadtest -count=1 -v -args -claims $(or $(CLAIMS),1000)
 
 .PHONY: storm
 storm: local ## 300 spot notices in a minute, and the latencies of single ones; other numbers: NODES=1000, more: STORM_FLAGS=-help
-	$(STEP) 'build the storm' '10 s, 3 minutes the first time' env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/storm ./storm
+	$(STEP) 'build the storm' '10 s, 3 minutes the first time' go -C infra/local build -o $(BIN)/storm ./storm
 	$(STEP) 'the storm' '10 to 20 minutes' $(BIN)/storm -nodes $(or $(NODES),300) $(STORM_FLAGS)
 
 .PHONY: scale
 scale: local ## what clusters of many nodes cost, measured as Lambda limits functions, into infra/bench/scale.md: NODES=500 PODS=15000 MEMORY=512; SCALE_FLAGS=-help
-	$(STEP) 'build the measurement' '10 s, 3 minutes the first time' env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/joiner-scale ./scale
+	$(STEP) 'build the measurement' '10 s, 3 minutes the first time' go -C infra/local build -o $(BIN)/joiner-scale ./scale
 	$(STEP) 'measure' '15 minutes' $(BIN)/joiner-scale -nodes $(or $(NODES),500) -pods $(or $(PODS),15000) -memory $(or $(MEMORY),0) $(SCALE_FLAGS)
 
 .PHONY: alarms
 alarms: local ## cause each fault that an alarm is for, and record what CloudWatch would be told, for the test of the alarms
-	$(STEP) 'record the faults' '10 minutes' env $(LOCAL_FLAGS) go -C infra/local test ./e2e -count=1 -timeout 40m -run TestRecordFaults -args \
+	$(STEP) 'record the faults' '10 minutes' go -C infra/local test ./e2e -count=1 -timeout 40m -run TestRecordFaults -args \
 		-recordings $(CURDIR)/infra/alarms/testdata
 
 .PHONY: fmt
@@ -272,10 +348,13 @@ fmt: ## format all Go files
 ## Building
 
 .PHONY: build
-build: ## build the functions and the local programs for this machine
-	$(STEP) 'build the functions for $(LOCAL_ARCH)' '5 s, 2 minutes the first time' .ci/build-functions $(LOCAL_ARCH) $(FUNCTIONS)
-	$(STEP) 'build the command line' '5 s, 1 minute the first time' go build -o $(BIN)/joiner ./functions/joiner
+build: functions ## build the functions and the local programs for this machine
+	$(STEP) -q 'build the command line' '5 s, 1 minute the first time' go build -v -o $(BIN)/joiner ./functions/joiner
 	@$(MAKE) --no-print-directory $(BIN)/joiner-local
+
+.PHONY: functions
+functions:
+	$(STEP) -q 'build the functions for $(LOCAL_ARCH)' '10 s, 3 minutes the first time' .ci/build-functions $(LOCAL_ARCH) $(FUNCTIONS)
 
 .PHONY: package
 package: ## build the functions as they are deployed (arm64), and a zip of each that is the same for the same code
@@ -340,40 +419,51 @@ authorization: build $(PYTHON_READY) $(CDK) ## write anew what AWS publishes abo
 
 .PHONY: conformance
 conformance: $(PYTHON_READY) ## the calls that Joiner makes, answered by the emulator and by moto; REWRITE=1 writes the answers anew. Needs Python 3
-	$(STEP) 'the emulator and moto answer' '1 minute, 4 the first time' env $(LOCAL_FLAGS) \
+	$(STEP) 'the emulator and moto answer' '1 minute, 4 the first time' \
 		go -C infra/local test -count=1 -v ./conformance -args -moto $(PYTHON)/bin/python $(if $(REWRITE),-rewrite)
 
 # What follows is made by the targets above.
 
-.PHONY: local
-local: build $(BIN)/joiner-plane .local/cdk.out/manifest.json
+# What the main job needs, and no more: it is all that make run builds on a fresh machine.
+.PHONY: story
+story: functions $(BIN)/joiner-plane $(BIN)/joiner-local .local/cdk.out/manifest.json
 
-# The stack for this machine's processor, from which the local Lambda host runs the functions.
-.local/cdk.out/manifest.json: $(foreach f,$(FUNCTIONS),.local/dist/$(LOCAL_ARCH)/$(f)/bootstrap) $(INFRA_SOURCES) cdk.json $(CDK)
-	@rm -rf .local/cdk.out .local/cdk.vpc .local/cdk.drain
-	$(STEP) 'synthesize the stack for the local environment' '8 s, 2 minutes the first time' $(SHELL) -c \
-		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c trigger=push -c commitments=true -c zonalShift=true -c architecture=$(LAMBDA_ARCH) -o .local/cdk.out $(CDK_QUIET)"
-	$(STEP) 'synthesize it in a VPC, for the tests of its permissions' '8 s' $(SHELL) -c \
-		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c trigger=push -c architecture=$(LAMBDA_ARCH) \
-		-c vpcID=vpc-0123456789abcdef0 -c subnetIDs=subnet-0123456789abcdef0 -c securityGroupIDs=sg-0123456789abcdef0 -o .local/cdk.vpc $(CDK_QUIET)"
-	$(STEP) 'synthesize it so that its removal drains nodes, for the tests of setup' '8 s' $(SHELL) -c \
-		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c trigger=push -c architecture=$(LAMBDA_ARCH) \
-		-c onDelete=drain -o .local/cdk.drain $(CDK_QUIET)"
-	@touch $@
+# What the tests of the local environment need.
+.PHONY: local
+local: story build .local/cdk.vpc/manifest.json .local/cdk.drain/manifest.json
+
+STACK_SOURCES = $(foreach f,$(FUNCTIONS),.local/dist/$(LOCAL_ARCH)/$(f)/bootstrap) $(INFRA_SOURCES) cdk.json $(CDK)
+# synthesize WHAT,CONTEXT writes the stack for this machine's processor, from which the local Lambda host runs the functions.
+define synthesize
+@rm -rf $(@D)
+$(STEP) 'synthesize the stack$(1)' '8 s, 2 minutes the first time' $(SHELL) -c \
+	"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c trigger=push -c architecture=$(LAMBDA_ARCH) $(2) -o $(@D) $(CDK_QUIET)"
+@touch $@
+endef
+
+.local/cdk.out/manifest.json: $(STACK_SOURCES)
+	$(call synthesize, for the local environment,-c commitments=true -c zonalShift=true)
+
+.local/cdk.vpc/manifest.json: $(STACK_SOURCES)
+	$(call synthesize, in a VPC$(comma) for the tests of its permissions,-c vpcID=vpc-0123456789abcdef0 \
+		-c subnetIDs=subnet-0123456789abcdef0 -c securityGroupIDs=sg-0123456789abcdef0)
+
+.local/cdk.drain/manifest.json: $(STACK_SOURCES)
+	$(call synthesize, so that its removal drains nodes$(comma) for the tests of setup,-c onDelete=drain)
 
 .local/dist/$(LOCAL_ARCH)/%/bootstrap:
 	@.ci/build-functions $(LOCAL_ARCH) $*
 
 $(BIN)/joiner-plane: $(LOCAL_SOURCES)
 	@mkdir -p $(@D)
-	$(STEP) 'compile the Kubernetes control plane' '20 s, 5 to 8 minutes the first time' \
-		env $(LOCAL_FLAGS) go -C infra/local build -ldflags '$(PLANE_LDFLAGS)' -o $@ ./controlplane
+	$(STEP) -q 'compile the Kubernetes control plane' '20 s, 5 to 8 minutes the first time' \
+		go -C infra/local build -v -ldflags '$(PLANE_LDFLAGS)' -o $@ ./controlplane
 	@touch $@
 
 $(BIN)/joiner-local: $(LOCAL_SOURCES)
 	@mkdir -p $(@D)
 	$(STEP) 'build the local environment' '10 s, 3 minutes the first time' \
-		env $(LOCAL_FLAGS) go -C infra/local build -ldflags '-s -w' -o $@ ./demo
+		go -C infra/local build -ldflags '-s -w' -o $@ ./demo
 	@touch $@
 
 $(CDK): infra/package.json infra/package-lock.json

@@ -49,6 +49,7 @@ func References() []string {
 		"infra/release.md",
 		"infra/settings.md",
 		"pkg/testing/breaks.md",
+		"pkg/testing/budget.md",
 	}
 }
 
