@@ -43,9 +43,11 @@ type Class struct {
 	Interfaces []Interface `json:"interfaces,omitempty"`
 	// type to the memory its registered nodes reported
 	LearnedMemoryMiB map[string]int64 `json:"learnedMemoryMiB,omitempty"`
-	Reservations     []Reservation    `json:"reservations,omitempty"`     // sorted by id
-	OpenReservations bool             `json:"openReservations,omitempty"` // EC2 matches open ones; there are no others
-	Subnets          []Subnet         `json:"subnets,omitempty"`          // in the order of the class's status
+	// what nodes of its present spec turned out to have less of than estimated
+	Observed         []Observation `json:"observed,omitempty"`
+	Reservations     []Reservation `json:"reservations,omitempty"`     // sorted by id
+	OpenReservations bool          `json:"openReservations,omitempty"` // EC2 matches open ones; there are no others
+	Subnets          []Subnet      `json:"subnets,omitempty"`          // in the order of the class's status
 	// nil for a class without a placement group
 	Placement *Placement `json:"placement,omitempty"`
 }

@@ -26,7 +26,7 @@ func ResolveTypes(c Catalog, class Class, soldOut []UnavailableOffering, now tim
 		out = append(out, r.resolveType(f, arch))
 	}
 	slices.SortFunc(out, func(a, b Type) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	return LowerToObserved(out, class.Observed)
 }
 
 // ValidUntil is when Resolve begins to tell something else than at the time now, though the same is asked; zero for

@@ -91,8 +91,8 @@ func (w *problem) countRemembered() int {
 func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	from, was := st.from, st.from.s
 	if len(s.Pools) > from.catalog.few || from.countRemembered() > 2*st.size+mostLearnt || !reflect.DeepEqual(
-		[]any{s.Pools, s.Classes, s.Daemons, s.Overlays, s.Rules},
-		[]any{was.Pools, was.Classes, was.Daemons, was.Overlays, was.Rules}) {
+		[]any{s.Pools, s.Classes, s.Daemons, s.Overlays, s.Rules, s.Observations()},
+		[]any{was.Pools, was.Classes, was.Daemons, was.Overlays, was.Rules, was.Observations()}) {
 		return false
 	}
 	for _, c := range s.Classes {

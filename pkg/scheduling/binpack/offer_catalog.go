@@ -48,7 +48,7 @@ type catalogBuilder struct {
 // they can launch.
 func (b *catalogBuilder) findPools(sells Offerings) {
 	c := b.catalog
-	sold := overlays.ByPool(*b.s, sells)
+	sold := lowerToObserved(*b.s, overlays.ByPool(*b.s, sells))
 	c.pools, c.skipped = usablePools(b.s)
 	slices.SortFunc(c.pools, func(a, b *pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
@@ -65,6 +65,24 @@ func (b *catalogBuilder) findPools(sells Offerings) {
 	c.sale = newRanking(slices.DeleteFunc(slices.Clone(c.offers),
 		func(o *poolOffering) bool { return !o.forSale() || o.model.pool.inflexible }),
 		len(c.dims))
+}
+
+// lowerToObserved is what pools sell, with what nodes that stand today turned out to have less of: the class remembers
+// it some minutes later.
+func lowerToObserved(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes.Type) func(
+	cluster.Pool) []instancetypes.Type {
+	seen := s.Observations()
+	if len(seen) == 0 {
+		return sold
+	}
+	done := map[string][]instancetypes.Type{}
+	return func(p cluster.Pool) []instancetypes.Type {
+		key := cluster.RevisionKey(p.Name, p.Revision)
+		if done[key] == nil {
+			done[key] = instancetypes.LowerToObserved(sold(p), seen[p.ClassKey()])
+		}
+		return done[key]
+	}
 }
 
 // usablePools tells the pools that take part from those that do not, and why.

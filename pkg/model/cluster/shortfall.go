@@ -1,0 +1,58 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
+)
+
+// Observations are what nodes have less of for pods than they were launched for, by the key of their class: what the
+// classes remember, and what the nodes of today say. A class of which no node of today says anything is left out, since
+// its types are resolved with what it remembers. Nodes launched for another spec of the class say nothing about it.
+func (s Snapshot) Observations() map[string][]instancetypes.Observation {
+	out := map[string][]instancetypes.Observation{}
+	classes := map[string]instancetypes.Class{}
+	for _, c := range s.Classes {
+		classes[c.Name] = c
+	}
+	for _, h := range s.StateNodes() {
+		o, ok := h.Shortfall()
+		if !ok {
+			continue
+		}
+		key := h.Claim.ClassKey()
+		class, ok := classes[key]
+		if !ok || h.Claim.Annotations[awsv1.AnnotationHash] != class.Hash {
+			continue
+		}
+		if out[key] == nil {
+			out[key] = slices.Clone(class.Observed)
+		}
+		out[key] = append(out[key], o)
+	}
+	return out
+}
+
+// Shortfall is what the host's node has less of for pods than its claim was launched for, if anything: of what every
+// kubelet reports, and of the devices that the claim was made for once the node is initialized. Other devices may come
+// with a driver that nobody has installed yet.
+func (h StateNode) Shortfall() (o instancetypes.Observation, short bool) {
+	if h.Claim == nil || h.Node == nil || !h.Registered() || h.Deleting() || h.Claim.ProviderID == "" {
+		return o, false
+	}
+	o = instancetypes.Observation{Type: h.Offer().Type, Instance: h.Claim.InstanceID()}
+	for _, name := range h.Claim.Allocatable.Names() {
+		usual := slices.Contains([]string{resources.CPU, resources.Memory, resources.Ephemeral, resources.Pods}, name)
+		if !usual && (!h.Initialized() || h.Claim.Requests.Get(name) == 0) {
+			continue
+		}
+		if has := h.Node.Allocatable.Get(name); has > 0 && has < h.Claim.Allocatable.Get(name) {
+			o.Has = append(o.Has, resources.Extended{Name: name, Count: has})
+		}
+	}
+	slices.SortFunc(o.Has, func(a, b resources.Extended) int { return strings.Compare(a.Name, b.Name) })
+	return o, o.Type != "" && len(o.Has) > 0
+}
