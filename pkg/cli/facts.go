@@ -137,7 +137,7 @@ func (s storedObjects) readClasses(ctx context.Context) (out []doctor.Class, cho
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &c) != nil {
 			return // the CRD would not have let it in
 		}
-		d := doctor.Class{Name: c.Name, Role: c.Spec.Role}
+		d := doctor.Class{Name: c.Name, Role: c.Spec.Role, Empty: c.EmptyTerms()}
 		for _, k := range c.Status.Conditions {
 			if k.Status != "True" && k.Type != awsv1.ConditionReady {
 				d.Problems = append(d.Problems, doctor.Problem{Condition: k.Type,

@@ -290,6 +290,8 @@ func imageTerms(c *awsv1.EC2NodeClass) string {
 		switch {
 		case t.Alias != "":
 			out = append(out, "alias "+t.Alias)
+		case t.IsEmpty():
+			out = append(out, termText("", "", nil))
 		case t.SSMParameter != "":
 			out = append(out, "ssmParameter "+t.SSMParameter)
 		case t.Owner != "":
@@ -312,6 +314,9 @@ func termText(id, name string, tags map[string]string) string {
 	}
 	for _, k := range sortedKeys(tags) {
 		parts = append(parts, "tag "+k+"="+tags[k])
+	}
+	if len(parts) == 0 {
+		return "an empty term, which selects nothing"
 	}
 	return strings.Join(parts, " and ")
 }

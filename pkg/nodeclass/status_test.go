@@ -98,6 +98,13 @@ func TestWhatIsNotReadyAndWhy(t *testing.T) {
 			"SecurityGroupsReady=False SecurityGroupsNotFound: no security group in us-west-2 matches securityGroupSelectorTerms (tag karpenter.sh/discovery=demo; name nodes): tag a group or change the terms",
 			"ValidationSucceeded=False DependenciesNotReady: SecurityGroupsReady: no security group in us-west-2 matches securityGroupSelectorTerms (tag karpenter.sh/discovery=demo; name nodes): tag a group or change the terms",
 		}},
+		{"terms without content", func(c *awsv1.EC2NodeClass, f *nodeclass.Resolved) {
+			c.Spec.SubnetSelectorTerms, f.Subnets = []awsv1.SubnetSelectorTerm{{Tags: map[string]string{}}}, nil
+		}, []string{
+			unhealthy + "SubnetsReady=False, ValidationSucceeded=False",
+			"SubnetsReady=False SubnetsNotFound: no subnet in us-west-2 matches subnetSelectorTerms (an empty term, which selects nothing): tag a subnet or change the terms",
+			"ValidationSucceeded=False DependenciesNotReady: SubnetsReady: no subnet in us-west-2 matches subnetSelectorTerms (an empty term, which selects nothing): tag a subnet or change the terms",
+		}},
 		{"profile", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) {
 			f.ProfileErr = &nodeclass.ProfileError{Reason: nodeclass.ReasonRoleNotFound, Why: "no role"}
 		}, []string{

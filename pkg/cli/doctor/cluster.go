@@ -121,6 +121,11 @@ func (e *examination) checkClasses() {
 			e.addFinding(Broken, checkClasses, fmt.Sprintf("%s: %s: %s", c.Name, p.Condition, p.Message),
 				e.mendClass(p.Condition))
 		}
+		for _, term := range c.Empty {
+			e.addFinding(Warning, checkClasses, fmt.Sprintf(
+				"%s: %s is empty and selects nothing; older versions took all that there is in the region", c.Name, term),
+				"give the term tags, an id or a name, or remove it, before nodes are needed")
+		}
 		if e.addUnknown("subnets and security groups of "+c.Name, c.Unknown) {
 			continue
 		}

@@ -61,7 +61,8 @@ type Pool struct {
 // Class is an EC2NodeClass with what AWS says about what it chose.
 type Class struct {
 	Name     string
-	Role     string // of its nodes, empty where it names an instance profile
+	Role     string   // of its nodes, empty where it names an instance profile
+	Empty    []string // selector terms that select nothing, such as subnetSelectorTerms[0]
 	Problems []Problem
 	Unknown  string // why AWS was not asked
 	Subnets  []Subnet

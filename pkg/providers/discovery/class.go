@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/smithy-go/middleware"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/nodeclaim/awserrors"
@@ -52,19 +54,70 @@ func (f *ClassResolver) FindAll(ctx context.Context, c *awsv1.EC2NodeClass) node
 	return out
 }
 
+// selections are the filters of the Describe calls of a selector. One that would have none selects nothing, and is no
+// call: EC2 would answer with all that there is in the region.
+type selections [][]types.Filter
+
+func (s *selections) add(filters ...types.Filter) {
+	if len(filters) > 0 {
+		*s = append(*s, filters)
+	}
+}
+
+// errUnfiltered is the refusal of onlyFiltered.
+var errUnfiltered = errors.New("a selector may not ask EC2 for everything: the call has no filter and no id")
+
+// onlyFiltered refuses the Describe call of a selector that has neither an id nor a filter beside the state. It holds
+// whatever is wrong with the terms of the class, or with who reads them.
+func onlyFiltered(o *ec2.Options) {
+	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("OnlyFiltered", func(ctx context.Context,
+			in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput,
+			middleware.Metadata, error) {
+			if !isFiltered(in.Parameters) {
+				return middleware.InitializeOutput{}, middleware.Metadata{}, errUnfiltered
+			}
+			return next.HandleInitialize(ctx, in)
+		}), middleware.Before)
+	})
+}
+
+// isFiltered reports whether the input of a Describe call names ids, or a filter beside the state. Of a call that no
+// selector makes it is false.
+func isFiltered(input any) bool {
+	var ids []string
+	var filters []types.Filter
+	switch in := input.(type) {
+	case *ec2.DescribeSubnetsInput:
+		ids, filters = in.SubnetIds, in.Filters
+	case *ec2.DescribeSecurityGroupsInput:
+		ids, filters = in.GroupIds, in.Filters
+	case *ec2.DescribeImagesInput:
+		ids, filters = in.ImageIds, in.Filters
+	case *ec2.DescribeCapacityReservationsInput:
+		ids, filters = in.CapacityReservationIds, in.Filters
+	}
+	return len(ids) > 0 || slices.ContainsFunc(filters, func(f types.Filter) bool {
+		return aws.ToString(f.Name) != filterState && len(f.Values) > 0
+	})
+}
+
+// filterState is the filter that calls have whatever the class selects.
+const filterState = "state"
+
 // findSubnets: terms are ORed; an id beats the tags of its term; all ids go into one query.
 func (f *ClassResolver) findSubnets(ctx context.Context, c *awsv1.EC2NodeClass) ([]nodeclass.Subnet, error) {
 	var ids []string
-	var queries [][]types.Filter
+	var queries selections
 	for _, t := range c.Spec.SubnetSelectorTerms {
 		if t.ID != "" {
 			ids = append(ids, t.ID)
 		} else {
-			queries = append(queries, tagFilters(t.Tags))
+			queries.add(tagFilters(t.Tags)...)
 		}
 	}
 	if len(ids) > 0 {
-		queries = append(queries, []types.Filter{ec2Filter("subnet-id", ids...)})
+		queries.add(ec2Filter("subnet-id", ids...))
 	}
 	found := map[string]nodeclass.Subnet{}
 	for _, q := range queries {
@@ -74,7 +127,7 @@ func (f *ClassResolver) findSubnets(ctx context.Context, c *awsv1.EC2NodeClass) 
 			if n == maxPages {
 				return nil, fmt.Errorf("describe subnets: more than %d pages", maxPages)
 			}
-			page, err := pages.NextPage(ctx)
+			page, err := pages.NextPage(ctx, onlyFiltered)
 			if err != nil {
 				return nil, wrapLookup("describe subnets", err)
 			}
@@ -92,7 +145,7 @@ func (f *ClassResolver) findSubnets(ctx context.Context, c *awsv1.EC2NodeClass) 
 // findSecurityGroups: inside a term an id beats a name, and a name beats tags.
 func (f *ClassResolver) findSecurityGroups(ctx context.Context, c *awsv1.EC2NodeClass) ([]awsv1.SecurityGroup, error) {
 	var ids, names []string
-	var queries [][]types.Filter
+	var queries selections
 	for _, t := range c.Spec.SecurityGroupSelectorTerms {
 		switch {
 		case t.ID != "":
@@ -100,14 +153,14 @@ func (f *ClassResolver) findSecurityGroups(ctx context.Context, c *awsv1.EC2Node
 		case t.Name != "":
 			names = append(names, t.Name)
 		default:
-			queries = append(queries, tagFilters(t.Tags))
+			queries.add(tagFilters(t.Tags)...)
 		}
 	}
 	if len(ids) > 0 {
-		queries = append(queries, []types.Filter{ec2Filter("group-id", ids...)})
+		queries.add(ec2Filter("group-id", ids...))
 	}
 	if len(names) > 0 {
-		queries = append(queries, []types.Filter{ec2Filter("group-name", names...)})
+		queries.add(ec2Filter("group-name", names...))
 	}
 	found := map[string]awsv1.SecurityGroup{}
 	for _, q := range queries {
@@ -117,7 +170,7 @@ func (f *ClassResolver) findSecurityGroups(ctx context.Context, c *awsv1.EC2Node
 			if n == maxPages {
 				return nil, fmt.Errorf("describe security groups: more than %d pages", maxPages)
 			}
-			page, err := pages.NextPage(ctx)
+			page, err := pages.NextPage(ctx, onlyFiltered)
 			if err != nil {
 				return nil, wrapLookup("describe security groups", err)
 			}

@@ -86,6 +86,7 @@ func (f *ClassResolver) imageQueries(ctx context.Context, c *awsv1.EC2NodeClass)
 	var out []ec2.DescribeImagesInput
 	for _, t := range c.Spec.AMISelectorTerms {
 		switch {
+		case t.IsEmpty():
 		case t.ID != "":
 			ids = append(ids, t.ID)
 		case t.SSMParameter != "":
@@ -115,7 +116,7 @@ func (f *ClassResolver) imageQueries(ctx context.Context, c *awsv1.EC2NodeClass)
 }
 
 func (f *ClassResolver) describeImages(ctx context.Context, q ec2.DescribeImagesInput) ([]nodeclass.Image, error) {
-	q.Filters = append(q.Filters, ec2Filter("state", "available"))
+	q.Filters = append(q.Filters, ec2Filter(filterState, "available"))
 	q.IncludeDeprecated, q.MaxResults = aws.Bool(true), aws.Int32(imagePage)
 	var out []nodeclass.Image
 	pages := ec2.NewDescribeImagesPaginator(f.EC2, &q)
@@ -123,7 +124,7 @@ func (f *ClassResolver) describeImages(ctx context.Context, q ec2.DescribeImages
 		if n == maxPages {
 			return nil, fmt.Errorf("describe images: more than %d pages, narrow amiSelectorTerms", maxPages)
 		}
-		page, err := pages.NextPage(ctx)
+		page, err := pages.NextPage(ctx, onlyFiltered)
 		if awserrors.IsMissing(err) {
 			return nil, nil
 		}

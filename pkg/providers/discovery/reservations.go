@@ -22,7 +22,10 @@ func (f *ClassResolver) findReservations(ctx context.Context, c *awsv1.EC2NodeCl
 	error) {
 	found := map[string]awsv1.CapacityReservation{}
 	for _, t := range c.Spec.CapacityReservationSelectorTerms {
-		in := &ec2.DescribeCapacityReservationsInput{Filters: []types.Filter{ec2Filter("state",
+		if t.IsEmpty() {
+			continue
+		}
+		in := &ec2.DescribeCapacityReservationsInput{Filters: []types.Filter{ec2Filter(filterState,
 			string(types.CapacityReservationStateActive))}}
 		if t.ID != "" {
 			in.CapacityReservationIds = []string{t.ID} // one by one: an unknown id fails the whole call
@@ -41,7 +44,7 @@ func (f *ClassResolver) findReservations(ctx context.Context, c *awsv1.EC2NodeCl
 			if n == maxPages {
 				return nil, fmt.Errorf("describe capacity reservations: more than %d pages", maxPages)
 			}
-			page, err := pages.NextPage(ctx)
+			page, err := pages.NextPage(ctx, onlyFiltered)
 			if t.ID != "" && awserrors.IsMissing(err) {
 				break
 			}

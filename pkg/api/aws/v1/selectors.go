@@ -1,5 +1,10 @@
 package v1
 
+import (
+	"fmt"
+	"slices"
+)
+
 // SubnetSelectorTerm matches subnets; the fields of one term must all match.
 type SubnetSelectorTerm struct {
 	// Tags the subnet has; the value `*` stands for any.
@@ -92,4 +97,40 @@ type PlacementGroupSelector struct {
 	// +kubebuilder:validation:Pattern:="^pg-[0-9a-z]+$"
 	// +optional
 	ID string `json:"id,omitempty"`
+}
+
+// IsEmpty reports whether the term selects by nothing. Such a term selects no subnet.
+func (t SubnetSelectorTerm) IsEmpty() bool { return t.ID == "" && len(t.Tags) == 0 }
+
+// IsEmpty reports whether the term selects by nothing. Such a term selects no group.
+func (t SecurityGroupSelectorTerm) IsEmpty() bool {
+	return t.ID == "" && t.Name == "" && len(t.Tags) == 0
+}
+
+// IsEmpty reports whether the term selects by nothing, or by the owner alone. Such a term selects no reservation.
+func (t CapacityReservationSelectorTerm) IsEmpty() bool {
+	return t.ID == "" && t.InstanceMatchCriteria == "" && len(t.Tags) == 0
+}
+
+// IsEmpty reports whether the term selects by nothing, or by the owner alone. Such a term selects no image.
+func (t AMISelectorTerm) IsEmpty() bool {
+	return t.Alias == "" && t.ID == "" && t.Name == "" && t.SSMParameter == "" && len(t.Tags) == 0
+}
+
+// EmptyTerms names the selector terms of the class that select nothing, such as subnetSelectorTerms[0].
+func (c *EC2NodeClass) EmptyTerms() []string {
+	s := c.Spec
+	return slices.Concat(emptyTerms("subnetSelectorTerms", s.SubnetSelectorTerms),
+		emptyTerms("securityGroupSelectorTerms", s.SecurityGroupSelectorTerms),
+		emptyTerms("amiSelectorTerms", s.AMISelectorTerms),
+		emptyTerms("capacityReservationSelectorTerms", s.CapacityReservationSelectorTerms))
+}
+
+func emptyTerms[T interface{ IsEmpty() bool }](list string, terms []T) (out []string) {
+	for i, t := range terms {
+		if t.IsEmpty() {
+			out = append(out, fmt.Sprintf("%s[%d]", list, i))
+		}
+	}
+	return out
 }
