@@ -32,6 +32,19 @@ func IsForbidden(err error) bool {
 	return ok && f.Forbidden()
 }
 
+// RefusedLabels are the labels about which the API server refused an object as invalid; refused is false for any other
+// error.
+func RefusedLabels(err error) (labels []string, refused bool) {
+	r, ok := errors.AsType[interface {
+		error
+		RefusedLabels() []string
+	}](err)
+	if !ok {
+		return nil, false
+	}
+	return r.RefusedLabels(), true
+}
+
 // IgnoreConflict leaves what changed meanwhile to the next pass, which sees the change.
 func IgnoreConflict(log *slog.Logger, err error) error {
 	if !IsConflict(err) {

@@ -42,7 +42,8 @@ type Reader interface {
 // Claims writes NodeClaims. A write to an object that changed since it was read has a method Conflict that reports
 // true, and changes nothing.
 type Claims interface {
-	// CreateClaim stores the intent to launch, finalizer included. Repeating it makes a second claim.
+	// CreateClaim stores the intent to launch, finalizer included. Repeating it makes a second claim. For a refusal by
+	// the API server of what the claim holds see RefusedLabels.
 	CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error)
 	// AdoptClaim puts our finalizer and the label of its class on a claim that lacks them, and of its labels the
 	// partition. May be repeated. A claim that is being deleted is a conflict.

@@ -207,7 +207,10 @@ func createClaim(ctx context.Context, l *claimLauncher, want plan.Launch) (clust
 	c, err := l.p.Claims.CreateClaim(ctx, want, pool)
 	change.AboutClaims(c.Name)
 	change.End(err)
-	return c, err
+	if err != nil {
+		return cluster.Claim{}, l.noteRefusedClaim(want, err)
+	}
+	return c, nil
 }
 
 // launchStoredBatch launches a batch that was stored just now.

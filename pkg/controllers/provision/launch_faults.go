@@ -13,9 +13,12 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// Aside is what decisions of a process fail about and are taken without. It outlives an invocation; the zero value is
-// ready.
-type Aside struct{ list []cluster.Aside }
+// Aside is what decisions of a process fail about, or the API server refuses, and are taken without. It outlives an
+// invocation; the zero value is ready.
+type Aside struct {
+	list    []cluster.Aside
+	refused refusedClaims
+}
 
 // launchFaults are the NodeClaims about whose launch a panic was caught. The zero value is ready; it may be used by
 // several goroutines.

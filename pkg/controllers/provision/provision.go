@@ -220,7 +220,8 @@ func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error)
 	if err != nil {
 		return s, err
 	}
-	return controllers.WithVolumes(ctx, p.Read, s, provisioning.MayEmpty)
+	s, err = controllers.WithVolumes(ctx, p.Read, s, provisioning.MayEmpty)
+	return p.Aside.refused.withoutRefused(s), err
 }
 
 // decideAndLog makes the plan and logs it.

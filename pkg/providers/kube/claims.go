@@ -2,9 +2,12 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -47,6 +50,9 @@ func (c Claims) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Poo
 			}
 			err = nil
 		}
+		if apierrors.IsInvalid(err) {
+			err = &RefusedError{err, refusedLabels(want, err)}
+		}
 		if err != nil {
 			return cluster.Claim{}, err
 		}
@@ -54,6 +60,32 @@ func (c Claims) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Poo
 		return translate.Claim(got), nil
 	}
 	return cluster.Claim{}, err
+}
+
+// refusedLabels are the labels that the refusal of the claim is about: of the requirements that it points at, and those
+// whose key or value it quotes.
+func refusedLabels(want *karpv1.NodeClaim, refusal error) (keys []string) {
+	var status apierrors.APIStatus
+	if !errors.As(refusal, &status) || status.Status().Details == nil {
+		return nil
+	}
+	for _, cause := range status.Status().Details.Causes {
+		quoted := func(text string) bool { return strings.Contains(cause.Message, strconv.Quote(text)) }
+		for i, r := range want.Spec.Requirements {
+			at := fmt.Sprintf("spec.requirements[%d]", i)
+			if cause.Field == at || strings.HasPrefix(cause.Field, at+".") || quoted(r.Key) ||
+				slices.ContainsFunc(r.Values, quoted) {
+				keys = append(keys, r.Key)
+			}
+		}
+		for key, v := range want.Labels {
+			if quoted(key) || quoted(v) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // sameWish reports whether an existing claim is the echo of our own request.

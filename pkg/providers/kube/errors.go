@@ -43,6 +43,21 @@ func (e *ForbiddenError) Unwrap() error { return e.err }
 // Forbidden reports true, for callers who may not know this package.
 func (e *ForbiddenError) Forbidden() bool { return true }
 
+// RefusedError says that the API server refuses an object for what it holds: to send it again does not help.
+type RefusedError struct {
+	err    error
+	labels []string
+}
+
+// Error names the call, the object and what is wrong with it.
+func (e *RefusedError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *RefusedError) Unwrap() error { return e.err }
+
+// RefusedLabels are the keys of the labels that the refusal is about, sorted, for callers who may not know this package.
+func (e *RefusedError) RefusedLabels() []string { return e.labels }
+
 // wrapError names what failed, and gives conflicts and absence types of their own.
 func wrapError(what apiCall, err error) error {
 	wrapped := fmt.Errorf("%s: %w", what, err)

@@ -15,12 +15,18 @@ import (
 // claimStore are the NodeClaims of the API server.
 type claimStore struct {
 	*engine
-	claims map[string]*cluster.Claim
+	RefuseClaim func(plan.Launch) (label string) // nil, or an empty label: none; set before use
+	claims      map[string]*cluster.Claim
 }
 
 // CreateClaim stores a claim with our finalizer.
 func (p ClaimPorts) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
 	return doCall(ctx, p.invocation, "create claim", func() (cluster.Claim, error) {
+		if p.w.RefuseClaim != nil {
+			if label := p.w.RefuseClaim(l); label != "" {
+				return cluster.Claim{}, &objects.RefusedError{Labels: []string{label}}
+			}
+		}
 		made := objects.NewClaim(l, pool, p.w.nextID(), p.w.now)
 		c := &made
 		p.w.claims[c.Name] = c

@@ -91,6 +91,17 @@ func (e *ConflictError) Error() string { return e.What + " was changed meanwhile
 // Conflict reports true.
 func (e *ConflictError) Conflict() bool { return true }
 
+// RefusedError says that an object holds what the API server refuses.
+type RefusedError struct{ Labels []string }
+
+// Error names the labels.
+func (e *RefusedError) Error() string {
+	return "labels " + strings.Join(e.Labels, ", ") + ": Invalid value"
+}
+
+// RefusedLabels are the labels.
+func (e *RefusedError) RefusedLabels() []string { return e.Labels }
+
 // NotFoundError says that an object does not exist.
 type NotFoundError struct{ What string }
 
