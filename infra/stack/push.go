@@ -18,7 +18,7 @@ const secretLength = 48
 // withoutURLs are the regions in which Lambda has no function URLs.
 func withoutURLs() []string {
 	return []string{"ap-east-2", "ap-south-2", "ap-southeast-4", "ap-southeast-5",
-		"ap-southeast-6", "ap-southeast-7", "ca-west-1", "cn-north-1", "cn-northwest-1", "eu-central-2",
+		"ap-southeast-6", "ap-southeast-7", "ca-west-1", "cn-north-1", "cn-northwest-1", "eu-central-2", "eu-south-2",
 		"il-central-1", "me-central-1", "mx-central-1", "us-gov-east-1", "us-gov-west-1"}
 }
 
