@@ -95,7 +95,8 @@ type Finding struct {
 }
 
 // Check finds everything that is wrong with deploying the plan. Before is what the stack has made already, nil when it
-// is deployed for the first time.
+// is deployed for the first time. Nothing keeps CloudFormation from going back to an older deployment: a refusal would
+// leave the stack in UPDATE_ROLLBACK_FAILED, from which no deployment leads.
 func Check(p Plan, before *Plan, f Facts) []Finding {
 	c := checker{plan: p, facts: f}
 	if before != nil {
@@ -111,6 +112,13 @@ func Check(p Plan, before *Plan, f Facts) []Finding {
 	c.checkWays()
 	c.checkRoom()
 	c.checkMemory()
+	if c.rollsBack() {
+		for i := range c.found {
+			if c.found[i].Level == Broken {
+				c.found[i].Level = Warning
+			}
+		}
+	}
 	return c.found
 }
 
@@ -161,12 +169,25 @@ type checker struct {
 // back after an update that failed may find its own, which CloudFormation has not deleted yet; a refusal would leave it
 // stuck.
 func (c *checker) whenThere() Level {
-	now, err := time.Parse(time.RFC3339, c.plan.Deployment)
-	last, errLast := time.Parse(time.RFC3339, c.before.Deployment)
-	if c.update && (err != nil || errLast != nil || !now.After(last)) {
+	now, last, known := c.deployments()
+	if c.update && (!known || !now.After(last)) {
 		return Warning
 	}
 	return Broken
+}
+
+// rollsBack reports whether CloudFormation surely goes back to an older deployment after an update that failed.
+func (c *checker) rollsBack() bool {
+	now, last, known := c.deployments()
+	return c.update && known && now.Before(last)
+}
+
+// deployments are the times of the deployment that is to be and of the one that was; not known where the user names
+// them otherwise.
+func (c *checker) deployments() (now, last time.Time, known bool) {
+	now, err := time.Parse(time.RFC3339, c.plan.Deployment)
+	last, errLast := time.Parse(time.RFC3339, c.before.Deployment)
+	return now, last, err == nil && errLast == nil
 }
 
 func (c *checker) addFinding(level Level, about, what, mend string) {
