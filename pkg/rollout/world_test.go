@@ -281,8 +281,11 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 		w.r.Resume, w.r.Abort = w.r.Status.ResumeToken, ""
 	case "abort":
 		w.r.Abort, w.r.Resume = w.r.Status.Revision, ""
-	case "pin":
+	case "pin": // the last good revision, or the one before it
 		w.r.Pinned = w.r.Status.LastGood
+		if d.HasArg("previous") {
+			w.r.Pinned = w.r.Status.PreviousGood
+		}
 	case "refuse": // a launch with an image that is gone
 		w.claim(d.CmdArgs[0].Key).Conditions = []cluster.Condition{{Type: api.ConditionLaunched, Status: "Unknown", Reason: "LaunchFailed", Message: "InvalidAMIID.NotFound: ami-1"}}
 	case "deregister": // what EC2 has no more, of the images that are asked for
