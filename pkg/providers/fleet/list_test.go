@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 // described is what EC2 says of an instance of the account.
@@ -152,6 +153,45 @@ func TestManyInstancesAreListedByID(t *testing.T) {
 	for n, i := range got {
 		if i.ID != ids[n] {
 			t.Errorf("instance %d is %s, want %s", n, i.ID, ids[n])
+		}
+	}
+}
+
+// brokenAt answers one request of those that it gets with an error, and the others as the describer does.
+type brokenAt struct {
+	*describer
+	request int // from 1
+
+	mu   sync.Mutex
+	seen int
+}
+
+func (b *brokenAt) Do(r *http.Request) (*http.Response, error) {
+	b.mu.Lock()
+	b.seen++
+	broken := b.seen == b.request
+	b.mu.Unlock()
+	if !broken {
+		return b.describer.Do(r)
+	}
+	return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Request: r, Body: io.NopCloser(strings.NewReader(
+		"<Response><Errors><Error><Code>RequestLimitExceeded</Code><Message>m</Message></Error></Errors></Response>"))}, nil
+}
+
+// A part of a list by ids that fails makes the list fail: what is not listed counts as gone.
+func TestAPartOfAListThatFails(t *testing.T) {
+	d := &describer{}
+	var ids []string
+	for n := range 250 {
+		ids = append(ids, fmt.Sprintf("i-%03d", n))
+		d.add(ids[n], "2026-05-08T09:10:00.000Z")
+	}
+	for request := 1; request <= 3; request++ {
+		f := d.fleet("2026-05-08T10:00:30Z")
+		f.EC2 = ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: &brokenAt{describer: d, request: request}, Retryer: aws.NopRetryer{}, Credentials: aws.AnonymousCredentials{}})
+		got, err := f.ListInstances(t.Context(), cluster.InstanceFilter{IDs: ids})
+		if awserrors.CodeOf(err) != "RequestLimitExceeded" || len(got) > 0 {
+			t.Errorf("part %d fails: %d instances, error %v", request, len(got), err)
 		}
 	}
 }

@@ -58,6 +58,23 @@ func TestOfferThatKeepsFailingRestsLonger(t *testing.T) {
 	}
 }
 
+// Marks that differ in their scope alone are two, each with a period of its own: a full subnet is not another subnet,
+// and an offer in one reservation not that in another.
+func TestMarksThatDifferInScopeAlone(t *testing.T) {
+	for _, o := range []instancetypes.Offer{{}, {CapacityType: "reserved", Type: "m5.large", Zone: "us-west-2a"}} {
+		l, clock := newLedger(&fakeStore{})
+		for _, scope := range []string{"one", "two"} {
+			add(t, l, instancetypes.UnavailableOffering{Offer: o, Scope: scope, Why: "full"})
+			clock.pass(10 * time.Second)
+		}
+		want := []instancetypes.UnavailableOffering{{Offer: o, Scope: "one", Until: at("12:03:00"), Why: "full", Times: 1},
+			{Offer: o, Scope: "two", Until: at("12:03:10"), Why: "full", Times: 1}}
+		if diff := cmp.Diff(want, marks(t, l)); diff != "" {
+			t.Errorf("marks of %+v (-want +got):\n%s", o, diff)
+		}
+	}
+}
+
 // Launches side by side meet the same refusal; a repeated call after a lost reply says it again.
 func TestSameFailureSeenTwiceIsOneFailure(t *testing.T) {
 	l, clock := newLedger(&fakeStore{})
