@@ -1,8 +1,8 @@
 package events
 
 // Deployed is what CloudFormation sends when a stack has been created or changed. The rule of our stack asks for its
-// own stack only; refresh takes it as a tick, so that the catalog
-// exists soon after the first deployment, and asks EC2 anew what the deployment allows.
+// own stack only; refresh takes it as a tick, so that the catalog exists soon after the first deployment, and asks EC2
+// anew what the deployment allows.
 type Deployed = Event[DeployedDetail]
 
 // DeployedDetail names the stack and what became of it.

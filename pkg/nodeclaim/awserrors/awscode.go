@@ -107,6 +107,15 @@ func IsAboutType(code string) bool {
 	return IsDenied(code) || NoCapacity(code) || code == "InvalidParameterCombination"
 }
 
+// IsAboutOffer reports whether the code may refuse one offer of a launch and not the others, when the answer names it.
+func IsAboutOffer(code string) bool {
+	switch code {
+	case "OptInRequired", "PendingVerification", "InstanceLimitExceeded", "InsufficientHostCapacity":
+		return true
+	}
+	return IsAboutType(code)
+}
+
 // IsMalformed reports whether the code says that AWS does not understand a value of the request. An image id that could
 // be none is Missing.
 func IsMalformed(code string) bool {

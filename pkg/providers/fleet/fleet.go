@@ -154,7 +154,7 @@ func (f *Fleet) readOutcome(o launch.Order, out *ec2.CreateFleetOutput) ([]clust
 	switch {
 	case len(started) >= o.Count():
 		return started, marks, nil
-	case len(other) > 0:
+	case len(other) > 0 && !leavesOffers(o, marks, other):
 		return started, marks, &LaunchError{Code: aws.ToString(other[0].ErrorCode),
 			Message: aws.ToString(other[0].ErrorMessage)}
 	case len(marks) > 0:

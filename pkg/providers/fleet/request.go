@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -78,7 +79,7 @@ func ec2Tags(in []launch.Tag) []types.Tag {
 const spreadLimit = "limit of instances in this spread placement group"
 
 // splitErrors splits the errors of a CreateFleet answer into refused offers and others. What a reservation refuses
-// is not sold out elsewhere.
+// is not sold out elsewhere. An offer that a policy denies is marked too, and its error is among the others.
 func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instancetypes.UnavailableOffering,
 	other []types.CreateFleetError) {
 	for _, e := range errs {
@@ -90,6 +91,10 @@ func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instanc
 		}
 		if !awserrors.NoCapacity(c) && !strings.Contains(aws.ToString(e.ErrorMessage), spreadLimit) {
 			other = append(other, e)
+			if f, named := offerNamed(o, e); named && awserrors.IsAboutOffer(c) {
+				marks = append(marks, instancetypes.UnavailableOffering{Offer: f,
+					Scope: cmp.Or(o.Reservation(f.Type, f.Zone), o.Group), Why: c})
+			}
 			continue
 		}
 		if id := subnetOf(e); c == awserrors.NoAddresses && id != "" { // other subnets of the zone may have some
@@ -118,14 +123,34 @@ func subnetOf(e types.CreateFleetError) string {
 // offersRefused is what an error is about. Without knowing which offer, it is all that were asked for; a wildcard would
 // shut out much more.
 func offersRefused(o launch.Order, e types.CreateFleetError) []instancetypes.Offer {
-	if v := e.LaunchTemplateAndOverrides; v != nil && v.Overrides != nil {
-		f := instancetypes.Offer{CapacityType: o.CapacityType, Type: string(v.Overrides.InstanceType),
-			Zone: aws.ToString(v.Overrides.AvailabilityZone)}
-		if f.Type != "" && f.Zone != "" {
-			return []instancetypes.Offer{f}
-		}
+	if f, named := offerNamed(o, e); named {
+		return []instancetypes.Offer{f}
 	}
 	return o.Offers()
+}
+
+// offerNamed is the offer that an error names.
+func offerNamed(o launch.Order, e types.CreateFleetError) (f instancetypes.Offer, named bool) {
+	v := e.LaunchTemplateAndOverrides
+	if v == nil || v.Overrides == nil {
+		return f, false
+	}
+	f = instancetypes.Offer{CapacityType: o.CapacityType, Type: string(v.Overrides.InstanceType),
+		Zone: aws.ToString(v.Overrides.AvailabilityZone)}
+	return f, f.Type != "" && f.Zone != ""
+}
+
+// leavesOffers reports whether the marks leave an offer of the order that EC2 did not refuse. Then the others may be
+// asked for at once, whatever was denied.
+func leavesOffers(o launch.Order, marks []instancetypes.UnavailableOffering, other []types.CreateFleetError) bool {
+	for _, e := range other {
+		if _, named := offerNamed(o, e); !named || !awserrors.IsAboutOffer(aws.ToString(e.ErrorCode)) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(o.Offers(), func(f instancetypes.Offer) bool {
+		return !slices.ContainsFunc(marks, func(m instancetypes.UnavailableOffering) bool { return m.Offer == f })
+	})
 }
 
 func imageOf(o launch.Order, i cluster.Instance) (image, subnet string) {

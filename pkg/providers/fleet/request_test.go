@@ -169,3 +169,53 @@ func TestWhatATemplateLeavesOut(t *testing.T) {
 		t.Errorf("user data %v and profile %v", d.UserData, d.IamInstanceProfile)
 	}
 }
+
+// An offer that the answer denies is marked with its reason. While the order has others they are asked for at once;
+// when all are denied the claim says why. A denial of nobody knows what marks nothing.
+func TestADeniedOffer(t *testing.T) {
+	f := &Fleet{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }}
+	offer := func(kind string) instancetypes.Offer {
+		return instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: kind, Zone: "a"}
+	}
+	o := order()
+	o.Templates[0].Overrides = []launch.Override{{Offer: offer("c5.large"), SubnetID: "subnet-a"}, {Offer: offer("m5.large"), SubnetID: "subnet-a"}}
+	denial := func(code, kind string) types.CreateFleetError {
+		e := types.CreateFleetError{ErrorCode: &code, ErrorMessage: aws.String("no")}
+		if kind != "" {
+			e.LaunchTemplateAndOverrides = &types.LaunchTemplateAndOverridesResponse{Overrides: &types.FleetLaunchTemplateOverrides{
+				InstanceType: types.InstanceType(kind), AvailabilityZone: aws.String("a")}}
+		}
+		return e
+	}
+	for _, c := range []struct {
+		name   string
+		errors []types.CreateFleetError
+		marks  string
+		err    string // empty when others are asked for at once
+	}{
+		{"one type by a policy", []types.CreateFleetError{denial("UnauthorizedOperation", "c5.large")}, "c5.large UnauthorizedOperation", ""},
+		{"one type by the account", []types.CreateFleetError{denial("OptInRequired", "c5.large")}, "c5.large OptInRequired", ""},
+		{"one denied, one sold out", []types.CreateFleetError{denial("UnauthorizedOperation", "c5.large"), denial("InsufficientInstanceCapacity", "m5.large")},
+			"c5.large UnauthorizedOperation, m5.large InsufficientInstanceCapacity", "UnauthorizedOperation: no"},
+		{"all", []types.CreateFleetError{denial("UnauthorizedOperation", "c5.large"), denial("UnauthorizedOperation", "m5.large")},
+			"c5.large UnauthorizedOperation, m5.large UnauthorizedOperation", "UnauthorizedOperation: no"},
+		{"without an offer", []types.CreateFleetError{denial("UnauthorizedOperation", "")}, "", "UnauthorizedOperation: no"},
+		{"a throttle", []types.CreateFleetError{denial("RequestLimitExceeded", "c5.large")}, "", "RequestLimitExceeded: no"},
+		{"a failure of EC2", []types.CreateFleetError{denial("InternalError", "c5.large")}, "", "InternalError: no"},
+		{"the old limit of instances", []types.CreateFleetError{denial("InstanceLimitExceeded", "c5.large")}, "c5.large InstanceLimitExceeded", ""},
+		{"no dedicated host", []types.CreateFleetError{denial("InsufficientHostCapacity", "c5.large")}, "c5.large InsufficientHostCapacity", ""},
+	} {
+		_, marks, err := f.readOutcome(o, &ec2.CreateFleetOutput{Errors: c.errors})
+		no, others := errors.AsType[*instancetypes.NoCapacityError](err)
+		if others {
+			marks = no.Marks
+		}
+		var got []string
+		for _, m := range marks {
+			got = append(got, m.Type+" "+m.Why)
+		}
+		if d := cmp.Diff(c.marks, strings.Join(got, ", ")); d != "" || others != (c.err == "") || !others && err.Error() != c.err {
+			t.Errorf("%s: error %v, marks (-want +got):\n%s", c.name, err, d)
+		}
+	}
+}
