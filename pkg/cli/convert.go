@@ -1,15 +1,20 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/cli/convert"
 	"joiner.sh/pkg/workload/manifest"
 )
@@ -73,8 +78,13 @@ func runConvert(f convertFlags, sc terminalOutput) error {
 	if err != nil {
 		return &inputError{err}
 	}
+	v, err := judgeObjects(r.Objects)
+	if err != nil {
+		return err
+	}
+	r.Warnings = slices.Concat(r.Warnings, v.dropped, v.refused)
 	for _, w := range r.Warnings {
-		sc.writeMessage("%s %s", sc.paintMessage("warning:", text.FgYellow), w)
+		sc.writeMessage("%s %s", sc.paintMessage("warning:", warningColour), w)
 	}
 	if err := writeObjects(sc, f.output, r.Objects); err != nil {
 		return err
@@ -121,21 +131,47 @@ func bodyOf(o convert.Object) (json.RawMessage, error) {
 		return o.Other.Body, nil
 	}
 	b, err := json.Marshal(what)
+	if err == nil && o.Pool != nil && o.Class == nil {
+		b, err = withPlainLimits(b, o.Pool.Spec.Limits)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("write JSON: %w", err)
 	}
 	return b, nil
 }
 
-// upToDate converts what is of older versions among the documents, with warnings as messages.
-func upToDate(docs []manifest.Document, sc terminalOutput) ([]manifest.Document, error) {
-	r, err := convert.ConvertAll(docs, convert.Options{})
+// withPlainLimits writes whole numbers as people do: 1000 and not 1k.
+func withPlainLimits(pool []byte, limits api.Limits) ([]byte, error) {
+	plain := map[corev1.ResourceName]string{}
+	for name, q := range limits {
+		if plain[name] = q.String(); q.Format == resource.DecimalSI {
+			if n, whole := q.AsInt64(); whole {
+				plain[name] = strconv.FormatInt(n, 10)
+			}
+		}
+	}
+	was, err := json.Marshal(limits)
 	if err != nil {
 		return nil, err
 	}
-	var out []manifest.Document
-	for _, w := range r.Warnings {
-		sc.writeMessage("%s %s", sc.paintMessage("warning:", text.FgYellow), w)
+	now, err := json.Marshal(plain)
+	return bytes.Replace(pool, slices.Concat([]byte(`"limits":`), was), slices.Concat([]byte(`"limits":`), now), 1), err
+}
+
+// upToDate converts what is of older versions among the documents, with warnings as messages. Refused says why the API
+// server would refuse which of the objects, by kind and name.
+func upToDate(docs []manifest.Document, sc terminalOutput) (out []manifest.Document, refused map[string]string,
+	err error) {
+	r, err := convert.ConvertAll(docs, convert.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := judgeObjects(r.Objects)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, w := range slices.Concat(r.Warnings, v.refused) {
+		sc.writeMessage("%s %s", sc.paintMessage("warning:", warningColour), w)
 	}
 	for _, o := range r.Objects {
 		if !o.Converted() {
@@ -144,13 +180,13 @@ func upToDate(docs []manifest.Document, sc terminalOutput) ([]manifest.Document,
 		}
 		b, err := bodyOf(o)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		made, err := manifest.ParseManifests("converted", b)
+		made, err := o.Source().Remade(b)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		out = append(out, made...)
+		out = append(out, made)
 	}
-	return out, nil
+	return out, v.names, nil
 }

@@ -4,14 +4,16 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strings"
 
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/workload"
 	"joiner.sh/pkg/workload/manifest"
 )
 
 // readWorkload reads what is to be planned: one workload file, or manifests. Broken is how many documents cannot be
 // read.
-func (f planFlags) readWorkload(sc terminalOutput) (w workload.File, broken int, err error) {
+func (f planFlags) readWorkload(load instancetypes.Catalog, sc terminalOutput) (w workload.File, broken int, err error) {
 	files, err := f.readAll(sc)
 	if err != nil {
 		return w, 0, err
@@ -35,14 +37,15 @@ func (f planFlags) readWorkload(sc terminalOutput) (w workload.File, broken int,
 	}
 	docs, broken, err := manifestsOf(files, sc)
 	if err == nil {
-		w, err = withNodePool(f.String(), docs, sc)
+		w, err = withNodePool(f.inputs.String(), docs, load, sc)
 	}
 	return w, broken, err
 }
 
 // withNodePool makes one workload of manifests. A general-purpose NodePool stands in where they have none.
-func withNodePool(name string, docs []manifest.Document, sc terminalOutput) (workload.File, error) {
-	docs, err := upToDate(docs, sc)
+func withNodePool(name string, docs []manifest.Document, load instancetypes.Catalog, sc terminalOutput) (workload.File,
+	error) {
+	docs, refused, err := upToDate(docs, sc)
 	if err != nil {
 		return workload.File{}, err
 	}
@@ -54,7 +57,15 @@ func withNodePool(name string, docs []manifest.Document, sc terminalOutput) (wor
 		}
 		docs = append(docs, own...)
 	}
+	docs, err = withDaemonSets(docs, sc)
+	if err != nil {
+		return workload.File{}, err
+	}
+	for _, n := range poolNotes(docs, load) {
+		sc.writeMessage("%s %s", sc.paintMessage("warning:", warningColour), n)
+	}
 	w, err := collectDocuments(name, docs, sc)
+	w.Refused = refused
 	switch {
 	case err != nil:
 		return w, err
@@ -72,6 +83,29 @@ func withNodePool(name string, docs []manifest.Document, sc terminalOutput) (wor
 //
 //go:embed nodepool.yaml
 var generalPurpose []byte
+
+// onEveryNode is what Amazon EKS runs on every node, and what manifests without them are planned with.
+//
+//go:embed daemonsets.yaml
+var onEveryNode []byte
+
+// withDaemonSets adds the DaemonSets of Amazon EKS that are not among the objects.
+func withDaemonSets(docs []manifest.Document, sc terminalOutput) ([]manifest.Document, error) {
+	own, err := manifest.ParseManifests("the DaemonSets of Amazon EKS", onEveryNode)
+	if err != nil {
+		return nil, err
+	}
+	var added []string
+	for _, d := range own {
+		if !slices.ContainsFunc(docs, func(o manifest.Document) bool { return o.Kind == d.Kind && o.Name == d.Name }) {
+			docs, added = append(docs, d), append(added, d.Name)
+		}
+	}
+	if len(added) > 0 {
+		sc.writeMessage("counted on every node, as Amazon EKS has them: %s; give a DaemonSet of that name to have it otherwise", strings.Join(added, ", "))
+	}
+	return docs, nil
+}
 
 // collectDocuments makes one workload of the objects and says what it leaves out.
 func collectDocuments(name string, docs []manifest.Document, sc terminalOutput) (workload.File, error) {
@@ -92,13 +126,15 @@ func (f planFlags) readChanges(sc terminalOutput) (workload.Manifests, error) {
 	if err == nil && broken > 0 {
 		err = fmt.Errorf("%s: %d documents cannot be read", f.compare, broken)
 	}
+	var refused map[string]string
 	if err == nil {
-		docs, err = upToDate(docs, sc)
+		docs, refused, err = upToDate(docs, sc)
 	}
 	if err != nil {
 		return workload.Manifests{}, err
 	}
 	w, err := collectDocuments(f.compare, docs, sc)
+	w.Refused = refused
 	if err == nil && len(w.Pools)+len(w.Overlays)+len(w.Classes)+len(w.Buffers) == 0 {
 		err = fmt.Errorf("%s: there is no NodePool, EC2NodeClass, NodeOverlay or CapacityBuffer to compare with", f.compare)
 	}

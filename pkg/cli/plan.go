@@ -114,7 +114,7 @@ func runPlan(ctx context.Context, f planFlags, sc terminalOutput) error {
 	var w workload.File
 	broken := 0
 	err = sc.withProgress("reading "+f.inputs.String(), func() (err error) {
-		w, broken, err = f.readWorkload(sc)
+		w, broken, err = f.readWorkload(load, sc)
 		return err
 	})
 	if err != nil {
@@ -160,8 +160,12 @@ func (f planFlags) showDifference(sc terminalOutput, before, after workload.Plac
 func (f planFlags) planFile(w workload.File, load instancetypes.Catalog, rules cluster.Settings,
 	sc terminalOutput) (p workload.Placement, err error) {
 	name := f.inputs.String()
-	sc.writeMessage("%s: %d pods in %d groups, %d existing nodes, %d NodePools, %d instance types",
-		name, w.Pending(), len(w.Groups)+len(w.Pods), len(w.Nodes), len(w.Pools), len(load.Types))
+	source := ""
+	if f.types == "" && f.bucket == "" {
+		source = ", built in"
+	}
+	sc.writeMessage("%s: %d pods in %d groups, %d existing nodes, %d NodePools, %d instance types of %s%s", name,
+		w.Pending(), len(w.Groups)+len(w.Pods), len(w.Nodes), len(w.Pools), len(load.Types), load.Region, source)
 	for _, text := range manifestWarnings(w, load) {
 		sc.writeMessage("%s", text)
 	}

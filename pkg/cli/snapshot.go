@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/buffers"
 	"joiner.sh/pkg/model/cluster"
@@ -31,12 +32,8 @@ const labelHost = "kubernetes.io/hostname"
 // Pods of DaemonSets on existing nodes are left out: the packer keeps their room free by itself.
 func WorkloadSnapshot(f workload.File, c instancetypes.Catalog) (cluster.Snapshot, error) {
 	s := cluster.Snapshot{Now: workload.CreationTime(), Catalog: c, Classes: plainClasses(f, c)}
-	for i := range f.Pools {
-		p := translate.Pool(&f.Pools[i], s.Classes)
-		if why := nodeclass.PoolProblems(&f.Pools[i]); len(why) > 0 {
-			p.Ready, p.Message = false, strings.Join(why, "; ")
-		}
-		s.Pools = append(s.Pools, p)
+	for _, p := range f.Pools {
+		s.Pools = append(s.Pools, filePool(f, p, s.Classes))
 	}
 	for i := range f.Overlays {
 		s.Overlays = append(s.Overlays, translate.Overlay(&f.Overlays[i]))
@@ -45,11 +42,16 @@ func WorkloadSnapshot(f workload.File, c instancetypes.Catalog) (cluster.Snapsho
 		s.Daemons = append(s.Daemons, translate.DaemonPod(daemonSet(d)))
 	}
 	s.Pods = make([]cluster.Pod, 0, f.Pending())
+	var storage *translate.Storage
+	if f.Storage != nil {
+		known := fileStorage(*f.Storage)
+		storage = &known
+	}
 	for _, g := range f.Groups {
-		s.Pods = append(s.Pods, pendingPods(g)...)
+		s.Pods = append(s.Pods, pendingPods(g, storage)...)
 	}
 	for i := range f.Pods {
-		s.Pods = append(s.Pods, waitingPod(&f.Pods[i]))
+		s.Pods = append(s.Pods, withVolumes(waitingPod(&f.Pods[i]), f.Pods[i].Spec, nil, 0, storage))
 	}
 	kept, err := bufferPods(f)
 	if err != nil {
@@ -72,6 +74,27 @@ func byKey(a, b cluster.Pod) int {
 		return n
 	}
 	return strings.Compare(a.Name, b.Name)
+}
+
+// filePool is a NodePool of a file. One that the API server would refuse, or whose class is none of ours, is not used.
+func filePool(f workload.File, given api.NodePool, classes []instancetypes.Class) cluster.Pool {
+	given.Status = api.NodePoolStatus{} // of the cluster that it was exported from
+	out := translate.Pool(&given, classes)
+	why := nodeclass.PoolProblems(&given)
+	ref := given.Spec.Template.Spec.NodeClassRef
+	if !isOurClass(*ref) {
+		why = []string{fmt.Sprintf("its class is %s %s of %s, and no EC2NodeClass of %s", ref.Kind, ref.Name, ref.Group,
+			awsv1.Group)}
+	}
+	for _, key := range []string{"NodePool " + given.Name, "EC2NodeClass " + ref.Name} {
+		if refused := f.Refused[key]; refused != "" {
+			why = append(why, "the API server refuses "+key+": "+refused)
+		}
+	}
+	if len(why) > 0 {
+		out.Ready, out.Message = false, strings.Join(why, "; ")
+	}
+	return out
 }
 
 // bufferPods are the pods that CapacityBuffers keep room for.
@@ -142,7 +165,9 @@ func plainClass(f workload.File, name string, like instancetypes.Class) instance
 	class := like
 	for i := range f.Classes {
 		if f.Classes[i].Name == name {
-			class = resolvedLike(nodeclass.DescribeClass(&f.Classes[i]), like)
+			given := f.Classes[i]
+			given.Status = awsv1.EC2NodeClassStatus{} // of the cluster that it was exported from
+			class = resolvedLike(nodeclass.DescribeClass(&given), like)
 		}
 	}
 	class.Name = name
@@ -179,7 +204,7 @@ func groupTemplate(g workload.Group) *corev1.Pod {
 	}
 }
 
-func pendingPods(g workload.Group) []cluster.Pod {
+func pendingPods(g workload.Group, storage *translate.Storage) []cluster.Pod {
 	if g.Count == 0 {
 		return nil
 	}
@@ -189,6 +214,7 @@ func pendingPods(g workload.Group) []cluster.Pod {
 		out[i] = one
 		out[i].Name = g.PodName(i)
 		out[i].UID = workload.PodUID(one.Namespace, out[i].Name)
+		out[i] = withVolumes(out[i], g.Pod.Spec, g.Claims, i, storage)
 	}
 	return out
 }
@@ -206,7 +232,7 @@ func waitingPod(p *corev1.Pod) cluster.Pod {
 		out.Phase = string(corev1.PodPending)
 	}
 	out.Unscheduled = true
-	if why := workload.PodRefusals(p.Spec); len(why) > 0 {
+	if why := workload.SpecRefusals(p.Spec); len(why) > 0 {
 		out.Unmodelled = append(out.Unmodelled, why...)
 		out.Need = out.Need.Times(0) // amounts that make no sense must not meet arithmetic
 	}

@@ -27,6 +27,7 @@ import (
 func CollectManifests(docs []manifest.Document, name string) (f File, notes []string, err error) {
 	c := manifestCollector{File: File{Schema: Schema, Name: name}, given: manifestReader{seen: map[string]bool{}},
 		left: map[string]int{}, least: map[string]int{}}
+	c.Storage = &Storage{}
 	var problems []error
 	for _, d := range c.standAlone(docs) {
 		if err := c.addObject(d); err != nil {
@@ -87,13 +88,14 @@ func (c *manifestCollector) addObject(d manifest.Document) error {
 		})
 	case "apps/v1 StatefulSet":
 		var o appsv1.StatefulSet
-		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) {
-			if len(o.Spec.VolumeClaimTemplates) > 0 {
-				c.notes = append(c.notes, fmt.Sprintf(
-					"%s: its volumes are taken as new ones, which can be made in any zone", d.Object()))
+		err := c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) { return o.Spec.Template, o.Spec.Replicas })
+		for _, t := range o.Spec.VolumeClaimTemplates {
+			if t.Name += "-" + d.Name; err == nil {
+				last := &c.Groups[len(c.Groups)-1]
+				last.Claims = append(last.Claims, t)
 			}
-			return o.Spec.Template, o.Spec.Replicas
-		})
+		}
+		return err
 	case "batch/v1 Job":
 		var o batchv1.Job
 		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) {
@@ -298,6 +300,16 @@ func (c *manifestCollector) nameGroups() {
 func (m *Manifests) MergeOver(other Manifests) {
 	m.Pools = mergeByName(m.Pools, other.Pools, func(p api.NodePool) string { return p.Name })
 	m.Classes = mergeByName(m.Classes, other.Classes, func(c awsv1.EC2NodeClass) string { return c.Name })
+	refused := map[string]string{}
+	maps.Copy(refused, m.Refused)
+	for _, p := range other.Pools {
+		delete(refused, "NodePool "+p.Name)
+	}
+	for _, c := range other.Classes {
+		delete(refused, "EC2NodeClass "+c.Name)
+	}
+	maps.Copy(refused, other.Refused)
+	m.Refused = refused
 	m.Namespaces = mergeByName(m.Namespaces, other.Namespaces, func(n corev1.Namespace) string { return n.Name })
 	m.Overlays = mergeByName(m.Overlays, other.Overlays, func(o v1alpha1.NodeOverlay) string { return o.Name })
 	m.Buffers = mergeByName(m.Buffers, other.Buffers,

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner.sh/pkg/workload/manifest"
@@ -89,7 +90,7 @@ func (c *manifestCollector) addRollout(d manifest.Document) error {
 	return c.addPods(d, o.Spec.Template, o.Spec.Replicas)
 }
 
-// addRule takes an object that changes pods: their number, or what admission makes of them.
+// addRule takes an object that changes pods: their number, where their volumes can be, or what admission makes of them.
 func (c *manifestCollector) addRule(d manifest.Document) (known bool, err error) {
 	group, _, _ := strings.Cut(d.APIVersion, "/")
 	switch group + " " + d.Kind {
@@ -108,6 +109,19 @@ func (c *manifestCollector) addRule(d manifest.Document) (known bool, err error)
 		c.rules.LimitRanges = append(c.rules.LimitRanges, o)
 	case "autoscaling HorizontalPodAutoscaler", "keda.sh ScaledObject":
 		err = c.addAutoscaler(d)
+	case "v1 PersistentVolumeClaim":
+		var o corev1.PersistentVolumeClaim
+		err = decodeNamed(c, d, &o)
+		o.Namespace = namespaceOr(o.Namespace)
+		c.Storage.Claims = append(c.Storage.Claims, o)
+	case "v1 PersistentVolume":
+		var o corev1.PersistentVolume
+		err = decodeNamed(c, d, &o)
+		c.Storage.Volumes = append(c.Storage.Volumes, o)
+	case "storage.k8s.io StorageClass":
+		var o storagev1.StorageClass
+		err = decodeNamed(c, d, &o)
+		c.Storage.Classes = append(c.Storage.Classes, o)
 	default:
 		return false, nil
 	}

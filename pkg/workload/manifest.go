@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
@@ -27,6 +28,15 @@ type Manifests struct {
 	// whose labels count for namespace selectors; those that are only named have no label but their name
 	Namespaces []corev1.Namespace
 	Classes    []awsv1.EC2NodeClass // only of files that hold plain manifests; elsewhere every class is a plain one
+	// why the API server would refuse NodePools and EC2NodeClasses, by kind and name such as "NodePool general"
+	Refused map[string]string
+}
+
+// Storage is what manifests say about volumes.
+type Storage struct {
+	Claims  []corev1.PersistentVolumeClaim // with their namespace
+	Volumes []corev1.PersistentVolume
+	Classes []storagev1.StorageClass
 }
 
 // ParseManifests reads a stream of NodePools, NodeOverlays, CapacityBuffers, the PodTemplates that these name, and

@@ -4,11 +4,36 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/plan"
 )
 
 // notWaiting is the reason of pods that no plan speaks of.
 const notWaiting = "it waits for no node: it has ended, is being deleted or preempting, or belongs to a DaemonSet or to a node itself"
+
+// whyNotWaiting says why no plan speaks of a pod with the spec.
+func whyNotWaiting(s corev1.PodSpec) string {
+	opts := func(e corev1.NodeSelectorRequirement) bool {
+		return e.Key == api.LabelNodePool && e.Operator == corev1.NodeSelectorOpDoesNotExist
+	}
+	a := s.Affinity
+	if a == nil || a.NodeAffinity == nil {
+		return notWaiting
+	}
+	var terms []corev1.NodeSelectorTerm
+	if r := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; r != nil {
+		terms = slices.Clone(r.NodeSelectorTerms)
+	}
+	for _, p := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		terms = append(terms, p.Preference)
+	}
+	if slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool { return slices.ContainsFunc(t.MatchExpressions, opts) }) {
+		return "its node affinity asks for a node of no NodePool (" + api.LabelNodePool + " DoesNotExist): it waits for a node group"
+	}
+	return notWaiting
+}
 
 // FromPlan says in groups what the plan says in pods. Claims and nodes keep the order of the plan, groups without a
 // home that of the file. Measurements are left to the caller.
@@ -93,27 +118,27 @@ func (f File) unplacedByGroup(list []plan.Unplaced, group func(key string) strin
 		}
 	}
 	out := []Unplaced{}
-	add := func(group string, count int) {
+	add := func(group string, count int, why string) {
 		u := byGroup[group]
 		if u == nil {
 			u = &Unplaced{Group: group}
 		}
 		if rest := count - seen[group] - u.Count; rest > 0 {
 			u.Count += rest
-			u.Reasons = append(u.Reasons, notWaiting)
+			u.Reasons = append(u.Reasons, why)
 		}
 		if u.Count > 0 {
 			out = append(out, *u)
 		}
 	}
 	for _, g := range f.Groups {
-		add(g.Name, g.Count)
+		add(g.Name, g.Count, whyNotWaiting(g.Pod.Spec))
 	}
 	for i := range f.Pods {
-		add(PodKey(&f.Pods[i]), 1)
+		add(PodKey(&f.Pods[i]), 1, whyNotWaiting(f.Pods[i].Spec))
 	}
 	for i := range f.Buffers {
-		add(BufferGroup(&f.Buffers[i]), 0) // only what the plan speaks of
+		add(BufferGroup(&f.Buffers[i]), 0, notWaiting) // only what the plan speaks of
 	}
 	return out
 }

@@ -20,6 +20,18 @@ const fargateScheduler = "fargate-scheduler"
 // PodRefusals says what no API server would accept about a pod, or what a workload file cannot describe: such a pod
 // stays unschedulable, with these reasons.
 func PodRefusals(s corev1.PodSpec) []string {
+	out := SpecRefusals(s)
+	for _, v := range s.Volumes {
+		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+			out = append(out, fmt.Sprintf("volume %s: a workload file does not say where persistent volumes can be",
+				v.Name))
+		}
+	}
+	return out
+}
+
+// SpecRefusals are PodRefusals but for volumes, of which manifests say where they can be.
+func SpecRefusals(s corev1.PodSpec) []string {
 	var out []string
 	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
 		out = append(out, badAmounts("container "+c.Name+" requests", c.Resources.Requests)...)
@@ -49,12 +61,6 @@ func PodRefusals(s corev1.PodSpec) []string {
 			out = append(out, badTerms("pod anti-affinity",
 				a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
 				a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
-		}
-	}
-	for _, v := range s.Volumes {
-		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
-			out = append(out, fmt.Sprintf("volume %s: a workload file does not say where persistent volumes can be",
-				v.Name))
 		}
 	}
 	if s.SchedulerName == fargateScheduler {

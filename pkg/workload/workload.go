@@ -36,6 +36,7 @@ type File struct {
 	Nodes       []Node       `json:"nodes,omitempty"`
 
 	Manifests `json:"-"` // what NodePools names, read
+	Storage   *Storage   `json:"-"` // of manifests; a workload file says nothing about volumes
 }
 
 // Group is Count pods of one template.
@@ -43,6 +44,8 @@ type Group struct {
 	Name  string                 `json:"name"`
 	Count int                    `json:"count"`
 	Pod   corev1.PodTemplateSpec `json:"pod"` // of its metadata namespace, labels and annotations count
+	// that a StatefulSet makes for each of its pods; a dash and the number of the pod follow the name
+	Claims []corev1.PersistentVolumeClaim `json:"-"`
 }
 
 // Node is a node that exists: initialized and ready.

@@ -19,6 +19,8 @@ const (
 	templateVersion    = "karpenter.k8s.aws/v1alpha1"
 	poolBeta           = "karpenter.sh/v1beta1"
 	classBeta          = "karpenter.k8s.aws/v1beta1"
+	poolToday          = "karpenter.sh/v1"
+	classToday         = "karpenter.k8s.aws/v1"
 	classKind          = "EC2NodeClass"
 )
 
@@ -110,6 +112,16 @@ func (c *converter) addObject(d manifest.Document) error {
 		return c.convertPool(d)
 	case classBeta + " " + classKind:
 		return c.convertClass(d)
+	case poolToday + " NodePool":
+		if isHalfMigratedPool(d) {
+			c.addWarning(d, "apiVersion", halfMigrated)
+			return c.convertPool(d)
+		}
+	case classToday + " " + classKind:
+		if isHalfMigratedClass(d) {
+			c.addWarning(d, "apiVersion", halfMigrated)
+			return c.convertClass(d)
+		}
 	}
 	group, version, _ := strings.Cut(d.APIVersion, "/")
 	ours := group == api.Group || group == awsv1.Group
@@ -180,9 +192,9 @@ func (c *converter) requireUnique() error {
 	for _, o := range c.objects {
 		id := o.id()
 		if first, twice := seen[id]; twice && (o.Converted() || first.Converted()) {
-			problems = append(problems, o.sourceName().Errorf("metadata.name",
+			problems = append(problems, o.Source().Errorf("metadata.name",
 				"there would be two of %s, the other from %s:%d; rename one in the input",
-				id, first.sourceName().File, first.sourceName().Line("metadata.name")))
+				id, first.Source().File, first.Source().Line("metadata.name")))
 		} else {
 			seen[id] = o
 		}
@@ -201,7 +213,8 @@ func (o Object) id() string {
 	return strings.TrimSpace(o.Other.Object() + " " + o.Other.Namespace)
 }
 
-func (o Object) sourceName() manifest.Document {
+// Source is what the object was made of.
+func (o Object) Source() manifest.Document {
 	if o.Converted() {
 		return o.from
 	}

@@ -28,6 +28,9 @@ type betaPool struct {
 				NodeClassRef  *betaRef                     `json:"nodeClassRef"`
 				Kubelet       *betaKubelet                 `json:"kubelet"`
 				Resources     *corev1.ResourceRequirements `json:"resources"` // of claims; pools had it without effect
+				// of v1, in files that are half migrated
+				ExpireAfter            *string       `json:"expireAfter"`
+				TerminationGracePeriod *api.Duration `json:"terminationGracePeriod"`
 			} `json:"spec"`
 		} `json:"template"`
 		Disruption struct {
@@ -38,12 +41,15 @@ type betaPool struct {
 		} `json:"disruption"`
 		Limits poolLimits `json:"limits"`
 		Weight *int32     `json:"weight"`
+		// of v1, in files that are half migrated
+		Replicas *int64 `json:"replicas"`
 	} `json:"spec"`
 	Status any `json:"status"`
 }
 
 type betaRef struct {
 	APIVersion string `json:"apiVersion"`
+	Group      string `json:"group"` // of v1, in files that are half migrated
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
 }
@@ -95,6 +101,7 @@ func (c *converter) convertPool(d manifest.Document) error {
 	c.convertLabels(d, "spec.template.metadata.labels", p.Spec.Template.Labels)
 	p.Spec.Template.Spec.Requirements = c.convertRequirements(d, "spec.template.spec.requirements", t.Spec.Requirements)
 	p.Spec.Limits, p.Spec.Weight = api.Limits(old.Spec.Limits), old.Spec.Weight
+	p.Spec.Replicas, p.Spec.Template.Spec.TerminationGracePeriod = old.Spec.Replicas, t.Spec.TerminationGracePeriod
 	if err := convertDisruption(d, old, p); err != nil {
 		return err
 	}
@@ -107,11 +114,14 @@ func (c *converter) convertPool(d manifest.Document) error {
 func convertDisruption(d manifest.Document, old betaPool, p *api.NodePool) error {
 	o := old.Spec.Disruption
 	p.Spec.Disruption.Budgets = o.Budgets
-	if o.ExpireAfter != nil {
-		after, err := convertDuration(*o.ExpireAfter)
+	expire, at := o.ExpireAfter, "spec.disruption.expireAfter"
+	if today := old.Spec.Template.Spec.ExpireAfter; today != nil {
+		expire, at = today, "spec.template.spec.expireAfter"
+	}
+	if expire != nil {
+		after, err := convertDuration(*expire)
 		if err != nil {
-			return d.Errorf("spec.disruption.expireAfter", "%q is no duration; write it like 720h, or Never",
-				*o.ExpireAfter)
+			return d.Errorf(at, "%q is no duration; write it like 720h, or Never", *expire)
 		}
 		p.Spec.Template.Spec.ExpireAfter = after
 	}
@@ -119,6 +129,8 @@ func convertDisruption(d manifest.Document, old betaPool, p *api.NodePool) error
 	case "", "WhenUnderutilized", "WhenEmptyOrUnderutilized":
 		p.Spec.Disruption.ConsolidationPolicy = api.ConsolidationWhenEmptyOrUnderutilized
 		p.Spec.Disruption.ConsolidateAfter = api.NillableDuration{Duration: new(time.Duration), Raw: "0s"}
+	case string(api.ConsolidationBalanced):
+		p.Spec.Disruption.ConsolidationPolicy = api.ConsolidationBalanced
 	case "WhenEmpty":
 		p.Spec.Disruption.ConsolidationPolicy = api.ConsolidationWhenEmpty
 		if o.ConsolidateAfter == nil {

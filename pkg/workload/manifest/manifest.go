@@ -186,6 +186,9 @@ func (p streamPart) asJSON() ([]byte, *Error) {
 			"neither JSON nor less than %d MiB of YAML; convert it to JSON or split it", mostYAML>>20)}
 	}
 	out, err := yaml.YAMLToJSONStrict(p.text)
+	if err != nil && bytes.Contains(p.text, []byte("<<")) { // what overrides a merged key counts as a second one there
+		out, err = yaml.YAMLToJSON(p.text)
+	}
 	if err == nil { // it reads the first document and leaves the rest alone
 		err = onlyDocument(p.text)
 	}
@@ -263,6 +266,16 @@ func (d Document) flattenList() ([]Document, error) {
 		out = append(out, docs...)
 	}
 	return out, nil
+}
+
+// Remade is the document with what was made of its object in its place. Complaints still point at the original.
+func (d Document) Remade(body []byte) (Document, error) {
+	d.Body, d.APIVersion, d.Kind = body, "", ""
+	docs, err := d.flattenList()
+	if err != nil {
+		return d, err
+	}
+	return docs[0], nil
 }
 
 // Object names the document's object: kind and name.

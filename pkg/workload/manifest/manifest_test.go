@@ -142,7 +142,7 @@ func TestForms(t *testing.T) {
 		"quoted keys":          {"\"kind\": A\n'metadata': {\"name\": a}\n---\n{kind: B, metadata: {name: b}}\n", [2]int{1, 4}},
 		"carriage returns":     {"kind: A\r\nmetadata:\r\n  name: a\r\n---\r\nkind: B\r\nmetadata: {name: b}\r\n", [2]int{1, 5}},
 		"a byte order mark":    {"\ufeffkind: A\nmetadata: {name: a}\n---\nkind: B\nmetadata: {name: b}\n", [2]int{1, 4}},
-		"anchors and a merge":  {"kind: A\nmetadata: &m\n  name: a\n---\nx: &n {name: b}\nkind: B\nmetadata: {<<: *n}\n", [2]int{1, 5}},
+		"anchors and a merge":  {"kind: A\nmetadata: &m\n  name: a\n---\nx: &n {name: b}\nkind: B\nmetadata: {<<: *n, name: b}\n", [2]int{1, 5}},
 		"directives":           {"%YAML 1.2\n---\nkind: A\nmetadata: {name: a}\n---\nkind: B\nmetadata: {name: b}\n", [2]int{3, 6}},
 		"as PowerShell writes": {utf16("kind: A\r\nmetadata: {name: a}\r\n---\r\nkind: B\r\nmetadata: {name: b}\r\n"), [2]int{1, 4}},
 	} {
