@@ -116,7 +116,8 @@ func unhealthyCondition(n cluster.Node) (worst repairPolicy, since time.Time, il
 	return worst, since, ill
 }
 
-// countUnhealthy counts the nodes of the claim's pool, or of the whole cluster for a claim without a pool.
+// countUnhealthy counts the nodes of the claim's pool, or of the whole cluster for a claim without a pool. One that is
+// starting is not unhealthy, however many of them a burst of pods has brought.
 func (v state) countUnhealthy(c cluster.Claim) (unhealthy, all int, where string) {
 	where = "of the cluster"
 	if c.Pool != "" {
@@ -127,9 +128,15 @@ func (v state) countUnhealthy(c cluster.Claim) (unhealthy, all int, where string
 			continue
 		}
 		all++
-		if _, _, ill := unhealthyCondition(n); ill {
+		if _, _, ill := unhealthyCondition(n); ill && !v.isStarting(n) {
 			unhealthy++
 		}
 	}
 	return unhealthy, all, where
+}
+
+// isStarting reports whether the node is to be initialized yet, and has the time for it.
+func (v state) isStarting(n cluster.Node) bool {
+	c, owned := v.owners[n.ProviderID]
+	return owned && n.ProviderID != "" && !c.Is(v1.ConditionInitialized) && !v.isOverdue(c)
 }
