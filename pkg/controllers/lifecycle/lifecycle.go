@@ -191,6 +191,9 @@ func (l *Controller) decide(ctx context.Context, s cluster.Snapshot, instances [
 	var next lifecycle.Plan
 	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules,
 		l.took
+	if l.statusErr == nil {
+		s.StatusAt = l.examined
+	}
 	if l.Shifts != nil {
 		s.Shifts = l.Shifts.ListShifts(ctx)
 	}

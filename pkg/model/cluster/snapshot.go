@@ -27,6 +27,8 @@ type Snapshot struct {
 
 	Impaired []Impairment      `json:"impaired,omitempty"` // only where the pass asked EC2
 	Changes  []ScheduledChange `json:"changes,omitempty"`  // only where the pass asked EC2
+	// when EC2 told the two above of all running instances; zero where nobody asked, or it did not tell
+	StatusAt time.Time `json:"statusAt,omitzero"`
 	// zones that ARC shifts traffic away from; nil where nobody asked, or nobody knows
 	Shifts *ZonalShifts `json:"shifts,omitempty"`
 	// of nodes that are drained, only where the pass asked for them

@@ -38,6 +38,7 @@ type Notice struct {
 	Time     time.Time // of the event, by the clock of AWS
 	At       time.Time // when EC2 acts, zero if the notice does not say
 	Action   string    // terminate, stop or hibernate; empty if the notice does not say
+	InForce  bool      // At is what EC2's own status says now, and no event that may be late or out of date
 }
 
 // isStateChange reports whether the notice is about a state, which lifecycle and provision find out by themselves.

@@ -85,7 +85,7 @@ func HasReplaceRequest(c cluster.Claim, now time.Time) bool {
 func (l ReplaceRequest) StillHolds(now time.Time) bool { return l.Cause != "" && !l.isOver(now) }
 
 // isOver reports whether there is no reason to leave any more. A date of EC2 does not pass: what was scheduled may be
-// done late.
+// done late. It holds until EC2's status knows it no more.
 func (l ReplaceRequest) isOver(now time.Time) bool {
 	return l.Cause == Rebalance && !now.Before(l.Until)
 }
@@ -152,8 +152,9 @@ func notReplaced(c cluster.Claim, pool RebalancePolicy, now time.Time) string {
 }
 
 // ScheduledChange decides about a date on which EC2 disturbs the instance. A near date, one that has passed and an
-// unknown one delete the claim at once; a far one has its node left, replacement first and within budgets, and an hour
-// before it at the latest. Of several dates the earliest counts, in whatever order they come.
+// unknown one delete the claim at once; a far one never does: it has its node left, replacement first and within
+// budgets, and an hour before it at the latest. Of the dates of several events the earliest counts that is still to
+// come, in whatever order they come; the date in force replaces them all.
 func ScheduledChange(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	o := outcomeFor(n, claims, now)
 	if !o.Found {
@@ -164,9 +165,10 @@ func ScheduledChange(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 		told.Message += " for " + reasonText(n.At)
 	}
 	next := ReplaceRequest{Cause: Scheduled, Since: now, Until: n.At}
+	urgent := n.At.IsZero() || next.isDue(now)
 	if have := LeaveOf(o.Claim); have.Cause == Scheduled {
 		next.Since = have.Since
-		if have.Until.Before(next.Until) {
+		if !n.InForce && have.Until.Before(next.Until) && !have.isDue(now) {
 			next.Until = have.Until
 		}
 	}
@@ -179,7 +181,7 @@ func ScheduledChange(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	case o.Claim.Standby():
 		o.DeleteClaim, o.Drain, o.Provide = true, true, true
 		o.Why = "nothing runs there yet, and another is made"
-	case n.At.IsZero() || next.isDue(now):
+	case urgent:
 		o.DeleteClaim, o.Drain, o.Provide = true, true, true
 		o.Why = "there is no time for budgets"
 		if n.At.After(now) {
@@ -201,4 +203,14 @@ func ScheduledChange(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 func toSecond(l ReplaceRequest) ReplaceRequest {
 	l.Since, l.Until = l.Since.UTC().Truncate(time.Second), l.Until.UTC().Truncate(time.Second)
 	return l
+}
+
+// statusLag is how late EC2's status may tell of a date that AWS Health has announced.
+const statusLag = 5 * time.Minute
+
+// IsWithdrawn reports whether EC2 has called the date off that the claim's node is to be left for, or moved it to none:
+// asked at that time, its status told of no date for the instance.
+func IsWithdrawn(c cluster.Claim, statusAt time.Time) bool {
+	l := LeaveOf(c)
+	return l.Cause == Scheduled && c.Deleting.IsZero() && !statusAt.Before(l.Since.Add(statusLag))
 }

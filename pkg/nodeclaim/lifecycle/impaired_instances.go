@@ -41,19 +41,24 @@ func (v state) endImpaired(c cluster.Claim) (out []plan.Action, doomed bool) {
 }
 
 // pendingChanges is what dates of EC2 for the claim's instance ask for that was not done for them yet, whether AWS
-// Health has announced them or not. Of several dates the earliest counts. A claim that is being deleted gets an earlier
-// deadline at most.
+// Health has announced them or not. Of several dates the earliest counts, and replaces one that EC2 has moved; one that
+// EC2 has called off is taken back. A claim that is being deleted gets an earlier deadline at most.
 func (v state) pendingChanges(c cluster.Claim) (out []plan.Action, doomed bool) {
 	i, ok := v.instances[c.ProviderID]
 	if !ok || c.ProviderID == "" || i.Gone() {
 		return nil, false
 	}
 	at := slices.IndexFunc(v.s.Changes, func(k cluster.ScheduledChange) bool { return k.Instance == i.ID })
+	if at < 0 && i.State == "running" && interruption.IsWithdrawn(c, v.s.StatusAt) {
+		return []plan.Action{{Do: plan.LeaveNode, Claim: c.Name, Reason: "called off",
+			Why: "EC2 plans no change of instance " + i.ID + " any more, and its node stays"}}, false
+	}
 	if at < 0 {
 		return nil, false
 	}
 	change := v.s.Changes[at]
-	notice := interruption.Notice{Kind: interruption.Scheduled, Instance: i.ID, Time: v.s.Now, At: change.At}
+	notice := interruption.Notice{Kind: interruption.Scheduled, Instance: i.ID, Time: v.s.Now, At: change.At,
+		InForce: true}
 	o := interruption.ScheduledChange(notice, []cluster.Claim{c}, v.s.Now)
 	switch {
 	case o.Leave.Cause != "":

@@ -25,7 +25,7 @@ func scenarioSyntax() syntax.Grammar {
 		"by-hand unlabelled unnamed in= pool= partition partition= batch= zone= type=",
 		"node NAME id= not-ready deleting= ready= no-finalizer foreign unlabelled",
 		"pod NAME on= owner= critical deleting= grace=# phase= protect= started= volume= hold= age= starting",
-		"instance NAME state= age= claim= uid= sold= partition= batch= why=", "pool NAME uid= nodes=# cpu=# gently deleting in= told= unhealthy=", "class zones=", "shifted ids=", "unasked", "pdb NAME allowed=#",
+		"instance NAME state= age= claim= uid= sold= partition= batch= why=", "pool NAME uid= nodes=# cpu=# gently deleting in= told= unhealthy=", "class zones=", "shifted ids=", "unasked", "told", "pdb NAME allowed=#",
 		"attach VOLUME to= claim= shared", "impaired INSTANCE since= system", "change INSTANCE at= code=", "reservation ID ends= block",
 		"rules repair detach=", "devices", "detaching", "clear", "refuse POD", "detach VOLUME", "next", "run SECONDS", "turn INSTANCE state= type= why=", "request CLAIM", "await SECONDS", "stops")
 }
@@ -64,6 +64,8 @@ func TestScenarios(t *testing.T) {
 				m.s.Impaired = append(m.s.Impaired, impairmentFrom(a))
 			case "change":
 				m.s.Changes = append(m.s.Changes, changeFrom(a))
+			case "told": // of all that fails a check or has a date
+				m.s.StatusAt = m.s.Now
 			case "reservation":
 				m.s.Classes = []instancetypes.Class{reservationFrom(a)}
 			case "class":

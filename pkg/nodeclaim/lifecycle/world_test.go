@@ -249,7 +249,7 @@ func claimFrom(a args) cluster.Claim {
 		case "capacity":
 			c.Capacity = amount(a.t, c.Capacity, f)
 		case "note":
-			key, value, _ := strings.Cut(f[1], "=")
+			key, value, _ := strings.Cut(strings.Join(f[1:], " "), "=")
 			c.Annotations[key] = value
 		case "condition":
 			kind, status, _ := strings.Cut(f[1], "=")

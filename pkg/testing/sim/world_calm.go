@@ -9,6 +9,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/interruption"
 	"joiner.sh/pkg/testing/objects"
 )
 
@@ -80,12 +81,14 @@ func (w *world) dropLate() {
 		}
 		if !w.plan.drifts && c.Annotations[v1.AnnotationReplaceRequested] != "" &&
 			(w.api.limitReached() || time.Since(w.calmed) > restFor/2) {
-			c.Annotations = objects.Merge(c.Annotations, nil)
-			delete(c.Annotations, v1.AnnotationReplaceRequested)
 			if m := w.ec2.instanceOf(c); m != nil {
 				w.ec2.callOff(m)
 			}
-			w.api.writeClaim(c, nil)
+			if interruption.LeaveOf(c.Claim).Cause == interruption.Rebalance { // which it is soon enough without
+				c.Annotations = objects.Merge(c.Annotations, nil)
+				delete(c.Annotations, v1.AnnotationReplaceRequested)
+				w.api.writeClaim(c, nil)
+			}
 		}
 	}
 }
