@@ -97,12 +97,18 @@ func sameCommand(a, b *claim) bool {
 	return id != "" && id == b.Annotations[disruption.AnnotationReplaces]
 }
 
-// ownersWithNodes are the UIDs of the claims that have had a node, whatever became of it.
+// ownersWithNodes are the UIDs of the claims that have had a node, whatever became of it. A claim of a batch whose
+// status was never written has its instance by its label: other pods may run there by then.
 func ownersWithNodes(w *world) map[string]bool {
 	out := map[string]bool{}
 	for _, m := range w.ec2.machines {
 		if m.node != nil {
 			out[m.owner] = true
+		}
+	}
+	for _, c := range w.api.claims {
+		if m := w.ec2.machines[c.Labels[v1.LabelInstance]]; m != nil && m.node != nil {
+			out[c.UID] = true
 		}
 	}
 	return out
