@@ -83,3 +83,22 @@ func TestSampleOfADaemonSet(t *testing.T) {
 		t.Errorf("sample (-want +got):\n%s", diff)
 	}
 }
+
+// Limits stand in for requests that a DaemonSet's template does not give, those of the whole pod too, unless a container
+// asks for the resource.
+func TestLimitsOfADaemonSetsTemplate(t *testing.T) {
+	for spec, want := range map[string]resources.List{
+		"{containers: [{name: a, resources: {limits: {cpu: 200m}}}]}":                                                          {CPU: 200, Pods: 1},
+		"{resources: {limits: {cpu: '1', memory: 1Gi}}, containers: [{name: a}]}":                                              {CPU: 1000, Memory: 1 << 30, Pods: 1},
+		"{resources: {limits: {cpu: '7'}}, containers: [{name: a, resources: {requests: {cpu: 100m}}}]}":                       {CPU: 100, Pods: 1},
+		"{resources: {requests: {cpu: '3'}, limits: {cpu: '7'}}, containers: [{name: a, resources: {requests: {cpu: 100m}}}]}": {CPU: 3000, Pods: 1},
+	} {
+		d := read[appsv1.DaemonSet](t, "{metadata: {name: agent}, spec: {template: {spec: "+spec+"}}}")
+		if got := DaemonPod(d).Need; got.String() != want.String() {
+			t.Errorf("%s: %s, want %s", spec, got, want)
+		}
+		if got := Template("default", d.Spec.Template).Need; got.String() != want.String() {
+			t.Errorf("template %s: %s, want %s", spec, got, want)
+		}
+	}
+}

@@ -1,11 +1,15 @@
 package translate
 
 import (
+	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
@@ -131,6 +135,95 @@ func TestAttachedVolumes(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, VolumeLimits(read[storagev1.CSINode](t, text))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// What Storage looks at of a claim and of a volume is all in their slim copies, field by field as in the whole.
+func TestSlimCopies(t *testing.T) {
+	claim, volume := filled[corev1.PersistentVolumeClaim](), filled[corev1.PersistentVolume]()
+	claim.Annotations = map[string]string{bindCompleted: "yes", "other": "x"}
+	slimClaim, slimVolume := SlimClaim(&claim), SlimVolume(&volume)
+	for _, c := range []struct {
+		name        string
+		whole, slim any
+		want        []string
+	}{
+		{"claim", claim, slimClaim, []string{"ObjectMeta.Name", "ObjectMeta.Namespace", "ObjectMeta.DeletionTimestamp",
+			"ObjectMeta.Annotations", "Spec.StorageClassName", "Spec.VolumeName", "Status.Phase"}},
+		{"volume", volume, slimVolume, []string{"ObjectMeta.Name", "ObjectMeta.DeletionTimestamp", "Spec.NodeAffinity",
+			"Spec.PersistentVolumeSource.AWSElasticBlockStore", "Spec.PersistentVolumeSource.HostPath",
+			"Spec.PersistentVolumeSource.Local", "Spec.PersistentVolumeSource.CSI"}},
+	} {
+		differ := map[string]bool{"ObjectMeta.Annotations": true, "Spec.PersistentVolumeSource.CSI": true} // a part of them
+		var kept []string
+		compareFields("", reflect.ValueOf(c.whole), reflect.ValueOf(c.slim), func(path string, same bool) {
+			if kept = append(kept, path); !same && !differ[path] {
+				t.Errorf("%s: %s is not as it was", c.name, path)
+			}
+		})
+		slices.Sort(kept)
+		slices.Sort(c.want)
+		if d := cmp.Diff(c.want, kept); d != "" {
+			t.Errorf("%s keeps (-want +got):\n%s", c.name, d)
+		}
+	}
+	if d := cmp.Diff(map[string]string{bindCompleted: "yes"}, slimClaim.Annotations); d != "" {
+		t.Errorf("annotations of the claim (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(&corev1.CSIPersistentVolumeSource{Driver: volume.Spec.CSI.Driver}, slimVolume.Spec.CSI); d != "" {
+		t.Errorf("CSI of the volume (-want +got):\n%s", d)
+	}
+}
+
+// compareFields tells of each field that the slim copy has whether it is that of the whole. Structs are compared field by
+// field, and what they point to as a whole.
+func compareFields(path string, whole, slim reflect.Value, tell func(path string, same bool)) {
+	if whole.Kind() != reflect.Struct {
+		if !slim.IsZero() {
+			tell(path, reflect.DeepEqual(whole.Interface(), slim.Interface()))
+		}
+		return
+	}
+	for i := range whole.NumField() {
+		name := whole.Type().Field(i).Name
+		if path != "" {
+			name = path + "." + name
+		}
+		if whole.Type().Field(i).IsExported() {
+			compareFields(name, whole.Field(i), slim.Field(i), tell)
+		}
+	}
+}
+
+// filled is a value of which no exported field is zero, down to what it points to.
+func filled[T any]() (out T) {
+	fill(reflect.ValueOf(&out).Elem(), 0)
+	return out
+}
+
+func fill(v reflect.Value, depth int) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Pointer:
+		if depth < 6 {
+			v.Set(reflect.New(v.Type().Elem()))
+			if at, ok := v.Interface().(*metav1.Time); ok {
+				at.Time = time.Unix(1, 0)
+				return
+			}
+			fill(v.Elem(), depth+1)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), depth+1)
+			}
 		}
 	}
 }
