@@ -133,28 +133,25 @@ func notReady(n *awsv1.EC2NodeClass) string {
 	return ""
 }
 
-// ephemeralBytes is the size of the volume that the kubelet's directory lives on.
+// ephemeralBytes is the size of the volume that the kubelet's directory lives on: the family's device for it, else the
+// root volume. The root volume of Bottlerocket holds the system alone.
 func ephemeralBytes(n *awsv1.EC2NodeClass) int64 {
 	family := n.ResolvedAMIFamily()
 	mappings := n.Spec.BlockDeviceMappings
-	for _, m := range mappings {
-		if size := volumeBytes(m); size > 0 && m.RootVolume {
-			return size
-		}
-	}
-	if family == awsv1.AMIFamilyCustom {
-		if len(mappings) == 0 {
-			return 20 * gib
-		}
-		return cmp.Or(volumeBytes(mappings[len(mappings)-1]), 20*gib)
-	}
 	device, size := podVolume(family)
+	root := int64(0)
 	for _, m := range mappings {
-		if m != nil && m.DeviceName != nil && *m.DeviceName == device {
+		if m != nil && m.DeviceName != nil && *m.DeviceName == device && family != awsv1.AMIFamilyCustom {
 			return cmp.Or(volumeBytes(m), size)
 		}
+		if m != nil && m.RootVolume && root == 0 && family != awsv1.AMIFamilyBottlerocket {
+			root = volumeBytes(m)
+		}
 	}
-	return size
+	if family == awsv1.AMIFamilyCustom && len(mappings) > 0 {
+		return cmp.Or(root, volumeBytes(mappings[len(mappings)-1]), size)
+	}
+	return cmp.Or(root, size)
 }
 
 // podVolume is the device that holds what pods write, and its size unless the class gives one.

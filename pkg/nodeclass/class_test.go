@@ -89,11 +89,16 @@ func TestEphemeralBytes(t *testing.T) {
 		`{amiFamily: AL2023}`:      20 * gi,
 		`{amiFamily: Windows2022}`: 50 * gi,
 		`{amiFamily: Custom}`:      20 * gi,
-		`{amiFamily: AL2023, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/xvdb, ebs: {volumeSize: 7Gi}}]}`:                 100 * gi,
-		`{amiFamily: Bottlerocket, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/xvdb, ebs: {volumeSize: 7Gi}}]}`:           7 * gi,
-		`{amiFamily: AL2023, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/sdf, rootVolume: true, ebs: {volumeSize: 9G}}]}`: 9_000_000_000,
-		`{amiFamily: AL2023, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {snapshotID: s}}]}`:                                                                      20 * gi,
-		`{amiFamily: Custom, blockDeviceMappings: [{deviceName: /dev/a, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/b, ebs: {volumeSize: 6Gi}}]}`:                       6 * gi,
+		`{amiFamily: AL2023, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/xvdb, ebs: {volumeSize: 7Gi}}]}`:                                                              100 * gi,
+		`{amiFamily: Bottlerocket, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/xvdb, ebs: {volumeSize: 7Gi}}]}`:                                                        7 * gi,
+		`{amiFamily: AL2023, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/sdf, rootVolume: true, ebs: {volumeSize: 9G}}]}`:                                              100 * gi,
+		`{amiFamily: AL2023, blockDeviceMappings: [{deviceName: /dev/sda1, rootVolume: true, ebs: {volumeSize: 9G}}, {deviceName: /dev/sdf, ebs: {volumeSize: 1Gi}}]}`:                                                9_000_000_000,
+		`{amiFamily: Bottlerocket, blockDeviceMappings: [{deviceName: /dev/xvda, rootVolume: true, ebs: {volumeSize: 4Gi}}, {deviceName: /dev/xvdb, ebs: {volumeSize: 100Gi}}]}`:                                      100 * gi,
+		`{amiFamily: Bottlerocket, blockDeviceMappings: [{deviceName: /dev/xvda, rootVolume: true, ebs: {volumeSize: 4Gi}}]}`:                                                                                         20 * gi,
+		`{amiFamily: Windows2022, blockDeviceMappings: [{deviceName: /dev/sda1, ebs: {volumeSize: 90Gi}}, {deviceName: xvdf, rootVolume: true, ebs: {volumeSize: 9Gi}}]}`:                                             90 * gi,
+		`{amiFamily: Custom, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/b, rootVolume: true, ebs: {volumeSize: 6Gi}}, {deviceName: /dev/c, ebs: {volumeSize: 7Gi}}]}`: 6 * gi,
+		`{amiFamily: AL2023, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {snapshotID: s}}]}`:                                                                                                                   20 * gi,
+		`{amiFamily: Custom, blockDeviceMappings: [{deviceName: /dev/a, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/b, ebs: {volumeSize: 6Gi}}]}`:                                                                    6 * gi,
 	} {
 		n := &awsv1.EC2NodeClass{Spec: *read[awsv1.EC2NodeClassSpec](t, text)}
 		if got := nodeclass.DescribeClass(n).EphemeralBytes; got != want {
