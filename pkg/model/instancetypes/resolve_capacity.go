@@ -148,11 +148,11 @@ func (r *typeResolver) computeAmounts(f *Facts, arch string) nodeAmounts {
 		Ephemeral: r.ephemeralStorage(f), Extended: r.extendedResources(f, arch),
 	}
 	if mib, ok := r.class.LearnedMemoryMiB[f.Name]; ok {
-		// what nodes reported, as far as it can be true; the thresholds keep to the estimate
+		// what nodes reported, as far as it can be true
 		c.Memory = min(max(mib, f.MemoryMiB*leastMemoryPercent/100), f.MemoryMiB) * resources.MiB
 	}
 	reserved := r.reservedAmounts(f, pods, limits).Add(limits.system).Add(resources.List{
-		Memory:    limits.memory.bytesOf(memory, defaultEviction),
+		Memory:    limits.memory.bytesOf(c.Memory, defaultEviction),
 		Ephemeral: limits.disk.bytesOf(c.Ephemeral, percentUp(c.Ephemeral, evictionPercent)),
 	})
 	a := c

@@ -179,12 +179,12 @@ func TestKubeletSettings(t *testing.T) {
 		{"systemReserved comes on top",
 			func(c *instancetypes.Class) { c.SystemReserved = map[string]string{"cpu": "100m", "memory": "100Mi"} },
 			resources.List{CPU: 170, Memory: (574 + 100 + 100) << 20, Ephemeral: 3 * gi}},
-		{"eviction percentage counts from the estimate, rounded up",
+		{"eviction percentage counts from the memory that nodes have, rounded up",
 			func(c *instancetypes.Class) {
 				c.EvictionHard = map[string]string{"memory.available": "5%", "nodefs.available": "15%"}
 				c.LearnedMemoryMiB = map[string]int64{"m5.large": 7700}
 			},
-			resources.List{CPU: 70, Memory: 574<<20 + 397253018, Ephemeral: 4 * gi}},
+			resources.List{CPU: 70, Memory: 574<<20 + 403701760, Ephemeral: 4 * gi}},
 		{"eviction quantity",
 			func(c *instancetypes.Class) {
 				c.EvictionHard = map[string]string{"memory.available": "500Mi", "pid.available": "3%"}
