@@ -90,7 +90,7 @@ type Facts struct {
 type Accelerator struct {
 	Manufacturer string `json:"manufacturer"`
 	Name         string `json:"name"`
-	Count        int64  `json:"count"`
+	Count        int64  `json:"count"`               // a part of a GPU, which EC2 counts as none, is one to pods
 	MemoryMiB    int64  `json:"memoryMiB,omitempty"` // of one device
 }
 
@@ -127,6 +127,11 @@ func DecodeCatalog(gz []byte) (Catalog, error) {
 		return Catalog{}, fmt.Errorf("decode catalog: it holds no instance types")
 	}
 	slices.SortFunc(c.Types, func(a, b Facts) int { return strings.Compare(a.Name, b.Name) })
+	for _, t := range c.Types {
+		for i := range t.GPUs {
+			t.GPUs[i].Count = max(t.GPUs[i].Count, 1)
+		}
+	}
 	return c, nil
 }
 

@@ -218,7 +218,7 @@ func (b *requirementBuilder) addDevices(f *Facts) {
 		g := f.GPUs[0]
 		b.addValues(LabelGPUName, kebabCase(g.Name))
 		b.addValues(LabelGPUMaker, kebabCase(g.Manufacturer))
-		b.addValues(LabelGPUCount, strconv.FormatInt(g.Count, 10)) // 0 for a part of a GPU
+		b.addValues(LabelGPUCount, strconv.FormatInt(g.Count, 10))
 		b.addValues(LabelGPUMemory, strconv.FormatInt(g.MemoryMiB, 10))
 	} else {
 		b.addAbsent(LabelGPUName, LabelGPUMaker, LabelGPUCount, LabelGPUMemory)
