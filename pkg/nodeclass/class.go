@@ -30,6 +30,7 @@ func DescribeClass(n *awsv1.EC2NodeClass) instancetypes.Class {
 		RAID0: n.Spec.InstanceStorePolicy != nil &&
 			*n.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
 		NitroOnly:  n.Spec.ConnectionTracking != nil,
+		Prefixes:   n.Spec.IPPrefixCount != nil && *n.Spec.IPPrefixCount > 0,
 		Disks:      disksOf(n),
 		PublicIPv4: n.Spec.AssociatePublicIPAddress != nil && *n.Spec.AssociatePublicIPAddress,
 	}

@@ -56,9 +56,11 @@ type Facts struct {
 	MaxENIs         int64    `json:"maxENIs"`         // over all network cards
 	DefaultCardENIs int64    `json:"defaultCardENIs"` // of the card that pods use
 	// of each network card; empty while EC2 was not asked
-	CardENIs      []int64 `json:"cardENIs,omitempty"`
-	IPv4PerENI    int64   `json:"ipv4PerENI"`
-	BandwidthMbps int64   `json:"bandwidthMbps,omitempty"`
+	CardENIs []int64 `json:"cardENIs,omitempty"`
+	// network cards that take no EFA interface, of types that take some; empty while EC2 was not asked
+	CardsWithoutEFA []int64 `json:"cardsWithoutEFA,omitempty"`
+	IPv4PerENI      int64   `json:"ipv4PerENI"`
+	BandwidthMbps   int64   `json:"bandwidthMbps,omitempty"`
 	// only where EBS optimisation is on by default
 	EBSMaxMbps            int64              `json:"ebsMaxMbps,omitempty"`
 	BranchENIs            int64              `json:"branchENIs,omitempty"`

@@ -38,6 +38,7 @@ type Class struct {
 	// part of the memory that the VM keeps, such as 0.075
 	MemoryOverhead       float64 `json:"memoryOverhead"`
 	NitroOnly            bool    `json:"nitroOnly,omitempty"`            // connectionTracking is set
+	Prefixes             bool    `json:"prefixes,omitempty"`             // ipPrefixCount is set
 	NestedVirtualization bool    `json:"nestedVirtualization,omitempty"` // only types that can
 	// the class's own, empty when it configures none
 	Interfaces []Interface `json:"interfaces,omitempty"`

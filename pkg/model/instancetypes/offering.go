@@ -95,6 +95,8 @@ type Type struct {
 	Reserved     KubeletReserved
 	ImageID      string // of the class's AMIs the first that fits; empty when none does
 
+	EFADevices []NetworkDevice // of an instance for pods that ask for EFA, unless the class has interfaces of its own
+
 	PriceOverlaid    bool // a NodeOverlay changed the price of an offering
 	CapacityOverlaid bool // a NodeOverlay changed what the type holds
 }

@@ -144,6 +144,7 @@ func TestClassRefuses(t *testing.T) {
 	}{
 		{"no image", nil, func(c *instancetypes.Class) { c.Images = []instancetypes.Image{{ID: "ami-gpu", Requirements: gpu}} }, "no AMI of the class fits this type"},
 		{"Xen", func(f *instancetypes.Facts) { f.Hypervisor = "xen" }, func(c *instancetypes.Class) { c.NitroOnly = true }, "connectionTracking needs the Nitro hypervisor"},
+		{"Xen and prefixes", func(f *instancetypes.Facts) { f.Hypervisor = "xen" }, func(c *instancetypes.Class) { c.Prefixes = true }, "ipPrefixCount needs the Nitro hypervisor"},
 		{"EFA", nil, func(c *instancetypes.Class) { c.Interfaces = []instancetypes.Interface{{}, {EFAOnly: true, Device: 1}} }, "the class asks for more EFA interfaces than this type has"},
 		{"card", nil, func(c *instancetypes.Class) { c.Interfaces = []instancetypes.Interface{{}, {Card: 1}} }, "the class uses network card 1, this type has 1"},
 		{"device", func(f *instancetypes.Facts) { f.CardENIs = []int64{3, 2} }, func(c *instancetypes.Class) { c.Interfaces = []instancetypes.Interface{{}, {Card: 1, Device: 2}} },

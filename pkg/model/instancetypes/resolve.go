@@ -176,7 +176,7 @@ func (r *typeResolver) resolveType(f *Facts, arch string) Type {
 	t := Type{
 		Name: f.Name, Requirements: reqs, MaxPods: amounts.capacity.Pods,
 		Capacity: amounts.capacity, Allocatable: amounts.allocatable,
-		ImageID: r.imageFor(reqs), Reserved: amounts.reserved,
+		ImageID: r.imageFor(reqs), Reserved: amounts.reserved, EFADevices: f.efaDevices(),
 	}
 	t.Offerings = r.listOfferings(f, cmp.Or(r.refusalReason(f, t.ImageID), amounts.why))
 	return t
@@ -201,6 +201,8 @@ func (r *typeResolver) refusalReason(f *Facts, image string) string {
 		return "no AMI of the class fits this type"
 	case r.class.NitroOnly && f.Hypervisor != "nitro":
 		return "connectionTracking needs the Nitro hypervisor"
+	case r.class.Prefixes && f.Hypervisor == "xen":
+		return "ipPrefixCount needs the Nitro hypervisor"
 	case r.class.Placement != nil && !slices.Contains(f.PlacementStrategies, r.class.Placement.Strategy):
 		return "it is not known to go into placement groups of strategy " +
 			cmp.Or(r.class.Placement.Strategy, "unknown")

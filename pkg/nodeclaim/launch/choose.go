@@ -136,10 +136,10 @@ func templatesFor(in Input, o Order, cs []candidate) ([]Template, error) {
 			if f.CapacityType != o.CapacityType {
 				continue
 			}
-			g := groupOf(in, c.t, f)
+			g, devices := groupOf(in, c.t, f)
 			i, known := byGroup[g]
 			if !known {
-				t, err := newTemplate(in, o, g)
+				t, err := newTemplate(in, o, g, devices)
 				if err != nil {
 					return nil, templateError(in, err)
 				}

@@ -45,8 +45,8 @@ func familyDevices(family string) []BlockDevice {
 	return out
 }
 
-// networkInterfaces are those of the class, else one for each EFA, else one.
-func networkInterfaces(in Input, efas int64) []NetworkInterface {
+// networkInterfaces are those of the class, else those for EFA, else one.
+func networkInterfaces(in Input, efa []instancetypes.NetworkDevice) []NetworkInterface {
 	whole := wholeInterface(in)
 	var out []NetworkInterface
 	switch {
@@ -62,10 +62,13 @@ func networkInterfaces(in Input, efas int64) []NetworkInterface {
 			n.CardIndex, n.DeviceIndex, n.Type = s.NetworkCardIndex, s.DeviceIndex, string(s.InterfaceType)
 			out = append(out, n)
 		}
-	case efas > 0:
-		for i := range int32(efas) {
+	case len(efa) > 0:
+		for _, d := range efa {
 			n := whole
-			n.CardIndex, n.DeviceIndex, n.Type = i, min(i, 1), "efa"
+			n.CardIndex, n.DeviceIndex = d.Card, d.Device
+			if d.EFA {
+				n.Type = "efa"
+			}
 			out = append(out, n)
 		}
 	default:
@@ -82,7 +85,8 @@ func wholeInterface(in Input) NetworkInterface {
 		n.SecurityGroupIDs = append(n.SecurityGroupIDs, g.ID)
 	}
 	if usesIPv6(in) {
-		n.PrimaryIPv6, n.IPv6AddressCount, n.IPv6PrefixCount = true, 1, valueOrZero(spec.IPPrefixCount)
+		// EC2 gives an address or prefixes; a node cannot join without its address, and the VPC CNI brings prefixes
+		n.PrimaryIPv6, n.IPv6AddressCount = true, 1
 	} else {
 		n.IPv4PrefixCount = valueOrZero(spec.IPPrefixCount)
 	}

@@ -55,7 +55,7 @@ func dryRunOrder(in Input, t *instancetypes.Type) (Order, error) {
 		Strategy: allocationStrategy(instancetypes.OnDemand, false)}
 	tags := staticTags(in)
 	o.Tags, o.InstanceTags = sortedTags(tags), sortedTags(claimTags(in, tags))
-	template, err := newTemplate(in, o, templateGroup{image: t.ImageID, maxPods: t.MaxPods, reserved: t.Reserved})
+	template, err := newTemplate(in, o, templateGroup{image: t.ImageID, maxPods: t.MaxPods, reserved: t.Reserved}, nil)
 	if err != nil {
 		return Order{}, err
 	}

@@ -29,24 +29,27 @@ type templateGroup struct {
 	image    string
 	maxPods  int64
 	reserved instancetypes.KubeletReserved
-	efas     int64 // EFA interfaces, 0 unless the claim asks for EFA
+	efas     string // the network devices in words, empty unless the claim asks for EFA
 
 	reservation instancetypes.Reservation // that it is launched into; its ID is empty for none
 }
 
-func groupOf(in Input, t *instancetypes.Type, o instancetypes.Offering) templateGroup {
+// groupOf is the group of the type, and its network devices where the claim asks for EFA.
+func groupOf(in Input, t *instancetypes.Type, o instancetypes.Offering) (templateGroup, []instancetypes.NetworkDevice) {
+	var devices []instancetypes.NetworkDevice
 	g := templateGroup{image: t.ImageID, maxPods: t.MaxPods, reserved: t.Reserved}
 	if r := o.Reservation; r != nil {
 		g.reservation = instancetypes.Reservation{ID: r.ID, Kind: r.Kind, Interruptible: r.Interruptible}
 	}
 	if in.Claim.Requests.Get(instancetypes.ResourceEFA) > 0 && len(in.Class.Spec.NetworkInterfaces) == 0 {
-		g.efas = t.Capacity.Get(instancetypes.ResourceEFA)
+		devices = t.EFADevices
+		g.efas = fmt.Sprint(devices)
 	}
-	return g
+	return g, devices
 }
 
 // newTemplate writes the template of a group and names it. The error may be a *bootstrap.Error.
-func newTemplate(in Input, o Order, g templateGroup) (Template, error) {
+func newTemplate(in Input, o Order, g templateGroup, efa []instancetypes.NetworkDevice) (Template, error) {
 	data, err := userData(in, o.CapacityType, g)
 	if err != nil {
 		return Template{}, err
@@ -54,7 +57,7 @@ func newTemplate(in Input, o Order, g templateGroup) (Template, error) {
 	spec := in.Class.Spec
 	t := Template{
 		ImageID: g.image, UserData: data, InstanceProfile: profileName(in.Class),
-		BlockDevices: blockDevices(in.Class), NetworkInterfaces: networkInterfaces(in, g.efas),
+		BlockDevices: blockDevices(in.Class), NetworkInterfaces: networkInterfaces(in, efa),
 		Metadata:   metadataOptions(in),
 		Monitoring: spec.DetailedMonitoring != nil && *spec.DetailedMonitoring,
 		Enclave:    in.Claim.Requests.Get(resourceEnclave) > 0, Tenancy: tenancyFor(in),

@@ -29,20 +29,21 @@ func TestFactsOfAType(t *testing.T) {
 			DefaultNetworkCardIndex: aws.Int32(1), NetworkCards: []types.NetworkCardInfo{
 				{NetworkCardIndex: aws.Int32(1), MaximumNetworkInterfaces: aws.Int32(7), BaselineBandwidthInGbps: aws.Float64(12.5)},
 				{NetworkCardIndex: aws.Int32(0), MaximumNetworkInterfaces: aws.Int32(3), BaselineBandwidthInGbps: aws.Float64(0.75)},
-				{NetworkCardIndex: aws.Int32(2), MaximumNetworkInterfaces: aws.Int32(9)}}},
+				{NetworkCardIndex: aws.Int32(2), MaximumNetworkInterfaces: aws.Int32(9), InterfaceTypes: []types.NetworkCardInterfaceType{"interface"}}}},
 		PlacementGroupInfo: &types.PlacementGroupInfo{SupportedStrategies: []types.PlacementGroupStrategy{"cluster", "spread"}},
 		GpuInfo: &types.GpuInfo{Gpus: []types.GpuDeviceInfo{{Manufacturer: aws.String("NVIDIA"), Name: aws.String("T4"), Count: aws.Int32(2),
-			MemoryInfo: &types.GpuDeviceMemoryInfo{SizeInMiB: aws.Int32(16384)}}}},
+			MemoryInfo: &types.GpuDeviceMemoryInfo{SizeInMiB: aws.Int32(16384)}},
+			{Manufacturer: aws.String("NVIDIA"), Name: aws.String("L4"), Count: aws.Int32(0), LogicalGpuCount: aws.Int32(1)}}},
 		NeuronInfo: &types.NeuronInfo{NeuronDevices: []types.NeuronDeviceInfo{{Name: aws.String("Trainium"), Count: aws.Int32(1),
 			CoreInfo: &types.NeuronDeviceCoreInfo{Count: aws.Int32(8)}, MemoryInfo: &types.NeuronDeviceMemoryInfo{SizeInMiB: aws.Int32(99)}}}},
 		FpgaInfo: &types.FpgaInfo{Fpgas: []types.FpgaDeviceInfo{{Manufacturer: aws.String("Xilinx"), Name: aws.String("U30"), Count: aws.Int32(3)}}},
 	}
 	want := instancetypes.Facts{
 		Name: "x9.large", Arch: []string{"i386", "amd64"}, VCPU: 4, MemoryMiB: 8192, CPUManufacturer: "Intel", ClockGHz: 3.1,
-		MaxENIs: 10, DefaultCardENIs: 7, CardENIs: []int64{3, 7, 9}, NestedVirtualization: true, PlacementStrategies: []string{"cluster", "spread"}, IPv4PerENI: 12, BandwidthMbps: 13250, EBSMaxMbps: 4750, EncryptionInTransit: true,
+		MaxENIs: 10, DefaultCardENIs: 7, CardENIs: []int64{3, 7, 9}, CardsWithoutEFA: []int64{2}, NestedVirtualization: true, PlacementStrategies: []string{"cluster", "spread"}, IPv4PerENI: 12, BandwidthMbps: 13250, EBSMaxMbps: 4750, EncryptionInTransit: true,
 		Hypervisor: "nitro", Virtualization: []string{"hvm", "paravirtual"}, CurrentGeneration: true, Burstable: true,
 		UsageClasses: []string{"on-demand", "spot"}, EFA: true, MaxEFAs: 2, LocalStorageGB: 75, LocalNVMeGB: 75,
-		GPUs:   []instancetypes.Accelerator{{Manufacturer: "NVIDIA", Name: "T4", Count: 2, MemoryMiB: 16384}},
+		GPUs:   []instancetypes.Accelerator{{Manufacturer: "NVIDIA", Name: "T4", Count: 2, MemoryMiB: 16384}, {Manufacturer: "NVIDIA", Name: "L4", Count: 1}},
 		Neuron: []instancetypes.Neuron{{Name: "Trainium", Count: 1, CoresPerDevice: 8, MemoryMiB: 99}},
 		FPGAs:  []instancetypes.Accelerator{{Manufacturer: "Xilinx", Name: "U30", Count: 3}},
 	}
