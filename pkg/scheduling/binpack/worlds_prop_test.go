@@ -34,13 +34,27 @@ var worldFlags = struct {
 // scenario file.
 func inWorlds(t *testing.T, property func(w *scenario.World) []string) {
 	n, first := worlds()
+	wildWorlds := randomWorlds{scenario.Wild, scenario.WildText, n, first}
+	wildWorlds.check(t, property)
+}
+
+// randomWorlds are n worlds of one sort, from a seed on.
+type randomWorlds struct {
+	make  func(seed uint64) (*scenario.World, error)
+	text  func(seed uint64) []string
+	n     int
+	first uint64
+}
+
+// check plays the property in each of the worlds.
+func (x randomWorlds) check(t *testing.T, property func(w *scenario.World) []string) {
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	var shown atomic.Int32
-	for i := range n {
+	for i := range x.n {
 		g.Go(func() error {
-			seed := first + uint64(i)
-			w, err := scenario.Wild(seed)
+			seed := x.first + uint64(i)
+			w, err := x.make(seed)
 			if err != nil || shown.Load() > 40 {
 				return err
 			}
@@ -51,7 +65,7 @@ func inWorlds(t *testing.T, property func(w *scenario.World) []string) {
 			shown.Add(1)
 			t.Errorf("world %d: %s", seed, strings.Join(bad[:min(3, len(bad))], "\n  "))
 			if testing.Verbose() {
-				t.Logf("%s\n\n%s", strings.Join(scenario.WildText(seed), "\n----\nok\n\n"), decide(w))
+				t.Logf("%s\n\n%s", strings.Join(x.text(seed), "\n----\nok\n\n"), decide(w))
 			}
 			return nil
 		})
