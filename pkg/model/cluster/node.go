@@ -42,11 +42,25 @@ func (t Taint) Ephemeral() bool {
 	case "node.kubernetes.io/unreachable":
 		return t.Effect == "NoSchedule"
 	case "node.cloudprovider.kubernetes.io/uninitialized":
-		return t.Effect == "NoSchedule" && t.Value == "true"
+		return t.Effect == "NoSchedule"
 	case api.TaintUnregistered:
 		return t.Effect == "NoExecute"
 	}
 	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
+}
+
+// ofAgent reports whether an agent of networking or storage puts such a taint on nodes until it runs there: as
+// node.cilium.io/agent-not-ready and ebs.csi.aws.com/agent-not-ready.
+func (t Taint) ofAgent() bool {
+	_, name, _ := strings.Cut(t.Key, "/")
+	return name == "agent-not-ready" || t.Key == "node.kubernetes.io/network-unavailable"
+}
+
+// ofControlPlane reports whether Kubernetes, Karpenter or Joiner put the taint on the node, for reasons of their own.
+func (t Taint) ofControlPlane() bool {
+	domain, _, _ := strings.Cut(t.Key, "/")
+	return slices.ContainsFunc([]string{"kubernetes.io", "karpenter.sh", "karpenter.k8s.aws", "joiner.sh"},
+		func(own string) bool { return domain == own || strings.HasSuffix(domain, "."+own) })
 }
 
 // Toleration is a toleration of a pod.

@@ -129,7 +129,8 @@ func (h StateNode) KnownLabels() requirements.Set {
 	return h.Claim.Requirements.AndSet(requirements.FromLabels(h.Claim.Labels))
 }
 
-// Taints are those that pods must tolerate in this phase of the host's life.
+// Taints are those that pods must tolerate in this phase of the host's life. A node that is not initialized yet may have
+// others that go away by themselves.
 func (h StateNode) Taints() []Taint {
 	switch {
 	case !h.Registered():
@@ -137,10 +138,38 @@ func (h StateNode) Taints() []Taint {
 	case h.Initialized():
 		return h.Node.Taints
 	}
-	return slices.DeleteFunc(slices.Clone(h.Node.Taints), func(t Taint) bool {
-		return t.Ephemeral() || slices.ContainsFunc(h.Claim.StartupTaints,
-			func(s Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
+	return slices.DeleteFunc(slices.Clone(h.Node.Taints), h.Claim.isTemporary)
+}
+
+// isTemporary reports whether the taint goes away while the claim's node starts: it is ephemeral, a startup taint, or one
+// that the claim does not declare and that an agent puts on nodes.
+func (c *Claim) isTemporary(t Taint) bool {
+	declared := func(d Taint) bool { return d.Key == t.Key && d.Effect == t.Effect }
+	return t.Ephemeral() || slices.ContainsFunc(c.StartupTaints, declared) ||
+		!slices.ContainsFunc(c.Taints, declared) && (t.ofAgent() || !t.ofControlPlane())
+}
+
+// undeclaredFor is how long after its creation a node is not initialized because of a taint that nobody declared: an agent
+// that starts takes its taint off, while that of a person stays.
+const undeclaredFor = 5 * time.Minute
+
+// AgentTaint is a taint on the claim's node that no NodePool declares and that goes away by itself: that of a known agent,
+// or any other in the node's first five minutes.
+func (c *Claim) AgentTaint(n Node, now time.Time) (t Taint, found bool) {
+	i := slices.IndexFunc(n.Taints, func(t Taint) bool {
+		return !t.Ephemeral() && !slices.ContainsFunc(c.StartupTaints, func(s Taint) bool { return s.Key == t.Key }) &&
+			c.isTemporary(t) && t.Effect != "PreferNoSchedule" &&
+			(t.ofAgent() || now.Before(n.Created.Add(undeclaredFor)))
 	})
+	if i < 0 {
+		return Taint{}, false
+	}
+	return n.Taints[i], true
+}
+
+// AwaitsAgents reports whether a node that is not initialized yet has a taint that goes away by itself.
+func (h StateNode) AwaitsAgents() bool {
+	return h.Registered() && !h.Initialized() && h.Claim != nil && slices.ContainsFunc(h.Node.Taints, h.Claim.isTemporary)
 }
 
 // Offer is what the host was bought as, by its claim; of a node without one its labels say.

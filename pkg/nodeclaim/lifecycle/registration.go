@@ -145,6 +145,10 @@ func (v index) whyUninitialized(c cluster.Claim, n cluster.Node) (reason, messag
 			return v1.ReasonKnownEphemeralTaintsExist, "taint " + t.String() + " is still on the node"
 		}
 	}
+	if t, found := c.AgentTaint(n, v.s.Now); found {
+		return v1.ReasonKnownEphemeralTaintsExist, "taint " + t.String() +
+			" is still on the node; its NodePool does not declare it under startupTaints"
+	}
 	if missing := v.missingResources(c, n); len(missing) > 0 {
 		return v1.ReasonResourceNotRegistered,
 			"the node does not offer " + missing[0] + " yet" + v.describeServer(missing[0])

@@ -76,7 +76,8 @@ func isAwaitingPods(h cluster.StateNode, now time.Time) bool {
 	if h.AwaitsNominated() {
 		return true
 	}
-	if n := h.Node; n != nil && n.Ready && !n.ReadySince.IsZero() && now.Sub(n.ReadySince) >= refusedAfter {
+	if n := h.Node; n != nil && n.Ready && !n.ReadySince.IsZero() && now.Sub(n.ReadySince) >= refusedAfter &&
+		!h.AwaitsAgents() {
 		return false
 	}
 	k := h.Claim.Condition(api.ConditionInitialized)

@@ -163,13 +163,11 @@ func (t *planCheck) existingMachine(n *cluster.Node, c *cluster.Claim) *machine 
 		s.labels = map[string]string{}
 	}
 	m.taints = n.Taints
-	if c == nil {
-		m.pool = n.Labels[labelPool]
-	} else if !initialized {
+	if c != nil && !initialized {
 		fillAmounts(s.room, amountsOf(c.Allocatable))
 		fillAmounts(s.capacity, amountsOf(c.Capacity))
 		m.taints = slices.DeleteFunc(slices.Clone(n.Taints),
-			func(x cluster.Taint) bool { return isEphemeral(x, c.StartupTaints) })
+			func(x cluster.Taint) bool { return isTemporary(x, c) })
 	}
 	if !registered {
 		m.taints, s.labels = c.Taints, certainLabels(c)
@@ -219,18 +217,19 @@ func fillAmounts(into, from resourceAmounts) {
 	}
 }
 
-// isEphemeral reports whether the taint goes away while a node starts.
-func isEphemeral(t cluster.Taint, startup []cluster.Taint) bool {
-	if slices.ContainsFunc(startup, func(s cluster.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect }) {
+// isTemporary reports whether the taint goes away while the claim's node starts.
+func isTemporary(t cluster.Taint, c *cluster.Claim) bool {
+	same := func(s cluster.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect }
+	if slices.ContainsFunc(c.StartupTaints, same) {
 		return true
 	}
 	switch t.Key + ":" + t.Effect {
 	case "node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute",
-		"node.kubernetes.io/unreachable:NoSchedule",
-		"karpenter.sh/unregistered:NoExecute":
+		"node.kubernetes.io/unreachable:NoSchedule", "node.kubernetes.io/network-unavailable:NoSchedule",
+		"node.cloudprovider.kubernetes.io/uninitialized:NoSchedule", "karpenter.sh/unregistered:NoExecute":
 		return true
-	case "node.cloudprovider.kubernetes.io/uninitialized:NoSchedule":
-		return t.Value == "true"
 	}
-	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
+	own := strings.Contains(t.Key, "kubernetes.io/") || strings.Contains(t.Key, "karpenter.") ||
+		strings.Contains(t.Key, "joiner.sh/")
+	return strings.HasPrefix(t.Key, "readiness.k8s.io/") || !slices.ContainsFunc(c.Taints, same) && !own
 }
