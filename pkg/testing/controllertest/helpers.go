@@ -13,10 +13,11 @@ import (
 	"joiner.sh/pkg/model/metrics"
 	"joiner.sh/pkg/nodeclaim/interruption"
 	"joiner.sh/pkg/testing/fake"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // EachFault runs the invocation on a fresh world with every fault it can have, and then hands the world on for the
-// check.
+// check. A short run has faults in every other call.
 func EachFault(t *testing.T, prepare func(t *testing.T) *Functions, run func(f *Functions, p *fake.Ports) error,
 	check func(t *testing.T, f *Functions)) {
 	f := prepare(t)
@@ -30,7 +31,9 @@ func EachFault(t *testing.T, prepare func(t *testing.T) *Functions, run func(f *
 		t.Fatalf("only %d calls: %v", len(calls), calls)
 	}
 	// A fault may lead to more calls than there were without one.
-	for n := 1; n <= len(calls)+10; n++ {
+	reached := true
+	for n := 1; reached && n <= len(calls)+10; n += shortrun.Of(1, 2) {
+		reached = false
 		for _, fault := range faults(n) {
 			f := prepare(t)
 			p := f.World.Ports(fault)
@@ -39,6 +42,7 @@ func EachFault(t *testing.T, prepare func(t *testing.T) *Functions, run func(f *
 			if n > len(calls) {
 				continue
 			}
+			reached = true
 			if err == nil && fault.Fatal && !harmless(calls[n-1]) {
 				t.Errorf("%s (%s): the invocation says all is well", fault, calls[n-1])
 			}
