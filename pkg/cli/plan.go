@@ -47,7 +47,8 @@ all pods of Joiner's and Karpenter's nodes as if these nodes were not there.
 With -f files are planned, and no cluster is needed: a workload file (groups of pods, DaemonSets, existing nodes and the name of a file of
 NodePools; JSON or YAML, packed with gzip or not), or manifests as one applies them: Pods, Deployments, StatefulSets, Jobs, DaemonSets
 and so on with NodePools, EC2NodeClasses, NodeOverlays and CapacityBuffers, in any number of files, folders or from standard input (-).
-Manifests without a NodePool are planned with a general-purpose one. Documents that cannot be read are named and left out.
+Manifests without a NodePool are planned with a general-purpose one, and those without aws-node and kube-proxy with these, as Amazon EKS
+has them. Documents that cannot be read are named and left out, and so is a NodePool that the API server would refuse.
 
 --compare plans a second time with the NodePools and so on of a file in place of those of the same name, and prints what that changes.
 

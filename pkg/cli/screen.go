@@ -37,6 +37,24 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// reasonWidth is that of reasons in tables, in characters.
+func (s terminalOutput) reasonWidth() int {
+	columns := 0
+	if f, ok := withoutFilter(s.out).(*os.File); ok {
+		columns, _, _ = term.GetSize(int(f.Fd())) // 0 where nobody knows
+	}
+	return fitReasons(columns)
+}
+
+// fitReasons is the width that reasons have beside the other columns of a table, on a terminal of so many columns.
+func fitReasons(columns int) int {
+	const others, least = 34, 40
+	if columns <= 0 {
+		return width
+	}
+	return max(least, min(width, columns-others))
+}
+
 // writeMessage writes a message.
 func (s terminalOutput) writeMessage(format string, args ...any) {
 	fmt.Fprintf(s.progress, format+"\n", args...)

@@ -61,3 +61,12 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 }
+
+// Reasons take what a terminal has beside the other columns, and no more than is pleasant to read.
+func TestReasonsFitTheTerminal(t *testing.T) {
+	for columns, want := range map[int]int{0: 110, 20: 40, 80: 46, 120: 86, 300: 110} {
+		if got := fitReasons(columns); got != want {
+			t.Errorf("%d columns: %d, want %d", columns, got, want)
+		}
+	}
+}

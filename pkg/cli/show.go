@@ -52,7 +52,7 @@ func writeYAML(w io.Writer, what any) error {
 // mostNames is how many groups of pods a line of the table names.
 const mostNames = 3
 
-// width is that of reasons in the table, in characters.
+// width is that of reasons in the table, in characters, where the terminal does not say otherwise.
 const width = 110
 
 func showTable(sc terminalOutput, p workload.Placement) error {
@@ -73,7 +73,7 @@ func showTable(sc terminalOutput, p workload.Placement) error {
 		for _, u := range p.Unplaced {
 			var why []string
 			for _, r := range u.Reasons { // each on lines of its own
-				why = append(why, text.WrapSoft(r, width))
+				why = append(why, text.WrapSoft(r, sc.reasonWidth()))
 			}
 			t.AppendRow(table.Row{sc.paintText(u.Group, text.FgYellow), u.Count, strings.Join(why, "\n")})
 		}
