@@ -224,7 +224,7 @@ func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) 
 	}
 	steps, ready := append(v.relabelOnDemand(c), v.noteStarted(c)...), c.Is(v1.ConditionInitialized)
 	if ready {
-		steps = append(steps, v.checkConsistency(c)...)
+		steps = append(append(steps, v.reopenNode(c)...), v.checkConsistency(c)...)
 	} else {
 		steps = append(steps, v.initializeNode(c)...)
 	}

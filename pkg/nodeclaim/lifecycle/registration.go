@@ -111,10 +111,8 @@ func (v registrar) initializeNode(c cluster.Claim) []plan.Action {
 
 // initializeAs is initialize for the claim's one node.
 func (v registrar) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
-	if t, held := nomination.TaintOf(c); n.Ready && held && nomination.IsHeld(n) {
-		if why := nomination.ReleaseReason(t, n, v.waiting, v.s.Now); why != "" && !v.evictions.AwaitsPods(c, n) {
-			return []plan.Action{{Do: plan.OpenNode, Claim: c.Name, Node: n.Name, Why: why}}
-		}
+	if open := v.openHeldNode(c, n); open != nil {
+		return open
 	}
 	if reason, message := v.whyUninitialized(c, n); reason != "" {
 		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: reason,
@@ -125,6 +123,27 @@ func (v registrar) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
 		{Do: plan.WriteStatus, Claim: c.Name, Conditions: []cluster.Condition{
 			{Type: v1.ConditionInitialized, Status: "True"}, compareWithClaim(c, n)}},
 	}
+}
+
+// openHeldNode takes the hold off the claim's node, unless it is held for pods still.
+func (v registrar) openHeldNode(c cluster.Claim, n cluster.Node) []plan.Action {
+	t, held := nomination.TaintOf(c)
+	if !n.Ready || !held || !nomination.IsHeld(n) {
+		return nil
+	}
+	why := nomination.ReleaseReason(t, n, v.waiting, v.s.Now)
+	if why == "" || v.evictions.AwaitsPods(c, n) {
+		return nil
+	}
+	return []plan.Action{{Do: plan.OpenNode, Claim: c.Name, Node: n.Name, Why: why}}
+}
+
+// reopenNode opens the node of an initialized claim that its kubelet has made anew, with the hold of its boot.
+func (v registrar) reopenNode(c cluster.Claim) []plan.Action {
+	if nodes := v.nodes[c.ProviderID]; len(nodes) == 1 {
+		return v.openHeldNode(c, nodes[0])
+	}
+	return nil
 }
 
 // whyUninitialized says what keeps the node from being initialized, the first thing if several do; nothing if nothing
