@@ -67,3 +67,29 @@ func TestNodesAreMadeThoughNothingCanBeNoted(t *testing.T) {
 		t.Errorf("%d claims, want 2", n)
 	}
 }
+
+// What somebody else writes onto a claim just before its pods are noted does not cost the note.
+func TestANominationIsNotLostToAnotherWrite(t *testing.T) {
+	w := controllertest.NewWorld()
+	w.RunApp("web", 1, controllertest.PodOf(900, 1500))
+	if _, err := controllertest.InvokeProvision(t, w, 0); err != nil {
+		t.Fatal(err)
+	}
+	w.RunApp("late", 1, controllertest.PodOf(100, 100))
+	f, p, other := controllertest.Functions{World: w, Made: 1}, w.Ports(fake.Fault{}), w.Ports(fake.Fault{})
+	meddled := false
+	p.Before = func(call string) {
+		if call == "annotate claim" && !meddled {
+			meddled = true
+			if _, err := other.AnnotateClaim(t.Context(), w.Claims()[0], map[string]string{"note": "mine"}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := f.Provision(p).Run(t.Context(), w.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if known := w.Claims()[0].Annotations["joiner.sh/nominated-pods"]; !meddled || !strings.Contains(known, "late") {
+		t.Errorf("meddled %t, the claim knows of %q", meddled, known)
+	}
+}
