@@ -38,7 +38,7 @@ func DescribeClass(n *awsv1.EC2NodeClass) instancetypes.Class {
 		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
 	}
 	out.Ready = out.Message == ""
-	out.LearnedMemoryMiB = memoryByType(n)
+	out.LearnedMemoryMiB, out.Observed = memoryByType(n), shortfallsOf(n)
 	out.Unseen = isStale(n)
 	for _, s := range n.Status.Subnets {
 		if out.ZoneIDs == nil {

@@ -75,6 +75,8 @@ const (
 	AnnotationHashedSpec = "joiner.sh/hashed-spec"
 	// AnnotationObservedMemory is the memory that nodes of the class reported, by instance type.
 	AnnotationObservedMemory = "joiner.sh/observed-memory"
+	// AnnotationObservedShortfalls is what nodes of the class have less of for pods than they were launched for.
+	AnnotationObservedShortfalls = "joiner.sh/observed-shortfalls"
 	// AnnotationRegistrationHistory is how the last registrations of the pool's nodes ended.
 	AnnotationRegistrationHistory = "joiner.sh/registration-history"
 	// AnnotationZonalShifts holds the ids of the zones of which events on the pool say that traffic is shifted away

@@ -53,7 +53,7 @@ type Written struct {
 // WrittenKeys are the annotations of NodePools and EC2NodeClasses that Joiner writes for itself. Others of joiner.sh are
 // people's.
 func WrittenKeys() []string {
-	return []string{v1.AnnotationDryRunResult, v1.AnnotationHashedSpec, v1.AnnotationObservedMemory,
+	return []string{v1.AnnotationDryRunResult, v1.AnnotationHashedSpec, v1.AnnotationObservedMemory, v1.AnnotationObservedShortfalls,
 		v1.AnnotationRegistrationHistory, v1.AnnotationZonalShifts}
 }
 

@@ -228,10 +228,14 @@ func (r *Controller) writeClass(ctx context.Context, c *awsv1.EC2NodeClass, k cl
 	if learned {
 		marks[v1.AnnotationObservedMemory] = memory
 	}
+	shortfalls, short := nodeclass.ObserveShortfalls(next, k.claims, k.nodes, r.Now())
+	if short {
+		marks[v1.AnnotationObservedShortfalls] = shortfalls
+	}
 	if asked && verdict.Keep {
 		marks[v1.AnnotationDryRunResult] = nodeclass.VerdictAnnotation(next, *verdict, r.Now())
 	}
-	if learned || asked && verdict.Keep {
+	if learned || short || asked && verdict.Keep {
 		err = errors.Join(err, r.Classes.MarkClass(ctx, c.Name, marks))
 	}
 	if !changed {
