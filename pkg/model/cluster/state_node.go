@@ -167,9 +167,11 @@ func (c *Claim) AgentTaint(n Node, now time.Time) (t Taint, found bool) {
 	return n.Taints[i], true
 }
 
-// AwaitsAgents reports whether a node that is not initialized yet has a taint that goes away by itself.
+// AwaitsAgents reports whether a node that is not initialized yet has a taint that an agent takes off. Kubernetes takes
+// its own off a node that is ready.
 func (h StateNode) AwaitsAgents() bool {
-	return h.Registered() && !h.Initialized() && h.Claim != nil && slices.ContainsFunc(h.Node.Taints, h.Claim.isTemporary)
+	return h.Registered() && !h.Initialized() && h.Claim != nil && slices.ContainsFunc(h.Node.Taints,
+		func(t Taint) bool { return !t.Ephemeral() && h.Claim.isTemporary(t) })
 }
 
 // Offer is what the host was bought as, by its claim; of a node without one its labels say.

@@ -67,22 +67,14 @@ func needsNode(p *cluster.Pod) bool {
 		p.Owner != cluster.OwnerDaemonSet && p.Owner != cluster.OwnerNode && !wantsOtherNodes(p)
 }
 
-// wantsOtherNodes reports whether the pod wants nodes of no pool, with all its required terms or its heaviest
-// preference.
+// wantsOtherNodes reports whether the pod wants nodes of no pool with all its required terms.
 func wantsOtherNodes(p *cluster.Pod) bool {
 	away := func(w labelRequirement) bool { return w.Key == labelPool && !w.Not && len(w.Values) == 0 }
 	stays := len(p.NodeAffinity) == 0
 	for _, term := range p.NodeAffinity {
 		stays = stays || !slices.ContainsFunc(labelRequirements(term), away)
 	}
-	heaviest := int32(0)
-	var first []labelRequirement
-	for _, x := range p.NodePrefers {
-		if x.Weight > heaviest {
-			heaviest, first = x.Weight, labelRequirements(x.Requirements)
-		}
-	}
-	return !stays || slices.ContainsFunc(first, away)
+	return !stays
 }
 
 // mustMove reports whether the pod on a machine that goes away needs a place. Budgets hold only pods that are evicted:
