@@ -1,7 +1,6 @@
 package rollout_test
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,9 +12,10 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/rollout"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
-var worlds = flag.Int("worlds", 100, "random worlds")
+var worlds = shortrun.NewCount("worlds", 100, 25, "random worlds")
 
 // faults of a revision.
 type faults struct{ neverReady, crash, condition bool }
@@ -26,7 +26,7 @@ type faults struct{ neverReady, crash, condition bool }
 // is trusted in the end.
 func TestRandomWorlds(t *testing.T) {
 	ended := map[string]int{}
-	for seed := range uint64(*worlds) {
+	for seed := range uint64(worlds.N()) {
 		g := &game{world: newWorld(), rnd: rand.New(rand.NewPCG(seed, 1)), ran: map[string]bool{}}
 		f := faults{}
 		switch seed % 5 {
@@ -53,7 +53,8 @@ func TestRandomWorlds(t *testing.T) {
 // TestErrorRates plays rollouts of pools of 2 to 14 nodes with 8 pods each, of which a part fares badly on any node. The
 // rates that it prints with -worlds 667 are those of infra/bench/measurements.md.
 func TestErrorRates(t *testing.T) {
-	of := max(*worlds*3/10, 1)
+	shortrun.Skip(t)
+	of := max(worlds.N()*3/10, 1)
 	goods, failed, bads, trusted := 0, 0, 0, 0
 	for layout, name := range []string{"nodes: 1", "nodes: 1, pause, percent: 30, pause", "percent: 10, 50, 100"} {
 		for _, base := range []int{0, 5, 20} {
