@@ -93,6 +93,7 @@ func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool
 		change := controllers.BeginChange(ctx, "CreateFleet", c.Name)
 		instance, marks, err := l.p.Fleet.LaunchInstances(ctx, order, launch.ClientToken(c.UID, attemptOf(c)))
 		change.End(err)
+		err = avoidRefused(l.p, c, order, err)
 		back(isStarted(instance))
 		if markErr := l.markUnavailable(ctx, marks); markErr != nil {
 			return c, markErr

@@ -187,9 +187,9 @@ func (o Offering) Meets(s requirements.Set) bool {
 // An empty Type or Zone stands for all of them.
 type UnavailableOffering struct {
 	Offer
-	// Scope limits the mark to launches into one capacity reservation or placement group, by its id; empty for all. A
-	// mark of no offer and the scope of a subnet is about that subnet, whatever is launched there; one of no offer and
-	// a ClassScope about that EC2NodeClass.
+	// Scope limits the mark to launches into one capacity reservation or placement group, by its id, or of one
+	// EC2NodeClass, by its ClassScope; empty for all. A mark of no offer and the scope of a subnet is about that subnet,
+	// whatever is launched there; one of no offer and a ClassScope about that EC2NodeClass.
 	Scope string    `json:"scope,omitempty"`
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"` // the error code
@@ -205,10 +205,15 @@ func ClassScope(class string) string { return classScope + class }
 // Class is the EC2NodeClass that the mark is about, empty for another mark.
 func (m UnavailableOffering) Class() string {
 	name, of := strings.CutPrefix(m.Scope, classScope)
-	if !of {
+	if !of || m.Offer != (Offer{}) {
 		return ""
 	}
 	return name
+}
+
+// RefusedForClass reports whether EC2 refuses the offer for one EC2NodeClass, for another reason than lack of capacity.
+func (m UnavailableOffering) RefusedForClass() bool {
+	return strings.HasPrefix(m.Scope, classScope) && m.Offer != (Offer{})
 }
 
 // Covers reports whether the mark applies to the offer at the time now.

@@ -45,6 +45,11 @@ func TestOfferings(t *testing.T) {
 	mark := func(capacityType, typ, zone string, after time.Duration) instancetypes.UnavailableOffering {
 		return instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: capacityType, Type: typ, Zone: zone}, Until: now.Add(after), Why: "Code"}
 	}
+	refused := func(class, zone string) instancetypes.UnavailableOffering {
+		m := mark("spot", "m5.large", zone, time.Minute)
+		m.Scope = instancetypes.ClassScope(class)
+		return m
+	}
 	noC := func(c *instancetypes.Class) { delete(c.ZoneIDs, "c") }
 	for _, v := range []struct {
 		name  string
@@ -100,6 +105,16 @@ spot b 0.03 no: sold out until 2026-01-01T12:01:00Z (Code)
 spot a 0.04
 on-demand a 0.096 no: sold out until 2026-01-01T12:01:00Z (Code)
 on-demand b 0.096 no: sold out until 2026-01-01T12:01:00Z (Code)
+on-demand c 0.096 no: not sold in c
+spot c 0 no: not sold in c
+`},
+		{"marks of a class: this one, another one", nil, nil, []instancetypes.UnavailableOffering{
+			refused("default", "b"), refused("other", "a"),
+		}, `
+spot b 0.03 no: EC2 refuses it; it is left alone until 2026-01-01T12:01:00Z (Code)
+spot a 0.04
+on-demand a 0.096
+on-demand b 0.096
 on-demand c 0.096 no: not sold in c
 spot c 0 no: not sold in c
 `},

@@ -61,6 +61,7 @@ func DefaultClass(c Catalog) Class {
 // typeResolver holds what is the same for all types.
 type typeResolver struct {
 	class   Class
+	scope   string // of marks about it
 	region  string
 	zones   []classZone
 	soldOut unavailableIndex
@@ -85,7 +86,8 @@ type classZone struct {
 }
 
 func newResolver(c Catalog, class Class, soldOut []UnavailableOffering, now time.Time) *typeResolver {
-	r := &typeResolver{class: class, region: c.Region, soldOut: newMarks(soldOut, now), now: now}
+	r := &typeResolver{class: class, region: c.Region, soldOut: newMarks(soldOut, now), now: now,
+		scope: ClassScope(class.Name)}
 	for _, name := range zoneNames(c) {
 		id, ok := class.ZoneIDs[name]
 		if id == "" {
@@ -107,7 +109,7 @@ func newResolver(c Catalog, class Class, soldOut []UnavailableOffering, now time
 	if r.limits, err = newLimits(class); err != nil {
 		r.why = err.Error()
 	} else {
-		r.why = r.soldOut[unavailableKey{scope: ClassScope(class.Name)}]
+		r.why = r.soldOut[unavailableKey{scope: r.scope}]
 	}
 	return r
 }

@@ -27,17 +27,20 @@ func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
 		}
 		until[is] = k.Until
 		what := "sold out"
-		if k.Class() != "" {
+		switch {
+		case k.Class() != "":
 			what = "instances of the class end before they join; it is left alone"
+		case k.RefusedForClass():
+			what = "EC2 refuses it; it is left alone"
 		}
 		m[is] = fmt.Sprintf("%s until %s (%s)", what, k.Until.UTC().Format(time.RFC3339), k.Why)
 	}
 	return m
 }
 
-// unavailableReason says why the offer is sold out in the scope, empty when no mark covers it. Marks without a scope
-// hold in every scope.
-func (m unavailableIndex) unavailableReason(o Offer, scope string) string {
+// unavailableReason says why the class cannot have the offer in the scope, empty when no mark covers it. Marks without
+// a scope hold in every scope.
+func (m unavailableIndex) unavailableReason(o Offer, class, scope string) string {
 	if len(m) == 0 {
 		return ""
 	}
@@ -47,11 +50,10 @@ func (m unavailableIndex) unavailableReason(o Offer, scope string) string {
 		{CapacityType: o.CapacityType, Type: o.Type},
 		{CapacityType: o.CapacityType},
 	} {
-		if w, ok := m[unavailableKey{k, ""}]; ok {
-			return w
-		}
-		if w, ok := m[unavailableKey{k, scope}]; ok {
-			return w
+		for _, s := range [3]string{"", scope, class} {
+			if w, ok := m[unavailableKey{k, s}]; ok {
+				return w
+			}
 		}
 	}
 	return ""
@@ -101,7 +103,7 @@ func (r *typeResolver) refuseOffer(f *Facts, z *classZone, o Offering) string {
 	case z.full != "":
 		return z.full
 	}
-	if why := r.soldOut.unavailableReason(o.Offer, r.placementGroup()); why != "" {
+	if why := r.soldOut.unavailableReason(o.Offer, r.scope, r.placementGroup()); why != "" {
 		return why
 	}
 	switch {
@@ -141,7 +143,7 @@ func (r *typeResolver) reservedOffering(f *Facts, res *Reservation, refused stri
 	case res.Remaining <= 0:
 		o.Why = "reservation " + res.ID + " has no room left"
 	default:
-		o.Why = r.soldOut.unavailableReason(o.Offer, res.ID)
+		o.Why = r.soldOut.unavailableReason(o.Offer, r.scope, res.ID)
 	}
 	if i >= 0 {
 		o.ZoneID = r.zones[i].id

@@ -76,6 +76,16 @@ func IsThrottled(code string) bool {
 	return false
 }
 
+// IsServerFault reports whether the code says that EC2 itself failed ("Error codes for the Amazon EC2 API", server error
+// codes), so that it is no answer to what was asked.
+func IsServerFault(code string) bool {
+	switch code {
+	case "InternalError", "InternalFailure", "ServiceUnavailable", "ServerInternal", "Unavailable":
+		return true
+	}
+	return false
+}
+
 // IsDenied reports whether the code says that no policy allows the call.
 func IsDenied(code string) bool {
 	switch code {

@@ -35,6 +35,9 @@ const (
 
 const instanceNotFound = "InvalidInstanceID.NotFound"
 
+// tooFewInstances is our code for an answer with fewer instances than were asked for, and no error.
+const tooFewInstances = "TooFewInstances"
+
 // Fleet is EC2 for one cluster.
 type Fleet struct {
 	EC2     *ec2.Client
@@ -71,6 +74,27 @@ func (e *LaunchError) Error() string { return e.Code + ": " + e.Message }
 // TokenSpent reports true: EC2 would answer the same token with the same error for ever, so the next request needs
 // another one. It lets callers who may not know this package ask errors.As for an interface with this method.
 func (e *LaunchError) TokenSpent() bool { return true }
+
+// ErrorCode is the code of EC2.
+func (e *LaunchError) ErrorCode() string { return e.Code }
+
+// ErrorMessage is the message of EC2.
+func (e *LaunchError) ErrorMessage() string { return e.Message }
+
+// Refused reports whether EC2 said no to what was asked, and may say yes to other offers. It is no answer about offers
+// that EC2 was asked too often, failed, or started too few.
+func (e *LaunchError) Refused() bool { return e.Code != tooFewInstances && refusesSome(e) }
+
+// callError is an error of a whole CreateFleet call.
+type callError struct{ err error }
+
+func (e *callError) Error() string { return "create fleet: " + e.err.Error() }
+
+// Unwrap is the error of EC2.
+func (e *callError) Unwrap() error { return e.err }
+
+// Refused says the same as of a LaunchError.
+func (e *callError) Refused() bool { return refusesSome(e.err) }
 
 // LaunchInstances starts one instance for the order The same token never starts a second one: when EC2 knows the token
 // from a request of another content, the instance is found by its tag, else the error is a *launch.TokenUsedError. When
@@ -129,7 +153,7 @@ func refusedError(o launch.Order, err error) error {
 	if marks, _ := splitErrors(o, []types.CreateFleetError{one}); len(marks) > 0 {
 		return &instancetypes.NoCapacityError{Marks: marks}
 	}
-	return fmt.Errorf("create fleet: %w", err)
+	return &callError{err}
 }
 
 // readOutcome reads the answer: errors teach what is sold out even when instances were started.
@@ -160,7 +184,7 @@ func (f *Fleet) readOutcome(o launch.Order, out *ec2.CreateFleetOutput) ([]clust
 	case len(marks) > 0:
 		return started, nil, &instancetypes.NoCapacityError{Marks: marks}
 	}
-	return started, marks, &LaunchError{Code: "TooFewInstances",
+	return started, marks, &LaunchError{Code: tooFewInstances,
 		Message: fmt.Sprintf("EC2 started %d instances of %d and gave no error", len(started), o.Count())}
 }
 

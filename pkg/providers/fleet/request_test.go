@@ -3,17 +3,22 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/google/go-cmp/cmp"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclaim/launch"
 )
 
@@ -217,5 +222,33 @@ func TestADeniedOffer(t *testing.T) {
 		if d := cmp.Diff(c.marks, strings.Join(got, ", ")); d != "" || others != (c.err == "") || !others && err.Error() != c.err {
 			t.Errorf("%s: error %v, marks (-want +got):\n%s", c.name, err, d)
 		}
+	}
+}
+
+// Which errors of a launch are EC2's no to what was asked, as the call's and as the answer's.
+func TestWhichLaunchErrorsRefuse(t *testing.T) {
+	for _, c := range []struct {
+		code   string
+		status int
+		want   bool
+	}{
+		{"UnauthorizedOperation", 403, true}, {"InvalidParameterValue", 400, true}, {"InvalidParameterCombination", 400, true},
+		{"OptInRequired", 401, true}, {"InvalidAMIID.NotFound", 400, true},
+		{"RequestLimitExceeded", 503, false}, {"Throttling", 400, false}, {"InternalError", 500, false},
+		{"Unavailable", 503, false}, {"Odd", 500, false}, {"", 0, false},
+	} {
+		answer := &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: c.status}},
+			Err: &smithy.GenericAPIError{Code: c.code, Message: "x"}}
+		whole := refusedError(order(), fmt.Errorf("call: %w", &awshttp.ResponseError{ResponseError: answer}))
+		r, ok := whole.(interface{ Refused() bool })
+		if !ok || r.Refused() != c.want || awserrors.CodeOf(whole) != c.code {
+			t.Errorf("%s with %d of the call: %v, want refused %t", c.code, c.status, whole, c.want)
+		}
+		if got := (&LaunchError{Code: c.code}).Refused(); c.code != "Odd" && got != c.want {
+			t.Errorf("%s in an answer: refused %t, want %t", c.code, got, c.want)
+		}
+	}
+	if (&LaunchError{Code: "TooFewInstances"}).Refused() {
+		t.Error("an answer with too few instances counts as refused")
 	}
 }

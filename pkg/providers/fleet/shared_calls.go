@@ -36,11 +36,12 @@ func (e *RefusedError) Refusal() (reason, message string) {
 	return awserrors.RefusalReason(e.ID, awserrors.CodeOf(e.err), awserrors.MessageOf(e.err))
 }
 
-// refusesSome reports whether EC2 answered no, so that a call about fewer instances may be answered otherwise. After a
-// throttle, a failure of EC2 or no answer it would not.
+// refusesSome reports whether EC2 answered no, so that a call about something else, or about less, may be answered
+// otherwise. After a throttle, a failure of EC2 or no answer it would not.
 func refusesSome(err error) bool {
 	code := awserrors.CodeOf(err)
-	return code != "" && !awserrors.IsThrottled(code) && httpStatus(err) < http.StatusInternalServerError
+	return code != "" && !awserrors.IsThrottled(code) && !awserrors.IsServerFault(code) &&
+		httpStatus(err) < http.StatusInternalServerError
 }
 
 // splitRefusals makes one call about all ids. One that may not be named refuses the whole call, or that for all of its

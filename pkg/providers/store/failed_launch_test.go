@@ -68,3 +68,26 @@ func TestOneFailedLaunchIsNoPattern(t *testing.T) {
 		t.Errorf("two within an hour: %v, want five minutes", got)
 	}
 }
+
+// TestARefusalForAClassRestsTheSameEachTime, as somebody may mend its cause at any time, and is none of the instances of
+// the class that ended early.
+func TestARefusalForAClassRestsTheSameEachTime(t *testing.T) {
+	l, clock := newLedger(&fakeStore{})
+	m := offer("spot", "m5.large", "us-west-2a")
+	m.Scope = instancetypes.ClassScope("default")
+	var got []string
+	for range 3 {
+		add(t, l, m)
+		rest := marks(t, l)[0].Until.Sub(clock.now())
+		got = append(got, rest.String())
+		clock.pass(rest + 10*time.Second)
+	}
+	if d := cmp.Diff([]string{"3m0s", "3m0s", "3m0s"}, got); d != "" {
+		t.Errorf("rests (-want +got):\n%s", d)
+	}
+	add(t, l, m)
+	note(t, l, "default", "i-1")
+	if all := marks(t, l); len(all) != 1 || all[0].Type != "m5.large" {
+		t.Errorf("after one instance that ended early: %v", all)
+	}
+}

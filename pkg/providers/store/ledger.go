@@ -191,11 +191,14 @@ func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, peri
 	return out
 }
 
-// remembersUntil is when the entry no longer makes the next period longer: twice its period after it began, and for a
-// class an hour after its last failure.
+// remembersUntil is when the entry no longer makes the next period longer: twice its period after it began, for a class
+// an hour after its last failure. A refusal is forgotten with its mark: somebody may mend its cause at any time.
 func (e storedMark) remembersUntil() time.Time {
-	if e.Class() != "" {
+	switch {
+	case e.Class() != "":
 		return e.Since.Add(failureCounts)
+	case e.RefusedForClass():
+		return e.Until
 	}
 	return e.Since.Add(2 * e.Until.Sub(e.Since))
 }

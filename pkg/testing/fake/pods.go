@@ -314,7 +314,7 @@ func (p SharedPorts) NoteFailedLaunch(ctx context.Context, class, instance, why 
 		}
 		scope, times := instancetypes.ClassScope(class), 0
 		for _, m := range p.w.marks {
-			if m.Scope != scope {
+			if m.Class() != class {
 				continue
 			}
 			if times++; p.w.now.Before(m.Until) {

@@ -1,0 +1,43 @@
+package provision
+
+import (
+	"errors"
+
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+	"joiner.sh/pkg/nodeclaim/launch"
+)
+
+// avoidRefused is what the error of a launch means for the next one. After half of the launch time-out in which EC2
+// refused for one reason it is a *instancetypes.NoCapacityError that marks all offers of the order for the claim's
+// EC2NodeClass: what else the claim allows is asked for, and where that is nothing its pods go to other NodePools. The
+// other classes have their offers still, for the cause may be in this one. A throttle or a failure of EC2 says nothing
+// about offers.
+func avoidRefused(p *Controller, c cluster.Claim, o launch.Order, err error) error {
+	if !isRefused(err) {
+		return err
+	}
+	reason, message := awserrors.LaunchFailureReason(err)
+	have := c.Condition(v1.ConditionLaunched)
+	if have.Status != "Unknown" || have.Reason != reason ||
+		p.Now().Before(have.Since.Add(p.Rules.LaunchTimeout/2)) {
+		return err
+	}
+	no := &instancetypes.NoCapacityError{}
+	for _, f := range o.Offers() {
+		no.Marks = append(no.Marks, instancetypes.UnavailableOffering{Offer: f,
+			Scope: instancetypes.ClassScope(c.ClassKey()), Why: reason + ": " + message})
+	}
+	return no
+}
+
+// isRefused reports whether EC2 answered a launch with no.
+func isRefused(err error) bool {
+	r, ok := errors.AsType[interface {
+		error
+		Refused() bool
+	}](err)
+	return ok && r.Refused()
+}
