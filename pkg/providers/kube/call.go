@@ -81,6 +81,9 @@ func worthAnotherTry(err error, pause time.Duration) (time.Duration, bool) {
 	if _, ok := errors.AsType[*tokenError](err); ok {
 		return 0, false
 	}
+	if _, ok := errors.AsType[*pageTooLargeError](err); ok {
+		return 0, false
+	}
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
 		return min(pause, longestPause), true // no answer: connection, time-out

@@ -85,7 +85,7 @@ func (c Claims) listClaims(ctx context.Context, q listQuery, enough func(cluster
 		mine := onlyOurs(l)
 		c.seen.keepSingleClaims(mine)
 		page := translatePage(mine, translate.Claim)
-		done = enough != nil && slices.ContainsFunc(page, enough)
+		done = done || enough != nil && slices.ContainsFunc(page, enough)
 		return page
 	})
 	return out, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner.sh/pkg/api/aws/v1"
@@ -89,7 +90,8 @@ func New(c Config) (*Client, error) {
 		return nil, fmt.Errorf("make kubernetes client: %w", err)
 	}
 	meter := &trafficMeter{next: transport, byKind: map[string]Traffic{}}
-	conn := &connection{now: c.Now, seen: newReadCache(), traffic: meter}
+	conn := &connection{now: c.Now, seen: newReadCache(), traffic: meter,
+		json: serializer.NewCodecFactory(scheme).UniversalDeserializer()}
 	hc := &http.Client{Transport: meter}
 	if conn.core, err = newREST(c, scheme, hc, runtime.ContentTypeProtobuf); err != nil {
 		return nil, fmt.Errorf("make kubernetes client: %w", err)

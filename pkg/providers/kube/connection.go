@@ -58,6 +58,7 @@ func newScheme() (*runtime.Scheme, error) {
 type connection struct {
 	core   rest.Interface // protobuf
 	custom rest.Interface // JSON
+	json   runtime.Decoder
 	now    func() time.Time
 	seen   *readCache
 	own    pendingWrites

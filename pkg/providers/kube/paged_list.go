@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -15,13 +16,16 @@ import (
 // maxListAge is how long after its first page a list may go on. The store forgets a moment after five minutes.
 const maxListAge = 4 * time.Minute
 
+// pageStep is by how much a page gets smaller when it was too large in bytes, and larger again when it was small.
+const pageStep = 10
+
 // listQuery is what to list.
 type listQuery struct {
 	place     apiPath
 	namespace string // empty for all
 	fields    string // field selector
 	labels    string // label selector
-	page      int    // objects in a page; 0 for as many as usual
+	page      int    // objects in a page at most; 0 for as many as usual
 	// enough, if set, is asked after each page whether others need not be read.
 	enough func() bool
 }
@@ -31,8 +35,8 @@ type listObject interface {
 	metav1.ListInterface
 }
 
-// listAll reads a list page by page and keeps only what translate makes of each page, so that a large cluster never
-// stands in memory as whole objects. All pages are of one moment, the version returned: the API server serves them from
+// listAll reads a list page by page and keeps only what translate makes of each part of a page, so that neither a large
+// cluster nor large objects ever stand in memory as a whole. translate may see an object again when a page is retried. All pages are of one moment, the version returned: the API server serves them from
 // a snapshot in its cache. (resourceVersion=0 would be older data and, worse, one page however long.)
 func listAll[L listObject, T any](ctx context.Context, c *connection, q listQuery, fresh func() L,
 	translate func(L) []T) ([]T, string, error) {
@@ -50,6 +54,8 @@ type pagedList[L listObject, T any] struct {
 	found []T       // on the pages that were read
 	token string    // of the next page; empty for the first
 	began time.Time // when the first page was asked for, by the wall clock
+
+	objects int // to ask for in a page
 }
 
 // goesOn returns when a list that was cut short began. It reports false if the next one begins anew.
@@ -85,26 +91,62 @@ func (l *pagedList[L, T]) readAll(ctx context.Context) ([]T, string, error) {
 }
 
 func (l *pagedList[L, T]) readPages(ctx context.Context) (version string, err error) {
-	q := l.query
-	what := apiCall{verb: "read a page of", place: q.place, namespace: q.namespace}
 	if l.token == "" {
-		l.began = time.Now().Round(0)
+		l.began, l.objects = time.Now().Round(0), cmp.Or(l.query.page, pageSize)
 	}
 	for {
-		page := l.fresh()
-		err := l.sendWithRetries(ctx, what, func() *rest.Request {
-			r := l.restClient(q.place).Get().AbsPath(q.place.pathTo(q.namespace, "", "")...).Param("limit",
-				strconv.Itoa(cmp.Or(q.page, pageSize)))
-			return addParam(addParam(addParam(r, "fieldSelector", q.fields), "labelSelector", q.labels), "continue",
-				l.token)
-		}, page)
+		page, err := l.readPage(ctx)
+		if _, large := errors.AsType[*pageTooLargeError](err); large && l.objects > 1 {
+			l.objects = max(1, l.objects/pageStep)
+			continue
+		}
 		if err != nil {
 			return "", err
 		}
-		l.found = append(l.found, l.translate(page)...)
-		l.token = page.GetContinue()
-		if l.token == "" || q.enough != nil && q.enough() {
-			return page.GetResourceVersion(), nil
+		l.found = append(l.found, page.found...)
+		l.token = page.token
+		if l.token == "" || l.query.enough != nil && l.query.enough() {
+			return page.version, nil
+		}
+		if page.size < mostJSONBytes/(2*pageStep) {
+			l.objects = min(cmp.Or(l.query.page, pageSize), l.objects*pageStep)
 		}
 	}
+}
+
+// listPage is one page of a list.
+type listPage[T any] struct {
+	found          []T
+	version, token string // of the list, and of the next page
+	size           int64  // bytes
+}
+
+// readPage reads the next page. The error wraps a *pageTooLargeError if fewer objects must be asked for.
+func (l *pagedList[L, T]) readPage(ctx context.Context) (page listPage[T], err error) {
+	q := l.query
+	err = retryRequest(ctx, apiCall{verb: "read a page of", place: q.place, namespace: q.namespace}, func() error {
+		r := l.restClient(q.place).Get().AbsPath(q.place.pathTo(q.namespace, "", "")...).Param("limit",
+			strconv.Itoa(l.objects))
+		r = addParam(addParam(addParam(r, "fieldSelector", q.fields), "labelSelector", q.labels), "continue", l.token)
+		page, err = l.readPageOnce(ctx, r)
+		return err
+	})
+	return page, err
+}
+
+func (l *pagedList[L, T]) readPageOnce(ctx context.Context, r *rest.Request) (page listPage[T], err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	body, err := r.MaxRetries(0).Stream(ctx)
+	if err != nil {
+		return page, err
+	}
+	defer body.Close()
+	take := func(some L) { page.found = append(page.found, l.translate(some)...) }
+	meta, size, err := listDecoder[L]{l.json, l.fresh, take}.decode(body)
+	if err != nil {
+		return page, err
+	}
+	page.version, page.token, page.size = meta.GetResourceVersion(), meta.GetContinue(), size
+	return page, nil
 }
