@@ -40,6 +40,8 @@ export GOFLAGS := -trimpath -buildvcs=false
 # No C compiler is needed, and what is built for the functions, the command line, the local environment and the tests is
 # compiled once.
 export CGO_ENABLED := 0
+# The compiler and the linker collect garbage less often: a sixth of their CPU seconds less, for some hundred MiB more.
+COMPILE := env GOGC=400
 # Node 20 is past its end for CDK's JavaScript side and works; without these it says so in every run.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 export NODE_NO_WARNINGS := 1
@@ -135,8 +137,8 @@ STACK_PACKAGES = \$$(go list ./infra/... | grep -v -E '/infra/(release|archive|z
 
 .PHONY: test-units
 test-units: $(GOLANGCI_LINT) $(CONTROLLER_GEN)
-	$(STEP) 'short unit tests' '4 minutes' env GOGC=400 go test -short -vet=off -timeout 20m $(UNIT_PACKAGES)
-	$(STEP) 'tests of the stack' '2 minutes' $(SHELL) -c "go test -vet=off -timeout 20m $(STACK_PACKAGES)"
+	$(STEP) 'short unit tests' '4 minutes' $(COMPILE) go test -short -vet=off -timeout 20m $(UNIT_PACKAGES)
+	$(STEP) 'tests of the stack' '2 minutes' $(SHELL) -c "$(COMPILE) go test -vet=off -timeout 20m $(STACK_PACKAGES)"
 	$(STEP) 'vet and lint' '20 s, 3 minutes the first time' $(GOLANGCI_LINT_RUN) run ./...
 	$(STEP) 'vet and lint the local environment' '20 s, 3 minutes the first time' $(SHELL) -c "cd infra/local && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./..."
 
@@ -148,7 +150,7 @@ LOCAL_TESTS = \$$(go -C infra/local list ./... | grep -v $(LONG_TESTS:%=-e '/%$$
 test-local:
 	@# e2e takes longest by far, so it begins first.
 	$(STEP) 'short tests of the local environment' '8 minutes' $(SHELL) -c \
-		"go -C infra/local test -short -vet=off -count=1 -p 2 -timeout 30m ./e2e $(LOCAL_TESTS)"
+		"$(COMPILE) go -C infra/local test -short -vet=off -count=1 -p 2 -timeout 30m -exec 'env -u GOGC' ./e2e $(LOCAL_TESTS)"
 
 # The parts of make test-all, as .ci/parts lists them. A test that runs there runs at full length, and in a process whose
 # CPU seconds are noted.
@@ -156,7 +158,7 @@ FULL_TEST := test -vet=off -count=1 -timeout 60m -exec $(CURDIR)/.ci/note-cpu
 
 .PHONY: all-units
 all-units: $(CONTROLLER_GEN) $(GOVULNCHECK)
-	$(STEP) 'unit tests' '9 minutes' env GOGC=400 go $(FULL_TEST) $(UNIT_PACKAGES)
+	$(STEP) 'unit tests' '9 minutes' $(COMPILE) go $(FULL_TEST) $(UNIT_PACKAGES)
 	$(STEP) 'a planted vulnerability is found' '30 s' go test -vet=off -count=1 ./infra/release -run Vulnerabilit -args -govulncheck $(BIN)/govulncheck
 	@for f in 'pkg/model/requirements FuzzModel' 'pkg/model/requirements FuzzAlgebra' 'pkg/model/compact FuzzReadValue' \
 		'pkg/providers/kube FuzzDecodeCheckpoint' 'pkg/workload FuzzParse' 'pkg/workload/manifest FuzzParse'; do \
@@ -349,12 +351,12 @@ fmt: ## format all Go files
 
 .PHONY: build
 build: functions ## build the functions and the local programs for this machine
-	$(STEP) -q 'build the command line' '5 s, 1 minute the first time' go build -v -o $(BIN)/joiner ./functions/joiner
+	$(STEP) -q 'build the command line' '5 s, 1 minute the first time' $(COMPILE) go build -v -o $(BIN)/joiner ./functions/joiner
 	@$(MAKE) --no-print-directory $(BIN)/joiner-local
 
 .PHONY: functions
 functions:
-	$(STEP) -q 'build the functions for $(LOCAL_ARCH)' '10 s, 3 minutes the first time' .ci/build-functions $(LOCAL_ARCH) $(FUNCTIONS)
+	$(STEP) -q 'build the functions for $(LOCAL_ARCH)' '10 s, 3 minutes the first time' $(COMPILE) .ci/build-functions $(LOCAL_ARCH) $(FUNCTIONS)
 
 .PHONY: package
 package: ## build the functions as they are deployed (arm64), and a zip of each that is the same for the same code
@@ -437,7 +439,7 @@ STACK_SOURCES = $(foreach f,$(FUNCTIONS),.local/dist/$(LOCAL_ARCH)/$(f)/bootstra
 define synthesize
 @rm -rf $(@D)
 $(STEP) 'synthesize the stack$(1)' '8 s, 2 minutes the first time' $(SHELL) -c \
-	"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c trigger=push -c architecture=$(LAMBDA_ARCH) $(2) -o $(@D) $(CDK_QUIET)"
+	"$(COMPILE) $(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c trigger=push -c architecture=$(LAMBDA_ARCH) $(2) -o $(@D) $(CDK_QUIET)"
 @touch $@
 endef
 
@@ -457,13 +459,13 @@ endef
 $(BIN)/joiner-plane: $(LOCAL_SOURCES)
 	@mkdir -p $(@D)
 	$(STEP) -q 'compile the Kubernetes control plane' '20 s, 5 to 8 minutes the first time' \
-		go -C infra/local build -v -ldflags '$(PLANE_LDFLAGS)' -o $@ ./controlplane
+		$(COMPILE) go -C infra/local build -v -ldflags '$(PLANE_LDFLAGS)' -o $@ ./controlplane
 	@touch $@
 
 $(BIN)/joiner-local: $(LOCAL_SOURCES)
 	@mkdir -p $(@D)
-	$(STEP) 'build the local environment' '10 s, 3 minutes the first time' \
-		go -C infra/local build -ldflags '-s -w' -o $@ ./demo
+	$(STEP) -q 'build the local environment' '10 s, 3 minutes the first time' \
+		$(COMPILE) go -C infra/local build -v -ldflags '-s -w' -o $@ ./demo
 	@touch $@
 
 $(CDK): infra/package.json infra/package-lock.json
@@ -473,19 +475,19 @@ $(CDK): infra/package.json infra/package-lock.json
 $(GOLANGCI_LINT):
 	@mkdir -p $(@D)
 	$(STEP) 'install golangci-lint $(GOLANGCI_LINT_VERSION)' '1 to 3 minutes, once' \
-		env GOBIN=$(BIN) go install -trimpath -ldflags '-s -w' github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+		$(COMPILE) GOBIN=$(BIN) go install -trimpath -ldflags '-s -w' github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	@touch $@
 
 $(CONTROLLER_GEN):
 	@mkdir -p $(@D)
 	$(STEP) 'install controller-gen $(CONTROLLER_GEN_VERSION)' '30 s, once' \
-		env GOBIN=$(BIN) go install -trimpath -ldflags '-s -w' sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
+		$(COMPILE) GOBIN=$(BIN) go install -trimpath -ldflags '-s -w' sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
 	@touch $@
 
 $(GOVULNCHECK):
 	@mkdir -p $(@D)
 	$(STEP) 'install govulncheck $(GOVULNCHECK_VERSION)' '1 minute, once' \
-		env GOBIN=$(BIN) go install -trimpath -ldflags '-s -w' golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+		$(COMPILE) GOBIN=$(BIN) go install -trimpath -ldflags '-s -w' golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 	@touch $@
 
 $(PYTHON_READY):
