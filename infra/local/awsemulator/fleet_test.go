@@ -217,6 +217,12 @@ func TestWhatIsWrongWithTheRequestFailsTheCall(t *testing.T) {
 	in.Type = types.FleetTypeRequest
 	_, err = r.ec2.CreateFleet(t.Context(), in)
 	wantCode(t, err, "InvalidParameterValue")
+	in = r.fleet(t, "spot", "m5.large")
+	for range 50 {
+		in.LaunchTemplateConfigs = append(in.LaunchTemplateConfigs, in.LaunchTemplateConfigs[0])
+	}
+	_, err = r.ec2.CreateFleet(t.Context(), in)
+	wantCode(t, err, "InvalidFleetConfig")
 	if n := len(r.DescribedInstances()); n != 0 {
 		t.Errorf("%d instances, want none", n)
 	}

@@ -125,7 +125,8 @@ func allocationStrategy(capacityType string, pricesOverlaid bool) string {
 	return lowestPrice
 }
 
-// templatesFor makes one template for each different content and gives it the offers that use it.
+// templatesFor makes one template for each different content and gives it the offers that use it. Where that are more
+// than a request takes, the others' offers are not asked for.
 func templatesFor(in Input, o Order, cs []candidate) ([]Template, error) {
 	subnets := subnetOfZone(in)
 	byGroup := map[templateGroup]int{}
@@ -159,6 +160,9 @@ func templatesFor(in Input, o Order, cs []candidate) ([]Template, error) {
 		slices.SortFunc(t.Overrides, func(a, b Override) int {
 			return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone))
 		})
+	}
+	if len(out) > maxTemplates {
+		out = mostUseful(in.Claim.Requirements, out, cs)
 	}
 	slices.SortFunc(out, func(a, b Template) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil

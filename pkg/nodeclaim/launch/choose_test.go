@@ -3,6 +3,7 @@ package launch_test
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,56 @@ func TestAtMost60Types(t *testing.T) {
 	}
 	if len(types) != 60 || types["m10.large"] || !types["m11.large"] || !types["m70.large"] {
 		t.Errorf("%d types, tenth cheapest too many: %v", len(types), types["m10.large"])
+	}
+}
+
+// CreateFleet takes 50 launch template configurations. Of types that each have a template of their own the cheapest are
+// asked for, and before them what minValues need.
+func TestAtMost50Templates(t *testing.T) {
+	for _, c := range []struct {
+		requirement string
+		arm, dear   bool // whether the dearest type, the only one of arm64, and the 50th cheapest are asked for
+	}{
+		{"kubernetes.io/arch In amd64 arm64", false, true},
+		{"kubernetes.io/arch In amd64 arm64 min=2", true, false},
+	} {
+		w := newWorld(t)
+		w.class(t, `{spec: {kubelet: {kubeReserved: {cpu: vcpus * 30}}}}`)
+		for i := range 59 {
+			w.addType(t, fmt.Sprintf("m%d.large cpu=%d od=%v", i+1, i+2, 0.1+float64(i)/100))
+		}
+		w.addType(t, "g1.large arm= cpu=70 od=9")
+		w.in.Claim.Requirements = w.in.Claim.Requirements.And(demand(t, strings.Fields(c.requirement)))
+		o, err := w.choose(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := map[string]bool{}
+		for _, f := range o.Offers() {
+			asked[f.Type] = true
+		}
+		if len(o.Templates) != 50 || len(asked) != 50 || !asked["m49.large"] || asked["m51.large"] ||
+			asked["g1.large"] != c.arm || asked["m50.large"] != c.dear {
+			t.Errorf("%s: %d templates, types %v", c.requirement, len(o.Templates), asked)
+		}
+		if !slices.IsSortedFunc(o.Templates, func(a, b launch.Template) int { return strings.Compare(a.Name, b.Name) }) {
+			t.Errorf("%s: templates are not sorted by name", c.requirement)
+		}
+	}
+}
+
+// Each reservation has a template of its own: the request names 50 of them.
+func TestAtMost50Reservations(t *testing.T) {
+	w := newWorld(t)
+	for i := range 60 {
+		w.addType(t, fmt.Sprintf("m%d.large od=%v reserved=cr-%d,a,1", i+1, 0.1+float64(i)/100, i+1))
+	}
+	o, err := w.choose(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(o.Templates); n != 50 || o.CapacityType != "reserved" || o.Reservation("m1.large", "a") != "cr-1" || o.Reservation("m51.large", "a") != "" {
+		t.Errorf("%d templates of %s: %v", n, o.CapacityType, o.Offers())
 	}
 }
 

@@ -152,25 +152,27 @@ func wantsMinValues(reqs requirements.Set) bool {
 // fewerThanMinValues says which minValues of the claim the candidates do not reach, or nothing.
 func fewerThanMinValues(reqs requirements.Set, cs []candidate) string {
 	for _, r := range reqs.All() {
-		if r.MinValues == 0 {
-			continue
-		}
-		seen := map[string]bool{}
-		for _, c := range cs {
-			have, _ := c.t.Requirements.Get(r.Key)
-			for _, v := range have.Values {
-				seen[v] = r.Has(v)
-			}
-		}
-		n := 0
-		for _, allowed := range seen {
-			if allowed {
-				n++
-			}
-		}
-		if n < r.MinValues {
+		if n := countValues(r, cs); n < r.MinValues {
 			return fmt.Sprintf("%s needs %d different values, %d are to be had", r.Key, r.MinValues, n)
 		}
 	}
 	return ""
+}
+
+// countValues is how many of the values that a requirement with minValues allows the candidates have.
+func countValues(r requirements.Requirement, cs []candidate) (n int) {
+	if r.MinValues == 0 {
+		return 0
+	}
+	seen := map[string]bool{}
+	for _, c := range cs {
+		have, _ := c.t.Requirements.Get(r.Key)
+		for _, v := range have.Values {
+			if !seen[v] && r.Has(v) {
+				seen[v] = true
+				n++
+			}
+		}
+	}
+	return n
 }
