@@ -14,12 +14,13 @@ import (
 type builder struct {
 	folder string   // where they go
 	flags  []string // of go test -c
+	short  bool     // binaries run as go test -short does
 	mutex  sync.Mutex
 	built  map[string]string // by package: the binary
 }
 
-func newBuilder(folder string, flags ...string) *builder {
-	return &builder{folder: folder, flags: flags, built: map[string]string{}}
+func newBuilder(folder string, short bool, flags ...string) *builder {
+	return &builder{folder: folder, short: short, flags: flags, built: map[string]string{}}
 }
 
 // binary returns the path of the binary with the tests of a package, which is a path from the repository's root.
@@ -40,6 +41,13 @@ func (b *builder) binary(ctx context.Context, path string) (string, error) {
 	args := append([]string{"test", "-c", "-vet=off", "-o", to}, b.flags...)
 	if out, err := exec.CommandContext(ctx, "go", append(args, "./"+path)...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build tests of %s: %w\n%s", path, err, out)
+	}
+	if b.short {
+		script := fmt.Sprintf("#!/bin/sh\nexec '%s' -test.short \"$@\"\n", to)
+		to += "-short"
+		if err := os.WriteFile(to, []byte(script), 0o755); err != nil {
+			return "", fmt.Errorf("write short run of %s: %w", path, err)
+		}
 	}
 	b.built[path] = to
 	return to, nil

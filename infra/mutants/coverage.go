@@ -20,14 +20,14 @@ import (
 // kept in the folder, since they take minutes. A package is measured anew when its own files or the areas' sources
 // change, but for its slow tests when only tests have changed: at worst a mutant is not tried with a test that would
 // notice it.
-func measure(ctx context.Context, areas, packages []string, folder string) ([]test, error) {
+func measure(ctx context.Context, areas, packages []string, o options) ([]test, error) {
 	sources, err := hashFiles(areas, func(name string) bool {
 		return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
 	})
 	if err != nil {
 		return nil, err
 	}
-	b := newBuilder(filepath.Join(folder, "covered"), "-cover", "-covermode=set", "-coverpkg",
+	b := newBuilder(filepath.Join(o.folder, "covered"), o.short, "-cover", "-covermode=set", "-coverpkg",
 		module+strings.Join(areas, ","+module))
 	var all []test
 	for i, path := range packages {
@@ -35,7 +35,7 @@ func measure(ctx context.Context, areas, packages []string, folder string) ([]te
 		if err != nil {
 			return nil, err
 		}
-		prefix := filepath.Join(folder, fmt.Sprintf("coverage-%s-%s-", strings.ReplaceAll(path, "/", "_"), sources))
+		prefix := filepath.Join(o.folder, fmt.Sprintf("coverage-%s-%s-", strings.ReplaceAll(path, "/", "_"), sources))
 		kept := prefix + own + ".json"
 		of, err := readTests(kept)
 		if os.IsNotExist(err) {

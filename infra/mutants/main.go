@@ -28,6 +28,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "try only mutants with this text in their names, such as a file's")
 	flag.DurationVar(&o.slow, "postpone", 0, "leave tests that take so long or longer to a later run, such as 10s")
 	flag.BoolVar(&o.own, "own", false, "leave tests of other packages than the mutant's to a later run, unmeasured")
+	flag.BoolVar(&o.short, "short", false, "run tests as make test does, at short length; results go to a folder of their own")
 	flag.IntVar(&o.workers, "workers", 1, "how many mutants are tried at once")
 	least := flag.Float64("least", 0,
 		"fail when less than this share of mutants that change behaviour is noticed, in percent")
@@ -54,6 +55,7 @@ type options struct {
 	only    string
 	slow    time.Duration
 	own     bool
+	short   bool
 	workers int
 }
 
@@ -62,6 +64,9 @@ func run(ctx context.Context, o options) (score, error) {
 	var nth, parts int
 	if _, err := fmt.Sscanf(o.part, "%d/%d", &nth, &parts); err != nil || nth < 1 || nth > parts {
 		return score{}, fmt.Errorf("-part %s: want such as 2/4", o.part)
+	}
+	if o.short {
+		o.folder += "-short"
 	}
 	if err := os.MkdirAll(filepath.Join(o.folder, "woven"), 0o755); err != nil {
 		return score{}, err
@@ -165,7 +170,7 @@ func newTrial(ctx context.Context, o options, sample []mutant) (*trial, error) {
 			})
 		})
 	}
-	tests, err := measure(ctx, areas(), packages, o.folder)
+	tests, err := measure(ctx, areas(), packages, o)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +179,7 @@ func newTrial(ctx context.Context, o options, sample []mutant) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{tests: tests, woven: newBuilder(folder, "-overlay", overlay), slow: o.slow, own: o.own,
+	t := &trial{tests: tests, woven: newBuilder(folder, o.short, "-overlay", overlay), slow: o.slow, own: o.own,
 		number: map[string]int{}, confirmed: map[string]time.Duration{},
 		noticed: map[string]int{}}
 	for i, m := range sample {

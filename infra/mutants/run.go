@@ -112,7 +112,7 @@ func (t *trial) builderFor(m mutant) (b *builder, done func(), err error) {
 		return nil, nil, err
 	}
 	overlay, err := writeOverlay(folder, map[string][]byte{m.File: m.apply(source)})
-	return newBuilder(folder, "-overlay", overlay), func() { os.RemoveAll(folder) }, err
+	return newBuilder(folder, t.woven.short, "-overlay", overlay), func() { os.RemoveAll(folder) }, err
 }
 
 // fails runs tests over the changed source and returns the one that failed, or all where that is not known, and none if

@@ -217,7 +217,7 @@ func TestAFailureCountsOnlyIfTheTestPassesUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBuilder(t.TempDir())
+	b := newBuilder(t.TempDir(), false)
 	tr := &trial{woven: b, number: map[string]int{mutant{}.id(): 1}, noticed: map[string]int{}, confirmed: map[string]time.Duration{}}
 	for _, c := range []struct {
 		names, by []string
@@ -246,6 +246,30 @@ func TestATestThatHasChangedIsAskedAgain(t *testing.T) {
 		b := batch{path: "pkg/a", version: version, names: []string{"TestF", "TestG", "TestH"}}
 		if diff := cmp.Diff(want, b.without(passed).names); diff != "" {
 			t.Errorf("version %s: %s", version, diff)
+		}
+	}
+}
+
+// Binaries of a short builder run as go test -short does.
+func TestShortRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := "package small\n\nimport \"testing\"\n\nfunc TestShort(t *testing.T) {\n\tif !testing.Short() {\n\t\tt.Error(\"long\")\n\t}\n}\n"
+	for name, text := range map[string]string{"go.mod": "module small\n", "small/small_test.go": text} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, short := range []bool{true, false} {
+		binary, err := newBuilder(t.TempDir(), short).binary(t.Context(), "small")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := runTests(t.Context(), binary, batch{path: "small", names: []string{"TestShort"}}, 0, time.Minute)
+		if err != nil || v.passed != short {
+			t.Errorf("short: %t, passed: %t, error %v\n%s", short, v.passed, err, v.out)
 		}
 	}
 }
