@@ -175,7 +175,7 @@ func (l *claimLauncher) failedTogether(ctx context.Context, claims []cluster.Cla
 // resumeBatch goes on with what is left of a batch. One with fewer claims than it was meant for was never asked for,
 // because a claim could not be stored, or a claim was deleted since: what is left becomes a batch of its own. Should
 // the request have been made all the same, what it started is ended as leaked, which is less than what asking for
-// instances that nobody wants would start.
+// instances that nobody wants would start. Claims that name their instances get these by the same request.
 func (l *claimLauncher) resumeBatch(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
 	b, _ := claims[0].Batch()
 	members := 0
@@ -187,7 +187,23 @@ func (l *claimLauncher) resumeBatch(ctx context.Context, claims []cluster.Claim)
 	if members >= b.Size {
 		return l.launchBatch(ctx, claims, true)
 	}
-	return rebatchAndLaunch(ctx, l, claims)
+	var named, rest, done []cluster.Claim
+	for _, c := range claims {
+		if c.Labels[v1.LabelInstance] != "" {
+			named = append(named, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	var err error
+	if len(named) > 0 {
+		done, err = l.launchBatch(ctx, named, true)
+	}
+	if len(rest) == 0 {
+		return done, err
+	}
+	others, restErr := rebatchAndLaunch(ctx, l, rest)
+	return append(done, others...), errors.Join(err, restErr)
 }
 
 // rebatchAndLaunch launches what is left of a batch as one of its own.
@@ -209,31 +225,55 @@ func representativeClaim(claims []cluster.Claim) cluster.Claim {
 	return c
 }
 
-// assignInstances gives the instances that no claim has yet to the claims in their order. Whoever does it, and however
-// often, does it the same way as far as it was not done before.
+// assignInstances gives the instances that no claim has yet to the claims in their order, and first those that a claim
+// names to that one. Whoever does it, and however often, does it the same way as far as it was not done before.
 func (l *claimLauncher) assignInstances(ctx context.Context, claims []cluster.Claim, o launch.Order,
 	got []cluster.Instance) (served, rest []cluster.Claim, err error) {
-	owned := map[string]bool{}
-	for _, c := range l.s.Claims {
-		owned[c.ProviderID] = true
+	byUID := matchInstances(claims, l.s.Claims, got)
+	for _, c := range claims {
+		if _, found := byUID[c.UID]; found {
+			served = append(served, c)
+		} else {
+			rest = append(rest, c)
+		}
 	}
-	got = slices.DeleteFunc(slices.Clone(got), func(i cluster.Instance) bool { return owned[i.ProviderID()] })
-	slices.SortFunc(got, func(a, b cluster.Instance) int { return cmp.Compare(a.ID, b.ID) })
-	n := min(len(got), len(claims))
-	byUID := map[string]cluster.Instance{}
-	for i, c := range claims[:n] {
-		byUID[c.UID] = got[i]
+	if l.accepted != nil && len(served) > 0 {
+		l.accepted(ctx, served)
 	}
-	if l.accepted != nil && n > 0 {
-		l.accepted(ctx, claims[:n])
-	}
-	served, err = l.forEachClaim(ctx, claims[:n], func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	served, err = l.forEachClaim(ctx, served, func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 		if controllers.TooLateToBegin(ctx) { // the same request brings the next invocation the same instance
 			return c, nil
 		}
 		return l.recordLaunched(ctx, c, o, byUID[c.UID])
 	})
-	return served, claims[n:], err
+	return served, rest, err
+}
+
+// matchInstances are the instances of the claims, by UID. None gets what another claim of all has or names.
+func matchInstances(claims, all []cluster.Claim, got []cluster.Instance) map[string]cluster.Instance {
+	owned, named := map[string]bool{}, map[string]string{} // by provider id; UIDs by instance
+	for _, c := range all {
+		if c.ProviderID != "" {
+			owned[c.ProviderID] = true
+		} else if id := c.Labels[v1.LabelInstance]; id != "" {
+			named[id] = c.UID
+		}
+	}
+	byUID, free := map[string]cluster.Instance{}, []cluster.Instance{}
+	for _, i := range got {
+		if uid, ok := named[i.ID]; ok && !owned[i.ProviderID()] {
+			byUID[uid] = i
+		} else if !owned[i.ProviderID()] {
+			free = append(free, i)
+		}
+	}
+	slices.SortFunc(free, func(a, b cluster.Instance) int { return cmp.Compare(a.ID, b.ID) })
+	for _, c := range claims {
+		if _, found := byUID[c.UID]; !found && len(free) > 0 {
+			byUID[c.UID], free = free[0], free[1:]
+		}
+	}
+	return byUID
 }
 
 // rebatchRemaining makes a new batch of what is left of one, with a token of its own, before it is asked for. The name

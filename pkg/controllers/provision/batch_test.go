@@ -122,6 +122,69 @@ func TestAClaimOfABatchThatIsDeletedMeanwhile(t *testing.T) {
 	f.ComeToRest(t)
 }
 
+// The labels of claims name their instances, and their status was not written. Another claim of the batch goes: the rest
+// get the instances that they name, and no others.
+func TestAClaimOfABatchThatNamesItsInstanceGetsNoOther(t *testing.T) {
+	for _, gone := range []bool{false, true} { // the other claim, with its instance, or about to go
+		for _, refuses := range []bool{false, true} { // EC2 the offer, so that the request is another one by then
+			f := sharing(t)
+			named := nameWithoutStatus(t, f, gone)
+			if refuses {
+				f.World.Refuse = controllertest.CheapestOffer(f.World)
+			}
+			f.World.SkipTime(90 * time.Second)
+			if err := f.Provision(f.World.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range f.World.Claims() {
+				if want, ok := named[c.Name]; ok && c.InstanceID() != want {
+					t.Errorf("gone %t, refused %t: claim %s names %s and has %q", gone, refuses, c.Name, want, c.InstanceID())
+				}
+			}
+		}
+	}
+}
+
+// nameWithoutStatus launches a batch of which all claims are labelled and none has its status, and has the first one
+// deleted. It returns the instances of the others, by claim.
+func nameWithoutStatus(t *testing.T, f *controllertest.Functions, gone bool) map[string]string {
+	t.Helper()
+	denied := f.World.Ports(fake.Fault{})
+	denied.Deny = func(call, _ string) error {
+		if call == "write status of claim" {
+			return errors.New("denied")
+		}
+		return nil
+	}
+	if err := f.Provision(denied).Run(t.Context(), f.Once()); err == nil {
+		t.Fatal("no status was denied")
+	}
+	named, first := map[string]string{}, true
+	p := f.World.Ports(fake.Fault{})
+	for _, c := range f.World.Claims() {
+		if _, shared := c.Batch(); !shared {
+			continue
+		}
+		if named[c.Name] = c.Labels["joiner.sh/instance"]; !first {
+			continue
+		}
+		first = false
+		delete(named, c.Name)
+		if err := p.DeleteClaim(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if gone {
+			if err := p.ReleaseClaim(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(named) != 2 {
+		t.Fatalf("instances of %v are named, want 2", named)
+	}
+	return named
+}
+
 // callOf is the number of the first such call of an invocation.
 func callOf(t *testing.T, f *controllertest.Functions, call string) int {
 	t.Helper()

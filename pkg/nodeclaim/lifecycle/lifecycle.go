@@ -141,7 +141,7 @@ func newIndex(s cluster.Snapshot) index {
 	s.Claims = sortedBy(s.Claims, func(c *cluster.Claim) string { return c.Name })
 	s.Pools = sortedBy(s.Pools, func(p *cluster.Pool) string { return p.Name })
 	s.Nodes = sortedBy(s.Nodes, func(n *cluster.Node) string { return n.Name })
-	s.Instances = sortedBy(s.Instances, func(i *cluster.Instance) string { return i.ID })
+	s.Instances = ownedByLabel(sortedBy(s.Instances, func(i *cluster.Instance) string { return i.ID }), s.Claims)
 	s.Impaired = slices.SortedFunc(slices.Values(s.Impaired), func(a, b cluster.Impairment) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.Since.Compare(b.Since),
 			strings.Compare(fmt.Sprint(a.System), fmt.Sprint(b.System)))
@@ -177,6 +177,29 @@ func newIndex(s cluster.Snapshot) index {
 		}
 	}
 	return v
+}
+
+// ownedByLabel are the instances, those of a shared launch with the claim that names them in its label: it is written
+// before the provider id, and whoever wrote it may have died between.
+func ownedByLabel(instances []cluster.Instance, claims []cluster.Claim) []cluster.Instance {
+	named := map[string]cluster.Claim{}
+	for _, c := range claims {
+		if id := c.Labels[v1.LabelInstance]; id != "" && c.ProviderID == "" {
+			if _, taken := named[id]; !taken {
+				named[id] = c
+			}
+		}
+	}
+	if len(named) == 0 {
+		return instances
+	}
+	instances = slices.Clone(instances)
+	for i := range instances {
+		if c, ok := named[instances[i].ID]; ok && instances[i].ClaimUID == "" {
+			instances[i].Claim, instances[i].ClaimUID = c.Name, c.UID
+		}
+	}
+	return instances
 }
 
 // sortedBy is the list by name. One that is sorted is returned as it is.

@@ -22,7 +22,7 @@ import (
 
 func scenarioSyntax() syntax.Grammar {
 	return syntax.NewGrammar(nil, "claim NAME id= age= launched= registered= initialized= deleting= no-finalizer expire= grace= uid= node= deadline= tagged half-tagged "+
-		"by-hand unlabelled unnamed in= pool= partition partition= batch= zone= type=",
+		"by-hand unlabelled unnamed names= in= pool= partition partition= batch= zone= type=",
 		"node NAME id= not-ready deleting= ready= no-finalizer foreign unlabelled",
 		"pod NAME on= owner= critical deleting= grace=# phase= protect= started= volume= hold= age= starting",
 		"instance NAME state= age= claim= uid= sold= partition= batch= why=", "pool NAME uid= nodes=# cpu=# gently deleting in= told= unhealthy=", "class zones=", "shifted ids=", "unasked", "told", "pdb NAME allowed=#",

@@ -183,7 +183,7 @@ func (a args) ago(key string) time.Time {
 }
 
 // claimFrom reads "claim c1 id=i-1 age=10m launched=9m registered=8m initialized=7m deleting=5s no-finalizer expire=1h
-// grace=1m uid=u node=n1 deadline=-1m tagged half-tagged by-hand unlabelled unnamed batch=b/5 zone=a/az1" with lines "startup T",
+// grace=1m uid=u node=n1 deadline=-1m tagged half-tagged by-hand unlabelled unnamed names=i-1 batch=b/5 zone=a/az1" with lines "startup T",
 // "request NAME AMOUNT", "capacity NAME AMOUNT", "note ANNOTATION=VALUE" and "condition TYPE=STATUS REASON AGE
 // MESSAGE". By hand is one that no pool owns.
 func claimFrom(a args) cluster.Claim {
@@ -231,6 +231,9 @@ func claimFrom(a args) cluster.Claim {
 	}
 	if a.has("unnamed") {
 		delete(c.Labels, v1.LabelInstance)
+	}
+	if a.has("names") {
+		c.Labels[v1.LabelInstance] = a.str("names", "")
 	}
 	for _, k := range []struct{ word, condition string }{
 		{"initialized", v1.ConditionInitialized}, {"launched", v1.ConditionLaunched}, {"registered", v1.ConditionRegistered},
