@@ -3,12 +3,14 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"golang.org/x/time/rate"
@@ -31,6 +33,8 @@ const (
 	tagsPerSecond, tagsAtOnce = 9, 50
 
 	listHolds = time.Minute
+
+	createTakes = 50 * time.Second // CreateFleet, for up to 250 instances
 )
 
 const instanceNotFound = "InvalidInstanceID.NotFound"
@@ -43,6 +47,9 @@ type Fleet struct {
 	EC2     *ec2.Client
 	Cluster string
 	Now     func() time.Time
+
+	patient sync.Once
+	creator *ec2.Client // as EC2, with more time for an answer
 
 	mu        sync.Mutex      // held while templates are made, so that parallel launches make each once
 	templates map[string]bool // names known to exist
@@ -123,7 +130,7 @@ func (f *Fleet) requestFleet(ctx context.Context, o launch.Order, token string) 
 		if err := f.ensureTemplates(ctx, o); err != nil {
 			return nil, nil, err
 		}
-		out, err := f.EC2.CreateFleet(ctx, fleetInput(o, token))
+		out, err := f.createsFleets().CreateFleet(ctx, fleetInput(o, token))
 		switch {
 		case awserrors.CodeOf(err) == awserrors.TokenReused:
 			got, err := f.adoptInstances(ctx, o, token)
@@ -141,8 +148,27 @@ func (f *Fleet) requestFleet(ctx context.Context, o launch.Order, token string) 
 		}) {
 			f.forgetTemplates(o) // the answer spent the token: the next request makes the templates
 		}
+		if len(out.Instances) == 0 && len(out.Errors) == 0 { // the answer may be that of a repeated request
+			got, err := f.adoptInstances(ctx, o, token)
+			if _, none := errors.AsType[*launch.TokenUsedError](err); !none {
+				return got, nil, err
+			}
+		}
 		return f.readOutcome(o, out)
 	}
+}
+
+// createsFleets is the client for CreateFleet. Its calls may take longer than others: one that is repeated while the
+// first still runs would learn nothing of it.
+func (f *Fleet) createsFleets() *ec2.Client {
+	f.patient.Do(func() {
+		options := f.EC2.Options()
+		if c, ok := options.HTTPClient.(*awshttp.BuildableClient); ok {
+			options.HTTPClient = c.WithTimeout(createTakes)
+		}
+		f.creator = ec2.New(options)
+	})
+	return f.creator
 }
 
 // refusedError is the error of a request that EC2 refused as a whole. Quotas and a missing service-linked role may come
