@@ -64,7 +64,9 @@ type shapeKey struct {
 
 // ListPod translates a pod with the names of the volume claims that it uses.
 func (s *PodShapes) ListPod(p *corev1.Pod) *ListedPod {
-	whole := Pod(p)
+	p, why := boundPod(p)
+	whole := smallPod(p)
+	whole.Unmodelled = boundReasons(slices.Concat(why, whole.Unmodelled))
 	whole.Untried = isUntried(p)
 	out := &ListedPod{name: whole.Name, uid: whole.UID, node: unique.Make(whole.NodeName), labels: whole.Labels,
 		nodeAffinity: whole.NodeAffinity, claims: claimNames(p), created: whole.Created.Unix(),

@@ -28,8 +28,17 @@ func holdsOf(in []corev1.Toleration) []string {
 
 const defaultGraceSec = 30
 
-// Pod translates a pod. Its volumes are not looked at: see Storage.
+// Pod translates a pod. Its volumes are not looked at: see Storage. Of a pod that asks for too much little is kept, and
+// the reason why it is refused.
 func Pod(p *corev1.Pod) cluster.Pod {
+	kept, why := boundPod(p)
+	out := smallPod(kept)
+	out.Unmodelled = boundReasons(slices.Concat(why, out.Unmodelled))
+	return out
+}
+
+// smallPod translates a pod that asks for no more than it may.
+func smallPod(p *corev1.Pod) cluster.Pod {
 	out := cluster.Pod{
 		Namespace:    p.Namespace,
 		Name:         p.Name,
@@ -43,7 +52,7 @@ func Pod(p *corev1.Pod) cluster.Pod {
 		NodeName:     p.Spec.NodeName,
 		Nominated:    p.Status.NominatedNodeName,
 		GraceSec:     defaultGraceSec,
-		DoNotDisrupt: p.Annotations[karpv1.AnnotationDoNotDisrupt],
+		DoNotDisrupt: shortAnnotation(p, karpv1.AnnotationDoNotDisrupt),
 		Need:         needOf(p),
 		NodeSelector: stableKeys(p.Spec.NodeSelector),
 		Tolerations:  tolerationsFrom(p.Spec.Tolerations),
@@ -129,7 +138,7 @@ func isCritical(class string) bool {
 }
 
 func controllerOf(p *corev1.Pod) string {
-	if r := metav1.GetControllerOf(p); r != nil {
+	if r := metav1.GetControllerOf(p); r != nil && len(r.UID) <= mostWord {
 		return string(r.UID)
 	}
 	return ""

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,7 +26,7 @@ import (
 type heavyPods struct {
 	t    testing.TB
 	pods int
-	pod  func(i int) *corev1.Pod
+	pod  func(i int) []byte // encoded
 
 	mu     sync.Mutex
 	limits []string // of objects in a page, as asked for
@@ -61,7 +63,7 @@ func (s *heavyPods) writePage(w io.Writer, from, to int) error {
 	lengthOf := func(n int) int { return len(binary.AppendUvarint([]byte{0}, uint64(n))) + n }
 	size := lengthOf(len(head))
 	for i := from; i < to; i++ {
-		size += lengthOf(s.pod(i).Size())
+		size += lengthOf(len(s.pod(i)))
 	}
 	kind := []byte("\x0a\x02v1\x12\x07PodList")
 	out := bytes.NewBufferString("k8s\x00")
@@ -73,11 +75,7 @@ func (s *heavyPods) writePage(w io.Writer, from, to int) error {
 	out.Write(binary.AppendUvarint([]byte{2<<3 | 2}, uint64(size)))
 	field(1, head)
 	for i := from; i < to; i++ {
-		body, err := s.pod(i).Marshal()
-		if err != nil {
-			return err
-		}
-		field(2, body)
+		field(2, s.pod(i))
 		if _, err := out.WriteTo(w); err != nil {
 			return err
 		}
@@ -107,21 +105,27 @@ func (s *heavyPods) peakHeap(f func()) int64 {
 	return s.peak - before
 }
 
-func heavyPod(i int, edit func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "evil", Name: fmt.Sprintf("heavy-%03d", i), UID: types.UID(fmt.Sprint("u", i)), Labels: map[string]string{"app": "heavy"}}}
-	edit(p)
-	return p
+// heavyPod is the encoded pod of that number: the one given, with a name and a label of its own.
+func heavyPod(t testing.TB, i int, like []byte) []byte {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "evil", Name: fmt.Sprintf("heavy-%03d", i), UID: types.UID(fmt.Sprint("u", i)),
+		Labels: map[string]string{"own": fmt.Sprint(i)}}}
+	return slices.Concat(like, encodePod(t, p)) // messages one after the other are merged
+}
+
+func encodePod(t testing.TB, p *corev1.Pod) []byte {
+	body, err := p.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
 }
 
 // 170 pods of 1.3 MB, as one long environment variable makes them, are read in little memory: in smaller pages, pod by
 // pod. The page grows again once pods are small.
 func TestPodsOfAMegabyteAreReadInLittleMemory(t *testing.T) {
-	long := strings.Repeat("x", 1_300_000)
-	s := &heavyPods{t: t, pods: 170, pod: func(i int) *corev1.Pod {
-		return heavyPod(i, func(p *corev1.Pod) {
-			p.Spec.Containers = []corev1.Container{{Name: "a", Env: []corev1.EnvVar{{Name: "E", Value: long}}}}
-		})
-	}}
+	env := []corev1.EnvVar{{Name: "E", Value: strings.Repeat("x", 1_300_000)}}
+	like := encodePod(t, &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Env: env}}}})
+	s := &heavyPods{t: t, pods: 170, pod: func(i int) []byte { return heavyPod(t, i, like) }}
 	c, err := New(Config{Endpoint: "http://api.invalid", Transport: s})
 	if err != nil {
 		t.Fatal(err)
@@ -143,15 +147,41 @@ func TestPodsOfAMegabyteAreReadInLittleMemory(t *testing.T) {
 	}
 }
 
+// Pods of 60,000 labels, of 769 kB each, take little memory, and are refused by name.
+func TestPodsOfManyLabelsAreKeptInLittleMemory(t *testing.T) {
+	labels := map[string]string{}
+	for i := range 60_000 {
+		labels[fmt.Sprintf("label-%05d", i)] = ""
+	}
+	like := encodePod(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: labels}})
+	s := &heavyPods{t: t, pods: 20, pod: func(i int) []byte { return heavyPod(t, i, like) }}
+	c, err := New(Config{Endpoint: "http://api.invalid", Transport: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := int64(heapInUse())
+	all, err := c.ReadSnapshot(t.Context())
+	if err != nil || len(all.Pods) != 20 {
+		t.Fatalf("%d pods: %v", len(all.Pods), err)
+	}
+	if kept := int64(heapInUse()) - before; kept > 4<<20 {
+		t.Errorf("%d MiB are kept of 20 pods, want less than 4", kept>>20)
+	}
+	if why := all.Pods[19].Unmodelled; len(why) == 0 || why[0] != "it has 60001 labels, more than 100" {
+		t.Errorf("%s: %q", all.Pods[19].Key(), why)
+	}
+	runtime.KeepAlive(c)
+}
+
 // A page becomes larger again when objects are small.
 func TestAPageGrowsAgain(t *testing.T) {
-	long := strings.Repeat("x", 1_300_000)
-	s := &heavyPods{t: t, pods: 1_500, pod: func(i int) *corev1.Pod {
-		return heavyPod(i, func(p *corev1.Pod) {
-			if i < 30 {
-				p.Annotations = map[string]string{"a": long}
-			}
-		})
+	long := map[string]string{"a": strings.Repeat("x", 1_300_000)}
+	like := encodePod(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: long}})
+	s := &heavyPods{t: t, pods: 1_500, pod: func(i int) []byte {
+		if i < 30 {
+			return heavyPod(t, i, like)
+		}
+		return heavyPod(t, i, nil)
 	}}
 	c, err := New(Config{Endpoint: "http://api.invalid", Transport: s})
 	if err != nil {
@@ -165,7 +195,7 @@ func TestAPageGrowsAgain(t *testing.T) {
 
 // A body that ends too early, or is no list, is an error and no shorter list.
 func TestABrokenListIsAnError(t *testing.T) {
-	s := &heavyPods{t: t, pods: 3, pod: func(i int) *corev1.Pod { return heavyPod(i, func(*corev1.Pod) {}) }}
+	s := &heavyPods{t: t, pods: 3, pod: func(i int) []byte { return heavyPod(t, i, nil) }}
 	var whole bytes.Buffer
 	if err := s.writePage(&whole, 0, 3); err != nil {
 		t.Fatal(err)
@@ -191,7 +221,7 @@ func TestABrokenListIsAnError(t *testing.T) {
 
 // FuzzListBody feeds bodies that an API server does not send.
 func FuzzListBody(f *testing.F) {
-	s := &heavyPods{t: f, pods: 2, pod: func(i int) *corev1.Pod { return heavyPod(i, func(*corev1.Pod) {}) }}
+	s := &heavyPods{t: f, pods: 2, pod: func(i int) []byte { return heavyPod(f, i, nil) }}
 	var whole bytes.Buffer
 	if err := s.writePage(&whole, 0, 2); err != nil {
 		f.Fatal(err)

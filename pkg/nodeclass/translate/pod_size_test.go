@@ -1,0 +1,126 @@
+package translate
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner.sh/pkg/model/cluster"
+)
+
+// heavyPod is a pod of 1 CPU that asks for much else.
+func heavyPod(edit func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "evil", Name: "heavy", Labels: map[string]string{"app": "heavy"}},
+		Spec: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}, PodAntiAffinity: &corev1.PodAntiAffinity{}},
+			Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}}}}}
+	edit(p)
+	return p
+}
+
+func nodeTerms(n, values int) *corev1.NodeSelector {
+	out := &corev1.NodeSelector{}
+	for i := range n {
+		e := corev1.NodeSelectorRequirement{Key: "zone", Operator: "In"}
+		for j := range values {
+			e.Values = append(e.Values, fmt.Sprintf("z-%d-%d", i, j))
+		}
+		out.NodeSelectorTerms = append(out.NodeSelectorTerms, corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{e}})
+	}
+	return out
+}
+
+// A pod that asks for too much is refused by name, and little of it is kept; one that asks for as much as it may is
+// translated as it is.
+func TestWhatOnePodMayAskFor(t *testing.T) {
+	labels := func(n, long int) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			for i := range n {
+				p.Labels[fmt.Sprintf("l%05d", i)] = strings.Repeat("x", long)
+			}
+		}
+	}
+	required := func(terms, values int) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nodeTerms(terms, values)
+		}
+	}
+	repelling := func(n int) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			for range n {
+				anti := p.Spec.Affinity.PodAntiAffinity
+				anti.RequiredDuringSchedulingIgnoredDuringExecution = append(anti.RequiredDuringSchedulingIgnoredDuringExecution,
+					corev1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}})
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		edit    func(*corev1.Pod)
+		refused string
+	}{
+		"99 labels more":     {labels(99, 3), ""},
+		"100 labels more":    {labels(100, 3), "it has 101 labels, more than 100"},
+		"60,000 labels":      {labels(60_000, 3), "it has 60001 labels, more than 100; its labels and all that it asks of nodes have 540008 bytes, more than 32768"},
+		"long labels":        {labels(2, 20_000), "its labels and all that it asks of nodes have 40020 bytes, more than 32768"},
+		"100 terms":          {required(100, 9), ""},
+		"8,000 terms":        {required(8_000, 1), "its affinity has 8000 terms, more than 100; its selectors, affinity, tolerations, ports, volumes and resources have 16000 keys and values, more than 1000; its labels and all that it asks of nodes have 94898 bytes, more than 32768"},
+		"all instance types": {required(1, 999), ""},
+		"1,001 values":       {required(1, 1_000), "its selectors, affinity, tolerations, ports, volumes and resources have 1001 keys and values, more than 1000"},
+		"100 affinities":     {repelling(100), ""},
+		"101 affinities":     {repelling(101), "its affinity has 101 terms, more than 100"},
+		"a long preference": {func(p *corev1.Pod) {
+			p.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.PreferredSchedulingTerm{{Weight: 1,
+				Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "a", Operator: "In", Values: []string{strings.Repeat("x", 900_000)}}}}}}
+		}, "its labels and all that it asks of nodes have 900009 bytes, more than 32768"},
+		"many ports": {func(p *corev1.Pod) {
+			for i := range int32(2_000) {
+				p.Spec.Containers[0].Ports = append(p.Spec.Containers[0].Ports, corev1.ContainerPort{ContainerPort: 80, HostPort: 1024 + i})
+			}
+		}, "its selectors, affinity, tolerations, ports, volumes and resources have 2000 keys and values, more than 1000"},
+		"many resources": {func(p *corev1.Pod) {
+			for i := range 2_000 {
+				p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprintf("a.b/%d", i))] = resource.MustParse("0")
+			}
+		}, "its selectors, affinity, tolerations, ports, volumes and resources have 2000 keys and values, more than 1000"},
+		"a long annotation": {func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": strings.Repeat("x", 200_000)}
+		}, ""},
+	} {
+		p := heavyPod(c.edit)
+		got := Pod(p)
+		if d := cmp.Diff(c.refused, strings.Join(got.Unmodelled, "; ")); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+		text, err := json.Marshal(got)
+		if err != nil || len(text) > 64<<10 || got.Need.CPU != 1_000 || got.Name != "heavy" || got.Labels["app"] != "heavy" {
+			t.Errorf("%s: %d bytes are kept: %v, need %s", name, len(text), err, got.Need)
+		}
+		shapes := PodShapes{}
+		if d := cmp.Diff(got.Unmodelled, shapes.ListPod(p).Pod().Unmodelled); d != "" {
+			t.Errorf("%s: in a list (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+// What keeps others off a node, and is too much to keep, keeps all others off it: they are planned elsewhere.
+func TestAHeavyPodKeepsItsNode(t *testing.T) {
+	ports := Pod(heavyPod(func(p *corev1.Pod) {
+		for i := range int32(1_001) {
+			p.Spec.Containers[0].Ports = append(p.Spec.Containers[0].Ports, corev1.ContainerPort{ContainerPort: 80, HostPort: 1024 + i})
+		}
+	}))
+	labels := Pod(heavyPod(func(p *corev1.Pod) {
+		for i := range 101 {
+			p.Labels[fmt.Sprintf("l%05d", i)] = ""
+		}
+	}))
+	everybody := []cluster.AffinityTerm{{Key: "kubernetes.io/hostname", Selector: &cluster.Selector{}, NamespaceSelector: &cluster.Selector{}}}
+	if d := cmp.Diff(everybody, ports.AntiAffinity); d != "" || len(ports.HostPorts) > 0 || len(labels.AntiAffinity) > 0 {
+		t.Errorf("anti-affinity (-want +got):\n%s\nof labels: %v", d, labels.AntiAffinity)
+	}
+}
