@@ -112,6 +112,18 @@ func (h StateNode) Initialized() bool {
 		h.Claim.Is(api.ConditionInitialized))
 }
 
+// missesNodeAfter is how long after a registration its node may be missing only because nodes were listed before claims.
+const missesNodeAfter = time.Minute
+
+// LostNode reports whether the host's claim had a node that is not there any more: somebody took the Node object away.
+func (h StateNode) LostNode(now time.Time) bool { return h.Node == nil && h.Claim.LostNode(now) }
+
+// LostNode reports whether a claim that has no node had one before.
+func (c *Claim) LostNode(now time.Time) bool {
+	return c.NodeName != "" && !(c.Is(api.ConditionRegistered) &&
+		now.Before(c.Condition(api.ConditionRegistered).Since.Add(missesNodeAfter)))
+}
+
 // Labels are those the host has or is sure to get.
 func (h StateNode) Labels() map[string]string {
 	if h.Registered() {

@@ -240,7 +240,9 @@ func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) 
 	case !c.Is(v1.ConditionLaunched):
 		return append(actions, v.noteStartedInstance(c)...), true // provision launches it
 	case !c.Is(v1.ConditionRegistered):
-		return append(actions, v.registerClaim(c)...), true
+		return append(actions, v.registerClaim(c)...), !c.LostNode(v.s.Now)
+	case len(v.nodes[c.ProviderID]) == 0 && c.LostNode(v.s.Now):
+		return append(actions, v.writeCondition(c, absentNode(c))...), false
 	}
 	if c.Standby() && c.Is(v1.ConditionInitialized) {
 		return append(append(actions, v.stopWarmed(c)...), v.tagInstance(c)...), true
@@ -298,6 +300,9 @@ func (v state) deletionReason(c cluster.Claim) (reason, why string) {
 	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) && !v.hasJoinedUnknown(c) &&
 		!now.Before(c.Condition(v1.ConditionLaunched).Since.Add(v.launchLimit(c))):
 		return launchTimeout, fmt.Sprintf("it was not launched within %s", v.launchLimit(c))
+	case c.Overdue(now, rules.RegistrationTimeout) && !v.hasJoined(c) && c.LostNode(now):
+		return "node_removed", fmt.Sprintf("its node %s was removed, and none has registered for it within %s",
+			c.NodeName, rules.RegistrationTimeout)
 	case c.Overdue(now, rules.RegistrationTimeout) && !v.hasJoined(c):
 		return registrationTimeout, fmt.Sprintf("no node registered for it within %s", rules.RegistrationTimeout)
 	case v.isOverdue(c) && !v.isUsable(c):

@@ -19,7 +19,7 @@ func (v registrar) registerClaim(c cluster.Claim) []plan.Action {
 	nodes := v.nodes[c.ProviderID]
 	switch {
 	case len(nodes) == 0:
-		return v.writeCondition(c, NotJoined())
+		return v.writeCondition(c, absentNode(c))
 	case len(nodes) > 1:
 		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "False",
 			Reason:  v1.ReasonMultipleNodesFound,
@@ -55,6 +55,15 @@ func lacksPartition(c cluster.Claim) bool {
 func NotJoined() cluster.Condition {
 	return cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown", Reason: v1.ReasonNodeNotFound,
 		Message: "no node with this provider id has joined the cluster yet"}
+}
+
+// absentNode is what a claim says that has no node: none yet, or none any more.
+func absentNode(c cluster.Claim) cluster.Condition {
+	k := NotJoined()
+	if c.NodeName != "" {
+		k.Message = "its node " + c.NodeName + " was removed from the cluster"
+	}
+	return k
 }
 
 // reasonPartitionUnknown holds a registration back until its node can be labelled with its partition.

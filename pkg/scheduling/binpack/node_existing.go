@@ -33,7 +33,7 @@ func (en *existingNodes) findHosts(waiting map[*cluster.Pod]bool) {
 	}
 	var young []*bin
 	for _, h := range en.all {
-		if h.MarkedForDeletion() || h.Standby() ||
+		if h.MarkedForDeletion() || h.Standby() || h.LostNode(en.s.Now) ||
 			h.Node == nil && h.Claim.Overdue(en.s.Now, en.s.Rules.RegistrationTimeout) {
 			continue
 		}

@@ -70,7 +70,7 @@ func NomineesOf(c *cluster.Claim) []string {
 // for it onto its node. Those that it did not put there later are packed by what is true now: a rule may have come to
 // keep them away. A held node is not initialized while it waits for them.
 func isAwaitingPods(h cluster.StateNode, now time.Time) bool {
-	if h.Claim == nil || h.MarkedForDeletion() {
+	if h.Claim == nil || h.MarkedForDeletion() || h.LostNode(now) {
 		return false
 	}
 	if h.AwaitsNominated() {

@@ -119,7 +119,7 @@ func (w *World) claimOf(n *cluster.Node, d directive, t instancetypes.Type) clus
 
 // addClaim reads "claim c1 pool=default types=(m5.large,m5.xlarge) zones=(a,b) cpu=900 mem=1024
 // nominated=(default/web-1)", a claim that is not launched yet; with "type=m5.large zone=a" one that is, "age=16m" ago;
-// with "deleting" one that goes.
+// with "lost=2m" one whose node registered so long ago and is not there any more; with "deleting" one that goes.
 func (w *World) addClaim(d directive) error {
 	pool, ok := w.Snapshot.PoolOf(d.str("pool"))
 	if !ok {
@@ -144,6 +144,17 @@ func (w *World) addClaim(d directive) error {
 		}
 		c.Created = w.Snapshot.Now.Add(-age)
 		c.Conditions = []cluster.Condition{{Type: api.ConditionLaunched, Status: "True", Since: c.Created}}
+	}
+	if d.has("lost") {
+		since, err := time.ParseDuration(d.str("lost"))
+		if err != nil {
+			return fmt.Errorf("claim %s: %w", d.name(), err)
+		}
+		c.NodeName = "node-" + c.Name
+		for _, k := range []string{api.ConditionRegistered, api.ConditionInitialized} {
+			c.Conditions = cluster.WithCondition(c.Conditions, cluster.Condition{Type: k, Status: "True",
+				Since: w.Snapshot.Now.Add(-since)})
+		}
 	}
 	if d.has("deleting") {
 		c.Deleting = w.Snapshot.Now

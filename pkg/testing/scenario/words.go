@@ -12,7 +12,7 @@ func Words() syntax.Grammar {
 		"pods NAME n=# cpu=# mem=# ns= priority=# on= owner= ready deleting protected virtual nominated= grace=# bound",
 		"daemon NAME cpu=# mem=# ns= priority=#",
 		"node NAME type= zone= capacity= pool= ready=# initialized=# reservation= unmanaged nominated= starting unregistered deleting end=# grace=# disrupted moving",
-		"claim NAME pool= types= zones= cpu=# mem=# pods=# nominated= type= zone= age= deleting",
+		"claim NAME pool= types= zones= cpu=# mem=# pods=# nominated= type= zone= age= lost= deleting",
 		"namespace NAME",
 		"budget NAME blocking allowed=# always",
 		"overlay NAME weight=# price= change= invalid=",
