@@ -89,10 +89,11 @@ type xmlEFA struct {
 }
 
 type xmlCard struct {
-	Index       int     `xml:"networkCardIndex"`
-	Performance string  `xml:"networkPerformance"`
-	ENIs        int     `xml:"maximumNetworkInterfaces"`
-	Baseline    float64 `xml:"baselineBandwidthInGbps,omitempty"`
+	Index       int      `xml:"networkCardIndex"`
+	Performance string   `xml:"networkPerformance"`
+	ENIs        int      `xml:"maximumNetworkInterfaces"`
+	Baseline    float64  `xml:"baselineBandwidthInGbps,omitempty"`
+	Types       []string `xml:"interfaceTypeSet>item"`
 }
 
 type xmlDevice struct {
@@ -211,7 +212,7 @@ func networkOf(t *InstanceType) xmlNetwork {
 	}
 	n := xmlNetwork{
 		Performance: performance, ENIs: t.MaxENIs, CardCount: len(t.CardENIs), IPv4: t.IPv4PerENI, IPv6: t.IPv4PerENI,
-		HasIPv6: true, ENA: "required", EFA: t.EFA, Encryption: t.EncryptionInTransit,
+		HasIPv6: t.supportsIPv6(), ENA: "required", EFA: t.EFA, Encryption: t.EncryptionInTransit,
 	}
 	if t.NoENA {
 		n.ENA = "unsupported"
@@ -221,7 +222,7 @@ func networkOf(t *InstanceType) xmlNetwork {
 	}
 	for i, enis := range t.CardENIs {
 		n.Cards = append(n.Cards, xmlCard{i, performance, enis,
-			float64(t.BandwidthMbps) / 1000 / float64(len(t.CardENIs))})
+			float64(t.BandwidthMbps) / 1000 / float64(len(t.CardENIs)), t.interfaceTypes(i)})
 	}
 	return n
 }

@@ -87,6 +87,9 @@ func (c *fleets) resolvePool(p *pool, o fleetOverride, capacityType string) *wir
 	if f := c.resolveImage(p, t); f != nil {
 		return f
 	}
+	if f := checkInterfaces(t, p.data.Interfaces); f != nil {
+		return f
+	}
 	if f := c.capacity.resolveGroup(p, t); f != nil {
 		return f
 	}
