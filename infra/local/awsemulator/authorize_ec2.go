@@ -155,13 +155,28 @@ func (c *ec2Access) launchAccess(p pool, capacityType string, specifications ...
 		kinds = append(kinds, "spot-instances-request")
 	}
 	for _, kind := range kinds {
-		out = append(out, c.createQuestions(run, kind, tagsFor(kind,
-			append(slices.Clone(specifications), p.data.Specifications)...))...)
+		questions := c.createQuestions(run, kind, tagsFor(kind,
+			append(slices.Clone(specifications), p.data.Specifications)...))
+		if kind == "instance" {
+			questions[0].keys = mergeKeys(questions[0].keys, p.instanceKeys())
+		}
+		out = append(out, questions...)
 	}
 	if profile := c.iam.profiles[p.profile]; profile != nil && profile.Role != "" {
 		out = append(out, c.iam.passRole(profile.Role))
 	}
 	return out
+}
+
+// instanceKeys are the condition keys of RunInstances for the resource instance ("Actions, resources, and condition keys
+// for Amazon EC2"), those of them that policies of users are about: ec2:InstanceType, and ec2:MetadataHttpTokens, which
+// is there when the request says whether the instance demands IMDSv2.
+func (p pool) instanceKeys() map[string][]string {
+	keys := map[string][]string{"ec2:InstanceType": {p.kind}}
+	if p.metadata != nil && p.metadata.HTTPTokens != "" {
+		keys["ec2:MetadataHttpTokens"] = []string{p.metadata.HTTPTokens}
+	}
+	return keys
 }
 
 // mayLaunch asks whether the caller may launch from a pool. What was asked before in the same call is remembered.

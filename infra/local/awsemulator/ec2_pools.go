@@ -16,6 +16,7 @@ type pool struct {
 	groups               []string
 	tags                 map[string]string
 	data                 templateData
+	metadata             *metadataOptions // as policies see them: those of a fleet's template, else of the request alone
 	price                float64
 	reservation          string // that it must be taken from
 	group                PlacementGroup
@@ -45,7 +46,8 @@ func (c *fleets) resolvePools(in *createFleetInput) ([]pool, error) {
 		for _, o := range overrides {
 			p := pool{
 				choice: xmlChoice{fleetTemplate{t.id, t.name, "1"}, o}, templateName: t.name, tags: tags, data: t.data,
-				kind: cmp.Or(o.InstanceType, t.data.InstanceType), image: cmp.Or(o.ImageID, t.data.ImageID),
+				metadata: t.data.Metadata,
+				kind:     cmp.Or(o.InstanceType, t.data.InstanceType), image: cmp.Or(o.ImageID, t.data.ImageID),
 			}
 			p.choice.Override.InstanceType = p.kind
 			if p.kind == "" {
@@ -219,7 +221,7 @@ func (c *fleets) runInstances(r *call, in *runInstancesInput) (any, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := pool{data: in.templateData}
+	p := pool{data: in.templateData, metadata: in.Metadata}
 	if in.LaunchTemplate != (fleetTemplate{}) {
 		t, err := c.templates.findTemplate(in.LaunchTemplate.ID, in.LaunchTemplate.Name)
 		if err != nil {

@@ -39,8 +39,14 @@ type rig struct {
 // answer.
 func start(t *testing.T, attempts int) *rig {
 	t.Helper()
+	return startWith(t, attempts, awsemulator.Options{ShutdownFor: time.Hour})
+}
+
+// startWith runs an account with these options.
+func startWith(t *testing.T, attempts int, o awsemulator.Options) *rig {
+	t.Helper()
 	t.Parallel()
-	c, url := cloudtest.Start(t, awsemulator.Options{ShutdownFor: time.Hour})
+	c, url := cloudtest.Start(t, o)
 	c.PutInstanceProfile("nodes", "KarpenterNodeRole-demo")
 	client := func(attempts int) *ec2.Client {
 		keys := c.IssueCredentials("provision", "test", 0)
