@@ -110,7 +110,10 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 			s.home, s.price = -1, 0
 		}
 		if len(c.rules) == 0 {
-			s.first, s.breaks = s.home, dd.brokenSpreads(v, c, d)
+			s.first = s.home
+		}
+		if !gather {
+			s.breaks = dd.brokenSpreads(v, c, d)
 		}
 		if s.breaks > 0 {
 			s.crowd, s.room = 0, -c.room[d]

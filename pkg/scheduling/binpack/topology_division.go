@@ -3,6 +3,7 @@ package binpack
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -29,6 +30,8 @@ type domainDivision struct {
 	// what is there, and what was given so far
 	tally domainCounts
 	given map[classDomain]int
+	// pods that a spread left without a domain so far
+	held []*podSplit
 }
 
 // divideIntoBatches turns the waiting pods of the classes into batches and ties those to a domain that take part in a
@@ -54,30 +57,53 @@ func (pk *packing) divideIntoBatches(now []*podClass) []*podBatch {
 // divideClasses divides all of the classes' pods that find a domain, in the order of their ranks; those that follow
 // others once these have one.
 func (dd *domainDivision) divideClasses(now []*podClass) []*podBatch {
-	sorted := slices.Clone(now)
-	slices.SortStableFunc(sorted, func(x, y *podClass) int {
-		return cmp.Or(cmp.Compare(dd.divisionRank(x), dd.divisionRank(y)), cmp.Compare(x.id, y.id))
-	})
-	var out []*podBatch
+	sorted := dd.inOrderOfDivision(now)
+	var splits []*podSplit
 	for again := true; again; {
 		again = false
 		var waiting []*podClass
 		for _, k := range sorted {
-			batches, placed := dd.divideClass(k)
-			if placed == 0 && dd.pk.currentRelaxation(k).placementRank() == rankFollow {
+			s := dd.divideClass(k)
+			if len(s.all.batches(s.view)) == 0 && s.view.placementRank() == rankFollow {
 				waiting = append(waiting, k) // what it follows may still come
+				dd.a.blocked[k.id][s.why] = true
 				continue
 			}
-			out = append(out, batches...)
+			splits = append(splits, s)
+			if s.left > 0 {
+				dd.held = append(dd.held, s)
+			}
 			again = true
 		}
 		again = again && len(waiting) > 0
 		sorted = waiting
 	}
+	var out []*podBatch
+	for _, s := range splits {
+		if s.left > 0 {
+			dd.a.blocked[s.view.class.id][s.why] = true
+		}
+		out = append(out, s.all.batches(s.view)...)
+	}
 	slices.SortStableFunc(out, func(x, y *podBatch) int {
 		return cmp.Or(cmp.Compare(x.view.class.id, y.view.class.id), slices.CompareFunc(x.pins, y.pins, comparePins))
 	})
 	return out
+}
+
+// inOrderOfDivision sorts the classes by their ranks, among equals those first that can be in the fewest domains.
+func (dd *domainDivision) inOrderOfDivision(now []*podClass) []*podClass {
+	type turn struct{ rank, domains int }
+	turns := make(map[*podClass]turn, len(now))
+	for _, k := range now {
+		turns[k] = turn{dd.divisionRank(k), dd.fewestDomains(k)}
+	}
+	sorted := slices.Clone(now)
+	slices.SortStableFunc(sorted, func(x, y *podClass) int {
+		return cmp.Or(cmp.Compare(turns[x].rank, turns[y].rank), cmp.Compare(turns[x].domains, turns[y].domains),
+			cmp.Compare(x.id, y.id))
+	})
+	return sorted
 }
 
 // divisionRank is when the class is divided, by its rank. Pods without a choice come before those that spread among
@@ -105,21 +131,44 @@ func (dd *domainDivision) divisionRank(k *podClass) int {
 	return 2 * v.placementRank()
 }
 
+// fewestDomains is how many domains the class can be in at most, of the key of its rules that leaves it fewest.
+func (dd *domainDivision) fewestDomains(k *podClass) int {
+	v := dd.pk.currentRelaxation(k)
+	least := math.MaxInt
+	for _, key := range dd.top.keysOf(v) {
+		n := 0
+		for _, d := range dd.top.domains[key] {
+			if v.admit.leavesDomainOpen(key, d) {
+				n++
+			}
+		}
+		least = min(least, n)
+	}
+	return least
+}
+
 func comparePins(x, y domainPin) int {
 	return cmp.Or(strings.Compare(x.key, y.key), strings.Compare(x.domain, y.domain))
 }
 
-func (dd *domainDivision) divideClass(k *podClass) (out []*podBatch, placed int) {
-	v := dd.pk.currentRelaxation(k)
+// divideClass divides the waiting pods of the class that find a domain.
+func (dd *domainDivision) divideClass(k *podClass) *podSplit {
 	left := len(dd.a.rest[k.id])
 	if most, ok := dd.pk.learned.caps[classDomain{class: k.id}]; ok {
 		left = min(left, max(0, most-len(k.pods)+left))
 	}
-	out = dd.splitByDomains(v, left)
-	for _, l := range out {
-		placed += l.left
+	return dd.splitByDomains(dd.pk.currentRelaxation(k), left)
+}
+
+// resumeHeld gives domains to pods whose spread lets them go on, once it counts more pods of the class.
+func (dd *domainDivision) resumeHeld(k *podClass) {
+	for more := []*podClass{k}; len(more) > 0; more = more[1:] {
+		for _, s := range dd.held {
+			if s.left > 0 && s.spreadCounts(more[0]) && s.giveNext() {
+				more = append(more, s.view.class)
+			}
+		}
 	}
-	return out, placed
 }
 
 // rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.

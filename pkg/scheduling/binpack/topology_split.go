@@ -1,7 +1,6 @@
 package binpack
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 )
@@ -11,6 +10,7 @@ type podSplit struct {
 	dd   *domainDivision
 	view *relaxedPod
 	keys []string
+	all  *splitPart
 	left int    // pods without a domain
 	why  string // the next of them has none
 	// domains in which alone those of another domain of the key before can be are left to these
@@ -31,38 +31,48 @@ type splitPart struct {
 // splitByDomains divides so many pods of the view over the domains of the keys, one pod after the other. Each goes
 // where the rules over every key let it, so that the pods could come in that very order. Where that leaves pods that
 // have rules over several keys, another try saves domains for those that have no other.
-func (dd *domainDivision) splitByDomains(v *relaxedPod, pods int) []*podBatch {
-	s := &podSplit{dd: dd, view: v, keys: dd.top.keysOf(v), left: pods}
+func (dd *domainDivision) splitByDomains(v *relaxedPod, pods int) *podSplit {
+	s := &podSplit{dd: dd, view: v, keys: dd.top.keysOf(v), all: &splitPart{}, left: pods}
 	if len(s.keys) > 0 {
 		dd.a.w.stages.tellStage(StageDomains, v.class, nil)
 	}
-	var other *podSplit
-	if len(s.keys) > 1 && pods > 1 {
-		again := *dd
-		again.tally, again.given = dd.tally.clone(), maps.Clone(dd.given)
-		other = &podSplit{dd: &again, view: v, keys: s.keys, left: pods, leaveScarce: true}
-	}
-	all := s.divide()
-	if s.left > 0 && other != nil {
-		if parts := other.divide(); other.left < s.left {
-			dd.tally.become(other.dd.tally)
-			maps.Copy(dd.given, other.dd.given)
-			s, all = other, parts
+	if len(s.keys) < 2 || pods < 2 {
+		for s.giveNext() {
+			dd.resumeHeld(v.class)
 		}
+		return s
+	}
+	again := *dd
+	again.tally, again.given = dd.tally.clone(), maps.Clone(dd.given)
+	other := &podSplit{dd: &again, view: v, keys: s.keys, all: &splitPart{}, left: pods, leaveScarce: true}
+	for s.giveNext() {
 	}
 	if s.left > 0 {
-		dd.a.blocked[v.class.id][s.why] = true
+		for other.giveNext() {
+		}
 	}
-	return all.batches(v)
+	if other.left < s.left {
+		dd.tally.become(again.tally)
+		maps.Copy(dd.given, again.given)
+		s, other.dd = other, dd
+	}
+	dd.resumeHeld(v.class)
+	return s
 }
 
-// divide gives as many pods as it can their domains.
-func (s *podSplit) divide() *splitPart {
-	all := &splitPart{}
-	for s.left > 0 && s.giveDomains(all) {
-		s.left, s.why = s.left-1, ""
+// giveNext gives the next pod its domains. False when none is left, or the rules leave it none.
+func (s *podSplit) giveNext() bool {
+	if s.left == 0 || !s.giveDomains(s.all) {
+		return false
 	}
-	return all
+	s.left, s.why = s.left-1, ""
+	return true
+}
+
+// spreadCounts reports whether a spread of the pods counts those of the class.
+func (s *podSplit) spreadCounts(k *podClass) bool {
+	return slices.ContainsFunc(s.view.other,
+		func(r topologyRule) bool { return r.what == spread && slices.Contains(k.matched, r.counter) })
 }
 
 // giveDomains gives the next pod of the part a domain of each key that is left. False when the rules leave none.
@@ -91,7 +101,9 @@ func (s *podSplit) giveDomains(p *splitPart) bool {
 			return true
 		}
 		if d < 0 {
-			s.why = cmp.Or(s.why, s.dd.whyDivided(s.view, *c)) // what comes first is the nearest to a place
+			if s.why == "" { // what comes first is the nearest to a place
+				s.why = s.dd.whyDivided(s.view, *c)
+			}
 			return false
 		}
 		if s.giveDomains(s.partOf(p, d)) {
