@@ -112,7 +112,8 @@ func describePods(l plan.Launch) string {
 	return fmt.Sprintf("%d pods: %s", len(l.Pods), plan.NamePods(l.Pods))
 }
 
-// recordPools says on NodePools why they took no part, and on static ones why they lack nodes.
+// recordPools says on NodePools why they took no part, on static ones why they lack nodes, and on DaemonSets why new
+// nodes keep no room for them.
 func (p eventWriter) recordPools(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	var events []cluster.Event
 	for _, x := range decision.Short[:min(len(decision.Short), controllers.MaxPoolEvents)] {
@@ -133,5 +134,19 @@ func (p eventWriter) recordPools(ctx context.Context, s cluster.Snapshot, decisi
 				Message: "nothing is launched from it for pods that wait: " + x.Why, Every: controllers.PoolEventEvery})
 		}
 	}
-	p.recordEvents(ctx, events)
+	p.recordEvents(ctx, append(events, oversizedEvents(s, decision.Oversized)...))
+}
+
+// oversizedEvents say on DaemonSets that new nodes keep no room for their pods.
+func oversizedEvents(s cluster.Snapshot, all []plan.OversizedDaemon) (out []cluster.Event) {
+	for _, d := range all[:min(len(all), controllers.MaxPoolEvents)] {
+		i := slices.IndexFunc(s.Daemons, func(p cluster.Pod) bool { return p.Key() == d.DaemonSet })
+		if i < 0 {
+			continue
+		}
+		set := &s.Daemons[i]
+		out = append(out, cluster.Event{Kind: "DaemonSet", Namespace: set.Namespace, Name: set.Name, UID: set.UID,
+			Warning: true, Reason: "Oversized", Message: d.Message(), Every: controllers.PoolEventEvery})
+	}
+	return out
 }

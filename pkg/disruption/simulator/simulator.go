@@ -85,7 +85,7 @@ func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 		x := &Node{index: len(sim.nodes), name: h.Name(), labels: h.Labels(), taints: h.Taints(), all: h.Allocatable()}
 		var kept resources.List
 		for i := range s.Daemons {
-			if nodeAdmits(x, &s.Daemons[i]) {
+			if nodeAdmits(x, &s.Daemons[i]) && s.Daemons[i].Need.FitsIn(x.all) { // or it never runs there
 				kept = kept.Add(s.Daemons[i].Need)
 			}
 		}

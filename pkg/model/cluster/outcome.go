@@ -20,7 +20,7 @@ type Eviction struct {
 
 // Event is something to tell about an object.
 type Event struct {
-	Kind      string // Pod, Node, NodeClaim, NodePool or EC2NodeClass
+	Kind      string // Pod, DaemonSet, Node, NodeClaim, NodePool or EC2NodeClass
 	Namespace string // empty for objects without
 	Name      string
 	UID       string

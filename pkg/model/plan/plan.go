@@ -27,6 +27,10 @@ type Plan struct {
 
 	Stopped *StoppedCapacity `json:",omitempty"` // nil where no buffer asks for stopped capacity
 
+	// Oversized are the DaemonSets that count for no node of some pools, because none of their types holds a pod of
+	// theirs.
+	Oversized []OversizedDaemon `json:",omitempty"`
+
 	Faults []Fault `json:",omitempty"` // what the decision failed about and was taken without
 
 	// LowerBoundUSD is proven: no plan that gives a place to the same pods costs less, in USD per hour of its launches'
@@ -88,6 +92,24 @@ func (f Fault) String() string {
 type Skip struct {
 	Pool string
 	Why  string
+}
+
+// OversizedDaemon is a DaemonSet whose pods fit no type of these pools.
+type OversizedDaemon struct {
+	DaemonSet string // namespace/name
+	Need      string // of one pod, in words
+	Pools     []string
+}
+
+// Message says it for people.
+func (d OversizedDaemon) Message() string {
+	const named = 5
+	pools := strings.Join(d.Pools[:min(named, len(d.Pools))], ", ")
+	if len(d.Pools) > named {
+		pools += fmt.Sprintf(" and %d more", len(d.Pools)-named)
+	}
+	return fmt.Sprintf("no instance type of NodePool %s holds %s, so its pods have no place there and new nodes keep no room for them",
+		pools, d.Need)
 }
 
 // Removal is a NodeClaim that goes because its static pool has too many.

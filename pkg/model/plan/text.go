@@ -39,6 +39,9 @@ func (p Plan) Lines() []string {
 	for _, s := range p.Skipped {
 		out = append(out, fmt.Sprintf("skip pool %s: %s", s.Pool, s.Why))
 	}
+	for _, d := range p.Oversized {
+		out = append(out, fmt.Sprintf("oversized DaemonSet %s: %s", d.DaemonSet, d.Message()))
+	}
 	for _, f := range p.Faults {
 		out = append(out, f.String())
 	}

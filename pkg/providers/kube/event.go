@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,6 +138,8 @@ func versionOf(kind string) string {
 	switch kind {
 	case karpv1.NodeClaimKind, karpv1.NodePoolKind:
 		return karpv1.GroupVersion().String()
+	case "DaemonSet":
+		return appsv1.SchemeGroupVersion.String()
 	case joinerv1alpha1.NodeRolloutKind:
 		return joinerv1alpha1.GroupVersion().String()
 	case awsv1.EC2NodeClassKind:

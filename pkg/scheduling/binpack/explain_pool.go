@@ -55,9 +55,9 @@ func (e explainer) offerRefusals(v *relaxedPod, p *pool, refused bool) []string 
 	case len(all) == 0:
 		return []string{"no instance type meets " + wantedLabels(v)}
 	case len(fitting) == 0 && beside != "":
-		return []string{tooBig(v, all), beside}
+		return []string{e.a.w.catalog.tooBig(v, all), beside}
 	case len(fitting) == 0:
-		return []string{tooBig(v, all)}
+		return []string{e.a.w.catalog.tooBig(v, all)}
 	}
 	var out []string
 	switch {
@@ -191,18 +191,19 @@ func wantedLabels(v *relaxedPod) string {
 }
 
 // tooBig names the resources that no type has enough of, and the most there is of them.
-func tooBig(v *relaxedPod, all []*poolOffering) string {
+func (cat *catalog) tooBig(v *relaxedPod, all []*poolOffering) string {
 	need := v.class.pod.Need
 	var most resources.List
-	var daemons bool
+	var daemons []int
 	for _, o := range all {
 		most = most.Max(o.model.typ.Allocatable)
-		daemons = daemons || len(o.daemons) > 0
+		daemons = append(daemons, o.daemons...)
 	}
 	what := need.With(resources.Pods, 0).String()
 	less := ""
-	if daemons {
-		less = ", less what its daemons take"
+	if len(daemons) > 0 {
+		slices.Sort(daemons)
+		less = ", less what its daemons take: " + cat.admissions.largestDaemons(slices.Compact(daemons), most)
 	}
 	short := need.Short(most)
 	if len(short) == 0 {

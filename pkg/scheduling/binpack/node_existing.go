@@ -64,7 +64,7 @@ func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin 
 	b.daemons = en.comingDaemons(h, b)
 	var daemons, running, used resources.List
 	for _, d := range en.catalog.admissions.daemons {
-		if d.admit.alternativeOn(b) >= 0 {
+		if d.admit.alternativeOn(b) >= 0 && d.pod.Need.FitsIn(h.Allocatable()) { // or it never runs there
 			daemons = daemons.Add(d.pod.Need)
 			b.ports = append(b.ports, d.pod.HostPorts...)
 		}
@@ -130,7 +130,7 @@ func (en *existingNodes) leastRoom(c cluster.Claim) (room resources.List, ports 
 	for _, o := range en.catalog.becomes(c) {
 		var taken resources.List
 		for _, d := range comers {
-			if d.admit.firstAlternative(o) < 0 {
+			if d.admit.firstAlternative(o) < 0 || !d.pod.Need.FitsIn(o.model.typ.Allocatable) {
 				continue
 			}
 			taken = taken.Add(d.pod.Need)

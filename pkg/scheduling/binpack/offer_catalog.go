@@ -162,6 +162,7 @@ func (b *catalogBuilder) resolvePool(p *pool, types []instancetypes.Type) {
 	for i := range types {
 		b.addModel(p, &types[i])
 	}
+	b.countDaemons(p)
 	p.inflexible = !b.s.Rules.RelaxMinValues && p.lacksValues()
 	p.sale = forSale(p.offers)
 	for _, o := range p.sale {
@@ -215,12 +216,9 @@ func (b *catalogBuilder) addModel(p *pool, t *instancetypes.Type) {
 		m.sells, p.offers, c.offers = append(m.sells, o), append(p.offers, o), append(c.offers, o)
 		for i, d := range as.daemons {
 			if d.admit.firstAlternative(o) >= 0 {
-				o.list = o.list.Add(d.pod.Need)
-				o.ports = append(o.ports, d.pod.HostPorts...)
 				o.daemons = append(o.daemons, i)
 			}
 		}
-		o.room = c.dims.vectorOf(t.Allocatable.Sub(o.list))
 	}
 	if len(m.sells) > 0 {
 		m.typ, m.open = p.chargedType(m), m.openLabels()

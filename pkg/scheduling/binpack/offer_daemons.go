@@ -1,9 +1,14 @@
 package binpack
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/model/topology"
 )
 
@@ -21,6 +26,78 @@ func (as *admissions) addDaemons(list []cluster.Pod) {
 		as.daemons = append(as.daemons, daemonOverhead{pod: d,
 			admit: as.admissionFor(x.nodeAlternatives(false), x.effectiveTolerations())})
 	}
+}
+
+// countDaemons takes what DaemonSets need off the room of the pool's offers. One that fits no type of the pool by itself
+// counts for none: kube-scheduler leaves only its own pods without a place.
+func (b *catalogBuilder) countDaemons(p *pool) {
+	as := b.catalog.admissions
+	admitted, fits := make([]bool, len(as.daemons)), make([]bool, len(as.daemons))
+	for _, o := range p.offers {
+		for _, i := range o.daemons {
+			admitted[i] = true
+			fits[i] = fits[i] || as.daemons[i].pod.Need.FitsIn(o.model.typ.Allocatable)
+		}
+	}
+	for i := range fits {
+		if admitted[i] && !fits[i] {
+			p.oversized = append(p.oversized, i)
+		}
+	}
+	for _, o := range p.offers {
+		o.daemons = slices.DeleteFunc(o.daemons, func(i int) bool { return !fits[i] })
+		for _, i := range o.daemons {
+			o.list = o.list.Add(as.daemons[i].pod.Need)
+			o.ports = append(o.ports, as.daemons[i].pod.HostPorts...)
+		}
+		o.room = b.catalog.dims.vectorOf(o.model.typ.Allocatable.Sub(o.list))
+	}
+}
+
+// oversizedDaemons are the DaemonSets that count for no node of some pools, with these, sorted.
+func (cat *catalog) oversizedDaemons() (out []plan.OversizedDaemon) {
+	pools := map[int][]string{}
+	for _, p := range cat.pools {
+		for _, i := range p.oversized {
+			pools[i] = append(pools[i], p.Name)
+		}
+	}
+	for i, d := range cat.admissions.daemons {
+		if names := pools[i]; len(names) > 0 {
+			slices.Sort(names)
+			out = append(out, plan.OversizedDaemon{DaemonSet: d.pod.Key(), Need: d.pod.Need.With(resources.Pods, 0).String(),
+				Pools: names})
+		}
+	}
+	slices.SortFunc(out, func(a, b plan.OversizedDaemon) int { return strings.Compare(a.DaemonSet, b.DaemonSet) })
+	return out
+}
+
+// largestDaemons names those of the DaemonSets that take the most room, at most three, by what they take of the most
+// that there is.
+func (as *admissions) largestDaemons(all []int, most resources.List) string {
+	const named = 3
+	share := func(i int) float64 {
+		need, out := as.daemons[i].pod.Need, 0.0
+		for _, name := range need.Names() {
+			out = max(out, float64(need.Get(name))/float64(max(1, most.Get(name))))
+		}
+		return out
+	}
+	list := slices.Clone(all)
+	slices.SortFunc(list, func(a, b int) int {
+		return cmp.Or(cmp.Compare(share(b), share(a)),
+			strings.Compare(as.daemons[a].pod.Key(), as.daemons[b].pod.Key()))
+	})
+	var parts []string
+	for _, i := range list[:min(named, len(list))] {
+		d := as.daemons[i].pod
+		parts = append(parts, d.Key()+" ("+d.Need.With(resources.Pods, 0).String()+")")
+	}
+	if len(list) > named {
+		parts = append(parts, fmt.Sprintf("%d more", len(list)-named))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // exclusion is a DaemonSet with whose pods a pod may not share a domain of the key, because required anti-affinity of

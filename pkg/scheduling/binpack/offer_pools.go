@@ -34,6 +34,8 @@ type pool struct {
 
 	some    undominatedOffers // see cullOffers
 	largest resources.List    // what any node takes of the limits at most, where there are any
+
+	oversized []int // DaemonSets that fit none of its types, by place among all
 }
 
 // poolUsage is what a pool has already.

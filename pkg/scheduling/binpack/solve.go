@@ -70,7 +70,8 @@ func (w *problem) solve() plan.Plan {
 		best, _ = w.improve(best, st, math.MaxInt)
 	}
 	pw := &planWriter{a: best}
-	out := plan.Plan{Skipped: w.catalog.skipped, Unplaced: w.classes.unmodelled, Launches: pw.planLaunches()}
+	out := plan.Plan{Skipped: w.catalog.skipped, Oversized: w.catalog.oversizedDaemons(),
+		Unplaced: w.classes.unmodelled, Launches: pw.planLaunches()}
 	out.LowerBoundUSD = best.lowerBound()
 	out.Existing = pw.existingPlacements()
 	out.Unplaced = append(out.Unplaced, explainer{a: best}.explainUnplaced()...)

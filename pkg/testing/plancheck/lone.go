@@ -51,11 +51,27 @@ func (t *planCheck) daemonPods(m *machine, s machineShape) []*cluster.Pod {
 	var out []*cluster.Pod
 	for i := range t.Snapshot.Daemons {
 		d := &t.Snapshot.Daemons[i]
-		if _, refused := keepsOut(d, m.taints); !refused && podSuits(d, s.labels, false) {
+		if _, refused := keepsOut(d, m.taints); !refused && podSuits(d, s.labels, false) && !t.isOversized(d, m, s) {
 			out = append(out, d)
 		}
 	}
 	return out
+}
+
+// isOversized reports whether the DaemonSet's pod never runs on the machine, because it is larger than the node or, of
+// a new one, than any that its pool makes.
+func (t *planCheck) isOversized(d *cluster.Pod, m *machine, s machineShape) bool {
+	holds := func(x machineShape) bool {
+		_, ok := amountsOf(d.Need).firstShort(x.room)
+		return ok
+	}
+	pool, known := t.Snapshot.PoolOf(m.pool)
+	if holds(s) || m.launch == nil && m.id != "" || !known {
+		return !holds(s)
+	}
+	return !slices.ContainsFunc(t.possibleShapes(pool, nil, nil, true), func(x machineShape) bool {
+		return podSuits(d, x.labels, false) && holds(x)
+	})
 }
 
 // checkRoom wants room for the pods, and for the daemons that do not run yet.
