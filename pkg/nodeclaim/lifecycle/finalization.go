@@ -171,11 +171,35 @@ func (v finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time
 	return out, next.Waiting
 }
 
-// nothingRuns reports whether nothing runs on the node any more: its instance ended, or it is unknown to EC2 and not
-// Ready.
+// forceEnd is the deadline of a claim that is being deleted, and whose node dies before it is drained.
+func (v state) forceEnd(c cluster.Claim) []plan.Action {
+	if c.Is(v1.ConditionInstanceTerminating) {
+		return nil
+	}
+	if _, why := v.impairmentOf(c); why != "" {
+		return v.forceDeadline(c, why)
+	}
+	if n, why := v.illnessOf(c); why != "" && n.Annotations[v1.AnnotationDoNotRepair] != "true" &&
+		v.massIllness(c) == "" {
+		return v.forceDeadline(c, why)
+	}
+	return nil
+}
+
+// forceDeadline has the claim end by force now, unless its deadline has passed.
+func (v index) forceDeadline(c cluster.Claim, why string) []plan.Action {
+	if t := c.Deadline(); !t.IsZero() && !t.After(v.s.Now) {
+		return nil
+	}
+	return []plan.Action{{Do: plan.SetDeadline, Claim: c.Name, Deadline: v.s.Now,
+		Reason: "TerminationGracePeriodExpiring", Why: "it is ended by force now: " + why}}
+}
+
+// nothingRuns reports whether nothing runs on the node any more: its instance ended or was stopped, or it is unknown to
+// EC2 and not Ready. Of an instance that we started just now EC2 may tell what was before.
 func (v index) nothingRuns(n cluster.Node) bool {
 	if i, ok := v.instances[n.ProviderID]; ok {
-		return i.Gone()
+		return i.Gone() || i.State == "stopped" && !v.owners[n.ProviderID].JustStarted(v.s.Now)
 	}
 	return !n.Ready
 }

@@ -15,29 +15,31 @@ const impairedFor = 2 * time.Minute
 // endImpaired ends a claim whose instance fails a status check of EC2, by force: nothing on it can be relied on any
 // more. No event tells of this.
 func (v state) endImpaired(c cluster.Claim) (out []plan.Action, doomed bool) {
-	i, ok := v.instances[c.ProviderID]
-	if !ok || c.ProviderID == "" || i.Gone() {
+	reason, why := v.impairmentOf(c)
+	if why == "" {
 		return nil, false
 	}
-	for _, k := range v.s.Impaired {
-		if k.Instance != i.ID || v.s.Now.Before(k.Since.Add(impairedFor)) {
-			continue
-		}
-		reason, why := "instance_status", "its instance "+i.ID+" fails the status check of EC2"
-		if k.System {
-			reason, why = "system_status", "the host of its instance "+i.ID+" fails the status check of EC2"
-		}
-		out = append(out, v.recordOnBoth(c, "InstanceUnhealthy", why)...)
-		if c.Deadline().IsZero() {
-			out = append(out, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: v.s.Now,
-				Reason: "TerminationGracePeriodExpiring",
-				Why:    "it is ended by force now: " + why})
-		}
-		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why})
-		return append(out, v.recordOnBoth(c, "TerminatingOnInterruption", "it is drained and ended because "+why)...),
-			true
+	out = append(v.recordOnBoth(c, "InstanceUnhealthy", why), v.forceDeadline(c, why)...)
+	out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why})
+	return append(out, v.recordOnBoth(c, "TerminatingOnInterruption", "it is drained and ended because "+why)...), true
+}
+
+// impairmentOf says which status check of EC2 the claim's instance fails for long, or nothing.
+func (v index) impairmentOf(c cluster.Claim) (reason, why string) {
+	i, ok := v.instances[c.ProviderID]
+	if !ok || c.ProviderID == "" || i.Gone() {
+		return "", ""
 	}
-	return nil, false
+	for _, k := range v.s.Impaired {
+		switch {
+		case k.Instance != i.ID || v.s.Now.Before(k.Since.Add(impairedFor)):
+		case k.System:
+			return "system_status", "the host of its instance " + i.ID + " fails the status check of EC2"
+		default:
+			return "instance_status", "its instance " + i.ID + " fails the status check of EC2"
+		}
+	}
+	return "", ""
 }
 
 // pendingChanges is what dates of EC2 for the claim's instance ask for that was not done for them yet, whether AWS

@@ -63,6 +63,9 @@ func Next(s cluster.Snapshot) Plan {
 			v.s.Rules.TellStage(StageEnding, c.Name)
 			steps, _ := v.pendingChanges(c)
 			if len(steps) == 0 {
+				steps = v.forceEnd(c)
+			}
+			if len(steps) == 0 {
 				steps = joinStatusWrites(v.finalizeClaim(c))
 			}
 			p.Busy = p.Busy || !v.blockedForLong(c, steps)

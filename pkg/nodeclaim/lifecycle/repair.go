@@ -37,13 +37,8 @@ func repairPolicies() []repairPolicy {
 // terminationGracePeriod, and budgets that do not name the reason Unhealthy. It does nothing while more than a fifth of
 // the nodes are unhealthy, or while an annotation of the node forbids it.
 func (v state) repairNode(c cluster.Claim) (actions []plan.Action, doomed bool) {
-	nodes := v.nodes[c.ProviderID]
-	if !v.s.Rules.NodeRepair || c.ProviderID == "" || len(nodes) != 1 {
-		return nil, false
-	}
-	n := nodes[0]
-	a, since, ill := unhealthyCondition(n)
-	if !ill || v.s.Now.Before(since.Add(a.lasting)) {
+	n, ill := v.illnessOf(c)
+	if ill == "" {
 		return nil, false
 	}
 	if why := v.whyUnrepaired(c, n); why != "" {
@@ -51,14 +46,21 @@ func (v state) repairNode(c cluster.Claim) (actions []plan.Action, doomed bool) 
 			Every: blockedEvery, Why: why}}, false
 	}
 	v.repairs[c.Pool]++
-	why := fmt.Sprintf("its node has had %s=%s for %s", a.condition, a.status, a.lasting)
-	if t, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp]); err != nil ||
-		t.After(v.s.Now) {
-		actions = append(actions, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: v.s.Now,
-			Reason: "TerminationGracePeriodExpiring",
-			Why:    "it is ended by force now: " + why})
+	return append(v.forceDeadline(c, ill), plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: "unhealthy",
+		Why: ill}), true
+}
+
+// illnessOf says what has ailed the claim's one node for so long that repair acts on it, or nothing.
+func (v state) illnessOf(c cluster.Claim) (n cluster.Node, why string) {
+	nodes := v.nodes[c.ProviderID]
+	if !v.s.Rules.NodeRepair || c.ProviderID == "" || len(nodes) != 1 {
+		return n, ""
 	}
-	return append(actions, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: "unhealthy", Why: why}), true
+	a, since, ill := unhealthyCondition(nodes[0])
+	if !ill || v.s.Now.Before(since.Add(a.lasting)) {
+		return n, ""
+	}
+	return nodes[0], fmt.Sprintf("its node has had %s=%s for %s", a.condition, a.status, a.lasting)
 }
 
 // whyUnrepaired says what keeps repair from the node, or nothing.
@@ -66,14 +68,22 @@ func (v state) whyUnrepaired(c cluster.Claim, n cluster.Node) string {
 	if n.Annotations[v1.AnnotationDoNotRepair] == "true" {
 		return fmt.Sprintf("repair is blocked through the %q annotation", v1.AnnotationDoNotRepair)
 	}
-	if unhealthy, all, where := v.countUnhealthy(c); unhealthy > (all*unhealthyPercent+99)/100 {
-		return fmt.Sprintf("more than %d%% of the nodes %s are unhealthy", unhealthyPercent, where)
+	if why := v.massIllness(c); why != "" {
+		return why
 	}
 	p, ok := v.s.PoolOf(c.Pool)
 	if !ok || v.repairsAllowed(p) > v.repairs[p.Name] {
 		return ""
 	}
 	return "the budgets of NodePool " + p.Name + " let no more nodes go now for reason Unhealthy"
+}
+
+// massIllness says that so many nodes are unhealthy that something else is wrong, or nothing.
+func (v state) massIllness(c cluster.Claim) string {
+	if unhealthy, all, where := v.countUnhealthy(c); unhealthy > (all*unhealthyPercent+99)/100 {
+		return fmt.Sprintf("more than %d%% of the nodes %s are unhealthy", unhealthyPercent, where)
+	}
+	return ""
 }
 
 // repairsAllowed is how many more nodes of the pool may be repaired now by the budgets that name the reason Unhealthy.
