@@ -114,6 +114,7 @@ func bufferPods(f workload.File) ([]cluster.Pod, error) {
 		}
 		all = append(all, b)
 	}
+	buffers.ShareOut(all)
 	return buffers.VirtualPods(all), nil
 }
 

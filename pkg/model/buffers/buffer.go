@@ -23,9 +23,6 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// mostPods bounds the pods of one buffer; more are a mistake in its limits.
-const mostPods = 10_000
-
 // Buffer is a CapacityBuffer with what it refers to.
 type Buffer struct {
 	Object     *v1beta1.CapacityBuffer
@@ -34,6 +31,8 @@ type Buffer struct {
 	Scale      int32        // pods that the workload has
 
 	Refusals map[string]string // by pod: why no node can be made for it; only for the status
+
+	share *int64 // of the pods that all buffers may stand for; nil where nobody shared them out
 }
 
 // Room is what a plan found for the pods of buffers, by namespace/name.
@@ -154,9 +153,10 @@ func (b Buffer) replicaCount() (int32, conditionReason) {
 	case wants < 0 || limited && holds < wants:
 		wants = holds
 	}
-	if wants > mostPods {
-		resolved.message = fmt.Sprintf("it stands for %d pods, of which %d are kept room for", wants, mostPods)
-		wants = mostPods
+	if most := b.mostPods(); wants > most {
+		resolved.message = fmt.Sprintf("it stands for %d pods, of which %d are kept room for: all buffers together may stand for %d, shared out by namespace",
+			wants, most, mostPods)
+		wants = most
 	}
 	return int32(wants), resolved
 }

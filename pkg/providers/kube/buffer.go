@@ -19,7 +19,7 @@ import (
 type Buffers struct{ *connection }
 
 // ListBuffers lists the CapacityBuffers of the strategy that Joiner follows, sorted, each with the template or workload
-// that it names. A cluster that does not know the kind has none.
+// that it names and its share of the pods that buffers may stand for. A cluster that does not know the kind has none.
 func (c Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
 	stored, _, err := listAll(ctx, c.connection, listQuery{place: capacityBuffers()},
 		func() *v1beta1.CapacityBufferList { return &v1beta1.CapacityBufferList{} },
@@ -43,6 +43,7 @@ func (c Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
 		}
 		out = append(out, b)
 	}
+	buffers.ShareOut(out)
 	return out, nil
 }
 

@@ -1,0 +1,66 @@
+package buffers
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// mostPods bounds the pods that all buffers of the cluster stand for, and so those of one. A virtual pod takes about
+// 1 KiB in each function and is packed like any other; 10,000 are what a pass has time for beside the pods that wait.
+const mostPods = 10_000
+
+// ShareOut shares out the pods that buffers may stand for where they want too many: namespaces get the same, as far as
+// they want it, and so do the buffers within one.
+func ShareOut(all []Buffer) {
+	byNamespace := map[string][]int{}
+	wants := make([]int64, len(all))
+	for i, b := range all {
+		n, _ := b.replicaCount()
+		wants[i] = int64(n)
+		byNamespace[b.Object.Namespace] = append(byNamespace[b.Object.Namespace], i)
+	}
+	namespaces := slices.Sorted(maps.Keys(byNamespace))
+	sums := make([]int64, len(namespaces))
+	for i, ns := range namespaces {
+		for _, j := range byNamespace[ns] {
+			sums[i] += wants[j]
+		}
+	}
+	for i, most := range fairShares(mostPods, sums) {
+		list := byNamespace[namespaces[i]]
+		slices.SortFunc(list, func(x, y int) int { return cmp.Compare(all[x].Object.Name, all[y].Object.Name) })
+		own := make([]int64, len(list))
+		for k, j := range list {
+			own[k] = wants[j]
+		}
+		for k, share := range fairShares(most, own) {
+			if share < own[k] {
+				all[list[k]].share = &share
+			}
+		}
+	}
+}
+
+// mostPods is how many pods the buffer may stand for.
+func (b Buffer) mostPods() int64 {
+	if b.share != nil {
+		return *b.share
+	}
+	return mostPods
+}
+
+// fairShares gives each what it wants, of a total; those that want more than can be given get the same.
+func fairShares(total int64, wants []int64) []int64 {
+	order := make([]int, len(wants))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(wants[a], wants[b]) })
+	out := make([]int64, len(wants))
+	for k, i := range order {
+		out[i] = min(wants[i], total/int64(len(order)-k))
+		total -= out[i]
+	}
+	return out
+}
