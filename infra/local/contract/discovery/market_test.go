@@ -49,6 +49,11 @@ func TestTheCatalogIsWhatTheAccountSells(t *testing.T) {
 		t.Errorf("refresh did %q, want %q", did, want)
 	}
 	got, want := r.stored(t), snapshot(t)
+	for i := range want.Types {
+		if want.Types[i].Name == "p6-b300.48xlarge" { // what the account alone knows of its network cards
+			want.Types[i].CardsWithoutEFA = []int64{0}
+		}
+	}
 	if diff := cmp.Diff(want.Types, got.Types); diff != "" {
 		t.Errorf("types (-account +stored):\n%s", diff)
 	}
