@@ -38,6 +38,9 @@ type Options struct {
 	// Authorize refuses what a caller may not do, with the reason as IAM words it ("because no identity-based policy
 	// allows …"). It must not call the account. Nil: everybody may do everything.
 	Authorize func(Access) error
+	// Selecting says whose Describe calls of subnets, security groups and images have to select something; see
+	// refuseUnselective. Nil: nobody's, as in EC2.
+	Selecting func(who Caller) bool
 	// Recorded are answers of another account. A question that is among them is answered so, in their order and with
 	// the last one from then on; others the account answers itself.
 	Recorded []recording.Call

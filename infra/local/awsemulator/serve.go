@@ -175,6 +175,12 @@ func (c *Cloud) performCall(w *outcome, r *call, s service) {
 		c.writeReply(w, r, nil, err)
 		return
 	}
+	if c.opt.Selecting != nil && c.opt.Selecting(r.caller) {
+		if err := refuseUnselective(r); err != nil {
+			c.writeReply(w, r, nil, err)
+			return
+		}
+	}
 	f := c.limits.takeFault(r.service, r.action, r.form)
 	if f.Kind == "" {
 		f = c.faults.takeFault(r.service, r.action, r.form)

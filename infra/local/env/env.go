@@ -181,6 +181,7 @@ func (e *Env) startCloud(o Options) (err error) {
 			}
 		},
 		Invoke: e.invokeFunction, Limits: o.Limits,
+		Selecting: func(who awsemulator.Caller) bool { return who.Function != "" },
 		Authorize: func(a awsemulator.Access) error {
 			if o.Grant != nil && o.Grant(a) {
 				return nil

@@ -35,7 +35,7 @@ type rig struct {
 
 func start(t *testing.T) *rig {
 	t.Helper()
-	c, url := cloudtest.Start(t, awsemulator.Options{})
+	c, url := cloudtest.Start(t, awsemulator.Options{Selecting: func(awsemulator.Caller) bool { return true }})
 	if err := c.PutBucket(bucket); err != nil {
 		t.Fatal(err)
 	}
