@@ -91,14 +91,16 @@ func TestAnImageOfEC2(t *testing.T) {
 	}
 }
 
-// Of several prices of one type in one zone the newest holds, in whatever order they come.
+// Of several prices of one type in one zone the newest holds, in whatever order they come. One that cannot be read is
+// left out.
 func TestTheNewestSpotPriceHolds(t *testing.T) {
 	item := func(price, at string) string {
 		return `<item><instanceType>m5.large</instanceType><availabilityZone>us-west-2a</availabilityZone><availabilityZoneId>usw2-az2</availabilityZoneId><spotPrice>` +
 			price + `</spotPrice><timestamp>` + at + `</timestamp></item>`
 	}
 	older, newer := item("0.05", "2026-11-20T10:00:00.000Z"), item("0.04", "2026-11-20T11:00:00.000Z")
-	for _, items := range []string{older + newer, newer + older} {
+	unread := strings.ReplaceAll(item("n/a", "2026-11-20T11:30:00.000Z"), "us-west-2a", "us-west-2b")
+	for _, items := range []string{older + newer, newer + older, unread + older + newer, newer + unread + older} {
 		body := `<DescribeSpotPriceHistoryResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><spotPriceHistorySet>` + items + `</spotPriceHistorySet></DescribeSpotPriceHistoryResponse>`
 		m := &CatalogRefresher{ec2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: &answers{body: body}, Credentials: aws.AnonymousCredentials{}})}
 		got, err := m.readSpotPrices(t.Context(), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))

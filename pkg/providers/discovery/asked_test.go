@@ -241,6 +241,29 @@ func TestAnEmptyPriceListIsNone(t *testing.T) {
 	}
 }
 
+// An entry of the price list that cannot be read keeps no other from being read; where none can be read the error says
+// why.
+func TestAnUnreadableEntryOfThePriceListIsLeftOut(t *testing.T) {
+	entry := func(name, price string) string {
+		return fmt.Sprintf("%q", fmt.Sprintf(`{"product":{"attributes":{"instanceType":%q}},"terms":{"OnDemand":{"t":{"priceDimensions":{"d":{"pricePerUnit":{"USD":%q}}}}}}}`, name, price))
+	}
+	for _, test := range []struct {
+		entries, why string
+		want         map[string]float64
+	}{
+		{entry("m5.large", "n/a") + "," + entry("c5.large", "0.085") + `,"{",` + entry("r5.large", "0.126"), "",
+			map[string]float64{"c5.large": 0.085, "r5.large": 0.126}},
+		{entry("m5.large", "n/a"), "read price of m5.large", nil},
+	} {
+		e := &ears{body: `{"PriceList":[` + test.entries + `]}`}
+		m := &CatalogRefresher{region: "us-west-2", pricing: pricing.New(pricing.Options{Region: "us-east-1", HTTPClient: e, Credentials: aws.AnonymousCredentials{}})}
+		got, err := m.onDemand(t.Context())
+		if d := cmp.Diff(test.want, got); d != "" || (err != nil) != (test.why != "") || err != nil && !strings.Contains(err.Error(), test.why) {
+			t.Errorf("error %v, want %q (-want +got):\n%s", err, test.why, d)
+		}
+	}
+}
+
 // Only what can be used counts: reservations that are active, and types that some zone sells.
 func TestWhatCannotBeUsedIsLeftOut(t *testing.T) {
 	item := func(id, state string) string {

@@ -81,6 +81,7 @@ func (m *CatalogRefresher) readPriceList(ctx context.Context, tenancy, family st
 }
 
 // listProducts gives take every entry of the region's price list that meets the filters, each a field and its value.
+// One that cannot be read, or not be taken, is left out, and is an error where no other can be.
 func (m *CatalogRefresher) listProducts(ctx context.Context, take func(product) error, filters [][2]string) error {
 	in := &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2"), MaxResults: aws.Int32(productsPage)}
 	for _, f := range slices.Concat([][2]string{{"regionCode", m.region}}, filters) {
@@ -88,6 +89,8 @@ func (m *CatalogRefresher) listProducts(ctx context.Context, take func(product) 
 			Value: aws.String(f[1])})
 	}
 	pages := pricing.NewGetProductsPaginator(m.pricing, in)
+	taken := false
+	var unread error // the last one
 	for i := 0; pages.HasMorePages(); i++ {
 		if i == maxPages {
 			return fmt.Errorf("more than %d pages", maxPages)
@@ -98,15 +101,20 @@ func (m *CatalogRefresher) listProducts(ctx context.Context, take func(product) 
 		}
 		for _, text := range page.PriceList {
 			p, err := readProduct(text)
-			if err != nil {
-				return err
+			if err == nil {
+				err = take(p)
 			}
-			if err := take(p); err != nil {
-				return err
+			if err != nil {
+				unread = err
+			} else {
+				taken = true
 			}
 		}
 	}
-	return nil
+	if taken {
+		return nil
+	}
+	return unread
 }
 
 // product is an entry of the price list.
@@ -183,10 +191,12 @@ type spotMarket struct {
 	zoneIDs map[string]string
 }
 
-// readSpotPrices reads the prices in force: EC2 tells the one that held at the start time, and that is now.
+// readSpotPrices reads the prices in force: EC2 tells the one that held at the start time, and that is now. A price that
+// cannot be read is left out, and is an error where no other can be read either.
 func (m *CatalogRefresher) readSpotPrices(ctx context.Context, now time.Time) (spotMarket, error) {
 	out := spotMarket{prices: map[spotPlace]float64{}, zoneIDs: map[string]string{}}
 	at := map[spotPlace]time.Time{}
+	var unread error // the last one
 	pages := ec2.NewDescribeSpotPriceHistoryPaginator(m.ec2,
 		&ec2.DescribeSpotPriceHistoryInput{StartTime: aws.Time(now), MaxResults: aws.Int32(spotPage),
 			ProductDescriptions: []string{string(types.RIProductDescriptionLinuxUnix),
@@ -206,7 +216,8 @@ func (m *CatalogRefresher) readSpotPrices(ctx context.Context, now time.Time) (s
 			}
 			price, err := strconv.ParseFloat(aws.ToString(p.SpotPrice), 64)
 			if err != nil {
-				return out, fmt.Errorf("read spot price of %s in %s: %w", where.name, where.zone, err)
+				unread = fmt.Errorf("read spot price of %s in %s: %w", where.name, where.zone, err)
+				continue
 			}
 			if _, seen := out.prices[where]; seen && !aws.ToTime(p.Timestamp).After(at[where]) {
 				continue
@@ -215,7 +226,7 @@ func (m *CatalogRefresher) readSpotPrices(ctx context.Context, now time.Time) (s
 		}
 	}
 	if len(out.prices) == 0 {
-		return out, errors.New("describe spot price history: it is empty")
+		return out, errors.Join(errors.New("describe spot price history: it has no price"), unread)
 	}
 	return out, nil
 }
