@@ -152,6 +152,8 @@ func writtenFaults() map[string]written {
 	return map[string]written{
 		"Faults": {"it counts panics of Joiner itself, and an input that causes one is mended, not kept",
 			func(s story) { s.put(ofCluster("joiner_faults_total"), 1, 1) }},
+		"TypesLeftOut": {"it needs three nodes that kube-scheduler refuses, which takes longer than a recording",
+			func(s story) { s.put(ofCluster("joiner_instance_types_left_out_count"), 1, 1) }},
 	}
 }
 

@@ -238,7 +238,7 @@ func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 	tmpl.each("AWS::CloudWatch::Dashboard", func(_ string, p map[string]any) { seen.WriteString(text(p["DashboardBody"])) })
 	seen.WriteString(tmpl.alarms(t))
 	for _, name := range []string{metrics.Unschedulable, metrics.Unbound, metrics.DecisionTime, metrics.ClaimsCreated, metrics.ClaimsEnded, metrics.ClaimsDisrupt,
-		metrics.PoolCost, metrics.PoolNodes, metrics.CatalogAge, metrics.Notices, metrics.NoticeHandled, metrics.RefusedByLease, metrics.Faults, metrics.PassesCutShort} {
+		metrics.PoolCost, metrics.PoolNodes, metrics.CatalogAge, metrics.Notices, metrics.NoticeHandled, metrics.RefusedByLease, metrics.Faults, metrics.PassesCutShort, metrics.TypesLeftOut} {
 		if !strings.Contains(seen.String(), name) {
 			t.Errorf("%s is on no widget and in no alarm", name)
 		}

@@ -226,6 +226,9 @@ func (m monitoring) clusterAlarms() []alarm {
 		{id: "PassesCutShort", row: "PassesCutShort", over: 2, of: 2, from: 2,
 			metric: m.ownMetric(metrics.PassesCutShort, sumOver(5)),
 			text:   "passes end before they are done, again and again: this cluster has outgrown functionMemory; raise it, joiner doctor says to what"},
+		{id: "TypesLeftOut", row: "TypesLeftOut", over: 0, of: 1, from: 1,
+			metric: m.ownMetric(metrics.TypesLeftOut, maximumOver(5)),
+			text:   "kube-scheduler refuses nodes of an instance type for the pods that they were bought for, so that no more are bought for an hour: events on the pods have its words"},
 		// what fails is left out for ten minutes, and fails again then
 		{id: "Faults", row: "Faults", over: 0, of: 1, from: 1, metric: m.ownMetric(metrics.Faults, sumOver(15)),
 			text: "Joiner itself failed about a pod, a NodePool or a node and goes on without it: the log says about which, and where the pass is kept for joiner replay"},

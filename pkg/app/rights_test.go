@@ -99,7 +99,8 @@ func portNeeds() map[string]string {
 		"RolloutSteps.AdvanceRollouts": "get ec2nodeclasses.karpenter.k8s.aws, create controllerrevisions.apps, " +
 			"delete controllerrevisions.apps, update noderollouts.joiner.sh/status, cloudwatch:DescribeAlarms, ec2:DescribeImages",
 		"Reader.WithVolumes": readVolumes, "Recorder.RecordEvent": "create events, patch events",
-		"RemainingCapacity.FindGroup": "ec2:DescribePlacementGroups", "RemainingCapacity.RemainingAddresses": "ec2:DescribeSubnets",
+		"PurchaseBrake.NoteUnusedNodes": writeRecord,
+		"RemainingCapacity.FindGroup":   "ec2:DescribePlacementGroups", "RemainingCapacity.RemainingAddresses": "ec2:DescribeSubnets",
 		"RemainingCapacity.RemainingReservations": "ec2:DescribeCapacityReservations", "Tolerator.TolerateNomination": "patch pods",
 		"UnavailableOfferings.ListUnavailable": readRecord, "UnavailableOfferings.MarkUnavailable": writeRecord,
 		"Volumes.ListAttachments": "list volumeattachments.storage.k8s.io, list persistentvolumes", "Waker.Wake": "lambda:InvokeFunction",

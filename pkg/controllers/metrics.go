@@ -17,6 +17,7 @@ type Measurements struct {
 	looked        bool
 	unschedulable int
 	asleep        int // pods that wait until a NodePool wakes
+	leftOut       int // types whose nodes were bought in vain
 	unbound       time.Duration
 	decisions     []time.Duration
 	created       int
@@ -32,6 +33,13 @@ func (t *Measurements) NoteUnschedulable(s cluster.Snapshot, u []plan.Unplaced, 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.looked, t.unschedulable, t.asleep, t.unbound = true, 0, 0, 0
+	leftOut := 0
+	for _, m := range s.SoldOut {
+		if m.LeavesOut() {
+			leftOut++
+		}
+	}
+	t.leftOut = max(t.leftOut, leftOut)
 	without := map[string]bool{}
 	for _, p := range u {
 		without[p.Pod] = true
@@ -122,6 +130,9 @@ func (t *Measurements) PutMetrics(to Metrics) {
 	}
 	if t.asleep > 0 { // a metric costs where it is written, and few pools sleep
 		r.Values = append(r.Values, metrics.Gauge(metrics.Asleep, float64(t.asleep)))
+	}
+	if t.leftOut > 0 {
+		r.Values = append(r.Values, metrics.Gauge(metrics.TypesLeftOut, float64(t.leftOut)))
 	}
 	if t.created > 0 {
 		r.Values = append(r.Values, metrics.Total(metrics.ClaimsCreated, t.created))

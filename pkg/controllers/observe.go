@@ -9,6 +9,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // Observer reads what a decision about capacity may see: the cluster, what EC2 sells, what it refused to sell, and what
@@ -71,6 +72,10 @@ func (m Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 		s.Classes = m.readClassLevels(ctx, s.Classes)
 	}
 	s.Now, s.Rules = m.Now(), m.Rules
+	unused, _ := binpack.UnusedNodes(s)
+	for _, u := range unused {
+		s.Unused = append(s.Unused, u.Node)
+	}
 	return s, nil
 }
 

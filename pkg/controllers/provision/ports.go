@@ -28,3 +28,11 @@ type Tolerator interface {
 	// TolerateNomination makes the pod tolerate the taint.
 	TolerateNomination(ctx context.Context, p cluster.Pod, t cluster.Taint) error
 }
+
+// PurchaseBrake remembers nodes that were bought in vain. It may be repeated.
+type PurchaseBrake interface {
+	// NoteUnusedNodes notes them, and by their instance ids those of which pods came to run after all. It returns the
+	// marks about the types of classes that are left out now.
+	NoteUnusedNodes(ctx context.Context, unused []instancetypes.UnusedNode,
+		used []string) ([]instancetypes.UnavailableOffering, error)
+}

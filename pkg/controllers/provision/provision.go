@@ -42,6 +42,7 @@ type Controller struct {
 	Lease       controllers.Lease
 	Fleet       Launcher
 	SoldOut     controllers.UnavailableOfferings
+	Brake       PurchaseBrake
 	Spot        controllers.SpotPoolEvents // nil: spot pools are not learned
 	Prices      controllers.CatalogReader
 	Levels      controllers.RemainingCapacity
@@ -174,6 +175,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 			return false, err
 		}
 	}
+	s = withPurchaseBrake(ctx, p, s)
 	controllers.NoteStage(ctx, controllers.StageDeciding)
 	began := p.Now()
 	decided := p.decideAndLog(ctx, s, start)

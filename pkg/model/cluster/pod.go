@@ -35,6 +35,8 @@ type Pod struct {
 	Nominated    string    `json:"nominated,omitempty"` // status.nominatedNodeName
 	// the scheduler said PodScheduled=False, reason Unschedulable
 	Unscheduled bool `json:"unscheduled,omitempty"`
+	// why, in the scheduler's words
+	Unschedulable string `json:"-"`
 	// kube-scheduler has not tried to place it yet; see ExpectUnscheduled
 	Untried bool `json:"-"`
 	// deletionTimestamp, which already contains the grace period

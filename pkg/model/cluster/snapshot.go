@@ -39,6 +39,8 @@ type Snapshot struct {
 	PassTook time.Duration `json:"passTook,omitempty"`
 
 	Aside []Aside `json:"aside,omitempty"` // what decisions before failed about
+	// names of nodes that were bought in vain, sorted: kube-scheduler refuses them for their pods
+	Unused []string `json:"unused,omitempty"`
 
 	Catalog instancetypes.Catalog               `json:"catalog"`
 	SoldOut []instancetypes.UnavailableOffering `json:"soldOut,omitempty"`

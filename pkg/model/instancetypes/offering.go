@@ -189,11 +189,15 @@ type UnavailableOffering struct {
 	Offer
 	// Scope limits the mark to launches into one capacity reservation or placement group, by its id, or of one
 	// EC2NodeClass, by its ClassScope; empty for all. A mark of no offer and the scope of a subnet is about that subnet,
-	// whatever is launched there; one of no offer and a ClassScope about that EC2NodeClass.
+	// whatever is launched there; one of no offer and a ClassScope about that EC2NodeClass;
+	// one of a type alone and a ClassScope about that type of the class.
 	Scope string    `json:"scope,omitempty"`
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"` // the error code
 	Times int       `json:"times"`
+	// of a mark about a type of a class: the resource that its nodes never have, empty for a type that is left out
+	Resource string `json:"resource,omitempty"`
+	Cause    string `json:"cause,omitempty"` // of such a mark: holds as long as Class.CauseOf says the same
 }
 
 // classScope begins the scope of a mark about an EC2NodeClass.
@@ -202,7 +206,7 @@ const classScope = "ec2nodeclass/"
 // ClassScope is the scope of a mark about an EC2NodeClass.
 func ClassScope(class string) string { return classScope + class }
 
-// Class is the EC2NodeClass that the mark is about, empty for another mark.
+// Class is the EC2NodeClass that the mark is about as a whole, empty for another mark.
 func (m UnavailableOffering) Class() string {
 	name, of := strings.CutPrefix(m.Scope, classScope)
 	if !of || m.Offer != (Offer{}) {
@@ -213,7 +217,22 @@ func (m UnavailableOffering) Class() string {
 
 // RefusedForClass reports whether EC2 refuses the offer for one EC2NodeClass, for another reason than lack of capacity.
 func (m UnavailableOffering) RefusedForClass() bool {
-	return strings.HasPrefix(m.Scope, classScope) && m.Offer != (Offer{})
+	return strings.HasPrefix(m.Scope, classScope) && m.CapacityType != ""
+}
+
+// ClassType is the EC2NodeClass and the instance type of it that the mark is about, both empty for another mark.
+func (m UnavailableOffering) ClassType() (class, instanceType string) {
+	name, of := strings.CutPrefix(m.Scope, classScope)
+	if !of || m.Type == "" || m.Offer != (Offer{Type: m.Type}) {
+		return "", ""
+	}
+	return name, m.Type
+}
+
+// LeavesOut reports whether the mark leaves a type of a class out because its nodes were bought in vain.
+func (m UnavailableOffering) LeavesOut() bool {
+	class, _ := m.ClassType()
+	return class != "" && m.Resource == ""
 }
 
 // Covers reports whether the mark applies to the offer at the time now.
@@ -229,6 +248,8 @@ func (m UnavailableOffering) String() string {
 		return m.Offer.String()
 	case m.Offer == Offer{}:
 		return m.Scope
+	case m.Offer == Offer{Type: m.Type}:
+		return m.Type + " in " + m.Scope
 	}
 	return m.Offer.String() + " in " + m.Scope
 }

@@ -61,8 +61,8 @@ func DefaultClass(c Catalog) Class {
 // typeResolver holds what is the same for all types.
 type typeResolver struct {
 	class   Class
-	scope   string // of marks about it
 	region  string
+	scope   string // of marks about the class
 	zones   []classZone
 	soldOut unavailableIndex
 	now     time.Time
@@ -86,8 +86,11 @@ type classZone struct {
 }
 
 func newResolver(c Catalog, class Class, soldOut []UnavailableOffering, now time.Time) *typeResolver {
-	r := &typeResolver{class: class, region: c.Region, soldOut: newMarks(soldOut, now), now: now,
-		scope: ClassScope(class.Name)}
+	soldOut = slices.DeleteFunc(slices.Clone(soldOut), func(m UnavailableOffering) bool {
+		return m.LeavesOut() && (m.Scope != ClassScope(class.Name) || m.Cause != class.CauseOf(m.Type))
+	})
+	r := &typeResolver{class: class, region: c.Region, scope: ClassScope(class.Name), soldOut: newMarks(soldOut, now),
+		now: now}
 	for _, name := range zoneNames(c) {
 		id, ok := class.ZoneIDs[name]
 		if id == "" {
@@ -201,6 +204,8 @@ func (r *typeResolver) refusalReason(f *Facts, image string) string {
 		return r.why
 	case image == "":
 		return "no AMI of the class fits this type"
+	case r.soldOut[unavailableKey{Offer{Type: f.Name}, r.scope}] != "":
+		return r.soldOut[unavailableKey{Offer{Type: f.Name}, r.scope}]
 	case r.class.NitroOnly && f.Hypervisor != "nitro":
 		return "connectionTracking needs the Nitro hypervisor"
 	case r.class.Prefixes && f.Hypervisor == "xen":

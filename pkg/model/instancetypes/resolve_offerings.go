@@ -16,13 +16,14 @@ type unavailableKey struct {
 	scope string
 }
 
-// newMarks keeps the marks that still hold at the time now; of two on the same offers the one that holds longer.
+// newMarks keeps the marks that still hold at the time now; of two on the same offers the one that holds longer. Those
+// about resources are left out.
 func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
 	m := make(unavailableIndex, len(all))
 	until := make(map[unavailableKey]time.Time, len(all))
 	for _, k := range all {
 		is := unavailableKey{k.Offer, k.Scope}
-		if !now.Before(k.Until) || !k.Until.After(until[is]) {
+		if !now.Before(k.Until) || !k.Until.After(until[is]) || k.Resource != "" {
 			continue
 		}
 		until[is] = k.Until
@@ -32,6 +33,8 @@ func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
 			what = "instances of the class end before they join; it is left alone"
 		case k.RefusedForClass():
 			what = "EC2 refuses it; it is left alone"
+		case k.LeavesOut():
+			what = fmt.Sprintf("%d of its nodes took none of the pods that they were bought for; it is left out", k.Times)
 		}
 		m[is] = fmt.Sprintf("%s until %s (%s)", what, k.Until.UTC().Format(time.RFC3339), k.Why)
 	}

@@ -46,6 +46,8 @@ const (
 	APIRequests     = "joiner_api_requests_total"          // of an invocation to the API server
 	APIBytes        = "joiner_api_read_bytes_total"        // of the answers, after decompression
 	PassesCutShort  = "joiner_passes_cut_short_total"      // ended before time or memory ran out
+	// types of classes that are left out because their nodes were bought in vain
+	TypesLeftOut = "joiner_instance_types_left_out_count"
 	// pods and deletions that waited for the schedule although push is on
 	PushMissed = "joiner_push_missed_total"
 )

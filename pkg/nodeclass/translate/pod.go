@@ -78,6 +78,9 @@ func smallPod(p *corev1.Pod) cluster.Pod {
 		switch c.Type {
 		case corev1.PodScheduled:
 			out.Unscheduled = c.Reason == corev1.PodReasonUnschedulable && !onFargate(p)
+			if out.Unscheduled {
+				out.Unschedulable = c.Message
+			}
 			out.Bound = sinceTrue(c)
 		case corev1.PodReady:
 			out.Ready, out.ReadySince = c.Status == corev1.ConditionTrue, sinceTrue(c)

@@ -18,6 +18,7 @@ const (
 	field      = "marks"           // its one entry, a JSON list
 	maxMarks   = 2000              // the longest lived stay; a mark takes about 150 bytes, the store holds 1 MiB
 	maxWhy     = 120               // bytes
+	maxSaid    = 400               // bytes of kube-scheduler's words; a class has few such marks
 	maxTries   = 8                 // against other writers
 	renewals   = 10                // of a mark within its period, at most
 	longest    = 30 * time.Minute  // that growing back-off reaches
@@ -123,10 +124,7 @@ func (l *UnavailableOfferings) readEntries(ctx context.Context) (storedMarks, st
 }
 
 // storedMark is a mark with when it was made, from which the next period follows.
-type storedMark struct {
-	instancetypes.UnavailableOffering
-	Since time.Time `json:"since"`
-}
+type storedMark instancetypes.NotedMark
 
 type storedMarks []storedMark
 
@@ -158,7 +156,7 @@ func (e storedMarks) alreadyMarked(k instancetypes.UnavailableOffering, period t
 
 func compareOffers(a, b instancetypes.UnavailableOffering) int {
 	return cmp.Or(cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone),
-		cmp.Compare(a.Scope, b.Scope))
+		cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Resource, b.Resource))
 }
 
 // mergeMarks adds marks to what is stored. Entries are forgotten when marking them again would start afresh.
@@ -194,6 +192,9 @@ func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, peri
 // remembersUntil is when the entry no longer makes the next period longer: twice its period after it began, for a class
 // an hour after its last failure. A refusal is forgotten with its mark: somebody may mend its cause at any time.
 func (e storedMark) remembersUntil() time.Time {
+	if until, of := instancetypes.NotedMark(e).RemembersUnused(); of {
+		return until
+	}
 	switch {
 	case e.Class() != "":
 		return e.Since.Add(failureCounts)

@@ -33,7 +33,8 @@ func (en *existingNodes) findHosts(waiting map[*cluster.Pod]bool) {
 	}
 	var young []*bin
 	for _, h := range en.all {
-		if h.MarkedForDeletion() || h.Standby() || h.LostNode(en.s.Now) ||
+		_, unused := slices.BinarySearch(en.s.Unused, h.Name())
+		if h.MarkedForDeletion() || h.Standby() || h.LostNode(en.s.Now) || unused ||
 			h.Node == nil && h.Claim.Overdue(en.s.Now, en.s.Rules.RegistrationTimeout) {
 			continue
 		}

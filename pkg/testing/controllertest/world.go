@@ -89,7 +89,7 @@ func (f *Functions) newDeps(p *fake.Ports, rules cluster.Settings) controllers.D
 func (f *Functions) Provision(p *fake.Ports) *provision.Controller {
 	f.Made++
 	return &provision.Controller{Deps: f.newDeps(p, f.Rules()),
-		Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Spot: p, Prices: p, Holds: p, Buffers: p,
+		Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Brake: p, Spot: p, Prices: p, Holds: p, Buffers: p,
 		Stopped: &stoppedcapacity.Starter{Deps: f.newDeps(p, f.Rules()), Claims: p, Fleet: p, SoldOut: p,
 			SoldOutFor: 3 * time.Minute},
 		Lifecycle: p.NewWaker("lifecycle"),

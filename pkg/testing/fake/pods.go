@@ -27,6 +27,8 @@ type podStore struct {
 	apps    map[string]cluster.Pod // pods that are made anew when they go, by app
 
 	Stopped []cluster.StoppedBuffer // what buffers of stopped capacity come to; set before use
+	// whether kube-scheduler puts no pod on the node, for reasons of its own; nil for none
+	RefusePod func(cluster.Node) bool
 }
 
 // PendingPods lists the pods that need a node.
@@ -178,7 +180,7 @@ func (w *podStore) removePod(pod *cluster.Pod) {
 func (w *podStore) schedulePods() {
 	for _, name := range w.selectPods(func(p *cluster.Pod) bool { return p.NodeName == "" && p.Active() }) {
 		pod := w.pods[name]
-		pod.Unscheduled = true
+		pod.Unscheduled, pod.Unschedulable = true, "0/9 nodes are available: 9 no. preemption: none."
 		for _, n := range slices.Sorted(maps.Keys(w.nodeStore.nodes)) {
 			if w.nodeTakes(w.nodeStore.nodes[n], pod) {
 				pod.NodeName, pod.Unscheduled, pod.Phase, pod.Ready, pod.Started = n, false, "Running", true, w.now
@@ -194,6 +196,9 @@ func (w *podStore) nodeTakes(n *cluster.Node, pod *cluster.Pod) bool {
 		return t.Effect == "PreferNoSchedule" || t.IsNomination() && len(pod.Holds) > 0 &&
 			(t.Value == v1.HoldAtBoot || slices.Contains(pod.Holds, t.Value))
 	})
+	if w.RefusePod != nil && w.RefusePod(*n) {
+		return false
+	}
 	used := pod.Need
 	for _, other := range w.pods {
 		if other.NodeName == n.Name && !other.Terminal() {
@@ -289,8 +294,26 @@ func (p SharedPorts) Acquire(ctx context.Context, name, holder string,
 // ListUnavailable lists what is sold out.
 func (p SharedPorts) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
 	return doCall(ctx, p.invocation, "read sold-out marks", func() ([]instancetypes.UnavailableOffering, error) {
-		return slices.DeleteFunc(slices.Clone(p.w.marks),
+		out := slices.Clone(p.w.marks)
+		for _, m := range p.w.unused {
+			out = append(out, m.UnavailableOffering)
+		}
+		return slices.DeleteFunc(out,
 			func(m instancetypes.UnavailableOffering) bool { return !p.w.now.Before(m.Until) }), nil
+	})
+}
+
+// NoteUnusedNodes notes nodes that were bought in vain, by the rule of the real ledger.
+func (p SharedPorts) NoteUnusedNodes(ctx context.Context, unused []instancetypes.UnusedNode,
+	used []string) ([]instancetypes.UnavailableOffering, error) {
+	return doCall(ctx, p.invocation, "note unused nodes", func() (out []instancetypes.UnavailableOffering, err error) {
+		p.w.unused, _ = instancetypes.NoteUnusedNodes(p.w.unused, unused, used, p.w.now)
+		for _, m := range p.w.unused {
+			if m.LeavesOut() && p.w.now.Before(m.Until) {
+				out = append(out, m.UnavailableOffering)
+			}
+		}
+		return out, nil
 	})
 }
 

@@ -64,6 +64,7 @@ type records struct {
 
 	leases map[string]lease
 	marks  []instancetypes.UnavailableOffering
+	unused []instancetypes.NotedMark // about nodes that were bought in vain
 	events []cluster.Event
 	wakes  map[string]int
 	taken  []string

@@ -43,7 +43,7 @@ func provisionFunction(rules cluster.Settings, share int) Function {
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
 			f := provision.Controller{Deps: in.deps(rules), Read: p.read, Claims: p.claims, Lease: p.leases,
-				Fleet: p.fleet, SoldOut: p.state, Prices: p.offerings, Watch: p.leases, Holds: p.pods,
+				Fleet: p.fleet, SoldOut: p.state, Brake: p.state, Prices: p.offerings, Watch: p.leases, Holds: p.pods,
 				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log), Refresh: p.newWaker("refresh"),
 				Cluster: demoCluster(), SoldOutFor: unavailableOfferingTTL, ShareFrom: share, BatchIdle: time.Second,
 				BatchMax: 10 * time.Second, Buffers: p.offerings, Spot: in.spotEvents(),

@@ -55,7 +55,7 @@ func (p *statePorts) ListUnavailable(ctx context.Context) ([]instancetypes.Unava
 				out = append(out, m.UnavailableOffering)
 			}
 		}
-		return out, nil
+		return append(out, p.state.activeUnused()...), nil
 	})
 }
 
@@ -69,6 +69,29 @@ func (p *statePorts) MarkUnavailable(ctx context.Context, marks []instancetypes.
 		}
 		return nil
 	})
+}
+
+// NoteUnusedNodes notes nodes that were bought in vain.
+func (p *statePorts) NoteUnusedNodes(ctx context.Context, unused []instancetypes.UnusedNode,
+	used []string) ([]instancetypes.UnavailableOffering, error) {
+	return callPort(ctx, p.caller, "note unused nodes", "", func() ([]instancetypes.UnavailableOffering, error) {
+		now := time.Now()
+		p.state.unused, _ = instancetypes.NoteUnusedNodes(slices.DeleteFunc(p.state.unused,
+			func(m instancetypes.NotedMark) bool { until, _ := m.RemembersUnused(); return !now.Before(until) }), unused,
+			used, now)
+		return slices.DeleteFunc(p.state.activeUnused(),
+			func(m instancetypes.UnavailableOffering) bool { return !m.LeavesOut() }), nil
+	})
+}
+
+// activeUnused are the marks about nodes that were bought in vain.
+func (s *productState) activeUnused() (out []instancetypes.UnavailableOffering) {
+	for _, m := range s.unused {
+		if time.Now().Before(m.Until) {
+			out = append(out, m.UnavailableOffering)
+		}
+	}
+	return out
 }
 
 func offersText(marks []instancetypes.UnavailableOffering) string {

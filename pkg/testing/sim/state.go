@@ -10,7 +10,8 @@ import (
 // productState is what the product keeps for itself beside Kubernetes objects.
 type productState struct {
 	marks  []unavailableMark
-	taken  []string // of the quota
+	unused []instancetypes.NotedMark // about nodes that were bought in vain
+	taken  []string                  // of the quota
 	memory disruption.Memory
 }
 

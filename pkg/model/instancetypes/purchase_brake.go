@@ -1,0 +1,146 @@
+package instancetypes
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// UnusedNode is a node that was bought in vain: none of the pods that it was for came to run on it, or it never had a
+// resource that they ask for.
+type UnusedNode struct {
+	Class    string // EC2NodeClass
+	Type     string
+	Resource string // that it never had; empty for a node that took no pods
+	Cause    string // see Class.CauseOf
+	Instance string // id
+	Node     string // name of a node that took no pods
+	Allowed  int    // so many of one cause are bought in vain at most
+	Why      string // of pods: kube-scheduler's words
+}
+
+// How long a type of a class is left out once too many of its nodes were bought in vain, and how long a resource of it
+// counts as zero. What was bought in vain is remembered for twice as long after the last one, so that one more is enough.
+const (
+	typeRests     = time.Hour
+	resourceRests = 24 * time.Hour
+	// mostUnused is how many nodes of one cause are remembered, and bought in vain at most.
+	mostUnused = 100
+)
+
+// NotedMark is a mark with what later marks about the same follow from.
+type NotedMark struct {
+	UnavailableOffering
+	Since     time.Time `json:"since"`               // of its last refusal
+	Instances []string  `json:"instances,omitempty"` // bought in vain
+}
+
+// RemembersUnused reports whether the mark is about nodes that were bought in vain, and until when they count.
+func (m NotedMark) RemembersUnused() (until time.Time, of bool) {
+	if class, _ := m.ClassType(); class == "" {
+		return time.Time{}, false
+	}
+	return m.Since.Add(2 * restOf(m.Resource)), true
+}
+
+func restOf(resource string) time.Duration {
+	if resource != "" {
+		return resourceRests
+	}
+	return typeRests
+}
+
+// CauseOf is a hash of what nodes of the type follow from: the class as drift compares it, its images, and what was
+// learned of the type. What was noted about another cause says nothing about this one.
+func (c Class) CauseOf(instanceType string) string {
+	var seen []Observation
+	for _, o := range c.Observed {
+		if o.Type == instanceType {
+			seen = append(seen, o)
+		}
+	}
+	images := make([]string, 0, len(c.Images))
+	for _, i := range c.Images {
+		images = append(images, i.ID)
+	}
+	text, err := json.Marshal([]any{c.Hash, images, confirmedAmounts(seen)})
+	if err != nil { // never: they are strings and numbers
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:4])
+}
+
+// NoteUnusedNodes adds nodes that were bought in vain to what is noted at the time now. From as many of one cause on as
+// are allowed their type is marked for an hour, or its resource for a day. A node of which pods came to run after all, by
+// its instance id, is taken back with the mark. Each node counts once. The list given is not changed.
+func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now time.Time) (next []NotedMark,
+	changed bool) {
+	next = slices.Clone(old)
+	for i := range next {
+		m := &next[i]
+		if _, of := m.RemembersUnused(); !of || m.Resource != "" {
+			continue
+		}
+		left := slices.DeleteFunc(slices.Clone(m.Instances), func(id string) bool { return slices.Contains(used, id) })
+		if len(left) == len(m.Instances) {
+			continue
+		}
+		m.Instances, changed = left, true
+		if now.Before(m.Until) {
+			m.Until = now.UTC()
+		}
+	}
+	for _, u := range unused {
+		i := slices.IndexFunc(next, u.isNotedBy)
+		if i < 0 {
+			next = append(next, u.firstMark(now))
+			i = len(next) - 1
+		} else if next[i].Cause != u.Cause {
+			next[i] = u.firstMark(now)
+		}
+		if m := &next[i]; !slices.Contains(m.Instances, u.Instance) {
+			m.addUnused(u, now)
+			changed = true
+		}
+	}
+	return next, changed
+}
+
+// isNotedBy reports whether the mark is about the node's class, type and resource.
+func (u UnusedNode) isNotedBy(m NotedMark) bool {
+	class, of := m.ClassType()
+	return class == u.Class && of == u.Type && m.Resource == u.Resource
+}
+
+// firstMark is a mark that counts for no time yet.
+func (u UnusedNode) firstMark(now time.Time) NotedMark {
+	return NotedMark{UnavailableOffering: UnavailableOffering{Offer: Offer{Type: u.Type}, Scope: ClassScope(u.Class),
+		Resource: u.Resource, Cause: u.Cause, Until: now.UTC()}}
+}
+
+// addUnused adds one more. Nodes that were under way when the mark was made make it no longer.
+func (m *NotedMark) addUnused(u UnusedNode, now time.Time) {
+	m.Instances = append(slices.Clone(m.Instances), u.Instance)
+	m.Instances = m.Instances[max(0, len(m.Instances)-mostUnused):]
+	m.Since, m.Why = now.UTC(), u.Why
+	if len(m.Instances) >= min(u.Allowed, mostUnused) && !now.Before(m.Until) {
+		m.Until, m.Times = now.Add(restOf(u.Resource)).UTC(), len(m.Instances)
+	}
+}
+
+// MissingResources are the resources that nodes of types of the class turned out never to have, by type.
+func (c Class) MissingResources(marks []UnavailableOffering, now time.Time) (byType map[string][]string) {
+	for _, m := range marks {
+		if class, of := m.ClassType(); class == c.Name && m.Resource != "" && now.Before(m.Until) &&
+			m.Cause == c.CauseOf(of) {
+			if byType == nil {
+				byType = map[string][]string{}
+			}
+			byType[of] = append(byType[of], m.Resource)
+		}
+	}
+	return byType
+}

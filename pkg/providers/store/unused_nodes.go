@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"joiner.sh/pkg/model/instancetypes"
+)
+
+// NoteUnusedNodes notes nodes that were bought in vain, and by their instance ids those of which pods came to run after
+// all: see instancetypes.NoteUnusedNodes. It returns the marks about the types that are left out now. Noting the same
+// again changes nothing.
+func (l *UnavailableOfferings) NoteUnusedNodes(ctx context.Context, unused []instancetypes.UnusedNode,
+	used []string) (out []instancetypes.UnavailableOffering, err error) {
+	err = retryConflicts(ctx, func() (err error) { out, err = l.addUnused(ctx, unused, used); return err })
+	if err != nil {
+		return nil, fmt.Errorf("note %d nodes that were bought in vain: %w", len(unused), err)
+	}
+	return out, nil
+}
+
+func (l *UnavailableOfferings) addUnused(ctx context.Context, unused []instancetypes.UnusedNode,
+	used []string) ([]instancetypes.UnavailableOffering, error) {
+	old, version, err := l.readEntries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := l.now()
+	old = slices.DeleteFunc(old, func(e storedMark) bool { return !now.Before(e.remembersUntil()) })
+	for i := range unused {
+		unused[i].Why = unused[i].Why[:min(len(unused[i].Why), maxSaid)]
+	}
+	next, changed := instancetypes.NoteUnusedNodes(old.notedMarks(), unused, used, now)
+	entries := make(storedMarks, 0, len(next))
+	for _, m := range next {
+		entries = append(entries, storedMark(m))
+	}
+	slices.SortFunc(entries, func(a, b storedMark) int {
+		return compareOffers(a.UnavailableOffering, b.UnavailableOffering)
+	})
+	if changed {
+		body, err := json.Marshal(entries)
+		if err != nil {
+			return nil, fmt.Errorf("encode: %w", err)
+		}
+		if err := l.store.WriteData(ctx, name, map[string]string{field: string(body)}, version); err != nil {
+			return nil, err
+		}
+		l.rememberEntries(entries)
+	}
+	return slices.DeleteFunc(entries.activeMarks(), func(m instancetypes.UnavailableOffering) bool {
+		return !m.LeavesOut() || !now.Before(m.Until)
+	}), nil
+}
+
+func (e storedMarks) notedMarks() []instancetypes.NotedMark {
+	out := make([]instancetypes.NotedMark, 0, len(e))
+	for _, m := range e {
+		out = append(out, instancetypes.NotedMark(m))
+	}
+	return out
+}

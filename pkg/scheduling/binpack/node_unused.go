@@ -1,0 +1,113 @@
+package binpack
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
+)
+
+// How many nodes of one cause are bought at most that none of their pods come to run on: so many, or where that is more
+// so large a part of the pool's nodes.
+const (
+	leastUnused = 3
+	unusedPart  = 100
+)
+
+// refusedFitAfter is how long after a node became ready it counts as refused for pods that we hold fit: kube-scheduler
+// may have many others to place first.
+const refusedFitAfter = time.Minute
+
+// UnusedNodes lists the nodes that were bought in vain, sorted by name: Ready for 15 s or more, and for a minute where
+// their pods seem to fit; without a pod but those of DaemonSets, while a pod that is older than that and that they were
+// nominated for waits. used are the ids of the instances of our nodes that have other pods. Nodes of an older spec or
+// image of their class, and those that a person or Joiner itself keeps pods off, say nothing.
+func UnusedNodes(s cluster.Snapshot) (unused []instancetypes.UnusedNode, used []string) {
+	v := unusedNodes{s: s, waiting: map[string]*cluster.Pod{}, serving: map[string]bool{},
+		taken: map[string]resources.List{}, nodes: map[string]int{}}
+	hosts := s.StateNodes()
+	v.readPods(hosts)
+	for _, h := range hosts {
+		if h.Claim == nil || h.Node == nil || h.Claim.ProviderID == "" {
+			continue
+		}
+		if v.serving[h.Name()] {
+			used = append(used, h.Claim.InstanceID())
+			continue
+		}
+		p, of := v.refusedPod(h)
+		class, known := s.ClassOf(h.Claim.ClassKey())
+		if !of || !known || !isOfClass(h.Claim, class) {
+			continue
+		}
+		said, _, _ := strings.Cut(p.Unschedulable, " preemption:")
+		unused = append(unused, instancetypes.UnusedNode{Class: class.Name, Type: h.Offer().Type, Node: h.Node.Name,
+			Cause: class.CauseOf(h.Offer().Type), Instance: h.Claim.InstanceID(), Why: p.Key() + ": " + said,
+			Allowed: max(leastUnused, v.nodes[h.Pool()]/unusedPart)})
+	}
+	return unused, used
+}
+
+// unusedNodes looks for nodes that were bought in vain.
+type unusedNodes struct {
+	s       cluster.Snapshot
+	waiting map[string]*cluster.Pod   // that need a node, by key
+	serving map[string]bool           // nodes with pods other than daemons, by name
+	taken   map[string]resources.List // of nodes, by name
+	nodes   map[string]int            // by pool
+}
+
+func (v *unusedNodes) readPods(hosts []cluster.StateNode) {
+	for _, h := range hosts {
+		v.nodes[h.Pool()]++
+	}
+	for i := range v.s.Pods {
+		p := &v.s.Pods[i]
+		switch {
+		case p.Virtual:
+		case p.Provisionable():
+			v.waiting[p.Key()] = p
+		case p.NodeName != "" && !p.Terminal():
+			v.taken[p.NodeName] = v.taken[p.NodeName].Add(p.Need)
+			if p.Owner != cluster.OwnerDaemonSet && p.Owner != cluster.OwnerNode {
+				v.serving[p.NodeName] = true
+			}
+		}
+	}
+}
+
+// refusedPod is a pod that the host's node was nominated for, which waits although the scheduler has had its say.
+func (v *unusedNodes) refusedPod(h cluster.StateNode) (*cluster.Pod, bool) {
+	n := h.Node
+	if !n.Ready || n.ReadySince.IsZero() || v.s.Now.Sub(n.ReadySince) < refusedAfter || h.MarkedForDeletion() ||
+		isAwaitingPods(h, v.s.Now) || slices.ContainsFunc(n.Taints, isKeptFree) {
+		return nil, false
+	}
+	for _, key := range NomineesOf(h.Claim) {
+		p := v.waiting[key]
+		if p == nil || !p.Created.Before(n.ReadySince) {
+			continue
+		}
+		seemsFit := len(cluster.Untolerated(h.Taints(), p.Tolerations)) == 0 &&
+			v.taken[n.Name].Add(p.Need).FitsIn(n.Allocatable)
+		if !seemsFit || v.s.Now.Sub(n.ReadySince) >= refusedFitAfter {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// isKeptFree reports whether somebody keeps pods off the node with the taint, whatever it is good for.
+func isKeptFree(t cluster.Taint) bool {
+	return t.Key == "node.kubernetes.io/unschedulable" || t.IsNomination() || t.IsFailedRevision() || t.IsPreviousRevision()
+}
+
+// isOfClass reports whether the claim was launched for the class as it is now, as far as refresh has written its hash.
+func isOfClass(c *cluster.Claim, class instancetypes.Class) bool {
+	return (class.Hash == "" || c.Annotations[awsv1.AnnotationHash] == class.Hash) && slices.ContainsFunc(class.Images,
+		func(i instancetypes.Image) bool { return i.ID == c.ImageID })
+}
