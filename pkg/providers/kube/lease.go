@@ -204,11 +204,26 @@ func (c Leases) putEmptied(ctx context.Context, what apiCall, l *coordinationv1.
 	return nil
 }
 
-// LeaseHolder names who holds a lease, of whatever namespace and program; empty when nobody does or there is none.
+// longestBelieved is how long after its renewal, and how far ahead of our clock, a lease of somebody else is believed:
+// Karpenter renews its own every few seconds, for 15. Who may write one object in its namespace could otherwise keep
+// Joiner from acting for good.
+const longestBelieved = time.Minute
+
+// isBelieved reports whether somebody's lease holds, as far as it is believed.
+func (c Leases) isBelieved(l *coordinationv1.Lease) bool {
+	if c.leaseExpired(l) {
+		return false
+	}
+	age := c.now().Sub(l.Spec.RenewTime.Time)
+	return -longestBelieved < age && age < longestBelieved
+}
+
+// LeaseHolder names who holds a lease, of whatever namespace and program; empty when nobody does or there is none. One
+// that was not renewed for a minute holds no more, whatever it says.
 func (c Leases) LeaseHolder(ctx context.Context, namespace, name string) (string, error) {
 	lease := &coordinationv1.Lease{}
 	err := c.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: namespace, name: name}, lease)
-	if isNotFound(err) || err == nil && c.leaseExpired(lease) {
+	if isNotFound(err) || err == nil && !c.isBelieved(lease) {
 		return "", nil
 	}
 	if err != nil {
