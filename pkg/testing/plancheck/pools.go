@@ -69,6 +69,7 @@ func (t *planCheck) checkPools() {
 }
 
 // checkMinValues wants as many distinct values of each key among what a launch may become as the pool's minValues say.
+// Where these may be lowered, checkAccepted wants what is left of them to be met.
 func (t *planCheck) checkMinValues(m *machine) {
 	pool, _ := t.Snapshot.PoolOf(m.pool)
 	if t.Snapshot.Rules.RelaxMinValues {

@@ -151,6 +151,7 @@ func (t *planCheck) newMachine(i int) *machine {
 			t.addViolation("%s: label %s of pool %s is missing", m.name, k, pool.Name)
 		}
 	}
+	t.checkAccepted(m, pool)
 	t.checkFlexibility(m, pool)
 	return m
 }

@@ -27,6 +27,7 @@ func severalText(seed uint64, script []string) []string {
 	}
 	out = append(out, claimsText(r, script)...)
 	out = append(out, guardText(seed)...)
+	out = append(out, refusedText(seed)...)
 	if r.IntN(3) == 0 { // the last, for all types that there are
 		out = append(out, labelledText(r)...)
 	}
