@@ -62,7 +62,10 @@ type Facts struct {
 	IPv4PerENI      int64   `json:"ipv4PerENI"`
 	BandwidthMbps   int64   `json:"bandwidthMbps,omitempty"`
 	// only where EBS optimisation is on by default
-	EBSMaxMbps            int64              `json:"ebsMaxMbps,omitempty"`
+	EBSMaxMbps int64 `json:"ebsMaxMbps,omitempty"`
+	// that can be attached, beside the first network interface and the instance store; 0 while EC2 was not asked
+	MaxEBSVolumes         int64              `json:"maxEBSVolumes,omitempty"`
+	SharedVolumeSlots     bool               `json:"sharedVolumeSlots,omitempty"` // further interfaces take of them
 	BranchENIs            int64              `json:"branchENIs,omitempty"`
 	EncryptionInTransit   bool               `json:"encryptionInTransit"`
 	Hypervisor            string             `json:"hypervisor"` // nitro, xen, empty for bare metal

@@ -95,6 +95,7 @@ type Type struct {
 	Reserved     KubeletReserved
 	ImageID      string // of the class's AMIs the first that fits; empty when none does
 
+	EBSVolumes int64           // that the CSI driver attaches to a new node; 0 while that is not known
 	EFADevices []NetworkDevice // of an instance for pods that ask for EFA, unless the class has interfaces of its own
 
 	PriceOverlaid    bool // a NodeOverlay changed the price of an offering

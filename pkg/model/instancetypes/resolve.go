@@ -182,6 +182,7 @@ func (r *typeResolver) resolveType(f *Facts, arch string) Type {
 		Name: f.Name, Requirements: reqs, MaxPods: amounts.capacity.Pods,
 		Capacity: amounts.capacity, Allocatable: amounts.allocatable,
 		ImageID: r.imageFor(reqs), Reserved: amounts.reserved, EFADevices: f.efaDevices(),
+		EBSVolumes: f.ebsVolumes(int64(len(r.class.Interfaces)), int64(len(r.class.Disks))),
 	}
 	t.Offerings = r.listOfferings(f, cmp.Or(r.refusalReason(f, t.ImageID), amounts.why))
 	return t

@@ -22,6 +22,7 @@ func TestFactsOfAType(t *testing.T) {
 		VCpuInfo:   &types.VCpuInfo{DefaultVCpus: aws.Int32(4)},
 		MemoryInfo: &types.MemoryInfo{SizeInMiB: aws.Int64(8192)},
 		EbsInfo: &types.EbsInfo{EbsOptimizedSupport: types.EbsOptimizedSupportDefault,
+			MaximumEbsAttachments: aws.Int32(26), AttachmentLimitType: types.AttachmentLimitTypeShared,
 			EbsOptimizedInfo: &types.EbsOptimizedInfo{MaximumBandwidthInMbps: aws.Int32(4750)}},
 		InstanceStorageInfo: &types.InstanceStorageInfo{TotalSizeInGB: aws.Int64(75), NvmeSupport: types.EphemeralNvmeSupportRequired},
 		NetworkInfo: &types.NetworkInfo{MaximumNetworkInterfaces: aws.Int32(10), Ipv4AddressesPerInterface: aws.Int32(12),
@@ -40,7 +41,8 @@ func TestFactsOfAType(t *testing.T) {
 	}
 	want := instancetypes.Facts{
 		Name: "x9.large", Arch: []string{"i386", "amd64"}, VCPU: 4, MemoryMiB: 8192, CPUManufacturer: "Intel", ClockGHz: 3.1,
-		MaxENIs: 10, DefaultCardENIs: 7, CardENIs: []int64{3, 7, 9}, CardsWithoutEFA: []int64{2}, NestedVirtualization: true, PlacementStrategies: []string{"cluster", "spread"}, IPv4PerENI: 12, BandwidthMbps: 13250, EBSMaxMbps: 4750, EncryptionInTransit: true,
+		MaxENIs: 10, DefaultCardENIs: 7, CardENIs: []int64{3, 7, 9}, CardsWithoutEFA: []int64{2}, NestedVirtualization: true, PlacementStrategies: []string{"cluster", "spread"}, IPv4PerENI: 12, BandwidthMbps: 13250, EBSMaxMbps: 4750,
+		MaxEBSVolumes: 26, SharedVolumeSlots: true, EncryptionInTransit: true,
 		Hypervisor: "nitro", Virtualization: []string{"hvm", "paravirtual"}, CurrentGeneration: true, Burstable: true,
 		UsageClasses: []string{"on-demand", "spot"}, EFA: true, MaxEFAs: 2, LocalStorageGB: 75, LocalNVMeGB: 75,
 		GPUs:   []instancetypes.Accelerator{{Manufacturer: "NVIDIA", Name: "T4", Count: 2, MemoryMiB: 16384}, {Manufacturer: "NVIDIA", Name: "L4", Count: 1}},

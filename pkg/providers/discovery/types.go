@@ -108,9 +108,12 @@ func factsOf(t *types.InstanceTypeInfo) instancetypes.Facts {
 	if m := t.MemoryInfo; m != nil {
 		f.MemoryMiB = aws.ToInt64(m.SizeInMiB)
 	}
-	if e := t.EbsInfo; e != nil && e.EbsOptimizedSupport == types.EbsOptimizedSupportDefault &&
-		e.EbsOptimizedInfo != nil {
-		f.EBSMaxMbps = int64(aws.ToInt32(e.EbsOptimizedInfo.MaximumBandwidthInMbps))
+	if e := t.EbsInfo; e != nil {
+		f.MaxEBSVolumes = int64(aws.ToInt32(e.MaximumEbsAttachments))
+		f.SharedVolumeSlots = e.AttachmentLimitType == types.AttachmentLimitTypeShared
+		if e.EbsOptimizedSupport == types.EbsOptimizedSupportDefault && e.EbsOptimizedInfo != nil {
+			f.EBSMaxMbps = int64(aws.ToInt32(e.EbsOptimizedInfo.MaximumBandwidthInMbps))
+		}
 	}
 	if s := t.InstanceStorageInfo; s != nil {
 		f.LocalStorageGB = aws.ToInt64(s.TotalSizeInGB)

@@ -20,6 +20,8 @@ type podClasses struct {
 	shapes     map[string]int        // of needs, by their text
 	unmodelled []plan.Unplaced       // who is in no class, and why
 	sig        signatureWriter
+	limits     volumeLimits // of the cluster's nodes
+	sharing    bool         // pods of a class share volumes with others
 }
 
 // distinctPriorities counts the distinct priorities of the pods.
@@ -46,6 +48,7 @@ func (cs *podClasses) neededResources() resourceDims {
 			}
 		}
 	}
+	dims = append(dims, cs.limitedDrivers()...)
 	slices.Sort(dims)
 	return dims
 }
@@ -55,6 +58,7 @@ func (cs *podClasses) measureNeeds(dims resourceDims) {
 	var text []byte
 	for _, k := range cs.list {
 		k.need = dims.vectorOf(k.pod.Need)
+		dims.addVolumes(k.need, k.disks)
 		text = text[:0]
 		for _, x := range k.need {
 			text = strconv.AppendInt(append(text, ' '), x, 36)

@@ -1,11 +1,14 @@
 package binpack
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // podVolumes is what the pods of a class attach to their node. Those that no other pod uses are counted, those that
@@ -64,13 +67,144 @@ func volumesOf(p *cluster.Pod, shared map[cluster.Volume]bool) podVolumes {
 	return out
 }
 
-// attachableOn finds what the drivers of a node can attach beside the volumes of its pods. A node that reports no limit
-// has none, and so has a node that is still to be made: only its driver can tell.
-func attachableOn(n *cluster.Node, pods []*cluster.Pod) attachableVolumes {
-	if n == nil || len(n.VolumeLimits) == 0 {
+// volumeLimits is how many volumes nodes of each instance type attach, by driver, as their CSI drivers say.
+type volumeLimits struct {
+	least map[string]map[string]int64 // by instance type: what the node that attaches least of that type says
+	most  map[string]int64            // what any node says
+}
+
+func readVolumeLimits(hosts []cluster.StateNode) volumeLimits {
+	out := volumeLimits{least: map[string]map[string]int64{}, most: map[string]int64{}}
+	for _, h := range hosts {
+		if h.Node == nil {
+			continue
+		}
+		name := h.Offer().Type
+		for driver, limit := range h.Node.VolumeLimits {
+			if out.least[name] == nil {
+				out.least[name] = map[string]int64{}
+			}
+			if least, known := out.least[name][driver]; !known || limit < least {
+				out.least[name][driver] = limit
+			}
+			out.most[driver] = max(out.most[driver], limit)
+		}
+	}
+	return out
+}
+
+// expectedOn returns how many volumes a new node of the type is expected to attach, by driver, for only its own driver
+// will tell: what nodes of the type say, else what EC2 says of the type, else as many as any node attaches. Drivers that
+// are not named have no limit.
+func (v volumeLimits) expectedOn(t *instancetypes.Type) map[string]int64 {
+	out := maps.Clone(v.most)
+	if t.EBSVolumes > 0 {
+		out[instancetypes.DriverEBS] = t.EBSVolumes
+	}
+	maps.Copy(out, v.least[t.Name])
+	return out
+}
+
+// volumesPrefix begins the names of dimensions that count volumes of a CSI driver.
+const volumesPrefix = "volumes of "
+
+// unlimitedVolumes is more than pods of one node have.
+const unlimitedVolumes = 1 << 16
+
+// limitedDrivers are the CSI drivers of waiting pods' volumes that may attach only so many to a node, as dimensions.
+func (cs *podClasses) limitedDrivers() (dims []string) {
+	for _, k := range cs.list {
+		for _, v := range slices.Concat(k.disks.own, k.disks.shared) {
+			_, limited := cs.limits.most[v.Driver]
+			if name := volumesPrefix + v.Driver; (limited || v.Driver == instancetypes.DriverEBS) &&
+				!slices.Contains(dims, name) {
+				dims = append(dims, name)
+			}
+		}
+	}
+	return dims
+}
+
+// setVolumes sets, in a vector, the dimensions that count volumes. A driver that is not named has no limit.
+func (d resourceDims) setVolumes(of []int64, free map[string]int64) {
+	for i, name := range d {
+		if driver, counts := strings.CutPrefix(name, volumesPrefix); counts {
+			n, limited := free[driver]
+			if of[i] = max(0, n); !limited {
+				of[i] = unlimitedVolumes
+			}
+		}
+	}
+}
+
+// addVolumes adds, to a vector, the volumes that each pod with these brings along.
+func (d resourceDims) addVolumes(to []int64, disks podVolumes) {
+	for i, v := range disks.own {
+		if at := slices.Index(d, volumesPrefix+v.Driver); at >= 0 {
+			to[at] += disks.count[i]
+		}
+	}
+}
+
+// addSharedVolumes adds, to a vector, the volumes that pods of the loads share.
+func (d resourceDims) addSharedVolumes(to []int64, loads []podLoad) {
+	var seen []cluster.Volume
+	for _, l := range loads {
+		for _, v := range l.view.class.disks.shared {
+			if at := slices.Index(d, volumesPrefix+v.Driver); at >= 0 && !slices.Contains(seen, v) {
+				seen = append(seen, v)
+				to[at]++
+			}
+		}
+	}
+}
+
+// tooManyVolumes says that no node of the offers is expected to attach all volumes of a pod, empty where one is.
+func tooManyVolumes(disks podVolumes, offers []*poolOffering) string {
+	for i, v := range disks.own {
+		var most int64
+		for _, o := range offers {
+			limit, limited := o.model.volumes[v.Driver]
+			if !limited {
+				limit = unlimitedVolumes
+			}
+			most = max(most, limit)
+		}
+		if disks.count[i] > most {
+			return fmt.Sprintf("it has %d volumes of %s, no instance type can have more than %d attached",
+				disks.count[i], v.Driver, most)
+		}
+	}
+	return ""
+}
+
+// attachableOnNew is what a new node can attach. Volumes that no other pod uses count as room, so it is asked for only
+// where pods share some.
+func (cs *podClasses) attachableOnNew(o *poolOffering) attachableVolumes {
+	if !cs.sharing {
 		return attachableVolumes{}
 	}
-	a := attachableVolumes{free: maps.Clone(n.VolumeLimits), there: map[cluster.Volume]bool{}}
+	return attachableVolumes{free: maps.Clone(o.model.volumes), there: map[cluster.Volume]bool{}}
+}
+
+// volumeLimitsOf is how many volumes the drivers of a host attach. Of one that is not initialized yet its instance type
+// tells as long as the drivers do not. A node that reports no limit has none.
+func (en *existingNodes) volumeLimitsOf(h cluster.StateNode) map[string]int64 {
+	if h.Node != nil && (len(h.Node.VolumeLimits) > 0 || h.Initialized()) {
+		return h.Node.VolumeLimits
+	}
+	if m := en.catalog.byType[h.Offer().Type]; m != nil {
+		return m.volumes
+	}
+	return nil
+}
+
+// attachableOn finds what a node can attach beside the volumes of its pods.
+func attachableOn(limits map[string]int64, pods []*cluster.Pod) attachableVolumes {
+	if len(limits) == 0 {
+		return attachableVolumes{}
+	}
+	a := attachableVolumes{free: maps.Clone(limits), there: map[cluster.Volume]bool{}}
 	for _, p := range pods {
 		for _, v := range p.Volumes {
 			if _, limited := a.free[v.Driver]; limited && !a.there[v] {

@@ -192,6 +192,9 @@ func wantedLabels(v *relaxedPod) string {
 
 // tooBig names the resources that no type has enough of, and the most there is of them.
 func (cat *catalog) tooBig(v *relaxedPod, all []*poolOffering) string {
+	if why := tooManyVolumes(v.class.disks, all); why != "" {
+		return why
+	}
 	need := v.class.pod.Need
 	var most resources.List
 	var daemons []int

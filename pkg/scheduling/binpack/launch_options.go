@@ -198,5 +198,6 @@ func (f *optionFinder) sumLoads(loads []podLoad) (used []int64, ports []cluster.
 		}
 		ports = append(ports, l.view.class.pod.HostPorts...)
 	}
+	f.dims.addSharedVolumes(used, loads)
 	return used, ports
 }

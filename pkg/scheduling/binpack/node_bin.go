@@ -29,7 +29,7 @@ type bin struct {
 
 	// of a host that is not in service yet: the DaemonSets whose pods will come, by place among all
 	daemons []int
-	disks   attachableVolumes // volumes of a host
+	disks   attachableVolumes
 	load    []podLoad
 	paid    float64      // what priceOf found, 0 when it has to look again
 	answers *hostAnswers // of a host: shared by all solutions

@@ -56,7 +56,7 @@ func (en *existingNodes) findHosts(waiting map[*cluster.Pod]bool) {
 func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin {
 	b := &bin{name: h.Name(), known: en.labels.labelsOf(h), exact: h.Registered(),
 		typed: h.Claim != nil && h.Claim.Labels[labelType] != "", taints: h.Taints(),
-		disks: attachableOn(h.Node, pods)}
+		disks: attachableOn(en.volumeLimitsOf(h), pods)}
 	if isAwaitingPods(h, en.s.Now) {
 		b.wanted = slices.DeleteFunc(NomineesOf(h.Claim), func(name string) bool {
 			return slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Key() == name })
@@ -83,6 +83,7 @@ func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin 
 		left, b.ports = en.leastRoom(*h.Claim)
 	}
 	b.room = en.dims.vectorOf(left)
+	en.dims.setVolumes(b.room, b.disks.free)
 	b.answers = &hostAnswers{}
 	if left.Negative() { // an overcommitted node takes nothing
 		b.room = make([]int64, len(en.dims))

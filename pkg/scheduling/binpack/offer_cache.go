@@ -102,6 +102,7 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	}
 	w := newDemand(allWaiting(s))
 	if _, skipped := usablePools(&w.s); !slices.Equal(skipped, from.catalog.skipped) ||
+		!reflect.DeepEqual(w.classes.limits, from.classes.limits) ||
 		!slices.Equal(w.classes.neededResources(), from.dims) ||
 		!reflect.DeepEqual(namedValues(w.classes.list, w.s.Pods), from.catalog.named) {
 		return false

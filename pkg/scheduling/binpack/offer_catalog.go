@@ -25,6 +25,7 @@ type catalog struct {
 	offers     []*poolOffering
 	bookable   []*instancetypes.Reservation // that offers come from
 	sale       *shareRanking                // all that is available now
+	byType     map[string]*poolInstanceType // of any pool
 
 	named   map[string][]string // see namedValues
 	sold    offeredDomains
@@ -197,7 +198,9 @@ func (b *catalogBuilder) addModel(p *pool, t *instancetypes.Type) {
 		}
 	}
 	c, as := b.catalog, b.catalog.admissions
-	m := &poolInstanceType{id: len(p.models), number: as.models, pool: p, typ: t}
+	m := &poolInstanceType{id: len(p.models), number: as.models, pool: p, typ: t,
+		volumes: b.classes.limits.expectedOn(t)}
+	c.byType[t.Name] = m
 	as.models++
 	all := make([]poolOffering, 0, len(t.Offerings))
 	m.sells = make([]*poolOffering, 0, len(t.Offerings))

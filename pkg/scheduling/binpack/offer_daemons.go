@@ -51,6 +51,7 @@ func (b *catalogBuilder) countDaemons(p *pool) {
 			o.ports = append(o.ports, as.daemons[i].pod.HostPorts...)
 		}
 		o.room = b.catalog.dims.vectorOf(o.model.typ.Allocatable.Sub(o.list))
+		b.catalog.dims.setVolumes(o.room, o.model.volumes)
 	}
 }
 

@@ -52,7 +52,9 @@ type poolInstanceType struct {
 	typ    *instancetypes.Type
 	open   requirements.Set // see openLabels
 	sells  []*poolOffering
-	sale   []*poolOffering // of them, those of the pool's sale
+	// a new node is expected to attach, by driver; those not named have no limit
+	volumes map[string]int64
+	sale    []*poolOffering // of them, those of the pool's sale
 }
 
 // poolOffering is a model in a zone under a capacity type: a node that could be made.

@@ -39,7 +39,7 @@ func newDraft(a *solution, o *poolOffering) *nodeDraft {
 			return n
 		},
 		count: func(i int) int { return d.count[i] }, anti: func(i int) int { return d.anti[i] }, total: a.total,
-		ports: slices.Clone(o.ports),
+		ports: slices.Clone(o.ports), disks: a.w.classes.attachableOnNew(o),
 	}
 	return d
 }
@@ -124,9 +124,7 @@ func (d *nodeDraft) addTake(l *podBatch, alt, n int) {
 		d.room[i] -= x * int64(n)
 	}
 	d.site.ports = append(d.site.ports, k.pod.HostPorts...)
-	if d.host != nil {
-		d.site.disks.attachPods(k.disks, n)
-	}
+	d.site.disks.attachPods(k.disks, n)
 	d.open, _ = narrowOpenLabels(d.open, l.admit.alternative[alt])
 	for _, c := range k.matched {
 		if d.a.w.topology.counters[c].key == labelHost {

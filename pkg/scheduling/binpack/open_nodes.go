@@ -129,6 +129,7 @@ func (a *solution) newBin(o *poolOffering, capacity resources.List) *bin {
 	counters := len(a.w.topology.counters)
 	return &bin{
 		offer: o, takes: capacity, taints: o.model.pool.Taints, open: o.model.open, room: slices.Clone(o.room),
+		disks: a.w.classes.attachableOnNew(o),
 		ports: slices.Clone(o.ports), count: make([]int, counters), anti: make([]int, counters),
 	}
 }

@@ -50,6 +50,7 @@ func newProblemUpTo(s cluster.Snapshot, sells Offerings, few int) *problem {
 // newDemand is a problem of which only the pods that need a place are known.
 func newDemand(s cluster.Snapshot) *problem {
 	w := &problem{s: s, all: s.StateNodes(), classes: &podClasses{shapes: map[string]int{}}}
+	w.classes.limits = readVolumeLimits(w.all)
 	w.stages = stageTeller{s.Rules.Follower, w.classes}
 	w.options = &optionFinder{rules: &w.s.Rules, known: map[string]*loadRequirements{}}
 	list, out := takeUnmodelled(findPendingPods(w.s, w.all))
@@ -61,6 +62,7 @@ func newDemand(s cluster.Snapshot) *problem {
 	for _, k := range w.classes.list {
 		w.stages.tellStage(StageDemand, k, nil)
 	}
+	w.classes.sharing = slices.ContainsFunc(w.classes.list, func(k *podClass) bool { return len(k.disks.shared) > 0 })
 	w.classes.waiting = make(map[*cluster.Pod]bool, len(list))
 	for _, p := range list {
 		w.classes.waiting[p] = true
@@ -74,7 +76,8 @@ func (w *problem) resolveOffers(sells Offerings, few int) {
 	w.admissions = &admissions{byID: map[string]*nodeAdmission{}, namespaces: w.s.Namespaces}
 	w.admissions.addDaemons(w.s.Daemons)
 	b := &catalogBuilder{s: &w.s, all: w.all, classes: w.classes, stages: w.stages, catalog: &catalog{dims: w.dims,
-		few: few, admissions: w.admissions, sold: offeredDomains{}, domains: map[filteredKey][]string{}}}
+		few: few, admissions: w.admissions, sold: offeredDomains{}, domains: map[filteredKey][]string{},
+		byType: map[string]*poolInstanceType{}}}
 	b.findPools(sells)
 	w.catalog = b.catalog
 }

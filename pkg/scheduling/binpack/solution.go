@@ -135,6 +135,7 @@ func (a *solution) priceOf(b *bin) float64 {
 			used[i] += x * int64(len(l.pods))
 		}
 	}
+	a.w.dims.addSharedVolumes(used, b.load)
 	price := b.offer.Price
 	for _, o := range b.offer.model.pool.sale { // cheapest first
 		if ports || o.Price >= price {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // checkMachine checks what concerns one machine and its pods: labels, taints, amounts, host ports and volumes, in every
@@ -36,7 +37,28 @@ func (t *planCheck) checkMachine(m *machine) {
 	if m.launch != nil {
 		t.checkRequests(m)
 	}
-	t.checkVolumes(m)
+	t.checkVolumes(m, m.limits, "")
+	if m.launch != nil {
+		for _, s := range m.shapes {
+			t.checkVolumes(m, s.limits, " as "+s.labels[labelType])
+		}
+	}
+}
+
+// attachedByNew is how many EBS volumes a new node of the type attaches: what EC2 says, unless nodes of it say less or
+// more.
+func (t *planCheck) attachedByNew(typ instancetypes.Type) map[string]int64 {
+	const driver = "ebs.csi.aws.com"
+	least, told := typ.EBSVolumes, false
+	for _, n := range t.Snapshot.Nodes {
+		if most, ok := n.VolumeLimits[driver]; ok && n.Labels[labelType] == typ.Name && (!told || most < least) {
+			least, told = most, true
+		}
+	}
+	if least == 0 && !told {
+		return nil
+	}
+	return map[string]int64{driver: least}
 }
 
 func allPods(pods []*cluster.Pod, is func(*cluster.Pod) bool) bool {
@@ -151,7 +173,7 @@ func (t *planCheck) besideGuests(m *machine, s machineShape) {
 }
 
 // checkVolumes wants no newcomer to need a volume more than can be attached.
-func (t *planCheck) checkVolumes(m *machine) {
+func (t *planCheck) checkVolumes(m *machine, limits map[string]int64, as string) {
 	used := map[string]map[string]bool{}
 	for _, p := range m.allPods() {
 		for _, v := range p.Volumes {
@@ -163,8 +185,8 @@ func (t *planCheck) checkVolumes(m *machine) {
 	}
 	for _, p := range m.came {
 		for _, v := range p.Volumes {
-			if most, limited := m.limits[v.Driver]; limited && int64(len(used[v.Driver])) > most {
-				t.addViolation("%s: %d volumes of %s, at most %d can be attached", m.name, len(used[v.Driver]),
+			if most, limited := limits[v.Driver]; limited && int64(len(used[v.Driver])) > most {
+				t.addViolation("%s%s: %d volumes of %s, at most %d can be attached", m.name, as, len(used[v.Driver]),
 					v.Driver, most)
 			}
 		}

@@ -71,6 +71,7 @@ type machineShape struct {
 	labels   map[string]string
 	room     resourceAmounts
 	capacity resourceAmounts
+	limits   map[string]int64 // volumes that a new node is expected to attach, by driver
 	price    float64
 	offer    instancetypes.Offering
 }
@@ -234,7 +235,7 @@ func (t *planCheck) possibleShapes(pool cluster.Pool, labels map[string]string, 
 			for _, l := range labelled(pool, typ, o, labels) {
 				if !slices.ContainsFunc(rules, func(r labelRequirement) bool { return !r.isMet(l) }) {
 					out = append(out, machineShape{labels: l, room: amountsOf(typ.Allocatable),
-						capacity: amountsOf(typ.Capacity), price: o.Price, offer: o})
+						limits: t.attachedByNew(typ), capacity: amountsOf(typ.Capacity), price: o.Price, offer: o})
 				}
 			}
 		}

@@ -163,7 +163,7 @@ func (d directive) amounts() resources.List {
 // lines such as "resource nvidia.com/gpu 1" and "label category m"; a label with several values has the one that the
 // launch asks for.
 func (w *World) addType(d directive) error {
-	t := instancetypes.Type{Name: d.name(), Capacity: d.amounts()}
+	t := instancetypes.Type{Name: d.name(), Capacity: d.amounts(), EBSVolumes: d.num("volumes", 26)}
 	if t.Capacity.Pods == 0 {
 		t.Capacity.Pods = 110
 	}
