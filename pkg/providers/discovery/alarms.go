@@ -17,15 +17,18 @@ const alarmsPerCall = 100
 type Alarms struct{ CloudWatch *cloudwatch.Client }
 
 // ReadAlarms returns the states of alarms by name: OK, ALARM or INSUFFICIENT_DATA. One that does not exist is left out.
-// May be repeated.
+// May be repeated. It fails when CloudWatch does not answer within seconds: no step is taken then, and the rest of the
+// pass goes on.
 func (a Alarms) ReadAlarms(ctx context.Context, names []string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
 	out := map[string]string{}
 	for part := range slices.Chunk(names, alarmsPerCall) {
 		// Without the types CloudWatch leaves composite alarms out.
 		all := cloudwatch.NewDescribeAlarmsPaginator(a.CloudWatch, &cloudwatch.DescribeAlarmsInput{AlarmNames: part,
 			AlarmTypes: []types.AlarmType{types.AlarmTypeMetricAlarm, types.AlarmTypeCompositeAlarm}})
 		for pages := 0; all.HasMorePages() && pages <= len(part); pages++ {
-			page, err := all.NextPage(ctx)
+			page, err := all.NextPage(ctx, func(o *cloudwatch.Options) { o.Retryer = aws.NopRetryer{} })
 			if err != nil {
 				return nil, fmt.Errorf("describe alarms: %w", err)
 			}

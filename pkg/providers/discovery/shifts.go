@@ -20,6 +20,9 @@ import (
 // shiftsEvery is how long an answer about zonal shifts is good.
 const shiftsEvery = 30 * time.Second
 
+// lookUpTimeout bounds a look-up whose last answer may be kept. It is made once, for every pass waits for it.
+const lookUpTimeout = 3 * time.Second
+
 // UnavailableOfferings is what Shifts adds to.
 type UnavailableOfferings interface {
 	ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error)
@@ -93,15 +96,18 @@ func (s *ZonalShifts) ListShifts(ctx context.Context) *cluster.ZonalShifts {
 	return out
 }
 
-// readLately asks ARC unless it was asked within the last half minute.
+// readLately asks ARC unless it was asked within the last half minute. An answer that does not come holds nobody up: the
+// failure of a zone is what shifts are for.
 func (s *ZonalShifts) readLately(ctx context.Context) {
 	if s.Now().Sub(s.asked) < shiftsEvery {
 		return
 	}
+	s.asked = s.Now()
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
 	if err := s.readShifts(ctx); err != nil {
 		s.Log.Error("zonal shifts are not looked at", "error", err)
 	}
-	s.asked = s.Now()
 }
 
 func shiftReason(m instancetypes.UnavailableOffering) []string {
@@ -118,7 +124,7 @@ func (s *ZonalShifts) readShifts(ctx context.Context) error {
 		s.arn = arn
 	}
 	out, err := s.ARC.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{
-		ResourceIdentifier: aws.String(s.arn)})
+		ResourceIdentifier: aws.String(s.arn)}, func(o *arczonalshift.Options) { o.Retryer = aws.NopRetryer{} })
 	if err != nil {
 		return fmt.Errorf("get managed resource %s: %w: is zonal shift enabled for the cluster?", s.arn, err)
 	}

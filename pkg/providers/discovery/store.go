@@ -41,7 +41,7 @@ type CatalogStore struct {
 	have    instancetypes.Catalog
 	etag    string
 	checked time.Time
-	problem error // of that check
+	problem error    // of that check
 	builtin instancetypes.Catalog
 }
 
@@ -56,7 +56,7 @@ func NewStore(c *s3.Client, bucket string, maxAge time.Duration, now func() time
 func (s *CatalogStore) ReadCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	problem := s.readIfChanged(ctx)
+	problem := s.lookForNewer(ctx)
 	if len(s.have.Types) == 0 {
 		c, err = s.builtInCatalog()
 		return c, fmt.Sprintf("using the built-in catalog of %s: %v", c.Region, problem), err
@@ -119,26 +119,36 @@ type nothingStoredError struct{ why string }
 // Error is the reason.
 func (e *nothingStoredError) Error() string { return e.why }
 
+// lookForNewer is readIfChanged that waits for S3 for a moment only where a catalog was read before.
+func (s *CatalogStore) lookForNewer(ctx context.Context) error {
+	if len(s.have.Types) == 0 {
+		return s.readIfChanged(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
+	return s.readIfChanged(ctx, func(o *s3.Options) { o.Retryer = aws.NopRetryer{} })
+}
+
 // readIfChanged reads the object if it may have changed, and says why it could not. What it found holds for a while, so
 // that a function that looks every second does not ask S3 every second.
-func (s *CatalogStore) readIfChanged(ctx context.Context) error {
+func (s *CatalogStore) readIfChanged(ctx context.Context, options ...func(*s3.Options)) error {
 	if s.bucket == "" {
 		return errors.New("no bucket is set (setting catalogBucket)")
 	}
 	if !s.checked.IsZero() && s.now().Sub(s.checked) < freshFor {
 		return s.problem
 	}
-	s.problem = s.readObject(ctx)
+	s.problem = s.readObject(ctx, options...)
 	s.checked = s.now()
 	return s.problem
 }
 
-func (s *CatalogStore) readObject(ctx context.Context) error {
+func (s *CatalogStore) readObject(ctx context.Context, options ...func(*s3.Options)) error {
 	in := &s3.GetObjectInput{Bucket: aws.String(s.bucket), Key: aws.String(catalogKey)}
 	if s.etag != "" {
 		in.IfNoneMatch = aws.String(s.etag)
 	}
-	out, err := s.s3.GetObject(ctx, in)
+	out, err := s.s3.GetObject(ctx, in, options...)
 	switch {
 	case notModified(err):
 		return nil
