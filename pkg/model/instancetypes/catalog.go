@@ -31,6 +31,8 @@ type Catalog struct {
 	TypesTime    time.Time `json:"typesTime,omitzero"` // facts and offerings
 	OnDemandTime time.Time `json:"onDemandTime,omitzero"`
 	SpotTime     time.Time `json:"spotTime,omitzero"`
+	// OnDemandFailed is when the price list did not answer, zero once it has.
+	OnDemandFailed time.Time `json:"onDemandFailed,omitzero"`
 
 	// Commitments are what the account pays for anyhow, and Elsewhere is what runs in it that draws on them and is not
 	// of this cluster. Both are empty where the setting commitments is off.

@@ -128,9 +128,29 @@ func TestWhereThePriceListIs(t *testing.T) {
 			t.Errorf("%s: %s, want %s", region, got, want)
 		}
 	}
-	for region, want := range map[string]bool{"us-west-2": true, "us-gov-west-1": false} {
+	for region, want := range map[string]bool{"us-west-2": true, "cn-north-1": true, "us-gov-west-1": false,
+		"us-iso-east-1": false, "us-isob-east-1": false, "eu-isoe-west-1": false, "eusc-de-east-1": false} {
 		if got := (&CatalogRefresher{region: region}).listsPrices(); got != want {
 			t.Errorf("%s lists prices: %v", region, got)
+		}
+	}
+}
+
+func TestWhenThePriceListIsAsked(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	for name, test := range map[string]struct {
+		read, failed time.Time
+		want         bool
+	}{
+		"never":                   {time.Time{}, time.Time{}, true},
+		"it is read twice a day":  {now.Add(-11 * time.Hour), time.Time{}, false},
+		"half a day has passed":   {now.Add(-12 * time.Hour), time.Time{}, true},
+		"it failed an hour ago":   {time.Time{}, now.Add(-time.Hour), true},
+		"it failed a moment ago":  {time.Time{}, now.Add(-5 * time.Minute), false},
+		"old, and it failed also": {now.Add(-13 * time.Hour), now.Add(-59 * time.Minute), false},
+	} {
+		if got := arePricesDue(instancetypes.Catalog{OnDemandTime: test.read, OnDemandFailed: test.failed}, now); got != test.want {
+			t.Errorf("%s: due %v, want %v", name, got, test.want)
 		}
 	}
 }

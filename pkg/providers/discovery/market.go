@@ -20,6 +20,7 @@ import (
 const (
 	typesEvery    = 12 * time.Hour
 	onDemandEvery = 12 * time.Hour
+	onDemandRetry = time.Hour
 )
 
 // CatalogRefresher keeps the stored catalog up to date. It holds no state: when each part was read stands in the
@@ -82,11 +83,12 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 			c.TypesTime = now
 		}
 	}
-	if m.listsPrices() && isDue(c.OnDemandTime, now, onDemandEvery) {
+	if m.listsPrices() && arePricesDue(c, now) {
 		prices, err := m.onDemand(ctx)
+		c.OnDemandFailed = now
 		if note("on-demand prices", len(prices), err) {
 			c = withOnDemand(c, prices)
-			c.OnDemandTime = now
+			c.OnDemandTime, c.OnDemandFailed = now, time.Time{}
 			c = m.withDiskPrices(ctx, c, note)
 		}
 	}
@@ -115,9 +117,15 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 	return "catalog stored: read " + strings.Join(done, ", "), errors.Join(errs...)
 }
 
-// listsPrices reports whether the price list can be asked: not from an isolated VPC, and it does not know GovCloud.
+// listsPrices reports whether the price list can be asked: not from an isolated VPC, and only in the partitions aws and
+// aws-cn. Names of regions have three parts there and four in all other partitions.
 func (m *CatalogRefresher) listsPrices() bool {
-	return !m.isolated && !strings.HasPrefix(m.region, "us-gov-")
+	return !m.isolated && strings.Count(m.region, "-") == 2
+}
+
+// arePricesDue reports whether the price list is to be asked: of one that did not answer not before an hour is over.
+func arePricesDue(c instancetypes.Catalog, now time.Time) bool {
+	return isDue(c.OnDemandTime, now, onDemandEvery) && isDue(c.OnDemandFailed, now, onDemandRetry)
 }
 
 func isDue(last, now time.Time, every time.Duration) bool {
