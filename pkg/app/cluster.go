@@ -107,6 +107,13 @@ func clusterARN(ctx context.Context, cluster string) (string, error) {
 	return fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", own[1], own[3], own[4], cluster), nil
 }
 
+// clusterInfoNow is clusterInfo with the version that the API server has now: a process lives for hours, in which the
+// control plane may be upgraded.
+func clusterInfoNow(ctx context.Context, a *App) (launch.Cluster, error) {
+	a.cluster.change(func(c *launch.Cluster) { c.Version = "" })
+	return a.clusterInfo(ctx)
+}
+
 // clusterInfo is what a node has to know of the cluster. What the stack did not write down the API server is asked for
 // once in a process. A cluster without DNS leaves that to the kubelet.
 func (a *App) clusterInfo(ctx context.Context) (launch.Cluster, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/nodeclaim/launch"
 	"joiner.sh/pkg/settings"
 )
 
@@ -151,5 +152,37 @@ func TestWhatThePreflightTells(t *testing.T) {
 	one.CABundle = strings.Repeat("A", maxCABundle+1)
 	if _, err := stackAttributes(one, 512); err == nil || !strings.Contains(err.Error(), "clusterCABundle") {
 		t.Errorf("an authority that is too long: %v", err)
+	}
+}
+
+// TestTheVersionAfterAnUpgrade: refresh looks for images of the version that the control plane has now, others take
+// what they have read.
+func TestTheVersionAfterAnUpgrade(t *testing.T) {
+	startAccount(t)
+	minor := "35"
+	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/version" {
+			http.NotFound(w, r)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]string{"major": "1", "minor": minor})
+	}))
+	t.Cleanup(api.Close)
+	t.Setenv("CLUSTER_ENDPOINT", api.URL)
+	t.Setenv("CLUSTER_CA_BUNDLE", base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw})))
+	a, err := FromEnv(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := func(ctx context.Context) (launch.Cluster, error) { return clusterInfoNow(ctx, a) }
+	for _, step := range []struct {
+		minor string
+		read  func(context.Context) (launch.Cluster, error)
+		want  string
+	}{{"35", now, "1.35"}, {"36", a.clusterInfo, "1.35"}, {"36", now, "1.36"}, {"36", a.clusterInfo, "1.36"}} {
+		minor = step.minor
+		if info, err := step.read(t.Context()); err != nil || info.Version != step.want {
+			t.Errorf("version %s, error %v, want %s", info.Version, err, step.want)
+		}
 	}
 }

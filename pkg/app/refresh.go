@@ -27,7 +27,7 @@ func (a *App) Refresh(ctx context.Context, event json.RawMessage) (err error) {
 	ctx, end := beginTrace(ctx, a, "refresh")
 	defer func() { end(err) }()
 	a.findAuthority = func(ctx context.Context) (string, error) { return describeAuthority(ctx, a) }
-	info, err := a.clusterInfo(ctx)
+	info, err := clusterInfoNow(ctx, a)
 	r := a.newRefresh(ctx, info)
 	if err != nil {
 		r.Finder = nil
