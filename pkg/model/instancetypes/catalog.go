@@ -109,8 +109,8 @@ type Neuron struct {
 	MemoryMiB      int64  `json:"memoryMiB,omitempty"`
 }
 
-// DecodeCatalog reads a stored catalog. It refuses a catalog of another schema, without types, or larger than 64 MiB
-// unpacked.
+// DecodeCatalog reads a stored catalog. It refuses a catalog of another schema, without types, with two types of one
+// name, or larger than 64 MiB unpacked.
 func DecodeCatalog(gz []byte) (Catalog, error) {
 	zr, err := gzip.NewReader(bytes.NewReader(gz))
 	if err != nil {
@@ -134,7 +134,10 @@ func DecodeCatalog(gz []byte) (Catalog, error) {
 		return Catalog{}, fmt.Errorf("decode catalog: it holds no instance types")
 	}
 	slices.SortFunc(c.Types, func(a, b Facts) int { return strings.Compare(a.Name, b.Name) })
-	for _, t := range c.Types {
+	for n, t := range c.Types {
+		if n > 0 && c.Types[n-1].Name == t.Name {
+			return Catalog{}, fmt.Errorf("decode catalog: it holds type %s twice", t.Name)
+		}
 		for i := range t.GPUs {
 			t.GPUs[i].Count = max(t.GPUs[i].Count, 1)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ const (
 	catalogType = "application/gzip"
 	freshFor    = 30 * time.Second // a warm process asks S3 again after this
 	maxObject   = 16 << 20         // bytes
+	oddTold     = 5                // implausible types that a message names
 )
 
 // CatalogMaxAge is the age beyond which a stored catalog is used with a warning.
@@ -42,6 +44,7 @@ type CatalogStore struct {
 	etag    string
 	checked time.Time
 	problem error    // of that check
+	odd     []string // types of the object whose figures cannot be true
 	builtin instancetypes.Catalog
 }
 
@@ -63,6 +66,10 @@ func (s *CatalogStore) ReadCatalog(ctx context.Context) (c instancetypes.Catalog
 	}
 	if problem != nil {
 		return s.have, fmt.Sprintf("using the catalog read before: %v", problem), nil
+	}
+	if len(s.odd) > 0 {
+		return s.have, fmt.Sprintf("%d types of the stored catalog are left out, who may write to the bucket? %s",
+			len(s.odd), strings.Join(s.odd[:min(len(s.odd), oddTold)], "; ")), nil
 	}
 	if age := s.now().Sub(s.have.Time); age > s.maxAge {
 		why = fmt.Sprintf("the stored catalog is %s old, is refresh running?", age.Round(time.Minute))
@@ -166,7 +173,15 @@ func (s *CatalogStore) readObject(ctx context.Context, options ...func(*s3.Optio
 	if err != nil {
 		return &nothingStoredError{err.Error()}
 	}
-	s.have, s.etag = c, aws.ToString(out.ETag)
+	known, err := s.builtInCatalog()
+	if err != nil {
+		return err
+	}
+	c, odd := c.Plausible(known)
+	if len(c.Types) == 0 {
+		return &nothingStoredError{"no type of the stored catalog is plausible: " + odd[0]}
+	}
+	s.have, s.odd, s.etag = c, odd, aws.ToString(out.ETag)
 	return nil
 }
 
