@@ -213,12 +213,25 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 			if err != nil && !controllers.IsConflict(err) {
 				*next = next.WithFailure(about, m.d.Now())
 			}
-			return err
+			return m.noteRefusedReplacement(ctx, c, err)
 		})
 	}
 	if launches && !controllers.WasRefused(ctx) {
 		m.wakeProvision(ctx)
 	}
+	return nil
+}
+
+// noteRefusedReplacement makes an outcome of it that the API server refuses a replacement as invalid: the nodes stay, as
+// they would where nothing replaces them. Any other error is returned.
+func (m *commandApplier) noteRefusedReplacement(ctx context.Context, c disruption.Command, err error) error {
+	labels, refused := controllers.RefusedLabels(err)
+	if !refused {
+		return err
+	}
+	m.d.Log.Warn("not begun: "+c.String(), "because", "the API server refuses a NodeClaim that replaces them", "labels",
+		labels, "error", err)
+	m.recordRejected(ctx, c, "the API server refuses a NodeClaim that would replace it: "+err.Error())
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/testing/controllertest"
 	"joiner.sh/pkg/testing/fake"
 )
@@ -48,5 +49,30 @@ func TestARefusedClaimKeepsNoOtherFromDisruption(t *testing.T) {
 				t.Errorf("%s of %s is refused, and %s is of the old template still: drifted %t", call, refused, c.Name, c.Is(v1.ConditionDrifted))
 			}
 		}
+	}
+}
+
+// A replacement that the API server refuses as invalid is no error of the pass: the node stays as it was, and the same
+// replacement is not tried in each pass.
+func TestAReplacementThatTheAPIServerRefuses(t *testing.T) {
+	w := controllertest.NewWorld()
+	w.ChangePool(func(p *cluster.Pool) {
+		p.Hash, p.Disruption = "1", cluster.Disruption{Policy: "WhenEmpty", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "1"}}}
+	})
+	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
+	f := &controllertest.Functions{World: w}
+	f.Rest(t, 4)
+	w.ChangePool(func(p *cluster.Pool) { p.Hash = "2" })
+	tried, before := 0, w.Claims()[0].Name
+	w.RefuseClaim = func(plan.Launch) string { tried++; return "team" }
+	const passes = 12
+	for range passes {
+		if err := f.Disrupt(w.Ports(fake.Fault{})).Run(t.Context(), w.Now().Add(5*time.Second)); err != nil {
+			t.Fatalf("after %d attempts: %v", tried, err)
+		}
+		f.Rest(t, 1)
+	}
+	if c := w.Claims(); tried == 0 || tried > passes/2 || len(c) != 1 || c[0].Name != before || c[0].Annotations["joiner.sh/disruption"] != "" {
+		t.Errorf("%d attempts, claims %+v, want that of before", tried, c)
 	}
 }
