@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -168,6 +169,7 @@ func decisionSettings(v settings.Values) cluster.Settings {
 		MemoryOverhead:            v.VMMemoryOverheadPercent,
 		ReservedENIs:              int64(v.ReservedENIs),
 		OpenReservations:          !v.ReservedCapacity,
+		IPv6:                      strings.Contains(v.ServiceCIDR, ":"),
 	}
 }
 

@@ -199,7 +199,7 @@ func (t clusterTarget) readSnapshot(ctx context.Context, sc terminalOutput, l cl
 	}
 	d := defaultSettings()
 	for i := range s.Classes {
-		s.Classes[i].ApplySettings(d.VMMemoryOverheadPercent, int64(d.ReservedENIs), !d.ReservedCapacity)
+		s.Classes[i].ApplySettings(d.VMMemoryOverheadPercent, int64(d.ReservedENIs), !d.ReservedCapacity, s.Rules.IPv6)
 	}
 	return s, nil
 }

@@ -179,7 +179,7 @@ func plainClass(f workload.File, name string, like instancetypes.Class) instance
 func resolvedLike(class, like instancetypes.Class) instancetypes.Class {
 	class.Ready, class.Message, class.Unseen = like.Ready, like.Message, like.Unseen
 	class.Images, class.ZoneIDs, class.Reservations = like.Images, like.ZoneIDs, like.Reservations
-	class.ApplySettings(like.MemoryOverhead, like.ReservedENIs, like.OpenReservations)
+	class.ApplySettings(like.MemoryOverhead, like.ReservedENIs, like.OpenReservations, like.IPv6)
 	class.LearnedMemoryMiB = like.LearnedMemoryMiB
 	return class
 }

@@ -65,7 +65,8 @@ func (m Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 		}
 	}
 	for i := range s.Classes {
-		s.Classes[i].ApplySettings(m.Rules.MemoryOverhead, m.Rules.ReservedENIs, m.Rules.OpenReservations)
+		s.Classes[i].ApplySettings(m.Rules.MemoryOverhead, m.Rules.ReservedENIs, m.Rules.OpenReservations,
+			m.Rules.IPv6)
 	}
 	if m.Levels != nil {
 		NoteStage(ctx, StageLevels)

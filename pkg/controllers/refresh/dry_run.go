@@ -69,7 +69,8 @@ func (r *Controller) dryRunClass(ctx context.Context, c *awsv1.EC2NodeClass, fou
 	}
 	in := launch.Input{Class: draft,
 		Resolved: nodeclass.DescribeClass(draft), Cluster: r.Cluster}
-	in.Resolved.ApplySettings(r.Rules.MemoryOverhead, r.Rules.ReservedENIs, r.Rules.OpenReservations)
+	in.Resolved.ApplySettings(r.Rules.MemoryOverhead, r.Rules.ReservedENIs, r.Rules.OpenReservations,
+		r.Rules.IPv6)
 	if in.Resolved.Placement != nil {
 		if in.Resolved.Placement = found.Placement; found.Placement == nil {
 			return nil, false, nil // its condition says so

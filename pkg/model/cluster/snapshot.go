@@ -108,6 +108,8 @@ type Settings struct {
 	ReservedENIs int64 `json:"reservedENIs,omitempty"`
 	// selections of capacity reservations are not read; EC2 matches open ones
 	OpenReservations bool `json:"openReservations,omitempty"`
+	// pods and services have addresses of IPv6
+	IPv6 bool `json:"ipv6,omitempty"`
 	// is told how a decision goes; nil for nobody
 	Follower StageFollower `json:"-"`
 }

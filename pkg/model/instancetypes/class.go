@@ -39,6 +39,7 @@ type Class struct {
 	MemoryOverhead       float64 `json:"memoryOverhead"`
 	NitroOnly            bool    `json:"nitroOnly,omitempty"`            // connectionTracking is set
 	Prefixes             bool    `json:"prefixes,omitempty"`             // ipPrefixCount is set
+	IPv6                 bool    `json:"ipv6,omitempty"`                 // pods of the cluster have addresses of IPv6
 	NestedVirtualization bool    `json:"nestedVirtualization,omitempty"` // only types that can
 	// the class's own, empty when it configures none
 	Interfaces []Interface `json:"interfaces,omitempty"`
@@ -54,10 +55,11 @@ type Class struct {
 }
 
 // ApplySettings gives the class what settings say and its object does not: which part of the memory the VM keeps, how
-// many network interfaces pods do not get, and whether EC2 matches open capacity reservations instead of those that the
-// class selects.
-func (c *Class) ApplySettings(memoryOverhead float64, reservedENIs int64, openReservations bool) {
+// many network interfaces pods do not get, whether EC2 matches open capacity reservations instead of those that the
+// class selects, and whether pods have IPv6 addresses.
+func (c *Class) ApplySettings(memoryOverhead float64, reservedENIs int64, openReservations, ipv6 bool) {
 	c.MemoryOverhead, c.ReservedENIs, c.OpenReservations = memoryOverhead, reservedENIs, openReservations
+	c.IPv6 = ipv6
 	if openReservations {
 		c.Reservations = nil
 	}

@@ -159,6 +159,7 @@ func TestClassRefuses(t *testing.T) {
 	}{
 		{"no image", nil, func(c *instancetypes.Class) { c.Images = []instancetypes.Image{{ID: "ami-gpu", Requirements: gpu}} }, "no AMI of the class fits this type"},
 		{"Xen", func(f *instancetypes.Facts) { f.Hypervisor = "xen" }, func(c *instancetypes.Class) { c.NitroOnly = true }, "connectionTracking needs the Nitro hypervisor"},
+		{"Xen and IPv6", func(f *instancetypes.Facts) { f.Hypervisor = "xen" }, func(c *instancetypes.Class) { c.ApplySettings(0, 0, false, true) }, "pods of a cluster of IPv6 need the Nitro hypervisor"},
 		{"Xen and prefixes", func(f *instancetypes.Facts) { f.Hypervisor = "xen" }, func(c *instancetypes.Class) { c.Prefixes = true }, "ipPrefixCount needs the Nitro hypervisor"},
 		{"EFA", nil, func(c *instancetypes.Class) { c.Interfaces = []instancetypes.Interface{{}, {EFAOnly: true, Device: 1}} }, "the class asks for more EFA interfaces than this type has"},
 		{"card", nil, func(c *instancetypes.Class) { c.Interfaces = []instancetypes.Interface{{}, {Card: 1}} }, "the class uses network card 1, this type has 1"},

@@ -211,6 +211,8 @@ func (r *typeResolver) refusalReason(f *Facts, image string) string {
 		return "connectionTracking needs the Nitro hypervisor"
 	case r.class.Prefixes && f.Hypervisor == "xen":
 		return "ipPrefixCount needs the Nitro hypervisor"
+	case r.class.IPv6 && f.Hypervisor == "xen":
+		return "pods of a cluster of IPv6 need the Nitro hypervisor"
 	case r.class.Placement != nil && !slices.Contains(f.PlacementStrategies, r.class.Placement.Strategy):
 		return "it is not known to go into placement groups of strategy " +
 			cmp.Or(r.class.Placement.Strategy, "unknown")

@@ -46,7 +46,7 @@ func TestChoose(t *testing.T) {
 					w.in.Addresses[f[0]] = launch.SubnetAddresses{Left: int64(number(t, strings.TrimPrefix(f[1], "left="))), Spare: int64(number(t, strings.TrimPrefix(f[2], "spare=")))}
 				}
 			case "open-reservations": // the setting reservedCapacity is false
-				w.in.Resolved.ApplySettings(w.in.Resolved.MemoryOverhead, w.in.Resolved.ReservedENIs, true)
+				w.in.Resolved.ApplySettings(w.in.Resolved.MemoryOverhead, w.in.Resolved.ReservedENIs, true, false)
 			case "group": // such as "pg-1 partition 3"; empty while it is not looked up
 				w.in.Resolved.Placement = &instancetypes.Placement{Name: "ours"}
 				if f := strings.Fields(d.Input); len(f) > 0 {
