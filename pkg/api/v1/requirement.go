@@ -27,6 +27,8 @@ type Requirement struct {
 	Operator corev1.NodeSelectorOperator `json:"operator"`
 	// Values are the label values: at least one for In, exactly one integer for the comparing operators, none for
 	// Exists and DoesNotExist.
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
 	// +listType=atomic
 	// +optional
 	Values []string `json:"values,omitempty"`

@@ -2,6 +2,7 @@ package crdcheck
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,6 +48,11 @@ func TestJudge(t *testing.T) {
 		"a static pool": {text: poolText + "      - {key: a, operator: Exists}\n  replicas: 3\n  limits: {nodes: 4}\n"},
 		"no value": {text: poolText + "      - {key: a, operator: In, values: []}\n",
 			refused: []string{"spec.template.spec.requirements: Invalid value: requirements with operator 'In' must have a value defined"}},
+		"every form of a value": {text: poolText + "      - {key: a, operator: NotIn, values: ['', 'a', 'A-b_c.d9', '007', \"" + strings.Repeat("x", 63) + "\"]}\n"},
+		"no label value": {text: poolText + "      - {key: a, operator: In, values: [\"a b\\x1b[31m\", ok]}\n",
+			refused: []string{`spec.template.spec.requirements[0].values[0]: Invalid value: "a b\x1b[31m": spec.template.spec.requirements[0].values[0] in body should match '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'`}},
+		"a long value": {text: poolText + "      - {key: a, operator: In, values: [\"" + strings.Repeat("x", 64) + "\"]}\n",
+			refused: []string{"spec.template.spec.requirements[0].values[0]: Too long: may not be more than 63 bytes"}},
 		"a restricted key": {text: poolText + "      - {key: kubernetes.io/hostname, operator: Exists}\n",
 			refused: []string{`spec.template.spec.requirements[0].key: Invalid value: "kubernetes.io/hostname": label "kubernetes.io/hostname" is restricted`}},
 		"no class, an old policy": {text: "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\nspec: {template: {spec: {requirements: []}}, disruption: {consolidateAfter: 0s, consolidationPolicy: WhenUnderutilized, expireAfter: 3h}}\n",
