@@ -64,6 +64,7 @@ func portNeeds() map[string]string {
 		"StoppedCapacity.StartNodes": "ec2:StartInstances, " + patchClaim + ", " + writeStatus + ", " + writeRecord + ", create events",
 		"Launcher.LaunchBatch":       launches, "Launcher.LaunchInstances": launches,
 		"Lease.Acquire":                   "get leases.coordination.k8s.io, create leases.coordination.k8s.io, update leases.coordination.k8s.io",
+		"LaunchFailures.NoteUnusedNodes":  writeRecord,
 		"LaunchFailures.NoteFailedLaunch": writeRecord,
 		"LiveReader.ReadClaim":            "get nodeclaims.karpenter.sh", "LiveReader.PodsOn": "list pods",
 		"LeaseHolders.LeaseSign": "get leases.coordination.k8s.io", "Metrics.Put": "", // metrics are lines of the log

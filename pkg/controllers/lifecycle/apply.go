@@ -78,6 +78,9 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 			v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)})
 	case plan.NoteFailedLaunch:
 		return w.l.Failures.NoteFailedLaunch(ctx, claim.Class, a.Instance, a.Why)
+	case plan.NoteMissing:
+		_, err := w.l.Failures.NoteUnusedNodes(ctx, a.Unused, nil)
+		return err
 	case plan.LeaveNode:
 		return w.annotateClaim(ctx, claim, map[string]string{v1.AnnotationReplaceRequested: a.Leave})
 	case plan.DeleteClaim:

@@ -6,6 +6,7 @@ import (
 
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -40,6 +41,9 @@ type LaunchFailures interface {
 	// NoteFailedLaunch notes that an instance of the class ended before its node joined. From the second one on
 	// provision leaves the class alone for a while.
 	NoteFailedLaunch(ctx context.Context, class, instance, why string) error
+	// NoteUnusedNodes notes nodes that never had a resource: from the second one on it counts as zero for a day.
+	NoteUnusedNodes(ctx context.Context, unused []instancetypes.UnusedNode,
+		used []string) ([]instancetypes.UnavailableOffering, error)
 }
 
 // Volumes tells what is attached to nodes. It may be repeated.

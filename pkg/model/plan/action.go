@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -37,9 +38,10 @@ const (
 	DeletePod           ActionKind = "delete pod"    // delete with GraceSec, past its budget
 	// hold against the claim's class that its instance ended before its node joined
 	NoteFailedLaunch ActionKind = "note failed launch"
-	CountPool        ActionKind = "count"         // store in the pool what its nodes have
-	Registrations    ActionKind = "registrations" // note in the pool how registrations went
-	NoteShifts       ActionKind = "note shifts"   // note on the pool which zonal shifts its events told of
+	NoteMissing      ActionKind = "note missing resource" // hold Unused against the type of the claim's class
+	CountPool        ActionKind = "count"                 // store in the pool what its nodes have
+	Registrations    ActionKind = "registrations"         // note in the pool how registrations went
+	NoteShifts       ActionKind = "note shifts"           // note on the pool which zonal shifts its events told of
 	// an event on the pool or the node or, without either, on the claim
 	Tell ActionKind = "tell"
 )
@@ -66,8 +68,9 @@ type Action struct {
 	Outcomes []cluster.Registration
 	Zones    []string          // for NoteShifts: ids of zones
 	Labels   map[string]string // for AdoptClaim: what else the claim is to carry
-	Warning  bool              // for Tell
-	Every    time.Duration     // for Tell: how often it is told at most, zero for every two minutes
+	Unused   []instancetypes.UnusedNode
+	Warning  bool          // for Tell
+	Every    time.Duration // for Tell: how often it is told at most, zero for every two minutes
 }
 
 // String says the action in one line.

@@ -5,7 +5,35 @@ import (
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
 )
+
+// initializationTimeout is the reason of a claim whose node did not become usable in time.
+const initializationTimeout = "initialization_timeout"
+
+// missingAllowed is how many nodes of a type may lack a resource before none are bought for it: one may be broken.
+const missingAllowed = 2
+
+// noteMissing notes the resources that the claim's node never had, if that is why it ends.
+func (v index) noteMissing(c cluster.Claim, reason string) (out []plan.Action) {
+	nodes := v.nodes[c.ProviderID]
+	class, known := v.s.ClassOf(c.ClassKey())
+	if reason != initializationTimeout || !known || len(nodes) != 1 {
+		return nil
+	}
+	if lacks, _ := v.whyUninitialized(c, nodes[0]); lacks != v1.ReasonResourceNotRegistered {
+		return nil
+	}
+	of := instancetypes.OfferOf(c.Labels).Type
+	for _, name := range v.missingResources(c, nodes[0]) {
+		out = append(out, plan.Action{Do: plan.NoteMissing, Claim: c.Name, Instance: c.InstanceID(),
+			Unused: []instancetypes.UnusedNode{{Class: class.Name, Type: of, Resource: name, Cause: class.CauseOf(of),
+				Instance: c.InstanceID(), Allowed: missingAllowed, Why: "its nodes never had " + name}},
+			Why: of + " never had " + name})
+	}
+	return out
+}
 
 // missingResources are the requested resources that the node does not offer. One that a DRA driver serves is offered as
 // soon as the node has devices of it, whoever uses them: it never comes into status.allocatable.

@@ -225,7 +225,8 @@ func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) 
 		return v.failLaunch(c, i), true
 	}
 	if reason, why := v.deletionReason(c); reason != "" {
-		return []plan.Action{{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why}}, true
+		return append(v.noteMissing(c, reason),
+			plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why}), true
 	}
 	if impaired, doomed := v.endImpaired(c); doomed {
 		return impaired, true
@@ -309,7 +310,7 @@ func (v state) deletionReason(c cluster.Claim) (reason, why string) {
 	case c.Overdue(now, rules.RegistrationTimeout) && !v.hasJoined(c):
 		return registrationTimeout, fmt.Sprintf("no node registered for it within %s", rules.RegistrationTimeout)
 	case v.isOverdue(c) && !v.isUsable(c):
-		return "initialization_timeout", fmt.Sprintf("its node was not usable within %s of registering",
+		return initializationTimeout, fmt.Sprintf("its node was not usable within %s of registering",
 			rules.InitializationTimeout)
 	}
 	return "", ""

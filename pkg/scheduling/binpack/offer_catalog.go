@@ -49,7 +49,7 @@ type catalogBuilder struct {
 // they can launch.
 func (b *catalogBuilder) findPools(sells Offerings) {
 	c := b.catalog
-	sold := lowerToObserved(*b.s, overlays.ByPool(*b.s, sells))
+	sold := withoutMissing(*b.s, lowerToObserved(*b.s, overlays.ByPool(*b.s, sells)))
 	c.pools, c.skipped = usablePools(b.s)
 	slices.SortFunc(c.pools, func(a, b *pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
@@ -83,6 +83,27 @@ func lowerToObserved(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes
 			done[key] = instancetypes.LowerToObserved(sold(p), seen[p.ClassKey()])
 		}
 		return done[key]
+	}
+}
+
+// withoutMissing is what pools sell, without the resources that nodes of a type turned out never to have, whatever a
+// NodeOverlay says.
+func withoutMissing(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes.Type) func(
+	cluster.Pool) []instancetypes.Type {
+	return func(p cluster.Pool) []instancetypes.Type {
+		types := sold(p)
+		class, _ := s.ClassOf(p.ClassKey())
+		missing := class.MissingResources(s.SoldOut, s.Now)
+		if len(missing) == 0 {
+			return types
+		}
+		types = slices.Clone(types)
+		for i := range types {
+			for _, name := range missing[types[i].Name] {
+				types[i].Allocatable = types[i].Allocatable.With(name, 0)
+			}
+		}
+		return types
 	}
 }
 
