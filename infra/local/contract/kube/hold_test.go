@@ -100,13 +100,15 @@ func (c env) awaitNode(t *testing.T, pod string) {
 // The right to patch pods goes no further than holds.
 func TestProvisionChangesNothingElseOfPods(t *testing.T) {
 	c := newEnv(t)
-	c.addPod(t, "web", "", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/gate"}} })
-	config := rest.CopyConfig(c.plane.RESTConfig())
-	config.Impersonate = rest.ImpersonationConfig{UserName: "provision", Groups: []string{install.GroupProvision, "system:authenticated"}}
-	k, err := kubernetes.NewForConfig(config)
+	owner, err := c.CoreV1().ConfigMaps(c.name).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.addPod(t, "web", "", func(p *corev1.Pod) {
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/gate"}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID}}
+	})
+	k := c.caller(t, install.GroupProvision)
 	for name, patch := range map[string]string{
 		"image":            `{"spec":{"containers":[{"name":"main","image":"evil"}]}}`,
 		"other toleration": `[{"op":"add","path":"/spec/tolerations/-","value":{"operator":"Exists"}}]`,
@@ -117,16 +119,77 @@ func TestProvisionChangesNothingElseOfPods(t *testing.T) {
 		"gate":             `{"spec":{"schedulingGates":null}}`,
 		"affinity":         `{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Exists"}]}]}}}}}`,
 		"node selector":    `{"spec":{"nodeSelector":{"a":"b"}}}`,
+		"owner":            `[{"op":"replace","path":"/metadata/ownerReferences/0/uid","value":"00000000-0000-0000-0000-000000000000"}]`,
 	} {
-		kind := types.StrategicMergePatchType // of lists it changes what is named
-		if patch[0] == '[' {
-			kind = types.JSONPatchType
-		}
-		dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
-		// a new policy takes a moment
-		eventually(t, "a refusal by the policy: "+name, func(ctx context.Context) (string, bool) {
-			_, err := k.CoreV1().Pods(c.name).Patch(ctx, "web", kind, []byte(patch), dry)
-			return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'joiner-provision'")
+		c.refused(t, "joiner-provision: "+name, func(ctx context.Context) error {
+			_, err := k.CoreV1().Pods(c.name).Patch(ctx, "web", patchType(patch), []byte(patch), dryPatch())
+			return err
 		})
 	}
 }
+
+// The right to patch nodes goes no further than taints that keep new pods off.
+func TestNodesKeepWhatFunctionsMayNotChange(t *testing.T) {
+	c := newEnv(t)
+	c.addNode(t, c.name, corev1.Taint{Key: "example.com/gpu", Effect: corev1.TaintEffectNoSchedule})
+	for _, group := range []string{install.GroupDisrupt, install.GroupSpotInterruption, install.GroupReservationInterruption, install.GroupScheduledChange} {
+		k := c.caller(t, group)
+		patchNode := func(ctx context.Context, patch string) error {
+			_, err := k.CoreV1().Nodes().Patch(ctx, c.name, patchType(patch), []byte(patch), dryPatch())
+			return err
+		}
+		for name, patch := range map[string]string{
+			"NoExecute":          `[{"op":"add","path":"/spec/taints/-","value":{"key":"karpenter.sh/disrupted","effect":"NoExecute"}}]`,
+			"another taint":      `[{"op":"add","path":"/spec/taints/-","value":{"key":"x","effect":"NoSchedule"}}]`,
+			"a taint of another": `[{"op":"remove","path":"/spec/taints/0"}]`,
+			"label":              `{"metadata":{"labels":{"karpenter.sh/nodepool":"other"}}}`,
+			"annotation":         `{"metadata":{"annotations":{"a":"b"}}}`,
+			"finalizer":          `{"metadata":{"finalizers":["example.com/f"]}}`,
+			"unschedulable":      `{"spec":{"unschedulable":true}}`,
+			"owner":              `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"none","uid":"u"}]}}`,
+		} {
+			c.refused(t, "joiner-nodes: "+group+" "+name, func(ctx context.Context) error { return patchNode(ctx, patch) })
+		}
+		for name, patch := range map[string]string{
+			"disrupted":      `[{"op":"add","path":"/spec/taints/-","value":{"key":"karpenter.sh/disrupted","effect":"NoSchedule"}}]`,
+			"revision":       `[{"op":"add","path":"/spec/taints/-","value":{"key":"joiner.sh/failed-revision","effect":"NoSchedule"}}]`,
+			"load balancers": `{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":"karpenter"}}}`,
+		} {
+			if err := patchNode(t.Context(), patch); err != nil {
+				t.Errorf("%s %s: %v", group, name, err)
+			}
+		}
+	}
+}
+
+// caller is a client that the API server takes for a function of the group.
+func (c env) caller(t *testing.T, group string) *kubernetes.Clientset {
+	t.Helper()
+	config := rest.CopyConfig(c.plane.RESTConfig())
+	config.Impersonate = rest.ImpersonationConfig{UserName: "function", Groups: []string{group, "system:authenticated"}}
+	k, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// refused waits until the policy refuses, which is named first: a new one takes a moment.
+func (c env) refused(t *testing.T, what string, change func(context.Context) error) {
+	t.Helper()
+	policy, _, _ := strings.Cut(what, ":")
+	eventually(t, "a refusal by "+what, func(ctx context.Context) (string, bool) {
+		err := change(ctx)
+		return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+policy+"'")
+	})
+}
+
+// patchType is that of a patch: of lists a strategic one changes what is named.
+func patchType(patch string) types.PatchType {
+	if patch[0] == '[' {
+		return types.JSONPatchType
+	}
+	return types.StrategicMergePatchType
+}
+
+func dryPatch() metav1.PatchOptions { return metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}} }
