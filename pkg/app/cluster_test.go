@@ -136,17 +136,17 @@ func TestTheARNOfTheCluster(t *testing.T) {
 // Lambda would refuse in an environment.
 func TestWhatThePreflightTells(t *testing.T) {
 	one := preflight.Cluster{Endpoint: "https://api", CABundle: certificate("ca"), ServiceCIDR: "10.100.0.0/16"}
-	prints := map[any]bool{}
+	prints, reaches := map[any]bool{}, map[any]bool{}
 	for _, c := range []preflight.Cluster{one, {Endpoint: "https://b", CABundle: one.CABundle, ServiceCIDR: one.ServiceCIDR},
 		{Endpoint: one.Endpoint, CABundle: certificate("b"), ServiceCIDR: one.ServiceCIDR}, {Endpoint: one.Endpoint, CABundle: one.CABundle, ServiceCIDR: "10.101.0.0/16"}} {
 		got, err := stackAttributes(c, 1024)
-		if err != nil || got["Endpoint"] != c.Endpoint || got["CABundle"] != c.CABundle || got["ServiceCIDR"] != c.ServiceCIDR || prints[got["Fingerprint"]] {
+		if err != nil || got["Endpoint"] != c.Endpoint || got["CABundle"] != c.CABundle || got["ServiceCIDR"] != c.ServiceCIDR || prints[got["Fingerprint"]] || reaches[got["Reach"]] {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}
-		prints[got["Fingerprint"]] = true
+		prints[got["Fingerprint"]], reaches[got["Reach"]] = true, true
 	}
 	got, err := stackAttributes(one, 1769)
-	if err != nil || got["FunctionMemory"] != "1769" || got["MemoryLimit"] != "1150MiB" || prints[got["Fingerprint"]] {
+	if err != nil || got["FunctionMemory"] != "1769" || got["MemoryLimit"] != "1150MiB" || prints[got["Fingerprint"]] || !reaches[got["Reach"]] {
 		t.Errorf("with other memory: %v, %v", got, err)
 	}
 	one.CABundle = strings.Repeat("A", maxCABundle+1)

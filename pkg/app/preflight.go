@@ -36,6 +36,14 @@ func (c CustomResources) answerPreflight(ctx context.Context, set settings.Value
 	account := discovery.Preflight{EKS: eks.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
 		EC2: ec2.NewFromConfig(cfg), Lambda: lambda.NewFromConfig(cfg)}
 	facts, err := readPermitted(ctx, account.ReadFacts, plan, min(deniedPoll, c.Patience), c.Patience)
+	if before != nil && plan.RollsBack(*before) && (err != nil || !facts.Cluster.Found) {
+		log.Warn("a rollback goes on without what EKS says, with what the functions have", "error", err)
+		facts, err = account.ReadDeployed(ctx, plan)
+		if err != nil {
+			return nil, err
+		}
+		return stackAttributes(facts.Cluster, preflight.ChooseMemory(plan, facts))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -58,18 +66,25 @@ func (c CustomResources) answerPreflight(ctx context.Context, set settings.Value
 const maxCABundle = 3072
 
 // stackAttributes are what the stack gives the functions: what they are told of the cluster, so that none has to ask
-// EKS, and the memory of those that read it, in MiB. The fingerprint stands for all of it: a function's version is made
-// anew when it changes.
+// EKS, and the memory of those that read it, in MiB. Two fingerprints stand for them, with the memory and without: a
+// function's version is made anew when that of what it is given changes, and then alone. Lambda publishes no second
+// version of what did not change, which fails a deployment.
 func stackAttributes(c preflight.Cluster, memory int) (map[string]any, error) {
 	if len(c.CABundle) > maxCABundle {
 		return nil, fmt.Errorf("the certificate authority of the cluster has %d characters, the functions' environment has room for %d: set clusterCABundle in cdk.json to the certificate that is in use",
 			len(c.CABundle), maxCABundle)
 	}
 	size := strconv.Itoa(memory)
-	sum := sha256.Sum256([]byte(c.Endpoint + "\n" + c.CABundle + "\n" + c.ServiceCIDR + "\n" + size))
+	reach := c.Endpoint + "\n" + c.CABundle + "\n" + c.ServiceCIDR
 	return map[string]any{"Endpoint": c.Endpoint, "CABundle": c.CABundle, "ServiceCIDR": c.ServiceCIDR,
 		"FunctionMemory": size, "MemoryLimit": settings.FunctionMemoryLimit(memory),
-		"Fingerprint": hex.EncodeToString(sum[:8])}, nil
+		"Fingerprint": fingerprint(reach + "\n" + size), "Reach": fingerprint(reach)}, nil
+}
+
+// fingerprint is short and another one for another text.
+func fingerprint(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // plans are what the stack is to make and, in an update, what it has made. An older version of the stack did not say

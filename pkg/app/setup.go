@@ -6,9 +6,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	api "joiner.sh/pkg/api/v1"
 	"log/slog"
+	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/install"
 	"joiner.sh/pkg/install/preflight"
 	"joiner.sh/pkg/install/setup"
@@ -112,18 +114,49 @@ func failedID(e cfn.Event, id string) string {
 // answerSetup does what the request asks for.
 func (c CustomResources) answerSetup(ctx context.Context, set settings.Values, e cfn.Event,
 	log *slog.Logger) (map[string]any, error) {
+	if e.RequestType != cfn.RequestDelete {
+		n, err := c.install(ctx, set, e, log)
+		if err != nil && asksForNothingNew(e) {
+			log.Warn("the cluster keeps what an earlier deployment installed", "error", err)
+			err = nil
+		}
+		return map[string]any{"Objects": n}, err
+	}
 	s, err := c.newSetup(ctx, set, e, log)
 	if err != nil {
 		return nil, err
 	}
-	if e.RequestType != cfn.RequestDelete {
-		if err := s.CheckLeavingRoles(ctx); err != nil {
-			return nil, err
-		}
-		n, err := s.InstallObjects(ctx)
-		return map[string]any{"Objects": n}, err
-	}
 	return nil, s.RemoveFromCluster(ctx, textProperty(e, "OnDelete") == settings.OnDeleteDrain, timeLeft(ctx))
+}
+
+// install installs the objects and returns their number, unless that takes a role from nodes.
+func (c CustomResources) install(ctx context.Context, set settings.Values, e cfn.Event, log *slog.Logger) (int, error) {
+	s, err := c.newSetup(ctx, set, e, log)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.CheckLeavingRoles(ctx); err != nil {
+		return 0, err
+	}
+	return s.InstallObjects(ctx)
+}
+
+// asksForNothingNew reports whether the request is for what is deployed already, or for an older deployment. Then
+// CloudFormation goes back after an update that failed, and a refusal would leave the stack in
+// UPDATE_ROLLBACK_FAILED, from which no deployment leads.
+func asksForNothingNew(e cfn.Event) bool {
+	if e.RequestType != cfn.RequestUpdate {
+		return false
+	}
+	const deployment = "Deployment"
+	before, _ := e.OldResourceProperties[deployment].(string)
+	if preflight.IsRollback(textProperty(e, deployment), before) {
+		return true
+	}
+	now, old := maps.Clone(e.ResourceProperties), maps.Clone(e.OldResourceProperties)
+	delete(now, deployment)
+	delete(old, deployment)
+	return reflect.DeepEqual(now, old)
 }
 
 func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cfn.Event,

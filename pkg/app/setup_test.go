@@ -57,3 +57,23 @@ func TestPushNeedsItsSecret(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatIsDeployedIsNotRefused: after an update that failed CloudFormation asks for the properties of before, and a
+// refusal would leave the stack in UPDATE_ROLLBACK_FAILED.
+func TestWhatIsDeployedIsNotRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		request     cfn.RequestType
+		now, before map[string]any
+		nothing     bool
+	}{
+		"an older deployment":               {cfn.RequestUpdate, map[string]any{"Deployment": "2026-01-01T10:00:00Z", "Manifests": "a"}, map[string]any{"Deployment": "2026-01-02T10:00:00Z", "Manifests": "b"}, true},
+		"a newer one":                       {cfn.RequestUpdate, map[string]any{"Deployment": "2026-01-02T10:00:00Z", "Manifests": "b"}, map[string]any{"Deployment": "2026-01-01T10:00:00Z", "Manifests": "a"}, false},
+		"a newer one of the same":           {cfn.RequestUpdate, map[string]any{"Deployment": "2026-01-02T10:00:00Z", "Manifests": "a"}, map[string]any{"Deployment": "2026-01-01T10:00:00Z", "Manifests": "a"}, true},
+		"from a stack that did not name it": {cfn.RequestUpdate, map[string]any{"Deployment": "2026-01-02T10:00:00Z", "Manifests": "a"}, map[string]any{"Manifests": "b"}, false},
+		"a creation":                        {cfn.RequestCreate, map[string]any{"Deployment": "2026-01-01T10:00:00Z"}, nil, false},
+	} {
+		if got := asksForNothingNew(cfn.Event{RequestType: c.request, ResourceProperties: c.now, OldResourceProperties: c.before}); got != c.nothing {
+			t.Errorf("%s: asks for nothing new: %t", name, got)
+		}
+	}
+}

@@ -28,6 +28,7 @@ type clusterFacts struct {
 	mode     string // of authentication; empty: API
 	private  bool   // no public endpoint
 	autoMode bool   // EKS Auto Mode
+	status   string // empty: ACTIVE
 	ipv6     bool   // addresses of services
 }
 
@@ -61,6 +62,13 @@ func (c *eks) SetClusterAccess(mode string, public bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cluster.mode, c.cluster.private = mode, !public
+}
+
+// SetClusterStatus is what DescribeCluster says the cluster is, such as DELETING.
+func SetClusterStatus(c *Cloud, status string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cluster.status = status
 }
 
 // SetAutoMode turns EKS Auto Mode on or off, as far as DescribeCluster tells.
@@ -199,7 +207,7 @@ func (c *eks) describeCluster(_ *call, _ *struct{}) (any, error) {
 	return map[string]any{"cluster": map[string]any{
 		"name": c.opt.ClusterName, "arn": "arn:aws:eks:" + c.opt.Region + ":" + c.opt.Account + ":cluster/" +
 			c.opt.ClusterName,
-		"version": c.opt.KubernetesVersion, "status": "ACTIVE", "platformVersion": "eks.1",
+		"version": c.opt.KubernetesVersion, "status": cmp.Or(c.cluster.status, "ACTIVE"), "platformVersion": "eks.1",
 		"endpoint":                c.cluster.endpoint,
 		"certificateAuthority":    map[string]string{"data": base64.StdEncoding.EncodeToString(c.cluster.ca)},
 		"kubernetesNetworkConfig": addresses,

@@ -51,7 +51,7 @@ type Stack struct {
 
 // Usual is the stack as it is without further settings.
 func Usual() Stack {
-	const alarms = 34
+	const alarms = 31
 	return Stack{TicksPerHour: map[string]float64{"provision": 60, "lifecycle": 60, "disrupt": 60, "refresh": 12},
 		Alarms: alarms, Dashboards: 1, Tracing: true, Queues: 1}
 }

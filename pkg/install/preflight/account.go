@@ -80,7 +80,14 @@ func (c *checker) checkGivenRole(setting, name, entryType string) {
 
 // checkEndpoints finds endpoints that EC2 would refuse because the VPC answers to that name already.
 func (c *checker) checkEndpoints() {
-	if len(c.plan.Endpoints) == 0 || !c.knows(TopicEndpoints) {
+	if len(c.plan.Endpoints) == 0 {
+		return
+	}
+	if c.plan.GivenRegion == "" && hasOtherEndpointNames(c.plan.Region) {
+		c.addFinding(Broken, TopicEndpoints, "in "+c.plan.Region+" endpoints have other names, which the stack knows only when it is made for that region",
+			`write "region": "`+c.plan.Region+`" into the context of cdk.json and deploy again`)
+	}
+	if !c.knows(TopicEndpoints) {
 		return
 	}
 	var there, rest []string

@@ -27,6 +27,12 @@ const (
 	anywhere     = "0.0.0.0/0"
 )
 
+// IsGone reports whether nothing is left to be looked after in the cluster: there is none, it never came into being, or
+// it is being deleted.
+func (k Cluster) IsGone() bool {
+	return !k.Found || slices.Contains([]string{"DELETING", "FAILED", "CREATING"}, k.Status)
+}
+
 // CheckAccess says all that has to be changed before anybody can be let into the cluster; nil when nothing. Which
 // addresses its endpoint admits shows when it is called.
 func (k Cluster) CheckAccess() error {

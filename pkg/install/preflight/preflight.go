@@ -9,6 +9,7 @@ package preflight
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,8 @@ type Plan struct {
 	Reserved        int      // concurrency, of all functions
 	ForNotices      int      // of that, for the functions whose events leave two minutes
 	ForReservations int      // of that, for interruptible capacity reservations
+	GivenRegion     string   // that the settings name, so that the template is made for it; empty: they name none
+	Push            bool     // the cluster's webhook calls a function URL
 	FunctionMemory  int      // MiB, of the functions that read the cluster; 0: not said; settings.Auto fits the nodes
 	MemoryLike      string   // the function whose memory Auto does not go below
 	Deployment      string   // which it is: the time in RFC 3339, unless the user names it otherwise
@@ -57,6 +60,7 @@ const (
 	TopicEndpoints = "VPC endpoints"
 	TopicSubnets   = "subnets"
 	TopicWays      = "way to S3"
+	TopicPush      = "push"
 	TopicLambda    = "Lambda"
 	TopicNodes     = "nodes"
 	TopicMemory    = "memory of the functions"
@@ -96,7 +100,7 @@ type Finding struct {
 
 // Check finds everything that is wrong with deploying the plan. Before is what the stack has made already, nil when it
 // is deployed for the first time. Nothing keeps CloudFormation from going back to an older deployment: a refusal would
-// leave the stack in UPDATE_ROLLBACK_FAILED, from which no deployment leads.
+// leave the stack in UPDATE_ROLLBACK_FAILED, from which no deployment leads. Nor is what is deployed already refused.
 func Check(p Plan, before *Plan, f Facts) []Finding {
 	c := checker{plan: p, facts: f}
 	if before != nil {
@@ -110,9 +114,10 @@ func Check(p Plan, before *Plan, f Facts) []Finding {
 	c.checkEndpoints()
 	c.checkSubnets()
 	c.checkWays()
+	c.checkPush()
 	c.checkRoom()
 	c.checkMemory()
-	if c.rollsBack() {
+	if c.refusesNothing() {
 		for i := range c.found {
 			if c.found[i].Level == Broken {
 				c.found[i].Level = Warning
@@ -176,10 +181,31 @@ func (c *checker) whenThere() Level {
 	return Broken
 }
 
-// rollsBack reports whether CloudFormation surely goes back to an older deployment after an update that failed.
-func (c *checker) rollsBack() bool {
-	now, last, known := c.deployments()
-	return c.update && known && now.Before(last)
+// refusesNothing reports whether CloudFormation goes back to an older deployment after an update that failed, or may do
+// so, or whether the stack is to make nothing that it has not made.
+func (c *checker) refusesNothing() bool {
+	if !c.update {
+		return false
+	}
+	_, _, known := c.deployments()
+	return !known || c.plan.RollsBack(c.before) || c.plan.makesNoMoreThan(c.before)
+}
+
+// RollsBack reports whether CloudFormation surely goes back to the plan, an older deployment, after an update to
+// another failed.
+func (p Plan) RollsBack(from Plan) bool { return IsRollback(p.Deployment, from.Deployment) }
+
+// IsRollback reports whether a deployment is older than the one before. Only times in RFC 3339 can be compared.
+func IsRollback(now, before string) bool {
+	to, err := time.Parse(time.RFC3339, now)
+	from, errFrom := time.Parse(time.RFC3339, before)
+	return err == nil && errFrom == nil && to.Before(from)
+}
+
+// makesNoMoreThan reports whether two plans differ in which deployment they are alone.
+func (p Plan) makesNoMoreThan(deployed Plan) bool {
+	p.Deployment = deployed.Deployment
+	return reflect.DeepEqual(p.Properties(), deployed.Properties())
 }
 
 // deployments are the times of the deployment that is to be and of the one that was; not known where the user names

@@ -22,6 +22,8 @@ const (
 	propertyReserved    = "Reserved"
 	propertyNotices     = "ReservedForNotices"
 	propertyReservation = "ReservedForReservations"
+	propertyRegion      = "GivenRegion"
+	propertyPush        = "Push"
 	propertyMemory      = "FunctionMemory"
 	propertyMemoryLike  = "MemoryLike"
 	propertyDeployment  = "Deployment"
@@ -39,9 +41,13 @@ func (p Plan) Properties() map[string]any {
 		propertyMade: strings.Join(p.MadeNodeRoles, ","), propertyPolicies: strings.Join(p.NodePolicies, ","),
 		propertyVPC: p.VPC, propertySubnets: strings.Join(p.Subnets, ","), propertyEndpoints: strings.Join(p.Endpoints, ","),
 		propertyReserved: strconv.Itoa(p.Reserved), propertyNotices: strconv.Itoa(p.ForNotices),
-		propertyReservation: strconv.Itoa(p.ForReservations), propertyMemory: strconv.Itoa(p.FunctionMemory)}
+		propertyReservation: strconv.Itoa(p.ForReservations), propertyMemory: strconv.Itoa(p.FunctionMemory),
+		propertyMemoryLike: p.MemoryLike, propertyPush: strconv.FormatBool(p.Push)}
 	if p.FunctionMemory == settings.Auto {
-		out[propertyMemory], out[propertyMemoryLike] = memoryAuto, p.MemoryLike
+		out[propertyMemory] = memoryAuto
+	}
+	if p.GivenRegion != "" {
+		out[propertyRegion] = p.GivenRegion
 	}
 	if p.WindowsNodeRole != "" {
 		out[propertyWindows] = p.WindowsNodeRole
@@ -80,5 +86,6 @@ func ReadPlan(properties map[string]any, region string) (p Plan, whole bool) {
 		NodePolicies: list(propertyPolicies), VPC: text(propertyVPC), Subnets: list(propertySubnets),
 		Endpoints: list(propertyEndpoints), Reserved: number(propertyReserved), ForNotices: number(propertyNotices),
 		ForReservations: number(propertyReservation),
-		FunctionMemory:  memory, MemoryLike: text(propertyMemoryLike), Deployment: text(propertyDeployment)}, whole
+		GivenRegion:     text(propertyRegion), Push: text(propertyPush) == "true",
+		FunctionMemory: memory, MemoryLike: text(propertyMemoryLike), Deployment: text(propertyDeployment)}, whole
 }

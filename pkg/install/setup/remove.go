@@ -33,15 +33,16 @@ const longestRest = 5 * time.Second
 // within the time given. May be repeated.
 func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.Duration) error {
 	until := s.Now().Add(s.IAMDelay)
-	if !s.Access.Found || s.Cluster == nil {
-		s.Log.Info("the cluster is gone, and everything in it with it")
+	if s.Cluster == nil || s.Access.IsGone() {
+		s.Log.Info("the cluster is gone, and everything in it with it", "status", s.Access.Status)
 		if drain && !s.Observe {
 			return s.removeLeftovers(ctx, until)
 		}
 		return nil
 	}
 	if err := s.reachCluster(ctx); err != nil {
-		return err
+		return fmt.Errorf("%w. Mend that and delete the stack again, or leave finalizers, webhook and nodes as they are: "+
+			"aws cloudformation delete-stack --stack-name STACK --retain-resources LOGICAL-ID-OF-SetupResource", err)
 	}
 	s.Push = install.Address{} // nobody answers any more
 	if _, err := s.applyWebhook(ctx); err != nil {

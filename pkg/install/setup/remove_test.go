@@ -94,4 +94,22 @@ func TestAClusterThatIsGoneNeedsNothing(t *testing.T) {
 	if err := s.RemoveFromCluster(t.Context(), false, time.Second); err != nil || len(w.done) > 0 {
 		t.Errorf("%v after %v", err, w.done)
 	}
+	for _, status := range []string{"DELETING", "FAILED", "CREATING"} {
+		s := newSetup(w)
+		s.Access.Status = status
+		if err := s.RemoveFromCluster(t.Context(), false, time.Second); err != nil || len(w.done) > 0 {
+			t.Errorf("%s: %v after %v", status, err, w.done)
+		}
+	}
+}
+
+// TestAClusterOutOfReachSaysHowToDeleteTheStack all the same.
+func TestAClusterOutOfReachSaysHowToDeleteTheStack(t *testing.T) {
+	w := &world{fail: func(string) error { return errors.New("no route to host") }}
+	s := newSetup(w)
+	s.Patience = time.Millisecond
+	err := s.RemoveFromCluster(t.Context(), false, time.Second)
+	if err == nil || !strings.Contains(err.Error(), "no route to host") || !strings.Contains(err.Error(), "--retain-resources") {
+		t.Errorf("error %v", err)
+	}
 }

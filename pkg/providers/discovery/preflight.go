@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func (r Preflight) ReadFacts(ctx context.Context, p preflight.Plan) (f preflight
 	for _, name := range givenRoles(p) {
 		ask(preflight.TopicEntries, func(ctx context.Context) error { return r.readEntry(ctx, p.Cluster, name, &f) })
 	}
-	if len(p.Endpoints) > 0 {
+	if p.VPC != "" {
 		ask(preflight.TopicEndpoints, func(ctx context.Context) error { return r.readEndpoints(ctx, p, &f) })
 	}
 	if len(p.Subnets) > 0 {
@@ -177,7 +178,8 @@ func (r Preflight) readWays(ctx context.Context, p preflight.Plan, f *preflight.
 	}
 	for _, s := range all {
 		found := slices.ContainsFunc(s.Routes, func(r Route) bool { return preflight.LeadsToS3(r.To, r.Via, list) })
-		f.Ways = append(f.Ways, preflight.Way{Subnet: s.Subnet, Found: found})
+		maybe := slices.ContainsFunc(s.Routes, func(r Route) bool { return preflight.MayLeadToS3(r.To, r.Via) })
+		f.Ways = append(f.Ways, preflight.Way{Subnet: s.Subnet, Found: found, Maybe: maybe})
 	}
 	return nil
 }
@@ -195,16 +197,30 @@ func (r Preflight) readLimits(ctx context.Context, f *preflight.Facts) error {
 
 // readMemory reads what the functions have that read the cluster, if they are there.
 func (r Preflight) readMemory(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
-	out, err := r.Lambda.GetFunctionConfiguration(ctx,
-		&lambda.GetFunctionConfigurationInput{FunctionName: &p.MemoryLike})
+	deployed, err := r.ReadDeployed(ctx, p)
 	if awserrors.IsMissing(err) {
 		return nil
 	}
+	f.Memory = deployed.Memory
+	return err
+}
+
+// ReadDeployed asks what the functions were told of the cluster when they were deployed, and their memory. It fails
+// where there are none yet.
+func (r Preflight) ReadDeployed(ctx context.Context, p preflight.Plan) (preflight.Facts, error) {
+	out, err := r.Lambda.GetFunctionConfiguration(ctx,
+		&lambda.GetFunctionConfigurationInput{FunctionName: &p.MemoryLike})
 	if err != nil {
-		return err
+		return preflight.Facts{}, fmt.Errorf("read configuration of function %s: %w", p.MemoryLike, err)
 	}
-	f.Memory = int(aws.ToInt32(out.MemorySize))
-	return nil
+	f := preflight.Facts{Memory: int(aws.ToInt32(out.MemorySize))}
+	f.Cluster = preflight.Cluster{Name: p.Cluster, Region: p.Region}
+	if out.Environment != nil {
+		told := out.Environment.Variables
+		f.Cluster.Endpoint, f.Cluster.CABundle = told["CLUSTER_ENDPOINT"], told["CLUSTER_CA_BUNDLE"]
+		f.Cluster.ServiceCIDR = told["SERVICE_CIDR"]
+	}
+	return f, nil
 }
 
 // countClusterNodes counts the running instances that carry the tag by which EC2 knows the nodes of the cluster. It

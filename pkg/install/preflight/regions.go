@@ -1,0 +1,27 @@
+package preflight
+
+import (
+	"slices"
+	"strings"
+)
+
+// HasFunctionURLs reports whether Lambda has function URLs in the region.
+func HasFunctionURLs(region string) bool {
+	return !slices.Contains([]string{"ap-east-2", "ap-south-2", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6",
+		"ap-southeast-7", "ca-west-1", "cn-north-1", "cn-northwest-1", "eu-central-2", "eu-south-2", "il-central-1",
+		"me-central-1", "us-gov-east-1", "us-gov-west-1"}, region)
+}
+
+// checkPush finds a region in which the cluster could call nobody.
+func (c *checker) checkPush() {
+	if c.plan.Push && !HasFunctionURLs(c.plan.Region) {
+		c.addFinding(Broken, TopicPush, "trigger is push, which needs a function URL, and Lambda has none in "+c.plan.Region,
+			`write "trigger": "watch" or "trigger": "schedule" into the context of cdk.json`)
+	}
+}
+
+// hasOtherEndpointNames reports whether the endpoints of some services have other names in the region than
+// com.amazonaws.REGION.SERVICE: in China and in the isolated partitions.
+func hasOtherEndpointNames(region string) bool {
+	return strings.HasPrefix(region, "cn-") || strings.Contains(region, "-iso")
+}
