@@ -181,9 +181,13 @@ func TestAFloodCostsWhatThePageSays(t *testing.T) {
 	const callsPerSecond = 10 // of a URL, for each reserved concurrent invocation
 	var wake, woken float64
 	tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) {
-		gb, at := p["MemorySize"].(float64)/1024, p["ReservedConcurrentExecutions"]
+		const given, called = 512.0 / 1024, 128.0 / 1024
+		gb, at := given, p["ReservedConcurrentExecutions"]
 		switch id {
 		case "Wake":
+			if gb = called; p["MemorySize"] != 128.0 {
+				t.Errorf("wake has %v MiB", p["MemorySize"])
+			}
 			seconds := bill.HoursPerMonth * 3600 * at.(float64)
 			wake = seconds*callsPerSecond*bill.PerRequest + seconds*gb*bill.PerGBSecond
 		case "Provision", "Lifecycle":

@@ -3,6 +3,7 @@ package stack
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseks"
@@ -54,6 +55,10 @@ func (f function) handlesInterruptions() bool {
 			k == events.KindRebalance || k == events.KindScheduledChange
 	})
 }
+
+// wokenByOthers reports whether another function invokes it that it may invoke itself, which Lambda takes for an endless
+// loop.
+func (f function) wokenByOthers() bool { return f.ticks() && f.name != "disrupt" }
 
 // ticks reports whether a schedule invokes the function.
 func (f function) ticks() bool { return f.everyMin > 0 }
@@ -169,13 +174,15 @@ func (s *joiner) addFunction(f function) error {
 		// every permission is written in permissions.go, none added behind our back
 		Role:                  role.WithoutPolicyUpdates(nil),
 		Tracing:               awslambda.Tracing_DISABLED,
-		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN}, // to go back to
+		EnvironmentEncryption: s.key,
+		CurrentVersionOptions: &awslambda.VersionOptions{
+			// To go back to. What an update published that failed goes: Lambda would not publish the same again.
+			RemovalPolicy: awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE,
+			Description:   s.versionDescription(f),
+		},
 	}
-	if f.inCluster() {
-		// What the preflight found is no part of what CDK tells versions apart by. Another description makes another
-		// version.
-		props.CurrentVersionOptions.Description = awscdk.Fn_Join(jsii.String(" "), &[]*string{
-			jsii.String("Joiner for the cluster as of"), s.preflight.GetAttString(jsii.String("Fingerprint"))})
+	if f.wokenByOthers() {
+		props.RecursiveLoop = awslambda.RecursiveLoop_ALLOW // one at a time, there is nothing to run away
 	}
 	if f.called {
 		props.LoggingFormat, props.SystemLogLevelV2 = awslambda.LoggingFormat_JSON, awslambda.SystemLogLevel_WARN
@@ -193,21 +200,36 @@ func (s *joiner) addFunction(f function) error {
 	made.fn, made.role, made.entry = awslambda.NewFunction(s.Stack, &f.id, props), role, entry
 	made.entrance = s.addEntrance(made)
 	s.mapQueue(made)
-	s.made[f.name] = made
 	if entry != nil {
 		s.entries = append(s.entries, entry)
 	}
-	s.ticks.addSchedule(s, made)
+	made.schedule = s.ticks.addSchedule(s, made)
 	return s.addRules(made)
 }
 
-// memoryMiB is settings.Auto for a function that gets what the preflight chooses.
+// versionDescription says what the preflight found of which the function is given something. That is no part of what
+// CDK tells versions apart by; another description makes another version. It changes with what the function is given
+// alone, because Lambda publishes no version that is like the last, and CloudFormation then fails.
+func (s *joiner) versionDescription(f function) *string {
+	if !f.inCluster() {
+		return nil
+	}
+	print := "Reach"
+	if f.alone {
+		print = "Fingerprint"
+	}
+	return awscdk.Fn_Join(jsii.String(" "), &[]*string{
+		jsii.String("Joiner for the cluster as of"), s.preflight.GetAttString(&print)})
+}
+
+// memoryMiB is settings.Auto for a function that gets what the preflight answers, be it chosen or given: a number that
+// is what was chosen changes nothing.
 func (p Props) memoryMiB(f function) int {
 	switch {
 	case f.called:
 		return memoryCalledMiB
 	case f.alone:
-		return p.Stack.FunctionMemory
+		return settings.Auto
 	}
 	return memoryMiB
 }
@@ -323,10 +345,16 @@ func (s *joiner) environment(f function) *map[string]*string {
 	if f.direct { // to tell its own stack's requests from others
 		env["STACK_ID"] = s.StackId()
 	}
+	if f.admin { // whom it wakes at the end, when the alias is gone
+		env["LIFECYCLE_FUNCTION"] = jsii.String(s.functionName("lifecycle"))
+	}
 	if s.secret != nil && (f.called || f.admin) {
 		env["PUSH_PATH"] = s.secret.SecretValue().UnsafeUnwrap()
 	}
 	for _, key := range sortedKeys(s.props.Given) {
+		if _, answered := env[key]; answered && strings.HasPrefix(key, "CLUSTER_") {
+			continue // by the preflight, which is given it
+		}
 		env[key] = jsii.String(s.props.Given[key])
 	}
 	return &env

@@ -19,6 +19,7 @@ import (
 func accepted() map[string]string {
 	return map[string]string{
 		"AwsSolutions-S1":   "the bucket holds one object that can be made again, with public instance types and prices; who reads it is not worth a second bucket",
+		"AwsSolutions-EC23": "an endpoint with private DNS answers for its service to the whole VPC and has private addresses only: who is kept out there loses the service",
 		"AwsSolutions-IAM4": "EKS asks for exactly these managed policies on node roles and widens them when nodes need more; the functions' roles have none",
 		"AwsSolutions-IAM5": "a wildcard stands where IAM knows no resource (Describe calls, X-Ray, the price list) or the resource does not exist yet, and then conditions " +
 			"on region or tags narrow it; testdata/permissions.txt shows every statement, and infra/local/contract/iam that each is needed and what it refuses",

@@ -3,8 +3,11 @@ package stack
 import (
 	"fmt"
 	"log"
+	"net/url"
 	"slices"
+	"strconv"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
 	"github.com/aws/jsii-runtime-go"
 
@@ -54,6 +57,8 @@ func (s *joiner) addNetwork() {
 	if len(set.SubnetIDs) == 0 {
 		return
 	}
+	// In another order they are the same to Lambda, which publishes no second version of that.
+	set.SubnetIDs, set.SecurityGroupIDs = slices.Sorted(slices.Values(set.SubnetIDs)), slices.Sorted(slices.Values(set.SecurityGroupIDs))
 	zones := make([]*string, len(set.SubnetIDs)) // only their number counts
 	for i := range zones {
 		zones[i] = jsii.String(fmt.Sprintf("zone-%d", i))
@@ -79,7 +84,12 @@ func (s *joiner) addNetwork() {
 func (s *joiner) addSecurityGroup() awsec2.ISecurityGroup {
 	own := awsec2.NewSecurityGroup(s.Stack, jsii.String("FunctionsGroup"), &awsec2.SecurityGroupProps{Vpc: s.net.vpc,
 		Description: jsii.String("Functions of Joiner for cluster " + s.cluster), AllowAllOutbound: jsii.Bool(false)})
-	own.AddEgressRule(awsec2.Peer_AnyIpv4(), awsec2.Port_Tcp(jsii.Number(443)), jsii.String("API server and AWS"), nil)
+	// Lambda keeps the network of versions that stay. In another VPC the stack makes another group.
+	resourceOf(own).CfnOptions().SetDeletionPolicy(awscdk.CfnDeletionPolicy_DELETE)
+	resourceOf(own).CfnOptions().SetUpdateReplacePolicy(awscdk.CfnDeletionPolicy_RETAIN)
+	for _, out := range s.waysOut() {
+		own.AddEgressRule(awsec2.Peer_AnyIpv4(), awsec2.Port_Tcp(&out.port), &out.why, nil)
+	}
 	if id := s.props.Stack.ClusterSecurityGroupID; id != "" {
 		ingress := awsec2.NewCfnSecurityGroupIngress(s.Stack, jsii.String("IntoCluster"),
 			&awsec2.CfnSecurityGroupIngressProps{
@@ -92,15 +102,52 @@ func (s *joiner) addSecurityGroup() awsec2.ISecurityGroup {
 	return own
 }
 
-// addEndpoints makes private ways to what the functions call, and says what they cost.
+// wayOut is a port that the functions call.
+type wayOut struct {
+	port float64
+	why  string
+}
+
+// waysOut are the ports of all that the functions call, each once.
+func (s *joiner) waysOut() []wayOut {
+	out := []wayOut{{443, "API server and AWS"}}
+	for _, to := range []struct{ name, url string }{
+		{"tracesURL", s.props.Functions.Traces.URL}, {"remoteWriteURL", s.props.Functions.RemoteWrite.URL},
+	} {
+		port := portOf(to.url)
+		if !slices.ContainsFunc(out, func(w wayOut) bool { return w.port == port }) {
+			out = append(out, wayOut{port, to.name})
+		}
+	}
+	return out
+}
+
+// portOf is the TCP port of a URL that the settings have checked; 443 where nothing else is said.
+func portOf(address string) float64 {
+	u, err := url.Parse(address)
+	if err != nil {
+		return 443
+	}
+	if port, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
+		return float64(port)
+	}
+	if u.Scheme == "http" {
+		return 80
+	}
+	return 443
+}
+
+// addEndpoints makes private ways to what the functions call, and says what they cost. By its private DNS an endpoint
+// answers for the service to all of the VPC, so it admits everybody there, nodes above all: it has private addresses
+// only. Where nodes stay when the stack goes, so do the endpoints that they call.
 func (s *joiner) addEndpoints() {
 	group := awsec2.NewSecurityGroup(s.Stack, jsii.String("EndpointsGroup"), &awsec2.SecurityGroupProps{Vpc: s.net.vpc,
 		Description:      jsii.String("Endpoints for the functions of Joiner for cluster " + s.cluster),
 		AllowAllOutbound: jsii.Bool(false)})
-	for _, g := range *s.net.groups {
-		group.AddIngressRule(awsec2.Peer_SecurityGroupId(g.SecurityGroupId(), nil), awsec2.Port_Tcp(jsii.Number(443)),
-			jsii.String("Functions of Joiner"), nil)
+	for _, peer := range []awsec2.IPeer{awsec2.Peer_AnyIpv4(), awsec2.Peer_AnyIpv6()} {
+		group.AddIngressRule(peer, awsec2.Port_Tcp(jsii.Number(443)), jsii.String("Everybody in the VPC"), nil)
 	}
+	made := []awscdk.CfnResource{resourceOf(group)}
 	var subnets []any
 	for _, id := range s.props.Stack.SubnetIDs {
 		subnets = append(subnets, id)
@@ -108,10 +155,15 @@ func (s *joiner) addEndpoints() {
 	for _, e := range interfaceEndpoints(s.props.Stack.VPCEndpoints) {
 		private := awsec2.NewCfnVPCEndpoint(s.Stack, jsii.String(e.id+"Endpoint"),
 			&awsec2.CfnVPCEndpointProps{VpcId: s.net.vpc.VpcId(), VpcEndpointType: jsii.String("Interface"),
-				ServiceName:       jsii.String(fmt.Sprintf("com.amazonaws.%s.%s", *s.Region(), e.service)),
+				ServiceName:       awsec2.NewInterfaceVpcEndpointAwsService(&e.service, nil, nil, nil).Name(),
 				PrivateDnsEnabled: jsii.Bool(true),
 				SubnetIds:         &subnets, SecurityGroupIds: &[]any{group.SecurityGroupId()}})
-		s.ways = append(s.ways, private)
+		s.ways, made = append(s.ways, private), append(made, private)
+	}
+	if s.props.Stack.OnDelete == settings.OnDeleteKeep {
+		for _, r := range made {
+			r.ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE, nil)
+		}
 	}
 	log.Print(endpointCost(s.cluster, len(interfaceEndpoints(s.props.Stack.VPCEndpoints)),
 		len(s.props.Stack.SubnetIDs)))

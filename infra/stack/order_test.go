@@ -35,6 +35,18 @@ func TestWhatSetupNeedsOutlivesItsCleanup(t *testing.T) {
 					t.Errorf("setup does not wait for %s, which CloudFormation then deletes before it is cleaned up", id)
 				}
 			}
+			for id, r := range w.Resources {
+				of := strings.TrimSuffix(plainID(id), "Alias")
+				if r.Type == "AWS::Lambda::Alias" && w.closure(plainID(id))["SetupResource"] != (of != "Wake") {
+					t.Errorf("%s waits for the cluster to have what the code needs: %t", of, of == "Wake")
+				}
+				if strings.HasSuffix(plainID(id), "SilentAlarm") && !w.closure(plainID(id))[strings.TrimSuffix(plainID(id), "SilentAlarm")+"Schedule"] {
+					t.Errorf("%s rings before there is a schedule", id)
+				}
+			}
+			if !w.closure("CatalogOldAlarm")["RefreshSchedule"] {
+				t.Error("CatalogOldAlarm rings before there is a schedule")
+			}
 			// The preflight answers while there is nothing else, so that it can say what would stop the rest.
 			alone := map[string]bool{"Preflight": true, "PreflightRole": true, "PreflightLogs": true}
 			if diff := cmp.Diff(alone, w.closure("PreflightResource")); diff != "" {

@@ -54,10 +54,8 @@ func (p permissions) commonAllows(f madeFunction, logGroup string) []statement {
 		out = append(out, statement{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"},
 			resources: []string{*f.deadLetters.QueueArn()}})
 	}
-	if p.key != nil && (f.deadLetters != nil || f.queue != nil || !f.called) {
-		out = append(out, statement{sid: "UseKey", actions: []string{"kms:Decrypt", "kms:GenerateDataKey"},
-			resources: []string{*p.key.KeyArn()}, when: conditions{"StringEquals": {"kms:ViaService": {
-				"s3." + *p.Region() + "." + *p.UrlSuffix(), "sqs." + *p.Region() + "." + *p.UrlSuffix()}}}})
+	if p.key != nil {
+		out = append(out, p.useKey(f.function))
 	}
 	if f.called {
 		return out
@@ -71,7 +69,7 @@ func (p permissions) commonAllows(f madeFunction, logGroup string) []statement {
 		out = append(out, statement{sid: "ReadTracesSecret", actions: []string{"secretsmanager:GetSecretValue"},
 			resources: []string{traces.Secret}})
 	}
-	if p.inVPC && !f.outside {
+	if !f.outside {
 		out = append(out, p.useNetwork(f.function)...)
 	}
 	if f.inCluster() && !f.asksEKS {
@@ -81,8 +79,23 @@ func (p permissions) commonAllows(f madeFunction, logGroup string) []statement {
 	return out
 }
 
+// useKey is for the user's key, through the services that use it for the function: its environment and, but for one that
+// is called by anybody, bucket and queues.
+func (p permissions) useKey(f function) statement {
+	services := []string{"lambda", "s3", "sqs"}
+	if f.called {
+		services = services[:1]
+	}
+	for i, name := range services {
+		services[i] = name + "." + *p.Region() + "." + *p.UrlSuffix()
+	}
+	return statement{sid: "UseKey", actions: []string{"kms:Decrypt", "kms:GenerateDataKey"},
+		resources: []string{*p.key.KeyArn()}, when: conditions{"StringEquals": {"kms:ViaService": services}}}
+}
+
 // useNetwork is what Lambda needs to put a function into a VPC, with the role of the function. The function's own code,
-// which has that role too, may do none of it: Lambda says in a condition key whose code a call comes from.
+// which has that role too, may do none of it: Lambda says in a condition key whose code a call comes from. Outside of a
+// VPC it is there for versions of before: Lambda could not give back their network interfaces when a stack leaves its VPC.
 func (p permissions) useNetwork(f function) []statement {
 	changes := []string{"ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses",
 		"ec2:UnassignPrivateIpAddresses"}
@@ -281,7 +294,8 @@ func setupAllows(p permissions) []statement {
 		{sid: "CreateSpotRole", changes: true, actions: []string{"iam:CreateServiceLinkedRole"},
 			resources: []string{p.arn("iam", "", *p.Account(), "role/aws-service-role/"+spot+"/*")},
 			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},
-		p.allowWake("lifecycle"),
+		{sid: "WakeFunctions", actions: []string{"lambda:InvokeFunction"}, // whose alias goes first
+			resources: []string{p.arn("lambda", *p.Region(), *p.Account(), "function:"+p.functionName("lifecycle"))}},
 	}, p.removeLeftovers()...)
 }
 

@@ -19,6 +19,7 @@ func preflightPlan(s scope, functions []function) preflight.Plan {
 		NodeRole: set.NodeRole, WindowsNodeRole: set.WindowsNodeRole, NodePolicies: set.NodePolicies,
 		VPC: set.VPCID, Subnets: set.SubnetIDs, Endpoints: set.VPCEndpoints,
 		Reserved: all, ForNotices: notices, ForReservations: s.props.ReservationConcurrency,
+		GivenRegion: set.Region, Push: s.props.Functions.Trigger == settings.TriggerPush,
 		FunctionMemory: set.FunctionMemory, MemoryLike: s.functionName(sizedLike), Deployment: set.Deployment}
 	for _, r := range madeNodeRoles(s) {
 		p.MadeNodeRoles = append(p.MadeNodeRoles, r.name)
@@ -34,10 +35,9 @@ func preflightAllows(p permissions) []statement {
 		p.findCluster(),
 		p.describe("CountNodes", "ec2:DescribeInstances"),
 	}
-	if p.props.Stack.FunctionMemory == settings.Auto {
-		out = append(out, statement{sid: "ReadMemory", actions: []string{"lambda:GetFunctionConfiguration"},
-			resources: []string{p.arn("lambda", *p.Region(), *p.Account(), "function:"+p.functionName(sizedLike))}})
-	}
+	// how much memory there is, and in a rollback what the functions were told of the cluster
+	out = append(out, statement{sid: "ReadMemory", actions: []string{"lambda:GetFunctionConfiguration"},
+		resources: []string{p.arn("lambda", *p.Region(), *p.Account(), "function:"+p.functionName(sizedLike))}})
 	if p.inVPC {
 		out = append(out, p.describe("DescribeNetwork", "ec2:DescribeSubnets", "ec2:DescribeRouteTables",
 			"ec2:DescribePrefixLists", "ec2:DescribeVpcEndpoints"))

@@ -2,29 +2,22 @@ package stack
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
 	"github.com/aws/jsii-runtime-go"
 
+	"joiner.sh/pkg/install/preflight"
 	"joiner.sh/pkg/settings"
 )
 
 // secretLength is the number of letters and digits in the path: more than anybody guesses, about 285 bits.
 const secretLength = 48
 
-// withoutURLs are the regions in which Lambda has no function URLs.
-func withoutURLs() []string {
-	return []string{"ap-east-2", "ap-south-2", "ap-southeast-4", "ap-southeast-5",
-		"ap-southeast-6", "ap-southeast-7", "ca-west-1", "cn-north-1", "cn-northwest-1", "eu-central-2", "eu-south-2",
-		"il-central-1", "me-central-1", "mx-central-1", "us-gov-east-1", "us-gov-west-1"}
-}
-
 // checkPush finds a region in which push cannot be had.
 func checkPush(p Props) error {
-	if region := p.Stack.Region; p.Functions.Trigger == settings.TriggerPush && slices.Contains(withoutURLs(), region) {
+	if region := p.Stack.Region; region != "" && p.Functions.Trigger == settings.TriggerPush && !preflight.HasFunctionURLs(region) {
 		return fmt.Errorf("settings: trigger is push, which needs a function URL, and Lambda has none in %s: choose watch or schedule", region)
 	}
 	return nil
@@ -40,6 +33,7 @@ func (s *joiner) addSecret() {
 	s.secret = awssecretsmanager.NewSecret(s.Stack, jsii.String("PushPath"), &awssecretsmanager.SecretProps{
 		Description:   jsii.String("Path of the URL by which cluster " + s.cluster + " wakes Joiner"),
 		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+		EncryptionKey: s.key,
 		GenerateSecretString: &awssecretsmanager.SecretStringGenerator{
 			ExcludePunctuation: jsii.Bool(true), PasswordLength: jsii.Number(secretLength),
 		},

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner.sh/events"
@@ -32,8 +33,26 @@ func (s *joiner) addRules(f madeFunction) error {
 			f.eventRules = append(f.eventRules, rule)
 		}
 	}
+	if f.queue != nil {
+		f.keepSendersOut()
+	}
 	s.made[f.name] = f
 	return nil
+}
+
+// keepSendersOut lets the function's own rules send to its queue and nobody else: of an instance whose end is told there
+// the function lets go without asking EC2.
+func (f madeFunction) keepSendersOut() {
+	var rules []any
+	for _, r := range f.eventRules {
+		rules = append(rules, *r.RuleArn())
+	}
+	f.queue.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Sid: jsii.String("OnlyRulesSend"), Effect: awsiam.Effect_DENY,
+		Principals: &[]awsiam.IPrincipal{awsiam.NewAnyPrincipal()}, Actions: jsii.Strings("sqs:SendMessage"),
+		Resources:  &[]*string{f.queue.QueueArn()},
+		Conditions: &map[string]any{"ArnNotEquals": map[string]any{"aws:SourceArn": rules}},
+	}))
 }
 
 // ruleTarget is where rules send the events of the function.

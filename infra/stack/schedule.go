@@ -45,10 +45,10 @@ func newSchedules(s *joiner, functions []function) schedules {
 }
 
 // addSchedule has a function that ticks invoked every so many minutes. A tick that cannot be delivered is no lost work:
-// the next one does the same, so that it is neither tried again nor kept.
-func (t schedules) addSchedule(s *joiner, f madeFunction) {
+// the next one does the same, so that it is neither tried again nor kept. It returns nil for a function without ticks.
+func (t schedules) addSchedule(s *joiner, f madeFunction) awscdk.CfnResource {
 	if !f.ticks() {
-		return
+		return nil
 	}
 	name, age := s.functionName(f.name), float64(tickAgeSec)
 	made := awsscheduler.NewSchedule(s.Stack, jsii.String(f.id+"Schedule"), &awsscheduler.ScheduleProps{
@@ -64,4 +64,5 @@ func (t schedules) addSchedule(s *joiner, f madeFunction) {
 		}),
 	})
 	s.rules = append(s.rules, resourceOf(made))
+	return resourceOf(made)
 }

@@ -25,9 +25,9 @@ const setupTimeout = 960
 // Created: the preflight, before the bucket that stays, the node roles, the network, any access entry and any function
 // that reserves concurrency, so that a cluster or an account that cannot have them is told from others by a message and
 // not by a failure halfway; then these, and the other functions; then setup puts CRDs and RBAC into the cluster; then
-// provision, refresh and all rules, so that nothing runs before there is something to run on. Deleted, the other way
-// round: nothing launches or fires any more when setup begins to drain, and lifecycle, which it wakes for that, is
-// still there. So is what nodes belong to the cluster by, without which kubelets could end no pod, and the network of
+// provision, refresh, all aliases and all rules, so that no code runs before the cluster has what it needs. Deleted,
+// the other way round: nothing launches or fires any more when setup begins to drain, and lifecycle, which it wakes
+// for that, is still there. So is what nodes belong to the cluster by, without which kubelets could end no pod, and the network of
 // the functions.
 func (s *joiner) addSetup() error {
 	hash, err := manifestHash()
@@ -56,6 +56,9 @@ func (s *joiner) addSetup() error {
 		"OnDelete":    s.props.Stack.OnDelete,
 		"RoleArn":     fn.Role().RoleArn(),
 	}
+	if d := s.props.Stack.Deployment; d != "" { // by which setup knows a rollback
+		asked["Deployment"] = d
+	}
 	if cron, zone := s.props.Stack.Hibernation(); cron != "" {
 		asked["Sleep"], asked["SleepFor"], asked["SleepTimeZone"] = cron,
 			s.props.Stack.HibernationDuration.String(), zone
@@ -67,7 +70,7 @@ func (s *joiner) addSetup() error {
 	setup := resourceOf(s.customResource("Setup", fn, asked))
 	setup.AddResourceDependency(s.made["setup"].entry, nil)
 	setup.AddResourceDependency(s.made["lifecycle"].entry, nil)
-	setup.AddResourceDependency(resourceOf(s.made["lifecycle"].entrance), nil)
+	setup.AddResourceDependency(resourceOf(s.made["lifecycle"].fn), nil)
 	for _, r := range slices.Concat(s.ways, s.joining) {
 		setup.AddResourceDependency(r, nil)
 	}
@@ -77,6 +80,11 @@ func (s *joiner) addSetup() error {
 	}
 	for _, rule := range s.rules {
 		rule.AddResourceDependency(setup, nil)
+	}
+	for _, name := range sortedKeys(s.made) {
+		if m := s.made[name]; m.inCluster() {
+			resourceOf(m.entrance).AddResourceDependency(setup, nil)
+		}
 	}
 	return nil
 }

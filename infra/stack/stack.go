@@ -77,6 +77,7 @@ type madeFunction struct {
 	deadLetters awssqs.Queue // nil: none
 	queue       awssqs.Queue // of its events; nil: its rules invoke it
 	entry       awscdk.CfnResource
+	schedule    awscdk.CfnResource // nil: it does not tick
 	eventRules  []awsevents.Rule
 }
 
@@ -108,6 +109,7 @@ func New(parent constructs.Construct, props Props) (awscdk.Stack, error) {
 			return nil, err
 		}
 	}
+	s.keepWritersOut()
 	if err := s.addSetup(); err != nil {
 		return nil, err
 	}
@@ -139,7 +141,7 @@ func (s *joiner) addBucket() {
 		EncryptionKey:     s.key,
 		BucketKeyEnabled:  bucketKey,
 		EnforceSSL:        jsii.Bool(true),
-		RemovalPolicy:     awscdk.RemovalPolicy_RETAIN,
+		RemovalPolicy:     awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE,
 		LifecycleRules: &[]*awss3.LifecycleRule{{
 			Id: jsii.String("leftovers"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
 			Expiration: awscdk.Duration_Days(jsii.Number(catalogExpiryDays)),
@@ -153,7 +155,23 @@ func (s *joiner) addBucket() {
 		}},
 	})
 	// A bucket that stays keeps the policy that refuses plain HTTP.
-	s.bucket.Policy().ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN)
+	s.bucket.Policy().ApplyRemovalPolicy(awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE)
+}
+
+// keepWritersOut lets the functions write to the bucket and nobody else: they believe what is in it, prices above all.
+func (s *joiner) keepWritersOut() {
+	var roles []any
+	for _, name := range sortedKeys(s.made) {
+		if !s.made[name].called && !s.made[name].outside {
+			roles = append(roles, *s.made[name].role.RoleArn())
+		}
+	}
+	s.bucket.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Sid: jsii.String("OnlyFunctionsWrite"), Effect: awsiam.Effect_DENY,
+		Principals: &[]awsiam.IPrincipal{awsiam.NewAnyPrincipal()}, Actions: jsii.Strings("s3:PutObject"),
+		Resources:  &[]*string{s.bucket.ArnForObjects(jsii.String("*"))},
+		Conditions: &map[string]any{"ArnNotEquals": map[string]any{"aws:PrincipalArn": roles}},
+	}))
 }
 
 func (p Props) names() naming.Names {

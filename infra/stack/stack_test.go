@@ -273,42 +273,26 @@ func TestConcurrencyIsReservedForNotices(t *testing.T) {
 	}
 }
 
-// TestMemoryOfFunctionsThatDecide: a large cluster gives them more, and the others nothing.
+// TestMemoryOfFunctionsThatDecide: a large cluster gives them more, and the others nothing. Be it given or chosen, it is what
+// the preflight answers, so that a number which was chosen already changes no template. It is told whose memory to read.
 func TestMemoryOfFunctionsThatDecide(t *testing.T) {
-	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "functionMemory": "1769", "distFolder": placeholders(t)}))
-	got, limit := map[string]any{}, map[string]any{}
-	tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) {
-		got[id] = p["MemorySize"]
-		limit[id] = p["Environment"].(map[string]any)["Variables"].(map[string]any)["GOMEMLIMIT"]
-	})
-	if d := cmp.Diff(map[string]any{"Provision": 1769.0, "Lifecycle": 1769.0, "Disrupt": 1769.0, "Refresh": 1769.0, "SpotInterruption": 512.0, "ReservationInterruption": 512.0,
-		"StateChange": 512.0, "Rebalance": 512.0, "ScheduledChange": 512.0, "Preflight": 512.0, "Setup": 512.0}, got); d != "" {
-		t.Errorf("memory (-want +got):\n%s", d)
-	}
-	if limit["Disrupt"] != "1150MiB" || limit["StateChange"] != "333MiB" {
-		t.Errorf("garbage is collected at %v and %v", limit["Disrupt"], limit["StateChange"])
-	}
-}
-
-// TestAutoMemoryIsWhatThePreflightChooses, which is told whose memory to read.
-func TestAutoMemoryIsWhatThePreflightChooses(t *testing.T) {
-	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}))
-	got := map[string]string{}
-	tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) {
-		limit := p["Environment"].(map[string]any)["Variables"].(map[string]any)["GOMEMLIMIT"]
-		if size := text(p["MemorySize"]); size != "512" {
-			got[id] = size + " " + text(limit)
+	const chosen, fixed = "${PreflightResource.FunctionMemory} ${PreflightResource.MemoryLimit}", "512 333MiB"
+	for _, given := range []string{"auto", "1769"} {
+		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "functionMemory": given, "distFolder": placeholders(t)}))
+		got := map[string]string{}
+		tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) {
+			got[id] = text(p["MemorySize"]) + " " + text(p["Environment"].(map[string]any)["Variables"].(map[string]any)["GOMEMLIMIT"])
+		})
+		if d := cmp.Diff(map[string]string{"Provision": chosen, "Lifecycle": chosen, "Disrupt": chosen, "Refresh": chosen, "SpotInterruption": fixed,
+			"ReservationInterruption": fixed, "StateChange": fixed, "Rebalance": fixed, "ScheduledChange": fixed, "Preflight": fixed, "Setup": fixed}, got); d != "" {
+			t.Errorf("memory (-want +got):\n%s", d)
 		}
-	})
-	const chosen = "${PreflightResource.FunctionMemory} ${PreflightResource.MemoryLimit}"
-	if d := cmp.Diff(map[string]string{"Provision": chosen, "Lifecycle": chosen, "Disrupt": chosen, "Refresh": chosen}, got); d != "" {
-		t.Errorf("memory (-want +got):\n%s", d)
+		tmpl.each("Custom::JoinerPreflight", func(_ string, p map[string]any) {
+			if p["FunctionMemory"] != given || p["MemoryLike"] != "joiner-demo-provision" {
+				t.Errorf("the preflight is told of %v, like %v", p["FunctionMemory"], p["MemoryLike"])
+			}
+		})
 	}
-	tmpl.each("Custom::JoinerPreflight", func(_ string, p map[string]any) {
-		if p["FunctionMemory"] != "auto" || p["MemoryLike"] != "joiner-demo-provision" {
-			t.Errorf("the preflight is told of %v, like %v", p["FunctionMemory"], p["MemoryLike"])
-		}
-	})
 }
 
 func TestUnderscoresMakeALegalStackName(t *testing.T) {
@@ -383,8 +367,15 @@ func TestWhatThePreflightFindsReachesEveryVersion(t *testing.T) {
 	n := 0
 	tmpl.each("AWS::Lambda::Version", func(id string, p map[string]any) {
 		n++
-		if got := text(p["Description"]); !strings.Contains(got, "${PreflightResource.Fingerprint}") != (id == "WakeCurrentVersion") {
-			t.Errorf("%s has the description %s", id, got)
+		want := "${PreflightResource.Reach}"
+		switch id {
+		case "ProvisionCurrentVersion", "LifecycleCurrentVersion", "DisruptCurrentVersion", "RefreshCurrentVersion":
+			want = "${PreflightResource.Fingerprint}" // which changes with their memory, too
+		case "WakeCurrentVersion":
+			want = text(nil)
+		}
+		if got := text(p["Description"]); !strings.Contains(got, want) {
+			t.Errorf("%s has the description %s, want %s", id, got, want)
 		}
 	})
 	tmpl.each("Custom::JoinerPreflight", func(_ string, p map[string]any) {

@@ -27,7 +27,8 @@ type alarm struct {
 	under    bool // it rings under the limit instead
 	silence  bool // no data rings too
 	of, from float64
-	row      string // of the table of troubles in functions/README.md
+	row      string             // of the table of troubles in functions/README.md
+	after    awscdk.CfnResource // without which there is no data yet; nil: nothing
 }
 
 // monitoring makes the alarms, the dashboard and the stored queries.
@@ -108,6 +109,9 @@ func (m monitoring) addAlarm(topic awssns.Topic, a alarm) {
 		ComparisonOperator: compare, TreatMissingData: missing, DatapointsToAlarm: &a.of, EvaluationPeriods: &a.from,
 	})
 	made.AddAlarmAction(awscloudwatchactions.NewSnsAction(topic))
+	if a.after != nil {
+		resourceOf(made).AddResourceDependency(a.after, nil)
+	}
 }
 
 // functionAlarms watch one function. A function that never runs twice at a time is throttled whenever a tick meets a
@@ -155,9 +159,9 @@ func tickAlarms(s scope, f madeFunction) []alarm {
 	return []alarm{
 		{id: f.id + "Errors", over: over, of: 1, from: 1, metric: f.fn.MetricErrors(sumOver(minutes)), row: "Errors",
 			text: fmt.Sprintf("%s failed more than %v times in %v minutes: %s", name, over, minutes, readLog)},
-		{id: f.id + "Silent", under: true, silence: true, over: 1, of: ticks, from: ticks, row: "Silent",
+		{id: f.id + "Silent", under: true, silence: true, over: 1, of: ticks, from: ticks, row: "Silent", after: f.schedule,
 			metric: filledMetric(f.everyMin, f.fn.MetricInvocations(sumOver(f.everyMin))),
-			text: fmt.Sprintf("%s has missed %d of its ticks: enable its schedule in the group %s, and see that its concurrency is not 0",
+			text: fmt.Sprintf("%s has missed %d of its ticks: enable its schedule in the group %s, and see that its concurrency is not 0; a deployment changes neither",
 				name, ticks, s.names.ScheduleGroup())},
 	}
 }
@@ -169,21 +173,15 @@ func filledMetric(minutes float64, metric awscloudwatch.IMetric) awscloudwatch.I
 }
 
 // lossAlarms are about what neither a function nor its dead-letter queue has: events that Lambda dropped or that
-// EventBridge could not hand over, and invocations that Lambda took for an endless loop. An alarm about the sum of such
-// metrics would cost as much, and say less.
+// EventBridge could not hand over. An alarm about the sum of such metrics would cost as much, and say less.
 func lossAlarms(s scope, f madeFunction) (all []alarm) {
 	name := s.functionName(f.name)
-	if f.ticks() && f.name != "disrupt" { // which nobody wakes
-		all = append(all, alarm{id: f.id + "RecursionStopped", over: 0, of: 1, from: 1, row: "RecursionStopped",
-			metric: f.fn.Metric(jsii.String("RecursiveInvocationsDropped"), sumOver(5)),
-			text:   "Lambda took wake-ups of " + name + " for an endless loop and dropped them: the schedule goes on; report it with its log"})
-	}
 	if f.deadLetters == nil || f.direct {
 		return all
 	}
-	failed := "EventBridge could not invoke " + name + " with an event: see that its alias live exists and that the rule may invoke it; deploy again"
+	failed := "EventBridge could not invoke " + name + " with an event: see that its alias live exists and that the rule may invoke it, and make again what is gone"
 	if f.queue != nil { // Lambda takes from it, and has nothing to drop
-		failed = "EventBridge could not send an event to the queue of " + name + ": see that the queue exists and that the rule may send to it; deploy again"
+		failed = "EventBridge could not send an event to the queue of " + name + ": see that the queue exists and that the rule may send to it, and make again what is gone"
 	} else {
 		all = append(all, alarm{id: f.id + "EventsDropped", over: 0, of: 1, from: 1, row: "EventsDropped",
 			metric: f.fn.Metric(jsii.String("AsyncEventsDropped"), sumOver(5)),
@@ -214,7 +212,7 @@ func (m monitoring) clusterAlarms() []alarm {
 			metric: m.ownMetric(metrics.Unbound, maximumOver(5)),
 			text: "a pod has no node for longer than " + unschedulableAfter.String() +
 				" because no NodePool can hold it: its events say why; joiner plan says what would help"},
-		{id: "CatalogOld", row: "CatalogOld", silence: true, over: staleCatalog.Seconds(), of: 3, from: 3,
+		{id: "CatalogOld", row: "CatalogOld", after: m.made["refresh"].schedule, silence: true, over: staleCatalog.Seconds(), of: 3, from: 3,
 			metric: m.ownMetric(metrics.CatalogAge, maximumOver(10)),
 			text: "prices and instance types are older than " + staleCatalog.String() +
 				", or nobody measures it: read the log of refresh"},

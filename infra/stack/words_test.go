@@ -17,10 +17,11 @@ import (
 // template is a synthesized template that can describe itself in a few lines a person can review.
 type template struct {
 	Resources map[string]struct {
-		Type           string
-		Properties     map[string]any
-		DeletionPolicy string
-		DependsOn      []string
+		Type                string
+		Properties          map[string]any
+		DeletionPolicy      string
+		UpdateReplacePolicy string
+		DependsOn           []string
 	}
 }
 

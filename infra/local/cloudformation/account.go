@@ -25,6 +25,7 @@ type Emulated struct {
 	functions map[string]Function
 	endpoints map[string]string // service of the interface endpoint, by its id
 	ingress   map[string][2]string
+	versions  versions
 }
 
 // Function is a Lambda function as its template has it.
@@ -151,6 +152,10 @@ func (a *Emulated) Create(ctx context.Context, s *Stack, r *Resource) error {
 		}
 		a.putFunction(*r, p)
 		return nil
+	case r.Type == "AWS::Lambda::Version":
+		if err := a.publish(r, p.FunctionName); err != nil {
+			return err
+		}
 	case r.Type == "AWS::S3::Bucket":
 		if err := a.keepResource(*r); err != nil {
 			return err
@@ -183,6 +188,7 @@ func (a *Emulated) putFunction(r Resource, p properties) {
 		a.functions = map[string]Function{}
 	}
 	arn, _ := r.Attributes["Arn"].(string)
+	a.versions.put(r)
 	a.functions[r.Physical] = Function{Name: r.Physical, ARN: arn, RoleARN: p.Role,
 		Environment: p.Environment.Variables, Subnets: p.VpcConfig.SubnetIDs, Groups: p.VpcConfig.SecurityGroupIDs}
 }
@@ -257,11 +263,13 @@ func (a *Emulated) Delete(ctx context.Context, s *Stack, r Resource) error {
 	case r.Type == "AWS::Lambda::Function":
 		a.mu.Lock()
 		delete(a.functions, r.Physical)
+		a.versions.forget(r.Physical)
 		a.mu.Unlock()
 		return ignoreNotFound(a.newProvisioner().DeleteFunction(r.Physical))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.versions.remove(r)
 	delete(a.kept, r.Type+" "+r.Physical)
 	delete(a.endpoints, r.Physical)
 	delete(a.ingress, r.Physical)

@@ -120,6 +120,8 @@ type play struct {
 	ctx    context.Context
 	stack  *Stack
 	chance *rand.Rand
+
+	refused *made // the custom resource whose update failed, as it was to become; nil: none
 }
 
 func (p *Player) beginOperation(ctx context.Context, s *Stack) *play {

@@ -80,7 +80,7 @@ func TestWithoutItsOrderSetupHasNoNetwork(t *testing.T) {
 		nat       bool
 	}{
 		"the way into the cluster": {"network", "IntoCluster", true},
-		"endpoints":                {"endpoints", "Eks", false},
+		"endpoints":                {"endpoints-drain", "Eks", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed := 0

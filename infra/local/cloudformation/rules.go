@@ -29,6 +29,13 @@ import (
 //   - Another physical id in the answer to an update is a replacement. Witness: user guide, request types.
 //   - A creation that failed, with an answer or without one, gets a Delete in the rollback.
 //     Witness: aws-lambda-go, whose cfn.LambdaWrap gives such answers an id for that.
+//   - A custom resource whose update failed gets another one with the previous properties. Where that fails too, the
+//     stack is UPDATE_ROLLBACK_FAILED. Witness: CDK, custom-resources README, "If an Update event fails, CloudFormation
+//     will issue an additional Update with the previous properties".
+//   - Publishing a version of a function whose code and configuration are those of the last version makes none, and the
+//     resource fails. Concurrency, tags and recursive loops are no part of either, nor is the description of the
+//     version. Witness: Lambda API, PublishVersion, "Lambda doesn't publish a version if the function's configuration
+//     and code haven't changed since the last version"; aws-cdk#5334, "A version for this Lambda function exists".
 //   - The service token of a custom resource cannot be changed. Witness: template reference, ServiceToken.
 
 // Deletion policies.

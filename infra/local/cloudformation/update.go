@@ -76,6 +76,9 @@ func (q *play) changeInPlace(have, want *made, replaced *[]*made) error {
 		return q.Account.Update(q.ctx, q.stack, have.Resource, &want.Resource)
 	})
 	if err != nil {
+		if isCustom(have.Type) {
+			q.refused = want
+		}
 		return err
 	}
 	q.stack.live[want.ID] = want
@@ -128,6 +131,9 @@ func (q *play) revertUpdate(before map[string]*made, replaced []*made) error {
 		now := q.stack.live[m.ID]
 		fresh[m.ID+" new"] = now
 		q.stack.live[m.ID] = m
+	}
+	if q.refused != nil { // it is asked for what was before, like those that were changed
+		q.stack.live[q.refused.ID] = q.refused
 	}
 	needs := func(id string) []string { return before[id].needs }
 	q.inOrder(slices.Collect(maps.Keys(before)), needs, false, func(id string) error {

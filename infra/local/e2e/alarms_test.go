@@ -25,7 +25,6 @@ import (
 	"joiner.sh/infra/alarms"
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/env"
-	"joiner.sh/infra/local/lambdahost"
 	"joiner.sh/pkg/model/instancetypes"
 )
 
@@ -112,15 +111,6 @@ func recordPasses(t *testing.T) {
 		r.fault("the rights of "+strings.ToLower(f.id)+" in the cluster are gone", minutes, minutes+5, func() func() {
 			return r.unbind(strings.ToLower(f.id))
 		}, f.id+"Errors")
-	}
-	for _, id := range []string{"Provision", "Lifecycle", "Refresh"} {
-		r.fault(strings.ToLower(id)+" is woken in a circle", 1, 7, func() func() {
-			ctx := lambdahost.WithTrace(r.ctx, fmt.Sprintf("Lineage=%s:16", r.FunctionName(strings.ToLower(id))))
-			if _, err := r.Host.InvokeFunction(ctx, r.FunctionName(strings.ToLower(id)), lambdahost.Event, nil); err == nil {
-				t.Errorf("the 17th run of %s in one chain is let through", id)
-			}
-			return nil
-		}, id+"RecursionStopped")
 	}
 	r.save("passes")
 }

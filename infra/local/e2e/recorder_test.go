@@ -86,7 +86,7 @@ func (r *recorder) look() {
 		}
 		ran := after.Invocations - before.Invocations
 		for metric, n := range map[string]int{"Invocations": ran, "Errors": after.Errors - before.Errors, "Throttles": after.Throttles - before.Throttles,
-			"AsyncEventsDropped": dropped, "RecursiveInvocationsDropped": after.Recursions - before.Recursions} {
+			"AsyncEventsDropped": dropped} {
 			if n > 0 || ran > 0 && metric == "Errors" { // Lambda says that there was none
 				r.put(fmt.Sprintf("AWS/Lambda %s{Name=FunctionName, Value=%s}", metric, plainID(f.LogicalID)), float64(n))
 			}
