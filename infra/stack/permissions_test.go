@@ -122,6 +122,9 @@ func TestAnObserverMayOnlyLook(t *testing.T) {
 		policies, _ := p["Policies"].([]any)
 		for _, policy := range policies {
 			for _, s := range policy.(map[string]any)["PolicyDocument"].(map[string]any)["Statement"].([]any) {
+				if sid := s.(map[string]any)["Sid"]; sid == "UseNetwork" || sid == "LeaveNetworkToLambda" {
+					continue // of Lambda alone: TestLambdaMayUseTheNetwork
+				}
 				for _, action := range list(s.(map[string]any)["Action"]) {
 					if n++; !may.MatchString(action.(string)) {
 						t.Errorf("%s may %s although nothing is to be changed", id, action)
