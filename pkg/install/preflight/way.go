@@ -1,8 +1,8 @@
 package preflight
 
 import (
-	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -31,8 +31,18 @@ func MayLeadToS3(to, via string) bool {
 	if strings.HasPrefix(to, "pl-") {
 		return leadsOut(via) && !strings.HasPrefix(via, "vpce-")
 	}
-	block, err := netip.ParsePrefix(to)
-	return err == nil && leadsOut(via) && !block.Addr().IsPrivate()
+	return strings.Contains(to, "/") && leadsOut(via) && !isPrivate(to)
+}
+
+// isPrivate reports whether a block of addresses is in one of those that RFC 1918 keeps for private networks.
+func isPrivate(block string) bool {
+	parts := strings.SplitN(block, ".", 3)
+	if len(parts) < 3 {
+		return false
+	}
+	second, err := strconv.Atoi(parts[1])
+	return parts[0] == "10" || parts[0] == "192" && second == 168 ||
+		parts[0] == "172" && err == nil && second >= 16 && second <= 31
 }
 
 // leadsOut reports whether functions get out of the VPC by what a route leads through.
