@@ -54,7 +54,8 @@ func TestComparisonAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 {
 		t.Fatalf("exit %d, %v, %s", code, err, progress)
 	}
-	if got.Before.HourlyUSD != 0.576 || got.After.HourlyUSD != 0.543 || math.Abs(got.DifferenceUSD+0.033) > 1e-9 || math.Abs(got.DifferencePercent+5.729) > 0.001 {
+	if math.Abs(got.Before.HourlyUSD-0.96) > 1e-9 || math.Abs(got.After.HourlyUSD-0.872) > 1e-9 || math.Abs(got.DifferenceUSD+0.088) > 1e-9 ||
+		math.Abs(got.DifferencePercent+9.1667) > 0.001 {
 		t.Errorf("%+v", got)
 	}
 }

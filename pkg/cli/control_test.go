@@ -30,7 +30,7 @@ func TestControlsAreSpeltOut(t *testing.T) {
 	}
 }
 
-// A hostile value in a manifest reaches neither table nor message, and programs read it as it was written.
+// A hostile value in a manifest reaches neither table nor message: a reason quotes it.
 func TestHostileManifests(t *testing.T) {
 	spec := small + `, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: team, operator: In, values: ["\e]0;PWNED\a\e[2J\rjoiner: all fine\u202e\x7f\u009b"]}]}]}}}`
 	path := written(t, grouped(spec), plainPool)
@@ -43,7 +43,7 @@ func TestHostileManifests(t *testing.T) {
 			continue
 		}
 		var p struct{ Unplaced []struct{ Reasons []string } }
-		if err := json.Unmarshal([]byte(out), &p); err != nil || !strings.Contains(p.Unplaced[0].Reasons[0], "\u202e") {
+		if err := json.Unmarshal([]byte(out), &p); err != nil || !strings.Contains(p.Unplaced[0].Reasons[0], `\u202e`) {
 			t.Errorf("%v, %q", err, p)
 		}
 	}

@@ -157,6 +157,7 @@ func TestScheduledChangeWaitsForBudgetsAndThenNot(t *testing.T) {
 	})
 	date := f.World.Now().Add(2 * time.Hour)
 	n := interruption.Notice{Kind: interruption.Scheduled, Instance: controllertest.FirstInstance(f), Time: f.World.Now(), At: date}
+	f.World.ScheduleChange(n.Instance, date) // EC2's status says so too, or the date would be taken back
 	controllertest.HandleNotices(t, f, n)
 	f.Rest(t, 20)
 	if c := controllertest.ClaimOf(f, n.Instance); c.Name == "" || !c.Deleting.IsZero() {

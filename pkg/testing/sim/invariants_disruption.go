@@ -199,16 +199,12 @@ func checkBudget(w *world, c *claim) []string {
 	return broken("with %s %d nodes of pool %s go, %d may", c.Name, away, pool.Name, most)
 }
 
-// checkVolumesStay: for each pod, whose volume is in a zone, of a node that is about to be taken out of service by
-// choice something else is there, or comes, that the pod may run on. Pods that came lately may have taken the room that
-// was meant for it, and count for nothing.
-func checkVolumesStay(w *world, s nodeTainted) (bad []string) {
-	if !s.isChosen(w) {
-		return nil
-	}
-	n := s.node
-	c := w.api.byUID[n.machine.owner]
-	if pool, _ := w.api.poolOf(c.Pool); pool.Static {
+// checkVolumesStay: for each pod, whose volume is in a zone, of a node whose claim goes by choice something else is there,
+// or comes, that the pod may run on. Pods that came lately may have taken the room that was meant for it, and count for
+// nothing. The taint does not tell: the replacements of a node are made after it.
+func checkVolumesStay(w *world, s claimDeleted) (bad []string) {
+	n, c := leftByChoice(w, s), s.claim
+	if n == nil {
 		return nil
 	}
 	waived := goesForDrift(c) && c.TerminationGrace != nil
