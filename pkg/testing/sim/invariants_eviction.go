@@ -77,12 +77,17 @@ func checkGoesAfterReplacement(w *world, p *pod) []string {
 	for _, other := range w.api.nodes {
 		why := willRefuse(w, p, other)
 		if why == "" || why == "spread" && someoneLeaves(w, n) || time.Since(other.bound) < late ||
-			droppedLately(w, other) {
+			droppedLately(w, other) || takenBackLately(other) {
 			return nil
 		}
 	}
 	return broken("pod %s goes from %s, which EC2 takes back, %s after the notice was handled, and nothing is on its way",
 		p.Key(), n.Name, time.Since(c.condemned))
+}
+
+// takenBackLately reports whether EC2 has begun to take the node's instance back since whoever acts now has read.
+func takenBackLately(n *node) bool {
+	return n.machine != nil && n.machine.taken && time.Until(n.machine.dies) > 2*time.Minute-seconds
 }
 
 // capacityComes reports whether another instance than that of the node is on its way, or was for who acts now.
