@@ -31,6 +31,14 @@ func awsCall(words []string) error {
 	if slices.Contains([]string{"eks wait", "eks update-kubeconfig", "logs tail"}, words[0]+" "+words[1]) {
 		return nil // the CLI's own
 	}
+	if options, known := otherCalls()[words[0]+" "+words[1]]; known {
+		for _, w := range words[2:] {
+			if strings.HasPrefix(w, "--") && !slices.Contains(options, w) {
+				return fmt.Errorf("%s %s has no option %s", words[0], words[1], w)
+			}
+		}
+		return nil
+	}
 	client, known := clients[words[0]]
 	if !known {
 		return fmt.Errorf("service %s is not among those looked at", words[0])
@@ -57,6 +65,16 @@ func awsCall(words []string) error {
 		}
 	}
 	return nil
+}
+
+// otherCalls are calls of services whose SDK nothing needs, with the options of our texts.
+func otherCalls() map[string][]string {
+	return map[string][]string{
+		"cloudformation continue-update-rollback": {"--stack-name", "--resources-to-skip"},
+		"cloudformation delete-stack":             {"--stack-name", "--retain-resources"},
+		"scheduler get-schedule":                  {"--name", "--group-name"},
+		"scheduler update-schedule":               {"--name", "--group-name", "--state"},
+	}
 }
 
 // needs tells the options that the calls of our texts cannot do without.

@@ -32,6 +32,8 @@ func TestObjectsAndTheirOrder(t *testing.T) {
 		"CustomResourceDefinition /nodepools.karpenter.sh",
 		"Namespace /joiner-system",
 		"ClusterRole /joiner-admin",
+		"ValidatingAdmissionPolicy /joiner-nodes",
+		"ValidatingAdmissionPolicyBinding /joiner-nodes",
 		"ClusterRole /joiner-disrupt", "ClusterRoleBinding /joiner-disrupt",
 		"Role joiner-system/joiner-disrupt", "RoleBinding joiner-system/joiner-disrupt",
 		"ClusterRole /joiner-lifecycle",
