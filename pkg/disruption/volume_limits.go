@@ -26,6 +26,9 @@ func readVolumeLimits(hosts []cluster.StateNode) volumeLimits {
 		}
 		name := h.Offer().Type
 		for driver, limit := range h.Node.VolumeLimits {
+			if limit <= 0 { // something is wrong there, and says nothing of other nodes
+				continue
+			}
 			if out.least[name] == nil {
 				out.least[name] = map[string]int64{}
 			}

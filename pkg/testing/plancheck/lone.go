@@ -51,7 +51,7 @@ func (t *planCheck) attachedByNew(typ instancetypes.Type) map[string]int64 {
 	const driver = "ebs.csi.aws.com"
 	least, told := typ.EBSVolumes, false
 	for _, n := range t.Snapshot.Nodes {
-		if most, ok := n.VolumeLimits[driver]; ok && n.Labels[labelType] == typ.Name && (!told || most < least) {
+		if most := n.VolumeLimits[driver]; most > 0 && n.Labels[labelType] == typ.Name && (!told || most < least) {
 			least, told = most, true
 		}
 	}
