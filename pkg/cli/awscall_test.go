@@ -72,6 +72,7 @@ func otherCalls() map[string][]string {
 	return map[string][]string{
 		"cloudformation continue-update-rollback": {"--stack-name", "--resources-to-skip"},
 		"cloudformation delete-stack":             {"--stack-name", "--retain-resources"},
+		"cloudformation describe-stack-resources": {"--stack-name"},
 		"scheduler get-schedule":                  {"--name", "--group-name"},
 		"scheduler update-schedule":               {"--name", "--group-name", "--state"},
 	}
