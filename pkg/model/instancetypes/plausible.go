@@ -2,6 +2,8 @@ package instancetypes
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -14,67 +16,71 @@ const (
 	maxPrice     = 10_000  // USD per hour
 )
 
-// Plausible returns the catalog without the types of which a figure cannot be true, and says which and why: whoever
+// Plausible returns the catalog with figures in place of those that cannot be true, and says which and why: whoever
 // writes prices decides what is bought. A figure must be in its range, and within a factor of ten of what the built-in
-// catalog says of the type. Prices in another currency are not compared.
+// catalog says of the type, which holds otherwise. A spot price that is not becomes the on-demand price, which it hardly
+// exceeds. A type without vCPUs or memory that could be true is left out where the built-in catalog does not know it.
+// Prices in another currency are not compared.
 func (c Catalog) Plausible(builtIn Catalog) (Catalog, []string) {
 	var out []Facts
 	var odd []string
 	foreign := strings.HasPrefix(c.Region, "cn-") != strings.HasPrefix(builtIn.Region, "cn-")
-	for i := range c.Types {
-		f := &c.Types[i]
-		known, found := builtIn.Find(f.Name)
-		why := f.outOfRange()
-		if why == "" && found {
-			why = f.unlike(&known, !foreign)
+	for _, f := range c.Types {
+		known, _ := builtIn.Find(f.Name)
+		if foreign {
+			known.OnDemandUSD = 0
 		}
-		if why != "" {
-			odd = append(odd, f.Name+": "+why)
-			continue
+		why := slices.Concat(f.mendSize(&known), f.mendPrices(known.OnDemandUSD))
+		if len(why) > 0 {
+			odd = append(odd, f.Name+": "+strings.Join(why, ", "))
 		}
-		out = append(out, *f)
+		if f.VCPU > 0 && f.MemoryMiB > 0 {
+			out = append(out, f)
+		}
 	}
 	c.Types = out
 	return c, odd
 }
 
-// outOfRange says which figure no instance type has, empty where all are in range. An on-demand price of 0 is not known.
-func (f *Facts) outOfRange() string {
-	switch {
-	case f.VCPU <= 0 || f.VCPU > maxVCPU:
-		return fmt.Sprintf("%d vCPUs", f.VCPU)
-	case f.MemoryMiB <= 0 || f.MemoryMiB > maxMemoryMiB:
-		return fmt.Sprintf("%d MiB of memory", f.MemoryMiB)
-	case !(f.OnDemandUSD >= 0 && f.OnDemandUSD <= maxPrice):
-		return fmt.Sprintf("an on-demand price of %v USD/h", f.OnDemandUSD)
+// mendSize puts what is known, 0 for nothing, in place of vCPUs and memory that cannot be true, and says which those are.
+func (f *Facts) mendSize(known *Facts) []string {
+	var why []string
+	if isOdd(float64(f.VCPU), float64(known.VCPU), maxVCPU, tenfold) || f.VCPU == 0 {
+		why = append(why, fmt.Sprintf("%d vCPUs, the built-in catalog says %d", f.VCPU, known.VCPU))
+		f.VCPU = known.VCPU
 	}
-	for _, zone := range f.Zones {
-		if usd, sold := f.SpotUSD[zone]; sold && !(usd > 0 && usd <= maxPrice) {
-			return fmt.Sprintf("a spot price of %v USD/h in %s", usd, zone)
-		}
+	if isOdd(float64(f.MemoryMiB), float64(known.MemoryMiB), maxMemoryMiB, tenfold) || f.MemoryMiB == 0 {
+		why = append(why, fmt.Sprintf("%d MiB of memory, the built-in catalog says %d", f.MemoryMiB, known.MemoryMiB))
+		f.MemoryMiB = known.MemoryMiB
 	}
-	return ""
+	return why
 }
 
-// unlike says which figure is far from what is known of the type, empty where none is.
-func (f *Facts) unlike(known *Facts, prices bool) string {
-	far := func(a, b, below float64) bool { return a > 0 && b > 0 && (a > b*tenfold || a < b/below) }
-	switch {
-	case far(float64(f.VCPU), float64(known.VCPU), tenfold):
-		return fmt.Sprintf("%d vCPUs, the built-in catalog says %d", f.VCPU, known.VCPU)
-	case far(float64(f.MemoryMiB), float64(known.MemoryMiB), tenfold):
-		return fmt.Sprintf("%d MiB of memory, the built-in catalog says %d", f.MemoryMiB, known.MemoryMiB)
-	case !prices:
-		return ""
-	case far(f.OnDemandUSD, known.OnDemandUSD, tenfold):
-		return fmt.Sprintf("an on-demand price of %v USD/h, the built-in catalog says %v", f.OnDemandUSD,
-			known.OnDemandUSD)
+// mendPrices puts the known on-demand price, 0 for none, in place of one that cannot be true, and the on-demand price in
+// place of such spot prices. It says which those are. An on-demand price of 0 is not known.
+func (f *Facts) mendPrices(known float64) []string {
+	var why []string
+	if isOdd(f.OnDemandUSD, known, maxPrice, tenfold) {
+		why = append(why, fmt.Sprintf("an on-demand price of %v USD/h, the built-in catalog says %v", f.OnDemandUSD, known))
+		f.OnDemandUSD = known
 	}
-	for _, zone := range f.Zones {
-		if far(f.SpotUSD[zone], known.OnDemandUSD, leastSpot) {
-			return fmt.Sprintf("a spot price of %v USD/h in %s, the built-in catalog says %v on demand",
-				f.SpotUSD[zone], zone, known.OnDemandUSD)
+	f.SpotUSD = maps.Clone(f.SpotUSD)
+	for _, zone := range slices.Sorted(maps.Keys(f.SpotUSD)) {
+		usd := f.SpotUSD[zone]
+		if usd != 0 && !isOdd(usd, known, maxPrice, leastSpot) {
+			continue
+		}
+		why = append(why, fmt.Sprintf("a spot price of %v USD/h in %s, on demand it is %v", usd, zone, f.OnDemandUSD))
+		if f.SpotUSD[zone] = f.OnDemandUSD; f.OnDemandUSD == 0 {
+			delete(f.SpotUSD, zone)
 		}
 	}
-	return ""
+	return why
+}
+
+// isOdd reports whether a figure is out of its range, or more than tenfold or less than the part below of the known one.
+// Figures of 0 are not known.
+func isOdd(figure, known, most, below float64) bool {
+	inRange := figure >= 0 && figure <= most // a NaN is not
+	return !inRange || figure > 0 && known > 0 && (figure > known*tenfold || figure < known/below)
 }

@@ -1,6 +1,7 @@
 package instancetypes
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -8,38 +9,55 @@ import (
 
 func TestPlausible(t *testing.T) {
 	builtIn := Catalog{Region: "us-west-2", Types: []Facts{{Name: "m5.large", VCPU: 2, MemoryMiB: 8192, OnDemandUSD: 0.1}}}
+	const same = "2 vCPUs, 8192 MiB, 0.1 USD, spot map[a:0.03]"
 	for name, test := range map[string]struct {
 		region string
 		change func(*Facts)
-		want   string // empty for plausible
+		why    string // empty for plausible
+		want   string // empty for left out
 	}{
-		"the same":                      {"us-west-2", func(*Facts) {}, ""},
-		"nine times as dear":            {"sa-east-1", func(f *Facts) { f.OnDemandUSD = 0.9 }, ""},
-		"no price is known":             {"us-west-2", func(f *Facts) { f.OnDemandUSD, f.SpotUSD = 0, nil }, ""},
-		"a type of which less is known": {"us-west-2", func(f *Facts) { f.Name, f.OnDemandUSD = "m99.large", 50 }, ""},
-		"cheap spot":                    {"us-west-2", func(f *Facts) { f.SpotUSD["a"] = 0.002 }, ""},
-		"in another currency":           {"cn-north-1", func(f *Facts) { f.OnDemandUSD = 1.2 }, ""},
-		"nearly free":                   {"us-west-2", func(f *Facts) { f.OnDemandUSD = 0.00001 }, "m5.large: an on-demand price of 1e-05 USD/h, the built-in catalog says 0.1"},
-		"eleven times as dear":          {"us-west-2", func(f *Facts) { f.OnDemandUSD = 1.1 }, "m5.large: an on-demand price of 1.1 USD/h"},
-		"below nothing":                 {"us-west-2", func(f *Facts) { f.OnDemandUSD = -5 }, "m5.large: an on-demand price of -5 USD/h"},
-		"no number":                     {"us-west-2", func(f *Facts) { f.OnDemandUSD = math.NaN() }, "m5.large: an on-demand price of NaN"},
-		"free spot":                     {"us-west-2", func(f *Facts) { f.SpotUSD["a"] = 0 }, "m5.large: a spot price of 0 USD/h in a"},
-		"nearly free spot":              {"us-west-2", func(f *Facts) { f.SpotUSD["a"] = 0.0009 }, "m5.large: a spot price of 0.0009 USD/h in a, the built-in catalog says 0.1 on demand"},
-		"vCPUs below nothing":           {"us-west-2", func(f *Facts) { f.VCPU = -2 }, "m5.large: -2 vCPUs"},
-		"vCPUs":                         {"us-west-2", func(f *Facts) { f.VCPU = 192 }, "m5.large: 192 vCPUs, the built-in catalog says 2"},
-		"memory":                        {"us-west-2", func(f *Facts) { f.MemoryMiB = 800 }, "m5.large: 800 MiB of memory, the built-in catalog says 8192"},
-		"memory of an unknown type":     {"us-west-2", func(f *Facts) { f.Name, f.MemoryMiB = "m99.large", 1<<28+1 }, "m99.large: 268435457 MiB of memory"},
+		"the same":                      {"us-west-2", func(*Facts) {}, "", same},
+		"nine times as dear":            {"sa-east-1", func(f *Facts) { f.OnDemandUSD = 0.9 }, "", "2 vCPUs, 8192 MiB, 0.9 USD, spot map[a:0.03]"},
+		"no price is known":             {"us-west-2", func(f *Facts) { f.OnDemandUSD, f.SpotUSD = 0, nil }, "", "2 vCPUs, 8192 MiB, 0 USD, spot map[]"},
+		"a type of which less is known": {"us-west-2", func(f *Facts) { f.Name, f.OnDemandUSD = "m99.large", 50 }, "", "2 vCPUs, 8192 MiB, 50 USD, spot map[a:0.03]"},
+		"cheap spot":                    {"us-west-2", func(f *Facts) { f.SpotUSD["a"] = 0.002 }, "", "2 vCPUs, 8192 MiB, 0.1 USD, spot map[a:0.002]"},
+		"spot in a zone that is new":    {"us-west-2", func(f *Facts) { f.SpotUSD["z"] = 0.7 }, "", "2 vCPUs, 8192 MiB, 0.1 USD, spot map[a:0.03 z:0.7]"},
+		"in another currency":           {"cn-north-1", func(f *Facts) { f.OnDemandUSD = 1.2 }, "", "2 vCPUs, 8192 MiB, 1.2 USD, spot map[a:0.03]"},
+		"nearly free":                   {"us-west-2", func(f *Facts) { f.OnDemandUSD = 0.00001 }, "m5.large: an on-demand price of 1e-05 USD/h, the built-in catalog says 0.1", same},
+		"eleven times as dear":          {"us-west-2", func(f *Facts) { f.OnDemandUSD = 1.1 }, "m5.large: an on-demand price of 1.1 USD/h, the built-in catalog says 0.1", same},
+		"below nothing":                 {"us-west-2", func(f *Facts) { f.OnDemandUSD = -5 }, "m5.large: an on-demand price of -5 USD/h, the built-in catalog says 0.1", same},
+		"no number":                     {"us-west-2", func(f *Facts) { f.OnDemandUSD = math.NaN() }, "m5.large: an on-demand price of NaN USD/h, the built-in catalog says 0.1", same},
+		"below nothing in China": {"cn-north-1", func(f *Facts) { f.OnDemandUSD, f.SpotUSD["a"] = -5, -1 },
+			"m5.large: an on-demand price of -5 USD/h, the built-in catalog says 0, a spot price of -1 USD/h in a, on demand it is 0",
+			"2 vCPUs, 8192 MiB, 0 USD, spot map[]"},
+		"free spot": {"us-west-2", func(f *Facts) { f.OnDemandUSD, f.SpotUSD["a"] = 0.12, 0 },
+			"m5.large: a spot price of 0 USD/h in a, on demand it is 0.12", "2 vCPUs, 8192 MiB, 0.12 USD, spot map[a:0.12]"},
+		"nearly free spot": {"us-west-2", func(f *Facts) { f.SpotUSD["b"] = 0.0009 },
+			"m5.large: a spot price of 0.0009 USD/h in b, on demand it is 0.1", "2 vCPUs, 8192 MiB, 0.1 USD, spot map[a:0.03 b:0.1]"},
+		"dear spot": {"us-west-2", func(f *Facts) { f.SpotUSD["a"] = 1.1 },
+			"m5.large: a spot price of 1.1 USD/h in a, on demand it is 0.1", "2 vCPUs, 8192 MiB, 0.1 USD, spot map[a:0.1]"},
+		"vCPUs below nothing": {"us-west-2", func(f *Facts) { f.VCPU = -2 }, "m5.large: -2 vCPUs, the built-in catalog says 2", same},
+		"vCPUs":               {"us-west-2", func(f *Facts) { f.VCPU = 192 }, "m5.large: 192 vCPUs, the built-in catalog says 2", same},
+		"no vCPUs":            {"us-west-2", func(f *Facts) { f.VCPU = 0 }, "m5.large: 0 vCPUs, the built-in catalog says 2", same},
+		"memory":              {"us-west-2", func(f *Facts) { f.MemoryMiB = 800 }, "m5.large: 800 MiB of memory, the built-in catalog says 8192", same},
+		"memory of an unknown type": {"us-west-2", func(f *Facts) { f.Name, f.MemoryMiB = "m99.large", 1<<28+1 },
+			"m99.large: 268435457 MiB of memory, the built-in catalog says 0", ""},
 	} {
 		f := Facts{Name: "m5.large", VCPU: 2, MemoryMiB: 8192, OnDemandUSD: 0.1, Zones: []string{"a"}, SpotUSD: map[string]float64{"a": 0.03}}
 		test.change(&f)
+		read := fmt.Sprint(f)
 		c := Catalog{Region: test.region, Types: []Facts{f, {Name: "x9.large", VCPU: 4, MemoryMiB: 100, OnDemandUSD: 1}}}
 		got, odd := c.Plausible(builtIn)
-		left := 2
-		if test.want != "" {
-			left = 1
+		said := ""
+		if len(got.Types) == 2 {
+			f := got.Types[0]
+			said = fmt.Sprintf("%d vCPUs, %d MiB, %v USD, spot %v", f.VCPU, f.MemoryMiB, f.OnDemandUSD, f.SpotUSD)
 		}
-		if text := strings.Join(odd, "; "); len(got.Types) != left || !strings.HasPrefix(text, test.want) || text == "" != (test.want == "") {
-			t.Errorf("%s: %d types left, said %q, want %q", name, len(got.Types), text, test.want)
+		if why := strings.Join(odd, "; "); said != test.want || why != test.why {
+			t.Errorf("%s: %s, want %s; said %q, want %q", name, said, test.want, why, test.why)
+		}
+		if fmt.Sprint(c.Types[0]) != read {
+			t.Errorf("%s: what was read is changed to %+v", name, c.Types[0])
 		}
 	}
 }

@@ -52,7 +52,7 @@ func NewMarket(cfg aws.Config, s *CatalogStore, isolated bool, now func() time.T
 }
 
 // Refresh reads what is due and stores it. A part that cannot be read stays as it was, is tried again by the next
-// refresh, and does not stop the others. It may be repeated.
+// refresh (the price list an hour later), and does not stop the others. It may be repeated.
 func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) {
 	static, err := m.store.BuiltInCatalog()
 	if err != nil {

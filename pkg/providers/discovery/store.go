@@ -68,8 +68,8 @@ func (s *CatalogStore) ReadCatalog(ctx context.Context) (c instancetypes.Catalog
 		return s.have, fmt.Sprintf("using the catalog read before: %v", problem), nil
 	}
 	if len(s.odd) > 0 {
-		return s.have, fmt.Sprintf("%d types of the stored catalog are left out, who may write to the bucket? %s",
-			len(s.odd), strings.Join(s.odd[:min(len(s.odd), oddTold)], "; ")), nil
+		return s.have, fmt.Sprintf("%d types of the stored catalog have figures that cannot be true, "+
+			"who may write to the bucket? %s", len(s.odd), strings.Join(s.odd[:min(len(s.odd), oddTold)], "; ")), nil
 	}
 	if age := s.now().Sub(s.have.Time); age > s.maxAge {
 		why = fmt.Sprintf("the stored catalog is %s old, is refresh running?", age.Round(time.Minute))

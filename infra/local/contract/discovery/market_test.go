@@ -94,8 +94,8 @@ func (r *rig) altered(t *testing.T, read time.Time) {
 	t.Helper()
 	c := snapshot(t)
 	i := slices.IndexFunc(c.Types, func(f instancetypes.Facts) bool { return f.Name == "m5.large" })
-	c.Types[i].OnDemandUSD, c.Types[i].VCPU = 9, 77
-	c.Types[i].SpotUSD = map[string]float64{"us-west-2a": 8, "us-west-2z": 7}
+	c.Types[i].OnDemandUSD, c.Types[i].VCPU = 0.9, 16
+	c.Types[i].SpotUSD = map[string]float64{"us-west-2a": 0.8, "us-west-2z": 0.7}
 	c.Types[i].Zones = []string{"us-west-2z"}
 	c.Time, c.TypesTime, c.OnDemandTime, c.SpotTime = read, read, read, read
 	if err := r.store().PutCatalog(t.Context(), c); err != nil {
@@ -124,7 +124,7 @@ func TestPricesThatWereReadBeforeAreKeptUntilThereAreNewOnes(t *testing.T) {
 	if diff := cmp.Diff([]string{"us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d", "us-west-2z"}, slices.Sorted(maps.Keys(got.SpotUSD))); diff != "" {
 		t.Errorf("zones with a spot price (-want +got):\n%s", diff)
 	}
-	if got.SpotUSD["us-west-2b"] != 0.5 || got.SpotUSD["us-west-2z"] != 7 || got.SpotUSD["us-west-2d"] != 0.035018 {
+	if got.SpotUSD["us-west-2b"] != 0.5 || got.SpotUSD["us-west-2z"] != 0.7 || got.SpotUSD["us-west-2d"] != 0.035018 {
 		t.Errorf("spot prices %v", got.SpotUSD)
 	}
 }
@@ -136,9 +136,9 @@ func TestAPartThatFailsKeepsWhatItSaidAndIsTriedAgain(t *testing.T) {
 		vcpu                  int64
 		spotKept              bool
 	}{
-		{"pricing", "GetProducts", "get products (Compute Instance)", 9, 2, false},
-		{"ec2", "DescribeInstanceTypes", "describe instance types", 0.096, 77, false},
-		{"ec2", "DescribeInstanceTypeOfferings", "describe instance type offerings", 0.096, 77, false},
+		{"pricing", "GetProducts", "get products (Compute Instance)", 0.9, 2, false},
+		{"ec2", "DescribeInstanceTypes", "describe instance types", 0.096, 16, false},
+		{"ec2", "DescribeInstanceTypeOfferings", "describe instance type offerings", 0.096, 16, false},
 		{"ec2", "DescribeSpotPriceHistory", "describe spot price history", 0.096, 2, true},
 	} {
 		t.Run(test.action, func(t *testing.T) {
@@ -149,12 +149,13 @@ func TestAPartThatFailsKeepsWhatItSaidAndIsTriedAgain(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.says) || !strings.HasPrefix(did, "catalog stored") {
 				t.Errorf("refresh did %q with error %v, want one that says %q", did, err, test.says)
 			}
-			if f := r.m5(t); f.OnDemandUSD != test.onDemand || f.VCPU != test.vcpu || (f.SpotUSD["us-west-2a"] == 8) != test.spotKept {
+			if f := r.m5(t); f.OnDemandUSD != test.onDemand || f.VCPU != test.vcpu || (f.SpotUSD["us-west-2a"] == 0.8) != test.spotKept {
 				t.Errorf("m5.large costs %v and %v, has %d vCPUs", f.OnDemandUSD, f.SpotUSD, f.VCPU)
 			}
 			r.ClearFaults()
+			r.now = r.now.Add(time.Hour) // the price list is not asked sooner
 			r.refresh(t)
-			if f := r.m5(t); f.OnDemandUSD != 0.096 || f.VCPU != 2 || f.SpotUSD["us-west-2a"] > 1 {
+			if f := r.m5(t); f.OnDemandUSD != 0.096 || f.VCPU != 2 || f.SpotUSD["us-west-2a"] != 0.037084 {
 				t.Errorf("after the fault m5.large costs %v and %v, has %d vCPUs", f.OnDemandUSD, f.SpotUSD, f.VCPU)
 			}
 		})
