@@ -169,7 +169,7 @@ func deeds() map[string]map[string]deed {
 			"finds the role of spot": {do: func(t *testing.T, r *rig) error {
 				return discovery.SpotRole{IAM: iam.NewFromConfig(r.of("setup"))}.EnsureRole(t.Context())
 			}},
-			"wakes lifecycle": wakes("setup", "lifecycle"),
+			"wakes lifecycle": invokes("setup", "joiner-demo-lifecycle"), // without the alias, which goes before the stack does
 		},
 		"preflight": {
 			"looks how to get in": {do: func(t *testing.T, r *rig) error {
@@ -255,9 +255,11 @@ func listsInstances(function string) deed {
 	}}
 }
 
-func wakes(function, other string) deed {
+func wakes(function, other string) deed { return invokes(function, "joiner-demo-"+other+":live") }
+
+func invokes(function, name string) deed {
 	return deed{do: func(t *testing.T, r *rig) error {
-		return invoke.Function{Lambda: lambda.NewFromConfig(r.of(function)), Name: "joiner-demo-" + other + ":live", Reason: function}.Wake(t.Context())
+		return invoke.Function{Lambda: lambda.NewFromConfig(r.of(function)), Name: name, Reason: function}.Wake(t.Context())
 	}}
 }
 

@@ -247,15 +247,21 @@ func TestTheMatrixIsComplete(t *testing.T) {
 	}
 }
 
+// withoutLambdas leaves out the statement that allows every function in a VPC what Lambda does there: it describes
+// subnets too, and no function's own permissions may hide behind it.
+func withoutLambdas(all []statement) []statement {
+	return slices.DeleteFunc(all, func(s statement) bool { return s.Sid == "UseNetwork" })
+}
+
 // TestNoActionOrResourceIsIdle looks below the statements: each action and each resource of each of them is there for
 // some deed.
 func TestNoActionOrResourceIsIdle(t *testing.T) {
 	left := map[string]bool{}
 	for function, list := range deeds() {
-		a := load(t)
+		a, own := load(t), changed(t, function, withoutLambdas)
 		var asked []iam.Request
 		for _, d := range list {
-			r := start(t, a)
+			r := start(t, own)
 			if err := d.run(t, r); err != nil {
 				t.Fatal(err)
 			}
@@ -274,7 +280,7 @@ func TestNoActionOrResourceIsIdle(t *testing.T) {
 						} else {
 							all[i].Resource = rest
 						}
-						return all
+						return withoutLambdas(all)
 					})
 					policies, err := iam.Of(stack.Roles)
 					if err != nil {
