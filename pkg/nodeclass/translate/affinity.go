@@ -71,7 +71,9 @@ func termRefusals(p *cluster.Pod, term []requirements.Requirement) (out []string
 	}
 	for _, r := range term {
 		why := valueRefusal(r)
-		if why == "" && p.NodeName == "" {
+		if why != "" {
+			why = "node affinity: " + why
+		} else if p.NodeName == "" {
 			why = labelRefusal(r)
 		}
 		if why != "" {

@@ -96,7 +96,7 @@ func isLabelValue(v string) bool { return len(validation.IsValidLabelValue(v)) =
 // valueRefusal names a value that no label can have, or nothing.
 func valueRefusal(r requirements.Requirement) string {
 	if i := slices.IndexFunc(r.Values, func(v string) bool { return !isLabelValue(v) }); i >= 0 {
-		return fmt.Sprintf("node affinity: no label %s can have the value %.80q", r.Key, r.Values[i])
+		return fmt.Sprintf("no label %s can have the value %.80q", r.Key, r.Values[i])
 	}
 	return ""
 }

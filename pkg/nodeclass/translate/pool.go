@@ -16,6 +16,7 @@ import (
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/nodeclass"
 )
 
@@ -62,16 +63,26 @@ func Pool(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
 	}
 	limitProblem := cmp.Or(limitPrice(p, &out), readOverhead(p, &out))
 	slices.Sort(out.Limited)
-	var err error
-	out.Requirements, err = requirementsFrom(t.Spec.Requirements)
-	if out.Message = poolProblem(p, classes); err != nil && out.Message == "" {
-		out.Message = err.Error()
-	}
-	out.Message = cmp.Or(out.Message, limitProblem)
+	var requirementProblem string
+	out.Requirements, requirementProblem = poolRequirements(p)
+	out.Message = cmp.Or(poolProblem(p, classes), requirementProblem, limitProblem)
 	out.Ready = out.Message == ""
 	ready, written := p.StatusConditions().Get(karpv1.ConditionReady)
 	out.Unseen = !out.Deleting && written && ready.ObservedGeneration != 0 && ready.ObservedGeneration != p.Generation
 	return out
+}
+
+// poolRequirements translates the pool's requirements and says what is wrong with them, or nothing. A value that no label
+// can have stops the pool, as in Karpenter: the API server refuses NodeClaims that carry it.
+func poolRequirements(p *karpv1.NodePool) (set requirements.Set, problem string) {
+	set, err := requirementsFrom(p.Spec.Template.Spec.Requirements)
+	if err != nil {
+		return set, err.Error()
+	}
+	for _, r := range set.All() {
+		problem = cmp.Or(problem, valueRefusal(r))
+	}
+	return set, problem
 }
 
 // mostUSD bounds amounts in annotations: 1,000,000 USD per hour.

@@ -318,6 +318,24 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// A pool that was stored with a value that no label can have is not launched from: its NodeClaims would be refused.
+func TestPoolRequiresLabelValues(t *testing.T) {
+	for text, want := range map[string]string{
+		`{key: team, operator: In, values: [a, ""]}`:          "",
+		`{key: team, operator: Gt, values: ["4"]}`:            "",
+		`{key: team, operator: In, values: [a, "a b"]}`:       `no label team can have the value "a b"`,
+		`{key: team, operator: NotIn, values: ["a\x1b[31m"]}`: `no label team can have the value "a\x1b[31m"`,
+	} {
+		p := &karpv1.NodePool{}
+		p.Spec.Template.Spec.Requirements = []karpv1.Requirement{*read[karpv1.Requirement](t, text)}
+		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Name: "good"}
+		got := Pool(p, []instancetypes.Class{{Name: "good", Ready: true}})
+		if got.Message != want || got.Ready != (want == "") {
+			t.Errorf("%s: ready %t, %q; want %q", text, got.Ready, got.Message, want)
+		}
+	}
+}
+
 // A pool with replicas is static, also with none.
 func TestStaticPool(t *testing.T) {
 	for text, want := range map[string]cluster.Pool{`{}`: {}, `{replicas: 0}`: {Static: true}, `{replicas: 3}`: {Static: true, Replicas: 3}} {
