@@ -22,8 +22,8 @@ const (
 	mostValues = 1_000
 	// mostText bounds the bytes of labels and of those keys and values: 1,000 of usual length have 20 KiB.
 	mostText = 32 << 10
-	// mostWord is the longest value that means anything of an annotation or of the UID of an owner. The API server bounds
-	// neither by itself.
+	// mostWord is the longest value that means anything of an annotation or of the UID of an owner. The API server
+	// bounds neither by itself.
 	mostWord = 64
 	// mostReasons bounds why a pod is refused: each reason quotes what the pod asks for.
 	mostReasons = 10

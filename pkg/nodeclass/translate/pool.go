@@ -72,8 +72,8 @@ func Pool(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
 	return out
 }
 
-// poolRequirements translates the pool's requirements and says what is wrong with them, or nothing. A value that no label
-// can have stops the pool, as in Karpenter: the API server refuses NodeClaims that carry it.
+// poolRequirements translates the pool's requirements and says what is wrong with them, or nothing. A value that no
+// label can have stops the pool, as in Karpenter: the API server refuses NodeClaims that carry it.
 func poolRequirements(p *karpv1.NodePool) (set requirements.Set, problem string) {
 	set, err := requirementsFrom(p.Spec.Template.Spec.Requirements)
 	if err != nil {
