@@ -18,9 +18,9 @@ const (
 
 // Plausible returns the catalog with figures in place of those that cannot be true, and says which and why: whoever
 // writes prices decides what is bought. A figure must be in its range, and within a factor of ten of what the built-in
-// catalog says of the type, which holds otherwise. A spot price that is not becomes the on-demand price, which it hardly
-// exceeds. A type without vCPUs or memory that could be true is left out where the built-in catalog does not know it.
-// Prices in another currency are not compared.
+// catalog says of the type, which holds otherwise. A spot price that is not becomes the on-demand price, the most that
+// spot costs as a rule. A type whose vCPUs or memory cannot be true is left out where the built-in catalog does not
+// know it. Prices in another currency are not compared.
 func (c Catalog) Plausible(builtIn Catalog) (Catalog, []string) {
 	var out []Facts
 	var odd []string
@@ -42,7 +42,8 @@ func (c Catalog) Plausible(builtIn Catalog) (Catalog, []string) {
 	return c, odd
 }
 
-// mendSize puts what is known, 0 for nothing, in place of vCPUs and memory that cannot be true, and says which those are.
+// mendSize puts what is known, 0 for nothing, in place of vCPUs and memory that cannot be true. It says which those
+// are.
 func (f *Facts) mendSize(known *Facts) []string {
 	var why []string
 	if isOdd(float64(f.VCPU), float64(known.VCPU), maxVCPU, tenfold) || f.VCPU == 0 {
@@ -56,12 +57,13 @@ func (f *Facts) mendSize(known *Facts) []string {
 	return why
 }
 
-// mendPrices puts the known on-demand price, 0 for none, in place of one that cannot be true, and the on-demand price in
-// place of such spot prices. It says which those are. An on-demand price of 0 is not known.
+// mendPrices puts the known on-demand price, 0 for none, in place of one that cannot be true, and the on-demand price
+// in place of such spot prices. It says which those are. An on-demand price of 0 is not known.
 func (f *Facts) mendPrices(known float64) []string {
 	var why []string
 	if isOdd(f.OnDemandUSD, known, maxPrice, tenfold) {
-		why = append(why, fmt.Sprintf("an on-demand price of %v USD/h, the built-in catalog says %v", f.OnDemandUSD, known))
+		why = append(why, fmt.Sprintf("an on-demand price of %v USD/h, the built-in catalog says %v",
+			f.OnDemandUSD, known))
 		f.OnDemandUSD = known
 	}
 	f.SpotUSD = maps.Clone(f.SpotUSD)
@@ -78,8 +80,8 @@ func (f *Facts) mendPrices(known float64) []string {
 	return why
 }
 
-// isOdd reports whether a figure is out of its range, or more than tenfold or less than the part below of the known one.
-// Figures of 0 are not known.
+// isOdd reports whether a figure is out of its range, or more than tenfold or less than the part below of the known
+// one. Figures of 0 are not known.
 func isOdd(figure, known, most, below float64) bool {
 	inRange := figure >= 0 && figure <= most // a NaN is not
 	return !inRange || figure > 0 && known > 0 && (figure > known*tenfold || figure < known/below)

@@ -87,9 +87,8 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 		prices, err := m.onDemand(ctx)
 		c.OnDemandFailed = now
 		if note("on-demand prices", len(prices), err) {
-			c = withOnDemand(c, prices)
+			c = m.withDiskPrices(ctx, withOnDemand(c, prices), note)
 			c.OnDemandTime, c.OnDemandFailed = now, time.Time{}
-			c = m.withDiskPrices(ctx, c, note)
 		}
 	}
 	spot, err := m.readSpotPrices(ctx, now)
