@@ -60,7 +60,7 @@ func gone(s cluster.Snapshot, part int) cluster.Snapshot {
 func TestWorthIsNoMoreThanNewNodesCost(t *testing.T) {
 	t.Parallel()
 	launched, tight := 0, 0
-	n := shortrun.Of(120, 12)
+	n := shortrun.Of(120, 24)
 	for seed := range uint64(n) {
 		w, err := scenario.Wild(seed)
 		if err != nil {
