@@ -56,8 +56,8 @@ func (f function) handlesInterruptions() bool {
 	})
 }
 
-// wokenByOthers reports whether another function invokes it that it may invoke itself, which Lambda takes for an endless
-// loop.
+// wokenByOthers reports whether another function invokes it that it may invoke itself, which Lambda takes for an
+// endless loop.
 func (f function) wokenByOthers() bool { return f.ticks() && f.name != "disrupt" }
 
 // ticks reports whether a schedule invokes the function.
@@ -214,12 +214,12 @@ func (s *joiner) versionDescription(f function) *string {
 	if !f.inCluster() {
 		return nil
 	}
-	print := "Reach"
+	attribute := "Reach"
 	if f.alone {
-		print = "Fingerprint"
+		attribute = "Fingerprint"
 	}
 	return awscdk.Fn_Join(jsii.String(" "), &[]*string{
-		jsii.String("Joiner for the cluster as of"), s.preflight.GetAttString(&print)})
+		jsii.String("Joiner for the cluster as of"), s.preflight.GetAttString(&attribute)})
 }
 
 // memoryMiB is settings.Auto for a function that gets what the preflight answers, be it chosen or given: a number that

@@ -58,7 +58,8 @@ func (s *joiner) addNetwork() {
 		return
 	}
 	// In another order they are the same to Lambda, which publishes no second version of that.
-	set.SubnetIDs, set.SecurityGroupIDs = slices.Sorted(slices.Values(set.SubnetIDs)), slices.Sorted(slices.Values(set.SecurityGroupIDs))
+	set.SubnetIDs = slices.Sorted(slices.Values(set.SubnetIDs))
+	set.SecurityGroupIDs = slices.Sorted(slices.Values(set.SecurityGroupIDs))
 	zones := make([]*string, len(set.SubnetIDs)) // only their number counts
 	for i := range zones {
 		zones[i] = jsii.String(fmt.Sprintf("zone-%d", i))

@@ -79,8 +79,8 @@ func (p permissions) commonAllows(f madeFunction, logGroup string) []statement {
 	return out
 }
 
-// useKey is for the user's key, through the services that use it for the function: its environment and, but for one that
-// is called by anybody, bucket and queues.
+// useKey is for the user's key, through the services that use it for the function: its environment and, but for one
+// that is called by anybody, bucket and queues.
 func (p permissions) useKey(f function) statement {
 	services := []string{"lambda", "s3", "sqs"}
 	if f.called {
@@ -95,7 +95,8 @@ func (p permissions) useKey(f function) statement {
 
 // useNetwork is what Lambda needs to put a function into a VPC, with the role of the function. The function's own code,
 // which has that role too, may do none of it: Lambda says in a condition key whose code a call comes from. Outside of a
-// VPC it is there for versions of before: Lambda could not give back their network interfaces when a stack leaves its VPC.
+// VPC it is there for versions of before: Lambda could not give back their network interfaces when a stack leaves its
+// VPC.
 func (p permissions) useNetwork(f function) []statement {
 	changes := []string{"ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses",
 		"ec2:UnassignPrivateIpAddresses"}
@@ -334,48 +335,6 @@ func (p permissions) allowLaunch() []statement {
 		{sid: "TagWhatIsLaunched", changes: true, actions: []string{"ec2:CreateTags"}, resources: made,
 			when: p.requestedAsOwned().withTest("StringEquals", "ec2:CreateAction", "RunInstances", "CreateFleet",
 				"CreateLaunchTemplate")},
-	}
-}
-
-// profileARNs are the instance profiles that refresh makes. Their path is known, so nothing else can be touched.
-func (p permissions) profileARNs() []string {
-	return []string{p.arn("iam", "", *p.Account(), "instance-profile/karpenter/"+*p.Region()+"/"+p.cluster+"/*")}
-}
-
-// taggedProfile holds for profiles with the tags of ours, on the request or on the resource.
-func (p permissions) taggedProfile(kind string) conditions {
-	return conditions{
-		"StringEquals": {"aws:" + kind + "Tag/" + p.tagCluster(): {"owned"}, "aws:" + kind + "Tag/" +
-			tagRegion: {*p.Region()}},
-		"StringLike": {"aws:" + kind + "Tag/" + tagNodeClass: {"*"}},
-	}
-}
-
-// listProfiles cannot be limited to a path.
-func (p permissions) listProfiles() statement {
-	return statement{sid: "ListInstanceProfiles", actions: []string{"iam:ListInstanceProfiles"}, resources: []string{"*"}}
-}
-
-// instanceProfiles lets refresh keep one instance profile for each role of a class, below a path of its own.
-func (p permissions) instanceProfiles() []statement {
-	own := p.profileARNs()
-	asked := p.taggedProfile("Request").withTest("StringEquals", "aws:RequestTag/"+tagClusterName, p.cluster)
-	both := p.taggedProfile("Resource").
-		withTest("StringEquals", "aws:RequestTag/"+p.tagCluster(), "owned").
-		withTest("StringEquals", "aws:RequestTag/"+tagRegion, *p.Region()).
-		withTest("StringEquals", "aws:RequestTag/"+tagClusterName, p.cluster).
-		withTest("StringLike", "aws:RequestTag/"+tagNodeClass, "*")
-	return []statement{
-		{sid: "ReadInstanceProfiles", actions: []string{"iam:GetInstanceProfile"},
-			resources: []string{p.arn("iam", "", *p.Account(), "instance-profile/*")}},
-		p.listProfiles(),
-		{sid: "CreateInstanceProfile", changes: true, actions: []string{"iam:CreateInstanceProfile"},
-			resources: own, when: asked},
-		{sid: "TagInstanceProfile", changes: true, actions: []string{"iam:TagInstanceProfile"}, resources: own,
-			when: both},
-		{sid: "ChangeInstanceProfile", changes: true, resources: own, when: p.taggedProfile("Resource"),
-			actions: []string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile",
-				"iam:DeleteInstanceProfile"}},
 	}
 }
 

@@ -17,7 +17,8 @@ const secretLength = 48
 
 // checkPush finds a region in which push cannot be had.
 func checkPush(p Props) error {
-	if region := p.Stack.Region; region != "" && p.Functions.Trigger == settings.TriggerPush && !preflight.HasFunctionURLs(region) {
+	if region := p.Stack.Region; region != "" && p.Functions.Trigger == settings.TriggerPush &&
+		!preflight.HasFunctionURLs(region) {
 		return fmt.Errorf("settings: trigger is push, which needs a function URL, and Lambda has none in %s: choose watch or schedule", region)
 	}
 	return nil

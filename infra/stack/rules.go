@@ -40,8 +40,8 @@ func (s *joiner) addRules(f madeFunction) error {
 	return nil
 }
 
-// keepSendersOut lets the function's own rules send to its queue and nobody else: of an instance whose end is told there
-// the function lets go without asking EC2.
+// keepSendersOut lets the function's own rules send to its queue and nobody else: of an instance whose end is told
+// there the function lets go without asking EC2.
 func (f madeFunction) keepSendersOut() {
 	var rules []any
 	for _, r := range f.eventRules {

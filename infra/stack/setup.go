@@ -27,8 +27,8 @@ const setupTimeout = 960
 // not by a failure halfway; then these, and the other functions; then setup puts CRDs and RBAC into the cluster; then
 // provision, refresh, all aliases and all rules, so that no code runs before the cluster has what it needs. Deleted,
 // the other way round: nothing launches or fires any more when setup begins to drain, and lifecycle, which it wakes
-// for that, is still there. So is what nodes belong to the cluster by, without which kubelets could end no pod, and the network of
-// the functions.
+// for that, is still there. So is what nodes belong to the cluster by, without which kubelets could end no pod, and the
+// network of the functions.
 func (s *joiner) addSetup() error {
 	hash, err := manifestHash()
 	if err != nil {

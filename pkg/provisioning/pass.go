@@ -27,8 +27,8 @@ type Outcome struct {
 // mostTries bounds how often a pass is decided anew in search of what the decision fails about.
 const mostTries = 40
 
-// Decide says what a pass does about the snapshot. Where the search for a lower price fails, the plan is the one that it
-// would begin with. Pods and NodePools about which the rest fails are left out: the others get what they need.
+// Decide says what a pass does about the snapshot. Where the search for a lower price fails, the plan is the one that
+// it would begin with. Pods and NodePools about which the rest fails are left out: the others get what they need.
 func Decide(s cluster.Snapshot) Outcome {
 	d := faultisolation.Decide(s, s.Aside, faultisolation.Decision[Outcome]{Take: decideWhole, Quick: decideQuickly,
 		Tries: mostTries})

@@ -29,7 +29,9 @@ func whyNotWaiting(s corev1.PodSpec) string {
 	for _, p := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
 		terms = append(terms, p.Preference)
 	}
-	if slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool { return slices.ContainsFunc(t.MatchExpressions, opts) }) {
+	if slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(t.MatchExpressions, opts)
+	}) {
 		return "its node affinity asks for a node of no NodePool (" + api.LabelNodePool + " DoesNotExist): it waits for a node group"
 	}
 	return notWaiting

@@ -168,9 +168,9 @@ func (c *ec2Access) launchAccess(p pool, capacityType string, specifications ...
 	return out
 }
 
-// instanceKeys are the condition keys of RunInstances for the resource instance ("Actions, resources, and condition keys
-// for Amazon EC2"), those of them that policies of users are about: ec2:InstanceType, and ec2:MetadataHttpTokens, which
-// is there when the request says whether the instance demands IMDSv2.
+// instanceKeys are the condition keys of RunInstances for the resource instance ("Actions, resources, and condition
+// keys for Amazon EC2"), those of them that policies of users are about: ec2:InstanceType, and ec2:MetadataHttpTokens,
+// which is there when the request says whether the instance demands IMDSv2.
 func (p pool) instanceKeys() map[string][]string {
 	keys := map[string][]string{"ec2:InstanceType": {p.kind}}
 	if p.metadata != nil && p.metadata.HTTPTokens != "" {

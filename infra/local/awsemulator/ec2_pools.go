@@ -16,11 +16,12 @@ type pool struct {
 	groups               []string
 	tags                 map[string]string
 	data                 templateData
-	metadata             *metadataOptions // as policies see them: those of a fleet's template, else of the request alone
-	price                float64
-	reservation          string // that it must be taken from
-	group                PlacementGroup
-	broken               *wire.Failure // why nothing can come from it
+	// as policies see them: those of a fleet's template, else of the request alone
+	metadata    *metadataOptions
+	price       float64
+	reservation string // that it must be taken from
+	group       PlacementGroup
+	broken      *wire.Failure // why nothing can come from it
 }
 
 // resolvePools resolves the templates and overrides of a fleet request, in the order to try them. An unknown template

@@ -222,8 +222,8 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 	return nil
 }
 
-// noteRefusedReplacement makes an outcome of it that the API server refuses a replacement as invalid: the nodes stay, as
-// they would where nothing replaces them. Any other error is returned.
+// noteRefusedReplacement makes an outcome of it that the API server refuses a replacement as invalid: the nodes stay,
+// as they would where nothing replaces them. Any other error is returned.
 func (m *commandApplier) noteRefusedReplacement(ctx context.Context, c disruption.Command, err error) error {
 	labels, refused := controllers.RefusedLabels(err)
 	if !refused {

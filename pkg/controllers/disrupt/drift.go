@@ -33,7 +33,9 @@ func (d *Controller) markDrift(ctx context.Context, s *cluster.Snapshot, sells b
 		at[c.Name] = i
 	}
 	s.Claims = slices.Clone(s.Claims)
-	verdicts = slices.DeleteFunc(verdicts, func(v drift.DriftChange) bool { return d.failed.IsBackingOff(driftOf(v.Claim), d.Now()) })
+	verdicts = slices.DeleteFunc(verdicts, func(v drift.DriftChange) bool {
+		return d.failed.IsBackingOff(driftOf(v.Claim), d.Now())
+	})
 	for _, v := range verdicts[:min(len(verdicts), maxDriftWrites)] {
 		c := s.Claims[at[v.Claim]]
 		c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions),
@@ -65,7 +67,9 @@ func driftOf(claim string) string { return "drift of NodeClaim " + claim }
 // to the next one.
 func (d *Controller) markStill(ctx context.Context, claims map[string]cluster.Claim, all []disruption.StabilityNote) {
 	subject := func(s disruption.StabilityNote) string { return "Consolidatable of NodeClaim " + s.Claim }
-	all = slices.DeleteFunc(all, func(s disruption.StabilityNote) bool { return d.failed.IsBackingOff(subject(s), d.Now()) })
+	all = slices.DeleteFunc(all, func(s disruption.StabilityNote) bool {
+		return d.failed.IsBackingOff(subject(s), d.Now())
+	})
 	all = all[:min(len(all), maxStillWrites)]
 	var g errgroup.Group
 	g.SetLimit(parallelWrites)

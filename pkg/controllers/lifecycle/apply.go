@@ -130,7 +130,8 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 	return fmt.Errorf("action %q is unknown", a.Do)
 }
 
-// recordRefusal says on the claim that EC2 refuses to end or stop its instance, and what to do about it. It returns err.
+// recordRefusal says on the claim that EC2 refuses to end or stop its instance, and what to do about it. It returns
+// err.
 func (w *actionWorker) recordRefusal(ctx context.Context, c cluster.Claim, err error) error {
 	no, refused := errors.AsType[interface {
 		error

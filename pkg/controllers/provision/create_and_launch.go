@@ -175,7 +175,8 @@ func (p *Controller) createClaims(ctx context.Context, l *claimLauncher, launche
 				return nil
 			}
 			var made cluster.Claim
-			stored := p.TryStep(ctx, &p.failed, fmt.Sprintf("a NodeClaim of NodePool %s for %s", want.Pool, describePods(want)),
+			stored := p.TryStep(ctx, &p.failed,
+				fmt.Sprintf("a NodeClaim of NodePool %s for %s", want.Pool, describePods(want)),
 				func() (err error) { made, err = createClaim(ctx, l, want); return err })
 			if _, shared := made.Batch(); shared || !stored || made.Name == "" {
 				out[i] = made

@@ -78,8 +78,8 @@ type Controller struct {
 	failed  controllers.ObjectBackoff // steps about one object, of this invocation
 }
 
-// Run passes until nothing is left to do or until the time given; it then watches for more. A step about one object that
-// fails is tried again later, and all others go on; what did not succeed in the end is the error.
+// Run passes until nothing is left to do or until the time given; it then watches for more. A step about one object
+// that fails is tried again later, and all others go on; what did not succeed in the end is the error.
 func (p *Controller) Run(ctx context.Context, until time.Time) error {
 	defer p.sum.PutMetrics(p.Metrics)
 	if p.Aside == nil {

@@ -10,8 +10,8 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// withPurchaseBrake notes nodes that were bought in vain, before the pass buys more of them, and returns the snapshot with
-// the types that are left out for that. Where it cannot be noted the pass decides without.
+// withPurchaseBrake notes nodes that were bought in vain, before the pass buys more of them, and returns the snapshot
+// with the types that are left out for that. Where it cannot be noted the pass decides without.
 func withPurchaseBrake(ctx context.Context, p *Controller, s cluster.Snapshot) cluster.Snapshot {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		return s

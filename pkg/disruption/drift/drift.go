@@ -98,8 +98,8 @@ func (j driftJudge) poolDrift(c cluster.Claim, p cluster.Pool) (reason, message 
 	return "", ""
 }
 
-// labelsOf returns the labels of the claim, with those that it lacks and its instance type has: labels that became known
-// after it was launched. Labels that depend on more than the type are the claim's alone.
+// labelsOf returns the labels of the claim, with those that it lacks and its instance type has: labels that became
+// known after it was launched. Labels that depend on more than the type are the claim's alone.
 func (j driftJudge) labelsOf(c cluster.Claim, p cluster.Pool) requirements.Set {
 	own := requirements.FromLabels(c.Labels)
 	t, ok := j.typeIn(p, c.Labels[corev1.LabelInstanceTypeStable])

@@ -95,7 +95,8 @@ func (j *Judge) Judge(apiVersion, kindName string, body []byte) (v Verdict, know
 	defaulting.Default(object, k.structural)
 	v.Refused = validation.ValidateCustomResource(nil, object, k.schema)
 	if len(v.Refused) == 0 { // rules are written for objects of the right form
-		v.Refused, _ = k.rules.Validate(context.Background(), nil, k.structural, object, nil, celconfig.RuntimeCELCostBudget)
+		v.Refused, _ = k.rules.Validate(context.Background(), nil, k.structural, object, nil,
+			celconfig.RuntimeCELCostBudget)
 	}
 	return v, true, nil
 }

@@ -112,7 +112,8 @@ func (h StateNode) Initialized() bool {
 		h.Claim.Is(api.ConditionInitialized))
 }
 
-// missesNodeAfter is how long after a registration its node may be missing only because nodes were listed before claims.
+// missesNodeAfter is how long after a registration its node may be missing only because nodes were listed before
+// claims.
 const missesNodeAfter = time.Minute
 
 // LostNode reports whether the host's claim had a node that is not there any more: somebody took the Node object away.
@@ -141,8 +142,8 @@ func (h StateNode) KnownLabels() requirements.Set {
 	return h.Claim.Requirements.AndSet(requirements.FromLabels(h.Claim.Labels))
 }
 
-// Taints are those that pods must tolerate in this phase of the host's life. A node that is not initialized yet may have
-// others that go away by themselves.
+// Taints are those that pods must tolerate in this phase of the host's life. A node that is not initialized yet may
+// have others that go away by themselves.
 func (h StateNode) Taints() []Taint {
 	switch {
 	case !h.Registered():
@@ -153,20 +154,20 @@ func (h StateNode) Taints() []Taint {
 	return slices.DeleteFunc(slices.Clone(h.Node.Taints), h.Claim.isTemporary)
 }
 
-// isTemporary reports whether the taint goes away while the claim's node starts: it is ephemeral, a startup taint, or one
-// that the claim does not declare and that an agent puts on nodes.
+// isTemporary reports whether the taint goes away while the claim's node starts: it is ephemeral, a startup taint, or
+// one that the claim does not declare and that an agent puts on nodes.
 func (c *Claim) isTemporary(t Taint) bool {
 	declared := func(d Taint) bool { return d.Key == t.Key && d.Effect == t.Effect }
 	return t.Ephemeral() || slices.ContainsFunc(c.StartupTaints, declared) ||
 		!slices.ContainsFunc(c.Taints, declared) && (t.ofAgent() || !t.ofControlPlane())
 }
 
-// undeclaredFor is how long after its creation a node is not initialized because of a taint that nobody declared: an agent
-// that starts takes its taint off, while that of a person stays.
+// undeclaredFor is how long after its creation a node is not initialized because of a taint that nobody declared: an
+// agent that starts takes its taint off, while that of a person stays.
 const undeclaredFor = 5 * time.Minute
 
-// AgentTaint is a taint on the claim's node that no NodePool declares and that goes away by itself: that of a known agent,
-// or any other in the node's first five minutes.
+// AgentTaint is a taint on the claim's node that no NodePool declares and that goes away by itself: that of a known
+// agent, or any other in the node's first five minutes.
 func (c *Claim) AgentTaint(n Node, now time.Time) (t Taint, found bool) {
 	i := slices.IndexFunc(n.Taints, func(t Taint) bool {
 		return !t.Ephemeral() && !slices.ContainsFunc(c.StartupTaints, func(s Taint) bool { return s.Key == t.Key }) &&

@@ -8,8 +8,8 @@ type NetworkDevice struct {
 	EFA          bool
 }
 
-// efaDevices are the network interfaces of an instance whose pods ask for EFA: the first of the first card, which has the
-// instance's address, and one EFA interface on each card that takes one, up to the most that EC2 gives.
+// efaDevices are the network interfaces of an instance whose pods ask for EFA: the first of the first card, which has
+// the instance's address, and one EFA interface on each card that takes one, up to the most that EC2 gives.
 func (f *Facts) efaDevices() []NetworkDevice {
 	if f.MaxEFAs == 0 {
 		return nil

@@ -189,8 +189,8 @@ func (o Offering) Meets(s requirements.Set) bool {
 type UnavailableOffering struct {
 	Offer
 	// Scope limits the mark to launches into one capacity reservation or placement group, by its id, or of one
-	// EC2NodeClass, by its ClassScope; empty for all. A mark of no offer and the scope of a subnet is about that subnet,
-	// whatever is launched there; one of no offer and a ClassScope about that EC2NodeClass;
+	// EC2NodeClass, by its ClassScope; empty for all. A mark of no offer and the scope of a subnet is about that
+	// subnet, whatever is launched there; one of no offer and a ClassScope about that EC2NodeClass;
 	// one of a type alone and a ClassScope about that type of the class.
 	Scope string    `json:"scope,omitempty"`
 	Until time.Time `json:"until"`

@@ -22,7 +22,8 @@ type UnusedNode struct {
 }
 
 // How long a type of a class is left out once too many of its nodes were bought in vain, and how long a resource of it
-// counts as zero. What was bought in vain is remembered for twice as long after the last one, so that one more is enough.
+// counts as zero. What was bought in vain is remembered for twice as long after the last one, so that one more is
+// enough.
 const (
 	typeRests     = time.Hour
 	resourceRests = 24 * time.Hour
@@ -74,8 +75,8 @@ func (c Class) CauseOf(instanceType string) string {
 }
 
 // NoteUnusedNodes adds nodes that were bought in vain to what is noted at the time now. From as many of one cause on as
-// are allowed their type is marked for an hour, or its resource for a day. A node of which pods came to run after all, by
-// its instance id, is taken back with the mark. Each node counts once. The list given is not changed.
+// are allowed their type is marked for an hour, or its resource for a day. A node of which pods came to run after all,
+// by its instance id, is taken back with the mark. Each node counts once. The list given is not changed.
 func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now time.Time) (next []NotedMark,
 	changed bool) {
 	next = slices.Clone(old)

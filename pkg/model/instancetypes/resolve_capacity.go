@@ -14,15 +14,16 @@ import (
 
 // Amounts that hold where a class says nothing else.
 const (
-	defaultEphemeral         = 20 << 30 // bytes
-	defaultWindowsPods       = 110
-	reservedEphemeral        = 1 << 30            // bytes
-	reservedPerPod           = 11 * resources.MiB // bytes
-	reservedMemory           = 255 * resources.MiB
-	defaultEviction          = 100 * resources.MiB
-	armFirmware              = 64 // MiB that an ARM instance keeps before the system sees it
-	evictionPercent          = 10 // of the ephemeral storage
-	leastMemoryPercent       = 85 // of the nominal memory that a system sees; firmware and hypervisor take less than the rest
+	defaultEphemeral   = 20 << 30 // bytes
+	defaultWindowsPods = 110
+	reservedEphemeral  = 1 << 30            // bytes
+	reservedPerPod     = 11 * resources.MiB // bytes
+	reservedMemory     = 255 * resources.MiB
+	defaultEviction    = 100 * resources.MiB
+	armFirmware        = 64 // MiB that an ARM instance keeps before the system sees it
+	evictionPercent    = 10 // of the ephemeral storage
+	// of the nominal memory that a system sees; firmware and hypervisor take less than the rest
+	leastMemoryPercent       = 85
 	signalMemory             = "memory.available"
 	signalEphemeral          = "nodefs.available"
 	bytesPerGB               = 1_000_000_000

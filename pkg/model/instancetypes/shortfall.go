@@ -37,9 +37,9 @@ func isPlausible(name string, has, estimate int64) bool {
 	return has > 0
 }
 
-// LowerToObserved returns the types with what their nodes turned out to have for pods where that is less than estimated:
-// of each resource what at least two nodes of the type do not exceed. The types given are not changed, and returned as
-// they are where nothing is lower.
+// LowerToObserved returns the types with what their nodes turned out to have for pods where that is less than
+// estimated: of each resource what at least two nodes of the type do not exceed. The types given are not changed, and
+// returned as they are where nothing is lower.
 func LowerToObserved(types []Type, seen []Observation) []Type {
 	byType := map[string][]Observation{}
 	for _, o := range seen {

@@ -76,8 +76,8 @@ func IsThrottled(code string) bool {
 	return false
 }
 
-// IsServerFault reports whether the code says that EC2 itself failed ("Error codes for the Amazon EC2 API", server error
-// codes), so that it is no answer to what was asked.
+// IsServerFault reports whether the code says that EC2 itself failed ("Error codes for the Amazon EC2 API", server
+// error codes), so that it is no answer to what was asked.
 func IsServerFault(code string) bool {
 	switch code {
 	case "InternalError", "InternalFailure", "ServiceUnavailable", "ServerInternal", "Unavailable":

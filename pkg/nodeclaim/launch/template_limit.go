@@ -11,8 +11,8 @@ import (
 // FleetLaunchTemplateConfigRequest of the EC2 API), and refuses the whole request for one more.
 const maxTemplates = 50
 
-// mostUseful are as many of the templates as one request takes: first those whose types the claim's minValues need, then
-// those with the cheapest overrides. The overrides are sorted by price.
+// mostUseful are as many of the templates as one request takes: first those whose types the claim's minValues need,
+// then those with the cheapest overrides. The overrides are sorted by price.
 func mostUseful(reqs requirements.Set, all []Template, cs []candidate) []Template {
 	rest := slices.SortedFunc(slices.Values(all), func(a, b Template) int {
 		return cmp.Or(cmp.Compare(a.Overrides[0].Price, b.Overrides[0].Price), cmp.Compare(a.Name, b.Name))

@@ -191,8 +191,8 @@ type spotMarket struct {
 	zoneIDs map[string]string
 }
 
-// readSpotPrices reads the prices in force: EC2 tells the one that held at the start time, and that is now. A price that
-// cannot be read is left out, and is an error where no other can be read either.
+// readSpotPrices reads the prices in force: EC2 tells the one that held at the start time, and that is now. A price
+// that cannot be read is left out, and is an error where no other can be read either.
 func (m *CatalogRefresher) readSpotPrices(ctx context.Context, now time.Time) (spotMarket, error) {
 	out := spotMarket{prices: map[spotPlace]float64{}, zoneIDs: map[string]string{}}
 	at := map[spotPlace]time.Time{}

@@ -161,8 +161,8 @@ func (f *ClassResolver) DeleteProfile(ctx context.Context, name string) error {
 	return f.deleteProfile(ctx, p)
 }
 
-// deleteProfiles deletes every instance profile under the path. One that cannot be deleted does not keep the others. May
-// be repeated.
+// deleteProfiles deletes every instance profile under the path. One that cannot be deleted does not keep the others.
+// May be repeated.
 func (f *ClassResolver) deleteProfiles(ctx context.Context, path string) error {
 	if f.Isolated {
 		return nil

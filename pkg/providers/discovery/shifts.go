@@ -96,8 +96,8 @@ func (s *ZonalShifts) ListShifts(ctx context.Context) *cluster.ZonalShifts {
 	return out
 }
 
-// readLately asks ARC unless it was asked within the last half minute. An answer that does not come holds nobody up: the
-// failure of a zone is what shifts are for.
+// readLately asks ARC unless it was asked within the last half minute. An answer that does not come holds nobody up:
+// the failure of a zone is what shifts are for.
 func (s *ZonalShifts) readLately(ctx context.Context) {
 	if s.Now().Sub(s.asked) < shiftsEvery {
 		return

@@ -29,8 +29,8 @@ func (f *ClassResolver) RemoveLeftovers(ctx context.Context) error {
 		f.deleteProfiles(ctx, f.clusterPath()))
 }
 
-// deleteTemplates deletes the launch templates that carry the tag of the cluster and pass the filter. One that cannot be
-// deleted does not keep the others.
+// deleteTemplates deletes the launch templates that carry the tag of the cluster and pass the filter. One that cannot
+// be deleted does not keep the others.
 func (f *ClassResolver) deleteTemplates(ctx context.Context, which types.Filter) error {
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(f.EC2,
 		&ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatePage),
@@ -45,7 +45,8 @@ func (f *ClassResolver) deleteTemplates(ctx context.Context, which types.Filter)
 			_, err := f.EC2.DeleteLaunchTemplate(ctx,
 				&ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
 			if err != nil && !awserrors.IsMissing(err) {
-				errs = append(errs, fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err))
+				errs = append(errs, fmt.Errorf("delete launch template %s: %w",
+					aws.ToString(t.LaunchTemplateName), err))
 			}
 		}
 	}

@@ -149,7 +149,8 @@ func addNetwork(f *instancetypes.Facts, n *types.NetworkInfo) {
 	var gbps float64
 	for _, card := range cards {
 		f.CardENIs = append(f.CardENIs, int64(aws.ToInt32(card.MaximumNetworkInterfaces)))
-		if f.MaxEFAs > 0 && len(card.InterfaceTypes) > 0 && !slices.Contains(card.InterfaceTypes, types.NetworkCardInterfaceTypeEfa) {
+		if f.MaxEFAs > 0 && len(card.InterfaceTypes) > 0 &&
+			!slices.Contains(card.InterfaceTypes, types.NetworkCardInterfaceTypeEfa) {
 			f.CardsWithoutEFA = append(f.CardsWithoutEFA, int64(aws.ToInt32(card.NetworkCardIndex)))
 		}
 		gbps += aws.ToFloat64(card.BaselineBandwidthInGbps)

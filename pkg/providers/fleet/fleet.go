@@ -243,8 +243,8 @@ func (f *Fleet) adoptInstances(ctx context.Context, o launch.Order, token string
 }
 
 // TerminateInstances ends the instances. Ids that EC2 does not know are no error. Those that EC2 refuses, for
-// termination protection or by a policy, keep no others running: the error is a *RefusedError for each. Single instances
-// that are ended side by side share a call.
+// termination protection or by a policy, keep no others running: the error is a *RefusedError for each. Single
+// instances that are ended side by side share a call.
 func (f *Fleet) TerminateInstances(ctx context.Context, ids []string) error {
 	if len(ids) != 1 || f.refused.has(ids[0]) {
 		return joinByID(ids, f.terminateTogether(ctx, ids))

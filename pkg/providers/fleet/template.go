@@ -82,7 +82,8 @@ func (f *Fleet) SweepTemplates(ctx context.Context, age time.Duration) (int, err
 			_, err := f.EC2.DeleteLaunchTemplate(ctx,
 				&ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
 			if err != nil && !noTemplate(awserrors.CodeOf(err)) {
-				errs = append(errs, fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err))
+				errs = append(errs, fmt.Errorf("delete launch template %s: %w",
+					aws.ToString(t.LaunchTemplateName), err))
 				continue
 			}
 			n++

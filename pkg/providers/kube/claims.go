@@ -65,8 +65,8 @@ func (c Claims) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Poo
 // refusedLabels are the labels that the refusal of the claim is about: of the requirements that it points at, and those
 // whose key or value it quotes.
 func refusedLabels(want *karpv1.NodeClaim, refusal error) (keys []string) {
-	var status apierrors.APIStatus
-	if !errors.As(refusal, &status) || status.Status().Details == nil {
+	status, found := errors.AsType[*apierrors.StatusError](refusal)
+	if !found || status.Status().Details == nil {
 		return nil
 	}
 	for _, cause := range status.Status().Details.Causes {

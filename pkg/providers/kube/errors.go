@@ -55,7 +55,8 @@ func (e *RefusedError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *RefusedError) Unwrap() error { return e.err }
 
-// RefusedLabels are the keys of the labels that the refusal is about, sorted, for callers who may not know this package.
+// RefusedLabels are the keys of the labels that the refusal is about, sorted, for callers who may not know this
+// package.
 func (e *RefusedError) RefusedLabels() []string { return e.labels }
 
 // wrapError names what failed, and gives conflicts and absence types of their own.

@@ -36,8 +36,9 @@ type listObject interface {
 }
 
 // listAll reads a list page by page and keeps only what translate makes of each part of a page, so that neither a large
-// cluster nor large objects ever stand in memory as a whole. translate may see an object again when a page is retried. All pages are of one moment, the version returned: the API server serves them from
-// a snapshot in its cache. (resourceVersion=0 would be older data and, worse, one page however long.)
+// cluster nor large objects ever stand in memory as a whole. translate may see an object again when a page is retried.
+// All pages are of one moment, the version returned: the API server serves them from a snapshot in its cache.
+// (resourceVersion=0 would be older data and, worse, one page however long.)
 func listAll[L listObject, T any](ctx context.Context, c *connection, q listQuery, fresh func() L,
 	translate func(L) []T) ([]T, string, error) {
 	return (&pagedList[L, T]{connection: c, query: q, fresh: fresh, translate: translate}).readAll(ctx)

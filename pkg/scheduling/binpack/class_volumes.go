@@ -97,8 +97,8 @@ func readVolumeLimits(hosts []cluster.StateNode) volumeLimits {
 }
 
 // expectedOn returns how many volumes a new node of the type is expected to attach, by driver, for only its own driver
-// will tell: what nodes of the type say, else what EC2 says of the type, else as many as any node attaches. Drivers that
-// are not named have no limit.
+// will tell: what nodes of the type say, else what EC2 says of the type, else as many as any node attaches. Drivers
+// that are not named have no limit.
 func (v volumeLimits) expectedOn(t *instancetypes.Type) map[string]int64 {
 	out := maps.Clone(v.most)
 	if t.EBSVolumes > 0 {

@@ -103,7 +103,8 @@ func (v *unusedNodes) refusedPod(h cluster.StateNode) (*cluster.Pod, bool) {
 
 // isKeptFree reports whether somebody keeps pods off the node with the taint, whatever it is good for.
 func isKeptFree(t cluster.Taint) bool {
-	return t.Key == "node.kubernetes.io/unschedulable" || t.IsNomination() || t.IsFailedRevision() || t.IsPreviousRevision()
+	return t.Key == "node.kubernetes.io/unschedulable" || t.IsNomination() ||
+		t.IsFailedRevision() || t.IsPreviousRevision()
 }
 
 // isOfClass reports whether the claim was launched for the class as it is now, as far as refresh has written its hash.

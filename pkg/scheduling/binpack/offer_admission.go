@@ -124,8 +124,8 @@ func (a *nodeAdmission) findAlternativeOn(b *bin) int {
 }
 
 // surelyLacks reports whether a host of which no value of the label is known has none, or none that a pod can mean. The
-// labels of an instance type stand on a claim once it is launched, the partition of its placement group comes later. The
-// name of its node comes later too, and is new.
+// labels of an instance type stand on a claim once it is launched, the partition of its placement group comes later.
+// The name of its node comes later too, and is new.
 func (b *bin) surelyLacks(key string) bool {
 	return b.exact || !isWellKnownLabel(key) || key == labelHost || b.typed && key != labelPartition
 }

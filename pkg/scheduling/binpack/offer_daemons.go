@@ -28,8 +28,8 @@ func (as *admissions) addDaemons(list []cluster.Pod) {
 	}
 }
 
-// countDaemons takes what DaemonSets need off the room of the pool's offers. One that fits no type of the pool by itself
-// counts for none: kube-scheduler leaves only its own pods without a place.
+// countDaemons takes what DaemonSets need off the room of the pool's offers. One that fits no type of the pool by
+// itself counts for none: kube-scheduler leaves only its own pods without a place.
 func (b *catalogBuilder) countDaemons(p *pool) {
 	as := b.catalog.admissions
 	admitted, fits := make([]bool, len(as.daemons)), make([]bool, len(as.daemons))
@@ -66,7 +66,8 @@ func (cat *catalog) oversizedDaemons() (out []plan.OversizedDaemon) {
 	for i, d := range cat.admissions.daemons {
 		if names := pools[i]; len(names) > 0 {
 			slices.Sort(names)
-			out = append(out, plan.OversizedDaemon{DaemonSet: d.pod.Key(), Need: d.pod.Need.With(resources.Pods, 0).String(),
+			out = append(out, plan.OversizedDaemon{DaemonSet: d.pod.Key(),
+				Need:  d.pod.Need.With(resources.Pods, 0).String(),
 				Pools: names})
 		}
 	}

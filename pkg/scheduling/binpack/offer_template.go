@@ -41,7 +41,9 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 		if len(available) == 0 {
 			continue
 		}
-		best := slices.MinFunc(available, func(x, y instancetypes.Offering) int { return cmp.Compare(x.Price, y.Price) })
+		best := slices.MinFunc(available, func(x, y instancetypes.Offering) int {
+			return cmp.Compare(x.Price, y.Price)
+		})
 		if len(l.Types) == 0 || best.Price < l.Choice.Price || best.Price == l.Choice.Price && t.Name < l.Choice.Type {
 			l.Choice = best
 		}

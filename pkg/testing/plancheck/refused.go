@@ -14,7 +14,7 @@ import (
 )
 
 // apiServer judges NodeClaims by the CRD. It is read once for all plans.
-var apiServer = sync.OnceValues(crdcheck.NewJudge)
+var apiServer = sync.OnceValues(crdcheck.NewJudge) //nolint:gochecknoglobals // reading the CRDs takes 0.3 s
 
 // checkAccepted wants the API server to take the NodeClaim of a launch.
 func (t *planCheck) checkAccepted(m *machine, pool cluster.Pool) {

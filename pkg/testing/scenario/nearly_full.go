@@ -11,22 +11,27 @@ import (
 func NearlyFull(seed uint64) (*World, error) { return FromText(NearlyFullText(seed)) }
 
 // fullTypes are the instance types of nearly full worlds: cpu in millicores, memory in MiB.
-var fullTypes = []struct {
+func fullTypes() []fullType {
+	return []fullType{
+		{"c.l", 1900, 3000, "milliusd=85 spot=33"}, {"c.xl", 3900, 6600, "milliusd=170 spot=70"},
+		{"c.4xl", 15800, 28000, "milliusd=680 spot=290"}, {"m.l", 1900, 7000, "milliusd=96 spot=41"},
+		{"m.xl", 3900, 14500, "milliusd=192 spot=77"}, {"m.2xl", 7900, 30000, "milliusd=384 spot=150"},
+		{"r.xl", 3900, 30500, "milliusd=252 spot=88 zones=(a,b)"}, {"g.xl", 3900, 14500, "milliusd=154 spot=69 arch=arm64"},
+	}
+}
+
+type fullType struct {
 	name     string
 	cpu, mem int
 	rest     string
-}{
-	{"c.l", 1900, 3000, "milliusd=85 spot=33"}, {"c.xl", 3900, 6600, "milliusd=170 spot=70"},
-	{"c.4xl", 15800, 28000, "milliusd=680 spot=290"}, {"m.l", 1900, 7000, "milliusd=96 spot=41"},
-	{"m.xl", 3900, 14500, "milliusd=192 spot=77"}, {"m.2xl", 7900, 30000, "milliusd=384 spot=150"},
-	{"r.xl", 3900, 30500, "milliusd=252 spot=88 zones=(a,b)"}, {"g.xl", 3900, 14500, "milliusd=154 spot=69 arch=arm64"},
 }
 
 // NearlyFullText is the world of the seed as the directives of a scenario file.
 func NearlyFullText(seed uint64) []string {
 	r := rand.New(rand.NewPCG(seed, 13))
 	script := []string{"pool default", "pool tier weight=5\nlabel tier=system\ntaint tier:NoSchedule\nrequire capacity In on-demand"}
-	for _, t := range fullTypes {
+	types := fullTypes()
+	for _, t := range types {
 		script = append(script, fmt.Sprintf("type %s cpu=%d mem=%d %s", t.name, t.cpu, t.mem, t.rest))
 	}
 	if r.IntN(4) == 0 {
@@ -35,7 +40,7 @@ func NearlyFullText(seed uint64) []string {
 	// few large worlds: work grows faster than nodes and groups
 	nodes, groups := 200+int(600*r.Float64()*r.Float64()), 30+int(270*r.Float64()*r.Float64()*r.Float64())
 	for i := range nodes {
-		t := fullTypes[r.IntN(len(fullTypes))]
+		t := types[r.IntN(len(types))]
 		script = append(script, fmt.Sprintf("node n%03d type=%s zone=%c capacity=%s pool=default", i, t.name, 'a'+r.IntN(2),
 			oneOf(r, "spot", "spot", "on-demand")))
 		full := func(all int) int { return all * (70 + r.IntN(30)) / 100 }

@@ -181,7 +181,8 @@ func checkBudget(w *world, c *claim) []string {
 	for _, other := range w.api.claims {
 		host := w.api.nodeOf(other)
 		if time.Since(other.condemned) < seconds || time.Since(other.dropped) < seconds ||
-			time.Since(other.expired) < seconds || empty && !other.Deleting.IsZero() && time.Since(other.Deleting) >= time.Hour {
+			time.Since(other.expired) < seconds ||
+			empty && !other.Deleting.IsZero() && time.Since(other.Deleting) >= time.Hour {
 			continue
 		}
 		if other != c && other.Pool == c.Pool && host != nil &&
@@ -199,9 +200,9 @@ func checkBudget(w *world, c *claim) []string {
 	return broken("with %s %d nodes of pool %s go, %d may", c.Name, away, pool.Name, most)
 }
 
-// checkVolumesStay: for each pod, whose volume is in a zone, of a node whose claim goes by choice something else is there,
-// or comes, that the pod may run on. Pods that came lately may have taken the room that was meant for it, and count for
-// nothing. The taint does not tell: the replacements of a node are made after it.
+// checkVolumesStay: for each pod, whose volume is in a zone, of a node whose claim goes by choice something else is
+// there, or comes, that the pod may run on. Pods that came lately may have taken the room that was meant for it, and
+// count for nothing. The taint does not tell: the replacements of a node are made after it.
 func checkVolumesStay(w *world, s claimDeleted) (bad []string) {
 	n, c := leftByChoice(w, s), s.claim
 	if n == nil {

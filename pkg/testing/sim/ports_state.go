@@ -77,7 +77,10 @@ func (p *statePorts) NoteUnusedNodes(ctx context.Context, unused []instancetypes
 	return callPort(ctx, p.caller, "note unused nodes", "", func() ([]instancetypes.UnavailableOffering, error) {
 		now := time.Now()
 		p.state.unused, _ = instancetypes.NoteUnusedNodes(slices.DeleteFunc(p.state.unused,
-			func(m instancetypes.NotedMark) bool { until, _ := m.RemembersUnused(); return !now.Before(until) }), unused,
+			func(m instancetypes.NotedMark) bool {
+				until, _ := m.RemembersUnused()
+				return !now.Before(until)
+			}), unused,
 			used, now)
 		return slices.DeleteFunc(p.state.activeUnused(),
 			func(m instancetypes.UnavailableOffering) bool { return !m.LeavesOut() }), nil

@@ -35,7 +35,8 @@ func Gunzip(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpack: %w", err)
 	}
-	out := bytes.NewBuffer(make([]byte, 0, min(int(size), 1100*len(data))+bytes.MinRead)) // nothing packs a thousandfold
+	// nothing packs a thousandfold
+	out := bytes.NewBuffer(make([]byte, 0, min(int(size), 1100*len(data))+bytes.MinRead))
 	if _, err := out.ReadFrom(io.LimitReader(zr, MostBytes+1)); err != nil {
 		return nil, fmt.Errorf("unpack: %w", err)
 	}
