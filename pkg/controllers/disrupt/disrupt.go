@@ -157,9 +157,7 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 		return replay.DisruptPass(st, s, memory, decision)
 	})
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
-		controllers.LogDryRun(d.Log, disruption.Plan{Finish: decision.Finish, RollBack: decision.RollBack,
-			Begin: decision.Begin, TaintFailed: decision.TaintFailed, UntaintFailed: decision.UntaintFailed,
-			TaintPrevious: decision.TaintPrevious, UntaintPrevious: decision.UntaintPrevious}.Lines()...)
+		d.logDryRun(decision)
 		return false, err
 	}
 	controllers.NoteStage(ctx, controllers.StageApplying)
@@ -183,6 +181,13 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.RollBack)+len(decision.Proposed)+
 		len(decision.Waiting) > 0
 	return busy, errors.Join(err, d.writeMemory(ctx, next))
+}
+
+// logDryRun says what the pass would have done.
+func (d *Controller) logDryRun(p disruption.Plan) {
+	controllers.LogDryRun(d.Log, disruption.Plan{Finish: p.Finish, RollBack: p.RollBack,
+		Begin: p.Begin, TaintFailed: p.TaintFailed, UntaintFailed: p.UntaintFailed,
+		TaintPrevious: p.TaintPrevious, UntaintPrevious: p.UntaintPrevious}.Lines()...)
 }
 
 // advanceRollouts takes the steps of NodeRollouts. What cannot be stored is not allowed, and stops nothing else.

@@ -72,10 +72,7 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 	case plan.WriteStatus:
 		return w.writeStatus(ctx, claim, a)
 	case plan.SetDeadline:
-		w.l.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Warning: true,
-			Reason: a.Reason, Message: a.Why})
-		return w.annotateClaim(ctx, claim, map[string]string{
-			v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)})
+		return w.setDeadline(ctx, claim, a)
 	case plan.NoteFailedLaunch:
 		return w.l.Failures.NoteFailedLaunch(ctx, claim.Class, a.Instance, a.Why)
 	case plan.NoteMissing:
@@ -113,9 +110,7 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 	case plan.TagInstance:
 		return w.tagInstance(ctx, claim, a)
 	case plan.AdoptClaim:
-		claim.Labels = maps.Clone(claim.Labels)
-		maps.Copy(claim.Labels, a.Labels)
-		return w.keepClaim(w.l.Claims.AdoptClaim(ctx, claim))
+		return w.adoptClaim(ctx, claim, a)
 	case plan.CountPool:
 		return w.l.Pools.CountPool(ctx, a.Pool, a.Has)
 	case plan.Registrations:
@@ -128,6 +123,19 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 		return w.removePod(ctx, a)
 	}
 	return fmt.Errorf("action %q is unknown", a.Do)
+}
+
+func (w *actionWorker) setDeadline(ctx context.Context, c cluster.Claim, a plan.Action) error {
+	w.l.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true,
+		Reason: a.Reason, Message: a.Why})
+	return w.annotateClaim(ctx, c, map[string]string{
+		v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)})
+}
+
+func (w *actionWorker) adoptClaim(ctx context.Context, c cluster.Claim, a plan.Action) error {
+	c.Labels = maps.Clone(c.Labels)
+	maps.Copy(c.Labels, a.Labels)
+	return w.keepClaim(w.l.Claims.AdoptClaim(ctx, c))
 }
 
 // recordRefusal says on the claim that EC2 refuses to end or stop its instance, and what to do about it. It returns

@@ -163,7 +163,7 @@ func (l *claimLauncher) failedTogether(ctx context.Context, claims []cluster.Cla
 	ctx = context.WithoutCancel(ctx)
 	if isTokenSpent(why) {
 		next, left, markErr := l.rebatchRemaining(ctx, claims)
-		claims, err = append(next, left...), errors.Join(err, markErr)
+		claims, err = slices.Concat(next, left), errors.Join(err, markErr)
 	}
 	reason, message := awserrors.LaunchFailureReason(why)
 	claims, statusErr := l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {

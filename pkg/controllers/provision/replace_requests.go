@@ -42,12 +42,7 @@ func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, rep
 			}
 			p.Log.Info(a.String())
 			if a.Do == plan.SetDeadline {
-				set := map[string]string{v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)}
-				after, err := p.Claims.AnnotateClaim(ctx, c, set)
-				if err == nil {
-					claims[a.Claim] = after
-				}
-				return err
+				return setDeadline(ctx, p.Claims, claims, a)
 			}
 			change := controllers.BeginChange(ctx, "delete NodeClaim", c.Name)
 			err := p.Claims.DeleteClaim(ctx, c)
@@ -62,4 +57,14 @@ func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, rep
 		}
 	}
 	return deleted
+}
+
+// setDeadline writes the deadline on the claim of the action, which is then in claims as written.
+func setDeadline(ctx context.Context, to controllers.Claims, claims map[string]cluster.Claim, a plan.Action) error {
+	set := map[string]string{v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)}
+	after, err := to.AnnotateClaim(ctx, claims[a.Claim], set)
+	if err == nil {
+		claims[a.Claim] = after
+	}
+	return err
 }

@@ -67,17 +67,7 @@ const (
 func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 	sim := &Simulator{s: s, byName: map[string]*Node{}, classes: map[string]*podClass{},
 		classByPod: map[podName]*podClass{}, counters: map[string]*podCounter{}, admissions: map[string]*admission{}}
-	used, daemons := map[string]resources.List{}, map[string]resources.List{}
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if p.NodeName == "" || p.Terminal() || p.Virtual {
-			continue
-		}
-		used[p.NodeName] = used[p.NodeName].Add(p.Need)
-		if p.Owner == cluster.OwnerDaemonSet {
-			daemons[p.NodeName] = daemons[p.NodeName].Add(p.Need)
-		}
-	}
+	used, daemons := sumNeeds(s.Pods)
 	for _, h := range s.StateNodes() {
 		if out[h.Name()] || h.MarkedForDeletion() || h.Standby() || h.Node == nil {
 			continue
@@ -103,6 +93,22 @@ func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 		sim.prepareCounters(sim.classes[text])
 	}
 	return sim
+}
+
+// sumNeeds is what the pods on each node need, and what those of DaemonSets need among them.
+func sumNeeds(pods []cluster.Pod) (used, daemons map[string]resources.List) {
+	used, daemons = map[string]resources.List{}, map[string]resources.List{}
+	for i := range pods {
+		p := &pods[i]
+		if p.NodeName == "" || p.Terminal() || p.Virtual {
+			continue
+		}
+		used[p.NodeName] = used[p.NodeName].Add(p.Need)
+		if p.Owner == cluster.OwnerDaemonSet {
+			daemons[p.NodeName] = daemons[p.NodeName].Add(p.Need)
+		}
+	}
+	return used, daemons
 }
 
 // RemoveNode takes a node away with all pods on it. Those that move are to be bound elsewhere. It does nothing about a

@@ -320,3 +320,15 @@ func isOutOfService(n cluster.Node) bool {
 	_, excluded := n.Labels[v1.LabelExcludeBalancers]
 	return hasDrainTaint(n) && excluded
 }
+
+// advanceEnding decides the next step of a claim that is being deleted.
+func (v *state) advanceEnding(c cluster.Claim) []plan.Action {
+	steps, _ := v.pendingChanges(c)
+	if len(steps) == 0 {
+		steps = v.forceEnd(c)
+	}
+	if len(steps) == 0 {
+		steps = joinStatusWrites(v.finalizeClaim(c))
+	}
+	return steps
+}

@@ -61,13 +61,7 @@ func Next(s cluster.Snapshot) Plan {
 	for _, c := range ending {
 		p.decideAbout(cluster.ClaimPart, c.Name, func() {
 			v.s.Rules.TellStage(StageEnding, c.Name)
-			steps, _ := v.pendingChanges(c)
-			if len(steps) == 0 {
-				steps = v.forceEnd(c)
-			}
-			if len(steps) == 0 {
-				steps = joinStatusWrites(v.finalizeClaim(c))
-			}
+			steps := v.advanceEnding(c)
 			p.Busy = p.Busy || !v.blockedForLong(c, steps)
 			p.addActions(steps...)
 		})

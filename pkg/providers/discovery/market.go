@@ -101,11 +101,7 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 	} else if read, err := m.withCommitments(ctx, c, now); note("commitments", len(read.Commitments), err) {
 		c = read
 	}
-	if m.spot == nil {
-		c.Spot = nil
-	} else if s := m.spot(); s != nil {
-		c.Spot = s
-	}
+	c.Spot = m.chooseSpot(c.Spot)
 	if len(done) == 0 || len(c.Types) == 0 {
 		return "", errors.Join(errs...)
 	}
@@ -114,6 +110,17 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 		return "", errors.Join(append(errs, err)...)
 	}
 	return "catalog stored: read " + strings.Join(done, ", "), errors.Join(errs...)
+}
+
+// chooseSpot is what is known of spot pools: the latest, or what was stored where there is none yet.
+func (m *CatalogRefresher) chooseSpot(stored *spotpools.Summary) *spotpools.Summary {
+	if m.spot == nil {
+		return nil
+	}
+	if latest := m.spot(); latest != nil {
+		return latest
+	}
+	return stored
 }
 
 // listsPrices reports whether the price list can be asked: not from an isolated VPC, and only in the partitions aws and

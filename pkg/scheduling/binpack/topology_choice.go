@@ -95,10 +95,7 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 	}
 	for d, price := range c.open {
 		p := classDomain{v.class.id, c.key, dd.top.domains[c.key][d]}
-		most := c.most[d]
-		if limit, ok := dd.pk.learned.caps[p]; ok {
-			most = min(most, limit-dd.a.landed[p]-dd.given[p])
-		}
+		most := dd.limitPods(p, c.most[d])
 		if price >= noPrice || most <= 0 || !dd.rulesAllowDomain(v, c, d) {
 			continue
 		}
@@ -127,6 +124,14 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 		}
 	}
 	return best
+}
+
+// limitPods is how many more pods of the class the domain takes, at most so many, after what was learned of it.
+func (dd *domainDivision) limitPods(p classDomain, most int) int {
+	if limit, ok := dd.pk.learned.caps[p]; ok {
+		most = min(most, limit-dd.a.landed[p]-dd.given[p])
+	}
+	return most
 }
 
 // hasShare reports whether the domain has its share of the class, see strategy.domainShares; false where it has none.
