@@ -152,8 +152,11 @@ func (c env) checkPods(t *testing.T, s cluster.Snapshot) {
 			{Key: "node.kubernetes.io/unreachable", Operator: "Exists", Effect: "NoExecute"},
 		},
 	}
-	if diff := cmp.Diff(want, p, cmpopts.IgnoreFields(cluster.Pod{}, "UID", "Created")); diff != "" {
+	if diff := cmp.Diff(want, p, cmpopts.IgnoreFields(cluster.Pod{}, "UID", "Created", "Unschedulable")); diff != "" {
 		t.Errorf("pod (-want +got):\n%s", diff)
+	}
+	if p.Unschedulable == "" {
+		t.Error("the scheduler's words on the pod are lost")
 	}
 	d := s.Daemons[slices.IndexFunc(s.Daemons, func(p cluster.Pod) bool { return p.Namespace == c.name })]
 	if d.Name != "agent" || d.Owner != cluster.OwnerDaemonSet || d.Need.CPU != 50 || !d.Critical {

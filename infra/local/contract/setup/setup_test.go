@@ -121,8 +121,10 @@ func (w *world) testRefusals(t *testing.T) {
 		{"API", false, "has no public endpoint"},
 	} {
 		w.Cloud.SetClusterAccess(c.mode, c.public)
-		w.ask(t, "Update", preflightType, c.says, nil)
-		w.ask(t, "Update", setupType, c.says, nil)
+		newer := map[string]any{"Deployment": "2099-01-01T00:00:00Z", "OnDelete": "keep", "Reserved": "1204"}
+		w.ask(t, "Update", preflightType, c.says, newer)
+		w.ask(t, "Update", setupType, c.says, newer)
+		w.ask(t, "Update", preflightType, "", nil) // what CloudFormation sends next, with the properties of before
 		w.ask(t, "Delete", preflightType, "", nil) // a rollback goes through
 	}
 	w.Cloud.SetClusterAccess("API", true)
