@@ -72,7 +72,7 @@ func portNeeds() map[string]string {
 		"NodeReader.ReadNode": "get nodes", "NodeTainter.TaintNode": patchNode, "NodeTainter.UntaintNode": patchNode,
 		"NodeTainter.TaintRevision": patchNode, "NodeTainter.UntaintRevision": patchNode,
 		"Nodes.DeleteNode": "delete nodes", "Nodes.InitializeNode": patchNode, "Nodes.RegisterNode": patchNode, "Nodes.ReleaseNode": patchNode,
-		"Nodes.TaintForTermination": patchNode, "Nodes.UnreserveNode": patchNode, "NominationOpener.OpenNode": patchNode,
+		"Nodes.TaintForTermination": patchNode, "Nodes.TaintNode": patchNode, "Nodes.UnreserveNode": patchNode, "NominationOpener.OpenNode": patchNode,
 		"Overlays.ReadOfferingInputs": readOffers, "Overlays.WriteOverlayStatus": "patch nodeoverlays.karpenter.sh/status",
 		"Pods.DeletePod": "delete pods", "Pods.EvictPod": "create pods/eviction",
 		"PoolReader.PoolAnnotations": "get nodepools.karpenter.sh", "PoolStatus.CountPool": "patch nodepools.karpenter.sh/status",

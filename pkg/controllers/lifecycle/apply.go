@@ -97,7 +97,9 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 		return w.keepClaim(w.l.Claims.UnreserveClaim(ctx, claim))
 	case plan.OpenNode:
 		return w.l.Holds.OpenNode(ctx, node)
-	case plan.TaintForTermination:
+	case plan.TaintNode:
+		return w.l.Nodes.TaintNode(ctx, node)
+	case plan.TaintForTermination, plan.ExcludeNode:
 		return w.l.Nodes.TaintForTermination(ctx, node)
 	case plan.DeleteNode:
 		return w.l.Nodes.DeleteNode(ctx, node)

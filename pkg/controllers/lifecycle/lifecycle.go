@@ -43,7 +43,7 @@ type Controller struct {
 
 	Read      controllers.Reader
 	Claims    controllers.Claims
-	Nodes     controllers.Nodes
+	Nodes     Nodes
 	Holds     NominationOpener
 	Pods      Pods
 	Live      LiveReader
@@ -260,7 +260,8 @@ func (l *Controller) applyActions(ctx context.Context, s cluster.Snapshot, actio
 		}
 		groups[k] = append(groups[k], a)
 		changed = changed || a.Do != plan.Tell
-		deleted = deleted || a.Do == plan.DeleteClaim || a.Do == plan.TaintForTermination || a.Do == plan.LeaveNode
+		deleted = deleted || a.Do == plan.DeleteClaim || a.Do == plan.TaintForTermination || a.Do == plan.TaintNode ||
+			a.Do == plan.LeaveNode
 	}
 	// What pools remember of their claims comes first: the claims' own steps are what tells it.
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(laneRank(a), laneRank(b)) })

@@ -18,6 +18,13 @@ type Pods interface {
 	DeletePod(ctx context.Context, p cluster.Pod, graceSec int64) error
 }
 
+// Nodes writes Node objects. All calls may be repeated; a node that is gone is no error.
+type Nodes interface {
+	controllers.Nodes
+	// TaintNode keeps new pods off the node. Load balancers go on using it.
+	TaintNode(ctx context.Context, n cluster.Node) error
+}
+
 // LiveReader reads objects as they are stored now. All calls may be repeated.
 type LiveReader interface {
 	// ReadClaim reads one claim; found is false when there is none.

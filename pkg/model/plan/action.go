@@ -31,6 +31,8 @@ const (
 	ReleaseClaim        ActionKind = "release claim" // drop our finalizer
 	DeleteNode          ActionKind = "delete node"   // the node gets a deletion time
 	TaintForTermination ActionKind = "taint"         // taint the node and take it out of load balancers
+	TaintNode           ActionKind = "keep pods off" // taint the node, which load balancers go on using
+	ExcludeNode         ActionKind = "exclude"       // take the tainted node out of load balancers
 	ReleaseNode         ActionKind = "release node"  // drop our finalizer
 	Terminate           ActionKind = "terminate"     // terminate the instance
 	StopInstance        ActionKind = "stop"          // stop the instance, which stays with its claim

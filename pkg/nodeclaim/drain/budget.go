@@ -53,6 +53,25 @@ func (b *DisruptionBudgets) takeEviction(p cluster.Pod) (ask bool, of, why strin
 	return true, names[0], ""
 }
 
+// holds reports whether the pod may not be evicted now. It takes nothing of its budget.
+func (b *DisruptionBudgets) holds(p cluster.Pod, now time.Time) bool {
+	if p.Terminating() || !b.concern(p, now) {
+		return false
+	}
+	mine := b.budgetsOf(p)
+	return p.Protected(now) || len(mine) > 1 || p.Ready && b.left[mine[0]] <= 0
+}
+
+// Concern reports whether a pod that the drain waits for is protected or under a budget, so that the drain may have to
+// wait long for it.
+func (b *DisruptionBudgets) Concern(pods []cluster.Pod, now time.Time) bool {
+	return slices.ContainsFunc(pods, func(p cluster.Pod) bool { return waitsFor(p, now) && b.concern(p, now) })
+}
+
+func (b *DisruptionBudgets) concern(p cluster.Pod, now time.Time) bool {
+	return p.Protected(now) || p.Phase != "Pending" && len(b.budgetsOf(p)) > 0
+}
+
 // startsWithin is how long a pod that is not ready is thought to be starting.
 const startsWithin = 5 * time.Minute
 

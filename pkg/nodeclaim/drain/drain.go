@@ -37,6 +37,8 @@ type DrainStep struct {
 	Waiting []string      // pods still on the node, with the reason, sorted
 	Blocked []string      // those of them that will not go by themselves, sorted
 	Done    bool
+	// a pod that is not known to go yet is protected, or under a budget that allows nothing or has not been asked
+	Held bool
 }
 
 // PodsLeft reports whether any of the pods keeps its node from being drained.
@@ -71,16 +73,16 @@ func NextStep(pods []cluster.Pod, budgets *DisruptionBudgets, t DrainTimes) Drai
 	for _, all := range groups {
 		slices.SortFunc(all, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
 		for _, p := range all {
-			if evicted := turn && step.requestEviction(p, budgets, t); !evicted {
-				step.forceDelete(p, t.atLater())
-			}
+			evicted := turn && step.requestEviction(p, budgets, t)
+			forced := !evicted && step.forceDelete(p, t.atLater())
+			step.Held = step.Held || !turn && !forced && budgets.holds(p, t.Now)
 		}
 		turn = turn && len(all) == 0
 	}
 	slices.SortFunc(step.Actions, func(a, b plan.Action) int { return strings.Compare(a.Pod, b.Pod) })
 	slices.Sort(step.Waiting)
 	slices.Sort(step.Blocked)
-	step.Done = len(step.Waiting) == 0
+	step.Done, step.Held = len(step.Waiting) == 0, step.Held || len(step.Blocked) > 0
 	return step
 }
 
@@ -171,6 +173,7 @@ func (s *DrainStep) requestEviction(p cluster.Pod, budgets *DisruptionBudgets, t
 	}
 	if ask {
 		s.Actions = append(s.Actions, plan.Action{Do: plan.Evict, Pod: p.Key(), Node: p.NodeName, Budget: budget})
+		s.Held = s.Held || budget != ""
 		if why = refused; p.AskAgain.IsZero() {
 			s.Waiting = append(s.Waiting, p.Key()+": is being evicted")
 			return true

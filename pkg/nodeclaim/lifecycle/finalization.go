@@ -137,15 +137,19 @@ func (v finalizer) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline ti
 }
 
 // drainNode taints a node and takes the next step of its drain, and says who is waited for. The taint comes first, so
-// that no pod arrives meanwhile; our finalizer comes before the deletion, which would take the node away else.
+// that no pod arrives meanwhile; our finalizer comes before the deletion, which would take the node away else. Load
+// balancers use the node while one of its pods may not go yet: of many nodes that drain at once all would leave them,
+// with the pods that a budget keeps there.
 func (v finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time) (out []plan.Action,
 	waiting []string) {
 	step := func(do plan.ActionKind) { out = append(out, plan.Action{Do: do, Claim: c.Name, Node: n.Name}) }
-	idle := v.nothingRuns(n)
-	if !idle && !isOutOfService(n) {
-		step(plan.TaintForTermination)
-		if !hasDrainTaint(n) {
-			waiting = append(waiting, "node "+n.Name+" is being taken out of service")
+	idle, pods, soon := v.nothingRuns(n), v.pods.onNode(n.Name), v.endsSoon(deadline)
+	if !idle && !hasDrainTaint(n) {
+		waiting = append(waiting, "node "+n.Name+" is being taken out of service")
+		if !soon && v.budgets.Concern(pods, v.s.Now) {
+			step(plan.TaintNode)
+		} else {
+			step(plan.TaintForTermination)
 		}
 	}
 	if n.Deleting.IsZero() {
@@ -157,8 +161,11 @@ func (v finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time
 	if idle || waiting != nil {
 		return out, waiting
 	}
-	next := drain.NextStep(v.pods.onNode(n.Name), v.budgets,
+	next := drain.NextStep(pods, v.budgets,
 		drain.DrainTimes{Now: v.s.Now, Deadline: deadline, First: interruption.FirstUntil(c), PassTook: v.s.PassTook})
+	if !isExcluded(n) && (soon || !next.Held) {
+		step(plan.ExcludeNode)
+	}
 	for _, a := range next.Actions {
 		a.Claim = c.Name
 		out = append(out, a)
@@ -314,11 +321,19 @@ func hasDrainTaint(n cluster.Node) bool {
 	})
 }
 
-// isOutOfService reports whether the node takes no new pods and no more traffic of load balancers. Disruption only
-// taints.
-func isOutOfService(n cluster.Node) bool {
+// isExcluded reports whether load balancers leave the node out.
+func isExcluded(n cluster.Node) bool {
 	_, excluded := n.Labels[v1.LabelExcludeBalancers]
-	return hasDrainTaint(n) && excluded
+	return excluded
+}
+
+// balancersNeed is how long before its end by force a node leaves load balancers, whatever its pods wait for: a target
+// group gives the connections of a target 300 seconds unless it says otherwise.
+const balancersNeed = 5 * time.Minute
+
+// endsSoon reports whether load balancers need the time until the deadline to let go of a node.
+func (v index) endsSoon(deadline time.Time) bool {
+	return !deadline.IsZero() && !v.s.Now.Add(balancersNeed).Before(deadline)
 }
 
 // advanceEnding decides the next step of a claim that is being deleted.

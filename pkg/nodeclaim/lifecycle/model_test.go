@@ -69,7 +69,7 @@ func (m *model) apply(actions []plan.Action) {
 		switch a.Do {
 		case plan.WriteStatus, plan.SetDeadline, plan.LeaveNode, plan.TagInstance, plan.DeleteClaim, plan.ReleaseClaim, plan.AdoptClaim, plan.Unreserve:
 			m.onClaim(a)
-		case plan.RegisterNode, plan.InitializeNode, plan.TaintForTermination, plan.DeleteNode, plan.ReleaseNode:
+		case plan.RegisterNode, plan.InitializeNode, plan.TaintForTermination, plan.TaintNode, plan.ExcludeNode, plan.DeleteNode, plan.ReleaseNode:
 			m.onNode(a)
 		case plan.Terminate:
 			for i := range m.s.Instances {
@@ -175,10 +175,12 @@ func (m *model) onNode(a plan.Action) {
 		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
 	case plan.InitializeNode:
 		n.Labels = with(n.Labels, v1.LabelInitialized, "true")
-	case plan.TaintForTermination:
+	case plan.TaintForTermination, plan.TaintNode, plan.ExcludeNode:
 		t := cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
 		n.Taints = append(slices.DeleteFunc(slices.Clone(n.Taints), func(have cluster.Taint) bool { return have == t }), t)
-		n.Labels = with(n.Labels, v1.LabelExcludeBalancers, "karpenter")
+		if a.Do != plan.TaintNode {
+			n.Labels = with(n.Labels, v1.LabelExcludeBalancers, "karpenter")
+		}
 	case plan.DeleteNode:
 		if n.Deleting.IsZero() {
 			n.Deleting = m.s.Now

@@ -57,6 +57,7 @@ func stepInvariants() []invariant {
 		at("removal before replacement", checkDeletedAfterReplacement),
 		at("protected pod evicted", checkPodProtection),
 		at("pod deleted past its budget", checkPodDeletion),
+		at("out of load balancers too early", checkExclusion),
 		at("grace cut short", checkGrace),
 		at("pod removed alive", checkPodRemoval),
 

@@ -34,6 +34,32 @@ func checkPodDeletion(w *world, s podDeleted) []string {
 	return broken("pod %s on %s", s.pod.Key(), n.Name)
 }
 
+// checkExclusion: load balancers use a node as long as pods under a budget, or protected, have not been told to go, and
+// the node does not end by force soon. What came to the node just now was not there for who decided.
+func checkExclusion(w *world, s nodeExcluded) []string {
+	n := s.node
+	if isDying(w, n) || n.machine == nil || !n.Ready {
+		return nil
+	}
+	c := w.api.byUID[n.machine.owner]
+	if c == nil {
+		return nil
+	}
+	by, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp])
+	if err == nil && time.Until(by) < 5*time.Minute+w.plan.skew+seconds {
+		return nil
+	}
+	for _, p := range w.api.podsOn(n.Name) {
+		if p.Terminating() || p.Terminal() || !p.Ready || p.app == nil || p.app.daemon || time.Since(p.Started) < late {
+			continue
+		}
+		if p.app.budget != nil || p.Protected(time.Now().Add(w.plan.skew)) {
+			return broken("node %s leaves load balancers while pod %s has not been told to go", n.Name, p.Key())
+		}
+	}
+	return nil
+}
+
 // isDying reports whether the node ends whatever anybody does: its instance is noticed, or its grace period is over.
 func isDying(w *world, n *node) bool {
 	if n.down || n.machine == nil || n.machine.Gone() || n.machine.noticed &&

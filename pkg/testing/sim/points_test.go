@@ -33,7 +33,7 @@ func usualPoints() []sim.CrashPoint {
 			"write status of claim"}},
 		{"lifecycle", []string{"open node", "ask who watches", "keep watch lease", "leave watch lease", "annotate claim", "mark node disrupted", "count pool", "delete claim", "delete node", "delete pod", "describe instance status", "evict pod",
 			"get claim", "initialize node", "list attachments", "list instances", "list pods of node", "put metrics", "read cache", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
-			"release claim", "release node", "sweep launch templates", "tag instance", "terminate", "wait", "wake provision", "wake refresh",
+			"release claim", "release node", "sweep launch templates", "tag instance", "taint node", "terminate", "wait", "wake provision", "wake refresh",
 			"write event", "write status of claim"}},
 		{"spotinterruption", []string{"ask who watches", "annotate claim", "mark node disrupted", "delete claim", "get node", "list claims of instances", "mark sold out",
 			"put metrics", "wake lifecycle", "wake provision", "write event"}},

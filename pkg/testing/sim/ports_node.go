@@ -78,6 +78,9 @@ func (p *nodePorts) UnreserveNode(_ context.Context, n cluster.Node) error {
 func (p *nodePorts) TaintForTermination(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "mark node disrupted", n, func(have *node) bool {
 		p.observe(nodeChanged{have, "condemned"})
+		if have.Labels[v1.LabelExcludeBalancers] == "" && p.inv.fn.Name == "lifecycle" {
+			p.observe(nodeExcluded{have})
+		}
 		if slices.Contains(have.Taints, objects.DisruptedTaint()) && have.Labels[v1.LabelExcludeBalancers] != "" {
 			return false
 		}
@@ -93,7 +96,9 @@ func (p *nodePorts) TaintNode(ctx context.Context, n cluster.Node) error {
 		if slices.Contains(have.Taints, objects.DisruptedTaint()) {
 			return false
 		}
-		p.observe(nodeTainted{have})
+		if p.inv.fn.Name == "disrupt" {
+			p.observe(nodeTainted{have})
+		}
 		have.Taints = append(slices.Clone(have.Taints), objects.DisruptedTaint())
 		return true
 	})

@@ -99,6 +99,9 @@ type nodeChanged struct {
 // nodeTainted is a node that is about to take no pods any more, for a disruption by choice.
 type nodeTainted struct{ node *node }
 
+// nodeExcluded is a node that lifecycle is about to take out of load balancers.
+type nodeExcluded struct{ node *node }
+
 // nodeReleased is a node that is about to lose our finalizer.
 type nodeReleased struct{ node *node }
 
