@@ -149,8 +149,10 @@ func asksForNothingNew(e cfn.Event) bool {
 		return false
 	}
 	const deployment = "Deployment"
+	to := textProperty(e, deployment)
 	before, _ := e.OldResourceProperties[deployment].(string)
-	if preflight.IsRollback(textProperty(e, deployment), before) {
+	toldNothing := to == "" && before != "" // a release that did not say
+	if toldNothing || preflight.IsRollback(to, before) {
 		return true
 	}
 	now, old := maps.Clone(e.ResourceProperties), maps.Clone(e.OldResourceProperties)

@@ -70,6 +70,7 @@ func TestWhatIsDeployedIsNotRefused(t *testing.T) {
 		"a newer one":                       {cfn.RequestUpdate, map[string]any{"Deployment": "2026-01-02T10:00:00Z", "Manifests": "b"}, map[string]any{"Deployment": "2026-01-01T10:00:00Z", "Manifests": "a"}, false},
 		"a newer one of the same":           {cfn.RequestUpdate, map[string]any{"Deployment": "2026-01-02T10:00:00Z", "Manifests": "a"}, map[string]any{"Deployment": "2026-01-01T10:00:00Z", "Manifests": "a"}, true},
 		"from a stack that did not name it": {cfn.RequestUpdate, map[string]any{"Deployment": "2026-01-02T10:00:00Z", "Manifests": "a"}, map[string]any{"Manifests": "b"}, false},
+		"back to one that did not name it":  {cfn.RequestUpdate, map[string]any{"Manifests": "a"}, map[string]any{"Deployment": "2026-01-02T10:00:00Z", "Manifests": "b"}, true},
 		"a creation":                        {cfn.RequestCreate, map[string]any{"Deployment": "2026-01-01T10:00:00Z"}, nil, false},
 	} {
 		if got := asksForNothingNew(cfn.Event{RequestType: c.request, ResourceProperties: c.now, OldResourceProperties: c.before}); got != c.nothing {

@@ -124,6 +124,9 @@ func (p Provisioner) UpdateFunction(f DescribedFunction) error {
 	c := p.Cloud
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, there := c.functions[f.Name]; !there {
+		return wire.Fail(404, "ResourceNotFoundException", "Function not found: %s", f.Name)
+	}
 	return p.setFunction(f)
 }
 

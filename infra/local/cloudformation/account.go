@@ -21,7 +21,7 @@ type Emulated struct {
 	Ask func(ctx context.Context, function Function, ask Request) (Answer, error)
 
 	mu        sync.Mutex
-	kept      map[string]bool // type and physical id of what is only remembered
+	kept      map[string]map[string]any // properties of what is only remembered, by type and physical id
 	functions map[string]Function
 	endpoints map[string]string // service of the interface endpoint, by its id
 	ingress   map[string][2]string
@@ -31,6 +31,7 @@ type Emulated struct {
 // Function is a Lambda function as its template has it.
 type Function struct {
 	Name, ARN, RoleARN string
+	Code               string // key of its archive
 	Environment        map[string]string
 	Subnets, Groups    []string // none: outside of any VPC
 }
@@ -94,6 +95,7 @@ type properties struct {
 	KubernetesGroups                    []string
 	AccessPolicies                      []struct{ PolicyArn string }
 	FunctionName, Role                  string
+	Code                                struct{ S3Key string }
 	Environment                         struct{ Variables map[string]string }
 	ReservedConcurrentExecutions        int
 	VpcConfig                           struct {
@@ -189,7 +191,7 @@ func (a *Emulated) putFunction(r Resource, p properties) {
 	}
 	arn, _ := r.Attributes["Arn"].(string)
 	a.versions.put(r)
-	a.functions[r.Physical] = Function{Name: r.Physical, ARN: arn, RoleARN: p.Role,
+	a.functions[r.Physical] = Function{Name: r.Physical, ARN: arn, RoleARN: p.Role, Code: p.Code.S3Key,
 		Environment: p.Environment.Variables, Subnets: p.VpcConfig.SubnetIDs, Groups: p.VpcConfig.SecurityGroupIDs}
 }
 
@@ -198,16 +200,52 @@ func (a *Emulated) keepResource(r Resource) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.kept == nil {
-		a.kept = map[string]bool{}
+		a.kept = map[string]map[string]any{}
 	}
 	name := r.Type + " " + r.Physical
 	rule, _ := ruleOf(r.Type)
-	if a.kept[name] && rule.name != "" && r.Type != "AWS::Lambda::Alias" {
+	if a.kept[name] != nil && rule.name != "" && len(rule.unique) == 0 {
 		return wire.Fail(409, "AlreadyExists", "Resource of type '%s' with identifier '%s' already exists.", r.Type,
 			r.Physical)
 	}
-	a.kept[name] = true
+	for other, properties := range a.kept {
+		if strings.HasPrefix(other, r.Type+" ") && rule.sameIdentity(properties, r.Properties) {
+			return wire.Fail(409, "AlreadyExists", "%s is for the same %s as %s.", name,
+				strings.Join(rule.unique, " and "), other)
+		}
+	}
+	a.kept[name] = r.Properties
 	return nil
+}
+
+// changeKept gives what the emulator does not have other properties, unless somebody took it away.
+func (a *Emulated) changeKept(r Resource) error {
+	gone := wire.Fail(404, "NotFound", "Resource of type '%s' with identifier '%s' was not found.", r.Type, r.Physical)
+	has := map[string]string{"AWS::IAM::Role": "role ", "AWS::IAM::InstanceProfile": "instance profile ",
+		"AWS::EKS::AccessEntry": "access entry "}
+	if word := has[r.Type]; word != "" { // what it has it does not change
+		id, _, _ := strings.Cut(r.Physical[strings.LastIndex(r.Physical, "/")+1:], "|")
+		if !slices.Contains(a.newProvisioner().ProvisionedNames(), word+id) {
+			return gone
+		}
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	name := r.Type + " " + r.Physical
+	if a.kept[name] == nil {
+		return gone
+	}
+	a.kept[name] = r.Properties
+	return nil
+}
+
+// KeptProperties are the properties of a resource that the emulator does not have, as they are in the account; nil
+// where it is gone.
+func (a *Emulated) KeptProperties(kind, physical string) map[string]any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.kept[kind+" "+physical]
 }
 
 // noteNetwork notes what lets functions reach others.
@@ -240,6 +278,9 @@ func (a *Emulated) Update(ctx context.Context, s *Stack, before Resource, r *Res
 		}
 		a.putFunction(*r, p)
 	default:
+		if err := a.changeKept(*r); err != nil {
+			return err
+		}
 		a.noteNetwork(*r, p)
 	}
 	return nil

@@ -79,6 +79,7 @@ type Stack struct {
 
 	template  *assembly.Template
 	live      map[string]*made
+	before    map[string]*made // what a rollback that failed goes back to
 	operation int
 }
 
@@ -101,6 +102,15 @@ func (s *Stack) PhysicalIDs() map[string]string {
 	return out
 }
 
+// Resources are what the stack has, by logical id.
+func (s *Stack) Resources() map[string]Resource {
+	out := map[string]Resource{}
+	for id, m := range s.live {
+		out[id] = m.Resource
+	}
+	return out
+}
+
 // ResolveAttribute answers Ref and Fn::GetAtt.
 func (s *Stack) ResolveAttribute(id, attribute string) (any, bool) {
 	m := s.live[id]
@@ -108,7 +118,7 @@ func (s *Stack) ResolveAttribute(id, attribute string) (any, bool) {
 		return nil, false
 	}
 	value, ok := m.Attributes[attribute]
-	if !ok && attribute != "Ref" { // an attribute that nobody looks into
+	if !ok && attribute != "Ref" && !isCustom(m.Type) { // an attribute that nobody looks into
 		return m.Physical + "." + attribute, true
 	}
 	return value, ok
@@ -121,7 +131,7 @@ type play struct {
 	stack  *Stack
 	chance *rand.Rand
 
-	refused *made // the custom resource whose update failed, as it was to become; nil: none
+	refused *made // what could not be updated, as it was to become; nil: none
 }
 
 func (p *Player) beginOperation(ctx context.Context, s *Stack) *play {
@@ -144,6 +154,8 @@ func (p *Player) DeployStack(ctx context.Context, s *Stack, t *assembly.Template
 		}
 	case DeleteFailed:
 		return fmt.Errorf("deploy stack %s: it is in state %s and can only be deleted", s.Name, s.Status)
+	case UpdateRollbackFailed:
+		return fmt.Errorf("deploy stack %s: it is in state %s and cannot be updated", s.Name, s.Status)
 	}
 	s.ID = t.StackID()
 	if s.live == nil || s.Status == DeleteComplete {

@@ -1,6 +1,7 @@
 package cloudformation
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -76,9 +77,7 @@ func (q *play) changeInPlace(have, want *made, replaced *[]*made) error {
 		return q.Account.Update(q.ctx, q.stack, have.Resource, &want.Resource)
 	})
 	if err != nil {
-		if isCustom(have.Type) {
-			q.refused = want
-		}
+		q.refused = want
 		return err
 	}
 	q.stack.live[want.ID] = want
@@ -135,6 +134,23 @@ func (q *play) revertUpdate(before map[string]*made, replaced []*made) error {
 	if q.refused != nil { // it is asked for what was before, like those that were changed
 		q.stack.live[q.refused.ID] = q.refused
 	}
+	q.putBack(before)
+	for _, m := range fresh {
+		if err := q.deleteResource(m); err != nil {
+			q.stack.Reasons = append(q.stack.Reasons, m.ID+": "+err.Error())
+		}
+	}
+	failed := q.stack.Reasons
+	err := q.rollBack(before, UpdateRollbackComplete, UpdateRollbackFailed)
+	if len(failed) > 0 {
+		q.stack.Status, q.stack.before = UpdateRollbackFailed, before
+	}
+	q.stack.Reasons = slices.Concat(why, failed, q.stack.Reasons)
+	return errors.Join(err, errors.Join(errorsOf(q.stack.Reasons)...))
+}
+
+// putBack gives what is not as it was its properties of before.
+func (q *play) putBack(before map[string]*made) {
 	needs := func(id string) []string { return before[id].needs }
 	q.inOrder(slices.Collect(maps.Keys(before)), needs, false, func(id string) error {
 		was, now := before[id], q.stack.live[id]
@@ -149,16 +165,21 @@ func (q *play) revertUpdate(before map[string]*made, replaced []*made) error {
 		}
 		return err
 	})
-	for _, m := range fresh {
-		if err := q.deleteResource(m); err != nil {
-			q.stack.Reasons = append(q.stack.Reasons, m.ID+": "+err.Error())
+}
+
+// ContinueRollback goes on with the rollback of an update that failed. What is to be skipped counts as put back,
+// whatever it is in the account.
+func (p *Player) ContinueRollback(ctx context.Context, s *Stack, skip ...string) error {
+	if s.Status != UpdateRollbackFailed {
+		return fmt.Errorf("continue the rollback of stack %s: it is in state %s", s.Name, s.Status)
+	}
+	q := p.beginOperation(ctx, s)
+	for _, id := range skip {
+		if s.before[id] == nil {
+			return fmt.Errorf("continue the rollback of stack %s: there is no resource %s", s.Name, id)
 		}
+		s.live[id] = s.before[id]
 	}
-	failed := q.stack.Reasons
-	err := q.rollBack(before, UpdateRollbackComplete, UpdateRollbackFailed)
-	if len(failed) > 0 {
-		q.stack.Status = UpdateRollbackFailed
-	}
-	q.stack.Reasons = slices.Concat(why, failed, q.stack.Reasons)
-	return errors.Join(err, errors.Join(errorsOf(q.stack.Reasons)...))
+	q.putBack(s.before)
+	return q.setStatus(UpdateRollbackComplete, UpdateRollbackFailed)
 }

@@ -85,6 +85,13 @@ func (v *versions) forget(function string) {
 	delete(v.last, function)
 }
 
+// HasVersion reports whether a version of a function is there.
+func (a *Emulated) HasVersion(function string, number int) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.ContainsFunc(a.versions.published[function], func(p published) bool { return p.number == number })
+}
+
 // CountVersions is how many versions each function has, by its name.
 func (a *Emulated) CountVersions() map[string]int {
 	a.mu.Lock()

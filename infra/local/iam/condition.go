@@ -117,7 +117,7 @@ func knownKey(key string) bool {
 	switch key {
 	case "aws:tagkeys", "aws:requestedregion", "aws:securetransport", "aws:principalarn", "aws:principalaccount",
 		"ec2:createaction", "iam:passedtoservice", "iam:awsservicename",
-		"arc-zonal-shift:resourceidentifier", "lambda:sourcefunctionarn":
+		"arc-zonal-shift:resourceidentifier", "kms:viaservice", "lambda:sourcefunctionarn":
 		return true
 	}
 	return false
