@@ -204,15 +204,32 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 	case "rollout":
 		return "ok\n", w.rollout(arg, lines)
 	case "refused":
-		w.Snapshot.SoldOut = append(w.Snapshot.SoldOut, instancetypes.UnavailableOffering{Until: w.Snapshot.Now.Add(time.Minute),
-			Offer: instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: arg}})
-		return "ok\n", nil
+		return "ok\n", w.refuse(arg, lines)
 	}
 	known, err := w.Do(d)
 	if !known {
 		err = fmt.Errorf("unknown word %q", d.Cmd)
 	}
 	return "ok\n", err
+}
+
+// refuse has EC2 refuse a type for a minute, on demand and in every zone without lines "capacity spot" and "zone c".
+func (w *world) refuse(name string, lines []string) error {
+	o := instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: name}
+	for _, l := range lines {
+		switch word, value, _ := strings.Cut(l, " "); word {
+		case "":
+		case "capacity":
+			o.CapacityType = value
+		case "zone":
+			o.Zone = value
+		default:
+			return fmt.Errorf("refused %s: unknown line %q", name, l)
+		}
+	}
+	w.Snapshot.SoldOut = append(w.Snapshot.SoldOut,
+		instancetypes.UnavailableOffering{Until: w.Snapshot.Now.Add(time.Minute), Offer: o})
+	return nil
 }
 
 // rollout has a NodeRollout allow that pool so many more nodes of the revision new, as "slots 1" says; "halted" and
