@@ -262,7 +262,7 @@ day: ## 24 simulated hours of work that breathes, with disruption: what they cos
 	@go test ./pkg/testing/sim -run 'TestDay$$' -v -count=1 -timeout 0 -args -hours 24 -from 0 -days $(or $(SEEDS),4) -first $(or $(FIRST_SEED),1)
 
 .PHONY: mutants
-mutants: ## change the product in small ways, one at a time, and count what the tests notice: SEED=1 SAMPLE=400; goes on where it was; MUTANTS_FLAGS=-short tries what make test runs, -help lists more
+mutants: ## change the product in small ways, one at a time, and count what the tests notice: SEED=1 SAMPLE=400; goes on where it was; MUTANTS_FLAGS=-short tries what make test runs, '-kinds slips -whole' adapters and controllers
 	go run ./infra/mutants -seed $(or $(SEED),1) -sample $(or $(SAMPLE),400) $(MUTANTS_FLAGS)
 
 # The NodePools of the large workloads, as seen from where those are.

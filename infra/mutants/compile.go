@@ -20,20 +20,26 @@ import (
 type checker struct {
 	exports map[string]string   // by import path: the file with what the compiler knows of the package
 	files   map[string][]string // by folder: the Go files of the package
+
+	set      *token.FileSet
+	importer types.Importer // keeps what it has read
 }
 
 // newChecker asks the go command for what the areas consist of and import.
-func newChecker(ctx context.Context) (*checker, error) {
+func newChecker(ctx context.Context, areas []string) (*checker, error) {
 	args := []string{"list", "-export", "-deps", "-f",
 		`{{.ImportPath}}|{{.Export}}|{{join .GoFiles " "}}`}
-	for _, a := range areas() {
+	for _, a := range areas {
 		args = append(args, "./"+a)
 	}
 	out, err := exec.CommandContext(ctx, "go", args...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("list packages: %w", err)
 	}
-	c := &checker{exports: map[string]string{}, files: map[string][]string{}}
+	c := &checker{exports: map[string]string{}, files: map[string][]string{}, set: token.NewFileSet()}
+	c.importer = importer.ForCompiler(c.set, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(c.exports[path])
+	})
 	for line := range strings.Lines(string(out)) {
 		words := strings.Split(strings.TrimSpace(line), "|")
 		if len(words) != 3 {
@@ -54,7 +60,7 @@ func (c *checker) compiles(m mutant) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	set := token.NewFileSet()
+	set := c.set
 	changed, err := parser.ParseFile(set, m.File, m.apply(source), parser.SkipObjectResolution)
 	if err != nil {
 		return false, nil // not even Go
@@ -79,9 +85,7 @@ func (c *checker) compiles(m mutant) (bool, error) {
 	}
 	ok := true
 	config := types.Config{
-		Importer: importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) {
-			return os.Open(c.exports[path])
-		}),
+		Importer: c.importer,
 		Error: func(err error) {
 			if e, is := errors.AsType[types.Error](err); is && set.Position(e.Pos).Filename == m.File {
 				ok = false

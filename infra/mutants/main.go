@@ -29,6 +29,11 @@ func main() {
 	flag.DurationVar(&o.slow, "postpone", 0, "leave tests that take so long or longer to a later run, such as 10s")
 	flag.BoolVar(&o.own, "own", false, "leave tests of other packages than the mutant's to a later run, unmeasured")
 	flag.BoolVar(&o.short, "short", false, "run tests as make test does, at short length; results go to a folder of their own")
+	flag.StringVar(&o.kinds, "kinds", "operators",
+		"operators over decisions, or slips over adapters and controllers: a clause or a field left out, another key, "+
+			"an error lost, two calls swapped")
+	flag.BoolVar(&o.whole, "whole", false,
+		"try all tests of a mutant's own package at once, without measuring what each of them runs")
 	flag.IntVar(&o.workers, "workers", 1, "how many mutants are tried at once")
 	least := flag.Float64("least", 0,
 		"fail when less than this share of mutants that change behaviour is noticed, in percent")
@@ -56,6 +61,8 @@ type options struct {
 	slow    time.Duration
 	own     bool
 	short   bool
+	kinds   string
+	whole   bool
 	workers int
 }
 
@@ -68,28 +75,28 @@ func run(ctx context.Context, o options) (score, error) {
 	if o.short {
 		o.folder += "-short"
 	}
-	if err := os.MkdirAll(filepath.Join(o.folder, "woven"), 0o755); err != nil {
+	if err := os.MkdirAll(o.folder, 0o755); err != nil {
 		return score{}, err
 	}
-	all, err := findAll(".")
+	k, all, explained, err := findKinds(".", o.kinds)
 	if err != nil {
 		return score{}, err
 	}
-	fmt.Printf("%d possible mutants in %d packages\n", len(all), len(areas()))
-	explained, err := readExplained(explainedFile, all)
-	if err != nil {
-		return score{}, err
-	}
-	state := filepath.Join(o.folder, fmt.Sprintf("seed-%d.jsonl", o.seed))
+	fmt.Printf("%d possible mutants in %d packages\n", len(all), len(k.areas))
+	state := filepath.Join(o.folder, fmt.Sprintf("%sseed-%d.jsonl", k.name, o.seed))
 	done, err := readState(state)
 	if err != nil {
 		return score{}, err
 	}
-	sample, err := sampleOf(ctx, all, o, done, state)
+	sortByRank(all, o.seed)
+	if k.slips {
+		takeTurns(all)
+	}
+	sample, err := sampleOf(ctx, all, o.sample, done, state)
 	if err != nil {
 		return score{}, err
 	}
-	t, err := newTrial(ctx, o, sample)
+	t, err := newTrial(ctx, k, o, sample)
 	if err != nil {
 		return score{}, err
 	}
@@ -113,6 +120,30 @@ func run(ctx context.Context, o options) (score, error) {
 	return report(os.Stdout, o.seed, results, explained), err
 }
 
+// findKinds returns the kinds of that name below root with all their mutants, and which mutants of any are explained.
+func findKinds(root, name string) (k kinds, all []mutant, explained map[string]string, err error) {
+	if k, err = kindsNamed(root, name); err != nil {
+		return kinds{}, nil, nil, err
+	}
+	var ofAll []mutant
+	for _, of := range []string{"operators", "slips"} {
+		some, err := kindsNamed(root, of)
+		if err != nil {
+			return kinds{}, nil, nil, err
+		}
+		found, err := findAll(root, some)
+		if err != nil {
+			return kinds{}, nil, nil, err
+		}
+		ofAll = append(ofAll, found...)
+		if of == name {
+			all = found
+		}
+	}
+	explained, err = readExplained(filepath.Join(root, explainedFile), ofAll)
+	return k, all, explained, err
+}
+
 // isLeft says whether a mutant is to be tried, by what became of it before.
 func isLeft(r result, o options, explained bool) bool {
 	switch r.Outcome {
@@ -126,16 +157,20 @@ func isLeft(r result, o options, explained bool) bool {
 	return false
 }
 
-// sampleOf draws the sample. Mutants that do not compile go to the state file.
+// sampleOf draws the first of the mutants. Mutants that do not compile go to the state file.
 func sampleOf(
-	ctx context.Context, all []mutant, o options, done map[string]result, state string,
+	ctx context.Context, all []mutant, size int, done map[string]result, state string,
 ) ([]mutant, error) {
-	sortByRank(all, o.seed)
-	c, err := newChecker(ctx)
+	var folders []string
+	for _, m := range all {
+		folders = append(folders, filepath.Dir(m.File))
+	}
+	slices.Sort(folders)
+	c, err := newChecker(ctx, slices.Compact(folders))
 	if err != nil {
 		return nil, err
 	}
-	sample, broken, err := drawSample(all, o.sample, func(m mutant) (bool, error) {
+	sample, broken, err := drawSample(all, size, func(m mutant) (bool, error) {
 		if r, ok := done[m.id()]; ok {
 			return r.Outcome != invalid, nil
 		}
@@ -158,30 +193,37 @@ func sampleOf(
 }
 
 // newTrial measures what the tests cover and weaves the sample.
-func newTrial(ctx context.Context, o options, sample []mutant) (*trial, error) {
-	packages, err := dependents(ctx, areas())
+func newTrial(ctx context.Context, k kinds, o options, sample []mutant) (*trial, error) {
+	packages, err := dependents(ctx, k.areas)
 	if err != nil {
 		return nil, err
 	}
-	if o.own {
-		packages = slices.DeleteFunc(areas(), func(area string) bool {
+	if o.own || o.whole {
+		packages = slices.DeleteFunc(slices.Clone(k.areas), func(area string) bool {
 			return !slices.Contains(packages, area) || !slices.ContainsFunc(sample, func(m mutant) bool {
 				return filepath.Dir(m.File) == area && strings.Contains(m.id(), o.only)
 			})
 		})
 	}
-	tests, err := measure(ctx, areas(), packages, o)
-	if err != nil {
+	folder := filepath.Join(o.folder, k.name+"woven")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	folder := filepath.Join(o.folder, "woven")
 	overlay, err := writeWoven(folder, sample)
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{tests: tests, woven: newBuilder(folder, o.short, "-overlay", overlay), slow: o.slow, own: o.own,
+	t := &trial{woven: newBuilder(folder, o.short, "-overlay", overlay), slow: o.slow, own: o.own || o.whole,
 		number: map[string]int{}, confirmed: map[string]time.Duration{},
 		noticed: map[string]int{}}
+	if o.whole {
+		t.tests, err = wholePackages(ctx, t.woven, packages)
+	} else {
+		t.tests, err = measure(ctx, k.areas, packages, o)
+	}
+	if err != nil {
+		return nil, err
+	}
 	for i, m := range sample {
 		t.number[m.id()] = i + 1
 	}

@@ -44,16 +44,20 @@ func (m mutant) woven() bool { return m.Function != "" }
 type finder struct {
 	file   string
 	source []byte
+	tree   *ast.File
 	set    *token.FileSet
+	slips  bool           // collect slips instead of operators
 	inside string         // the function that is being looked at
 	around ast.Stmt       // the innermost statement that is; a block or a case is none
 	seen   map[string]int // how many equal ones came before
 	found  []mutant
+
+	lookups []string // see keys
 }
 
-// findMutants returns every mutant of a file, in the order of the source. Some of them do not compile; the run sorts
-// those out.
-func findMutants(file string, source []byte) ([]mutant, error) {
+// findMutants returns every mutant of a file, or every slip instead, in the order of the source. Some of them do not
+// compile; the run sorts those out.
+func findMutants(file string, source []byte, slips bool) ([]mutant, error) {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, file, source, parser.ParseComments)
 	if err != nil {
@@ -62,7 +66,7 @@ func findMutants(file string, source []byte) ([]mutant, error) {
 	if ast.IsGenerated(tree) {
 		return nil, nil
 	}
-	f := &finder{file: file, source: source, set: set, seen: map[string]int{}}
+	f := &finder{file: file, source: source, tree: tree, set: set, slips: slips, seen: map[string]int{}}
 	for _, d := range tree.Decls {
 		f.inside = functionName(d)
 		ast.PreorderStack(d, nil, f.visitBelow)
@@ -110,6 +114,9 @@ func (f *finder) visitBelow(n ast.Node, above []ast.Node) bool {
 		case ast.Stmt:
 			f.around = a
 		}
+	}
+	if f.slips {
+		return f.visitSlip(n)
 	}
 	return f.visit(n)
 }
@@ -212,7 +219,7 @@ func (f *finder) dropStatements(list []ast.Stmt) {
 }
 
 func (f *finder) text(n ast.Node) string {
-	return string(f.source[f.set.Position(n.Pos()).Offset:f.set.Position(n.End()).Offset])
+	return f.between(n.Pos(), n.End())
 }
 
 func (f *finder) add(operator string, at token.Pos, from, to string) {

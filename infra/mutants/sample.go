@@ -20,10 +20,10 @@ func areas() []string {
 		"infra/stack"}
 }
 
-// findAll returns all mutants of the areas, which stand below root.
-func findAll(root string) ([]mutant, error) {
+// findAll returns all mutants of the kinds, whose areas stand below root.
+func findAll(root string, k kinds) ([]mutant, error) {
 	var all []mutant
-	for _, area := range areas() {
+	for _, area := range k.areas {
 		files, err := filepath.Glob(filepath.Join(root, area, "*.go"))
 		if err != nil {
 			return nil, err
@@ -37,7 +37,7 @@ func findAll(root string) ([]mutant, error) {
 			if err != nil {
 				return nil, err
 			}
-			found, err := findMutants(filepath.Join(area, filepath.Base(f)), source)
+			found, err := findMutants(filepath.Join(area, filepath.Base(f)), source, k.slips)
 			if err != nil {
 				return nil, err
 			}

@@ -42,7 +42,7 @@ func TestEachMutantOfABuildRunsAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mutants, err := findMutants("main.go", []byte(counting))
+	mutants, err := findMutants("main.go", []byte(counting), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestEachMutantOfABuildRunsAlone(t *testing.T) {
 
 func TestWhatCompiles(t *testing.T) {
 	t.Chdir("../..")
-	c, err := newChecker(t.Context())
+	c, err := newChecker(t.Context(), areas())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestWhatCompiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := findMutants(file, source)
+	found, err := findMutants(file, source, false)
 	if err != nil || len(found) == 0 {
 		t.Fatal(len(found), err)
 	}
