@@ -33,6 +33,7 @@ func References() []string {
 	return []string{
 		"functions/rollouts.md",
 		"infra/CHANGELOG.md",
+		"infra/accept.md",
 		"infra/bench/differences.md",
 		"infra/bench/disruption.md",
 		"infra/bench/experiments.md",
