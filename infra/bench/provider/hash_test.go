@@ -9,7 +9,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 )
 
-// parts are pieces of a spec; each changes the hash of a class, or leaves it alone.
+// specs are pieces of a spec; each changes the hash of a class, or leaves it alone.
 func specs() map[string]bool {
 	return map[string]bool{
 		"userData: hello": true, "role: other": true, "instanceProfile: p": true, "tags: {a: b, c: d}": true, "associatePublicIPAddress: true": true, "associatePublicIPAddress: false": true,

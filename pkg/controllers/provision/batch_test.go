@@ -73,7 +73,7 @@ func TestWhatABatchIsRefusedIsAskedForElsewhere(t *testing.T) {
 		})
 }
 
-// spent is an answer that its token brings for ever.
+// spentError is an answer that its token brings for ever.
 type spentError struct{}
 
 func (spentError) Error() string    { return "made up" }

@@ -348,7 +348,7 @@ func (p *Controller) newLauncher(s *cluster.Snapshot) *claimLauncher {
 		findPod: findPodIn(s.Pods)}
 }
 
-// launchedFor is when the pods were made that have no node yet and get new ones.
+// launchedFor returns the creation times of the pods for which the plan launches nodes.
 func launchedFor(s cluster.Snapshot, decision plan.Plan) (made []time.Time) {
 	if len(decision.Launches) == 0 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Batch is what AnnotationBatch of a claim says.
+// Batch is a CreateFleet request that several claims share, as AnnotationLaunchBatch of each names it.
 type Batch struct {
 	ID   string
 	Size int // claims, of which some may be gone by now

@@ -131,8 +131,8 @@ func (p Pod) Reschedulable() bool {
 		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode
 }
 
-// EvictionCost is what evicting the pod costs beside one of no priority and no deletion cost, which costs 1: from -10
-// to 10 .
+// EvictionCost returns the cost of evicting the pod, from -10 to 10. A pod with neither priority nor deletion cost
+// costs 1.
 func (p Pod) EvictionCost() float64 {
 	const deletion, priority = 1 << 27, 1 << 25
 	return min(max(1+float64(p.DeletionCost)/deletion+float64(p.Priority)/priority, -10), 10)

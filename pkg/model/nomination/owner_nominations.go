@@ -61,7 +61,8 @@ func ownersAnnotation(count map[string]int) string {
 	return strings.Join(out, ",")
 }
 
-// heldFor reads AnnotationHeldFor. What cannot be read holds nothing.
+// heldFor reads AnnotationNominatedOwners: pods by the UID of their controller. An entry that cannot be read counts
+// nothing.
 func heldFor(c cluster.Claim) map[string]int {
 	out := map[string]int{}
 	for part := range strings.SplitSeq(c.Annotations[api.AnnotationNominatedOwners], ",") {

@@ -21,8 +21,8 @@ type PendingReplacement struct {
 
 // AdmitWithinBudgets says of every claim that is to be left whether it may be now, the most urgent first. A node that
 // EC2 disturbs soon may go always. The others go like drifted ones: within the budgets of their pool, and not while a
-// pod or the node itself must not be disrupted. Those whose pods have no room, by claim what NoRoom says of them, wait
-// and leave the budgets to others.
+// pod or the node itself must not be disrupted. Claims in noRoom, with the reasons of BlockedByCapacity, wait and leave
+// the budgets to others.
 func AdmitWithinBudgets(s cluster.Snapshot, noRoom map[string]string) []PendingReplacement {
 	var out []PendingReplacement
 	obstacles := s.Obstacles()
@@ -125,7 +125,7 @@ func ClaimsForReplacement(s cluster.Snapshot, going []PendingReplacement) int {
 }
 
 // BlockedByCapacity says, by claim, why nodes that may go, and need not at once, cannot be emptied: a pod of theirs has
-// no room on any node, neither one that exists nor one that can be made. The plan is that of packing Empty.
+// no room on any node, neither one that exists nor one that can be made. The plan packs the pods of WithoutAdmitted.
 func BlockedByCapacity(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) map[string]string {
 	out := map[string]string{}
 	if len(going) == 0 || len(p.Unplaced) == 0 {

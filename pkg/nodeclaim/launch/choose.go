@@ -22,7 +22,7 @@ const (
 	prioritizedOnDemand = "prioritized"
 )
 
-// ChooseOrder decides what to ask of EC2 for one claim (.
+// ChooseOrder returns the CreateFleet order for one claim, or for the batch that it launches with.
 //
 // The error is a *instancetypes.NoCapacityError when no offer is left, a *NotReadyError when the class must change
 // first, and a *ReadinessUnknownError when it is too early to tell.

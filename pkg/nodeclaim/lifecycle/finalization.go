@@ -21,8 +21,8 @@ const lateBindingWatch = 5 * time.Second
 // it changes with every pod.
 const tellAfter = 15 * time.Second
 
-// finalizeClaim is the next step of a claim that is being deleted: deadline, drain, volumes, instance, finalizers, in
-// this order . Everything is done under the claim's name, so that it is done in this order.
+// finalizeClaim returns the next actions for a claim that is being deleted: deadline, drain, volumes, instance,
+// finalizers. All carry the claim's name, so that they are applied in this order.
 func (v finalizer) finalizeClaim(c cluster.Claim) []plan.Action {
 	instances := v.instancesOf(c)
 	nodes := v.nodesOf(c, instances)
@@ -50,8 +50,8 @@ func (v finalizer) finalizeClaim(c cluster.Claim) []plan.Action {
 	return append(out, plan.Action{Do: plan.ReleaseClaim, Claim: c.Name})
 }
 
-// untilTick is how long nobody looks at what lifecycle is not busy with: until the next invocation by schedule, with
-// its start.
+// untilTick is the longest gap between two lifecycle passes while no work is pending: the schedule's minute and a cold
+// start.
 const untilTick = 75 * time.Second
 
 // blockedForLong reports whether the end of the claim has taken long, somebody else has to do something first, no pod

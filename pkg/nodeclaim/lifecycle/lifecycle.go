@@ -318,7 +318,8 @@ func (v state) expiresWithinBudgets(c cluster.Claim) bool {
 }
 
 // instanceVanished reports whether the instance of a launched claim ended, or is not listed any more. A Ready node
-// contradicts the second, and so does a launch or a start within MinLeakAge, because EC2 may not show the instance yet.
+// contradicts the second, and so does a launch or a start within GarbageCollectionMinAge, because EC2 may not show the
+// instance yet.
 func (v state) instanceVanished(c cluster.Claim) bool {
 	if c.ProviderID == "" {
 		return false

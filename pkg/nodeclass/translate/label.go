@@ -15,8 +15,7 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// stableKey gives the present name of a label that was renamed, and the node label that a volume's topology label
-// stands for .
+// stableKey returns the present name of a renamed label, and the node label that a volume's topology label stands for.
 func stableKey(key string) string {
 	switch key {
 	case corev1.LabelFailureDomainBetaZone, awsv1.LabelEBSZone:
@@ -65,8 +64,8 @@ func inDomain(key, domain string) bool {
 	return ok && (prefix == domain || strings.HasSuffix(prefix, "."+domain))
 }
 
-// addUnmodelled names the constraints of the pod that Joiner does not model, and those that no node of ours can ever
-// meet . The latter concern only pods that wait for a node.
+// addUnmodelled names the constraints of the pod that Joiner does not model, and for a pod that waits for a node those
+// that no node of ours can ever meet.
 func addUnmodelled(out *cluster.Pod, p *corev1.Pod) {
 	if usesDevices(p.Spec) {
 		out.Unmodelled = append(out.Unmodelled, "dynamic resource allocation is not supported")

@@ -16,7 +16,8 @@ import (
 	"joiner.sh/pkg/model/spotpools"
 )
 
-// How long what was read is good (. Spot prices, which move, are read at every refresh.
+// How long instance types and on-demand prices are used before they are read again. Spot prices are read at every
+// refresh.
 const (
 	typesEvery    = 12 * time.Hour
 	onDemandEvery = 12 * time.Hour

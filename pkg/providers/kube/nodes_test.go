@@ -40,8 +40,8 @@ func TestTaintsAtRegistration(t *testing.T) {
 	}
 }
 
-// A node is marked for deletion by the taint with its own effect and the label of load balancers, unless a user chose
-// another value for it; and that once .
+// A node is marked for deletion once: by the taint with its own effect and the label of load balancers, unless a user
+// chose another value for that label.
 func TestTaintForTermination(t *testing.T) {
 	disrupted, other := taint("karpenter.sh/disrupted", "", "NoSchedule"), taint("team", "a", "NoSchedule")
 	const label = "node.kubernetes.io/exclude-from-external-load-balancers"

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// batch is the part of what is left that is placed at most before pods are priced anew.
+	// batchShare is the part of what is left that is placed at most before pods are priced anew.
 	batchShare = 0.04
 	// stale is the part that is left of what was there when pods were priced, at which they are priced anew.
 	stale = 0.9

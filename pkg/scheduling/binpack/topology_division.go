@@ -17,7 +17,7 @@ type podBatch struct {
 	left  int
 	whole bool    // all must stand on one node
 	value float64 // what one pod is worth, USD per hour
-	least float64 // the price of its share of a node, of the node where that is lowest
+	least float64 // the lowest price per pod on any node that admits it, USD per hour
 
 	refused []*pool // whose minValues the types that hold one of its pods do not meet
 }

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// limitedFills bounds the steps in which the best fill of whole pods is looked for on an offer of which there are
-	// so many.
+	// limitedFills caps the branch-and-bound steps of the search for the best fill of whole pods on an offer of
+	// limited capacity.
 	limitedFills = 3000
 	// thoroughFills is the same at most, and timesAsThorough how many times as many steps it takes each time that
 	// nothing but better fills could prove more.
