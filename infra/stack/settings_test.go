@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"joiner.sh/pkg/model/annotations"
 	"joiner.sh/pkg/settings"
 )
 
@@ -31,11 +32,11 @@ func TestListsAndObjectsHoldPlainTexts(t *testing.T) {
 	}
 }
 
-// TestPagesListTheSettings compares the tables of infra/README.md and infra/settings.md with pkg/settings; `make golden`
-// rewrites them.
+// TestPagesListTheSettings compares the tables of infra/README.md and infra/settings.md with pkg/settings and
+// pkg/model/annotations; `make golden` rewrites them.
 func TestPagesListTheSettings(t *testing.T) {
 	generated(t, "../README.md", settingsBegin, settingsEnd, settings.MarkdownFirst())
-	generated(t, "../settings.md", settingsBegin, settingsEnd, settings.MarkdownReference())
+	generated(t, "../settings.md", settingsBegin, settingsEnd, settings.MarkdownReference()+annotations.MarkdownPool())
 }
 
 // TestSchemaHasTheSettings compares the schema of cdk.json with pkg/settings, and cdk.json with the schema; `make golden`

@@ -197,9 +197,14 @@ func (f doctorFlags) readCluster(ctx context.Context, s storedObjects, out *doct
 	if out.RBAC, err = s.compareObjects(ctx, rbac); err != nil {
 		return err
 	}
-	if out.Pods, out.Loose, err = s.podsWithoutRequests(ctx); err != nil {
+	unread := misannotated{}
+	if out.Pods, out.Loose, err = s.podsWithoutRequests(ctx, unread.addPod); err != nil {
 		return err
 	}
+	if err := unread.addNodes(ctx, s); err != nil {
+		return err
+	}
+	out.Unread = unread.list()
 	if out.Devices, err = s.devices(ctx); err != nil {
 		return err
 	}

@@ -18,12 +18,14 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/cli/doctor"
 	"joiner.sh/pkg/install/setup"
+	"joiner.sh/pkg/model/annotations"
 	"joiner.sh/pkg/model/cluster"
 )
 
 // Where objects are served that are read as they are stored.
 const (
 	atPods        = "/api/v1/pods"
+	atNodes       = "/api/v1/nodes"
 	atClasses     = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 	atClaims      = "/apis/karpenter.sh/v1/nodeclaims"
 	atRollouts    = "/apis/joiner.sh/v1alpha1/noderollouts"
@@ -153,8 +155,9 @@ func (s storedObjects) readClasses(ctx context.Context) (out []doctor.Class, cho
 }
 
 // podsWithoutRequests counts the pods that have not ended, and gives the controllers whose pods ask for no cpu or no
-// memory, those with the most pods first.
-func (s storedObjects) podsWithoutRequests(ctx context.Context) (pods int, out []doctor.MissingRequests, err error) {
+// memory, those with the most pods first. Each of the pods is shown to see.
+func (s storedObjects) podsWithoutRequests(ctx context.Context, see func(corev1.Pod)) (pods int,
+	out []doctor.MissingRequests, err error) {
 	found := map[doctor.MissingRequests]int{}
 	err = s.forEach(ctx, atPods, func(o *unstructured.Unstructured) {
 		var p corev1.Pod
@@ -163,6 +166,7 @@ func (s storedObjects) podsWithoutRequests(ctx context.Context) (pods int, out [
 			return
 		}
 		pods++
+		see(p)
 		if lacks := missingRequests(p.Spec); lacks != "" && p.Annotations["kubernetes.io/config.mirror"] == "" {
 			found[doctor.MissingRequests{Namespace: p.Namespace, Owner: ownerOf(p), Lacks: lacks}]++
 		}
@@ -274,13 +278,15 @@ func (s storedObjects) readRollouts(ctx context.Context) (out []doctor.Rollout, 
 // readPools are the NodePools with what is not right about them.
 func (s storedObjects) readPools(ctx context.Context) (out []doctor.Pool, err error) {
 	err = s.forEach(ctx, atPools, func(o *unstructured.Unstructured) {
-		p := doctor.Pool{Name: o.GetName()}
+		p := doctor.Pool{Name: o.GetName(), Unknown: annotations.UnknownOnPool(o.GetAnnotations())}
 		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 		ready := false
 		for _, c := range conditions {
 			k, _ := c.(map[string]any)
 			if k["type"] == "Ready" {
 				ready = k["status"] == "True"
+			} else if k["type"] == v1.ConditionDisruptionValid && k["status"] == "False" {
+				p.Disruption = fmt.Sprint(k["message"])
 			} else if k["status"] == "False" && k["type"] != "NodeRegistrationHealthy" {
 				p.Problem = fmt.Sprintf("%v: %v", k["type"], k["message"])
 			}

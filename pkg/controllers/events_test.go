@@ -68,6 +68,25 @@ func TestAPodTellsThatItsProtectionIsNone(t *testing.T) {
 	}
 }
 
+// A node whose do-not-disrupt or do-not-repair is not true is told that it says nothing: a duration is for pods.
+func TestANodeTellsThatItsAnnotationSaysNothing(t *testing.T) {
+	for _, c := range []struct{ key, value, want string }{
+		{"karpenter.sh/do-not-disrupt", "true", ""},
+		{"karpenter.sh/do-not-disrupt", "1h", `InvalidDoNotDisruptAnnotation: karpenter.sh/do-not-disrupt="1h" protects nothing: on a node it is true, or not there`},
+		{"karpenter.sh/do-not-repair", "True", `InvalidDoNotRepairAnnotation: karpenter.sh/do-not-repair="True" spares nothing: on a node it is true, or not there`},
+	} {
+		f := controllertest.HalfEmpty(t)
+		f.World.AnnotateNodes(c.key, c.value)
+		if err := f.Disrupt(f.World.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {
+			t.Fatal(err)
+		}
+		told := controllertest.EventsWith(f.World.Events("Node"), "Invalid")
+		if c.want == "" && len(told) > 0 || c.want != "" && (len(told) == 0 || told[0] != c.want) {
+			t.Errorf("%s=%s: told %q, want %q", c.key, c.value, told, c.want)
+		}
+	}
+}
+
 // A pool whose budgets are closed says for what, and one whose are open says nothing.
 func TestAPoolTellsThatItsBudgetsAreClosed(t *testing.T) {
 	for _, c := range []struct {

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/annotations"
 	"joiner.sh/pkg/model/budgets"
 	"joiner.sh/pkg/model/cluster"
 )
@@ -39,70 +39,27 @@ func ReadDisruption(p *v1.NodePool) cluster.Disruption {
 		}
 		out.Budgets = append(out.Budgets, n)
 	}
-	mode, modeErr := modeFrom(p.Annotations[v1.AnnotationDisruption])
-	var usdErr, percentErr error
-	out.SavesUSD, usdErr = savingFrom(p.Annotations, v1.AnnotationMinSavingsUSD, mostUSD, "")
-	out.SavesPercent, percentErr = savingFrom(p.Annotations, v1.AnnotationMinSavingsPercent, 100, "%")
-	sleepErr := sleepFrom(p.Annotations, &out)
-	var expireErr, spotErr error
-	out.SpotToSpot, spotErr = optionalBool(p.Annotations, v1.AnnotationSpotToSpot)
-	out.ExpireGently, expireErr = parseExpire(p.Annotations[v1.AnnotationExpire])
-	err := errors.Join(budgets.ValidateBudgets(out), modeErr, usdErr, percentErr, sleepErr, expireErr, spotErr,
-		disruptionConflicts(p, out))
+	said, problems := annotations.ReadPool(p.Annotations)
+	out.SavesUSD, out.SavesPercent = said.MinSavingsUSD, said.MinSavingsPercent
+	out.SpotToSpot, out.ExpireGently = said.SpotToSpot, said.ExpireWithinBudgets
+	out.SleepAt, out.SleepFor = sleepOf(said)
+	err := errors.Join(budgets.ValidateBudgets(out), asError(problems), disruptionConflicts(p, out))
 	if err != nil {
 		out.Message = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
-	out.ReportOnly = mode || err != nil
+	out.ReportOnly = said.ReportOnly || err != nil
 	return out
 }
 
-func modeFrom(text string) (reportOnly bool, err error) {
-	switch text {
-	case "", "act":
-		return false, nil
-	case "report":
-		return true, nil
+// asError joins the problems that stop disruption.
+func asError(problems []annotations.Problem) error {
+	var all []error
+	for _, p := range problems {
+		if p.Stops == annotations.StopsDisruption {
+			all = append(all, errors.New(p.Message))
+		}
 	}
-	return true, fmt.Errorf("annotation %s: %q is neither act nor report", v1.AnnotationDisruption, text)
-}
-
-// mostUSD is more than a node costs in an hour.
-const mostUSD = 1e6
-
-// savingFrom reads a number from 0 to most, which the unit may follow.
-func savingFrom(annotations map[string]string, name string, most float64, unit string) (float64, error) {
-	text, given := annotations[name]
-	if !given {
-		return 0, nil
-	}
-	n, err := strconv.ParseFloat(strings.TrimSuffix(text, unit), 64)
-	if err != nil || !(n >= 0 && n <= most) {
-		return 0, fmt.Errorf("annotation %s: %q is not a number from 0 to %.0f%s", name, text, most, unit)
-	}
-	return n, nil
-}
-
-// optionalBool reads an annotation that is "true" or "false", nil where it is missing.
-func optionalBool(annotations map[string]string, name string) (*bool, error) {
-	text, given := annotations[name]
-	switch {
-	case !given:
-		return nil, nil
-	case text == "true" || text == "false":
-		is := text == "true"
-		return &is, nil
-	}
-	return nil, fmt.Errorf("annotation %s: %q is neither true nor false", name, text)
-}
-
-func parseExpire(text string) (gently bool, err error) {
-	switch text {
-	case "", "force":
-		return false, nil
-	case "within-budgets":
-		return true, nil
-	}
-	return false, fmt.Errorf("annotation %s: %q is neither force nor within-budgets", v1.AnnotationExpire, text)
+	return errors.Join(all...)
 }
 
 // disruptionConflicts are settings each of which can be understood, and that cannot be meant together.

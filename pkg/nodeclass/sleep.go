@@ -2,34 +2,22 @@ package nodeclass
 
 import (
 	"errors"
-	"fmt"
-	api "joiner.sh/pkg/api/v1"
+	"slices"
 	"strings"
 	"time"
 
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/annotations"
 	"joiner.sh/pkg/model/budgets"
 	"joiner.sh/pkg/model/cluster"
 )
 
-// Annotations on a NodePool, and on the namespace joiner-system for all NodePools that do not say themselves when they
-// sleep. The time zone is that of api.AnnotationTimeZone.
-const neverSleeps = "never"
-
-// sleepFrom reads when something sleeps.
-func sleepFrom(annotations map[string]string, out *cluster.Disruption) (err error) {
-	if out.SleepAt = annotations[api.AnnotationHibernationSchedule]; out.SleepAt == neverSleeps {
-		out.SleepAt = ""
-		return nil
+// sleepOf returns when something sleeps whose annotations say that.
+func sleepOf(said annotations.Pool) (at string, long time.Duration) {
+	if said.HibernationSchedule == annotations.Never {
+		return "", 0
 	}
-	text := annotations[api.AnnotationHibernationDuration]
-	if text == "" {
-		return nil
-	}
-	if out.SleepFor, err = time.ParseDuration(text); err != nil {
-		return fmt.Errorf("annotation %s: %q is no duration; write it like 12h", api.AnnotationHibernationDuration,
-			text)
-	}
-	return nil
+	return said.HibernationSchedule, said.HibernationDuration
 }
 
 // SleepWith has a pool that does not say itself when it sleeps do so with the whole stack, whose annotations are those
@@ -39,8 +27,13 @@ func SleepWith(stack, own map[string]string, d cluster.Disruption) cluster.Disru
 		stack[api.AnnotationHibernationSchedule] == "" && stack[api.AnnotationHibernationDuration] == "" {
 		return d
 	}
-	s := cluster.Disruption{SleepZone: stack[api.AnnotationTimeZone]}
-	if err := errors.Join(sleepFrom(stack, &s), budgets.ValidateBudgets(s)); err != nil {
+	said, problems := annotations.ReadPool(stack)
+	problems = slices.DeleteFunc(problems, func(p annotations.Problem) bool {
+		return p.Key != api.AnnotationHibernationDuration
+	})
+	s := cluster.Disruption{SleepZone: said.TimeZone}
+	s.SleepAt, s.SleepFor = sleepOf(said)
+	if err := errors.Join(asError(problems), budgets.ValidateBudgets(s)); err != nil {
 		d.ReportOnly, d.Message = true, strings.TrimPrefix(
 			d.Message+"; namespace joiner-system: "+strings.ReplaceAll(err.Error(), "\n", "; "), "; ")
 		return d

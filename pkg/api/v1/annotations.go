@@ -2,9 +2,9 @@ package v1
 
 // The annotation keys of Joiner's own. The ones for people stand on NodePools, in their metadata; the others are how
 // one function tells another what it has decided, and are Joiner's to write. pkg/README.md says who reads and removes
-// each, and what happens if the writer dies.
+// each, and what happens if the writer dies. Those of Karpenter are in names.go.
 const (
-	// On NodePools, written by people.
+	// On NodePools, written by people. Package model/annotations reads them, and has a sentence for the page of each.
 
 	// AnnotationDisruption set to "report" has disruption decide about the nodes of the pool and tell, and change
 	// nothing.

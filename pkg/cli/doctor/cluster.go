@@ -103,6 +103,14 @@ func (e *examination) checkPools() {
 			e.addFinding(Broken, "NodePools", p.Name+" is not ready: "+p.Problem,
 				"mend what it says; refresh looks again within five minutes")
 		}
+		if p.Disruption != "" {
+			e.addFinding(Warning, "NodePools", p.Name+": "+p.Disruption,
+				"mend what it says; refresh looks again within five minutes")
+		}
+		for _, key := range p.Unknown {
+			e.addFinding(Warning, "NodePools", p.Name+": nothing reads its annotation "+key,
+				"infra/settings.md lists those of NodePools; kubectl annotate nodepool "+p.Name+" "+key+"-")
+		}
 	}
 	e.addFine(since, "NodePools", fmt.Sprintf("%d are ready", len(e.f.Pools)))
 }
@@ -194,6 +202,17 @@ func (e *examination) checkMissingRequests() {
 			fmt.Sprintf("kubectl -n %s set resources %s --requests=cpu=100m,memory=128Mi (what it really takes: kubectl -n %s top pods)", l.Namespace, l.Owner, l.Namespace))
 	}
 	e.addFine(since, "pods without requests", "every pod asks for cpu and memory")
+}
+
+// checkAnnotations says which annotations of pods and nodes say nothing. Where there is none it says nothing either.
+func (e *examination) checkAnnotations() {
+	for i, u := range e.f.Unread {
+		if i == mostLoose {
+			e.addFinding(Warning, "annotations", fmt.Sprintf("%d more", len(e.f.Unread)-mostLoose), "")
+			break
+		}
+		e.addFinding(Warning, "annotations", u.Object+": "+u.Message, "")
+	}
 }
 
 // accessGroups are those that access entries must name.

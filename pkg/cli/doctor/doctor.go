@@ -18,6 +18,7 @@ type Facts struct {
 	RBAC      []Object
 	Classes   []Class
 	Pools     []Pool
+	Unread    []Misannotation
 	Rollouts  []Rollout
 	Leader    Leader
 	Loose     []MissingRequests
@@ -54,8 +55,16 @@ type Object struct {
 
 // Pool is a NodePool.
 type Pool struct {
-	Name    string
-	Problem string // why it is not ready
+	Name       string
+	Problem    string   // why it is not ready
+	Disruption string   // what of it keeps its nodes from being disrupted by choice
+	Unknown    []string // annotations that look like Joiner's and are none
+}
+
+// Misannotation is what an annotation of a pod or node says that Joiner does not know.
+type Misannotation struct {
+	Object  string // kind and name, as kubectl takes it; a namespace before, if it has one
+	Message string
 }
 
 // Class is an EC2NodeClass with what AWS says about what it chose.
@@ -214,7 +223,7 @@ func RunChecks(f Facts) []Finding {
 	for _, check := range []func(){
 		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkRemoteWrite, e.checkTraces, e.checkNodeRole, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
 		e.checkClasses, e.checkPools, e.checkRollouts, e.spotRole, e.checkEncryption, e.checkLambda, e.checkMemory, e.checkCost, e.checkQuotas, e.devices,
-		e.checkMissingRequests,
+		e.checkMissingRequests, e.checkAnnotations,
 	} {
 		check()
 	}

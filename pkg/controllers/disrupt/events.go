@@ -11,6 +11,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/annotations"
 	"joiner.sh/pkg/model/cluster"
 )
 
@@ -170,6 +171,25 @@ func (m *commandApplier) recordInvalidProtection(ctx context.Context) {
 			Reason: "InvalidDoNotDisruptAnnotation",
 			Message: fmt.Sprintf("%s=%q protects nothing: it is neither true nor a positive duration like 30m",
 				v1.AnnotationDoNotDisrupt, p.DoNotDisrupt)})
+	}
+	m.recordInvalidOnNodes(ctx)
+}
+
+// recordInvalidOnNodes says on nodes which of their annotations say nothing. Of many nodes each pass tells of some.
+func (m *commandApplier) recordInvalidOnNodes(ctx context.Context) {
+	reasons := map[string]string{v1.AnnotationDoNotDisrupt: "InvalidDoNotDisruptAnnotation",
+		v1.AnnotationDoNotRepair: "InvalidDoNotRepairAnnotation"}
+	var all []cluster.Event
+	for _, n := range m.nodes {
+		for _, p := range annotations.NodeProblems(n.Annotations) {
+			all = append(all, cluster.Event{Kind: "Node", Name: n.Name, UID: n.UID, Warning: true, Every: sparedEvery,
+				Reason: reasons[p.Key], Message: p.Message})
+		}
+	}
+	slices.SortFunc(all, func(a, b cluster.Event) int { return strings.Compare(a.Name+a.Reason, b.Name+b.Reason) })
+	from := m.rotationStart(len(all))
+	for i := range min(len(all), maxSparedTold) {
+		m.recordEvent(ctx, all[(from+i)%len(all)])
 	}
 }
 

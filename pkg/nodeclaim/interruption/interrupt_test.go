@@ -212,6 +212,7 @@ func TestChosen(t *testing.T) {
 	}{
 		{"", interruption.Tell, interruption.Tell}, {"replace", interruption.Tell, interruption.Replace}, {"ignore", interruption.Replace, interruption.Ignore},
 		{"event", interruption.Replace, interruption.Tell}, {"Replace!", interruption.Ignore, interruption.Ignore},
+		{"Ignore", interruption.Replace, interruption.Tell}, {"False", interruption.Tell, interruption.Tell},
 	} {
 		if got := interruption.ChoiceFor(map[string]string{"joiner.sh/rebalance": c.annotation}, c.stack); got != c.want {
 			t.Errorf("%q over %s: %s, want %s", c.annotation, c.stack, got, c.want)

@@ -2,10 +2,12 @@ package interruption
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/annotations"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 )
@@ -32,11 +34,16 @@ type RebalancePolicy struct {
 	MinAge time.Duration // a younger node is not left on a recommendation, or recommendations could chase each other
 }
 
-// ChoiceFor is the choice for a pool with these annotations. A word that is none counts for what the stack says.
-func ChoiceFor(annotations map[string]string, stack RebalanceChoice) RebalanceChoice {
-	switch c := RebalanceChoice(annotations[v1.AnnotationRebalance]); c {
-	case Ignore, Tell, Replace:
-		return c
+// ChoiceFor is the choice for a pool with these annotations, or else that of the stack. While the word is none, no node
+// is replaced by choice, and the condition DisruptionValid of the NodePool says so.
+func ChoiceFor(pool map[string]string, stack RebalanceChoice) RebalanceChoice {
+	said, problems := annotations.ReadPool(pool)
+	wrong := slices.ContainsFunc(problems, func(p annotations.Problem) bool { return p.Key == v1.AnnotationRebalance })
+	switch {
+	case said.Rebalance != "":
+		return RebalanceChoice(said.Rebalance)
+	case wrong && stack == Replace:
+		return Tell
 	}
 	return stack
 }

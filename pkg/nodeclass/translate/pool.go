@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/annotations"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
@@ -61,11 +62,11 @@ func Pool(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
 	for name := range limits {
 		out.Limited = append(out.Limited, string(name))
 	}
-	limitProblem := cmp.Or(limitPrice(p, &out), readOverhead(p, &out))
+	priceProblem := addPrices(p, &out)
 	slices.Sort(out.Limited)
 	var requirementProblem string
 	out.Requirements, requirementProblem = poolRequirements(p)
-	out.Message = cmp.Or(poolProblem(p, classes), requirementProblem, limitProblem)
+	out.Message = cmp.Or(poolProblem(p, classes), requirementProblem, priceProblem)
 	out.Ready = out.Message == ""
 	ready, written := p.StatusConditions().Get(karpv1.ConditionReady)
 	out.Unseen = !out.Deleting && written && ready.ObservedGeneration != 0 && ready.ObservedGeneration != p.Generation
@@ -85,46 +86,21 @@ func poolRequirements(p *karpv1.NodePool) (set requirements.Set, problem string)
 	return set, problem
 }
 
-// mostUSD bounds amounts in annotations: 1,000,000 USD per hour.
-const mostUSD = 1_000_000
-
-// limitPrice reads the limit of the annotation and says what is wrong with it, or nothing. A limit that nobody
-// understands stops the pool.
-func limitPrice(p *karpv1.NodePool, out *cluster.Pool) string {
-	text, given := p.Annotations[karpv1.AnnotationLimitUSD]
-	if !given {
-		return ""
+// addPrices takes over what the annotations say about what nodes may cost and do cost, and says what of that is wrong,
+// or nothing. What nobody understands stops the pool: plans would be made without a limit, or at wrong prices.
+func addPrices(p *karpv1.NodePool, out *cluster.Pool) (problem string) {
+	said, problems := annotations.ReadPool(p.Annotations)
+	if said.LimitUSD != nil {
+		out.Limits = out.Limits.With(cluster.LimitUSD, int64(math.Round(*said.LimitUSD*1e6)))
+		out.Limited = append(out.Limited, cluster.LimitUSD)
 	}
-	usd, problem := readUSD(karpv1.AnnotationLimitUSD, text)
-	if problem != "" {
-		return problem
-	}
-	out.Limits = out.Limits.With(cluster.LimitUSD, int64(math.Round(usd*1e6)))
-	out.Limited = append(out.Limited, cluster.LimitUSD)
-	return ""
-}
-
-// readOverhead reads what the annotation says that a node costs beside AWS, and says what is wrong with it, or nothing.
-// An amount that nobody understands stops the pool: plans would be made at wrong prices.
-func readOverhead(p *karpv1.NodePool, out *cluster.Pool) string {
-	text, given := p.Annotations[karpv1.AnnotationNodeOverheadUSD]
-	if !given {
-		return ""
-	}
-	usd, problem := readUSD(karpv1.AnnotationNodeOverheadUSD, text)
-	if problem == "" {
-		out.DeclaredNodeUSD = &usd
+	out.DeclaredNodeUSD = said.NodeOverheadUSD
+	for _, wrong := range problems {
+		if wrong.Stops == annotations.StopsLaunches {
+			problem = cmp.Or(problem, wrong.Message)
+		}
 	}
 	return problem
-}
-
-// readUSD reads an amount, or says what is wrong with it.
-func readUSD(annotation, text string) (usd float64, problem string) {
-	usd, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(usd >= 0 && usd <= mostUSD) {
-		return 0, fmt.Sprintf("annotation %s is %q; write USD per hour like 12.50", annotation, text)
-	}
-	return usd, ""
 }
 
 // poolProblem says why the pool cannot be used, or nothing.

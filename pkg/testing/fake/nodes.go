@@ -110,6 +110,15 @@ func (w *nodeStore) SetNodeCondition(condition, status string) {
 	}
 }
 
+// AnnotateNodes sets an annotation of every node, as a person does.
+func (w *nodeStore) AnnotateNodes(key, value string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range w.nodes {
+		n.Annotations = objects.Merge(n.Annotations, map[string]string{key: value})
+	}
+}
+
 // DeleteNodes deletes every node as kubectl delete does.
 func (w *nodeStore) DeleteNodes() {
 	w.mu.Lock()
