@@ -161,12 +161,6 @@ func (ps *pass) takeBudgets(c Command) {
 	ps.takeSlots(c)
 }
 
-// movesPods reports whether pods need room elsewhere when the command is begun. Those of static pools have it on the
-// replacement.
-func (st *State) movesPods(c Command) bool {
-	return c.Moves+len(c.Launches) > 0 && !st.isStaticCommand(c.Claims)
-}
-
 // isReportOnly reports whether the node is of a pool that wants to know and not to act.
 func (st *State) isReportOnly(n *stateNode) bool {
 	return st.snapshot.Rules.ReportDisruption || n.pool != nil && n.pool.Disruption.ReportOnly

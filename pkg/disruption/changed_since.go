@@ -8,11 +8,10 @@ import (
 // ChangedSince returns what has changed on the nodes of a command since it was decided, or nothing. It compares a
 // snapshot read just now with what the deciding pass remembered, and looks at neither prices nor room.
 func ChangedSince(s cluster.Snapshot, c Command, decided Memory) string {
-	st := &State{snapshot: s, byClaim: map[string]*stateNode{}}
-	st.indexNodes()
+	index := newNodeIndex(s)
 	obstacles := s.Obstacles()
 	for _, name := range c.Claims {
-		n := st.byClaim[name]
+		n := index.byClaim[name]
 		switch {
 		case n == nil || n.Node == nil:
 			return name + " or its node is gone"

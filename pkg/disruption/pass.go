@@ -50,7 +50,7 @@ func decideMeasured(st *State, m Memory) (Plan, Memory, int) {
 	ps.confirmProposals(m.Proposals, &p, &after)
 	moves := ps.searchCommands(&p, &after)
 	p.NotDisrupted, p.BudgetsExhausted = ps.candidates.listNotDisrupted(moves), ps.budget.exhausted
-	p.PodStability = st.changedStability()
+	p.PodStability = st.changedStability(st.nodes)
 	return p, after, ps.eval.meter.work
 }
 

@@ -39,31 +39,48 @@ func podStabilityOf(n *stateNode, m Memory, now time.Time) PodStability {
 	return q
 }
 
-// quietSince returns from when consolidateAfter of the node counts: the last change of its pods, or the time it came
-// into service.
-func (st *State) quietSince(n *stateNode) time.Time {
-	if since := st.quiet[n.Claim.Name].Since; !since.IsZero() {
-		return since
-	}
-	if since := n.Claim.Condition(v1.ConditionInitialized).Since; since.Before(st.now()) {
-		return since
-	}
-	return st.now() // the clock was set back
+// quietPeriods says since when the pods of nodes are the same.
+type quietPeriods struct {
+	at    time.Time // of the pass
+	quiet map[string]PodStability
 }
 
-// changedStability returns the NodeClaims that say something else by now, sorted. Nodes of static pools, and of pools
-// that consolidate never, are never consolidatable.
-func (st *State) changedStability() []StabilityNote {
+// quietSince returns from when consolidateAfter of the node counts: the last change of its pods, or the time it came
+// into service.
+func (q quietPeriods) quietSince(n *stateNode) time.Time {
+	if since := q.quiet[n.Claim.Name].Since; !since.IsZero() {
+		return since
+	}
+	if since := n.Claim.Condition(v1.ConditionInitialized).Since; since.Before(q.at) {
+		return since
+	}
+	return q.at // the clock was set back
+}
+
+// changedRecently reports whether the pods of the node have changed within the consolidateAfter of its pool.
+func (q quietPeriods) changedRecently(n *stateNode) bool {
+	return q.at.Before(q.quietSince(n).Add(n.pool.Disruption.After))
+}
+
+// takesNoPods reports whether consolidation puts nothing more on the node because its pods changed recently. Where its
+// pool makes no new nodes it does.
+func (q quietPeriods) takesNoPods(n *stateNode) bool {
+	return n.pool != nil && n.pool.Ready && !n.pool.Static && !n.pool.Disruption.Never && q.changedRecently(n)
+}
+
+// changedStability returns the NodeClaims of these nodes that say something else by now, in their order. Nodes of
+// static pools, and of pools that consolidate never, are never consolidatable.
+func (q quietPeriods) changedStability(nodes []*stateNode) []StabilityNote {
 	var out []StabilityNote
-	for _, n := range st.nodes {
+	for _, n := range nodes {
 		if n.Deleting() || !n.Claim.Is(v1.ConditionInitialized) {
 			continue
 		}
-		q, have := st.quiet[n.Claim.Name], n.Claim.LastPodEvent
+		since, have := q.quiet[n.Claim.Name].Since, n.Claim.LastPodEvent
 		s := StabilityNote{Claim: n.Claim.Name, LastPodEvent: have}
-		s.Consolidatable = n.pool != nil && !n.pool.Static && !n.pool.Disruption.Never && !st.changedRecently(n)
-		if !q.Since.IsZero() && !q.Since.Before(have.Add(minPodEventInterval)) {
-			s.LastPodEvent = q.Since.UTC().Truncate(time.Second)
+		s.Consolidatable = n.pool != nil && !n.pool.Static && !n.pool.Disruption.Never && !q.changedRecently(n)
+		if !since.IsZero() && !since.Before(have.Add(minPodEventInterval)) {
+			s.LastPodEvent = since.UTC().Truncate(time.Second)
 		}
 		if !s.LastPodEvent.Equal(have) || s.Consolidatable != n.Claim.Is(v1.ConditionConsolidatable) {
 			out = append(out, s)

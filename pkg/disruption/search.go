@@ -213,14 +213,6 @@ func (s *setSearch) recordShortfall(x candidateSet, earns float64) {
 	m.Sets++
 }
 
-// totalPrice returns what all nodes cost, USD per hour.
-func (st *State) totalPrice() (usd float64) {
-	for _, n := range st.nodes {
-		usd += n.price
-	}
-	return usd
-}
-
 // digestOf names the set.
 func digestOf(set []*stateNode) uint64 {
 	h := fnv.New64a()

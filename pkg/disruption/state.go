@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"hash/fnv"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
-	"joiner.sh/pkg/disruption/simulator"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/nomination"
@@ -89,20 +87,19 @@ type refusal struct {
 // State is a snapshot with what a pass knows about it before it decides. Nothing but the verdicts on its nodes changes
 // once it is made.
 type State struct {
-	snapshot        cluster.Snapshot
-	rules           disruptionRules
-	types           func(cluster.Pool) []instancetypes.Type                         // what a pool may launch
-	typeIn          func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
-	sells           binpack.Offerings
-	resolve         func() *binpack.WhatIf
-	offerings       *binpack.WhatIf // of restock, once asked for
-	base            plan.Plan       // where pods go as it is
-	nodes           []*stateNode    // ours, sorted by claim
-	byClaim         map[string]*stateNode
+	snapshot  cluster.Snapshot
+	rules     disruptionRules
+	types     func(cluster.Pool) []instancetypes.Type                         // what a pool may launch
+	typeIn    func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
+	sells     binpack.Offerings
+	resolve   func() *binpack.WhatIf
+	offerings *binpack.WhatIf // of restock, once asked for
+	base      plan.Plan       // where pods go as it is
+	nodeIndex
+	quietPeriods
 	podBy           map[string]*cluster.Pod   // by key, once asked for
 	obstacles       func() cluster.Obstacles  // those of the snapshot
 	cache           *Cache                    // nil where nothing is kept
-	quiet           map[string]PodStability   // by NodeClaim
 	paidShares      map[string]float64        // which part of the price the account's commitments pay, by NodeClaim
 	commitmentsLeft map[string]int64          // what they have left, by their ids
 	faultyClaims    map[string]*cluster.Aside // by NodeClaim: those about whose disruption decisions fail
@@ -119,9 +116,9 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache) *
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations,
 		max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
 	st := &State{snapshot: s, rules: m.Overruns.decayAt(s.Now).reduceRules(rulesOf(s.Rules)),
-		types: overlays.ByPool(s, sells), sells: sells,
-		byClaim: map[string]*stateNode{}, quiet: map[string]PodStability{}, virtual: map[string]bool{},
-		keepsRoom:    map[string]bool{},
+		types: overlays.ByPool(s, sells), sells: sells, nodeIndex: newNodeIndex(s),
+		quietPeriods: quietPeriods{s.Now, map[string]PodStability{}},
+		virtual:      map[string]bool{}, keepsRoom: map[string]bool{},
 		faultyClaims: map[string]*cluster.Aside{}, faultyPools: map[string]*cluster.Aside{}}
 	for i, a := range s.Aside {
 		if a.Kind == cluster.ClaimPart {
@@ -133,7 +130,11 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache) *
 	st.obstacles = sync.OnceValue(st.snapshot.Obstacles)
 	st.typeIn = overlays.FindType(st.types)
 	st.paidShares, st.commitmentsLeft = s.AllotCommitments()
-	st.indexNodes()
+	for _, p := range s.Pods {
+		if p.Virtual {
+			st.virtual[p.Key()] = true
+		}
+	}
 	st.resolve, st.cache = func() *binpack.WhatIf { return d.offerings().WhatIf(s, sells) }, d
 	if st.hasWork() {
 		st.base = st.planSnapshot(st.withNewReplacements())
@@ -145,29 +146,6 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache) *
 		st.keepsRoom[x.Node] = st.keepsRoom[x.Node] || st.virtual[x.Pod]
 	}
 	return st
-}
-
-// indexNodes finds our nodes and the pods on them.
-func (st *State) indexNodes() {
-	on := st.snapshot.PodsByNode()
-	for i := range st.snapshot.Pods {
-		if p := &st.snapshot.Pods[i]; p.Virtual && st.virtual != nil {
-			st.virtual[p.Key()] = true
-		}
-	}
-	for _, h := range st.snapshot.StateNodes() {
-		if h.Claim == nil {
-			continue
-		}
-		n := &stateNode{StateNode: h}
-		if h.Node != nil {
-			n.pods = on[h.Node.Name]
-			slices.SortFunc(n.pods, simulator.ByKey)
-		}
-		st.nodes = append(st.nodes, n)
-		st.byClaim[n.Claim.Name] = n
-	}
-	slices.SortFunc(st.nodes, func(a, b *stateNode) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
 }
 
 // withNewReplacements returns the snapshot in which the replacements of commands under way are new still, so that the
@@ -235,17 +213,6 @@ func sumPodEvents(pods []*cluster.Pod) uint32 {
 	return total
 }
 
-// changedRecently reports whether the pods of the node have changed within the consolidateAfter of its pool.
-func (st *State) changedRecently(n *stateNode) bool {
-	return st.now().Before(st.quietSince(n).Add(n.pool.Disruption.After))
-}
-
-// takesNoPods reports whether consolidation puts nothing more on the node because its pods changed recently. Where its
-// pool makes no new nodes it does.
-func (st *State) takesNoPods(n *stateNode) bool {
-	return n.pool != nil && n.pool.Ready && !n.pool.Static && !n.pool.Disruption.Never && st.changedRecently(n)
-}
-
 func (st *State) planSnapshot(s cluster.Snapshot) plan.Plan { return st.resolveOfferings().PlanPods(s) }
 
 // resolveOfferings returns what the pools can launch. Finding that takes time, and many passes have nothing to ask.
@@ -260,15 +227,6 @@ func (st *State) resolveOfferings() *binpack.WhatIf {
 func (st *State) hasWork() bool {
 	return slices.ContainsFunc(st.snapshot.StateNodes(), cluster.StateNode.MarkedForDeletion) ||
 		slices.ContainsFunc(st.snapshot.Pods, cluster.Pod.Provisionable)
-}
-
-// nodesOfClaims returns the nodes of the claims.
-func (st *State) nodesOfClaims(claims []string) []*stateNode {
-	out := make([]*stateNode, len(claims))
-	for i, name := range claims {
-		out[i] = st.byClaim[name]
-	}
-	return out
 }
 
 // priceOf returns what the node costs, as its claim's labels say what it is, whether or not more of it can be had. 0 is

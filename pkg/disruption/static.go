@@ -12,14 +12,6 @@ import (
 // inStaticPool reports whether the node belongs to a pool with a fixed number of nodes.
 func (n *stateNode) inStaticPool() bool { return n.pool != nil && n.pool.Static }
 
-// isStaticCommand reports whether the command is about nodes of a static pool.
-func (st *State) isStaticCommand(claims []string) bool {
-	return slices.ContainsFunc(claims, func(name string) bool {
-		return st.byClaim[name] != nil &&
-			st.byClaim[name].inStaticPool()
-	})
-}
-
 // findStatic returns commands about drifted nodes of static pools, the oldest drift first, each replaced by one of the
 // template for itself. Where their pods go does not matter: the new node keeps the number, and the drain obeys what
 // protects them. Pools with more nodes than they are to have lose some first, and a pool at its limit waits.
