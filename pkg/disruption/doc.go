@@ -5,7 +5,7 @@
 // sets.
 //
 // A what-if is the packer on a snapshot without the nodes. A command is proposed in one pass and begun in a later one
-// if it still holds; it ends when its pods fit on ready nodes, or is rolled back. The package keeps no state: commands
-// stand on NodeClaims (CommandMark), the rest in the Memory that a pass gets and returns. It refuses to know who
-// applies a plan.
+// if it still holds; it ends when its pods fit on ready nodes, or is rolled back. State is on NodeClaims (CommandMark)
+// and in the Memory that a pass gets and returns. It refuses to know who applies a plan. Why sets and payback:
+// pkg/designs/consolidation.md; why replacements come first: pkg/designs/replacement-first.md.
 package disruption

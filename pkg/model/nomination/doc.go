@@ -7,5 +7,5 @@
 // which is when its pods are there, or after a minute.
 //
 // It knows plans, claims and pods. It refuses to know how tolerations are written, and it changes no plan but by the
-// taint.
+// taint. Why: pkg/designs/replacement-first.md.
 package nomination

@@ -5,5 +5,6 @@
 // classes, RaiseBound beside nodes that are there, and CoverByWholeNodes makes a real fleet. The simplex is our own,
 // because column generation needs dual prices, which the libraries at hand do not return. Cost is in USD per hour.
 //
-// It refuses to know labels, zones and names. Limit: one row for each class, for up to about a thousand classes.
+// It refuses to know labels, zones and names. Limit: one row for each class, for up to about a thousand classes. Why:
+// pkg/designs/price-first.md.
 package lowerbound

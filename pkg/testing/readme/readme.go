@@ -55,10 +55,47 @@ func References() []string {
 	}
 }
 
-// Pages are the texts of the pages with a budget, and of the references, by path below the root of the repository.
+// MaxDesignWords is the most words that each page of Designs may have. They are counted apart from Budgets: users read
+// those pages and pay for each word, while a successor reads one design, once, before a change. The limit keeps each to
+// one decision.
+const MaxDesignWords = 900
+
+// Designs are the pages that say why a large decision is as it is, and which alternatives lost.
+func Designs() []string {
+	return []string{
+		"pkg/designs/consolidation.md",
+		"pkg/designs/price-first.md",
+		"pkg/designs/replacement-first.md",
+		"pkg/designs/rollouts.md",
+		"pkg/designs/stopped-capacity.md",
+		"pkg/designs/watch-cache.md",
+	}
+}
+
+// MaxProjectWords is the most words that each page of Project may have.
+const MaxProjectWords = 400
+
+// Project are the pages that a hosting site shows to those who change or report something.
+func Project() []string {
+	return []string{".github/CONTRIBUTING.md", ".github/SECURITY.md"}
+}
+
+// Limits are the most words of each page that people read from top to bottom: Budgets, Designs and Project.
+func Limits() map[string]int {
+	out := Budgets()
+	for _, name := range Designs() {
+		out[name] = MaxDesignWords
+	}
+	for _, name := range Project() {
+		out[name] = MaxProjectWords
+	}
+	return out
+}
+
+// Pages are the texts of the pages with a limit, and of the references, by path below the root of the repository.
 func Pages(root string) (map[string]string, error) {
 	out := map[string]string{}
-	for _, name := range slices.Concat(slices.Sorted(maps.Keys(Budgets())), References()) {
+	for _, name := range slices.Concat(slices.Sorted(maps.Keys(Limits())), References()) {
 		b, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			return nil, fmt.Errorf("read page: %w", err)
