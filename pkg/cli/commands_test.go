@@ -40,6 +40,8 @@ func indented(text string) string {
 }
 
 func masked(text string) string {
+	// what takes longer than a second on a busy machine
+	text = regexp.MustCompile(`(?m)^.*, [0-9]+ s so far\n`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`packed in [0-9.]+ s( \([0-9.]+ s of CPU\))?`).ReplaceAllString(text, "packed in ...")
 	return regexp.MustCompile(`("?(planSeconds|planUserSeconds|maxRSSMiB)"?: )[0-9.e-]+`).ReplaceAllString(text, "$1...")
 }
