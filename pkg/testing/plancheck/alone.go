@@ -126,52 +126,66 @@ func (j *workloadCheck) checkTypes(n *plannedNode, p *api.NodePool, c workload.N
 		}
 	}
 	for _, r := range p.Spec.Template.Spec.Requirements {
-		if r.MinValues == nil {
+		if r.MinValues == nil || !decidedByType(r.Key) {
 			continue
 		}
-		var values []string
-		for _, name := range c.TypeOptions {
-			if t := j.market.types[name]; t != nil && t.labels[r.Key] != "" {
-				values = append(values, t.labels[r.Key])
-			}
-		}
-		slices.Sort(values)
-		if got := len(slices.Compact(values)); decidedByType(r.Key) && r.Key != labelZone && r.Key != labelCapacity &&
-			got < *r.MinValues {
+		if got := j.valuesLeft(n, p, c, r.Key); got < *r.MinValues {
 			j.addViolation("%s: its options have %d values of %s, pool %s wants %d", n.name, got, r.Key, p.Name,
 				*r.MinValues)
 		}
 	}
 }
 
+// valuesLeft is how many values of the label the options have, wherever they are sold to the node.
+func (j *workloadCheck) valuesLeft(n *plannedNode, p *api.NodePool, c workload.NodeClaim, key string) int {
+	seen := map[string]bool{}
+	for _, name := range c.TypeOptions {
+		t := j.market.types[name]
+		if t == nil {
+			continue
+		}
+		for _, zone := range t.zones {
+			for _, capacity := range t.usage {
+				if labels, ok := j.usableAt(n, p, t, zone, capacity); ok && labels[key] != "" {
+					seen[labels[key]] = true
+				}
+			}
+		}
+	}
+	return len(seen)
+}
+
 // typeUsable reports whether the node could be of the type somewhere. The node's own zone and capacity type are tried
 // first.
 func (j *workloadCheck) typeUsable(n *plannedNode, p *api.NodePool, t *soldType) bool {
-	try := func(zone, capacity string) bool {
-		if _, ok := t.priceAt(zone, capacity); !ok {
-			return false
-		}
-		o := *n
-		o.typ, o.object = t, j.nodeObject(n.name, p, t, zone, capacity)
-		if firstRefusal(p, o.object.Labels) != "" {
-			return false
-		}
-		j.chooseLabels(&o, p)
-		if slices.ContainsFunc(o.came, func(s podShare) bool { return !s.kind.admitsNode(o.object) }) {
-			return false
-		}
-		_, ok := j.podsNeed(&o).firstShort(t.allocatable)
-		return ok
-	}
-	if try(n.object.Labels[labelZone], n.object.Labels[labelCapacity]) {
+	if _, ok := j.usableAt(n, p, t, n.object.Labels[labelZone], n.object.Labels[labelCapacity]); ok {
 		return true
 	}
 	for _, zone := range t.zones {
 		for _, capacity := range t.usage {
-			if try(zone, capacity) {
+			if _, ok := j.usableAt(n, p, t, zone, capacity); ok {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// usableAt returns the labels of the node if it were of the type there; ok says whether it could be.
+func (j *workloadCheck) usableAt(n *plannedNode, p *api.NodePool, t *soldType, zone, capacity string) (
+	labels map[string]string, ok bool) {
+	if _, sold := t.priceAt(zone, capacity); !sold {
+		return nil, false
+	}
+	o := *n
+	o.typ, o.object = t, j.nodeObject(n.name, p, t, zone, capacity)
+	if firstRefusal(p, o.object.Labels) != "" {
+		return nil, false
+	}
+	j.chooseLabels(&o, p)
+	if slices.ContainsFunc(o.came, func(s podShare) bool { return !s.kind.admitsNode(o.object) }) {
+		return nil, false
+	}
+	_, ok = j.podsNeed(&o).firstShort(t.allocatable)
+	return o.object.Labels, ok
 }

@@ -127,6 +127,13 @@ func move(p *workload.Placement, group string, n, from, to int) {
 
 const there = -1 // the place of move that is no claim
 
+// wantValues gives pool general minValues for the key, and ties its picky pod to one zone.
+func wantValues(f *workload.File, key string, n int) {
+	f.Groups[4].Pod.Spec.NodeSelector["topology.kubernetes.io/zone"] = "us-west-2c"
+	spec := &f.Pools[0].Spec.Template.Spec
+	spec.Requirements = append(spec.Requirements, api.Requirement{Key: key, Operator: corev1.NodeSelectorOpExists, MinValues: &n})
+}
+
 // Every rule is broken once, and the checker says so.
 func TestEveryRuleCanFail(t *testing.T) {
 	type placement = workload.Placement
@@ -165,6 +172,12 @@ func TestEveryRuleCanFail(t *testing.T) {
 			p.NodeClaims[3].Pods["many"] = 40
 		}, "its pods want 42 of pods, there is 29"},
 		{"option too small", func(_ *workload.File, p *placement) { p.NodeClaims[0].TypeOptions = []string{"m5.large", "m3.medium"} }, "option m3.medium does not hold its pods"},
+		{"zones that minValues want, on demand in one", func(f *workload.File, _ *placement) { wantValues(f, "topology.kubernetes.io/zone", 2) },
+			"its options have 1 values of topology.kubernetes.io/zone, pool general wants 2"},
+		{"ids of zones that minValues want", func(f *workload.File, _ *placement) { wantValues(f, "topology.k8s.aws/zone-id", 2) },
+			"its options have 1 values of topology.k8s.aws/zone-id, pool general wants 2"},
+		{"capacity types that minValues want", func(f *workload.File, _ *placement) { wantValues(f, "karpenter.sh/capacity-type", 2) },
+			"its options have 1 values of karpenter.sh/capacity-type, pool general wants 2"},
 		{"option that is not the type", func(_ *workload.File, p *placement) { p.NodeClaims[0].TypeOptions = []string{"m5.xlarge"} }, "its own type is not among its options"},
 		{"minValues", func(f *workload.File, _ *placement) {
 			n := 3

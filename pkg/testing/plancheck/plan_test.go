@@ -69,6 +69,25 @@ func verdict(t *testing.T, script []string, p plan.Plan) string {
 
 const web = "pods web n=2 cpu=900 mem=100"
 
+// ofTypes is types m and l with minValues.
+func ofTypes(least int) requirements.Requirement {
+	r := requirements.Of("node.kubernetes.io/instance-type", "m", "l")
+	r.MinValues = least
+	return r
+}
+
+// bestEffort is a launch of pool wide for both pods of web that says whether its minValues are lowered, and asks for
+// those of r.
+func bestEffort(says string, r requirements.Requirement) plan.Plan {
+	l := launch("a", "web-1", "web-2")
+	l.Pool, l.Labels, l.Annotations = "wide", nil, map[string]string{"karpenter.sh/nodeclaim-min-values-relaxed": says}
+	l.Requirements = l.Requirements.Without("tier")
+	if r.Key != "" {
+		l.Requirements = l.Requirements.Without(r.Key).And(r)
+	}
+	return planned(one(l))
+}
+
 // Plans that keep the rules.
 func TestPlansWithoutFault(t *testing.T) {
 	unplaced := planned(nil, "web-1@n1")
@@ -87,6 +106,9 @@ func TestPlansWithoutFault(t *testing.T) {
 		"pool with a label": {[]string{web + "\nspread zone skew=1 honor-taints app=web\naffinity tier DoesNotExist & rack DoesNotExist", "pool racks\nrequire rack Exists", "node n3 type=l zone=a unmanaged"}, planned(nil, "web-1@n3", "web-2@n3")},
 		"outlasts a drain":  {[]string{"node n3 type=l zone=a pool=p deleting", "pods old on=n3 cpu=1 mem=1\ntolerate all", "budget calm blocking\napp=old"}, planned(nil, "old-1@n1")},
 		"daemon of a value": {[]string{web, "type b cpu=1000 mem=8192 milliusd=30\nlabel partition 1 2", "pool heavy weight=9\nrequire type In b", "daemon d cpu=200 mem=1\nselect partition=2"}, planned(one(launch("a", "web-1", "web-2")))},
+		"lowered as needed": {[]string{web, "rules best-effort", "pool wide\nrequire type Exists min=3"}, bestEffort("true", ofTypes(2))},
+		"not lowered":       {[]string{web, "rules best-effort", "pool wide\nrequire type Exists min=2"}, bestEffort("false", ofTypes(2))},
+		"a pod by zone id":  {[]string{"pods byid cpu=10 mem=1\nselect zone-id=use1-b"}, planned(nil, "byid-1@n2")},
 		"other addresses":   {[]string{"pods dns n=2 cpu=10 mem=1\nport 53"}, planned(nil, "dns-1@n1", "dns-2@n2")},
 	} {
 		if got := verdict(t, c.script, c.plan); got != "" {
@@ -132,43 +154,51 @@ func TestPlansWithFaults(t *testing.T) {
 		"taint left out":   {[]string{web}, with(both(), func(l *plan.Launch) { l.Pool = "tainted" }), "class or taints are not those of pool tainted"},
 		"label left out":   {[]string{web}, with(both(), func(l *plan.Launch) { l.Labels = nil }), "label tier of pool p is missing"},
 		"node selector":    {[]string{web + "\nselect zone=b"}, planned(nil, "web-1@n2", "web-2@n1"), "n1 as on-demand l a: its labels keep web-2 away"},
+		"id of a zone":     {[]string{web + "\nselect zone-id=use1-b"}, planned(nil, "web-1@n2", "web-2@n1"), "n1 as on-demand l a: its labels keep web-2 away"},
 		"open zone":        {[]string{web + "\nselect zone=b"}, with(launch("b", "web-1", "web-2"), func(l *plan.Launch) { l.Requirements = l.Requirements.Without("topology.kubernetes.io/zone") }), "as spot m a: its labels keep"},
 		"affinity":         {[]string{web + "\naffinity zone In b & cpu Gt 2\naffinity cpu Lt 2"}, planned(nil, "web-1@n2", "web-2@n1"), "its labels keep web-2 away"},
 		"volume elsewhere": {[]string{web + "\nvolume zone In b"}, planned(nil, "web-1@n2", "web-2@n1"), "its labels keep web-2 away"},
 		"volumes of a new node": {[]string{web + "\nattach ebs.csi.aws.com",
 			"node n3 type=m zone=a pool=p\nattaches ebs.csi.aws.com 1"}, planned([]plan.Launch{launch("a", "web-1", "web-2")}),
 			"launch 0 as m: 2 volumes of ebs.csi.aws.com, at most 1"},
-		"volumes":             {[]string{web + "\nattach ebs"}, planned(nil, "web-1@n1", "web-2@n1"), "2 volumes of ebs, at most 1"},
-		"ports":               {[]string{web + "\nport 80"}, planned(nil, "web-1@n1", "web-2@n1"), "want port TCP/80"},
-		"port of a daemon":    {[]string{web + "\nport 80", "daemon d cpu=1 mem=1\nport 80"}, planned(nil, "web-1@n1", "web-2@n2"), "d and web-1 want port TCP/80"},
-		"spread":              {[]string{web + "\nspread zone skew=1 app=web"}, planned(nil, "web-1@n1", "web-2@n1"), "cannot come there: 2 pods in a, 0 in the least"},
-		"spread to a label":   {[]string{web + "\nspread zone skew=1 honor-taints app=web\naffinity tier NotIn web & rack NotIn r1", "pool racks\nrequire rack Exists", "node n3 type=l zone=a unmanaged"}, planned(nil, "web-1@n3", "web-2@n3"), "0 in the least of topology.kubernetes.io/zone [a b c]"},
-		"spread and open":     {[]string{web + "\nspread zone skew=2 app=web"}, with(both(), func(l *plan.Launch) { l.Requirements = l.Requirements.Without("topology.kubernetes.io/zone") }), "the node may be any of [a b c]"},
-		"spread over hosts":   {[]string{web + "\nspread host skew=1 app=web"}, planned(nil, "web-1@n1", "web-2@n1"), "2 pods in n1, 0 in the least of kubernetes.io/hostname"},
-		"too few domains":     {[]string{web + "\nspread zone skew=1 min=4 app=web\nselect zone=a"}, planned(nil, "web-1@n1", "web-2@n1"), "cannot come there: 2 pods in a, 0 in the least"},
-		"spread over nothing": {[]string{web + "\nspread rack skew=1 app=web"}, planned(nil, "web-1@n1", "web-2@n2"), "spreads over rack, the node may be any of []"},
-		"apart":               {[]string{web + "\napart host app=web"}, planned(nil, "web-1@n1", "web-2@n1"), "must not share a value of kubernetes.io/hostname"},
-		"apart and open":      {[]string{web + "\napart zone app=web"}, planned([]plan.Launch{launch("a", "web-1"), with(launch("b", "web-2"), func(l *plan.Launch) { l.Requirements = l.Requirements.Without("topology.kubernetes.io/zone") }).Launches[0]}), "must not share a value of topology.kubernetes.io/zone"},
-		"apart from old":      {[]string{web, "pods old on=n1 cpu=1 mem=1\napart zone app=web"}, planned(nil, "web-1@n1", "web-2@n2"), "old-1 must not share a value of topology.kubernetes.io/zone with web-1"},
-		"other namespace":     {[]string{web, "namespace far", "pods old on=n1 ns=far cpu=1 mem=1\napart host ns=* app=web"}, planned(nil, "web-1@n1", "web-2@n2"), "old-1 must not share"},
-		"far":                 {[]string{web + "\nnear zone app=web"}, planned(nil, "web-1@n1", "web-2@n2"), "nobody to be near to in"},
-		"in a circle":         {[]string{"pods a cpu=1 mem=1\nnear host app=b", "pods b cpu=1 mem=1\nnear host app=a"}, planned(nil, "a-1@n1", "b-1@n1"), "nobody to be near to"},
-		"near two kinds":      {[]string{"pods a cpu=1 mem=1", "pods b cpu=1 mem=1", "pods c cpu=1 mem=1\nnear host app=a\nnear zone app=b"}, planned(nil, "a-1@n1", "b-1@n1", "c-1@n1"), "c-1 cannot come there: nobody to be near to"},
-		"static pool":         {[]string{web, "pool still static"}, with(both(), func(l *plan.Launch) { l.Pool = "still" }), "pool still may launch nothing"},
-		"pool that is broken": {[]string{web, "pool early not-ready=(no AMI)"}, with(both(), func(l *plan.Launch) { l.Pool = "early" }), "pool early may launch nothing"},
-		"sold out":            {[]string{web, "sold-out m capacity=spot", "sold-out l capacity=spot"}, planned(one(both())), "nothing that is sold meets its requirements"},
-		"type sold out":       {[]string{web, "sold-out m"}, planned(one(both())), "it names the types [m l], its requirements leave [l]"},
-		"type not named":      {[]string{web}, with(both(), func(l *plan.Launch) { l.Types = []string{"m"} }), "it names the types [m], its requirements leave [l m]"},
-		"order of types":      {[]string{web}, with(both(), func(l *plan.Launch) { slices.Reverse(l.Types) }), "its types are not sorted by price"},
-		"wrong price":         {[]string{web}, with(both(), func(l *plan.Launch) { l.Choice.Price = 0.03 }), "its choice spot m in a at 0.03 USD/h is not among"},
-		"dearer choice":       {[]string{web}, with(both(), func(l *plan.Launch) { l.Choice.Type, l.Choice.Price = "l", 0.08 }), "its choice costs 0.08 USD/h, it may become one for 0.04"},
-		"price of an overlay": {[]string{web, "overlay o price=0.01\nrequire type In m"}, planned(one(both())), "its choice spot m in a at 0.04 USD/h is not among"},
-		"outside the pool":    {[]string{web, "pool cheap\nrequire capacity In on-demand"}, with(both(), func(l *plan.Launch) { l.Pool = "cheap" }), "pool cheap wants karpenter.sh/capacity-type"},
-		"limit":               {[]string{web, "pool small\nlimit cpu 3000"}, with(both(), func(l *plan.Launch) { l.Pool = "small" }), "pool small: 4000 of cpu are more than its limit 3000"},
-		"limit of nodes":      {[]string{web, "pool small\nlimit nodes 0"}, with(both(), func(l *plan.Launch) { l.Pool = "small" }), "pool small: 1 of nodes are more than its limit 0"},
-		"minValues":           {[]string{web, "pool wide\nrequire type Exists min=3"}, with(both(), func(l *plan.Launch) { l.Pool = "wide" }), "2 values of node.kubernetes.io/instance-type, pool wide wants 3"},
-		"light pool":          {[]string{web, "pool heavy weight=9"}, planned(one(both())), "is in pool p of weight 0, pool heavy of weight 9 could have it"},
-		"too many claims":     {[]string{web, "rules max-claims=1"}, planned([]plan.Launch{launch("a", "web-1"), launch("b", "web-2")}), "2 new claims, a pass may make 1"},
+		"volumes":                 {[]string{web + "\nattach ebs"}, planned(nil, "web-1@n1", "web-2@n1"), "2 volumes of ebs, at most 1"},
+		"ports":                   {[]string{web + "\nport 80"}, planned(nil, "web-1@n1", "web-2@n1"), "want port TCP/80"},
+		"port of a daemon":        {[]string{web + "\nport 80", "daemon d cpu=1 mem=1\nport 80"}, planned(nil, "web-1@n1", "web-2@n2"), "d and web-1 want port TCP/80"},
+		"spread":                  {[]string{web + "\nspread zone skew=1 app=web"}, planned(nil, "web-1@n1", "web-2@n1"), "cannot come there: 2 pods in a, 0 in the least"},
+		"spread to a label":       {[]string{web + "\nspread zone skew=1 honor-taints app=web\naffinity tier NotIn web & rack NotIn r1", "pool racks\nrequire rack Exists", "node n3 type=l zone=a unmanaged"}, planned(nil, "web-1@n3", "web-2@n3"), "0 in the least of topology.kubernetes.io/zone [a b c]"},
+		"spread and open":         {[]string{web + "\nspread zone skew=2 app=web"}, with(both(), func(l *plan.Launch) { l.Requirements = l.Requirements.Without("topology.kubernetes.io/zone") }), "the node may be any of [a b c]"},
+		"spread over hosts":       {[]string{web + "\nspread host skew=1 app=web"}, planned(nil, "web-1@n1", "web-2@n1"), "2 pods in n1, 0 in the least of kubernetes.io/hostname"},
+		"too few domains":         {[]string{web + "\nspread zone skew=1 min=4 app=web\nselect zone=a"}, planned(nil, "web-1@n1", "web-2@n1"), "cannot come there: 2 pods in a, 0 in the least"},
+		"spread over nothing":     {[]string{web + "\nspread rack skew=1 app=web"}, planned(nil, "web-1@n1", "web-2@n2"), "spreads over rack, the node may be any of []"},
+		"apart":                   {[]string{web + "\napart host app=web"}, planned(nil, "web-1@n1", "web-2@n1"), "must not share a value of kubernetes.io/hostname"},
+		"apart and open":          {[]string{web + "\napart zone app=web"}, planned([]plan.Launch{launch("a", "web-1"), with(launch("b", "web-2"), func(l *plan.Launch) { l.Requirements = l.Requirements.Without("topology.kubernetes.io/zone") }).Launches[0]}), "must not share a value of topology.kubernetes.io/zone"},
+		"apart from old":          {[]string{web, "pods old on=n1 cpu=1 mem=1\napart zone app=web"}, planned(nil, "web-1@n1", "web-2@n2"), "old-1 must not share a value of topology.kubernetes.io/zone with web-1"},
+		"other namespace":         {[]string{web, "namespace far", "pods old on=n1 ns=far cpu=1 mem=1\napart host ns=* app=web"}, planned(nil, "web-1@n1", "web-2@n2"), "old-1 must not share"},
+		"far":                     {[]string{web + "\nnear zone app=web"}, planned(nil, "web-1@n1", "web-2@n2"), "nobody to be near to in"},
+		"in a circle":             {[]string{"pods a cpu=1 mem=1\nnear host app=b", "pods b cpu=1 mem=1\nnear host app=a"}, planned(nil, "a-1@n1", "b-1@n1"), "nobody to be near to"},
+		"near two kinds":          {[]string{"pods a cpu=1 mem=1", "pods b cpu=1 mem=1", "pods c cpu=1 mem=1\nnear host app=a\nnear zone app=b"}, planned(nil, "a-1@n1", "b-1@n1", "c-1@n1"), "c-1 cannot come there: nobody to be near to"},
+		"static pool":             {[]string{web, "pool still static"}, with(both(), func(l *plan.Launch) { l.Pool = "still" }), "pool still may launch nothing"},
+		"pool that is broken":     {[]string{web, "pool early not-ready=(no AMI)"}, with(both(), func(l *plan.Launch) { l.Pool = "early" }), "pool early may launch nothing"},
+		"sold out":                {[]string{web, "sold-out m capacity=spot", "sold-out l capacity=spot"}, planned(one(both())), "nothing that is sold meets its requirements"},
+		"type sold out":           {[]string{web, "sold-out m"}, planned(one(both())), "it names the types [m l], its requirements leave [l]"},
+		"type not named":          {[]string{web}, with(both(), func(l *plan.Launch) { l.Types = []string{"m"} }), "it names the types [m], its requirements leave [l m]"},
+		"order of types":          {[]string{web}, with(both(), func(l *plan.Launch) { slices.Reverse(l.Types) }), "its types are not sorted by price"},
+		"wrong price":             {[]string{web}, with(both(), func(l *plan.Launch) { l.Choice.Price = 0.03 }), "its choice spot m in a at 0.03 USD/h is not among"},
+		"dearer choice":           {[]string{web}, with(both(), func(l *plan.Launch) { l.Choice.Type, l.Choice.Price = "l", 0.08 }), "its choice costs 0.08 USD/h, it may become one for 0.04"},
+		"price of an overlay":     {[]string{web, "overlay o price=0.01\nrequire type In m"}, planned(one(both())), "its choice spot m in a at 0.04 USD/h is not among"},
+		"outside the pool":        {[]string{web, "pool cheap\nrequire capacity In on-demand"}, with(both(), func(l *plan.Launch) { l.Pool = "cheap" }), "pool cheap wants karpenter.sh/capacity-type"},
+		"limit":                   {[]string{web, "pool small\nlimit cpu 3000"}, with(both(), func(l *plan.Launch) { l.Pool = "small" }), "pool small: 4000 of cpu are more than its limit 3000"},
+		"limit of nodes":          {[]string{web, "pool small\nlimit nodes 0"}, with(both(), func(l *plan.Launch) { l.Pool = "small" }), "pool small: 1 of nodes are more than its limit 0"},
+		"minValues":               {[]string{web, "pool wide\nrequire type Exists min=3"}, with(both(), func(l *plan.Launch) { l.Pool = "wide" }), "2 values of node.kubernetes.io/instance-type, pool wide wants 3"},
+		"minValues of zones":      {[]string{web, "pool wide\nrequire zone Exists min=2"}, with(both(), func(l *plan.Launch) { l.Pool = "wide" }), "1 values of topology.kubernetes.io/zone, pool wide wants 2"},
+		"minValues of zones' ids": {[]string{web, "pool wide\nrequire zone-id Exists min=2"}, with(both(), func(l *plan.Launch) { l.Pool = "wide" }), "1 values of topology.k8s.aws/zone-id, pool wide wants 2"},
+		"minValues of capacities": {[]string{web, "pool wide\nrequire capacity Exists min=2"}, with(both(), func(l *plan.Launch) { l.Pool = "wide" }), "1 values of karpenter.sh/capacity-type, pool wide wants 2"},
+		"lowered further":         {[]string{web, "rules best-effort", "pool wide\nrequire type Exists min=3"}, bestEffort("true", requirements.Requirement{}), "it asks for 0 values of node.kubernetes.io/instance-type, each of its pods leaves 2, pool wide wants 3"},
+		"lowered in silence":      {[]string{web, "rules best-effort", "pool wide\nrequire type Exists min=3"}, bestEffort("false", ofTypes(2)), `nodeclaim-min-values-relaxed is "false", its minValues are lowered: true`},
+		"not lowered, it says":    {[]string{web, "rules best-effort", "pool wide\nrequire type Exists min=2"}, bestEffort("true", ofTypes(2)), `nodeclaim-min-values-relaxed is "true", its minValues are lowered: false`},
+		"lowered, and not enough": {[]string{web, "rules best-effort", "pool wide\nrequire type Exists min=3"}, bestEffort("true", ofTypes(3)), "2 values of node.kubernetes.io/instance-type, pool wide wants 3"},
+		"light pool":              {[]string{web, "pool heavy weight=9"}, planned(one(both())), "is in pool p of weight 0, pool heavy of weight 9 could have it"},
+		"too many claims":         {[]string{web, "rules max-claims=1"}, planned([]plan.Launch{launch("a", "web-1"), launch("b", "web-2")}), "2 new claims, a pass may make 1"},
 		"reservation": {[]string{web, "type r cpu=2000 mem=4096 milliusd=99 reserved=(cr-1,a,1)", "pool booked\nrequire capacity In reserved"}, planned([]plan.Launch{booked("web-1"), booked("web-2")}),
 			"reservation cr-1: 2 launches into it, it has room for 1"},
 		"above the bound":     {[]string{web}, bound, "less than its bound"},

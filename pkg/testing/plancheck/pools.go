@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 )
 
@@ -69,17 +70,60 @@ func (t *planCheck) checkPools() {
 }
 
 // checkMinValues wants as many distinct values of each key among what a launch may become as the pool's minValues say.
-// Where these may be lowered, checkAccepted wants what is left of them to be met.
+// Where these may be lowered (BestEffort), it wants as many as the claim still asks for, that the claim says so, and no
+// key lowered further than the pod that leaves fewest values needs.
 func (t *planCheck) checkMinValues(m *machine) {
 	pool, _ := t.Snapshot.PoolOf(m.pool)
-	if t.Snapshot.Rules.RelaxMinValues {
-		return
-	}
+	lowered := false
 	for _, w := range labelRequirements(pool.Requirements.All()) {
-		if got := len(m.labelValues(w.Key)); got < w.MinValues {
-			t.addViolation("%s: %d values of %s, pool %s wants %d", m.name, got, w.Key, pool.Name, w.MinValues)
+		want := w.MinValues
+		if t.Snapshot.Rules.RelaxMinValues {
+			asked, _ := m.launch.Requirements.Get(w.Key)
+			lowered = lowered || asked.MinValues < want
+			if least := t.leastValues(m, pool, w); asked.MinValues < least {
+				t.addViolation("%s: it asks for %d values of %s, each of its pods leaves %d, pool %s wants %d", m.name,
+					asked.MinValues, w.Key, least, pool.Name, want)
+			}
+			want = asked.MinValues
+		}
+		if got := len(m.labelValues(w.Key)); got < want {
+			t.addViolation("%s: %d values of %s, pool %s wants %d", m.name, got, w.Key, pool.Name, want)
 		}
 	}
+	if says := m.launch.Annotations[api.AnnotationMinValuesRelaxed]; t.Snapshot.Rules.RelaxMinValues &&
+		(says == "true") != lowered {
+		t.addViolation("%s: %s is %q, its minValues are lowered: %t", m.name, api.AnnotationMinValuesRelaxed, says,
+			lowered)
+	}
+}
+
+// leastValues is how many values of the key, and no more than the pool wants, each pod of a launch would leave were it
+// alone: what lowers minValues is not what the pods need together. It is 0 where limits or a reservation may leave
+// less.
+func (t *planCheck) leastValues(m *machine, pool cluster.Pool, w labelRequirement) int {
+	if w.MinValues == 0 || len(pool.Limited) > 0 || reservationOf(m.launch.Choice) != "" {
+		return 0
+	}
+	rules := slices.DeleteFunc(labelRequirements(m.launch.Requirements.All()),
+		func(r labelRequirement) bool { return r.Key == labelType })
+	rules = append(rules, labelRequirements(pool.Requirements.All())...)
+	shapes := t.possibleShapes(pool, m.launch.Labels, rules, false)
+	least := w.MinValues
+	for _, p := range m.came {
+		seen := map[string]bool{}
+		for _, s := range shapes {
+			need := amountsOf(p.Need)
+			for _, d := range t.offerDaemons(m, s, shapes) {
+				need.addAmounts(amountsOf(d.Need), 1)
+			}
+			if _, ok := need.firstShort(s.room); ok && reservationOf(s.offer) == "" && podSuits(p, s.labels, false) {
+				seen[s.labels[w.Key]] = true
+			}
+		}
+		delete(seen, "")
+		least = min(least, len(seen))
+	}
+	return least
 }
 
 // checkWeights wants no new node in a light pool when every pod on it is free to be in a heavier one. It asks only

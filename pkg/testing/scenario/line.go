@@ -15,6 +15,8 @@ func key(short string) string {
 	switch short {
 	case "zone":
 		return "topology.kubernetes.io/zone"
+	case "zone-id":
+		return "topology.k8s.aws/zone-id"
 	case "host":
 		return "kubernetes.io/hostname"
 	case "capacity":
@@ -33,6 +35,18 @@ func key(short string) string {
 		return "karpenter.k8s.aws/placement-group-partition"
 	}
 	return short
+}
+
+// zoneID is the id of a zone: use1-a of a.
+func zoneID(zone string) string { return "use1-" + zone }
+
+// zoneIDs are the ids of the zones.
+func zoneIDs(zones []string) []string {
+	out := make([]string, len(zones))
+	for i, z := range zones {
+		out[i] = zoneID(z)
+	}
+	return out
 }
 
 // requirement reads "zone In a b", optionally followed by "min=2".

@@ -32,8 +32,8 @@ func (w *World) addNode(d directive) error {
 		capacity = instancetypes.OnDemand
 	}
 	labels := t.Requirements.Labels()
-	maps.Copy(labels, map[string]string{key("zone"): d.str("zone"), key("capacity"): capacity, key("host"): d.name(),
-		labelEBSZone: d.str("zone")})
+	maps.Copy(labels, map[string]string{key("zone"): d.str("zone"), key("zone-id"): zoneID(d.str("zone")),
+		key("capacity"): capacity, key("host"): d.name(), labelEBSZone: d.str("zone")})
 	n := cluster.Node{Name: d.name(), ProviderID: "aws:///" + d.name(), Labels: labels, Capacity: t.Capacity,
 		Allocatable: t.Allocatable, Ready: true}
 	for _, l := range d.lines {
@@ -135,7 +135,8 @@ func (w *World) addClaim(d directive) error {
 	if t, ok := w.typeOf(d.str("type")); ok {
 		c.ProviderID, c.Capacity, c.Allocatable = "aws:///"+c.Name, t.Capacity, t.Allocatable
 		maps.Copy(c.Labels, t.Requirements.Labels())
-		c.Labels[key("zone")], c.Labels[key("capacity")] = d.str("zone"), instancetypes.OnDemand
+		c.Labels[key("zone")], c.Labels[key("zone-id")] = d.str("zone"), zoneID(d.str("zone"))
+		c.Labels[key("capacity")] = instancetypes.OnDemand
 	}
 	if d.has("age") {
 		age, err := time.ParseDuration(d.str("age"))

@@ -43,8 +43,12 @@ func RandomText(seed uint64) []string {
 	if r.IntN(3) == 0 {
 		say("sold-out c.m zone=%c", 'a'+r.IntN(3))
 	}
+	values := rand.New(rand.NewPCG(seed, 29)) // of its own, so that the seeds' worlds stay what they were beside it
 	for i := range 1 + r.IntN(3) {
-		say("%s", randomPool(r, i))
+		say("%s%s", randomPool(r, i), randomMinValues(values))
+	}
+	if values.IntN(8) == 0 {
+		say("rules best-effort")
 	}
 	for i := range r.IntN(4) {
 		say("node n%d type=m.m zone=%c pool=p0 %s", i, 'a'+r.IntN(2),
@@ -78,6 +82,16 @@ func randomPool(r *rand.Rand, i int) string {
 		}
 	}
 	return s
+}
+
+// randomMinValues is, for a fifth of the pools, minValues of a key that types or their offers have several values of.
+func randomMinValues(r *rand.Rand) string {
+	if r.IntN(5) > 0 {
+		return ""
+	}
+	return "\nrequire " + oneOf(r, "zone Exists min=2", "zone In a b c min=3", "zone NotIn a min=2", "zone-id Exists min=2",
+		"zone-id In use1-a use1-b min=2", "capacity Exists min=2", "capacity In spot on-demand min=2", "cpu Exists min=2",
+		"arch In amd64 arm64 min=2", "type Exists min=3\nrequire zone Exists min=2", "capacity Exists min=2\nrequire zone Exists min=3")
 }
 
 func randomPods(r *rand.Rand, name, where string) string {

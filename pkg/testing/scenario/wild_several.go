@@ -28,6 +28,7 @@ func severalText(seed uint64, script []string) []string {
 	out = append(out, claimsText(r, script)...)
 	out = append(out, guardText(seed)...)
 	out = append(out, refusedText(seed)...)
+	out = append(out, zoneIDText(seed)...)
 	if r.IntN(3) == 0 { // the last, for all types that there are
 		out = append(out, labelledText(r)...)
 	}
@@ -49,6 +50,22 @@ func guardText(seed uint64) []string {
 		return []string{guard + "\napart " + key + " app=shy", pods}
 	}
 	return []string{guard, pods + "\napart " + key + " app=guard"}
+}
+
+// zoneIDText are, in a quarter of the worlds, pods that look at the ids of zones, some beside rules about their names.
+func zoneIDText(seed uint64) (out []string) {
+	r := rand.New(rand.NewPCG(seed, 31))
+	if r.IntN(4) > 0 {
+		return nil
+	}
+	for i := range 1 + r.IntN(2) {
+		name := fmt.Sprintf("byid%d", i)
+		out = append(out, fmt.Sprintf("pods %s n=%d cpu=%d mem=256\ntolerate all\n%s", name, 1+r.IntN(5), 100+r.IntN(20)*100,
+			oneOf(r, "select zone-id=use1-a", "affinity zone-id NotIn use1-b", "affinity zone-id In use1-a use1-c",
+				"spread zone-id skew=1 app="+name, "apart zone-id app="+name, "near zone-id app="+name,
+				"select zone-id=use1-b\nvolume zone In a b", "spread zone skew=1 app="+name+"\naffinity zone-id NotIn use1-c")))
+	}
+	return out
 }
 
 // labelledText are labels of which every type has several values, and who looks at them.

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -164,9 +165,7 @@ func (d directive) amounts() resources.List {
 // launch asks for.
 func (w *World) addType(d directive) error {
 	t := instancetypes.Type{Name: d.name(), Capacity: d.amounts(), EBSVolumes: d.num("volumes", 26)}
-	if t.Capacity.Pods == 0 {
-		t.Capacity.Pods = 110
-	}
+	t.Capacity.Pods = cmp.Or(t.Capacity.Pods, 110)
 	zones := d.list("zones")
 	if zones == nil {
 		zones = []string{"a", "b", "c"}
@@ -181,7 +180,8 @@ func (w *World) addType(d directive) error {
 	}
 	set := requirements.NewSet(requirements.Of(key("type"), t.Name), requirements.Of(key("arch"), arch),
 		requirements.Of(key("os"), "linux"),
-		requirements.Of(key("zone"), zones...), requirements.Of(key("capacity"), capacities...),
+		requirements.Of(key("zone"), zones...), requirements.Of(key("zone-id"), zoneIDs(zones)...),
+		requirements.Of(key("capacity"), capacities...),
 		requirements.Of(key("cpu"), fmt.Sprint(t.Capacity.CPU/1000)))
 	for _, l := range d.lines {
 		f := strings.Fields(l)
@@ -221,8 +221,16 @@ func (w *World) addType(d directive) error {
 		t.Requirements = t.Requirements.Without(key("capacity")).And(requirements.Of(key("capacity"),
 			append(capacities, instancetypes.Reserved)...))
 	}
-	w.Types = append(w.Types, t)
+	w.Types = append(w.Types, withZoneIDs(t))
 	return nil
+}
+
+// withZoneIDs is the type with the id of its zone in each offering.
+func withZoneIDs(t instancetypes.Type) instancetypes.Type {
+	for i := range t.Offerings {
+		t.Offerings[i].ZoneID = zoneID(t.Offerings[i].Zone)
+	}
+	return t
 }
 
 // labelTypes gives labels to all types that there are, with lines such as "label tenancy default dedicated".
