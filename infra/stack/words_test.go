@@ -16,13 +16,15 @@ import (
 
 // template is a synthesized template that can describe itself in a few lines a person can review.
 type template struct {
-	Resources map[string]struct {
-		Type                string
-		Properties          map[string]any
-		DeletionPolicy      string
-		UpdateReplacePolicy string
-		DependsOn           []string
-	}
+	Resources map[string]resource
+}
+
+type resource struct {
+	Type                string
+	Properties          map[string]any
+	DeletionPolicy      string
+	UpdateReplacePolicy string
+	DependsOn           []string
 }
 
 func words(t *testing.T, a assertions.Template) template {
