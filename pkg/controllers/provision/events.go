@@ -3,12 +3,14 @@ package provision
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/fairshare"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
 )
@@ -51,25 +53,40 @@ func (p eventWriter) recordUnplaced(ctx context.Context, s cluster.Snapshot, unp
 	for _, u := range unplaced {
 		why[u.Pod] = u
 	}
-	var events []cluster.Event
+	byNamespace := map[string][]cluster.Event{}
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		u, without := why[pod.Key()]
 		if !without || pod.Virtual {
 			continue
 		}
-		if len(events) == maxEvents {
-			p.Log.Warn("unplaced pods without an event", "pods", len(unplaced)-maxEvents)
-			break
-		}
 		e := cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Warning: true,
 			Reason: "FailedScheduling", Message: u.Message()}
 		if u.Fault {
 			e.Reason = controllers.ReasonDecisionFailed
 		}
-		events = append(events, e)
+		byNamespace[pod.Namespace] = append(byNamespace[pod.Namespace], e)
+	}
+	events, left := shareEvents(byNamespace)
+	if left > 0 {
+		p.Log.Warn("unplaced pods without an event", "pods", left)
 	}
 	p.recordEvents(ctx, events)
+}
+
+// shareEvents are the events of a pass: of each namespace the first ones, as many of each where there are too many. It
+// returns too how many are left.
+func shareEvents(byNamespace map[string][]cluster.Event) (out []cluster.Event, left int) {
+	names := slices.Sorted(maps.Keys(byNamespace))
+	wants := make([]int64, len(names))
+	for i, name := range names {
+		wants[i] = int64(len(byNamespace[name]))
+	}
+	for i, n := range fairshare.MaxMin(maxEvents, wants) {
+		out = append(out, byNamespace[names[i]][:n]...)
+		left += int(wants[i] - n)
+	}
+	return out, left
 }
 
 // recordLaunches says on NodeClaims what was launched for whom, and on pods which node they are to run on. A claim

@@ -18,6 +18,7 @@ import (
 type Aside struct {
 	list    []cluster.Aside
 	refused refusedClaims
+	late    lateDecision
 }
 
 // launchFaults are the NodeClaims about whose launch a panic was caught. The zero value is ready; it may be used by

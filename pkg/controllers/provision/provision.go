@@ -178,7 +178,10 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	s = withPurchaseBrake(ctx, p, s)
 	controllers.NoteStage(ctx, controllers.StageDeciding)
 	began := p.Now()
-	decided := p.decideAndLog(ctx, s, start)
+	decided, ok := p.decideAndLog(ctx, s, start)
+	if !ok {
+		return true, nil // the next pass is about less
+	}
 	took := p.Now().Sub(began)
 	may, err := controllers.MayWrite(ctx)
 	if err != nil {
@@ -226,11 +229,16 @@ func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error)
 	return p.Aside.refused.withoutRefused(s), err
 }
 
-// decideAndLog makes the plan and logs it.
-func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) provisioning.Outcome {
+// decideAndLog makes the plan and logs it; false where that takes too long.
+func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) (provisioning.Outcome,
+	bool) {
 	s.Aside = p.Aside.list
 	s.Rules.PackingMilliseconds = p.packingMilliseconds(ctx, countUnbound(s.Pods))
-	decided := provisioning.Decide(s)
+	s.Rules.DemandMilliseconds = demandMilliseconds(ctx, p)
+	decided, ok := decideInTime(ctx, p, s)
+	if !ok {
+		return decided, false
+	}
 	p.Aside.list = decided.Aside
 	p.logPlan(decided.Plan)
 	p.sum.NoteMissedHints(p.Hints, start, launchedFor(s, decided.Plan))
@@ -238,7 +246,7 @@ func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 		p.recordDecision(ctx, s, decided.Plan)
 		p.recordFaults(ctx, s, decided.Plan.Faults)
 	}
-	return decided
+	return decided, true
 }
 
 // applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims

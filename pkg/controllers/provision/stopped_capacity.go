@@ -29,7 +29,11 @@ func startStopped(ctx context.Context, p *Controller, s *cluster.Snapshot, decid
 		if *s, started = after, started+len(starts); !refused {
 			break
 		}
-		seen, decided = *s, p.decideAndLog(ctx, *s, start)
+		next, ok := p.decideAndLog(ctx, *s, start)
+		if !ok {
+			break
+		}
+		seen, decided = *s, next
 	}
 	return decided, seen, started, errors.Join(errs...)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"joiner.sh/pkg/model/fairshare"
 )
 
 // mostPods bounds the pods that all buffers of the cluster stand for, and so those of one. A virtual pod takes about
@@ -27,14 +29,14 @@ func ShareOut(all []Buffer) {
 			sums[i] += wants[j]
 		}
 	}
-	for i, most := range fairShares(mostPods, sums) {
+	for i, most := range fairshare.MaxMin(mostPods, sums) {
 		list := byNamespace[namespaces[i]]
 		slices.SortFunc(list, func(x, y int) int { return cmp.Compare(all[x].Object.Name, all[y].Object.Name) })
 		own := make([]int64, len(list))
 		for k, j := range list {
 			own[k] = wants[j]
 		}
-		for k, share := range fairShares(most, own) {
+		for k, share := range fairshare.MaxMin(most, own) {
 			if share < own[k] {
 				all[list[k]].share = &share
 			}
@@ -48,19 +50,4 @@ func (b Buffer) mostPods() int64 {
 		return *b.share
 	}
 	return mostPods
-}
-
-// fairShares gives each what it wants, of a total; those that want more than can be given get the same.
-func fairShares(total int64, wants []int64) []int64 {
-	order := make([]int, len(wants))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(wants[a], wants[b]) })
-	out := make([]int64, len(wants))
-	for k, i := range order {
-		out[i] = min(wants[i], total/int64(len(order)-k))
-		total -= out[i]
-	}
-	return out
 }

@@ -70,6 +70,9 @@ type Settings struct {
 	PackingIterations int `json:"packingIterations,omitempty"`
 	// how many milliseconds of one core a plan may take about, counted in work and not by a clock; 0 for 4,000
 	PackingMilliseconds int `json:"packingMilliseconds,omitempty"`
+	// how many milliseconds of one core all pods of a pass may take before anything is searched for, by what they ask
+	// for; 0 for 10,000
+	DemandMilliseconds int `json:"demandMilliseconds,omitempty"`
 	// how many times the usual work may go into a plan and its bound, to measure what more would do; 0 for once
 	PackingEffort int `json:"packingEffort,omitempty"`
 	// part of all spot capacity (vCPU) that may be in one instance type in one zone, where others are to be had; 0 for

@@ -23,3 +23,6 @@ func (r *Settings) TellStage(stage, name string) {
 		r.Follower.FollowStage(Stage{Name: stage, About: []string{name}})
 	}
 }
+
+// OutOfTime is what a follower panics with to end a decision that takes too long. The decision is not taken at all.
+type OutOfTime struct{}

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"joiner.sh/pkg/model/cluster"
 )
 
 // mostFrames bounds the stack of a panic.
@@ -22,10 +24,13 @@ type Panic struct {
 func (p *Panic) Error() string { return "panic: " + p.Why }
 
 // Catch runs do, and returns its panic, or nil. What it cannot catch ends the process: a deadlock, too deep a
-// recursion, a lack of memory, and panics of other goroutines.
+// recursion, a lack of memory, and panics of other goroutines. The end of a decision's time is for who set it.
 func Catch(do func()) (caught *Panic) {
 	defer func() {
 		if said := recover(); said != nil {
+			if _, ended := said.(cluster.OutOfTime); ended {
+				panic(said)
+			}
 			caught = &Panic{Why: firstLine(fmt.Sprint(said)), Stack: callStack()}
 		}
 	}()

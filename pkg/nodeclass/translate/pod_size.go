@@ -14,9 +14,15 @@ import (
 const (
 	// mostLabels is several times what any tool puts on a pod. The API server takes 60,000.
 	mostLabels = 100
-	// mostAlternatives bounds the terms of node affinity, required and preferred, and those of pod affinity: each is
-	// tried on each offering.
+	// mostAlternatives bounds the terms of node affinity, required and preferred: each is tried on each offering.
 	mostAlternatives = 100
+	// mostTopology bounds spread constraints and terms of pod affinity: pods are counted for each by domain, and each
+	// that is only preferred is a plan of its own.
+	mostTopology = 32
+	// mostExtended bounds the extended resources: each is a dimension of the room of every node.
+	mostExtended = 32
+	// mostPorts bounds host ports: each is compared with those of other pods on a node.
+	mostPorts = 32
 	// mostValues bounds all keys and values of selectors, affinity, tolerations, ports, volume claims and extended
 	// resources together. There are about 800 instance types, so that a pod can name all of them.
 	mostValues = 1_000
@@ -30,7 +36,11 @@ const (
 )
 
 // podSize is how much a pod asks for.
-type podSize struct{ labels, alternatives, values, text int }
+type podSize struct {
+	labels, alternatives, topology, ports, values, text int
+
+	extended map[corev1.ResourceName]bool
+}
 
 func sizeOf(p *corev1.Pod) *podSize {
 	s := &podSize{labels: len(p.Labels)}
@@ -41,6 +51,7 @@ func sizeOf(p *corev1.Pod) *podSize {
 	for _, t := range p.Spec.Tolerations {
 		s.addValues(t.Key, t.Value)
 	}
+	s.topology = len(p.Spec.TopologySpreadConstraints)
 	for _, c := range p.Spec.TopologySpreadConstraints {
 		s.addValues(c.TopologyKey)
 		s.addValues(c.MatchLabelKeys...)
@@ -74,6 +85,7 @@ func (s *podSize) addContainers(all []corev1.Container) {
 	for i := range all {
 		for _, port := range all[i].Ports {
 			if port.HostPort != 0 {
+				s.ports++
 				s.addValues(port.HostIP)
 			}
 		}
@@ -101,6 +113,10 @@ func (s *podSize) addExtended(name corev1.ResourceName) {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
 	default:
 		s.addValues(string(name))
+		if s.extended == nil {
+			s.extended = map[corev1.ResourceName]bool{}
+		}
+		s.extended[name] = true
 	}
 }
 
@@ -138,7 +154,7 @@ func (s *podSize) addNodeAffinity(n *corev1.NodeAffinity) {
 
 func (s *podSize) addPodAffinity(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
 	add := func(t corev1.PodAffinityTerm) {
-		s.alternatives++
+		s.topology++
 		s.addValues(t.TopologyKey)
 		s.addValues(t.Namespaces...)
 		s.addValues(t.MatchLabelKeys...)
@@ -159,8 +175,18 @@ func (s *podSize) refusals() (out []string) {
 	if s.labels > mostLabels {
 		out = append(out, fmt.Sprintf("it has %d labels, more than %d", s.labels, mostLabels))
 	}
-	if s.alternatives > mostAlternatives {
-		out = append(out, fmt.Sprintf("its affinity has %d terms, more than %d", s.alternatives, mostAlternatives))
+	for _, x := range []struct {
+		text       string
+		have, most int
+	}{
+		{"its node affinity has %d terms, more than %d", s.alternatives, mostAlternatives},
+		{"it has %d spread constraints and terms of pod affinity, more than %d", s.topology, mostTopology},
+		{"it asks for %d extended resources, more than %d", len(s.extended), mostExtended},
+		{"it has %d host ports, more than %d", s.ports, mostPorts},
+	} {
+		if x.have > x.most {
+			out = append(out, fmt.Sprintf(x.text, x.have, x.most))
+		}
 	}
 	if s.values > mostValues {
 		out = append(out, fmt.Sprintf("its selectors, affinity, tolerations, ports, volumes and resources have %d keys and values, more than %d",

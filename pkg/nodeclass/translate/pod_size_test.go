@@ -68,11 +68,14 @@ func TestWhatOnePodMayAskFor(t *testing.T) {
 		"60,000 labels":      {labels(60_000, 3), "it has 60001 labels, more than 100; its labels and all that it asks of nodes have 540008 bytes, more than 32768"},
 		"long labels":        {labels(2, 20_000), "its labels and all that it asks of nodes have 40020 bytes, more than 32768"},
 		"100 terms":          {required(100, 9), ""},
-		"8,000 terms":        {required(8_000, 1), "its affinity has 8000 terms, more than 100; its selectors, affinity, tolerations, ports, volumes and resources have 16000 keys and values, more than 1000; its labels and all that it asks of nodes have 94898 bytes, more than 32768"},
+		"8,000 terms":        {required(8_000, 1), "its node affinity has 8000 terms, more than 100; its selectors, affinity, tolerations, ports, volumes and resources have 16000 keys and values, more than 1000; its labels and all that it asks of nodes have 94898 bytes, more than 32768"},
 		"all instance types": {required(1, 999), ""},
 		"1,001 values":       {required(1, 1_000), "its selectors, affinity, tolerations, ports, volumes and resources have 1001 keys and values, more than 1000"},
-		"100 affinities":     {repelling(100), ""},
-		"101 affinities":     {repelling(101), "its affinity has 101 terms, more than 100"},
+		"32 affinities":      {repelling(32), ""},
+		"33 affinities":      {repelling(33), "it has 33 spread constraints and terms of pod affinity, more than 32"},
+		"33 spreads": {func(p *corev1.Pod) {
+			p.Spec.TopologySpreadConstraints = make([]corev1.TopologySpreadConstraint, 33)
+		}, "it has 33 spread constraints and terms of pod affinity, more than 32"},
 		"a long preference": {func(p *corev1.Pod) {
 			p.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.PreferredSchedulingTerm{{Weight: 1,
 				Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "a", Operator: "In", Values: []string{strings.Repeat("x", 900_000)}}}}}}
@@ -81,12 +84,12 @@ func TestWhatOnePodMayAskFor(t *testing.T) {
 			for i := range int32(2_000) {
 				p.Spec.Containers[0].Ports = append(p.Spec.Containers[0].Ports, corev1.ContainerPort{ContainerPort: 80, HostPort: 1024 + i})
 			}
-		}, "its selectors, affinity, tolerations, ports, volumes and resources have 2000 keys and values, more than 1000"},
+		}, "it has 2000 host ports, more than 32; its selectors, affinity, tolerations, ports, volumes and resources have 2000 keys and values, more than 1000"},
 		"many resources": {func(p *corev1.Pod) {
 			for i := range 2_000 {
 				p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprintf("a.b/%d", i))] = resource.MustParse("0")
 			}
-		}, "its selectors, affinity, tolerations, ports, volumes and resources have 2000 keys and values, more than 1000"},
+		}, "it asks for 2000 extended resources, more than 32; its selectors, affinity, tolerations, ports, volumes and resources have 2000 keys and values, more than 1000"},
 		"a long annotation": {func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": strings.Repeat("x", 200_000)}
 		}, ""},

@@ -19,6 +19,7 @@ type podClasses struct {
 	waiting    map[*cluster.Pod]bool // pods of the classes
 	shapes     map[string]int        // of needs, by their text
 	unmodelled []plan.Unplaced       // who is in no class, and why
+	aside      setAside              // those of them that are too much work
 	sig        signatureWriter
 	limits     volumeLimits // of the cluster's nodes
 	sharing    bool         // pods of a class share volumes with others
@@ -40,17 +41,16 @@ func (cs *podClasses) anyPreference() bool {
 
 // neededResources lists, sorted, the resources that matter.
 func (cs *podClasses) neededResources() resourceDims {
-	dims := []string{resources.CPU, resources.Memory, resources.Pods}
+	names := map[string]bool{resources.CPU: true, resources.Memory: true, resources.Pods: true}
 	for _, k := range cs.list {
 		for _, n := range k.pod.Need.Names() {
-			if !slices.Contains(dims, n) {
-				dims = append(dims, n)
-			}
+			names[n] = true
 		}
 	}
-	dims = append(dims, cs.limitedDrivers()...)
-	slices.Sort(dims)
-	return dims
+	for _, driver := range cs.limitedDrivers() {
+		names[driver] = true
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // measureNeeds turns needs into vectors of the resources.

@@ -1,6 +1,7 @@
 package binpack
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -100,9 +101,10 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 			return false
 		}
 	}
-	w := newDemand(allWaiting(s))
+	w := newSharedDemand(allWaiting(s))
 	if _, skipped := usablePools(&w.s); !slices.Equal(skipped, from.catalog.skipped) ||
 		!reflect.DeepEqual(w.classes.limits, from.classes.limits) ||
+		!maps.Equal(w.classes.aside, from.classes.aside) ||
 		!slices.Equal(w.classes.neededResources(), from.dims) ||
 		!reflect.DeepEqual(namedValues(w.classes.list, w.s.Pods), from.catalog.named) {
 		return false

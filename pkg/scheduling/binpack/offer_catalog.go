@@ -297,7 +297,12 @@ func (d offeredDomains) domainsOf(key string, offers []*poolOffering) []string {
 	if ok {
 		return all
 	}
+	var last *poolInstanceType
 	for _, o := range offers {
+		if o.model == last && !perOffer(key) {
+			continue
+		}
+		last = o.model
 		all = append(all, o.domainsFor(key)...)
 		if len(all) > 1<<12 {
 			slices.Sort(all)

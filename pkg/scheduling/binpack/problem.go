@@ -41,20 +41,30 @@ func newProblem(s cluster.Snapshot, sells Offerings) *problem {
 
 // newProblemUpTo is newProblem where up to few pools are all looked at.
 func newProblemUpTo(s cluster.Snapshot, sells Offerings, few int) *problem {
-	w := newDemand(s)
+	w := newSharedDemand(s)
 	w.resolveOffers(sells, few)
 	w.addClusterState()
 	return w
 }
 
-// newDemand is a problem of which only the pods that need a place are known.
-func newDemand(s cluster.Snapshot) *problem {
+// newSharedDemand is newDemand without the pods that are too much work for one pass.
+func newSharedDemand(s cluster.Snapshot) *problem {
+	w := newDemand(s, nil)
+	if aside := w.classes.shareWork(s.Rules); len(aside) > 0 {
+		return newDemand(s, aside)
+	}
+	return w
+}
+
+// newDemand is a problem of which only the pods that need a place are known, without those that are set aside.
+func newDemand(s cluster.Snapshot, aside setAside) *problem {
 	w := &problem{s: s, all: s.StateNodes(), classes: &podClasses{shapes: map[string]int{}}}
 	w.classes.limits = readVolumeLimits(w.all)
 	w.stages = stageTeller{s.Rules.Follower, w.classes}
 	w.options = &optionFinder{rules: &w.s.Rules, known: map[string]*loadRequirements{}}
 	list, out := takeUnmodelled(findPendingPods(w.s, w.all))
-	w.classes.unmodelled = out
+	list, left := aside.leaveOut(list)
+	w.classes.unmodelled, w.classes.aside = append(out, left...), aside
 	w.stages.tellStage(StageWhole, nil, nil)
 	w.classes.sig = signatureWriter{labels: selectedLabelKeys(w.s), shared: sharedVolumes(w.s.Pods),
 		moving: nodesBeingReplaced(w.all)}

@@ -24,8 +24,12 @@ type topologyCounts struct {
 
 	identities *identityCache
 	eligible   map[filteredKey][]bool // see eligibleDomains
-	lone       []*podClass            // by counter: see onlyCountedClass
-	spreads    []topologyRule         // by counter: see strictestSpread
+
+	apart       map[keptApart]bool // see keepsAway
+	byNamespace map[string][]*podClass
+
+	lone    []*podClass    // by counter: see onlyCountedClass
+	spreads []topologyRule // by counter: see strictestSpread
 }
 
 // podCounter counts the pods of a group by domain of a key, on nodes that pass the filter.
@@ -43,8 +47,16 @@ type podCounter struct {
 // findKeys lists the domains of every topology key that anything in the snapshot may ask for.
 func (top *topologyCounts) findKeys() {
 	keys := map[string]bool{}
+	for _, k := range top.classes.list {
+		topologyKeys(&k.pod, keys)
+	}
 	for i := range top.s.Pods {
-		topologyKeys(&top.s.Pods[i], keys)
+		p := &top.s.Pods[i]
+		for _, t := range p.AntiAffinity {
+			if p.NodeName != "" && top.keepsAway(p, t) {
+				keys[canonicalKey(t.Key)] = true
+			}
+		}
 	}
 	delete(keys, labelHost)
 	for key := range keys { // each key on its own, so the order does not matter
@@ -150,6 +162,9 @@ func (top *topologyCounts) runningPods() []runningPod {
 		}
 		x := runningPod{pod: p, on: on}
 		for _, t := range p.AntiAffinity {
+			if !top.keepsAway(p, t) {
+				continue
+			}
 			i := top.counterIndex(canonicalKey(t.Key), topology.OfTerm(t, p.Namespace, top.s.Namespaces), nil)
 			top.counters[i].strict = true
 			x.anti = append(x.anti, i)
@@ -157,6 +172,36 @@ func (top *topologyCounts) runningPods() []runningPod {
 		all = append(all, x)
 	}
 	return all
+}
+
+// keepsAway reports whether the term of the pod's anti-affinity selects any pod that waits. Of those that select none
+// nothing is counted: a tenant's terms about its own pods are no work for others.
+func (top *topologyCounts) keepsAway(p *cluster.Pod, t cluster.AffinityTerm) bool {
+	own := len(t.Namespaces) == 0 && t.NamespaceSelector == nil
+	key := keptApart{p.Namespace, t.Selector}
+	if yes, known := top.apart[key]; own && known {
+		return yes
+	}
+	if top.apart == nil {
+		top.apart, top.byNamespace = map[keptApart]bool{}, map[string][]*podClass{}
+		for _, k := range top.classes.list {
+			top.byNamespace[k.pod.Namespace] = append(top.byNamespace[k.pod.Namespace], k)
+		}
+	}
+	g := topology.OfTerm(t, p.Namespace, top.s.Namespaces)
+	yes := slices.ContainsFunc(g.Namespaces, func(ns string) bool {
+		return slices.ContainsFunc(top.byNamespace[ns], func(k *podClass) bool { return g.Selector.Matches(k.pod.Labels) })
+	})
+	if own {
+		top.apart[key] = yes
+	}
+	return yes
+}
+
+// keptApart is whom pods of a namespace keep away from in it.
+type keptApart struct {
+	namespace string
+	selector  *cluster.Selector
 }
 
 // matched lists the counters that count the pod; known is what was asked before.

@@ -44,7 +44,7 @@ func NewWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 
 // resolveAllPools is a problem that knows what pools can launch, and no more.
 func resolveAllPools(s cluster.Snapshot, sells Offerings) *problem {
-	w := newDemand(s)
+	w := newSharedDemand(s)
 	w.resolveOffers(sells, manyPools)
 	asks := w.asksOf(w)
 	for _, p := range w.catalog.pools {
@@ -112,7 +112,7 @@ func (st *WhatIf) CachedPlan(world, question uint64, ask func() cluster.Snapshot
 
 // problemOf is newProblem with what is in stock.
 func (st *WhatIf) problemOf(s cluster.Snapshot) *problem {
-	w := newDemand(s)
+	w := newDemand(s, st.from.classes.aside)
 	st.supplyOfferings(w)
 	return w
 }
@@ -160,7 +160,7 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[st
 		}
 	}
 	s.Pods = pods
-	w := newDemand(s)
+	w := newDemand(s, st.from.classes.aside)
 	if !st.worth.pricesFor(w) {
 		st.supplyOfferings(w)
 		st.worth = cachedPrices{namespaces: s.Namespaces, classes: w.classes.list}

@@ -1,0 +1,95 @@
+package provision
+
+import (
+	"context"
+	"time"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/provisioning"
+)
+
+// Limits of the time that a decision takes.
+const (
+	// decidingPart is the part of what is left of an invocation after which a decision is given up: the next one, about
+	// less, has as much time.
+	decidingPart = 3
+	// lessWhenLate is by how much less work the next decision takes on, and lessFor how long.
+	lessWhenLate, lessFor = 8, 10 * time.Minute
+	// leastDemand is enough for a few pods of each of some namespaces, in milliseconds of one core.
+	leastDemand = 16
+)
+
+// lateDecision is that a decision took too long: how much work the next ones take on, until when.
+type lateDecision struct {
+	milliseconds int
+	until        time.Time
+}
+
+// demandMilliseconds is how much of a core's time all pods of a pass may take before anything is searched for, a power
+// of two; 0 where no limit is known. After a decision that took too long it is less.
+func demandMilliseconds(ctx context.Context, p *Controller) int {
+	late := p.Aside.late
+	isLate := late.milliseconds > 0 && p.Now().Before(late.until)
+	end, limited := ctx.Deadline()
+	switch {
+	case (!limited || p.VCPUs == 0) && isLate:
+		return late.milliseconds
+	case !limited || p.VCPUs == 0:
+		return 0
+	}
+	most, out := float64(end.Sub(p.Now()).Milliseconds())/(2*decidingPart)*p.VCPUs, leastDemand
+	for float64(out*2) <= most {
+		out *= 2
+	}
+	if isLate {
+		return min(out, late.milliseconds)
+	}
+	return out
+}
+
+// decideInTime is the decision about the snapshot, or false where it takes too long. Then the next ones are about less:
+// of the namespaces whose pods are most work, those pods are left out that are most of it.
+func decideInTime(ctx context.Context, p *Controller, s cluster.Snapshot) (out provisioning.Outcome, ok bool) {
+	s.Rules.Follower = stopWhenLate(ctx, p.Now, s.Rules.Follower)
+	defer func() {
+		said := recover()
+		if _, late := said.(cluster.OutOfTime); late {
+			now := p.Now()
+			work := max(leastDemand, provisioning.DemandMilliseconds(s)/lessWhenLate)
+			p.Aside.late = lateDecision{work, now.Add(lessFor)}
+			p.Log.Warn("the decision takes too long: the next one leaves out the pods that are most work, of the "+
+				"namespaces that are most", "milliseconds", work)
+		} else if said != nil {
+			panic(said)
+		}
+	}()
+	return provisioning.Decide(s), true
+}
+
+// stopWhenLate ends decisions that go on when a part of the time is over that is left now. Another follower, where
+// there is one, is told too.
+func stopWhenLate(ctx context.Context, now func() time.Time, other cluster.StageFollower) cluster.StageFollower {
+	end, limited := ctx.Deadline()
+	if !limited {
+		return other
+	}
+	began := now()
+	return stageClock{now, began.Add(end.Sub(began) / decidingPart), other}
+}
+
+// stageClock ends decisions at a time.
+type stageClock struct {
+	now   func() time.Time
+	end   time.Time
+	other cluster.StageFollower
+}
+
+// FollowStage ends the decision when its time is over.
+func (c stageClock) FollowStage(s cluster.Stage) {
+	if c.other != nil {
+		c.other.FollowStage(s)
+	}
+	if c.now().After(c.end) {
+		panic(cluster.OutOfTime{})
+	}
+}

@@ -1,0 +1,159 @@
+package binpack
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/fairshare"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/requirements"
+)
+
+// What it takes to plan for a class of pods, in microseconds of one core before anything is searched for, measured by
+// BenchmarkHostileTenant with the built-in catalog and one pool of all its types.
+const (
+	// defaultDemandMilliseconds is how much all classes of a pass may take where the settings do not say.
+	defaultDemandMilliseconds = 10_000
+	// workPerClass is that of a class that asks for CPU and memory alone.
+	workPerClass = 200
+	// workPerRequirement is tried on each type: of node affinity by term, and of what is preferred.
+	workPerRequirement, workPerPreference = 100, 20
+	// workPerRule is that of a spread constraint or a term of pod affinity; each that is preferred is another plan with
+	// all rules.
+	workPerRule, workPerSoftRule = 100, 3
+	// workPerPort compares a host port with those of others, workPerWord a toleration or a value.
+	workPerPort, workPerWord = 600, 3
+	// workPerResource is that of a resource for each class: it is a dimension of all room. Classes that ask for it share
+	// it.
+	workPerResource = 20
+)
+
+// setAside are pods, by namespace/name, that are left out of a pass for the work that they are, with the reason.
+type setAside map[string]string
+
+// DemandMilliseconds is how much work all classes of a pass may be.
+func DemandMilliseconds(rules cluster.Settings) int {
+	return cmp.Or(rules.DemandMilliseconds, defaultDemandMilliseconds)
+}
+
+// shareWork sets classes aside where all of them are more work than a pass may take. Namespaces get the same, as far as
+// they need it; within one, classes that are little work come first and virtual pods last.
+func (cs *podClasses) shareWork(rules cluster.Settings) setAside {
+	budget := int64(DemandMilliseconds(rules)) * 1000
+	work, sums := cs.measureWork(), map[string]int64{}
+	var total int64
+	for i, k := range cs.list {
+		sums[k.pod.Namespace] += work[i]
+		total += work[i]
+	}
+	if total <= budget {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(sums))
+	wants := make([]int64, len(names))
+	for i, name := range names {
+		wants[i] = sums[name]
+	}
+	left, out := map[string]int64{}, setAside{}
+	for i, share := range fairshare.MaxMin(budget, wants) {
+		left[names[i]] = share
+	}
+	for _, i := range cs.lightestFirst(work) {
+		k := cs.list[i]
+		ns := k.pod.Namespace
+		if left[ns] -= work[i]; left[ns] >= 0 {
+			continue
+		}
+		why := fmt.Sprintf("the pods of namespace %s that wait are about %d ms of planning, more than its share of one "+
+			"pass: those that ask for most are left out", ns, sums[ns]/1000)
+		for _, pod := range k.pods {
+			out[pod] = why
+		}
+	}
+	return out
+}
+
+// lightestFirst are the classes in the order in which those of a namespace take its share.
+func (cs *podClasses) lightestFirst(work []int64) []int {
+	order := make([]int, len(work))
+	for i := range order {
+		order[i] = i
+	}
+	virtual := func(i int) int {
+		if cs.list[i].pod.Virtual {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(virtual(a), virtual(b)), cmp.Compare(work[a], work[b]))
+	})
+	return order
+}
+
+// measureWork is about how much work each class is, in microseconds.
+func (cs *podClasses) measureWork() []int64 {
+	users := map[string]int64{}
+	for _, k := range cs.list {
+		for _, e := range k.pod.Need.Extended {
+			users[e.Name]++
+		}
+	}
+	out := make([]int64, len(cs.list))
+	for i, k := range cs.list {
+		out[i] = workOf(&k.pod)
+		for _, e := range k.pod.Need.Extended {
+			out[i] += workPerResource * int64(len(cs.list)) / users[e.Name]
+		}
+	}
+	return out
+}
+
+// workOf is about how much work a class of such pods is, without its resources.
+func workOf(p *cluster.Pod) int64 {
+	terms, preferred, values := 0, 0, len(p.NodeSelector)+len(p.Tolerations)
+	count := func(n *int, rs []requirements.Requirement) {
+		*n += len(rs)
+		for i := range rs {
+			values += len(rs[i].Values)
+		}
+	}
+	for _, t := range p.NodeAffinity {
+		count(&terms, t)
+	}
+	for _, z := range p.VolumeZones {
+		count(&terms, z)
+	}
+	// each term is tried with each alternative of the volumes
+	terms = max(terms, terms*min(len(p.NodeAffinity), 1)*max(1, len(p.VolumeZones)))
+	for _, t := range p.NodePrefers {
+		count(&preferred, t.Requirements)
+	}
+	soft := len(p.Prefers) + len(p.Avoids)
+	rules := soft + len(p.Spread) + len(p.Affinity) + len(p.AntiAffinity)
+	for _, c := range p.Spread {
+		if c.Soft {
+			soft++
+		}
+	}
+	return int64(workPerClass + workPerRequirement*(len(p.NodeSelector)+terms) + workPerPreference*preferred +
+		workPerRule*rules + workPerSoftRule*soft*(soft+rules) + workPerPort*len(p.HostPorts) + workPerWord*values)
+}
+
+// leaveOut takes the pods that are set aside out of list, with their reasons.
+func (a setAside) leaveOut(list []*cluster.Pod) (kept []*cluster.Pod, out []plan.Unplaced) {
+	if len(a) == 0 {
+		return list, nil
+	}
+	for _, p := range list {
+		if why, aside := a[p.Key()]; aside {
+			out = append(out, plan.Unplaced{Pod: p.Key(), Why: []string{why}})
+		} else {
+			kept = append(kept, p)
+		}
+	}
+	return kept, out
+}

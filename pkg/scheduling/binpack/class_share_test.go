@@ -1,0 +1,176 @@
+package binpack
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
+)
+
+// hostilePods are n pods of one tenant, no two alike, each as large in one way as translate lets a pod be.
+func hostilePods(kind string, n int) (out []cluster.Pod) {
+	for i := range n {
+		p := cluster.Pod{Namespace: "evil", Name: fmt.Sprintf("%s-%d", kind, i), UID: fmt.Sprint(i), Phase: "Pending", Unscheduled: true,
+			Labels: map[string]string{"app": fmt.Sprint(i)}, Need: resources.List{CPU: 100 + int64(i), Memory: 128 * resources.MiB, Pods: 1}}
+		text := func(j int) string { return fmt.Sprintf("v%d-%d", i, j) }
+		mine := func(j int) *cluster.Selector {
+			return &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of(fmt.Sprintf("k%d", j), text(j))}}
+		}
+		notIn := func(key string, from, count int) requirements.Requirement {
+			var values []string
+			for j := range count {
+				values = append(values, text(from+j))
+			}
+			r, _ := requirements.NewRequirement(key, requirements.NotIn, values...)
+			return r
+		}
+		switch kind {
+		case "terms":
+			for j := range 100 {
+				p.NodeAffinity = append(p.NodeAffinity, []requirements.Requirement{notIn(labelType, 9*j, 9)})
+			}
+		case "preferences":
+			for j := range 100 {
+				p.NodePrefers = append(p.NodePrefers, cluster.WeightedRequirements{Weight: int32(j), Requirements: []requirements.Requirement{notIn(labelType, 9*j, 9)}})
+			}
+		case "apart":
+			for j := range 32 {
+				p.AntiAffinity = append(p.AntiAffinity, cluster.AffinityTerm{Key: labelZone, Selector: mine(j)})
+			}
+		case "spread":
+			for j := range 32 {
+				p.Spread = append(p.Spread, cluster.Spread{Key: labelZone, MaxSkew: 1, Selector: mine(j)})
+			}
+		case "softspread":
+			for j := range 32 {
+				p.Spread = append(p.Spread, cluster.Spread{Key: labelZone, MaxSkew: 1, Selector: mine(j), Soft: true})
+			}
+		case "keys":
+			for j := range 32 {
+				p.Spread = append(p.Spread, cluster.Spread{Key: fmt.Sprintf("key-%d-%d", i, j), MaxSkew: 1, Selector: mine(j), Soft: true})
+			}
+		case "near":
+			for j := range 32 {
+				p.Prefers = append(p.Prefers, cluster.WeightedAffinityTerm{Weight: int32(j), Term: cluster.AffinityTerm{Key: labelZone, Selector: mine(j)}})
+			}
+		case "resources":
+			for j := range 20 {
+				p.Need.Extended = append(p.Need.Extended, resources.Extended{Name: fmt.Sprintf("evil.example/%d-%03d", i, j), Count: 1})
+			}
+		case "ports":
+			for j := range 32 {
+				p.HostPorts = append(p.HostPorts, cluster.HostPort{Protocol: "TCP", IP: "0.0.0.0", Port: int32(1 + i*7 + j)})
+			}
+		case "tolerations":
+			for j := range 500 {
+				p.Tolerations = append(p.Tolerations, cluster.Toleration{Key: fmt.Sprintf("k%d", j), Operator: "Equal", Value: text(j)})
+			}
+		case "small":
+			for j := range 5 {
+				p.NodeAffinity = append(p.NodeAffinity, []requirements.Requirement{notIn(labelType, 25*j, 5), notIn(labelZone, 25*j+5, 5),
+					notIn(labelArch, 25*j+10, 5), notIn("karpenter.k8s.aws/instance-family", 25*j+15, 5), notIn(labelCapacity, 25*j+20, 5)})
+			}
+		case "sizes":
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// hostileKinds are the ways in which a pod may be much work; many is what most of 1,000 such pods are too much of.
+var hostileKinds = map[string]bool{"sizes": false, "small": true, "terms": true, "preferences": true, "apart": true, "spread": true,
+	"softspread": true, "keys": true, "near": true, "ports": true, "tolerations": true, "resources": true}
+
+// A tenant with 1,000 pods, each as much work as a pod may be, costs the pass no more than its part, which is counted.
+// The pods of all others get nodes in that pass; his that are most work get none, with the reason.
+func TestAHostileTenantDelaysNobody(t *testing.T) {
+	for _, kind := range slices.Sorted(maps.Keys(hostileKinds)) {
+		t.Run(kind, func(t *testing.T) {
+			s := services(t, 100)
+			others := len(s.Pods)
+			s.Pods = append(s.Pods, hostilePods(kind, 1000)...)
+			s.Rules.PackingIterations, s.Rules.DemandMilliseconds = cluster.NoIterations, 300
+			var work int64
+			w := newSharedDemand(s)
+			for i, x := range w.classes.measureWork() {
+				if w.classes.list[i].pod.Namespace == "evil" {
+					work += x
+				} else {
+					others -= len(w.classes.list[i].pods)
+				}
+			}
+			if work > 300_000 || others != 0 || hostileKinds[kind] != (len(w.classes.aside) > 500) {
+				t.Fatalf("%d us of the tenant's work, %d of his pods set aside, and %d of others", work, len(w.classes.aside), others)
+			}
+			if testing.Short() && kind != "terms" && kind != "resources" {
+				return
+			}
+			for _, u := range PodsFrom(s, ResolveOfferings(s)).Unplaced {
+				if !strings.HasPrefix(u.Pod, "evil/") {
+					t.Errorf("%s has no place: %s", u.Pod, u.Message())
+				} else if w.classes.aside[u.Pod] != "" && !strings.Contains(u.Message(), "the pods of namespace evil that wait are about ") {
+					t.Errorf("%s is told %q", u.Pod, u.Message())
+				}
+			}
+		})
+	}
+}
+
+// Within a namespace that is too much work, the classes that are little work come first, and buffers after pods.
+func TestLightClassesComeFirst(t *testing.T) {
+	s := services(t, 0)
+	s.Pods = append(hostilePods("terms", 40), hostilePods("sizes", 10)...)
+	virtual := hostilePods("ports", 1)
+	virtual[0].Virtual = true
+	s.Pods = append(s.Pods, virtual...)
+	s.Rules.DemandMilliseconds = 100
+	kept := map[string]int{}
+	w := newSharedDemand(s)
+	for _, k := range w.classes.list {
+		kind, _, _ := strings.Cut(k.pod.Name, "-")
+		kept[kind] += len(k.pods)
+	}
+	if kept["sizes"] != 10 || kept["terms"] != 7 || kept["ports"] != 0 {
+		t.Errorf("of what is left in the pass: %v", kept)
+	}
+}
+
+// Questions about the same cluster leave out the same pods, however few of them they are about.
+func TestWhatIfLeavesOutTheSame(t *testing.T) {
+	s := services(t, 50)
+	s.Pods = append(s.Pods, hostilePods("terms", 60)...)
+	s.Rules.DemandMilliseconds, s.Rules.PackingIterations = 100, cluster.NoIterations
+	st := NewWhatIf(s, ResolveOfferings(s))
+	few := s
+	few.Pods = s.Pods[100:]
+	left := 0
+	for _, u := range st.PlanPods(few).Unplaced {
+		if strings.Contains(u.Message(), "more than its share of one pass") {
+			left++
+		}
+	}
+	if left != 3 { // of the 7 that are kept of all 60, all are in the question
+		t.Errorf("%d of 10 pods are left out of the question, want 3", left)
+	}
+}
+
+// BenchmarkHostileTenant is a pass beside 1,000 pods of one tenant that are as much work as pods may be.
+func BenchmarkHostileTenant(b *testing.B) {
+	for _, kind := range slices.Sorted(maps.Keys(hostileKinds)) {
+		b.Run(kind, func(b *testing.B) {
+			s := services(b, 1000)
+			s.Pods = append(s.Pods, hostilePods(kind, 1000)...)
+			s.Rules.PackingIterations = cluster.NoIterations
+			types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
+			for b.Loop() {
+				PodsFrom(s, func(string) []instancetypes.Type { return types })
+			}
+		})
+	}
+}
