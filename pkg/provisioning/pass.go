@@ -58,16 +58,16 @@ func decideQuickly(s cluster.Snapshot) Outcome {
 func decideWhole(s cluster.Snapshot) Outcome {
 	s = nomination.ResolveOwnerNominations(s)
 	fixedSize := slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Static })
-	stays := s
+	withoutSurplus := s
 	if fixedSize {
-		stays = withoutClaims(s, staticcapacity.SurplusNodes(s))
+		withoutSurplus = withoutClaims(s, staticcapacity.SurplusNodes(s))
 	}
 	asked := stoppedcapacity.IsAsked(s)
 	var out Outcome
 	if asked {
-		out = packWithStopped(s, stays)
+		out = packWithStopped(s, withoutSurplus)
 	} else {
-		out = packWithReplacements(s, stays)
+		out = packWithReplacements(s, withoutSurplus)
 	}
 	out.Plan.Launches = rollout.AssignLaunches(s, out.Plan.Launches)
 	if fixedSize {
@@ -84,17 +84,17 @@ func decideWhole(s cluster.Snapshot) Outcome {
 
 // packWithStopped is packWithReplacements where pods may have stopped nodes. Those that were asked to start already are
 // on their way.
-func packWithStopped(s, stays cluster.Snapshot) Outcome {
+func packWithStopped(s, withoutSurplus cluster.Snapshot) Outcome {
 	const rounds = 3 // each packs all pods again
 	free, requested := stoppedcapacity.Startable(s)
-	s, stays = stoppedcapacity.AsComing(s, requested), stoppedcapacity.AsComing(stays, requested)
-	out := packWithReplacements(s, stays)
+	s, withoutSurplus = stoppedcapacity.AsComing(s, requested), stoppedcapacity.AsComing(withoutSurplus, requested)
+	out := packWithReplacements(s, withoutSurplus)
 	types := overlays.ByPool(s, binpack.ResolveOfferings(s))
 	for range rounds {
 		if len(free) == 0 || len(out.Plan.Launches)+len(out.Plan.Unplaced) == 0 {
 			break
 		}
-		with := packWithReplacements(stoppedcapacity.AsComing(s, free), stoppedcapacity.AsComing(stays, free))
+		with := packWithReplacements(stoppedcapacity.AsComing(s, free), stoppedcapacity.AsComing(withoutSurplus, free))
 		dear := stoppedcapacity.TooDear(s, out.Plan, with.Plan, free, types)
 		if dear == "" {
 			with.Plan.Stopped = &plan.StoppedCapacity{Starts: stoppedcapacity.StartsIn(with.Plan, free, requested)}
@@ -113,15 +113,16 @@ func refillBuffers(s cluster.Snapshot, p *plan.Plan) {
 	p.Stopped.Filled, p.Stopped.Placed, p.Stopped.Unplaced = true, r.Placed, r.Unplaced
 }
 
-// packWithReplacements packs the pods, those of nodes that are to be left too. Where that finds no room for all pods of
-// such a node, the node stays, nothing is launched for the rest of its pods, and what it would have taken of its pool's
-// budgets is for others, which are asked about in turn.
-func packWithReplacements(s, stays cluster.Snapshot) (out Outcome) {
+// packWithReplacements packs the pods, those of nodes that are to be left too. withoutSurplus is the snapshot in which
+// nodes that static pools have too many are going. Where that finds no room for all pods of such a node, the node
+// stays, nothing is launched for the rest of its pods, and what it would have taken of its pool's budgets is for
+// others, which are asked about in turn.
+func packWithReplacements(s, withoutSurplus cluster.Snapshot) (out Outcome) {
 	const rounds = 3 // each packs all pods again
 	noRoom := map[string]string{}
 	for range rounds {
 		out.Replacements = interruption.AdmitWithinBudgets(s, noRoom)
-		view := interruption.WithoutAdmitted(stays, out.Replacements)
+		view := interruption.WithoutAdmitted(withoutSurplus, out.Replacements)
 		view.Rules.MaxClaims = interruption.ClaimsForReplacement(view, out.Replacements)
 		out.Plan = binpack.Pods(view)
 		found := interruption.BlockedByCapacity(s, out.Replacements, out.Plan)

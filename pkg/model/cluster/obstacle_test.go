@@ -84,3 +84,34 @@ func TestWhichPodsAreObstacles(t *testing.T) {
 func selects(key string, values ...string) *Selector {
 	return &Selector{Requirements: []requirements.Requirement{requirements.Of(key, values...)}}
 }
+
+// Nobody may evict a pod whose budget never allows it, or that has two; one that is not ready goes where its one budget
+// says so.
+func TestUnevictable(t *testing.T) {
+	of := func(namespace, app string, blocking, always bool) Budget {
+		return Budget{
+			Namespace: namespace, Selector: &Selector{Requirements: []requirements.Requirement{requirements.Of("app", app)}}, FullyBlocking: blocking,
+			AlwaysAllowUnready: always,
+		}
+	}
+	for _, c := range []struct {
+		name            string
+		budgets         []Budget
+		ready, notReady bool
+	}{
+		{"none", nil, false, false},
+		{"of others", []Budget{of("default", "other", true, false), of("other", "web", true, false)}, false, false},
+		{"one that allows some", []Budget{of("default", "web", false, false)}, false, false},
+		{"one that allows none", []Budget{of("default", "web", true, false)}, true, true},
+		{"one that allows none but unhealthy pods", []Budget{of("default", "web", true, true)}, true, false},
+		{"two", []Budget{of("default", "web", false, true), of("default", "web", false, true)}, true, true},
+	} {
+		s, pod := Snapshot{Budgets: c.budgets}, Pod{Namespace: "default", Name: "web-1", Labels: map[string]string{"app": "web"}}
+		if got := s.Obstacles().Unevictable(&pod); got != c.notReady {
+			t.Errorf("%s, not ready: %t", c.name, got)
+		}
+		if pod.Ready = true; s.Obstacles().Unevictable(&pod) != c.ready {
+			t.Errorf("%s, ready: %t", c.name, !c.ready)
+		}
+	}
+}

@@ -113,16 +113,16 @@ func (p Pod) Active() bool { return !p.Terminal() && !p.Terminating() }
 // original it leaves out pods that are being deleted.
 func (p Pod) Provisionable() bool {
 	return p.Unscheduled && p.NodeName == "" && p.Nominated == "" && p.Active() &&
-		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode && !p.optsOut()
+		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode && !p.needsUnmanagedNode()
 }
 
-// optsOut reports whether each of the pod's required terms asks for nodes of no pool.
-func (p Pod) optsOut() bool {
+// needsUnmanagedNode reports whether each of the pod's required terms asks for nodes of no pool.
+func (p Pod) needsUnmanagedNode() bool {
 	outside := func(r requirements.Requirement) bool {
 		return r.Key == api.LabelNodePool && r.Operator() == requirements.DoesNotExist
 	}
-	stays := func(term []requirements.Requirement) bool { return !slices.ContainsFunc(term, outside) }
-	return len(p.NodeAffinity) > 0 && !slices.ContainsFunc(p.NodeAffinity, stays)
+	inPool := func(term []requirements.Requirement) bool { return !slices.ContainsFunc(term, outside) }
+	return len(p.NodeAffinity) > 0 && !slices.ContainsFunc(p.NodeAffinity, inPool)
 }
 
 // Reschedulable reports whether the pod will need another node when its own goes away.

@@ -102,3 +102,31 @@ func TestLimitsOfADaemonSetsTemplate(t *testing.T) {
 		}
 	}
 }
+
+func TestATemplateIsNoUntriedPod(t *testing.T) {
+	if Template("shop", corev1.PodTemplateSpec{Spec: corev1.PodSpec{SchedulerName: corev1.DefaultSchedulerName}}).Untried {
+		t.Error("it is untried")
+	}
+}
+
+func TestDaemon(t *testing.T) {
+	d := read[appsv1.DaemonSet](t, `
+metadata: {name: agent, namespace: kube-system, uid: u1}
+spec:
+  template:
+    metadata: {labels: {app: agent}}
+    spec:
+      containers: [{name: a, resources: {limits: {cpu: 200m, memory: 100Mi}, requests: {cpu: 50m}}}]
+      tolerations: [{operator: Exists}]
+`)
+	got := DaemonPod(d)
+	if diff := cmp.Diff(resources.List{CPU: 50, Memory: 100 << 20, Pods: 1}, got.Need); diff != "" {
+		t.Errorf("need (-want +got):\n%s", diff)
+	}
+	if got.Owner != cluster.OwnerDaemonSet || got.Key() != "kube-system/agent" || got.Labels["app"] != "agent" || len(got.Tolerations) != 7 {
+		t.Errorf("daemon: %+v", got)
+	}
+	if len(d.Spec.Template.Spec.Containers[0].Resources.Requests) != 1 {
+		t.Error("the DaemonSet was changed")
+	}
+}
