@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"joiner.sh/pkg/cli/accept"
-	"joiner.sh/pkg/model/naming"
 )
 
 // acceptFlags are the flags of `joiner accept`.
@@ -22,6 +21,7 @@ type acceptFlags struct {
 	instances        []string
 	mostUSD          float64
 	yes, clean       bool
+	questions        bool
 }
 
 const acceptHelp = `Play the main job once in a real cluster and account: pods that wait get nodes, fewer pods need fewer nodes, a spot notice has a node
@@ -33,6 +33,8 @@ begin where Joiner only observes, while the stack is being deployed, and where p
 The spot notice is what EC2 writes, given to the function with your credentials; rule, pattern and policy are looked at. With --fis ROLE the
 AWS Fault Injection Service has EC2 send a real one for that one instance; the role must allow ec2:SendSpotInstanceInterruptions.
 
+With --questions it asks the account instead what no document settles, in a small stack of its own, without Joiner and without a cluster.
+
 What AWS answers is kept in a folder, redacted as by joiner doctor --record. After an interruption, --clean removes what there is.
 
 Exit code 0: all of it worked and nothing is left. 3: something did not, or it refused to begin.`
@@ -42,10 +44,10 @@ func acceptCommand(sc terminalOutput, in io.Reader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "accept", Short: "Play the main job once in a real account, with a notice, and clean up", Long: acceptHelp,
 		Args:    noArgs("see --help"),
-		Example: "  joiner accept --cluster prod\n  joiner accept --cluster prod --clean",
+		Example: "  joiner accept --cluster prod\n  joiner accept --cluster prod --clean\n  joiner accept --questions",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.cluster == "" {
-				return &inputError{errors.New("name the cluster with --cluster")}
+			if (f.cluster == "") != f.questions {
+				return &inputError{errors.New("name the cluster with --cluster; --questions needs none")}
 			}
 			return f.runAccept(cmd.Context(), sc, in)
 		},
@@ -60,6 +62,7 @@ func acceptCommand(sc terminalOutput, in io.Reader) *cobra.Command {
 	cmd.Flags().StringVar(&f.fis, "fis", "", "ARN of a role with which AWS FIS sends a real spot notice")
 	cmd.Flags().StringVar(&f.folder, "record", "", "folder for what AWS answers; without it joiner-accept-ID")
 	cmd.Flags().BoolVar(&f.clean, "clean", false, "remove what an interrupted run left")
+	cmd.Flags().BoolVar(&f.questions, "questions", false, "ask the account what no document settles, in a small stack of its own")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
 	return cmd
 }
@@ -72,6 +75,9 @@ func (f acceptFlags) runAccept(ctx context.Context, sc terminalOutput, in io.Rea
 	var err error
 	if f.record, err = startRecording(f.folder); err != nil {
 		return err
+	}
+	if f.questions {
+		return f.runQuestions(ctx, sc, in, run.ID)
 	}
 	w, err := f.openWorld(ctx, run)
 	if err != nil {
@@ -152,7 +158,7 @@ func (f acceptFlags) confirm(sc terminalOutput, in io.Reader, what string) error
 	if f.yes {
 		return nil
 	}
-	sc.writeMessage("Type the name of the cluster to %s:", what)
+	sc.writeMessage("Type %s to %s:", f.cluster, what)
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if strings.TrimSpace(answer) == f.cluster {
 		return nil
@@ -160,13 +166,5 @@ func (f acceptFlags) confirm(sc terminalOutput, in io.Reader, what string) error
 	if err != nil {
 		return &inputError{errors.New("nobody answered; --yes goes on without asking")}
 	}
-	return &inputError{errors.New("that is not the name of the cluster; nothing was done")}
-}
-
-// stackName is that of Joiner's stack.
-func stackName(n naming.Names, given string) string {
-	if given != "" {
-		return given
-	}
-	return n.Stack()
+	return &inputError{errors.New("that is another name; nothing was done")}
 }

@@ -48,11 +48,14 @@ func (w *liveWorld) readLeft(ctx context.Context) (out []string, err error) {
 	}
 	var instances []string
 	for _, t := range tags {
-		if t.ResourceType == ec2types.ResourceTypeInstance {
+		switch t.ResourceType {
+		case ec2types.ResourceTypeInstance:
 			instances = append(instances, aws.ToString(t.ResourceId))
-			continue
+		case ec2types.ResourceTypeFleet, ec2types.ResourceTypeSpotInstancesRequest:
+			// records of what was asked for, which EC2 keeps for a while when it is over
+		default:
+			out = append(out, string(t.ResourceType)+" "+aws.ToString(t.ResourceId))
 		}
-		out = append(out, string(t.ResourceType)+" "+aws.ToString(t.ResourceId))
 	}
 	alive, err := w.describe(ctx, instances)
 	if err != nil {
@@ -246,17 +249,14 @@ func (w *liveWorld) readTarget(ctx context.Context, victim accept.Claim) (t acce
 // asked whether their patterns match it.
 func (w *liveWorld) readRoute(ctx context.Context, event []byte) (rules []accept.Rule, policy string, err error) {
 	var names struct{ RuleNames []string }
-	if err := w.askEvents(ctx, "ListRuleNamesByTarget", map[string]any{"TargetArn": w.aliasARN()}, &names); err != nil {
+	if err := askJSON(ctx, w.cfg, "events", "AWSEvents.ListRuleNamesByTarget", map[string]any{"TargetArn": w.aliasARN()}, &names); err != nil {
 		return nil, "", err
 	}
 	for _, name := range names.RuleNames {
-		var rule struct {
-			Name, State, EventPattern string
-			Arn                       string //nolint:staticcheck // as EventBridge writes it
-		}
-		var targets struct{ Targets []struct{ Arn string } } //nolint:staticcheck // likewise
-		if err := errors.Join(w.askEvents(ctx, "DescribeRule", map[string]any{"Name": name}, &rule),
-			w.askEvents(ctx, "ListTargetsByRule", map[string]any{"Rule": name}, &targets)); err != nil {
+		var rule struct{ Arn, State, EventPattern string }
+		var targets struct{ Targets []struct{ Arn string } }
+		if err := errors.Join(askJSON(ctx, w.cfg, "events", "AWSEvents.DescribeRule", map[string]any{"Name": name}, &rule),
+			askJSON(ctx, w.cfg, "events", "AWSEvents.ListTargetsByRule", map[string]any{"Rule": name}, &targets)); err != nil {
 			return nil, "", err
 		}
 		one := accept.Rule{Name: name, ARN: rule.Arn, Enabled: strings.HasPrefix(rule.State, "ENABLED")}
@@ -265,7 +265,8 @@ func (w *liveWorld) readRoute(ctx context.Context, event []byte) (rules []accept
 		}
 		if event != nil {
 			var test struct{ Result bool }
-			if err := w.askEvents(ctx, "TestEventPattern", map[string]any{"EventPattern": rule.EventPattern, "Event": string(event)}, &test); err != nil {
+			err := askJSON(ctx, w.cfg, "events", "AWSEvents.TestEventPattern", map[string]any{"EventPattern": rule.EventPattern, "Event": string(event)}, &test)
+			if err != nil {
 				return nil, "", err
 			}
 			one.Matches = test.Result

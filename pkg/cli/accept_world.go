@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -90,10 +91,12 @@ func (w *liveWorld) readFacts(ctx context.Context, stack string) (f accept.Facts
 	for _, one := range functions.List {
 		f.Functions = append(f.Functions, accept.Function{Name: one.Name, Found: one.Found, Mode: one.Mode, State: one.State})
 	}
-	f.Stack = stackName(w.names, stack)
-	if f.StackStatus, err = stackStatus(ctx, w.cfg, f.Stack); err != nil {
+	f.Stack = cmp.Or(stack, w.names.Stack())
+	deployed, err := describeStack(ctx, w.cfg, f.Stack)
+	if err != nil {
 		return f, err
 	}
+	f.StackStatus = deployed.Status
 	s := storedObjects{w.l, &[]string{}}
 	leader := s.readLeader(ctx)
 	if f.Leader = leader.Holder; leader.Unknown != "" {
@@ -308,16 +311,7 @@ func (w *liveWorld) Before(ctx context.Context) (before []accept.Item, known boo
 }
 
 // Rest waits for the next look.
-func (w *liveWorld) Rest(ctx context.Context) error {
-	t := time.NewTimer(acceptPoll)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (w *liveWorld) Rest(ctx context.Context) error { return restFor(ctx, acceptPoll) }
 
 // Now is the time.
 func (w *liveWorld) Now() time.Time { return time.Now() }

@@ -76,19 +76,19 @@ func (c rawCall) ask(ctx context.Context, cfg aws.Config) ([]byte, error) {
 	return text, err
 }
 
-// askEvents asks EventBridge.
-func (w *liveWorld) askEvents(ctx context.Context, action string, in, out any) error {
+// askJSON asks a service that takes JSON, such as EventBridge.
+func askJSON(ctx context.Context, cfg aws.Config, service, target string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
-	text, err := rawCall{service: "events", method: http.MethodPost, path: "/", body: body, header: map[string]string{
-		"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "AWSEvents." + action}}.ask(ctx, w.cfg)
-	if err == nil {
+	text, err := rawCall{service: service, method: http.MethodPost, path: "/", body: body, header: map[string]string{
+		"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": target}}.ask(ctx, cfg)
+	if err == nil && out != nil {
 		err = json.Unmarshal(text, out)
 	}
 	if err != nil {
-		return fmt.Errorf("ask EventBridge, %s: %w", action, err)
+		return fmt.Errorf("ask AWS, %s: %w", target, err)
 	}
 	return nil
 }
@@ -103,22 +103,24 @@ func askStacks(ctx context.Context, cfg aws.Config, action string, in map[string
 		header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}}.ask(ctx, cfg)
 }
 
-// stackStatus is that of a stack, empty if there is none.
-func stackStatus(ctx context.Context, cfg aws.Config, name string) (string, error) {
+// describedStack is a stack as CloudFormation describes it; without a status there is none.
+type describedStack struct {
+	Status  string                                    `xml:"DescribeStacksResult>Stacks>member>StackStatus"`
+	Outputs []struct{ OutputKey, OutputValue string } `xml:"DescribeStacksResult>Stacks>member>Outputs>member"`
+}
+
+func describeStack(ctx context.Context, cfg aws.Config, name string) (out describedStack, err error) {
 	text, err := askStacks(ctx, cfg, "DescribeStacks", map[string]string{"StackName": name})
 	if err != nil && strings.Contains(err.Error(), "does not exist") {
-		return "", nil
-	}
-	var out struct {
-		Status []string `xml:"DescribeStacksResult>Stacks>member>StackStatus"`
+		return out, nil
 	}
 	if err == nil {
 		err = xml.Unmarshal(text, &out)
 	}
-	if err != nil || len(out.Status) != 1 {
-		return "", fmt.Errorf("look at stack %s: %d of them: %w", name, len(out.Status), err)
+	if err != nil {
+		return out, fmt.Errorf("look at stack %s: %w", name, err)
 	}
-	return out.Status[0], nil
+	return out, nil
 }
 
 // askFIS asks the AWS Fault Injection Service.

@@ -102,6 +102,7 @@ type services struct {
 	eks        *eks
 	sqs        *sqs
 	bus        *bus
+	stacks     *stacks
 	lambda     *lambda
 	cloudwatch *cloudwatch
 	objects    *objects
@@ -128,6 +129,8 @@ type Cloud struct {
 	*ssm
 	*eks
 	*sqs
+	*bus
+	*stacks
 	*lambda
 	*objects
 	*cloudwatch
@@ -160,7 +163,7 @@ func NewCloud(o Options) (*Cloud, error) {
 	}
 	a := &account{opt: o, offers: offers, news: newNews(o.Events, o.OnInstance)}
 	a.services = a.newServices()
-	c := &Cloud{account: a, iam: a.iam, sts: a.sts, ssm: a.ssm, eks: a.eks, sqs: a.sqs, lambda: a.lambda,
+	c := &Cloud{account: a, iam: a.iam, sts: a.sts, ssm: a.ssm, eks: a.eks, sqs: a.sqs, bus: a.bus, stacks: a.stacks, lambda: a.lambda,
 		objects: a.objects, cloudwatch: a.cloudwatch, billing: a.billing, arc: a.arc,
 		instances: a.instances, power: a.power, templates: a.templates,
 		amis: a.amis, networks: a.networks, capacity: a.capacity, market: a.market, volumes: a.volumes,
@@ -179,9 +182,10 @@ func (c *account) newServices() services {
 		ssm: &ssm{account: c, params: params},
 		eks: &eks{account: c, entries: map[string]AccessEntry{}},
 		sqs: &sqs{account: c, queues: map[string]*queue{}},
-		bus: &bus{c},
+		bus: &bus{account: c},
 		lambda: &lambda{account: c, functions: map[string]DescribedFunction{}, quotas: standardQuotas(),
-			concurrency: 1000},
+			concurrency: 1000, policies: map[string]string{}},
+		stacks:     &stacks{account: c, status: map[string]string{}},
 		objects:    &objects{account: c, s3: newBuckets()},
 		cloudwatch: &cloudwatch{account: c, alarms: map[string]Alarm{}},
 		billing:    &billing{account: c},

@@ -34,6 +34,7 @@ func (c *account) ec2Operations() map[string]operation {
 		"StartInstances":                 op(c.power.startInstances),
 		"ModifyInstanceAttribute":        op(c.power.modifyInstanceAttribute),
 		"CreateTags":                     op(c.instances.createTags),
+		"DescribeTags":                   look(c.instances.describeTags),
 		"DescribeCapacityReservations":   look(c.capacity.describeCapacityReservations),
 		"DescribeReservedInstances":      look(c.billing.describeReservedInstances),
 		"DescribePlacementGroups":        look(c.capacity.describePlacementGroups),

@@ -140,6 +140,9 @@ func restAction(service string, r *http.Request) string {
 		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "concurrency" && r.Method == http.MethodGet {
 			return "GetFunctionConcurrency"
 		}
+		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "policy" && r.Method == http.MethodGet {
+			return "GetPolicy"
+		}
 		if len(parts) == 2 && parts[1] == "account-settings" && r.Method == http.MethodGet {
 			return "GetAccountSettings"
 		}

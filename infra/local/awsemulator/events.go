@@ -10,10 +10,15 @@ import (
 )
 
 // bus is the default bus of EventBridge.
-type bus struct{ *account }
+type bus struct {
+	*account
+	rules []DescribedRule
+}
 
 func (c *account) eventsOperations() map[string]operation {
-	return map[string]operation{"PutEvents": op(c.bus.putEvents)}
+	return map[string]operation{"PutEvents": op(c.bus.putEvents),
+		"ListRuleNamesByTarget": op(c.bus.listRuleNamesByTarget), "DescribeRule": op(c.bus.describeRule),
+		"ListTargetsByRule": op(c.bus.listTargetsByRule), "TestEventPattern": op(c.bus.testEventPattern)}
 }
 
 type putEventsInput struct {

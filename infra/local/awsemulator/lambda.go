@@ -14,6 +14,7 @@ type lambda struct {
 	functions   map[string]DescribedFunction // by name
 	quotas      map[string]quota             // by code
 	concurrency int
+	policies    map[string]string // by name, or name:alias
 }
 
 // InvokeRequest is a Lambda invocation that somebody asked the account for.
@@ -37,6 +38,7 @@ type InvokeResponse struct {
 func (c *account) lambdaOperations() map[string]operation {
 	return map[string]operation{"Invoke": c.lambda.invokeFunction,
 		"GetFunctionConfiguration": c.lambda.getFunctionConfiguration,
+		"GetPolicy":                c.lambda.getPolicy,
 		"GetFunctionConcurrency":   c.lambda.getFunctionConcurrency, "GetAccountSettings": c.lambda.getAccountSettings}
 }
 

@@ -14,6 +14,7 @@ import (
 // instances is the part of EC2 that runs instances: their states, timers and health.
 type instances struct {
 	*account
+	tagged   []taggedThing
 	machines map[string]*machine
 	failing  failingLaunches
 }

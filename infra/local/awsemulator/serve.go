@@ -97,6 +97,7 @@ func (c *account) listOperations() map[string]service {
 		"lambda":  {wire.RestJSON, c.lambdaOperations()},
 		"s3":      {wire.RestXML, nil},
 
+		"cloudformation":  {wire.Query, c.stackOperations()},
 		"servicequotas":   {wire.JSON, c.quotaOperations()},
 		"savingsplans":    {wire.RestJSON, c.plansOperations()},
 		"arc-zonal-shift": {wire.RestJSON, c.shiftOperations()},

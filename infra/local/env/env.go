@@ -255,6 +255,7 @@ func (e *Env) deployStack(ctx context.Context, o Options) (err error) {
 	for _, f := range e.Assembly.Functions {
 		e.Cloud.PutFunction(e.describeFunction(f, f.Environment))
 	}
+	e.describeRoutes()
 	for _, q := range e.Assembly.Queues {
 		e.Cloud.PutQueue(q.Name)
 		queues[q.ARN] = q.Name

@@ -17,6 +17,7 @@ import (
 	"joiner.sh/infra/local/cloudformation"
 	"joiner.sh/infra/local/lambdahost"
 	"joiner.sh/infra/local/lambdahost/assembly"
+	"joiner.sh/pkg/model/naming"
 )
 
 // preflightType is the custom resource that refuses a deployment before anything else of the stack is made.
@@ -98,6 +99,39 @@ func (e *Env) describeFunction(f assembly.Function, environment map[string]strin
 		out.Reserved = *f.Reserved
 	}
 	return out
+}
+
+// describeRoutes lets the account tell of the stack, of its rules, and of whom the aliases of its functions let in.
+func (e *Env) describeRoutes() {
+	e.Cloud.SetStackStatus(naming.Names{Cluster: ClusterName}.Stack(), "CREATE_COMPLETE")
+	for _, r := range e.Assembly.Rules {
+		described := awsemulator.DescribedRule{Name: r.Name, ARN: r.ARN, Enabled: r.Enabled, Pattern: string(r.Pattern)}
+		for _, t := range r.Targets {
+			described.Targets = append(described.Targets, t.ARN)
+		}
+		e.Cloud.PutRule(described)
+	}
+	for _, f := range e.Assembly.Functions {
+		statements := []any{}
+		for _, p := range e.Assembly.Permissions {
+			if p.FunctionARN != f.ARN || p.ViaURL || p.URLAuthType != "" {
+				continue
+			}
+			one := map[string]any{"Sid": p.LogicalID, "Effect": "Allow", "Principal": map[string]string{"Service": p.Principal},
+				"Action": p.Action, "Resource": p.FunctionARN}
+			if p.SourceARN != "" {
+				one["Condition"] = map[string]any{"ArnLike": map[string]string{"AWS:SourceArn": p.SourceARN}}
+			}
+			statements = append(statements, one)
+		}
+		policy, err := json.Marshal(map[string]any{"Version": "2012-10-17", "Id": "default", "Statement": statements})
+		if err != nil || len(statements) == 0 {
+			continue // texts are always written
+		}
+		for _, alias := range f.Aliases {
+			e.Cloud.SetPolicy(f.Name+":"+alias, string(policy))
+		}
+	}
 }
 
 // StackID is the ARN of the stack, as its template refers to it.
