@@ -420,9 +420,10 @@ authorization: build $(PYTHON_READY) $(CDK) ## write anew what AWS publishes abo
 	$(PYTHON)/bin/python infra/deploytest/policies.py $(CDK) .local/deploytest $(LAMBDA_ARCH) --write
 
 .PHONY: conformance
-conformance: $(PYTHON_READY) ## the calls that Joiner makes, answered by the emulator and by moto; REWRITE=1 writes the answers anew. Needs Python 3
+conformance: $(PYTHON_READY) ## the calls that Joiner makes, answered by the emulator and by moto; REWRITE=1 writes the answers anew; RECORDED=folder lists where the emulator differs from a recorded account. Needs Python 3
 	$(STEP) 'the emulator and moto answer' '1 minute, 4 the first time' \
-		go -C infra/local test -count=1 -v ./conformance -args -moto $(PYTHON)/bin/python $(if $(REWRITE),-rewrite)
+		go -C infra/local test -count=1 -v ./conformance -args -moto $(PYTHON)/bin/python $(if $(REWRITE),-rewrite) \
+		$(if $(RECORDED),-recorded $(abspath $(RECORDED)))
 
 # What follows is made by the targets above.
 
