@@ -53,7 +53,7 @@ func readAlarm(t *testing.T, p map[string]any) alarms.Alarm {
 // alarmsOf are all alarms of the stack with these settings, by name without its beginning.
 func alarmsOf(t *testing.T, more map[string]any) (all map[string]alarms.Alarm, texts map[string]string) {
 	t.Helper()
-	context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "trigger": "push", "priceAlarmUSD": 12.5}
+	context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "trigger": "push", "priceAlarmUSD": 12.5, "maxNodes": 500}
 	maps.Copy(context, more)
 	all, texts = map[string]alarms.Alarm{}, map[string]string{}
 	words(t, mustSynth(t, context)).each("AWS::CloudWatch::Alarm", func(_ string, p map[string]any) {
@@ -152,6 +152,8 @@ func writtenFaults() map[string]written {
 	return map[string]written{
 		"Faults": {"it counts panics of Joiner itself, and an input that causes one is mended, not kept",
 			func(s story) { s.put(ofCluster("joiner_faults_total"), 1, 1) }},
+		"CeilingReached": {"a run of a few nodes reaches no bound of a cluster",
+			func(s story) { s.put(ofCluster("joiner_launches_held_count"), 1, 1) }},
 		"TypesLeftOut": {"it needs three nodes that kube-scheduler refuses, which takes longer than a recording",
 			func(s story) { s.put(ofCluster("joiner_instance_types_left_out_count"), 1, 1) }},
 	}

@@ -216,7 +216,7 @@ func TestNodeRolesAreAsTheSettingsSay(t *testing.T) {
 }
 
 func TestAlarmsAreAsTheSettingsSay(t *testing.T) {
-	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "priceAlarmUSD": 12.5,
+	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "priceAlarmUSD": 12.5, "maxNodes": 500,
 		"alarmEmail": "ops@example.com", "dashboard": false})
 	tmpl.HasResourceProperties(jsii.String("AWS::CloudWatch::Alarm"), map[string]any{"AlarmName": "joiner-demo-Price", "Threshold": 12.5})
 	words(t, tmpl).each("AWS::CloudWatch::Alarm", func(id string, p map[string]any) {

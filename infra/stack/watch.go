@@ -64,7 +64,7 @@ func (p Props) wantsAlarm(id string) bool {
 	case settings.AlarmsNone:
 		return false
 	case settings.AlarmsEssential:
-		return slices.Contains(essentialAlarms(), id) || id == "Price"
+		return slices.Contains(append(essentialAlarms(), "Price", "CeilingReached"), id)
 	}
 	return true
 }
@@ -240,6 +240,11 @@ func (m monitoring) clusterAlarms() []alarm {
 		all = append(all, alarm{id: "PushMissed", row: "PushMissed", over: 0, of: 3, from: 6,
 			metric: m.ownMetric(metrics.PushMissed, sumOver(5)),
 			text:   "pods or deletions wait for the schedule although push is on: the cluster cannot reach the URL of wake, or its webhook is gone"})
+	}
+	if f := m.props.Functions; f.MaxNodes > 0 || f.MaxNodesPerMinute > 0 || f.MaxUSDPerHour > 0 {
+		all = append(all, alarm{id: "CeilingReached", row: "CeilingReached", over: 0, of: 2, from: 2,
+			metric: m.ownMetric(metrics.CeilingHeld, maximumOver(5)),
+			text:   "nodes are not launched because the cluster has reached maxNodes, maxNodesPerMinute or maxUSDPerHour: events on NodePools and pods say which; raise it, or find out who asks for so much"})
 	}
 	if set.PriceAlarmUSD > 0 {
 		all = append(all, alarm{id: "Price", row: "Price", over: set.PriceAlarmUSD, of: 2, from: 2,

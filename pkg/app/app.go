@@ -71,6 +71,7 @@ type App struct {
 
 	refusals   lifecycle.EvictionBackoff // of evictions; outlives an invocation
 	aside      provision.Aside           // what decisions fail about; the same
+	throttled  throttledRequests         // of the API server; the same
 	attention  pushAttention
 	disruption disruption.Cache // for the next pass of disrupt
 	alarms     discovery.Alarms
@@ -147,12 +148,18 @@ func packingIterations(v settings.Values) int {
 	return cmp.Or(v.PackingIterations, cluster.NoIterations)
 }
 
+func clusterCeiling(v settings.Values) cluster.Ceiling {
+	return cluster.Ceiling{Nodes: v.MaxNodes, NodesPerMinute: v.MaxNodesPerMinute,
+		MillionthsUSD: int64(v.MaxUSDPerHour * 1e6)}
+}
+
 func decisionSettings(v settings.Values) cluster.Settings {
 	return cluster.Settings{
 		NominatedPodsOnly:         v.NominatedPodsOnly,
 		IgnorePreferences:         v.PreferencePolicy == settings.PreferenceIgnore,
 		RelaxMinValues:            v.MinValuesPolicy == settings.MinValuesBestEffort,
 		MaxClaims:                 v.MaxNodeClaimsPerPass,
+		Ceiling:                   clusterCeiling(v),
 		PackingIterations:         packingIterations(v),
 		DeclaredNodeUSD:           v.PerNodeOverheadUSD,
 		MaxSpotPoolFraction:       v.MaxSpotPoolFraction,

@@ -53,7 +53,7 @@ func (a *App) connectCluster() error {
 	a.findAuthority = authorities(a).ReadAuthority // what refresh found out
 	a.kube, err = kube.New(kube.Config{Endpoint: a.set.ClusterEndpoint, CA: ca, UserAgent: version.UserAgent("joiner"),
 		Token: kube.EKSToken(sts.NewFromConfig(a.aws), a.set.ClusterName, time.Now), Now: time.Now,
-		Authority: a.renewAuthority})
+		Authority: a.renewAuthority, Wrap: a.throttled.count})
 	if err == nil {
 		a.cache = a.kube.NewClusterCache()
 		useCheckpoints(a)

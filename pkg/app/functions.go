@@ -51,6 +51,7 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) (err error) 
 	defer a.beginInvocation(ctx)()
 	p := a.newProvision(info, leaseHolder(ctx))
 	p.Diary, p.Stamp, p.Aside = a.decisionLog(), a.passStamp(ctx), &a.aside
+	p.Refusals = a.throttled.total
 	p.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
 	return p.Run(ctx, a.watchUntil(ctx))

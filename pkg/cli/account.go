@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -149,6 +150,9 @@ func functionFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor
 		if got.Environment != nil {
 			set := got.Environment.Variables
 			f.Mode = set["MODE"]
+			if n, err := strconv.Atoi(set["MAX_NODES"]); err == nil {
+				f.MaxNodes = n
+			}
 			f.RemoteWrite = remoteWriteOf(set)
 			f.Traces = settings.Traces{URL: set["TRACES_URL"], Secret: set["TRACES_SECRET"]}
 		}

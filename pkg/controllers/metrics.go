@@ -18,6 +18,7 @@ type Measurements struct {
 	unschedulable int
 	asleep        int // pods that wait until a NodePool wakes
 	leftOut       int // types whose nodes were bought in vain
+	held          int // launches that the ceiling of the cluster did not allow, in the pass with the most
 	unbound       time.Duration
 	decisions     []time.Duration
 	created       int
@@ -55,6 +56,17 @@ func (t *Measurements) NoteUnschedulable(s cluster.Snapshot, u []plan.Unplaced, 
 			t.unbound = max(t.unbound, now.Sub(p.Created))
 		}
 	}
+}
+
+// NoteHeld notes the launches of a pass that the ceiling of the cluster did not allow.
+func (t *Measurements) NoteHeld(held []plan.Held) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := 0
+	for _, h := range held {
+		n += h.Nodes
+	}
+	t.held = max(t.held, n)
 }
 
 // NoteMissedHints notes what the first pass of a tick found that push had not announced.
@@ -134,6 +146,9 @@ func (t *Measurements) PutMetrics(to Metrics) {
 	if t.leftOut > 0 {
 		r.Values = append(r.Values, metrics.Gauge(metrics.TypesLeftOut, float64(t.leftOut)))
 	}
+	if t.held > 0 {
+		r.Values = append(r.Values, metrics.Gauge(metrics.CeilingHeld, float64(t.held)))
+	}
 	if t.created > 0 {
 		r.Values = append(r.Values, metrics.Total(metrics.ClaimsCreated, t.created))
 	}
@@ -153,5 +168,5 @@ func (t *Measurements) PutMetrics(to Metrics) {
 			Values: []metrics.Value{metrics.Total(metrics.ClaimsDisrupt, t.disrupted[reason])}})
 	}
 	to.Put(records...)
-	t.looked, t.decisions, t.created, t.ended, t.disrupted = false, nil, 0, 0, nil
+	t.looked, t.decisions, t.created, t.ended, t.disrupted, t.held = false, nil, 0, 0, nil, 0
 }

@@ -13,6 +13,7 @@ import (
 	"joiner.sh/pkg/model/nomination"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/provisioning/ceiling"
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
@@ -115,6 +116,7 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache) *
 	s = nomination.ResolveOwnerNominations(s)
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations,
 		max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
+	s.Rules.MaxClaims = ceiling.MostClaims(s)
 	st := &State{snapshot: s, rules: m.Overruns.decayAt(s.Now).reduceRules(rulesOf(s.Rules)),
 		types: overlays.ByPool(s, sells), sells: sells, nodeIndex: newNodeIndex(s),
 		quietPeriods: quietPeriods{s.Now, map[string]PodStability{}},

@@ -83,7 +83,7 @@ func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...pl
 		for _, n := range set {
 			out[n.Node.Name] = true
 		}
-		if from.forGood && len(set) == 1 {
+		if from.forGood && len(set) == 1 && s.Rules.MaxClaims > 0 {
 			s.Rules.MaxClaims = 0 // nothing smaller can be asked about
 		}
 		for i, l := range besides {

@@ -11,6 +11,7 @@ import (
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/provisioning/ceiling"
 	"joiner.sh/pkg/provisioning/staticcapacity"
 	"joiner.sh/pkg/provisioning/stoppedcapacity"
 	"joiner.sh/pkg/rollout"
@@ -79,6 +80,7 @@ func decideWhole(s cluster.Snapshot) Outcome {
 	if asked && len(out.Plan.AllLaunches())+len(out.Plan.Starts()) == 0 {
 		refillBuffers(s, &out.Plan)
 	}
+	out.Plan = ceiling.LimitPlan(s, out.Plan)
 	return out
 }
 
@@ -124,7 +126,7 @@ func packWithReplacements(s, withoutSurplus cluster.Snapshot) (out Outcome) {
 		out.Replacements = interruption.AdmitWithinBudgets(s, noRoom)
 		view := interruption.WithoutAdmitted(withoutSurplus, out.Replacements)
 		view.Rules.MaxClaims = interruption.ClaimsForReplacement(view, out.Replacements)
-		out.Plan = binpack.Pods(view)
+		out.Plan = ceiling.LimitPlan(s, binpack.Pods(view))
 		found := interruption.BlockedByCapacity(s, out.Replacements, out.Plan)
 		if len(found) == 0 {
 			break

@@ -16,9 +16,9 @@ import (
 )
 
 // TestScenarios plays testdata: the words of a scenario's world; "budget POOL NODES"; "leave NODE IN", which has EC2
-// disturb the node then; and "decide", which prints the plan of a pass and which nodes wait to be left.
+// disturb the node then; "sells", which has EC2 sell a few types; and "decide", which prints the plan of a pass and which nodes wait to be left.
 func TestScenarios(t *testing.T) {
-	words := syntax.NewGrammar(scenario.Words(), "decide", "budget POOL NODES", "leave NODE IN")
+	words := syntax.NewGrammar(scenario.Words(), "decide", "budget POOL NODES", "leave NODE IN", "sells")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := scenario.New()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -34,6 +34,9 @@ func TestScenarios(t *testing.T) {
 						p.Disruption.Budgets = []cluster.NodeBudget{{Every: true, Nodes: d.CmdArgs[1].Key}}
 					}
 				}
+				return "ok\n"
+			case "sells":
+				w.Snapshot = sells(t, w.Snapshot)
 				return "ok\n"
 			case "leave":
 				in, err := time.ParseDuration(d.CmdArgs[1].Key)

@@ -5,11 +5,15 @@ import (
 	"time"
 )
 
+// mostNodes is more than a cluster of Kubernetes has.
+const mostNodes = 100_000
+
 // functionKnobs is the one place where the settings of the functions are written down.
 func functionKnobs() []settingBinding[Values] {
 	return slices.Concat(inGroup("Cluster", clusterKnobs()), inGroup("", wiringKnobs()),
 		inGroup("Reaction time", latencyKnobs()), inGroup("Life of a node", timeoutKnobs()),
 		inGroup("Size of nodes", sizingKnobs()), inGroup("Price", priceKnobs()),
+		inGroup("Bounds of the whole cluster", ceilingKnobs()),
 		inGroup("Rebalance recommendations", rebalanceKnobs()), inGroup("Disruption", disruptionKnobs()),
 		inGroup("Operation", operationKnobs()), inGroup("Prometheus", remoteWriteKnobs()),
 		inGroup("OpenTelemetry", tracesKnobs()))
@@ -168,6 +172,21 @@ func wholeIf(on bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+func ceilingKnobs() []settingBinding[Values] {
+	return []settingBinding[Values]{
+		wholeSetting(Setting{Name: "maxNodes", Env: "MAX_NODES", Default: "0", Unit: "nodes",
+			Doc: "The most nodes that Joiner runs, whatever it launches them for. Every NodeClaim counts until it is gone. 0: no bound. Nodes above a lower bound stay."},
+			wholeRange{0, mostNodes}, func(v *Values) *int { return &v.MaxNodes }),
+		wholeSetting(Setting{Name: "maxNodesPerMinute", Env: "MAX_NODES_PER_MINUTE", Default: "0",
+			Unit: "nodes per minute",
+			Doc:  "The most nodes that Joiner launches in a minute, so that a burst does not overload what they call when they start. 0: no bound."},
+			wholeRange{0, mostNodes}, func(v *Values) *int { return &v.MaxNodesPerMinute }),
+		numberSetting(Setting{Name: "maxUSDPerHour", Env: "MAX_USD_PER_HOUR", Default: "0", Unit: "USD per hour",
+			Doc: "The most that EC2 may charge for the instances of all nodes together. A launch counts with the dearest type that it names. 0: no bound. A price that rises later ends no node."},
+			numberRange{0, 1e6}, func(v *Values) *float64 { return &v.MaxUSDPerHour }),
+	}
 }
 
 func rebalanceKnobs() []settingBinding[Values] {

@@ -129,6 +129,9 @@ type Values struct {
 	VMMemoryOverheadPercent float64 // a fraction of the advertised memory: 0.075 is 7.5 %
 	ReservedENIs            int
 	MaxNodeClaimsPerPass    int
+	MaxNodes                int     // of the cluster; 0 for no bound, as for the next two
+	MaxNodesPerMinute       int     // of the cluster
+	MaxUSDPerHour           float64 // of the cluster
 	PackingIterations       int     // 0 for no search, or Auto
 	PerNodeOverheadUSD      float64 // per hour
 	SpotToSpotConsolidation bool

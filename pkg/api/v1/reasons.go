@@ -56,8 +56,12 @@ const (
 	ReasonTerminationGracePeriodElapsed = "TerminationGracePeriodElapsed"
 	ReasonDetachTimeout                 = "DetachTimeout" // of Joiner
 	ReasonConsistencyCheckFailed        = "ConsistencyCheckFailed"
-	ReasonWarming                       = "Warming"  // of Stopped: its node starts and pulls images
-	ReasonStopping                      = "Stopping" // of Stopped: Joiner stops its instance
-	ReasonStarting                      = "Starting" // of Stopped: Joiner starts its instance for pods
-	ReasonStarted                       = "Started"  // of Stopped: it is a node as others are
+	// of Launched: its instance runs, and the claim does not know it yet
+	ReasonInstanceStarted = "InstanceStarted"
+	// of Launched: it waits, because the ceiling of the cluster allows no more
+	ReasonCeilingReached = "CeilingReached"
+	ReasonWarming        = "Warming"  // of Stopped: its node starts and pulls images
+	ReasonStopping       = "Stopping" // of Stopped: Joiner stops its instance
+	ReasonStarting       = "Starting" // of Stopped: Joiner starts its instance for pods
+	ReasonStarted        = "Started"  // of Stopped: it is a node as others are
 )

@@ -60,5 +60,23 @@ func (e *examination) checkMemory() {
 		mend)
 }
 
+// checkCeiling says when the cluster has as many nodes as it may, or nearly.
+func checkCeiling(e *examination) {
+	const check = "maxNodes"
+	most := 0
+	for _, f := range e.f.Functions.List {
+		most = max(most, f.MaxNodes)
+	}
+	switch mend := "raise maxNodes in cdk.json and deploy again, or find out who asks for so many: joiner status"; {
+	case most == 0:
+	case e.f.Nodes >= most:
+		e.addFinding(Warning, check, fmt.Sprintf("there are %d nodes, and it is %d: nothing more is launched", e.f.Nodes, most), mend)
+	case float64(e.f.Nodes) >= tight*float64(most):
+		e.addFinding(Warning, check, fmt.Sprintf("there are %d nodes, and nothing is launched beyond %d", e.f.Nodes, most), mend)
+	default:
+		e.addFinding(Fine, check, fmt.Sprintf("there are %d nodes, and it is %d", e.f.Nodes, most), "")
+	}
+}
+
 // nodeHours is how long a node is assumed to live.
 const nodeHours = 10

@@ -145,13 +145,14 @@ type Functions struct {
 
 // Function is one of them.
 type Function struct {
-	Name   string
-	Found  bool
-	State  string // Active, Pending, Failed
-	Reason string // for another state
-	InVPC  bool
-	Mode   string // setting of that name
-	Memory int    // MiB
+	Name     string
+	Found    bool
+	State    string // Active, Pending, Failed
+	Reason   string // for another state
+	InVPC    bool
+	Mode     string // setting of that name
+	Memory   int    // MiB
+	MaxNodes int    // setting of that name; 0 for no bound
 	// where it sends metrics, as it is deployed; without a URL nowhere
 	RemoteWrite settings.RemoteWrite
 	Traces      settings.Traces // the same of traces
@@ -222,7 +223,7 @@ func RunChecks(f Facts) []Finding {
 	e.f = f
 	for _, check := range []func(){
 		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkRemoteWrite, e.checkTraces, e.checkNodeRole, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
-		e.checkClasses, e.checkPools, e.checkRollouts, e.spotRole, e.checkEncryption, e.checkLambda, e.checkMemory, e.checkCost, e.checkQuotas, e.devices,
+		e.checkClasses, e.checkPools, e.checkRollouts, e.spotRole, e.checkEncryption, e.checkLambda, e.checkMemory, func() { checkCeiling(&e) }, e.checkCost, e.checkQuotas, e.devices,
 		e.checkMissingRequests, e.checkAnnotations,
 	} {
 		check()

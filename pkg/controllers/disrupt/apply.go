@@ -13,6 +13,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/metrics"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/provisioning/ceiling"
 )
 
 // commandApplier carries out the plan of one pass.
@@ -191,11 +192,16 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 		return err
 	}
 	live.Now, live.Rules = m.d.Now(), m.d.Rules
-	launches := false
+	var begun []plan.Launch
 	for _, c := range p.Begin {
 		why := ""
 		checked := m.d.TryStep(ctx, &m.d.failed, "proof of the disruption of "+strings.Join(c.Claims, ","),
-			func() error { why = disruption.ChangedSince(live, c, *next); return nil })
+			func() error {
+				if why = disruption.ChangedSince(live, c, *next); why == "" {
+					why = m.ceilingRefusal(live, begun, c, next)
+				}
+				return nil
+			})
 		if !checked {
 			continue
 		}
@@ -207,7 +213,7 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 			}
 			continue
 		}
-		launches = launches || len(c.Launches) > 0
+		begun = append(begun, c.Launches...)
 		m.applyCommand(ctx, disruption.Plan{Begin: []disruption.Command{c}}, c.Claims, func() error {
 			about, err := m.beginCommand(ctx, c)
 			if err != nil && !controllers.IsConflict(err) {
@@ -216,10 +222,22 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 			return m.noteRefusedReplacement(ctx, c, err)
 		})
 	}
-	if launches && !controllers.WasRefused(ctx) {
+	if len(begun) > 0 && !controllers.WasRefused(ctx) {
 		m.wakeProvision(ctx)
 	}
 	return nil
+}
+
+// ceilingRefusal says why the ceiling of the cluster does not allow the replacements of the command, or nothing. Such a
+// command is remembered, so that later passes choose others.
+func (m *commandApplier) ceilingRefusal(live cluster.Snapshot, begun []plan.Launch, c disruption.Command,
+	next *disruption.Memory) string {
+	live.Catalog, live.Classes = m.s.Catalog, m.s.Classes
+	why := ceiling.Refusal(live, begun, c.Launches)
+	if why != "" {
+		*next = next.WithFailure(c.Claims, m.d.Now())
+	}
+	return why
 }
 
 // noteRefusedReplacement makes an outcome of it that the API server refuses a replacement as invalid: the nodes stay,

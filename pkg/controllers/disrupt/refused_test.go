@@ -76,3 +76,38 @@ func TestAReplacementThatTheAPIServerRefuses(t *testing.T) {
 		t.Errorf("%d attempts, claims %+v, want that of before", tried, c)
 	}
 }
+
+// At the ceiling of the cluster nothing is begun that needs a node more; the node is replaced once there is room.
+func TestNothingIsReplacedAtTheCeiling(t *testing.T) {
+	w := controllertest.NewWorld()
+	w.ChangePool(func(p *cluster.Pool) {
+		p.Hash, p.Disruption = "1", cluster.Disruption{Policy: "WhenEmpty", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "1"}}}
+	})
+	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
+	f := &controllertest.Functions{World: w}
+	f.Rest(t, 4)
+	w.ChangePool(func(p *cluster.Pool) { p.Hash = "2" })
+	before := w.Claims()[0].Name
+	disrupt := func(passes int) {
+		for range passes {
+			if err := f.Disrupt(w.Ports(fake.Fault{})).Run(t.Context(), w.Now().Add(5*time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			f.Rest(t, 1)
+		}
+	}
+	const oneNode = 50_000 // millionths of a USD, of which a second node costs more
+	for _, c := range []cluster.Ceiling{{Nodes: 1}, {MillionthsUSD: oneNode}} {
+		f.Ceiling = c
+		disrupt(6)
+		if now := w.Claims(); len(now) != 1 || now[0].Name != before || now[0].Annotations["joiner.sh/disruption"] != "" {
+			t.Errorf("below %+v there are %d NodeClaims, the first %s is marked %q", c, len(now), now[0].Name, now[0].Annotations["joiner.sh/disruption"])
+		}
+	}
+	f.Ceiling = cluster.Ceiling{Nodes: 2}
+	w.Advance(61 * time.Minute) // after which what came to nothing is tried again
+	disrupt(24)
+	if now := w.Claims(); len(now) != 1 || now[0].Name == before {
+		t.Errorf("with room for two there are %d NodeClaims, the first %s", len(now), now[0].Name)
+	}
+}

@@ -37,6 +37,9 @@ func batchLaunches(launches []plan.Launch, least int, seed string) []plan.Launch
 	}
 	alike := map[string][]int{}
 	for i, l := range launches {
+		if l.Waits != "" {
+			continue // nothing is asked for it now
+		}
 		key := fmt.Sprint(l.Pool, l.Class, l.Requirements, l.Labels, launchAnnotations(l.Annotations), l.Taints,
 			nomination.AtBoot(l.Startup), l.Types)
 		alike[key] = append(alike[key], i)

@@ -12,13 +12,14 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/lifecycle"
+	"joiner.sh/pkg/provisioning/ceiling"
 )
 
 // resumeLaunches launches claims that were stored and not launched, because an invocation died or EC2 failed. The
 // claims in s are brought up to date.
 func (p *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (launched int) {
 	l := p.newLauncher(s)
-	shared, single := groupBatches(p.unfinishedClaims(ctx, s.Claims))
+	shared, single := groupBatches(p.unfinishedClaims(ctx, l))
 	// as one: what a request started is shared out the same way each time
 	shared = slices.DeleteFunc(shared, func(batch []cluster.Claim) bool {
 		return slices.ContainsFunc(batch, func(c cluster.Claim) bool { return hasFailed(p, c) })
@@ -95,15 +96,20 @@ func (p *Controller) eachBatch(batches [][]cluster.Claim, do func([]cluster.Clai
 // hasFailed reports whether the launch of the claim failed a moment ago.
 func hasFailed(p *Controller, c cluster.Claim) bool { return p.failed.IsBackingOff(c.UID, p.Now()) }
 
-// unfinishedClaims are the claims that wait for their launch, ours by now. One that cannot be made ours is left to the
-// next pass.
-func (p *Controller) unfinishedClaims(ctx context.Context, claims []cluster.Claim) (out []cluster.Claim) {
-	for _, c := range claims {
+// unfinishedClaims are the claims that wait for their launch and may be launched now, ours by now. One that cannot be
+// made ours is left to the next pass.
+func (p *Controller) unfinishedClaims(ctx context.Context, l *claimLauncher) (out []cluster.Claim) {
+	held := ceiling.HeldClaims(l.s)
+	for i, c := range l.s.Claims {
 		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() || p.mishaps.isBackingOff(c.UID, p.Now()) ||
 			!lifecycle.MayResumeLaunch(c, p.Rules, p.Now()) {
 			continue
 		}
 		if _, shared := c.Batch(); !shared && hasFailed(p, c) {
+			continue
+		}
+		if why := held[c.UID]; why != "" {
+			l.s.Claims[i] = recordHeld(ctx, l, c, why)
 			continue
 		}
 		p.TryStep(ctx, &p.failed, "NodeClaim "+c.Name, func() error {
@@ -180,6 +186,10 @@ func (p *Controller) createClaims(ctx context.Context, l *claimLauncher, launche
 				func() (err error) { made, err = createClaim(ctx, l, want); return err })
 			if _, shared := made.Batch(); shared || !stored || made.Name == "" {
 				out[i] = made
+				return nil
+			}
+			if want.Waits != "" {
+				out[i] = recordHeld(ctx, l, made, want.Waits)
 				return nil
 			}
 			after, err := l.launchClaim(ctx, made, false)

@@ -10,15 +10,18 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/faultisolation"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/provisioning/ceiling"
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// Aside is what decisions of a process fail about, or the API server refuses, and are taken without. It outlives an
-// invocation; the zero value is ready.
+// Aside is what decisions of a process fail about, or the API server refuses, and are taken without, and how fast the
+// process launches. It outlives an invocation; the zero value is ready.
 type Aside struct {
-	list    []cluster.Aside
-	refused refusedClaims
-	late    lateDecision
+	list     []cluster.Aside
+	refused  refusedClaims
+	pacing   ceiling.Pacing
+	launched int // nodes, by the last pass
+	late     lateDecision
 }
 
 // launchFaults are the NodeClaims about whose launch a panic was caught. The zero value is ready; it may be used by

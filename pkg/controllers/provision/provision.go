@@ -65,6 +65,9 @@ type Controller struct {
 
 	Totals controllers.PassTotals // where decisions are counted for Prometheus; nil for nowhere
 
+	// how many requests the API server has refused as too many since the process began; nil where nobody counts
+	Refusals func() int
+
 	Aside *Aside // what decisions fail about, shared by the invocations of a process; nil for this one's own
 
 	said    string          // the plan that was logged last
@@ -168,12 +171,15 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	}
 	read := p.Now() // to read it again because that was slow would only make pods wait
 	controllers.NoteStage(ctx, controllers.StageResuming)
+	s = withPace(p, s)
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched := p.resumeLaunches(ctx, &s)
 	if p.Now().Sub(read) > oldestSnapshot {
+		pace := s.Pace
 		if s, err = p.readSnapshot(ctx); err != nil {
 			return false, err
 		}
+		s.Pace = pace
 	}
 	s = withPurchaseBrake(ctx, p, s)
 	controllers.NoteStage(ctx, controllers.StageDeciding)
@@ -197,6 +203,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	decided, seen, started, startErr := startStopped(ctx, p, &s, decided, start)
 	p.failed.NoteOutcome(ctx, "stopped capacity", startErr, p.Now())
 	changed, made := p.applyPlan(ctx, &s, decided)
+	p.Aside.launched = launched + len(made.launched)
 	changed += started
 	controllers.NoteStage(ctx, controllers.StageRecording)
 	p.finishPass(ctx, seen, s, decided.Plan, start)
@@ -209,6 +216,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 		p.events().recordLaunches(ctx, s, made)
 		p.events().recordUnplaced(ctx, s, interruption.WithoutRunning(s, decided.Replacements, decided.Plan).Unplaced)
 		p.events().recordPools(ctx, s, decided.Plan)
+		p.events().recordCeiling(ctx, s, decided.Plan.Held)
 		p.writeBufferStatus(ctx, s, decided.Plan)
 		return nil
 	})
@@ -320,6 +328,7 @@ func (p *Controller) finishPass(ctx context.Context, seen, s cluster.Snapshot, d
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.TotalPrice(), "ms",
 		p.Now().Sub(start).Milliseconds())
 	p.recordDecision(ctx, seen, decision)
+	p.sum.NoteHeld(decision.Held)
 	p.sum.NoteUnschedulable(s, decision.Unplaced, provisioning.HibernatingPods(s, binpack.ResolveOfferings(s),
 		decision.Unplaced), p.Now())
 }

@@ -35,6 +35,8 @@ type Snapshot struct {
 	Attachments []Attachment `json:"attachments,omitempty"`
 	Devices     Devices      `json:"devices,omitzero"`
 
+	// launches that the pass may begin, because the API server refused requests as too many; 0 for any number
+	Pace int `json:"pace,omitempty"`
 	// the pass before this one in the same invocation, with what it read; 0 for none
 	PassTook time.Duration `json:"passTook,omitempty"`
 
@@ -54,8 +56,10 @@ type Settings struct {
 	IgnorePreferences bool `json:"ignorePreferences,omitempty"`
 	// a minValues that cannot be met is lowered, instead of refusing the pool
 	RelaxMinValues bool `json:"relaxMinValues,omitempty"`
-	// new claims in one pass, 0 for no limit
+	// new claims in one pass, 0 for no limit, NoClaims for none
 	MaxClaims int `json:"maxClaims,omitempty"`
+	// of the whole cluster
+	Ceiling Ceiling `json:"ceiling,omitzero"`
 	// prices are those of instances alone, without volumes and public addresses
 	InstancePrices bool `json:"instancePrices,omitempty"`
 	// what one more node costs beside its price, USD per hour, where plans are compared; 0 for 0.0002
@@ -116,6 +120,9 @@ type Settings struct {
 	// is told how a decision goes; nil for nobody
 	Follower StageFollower `json:"-"`
 }
+
+// NoClaims as the number of new claims of a pass allows none.
+const NoClaims = -1
 
 // NoIterations as the number of search steps takes plans as they come first.
 const NoIterations = -1

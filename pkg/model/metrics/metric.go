@@ -48,6 +48,8 @@ const (
 	PassesCutShort  = "joiner_passes_cut_short_total"      // ended before time or memory ran out
 	// types of classes that are left out because their nodes were bought in vain
 	TypesLeftOut = "joiner_instance_types_left_out_count"
+	// launches that maxNodes, maxNodesPerMinute, maxUSDPerHour or the API server's refusals held back in a pass
+	CeilingHeld = "joiner_launches_held_count"
 	// pods and deletions that waited for the schedule although push is on
 	PushMissed = "joiner_push_missed_total"
 )

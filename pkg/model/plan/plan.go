@@ -33,6 +33,9 @@ type Plan struct {
 
 	Faults []Fault `json:",omitempty"` // what the decision failed about and was taken without
 
+	// Held are launches that the ceiling of the cluster does not allow now.
+	Held []Held `json:",omitempty"`
+
 	// LowerBoundUSD is proven: no plan that gives a place to the same pods costs less, in USD per hour of its launches'
 	// choices, with what interruptions are expected to cost. It is 0 when nothing is launched.
 	LowerBoundUSD float64
@@ -51,6 +54,9 @@ type Launch struct {
 	Pods         []string               // namespace/name, sorted
 	Choice       instancetypes.Offering // the cheapest offering that holds the pods
 	Types        []string               // every type that may be launched, cheapest first
+
+	// why its claim is stored and its instance started only later; empty where it may start now
+	Waits string `json:",omitempty"`
 }
 
 // Placement says that a pod fits on a node that exists or is on its way.
@@ -92,6 +98,13 @@ func (f Fault) String() string {
 type Skip struct {
 	Pool string
 	Why  string
+}
+
+// Held are launches of a pool that the ceiling of the cluster does not allow now.
+type Held struct {
+	Pool  string
+	Nodes int
+	Why   string
 }
 
 // OversizedDaemon is a DaemonSet whose pods fit no type of these pools.

@@ -24,6 +24,9 @@ func (p Plan) Lines() []string {
 	for _, s := range p.Short {
 		out = append(out, fmt.Sprintf("short pool %s: %s", s.Pool, s.Why))
 	}
+	for _, h := range p.Held {
+		out = append(out, fmt.Sprintf("hold %d launches of pool %s: %s", h.Nodes, h.Pool, h.Why))
+	}
 	for _, node := range p.nodeTexts() {
 		var pods []string
 		for _, e := range p.Existing {
@@ -75,8 +78,12 @@ func (l Launch) String() string {
 	case len(l.Pods) == 0:
 		whom = "the number of nodes of the pool"
 	}
-	return fmt.Sprintf("launch %s from pool %s at %s (%d types possible) for %s", l.Choice.Offer, l.Pool,
+	out := fmt.Sprintf("launch %s from pool %s at %s (%d types possible) for %s", l.Choice.Offer, l.Pool,
 		l.PriceText(), len(l.Types), whom)
+	if l.Waits != "" {
+		out += ", which waits: " + l.Waits
+	}
+	return out
 }
 
 // PriceText says what the node costs per hour, what of that is not for its instance, and what it was counted dearer.

@@ -13,15 +13,13 @@ const (
 	// lastLaunch is how long before the launch time-out no launch begins any more. One that has begun is over by then,
 	// and EC2 lists its instance.
 	lastLaunch = 30 * time.Second
-	// reasonInstanceStarted is the reason of the condition Launched of a claim that does not know its instance yet.
-	reasonInstanceStarted = "InstanceStarted"
 )
 
 // MayResumeLaunch reports whether a launch of the claim may begin now. Shortly before the launch time-out none does:
 // its instance would start for a claim that goes. A claim whose instance runs already gets it by the same request.
 func MayResumeLaunch(c cluster.Claim, rules cluster.Settings, now time.Time) bool {
 	k := c.Condition(v1.ConditionLaunched)
-	return rules.LaunchTimeout <= lastLaunch || k.Reason == reasonInstanceStarted ||
+	return rules.LaunchTimeout <= lastLaunch || k.Reason == v1.ReasonInstanceStarted ||
 		now.Before(k.Since.Add(rules.LaunchTimeout-lastLaunch))
 }
 
@@ -58,6 +56,6 @@ func (v index) noteStartedInstance(c cluster.Claim) []plan.Action {
 		return nil
 	}
 	return v.writeCondition(c, cluster.Condition{Type: v1.ConditionLaunched, Status: "Unknown",
-		Reason: reasonInstanceStarted, Message: "instance " + i.ID + " was started for it",
+		Reason: v1.ReasonInstanceStarted, Message: "instance " + i.ID + " was started for it",
 		Since: c.Condition(v1.ConditionLaunched).Since})
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -47,6 +48,8 @@ func (e explainer) refusalsFor(k *podClass) []string {
 			continue
 		}
 		switch {
+		case e.a.w.s.Rules.MaxClaims == cluster.NoClaims:
+			pools.addRefusal(p.Name, "maxNodes or maxNodesPerMinute allows no new node now")
 		case e.a.used.claimsUsedUp():
 			pools.addRefusal(p.Name, fmt.Sprintf("the %d new nodes that one pass may make are used up, the next pass goes on", e.a.w.s.Rules.MaxClaims))
 		case !held:

@@ -63,7 +63,7 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 			before++
 		}
 	}
-	if most := a.w.s.Rules.MaxClaims; cost >= budget || most > 0 && a.used.opened+len(plan)-before > most {
+	if most := a.w.s.Rules.MaxClaims; cost >= budget || most != 0 && a.used.opened+len(plan)-before > max(most, 0) {
 		return 0
 	}
 	s.acceptNodes(group, hosts, plan, t)

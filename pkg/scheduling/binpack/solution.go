@@ -173,7 +173,7 @@ func (w *problem) standingUsage(spotCeiling int64) usage {
 }
 
 // claimsUsedUp reports whether the pass may make no more nodes.
-func (u *usage) claimsUsedUp() bool { return u.most > 0 && u.opened >= u.most }
+func (u *usage) claimsUsedUp() bool { return u.most != 0 && u.opened >= u.most }
 
 // exceedsLimits reports whether one more node of this capacity would break a limit of the pool.
 func (u *usage) exceedsLimits(p *pool, capacity resources.List) bool {

@@ -77,6 +77,8 @@ type Functions struct {
 	Repair        bool // nodes are repaired
 	HoldNominated bool // new nodes are held
 	ShareFrom     int  // launches that share a request
+
+	Ceiling cluster.Ceiling // of the whole cluster
 }
 
 // newDeps is what an invocation needs beside its ports.
@@ -109,7 +111,7 @@ func (f *Functions) Lifecycle(p *fake.Ports) *lifecycle.Controller {
 // Rules are the settings of decisions with what the fields turn on.
 func (f *Functions) Rules() cluster.Settings {
 	r := Rules()
-	r.NodeRepair, r.NominatedPodsOnly = f.Repair, f.HoldNominated
+	r.NodeRepair, r.NominatedPodsOnly, r.Ceiling = f.Repair, f.HoldNominated, f.Ceiling
 	return r
 }
 

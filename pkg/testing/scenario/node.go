@@ -20,7 +20,7 @@ const labelEBSZone = "topology.ebs.csi.aws.com/zone"
 // addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and
 // "attaches DRIVER COUNT". Words: ready=20 and initialized=9 (for so many seconds), reservation=cr-1 (that its instance
 // is in), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not
-// initialized), unregistered, deleting, end=90 (by force, after so many seconds), grace=90 (of the claim), disrupted
+// initialized), unregistered, deleting, interrupted (EC2 takes it back), end=90 (by force, after so many seconds), grace=90 (of the claim), disrupted
 // (tainted), moving (by a disruption that brings its replacements).
 func (w *World) addNode(d directive) error {
 	t, ok := w.typeOf(d.str("type"))
@@ -92,6 +92,11 @@ func (w *World) claimOf(n *cluster.Node, d directive, t instancetypes.Type) clus
 	if d.has("initialized") {
 		since := w.Snapshot.Now.Add(-time.Duration(d.num("initialized", 0)) * time.Second)
 		c.Conditions = []cluster.Condition{{Type: api.ConditionInitialized, Status: "True", Since: since}}
+	}
+	if d.has("interrupted") {
+		c.Deleting = w.Snapshot.Now
+		c.Annotations = map[string]string{api.AnnotationDrainAfterReplacement: w.Snapshot.Now.Add(
+			time.Minute).Format(time.RFC3339)}
 	}
 	if d.has("end") {
 		c.Annotations = map[string]string{api.AnnotationTerminationTimestamp: w.Snapshot.Now.Add(

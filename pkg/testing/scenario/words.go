@@ -11,7 +11,7 @@ func Words() syntax.Grammar {
 		"pool NAME weight=# class= static replicas=# deleting not-ready= unseen overhead=#",
 		"pods NAME n=# cpu=# mem=# ns= priority=# on= owner= ready deleting protected virtual nominated= grace=# bound",
 		"daemon NAME cpu=# mem=# ns= priority=#",
-		"node NAME type= zone= capacity= pool= ready=# initialized=# reservation= unmanaged nominated= starting unregistered deleting end=# grace=# disrupted moving",
+		"node NAME type= zone= capacity= pool= ready=# initialized=# reservation= unmanaged nominated= starting unregistered deleting interrupted end=# grace=# disrupted moving",
 		"claim NAME pool= types= zones= cpu=# mem=# pods=# nominated= type= zone= age= lost= deleting",
 		"namespace NAME",
 		"budget NAME blocking allowed=# always",
@@ -21,6 +21,6 @@ func Words() syntax.Grammar {
 		"sold-out TYPE zone= capacity=",
 		"spot-pool TYPE zone= hours=# interruptions=#",
 		"class NAME broken=",
-		"rules ignore-preferences best-effort registration-minutes=# max-claims=# spot-pool-share=# pod-interruption-milliusd=#",
+		"rules ignore-preferences best-effort registration-minutes=# max-claims=# max-nodes=# max-nodes-per-minute=# max-milliusd=# spot-pool-share=# pod-interruption-milliusd=#",
 	)
 }

@@ -88,6 +88,9 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 		w.Snapshot.Rules.RelaxMinValues = dir.has("best-effort")
 		w.Snapshot.Rules.RegistrationTimeout = time.Duration(dir.num("registration-minutes", 0)) * time.Minute
 		w.Snapshot.Rules.MaxClaims = int(dir.num("max-claims", 0))
+		w.Snapshot.Rules.Ceiling = cluster.Ceiling{Nodes: int(dir.num("max-nodes", 0)),
+			NodesPerMinute: int(dir.num("max-nodes-per-minute", 0)),
+			MillionthsUSD:  1000 * int64(dir.num("max-milliusd", 0))}
 		w.Snapshot.Rules.MaxSpotPoolFraction = float64(dir.num("spot-pool-share", 0)) / 100
 		w.Snapshot.Rules.PodInterruptionCostUSD = float64(dir.num("pod-interruption-milliusd", 0)) / 1000
 	}

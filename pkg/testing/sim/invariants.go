@@ -35,6 +35,7 @@ func stepInvariants() []invariant {
 		at("launch before the finalizer", checkLaunchFinalizer),
 		at("doubled instance", checkOneInstance),
 		at("limit of the pool", checkPoolLimit),
+		at("above the ceiling of the cluster", checkCeiling),
 		at("claim changed its instance", checkInstanceKept),
 		at("adopted the wrong instance", checkAdoption),
 		at("more nodes than the step allows", checkTrialNodes),

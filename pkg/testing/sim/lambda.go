@@ -21,6 +21,7 @@ type lambda struct {
 	started   int
 	over      bool                     // nothing is invoked any more
 	newPorts  func(*invocation) *Ports // what an invocation reaches the world by
+	ceiling   func() cluster.Ceiling   // of an invocation that begins now
 }
 
 // Function is a program under test and how it is run: by a schedule, by others that wake it, by events.
@@ -45,7 +46,9 @@ type Invocation struct {
 	Now    func() time.Time // its clock, which may be wrong by a second or two
 	Until  time.Time        // by when it must have ended by itself
 	Event  Event            // what invoked it
-	Log    *slog.Logger
+	// of the whole cluster, as the function was deployed
+	Ceiling cluster.Ceiling
+	Log     *slog.Logger
 }
 
 // invocation is one run as the platform sees it. dead is guarded by engine.mu and written by the loop.
@@ -99,7 +102,7 @@ func (l *lambda) invokeAsync(fn *Function, e Event, attempt int, asked time.Time
 		recalled: map[string]bool{}, cache: l.caches.take(fn)}
 	l.alive = append(l.alive, inv)
 	skew := l.drawDuration(-l.plan.skew, l.plan.skew)
-	in := Invocation{Ports: l.newPorts(inv), Holder: inv.String(), Event: e,
+	in := Invocation{Ports: l.newPorts(inv), Holder: inv.String(), Event: e, Ceiling: l.ceiling(),
 		Now:   func() time.Time { return time.Now().Add(skew) },
 		Until: inv.started.Add(min(l.plan.stay, fn.Timeout-5*time.Second)).Add(skew),
 		Log:   slog.New(&logHandler{l.engine, inv})}

@@ -35,6 +35,9 @@ type Scenario struct {
 
 	// SpotPools has Joiner learn spot pools in a storm, at so many USD for a pod that an interruption moves; 0 for not.
 	SpotPools float64
+
+	// Ceiling bounds the whole cluster in a storm; without it, a quarter of them are.
+	Ceiling bool
 }
 
 // Hour is what a cluster is like at the end of an hour of a day.

@@ -19,8 +19,11 @@ import (
 
 // The flags of make sim. Without them a test run plays a few seeds; make test-all plays more.
 var (
-	seeds    = shortrun.NewCount("seeds", 40, 8, "how many seeds to play")
-	first    = flag.Uint64("first", 1, "the first of them")
+	seeds = shortrun.NewCount("seeds", 40, 8, "how many seeds to play")
+	first = flag.Uint64("first", 1, "the first of them")
+
+	ceilingSeeds = shortrun.NewCount("ceilings", 12, 4, "how many storms below a ceiling to play")
+
 	progress = flag.Bool("progress", false, "say every few seconds how far it is, and at the end what it proved")
 	story    = flag.Bool("story", false, "print the whole trace of the first seed")
 	aim      = flag.String("aim", "", "a crash point, as it is told: seeds aim at it alone, as the worlds that are made for points that seeds missed")
@@ -102,6 +105,19 @@ func TestSeedsThatFoundFaults(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			if r := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Aims: aims(seed)}); len(r.Violations) > 0 {
+				t.Errorf("%s\n%s", r.Violations[0], r.Trace)
+			}
+		})
+	}
+}
+
+// TestCeiling plays storms in clusters that are bounded as a whole, and bounded otherwise in the middle of the storm.
+func TestCeiling(t *testing.T) {
+	for seed := range uint64(ceilingSeeds.N()) {
+		t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
+			t.Parallel()
+			s := sim.Scenario{Seed: seed + 1, Catalog: objects.FewTypes(), Aims: aimed(seed + 1), Ceiling: true}
+			if r := sim.RunScenario(t, s); len(r.Violations) > 0 {
 				t.Errorf("%s\n%s", r.Violations[0], r.Trace)
 			}
 		})

@@ -34,6 +34,7 @@ type world struct {
 	stopped    *stoppedTrial     // of stopped capacity; nil without
 	spot       *spotStore        // of spot pools; nil where they are not learned
 	book       *disruptionReport // of a day; nil in a storm
+	ceilings   ceilings
 	invariants []invariant
 }
 
@@ -44,7 +45,7 @@ func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
 	w.network = &network{engine: e, faults: newFaultSource(e), api: w.api, account: newAccount(),
 		refused: map[string]int{}}
 	w.lambda = &lambda{engine: e, functions: map[string]*Function{}, caches: drawCaches(seed),
-		newPorts: w.newPorts}
+		newPorts: w.newPorts, ceiling: w.ceilings.current}
 	w.volumes = drawVolumes(e, seed, w.catalog.zoneNames())
 	w.account = &account{engine: e, catalog: w.catalog, image: 1, before: 1, profiles: map[string]nodeclass.Profile{}}
 	w.scheduler = &scheduler{engine: e, api: w.api, volumes: w.volumes, mostTried: drawMostTried(seed)}
@@ -90,6 +91,9 @@ func (w *world) setUp(s Scenario) {
 	w.focusPools()
 	w.drawClasses()
 	w.drawCommitment()
+	if s.Day == 0 && s.Notices == nil && s.Trial == nil && s.Stopped == nil {
+		w.deployCeilings(s.Seed, s.Ceiling)
+	}
 	for _, f := range Functions(w.rules, w.plan.share) {
 		w.lambda.order = append(w.lambda.order, &f)
 		w.lambda.functions[f.Name] = &f

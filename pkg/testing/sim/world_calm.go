@@ -41,6 +41,9 @@ func (w *world) endTrouble() {
 	w.addTrace("-- calm --")
 	w.calmed = time.Now()
 	w.trouble = false
+	if len(w.ceilings.list) > 0 { // pods would wait for ever
+		w.useCeiling(cluster.Ceiling{})
+	}
 	w.plan.lost, w.plan.double, w.plan.slow = 0, 0, 0
 	w.ec2.scarce = map[instancetypes.Offer]bool{}
 	for i := range w.api.pools {

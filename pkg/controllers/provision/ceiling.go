@@ -1,0 +1,50 @@
+package provision
+
+import (
+	"context"
+
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+)
+
+// recordHeld says on a stored claim that its launch waits for room below the ceiling of the cluster.
+func recordHeld(ctx context.Context, l *claimLauncher, c cluster.Claim, why string) cluster.Claim {
+	after := c
+	l.p.TryStep(ctx, &l.p.failed, "NodeClaim "+c.Name, func() (err error) {
+		if may, err := controllers.MayBegin(ctx, l.p.Log, "hold claim "+c.Name); err != nil || !may {
+			return err
+		}
+		after, err = l.recordUnlaunched(ctx, c, v1.ReasonCeilingReached, why)
+		return err
+	})
+	return after
+}
+
+// withPace is the snapshot with how many nodes this pass may launch, after what the API server has refused since the
+// last pass of this process.
+func withPace(p *Controller, s cluster.Snapshot) cluster.Snapshot {
+	if p.Refusals == nil {
+		return s
+	}
+	p.Aside.pacing = p.Aside.pacing.Next(p.Refusals(), p.Aside.launched, p.Now())
+	if s.Pace = p.Aside.pacing.Most; s.Pace > 0 {
+		p.Log.Warn("launches slowed down", "because", "the API server refuses requests as too many (429)", "mostNodes",
+			s.Pace)
+	}
+	return s
+}
+
+// recordCeiling says on NodePools that the ceiling of the cluster keeps nodes from being launched.
+func (p eventWriter) recordCeiling(ctx context.Context, s cluster.Snapshot, held []plan.Held) {
+	var events []cluster.Event
+	for _, h := range held[:min(len(held), controllers.MaxPoolEvents)] {
+		if pool, ok := s.PoolOf(h.Pool); ok {
+			events = append(events, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true,
+				Reason: v1.ReasonCeilingReached, Message: "nodes are not launched: " + h.Why,
+				Every: controllers.PoolEventEvery})
+		}
+	}
+	p.recordEvents(ctx, events)
+}
