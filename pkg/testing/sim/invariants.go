@@ -23,29 +23,7 @@ func at[S any](name string, check func(*world, S) []string) invariant {
 
 // stepInvariants are those that hold at every step, in the order in which they are looked at.
 func stepInvariants() []invariant {
-	return []invariant{
-		at("capacity without the lease", checkCapacityLease),
-		at("capacity counted twice", checkCapacityCounted),
-		at("node where the volume is not", checkLaunchZone),
-		at("price", checkPublicPrice),
-		at("covered twice", checkCommitmentRoom),
-		at("asks for more than there are claims", checkOrderSize),
-		at("asks for what is sold out", checkSoldOutOrdered),
-		at("launch without a claim", checkLaunchHasClaim),
-		at("launch before the finalizer", checkLaunchFinalizer),
-		at("doubled instance", checkOneInstance),
-		at("limit of the pool", checkPoolLimit),
-		at("above the ceiling of the cluster", checkCeiling),
-		at("claim changed its instance", checkInstanceKept),
-		at("adopted the wrong instance", checkAdoption),
-		at("more nodes than the step allows", checkTrialNodes),
-		at("made with what failed", checkTrialFailed),
-		at("step in spite of an alarm", checkTrialStep),
-		at("spot event counted twice", checkSpotCounted),
-		at("started for nobody", checkStartNoted),
-		at("stopped in use", checkStopUnused),
-		at("refused start without a launch", checkRefusedLaunched),
-
+	return append(launchInvariants(), []invariant{
 		at("foreign node", checkNodeOurs),
 		at("node released alive", checkNodeRelease),
 		at("finalizer gone before the instance", checkClaimRelease),
@@ -84,6 +62,33 @@ func stepInvariants() []invariant {
 		at("notice without effect", checkNoticeHandled),
 		at("status without effect", checkStatusHandled),
 		at("forced without need", checkForcedDrain),
+	}...)
+}
+
+// launchInvariants are those about what is bought, started and stopped.
+func launchInvariants() []invariant {
+	return []invariant{
+		at("capacity without the lease", checkCapacityLease),
+		at("capacity counted twice", checkCapacityCounted),
+		at("node where the volume is not", checkLaunchZone),
+		at("price", checkPublicPrice),
+		at("covered twice", checkCommitmentRoom),
+		at("asks for more than there are claims", checkOrderSize),
+		at("asks for what is sold out", checkSoldOutOrdered),
+		at("launch without a claim", checkLaunchHasClaim),
+		at("launch before the finalizer", checkLaunchFinalizer),
+		at("doubled instance", checkOneInstance),
+		at("limit of the pool", checkPoolLimit),
+		at("above the ceiling of the cluster", checkCeiling),
+		at("claim changed its instance", checkInstanceKept),
+		at("adopted the wrong instance", checkAdoption),
+		at("more nodes than the step allows", checkTrialNodes),
+		at("made with what failed", checkTrialFailed),
+		at("step in spite of an alarm", checkTrialStep),
+		at("spot event counted twice", checkSpotCounted),
+		at("started for nobody", checkStartNoted),
+		at("stopped in use", checkStopUnused),
+		at("refused start without a launch", checkRefusedLaunched),
 	}
 }
 

@@ -58,8 +58,8 @@ func drawPlan(e *engine) seedPlan {
 		together: 1 + e.rng.IntN(2), share: []int{0, 0, 2, 5}[e.rng.IntN(4)], partial: pick(0, 0.1, 0.4)}
 }
 
-// rules are the settings of the functions, with time-outs short enough to be seen.
-// Nodes that are held share no request, so most runs have one or the other.
+// drawRules draws the settings of the functions, with time-outs short enough to be seen. Nodes that are held share no
+// request, so most runs have one or the other.
 func drawRules(e *engine, shares bool) cluster.Settings {
 	hold := 0.9
 	if shares {

@@ -105,7 +105,7 @@ func (w *workloads) drawConstraints(a *app, p *cluster.Pod) {
 	}
 }
 
-// daemons are on every node: one that stays to the end, and sometimes one that must be drained.
+// drawDaemons adds what runs on every node: one that stays to the end, and sometimes one that must be drained.
 func (w *workloads) drawDaemons() {
 	for i, name := range []string{"net", "logs"} {
 		if i == 1 && w.drawChance(0.6) {
