@@ -2,7 +2,9 @@ package lifecycle_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,6 +86,33 @@ func TestNothingIsTakenAwayOnTheWordOfACache(t *testing.T) {
 			if !claim.Deleting.IsZero() {
 				t.Errorf("%s: claim %s was deleted", c.name, claim.Name)
 			}
+		}
+	}
+}
+
+// unprovenReader has a cache without claims, and cannot look live.
+type unprovenReader struct{ staleReader }
+
+func (r *unprovenReader) ReadSnapshot(context.Context) (cluster.Snapshot, error) {
+	return cluster.Snapshot{}, errors.New("planted: the API server times out")
+}
+
+// Where the live look fails, the pass fails: nothing of a cluster without claims is believed.
+func TestAProofThatFailsIsNoProof(t *testing.T) {
+	f := controllertest.RunningPods(t)
+	f.World.Advance(time.Hour) // nobody is too young to be leaked
+	ports := f.World.Ports(fake.Fault{})
+	l := f.Lifecycle(ports)
+	l.Read = &unprovenReader{staleReader{Ports: ports, shows: func(s cluster.Snapshot) cluster.Snapshot {
+		s.Claims = nil
+		return s
+	}}}
+	if err := l.Run(t.Context(), f.Once()); err == nil || !strings.Contains(err.Error(), "planted") {
+		t.Errorf("error %v", err)
+	}
+	for _, i := range f.World.Instances() {
+		if i.Gone() {
+			t.Errorf("instance %s was ended", i.ID)
 		}
 	}
 }

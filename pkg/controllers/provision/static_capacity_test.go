@@ -2,9 +2,11 @@ package provision_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/testing/controllertest"
@@ -62,6 +64,28 @@ func TestAStaticPoolHasItsNumberOfNodes(t *testing.T) {
 	scaleTo(f, 0)
 	f.Rest(t, 4)
 	expectNodes(t, f, 0)
+}
+
+// A pool that sleeps now has nothing to be settled, and a pass asks for no more than where all is settled. Once it is
+// awake it has its nodes.
+func TestAStaticPoolThatSleepsCostsNothing(t *testing.T) {
+	f := fixed(2)
+	now := f.World.Now().UTC()
+	f.World.ChangePool(func(p *cluster.Pool) {
+		p.Disruption.SleepAt = fmt.Sprintf("%d %d * * *", now.Minute(), now.Hour())
+		p.Disruption.SleepFor = time.Hour
+	})
+	f.World.Advance(time.Minute)
+	calls := f.World.Ports(fake.Fault{})
+	if err := f.Provision(calls).Run(t.Context(), f.Once()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"list pending pods", "list claims", "list static pools"}; !slices.Equal(calls.Calls(), want) {
+		t.Errorf("a pool that sleeps costs the calls %q, want %q", calls.Calls(), want)
+	}
+	f.World.Advance(time.Hour)
+	f.Rest(t, 4)
+	expectNodes(t, f, 2)
 }
 
 // Pods that wait make no node in a static pool, and may run on those that it has.

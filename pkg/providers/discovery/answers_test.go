@@ -53,6 +53,27 @@ func TestTheServiceCIDROfACluster(t *testing.T) {
 	}
 }
 
+// A cluster that EKS does not tell about is an error, not one without an address.
+func TestAClusterThatEKSDoesNotTellAbout(t *testing.T) {
+	refuses := eks.New(eks.Options{Region: "us-west-2", HTTPClient: refusal{}, Credentials: aws.AnonymousCredentials{},
+		Retryer: aws.NopRetryer{}})
+	silent := eks.New(eks.Options{Region: "us-west-2", HTTPClient: &answers{body: `{}`}, Credentials: aws.AnonymousCredentials{}})
+	for want, c := range map[string]*eks.Client{"AccessDeniedException": refuses, "the answer is empty": silent} {
+		got, err := DescribeCluster(t.Context(), c, "demo")
+		if err == nil || !strings.Contains(err.Error(), want) || got != (Cluster{}) {
+			t.Errorf("%+v, error %v, want %s", got, err, want)
+		}
+	}
+}
+
+// refusal is EKS that denies every request.
+type refusal struct{}
+
+func (refusal) Do(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"X-Amzn-Errortype": {"AccessDeniedException"}},
+		Body: io.NopCloser(strings.NewReader(`{"message": "no"}`)), Request: r}, nil
+}
+
 // In China prices are in yuan.
 func TestCurrencyOfARegion(t *testing.T) {
 	for region, want := range map[string]float64{"us-west-2": 0.096, "cn-north-1": 0.7} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"testing"
 
@@ -66,4 +67,13 @@ func TestStateStore(t *testing.T) {
 	read(one, "map[n:2] false <nil>")
 	b.body, b.version = []byte("nonsense"), b.version+1
 	read(one, "map[] false <nil>")
+}
+
+// What cannot be written as JSON is an error, and leaves in the bucket what is there.
+func TestStateThatCannotBeEncoded(t *testing.T) {
+	b := &bucket{}
+	s := &prometheus.StateStore[float64]{S3: b, Bucket: "b"}
+	if err := s.WriteState(t.Context(), math.NaN()); err == nil || b.version != 0 {
+		t.Errorf("error %v, %d versions", err, b.version)
+	}
 }
