@@ -186,6 +186,14 @@ func (c Claim) Overdue(now time.Time, limit time.Duration) bool {
 	return limit > 0 && c.Is(api.ConditionLaunched) && k.Status != "True" && !now.Before(k.Since.Add(limit))
 }
 
+// NeverLaunched reports whether the claim has had no instance for longer than lifecycle leaves any claim, so that
+// somebody keeps it from being deleted.
+func (c Claim) NeverLaunched(now time.Time, rules Settings) bool {
+	k := c.Condition(api.ConditionLaunched)
+	return rules.LaunchTimeout > 0 && k.Status != "True" &&
+		!now.Before(k.Since.Add(rules.LaunchTimeout+rules.RegistrationTimeout))
+}
+
 // Deadline is when draining the claim's node ends by force, as the annotation on it says; zero when it says nothing.
 func (c Claim) Deadline() time.Time {
 	t, err := time.Parse(time.RFC3339, c.Annotations[api.AnnotationTerminationTimestamp])

@@ -35,7 +35,8 @@ func (en *existingNodes) findHosts(waiting map[*cluster.Pod]bool) {
 	for _, h := range en.all {
 		_, unused := slices.BinarySearch(en.s.Unused, h.Name())
 		if h.MarkedForDeletion() || h.Standby() || h.LostNode(en.s.Now) || unused ||
-			h.Node == nil && h.Claim.Overdue(en.s.Now, en.s.Rules.RegistrationTimeout) {
+			h.Node == nil && (h.Claim.Overdue(en.s.Now, en.s.Rules.RegistrationTimeout) ||
+				h.Claim.NeverLaunched(en.s.Now, en.s.Rules)) {
 			continue
 		}
 		var pods []*cluster.Pod

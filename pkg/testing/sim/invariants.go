@@ -55,6 +55,7 @@ func stepInvariants() []invariant {
 		at("class released too early", checkClassReleased),
 		at("functions wake each other in a circle", checkChain),
 		at("error without a fault", checkError),
+		at("others wait for what nobody may write", checkWatchGoesOn),
 		at("own write not seen", checkOwnWrite),
 		at("older than its invocation", checkSeenSinceStart),
 		at("refresh is not told", checkRefreshTold),

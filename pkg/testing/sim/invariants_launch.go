@@ -41,7 +41,8 @@ func checkCapacityCounted(w *world, s claimCreated) []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.api.claims)) {
 		have := w.api.claims[name]
-		late := have.Overdue(time.Now().Add(w.plan.skew), w.rules.RegistrationTimeout) // nobody waits for it any more
+		by := time.Now().Add(w.plan.skew)
+		late := have.Overdue(by, w.rules.RegistrationTimeout) || have.NeverLaunched(by, w.rules) // nobody waits for it
 		if !have.Deleting.IsZero() || late || had[have.UID] || sameCommand(have, c) || tooMany(w, have) ||
 			isKept(have) {
 			continue

@@ -63,6 +63,7 @@ type invocation struct {
 	cancel  context.CancelFunc
 	dead    bool
 	faulty  bool // something went wrong with it
+	denied  bool // it may not write an object
 	err     error
 	open    map[*portRequest]bool
 	learned []refusedOffer // offers that it was told are sold out

@@ -14,6 +14,7 @@ type network struct {
 	lambda  *lambda
 	account *requestlimits.Account
 	refused map[string]int // calls by AWS for their rate, by action
+	denied  *denial        // nil in worlds in which everything may be written
 }
 
 // portRequest is one call on its way.
@@ -70,10 +71,15 @@ func (n *network) carryOut(r *portRequest, f callFault, back time.Duration) {
 		n.failRequest(r, f, back)
 		return
 	}
+	if n.denied != nil && n.denied.denies(r) {
+		n.refuseDenied(r, back)
+		return
+	}
 	if n.refuse(r, f, back) {
 		return
 	}
 	value, err := r.effect()
+	n.noteCreated(r, value)
 	switch {
 	case err != nil:
 		n.addTrace("%s %s %s: %v", r.inv, r.call, r.key, err)

@@ -28,7 +28,7 @@ func volumePoints() []sim.CrashPoint {
 func usualPoints() []sim.CrashPoint {
 	return pointsOf([]calls{
 		{"provision", []string{"let tolerate", "acquire lease", "ask who watches", "keep watch lease", "leave watch lease", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch", "launch batch",
-			"list claims", "list pending pods", "list static pools", "look for the instance", "mark sold out", "put metrics", "read catalog", "read claims", "read nodes",
+			"list claims", "list pending pods", "list static pools", "look for the instance", "mark sold out", "note unused nodes", "put metrics", "read catalog", "read claims", "read nodes",
 			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "wake refresh", "write event",
 			"write status of claim"}},
 		{"lifecycle", []string{"open node", "ask who watches", "keep watch lease", "leave watch lease", "annotate claim", "mark node disrupted", "count pool", "delete claim", "delete node", "delete pod", "describe instance status", "evict pod",

@@ -107,7 +107,7 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 		case s.Day > 0:
 			w.simulateDay(s)
 		default:
-			w.playScenario()
+			w.playScenario(s.Seed)
 		}
 		w.endInvocations()
 		out = Result{Violations: w.bad, Trace: w.trace.asText(), Sum: w.trace.sum, Lines: w.trace.count,

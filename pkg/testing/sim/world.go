@@ -104,12 +104,13 @@ func (w *world) setUp(s Scenario) {
 }
 
 // playScenario is the story of every run: a storm, rest, silence, and the end of everything.
-func (w *world) playScenario() {
+func (w *world) playScenario(seed uint64) {
 	w.workloads.drawDaemons()
 	if w.spot != nil {
 		w.loseSpotRecords()
 	}
 	end := time.Now().Add(w.plan.storm)
+	w.drawDenial(seed)
 	w.storm.runStorm(end)
 	w.runUntil(end, w.network.admitRequest)
 	w.endTrouble()
@@ -117,6 +118,7 @@ func (w *world) playScenario() {
 	if w.plan.drifts {
 		rest = driftRest
 	}
+	w.restBesideDenied(rest)
 	w.runUntilEmpty(rest, fullRound, "not at rest", w.restProblems)
 	w.runSilently(silentFor)
 	if len(w.bad) > 0 {
