@@ -153,6 +153,10 @@ func functionFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor
 			if n, err := strconv.Atoi(set["MAX_NODES"]); err == nil {
 				f.MaxNodes = n
 			}
+			f.LeaseNamespaces = defaultSettings().KarpenterNamespaces
+			if list := set["KARPENTER_NAMESPACES"]; list != "" {
+				f.LeaseNamespaces = strings.Split(list, ",")
+			}
 			f.RemoteWrite = remoteWriteOf(set)
 			f.Traces = settings.Traces{URL: set["TRACES_URL"], Secret: set["TRACES_SECRET"]}
 		}

@@ -234,9 +234,12 @@ func (s storedObjects) devices(ctx context.Context) (out doctor.Devices, err err
 	return out, err
 }
 
+// usualKarpenterNamespace is where many install Karpenter; Joiner looks there only if it is told to.
+const usualKarpenterNamespace = "karpenter"
+
 // readLeader looks for whoever holds Karpenter's leader lease.
 func (s storedObjects) readLeader(ctx context.Context) doctor.Leader {
-	for _, namespace := range defaultSettings().KarpenterNamespaces {
+	for _, namespace := range append([]string{usualKarpenterNamespace}, defaultSettings().KarpenterNamespaces...) {
 		holder, err := s.l.kube.LeaseHolder(ctx, namespace, v1.KarpenterLeaderLease)
 		if err != nil {
 			return doctor.Leader{Unknown: fmt.Sprintf("its leader lease cannot be read: %v", err)}

@@ -46,7 +46,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		PreferencePolicy:        settings.PreferenceRespect,
 		MinValuesPolicy:         settings.MinValuesStrict,
 		Mode:                    "act",
-		KarpenterNamespaces:     []string{"kube-system", "karpenter"},
+		KarpenterNamespaces:     []string{"kube-system"},
 		ReservedCapacity:        true,
 		DryRunValidation:        true,
 		RefreshInterval:         5 * time.Minute,

@@ -81,6 +81,16 @@ func (e *examination) checkLeader() {
 	}
 	acting := slices.ContainsFunc(e.f.Functions.List, func(f Function) bool { return f.Found && f.Mode != "observe" })
 	what := fmt.Sprintf("%s holds %s/karpenter-leader-election, so Joiner only observes", l.Holder, l.Namespace)
+	unseen := slices.ContainsFunc(e.f.Functions.List, func(f Function) bool {
+		return f.Found && f.Mode != "observe" && len(f.LeaseNamespaces) > 0 && !slices.Contains(f.LeaseNamespaces, l.Namespace)
+	})
+	if unseen {
+		e.addFinding(Broken, check, fmt.Sprintf("%s holds %s/karpenter-leader-election, which karpenterNamespaces does "+
+			"not name, so Joiner acts beside it", l.Holder, l.Namespace),
+			fmt.Sprintf("kubectl -n %s scale deployment karpenter --replicas 0, or deploy Joiner with that namespace in karpenterNamespaces",
+				l.Namespace))
+		return
+	}
 	if acting {
 		e.addFinding(Warning, check, what+", although its mode is act",
 			fmt.Sprintf("kubectl -n %s scale deployment karpenter --replicas 0, or deploy Joiner with mode observe; joiner migrate says more", l.Namespace))

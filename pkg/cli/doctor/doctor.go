@@ -153,6 +153,8 @@ type Function struct {
 	Mode     string // setting of that name
 	Memory   int    // MiB
 	MaxNodes int    // setting of that name; 0 for no bound
+
+	LeaseNamespaces []string // where it looks for Karpenter's leader lease
 	// where it sends metrics, as it is deployed; without a URL nowhere
 	RemoteWrite settings.RemoteWrite
 	Traces      settings.Traces // the same of traces

@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,9 +11,17 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 )
 
-// karpenterLeader names a Karpenter that works in the cluster right now; empty for none.
+// Limits of what a lease says of itself: who may write one in such a namespace writes what he likes.
+const (
+	leaseBelievedFor = time.Minute
+	// usualNamespace is where others than AWS install Karpenter. A tenant may make it where it is not there.
+	usualNamespace = "karpenter"
+)
+
+// karpenterLeader names a Karpenter that works in the cluster right now; empty for none. It is looked for in the usual
+// namespace too, where the functions may not look: what setup leaves alone for its sake costs nobody a node.
 func (s *Setup) karpenterLeader(ctx context.Context) (string, error) {
-	for _, namespace := range s.KarpenterNamespaces {
+	for _, namespace := range append(slices.Clone(s.KarpenterNamespaces), usualNamespace) {
 		o, found, err := s.Cluster.Get(ctx, "/apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases/"+v1.KarpenterLeaderLease)
 		if err != nil {
 			return "", fmt.Errorf("look for a Karpenter that leads: %w", err)
@@ -24,7 +33,12 @@ func (s *Setup) karpenterLeader(ctx context.Context) (string, error) {
 		renewed, _, _ := unstructured.NestedString(o.Object, "spec", "renewTime")
 		seconds, _, _ := unstructured.NestedInt64(o.Object, "spec", "leaseDurationSeconds")
 		at, err := time.Parse(time.RFC3339, renewed)
-		if holder != "" && err == nil && s.Now().Before(at.Add(time.Duration(seconds)*time.Second)) {
+		believed := min(time.Duration(seconds)*time.Second, leaseBelievedFor)
+		if holder != "" && err == nil && s.Now().Before(at.Add(believed)) && at.Before(s.Now().Add(leaseBelievedFor)) {
+			if !slices.Contains(s.KarpenterNamespaces, namespace) {
+				s.Log.Warn("a Karpenter leads in a namespace that karpenterNamespaces does not name: Joiner acts beside "+
+					"it in mode act", "namespace", namespace, "holder", holder)
+			}
 			return holder, nil
 		}
 	}

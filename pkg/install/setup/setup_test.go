@@ -118,7 +118,7 @@ func open() setup.Access {
 
 func newSetup(w *world) *setup.Setup {
 	return &setup.Setup{Cluster: w, Lifecycle: w, Leftovers: w, Access: open(), Poll: time.Millisecond, Patience: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }, KarpenterNamespaces: []string{"kube-system", "karpenter"}}
+		Now: func() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }, KarpenterNamespaces: []string{"kube-system"}}
 }
 
 func object(kind, name string, finalizers ...string) *unstructured.Unstructured {
@@ -265,6 +265,8 @@ func TestWhatAKarpenterThatWorksHereOwnsIsLeftAlone(t *testing.T) {
 		alone   bool // nothing is touched
 	}{
 		"leads":             {false, map[string]any{"holderIdentity": "karpenter-1", "renewTime": "2026-01-01T11:59:50.123456Z", "leaseDurationSeconds": int64(15)}, true},
+		"led for 68 years":  {false, map[string]any{"holderIdentity": "k", "renewTime": "2026-01-01T11:58:59.000000Z", "leaseDurationSeconds": int64(2147483647)}, false},
+		"will lead":         {false, map[string]any{"holderIdentity": "k", "renewTime": "2027-01-01T11:58:59.000000Z", "leaseDurationSeconds": int64(2147483647)}, false},
 		"led once":          {false, map[string]any{"holderIdentity": "karpenter-1", "renewTime": "2026-01-01T11:59:40.000000Z", "leaseDurationSeconds": int64(15)}, false},
 		"gave its lease up": {false, map[string]any{"holderIdentity": "", "renewTime": "2026-01-01T11:59:59.000000Z", "leaseDurationSeconds": int64(15)}, false},
 		"is only observed":  {true, nil, true},
