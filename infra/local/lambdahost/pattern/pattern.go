@@ -14,21 +14,15 @@ type Pattern struct {
 	root object
 }
 
-// object is what a pattern asks of one JSON object: all fields, and of each $or at least one branch.
-type object struct {
-	fields       []field
-	alternatives [][]object
-}
+// object is what a pattern asks of one JSON object: all fields.
+type object []field
 
-// field asks something of one member: either it is an object that fits, or a leaf with a value that fits a test.
+// field asks something of one member: either it is an object that fits, or a leaf with one of the values.
 type field struct {
-	name  string
-	inner *object
-	tests []test
+	name   string
+	inner  object // nil: a leaf
+	values []any
 }
-
-// test accepts or refuses one value of a field. Absent tells it that the event has no such leaf.
-type test func(value any, absent bool) bool
 
 // CompilePattern reads an event pattern. The error of a pattern that cannot be understood names the path of what is
 // wrong.
@@ -75,137 +69,76 @@ func decodeJSON(text []byte, into any) error {
 }
 
 func compileObject(path string, raw map[string]any) (object, error) {
-	var o object
 	if len(raw) == 0 {
-		return o, fmt.Errorf("%s: an empty object matches nothing in EventBridge", pathName(path))
+		return nil, fmt.Errorf("%s: an empty object matches nothing in EventBridge", pathName(path))
 	}
+	var o object
 	for _, name := range slices.Sorted(maps.Keys(raw)) {
 		here := path + "." + name
 		if name == "$or" {
-			branches, err := compileOr(here, raw[name])
-			if err != nil {
-				return o, err
-			}
-			o.alternatives = append(o.alternatives, branches)
-			continue
+			return nil, fmt.Errorf("%s: unknown operator %q", pathName(here), name)
 		}
 		f, err := compileField(here, name, raw[name])
 		if err != nil {
-			return o, err
-		}
-		o.fields = append(o.fields, f)
-	}
-	return o, nil
-}
-
-func compileOr(path string, raw any) ([]object, error) {
-	list, ok := raw.([]any)
-	if !ok || len(list) < 2 {
-		return nil, fmt.Errorf("%s: wants an array of at least two patterns", pathName(path))
-	}
-	var out []object
-	for i, item := range list {
-		here := fmt.Sprintf("%s[%d]", path, i)
-		branch, ok := item.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("%s: is not an object", pathName(here))
-		}
-		o, err := compileObject(here, branch)
-		if err != nil {
 			return nil, err
 		}
-		out = append(out, o)
+		o = append(o, f)
 	}
-	return out, nil
+	return o, nil
 }
 
 func compileField(path, name string, raw any) (field, error) {
 	f := field{name: name}
 	switch v := raw.(type) {
 	case map[string]any:
-		inner, err := compileObject(path, v)
-		f.inner = &inner
+		var err error
+		f.inner, err = compileObject(path, v)
 		return f, err
 	case []any:
 		if len(v) == 0 {
 			return f, fmt.Errorf("%s: an empty array matches nothing", pathName(path))
 		}
 		for i, item := range v {
-			t, err := compileTest(fmt.Sprintf("%s[%d]", path, i), item)
-			if err != nil {
+			if err := checkValue(fmt.Sprintf("%s[%d]", path, i), item); err != nil {
 				return f, err
 			}
-			f.tests = append(f.tests, t)
 		}
+		f.values = v
 		return f, nil
 	default:
 		return f, fmt.Errorf("%s: wants an object or an array of values, not %T", pathName(path), raw)
 	}
 }
 
-// match treats a missing or non-object value as an object without members, so that exists:false works at depth.
+// checkValue refuses an entry of a leaf array that is not a plain value.
+func checkValue(path string, raw any) error {
+	switch v := raw.(type) {
+	case string, json.Number, bool, nil:
+		return nil
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			return fmt.Errorf("%s: unknown operator %q", pathName(path+"."+name), name)
+		}
+	}
+	return fmt.Errorf("%s: wants a value, not %T", pathName(path), raw)
+}
+
 func (o object) match(event map[string]any) bool {
-	for _, f := range o.fields {
+	return !slices.ContainsFunc(o, func(f field) bool {
 		value, present := event[f.name]
-		if !f.match(value, present) {
-			return false
-		}
-	}
-	for _, branches := range o.alternatives {
-		if !slices.ContainsFunc(branches, func(b object) bool { return b.match(event) }) {
-			return false
-		}
-	}
-	return true
+		return !present || !f.match(value)
+	})
 }
 
-func (f field) match(value any, present bool) bool {
-	if f.inner == nil {
-		return f.matchLeaf(scalarLeaves(value, present))
-	}
+// match looks into an array: one and the same element must have all that an inner pattern asks.
+func (f field) match(value any) bool {
 	switch v := value.(type) {
-	case map[string]any:
-		return f.inner.match(v)
 	case []any:
-		// All that the inner pattern asks must hold for one and the same element.
-		return slices.ContainsFunc(v, func(item any) bool {
-			m, ok := item.(map[string]any)
-			return ok && f.inner.match(m)
-		})
-	default:
-		return f.inner.match(nil)
-	}
-}
-
-func (f field) matchLeaf(values []any) bool {
-	for _, t := range f.tests {
-		if len(values) == 0 && t(nil, true) {
-			return true
-		}
-		if slices.ContainsFunc(values, func(v any) bool { return t(v, false) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// scalarLeaves lists the scalar values of a field. An object is no leaf, so that exists means for it what it means in
-// AWS.
-func scalarLeaves(value any, present bool) []any {
-	if !present {
-		return nil
-	}
-	switch v := value.(type) {
+		return slices.ContainsFunc(v, f.match)
 	case map[string]any:
-		return nil
-	case []any:
-		var out []any
-		for _, item := range v {
-			out = append(out, scalarLeaves(item, true)...)
-		}
-		return out
+		return f.inner != nil && f.inner.match(v)
 	default:
-		return []any{v}
+		return slices.Contains(f.values, value)
 	}
 }
 
