@@ -27,6 +27,7 @@ type questioner struct {
 	stack, id string
 	outputs   map[string]string // of the stack
 	instance  string
+	types     []string // that a fleet is offered, the cheapest first
 	rest      func(ctx context.Context, d time.Duration) error
 	answers   []accept.Answer
 }
@@ -43,7 +44,11 @@ func (f acceptFlags) runQuestions(ctx context.Context, sc terminalOutput, in io.
 	if err != nil {
 		return err
 	}
-	q := &questioner{cfg: cfg, id: id, stack: "joiner-questions-" + id, rest: restFor}
+	load, _, err := f.readCatalog(ctx)
+	if err != nil {
+		return err
+	}
+	q := &questioner{cfg: cfg, id: id, stack: "joiner-questions-" + id, rest: restFor, types: accept.OfferedTypes(load)}
 	if err := sc.writeText(accept.QuestionsText(q.stack)); err != nil {
 		return err
 	}
@@ -110,7 +115,7 @@ func (q *questioner) questions() []question {
 		}},
 		{"Does PutQueryDefinition take a log group that does not exist?", q.askQuery},
 		{"How long after PutRolePolicy does a dry run of RunInstances pass?", q.askPolicy},
-		{"CreateFleet instant with one token: how long with many overrides?", q.askFleet},
+		{"CreateFleet instant with one token: how long with 250 overrides?", q.askFleet},
 		{"CreateFleet instant with the same token again: are its instances listed?", q.askFleet},
 		{"TerminateInstances of a protected instance, as a dry run?", func(ctx context.Context) (string, error) { return q.askProtected(ctx, true) }},
 		{"TerminateInstances of a protected instance?", func(ctx context.Context) (string, error) { return q.askProtected(ctx, false) }},
@@ -248,13 +253,17 @@ func (q *questioner) askPolicy(ctx context.Context) (string, error) {
 
 func (q *questioner) askFleet(ctx context.Context) (string, error) {
 	begun := time.Now()
+	var overrides []ec2types.FleetLaunchTemplateOverridesRequest
+	for _, name := range q.types {
+		overrides = append(overrides, ec2types.FleetLaunchTemplateOverridesRequest{InstanceType: ec2types.InstanceType(name)})
+	}
 	mark := []ec2types.Tag{{Key: aws.String(accept.Mark), Value: &q.id}}
 	out, err := ec2.NewFromConfig(q.cfg).CreateFleet(ctx, &ec2.CreateFleetInput{Type: ec2types.FleetTypeInstant, ClientToken: &q.stack,
 		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: aws.Int32(1), DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeOnDemand},
 		// Nothing dearer than a t4g.nano is launched, whatever the overrides say.
 		OnDemandOptions:       &ec2types.OnDemandOptionsRequest{MaxTotalPrice: aws.String("0.008"), AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyLowestPrice},
 		TagSpecifications:     []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: mark}, {ResourceType: ec2types.ResourceTypeVolume, Tags: mark}},
-		LaunchTemplateConfigs: []ec2types.FleetLaunchTemplateConfigRequest{{LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateId: q.output("Template"), Version: aws.String("$Latest")}}}})
+		LaunchTemplateConfigs: []ec2types.FleetLaunchTemplateConfigRequest{{Overrides: overrides, LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateId: q.output("Template"), Version: aws.String("$Latest")}}}})
 	if err != nil {
 		return "", err
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
+
+	"joiner.sh/pkg/cli/accept"
 )
 
 // fakeAccount answers as CloudFormation does of one stack, and as EC2 does of its fleet; other calls it refuses.
@@ -24,6 +26,9 @@ type fakeAccount struct {
 	stopAt string
 	stop   func()
 	fleets int
+	// the first type that a fleet was offered, and whether it was offered 250 for the price of one
+	offered string
+	full    bool
 }
 
 func (a *fakeAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -59,6 +64,8 @@ func (a *fakeAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			<ResourceStatusReason>refused on purpose</ResourceStatusReason><Timestamp>2999-01-01T00:00:00Z</Timestamp></member></StackEvents></DescribeStackEventsResult></R>`)
 	case "CreateFleet":
 		a.fleets++
+		a.offered = form.Get("LaunchTemplateConfigs.1.Overrides.1.InstanceType")
+		a.full = form.Has("LaunchTemplateConfigs.1.Overrides.250.InstanceType") && !form.Has("LaunchTemplateConfigs.1.Overrides.251.InstanceType") && form.Get("OnDemandOptions.MaxTotalPrice") == "0.008"
 		fmt.Fprint(w, `<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item>i-1</item></instanceIds></item></fleetInstanceSet></CreateFleetResponse>`)
 	default:
 		w.WriteHeader(http.StatusForbidden)
@@ -71,12 +78,16 @@ func (a *fakeAccount) asked(ctx context.Context, t *testing.T) (*questioner, err
 	t.Helper()
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
-	q := &questioner{id: "id", stack: "joiner-questions-id", rest: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+	load, err := ReadCatalog("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &questioner{types: accept.OfferedTypes(load), id: "id", stack: "joiner-questions-id", rest: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 		cfg: aws.Config{Region: "us-west-2", BaseEndpoint: &server.URL, HTTPClient: server.Client(), RetryMaxAttempts: 1,
 			Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 				return aws.Credentials{AccessKeyID: "a", SecretAccessKey: "b"}, nil
 			})}}
-	err := q.askAll(ctx, func(string, ...any) {})
+	err = q.askAll(ctx, func(string, ...any) {})
 	_ = q.remove(context.WithoutCancel(ctx)) // what is refused is left, and told
 	return q, err
 }
@@ -96,12 +107,15 @@ func TestEachQuestionHasAnAnswer(t *testing.T) {
 		"Is a custom resource whose update failed asked again, and where does the stack end?": "UPDATE_ROLLBACK_COMPLETE; Asked UPDATE_FAILED refused on purpose",
 		"Does the same update, refused by nobody, pass after the rollback?":                   "UPDATE_COMPLETE; Asked",
 		"Does PutQueryDefinition take a log group that does not exist?":                       "AccessDeniedException",
-		"CreateFleet instant with one token: how long with many overrides?":                   "1 instances, 0 errors",
+		"CreateFleet instant with one token: how long with 250 overrides?":                    "1 instances, 0 errors",
 		"TerminateInstances of a protected instance?":                                         "protect it: error",
 	} {
 		if !strings.Contains(answers[question], want) {
 			t.Errorf("%s %q, want %q", question, answers[question], want)
 		}
+	}
+	if a.offered != "t4g.nano" || !a.full {
+		t.Errorf("the fleet was offered %s first, 250 types %t", a.offered, a.full)
 	}
 	if len(q.answers) != 11 || a.fleets != 2 || !slices.Contains(a.calls, "TerminateInstances") {
 		t.Errorf("%d answers, %d fleets, calls %q", len(q.answers), a.fleets, a.calls)

@@ -1,6 +1,12 @@
 package accept
 
-import _ "embed" // the template
+import (
+	"cmp"
+	_ "embed" // the template
+	"slices"
+
+	"joiner.sh/pkg/model/instancetypes"
+)
 
 // QuestionStack is the template of the stack that --questions makes: a role, a function with a version, a custom resource
 // that refuses an update on request, an alarm that breaches, and a launch template of a t4g.nano that ends itself after
@@ -12,7 +18,30 @@ var QuestionStack string
 // QuestionsText says what --questions makes and what it costs.
 func QuestionsText(stack string) string {
 	return "This makes the stack " + stack + ", without Joiner and without a cluster: a role, a function, an alarm, a launch template; and, of the default\n" +
-		"VPC, at most one t4g.nano, which ends itself after ten minutes. It costs less than USD 0.01, takes about ten minutes and removes everything.\n"
+		"VPC, at most one t4g.nano, which ends itself after ten minutes. It costs less than USD 0.01, takes about ten minutes and removes everything.\n" +
+		"Should it end early, the stack is deleted by: aws cloudformation delete-stack --stack-name " + stack + "\n"
+}
+
+// mostOffered is how many types the fleet is offered.
+const mostOffered = 250
+
+// OfferedTypes are what the fleet is offered: the cheapest types that the image of the stack runs on. No more is paid
+// than what the first of them costs.
+func OfferedTypes(load instancetypes.Catalog) []string {
+	var all []instancetypes.Facts
+	for _, f := range load.Types {
+		if f.OnDemandUSD > 0 && slices.Contains(f.Arch, "arm64") {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, func(a, b instancetypes.Facts) int {
+		return cmp.Or(cmp.Compare(a.OnDemandUSD, b.OnDemandUSD), cmp.Compare(a.Name, b.Name))
+	})
+	var out []string
+	for _, f := range all[:min(mostOffered, len(all))] {
+		out = append(out, f.Name)
+	}
+	return out
 }
 
 // Answer is what an account answered to one question.
