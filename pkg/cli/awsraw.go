@@ -172,6 +172,11 @@ func (w *liveWorld) removeExperiments(ctx context.Context) error {
 	} else if !found || !usedFIS(record.Object) {
 		return nil
 	}
+	return w.deleteTemplates(ctx)
+}
+
+// deleteTemplates deletes the templates of FIS that carry the mark of a run in this cluster.
+func (w *liveWorld) deleteTemplates(ctx context.Context) error {
 	var all struct {
 		ExperimentTemplates []struct {
 			ID   string

@@ -150,9 +150,13 @@ func TestFISInterruptsTheOneInstance(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got = append(got, r.Method+" "+r.URL.Path)
-		if r.URL.Path == "/experimentTemplates" && (!strings.Contains(string(body), `"resourceArns":["arn:aws:ec2:us-west-2:123456789012:instance/i-1"]`) ||
+		if r.Method == http.MethodPost && r.URL.Path == "/experimentTemplates" && (!strings.Contains(string(body), `"resourceArns":["arn:aws:ec2:us-west-2:123456789012:instance/i-1"]`) ||
 			!strings.Contains(string(body), `"actionId":"aws:ec2:send-spot-instance-interruptions"`) || !strings.Contains(string(body), `"tags":{"joiner.sh/accept":"id"}`)) {
 			t.Errorf("template %s", body)
+		}
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"experimentTemplates":[{"id":"EXT1","tags":{"joiner.sh/accept":"2a97516c-1"}},{"id":"EXT2","tags":{"joiner.sh/accept":"00000000-1"}},{"id":"EXT3","tags":{}}]}`)
+			return
 		}
 		fmt.Fprint(w, `{"experimentTemplate":{"id":"EXT1"}}`)
 	}))
@@ -165,7 +169,11 @@ func TestFISInterruptsTheOneInstance(t *testing.T) {
 	if err := w.startExperiment(t.Context(), "i-1"); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"POST /experimentTemplates", "POST /experiments"}, got); d != "" {
+	w.run.Cluster = "demo"
+	if err := w.deleteTemplates(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"POST /experimentTemplates", "POST /experiments", "GET /experimentTemplates", "DELETE /experimentTemplates/EXT1"}, got); d != "" {
 		t.Errorf("calls (-want +got):\n%s", d)
 	}
 	server.Config.Handler = http.NotFoundHandler()

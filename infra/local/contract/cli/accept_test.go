@@ -15,6 +15,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/cloudtest"
@@ -234,6 +235,15 @@ func TestAcceptRefusesAndTellsOfLeaks(t *testing.T) {
 	for action := range c.CallCounts() {
 		if name := action[strings.Index(action, ":")+1:]; !strings.HasPrefix(name, "Describe") && !strings.HasPrefix(name, "Get") && !strings.HasPrefix(name, "List") {
 			t.Errorf("a run that is refused calls %s", action)
+		}
+	}
+	e.pool(t, "joiner-accept", "m5.large") // of somebody's, without the label
+	if code, said := ask("--clean"); code != 3 || !strings.Contains(said, "NodePool joiner-accept is not of a run in cluster demo") {
+		t.Errorf("cleaning where others use the name: exit %d: %s", code, said)
+	}
+	for _, r := range []schema.GroupVersionResource{pools(), classes()} {
+		if _, err := e.dynamic.Resource(r).Get(t.Context(), "joiner-accept", metav1.GetOptions{}); err != nil {
+			t.Errorf("it is gone: %v", err)
 		}
 	}
 	c.SetCluster("https://127.0.0.1:1", []byte("another"), "10.100.0.0/16")
