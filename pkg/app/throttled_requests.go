@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// throttledRequests counts the requests that the API server refuses as too many, with status 429. An eviction is refused so
-// for its PodDisruptionBudget too, and does not count.
+// throttledRequests counts the requests that the API server refuses as too many, with status 429. An eviction is
+// refused so for its PodDisruptionBudget too, and does not count.
 type throttledRequests struct{ n atomic.Int64 }
 
 func (c *throttledRequests) total() int { return int(c.n.Load()) }

@@ -22,6 +22,7 @@ const (
 	FailAfter  FaultKind = "fail-after"  // effect done, then an error
 	LoseReply  FaultKind = "lose-reply"  // effect done, then the connection closes without an answer
 	Slow       FaultKind = "slow"        // answers after Delay
+	Swallow    FaultKind = "swallow"     // effect not done, and no answer ever: packets are lost
 )
 
 // Fault makes calls go wrong.

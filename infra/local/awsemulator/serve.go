@@ -194,6 +194,10 @@ func (c *Cloud) performCall(w *outcome, r *call, s service) {
 	if done {
 		c.answerCall(&outcome{ResponseWriter: &nowhere{header: http.Header{}}}, r, s)
 	}
+	if f.Kind == Swallow {
+		<-r.http.Context().Done() // the caller gives up
+		return
+	}
 	if f.Delay > 0 {
 		select {
 		case <-time.After(time.Duration(f.Delay)):

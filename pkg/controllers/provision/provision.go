@@ -65,8 +65,7 @@ type Controller struct {
 
 	Totals controllers.PassTotals // where decisions are counted for Prometheus; nil for nowhere
 
-	// how many requests the API server has refused as too many since the process began; nil where nobody counts
-	Refusals func() int
+	Refusals func() int // requests that the API server refused as too many, of this process; nil: nobody counts
 
 	Aside *Aside // what decisions fail about, shared by the invocations of a process; nil for this one's own
 
@@ -175,11 +174,10 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched := p.resumeLaunches(ctx, &s)
 	if p.Now().Sub(read) > oldestSnapshot {
-		pace := s.Pace
 		if s, err = p.readSnapshot(ctx); err != nil {
 			return false, err
 		}
-		s.Pace = pace
+		s.Pace = p.Aside.pacing.Most
 	}
 	s = withPurchaseBrake(ctx, p, s)
 	controllers.NoteStage(ctx, controllers.StageDeciding)

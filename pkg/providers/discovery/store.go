@@ -126,9 +126,16 @@ type nothingStoredError struct{ why string }
 // Error is the reason.
 func (e *nothingStoredError) Error() string { return e.why }
 
-// lookForNewer is readIfChanged that waits for S3 for a moment only where a catalog was read before.
+// firstReadTimeout bounds the read of a process that has no catalog yet: the one that is built in is better than a pass
+// that launches nothing.
+const firstReadTimeout = 6 * time.Second
+
+// lookForNewer is readIfChanged that waits for S3 for a few seconds only, and for a moment where a catalog was read
+// before.
 func (s *CatalogStore) lookForNewer(ctx context.Context) error {
 	if len(s.have.Types) == 0 {
+		ctx, cancel := context.WithTimeout(ctx, firstReadTimeout)
+		defer cancel()
 		return s.readIfChanged(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -49,11 +50,17 @@ type Function struct {
 	Reason string // who wakes; travels as the payload, for the logs
 }
 
+// wakeTimeout bounds a wake, retries included. A pass waits for it, and the schedule runs the function within a minute
+// anyway.
+const wakeTimeout = 3 * time.Second
+
 // Wake queues one asynchronous invocation. Repeating it runs the function once more, which every function allows.
 func (f Function) Wake(ctx context.Context) error {
 	if f.Name == "" {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
 	_, err := f.Lambda.Invoke(ctx, &lambda.InvokeInput{
 		FunctionName:   aws.String(f.Name),
 		InvocationType: types.InvocationTypeEvent,

@@ -20,7 +20,8 @@ const labelEBSZone = "topology.ebs.csi.aws.com/zone"
 // addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and
 // "attaches DRIVER COUNT". Words: ready=20 and initialized=9 (for so many seconds), reservation=cr-1 (that its instance
 // is in), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not
-// initialized), unregistered, deleting, interrupted (EC2 takes it back), end=90 (by force, after so many seconds), grace=90 (of the claim), disrupted
+// initialized), unregistered, deleting, interrupted (EC2 takes it back), end=90 (by force, after so many seconds),
+// grace=90 (of the claim), disrupted
 // (tainted), moving (by a disruption that brings its replacements).
 func (w *World) addNode(d directive) error {
 	t, ok := w.typeOf(d.str("type"))
