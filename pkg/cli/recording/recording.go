@@ -242,7 +242,7 @@ func (r *Redactor) structure(s string) string {
 		}
 		return p[1] + p[2] + p[3] + redacted + p[5]
 	})
-	return regexp.MustCompile(`(?is)<(description|groupDescription|assumeRolePolicyDocument|keyName)>[^<]*<`).ReplaceAllString(s, "<$1>"+redacted+"<")
+	return regexp.MustCompile(`(?is)<(description|groupDescription|assumeRolePolicyDocument|keyName|accessKeyId|secretAccessKey|sessionToken)>[^<]*<`).ReplaceAllString(s, "<$1>"+redacted+"<")
 }
 
 // isKnownTag reports whether a tag is one that Joiner, Karpenter or EKS give meaning to.

@@ -27,9 +27,10 @@ func TestWhatIsRecordedIsNobodysBusiness(t *testing.T) {
 		"/refused":  `{"message":"User: arn:aws:sts::998877665544:assumed-role/Admin/bob is not authorized to perform: eks:ListAccessEntries"}`,
 		"/network":  `{"cidrs":["2600:1f14:abc::/48","fd00::/8"],"at":"2026-01-01T10:20:30Z"}`,
 		"/subnets":  `<item><key>Name</key><value>payments</value></item><item><key>kubernetes.io/role/elb</key><value>1</value></item><keyName>alices-key</keyName>`,
+		"/assumed":  `<Credentials><AccessKeyId>ASIAALICE</AccessKeyId><SecretAccessKey>wJalr</SecretAccessKey><SessionToken>IQoJ</SessionToken></Credentials>`,
 	}
 	r := &Recorder{Next: says, Folder: folder}
-	for _, path := range []string{"/clusters/prod", "/entries", "/function", "/subnets", "/refused", "/network", "/entries/arn%3Aaws%3Aiam%3A%3A998877665544%3Auser%2Falice"} {
+	for _, path := range []string{"/clusters/prod", "/entries", "/function", "/subnets", "/assumed", "/refused", "/network", "/entries/arn%3Aaws%3Aiam%3A%3A998877665544%3Auser%2Falice"} {
 		request, err := http.NewRequest(http.MethodGet, "https://eks.us-west-2.amazonaws.com"+path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +45,7 @@ func TestWhatIsRecordedIsNobodysBusiness(t *testing.T) {
 		}
 	}
 	calls, err := Read(folder)
-	if err != nil || len(calls) != 7 {
+	if err != nil || len(calls) != 8 {
 		t.Fatalf("%d calls, %v", len(calls), err)
 	}
 	want := []string{
@@ -53,6 +54,7 @@ func TestWhatIsRecordedIsNobodysBusiness(t *testing.T) {
 		`{"accessEntries":["arn:aws:iam::111122223300:user/user-3","arn:aws:iam::111122223302:role/KarpenterNodeRole-prod"]}`,
 		`{"Description":"redacted","Environment":{"Variables":{"MODE":"act","PUSH_PATH":"redacted"}}}`,
 		`<item><key>Name</key><value>redacted</value></item><item><key>kubernetes.io/role/elb</key><value>1</value></item><keyName>redacted</keyName>`,
+		`<Credentials><AccessKeyId>redacted</AccessKeyId><SecretAccessKey>redacted</SecretAccessKey><SessionToken>redacted</SessionToken></Credentials>`,
 		`{"message":"User: arn:aws:sts::111122223300:assumed-role/Admin/session-4 is not authorized to perform: eks:ListAccessEntries"}`,
 		`{"at":"2026-01-01T10:20:30Z","cidrs":["2001:db8::5/48","fd00::/8"]}`,
 		"",
@@ -62,10 +64,10 @@ func TestWhatIsRecordedIsNobodysBusiness(t *testing.T) {
 			t.Errorf("%s of %s (-want +got):\n%s", c.Path, c.Service, diff)
 		}
 	}
-	if path := calls[6].Path; path != "/entries/arn%3Aaws%3Aiam%3A%3A111122223300%3Auser%2Fuser-3" {
+	if path := calls[7].Path; path != "/entries/arn%3Aaws%3Aiam%3A%3A111122223300%3Auser%2Fuser-3" {
 		t.Errorf("the path is %s", path)
 	}
-	if !calls[6].Answers(Call{Service: "eks", Method: "GET", Path: "/entries/arn:aws:iam::111122223300:user%2Fuser-3"}) || calls[6].Answers(calls[3]) {
+	if !calls[7].Answers(Call{Service: "eks", Method: "GET", Path: "/entries/arn:aws:iam::111122223300:user%2Fuser-3"}) || calls[7].Answers(calls[3]) {
 		t.Error("questions are told apart wrongly")
 	}
 }
