@@ -195,7 +195,13 @@ func manifestsOf(files []inputFile, sc terminalOutput) (docs []manifest.Document
 			dir := filepath.Dir(f.path)
 			sc.writeMessage("%s: not applied, what it refers to is read as it stands; kubectl kustomize %s makes the manifests that it means, for -f -", f.path, dir)
 		case objects:
-			docs = append(docs, f.docs...)
+			for _, d := range f.docs {
+				if isObject(d) {
+					docs = append(docs, d)
+				} else {
+					unread = append(unread, d.Errorf("", "apiVersion and kind are missing; a manifest has both"))
+				}
+			}
 		case len(f.docs) > 0 && f.found:
 			sc.writeMessage("%s: skipped, it holds no Kubernetes objects", f.path)
 		case len(f.docs) > 0:
@@ -208,8 +214,13 @@ func manifestsOf(files []inputFile, sc terminalOutput) (docs []manifest.Document
 	if len(docs) == 0 && len(unread) > 0 {
 		return nil, 0, errors.Join(unread...)
 	}
+	tellUnread(unread, sc)
+	return docs, len(unread), nil
+}
+
+// tellUnread names the documents that are left out.
+func tellUnread(unread []error, sc terminalOutput) {
 	for _, e := range unread {
 		sc.writeMessage("%s %v", sc.paintMessage("not read:", warningColour), e)
 	}
-	return docs, len(unread), nil
 }

@@ -36,47 +36,49 @@ func (f planFlags) readWorkload(load instancetypes.Catalog, sc terminalOutput) (
 		files = append(files, more...)
 	}
 	docs, broken, err := manifestsOf(files, sc)
-	if err == nil {
-		w, err = withNodePool(f.inputs.String(), docs, load, sc)
+	if err != nil {
+		return w, 0, err
 	}
-	return w, broken, err
+	w, more, err := withNodePool(f.inputs.String(), docs, load, sc)
+	return w, broken + more, err
 }
 
-// withNodePool makes one workload of manifests. A general-purpose NodePool stands in where they have none.
-func withNodePool(name string, docs []manifest.Document, load instancetypes.Catalog, sc terminalOutput) (workload.File,
-	error) {
+// withNodePool makes one workload of manifests. A general-purpose NodePool stands in where they have none. Broken is
+// how many objects cannot be read.
+func withNodePool(name string, docs []manifest.Document, load instancetypes.Catalog, sc terminalOutput) (
+	w workload.File, broken int, err error) {
 	docs, refused, err := upToDate(docs, sc)
 	if err != nil {
-		return workload.File{}, err
+		return workload.File{}, 0, err
 	}
 	given := slices.ContainsFunc(docs, func(d manifest.Document) bool { return d.Kind == "NodePool" })
 	if !given {
 		own, err := manifest.ParseManifests("the general-purpose NodePool", generalPurpose)
 		if err != nil {
-			return workload.File{}, err
+			return workload.File{}, 0, err
 		}
 		docs = append(docs, own...)
 	}
 	docs, err = withDaemonSets(docs, sc)
 	if err != nil {
-		return workload.File{}, err
+		return workload.File{}, 0, err
 	}
 	for _, n := range poolNotes(docs, load) {
 		sc.writeMessage("%s %s", sc.paintMessage("warning:", warningColour), n)
 	}
-	w, err := collectDocuments(name, docs, sc)
+	w, broken, err = collectDocuments(name, docs, sc)
 	w.Refused = refused
 	switch {
 	case err != nil:
-		return w, err
+		return w, broken, err
 	case w.Pending() == 0 && len(w.Buffers) == 0 && len(w.Groups) > 0:
-		return w, fmt.Errorf("%s: nothing waits: each of the %d objects that make pods has 0 replicas", name, len(w.Groups))
+		return w, broken, fmt.Errorf("%s: nothing waits: each of the %d objects that make pods has 0 replicas", name, len(w.Groups))
 	case w.Pending() == 0 && len(w.Buffers) == 0:
-		return w, fmt.Errorf("%s: there is no pod that waits; give manifests of Pods, Deployments and the like, too", name)
+		return w, broken, fmt.Errorf("%s: there is no pod that waits; give manifests of Pods, Deployments and the like, too", name)
 	case !given:
 		sc.writeMessage("there is no NodePool; a general-purpose one is taken: spot and on-demand, amd64, families c, m and r from generation 5 on; give yours with another -f")
 	}
-	return w, nil
+	return w, broken, nil
 }
 
 // generalPurpose is the NodePool that manifests without one are planned with.
@@ -107,13 +109,32 @@ func withDaemonSets(docs []manifest.Document, sc terminalOutput) ([]manifest.Doc
 	return docs, nil
 }
 
-// collectDocuments makes one workload of the objects and says what it leaves out.
-func collectDocuments(name string, docs []manifest.Document, sc terminalOutput) (workload.File, error) {
+// collectDocuments makes one workload of the objects and says what it leaves out. Those that cannot be read are told and
+// left out; broken is how many.
+func collectDocuments(name string, docs []manifest.Document, sc terminalOutput) (w workload.File, broken int,
+	err error) {
 	w, notes, err := workload.CollectManifests(docs, name)
+	if err != nil {
+		var left []manifest.Document
+		var unread []error
+		for _, d := range docs {
+			if e := workload.Unreadable(d); e != nil {
+				unread = append(unread, e)
+			} else {
+				left = append(left, d)
+			}
+		}
+		if len(unread) == 0 {
+			return w, 0, err
+		}
+		broken = len(unread)
+		tellUnread(unread, sc)
+		w, notes, err = workload.CollectManifests(left, name)
+	}
 	for _, n := range notes {
 		sc.writeMessage("%s", n)
 	}
-	return w, err
+	return w, broken, err
 }
 
 // readChanges reads the manifests that --compare names.
@@ -133,8 +154,11 @@ func (f planFlags) readChanges(sc terminalOutput) (workload.Manifests, error) {
 	if err != nil {
 		return workload.Manifests{}, err
 	}
-	w, err := collectDocuments(f.compare, docs, sc)
+	w, broken, err := collectDocuments(f.compare, docs, sc)
 	w.Refused = refused
+	if err == nil && broken > 0 {
+		err = fmt.Errorf("%s: %d documents cannot be read", f.compare, broken)
+	}
 	if err == nil && len(w.Pools)+len(w.Overlays)+len(w.Classes)+len(w.Buffers) == 0 {
 		err = fmt.Errorf("%s: there is no NodePool, EC2NodeClass, NodeOverlay or CapacityBuffer to compare with", f.compare)
 	}

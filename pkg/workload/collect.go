@@ -47,6 +47,13 @@ func CollectManifests(docs []manifest.Document, name string) (f File, notes []st
 	return c.File, c.notes, c.File.validateFile()
 }
 
+// Unreadable is why an object cannot be read by itself, such as a field of another type; nil if it can.
+func Unreadable(d manifest.Document) error {
+	c := manifestCollector{File: File{Storage: &Storage{}}, given: manifestReader{seen: map[string]bool{}},
+		left: map[string]int{}, least: map[string]int{}}
+	return c.addObject(d)
+}
+
 // countKinds is such as "2 ConfigMap, 1 Service".
 func countKinds(kinds map[string]int) string {
 	var out []string

@@ -5,10 +5,12 @@
 package crdcheck
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -74,7 +76,7 @@ func newKind(s *v1.JSONSchemaProps) (k kind, err error) {
 
 // Verdict is what the API server makes of an object.
 type Verdict struct {
-	Refused field.ErrorList // why it is refused; empty if it is taken
+	Refused field.ErrorList // why it is refused, sorted; empty if it is taken
 	Unknown []string        // fields that are dropped, sorted
 }
 
@@ -98,6 +100,9 @@ func (j *Judge) Judge(apiVersion, kindName string, body []byte) (v Verdict, know
 		v.Refused, _ = k.rules.Validate(context.Background(), nil, k.structural, object, nil,
 			celconfig.RuntimeCELCostBudget)
 	}
+	slices.SortFunc(v.Refused, func(a, b *field.Error) int { // properties were looked at in any order
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Error(), b.Error()))
+	})
 	return v, true, nil
 }
 
