@@ -29,6 +29,15 @@ func (v *versions) put(function Resource) {
 }
 
 // versionContent is what a version of a function with these properties holds, as text.
+//
+// Code and configuration are in it, and the network, whose lists have no order. Not in it are
+//   - concurrency: Lambda API, PutFunctionConcurrency: "Concurrency settings apply to the function as a whole,
+//     including all published versions and the unpublished version";
+//   - tags: Lambda developer guide, Using tags on Lambda functions: "Tags are not part of the version-specific
+//     configuration that Lambda creates a snapshot of when you publish a version";
+//   - the recursive loop: Lambda API, PutFunctionRecursionConfig, which takes the name of a function and no qualifier;
+//   - code signing: Lambda API, PutFunctionCodeSigningConfig: "Changes to the code signing configuration take effect
+//     the next time a user tries to deploy a code package to the function".
 func versionContent(properties map[string]any) string {
 	held := maps.Clone(properties)
 	for _, no := range []string{"CodeSigningConfigArn", "RecursiveLoop", "ReservedConcurrentExecutions", "Tags"} {
@@ -52,6 +61,17 @@ func versionContent(properties map[string]any) string {
 }
 
 // publish makes a version of $LATEST, unless that is as the last one.
+//
+//   - Lambda API, PublishVersion: "Lambda doesn't publish a version if the function's configuration and code haven't
+//     changed since the last version." So an older release may be published again after a newer one. The developer
+//     guide, Manage Lambda function versions, can be read otherwise: "If $LATEST is identical to a previously published
+//     version, you won't be able to create a new version".
+//   - Lambda API, PublishVersion, Description: "A description for the version to override the description in the
+//     function configuration." Whether another one alone makes a version no page says. Here it makes none, which is
+//     worse for us.
+//   - CloudFormation template reference, AWS::Lambda::Version, Description: "Update requires: Replacement".
+//   - Where Lambda answers with the version that is there, the resource fails: aws-cdk#5334, "A version for this Lambda
+//     function exists ( 1 ). Modify the function to create a new version."
 func (a *Emulated) publish(version *Resource, function string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,7 +98,8 @@ func (v *versions) remove(version Resource) {
 	}
 }
 
-// forget takes away a function, and its versions with it.
+// forget takes away a function, and its versions with it: Lambda API, DeleteFunction: "To delete a specific function
+// version, use the Qualifier parameter. Otherwise, all versions and aliases are deleted."
 func (v *versions) forget(function string) {
 	delete(v.latest, function)
 	delete(v.published, function)
