@@ -174,9 +174,13 @@ all-seeds:
 	$(STEP) '64 storms that learn spot pools' '2 minutes' $(SIM) -run 'TestSpotPools$$' -args -first 11 -spot 64
 	$(STEP) 'a day of 24 hours' '2 minutes' $(SIM) -run 'TestDay$$' -args -hours 24 -from 0 -days 1
 
+# What tests of the local environment said to AWS and what it answered, for make wire.
+WIRE := $(CURDIR)/.local/wire
+
 .PHONY: all-local
 all-local: local
-	$(STEP) 'tests of the local environment' '12 minutes' $(SHELL) -c "go -C infra/local $(FULL_TEST) -p 2 ./e2e $(LOCAL_TESTS)"
+	@rm -rf $(WIRE)
+	$(STEP) 'tests of the local environment' '12 minutes' $(SHELL) -c "JOINER_WIRE_LOG=$(WIRE) go -C infra/local $(FULL_TEST) -p 2 ./e2e $(LOCAL_TESTS)"
 
 .PHONY: all-clusters
 all-clusters: local
@@ -200,7 +204,7 @@ all-plans:
 
 .PHONY: all-stack
 all-stack:
-	@$(MAKE) --no-print-directory deploy-test conformance
+	@$(MAKE) --no-print-directory deploy-test conformance wire
 
 .PHONY: all-metrics
 all-metrics: $(GOLANGCI_LINT)
@@ -424,6 +428,11 @@ conformance: $(PYTHON_READY) ## the calls that Joiner makes, answered by the emu
 	$(STEP) 'the emulator and moto answer' '1 minute, 4 the first time' \
 		go -C infra/local test -count=1 -v ./conformance -args -moto $(PYTHON)/bin/python $(if $(REWRITE),-rewrite) \
 		$(if $(RECORDED),-recorded $(abspath $(RECORDED)))
+
+.PHONY: wire
+wire: $(PYTHON_READY) local ## what the contract tests, and make all-local if it ran, say to AWS and hear, judged by the models of botocore. Needs Python 3
+	$(STEP) 'write down what is said to AWS' '3 minutes' $(SHELL) -c "JOINER_WIRE_LOG=$(WIRE) go -C infra/local test -short -vet=off -count=1 -p 2 -timeout 30m ./contract/... ./conformance"
+	$(STEP) 'judge it' '20 s' $(PYTHON)/bin/python infra/deploytest/wire.py $(WIRE)
 
 # What follows is made by the targets above.
 

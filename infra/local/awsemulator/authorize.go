@@ -84,7 +84,7 @@ func accessDenied(r *call, q access, why error) *wire.Failure {
 		return wire.Fail(403, "UnauthorizedOperation", "You are not authorized to perform this operation. %s", who)
 	case wire.JSON:
 		return wire.Fail(400, "AccessDeniedException", "%s", who)
-	case wire.RestJSON:
+	case wire.RestJSON, wire.CBOR:
 		return wire.Fail(403, "AccessDeniedException", "%s", who)
 	}
 	return wire.Fail(403, "AccessDenied", "%s", who)

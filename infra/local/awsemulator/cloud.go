@@ -49,6 +49,8 @@ type Options struct {
 	Reach func(who Caller, service string) bool
 	// Limits are buckets of tokens that refuse calls beyond them. None: everybody may call as often as he likes.
 	Limits []requestlimits.Limit
+	// Exchanges sees each request with its answer, from several goroutines. Nil: nobody does.
+	Exchanges func(Exchange)
 	// Log gets one line for each fault that was played. Nil: nobody.
 	Log *log.Logger
 }

@@ -1,6 +1,7 @@
 package awsemulator
 
 import (
+	"cmp"
 	"maps"
 
 	"joiner.sh/infra/local/awsemulator/wire"
@@ -10,7 +11,7 @@ import (
 // it is Options.Invoke's business.
 type DescribedFunction struct {
 	Name, Role  string // Role is an ARN
-	State       string // Active, Pending, Inactive or Failed
+	State       string // Active, Pending, Inactive or Failed; Active where none is given
 	Reason      string // of another state than Active
 	VPC         string // id, empty for a function outside of any
 	Environment map[string]string
@@ -55,7 +56,7 @@ func (c *lambda) getFunctionConfiguration(r *call) (any, error) {
 	if !found {
 		return nil, wire.Fail(404, "ResourceNotFoundException", "Function not found: %s", arn)
 	}
-	out := jsonFunction{Name: name, ARN: arn, Role: f.Role, Runtime: "provided.al2023", State: f.State,
+	out := jsonFunction{Name: name, ARN: arn, Role: f.Role, Runtime: "provided.al2023", State: cmp.Or(f.State, "Active"),
 		StateReason: f.Reason, MemorySize: f.MemoryMB, Environment: jsonVariables{f.Environment}}
 	if f.VPC != "" {
 		out.VPC = &jsonVPC{f.VPC}

@@ -137,7 +137,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	if signed {
 		r.caller, v = c.sts.verifySignature(h, s, body)
 	}
-	out := &outcome{ResponseWriter: w}
+	out := &outcome{ResponseWriter: w, keep: c.opt.Exchanges != nil}
 	if c.opt.Reach != nil && v == authentic && !c.opt.Reach(r.caller, r.service) {
 		out.hangUp()
 		return
@@ -149,6 +149,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 		c.performCall(out, r, service)
 	}
 	c.calls.addCall(r, out)
+	c.observe(r, out)
 }
 
 // nameAction finds the action that the request asks for.
@@ -267,6 +268,8 @@ type outcome struct {
 	status int
 	code   string
 	fault  FaultKind
+	keep   bool // what is answered
+	kept   []byte
 }
 
 func (o *outcome) WriteHeader(status int) {
@@ -281,7 +284,11 @@ func (o *outcome) Write(p []byte) (int, error) {
 	if o.status == 0 {
 		o.WriteHeader(http.StatusOK)
 	}
-	return o.ResponseWriter.Write(p)
+	n, err := o.ResponseWriter.Write(p)
+	if o.keep { // what went out: an answer with 304 has no body
+		o.kept = append(o.kept, p[:n]...)
+	}
+	return n, err
 }
 
 // hangUp closes the connection without an answer.

@@ -3,14 +3,21 @@
 package cloudtest
 
 import (
+	"errors"
 	"testing"
 
 	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/infra/local/wirelog"
 )
 
 // Start runs an account that ends with the test, and says at which URL it answers.
 func Start(t testing.TB, o awsemulator.Options) (*awsemulator.Cloud, string) {
 	t.Helper()
+	l, err := wirelog.FromEnvironment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Exchanges = l.Observe()
 	c, err := awsemulator.NewCloud(o)
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +27,7 @@ func Start(t testing.TB, o awsemulator.Options) (*awsemulator.Cloud, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
+		if err := errors.Join(c.Close(), l.Close()); err != nil {
 			t.Error(err)
 		}
 	})

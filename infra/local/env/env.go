@@ -20,6 +20,7 @@ import (
 	"joiner.sh/infra/local/kubelet"
 	"joiner.sh/infra/local/lambdahost"
 	"joiner.sh/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/wirelog"
 	"joiner.sh/pkg/model/naming"
 	"joiner.sh/pkg/settings"
 	"joiner.sh/pkg/testing/requestlimits"
@@ -87,6 +88,7 @@ type Env struct {
 	Kubelets *kubelet.Bridge
 	Assembly *assembly.Assembly
 
+	wire     *wirelog.Log
 	ownPlane bool
 	push     bool
 	server   string // of the cluster, as EKS describes it
@@ -164,6 +166,9 @@ func (o Options) withDefaults() Options {
 }
 
 func (e *Env) startCloud(o Options) (err error) {
+	if e.wire, err = wirelog.FromEnvironment(); err != nil {
+		return err
+	}
 	e.Cloud, err = awsemulator.NewCloud(awsemulator.Options{Region: Region, Account: Account, ClusterName: ClusterName,
 		PendingFor: o.PendingFor, StartFor: o.StartFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice,
 		TerminatedFor: o.EndedFor,
@@ -180,7 +185,7 @@ func (e *Env) startCloud(o Options) (err error) {
 				e.Kubelets.AnnounceInstance(instanceOf(i))
 			}
 		},
-		Invoke: e.invokeFunction, Limits: o.Limits,
+		Invoke: e.invokeFunction, Limits: o.Limits, Exchanges: e.wire.Observe(),
 		Selecting: func(who awsemulator.Caller) bool { return who.Function != "" },
 		Authorize: func(a awsemulator.Access) error {
 			if o.Grant != nil && o.Grant(a) {
@@ -366,7 +371,7 @@ func (e *Env) Close() error {
 		e.Kubelets.Close()
 	}
 	if e.Cloud != nil {
-		errs = append(errs, e.Cloud.Close())
+		errs = append(errs, e.Cloud.Close(), e.wire.Close())
 	}
 	if e.Plane != nil && e.ownPlane {
 		errs = append(errs, e.Plane.StopPlane())

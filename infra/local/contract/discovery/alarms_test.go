@@ -30,7 +30,7 @@ func TestAlarms(t *testing.T) {
 	if got, err = a.ReadAlarms(t.Context(), names); len(got) != len(names) || err != nil {
 		t.Errorf("%d of %d alarms, error %v", len(got), len(names), err)
 	}
-	r.AddFault(awsemulator.Fault{Service: "monitoring", Kind: awsemulator.FailBefore, Code: "AccessDenied"})
+	r.AddFault(awsemulator.Fault{Service: "monitoring", Kind: awsemulator.FailBefore, Code: "AccessDeniedException"})
 	if _, err := a.ReadAlarms(t.Context(), names); err == nil {
 		t.Error("a refusal is no error")
 	}
