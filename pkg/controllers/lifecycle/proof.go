@@ -149,9 +149,12 @@ func (l *Controller) confirmTerminations(ctx context.Context, s cluster.Snapshot
 	if len(ending) == 0 {
 		return actions, nil
 	}
-	live, err := l.readLiveClaims(ctx, s, ending)
+	live, unread, err := l.readLiveClaims(ctx, s, ending)
 	if err != nil {
 		return nil, err
+	}
+	for name, err := range unread {
+		l.failed.AddFailure(actionSubject(plan.Action{Claim: name}), err, l.Now())
 	}
 	confirmed := map[string]bool{}
 	for _, a := range lifecycle.Next(live).Actions {
@@ -160,20 +163,20 @@ func (l *Controller) confirmTerminations(ctx context.Context, s cluster.Snapshot
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(actions), func(a plan.Action) bool {
-		drop := a.Do == plan.Terminate && a.Claim != "" && !confirmed[a.Instance]
-		if drop {
+		drop := a.Do == plan.Terminate && a.Claim != "" && (!confirmed[a.Instance] || unread[a.Claim] != nil)
+		if drop && unread[a.Claim] == nil {
 			l.Log.Info("not done, its claim or its pods have changed: " + a.String())
 		}
 		return drop
 	}), nil
 }
 
-// readLiveClaims returns the snapshot with these claims, and the pods of their nodes, as they are stored now.
-func (l *Controller) readLiveClaims(ctx context.Context, s cluster.Snapshot, claims map[string]bool) (cluster.Snapshot,
-	error) {
-	var nodes []string
+// readLiveClaims returns the snapshot with these claims, and the pods of their nodes, as they are stored now. unread says
+// by claim why that one cannot be read: its steps wait, and the others go on.
+func (l *Controller) readLiveClaims(ctx context.Context, s cluster.Snapshot,
+	claims map[string]bool) (live cluster.Snapshot, unread map[string]error, err error) {
 	s.Claims = slices.Clone(s.Claims)
-	gone := make([]bool, len(s.Claims))
+	looks := make([]liveLook, len(s.Claims))
 	var g errgroup.Group
 	g.SetLimit(parallelSteps)
 	for i, c := range s.Claims {
@@ -182,29 +185,59 @@ func (l *Controller) readLiveClaims(ctx context.Context, s cluster.Snapshot, cla
 		}
 		for _, n := range s.Nodes {
 			if n.ProviderID == c.ProviderID && c.ProviderID != "" {
-				nodes = append(nodes, n.Name)
+				looks[i].nodes = append(looks[i].nodes, n.Name)
 			}
 		}
 		g.Go(func() error {
-			now, found, err := l.Live.ReadClaim(ctx, c.Name)
-			s.Claims[i], gone[i] = now, !found || now.UID != c.UID
-			return err
+			looks[i].read(ctx, l.Live, c)
+			return nil
 		})
 	}
-	pods := make([][]cluster.Pod, len(nodes))
-	for i, name := range nodes {
-		g.Go(func() (err error) { pods[i], err = l.Live.PodsOn(ctx, name); return err })
+	_ = g.Wait() // every error is in looks
+	if ctx.Err() != nil {
+		return s, nil, ctx.Err()
 	}
-	if err := g.Wait(); err != nil {
-		return s, err
+	unread = map[string]error{}
+	nodes, pods := map[string]bool{}, []cluster.Pod(nil)
+	for i, k := range looks {
+		switch name := s.Claims[i].Name; {
+		case k.err != nil:
+			unread[name] = k.err
+		case claims[name]:
+			s.Claims[i] = k.claim
+			pods = append(pods, k.pods...)
+			for _, n := range k.nodes {
+				nodes[n] = true
+			}
+		}
 	}
-	left := slices.DeleteFunc(slices.Clone(s.Pods),
-		func(p cluster.Pod) bool { return p.NodeName != "" && slices.Contains(nodes, p.NodeName) })
-	for _, some := range pods {
-		left = append(left, slices.DeleteFunc(some, cluster.Pod.Terminal)...)
-	}
-	s.Pods = left
+	s.Pods = append(slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool { return nodes[p.NodeName] }),
+		pods...)
 	i := -1
-	s.Claims = slices.DeleteFunc(s.Claims, func(cluster.Claim) bool { i++; return gone[i] })
-	return s, nil
+	s.Claims = slices.DeleteFunc(s.Claims, func(cluster.Claim) bool { i++; return looks[i].gone })
+	return s, unread, nil
+}
+
+// liveLook is a claim, and the pods of its nodes, as they are stored now.
+type liveLook struct {
+	nodes []string
+	claim cluster.Claim
+	gone  bool
+	pods  []cluster.Pod
+	err   error
+}
+
+func (k *liveLook) read(ctx context.Context, live LiveReader, was cluster.Claim) {
+	found := false
+	if k.claim, found, k.err = live.ReadClaim(ctx, was.Name); k.err != nil {
+		return
+	}
+	k.gone = !found || k.claim.UID != was.UID
+	for _, name := range k.nodes {
+		some, err := live.PodsOn(ctx, name)
+		if k.err = err; err != nil {
+			return
+		}
+		k.pods = append(k.pods, slices.DeleteFunc(some, cluster.Pod.Terminal)...)
+	}
 }

@@ -154,6 +154,59 @@ func TestAnInstanceIsKeptWhosePodsAreSeenLate(t *testing.T) {
 	}
 }
 
+// oneUnread cannot read one claim live, or the pods of its node.
+type oneUnread struct {
+	*fake.Ports
+	claim, node string
+}
+
+func (u oneUnread) ReadClaim(ctx context.Context, name string) (cluster.Claim, bool, error) {
+	if name == u.claim {
+		return cluster.Claim{}, false, errors.New("read claim " + name + ": internal error")
+	}
+	return u.Ports.ReadClaim(ctx, name)
+}
+
+func (u oneUnread) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
+	if node == u.node {
+		return nil, errors.New("list pods of " + node + ": internal error")
+	}
+	return u.Ports.PodsOn(ctx, node)
+}
+
+// A claim that cannot be read live, or the pods of whose node cannot be listed, keeps its own instance, and no other.
+func TestOneUnreadableClaimKeepsNoOtherInstance(t *testing.T) {
+	for _, what := range []string{"claim", "pods"} {
+		f := &controllertest.Functions{World: controllertest.NewWorld()}
+		f.World.RunApp("web", 24, controllertest.PodOf(3500, 6000))
+		f.Rest(t, 4)
+		bad, before := f.World.Claims()[0], len(f.World.Instances())
+		f.World.DeleteClaims()
+		told := false
+		for range 20 {
+			p := f.World.Ports(fake.Fault{})
+			l, u := f.Lifecycle(p), oneUnread{Ports: p, claim: bad.Name}
+			if what == "pods" {
+				u.claim, u.node = "", bad.NodeName
+			}
+			l.Live = u
+			err := l.Run(t.Context(), f.Once())
+			told = told || err != nil && strings.Contains(err.Error(), "internal error")
+			f.World.Advance(20 * time.Second)
+		}
+		var running []string
+		for _, i := range f.World.Instances() {
+			if !i.Gone() {
+				running = append(running, i.ID)
+			}
+		}
+		if before < 3 || !slices.Equal(running, []string{bad.InstanceID()}) || !told {
+			t.Errorf("%s: of %d instances %v run, told %t; want that of %s alone, told", what, before, running, told,
+				bad.Name)
+		}
+	}
+}
+
 // ghostLister lists an instance among all that it does not show to who asks for it.
 type ghostLister struct{ *fake.Ports }
 
