@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
@@ -19,7 +20,8 @@ import (
 type Buffers struct{ *connection }
 
 // ListBuffers lists the CapacityBuffers of the strategy that Joiner follows, sorted, each with the template or workload
-// that it names and its share of the pods that buffers may stand for. A cluster that does not know the kind has none.
+// that it names and its share of the pods that buffers may stand for; one whose workload is not there, or may not be
+// read, stands for none. A cluster that does not know the kind has none.
 func (c Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
 	stored, _, err := listAll(ctx, c.connection, listQuery{place: capacityBuffers()},
 		func() *v1beta1.CapacityBufferList { return &v1beta1.CapacityBufferList{} },
@@ -38,7 +40,8 @@ func (c Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
 	var out []buffers.Buffer
 	for i := range stored {
 		b := buffers.Buffer{Object: &stored[i]}
-		if err := c.resolveBuffer(ctx, &b); err != nil && !isNotFound(err) {
+		// one workload that Joiner may not read must not hide all others
+		if err := c.resolveBuffer(ctx, &b); err != nil && !isNotFound(err) && !apierrors.IsForbidden(err) {
 			return nil, err
 		}
 		out = append(out, b)
