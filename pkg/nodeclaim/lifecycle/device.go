@@ -26,6 +26,9 @@ func (v index) noteMissing(c cluster.Claim, reason string) (out []plan.Action) {
 		return nil
 	}
 	of := instancetypes.OfferOf(c.Labels).Type
+	if of == "" { // somebody took the label off, and nothing is known of a type without a name
+		return nil
+	}
 	for _, name := range v.missingResources(c, nodes[0]) {
 		out = append(out, plan.Action{Do: plan.NoteMissing, Claim: c.Name, Instance: c.InstanceID(),
 			Unused: []instancetypes.UnusedNode{{Class: class.Name, Type: of, Resource: name, Cause: class.CauseOf(of),
