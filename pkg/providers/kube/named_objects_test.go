@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"joiner.sh/pkg/api/autoscaling/v1beta1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/providers/kube"
 )
@@ -119,5 +120,26 @@ func TestRolloutsWithoutWhatTheyAreAbout(t *testing.T) {
 			t.Errorf("without %s: %v", path, slices.Clip(got))
 		}
 		paths[path] = whole
+	}
+}
+
+// What the functions share and the status of a buffer are written where they are read from.
+func TestWritesGoToTheirNamespaces(t *testing.T) {
+	maps := "/api/v1/namespaces/" + kube.Namespace + "/configmaps"
+	const buffer = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/shop/capacitybuffers/spare/status"
+	k, written := objectsServer(t, map[string]string{
+		maps: `{"apiVersion": "v1", "kind": "ConfigMap"}`, maps + "/ledger": `{"apiVersion": "v1", "kind": "ConfigMap"}`,
+		buffer: `{"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer", "metadata": {"name": "spare",
+			"namespace": "shop"}}`})
+	b := &v1beta1.CapacityBuffer{}
+	b.Namespace, b.Name, b.ResourceVersion = "shop", "spare", "7"
+	for path, err := range map[string]error{
+		"POST " + maps:            k.WriteData(t.Context(), "ledger", map[string]string{"a": "1"}, ""),
+		"PUT " + maps + "/ledger": k.WriteData(t.Context(), "ledger", map[string]string{"a": "1"}, "7"),
+		"PUT " + buffer:           k.WriteBufferStatus(t.Context(), b),
+	} {
+		if err != nil || !slices.ContainsFunc(*written, func(w string) bool { return strings.HasPrefix(w, path+" ") }) {
+			t.Errorf("%s: error %v, written %q", path, err, *written)
+		}
 	}
 }
