@@ -25,7 +25,7 @@ type Evaluator struct {
 	podBuffer []cluster.Pod            // of the last question, their memory is used again
 	podPrices map[string]float64       // what the pods that move are worth, by key, once asked
 	minCostOf map[*cluster.Pod]float64 // of those that stand for all that are like them, USD per hour
-	volumes   *volumeLimits            // what nodes attach, once asked for
+	volumes   *cluster.VolumeLimits    // what nodes attach, once asked for
 }
 
 func newEvaluator(st *State) *Evaluator {

@@ -1,7 +1,6 @@
 package disruption
 
 import (
-	"maps"
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
@@ -12,51 +11,13 @@ import (
 // attach too few is launched in vain, and the next attempt would end the same way. So a launch is expected to attach
 // what nodes of its instance type do.
 
-// volumeLimits is how many volumes the CSI drivers of nodes attach, by driver.
-type volumeLimits struct {
-	least map[string]map[string]int64 // by instance type: what the node that attaches least of that type says
-	most  map[string]int64            // what any node says
-}
-
-func readVolumeLimits(hosts []cluster.StateNode) volumeLimits {
-	out := volumeLimits{least: map[string]map[string]int64{}, most: map[string]int64{}}
-	for _, h := range hosts {
-		if h.Node == nil {
-			continue
-		}
-		name := h.Offer().Type
-		for driver, limit := range h.Node.VolumeLimits {
-			if limit <= 0 { // something is wrong there, and says nothing of other nodes
-				continue
-			}
-			if out.least[name] == nil {
-				out.least[name] = map[string]int64{}
-			}
-			least, known := out.least[name][driver]
-			if !known || limit < least {
-				out.least[name][driver] = limit
-			}
-			out.most[driver] = max(out.most[driver], limit)
-		}
-	}
-	return out
-}
-
-// expectedOn returns how many volumes a new node of the instance type is expected to attach, by driver. Of a type that
-// no node has told about it is as many as any node attaches. Drivers that are not named have no limit.
-func (v volumeLimits) expectedOn(instanceType string) map[string]int64 {
-	out := maps.Clone(v.most)
-	maps.Copy(out, v.least[instanceType])
-	return out
-}
-
 // splitByVolumes returns the pods of a launch whose volumes its node is expected to attach together, and the others.
 func (ev *Evaluator) splitByVolumes(l plan.Launch) (attached, beyond []*cluster.Pod) {
 	if ev.volumes == nil {
-		known := readVolumeLimits(ev.snapshot.StateNodes())
+		known := cluster.ReadVolumeLimits(ev.snapshot.StateNodes())
 		ev.volumes = &known
 	}
-	free := ev.volumes.expectedOn(l.Choice.Type)
+	free := ev.volumes.ExpectedOn(l.Choice.Type, ev.attachableEBS(l))
 	there := map[cluster.Volume]bool{}
 	for _, p := range ev.podsByKeys(l.Pods) {
 		need := map[string]int64{}
@@ -85,6 +46,13 @@ func (ev *Evaluator) splitByVolumes(l plan.Launch) (attached, beyond []*cluster.
 		}
 	}
 	return attached, beyond
+}
+
+// attachableEBS is how many EBS volumes EC2 says of the launch's instance type, 0 where that is not known.
+func (ev *Evaluator) attachableEBS(l plan.Launch) int64 {
+	p, _ := ev.snapshot.PoolOf(l.Pool)
+	t, _ := ev.typeIn(p, l.Choice.Type)
+	return t.EBSVolumes
 }
 
 // withinVolumeLimits returns the plan with more nodes in place of each that is expected to attach too few volumes for

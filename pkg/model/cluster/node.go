@@ -250,6 +250,12 @@ type Instance struct {
 	Tags           []string  `json:"tags,omitempty"`           // keys, sorted
 }
 
+// MayBeNode reports whether a Node of the name may be the instance's: EKS names nodes after the private DNS name or after
+// the id of their instance, and lets a kubelet write no Node of another name. While EC2 tells no name any may.
+func (i Instance) MayBeNode(name string) bool {
+	return i.NodeName == "" || strings.EqualFold(name, i.NodeName) || name == i.ID
+}
+
 // Impairment is a status check of EC2 that an instance fails.
 type Impairment struct {
 	Instance string    `json:"instance"`

@@ -37,6 +37,9 @@ func (s Snapshot) StateNodes() []StateNode {
 		n := &s.Nodes[i]
 		h := StateNode{Node: n}
 		j, ok := byID[n.ProviderID]
+		if ok && s.isAnothersID(n, s.Claims[j].NodeName) {
+			ok = false
+		}
 		if !ok || n.ProviderID == "" {
 			j, ok = byName[n.Name]
 		}
@@ -56,6 +59,13 @@ func (s Snapshot) StateNodes() []StateNode {
 	slices.SortFunc(out, byHostName)
 	slices.SortFunc(alone, byHostName)
 	return append(out, alone...)
+}
+
+// isAnothersID reports whether a node of another name is there that the claim with the node's provider id names as its
+// own: a kubelet may write any id into a Node that it makes.
+func (s Snapshot) isAnothersID(n *Node, claims string) bool {
+	return claims != "" && claims != n.Name &&
+		slices.ContainsFunc(s.Nodes, func(o Node) bool { return o.Name == claims && o.ProviderID == n.ProviderID })
 }
 
 func byHostName(a, b StateNode) int { return strings.Compare(a.Name(), b.Name()) }

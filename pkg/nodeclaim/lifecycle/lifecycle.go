@@ -106,6 +106,7 @@ type state struct {
 type index struct {
 	s         cluster.Snapshot
 	nodes     map[string][]cluster.Node // by provider id
+	misnamed  map[string]string         // by provider id: a node with it that is not the instance's
 	pods      *podIndex
 	instances map[string]cluster.Instance   // by provider id
 	started   map[string][]cluster.Instance // by the UID of the claim in their tags
@@ -149,12 +150,7 @@ func newIndex(s cluster.Snapshot) index {
 	v := index{s: s, nodes: map[string][]cluster.Node{}, pods: &podIndex{all: s.Pods},
 		instances: map[string]cluster.Instance{}, started: map[string][]cluster.Instance{},
 		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, batches: map[string]bool{},
-		away: shiftedZones(s)}
-	for _, n := range s.Nodes {
-		if n.ProviderID != "" {
-			v.nodes[n.ProviderID] = append(v.nodes[n.ProviderID], n)
-		}
-	}
+		misnamed: map[string]string{}, away: shiftedZones(s)}
 	for _, i := range s.Instances {
 		v.instances[i.ProviderID()] = i
 		if i.ClaimUID != "" {
@@ -173,7 +169,23 @@ func newIndex(s cluster.Snapshot) index {
 			v.owners[c.ProviderID] = c
 		}
 	}
+	v.indexNodes()
 	return v
+}
+
+// indexNodes finds the nodes of provider ids. One that EC2 knows by another name belongs to none: a kubelet may write
+// any provider id into a Node that it makes. A node that its claim names already is not doubted.
+func (v index) indexNodes() {
+	for _, n := range v.s.Nodes {
+		i, listed := v.instances[n.ProviderID]
+		switch {
+		case n.ProviderID == "":
+		case listed && !i.MayBeNode(n.Name) && v.owners[n.ProviderID].NodeName != n.Name:
+			v.misnamed[n.ProviderID] = n.Name
+		default:
+			v.nodes[n.ProviderID] = append(v.nodes[n.ProviderID], n)
+		}
+	}
 }
 
 // ownedByLabel are the instances, those of a shared launch with the claim that names them in its label: it is written
@@ -240,7 +252,7 @@ func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) 
 	case !c.Is(v1.ConditionRegistered):
 		return append(actions, v.registerClaim(c)...), !c.LostNode(v.s.Now)
 	case len(v.nodes[c.ProviderID]) == 0 && c.LostNode(v.s.Now):
-		return append(actions, v.writeCondition(c, absentNode(c))...), false
+		return append(actions, v.writeCondition(c, v.absentNode(c))...), false
 	}
 	if c.Standby() && c.Is(v1.ConditionInitialized) {
 		return append(append(actions, v.stopWarmed(c)...), v.tagInstance(c)...), true

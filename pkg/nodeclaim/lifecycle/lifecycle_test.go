@@ -25,7 +25,7 @@ func scenarioSyntax() syntax.Grammar {
 		"by-hand unlabelled unnamed names= in= pool= partition partition= batch= zone= type=",
 		"node NAME id= not-ready deleting= ready= no-finalizer foreign unlabelled",
 		"pod NAME on= owner= critical deleting= grace=# phase= protect= started= volume= hold= age= starting",
-		"instance NAME state= age= claim= uid= sold= partition= batch= why=", "pool NAME uid= nodes=# cpu=# gently deleting in= told= unhealthy=", "class zones=", "shifted ids=", "unasked", "told", "pdb NAME allowed=#",
+		"instance NAME state= age= claim= uid= sold= partition= batch= dns= why=", "pool NAME uid= nodes=# cpu=# gently deleting in= told= unhealthy=", "class zones=", "shifted ids=", "unasked", "told", "pdb NAME allowed=#",
 		"attach VOLUME to= claim= shared", "impaired INSTANCE since= system", "change INSTANCE at= code=", "reservation ID ends= block",
 		"rules repair detach=", "devices", "detaching", "clear", "refuse POD", "detach VOLUME", "next", "run SECONDS", "turn INSTANCE state= type= why=", "request CLAIM", "await SECONDS", "stops")
 }

@@ -19,7 +19,7 @@ func (v registrar) registerClaim(c cluster.Claim) []plan.Action {
 	nodes := v.nodes[c.ProviderID]
 	switch {
 	case len(nodes) == 0:
-		return v.writeCondition(c, absentNode(c))
+		return v.writeCondition(c, v.absentNode(c))
 	case len(nodes) > 1:
 		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "False",
 			Reason:  v1.ReasonMultipleNodesFound,
@@ -58,10 +58,15 @@ func NotJoined() cluster.Condition {
 }
 
 // absentNode is what a claim says that has no node: none yet, or none any more.
-func absentNode(c cluster.Claim) cluster.Condition {
+func (v index) absentNode(c cluster.Claim) cluster.Condition {
 	k := NotJoined()
-	if c.NodeName != "" {
+	other, misnamed := v.misnamed[c.ProviderID]
+	switch {
+	case c.NodeName != "":
 		k.Message = "its node " + c.NodeName + " was removed from the cluster"
+	case misnamed:
+		k.Message = fmt.Sprintf("node %s carries this provider id, and EC2 calls the instance %s: a node has the name of its instance",
+			other, v.instances[c.ProviderID].NodeName)
 	}
 	return k
 }

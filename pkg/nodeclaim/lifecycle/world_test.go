@@ -346,10 +346,10 @@ func podFrom(a args) cluster.Pod {
 	return p
 }
 
-// instanceFrom reads "instance i-1 state=running age=1m claim=c1 uid=u batch=b why=(CODE: MESSAGE)".
+// instanceFrom reads "instance i-1 state=running age=1m claim=c1 uid=u batch=b dns=ip-1.internal why=(CODE: MESSAGE)".
 func instanceFrom(a args) cluster.Instance {
 	i := cluster.Instance{ID: a.name, State: a.str("state", "running"), Type: "m5.large", Zone: "a", CapacityType: a.str("sold", "spot"),
-		Launched: start().Add(-a.duration("age")), Claim: a.str("claim", ""), Batch: a.str("batch", "")}
+		Launched: start().Add(-a.duration("age")), Claim: a.str("claim", ""), Batch: a.str("batch", ""), NodeName: a.str("dns", "")}
 	i.StateReason = a.str("why", "")
 	if n, err := strconv.Atoi(a.str("partition", "")); err == nil {
 		i.Partition = int32(n)

@@ -21,8 +21,8 @@ type podClasses struct {
 	unmodelled []plan.Unplaced       // who is in no class, and why
 	aside      setAside              // those of them that are too much work
 	sig        signatureWriter
-	limits     volumeLimits // of the cluster's nodes
-	sharing    bool         // pods of a class share volumes with others
+	limits     cluster.VolumeLimits // of the cluster's nodes
+	sharing    bool                 // pods of a class share volumes with others
 }
 
 // distinctPriorities counts the distinct priorities of the pods.

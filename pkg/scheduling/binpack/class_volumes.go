@@ -67,47 +67,6 @@ func volumesOf(p *cluster.Pod, shared map[cluster.Volume]bool) podVolumes {
 	return out
 }
 
-// volumeLimits is how many volumes nodes of each instance type attach, by driver, as their CSI drivers say.
-type volumeLimits struct {
-	least map[string]map[string]int64 // by instance type: what the node that attaches least of that type says
-	most  map[string]int64            // what any node says
-}
-
-func readVolumeLimits(hosts []cluster.StateNode) volumeLimits {
-	out := volumeLimits{least: map[string]map[string]int64{}, most: map[string]int64{}}
-	for _, h := range hosts {
-		if h.Node == nil {
-			continue
-		}
-		name := h.Offer().Type
-		for driver, limit := range h.Node.VolumeLimits {
-			if limit <= 0 { // something is wrong there, and says nothing of other nodes
-				continue
-			}
-			if out.least[name] == nil {
-				out.least[name] = map[string]int64{}
-			}
-			if least, known := out.least[name][driver]; !known || limit < least {
-				out.least[name][driver] = limit
-			}
-			out.most[driver] = max(out.most[driver], limit)
-		}
-	}
-	return out
-}
-
-// expectedOn returns how many volumes a new node of the type is expected to attach, by driver, for only its own driver
-// will tell: what nodes of the type say, else what EC2 says of the type, else as many as any node attaches. Drivers
-// that are not named have no limit.
-func (v volumeLimits) expectedOn(t *instancetypes.Type) map[string]int64 {
-	out := maps.Clone(v.most)
-	if t.EBSVolumes > 0 {
-		out[instancetypes.DriverEBS] = t.EBSVolumes
-	}
-	maps.Copy(out, v.least[t.Name])
-	return out
-}
-
 // volumesPrefix begins the names of dimensions that count volumes of a CSI driver.
 const volumesPrefix = "volumes of "
 
@@ -118,7 +77,7 @@ const unlimitedVolumes = 1 << 16
 func (cs *podClasses) limitedDrivers() (dims []string) {
 	for _, k := range cs.list {
 		for _, v := range slices.Concat(k.disks.own, k.disks.shared) {
-			_, limited := cs.limits.most[v.Driver]
+			limited := cs.limits.Limits(v.Driver)
 			if name := volumesPrefix + v.Driver; (limited || v.Driver == instancetypes.DriverEBS) &&
 				!slices.Contains(dims, name) {
 				dims = append(dims, name)

@@ -220,7 +220,7 @@ func (b *catalogBuilder) addModel(p *pool, t *instancetypes.Type) {
 	}
 	c, as := b.catalog, b.catalog.admissions
 	m := &poolInstanceType{id: len(p.models), number: as.models, pool: p, typ: t,
-		volumes: b.classes.limits.expectedOn(t)}
+		volumes: b.classes.limits.ExpectedOn(t.Name, t.EBSVolumes)}
 	c.byType[t.Name] = m
 	as.models++
 	all := make([]poolOffering, 0, len(t.Offerings))

@@ -46,19 +46,39 @@ func (t *planCheck) checkMachine(m *machine) {
 }
 
 // attachedByNew is how many EBS volumes a new node of the type attaches: what EC2 says, unless nodes of it say less or
-// more.
+// more. One that says less than half of all others is not believed.
 func (t *planCheck) attachedByNew(typ instancetypes.Type) map[string]int64 {
 	const driver = "ebs.csi.aws.com"
-	least, told := typ.EBSVolumes, false
+	var told, elsewhere []int64
 	for _, n := range t.Snapshot.Nodes {
-		if most := n.VolumeLimits[driver]; most > 0 && n.Labels[labelType] == typ.Name && (!told || most < least) {
-			least, told = most, true
+		switch most := n.VolumeLimits[driver]; {
+		case most <= 0:
+		case n.Labels[labelType] == typ.Name:
+			told = append(told, most)
+		default:
+			elsewhere = append(elsewhere, most)
 		}
 	}
-	if least == 0 && !told {
+	slices.Sort(told)
+	slices.Sort(elsewhere)
+	switch doubted := func(next int64) bool { return told[0] < next/2 }; {
+	case len(told) == 0 && typ.EBSVolumes == 0:
 		return nil
+	case len(told) == 0:
+		told = []int64{typ.EBSVolumes}
+	case len(told) > 1:
+		if doubted(told[1]) {
+			told = told[1:]
+		}
+	case len(elsewhere) > 0 && elsewhere[0] <= told[0]: // no liar: another attaches as few
+	case typ.EBSVolumes > 0:
+		if doubted(typ.EBSVolumes) {
+			told = []int64{typ.EBSVolumes}
+		}
+	case len(elsewhere) > 0 && doubted(elsewhere[0]):
+		told = elsewhere
 	}
-	return map[string]int64{driver: least}
+	return map[string]int64{driver: told[0]}
 }
 
 func allPods(pods []*cluster.Pod, is func(*cluster.Pod) bool) bool {

@@ -159,7 +159,7 @@ func TestPlansWithFaults(t *testing.T) {
 		"affinity":         {[]string{web + "\naffinity zone In b & cpu Gt 2\naffinity cpu Lt 2"}, planned(nil, "web-1@n2", "web-2@n1"), "its labels keep web-2 away"},
 		"volume elsewhere": {[]string{web + "\nvolume zone In b"}, planned(nil, "web-1@n2", "web-2@n1"), "its labels keep web-2 away"},
 		"volumes of a new node": {[]string{web + "\nattach ebs.csi.aws.com",
-			"node n3 type=m zone=a pool=p\nattaches ebs.csi.aws.com 1"}, planned([]plan.Launch{launch("a", "web-1", "web-2")}),
+			"node n3 type=m zone=a pool=p\nattaches ebs.csi.aws.com 1", "node n4 type=m zone=a pool=p\nattaches ebs.csi.aws.com 1"}, planned([]plan.Launch{launch("a", "web-1", "web-2")}),
 			"launch 0 as m: 2 volumes of ebs.csi.aws.com, at most 1"},
 		"volumes":                 {[]string{web + "\nattach ebs"}, planned(nil, "web-1@n1", "web-2@n1"), "2 volumes of ebs, at most 1"},
 		"ports":                   {[]string{web + "\nport 80"}, planned(nil, "web-1@n1", "web-2@n1"), "want port TCP/80"},

@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"slices"
+
+	"joiner.sh/pkg/model/instancetypes"
+)
+
+// VolumeLimits is how many volumes the CSI drivers of nodes attach, as the nodes say. A node says it of itself, so that
+// one that lies must not take the volumes of others' pods from all nodes of its type: what it says of them counts as
+// far as another node, or EC2, bears it out.
+type VolumeLimits struct {
+	byType map[string]map[string][]int64 // by instance type and driver, least first: what its nodes say
+	all    map[string][]int64            // by driver, least first
+}
+
+// ReadVolumeLimits reads what the nodes say.
+func ReadVolumeLimits(hosts []StateNode) VolumeLimits {
+	v := VolumeLimits{byType: map[string]map[string][]int64{}, all: map[string][]int64{}}
+	for _, h := range hosts {
+		if h.Node == nil {
+			continue
+		}
+		name := h.Offer().Type
+		for driver, limit := range h.Node.VolumeLimits {
+			if limit <= 0 { // something is wrong there, and says nothing of other nodes
+				continue
+			}
+			if v.byType[name] == nil {
+				v.byType[name] = map[string][]int64{}
+			}
+			v.byType[name][driver] = append(v.byType[name][driver], limit)
+			v.all[driver] = append(v.all[driver], limit)
+		}
+	}
+	for _, limits := range v.all {
+		slices.Sort(limits)
+	}
+	for _, of := range v.byType {
+		for _, limits := range of {
+			slices.Sort(limits)
+		}
+	}
+	return v
+}
+
+// Limits reports whether any node says that the driver attaches only so many volumes.
+func (v VolumeLimits) Limits(driver string) bool { return len(v.all[driver]) > 0 }
+
+// ExpectedOn returns how many volumes a new node of the type is expected to attach, by driver, for only its own driver
+// will tell: what nodes of the type say, else what EC2 says of the type, which is 0 where it says nothing, else as many
+// as any node attaches. Drivers that are not named have no limit.
+func (v VolumeLimits) ExpectedOn(instanceType string, ebs int64) map[string]int64 {
+	out := map[string]int64{}
+	for driver, limits := range v.all {
+		out[driver] = limits[len(limits)-1]
+	}
+	if ebs > 0 {
+		out[instancetypes.DriverEBS] = ebs
+	}
+	for driver, limits := range v.byType[instanceType] {
+		told := int64(0)
+		if driver == instancetypes.DriverEBS {
+			told = ebs
+		}
+		out[driver] = v.borneOut(driver, limits, told)
+	}
+	return out
+}
+
+// borneOut returns the least that nodes of a type say, unless it is less than half of what the next of them says. Of a
+// type with one node the next is what EC2 says, else any node, unless another node attaches as few.
+func (v VolumeLimits) borneOut(driver string, limits []int64, ebs int64) int64 {
+	least, next, all := limits[0], int64(0), v.all[driver]
+	switch {
+	case len(limits) > 1:
+		next = limits[1]
+	case len(all) > 1 && all[1] <= least:
+	case ebs > 0:
+		next = ebs
+	case len(all) > 1:
+		next = all[1]
+	}
+	if least < next/2 {
+		return next
+	}
+	return least
+}
