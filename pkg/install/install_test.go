@@ -36,6 +36,8 @@ func TestObjectsAndTheirOrder(t *testing.T) {
 		"ValidatingAdmissionPolicyBinding /joiner-nodes",
 		"ClusterRole /joiner-disrupt", "ClusterRoleBinding /joiner-disrupt",
 		"Role joiner-system/joiner-disrupt", "RoleBinding joiner-system/joiner-disrupt",
+		"ValidatingAdmissionPolicy /joiner-kubelet",
+		"ValidatingAdmissionPolicyBinding /joiner-kubelet",
 		"ClusterRole /joiner-lifecycle",
 		"ClusterRoleBinding /joiner-lifecycle",
 		"Role joiner-system/joiner-lifecycle",

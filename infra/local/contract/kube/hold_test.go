@@ -162,6 +162,62 @@ func TestNodesKeepWhatFunctionsMayNotChange(t *testing.T) {
 	}
 }
 
+// A kubelet writes none of the labels and annotations that Joiner goes by: NodeRestriction would let it. The labels that
+// user data gives it come with the Node.
+func TestKubeletsKeepWhatJoinerGoesBy(t *testing.T) {
+	c := newEnv(t)
+	kubelet := c.kubelet(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.name, Labels: map[string]string{"karpenter.sh/nodepool": "default", "karpenter.k8s.aws/instance-cpu": "2"}}}
+	if _, err := kubelet.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, patch := range map[string]string{
+		"do-not-disrupt":   `{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":"true"}}}`,
+		"do-not-repair":    `{"metadata":{"annotations":{"karpenter.sh/do-not-repair":"true"}}}`,
+		"of Joiner":        `{"metadata":{"annotations":{"joiner.sh/hold":"x"}}}`,
+		"another pool":     `{"metadata":{"labels":{"karpenter.sh/nodepool":"other"}}}`,
+		"no pool":          `{"metadata":{"labels":{"karpenter.sh/nodepool":null}}}`,
+		"initialized":      `{"metadata":{"labels":{"karpenter.sh/initialized":"true"}}}`,
+		"another instance": `{"metadata":{"labels":{"karpenter.k8s.aws/instance-cpu":"96"}}}`,
+	} {
+		for _, part := range [][]string{nil, {"status"}} {
+			c.refused(t, fmt.Sprint("joiner-kubelet: ", name, part), func(ctx context.Context) error {
+				_, err := kubelet.CoreV1().Nodes().Patch(ctx, c.name, patchType(patch), []byte(patch), dryPatch(), part...)
+				return err
+			})
+		}
+	}
+	impostor := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.name + "-2", Labels: map[string]string{"karpenter.sh/registered": "true"}}}
+	c.refused(t, "joiner-kubelet: registered", func(ctx context.Context) error {
+		_, err := kubelet.CoreV1().Nodes().Create(ctx, impostor, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	})
+	for name, patch := range map[string]string{
+		"of its own":  `{"metadata":{"annotations":{"volumes.kubernetes.io/controller-managed-attach-detach":"true"},"labels":{"kubernetes.io/arch":"arm64"}}}`,
+		"its figures": `{"status":{"capacity":{"cpu":"2"}}}`,
+	} {
+		if _, err := kubelet.CoreV1().Nodes().Patch(t.Context(), c.name, patchType(patch), []byte(patch), dryPatch(), "status"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	patch := `{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":"true"}}}`
+	if _, err := c.CoreV1().Nodes().Patch(t.Context(), c.name, patchType(patch), []byte(patch), dryPatch()); err != nil {
+		t.Errorf("an admin: %v", err)
+	}
+}
+
+// kubelet is a client in the group of kubelets, with rights beyond theirs.
+func (c env) kubelet(t *testing.T) *kubernetes.Clientset {
+	t.Helper()
+	config := rest.CopyConfig(c.plane.RESTConfig())
+	config.Impersonate = rest.ImpersonationConfig{UserName: "kubelet", Groups: []string{"system:nodes", "system:masters", "system:authenticated"}}
+	k, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
 // caller is a client that the API server takes for a function of the group.
 func (c env) caller(t *testing.T, group string) *kubernetes.Clientset {
 	t.Helper()
