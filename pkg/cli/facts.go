@@ -278,10 +278,18 @@ func (s storedObjects) readRollouts(ctx context.Context) (out []doctor.Rollout, 
 	return out, err
 }
 
+// isBounded reports whether something bounds what the nodes of the NodePool are or cost.
+func isBounded(pool *unstructured.Unstructured) bool {
+	limits, _, _ := unstructured.NestedMap(pool.Object, "spec", "limits")
+	_, fixed, _ := unstructured.NestedFieldNoCopy(pool.Object, "spec", "replicas")
+	return len(limits) > 0 || fixed || pool.GetAnnotations()[v1.AnnotationLimitUSD] != ""
+}
+
 // readPools are the NodePools with what is not right about them.
 func (s storedObjects) readPools(ctx context.Context) (out []doctor.Pool, err error) {
 	err = s.forEach(ctx, atPools, func(o *unstructured.Unstructured) {
-		p := doctor.Pool{Name: o.GetName(), Unknown: annotations.UnknownOnPool(o.GetAnnotations())}
+		p := doctor.Pool{Name: o.GetName(), Unknown: annotations.UnknownOnPool(o.GetAnnotations()),
+			Bounded: isBounded(o)}
 		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 		ready := false
 		for _, c := range conditions {

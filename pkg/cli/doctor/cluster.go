@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/install"
 	"joiner.sh/pkg/model/naming"
 	"joiner.sh/pkg/nodeclass"
@@ -122,7 +123,24 @@ func (e *examination) checkPools() {
 				"infra/settings.md lists those of NodePools; kubectl annotate nodepool "+p.Name+" "+key+"-")
 		}
 	}
+	if open := unboundedPools(e.f.Pools); len(open) > 0 {
+		e.addFinding(Warning, "NodePools", strings.Join(open, ", ")+": without limits: whoever may create pods decides what the nodes cost",
+			"set limits, or the annotation "+v1.AnnotationLimitUSD+", on each; priceAlarmUSD in cdk.json rings")
+	}
 	e.addFine(since, "NodePools", fmt.Sprintf("%d are ready", len(e.f.Pools)))
+}
+
+// unboundedPools are the names of some of the pools whose nodes nothing bounds.
+func unboundedPools(pools []Pool) (open []string) {
+	for _, p := range pools {
+		if !p.Bounded {
+			open = append(open, p.Name)
+		}
+	}
+	if more := len(open) - mostNamed; more > 0 {
+		return append(open[:mostNamed], fmt.Sprintf("%d more", more))
+	}
+	return open
 }
 
 func (e *examination) checkClasses() {

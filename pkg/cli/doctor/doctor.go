@@ -59,6 +59,7 @@ type Pool struct {
 	Problem    string   // why it is not ready
 	Disruption string   // what of it keeps its nodes from being disrupted by choice
 	Unknown    []string // annotations that look like Joiner's and are none
+	Bounded    bool     // it has limits, or launches a fixed number of nodes
 }
 
 // Misannotation is what an annotation of a pod or node says that Joiner does not know.

@@ -21,7 +21,7 @@ func well() Facts {
 		CRDs:    []Object{{Name: "crd/nodepools.karpenter.sh", Found: true}},
 		RBAC:    []Object{{Name: "clusterrole/joiner-provision", Found: true}},
 		Classes: []Class{{Name: "default", Role: "nodes", Subnets: []Subnet{{"subnet-1", "a", 200}}, Groups: []Group{{"sg-1", true}, {"sg-2", false}}}},
-		Pools:   []Pool{{Name: "general"}},
+		Pools:   []Pool{{Name: "general", Bounded: true}},
 		EKS:     EKS{Found: true, Status: "ACTIVE", Mode: "API", Public: true, CIDRs: []string{"0.0.0.0/0"}, Subnets: []string{"subnet-1"}, SecurityGroups: []string{"sg-1"}},
 		Functions: Functions{List: []Function{{Name: "joiner-shop-provision", Found: true, State: "Active", Mode: "act"},
 			{Name: "joiner-shop-lifecycle", Found: true, State: "Active", Mode: "act"}}},
