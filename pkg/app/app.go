@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -27,6 +28,7 @@ import (
 	"joiner.sh/pkg/controllers/rollouts"
 	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/controls"
 	"joiner.sh/pkg/model/version"
 	"joiner.sh/pkg/providers/discovery"
 	"joiner.sh/pkg/providers/fleet"
@@ -95,7 +97,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
-	a := &App{set: set, aws: cfg, log: newLog(set.LogLevel), attention: pushAttention{away: time.Now()}}
+	a := &App{set: set, aws: cfg, log: newLog(set.LogLevel, os.Stdout), attention: pushAttention{away: time.Now()}}
 	a.log.Info("function starts", "version", version.Number)
 	if err := a.connectCluster(); err != nil {
 		return nil, err
@@ -103,7 +105,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	if set.Mode == settings.ModeObserve {
 		a.log = a.log.With("mode", set.Mode) // what is said to be done is only decided
 	}
-	a.metrics = &emfWriter{out: os.Stdout, cluster: set.ClusterName, now: time.Now, log: a.log}
+	a.metrics = &emfWriter{out: controls.JSONLines{To: os.Stdout}, cluster: set.ClusterName, now: time.Now, log: a.log}
 	a.permission = a.newPermission()
 	e := ec2.NewFromConfig(cfg)
 	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}
@@ -211,10 +213,11 @@ func (a *App) watchUntil(ctx context.Context) time.Time {
 	return end
 }
 
-func newLog(level string) *slog.Logger {
+// newLog writes one JSON object a line, whatever is in it.
+func newLog(level string, to io.Writer) *slog.Logger {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		l = slog.LevelInfo // the setting was checked; this is for an empty one
 	}
-	return slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: l}))
+	return slog.New(slog.NewJSONHandler(controls.JSONLines{To: to}, &slog.HandlerOptions{Level: l}))
 }

@@ -76,7 +76,7 @@ func (c CustomResources) Answer(ctx context.Context, e cfn.Event) (id string, da
 	if err != nil {
 		return failedID(e, ""), nil, err
 	}
-	log := newLog(set.LogLevel)
+	log := newLog(set.LogLevel, os.Stdout)
 	log.Info("function starts", "version", version.Number)
 	log.Info("custom resource", "request", e.RequestType, "type", e.ResourceType, "id", e.PhysicalResourceID)
 	own := map[string]string{preflightType: "joiner-preflight-", setupType: "joiner-setup-"}[e.ResourceType]

@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"joiner.sh/pkg/model/controls"
 )
 
 // controlFilter writes text for a terminal or a file. Characters that would steer a terminal or turn the direction of
@@ -29,7 +29,7 @@ func (f controlFilter) Write(text []byte) (int, error) {
 
 // clean is the text with its controls spelt out.
 func (f controlFilter) clean(text string) string {
-	i := strings.IndexFunc(text, steers)
+	i := strings.IndexFunc(text, controls.Steers)
 	if i < 0 && utf8.ValidString(text) {
 		return text
 	}
@@ -43,18 +43,11 @@ func (f controlFilter) clean(text string) string {
 			}
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
-		if i += size; steers(r) {
-			fmt.Fprintf(&out, `\u%04x`, r)
+		if i += size; controls.Steers(r) {
+			out.WriteString(controls.Spell(r))
 			continue
 		}
 		out.WriteRune(r) // what is no UTF-8 becomes the sign for it
 	}
 	return out.String()
-}
-
-// steers reports whether a terminal obeys the character in place of showing it: controls but for tabs and new lines,
-// and those that turn the direction of writing.
-func steers(r rune) bool {
-	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) ||
-		r == '\u2028' || r == '\u2029'
 }

@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"joiner.sh/pkg/model/controls"
 )
 
 func TestControlsAreSpeltOut(t *testing.T) {
@@ -36,7 +38,7 @@ func TestHostileManifests(t *testing.T) {
 	path := written(t, grouped(spec), plainPool)
 	for _, as := range []string{"table", "json", "yaml"} {
 		code, out, progress := run("plan", "-f", path, "-o", as)
-		if i := strings.IndexFunc(out+progress, steers); code != 0 || i >= 0 || !strings.Contains(out, "PWNED") {
+		if i := strings.IndexFunc(out+progress, controls.Steers); code != 0 || i >= 0 || !strings.Contains(out, "PWNED") {
 			t.Errorf("%s: exit %d, a control at %d of\n%q", as, code, i, out+progress)
 		}
 		if as != "json" {

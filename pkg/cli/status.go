@@ -143,7 +143,7 @@ func writePage(path, name string, v status.View, sc terminalOutput) error {
 	if err != nil {
 		return &inputError{fmt.Errorf("write %s: %w", path, err)}
 	}
-	_, err = tmp.Write(b.Bytes())
+	_, err = controlFilter{to: tmp}.Write(b.Bytes())
 	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
 	if err == nil {
 		err = os.Rename(tmp.Name(), path)

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"joiner.sh/pkg/controllers/webhook"
+	"joiner.sh/pkg/model/controls"
 	"joiner.sh/pkg/providers/invoke"
 	"joiner.sh/pkg/settings"
 )
@@ -39,7 +40,7 @@ func FromEnv(ctx context.Context) (*webhook.WebhookHandler, error) {
 		return invoke.Function{Lambda: client, Name: function, Reason: invoke.Push}
 	}
 	return &webhook.WebhookHandler{Secret: set.PushPath, Now: time.Now,
-		Log: slog.New(slog.NewJSONHandler(os.Stdout, nil)),
+		Log: slog.New(slog.NewJSONHandler(controls.JSONLines{To: os.Stdout}, nil)),
 		Wakes: map[string]webhook.Waker{webhook.Pods: waker(set.ProvisionFunction),
 			webhook.Nodes: waker(set.LifecycleFunction)}}, nil
 }

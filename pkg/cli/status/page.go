@@ -1,11 +1,14 @@
 package status
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 	"math"
+	"strings"
 )
 
 //go:embed page.html
@@ -13,6 +16,16 @@ var page string
 
 // MostUnfolded is how many nodes of a NodePool, and how many pods that wait, a page shows without being asked.
 const MostUnfolded = 100
+
+// pagePolicy is the Content-Security-Policy of the page: its own style sheet and nothing else, so that a browser neither
+// runs nor asks for what somebody may have brought into it.
+func pagePolicy() string {
+	_, sheet, _ := strings.Cut(page, "<style>")
+	sheet, _, _ = strings.Cut(sheet, "</style>")
+	sum := sha256.Sum256([]byte(sheet))
+	return "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" +
+		base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
 
 // WritePage writes the picture as one HTML page that needs nothing else: no script, no font, no address. Cluster is the
 // name in its title.
@@ -28,8 +41,8 @@ func WritePage(w io.Writer, cluster string, v View) error {
 			out.List, out.More = SumByType(p.Nodes)
 			return out
 		},
-		"phases": FormatPhases,
-		"width":  func(f FillLevel) string { return fmt.Sprintf("%.1f%%", math.Min(1, f.TakenPart())*100) },
+		"phases": FormatPhases, "policy": pagePolicy,
+		"width": func(f FillLevel) string { return fmt.Sprintf("%.1f%%", math.Min(1, f.TakenPart())*100) },
 	}).Parse(page)
 	if err != nil {
 		return fmt.Errorf("read page: %w", err)

@@ -1,7 +1,12 @@
 package status
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
+	"html"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +52,79 @@ func TestPageShowsCostsAndTimes(t *testing.T) {
 	}
 	if got := FormatParts(0.096, instancetypes.NodeCost{}); got != nil {
 		t.Errorf("of an instance alone: %v", got)
+	}
+}
+
+// Markup in any text of a view is text on the page: its tags and their attributes are those of a page without it. A
+// browser runs and loads nothing, and takes the page's own style sheet.
+func TestPageHoldsMarkupAsText(t *testing.T) {
+	const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(1)><style>*{}</style><!--</title><a href="javascript:alert(1)` + "`{{.}}"
+	tags := func(text string) []string {
+		page := pageOf(t, plantedView(text))
+		planted := strings.Count(page, "x-y") + strings.Count(page, "alert(1)")
+		if planted < 20 {
+			t.Fatalf("the text is on the page %d times", planted)
+		}
+		page = regexp.MustCompile(`"[^"]*"`).ReplaceAllString(page, `""`) // of attributes: in text quotes are escaped
+		return regexp.MustCompile(`<[^>]*>`).FindAllString(page, -1)
+	}
+	if d := cmp.Diff(tags("x-y"), tags(hostile)); d != "" {
+		t.Errorf("-without +with markup:\n%s", d)
+	}
+	page := pageOf(t, View{})
+	sheet := regexp.MustCompile(`(?s)<style>(.*)</style>`).FindStringSubmatch(page)[1]
+	sum := sha256.Sum256([]byte(sheet))
+	policy := html.UnescapeString(regexp.MustCompile(`http-equiv="Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)[1])
+	if want := "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; policy != want {
+		t.Errorf("policy %s, want %s", policy, want)
+	}
+	if style := regexp.MustCompile(` style=| on[a-z]+=|<script|src=`).FindString(pageOf(t, plantedView("x-y"))); style != "" {
+		t.Errorf("the page has %q, which its policy refuses", style)
+	}
+}
+
+// plantedView is a view with all that there is, and the text wherever there is one.
+func plantedView(text string) View {
+	v := View{}
+	plantText(reflect.ValueOf(&v).Elem(), text, 0)
+	large := v.Pools[0]
+	for range MostUnfolded + 1 {
+		large.Nodes = append(large.Nodes, large.Nodes[0])
+	}
+	v.Pools = append(v.Pools, large)
+	return v
+}
+
+// plantText sets every string within the value to the text, and brings one element into each list and map.
+func plantText(v reflect.Value, text string, depth int) {
+	if !v.CanSet() || depth > 12 {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			plantText(v.Field(i), text, depth+1)
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		plantText(v.Elem(), text, depth+1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		plantText(v.Index(0), text, depth+1)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		plantText(key, text, depth+1)
+		plantText(value, text, depth+1)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(2)
+	case reflect.Float64:
+		v.SetFloat(2)
 	}
 }
 

@@ -1,0 +1,50 @@
+// Package controls knows the characters that a terminal obeys in place of showing them, and spells them out. Names,
+// labels and messages come from whoever may create an object; whoever reads them in a table or a log must not have a
+// terminal that does what they say. Start with Steers.
+package controls
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Steers reports whether a terminal obeys the character in place of showing it: controls but for tabs and new lines,
+// and those that turn the direction of writing.
+func Steers(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) ||
+		r == '\u2028' || r == '\u2029'
+}
+
+// Spell returns the character as it is spelt out: \u001b and the like, which JSON reads as the character.
+func Spell(r rune) string { return fmt.Sprintf(`\u%04x`, r) }
+
+// Escape returns the text with the characters spelt out that steer. What is no UTF-8 becomes the sign for it.
+func Escape(text string) string {
+	if strings.IndexFunc(text, Steers) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if Steers(r) {
+			out.WriteString(Spell(r))
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// JSONLines is a writer of lines of JSON that spells out what steers. JSON has such characters in strings alone, where
+// they mean the same spelt out. A character may not be split over two calls.
+type JSONLines struct{ To io.Writer }
+
+// Write writes all of the text.
+func (l JSONLines) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(l.To, Escape(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
