@@ -39,7 +39,41 @@ func (c Catalog) Plausible(builtIn Catalog) (Catalog, []string) {
 		}
 	}
 	c.Types = out
-	return c, odd
+	return c, append(odd, c.dropOddExtras()...)
+}
+
+// dropOddExtras leaves out what makes nodes cheaper than their prices and cannot be true: commitments, what runs beside
+// the cluster, prices of volumes, spot pools. It says of which there was any.
+func (c *Catalog) dropOddExtras() (odd []string) {
+	note := func(what string, before, after int) {
+		if before != after {
+			odd = append(odd, fmt.Sprintf("%d of %d %s", before-after, before, what))
+		}
+	}
+	commitments := slices.DeleteFunc(slices.Clone(c.Commitments), func(m Commitment) bool {
+		for _, usd := range m.Rates {
+			if !(usd > 0 && usd <= maxPrice) {
+				return true
+			}
+		}
+		return m.Room < 0
+	})
+	note("commitments", len(c.Commitments), len(commitments))
+	elsewhere := slices.DeleteFunc(slices.Clone(c.Elsewhere), func(r RunningCount) bool { return r.Count < 0 })
+	note("counts of what runs elsewhere", len(c.Elsewhere), len(elsewhere))
+	disks := maps.Clone(c.DiskPrices)
+	maps.DeleteFunc(disks, func(_ string, p DiskPrice) bool {
+		return isOdd(p.GiB, 0, maxPrice, tenfold) || isOdd(p.IOPS, 0, maxPrice, tenfold) ||
+			isOdd(p.MiBps, 0, maxPrice, tenfold)
+	})
+	note("prices of volumes", len(c.DiskPrices), len(disks))
+	if c.Spot != nil {
+		spot := c.Spot.Plausible()
+		note("spot pools", len(c.Spot.Own)+len(c.Spot.Others), len(spot.Own)+len(spot.Others))
+		c.Spot = &spot
+	}
+	c.Commitments, c.Elsewhere, c.DiskPrices = commitments, elsewhere, disks
+	return odd
 }
 
 // mendSize puts what is known, 0 for nothing, in place of vCPUs and memory that cannot be true. It says which those

@@ -47,6 +47,13 @@ func Summarize(own Record, others []Record, now time.Time) Summary {
 	return s
 }
 
+// Plausible is the summary without pools and evidence that cannot be.
+func (s Summary) Plausible() Summary {
+	odd := func(c Cell) bool { return !c.Pool.valid() || !c.Evidence.valid() }
+	s.Own, s.Others = slices.DeleteFunc(slices.Clone(s.Own), odd), slices.DeleteFunc(slices.Clone(s.Others), odd)
+	return s
+}
+
 // Hazards estimates how often nodes of each pool are interrupted.
 type Hazards struct {
 	own, all levels

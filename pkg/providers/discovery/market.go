@@ -63,12 +63,16 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 	if err != nil {
 		return "", fmt.Errorf("refresh catalog: %w", err)
 	}
-	if c.Region != m.region {
+	var done []string
+	var errs []error
+	foreign := m.store.isForeign()
+	if foreign {
+		errs = append(errs, errors.New("somebody else wrote the stored catalog: all of it is read anew; who may write to the bucket?"))
+	}
+	if foreign || c.Region != m.region {
 		c = startCatalog(static, m.region)
 	}
 	now := m.now()
-	var done []string
-	var errs []error
 	note := func(what string, n int, err error) bool {
 		if err != nil {
 			errs = append(errs, err)

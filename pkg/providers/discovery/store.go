@@ -27,6 +27,7 @@ const (
 	freshFor    = 30 * time.Second // a warm process asks S3 again after this
 	maxObject   = 16 << 20         // bytes
 	oddTold     = 5                // implausible types that a message names
+	futureSkew  = 5 * time.Minute  // by which clocks may differ
 )
 
 // CatalogMaxAge is the age beyond which a stored catalog is used with a warning.
@@ -40,11 +41,15 @@ type CatalogStore struct {
 	now    func() time.Time
 
 	mu      sync.Mutex
-	have    instancetypes.Catalog
+	have    instancetypes.Catalog // as it is used
+	stored  instancetypes.Catalog // as it was read, but for what cannot be true
 	etag    string
+	written string // ETag of what this process stored last
 	checked time.Time
 	problem error    // of that check
-	odd     []string // types of the object whose figures cannot be true
+	odd     []string // what of the object cannot be true
+	jumps   instancetypes.PriceJumps
+	held    []string // prices of the object that moved too far to be used yet
 	builtin instancetypes.Catalog
 }
 
@@ -67,14 +72,25 @@ func (s *CatalogStore) ReadCatalog(ctx context.Context) (c instancetypes.Catalog
 	if problem != nil {
 		return s.have, fmt.Sprintf("using the catalog read before: %v", problem), nil
 	}
-	if len(s.odd) > 0 {
-		return s.have, fmt.Sprintf("%d types of the stored catalog have figures that cannot be true, "+
-			"who may write to the bucket? %s", len(s.odd), strings.Join(s.odd[:min(len(s.odd), oddTold)], "; ")), nil
+	return s.have, s.doubts(), nil
+}
+
+// doubts says what is not right with the catalog that was read, or nothing.
+func (s *CatalogStore) doubts() string {
+	some := func(all []string) string { return strings.Join(all[:min(len(all), oddTold)], "; ") }
+	switch age := s.now().Sub(s.have.Time); {
+	case len(s.odd) > 0:
+		return fmt.Sprintf("%d types of the stored catalog have figures that cannot be true, "+
+			"who may write to the bucket? %s", len(s.odd), some(s.odd))
+	case len(s.held) > 0:
+		return fmt.Sprintf("%d prices of the stored catalog moved more than threefold at once, the old ones hold until "+
+			"refresh says so again: %s", len(s.held), some(s.held))
+	case age > s.maxAge:
+		return fmt.Sprintf("the stored catalog is %s old, is refresh running?", age.Round(time.Minute))
+	case age < -futureSkew:
+		return fmt.Sprintf("the stored catalog was written %s from now, whose clock is wrong?", (-age).Round(time.Minute))
 	}
-	if age := s.now().Sub(s.have.Time); age > s.maxAge {
-		why = fmt.Sprintf("the stored catalog is %s old, is refresh running?", age.Round(time.Minute))
-	}
-	return s.have, why, nil
+	return ""
 }
 
 // ReadStored returns the stored catalog as it is now, one without types when there is none or when it is damaged. It
@@ -90,7 +106,14 @@ func (s *CatalogStore) ReadStored(ctx context.Context) (instancetypes.Catalog, e
 	if err != nil {
 		return instancetypes.Catalog{}, err
 	}
-	return s.have, nil
+	return s.stored, nil
+}
+
+// isForeign reports whether somebody else wrote the object that was read last, after this process wrote one.
+func (s *CatalogStore) isForeign() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.written != "" && s.written != s.etag
 }
 
 // BuiltInCatalog returns the built-in catalog.
@@ -109,14 +132,14 @@ func (s *CatalogStore) PutCatalog(ctx context.Context, c instancetypes.Catalog) 
 	if err != nil {
 		return err
 	}
-	_, err = s.s3.PutObject(ctx, &s3.PutObjectInput{Bucket: aws.String(s.bucket), Key: aws.String(catalogKey),
+	out, err := s.s3.PutObject(ctx, &s3.PutObjectInput{Bucket: aws.String(s.bucket), Key: aws.String(catalogKey),
 		Body: bytes.NewReader(b), ContentType: aws.String(catalogType)})
 	if err != nil {
 		return fmt.Errorf("put catalog into bucket %s: %w", s.bucket, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.checked = time.Time{}
+	s.checked, s.written = time.Time{}, aws.ToString(out.ETag)
 	return nil
 }
 
@@ -188,7 +211,8 @@ func (s *CatalogStore) readObject(ctx context.Context, options ...func(*s3.Optio
 	if len(c.Types) == 0 {
 		return &nothingStoredError{"no type of the stored catalog is plausible: " + odd[0]}
 	}
-	s.have, s.odd, s.etag = c, odd, aws.ToString(out.ETag)
+	s.stored, s.odd, s.etag = c, odd, aws.ToString(out.ETag)
+	s.have, s.held = s.jumps.Settle(c, s.have, s.now())
 	return nil
 }
 
