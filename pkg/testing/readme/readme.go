@@ -49,6 +49,7 @@ func References() []string {
 		"infra/mutants/score.md",
 		"infra/release.md",
 		"infra/repair.md",
+		"infra/security.md",
 		"infra/settings.md",
 		"pkg/testing/breaks.md",
 		"pkg/testing/budget.md",

@@ -1,9 +1,12 @@
 package readme_test
 
 import (
+	"bytes"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -102,5 +105,48 @@ func TestWideLinesAreFound(t *testing.T) {
 		if got := readme.WideLines(text); len(got) != want {
 			t.Errorf("%q: got %q, want %d", text, got, want)
 		}
+	}
+}
+
+// The page of what is believed names the test that keeps each row: one that is there.
+func TestWhatIsBelievedIsTested(t *testing.T) {
+	pages, err := readme.Pages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = 600
+	page := pages["infra/security.md"]
+	if n := readme.Words(page); n > most {
+		t.Errorf("the page has %d words, more than %d", n, most)
+	}
+	missing := map[string]bool{}
+	for _, name := range regexp.MustCompile("`(Test[A-Za-z]+)`").FindAllStringSubmatch(page, -1) {
+		missing[name[1]] = true
+	}
+	if len(missing) < 10 {
+		t.Fatalf("the page names %d tests", len(missing))
+	}
+	for _, part := range []string{"infra", "pkg"} {
+		err := filepath.WalkDir(filepath.Join(root, part), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+				if d != nil && d.IsDir() && d.Name() == "node_modules" {
+					return fs.SkipDir
+				}
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for name := range missing {
+				if bytes.Contains(text, []byte("func "+name+"(")) {
+					delete(missing, name)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range missing {
+		t.Errorf("the page names %s, which is nowhere", name)
 	}
 }
