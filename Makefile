@@ -169,6 +169,7 @@ SIM := go test -vet=off -count=1 -timeout 30m ./pkg/testing/sim
 .PHONY: all-seeds
 all-seeds:
 	$(STEP) '260 more seeds, 300 in all' '2 minutes' $(SIM) -run 'TestSeeds$$' -args -first 41 -seeds 260 -progress
+	$(STEP) '2,000 clusters with hostile tenants' '2 minutes' $(SIM) -run 'TestHostileTenants$$' -args -hostile 2000
 	$(STEP) '200 rollouts' '2 minutes' $(SIM) -run 'TestRollouts$$' -args -first 21 -trials 200
 	$(STEP) '100 buffers of stopped capacity' '2 minutes' $(SIM) -run 'TestStoppedCapacity$$|TestAStoppedNodeIsNoDelay$$' -args -first 9 -buffers 100
 	$(STEP) '64 storms that learn spot pools' '2 minutes' $(SIM) -run 'TestSpotPools$$' -args -first 11 -spot 64
@@ -256,6 +257,10 @@ rollouts: ## simulate NodeRollouts with good and bad images while invocations di
 .PHONY: buffers
 buffers: ## simulate buffers of stopped capacity while starts are refused, people end what waits and invocations die: SEEDS=n FIRST_SEED=s
 	@go test ./pkg/testing/sim -run 'TestStoppedCapacity$$|TestAStoppedNodeIsNoDelay$$' -v -count=1 -timeout 0 -args -buffers $(or $(SEEDS),400) -first $(or $(FIRST_SEED),1)
+
+.PHONY: hostile
+hostile: ## draw clusters with hostile tenants beside others, who get what they would get without: SEEDS=n FIRST_SEED=s
+	@go test ./pkg/testing/sim -run 'TestHostileTenants$$' -v -count=1 -timeout 0 -args -hostile $(or $(SEEDS),2000) -first $(or $(FIRST_SEED),1)
 
 .PHONY: spot-pools
 spot-pools: ## simulate storms in which spot pools are learned, the record is lost and invocations die: SEEDS=n FIRST_SEED=s

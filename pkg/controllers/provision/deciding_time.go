@@ -47,6 +47,26 @@ func demandMilliseconds(ctx context.Context, p *Controller) int {
 	return out
 }
 
+// decideAndLog makes the plan and logs it; false where that takes too long.
+func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) (provisioning.Outcome,
+	bool) {
+	s.Aside = p.Aside.list
+	s.Rules.PackingMilliseconds = p.packingMilliseconds(ctx, countUnbound(s.Pods))
+	s.Rules.DemandMilliseconds = demandMilliseconds(ctx, p)
+	decided, ok := decideInTime(ctx, p, s)
+	if !ok {
+		return decided, false
+	}
+	p.Aside.list = decided.Aside
+	p.logPlan(decided.Plan)
+	p.sum.NoteMissedHints(p.Hints, start, launchedFor(s, decided.Plan))
+	if len(decided.Plan.Faults) > 0 { // what comes next may fail as well
+		p.recordDecision(ctx, s, decided.Plan)
+		p.recordFaults(ctx, s, decided.Plan.Faults)
+	}
+	return decided, true
+}
+
 // decideInTime is the decision about the snapshot, or false where it takes too long. Then the next ones are about less:
 // of the namespaces whose pods are most work, those pods are left out that are most of it.
 func decideInTime(ctx context.Context, p *Controller, s cluster.Snapshot) (out provisioning.Outcome, ok bool) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -161,9 +162,17 @@ func oversizedEvents(s cluster.Snapshot, all []plan.OversizedDaemon) (out []clus
 		if i < 0 {
 			continue
 		}
-		set := &s.Daemons[i]
-		out = append(out, cluster.Event{Kind: "DaemonSet", Namespace: set.Namespace, Name: set.Name, UID: set.UID,
-			Warning: true, Reason: "Oversized", Message: d.Message(), Every: controllers.PoolEventEvery})
+		out = append(out, oversizedEvent(&s.Daemons[i], d.Message()))
+	}
+	for i := range s.Daemons {
+		if set := &s.Daemons[i]; set.Need.IsZero() && len(set.Unmodelled) > 0 && len(out) < controllers.MaxPoolEvents {
+			out = append(out, oversizedEvent(set, "new nodes keep no room for its pods: "+strings.Join(set.Unmodelled, "; ")))
+		}
 	}
 	return out
+}
+
+func oversizedEvent(set *cluster.Pod, message string) cluster.Event {
+	return cluster.Event{Kind: "DaemonSet", Namespace: set.Namespace, Name: set.Name, UID: set.UID, Warning: true,
+		Reason: "Oversized", Message: message, Every: controllers.PoolEventEvery}
 }

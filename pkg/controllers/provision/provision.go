@@ -235,26 +235,6 @@ func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error)
 	return p.Aside.refused.withoutRefused(s), err
 }
 
-// decideAndLog makes the plan and logs it; false where that takes too long.
-func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) (provisioning.Outcome,
-	bool) {
-	s.Aside = p.Aside.list
-	s.Rules.PackingMilliseconds = p.packingMilliseconds(ctx, countUnbound(s.Pods))
-	s.Rules.DemandMilliseconds = demandMilliseconds(ctx, p)
-	decided, ok := decideInTime(ctx, p, s)
-	if !ok {
-		return decided, false
-	}
-	p.Aside.list = decided.Aside
-	p.logPlan(decided.Plan)
-	p.sum.NoteMissedHints(p.Hints, start, launchedFor(s, decided.Plan))
-	if len(decided.Plan.Faults) > 0 { // what comes next may fail as well
-		p.recordDecision(ctx, s, decided.Plan)
-		p.recordFaults(ctx, s, decided.Plan.Faults)
-	}
-	return decided, true
-}
-
 // applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims
 // it launched or deleted, and what became of the launches. A step that fails does not stop the others.
 func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int,

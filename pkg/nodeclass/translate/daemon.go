@@ -11,6 +11,7 @@ import (
 
 	"joiner.sh/pkg/model/admission"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
 )
 
 // Template translates the pod that a template makes, with the defaults of the API server. Volumes do not count.
@@ -95,6 +96,9 @@ func NewDaemonTemplate(d *appsv1.DaemonSet) DaemonTemplate {
 
 // withNewestPod is the template's pod with what admission made of the newest pod of the DaemonSet.
 func (d DaemonTemplate) withNewestPod(live cluster.Pod) cluster.Pod {
+	if d.Pod.Need.IsZero() || repelsAll(live) {
+		return d.Pod // of one of them little is known
+	}
 	out := d.Pod
 	out.Labels, out.Priority, out.Critical, out.GraceSec = live.Labels, live.Priority, live.Critical, live.GraceSec
 	out.Need, out.NodeSelector, out.Tolerations, out.HostPorts = live.Need, live.NodeSelector, live.Tolerations,
@@ -131,5 +135,18 @@ func DaemonPod(d *appsv1.DaemonSet) cluster.Pod {
 	slices.SortStableFunc(pod.Spec.Tolerations, func(a, b corev1.Toleration) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Value, b.Value))
 	})
-	return Pod(pod)
+	out := Pod(pod)
+	if _, why := boundPod(pod); len(why) > 0 {
+		// its nodes are not known, nor whom it keeps away: it counts for none, and keeps nobody off a new node
+		out.AntiAffinity, out.Need = nil, resources.List{}
+	}
+	return out
+}
+
+// repelsAll reports whether of the pod is known that it keeps others off its node, and not whom.
+func repelsAll(p cluster.Pod) bool {
+	return slices.ContainsFunc(p.AntiAffinity, func(t cluster.AffinityTerm) bool {
+		return t.Key == corev1.LabelHostname && t.Selector != nil && len(t.Selector.Requirements) == 0 &&
+			t.NamespaceSelector != nil && len(t.NamespaceSelector.Requirements) == 0
+	})
 }

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -128,5 +129,31 @@ spec:
 	}
 	if len(d.Spec.Template.Spec.Containers[0].Resources.Requests) != 1 {
 		t.Error("the DaemonSet was changed")
+	}
+}
+
+// A DaemonSet that asks for more than one may, or whose newest pod was given more labels than a pod may have, keeps
+// nobody off new nodes: of either is only known that it keeps others away.
+func TestADaemonSetOfTooManyTermsKeepsNobodyAway(t *testing.T) {
+	heavy := heavyPod(func(p *corev1.Pod) {
+		anti := p.Spec.Affinity.PodAntiAffinity
+		for range 33 {
+			anti.RequiredDuringSchedulingIgnoredDuringExecution = append(anti.RequiredDuringSchedulingIgnoredDuringExecution,
+				corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}})
+		}
+	})
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "evil", Name: "d", UID: "u"}}
+	set.Spec.Template.Spec = heavy.Spec
+	if got := DaemonPod(set); len(got.AntiAffinity) > 0 || !got.Need.IsZero() || len(got.Unmodelled) == 0 {
+		t.Errorf("anti-affinity %v, need %s, reasons %v", got.AntiAffinity, got.Need, got.Unmodelled)
+	}
+	terms := heavy.Spec.Affinity.PodAntiAffinity
+	terms.RequiredDuringSchedulingIgnoredDuringExecution = terms.RequiredDuringSchedulingIgnoredDuringExecution[:1]
+	for i := range 101 {
+		heavy.Labels[fmt.Sprint("l", i)] = ""
+	}
+	d := NewDaemonTemplate(set)
+	if got := d.withNewestPod(Pod(heavy)); len(got.AntiAffinity) != 1 || len(got.AntiAffinity[0].Selector.Requirements) != 1 {
+		t.Errorf("the newest pod's anti-affinity counts: %v", got.AntiAffinity)
 	}
 }

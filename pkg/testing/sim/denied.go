@@ -201,7 +201,8 @@ func checkWatchGoesOn(w *world, s invocationReturned) []string {
 		}
 	case "provision":
 		for _, key := range slices.Sorted(maps.Keys(w.api.pods)) {
-			if p := w.api.pods[key]; p.NodeName == "" && !p.app.daemon && time.Since(p.Created) > late && !cannotPlace(w, p) {
+			if p := w.api.pods[key]; p.NodeName == "" && !p.app.daemon && time.Since(p.Created) > late &&
+				!cannotPlace(w, p) {
 				return broken("%s ends after %s while pod %s waits, because of %s", inv, time.Since(inv.started), key,
 					d.name)
 			}
