@@ -21,6 +21,7 @@ func preflightPlan(s scope, functions []function) preflight.Plan {
 		Reserved: all, ForNotices: notices, ForReservations: s.props.ReservationConcurrency,
 		GivenRegion: set.Region, Push: s.props.Functions.Trigger == settings.TriggerPush,
 		FunctionMemory: set.FunctionMemory, MemoryLike: s.functionName(sizedLike), Deployment: set.Deployment}
+	p.ZonalShift = s.props.Functions.ZonalShift && len(p.Endpoints) > 0
 	for _, r := range madeNodeRoles(s) {
 		p.MadeNodeRoles = append(p.MadeNodeRoles, r.name)
 	}

@@ -31,6 +31,7 @@ type Plan struct {
 	ForNotices      int      // of that, for the functions whose events leave two minutes
 	ForReservations int      // of that, for interruptible capacity reservations
 	GivenRegion     string   // that the settings name, so that the template is made for it; empty: they name none
+	ZonalShift      bool     // zonal shifts of ARC are followed by functions that reach AWS by those endpoints
 	Push            bool     // the cluster's webhook calls a function URL
 	FunctionMemory  int      // MiB, of the functions that read the cluster; 0: not said; settings.Auto fits the nodes
 	MemoryLike      string   // the function whose memory Auto does not go below
@@ -115,6 +116,7 @@ func Check(p Plan, before *Plan, f Facts) []Finding {
 	c.checkSubnets()
 	c.checkWays()
 	c.checkPush()
+	c.checkZonalShift()
 	c.checkRoom()
 	c.checkMemory()
 	if c.refusesNothing() {

@@ -63,7 +63,7 @@ func TestScenarios(t *testing.T) {
 // The preflight reads what the stack wrote.
 func TestAPlanSurvivesItsProperties(t *testing.T) {
 	want := Plan{Cluster: "shop", Region: "us-west-2", Observe: true, NodeRole: "nodes", WindowsNodeRole: "windows", MadeNodeRoles: []string{"a", "b"}, NodePolicies: []string{"p"}, VPC: "vpc-1",
-		Subnets: []string{"subnet-1", "subnet-2"}, Endpoints: []string{"ec2"}, Reserved: 204, ForNotices: 200, ForReservations: 10, GivenRegion: "us-west-2", Push: true, FunctionMemory: 1024, MemoryLike: "joiner-shop-provision", Deployment: "7"}
+		Subnets: []string{"subnet-1", "subnet-2"}, Endpoints: []string{"ec2"}, Reserved: 204, ForNotices: 200, ForReservations: 10, GivenRegion: "us-west-2", Push: true, ZonalShift: true, FunctionMemory: 1024, MemoryLike: "joiner-shop-provision", Deployment: "7"}
 	got, whole := ReadPlan(want.Properties(), "us-west-2")
 	if diff := cmp.Diff(want, got); diff != "" || !whole {
 		t.Errorf("whole %t, (-want +got):\n%s", whole, diff)

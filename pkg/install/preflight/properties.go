@@ -24,6 +24,7 @@ const (
 	propertyReservation = "ReservedForReservations"
 	propertyRegion      = "GivenRegion"
 	propertyPush        = "Push"
+	propertyZonalShift  = "ZonalShift"
 	propertyMemory      = "FunctionMemory"
 	propertyMemoryLike  = "MemoryLike"
 	propertyDeployment  = "Deployment"
@@ -45,6 +46,9 @@ func (p Plan) Properties() map[string]any {
 		propertyMemoryLike: p.MemoryLike, propertyPush: strconv.FormatBool(p.Push)}
 	if p.FunctionMemory == settings.Auto {
 		out[propertyMemory] = memoryAuto
+	}
+	if p.ZonalShift {
+		out[propertyZonalShift] = "true"
 	}
 	if p.GivenRegion != "" {
 		out[propertyRegion] = p.GivenRegion
@@ -87,5 +91,6 @@ func ReadPlan(properties map[string]any, region string) (p Plan, whole bool) {
 		Endpoints: list(propertyEndpoints), Reserved: number(propertyReserved), ForNotices: number(propertyNotices),
 		ForReservations: number(propertyReservation),
 		GivenRegion:     text(propertyRegion), Push: text(propertyPush) == "true",
+		ZonalShift:     text(propertyZonalShift) == "true",
 		FunctionMemory: memory, MemoryLike: text(propertyMemoryLike), Deployment: text(propertyDeployment)}, whole
 }

@@ -20,6 +20,14 @@ func (c *checker) checkPush() {
 	}
 }
 
+// checkZonalShift finds functions that do not reach ARC: the stack makes no endpoint for it.
+func (c *checker) checkZonalShift() {
+	if c.plan.ZonalShift && len(c.plan.Endpoints) > 0 {
+		c.addFinding(Warning, TopicEndpoints, "zonalShift asks ARC about shifts, and vpcEndpoints makes no endpoint for arc-zonal-shift: without a NAT gateway no shift is seen",
+			"make an interface endpoint for arc-zonal-shift where ARC has one, or route the subnets through a NAT gateway")
+	}
+}
+
 // hasOtherEndpointNames reports whether the endpoints of some services have other names in the region than
 // com.amazonaws.REGION.SERVICE: in China and in the isolated partitions.
 func hasOtherEndpointNames(region string) bool {
