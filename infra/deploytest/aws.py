@@ -339,7 +339,7 @@ def answered(name, environment, event):
             return {"Status": "FAILED", "Reason": f"{name} does not answer"}
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         server.shutdown()
     return got
 

@@ -50,7 +50,7 @@ def cdk(*arguments, fails=False):
     began = time.monotonic()
     done = subprocess.run([CDK, *arguments, "--no-notices", "--no-version-reporting", "-c", "clusterName=demo", "-c", f"architecture={ARCHITECTURE}", "-c", f"deployment={deployment}",
                            "-c", "terminationProtection=false", "-o", os.path.join(OUT, "cdk.out")],
-                          env=ENV, timeout=240, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+                          env=ENV, timeout=900, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     with open(os.path.join(OUT, "cdk.log"), "a", encoding="utf-8") as f:
         f.write(f"$ cdk {' '.join(arguments)}\n{done.stdout}\n")
     print(f"== cdk {' '.join(arguments)}: exit code {done.returncode} after {time.monotonic() - began:.0f} s", flush=True)
@@ -301,7 +301,7 @@ def main():
             story()
         finally:
             moto.terminate()
-            moto.wait(10)
+            moto.wait(120)
     if failures:
         raise SystemExit(f"{len(failures)} checks failed: " + "; ".join(failures))
     print(f"== bootstrap, deploy, diff, update and destroy did what they should: {checks} checks")

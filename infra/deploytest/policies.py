@@ -37,7 +37,7 @@ def synthesize(name, settings):
     folder = os.path.join(OUT, "forms", name.replace(" ", "-"))
     arguments = [a for k, v in {"clusterName": "demo", "architecture": ARCHITECTURE, **settings}.items() for a in ("-c", f"{k}={v}")]
     done = subprocess.run([CDK, "synth", "--quiet", "--no-notices", "--no-version-reporting", *arguments, "-o", folder],
-                          timeout=240, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+                          timeout=900, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"synthesize {name}:\n{done.stdout[-4000:]}")
     with open(os.path.join(folder, settings.get("namePrefix", "") + "joiner-demo.template.json"), encoding="utf-8") as f:

@@ -55,7 +55,8 @@ type world struct {
 	account *cloudformation.Emulated
 	player  *cloudformation.Player
 	stack   *cloudformation.Stack
-	asked   []string // requests for custom resources
+	asked   []string        // requests for custom resources
+	created map[string]bool // by an update, by logical id
 
 	walled         bool            // the cluster's security group lets nobody in yet
 	nat, s3Gateway bool            // of the functions' VPC
