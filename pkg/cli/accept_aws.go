@@ -249,14 +249,18 @@ func (w *liveWorld) readTarget(ctx context.Context, victim accept.Claim) (t acce
 // asked whether their patterns match it.
 func (w *liveWorld) readRoute(ctx context.Context, event []byte) (rules []accept.Rule, policy string, err error) {
 	var names struct{ RuleNames []string }
-	if err := askJSON(ctx, w.cfg, "events", "AWSEvents.ListRuleNamesByTarget", map[string]any{"TargetArn": w.aliasARN()}, &names); err != nil {
+	err = jsonAction{"events", "AWSEvents.ListRuleNamesByTarget"}.ask(ctx, w.cfg,
+		map[string]any{"TargetArn": w.aliasARN()}, &names)
+	if err != nil {
 		return nil, "", err
 	}
 	for _, name := range names.RuleNames {
 		var rule struct{ Arn, State, EventPattern string }
 		var targets struct{ Targets []struct{ Arn string } }
-		if err := errors.Join(askJSON(ctx, w.cfg, "events", "AWSEvents.DescribeRule", map[string]any{"Name": name}, &rule),
-			askJSON(ctx, w.cfg, "events", "AWSEvents.ListTargetsByRule", map[string]any{"Rule": name}, &targets)); err != nil {
+		err := errors.Join(
+			jsonAction{"events", "AWSEvents.DescribeRule"}.ask(ctx, w.cfg, map[string]any{"Name": name}, &rule),
+			jsonAction{"events", "AWSEvents.ListTargetsByRule"}.ask(ctx, w.cfg, map[string]any{"Rule": name}, &targets))
+		if err != nil {
 			return nil, "", err
 		}
 		one := accept.Rule{Name: name, ARN: rule.Arn, Enabled: strings.HasPrefix(rule.State, "ENABLED")}
@@ -265,7 +269,8 @@ func (w *liveWorld) readRoute(ctx context.Context, event []byte) (rules []accept
 		}
 		if event != nil {
 			var test struct{ Result bool }
-			err := askJSON(ctx, w.cfg, "events", "AWSEvents.TestEventPattern", map[string]any{"EventPattern": rule.EventPattern, "Event": string(event)}, &test)
+			err := jsonAction{"events", "AWSEvents.TestEventPattern"}.ask(ctx, w.cfg,
+				map[string]any{"EventPattern": rule.EventPattern, "Event": string(event)}, &test)
 			if err != nil {
 				return nil, "", err
 			}

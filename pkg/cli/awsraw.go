@@ -76,19 +76,22 @@ func (c rawCall) ask(ctx context.Context, cfg aws.Config) ([]byte, error) {
 	return text, err
 }
 
-// askJSON asks a service that takes JSON, such as EventBridge.
-func askJSON(ctx context.Context, cfg aws.Config, service, target string, in, out any) error {
+// jsonAction is an action of a service that takes JSON, such as EventBridge.
+type jsonAction struct{ service, target string }
+
+// ask asks the service and reads its answer into out, unless that is nil.
+func (a jsonAction) ask(ctx context.Context, cfg aws.Config, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
-	text, err := rawCall{service: service, method: http.MethodPost, path: "/", body: body, header: map[string]string{
-		"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": target}}.ask(ctx, cfg)
+	text, err := rawCall{service: a.service, method: http.MethodPost, path: "/", body: body, header: map[string]string{
+		"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": a.target}}.ask(ctx, cfg)
 	if err == nil && out != nil {
 		err = json.Unmarshal(text, out)
 	}
 	if err != nil {
-		return fmt.Errorf("ask AWS, %s: %w", target, err)
+		return fmt.Errorf("ask AWS, %s: %w", a.target, err)
 	}
 	return nil
 }

@@ -213,12 +213,13 @@ func (q *questioner) askQuery(ctx context.Context) (string, error) {
 	var made struct {
 		ID string `json:"queryDefinitionId"`
 	}
-	err := askJSON(ctx, q.cfg, "logs", "Logs_20140328.PutQueryDefinition",
-		map[string]any{"name": q.stack, "queryString": "fields @message", "logGroupNames": []string{"/" + q.stack + "/none"}}, &made)
+	err := jsonAction{"logs", "Logs_20140328.PutQueryDefinition"}.ask(ctx, q.cfg, map[string]any{"name": q.stack,
+		"queryString": "fields @message", "logGroupNames": []string{"/" + q.stack + "/none"}}, &made)
 	if err != nil {
 		return "", err
 	}
-	return "it takes it", askJSON(ctx, q.cfg, "logs", "Logs_20140328.DeleteQueryDefinition", map[string]any{"queryDefinitionId": made.ID}, nil)
+	return "it takes it", jsonAction{"logs", "Logs_20140328.DeleteQueryDefinition"}.ask(ctx, q.cfg,
+		map[string]any{"queryDefinitionId": made.ID}, nil)
 }
 
 const policyName = "questions"

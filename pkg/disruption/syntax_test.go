@@ -24,3 +24,10 @@ func TestScenarioSyntax(t *testing.T) {
 		})
 	})
 }
+
+func errorsOr(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}

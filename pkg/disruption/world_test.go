@@ -295,13 +295,6 @@ func (w *world) disruption(pool string, lines []string) (err error) {
 	return errorsOr(err, budgets.ValidateBudgets(d))
 }
 
-func errorsOr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
 // change changes the node, claim or pod of that name.
 func (w *world) change(name string, lines []string) error {
 	s := &w.Snapshot

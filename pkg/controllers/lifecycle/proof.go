@@ -171,8 +171,8 @@ func (l *Controller) confirmTerminations(ctx context.Context, s cluster.Snapshot
 	}), nil
 }
 
-// readLiveClaims returns the snapshot with these claims, and the pods of their nodes, as they are stored now. unread says
-// by claim why that one cannot be read: its steps wait, and the others go on.
+// readLiveClaims returns the snapshot with these claims, and the pods of their nodes, as they are stored now. unread
+// says by claim why that one cannot be read: its steps wait, and the others go on.
 func (l *Controller) readLiveClaims(ctx context.Context, s cluster.Snapshot,
 	claims map[string]bool) (live cluster.Snapshot, unread map[string]error, err error) {
 	s.Claims = slices.Clone(s.Claims)

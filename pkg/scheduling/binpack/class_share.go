@@ -26,8 +26,8 @@ const (
 	workPerRule, workPerSoftRule = 100, 3
 	// workPerPort compares a host port with those of others, workPerWord a toleration or a value.
 	workPerPort, workPerWord = 600, 3
-	// workPerResource is that of a resource for each class: it is a dimension of all room. Classes that ask for it share
-	// it.
+	// workPerResource is that of a resource for each class: it is a dimension of all room. Classes that ask for it
+	// share it.
 	workPerResource = 20
 )
 

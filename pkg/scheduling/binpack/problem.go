@@ -64,7 +64,7 @@ func newDemand(s cluster.Snapshot, aside setAside) *problem {
 	w.options = &optionFinder{rules: &w.s.Rules, known: map[string]*loadRequirements{}}
 	list, out := takeUnmodelled(findPendingPods(w.s, w.all))
 	list, left := aside.leaveOut(list)
-	w.classes.unmodelled, w.classes.aside = append(out, left...), aside
+	w.classes.unmodelled, w.classes.aside = slices.Concat(out, left), aside
 	w.stages.tellStage(StageWhole, nil, nil)
 	w.classes.sig = signatureWriter{labels: selectedLabelKeys(w.s), shared: sharedVolumes(w.s.Pods),
 		moving: nodesBeingReplaced(w.all)}

@@ -46,20 +46,7 @@ type podCounter struct {
 
 // findKeys lists the domains of every topology key that anything in the snapshot may ask for.
 func (top *topologyCounts) findKeys() {
-	keys := map[string]bool{}
-	for _, k := range top.classes.list {
-		topologyKeys(&k.pod, keys)
-	}
-	for i := range top.s.Pods {
-		p := &top.s.Pods[i]
-		for _, t := range p.AntiAffinity {
-			if p.NodeName != "" && top.keepsAway(p, t) {
-				keys[canonicalKey(t.Key)] = true
-			}
-		}
-	}
-	delete(keys, labelHost)
-	for key := range keys { // each key on its own, so the order does not matter
+	for key := range top.countedKeys() { // each key on its own, so the order does not matter
 		sold := top.catalog.sold.domainsOf(key, top.catalog.offers)
 		all := slices.Clone(sold)
 		for _, h := range top.nodes.all {
@@ -79,6 +66,25 @@ func (top *topologyCounts) findKeys() {
 			top.domainIDs[key][d] = i
 		}
 	}
+}
+
+// countedKeys are the keys over which pods without a place spread, or are near to or apart from others, and those by
+// which pods on nodes keep them away. Hosts are counted apart.
+func (top *topologyCounts) countedKeys() map[string]bool {
+	keys := map[string]bool{}
+	for _, k := range top.classes.list {
+		topologyKeys(&k.pod, keys)
+	}
+	for i := range top.s.Pods {
+		p := &top.s.Pods[i]
+		for _, t := range p.AntiAffinity {
+			if p.NodeName != "" && top.keepsAway(p, t) {
+				keys[canonicalKey(t.Key)] = true
+			}
+		}
+	}
+	delete(keys, labelHost)
+	return keys
 }
 
 // topologyKeys adds the keys over which the pod spreads, or is near to or apart from others.
@@ -190,7 +196,8 @@ func (top *topologyCounts) keepsAway(p *cluster.Pod, t cluster.AffinityTerm) boo
 	}
 	g := topology.OfTerm(t, p.Namespace, top.s.Namespaces)
 	yes := slices.ContainsFunc(g.Namespaces, func(ns string) bool {
-		return slices.ContainsFunc(top.byNamespace[ns], func(k *podClass) bool { return g.Selector.Matches(k.pod.Labels) })
+		return slices.ContainsFunc(top.byNamespace[ns],
+			func(k *podClass) bool { return g.Selector.Matches(k.pod.Labels) })
 	})
 	if own {
 		top.apart[key] = yes
