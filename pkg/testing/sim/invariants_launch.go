@@ -47,10 +47,7 @@ func checkCapacityCounted(w *world, s claimCreated) []string {
 			isKept(have) {
 			continue
 		}
-		for _, uid := range waitFor(w, have) {
-			if p := pods[uid]; p != nil && wasPlacedElsewhere(w, p, have) {
-				continue
-			}
+		for _, uid := range withRoom(w, have, waitFor(w, have), pods) {
 			// what runs may wait for the replacement of its node only
 			if !runs[uid] || have.Annotations[disruption.AnnotationReplaces] != "" {
 				waiting[uid] = have.Name
@@ -63,6 +60,14 @@ func checkCapacityCounted(w *world, s claimCreated) []string {
 		}
 	}
 	return broken("a claim is made for %v, which wait for claim %s already", s.launch.Pods, waiting[c.pods[0]])
+}
+
+// withRoom are those of the pods, by UID, whose volumes let them be on the claim's node.
+func withRoom(w *world, c *claim, uids []string, pods map[string]*pod) []string {
+	beyond := beyondVolumes(w, c)
+	return slices.DeleteFunc(slices.Clone(uids), func(uid string) bool {
+		return beyond[uid] || pods[uid] != nil && wasPlacedElsewhere(w, pods[uid], c)
+	})
 }
 
 // wasPlacedElsewhere reports whether a volume of the pod was placed where the claim does not come to, or, as long as
@@ -89,6 +94,27 @@ func waitFor(w *world, c *claim) []string {
 		return c.pods
 	}
 	return given
+}
+
+// beyondVolumes are the UIDs of the pods given to the claim whose volumes its node will not attach beside those of the
+// pods before them. Since nodes have told so, nobody counts on the claim for those any more.
+func beyondVolumes(w *world, c *claim) map[string]bool {
+	out, room := map[string]bool{}, w.volumes.most
+	if !w.volumes.told {
+		return out
+	}
+	for _, key := range strings.Split(c.Annotations[v1.AnnotationNominatedPods], ",") {
+		p := w.api.pods[key]
+		if p == nil || !p.Active() || p.NodeName != "" && c.Annotations[disruption.AnnotationReplaces] == "" {
+			continue
+		}
+		if n := int64(len(p.volumeClaims)); n > room {
+			out[p.UID] = true
+		} else {
+			room -= n
+		}
+	}
+	return out
 }
 
 // sameCommand reports whether both replace nodes of one disruption. Such a command brings what its pods need in

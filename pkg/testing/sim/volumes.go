@@ -28,6 +28,7 @@ type volumes struct {
 	zones   []string           // where there can be any
 	byClaim map[string]*volume // by namespace and name of its claim
 	limits  map[string]int64   // by node, from the registration of its driver on
+	told    bool               // a node has said how many it attaches, and others are expected to attach no more
 }
 
 // volume is a persistent volume, or only its claim.
@@ -213,7 +214,7 @@ func (v *volumes) detach(one *volume, after time.Duration) {
 // join has the driver of a new node register, and say how many volumes that attaches.
 func (v *volumes) join(node string) {
 	if v.most > 0 {
-		v.runAfter(v.span(5*time.Second, 40*time.Second), func() { v.limits[node] = v.most })
+		v.runAfter(v.span(5*time.Second, 40*time.Second), func() { v.limits[node], v.told = v.most, true })
 	}
 }
 
