@@ -158,9 +158,14 @@ func (f acceptFlags) confirm(sc terminalOutput, in io.Reader, what string) error
 	if f.yes {
 		return nil
 	}
-	sc.writeMessage("Type %s to %s:", f.cluster, what)
+	return confirmByName(sc, in, f.cluster, what)
+}
+
+// confirmByName has somebody type the name of what is about to be changed.
+func confirmByName(sc terminalOutput, in io.Reader, name, what string) error {
+	sc.writeMessage("Type %s to %s:", name, what)
 	answer, err := bufio.NewReader(in).ReadString('\n')
-	if strings.TrimSpace(answer) == f.cluster {
+	if strings.TrimSpace(answer) == name {
 		return nil
 	}
 	if err != nil {

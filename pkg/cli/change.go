@@ -58,7 +58,7 @@ func carryOut(ctx context.Context, l clusterLink, s cluster.Snapshot, e migrate.
 			return err
 		}
 	case migrate.Forget:
-		return forget(ctx, l, e)
+		return removeWritten(ctx, l, e)
 	case migrate.Untaint, migrate.Open, migrate.Admit:
 		return changeTaints(ctx, l, s, e)
 	}
@@ -81,8 +81,8 @@ func changeTaints(ctx context.Context, l clusterLink, s cluster.Snapshot, e migr
 	return fmt.Errorf("%s %s: it is gone", e.Do, e.Name)
 }
 
-// forget removes from an object what Joiner wrote there for itself.
-func forget(ctx context.Context, l clusterLink, e migrate.Edit) error {
+// removeWritten removes from an object what Joiner wrote there for itself.
+func removeWritten(ctx context.Context, l clusterLink, e migrate.Edit) error {
 	keys := migrate.WrittenKeys()
 	kind, name, _ := strings.Cut(e.Name, "/")
 	if kind == api.NodePoolKind {

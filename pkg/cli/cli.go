@@ -50,7 +50,8 @@ func Run(args []string, out, progress io.Writer) int {
 		SilenceErrors: true, SilenceUsage: true, Version: version.Number,
 	}
 	root.AddCommand(planCommand(s), convertCommand(s), replayCommand(s), shadowCommand(s), explainCommand(s),
-		statusCommand(s), doctorCommand(s), migrateCommand(s), rolloutCommand(s), acceptCommand(s, os.Stdin), versionCommand(s))
+		statusCommand(s), doctorCommand(s), migrateCommand(s), rolloutCommand(s), acceptCommand(s, os.Stdin), forgetCommand(s, os.Stdin),
+		versionCommand(s))
 	root.SetArgs(args)
 	root.SetOut(s.out)
 	root.SetErr(s.progress)

@@ -30,7 +30,7 @@ func TestCommandsInTheDocs(t *testing.T) {
 	seen, done := map[string]int{}, map[string]bool{}
 	for page, text := range pages(t) {
 		for _, c := range readme.Commands(text) {
-			words := strings.Fields(c)
+			words := shellWords(c)
 			seen[words[0]]++
 			if done[c] {
 				continue
@@ -59,6 +59,15 @@ func TestCommandsInTheDocs(t *testing.T) {
 			t.Errorf("no command of %s was found: are they still looked for in the right way?", program)
 		}
 	}
+}
+
+// shellWords are the words of a command as a shell takes them: one between quotes keeps its spaces.
+func shellWords(command string) []string {
+	words := regexp.MustCompile(`([^\s']|'[^']*')+`).FindAllString(command, -1)
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, "'", "")
+	}
+	return words
 }
 
 // planned has make say what it would do.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -36,15 +35,7 @@ func (l *UnavailableOfferings) addFailure(ctx context.Context, class, instance, 
 	if !changed {
 		return nil
 	}
-	body, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("encode: %w", err)
-	}
-	if err := l.store.WriteData(ctx, name, map[string]string{field: string(body)}, version); err != nil {
-		return err
-	}
-	l.rememberEntries(next)
-	return nil
+	return l.writeEntries(ctx, next, version)
 }
 
 // noteFailure adds a failure to the entry of its class. The first one makes an entry whose mark is over already.

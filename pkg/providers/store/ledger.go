@@ -85,14 +85,19 @@ func (l *UnavailableOfferings) addEntries(ctx context.Context, marks []instancet
 		return nil // or write
 	}
 	next := mergeMarks(old, marks, period, l.now())
-	body, err := json.Marshal(next)
+	return l.writeEntries(ctx, next, version)
+}
+
+// writeEntries stores the entries in place of those of that version.
+func (l *UnavailableOfferings) writeEntries(ctx context.Context, e storedMarks, version string) error {
+	body, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}
 	if err := l.store.WriteData(ctx, name, map[string]string{field: string(body)}, version); err != nil {
 		return err
 	}
-	l.rememberEntries(next)
+	l.rememberEntries(e)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -41,14 +40,9 @@ func (l *UnavailableOfferings) addUnused(ctx context.Context, unused []instancet
 		return compareOffers(a.UnavailableOffering, b.UnavailableOffering)
 	})
 	if changed {
-		body, err := json.Marshal(entries)
-		if err != nil {
-			return nil, fmt.Errorf("encode: %w", err)
-		}
-		if err := l.store.WriteData(ctx, name, map[string]string{field: string(body)}, version); err != nil {
+		if err := l.writeEntries(ctx, entries, version); err != nil {
 			return nil, err
 		}
-		l.rememberEntries(entries)
 	}
 	return slices.DeleteFunc(entries.activeMarks(), func(m instancetypes.UnavailableOffering) bool {
 		return !m.LeavesOut() || !now.Before(m.Until)

@@ -106,11 +106,6 @@ metadata: {name: joiner-push}
 			}
 			args = append(args, "--wait=false")
 		}
-		if slices.Contains(args, "joiner-sold-out") {
-			if _, problem := e.kubectl("-n", "joiner-system", "create", "configmap", "joiner-sold-out"); problem != "" {
-				t.Fatal(problem)
-			}
-		}
 		out, problem := e.kubectl(args...)
 		if problem != "" || out == "" {
 			t.Errorf("%s (as %v): %s%s", c, args, out, problem)
