@@ -161,7 +161,8 @@ all-units: $(CONTROLLER_GEN) $(GOVULNCHECK)
 	$(STEP) 'unit tests' '9 minutes' $(COMPILE) go $(FULL_TEST) $(UNIT_PACKAGES)
 	$(STEP) 'a planted vulnerability is found' '30 s' go test -vet=off -count=1 ./infra/release -run Vulnerabilit -args -govulncheck $(BIN)/govulncheck
 	@for f in 'pkg/model/requirements FuzzModel' 'pkg/model/requirements FuzzAlgebra' 'pkg/model/compact FuzzReadValue' \
-		'pkg/providers/kube FuzzDecodeCheckpoint' 'pkg/workload FuzzParse' 'pkg/workload/manifest FuzzParse'; do \
+		'pkg/providers/kube FuzzDecodeCheckpoint' 'pkg/workload FuzzParse' 'pkg/workload/manifest FuzzParse' \
+		'pkg/model/instancetypes FuzzDecodeCatalog' 'events FuzzDecode' 'pkg/providers/kube FuzzListBody' 'pkg/cli FuzzControls'; do \
 		set -- $$f; .ci/step "fuzz $$2 of $$1" '20 s' go test -vet=off ./$$1 -run XXX -fuzz "^$$2$$" -fuzztime 10s; done
 
 SIM := go test -vet=off -count=1 -timeout 30m ./pkg/testing/sim
