@@ -38,7 +38,8 @@ func (s Snapshot) Observations() map[string][]instancetypes.Observation {
 
 // Shortfall is what the host's node has less of for pods than its claim was launched for, if anything: of what every
 // kubelet reports, and of the devices that the claim was made for once the node is initialized. Other devices may come
-// with a driver that nobody has installed yet.
+// with a driver that nobody has installed yet. What is no estimate gone wrong is left out: nobody expects as little of
+// others, and the brake on purchases, which counts anew when something is learned, would be off for nothing.
 func (h StateNode) Shortfall() (o instancetypes.Observation, short bool) {
 	if h.Claim == nil || h.Node == nil || !h.Registered() || h.Deleting() || h.Claim.ProviderID == "" {
 		return o, false
@@ -49,7 +50,8 @@ func (h StateNode) Shortfall() (o instancetypes.Observation, short bool) {
 		if !usual && (!h.Initialized() || h.Claim.Requests.Get(name) == 0) {
 			continue
 		}
-		if has := h.Node.Allocatable.Get(name); has > 0 && has < h.Claim.Allocatable.Get(name) {
+		has, estimate := h.Node.Allocatable.Get(name), h.Claim.Allocatable.Get(name)
+		if has > 0 && has < estimate && instancetypes.IsPlausible(name, has, estimate) {
 			o.Has = append(o.Has, resources.Extended{Name: name, Count: has})
 		}
 	}

@@ -76,7 +76,8 @@ func (c Class) CauseOf(instanceType string) string {
 
 // NoteUnusedNodes adds nodes that were bought in vain to what is noted at the time now. From as many of one cause on as
 // are allowed their type is marked for an hour, or its resource for a day. A node of which pods came to run after all,
-// by its instance id, is taken back with the mark. Each node counts once. The list given is not changed.
+// by its instance id, is taken back, and the mark with the last one that it needs: smaller pods than those that it was
+// bought for say nothing of these. Each node counts once. The list given is not changed.
 func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now time.Time) (next []NotedMark,
 	changed bool) {
 	next = slices.Clone(old)
@@ -90,7 +91,7 @@ func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now ti
 			continue
 		}
 		m.Instances, changed = left, true
-		if now.Before(m.Until) {
+		if len(left) < m.Times && now.Before(m.Until) {
 			m.Until = now.UTC()
 		}
 	}

@@ -24,8 +24,9 @@ const (
 	leastEphemeral = 10 << 30 // bytes: no image runs pods on a smaller disk
 )
 
-// isPlausible reports whether a node may have so much of the resource for pods where so much was estimated.
-func isPlausible(name string, has, estimate int64) bool {
+// IsPlausible reports whether a node may have so much of the resource for pods where so much was estimated. Of what is
+// not plausible nothing is learned, and the brake on purchases is all that helps.
+func IsPlausible(name string, has, estimate int64) bool {
 	switch name {
 	case resources.CPU, resources.Memory:
 		return has*leastPart >= estimate
@@ -52,7 +53,7 @@ func LowerToObserved(types []Type, seen []Observation) []Type {
 	for i := range types {
 		lower := types[i].Allocatable
 		for name, has := range confirmedAmounts(byType[types[i].Name]) {
-			if estimate := lower.Get(name); has < estimate && isPlausible(name, has, estimate) {
+			if estimate := lower.Get(name); has < estimate && IsPlausible(name, has, estimate) {
 				lower = lower.With(name, has)
 			}
 		}

@@ -1,0 +1,34 @@
+package instancetypes
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A mark about nodes that were bought in vain stays while as many of them as it needs took no pods: a small pod on one
+// of them says nothing of those that it was bought for. With fewer it is taken back.
+func TestOneUsedNodeOfManyKeepsTheMark(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	var marks []NotedMark
+	note := func(ids []string, used ...string) bool {
+		var unused []UnusedNode
+		for _, id := range ids {
+			unused = append(unused, UnusedNode{Class: "default", Type: "m5.large", Cause: "c", Instance: id, Allowed: 3})
+		}
+		now = now.Add(time.Minute)
+		marks, _ = NoteUnusedNodes(marks, unused, used, now)
+		return now.Before(marks[0].Until)
+	}
+	for _, c := range []struct {
+		unused []string
+		used   string
+		want   bool
+	}{{unused: []string{"i-1", "i-2"}}, {unused: []string{"i-3"}, want: true}, {unused: []string{"i-4"}, want: true},
+		{used: "i-2", want: true}, {used: "i-2", want: true}, {used: "i-9", want: true}, {used: "i-1"},
+		{unused: []string{"i-5"}, want: true}} {
+		if got := note(c.unused, c.used); got != c.want {
+			t.Errorf("%v: left out %v, want %v", fmt.Sprint(c.unused, c.used), got, c.want)
+		}
+	}
+}
