@@ -66,7 +66,7 @@ func lifecycleFunction(rules cluster.Settings) Function {
 				Holds: p.nodes, Pods: p.pods, Live: p.live, Instances: p.fleet, Health: p.fleet, Pools: p.pools,
 				Known:   p.inv.cache.instances,
 				Volumes: p.read, Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.newWaker("refresh"),
-				Watch: p.leases}
+				Watch: p.leases, Failures: p.state}
 			return f.Run(ctx, in.Until)
 		}}
 }

@@ -79,6 +79,7 @@ func launchInvariants() []invariant {
 		at("launch without a claim", checkLaunchHasClaim),
 		at("launch before the finalizer", checkLaunchFinalizer),
 		at("doubled instance", checkOneInstance),
+		at("bought in vain again", checkVain),
 		at("limit of the pool", checkPoolLimit),
 		at("above the ceiling of the cluster", checkCeiling),
 		at("claim changed its instance", checkInstanceKept),

@@ -19,6 +19,7 @@ type kubelets struct {
 	scheduler *scheduler
 	volumes   *volumes
 	workloads *workloads
+	short     *shortNodes
 }
 
 // bootMachine is the way of an instance to a Ready node, which begins then. Some never get there.
@@ -50,6 +51,7 @@ func (k *kubelets) bootMachine(m *machine, after time.Duration) {
 func (k *kubelets) joinNode(m *machine) {
 	k.made++
 	n := &node{machine: m, Node: objects.NewNode(m.Instance, k.catalog.types[m.Type], m.labels, m.taints, k.toSecond())}
+	n.Allocatable = k.short.allocatable(m.Type, n.Allocatable)
 	if m.boots > 0 {
 		n.UID = fmt.Sprintf("%s-%d", n.UID, m.boots)
 	}

@@ -71,6 +71,11 @@ func (p *statePorts) MarkUnavailable(ctx context.Context, marks []instancetypes.
 	})
 }
 
+// NoteFailedLaunch is not asked for: EC2 does not say here why an instance ended early.
+func (p *statePorts) NoteFailedLaunch(_ context.Context, _, instance, why string) error {
+	return fmt.Errorf("note failed launch of instance %s: %s: the simulation has none", instance, why)
+}
+
 // NoteUnusedNodes notes nodes that were bought in vain.
 func (p *statePorts) NoteUnusedNodes(ctx context.Context, unused []instancetypes.UnusedNode,
 	used []string) ([]instancetypes.UnavailableOffering, error) {

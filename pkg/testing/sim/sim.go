@@ -30,6 +30,9 @@ type Scenario struct {
 	// Stopped plays stopped capacity instead of a storm.
 	Stopped *StoppedTrial
 
+	// Short plays nodes that turn out to have less for pods than was estimated instead of a storm.
+	Short bool
+
 	// CacheFault is what is wrong with the caches of all functions; empty for nothing.
 	CacheFault CacheFault
 
@@ -102,6 +105,8 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 			trial = w.playTrial(*s.Trial)
 		case s.Stopped != nil:
 			w.playStopped(*s.Stopped)
+		case s.Short:
+			w.playShort(s.Seed)
 		case s.Notices != nil:
 			notices = w.playNoticeStorm(*s.Notices)
 		case s.Day > 0:

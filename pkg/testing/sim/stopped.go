@@ -49,11 +49,7 @@ const (
 
 // setUpStopped makes one pool, and a buffer of equal pods.
 func (w *world) setUpStopped(trial StoppedTrial) {
-	w.plan.drifts, w.plan.focus, w.plan.budget, w.plan.patient = false, "", 0, false
-	w.rules.MaxClaims, w.volumes.most = 100, 0
-	w.catalog.market.Commitments = nil
-	general, _ := w.api.poolOf("general")
-	general.Limits, general.Limited = resources.List{}, nil
+	general := w.prepareOnePool()
 	if w.drawChance(0.5) {
 		general.Requirements = requirements.Set{}.And(requirements.Of(labelCapacity, instancetypes.OnDemand))
 	}
@@ -62,17 +58,28 @@ func (w *world) setUpStopped(trial StoppedTrial) {
 		general.Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", After: 10 * time.Second}
 	}
 	w.api.pools = []cluster.Pool{general}
+	w.plan.slowStart, w.plan.failsStart = []float64{0, 0.2}[w.rng.IntN(2)], []float64{0, 0.2}[w.rng.IntN(2)]
+	buffer := w.drawBuffer()
+	if !trial.Without {
+		w.api.buffers = []cluster.StoppedBuffer{buffer}
+	}
+}
+
+// prepareOnePool leaves one pool without limits, which nothing happens to but what a trial is about, and returns it.
+func (w *world) prepareOnePool() cluster.Pool {
+	w.plan.drifts, w.plan.focus, w.plan.budget, w.plan.patient = false, "", 0, false
+	w.rules.MaxClaims, w.volumes.most = 100, 0
+	w.catalog.market.Commitments = nil
+	general, _ := w.api.poolOf("general")
+	general.Limits, general.Limited = resources.List{}, nil
+	w.api.pools = []cluster.Pool{general}
 	maps.DeleteFunc(w.api.nodePools, func(name string, _ *v1.NodePool) bool { return name != general.Name })
 	c := w.api.classes["default"]
 	c.Finalizers = []string{awsv1.FinalizerTermination}
 	c.Annotations = map[string]string{awsv1.AnnotationHash: c.Hash(caBundle),
 		awsv1.AnnotationHashVersion: awsv1.HashVersion}
 	nodeclass.UpdateStatus(c, w.account.resolveClass(c), time.Now())
-	w.plan.slowStart, w.plan.failsStart = []float64{0, 0.2}[w.rng.IntN(2)], []float64{0, 0.2}[w.rng.IntN(2)]
-	buffer := w.drawBuffer()
-	if !trial.Without {
-		w.api.buffers = []cluster.StoppedBuffer{buffer}
-	}
+	return general
 }
 
 // drawBuffer is a buffer of a few pods, all alike.

@@ -32,6 +32,7 @@ type world struct {
 	calmed     time.Time         // since when nothing goes wrong
 	trial      *rolloutTrial     // of a NodeRollout; nil without one
 	stopped    *stoppedTrial     // of stopped capacity; nil without
+	short      *shortNodes       // of nodes smaller than estimated; nil without
 	spot       *spotStore        // of spot pools; nil where they are not learned
 	book       *disruptionReport // of a day; nil in a storm
 	ceilings   ceilings
@@ -51,7 +52,7 @@ func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
 	w.scheduler = &scheduler{engine: e, api: w.api, volumes: w.volumes, mostTried: drawMostTried(seed)}
 	w.workloads = &workloads{engine: e, api: w.api, catalog: w.catalog, scheduler: w.scheduler, volumes: w.volumes,
 		used: map[string]bool{}}
-	w.kubelets = &kubelets{e, w.api, w.account, w.catalog, w.scheduler, w.volumes, w.workloads}
+	w.kubelets = &kubelets{e, w.api, w.account, w.catalog, w.scheduler, w.volumes, w.workloads, nil}
 	w.ec2 = &ec2{engine: e, api: w.api, catalog: w.catalog, kubelets: w.kubelets, lambda: w.lambda,
 		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, scarce: map[instancetypes.Offer]bool{}}
 	w.users = &users{e, w.api, w.account, w.kubelets, w.scheduler, w.workloads}
@@ -72,6 +73,9 @@ func (w *world) setUp(s Scenario) {
 	if s.Notices != nil {
 		w.plan.share = stackShare
 	}
+	if s.Short {
+		w.plan.share = 0
+	}
 	if s.Day > 0 || s.Notices != nil {
 		// as the stack has it
 		w.rules.NominatedPodsOnly, w.rules.MaxClaims, w.rules.ConsolidationPayback,
@@ -91,7 +95,7 @@ func (w *world) setUp(s Scenario) {
 	w.focusPools()
 	w.drawClasses()
 	w.drawCommitment()
-	if s.Day == 0 && s.Notices == nil && s.Trial == nil && s.Stopped == nil {
+	if s.Day == 0 && s.Notices == nil && s.Trial == nil && s.Stopped == nil && !s.Short {
 		w.deployCeilings(s.Seed, s.Ceiling)
 	}
 	for _, f := range Functions(w.rules, w.plan.share) {
