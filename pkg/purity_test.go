@@ -41,7 +41,7 @@ func layers() map[string]layer {
 		"scheduling": decision, "cli/accept": decision, "cli/bill": decision, "cli/convert": decision, "cli/doctor": decision, "cli/explain": decision, "cli/forget": decision, "cli/migrate": decision,
 		"cli/status": decision,
 		"providers":  provider, "providers/archive": provider, "providers/discovery": provider, "providers/fleet": provider, "providers/invoke": provider,
-		"providers/kube": provider, "providers/otlp": provider, "providers/prometheus": provider, "providers/store": provider,
+		"providers/kube": provider, "providers/prometheus": provider, "providers/store": provider,
 		"controllers": shell, "install/crdcheck": shell, "install/setup": shell,
 		"app": wiring, "cli": wiring, "install/crdgen": wiring,
 		"testing": support,

@@ -59,7 +59,6 @@ func forms() map[string]map[string]any {
 		"push":                    {"trigger": "push"},
 		"remoteWrite":             {"remoteWriteURL": "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12345678/api/v1/remote_write"},
 		"rolePath":                {"rolePath": "/team/"},
-		"traces":                  {"tracesURL": "https://collector.example:4318/v1/traces", "tracesSecret": "arn:aws:secretsmanager:us-west-2:111122223333:secret:otel-AbCdEf"},
 		"tracing":                 {"tracing": "false"},
 		"windows":                 {"windowsNodes": "true"},
 		"windows-role":            {"windowsNodes": "windows"},

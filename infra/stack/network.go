@@ -112,13 +112,8 @@ type wayOut struct {
 // waysOut are the ports of all that the functions call, each once.
 func (s *joiner) waysOut() []wayOut {
 	out := []wayOut{{443, "API server and AWS"}}
-	for _, to := range []struct{ name, url string }{
-		{"tracesURL", s.props.Functions.Traces.URL}, {"remoteWriteURL", s.props.Functions.RemoteWrite.URL},
-	} {
-		port := portOf(to.url)
-		if !slices.ContainsFunc(out, func(w wayOut) bool { return w.port == port }) {
-			out = append(out, wayOut{port, to.name})
-		}
+	if port := portOf(s.props.Functions.RemoteWrite.URL); port != out[0].port {
+		out = append(out, wayOut{port, "remoteWriteURL"})
 	}
 	return out
 }

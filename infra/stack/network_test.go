@@ -150,9 +150,9 @@ func TestEndpointsHaveTheNamesOfTheirPartition(t *testing.T) {
 	}
 }
 
-// TestFunctionsReachTheURLsOfTheSettings: the stack's group lets the functions out to the ports of what the settings name.
+// TestFunctionsReachTheURLsOfTheSettings: the stack's group lets the functions out to the ports of remoteWriteURL.
 func TestFunctionsReachTheURLsOfTheSettings(t *testing.T) {
-	w := words(t, inside(t, map[string]any{"tracesURL": "https://collector.example:4318/v1/traces", "remoteWriteURL": "http://mimir.example/api/v1/push"}))
+	w := words(t, inside(t, map[string]any{"remoteWriteURL": "http://mimir.example/api/v1/push"}))
 	var got []string
 	w.each("AWS::EC2::SecurityGroup", func(_ string, p map[string]any) {
 		for _, rule := range p["SecurityGroupEgress"].([]any) {
@@ -160,7 +160,7 @@ func TestFunctionsReachTheURLsOfTheSettings(t *testing.T) {
 			got = append(got, fmt.Sprintf("%v %v-%v %v", r["CidrIp"], r["FromPort"], r["ToPort"], r["Description"]))
 		}
 	})
-	want := []string{"0.0.0.0/0 443-443 API server and AWS", "0.0.0.0/0 4318-4318 tracesURL", "0.0.0.0/0 80-80 remoteWriteURL"}
+	want := []string{"0.0.0.0/0 443-443 API server and AWS", "0.0.0.0/0 80-80 remoteWriteURL"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("ways out (-want +got):\n%s", d)
 	}

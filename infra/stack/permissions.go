@@ -65,10 +65,6 @@ func (p permissions) commonAllows(f madeFunction, logGroup string) []statement {
 		out = append(out, statement{sid: "SendTraces",
 			actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, resources: []string{"*"}})
 	}
-	if traces := p.props.Functions.Traces; traces.URL != "" && traces.Secret != "" && f.inCluster() {
-		out = append(out, statement{sid: "ReadTracesSecret", actions: []string{"secretsmanager:GetSecretValue"},
-			resources: []string{traces.Secret}})
-	}
 	if !f.outside {
 		out = append(out, p.useNetwork(f.function)...)
 	}

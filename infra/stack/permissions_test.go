@@ -87,33 +87,6 @@ func TestRemoteWriteIsAllowedAsFarAsItIsSet(t *testing.T) {
 	}
 }
 
-// TestTracesAreAllowedAsFarAsTheyAreSet: each function that sends them may read their secret, and nothing else.
-func TestTracesAreAllowedAsFarAsTheyAreSet(t *testing.T) {
-	const secret = "arn:aws:secretsmanager:us-west-2:111122223333:secret:otel-AbCdEf"
-	const read = "ReadTracesSecret: secretsmanager:GetSecretValue\n  on " + secret + "\n"
-	senders := []string{"Provision", "Lifecycle", "Disrupt", "Refresh", "SpotInterruption", "ReservationInterruption", "Rebalance", "ScheduledChange", "StateChange"}
-	for _, c := range []struct {
-		set  map[string]any
-		want bool
-	}{
-		{map[string]any{}, false},
-		{map[string]any{"tracesURL": "http://collector.example:4318/v1/traces"}, false},
-		{map[string]any{"tracesURL": "https://collector.example:4318/v1/traces", "tracesSecret": secret}, true},
-	} {
-		given := map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}
-		maps.Copy(given, c.set)
-		tmpl := words(t, mustSynth(t, given))
-		for _, role := range senders {
-			if got := tmpl.permissions(role); got == "" || strings.Contains(got, read) != c.want || !c.want && strings.Contains(got, "secretsmanager:") {
-				t.Errorf("with %v %s may:\n%s", c.set, role, got)
-			}
-		}
-		if got := tmpl.permissions("Setup"); got == "" || strings.Contains(got, "secretsmanager:") {
-			t.Errorf("with %v setup may:\n%s", c.set, got)
-		}
-	}
-}
-
 func TestAnObserverMayOnlyLook(t *testing.T) {
 	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "mode": "observe", "distFolder": placeholders(t)}))
 	may := regexp.MustCompile(`^(ec2:Describe|cloudwatch:DescribeAlarms$|iam:(Get|List)|eks:Describe|s3:(GetObject|ListBucket|PutObject)$|ssm:Get|pricing:Get|logs:|xray:|sqs:(SendMessage|ReceiveMessage|DeleteMessage|GetQueueAttributes)$|lambda:(InvokeFunction|GetAccountSettings|GetFunctionConfiguration)$)`)

@@ -169,10 +169,8 @@ func fromMap(context map[string]any) (Props, error) {
 	problems = append(problems, err)
 	own, err := settings.ParseStack(func(name string) string { return named[name] })
 	problems = append(problems, err, checkNetwork(own), checkSleep(own))
-	for _, problem := range []string{functions.RemoteWrite.Problem(), functions.Traces.Problem()} {
-		if problem != "" {
-			problems = append(problems, errors.New("settings: "+problem))
-		}
+	if problem := functions.RemoteWrite.Problem(); problem != "" {
+		problems = append(problems, errors.New("settings: "+problem))
 	}
 	out := Props{Functions: functions, Stack: own, Given: given}
 	if err := errors.Join(append(problems, checkPush(out))...); err != nil {

@@ -80,7 +80,6 @@ type App struct {
 	images     discovery.ImageFinder
 	rollouts   rollouts.Told         // what was logged and found out about NodeRollouts
 	series     *remotewrite.Recorder // made by the first invocation of lifecycle
-	tracer     *controllers.Tracer   // nil without the setting
 }
 
 // FromEnv reads the settings and makes the clients. It fails when a setting is wrong, and asks nobody: a start that
@@ -115,7 +114,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	a.ledger = store.NewUnavailableOfferings(a.kube.SharedData, time.Now)
 	a.store = discovery.NewStore(s3.NewFromConfig(cfg, pathStyle),
 		set.CatalogBucket, discovery.CatalogMaxAge, time.Now)
-	a.soldOut, a.tracer = a.ledger, newTracer(a)
+	a.soldOut = a.ledger
 	if set.ZonalShift {
 		shifts := newZonalShifts(a)
 		a.soldOut, a.shifts = shifts, shifts

@@ -41,9 +41,7 @@ func (a *App) newDeps(holder string) controllers.Deps {
 
 // Provision launches capacity for pods that have nowhere to run. What it is invoked with says at most how long it
 // looks.
-func (a *App) Provision(ctx context.Context, event json.RawMessage) (err error) {
-	ctx, end := beginTrace(ctx, a, "provision")
-	defer func() { end(err) }()
+func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	info, err := a.clusterInfo(ctx)
 	if err != nil {
 		return err
@@ -84,9 +82,7 @@ func vcpus(getenv func(string) string) float64 {
 }
 
 // Disrupt decides which nodes go by choice.
-func (a *App) Disrupt(ctx context.Context) (err error) {
-	ctx, end := beginTrace(ctx, a, "disrupt")
-	defer func() { end(err) }()
+func (a *App) Disrupt(ctx context.Context) error {
 	defer a.beginInvocation(ctx)()
 	d := a.newDisrupt(leaseHolder(ctx))
 	d.Diary, d.Stamp = a.decisionLog(), a.passStamp(ctx)
@@ -112,9 +108,7 @@ func newRollouts(a *App, holder string) *rollouts.Controller {
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
-func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) (err error) {
-	ctx, end := beginTrace(ctx, a, "lifecycle")
-	defer func() { end(err) }()
+func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 	defer writeCheckpoint(ctx, a) // after the end of the invocation for the cache
 	defer a.beginInvocation(ctx)()
 	l, until := a.newLifecycle(leaseHolder(ctx)), a.watchUntil(ctx)

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -44,13 +43,9 @@ func (a *App) StateChange(ctx context.Context, batch lambdaevents.SQSEvent) (lam
 		bodies[k] = []byte(r.Body)
 	}
 	var out lambdaevents.SQSEventResponse
-	ctx, end := beginTrace(ctx, a, "statechange")
-	var failed []error
-	defer func() { end(errors.Join(failed...)) }()
 	for k, err := range a.prepareNotices(ctx, "statechange").HandleBatch(ctx, events.KindStateChange, bodies) {
 		if err != nil {
 			id := batch.Records[k].MessageId
-			failed = append(failed, err)
 			a.log.Warn("a state change is handled again", "message", id, "error", err)
 			out.BatchItemFailures = append(out.BatchItemFailures, lambdaevents.SQSBatchItemFailure{ItemIdentifier: id})
 		}
@@ -58,9 +53,7 @@ func (a *App) StateChange(ctx context.Context, batch lambdaevents.SQSEvent) (lam
 	return out, nil
 }
 
-func (a *App) handleNotice(ctx context.Context, function string, kind events.Kind, event []byte) (err error) {
-	ctx, end := beginTrace(ctx, a, function)
-	defer func() { end(err) }()
+func (a *App) handleNotice(ctx context.Context, function string, kind events.Kind, event []byte) error {
 	return a.prepareNotices(ctx, function).Handle(ctx, kind, event)
 }
 

@@ -20,12 +20,10 @@ import (
 
 // Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so
 // it is refreshed even when the cluster cannot be asked. The event may be that the stack was deployed.
-func (a *App) Refresh(ctx context.Context, event json.RawMessage) (err error) {
+func (a *App) Refresh(ctx context.Context, event json.RawMessage) error {
 	if _, no := events.DecodeDeployed(event); no == nil {
 		a.deployed = time.Now()
 	}
-	ctx, end := beginTrace(ctx, a, "refresh")
-	defer func() { end(err) }()
 	a.findAuthority = func(ctx context.Context) (string, error) { return describeAuthority(ctx, a) }
 	info, err := clusterInfoNow(ctx, a)
 	r := a.newRefresh(ctx, info)

@@ -69,7 +69,6 @@ func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen 
 	for _, one := range out.Functions.List {
 		if one.Found { // every function has the same
 			out.Secret = secretFacts(ctx, cfg, one.RemoteWrite.URL, one.RemoteWrite.Secret)
-			out.TracesSecret = secretFacts(ctx, cfg, one.Traces.URL, one.Traces.Secret)
 			break
 		}
 	}
@@ -158,7 +157,6 @@ func functionFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor
 				f.LeaseNamespaces = strings.Split(list, ",")
 			}
 			f.RemoteWrite = remoteWriteOf(set)
-			f.Traces = settings.Traces{URL: set["TRACES_URL"], Secret: set["TRACES_SECRET"]}
 		}
 		if f.State == "" || f.State == "Inactive" {
 			f.State = "Active" // older functions have no state; one that slept long wakes by itself

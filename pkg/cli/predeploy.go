@@ -54,10 +54,7 @@ func (f doctorFlags) checkBeforeDeploy(ctx context.Context) ([]doctor.Finding, e
 	for _, x := range preflight.Check(plan, before, facts) {
 		found = append(found, doctor.Finding{Level: doctor.Level(x.Level), Check: x.About, What: x.What, Mend: x.Mend})
 	}
-	found = append(found, doctor.CheckSecret(doctor.ForRemoteWrite(),
-		secretFacts(ctx, cfg, to.metrics.URL, to.metrics.Secret))...)
-	found = append(found, doctor.CheckSecret(doctor.ForTraces(),
-		secretFacts(ctx, cfg, to.traces.URL, to.traces.Secret))...)
+	found = append(found, doctor.CheckSecret(secretFacts(ctx, cfg, to.URL, to.Secret))...)
 	if len(found) == 0 {
 		found = append(found, doctor.Finding{Level: doctor.Fine, Check: "preflight", What: "nothing keeps the stack from being deployed"})
 	}
@@ -84,14 +81,8 @@ type templateResource struct {
 	Properties map[string]any
 }
 
-// endpoints is where functions send what they measure.
-type endpoints struct {
-	metrics settings.RemoteWrite
-	traces  settings.Traces
-}
-
-// endpointsIn is where the functions of a template will send metrics and traces.
-func endpointsIn(resources map[string]templateResource) (to endpoints) {
+// remoteWriteIn is where the functions of a template will send metrics.
+func remoteWriteIn(resources map[string]templateResource) (to settings.RemoteWrite) {
 	for _, r := range resources {
 		environment, _ := r.Properties["Environment"].(map[string]any)
 		variables, _ := environment["Variables"].(map[string]any)
@@ -100,19 +91,16 @@ func endpointsIn(resources map[string]templateResource) (to endpoints) {
 		}
 		text := func(name string) string { value, _ := variables[name].(string); return value }
 		if url := text("REMOTE_WRITE_URL"); url != "" {
-			to.metrics = settings.RemoteWrite{URL: url, Secret: text("REMOTE_WRITE_SECRET")}
-		}
-		if url := text("TRACES_URL"); url != "" {
-			to.traces = settings.Traces{URL: url, Secret: text("TRACES_SECRET")}
+			to = settings.RemoteWrite{URL: url, Secret: text("REMOTE_WRITE_SECRET")}
 		}
 	}
 	return to
 }
 
-// readPreflightProperties finds what the stack of a cluster will tell its preflight, and where it will send metrics and
-// traces, in a template or in a folder of them as the synthesis writes it.
-func readPreflightProperties(path, cluster string) (map[string]any, endpoints, error) {
-	none := endpoints{}
+// readPreflightProperties finds what the stack of a cluster will tell its preflight, and where it will send
+// metrics, in a template or in a folder of them as the synthesis writes it.
+func readPreflightProperties(path, cluster string) (map[string]any, settings.RemoteWrite, error) {
+	none := settings.RemoteWrite{}
 	names := []string{path}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if names, err = filepath.Glob(filepath.Join(path, "*.template.json")); err != nil {
@@ -135,7 +123,7 @@ func readPreflightProperties(path, cluster string) (map[string]any, endpoints, e
 		}
 		for _, r := range template.Resources {
 			if r.Type == preflightType && r.Properties["ClusterName"] == cluster {
-				return r.Properties, endpointsIn(template.Resources), nil
+				return r.Properties, remoteWriteIn(template.Resources), nil
 			}
 		}
 	}

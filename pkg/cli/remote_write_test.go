@@ -60,20 +60,19 @@ func TestTheSecretOfRemoteWriteIsDescribed(t *testing.T) {
 	}
 }
 
-// TestTheTemplateSaysWhereMetricsAndTracesGo before it is deployed.
-func TestTheTemplateSaysWhereMetricsAndTracesGo(t *testing.T) {
+// TestTheTemplateSaysWhereMetricsGo before it is deployed.
+func TestTheTemplateSaysWhereMetricsGo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "joiner.template.json")
 	const text = `{"Resources": {
   "Preflight": {"Type": "Custom::JoinerPreflight", "Properties": {"ClusterName": "shop"}},
   "Other": {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"BUCKET": {"Ref": "B"}}}}},
-  "Lifecycle": {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"REMOTE_WRITE_URL": "https://metrics.example/push", "REMOTE_WRITE_SECRET": "` + secretARN + `", "TRACES_URL": "https://collector.example/v1/traces", "TRACES_SECRET": "` + secretARN + `"}}}}}}`
+  "Lifecycle": {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": {"REMOTE_WRITE_URL": "https://metrics.example/push", "REMOTE_WRITE_SECRET": "` + secretARN + `"}}}}}}`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, got, err := readPreflightProperties(file, "shop")
-	want := endpoints{metrics: settings.RemoteWrite{URL: "https://metrics.example/push", Secret: secretARN},
-		traces: settings.Traces{URL: "https://collector.example/v1/traces", Secret: secretARN}}
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(endpoints{})); d != "" || err != nil {
+	want := settings.RemoteWrite{URL: "https://metrics.example/push", Secret: secretARN}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, d)
 	}
 }

@@ -58,20 +58,14 @@ const (
 	StageLaunching = "launching"
 	StageWaking    = "waking other functions"
 	StageRecording = "recording the pass"
-	StageEarly     = "waiting for a launch to be written down"
-	StageClasses   = "refreshing classes and NodePools"
-	StageSpotPools = "learning spot pools"
-	StageMarket    = "refreshing the catalog"
-	StageRest      = "refreshing overlays and buffers"
 )
 
 type stageKey struct{}
 
 // passStage is what a pass is at.
 type passStage struct {
-	mu    sync.Mutex
-	name  string
-	spans *passSpans // nil: none are collected
+	mu   sync.Mutex
+	name string
 }
 
 // NoteStage notes what the pass of ctx is at from now on. Outside of a limited pass it does nothing.
@@ -79,9 +73,6 @@ func NoteStage(ctx context.Context, stage string) {
 	if s, ok := ctx.Value(stageKey{}).(*passStage); ok {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.name != stage && s.spans != nil {
-			s.spans.nextStage(stage)
-		}
 		s.name = stage
 	}
 }
@@ -97,7 +88,7 @@ func (s *passStage) current() string {
 // *CutShortError, unless it ended without an error nevertheless.
 func (d *Deps) LimitPass(pass func(context.Context) (bool, error)) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		stage := &passStage{name: StageReading, spans: newPassSpans(ctx, "pass", StageReading)}
+		stage := &passStage{name: StageReading}
 		under, cut := context.WithCancelCause(context.WithValue(ctx, stageKey{}, stage))
 		var watching sync.WaitGroup
 		watching.Go(func() { d.watchLimits(under, stage, cut) })
@@ -107,7 +98,6 @@ func (d *Deps) LimitPass(pass func(context.Context) (bool, error)) func(context.
 		if short, ok := errors.AsType[*CutShortError](context.Cause(under)); ok && err != nil {
 			busy, err = false, short
 		}
-		stage.endSpans(err)
 		return busy, err
 	}
 }

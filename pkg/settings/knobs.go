@@ -15,8 +15,7 @@ func functionKnobs() []settingBinding[Values] {
 		inGroup("Size of nodes", sizingKnobs()), inGroup("Price", priceKnobs()),
 		inGroup("Bounds of the whole cluster", ceilingKnobs()),
 		inGroup("Rebalance recommendations", rebalanceKnobs()), inGroup("Disruption", disruptionKnobs()),
-		inGroup("Operation", operationKnobs()), inGroup("Prometheus", remoteWriteKnobs()),
-		inGroup("OpenTelemetry", tracesKnobs()))
+		inGroup("Operation", operationKnobs()), inGroup("Prometheus", remoteWriteKnobs()))
 }
 
 // inGroup says of settings in which group the documentation shows them.

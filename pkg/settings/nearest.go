@@ -30,6 +30,8 @@ func Removed(name string) (instead string, found bool) {
 		"reservationConcurrency": "interruptionConcurrency holds for reservationinterruption too",
 		"windowsNodeRole":        "name the role as windowsNodes",
 		"vpcEndpointServices":    "list the services as vpcEndpoints, such as vpcEndpoints: [\"ssm\", \"lambda\"]",
+		"tracesURL":              "decisionLog tells what a pass decided and why, and tracing sends times of invocations to AWS X-Ray",
+		"tracesSecret":           "there is no tracesURL any more; decisionLog and tracing remain",
 		"distFolder":             "it is a constant now, .local/dist; CDK apps of your own have ClusterProps.Functions",
 	}[name]
 	return instead, found

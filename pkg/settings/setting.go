@@ -151,7 +151,6 @@ type Values struct {
 	DecisionLog             string // off, log or store
 	LogLevel                string // debug, info, warn or error
 	RemoteWrite             RemoteWrite
-	Traces                  Traces
 }
 
 // StackValues are the knobs that only the stack reads, parsed.

@@ -73,7 +73,6 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
 		"DISRUPTION": "report", "POD_EVICTION_COST_USD": "0.01", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
 		"SPOT_TO_SPOT_CONSOLIDATION": "false", "RESERVED_CAPACITY": "false",
-		"TRACES_URL": "https://collector.example/v1/traces", "TRACES_SECRET": "arn:aws:secretsmanager:us-west-2:111122223333:secret:c-d",
 		"REMOTE_WRITE_URL": "https://grafana.example/push", "REMOTE_WRITE_SECRET": "arn:aws:secretsmanager:us-west-2:111122223333:secret:a-b", "REMOTE_WRITE_DETAIL": "all",
 	}))
 	if err != nil {
@@ -89,7 +88,6 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		Rebalance: settings.RebalanceReplace, RebalanceMinAge: 5 * time.Minute,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
 		Disruption: settings.DisruptionReport, PodEvictionCostUSD: 0.01, DriftedPerCommand: 6, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
-		Traces:      settings.Traces{URL: "https://collector.example/v1/traces", Secret: "arn:aws:secretsmanager:us-west-2:111122223333:secret:c-d"},
 		RemoteWrite: settings.RemoteWrite{URL: "https://grafana.example/push", Secret: "arn:aws:secretsmanager:us-west-2:111122223333:secret:a-b", Detail: "all"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -206,6 +204,11 @@ func TestRemovedSettings(t *testing.T) {
 			t.Errorf("%s is a setting that is refused as removed", s.Name)
 		}
 	}
+	for _, traces := range []string{"tracesURL", "tracesSecret"} {
+		if instead, removed := settings.Removed(traces); !removed || !strings.Contains(instead, "decisionLog") {
+			t.Errorf("%s: %t, %s", traces, removed, instead)
+		}
+	}
 	if instead, removed := settings.Removed("decisionLogDays"); !removed || !strings.Contains(instead, "logRetentionDays") {
 		t.Errorf("decisionLogDays: %q", instead)
 	}
@@ -268,62 +271,5 @@ func TestEverySettingIsDescribedOnce(t *testing.T) {
 	}
 	if rows := strings.Count(settings.MarkdownFirst(), "\n| `"); rows != 15 {
 		t.Errorf("the first screen has %d settings:\n%s", rows, settings.MarkdownFirst())
-	}
-}
-
-func TestTracesSettingsGoTogether(t *testing.T) {
-	for _, c := range []struct {
-		set  settings.Traces
-		want string
-	}{
-		{settings.Traces{Secret: "arn"}, ""},
-		{settings.Traces{URL: "https://a.example/v1/traces"}, ""},
-		{settings.Traces{URL: "https://a.example/v1/traces", Secret: "arn"}, ""},
-		{settings.Traces{URL: "http://a.example:4318/v1/traces"}, ""},
-		{settings.Traces{URL: "http://a.example:4318/v1/traces", Secret: "arn"}, "http, over which"},
-		{settings.Traces{URL: "http://a.example:4318"}, "has no path"},
-		{settings.Traces{URL: "http://a.example:4318/"}, "has no path"},
-		{settings.Traces{URL: "https://xray.us-west-2.amazonaws.com/v1/traces"}, "signed requests alone"},
-	} {
-		if got := c.set.Problem(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
-			t.Errorf("%+v: %q, want %q", c.set, got, c.want)
-		}
-	}
-	for _, text := range []string{"collector:4318/v1/traces", "grpc://collector:4317", "https://a b/v1/traces"} {
-		if _, err := settings.ParseSettings(func(env string) string {
-			return map[string]string{"TRACES_URL": text}[env]
-		}); err == nil || !strings.Contains(err.Error(), "tracesURL") {
-			t.Errorf("%q is taken: %v", text, err)
-		}
-	}
-}
-
-func TestRemoteWriteSettingsGoTogether(t *testing.T) {
-	for _, c := range []struct {
-		set  settings.RemoteWrite
-		want string // in the problem
-	}{
-		{settings.RemoteWrite{Secret: "arn"}, ""},
-		{settings.RemoteWrite{URL: "https://a.example/push"}, ""},
-		{settings.RemoteWrite{URL: "http://a.example/push"}, ""},
-		{settings.RemoteWrite{URL: "http://a.example/push", Secret: "arn"}, "http, over which"},
-		{settings.RemoteWrite{URL: "http://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/api/v1/remote_write"}, "http, over which"},
-		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/api/v1/remote_write"}, ""},
-		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/"}, "ends with /workspaces/"},
-		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/api/v1/remote_write"}, "no workspace's"},
-		{settings.RemoteWrite{URL: "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-12ab/api/v1/remote_write", Secret: "arn"}, "signed requests alone"},
-	} {
-		if got := c.set.Problem(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%+v: %q", c.set, got)
-		}
-	}
-	for url, want := range map[string]string{
-		"https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-1234/api/v1/remote_write": "ws-1234 eu-west-1",
-		"https://aps-workspaces.eu-west-1.amazonaws.com.evil.example/workspaces/ws-1234/api":    " ",
-		"https://grafana.example/workspaces/ws-1234/":                                           " ",
-	} {
-		if workspace, region := (settings.RemoteWrite{URL: url}).WorkspaceID(); workspace+" "+region != want {
-			t.Errorf("%s: %s in %s", url, workspace, region)
-		}
 	}
 }

@@ -33,9 +33,8 @@ type Facts struct {
 	Nodes     int // of Joiner's
 	Pods      int // that have not ended
 
-	Encryption   Encryption
-	Secret       Secret // of remote write
-	TracesSecret Secret
+	Encryption Encryption
+	Secret     Secret // of remote write
 }
 
 // API is the API server as seen from where the doctor is.
@@ -158,7 +157,6 @@ type Function struct {
 	LeaseNamespaces []string // where it looks for Karpenter's leader lease
 	// where it sends metrics, as it is deployed; without a URL nowhere
 	RemoteWrite settings.RemoteWrite
-	Traces      settings.Traces // the same of traces
 }
 
 // Lambda is how many invocations the account may run at once.
@@ -225,7 +223,7 @@ func RunChecks(f Facts) []Finding {
 	var e examination
 	e.f = f
 	for _, check := range []func(){
-		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkRemoteWrite, e.checkTraces, e.checkNodeRole, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
+		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkRemoteWrite, e.checkNodeRole, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
 		e.checkClasses, e.checkPools, e.checkRollouts, e.spotRole, e.checkEncryption, e.checkLambda, e.checkMemory, func() { checkCeiling(&e) }, e.checkCost, e.checkQuotas, e.devices,
 		e.checkMissingRequests, e.checkAnnotations,
 	} {

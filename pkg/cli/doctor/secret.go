@@ -1,6 +1,6 @@
 package doctor
 
-// Secret is one with which metrics or traces are sent, as Secrets Manager describes it.
+// Secret is one with which metrics are sent to Prometheus, as Secrets Manager describes it.
 type Secret struct {
 	ARN     string // empty where none is needed
 	Unknown string // why it could not be asked about
@@ -9,38 +9,27 @@ type Secret struct {
 	Key     string // customer managed key; empty for that of AWS
 }
 
-// SecretUse is what a secret is for.
-type SecretUse struct {
-	check, sends, setting, readers string
-}
-
-// ForRemoteWrite is the use of the secret with which metrics are sent to Prometheus.
-func ForRemoteWrite() SecretUse {
-	return SecretUse{"remote write", "metrics", "remoteWriteSecret", "the function lifecycle"}
-}
-
-// ForTraces is the use of the secret with which traces are sent.
-func ForTraces() SecretUse { return SecretUse{"traces", "traces", "tracesSecret", "each function"} }
+const aboutRemoteWrite = "remote write"
 
 // CheckSecret says what keeps the secret from being read, as far as its description tells.
-func CheckSecret(use SecretUse, s Secret) []Finding {
-	create := "create it, or correct " + use.setting + " in cdk.json and deploy again"
-	none := "no " + use.sends + " are sent: "
+func CheckSecret(s Secret) []Finding {
+	const create = "create it, or correct remoteWriteSecret in cdk.json and deploy again"
+	const none = "no metrics are sent: "
 	switch {
 	case s.ARN == "":
 		return nil
 	case s.Unknown != "":
-		return []Finding{{Level: Unknown, Check: use.check, What: "secret " + s.ARN + " cannot be described: " + s.Unknown,
+		return []Finding{{Level: Unknown, Check: aboutRemoteWrite, What: "secret " + s.ARN + " cannot be described: " + s.Unknown,
 			Mend: "allow secretsmanager:DescribeSecret to whoever runs joiner doctor"}}
 	case !s.Found:
-		return []Finding{{Level: Broken, Check: use.check, What: none + "there is no secret " + s.ARN, Mend: create}}
+		return []Finding{{Level: Broken, Check: aboutRemoteWrite, What: none + "there is no secret " + s.ARN, Mend: create}}
 	case s.Deleted:
-		return []Finding{{Level: Broken, Check: use.check, What: none + "secret " + s.ARN + " is being deleted",
+		return []Finding{{Level: Broken, Check: aboutRemoteWrite, What: none + "secret " + s.ARN + " is being deleted",
 			Mend: "aws secretsmanager restore-secret --secret-id " + s.ARN}}
 	case s.Key != "":
-		return []Finding{{Level: Warning, Check: use.check, What: "secret " + s.ARN + " is encrypted with " + s.Key +
-			", which " + use.readers + " may not use by its own role",
-			Mend: "let the key's policy allow kms:Decrypt to the role of " + use.readers}}
+		return []Finding{{Level: Warning, Check: aboutRemoteWrite, What: "secret " + s.ARN + " is encrypted with " + s.Key +
+			", which the function lifecycle may not use by its own role",
+			Mend: "let the key's policy allow kms:Decrypt to the role of the function lifecycle"}}
 	}
 	return nil
 }

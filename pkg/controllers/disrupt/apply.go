@@ -93,11 +93,7 @@ func (m *commandApplier) applyCommand(ctx context.Context, command disruption.Pl
 			controllers.LogDryRun(m.d.Log, command.Lines()...)
 			return err
 		}
-		change := controllers.BeginChange(ctx, commandStep(command), "")
-		change.AboutClaims(claims...)
-		err := m.d.Shield().Do("the disruption of "+strings.Join(claims, ","), do)
-		change.End(err)
-		return err
+		return m.d.Shield().Do("the disruption of "+strings.Join(claims, ","), do)
 	})
 }
 

@@ -48,9 +48,7 @@ func (d *Controller) markDrift(ctx context.Context, s *cluster.Snapshot, sells b
 		d.TryStep(ctx, &d.failed, driftOf(c.Name), func() error {
 			may, err := controllers.MayBegin(ctx, d.Log, "write condition "+v1.ConditionDrifted+" of NodeClaim "+c.Name)
 			if err == nil && may {
-				change := controllers.BeginChange(ctx, "write NodeClaim", c.Name)
 				c, err = d.Claims.WriteClaimStatus(ctx, c)
-				change.End(err)
 			}
 			if err == nil {
 				s.Claims[at[v.Claim]] = c
@@ -88,9 +86,7 @@ func (d *Controller) markStill(ctx context.Context, claims map[string]cluster.Cl
 						cluster.Condition{Type: v1.ConditionConsolidatable, Status: "True",
 							Reason: v1.ConditionConsolidatable})
 				}
-				change := controllers.BeginChange(ctx, "write NodeClaim", c.Name)
 				_, err := d.Claims.WriteClaimStatus(ctx, c)
-				change.End(err)
 				return err
 			})
 			return nil

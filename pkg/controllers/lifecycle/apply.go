@@ -10,10 +10,8 @@ import (
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
-	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
-	"joiner.sh/pkg/model/trace"
 )
 
 // refusalEvery is how often it is told that EC2 refuses to end an instance.
@@ -224,7 +222,7 @@ func disruptionReason(c cluster.Claim) string {
 }
 
 func (w *actionWorker) writeStatus(ctx context.Context, c cluster.Claim, a plan.Action) error {
-	news, before := false, c
+	news := false
 	for _, k := range a.Conditions {
 		if k.Since.IsZero() {
 			k.Since = w.l.Now()
@@ -243,29 +241,7 @@ func (w *actionWorker) writeStatus(ctx context.Context, c cluster.Claim, a plan.
 	if a.NodeName != "" || a.NoNode {
 		c.NodeName = a.NodeName
 	}
-	after, err := w.l.Claims.WriteClaimStatus(ctx, c)
-	if err == nil && news {
-		w.traceClaim(ctx, before, c, a.Conditions)
-	}
-	return w.keepClaim(after, err)
-}
-
-// traceClaim tells in the claim's trace how far it has come by these conditions.
-func (w *actionWorker) traceClaim(ctx context.Context, before, after cluster.Claim, becomes []cluster.Condition) {
-	controllers.TraceClaim(ctx, func(pass trace.Place, now time.Time) []trace.Span {
-		before.NodeName = after.NodeName
-		var node *cluster.Node
-		if n, ok := w.nodes[after.NodeName]; ok {
-			node = &n
-		}
-		find := func(key string) (cluster.Pod, bool) {
-			if p, ok := w.pods[key]; ok {
-				return *p, true
-			}
-			return cluster.Pod{}, false
-		}
-		return trace.IntoService(before, node, find, becomes, trace.Seen{At: now, In: pass})
-	})
+	return w.keepClaim(w.l.Claims.WriteClaimStatus(ctx, c))
 }
 
 func (w *actionWorker) annotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) error {

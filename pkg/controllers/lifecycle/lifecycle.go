@@ -350,9 +350,7 @@ func (l *Controller) inTurn(ctx context.Context, w *actionWorker, actions []plan
 		if !may {
 			continue
 		}
-		change := controllers.BeginChange(ctx, string(a.Do), a.Claim)
 		err = w.applyAction(ctx, a)
-		change.End(err)
 		if controllers.IsConflict(err) {
 			l.Log.Info("conflict, retrying in next pass", "action", a.String(), "because", err.Error())
 			return nil

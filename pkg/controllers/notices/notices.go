@@ -77,8 +77,7 @@ func (i *Controller) HandleNotices(ctx context.Context, notices ...interruption.
 // handleAll is HandleNotices with an error for each notice, nil for one that is done. Where they are many those about
 // instances of others are counted and not told one by one.
 func (i *Controller) handleAll(ctx context.Context, all []interruption.Notice, many bool) []error {
-	ctx, end := controllers.TraceStages(controllers.BeginPass(ctx, i.Permission), controllers.StageReading)
-	defer end(nil) // the errors are those of the invocation
+	ctx = controllers.BeginPass(ctx, i.Permission)
 	errs, left, foreign := make([]error, len(all)), i.unwatched(ctx, all), 0
 	for tries, waits := 1, 1; len(left) > 0; {
 		foreign += i.handleRound(ctx, all, left, errs, many)
@@ -89,7 +88,6 @@ func (i *Controller) handleAll(ctx context.Context, all []interruption.Notice, m
 			continue
 		}
 		waits++
-		controllers.NoteStage(ctx, controllers.StageEarly)
 		if err := controllers.WaitFor(ctx, launchWrites); err != nil {
 			break // each has its error
 		}
@@ -108,7 +106,6 @@ func (i *Controller) handleRound(ctx context.Context, all []interruption.Notice,
 	for k, at := range left {
 		notices[k] = all[at]
 	}
-	controllers.NoteStage(ctx, controllers.StageReading)
 	claims, err := i.Read.ClaimsOf(ctx, instancesOf(notices), i.sufficientReplacement(notices))
 	if err != nil {
 		for _, at := range left {
@@ -116,7 +113,6 @@ func (i *Controller) handleRound(ctx context.Context, all []interruption.Notice,
 		}
 		return 0
 	}
-	controllers.NoteStage(ctx, controllers.StageApplying)
 	var others atomic.Int64
 	var g errgroup.Group
 	g.SetLimit(parallelNotices)
@@ -213,9 +209,7 @@ func (i *Controller) handleOne(ctx context.Context, n interruption.Notice, claim
 	}
 	switch {
 	case o.Found:
-		change := controllers.BeginChange(ctx, "notice "+string(n.Kind), o.Claim.Name)
-		err := i.applyDecision(ctx, n, o)
-		if change.End(err); err != nil {
+		if err := i.applyDecision(ctx, n, o); err != nil {
 			return true, err
 		}
 		i.measureNotice(n, o)

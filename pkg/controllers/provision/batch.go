@@ -121,10 +121,7 @@ func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim,
 			return append(done, claims...), errors.Join(failed, err)
 		}
 		l.p.Log.Info(order.String())
-		change := controllers.BeginChange(ctx, "CreateFleet", "")
-		change.AboutBatch(claims)
 		got, marks, launchErr := l.p.Fleet.LaunchBatch(ctx, order, launch.ClientToken(b.ID, attemptOf(claims[0])))
-		change.End(launchErr)
 		launchErr = avoidRefused(l.p, claims[0], order, launchErr)
 		back(got)
 		no, refused := errors.AsType[*instancetypes.NoCapacityError](launchErr)

@@ -214,10 +214,7 @@ func createClaim(ctx context.Context, l *claimLauncher, want plan.Launch) (clust
 	if !found {
 		return cluster.Claim{}, fmt.Errorf("launch from pool %s: it is gone", want.Pool)
 	}
-	change := controllers.BeginChange(ctx, "create NodeClaim", "")
 	c, err := l.p.Claims.CreateClaim(ctx, want, pool)
-	change.AboutClaims(c.Name)
-	change.End(err)
 	if err != nil {
 		return cluster.Claim{}, l.noteRefusedClaim(want, err)
 	}

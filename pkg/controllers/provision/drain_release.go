@@ -59,9 +59,7 @@ func (p *Controller) releaseDrains(ctx context.Context, claims []cluster.Claim) 
 					return err
 				}
 				c.Version = ""
-				change := controllers.BeginChange(ctx, "release drain", c.Name)
 				_, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{api.AnnotationDrainAfterReplacement: ""})
-				change.End(err)
 				return err
 			})
 			return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -16,7 +15,6 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
-	"joiner.sh/pkg/model/trace"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclaim/launch"
 	"joiner.sh/pkg/nodeclaim/lifecycle"
@@ -31,8 +29,6 @@ type claimLauncher struct {
 	p *Controller
 	s cluster.Snapshot // read only
 
-	findPod trace.FindPod // in s
-
 	reading singleflight.Group // of classes; no lock is held while a port is asked
 	mu      sync.Mutex
 	soldOut []instancetypes.UnavailableOffering
@@ -45,24 +41,6 @@ type claimLauncher struct {
 
 	// is told for which claims of a batch EC2 started instances, before that is written down; nil for nobody
 	accepted func(context.Context, []cluster.Claim)
-}
-
-// findPodIn looks pods up, in an index that the first look-up makes.
-func findPodIn(pods []cluster.Pod) trace.FindPod {
-	index := sync.OnceValue(func() map[string]int {
-		at := make(map[string]int, len(pods))
-		for i := range pods {
-			at[pods[i].Key()] = i
-		}
-		return at
-	})
-	return func(key string) (cluster.Pod, bool) {
-		i, ok := index()[key]
-		if !ok {
-			return cluster.Pod{}, false
-		}
-		return pods[i], true
-	}
 }
 
 // launch launches one instance for a stored claim and writes the result into it. When EC2 sells nothing that the claim
@@ -90,9 +68,7 @@ func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool
 			return c, err
 		}
 		l.p.Log.Info(order.String())
-		change := controllers.BeginChange(ctx, "CreateFleet", c.Name)
 		instance, marks, err := l.p.Fleet.LaunchInstances(ctx, order, launch.ClientToken(c.UID, attemptOf(c)))
-		change.End(err)
 		err = avoidRefused(l.p, c, order, err)
 		back(isStarted(instance))
 		if markErr := l.markUnavailable(ctx, marks); markErr != nil {
@@ -161,8 +137,6 @@ func (l *claimLauncher) recordLaunched(ctx context.Context, c cluster.Claim, o l
 	}
 	done := launch.LaunchResult(c, o, t, i)
 	var err error
-	change := controllers.BeginChange(ctx, "write NodeClaim", c.Name)
-	defer func() { change.End(err) }()
 	if c, err = l.p.Claims.LabelClaim(ctx, c, done.Labels, done.Annotations); err != nil {
 		return c, err
 	}
@@ -176,9 +150,6 @@ func (l *claimLauncher) recordLaunched(ctx context.Context, c cluster.Claim, o l
 	if c, err = l.p.Claims.WriteClaimStatus(ctx, c); err != nil {
 		return c, err
 	}
-	controllers.TraceClaim(ctx, func(pass trace.Place, now time.Time) []trace.Span {
-		return trace.Launch(c, l.findPod, now, pass)
-	})
 	l.p.Log.Info("launched", "claim", c.Name, "instance", i.ID, "type", i.Type, "zone", i.Zone, "capacityType",
 		i.CapacityType)
 	return c, nil
@@ -196,9 +167,7 @@ func (l *claimLauncher) giveUp(ctx context.Context, c cluster.Claim, why error) 
 	if err != nil {
 		l.p.Log.Warn("event on claim "+c.Name, "error", err)
 	}
-	change := controllers.BeginChange(ctx, "delete NodeClaim", c.Name)
-	err = l.p.Claims.DeleteClaim(ctx, c)
-	if change.End(err); err != nil {
+	if err = l.p.Claims.DeleteClaim(ctx, c); err != nil {
 		return err
 	}
 	l.p.sum.NoteGivenUp(counted)

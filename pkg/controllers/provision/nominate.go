@@ -33,9 +33,7 @@ func (p *Controller) writeNominations(ctx context.Context, s *cluster.Snapshot, 
 					return err
 				}
 				n.Claim.Version = "" // what lifecycle writes onto it meanwhile says nothing about its pods
-				change := controllers.BeginChange(ctx, "nominate pods", n.Claim.Name)
 				after[i], err = p.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())
-				change.End(err)
 				return err
 			})
 			return nil

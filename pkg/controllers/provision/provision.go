@@ -339,8 +339,7 @@ func (p *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, dec
 }
 
 func (p *Controller) newLauncher(s *cluster.Snapshot) *claimLauncher {
-	return &claimLauncher{p: p, s: *s, soldOut: append([]instancetypes.UnavailableOffering(nil), s.SoldOut...),
-		findPod: findPodIn(s.Pods)}
+	return &claimLauncher{p: p, s: *s, soldOut: append([]instancetypes.UnavailableOffering(nil), s.SoldOut...)}
 }
 
 // launchedFor returns the creation times of the pods for which the plan launches nodes.

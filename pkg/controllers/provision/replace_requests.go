@@ -44,9 +44,8 @@ func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, rep
 			if a.Do == plan.SetDeadline {
 				return setDeadline(ctx, p.Claims, claims, a)
 			}
-			change := controllers.BeginChange(ctx, "delete NodeClaim", c.Name)
 			err := p.Claims.DeleteClaim(ctx, c)
-			if change.End(err); err == nil {
+			if err == nil {
 				p.sum.NoteAction(a)
 				deleted++
 			}

@@ -25,9 +25,7 @@ func (p *Controller) deleteSurplus(ctx context.Context, s cluster.Snapshot, remo
 			if may, err := controllers.MayBegin(ctx, p.Log, removalAction(r)); err != nil || !may {
 				return err
 			}
-			change := controllers.BeginChange(ctx, "delete NodeClaim", c.Name)
-			err := p.Claims.DeleteClaim(ctx, c)
-			if change.End(err); err != nil {
+			if err := p.Claims.DeleteClaim(ctx, c); err != nil {
 				return err
 			}
 			removed++

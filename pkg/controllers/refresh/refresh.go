@@ -51,8 +51,7 @@ type Controller struct {
 
 // Run does all of it once. Classes and pools come first: a new class waits for them.
 func (r *Controller) Run(ctx context.Context) (err error) {
-	ctx, end := controllers.TraceStages(controllers.BeginPass(ctx, r.Permission), controllers.StageClasses)
-	defer func() { end(err) }()
+	ctx = controllers.BeginPass(ctx, r.Permission)
 	if why := nodeclass.UnsupportedReason(r.Cluster.Version); r.Finder != nil && why != "" {
 		r.Log.Error(why + ": upgrade Joiner, or look for surprises")
 	}
@@ -60,17 +59,14 @@ func (r *Controller) Run(ctx context.Context) (err error) {
 		err = r.Shield().Do("classes and NodePools",
 			func() error { return r.refreshObjects(ctx, func(*awsv1.EC2NodeClass) bool { return true }) })
 	}
-	controllers.NoteStage(ctx, controllers.StageSpotPools)
 	if r.Spot != nil && r.Finder != nil { // before the catalog, which tells the others
 		err = errors.Join(err, r.Shield().Do("spot pools", func() error { return r.Spot.Learn(ctx) }))
 	}
-	controllers.NoteStage(ctx, controllers.StageMarket)
 	did := ""
 	marketErr := r.Shield().Do("the catalog", func() (err error) { did, err = r.Market.Refresh(ctx); return err })
 	if did != "" {
 		r.Log.Info(did)
 	}
-	controllers.NoteStage(ctx, controllers.StageRest)
 	if r.Finder != nil {
 		for _, part := range []func(context.Context) error{r.refreshUncertain, r.refreshOverlays, r.refreshBuffers,
 			r.measureFleet} {
@@ -218,9 +214,7 @@ func (r *Controller) writeClass(ctx context.Context, c *awsv1.EC2NodeClass, k cl
 	changed := nodeclass.UpdateStatus(next, found, r.Now())
 	r.noteUncertain(next, verdict)
 	if changed {
-		change := controllers.BeginChange(ctx, "write EC2NodeClass", "")
-		failed := r.Classes.WriteClassStatus(ctx, next)
-		if change.End(failed); failed != nil {
+		if failed := r.Classes.WriteClassStatus(ctx, next); failed != nil {
 			return c, errors.Join(err, failed)
 		}
 	}

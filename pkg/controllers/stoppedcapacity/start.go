@@ -105,9 +105,7 @@ func (p *Starter) startNode(ctx context.Context, c cluster.Claim, one plan.Start
 		return started{claim: notStartable(c), refused: controllers.IsConflict(err), err: err}
 	}
 	offer := instancetypes.OfferOf(c.Labels)
-	change := controllers.BeginChange(ctx, "StartInstances", c.Name)
 	err = p.Fleet.StartInstance(ctx, c.InstanceID(), offer)
-	change.End(err)
 	no, sold := errors.AsType[*instancetypes.NoCapacityError](err)
 	switch {
 	case sold || isNotStartable(err):
