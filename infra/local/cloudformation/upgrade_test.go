@@ -210,7 +210,7 @@ func TestAnUpdateOfAStackThatExistsFailsAtEachStep(t *testing.T) {
 	for f, name := range formNames(t) {
 		steps := updateSteps(t, name)
 		for i, step := range steps {
-			if testing.Short() && (i+f)%8 != 0 { // of each form others
+			if testing.Short() && (i+f)%24 != 0 { // of each form others
 				continue
 			}
 			t.Run(fmt.Sprint(name, " ", step.Verb, " ", step.ID), func(t *testing.T) {

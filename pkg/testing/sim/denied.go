@@ -158,23 +158,31 @@ func (w *world) kinOf(c *claim) []string {
 			out = append(out, p.Key())
 		}
 	}
+	for name, n := range w.api.nodes { // whose instance may have ended
+		if c.ProviderID != "" && n.ProviderID == c.ProviderID && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
 	return out
 }
 
-// withoutKin leaves out the problems that name the object, or a claim, node, instance, or pod that goes with it.
+// withoutKin leaves out the problems that name the object, or a claim, node, instance, or pod that goes with it. A node on
+// which room is kept for pods that cannot leave theirs is not replaced either.
 func (w *world) withoutKin(name string, problems []string) []string {
-	kin := []string{name}
+	kin, roomKept := []string{name}, false
 	for _, c := range w.api.claims {
 		if of := w.kinOf(c); slices.Contains(of, name) {
 			kin = append(kin, of...)
 			kin = append(kin, fmt.Sprintf("pool %s says", c.Pool), fmt.Sprintf("pool %s has", c.Pool))
+			roomKept = roomKept || !c.Deleting.IsZero() &&
+				slices.ContainsFunc(of, func(key string) bool { return w.api.pods[key] != nil })
 		}
 	}
 	words := func(line string) []string {
 		return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" ,:\"", r) })
 	}
 	return slices.DeleteFunc(problems, func(line string) bool {
-		return slices.ContainsFunc(kin, func(k string) bool {
+		return roomKept && strings.HasSuffix(line, "and is not replaced") || slices.ContainsFunc(kin, func(k string) bool {
 			return slices.Contains(words(line), k) || strings.HasPrefix(line, k)
 		})
 	})
