@@ -19,8 +19,8 @@ func denies(t *testing.T, policy map[string]any, r asked) bool {
 	for _, raw := range policy["PolicyDocument"].(map[string]any)["Statement"].([]any) {
 		s := raw.(map[string]any)
 		covers := slices.ContainsFunc(list(s["Action"]), func(a any) bool {
-			prefix, any := strings.CutSuffix(a.(string), "*")
-			return a == r.action || any && strings.HasPrefix(r.action, prefix)
+			prefix, several := strings.CutSuffix(a.(string), "*")
+			return a == r.action || several && strings.HasPrefix(r.action, prefix)
 		})
 		if s["Effect"] != "Deny" || !covers {
 			continue

@@ -131,22 +131,7 @@ func defaultUsername(e AccessEntry) string {
 func restAction(service string, r *http.Request) string {
 	parts := strings.Split(strings.Trim(r.URL.EscapedPath(), "/"), "/")
 	if service == "lambda" {
-		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "invocations" {
-			return "Invoke"
-		}
-		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "configuration" && r.Method == http.MethodGet {
-			return "GetFunctionConfiguration"
-		}
-		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "concurrency" && r.Method == http.MethodGet {
-			return "GetFunctionConcurrency"
-		}
-		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "policy" && r.Method == http.MethodGet {
-			return "GetPolicy"
-		}
-		if len(parts) == 2 && parts[1] == "account-settings" && r.Method == http.MethodGet {
-			return "GetAccountSettings"
-		}
-		return r.Method + " " + r.URL.Path
+		return lambdaAction(parts, r)
 	}
 	if service == "savingsplans" {
 		return parts[0] // all of its actions are paths
@@ -166,6 +151,24 @@ func restAction(service string, r *http.Request) string {
 		return "DescribeCluster"
 	}
 	return r.Method + " " + r.URL.Path
+}
+
+// lambdaAction names the call of Lambda by its method and the parts of its path.
+func lambdaAction(parts []string, r *http.Request) string {
+	if len(parts) == 4 && parts[1] == "functions" && parts[3] == "invocations" {
+		return "Invoke"
+	}
+	reads := ""
+	if r.Method == http.MethodGet {
+		switch {
+		case len(parts) == 4 && parts[1] == "functions":
+			reads = map[string]string{"configuration": "GetFunctionConfiguration",
+				"concurrency": "GetFunctionConcurrency", "policy": "GetPolicy"}[parts[3]]
+		case len(parts) == 2 && parts[1] == "account-settings":
+			reads = "GetAccountSettings"
+		}
+	}
+	return cmp.Or(reads, r.Method+" "+r.URL.Path)
 }
 
 // pathPart returns the n-th part of the path, decoded.

@@ -250,8 +250,8 @@ type Instance struct {
 	Tags           []string  `json:"tags,omitempty"`           // keys, sorted
 }
 
-// MayBeNode reports whether a Node of the name may be the instance's: EKS names nodes after the private DNS name or after
-// the id of their instance, and lets a kubelet write no Node of another name. While EC2 tells no name any may.
+// MayBeNode reports whether a Node of the name may be the instance's: EKS names nodes after the private DNS name or
+// after the id of their instance, and lets a kubelet write no Node of another name. While EC2 tells no name any may.
 func (i Instance) MayBeNode(name string) bool {
 	return i.NodeName == "" || strings.EqualFold(name, i.NodeName) || name == i.ID
 }

@@ -20,33 +20,13 @@ type StateNode struct {
 // StateNodes pairs nodes with their claims, by provider id, else by node name, else by the label of the instance, which
 // is written before the provider id. Nodes come first, both sorted by name.
 func (s Snapshot) StateNodes() []StateNode {
-	byID, byName, byInstance := map[string]int{}, map[string]int{}, map[string]int{}
-	for i, c := range s.Claims {
-		if c.ProviderID != "" {
-			byID[c.ProviderID] = i
-		} else if id := c.Labels[api.LabelInstance]; id != "" {
-			byInstance[id] = i
-		}
-		if c.NodeName != "" {
-			byName[c.NodeName] = i
-		}
-	}
+	claims := s.indexClaims()
 	taken := make([]bool, len(s.Claims))
 	var out, alone []StateNode
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		h := StateNode{Node: n}
-		j, ok := byID[n.ProviderID]
-		if ok && s.isAnothersID(n, s.Claims[j].NodeName) {
-			ok = false
-		}
-		if !ok || n.ProviderID == "" {
-			j, ok = byName[n.Name]
-		}
-		if !ok && n.ProviderID != "" {
-			j, ok = byInstance[InstanceIDOf(n.ProviderID)]
-		}
-		if ok && !taken[j] {
+		if j, ok := s.claimOfNode(claims, n); ok && !taken[j] {
 			h.Claim, taken[j] = &s.Claims[j], true
 		}
 		out = append(out, h)
@@ -59,6 +39,39 @@ func (s Snapshot) StateNodes() []StateNode {
 	slices.SortFunc(out, byHostName)
 	slices.SortFunc(alone, byHostName)
 	return append(out, alone...)
+}
+
+// claimIndex has the places of claims in a snapshot, by what nodes are known by.
+type claimIndex struct{ byID, byName, byInstance map[string]int }
+
+func (s Snapshot) indexClaims() claimIndex {
+	x := claimIndex{byID: map[string]int{}, byName: map[string]int{}, byInstance: map[string]int{}}
+	for i, c := range s.Claims {
+		if c.ProviderID != "" {
+			x.byID[c.ProviderID] = i
+		} else if id := c.Labels[api.LabelInstance]; id != "" {
+			x.byInstance[id] = i
+		}
+		if c.NodeName != "" {
+			x.byName[c.NodeName] = i
+		}
+	}
+	return x
+}
+
+// claimOfNode returns the place of the node's claim.
+func (s Snapshot) claimOfNode(claims claimIndex, n *Node) (int, bool) {
+	j, ok := claims.byID[n.ProviderID]
+	if ok && s.isAnothersID(n, s.Claims[j].NodeName) {
+		ok = false
+	}
+	if !ok || n.ProviderID == "" {
+		j, ok = claims.byName[n.Name]
+	}
+	if !ok && n.ProviderID != "" {
+		j, ok = claims.byInstance[InstanceIDOf(n.ProviderID)]
+	}
+	return j, ok
 }
 
 // isAnothersID reports whether a node of another name is there that the claim with the node's provider id names as its

@@ -93,3 +93,21 @@ func (x *InstanceIndex) InstancesOf(a plan.Action) (ids []string, all bool) {
 	}
 	return append(ids, c.InstanceID()), false
 }
+
+// claimHasInstance reports whether a claim has the instance, will have it, or ends it in order.
+func (v index) claimHasInstance(i cluster.Instance) bool {
+	if _, owned := v.owners[i.ProviderID()]; owned {
+		return true
+	}
+	if i.Batch != "" && v.batches[i.Batch] {
+		return true // provision will share it out
+	}
+	c, ok := v.claims[i.ClaimUID]
+	if !ok || i.ClaimUID == "" {
+		return false
+	}
+	if c.Deleting.IsZero() {
+		return c.ProviderID == "" // launched, but the claim does not say so yet: provision adopts it
+	}
+	return c.Finalizer // finalize ends it
+}

@@ -15,8 +15,8 @@ import (
 // tellShiftEvery is how often a claim says that its instance stays because of a zonal shift.
 const tellShiftEvery = time.Hour
 
-// shiftedZones are the zones, by name, with the ids that ARC shifts traffic away from, as far as a class or a claim names
-// them. Nodes write their labels themselves.
+// shiftedZones are the zones, by name, with the ids that ARC shifts traffic away from, as far as a class or a claim
+// names them. Nodes write their labels themselves.
 func shiftedZones(s cluster.Snapshot) map[string]string {
 	if s.Shifts == nil || len(s.Shifts.ZoneIDs) == 0 {
 		return nil

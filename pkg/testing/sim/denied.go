@@ -166,8 +166,8 @@ func (w *world) kinOf(c *claim) []string {
 	return out
 }
 
-// withoutKin leaves out the problems that name the object, or a claim, node, instance, or pod that goes with it. A node on
-// which room is kept for pods that cannot leave theirs is not replaced either.
+// withoutKin leaves out the problems that name the object, or a claim, node, instance, or pod that goes with it. A node
+// on which room is kept for pods that cannot leave theirs is not replaced either.
 func (w *world) withoutKin(name string, problems []string) []string {
 	kin, roomKept := []string{name}, false
 	for _, c := range w.api.claims {
@@ -182,7 +182,8 @@ func (w *world) withoutKin(name string, problems []string) []string {
 		return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" ,:\"", r) })
 	}
 	return slices.DeleteFunc(problems, func(line string) bool {
-		return roomKept && strings.HasSuffix(line, "and is not replaced") || slices.ContainsFunc(kin, func(k string) bool {
+		waits := roomKept && strings.HasSuffix(line, "and is not replaced")
+		return waits || slices.ContainsFunc(kin, func(k string) bool {
 			return slices.Contains(words(line), k) || strings.HasPrefix(line, k)
 		})
 	})
