@@ -166,7 +166,8 @@ func NewCloud(o Options) (*Cloud, error) {
 	a := &account{opt: o, offers: offers, news: newNews(o.Events, o.OnInstance)}
 	a.services = a.newServices()
 	c := &Cloud{account: a, iam: a.iam, sts: a.sts, ssm: a.ssm, eks: a.eks, sqs: a.sqs, bus: a.bus,
-		stacks: a.stacks, lambda: a.lambda, objects: a.objects, cloudwatch: a.cloudwatch, billing: a.billing, arc: a.arc,
+		stacks: a.stacks, lambda: a.lambda, objects: a.objects, cloudwatch: a.cloudwatch, billing: a.billing,
+		arc:       a.arc,
 		instances: a.instances, power: a.power, templates: a.templates,
 		amis: a.amis, networks: a.networks, capacity: a.capacity, market: a.market, volumes: a.volumes,
 		table: a.listOperations()}

@@ -92,8 +92,8 @@ func TestAWarmProcessAsksSeldomAndKeepsWhatItHas(t *testing.T) {
 		t.Errorf("%d reads at one time, want 1", n)
 	}
 	r.now = r.now.Add(31 * time.Second)
-	r.SetSpotPrice("m5.large", "us-west-2a", 0.5)
-	if c, why := read(t, s); why != "" || price(c) == 0.5 {
+	r.SetSpotPrice("m5.large", "us-west-2a", 0.1)
+	if c, why := read(t, s); why != "" || price(c) == 0.1 {
 		t.Errorf("the price is %v before it was stored, why %q", price(c), why)
 	}
 	if calls := r.LoggedCalls(); len(calls) != 1 || calls[0].Status != 304 {
@@ -101,8 +101,8 @@ func TestAWarmProcessAsksSeldomAndKeepsWhatItHas(t *testing.T) {
 	}
 	r.refresh(t)
 	r.now = r.now.Add(31 * time.Second)
-	if c, _ := read(t, s); price(c) != 0.5 {
-		t.Errorf("the price is %v after it was stored, want 0.5", price(c))
+	if c, _ := read(t, s); price(c) != 0.1 {
+		t.Errorf("the price is %v after it was stored, want 0.1", price(c))
 	}
 	r.now = r.now.Add(24*time.Hour + time.Minute)
 	if _, why := read(t, s); why != "the stored catalog is 24h2m0s old, is refresh running?" {
@@ -110,7 +110,7 @@ func TestAWarmProcessAsksSeldomAndKeepsWhatItHas(t *testing.T) {
 	}
 	r.now = r.now.Add(31 * time.Second)
 	r.AddFault(awsemulator.Fault{Service: "s3", Kind: awsemulator.Throttle})
-	if c, why := read(t, s); price(c) != 0.5 || !strings.HasPrefix(why, "using the catalog read before: get catalog from bucket demo-catalog") {
+	if c, why := read(t, s); price(c) != 0.1 || !strings.HasPrefix(why, "using the catalog read before: get catalog from bucket demo-catalog") {
 		t.Errorf("the price is %v, why %q", price(c), why)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"joiner.sh/pkg/install"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
@@ -108,7 +110,9 @@ func TestRightsOfTheFunctions(t *testing.T) {
 	e := c.as(t, install.GroupStateChange)
 	must("statechange", "claim", func() (err error) { claim, err = e.AnnotateClaim(ctx, claim, map[string]string{"a": "e"}); return err })
 	must("statechange", "pods", func() error {
-		pod := podOf(c.addPod(t, "gone", node.Name, nil))
+		pod := podOf(c.addPod(t, "gone", node.Name, func(p *corev1.Pod) { // which no taint of the node evicts meanwhile
+			p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		}))
 		all, err := e.PodsOn(ctx, node.Name)
 		if err != nil || len(all) != 1 || all[0].UID != pod.UID {
 			return fmt.Errorf("pods on %s: %v, %w", node.Name, all, err)
