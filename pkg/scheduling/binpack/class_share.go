@@ -12,8 +12,9 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// What it takes to plan for a class of pods, in microseconds of one core before anything is searched for, measured by
-// BenchmarkHostileTenant with the built-in catalog and one pool of all its types.
+// What it takes to plan for a class of pods, in microseconds of one core before anything is searched for: an estimate
+// within a factor of three, of hostile pods with the built-in catalog and one pool of all its types. Half and double of
+// the numbers have not been measured. BenchmarkHostileTenant times plans with such pods.
 const (
 	// defaultDemandMilliseconds is how much all classes of a pass may take where the settings do not say.
 	defaultDemandMilliseconds = 10_000
