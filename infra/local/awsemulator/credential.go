@@ -23,6 +23,9 @@ type Caller struct {
 	Function string
 }
 
+// IsInstance reports whether the caller is the software of an instance, with the credentials of its profile.
+func (c Caller) IsInstance() bool { return strings.HasPrefix(c.Session, "i-") }
+
 // ARN is the caller as STS names it: arn:aws:sts::…:assumed-role/name/session. A path of the role is not in it.
 func (c Caller) ARN() string {
 	parts := strings.SplitN(c.Role, ":", 6)

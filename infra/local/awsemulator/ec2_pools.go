@@ -2,6 +2,7 @@ package awsemulator
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"joiner.sh/infra/local/awsemulator/wire"
@@ -71,6 +72,9 @@ func (c *fleets) resolvePools(in *createFleetInput) ([]pool, error) {
 
 // resolvePool finds what a pool needs, in the order in which EC2 would complain. The account is locked.
 func (c *fleets) resolvePool(p *pool, o fleetOverride, capacityType string) *wire.Failure {
+	if capacityType != spot && len(tagsFor("spot-instances-request", p.data.Specifications)) > 0 {
+		return wire.Fail(400, "InvalidParameterValue", "You cannot specify tags for Spot instances requests if there are no Spot instances requests being created by the request.")
+	}
 	if f := c.resolveSubnet(p, o); f != nil {
 		return f
 	}
@@ -230,8 +234,8 @@ func (c *fleets) runInstances(r *call, in *runInstancesInput) (any, error) {
 		}
 		p.data, p.templateName = in.mergeTemplate(t.data), t.name
 	}
-	if err := checkUserData(p.data.UserData); err != nil {
-		return nil, err
+	if f, bad := errors.AsType[*wire.Failure](checkUserData(p.data.UserData)); bad {
+		return nil, wire.Fail(400, "InvalidParameterValue", "%s", f.Message)
 	}
 	parameters := fingerprintForm(r.form)
 	if before, ok := c.tokens["RunInstances/"+in.ClientToken]; ok && in.ClientToken != "" {

@@ -13,7 +13,15 @@ import (
 // templates are EC2's launch templates.
 type templates struct {
 	*account
-	lts map[string]*template // by id
+	lts  map[string]*template // by id
+	most int                  // 0: any number
+}
+
+// LimitTemplates gives the account a quota of launch templates; 0 for none.
+func (c *templates) LimitTemplates(most int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.most = most
 }
 
 // template is a launch template; it has one version, since nothing here makes a second.
@@ -222,6 +230,9 @@ func (c *templates) createLaunchTemplate(r *call, in *createTemplateInput) (any,
 	}
 	if err := r.endDryRun(); err != nil {
 		return nil, err
+	}
+	if c.most > 0 && len(c.lts) >= c.most {
+		return nil, wire.Fail(400, "MaxTemplateLimitExceeded", "Account has already reached max permitted templates")
 	}
 	t := &template{
 		id: newID("lt"), name: in.LaunchTemplateName, by: r.caller.ARN(), made: time.Now(),

@@ -23,6 +23,7 @@ const (
 	LoseReply  FaultKind = "lose-reply"  // effect done, then the connection closes without an answer
 	Slow       FaultKind = "slow"        // answers after Delay
 	Swallow    FaultKind = "swallow"     // effect not done, and no answer ever: packets are lost
+	Curtail    FaultKind = "curtail"     // effect done, and the answer of CreateFleet lacks the last instance of it
 )
 
 // Fault makes calls go wrong.

@@ -45,11 +45,11 @@ func (c *Cloud) serveLocal(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("GET /_local/faults", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.ActiveFaults()) })
 	mux.HandleFunc("POST /_local/faults", handlePost(func(f Fault) error {
 		switch f.Kind {
-		case Throttle, FailBefore, FailAfter, LoseReply, Slow, Swallow:
+		case Throttle, FailBefore, FailAfter, LoseReply, Slow, Swallow, Curtail:
 			c.AddFault(f)
 			return nil
 		}
-		return wire.Fail(400, "BadRequest", "kind must be throttle, fail-before, fail-after, lose-reply, slow or swallow")
+		return wire.Fail(400, "BadRequest", "kind must be throttle, fail-before, fail-after, lose-reply, slow, swallow or curtail")
 	}))
 	mux.HandleFunc("DELETE /_local/faults", func(http.ResponseWriter, *http.Request) { c.ClearFaults() })
 	mux.HandleFunc("POST /_local/capacity", handlePost(func(l Capacity) error {

@@ -24,6 +24,7 @@ type call struct {
 	body            []byte
 	form            url.Values // query protocols
 	dryRun          bool
+	curtailed       bool // what was done is not all answered
 	id              string
 	started         time.Time
 }
@@ -183,11 +184,8 @@ func (c *Cloud) performCall(w *outcome, r *call, s service) {
 			return
 		}
 	}
-	f := c.limits.takeFault(r.service, r.action, r.form)
-	if f.Kind == "" {
-		f = c.faults.takeFault(r.service, r.action, r.form)
-	}
-	w.fault = f.Kind
+	f := c.takeFault(r)
+	w.fault, r.curtailed = f.Kind, f.Kind == Curtail
 	if f.Kind != "" && c.opt.Log != nil {
 		c.opt.Log.Printf("fault %s played on %s:%s", f.Kind, r.service, r.action)
 	}
@@ -218,6 +216,18 @@ func (c *Cloud) performCall(w *outcome, r *call, s service) {
 		return
 	}
 	c.answerCall(w, r, s)
+}
+
+// takeFault returns what goes wrong with the call. Instances boot: faults are for who watches them, and the bucket that
+// EC2 has for calls of theirs, which name themselves, is another one.
+func (c *Cloud) takeFault(r *call) Fault {
+	if r.caller.IsInstance() {
+		return Fault{}
+	}
+	if f := c.limits.takeFault(r.service, r.action, r.form); f.Kind != "" {
+		return f
+	}
+	return c.faults.takeFault(r.service, r.action, r.form)
 }
 
 // answerCall performs the call and answers it.

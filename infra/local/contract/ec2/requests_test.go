@@ -94,27 +94,8 @@ func (r *rig) requests(t *testing.T, text string) string {
 	if err := yaml.UnmarshalStrict([]byte(text), &c.Spec); err != nil {
 		t.Fatal(err)
 	}
-	if c.Spec.MetadataOptions == nil { // the schema fills it in
-		c.Spec.MetadataOptions = &awsv1.MetadataOptions{HTTPEndpoint: aws.String("enabled"), HTTPProtocolIPv6: aws.String("disabled"),
-			HTTPPutResponseHopLimit: aws.Int64(1), HTTPTokens: aws.String("required")}
-	}
-	c.Name = "default"
-	c.Status.InstanceProfile = "nodes"
-	c.Status.AMIs = []awsv1.AMI{{ID: r.image}}
-	c.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: r.group}}
 	c.Status.Subnets = []awsv1.Subnet{{ID: r.zones["us-west-2a"], Zone: "us-west-2a", ZoneID: "usw2-az2"}}
-	all, err := instancetypes.DecodeCatalog(builtin.Data())
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := launch.Input{Class: c, Resolved: nodeclass.DescribeClass(c), Claim: claimOf(t, text), Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=",
-		DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"}}
-	in.Resolved.Ready, in.Resolved.MemoryOverhead = true, 0.075
-	in.Types = instancetypes.ResolveTypes(all, in.Resolved, nil, all.Time)
-	o, err := launch.ChooseOrder(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := r.choose(t, c, claimOf(t, text))
 	seen := &recorded{}
 	keys := r.IssueCredentials("provision", "test", 0)
 	r.Fleet.EC2 = ec2.NewFromConfig(aws.Config{Region: "us-west-2", BaseEndpoint: aws.String(r.URL()), HTTPClient: seen,
@@ -125,6 +106,32 @@ func (r *rig) requests(t *testing.T, text string) string {
 		out.WriteString(r.printed(t, form))
 	}
 	return out.String()
+}
+
+// choose makes the order for a claim of the class, which has what the account has, and where these are sold out.
+func (r *rig) choose(t *testing.T, c *awsv1.EC2NodeClass, claim cluster.Claim, soldOut ...instancetypes.UnavailableOffering) launch.Order {
+	t.Helper()
+	if c.Spec.MetadataOptions == nil { // the schema fills it in
+		c.Spec.MetadataOptions = &awsv1.MetadataOptions{HTTPEndpoint: aws.String("enabled"), HTTPProtocolIPv6: aws.String("disabled"),
+			HTTPPutResponseHopLimit: aws.Int64(1), HTTPTokens: aws.String("required")}
+	}
+	c.Name = "default"
+	c.Status.InstanceProfile = "nodes"
+	c.Status.AMIs = []awsv1.AMI{{ID: r.image}}
+	c.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: r.group}}
+	all, err := instancetypes.DecodeCatalog(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := launch.Input{Class: c, Resolved: nodeclass.DescribeClass(c), Claim: claim, Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=",
+		DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"}}
+	in.Resolved.Ready, in.Resolved.MemoryOverhead = true, 0.075
+	in.Types = instancetypes.ResolveTypes(all, in.Resolved, soldOut, all.Time)
+	o, err := launch.ChooseOrder(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // claimOf reads the head of the file: "# type m5.large" and "# request vpc.amazonaws.com/efa 1".
