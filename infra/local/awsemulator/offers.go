@@ -86,6 +86,17 @@ type offers struct {
 }
 
 func readOffers() (*offers, error) {
+	o, err := snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return &offers{types: o.types, zoneIDs: o.zoneIDs, byName: o.byName, prices: map[string]float64{}}, nil
+}
+
+// snapshot is the snapshot of the product, which is read once: no account changes a type.
+var snapshot = sync.OnceValues(parseSnapshot)
+
+func parseSnapshot() (*offers, error) {
 	z, err := gzip.NewReader(bytes.NewReader(builtin.Data()))
 	if err != nil {
 		return nil, fmt.Errorf("unpack snapshot: %w", err)
@@ -97,7 +108,7 @@ func readOffers() (*offers, error) {
 	if err := json.NewDecoder(z).Decode(&doc); err != nil {
 		return nil, fmt.Errorf("parse snapshot: %w", err)
 	}
-	o := &offers{types: doc.Types, zoneIDs: doc.Zones, byName: map[string]*InstanceType{}, prices: map[string]float64{}}
+	o := &offers{types: doc.Types, zoneIDs: doc.Zones, byName: map[string]*InstanceType{}}
 	slices.SortFunc(o.types, func(a, b InstanceType) int { return strings.Compare(a.Name, b.Name) })
 	for i := range o.types {
 		o.byName[o.types[i].Name] = &o.types[i]
