@@ -422,6 +422,7 @@ deploy-test: $(PYTHON_READY) $(CDK) ## bootstrap, deploy, diff, update and destr
 	@# W3005, a dependency that a reference implies: CDK itself writes one from every function to its role.
 	$(STEP) 'cfn-lint' '10 s' $(PYTHON)/bin/cfn-lint --ignore-checks W3005 -- .local/deploytest/cdk.out/joiner-demo.template.json
 	$(STEP) 'lint the policies' '1 minute' $(PYTHON)/bin/python infra/deploytest/policies.py $(CDK) .local/deploytest $(LAMBDA_ARCH)
+	$(STEP) 'judge the commands that users are told' '10 s' $(PYTHON)/bin/python infra/deploytest/commands.py .
 
 .PHONY: authorization
 authorization: build $(PYTHON_READY) $(CDK) ## write anew what AWS publishes about the actions that the policies name. Needs Python 3
