@@ -89,6 +89,7 @@ func decideWhole(s cluster.Snapshot) Outcome {
 func packWithStopped(s, withoutSurplus cluster.Snapshot) Outcome {
 	const rounds = 3 // each packs all pods again
 	free, requested := stoppedcapacity.Startable(s)
+	free = ceiling.WithinPace(s, free)
 	s, withoutSurplus = stoppedcapacity.AsComing(s, requested), stoppedcapacity.AsComing(withoutSurplus, requested)
 	out := packWithReplacements(s, withoutSurplus)
 	types := overlays.ByPool(s, binpack.ResolveOfferings(s))

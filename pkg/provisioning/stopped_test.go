@@ -164,6 +164,34 @@ func TestStoppedCapacity(t *testing.T) {
 				return withStopped(t, withStopped(t, s, "c1", "m5.large", nil), "c2", "m5.large", nil)
 			},
 			[]string{"start c1 for default/web-1", "start c2 for default/web-2"}},
+		{"no faster than a minute allows", onDemandPool + "pods web n=3 cpu=1500 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				s.Rules.Ceiling.NodesPerMinute = 2
+				return withStopped(t, withStopped(t, withStopped(t, s, "c1", "m5.large", nil), "c2", "m5.large", nil), "c3", "m5.large", nil)
+			},
+			[]string{"start c1 for default/web-1", "start c2 for default/web-2", "unplaced default/web-3"}},
+		{"what starts counts for what is launched", onDemandPool + "pods web n=3 cpu=1500 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				s.Rules.Ceiling.NodesPerMinute = 1
+				return withStopped(t, s, "c1", "m5.large", nil)
+			},
+			[]string{"start c1 for default/web-1", "unplaced default/web-2", "unplaced default/web-3"}},
+		{"no faster than the API server takes it", onDemandPool + "pods web n=2 cpu=1500 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				s.Pace = 1
+				return withStopped(t, withStopped(t, s, "c1", "m5.large", nil), "c2", "m5.large", nil)
+			},
+			[]string{"start c1 for default/web-1", "unplaced default/web-2"}},
+		{"what started a moment ago counts", onDemandPool + "pods web cpu=1500 mem=900\n----\npods spare cpu=1500 mem=900\n----\n",
+			func(s cluster.Snapshot) cluster.Snapshot {
+				s.Rules.Ceiling.NodesPerMinute = 1
+				s = withStopped(t, s, "c1", "m5.large", nil)
+				return withBuffer(withStopped(t, s, "c2", "m5.large", func(c *cluster.Claim) {
+					state("False", v1.ReasonStarting)(c)
+					c.Annotations[v1.AnnotationStartRequested] = s.Now.Add(-time.Minute / 2).Format(time.RFC3339)
+				}), "spare")
+			},
+			[]string{"unplaced default/web-1", "c1 is kept for default/spare-1"}},
 		{"no other place", onePool[:len(onePool)-5] + "limit cpu 4000\n----\npods web cpu=700 mem=900\n----\n",
 			func(s cluster.Snapshot) cluster.Snapshot { return withStopped(t, s, "c1", "c5.xlarge", nil) },
 			[]string{"start c1 for default/web-1"}},

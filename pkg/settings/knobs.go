@@ -180,7 +180,7 @@ func ceilingKnobs() []settingBinding[Values] {
 			wholeRange{0, mostNodes}, func(v *Values) *int { return &v.MaxNodes }),
 		wholeSetting(Setting{Name: "maxNodesPerMinute", Env: "MAX_NODES_PER_MINUTE", Default: "0",
 			Unit: "nodes per minute",
-			Doc:  "The most nodes that Joiner launches in a minute, so that a burst does not overload what they call when they start. 0: no bound."},
+			Doc:  "The most nodes that Joiner launches or starts in a minute, so that a burst does not overload what they call when they start. 0: no bound."},
 			wholeRange{0, mostNodes}, func(v *Values) *int { return &v.MaxNodesPerMinute }),
 		numberSetting(Setting{Name: "maxUSDPerHour", Env: "MAX_USD_PER_HOUR", Default: "0", Unit: "USD per hour",
 			Doc: "The most that EC2 may charge for the instances of all nodes together. A launch counts with the dearest type that it names. 0: no bound. A price that rises later ends no node."},

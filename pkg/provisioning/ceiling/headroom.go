@@ -71,6 +71,16 @@ func (h *headroom) isRecent(c cluster.Claim) bool {
 	return c.ProviderID == "" || c.Condition(v1.ConditionLaunched).Since.After(since) || c.StartRequested().After(since)
 }
 
+// countStarts counts stopped instances that the plan starts as nodes that come.
+func (h *headroom) countStarts(starts []plan.Start) {
+	for _, start := range starts {
+		i := slices.IndexFunc(h.s.Claims, func(c cluster.Claim) bool { return c.Name == start.Claim })
+		if h.begun++; i >= 0 && !h.isRecent(h.s.Claims[i]) {
+			h.recent++
+		}
+	}
+}
+
 // refusal says why the ceiling does not allow a node that may cost so much. Where going is true, nodes that EC2 takes
 // back are taken as gone, and how fast nodes come does not matter: it is only asked whether the node may be stored.
 func (h *headroom) refusal(usd int64, going bool) string {

@@ -21,6 +21,7 @@ func LimitPlan(s cluster.Snapshot, p plan.Plan) plan.Plan {
 	}
 	h := newHeadroom(s)
 	h.countClaims(s.Claims)
+	h.countStarts(p.Starts())
 	ranks := rankLaunches(s, p)
 	order := make([]int, len(all))
 	for i := range order {
@@ -224,6 +225,27 @@ func MostClaims(s cluster.Snapshot) int {
 		}
 	}
 	return most
+}
+
+// WithinPace is as many of the claims named, whose instances are stopped, as the snapshot allows a pass to start: the
+// first by name. They exist already, so that only how fast nodes come bounds them.
+func WithinPace(s cluster.Snapshot, stopped map[string]bool) map[string]bool {
+	if !isBounded(s) {
+		return stopped
+	}
+	h := newHeadroom(s)
+	h.countClaims(s.Claims)
+	most := len(stopped)
+	for _, left := range []int{bound(s.Rules.Ceiling.NodesPerMinute, h.recent), bound(s.Pace, 0)} {
+		if left >= 0 {
+			most = min(most, left)
+		}
+	}
+	out := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(stopped))[:most] {
+		out[name] = true
+	}
+	return out
 }
 
 // bound is how much is left of a bound, or -1 where it is none.
