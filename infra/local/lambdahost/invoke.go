@@ -63,7 +63,7 @@ func (h *Host) InvokeFunction(ctx context.Context, name, kind string, payload []
 			Message: fmt.Sprintf("Request must be smaller than %d bytes for the InvokeFunction operation", limit)}
 	}
 	chain := readLineage(ctx).withRun(f.Name)
-	if chain[f.Name] > mostRecursion && kind != DryRun {
+	if chain[f.Name] > mostRecursion && kind != DryRun && !f.MayLoop {
 		h.updateStats(f, func(s *FunctionStats) { s.Recursions++ })
 		return Result{}, &Error{Status: 400, Code: "RecursiveInvocationException",
 			Message: "Lambda has detected your function being invoked in a recursive loop and stopped its invocation."}

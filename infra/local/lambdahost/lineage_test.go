@@ -34,8 +34,11 @@ func TestAChainOfInvocationsIsCountedAndStopped(t *testing.T) {
 	if s := h.CurrentStats().Functions[name]; s.LongestChain != mostRecursion || s.Recursions != 2 || s.Invocations != mostRecursion {
 		t.Errorf("stats %+v", s)
 	}
-	if _, err := h.InvokeFunction(WithTrace(t.Context(), trace), "joiner-demo-single", RequestResponse, nil); err != nil {
-		t.Errorf("another function of the chain: %v", err)
+	const may = "joiner-demo-single" // RecursiveLoop of its template is Allow
+	for _, n := range []int{2, mostRecursion} {
+		if _, err := h.InvokeFunction(WithTrace(t.Context(), fmt.Sprintf("Lineage=%s:16|%s:%d", name, may, n)), may, RequestResponse, nil); err != nil {
+			t.Errorf("another function, which has run %d times in the chain: %v", n, err)
+		}
 	}
 }
 

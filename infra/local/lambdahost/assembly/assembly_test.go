@@ -101,6 +101,9 @@ func TestLoadDefaultsAndReserved(t *testing.T) {
 	if single.Reserved == nil || *single.Reserved != 1 {
 		t.Errorf("reserved = %v, want 1", single.Reserved)
 	}
+	if broken.MayLoop || !single.MayLoop {
+		t.Errorf("RecursiveLoop: broken may loop %t, single %t", broken.MayLoop, single.MayLoop)
+	}
 }
 
 func TestLoadRulesAndPermissions(t *testing.T) {

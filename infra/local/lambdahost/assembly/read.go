@@ -46,6 +46,7 @@ func readFunction(a *Assembly, s *stack, i item) error {
 		ReservedConcurrentExecutions *int
 		DeadLetterConfig             struct{ TargetArn string }
 		Code                         struct{ S3Key string }
+		RecursiveLoop                string
 	}
 	if err := i.decodeProperties(&p); err != nil {
 		return err
@@ -67,7 +68,7 @@ func readFunction(a *Assembly, s *stack, i item) error {
 		Architecture: "x86_64", Environment: p.Environment.Variables, Code: code,
 		Timeout: secondsOr(p.Timeout, 3), MemoryMB: memory, MemoryLike: like,
 		Reserved: p.ReservedConcurrentExecutions, DeadLetterARN: p.DeadLetterConfig.TargetArn,
-		Async: Async{Retries: 2, MaxAge: 6 * time.Hour},
+		Async: Async{Retries: 2, MaxAge: 6 * time.Hour}, MayLoop: p.RecursiveLoop == "Allow",
 	}
 	if f.Short = i.LogicalID; p.FunctionName != "" {
 		f.Short = p.FunctionName[strings.LastIndex(p.FunctionName, "-")+1:]

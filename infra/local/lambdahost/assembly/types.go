@@ -25,6 +25,7 @@ type Function struct {
 	Async         Async
 	Aliases       []string // all of them are the version that was built
 	URL           *URL     // nil: none
+	MayLoop       bool     // RecursiveLoop is Allow: no chain of invocations is too long for it
 }
 
 // URL is what AWS::Lambda::Url says: who may call the function over HTTPS.
