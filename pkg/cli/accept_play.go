@@ -20,8 +20,8 @@ type acceptWorld interface {
 	Inventory(ctx context.Context) ([]accept.Item, error)
 	// Before is what Inventory read before the run; known is false where nobody knows it any more.
 	Before(ctx context.Context) (before []accept.Item, known bool, err error)
-	// Rest waits until it is worth looking again.
-	Rest(ctx context.Context) error
+	// Rest waits until it is worth looking again at a step that has taken so long.
+	Rest(ctx context.Context, took time.Duration) error
 	Now() time.Time
 }
 
@@ -109,7 +109,7 @@ func (p acceptPlayer) await(ctx context.Context, s accept.Step, m *accept.Memory
 			last = saw
 			p.tell("          %s: %s", s.Name, saw)
 		}
-		if err := p.world.Rest(ctx); err != nil {
+		if err := p.world.Rest(ctx, took); err != nil {
 			return o, err
 		}
 	}

@@ -229,7 +229,7 @@ func (w *fakeWorld) Before(ctx context.Context) ([]accept.Item, bool, error) {
 	return w.record, w.made["record"], ctx.Err()
 }
 
-func (w *fakeWorld) Rest(ctx context.Context) error {
+func (w *fakeWorld) Rest(ctx context.Context, _ time.Duration) error {
 	w.now = w.now.Add(acceptPoll)
 	return ctx.Err()
 }

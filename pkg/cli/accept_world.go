@@ -28,8 +28,11 @@ import (
 	"joiner.sh/pkg/nodeclass/translate"
 )
 
-// acceptPoll is the time between two looks.
-const acceptPoll = 5 * time.Second
+// firstPoll and acceptPoll are the least and the most time between two looks.
+const (
+	firstPoll  = 500 * time.Millisecond
+	acceptPoll = 5 * time.Second
+)
 
 // liveWorld is a real cluster with its account.
 type liveWorld struct {
@@ -310,8 +313,10 @@ func (w *liveWorld) Before(ctx context.Context) (before []accept.Item, known boo
 	return before, true, nil
 }
 
-// Rest waits for the next look.
-func (w *liveWorld) Rest(ctx context.Context) error { return restFor(ctx, acceptPoll) }
+// Rest waits for the next look: the longer, the longer the step takes.
+func (w *liveWorld) Rest(ctx context.Context, took time.Duration) error {
+	return restFor(ctx, min(max(firstPoll, took/4), acceptPoll))
+}
 
 // Now is the time.
 func (w *liveWorld) Now() time.Time { return time.Now() }

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -82,7 +84,7 @@ func restFor(ctx context.Context, d time.Duration) error {
 
 // askAll makes the stack and asks one question after the other.
 func (q *questioner) askAll(ctx context.Context, tell func(string, ...any)) error {
-	status, err := q.change(ctx, "CreateStack", "first", "false")
+	status, err := q.change(ctx, "CreateStack", questionInput{words: "first"})
 	if err != nil || status != "CREATE_COMPLETE" {
 		return errors.Join(err, fmt.Errorf("stack %s is %s", q.stack, status))
 	}
@@ -105,13 +107,14 @@ func (q *questioner) questions() []question {
 		{"What is the state of a breaching alarm a minute after its creation?", q.askAlarm},
 		{"Does PublishVersion publish again when only the description differs?", q.askVersions},
 		{"Is a custom resource whose update failed asked again, and where does the stack end?", func(ctx context.Context) (string, error) {
-			return q.change(ctx, "UpdateStack", "second", "true")
+			return q.change(ctx, "UpdateStack", questionInput{words: "second", refuse: true})
 		}},
+		{"Which versions are there after the rollback, and does PublishVersion give another one?", q.askRollback},
 		{"Does the same update, refused by nobody, pass after the rollback?", func(ctx context.Context) (string, error) {
-			return q.change(ctx, "UpdateStack", "second", "false")
+			return q.change(ctx, "UpdateStack", questionInput{words: "second"})
 		}},
-		{"Does CloudFormation publish a version when only the description goes back?", func(ctx context.Context) (string, error) {
-			return q.change(ctx, "UpdateStack", "first", "false")
+		{"Does CloudFormation publish a version when only its description changes?", func(ctx context.Context) (string, error) {
+			return q.change(ctx, "UpdateStack", questionInput{words: "second", about: "two"})
 		}},
 		{"Does PutQueryDefinition take a log group that does not exist?", q.askQuery},
 		{"How long after PutRolePolicy does a dry run of RunInstances pass?", q.askPolicy},
@@ -122,6 +125,13 @@ func (q *questioner) questions() []question {
 	}
 }
 
+// questionInput are the parameters of the stack.
+type questionInput struct {
+	words  string // of the function's environment, and of the description of its version
+	about  string // more of the description
+	refuse bool   // the custom resource refuses an update
+}
+
 // stackPoll and mostPolls bound the wait for a stack.
 const (
 	stackPoll = 5 * time.Second
@@ -129,12 +139,13 @@ const (
 )
 
 // change creates or updates the stack and waits for the end. The answer is its status, after an update with what failed.
-func (q *questioner) change(ctx context.Context, action, words, refuse string) (string, error) {
+func (q *questioner) change(ctx context.Context, action string, in questionInput) (string, error) {
 	begun := time.Now().UTC().Format(time.RFC3339)
 	_, err := askStacks(ctx, q.cfg, action, map[string]string{"StackName": q.stack, "TemplateBody": accept.QuestionStack,
 		"Capabilities.member.1": "CAPABILITY_IAM", "Tags.member.1.Key": accept.Mark, "Tags.member.1.Value": q.id,
-		"Parameters.member.1.ParameterKey": "Words", "Parameters.member.1.ParameterValue": words,
-		"Parameters.member.2.ParameterKey": "Refuse", "Parameters.member.2.ParameterValue": refuse})
+		"Parameters.member.1.ParameterKey": "Words", "Parameters.member.1.ParameterValue": in.words,
+		"Parameters.member.2.ParameterKey": "Refuse", "Parameters.member.2.ParameterValue": strconv.FormatBool(in.refuse),
+		"Parameters.member.3.ParameterKey": "About", "Parameters.member.3.ParameterValue": cmp.Or(in.about, "one")})
 	if err != nil {
 		return "", err
 	}
@@ -206,6 +217,23 @@ func (q *questioner) askVersions(ctx context.Context) (string, error) {
 		numbers = append(numbers, words+": version "+aws.ToString(out.Version))
 	}
 	return strings.Join(numbers, ", "), nil
+}
+
+// askRollback lists what is published, and publishes what was put back.
+func (q *questioner) askRollback(ctx context.Context) (string, error) {
+	c, found := lambda.NewFromConfig(q.cfg), []string{}
+	out, err := c.ListVersionsByFunction(ctx, &lambda.ListVersionsByFunctionInput{FunctionName: q.output("Function")})
+	if err != nil {
+		return "", err
+	}
+	for _, v := range out.Versions {
+		found = append(found, fmt.Sprintf("%s (%s)", aws.ToString(v.Version), aws.ToString(v.Description)))
+	}
+	made, err := c.PublishVersion(ctx, &lambda.PublishVersionInput{FunctionName: q.output("Function"), Description: aws.String("after the rollback")})
+	if err != nil {
+		return strings.Join(found, ", "), err
+	}
+	return fmt.Sprintf("%s; PublishVersion gives %s (%s)", strings.Join(found, ", "), aws.ToString(made.Version), aws.ToString(made.Description)), nil
 }
 
 // askQuery asks CloudWatch Logs, whose SDK nothing else needs.

@@ -26,6 +26,9 @@ type fakeAccount struct {
 	stopAt string
 	stop   func()
 	fleets int
+	// versions that it was asked to publish, and what only the description of one was changed to
+	published int
+	about     string
 	// the first type that a fleet was offered, and whether it was offered 250 for the price of one
 	offered string
 	full    bool
@@ -45,7 +48,7 @@ func (a *fakeAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "CreateStack":
 		a.status = "CREATE_COMPLETE"
 	case "UpdateStack":
-		a.status = "UPDATE_COMPLETE"
+		a.status, a.about = "UPDATE_COMPLETE", form.Get("Parameters.member.1.ParameterValue")+" "+form.Get("Parameters.member.3.ParameterValue")
 		if form.Get("Parameters.member.2.ParameterValue") == "true" {
 			a.status = "UPDATE_ROLLBACK_COMPLETE"
 		}
@@ -67,6 +70,11 @@ func (a *fakeAccount) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.offered = form.Get("LaunchTemplateConfigs.1.Overrides.1.InstanceType")
 		a.full = form.Has("LaunchTemplateConfigs.1.Overrides.250.InstanceType") && !form.Has("LaunchTemplateConfigs.1.Overrides.251.InstanceType") && form.Get("OnDemandOptions.MaxTotalPrice") == "0.008"
 		fmt.Fprint(w, `<CreateFleetResponse><fleetInstanceSet><item><instanceIds><item>i-1</item></instanceIds></item></fleetInstanceSet></CreateFleetResponse>`)
+	case "GET /2015-03-31/functions/f/versions ":
+		fmt.Fprint(w, `{"Versions":[{"Version":"$LATEST"},{"Version":"1","Description":"first one"}]}`)
+	case "POST /2015-03-31/functions/f/versions ":
+		a.published++
+		fmt.Fprintf(w, `{"Version":"%d","Description":"first one"}`, 1)
 	default:
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"__type":"AccessDeniedException","message":"no"}`)
@@ -104,11 +112,13 @@ func TestEachQuestionHasAnAnswer(t *testing.T) {
 		answers[one.Question] = one.Answer
 	}
 	for question, want := range map[string]string{
-		"Is a custom resource whose update failed asked again, and where does the stack end?": "UPDATE_ROLLBACK_COMPLETE; Asked UPDATE_FAILED refused on purpose",
-		"Does the same update, refused by nobody, pass after the rollback?":                   "UPDATE_COMPLETE; Asked",
-		"Does PutQueryDefinition take a log group that does not exist?":                       "AccessDeniedException",
-		"CreateFleet instant with one token: how long with 250 overrides?":                    "1 instances, 0 errors",
-		"TerminateInstances of a protected instance?":                                         "protect it: error",
+		"Is a custom resource whose update failed asked again, and where does the stack end?":    "UPDATE_ROLLBACK_COMPLETE; Asked UPDATE_FAILED refused on purpose",
+		"Does the same update, refused by nobody, pass after the rollback?":                      "UPDATE_COMPLETE; Asked",
+		"Does PutQueryDefinition take a log group that does not exist?":                          "AccessDeniedException",
+		"CreateFleet instant with one token: how long with 250 overrides?":                       "1 instances, 0 errors",
+		"TerminateInstances of a protected instance?":                                            "protect it: error",
+		"Does PublishVersion publish again when only the description differs?":                   "one: version 1, one: version 1, another: version 1",
+		"Which versions are there after the rollback, and does PublishVersion give another one?": "$LATEST (), 1 (first one); PublishVersion gives 1 (first one)",
 	} {
 		if !strings.Contains(answers[question], want) {
 			t.Errorf("%s %q, want %q", question, answers[question], want)
@@ -117,7 +127,10 @@ func TestEachQuestionHasAnAnswer(t *testing.T) {
 	if a.offered != "t4g.nano" || !a.full {
 		t.Errorf("the fleet was offered %s first, 250 types %t", a.offered, a.full)
 	}
-	if len(q.answers) != 11 || a.fleets != 2 || !slices.Contains(a.calls, "TerminateInstances") {
+	if a.published != 4 || a.about != "second two" {
+		t.Errorf("%d versions were published, and the last change was to %q", a.published, a.about)
+	}
+	if len(q.answers) != 12 || a.fleets != 2 || !slices.Contains(a.calls, "TerminateInstances") {
 		t.Errorf("%d answers, %d fleets, calls %q", len(q.answers), a.fleets, a.calls)
 	}
 }

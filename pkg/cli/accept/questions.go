@@ -8,9 +8,9 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// QuestionStack is the template of the stack that --questions makes: a role, a function with a version, a custom resource
-// that refuses an update on request, an alarm that breaches, and a launch template of a t4g.nano that ends itself after
-// ten minutes.
+// QuestionStack is the template of the stack that --questions makes: a role, a function with a version that goes and stays
+// as those of Joiner do, a custom resource that refuses an update on request, an alarm that breaches, and a launch
+// template of a t4g.nano that ends itself after ten minutes.
 //
 //go:embed questions.json
 var QuestionStack string
