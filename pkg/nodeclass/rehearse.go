@@ -116,11 +116,11 @@ func rehearsalHash(c *awsv1.EC2NodeClass) string {
 }
 
 // RehearsalClaims are the claims to rehearse launches of the class with: one for each of its pools, by their names, or
-// one of no pool.
+// one of no pool. A pool with a problem of its own launches nothing, and says nothing about the class.
 func RehearsalClaims(c *awsv1.EC2NodeClass, pools []v1.NodePool) (out []cluster.Claim) {
 	for i := range pools {
 		ref := pools[i].Spec.Template.Spec.NodeClassRef
-		if ref != nil && ref.Name == c.Name {
+		if ref != nil && ref.Name == c.Name && len(PoolProblems(&pools[i])) == 0 {
 			out = append(out, rehearsalClaim(c, &pools[i]))
 		}
 	}

@@ -187,6 +187,11 @@ func TestTheRehearsedClaimsAreOfThePools(t *testing.T) {
 	if got := nodeclass.RehearsalClaims(class(), []v1.NodePool{pool("b", "default", "z"), pool("c", "default", "w"), {}}); len(got) != 2 || got[0].Pool != "b" {
 		t.Errorf("in another order: %+v", got)
 	}
+	bad := pool("a", "default", "y")
+	bad.Spec.Template.Spec.Taints[0].Value = "no taint's"
+	if got := nodeclass.RehearsalClaims(class(), []v1.NodePool{bad, pool("b", "default", "z")}); len(got) != 1 || got[0].Pool != "b" {
+		t.Errorf("beside a pool that launches nothing: %+v", got)
+	}
 	if got := nodeclass.RehearsalClaims(class(), nil); len(got) != 1 || got[0].Pool != "none" {
 		t.Errorf("without a pool: %+v", got)
 	}

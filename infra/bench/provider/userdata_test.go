@@ -85,9 +85,13 @@ func TestUserDataSaysWhatKarpentersSays(t *testing.T) {
 						t.Fatal(err)
 					}
 					in := joiner.Input{Family: family, ImageVersion: "v1.40.0", ClusterName: "demo", Endpoint: "https://api", CABundle: "Q0E=", ServiceCIDR: "172.20.0.0/16",
-						Labels: labels(), UserData: text, RAID0: s.raid0}
+						UserData: text, RAID0: s.raid0}
+					var taints []cluster.Taint
 					for _, taint := range s.taints {
-						in.Taints = append(in.Taints, cluster.Taint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect)})
+						taints = append(taints, cluster.Taint{Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect)})
+					}
+					if in.Node, err = joiner.NewNodeRegistration(labels(), taints); err != nil {
+						t.Fatal(err)
 					}
 					if err := yaml.UnmarshalStrict([]byte(s.kubelet), &in.Kubelet); err != nil {
 						t.Fatal(err)

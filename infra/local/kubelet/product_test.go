@@ -15,11 +15,15 @@ func TestProductsUserData(t *testing.T) {
 	formats := map[string]string{"AL2023": FormatNodeadm, "AL2": FormatBootstrap, "Bottlerocket": FormatBottlerock}
 	for family, format := range formats {
 		t.Run(family, func(t *testing.T) {
+			node, err := bootstrap.NewNodeRegistration(map[string]string{"karpenter.sh/nodepool": "default", "team": "a"},
+				[]cluster.Taint{{Key: "dedicated", Value: "gpu", Effect: "NoSchedule"}, {Key: "start", Effect: "NoExecute"}})
+			if err != nil {
+				t.Fatal(err)
+			}
 			text, err := bootstrap.RenderUserData(bootstrap.Input{
 				Family: family, ClusterName: "demo", Endpoint: "https://127.0.0.1:6443", CABundle: "Q0E=",
 				DNSAddress: "10.100.0.10", ServiceCIDR: "10.100.0.0/16", MaxPods: 29, RAID0: true,
-				Labels: map[string]string{"karpenter.sh/nodepool": "default", "team": "a"},
-				Taints: []cluster.Taint{{Key: "dedicated", Value: "gpu", Effect: "NoSchedule"}, {Key: "start", Effect: "NoExecute"}},
+				Node: node,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -1,8 +1,10 @@
 package bootstrap
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -126,11 +128,11 @@ func kubeletFile(in Input) (awsv1.KubeletConfiguration, error) {
 	maps.Copy(file.Extra, in.Kubelet.Extra)
 	delete(file.Extra, awsv1.KubeletTaints)
 	delete(file.Extra, awsv1.KubeletMaxPods) // an expression, of which MaxPods came
-	if len(in.Taints) == 0 {
+	if len(in.Node.taints) == 0 {
 		return file, nil
 	}
-	taints := make([]nodeTaint, len(in.Taints))
-	for i, t := range in.Taints {
+	taints := make([]nodeTaint, len(in.Node.taints))
+	for i, t := range in.Node.taints {
 		taints[i] = nodeTaint{Key: t.Key, Value: t.Value, Effect: t.Effect}
 	}
 	text, err := json.Marshal(taints)
@@ -151,15 +153,26 @@ func nodeConfig(in Input) (string, error) {
 			Name: in.ClusterName, APIServerEndpoint: in.Endpoint, CertificateAuthority: in.CABundle,
 			CIDR: in.ServiceCIDR,
 		},
-		Kubelet: nodeadmKubelet{Config: file, Flags: []string{`--node-labels="` + joinPairs(in.nodeLabels(), "=") +
+		Kubelet: nodeadmKubelet{Config: file, Flags: []string{`--node-labels="` + joinPairs(in.Node.nodeLabels(), "=") +
 			`"`}},
 	}}
 	if in.RAID0 {
 		config.Spec.Instance = &nodeadmInstance{LocalStorage: nodeadmStorage{Strategy: "RAID0"}}
 	}
-	text, err := yaml.Marshal(config)
+	text, err := json.Marshal(config)
 	if err != nil {
 		return "", malformedError("write NodeConfig: %v", err)
 	}
-	return "# Made by Joiner\n" + string(text), nil
+	// line breaks to a reader of YAML 1.1, which its encoder takes for such too: JSON, which is YAML, spells them out
+	text = bytes.ReplaceAll(text, []byte("\u0085"), []byte(`\u0085`))
+	if regexp.MustCompile(`\\u(0085|2028|2029)`).Match(text) {
+		return nodeConfigHead + string(text) + "\n", nil
+	}
+	if text, err = yaml.JSONToYAML(text); err != nil {
+		return "", malformedError("write NodeConfig: %v", err)
+	}
+	return nodeConfigHead + string(text), nil
 }
+
+// nodeConfigHead begins every NodeConfig.
+const nodeConfigHead = "# Made by Joiner\n"

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
-	karpv1 "joiner.sh/pkg/api/v1"
-	"joiner.sh/pkg/model/cluster"
 )
 
 // MaxBytes is the largest user data that EC2 takes, in bytes before base64.
@@ -20,13 +18,12 @@ type Input struct {
 	Family       string // of the image, one of the AMIFamily constants of the EC2NodeClass API
 	ImageVersion string // of the image, or a name that ends in it; for Bottlerocket only, empty when unknown
 	ClusterName  string
-	Endpoint     string // URL of the API server
-	CABundle     string // base64
-	DNSAddress   string // of the cluster's DNS service; empty when unknown
-	ServiceCIDR  string // needed by AL2023 only
-	Labels       map[string]string
-	Taints       []cluster.Taint // startup taints included
-	MaxPods      int64           // used unless Kubelet sets its own
+	Endpoint     string           // URL of the API server
+	CABundle     string           // base64
+	DNSAddress   string           // of the cluster's DNS service; empty when unknown
+	ServiceCIDR  string           // needed by AL2023 only
+	Node         NodeRegistration // startup taints included
+	MaxPods      int64            // used unless Kubelet sets its own
 	Kubelet      awsv1.KubeletConfiguration
 	UserData     string // the user's text, in the form the family wants
 	RAID0        bool   // join the instance store disks and put what pods write there
@@ -38,9 +35,13 @@ const (
 	ReasonServiceCIDR = awsv1.ReasonClusterCIDRResolutionFailed
 	ReasonMalformed   = "UserDataMalformed"
 	ReasonFamily      = "UnsupportedAMIFamily"
+
+	// ReasonRegistration is about a claim; the others are about its class or the cluster.
+	ReasonRegistration = "InvalidNodeRegistration"
 )
 
-// Error says why no user data can be made. Only a change of the EC2NodeClass or of the cluster helps.
+// Error says why no user data can be made. Only a change of the EC2NodeClass, of the cluster or, for
+// ReasonRegistration, of the claim helps.
 type Error struct {
 	Reason  string // one word, for a condition
 	Message string
@@ -60,6 +61,9 @@ func UserData(in Input) (string, error) {
 
 // RenderUserData returns the user data as it is before encoding. The error is an *Error.
 func RenderUserData(in Input) (string, error) {
+	if err := checkKubelet(in); err != nil {
+		return "", err
+	}
 	var text string
 	var err error
 	switch {
@@ -101,18 +105,6 @@ func (in Input) clusterDNS() []string {
 		return in.Kubelet.ClusterDNS
 	}
 	return []string{in.DNSAddress}
-}
-
-// nodeLabels returns what the kubelet may register with, and the mark that tells registration not to add taints again.
-func (in Input) nodeLabels() map[string]string {
-	out := make(map[string]string, len(in.Labels)+1)
-	for k, v := range in.Labels {
-		if kubeletMaySet(k) {
-			out[k] = v
-		}
-	}
-	out[karpv1.LabelDoNotSyncTaints] = "true"
-	return out
 }
 
 // kubeletMaySet reports whether a kubelet may set the label on its own Node. It refuses to start with a label of the

@@ -16,11 +16,10 @@ import (
 	"joiner.sh/pkg/testing/syntax"
 )
 
-func input(family string) bootstrap.Input {
-	return bootstrap.Input{
-		Family: family, ClusterName: "demo", Endpoint: "https://ABC.gr7.us-west-2.eks.amazonaws.com", CABundle: "Q0E=",
-		DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", MaxPods: 29,
-		Labels: map[string]string{
+func input(t *testing.T, family string) bootstrap.Input {
+	t.Helper()
+	node, err := bootstrap.NewNodeRegistration(
+		map[string]string{
 			"karpenter.sh/nodepool": "general", "karpenter.sh/capacity-type": "spot", "team": "a",
 			"topology.k8s.aws/zone-id": "usw2-az1", "node.kubernetes.io/instance-type": "m5.large",
 			"kubelet.kubernetes.io/pet": "cat", "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
@@ -28,10 +27,16 @@ func input(family string) bootstrap.Input {
 			"node-restriction.kubernetes.io/x": "y", "sub.node-restriction.kubernetes.io/x": "y",
 			"k8s.io/x": "y", "foo.k8s.io/x": "y", "kubernetes.io/role": "agent", "foo.kubernetes.io/x": "y",
 		},
-		Taints: []cluster.Taint{
+		[]cluster.Taint{
 			{Key: "dedicated", Value: "gpu", Effect: "NoSchedule"}, {Key: "dedicated", Value: "gpu", Effect: "NoExecute"},
 			{Key: "startup", Effect: "NoSchedule"},
-		},
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bootstrap.Input{
+		Family: family, ClusterName: "demo", Endpoint: "https://ABC.gr7.us-west-2.eks.amazonaws.com", CABundle: "Q0E=",
+		DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", MaxPods: 29, Node: node,
 	}
 }
 
@@ -52,12 +57,12 @@ func allKubelet() awsv1.KubeletConfiguration {
 func TestUserData(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			in := input(d.Cmd)
+			in := input(t, d.Cmd)
 			in.UserData = d.Input
 			for _, a := range d.CmdArgs {
 				switch a.Key {
 				case "plain":
-					in.Labels, in.Taints = nil, nil
+					in.Node = bootstrap.NodeRegistration{}
 				case "kubelet":
 					in.Kubelet = allKubelet()
 				case "extra":
@@ -91,7 +96,7 @@ func TestUserData(t *testing.T) {
 }
 
 func TestEncodedAndLimited(t *testing.T) {
-	in := input(awsv1.AMIFamilyCustom)
+	in := input(t, awsv1.AMIFamilyCustom)
 	in.UserData = strings.Repeat("x", bootstrap.MaxBytes)
 	got, err := bootstrap.UserData(in)
 	if err != nil || got != base64.StdEncoding.EncodeToString([]byte(in.UserData)) {

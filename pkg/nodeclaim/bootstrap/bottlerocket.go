@@ -62,7 +62,7 @@ func childTable(parent tomlTable, key string) (tomlTable, error) {
 func putCluster(k tomlTable, in Input) error {
 	k["cluster-name"], k["api-server"], k["cluster-certificate"] = in.ClusterName, in.Endpoint, in.CABundle
 	k["max-pods"] = in.maxPods()
-	ours := in.nodeLabels()
+	ours := in.Node.nodeLabels()
 	labels, err := childTable(k, "node-labels")
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func putCluster(k tomlTable, in Input) error {
 	}
 	delete(k, "node-taints")
 	taints := tomlTable{}
-	for _, t := range in.Taints {
+	for _, t := range in.Node.taints {
 		list, _ := taints[t.Key].([]string)
 		taints[t.Key] = append(list, t.Value+":"+t.Effect)
 	}

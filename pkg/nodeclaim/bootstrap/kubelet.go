@@ -2,16 +2,57 @@ package bootstrap
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
+
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 )
+
+// kubeletAmount is what an amount or a threshold of the kubelet's configuration looks like, and the name of one.
+const kubeletAmount = `^[0-9A-Za-z.+%-]+$`
+
+// checkKubelet refuses what would be another setting, or another line, in a family whose kubelet is told by flags. A
+// class whose family is Custom says it all itself.
+func checkKubelet(in Input) error {
+	if in.Family == awsv1.AMIFamilyCustom {
+		return nil
+	}
+	address := regexp.MustCompile(`^[0-9A-Fa-f.:]+$`)
+	for i, dns := range in.Kubelet.ClusterDNS {
+		if !address.MatchString(dns) {
+			return malformedError("spec.kubelet.clusterDNS[%d] is no IP address: %.80q", i, dns)
+		}
+	}
+	amount := regexp.MustCompile(kubeletAmount)
+	k := in.Kubelet
+	for _, m := range []struct {
+		field  string
+		values map[string]string
+	}{
+		{"systemReserved", k.SystemReserved}, {"kubeReserved", k.KubeReserved}, {"evictionHard", k.EvictionHard},
+		{"evictionSoft", k.EvictionSoft}, {"evictionSoftGracePeriod", gracePeriods(in)},
+	} {
+		for _, name := range slices.Sorted(maps.Keys(m.values)) {
+			if !amount.MatchString(name) {
+				return malformedError("spec.kubelet.%s has a key that the kubelet does not know: %.80q", m.field, name)
+			}
+			if v := m.values[name]; !amount.MatchString(v) && m.field != "evictionSoftGracePeriod" {
+				return malformedError("spec.kubelet.%s.%s is no amount: %.80q", m.field, name, v)
+			}
+		}
+	}
+	return nil
+}
 
 // kubeletArgs is the command line of the kubelet as the families without a configuration file get it, in a fixed order.
 func kubeletArgs(in Input) string {
 	k := in.Kubelet
-	args := []string{fmt.Sprintf(`--node-labels="%s"`, joinPairs(in.nodeLabels(), "="))}
-	if len(in.Taints) > 0 {
-		taints := make([]string, len(in.Taints))
-		for i, t := range in.Taints {
+	args := []string{fmt.Sprintf(`--node-labels="%s"`, joinPairs(in.Node.nodeLabels(), "="))}
+	if len(in.Node.taints) > 0 {
+		taints := make([]string, len(in.Node.taints))
+		for i, t := range in.Node.taints {
 			taints[i] = t.Key + ":" + t.Effect
 			if t.Value != "" {
 				taints[i] = t.Key + "=" + t.Value + ":" + t.Effect

@@ -22,5 +22,14 @@ func windowsUserData(in Input) string {
 	return b.String()
 }
 
-// powerShellLiteral makes a PowerShell string in which nothing is expanded.
-func powerShellLiteral(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+// powerShellLiteral makes a PowerShell string in which nothing is expanded. To PowerShell these are all single quotes.
+func powerShellLiteral(s string) string {
+	var out strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune("'\u2018\u2019\u201a\u201b", r) {
+			out.WriteRune(r)
+		}
+		out.WriteRune(r)
+	}
+	return "'" + out.String() + "'"
+}

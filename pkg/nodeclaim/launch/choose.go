@@ -168,9 +168,13 @@ func templatesFor(in Input, o Order, cs []candidate) ([]Template, error) {
 	return out, nil
 }
 
-// templateError says that user data which cannot be made is the class's fault.
+// templateError says that user data which cannot be made is the class's fault, or that nothing can be bought for the
+// claim.
 func templateError(in Input, err error) error {
 	if bad, ok := errors.AsType[*bootstrap.Error](err); ok {
+		if bad.Reason == bootstrap.ReasonRegistration {
+			return &instancetypes.NoCapacityError{Why: bad.Reason + ": " + bad.Error()}
+		}
 		return &NotReadyError{Class: in.Class.Name, Why: bad.Reason + ": " + bad.Error()}
 	}
 	return err

@@ -339,3 +339,47 @@ func TestCPUOptionsOfATemplate(t *testing.T) {
 		}
 	}
 }
+
+// A claim that carries what no Node can is given up: that is not the fault of its class, with which others launch.
+func TestLabelsThatNoNodeCanHave(t *testing.T) {
+	for why, edit := range map[string]func(*cluster.Claim){
+		"": func(*cluster.Claim) {},
+		`no label team can have the value ";--anonymous-auth=true#"`: func(c *cluster.Claim) { c.Labels["team"] = ";--anonymous-auth=true#" },
+		`no label can have the key "a b"`:                            func(c *cluster.Claim) { c.Labels["a b"] = "x" },
+		`no taint can have the key "a,b"`:                            func(c *cluster.Claim) { c.Taints = []cluster.Taint{{Key: "a,b", Effect: "NoSchedule"}} },
+		`no taint a can have the value "b\nc"`: func(c *cluster.Claim) {
+			c.StartupTaints = []cluster.Taint{{Key: "a", Value: "b\nc", Effect: "NoSchedule"}}
+		},
+		`no taint a can have the effect "NoSchedule --v=9"`: func(c *cluster.Claim) { c.Taints = []cluster.Taint{{Key: "a", Effect: "NoSchedule --v=9"}} },
+	} {
+		w := newWorld(t)
+		w.in.Resolved.Ready = true
+		w.addType(t, "m5.large od=0.1")
+		w.in.Claim.Labels = map[string]string{"karpenter.sh/nodepool": "general"}
+		edit(&w.in.Claim)
+		_, err := w.choose(t)
+		if why == "" && err == nil {
+			continue
+		}
+		if err == nil || kind(err) != "NoCapacity" || err.Error() != "no capacity: InvalidNodeRegistration: user data: "+why {
+			t.Errorf("%v, want %s", err, why)
+		}
+	}
+}
+
+// What a class says of the kubelet is one setting each: a quote or a line break would be another flag.
+func TestKubeletSettingsThatAreOthers(t *testing.T) {
+	for text, why := range map[string]string{
+		`{systemReserved: {cpu: "1\" --anonymous-auth=true \""}}`: `spec.kubelet.systemReserved.cpu is no amount: "1\" --anonymous-auth=true \""`,
+		`{evictionHard: {"a<1,b": 5%}}`:                           `spec.kubelet.evictionHard has a key that the kubelet does not know: "a<1,b"`,
+		`{clusterDNS: [10.0.0.10, "10.0.0.11'"]}`:                 `spec.kubelet.clusterDNS[1] is no IP address: "10.0.0.11'"`,
+	} {
+		w := newWorld(t)
+		w.addType(t, "m5.large od=0.1")
+		w.class(t, "spec: {kubelet: "+text+"}")
+		w.in.Resolved.KubeReserved, w.in.Resolved.SystemReserved = nil, nil
+		if _, err := w.choose(t); err == nil || err.Error() != "EC2NodeClass default is not ready: UserDataMalformed: user data: "+why {
+			t.Errorf("%s: %v, want %s", text, err, why)
+		}
+	}
+}

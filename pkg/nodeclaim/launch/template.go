@@ -91,11 +91,15 @@ func userData(in Input, capacityType string, g templateGroup) (string, error) {
 	}
 	labels[instancetypes.LabelCapacityType] = capacityType
 	maps.Copy(labels, reservationLabels(g.reservation))
+	node, err := bootstrap.NewNodeRegistration(labels, bootTaints(in.Claim))
+	if err != nil {
+		return "", err
+	}
 	b := bootstrap.Input{
 		Family: in.Class.ResolvedAMIFamily(), ImageVersion: imageVersion(in.Class, g.image),
 		ClusterName: in.Cluster.Name, Endpoint: in.Cluster.Endpoint, CABundle: in.Cluster.CABundle,
 		DNSAddress: in.Cluster.DNSAddress, ServiceCIDR: in.Cluster.ServiceCIDR,
-		Labels: labels, Taints: bootTaints(in.Claim), MaxPods: g.maxPods,
+		Node: node, MaxPods: g.maxPods,
 		RAID0: spec.InstanceStorePolicy != nil && *spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
 	}
 	if spec.Kubelet != nil {
