@@ -32,7 +32,8 @@ type Buffer struct {
 
 	Refusals map[string]string // by pod: why no node can be made for it; only for the status
 
-	share *int64 // of the pods that all buffers may stand for; nil where nobody shared them out
+	share  *int64 // of the pods that all buffers may stand for; nil where nobody shared them out
+	unread string // why what it names is not looked at
 }
 
 // Room is what a plan found for the pods of buffers, by namespace/name.
@@ -168,24 +169,29 @@ func (b Buffer) findProblem() conditionReason {
 	case !b.Object.Mine():
 		return conditionReason{v1beta1.ReasonResolutionFailed, "its provisioning strategy belongs to somebody else"}
 	case b.Object.Strategy() != v1beta1.StrategyActive && b.Object.Strategy() != v1beta1.StrategyStopped:
-		return conditionReason{v1beta1.ReasonUnknownStrategy, fmt.Sprintf("spec.provisioningStrategy %q is none of %s and %s",
+		return conditionReason{v1beta1.ReasonUnknownStrategy, fmt.Sprintf("spec.provisioningStrategy %.80q is none of %s and %s",
 			b.Object.Strategy(), v1beta1.StrategyActive, v1beta1.StrategyStopped)}
 	case b.Object.DeletionTimestamp != nil:
 		return conditionReason{v1beta1.ReasonResolutionFailed, "it is being deleted"}
+	case b.unread != "":
+		return conditionReason{v1beta1.ReasonResolutionFailed, b.unread}
 	case spec.PodTemplateRef == nil && spec.ScalableRef == nil:
 		return conditionReason{v1beta1.ReasonResolutionFailed, "it names neither a podTemplateRef nor a scalableRef"}
 	case spec.PodTemplateRef != nil && b.Template == nil:
-		return conditionReason{v1beta1.ReasonPodTemplateNotFound, "there is no PodTemplate " + b.Object.Namespace +
-			"/" + spec.PodTemplateRef.Name}
+		return conditionReason{v1beta1.ReasonPodTemplateNotFound, b.missing("PodTemplate", spec.PodTemplateRef.Name)}
 	case spec.ScalableRef != nil && !IsScalable(spec.ScalableRef):
 		return conditionReason{v1beta1.ReasonResolutionFailed,
-			fmt.Sprintf("scalableRef names a %s of group %q: only Deployment, StatefulSet and ReplicaSet of group apps are supported",
+			fmt.Sprintf("scalableRef names a %.80s of group %.80q: only Deployment, StatefulSet and ReplicaSet of group apps are supported",
 				spec.ScalableRef.Kind, spec.ScalableRef.APIGroup)}
 	case spec.ScalableRef != nil && b.Template == nil:
-		return conditionReason{v1beta1.ReasonScalableRefNotFound, "there is no " + spec.ScalableRef.Kind + " " +
-			b.Object.Namespace + "/" + spec.ScalableRef.Name}
+		return conditionReason{v1beta1.ReasonScalableRefNotFound, b.missing(spec.ScalableRef.Kind, spec.ScalableRef.Name)}
 	}
 	return conditionReason{}
+}
+
+// missing says that there is no such object, whose name nobody checked.
+func (b Buffer) missing(kind, name string) string {
+	return fmt.Sprintf("there is no %s %s/%.253s", kind, b.Object.Namespace, name)
 }
 
 // IsScalable reports whether the workload is of a kind that a buffer may name.

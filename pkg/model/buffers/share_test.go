@@ -43,3 +43,33 @@ func TestBuffersShareWhatTheyMayStandFor(t *testing.T) {
 		}
 	}
 }
+
+// What buffers name is read of 500 at most, of each namespace of those that are first by name. The others say so.
+func TestBuffersShareWhatIsReadOfThem(t *testing.T) {
+	var all []buffers.Buffer
+	for i := range 1000 {
+		b := given(t, "{podTemplateRef: {name: t}, replicas: 1}", 0)
+		b.Object.Namespace, b.Object.Name = "evil", fmt.Sprintf("b%03d", 999-i)
+		all = append(all, b)
+	}
+	web := given(t, "{podTemplateRef: {name: t}, replicas: 1}", 0)
+	web.Object.Namespace = "shop"
+	all = append(all, web)
+	read, count := buffers.ShareReads(all), map[string]int{}
+	for i, yes := range read {
+		if yes {
+			count[all[i].Object.Namespace]++
+		}
+	}
+	if d := cmp.Diff(map[string]int{"evil": 499, "shop": 1}, count); d != "" || !read[999] || read[0] {
+		t.Errorf("the first by name is read: %t, the last: %t (-want +got):\n%s", read[999], read[0], d)
+	}
+	buffers.UpdateStatus(all[0], nil, noon)
+	want := "namespace evil has 1000 buffers, of which the first 499 count: all together may be 500, shared out by namespace"
+	if got := all[0].Object.Status.Conditions[0]; got.Message != want || got.Status != "False" {
+		t.Errorf("%s %q, want %q", got.Status, got.Message, want)
+	}
+	if n := len(buffers.VirtualPods(all)); n != 500 {
+		t.Errorf("%d virtual pods, want 500", n)
+	}
+}

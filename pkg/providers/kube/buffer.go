@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,18 +38,34 @@ func (c Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
 	slices.SortFunc(stored, func(a, b v1beta1.CapacityBuffer) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	var out []buffers.Buffer
+	out := make([]buffers.Buffer, len(stored))
 	for i := range stored {
-		b := buffers.Buffer{Object: &stored[i]}
-		// one workload that Joiner may not read must not hide all others
-		if err := c.resolveBuffer(ctx, &b); err != nil && !isNotFound(err) && !apierrors.IsForbidden(err) {
-			return nil, err
+		out[i].Object = &stored[i]
+	}
+	read := buffers.ShareReads(out)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(buffersAtOnce)
+	for i := range out {
+		if !read[i] {
+			continue
 		}
-		out = append(out, b)
+		g.Go(func() error {
+			// one workload that Joiner may not read must not hide all others
+			if err := c.resolveBuffer(gctx, &out[i]); err != nil && !isNotFound(err) && !apierrors.IsForbidden(err) {
+				return err
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
 	}
 	buffers.ShareOut(out)
 	return out, nil
 }
+
+// buffersAtOnce is of how many buffers what they name is read at once.
+const buffersAtOnce = 8
 
 // bufferRoom is the room that buffers ask for.
 type bufferRoom struct {

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	segment "k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 )
 
@@ -43,6 +46,16 @@ func (w apiCall) String() string {
 	return s + "s"
 }
 
+// findNameProblem is a *NotFoundError for a name that no object can have. Somebody's object may refer to it, and asking
+// for it would ask for another path.
+func (w apiCall) findNameProblem() error {
+	if len(w.name) <= validation.DNS1123SubdomainMaxLength && len(segment.IsValidPathSegmentName(w.name)) == 0 {
+		return nil
+	}
+	w.name = fmt.Sprintf("%.80q", w.name)
+	return wrapError(w, apierrors.NewNotFound(schema.GroupResource{Resource: w.place.plural}, w.name))
+}
+
 // sendWithRetries sends the request until it gets an answer that means something, at most four times. Repeating must be
 // harmless.
 func (c *connection) sendWithRetries(ctx context.Context, what apiCall, request func() *rest.Request,
@@ -51,6 +64,9 @@ func (c *connection) sendWithRetries(ctx context.Context, what apiCall, request 
 }
 
 func retryRequest(ctx context.Context, what apiCall, ask func() error) error {
+	if err := what.findNameProblem(); err != nil {
+		return err
+	}
 	for try, pause := 1, firstPause; ; try, pause = try+1, 3*pause {
 		err := ask()
 		if err == nil {

@@ -1,0 +1,37 @@
+package fairshare
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// Named is one of the things of a namespace.
+type Named struct{ Namespace, Name string }
+
+// Kept is how many things a namespace has, and how many of them are kept.
+type Kept struct{ Of, Most int64 }
+
+// KeepFirst decides which of the things are kept where there may be so many in all: namespaces get the same, as far as
+// they need it, and within one the first by name are kept. The first result has the order of things.
+func KeepFirst(total int64, things []Named) (keep []bool, by map[string]Kept) {
+	places := map[string][]int{}
+	for i, x := range things {
+		places[x.Namespace] = append(places[x.Namespace], i)
+	}
+	namespaces := slices.Sorted(maps.Keys(places))
+	wants := make([]int64, len(namespaces))
+	for i, ns := range namespaces {
+		wants[i] = int64(len(places[ns]))
+	}
+	keep, by = make([]bool, len(things)), map[string]Kept{}
+	for i, most := range MaxMin(total, wants) {
+		list := places[namespaces[i]]
+		by[namespaces[i]] = Kept{wants[i], most}
+		slices.SortFunc(list, func(x, y int) int { return cmp.Compare(things[x].Name, things[y].Name) })
+		for _, j := range list[:most] {
+			keep[j] = true
+		}
+	}
+	return keep, by
+}
