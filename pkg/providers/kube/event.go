@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	joinerv1alpha1 "joiner.sh/pkg/api/joiner/v1alpha1"
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/controls"
 )
 
 const (
@@ -100,7 +102,7 @@ func eventFrom(e cluster.Event, now time.Time) *corev1.Event {
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault // where events of objects without a namespace belong
 	}
-	message := cutText(e.Message, longestMessage)
+	message := cutText(oneLine(e.Message), longestMessage)
 	sum := sha256.Sum256([]byte(e.Kind + "\n" + e.Namespace + "\n" + e.Name + "\n" + e.UID + "\n" + typeOf(e) + "\n" +
 		e.Reason + "\n" + message))
 	at := metav1.NewTime(now)
@@ -113,6 +115,12 @@ func eventFrom(e cluster.Event, now time.Time) *corev1.Event {
 		Type: typeOf(e), Reason: e.Reason, Message: message, Count: 1, FirstTimestamp: at, LastTimestamp: at,
 		Source: corev1.EventSource{Component: component}, ReportingController: component, ReportingInstance: component,
 	}
+}
+
+// oneLine is the text in one line, with the characters spelt out that a terminal obeys. It may quote what anybody
+// wrote, and kubectl prints it.
+func oneLine(s string) string {
+	return strings.NewReplacer("\n", " ", "\t", " ").Replace(controls.Escape(s))
 }
 
 // cutText shortens a text to at most that many bytes, at a character.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"sync"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -99,5 +100,6 @@ func unpackTotals(text string) (t timeseries.Totals) {
 	if err != nil || json.NewDecoder(io.LimitReader(z, mostTotalsJSON)).Decode(&t) != nil {
 		return nil // whoever broke it must not stop us
 	}
+	maps.DeleteFunc(t, func(_ string, one *timeseries.Total) bool { return one == nil })
 	return t
 }
