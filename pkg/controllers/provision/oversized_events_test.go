@@ -17,7 +17,7 @@ func TestAnOversizedDaemonSetIsTold(t *testing.T) {
 	got := oversizedEvents(s, []plan.OversizedDaemon{{DaemonSet: "evil/big", Need: "cpu=1000", Pools: []string{"a", "b", "c", "d", "e", "f"}},
 		{DaemonSet: "evil/gone", Need: "cpu=1000", Pools: []string{"a"}}})
 	want := []cluster.Event{{Kind: "DaemonSet", Namespace: "evil", Name: "big", UID: "u1", Warning: true, Reason: "Oversized", Every: 30 * time.Minute,
-		Message: "no instance type of NodePool a, b, c, d, e and 1 more holds cpu=1000, so its pods have no place there and new nodes keep no room for them"}}
+		Message: "no instance type of NodePool a, b, c, d, e and 1 more holds cpu=1000 beside smaller DaemonSets, so its pods have no place there and new nodes keep no room for them"}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

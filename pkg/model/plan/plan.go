@@ -28,7 +28,7 @@ type Plan struct {
 	Stopped *StoppedCapacity `json:",omitempty"` // nil where no buffer asks for stopped capacity
 
 	// Oversized are the DaemonSets that count for no node of some pools, because none of their types holds a pod of
-	// theirs.
+	// theirs beside those of smaller ones.
 	Oversized []OversizedDaemon `json:",omitempty"`
 
 	Faults []Fault `json:",omitempty"` // what the decision failed about and was taken without
@@ -107,7 +107,7 @@ type Held struct {
 	Why   string
 }
 
-// OversizedDaemon is a DaemonSet whose pods fit no type of these pools.
+// OversizedDaemon is a DaemonSet whose pods fit no type of these pools beside those of smaller DaemonSets.
 type OversizedDaemon struct {
 	DaemonSet string // namespace/name
 	Need      string // of one pod, in words
@@ -121,7 +121,7 @@ func (d OversizedDaemon) Message() string {
 	if len(d.Pools) > named {
 		pools += fmt.Sprintf(" and %d more", len(d.Pools)-named)
 	}
-	return fmt.Sprintf("no instance type of NodePool %s holds %s, so its pods have no place there and new nodes keep no room for them",
+	return fmt.Sprintf("no instance type of NodePool %s holds %s beside smaller DaemonSets, so its pods have no place there and new nodes keep no room for them",
 		pools, d.Need)
 }
 

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"joiner.sh/pkg/model/admission"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/fairshare"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -80,7 +82,32 @@ func (l *PodList) SampleDaemons(templates []DaemonTemplate) []cluster.Pod {
 			out = append(out, d.Pod)
 		}
 	}
+	boundDaemons(out)
 	return out
+}
+
+// mostDaemonSets bounds the DaemonSets that new nodes keep room for: each is tried on each offering of each pool.
+// Clusters with all kinds of agents and drivers have some 50.
+const mostDaemonSets = 200
+
+// boundDaemons makes those DaemonSets count for no node that are too many. Namespaces get the same, and within one the
+// first by name count.
+func boundDaemons(list []cluster.Pod) {
+	if len(list) <= mostDaemonSets {
+		return
+	}
+	names := make([]fairshare.Named, len(list))
+	for i, d := range list {
+		names[i] = fairshare.Named{Namespace: d.Namespace, Name: d.Name}
+	}
+	keep, by := fairshare.KeepFirst(mostDaemonSets, names)
+	for i, yes := range keep {
+		if d, n := list[i], by[names[i].Namespace]; !yes {
+			list[i] = cluster.Pod{Namespace: d.Namespace, Name: d.Name, UID: d.UID, Owner: d.Owner,
+				Unmodelled: []string{fmt.Sprintf("namespace %s has %d DaemonSets, of which the first %d count: all together may be %d, shared out by namespace",
+					d.Namespace, n.Of, n.Most, mostDaemonSets)}}
+		}
+	}
 }
 
 // DaemonTemplate is a DaemonSet as the pod that its template makes.

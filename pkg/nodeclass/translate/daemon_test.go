@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
@@ -155,5 +156,29 @@ func TestADaemonSetOfTooManyTermsKeepsNobodyAway(t *testing.T) {
 	d := NewDaemonTemplate(set)
 	if got := d.withNewestPod(Pod(heavy)); len(got.AntiAffinity) != 1 || len(got.AntiAffinity[0].Selector.Requirements) != 1 {
 		t.Errorf("the newest pod's anti-affinity counts: %v", got.AntiAffinity)
+	}
+}
+
+// New nodes keep room for 200 DaemonSets, whatever a namespace has: of the others each says so.
+func TestTooManyDaemonSets(t *testing.T) {
+	var all []DaemonTemplate
+	add := func(ns, name string) {
+		all = append(all, NewDaemonTemplate(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, UID: types.UID(ns + name)}}))
+	}
+	for i := range 1000 {
+		add("evil", fmt.Sprintf("d%03d", i))
+	}
+	add("kube-system", "agent")
+	list := PodList{}
+	count := map[string]int{}
+	for _, d := range list.SampleDaemons(all) {
+		if !d.Need.IsZero() {
+			count[d.Namespace]++
+		} else if want := "namespace evil has 1000 DaemonSets, of which the first 199 count: all together may be 200, shared out by namespace"; d.Unmodelled[0] != want || d.UID != "evil"+d.Name {
+			t.Fatalf("%s: %q, want %q", d.Name, d.Unmodelled, want)
+		}
+	}
+	if d := cmp.Diff(map[string]int{"evil": 199, "kube-system": 1}, count); d != "" {
+		t.Errorf("DaemonSets that count (-want +got):\n%s", d)
 	}
 }

@@ -65,8 +65,9 @@ func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin 
 	}
 	b.daemons = en.comingDaemons(h, b)
 	var daemons, running, used resources.List
-	for _, d := range en.catalog.admissions.daemons {
-		if d.admit.alternativeOn(b) >= 0 && d.pod.Need.FitsIn(h.Allocatable()) { // or it never runs there
+	never := en.catalog.oversizedOn(h.Pool())
+	for i, d := range en.catalog.admissions.daemons {
+		if d.admit.alternativeOn(b) >= 0 && d.pod.Need.FitsIn(h.Allocatable()) && !slices.Contains(never, i) {
 			daemons = daemons.Add(d.pod.Need)
 			b.ports = append(b.ports, d.pod.HostPorts...)
 		}
@@ -127,13 +128,16 @@ func (f nodeLabelsByName) labelsOf(h cluster.StateNode) requirements.Set {
 func (en *existingNodes) leastRoom(c cluster.Claim) (room resources.List, ports []cluster.HostPort) {
 	var most resources.List // of what daemons take
 	found := false
-	comers := slices.DeleteFunc(slices.Clone(en.catalog.admissions.daemons), func(d daemonOverhead) bool {
-		return !slices.ContainsFunc(d.admit.alternative, c.Requirements.Intersects)
-	})
+	all := en.catalog.admissions.daemons
+	comes := make([]bool, len(all))
+	for i, d := range all {
+		comes[i] = slices.ContainsFunc(d.admit.alternative, c.Requirements.Intersects)
+	}
 	for _, o := range en.catalog.becomes(c) {
 		var taken resources.List
-		for _, d := range comers {
-			if d.admit.firstAlternative(o) < 0 || !d.pod.Need.FitsIn(o.model.typ.Allocatable) {
+		for _, i := range o.daemons {
+			d := all[i]
+			if !comes[i] || !d.pod.Need.FitsIn(o.model.typ.Allocatable) {
 				continue
 			}
 			taken = taken.Add(d.pod.Need)

@@ -21,6 +21,9 @@ type daemonOverhead struct {
 // addDaemons adds the DaemonSets, whose pods every node of theirs runs.
 func (as *admissions) addDaemons(list []cluster.Pod) {
 	for _, d := range list {
+		if d.Need.IsZero() && len(d.Unmodelled) > 0 {
+			continue // it counts for no node: see translate.BoundDaemons
+		}
 		d.NodePrefers = nil
 		x := relaxationSteps(d, true, false)[0]
 		as.daemons = append(as.daemons, daemonOverhead{pod: d,
@@ -28,24 +31,13 @@ func (as *admissions) addDaemons(list []cluster.Pod) {
 	}
 }
 
-// countDaemons takes what DaemonSets need off the room of the pool's offers. One that fits no type of the pool by
-// itself counts for none: kube-scheduler leaves only its own pods without a place.
+// countDaemons takes what DaemonSets need off the room of the pool's offers. One that fits no type of the pool, beside
+// the smaller ones there, counts for none: kube-scheduler leaves only its own pods without a place.
 func (b *catalogBuilder) countDaemons(p *pool) {
 	as := b.catalog.admissions
-	admitted, fits := make([]bool, len(as.daemons)), make([]bool, len(as.daemons))
+	p.oversized = as.oversizedIn(p.offers)
 	for _, o := range p.offers {
-		for _, i := range o.daemons {
-			admitted[i] = true
-			fits[i] = fits[i] || as.daemons[i].pod.Need.FitsIn(o.model.typ.Allocatable)
-		}
-	}
-	for i := range fits {
-		if admitted[i] && !fits[i] {
-			p.oversized = append(p.oversized, i)
-		}
-	}
-	for _, o := range p.offers {
-		o.daemons = slices.DeleteFunc(o.daemons, func(i int) bool { return !fits[i] })
+		o.daemons = slices.DeleteFunc(o.daemons, func(i int) bool { return slices.Contains(p.oversized, i) })
 		for _, i := range o.daemons {
 			o.list = o.list.Add(as.daemons[i].pod.Need)
 			o.ports = append(o.ports, as.daemons[i].pod.HostPorts...)
@@ -53,6 +45,65 @@ func (b *catalogBuilder) countDaemons(p *pool) {
 		o.room = b.catalog.dims.vectorOf(o.model.typ.Allocatable.Sub(o.list))
 		b.catalog.dims.setVolumes(o.room, o.model.volumes)
 	}
+}
+
+// oversizedIn are the DaemonSets that none of the offers that admit them has room for beside the smaller ones, sorted.
+func (as *admissions) oversizedIn(offers []*poolOffering) (out []int) {
+	admitted := make([][]int, len(as.daemons)) // places of offers
+	var most resources.List
+	for k, o := range offers {
+		most = most.Max(o.model.typ.Allocatable)
+		for _, i := range o.daemons {
+			admitted[i] = append(admitted[i], k)
+		}
+	}
+	var all []int
+	for i := range admitted {
+		if len(admitted[i]) > 0 {
+			all = append(all, i)
+		}
+	}
+	as.sortByRoom(all, most)
+	slices.Reverse(all)
+	taken := make([]resources.List, len(offers))
+	for _, i := range all {
+		need := as.daemons[i].pod.Need
+		if !slices.ContainsFunc(admitted[i],
+			func(k int) bool { return taken[k].Add(need).FitsIn(offers[k].model.typ.Allocatable) }) {
+			out = append(out, i)
+			continue
+		}
+		for _, k := range admitted[i] {
+			taken[k] = taken[k].Add(need)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// oversizedOn are the DaemonSets that count for no node of the pool.
+func (cat *catalog) oversizedOn(pool string) []int {
+	for _, p := range cat.pools {
+		if p.Name == pool {
+			return p.oversized
+		}
+	}
+	return nil
+}
+
+// sortByRoom sorts DaemonSets by what they take of the most that there is, those that take most first.
+func (as *admissions) sortByRoom(list []int, most resources.List) {
+	share := func(i int) float64 {
+		need, out := as.daemons[i].pod.Need, 0.0
+		for _, name := range need.Names() {
+			out = max(out, float64(need.Get(name))/float64(max(1, most.Get(name))))
+		}
+		return out
+	}
+	slices.SortFunc(list, func(a, b int) int {
+		return cmp.Or(cmp.Compare(share(b), share(a)),
+			strings.Compare(as.daemons[a].pod.Key(), as.daemons[b].pod.Key()))
+	})
 }
 
 // oversizedDaemons are the DaemonSets that count for no node of some pools, with these, sorted.
@@ -79,18 +130,8 @@ func (cat *catalog) oversizedDaemons() (out []plan.OversizedDaemon) {
 // that there is.
 func (as *admissions) largestDaemons(all []int, most resources.List) string {
 	const named = 3
-	share := func(i int) float64 {
-		need, out := as.daemons[i].pod.Need, 0.0
-		for _, name := range need.Names() {
-			out = max(out, float64(need.Get(name))/float64(max(1, most.Get(name))))
-		}
-		return out
-	}
 	list := slices.Clone(all)
-	slices.SortFunc(list, func(a, b int) int {
-		return cmp.Or(cmp.Compare(share(b), share(a)),
-			strings.Compare(as.daemons[a].pod.Key(), as.daemons[b].pod.Key()))
-	})
+	as.sortByRoom(list, most)
 	var parts []string
 	for _, i := range list[:min(named, len(list))] {
 		d := as.daemons[i].pod

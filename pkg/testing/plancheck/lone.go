@@ -6,6 +6,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
 )
 
 // checkMachine checks what concerns one machine and its pods: labels, taints, amounts, host ports and volumes, in every
@@ -108,11 +109,36 @@ func (t *planCheck) isOversized(d *cluster.Pod, m *machine, s machineShape) bool
 		return ok
 	}
 	pool, known := t.Snapshot.PoolOf(m.pool)
+	if known && t.isToldOversized(d, m.pool) && !t.holdsAllDaemons(pool, m) {
+		return true
+	}
 	if holds(s) || m.launch == nil && m.id != "" || !known {
 		return !holds(s)
 	}
 	return !slices.ContainsFunc(t.possibleShapes(pool, nil, nil, true), func(x machineShape) bool {
 		return podSuits(d, x.labels, false) && holds(x)
+	})
+}
+
+// isToldOversized reports whether the plan says that the DaemonSet counts for no node of the pool.
+func (t *planCheck) isToldOversized(d *cluster.Pod, pool string) bool {
+	return slices.ContainsFunc(t.plan.Oversized, func(x plan.OversizedDaemon) bool {
+		return x.DaemonSet == d.Key() && slices.Contains(x.Pools, pool)
+	})
+}
+
+// holdsAllDaemons reports whether some machine of the pool holds the pods of all DaemonSets that it would get.
+func (t *planCheck) holdsAllDaemons(pool cluster.Pool, m *machine) bool {
+	return slices.ContainsFunc(t.possibleShapes(pool, nil, nil, true), func(x machineShape) bool {
+		sum := resourceAmounts{}
+		for i := range t.Snapshot.Daemons {
+			d := &t.Snapshot.Daemons[i]
+			if _, refused := keepsOut(d, m.taints); !refused && podSuits(d, x.labels, false) {
+				sum.addAmounts(amountsOf(d.Need), 1)
+			}
+		}
+		_, ok := sum.firstShort(x.room)
+		return ok
 	})
 }
 
