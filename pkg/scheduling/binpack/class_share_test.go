@@ -174,3 +174,54 @@ func BenchmarkHostileTenant(b *testing.B) {
 		})
 	}
 }
+
+// runningPods are n pods of one tenant on nodes, each with 32 terms of anti-affinity about the pods of all namespaces,
+// no two alike.
+func runningPods(s *cluster.Snapshot, n int, selects func(i, j int) *cluster.Selector) {
+	for i := range n {
+		p := cluster.Pod{Namespace: "evil", Name: fmt.Sprintf("run-%d", i), UID: fmt.Sprint(i), Phase: "Running", NodeName: fmt.Sprintf("node-%d", i%20),
+			Need: resources.List{Pods: 1}}
+		for j := range 32 {
+			p.AntiAffinity = append(p.AntiAffinity, cluster.AffinityTerm{Key: labelZone, Selector: selects(i, j), NamespaceSelector: &cluster.Selector{}})
+		}
+		s.Pods = append(s.Pods, p)
+	}
+	s.Namespaces = []cluster.Namespace{{Name: "default"}, {Name: "evil"}}
+	for i := range 20 {
+		s.Nodes = append(s.Nodes, cluster.Node{Name: fmt.Sprintf("node-%d", i), Ready: true, Labels: map[string]string{labelZone: "us-west-2a", labelHost: fmt.Sprintf("node-%d", i)},
+			Allocatable: resources.List{CPU: 4000, Memory: 16 << 30, Pods: 110}})
+	}
+}
+
+// Of the terms of running pods each namespace's are looked at up to its share; a node with others takes nobody. Those of
+// a tenant who has few are all kept.
+func TestTermsOfRunningPodsAreShared(t *testing.T) {
+	s := services(t, 100)
+	runningPods(&s, 100, func(i, j int) *cluster.Selector {
+		return &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", fmt.Sprintf("none-%d-%d", i, j))}}
+	})
+	s.Nodes = append(s.Nodes, cluster.Node{Name: "far", Ready: true, Labels: map[string]string{labelZone: "us-west-2a", labelHost: "far"},
+		Allocatable: resources.List{CPU: 4000, Memory: 16 << 30, Pods: 110}})
+	s.Pods = append(s.Pods, cluster.Pod{Namespace: "blog", Name: "lone", UID: "lone", Phase: "Running", NodeName: "far", Need: resources.List{Pods: 1},
+		AntiAffinity: []cluster.AffinityTerm{{Key: labelHost, Namespaces: []string{"default"}, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "app-0000")}}}}})
+	s.Rules.PackingIterations = cluster.NoIterations
+	w := newProblem(s, ResolveOfferings(s))
+	skipped := map[string]int{}
+	for id, is := range w.topology.away {
+		if is.skipped {
+			skipped[id.namespace]++
+		}
+	}
+	if skipped["evil"] != 3200-499 || skipped["blog"] != 0 {
+		t.Errorf("skipped %v, want 2701 of evil", skipped)
+	}
+	p := PodsFrom(s, ResolveOfferings(s))
+	for _, u := range p.Unplaced {
+		t.Errorf("%s has no place: %s", u.Pod, u.Message())
+	}
+	for _, e := range p.Existing {
+		if strings.HasPrefix(e.Node, "node-") || e.Node == "far" && strings.HasPrefix(e.Pod, "default/app-0000") {
+			t.Errorf("%s is to go to %s", e.Pod, e.Node)
+		}
+	}
+}

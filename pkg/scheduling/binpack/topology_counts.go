@@ -25,8 +25,7 @@ type topologyCounts struct {
 	identities *identityCache
 	eligible   map[filteredKey][]bool // see eligibleDomains
 
-	apart       map[keptApart]bool // see keepsAway
-	byNamespace map[string][]*podClass
+	away map[awayTerm]awayVerdict // see judgeAwayTerms
 
 	lone    []*podClass    // by counter: see onlyCountedClass
 	spreads []topologyRule // by counter: see strictestSpread
@@ -46,6 +45,7 @@ type podCounter struct {
 
 // findKeys lists the domains of every topology key that anything in the snapshot may ask for.
 func (top *topologyCounts) findKeys() {
+	top.judgeAwayTerms()
 	for key := range top.countedKeys() { // each key on its own, so the order does not matter
 		sold := top.catalog.sold.domainsOf(key, top.catalog.offers)
 		all := slices.Clone(sold)
@@ -78,7 +78,7 @@ func (top *topologyCounts) countedKeys() map[string]bool {
 	for i := range top.s.Pods {
 		p := &top.s.Pods[i]
 		for _, t := range p.AntiAffinity {
-			if p.NodeName != "" && top.keepsAway(p, t) {
+			if p.NodeName != "" && top.away[awayTermOf(p, t)].keeps {
 				keys[canonicalKey(t.Key)] = true
 			}
 		}
@@ -168,7 +168,11 @@ func (top *topologyCounts) runningPods() []runningPod {
 		}
 		x := runningPod{pod: p, on: on}
 		for _, t := range p.AntiAffinity {
-			if !top.keepsAway(p, t) {
+			is := top.away[awayTermOf(p, t)]
+			if is.skipped { // whom it keeps away is not known
+				on.room = make([]int64, len(on.room))
+			}
+			if !is.keeps {
 				continue
 			}
 			i := top.counterIndex(canonicalKey(t.Key), topology.OfTerm(t, p.Namespace, top.s.Namespaces), nil)
@@ -178,37 +182,6 @@ func (top *topologyCounts) runningPods() []runningPod {
 		all = append(all, x)
 	}
 	return all
-}
-
-// keepsAway reports whether the term of the pod's anti-affinity selects any pod that waits. Of those that select none
-// nothing is counted: a tenant's terms about its own pods are no work for others.
-func (top *topologyCounts) keepsAway(p *cluster.Pod, t cluster.AffinityTerm) bool {
-	own := len(t.Namespaces) == 0 && t.NamespaceSelector == nil
-	key := keptApart{p.Namespace, t.Selector}
-	if yes, known := top.apart[key]; own && known {
-		return yes
-	}
-	if top.apart == nil {
-		top.apart, top.byNamespace = map[keptApart]bool{}, map[string][]*podClass{}
-		for _, k := range top.classes.list {
-			top.byNamespace[k.pod.Namespace] = append(top.byNamespace[k.pod.Namespace], k)
-		}
-	}
-	g := topology.OfTerm(t, p.Namespace, top.s.Namespaces)
-	yes := slices.ContainsFunc(g.Namespaces, func(ns string) bool {
-		return slices.ContainsFunc(top.byNamespace[ns],
-			func(k *podClass) bool { return g.Selector.Matches(k.pod.Labels) })
-	})
-	if own {
-		top.apart[key] = yes
-	}
-	return yes
-}
-
-// keptApart is whom pods of a namespace keep away from in it.
-type keptApart struct {
-	namespace string
-	selector  *cluster.Selector
 }
 
 // matched lists the counters that count the pod; known is what was asked before.

@@ -1,0 +1,104 @@
+package binpack
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/fairshare"
+	"joiner.sh/pkg/model/topology"
+)
+
+// Required anti-affinity of pods that run keeps pods that wait off their nodes and domains. Each term of its own is
+// compared with the pods that wait, and one that keeps any of them away is counted on each node.
+const (
+	// mostOwnTerms bounds the terms about pods of their own namespace: a cluster may have so many services.
+	mostOwnTerms = 10_000
+	// mostForeignTerms bounds those about pods of other namespaces.
+	mostForeignTerms = 500
+)
+
+// awayTerm is a term of the pods of a namespace. Pods of one shape have the same selectors.
+type awayTerm struct {
+	namespace, key, namespaces  string
+	selector, namespaceSelector *cluster.Selector
+}
+
+func awayTermOf(p *cluster.Pod, t cluster.AffinityTerm) awayTerm {
+	return awayTerm{p.Namespace, t.Key, strings.Join(t.Namespaces, ","), t.Selector, t.NamespaceSelector}
+}
+
+// isForeign reports whether the term may be about pods of other namespaces.
+func (t awayTerm) isForeign() bool { return t.namespaces != "" || t.namespaceSelector != nil }
+
+// awayVerdict is what becomes of a term.
+type awayVerdict struct {
+	keeps   bool // it selects a pod that waits
+	skipped bool // nobody looked, because its namespace has too many
+}
+
+// judgeAwayTerms looks at the terms of running pods, of each namespace at as many as it may have: a tenant's terms are
+// no work for others. Those about nobody who waits are counted nowhere.
+func (top *topologyCounts) judgeAwayTerms() {
+	top.away = map[awayTerm]awayVerdict{}
+	terms := map[awayTerm]cluster.AffinityTerm{}
+	var order [2][]awayTerm // about the own namespace, and about others
+	for i := range top.s.Pods {
+		p := &top.s.Pods[i]
+		if p.NodeName == "" {
+			continue
+		}
+		for _, t := range p.AntiAffinity {
+			id := awayTermOf(p, t)
+			if _, known := terms[id]; known {
+				continue
+			}
+			terms[id] = t
+			at := 0
+			if id.isForeign() {
+				at = 1
+			}
+			order[at] = append(order[at], id)
+		}
+	}
+	if len(terms) == 0 {
+		return
+	}
+	waiting := map[string][]*podClass{}
+	for _, k := range top.classes.list {
+		waiting[k.pod.Namespace] = append(waiting[k.pod.Namespace], k)
+	}
+	for at, most := range []int64{mostOwnTerms, mostForeignTerms} {
+		left := shareTerms(most, order[at])
+		for _, id := range order[at] {
+			if left[id.namespace]--; left[id.namespace] < 0 {
+				top.away[id] = awayVerdict{skipped: true}
+				continue
+			}
+			g := topology.OfTerm(terms[id], id.namespace, top.s.Namespaces)
+			top.away[id] = awayVerdict{keeps: slices.ContainsFunc(g.Namespaces, func(ns string) bool {
+				return slices.ContainsFunc(waiting[ns],
+					func(k *podClass) bool { return g.Selector.Matches(k.pod.Labels) })
+			})}
+		}
+	}
+}
+
+// shareTerms is how many of the terms each namespace may have.
+func shareTerms(most int64, terms []awayTerm) map[string]int64 {
+	count := map[string]int64{}
+	for _, id := range terms {
+		count[id.namespace]++
+	}
+	names := slices.Sorted(maps.Keys(count))
+	wants := make([]int64, len(names))
+	for i, name := range names {
+		wants[i] = count[name]
+	}
+	out := map[string]int64{}
+	for i, share := range fairshare.MaxMin(most, wants) {
+		out[names[i]] = share
+	}
+	return out
+}
