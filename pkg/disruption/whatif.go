@@ -30,6 +30,7 @@ func (st *State) withoutNodesInto(pods []cluster.Pod, s cluster.Snapshot, out ma
 			pods = append(pods, *p)
 			p = &pods[len(pods)-1]
 			p.NodeName, p.Unscheduled, p.Deleting = "", true, time.Time{}
+			p.Need = p.NextNeed()
 		}
 	}
 	s.Pods = pods

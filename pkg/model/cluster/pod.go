@@ -47,7 +47,8 @@ type Pod struct {
 	// annotation karpenter.sh/disruption-cost, without it controller.kubernetes.io/pod-deletion-cost
 	DeletionCost int32 `json:"deletionCost,omitempty"`
 
-	Need         resources.List    `json:"need"` // requests, one pods unit included
+	Need         resources.List    `json:"need"`              // requests, one pods unit included
+	NeedAnew     resources.List    `json:"needAnew,omitzero"` // of another in its stead, where that is not Need
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// required terms, any one of which must hold
 	NodeAffinity [][]requirements.Requirement `json:"nodeAffinity,omitempty"`
@@ -99,6 +100,14 @@ const (
 
 // Key names the pod as namespace/name.
 func (p Pod) Key() string { return p.Namespace + "/" + p.Name }
+
+// NextNeed is what another pod in its stead asks for.
+func (p Pod) NextNeed() resources.List {
+	if p.NeedAnew.IsZero() {
+		return p.Need
+	}
+	return p.NeedAnew
+}
 
 // Terminal reports whether the pod has ended.
 func (p Pod) Terminal() bool { return p.Phase == "Succeeded" || p.Phase == "Failed" }

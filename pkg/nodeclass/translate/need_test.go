@@ -34,3 +34,18 @@ func TestNeed(t *testing.T) {
 		}
 	}
 }
+
+// What a kubelet reports of a pod is what its node lacks, in CPU and memory: it names no other resource, and another pod
+// in its stead asks for what the pod asks for.
+func TestWhatAKubeletReportsOfAPod(t *testing.T) {
+	got := Pod(read[corev1.Pod](t, `{spec: {containers: [{name: a, resources: {requests: {cpu: 300m, memory: 1Mi}}}]},
+		status: {containerStatuses: [{name: a, allocatedResources: {cpu: "180"}, resources: {requests: {cpu: "180", memory: 1Mi, evil.example/x: "5", ephemeral-storage: 1Ti}}}]}}`))
+	asked := resources.List{CPU: 300, Memory: 1 << 20, Pods: 1}
+	if d := cmp.Diff([]resources.List{{CPU: 180_000, Memory: 1 << 20, Pods: 1}, asked, asked}, []resources.List{got.Need, got.NeedAnew, got.NextNeed()}); d != "" {
+		t.Errorf("need, that of the next pod (-want +got):\n%s", d)
+	}
+	same := Pod(read[corev1.Pod](t, `{spec: {containers: [{name: a, resources: {requests: {cpu: 300m}}}]}, status: {containerStatuses: [{name: a, resources: {requests: {cpu: 0.3}}}]}}`))
+	if !same.NeedAnew.IsZero() || same.NextNeed().CPU != 300 {
+		t.Errorf("of a pod that is not resized: %s, and %s", same.Need, same.NeedAnew)
+	}
+}

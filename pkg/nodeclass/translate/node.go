@@ -22,16 +22,18 @@ func Node(n *corev1.Node) cluster.Node {
 		ProviderID:  n.Spec.ProviderID,
 		Created:     n.CreationTimestamp.UTC(),
 		Deleting:    deletionTime(n.ObjectMeta),
-		Labels:      n.Labels,
+		Labels:      boundNodeLabels(n.Labels),
 		Annotations: ourAnnotations(n.Annotations),
 		Taints:      Taints(n.Spec.Taints),
-		Capacity:    Amounts(n.Status.Capacity),
-		Allocatable: Amounts(n.Status.Allocatable),
+		Capacity:    nodeAmounts(n.Status.Capacity),
+		Allocatable: nodeAmounts(n.Status.Allocatable),
 		Finalizer:   slices.Contains(n.Finalizers, karpv1.FinalizerTermination),
 	}
 	for _, c := range n.Status.Conditions {
-		out.Conditions = append(out.Conditions, cluster.Condition{Type: string(c.Type), Status: string(c.Status),
-			Since: c.LastTransitionTime.UTC()})
+		if len(out.Conditions) < mostConditions {
+			out.Conditions = append(out.Conditions, cluster.Condition{Type: string(c.Type), Status: string(c.Status),
+				Since: c.LastTransitionTime.UTC()})
+		}
 		if c.Type == corev1.NodeReady {
 			out.Ready, out.ReadySince = c.Status == corev1.ConditionTrue, c.LastTransitionTime.UTC()
 		}

@@ -53,7 +53,6 @@ func smallPod(p *corev1.Pod) cluster.Pod {
 		Nominated:    p.Status.NominatedNodeName,
 		GraceSec:     defaultGraceSec,
 		DoNotDisrupt: shortAnnotation(p, karpv1.AnnotationDoNotDisrupt),
-		Need:         needOf(p),
 		NodeSelector: stableKeys(p.Spec.NodeSelector),
 		Tolerations:  tolerationsFrom(p.Spec.Tolerations),
 		Holds:        holdsOf(p.Spec.Tolerations),
@@ -61,6 +60,7 @@ func smallPod(p *corev1.Pod) cluster.Pod {
 		HostPorts:    hostPortsOf(p.Spec),
 		DeletionCost: deletionCostOf(p),
 	}
+	out.Need, out.NeedAnew = needOf(p)
 	if p.Spec.Priority != nil {
 		out.Priority = *p.Spec.Priority
 	}
@@ -130,10 +130,43 @@ func onFargate(p *corev1.Pod) bool {
 	return profile || p.Spec.SchedulerName == "fargate-scheduler"
 }
 
-// needOf is what a node must have free for the pod.
-func needOf(p *corev1.Pod) resources.List {
-	requests := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true})
-	return Amounts(requests).With(resources.Pods, 1)
+// needOf is what a node must have free for the pod, and what another in its stead would ask for. They differ while the
+// pod is resized, which its kubelet reports: what a node says makes no other node larger, and names no resource.
+func needOf(p *corev1.Pod) (need, anew resources.List) {
+	asked := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})
+	need = Amounts(asked).With(resources.Pods, 1)
+	if !isResized(p) {
+		return need, resources.List{}
+	}
+	has := Amounts(resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true}))
+	if has.CPU == need.CPU && has.Memory == need.Memory {
+		return need, resources.List{}
+	}
+	anew = need
+	need.CPU, need.Memory = has.CPU, has.Memory
+	return need, anew
+}
+
+// isResized reports whether a container has other CPU or memory than it asks for.
+func isResized(p *corev1.Pod) bool {
+	differs := func(c corev1.Container, has corev1.ResourceList) bool {
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			a, b := c.Resources.Requests[name], has[name]
+			if a.Cmp(b) != 0 {
+				return true
+			}
+		}
+		return false
+	}
+	of := func(containers []corev1.Container, statuses []corev1.ContainerStatus) bool {
+		return slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool {
+			i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == s.Name })
+			return i >= 0 && (s.Resources != nil && differs(containers[i], s.Resources.Requests) ||
+				s.AllocatedResources != nil && differs(containers[i], s.AllocatedResources))
+		})
+	}
+	return of(p.Spec.Containers, p.Status.ContainerStatuses) ||
+		of(p.Spec.InitContainers, p.Status.InitContainerStatuses)
 }
 
 func isCritical(class string) bool {

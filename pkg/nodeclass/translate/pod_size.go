@@ -76,6 +76,9 @@ func sizeOf(p *corev1.Pod) *podSize {
 			s.addValues(v.Name)
 		}
 	}
+	for name := range p.Spec.Overhead {
+		s.addExtended(name)
+	}
 	s.addContainers(p.Spec.InitContainers)
 	s.addContainers(p.Spec.Containers)
 	return s

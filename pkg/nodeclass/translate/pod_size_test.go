@@ -127,3 +127,26 @@ func TestAHeavyPodKeepsItsNode(t *testing.T) {
 		t.Errorf("anti-affinity (-want +got):\n%s\nof labels: %v", d, labels.AntiAffinity)
 	}
 }
+
+// What a kubelet writes into its Node is kept as far as any node needs it: what every node has, and the first of the rest.
+func TestWhatOneNodeMaySay(t *testing.T) {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"topology.kubernetes.io/zone": "a", "karpenter.sh/nodepool": "general"}}}
+	n.Status.Capacity = corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("58")}
+	for i := range 20_000 {
+		n.Labels[fmt.Sprintf("a%05d", i)] = "x"
+		n.Status.Capacity[corev1.ResourceName(fmt.Sprintf("a.b/%05d", i))] = resource.MustParse("1")
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeConditionType(fmt.Sprint("C", i))})
+	}
+	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue})
+	n.Status.Allocatable = n.Status.Capacity
+	got := Node(n)
+	if len(got.Labels) != 1_000 || got.Labels["topology.kubernetes.io/zone"] != "a" || got.Labels["karpenter.sh/nodepool"] != "general" || got.Labels["a00000"] != "x" {
+		t.Errorf("%d labels, zone %q", len(got.Labels), got.Labels["topology.kubernetes.io/zone"])
+	}
+	if c := got.Capacity; len(c.Extended) != 100 || c.CPU != 4_000 || c.Memory != 8<<30 || c.Pods != 58 || len(got.Allocatable.Extended) != 100 || c.Get("a.b/00000") != 1 {
+		t.Errorf("%d extended resources, %d of the allocatable, cpu %d", len(c.Extended), len(got.Allocatable.Extended), c.CPU)
+	}
+	if len(got.Conditions) != 100 || !got.Ready {
+		t.Errorf("%d conditions, ready %t", len(got.Conditions), got.Ready)
+	}
+}

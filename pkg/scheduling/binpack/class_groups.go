@@ -213,6 +213,25 @@ func findPendingPods(s cluster.Snapshot, all []cluster.StateNode) []*cluster.Pod
 	return out
 }
 
+// withNeedsAnew are the pods, of which those on condemned nodes need what another in their stead asks for.
+func withNeedsAnew(pods []cluster.Pod, all []cluster.StateNode) []cluster.Pod {
+	differs := func(p cluster.Pod) bool { return p.NodeName != "" && !p.NeedAnew.IsZero() }
+	if !slices.ContainsFunc(pods, differs) {
+		return pods
+	}
+	condemned := map[string]bool{}
+	for _, h := range all {
+		condemned[h.Name()] = h.Node != nil && h.MarkedForDeletion()
+	}
+	out := slices.Clone(pods)
+	for i := range out {
+		if p := &out[i]; differs(*p) && condemned[p.NodeName] {
+			p.Need = p.NextNeed()
+		}
+	}
+	return out
+}
+
 // replacedAhead is how long before pods are deleted by force their next node is made: it must be ready by then.
 const replacedAhead = 5 * time.Minute
 

@@ -132,6 +132,7 @@ func allWaiting(s cluster.Snapshot) cluster.Snapshot {
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Reschedulable() {
 			p.NodeName, p.Nominated, p.Unscheduled = "", "", true
+			p.Need = p.NextNeed()
 		}
 	}
 	return s

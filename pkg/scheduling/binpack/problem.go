@@ -59,6 +59,7 @@ func newSharedDemand(s cluster.Snapshot) *problem {
 // newDemand is a problem of which only the pods that need a place are known, without those that are set aside.
 func newDemand(s cluster.Snapshot, aside setAside) *problem {
 	w := &problem{s: s, all: s.StateNodes(), classes: &podClasses{shapes: map[string]int{}}}
+	w.s.Pods = withNeedsAnew(s.Pods, w.all)
 	w.classes.limits = cluster.ReadVolumeLimits(w.all)
 	w.stages = stageTeller{s.Rules.Follower, w.classes}
 	w.options = &optionFinder{rules: &w.s.Rules, known: map[string]*loadRequirements{}}

@@ -157,6 +157,7 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[st
 			pods = append(pods, *p)
 			p = &pods[len(pods)-1]
 			p.NodeName, p.Nominated, p.Unscheduled, p.Deleting = "", "", true, time.Time{}
+			p.Need = p.NextNeed()
 		}
 	}
 	s.Pods = pods
