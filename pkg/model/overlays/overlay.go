@@ -1,7 +1,6 @@
 package overlays
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,41 +58,6 @@ func groupPools(s cluster.Snapshot, types func(class string) []instancetypes.Typ
 		}
 	}
 	return out, index
-}
-
-// overlayTraits are what overlays can tell pools apart by.
-type overlayTraits struct {
-	keys  []string                   // of labels
-	names []requirements.Requirement // on the pool's name
-}
-
-func newTraits(overlays []cluster.Overlay) overlayTraits {
-	var t overlayTraits
-	for _, o := range overlays {
-		for _, r := range o.Requirements.All() {
-			if r.Key == api.LabelNodePool {
-				t.names = append(t.names, r)
-			} else {
-				t.keys = append(t.keys, r.Key)
-			}
-		}
-	}
-	slices.Sort(t.keys)
-	t.keys = slices.Compact(t.keys)
-	return t
-}
-
-// traitsOf is everything about a pool that matters to overlays; pools with the same are alike to them.
-func (t overlayTraits) traitsOf(p cluster.Pool) string {
-	id := p.ClassKey()
-	for _, k := range t.keys {
-		v, ok := p.Labels[k]
-		id += fmt.Sprintf("|%t %q", ok, v)
-	}
-	for _, r := range t.names {
-		id += fmt.Sprintf("|%t", r.Has(p.Name))
-	}
-	return id
 }
 
 // ByPool returns what each pool of the snapshot may launch under the snapshot's overlays, and with what its nodes cost
@@ -217,10 +181,7 @@ func applyInOrder(overlays []cluster.Overlay, shelves []PoolOfferings) *overlayB
 	for i := range b.entries {
 		b.entries[i] = make([]typeOverlay, len(shelves[i].Types))
 	}
-	sorted := slices.Clone(overlays)
-	slices.SortFunc(sorted, func(x, y cluster.Overlay) int {
-		return cmp.Or(cmp.Compare(y.Weight, x.Weight), strings.Compare(y.Name, x.Name))
-	})
+	sorted := boundOverlays(overlays)
 	for i := range sorted {
 		o := &sorted[i]
 		v := Verdict{Overlay: o.Name, Invalid: o.Message}
@@ -372,7 +333,7 @@ func pricedOffering(f instancetypes.Offering, o *cluster.Overlay) instancetypes.
 	case !f.PriceKnown():
 		return f
 	}
-	return f.AtPrice(max(0, f.InstanceUSD()*(1+o.Change.Percent/100)+o.Change.USD))
+	return f.AtPrice(min(MostPrice, max(0, f.InstanceUSD()*(1+o.Change.Percent/100)+o.Change.USD)))
 }
 
 // withCapacity is the type with the overlay's amount of the resource. Huge pages come out of the memory that pods may

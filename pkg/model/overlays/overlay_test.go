@@ -161,6 +161,32 @@ func TestHugePages(t *testing.T) {
 	}
 }
 
+// BenchmarkManyOverlays are overlays of as many requirements as all together may have, which hold for every type.
+func BenchmarkManyOverlays(b *testing.B) {
+	w := scenario.New()
+	for i := range 1200 {
+		w.Types = append(w.Types, instancetypes.Type{Name: fmt.Sprint("t", i), Offerings: make([]instancetypes.Offering, 8)})
+	}
+	for i := range 10 {
+		w.Snapshot.Pools = append(w.Snapshot.Pools, cluster.Pool{Name: fmt.Sprint("p", i), Class: "default", Labels: map[string]string{fmt.Sprint("l", i): "x"}})
+	}
+	for i := range 10 {
+		o := cluster.Overlay{Name: fmt.Sprint("o", i), Weight: int32(i), Change: &cluster.PriceChange{Percent: 1}}
+		o.Requirements = requirements.NewSet(requirements.None(fmt.Sprint("l", i)))
+		for k := range 98 {
+			r, _ := requirements.NewRequirement(fmt.Sprint("key-", k), requirements.NotIn, "a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
+			o.Requirements = o.Requirements.And(r)
+		}
+		w.Snapshot.Overlays = append(w.Snapshot.Overlays, o)
+	}
+	for b.Loop() {
+		market := overlays.ByPool(w.Snapshot, w.Market)
+		for _, p := range w.Snapshot.Pools {
+			market(p)
+		}
+	}
+}
+
 func BenchmarkMarket(b *testing.B) {
 	w := scenario.New()
 	for i := range 1200 {
@@ -178,6 +204,33 @@ func BenchmarkMarket(b *testing.B) {
 				b.Fatal("not overlaid")
 			}
 		}
+	}
+}
+
+// Overlays are applied up to 1,000 requirements in all, the heaviest first; the others say why they are not, and tell no
+// pools apart.
+func TestOverlaysShareTheWork(t *testing.T) {
+	s, half := scenario.New().Snapshot, 0.5
+	for i := range 30 {
+		o := cluster.Overlay{Name: fmt.Sprintf("o%02d", i), Weight: int32(i), Price: &half}
+		for k := range 49 {
+			o.Requirements = o.Requirements.And(requirements.None(fmt.Sprintf("key-%d-%d", i, k)))
+		}
+		s.Overlays = append(s.Overlays, o)
+		s.Pools = append(s.Pools, cluster.Pool{Name: fmt.Sprintf("p%02d", i), Class: "default", Labels: map[string]string{fmt.Sprintf("key-%d-1", i): "x"}})
+	}
+	types := facts(t)
+	shelves := overlays.OfferingsByPool(s, func(string) []instancetypes.Type { return types })
+	inForce := 0
+	for _, v := range overlays.JudgeOverlays(s.Overlays, shelves) {
+		if v.InForce() {
+			inForce++
+		} else if v.Overlay > "o09" || v.Invalid != "NodeOverlays of more weight, or later by name, use up the 1000 requirements that all together may have: remove some, or say it with fewer" {
+			t.Errorf("%s: %q %q", v.Overlay, v.Invalid, v.Conflict)
+		}
+	}
+	if inForce != 20 || len(shelves) != 21 {
+		t.Errorf("%d overlays are in force, want 20; %d shelves, want 21", inForce, len(shelves))
 	}
 }
 

@@ -16,6 +16,31 @@ import (
 	"joiner.sh/pkg/api/v1alpha1"
 )
 
+// What one overlay may say.
+const (
+	// MostPrice is several times what the dearest instance costs, in USD per hour.
+	MostPrice = 10_000
+	// mostValues bounds the values of all requirements: there are about 800 instance types.
+	mostValues = 1_000
+	// mostCapacity bounds the resources: each is a dimension of the room of every node.
+	mostCapacity = 32
+)
+
+// FindExcess says what of the overlay is too much, empty for nothing.
+func FindExcess(o *v1alpha1.NodeOverlay) string {
+	values := 0
+	for _, r := range o.Spec.Requirements {
+		values += len(r.Values)
+	}
+	switch {
+	case values > mostValues:
+		return fmt.Sprintf("its requirements have %d values, more than %d", values, mostValues)
+	case len(o.Spec.Capacity) > mostCapacity:
+		return fmt.Sprintf("it gives nodes %d resources, more than %d", len(o.Spec.Capacity), mostCapacity)
+	}
+	return ""
+}
+
 // ValidateOverlay are the rules that the schema cannot check.
 func ValidateOverlay(o *v1alpha1.NodeOverlay) []string {
 	var out []string
@@ -37,11 +62,11 @@ func ValidateOverlay(o *v1alpha1.NodeOverlay) []string {
 func requirementProblems(r v1alpha1.Requirement) []string {
 	var out []string
 	if len(validation.IsQualifiedName(r.Key)) > 0 {
-		out = append(out, fmt.Sprintf("requirement key %q is no label key", r.Key))
+		out = append(out, fmt.Sprintf("requirement key %.80q is no label key", r.Key))
 	}
 	for _, v := range r.Values {
 		if len(validation.IsValidLabelValue(v)) > 0 {
-			out = append(out, fmt.Sprintf("requirement %s has a value that no label can have: %q", r.Key, v))
+			out = append(out, fmt.Sprintf("requirement %s has a value that no label can have: %.80q", r.Key, v))
 		}
 	}
 	types := []string{karpv1.CapacityTypeOnDemand, karpv1.CapacityTypeReserved, karpv1.CapacityTypeSpot}

@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,6 +32,33 @@ func TestOverlay(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, Overlay(read[v1alpha1.NodeOverlay](t, c.text))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.text, diff)
+		}
+	}
+}
+
+// An overlay that says too much, or what no instance costs, says so and is not applied.
+func TestAnOverlayThatSaysTooMuch(t *testing.T) {
+	many := func(n int, format string) string {
+		var out []string
+		for i := range n {
+			out = append(out, fmt.Sprintf(format, i))
+		}
+		return strings.Join(out, ",")
+	}
+	for text, want := range map[string]string{
+		`{requirements: [{key: a, operator: In, values: [` + many(1000, "v%d") + `]}]}`:                                      "",
+		`{requirements: [{key: a, operator: In, values: [` + many(1000, "v%d") + `]}, {key: b, operator: In, values: [x]}]}`: "its requirements have 1001 values, more than 1000",
+		`{requirements: [], capacity: {` + many(32, "a.b/%d: 1") + `}}`:                                                      "",
+		`{requirements: [], capacity: {` + many(33, "a.b/%d: 1") + `}}`:                                                      "it gives nodes 33 resources, more than 32",
+		`{requirements: [], price: "10000"}`:                                                                                 "",
+		`{requirements: [], price: "10001"}`:                                                                                 `price "10001" is not from 0 to 10000 USD per hour`,
+		`{requirements: [], price: "NaN"}`:                                                                                   `price "NaN" is not from 0 to 10000 USD per hour`,
+		`{requirements: [], priceAdjustment: "-Inf"}`:                                                                        `priceAdjustment "-Inf" is no amount`,
+		`{requirements: [{key: a, operator: In, values: ["` + strings.Repeat("x", 90) + `"]}]}`:                              `requirement a has a value that no label can have: "` + strings.Repeat("x", 80) + `"`,
+	} {
+		got := Overlay(read[v1alpha1.NodeOverlay](t, "{metadata: {name: o}, spec: "+text+"}"))
+		if got.Message != want || want != "" && strings.HasPrefix(want, "it") && len(got.Requirements.All())+len(got.Capacity) > 0 {
+			t.Errorf("%.120s: %q, want %q", text, got.Message, want)
 		}
 	}
 }
