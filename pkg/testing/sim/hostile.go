@@ -26,8 +26,9 @@ const HostileNamespace = "evil"
 // hostileDraw draws a cluster that tenants share.
 type hostileDraw struct {
 	*rand.Rand
-	now   time.Time
-	types []instancetypes.Type
+	now     time.Time
+	types   []instancetypes.Type
+	daemons []translate.DaemonTemplate // of the hostile
 }
 
 // HostileCluster is a cluster of tenants who mean nobody ill, and the same beside hostile ones: their objects are as
@@ -60,6 +61,8 @@ func HostileCluster(seed uint64, market instancetypes.Catalog) (alone, beside cl
 	for range 1 + d.IntN(3) {
 		words = append(words, d.addHostility(&beside, len(words)))
 	}
+	list := translate.PodList{}
+	beside.Daemons = append(beside.Daemons, list.SampleDaemons(d.daemons)...)
 	return alone, beside, words
 }
 
@@ -141,7 +144,7 @@ type hostility struct {
 }
 
 func hostilities() []hostility {
-	return slices.Concat(hostileSelectors(), hostileAmounts(), hostileDaemons())
+	return slices.Concat(hostileSelectors(), hostileAmounts(), hostileDaemons(), hostileObjects())
 }
 
 // hostileSelectors are pods that ask for much of their nodes.
@@ -232,32 +235,46 @@ func hostileAmounts() []hostility {
 // hostileDaemons are DaemonSets that would take all room, or keep others off it.
 func hostileDaemons() []hostility {
 	return []hostility{
-		{"a DaemonSet that fits nowhere", func(d *hostileDraw, s *cluster.Snapshot, name string) {
+		{"a DaemonSet that fits nowhere", func(d *hostileDraw, _ *cluster.Snapshot, name string) {
 			p := d.pod(HostileNamespace, name)
 			p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("1000000")
-			d.addDaemon(s, p)
+			d.addDaemon(p)
 		}},
-		{"a DaemonSet that keeps away from its own kind", func(d *hostileDraw, s *cluster.Snapshot, name string) {
+		{"DaemonSets that fit alone and not together", func(d *hostileDraw, _ *cluster.Snapshot, name string) {
+			for i := range 2 + d.IntN(3) {
+				p := d.pod(HostileNamespace, fmt.Sprintf("%s-%d", name, i))
+				p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("4")
+				d.addDaemon(p)
+			}
+		}},
+		{"many DaemonSets", func(d *hostileDraw, _ *cluster.Snapshot, name string) {
+			for i := range 1000 {
+				p := d.pod(HostileNamespace, fmt.Sprintf("%s-%d", name, i))
+				p.Spec.NodeSelector = map[string]string{fmt.Sprintf("example.com/none-%d", i): "x"}
+				d.addDaemon(p)
+			}
+		}},
+		{"a DaemonSet that keeps away from its own kind", func(d *hostileDraw, _ *cluster.Snapshot, name string) {
 			p := d.pod(HostileNamespace, name)
 			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: antiAffinity(33+d.IntN(100), corev1.LabelHostname,
 				&metav1.LabelSelector{MatchLabels: p.Labels}, nil)}
-			d.addDaemon(s, p)
+			d.addDaemon(p)
 		}},
-		{"a DaemonSet with many labels and ports", func(d *hostileDraw, s *cluster.Snapshot, name string) {
+		{"a DaemonSet with many labels and ports", func(d *hostileDraw, _ *cluster.Snapshot, name string) {
 			p := d.pod(HostileNamespace, name)
 			for i := range int32(40) {
 				c := &p.Spec.Containers[0]
 				c.Ports = append(c.Ports, corev1.ContainerPort{ContainerPort: 80, HostPort: 2000 + i})
 			}
-			d.addDaemon(s, p)
+			d.addDaemon(p)
 		}},
 	}
 }
 
-func (d *hostileDraw) addDaemon(s *cluster.Snapshot, p *corev1.Pod) {
+func (d *hostileDraw) addDaemon(p *corev1.Pod) {
 	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID}}
 	set.Spec.Template.Labels, set.Spec.Template.Spec = p.Labels, p.Spec
-	s.Daemons = append(s.Daemons, translate.DaemonPod(set))
+	d.daemons = append(d.daemons, translate.NewDaemonTemplate(set))
 }
 
 func (d *hostileDraw) addHostility(s *cluster.Snapshot, number int) string {

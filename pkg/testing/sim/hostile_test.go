@@ -14,6 +14,7 @@ import (
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/provisioning"
 	"joiner.sh/pkg/testing/objects"
+	"joiner.sh/pkg/testing/shortrun"
 	"joiner.sh/pkg/testing/sim"
 )
 
@@ -39,6 +40,9 @@ func hostileProblems(alone, beside cluster.Snapshot) (bad []string) {
 		bad = append(bad, "fault: "+f.Why)
 	}
 	for _, l := range with.AllLaunches() {
+		if n := len(l.Requirements.All()); n > 100 {
+			bad = append(bad, fmt.Sprintf("a launch has %d requirements, of which a NodeClaim takes 100", n))
+		}
 		for k, v := range l.Labels {
 			if why := slices.Concat(validation.IsQualifiedName(k), validation.IsValidLabelValue(v)); len(why) > 0 {
 				bad = append(bad, fmt.Sprintf("label %s=%q of a launch: %s", k, v, why[0]))
@@ -82,4 +86,18 @@ func TestHostileTenants(t *testing.T) {
 		t.Errorf("of %d kinds of hostility %d were drawn", sim.Hostilities(), len(seen))
 	}
 	t.Logf("%d clusters: %v", n, seen)
+}
+
+var hostileTime = shortrun.NewCount("hostile-time", 40, 2, "how many worlds with a hostile tenant to play over time")
+
+// TestHostileTenantsOverTime plays a tenant who means the others ill beside apps that come, grow, shrink and are
+// interrupted, while all functions run: make hostile SEEDS=n. No pod of the others waits longer for it, or stays on a
+// node that is to go.
+func TestHostileTenantsOverTime(t *testing.T) {
+	eachSeed(hostileTime.N(), func(seed uint64) {
+		r := sim.RunScenario(t, sim.Scenario{Seed: seed, Catalog: objects.FewTypes(), Hostile: true, KeepAll: *story})
+		if len(r.Violations) > 0 {
+			t.Errorf("seed %d: %s\n%s", seed, r.Violations[0], r.Trace)
+		}
+	})
 }

@@ -33,6 +33,9 @@ type Scenario struct {
 	// Short plays nodes that turn out to have less for pods than was estimated instead of a storm.
 	Short bool
 
+	// Hostile plays a tenant who means the others ill instead of a storm.
+	Hostile bool
+
 	// CacheFault is what is wrong with the caches of all functions; empty for nothing.
 	CacheFault CacheFault
 
@@ -107,6 +110,8 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 			w.playStopped(*s.Stopped)
 		case s.Short:
 			w.playShort(s.Seed)
+		case s.Hostile:
+			w.playHostile(s.Seed)
 		case s.Notices != nil:
 			notices = w.playNoticeStorm(*s.Notices)
 		case s.Day > 0:

@@ -107,6 +107,9 @@ func (w *workloads) reconcileDaemon(a *app) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.api.nodes)) {
 		n := w.api.nodes[name]
+		if t, known := w.catalog.types[n.Labels[labelType]]; known && !a.pattern.Need.FitsIn(t.Allocatable) {
+			continue // its pod waits
+		}
 		if have[name] || n.down || len(cluster.Untolerated(hardTaints(n.Taints), a.pattern.Tolerations)) > 0 {
 			continue
 		}

@@ -33,6 +33,7 @@ type world struct {
 	trial      *rolloutTrial     // of a NodeRollout; nil without one
 	stopped    *stoppedTrial     // of stopped capacity; nil without
 	short      *shortNodes       // of nodes smaller than estimated; nil without
+	hostile    *hostileTrial     // of a hostile tenant; nil without
 	spot       *spotStore        // of spot pools; nil where they are not learned
 	book       *disruptionReport // of a day; nil in a storm
 	ceilings   ceilings
@@ -73,7 +74,7 @@ func (w *world) setUp(s Scenario) {
 	if s.Notices != nil {
 		w.plan.share = stackShare
 	}
-	if s.Short {
+	if s.Short || s.Hostile {
 		w.plan.share = 0
 	}
 	if s.Day > 0 || s.Notices != nil {
@@ -95,7 +96,7 @@ func (w *world) setUp(s Scenario) {
 	w.focusPools()
 	w.drawClasses()
 	w.drawCommitment()
-	if s.Day == 0 && s.Notices == nil && s.Trial == nil && s.Stopped == nil && !s.Short {
+	if s.Day == 0 && s.Notices == nil && s.Trial == nil && s.Stopped == nil && !s.Short && !s.Hostile {
 		w.deployCeilings(s.Seed, s.Ceiling)
 	}
 	for _, f := range Functions(w.rules, w.plan.share) {
