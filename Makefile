@@ -162,7 +162,12 @@ all-units: $(CONTROLLER_GEN) $(GOVULNCHECK)
 	$(STEP) 'a planted vulnerability is found' '30 s' go test -vet=off -count=1 ./infra/release -run Vulnerabilit -args -govulncheck $(BIN)/govulncheck
 	@for f in 'pkg/model/requirements FuzzModel' 'pkg/model/requirements FuzzAlgebra' 'pkg/model/compact FuzzReadValue' \
 		'pkg/providers/kube FuzzDecodeCheckpoint' 'pkg/workload FuzzParse' 'pkg/workload/manifest FuzzParse' \
-		'pkg/model/instancetypes FuzzDecodeCatalog' 'events FuzzDecode' 'pkg/providers/kube FuzzListBody' 'pkg/cli FuzzControls'; do \
+		'pkg/model/instancetypes FuzzDecodeCatalog' 'events FuzzDecode' 'pkg/providers/kube FuzzListBody' 'pkg/cli FuzzControls' \
+		'pkg/nodeclaim/bootstrap FuzzUserData' 'pkg/testing/sim FuzzTenant' 'pkg/nodeclass/translate FuzzPod' \
+		'pkg/nodeclass/translate FuzzNode' 'pkg/nodeclass/translate FuzzOverlay' 'pkg/nodeclass/translate FuzzBuffer' \
+		'pkg/controllers/webhook FuzzPush' 'pkg/providers/kube FuzzTotals' 'pkg/providers/kube FuzzRevision' \
+		'pkg/providers/store FuzzData' 'pkg/providers/invoke FuzzReason' 'pkg/model/spotpools FuzzDecode' \
+		'pkg/decisionlog FuzzDecodePass' 'pkg/nodeclass FuzzLearned'; do \
 		set -- $$f; .ci/step "fuzz $$2 of $$1" '20 s' go test -vet=off ./$$1 -run XXX -fuzz "^$$2$$" -fuzztime 10s; done
 
 SIM := go test -vet=off -count=1 -timeout 30m ./pkg/testing/sim
@@ -170,7 +175,7 @@ SIM := go test -vet=off -count=1 -timeout 30m ./pkg/testing/sim
 .PHONY: all-seeds
 all-seeds:
 	$(STEP) '260 more seeds, 300 in all' '2 minutes' $(SIM) -run 'TestSeeds$$' -args -first 41 -seeds 260 -progress
-	$(STEP) '2,000 clusters with hostile tenants' '2 minutes' $(SIM) -run 'TestHostileTenants$$' -args -hostile 2000
+	$(STEP) '2,000 clusters with hostile tenants, 100 over time' '4 minutes' $(SIM) -run 'TestHostileTenants' -args -hostile 2000 -hostile-time 100
 	$(STEP) '200 rollouts' '2 minutes' $(SIM) -run 'TestRollouts$$' -args -first 21 -trials 200
 	$(STEP) '100 buffers of stopped capacity' '2 minutes' $(SIM) -run 'TestStoppedCapacity$$|TestAStoppedNodeIsNoDelay$$' -args -first 9 -buffers 100
 	$(STEP) '64 storms that learn spot pools' '2 minutes' $(SIM) -run 'TestSpotPools$$' -args -first 11 -spot 64
@@ -258,8 +263,9 @@ buffers: ## simulate buffers of stopped capacity while starts are refused, peopl
 	@go test ./pkg/testing/sim -run 'TestStoppedCapacity$$|TestAStoppedNodeIsNoDelay$$' -v -count=1 -timeout 0 -args -buffers $(or $(SEEDS),400) -first $(or $(FIRST_SEED),1)
 
 .PHONY: hostile
-hostile: ## draw clusters with hostile tenants beside others, who get what they would get without: SEEDS=n FIRST_SEED=s
+hostile: ## draw clusters with hostile tenants beside others, who get what they would get without, and play some over time: SEEDS=n FIRST_SEED=s
 	@go test ./pkg/testing/sim -run 'TestHostileTenants$$' -v -count=1 -timeout 0 -args -hostile $(or $(SEEDS),2000) -first $(or $(FIRST_SEED),1)
+	@go test ./pkg/testing/sim -run 'TestHostileTenantsOverTime$$' -v -count=1 -timeout 0 -args -hostile-time $(or $(SEEDS),100) -first $(or $(FIRST_SEED),1)
 
 .PHONY: spot-pools
 spot-pools: ## simulate storms in which spot pools are learned, the record is lost and invocations die: SEEDS=n FIRST_SEED=s
