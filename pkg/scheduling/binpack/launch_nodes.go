@@ -168,6 +168,7 @@ func (x plannedNode) asLaunch() plan.Launch {
 		requirements.Of(labelCapacity, capacities...))
 	set = withoutRestricted(set.AndSet(chooseCustomLabels(b.open,
 		func(r requirements.Requirement) string { return p.customLabelValues(r)[0] })))
+	set = withoutAbsent(set, p.req)
 	for _, r := range set.All() {
 		if v, ok := r.Single(); ok && !isWellKnownLabel(r.Key) {
 			l.Labels[r.Key] = v
@@ -183,6 +184,21 @@ func (x plannedNode) asLaunch() plan.Launch {
 	l.Annotations[api.AnnotationNominatedPods] = strings.Join(l.Pods, ",")
 	l.Requirements = set
 	return l
+}
+
+// fewRequirements are written as they are. The API server takes a hundred of a NodeClaim, and one may be three entries.
+const fewRequirements = 60
+
+// withoutAbsent is the set without what pods do not want of labels that no node of the pool has, where it is much: the
+// API server would refuse the NodeClaim, to all pods that are to be there.
+func withoutAbsent(set, pool requirements.Set) requirements.Set {
+	if len(set.All()) <= fewRequirements {
+		return set
+	}
+	return requirements.Sorted(slices.DeleteFunc(slices.Clone(set.All()), func(r requirements.Requirement) bool {
+		_, has := pool.Get(r.Key)
+		return r.AllowsAbsent() && !has && !isWellKnownLabel(r.Key)
+	}))
 }
 
 // withoutRestricted is the set without what no NodeClaim may ask for. All that pods may demand of such labels is their
