@@ -166,7 +166,7 @@ all-units: $(CONTROLLER_GEN) $(GOVULNCHECK)
 		'pkg/nodeclaim/bootstrap FuzzUserData' 'pkg/testing/sim FuzzTenant' 'pkg/nodeclass/translate FuzzPod' \
 		'pkg/nodeclass/translate FuzzNode' 'pkg/nodeclass/translate FuzzOverlay' 'pkg/nodeclass/translate FuzzBuffer' \
 		'pkg/controllers/webhook FuzzPush' 'pkg/providers/kube FuzzTotals' 'pkg/providers/kube FuzzRevision' \
-		'pkg/providers/store FuzzData' 'pkg/providers/invoke FuzzReason' 'pkg/model/spotpools FuzzDecode' \
+		'pkg/providers/store FuzzData' 'pkg/providers/invoke FuzzReason' \
 		'pkg/decisionlog FuzzDecodePass' 'pkg/nodeclass FuzzLearned'; do \
 		set -- $$f; .ci/step "fuzz $$2 of $$1" '20 s' go test -vet=off ./$$1 -run XXX -fuzz "^$$2$$" -fuzztime 10s; done
 
@@ -178,7 +178,6 @@ all-seeds:
 	$(STEP) '2,000 clusters with hostile tenants, 100 over time' '4 minutes' $(SIM) -run 'TestHostileTenants' -args -hostile 2000 -hostile-time 100
 	$(STEP) '200 rollouts' '2 minutes' $(SIM) -run 'TestRollouts$$' -args -first 21 -trials 200
 	$(STEP) '100 buffers of stopped capacity' '2 minutes' $(SIM) -run 'TestStoppedCapacity$$|TestAStoppedNodeIsNoDelay$$' -args -first 9 -buffers 100
-	$(STEP) '64 storms that learn spot pools' '2 minutes' $(SIM) -run 'TestSpotPools$$' -args -first 11 -spot 64
 	$(STEP) 'a day of 24 hours' '2 minutes' $(SIM) -run 'TestDay$$' -args -hours 24 -from 0 -days 1
 
 # What tests of the local environment said to AWS and what it answered, for make wire.
@@ -266,10 +265,6 @@ buffers: ## simulate buffers of stopped capacity while starts are refused, peopl
 hostile: ## draw clusters with hostile tenants beside others, who get what they would get without, and play some over time: SEEDS=n FIRST_SEED=s
 	@go test ./pkg/testing/sim -run 'TestHostileTenants$$' -v -count=1 -timeout 0 -args -hostile $(or $(SEEDS),2000) -first $(or $(FIRST_SEED),1)
 	@go test ./pkg/testing/sim -run 'TestHostileTenantsOverTime$$' -v -count=1 -timeout 0 -args -hostile-time $(or $(SEEDS),100) -first $(or $(FIRST_SEED),1)
-
-.PHONY: spot-pools
-spot-pools: ## simulate storms in which spot pools are learned, the record is lost and invocations die: SEEDS=n FIRST_SEED=s
-	@go test ./pkg/testing/sim -run 'TestSpotPools$$' -v -count=1 -timeout 0 -args -spot $(or $(SEEDS),128) -first $(or $(FIRST_SEED),1)
 
 .PHONY: day
 day: ## 24 simulated hours of work that breathes, with disruption: what they cost, and that nothing goes to and fro: SEEDS=n FIRST_SEED=s

@@ -29,8 +29,6 @@ func forms() map[string]map[string]any {
 		"alarms":                  {"alarmEmail": "a@example.com", "priceAlarmUSD": "10"},
 		"alarms-essential":        {"alarms": "essential"},
 		"commitments":             {"commitments": "true"},
-		"spot-pools":              {"podInterruptionCostUSD": "auto"},
-		"spot-pools-shared":       {"podInterruptionCostUSD": "0.02", "spotRecordBucket": "records"},
 		"company":                 {"permissionsBoundary": boundary, "kmsKey": ownKey, "tags": map[string]any{"owner": "platform"}},
 		"dashboard":               {"dashboard": "false"},
 		"deployment":              {"deployment": "2"},

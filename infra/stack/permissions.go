@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 
 	"joiner.sh/pkg/decisionlog"
-	"joiner.sh/pkg/model/spotpools"
 	"joiner.sh/pkg/settings"
 )
 
@@ -240,27 +239,7 @@ func refreshAllows(p permissions) []statement {
 		p.readCatalog(),
 		{sid: "WriteCatalog", actions: []string{"s3:PutObject"},
 			resources: []string{*p.bucket.BucketArn() + "/" + CatalogKey, *p.bucket.BucketArn() + "/" + AuthorityKey}},
-	}, p.instanceProfiles()...), append(commitments, p.recordSpotPools()...)...), rehearse...)
-}
-
-// recordSpotPools is for the cluster's record of spot pools, beside those of others whose pools are the same.
-func (p permissions) recordSpotPools() []statement {
-	set := p.props.Functions
-	if set.PodInterruptionCostUSD == 0 {
-		return nil
-	}
-	place := spotpools.Place{Account: *p.Account(), Region: *p.Region()}
-	bucket, out := *p.bucket.BucketArn(), []statement(nil)
-	if set.SpotRecordBucket != "" {
-		bucket = p.arn("s3", "", "", set.SpotRecordBucket)
-		out = append(out, statement{sid: "ListSpotRecords", actions: []string{"s3:ListBucket"},
-			resources: []string{bucket}})
-	}
-	return append(out,
-		statement{sid: "ReadSpotRecords", actions: []string{"s3:GetObject"},
-			resources: []string{bucket + "/" + place.Prefix() + "*"}},
-		statement{sid: "WriteSpotRecord", actions: []string{"s3:PutObject"},
-			resources: []string{bucket + "/" + place.KeyOf(p.cluster)}})
+	}, p.instanceProfiles()...), commitments...), rehearse...)
 }
 
 // imageParameters are those that hold images of the user's own.

@@ -24,10 +24,6 @@ func TestRefreshMayDoWhatItsSettingsSay(t *testing.T) {
 		{map[string]any{"commitments": "true"}, "DescribeSavingsPlans: savingsplans:DescribeSavingsPlans savingsplans:DescribeSavingsPlanRates\n", "no such thing"},
 		{map[string]any{"commitments": "false"}, "PassNodeRole: iam:PassRole\n", "savingsplans:"},
 		{map[string]any{"commitments": "false"}, "PassNodeRole: iam:PassRole\n", "ec2:DescribeReservedInstances"},
-		{map[string]any{"podInterruptionCostUSD": "auto"}, "WriteSpotRecord: s3:PutObject\n", "ListSpotRecords"},
-		{map[string]any{"podInterruptionCostUSD": "auto", "spotRecordBucket": "records"},
-			"ListSpotRecords: s3:ListBucket\n  on arn:${AWS::Partition}:s3:::records\n", "no such thing"},
-		{map[string]any{"podInterruptionCostUSD": "off", "spotRecordBucket": "records"}, "PassNodeRole: iam:PassRole\n", "SpotRecord"},
 		{map[string]any{"dryRunValidation": "false"}, "PassNodeRole: iam:PassRole\n", "ec2:RunInstances"},
 	} {
 		given := map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}

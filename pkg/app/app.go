@@ -165,7 +165,6 @@ func decisionSettings(v settings.Values) cluster.Settings {
 		DeclaredNodeUSD:           v.PerNodeOverheadUSD,
 		MaxSpotPoolFraction:       v.MaxSpotPoolFraction,
 		PodEvictionCostUSD:        v.PodEvictionCostUSD,
-		PodInterruptionCostUSD:    podInterruptionCost(v),
 		DriftedPerCommand:         v.DriftedPerCommand,
 		NoSpotToSpotConsolidation: !v.SpotToSpotConsolidation,
 		LaunchTimeout:             launchTimeout,

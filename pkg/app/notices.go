@@ -76,7 +76,7 @@ func (a *App) newInterruption(function string) notices.Controller {
 	return notices.Controller{Deps: a.newDeps(""),
 		Read: a.kube.Claims, Node: a.kube.Nodes, Claims: a.kube.Claims, Nodes: a.kube.Nodes, SoldOut: a.ledger,
 		Pods: a.kube.Pods, Pools: a.kube.Pools,
-		Quota: quota, Spot: newSpotEvents(a),
+		Quota:   quota,
 		Foreign: &a.foreign, Provision: a.wakeProvision(function), Lifecycle: a.wakeLifecycle(function),
 		SoldOutFor: unavailableOfferingTTL,
 		Rebalance: interruption.RebalancePolicy{Choice: interruption.RebalanceChoice(a.set.Rebalance),

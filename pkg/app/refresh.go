@@ -26,28 +26,24 @@ func (a *App) Refresh(ctx context.Context, event json.RawMessage) error {
 	}
 	a.findAuthority = func(ctx context.Context) (string, error) { return describeAuthority(ctx, a) }
 	info, err := clusterInfoNow(ctx, a)
-	r := a.newRefresh(ctx, info)
+	r := a.newRefresh(info)
 	if err != nil {
 		r.Finder = nil
 	}
 	return errors.Join(err, r.Run(ctx))
 }
 
-func (a *App) newRefresh(ctx context.Context, info launch.Cluster) refresh.Controller {
+func (a *App) newRefresh(info launch.Cluster) refresh.Controller {
 	finder := &discovery.ClassResolver{EC2: ec2.NewFromConfig(a.aws), SSM: ssm.NewFromConfig(a.aws),
 		IAM:    iam.NewFromConfig(a.aws),
 		Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR,
 		Isolated: a.set.IsolatedVPC, Now: time.Now}
 	looking := *finder
 	looking.Isolated = true // makes no instance profile
-	market := newCatalogRefresher(a)
 	r := refresh.Controller{Deps: a.newDeps(""), Every: a.set.RefreshInterval,
 		Finder: finder, Preview: &looking, Classes: classWriter{a.kube.Classes},
-		Pools: poolWriter{a.kube.Pools, a.kube.Claims}, Nodes: a.kube.Nodes, Market: market,
+		Pools: poolWriter{a.kube.Pools, a.kube.Claims}, Nodes: a.kube.Nodes, Market: newCatalogRefresher(a),
 		Overlays: a.kube.Overlays, Buffers: a.kube.Buffers, Prices: a.store, Cluster: info, Deployed: a.deployed}
-	if l := newSpotLearner(ctx, a); l != nil {
-		r.Spot, r.Market = l, market.WithSpotPools(l.Latest)
-	}
 	if a.set.DryRunValidation {
 		r.Rehearse = a.fleet
 	}

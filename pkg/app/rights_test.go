@@ -81,10 +81,6 @@ func portNeeds() map[string]string {
 		"ZonalShifts.ListShifts":         "", // the setting that turns it on brings the right
 		"Pools.AnnotateClaim":            patchClaim, "Pools.ListClaims": readClaims, "Pools.ListPools": readPools, "Pools.PatchPoolMeta": "patch nodepools.karpenter.sh",
 		"Pools.WritePoolStatus": "patch nodepools.karpenter.sh/status", "RateQuota.TakeOne": writeRecord,
-		"Claims.ListClaims": readClaims, "Events.ListSpotEvents": readRecord, "Events.ForgetSpotEvents": writeRecord,
-		"SpotPoolEvents.NoteSpotEvents": writeRecord,
-		// the setting that turns them on brings the rights to the bucket
-		"SpotPools.Learn": "", "Records.ReadOwn": "", "Records.ReadOthers": "", "Records.WriteOwn": "",
 		"Reader.ListClaims": readClaims, "Reader.PendingPods": "list pods", "Reader.ReadClass": "get ec2nodeclasses.karpenter.k8s.aws",
 		"Reader.ReadSnapshot": snapshot + ", " + watches, "Reader.CachedSnapshot": snapshot + ", " + watches, "Reader.StaticPools": readPools, "Reader.Wait": watches,
 		"ClassReader.ReadClass": "get ec2nodeclasses.karpenter.k8s.aws",
@@ -117,10 +113,10 @@ func neverCalled() map[string][]string {
 	forPools := []string{"PoolReader.PoolAnnotations", "RateQuota.TakeOne"}
 	return map[string][]string{
 		"SpotInterruption":        slices.Concat(changesNodes, forPools),
-		"ReservationInterruption": slices.Concat(changesNodes, forPools, []string{"SpotPoolEvents.NoteSpotEvents"}),
+		"ReservationInterruption": slices.Concat(changesNodes, forPools),
 		// the offer is as good as ever
-		"ScheduledChange": slices.Concat(changesNodes, forPools, []string{"UnavailableOfferings.MarkUnavailable", "SpotPoolEvents.NoteSpotEvents"}),
-		"StateChange":     slices.Concat(forPools, []string{"UnavailableOfferings.MarkUnavailable", "SpotPoolEvents.NoteSpotEvents"}),
+		"ScheduledChange": slices.Concat(changesNodes, forPools, []string{"UnavailableOfferings.MarkUnavailable"}),
+		"StateChange":     slices.Concat(forPools, []string{"UnavailableOfferings.MarkUnavailable"}),
 		// a recommendation deletes nothing, so that it needs no right to change nodes.
 		"Rebalance": slices.Concat(changesNodes, []string{"Claims.DeleteClaim", "Nodes.ReleaseNode", "Nodes.TaintForTermination"}),
 	}

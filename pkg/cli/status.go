@@ -195,9 +195,6 @@ func statusTable(sc terminalOutput, v status.View) string {
 	for _, line := range status.BufferLines(v) {
 		b.WriteString(line + "\n")
 	}
-	if len(v.SpotPools) > 0 {
-		b.WriteString(spotPoolsTable(v) + "\n\n")
-	}
 	if len(v.Pending) > 0 {
 		b.WriteString(pendingTable(sc, v) + "\n")
 	}
@@ -241,17 +238,6 @@ func nodesTable(sc terminalOutput, nodes []status.Node) string {
 		t.AppendRow(table.Row{n.Name, what, n.Phase, status.FormatUSD(n), status.FormatAge(n.Age), n.Pods,
 			fillBar(sc, n.CPU) + " of " + status.FormatCores(n.CPU.Room), fillBar(sc, n.Memory) + " of " +
 				status.GiB(n.Memory.Room), may + n.Why})
-	}
-	return t.Render()
-}
-
-func spotPoolsTable(v status.View) string {
-	t := newTable("spot pool", "nodes", "interruptions per node hour", "seen")
-	for _, p := range v.SpotPools {
-		t.AppendRow(table.Row{p.Type + " " + p.Zone, p.Nodes, status.FormatHazard(p), p.Seen})
-	}
-	if v.MoreSpotPools > 0 {
-		t.AppendRow(table.Row{fmt.Sprintf("and %d more", v.MoreSpotPools), "", "", ""})
 	}
 	return t.Render()
 }

@@ -35,8 +35,8 @@ func readingMethods() []string {
 		"ListStatuses", "RemainingReservations", "RemainingAddresses", "FindGroup", "ListUnavailable", "ReadCatalog", "LeaseSign", "ListBuffers",
 		"ReadMemory", "ClaimsOf", "ReadNode", "PodsOn", "PoolAnnotations", "ListClasses", "ListPools", "ListNodes", "ListProfiles", "ReadOfferingInputs",
 		"AddRollouts", "ReadRevision", "ListShifts",
-		"ChangeTotals",                           // writes when the lease is given back
-		"AdvanceRollouts", "Learn", "StartNodes", // ask for themselves: tests of rollouts, spotpools and stoppedcapacity
+		"ChangeTotals",                  // writes when the lease is given back
+		"AdvanceRollouts", "StartNodes", // ask for themselves: tests of rollouts and stoppedcapacity
 		"Put", "Refresh", "WritePass"} // the last two write into a bucket of Joiner's own
 }
 

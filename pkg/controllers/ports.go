@@ -12,7 +12,6 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/metrics"
 	"joiner.sh/pkg/model/plan"
-	"joiner.sh/pkg/model/spotpools"
 	"joiner.sh/pkg/model/timeseries"
 )
 
@@ -116,12 +115,6 @@ type UnavailableOfferings interface {
 	ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error)
 	// MarkUnavailable marks offers for the given time or, when they keep failing, longer. May be repeated.
 	MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error
-}
-
-// SpotPoolEvents remembers what happened in spot pools until refresh counts it.
-type SpotPoolEvents interface {
-	// NoteSpotEvents keeps the events. May be repeated: events of one ID are one.
-	NoteSpotEvents(ctx context.Context, events []spotpools.Event) error
 }
 
 // CatalogReader gives the catalog: the stored one, or the built-in snapshot with a reason why.

@@ -16,7 +16,6 @@ type Command struct {
 	Claims   []string      // NodeClaims that go, sorted
 	Launches []plan.Launch // replacements
 	SavesUSD float64       // per hour; below zero where drift makes a node dearer
-	RiskUSD  float64       `json:",omitempty"` // what of SavesUSD is for fewer interruptions, which no bill shows
 	Moves    int           // pods that will be evicted
 }
 
@@ -33,15 +32,9 @@ func (c Command) String() string {
 		}
 		out += " for " + strings.Join(with, ", ")
 	}
-	out += fmt.Sprintf(", saves %.4f USD/h", c.BilledUSD())
-	if c.RiskUSD != 0 {
-		out += fmt.Sprintf(" and %.4f for fewer interruptions", c.RiskUSD)
-	}
+	out += fmt.Sprintf(", saves %.4f USD/h", c.SavesUSD)
 	return fmt.Sprintf("%s, moves %d pods", out, c.Moves)
 }
-
-// BilledUSD is what the command saves per hour on the bill.
-func (c Command) BilledUSD() float64 { return c.SavesUSD - c.RiskUSD }
 
 // newCommand returns the command that replaces the nodes by the launches.
 func (st *State) newCommand(set []*stateNode, reason v1.DisruptionReason, launches []plan.Launch) Command {
@@ -50,13 +43,11 @@ func (st *State) newCommand(set []*stateNode, reason v1.DisruptionReason, launch
 	for _, n := range set {
 		c.Claims = append(c.Claims, n.Claim.Name)
 		c.SavesUSD += n.price
-		c.RiskUSD += n.riskUSD
 		c.Moves += len(n.moving)
 	}
 	slices.Sort(c.Claims)
 	for _, l := range launches {
 		c.SavesUSD -= l.Choice.Price
-		c.RiskUSD -= l.Choice.RiskUSD
 	}
 	c.ID = commandID(reason, c.Claims, st.now())
 	return c

@@ -31,7 +31,7 @@ type CommandMark struct {
 // AsMark returns what to write on the NodeClaims of the command.
 func (c Command) AsMark(now time.Time) CommandMark {
 	return CommandMark{ID: c.ID, Reason: c.Reason, Since: now.UTC(), Replacements: len(c.Launches),
-		SavesUSD: c.BilledUSD()}
+		SavesUSD: c.SavesUSD}
 }
 
 // String is the mark as the annotation holds it.

@@ -64,8 +64,6 @@ type stateNode struct {
 	empty  bool    // nothing on it needs room elsewhere
 	waste  float64 // price less what its pods cost at least on new nodes
 
-	riskUSD float64 // what of the price interruptions are expected to cost
-
 	verdict
 }
 
@@ -185,7 +183,7 @@ func (st *State) withNewReplacements() cluster.Snapshot {
 func (st *State) priceNode(n *stateNode, m Memory) {
 	if p, ok := st.snapshot.PoolOf(n.Pool()); ok {
 		n.pool = &p
-		n.offer, n.price, n.riskUSD = st.priceOf(n.StateNode, p)
+		n.offer, n.price = st.priceOf(n.StateNode, p)
 	}
 	n.cost = 1
 	for _, p := range n.pods {
@@ -232,21 +230,21 @@ func (st *State) hasWork() bool {
 }
 
 // priceOf returns what the node costs, as its claim's labels say what it is, whether or not more of it can be had. 0 is
-// unknown. risk is what of that interruptions are expected to cost.
-func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (o instancetypes.Offer, usd, risk float64) {
+// unknown.
+func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (o instancetypes.Offer, usd float64) {
 	o = h.Offer()
 	t, ok := st.typeIn(p, o.Type)
 	if !ok {
-		return o, 0, 0
+		return o, 0
 	}
 	for _, x := range t.Offerings {
 		if x.Offer == o && len(x.Paid) == 0 && (x.Reservation == nil ||
 			x.Reservation.ID == h.Claim.Labels[instancetypes.LabelReservationID]) {
 			if part := st.paidShares[h.Claim.Name]; part > 0 && x.Reservation == nil {
-				return o, instancetypes.PaidPrice(x.InstanceUSD(), part) + x.NodeUSD, 0
+				return o, instancetypes.PaidPrice(x.InstanceUSD(), part) + x.NodeUSD
 			}
-			return o, x.Price, x.RiskUSD
+			return o, x.Price
 		}
 	}
-	return o, 0, 0
+	return o, 0
 }

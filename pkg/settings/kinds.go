@@ -99,10 +99,7 @@ func wholeSetting[V any](s Setting, allowed wholeRange, field func(*V) *int) set
 	}}
 }
 
-const (
-	auto = "auto"
-	off  = "off"
-)
+const auto = "auto"
 
 // orAuto makes the word auto another value of a knob that counts something, which is Auto then.
 func orAuto[V any](b settingBinding[V], field func(*V) *int) settingBinding[V] {
@@ -163,25 +160,6 @@ func moneySetting[V any](s Setting, field func(*V) *float64) settingBinding[V] {
 		*field(v) = f
 		return nil
 	}}
-}
-
-// costSetting is a knob in USD of which off, which is 0, and auto, which is Auto, are values too.
-func costSetting[V any](s Setting, allowed numberRange, field func(*V) *float64) settingBinding[V] {
-	b := numberSetting(s, allowed, field)
-	set := b.set
-	b.Allowed = fmt.Sprintf("%s, %s or %s", off, auto, b.Allowed)
-	b.set = func(v *V, in string) error {
-		switch in {
-		case off:
-			*field(v) = 0
-			return nil
-		case auto:
-			*field(v) = Auto
-			return nil
-		}
-		return set(v, in)
-	}
-	return b
 }
 
 // listSetting is a knob with several texts, separated by commas.
@@ -363,10 +341,6 @@ func splitTimeZone(schedule string) (zone, fields string) {
 
 func isZone(s string) bool {
 	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+/-]*$`).MatchString(s)
-}
-
-func isBucket(s string) bool {
-	return regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`).MatchString(s)
 }
 
 func isPushPath(s string) bool {

@@ -13,7 +13,7 @@ func Removed(name string) (instead string, found bool) {
 		"initializationTimeout":  "it is a constant now, 30m",
 		"detachTimeout":          "it is a constant now, 30m",
 		"nominatedPodsOnly":      "new nodes are kept for their pods in every cluster, for a minute at most",
-		"maxSpotPoolFraction":    "it is a constant now, 0.8; podInterruptionCostUSD counts what interruptions cost",
+		"maxSpotPoolFraction":    "it is a constant now, 0.8",
 		"alwaysWatch":            "write it as trigger: watch",
 		"push":                   "write it as trigger: push",
 		"batchMax":               "it is a constant now, 10s; batchIdle says how long a quiet moment is",
@@ -32,6 +32,8 @@ func Removed(name string) (instead string, found bool) {
 		"vpcEndpointServices":    "list the services as vpcEndpoints, such as vpcEndpoints: [\"ssm\", \"lambda\"]",
 		"tracesURL":              "decisionLog tells what a pass decided and why, and tracing sends times of invocations to AWS X-Ray",
 		"tracesSecret":           "there is no tracesURL any more; decisionLog and tracing remain",
+		"podInterruptionCostUSD": "EC2 chooses spot pools by price-capacity-optimized, as for Karpenter; learned rates saved nearly nothing",
+		"spotRecordBucket":       "no record of spot pools is kept any more; delete what is below spot-pools/ in the bucket",
 		"distFolder":             "it is a constant now, .local/dist; CDK apps of your own have ClusterProps.Functions",
 	}[name]
 	return instead, found

@@ -136,8 +136,6 @@ type Values struct {
 	PerNodeOverheadUSD      float64 // per hour
 	SpotToSpotConsolidation bool
 	MaxSpotPoolFraction     float64 // a fraction of all spot vCPUs
-	PodInterruptionCostUSD  float64 // 0: spot pools are not learned; or Auto
-	SpotRecordBucket        string  // empty: the catalog bucket
 	Commitments             float64 // part of the hourly Savings Plans that counts; 0: no commitment lowers prices
 	PreferencePolicy        PreferencePolicy
 	MinValuesPolicy         MinValuesPolicy

@@ -67,7 +67,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"WATCH_DURATION": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "TRIGGER": "push", "PUSH_PATH": "abcdefghijklmnopqrstuvwxyz012345", "NOMINATED_PODS_ONLY": "false",
 		"INITIALIZATION_TIMEOUT": "4m", "GARBAGE_COLLECTION_MIN_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
 		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_NODE_CLAIMS_PER_PASS": "7", "PACKING_ITERATIONS": "90", "PER_NODE_OVERHEAD_USD": "0.01",
-		"MAX_SPOT_POOL_FRACTION": "0.4", "COMMITMENTS": "0.5", "POD_INTERRUPTION_COST_USD": "auto", "SPOT_RECORD_BUCKET": "records",
+		"MAX_SPOT_POOL_FRACTION": "0.4", "COMMITMENTS": "0.5",
 		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "REFRESH_INTERVAL": "2m", "ISOLATED_VPC": "true", "ENABLE_ZONAL_SHIFT": "true", "DRY_RUN_VALIDATION": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
 		"REBALANCE": "replace", "REBALANCE_MIN_AGE": "5m",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
@@ -83,7 +83,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		CatalogBucket: "bucket", ProvisionFunction: "p", LifecycleFunction: "l",
 		Trigger: "push", PushPath: "abcdefghijklmnopqrstuvwxyz012345",
 		InitializationTimeout: 4 * time.Minute, GarbageCollectionMinAge: 90 * time.Second, NodeRepair: true,
-		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PackingIterations: 90, PerNodeOverheadUSD: 0.01, MaxSpotPoolFraction: 0.4, PodInterruptionCostUSD: settings.Auto, SpotRecordBucket: "records", Commitments: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
+		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PackingIterations: 90, PerNodeOverheadUSD: 0.01, MaxSpotPoolFraction: 0.4, Commitments: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
 		RefreshInterval: 2 * time.Minute, IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
 		Rebalance: settings.RebalanceReplace, RebalanceMinAge: 5 * time.Minute,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
@@ -99,7 +99,7 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 	_, err := settings.ParseSettings(env(map[string]string{
 		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "WATCH_DURATION": "2m", "TRIGGER": "yes", "PUSH_PATH": "short",
 		"BATCH_IDLE_DURATION": "3 seconds", "COMMITMENTS": "2", "REFRESH_INTERVAL": "90s", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
-		"MAX_NODE_CLAIMS_PER_PASS": "0", "PACKING_ITERATIONS": "many", "MAX_SPOT_POOL_FRACTION": "NaN", "POD_INTERRUPTION_COST_USD": "-0.01", "SPOT_RECORD_BUCKET": "s3://records", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
+		"MAX_NODE_CLAIMS_PER_PASS": "0", "PACKING_ITERATIONS": "many", "MAX_SPOT_POOL_FRACTION": "NaN", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
 	}))
 	var invalid *settings.InvalidError
 	if !errors.As(err, &invalid) {
@@ -119,8 +119,6 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 		`maxNodeClaimsPerPass (MAX_NODE_CLAIMS_PER_PASS) is "0"; allowed: a whole number from 1 to 1000`,
 		`packingIterations (PACKING_ITERATIONS) is "many"; allowed: a whole number from 0 to 100000, or auto`,
 		`maxSpotPoolFraction (MAX_SPOT_POOL_FRACTION) is "NaN"; allowed: a number from 0.05 to 1`,
-		`podInterruptionCostUSD (POD_INTERRUPTION_COST_USD) is "-0.01"; allowed: off, auto or a number from 1e-07 to 100`,
-		`spotRecordBucket (SPOT_RECORD_BUCKET) is "s3://records"; allowed: the name of an S3 bucket that exists`,
 		`commitments (COMMITMENTS) is "2"; allowed: true, false or a number from 0.01 to 1`,
 		`preferencePolicy (PREFERENCE_POLICY) is "ignore"; allowed: Respect or Ignore`,
 		`minValuesPolicy (MIN_VALUES_POLICY) is "best"; allowed: Strict or BestEffort`,
@@ -204,13 +202,11 @@ func TestRemovedSettings(t *testing.T) {
 			t.Errorf("%s is a setting that is refused as removed", s.Name)
 		}
 	}
-	for _, traces := range []string{"tracesURL", "tracesSecret"} {
-		if instead, removed := settings.Removed(traces); !removed || !strings.Contains(instead, "decisionLog") {
-			t.Errorf("%s: %t, %s", traces, removed, instead)
+	for name, want := range map[string]string{"tracesURL": "decisionLog", "tracesSecret": "decisionLog", "decisionLogDays": "logRetentionDays",
+		"podInterruptionCostUSD": "price-capacity-optimized", "spotRecordBucket": "spot-pools/"} {
+		if instead, removed := settings.Removed(name); !removed || !strings.Contains(instead, want) {
+			t.Errorf("%s: %t, %q", name, removed, instead)
 		}
-	}
-	if instead, removed := settings.Removed("decisionLogDays"); !removed || !strings.Contains(instead, "logRetentionDays") {
-		t.Errorf("decisionLogDays: %q", instead)
 	}
 }
 

@@ -74,7 +74,7 @@ func placedGroups(p plan.Plan, group func(key string) string) (out Placement, se
 	for _, l := range p.Launches {
 		c := NodeClaim{
 			NodePool: l.Pool, InstanceType: l.Choice.Type, Zone: l.Choice.Zone, CapacityType: l.Choice.CapacityType,
-			HourlyUSD: l.Choice.BilledUSD(), NodeUSD: l.Choice.NodeUSD,
+			HourlyUSD: l.Choice.Price, NodeUSD: l.Choice.NodeUSD,
 			DeclaredUSD: l.Choice.DeclaredUSD, TypeOptions: l.Types, Pods: map[string]int{},
 		}
 		for _, pod := range l.Pods {

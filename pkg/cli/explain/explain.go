@@ -171,16 +171,16 @@ func (s Source) whyThisType(n status.Node, c cluster.Claim, sells binpack.Offeri
 		}
 	}
 	slices.SortFunc(all, func(a, b instancetypes.Offering) int {
-		return cmp.Or(cmp.Compare(a.BilledUSD(), b.BilledUSD()), cmp.Compare(a.String(), b.String()))
+		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.String(), b.String()))
 	})
 	out := []string{fmt.Sprintf("its NodeClaim %s of pool %s asks for %s; %d offers that it may be can be had now",
 		c.Name, c.Pool, c.Requests, len(all))}
 	var cheaper []string
 	for _, o := range all {
-		if !n.Priced || o.BilledUSD() >= n.HourlyUSD-1e-9 {
+		if !n.Priced || o.Price >= n.HourlyUSD-1e-9 {
 			break
 		}
-		cheaper = append(cheaper, fmt.Sprintf("%s at %.4f", o.Offer, o.BilledUSD()))
+		cheaper = append(cheaper, fmt.Sprintf("%s at %.4f", o.Offer, o.Price))
 	}
 	switch {
 	case !n.Priced:
@@ -225,7 +225,7 @@ func ExplainPool(s Source, name string) (Answer, error) {
 			a.Why = append(a.Why, status.PriceLines(v.Sum.HourlyUSD, v.Sum.Parts)...)
 		}
 	}
-	a.Why = append(append(a.Why, explainLimits(p, usd)...), explainHazards(s.Snapshot, p)...)
+	a.Why = append(a.Why, explainLimits(p, usd)...)
 	switch d := p.Disruption; {
 	case d.Message != "":
 		a.Why = append(a.Why, "no node of it is disrupted by choice until this is mended: "+d.Message)

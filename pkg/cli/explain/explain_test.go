@@ -17,7 +17,6 @@ import (
 	"joiner.sh/pkg/model/instancetypes/builtin"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
-	"joiner.sh/pkg/model/spotpools"
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
@@ -158,35 +157,5 @@ func TestAPoolThatIsNotDisrupted(t *testing.T) {
 		if again := strings.Contains(got, "its budgets cannot be understood"); again != (c.disruption.Message == "") {
 			t.Errorf("what is wrong with its budgets is said twice, or not at all:\n%s", got)
 		}
-	}
-}
-
-// TestPoolsLeftOutForInterruptions asks about a NodePool of spot while its pools are learned, and while they are not.
-func TestPoolsLeftOutForInterruptions(t *testing.T) {
-	s, sells := source(t)
-	s.Snapshot.Pools[0].Requirements = requirements.NewSet(requirements.Of(instancetypes.LabelCapacityType, "spot"),
-		requirements.Of(instancetypes.LabelType, "c6a.large", "c6i.large", "m5.large", "m5a.large", "m6a.large", "m6i.large", "r5.large", "r6i.large"))
-	seen := &spotpools.Summary{}
-	for _, zone := range []string{"us-west-2a", "us-west-2b", "us-west-2c"} {
-		for _, kind := range []string{"c6i.large", "m5.large", "m5a.large", "m6a.large", "m6i.large", "r5.large", "r6i.large"} {
-			seen.Own = append(seen.Own, spotpools.Cell{Pool: spotpools.Pool{Type: kind, Zone: zone}, Evidence: spotpools.Evidence{Hours: 2000}})
-		}
-	}
-	seen.Own = append(seen.Own, spotpools.Cell{Pool: spotpools.Pool{Type: "c6a.large", Zone: "us-west-2b"}, Evidence: spotpools.Evidence{Hours: 41, Interruptions: 3}})
-	about := func() string {
-		s.View = status.ViewOf(s.Snapshot, disruption.Memory{}, sells)
-		return said(explain.ExplainPool(s, "general"))
-	}
-	const want = "c6a.large in us-west-2b left out: 3 interruptions in 41 node hours"
-	if s.Snapshot.Catalog.Spot = seen; strings.Contains(about(), "left out") {
-		t.Errorf("interruptions do not count, and it says\n%s", about())
-	}
-	s.Snapshot.Rules.PodInterruptionCostUSD = 10
-	if got := about(); strings.Count(got, want) != 1 || strings.Count(got, "left out") != 1 {
-		t.Errorf("it says\n%s\nwant %q and no other left out", got, want)
-	}
-	s.Snapshot.Catalog.Spot = nil
-	if got := about(); strings.Contains(got, "left out") {
-		t.Errorf("nothing was learned, and it says\n%s", got)
 	}
 }

@@ -32,7 +32,7 @@ func pagePolicy() string {
 func WritePage(w io.Writer, cluster string, v View) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"age": FormatAge, "usd": FormatUSD, "cores": FormatCores, "gib": GiB, "percent": FormatPercent,
-		"remarks": PoolRemarks, "grade": FillGrade, "parts": FormatParts, "steps": FormatSteps, "hazard": FormatHazard,
+		"remarks": PoolRemarks, "grade": FillGrade, "parts": FormatParts, "steps": FormatSteps,
 		"folded": func(n int) bool { return n > MostUnfolded },
 		"types": func(p Pool) (out struct {
 			List []TypeSum

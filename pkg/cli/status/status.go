@@ -30,9 +30,6 @@ type View struct {
 	Rollouts []string `json:"rollouts,omitempty"` // what each NodeRollout is at
 	Buffers  []Buffer `json:"buffers,omitempty"`  // of stopped capacity
 	Starting int      `json:"starting,omitempty"` // nodes of stopped capacity that were started for pods just now
-	// what is learned of spot pools, those that are interrupted most often first, and how many more there are
-	SpotPools     []SpotPool `json:"spotPools,omitempty"`
-	MoreSpotPools int        `json:"moreSpotPools,omitempty"`
 	// where the time for the picture went, in order; a pass of a function reads and decides the same
 	Steps []Step `json:"steps,omitempty"`
 }
@@ -137,7 +134,6 @@ func ViewOf(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) Vi
 	for _, r := range s.Rollouts {
 		v.Rollouts = append(v.Rollouts, RolloutLine(r))
 	}
-	v.SpotPools, v.MoreSpotPools = spotPools(s)
 	v.Buffers, v.Starting = stoppedBuffers(s, sells)
 	for _, h := range s.StateNodes() {
 		n := nodeOf(s, h, on[h.Name()])
@@ -275,7 +271,7 @@ func (v *View) fillWaiting(s cluster.Snapshot, sells binpack.Offerings) {
 	outlook, lost := map[string]string{}, map[string]bool{}
 	for _, l := range p.AllLaunches() {
 		v.Launches++
-		v.AddsUSD += l.Choice.BilledUSD()
+		v.AddsUSD += l.Choice.Price
 		for _, pod := range l.Pods {
 			outlook[pod] = fmt.Sprintf("gets a new %s of pool %s", l.Choice.Offer, l.Pool)
 		}

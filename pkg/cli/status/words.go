@@ -67,9 +67,6 @@ func PriceLines(hourlyUSD float64, parts instancetypes.NodeCost) []string {
 	return nil
 }
 
-// FormatHazard says how often nodes of a spot pool are interrupted, per hour of each.
-func FormatHazard(p SpotPool) string { return fmt.Sprintf("%.4f", p.Hazard) }
-
 // FormatSteps says where the time went.
 func FormatSteps(steps []Step) string {
 	var parts []string

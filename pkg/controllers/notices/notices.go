@@ -34,13 +34,12 @@ type Controller struct {
 	Claims    controllers.Claims
 	Nodes     controllers.Nodes
 	SoldOut   controllers.UnavailableOfferings
-	Pods      NodePods                   // for state changes
-	Pools     PoolReader                 // for recommendations
-	Quota     RateQuota                  // for recommendations
-	Provision controllers.Waker          // launches capacity for the pods
-	Lifecycle controllers.Waker          // brings into service, drains
-	Spot      controllers.SpotPoolEvents // nil: spot pools are not learned
-	Foreign   *ForeignInstances          // what earlier notices of this process were about, nil for nothing
+	Pods      NodePods          // for state changes
+	Pools     PoolReader        // for recommendations
+	Quota     RateQuota         // for recommendations
+	Provision controllers.Waker // launches capacity for the pods
+	Lifecycle controllers.Waker // brings into service, drains
+	Foreign   *ForeignInstances // what earlier notices of this process were about, nil for nothing
 
 	Place         Location
 	SoldOutFor    time.Duration
@@ -213,7 +212,6 @@ func (i *Controller) handleOne(ctx context.Context, n interruption.Notice, claim
 			return true, err
 		}
 		i.measureNotice(n, o)
-		i.noteSpotEvent(ctx, n, o.Claim)
 		return true, nil
 	case o.Later:
 		return false, &EarlyError{n}

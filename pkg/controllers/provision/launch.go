@@ -266,8 +266,7 @@ func (l *claimLauncher) withoutMarked(soldOut []instancetypes.UnavailableOfferin
 		if !found {
 			return nil
 		}
-		return l.s.Catalog.AddInterruptionCosts(instancetypes.ResolveTypes(l.s.Catalog, class, soldOut, l.p.Now()),
-			l.s.InterruptionCost())
+		return instancetypes.ResolveTypes(l.s.Catalog, class, soldOut, l.p.Now())
 	})
 }
 
@@ -288,7 +287,6 @@ func (l *claimLauncher) markUnavailable(ctx context.Context, marks []instancetyp
 		l.soldOut = append(l.soldOut, m)
 	}
 	l.mu.Unlock()
-	noteRefusals(ctx, l.p, marks)
 	return l.p.SoldOut.MarkUnavailable(ctx, marks, l.p.SoldOutFor)
 }
 

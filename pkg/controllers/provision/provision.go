@@ -43,7 +43,6 @@ type Controller struct {
 	Fleet       Launcher
 	SoldOut     controllers.UnavailableOfferings
 	Brake       PurchaseBrake
-	Spot        controllers.SpotPoolEvents // nil: spot pools are not learned
 	Prices      controllers.CatalogReader
 	Levels      controllers.RemainingCapacity
 	Lifecycle   controllers.Waker      // runs lifecycle once instances were launched

@@ -69,12 +69,6 @@ type CatalogRefresher interface {
 	Refresh(ctx context.Context) (did string, err error)
 }
 
-// SpotPools keeps the record of spot pools.
-type SpotPools interface {
-	// Learn adds to the record what happened since the last time. May be repeated.
-	Learn(ctx context.Context) error
-}
-
 // Overlays reads and writes NodeOverlays. A write is refused with a Conflict when the object changed since it was read.
 type Overlays interface {
 	// ReadOfferingInputs reads pools, classes and overlays as a snapshot, and the overlays as they are stored.

@@ -38,7 +38,6 @@ type Controller struct {
 	Overlays Overlays
 	Buffers  controllers.Buffers
 	Prices   controllers.CatalogReader
-	Spot     SpotPools                                        // nil: spot pools are not learned
 	Rehearse DryRunner                                        // nil: launches are not rehearsed
 	Preview  ClassLookup                                      // looks classes up for a pass that may not write
 	Cluster  launch.Cluster                                   // its CA bundle is part of the classes' drift hash
@@ -58,9 +57,6 @@ func (r *Controller) Run(ctx context.Context) (err error) {
 	if r.Finder != nil {
 		err = r.Shield().Do("classes and NodePools",
 			func() error { return r.refreshObjects(ctx, func(*awsv1.EC2NodeClass) bool { return true }) })
-	}
-	if r.Spot != nil && r.Finder != nil { // before the catalog, which tells the others
-		err = errors.Join(err, r.Shield().Do("spot pools", func() error { return r.Spot.Learn(ctx) }))
 	}
 	did := ""
 	marketErr := r.Shield().Do("the catalog", func() (err error) { did, err = r.Market.Refresh(ctx); return err })

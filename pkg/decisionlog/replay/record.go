@@ -45,7 +45,7 @@ func addLaunches(r *decisionlog.Record, p plan.Plan) {
 		}
 		r.Launches = append(r.Launches, decisionlog.Launch{Pool: l.Pool, Type: l.Choice.Type, Zone: l.Choice.Zone,
 			CapacityType: l.Choice.CapacityType,
-			HourlyUSD:    l.Choice.BilledUSD(), Types: len(l.Types), Pods: len(l.Pods),
+			HourlyUSD:    l.Choice.Price, Types: len(l.Types), Pods: len(l.Pods),
 			Names: decisionlog.FirstNames(l.Pods)})
 	}
 	r.HourlyUSD, r.LowerBoundUSD, r.Gap = p.TotalPrice(), p.LowerBoundUSD, p.BoundGap()
@@ -77,7 +77,7 @@ func addRemovals(r *decisionlog.Record, p disruption.Plan) {
 	commands := func(stage string, all []disruption.Command) {
 		for _, c := range all {
 			x := decisionlog.DisruptionStage{Stage: stage, Reason: string(c.Reason), Claims: c.Claims,
-				SavesUSD: c.BilledUSD(), Moves: c.Moves}
+				SavesUSD: c.SavesUSD, Moves: c.Moves}
 			for _, l := range c.Launches {
 				x.Replaces = append(x.Replaces, l.Choice.String())
 			}

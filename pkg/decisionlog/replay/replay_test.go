@@ -2,6 +2,8 @@ package replay_test
 
 import (
 	"bytes"
+	"compress/gzip"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +103,48 @@ func TestReplayGivesTheSamePlan(t *testing.T) {
 	}
 	if launches < 100 {
 		t.Errorf("%d launches prove nothing", launches)
+	}
+}
+
+// What 1.0.0-rc.1 stored of learned spot pools is not read: such a pass is decided as if none had been learned.
+func TestReplayOfLearnedSpotPools(t *testing.T) {
+	s := world(t, 1)
+	of, err := replay.ProvisionPass(stamp(), s, provisioning.Decide(s).Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := of.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	zr, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(zr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, with := range map[string]string{
+		`"catalog":{`: `"spot":{"at":"2026-11-20T10:00:00Z","own":[{"type":"m5.large","zone":"a","hours":41,"interruptions":3}],"others":[{"type":"m5.large","zone":"b","hours":9}]},`,
+		`"rules":{`:   `"podInterruptionCostUSD":0.012,`,
+	} {
+		if bytes.Count(text, []byte(at)) != 1 {
+			t.Fatalf("the stored pass has no place for %s in %s", with, at)
+		}
+		text = bytes.Replace(text, []byte(at), []byte(at+with), 1)
+	}
+	old, err := decisionlog.DecodePass(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := replay.DecideAgain(old)
+	if err != nil || !again.Same || len(again.Lines) == 0 {
+		t.Errorf("%v\n%s", err, cmp.Diff(again.Was, again.Lines))
+	}
+	old.Plan = bytes.ReplaceAll(old.Plan, []byte(`"price":`), []byte(`"riskUSD":0.001,"hazard":0.02,"price":`))
+	if again, err = replay.DecideAgain(old); err != nil || again.Same || !slices.Equal(again.Was, again.Lines) {
+		t.Errorf("a plan that has the hazards: same %t, %v\n%s", again.Same, err, cmp.Diff(again.Was, again.Lines))
 	}
 }
 

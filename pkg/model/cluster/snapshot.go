@@ -99,8 +99,6 @@ type Settings struct {
 	ConsolidationPayback time.Duration `json:"payback,omitempty"`
 	// what moving one ordinary pod costs; 0 for 0.0012
 	PodEvictionCostUSD float64 `json:"moveUSD,omitempty"`
-	// what it costs that an interruption of a spot node moves one pod, USD; 0 where spot pools are not learned
-	PodInterruptionCostUSD float64 `json:"podInterruptionCostUSD,omitempty"`
 	// what-if questions of one search for disruptions; 0 for 24
 	ConsolidationMaxEvaluations int `json:"consolidationMaxEvaluations,omitempty"`
 	// spot nodes are not replaced by spot nodes, only deleted or replaced by on-demand ones

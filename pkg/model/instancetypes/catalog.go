@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"joiner.sh/pkg/model/spotpools"
 )
 
 // Schema is the version of the stored form that this code reads and writes.
@@ -42,9 +40,6 @@ type Catalog struct {
 
 	// DiskPrices are those of the region's price list, by type of EBS volume; empty while it was not read.
 	DiskPrices map[string]DiskPrice `json:"diskPrices,omitempty"`
-
-	// Spot is what the cluster saw of its spot pools, nil where the setting podInterruptionCostUSD is off.
-	Spot *spotpools.Summary `json:"spot,omitempty"`
 }
 
 // Facts are what EC2 says about one instance type, and its prices.

@@ -127,6 +127,5 @@ func AddDeclaredCost(types []Type, usd float64) []Type {
 
 func (o Offering) hasPrice() bool { return o.PriceKnown() && (o.Price > 0 || o.Available) }
 
-// InstanceUSD is the price of the instance alone, without what the node costs beside it and what interruptions are
-// expected to cost.
-func (o Offering) InstanceUSD() float64 { return o.BilledUSD() - o.NodeUSD }
+// InstanceUSD is the price of the instance alone, without what the node costs beside it.
+func (o Offering) InstanceUSD() float64 { return o.Price - o.NodeUSD }

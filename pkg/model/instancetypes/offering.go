@@ -39,12 +39,10 @@ func (o Offer) String() string { return fmt.Sprintf("%s %s in %s", o.CapacityTyp
 type Offering struct {
 	Offer
 	ZoneID  string  `json:"zoneID,omitempty"`
-	Price   float64 `json:"price"`             // USD per hour, NodeUSD and RiskUSD included
+	Price   float64 `json:"price"`             // USD per hour, NodeUSD included
 	NodeUSD float64 `json:"nodeUSD,omitempty"` // what of it the node costs beside its instance; see NodeCost
 	// what of NodeUSD the owner declares
 	DeclaredUSD float64 `json:"declaredUSD,omitempty"`
-	RiskUSD     float64 `json:"riskUSD,omitempty"` // what of it interruptions cost, which nobody bills
-	Hazard      float64 `json:"hazard,omitempty"`  // interruptions per node hour of a spot pool; 0 where not learned
 	Available   bool    `json:"available"`
 	Why         string  `json:"why,omitempty"` // why it is not available, for people
 
@@ -132,7 +130,7 @@ func (o Offering) AtPrice(usd float64) Offering {
 	if !o.PriceKnown() {
 		o.Available, o.Why = true, ""
 	}
-	o.Price = usd + o.NodeUSD + o.RiskUSD
+	o.Price = usd + o.NodeUSD
 	return o
 }
 

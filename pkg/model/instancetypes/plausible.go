@@ -67,11 +67,6 @@ func (c *Catalog) dropOddExtras() (odd []string) {
 			isOdd(p.MiBps, 0, maxPrice, tenfold)
 	})
 	note("prices of volumes", len(c.DiskPrices), len(disks))
-	if c.Spot != nil {
-		spot := c.Spot.Plausible()
-		note("spot pools", len(c.Spot.Own)+len(c.Spot.Others), len(spot.Own)+len(spot.Others))
-		c.Spot = &spot
-	}
 	c.Commitments, c.Elsewhere, c.DiskPrices = commitments, elsewhere, disks
 	return odd
 }

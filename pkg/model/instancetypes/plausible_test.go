@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"joiner.sh/pkg/model/spotpools"
 )
 
 func TestPlausible(t *testing.T) {
@@ -77,20 +75,16 @@ func TestACatalogOfOneTypeTwice(t *testing.T) {
 
 // What makes nodes cheap beside their prices counts only where it can be true.
 func TestPlausibleExtras(t *testing.T) {
-	right := spotpools.Cell{Pool: spotpools.Pool{Type: "m5.large", Zone: "a"}, Evidence: spotpools.Evidence{Hours: 3}}
-	wrong := right
-	wrong.Hours = -3
 	c := Catalog{Types: []Facts{{Name: "m5.large", VCPU: 2, MemoryMiB: 8192}},
 		Commitments: []Commitment{{ID: "sp", Room: 5, Rates: map[string]float64{"m5.large": 0.05}}, {ID: "below nothing", Room: -1},
 			{ID: "free", Room: 5, Rates: map[string]float64{"m5.large": 0}}, {ID: "no number", Rates: map[string]float64{"m5.large": math.NaN()}}},
 		Elsewhere:  []RunningCount{{Type: "m5.large", Count: 1}, {Type: "m5.large", Count: -1}},
-		DiskPrices: map[string]DiskPrice{"gp3": {GiB: 0.08}, "gp2": {GiB: -1}, "io1": {IOPS: math.Inf(1)}},
-		Spot:       &spotpools.Summary{Own: []spotpools.Cell{right, wrong}, Others: []spotpools.Cell{wrong}}}
+		DiskPrices: map[string]DiskPrice{"gp3": {GiB: 0.08}, "gp2": {GiB: -1}, "io1": {IOPS: math.Inf(1)}}}
 	got, odd := c.Plausible(Catalog{})
-	if len(got.Commitments) != 1 || len(got.Elsewhere) != 1 || len(got.DiskPrices) != 1 || len(got.Spot.Own) != 1 || len(got.Spot.Others) != 0 {
+	if len(got.Commitments) != 1 || len(got.Elsewhere) != 1 || len(got.DiskPrices) != 1 {
 		t.Errorf("%+v", got)
 	}
-	want := []string{"3 of 4 commitments", "1 of 2 counts of what runs elsewhere", "2 of 3 prices of volumes", "2 of 3 spot pools"}
+	want := []string{"3 of 4 commitments", "1 of 2 counts of what runs elsewhere", "2 of 3 prices of volumes"}
 	if !slices.Equal(odd, want) {
 		t.Errorf("said %q, want %q", odd, want)
 	}

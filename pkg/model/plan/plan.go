@@ -179,20 +179,11 @@ func (p Plan) BoundGap() float64 {
 	if p.LowerBoundUSD <= 0 {
 		return 0
 	}
-	return p.ComparedUSD()/p.LowerBoundUSD - 1
+	return p.TotalPrice()/p.LowerBoundUSD - 1
 }
 
 // TotalPrice is what the launches' chosen offerings cost together, in USD per hour.
 func (p Plan) TotalPrice() float64 {
-	var sum float64
-	for _, l := range p.Launches {
-		sum += l.Choice.BilledUSD()
-	}
-	return sum
-}
-
-// ComparedUSD is TotalPrice with what interruptions are expected to cost, by which plans are compared.
-func (p Plan) ComparedUSD() float64 {
 	var sum float64
 	for _, l := range p.Launches {
 		sum += l.Choice.Price

@@ -86,17 +86,14 @@ func (l Launch) String() string {
 	return out
 }
 
-// PriceText says what the node costs per hour, what of that is not for its instance, and what it was counted dearer.
+// PriceText says what the node costs per hour, and what of that is not for its instance.
 func (l Launch) PriceText() string {
-	out := fmt.Sprintf("%.4f USD/h", l.Choice.BilledUSD())
+	out := fmt.Sprintf("%.4f USD/h", l.Choice.Price)
 	if volumes := l.Choice.NodeUSD - l.Choice.DeclaredUSD; volumes > 0 {
 		out += fmt.Sprintf(", %.4f of it for volumes and addresses", volumes)
 	}
 	if l.Choice.DeclaredUSD > 0 {
 		out += fmt.Sprintf(", %.4f of it declared", l.Choice.DeclaredUSD)
-	}
-	if l.Choice.RiskUSD > 0 {
-		out += fmt.Sprintf(", counted %.4f dearer for interruptions", l.Choice.RiskUSD)
 	}
 	return out
 }

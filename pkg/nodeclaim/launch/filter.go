@@ -28,8 +28,7 @@ func filterTypes(in Input) ([]candidate, error) {
 		return nil, &instancetypes.NoCapacityError{Why: why}
 	}
 	cs = intoReservations(cs)
-	picky := wantsMinValues(in.Claim.Requirements)
-	if !picky {
+	if !wantsMinValues(in.Claim.Requirements) {
 		cs = withoutDearSpot(withoutExotic(cs))
 	}
 	cs = withSpareAddresses(in, cs)
@@ -37,9 +36,6 @@ func filterTypes(in Input) ([]candidate, error) {
 		return cmp.Or(cmp.Compare(a.offers[0].Price, b.offers[0].Price), cmp.Compare(a.t.Name, b.t.Name))
 	})
 	cs = cs[:min(len(cs), maxTypes)]
-	if safer, _ := withoutHazardous(cs); !picky || fewerThanMinValues(in.Claim.Requirements, safer) == "" {
-		cs = safer
-	}
 	if why := fewerThanMinValues(in.Claim.Requirements, cs); why != "" && !in.RelaxMinValues {
 		return nil, &instancetypes.NoCapacityError{Why: why}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 
 	"joiner.sh/pkg/model/instancetypes"
-	"joiner.sh/pkg/model/spotpools"
 )
 
 // How long instance types and on-demand prices are used before they are read again. Spot prices are read at every
@@ -34,15 +33,6 @@ type CatalogRefresher struct {
 	isolated bool
 	account  *accountReader // nil where commitments are not read
 	now      func() time.Time
-
-	spot func() *spotpools.Summary // nil where spot pools are not learned
-}
-
-// WithSpotPools makes a refresher that stores, with the catalog, what is known of spot pools; nil leaves it as it is.
-func (m *CatalogRefresher) WithSpotPools(latest func() *spotpools.Summary) *CatalogRefresher {
-	out := *m
-	out.spot = latest
-	return &out
 }
 
 // NewMarket makes a market of the region of cfg. An isolated one never asks for the price list, which has no private
@@ -106,7 +96,6 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 	} else if read, err := m.withCommitments(ctx, c, now); note("commitments", len(read.Commitments), err) {
 		c = read
 	}
-	c.Spot = m.chooseSpot(c.Spot)
 	if len(done) == 0 || len(c.Types) == 0 {
 		return "", errors.Join(errs...)
 	}
@@ -115,17 +104,6 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 		return "", errors.Join(append(errs, err)...)
 	}
 	return "catalog stored: read " + strings.Join(done, ", "), errors.Join(errs...)
-}
-
-// chooseSpot is what is known of spot pools: the latest, or what was stored where there is none yet.
-func (m *CatalogRefresher) chooseSpot(stored *spotpools.Summary) *spotpools.Summary {
-	if m.spot == nil {
-		return nil
-	}
-	if latest := m.spot(); latest != nil {
-		return latest
-	}
-	return stored
 }
 
 // listsPrices reports whether the price list can be asked: not from an isolated VPC, and only in the partitions aws and

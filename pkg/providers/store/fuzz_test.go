@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"joiner.sh/pkg/model/instancetypes"
-	"joiner.sh/pkg/model/spotpools"
 	"joiner.sh/pkg/providers/store"
 )
 
@@ -19,7 +18,7 @@ func FuzzData(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		clock := start()
 		every := map[string]string{}
-		for _, field := range []string{"marks", "taken", "events", "memory", "notes", "offers"} {
+		for _, field := range []string{"marks", "taken", "memory", "notes", "offers"} {
 			every[field] = text
 		}
 		s := &fakeStore{data: every, version: 1}
@@ -34,10 +33,7 @@ func FuzzData(f *testing.F) {
 		if _, err := store.NewQuota(&fakeStore{data: every, version: 1}, "q", 3, time.Hour, clock.now).TakeOne(t.Context(), "thing"); err != nil {
 			t.Errorf("quota: %v", err)
 		}
-		if _, err := store.NewSpotEvents(&fakeStore{data: every, version: 1}, clock.now).ListSpotEvents(t.Context()); err != nil {
-			t.Errorf("spot events: %v", err)
-		}
-		if _, err := store.NewDisruptionMemory[map[string]spotpools.Event](&fakeStore{data: every, version: 1}).ReadMemory(t.Context()); err != nil {
+		if _, err := store.NewDisruptionMemory[map[string]time.Time](&fakeStore{data: every, version: 1}).ReadMemory(t.Context()); err != nil {
 			t.Errorf("memory: %v", err)
 		}
 	})

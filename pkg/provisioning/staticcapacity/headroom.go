@@ -46,7 +46,7 @@ func PurseOf(s cluster.Snapshot, p cluster.Pool, types []instancetypes.Type) *Po
 		most := int64(0)
 		for _, o := range t.Offerings {
 			if o.Available && len(o.Paid) == 0 && o.Meets(p.Requirements) {
-				most = max(most, binpack.MillionthsUSD(o.BilledUSD()))
+				most = max(most, binpack.MillionthsUSD(o.Price))
 			}
 		}
 		out.types = append(out.types, pricedType{t, most})

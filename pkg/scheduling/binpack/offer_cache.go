@@ -27,7 +27,6 @@ type resolvedTypes struct {
 	soldOut []instancetypes.UnavailableOffering
 	from    time.Time
 	until   time.Time // zero for ever
-	cost    instancetypes.InterruptionCost
 	types   []instancetypes.Type
 }
 
@@ -39,7 +38,7 @@ func (d *OfferingCache) Offerings(s cluster.Snapshot) Offerings {
 	if !reflect.DeepEqual(d.catalog, s.Catalog) {
 		d.catalog, d.resolved = s.Catalog, map[string]resolvedTypes{}
 	}
-	asked, cost := map[string]bool{}, s.InterruptionCost()
+	asked := map[string]bool{}
 	return func(class string) []instancetypes.Type {
 		have := d.resolved[class]
 		if asked[class] {
@@ -51,10 +50,9 @@ func (d *OfferingCache) Offerings(s cluster.Snapshot) Offerings {
 			return nil
 		}
 		if have.types == nil || !have.stillValid(s.Now) || !reflect.DeepEqual(have.class, c) ||
-			!slices.Equal(have.soldOut, s.SoldOut) || !reflect.DeepEqual(have.cost, cost) {
+			!slices.Equal(have.soldOut, s.SoldOut) {
 			have = resolvedTypes{class: c, soldOut: slices.Clone(s.SoldOut), from: s.Now,
-				until: instancetypes.ValidUntil(c, s.SoldOut, s.Now),
-				cost:  cost, types: resolveClass(s, c)}
+				until: instancetypes.ValidUntil(c, s.SoldOut, s.Now), types: resolveClass(s, c)}
 			d.resolved[class] = have
 		}
 		return have.types

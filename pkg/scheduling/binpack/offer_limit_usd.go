@@ -28,7 +28,7 @@ func (p *pool) chargedType(m *poolInstanceType) *instancetypes.Type {
 	t, dearest := *m.typ, 0.0
 	for _, o := range m.sells {
 		if o.Available {
-			dearest = max(dearest, o.BilledUSD())
+			dearest = max(dearest, o.Price)
 		}
 	}
 	t.Capacity = t.Capacity.With(cluster.LimitUSD, MillionthsUSD(dearest))
@@ -44,13 +44,13 @@ func LimitCharge(h cluster.StateNode, types []instancetypes.Type) int64 {
 		case is.Type == t.Name:
 			for _, o := range t.Offerings {
 				if o.Zone == is.Zone && o.CapacityType == is.CapacityType && len(o.Paid) == 0 {
-					return MillionthsUSD(max(0, o.BilledUSD()))
+					return MillionthsUSD(max(0, o.Price))
 				}
 			}
 		case is.Type == "" && h.Claim != nil && h.Claim.Requirements.Has(labelType, t.Name):
 			for _, o := range t.Offerings {
 				if o.Available && o.Meets(h.Claim.Requirements) {
-					dearest = max(dearest, o.BilledUSD())
+					dearest = max(dearest, o.Price)
 				}
 			}
 		}

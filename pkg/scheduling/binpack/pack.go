@@ -23,8 +23,8 @@ func ResolveOfferings(s cluster.Snapshot) Offerings {
 	}
 }
 
-// resolveClass is what nodes of the class cost, commitments, volumes, addresses, what the owner declares and
-// interruptions included.
+// resolveClass is what nodes of the class cost, commitments, volumes, addresses and what the owner declares
+// included.
 func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Type {
 	types := s.Catalog.AddCommitments(instancetypes.ResolveTypes(s.Catalog, c, s.SoldOut, s.Now))
 	if !s.Rules.InstancePrices {
@@ -32,7 +32,7 @@ func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Typ
 		cost.Declared = s.Rules.DeclaredNodeUSD
 		types = instancetypes.AddNodeCosts(types, cost)
 	}
-	return s.Catalog.AddInterruptionCosts(types, s.InterruptionCost())
+	return types
 }
 
 // Pods decides where every pod without a place goes. It depends on nothing but the snapshot: equal snapshots give equal

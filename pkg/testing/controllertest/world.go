@@ -91,7 +91,7 @@ func (f *Functions) newDeps(p *fake.Ports, rules cluster.Settings) controllers.D
 func (f *Functions) Provision(p *fake.Ports) *provision.Controller {
 	f.Made++
 	return &provision.Controller{Deps: f.newDeps(p, f.Rules()),
-		Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Brake: p, Spot: p, Prices: p, Holds: p, Buffers: p,
+		Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Brake: p, Prices: p, Holds: p, Buffers: p,
 		Stopped: &stoppedcapacity.Starter{Deps: f.newDeps(p, f.Rules()), Claims: p, Fleet: p, SoldOut: p,
 			SoldOutFor: 3 * time.Minute},
 		Lifecycle: p.NewWaker("lifecycle"),
@@ -118,7 +118,7 @@ func (f *Functions) Rules() cluster.Settings {
 // Interruption is an invocation that handles notices on the ports.
 func (f *Functions) Interruption(p *fake.Ports) *notices.Controller {
 	return &notices.Controller{Deps: controllers.Deps{Record: p, Now: f.World.Now, Log: slog.New(slog.DiscardHandler)},
-		Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Spot: p, Pods: p, Pools: p, Quota: p,
+		Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
 		Provision: p.NewWaker("provision"),
 		Lifecycle: p.NewWaker("lifecycle"), SoldOutFor: 3 * time.Minute,
 		Rebalance:     interruption.RebalancePolicy{Choice: interruption.Tell, MinAge: 15 * time.Minute},

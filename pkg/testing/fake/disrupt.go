@@ -6,7 +6,6 @@ import (
 
 	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/cluster"
-	"joiner.sh/pkg/model/spotpools"
 	"joiner.sh/pkg/testing/objects"
 )
 
@@ -46,11 +45,6 @@ func (p NodePorts) UntaintRevision(ctx context.Context, n cluster.Node, key stri
 // ReadMemory returns what was remembered last.
 func (p SharedPorts) ReadMemory(ctx context.Context) (disruption.Memory, error) {
 	return doCall(ctx, p.invocation, "recall", func() (disruption.Memory, error) { return p.w.memory, nil })
-}
-
-// NoteSpotEvents forgets them.
-func (p SharedPorts) NoteSpotEvents(ctx context.Context, _ []spotpools.Event) error {
-	return tryCall(ctx, p.invocation, "note spot events", func() error { return nil })
 }
 
 // WriteMemory stores it.

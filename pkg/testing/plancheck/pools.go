@@ -58,7 +58,7 @@ func (t *planCheck) checkPools() {
 	if most := t.Snapshot.Rules.MaxClaims; most > 0 && len(t.plan.Launches) > most {
 		t.addViolation("%d new claims, a pass may make %d", len(t.plan.Launches), most)
 	}
-	if b, p := t.plan.LowerBoundUSD, t.plan.ComparedUSD(); b > p*(1+1e-9)+1e-12 {
+	if b, p := t.plan.LowerBoundUSD, t.plan.TotalPrice(); b > p*(1+1e-9)+1e-12 {
 		t.addViolation("the plan costs %g USD/h, less than its bound %g", p, b)
 	}
 	for _, m := range t.machines {

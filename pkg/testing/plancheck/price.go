@@ -128,9 +128,9 @@ func overlaidPrice(pool string, typ instancetypes.Type, set map[string]*cluster.
 		switch {
 		case o == nil:
 		case o.Price != nil:
-			f.Price, f.Available = *o.Price+f.NodeUSD+f.RiskUSD, f.Available || unknown
+			f.Price, f.Available = *o.Price+f.NodeUSD, f.Available || unknown
 		case !unknown:
-			beside := f.NodeUSD + f.RiskUSD
+			beside := f.NodeUSD
 			f.Price = max(0, (f.Price-beside)*(1+o.Change.Percent/100)+o.Change.USD) + beside
 		}
 	}

@@ -41,8 +41,6 @@ func References() []string {
 		"infra/bench/measurements.md",
 		"infra/bench/results.md",
 		"infra/bench/round-trip.md",
-		"infra/bench/spot-pools.md",
-		"functions/spot-pools.md",
 		"functions/stopped-capacity.md",
 		"infra/bench/scale.md",
 		"infra/costs.md",
@@ -68,6 +66,7 @@ func Designs() []string {
 		"pkg/designs/price-first.md",
 		"pkg/designs/replacement-first.md",
 		"pkg/designs/rollouts.md",
+		"pkg/designs/spot-pools.md",
 		"pkg/designs/stopped-capacity.md",
 		"pkg/designs/watch-cache.md",
 	}

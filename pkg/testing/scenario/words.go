@@ -19,8 +19,7 @@ func Words() syntax.Grammar {
 		"commitment NAME type= zone= flexible room=#",
 		"elsewhere TYPE zone= n=#",
 		"sold-out TYPE zone= capacity=",
-		"spot-pool TYPE zone= hours=# interruptions=#",
 		"class NAME broken=",
-		"rules ignore-preferences best-effort registration-minutes=# max-claims=# max-nodes=# max-nodes-per-minute=# max-milliusd=# spot-pool-share=# pod-interruption-milliusd=#",
+		"rules ignore-preferences best-effort registration-minutes=# max-claims=# max-nodes=# max-nodes-per-minute=# max-milliusd=# spot-pool-share=#",
 	)
 }

@@ -32,9 +32,9 @@ func New() *World {
 	}}
 }
 
-// Market is what the class sells: all types of the world, with what interruptions cost where the rules count that.
+// Market is what the class sells: all types of the world.
 func (w *World) Market(string) []instancetypes.Type {
-	return w.withInterruptionCosts(w.Snapshot.Catalog.AddCommitments(w.Types))
+	return w.Snapshot.Catalog.AddCommitments(w.Types)
 }
 
 // Do carries out one directive of a scenario file. It returns false when it does not know the word, and errs about
@@ -78,8 +78,6 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 		err = w.addCommitment(dir)
 	case "sold-out":
 		w.soldOut(dir)
-	case "spot-pool":
-		w.addSpotPool(dir)
 	case "class":
 		w.Snapshot.Classes = append(w.Snapshot.Classes,
 			instancetypes.Class{Name: dir.name(), Ready: !dir.has("broken"), Message: dir.str("broken")})
@@ -92,7 +90,6 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 			NodesPerMinute: int(dir.num("max-nodes-per-minute", 0)),
 			MillionthsUSD:  1000 * int64(dir.num("max-milliusd", 0))}
 		w.Snapshot.Rules.MaxSpotPoolFraction = float64(dir.num("spot-pool-share", 0)) / 100
-		w.Snapshot.Rules.PodInterruptionCostUSD = float64(dir.num("pod-interruption-milliusd", 0)) / 1000
 	}
 	return true, err
 }

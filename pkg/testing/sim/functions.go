@@ -47,7 +47,7 @@ func provisionFunction(rules cluster.Settings, share int) Function {
 				Fleet: p.fleet, SoldOut: p.state, Brake: p.state, Prices: p.offerings, Watch: p.leases, Holds: p.pods,
 				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log), Refresh: p.newWaker("refresh"),
 				Cluster: demoCluster(), SoldOutFor: unavailableOfferingTTL, ShareFrom: share, BatchIdle: time.Second,
-				BatchMax: 10 * time.Second, Buffers: p.offerings, Spot: in.spotEvents(),
+				BatchMax: 10 * time.Second, Buffers: p.offerings,
 				Stopped: &stoppedcapacity.Starter{Deps: in.deps(rules), Claims: p.claims, Fleet: p.fleet,
 					SoldOut: p.state, SoldOutFor: unavailableOfferingTTL}}
 			if r := in.newRollouts(rules); r != nil {
@@ -80,7 +80,6 @@ func refreshFunction(rules cluster.Settings) Function {
 				Classes: classReader{p.classes, p.read}, Pools: poolReader{p.pools, p.claims}, Nodes: p.nodes,
 				Market: p.offerings, Overlays: p.offerings,
 				Buffers: p.offerings, Prices: p.offerings, Cluster: demoCluster()}
-			in.learnSpotPools(&f)
 			return f.Run(ctx)
 		}}
 }
@@ -115,7 +114,7 @@ func noticeFunction(rules cluster.Settings, name, event string, maxAge time.Dura
 			p := in.Ports
 			f := notices.Controller{Deps: in.deps(rules),
 				Read: p.claims, Node: p.nodes, Claims: p.claims, Nodes: p.nodes, SoldOut: p.state, Pods: p.pods,
-				Pools: p.pools, Quota: p.state, Spot: in.spotEvents(),
+				Pools: p.pools, Quota: p.state,
 				Provision:     p.wakeUnlessWatching("provision", in.Log),
 				Lifecycle:     p.wakeUnlessWatching("lifecycle", in.Log),
 				SoldOutFor:    unavailableOfferingTTL,

@@ -87,7 +87,6 @@ func launchInvariants() []invariant {
 		at("more nodes than the step allows", checkTrialNodes),
 		at("made with what failed", checkTrialFailed),
 		at("step in spite of an alarm", checkTrialStep),
-		at("spot event counted twice", checkSpotCounted),
 		at("started for nobody", checkStartNoted),
 		at("stopped in use", checkStopUnused),
 		at("refused start without a launch", checkRefusedLaunched),

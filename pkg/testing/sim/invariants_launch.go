@@ -174,7 +174,7 @@ func checkPublicPrice(w *world, s claimCreated) []string {
 	disk := instancetypes.Catalog{}.NodeCostOf(instancetypes.Class{
 		Disks: instancetypes.FamilyDisks(instancetypes.AL2023)}).Total()
 	const rounding = 1e-9
-	usd := choice.Price - choice.RiskUSD
+	usd := choice.Price
 	if usd > public+disk+rounding || usd < disk-rounding ||
 		usd < public+disk-rounding && len(choice.Paid) == 0 {
 		return broken("claim %s is to cost %g USD/h as %s, which is sold for %g, and %g for its volume", s.claim.Name,

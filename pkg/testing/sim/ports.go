@@ -26,7 +26,6 @@ type Ports struct {
 	leases    *leasePorts
 	record    *recordPorts
 	rollouts  *rolloutPorts
-	spot      *spotPorts
 }
 
 // livePorts read single objects as they are now.
@@ -49,8 +48,7 @@ func (w *world) newPorts(inv *invocation) *Ports {
 		state:     &statePorts{c, w.state},
 		leases:    &leasePorts{c, w.api},
 		record:    &recordPorts{c},
-		rollouts:  &rolloutPorts{caller: c, world: w, trial: w.trial},
-		spot:      &spotPorts{c, w.spot}}
+		rollouts:  &rolloutPorts{caller: c, world: w, trial: w.trial}}
 	p.read = &readPorts{p.claims, p.nodes, p.pods, w.volumes, w.lambda.caches}
 	p.live = livePorts{p.claims, p.pods}
 	return p

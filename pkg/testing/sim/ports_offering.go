@@ -8,24 +8,17 @@ import (
 	"joiner.sh/pkg/model/buffers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
-	"joiner.sh/pkg/model/spotpools"
 )
 
 // offeringPorts read what is sold. There are no overlays and no buffers.
 type offeringPorts struct {
 	*caller
 	catalog *catalog
-	learned func() *spotpools.Summary // of spot pools; nil where they are not learned
 }
 
-// Refresh stores a catalog that is the same for ever, but for what was learned of spot pools.
+// Refresh stores a catalog that is the same for ever.
 func (p *offeringPorts) Refresh(ctx context.Context) (string, error) {
-	return "", tryPort(ctx, p.caller, "refresh catalog", "", func() error {
-		if p.learned != nil && p.learned() != nil {
-			p.catalog.market.Spot = p.learned()
-		}
-		return nil
-	})
+	return "", tryPort(ctx, p.caller, "refresh catalog", "", func() error { return nil })
 }
 
 // ReadOfferingInputs has no overlays.

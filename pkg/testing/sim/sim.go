@@ -39,9 +39,6 @@ type Scenario struct {
 	// CacheFault is what is wrong with the caches of all functions; empty for nothing.
 	CacheFault CacheFault
 
-	// SpotPools has Joiner learn spot pools in a storm, at so many USD for a pod that an interruption moves; 0 for not.
-	SpotPools float64
-
 	// Ceiling bounds the whole cluster in a storm; without it, a quarter of them are.
 	Ceiling bool
 }
@@ -73,7 +70,6 @@ type Result struct {
 	Notices    NoticeOutcome
 	Trial      RolloutOutcome
 	Stopped    StoppedOutcome
-	SpotPools  SpotOutcome
 	Moves      int // of a day: consolidations begun
 	// of a day: nodes launched for pods although one of their kind was given up within the hour and no app has grown
 	// since
@@ -95,9 +91,6 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 		}
 		if s.Stopped != nil {
 			w.stopped = &stoppedTrial{ran: map[string]bool{}}
-		}
-		if s.SpotPools > 0 {
-			w.spot = newSpotStore()
 		}
 		w.lambda.caches.fault = s.CacheFault
 		w.setUp(s)
@@ -126,9 +119,6 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 			Mutations: w.changes.byCall, Notices: notices, Trial: trial}
 		if w.stopped != nil {
 			out.Stopped = w.stopped.StoppedOutcome
-		}
-		if w.spot != nil {
-			out.SpotPools = w.spot.outcome()
 		}
 		if w.book != nil {
 			out.Moves, out.Again = len(w.book.moves), w.book.again

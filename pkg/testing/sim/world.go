@@ -34,7 +34,6 @@ type world struct {
 	stopped    *stoppedTrial     // of stopped capacity; nil without
 	short      *shortNodes       // of nodes smaller than estimated; nil without
 	hostile    *hostileTrial     // of a hostile tenant; nil without
-	spot       *spotStore        // of spot pools; nil where they are not learned
 	book       *disruptionReport // of a day; nil in a storm
 	ceilings   ceilings
 	invariants []invariant
@@ -70,7 +69,6 @@ func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
 func (w *world) setUp(s Scenario) {
 	w.plan = drawPlan(w.engine)
 	w.rules = drawRules(w.engine, w.plan.share > 0)
-	w.rules.PodInterruptionCostUSD = s.SpotPools
 	if s.Notices != nil {
 		w.plan.share = stackShare
 	}
@@ -111,9 +109,6 @@ func (w *world) setUp(s Scenario) {
 // playScenario is the story of every run: a storm, rest, silence, and the end of everything.
 func (w *world) playScenario(seed uint64) {
 	w.workloads.drawDaemons()
-	if w.spot != nil {
-		w.loseSpotRecords()
-	}
 	end := time.Now().Add(w.plan.storm)
 	w.drawDenial(seed)
 	w.storm.runStorm(end)
