@@ -88,7 +88,7 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	f.World.RunApp("web", 3, controllertest.PodOf(900, 1000))
 	f.World.RunApp("evil", 2, controllertest.PodOf(6500, 900))
 	p := watch(f)
-	p.Rules.Follower = &faults.Fault{Stage: binpack.StageOptions, About: "default/evil"}
+	f.World.Follower = &faults.Fault{Stage: binpack.StageOptions, About: "default/evil"}
 	p.Aside = &provision.Aside{}
 	if err := p.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
@@ -110,18 +110,18 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	if len(p.kept) != 1 || len(p.kept[0].Faults) != 1 || len(p.kept[0].Saw.Pods) < 5 {
 		t.Fatalf("%d passes are kept", len(p.kept))
 	}
-	p.kept[0].Saw.Rules.Follower = p.Rules.Follower // is not stored
+	p.kept[0].Saw.Follower = f.World.Follower // is not stored
 	if again, err := replay.DecideAgain(p.kept[0]); err != nil || !again.Same {
 		t.Errorf("the replay gives another plan: %v\n%s", err, strings.Join(again.Lines, "\n"))
 	}
 	next := watch(f)
-	next.Rules.Follower, next.Aside = p.Rules.Follower, p.Aside
+	next.Aside = p.Aside
 	f.World.Advance(time.Minute)
 	if err := next.Run(t.Context(), f.Once()); err != nil || next.measured[metrics.Faults] != 0 || strings.Contains(next.log.String(), "Joiner itself failed") {
 		t.Errorf("the next pass tries again: %v, %v, %s", err, next.measured[metrics.Faults], next.log)
 	}
 	mended := watch(f)
-	mended.Aside = p.Aside
+	mended.Aside, f.World.Follower = p.Aside, nil
 	f.World.Advance(10 * time.Minute)
 	if err := mended.Run(t.Context(), f.Once()); err != nil || mended.measured[metrics.ClaimsCreated] == 0 {
 		t.Errorf("after ten minutes it is not tried again: %v", err)
@@ -219,7 +219,7 @@ func TestOneClaimThatFailsStopsNoOther(t *testing.T) {
 	measured := measures{}
 	for range 6 {
 		l := f.Lifecycle(f.World.Ports(fake.Fault{}))
-		l.Metrics, l.Rules.Follower = measured, &faults.Fault{Stage: lifecycle.StageLive, About: bad}
+		l.Metrics, f.World.Follower = measured, &faults.Fault{Stage: lifecycle.StageLive, About: bad}
 		if err := l.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
@@ -233,6 +233,7 @@ func TestOneClaimThatFailsStopsNoOther(t *testing.T) {
 	if measured[metrics.Faults] == 0 {
 		t.Error("nothing is counted")
 	}
+	f.World.Follower = nil
 	f.ComeToRest(t)
 }
 

@@ -52,11 +52,11 @@ func (w *world) passes(n int) (faults []string, left []string) {
 		for _, f := range p.Faults {
 			faults = append(faults, fmt.Sprintf("%s %s", f.Kind, f.Name))
 		}
-		follower := w.Snapshot.Rules.Follower
-		w.Snapshot.Rules.Follower = nil // what comes to pass does not fail
+		follower := w.Snapshot.Follower
+		w.Snapshot.Follower = nil // what comes to pass does not fail
 		w.act(p)
 		w.initialize()
-		w.Snapshot.Rules.Follower = follower
+		w.Snapshot.Follower = follower
 		w.Snapshot.Now = w.Snapshot.Now.Add(30 * time.Second)
 	}
 	for _, c := range w.Snapshot.Claims {
@@ -71,7 +71,7 @@ func TestADecisionMayFailForOneNode(t *testing.T) {
 	for _, stage := range []string{stageQuestion, stageCommand} {
 		t.Run(stage, func(t *testing.T) {
 			w, beside := half(t), half(t)
-			w.Snapshot.Rules.Follower = &faults.Fault{Stage: stage, About: "claim-n3"}
+			w.Snapshot.Follower = &faults.Fault{Stage: stage, About: "claim-n3"}
 			for i := range beside.Snapshot.Nodes {
 				if n := &beside.Snapshot.Nodes[i]; n.Name == "n3" {
 					n.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"}
@@ -102,7 +102,7 @@ func TestAPodThatWaitsMayFail(t *testing.T) {
 			return d.Expected
 		})
 	}
-	w.Snapshot.Rules.Follower = &faults.Fault{Stage: binpack.StageDemand, About: "team-b/evil-1"}
+	w.Snapshot.Follower = &faults.Fault{Stage: binpack.StageDemand, About: "team-b/evil-1"}
 	faults, left := w.passes(14)
 	if len(faults) != 1 || !strings.HasPrefix(faults[0], "waiting pods team-b/") || len(left) > 5 {
 		t.Errorf("faults %v, left are %v", faults, left)
@@ -112,7 +112,7 @@ func TestAPodThatWaitsMayFail(t *testing.T) {
 // A pod that runs makes every question fail, whichever node it is about: its own node stays, and no other.
 func TestAPodThatRunsMayFail(t *testing.T) {
 	w := half(t)
-	w.Snapshot.Rules.Follower = &faults.Fault{Stage: binpack.StageDemand, About: "default/app5-1"}
+	w.Snapshot.Follower = &faults.Fault{Stage: binpack.StageDemand, About: "default/app5-1"}
 	faults, left := w.passes(20)
 	if !slices.ContainsFunc(faults, func(f string) bool { return strings.HasPrefix(f, "running pods default/") }) || !slices.Contains(left, "claim-n5") || len(left) > 6 {
 		t.Errorf("faults %v, left are %v", faults, left)
@@ -129,7 +129,7 @@ func TestACommandUnderWayMayFail(t *testing.T) {
 		w.act(w.next())
 		w.Snapshot.Now = w.Snapshot.Now.Add(20 * time.Second)
 	}
-	w.Snapshot.Rules.Follower = &faults.Fault{Stage: stageProgress, About: name}
+	w.Snapshot.Follower = &faults.Fault{Stage: stageProgress, About: name}
 	faults, left := w.passes(8)
 	if !slices.Contains(left, name) || len(faults) != 1 || faults[0] != "NodeClaim "+name {
 		t.Errorf("faults %v, left are %v", faults, left)
@@ -143,7 +143,7 @@ func TestTheCacheOfOfferingsIsEmptiedWhenAPassFails(t *testing.T) {
 	if NextFrom(w.Snapshot, Memory{}, w.Market, d); cmp.Equal(fmt.Sprintf("%+v", Cache{}), fmt.Sprintf("%+v", *d)) {
 		t.Fatal("the cache keeps nothing")
 	}
-	w.Snapshot.Rules.Follower = &faults.Fault{Stage: stageQuestion, About: "claim-"}
+	w.Snapshot.Follower = &faults.Fault{Stage: stageQuestion, About: "claim-"}
 	if NextFrom(w.Snapshot, Memory{}, w.Market, d); !cmp.Equal(fmt.Sprintf("%+v", Cache{}), fmt.Sprintf("%+v", *d)) {
 		t.Errorf("the cache keeps %+v", *d)
 	}

@@ -54,6 +54,6 @@ const (
 
 func (st *State) tellStage(stage string, set []*stateNode) {
 	for _, n := range set {
-		st.snapshot.Rules.TellStage(stage, n.Claim.Name)
+		st.snapshot.TellStage(stage, n.Claim.Name)
 	}
 }

@@ -81,7 +81,7 @@ func sells(t *testing.T, s cluster.Snapshot) cluster.Snapshot {
 }
 
 func plantAt(s cluster.Snapshot, f faults.Fault) cluster.Snapshot {
-	s.Rules.Follower = &f
+	s.Follower = &f
 	return s
 }
 
@@ -286,7 +286,7 @@ func TestWhatFailsRestsForAWhile(t *testing.T) {
 	if diff := gocmp.Diff(faultsOf(first.Plan), faultsOf(again.Plan)); diff != "" || len(again.Aside) != 1 || !again.Aside[0].Until.Equal(s.Now.Add(10*time.Minute)) {
 		t.Errorf("eleven minutes later: aside %+v, faults (-first +now):\n%s", again.Aside, diff)
 	}
-	s.Rules.Follower, s.Now = nil, s.Now.Add(11*time.Minute)
+	s.Follower, s.Now = nil, s.Now.Add(11*time.Minute)
 	if mended := provisioning.Decide(s); len(mended.Aside)+len(mended.Plan.Faults) > 0 || slices.Contains(unplaced(mended.Plan), "team-b/evil-1") {
 		t.Errorf("mended: aside %+v, plan\n%s", mended.Aside, mended.Plan)
 	}

@@ -70,7 +70,7 @@ func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 // decideInTime is the decision about the snapshot, or false where it takes too long. Then the next ones are about less:
 // of the namespaces whose pods are most work, those pods are left out that are most of it.
 func decideInTime(ctx context.Context, p *Controller, s cluster.Snapshot) (out provisioning.Outcome, ok bool) {
-	s.Rules.Follower = stopWhenLate(ctx, p.Now, s.Rules.Follower)
+	s.Follower = stopWhenLate(ctx, p.Now, s.Follower)
 	defer func() {
 		said := recover()
 		if _, late := said.(cluster.OutOfTime); late {

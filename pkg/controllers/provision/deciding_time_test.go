@@ -46,7 +46,7 @@ func TestADecisionThatTakesTooLongIsAboutLessTheNextTime(t *testing.T) {
 		p := f.World.Ports(fake.Fault{})
 		c := f.Provision(p)
 		c.Now, c.VCPUs, c.Aside = time.Now, 0.3, &provision.Aside{}
-		c.Rules.Follower = sleepyPods{"evil", &slept}
+		f.World.Follower = sleepyPods{"evil", &slept}
 		ctx, end := context.WithTimeout(t.Context(), time.Minute)
 		defer end()
 		began := time.Now()

@@ -47,6 +47,9 @@ type Snapshot struct {
 	Catalog instancetypes.Catalog               `json:"catalog"`
 	SoldOut []instancetypes.UnavailableOffering `json:"soldOut,omitempty"`
 	Rules   Settings                            `json:"rules"`
+
+	// is told how the decision goes; nil for nobody, as in whatever was stored
+	Follower StageFollower `json:"-"`
 }
 
 // Settings are the settings that change decisions.
@@ -77,8 +80,9 @@ type Settings struct {
 	// how many milliseconds of one core all pods of a pass may take before anything is searched for, by what they ask
 	// for; 0 for 10,000
 	DemandMilliseconds int `json:"demandMilliseconds,omitempty"`
-	// how many times the usual work may go into a plan and its bound, to measure what more would do; 0 for once
-	PackingEffort int `json:"packingEffort,omitempty"`
+	// how many times the usual work may go into a plan and its bound, to measure what more would do; 0 for once. No
+	// setting asks for it, and it is not stored.
+	PackingEffort int `json:"-"`
 	// part of all spot capacity (vCPU) that may be in one instance type in one zone, where others are to be had; 0 for
 	// 0.8, 1 for all
 	MaxSpotPoolFraction   float64       `json:"maxSpotPoolFraction,omitempty"`
@@ -115,8 +119,6 @@ type Settings struct {
 	OpenReservations bool `json:"openReservations,omitempty"`
 	// pods and services have addresses of IPv6
 	IPv6 bool `json:"ipv6,omitempty"`
-	// is told how a decision goes; nil for nobody
-	Follower StageFollower `json:"-"`
 }
 
 // NoClaims as the number of new claims of a pass allows none.

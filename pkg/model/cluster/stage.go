@@ -18,9 +18,9 @@ type Stage struct {
 type StageFollower interface{ FollowStage(s Stage) }
 
 // TellStage tells the follower, if there is one, of a stage about a NodeClaim or a Node.
-func (r *Settings) TellStage(stage, name string) {
-	if r.Follower != nil {
-		r.Follower.FollowStage(Stage{Name: stage, About: []string{name}})
+func (s *Snapshot) TellStage(stage, name string) {
+	if s.Follower != nil {
+		s.Follower.FollowStage(Stage{Name: stage, About: []string{name}})
 	}
 }
 

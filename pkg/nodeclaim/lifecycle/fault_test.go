@@ -42,7 +42,7 @@ func TestADecisionFailsForOneObject(t *testing.T) {
 // failAt plants a fault and returns how many decisions failed by it.
 func failAt(t *testing.T, s cluster.Snapshot, whole lifecycle.Plan, stage, name string) int {
 	t.Helper()
-	s.Rules.Follower = &faults.Fault{Stage: stage, About: name}
+	s.Follower = &faults.Fault{Stage: stage, About: name}
 	got := lifecycle.Next(s)
 	if len(got.Faults) != 1 || got.Faults[0].Name != name {
 		t.Errorf("stage %s of %s: faults %v", stage, name, got.Faults)

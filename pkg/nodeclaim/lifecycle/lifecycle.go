@@ -41,7 +41,7 @@ func Next(s cluster.Snapshot) Plan {
 		switch {
 		case c.Deleting.IsZero():
 			p.decideAbout(cluster.ClaimPart, c.Name, func() {
-				v.s.Rules.TellStage(StageLive, c.Name)
+				v.s.TellStage(StageLive, c.Name)
 				actions, busy := v.advanceClaim(c)
 				o, ended := v.registrationOutcome(c, actions)
 				p.Busy = p.Busy || busy
@@ -60,7 +60,7 @@ func Next(s cluster.Snapshot) Plan {
 	})
 	for _, c := range ending {
 		p.decideAbout(cluster.ClaimPart, c.Name, func() {
-			v.s.Rules.TellStage(StageEnding, c.Name)
+			v.s.TellStage(StageEnding, c.Name)
 			steps := v.advanceEnding(c)
 			p.Busy = p.Busy || !v.blockedForLong(c, steps)
 			p.addActions(steps...)
@@ -68,7 +68,7 @@ func Next(s cluster.Snapshot) Plan {
 	}
 	for _, n := range v.s.Nodes {
 		p.decideAbout("Node", n.Name, func() {
-			v.s.Rules.TellStage(StageNode, n.Name)
+			v.s.TellStage(StageNode, n.Name)
 			actions, busy := v.finalizeOrphanNode(n)
 			p.Busy = p.Busy || busy
 			p.addActions(actions...)

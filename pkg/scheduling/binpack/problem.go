@@ -61,7 +61,7 @@ func newDemand(s cluster.Snapshot, aside setAside) *problem {
 	w := &problem{s: s, all: s.StateNodes(), classes: &podClasses{shapes: map[string]int{}}}
 	w.s.Pods = withNeedsAnew(s.Pods, w.all)
 	w.classes.limits = cluster.ReadVolumeLimits(w.all)
-	w.stages = stageTeller{s.Rules.Follower, w.classes}
+	w.stages = stageTeller{s.Follower, w.classes}
 	w.options = &optionFinder{rules: &w.s.Rules, known: map[string]*loadRequirements{}}
 	list, out := takeUnmodelled(findPendingPods(w.s, w.all))
 	list, left := aside.leaveOut(list)

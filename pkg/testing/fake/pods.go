@@ -62,6 +62,7 @@ func (p ReadPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 			s.Budgets = append(s.Budgets, cluster.Budget{Namespace: p.w.namespaceOf(b.app), Name: b.app,
 				Selector: b.selector, DisruptionsAllowed: max(int32(p.w.availablePods(b)-b.minAvailable), 0)})
 		}
+		s.Follower = p.w.Follower
 		return scenario.Unread(s), nil
 	})
 }

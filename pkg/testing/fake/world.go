@@ -36,8 +36,9 @@ type World struct {
 
 // engine is what all parts of a world share: one lock, one clock, and the way to the others.
 type engine struct {
-	Catalog instancetypes.Catalog
-	Cluster string
+	Catalog  instancetypes.Catalog
+	Cluster  string
+	Follower cluster.StageFollower // of decisions about what is read of the world; nil for nobody
 
 	mu    sync.Mutex // guards the state of all parts
 	now   time.Time
