@@ -91,7 +91,7 @@ func (p Props) functions() []function {
 		{name: "disrupt", id: "Disrupt", doc: "decides which nodes go by choice: empty, drifted or too dear",
 			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: disruptAllows},
 		{name: "refresh", id: "Refresh", doc: "keeps the catalog and the status of every EC2NodeClass fresh",
-			timeoutSec: 120, everyMin: p.Functions.RefreshInterval.Minutes(), alone: true, maxAgeSec: 60,
+			timeoutSec: 120, everyMin: settings.RefreshInterval.Minutes(), alone: true, maxAgeSec: 60,
 			asksEKS: true, allows: refreshAllows,
 			rules: []events.Kind{events.KindDeployed}},
 		{name: "spotinterruption", id: "SpotInterruption", doc: "moves pods off a spot instance that EC2 takes back",

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -137,17 +136,15 @@ const (
 	// launchTimeout is how long a NodeClaim may be without an instance before it is given up, registrationTimeout how
 	// long without a node.
 	launchTimeout, registrationTimeout = 5 * time.Minute, 15 * time.Minute
+	// initializationTimeout is how long a node that joined may be not ready for pods before it is given up.
+	initializationTimeout = 30 * time.Minute
+	// detachTimeout is how long a drained node waits for its volumes to be detached. Karpenter waits for ever.
+	detachTimeout = 30 * time.Minute
+	// garbageCollectionMinAge is how old an instance without a NodeClaim is at least when it is terminated.
+	garbageCollectionMinAge = 30 * time.Second
 	// unavailableOfferingTTL is how long an offering that had no capacity is not tried again.
 	unavailableOfferingTTL = 3 * time.Minute
 )
-
-// packingIterations is the setting as decisions know it.
-func packingIterations(v settings.Values) int {
-	if v.PackingIterations == settings.Auto {
-		return 0
-	}
-	return cmp.Or(v.PackingIterations, cluster.NoIterations)
-}
 
 func clusterCeiling(v settings.Values) cluster.Ceiling {
 	return cluster.Ceiling{Nodes: v.MaxNodes, NodesPerMinute: v.MaxNodesPerMinute,
@@ -161,18 +158,16 @@ func decisionSettings(v settings.Values) cluster.Settings {
 		RelaxMinValues:            v.MinValuesPolicy == settings.MinValuesBestEffort,
 		MaxClaims:                 v.MaxNodeClaimsPerPass,
 		Ceiling:                   clusterCeiling(v),
-		PackingIterations:         packingIterations(v),
 		DeclaredNodeUSD:           v.PerNodeOverheadUSD,
-		MaxSpotPoolFraction:       v.MaxSpotPoolFraction,
 		PodEvictionCostUSD:        v.PodEvictionCostUSD,
 		DriftedPerCommand:         v.DriftedPerCommand,
 		NoSpotToSpotConsolidation: !v.SpotToSpotConsolidation,
 		LaunchTimeout:             launchTimeout,
 		RegistrationTimeout:       registrationTimeout,
-		InitializationTimeout:     v.InitializationTimeout,
-		DetachTimeout:             v.DetachTimeout,
+		InitializationTimeout:     initializationTimeout,
+		DetachTimeout:             detachTimeout,
 		NodeRepair:                v.NodeRepair,
-		GarbageCollectionMinAge:   v.GarbageCollectionMinAge,
+		GarbageCollectionMinAge:   garbageCollectionMinAge,
 		MemoryOverhead:            v.VMMemoryOverheadPercent,
 		ReservedENIs:              int64(v.ReservedENIs),
 		OpenReservations:          !v.ReservedCapacity,

@@ -66,7 +66,7 @@ func (a *App) newProvision(info launch.Cluster, holder string) provision.Control
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
 		Watch:   kube.WatchLease{ClusterCache: a.cache}, Cluster: info, SoldOutFor: unavailableOfferingTTL,
 		AlwaysWatch: a.set.Trigger == settings.TriggerWatch, Totals: a.passTotals(),
-		BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, VCPUs: vcpus(os.Getenv)}
+		BatchIdle: a.set.BatchIdle, BatchMax: settings.BatchMax, ShareFrom: shareFrom, VCPUs: vcpus(os.Getenv)}
 }
 
 // mibPerVCPU is how much memory Lambda gives a vCPU with.

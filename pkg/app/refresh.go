@@ -16,6 +16,7 @@ import (
 	"joiner.sh/pkg/nodeclaim/launch"
 	"joiner.sh/pkg/providers/discovery"
 	"joiner.sh/pkg/providers/kube"
+	"joiner.sh/pkg/settings"
 )
 
 // Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so
@@ -40,7 +41,7 @@ func (a *App) newRefresh(info launch.Cluster) refresh.Controller {
 		Isolated: a.set.IsolatedVPC, Now: time.Now}
 	looking := *finder
 	looking.Isolated = true // makes no instance profile
-	r := refresh.Controller{Deps: a.newDeps(""), Every: a.set.RefreshInterval,
+	r := refresh.Controller{Deps: a.newDeps(""), Every: settings.RefreshInterval,
 		Finder: finder, Preview: &looking, Classes: classWriter{a.kube.Classes},
 		Pools: poolWriter{a.kube.Pools, a.kube.Claims}, Nodes: a.kube.Nodes, Market: newCatalogRefresher(a),
 		Overlays: a.kube.Overlays, Buffers: a.kube.Buffers, Prices: a.store, Cluster: info, Deployed: a.deployed}

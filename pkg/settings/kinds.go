@@ -67,24 +67,6 @@ func durationSetting[V any](s Setting, allowed durationRange, field func(*V) *ti
 	}}
 }
 
-// minutesSetting is a duration of whole minutes, as schedules have them.
-func minutesSetting[V any](s Setting, allowed durationRange, field func(*V) *time.Duration) settingBinding[V] {
-	out := durationSetting(s, allowed, field)
-	out.Allowed = fmt.Sprintf("whole minutes such as 3m, from %s to %s", shortDuration(allowed.least),
-		shortDuration(allowed.most))
-	read := out.set
-	out.set = func(v *V, in string) error {
-		if err := read(v, in); err != nil {
-			return err
-		}
-		if *field(v)%time.Minute != 0 {
-			return errNotAllowed()
-		}
-		return nil
-	}
-	return out
-}
-
 // wholeSetting is a knob that counts something.
 func wholeSetting[V any](s Setting, allowed wholeRange, field func(*V) *int) settingBinding[V] {
 	s.Kind = KindWhole

@@ -84,9 +84,6 @@ func latencyKnobs() []settingBinding[Values] {
 		durationSetting(Setting{Name: "batchIdle", Env: "BATCH_IDLE_DURATION", Default: "1s",
 			Doc: "How long provision waits for further pods before it packs, so that the pods of a burst share nodes. It does not wait while nodes go away."},
 			durationRange{0, 10 * time.Second}, func(v *Values) *time.Duration { return &v.BatchIdle }),
-		durationSetting(Setting{Name: "batchMax", Env: "BATCH_MAX_DURATION", Default: "10s", ByTests: true,
-			Doc: "How long pods wait for others of their burst at most."},
-			durationRange{0, time.Minute}, func(v *Values) *time.Duration { return &v.BatchMax }),
 		choiceSetting(Setting{Name: "trigger", Env: "TRIGGER", Default: TriggerSchedule, Unit: "word",
 			Doc: "How Joiner hears of pending pods: once a minute and while busy (schedule), by a watch that never ends (watch), or by a webhook, also of deleted Nodes (push)."},
 			[]string{TriggerSchedule, TriggerWatch, TriggerPush},
@@ -99,25 +96,9 @@ func latencyKnobs() []settingBinding[Values] {
 
 func timeoutKnobs() []settingBinding[Values] {
 	return []settingBinding[Values]{
-		durationSetting(Setting{Name: "initializationTimeout", Env: "INITIALIZATION_TIMEOUT", Default: "30m", ByTests: true,
-			Doc: "A node that joined but is not ready for pods after this time is given up."},
-			durationRange{time.Minute, 6 * time.Hour},
-			func(v *Values) *time.Duration { return &v.InitializationTimeout }),
-		durationSetting(Setting{Name: "detachTimeout", Env: "DETACH_TIMEOUT", Default: "30m", ByTests: true,
-			Doc: "A drained node whose volumes are still attached after this time is ended all the same; 0s waits for ever, as Karpenter does."},
-			durationRange{0, 24 * time.Hour}, func(v *Values) *time.Duration { return &v.DetachTimeout }),
 		boolSetting(Setting{Name: "nodeRepair", Env: "NODE_REPAIR", Default: "false",
 			Doc: "Replace a node that stays unhealthy by force, unless more than a fifth of its NodePool is unhealthy (Karpenter's gate NodeRepair)."},
 			func(v *Values) *bool { return &v.NodeRepair }),
-		durationSetting(Setting{Name: "garbageCollectionMinAge", Env: "GARBAGE_COLLECTION_MIN_AGE", Default: "30s",
-			ByTests: true,
-			Doc:     "An instance without a NodeClaim is terminated only when it is older than this."},
-			durationRange{10 * time.Second, time.Hour},
-			func(v *Values) *time.Duration { return &v.GarbageCollectionMinAge }),
-		minutesSetting(Setting{Name: "refreshInterval", Env: "REFRESH_INTERVAL", Default: "5m", ByTests: true,
-			Doc: "How often images, subnets, security groups, prices and statuses are looked up; a changed EC2NodeClass or NodePool is looked at at once."},
-			durationRange{time.Minute, 30 * time.Minute},
-			func(v *Values) *time.Duration { return &v.RefreshInterval }),
 	}
 }
 
@@ -133,10 +114,6 @@ func sizingKnobs() []settingBinding[Values] {
 			ByTests: true, Unit: "NodeClaims",
 			Doc: "The most nodes one pass may ask for; the rest waits for the next pass."},
 			wholeRange{1, 1000}, func(v *Values) *int { return &v.MaxNodeClaimsPerPass }),
-		orAuto(wholeSetting(Setting{Name: "packingIterations", Env: "PACKING_ITERATIONS", Default: auto, Unit: "steps",
-			Doc: "How many steps the packer may take to make a plan cheaper. Each step packs a few nodes again. auto: more for plans with more nodes and money, and none that do not pay. 0: none."},
-			wholeRange{0, 100000}, func(v *Values) *int { return &v.PackingIterations }),
-			func(v *Values) *int { return &v.PackingIterations }),
 	}
 }
 
@@ -146,10 +123,6 @@ func priceKnobs() []settingBinding[Values] {
 			Unit: "USD per hour",
 			Doc:  "What you pay per node besides AWS, such as agents with a license per host. It counts as a part of every node's price: more makes fewer, larger nodes. The annotation joiner.sh/node-overhead-usd-per-hour of a NodePool overrides it."},
 			numberRange{0, 10}, func(v *Values) *float64 { return &v.PerNodeOverheadUSD }),
-		numberSetting(Setting{Name: "maxSpotPoolFraction", Env: "MAX_SPOT_POOL_FRACTION", Default: "0.8", ByTests: true,
-			Unit: "fraction",
-			Doc:  "The most of all spot capacity that is planned in one instance type in one zone, as long as others are to be had; 1 for no limit."},
-			numberRange{0.05, 1}, func(v *Values) *float64 { return &v.MaxSpotPoolFraction }),
 		orSwitch(numberSetting(Setting{Name: "commitments", Env: "COMMITMENTS", Default: "false", Unit: "fraction",
 			Doc: "Use unused Savings Plans and Reserved Instances of the account before anything else. refresh may then read them and list all instances. A number is the part of Savings Plans to count on."},
 			numberRange{0.01, 1}, commitments), func(v *Values, on bool) { *commitments(v) = wholeIf(on) }),

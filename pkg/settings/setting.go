@@ -100,6 +100,15 @@ const (
 	DecisionLogStore = "store"
 )
 
+// Constants that were settings once, or are Karpenter's options.
+const (
+	// BatchMax is how long pods wait for others of their burst at most.
+	BatchMax = 10 * time.Second
+	// RefreshInterval is how often images, subnets, security groups, prices and statuses are looked up, whole minutes. A
+	// changed EC2NodeClass or NodePool is looked at at once.
+	RefreshInterval = 5 * time.Minute
+)
+
 // Values are the knobs a function runs with, parsed.
 type Values struct {
 	ClusterName             string
@@ -117,32 +126,25 @@ type Values struct {
 	DriftedPerCommand       int
 	WatchDuration           time.Duration
 	BatchIdle               time.Duration
-	BatchMax                time.Duration
 	Trigger                 string // schedule, watch or push
 	StackID                 string // ARN; empty: no request of CloudFormation is answered
 	PushPath                string // empty: nobody is called
 	NominatedPodsOnly       bool
-	InitializationTimeout   time.Duration
-	DetachTimeout           time.Duration // 0: wait for ever
 	NodeRepair              bool
-	GarbageCollectionMinAge time.Duration
 	VMMemoryOverheadPercent float64 // a fraction of the advertised memory: 0.075 is 7.5 %
 	ReservedENIs            int
 	MaxNodeClaimsPerPass    int
 	MaxNodes                int     // of the cluster; 0 for no bound, as for the next two
 	MaxNodesPerMinute       int     // of the cluster
 	MaxUSDPerHour           float64 // of the cluster
-	PackingIterations       int     // 0 for no search, or Auto
 	PerNodeOverheadUSD      float64 // per hour
 	SpotToSpotConsolidation bool
-	MaxSpotPoolFraction     float64 // a fraction of all spot vCPUs
 	Commitments             float64 // part of the hourly Savings Plans that counts; 0: no commitment lowers prices
 	PreferencePolicy        PreferencePolicy
 	MinValuesPolicy         MinValuesPolicy
-	RefreshInterval         time.Duration // whole minutes
-	Mode                    string        // act or observe
-	KarpenterNamespaces     []string      // of a leader lease that keeps Joiner from acting
-	ReservedCapacity        bool          // false: EC2 matches open reservations, selections are not read
+	Mode                    string   // act or observe
+	KarpenterNamespaces     []string // of a leader lease that keeps Joiner from acting
+	ReservedCapacity        bool     // false: EC2 matches open reservations, selections are not read
 	IsolatedVPC             bool
 	ZonalShift              bool
 	DryRunValidation        bool

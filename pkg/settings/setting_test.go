@@ -33,23 +33,16 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		WatchDuration:           50 * time.Second,
 		Trigger:                 settings.TriggerSchedule,
 		BatchIdle:               time.Second,
-		BatchMax:                10 * time.Second,
-		InitializationTimeout:   30 * time.Minute,
-		DetachTimeout:           30 * time.Minute,
-		GarbageCollectionMinAge: 30 * time.Second,
 		VMMemoryOverheadPercent: 0.075,
-		PackingIterations:       settings.Auto,
 		PerNodeOverheadUSD:      0,
 		MaxNodeClaimsPerPass:    100,
 		SpotToSpotConsolidation: true,
-		MaxSpotPoolFraction:     0.8,
 		PreferencePolicy:        settings.PreferenceRespect,
 		MinValuesPolicy:         settings.MinValuesStrict,
 		Mode:                    "act",
 		KarpenterNamespaces:     []string{"kube-system"},
 		ReservedCapacity:        true,
 		DryRunValidation:        true,
-		RefreshInterval:         5 * time.Minute,
 		DecisionLog:             "log",
 		LogLevel:                "info",
 		RemoteWrite:             settings.RemoteWrite{Detail: "nodes"},
@@ -64,11 +57,11 @@ func TestEverySettingReachesItsField(t *testing.T) {
 	got, err := settings.ParseSettings(env(map[string]string{
 		"CLUSTER_NAME": "blue", "CLUSTER_ENDPOINT": "https://api.example:443", "CLUSTER_CA_BUNDLE": ca,
 		"CATALOG_BUCKET": "bucket", "PROVISION_FUNCTION": "p", "LIFECYCLE_FUNCTION": "l",
-		"WATCH_DURATION": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "TRIGGER": "push", "PUSH_PATH": "abcdefghijklmnopqrstuvwxyz012345", "NOMINATED_PODS_ONLY": "false",
-		"INITIALIZATION_TIMEOUT": "4m", "GARBAGE_COLLECTION_MIN_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
-		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_NODE_CLAIMS_PER_PASS": "7", "PACKING_ITERATIONS": "90", "PER_NODE_OVERHEAD_USD": "0.01",
-		"MAX_SPOT_POOL_FRACTION": "0.4", "COMMITMENTS": "0.5",
-		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "REFRESH_INTERVAL": "2m", "ISOLATED_VPC": "true", "ENABLE_ZONAL_SHIFT": "true", "DRY_RUN_VALIDATION": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
+		"WATCH_DURATION": "0s", "BATCH_IDLE_DURATION": "2s", "TRIGGER": "push", "PUSH_PATH": "abcdefghijklmnopqrstuvwxyz012345", "NOMINATED_PODS_ONLY": "false",
+		"NODE_REPAIR":                "true",
+		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_NODE_CLAIMS_PER_PASS": "7", "PER_NODE_OVERHEAD_USD": "0.01",
+		"COMMITMENTS":       "0.5",
+		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "ISOLATED_VPC": "true", "ENABLE_ZONAL_SHIFT": "true", "DRY_RUN_VALIDATION": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
 		"REBALANCE": "replace", "REBALANCE_MIN_AGE": "5m",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
 		"DISRUPTION": "report", "POD_EVICTION_COST_USD": "0.01", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
@@ -82,12 +75,12 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		ClusterName: "blue", ClusterEndpoint: "https://api.example:443", ClusterCABundle: ca,
 		CatalogBucket: "bucket", ProvisionFunction: "p", LifecycleFunction: "l",
 		Trigger: "push", PushPath: "abcdefghijklmnopqrstuvwxyz012345",
-		InitializationTimeout: 4 * time.Minute, GarbageCollectionMinAge: 90 * time.Second, NodeRepair: true,
-		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PackingIterations: 90, PerNodeOverheadUSD: 0.01, MaxSpotPoolFraction: 0.4, Commitments: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
-		RefreshInterval: 2 * time.Minute, IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
+		NodeRepair:   true,
+		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PerNodeOverheadUSD: 0.01, Commitments: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
+		IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
 		Rebalance: settings.RebalanceReplace, RebalanceMinAge: 5 * time.Minute,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
-		Disruption: settings.DisruptionReport, PodEvictionCostUSD: 0.01, DriftedPerCommand: 6, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
+		Disruption: settings.DisruptionReport, PodEvictionCostUSD: 0.01, DriftedPerCommand: 6, BatchIdle: 2 * time.Second,
 		RemoteWrite: settings.RemoteWrite{URL: "https://grafana.example/push", Secret: "arn:aws:secretsmanager:us-west-2:111122223333:secret:a-b", Detail: "all"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -98,8 +91,8 @@ func TestEverySettingReachesItsField(t *testing.T) {
 func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 	_, err := settings.ParseSettings(env(map[string]string{
 		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "WATCH_DURATION": "2m", "TRIGGER": "yes", "PUSH_PATH": "short",
-		"BATCH_IDLE_DURATION": "3 seconds", "COMMITMENTS": "2", "REFRESH_INTERVAL": "90s", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
-		"MAX_NODE_CLAIMS_PER_PASS": "0", "PACKING_ITERATIONS": "many", "MAX_SPOT_POOL_FRACTION": "NaN", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
+		"BATCH_IDLE_DURATION": "3 seconds", "COMMITMENTS": "2", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
+		"MAX_NODE_CLAIMS_PER_PASS": "0", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
 	}))
 	var invalid *settings.InvalidError
 	if !errors.As(err, &invalid) {
@@ -113,12 +106,9 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 		`watchDuration (WATCH_DURATION) is "2m"; allowed: a duration such as 90s, 3m or 1h30m, from 0s to 55s`,
 		`batchIdle (BATCH_IDLE_DURATION) is "3 seconds"; allowed: a duration such as 90s, 3m or 1h30m, from 0s to 10s`,
 		`trigger (TRIGGER) is "yes"; allowed: schedule, watch or push`,
-		`refreshInterval (REFRESH_INTERVAL) is "90s"; allowed: whole minutes such as 3m, from 1m to 30m`,
 		`vmMemoryOverheadPercent (VM_MEMORY_OVERHEAD_PERCENT) is "NaN"; allowed: a number from 0 to 0.99, where 0.075 means 7.5 %`,
 		`reservedENIs (RESERVED_ENIS) is "-1"; allowed: a whole number from 0 to 100`,
 		`maxNodeClaimsPerPass (MAX_NODE_CLAIMS_PER_PASS) is "0"; allowed: a whole number from 1 to 1000`,
-		`packingIterations (PACKING_ITERATIONS) is "many"; allowed: a whole number from 0 to 100000, or auto`,
-		`maxSpotPoolFraction (MAX_SPOT_POOL_FRACTION) is "NaN"; allowed: a number from 0.05 to 1`,
 		`commitments (COMMITMENTS) is "2"; allowed: true, false or a number from 0.01 to 1`,
 		`preferencePolicy (PREFERENCE_POLICY) is "ignore"; allowed: Respect or Ignore`,
 		`minValuesPolicy (MIN_VALUES_POLICY) is "best"; allowed: Strict or BestEffort`,
@@ -203,7 +193,8 @@ func TestRemovedSettings(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"tracesURL": "decisionLog", "tracesSecret": "decisionLog", "decisionLogDays": "logRetentionDays",
-		"podInterruptionCostUSD": "price-capacity-optimized", "spotRecordBucket": "spot-pools/"} {
+		"podInterruptionCostUSD": "price-capacity-optimized", "spotRecordBucket": "spot-pools/", "packingIterations": "--search-steps",
+		"garbageCollectionMinAge": "30s"} {
 		if instead, removed := settings.Removed(name); !removed || !strings.Contains(instead, want) {
 			t.Errorf("%s: %t, %q", name, removed, instead)
 		}

@@ -20,9 +20,9 @@ import (
 // lookAgain is how long functions believe what they saw of Karpenter's lease, and a little more.
 const lookAgain = 6 * time.Second
 
-// acting has disruption act at once, nodes as plain as Karpenter's, and leaks looked for early.
+// acting has disruption act at once, and nodes as plain as Karpenter's.
 func acting(o *env.Options) {
-	maps.Copy(o.Env, map[string]string{"DISRUPTION": "act", "NOMINATED_PODS_ONLY": "false", "GARBAGE_COLLECTION_MIN_AGE": garbageCollectionMinAge.String()})
+	maps.Copy(o.Env, map[string]string{"DISRUPTION": "act", "NOMINATED_PODS_ONLY": "false"})
 }
 
 // asKarpenterLeaves makes the only NodeClaim, its node and its instance look as Karpenter 1.14 leaves them and nothing

@@ -12,12 +12,12 @@ import (
 	"joiner.sh/infra/local/kubelet"
 )
 
-// garbageCollectionMinAge is the shortest that the setting allows.
-const garbageCollectionMinAge = 10 * time.Second
+// garbageCollectionMinAge is that of the functions.
+const garbageCollectionMinAge = 30 * time.Second
 
 // An instance whose claim is lost is nobody's: it ends, but not before it is old enough to be no launch under way.
 func TestALeakedInstanceIsTerminatedOnceItIsOldEnough(t *testing.T) {
-	w := start(t, func(o *env.Options) { o.Env["GARBAGE_COLLECTION_MIN_AGE"] = garbageCollectionMinAge.String() })
+	w := start(t)
 	w.ready()
 	w.Kubelets.SetBehavior(func(kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{NeverJoin: true} })
 	w.apply(deployment{name: "web", replicas: 1})

@@ -27,7 +27,7 @@ import (
 const (
 	patience = 3 * time.Minute
 	poll     = 200 * time.Millisecond
-	leakAge  = 10 * time.Second // after which Joiner ends an instance without a NodeClaim
+	leakAge  = 30 * time.Second // after which Joiner ends an instance without a NodeClaim
 )
 
 // world is an environment where Joiner is deployed, and Karpenter comes and goes.
@@ -53,7 +53,7 @@ func start(t *testing.T) *world {
 	w.Env, err = env.StartEnvironment(t.Context(), env.Options{Root: root, Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 200 * time.Millisecond,
 		BootDelay: 200 * time.Millisecond, FunctionLog: w.logs, CollectPods: true,
 		Lose: func([]byte) bool { return true },
-		Env:  map[string]string{"WATCH_DURATION": "1s", "DISRUPTION": "act", "GARBAGE_COLLECTION_MIN_AGE": leakAge.String()}})
+		Env:  map[string]string{"WATCH_DURATION": "1s", "DISRUPTION": "act"}})
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)

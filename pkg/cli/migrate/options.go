@@ -258,7 +258,7 @@ func (r *Report) reportInterruption(o Options) []string {
 
 // reportConstants says what cannot be changed here, of the options that ask for something else.
 func (r *Report) reportConstants(o Options) []string {
-	batchMax, refreshInterval := findSetting("batchMax").Default, findSetting("refreshInterval").Default
+	batchMax, refreshInterval := settings.BatchMax.String(), strings.TrimSuffix(settings.RefreshInterval.String(), "0s")
 	constants := map[string]string{"BATCH_MAX_DURATION": batchMax, "AMI_REFRESH_INTERVAL": refreshInterval,
 		"SUBNET_REFRESH_INTERVAL": refreshInterval, "SECURITY_GROUP_REFRESH_INTERVAL": refreshInterval}
 	names := slices.Sorted(maps.Keys(constants))
