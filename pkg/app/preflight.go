@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/providers/discovery"
 	"joiner.sh/pkg/settings"
 )
@@ -49,7 +50,7 @@ func (c CustomResources) answerPreflight(ctx context.Context, set settings.Value
 	}
 	found := preflight.Check(plan, before, facts)
 	for _, x := range found {
-		if x.Level != preflight.Broken {
+		if x.Level != findings.Broken {
 			log.Warn(x.What, "about", x.About, "mend", x.Mend)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"joiner.sh/pkg/cli/doctor"
 	"joiner.sh/pkg/cli/recording"
 	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/model/findings"
 )
 
 // doctorFlags are the flags of `joiner doctor`.
@@ -83,7 +84,7 @@ func runDoctor(ctx context.Context, f doctorFlags, sc terminalOutput) error {
 	if err != nil {
 		return err
 	}
-	err = sc.showAnswer(f.output, found, func() error {
+	err = sc.showAnswer(f.output, asChecks(found), func() error {
 		showFindings(sc, found, f.all)
 		return nil
 	})
@@ -94,7 +95,7 @@ func runDoctor(ctx context.Context, f doctorFlags, sc terminalOutput) error {
 }
 
 // examine makes the checks that the flags ask for.
-func (f doctorFlags) examine(ctx context.Context, sc terminalOutput) (found []doctor.Finding, err error) {
+func (f doctorFlags) examine(ctx context.Context, sc terminalOutput) (found findings.List, err error) {
 	if f.beforeDeploy {
 		err = sc.withProgress("looking at cluster and account", func() (err error) {
 			found, err = f.checkBeforeDeploy(ctx)
@@ -118,14 +119,10 @@ func (f doctorFlags) examine(ctx context.Context, sc terminalOutput) (found []do
 }
 
 // problemError is an error when there is a problem.
-func problemError(all []doctor.Finding) error {
-	n := map[doctor.Level]int{}
-	for _, x := range all {
-		n[x.Level]++
-	}
-	if n[doctor.Broken] > 0 {
-		return &foundError{fmt.Sprintf("%d problems, %d warnings, %d unknown", n[doctor.Broken], n[doctor.Warning],
-			n[doctor.Unknown])}
+func problemError(all findings.List) error {
+	if n := all.Count(findings.Broken); n > 0 {
+		return &foundError{fmt.Sprintf("%d problems, %d warnings, %d unknown", n, all.Count(findings.Warning),
+			all.Count(findings.Unknown))}
 	}
 	return nil
 }
@@ -219,17 +216,33 @@ func (f doctorFlags) readCluster(ctx context.Context, s storedObjects, out *doct
 	return err
 }
 
+// checkOutcome is a finding as JSON and YAML of doctor have it.
+type checkOutcome struct {
+	Level findings.Level `json:"level"`
+	About string         `json:"check"`
+	What  string         `json:"what"`
+	Mend  string         `json:"mend,omitempty"`
+}
+
+func asChecks(all findings.List) []checkOutcome {
+	out := make([]checkOutcome, 0, len(all))
+	for _, f := range all {
+		out = append(out, checkOutcome(f))
+	}
+	return out
+}
+
 // showFindings prints what is amiss, and how to mend it below.
-func showFindings(sc terminalOutput, all []doctor.Finding, fine bool) {
-	colour := map[doctor.Level]text.Color{doctor.Broken: text.FgRed, doctor.Warning: text.FgYellow,
-		doctor.Unknown: text.Faint, doctor.Fine: text.FgGreen}
+func showFindings(sc terminalOutput, all findings.List, fine bool) {
+	colour := map[findings.Level]text.Color{findings.Broken: text.FgRed, findings.Warning: text.FgYellow,
+		findings.Unknown: text.Faint, findings.Fine: text.FgGreen}
 	shown := 0
 	for _, x := range all {
-		if x.Level == doctor.Fine && !fine {
+		if x.Level == findings.Fine && !fine {
 			continue
 		}
 		shown++
-		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paintText(fmt.Sprintf("%-7s", x.Level), colour[x.Level]), x.Check,
+		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paintText(fmt.Sprintf("%-7s", x.Level), colour[x.Level]), x.About,
 			strings.ReplaceAll(x.What, "\n", " "))
 		if x.Mend != "" {
 			fmt.Fprintf(sc.out, "        mend: %s\n", x.Mend)

@@ -17,6 +17,7 @@ import (
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/cli/migrate"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
@@ -230,8 +231,8 @@ func noteAnnotations(f *migrate.Facts, kind string, o *unstructured.Unstructured
 
 func showReport(sc terminalOutput, r migrate.Report) {
 	fmt.Fprintf(sc.out, "nodes are run by %s; %d of them go on as they are\n\n", r.From, r.Nodes)
-	colour := map[migrate.Level]text.Color{migrate.Blocks: text.FgRed, migrate.Change: text.FgYellow,
-		migrate.Note: text.Faint}
+	colour := map[findings.Level]text.Color{findings.Blocks: text.FgRed, findings.Change: text.FgYellow,
+		findings.Note: text.Faint}
 	for _, x := range r.Findings {
 		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paintText(fmt.Sprintf("%-6s", x.Level), colour[x.Level]), x.About, x.What)
 		if x.Mend != "" {

@@ -17,6 +17,7 @@ import (
 	"joiner.sh/pkg/cli/doctor"
 	"joiner.sh/pkg/cli/recording"
 	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/model/naming"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/providers/discovery"
@@ -30,7 +31,7 @@ const (
 )
 
 // checkBeforeDeploy asks what the preflight of the stack will ask, and says what that will say.
-func (f doctorFlags) checkBeforeDeploy(ctx context.Context) ([]doctor.Finding, error) {
+func (f doctorFlags) checkBeforeDeploy(ctx context.Context) (findings.List, error) {
 	properties, to, err := readPreflightProperties(f.template, f.cluster)
 	if err != nil {
 		return nil, &inputError{err}
@@ -50,14 +51,8 @@ func (f doctorFlags) checkBeforeDeploy(ctx context.Context) ([]doctor.Finding, e
 	if err != nil {
 		return nil, err
 	}
-	var found []doctor.Finding
-	for _, x := range preflight.Check(plan, before, facts) {
-		found = append(found, doctor.Finding{Level: doctor.Level(x.Level), Check: x.About, What: x.What, Mend: x.Mend})
-	}
-	found = append(found, doctor.CheckSecret(secretFacts(ctx, cfg, to.URL, to.Secret))...)
-	if len(found) == 0 {
-		found = append(found, doctor.Finding{Level: doctor.Fine, Check: "preflight", What: "nothing keeps the stack from being deployed"})
-	}
+	found := append(preflight.Check(plan, before, facts), doctor.CheckSecret(secretFacts(ctx, cfg, to.URL, to.Secret))...)
+	found.AddFine(0, "preflight", "nothing keeps the stack from being deployed")
 	return found, nil
 }
 

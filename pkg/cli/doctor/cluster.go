@@ -7,6 +7,7 @@ import (
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/model/naming"
 	"joiner.sh/pkg/nodeclass"
 )
@@ -22,18 +23,18 @@ const (
 func (e *examination) checkAPI() {
 	a := e.f.API
 	if a.Unknown != "" {
-		e.addFinding(Broken, checkAPI, a.Unknown, "is the context of the kubeconfig right, the endpoint reachable from here, and the identity known to the cluster?")
+		e.Add(findings.Broken, checkAPI, a.Unknown, "is the context of the kubeconfig right, the endpoint reachable from here, and the identity known to the cluster?")
 		return
 	}
-	since := len(e.found)
+	since := len(e.List)
 	for _, right := range a.Denied {
-		e.addFinding(Unknown, "your rights", "you may not "+right+", so that is not looked at",
+		e.Add(findings.Unknown, "your rights", "you may not "+right+", so that is not looked at",
 			"ask for the ClusterRole view and for joiner-admin")
 	}
 	if why := nodeclass.UnsupportedReason(minorVersion(a.Version)); why != "" {
-		e.addFinding(Warning, checkAPI, why, "upgrade Joiner first, or look for surprises")
+		e.Add(findings.Warning, checkAPI, why, "upgrade Joiner first, or look for surprises")
 	}
-	e.addFine(since, checkAPI, a.Host+" answers, "+a.Version)
+	e.AddFine(since, checkAPI, a.Host+" answers, "+a.Version)
 }
 
 // minorVersion is the version without its patch: v1.36.3 is 1.36.
@@ -44,40 +45,40 @@ func minorVersion(version string) string {
 
 func (e *examination) checkCRDs() {
 	e.checkObjects("CRDs", e.f.CRDs, "is missing",
-		Finding{Level: Warning, Mend: "make deploy with mode act, once no Karpenter leads the cluster: setup brings them up to date"})
+		findings.Finding{Level: findings.Warning, Mend: "make deploy with mode act, once no Karpenter leads the cluster: setup brings them up to date"})
 }
 
 func (e *examination) checkRBAC() {
 	e.checkObjects("permissions", e.f.RBAC, "is missing: a function lacks its rights in the cluster",
-		Finding{Level: Broken, Mend: "make deploy: its setup brings them up to date"})
+		findings.Finding{Level: findings.Broken, Mend: "make deploy: its setup brings them up to date"})
 }
 
 // checkObjects looks whether objects that setup brings are there and as it brings them; differs says how much it
 // matters when they are not.
-func (e *examination) checkObjects(check string, all []Object, missing string, differs Finding) {
+func (e *examination) checkObjects(check string, all []Object, missing string, differs findings.Finding) {
 	if e.f.API.Unknown != "" {
 		return
 	}
-	since := len(e.found)
+	since := len(e.List)
 	for _, o := range all {
 		switch {
 		case !o.Found:
-			e.addFinding(Broken, check, o.Name+" "+missing, "make deploy: its setup installs them")
+			e.Add(findings.Broken, check, o.Name+" "+missing, "make deploy: its setup installs them")
 		case o.Differs != "":
-			e.addFinding(differs.Level, check, o.Name+" "+o.Differs, differs.Mend)
+			e.Add(differs.Level, check, o.Name+" "+o.Differs, differs.Mend)
 		}
 	}
-	e.addFine(since, check, fmt.Sprintf("%d objects are as this version brings them", len(all)))
+	e.AddFine(since, check, fmt.Sprintf("%d objects are as this version brings them", len(all)))
 }
 
 func (e *examination) checkLeader() {
 	const check = "Karpenter"
 	l := e.f.Leader
-	if e.f.API.Unknown != "" || e.addUnknown(check, l.Unknown) {
+	if e.f.API.Unknown != "" || e.AddUnknown(check, l.Unknown) {
 		return
 	}
 	if l.Holder == "" {
-		e.addFinding(Fine, check, "nobody holds its leader lease", "")
+		e.Add(findings.Fine, check, "nobody holds its leader lease", "")
 		return
 	}
 	acting := slices.ContainsFunc(e.f.Functions.List, func(f Function) bool { return f.Found && f.Mode != "observe" })
@@ -86,48 +87,48 @@ func (e *examination) checkLeader() {
 		return f.Found && f.Mode != "observe" && len(f.LeaseNamespaces) > 0 && !slices.Contains(f.LeaseNamespaces, l.Namespace)
 	})
 	if unseen {
-		e.addFinding(Broken, check, fmt.Sprintf("%s holds %s/karpenter-leader-election, which karpenterNamespaces does "+
+		e.Add(findings.Broken, check, fmt.Sprintf("%s holds %s/karpenter-leader-election, which karpenterNamespaces does "+
 			"not name, so Joiner acts beside it", l.Holder, l.Namespace),
 			fmt.Sprintf("kubectl -n %s scale deployment karpenter --replicas 0, or deploy Joiner with that namespace in karpenterNamespaces",
 				l.Namespace))
 		return
 	}
 	if acting {
-		e.addFinding(Warning, check, what+", although its mode is act",
+		e.Add(findings.Warning, check, what+", although its mode is act",
 			fmt.Sprintf("kubectl -n %s scale deployment karpenter --replicas 0, or deploy Joiner with mode observe; joiner migrate says more", l.Namespace))
 		return
 	}
-	e.addFinding(Fine, check, what, "")
+	e.Add(findings.Fine, check, what, "")
 }
 
 func (e *examination) checkPools() {
 	if e.f.API.Unknown != "" {
 		return
 	}
-	since := len(e.found)
+	since := len(e.List)
 	if len(e.f.Pools) == 0 {
-		e.addFinding(Broken, "NodePools", "there is none: nothing is launched",
+		e.Add(findings.Broken, "NodePools", "there is none: nothing is launched",
 			"kubectl apply -f a NodePool; infra/local/demo/manifests has one to begin with")
 	}
 	for _, p := range e.f.Pools {
 		if p.Problem != "" {
-			e.addFinding(Broken, "NodePools", p.Name+" is not ready: "+p.Problem,
+			e.Add(findings.Broken, "NodePools", p.Name+" is not ready: "+p.Problem,
 				"mend what it says; refresh looks again within five minutes")
 		}
 		if p.Disruption != "" {
-			e.addFinding(Warning, "NodePools", p.Name+": "+p.Disruption,
+			e.Add(findings.Warning, "NodePools", p.Name+": "+p.Disruption,
 				"mend what it says; refresh looks again within five minutes")
 		}
 		for _, key := range p.Unknown {
-			e.addFinding(Warning, "NodePools", p.Name+": nothing reads its annotation "+key,
+			e.Add(findings.Warning, "NodePools", p.Name+": nothing reads its annotation "+key,
 				"infra/settings.md lists those of NodePools; kubectl annotate nodepool "+p.Name+" "+key+"-")
 		}
 	}
 	if open := unboundedPools(e.f.Pools); len(open) > 0 {
-		e.addFinding(Warning, "NodePools", strings.Join(open, ", ")+": without limits: whoever may create pods decides what the nodes cost",
+		e.Add(findings.Warning, "NodePools", strings.Join(open, ", ")+": without limits: whoever may create pods decides what the nodes cost",
 			"set limits, or the annotation "+v1.AnnotationLimitUSD+", on each; priceAlarmUSD in cdk.json rings")
 	}
-	e.addFine(since, "NodePools", fmt.Sprintf("%d are ready", len(e.f.Pools)))
+	e.AddFine(since, "NodePools", fmt.Sprintf("%d are ready", len(e.f.Pools)))
 }
 
 // unboundedPools are the names of some of the pools whose nodes nothing bounds.
@@ -147,40 +148,40 @@ func (e *examination) checkClasses() {
 	if e.f.API.Unknown != "" {
 		return
 	}
-	since := len(e.found)
+	since := len(e.List)
 	if len(e.f.Classes) == 0 {
-		e.addFinding(Broken, checkClasses, "there is none: no NodePool can launch anything",
+		e.Add(findings.Broken, checkClasses, "there is none: no NodePool can launch anything",
 			"kubectl apply -f an EC2NodeClass with role, subnetSelectorTerms, securityGroupSelectorTerms and amiSelectorTerms")
 	}
 	for _, c := range e.f.Classes {
 		for _, p := range c.Problems {
-			e.addFinding(Broken, checkClasses, fmt.Sprintf("%s: %s: %s", c.Name, p.Condition, p.Message),
+			e.Add(findings.Broken, checkClasses, fmt.Sprintf("%s: %s: %s", c.Name, p.Condition, p.Message),
 				e.mendClass(p.Condition))
 		}
 		for _, term := range c.Empty {
-			e.addFinding(Warning, checkClasses, fmt.Sprintf(
+			e.Add(findings.Warning, checkClasses, fmt.Sprintf(
 				"%s: %s is empty and selects nothing; older versions took all that there is in the region", c.Name, term),
 				"give the term tags, an id or a name, or remove it, before nodes are needed")
 		}
-		if e.addUnknown("subnets and security groups of "+c.Name, c.Unknown) {
+		if e.AddUnknown("subnets and security groups of "+c.Name, c.Unknown) {
 			continue
 		}
 		for _, s := range c.Subnets {
 			if s.FreeIPs < fewIPs {
-				e.addFinding(Warning, checkClasses,
+				e.Add(findings.Warning, checkClasses,
 					fmt.Sprintf("%s: subnet %s in %s has %d free addresses", c.Name, s.ID, s.Zone, s.FreeIPs),
 					"add a larger subnet of that zone to its subnetSelectorTerms, or give the VPC CNI prefixes or a second CIDR")
 			}
 		}
 		owned := slices.DeleteFunc(slices.Clone(c.Groups), func(g Group) bool { return !g.Owned })
 		if len(owned) > 1 {
-			e.addFinding(Warning, checkClasses, fmt.Sprintf(
+			e.Add(findings.Warning, checkClasses, fmt.Sprintf(
 				"%s: %d security groups carry the tag kubernetes.io/cluster/%s (%s): the load balancer controller refuses nodes with more than one",
 				c.Name, len(owned), e.clusterName(), groupIDs(owned)),
 				"aws ec2 delete-tags --resources "+owned[1].ID+" --tags Key=kubernetes.io/cluster/"+e.clusterName())
 		}
 	}
-	e.addFine(since, checkClasses, fmt.Sprintf("%d are ready", len(e.f.Classes)))
+	e.AddFine(since, checkClasses, fmt.Sprintf("%d are ready", len(e.f.Classes)))
 }
 
 // mendClass says what to do about a condition of a class.
@@ -218,28 +219,28 @@ func (e *examination) checkMissingRequests() {
 	if e.f.API.Unknown != "" {
 		return
 	}
-	since := len(e.found)
+	since := len(e.List)
 	for i, l := range e.f.Loose {
 		if i == mostLoose {
-			e.addFinding(Warning, "pods without requests", fmt.Sprintf("%d more controllers", len(e.f.Loose)-mostLoose),
+			e.Add(findings.Warning, "pods without requests", fmt.Sprintf("%d more controllers", len(e.f.Loose)-mostLoose),
 				"")
 			break
 		}
-		e.addFinding(Warning, "pods without requests",
+		e.Add(findings.Warning, "pods without requests",
 			fmt.Sprintf("%d pods of %s %s ask for no %s: they are packed as if they needed none, and nodes get too small for them", l.Pods, l.Namespace, l.Owner, l.Lacks),
 			fmt.Sprintf("kubectl -n %s set resources %s --requests=cpu=100m,memory=128Mi (what it really takes: kubectl -n %s top pods)", l.Namespace, l.Owner, l.Namespace))
 	}
-	e.addFine(since, "pods without requests", "every pod asks for cpu and memory")
+	e.AddFine(since, "pods without requests", "every pod asks for cpu and memory")
 }
 
 // checkAnnotations says which annotations of pods and nodes say nothing. Where there is none it says nothing either.
 func (e *examination) checkAnnotations() {
 	for i, u := range e.f.Unread {
 		if i == mostLoose {
-			e.addFinding(Warning, "annotations", fmt.Sprintf("%d more", len(e.f.Unread)-mostLoose), "")
+			e.Add(findings.Warning, "annotations", fmt.Sprintf("%d more", len(e.f.Unread)-mostLoose), "")
 			break
 		}
-		e.addFinding(Warning, "annotations", u.Object+": "+u.Message, "")
+		e.Add(findings.Warning, "annotations", u.Object+": "+u.Message, "")
 	}
 }
 

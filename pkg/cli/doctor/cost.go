@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"joiner.sh/pkg/cli/bill"
+	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/settings"
 )
 
@@ -17,15 +18,15 @@ func (e *examination) checkCost() {
 	}
 	lines, err := bill.Estimate(bill.Usual(), bill.Cluster{Nodes: e.f.Nodes, NodeHours: nodeHours, Pools: max(1, len(e.f.Pools)), MemoryMiB: memory})
 	if err != nil {
-		e.addUnknown(check, err.Error())
+		e.AddUnknown(check, err.Error())
 		return
 	}
 	usd := bill.Sum(lines)
 	if usd <= bill.KarpenterMost {
-		e.addFinding(Fine, check, fmt.Sprintf("about %.0f USD a month for %d nodes with %d MiB", usd, e.f.Nodes, memory), "")
+		e.Add(findings.Fine, check, fmt.Sprintf("about %.0f USD a month for %d nodes with %d MiB", usd, e.f.Nodes, memory), "")
 		return
 	}
-	e.addFinding(Warning, check, fmt.Sprintf("about %.0f USD a month for %d nodes with %d MiB, more than the %d to %d USD of Karpenter's two pods",
+	e.Add(findings.Warning, check, fmt.Sprintf("about %.0f USD a month for %d nodes with %d MiB, more than the %d to %d USD of Karpenter's two pods",
 		usd, e.f.Nodes, memory, bill.KarpenterLeast, bill.KarpenterMost),
 		"lower functionMemory if passes end in time without it, and set tracing and dashboard to false; infra/costs.md says what it is made of")
 }
@@ -49,14 +50,14 @@ func (e *examination) checkMemory() {
 	}
 	want := settings.RecommendFunctionMemory(e.f.Nodes, e.f.Pods)
 	if memory >= want {
-		e.addFinding(Fine, check, fmt.Sprintf("%d MiB suit %d nodes and %d pods", memory, e.f.Nodes, e.f.Pods), "")
+		e.Add(findings.Fine, check, fmt.Sprintf("%d MiB suit %d nodes and %d pods", memory, e.f.Nodes, e.f.Pods), "")
 		return
 	}
 	mend := fmt.Sprintf("set functionMemory in cdk.json to %d", want)
 	if settings.RecommendFunctionMemory(e.f.Nodes, 0) >= want { // the preflight counts nodes alone
 		mend += ", or to auto, and deploy again"
 	}
-	e.addFinding(Warning, check, fmt.Sprintf("%d MiB are little for %d nodes and %d pods: passes may end before they are done", memory, e.f.Nodes, e.f.Pods),
+	e.Add(findings.Warning, check, fmt.Sprintf("%d MiB are little for %d nodes and %d pods: passes may end before they are done", memory, e.f.Nodes, e.f.Pods),
 		mend)
 }
 
@@ -70,11 +71,11 @@ func checkCeiling(e *examination) {
 	switch mend := "raise maxNodes in cdk.json and deploy again, or find out who asks for so many: joiner status"; {
 	case most == 0:
 	case e.f.Nodes >= most:
-		e.addFinding(Warning, check, fmt.Sprintf("there are %d nodes, and it is %d: nothing more is launched", e.f.Nodes, most), mend)
+		e.Add(findings.Warning, check, fmt.Sprintf("there are %d nodes, and it is %d: nothing more is launched", e.f.Nodes, most), mend)
 	case float64(e.f.Nodes) >= tight*float64(most):
-		e.addFinding(Warning, check, fmt.Sprintf("there are %d nodes, and nothing is launched beyond %d", e.f.Nodes, most), mend)
+		e.Add(findings.Warning, check, fmt.Sprintf("there are %d nodes, and nothing is launched beyond %d", e.f.Nodes, most), mend)
 	default:
-		e.addFinding(Fine, check, fmt.Sprintf("there are %d nodes, and it is %d", e.f.Nodes, most), "")
+		e.Add(findings.Fine, check, fmt.Sprintf("there are %d nodes, and it is %d", e.f.Nodes, most), "")
 	}
 }
 

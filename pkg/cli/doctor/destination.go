@@ -1,6 +1,9 @@
 package doctor
 
-import "joiner.sh/pkg/settings"
+import (
+	"joiner.sh/pkg/model/findings"
+	"joiner.sh/pkg/settings"
+)
 
 // checkRemoteWrite looks at where functions send metrics as they are deployed. Nothing is sent.
 func (e *examination) checkRemoteWrite() {
@@ -13,13 +16,13 @@ func (e *examination) checkRemoteWrite() {
 }
 
 func (e *examination) checkDestination(to settings.RemoteWrite) {
-	since, problem := len(e.found), to.Problem()
+	since, problem := len(e.List), to.Problem()
 	if to.Host() == "" {
 		problem = "remoteWriteURL is no URL"
 	}
 	if problem != "" {
-		e.addFinding(Broken, aboutRemoteWrite, "no metrics are sent: "+problem, "correct cdk.json and deploy again")
+		e.Add(findings.Broken, aboutRemoteWrite, "no metrics are sent: "+problem, "correct cdk.json and deploy again")
 	}
-	e.found = append(e.found, CheckSecret(e.f.Secret)...)
-	e.addFine(since, aboutRemoteWrite, "metrics go to "+to.Host())
+	e.List = append(e.List, CheckSecret(e.f.Secret)...)
+	e.AddFine(since, aboutRemoteWrite, "metrics go to "+to.Host())
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/findings"
 )
 
 // devices names the DRA drivers of the cluster and says what Joiner does with their devices.
@@ -20,17 +21,17 @@ func (e *examination) devices() {
 		}
 		what := fmt.Sprintf("driver %s publishes %s", d.Name, published(d))
 		if len(serves) == 0 {
-			e.addFinding(Warning, check, what+", and no DeviceClass serves them as an extended resource: Joiner makes no nodes for pods that ask for them by ResourceClaims",
+			e.Add(findings.Warning, check, what+", and no DeviceClass serves them as an extended resource: Joiner makes no nodes for pods that ask for them by ResourceClaims",
 				"kubectl patch deviceclass CLASS --type merge -p '{\"spec\":{\"extendedResourceName\":\"RESOURCE\"}}' (Kubernetes 1.36 or later), and have pods request the resource")
 			continue
 		}
 		slices.Sort(serves)
-		e.addFinding(Fine, check, fmt.Sprintf("%s; those that DeviceClass %s selects count as %s of their nodes", what,
+		e.Add(findings.Fine, check, fmt.Sprintf("%s; those that DeviceClass %s selects count as %s of their nodes", what,
 			strings.Join(names, ", "), strings.Join(slices.Compact(serves), ", ")), "")
 	}
 	for _, c := range e.f.Devices.Classes {
 		if c.Unread != "" {
-			e.addFinding(Warning, check, fmt.Sprintf(
+			e.Add(findings.Warning, check, fmt.Sprintf(
 				"DeviceClass %s serves %s, and Joiner cannot count its devices: %s. Nodes that lack the resource are kept, and are not replaced by choice", c.Name, c.Resource, c.Unread),
 				`write its selector as device.driver == "NAME" && device.attributes["DOMAIN"].ATTRIBUTE == VALUE`)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/settings"
 )
 
@@ -199,27 +200,8 @@ type Encryption struct {
 	Key     string // by which; that of AWS is alias/aws/ebs
 }
 
-// Level is how a check ended.
-type Level string
-
-// The levels, the gravest first.
-const (
-	Broken  Level = "problem" // Joiner cannot do its work, or part of it
-	Warning Level = "warning" // it works, and worse than it could
-	Unknown Level = "unknown" // it could not be looked at
-	Fine    Level = "fine"
-)
-
-// Finding is the outcome of one check.
-type Finding struct {
-	Level Level  `json:"level"`
-	Check string `json:"check"`
-	What  string `json:"what"`
-	Mend  string `json:"mend,omitempty"`
-}
-
 // RunChecks makes every check, in the order in which a person would mend things.
-func RunChecks(f Facts) []Finding {
+func RunChecks(f Facts) findings.List {
 	var e examination
 	e.f = f
 	for _, check := range []func(){
@@ -229,32 +211,13 @@ func RunChecks(f Facts) []Finding {
 	} {
 		check()
 	}
-	return e.found
+	return e.List
 }
 
 // examination gathers findings.
 type examination struct {
-	f     Facts
-	found []Finding
-}
-
-func (e *examination) addFinding(level Level, check, what, mend string) {
-	e.found = append(e.found, Finding{Level: level, Check: check, What: what, Mend: mend})
-}
-
-// addUnknown says that a check could not be made, if there is a reason.
-func (e *examination) addUnknown(check, why string) bool {
-	if why != "" {
-		e.addFinding(Unknown, check, why, "")
-	}
-	return why != ""
-}
-
-// addFine says that a check found nothing since there were so many findings.
-func (e *examination) addFine(since int, check, what string) {
-	if len(e.found) == since {
-		e.addFinding(Fine, check, what, "")
-	}
+	findings.List
+	f Facts
 }
 
 // clusterName is the cluster's, or a word to put it in place of.

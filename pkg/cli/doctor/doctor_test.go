@@ -67,7 +67,7 @@ func TestScenarios(t *testing.T) {
 			}
 			var b strings.Builder
 			for _, x := range RunChecks(f) {
-				fmt.Fprintf(&b, "%s %s: %s\n", x.Level, x.Check, x.What)
+				fmt.Fprintf(&b, "%s %s: %s\n", x.Level, x.About, x.What)
 				if x.Mend != "" {
 					fmt.Fprintf(&b, "    %s\n", x.Mend)
 				}

@@ -1,6 +1,10 @@
 package doctor
 
-import "fmt"
+import (
+	"fmt"
+
+	"joiner.sh/pkg/model/findings"
+)
 
 // Rollout is a NodeRollout.
 type Rollout struct {
@@ -17,20 +21,20 @@ func (e *examination) checkRollouts() {
 	if e.f.API.Unknown != "" || len(e.f.Rollouts) == 0 {
 		return
 	}
-	since := len(e.found)
+	since := len(e.List)
 	for _, r := range e.f.Rollouts {
 		if !r.Seen {
-			e.addFinding(Broken, check, r.Name+": nobody has looked at it: its nodes drift as without it",
+			e.Add(findings.Broken, check, r.Name+": nobody has looked at it: its nodes drift as without it",
 				"disrupt does, while there are NodeClaims: is it deployed with disruption act, and do permissions above differ?")
 		}
 		for _, p := range r.Problems {
-			e.addFinding(Broken, check, fmt.Sprintf("%s: %s: %s", r.Name, p.Condition, p.Message),
+			e.Add(findings.Broken, check, fmt.Sprintf("%s: %s: %s", r.Name, p.Condition, p.Message),
 				"mend what it says; disrupt looks again within a minute")
 		}
 		if r.Stopped != "" {
-			e.addFinding(Warning, check, r.Name+": "+r.Stopped,
+			e.Add(findings.Warning, check, r.Name+": "+r.Stopped,
 				"change the EC2NodeClass, or: joiner rollout resume "+r.Name)
 		}
 	}
-	e.addFine(since, check, fmt.Sprintf("%d are followed", len(e.f.Rollouts)))
+	e.AddFine(since, check, fmt.Sprintf("%d are followed", len(e.f.Rollouts)))
 }

@@ -1,5 +1,7 @@
 package doctor
 
+import "joiner.sh/pkg/model/findings"
+
 // Secret is one with which metrics are sent to Prometheus, as Secrets Manager describes it.
 type Secret struct {
 	ARN     string // empty where none is needed
@@ -12,22 +14,22 @@ type Secret struct {
 const aboutRemoteWrite = "remote write"
 
 // CheckSecret says what keeps the secret from being read, as far as its description tells.
-func CheckSecret(s Secret) []Finding {
+func CheckSecret(s Secret) findings.List {
 	const create = "create it, or correct remoteWriteSecret in cdk.json and deploy again"
 	const none = "no metrics are sent: "
 	switch {
 	case s.ARN == "":
 		return nil
 	case s.Unknown != "":
-		return []Finding{{Level: Unknown, Check: aboutRemoteWrite, What: "secret " + s.ARN + " cannot be described: " + s.Unknown,
+		return findings.List{{Level: findings.Unknown, About: aboutRemoteWrite, What: "secret " + s.ARN + " cannot be described: " + s.Unknown,
 			Mend: "allow secretsmanager:DescribeSecret to whoever runs joiner doctor"}}
 	case !s.Found:
-		return []Finding{{Level: Broken, Check: aboutRemoteWrite, What: none + "there is no secret " + s.ARN, Mend: create}}
+		return findings.List{{Level: findings.Broken, About: aboutRemoteWrite, What: none + "there is no secret " + s.ARN, Mend: create}}
 	case s.Deleted:
-		return []Finding{{Level: Broken, Check: aboutRemoteWrite, What: none + "secret " + s.ARN + " is being deleted",
+		return findings.List{{Level: findings.Broken, About: aboutRemoteWrite, What: none + "secret " + s.ARN + " is being deleted",
 			Mend: "aws secretsmanager restore-secret --secret-id " + s.ARN}}
 	case s.Key != "":
-		return []Finding{{Level: Warning, Check: aboutRemoteWrite, What: "secret " + s.ARN + " is encrypted with " + s.Key +
+		return findings.List{{Level: findings.Warning, About: aboutRemoteWrite, What: "secret " + s.ARN + " is encrypted with " + s.Key +
 			", which the function lifecycle may not use by its own role",
 			Mend: "let the key's policy allow kms:Decrypt to the role of the function lifecycle"}}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/model/instancetypes"
 )
 
@@ -35,18 +36,18 @@ func (r *Report) addAutoscaler(f Facts) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		r.Groups = append(r.Groups, poolOfGroup(name, groups[name]))
-		r.addFinding(Note, "node group "+name, fmt.Sprintf(
+		r.Findings.Add(findings.Note, "node group "+name, fmt.Sprintf(
 			"its %d nodes belong to an Auto Scaling group and stay there: Joiner uses room on them and never ends them",
 			len(groups[name])),
 			"apply a NodePool for it (see groups), then shrink the node group")
 	}
 	if len(f.Snapshot.Pools) == 0 {
-		r.addFinding(Blocks, "NodePools", "there are none: Joiner would launch nothing",
+		r.Findings.Add(findings.Blocks, "NodePools", "there are none: Joiner would launch nothing",
 			"write an EC2NodeClass and NodePools; groups below has one for each node group")
 	}
 	if n := len(f.Pinned); n > 0 {
 		some := f.Pinned[:min(n, mostNamed)]
-		r.addFinding(Note, "pods", fmt.Sprintf("%d carry cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\", which Joiner does not read (%s)", n, strings.Join(some, ", ")),
+		r.Findings.Add(findings.Note, "pods", fmt.Sprintf("%d carry cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\", which Joiner does not read (%s)", n, strings.Join(some, ", ")),
 			"annotate their templates with karpenter.sh/do-not-disrupt: \"true\"")
 	}
 }

@@ -7,17 +7,18 @@ import (
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/findings"
 )
 
 // ReportBack is what the cluster needs before Karpenter looks after its nodes again.
 func ReportBack(f Facts) Report {
 	r := Report{From: "Joiner"}
 	if f.Joiner != "" {
-		r.addFinding(Note, "Lease joiner-system", "Joiner works at this moment ("+f.Joiner+")",
+		r.Findings.Add(findings.Note, "Lease joiner-system", "Joiner works at this moment ("+f.Joiner+")",
 			"deploy with mode observe before joiner migrate --back --apply, or what is changed here may be changed again")
 	}
 	if f.Karpenter == nil {
-		r.addFinding(Blocks, "Deployment karpenter", "Karpenter is not installed",
+		r.Findings.Add(findings.Blocks, "Deployment karpenter", "Karpenter is not installed",
 			"install the chart, 1.1 or newer, with replicas 0, its IAM role and its queue; helm's --skip-crds keeps the CRDs as they are")
 	}
 	for _, h := range f.Snapshot.StateNodes() {
@@ -31,12 +32,12 @@ func ReportBack(f Facts) Report {
 		}
 	}
 	for _, a := range f.Annotations {
-		r.addFinding(Note, "NodePool "+a.Pool, "Karpenter does not read "+strings.Join(a.Keys, ", "), "")
+		r.Findings.Add(findings.Note, "NodePool "+a.Pool, "Karpenter does not read "+strings.Join(a.Keys, ", "), "")
 	}
 	for _, w := range f.Written {
 		keys := strings.Join(w.Keys, ", ")
 		r.addEdit(Forget, w.Kind+"/"+w.Name, "Joiner wrote "+keys+" for itself")
-		r.addFinding(Change, w.Kind+" "+w.Name, "it has Joiner's own "+keys+
+		r.Findings.Add(findings.Change, w.Kind+" "+w.Name, "it has Joiner's own "+keys+
 			", which would be out of date when Joiner comes again", "joiner migrate --back --apply")
 	}
 	r.Steps = stepsBack(f)
@@ -47,7 +48,7 @@ func ReportBack(f Facts) Report {
 // endStopped says that a NodeClaim of stopped capacity must go.
 func (r *Report) endStopped(claim string) {
 	r.addEdit(End, claim, "Karpenter would take its stopped instance for one that is gone")
-	r.addFinding(Change, "NodeClaim "+claim, "it is stopped capacity, which Karpenter does not know",
+	r.Findings.Add(findings.Change, "NodeClaim "+claim, "it is stopped capacity, which Karpenter does not know",
 		"joiner migrate --back --apply deletes it; Karpenter terminates its instance")
 }
 
@@ -60,7 +61,7 @@ func (r *Report) releaseClaim(h cluster.StateNode) {
 	}
 	if c.Annotations[v1.AnnotationDisruptionCommand] != "" {
 		r.addEdit(Unmark, c.Name, "a disruption that Joiner began and did not finish")
-		r.addFinding(Change, name, "a disruption of Joiner's is not finished",
+		r.Findings.Add(findings.Change, name, "a disruption of Joiner's is not finished",
 			"joiner migrate --back --apply, once Joiner only observes")
 		if h.Node != nil && h.Node.IsTaintedDisrupted() {
 			r.addEdit(Untaint, h.Node.Name, "a disruption that Joiner began and did not finish")
@@ -68,14 +69,14 @@ func (r *Report) releaseClaim(h cluster.StateNode) {
 	}
 	if h.Node != nil && slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsNomination) {
 		r.addEdit(Open, h.Node.Name, "Karpenter does not know holds and would never take it off")
-		r.addFinding(Change, "Node "+h.Node.Name, "it is held for the pods it was planned for ("+v1.TaintHold+"), which Karpenter would never end", "joiner migrate --back --apply")
+		r.Findings.Add(findings.Change, "Node "+h.Node.Name, "it is held for the pods it was planned for ("+v1.TaintHold+"), which Karpenter would never end", "joiner migrate --back --apply")
 	}
 	if h.Node != nil && slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsFailedRevision) {
 		r.addEdit(Admit, h.Node.Name, "Karpenter does not know NodeRollouts and would never take it off")
-		r.addFinding(Change, "Node "+h.Node.Name, "a NodeRollout rolls it back ("+v1.TaintFailedRevision+"), which Karpenter does not", "joiner migrate --back --apply")
+		r.Findings.Add(findings.Change, "Node "+h.Node.Name, "a NodeRollout rolls it back ("+v1.TaintFailedRevision+"), which Karpenter does not", "joiner migrate --back --apply")
 	} else if h.Node != nil && slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsPreviousRevision) {
 		r.addEdit(Admit, h.Node.Name, "Karpenter does not know NodeRollouts and would never take it off")
-		r.addFinding(Change, "Node "+h.Node.Name, "a NodeRollout drains another ("+v1.TaintPreviousRevision+"), which Karpenter does not", "joiner migrate --back --apply")
+		r.Findings.Add(findings.Change, "Node "+h.Node.Name, "a NodeRollout drains another ("+v1.TaintPreviousRevision+"), which Karpenter does not", "joiner migrate --back --apply")
 	}
 }
 

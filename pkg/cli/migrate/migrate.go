@@ -6,6 +6,7 @@ import (
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/findings"
 )
 
 // Facts are what is known about the cluster.
@@ -57,24 +58,6 @@ func WrittenKeys() []string {
 		v1.AnnotationRegistrationHistory, v1.AnnotationZonalShifts}
 }
 
-// Level is how much a finding matters.
-type Level string
-
-// The levels, the gravest first.
-const (
-	Blocks Level = "blocks" // the switch would replace nodes, or leave something behind: mend it first
-	Change Level = "change" // what this program changes when asked to
-	Note   Level = "note"   // goes on differently, or is to be known
-)
-
-// Finding is one thing about one object or about all of a kind.
-type Finding struct {
-	Level Level  `json:"level"`
-	About string `json:"about"` // kind and name
-	What  string `json:"what"`
-	Mend  string `json:"mend,omitempty"` // what to do, with the command where there is one
-}
-
 // Do is what a change does.
 type Do string
 
@@ -98,10 +81,10 @@ type Edit struct {
 
 // Report is what to know and do.
 type Report struct {
-	From     string    `json:"from"`               // who runs the nodes now
-	Nodes    int       `json:"nodes"`              // nodes that go on as they are, under the other hand
-	Findings []Finding `json:"findings,omitempty"` // the gravest first
-	Edits    []Edit    `json:"edits,omitempty"`
+	From     string        `json:"from"`               // who runs the nodes now
+	Nodes    int           `json:"nodes"`              // nodes that go on as they are, under the other hand
+	Findings findings.List `json:"findings,omitempty"` // the gravest first
+	Edits    []Edit        `json:"edits,omitempty"`
 	// what cdk.json needs for Joiner to do what Karpenter was told
 	Settings []SettingLine `json:"settings,omitempty"`
 	Steps    []string      `json:"steps"` // in order, with commands
@@ -109,21 +92,15 @@ type Report struct {
 }
 
 // IsReady reports whether nothing stands in the way.
-func (r Report) IsReady() bool {
-	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Level == Blocks })
-}
-
-func (r *Report) addFinding(level Level, about, what, mend string) {
-	r.Findings = append(r.Findings, Finding{Level: level, About: about, What: what, Mend: mend})
-}
+func (r Report) IsReady() bool { return !r.Findings.Has(findings.Blocks) }
 
 func (r *Report) addEdit(do Do, name, why string) {
 	r.Edits = append(r.Edits, Edit{Do: do, Name: name, Why: why})
 }
 
 func (r *Report) sortAll() {
-	order := []Level{Blocks, Change, Note}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+	order := []findings.Level{findings.Blocks, findings.Change, findings.Note}
+	slices.SortStableFunc(r.Findings, func(a, b findings.Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Level), slices.Index(order, b.Level)),
 			cmp.Compare(a.About, b.About), cmp.Compare(a.What, b.What))
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/settings"
 )
 
@@ -90,7 +91,7 @@ const (
 func (r *Report) reportOptions(f Facts) {
 	o := f.Options
 	for _, why := range o.Unread {
-		r.addFinding(Note, aboutOptions, why, "look it up, and compare with infra/settings.md")
+		r.Findings.Add(findings.Note, aboutOptions, why, "look it up, and compare with infra/settings.md")
 	}
 	if !o.Known {
 		return
@@ -106,7 +107,7 @@ func (r *Report) reportOptions(f Facts) {
 	handled = append(handled, r.reportConstants(o)...)
 	for _, name := range slices.Sorted(maps.Keys(o.Values)) {
 		if value := o.Values[name]; value != "" && value != "false" && !slices.Contains(handled, name) {
-			r.addFinding(Note, aboutOptions, fmt.Sprintf("%s is %q, which Joiner has no setting for", name, value), "")
+			r.Findings.Add(findings.Note, aboutOptions, fmt.Sprintf("%s is %q, which Joiner has no setting for", name, value), "")
 		}
 	}
 }
@@ -132,7 +133,7 @@ func (r *Report) addCounterpart(c counterpart, text string) {
 		})
 	}
 	if err != nil {
-		r.addFinding(Note, aboutOptions, fmt.Sprintf("%s is %q, which %s cannot be: %v", c.option, text, c.setting, err),
+		r.Findings.Add(findings.Note, aboutOptions, fmt.Sprintf("%s is %q, which %s cannot be: %v", c.option, text, c.setting, err),
 			"choose a value for "+c.setting+" in cdk.json")
 		return
 	}
@@ -163,7 +164,7 @@ func (r *Report) reportGates(f Facts) (handled []string) {
 	for _, name := range slices.Sorted(maps.Keys(open)) {
 		if known := []string{gateSpotToSpot, gateNodeRepair, gateReserved, gateStatic, gateOverlay, gateBuffer, gateExpression}; open[name] &&
 			!slices.Contains(known, name) {
-			r.addFinding(Note, aboutOptions, "the gate "+name+" is open, which Joiner has no counterpart for", "")
+			r.Findings.Add(findings.Note, aboutOptions, "the gate "+name+" is open, which Joiner has no counterpart for", "")
 		}
 	}
 	r.reportSleepers(f, open)
@@ -179,7 +180,7 @@ func (r *Report) readGates(o Options, option string, open map[string]bool) {
 		}
 		is, err := strconv.ParseBool(value)
 		if !found || err != nil {
-			r.addFinding(Note, aboutOptions, fmt.Sprintf("%s holds %q, which is no NAME=true or NAME=false", option, part),
+			r.Findings.Add(findings.Note, aboutOptions, fmt.Sprintf("%s holds %q, which is no NAME=true or NAME=false", option, part),
 				"look it up, and compare with infra/settings.md")
 			continue
 		}
@@ -191,27 +192,27 @@ func (r *Report) readGates(o Options, option string, open map[string]bool) {
 func (r *Report) reportSleepers(f Facts, open map[string]bool) {
 	for _, p := range f.Snapshot.Pools {
 		if p.Static && p.Replicas > 0 && !open[gateStatic] {
-			r.addFinding(Note, "NodePool "+p.Name,
+			r.Findings.Add(findings.Note, "NodePool "+p.Name,
 				fmt.Sprintf("the gate StaticCapacity is closed, so that its %d replicas do nothing; Joiner launches them", p.Replicas),
 				"to keep it asleep: kubectl scale nodepool "+p.Name+" --replicas 0")
 		}
 	}
 	for _, c := range f.Snapshot.Classes {
 		if c.HasExpressions() && !open[gateExpression] {
-			r.addFinding(Note, "EC2NodeClass "+c.Name, "the gate NodeClassCEL is closed, so that its expressions keep it from being ready; Joiner evaluates them",
+			r.Findings.Add(findings.Note, "EC2NodeClass "+c.Name, "the gate NodeClassCEL is closed, so that its expressions keep it from being ready; Joiner evaluates them",
 				"to keep it asleep: write numbers and quantities in its spec.kubelet, or delete it")
 		}
 	}
 	for _, o := range f.Snapshot.Overlays {
 		if !open[gateOverlay] {
-			r.addFinding(Note, "NodeOverlay "+o.Name, "the gate NodeOverlay is closed, so that it does nothing; Joiner applies it",
+			r.Findings.Add(findings.Note, "NodeOverlay "+o.Name, "the gate NodeOverlay is closed, so that it does nothing; Joiner applies it",
 				"to keep it asleep: keep its manifest and kubectl delete nodeoverlay "+o.Name)
 		}
 	}
 	for _, name := range f.Buffers {
 		if !open[gateBuffer] {
 			namespace, name, _ := strings.Cut(name, "/")
-			r.addFinding(Note, "CapacityBuffer "+namespace+"/"+name, "the gate CapacityBuffer is closed, so that it does nothing; Joiner keeps nodes for it",
+			r.Findings.Add(findings.Note, "CapacityBuffer "+namespace+"/"+name, "the gate CapacityBuffer is closed, so that it does nothing; Joiner keeps nodes for it",
 				fmt.Sprintf("to keep it asleep: keep its manifest and kubectl -n %s delete capacitybuffer %s", namespace, name))
 		}
 	}
@@ -222,11 +223,11 @@ func (r *Report) reportLeadership(f Facts) (handled []string) {
 	const lease = v1.KarpenterLeaderLease
 	values := f.Options.Values
 	if name := values["LEADER_ELECTION_NAME"]; name != "" && name != lease {
-		r.addFinding(Blocks, aboutOptions, fmt.Sprintf("its leader lease is named %s; Joiner looks for %s and would act beside it", name, lease),
+		r.Findings.Add(findings.Blocks, aboutOptions, fmt.Sprintf("its leader lease is named %s; Joiner looks for %s and would act beside it", name, lease),
 			"leave LEADER_ELECTION_NAME out before Joiner is deployed, or deploy Joiner once Karpenter is scaled down")
 	}
 	if off, _ := strconv.ParseBool(values["DISABLE_LEADER_ELECTION"]); off {
-		r.addFinding(Blocks, aboutOptions, "DISABLE_LEADER_ELECTION is true: nobody can see that Karpenter works, and Joiner would act beside it",
+		r.Findings.Add(findings.Blocks, aboutOptions, "DISABLE_LEADER_ELECTION is true: nobody can see that Karpenter works, and Joiner would act beside it",
 			"scale Karpenter down before Joiner is deployed with mode act")
 	}
 	namespace := values["LEADER_ELECTION_NAMESPACE"]
@@ -243,14 +244,14 @@ func (r *Report) reportLeadership(f Facts) (handled []string) {
 // reportInterruption says what changes about notices of EC2 and ResourceClaims.
 func (r *Report) reportInterruption(o Options) []string {
 	if queue := o.Values["INTERRUPTION_QUEUE"]; queue != "" {
-		r.addFinding(Note, aboutOptions, "notices of EC2 go through the queue "+queue+", which Joiner does not need",
+		r.Findings.Add(findings.Note, aboutOptions, "notices of EC2 go through the queue "+queue+", which Joiner does not need",
 			"once you are content: delete the queue and the EventBridge rules that fill it")
 	} else {
-		r.addFinding(Note, aboutOptions, "INTERRUPTION_QUEUE is not set, so that Karpenter handles no notice of EC2; Joiner handles each",
+		r.Findings.Add(findings.Note, aboutOptions, "INTERRUPTION_QUEUE is not set, so that Karpenter handles no notice of EC2; Joiner handles each",
 			"a node termination handler has nothing to do any more: remove it with Karpenter, or both drain the node; with interruptionHandling false Joiner handles none either")
 	}
 	if ignored, err := strconv.ParseBool(o.Values["IGNORE_DRA_REQUESTS"]); err == nil && !ignored {
-		r.addFinding(Note, aboutOptions, "IGNORE_DRA_REQUESTS is false; Joiner launches no node for a ResourceClaim of a pod",
+		r.Findings.Add(findings.Note, aboutOptions, "IGNORE_DRA_REQUESTS is false; Joiner launches no node for a ResourceClaim of a pod",
 			"keep such pods on nodes that are there, or Karpenter for them")
 	}
 	return []string{"INTERRUPTION_QUEUE", "IGNORE_DRA_REQUESTS"}
@@ -264,7 +265,7 @@ func (r *Report) reportConstants(o Options) []string {
 	names := slices.Sorted(maps.Keys(constants))
 	for _, name := range names {
 		if value := o.Values[name]; value != "" && value != constants[name] {
-			r.addFinding(Note, aboutOptions, fmt.Sprintf("%s is %s; Joiner's is always %s", name, value, constants[name]), "")
+			r.Findings.Add(findings.Note, aboutOptions, fmt.Sprintf("%s is %s; Joiner's is always %s", name, value, constants[name]), "")
 		}
 	}
 	return names

@@ -8,6 +8,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/disruption/drift"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/scheduling/binpack"
@@ -31,7 +32,7 @@ func ReportTo(f Facts, sells binpack.Offerings) Report {
 	r.reportDrift(f.Snapshot, sells)
 	r.reportOptions(f)
 	for _, name := range f.Foreign {
-		r.addFinding(Note, "NodeClaim "+name, "its class is no EC2NodeClass; Joiner leaves it alone, and so nobody looks after it once its controller is gone", "")
+		r.Findings.Add(findings.Note, "NodeClaim "+name, "its class is no EC2NodeClass; Joiner leaves it alone, and so nobody looks after it once its controller is gone", "")
 	}
 	r.reportNodeRoles(f)
 	r.Steps = stepsTo(f, len(r.Settings) > 0)
@@ -59,16 +60,16 @@ func (r *Report) checkCRD(c CRD) {
 	for _, v := range c.Stored {
 		if v != "v1" && (c.Name == "nodepools.karpenter.sh" || c.Name == "nodeclaims.karpenter.sh" ||
 			c.Name == "ec2nodeclasses.karpenter.k8s.aws") {
-			r.addFinding(Note, "CRD "+c.Name, "objects may be stored as "+v,
+			r.Findings.Add(findings.Note, "CRD "+c.Name, "objects may be stored as "+v,
 				"setup rewrites them as v1; a cluster that does not serve v1 yet needs Karpenter 1.1 or newer first")
 		}
 	}
 	if c.Webhook {
-		r.addFinding(Note, "CRD "+c.Name, "conversion asks a webhook, which Karpenter 1.0 needed",
+		r.Findings.Add(findings.Note, "CRD "+c.Name, "conversion asks a webhook, which Karpenter 1.0 needed",
 			"setup takes it away; Karpenter 1.1 and newer do not miss it")
 	}
 	if strings.HasPrefix(c.Name, "provisioners.") || strings.HasPrefix(c.Name, "awsnodetemplates.") {
-		r.addFinding(Note, "CRD "+c.Name, "objects of Karpenter before 0.32 are not read",
+		r.Findings.Add(findings.Note, "CRD "+c.Name, "objects of Karpenter before 0.32 are not read",
 			"joiner convert -f FILE makes NodePools and EC2NodeClasses of them")
 	}
 }
@@ -82,17 +83,17 @@ func (r *Report) adoptClaim(h cluster.StateNode) {
 	}
 	if !c.Finalizer || c.Labels[awsv1.LabelEC2NodeClass] != c.Class {
 		r.addEdit(Adopt, c.Name, "it lacks the finalizer karpenter.sh/termination or the label of its class")
-		r.addFinding(Change, name, "it lacks the finalizer karpenter.sh/termination or the label of its class",
+		r.Findings.Add(findings.Change, name, "it lacks the finalizer karpenter.sh/termination or the label of its class",
 			"joiner migrate --apply")
 	}
 	if c.Annotations[awsv1.AnnotationInstanceTagged] != "true" &&
 		c.Annotations[awsv1.AnnotationClusterNameTagged] != "true" && h.Node != nil {
-		r.addFinding(Note, name, "Karpenter has not tagged its instance with the cluster's name yet; Joiner finds instances by the tag "+awsv1.TagClusterName,
+		r.Findings.Add(findings.Note, name, "Karpenter has not tagged its instance with the cluster's name yet; Joiner finds instances by the tag "+awsv1.TagClusterName,
 			"wait a minute, or tag it: aws ec2 create-tags --resources "+c.InstanceID()+" --tags Key="+awsv1.TagClusterName+",Value=CLUSTER")
 	}
 	if h.Node != nil && !h.Deleting() && h.Node.IsTaintedDisrupted() && c.Annotations[v1.AnnotationDisruptionCommand] == "" {
 		r.addEdit(Untaint, h.Node.Name, "a disruption that Karpenter began and did not finish")
-		r.addFinding(Change, "Node "+h.Node.Name, "it carries "+v1.TaintDisrupted+" of a disruption that is not finished: its pods would be given new nodes and it would stay",
+		r.Findings.Add(findings.Change, "Node "+h.Node.Name, "it carries "+v1.TaintDisrupted+" of a disruption that is not finished: its pods would be given new nodes and it would stay",
 			"joiner migrate --apply, once Karpenter is scaled down")
 	}
 }
@@ -102,10 +103,10 @@ func (r *Report) isStable(c cluster.Claim, next string) bool {
 	name := "NodeClaim " + c.Name
 	switch {
 	case !c.Deleting.IsZero():
-		r.addFinding(Note, name, "it is being deleted; "+next+" goes on with the drain where it stands", "")
+		r.Findings.Add(findings.Note, name, "it is being deleted; "+next+" goes on with the drain where it stands", "")
 		return false
 	case c.ProviderID == "" && !c.Is(v1.ConditionLaunched):
-		r.addFinding(Blocks, name, "its launch is under way: "+next+" may launch a second instance for it (the first is found as leaked and ended)",
+		r.Findings.Add(findings.Blocks, name, "its launch is under way: "+next+" may launch a second instance for it (the first is found as leaked and ended)",
 			"wait until it is launched, or delete it: kubectl delete nodeclaim "+c.Name)
 		return false
 	}
@@ -119,7 +120,7 @@ func (r *Report) reportDrift(s cluster.Snapshot, sells binpack.Offerings) {
 		if v.Reason == "" {
 			continue
 		}
-		r.addFinding(Blocks, "NodeClaim "+v.Claim,
+		r.Findings.Add(findings.Blocks, "NodeClaim "+v.Claim,
 			fmt.Sprintf("Joiner would call it drifted (%s: %s) and replace it within the budgets", v.Reason, v.Message),
 			"look whether the change is meant; to keep the node for now: set disruption to report, or the annotation joiner.sh/disruption: report on its NodePool")
 	}
@@ -135,7 +136,7 @@ func (r *Report) reportNodeRoles(f Facts) {
 	if len(f.Roles) > 1 {
 		r.Settings = append(r.Settings, SettingLine{Name: "nodeRoles", Value: strings.Join(f.Roles[1:], ","), From: from})
 	}
-	r.addFinding(Note, "node role", "EC2NodeClasses name "+strings.Join(f.Roles, ", ")+": the stack makes no role then",
+	r.Findings.Add(findings.Note, "node role", "EC2NodeClasses name "+strings.Join(f.Roles, ", ")+": the stack makes no role then",
 		"keep the access entry of each, or its line in aws-auth")
 }
 

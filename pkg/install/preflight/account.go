@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"joiner.sh/pkg/model/findings"
 )
 
 // aboutRole is what findings about the nodes' role are about.
@@ -21,11 +23,11 @@ func (c *checker) checkNodeRoles() {
 			continue
 		}
 		if strings.HasSuffix(name, "-windows") {
-			c.addFinding(c.whenMade(), aboutRole, "the role "+name+" exists already, and CloudFormation does not take over what it has not made",
+			c.Add(c.whenMade(), aboutRole, "the role "+name+" exists already, and CloudFormation does not take over what it has not made",
 				`write "windowsNodes": "`+name+`" into the context of cdk.json and deploy again; keep its access entry`)
 			continue
 		}
-		c.addFinding(c.whenMade(), aboutRole, "the role "+name+" exists already, as Karpenter's own guide makes it, and CloudFormation does not take over what it has not made",
+		c.Add(c.whenMade(), aboutRole, "the role "+name+" exists already, as Karpenter's own guide makes it, and CloudFormation does not take over what it has not made",
 			NameNodeRole(name)+"; keep its access entry")
 	}
 }
@@ -36,9 +38,9 @@ func NameNodeRole(name string) string {
 }
 
 // whenMade is how grave an existing role is: mode observe makes none yet.
-func (c *checker) whenMade() Level {
+func (c *checker) whenMade() findings.Level {
 	if c.plan.Observe {
-		return Warning
+		return findings.Warning
 	}
 	return c.whenThere()
 }
@@ -49,12 +51,12 @@ func (c *checker) checkGivenRole(setting, name, entryType string) {
 		return
 	}
 	if c.knows(TopicRoles) && !slices.Contains(c.facts.Roles, name) {
-		c.addFinding(Broken, aboutRole, setting+" names the role "+name+", which does not exist",
+		c.Add(findings.Broken, aboutRole, setting+" names the role "+name+", which does not exist",
 			"correct "+setting+" in cdk.json, or remove it: then the stack makes a role")
 		return
 	}
 	if path := c.facts.Paths[name]; path != "" {
-		c.addFinding(Broken, aboutRole, fmt.Sprintf("%s names the role %s, which has the path %s: nobody could hand it to EC2",
+		c.Add(findings.Broken, aboutRole, fmt.Sprintf("%s names the role %s, which has the path %s: nobody could hand it to EC2",
 			setting, name, path), fmt.Sprintf(`write "nodeRoles": "%s%s" into the context of cdk.json, and remove %s`,
 			strings.TrimPrefix(path, "/"), name, setting))
 		return
@@ -69,11 +71,11 @@ func (c *checker) checkGivenRole(setting, name, entryType string) {
 		if c.facts.Cluster.Mode != "API" {
 			unless = " (unless the aws-auth ConfigMap names it)"
 		}
-		c.addFinding(Warning, aboutRole, "the role "+name+" has no access entry: its nodes cannot join"+unless,
+		c.Add(findings.Warning, aboutRole, "the role "+name+" has no access entry: its nodes cannot join"+unless,
 			fmt.Sprintf("aws eks create-access-entry --region %s --cluster-name %s --type %s --principal-arn ARN-OF-%s",
 				c.plan.Region, c.plan.Cluster, entryType, name))
 	case c.facts.Entries[i].Type != entryType:
-		c.addFinding(Warning, aboutRole, fmt.Sprintf("the access entry of the role %s is of type %s: its nodes cannot join", name,
+		c.Add(findings.Warning, aboutRole, fmt.Sprintf("the access entry of the role %s is of type %s: its nodes cannot join", name,
 			c.facts.Entries[i].Type), "delete it and make one of type "+entryType+"; the type of an entry cannot be changed")
 	}
 }
@@ -84,7 +86,7 @@ func (c *checker) checkEndpoints() {
 		return
 	}
 	if c.plan.GivenRegion == "" && hasOtherEndpointNames(c.plan.Region) {
-		c.addFinding(Broken, TopicEndpoints, "in "+c.plan.Region+" endpoints have other names, which the stack knows only when it is made for that region",
+		c.Add(findings.Broken, TopicEndpoints, "in "+c.plan.Region+" endpoints have other names, which the stack knows only when it is made for that region",
 			`write "region": "`+c.plan.Region+`" into the context of cdk.json and deploy again`)
 	}
 	if !c.knows(TopicEndpoints) {
@@ -106,7 +108,7 @@ func (c *checker) checkEndpoints() {
 		if len(rest) == 0 {
 			mend = `write "vpcEndpoints": false, "isolatedVPC": true into the context of cdk.json`
 		}
-		c.addFinding(c.whenThere(), TopicEndpoints, fmt.Sprintf("%s has interface endpoints already for %s, and EC2 refuses a second one with private DNS",
+		c.Add(c.whenThere(), TopicEndpoints, fmt.Sprintf("%s has interface endpoints already for %s, and EC2 refuses a second one with private DNS",
 			c.plan.VPC, strings.Join(there, ", ")),
 			mend+"; the security groups of the existing ones must admit TCP 443 from the functions")
 	}
@@ -121,10 +123,10 @@ func (c *checker) checkSubnets() {
 		i := slices.IndexFunc(c.facts.Subnets, func(s Subnet) bool { return s.ID == id })
 		switch {
 		case i < 0:
-			c.addFinding(Broken, TopicSubnets, "subnetIDs names "+id+", which does not exist in "+c.plan.Region,
+			c.Add(findings.Broken, TopicSubnets, "subnetIDs names "+id+", which does not exist in "+c.plan.Region,
 				"correct subnetIDs in cdk.json")
 		case c.facts.Subnets[i].VPC != c.plan.VPC:
-			c.addFinding(Broken, TopicSubnets, fmt.Sprintf("subnetIDs names %s of %s, and vpcID is %s", id, c.facts.Subnets[i].VPC,
+			c.Add(findings.Broken, TopicSubnets, fmt.Sprintf("subnetIDs names %s of %s, and vpcID is %s", id, c.facts.Subnets[i].VPC,
 				c.plan.VPC), "name subnets of one VPC in cdk.json, and that VPC as vpcID")
 		}
 	}

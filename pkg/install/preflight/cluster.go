@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"joiner.sh/pkg/model/findings"
 )
 
 // Cluster is what EKS says of a cluster, as far as it decides whether the functions can get in.
@@ -39,20 +41,20 @@ func (k Cluster) CheckAccess() error {
 	k.CIDRs = []string{anywhere}
 	c := checker{facts: Facts{Cluster: k}}
 	c.checkReach()
-	return Refusal(c.found)
+	return Refusal(c.List)
 }
 
 func (c *checker) checkCluster() {
 	k := c.facts.Cluster
 	c.checkReach()
 	if k.AutoMode {
-		c.addFinding(Warning, "EKS Auto Mode", "EKS Auto Mode is on and launches nodes for the NodePools of its own NodeClasses: "+
+		c.Add(findings.Warning, "EKS Auto Mode", "EKS Auto Mode is on and launches nodes for the NodePools of its own NodeClasses: "+
 			"Joiner leaves its CRDs, NodePools, NodeClaims and nodes as they are, and a pod that fits pools of both may get two nodes",
 			"give the NodePools of one of them a taint or a label that pods must ask for, and see that the cluster has the add-ons vpc-cni and kube-proxy, "+
 				"which Auto Mode nodes do not need and Joiner's do: aws eks list-addons --cluster-name "+k.Name)
 	}
 	if k.IPv6 && c.plan.NodeRole == "" && len(c.plan.NodePolicies) == 0 {
-		c.addFinding(Warning, "IPv6", "the cluster uses IPv6, and AmazonEKS_CNI_Policy does not let nodes take such addresses (ec2:AssignIpv6Addresses)",
+		c.Add(findings.Warning, "IPv6", "the cluster uses IPv6, and AmazonEKS_CNI_Policy does not let nodes take such addresses (ec2:AssignIpv6Addresses)",
 			"name a policy of yours that does in nodePolicies, unless the VPC CNI has a role of its own")
 	}
 }
@@ -63,29 +65,29 @@ func (c *checker) checkReach() {
 	update := "aws eks update-cluster-config --region " + k.Region + " --name " + k.Name
 	switch {
 	case !k.Found:
-		c.addFinding(Broken, aboutCluster, "there is no EKS cluster "+k.Name+" in "+k.Region,
+		c.Add(findings.Broken, aboutCluster, "there is no EKS cluster "+k.Name+" in "+k.Region,
 			"correct clusterName in cdk.json, or deploy to the region of the cluster")
 		return
 	case k.Status != "ACTIVE" && k.Status != "UPDATING":
-		c.addFinding(Broken, aboutCluster, "cluster "+k.Name+" is "+k.Status, "wait until it is ACTIVE and deploy again")
+		c.Add(findings.Broken, aboutCluster, "cluster "+k.Name+" is "+k.Status, "wait until it is ACTIVE and deploy again")
 	}
 	if k.Mode != "API" && k.Mode != "API_AND_CONFIG_MAP" {
-		c.addFinding(Broken, aboutCluster, "cluster "+k.Name+
+		c.Add(findings.Broken, aboutCluster, "cluster "+k.Name+
 			" has the authentication mode CONFIG_MAP, which knows no access entries, and Joiner's functions and nodes need them",
 			"add them (the aws-auth ConfigMap goes on working; there is no way back to CONFIG_MAP alone) and deploy again: "+
 				update+" --access-config authenticationMode=API_AND_CONFIG_MAP")
 	}
 	switch {
 	case k.Inside && !k.Private && len(c.plan.Endpoints) > 0:
-		c.addFinding(Warning, "endpoint", "the API server of cluster "+k.Name+" has no private endpoint, so that functions in a VPC without NAT cannot reach it",
+		c.Add(findings.Warning, "endpoint", "the API server of cluster "+k.Name+" has no private endpoint, so that functions in a VPC without NAT cannot reach it",
 			update+" --resources-vpc-config endpointPrivateAccess=true")
 	case k.Inside:
 	case !k.Public:
-		c.addFinding(Broken, "endpoint", "the API server of cluster "+k.Name+" has no public endpoint, and Joiner's functions run outside its VPC",
+		c.Add(findings.Broken, "endpoint", "the API server of cluster "+k.Name+" has no public endpoint, and Joiner's functions run outside its VPC",
 			"set vpcID and subnetIDs in cdk.json, or open the endpoint: "+update+
 				" --resources-vpc-config endpointPublicAccess=true,endpointPrivateAccess=true")
 	case !slices.Contains(k.CIDRs, anywhere):
-		c.addFinding(Broken, "endpoint", fmt.Sprintf("the public endpoint of cluster %s admits %s only, and functions outside a VPC call from any address",
+		c.Add(findings.Broken, "endpoint", fmt.Sprintf("the public endpoint of cluster %s admits %s only, and functions outside a VPC call from any address",
 			k.Name, strings.Join(k.CIDRs, ", ")),
 			"set vpcID and subnetIDs in cdk.json, or admit every address: "+update+" --resources-vpc-config publicAccessCidrs="+anywhere)
 	}

@@ -3,6 +3,7 @@ package preflight
 import (
 	"fmt"
 
+	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/settings"
 )
 
@@ -16,7 +17,7 @@ func (c *checker) checkMemory() {
 	if c.plan.FunctionMemory >= want {
 		return
 	}
-	c.addFinding(Warning, TopicNodes, fmt.Sprintf("the cluster has %d nodes, for which %d MiB of functionMemory are little: passes may end before they are done",
+	c.Add(findings.Warning, TopicNodes, fmt.Sprintf("the cluster has %d nodes, for which %d MiB of functionMemory are little: passes may end before they are done",
 		c.facts.Nodes, c.plan.FunctionMemory),
 		fmt.Sprintf(`write "functionMemory": %d into the context of cdk.json, more where nodes have more than 30 pods each, or "auto"`, want))
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"joiner.sh/pkg/model/findings"
 )
 
 // Plan is what a deployment is about to make.
@@ -83,32 +85,16 @@ type Endpoint struct {
 // Subnet is one of those that the functions are to run in.
 type Subnet struct{ ID, VPC string }
 
-// Level is how a check ended.
-type Level string
-
-// The levels, the gravest first.
-const (
-	Broken  Level = "problem" // the deployment, or what it makes, cannot work
-	Warning Level = "warning" // it works, and there is something to know
-	Missing Level = "unknown" // it could not be looked at
-)
-
-// Finding is one thing that is wrong or to be known.
-type Finding struct {
-	Level             Level
-	About, What, Mend string
-}
-
 // Check finds everything that is wrong with deploying the plan. Before is what the stack has made already, nil when it
 // is deployed for the first time. Nothing keeps CloudFormation from going back to an older deployment: a refusal would
 // leave the stack in UPDATE_ROLLBACK_FAILED, from which no deployment leads. Nor is what is deployed already refused.
-func Check(p Plan, before *Plan, f Facts) []Finding {
+func Check(p Plan, before *Plan, f Facts) findings.List {
 	c := checker{plan: p, facts: f}
 	if before != nil {
 		c.before, c.update = *before, true
 	}
 	for _, u := range f.Unknown {
-		c.addFinding(Missing, u.Topic, "could not be looked at: "+u.Why, "")
+		c.Add(findings.Unknown, u.Topic, "could not be looked at: "+u.Why, "")
 	}
 	c.checkCluster()
 	c.checkNodeRoles()
@@ -120,13 +106,13 @@ func Check(p Plan, before *Plan, f Facts) []Finding {
 	c.checkRoom()
 	c.checkMemory()
 	if c.refusesNothing() {
-		for i := range c.found {
-			if c.found[i].Level == Broken {
-				c.found[i].Level = Warning
+		for i := range c.List {
+			if c.List[i].Level == findings.Broken {
+				c.List[i].Level = findings.Warning
 			}
 		}
 	}
-	return c.found
+	return c.List
 }
 
 // longestRefusal is how many bytes of a refusal are said: CloudFormation takes no answer of more than 4,096.
@@ -134,10 +120,10 @@ const longestRefusal = 3000
 
 // Refusal is one error with every finding that keeps the stack from being deployed; nil when there is none. Of very
 // many it names the first and counts the rest.
-func Refusal(all []Finding) error {
+func Refusal(all findings.List) error {
 	var lines []string
 	for _, x := range all {
-		if x.Level != Broken {
+		if x.Level != findings.Broken {
 			continue
 		}
 		line := x.What
@@ -166,21 +152,21 @@ func Refusal(all []Finding) error {
 
 // checker gathers findings.
 type checker struct {
+	findings.List
 	plan, before Plan
 	update       bool // the stack is deployed
 	facts        Facts
-	found        []Finding
 }
 
 // whenThere is how grave it is that something exists which the stack is to make and has not made. A stack that goes
 // back after an update that failed may find its own, which CloudFormation has not deleted yet; a refusal would leave it
 // stuck.
-func (c *checker) whenThere() Level {
+func (c *checker) whenThere() findings.Level {
 	now, last, known := c.deployments()
 	if c.update && (!known || !now.After(last)) {
-		return Warning
+		return findings.Warning
 	}
-	return Broken
+	return findings.Broken
 }
 
 // refusesNothing reports whether CloudFormation goes back to an older deployment after an update that failed, or may do
@@ -218,10 +204,6 @@ func (c *checker) deployments() (now, last time.Time, known bool) {
 	return now, last, err == nil && errLast == nil
 }
 
-func (c *checker) addFinding(level Level, about, what, mend string) {
-	c.found = append(c.found, Finding{Level: level, About: about, What: what, Mend: mend})
-}
-
 // knows reports whether a part of the facts was looked at.
 func (c *checker) knows(topic string) bool {
 	return !slices.ContainsFunc(c.facts.Unknown, func(u Unknown) bool { return u.Topic == topic })
@@ -234,6 +216,6 @@ func (c *checker) checkRoom() {
 	err := ConcurrencyRoom{Limit: c.facts.Limit, Unreserved: c.facts.Free, Wanted: c.plan.Reserved,
 		ForNotices: c.plan.ForNotices, ForReservations: c.plan.ForReservations, Had: c.before.Reserved}.CheckRoom()
 	if err != nil {
-		c.addFinding(Broken, TopicLambda, err.Error(), "")
+		c.Add(findings.Broken, TopicLambda, err.Error(), "")
 	}
 }

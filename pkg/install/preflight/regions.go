@@ -3,6 +3,8 @@ package preflight
 import (
 	"slices"
 	"strings"
+
+	"joiner.sh/pkg/model/findings"
 )
 
 // HasFunctionURLs reports whether Lambda has function URLs in the region.
@@ -15,7 +17,7 @@ func HasFunctionURLs(region string) bool {
 // checkPush finds a region in which the cluster could call nobody.
 func (c *checker) checkPush() {
 	if c.plan.Push && !HasFunctionURLs(c.plan.Region) {
-		c.addFinding(Broken, TopicPush, "trigger is push, which needs a function URL, and Lambda has none in "+c.plan.Region,
+		c.Add(findings.Broken, TopicPush, "trigger is push, which needs a function URL, and Lambda has none in "+c.plan.Region,
 			`write "trigger": "watch" or "trigger": "schedule" into the context of cdk.json`)
 	}
 }
@@ -23,7 +25,7 @@ func (c *checker) checkPush() {
 // checkZonalShift finds functions that do not reach ARC: the stack makes no endpoint for it.
 func (c *checker) checkZonalShift() {
 	if c.plan.ZonalShift && len(c.plan.Endpoints) > 0 {
-		c.addFinding(Warning, TopicEndpoints, "zonalShift asks ARC about shifts, and vpcEndpoints makes no endpoint for arc-zonal-shift: without a NAT gateway no shift is seen",
+		c.Add(findings.Warning, TopicEndpoints, "zonalShift asks ARC about shifts, and vpcEndpoints makes no endpoint for arc-zonal-shift: without a NAT gateway no shift is seen",
 			"make an interface endpoint for arc-zonal-shift where ARC has one, or route the subnets through a NAT gateway")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"joiner.sh/pkg/model/findings"
 )
 
 // Way is how a subnet of the functions gets to S3, through which CloudFormation is answered.
@@ -69,11 +71,11 @@ func (c *checker) checkWays() {
 	}
 	const mend = "add a gateway endpoint for S3, which is free, to the route tables of these subnets, or route them through a NAT gateway"
 	if len(without) > 0 {
-		c.addFinding(Broken, TopicWays, "functions in "+strings.Join(without, " and ")+
+		c.Add(findings.Broken, TopicWays, "functions in "+strings.Join(without, " and ")+
 			" cannot reach S3, where the catalog is and where CloudFormation expects answers", mend)
 	}
 	if len(unsure) > 0 {
-		c.addFinding(Warning, TopicWays, "whether functions in "+strings.Join(unsure, " and ")+
+		c.Add(findings.Warning, TopicWays, "whether functions in "+strings.Join(unsure, " and ")+
 			" reach S3 depends on an interface endpoint and its security group, or on routes to a part of the addresses", mend)
 	}
 }

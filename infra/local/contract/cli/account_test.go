@@ -8,8 +8,8 @@ import (
 
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/cloudtest"
-	"joiner.sh/pkg/cli/doctor"
 	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/model/findings"
 )
 
 // account is an emulated account that the environment points at.
@@ -24,25 +24,31 @@ func account(t *testing.T) *awsemulator.Cloud {
 	return c
 }
 
+// finding is one as the JSON of doctor has it.
+type finding struct {
+	Level             findings.Level
+	Check, What, Mend string
+}
+
 // asked are the findings about the cluster demo and its account.
-func (e env) asked(t *testing.T) []doctor.Finding {
+func (e env) asked(t *testing.T) []finding {
 	t.Helper()
 	code, out, progress := e.joiner("doctor", "--cluster", "demo", "-o", "json")
-	var all []doctor.Finding
+	var all []finding
 	if err := json.Unmarshal([]byte(out), &all); err != nil || code != 0 && code != 3 {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, progress)
 	}
 	return all
 }
 
-func has(all []doctor.Finding, level doctor.Level, check, words string) bool {
-	return slices.ContainsFunc(all, func(x doctor.Finding) bool {
+func has(all []finding, level findings.Level, check, words string) bool {
+	return slices.ContainsFunc(all, func(x finding) bool {
 		return x.Level == level && x.Check == check && strings.Contains(x.What, words)
 	})
 }
 
 // wantFinding fails the test unless a finding of that level and check holds the words.
-func wantFinding(t *testing.T, all []doctor.Finding, level doctor.Level, check, words string) {
+func wantFinding(t *testing.T, all []finding, level findings.Level, check, words string) {
 	t.Helper()
 	if !has(all, level, check, words) {
 		t.Errorf("%s %s %q is not among %+v", level, check, words, all)
@@ -61,18 +67,18 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 	c.SetConcurrency(10)
 	all := e.asked(t)
 	for _, want := range []struct {
-		level        doctor.Level
+		level        findings.Level
 		check, words string
 	}{
-		{doctor.Broken, "EKS", "authentication mode CONFIG_MAP"},
-		{doctor.Broken, "endpoint", "no public endpoint"},
-		{doctor.Broken, "access entries", "no access entry names the group joiner-provision"},
-		{doctor.Broken, "access entries", "the role demo of EC2NodeClass asked has none"},
-		{doctor.Warning, "spot role", "no AWSServiceRoleForEC2Spot"},
-		{doctor.Warning, "encryption", "encrypted with the key arn:aws:kms:us-west-2:111122223333:key/1234abcd"},
-		{doctor.Warning, "functions", "the stack is not deployed for cluster demo"},
-		{doctor.Warning, "Lambda", "the account may run 10 invocations at once, 10 of them are not reserved and 10 must stay so: the stack, which reserves 114 by default"},
-		{doctor.Warning, "quotas", "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests: 0 of 0 vCPU are in use"},
+		{findings.Broken, "EKS", "authentication mode CONFIG_MAP"},
+		{findings.Broken, "endpoint", "no public endpoint"},
+		{findings.Broken, "access entries", "no access entry names the group joiner-provision"},
+		{findings.Broken, "access entries", "the role demo of EC2NodeClass asked has none"},
+		{findings.Warning, "spot role", "no AWSServiceRoleForEC2Spot"},
+		{findings.Warning, "encryption", "encrypted with the key arn:aws:kms:us-west-2:111122223333:key/1234abcd"},
+		{findings.Warning, "functions", "the stack is not deployed for cluster demo"},
+		{findings.Warning, "Lambda", "the account may run 10 invocations at once, 10 of them are not reserved and 10 must stay so: the stack, which reserves 114 by default"},
+		{findings.Warning, "quotas", "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests: 0 of 0 vCPU are in use"},
 	} {
 		wantFinding(t, all, want.level, want.check, want.words)
 	}
@@ -92,17 +98,17 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 	}
 	all = e.asked(t)
 	for _, check := range []string{"EKS", "access entries", "spot role", "encryption", "functions", "quotas"} {
-		if !has(all, doctor.Fine, check, "") {
+		if !has(all, findings.Fine, check, "") {
 			t.Errorf("%s is not fine: %+v", check, all)
 		}
 	}
 
-	if !has(all, doctor.Fine, "Lambda", "1000 invocations at once, 870 of them are not reserved, and 60 for each") {
+	if !has(all, findings.Fine, "Lambda", "1000 invocations at once, 870 of them are not reserved, and 60 for each") {
 		t.Errorf("what is reserved for notices is not told: %+v", all)
 	}
 
 	c.PutFunction(awsemulator.DescribedFunction{Name: "joiner-demo-disrupt", State: "Failed", Reason: "the VPC has no addresses"})
-	if all = e.asked(t); !has(all, doctor.Broken, "functions", "joiner-demo-disrupt is Failed: the VPC has no addresses") || has(all, doctor.Fine, "functions", "") {
+	if all = e.asked(t); !has(all, findings.Broken, "functions", "joiner-demo-disrupt is Failed: the VPC has no addresses") || has(all, findings.Fine, "functions", "") {
 		t.Errorf("a function that failed is not told: %+v", all)
 	}
 }

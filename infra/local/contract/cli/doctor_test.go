@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"joiner.sh/pkg/cli/doctor"
+	"joiner.sh/pkg/model/findings"
 )
 
 const looseDeployment = `apiVersion: apps/v1
@@ -45,14 +45,14 @@ spec:
 `
 
 // findings are those of doctor by check.
-func (e env) findings(t *testing.T, wantCode int) map[string][]doctor.Finding {
+func (e env) findings(t *testing.T, wantCode int) map[string][]finding {
 	t.Helper()
 	code, out, progress := e.joiner("doctor", "-o", "json")
-	var all []doctor.Finding
+	var all []finding
 	if err := json.Unmarshal([]byte(out), &all); err != nil || code != wantCode {
 		t.Fatalf("exit %d, want %d, %v: %s%s", code, wantCode, err, out, progress)
 	}
-	by := map[string][]doctor.Finding{}
+	by := map[string][]finding{}
 	for _, x := range all {
 		by[x.Check] = append(by[x.Check], x)
 	}
@@ -67,22 +67,22 @@ func TestDoctorLooksIntoTheCluster(t *testing.T) {
 	e.applyAll(t, looseDeployment)
 	e.applyAll(t, draObjects)
 	role := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
-	var by map[string][]doctor.Finding
+	var by map[string][]finding
 	by = e.findings(t, 3) // the pool has not been looked at
 	for _, check := range []string{"API server", "CRDs", "permissions"} {
-		if x := by[check]; len(x) != 1 || x[0].Level != doctor.Fine {
+		if x := by[check]; len(x) != 1 || x[0].Level != findings.Fine {
 			t.Errorf("%s: %v", check, x)
 		}
 	}
 	for _, check := range []string{"EKS", "functions", "access entries", "quotas", "spot role"} {
-		if x := by[check]; len(x) != 1 || x[0].Level != doctor.Unknown || !strings.Contains(x[0].What, "--cluster") {
+		if x := by[check]; len(x) != 1 || x[0].Level != findings.Unknown || !strings.Contains(x[0].What, "--cluster") {
 			t.Errorf("%s: %v", check, x)
 		}
 	}
-	if x := by["NodePools"]; len(x) == 0 || x[0].Level != doctor.Broken || !strings.Contains(x[0].What, "nobody has looked at it yet") {
+	if x := by["NodePools"]; len(x) == 0 || x[0].Level != findings.Broken || !strings.Contains(x[0].What, "nobody has looked at it yet") {
 		t.Errorf("NodePools: %v", x)
 	}
-	if x := by["DRA"]; len(x) != 1 || x[0].Level != doctor.Fine || !strings.Contains(x[0].What, "driver gpu.nvidia.com publishes 1 devices, on 1 nodes; those that DeviceClass gpu.nvidia.com selects count as nvidia.com/gpu") {
+	if x := by["DRA"]; len(x) != 1 || x[0].Level != findings.Fine || !strings.Contains(x[0].What, "driver gpu.nvidia.com publishes 1 devices, on 1 nodes; those that DeviceClass gpu.nvidia.com selects count as nvidia.com/gpu") {
 		t.Errorf("DRA: %v", x)
 	}
 	patch := []byte(`{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`)
@@ -91,7 +91,7 @@ func TestDoctorLooksIntoTheCluster(t *testing.T) {
 	}
 	e.lead(t, time.Now())
 	by = e.findings(t, 3)
-	if x := by["permissions"]; len(x) != 1 || x[0].What != "clusterrole/joiner-rebalance differs at .rules" || x[0].Level != doctor.Broken {
+	if x := by["permissions"]; len(x) != 1 || x[0].What != "clusterrole/joiner-rebalance differs at .rules" || x[0].Level != findings.Broken {
 		t.Errorf("permissions: %v", x)
 	}
 	if x := by["Karpenter"]; len(x) != 1 || !strings.Contains(x[0].What, "karpenter-1 holds kube-system/karpenter-leader-election") {
@@ -99,7 +99,7 @@ func TestDoctorLooksIntoTheCluster(t *testing.T) {
 	}
 	e.eventually(t, "the three pods to be there and told", func(context.Context) (string, bool) {
 		loose := e.findings(t, 3)["pods without requests"]
-		return fmt.Sprint(loose), slices.ContainsFunc(loose, func(x doctor.Finding) bool {
+		return fmt.Sprint(loose), slices.ContainsFunc(loose, func(x finding) bool {
 			return strings.Contains(x.What, "3 pods of default deployment/loose ask for no memory")
 		})
 	})

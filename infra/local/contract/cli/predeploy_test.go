@@ -13,9 +13,9 @@ import (
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/cloudtest"
 	"joiner.sh/pkg/cli"
-	"joiner.sh/pkg/cli/doctor"
 	"joiner.sh/pkg/cli/recording"
 	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/model/findings"
 )
 
 // template writes what a synthesis would of the preflight of a plan, and returns its folder.
@@ -35,12 +35,12 @@ func template(t *testing.T, p preflight.Plan) string {
 }
 
 // beforeDeploy is what doctor says from a laptop that no cluster's API server can be reached from.
-func beforeDeploy(t *testing.T, wantCode int, arguments ...string) []doctor.Finding {
+func beforeDeploy(t *testing.T, wantCode int, arguments ...string) []finding {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	var out, progress bytes.Buffer
 	code := cli.Run(append([]string{"doctor", "--before-deploy", "--cluster", "demo", "-o", "json"}, arguments...), &out, &progress)
-	var all []doctor.Finding
+	var all []finding
 	if err := json.Unmarshal(out.Bytes(), &all); err != nil || code != wantCode {
 		t.Fatalf("exit %d, want %d, %v: %s%s", code, wantCode, err, out.String(), progress.String())
 	}
@@ -64,17 +64,17 @@ func TestDoctorKnowsWhetherADeploymentGetsThrough(t *testing.T) {
 	plan.VPC = vpc
 	all := beforeDeploy(t, 3, "--template", template(t, plan))
 	for _, want := range []struct {
-		level        doctor.Level
+		level        findings.Level
 		check, words string
 	}{
-		{doctor.Broken, "cluster", "authentication mode CONFIG_MAP"},
-		{doctor.Broken, "node role", "the role KarpenterNodeRole-demo exists already"},
-		{doctor.Broken, "VPC endpoints", vpc + " has interface endpoints already for ec2"},
-		{doctor.Broken, "subnets", "subnetIDs names subnet-0aaaaaaaaaaaaaaa0, which does not exist"},
-		{doctor.Broken, "Lambda", "the account may run 10 Lambda invocations at once"},
-		{doctor.Warning, "EKS Auto Mode", "EKS Auto Mode is on"},
-		{doctor.Warning, "IPv6", "the cluster uses IPv6"},
-		{doctor.Broken, "way to S3", "functions in subnet-0aaaaaaaaaaaaaaa0 cannot reach S3"},
+		{findings.Broken, "cluster", "authentication mode CONFIG_MAP"},
+		{findings.Broken, "node role", "the role KarpenterNodeRole-demo exists already"},
+		{findings.Broken, "VPC endpoints", vpc + " has interface endpoints already for ec2"},
+		{findings.Broken, "subnets", "subnetIDs names subnet-0aaaaaaaaaaaaaaa0, which does not exist"},
+		{findings.Broken, "Lambda", "the account may run 10 Lambda invocations at once"},
+		{findings.Warning, "EKS Auto Mode", "EKS Auto Mode is on"},
+		{findings.Warning, "IPv6", "the cluster uses IPv6"},
+		{findings.Broken, "way to S3", "functions in subnet-0aaaaaaaaaaaaaaa0 cannot reach S3"},
 	} {
 		wantFinding(t, all, want.level, want.check, want.words)
 	}
@@ -91,7 +91,7 @@ func TestDoctorKnowsWhetherADeploymentGetsThrough(t *testing.T) {
 	c.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/KarpenterNodeRole-demo", Type: "EC2_LINUX"})
 	plan = preflight.Plan{Cluster: "demo", NodeRole: "KarpenterNodeRole-demo", Reserved: 204, ForNotices: 200}
 	all = beforeDeploy(t, 0, "--template", template(t, plan))
-	if len(all) != 1 || all[0].Level != doctor.Fine {
+	if len(all) != 1 || all[0].Level != findings.Fine {
 		t.Errorf("everything is mended, and doctor says %+v", all)
 	}
 }
