@@ -132,8 +132,8 @@ rules:
 
 # The linters contain go vet's checks: vet runs here and nowhere else.
 GOLANGCI_LINT_RUN := $(BIN)/golangci-lint
-UNIT_PACKAGES := $(ROOT_PACKAGES) ./infra/release ./infra/archive ./infra/zip ./infra/mutants
-STACK_PACKAGES = \$$(go list ./infra/... | grep -v -E '/infra/(release|archive|zip|mutants)\$$')
+UNIT_PACKAGES := $(ROOT_PACKAGES) ./infra/release ./infra/archive ./infra/zip ./infra/mutants ./infra/count
+STACK_PACKAGES = \$$(go list ./infra/... | grep -v -E '/infra/(release|archive|zip|mutants|count)\$$')
 
 .PHONY: test-units
 test-units: $(GOLANGCI_LINT) $(CONTROLLER_GEN)
@@ -269,6 +269,10 @@ hostile: ## draw clusters with hostile tenants beside others, who get what they 
 .PHONY: day
 day: ## 24 simulated hours of work that breathes, with disruption: what they cost, and that nothing goes to and fro: SEEDS=n FIRST_SEED=s
 	@go test ./pkg/testing/sim -run 'TestDay$$' -v -count=1 -timeout 0 -args -hours 24 -from 0 -days $(or $(SEEDS),4) -first $(or $(FIRST_SEED),1)
+
+.PHONY: count
+count: ## count code lines of the product and numeric literals of scheduling and disruption, beside a commit: BASE=41241a61
+	@.ci/count $(BASE)
 
 .PHONY: mutants
 mutants: ## change the product in small ways, one at a time, and count what the tests notice: SEED=1 SAMPLE=400; goes on where it was; MUTANTS_FLAGS=-short tries what make test runs, '-kinds slips -whole' adapters and controllers
