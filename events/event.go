@@ -52,12 +52,11 @@ func (r *Resources) UnmarshalJSON(data []byte) error {
 // text that is no time is the zero time: the event counts, only the date is not known.
 type When time.Time
 
-const healthTime = "Mon, 02 Jan 2006 15:04:05 GMT"
-
-// UnmarshalText reads the time.
+// UnmarshalText reads the time. A day of one digit may stand without a zero, and UTC may have its other names.
 func (w *When) UnmarshalText(text []byte) error {
 	*w = When{}
-	for _, layout := range []string{healthTime, time.RFC1123Z, time.RFC3339} {
+	const day = "Mon, 2 Jan 2006 15:04:05 "
+	for _, layout := range []string{day + "GMT", day + "UTC", day + "Z", day + "-0700", time.RFC3339} {
 		if t, err := time.Parse(layout, string(text)); err == nil {
 			*w = When(t.UTC())
 			return nil

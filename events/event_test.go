@@ -199,6 +199,39 @@ func TestScheduledChangeOfOtherThings(t *testing.T) {
 	}
 }
 
+// TestAnEventGoesOnForSomeOfItsInstances: an instance that was rebooted already, or that turned out to be sound, has
+// nothing to fear of the date that others wait for.
+func TestAnEventGoesOnForSomeOfItsInstances(t *testing.T) {
+	text := string(sample(t, events.KindScheduledChange))
+	for status, want := range map[string][]string{
+		"PENDING": {"i-0c41f8e9d72b5a603", "i-0be57d2140fa96c83"}, "IMPAIRED": {"i-0c41f8e9d72b5a603", "i-0be57d2140fa96c83"},
+		"UNKNOWN": {"i-0c41f8e9d72b5a603", "i-0be57d2140fa96c83"}, "": {"i-0c41f8e9d72b5a603", "i-0be57d2140fa96c83"},
+		"RESOLVED": {"i-0be57d2140fa96c83"}, "UNIMPAIRED": {"i-0be57d2140fa96c83"},
+	} {
+		e, err := events.DecodeScheduledChange([]byte(strings.Replace(text, `"status": "PENDING"`, `"status": "`+status+`"`, 1)))
+		if got := e.Detail.AffectedInstances(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: instances %v, %v, want %v", status, got, err, want)
+		}
+	}
+}
+
+// TestDatesAsOthersWriteThem: a date that is not read counts as one of this moment, and costs the node at once.
+func TestDatesAsOthersWriteThem(t *testing.T) {
+	text := string(sample(t, events.KindScheduledChange))
+	for written, want := range map[string]string{
+		"Mon, 28 Sep 2026 03:00:00 GMT": "2026-09-28T03:00:00Z", "Mon, 5 Oct 2026 03:00:00 GMT": "2026-10-05T03:00:00Z",
+		"Mon, 05 Oct 2026 03:00:00 UTC": "2026-10-05T03:00:00Z", "Mon, 5 Oct 2026 05:00:00 +0200": "2026-10-05T03:00:00Z",
+		"2026-10-05T03:00:00Z": "2026-10-05T03:00:00Z", "2026-10-05T03:00:00.000Z": "2026-10-05T03:00:00Z",
+		"2026-10-05T05:00:00+02:00":    "2026-10-05T03:00:00Z",
+		"Sat, 5 Oct 2026 03:00:00 GMT": "2026-10-05T03:00:00Z", // AWS' own samples have the wrong day of the week
+	} {
+		e, err := events.DecodeScheduledChange([]byte(strings.Replace(text, "Mon, 28 Sep 2026 03:00:00 GMT", written, 1)))
+		if got := e.Detail.StartTime.Time().Format(time.RFC3339); err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", written, got, err, want)
+		}
+	}
+}
+
 func TestEveryFileBelongsToAKind(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	if err != nil {

@@ -24,15 +24,21 @@ type ScheduledChangeDetail struct {
 
 // AffectedEntity names one thing: an instance, as an id or an ARN, or something else such as a dedicated host.
 type AffectedEntity struct {
-	Value string `json:"entityValue"`
+	Value  string `json:"entityValue"`
+	Status string `json:"status"` // IMPAIRED, PENDING, UNKNOWN, UNIMPAIRED or RESOLVED; empty in older events
+}
+
+// isSettled reports whether nothing is to come for the entity any more, while the event goes on for others.
+func (e AffectedEntity) isSettled() bool {
+	return strings.EqualFold(e.Status, "RESOLVED") || strings.EqualFold(e.Status, "UNIMPAIRED")
 }
 
 // AffectedInstances are the ids of the instances that are affected, in the order of the event. An entity is an id or
-// the ARN of one; what is no instance is left out.
+// the ARN of one. What is no instance is left out, and so is an instance for which nothing is to come any more.
 func (d ScheduledChangeDetail) AffectedInstances() []string {
 	var out []string
 	for _, e := range d.AffectedEntities {
-		if id := e.Value[strings.LastIndexByte(e.Value, '/')+1:]; isInstanceID(id) {
+		if id := e.Value[strings.LastIndexByte(e.Value, '/')+1:]; isInstanceID(id) && !e.isSettled() {
 			out = append(out, id)
 		}
 	}
