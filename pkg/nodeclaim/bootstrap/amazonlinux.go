@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -21,7 +22,8 @@ func al2UserData(in Input) (string, error) {
 	return writeMIME(append(parts, newPart(typeShell, al2Script(in))))
 }
 
-// userParts returns the parts of the user's text; what is not MIME becomes one part of the type that typeOf says.
+// userParts returns the parts of the user's text; what is not MIME becomes one part of the type that its first line
+// says, or else typeOf.
 func userParts(text string, typeOf func(string) string) ([]mimePart, error) {
 	switch {
 	case text == "":
@@ -29,7 +31,7 @@ func userParts(text string, typeOf func(string) string) ([]mimePart, error) {
 	case isMIME(text):
 		return parseMIME(text)
 	}
-	return []mimePart{newPart(typeOf(text), text)}, nil
+	return []mimePart{newPart(cmp.Or(cloudInitType(text), typeOf(text)), text)}, nil
 }
 
 func al2Script(in Input) string {

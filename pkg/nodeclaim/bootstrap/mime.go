@@ -6,15 +6,17 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
+	"regexp"
+	"slices"
 	"strings"
 )
 
 // Types of the parts of MIME user data.
 const (
-	boundary    = "//"
-	typeShell   = `text/x-shellscript; charset="us-ascii"`
-	typeNodeadm = "application/node.eks.aws"
-	contentType = "Content-Type"
+	firstBoundary = "//" // longer where a part holds it
+	typeShell     = `text/x-shellscript; charset="us-ascii"`
+	typeNodeadm   = "application/node.eks.aws"
+	contentType   = "Content-Type"
 )
 
 // mimePart is one entry of MIME user data.
@@ -27,10 +29,32 @@ func newPart(mediaType, body string) mimePart {
 	return mimePart{header: map[string][]string{contentType: {mediaType}}, body: body}
 }
 
-// isMIME reports whether the text is a MIME message, blank lines before it or not.
+// isMIME reports whether the text is a MIME message, blank lines before it or not. Names of headers have no case.
 func isMIME(text string) bool {
-	text = strings.TrimSpace(text)
-	return strings.HasPrefix(text, "MIME-Version:") || strings.HasPrefix(text, contentType+":")
+	name, _, found := strings.Cut(strings.TrimSpace(text), ":")
+	return found && (strings.EqualFold(name, "MIME-Version") || strings.EqualFold(name, contentType))
+}
+
+// cloudInitTypes are the types of what its first line explains to cloud-init, by the beginning of that line; the longer
+// of two stands first.
+func cloudInitTypes() [][2]string {
+	return [][2]string{
+		{"#!", typeShell}, {"#cloud-config-archive", "text/cloud-config-archive"},
+		{"#cloud-config-jsonp", "text/cloud-config-jsonp"}, {"#cloud-config", "text/cloud-config"},
+		{"#cloud-boothook", "text/cloud-boothook"}, {"#include-once", "text/x-include-once-url"},
+		{"#include", "text/x-include-url"}, {"#part-handler", "text/part-handler"}, {"## template: jinja", "text/jinja2"},
+	}
+}
+
+// cloudInitType is the type of a text that explains itself to cloud-init, empty for other texts.
+func cloudInitType(text string) string {
+	text = strings.TrimLeft(text, " \t\r\n")
+	for _, t := range cloudInitTypes() {
+		if strings.HasPrefix(text, t[0]) {
+			return t[1]
+		}
+	}
+	return ""
 }
 
 // parseMIME returns the parts of a message; a message that is not multipart is one part.
@@ -70,7 +94,25 @@ func splitMessage(text string) (mimePart, error) {
 	return parts[0], nil
 }
 
+// endHeaders puts the empty line behind each header that lacks it: mail programs and cloud-init take a line that is no
+// header for the first one of the body.
+func endHeaders(body, boundary string) string {
+	header := regexp.MustCompile(`^([!-9;-~]+:|[ \t])`)
+	var b strings.Builder
+	within := false
+	for line := range strings.Lines(body) {
+		text := strings.TrimRight(line, " \t\r\n")
+		if within && text != "" && !header.MatchString(line) {
+			b.WriteString("\n")
+		}
+		within = text == "--"+boundary || within && text != "" && header.MatchString(line)
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
 func readParts(body, boundary string) ([]mimePart, error) {
+	body = endHeaders(body, boundary)
 	var out []mimePart
 	for r := multipart.NewReader(strings.NewReader(body), boundary); ; {
 		p, err := r.NextRawPart()
@@ -95,6 +137,10 @@ func readParts(body, boundary string) ([]mimePart, error) {
 func writeMIME(parts []mimePart) (string, error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
+	boundary := firstBoundary
+	for slices.ContainsFunc(parts, func(p mimePart) bool { return strings.Contains(p.body, "--"+boundary) }) {
+		boundary += "/"
+	}
 	if err := w.SetBoundary(boundary); err != nil {
 		return "", malformedError("set MIME boundary: %v", err)
 	}

@@ -1,14 +1,17 @@
 package bootstrap
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // windowsUserData writes one PowerShell block: the user's text, then the EKS bootstrap script. Instance store disks are
 // left alone.
 func windowsUserData(in Input) string {
 	var b strings.Builder
 	b.WriteString("<powershell>\n")
-	if in.UserData != "" {
-		b.WriteString(strings.TrimSuffix(in.UserData, "\n") + "\n")
+	if text := withoutTags(in.UserData); text != "" {
+		b.WriteString(strings.TrimSuffix(text, "\n") + "\n")
 	}
 	b.WriteString(`[string]$EKSBootstrapScriptFile = "$env:ProgramFiles\Amazon\EKS\Start-EKSBootstrap.ps1"` + "\n")
 	b.WriteString("& $EKSBootstrapScriptFile -EKSClusterName " + powerShellLiteral(in.ClusterName) +
@@ -20,6 +23,15 @@ func windowsUserData(in Input) string {
 	}
 	b.WriteString("\n</powershell>\n")
 	return b.String()
+}
+
+// withoutTags is the user's text without the tags that EC2 wants around a script: one pair within another ends at the
+// inner end, so that the node would never join.
+func withoutTags(text string) string {
+	if m := regexp.MustCompile(`(?is)^\s*<powershell>\s*\n?(.*?)\s*</powershell>\s*$`).FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return text
 }
 
 // powerShellLiteral makes a PowerShell string in which nothing is expanded. To PowerShell these are all single quotes.
