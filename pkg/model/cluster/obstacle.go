@@ -35,7 +35,7 @@ func (o Obstacles) Of(pods []*Pod) (word, why string) {
 		}
 	}
 	for _, p := range pods {
-		if !p.drained() {
+		if !p.drained() || !p.budgeted() {
 			continue
 		}
 		mine := o.budgets.selecting(p)
@@ -56,12 +56,16 @@ func (o Obstacles) Of(pods []*Pod) (word, why string) {
 // never allows it, or two select it, and the eviction API takes no such pod. A pod that a drain does not evict, but
 // leaves to end with its node, is not held back.
 func (o Obstacles) Unevictable(p *Pod) bool {
-	if !p.drained() {
+	if !p.drained() || !p.budgeted() {
 		return false
 	}
 	mine := o.budgets.selecting(p)
 	return len(mine) > 1 || len(mine) == 1 && mine[0].FullyBlocking && !mine[0].spares(p)
 }
+
+// budgeted reports whether budgets count for the pod. The eviction API asks none about a pod of which no container has
+// started, such as one whose image cannot be pulled.
+func (p *Pod) budgeted() bool { return p.Phase != "Pending" }
 
 // drained reports whether the pod is evicted when its node is drained: it is active, of a controller other than its
 // node, and does not tolerate the taint that drained nodes have.

@@ -14,6 +14,8 @@ func TestWhichBudgetsHoldPodsBack(t *testing.T) {
 	never.FullyBlocking = true
 	always := never
 	always.AlwaysAllowUnready = true
+	enough := never
+	enough.HealthyEnough = true
 	one, other, elsewhere, empty := none, none, never, never
 	one.DisruptionsAllowed = 1
 	other.Selector, elsewhere.Namespace, empty.Selector = selects("app", "b"), "elsewhere", nil
@@ -37,6 +39,10 @@ func TestWhichBudgetsHoldPodsBack(t *testing.T) {
 		{"the same, a ready pod", ready, []Budget{always}, true, true},
 		{"two", ready, []Budget{one, one}, true, true},
 		{"two that always let unready pods go", unready, []Budget{always, always}, true, true},
+		{"a pod whose image cannot be pulled", with(func(p *Pod) { p.Phase, p.Ready = "Pending", false }), []Budget{never}, false, false},
+		{"the same under two", with(func(p *Pod) { p.Phase, p.Ready = "Pending", false }), []Budget{none, never}, false, false},
+		{"as many healthy pods as it wants, a pod that is not ready", unready, []Budget{enough}, false, false},
+		{"the same, a ready pod", ready, []Budget{enough}, true, true},
 		{"of other pods", ready, []Budget{other, elsewhere, empty}, false, false},
 		{"a pod that tolerates the taint of drained nodes", with(func(p *Pod) { p.Tolerations = []Toleration{tolerates} }), []Budget{never}, false, false},
 		{"a static pod", with(func(p *Pod) { p.Owner = OwnerNode }), []Budget{never}, false, false},

@@ -155,6 +155,9 @@ type Budget struct {
 	DisruptionsAllowed int32     `json:"disruptionsAllowed"`
 	AlwaysAllowUnready bool      `json:"alwaysAllowUnready,omitempty"`
 
+	// HealthyEnough says that as many of its pods are healthy as it wants: the eviction API lets those go that are not.
+	HealthyEnough bool `json:"healthyEnough,omitempty"`
+
 	// FullyBlocking says that it allows nothing however healthy its pods are: maxUnavailable is 0 or 0%, minAvailable
 	// is 100%, or its controller wants as many healthy pods as it expects.
 	FullyBlocking bool `json:"fullyBlocking,omitempty"`
@@ -287,4 +290,4 @@ func (s Snapshot) PoolOf(name string) (Pool, bool) {
 }
 
 // spares reports whether the budget lets the pod be evicted whatever it allows, because the pod is not ready.
-func (b Budget) spares(p *Pod) bool { return b.AlwaysAllowUnready && !p.Ready }
+func (b Budget) spares(p *Pod) bool { return (b.AlwaysAllowUnready || b.HealthyEnough) && !p.Ready }

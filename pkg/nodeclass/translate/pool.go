@@ -141,6 +141,8 @@ func Budget(b *policyv1.PodDisruptionBudget) cluster.Budget {
 	if st.ObservedGeneration >= b.Generation && st.DisruptionsAllowed == 0 && st.ExpectedPods > 0 {
 		out.FullyBlocking = out.FullyBlocking || st.DesiredHealthy >= st.ExpectedPods
 	}
+	out.HealthyEnough = st.ObservedGeneration >= b.Generation && st.DesiredHealthy > 0 &&
+		st.CurrentHealthy >= st.DesiredHealthy
 	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil {
 		out.AlwaysAllowUnready = *p == policyv1.AlwaysAllow
 	}

@@ -60,13 +60,16 @@ func TestBudget(t *testing.T) {
 		`{spec: {minAvailable: 1, unhealthyPodEvictionPolicy: IfHealthyBudget}}`:     {},
 		`{metadata: {namespace: a, name: b}, spec: {selector: {}, minAvailable: 1}}`: {Namespace: "a", Name: "b", Selector: &cluster.Selector{}},
 		// its controller says that none of its pods may ever be missing
-		`{spec: {minAvailable: 1}, status: {expectedPods: 1, desiredHealthy: 1, currentHealthy: 1}}`:     {FullyBlocking: true},
+		`{spec: {minAvailable: 1}, status: {expectedPods: 1, desiredHealthy: 1, currentHealthy: 1}}`:     {FullyBlocking: true, HealthyEnough: true},
 		`{spec: {minAvailable: "70%"}, status: {expectedPods: 3, desiredHealthy: 3, currentHealthy: 2}}`: {FullyBlocking: true},
 		`{spec: {minAvailable: 5}, status: {expectedPods: 3, desiredHealthy: 5, currentHealthy: 3}}`:     {FullyBlocking: true},
-		// that one of them may be, though none may go now
-		`{spec: {minAvailable: 2}, status: {expectedPods: 3, desiredHealthy: 2, currentHealthy: 2}}`: {},
+		// that one of them may be, though none but one that is not healthy may go now
+		`{spec: {minAvailable: 2}, status: {expectedPods: 3, desiredHealthy: 2, currentHealthy: 2}}`:                                                   {HealthyEnough: true},
+		`{spec: {minAvailable: 2}, status: {expectedPods: 3, desiredHealthy: 2, currentHealthy: 1}}`:                                                   {},
+		`{metadata: {generation: 2}, spec: {minAvailable: 2}, status: {observedGeneration: 1, expectedPods: 3, desiredHealthy: 2, currentHealthy: 2}}`: {},
+		`{spec: {minAvailable: 0}, status: {expectedPods: 3}}`:                                                                                         {},
 		// of a moment with more pods than are expected
-		`{spec: {minAvailable: 1}, status: {expectedPods: 1, desiredHealthy: 1, currentHealthy: 2, disruptionsAllowed: 1}}`: {DisruptionsAllowed: 1},
+		`{spec: {minAvailable: 1}, status: {expectedPods: 1, desiredHealthy: 1, currentHealthy: 2, disruptionsAllowed: 1}}`: {DisruptionsAllowed: 1, HealthyEnough: true},
 		// of an older specification
 		`{metadata: {generation: 2}, spec: {minAvailable: 1}, status: {observedGeneration: 1, expectedPods: 1, desiredHealthy: 1}}`: {},
 		`{metadata: {generation: 2}, spec: {minAvailable: 1}, status: {observedGeneration: 2, expectedPods: 1, desiredHealthy: 1}}`: {FullyBlocking: true},
