@@ -39,7 +39,9 @@ func (s Storage) allowedRequirements(namespace string, names []string) (out [][]
 			problems = append(problems, err.Error())
 			continue
 		}
-		out = combineAlternatives(out, one)
+		if out = combineAlternatives(out, one); len(out) > mostAlternatives {
+			return nil, append(problems, fmt.Sprintf("its volumes can be in more than %d combinations of places", mostAlternatives))
+		}
 	}
 	return out, problems
 }
@@ -156,7 +158,8 @@ func ofTopologies(terms []corev1.TopologySelectorTerm) ([][]requirements.Require
 }
 
 // combineAlternatives is the cross product of two lists of alternatives without those that contradict themselves. If
-// all do, they all stay, so that the pod fails where its placement is tried and the reason shows.
+// all do, they all stay, so that the pod fails where its placement is tried and the reason shows. Of those that mean the
+// same one stays: volumes of one storage class with terms that overlap would double them with each volume.
 func combineAlternatives(a, b [][]requirements.Requirement) [][]requirements.Requirement {
 	if len(a) == 0 {
 		return b
@@ -165,9 +168,15 @@ func combineAlternatives(a, b [][]requirements.Requirement) [][]requirements.Req
 		return a
 	}
 	var all, possible [][]requirements.Requirement
+	seen := map[string]bool{}
 	for _, x := range a {
 		for _, y := range b {
 			both := slices.Concat(x, y)
+			means := requirements.NewSet(both...).String()
+			if seen[means] {
+				continue
+			}
+			seen[means] = true
 			all = append(all, both)
 			if requirements.NewSet(x...).Intersects(requirements.NewSet(y...)) {
 				possible = append(possible, both)

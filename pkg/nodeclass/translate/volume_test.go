@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -85,17 +86,54 @@ func TestAlternativesOfSeveralVolumes(t *testing.T) {
 	both := func(a, b []requirements.Requirement) []requirements.Requirement {
 		return []requirements.Requirement{a[0], b[0]}
 	}
-	a, b, c := zone("a"), zone("b"), zone("b", "c")
-	got := combineAlternatives([][]requirements.Requirement{a, b}, [][]requirements.Requirement{b, c})
-	if diff := cmp.Diff([][]requirements.Requirement{both(b, b), both(b, c)}, got); diff != "" {
+	a, b, c, bc := zone("a"), zone("b"), zone("c"), zone("b", "c")
+	got := combineAlternatives([][]requirements.Requirement{a, bc}, [][]requirements.Requirement{b, c})
+	if diff := cmp.Diff([][]requirements.Requirement{both(bc, b), both(bc, c)}, got); diff != "" {
 		t.Errorf("those that contradict themselves are left out (-want +got):\n%s", diff)
 	}
+	got = combineAlternatives([][]requirements.Requirement{b, bc}, [][]requirements.Requirement{b, bc})
+	if diff := cmp.Diff([][]requirements.Requirement{both(b, b), both(bc, bc)}, got); diff != "" {
+		t.Errorf("so are those that mean what another one means (-want +got):\n%s", diff)
+	}
 	got = combineAlternatives([][]requirements.Requirement{a}, [][]requirements.Requirement{b, c})
-	if diff := cmp.Diff([][]requirements.Requirement{both(a, b), both(a, c)}, got); diff != "" {
-		t.Errorf("unless all do (-want +got):\n%s", diff)
+	if diff := cmp.Diff([][]requirements.Requirement{both(a, b)}, got); diff != "" {
+		t.Errorf("where all contradict themselves one stays (-want +got):\n%s", diff)
 	}
 	if got = combineAlternatives(nil, [][]requirements.Requirement{a}); len(got) != 1 {
 		t.Errorf("no limit and one: %v", got)
+	}
+}
+
+// Many volumes of one storage class whose terms overlap have no more alternatives than one; of classes that have nothing
+// to do with each other a pod may have a few.
+func TestAlternativesOfManyVolumes(t *testing.T) {
+	s := Storage{Claims: map[string]corev1.PersistentVolumeClaim{}, Classes: map[string]storagev1.StorageClass{
+		"overlap": *read[storagev1.StorageClass](t, `{provisioner: x, volumeBindingMode: WaitForFirstConsumer, allowedTopologies: [`+
+			`{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [a, b]}]}, {matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [b, c]}]}]}`),
+	}}
+	claims := func(class func(i int) string) (names []string) {
+		for i := range 12 {
+			c := read[corev1.PersistentVolumeClaim](t, `{spec: {storageClassName: `+class(i)+`}}`)
+			names = append(names, fmt.Sprintf("c%d", i))
+			s.Claims["ns/"+names[i]] = *c
+		}
+		return names
+	}
+	got, problems := s.allowedRequirements("ns", claims(func(int) string { return "overlap" }))
+	if len(got) != 3 || problems != nil { // a or b, b, b or c
+		t.Errorf("%d alternatives of 12 volumes, %v", len(got), problems)
+	}
+	names := claims(func(i int) string { return fmt.Sprintf("rack%d", i) })
+	for i := range names {
+		s.Classes[fmt.Sprintf("rack%d", i)] = *read[storagev1.StorageClass](t, fmt.Sprintf(
+			`{provisioner: x, volumeBindingMode: WaitForFirstConsumer, allowedTopologies: [{matchLabelExpressions: [{key: rack%d, values: [a]}]}, {matchLabelExpressions: [{key: rack%d, values: [b]}]}]}`, i, i))
+	}
+	if got, problems = s.allowedRequirements("ns", names[:6]); len(got) != 64 || problems != nil {
+		t.Errorf("%d alternatives of 6 volumes, %v", len(got), problems)
+	}
+	got, problems = s.allowedRequirements("ns", names)
+	if diff := cmp.Diff([]string{"its volumes can be in more than 100 combinations of places"}, problems); diff != "" || got != nil {
+		t.Errorf("%d alternatives of 12 volumes, problems (-want +got):\n%s", len(got), diff)
 	}
 }
 
