@@ -37,8 +37,17 @@ func stableKeys(labels map[string]string) map[string]string {
 		return nil
 	}
 	out := make(map[string]string, len(labels))
+	for k, v := range labels {
+		if stableKey(k) == k {
+			out[k] = v
+		}
+	}
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		out[stableKey(k)] = labels[k]
+		to := stableKey(k)
+		if v, there := out[to]; there && v != labels[k] {
+			to = k // the old name says something else: both names stay, and no node meets them
+		}
+		out[to] = labels[k]
 	}
 	return out
 }

@@ -230,3 +230,22 @@ func at(timeOfDay string) time.Time {
 	}
 	return out
 }
+
+// Old names of labels are those of today, unless the pod says one thing by the old name and another by the new one: no
+// node is both.
+func TestOldNamesOfLabels(t *testing.T) {
+	const arch, oldArch, zone = "kubernetes.io/arch", "beta.kubernetes.io/arch", "topology.kubernetes.io/zone"
+	const oldZone, diskZone = "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone"
+	for _, c := range []struct{ written, want map[string]string }{
+		{map[string]string{oldArch: "arm64"}, map[string]string{arch: "arm64"}},
+		{map[string]string{oldArch: "arm64", arch: "arm64"}, map[string]string{arch: "arm64"}},
+		{map[string]string{oldArch: "arm64", arch: "amd64"}, map[string]string{oldArch: "arm64", arch: "amd64"}},
+		{map[string]string{oldZone: "a", diskZone: "b"}, map[string]string{zone: "a", diskZone: "b"}},
+		{map[string]string{oldZone: "a", diskZone: "b", zone: ""}, map[string]string{oldZone: "a", diskZone: "b", zone: ""}},
+		{nil, nil},
+	} {
+		if diff := cmp.Diff(c.want, stableKeys(c.written)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", c.written, diff)
+		}
+	}
+}
