@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -140,15 +141,28 @@ func FindBadQuantity(tree any, at string) (field string, value any) {
 	return "", nil
 }
 
-// Line is the line of the file on which the field stands, or the nearest that is above it and exists; 0 when the
-// document cannot be read. Fields are written like spec.limits.cpu and spec.taints[0]; keys with dots are found as long
-// as they are the last.
+// sourceLines finds lines of a YAML or JSON document. All objects of a List share it: it is read once, when the first
+// complaint asks for a line.
+type sourceLines struct{ root func() *yamlv3.Node }
+
+func newSourceLines(text []byte) *sourceLines {
+	return &sourceLines{sync.OnceValue(func() *yamlv3.Node {
+		var root yamlv3.Node
+		if len(text) > mostYAML || yamlv3.Unmarshal(text, &root) != nil || len(root.Content) == 0 {
+			return nil
+		}
+		return root.Content[0]
+	})}
+}
+
+// Line is the line of the file on which the field stands, or the nearest that is above it and exists; that of the
+// beginning when the document cannot be read. Fields are written like spec.limits.cpu and spec.taints[0]; keys with dots
+// are found as long as they are the last.
 func (d Document) Line(field string) int {
-	var root yamlv3.Node
-	if len(d.text) > mostYAML || yamlv3.Unmarshal(d.text, &root) != nil || len(root.Content) == 0 {
+	if d.source == nil || d.source.root() == nil {
 		return d.start
 	}
-	return d.start + findLine(root.Content[0], pathText(d.within, field)) - 1
+	return d.start + findLine(d.source.root(), pathText(d.within, field)) - 1
 }
 
 // findLine follows the path as far as it goes and returns the line it ends on.

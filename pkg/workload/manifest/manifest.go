@@ -37,9 +37,9 @@ type Document struct {
 	Name       string
 	Body       []byte // JSON
 
-	start  int    // line of the file on which text begins, from 1
-	text   []byte // of the YAML or JSON document that holds the object
-	within string // path of the object in its document, for items of a List
+	start  int          // line of the file on which the source begins, from 1
+	source *sourceLines // of the YAML or JSON document that holds the object
+	within string       // path of the object in its document, for items of a List
 }
 
 // Error is a complaint about one place of a file.
@@ -168,7 +168,7 @@ func (p streamPart) decodeObjects(file string) ([]Document, error) {
 	if string(body) == "null" {
 		return nil, nil
 	}
-	d := Document{File: file, start: p.line, text: p.text, Body: body}
+	d := Document{File: file, start: p.line, source: newSourceLines(p.text), Body: body}
 	if body[0] != '{' {
 		return nil, d.Errorf("", "it is no object: want apiVersion, kind and so on")
 	}
@@ -252,7 +252,7 @@ func (d Document) flattenList() ([]Document, error) {
 	}
 	var out []Document
 	for i, item := range head.Items {
-		one := Document{File: d.File, start: d.start, text: d.text, Body: item,
+		one := Document{File: d.File, start: d.start, source: d.source, Body: item,
 			within: pathText(d.within, fmt.Sprintf("items[%d]", i))}
 		docs, err := one.flattenList()
 		if err != nil {

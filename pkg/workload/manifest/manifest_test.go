@@ -195,6 +195,23 @@ func TestABombIsRefusedCheaply(t *testing.T) {
 	}
 }
 
+// A list of which every object has something to complain about is not read once for each complaint.
+func TestLinesOfALongList(t *testing.T) {
+	const objects = 300
+	text := "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- apiVersion: v1\n  kind: Pod\n  metadata: {name: a}\n  spek: {a: b}\n", objects)
+	docs := parse(t, text)
+	if len(docs) != objects || docs[1].Line("spek") != 11 {
+		t.Fatalf("%d objects, the second one on line %d", len(docs), docs[1].Line("spek"))
+	}
+	if allocations := testing.AllocsPerRun(1, func() {
+		for _, d := range docs {
+			_ = d.Line("spek")
+		}
+	}); allocations > 20*objects {
+		t.Errorf("%.0f allocations for %d lines", allocations, objects)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(stream))
 	f.Fuzz(func(_ *testing.T, data []byte) {
