@@ -35,6 +35,7 @@ func SpecRefusals(s corev1.PodSpec) []string {
 	var out []string
 	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
 		out = append(out, badAmounts("container "+c.Name+" requests", c.Resources.Requests)...)
+		out = append(out, beyondLimits("container "+c.Name, c.Resources.Requests, c.Resources.Limits)...)
 		for _, p := range c.Ports {
 			if p.HostPort < 0 || p.HostPort > math.MaxUint16 {
 				out = append(out, fmt.Sprintf("container %s: hostPort is %d, it must be from 1 to 65535", c.Name,
@@ -44,6 +45,7 @@ func SpecRefusals(s corev1.PodSpec) []string {
 	}
 	if s.Resources != nil {
 		out = append(out, badAmounts("the pod requests", s.Resources.Requests)...)
+		out = append(out, beyondLimits("the pod", s.Resources.Requests, s.Resources.Limits)...)
 	}
 	out = append(out, badAmounts("its overhead has", s.Overhead)...)
 	for _, t := range s.Tolerations {
@@ -100,6 +102,19 @@ func badAmounts(what string, l corev1.ResourceList) []string {
 			out = append(out, fmt.Sprintf("%s %s of %s; it cannot be negative", what, q.String(), name))
 		case q.Cmp(*most) > 0:
 			out = append(out, fmt.Sprintf("%s %s of %s; nothing has that much", what, q.String(), name))
+		}
+	}
+	return out
+}
+
+// beyondLimits names what is requested beyond its limit, which the API server refuses.
+func beyondLimits(who string, requests, limits corev1.ResourceList) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		most := limits[name]
+		if q, asked := requests[name]; asked && q.Cmp(most) > 0 {
+			out = append(out, fmt.Sprintf("%s requests %s of %s and is limited to %s; the API server refuses that", who,
+				q.String(), name, most.String()))
 		}
 	}
 	return out
