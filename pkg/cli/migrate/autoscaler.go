@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/findings"
@@ -71,7 +74,7 @@ func poolOfGroup(name string, nodes []cluster.Node) Group {
 		return func(n cluster.Node) string { return n.Labels[key] }
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: %s}\nspec:\n  template:\n", name)
+	fmt.Fprintf(&b, "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: %s}\nspec:\n  template:\n", objectName(name))
 	if labels := commonLabels(nodes); len(labels) > 0 {
 		b.WriteString("    metadata:\n      labels:\n")
 		for _, k := range slices.Sorted(maps.Keys(labels)) {
@@ -99,6 +102,25 @@ func poolOfGroup(name string, nodes []cluster.Node) Group {
 		return family
 	}))
 	return Group{Name: name, Nodes: len(nodes), Pool: b.String()}
+}
+
+// objectName makes the name of a node group, which may have capitals and underscores, one that an object can have. What
+// YAML would take for a number or a truth is quoted.
+func objectName(group string) string {
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(group)), "-")
+	var value any
+	if yaml.Unmarshal([]byte(name), &value) != nil {
+		return strconv.Quote(name)
+	}
+	if _, text := value.(string); !text {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 func instanceFamilies(nodes []cluster.Node) string {
