@@ -145,6 +145,9 @@ func migrationFacts(ctx context.Context, l clusterLink, s cluster.Snapshot, sc t
 		}),
 		from.forEach(ctx, atPools, func(o *unstructured.Unstructured) {
 			noteAnnotations(&f, karpv1.NodePoolKind, o)
+			if o.GetAnnotations()[karpv1.AnnotationKubeletConversion] != "" {
+				f.Kubelets = append(f.Kubelets, o.GetName())
+			}
 		}),
 		from.forEach(ctx, atClasses, func(o *unstructured.Unstructured) {
 			noteAnnotations(&f, awsv1.EC2NodeClassKind, o)

@@ -59,6 +59,9 @@ const (
 	AnnotationCapacityOverlay = "karpenter.sh/capacity-overlay-applied"
 	// AnnotationProviderCompatibility is reserved; nothing reads it.
 	AnnotationProviderCompatibility = "compatibility.karpenter.sh/provider"
+	// AnnotationKubeletConversion is where the conversion webhook of Karpenter 1.0 left the kubelet block of a NodePool
+	// v1beta1. It went before that of the class; from 1.1 on nobody reads it.
+	AnnotationKubeletConversion = "compatibility.karpenter.sh/v1beta1-kubelet-conversion"
 )
 
 // TaintHold is the key of the taint that keeps a new node for the pods it was planned for; its value stands for those

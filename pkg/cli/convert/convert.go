@@ -72,6 +72,8 @@ type converter struct {
 	objects  []Object
 	warnings []string
 	kubelet  []poolKubelet
+
+	annotated bool // some pool has a kubelet block in its annotations
 }
 
 // poolKubelet is a kubelet block that stood in a pool and belongs into its class now.
@@ -90,6 +92,7 @@ func (c *converter) addWarning(d manifest.Document, field, format string, args .
 // objects.
 func (c *converter) findHints(docs []manifest.Document) {
 	for _, d := range docs {
+		c.annotated = c.annotated || kubeletText(d) != ""
 		if d.Kind == "ConfigMap" && d.Name == "karpenter-global-settings" {
 			var settings struct {
 				Data map[string]string `json:"data"`
@@ -117,10 +120,17 @@ func (c *converter) addObject(d manifest.Document) error {
 			c.addWarning(d, "apiVersion", halfMigrated)
 			return c.convertPool(d)
 		}
+		if kubeletText(d) != "" {
+			c.addWarning(d, "metadata.annotations", annotatedKubelet)
+			return c.convertPool(d)
+		}
 	case classToday + " " + classKind:
 		if isHalfMigratedClass(d) {
 			c.addWarning(d, "apiVersion", halfMigrated)
 			return c.convertClass(d)
+		}
+		if c.annotated {
+			return c.takeClass(d)
 		}
 	}
 	group, version, _ := strings.Cut(d.APIVersion, "/")

@@ -107,6 +107,9 @@ func (c *converter) convertPool(d manifest.Document) error {
 	}
 	c.keepKubelet(d, "spec.template.spec.kubelet", p, t.Spec.Kubelet)
 	c.objects = append(c.objects, Object{Pool: p, from: d})
+	if t.Spec.Kubelet == nil {
+		return c.keepAnnotatedKubelet(d, p)
+	}
 	return nil
 }
 
@@ -210,9 +213,12 @@ func (c *converter) moveKubelets() error {
 	return nil
 }
 
-// sharesKubelet reports whether every pool of the class has this kubelet block.
+// sharesKubelet reports whether every pool of the class has this kubelet block. One that was not converted has none.
 func (c *converter) sharesKubelet(k poolKubelet, class string) bool {
 	for _, o := range c.objects {
+		if o.Pool == nil && classOfPool(o.Other) == class {
+			return false
+		}
 		if o.Pool == nil || o.Pool == k.pool || o.Pool.Spec.Template.Spec.NodeClassRef.Name != class {
 			continue
 		}
@@ -225,6 +231,18 @@ func (c *converter) sharesKubelet(k poolKubelet, class string) bool {
 		}
 	}
 	return true
+}
+
+// classOfPool is the class that a NodePool v1 names, empty for other objects.
+func classOfPool(d manifest.Document) string {
+	var p api.NodePool
+	if d.APIVersion != poolToday || d.Kind != "NodePool" {
+		return ""
+	}
+	if _, err := d.Decode(&p); err != nil || p.Spec.Template.Spec.NodeClassRef == nil {
+		return ""
+	}
+	return p.Spec.Template.Spec.NodeClassRef.Name
 }
 
 func (c *converter) insertBefore(p *api.NodePool, class *awsv1.EC2NodeClass) {

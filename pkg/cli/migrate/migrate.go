@@ -24,6 +24,7 @@ type Facts struct {
 	Pinned      []string    // pods, namespace/name, that Cluster Autoscaler may not evict
 	Annotations []Annotated // annotations of joiner.sh on NodePools that people wrote
 	Written     []Written   // what Joiner wrote on NodePools and EC2NodeClasses for itself
+	Kubelets    []string    // NodePools with a kubelet block in their annotations
 }
 
 // Controller is an installed autoscaler.

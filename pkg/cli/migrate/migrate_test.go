@@ -17,12 +17,12 @@ import (
 
 // TestScenarios plays testdata in the words of pkg/testing/scenario. Nodes and claims of ours are as Karpenter leaves
 // them. "karpenter", "autoscaler", "leader", "joiner", "crd", "foreign", "roles", "pinned", "annotated", "written",
-// "expression" (of a class), "buffer" and "option" (of Karpenter; "unread" for what could not be read) are further facts;
+// "expression" (of a class), "kubelet" (of a pool), "buffer" and "option" (of Karpenter; "unread" for what could not be read) are further facts;
 // "claim-is NAME WHAT" changes a claim; "group NAME NODES" puts nodes into a node group; "to" and "back" print the
 // report.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(scenario.Words(), "karpenter VERSION", "autoscaler VERSION", "leader NAME", "joiner NAME", "crd NAME VERSION...", "foreign NAME...", "roles NAME...",
-		"pinned NAME...", "annotated POOL KEY...", "written KIND NAME KEY...", "expression CLASS", "group NAME NODE...", "claim-is NAME WHAT", "buffer NAME...", "option", "unread", "to", "back")
+		"pinned NAME...", "annotated POOL KEY...", "written KIND NAME KEY...", "expression CLASS", "kubelet POOL", "group NAME NODE...", "claim-is NAME WHAT", "buffer NAME...", "option", "unread", "to", "back")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := &world{World: scenario.New()}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -86,6 +86,8 @@ func (w *world) do(t *testing.T, d *datadriven.TestData) string {
 		w.Snapshot.Classes = append(w.Snapshot.Classes, instancetypes.Class{Name: args[0], MaxPodsExpression: "vcpus * 8"})
 	case "written":
 		w.facts.Written = append(w.facts.Written, Written{Kind: args[0], Name: args[1], Keys: args[2:]})
+	case "kubelet":
+		w.facts.Kubelets = append(w.facts.Kubelets, args[0])
 	case "group":
 		w.group(args[0], args[1:])
 	case "claim-is":

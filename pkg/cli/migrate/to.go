@@ -34,6 +34,10 @@ func ReportTo(f Facts, sells binpack.Offerings) Report {
 	for _, name := range f.Foreign {
 		r.Findings.Add(findings.Note, "NodeClaim "+name, "its class is no EC2NodeClass; Joiner leaves it alone, and so nobody looks after it once its controller is gone", "")
 	}
+	for _, pool := range f.Kubelets {
+		r.Findings.Add(findings.Blocks, "NodePool "+pool, "its nodes run by the kubelet block in its annotation "+v1.AnnotationKubeletConversion+", which Joiner does not read, like Karpenter from 1.1 on",
+			"kubectl get nodepools,ec2nodeclasses -o yaml | joiner convert -f - moves it into the EC2NodeClass: apply that; then kubectl annotate nodepool "+pool+" "+v1.AnnotationKubeletConversion+"-")
+	}
 	r.reportNodeRoles(f)
 	r.Steps = stepsTo(f, len(r.Settings) > 0)
 	r.sortAll()
