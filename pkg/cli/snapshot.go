@@ -215,7 +215,7 @@ func pendingPods(g workload.Group, storage *translate.Storage) []cluster.Pod {
 		out[i] = one
 		out[i].Name = g.PodName(i)
 		out[i].UID = workload.PodUID(one.Namespace, out[i].Name)
-		out[i] = withVolumes(out[i], g.Pod.Spec, g.Claims, i, storage)
+		out[i] = withVolumes(out[i], g.Pod.Spec, g.Claims, g.First+i, storage)
 	}
 	return out
 }

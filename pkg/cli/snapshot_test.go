@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -10,6 +12,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/workload"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 func shop(t testing.TB) cluster.Snapshot {
@@ -97,5 +100,134 @@ func TestUnknownTypeOfANode(t *testing.T) {
 	f.Nodes[0].InstanceType = "m5.huge"
 	if _, err := WorkloadSnapshot(f, c); err == nil || err.Error() != "nodes[0] (node-1).instanceType: the catalog has no m5.huge" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// volumeZones is what the volumes of each pod of the manifests ask of its node.
+func volumeZones(t *testing.T, text string) (zones map[string]string, notes []string) {
+	t.Helper()
+	docs, err := manifest.ParseManifests("f.yaml", []byte(text+anyPool))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, notes, err := workload.CollectManifests(docs, "f.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ReadCatalog("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := WorkloadSnapshot(f, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zones = map[string]string{}
+	for _, p := range s.Pods {
+		zones[p.Name] = fmt.Sprintf("%v%v", p.VolumeZones, p.Unmodelled)
+	}
+	return zones, notes
+}
+
+const anyPool = `
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: any}
+spec: {template: {spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: any}, requirements: []}}}
+`
+
+// Claims that name no storage class get the default class of the files, those that a StatefulSet or a pod makes for
+// itself as well; of several the newest one.
+func TestDefaultStorageClass(t *testing.T) {
+	const classes = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: %s, creationTimestamp: %s, annotations: {%s: "true"}}
+provisioner: ebs.csi.aws.com
+allowedTopologies: [{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [us-west-2%s]}]}]
+---
+`
+	const pods = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  template:
+    spec:
+      containers: [{name: c, image: x}]
+      volumes: [{name: own, ephemeral: {volumeClaimTemplate: {spec: {resources: {requests: {storage: 1Gi}}}}}}]
+  volumeClaimTemplates: [{metadata: {name: d}, spec: {resources: {requests: {storage: 1Gi}}}}]
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: claim}
+spec: {resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: c, image: x}], volumes: [{name: d, persistentVolumeClaim: {claimName: claim}}, {name: e, persistentVolumeClaim: {claimName: not-given}}]}
+`
+	today, before := "storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"
+	zone := func(z string) string { return "topology.kubernetes.io/zone in (us-west-2" + z + ")" }
+	for _, c := range []struct {
+		classes []string
+		want    string // of each volume
+	}{
+		{nil, ""},
+		{[]string{fmt.Sprintf(classes, "a", "2026-01-01T00:00:00Z", "joiner.test/none", "a")}, ""},
+		{[]string{fmt.Sprintf(classes, "a", "2026-01-01T00:00:00Z", today, "a")}, zone("a")},
+		{[]string{fmt.Sprintf(classes, "a", "2026-01-01T00:00:00Z", before, "a")}, zone("a")},
+		{[]string{fmt.Sprintf(classes, "a", "2026-01-01T00:00:00Z", today, "a"), fmt.Sprintf(classes, "b", "2026-01-02T00:00:00Z", before, "b")}, zone("b")},
+		{[]string{fmt.Sprintf(classes, "b", "2026-01-01T00:00:00Z", today, "b"), fmt.Sprintf(classes, "a", "2026-01-01T00:00:00Z", today, "a")}, zone("a")},
+	} {
+		got, _ := volumeZones(t, strings.Join(c.classes, "")+pods)
+		both := "[][]"
+		if c.want != "" {
+			both = "[[" + c.want + " " + c.want + "]][]"
+		}
+		if diff := cmp.Diff(map[string]string{"db-0": both, "web": both}, got); diff != "" {
+			t.Errorf("%d classes, want %q (-want +got):\n%s", len(c.classes), c.want, diff)
+		}
+	}
+}
+
+// A StatefulSet counts its pods, and so their claims, from where it says. A claim whose volume exists and is not given
+// is told of.
+func TestClaimsOfNumberedPods(t *testing.T) {
+	got, notes := volumeZones(t, `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2
+  ordinals: {start: 5}
+  template: {spec: {containers: [{name: c, image: x}]}}
+  volumeClaimTemplates: [{metadata: {name: d}, spec: {resources: {requests: {storage: 1Gi}}}}]
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: d-db-6}
+spec: {volumeName: six, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: d-db-5}
+spec: {volumeName: five, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: six}
+spec:
+  csi: {driver: ebs.csi.aws.com, volumeHandle: vol-6}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.ebs.csi.aws.com/zone, operator: In, values: [us-west-2c]}]}]}}
+`)
+	if diff := cmp.Diff(map[string]string{"db-0": "[][]", "db-1": "[[topology.kubernetes.io/zone in (us-west-2c)]][]"}, got); diff != "" {
+		t.Errorf("volumes (-want +got):\n%s", diff)
+	}
+	want := []string{"1 PersistentVolumeClaims (default/d-db-5) have volumes that are not among the files, and may be in one zone; their pods are planned for every zone that the class allows: give the output of kubectl get pv -o yaml, too"}
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }

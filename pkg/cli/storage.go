@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -11,7 +13,8 @@ import (
 	"joiner.sh/pkg/workload"
 )
 
-// defaultStorage is the class of claims that name none: volumes of EBS, which wait for their pod.
+// defaultStorage stands for the class of claims that name none: the default class of the files, or volumes of EBS, which
+// wait for their pod.
 const defaultStorage = "joiner.sh/default"
 
 // fileStorage is what files say about volumes. A claim that is bound to a volume of the files can be where that is, and
@@ -20,12 +23,12 @@ func fileStorage(v workload.Storage) translate.Storage {
 	s := translate.Storage{Claims: map[string]corev1.PersistentVolumeClaim{},
 		Volumes: map[string]corev1.PersistentVolume{}, Classes: map[string]storagev1.StorageClass{}}
 	wait := storagev1.VolumeBindingWaitForFirstConsumer
-	usual := defaultStorage
+	s.Classes[defaultStorage] = storagev1.StorageClass{Provisioner: "ebs.csi.aws.com", VolumeBindingMode: &wait}
 	for _, c := range v.Classes {
 		c.VolumeBindingMode = &wait // one that binds at once has done so by the time that its pod waits
 		s.Classes[c.Name] = c
-		if c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" {
-			usual = c.Name
+		if usual := s.Classes[defaultStorage]; isDefaultClass(c) && (!isDefaultClass(usual) || isNewer(c, usual)) {
+			s.Classes[defaultStorage] = c
 		}
 	}
 	bound := map[string]string{}
@@ -41,16 +44,25 @@ func fileStorage(v workload.Storage) translate.Storage {
 		if name, ok := bound[key]; ok {
 			c.Spec.VolumeName = name
 		}
-		addClaim(s, c, usual)
-	}
-	if _, ok := s.Classes[defaultStorage]; !ok {
-		s.Classes[defaultStorage] = storagev1.StorageClass{Provisioner: "ebs.csi.aws.com", VolumeBindingMode: &wait}
+		addClaim(s, c)
 	}
 	return s
 }
 
+// isDefaultClass reports whether claims that name no class get this one, by its annotation of today or of before.
+func isDefaultClass(c storagev1.StorageClass) bool {
+	return c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" ||
+		c.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
+}
+
+// isNewer reports whether the API server takes the first of two default classes: the newer one, then that of the lesser
+// name.
+func isNewer(a, b storagev1.StorageClass) bool {
+	return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), strings.Compare(a.Name, b.Name)) < 0
+}
+
 // addClaim adds the claim as a cluster would have it by the time that its pod waits.
-func addClaim(s translate.Storage, c corev1.PersistentVolumeClaim, usual string) {
+func addClaim(s translate.Storage, c corev1.PersistentVolumeClaim) {
 	c.Status, c.DeletionTimestamp = corev1.PersistentVolumeClaimStatus{}, nil
 	if _, given := s.Volumes[c.Spec.VolumeName]; given {
 		c.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
@@ -58,7 +70,7 @@ func addClaim(s translate.Storage, c corev1.PersistentVolumeClaim, usual string)
 		c.Spec.VolumeName = ""
 	}
 	if c.Spec.StorageClassName == nil || *c.Spec.StorageClassName == "" {
-		c.Spec.StorageClassName = &usual
+		c.Spec.StorageClassName = new(defaultStorage)
 	}
 	if name := *c.Spec.StorageClassName; s.Classes[name].VolumeBindingMode == nil {
 		wait := storagev1.VolumeBindingWaitForFirstConsumer
@@ -100,7 +112,7 @@ func withVolumes(p cluster.Pod, spec corev1.PodSpec, own []corev1.PersistentVolu
 // needClaim sees to it that the claim is there, and returns its name.
 func needClaim(s translate.Storage, c corev1.PersistentVolumeClaim) string {
 	if _, given := s.Claims[c.Namespace+"/"+c.Name]; !given {
-		addClaim(s, c, defaultStorage)
+		addClaim(s, c)
 	}
 	return c.Name
 }

@@ -39,6 +39,7 @@ func CollectManifests(docs []manifest.Document, name string) (f File, notes []st
 	}
 	c.applyLeast()
 	c.nameGroups()
+	c.noteUnknownVolumes()
 	c.setDefaults()
 	c.applyRules()
 	if len(c.left) > 0 {
@@ -94,15 +95,7 @@ func (c *manifestCollector) addObject(d manifest.Document) error {
 			return *o.Spec.Template, o.Spec.Replicas
 		})
 	case "apps/v1 StatefulSet":
-		var o appsv1.StatefulSet
-		err := c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) { return o.Spec.Template, o.Spec.Replicas })
-		for _, t := range o.Spec.VolumeClaimTemplates {
-			if t.Name += "-" + d.Name; err == nil {
-				last := &c.Groups[len(c.Groups)-1]
-				last.Claims = append(last.Claims, t)
-			}
-		}
-		return err
+		return c.collectStatefulSet(d)
 	case "batch/v1 Job":
 		var o batchv1.Job
 		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) {
@@ -136,6 +129,24 @@ func (c *manifestCollector) addObject(d manifest.Document) error {
 		return err
 	}
 	return c.addOurs(d)
+}
+
+// collectStatefulSet takes the pods of a StatefulSet with the claims that it makes for each of them.
+func (c *manifestCollector) collectStatefulSet(d manifest.Document) error {
+	var o appsv1.StatefulSet
+	err := c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) { return o.Spec.Template, o.Spec.Replicas })
+	if err != nil {
+		return err
+	}
+	last := &c.Groups[len(c.Groups)-1]
+	for _, t := range o.Spec.VolumeClaimTemplates {
+		t.Name += "-" + d.Name
+		last.Claims = append(last.Claims, t)
+	}
+	if o.Spec.Ordinals != nil {
+		last.First = int(o.Spec.Ordinals.Start)
+	}
+	return nil
 }
 
 // addOurs takes an object that says which nodes there may be.

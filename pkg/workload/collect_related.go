@@ -162,6 +162,28 @@ func (c *manifestCollector) applyLeast() {
 	}
 }
 
+// noteUnknownVolumes names claims whose volume exists and is not among the objects: it may be in one zone alone.
+func (c *manifestCollector) noteUnknownVolumes() {
+	const mostNamed = 5
+	given := map[string]bool{"": true}
+	for _, v := range c.Storage.Volumes {
+		given[v.Name] = true
+	}
+	var names []string
+	for _, claim := range c.Storage.Claims {
+		if !given[claim.Spec.VolumeName] {
+			names = append(names, claim.Namespace+"/"+claim.Name)
+		}
+	}
+	if n := len(names); n > 0 {
+		some := strings.Join(names[:min(n, mostNamed)], ", ")
+		if n > mostNamed {
+			some += " and so on"
+		}
+		c.notes = append(c.notes, fmt.Sprintf("%d PersistentVolumeClaims (%s) have volumes that are not among the files, and may be in one zone; their pods are planned for every zone that the class allows: give the output of kubectl get pv -o yaml, too", n, some))
+	}
+}
+
 // applyRules makes of pods what admission makes of them.
 func (c *manifestCollector) applyRules() {
 	missing := map[string]bool{}

@@ -46,6 +46,9 @@ type Group struct {
 	Pod   corev1.PodTemplateSpec `json:"pod"` // of its metadata namespace, labels and annotations count
 	// that a StatefulSet makes for each of its pods; a dash and the number of the pod follow the name
 	Claims []corev1.PersistentVolumeClaim `json:"-"`
+	First  int                            `json:"-"` // number of the first pod in the names of its claims
+	// kind and name of the object of manifests that makes the pods; the name of the group may be longer
+	Kind, Object string `json:"-"`
 }
 
 // Node is a node that exists: initialized and ready.
