@@ -109,7 +109,7 @@ func bufferPods(f workload.File) ([]cluster.Pod, error) {
 		b.Template, b.Scale = translate.Template(b.Object.Namespace, *t), int32(min(scale, workload.MostPods))
 		b.Object.UID = types.UID(workload.PodUID(b.Object.Namespace, b.Object.Name))
 		b.Object.CreationTimestamp = metav1.NewTime(workload.CreationTime())
-		if why := workload.PodRefusals(t.Spec); len(why) > 0 {
+		if why := workload.SpecRefusals(t.Spec); len(why) > 0 {
 			b.Template.Unmodelled, b.Template.Need = append(b.Template.Unmodelled, why...), b.Template.Need.Times(0)
 		}
 		all = append(all, b)

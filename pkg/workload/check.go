@@ -55,10 +55,7 @@ func (f *File) validateFile() error {
 
 func (f *File) checkPods() error {
 	seen := map[string]bool{}
-	counts := map[string]int{}
-	for _, g := range f.Groups {
-		counts[g.Namespace()+"/"+g.Name] = g.Count
-	}
+	counts := f.groupCounts()
 	for i := range f.Pods {
 		p := &f.Pods[i]
 		key := PodKey(p)
@@ -67,7 +64,7 @@ func (f *File) checkPods() error {
 			return fmt.Errorf("pods[%d].metadata.name is missing", i)
 		case len(p.Spec.Containers) == 0:
 			return fmt.Errorf("pods[%d] (%s).spec.containers is empty; a pod has at least one", i, key)
-		case seen[key] || inGroup(key, counts):
+		case seen[key] || isInGroup(key, counts):
 			return fmt.Errorf("pods[%d] (%s): another pod has this namespace and name; give each its own", i, key)
 		case p.Spec.NodeName != "":
 			return fmt.Errorf("pods[%d] (%s).spec.nodeName is set; only pods without a node belong here, others under boundGroups", i, key)
@@ -77,15 +74,30 @@ func (f *File) checkPods() error {
 	return nil
 }
 
-// inGroup reports whether the key is that of a pod of a group, by group and count.
-func inGroup(key string, counts map[string]int) bool {
+// groupCounts is how many pods the groups have, by namespace and name.
+func (f *File) groupCounts() map[string]int {
+	counts := map[string]int{}
+	for _, g := range f.Groups {
+		counts[g.Namespace()+"/"+g.Name] = g.Count
+	}
+	return counts
+}
+
+func isInGroup(key string, counts map[string]int) bool {
+	_, taken := inGroup(key, counts)
+	return taken
+}
+
+// inGroup reports whether the key is that of a pod of a group, and the name of the group.
+func inGroup(key string, counts map[string]int) (group string, taken bool) {
 	i := strings.LastIndexByte(key, '-')
 	if i < 0 {
-		return false
+		return "", false
 	}
 	n, err := strconv.Atoi(key[i+1:])
 	count, ok := counts[key[:i]]
-	return ok && err == nil && strconv.Itoa(n) == key[i+1:] && n < count
+	_, group, _ = strings.Cut(key[:i], "/")
+	return group, ok && err == nil && strconv.Itoa(n) == key[i+1:] && n < count
 }
 
 // checkNodes returns the number of running pods.

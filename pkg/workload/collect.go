@@ -175,6 +175,9 @@ func (c *manifestCollector) addOurs(d manifest.Document) error {
 		return d.Errorf("apiVersion", "it is missing; a manifest has apiVersion and kind")
 	}
 	group, _, _ := strings.Cut(d.APIVersion, "/")
+	if v := v1beta1.GroupVersion(); group == v.Group && d.Kind == "CapacityBuffer" {
+		return d.Errorf("apiVersion", "%q is not known for kind %s; %s is", d.APIVersion, d.Kind, v)
+	}
 	today := map[string]string{"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1",
 		"ReplicaSet": "apps/v1", "Job": "batch/v1", "CronJob": "batch/v1", "Pod": "v1"}[d.Kind]
 	switch {
@@ -248,7 +251,7 @@ func (c *manifestCollector) addGroup(d manifest.Document, into any,
 // addPods takes pods of a template.
 func (c *manifestCollector) addPods(d manifest.Document, pod corev1.PodTemplateSpec, count *int32) error {
 	pod.Namespace = d.Namespace
-	g := Group{Name: d.Name, Count: 1, Pod: pod}
+	g := Group{Name: d.Name, Count: 1, Pod: pod, Kind: d.Kind, Object: d.Name}
 	if count != nil {
 		g.Count = int(*count)
 	}
@@ -299,6 +302,12 @@ func (c *manifestCollector) nameGroups() {
 		count := map[string]int{}
 		for _, g := range c.Groups {
 			count[g.Name]++
+		}
+		pods := c.groupCounts()
+		for i := range c.Pods { // a group numbers its pods, and one of that name may be there by itself
+			if name, taken := inGroup(PodKey(&c.Pods[i]), pods); taken {
+				count[name]++
+			}
 		}
 		for i, g := range c.Groups {
 			if count[g.Name] > 1 {

@@ -169,10 +169,19 @@ func checkTemplate(t *corev1.PodTemplate) error {
 	if len(t.Template.Spec.Containers) == 0 {
 		return fmt.Errorf("PodTemplate %s: template.spec.containers is empty; a pod has at least one", t.Name)
 	}
-	if why := PodRefusals(t.Template.Spec); len(why) > 0 {
+	if why := SpecRefusals(t.Template.Spec); len(why) > 0 { // volumes do not count: see translate.Template
 		return fmt.Errorf("PodTemplate %s: %s", t.Name, why[0])
 	}
 	return nil
+}
+
+// isObject reports whether the reference is to the object that makes the pods of the group, or to a group of a workload
+// file by its name.
+func (g *Group) isObject(ref *v1beta1.ScalableRef) bool {
+	if g.Object == "" {
+		return g.Name == ref.Name
+	}
+	return g.Object == ref.Name && g.Kind == ref.Kind
 }
 
 // BufferTemplate is what a buffer of the workload stands for: the PodTemplate that it names, or the group of pods with
@@ -190,7 +199,7 @@ func (f File) BufferTemplate(b *v1beta1.CapacityBuffer) (template *corev1.PodTem
 	}
 	name := b.Spec.ScalableRef.Name
 	for i := range f.Groups {
-		if g := &f.Groups[i]; g.Name == name && g.Namespace() == b.Namespace {
+		if g := &f.Groups[i]; g.isObject(b.Spec.ScalableRef) && g.Namespace() == b.Namespace {
 			template, scale = &g.Pod, scale+g.Count
 		}
 	}

@@ -1,0 +1,87 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner.sh/pkg/workload/manifest"
+)
+
+// collect reads manifests beside a NodePool.
+func collect(t *testing.T, text string) (File, []string, error) {
+	t.Helper()
+	docs, err := manifest.ParseManifests("f.yaml", []byte(text+"\n---\n"+pools))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return CollectManifests(docs, "f.yaml")
+}
+
+const deployment = `
+apiVersion: apps/v1
+kind: %K
+metadata: {name: %N, namespace: %S}
+spec: {replicas: %R, template: {spec: {containers: [{name: c, image: x}]}}}
+---
+`
+
+func object(kind, namespace, name, replicas string) string {
+	return strings.NewReplacer("%K", kind, "%S", namespace, "%N", name, "%R", replicas).Replace(deployment)
+}
+
+// A buffer means the object of its kind, name and namespace, whatever the groups of others with the name are called.
+func TestABufferMeansOneOfNamesakes(t *testing.T) {
+	text := object("Deployment", "shop", "web", "3") + object("Deployment", "bank", "web", "5") + object("StatefulSet", "bank", "web", "7")
+	for _, c := range []struct {
+		namespace, kind string
+		want            int
+	}{{"shop", "Deployment", 3}, {"bank", "Deployment", 5}, {"bank", "StatefulSet", 7}, {"shop", "StatefulSet", 0}} {
+		f, _, err := collect(t, text+`
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: b, namespace: `+c.namespace+`}
+spec: {percentage: 100, scalableRef: {apiGroup: apps, kind: `+c.kind+`, name: web}}
+`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template, scale := f.BufferTemplate(&f.Buffers[0])
+		if scale != c.want || (template != nil) != (c.want > 0) {
+			t.Errorf("%s web of %s: %d pods, want %d", c.kind, c.namespace, scale, c.want)
+		}
+	}
+}
+
+// The pods of a Deployment have other names in a cluster than here, so that one of the name may be there beside them.
+func TestAPodMayBeCalledLikeOneOfAGroup(t *testing.T) {
+	f, _, err := collect(t, object("Deployment", "default", "redis", "2")+`
+apiVersion: v1
+kind: Pod
+metadata: {name: redis-1}
+spec: {containers: [{name: c, image: x}]}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := f.IndexNames()
+	got := []string{f.Groups[0].Name, names.GroupOf("default/" + f.Groups[0].PodName(1)), names.GroupOf("default/redis-1")}
+	if diff := cmp.Diff([]string{"redis.deployment", "redis.deployment", "default/redis-1"}, got); diff != "" {
+		t.Errorf("group, its pod and the other one (-want +got):\n%s", diff)
+	}
+}
+
+// A buffer of a version that the CRD does not serve is told of with the one that it serves, and not left out in silence.
+func TestABufferOfAnotherVersion(t *testing.T) {
+	_, _, err := collect(t, `
+apiVersion: autoscaling.x-k8s.io/v1alpha1
+kind: CapacityBuffer
+metadata: {name: b}
+spec: {replicas: 1, scalableRef: {kind: Deployment, name: web}}
+`)
+	want := `f.yaml:2: CapacityBuffer b: apiVersion: "autoscaling.x-k8s.io/v1alpha1" is not known for kind CapacityBuffer; autoscaling.x-k8s.io/v1beta1 is`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
