@@ -137,3 +137,39 @@ func TestPoolsThatMakeNoSense(t *testing.T) {
 		}
 	}
 }
+
+// Budgets that nobody understands stop no launch, and so a plan alone would not show them.
+func TestBudgetsThatMakeNoSense(t *testing.T) {
+	pool := strings.Replace(plainPool, "spec: {template", "spec: {disruption: {budgets: [{nodes: '0', schedule: 30 10 * * 1-7, duration: 22h}]}, template", 1)
+	code, _, progress := run("plan", "-f", written(t, grouped(small), pool), "-o", "json")
+	const want = `NodePool general: none of its nodes would be disrupted by choice: budget 1: schedule "30 10 * * 1-7": `
+	if code != 0 || !strings.Contains(progress, want) {
+		t.Errorf("exit %d, says %q, want %q", code, progress, want)
+	}
+}
+
+// An object of an older version that cannot be converted is told and left out of a plan; a NodePool of somebody else's
+// API is no reason to plan without one.
+func TestObjectsBesideThoseOfAPlan(t *testing.T) {
+	const pod = "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: x, resources: {requests: {cpu: 1}}}]}\n"
+	for name, c := range map[string]struct {
+		beside, pool, want string
+		code               int
+	}{
+		"a class of another cloud": {"apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: azure}\nspec: {template: {spec: {nodeClassRef: {kind: AKSNodeClass, name: default}, requirements: []}}}",
+			"general-purpose", "f.yaml:4: NodePool azure: spec.template.spec.nodeClassRef.kind: AKSNodeClass is not known; EC2NodeClass is", 3},
+		"a Provisioner without a template": {"apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: old}\nspec: {requirements: []}\n---\n" + plainPool,
+			"general", "Provisioner old: spec.providerRef: neither provider nor providerRef is given", 3},
+		"a NodePool of HyperShift": {"apiVersion: hypershift.openshift.io/v1beta1\nkind: NodePool\nmetadata: {name: workers}\nspec: {replicas: 2}",
+			"general-purpose", "not read: 1 NodePool", 0},
+	} {
+		file := filepath.Join(t.TempDir(), "f.yaml")
+		if err := os.WriteFile(file, []byte(c.beside+pod), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, progress := run("plan", "-f", file, "-o", "json")
+		if code != c.code || !strings.Contains(out, `"nodePool": "`+c.pool+`"`) || !strings.Contains(progress, c.want) {
+			t.Errorf("%s: exit %d, %s%s\nwant %d, a node of %s and %q", name, code, out, progress, c.code, c.pool, c.want)
+		}
+	}
+}

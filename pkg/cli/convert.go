@@ -159,16 +159,33 @@ func withPlainLimits(pool []byte, limits api.Limits) ([]byte, error) {
 }
 
 // upToDate converts what is of older versions among the documents, with warnings as messages. Refused says why the API
-// server would refuse which of the objects, by kind and name.
+// server would refuse which of the objects, by kind and name. Those that cannot be converted are told and left out;
+// broken is how many.
 func upToDate(docs []manifest.Document, sc terminalOutput) (out []manifest.Document, refused map[string]string,
-	err error) {
+	broken int, err error) {
 	r, err := convert.ConvertAll(docs, convert.Options{})
 	if err != nil {
-		return nil, nil, err
+		var left []manifest.Document
+		var unread []error
+		for _, d := range docs {
+			if _, e := convert.ConvertAll([]manifest.Document{d}, convert.Options{}); e != nil {
+				unread = append(unread, e)
+			} else {
+				left = append(left, d)
+			}
+		}
+		if len(unread) == 0 { // they cannot be converted together
+			return nil, nil, 0, err
+		}
+		tellUnread(unread, sc)
+		broken = len(unread)
+		if r, err = convert.ConvertAll(left, convert.Options{}); err != nil {
+			return nil, nil, broken, err
+		}
 	}
 	v, err := judgeObjects(r.Objects)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, broken, err
 	}
 	for _, w := range slices.Concat(r.Warnings, v.refused) {
 		sc.writeMessage("%s %s", sc.paintMessage("warning:", warningColour), w)
@@ -180,13 +197,13 @@ func upToDate(docs []manifest.Document, sc terminalOutput) (out []manifest.Docum
 		}
 		b, err := bodyOf(o)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, broken, err
 		}
 		made, err := o.Source().Remade(b)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, broken, err
 		}
 		out = append(out, made)
 	}
-	return out, v.names, nil
+	return out, v.names, broken, nil
 }

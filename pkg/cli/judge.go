@@ -89,7 +89,7 @@ func poolNotes(docs []manifest.Document, load instancetypes.Catalog) []string {
 	var notes []string
 	for _, d := range docs {
 		var p api.NodePool
-		if d.Kind != "NodePool" {
+		if !isNodePool(d) {
 			continue
 		}
 		if _, err := d.Decode(&p); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/workload"
 	"joiner.sh/pkg/workload/manifest"
@@ -47,11 +48,11 @@ func (f planFlags) readWorkload(load instancetypes.Catalog, sc terminalOutput) (
 // how many objects cannot be read.
 func withNodePool(name string, docs []manifest.Document, load instancetypes.Catalog, sc terminalOutput) (
 	w workload.File, broken int, err error) {
-	docs, refused, err := upToDate(docs, sc)
+	docs, refused, unconverted, err := upToDate(docs, sc)
 	if err != nil {
 		return workload.File{}, 0, err
 	}
-	given := slices.ContainsFunc(docs, func(d manifest.Document) bool { return d.Kind == "NodePool" })
+	given := slices.ContainsFunc(docs, isNodePool)
 	if !given {
 		own, err := manifest.ParseManifests("the general-purpose NodePool", generalPurpose)
 		if err != nil {
@@ -68,6 +69,7 @@ func withNodePool(name string, docs []manifest.Document, load instancetypes.Cata
 	}
 	w, broken, err = collectDocuments(name, docs, sc)
 	w.Refused = refused
+	broken += unconverted
 	switch {
 	case err != nil:
 		return w, broken, err
@@ -79,6 +81,11 @@ func withNodePool(name string, docs []manifest.Document, load instancetypes.Cata
 		sc.writeMessage("there is no NodePool; a general-purpose one is taken: spot and on-demand, amd64, families c, m and r from generation 5 on; give yours with another -f")
 	}
 	return w, broken, nil
+}
+
+// isNodePool reports whether the document is a NodePool of Karpenter's API; others call something else so.
+func isNodePool(d manifest.Document) bool {
+	return d.Kind == "NodePool" && strings.HasPrefix(d.APIVersion, api.Group+"/")
 }
 
 // generalPurpose is the NodePool that manifests without one are planned with.
@@ -149,7 +156,10 @@ func (f planFlags) readChanges(sc terminalOutput) (workload.Manifests, error) {
 	}
 	var refused map[string]string
 	if err == nil {
-		docs, refused, err = upToDate(docs, sc)
+		docs, refused, broken, err = upToDate(docs, sc)
+	}
+	if err == nil && broken > 0 {
+		err = fmt.Errorf("%s: %d documents cannot be converted", f.compare, broken)
 	}
 	if err != nil {
 		return workload.Manifests{}, err

@@ -142,6 +142,9 @@ func manifestWarnings(f workload.File, c instancetypes.Catalog) []string {
 		if !p.Ready {
 			out = append(out, fmt.Sprintf("NodePool %s is not used: %s", p.Name, p.Message))
 		}
+		if why := p.Disruption.Message; why != "" {
+			out = append(out, fmt.Sprintf("NodePool %s: none of its nodes would be disrupted by choice: %s", p.Name, why))
+		}
 	}
 	return out
 }
