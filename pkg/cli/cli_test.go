@@ -134,7 +134,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"plan"}, "no workload given with -f, and no cluster given: there is no kubeconfig; name one"},
+		{[]string{"plan"}, "no workload given with -f, and no cluster given: there is no kubeconfig; name one with --kubeconfig or in KUBECONFIG, or make it: aws eks update-kubeconfig --name CLUSTER"},
 		{[]string{"plan", "--kubeconfig", "testdata/none"}, "testdata/none: no such file"},
 		{[]string{"plan", "-f", "testdata/shop.yaml", "--from-scratch"}, "--from-scratch is for clusters"},
 		{[]string{"plan", "-f", "testdata/shop.yaml", "--search-steps", "-1"}, "--search-steps is -1"},

@@ -63,7 +63,7 @@ func (t clusterTarget) connectCluster() (clusterLink, error) {
 	cfg, err := loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return clusterLink{}, &inputError{errors.New(
-			"no cluster given: there is no kubeconfig; name one with --kubeconfig or in KUBECONFIG")}
+			"no cluster given: there is no kubeconfig; name one with --kubeconfig or in KUBECONFIG, or make it: aws eks update-kubeconfig --name CLUSTER")}
 	}
 	if err != nil {
 		return clusterLink{}, &inputError{fmt.Errorf("read kubeconfig: %w", err)}

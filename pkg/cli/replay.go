@@ -95,7 +95,8 @@ func (f replayFlags) forEachPass(ctx context.Context, files []string, sc termina
 		}
 		t, err := decisionlog.DecodePass(data)
 		if err != nil {
-			return &inputError{fmt.Errorf("%s: %w", path, err)}
+			return &inputError{fmt.Errorf("%s: %w; want a stored pass: an object below %s in the stack's bucket", path, err,
+				decisionlog.Prefix)}
 		}
 		if err := do(path, t); err != nil {
 			return err

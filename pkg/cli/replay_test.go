@@ -76,6 +76,7 @@ func TestReplay(t *testing.T) {
 		{[]string{"replay", "--catalog-bucket", "b"}, "--catalog-bucket needs --since"},
 		{[]string{"replay", "--catalog-bucket", "b", "--since", "1h", "--until", "2h"}, "no time after"},
 		{[]string{"replay", "testdata/shop.yaml"}, "testdata/shop.yaml: decode pass: its record"},
+		{[]string{"replay", "testdata/shop.yaml"}, "; want a stored pass: an object below passes/ in the stack's bucket"},
 		{[]string{"replay", "testdata/none"}, "no such file"},
 	} {
 		if code, out, progress := run(c.args...); code != 2 || out != "" || !strings.Contains(progress, c.want) {
