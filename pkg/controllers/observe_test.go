@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -41,5 +42,55 @@ func TestTheClusterIsReadAfterTheCatalogAndBeforeMarks(t *testing.T) {
 		Log: slog.New(slog.DiscardHandler)}.ReadSnapshot(t.Context())
 	if got := strings.Join(r.read, " "); err != nil || got != "catalog cluster marks" || s.Catalog.Region != "us-west-2" {
 		t.Errorf("read %q, catalog of %q, error %v", got, s.Catalog.Region, err)
+	}
+}
+
+// failingParts are parts of a look of which one cannot be read.
+type failingParts struct {
+	readingOrder
+	controllers.Rollouts
+	fails string
+}
+
+var errUnreadable = errors.New("planted: time-out")
+
+func (p *failingParts) errorOf(part string) error {
+	if p.fails == part {
+		return errUnreadable
+	}
+	return nil
+}
+
+func (p *failingParts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	s, _ := p.readingOrder.ReadSnapshot(ctx)
+	return s, p.errorOf("cluster")
+}
+
+func (p *failingParts) ReadCatalog(ctx context.Context) (instancetypes.Catalog, string, error) {
+	c, why, _ := p.readingOrder.ReadCatalog(ctx)
+	return c, why, p.errorOf("catalog")
+}
+
+func (p *failingParts) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
+	_, _ = p.readingOrder.ListUnavailable(ctx)
+	return nil, p.errorOf("marks")
+}
+
+func (p *failingParts) AddRollouts(_ context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
+	p.read = append(p.read, "rollouts")
+	return s, p.errorOf("rollouts")
+}
+
+// A part of a look that cannot be read ends the look: a cluster without objects, without what is sold out, or without
+// what a NodeRollout holds back is no cluster to decide about.
+func TestALookWithoutOneOfItsPartsIsNone(t *testing.T) {
+	for fails, read := range map[string]string{"catalog": "catalog", "cluster": "catalog cluster",
+		"marks": "catalog cluster marks", "rollouts": "catalog cluster marks rollouts"} {
+		p := &failingParts{fails: fails}
+		_, err := controllers.Observer{Read: p, Prices: p, SoldOut: p, Rollouts: p, Now: time.Now,
+			Log: slog.New(slog.DiscardHandler)}.ReadSnapshot(t.Context())
+		if got := strings.Join(p.read, " "); !errors.Is(err, errUnreadable) || got != read {
+			t.Errorf("without %s: read %q, want %q; error %v", fails, got, read, err)
+		}
 	}
 }

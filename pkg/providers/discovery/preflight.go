@@ -138,6 +138,7 @@ func (r Preflight) readEndpoints(ctx context.Context, p preflight.Plan, f *prefl
 	pages := ec2.NewDescribeVpcEndpointsPaginator(r.EC2, &ec2.DescribeVpcEndpointsInput{
 		MaxResults: aws.Int32(1000),
 		Filters:    []ec2types.Filter{{Name: aws.String("vpc-id"), Values: []string{p.VPC}}}})
+	var found []preflight.Endpoint
 	for n := 0; pages.HasMorePages() && n < mostEndpointPages; n++ {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -149,12 +150,13 @@ func (r Preflight) readEndpoints(ctx context.Context, p preflight.Plan, f *prefl
 				continue
 			}
 			service := aws.ToString(e.ServiceName)
-			f.Endpoints = append(f.Endpoints, preflight.Endpoint{ID: aws.ToString(e.VpcEndpointId),
+			found = append(found, preflight.Endpoint{ID: aws.ToString(e.VpcEndpointId),
 				Service:    service[strings.LastIndex(service, ".")+1:],
 				Gateway:    e.VpcEndpointType == ec2types.VpcEndpointTypeGateway,
 				PrivateDNS: aws.ToBool(e.PrivateDnsEnabled)})
 		}
 	}
+	f.Endpoints = append(f.Endpoints, found...)
 	return nil
 }
 

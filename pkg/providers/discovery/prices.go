@@ -203,11 +203,11 @@ func (m *CatalogRefresher) readSpotPrices(ctx context.Context, now time.Time) (s
 				string(types.RIProductDescriptionLinuxUnixAmazonVpc)}})
 	for n := 0; pages.HasMorePages(); n++ {
 		if n == maxSpotPages {
-			return out, fmt.Errorf("describe spot price history: more than %d pages", maxSpotPages)
+			return spotMarket{}, fmt.Errorf("describe spot price history: more than %d pages", maxSpotPages)
 		}
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return out, fmt.Errorf("describe spot price history: %w", err)
+			return spotMarket{}, fmt.Errorf("describe spot price history: %w", err)
 		}
 		for _, p := range page.SpotPriceHistory {
 			where := spotPlace{string(p.InstanceType), aws.ToString(p.AvailabilityZone)}

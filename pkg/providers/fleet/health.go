@@ -85,8 +85,10 @@ func (f *Fleet) unhealthyStatuses(ctx context.Context) ([]types.InstanceStatus, 
 			return nil
 		})
 	}
-	err := g.Wait()
-	return slices.Concat(found...), err
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(found...), nil
 }
 
 // distinctStatuses is what the statuses say that counts, each thing once.

@@ -267,8 +267,8 @@ func (s *apiServer) delete(r *http.Request, plural, name string) (*http.Response
 	if !ok {
 		return answer(http.StatusNotFound, status(http.StatusNotFound, metav1.StatusReasonNotFound))
 	}
-	var options metav1.DeleteOptions
-	if err := json.NewDecoder(r.Body).Decode(&options); err != nil {
+	options, err := deleteOptions(r.Body)
+	if err != nil {
 		return nil, err
 	}
 	if p := options.Preconditions; p != nil && p.UID != nil &&
