@@ -232,7 +232,7 @@ func (k *liveLook) read(ctx context.Context, live LiveReader, was cluster.Claim)
 	if k.claim, found, k.err = live.ReadClaim(ctx, was.Name); k.err != nil {
 		return
 	}
-	k.gone = !found || k.claim.UID != was.UID
+	k.gone = !found // one that was made anew under the name, as by a restore, has the instance by now or has not
 	for _, name := range k.nodes {
 		some, err := live.PodsOn(ctx, name)
 		if k.err = err; err != nil {

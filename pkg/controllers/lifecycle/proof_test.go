@@ -154,6 +154,31 @@ func TestAnInstanceIsKeptWhosePodsAreSeenLate(t *testing.T) {
 	}
 }
 
+// madeAnew reads claims that somebody restored under their names, with their instances.
+type madeAnew struct{ *fake.Ports }
+
+func (m madeAnew) ReadClaim(ctx context.Context, name string) (cluster.Claim, bool, error) {
+	c, found, err := m.Ports.ReadClaim(ctx, name)
+	c.UID, c.Deleting = c.UID+"-anew", time.Time{}
+	return c, found, err
+}
+
+// A claim that was made anew under the same name, as by a restore, has its instance still, whatever becomes of the one
+// before: nothing of it ends on the word of a cache that shows that one.
+func TestAClaimThatWasMadeAnewKeepsItsInstance(t *testing.T) {
+	f := controllertest.RunningPods(t)
+	f.World.DeleteClaims()
+	before := len(f.World.Instances())
+	for range 20 {
+		r := &staleReader{Ports: f.World.Ports(fake.Fault{}), shows: func(s cluster.Snapshot) cluster.Snapshot { return s }}
+		runWith(t, f, r, func(p *fake.Ports) lifecycleLive { return madeAnew{p} })
+		f.World.Advance(20 * time.Second)
+	}
+	if left := len(f.World.Instances()); left != before {
+		t.Errorf("%d of %d instances are left", left, before)
+	}
+}
+
 // oneUnread cannot read one claim live, or the pods of its node.
 type oneUnread struct {
 	*fake.Ports

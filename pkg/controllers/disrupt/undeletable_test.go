@@ -1,0 +1,106 @@
+package disrupt_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/testing/controllertest"
+	"joiner.sh/pkg/testing/fake"
+)
+
+// passDenied is one pass of disrupt to which the deletion of a claim is denied; none where no name is given.
+func passDenied(t *testing.T, f *controllertest.Functions, claim string) error {
+	t.Helper()
+	p := f.World.Ports(fake.Fault{})
+	p.Deny = func(call, object string) error {
+		if call == "delete claim" && object == claim {
+			return errDenied
+		}
+		return nil
+	}
+	err := f.Disrupt(p).Run(t.Context(), f.Once())
+	f.World.Advance(20 * time.Second)
+	return err
+}
+
+// Claims of a command that end are deleted one by one: the pass tells of the one that may not be, and the other goes.
+func TestAClaimThatMayNotBeDeletedIsTold(t *testing.T) {
+	f := controllertest.FreeToDisrupt(t, "WhenEmpty", 4)
+	w := f.World
+	w.ScaleApp("web", 0)
+	w.Advance(10 * time.Second)
+	all := w.Claims()
+	if len(all) < 2 {
+		t.Fatalf("%d claims, want two or more", len(all))
+	}
+	denied := 0
+	for range 6 {
+		switch err := passDenied(t, f, all[0].Name); {
+		case errors.Is(err, errDenied):
+			denied++
+		case err != nil:
+			t.Fatal(err)
+		}
+	}
+	if denied == 0 {
+		t.Error("no pass tells that a claim may not be deleted")
+	}
+	for _, c := range w.Claims() {
+		if kept := c.Name == all[0].Name; kept != c.Deleting.IsZero() {
+			t.Errorf("claim %s is being deleted: %t", c.Name, !c.Deleting.IsZero())
+		}
+	}
+}
+
+// A command whose replacement may not be deleted is not taken back by half: its claims are marked until that is gone,
+// or nobody would look for it any more.
+func TestAReplacementThatMayNotBeDeletedKeepsTheMarks(t *testing.T) {
+	f := controllertest.FreeToDisrupt(t, "WhenEmptyOrUnderutilized", 2)
+	w := f.World
+	w.ScaleApp("web", 1)
+	w.Advance(time.Second)
+	count := func() (marked int, replacement string) {
+		for _, c := range w.Claims() {
+			switch {
+			case c.Annotations[disruption.AnnotationReplaces] != "" && c.Deleting.IsZero():
+				replacement = c.Name
+			case c.Annotations[disruption.AnnotationMark] != "":
+				marked++
+			}
+		}
+		return marked, replacement
+	}
+	for range 2 {
+		if err := passDenied(t, f, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, replacement := count()
+	if before == 0 || replacement == "" {
+		t.Fatalf("%d marked claims, replacement %q", before, replacement)
+	}
+	ports := w.Ports(fake.Fault{})
+	s, err := ports.ReadSnapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range s.Nodes { // somebody has the command taken back
+		if err := ports.UntaintNode(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := passDenied(t, f, replacement); !errors.Is(err, errDenied) {
+		t.Errorf("error %v", err)
+	}
+	if marked, left := count(); marked != before || left != replacement {
+		t.Errorf("%d claims are marked, want %d, beside the replacement %q", marked, before, left)
+	}
+	if err := passDenied(t, f, ""); err != nil {
+		t.Fatal(err)
+	}
+	if marked, left := count(); marked != 0 || left != "" {
+		t.Errorf("in the end %d claims are marked, beside the replacement %q", marked, left)
+	}
+}
