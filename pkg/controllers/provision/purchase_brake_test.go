@@ -1,12 +1,17 @@
 package provision_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/testing/controllertest"
 	"joiner.sh/pkg/testing/fake"
 )
@@ -71,4 +76,126 @@ func TestTypesOfWhichNodesStayUnusedAreLeftOut(t *testing.T) {
 	f.World.RefusePod = nil
 	refusingWorld(t, f, 90)
 	controllertest.NoProblems(t, f.World)
+}
+
+// largePool shows the pool with so many nodes more, on each of which a pod runs.
+type largePool struct {
+	*fake.Ports
+	more int
+}
+
+func (l largePool) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	s, err := l.Ports.ReadSnapshot(ctx)
+	for i := range l.more {
+		name := fmt.Sprintf("other-%03d", i)
+		id := "aws:///us-west-2a/i-" + name
+		s.Nodes = append(s.Nodes, cluster.Node{Name: name, UID: name, ProviderID: id, Ready: true, ReadySince: s.Now.Add(-time.Hour),
+			Labels:      map[string]string{v1.LabelRegistered: "true", v1.LabelInitialized: "true", v1.LabelNodePool: "general"},
+			Allocatable: resources.List{CPU: 100, Memory: resources.MiB, Pods: 1}})
+		s.Claims = append(s.Claims, cluster.Claim{Name: name, UID: name, Pool: "general", Class: "default", ProviderID: id, NodeName: name,
+			Created: s.Now.Add(-2 * time.Hour), Conditions: []cluster.Condition{{Type: v1.ConditionLaunched, Status: "True"},
+				{Type: v1.ConditionRegistered, Status: "True"}, {Type: v1.ConditionInitialized, Status: "True"}}})
+		s.Pods = append(s.Pods, cluster.Pod{Namespace: "default", Name: name, UID: name, NodeName: name, Phase: "Running", Owner: cluster.OwnerOther,
+			Need: resources.List{CPU: 100, Memory: resources.MiB, Pods: 1}})
+	}
+	return s, err
+}
+
+// What keeps pods off nodes of a type, whatever it is, ends in another type: after three nodes, or one of a hundred of a
+// large pool, and one that is bought meanwhile where it shows at once that the pods do not fit. Such a node counts 15
+// seconds after it became ready, one that is refused for no known reason a minute after that, and one whose taint may be
+// that of an agent that starts once its five minutes are over.
+func TestNodesThatTakeNoPodsEndInAnotherType(t *testing.T) {
+	taint := func(key string) func(*cluster.Node) {
+		return func(n *cluster.Node) { n.Taints = append(n.Taints, cluster.Taint{Key: key, Effect: "NoSchedule"}) }
+	}
+	for name, c := range map[string]struct {
+		mar             func(*cluster.Node)
+		refuses         bool          // kube-scheduler does, and nobody knows why
+		more            int           // nodes of the pool
+		vain            int           // nodes that are bought in vain
+		after, atLatest time.Duration // the pod runs
+	}{
+		"too small":               {mar: func(n *cluster.Node) { n.Allocatable.CPU = 1000 }, vain: 4, atLatest: 3 * time.Minute},
+		"a cordon":                {mar: taint("node.kubernetes.io/unschedulable"), vain: 4, atLatest: 3 * time.Minute},
+		"a reason nobody knows":   {refuses: true, vain: 3, after: 3 * 80 * time.Second, atLatest: 6 * time.Minute},
+		"a taint nobody declared": {mar: taint("agents.example.com/setup"), vain: 3, after: 15 * time.Minute, atLatest: 20 * time.Minute},
+		"in a large pool":         {refuses: true, more: 500, vain: 5, after: 5 * 80 * time.Second, atLatest: 10 * time.Minute},
+	} {
+		w := controllertest.NewWorld()
+		w.ChangePool(func(p *cluster.Pool) { p.Disruption = cluster.Disruption{Never: true} })
+		first := ""
+		isFirst := func(n *cluster.Node) bool {
+			typ := n.Labels["node.kubernetes.io/instance-type"]
+			if first == "" {
+				first = typ
+			}
+			return typ == first
+		}
+		w.MarNode = func(n *cluster.Node) {
+			if isFirst(n) && c.mar != nil {
+				c.mar(n)
+			}
+		}
+		w.RefusePod = func(n cluster.Node) bool { return c.refuses && isFirst(&n) }
+		w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
+		f, began := &controllertest.Functions{World: w}, w.Now()
+		for w.Now().Sub(began) < c.atLatest && !runs(w) {
+			p := w.Ports(fake.Fault{})
+			run := f.Provision(p)
+			run.Read = largePool{p, c.more}
+			if err := run.Run(t.Context(), f.Once()); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if err := f.Lifecycle(w.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			w.Advance(10 * time.Second)
+		}
+		bought := map[string]int{}
+		for _, i := range w.Instances() {
+			bought[i.Type]++
+		}
+		took := w.Now().Sub(began)
+		if !runs(w) || took < c.after || bought[first] != c.vain || len(bought) != 2 {
+			t.Errorf("%s: bought %v, want %d of %s and another; after %s, runs %t", name, bought, c.vain, first, took, runs(w))
+		}
+	}
+}
+
+// runs reports whether no pod waits.
+func runs(w *fake.World) bool {
+	waiting, err := w.Ports(fake.Fault{}).PendingPods(context.Background())
+	return err == nil && len(waiting) == 0
+}
+
+// A pod that asks for what nodes of every type turned out never to have says so, and until when they are left out.
+func TestAPodSaysWhatNodesNeverHad(t *testing.T) {
+	w := controllertest.NewWorld()
+	s, err := w.Ports(fake.Fault{}).ReadSnapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unused []instancetypes.UnusedNode
+	for _, f := range w.Catalog.Types {
+		for i := range 2 {
+			unused = append(unused, instancetypes.UnusedNode{Class: "default", Type: f.Name, Resource: instancetypes.ResourcePodENI,
+				Cause: s.Classes[0].CauseOf(f.Name), Instance: fmt.Sprint("i-", f.Name, i), Allowed: 2, Why: "its nodes never had it"})
+		}
+	}
+	if _, err := w.Ports(fake.Fault{}).NoteUnusedNodes(t.Context(), unused, nil); err != nil {
+		t.Fatal(err)
+	}
+	pod := controllertest.PodOf(1500, 3000)
+	pod.Need = pod.Need.With(instancetypes.ResourcePodENI, 1)
+	w.RunApp("web", 1, pod)
+	p, err := controllertest.InvokeProvision(t, w, 0)
+	if err != nil || count(p.Calls(), "create claim") > 0 {
+		t.Errorf("error %v, calls %q", err, p.Calls())
+	}
+	const want = "and 3 more never had vpc.amazonaws.com/pod-eni, which counts as zero there until 2026-01-02T12:00:00Z"
+	said := w.Events("Pod")
+	if len(said) != 1 || !strings.Contains(said[0], "; nodes of ") || !strings.Contains(said[0], want) {
+		t.Errorf("pods say %q, want %q", said, want)
+	}
 }

@@ -136,8 +136,7 @@ func (m *NotedMark) addUnused(u UnusedNode, now time.Time) {
 // MissingResources are the resources that nodes of types of the class turned out never to have, by type.
 func (c Class) MissingResources(marks []UnavailableOffering, now time.Time) (byType map[string][]string) {
 	for _, m := range marks {
-		if class, of := m.ClassType(); class == c.Name && m.Resource != "" && now.Before(m.Until) &&
-			m.Cause == c.CauseOf(of) {
+		if of, counts := c.lacks(m, now); counts {
 			if byType == nil {
 				byType = map[string][]string{}
 			}
@@ -145,4 +144,27 @@ func (c Class) MissingResources(marks []UnavailableOffering, now time.Time) (byT
 		}
 	}
 	return byType
+}
+
+// TypesWithout are the types of the class whose nodes turned out never to have the resource, sorted, and until when it
+// counts as zero of one of them at least.
+func (c Class) TypesWithout(resource string, marks []UnavailableOffering, now time.Time) (types []string,
+	until time.Time) {
+	for _, m := range marks {
+		of, counts := c.lacks(m, now)
+		if !counts || m.Resource != resource {
+			continue
+		}
+		if types = append(types, of); until.IsZero() || m.Until.Before(until) {
+			until = m.Until
+		}
+	}
+	slices.Sort(types)
+	return slices.Compact(types), until
+}
+
+// lacks is the type of the class that the mark says never has a resource, as long as that counts.
+func (c Class) lacks(m UnavailableOffering, now time.Time) (instanceType string, counts bool) {
+	class, of := m.ClassType()
+	return of, class == c.Name && m.Resource != "" && now.Before(m.Until) && m.Cause == c.CauseOf(of)
 }

@@ -139,10 +139,12 @@ func unusableReason(s cluster.Snapshot, p cluster.Pool) string {
 	return ""
 }
 
+// hostsOf are the nodes of each pool, and those on their way. A claim that never launched and that nobody may delete is
+// none.
 func hostsOf(s cluster.Snapshot) map[string][]cluster.StateNode {
 	out := map[string][]cluster.StateNode{}
 	for _, h := range s.StateNodes() {
-		if h.Claim != nil && !h.Standby() {
+		if h.Claim != nil && !h.Standby() && (h.Node != nil || !h.Claim.NeverLaunched(s.Now, s.Rules)) {
 			out[h.Pool()] = append(out[h.Pool()], h)
 		}
 	}

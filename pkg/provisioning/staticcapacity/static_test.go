@@ -164,3 +164,30 @@ func TestUnsettled(t *testing.T) {
 		}
 	}
 }
+
+// A claim that never launched, and is still there after lifecycle has given it up, is no node of its pool: it gets another
+// one, and none goes for it. Until then it may become one.
+func TestAClaimThatNeverLaunchedIsNoNode(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	types := func(cluster.Pool) []instancetypes.Type {
+		return []instancetypes.Type{{Name: "m5.large", Offerings: []instancetypes.Offering{{Available: true, Price: 1,
+			Offer: instancetypes.Offer{Type: "m5.large", CapacityType: instancetypes.OnDemand, Zone: "a"}}}}}
+	}
+	for age, launches := range map[time.Duration]int{20*time.Minute - time.Second: 0, 20 * time.Minute: 1} {
+		s := cluster.Snapshot{Now: now, Rules: cluster.Settings{LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute},
+			Classes: []instancetypes.Class{{Name: "default", Ready: true}},
+			Pools:   []cluster.Pool{{Name: "p", Class: "default", Static: true, Replicas: 2, Ready: true}},
+			Claims: []cluster.Claim{{Name: "stuck", UID: "1", Pool: "p", Class: "default", Created: now.Add(-age)},
+				{Name: "runs", UID: "2", Pool: "p", Class: "default", Created: now.Add(-time.Hour), ProviderID: "aws:///a/i-1",
+					Conditions: []cluster.Condition{{Type: v1.ConditionLaunched, Status: "True"}}}}}
+		p := staticcapacity.NextPlan(s, types, math.MaxInt)
+		if len(p.Launches) != launches || len(p.Removals) > 0 || staticcapacity.NeedsChange(s) != (launches > 0) {
+			t.Errorf("%s old: %d launches, want %d; %d removals; needs a change %t; short %v", age, len(p.Launches), launches,
+				len(p.Removals), staticcapacity.NeedsChange(s), p.Short)
+		}
+		s.Pools[0].Replicas = 1
+		if p := staticcapacity.NextPlan(s, types, math.MaxInt); launches > 0 && len(p.Removals) > 0 {
+			t.Errorf("%s old: %v goes for one that never came", age, p.Removals)
+		}
+	}
+}

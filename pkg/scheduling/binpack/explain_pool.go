@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
@@ -55,9 +56,9 @@ func (e explainer) offerRefusals(v *relaxedPod, p *pool, refused bool) []string 
 	case len(all) == 0:
 		return []string{"no instance type meets " + wantedLabels(v)}
 	case len(fitting) == 0 && beside != "":
-		return []string{e.a.w.catalog.tooBig(v, all), beside}
+		return []string{e.tooBig(v, p, all), beside}
 	case len(fitting) == 0:
-		return []string{e.a.w.catalog.tooBig(v, all)}
+		return []string{e.tooBig(v, p, all)}
 	}
 	var out []string
 	switch {
@@ -191,7 +192,7 @@ func wantedLabels(v *relaxedPod) string {
 }
 
 // tooBig names the resources that no type has enough of, and the most there is of them.
-func (cat *catalog) tooBig(v *relaxedPod, all []*poolOffering) string {
+func (e explainer) tooBig(v *relaxedPod, p *pool, all []*poolOffering) string {
 	if why := tooManyVolumes(v.class.disks, all); why != "" {
 		return why
 	}
@@ -206,7 +207,7 @@ func (cat *catalog) tooBig(v *relaxedPod, all []*poolOffering) string {
 	less := ""
 	if len(daemons) > 0 {
 		slices.Sort(daemons)
-		less = ", less what its daemons take: " + cat.admissions.largestDaemons(slices.Compact(daemons), most)
+		less = ", less what its daemons take: " + e.a.w.admissions.largestDaemons(slices.Compact(daemons), most)
 	}
 	short := need.Short(most)
 	if len(short) == 0 {
@@ -215,12 +216,31 @@ func (cat *catalog) tooBig(v *relaxedPod, all []*poolOffering) string {
 	var parts []string
 	for _, name := range short {
 		parts = append(parts, name+"="+resources.Format(name, most.Get(name)))
+		less += e.neverHad(p, name)
 	}
 	if need.CPU >= 1_000_000*1000 {
 		less += "; it asks for a million cores or more: is M (million) written where m (thousandth) is meant?"
 	}
 	return fmt.Sprintf("no instance type is big enough for %s; the largest has %s%s", what, strings.Join(parts, " "),
 		less)
+}
+
+// mostTypesNamed is how many instance types one reason names.
+const mostTypesNamed = 3
+
+// neverHad says which of the pool's types are left out because their nodes turned out never to have the resource.
+func (e explainer) neverHad(p *pool, resource string) string {
+	class, _ := e.a.w.s.ClassOf(p.ClassKey())
+	types, until := class.TypesWithout(resource, e.a.w.s.SoldOut, e.a.w.s.Now)
+	if len(types) == 0 {
+		return ""
+	}
+	names := strings.Join(types[:min(len(types), mostTypesNamed)], ", ")
+	if more := len(types) - mostTypesNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("; nodes of %s never had %s, which counts as zero there until %s", names, resource,
+		until.UTC().Format(time.RFC3339))
 }
 
 // notSold sums up why offers are not available.

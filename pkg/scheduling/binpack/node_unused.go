@@ -6,6 +6,7 @@ import (
 	"time"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
@@ -25,7 +26,8 @@ const refusedFitAfter = time.Minute
 // UnusedNodes lists the nodes that were bought in vain, sorted by name: Ready for 15 s or more, and for a minute where
 // their pods seem to fit; without a pod but those of DaemonSets, while a pod that is older than that and that they were
 // nominated for waits. used are the ids of the instances of our nodes that have other pods. Nodes of an older spec or
-// image of their class, and those that a person or Joiner itself keeps pods off, say nothing.
+// image of their class, and those that Joiner itself keeps pods off, say nothing. A cordon says as much as any other
+// taint: an agent may put it on each node that comes.
 func UnusedNodes(s cluster.Snapshot) (unused []instancetypes.UnusedNode, used []string) {
 	v := unusedNodes{s: s, waiting: map[string]*cluster.Pod{}, serving: map[string]bool{},
 		taken: map[string]resources.List{}, nodes: map[string]int{}}
@@ -84,7 +86,7 @@ func (v *unusedNodes) readPods(hosts []cluster.StateNode) {
 func (v *unusedNodes) refusedPod(h cluster.StateNode) (*cluster.Pod, bool) {
 	n := h.Node
 	if !n.Ready || n.ReadySince.IsZero() || v.s.Now.Sub(n.ReadySince) < refusedAfter || h.MarkedForDeletion() ||
-		isAwaitingPods(h, v.s.Now) || slices.ContainsFunc(n.Taints, isKeptFree) {
+		isAwaitingPods(h, v.s.Now) || isKeptFree(h) {
 		return nil, false
 	}
 	for _, key := range NomineesOf(h.Claim) {
@@ -101,10 +103,13 @@ func (v *unusedNodes) refusedPod(h cluster.StateNode) (*cluster.Pod, bool) {
 	return nil, false
 }
 
-// isKeptFree reports whether somebody keeps pods off the node with the taint, whatever it is good for.
-func isKeptFree(t cluster.Taint) bool {
-	return t.Key == "node.kubernetes.io/unschedulable" || t.IsNomination() ||
-		t.IsFailedRevision() || t.IsPreviousRevision()
+// isKeptFree reports whether Joiner keeps pods off the node, whatever it is good for. It cordons stopped capacity.
+func isKeptFree(h cluster.StateNode) bool {
+	stopped := h.Claim.Annotations[api.AnnotationStoppedCapacity] != ""
+	return slices.ContainsFunc(h.Node.Taints, func(t cluster.Taint) bool {
+		return t.IsNomination() || t.IsFailedRevision() || t.IsPreviousRevision() ||
+			stopped && t.Key == "node.kubernetes.io/unschedulable"
+	})
 }
 
 // isOfClass reports whether the claim was launched for the class as it is now, as far as refresh has written its hash.

@@ -24,6 +24,8 @@ type ec2 struct {
 	EndEarly   func(o launch.Order) string    // why EC2 ends an instance before it runs, empty or nil for not
 	Launches   int                            // instances that were ever started
 	FailEnd    func(id string) error          // of TerminateInstances; nil for none
+	// MarNode changes a node as it becomes Ready, as an agent or a kubelet does that nobody knows of; nil for not
+	MarNode func(*cluster.Node)
 
 	instances map[string]*machine
 	tokens    map[string]answer
@@ -342,6 +344,9 @@ func (w *ec2) bootNode(m *machine) {
 	for _, n := range w.nodeStore.nodes {
 		if n.ProviderID == m.ProviderID() {
 			n.Ready, n.ReadySince = true, w.now
+			if w.MarNode != nil {
+				w.MarNode(n)
+			}
 		}
 	}
 }
