@@ -52,7 +52,7 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	p.Refusals = a.throttled.total
 	p.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
-	return p.Run(ctx, a.watchUntil(ctx))
+	return awaitManifests(a, p.Run(ctx, a.watchUntil(ctx)))
 }
 
 func (a *App) newProvision(info launch.Cluster, holder string) provision.Controller {
@@ -86,7 +86,7 @@ func (a *App) Disrupt(ctx context.Context) error {
 	defer a.beginInvocation(ctx)()
 	d := a.newDisrupt(leaseHolder(ctx))
 	d.Diary, d.Stamp = a.decisionLog(), a.passStamp(ctx)
-	return d.Run(ctx, a.watchUntil(ctx))
+	return awaitManifests(a, d.Run(ctx, a.watchUntil(ctx)))
 }
 
 func (a *App) newDisrupt(holder string) disrupt.Controller {
@@ -118,7 +118,7 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 	l.Series = a.series
 	l.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
-	return l.Run(ctx, until)
+	return awaitManifests(a, l.Run(ctx, until))
 }
 
 func (a *App) newLifecycle(holder string) lifecycle.Controller {

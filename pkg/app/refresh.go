@@ -31,7 +31,7 @@ func (a *App) Refresh(ctx context.Context, event json.RawMessage) error {
 	if err != nil {
 		r.Finder = nil
 	}
-	return errors.Join(err, r.Run(ctx))
+	return awaitManifests(a, errors.Join(err, r.Run(ctx)))
 }
 
 func (a *App) newRefresh(info launch.Cluster) refresh.Controller {

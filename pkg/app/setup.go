@@ -115,12 +115,12 @@ func failedID(e cfn.Event, id string) string {
 func (c CustomResources) answerSetup(ctx context.Context, set settings.Values, e cfn.Event,
 	log *slog.Logger) (map[string]any, error) {
 	if e.RequestType != cfn.RequestDelete {
-		n, err := c.install(ctx, set, e, log)
+		n, manifests, err := c.install(ctx, set, e, log)
 		if err != nil && asksForNothingNew(e) {
 			log.Warn("the cluster keeps what an earlier deployment installed", "error", err)
-			err = nil
+			manifests, err = "unknown: "+err.Error(), nil
 		}
-		return map[string]any{"Objects": n}, err
+		return map[string]any{"Objects": n, "Manifests": manifests}, err
 	}
 	s, err := c.newSetup(ctx, set, e, log)
 	if err != nil {
@@ -129,16 +129,23 @@ func (c CustomResources) answerSetup(ctx context.Context, set settings.Values, e
 	return nil, s.RemoveFromCluster(ctx, textProperty(e, "OnDelete") == settings.OnDeleteDrain, timeLeft(ctx))
 }
 
-// install installs the objects and returns their number, unless that takes a role from nodes.
-func (c CustomResources) install(ctx context.Context, set settings.Values, e cfn.Event, log *slog.Logger) (int, error) {
+// install installs the objects and returns their number, unless that takes a role from nodes. Where somebody else
+// installs them, it compares. The text is what the stack says of them.
+func (c CustomResources) install(ctx context.Context, set settings.Values, e cfn.Event,
+	log *slog.Logger) (int, string, error) {
 	s, err := c.newSetup(ctx, set, e, log)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	if err := s.CheckLeavingRoles(ctx); err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	return s.InstallObjects(ctx)
+	if s.External {
+		lacks, err := s.CheckManifests(ctx)
+		return 0, setup.DescribeManifests(lacks), err
+	}
+	n, err := s.InstallObjects(ctx)
+	return n, setup.DescribeManifests(nil), err
 }
 
 // asksForNothingNew reports whether the request is for what is deployed already, or for an older deployment. Then
@@ -178,9 +185,10 @@ func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cf
 		Leaving: leavingRoles(e, set.ClusterName, cfg.Region),
 		Leftovers: &discovery.ClassResolver{EC2: ec2.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
 			Region: cfg.Region, Cluster: set.ClusterName, Isolated: set.IsolatedVPC},
-		Observe: set.Mode == settings.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
+		External: set.Manifests == settings.ManifestsExternal,
+		Observe:  set.Mode == settings.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
 		Lifecycle: invoke.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
-		Access: setup.Access{Role: textProperty(e, "RoleArn"),
+		Access: setup.Access{Role: textProperty(e, "RoleArn"), External: set.Manifests == settings.ManifestsExternal,
 			Cluster: a.Preflight(preflight.Plan{Cluster: set.ClusterName, Region: cfg.Region}, found)}}
 	s.Access.Inside = textProperty(e, "Inside") == "true"
 	if !set.IsolatedVPC {

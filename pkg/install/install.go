@@ -37,7 +37,7 @@ const (
 	GroupStateChange             = "joiner-statechange"
 )
 
-//go:embed crds/*.yaml borrowed/*.yaml rbac/*.yaml priority/*.yaml push/*.yaml
+//go:embed crds/*.yaml borrowed/*.yaml rbac/*.yaml priority/*.yaml push/*.yaml external/*.yaml
 var files embed.FS
 
 //go:embed amazon-roots.pem

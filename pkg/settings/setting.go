@@ -86,6 +86,12 @@ const (
 	OnDeleteDrain = "drain"
 )
 
+// Who installs what the cluster needs.
+const (
+	ManifestsInstall  = "install"
+	ManifestsExternal = "external"
+)
+
 // Which alarms are made.
 const (
 	AlarmsAll       = "all"
@@ -143,6 +149,7 @@ type Values struct {
 	PreferencePolicy        PreferencePolicy
 	MinValuesPolicy         MinValuesPolicy
 	Mode                    string   // act or observe
+	Manifests               string   // install or external
 	KarpenterNamespaces     []string // of a leader lease that keeps Joiner from acting
 	ReservedCapacity        bool     // false: EC2 matches open reservations, selections are not read
 	IsolatedVPC             bool

@@ -27,8 +27,11 @@ func (s *Setup) applyPriority(ctx context.Context) (made int, err error) {
 	return len(all), nil
 }
 
-// removePriority removes what applyPriority made, the schemas before their levels.
+// removePriority removes what applyPriority made, the schemas before their levels. What somebody else installed stays.
 func (s *Setup) removePriority(ctx context.Context) error {
+	if s.External {
+		return nil
+	}
 	all, err := install.Priority()
 	if err != nil {
 		return err

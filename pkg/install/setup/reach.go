@@ -14,7 +14,8 @@ import (
 // Access is what EKS says of a cluster, and who asks.
 type Access struct {
 	preflight.Cluster
-	Role string // ARN of the role that setup runs with
+	Role     string // ARN of the role that setup runs with
+	External bool   // its rights come from manifests, not from an access policy
 }
 
 // reachCluster makes sure that the cluster answers and lets setup in. A new access entry needs a moment until it
@@ -49,6 +50,8 @@ func (a Access) explainUnreachable(err error) error {
 		return fmt.Errorf("cluster %s does not know the role %s: its access entry is missing, or belongs to a role of that name that was deleted. "+
 			"The stack makes it as SetupAccess; look with: aws eks describe-access-entry --region %s --cluster-name %s --principal-arn %s: %w",
 			a.Name, a.Role, a.Region, a.Name, a.Role, err)
+	case apierrors.IsForbidden(err) && a.External:
+		return fmt.Errorf("cluster %s knows the role %s and gives it no rights: ClusterRole joiner-setup or its binding is missing: %s: %w", a.Name, a.Role, mend, err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("cluster %s knows the role %s and gives it no rights: its access entry lacks the policy AmazonEKSClusterAdminPolicy; mend it with: "+
 			"aws eks associate-access-policy --region %s --cluster-name %s --principal-arn %s --access-scope type=cluster "+

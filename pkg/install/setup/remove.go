@@ -44,8 +44,7 @@ func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.D
 		return fmt.Errorf("%w. Mend that and delete the stack again, or leave finalizers, webhook and nodes as they are: "+
 			"aws cloudformation delete-stack --stack-name STACK --retain-resources LOGICAL-ID-OF-SetupResource", err)
 	}
-	s.Push = install.Address{} // nobody answers any more
-	if _, err := s.applyWebhook(ctx); err != nil {
+	if err := s.removeWebhook(ctx); err != nil {
 		return err
 	}
 	// The finalizers and NodeClaims of a Karpenter that works here look like ours, and are not ours to touch.
@@ -70,6 +69,17 @@ func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.D
 		return err
 	}
 	return s.removeLeftovers(ctx, until)
+}
+
+// removeWebhook removes the webhook of push, since nobody answers any more. One that somebody else installed is his: it
+// lets everything through that nobody answers.
+func (s *Setup) removeWebhook(ctx context.Context) error {
+	if s.External {
+		return nil
+	}
+	s.Push = install.Address{}
+	_, err := s.applyWebhook(ctx)
+	return err
 }
 
 // removeLeftovers deletes what launches left in the account, and again until no refresh can run any more that would

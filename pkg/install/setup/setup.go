@@ -57,6 +57,7 @@ type Setup struct {
 	Log       *slog.Logger
 	Now       func() time.Time
 
+	External            bool     // somebody else installs the objects, and removes them
 	Observe             bool     // mode observe: CRDs that are there stay as they are, and no finalizer is taken off
 	KarpenterNamespaces []string // where a leader lease of Karpenter may be
 
