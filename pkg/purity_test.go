@@ -38,7 +38,7 @@ func layers() map[string]layer {
 	return map[string]layer{
 		"api": model, "install": model, "model": model, "settings": model, "workload": model,
 		"decisionlog": model, "decisionlog/replay": decision, "disruption": decision, "nodeclaim": decision, "nodeclass": decision, "provisioning": decision, "rollout": decision,
-		"scheduling": decision, "cli/accept": decision, "cli/bill": decision, "cli/convert": decision, "cli/doctor": decision, "cli/explain": decision, "cli/forget": decision, "cli/migrate": decision,
+		"scheduling": decision, "cli/accept": decision, "cli/bill": decision, "cli/convert": decision, "cli/doctor": decision, "cli/explain": decision, "cli/forget": decision, "cli/migrate": decision, "cli/release": decision,
 		"cli/status": decision,
 		"providers":  provider, "providers/archive": provider, "providers/discovery": provider, "providers/fleet": provider, "providers/invoke": provider,
 		"providers/kube": provider, "providers/prometheus": provider, "providers/store": provider,
@@ -68,7 +68,7 @@ func deciders() []string {
 // floors are the deciding rooms from the lowest to the highest: each knows only rooms before it.
 func floors() []string {
 	return []string{"nodeclaim", "nodeclass", "rollout", "scheduling", "provisioning", "disruption", "decisionlog/replay",
-		"cli/status", "cli/explain", "cli/forget", "cli/migrate", "cli/convert", "cli/doctor", "cli/accept"}
+		"cli/status", "cli/explain", "cli/forget", "cli/migrate", "cli/convert", "cli/doctor", "cli/accept", "cli/release"}
 }
 
 // listed is what `go list` says about a package, without its tests.

@@ -1,10 +1,8 @@
 // Package joiner adds Joiner for an EKS cluster to a CDK app. Start with NewCluster. It knows how a CDK app calls
 // Joiner; what is in the stack the package infra/stack knows.
 //
-// The functions are assets. Build those of the version that your go.mod requires into a folder, which
-// ClusterProps.Functions names:
-//
-//	go run joiner.sh/infra/release@VERSION -functions -arch arm64 -out functions
+// The functions are assets. ClusterProps.Functions names the folder with those of the release whose version your go.mod
+// requires; in a clone, go run ./infra/release -functions -out functions makes it.
 package joiner
 
 import (
@@ -12,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -75,11 +74,47 @@ func NewClusters(scope constructs.Construct, clusters ...ClusterProps) ([]Cluste
 
 // NewClustersFromContext adds the stacks that the context of the app describes, as cdk.json and -c give it.
 func NewClustersFromContext(app awscdk.App) ([]Cluster, error) {
-	all, err := stack.FromContext(app.Node())
+	return NewClustersFromFiles(app, Files{})
+}
+
+// Files are where an app finds what its context does not say.
+type Files struct {
+	Functions string // as of ClusterProps
+	Settings  string // a JSON file with an object of settings, beside those of the context; empty: none
+}
+
+// NewClustersFromFiles adds the stacks that the context of the app and a file of settings describe together.
+func NewClustersFromFiles(app awscdk.App, from Files) ([]Cluster, error) {
+	context, err := stack.ReadContext(app.Node())
 	if err != nil {
 		return nil, err
 	}
+	if from.Settings != "" {
+		if context, err = addSettingsFile(context, from.Settings); err != nil {
+			return nil, err
+		}
+	}
+	all, err := stack.FromSettings(context)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].DistFolder = from.Functions
+	}
 	return addStacks(app, all)
+}
+
+// addSettingsFile returns the context with the settings of a file.
+func addSettingsFile(context map[string]any, name string) (map[string]any, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	var file map[string]any
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("read settings of %s: %w: want one JSON object, such as {\"clusterName\": \"prod\"}", name, err)
+	}
+	return stack.MergeSettings(context, file, name)
 }
 
 func addStacks(scope constructs.Construct, all []stack.Props) ([]Cluster, error) {

@@ -11,8 +11,11 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
+	"github.com/google/go-cmp/cmp"
 
+	"joiner.sh/infra/archive"
 	"joiner.sh/infra/joiner"
+	"joiner.sh/infra/stack"
 )
 
 // TestMain ends the JavaScript side of CDK after the last test.
@@ -47,7 +50,7 @@ func ExampleNewCluster() {
 	// true
 }
 
-// builtFunctions stands for what joiner.sh/infra/release writes.
+// builtFunctions stands for the functions of a release.
 func builtFunctions() string {
 	folder, err := os.MkdirTemp("", "functions-")
 	if err != nil {
@@ -61,8 +64,12 @@ func builtFunctions() string {
 		log.Fatal(err)
 	}
 	for _, m := range mains {
-		zip := filepath.Join(folder, "arm64", filepath.Base(filepath.Dir(m))+".zip")
-		if err := os.WriteFile(zip, []byte("PK"), 0o644); err != nil {
+		name := filepath.Base(filepath.Dir(m))
+		packed, err := archive.ZipFunction([]byte(name))
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "arm64", name+".zip"), packed, 0o644); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -113,5 +120,79 @@ func TestClustersShareConcurrency(t *testing.T) {
 	}
 	if one, two := reserved(alone), reserved(both[0]); two >= one || two == 0 {
 		t.Errorf("reserved for a cluster alone %v, beside another %v; want less", one, two)
+	}
+}
+
+// synthesizedFrom is the template that an app of its own writes, with this context and these files.
+func synthesizedFrom(t *testing.T, context map[string]any, from joiner.Files) (string, error) {
+	t.Helper()
+	props := stack.AppProps()
+	props.Context, props.Outdir = &context, jsii.String(t.TempDir())
+	app := awscdk.NewApp(props)
+	if _, err := joiner.NewClustersFromFiles(app, from); err != nil {
+		return "", err
+	}
+	app.Synth(nil)
+	return read(t, filepath.Join(*props.Outdir, "joiner-prod.template.json")), nil
+}
+
+// A release has zips where a checkout has folders, and its user may write settings into a file: the template is the
+// same byte for byte.
+func TestZipsAndASettingsFileGiveTheSameTemplate(t *testing.T) {
+	zips, folders := builtFunctions(), t.TempDir()
+	t.Cleanup(func() { os.RemoveAll(zips) })
+	all, err := filepath.Glob(filepath.Join(zips, "arm64", "*.zip"))
+	if err != nil || len(all) < 10 {
+		t.Fatalf("%d zips, %v", len(all), err)
+	}
+	for _, zip := range all {
+		name := strings.TrimSuffix(filepath.Base(zip), ".zip")
+		folder := filepath.Join(folders, "arm64", name)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "bootstrap"), []byte(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "joiner.json")
+	text := `{"$schema": "settings.schema.json", "mode": "observe", "tags": {"team": "platform"}, "logRetentionDays": 30, "deployment": "1"}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	checkout, err := synthesizedFrom(t, map[string]any{"clusterName": "prod", "mode": "observe", "tags": map[string]any{"team": "platform"},
+		"logRetentionDays": 30, "deployment": "1"}, joiner.Files{Functions: folders})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := synthesizedFrom(t, map[string]any{"clusterName": "prod", "logRetentionDays": "30"}, joiner.Files{Functions: zips, Settings: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if checkout != release {
+		t.Errorf("they differ:\n%s", cmp.Diff(checkout, release))
+	}
+}
+
+func TestSettingsFilesAreChecked(t *testing.T) {
+	functions := builtFunctions()
+	t.Cleanup(func() { os.RemoveAll(functions) })
+	for text, want := range map[string]string{
+		`{"mode": "act", "logRetentionDays": 3}`: "setting logRetentionDays: joiner.json says 3; -c or cdk.json says 14: keep one of them\nsetting mode: joiner.json says act",
+		`{"logRetentionDay": 30}`:                "did you mean logRetentionDays?",
+		`{"tracesURL": "https://example.com"}`:   "there is no such setting any more",
+		`["mode"]`:                               `want one JSON object, such as {"clusterName": "prod"}`,
+		"":                                       "read settings: open",
+	} {
+		t.Chdir(t.TempDir())
+		if text != "" {
+			if err := os.WriteFile("joiner.json", []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := synthesizedFrom(t, map[string]any{"clusterName": "prod", "mode": "observe", "logRetentionDays": 14}, joiner.Files{Functions: functions, Settings: "joiner.json"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q in it", text, err, want)
+		}
 	}
 }

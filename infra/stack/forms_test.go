@@ -12,6 +12,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"joiner.sh/pkg/cli/release"
 	"joiner.sh/pkg/settings"
 )
 
@@ -48,6 +51,7 @@ func forms() map[string]map[string]any {
 		"logRetentionDays":        {"logRetentionDays": "30"},
 		"network":                 with(map[string]any{"clusterSecurityGroupID": cluster}),
 		"network-drain":           with(map[string]any{"clusterSecurityGroupID": cluster, "onDelete": "drain"}),
+		"manifests":               {"manifests": "external"},
 		"nodePolicies":            {"nodePolicies": "AmazonEKSWorkerNodeMinimalPolicy"},
 		"nodeRole":                {"nodeRole": "KarpenterNodeRole-demo"},
 		"nodeRoles":               {"nodeRoles": "team/gpu"},
@@ -80,6 +84,7 @@ func TestForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		checkPlain(t, name, raw)
 		var template struct{ Resources map[string]any }
 		if err := json.Unmarshal(raw, &template); err != nil {
 			t.Fatal(err)
@@ -96,6 +101,38 @@ func TestForms(t *testing.T) {
 	}
 	for name, resources := range written {
 		compareForm(t, filepath.Join("synthesized", name+".json"), formText(t, name, written["plain"], resources))
+	}
+}
+
+// checkPlain compares a template with what joiner template makes of it: all is the same but the place of the code, so
+// that a stack that was made by one road is updated by the other and nothing is replaced.
+func checkPlain(t *testing.T, name string, raw []byte) {
+	t.Helper()
+	var want, got map[string]any
+	if err := json.Unmarshal(raw, &want); err != nil {
+		t.Fatal(err)
+	}
+	var assets []release.AssetFile
+	functions := 0
+	for _, r := range want["Resources"].(map[string]any) {
+		if r := r.(map[string]any); r["Type"] == "AWS::Lambda::Function" {
+			code := r["Properties"].(map[string]any)["Code"].(map[string]any)
+			key := code["S3Key"].(string)
+			assets = append(assets, release.AssetFile{Key: key, Path: "asset." + key})
+			code["S3Bucket"], code["S3Key"] = "code", "joiner/"+key
+			functions++
+		}
+	}
+	text, uploads, err := release.PlainTemplate(raw, assets, release.Location{Bucket: "code", Prefix: "joiner"})
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" || len(uploads) != functions || functions < 7 || got["Parameters"] != nil || got["Rules"] != nil {
+		t.Errorf("%s: %d functions, %d uploads, parameters %v (-template of the CDK +plain one):\n%s", name, functions, len(uploads), got["Parameters"], d)
 	}
 }
 

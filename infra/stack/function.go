@@ -146,10 +146,6 @@ const (
 // dead-letter queue, schedule and rules.
 func (s *joiner) addFunction(f function) error {
 	name := s.functionName(f.name)
-	asset, err := s.props.findAsset(f.name)
-	if err != nil {
-		return err
-	}
 	logs := awslogs.NewLogGroup(s.Stack, jsii.String(f.id+"Logs"), &awslogs.LogGroupProps{
 		LogGroupName: jsii.String("/aws/lambda/" + name),
 		Retention:    retention(s.props.Stack.LogRetentionDays),
@@ -166,7 +162,7 @@ func (s *joiner) addFunction(f function) error {
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
 		Architecture: s.props.architecture(),
 		Handler:      jsii.String("bootstrap"),
-		Code:         awslambda.Code_FromAsset(&asset, nil),
+		Code:         s.programs[f.name].code(),
 		MemorySize:   s.memorySize(f),
 		Timeout:      awscdk.Duration_Seconds(&f.timeoutSec),
 		Environment:  s.environment(f),
@@ -311,7 +307,7 @@ func (s *joiner) addRole(f madeFunction, logGroup string) (awsiam.Role, awscdk.C
 	}
 	access := &awseks.CfnAccessEntryProps{ClusterName: &s.cluster, PrincipalArn: role.RoleArn(),
 		Type: jsii.String("STANDARD")}
-	if f.admin {
+	if f.admin && s.props.Functions.Manifests != settings.ManifestsExternal {
 		access.AccessPolicies = s.adminPolicy()
 	} else {
 		access.KubernetesGroups = jsii.Strings("joiner-" + f.name)

@@ -37,13 +37,43 @@ const clustersKey = "clusters"
 // clusters it gives one Props for each cluster, else a single one. The error names every context key that is wrong,
 // unknown or computed by the stack, and what is allowed.
 func FromContext(node constructs.Node) ([]Props, error) {
+	context, err := ReadContext(node)
+	if err != nil {
+		return nil, err
+	}
+	return FromSettings(context)
+}
+
+// ReadContext returns the context of an app with values of the types that encoding/json gives.
+func ReadContext(node constructs.Node) (map[string]any, error) {
 	context, ok := node.GetAllContext(nil).(map[string]any)
 	if !ok {
 		return nil, errors.New("read context: it is no JSON object")
 	}
 	context, _ = plainJSON(context).(map[string]any)
-	return FromSettings(context)
+	return context, nil
 }
+
+// MergeSettings adds the settings of a file, called by its name, to a context. A setting that both give with different
+// values is an error, which names them all: nobody could tell which one is meant.
+func MergeSettings(context, file map[string]any, name string) (map[string]any, error) {
+	out := maps.Clone(context)
+	var problems []error
+	for _, key := range sortedKeys(file) {
+		before, twice := context[key]
+		switch {
+		case key == schemaKey:
+		case twice && fmt.Sprint(before) != fmt.Sprint(file[key]):
+			problems = append(problems, fmt.Errorf("setting %s: %s says %v; -c or cdk.json says %v: keep one of them", key, name, file[key], before))
+		default:
+			out[key] = file[key]
+		}
+	}
+	return out, errors.Join(problems...)
+}
+
+// schemaKey names the schema of a file to editors.
+const schemaKey = "$schema"
 
 // FromSettings is FromContext for settings that have been read, with values of the types that encoding/json gives.
 func FromSettings(context map[string]any) ([]Props, error) {

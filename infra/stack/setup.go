@@ -15,6 +15,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/settings"
 )
 
 // setupTimeout is how long CloudFormation waits for an answer, in seconds: somewhat longer than the function may take.
@@ -67,7 +68,12 @@ func (s *joiner) addSetup() error {
 		asked["PushURL"] = s.addURL(s.made["wake"])
 		asked["PushSecret"] = s.secret.SecretArn() // another secret, another address
 	}
-	setup := resourceOf(s.customResource("Setup", fn, asked))
+	if s.props.Functions.Manifests == settings.ManifestsExternal { // another one, and setup is asked again
+		asked["InstalledBy"] = settings.ManifestsExternal
+	}
+	resource := s.customResource("Setup", fn, asked)
+	s.addOutput("Manifests", *resource.GetAttString(jsii.String("Manifests")), "What the cluster lacks of CRDs and RBAC")
+	setup := resourceOf(resource)
 	setup.AddResourceDependency(s.made["setup"].entry, nil)
 	setup.AddResourceDependency(s.made["lifecycle"].entry, nil)
 	setup.AddResourceDependency(resourceOf(s.made["lifecycle"].fn), nil)
@@ -130,7 +136,7 @@ func (s *joiner) adminPolicy() []*awseks.CfnAccessEntry_AccessPolicyProperty {
 
 // manifestHash stands for all that setup installs.
 func manifestHash() (string, error) {
-	objects, err := install.Objects()
+	objects, err := install.External()
 	if err != nil {
 		return "", fmt.Errorf("read what setup installs: %w", err)
 	}

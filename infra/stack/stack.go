@@ -4,11 +4,6 @@
 package stack
 
 import (
-	"cmp"
-	"fmt"
-	"os"
-	"path/filepath"
-
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -42,12 +37,10 @@ const catalogExpiryDays = 90
 // mostPassDays is how long whole passes are kept at most, which are large.
 const mostPassDays = 90
 
-// builtFolder is where make package leaves the functions.
-const builtFolder = ".local/dist"
-
 // joiner is the stack while it is being built.
 type joiner struct {
 	scope
+	programs  map[string]program // by function
 	bucket    awss3.Bucket
 	nodeRoles []string // ARNs, that of Linux nodes first
 	madeRoles []string // names of those that the stack makes
@@ -89,12 +82,15 @@ func resourceOf(c constructs.IConstruct) awscdk.CfnResource {
 // New adds the stack to the app. It fails, before anything is made, when a function has not been built.
 func New(parent constructs.Construct, props Props) (awscdk.Stack, error) {
 	functions := props.functions()
+	programs := map[string]program{}
 	for _, f := range functions {
-		if _, err := props.findAsset(f.name); err != nil {
+		found, err := props.findProgram(f.name)
+		if err != nil {
 			return nil, err
 		}
+		programs[f.name] = found
 	}
-	s := &joiner{scope: newScope(parent, props), made: map[string]madeFunction{}}
+	s := &joiner{scope: newScope(parent, props), programs: programs, made: map[string]madeFunction{}}
 	s.applyCompanyRules()
 	s.addBucket()
 	s.addNodeRoles()
@@ -176,32 +172,6 @@ func (s *joiner) keepWritersOut() {
 
 func (p Props) names() naming.Names {
 	return naming.Names{Prefix: p.Stack.NamePrefix, Cluster: p.Functions.ClusterName}
-}
-
-// findAsset returns the program of one function for the architecture of the stack: a folder with bootstrap in it, or
-// else a zip.
-func (p Props) findAsset(function string) (string, error) {
-	goarch := "arm64"
-	if p.Stack.Architecture == "x86_64" {
-		goarch = "amd64"
-	}
-	folder := filepath.Join(cmp.Or(p.DistFolder, builtFolder), goarch, function)
-	bootstrap := filepath.Join(folder, "bootstrap")
-	_, err := os.Stat(bootstrap)
-	if err == nil {
-		return folder, nil
-	}
-	if zip := folder + ".zip"; isFile(zip) {
-		return zip, nil
-	}
-	return "", fmt.Errorf("find function binary %s: build it first (make package for arm64, make build for x86_64; "+
-		"the context key architecture says for which; infra/release.md has CDK apps of your own): %w",
-		bootstrap, err)
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }
 
 // readCheckpoint is for processes that start, which know what lifecycle knew.
