@@ -51,7 +51,7 @@ func Run(args []string, out, progress io.Writer) int {
 	}
 	root.AddCommand(planCommand(s), convertCommand(s), replayCommand(s), shadowCommand(s), explainCommand(s),
 		statusCommand(s), doctorCommand(s), migrateCommand(s), rolloutCommand(s), acceptCommand(s, os.Stdin), forgetCommand(s, os.Stdin),
-		versionCommand(s))
+		deployCommand(s, os.Stdin), templateCommand(s), manifestsCommand(s), versionCommand(s))
 	root.SetArgs(args)
 	root.SetOut(s.out)
 	root.SetErr(s.progress)

@@ -112,6 +112,9 @@ func Commands(text string) []string {
 	add := func(c string) {
 		c, _, _ = strings.Cut(c, "  #")
 		c = strings.TrimSpace(c)
+		if ours := strings.TrimPrefix(c, "./"); strings.HasPrefix(ours, "joiner ") { // of a release folder
+			c = ours
+		}
 		if begins.MatchString(c) {
 			out = append(out, c)
 		}

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/spf13/cobra"
+
+	"joiner.sh/pkg/cli/release"
+	"joiner.sh/pkg/model/version"
+	"joiner.sh/pkg/nodeclaim/awserrors"
+)
+
+// deployFlags are the flags of `joiner deploy`.
+type deployFlags struct {
+	releaseFlags
+	yes  bool
+	more []string // for cdk deploy
+}
+
+const deployHelp = `Create or update the stack of a cluster from an unpacked release, with the CDK command line of npm and nothing else: no Go, no make and no
+clone. The settings are those of cdk.json in the release, and of a file of yours:
+
+  {"clusterName": "prod", "mode": "observe"}
+
+It checks that each file is the one of the release, and that the settings make a template, before it changes anything. Then it runs, and
+prints, npx aws-cdk@2 bootstrap where account and region lack it, and npx aws-cdk@2 deploy. What stands after -- is handed to
+cdk deploy. diff and destroy of the CDK work in the folder too.`
+
+func deployCommand(sc terminalOutput, in io.Reader) *cobra.Command {
+	var f deployFlags
+	cmd := &cobra.Command{
+		Use: "deploy", Short: "Create or update the stack from an unpacked release", Long: deployHelp,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if n := cmd.ArgsLenAtDash(); n >= 0 {
+				args = args[:n]
+			}
+			return noArgs("name the cluster with --cluster, or the settings with --settings")(cmd, args)
+		},
+		Example: "  ./joiner deploy --cluster prod\n  ./joiner deploy --settings joiner.json --yes\n  ./joiner deploy --cluster prod -- --no-rollback",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.more = args
+			return f.runDeploy(cmd.Context(), sc, in)
+		},
+	}
+	f.addFlags(cmd)
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask before permissions are widened")
+	return cmd
+}
+
+// deployment is one run of `joiner deploy`.
+type deployment struct {
+	folder releaseFolder
+	flags  deployFlags
+	sc     terminalOutput
+	in     io.Reader
+}
+
+func (f deployFlags) runDeploy(ctx context.Context, sc terminalOutput, in io.Reader) error {
+	folder, err := f.openFolder()
+	if err != nil {
+		return err
+	}
+	if _, err := exec.LookPath("npx"); err != nil {
+		return &inputError{errors.New("the program npx is not on the PATH: install Node.js 20 or newer with npm")}
+	}
+	scratch, err := os.MkdirTemp("", "joiner-deploy-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	var stacks []release.Stack
+	err = sc.withProgress("check the settings", func() (err error) {
+		stacks, err = folder.synthesize(ctx, f.releaseFlags, scratch)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d := deployment{folder: folder, flags: f, sc: sc, in: in}
+	sc.writeMessage("cd %s", folder.path)
+	if err := d.prepareAccounts(ctx, stacks); err != nil {
+		return err
+	}
+	words, err := d.deployWords(len(stacks))
+	if err != nil {
+		return err
+	}
+	return d.runCDK(ctx, words...)
+}
+
+// deployWords are the words after npx aws-cdk@2 that deploy so many stacks.
+func (d deployment) deployWords(stacks int) ([]string, error) {
+	words := []string{"deploy"}
+	if stacks > 1 {
+		words = append(words, "--all")
+	}
+	if d.flags.cluster != "" {
+		words = append(words, "-c", "clusterName="+d.flags.cluster)
+	}
+	if d.flags.settings != "" {
+		file, err := absoluteFile(d.flags.settings)
+		if err != nil {
+			return nil, err
+		}
+		words = append(words, "--app", quoteWords(d.folder.appWords(file)))
+	}
+	if d.flags.yes {
+		words = append(words, "--require-approval", "never")
+	}
+	return append(words, d.flags.more...), nil
+}
+
+// runCDK prints a command and runs it in the folder. What it writes goes to the messages: it is no result.
+func (d deployment) runCDK(ctx context.Context, words ...string) error {
+	words = append([]string{"npx", "aws-cdk@2"}, words...)
+	d.sc.writeMessage("%s", quoteWords(words))
+	c := exec.CommandContext(ctx, words[0], words[1:]...)
+	c.Dir, c.Stdin = d.folder.path, d.in
+	c.Stdout, c.Stderr = withoutFilter(d.sc.progress), withoutFilter(d.sc.progress) // the CDK draws on terminals
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("%s: %w: what it printed says why", strings.Join(words[:3], " "), err)
+	}
+	return nil
+}
+
+// quoteWords are words as a shell takes them.
+func quoteWords(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = w
+		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`&|;<>()*?[]{}~#!") {
+			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// prepareAccounts bootstraps each account and region that lacks what the CDK needs there, and tells which version made
+// a stack that is there.
+func (d deployment) prepareAccounts(ctx context.Context, stacks []release.Stack) error {
+	cfg, err := loadAWSConfig(ctx)
+	if err != nil {
+		return fmt.Errorf("load aws configuration: %w", err)
+	}
+	who, err := sts.NewFromConfig(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return fmt.Errorf("find out which account the credentials are of: %w", err)
+	}
+	done := map[string]bool{}
+	for _, s := range stacks {
+		account, region := cmp.Or(s.Account, aws.ToString(who.Account)), cmp.Or(s.Region, cfg.Region)
+		if region == "" {
+			return &inputError{errors.New("no region is known: set AWS_REGION, or region in the settings")}
+		}
+		place := "aws://" + account + "/" + region
+		if account != aws.ToString(who.Account) {
+			d.sc.writeMessage("stack %s is of account %s, the credentials of %s: if the deployment says that it is not bootstrapped, run npx aws-cdk@2 bootstrap %s there",
+				s.Name, account, aws.ToString(who.Account), place)
+			continue
+		}
+		at := cfg.Copy()
+		at.Region = region
+		if err := d.tellVersion(ctx, at, s); err != nil {
+			return err
+		}
+		if done[place] {
+			continue
+		}
+		done[place] = true
+		lacks, err := lacksBootstrap(ctx, at, s)
+		if err == nil && lacks {
+			err = d.runCDK(ctx, "bootstrap", place)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lacksBootstrap reports whether the account and region of a stack have nothing of the CDK yet.
+func lacksBootstrap(ctx context.Context, cfg aws.Config, s release.Stack) (bool, error) {
+	if s.BootstrapParameter == "" {
+		return false, nil
+	}
+	_, err := ssm.NewFromConfig(cfg).GetParameter(ctx, &ssm.GetParameterInput{Name: &s.BootstrapParameter})
+	if awserrors.IsMissing(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look whether region %s is bootstrapped for the CDK: %w", cfg.Region, err)
+	}
+	return false, nil
+}
+
+// tellVersion says what becomes of a stack that is there.
+func (d deployment) tellVersion(ctx context.Context, cfg aws.Config, s release.Stack) error {
+	there, err := describeStack(ctx, cfg, s.Name)
+	if err != nil || there.Status == "" {
+		return err
+	}
+	made := "of a version that it does not name"
+	for _, o := range there.Outputs {
+		if o.OutputKey == "Version" {
+			made = "of version " + o.OutputValue
+			if o.OutputValue == version.Number {
+				return nil
+			}
+		}
+	}
+	d.sc.writeMessage("stack %s is %s and becomes %s: infra/CHANGELOG.md says what changes", s.Name, made, version.Number)
+	return nil
+}

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"joiner.sh/pkg/cli/release"
+)
+
+const (
+	appProgram    = "joiner-cdk" // of a release folder
+	functionsHere = "functions"
+	cdkFile       = "cdk.json"
+)
+
+// releaseFlags say which release is meant and with which settings.
+type releaseFlags struct{ folder, cluster, settings string }
+
+func (f *releaseFlags) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.folder, "folder", "", "the unpacked release; without it the folder of this program")
+	cmd.Flags().StringVar(&f.cluster, "cluster", "", "name of the EKS cluster; without it the settings say it")
+	cmd.Flags().StringVar(&f.settings, "settings", "", "JSON file with an object of settings, beside those of the release's cdk.json")
+}
+
+// releaseFolder is an unpacked release whose files are as they were made.
+type releaseFolder struct {
+	path string // absolute
+	sums []release.Checksum
+}
+
+// openFolder finds the release and checks every file of it but cdk.json, which belongs to the user.
+func (f releaseFlags) openFolder() (releaseFolder, error) {
+	path := f.folder
+	if path == "" {
+		program, err := os.Executable()
+		if err == nil {
+			program, err = filepath.EvalSymlinks(program)
+		}
+		if err != nil {
+			return releaseFolder{}, fmt.Errorf("find the folder of this program: %w", err)
+		}
+		path = filepath.Dir(program)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return releaseFolder{}, err
+	}
+	text, err := os.ReadFile(filepath.Join(path, release.ChecksumFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return releaseFolder{}, &inputError{fmt.Errorf("%s is no release: unpack joiner-VERSION-OS-ARCH.tar.gz and run the program in it, or name the folder with --folder", path)}
+	}
+	if err != nil {
+		return releaseFolder{}, err
+	}
+	sums, err := release.ParseChecksums(string(text))
+	if err != nil {
+		return releaseFolder{}, &inputError{err}
+	}
+	var found []release.Found
+	for _, s := range sums {
+		sum, err := fileSum(filepath.Join(path, filepath.FromSlash(s.Name)))
+		if err != nil {
+			return releaseFolder{}, err
+		}
+		found = append(found, release.Found{Name: s.Name, SHA256: sum})
+	}
+	if wrong := release.CompareFiles(sums, found); len(wrong) > 0 {
+		return releaseFolder{}, &inputError{fmt.Errorf("check %s: %s: nothing was done; unpack the release again", path, strings.Join(wrong, "; "))}
+	}
+	return releaseFolder{path, sums}, nil
+}
+
+// fileSum is the SHA-256 of a file in hex; empty for one that is not there.
+func fileSum(name string) (string, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// appWords are the words that run the CDK app in the folder.
+func (r releaseFolder) appWords(settings string) []string {
+	words := []string{"./" + appProgram, "-functions", functionsHere}
+	if settings != "" {
+		words = append(words, "-settings", settings)
+	}
+	return words
+}
+
+// contextOf is the context that the CDK command line would give the app.
+func (r releaseFolder) contextOf(cluster string) (map[string]any, error) {
+	text, err := os.ReadFile(filepath.Join(r.path, cdkFile))
+	if err != nil {
+		return nil, &inputError{fmt.Errorf("read settings: %w: take the file from the release again", err)}
+	}
+	var file struct {
+		Context map[string]any `json:"context"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, &inputError{fmt.Errorf("read settings of %s: %w", filepath.Join(r.path, cdkFile), err)}
+	}
+	context := map[string]any{"aws:cdk:enable-path-metadata": true}
+	for key, value := range file.Context {
+		context[key] = value
+	}
+	if cluster != "" {
+		context["clusterName"] = cluster
+	}
+	return context, nil
+}
+
+// synthesize runs the CDK app, without the CDK's command line, into a folder, and returns the stacks. What is wrong with
+// the settings is the error, in the app's own words.
+func (r releaseFolder) synthesize(ctx context.Context, f releaseFlags, into string) ([]release.Stack, error) {
+	if _, err := exec.LookPath("node"); err != nil {
+		return nil, &inputError{errors.New("the program node is not on the PATH, and the CDK needs it: install Node.js 20 or newer")}
+	}
+	values, err := r.contextOf(f.cluster)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := absoluteFile(f.settings)
+	if err != nil {
+		return nil, err
+	}
+	words := r.appWords(settings)
+	app := exec.CommandContext(ctx, filepath.Join(r.path, words[0]), words[1:]...)
+	app.Dir = r.path
+	app.Env = append(app.Environ(), "CDK_OUTDIR="+into, "CDK_CONTEXT_JSON="+string(text))
+	var said bytes.Buffer
+	app.Stdout, app.Stderr = &said, &said
+	if err := app.Run(); err != nil {
+		return nil, &inputError{fmt.Errorf("make the template: %w: %s", err, bytes.TrimSpace(said.Bytes()))}
+	}
+	manifest, err := os.ReadFile(filepath.Join(into, "manifest.json"))
+	if err != nil {
+		return nil, fmt.Errorf("read what the CDK app wrote: %w", err)
+	}
+	stacks, err := release.ReadStacks(manifest)
+	if err == nil && len(stacks) == 0 {
+		err = errors.New("read what the CDK app wrote: it has no stack")
+	}
+	return stacks, err
+}
+
+// absoluteFile is the path of a file from everywhere; empty for none.
+func absoluteFile(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	if _, err := os.Stat(name); err != nil {
+		return "", &inputError{fmt.Errorf("read settings: %w", err)}
+	}
+	return filepath.Abs(name)
+}
