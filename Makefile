@@ -224,6 +224,7 @@ all-moves:
 .PHONY: all-release
 all-release:
 	@RELEASE_FLAGS='-functions -arch arm64' $(MAKE) --no-print-directory reproduce
+	@$(MAKE) --no-print-directory try-release
 
 .PHONY: test-bench
 test-bench: bench-go $(GOLANGCI_LINT) $(BIN)/joiner-plane ## the part of make test-all that compares with Karpenter: PEER=1.14 or, without it, 1.15
@@ -377,8 +378,21 @@ package: ## build the functions as they are deployed (arm64), and a zip of each 
 	@go run ./infra/zip $(addprefix .local/dist/arm64/,$(FUNCTIONS))
 
 .PHONY: release
-release: ## build everything that is handed out into .local/release: functions, command line, SBOM, licenses, checksums
+release: ## build everything that is handed out into .local/release: folders that deploy themselves, functions, command line, SBOM, licenses, checksums
 	$(STEP) 'build the release' '3 minutes, 10 the first time' go run ./infra/release -out .local/release
+
+.PHONY: sign
+sign: ## sign the checksums of the release as minisign does, and check them: KEY=joiner.key, with its public key in joiner.key.pub; PASSWORD=file
+	@[ -n '$(KEY)' ] || { echo 'KEY=file: a secret key; go -C infra/local run ./sign -generate FILE makes one' >&2; exit 2; }
+	go -C infra/local run ./sign -key $(abspath $(KEY)) $(if $(PASSWORD),-password $(abspath $(PASSWORD))) $(CURDIR)/.local/release/SHA256SUMS
+	go -C infra/local run ./sign -public $(abspath $(KEY)).pub $(CURDIR)/.local/release/SHA256SUMS
+
+.PHONY: try-release
+try-release: $(PYTHON_READY) $(CDK) ## play a new user's way: from a release folder alone, without Go, make or this repository, deploy, diff, update and destroy against moto, by both roads; another archive: RELEASE=joiner-VERSION-OS-ARCH.tar.gz. Needs Linux and Python 3
+	$(if $(RELEASE),,$(STEP) 'build the release folder for this machine' '3 minutes, 10 the first time' \
+		go run ./infra/release -platforms linux/$(LOCAL_ARCH) -arch $(LOCAL_ARCH) -out .local/try/release)
+	$(STEP) 'try the release' '4 minutes' unshare --map-root-user --net $(PYTHON)/bin/python infra/deploytest/try_release.py \
+		$(or $(RELEASE),.local/try/release/joiner-*-linux-$(LOCAL_ARCH).tar.gz) infra/node_modules $${TMPDIR:-/tmp}/joiner-try $$(go env GOROOT)
 
 .PHONY: reproduce
 reproduce: ## build the release from two clones of the last commit, with empty caches, and compare every byte

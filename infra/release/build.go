@@ -17,10 +17,6 @@ const commandLine = "joiner"
 // platform is what a program is built for.
 type platform struct{ os, arch string }
 
-func commandLinePlatforms() []platform {
-	return []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
-}
-
 // compileProgram compiles a package of the source. Nothing of the machine is in the result: no path, no C compiler, no
 // environment, no state of a work tree.
 func compileProgram(folder, pkg, out string, to platform, flags ...string) error {
@@ -67,32 +63,28 @@ func (s source) buildFunctions(out string, archs []string, report io.Writer) err
 	return nil
 }
 
-// buildCommandLine writes one archive for each platform, with licenses in it.
-func (s source) buildCommandLine(out string, texts licenseList, report io.Writer) error {
-	license, err := os.ReadFile(filepath.Join(s.folder, "LICENSE"))
+// buildCommandLine returns the command line for a platform, and writes an archive with it and with licenses.
+func (s source) buildCommandLine(out string, to platform, licenses []archive.File, report io.Writer) ([]byte, error) {
+	program, err := s.compileBytes("./functions/"+commandLine, to,
+		fmt.Sprintf("-ldflags=-s -w -X %s/pkg/cli.commit=%s", s.module, s.commit))
 	if err != nil {
-		return fmt.Errorf("read license: %w", err)
+		return nil, err
 	}
-	for _, to := range commandLinePlatforms() {
-		program, err := s.compileBytes("./functions/"+commandLine, to,
-			fmt.Sprintf("-ldflags=-s -w -X %s/pkg/cli.commit=%s", s.module, s.commit))
-		if err != nil {
-			return err
-		}
-		packed, err := archive.TarGzip([]archive.File{
-			{Name: commandLine, Mode: 0o755, Content: program},
-			{Name: "LICENSE", Mode: 0o644, Content: license},
-			{Name: "LICENSES.txt", Mode: 0o644, Content: texts.all()},
-		})
-		if err != nil {
-			return fmt.Errorf("pack the command line: %w", err)
-		}
-		name := fmt.Sprintf("%s_%s_%s_%s.tar.gz", commandLine, version.Number, to.os, to.arch)
-		if err := os.WriteFile(filepath.Join(out, name), packed, 0o644); err != nil {
-			return fmt.Errorf("write the command line: %w", err)
-		}
-		fmt.Fprintf(report, "%8d KiB  %s\n", len(packed)/1024, name)
+	files := append([]archive.File{{Name: commandLine, Mode: 0o755, Content: program}}, licenses...)
+	name := fmt.Sprintf("%s_%s_%s_%s.tar.gz", commandLine, version.Number, to.os, to.arch)
+	return program, writeArchive(filepath.Join(out, name), files, report)
+}
+
+// writeArchive writes files as a compressed tar archive.
+func writeArchive(name string, files []archive.File, report io.Writer) error {
+	packed, err := archive.TarGzip(files)
+	if err != nil {
+		return fmt.Errorf("pack %s: %w", filepath.Base(name), err)
 	}
+	if err := os.WriteFile(name, packed, 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(name), err)
+	}
+	fmt.Fprintf(report, "%8d KiB  %s\n", len(packed)/1024, filepath.Base(name))
 	return nil
 }
 

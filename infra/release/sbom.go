@@ -28,14 +28,18 @@ func (s source) describeContents(licenses licenseList) ([]byte, error) {
 	toolchain := cdx.Component{BOMRef: "std", Type: cdx.ComponentTypeLibrary, Name: "std",
 		Version: strings.TrimPrefix(runtime.Version(), "go"), Licenses: licenseChoices([]string{"BSD-3-Clause"})}
 	toolchain.PackageURL = moduleURL("std", toolchain.Version)
-	packages, err := s.listLinked("functions/...")
+	packages, err := s.listLinked("functions/...", "infra")
 	if err != nil {
 		return nil, err
 	}
 	programs, components := []cdx.Component{}, []cdx.Component{toolchain}
 	edges := map[string]map[string]bool{}
+	folders := map[string]string{appProgram: "infra"}
 	for _, name := range append(names, commandLine) {
-		ref := "functions/" + name
+		folders[name] = "functions/" + name
+	}
+	for _, name := range slices.Sorted(maps.Keys(folders)) {
+		ref := folders[name]
 		addEdge(edges, s.module, ref)
 		addEdge(edges, ref, "std")
 		addModuleEdges(edges, ref, linkedBy(s.module+"/"+ref, packages))
@@ -44,7 +48,7 @@ func (s source) describeContents(licenses licenseList) ([]byte, error) {
 	}
 	for _, m := range licenses {
 		if edges[m.Path] == nil {
-			continue // of the stack alone, which is handed out as source
+			continue // of the package for CDK apps alone, which is handed out as source
 		}
 		components = append(components, cdx.Component{BOMRef: m.Path, Type: cdx.ComponentTypeLibrary, Name: m.Path,
 			Version: m.Version, PackageURL: moduleURL(m.Path, m.Version), Licenses: licenseChoices(m.spdx)})
