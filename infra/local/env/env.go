@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"joiner.sh/infra/local/kubelet"
 	"joiner.sh/infra/local/lambdahost"
 	"joiner.sh/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/vpc"
 	"joiner.sh/infra/local/wirelog"
 	"joiner.sh/pkg/model/naming"
 	"joiner.sh/pkg/settings"
@@ -73,6 +75,8 @@ type Options struct {
 	FunctionMemory int64
 	Confine        bool                    // see lambdahost.Options
 	OnReport       func(lambdahost.Report) // likewise
+	// Network is the VPC that instances are in; nil: they reach everything.
+	Network *vpc.Network
 	// what is allowed beside the stack's policies, as a deployment with other settings would; nil for nothing
 	Grant       func(awsemulator.Access) bool
 	Progress    io.Writer // one line for each part that came up
@@ -94,6 +98,7 @@ type Env struct {
 	server   string // of the cluster, as EKS describes it
 	ca       []byte
 	policies atomic.Pointer[iam.Policies] // of the stack's roles, once it is deployed
+	groups   sync.Map                     // security groups of instances, by their id
 	physical map[string]string            // ids of custom resources, by logical id
 }
 
@@ -187,6 +192,9 @@ func (e *Env) startCloud(o Options) (err error) {
 		},
 		Invoke: e.invokeFunction, Limits: o.Limits, Exchanges: e.wire.Observe(),
 		Selecting: func(who awsemulator.Caller) bool { return who.Function != "" },
+		Reach: func(who awsemulator.Caller, service string) bool {
+			return o.Network == nil || !who.IsInstance() || o.Network.Reaches(e.groupsOf(who.Session), service)
+		},
 		Authorize: func(a awsemulator.Access) error {
 			if o.Grant != nil && o.Grant(a) {
 				return nil
@@ -337,8 +345,21 @@ func (e *Env) authorizeCall(a awsemulator.Access) error {
 	if policies == nil {
 		return errors.New("because no stack is deployed yet")
 	}
+	if e.isWorker(a) {
+		return nil
+	}
 	_, err := policies.Decide(iam.Request{Role: a.Caller.Role, Action: a.Action, Resource: a.Resource, Keys: a.Keys})
 	return err
+}
+
+// isWorker reports whether an instance asks for what AmazonEKSWorkerNodePolicy allows its role. The stack attaches that
+// to roles of its own, and a user to others.
+func (e *Env) isWorker(a awsemulator.Access) bool {
+	own := slices.IndexFunc(e.Assembly.Roles, func(r assembly.Role) bool { return r.ARN == a.Caller.Role })
+	return a.Caller.IsInstance() && a.Action == "ec2:DescribeInstances" &&
+		(own < 0 || slices.ContainsFunc(e.Assembly.Roles[own].ManagedPolicy, func(arn string) bool {
+			return strings.HasSuffix(arn, "/AmazonEKSWorkerNodePolicy")
+		}))
 }
 
 func (e *Env) invokeFunction(ctx context.Context, r awsemulator.InvokeRequest) awsemulator.InvokeResponse {

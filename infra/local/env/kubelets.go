@@ -3,6 +3,10 @@ package env
 import (
 	"context"
 	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/kubelet"
@@ -22,7 +26,7 @@ func (e *Env) newKubelets(o Options) (*kubelet.Bridge, error) {
 		Region:      Region,
 		ZoneID:      func(zone string) string { return c.Zones[zone] },
 		Facts:       func(name string) (kubelet.Facts, bool) { return instanceFacts(c, name) },
-		Admit:       e.admitInstance,
+		Boot:        e.bootInstance,
 		ServingFor:  o.ServingFor,
 		BootDelay:   o.BootDelay,
 		CollectPods: o.CollectPods,
@@ -30,12 +34,33 @@ func (e *Env) newKubelets(o Options) (*kubelet.Bridge, error) {
 	})
 }
 
-// admitInstance lets an instance in whose profile holds a role with an access entry for nodes, as EKS does.
-func (e *Env) admitInstance(i kubelet.Instance) error {
-	if i.ProfileName == "" {
-		return fmt.Errorf("instance %s has no instance profile, so EKS does not know it", i.ID)
+// bootWithin is how long an instance asks EC2 about itself.
+const bootWithin = 2 * time.Minute
+
+// bootInstance does what nodeadm does before it starts the kubelet: with the role of the instance's profile, without
+// which EKS does not know it either, it asks EC2 about the instance. The error is why the kubelet does not start.
+func (e *Env) bootInstance(i kubelet.Instance) error {
+	credentials, err := awsemulator.Provisioner{Cloud: e.Cloud}.InstanceCredentials(i.ID)
+	if err != nil {
+		return err
+	}
+	e.groups.Store(i.ID, i.SecurityGroups)
+	calls := ec2.New(ec2.Options{Region: Region, BaseEndpoint: aws.String(e.Cloud.URL()),
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil })})
+	ctx, cancel := context.WithTimeout(context.Background(), bootWithin)
+	defer cancel()
+	_, err = calls.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{i.ID}})
+	if err != nil {
+		return fmt.Errorf("ask EC2 about the instance, as nodeadm does: %w", err)
 	}
 	return nil
+}
+
+// groupsOf are the security groups of an instance that boots.
+func (e *Env) groupsOf(id string) []string {
+	groups, _ := e.groups.Load(id)
+	out, _ := groups.([]string)
+	return out
 }
 
 func instanceFacts(c instancetypes.Catalog, name string) (kubelet.Facts, bool) {

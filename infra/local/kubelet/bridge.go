@@ -59,8 +59,9 @@ type Options struct {
 	ZoneID  func(zone string) string // nil: no zone-id label
 	// Facts gives the hardware of a type; false keeps the instance from joining.
 	Facts func(instanceType string) (Facts, bool)
-	// Admit stands for EKS' answer to the instance's role; an error keeps it out. Nil admits all.
-	Admit    func(Instance) error
+	// Boot does what the instance does before its kubelet starts, and stands for EKS' answer to its role; an error
+	// keeps it out. Nil: nothing.
+	Boot     func(Instance) error
 	Behavior func(Instance) Behavior // asked when an instance runs; nil: all good
 	Agents   []Agent
 	// ServingFor is how long the serving certificates last that kubelets ask for, 45 days on EKS, 10 minutes at least;

@@ -237,7 +237,7 @@ func TestInstancesThatDoNotJoin(t *testing.T) {
 			i.UserData = strings.Replace(i.UserData, "karpenter.sh/nodepool", "node-restriction.kubernetes.io/pool", 1)
 		}, "unknown 'kubernetes.io' or 'k8s.io' label"},
 		{"type", nil, func(i *Instance) { i.Type = "x9.huge" }, `instance type "x9.huge" is unknown`},
-		{"role", func(o *Options) { o.Admit = func(Instance) error { return errors.New("no access entry") } }, nil, "unauthorized: no access entry"},
+		{"role", func(o *Options) { o.Boot = func(Instance) error { return errors.New("no access entry") } }, nil, "boot: no access entry"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -70,9 +70,9 @@ func (b *Bridge) prepareNode(i Instance) (*corev1.Node, error) {
 	if err := b.options.Cluster.checkBoot(boot); err != nil {
 		return nil, err
 	}
-	if b.options.Admit != nil {
-		if err := b.options.Admit(i); err != nil {
-			return nil, fmt.Errorf("unauthorized: %w", err)
+	if b.options.Boot != nil {
+		if err := b.options.Boot(i); err != nil {
+			return nil, fmt.Errorf("boot: %w", err)
 		}
 	}
 	facts, ok := b.options.Facts(i.Type)
