@@ -9,11 +9,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/fairshare"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/provisioning/ceiling"
 )
 
 // Limits of what one pass tells. Events are for people to read, and are not worth keeping pods waiting for.
@@ -152,7 +154,25 @@ func (p eventWriter) recordPools(ctx context.Context, s cluster.Snapshot, decisi
 				Message: "nothing is launched from it for pods that wait: " + x.Why, Every: controllers.PoolEventEvery})
 		}
 	}
+	events = append(events, costlyEvents(s, ceiling.FindCostly(s, decision))...)
 	p.recordEvents(ctx, append(events, oversizedEvents(s, decision.Oversized)...))
+}
+
+// costlyEvents say on NodePools which namespaces make them dear.
+func costlyEvents(s cluster.Snapshot, all []ceiling.CostlyNamespace) (out []cluster.Event) {
+	for _, x := range all {
+		for _, name := range x.Pools {
+			pool, ok := s.PoolOf(name)
+			if !ok || len(out) == controllers.MaxPoolEvents {
+				continue
+			}
+			out = append(out, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true,
+				Reason: "CostlyNamespace", Every: controllers.PoolEventEvery,
+				Message: fmt.Sprintf("pods of namespace %s are to get %d new nodes for %.2f USD an hour, and all nodes that run cost %.2f; spec.limits and the annotation %s bound a NodePool",
+					x.Namespace, x.Nodes, x.USD, x.Running, v1.AnnotationLimitUSD)})
+		}
+	}
+	return out
 }
 
 // oversizedEvents say on DaemonSets that new nodes keep no room for their pods.

@@ -9,6 +9,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/provisioning/ceiling"
 )
 
 // The event is on the DaemonSet; one that is gone meanwhile gets none.
@@ -30,6 +31,17 @@ func TestADaemonSetOfTooManyTermsIsTold(t *testing.T) {
 	want := []cluster.Event{{Kind: "DaemonSet", Namespace: "evil", Name: "many", UID: "u1", Warning: true, Reason: "Oversized", Every: 30 * time.Minute,
 		Message: "new nodes keep no room for its pods: it has 33 terms"}}
 	if d := cmp.Diff(want, oversizedEvents(s, nil)); d != "" {
+		t.Error(d)
+	}
+}
+
+// Who sets the limits of a NodePool is told which namespace makes it dear, without any setting.
+func TestACostlyNamespaceIsTold(t *testing.T) {
+	s := cluster.Snapshot{Pools: []cluster.Pool{{Name: "general", UID: "u1"}}}
+	got := costlyEvents(s, []ceiling.CostlyNamespace{{Namespace: "evil", Nodes: 1000, USD: 3143.75, Running: 12, Pools: []string{"general", "gone"}}})
+	want := []cluster.Event{{Kind: "NodePool", Name: "general", UID: "u1", Warning: true, Reason: "CostlyNamespace", Every: 30 * time.Minute,
+		Message: "pods of namespace evil are to get 1000 new nodes for 3143.75 USD an hour, and all nodes that run cost 12.00; spec.limits and the annotation joiner.sh/limit-usd-per-hour bound a NodePool"}}
+	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
 }
