@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,7 +87,8 @@ func addUnmodelled(out *cluster.Pod, p *corev1.Pod) {
 		return
 	}
 	for _, k := range slices.Sorted(maps.Keys(out.NodeSelector)) {
-		if why := labelRefusal(requirements.Of(k, out.NodeSelector[k])); why != "" {
+		r := requirements.Of(k, out.NodeSelector[k])
+		if why := cmp.Or(valueRefusal(r), labelRefusal(r)); why != "" {
 			out.Unmodelled = append(out.Unmodelled, why)
 		}
 	}

@@ -29,6 +29,7 @@ func FuzzTenant(f *testing.F) {
 		f.Add(w, w, "team", uint8(255), int64(1)<<62)
 		f.Add(w, "gold", w, uint8(3), int64(-5))
 	}
+	f.Add("example.com/team", "a b", "0", uint8(0xc9), int64(100)) // found
 	market := objects.FewTypes()
 	class := instancetypes.DefaultClass(market)
 	f.Fuzz(func(t *testing.T, key, value, name string, where uint8, amount int64) {
