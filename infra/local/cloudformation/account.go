@@ -23,8 +23,6 @@ type Emulated struct {
 	mu        sync.Mutex
 	kept      map[string]map[string]any // properties of what is only remembered, by type and physical id
 	functions map[string]Function
-	endpoints map[string]string // service of the interface endpoint, by its id
-	ingress   map[string][2]string
 	versions  versions
 }
 
@@ -45,30 +43,6 @@ func (a *Emulated) FunctionsByRole() map[string]Function {
 		out[f.RoleARN] = f
 	}
 	return out
-}
-
-// HasEndpoint reports whether the stack's network has an interface endpoint for the service.
-func (a *Emulated) HasEndpoint(service string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, s := range a.endpoints {
-		if strings.HasSuffix(s, "."+service) {
-			return true
-		}
-	}
-	return false
-}
-
-// AdmitsGroup reports whether a rule of the stack's lets one security group into another.
-func (a *Emulated) AdmitsGroup(from []string, into string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, rule := range a.ingress {
-		if rule[0] == into && slices.Contains(from, rule[1]) {
-			return true
-		}
-	}
-	return false
 }
 
 func (a *Emulated) newProvisioner() awsemulator.Provisioner {
@@ -102,11 +76,7 @@ type properties struct {
 		SubnetIDs        []string `json:"SubnetIds"`
 		SecurityGroupIDs []string `json:"SecurityGroupIds"`
 	}
-	ServiceToken          string
-	ServiceName           string
-	GroupID               string `json:"GroupId"`
-	SourceSecurityGroupID string `json:"SourceSecurityGroupId"`
-	PrivateDNSEnabled     bool   `json:"PrivateDnsEnabled"`
+	ServiceToken string
 }
 
 func readProperties(r Resource) (p properties, err error) {
@@ -164,11 +134,7 @@ func (a *Emulated) Create(ctx context.Context, s *Stack, r *Resource) error {
 		}
 		return a.Cloud.PutBucket(r.Physical)
 	}
-	if err := a.keepResource(*r); err != nil {
-		return err
-	}
-	a.noteNetwork(*r, p)
-	return nil
+	return a.keepResource(*r)
 }
 
 func defaultPath(path string) string {
@@ -248,21 +214,6 @@ func (a *Emulated) KeptProperties(kind, physical string) map[string]any {
 	return a.kept[kind+" "+physical]
 }
 
-// noteNetwork notes what lets functions reach others.
-func (a *Emulated) noteNetwork(r Resource, p properties) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.endpoints == nil {
-		a.endpoints, a.ingress = map[string]string{}, map[string][2]string{}
-	}
-	switch r.Type {
-	case "AWS::EC2::VPCEndpoint":
-		a.endpoints[r.Physical] = p.ServiceName
-	case "AWS::EC2::SecurityGroupIngress":
-		a.ingress[r.Physical] = [2]string{p.GroupID, p.SourceSecurityGroupID}
-	}
-}
-
 // Update changes the resource in place.
 func (a *Emulated) Update(ctx context.Context, s *Stack, before Resource, r *Resource) error {
 	p, err := readProperties(*r)
@@ -278,10 +229,7 @@ func (a *Emulated) Update(ctx context.Context, s *Stack, before Resource, r *Res
 		}
 		a.putFunction(*r, p)
 	default:
-		if err := a.changeKept(*r); err != nil {
-			return err
-		}
-		a.noteNetwork(*r, p)
+		return a.changeKept(*r)
 	}
 	return nil
 }
@@ -312,8 +260,6 @@ func (a *Emulated) Delete(ctx context.Context, s *Stack, r Resource) error {
 	defer a.mu.Unlock()
 	a.versions.remove(r)
 	delete(a.kept, r.Type+" "+r.Physical)
-	delete(a.endpoints, r.Physical)
-	delete(a.ingress, r.Physical)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"joiner.sh/infra/local/lambdahost/assembly"
@@ -28,28 +29,61 @@ const (
 	keptForms   = "testdata/forms-" + commitBefore + ".txt.gz"
 )
 
-// form is a template as infra/stack keeps it.
-func form(t *testing.T, name string) map[string]any {
-	t.Helper()
-	read := func(name string) (out map[string]any) {
-		text, err := os.ReadFile(filepath.Join("../../..", formsFolder, name+".json"))
-		if err == nil {
-			err = json.Unmarshal(text, &out)
+// parsed are the forms that were read, by file and name: what a test gets is a copy.
+var parsed sync.Map
+
+// formOf is a copy of what read says, which is asked once for each name.
+func formOf(name string, read func() map[string]any) map[string]any {
+	have, ok := parsed.Load(name)
+	if !ok {
+		have, _ = parsed.LoadOrStore(name, read())
+	}
+	return cloneJSON(have).(map[string]any)
+}
+
+// cloneJSON is a deep copy of what encoding/json makes.
+func cloneJSON(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, inner := range v {
+			out[k] = cloneJSON(inner)
 		}
-		if err != nil {
-			t.Fatal(err)
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, inner := range v {
+			out[i] = cloneJSON(inner)
 		}
 		return out
 	}
-	all := read("plain")
-	if name != "plain" {
-		for id, r := range read(name) {
-			if all[id] = r; r == nil {
-				delete(all, id)
+	return v
+}
+
+// form is a template as infra/stack keeps it.
+func form(t *testing.T, name string) map[string]any {
+	t.Helper()
+	return formOf(name, func() map[string]any {
+		read := func(name string) (out map[string]any) {
+			text, err := os.ReadFile(filepath.Join("../../..", formsFolder, name+".json"))
+			if err == nil {
+				err = json.Unmarshal(text, &out)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		all := read("plain")
+		if name != "plain" {
+			for id, r := range read(name) {
+				if all[id] = r; r == nil {
+					delete(all, id)
+				}
 			}
 		}
-	}
-	return all
+		return all
+	})
 }
 
 // formNames are those of all forms.
@@ -68,30 +102,33 @@ func formNames(t *testing.T) (out []string) {
 // formBefore is a form as commitBefore has it. One that there was not yet is what plain was.
 func formBefore(t *testing.T, name string) map[string]any {
 	t.Helper()
-	all := map[string]any{}
-	for _, of := range []string{"plain", name} {
-		for _, line := range strings.Split(keptText(t), "\n") {
-			forms, rest, _ := strings.Cut(line, " ")
-			if !slices.Contains(strings.Split(forms, ","), of) {
-				continue
-			}
-			id, text, _ := strings.Cut(rest, " ")
-			var r any
-			if err := json.Unmarshal([]byte(text), &r); err != nil {
-				t.Fatal(err)
-			}
-			if all[id] = r; r == nil {
-				delete(all, id)
+	return formOf(commitBefore+" "+name, func() map[string]any {
+		all := map[string]any{}
+		lines := keptLines(t)
+		for _, of := range []string{"plain", name} {
+			for _, line := range lines {
+				forms, rest, _ := strings.Cut(line, " ")
+				if !slices.Contains(strings.Split(forms, ","), of) {
+					continue
+				}
+				id, text, _ := strings.Cut(rest, " ")
+				var r any
+				if err := json.Unmarshal([]byte(text), &r); err != nil {
+					t.Fatal(err)
+				}
+				if all[id] = r; r == nil {
+					delete(all, id)
+				}
 			}
 		}
-	}
-	if len(all) == 0 {
-		t.Fatalf("%s has no form", keptForms)
-	}
-	return all
+		if len(all) == 0 {
+			t.Fatalf("%s has no form", keptForms)
+		}
+		return all
+	})
 }
 
-func keptText(t *testing.T) string {
+func keptLines(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(keptForms)
 	if err != nil {
@@ -105,7 +142,7 @@ func keptText(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(plain)
+	return strings.Split(string(plain), "\n")
 }
 
 // TestKeptForms writes the forms of a commit down when told to: a line has the names of forms, a logical id, and what the

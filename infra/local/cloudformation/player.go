@@ -117,6 +117,11 @@ func (s *Stack) ResolveAttribute(id, attribute string) (any, bool) {
 	if m == nil {
 		return nil, false
 	}
+	return m.attribute(attribute)
+}
+
+// attribute answers Ref and Fn::GetAtt of the resource.
+func (m *made) attribute(attribute string) (any, bool) {
 	value, ok := m.Attributes[attribute]
 	if !ok && attribute != "Ref" && !isCustom(m.Type) { // an attribute that nobody looks into
 		return m.Physical + "." + attribute, true

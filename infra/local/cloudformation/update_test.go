@@ -17,6 +17,9 @@ func TestEachSettingIsChangedAndChangedBack(t *testing.T) {
 		t.Fatalf("%d forms, %v", len(files), err)
 	}
 	for i, file := range files {
+		if s := (share{0, 2}); !s.has(i) {
+			continue
+		}
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,11 +2,9 @@ package cloudformation_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,11 +47,20 @@ func (w *world) deployForm(name string, r release) error {
 	return w.player.DeployStack(w.t.Context(), w.stack, r.template(w.t, name))
 }
 
-// eachForm runs a play in a world of its own for every form, as which commitBefore was deployed. It has a node, and a
-// command of disruption is under way.
-func eachForm(t *testing.T, play func(*testing.T, *world, string)) {
+// share is which forms a play is about at short length: one of so many. Plays share the forms out, so that each form is
+// updated and goes back at any length.
+type share struct{ at, of int }
+
+func (s share) has(form int) bool { return !testing.Short() || form%s.of == s.at }
+
+// eachForm runs a play in a world of its own for every form of the share, as which commitBefore was deployed. It has a
+// node, and a command of disruption is under way.
+func eachForm(t *testing.T, s share, play func(*testing.T, *world, string)) {
 	t.Helper()
 	for i, name := range formNames(t) {
+		if !s.has(i) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			play(t, newStackBefore(t, name, uint64(i)), name)
@@ -75,7 +82,8 @@ func newStackBefore(t *testing.T, name string, seed uint64) *world {
 		t.Fatal(err)
 	}
 	if w.runsNodes(name) {
-		w.launch("web", linux)
+		w.launchInstance("web", linux)
+		w.boots(name, releaseBefore(monday))
 	}
 	w.api.mu.Lock()
 	defer w.api.mu.Unlock()
@@ -169,7 +177,7 @@ func (w *world) unreplaced(before map[string]cloudformation.Resource) {
 // A stack of the commit before is updated to what is synthesized today, and goes back. Nothing is replaced that others
 // know by its name, versions of before stay to go back to, and nodes and commands under way go on.
 func TestAStackThatExistsIsUpdatedAndGoesBack(t *testing.T) {
-	eachForm(t, func(t *testing.T, w *world, name string) {
+	eachForm(t, share{0, 2}, func(t *testing.T, w *world, name string) {
 		commands, versions := w.commands(), w.account.CountVersions()
 		for i, to := range []release{releaseToday(tuesday), releaseBefore(wednesday), releaseToday(thursday)} {
 			w.watch()
@@ -178,6 +186,7 @@ func TestAStackThatExistsIsUpdatedAndGoesBack(t *testing.T) {
 				t.Fatalf("to %s: %v", to.code, err)
 			}
 			w.unreplaced(before)
+			w.boots(name, to)
 			for function, n := range w.account.CountVersions() {
 				if want := versions[function] + i + 1; n != want {
 					t.Errorf("to %s: %s has %d versions, want %d", to.code, function, n, want)
@@ -190,93 +199,53 @@ func TestAStackThatExistsIsUpdatedAndGoesBack(t *testing.T) {
 	})
 }
 
-// ofTheForm are the steps of an update that plain does not have, or does with something else. Alarms are like another.
-func ofTheForm(t *testing.T, name string, steps []cloudformation.Step) (out []cloudformation.Step) {
-	t.Helper()
-	was, is, plainWas, plainIs := formBefore(t, name), form(t, name), formBefore(t, "plain"), form(t, "plain")
-	for _, s := range steps {
-		id := strings.TrimSuffix(strings.TrimSuffix(s.ID, "today"), commitBefore)
-		alike := reflect.DeepEqual(was[id], plainWas[id]) && reflect.DeepEqual(is[id], plainIs[id])
-		if name != "plain" && (alike || strings.HasPrefix(s.Type, "AWS::CloudWatch::")) || s.Verb == cloudformation.Delete {
-			continue
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// Whatever step of the update fails, the stack of before goes on, and the same template can be deployed then.
-func TestAnUpdateOfAStackThatExistsFailsAtEachStep(t *testing.T) {
-	for f, name := range formNames(t) {
-		steps := updateSteps(t, name)
-		for i, step := range steps {
-			if testing.Short() && (i+f)%24 != 0 { // of each form others
-				continue
-			}
-			t.Run(fmt.Sprint(name, " ", step.Verb, " ", step.ID), func(t *testing.T) {
-				t.Parallel()
-				w := newStackBefore(t, name, uint64(i))
-				w.watch()
-				before, commands, failed := w.stack.PhysicalIDs(), w.commands(), false
-				w.player.Fail = func(s cloudformation.Step) error {
-					if failed || s.Verb != step.Verb || s.ID != step.ID {
-						return nil
-					}
-					failed = true
-					return errors.New("told to fail")
-				}
-				if err := w.deployForm(name, releaseToday(tuesday)); err == nil {
-					t.Fatal("the update did not fail")
-				}
-				w.want(cloudformation.UpdateRollbackComplete)
-				if diff := cmp.Diff(before, w.stack.PhysicalIDs()); diff != "" {
-					t.Errorf("resources (-before +after the rollback):\n%s", diff)
-				}
-				if err := w.deployForm(name, releaseToday(wednesday)); err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(commands, w.commands()); diff != "" {
-					t.Errorf("claims and nodes (-before +after):\n%s", diff)
-				}
-			})
-		}
-	}
-}
-
-// updateSteps are what an update of a form does that plain does not, or does with something else.
-func updateSteps(t *testing.T, name string) (steps []cloudformation.Step) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) {
-		w := newStackBefore(t, name, 0)
-		w.player.After = func(s cloudformation.Step) { steps = append(steps, s) }
+// A stack that went back to the release of before is deleted by it, with a node that joined in between. That is drained in
+// peace, or stays as it is.
+func TestAStackThatWentBackIsDeleted(t *testing.T) {
+	eachForm(t, share{1, 2}, func(t *testing.T, w *world, name string) {
 		if err := w.deployForm(name, releaseToday(tuesday)); err != nil {
 			t.Fatal(err)
 		}
+		joins := w.runsNodes(name)
+		if joins {
+			w.launch("new", linux)
+		}
+		if err := w.deployForm(name, releaseBefore(wednesday)); err != nil {
+			t.Fatal(err)
+		}
+		w.alive()
+		if err := w.player.DeleteStack(t.Context(), w.stack); err != nil {
+			t.Fatal(err)
+		}
+		w.want(cloudformation.DeleteComplete)
+		// The claim of the command names no class, so that it is nobody's.
+		if held := slices.DeleteFunc(w.held(), func(at string) bool { return at == claims+"replacement" }); len(held) > 0 {
+			t.Errorf("somebody waits for functions that are gone: %v", held)
+		}
+		if w.alive(); joins && strings.HasPrefix(name, "drain") {
+			w.peace()
+		}
 	})
-	return ofTheForm(t, name, steps)
 }
 
 // An update is refused because the world changed. The stack of before goes on, and what was refused is deployed when the
 // world is mended.
 func TestAnUpdateIsRefusedAndThenMended(t *testing.T) {
 	for what, c := range map[string]struct {
-		slow        bool
+		share
 		spoil, mend func(*world)
 	}{
-		"the cluster is being deleted": {false,
+		"the cluster is being deleted": {share{2, 4},
 			func(w *world) { awsemulator.SetClusterStatus(w.cloud, "DELETING") },
 			func(w *world) { awsemulator.SetClusterStatus(w.cloud, "ACTIVE") }},
-		"the API server does not answer": {true,
+		"the API server does not answer": {share{3, 20}, // it waits for three seconds
 			func(w *world) {
 				w.api.server.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { hangUp(rw) })
 			},
 			func(w *world) { w.api.server.Config.Handler = http.HandlerFunc(w.api.serve) }},
 	} {
 		t.Run(what, func(t *testing.T) {
-			eachForm(t, func(t *testing.T, w *world, name string) {
-				if c.slow && testing.Short() && name != "plain" && name != "push" {
-					t.Skip("waits for three seconds")
-				}
+			eachForm(t, c.share, func(t *testing.T, w *world, name string) {
 				before := w.stack.PhysicalIDs()
 				c.spoil(w)
 				if err := w.deployForm(name, releaseToday(tuesday)); err == nil {
@@ -310,7 +279,7 @@ func (w *world) byHand(r cloudformation.Resource, property string, value any) {
 // A release that is deployed again touches nothing that was changed by hand. Another one has aliases lead to its own
 // versions again, and leaves the rest.
 func TestWhatWasChangedByHandStays(t *testing.T) {
-	eachForm(t, func(t *testing.T, w *world, name string) {
+	eachForm(t, share{1, 4}, func(t *testing.T, w *world, name string) {
 		if err := w.deployForm(name, releaseToday(tuesday)); err != nil {
 			t.Fatal(err)
 		}

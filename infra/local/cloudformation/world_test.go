@@ -134,7 +134,7 @@ func (w *world) authorize(a awsemulator.Access) error {
 	w.mu.Lock()
 	role, ours := w.roles[a.Caller.Role]
 	w.mu.Unlock()
-	if !ours {
+	if !ours || a.Caller.IsInstance() && a.Action == "ec2:DescribeInstances" { // which AmazonEKSWorkerNodePolicy allows
 		return nil
 	}
 	p, err := policies.Of([]assembly.Role{role})
@@ -144,17 +144,11 @@ func (w *world) authorize(a awsemulator.Access) error {
 	return err
 }
 
-// reaches reports whether the caller's network has a way to the service. IAM has no endpoint.
-func (w *world) reaches(who awsemulator.Caller, service string) bool {
-	f := w.account.FunctionsByRole()[who.Role]
-	return len(f.Subnets) == 0 || w.nat || w.account.HasEndpoint(service)
-}
-
 // reachesCluster reports whether the caller comes to the API server: from outside by its public endpoint, from the VPC
 // by the private one, whose security group must let it in.
 func (w *world) reachesCluster(principal string) bool {
 	f := w.account.FunctionsByRole()[principal]
-	return len(f.Subnets) == 0 || !w.walled || w.account.AdmitsGroup(f.Groups, cluster)
+	return len(f.Subnets) == 0 || !w.walled || w.network().Admits(f.Groups, []string{cluster})
 }
 
 // config signs as a role does.
@@ -226,6 +220,17 @@ func (w *world) deploy(name string) {
 // the claim are called by the name.
 func (w *world) launch(name, role string) {
 	w.t.Helper()
+	if err := w.boot(w.launchInstance(name, role)); err != nil {
+		w.t.Fatalf("a new instance does not boot: %v", err)
+	}
+	if why := w.beat(); len(why) > 0 {
+		w.t.Fatalf("a new node does not become ready: %v", why)
+	}
+}
+
+// launchInstance is launch without what the instance does itself.
+func (w *world) launchInstance(name, role string) string {
+	w.t.Helper()
 	admin := w.config("arn:aws:iam::111122223333:role/administrator", "test")
 	calls := ec2.NewFromConfig(admin)
 	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: name, UID: ktypes.UID("uid-" + name)}, Spec: awsv1.EC2NodeClassSpec{Role: role}}
@@ -266,11 +271,9 @@ func (w *world) launch(name, role string) {
 	w.api.put(nodes+"n-"+name, map[string]any{"kind": "Node", "apiVersion": "v1", "metadata": map[string]any{"name": "n-" + name, "finalizers": []any{"karpenter.sh/termination"}}})
 	w.api.mu.Unlock()
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.joined["n-"+name] = i.ID
-	w.mu.Unlock()
-	if why := w.beat(); len(why) > 0 {
-		w.t.Fatalf("a new node does not become ready: %v", why)
-	}
+	return i.ID
 }
 
 // beat has every kubelet tell the API server that it is well, with the credentials that its instance has now, and says
@@ -289,12 +292,10 @@ func (w *world) beat() map[string]string {
 }
 
 func (w *world) report(node, instance string) error {
-	credentials, err := awsemulator.Provisioner{Cloud: w.cloud}.InstanceCredentials(instance)
+	cfg, err := w.instanceConfig(instance)
 	if err != nil {
 		return err
 	}
-	cfg := aws.Config{Region: region, BaseEndpoint: aws.String(w.cloud.URL()),
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil })}
 	token, _, err := kube.EKSToken(sts.NewFromConfig(cfg), "demo", time.Now)(w.t.Context())
 	if err != nil {
 		return err
@@ -334,8 +335,10 @@ func (w *world) invoke(context.Context, awsemulator.InvokeRequest) awsemulator.I
 		delete(w.joined, node)
 		w.ended[name] = lost[node] == ""
 		w.mu.Unlock()
-		if err := w.cloud.KillInstance(instance); err != nil {
-			w.t.Error(err)
+		if instance != "" { // else it was never launched
+			if err := w.cloud.KillInstance(instance); err != nil {
+				w.t.Error(err)
+			}
 		}
 		delete(w.api.objects, nodes+node)
 		delete(w.api.objects, at)
