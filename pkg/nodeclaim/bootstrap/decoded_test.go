@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"mime/multipart"
 	"slices"
 	"strings"
@@ -83,9 +84,14 @@ func splitWords(line string) (words []string, err error) {
 
 // secondPart is the second of two parts of a MIME document.
 func secondPart(text string) (string, error) {
-	_, body, _ := strings.Cut(text, "\n\n")
+	head, body, _ := strings.Cut(text, "\n\n")
+	_, media, _ := strings.Cut(head, "Content-Type: ")
+	_, params, err := mime.ParseMediaType(media)
+	if err != nil {
+		return "", err
+	}
 	var parts []string
-	for r := multipart.NewReader(strings.NewReader(body), "//"); ; {
+	for r := multipart.NewReader(strings.NewReader(body), params["boundary"]); ; {
 		p, err := r.NextRawPart()
 		if errors.Is(err, io.EOF) {
 			break
