@@ -44,8 +44,9 @@ func (a *Emulated) Network(wayOut bool) (vpc.Network, error) {
 		}
 		switch kind {
 		case "AWS::EC2::VPCEndpoint":
-			n.Endpoints = append(n.Endpoints, vpc.Endpoint{Service: p.ServiceName[strings.LastIndex(p.ServiceName, ".")+1:],
-				Gateway: p.VpcEndpointType == "Gateway", PrivateDNS: p.PrivateDNSEnabled, Groups: p.SecurityGroupIDs})
+			service := p.ServiceName[strings.LastIndex(p.ServiceName, ".")+1:]
+			n.Endpoints = append(n.Endpoints, vpc.Endpoint{Service: service, Gateway: p.VpcEndpointType == "Gateway",
+				PrivateDNS: p.PrivateDNSEnabled, Groups: p.SecurityGroupIDs})
 		case "AWS::EC2::SecurityGroup":
 			id, _ := (&made{Resource: Resource{Physical: physical}}).attribute("GroupId")
 			for _, in := range p.SecurityGroupIngress {

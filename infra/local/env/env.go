@@ -352,16 +352,6 @@ func (e *Env) authorizeCall(a awsemulator.Access) error {
 	return err
 }
 
-// isWorker reports whether an instance asks for what AmazonEKSWorkerNodePolicy allows its role. The stack attaches that
-// to roles of its own, and a user to others.
-func (e *Env) isWorker(a awsemulator.Access) bool {
-	own := slices.IndexFunc(e.Assembly.Roles, func(r assembly.Role) bool { return r.ARN == a.Caller.Role })
-	return a.Caller.IsInstance() && a.Action == "ec2:DescribeInstances" &&
-		(own < 0 || slices.ContainsFunc(e.Assembly.Roles[own].ManagedPolicy, func(arn string) bool {
-			return strings.HasSuffix(arn, "/AmazonEKSWorkerNodePolicy")
-		}))
-}
-
 func (e *Env) invokeFunction(ctx context.Context, r awsemulator.InvokeRequest) awsemulator.InvokeResponse {
 	if e.Host == nil {
 		return awsemulator.InvokeResponse{Unknown: true}

@@ -3,6 +3,8 @@ package env
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -10,6 +12,7 @@ import (
 
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/kubelet"
+	"joiner.sh/infra/local/lambdahost/assembly"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/instancetypes/builtin"
 )
@@ -46,7 +49,9 @@ func (e *Env) bootInstance(i kubelet.Instance) error {
 	}
 	e.groups.Store(i.ID, i.SecurityGroups)
 	calls := ec2.New(ec2.Options{Region: Region, BaseEndpoint: aws.String(e.Cloud.URL()),
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil })})
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return credentials, nil
+		})})
 	ctx, cancel := context.WithTimeout(context.Background(), bootWithin)
 	defer cancel()
 	_, err = calls.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{i.ID}})
@@ -54,6 +59,16 @@ func (e *Env) bootInstance(i kubelet.Instance) error {
 		return fmt.Errorf("ask EC2 about the instance, as nodeadm does: %w", err)
 	}
 	return nil
+}
+
+// isWorker reports whether an instance asks for what AmazonEKSWorkerNodePolicy allows its role. The stack attaches that
+// to roles of its own, and a user to others.
+func (e *Env) isWorker(a awsemulator.Access) bool {
+	own := slices.IndexFunc(e.Assembly.Roles, func(r assembly.Role) bool { return r.ARN == a.Caller.Role })
+	return a.Caller.IsInstance() && a.Action == "ec2:DescribeInstances" &&
+		(own < 0 || slices.ContainsFunc(e.Assembly.Roles[own].ManagedPolicy, func(arn string) bool {
+			return strings.HasSuffix(arn, "/AmazonEKSWorkerNodePolicy")
+		}))
 }
 
 // groupsOf are the security groups of an instance that boots.
