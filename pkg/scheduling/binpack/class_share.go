@@ -12,21 +12,24 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// What it takes to plan for a class of pods, in microseconds of one core before anything is searched for: an estimate
-// within a factor of three, of hostile pods with the built-in catalog and one pool of all its types. Half and double of
-// the numbers have not been measured. BenchmarkHostileTenant times plans with such pods.
+// What it takes to plan for a class of pods, in microseconds of one core before anything is searched for, of hostile
+// pods with the built-in catalog and one pool of all its types. With these numbers BenchmarkHostileTenant took, for each
+// second that is counted, between 0.5 s (rules) and 1.1 s (requirements, keys, tolerations) of one core.
 const (
 	// defaultDemandMilliseconds is how much all classes of a pass may take where the settings do not say.
 	defaultDemandMilliseconds = 10_000
 	// workPerClass is that of a class that asks for CPU and memory alone.
 	workPerClass = 200
-	// workPerRequirement is tried on each type: of node affinity by term, and of what is preferred.
-	workPerRequirement, workPerPreference = 100, 20
+	// workPerRequirement is tried on each type: of node affinity by term. One of a node selector leaves fewer types to
+	// the others; what is preferred is tried on fewer.
+	workPerRequirement, workPerSelector, workPerPreference = 300, 100, 20
 	// workPerRule is that of a spread constraint or a term of pod affinity; each that is preferred is another plan with
 	// all rules.
 	workPerRule, workPerSoftRule = 100, 3
-	// workPerPort compares a host port with those of others, workPerWord a toleration or a value.
-	workPerPort, workPerWord = 600, 3
+	// workPerKey is that of a topology key of its own: its domains are found on all nodes and types.
+	workPerKey = 550
+	// workPerPort compares a host port with those of others, workPerWord a value.
+	workPerPort, workPerToleration, workPerWord = 600, 8, 3
 	// workPerResource is that of a resource for each class: it is a dimension of all room. Classes that ask for it
 	// share it.
 	workPerResource = 20
@@ -115,7 +118,7 @@ func (cs *podClasses) measureWork() []int64 {
 
 // workOf is about how much work a class of such pods is, without its resources.
 func workOf(p *cluster.Pod) int64 {
-	terms, preferred, values := 0, 0, len(p.NodeSelector)+len(p.Tolerations)
+	terms, preferred, values := 0, 0, len(p.NodeSelector)
 	count := func(n *int, rs []requirements.Requirement) {
 		*n += len(rs)
 		for i := range rs {
@@ -140,8 +143,13 @@ func workOf(p *cluster.Pod) int64 {
 			soft++
 		}
 	}
-	return int64(workPerClass + workPerRequirement*(len(p.NodeSelector)+terms) + workPerPreference*preferred +
-		workPerRule*rules + workPerSoftRule*soft*(soft+rules) + workPerPort*len(p.HostPorts) + workPerWord*values)
+	keys := map[string]bool{}
+	topologyKeys(p, keys)
+	delete(keys, labelHost)
+	delete(keys, labelZone)
+	return int64(workPerClass + workPerSelector*len(p.NodeSelector) + workPerRequirement*terms +
+		workPerPreference*preferred + workPerRule*rules + workPerSoftRule*soft*(soft+rules) + workPerKey*len(keys) +
+		workPerPort*len(p.HostPorts) + workPerToleration*len(p.Tolerations) + workPerWord*values)
 }
 
 // leaveOut takes the pods that are set aside out of list, with their reasons.
