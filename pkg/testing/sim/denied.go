@@ -13,13 +13,14 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// denial is an object about which every writing call is refused, from a moment in the storm until all others are at
-// rest: a policy, an admission webhook, a protected instance, a condition on tags. Its chance is its own, so that seeds
-// without one play as ever.
+// denial is an object about which every writing call is refused, or some that read it, from a moment in the storm until
+// all others are at rest: a policy, an admission webhook, a protected instance, a condition on tags. Its chance is its
+// own, so that seeds without one play as ever.
 type denial struct {
 	rng    *rand.Rand
-	name   string // of the object; empty before and after
-	awaits bool   // the next claim that is made
+	name   string      // of the object; empty before and after
+	awaits bool        // the next claim that is made
+	read   *deniedRead // nil: writes are refused
 }
 
 // deniedError is what a call returns that is refused however often it is made.
@@ -40,11 +41,12 @@ func writesOneObject(call string) bool {
 	return false
 }
 
-// drawDenial has one seed in three refuse writes of an object: of one that exists at a moment of the storm, or else one
+// drawDenial has one seed in three refuse writes of an object, and one in four of the others reads: of one that exists at a moment of the storm, or else one
 // that exists when the calm begins, or the claim that is made next then.
 func (w *world) drawDenial(seed uint64) {
 	d := &denial{rng: rand.New(rand.NewPCG(seed, 0x64656e696564))}
 	if d.rng.IntN(3) > 0 {
+		w.drawDeniedRead(seed, d)
 		return
 	}
 	w.network.denied = d
@@ -74,7 +76,7 @@ func (w *world) denyOne(kind int) {
 	}
 	if len(names) > 0 {
 		w.network.denied.deny(names[w.network.denied.rng.IntN(len(names))])
-		w.addTrace("-- from now on nobody may write %s --", w.network.denied.name)
+		w.addTrace("-- from now on nobody may %s %s --", w.network.denied.verb(), w.network.denied.name)
 	}
 }
 
@@ -84,24 +86,41 @@ func (d *denial) deny(name string) { d.name, d.awaits = name, false }
 func (n *network) noteCreated(r *portRequest, value any) {
 	if c, ok := value.(cluster.Claim); ok && r.call == "create claim" && n.denied != nil && n.denied.awaits {
 		n.denied.deny(c.Name)
-		n.addTrace("-- from now on nobody may write %s --", c.Name)
+		n.addTrace("-- from now on nobody may %s %s --", n.denied.verb(), c.Name)
 	}
 }
 
-// denies reports whether the call writes the object that nobody may write.
-func (d *denial) denies(r *portRequest) bool {
-	return d.name != "" && writesOneObject(r.call) && slices.Contains(strings.Fields(r.key), d.name)
+// denies reports whether the call is about the object, and refused.
+func (n *network) denies(r *portRequest) bool {
+	d := n.denied
+	switch {
+	case d == nil || d.name == "":
+		return false
+	case d.read != nil:
+		return slices.Contains(d.read.calls, r.call) && (isAbout(r, d.name) || n.launchesOf(r, d.name))
+	}
+	return writesOneObject(r.call) && isAbout(r, d.name)
 }
 
-// refuseDenied answers a call about the object that nobody may write.
+func isAbout(r *portRequest, name string) bool { return slices.Contains(strings.Fields(r.key), name) }
+
+// verb is what nobody may do.
+func (d *denial) verb() string {
+	if d.read != nil {
+		return d.read.verb
+	}
+	return "write"
+}
+
+// refuseDenied answers a call that is refused.
 func (n *network) refuseDenied(r *portRequest, back time.Duration) {
 	n.addTrace("%s %s %s: forbidden", r.inv, r.call, r.key)
 	r.inv.faulty, r.inv.denied = true, true
 	n.runAfter(back, func() { n.answerRequest(r, portAnswer{err: deniedError{r.call + " " + r.key}}) })
 }
 
-// restBesideDenied lets all come to rest but the object that nobody may write and what belongs to it, and lets it be
-// written from then on. Meanwhile there is something to do: users delete its claim and others, and start an app.
+// restBesideDenied lets all come to rest but the object about which calls are refused and what belongs to it, and lets
+// it be written and read from then on. Meanwhile there is something to do: users delete its claim and others, and start an app.
 func (w *world) restBesideDenied(limit time.Duration) {
 	d := w.network.denied
 	if d == nil {
@@ -109,14 +128,14 @@ func (w *world) restBesideDenied(limit time.Duration) {
 	}
 	if d.name == "" {
 		if d.awaits = d.rng.IntN(3) == 0; !d.awaits {
-			w.denyOne(d.rng.IntN(3))
+			w.denyOne(d.kindInCalm())
 		}
 	}
 	w.stirBesideDenied()
 	w.runUntilEmpty(limit, aWhile, "others wait for what nobody may write", func() []string {
 		return w.withoutKin(d.name, w.restProblems())
 	})
-	w.addTrace("-- %s may be written again --", d.name)
+	w.addTrace("-- %s may be written and read again --", d.name)
 	d.name, d.awaits = "", false
 }
 
@@ -132,6 +151,7 @@ func (w *world) stirBesideDenied() {
 			most--
 		}
 	}
+	w.scaleDeniedClass()
 	w.workloads.made++
 	w.workloads.startApp(&app{name: fmt.Sprintf("app%d", w.workloads.made), replicas: 3, bootTime: time.Second,
 		stopTime: time.Second, pattern: cluster.Pod{Namespace: firstNamespace, Owner: cluster.OwnerOther, GraceSec: 1,
@@ -169,7 +189,7 @@ func (w *world) kinOf(c *claim) []string {
 // withoutKin leaves out the problems that name the object, or a claim, node, instance, or pod that goes with it. A node
 // on which room is kept for pods that cannot leave theirs is not replaced either.
 func (w *world) withoutKin(name string, problems []string) []string {
-	kin, roomKept := []string{name}, false
+	kin, roomKept := append([]string{name}, w.kinOfClass(name)...), false
 	for _, c := range w.api.claims {
 		if of := w.kinOf(c); slices.Contains(of, name) {
 			kin = append(kin, of...)
@@ -178,6 +198,7 @@ func (w *world) withoutKin(name string, problems []string) []string {
 				slices.ContainsFunc(of, func(key string) bool { return w.api.pods[key] != nil })
 		}
 	}
+	kin = append(kin, w.kinOfBudgets(kin)...)
 	words := func(line string) []string {
 		return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" ,:\"", r) })
 	}
@@ -187,6 +208,25 @@ func (w *world) withoutKin(name string, problems []string) []string {
 			return slices.Contains(words(line), k) || strings.HasPrefix(line, k)
 		})
 	})
+}
+
+// kinOfBudgets are the names of what the other pods of an app are on, of whose budget one of the names takes a part: its
+// pod may not be evicted, and none comes in its place.
+func (w *world) kinOfBudgets(names []string) (out []string) {
+	for _, name := range names {
+		p := w.api.pods[name]
+		if p == nil || p.app.budget == nil {
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(w.api.claims)) {
+			c := w.api.claims[key]
+			if n := w.api.nodeOf(c); n != nil && slices.ContainsFunc(w.api.podsOn(n.Name),
+				func(other *pod) bool { return other.app == p.app }) {
+				out = append(out, w.kinOf(c)...)
+			}
+		}
+	}
+	return out
 }
 
 // checkWatchGoesOn: an invocation that met what nobody may write stays for the others as long as it may: for claims
@@ -211,7 +251,7 @@ func checkWatchGoesOn(w *world, s invocationReturned) []string {
 	case "provision":
 		for _, key := range slices.Sorted(maps.Keys(w.api.pods)) {
 			if p := w.api.pods[key]; p.NodeName == "" && !p.app.daemon && time.Since(p.Created) > late &&
-				!cannotPlace(w, p) {
+				!cannotPlace(w, p) && p.NodeSelector[labelTeam] != d.name {
 				return broken("%s ends after %s while pod %s waits, because of %s", inv, time.Since(inv.started), key,
 					d.name)
 			}

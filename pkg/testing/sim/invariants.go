@@ -56,6 +56,7 @@ func stepInvariants() []invariant {
 		at("functions wake each other in a circle", checkChain),
 		at("error without a fault", checkError),
 		at("others wait for what nobody may write", checkWatchGoesOn),
+		at("what may not be read is not told", checkDenialTold),
 		at("own write not seen", checkOwnWrite),
 		at("older than its invocation", checkSeenSinceStart),
 		at("refresh is not told", checkRefreshTold),

@@ -58,7 +58,7 @@ func driftReason(w *world, c *claim) string {
 	switch {
 	case c.ImageID != "" && c.ImageID != fmt.Sprintf("ami-%d", w.account.image):
 		return "image " + c.ImageID
-	case c.Annotations[awsv1.AnnotationHash] != w.api.classes["default"].Annotations[awsv1.AnnotationHash]:
+	case c.Annotations[awsv1.AnnotationHash] != w.api.classes[c.Class].Annotations[awsv1.AnnotationHash]:
 		return "class"
 	case c.Annotations[v1.AnnotationNodePoolHash] != pool.Hash:
 		return "template"

@@ -107,7 +107,9 @@ func (k *kubelets) setReady(n *node, ready bool) {
 		return t.Key == taintUnreachable || t.Key == taintNotReady
 	})
 	k.addTrace("node %s ready=%t", n.Name, ready)
-	if !ready {
+	if ready {
+		n.Taints = append(n.Taints, k.short.taintOf(n)...)
+	} else {
 		n.Taints = append(n.Taints, cluster.Taint{Key: taintUnreachable, Effect: "NoSchedule"},
 			cluster.Taint{Key: taintUnreachable, Effect: "NoExecute"})
 		for _, pod := range k.api.podsOn(n.Name) {

@@ -14,7 +14,7 @@ type network struct {
 	lambda  *lambda
 	account *requestlimits.Account
 	refused map[string]int // calls by AWS for their rate, by action
-	denied  *denial        // nil in worlds in which everything may be written
+	denied  *denial        // nil in worlds in which everything may be written and read
 }
 
 // portRequest is one call on its way.
@@ -71,7 +71,7 @@ func (n *network) carryOut(r *portRequest, f callFault, back time.Duration) {
 		n.failRequest(r, f, back)
 		return
 	}
-	if n.denied != nil && n.denied.denies(r) {
+	if n.denies(r) {
 		n.refuseDenied(r, back)
 		return
 	}

@@ -13,11 +13,12 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// shortNodes are nodes that turn out to have less for pods than was estimated of their types. Their chance is a stream
-// of its own. A type that all pods fit on is as estimated.
+// shortNodes are nodes that turn out to have less for pods than was estimated of their types, or take none. Their chance
+// is a stream of its own. A type that all pods fit on is as estimated.
 type shortNodes struct {
 	rng     *rand.Rand
 	has     map[string]resources.List // by type that is short
+	blocked map[string]cluster.Taint  // by type that is as estimated: what stays on its nodes
 	vain    []*machine                // bought for pods none of which fits there
 	refused map[*machine]bool         // of them, those whose pods waited on after the scheduler had refused them
 }
@@ -28,6 +29,14 @@ const (
 	shortWhole   = "m5.2xlarge" // is as estimated
 	mostVain     = 3            // nodes of one type that are bought in vain, below three hundred of the pool
 	refusalKnown = 90 * time.Second
+	agentsTake   = 5 * time.Minute // a taint that nobody declared may be that of an agent that starts
+	shortRest    = 45 * time.Minute
+)
+
+// What keeps pods off nodes of some types for ever: a taint that no NodePool declares, and a cordon.
+const (
+	foreignTaint = "agents.example.com/setup"
+	cordonTaint  = "node.kubernetes.io/unschedulable"
 )
 
 // allocatable is what a new node of the type has for pods where so much was estimated.
@@ -38,12 +47,41 @@ func (s *shortNodes) allocatable(instanceType string, estimate resources.List) r
 	return s.has[instanceType]
 }
 
+// blockTypes has nodes of some types take no pods, for a reason that nobody says before.
+func (s *shortNodes) blockTypes(w *world, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 0x7461696e74))
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(w.catalog.types)), func(name string) bool { return name == shortWhole })
+	for range rng.IntN(3) {
+		name := names[rng.IntN(len(names))]
+		s.blocked[name] = cluster.Taint{Key: []string{foreignTaint, cordonTaint}[rng.IntN(2)], Effect: "NoSchedule"}
+		delete(s.has, name)
+		w.addTrace("nodes of %s keep the taint %s", name, s.blocked[name])
+	}
+}
+
+// taintOf is what somebody puts on the node when it is ready, or nothing.
+func (s *shortNodes) taintOf(n *node) []cluster.Taint {
+	if s == nil || n.machine == nil || s.blocked[n.machine.Type].Key == "" {
+		return nil
+	}
+	return []cluster.Taint{s.blocked[n.machine.Type]}
+}
+
+// knownAfter is how long after such a node became ready it is known to take none of its pods.
+func (s *shortNodes) knownAfter(instanceType string) time.Duration {
+	if s.blocked[instanceType].Key == foreignTaint {
+		return agentsTake + refusalKnown
+	}
+	return refusalKnown
+}
+
 // setUpShort draws which types are short, and of what: some so much that it cannot be learned of their nodes.
 func (w *world) setUpShort(seed uint64) {
 	s := &shortNodes{rng: rand.New(rand.NewPCG(seed, 0x73686f7274)), has: map[string]resources.List{},
-		refused: map[*machine]bool{}}
+		blocked: map[string]cluster.Taint{}, refused: map[*machine]bool{}}
 	w.short, w.kubelets.short = s, s
 	general := w.prepareOnePool()
+	defer s.blockTypes(w, seed)
 	general.Disruption = cluster.Disruption{Never: true}
 	general.ExpireAfter = 0
 	general.Requirements = requirements.Set{}.And(requirements.Of(labelCapacity, instancetypes.OnDemand))
@@ -77,7 +115,7 @@ func (w *world) playShort(seed uint64) {
 	w.runAfter(time.Minute, next)
 	w.watchRefusals()
 	w.runUntil(end, w.network.admitRequest)
-	w.runUntilEmpty(restFor, aWhile, "not at rest", func() (bad []string) {
+	w.runUntilEmpty(shortRest, aWhile, "not at rest", func() (bad []string) {
 		for _, p := range selectInOrder(w.api.pods, func(p *pod) bool { return p.NodeName == "" }) {
 			bad = append(bad, fmt.Sprintf("pod %s waits%s", p.Key(), whyNot(w, p)))
 		}
@@ -100,7 +138,7 @@ func (s *shortNodes) drawApp(w *world) *app {
 func (w *world) watchRefusals() {
 	for _, m := range w.short.vain {
 		c := w.api.byUID[m.owner]
-		if n := m.node; c == nil || n == nil || !n.Ready || time.Since(n.ReadySince) < refusalKnown {
+		if n := m.node; c == nil || n == nil || !n.Ready || time.Since(n.ReadySince) < w.short.knownAfter(m.Type) {
 			continue
 		}
 		waits := func(p *pod) bool { return slices.Contains(c.pods, p.UID) && p.NodeName == "" }
@@ -133,8 +171,11 @@ func checkVain(w *world, s instanceStarted) []string {
 // isVain reports whether the instance is for pods none of which its node will have.
 func (s *shortNodes) isVain(w *world, m *machine) bool {
 	c, has := w.api.byUID[m.owner], s.has[m.Type]
-	if c == nil || len(c.pods) == 0 || has.IsZero() {
+	if c == nil || len(c.pods) == 0 {
 		return false
+	}
+	if s.blocked[m.Type].Key != "" || has.IsZero() {
+		return s.blocked[m.Type].Key != ""
 	}
 	fits := func(p *pod) bool { return slices.Contains(c.pods, p.UID) && p.Need.FitsIn(has) }
 	return len(selectInOrder(w.api.pods, fits)) == 0

@@ -75,6 +75,9 @@ func (w *world) setUp(s Scenario) {
 	if s.Short || s.Hostile {
 		w.plan.share = 0
 	}
+	if s.Short {
+		w.rules.InitializationTimeout = 30 * time.Minute // as the stack has it
+	}
 	if s.Day > 0 || s.Notices != nil {
 		// as the stack has it
 		w.rules.NominatedPodsOnly, w.rules.MaxClaims, w.rules.ConsolidationPayback,

@@ -28,11 +28,16 @@ func (w *world) drawClasses() {
 		nodeclass.UpdateStatus(c, w.account.resolveClass(c), time.Now())
 	}
 	for _, p := range w.api.pools {
-		np := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: p.Name, ResourceVersion: "1", Generation: 1}}
-		np.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind,
-			Name: p.Class}
-		w.api.nodePools[p.Name] = np
+		w.api.addNodePool(p)
 	}
+}
+
+// addNodePool makes the object of the pool that refresh reads.
+func (s *apiServer) addNodePool(p cluster.Pool) {
+	np := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: p.Name, ResourceVersion: "1", Generation: 1}}
+	np.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind,
+		Name: p.Class}
+	s.nodePools[p.Name] = np
 }
 
 // drawCommitment has the account pay for some capacity in advance, in a part of the runs about no other thing: one
