@@ -41,8 +41,8 @@ func writesOneObject(call string) bool {
 	return false
 }
 
-// drawDenial has one seed in three refuse writes of an object, and one in four of the others reads: of one that exists at a moment of the storm, or else one
-// that exists when the calm begins, or the claim that is made next then.
+// drawDenial has one seed in three refuse writes of an object, and one in four of the others reads: of one that exists
+// at a moment of the storm, or else one that exists when the calm begins, or the claim that is made next then.
 func (w *world) drawDenial(seed uint64) {
 	d := &denial{rng: rand.New(rand.NewPCG(seed, 0x64656e696564))}
 	if d.rng.IntN(3) > 0 {
@@ -120,7 +120,8 @@ func (n *network) refuseDenied(r *portRequest, back time.Duration) {
 }
 
 // restBesideDenied lets all come to rest but the object about which calls are refused and what belongs to it, and lets
-// it be written and read from then on. Meanwhile there is something to do: users delete its claim and others, and start an app.
+// it be written and read from then on. Meanwhile there is something to do: users delete its claim and others, and start
+// an app.
 func (w *world) restBesideDenied(limit time.Duration) {
 	d := w.network.denied
 	if d == nil {
@@ -210,8 +211,8 @@ func (w *world) withoutKin(name string, problems []string) []string {
 	})
 }
 
-// kinOfBudgets are the names of what the other pods of an app are on, of whose budget one of the names takes a part: its
-// pod may not be evicted, and none comes in its place.
+// kinOfBudgets are the names of what the other pods of an app are on, of whose budget one of the names takes a part:
+// its pod may not be evicted, and none comes in its place.
 func (w *world) kinOfBudgets(names []string) (out []string) {
 	for _, name := range names {
 		p := w.api.pods[name]

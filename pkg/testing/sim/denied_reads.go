@@ -65,8 +65,8 @@ func (w *world) drawDeniedRead(seed uint64, d *denial) {
 // addDeniedClass makes a second class, its pool, and an app whose pods only nodes of that pool take.
 func (w *world) addDeniedClass() {
 	w.api.addClass(deniedClass)
-	pool := cluster.Pool{Name: deniedClass, UID: "uid-second", Class: deniedClass, Ready: true, Uncounted: true, Hash: "1",
-		Labels: map[string]string{labelTeam: deniedClass}, Disruption: cluster.Disruption{Never: true},
+	pool := cluster.Pool{Name: deniedClass, UID: "uid-second", Class: deniedClass, Ready: true, Uncounted: true,
+		Hash: "1", Labels: map[string]string{labelTeam: deniedClass}, Disruption: cluster.Disruption{Never: true},
 		Taints: []cluster.Taint{{Key: teamTaint, Value: deniedClass, Effect: "NoSchedule"}}}
 	at := len(w.api.pools)
 	if w.api.staticPool() != nil { // the last one
@@ -79,8 +79,9 @@ func (w *world) addDeniedClass() {
 	w.workloads.startApp(&app{name: name, replicas: 2, bootTime: time.Second, stopTime: time.Second,
 		pattern: cluster.Pod{Namespace: firstNamespace, Owner: cluster.OwnerOther, GraceSec: 1,
 			Labels: map[string]string{"app": name}, NodeSelector: map[string]string{labelTeam: deniedClass},
-			Tolerations: []cluster.Toleration{{Key: teamTaint, Operator: "Equal", Value: deniedClass, Effect: "NoSchedule"}},
-			Need:        resources.List{CPU: 1500, Memory: 512 * resources.MiB, Pods: 1}}})
+			Tolerations: []cluster.Toleration{{Key: teamTaint, Operator: "Equal", Value: deniedClass,
+				Effect: "NoSchedule"}},
+			Need: resources.List{CPU: 1500, Memory: 512 * resources.MiB, Pods: 1}}})
 }
 
 // kindInCalm is the kind of object that is refused from the beginning of the calm on.

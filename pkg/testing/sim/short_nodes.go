@@ -13,8 +13,8 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// shortNodes are nodes that turn out to have less for pods than was estimated of their types, or take none. Their chance
-// is a stream of its own. A type that all pods fit on is as estimated.
+// shortNodes are nodes that turn out to have less for pods than was estimated of their types, or take none. Their
+// chance is a stream of its own. A type that all pods fit on is as estimated.
 type shortNodes struct {
 	rng     *rand.Rand
 	has     map[string]resources.List // by type that is short
@@ -50,7 +50,8 @@ func (s *shortNodes) allocatable(instanceType string, estimate resources.List) r
 // blockTypes has nodes of some types take no pods, for a reason that nobody says before.
 func (s *shortNodes) blockTypes(w *world, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x7461696e74))
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(w.catalog.types)), func(name string) bool { return name == shortWhole })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(w.catalog.types)),
+		func(name string) bool { return name == shortWhole })
 	for range rng.IntN(3) {
 		name := names[rng.IntN(len(names))]
 		s.blocked[name] = cluster.Taint{Key: []string{foreignTaint, cordonTaint}[rng.IntN(2)], Effect: "NoSchedule"}
