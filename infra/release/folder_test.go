@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"os"
@@ -64,7 +65,7 @@ func unpacked(t *testing.T) (folder, checkout string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := append(shared, archive.File{Name: appProgram, Mode: 0o755, Content: app})
+	files := append(slices.Clone(shared), archive.File{Name: appProgram, Mode: 0o755, Content: app})
 	if err := writeFolder(out, here, files, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func unpack(t *testing.T, name, into string) {
 	}
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return
 		}
 		if err != nil {

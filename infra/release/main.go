@@ -96,7 +96,10 @@ func (s source) buildPlatforms(o options, texts licenseList, bom []byte) error {
 	if err != nil {
 		return fmt.Errorf("read license: %w", err)
 	}
-	licenses := []archive.File{{Name: "LICENSE", Mode: 0o644, Content: license}, {Name: licensesFile, Mode: 0o644, Content: texts.all()}}
+	licenses := []archive.File{
+		{Name: "LICENSE", Mode: 0o644, Content: license},
+		{Name: licensesFile, Mode: 0o644, Content: texts.all()},
+	}
 	shared, err := s.sharedFiles(filepath.Join(o.out, "functions"))
 	if err != nil {
 		return err
@@ -111,7 +114,10 @@ func (s source) buildPlatforms(o options, texts licenseList, bom []byte) error {
 		if err != nil {
 			return err
 		}
-		files := append([]archive.File{{Name: commandLine, Mode: 0o755, Content: program}, {Name: appProgram, Mode: 0o755, Content: app}}, shared...)
+		files := append([]archive.File{
+			{Name: commandLine, Mode: 0o755, Content: program},
+			{Name: appProgram, Mode: 0o755, Content: app},
+		}, shared...)
 		if err := writeFolder(o.out, to, files, o.stdout); err != nil {
 			return err
 		}

@@ -55,12 +55,12 @@ func zippedProgram(path string) (program, error) {
 	if err != nil {
 		return program{}, fmt.Errorf("read function %s: %w: take the file from the release again", path, err)
 	}
-	defer z.Close()
+	defer func() { _ = z.Close() }() // it was only read
 	f, err := z.Open(bootstrapName)
 	if err != nil {
 		return program{}, fmt.Errorf("read function %s: %w: take the file from the release again", path, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	return newProgram(path, f)
 }
 

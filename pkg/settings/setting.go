@@ -110,8 +110,8 @@ const (
 const (
 	// BatchMax is how long pods wait for others of their burst at most.
 	BatchMax = 10 * time.Second
-	// RefreshInterval is how often images, subnets, security groups, prices and statuses are looked up, whole minutes. A
-	// changed EC2NodeClass or NodePool is looked at at once.
+	// RefreshInterval is how often images, subnets, security groups, prices and statuses are looked up, whole minutes.
+	// A changed EC2NodeClass or NodePool is looked at at once.
 	RefreshInterval = 5 * time.Minute
 )
 

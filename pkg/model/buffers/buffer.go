@@ -184,7 +184,8 @@ func (b Buffer) findProblem() conditionReason {
 			fmt.Sprintf("scalableRef names a %.80s of group %.80q: only Deployment, StatefulSet and ReplicaSet of group apps are supported",
 				spec.ScalableRef.Kind, spec.ScalableRef.APIGroup)}
 	case spec.ScalableRef != nil && b.Template == nil:
-		return conditionReason{v1beta1.ReasonScalableRefNotFound, b.missing(spec.ScalableRef.Kind, spec.ScalableRef.Name)}
+		return conditionReason{v1beta1.ReasonScalableRefNotFound,
+			b.missing(spec.ScalableRef.Kind, spec.ScalableRef.Name)}
 	}
 	return conditionReason{}
 }

@@ -31,7 +31,8 @@ func (k toldSettings) addFlags(line string) error {
 	words, err := splitWords(line)
 	for _, w := range words {
 		flag, value, _ := strings.Cut(w, "=")
-		name, sep := flag, "="
+		var name string
+		sep := "="
 		switch flag {
 		case "--node-labels":
 			name = "labels"

@@ -158,8 +158,8 @@ func ofTopologies(terms []corev1.TopologySelectorTerm) ([][]requirements.Require
 }
 
 // combineAlternatives is the cross product of two lists of alternatives without those that contradict themselves. If
-// all do, they all stay, so that the pod fails where its placement is tried and the reason shows. Of those that mean the
-// same one stays: volumes of one storage class with terms that overlap would double them with each volume.
+// all do, they all stay, so that the pod fails where its placement is tried and the reason shows. Of those that mean
+// the same one stays: volumes of one storage class with terms that overlap would double them with each volume.
 func combineAlternatives(a, b [][]requirements.Requirement) [][]requirements.Requirement {
 	if len(a) == 0 {
 		return b

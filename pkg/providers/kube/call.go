@@ -9,7 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	segment "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,7 +49,7 @@ func (w apiCall) String() string {
 // findNameProblem is a *NotFoundError for a name that no object can have. Somebody's object may refer to it, and asking
 // for it would ask for another path.
 func (w apiCall) findNameProblem() error {
-	if len(w.name) <= validation.DNS1123SubdomainMaxLength && len(segment.IsValidPathSegmentName(w.name)) == 0 {
+	if len(w.name) <= validation.DNS1123SubdomainMaxLength && len(content.IsPathSegmentName(w.name)) == 0 {
 		return nil
 	}
 	w.name = fmt.Sprintf("%.80q", w.name)

@@ -156,8 +156,8 @@ func newSourceLines(text []byte) *sourceLines {
 }
 
 // Line is the line of the file on which the field stands, or the nearest that is above it and exists; that of the
-// beginning when the document cannot be read. Fields are written like spec.limits.cpu and spec.taints[0]; keys with dots
-// are found as long as they are the last.
+// beginning when the document cannot be read. Fields are written like spec.limits.cpu and spec.taints[0]; keys with
+// dots are found as long as they are the last.
 func (d Document) Line(field string) int {
 	if d.source == nil || d.source.root() == nil {
 		return d.start
