@@ -104,6 +104,19 @@ func (d deployment) deployWords(stacks int) ([]string, error) {
 	if stacks > 1 {
 		words = append(words, "--all")
 	}
+	choice, err := d.choiceWords()
+	if err != nil {
+		return nil, err
+	}
+	words = append(words, choice...)
+	if d.flags.yes {
+		words = append(words, "--require-approval", "never")
+	}
+	return append(words, d.flags.more...), nil
+}
+
+// choiceWords say to the CDK which cluster is meant, and with which settings. Every command of it runs the app.
+func (d deployment) choiceWords() (words []string, err error) {
 	if d.flags.cluster != "" {
 		words = append(words, "-c", "clusterName="+d.flags.cluster)
 	}
@@ -114,10 +127,7 @@ func (d deployment) deployWords(stacks int) ([]string, error) {
 		}
 		words = append(words, "--app", quoteWords(d.folder.appWords(file)))
 	}
-	if d.flags.yes {
-		words = append(words, "--require-approval", "never")
-	}
-	return append(words, d.flags.more...), nil
+	return words, nil
 }
 
 // runCDK prints a command and runs it in the folder. What it writes goes to the messages: it is no result.
@@ -179,13 +189,22 @@ func (d deployment) prepareAccounts(ctx context.Context, stacks []release.Stack)
 		done[place] = true
 		lacks, err := lacksBootstrap(ctx, at, s)
 		if err == nil && lacks {
-			err = d.runCDK(ctx, "bootstrap", place)
+			err = d.bootstrap(ctx, place)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// bootstrap makes what the CDK needs in an account and region.
+func (d deployment) bootstrap(ctx context.Context, place string) error {
+	choice, err := d.choiceWords()
+	if err != nil {
+		return err
+	}
+	return d.runCDK(ctx, append([]string{"bootstrap", place}, choice...)...)
 }
 
 // lacksBootstrap reports whether the account and region of a stack have nothing of the CDK yet.

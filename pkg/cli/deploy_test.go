@@ -139,7 +139,7 @@ func (w *releaseWorld) commands(t *testing.T) []string {
 func TestDeployBootstrapsOnceAndDeploys(t *testing.T) {
 	w := newReleaseWorld(t, "")
 	code, out, said := run("deploy", "--folder", w.folder, "--cluster", "prod")
-	want := []string{"aws-cdk@2 bootstrap aws://111122223333/eu-west-1", "aws-cdk@2 deploy -c clusterName=prod"}
+	want := []string{"aws-cdk@2 bootstrap aws://111122223333/eu-west-1 -c clusterName=prod", "aws-cdk@2 deploy -c clusterName=prod"}
 	if d := cmp.Diff(want, w.commands(t)); d != "" || code != 0 || out != "" {
 		t.Errorf("exit %d, %s%s (-want +got):\n%s", code, out, said, d)
 	}
