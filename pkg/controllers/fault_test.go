@@ -20,7 +20,6 @@ import (
 	"joiner.sh/pkg/nodeclaim/interruption"
 	"joiner.sh/pkg/nodeclaim/launch"
 	"joiner.sh/pkg/nodeclaim/lifecycle"
-	"joiner.sh/pkg/scheduling/binpack"
 	"joiner.sh/pkg/testing/controllertest"
 	"joiner.sh/pkg/testing/fake"
 	"joiner.sh/pkg/testing/faults"
@@ -88,7 +87,7 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	f.World.RunApp("web", 3, controllertest.PodOf(900, 1000))
 	f.World.RunApp("evil", 2, controllertest.PodOf(6500, 900))
 	p := watch(f)
-	f.World.Follower = &faults.Fault{Stage: binpack.StageOptions, About: "default/evil"}
+	f.World.Follower = &faults.Fault{Stage: cluster.StageOptions, About: "default/evil"}
 	p.Aside = &provision.Aside{}
 	if err := p.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
@@ -97,8 +96,8 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 		t.Error("nobody got a node")
 	}
 	for _, c := range f.World.Claims() {
-		if strings.Contains(fmt.Sprint(binpack.NomineesOf(&c)), "evil") {
-			t.Errorf("%s is for %v", c.Name, binpack.NomineesOf(&c))
+		if strings.Contains(fmt.Sprint(c.NominatedPods()), "evil") {
+			t.Errorf("%s is for %v", c.Name, c.NominatedPods())
 		}
 	}
 	if got := told(f.World, "Pod", "DecisionFailed"); len(got) != 2 || !strings.Contains(got[0], "evil") || !strings.Contains(got[0], "Joiner itself fails about this pod") {

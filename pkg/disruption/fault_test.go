@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"joiner.sh/pkg/model/cluster"
-	"joiner.sh/pkg/scheduling/binpack"
 	"joiner.sh/pkg/testing/faults"
 )
 
@@ -102,7 +101,7 @@ func TestAPodThatWaitsMayFail(t *testing.T) {
 			return d.Expected
 		})
 	}
-	w.Snapshot.Follower = &faults.Fault{Stage: binpack.StageDemand, About: "team-b/evil-1"}
+	w.Snapshot.Follower = &faults.Fault{Stage: cluster.StageDemand, About: "team-b/evil-1"}
 	faults, left := w.passes(14)
 	if len(faults) != 1 || !strings.HasPrefix(faults[0], "waiting pods team-b/") || len(left) > 5 {
 		t.Errorf("faults %v, left are %v", faults, left)
@@ -112,7 +111,7 @@ func TestAPodThatWaitsMayFail(t *testing.T) {
 // A pod that runs makes every question fail, whichever node it is about: its own node stays, and no other.
 func TestAPodThatRunsMayFail(t *testing.T) {
 	w := half(t)
-	w.Snapshot.Follower = &faults.Fault{Stage: binpack.StageDemand, About: "default/app5-1"}
+	w.Snapshot.Follower = &faults.Fault{Stage: cluster.StageDemand, About: "default/app5-1"}
 	faults, left := w.passes(20)
 	if !slices.ContainsFunc(faults, func(f string) bool { return strings.HasPrefix(f, "running pods default/") }) || !slices.Contains(left, "claim-n5") || len(left) > 6 {
 		t.Errorf("faults %v, left are %v", faults, left)

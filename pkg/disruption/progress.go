@@ -11,7 +11,6 @@ import (
 	"joiner.sh/pkg/disruption/simulator"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/topology"
-	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // runningCommand is a command under way, as its objects tell.
@@ -317,7 +316,7 @@ func (pr *progress) heldFor(b *simulator.Simulator, pods map[string]bool) (out [
 		if x == nil || !h.AwaitsNominated() {
 			continue
 		}
-		mine := slices.DeleteFunc(pr.podsByKeys(binpack.NomineesOf(h.Claim)),
+		mine := slices.DeleteFunc(pr.podsByKeys(h.Claim.NominatedPods()),
 			func(p *cluster.Pod) bool { return !pods[p.Key()] })
 		out = append(out, simulator.NominatedNode{At: x, Pods: mine})
 	}

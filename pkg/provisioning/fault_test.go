@@ -16,7 +16,6 @@ import (
 	"joiner.sh/pkg/model/instancetypes/builtin"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/provisioning"
-	"joiner.sh/pkg/scheduling/binpack"
 	"joiner.sh/pkg/testing/faults"
 	"joiner.sh/pkg/testing/scenario"
 )
@@ -121,7 +120,7 @@ func faultsOf(p plan.Plan) (out []string) {
 // not.
 func TestEachStageMayFailForOnePod(t *testing.T) {
 	s := read(t, twoTeams)
-	for _, stage := range []string{binpack.StageDemand, binpack.StageRelax, binpack.StageDomains, binpack.StagePlace, binpack.StageOpen, binpack.StagePrice, binpack.StageOptions} {
+	for _, stage := range []string{cluster.StageDemand, cluster.StageRelax, cluster.StageDomains, cluster.StagePlace, cluster.StageOpen, cluster.StagePrice, cluster.StageOptions} {
 		t.Run(stage, func(t *testing.T) {
 			failing := plantAt(s, faults.Fault{Stage: stage, About: "team-b/evil-1"})
 			got := provisioning.Decide(failing)
@@ -159,7 +158,7 @@ func TestEachStageMayFailForOnePod(t *testing.T) {
 func TestTheSearchMayFail(t *testing.T) {
 	s := read(t, twoTeams)
 	for _, f := range []faults.Fault{{}, {About: "team-b/evil-1"}, {Pool: "cheap"}} {
-		f.Stage = binpack.StageSearch
+		f.Stage = cluster.StageSearch
 		got := provisioning.Decide(plantAt(s, f))
 		if diff := gocmp.Diff([]string{"search "}, faultsOf(got.Plan)); diff != "" || len(got.Aside) > 0 {
 			t.Fatalf("aside are %v, faults (-want +got):\n%s", got.Aside, diff)
@@ -177,9 +176,9 @@ func TestTheSearchMayFail(t *testing.T) {
 
 // What failed before is left out of the quick plan too, and is taken in again when its time is over.
 func TestTheSearchMayFailBesideAPod(t *testing.T) {
-	s := plantAt(read(t, twoTeams), faults.Fault{Stage: binpack.StageOpen, About: "team-b/evil-1"})
+	s := plantAt(read(t, twoTeams), faults.Fault{Stage: cluster.StageOpen, About: "team-b/evil-1"})
 	s.Aside = provisioning.Decide(s).Aside
-	s = plantAt(s, faults.Fault{Stage: binpack.StageSearch})
+	s = plantAt(s, faults.Fault{Stage: cluster.StageSearch})
 	got := provisioning.Decide(s)
 	if diff := gocmp.Diff(s.Aside, got.Aside); diff != "" || len(got.Aside) != 1 {
 		t.Errorf("aside (-before +now):\n%s", diff)
@@ -196,7 +195,7 @@ func TestTheSearchMayFailBesideAPod(t *testing.T) {
 // Explaining why a pod has no place fails: only that pod lacks its reasons.
 func TestExplainingMayFailForOnePod(t *testing.T) {
 	s := read(t, twoTeams+"pods vast n=2 cpu=80000 ns=team-b\n----\n")
-	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: binpack.StageExplain, About: "team-b/vast-2"})).Plan
+	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: cluster.StageExplain, About: "team-b/vast-2"})).Plan
 	if diff := gocmp.Diff([]string{"waiting pods team-b/vast-1,team-b/vast-2"}, faultsOf(got)); diff != "" {
 		t.Fatalf("faults (-want +got):\n%s", diff)
 	}
@@ -208,7 +207,7 @@ func TestExplainingMayFailForOnePod(t *testing.T) {
 // One NodePool makes each stage fail that knows it, for every pod. The pods get nodes of the other pool.
 func TestEachStageMayFailForOnePool(t *testing.T) {
 	s := read(t, twoTeams)
-	for _, stage := range []string{binpack.StagePools, binpack.StageOpen, binpack.StagePrice, binpack.StageOptions} {
+	for _, stage := range []string{cluster.StagePools, cluster.StageOpen, cluster.StagePrice, cluster.StageOptions} {
 		t.Run(stage, func(t *testing.T) {
 			got := provisioning.Decide(plantAt(s, faults.Fault{Stage: stage, Pool: "cheap"}))
 			if diff := gocmp.Diff([]string{"NodePool "}, faultsOf(got.Plan)); diff != "" {
@@ -231,7 +230,7 @@ func TestEachStageMayFailForOnePool(t *testing.T) {
 // A pod and a pool that fail together: the pod gets a node of another pool, and the pool stays for others.
 func TestAPodMayFailInOnePoolAlone(t *testing.T) {
 	s := read(t, twoTeams)
-	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: binpack.StageOpen, About: "team-b/evil", Pool: "cheap"})).Plan
+	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: cluster.StageOpen, About: "team-b/evil", Pool: "cheap"})).Plan
 	if len(got.Faults) != 1 || got.Faults[0].Kind != cluster.PoolPart || got.Faults[0].Name != "cheap" || len(got.Faults[0].Pods) != 2 {
 		t.Fatalf("faults are %v", got.Faults)
 	}
@@ -263,7 +262,7 @@ func TestTwoThatFailTogether(t *testing.T) {
 			s.Pods[i].Created = s.Now.Add(-time.Minute)
 		}
 	}
-	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: binpack.StageDemand, About: "team-a/web-1", Together: "team-b/evil-2"})).Plan
+	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: cluster.StageDemand, About: "team-a/web-1", Together: "team-b/evil-2"})).Plan
 	if diff := gocmp.Diff([]string{"waiting pods team-b/evil-1,team-b/evil-2"}, faultsOf(got)); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
@@ -271,7 +270,7 @@ func TestTwoThatFailTogether(t *testing.T) {
 
 // What fails is left out of the passes that follow without another try, and tried again after ten minutes.
 func TestWhatFailsRestsForAWhile(t *testing.T) {
-	s := plantAt(read(t, twoTeams), faults.Fault{Stage: binpack.StageOpen, About: "team-b/evil-1"})
+	s := plantAt(read(t, twoTeams), faults.Fault{Stage: cluster.StageOpen, About: "team-b/evil-1"})
 	first := provisioning.Decide(s)
 	if len(first.Aside) != 1 || !first.Aside[0].Until.Equal(s.Now.Add(10*time.Minute)) {
 		t.Fatalf("aside are %+v", first.Aside)
@@ -302,7 +301,7 @@ func unplaced(p plan.Plan) (out []string) {
 // Where the decision fails whatever is left out, nothing is launched, and every pod that waits says why.
 func TestNothingHelps(t *testing.T) {
 	s := read(t, twoTeams)
-	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: binpack.StageWhole})).Plan
+	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: cluster.StageWhole})).Plan
 	if len(got.Faults) != 1 || got.Faults[0].Kind != "" || len(got.AllLaunches())+len(got.Existing) > 0 || len(got.Unplaced) != 17 || !got.Unplaced[0].Fault {
 		t.Errorf("%d unplaced, plan\n%s", len(got.Unplaced), got)
 	}
@@ -318,7 +317,7 @@ func TestMoreThanOnePassFinds(t *testing.T) {
 	for i := range 14 {
 		text += fmt.Sprintf("pods evil%d cpu=%d ns=team-b\n----\n", i, 200+i)
 	}
-	s := plantAt(read(t, text), faults.Fault{Stage: binpack.StageDemand, About: "team-b/"})
+	s := plantAt(read(t, text), faults.Fault{Stage: cluster.StageDemand, About: "team-b/"})
 	left := func(p plan.Plan) int {
 		return len(slices.DeleteFunc(unplaced(p), func(pod string) bool { return strings.HasPrefix(pod, "team-b/") || pod == "team-a/giant-1" }))
 	}

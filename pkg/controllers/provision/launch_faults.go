@@ -11,7 +11,6 @@ import (
 	"joiner.sh/pkg/model/faultisolation"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/provisioning/ceiling"
-	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // Aside is what decisions of a process fail about, or the API server refuses, and are taken without, and how fast the
@@ -72,7 +71,7 @@ func (l *claimLauncher) shieldClaim(ctx context.Context, c cluster.Claim,
 	if p == nil {
 		return after, err
 	}
-	fault := plan.Fault{Kind: cluster.ClaimPart, Name: c.Name, Pods: binpack.NomineesOf(&c), Why: p.Why, Stack: p.Stack}
+	fault := plan.Fault{Kind: cluster.ClaimPart, Name: c.Name, Pods: c.NominatedPods(), Why: p.Why, Stack: p.Stack}
 	l.p.Shield().Report(fault)
 	l.p.mishaps.addFault(c.UID, fault, p, l.p.Now())
 	ctx = context.WithoutCancel(ctx)

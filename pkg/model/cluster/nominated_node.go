@@ -3,6 +3,7 @@ package cluster
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	api "joiner.sh/pkg/api/v1"
 )
@@ -14,6 +15,14 @@ func (c Claim) Disruption() string {
 		return ""
 	}
 	return mark.ID
+}
+
+// NominatedPods are the keys of the pods planned for the claim's node.
+func (c Claim) NominatedPods() []string {
+	if c.Annotations[api.AnnotationNominatedPods] == "" {
+		return nil
+	}
+	return strings.Split(c.Annotations[api.AnnotationNominatedPods], ",")
 }
 
 // AwaitsNominated reports whether the host is kept for pods that are to be evicted elsewhere: it has the hold it was

@@ -213,9 +213,6 @@ func (s Snapshot) DeclaredCost(p Pool) float64 {
 	return s.Rules.DeclaredNodeUSD
 }
 
-// LimitUSD is the pseudo-resource of Limits that bounds what the pool's nodes cost, in millionths of a USD per hour.
-const LimitUSD = "joiner.sh/usd-per-hour"
-
 // Disruption is when, how fast and what for nodes of a pool are replaced by choice.
 type Disruption struct {
 	Policy  string        `json:"policy,omitempty"` // WhenEmpty, WhenEmptyOrUnderutilized or Balanced

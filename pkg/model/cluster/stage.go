@@ -13,6 +13,21 @@ type Stage struct {
 	Together func() []string
 }
 
+// Stages of packing, by their names.
+const (
+	StageDemand  = "demand"  // pods are read into classes
+	StagePools   = "pools"   // what pools can launch is read
+	StageRelax   = "relax"   // views of a class are made
+	StageDomains = "domains" // pods are divided over domains
+	StagePlace   = "place"   // pods are put where there is room
+	StageOpen    = "open"    // a new node is made
+	StagePrice   = "price"   // the linear program tells what pods are worth
+	StageSearch  = "search"  // new nodes are taken apart for something cheaper
+	StageOptions = "options" // what may stand in for a new node's offer
+	StageExplain = "explain" // why pods stay without a place
+	StageWhole   = "whole"   // whatever there is
+)
+
 // StageFollower is told each stage of a decision before it. It must not change what the decision sees. One that panics
 // makes the decision fail there.
 type StageFollower interface{ FollowStage(s Stage) }

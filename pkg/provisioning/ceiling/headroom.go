@@ -119,7 +119,7 @@ func (h *headroom) chargeOfClaim(c cluster.Claim) int64 {
 	}
 	if offer := instancetypes.OfferOf(c.Labels); offer.Type != "" {
 		usd, _ := h.s.Catalog.Charge(offer)
-		return binpack.MillionthsUSD(usd)
+		return cluster.MillionthsUSD(usd)
 	}
 	pool, _ := h.s.PoolOf(c.Pool)
 	pool.Name, pool.Class, pool.Revision = c.Pool, c.Class, c.Annotations[v1.AnnotationNodeRevision]
@@ -144,7 +144,7 @@ func (h *headroom) charges(pool cluster.Pool, set requirements.Set) (out []typeC
 		for _, o := range t.Offerings {
 			if o.Meets(set) {
 				usd, _ := h.s.Catalog.Charge(o.Offer)
-				most, sold = max(most, binpack.MillionthsUSD(usd)), true
+				most, sold = max(most, cluster.MillionthsUSD(usd)), true
 			}
 		}
 		if sold {

@@ -46,7 +46,7 @@ func PurseOf(s cluster.Snapshot, p cluster.Pool, types []instancetypes.Type) *Po
 		most := int64(0)
 		for _, o := range t.Offerings {
 			if o.Available && len(o.Paid) == 0 && o.Meets(p.Requirements) {
-				most = max(most, binpack.MillionthsUSD(o.Price))
+				most = max(most, cluster.MillionthsUSD(o.Price))
 			}
 		}
 		out.types = append(out.types, pricedType{t, most})
@@ -65,7 +65,7 @@ func PurseOf(s cluster.Snapshot, p cluster.Pool, types []instancetypes.Type) *Po
 	out.types = out.types[:min(len(out.types), mostTypes)]
 	out.left = p.Limits.Get(cluster.LimitUSD)
 	for _, h := range hostsOf(s)[p.Name] {
-		out.left -= binpack.LimitCharge(h, types)
+		out.left -= h.LimitCharge(types)
 	}
 	return out
 }

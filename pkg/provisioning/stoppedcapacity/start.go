@@ -11,7 +11,6 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
-	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // Rules of a start.
@@ -143,5 +142,5 @@ func PriceOf(s cluster.Snapshot, claim string, types func(cluster.Pool) []instan
 	}
 	pool, _ := s.PoolOf(s.Claims[i].Pool)
 	pool.Name, pool.Class = s.Claims[i].Pool, cmp.Or(pool.Class, s.Claims[i].Class)
-	return float64(binpack.LimitCharge(cluster.StateNode{Claim: &s.Claims[i]}, types(pool))) / 1e6
+	return float64(cluster.StateNode{Claim: &s.Claims[i]}.LimitCharge(types(pool))) / 1e6
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/testing/scenario"
@@ -53,7 +54,7 @@ func spoil(w *scenario.World, r *rand.Rand) map[string]bool {
 		case 3:
 			p.Spread = append(slices.Clone(p.Spread), cluster.Spread{Key: "", MaxSkew: int32(r.IntN(3)) - 1, MinDomains: -5})
 		case 4:
-			p.AntiAffinity = append(slices.Clone(p.AntiAffinity), cluster.AffinityTerm{Key: ""}, cluster.AffinityTerm{Key: labelZone, Selector: &cluster.Selector{}})
+			p.AntiAffinity = append(slices.Clone(p.AntiAffinity), cluster.AffinityTerm{Key: ""}, cluster.AffinityTerm{Key: instancetypes.LabelZone, Selector: &cluster.Selector{}})
 		case 5:
 			p.Tolerations = []cluster.Toleration{{Operator: "Perhaps"}}
 		case 6:

@@ -40,11 +40,11 @@ func services(b testing.TB, n int) cluster.Snapshot {
 		mine := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", name)}}
 		switch app % 7 {
 		case 1, 2:
-			p.Spread = []cluster.Spread{{Key: labelZone, MaxSkew: 1, Selector: mine}}
+			p.Spread = []cluster.Spread{{Key: instancetypes.LabelZone, MaxSkew: 1, Selector: mine}}
 		case 3:
-			p.NodeSelector = map[string]string{labelCapacity: instancetypes.OnDemand}
+			p.NodeSelector = map[string]string{instancetypes.LabelCapacityType: instancetypes.OnDemand}
 		case 4:
-			p.NodeSelector = map[string]string{labelArch: "arm64"}
+			p.NodeSelector = map[string]string{instancetypes.LabelArch: "arm64"}
 		case 5:
 			p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: mine}}
 		}
@@ -83,11 +83,11 @@ func mixed(b *testing.B, n int) cluster.Snapshot {
 			p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "lonely")}}}}
 		case 1:
 			p.Labels = map[string]string{"near": letter}
-			p.Affinity = []cluster.AffinityTerm{{Key: labelZone, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("near", letter)}}}}
+			p.Affinity = []cluster.AffinityTerm{{Key: instancetypes.LabelZone, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("near", letter)}}}}
 		case 2:
 			p.Spread = []cluster.Spread{{Key: labelHost, MaxSkew: 1, Selector: mine}}
 		case 3:
-			p.Spread = []cluster.Spread{{Key: labelZone, MaxSkew: 1, Selector: mine}}
+			p.Spread = []cluster.Spread{{Key: instancetypes.LabelZone, MaxSkew: 1, Selector: mine}}
 		}
 		s.Pods = append(s.Pods, p)
 	}
@@ -105,7 +105,7 @@ func standing(b testing.TB, s cluster.Snapshot, nodes int) cluster.Snapshot {
 	waiting := s.Pods
 	for n := range nodes {
 		labels := types[i].Requirements.Labels()
-		labels[labelZone] = fmt.Sprintf("us-west-2%c", 'a'+n%4)
+		labels[instancetypes.LabelZone] = fmt.Sprintf("us-west-2%c", 'a'+n%4)
 		name := fmt.Sprintf("node-%05d", n)
 		s.Nodes = append(s.Nodes, cluster.Node{Name: name, Labels: labels, Capacity: types[i].Capacity, Allocatable: types[i].Allocatable})
 		for j := range 28 {
@@ -183,7 +183,7 @@ func BenchmarkPrice(b *testing.B) {
 	w := newProblem(s, func(string) []instancetypes.Type { return types })
 	b.ReportAllocs()
 	for b.Loop() {
-		w.findShadowPrices(func(k *podClass) int { return len(k.pods) }, false)
+		findShadowPrices(w, func(k *podClass) int { return len(k.pods) }, false)
 	}
 }
 
@@ -192,7 +192,7 @@ func BenchmarkPrice(b *testing.B) {
 func partlyFree(b testing.TB, pods, nodes int) cluster.Snapshot {
 	s := standing(b, services(b, pods), nodes)
 	for i := range s.Nodes {
-		s.Nodes[i].Labels[labelCapacity] = []string{instancetypes.Spot, instancetypes.OnDemand}[i%2]
+		s.Nodes[i].Labels[instancetypes.LabelCapacityType] = []string{instancetypes.Spot, instancetypes.OnDemand}[i%2]
 	}
 	// Of the 28 pods of each node every third stays.
 	n := 0
@@ -213,9 +213,9 @@ func BenchmarkSearch(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		w := newProblem(s, sells)
-		a := w.packByPrices(w.plainStrategy())
+		a := packByPrices(w, plainStrategy(w, newPricing(w)))
 		b.StartTimer()
-		improveByLocalSearch(a, searchLimit{steps: 200})
+		improveByLocalSearch(a, a.strategy.prices.(*pricing), searchLimit{steps: 200})
 	}
 }
 

@@ -10,21 +10,26 @@ import (
 // lowerBound is what any plan costs at least that gives a place to all pods that the solution gives one, new nodes
 // priced by their cheapest offer: the more of what two proofs say. Neither knows of limits or weights of pools, which
 // can only make plans dearer.
-func (a *solution) lowerBound() float64 {
-	if a.used.opened == 0 || a.w.worth == nil {
+func (px *pricing) lowerBound(a *solution) float64 {
+	if a.used.opened == 0 || px.worth == nil {
 		return 0
 	}
-	p := boundProof{w: a.w, placed: make([]int, len(a.rest))}
+	p := boundProof{w: a.w, known: px.proven, placed: make([]int, len(a.rest))}
 	for i, k := range a.w.classes.list {
 		p.placed[i] = len(k.pods) - len(a.rest[i])
 	}
 	usd := p.provenUSD(nil)
-	for _, x := range []*shadowPrices{a.w.worth, a.w.alone, a.w.raised} {
+	for _, x := range []*shadowPrices{px.worth, px.alone, px.raised} {
 		if x != nil {
 			usd = max(usd, p.provenUSD(x))
 		}
 	}
 	return usd
+}
+
+// isNearBound reports whether the solution's new nodes cost no more than the lower bound and this part of it.
+func (px *pricing) isNearBound(a *solution, gap float64) bool {
+	return a.newNodePrice() <= px.lowerBound(a)*(1+gap)
 }
 
 // provenBound is what was proven of pods.
@@ -36,7 +41,7 @@ type provenBound struct {
 // provenUSD is what the prices prove, or without prices what single nodes do. What was proven last is remembered: most
 // solutions place the same pods.
 func (p boundProof) provenUSD(x *shadowPrices) float64 {
-	known, ok := p.w.proven[x]
+	known, ok := p.known[x]
 	if ok && slices.Equal(known.placed, p.placed) {
 		return known.usd
 	}
@@ -45,17 +50,15 @@ func (p boundProof) provenUSD(x *shadowPrices) float64 {
 	} else {
 		known.usd = p.sharedBound(x)
 	}
-	if p.w.proven == nil {
-		p.w.proven = map[*shadowPrices]provenBound{}
-	}
-	p.w.proven[x] = known
+	p.known[x] = known
 	return known.usd
 }
 
 // boundProof proves what pods cost at least.
 type boundProof struct {
 	w      *problem
-	placed []int // by class: how many of its pods have a place
+	known  map[*shadowPrices]provenBound // what was proven last, by the prices that proved it
+	placed []int                         // by class: how many of its pods have a place
 }
 
 // singleNodeBound is the price of the cheapest node for the pod that is hardest to please, of those that no host and no
@@ -72,23 +75,6 @@ func (p boundProof) singleNodeBound() float64 {
 		}
 	}
 	return most * (1 - 1e-9)
-}
-
-// roomFor reports whether a pod of the view could be on a host or in reserved capacity, were it alone.
-func (w *problem) roomFor(v *relaxedPod) bool {
-	for _, b := range w.nodes.hosts {
-		if fitCount(v.class.need, b.room) > 0 && v.admit.alternativeOn(b) >= 0 {
-			return true
-		}
-	}
-	for _, p := range w.catalog.pools {
-		for _, o := range slices.Concat(p.reserved, p.paid) {
-			if fitCount(v.class.need, o.room) > 0 && v.admit.firstAlternative(o) >= 0 {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // sharedBound is what the pods are worth, less what those can be worth that the room there is could hold.
@@ -139,7 +125,7 @@ func (r *roomWorth) addHosts() {
 			if apart := r.x.problem.Classes[i].Most; apart > 0 {
 				n = min(n, int(apart))
 			}
-			if n > 0 && r.filler.Value[i] > 0 && c.admit.alternativeOn(b) >= 0 {
+			if n > 0 && r.filler.Value[i] > 0 && b.alternativeFor(c.admit) >= 0 {
 				items, most = append(items, int32(i)), append(most, float64(n))
 				r.hosted[i] += float64(n)
 			}
@@ -173,7 +159,7 @@ func (r *roomWorth) addReserved() {
 // fitting are the classes that are worth something and can be on a node of the offer, and how many pods of each.
 func (r *roomWorth) fitting(o *poolOffering) (items []int32, most []float64) {
 	for i, c := range r.x.classes {
-		if n := fitCount(c.need, o.room); n > 0 && r.filler.Value[i] > 0 && c.admit.firstAlternative(o) >= 0 {
+		if n := fitCount(c.need, o.room); n > 0 && r.filler.Value[i] > 0 && o.firstAlternative(c.admit) >= 0 {
 			items, most = append(items, int32(i)), append(most, float64(n))
 		}
 	}

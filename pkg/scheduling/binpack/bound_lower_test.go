@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/resources"
@@ -73,13 +74,14 @@ func TestBoundNeverExceedsTheBestPlan(t *testing.T) {
 // raisedBound is the lower bound for the snapshot of the world with prices that reckon with whole pods.
 func raisedBound(world *scenario.World) float64 {
 	w := newProblem(world.Snapshot, world.Market)
-	a, _ := w.placeMostPods()
-	if a.used.opened > 0 && w.worth != nil {
-		f := &hostFillSearch{w: w}
-		f.raisePrices(a, 5*millisecond)
-		f.raiseFurther(a, 5*millisecond)
+	a, st := placeMostPods(w)
+	px := st.pricing
+	if a.used.opened > 0 && px.worth != nil {
+		f := &hostFillSearch{w: w, prices: px}
+		px, _ = f.raisePrices(a, 5*millisecond)
+		px, _ = f.raiseFurther(px, a, 5*millisecond)
 	}
-	return a.lowerBound()
+	return px.lowerBound(a)
 }
 
 // One small pod needs a whole node, so the bound is the price of the cheapest that holds it; where a host could take
@@ -197,8 +199,8 @@ func newTrial(w *scenario.World, homeless []plan.Unplaced) *trial {
 	for _, pool := range w.Snapshot.Pools {
 		for _, typ := range market(pool) {
 			for _, o := range typ.Offerings {
-				if o.Available && pool.Requirements.Has(labelZone, o.Zone) && pool.Requirements.Has(labelCapacity, o.CapacityType) {
-					labels := map[string]string{labelZone: o.Zone, labelCapacity: o.CapacityType}
+				if o.Available && pool.Requirements.Has(instancetypes.LabelZone, o.Zone) && pool.Requirements.Has(instancetypes.LabelCapacityType, o.CapacityType) {
+					labels := map[string]string{instancetypes.LabelZone: o.Zone, instancetypes.LabelCapacityType: o.CapacityType}
 					t.sold = append(t.sold, trialOffer{labels, typ.Allocatable.Sub(t.daemon), o.Price})
 				}
 			}

@@ -14,7 +14,7 @@ func TestPodsThatSpreadAreReckonedWithAtTheirCheapest(t *testing.T) {
 	for domains := 2; domains <= 4; domains++ {
 		for n := 1; n <= 9; n++ {
 			for skew := 1; skew <= 3; skew++ {
-				x := classMembership{key: "zone", domains: make([]string, domains), skew: skew}
+				x := classMembership{evenSplit: evenSplit{key: "zone", domains: make([]string, domains), skew: skew}}
 				for d := range domains {
 					x.tied = append(x.tied, int32(d))
 				}

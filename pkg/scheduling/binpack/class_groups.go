@@ -25,6 +25,29 @@ type podClasses struct {
 	sharing    bool                 // pods of a class share volumes with others
 }
 
+// readPodClasses groups the pods of the snapshot that need a place, without those that are set aside. The teller tells
+// of stages about these classes.
+func readPodClasses(s cluster.Snapshot, all []cluster.StateNode, aside setAside) (*podClasses, stageTeller) {
+	cs := &podClasses{shapes: map[string]int{}, limits: cluster.ReadVolumeLimits(all), aside: aside}
+	stages := stageTeller{s.Follower, cs}
+	list, out := takeUnmodelled(findPendingPods(s, all))
+	list, left := aside.leaveOut(list)
+	cs.unmodelled = slices.Concat(out, left)
+	stages.tellStage(cluster.StageWhole, nil, "")
+	cs.sig = signatureWriter{labels: selectedLabelKeys(s), shared: sharedVolumes(s.Pods),
+		moving: nodesBeingReplaced(all)}
+	cs.list = groupPodClasses(list, cs.sig)
+	for _, k := range cs.list {
+		stages.tellStage(cluster.StageDemand, k, "")
+	}
+	cs.sharing = slices.ContainsFunc(cs.list, func(k *podClass) bool { return len(k.disks.shared) > 0 })
+	cs.waiting = make(map[*cluster.Pod]bool, len(list))
+	for _, p := range list {
+		cs.waiting[p] = true
+	}
+	return cs, stages
+}
+
 // distinctPriorities counts the distinct priorities of the pods.
 func (cs *podClasses) distinctPriorities() int {
 	seen := map[int32]bool{}
@@ -84,6 +107,7 @@ type podClass struct {
 	disks   podVolumes
 }
 
+// lastRelaxation is the class as far as it can be relaxed.
 func (k *podClass) lastRelaxation() *relaxedPod { return k.views[len(k.views)-1] }
 
 // classMember is one pod of a class in the making.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
 )
 
@@ -117,15 +118,40 @@ func canonicalKeys(rs []requirements.Requirement) []requirements.Requirement {
 func canonicalKey(key string) string {
 	switch key {
 	case "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone":
-		return labelZone
+		return instancetypes.LabelZone
 	case "failure-domain.beta.kubernetes.io/region":
-		return labelRegion
+		return instancetypes.LabelRegion
 	case "beta.kubernetes.io/arch":
-		return labelArch
+		return instancetypes.LabelArch
 	case "beta.kubernetes.io/os":
-		return labelOS
+		return instancetypes.LabelOS
 	case "beta.kubernetes.io/instance-type":
-		return labelType
+		return instancetypes.LabelType
 	}
 	return key
+}
+
+// hasSoftTaints reports whether any node or pool has a taint that pods may have to put up with.
+func hasSoftTaints(s cluster.Snapshot) bool {
+	return slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return slices.ContainsFunc(p.Taints, isSoft) }) ||
+		slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool { return slices.ContainsFunc(n.Taints, isSoft) })
+}
+
+func isSoft(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" }
+
+// topologyKeys adds the keys over which the pod spreads, or is near to or apart from others.
+func topologyKeys(p *cluster.Pod, keys map[string]bool) {
+	for _, c := range p.Spread {
+		keys[canonicalKey(c.Key)] = true
+	}
+	for _, list := range [][]cluster.AffinityTerm{p.Affinity, p.AntiAffinity} {
+		for _, t := range list {
+			keys[canonicalKey(t.Key)] = true
+		}
+	}
+	for _, list := range [][]cluster.WeightedAffinityTerm{p.Prefers, p.Avoids} {
+		for _, t := range list {
+			keys[canonicalKey(t.Term.Key)] = true
+		}
+	}
 }

@@ -17,8 +17,10 @@ type relaxedPod struct {
 	unbound  bool // neither preferences that count it nor rules about nobody else tie it to a domain
 }
 
+// ruleKind is what a rule asks for.
 type ruleKind int
 
+// Kinds of rules.
 const (
 	spread ruleKind = iota
 	avoid
@@ -78,6 +80,7 @@ const (
 	rankFollow        // near others
 )
 
+// placementRank is when pods of the view are divided over domains.
 func (v *relaxedPod) placementRank() int {
 	rank := rankFree
 	for _, r := range v.other {
@@ -110,4 +113,9 @@ func (k *podClass) requiredAffinityRules() []topologyRule {
 	v := k.lastRelaxation()
 	return slices.DeleteFunc(slices.Concat(v.host, v.other),
 		func(r topologyRule) bool { return r.what != follow || !r.required })
+}
+
+// pricedAs reports whether pods of the view are priced as those of the other view of the class.
+func (v *relaxedPod) pricedAs(o *relaxedPod) bool {
+	return v.admit == o.admit && slices.Equal(v.host, o.host) && slices.Equal(v.other, o.other)
 }

@@ -8,6 +8,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/fairshare"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
 )
@@ -146,7 +147,7 @@ func workOf(p *cluster.Pod) int64 {
 	keys := map[string]bool{}
 	topologyKeys(p, keys)
 	delete(keys, labelHost)
-	delete(keys, labelZone)
+	delete(keys, instancetypes.LabelZone)
 	return int64(workPerClass + workPerSelector*len(p.NodeSelector) + workPerRequirement*terms +
 		workPerPreference*preferred + workPerRule*rules + workPerSoftRule*soft*(soft+rules) + workPerKey*len(keys) +
 		workPerPort*len(p.HostPorts) + workPerToleration*len(p.Tolerations) + workPerWord*values)

@@ -33,23 +33,23 @@ func hostilePods(kind string, n int) (out []cluster.Pod) {
 		switch kind {
 		case "terms":
 			for j := range 100 {
-				p.NodeAffinity = append(p.NodeAffinity, []requirements.Requirement{notIn(labelType, 9*j, 9)})
+				p.NodeAffinity = append(p.NodeAffinity, []requirements.Requirement{notIn(instancetypes.LabelType, 9*j, 9)})
 			}
 		case "preferences":
 			for j := range 100 {
-				p.NodePrefers = append(p.NodePrefers, cluster.WeightedRequirements{Weight: int32(j), Requirements: []requirements.Requirement{notIn(labelType, 9*j, 9)}})
+				p.NodePrefers = append(p.NodePrefers, cluster.WeightedRequirements{Weight: int32(j), Requirements: []requirements.Requirement{notIn(instancetypes.LabelType, 9*j, 9)}})
 			}
 		case "apart":
 			for j := range 32 {
-				p.AntiAffinity = append(p.AntiAffinity, cluster.AffinityTerm{Key: labelZone, Selector: mine(j)})
+				p.AntiAffinity = append(p.AntiAffinity, cluster.AffinityTerm{Key: instancetypes.LabelZone, Selector: mine(j)})
 			}
 		case "spread":
 			for j := range 32 {
-				p.Spread = append(p.Spread, cluster.Spread{Key: labelZone, MaxSkew: 1, Selector: mine(j)})
+				p.Spread = append(p.Spread, cluster.Spread{Key: instancetypes.LabelZone, MaxSkew: 1, Selector: mine(j)})
 			}
 		case "softspread":
 			for j := range 32 {
-				p.Spread = append(p.Spread, cluster.Spread{Key: labelZone, MaxSkew: 1, Selector: mine(j), Soft: true})
+				p.Spread = append(p.Spread, cluster.Spread{Key: instancetypes.LabelZone, MaxSkew: 1, Selector: mine(j), Soft: true})
 			}
 		case "keys":
 			for j := range 32 {
@@ -57,7 +57,7 @@ func hostilePods(kind string, n int) (out []cluster.Pod) {
 			}
 		case "near":
 			for j := range 32 {
-				p.Prefers = append(p.Prefers, cluster.WeightedAffinityTerm{Weight: int32(j), Term: cluster.AffinityTerm{Key: labelZone, Selector: mine(j)}})
+				p.Prefers = append(p.Prefers, cluster.WeightedAffinityTerm{Weight: int32(j), Term: cluster.AffinityTerm{Key: instancetypes.LabelZone, Selector: mine(j)}})
 			}
 		case "resources":
 			for j := range 20 {
@@ -73,8 +73,8 @@ func hostilePods(kind string, n int) (out []cluster.Pod) {
 			}
 		case "small":
 			for j := range 5 {
-				p.NodeAffinity = append(p.NodeAffinity, []requirements.Requirement{notIn(labelType, 25*j, 5), notIn(labelZone, 25*j+5, 5),
-					notIn(labelArch, 25*j+10, 5), notIn("karpenter.k8s.aws/instance-family", 25*j+15, 5), notIn(labelCapacity, 25*j+20, 5)})
+				p.NodeAffinity = append(p.NodeAffinity, []requirements.Requirement{notIn(instancetypes.LabelType, 25*j, 5), notIn(instancetypes.LabelZone, 25*j+5, 5),
+					notIn(instancetypes.LabelArch, 25*j+10, 5), notIn("karpenter.k8s.aws/instance-family", 25*j+15, 5), notIn(instancetypes.LabelCapacityType, 25*j+20, 5)})
 			}
 		case "sizes":
 		}
@@ -190,13 +190,13 @@ func runningPods(s *cluster.Snapshot, n int, selects func(i, j int) *cluster.Sel
 		p := cluster.Pod{Namespace: "evil", Name: fmt.Sprintf("run-%d", i), UID: fmt.Sprint(i), Phase: "Running", NodeName: fmt.Sprintf("node-%d", i%20),
 			Need: resources.List{Pods: 1}}
 		for j := range 32 {
-			p.AntiAffinity = append(p.AntiAffinity, cluster.AffinityTerm{Key: labelZone, Selector: selects(i, j), NamespaceSelector: &cluster.Selector{}})
+			p.AntiAffinity = append(p.AntiAffinity, cluster.AffinityTerm{Key: instancetypes.LabelZone, Selector: selects(i, j), NamespaceSelector: &cluster.Selector{}})
 		}
 		s.Pods = append(s.Pods, p)
 	}
 	s.Namespaces = []cluster.Namespace{{Name: "default"}, {Name: "evil"}}
 	for i := range 20 {
-		s.Nodes = append(s.Nodes, cluster.Node{Name: fmt.Sprintf("node-%d", i), Ready: true, Labels: map[string]string{labelZone: "us-west-2a", labelHost: fmt.Sprintf("node-%d", i)},
+		s.Nodes = append(s.Nodes, cluster.Node{Name: fmt.Sprintf("node-%d", i), Ready: true, Labels: map[string]string{instancetypes.LabelZone: "us-west-2a", labelHost: fmt.Sprintf("node-%d", i)},
 			Allocatable: resources.List{CPU: 4000, Memory: 16 << 30, Pods: 110}})
 	}
 }
@@ -208,7 +208,7 @@ func TestTermsOfRunningPodsAreShared(t *testing.T) {
 	runningPods(&s, 100, func(i, j int) *cluster.Selector {
 		return &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", fmt.Sprintf("none-%d-%d", i, j))}}
 	})
-	s.Nodes = append(s.Nodes, cluster.Node{Name: "far", Ready: true, Labels: map[string]string{labelZone: "us-west-2a", labelHost: "far"},
+	s.Nodes = append(s.Nodes, cluster.Node{Name: "far", Ready: true, Labels: map[string]string{instancetypes.LabelZone: "us-west-2a", labelHost: "far"},
 		Allocatable: resources.List{CPU: 4000, Memory: 16 << 30, Pods: 110}})
 	s.Pods = append(s.Pods, cluster.Pod{Namespace: "blog", Name: "lone", UID: "lone", Phase: "Running", NodeName: "far", Need: resources.List{Pods: 1},
 		AntiAffinity: []cluster.AffinityTerm{{Key: labelHost, Namespaces: []string{"default"}, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "app-0000")}}}}})

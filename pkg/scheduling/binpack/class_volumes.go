@@ -1,7 +1,6 @@
 package binpack
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -26,6 +25,7 @@ type attachableVolumes struct {
 	there map[cluster.Volume]bool
 }
 
+// clone is a copy that may be changed.
 func (a attachableVolumes) clone() attachableVolumes {
 	if a.free == nil {
 		return a
@@ -106,59 +106,6 @@ func (d resourceDims) addVolumes(to []int64, disks podVolumes) {
 			to[at] += disks.count[i]
 		}
 	}
-}
-
-// addSharedVolumes adds, to a vector, the volumes that pods of the loads share.
-func (d resourceDims) addSharedVolumes(to []int64, loads []podLoad) {
-	var seen []cluster.Volume
-	for _, l := range loads {
-		for _, v := range l.view.class.disks.shared {
-			if at := slices.Index(d, volumesPrefix+v.Driver); at >= 0 && !slices.Contains(seen, v) {
-				seen = append(seen, v)
-				to[at]++
-			}
-		}
-	}
-}
-
-// tooManyVolumes says that no node of the offers is expected to attach all volumes of a pod, empty where one is.
-func tooManyVolumes(disks podVolumes, offers []*poolOffering) string {
-	for i, v := range disks.own {
-		var most int64
-		for _, o := range offers {
-			limit, limited := o.model.volumes[v.Driver]
-			if !limited {
-				limit = unlimitedVolumes
-			}
-			most = max(most, limit)
-		}
-		if disks.count[i] > most {
-			return fmt.Sprintf("it has %d volumes of %s, no instance type can have more than %d attached",
-				disks.count[i], v.Driver, most)
-		}
-	}
-	return ""
-}
-
-// attachableOnNew is what a new node can attach. Volumes that no other pod uses count as room, so it is asked for only
-// where pods share some.
-func (cs *podClasses) attachableOnNew(o *poolOffering) attachableVolumes {
-	if !cs.sharing {
-		return attachableVolumes{}
-	}
-	return attachableVolumes{free: maps.Clone(o.model.volumes), there: map[cluster.Volume]bool{}}
-}
-
-// volumeLimitsOf is how many volumes the drivers of a host attach. Of one that is not initialized yet its instance type
-// tells as long as the drivers do not. A node that reports no limit has none.
-func (en *existingNodes) volumeLimitsOf(h cluster.StateNode) map[string]int64 {
-	if h.Node != nil && (len(h.Node.VolumeLimits) > 0 || h.Initialized()) {
-		return h.Node.VolumeLimits
-	}
-	if m := en.catalog.byType[h.Offer().Type]; m != nil {
-		return m.volumes
-	}
-	return nil
 }
 
 // attachableOn finds what a node can attach beside the volumes of its pods.

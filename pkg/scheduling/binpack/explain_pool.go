@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
@@ -14,18 +15,18 @@ import (
 
 // poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
 func (e explainer) poolRefusal(v *relaxedPod, p *pool) string {
-	e.a.w.stages.tellStage(StageExplain, v.class, p)
+	e.a.w.stages.tellStage(cluster.StageExplain, v.class, p.Name)
 	var parts []string
 	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
 		parts = append(parts, "taint "+t.String()+" is not tolerated")
 	}
-	if why := v.conflictingLabels(p); why != "" {
+	if why := conflictingLabels(v, p); why != "" {
 		parts = append(parts, why)
 	}
 	switch {
 	case p.aside != "" && len(parts) == 0:
 		return p.aside
-	case p.aside == "" && !v.wantsOtherPools(p):
+	case p.aside == "" && !wantsOtherPools(v, p):
 		parts = append(parts, e.offerRefusals(v, p, len(parts) > 0)...)
 	}
 	return strings.Join(parts, " and ")
@@ -36,7 +37,7 @@ func (e explainer) poolRefusal(v *relaxedPod, p *pool) string {
 func (e explainer) offerRefusals(v *relaxedPod, p *pool, refused bool) []string {
 	var fitting, all, now []*poolOffering
 	for _, o := range p.offers {
-		if !refused && v.admit.firstAlternative(o) < 0 {
+		if !refused && o.firstAlternative(v.admit) < 0 {
 			continue
 		}
 		all = append(all, o)
@@ -47,7 +48,7 @@ func (e explainer) offerRefusals(v *relaxedPod, p *pool, refused bool) []string 
 			}
 		}
 	}
-	beside := e.a.w.catalog.besideDaemons(v, p)
+	beside := besideDaemons(e.a.w.catalog, v, p)
 	switch {
 	case len(p.models) == 0:
 		return []string{"no instance type meets its requirements"}
@@ -86,39 +87,7 @@ func (e explainer) overLimit(p *pool, offers []*poolOffering) string {
 			broken[name] = true
 		}
 	}
-	return e.limitTexts(p, broken)
-}
-
-// overLimitInPart names the limits that leave out some of the pool's types.
-func (e explainer) overLimitInPart(p *pool) string {
-	broken := map[string]bool{}
-	for _, m := range p.forSale {
-		for _, name := range p.exceededLimits(e.a.used.pools[p.id], m.typ.Capacity) {
-			broken[name] = true
-		}
-	}
-	return e.limitTexts(p, broken)
-}
-
-// limitTexts tells for each of the limits what it is and how much is used.
-func (e explainer) limitTexts(p *pool, broken map[string]bool) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(broken)) {
-		used := e.a.used.pools[p.id].list.Get(name)
-		if name == limitNodes {
-			used = e.a.used.pools[p.id].nodes
-		}
-		parts = append(parts, overText(p, name, used))
-	}
-	return strings.Join(parts, " and ")
-}
-
-func overText(p *pool, name string, used int64) string {
-	if name == cluster.LimitUSD {
-		return fmt.Sprintf("limit of %.4f USD/h would be exceeded: %.4f used", inUSD(p.Limits.Get(name)), inUSD(used))
-	}
-	return fmt.Sprintf("limit %s %s would be exceeded: %s used", name, resources.Format(name, p.Limits.Get(name)),
-		resources.Format(name, used))
+	return e.a.used.limitTexts(p, broken)
 }
 
 // onlyReserved reports whether the offers are all reserved, so that only other pods can be in the way.
@@ -127,7 +96,7 @@ func onlyReserved(offers []*poolOffering) bool {
 }
 
 // besideDaemons names the DaemonSets that keep the view off nodes of the pool that it could be on otherwise.
-func (cat *catalog) besideDaemons(v *relaxedPod, p *pool) string {
+func besideDaemons(cat *catalog, v *relaxedPod, p *pool) string {
 	if len(v.admit.exclusions) == 0 {
 		return ""
 	}
@@ -136,7 +105,7 @@ func (cat *catalog) besideDaemons(v *relaxedPod, p *pool) string {
 	for _, x := range v.admit.exclusions {
 		if slices.ContainsFunc(p.offers, func(o *poolOffering) bool {
 			return o.runs(x) &&
-				alone.firstAlternative(o) >= 0
+				o.firstAlternative(alone) >= 0
 		}) {
 			names = append(names, cat.admissions.daemons[x.daemon].pod.Key())
 		}
@@ -151,13 +120,13 @@ func (cat *catalog) besideDaemons(v *relaxedPod, p *pool) string {
 
 // wantsOtherPools reports whether the view wants nodes of other pools by their names; then it does not matter what this
 // one has.
-func (v *relaxedPod) wantsOtherPools(p *pool) bool {
+func wantsOtherPools(v *relaxedPod, p *pool) bool {
 	return !slices.ContainsFunc(v.admit.alternative,
-		func(alt requirements.Set) bool { return alt.Has(labelPool, p.Name) })
+		func(alt requirements.Set) bool { return alt.Has(api.LabelNodePool, p.Name) })
 }
 
 // conflictingLabels names what the view wants of labels that the pool itself rules out.
-func (v *relaxedPod) conflictingLabels(p *pool) string {
+func conflictingLabels(v *relaxedPod, p *pool) string {
 	var first []string
 	for _, alt := range v.admit.alternative {
 		var parts []string
@@ -323,14 +292,14 @@ func (r *poolRefusals) refusalLines() []string {
 }
 
 // inOrder are the pools, where there are many first those that have something for the pod.
-func (cat *catalog) inOrder(admit *nodeAdmission) []*pool {
+func inOrder(cat *catalog, admit *nodeAdmission) []*pool {
 	if !cat.hasMany() {
 		return cat.pools
 	}
 	var ranks [3][]*pool
 	for _, p := range cat.pools {
 		switch {
-		case !admit.mayAdmitPool(p):
+		case !p.mayAdmit(admit):
 			ranks[2] = append(ranks[2], p)
 		case p.aside != "":
 			ranks[1] = append(ranks[1], p)
@@ -339,4 +308,23 @@ func (cat *catalog) inOrder(admit *nodeAdmission) []*pool {
 		}
 	}
 	return slices.Concat(ranks[0], ranks[1], ranks[2])
+}
+
+// tooManyVolumes says that no node of the offers is expected to attach all volumes of a pod, empty where one is.
+func tooManyVolumes(disks podVolumes, offers []*poolOffering) string {
+	for i, v := range disks.own {
+		var most int64
+		for _, o := range offers {
+			limit, limited := o.model.volumes[v.Driver]
+			if !limited {
+				limit = unlimitedVolumes
+			}
+			most = max(most, limit)
+		}
+		if disks.count[i] > most {
+			return fmt.Sprintf("it has %d volumes of %s, no instance type can have more than %d attached",
+				disks.count[i], v.Driver, most)
+		}
+	}
+	return ""
 }

@@ -29,7 +29,7 @@ func (e explainer) explainUnplaced() []plan.Unplaced {
 
 // refusalsFor lists what kept the class from every pool, and what kept it back whatever the pool.
 func (e explainer) refusalsFor(k *podClass) []string {
-	e.a.w.stages.tellStage(StageExplain, k, nil)
+	e.a.w.stages.tellStage(cluster.StageExplain, k, "")
 	if len(k.lastRelaxation().wish.nodeAlternatives(true)) == 0 {
 		return []string{"no node can meet what the pod asks for: its node selector, node affinity and volumes contradict each other"}
 	}
@@ -39,7 +39,7 @@ func (e explainer) refusalsFor(k *podClass) []string {
 	out := slices.Sorted(maps.Keys(e.a.blocked[k.id]))
 	held := len(out) > 0
 	var pools poolRefusals
-	for _, p := range e.a.w.catalog.inOrder(k.lastRelaxation().admit) {
+	for _, p := range inOrder(e.a.w.catalog, k.lastRelaxation().admit) {
 		if !pools.wantsMore() {
 			continue
 		}
@@ -51,7 +51,8 @@ func (e explainer) refusalsFor(k *podClass) []string {
 		case e.a.w.s.Rules.MaxClaims == cluster.NoClaims:
 			pools.addRefusal(p.Name, "maxNodes or maxNodesPerMinute allows no new node now")
 		case e.a.used.claimsUsedUp():
-			pools.addRefusal(p.Name, fmt.Sprintf("the %d new nodes that one pass may make are used up, the next pass goes on", e.a.w.s.Rules.MaxClaims))
+			pools.addRefusal(p.Name, fmt.Sprintf(
+				"the %d new nodes that one pass may make are used up, the next pass goes on", e.a.w.s.Rules.MaxClaims))
 		case !held:
 			pools.addRefusal(p.Name, e.explainCrowding(k.lastRelaxation()))
 		}

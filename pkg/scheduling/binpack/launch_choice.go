@@ -1,82 +1,11 @@
 package binpack
 
 import (
-	"cmp"
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
-	"joiner.sh/pkg/model/requirements"
 )
-
-// mostTypes is the number of types that one launch can name.
-const mostTypes = 60
-
-// priceFlexibility is how much dearer than the cheapest type others may be that a launch names, as a factor, and how
-// many types a spot launch names at any price.
-func (f *optionFinder) priceFlexibility() (margin float64, minSpotInstanceTypes int) {
-	return cmp.Or(f.rules.InstanceTypePriceFactor, defaultPriceMargin),
-		cmp.Or(f.rules.MinSpotInstanceTypes, defaultSpotTypes)
-}
-
-// chooseOptions keeps the cheapest options: those within the price margin, more where spot needs them, and those that
-// the pool's minValues need.
-func (f *optionFinder) chooseOptions(opts []typeOption, set requirements.Set) []typeOption {
-	margin, minSpotInstanceTypes := f.priceFlexibility()
-	keep := markNeededForMinValues(opts, set)
-	n := 0
-	for _, is := range keep {
-		if is {
-			n++
-		}
-	}
-	for i, o := range opts {
-		if !keep[i] && n < mostTypes && (o.best.Price <= opts[0].best.Price*margin || o.spot &&
-			n < minSpotInstanceTypes) {
-			keep[i] = true
-			n++
-		}
-	}
-	var out []typeOption
-	for i, o := range opts {
-		if keep[i] {
-			out = append(out, o)
-		}
-	}
-	return out
-}
-
-// optionLimit tells when no launch would name any more options.
-type optionLimit struct {
-	margin               float64
-	minSpotInstanceTypes int // to be named at any price
-}
-
-func (f *optionFinder) optionLimitFor(set requirements.Set) optionLimit {
-	margin, minSpotInstanceTypes := f.priceFlexibility()
-	if !set.Has(labelCapacity, instancetypes.Spot) {
-		minSpotInstanceTypes = 0
-	}
-	return optionLimit{margin, minSpotInstanceTypes}
-}
-
-// reachedAt reports whether the options are enough when all others cost the price at least.
-func (e optionLimit) reachedAt(list []typeOption, price float64) bool {
-	if len(list) == 0 {
-		return false
-	}
-	least := list[0].best.Price
-	for _, o := range list {
-		least = min(least, o.best.Price)
-	}
-	n := 0
-	for _, o := range list {
-		if o.best.Price <= min(price, least*e.margin) || o.spot && o.best.Price <= price {
-			n++
-		}
-	}
-	return n >= mostTypes || price > least*e.margin && n >= e.minSpotInstanceTypes
-}
 
 // keepOffers are the options with those of their offers that are ok, without options that have none.
 func keepOffers(opts []typeOption, ok func(*poolOffering) bool) []typeOption {
@@ -147,14 +76,7 @@ func (x *plannedNode) tooSmall(used []int64, ports []cluster.HostPort) *poolOffe
 
 // excluded reports whether DaemonSets that nodes of the offer run keep any of the loads away.
 func excluded(loads []podLoad, o *poolOffering) bool {
-	return slices.ContainsFunc(loads, func(l podLoad) bool { return l.admit.excludes(o) })
-}
-
-// differsByOffer reports whether nodes of the model have more room, or other ports taken, in one place than in another.
-func (m *poolInstanceType) differsByOffer() bool {
-	return slices.ContainsFunc(m.sells, func(o *poolOffering) bool {
-		return !slices.Equal(o.daemons, m.sells[0].daemons) || !slices.Equal(o.room, m.sells[0].room)
-	})
+	return slices.ContainsFunc(loads, func(l podLoad) bool { return o.keepsOff(l.admit) })
 }
 
 // diversifyLaunches gives nodes of pools of capacity that have more than their share another choice, the cheapest spot

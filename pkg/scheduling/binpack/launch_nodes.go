@@ -9,6 +9,7 @@ import (
 
 	aws "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
@@ -28,7 +29,8 @@ func (pw *planWriter) planLaunches() []plan.Launch {
 	list, impossible := pw.plannedNodes()
 	for _, b := range impossible {
 		for i := len(b.load) - 1; i >= 0; i-- {
-			pw.a.takeOut(b, i, len(b.load[i].pods), "no instance type suits all pods that were planned for the same node")
+			pw.a.takeOut(b, i, len(b.load[i].pods),
+				"no instance type suits all pods that were planned for the same node")
 		}
 	}
 	out := make([]plan.Launch, len(list))
@@ -52,7 +54,7 @@ func (pw *planWriter) plannedNodes() (list []plannedNode, impossible []*bin) {
 		}
 		p := b.offer.model.pool
 		for _, l := range b.load {
-			pw.a.w.stages.tellStage(StageOptions, l.view.class, p)
+			pw.a.w.stages.tellStage(cluster.StageOptions, l.view.class, p.Name)
 		}
 		u := &pw.used[p.id]
 		u.list = u.list.Sub(b.takes)
@@ -115,11 +117,6 @@ func limitedOpening(b *bin, set requirements.Set) plannedNode {
 	return plannedNode{bin: b, set: b.low.applyTo(set), choice: b.offer, opts: onlyOption(b.offer)}
 }
 
-// onlyOption is the offer as all that may be launched.
-func onlyOption(o *poolOffering) []typeOption {
-	return []typeOption{{model: o.model, offers: []*poolOffering{o}, best: o}}
-}
-
 // plannedNode is a new node with what may stand in for its offer.
 type plannedNode struct {
 	bin    *bin
@@ -164,8 +161,9 @@ func (x plannedNode) asLaunch() plan.Launch {
 			zones, capacities = append(zones, x.Zone), append(capacities, x.CapacityType)
 		}
 	}
-	set = set.And(requirements.Of(labelType, l.Types...), requirements.Of(labelZone, zones...),
-		requirements.Of(labelCapacity, capacities...))
+	set = set.And(requirements.Of(instancetypes.LabelType, l.Types...),
+		requirements.Of(instancetypes.LabelZone, zones...),
+		requirements.Of(instancetypes.LabelCapacityType, capacities...))
 	set = withoutRestricted(set.AndSet(chooseCustomLabels(b.open,
 		func(r requirements.Requirement) string { return p.customLabelValues(r)[0] })))
 	set = withoutAbsent(set, p.req)
@@ -174,7 +172,7 @@ func (x plannedNode) asLaunch() plan.Launch {
 			l.Labels[r.Key] = v
 		}
 	}
-	l.Labels[labelPool], l.Labels[labelClass] = p.Name, p.Class
+	l.Labels[api.LabelNodePool], l.Labels[aws.LabelEC2NodeClass] = p.Name, p.Class
 	for _, x := range b.load {
 		l.Pods = append(l.Pods, x.pods...)
 		l.Requests = l.Requests.Add(x.view.class.pod.Need.Times(int64(len(x.pods))))

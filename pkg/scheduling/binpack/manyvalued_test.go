@@ -27,7 +27,7 @@ func partitioned(t *testing.T, pods ...cluster.Pod) cluster.Snapshot {
 	class.Placement = &instancetypes.Placement{ID: "pg-1", Name: "p", Strategy: "partition", Partitions: 3}
 	return cluster.Snapshot{Catalog: c, Classes: []instancetypes.Class{class}, Pods: pods, Pools: []cluster.Pool{{
 		Name: "default", Class: "default", Ready: true,
-		Requirements: requirements.NewSet(requirements.Of(labelCapacity, instancetypes.OnDemand)),
+		Requirements: requirements.NewSet(requirements.Of(instancetypes.LabelCapacityType, instancetypes.OnDemand)),
 	}}}
 }
 
@@ -82,7 +82,7 @@ func TestANodeThatNothingCanBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	pr := newProblem(w.Snapshot, w.Market)
-	a := pr.pack(pr.plainStrategy())
+	a := pr.pack(plainStrategy(pr, newPricing(pr)).strategy)
 	from := slices.IndexFunc(a.bins, func(b *bin) bool {
 		return slices.ContainsFunc(b.load, func(l podLoad) bool { return l.pods[0] == "default/a-1" })
 	})

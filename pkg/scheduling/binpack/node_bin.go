@@ -45,14 +45,12 @@ type podLoad struct {
 	pods    []string
 }
 
-// domainPin ties pods to one domain of a topology key.
-type domainPin struct{ key, domain string }
-
 // hasGuests reports whether the bin is a host on which the solution put pods that were not meant for it before.
 func (b *bin) hasGuests() bool {
 	return b.offer == nil && slices.ContainsFunc(b.load, func(l podLoad) bool { return !l.settled })
 }
 
+// clone is a copy whose room and counts may be changed.
 func (b *bin) clone() *bin {
 	c := *b
 	c.room, c.count, c.anti = slices.Clone(b.room), slices.Clone(b.count), slices.Clone(b.anti)
@@ -108,6 +106,7 @@ func fitCount(need, room []int64) int {
 	return int(n)
 }
 
+// portsConflict reports whether pods with these host ports cannot share a node.
 func portsConflict(a, b []cluster.HostPort) bool {
 	for _, x := range a {
 		for _, y := range b {

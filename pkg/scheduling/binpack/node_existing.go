@@ -21,6 +21,12 @@ type existingNodes struct {
 	hosts   []*bin
 }
 
+// newExistingNodes are the nodes and claims of the snapshot. Call findHosts before anything else.
+func newExistingNodes(s *cluster.Snapshot, all []cluster.StateNode, cat *catalog,
+	labels nodeLabelsByName) *existingNodes {
+	return &existingNodes{s: s, all: all, dims: cat.dims, catalog: cat, labels: labels}
+}
+
 // findHosts makes bins of the nodes and claims that take pods: initialized nodes first, then by name. Nobody waits for
 // a node that should have come long ago.
 func (en *existingNodes) findHosts(waiting map[*cluster.Pod]bool) {
@@ -56,10 +62,10 @@ func (en *existingNodes) findHosts(waiting map[*cluster.Pod]bool) {
 // hostBin is the host with the room that its pods and its daemons leave.
 func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin {
 	b := &bin{name: h.Name(), known: en.labels.labelsOf(h), exact: h.Registered(),
-		typed: h.Claim != nil && h.Claim.Labels[labelType] != "", taints: h.Taints(),
+		typed: h.Claim != nil && h.Claim.Labels[instancetypes.LabelType] != "", taints: h.Taints(),
 		disks: attachableOn(en.volumeLimitsOf(h), pods)}
 	if isAwaitingPods(h, en.s.Now) {
-		b.wanted = slices.DeleteFunc(NomineesOf(h.Claim), func(name string) bool {
+		b.wanted = slices.DeleteFunc(h.Claim.NominatedPods(), func(name string) bool {
 			return slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Key() == name })
 		})
 	}
@@ -67,7 +73,7 @@ func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin 
 	var daemons, running, used resources.List
 	never := en.catalog.oversizedOn(h.Pool())
 	for i, d := range en.catalog.admissions.daemons {
-		if d.admit.alternativeOn(b) >= 0 && d.pod.Need.FitsIn(h.Allocatable()) && !slices.Contains(never, i) {
+		if b.alternativeFor(d.admit) >= 0 && d.pod.Need.FitsIn(h.Allocatable()) && !slices.Contains(never, i) {
 			daemons = daemons.Add(d.pod.Need)
 			b.ports = append(b.ports, d.pod.HostPorts...)
 		}
@@ -168,4 +174,16 @@ func (en *existingNodes) standingSpot() spotUsage {
 		u.add(h.Offer(), h.Capacity().CPU, 1)
 	}
 	return u
+}
+
+// volumeLimitsOf is how many volumes the drivers of a host attach. Of one that is not initialized yet its instance type
+// tells as long as the drivers do not. A node that reports no limit has none.
+func (en *existingNodes) volumeLimitsOf(h cluster.StateNode) map[string]int64 {
+	if h.Node != nil && (len(h.Node.VolumeLimits) > 0 || h.Initialized()) {
+		return h.Node.VolumeLimits
+	}
+	if m := en.catalog.byType[h.Offer().Type]; m != nil {
+		return m.volumes
+	}
+	return nil
 }

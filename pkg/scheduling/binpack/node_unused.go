@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	awsv1 "joiner.sh/pkg/api/aws/v1"
+	aws "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
@@ -89,7 +89,7 @@ func (v *unusedNodes) refusedPod(h cluster.StateNode) (*cluster.Pod, bool) {
 		isAwaitingPods(h, v.s.Now) || isKeptFree(h) {
 		return nil, false
 	}
-	for _, key := range NomineesOf(h.Claim) {
+	for _, key := range h.Claim.NominatedPods() {
 		p := v.waiting[key]
 		if p == nil || !p.Created.Before(n.ReadySince) {
 			continue
@@ -114,6 +114,6 @@ func isKeptFree(h cluster.StateNode) bool {
 
 // isOfClass reports whether the claim was launched for the class as it is now, as far as refresh has written its hash.
 func isOfClass(c *cluster.Claim, class instancetypes.Class) bool {
-	return (class.Hash == "" || c.Annotations[awsv1.AnnotationHash] == class.Hash) && slices.ContainsFunc(class.Images,
+	return (class.Hash == "" || c.Annotations[aws.AnnotationHash] == class.Hash) && slices.ContainsFunc(class.Images,
 		func(i instancetypes.Image) bool { return i.ID == c.ImageID })
 }

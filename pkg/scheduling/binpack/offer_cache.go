@@ -78,7 +78,7 @@ func (d *OfferingCache) WhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 const mostLearnt = 2_000
 
 // countRemembered is how much is remembered of what was asked.
-func (w *problem) countRemembered() int {
+func countRemembered(w *problem) int {
 	n := len(w.admissions.byID) + len(w.classes.shapes)/10 + len(w.options.known)
 	for _, p := range w.catalog.pools {
 		n += len(p.some.known)
@@ -89,7 +89,7 @@ func (w *problem) countRemembered() int {
 // reuseFor makes the stock that of the snapshot, if that would have the same.
 func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	from, was := st.from, st.from.s
-	if len(s.Pools) > from.catalog.few || from.countRemembered() > 2*st.size+mostLearnt || !reflect.DeepEqual(
+	if len(s.Pools) > from.catalog.few || countRemembered(from) > 2*st.size+mostLearnt || !reflect.DeepEqual(
 		[]any{s.Pools, s.Classes, s.Daemons, s.Overlays, s.Rules, s.Observations()},
 		[]any{was.Pools, was.Classes, was.Daemons, was.Overlays, was.Rules, was.Observations()}) {
 		return false
@@ -107,7 +107,7 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 		!reflect.DeepEqual(namedValues(w.classes.list, w.s.Pods), from.catalog.named) {
 		return false
 	}
-	for _, ask := range from.asksOf(w) {
+	for _, ask := range asksOf(from, w) {
 		for _, p := range from.catalog.pools {
 			if !p.some.asks[ask] {
 				return false
@@ -119,7 +119,7 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	st.faces, st.seen = nodeLabelsByName{}, &identityCache{} // the objects of a pass are its own
 	if slices.ContainsFunc(from.catalog.pools, func(p *pool) bool { return len(p.reserved)+len(p.paid) > 0 }) {
 		from.catalog.countUse(from.all, st.sold)
-		st.few, st.worth = from.rankScarceOffers(), cachedPrices{}
+		st.few, st.worth = rankScarceOffers(from), cachedPrices{}
 	}
 	return true
 }

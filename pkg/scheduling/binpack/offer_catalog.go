@@ -33,6 +33,12 @@ type catalog struct {
 	weights *poolTiers               // once a node was wanted
 }
 
+// newCatalog is a catalog of no pools yet, in which up to few are all looked at.
+func newCatalog(dims resourceDims, as *admissions, few int) *catalog {
+	return &catalog{dims: dims, admissions: as, few: few, sold: offeredDomains{}, domains: map[filteredKey][]string{},
+		byType: map[string]*poolInstanceType{}}
+}
+
 // hasMany reports whether there are so many pools that not all are looked at.
 func (cat *catalog) hasMany() bool { return len(cat.pools) > cat.few }
 
@@ -47,7 +53,7 @@ type catalogBuilder struct {
 
 // findPools lists the pools that take part, the heaviest first and among equals the last by name first, with everything
 // they can launch.
-func (b *catalogBuilder) findPools(sells Offerings) {
+func (b *catalogBuilder) findPools(sells func(class string) []instancetypes.Type) {
 	c := b.catalog
 	sold := withoutMissing(*b.s, lowerToObserved(*b.s, overlays.ByPool(*b.s, sells)))
 	c.pools, c.skipped = usablePools(b.s)
@@ -56,7 +62,7 @@ func (b *catalogBuilder) findPools(sells Offerings) {
 	})
 	c.named = namedValues(b.classes.list, b.s.Pods)
 	for i, p := range c.pools {
-		b.stages.tellStage(StagePools, nil, p)
+		b.stages.tellStage(cluster.StagePools, nil, p.Name)
 		p.id, p.named = i, c.named
 		p.readRequirements(b.s.Rules.RelaxMinValues)
 	}
@@ -239,7 +245,7 @@ func (b *catalogBuilder) addModel(p *pool, t *instancetypes.Type) {
 		}
 		m.sells, p.offers, c.offers = append(m.sells, o), append(p.offers, o), append(c.offers, o)
 		for i, d := range as.daemons {
-			if d.admit.firstAlternative(o) >= 0 {
+			if o.firstAlternative(d.admit) >= 0 {
 				o.daemons = append(o.daemons, i)
 			}
 		}
@@ -248,68 +254,4 @@ func (b *catalogBuilder) addModel(p *pool, t *instancetypes.Type) {
 		m.typ, m.open = p.chargedType(m), m.openLabels()
 		p.models = append(p.models, m)
 	}
-}
-
-// namedValues lists the label values for labels that nobody but a pool decides which pods name that wait, or run and
-// may have to move: a pool has the same to offer whichever of them wait.
-func namedValues(classes []*podClass, pods []cluster.Pod) map[string][]string {
-	out := map[string][]string{}
-	for _, k := range classes {
-		addNamedValues(out, &k.pod)
-	}
-	for i := range pods {
-		if p := &pods[i]; p.NodeName != "" && p.Reschedulable() {
-			addNamedValues(out, p)
-		}
-	}
-	for key, list := range out { // each on its own
-		slices.Sort(list)
-		out[key] = slices.Compact(list)
-	}
-	return out
-}
-
-// addNamedValues adds the label values that the pod names, by label.
-func addNamedValues(to map[string][]string, p *cluster.Pod) {
-	for key, v := range p.NodeSelector { // sorted later
-		if !isWellKnownLabel(key) {
-			to[key] = append(to[key], v)
-		}
-	}
-	for _, term := range p.NodeAffinity {
-		for _, r := range term {
-			switch {
-			case isWellKnownLabel(r.Key):
-			case r.Not:
-				to[r.Key] = append(to[r.Key], anyValue(r)) // a node that keeps to it may get this
-			default:
-				to[r.Key] = append(to[r.Key], r.Values...)
-			}
-		}
-	}
-}
-
-// offeredDomains are the domains in which offers are, sorted, by topology key, once they were asked for.
-type offeredDomains map[string][]string
-
-func (d offeredDomains) domainsOf(key string, offers []*poolOffering) []string {
-	all, ok := d[key]
-	if ok {
-		return all
-	}
-	var last *poolInstanceType
-	for _, o := range offers {
-		if o.model == last && !perOffer(key) {
-			continue
-		}
-		last = o.model
-		all = append(all, o.domainsFor(key)...)
-		if len(all) > 1<<12 {
-			slices.Sort(all)
-			all = slices.Compact(all)
-		}
-	}
-	slices.Sort(all)
-	d[key] = slices.Compact(all)
-	return d[key]
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
 )
 
@@ -63,7 +64,7 @@ func filterAdmitting(offers []*poolOffering, asks []*nodeAdmission) []admittedOf
 	bits := make([]uint64, words*len(offers))
 	for i, ask := range asks { // what an admission knows of offers lies side by side
 		for j, o := range offers {
-			if ask.firstAlternative(o) >= 0 {
+			if o.firstAlternative(ask) >= 0 {
 				bits[j*words+i/64] |= 1 << (i % 64)
 			}
 		}
@@ -177,7 +178,7 @@ func excludedBy(o *poolOffering, asks []*nodeAdmission) string {
 	}
 	var text []byte
 	for _, a := range asks {
-		text = strconv.AppendBool(text, a.excludes(o))
+		text = strconv.AppendBool(text, o.keepsOff(a))
 	}
 	return string(text)
 }
@@ -228,7 +229,8 @@ func (o *poolOffering) sharesDomains(x *poolOffering) bool {
 // coversAdmission reports whether what is left will do for the admission.
 func (f undominatedOffers) coversAdmission(ask *nodeAdmission) bool {
 	for !f.asks[ask] {
-		if ask.wider == nil || ask.pin.key != labelZone && ask.pin.key != labelZoneID && ask.pin.key != labelCapacity {
+		if ask.wider == nil || ask.pin.key != instancetypes.LabelZone && ask.pin.key != instancetypes.LabelZoneID &&
+			ask.pin.key != instancetypes.LabelCapacityType {
 			return false
 		}
 		ask = ask.wider
@@ -269,6 +271,7 @@ func (p *pool) undominatedFor(asks []*nodeAdmission) []*poolOffering {
 	return out
 }
 
+// offersOf are the offers without what admits them.
 func offersOf(list []admittedOffer) []*poolOffering {
 	out := make([]*poolOffering, len(list))
 	for i, e := range list {
@@ -307,20 +310,7 @@ func (cat *catalog) undominatedOf(asks []*nodeAdmission) []*poolOffering {
 
 // concernedAdmissions are the admissions that may hold on nodes of the pool.
 func (p *pool) concernedAdmissions(asks []*nodeAdmission) []*nodeAdmission {
-	return slices.DeleteFunc(slices.Clone(asks), func(a *nodeAdmission) bool { return a.refusesPool(p) })
-}
-
-// distinctAdmissions keeps the first of equal admissions.
-func distinctAdmissions(asks []*nodeAdmission) []*nodeAdmission {
-	seen := make(map[*nodeAdmission]bool, len(asks))
-	var out []*nodeAdmission
-	for _, ask := range asks {
-		if !seen[ask] {
-			seen[ask] = true
-			out = append(out, ask)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(asks), func(a *nodeAdmission) bool { return p.refuses(a) })
 }
 
 // coversBits reports whether a has every bit of b.
@@ -333,6 +323,7 @@ func coversBits(a, b []uint64) bool {
 	return true
 }
 
+// atLeast reports whether a has all that b has.
 func atLeast(a, b []int64) bool {
 	for i := range b {
 		if a[i] < b[i] {

@@ -1,20 +1,13 @@
 package binpack
 
 import (
-	"math"
+	"fmt"
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
 )
-
-// millionths are the parts of a USD in which a limit on the price counts.
-const millionths = 1e6
-
-func inUSD(n int64) float64 { return float64(n) / millionths }
-
-// MillionthsUSD is an amount in USD in the unit of cluster.LimitUSD, rounded up.
-func MillionthsUSD(usd float64) int64 { return int64(math.Ceil(usd*millionths - 1e-6)) }
 
 // limitsPrice reports whether the pool bounds what its nodes cost.
 func (p *pool) limitsPrice() bool { return slices.Contains(p.Limited, cluster.LimitUSD) }
@@ -31,29 +24,16 @@ func (p *pool) chargedType(m *poolInstanceType) *instancetypes.Type {
 			dearest = max(dearest, o.Price)
 		}
 	}
-	t.Capacity = t.Capacity.With(cluster.LimitUSD, MillionthsUSD(dearest))
+	t.Capacity = t.Capacity.With(cluster.LimitUSD, cluster.MillionthsUSD(dearest))
 	return &t
 }
 
-// LimitCharge is what a host takes of its pool's bound on the price, in millionths of a USD per hour: the price of its
-// offer, or while it is not launched that of the dearest which its claim may become.
-func LimitCharge(h cluster.StateNode, types []instancetypes.Type) int64 {
-	is, dearest := h.Offer(), 0.0
-	for _, t := range types {
-		switch {
-		case is.Type == t.Name:
-			for _, o := range t.Offerings {
-				if o.Zone == is.Zone && o.CapacityType == is.CapacityType && len(o.Paid) == 0 {
-					return MillionthsUSD(max(0, o.Price))
-				}
-			}
-		case is.Type == "" && h.Claim != nil && h.Claim.Requirements.Has(labelType, t.Name):
-			for _, o := range t.Offerings {
-				if o.Available && o.Meets(h.Claim.Requirements) {
-					dearest = max(dearest, o.Price)
-				}
-			}
-		}
+// overText tells that the pool has used so much of a limit.
+func overText(p *pool, name string, used int64) string {
+	if name == cluster.LimitUSD {
+		return fmt.Sprintf("limit of %.4f USD/h would be exceeded: %.4f used", float64(p.Limits.Get(name))/1e6,
+			float64(used)/1e6)
 	}
-	return MillionthsUSD(dearest)
+	return fmt.Sprintf("limit %s %s would be exceeded: %s used", name, resources.Format(name, p.Limits.Get(name)),
+		resources.Format(name, used))
 }

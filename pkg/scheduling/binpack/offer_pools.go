@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 
+	aws "joiner.sh/pkg/api/aws/v1"
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
@@ -72,8 +74,8 @@ type poolOffering struct {
 func (p *pool) readRequirements(relaxMinValues bool) {
 	p.mayBeOneType = relaxMinValues ||
 		!slices.ContainsFunc(p.Requirements.All(), func(r requirements.Requirement) bool { return r.MinValues > 1 })
-	p.req = p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(labelPool, p.Name),
-		requirements.Of(labelClass, p.Class))
+	p.req = p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(api.LabelNodePool, p.Name),
+		requirements.Of(aws.LabelEC2NodeClass, p.Class))
 	for _, r := range p.req.All() {
 		if _, single := r.Single(); !single && !isWellKnownLabel(r.Key) {
 			p.open = append(p.open, r.Key)
@@ -138,7 +140,7 @@ func anyValue(r requirements.Requirement) string {
 
 // ofInstance reports whether the instance alone, and neither the pool nor a pod, decides the label's value.
 func ofInstance(key string) bool {
-	return isWellKnownLabel(key) && key != labelPool && key != labelClass
+	return isWellKnownLabel(key) && key != api.LabelNodePool && key != aws.LabelEC2NodeClass
 }
 
 // labelValues is what is known of a label of the model's nodes, many-valued where offers or pods decide; false when
@@ -188,7 +190,8 @@ func (p *pool) countUsage(hosts []cluster.StateNode, types func() []instancetype
 		c := h.Capacity()
 		if c.IsZero() && h.Claim != nil {
 			for _, t := range types() {
-				if h.Claim.Requirements.Has(labelType, t.Name) && h.Claim.Requirements.Intersects(t.Requirements) {
+				if h.Claim.Requirements.Has(instancetypes.LabelType, t.Name) &&
+					h.Claim.Requirements.Intersects(t.Requirements) {
 					c = c.Max(t.Capacity)
 				}
 			}
@@ -196,7 +199,7 @@ func (p *pool) countUsage(hosts []cluster.StateNode, types func() []instancetype
 		}
 		u.list = u.list.Add(c)
 		if p.limitsPrice() {
-			u.list = u.list.Add(resources.List{}.With(cluster.LimitUSD, LimitCharge(h, types())))
+			u.list = u.list.Add(resources.List{}.With(cluster.LimitUSD, h.LimitCharge(types())))
 		}
 	}
 	return u
@@ -206,7 +209,7 @@ func (p *pool) countUsage(hosts []cluster.StateNode, types func() []instancetype
 func (p *pool) exceededLimits(u poolUsage, capacity resources.List) []string {
 	var out []string
 	for _, name := range p.Limited {
-		if name == limitNodes {
+		if name == string(api.LimitNodes) {
 			if u.nodes+1 > p.Limits.Get(name) {
 				out = append(out, name)
 			}
@@ -227,15 +230,43 @@ func (cat *catalog) becomes(c cluster.Claim) []*poolOffering {
 			continue
 		}
 		for _, m := range p.models {
-			if !c.Requirements.Has(labelType, m.typ.Name) || !c.Requirements.Intersects(m.typ.Requirements) {
+			if !c.Requirements.Has(instancetypes.LabelType, m.typ.Name) ||
+				!c.Requirements.Intersects(m.typ.Requirements) {
 				continue
 			}
 			for _, o := range m.sells {
-				if c.Requirements.Has(labelZone, o.Zone) && c.Requirements.Has(labelCapacity, o.CapacityType) {
+				if c.Requirements.Has(instancetypes.LabelZone, o.Zone) &&
+					c.Requirements.Has(instancetypes.LabelCapacityType, o.CapacityType) {
 					out = append(out, o)
 				}
 			}
 		}
 	}
 	return out
+}
+
+// differsByOffer reports whether nodes of the model have more room, or other ports taken, in one place than in another.
+func (m *poolInstanceType) differsByOffer() bool {
+	return slices.ContainsFunc(m.sells, func(o *poolOffering) bool {
+		return !slices.Equal(o.daemons, m.sells[0].daemons) || !slices.Equal(o.room, m.sells[0].room)
+	})
+}
+
+// forParties are the offers that a node for certain pods may be of, cheapest first.
+func (p *pool) forParties() []*poolOffering {
+	if len(p.reserved) == 0 || !p.mayBeOneType {
+		return p.sale
+	}
+	return byPrice(slices.Concat(p.reserved, p.sale))
+}
+
+// chooseCustomLabels is one value for each label of the set that the launch has to choose: for those that instances
+// have EC2 decides, and what must not exist gets none.
+func chooseCustomLabels(set requirements.Set, value func(requirements.Requirement) string) (chosen requirements.Set) {
+	for _, r := range set.All() {
+		if !isWellKnownLabel(r.Key) && r.Key != aws.LabelEC2NodeClass && r.Operator() != requirements.DoesNotExist {
+			chosen = chosen.And(requirements.Of(r.Key, value(r)))
+		}
+	}
+	return chosen
 }

@@ -61,7 +61,7 @@ func (c *poolFilter) prepareFilter() {
 	for i := range c.b.s.Pods {
 		topologyKeys(&c.b.s.Pods[i], c.keys)
 	}
-	c.byPool = c.keys[labelPool]
+	c.byPool = c.keys[api.LabelNodePool]
 	for _, h := range c.b.all {
 		if h.Claim != nil && h.Allocatable().IsZero() {
 			c.named[h.Pool()] = true // what it may become has to be known
@@ -73,7 +73,7 @@ func (c *poolFilter) prepareFilter() {
 func (c *poolFilter) noteKeys(alternatives []requirements.Set) {
 	for _, alt := range alternatives {
 		for _, r := range alt.All() {
-			if r.Key != labelPool {
+			if r.Key != api.LabelNodePool {
 				c.keys[r.Key] = true
 				continue
 			}
@@ -86,7 +86,7 @@ func (c *poolFilter) noteKeys(alternatives []requirements.Set) {
 
 // asideReason says why nobody looks at what the pool can launch, empty when somebody does.
 func (c *poolFilter) asideReason(p *pool) string {
-	if !slices.ContainsFunc(c.asks, func(a *nodeAdmission) bool { return a.mayAdmitPool(p) }) && !c.named[p.Name] {
+	if !slices.ContainsFunc(c.asks, func(a *nodeAdmission) bool { return p.mayAdmit(a) }) && !c.named[p.Name] {
 		return "no pod that waits may be on its nodes"
 	}
 	if over := p.exhaustedLimits(); over != "" {
@@ -95,7 +95,7 @@ func (c *poolFilter) asideReason(p *pool) string {
 	if c.named[p.Name] || c.byPool {
 		return ""
 	}
-	unseen := []string{labelPool}
+	unseen := []string{api.LabelNodePool}
 	for _, r := range p.req.All() {
 		if !isWellKnownLabel(r.Key) && !c.keys[r.Key] {
 			unseen = append(unseen, r.Key)
@@ -110,10 +110,10 @@ func (c *poolFilter) asideReason(p *pool) string {
 	return ""
 }
 
-// mayAdmitPool reports whether the pod may be on nodes of the pool, as far as can be told without looking at what it
-// launches.
-func (a *nodeAdmission) mayAdmitPool(p *pool) bool {
-	if a.refusesPool(p) {
+// mayAdmit reports whether pods of the admission may be on nodes of the pool, as far as can be told without looking at
+// what it launches.
+func (p *pool) mayAdmit(a *nodeAdmission) bool {
+	if p.refuses(a) {
 		return false
 	}
 	return slices.ContainsFunc(a.alternative, func(alt requirements.Set) bool {
@@ -128,7 +128,7 @@ func (p *pool) exhaustedLimits() string {
 	var parts []string
 	for _, name := range p.Limited {
 		used := p.used.list.Get(name)
-		if name == limitNodes {
+		if name == string(api.LimitNodes) {
 			used = p.used.nodes
 		}
 		if used >= p.Limits.Get(name) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
@@ -28,7 +29,7 @@ func tenants(b testing.TB, n int) cluster.Snapshot {
 		team.Taints = []cluster.Taint{{Key: "team", Value: team.Name, Effect: "NoSchedule"}}
 		team.Weight = 5
 		odd.Labels = map[string]string{"odd": odd.Name}
-		odd.Limited, odd.Limits = []string{limitNodes}, resources.List{}.With(limitNodes, 3)
+		odd.Limited, odd.Limits = []string{string(api.LimitNodes)}, resources.List{}.With(string(api.LimitNodes), 3)
 		s.Pools = append(s.Pools, team, alike, odd)
 		p := cluster.Pod{
 			Namespace: "default", Name: fmt.Sprintf("any-%05d", i), Phase: "Pending", Unscheduled: true,
@@ -95,8 +96,8 @@ func TestPoolsLeftOutAreNotMissed(t *testing.T) {
 				w.Snapshot.Pools = append(w.Snapshot.Pools, p)
 			}
 		}
-		all := func(w *scenario.World) plan.Plan { return newProblemUpTo(w.Snapshot, w.Market, 1000).solve() }
-		some := func(w *scenario.World) plan.Plan { return newProblemUpTo(w.Snapshot, w.Market, 0).solve() }
+		all := func(w *scenario.World) plan.Plan { return solveProblem(newProblemUpTo(w.Snapshot, w.Market, 1000)) }
+		some := func(w *scenario.World) plan.Plan { return solveProblem(newProblemUpTo(w.Snapshot, w.Market, 0)) }
 		want, got := all(w), some(w)
 		for _, fault := range w.Check(got) {
 			t.Errorf("seed %d: %s", seed, fault)

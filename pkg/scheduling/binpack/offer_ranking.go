@@ -57,6 +57,7 @@ type pricedNeed struct {
 	shape int
 }
 
+// newRanking ranks the offers by each of so many resources.
 func newRanking(offers []*poolOffering, dims int) *shareRanking {
 	return &shareRanking{offers: offers, by: make([]*rankedOffers, dims), known: map[pricedNeed]float64{}}
 }
@@ -101,7 +102,7 @@ func (r *shareRanking) minShareOf(admit *nodeAdmission, needs []int64) float64 {
 			break
 		}
 		if s := dominantShare(needs, e.offer.room); s <= 1 && e.offer.Price*s < best &&
-			admit.firstAlternative(e.offer) >= 0 {
+			e.offer.firstAlternative(admit) >= 0 {
 			best = e.offer.Price * s
 		}
 	}
@@ -152,7 +153,7 @@ func (cat *catalog) cheapestNode(v *relaxedPod) float64 {
 			if o.Price >= best {
 				break
 			}
-			if fitCount(v.class.need, o.room) > 0 && v.admit.firstAlternative(o) >= 0 {
+			if fitCount(v.class.need, o.room) > 0 && o.firstAlternative(v.admit) >= 0 {
 				best = o.Price
 			}
 		}

@@ -8,16 +8,16 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// reservationSlots is how many instances the capacity reservations have room for, by their ids. Claims that are not
-// launched yet and are bound to one reservation have taken theirs.
-func (w *problem) reservationSlots() map[string]int64 {
+// reservationSlots is how many instances the capacity reservations have room for, by their ids, beside what room the
+// commitments have. Claims that are not launched yet and are bound to one reservation have taken theirs.
+func (cat *catalog) reservationSlots(all []cluster.StateNode, committed map[string]int64) map[string]int64 {
 	out := map[string]int64{}
-	for _, r := range w.catalog.bookable {
+	for _, r := range cat.bookable {
 		if have, ok := out[r.ID]; !ok || r.Remaining < have {
 			out[r.ID] = r.Remaining // the least that is said anywhere
 		}
 	}
-	for _, h := range w.all {
+	for _, h := range all {
 		if len(out) == 0 || h.Claim == nil || h.Claim.ProviderID != "" || h.Deleting() {
 			continue
 		}
@@ -25,7 +25,7 @@ func (w *problem) reservationSlots() map[string]int64 {
 			out[id]--
 		}
 	}
-	maps.Copy(out, w.committed)
+	maps.Copy(out, committed)
 	return out
 }
 
@@ -60,5 +60,5 @@ func reservationOf(c cluster.Claim) string {
 // reserves reports whether the pool uses a capacity reservation that can take a pod of the class, were it alone.
 func (p *pool) reserves(k *podClass, admit *nodeAdmission) bool {
 	return p.mayBeOneType && slices.ContainsFunc(p.reserved,
-		func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && admit.firstAlternative(o) >= 0 })
+		func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && o.firstAlternative(admit) >= 0 })
 }

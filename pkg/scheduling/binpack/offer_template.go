@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	aws "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
@@ -19,8 +20,8 @@ import (
 // the choice is only what is cheapest now. Where nothing is to be had, refused says why. relax takes a minValues that
 // cannot be met as a wish.
 func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l plan.Launch, refused string) {
-	set := p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(labelPool, p.Name),
-		requirements.Of(labelClass, p.Class))
+	set := p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(api.LabelNodePool, p.Name),
+		requirements.Of(aws.LabelEC2NodeClass, p.Class))
 	l = plan.Launch{Pool: p.Name, Class: p.Class, Taints: p.Taints, Startup: p.StartupTaints,
 		Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Annotations)}
 	if l.Labels == nil {
@@ -34,7 +35,7 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 		l.Labels[r.Key], _ = r.Single()
 	}
 	set = set.AndSet(chosen)
-	l.Labels[labelPool], l.Labels[labelClass] = p.Name, p.Class
+	l.Labels[api.LabelNodePool], l.Labels[aws.LabelEC2NodeClass] = p.Name, p.Class
 	seen := map[string]map[string]bool{}
 	for _, t := range types {
 		available := availableOfferings(t, set)
@@ -70,17 +71,6 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 	l.Requirements = low.applyTo(set)
 	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(short != "")
 	return l, ""
-}
-
-// chooseCustomLabels is one value for each label of the set that the launch has to choose: for those that instances
-// have EC2 decides, and what must not exist gets none.
-func chooseCustomLabels(set requirements.Set, value func(requirements.Requirement) string) (chosen requirements.Set) {
-	for _, r := range set.All() {
-		if !isWellKnownLabel(r.Key) && r.Key != labelClass && r.Operator() != requirements.DoesNotExist {
-			chosen = chosen.And(requirements.Of(r.Key, value(r)))
-		}
-	}
-	return chosen
 }
 
 // availableOfferings are the offerings of the type that may come and are to be had.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/testing/scenario"
 )
 
@@ -23,7 +24,7 @@ func TestTemplateNodeLowersMinValues(t *testing.T) {
 	if refused != "" || l.Annotations[api.AnnotationMinValuesRelaxed] != "true" {
 		t.Errorf("refused %q, annotations %v", refused, l.Annotations)
 	}
-	for key, want := range map[string]int{labelZone: 1, labelCapacity: 2, "team": 0} {
+	for key, want := range map[string]int{instancetypes.LabelZone: 1, instancetypes.LabelCapacityType: 2, "team": 0} {
 		if r, ok := l.Requirements.Get(key); !ok || r.MinValues != want {
 			t.Errorf("%s: minValues %d, want %d", key, r.MinValues, want)
 		}

@@ -32,19 +32,20 @@ func (x *poolTiers) tierSells(i int, admit *nodeAdmission, k *podClass) bool {
 	yes, ok := x.known[i][id]
 	if !ok {
 		yes = slices.ContainsFunc(x.pools[i], func(p *pool) bool {
-			return !admit.refusesPool(p) && slices.ContainsFunc(p.sale,
-				func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && admit.firstAlternative(o) >= 0 })
+			return !p.refuses(admit) && slices.ContainsFunc(p.sale,
+				func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && o.firstAlternative(admit) >= 0 })
 		})
 		x.known[i][id] = yes
 	}
 	return yes
 }
 
-// heaviestTier is the index of the heaviest pools that sell a node for the batch, -1 for none.
-func (cat *catalog) heaviestTier(l *podBatch) int {
+// heaviestTier is the index of the heaviest pools that sell a node for pods of the class with the admission, -1 for
+// none.
+func (cat *catalog) heaviestTier(admit *nodeAdmission, k *podClass) int {
 	x := cat.byWeight()
 	for i := range x.pools {
-		if x.tierSells(i, l.admit, l.view.class) {
+		if x.tierSells(i, admit, k) {
 			return i
 		}
 	}
@@ -57,7 +58,7 @@ func (cat *catalog) homeIn(v *relaxedPod, pins []domainPin) int {
 		return 0
 	}
 	admit := cat.admissions.pinnedAdmission(v.admit, pins)
-	if i := cat.heaviestTier(&podBatch{view: v, admit: admit}); i >= 0 {
+	if i := cat.heaviestTier(admit, v.class); i >= 0 {
 		return i
 	}
 	return slices.IndexFunc(cat.byWeight().pools, func(pools []*pool) bool {

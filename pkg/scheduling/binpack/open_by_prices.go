@@ -32,7 +32,7 @@ const (
 // most worth for its price, and makes a few such nodes.
 type priceGuide struct {
 	a      *solution
-	prices *shadowPrices // the classes of its groups are classes of these
+	prices podPrices // the classes of its groups are classes of these
 	items  []batchGroup
 	filler *lowerbound.KnapsackSolver
 	cands  []*candidate
@@ -57,7 +57,7 @@ type batchGroup struct {
 }
 
 // newPriceGuide returns a guide to new nodes and hosts by the prices.
-func newPriceGuide(a *solution, prices *shadowPrices) *priceGuide {
+func newPriceGuide(a *solution, prices podPrices) *priceGuide {
 	return &priceGuide{a: a, prices: prices, memory: &guideMemory{}}
 }
 
@@ -68,7 +68,7 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 	offers := op.candidateOffers(pools, batches)
 	g.prepareGroups(offers, batches)
 	sift, priced, since, again := true, math.Inf(1), 0, stale
-	if g.prices.solver.ClassCount() > manyClasses {
+	if g.prices.rowCount() > manyClasses {
 		again = staler
 	}
 	for !op.a.used.claimsUsedUp() && g.countRemaining() {
@@ -103,7 +103,7 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 
 // prepareGroups finds the groups of the batches, and the candidates that hold pods of some of them.
 func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) {
-	p := g.prices
+	classes, groupCaps := g.prices.priceClasses()
 	type alike struct {
 		class int32
 		admit *nodeAdmission
@@ -111,13 +111,13 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) 
 	g.memory.reserveBatches(len(batches))
 	g.items = g.memory.groups
 	ids := make(map[alike]int, len(batches))
-	g.filler = lowerbound.NewFiller(len(g.a.w.dims), p.problem.Caps)
+	g.filler = lowerbound.NewFiller(len(g.a.w.dims), groupCaps)
 	for _, l := range batches {
 		if l.left == 0 {
 			continue
 		}
 		most := g.a.w.topology.maxPodsByHostRules(l.view, hostSite{count: noneLeft, anti: noneLeft, total: g.a.total})
-		id := alike{p.classOf(l.view.class, l.pins), l.admit}
+		id := alike{g.prices.classOf(l.view.class, l.pins), l.admit}
 		if i, ok := ids[id]; ok {
 			it := &g.items[i]
 			it.batches, it.caps = append(it.batches, l), append(it.caps, most)
@@ -125,11 +125,11 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) 
 		}
 		ids[id] = len(g.items)
 		g.items = append(g.items, g.memory.newGroup(id.class, l, most))
-		g.filler.Need = append(g.filler.Need, p.problem.Classes[id.class].Need...)
-		g.filler.Group = append(g.filler.Group, p.problem.Classes[id.class].Group)
+		g.filler.Need = append(g.filler.Need, classes[id.class].Need...)
+		g.filler.Group = append(g.filler.Group, classes[id.class].Group)
 	}
 	g.filler.Value = make([]float64, len(g.items))
-	g.findCandidates(offers, p.units)
+	g.findCandidates(offers, g.prices.scaleUnits())
 }
 
 // findCandidates finds the offers that hold pods of some group.
@@ -158,7 +158,7 @@ func (g *priceGuide) fitCount(l *podBatch, at int, o *poolOffering) int {
 	if g.fits != nil {
 		return g.fits(l, at)
 	}
-	if n := fitCount(l.view.class.need, o.room); n > 0 && l.admit.firstAlternative(o) >= 0 {
+	if n := fitCount(l.view.class.need, o.room); n > 0 && o.firstAlternative(l.admit) >= 0 {
 		return n
 	}
 	return 0
@@ -181,7 +181,8 @@ func (g *priceGuide) countRemaining() bool {
 
 // repriceRemaining asks what the pods that are left are worth while that part of the hosts is empty.
 func (g *priceGuide) repriceRemaining(hosts float64) {
-	count := make([]float64, len(g.prices.classes))
+	classes, _ := g.prices.priceClasses()
+	count := make([]float64, len(classes))
 	for _, it := range g.items {
 		count[it.class] += float64(it.all)
 	}

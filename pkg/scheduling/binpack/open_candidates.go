@@ -61,7 +61,7 @@ func (op nodeOpener) withoutOversized(pools []*pool, cands []*poolOffering, batc
 	}
 	most := math.Inf(1)
 	for _, o := range cands {
-		if o.Price < most && atLeast(o.room, all) && o.suitsAll(batches) {
+		if o.Price < most && atLeast(o.room, all) && suitsAll(o, batches) {
 			most = o.Price
 		}
 	}
@@ -72,13 +72,13 @@ func (op nodeOpener) withoutOversized(pools []*pool, cands []*poolOffering, batc
 }
 
 // suitsAll reports whether the labels of one node of the offer can be what all batches that wait want.
-func (o *poolOffering) suitsAll(batches []*podBatch) bool {
+func suitsAll(o *poolOffering, batches []*podBatch) bool {
 	open := o.model.open
 	for _, l := range batches {
 		if l.left == 0 {
 			continue
 		}
-		alt := l.admit.firstAlternativeOn(o, open)
+		alt := o.firstAlternativeBeside(l.admit, open)
 		if alt < 0 {
 			return false
 		}
@@ -173,7 +173,7 @@ func (op nodeOpener) arrangeBatches(c *candidate, batches []*podBatch) {
 	}
 	some := make([]dense, 0, len(batches))
 	for _, l := range batches {
-		if l.left == 0 || l.admit.firstAlternative(c.offer) < 0 {
+		if l.left == 0 || c.offer.firstAlternative(l.admit) < 0 {
 			continue
 		}
 		if s := dominantShare(l.view.class.need, c.offer.room); s <= 1 {
@@ -256,7 +256,7 @@ func (g *upperBound) maxWorth(o *poolOffering) float64 {
 	sum := 0.0
 	for i, l := range g.batches {
 		g.fits[i] = 0
-		if l.admit.firstAlternative(o) >= 0 {
+		if o.firstAlternative(l.admit) >= 0 {
 			g.fits[i] = min(l.left, fitCount(l.view.class.need, o.room))
 			sum += float64(g.fits[i]) * l.value
 		}

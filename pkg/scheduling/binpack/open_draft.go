@@ -39,7 +39,7 @@ func newDraft(a *solution, o *poolOffering) *nodeDraft {
 			return n
 		},
 		count: func(i int) int { return d.count[i] }, anti: func(i int) int { return d.anti[i] }, total: a.total,
-		ports: slices.Clone(o.ports), disks: a.w.classes.attachableOnNew(o),
+		ports: slices.Clone(o.ports), disks: o.attachableOnNew(a.w.classes),
 	}
 	return d
 }
@@ -91,9 +91,9 @@ func (d *nodeDraft) takePods(l *podBatch, n int) int {
 	}
 	var alt int
 	if d.host != nil {
-		alt = l.admit.alternativeOn(d.host)
+		alt = d.host.alternativeFor(l.admit)
 	} else {
-		alt = l.admit.firstAlternativeOn(d.offer, d.open)
+		alt = d.offer.firstAlternativeBeside(l.admit, d.open)
 	}
 	if alt < 0 || have >= 0 && d.takes[have].alt != alt {
 		return 0

@@ -6,8 +6,9 @@ import (
 	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
-// mostFleetWork is how much work may go into the nodes of one fleet, much more than is expected.
-const mostFleetWork = 3 * mostWork
+// mostFleetWork is how much work, of about a nanosecond each, may go into the nodes of one fleet: three times what a
+// whole plan takes at most.
+const mostFleetWork = 12_000_000_000
 
 // openFleet makes new nodes in the pools for all batches together. What rules keep from the nodes that it was meant for
 // is left over.
@@ -24,9 +25,10 @@ func (op nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
 	if !g.countRemaining() {
 		return
 	}
-	p := lowerbound.CoverProblem{Caps: g.prices.problem.Caps}
+	classes, groupCaps := g.prices.priceClasses()
+	p := lowerbound.CoverProblem{Caps: groupCaps}
 	for _, it := range g.items {
-		c := g.prices.problem.Classes[it.class]
+		c := classes[it.class]
 		p.Classes = append(p.Classes, lowerbound.PriceClass{Need: c.Need, Group: c.Group, Count: float64(it.all),
 			Most: float64(max(1, it.left))})
 	}

@@ -22,8 +22,8 @@ func TestFleetsOfFewTypes(t *testing.T) {
 		}
 		p := decide(world)
 		w := newProblem(world.Snapshot, world.Market)
-		one := w.packByPrices(w.plainStrategy())
-		improveByLocalSearch(one, searchLimit{steps: defaultSearchSteps})
+		one := packByPrices(w, plainStrategy(w, newPricing(w)))
+		improveByLocalSearch(one, one.strategy.prices.(*pricing), searchLimit{steps: defaultSearchSteps})
 		if len(p.Unplaced) > 0 || one.waiting() > 0 {
 			t.Fatalf("seed %d: %d pods have no place, and %d", seed, len(p.Unplaced), one.waiting())
 		}

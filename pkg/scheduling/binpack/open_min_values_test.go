@@ -16,7 +16,7 @@ func TestPodsJoinANodeAtTheLimitOfItsPool(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newProblem(world.Snapshot, world.Market)
-		a := w.newSolution(w.plainStrategy())
+		a := w.newSolution(plainStrategy(w, newPricing(w)).strategy)
 		batches := newPacking(a, &lessons{}).divideIntoBatches(w.classes.list)
 		if len(batches) != 2 || batches[0].view.class.pods[0] != "default/first-1" {
 			t.Fatalf("%d batches", len(batches))

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -17,9 +18,7 @@ func (op nodeOpener) openNodes(batches []*podBatch) {
 	if slices.ContainsFunc(batches, func(l *podBatch) bool { return l.view.class.stays }) {
 		batches = slices.DeleteFunc(slices.Clone(batches), func(l *podBatch) bool { return l.view.class.stays })
 	}
-	if op.a.w.worth == nil {
-		op.a.w.worth = op.a.w.findShadowPrices(func(k *podClass) int { return len(op.a.rest[k.id]) }, false)
-	}
+	op.a.strategy.prices.worthOf(op.a)
 	op.openAll(batches)
 	if op.a.used.spotCeiling > 0 && slices.ContainsFunc(batches, func(l *podBatch) bool { return l.left > 0 }) {
 		before := op.a.used.spotCeiling
@@ -83,7 +82,7 @@ func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (ope
 	p := o.model.pool
 	times := most
 	for _, t := range takes {
-		a.w.stages.tellStage(StageOpen, t.batch.view.class, p)
+		a.w.stages.tellStage(cluster.StageOpen, t.batch.view.class, p.Name)
 		times = min(times, t.batch.left/t.n)
 		if slices.ContainsFunc(t.batch.view.host, func(r topologyRule) bool { return r.what == follow }) {
 			times = 1
@@ -129,7 +128,7 @@ func (a *solution) newBin(o *poolOffering, capacity resources.List) *bin {
 	counters := len(a.w.topology.counters)
 	return &bin{
 		offer: o, takes: capacity, taints: o.model.pool.Taints, open: o.model.open, room: slices.Clone(o.room),
-		disks: a.w.classes.attachableOnNew(o),
+		disks: o.attachableOnNew(a.w.classes),
 		ports: slices.Clone(o.ports), count: make([]int, counters), anti: make([]int, counters),
 	}
 }

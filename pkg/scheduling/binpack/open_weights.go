@@ -3,6 +3,7 @@ package binpack
 import (
 	"slices"
 
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -99,7 +100,7 @@ func (op nodeOpener) byHeaviestTier(batches []*podBatch) (at [][]*podBatch, some
 		if l.left == 0 {
 			continue
 		}
-		if i := op.a.w.catalog.heaviestTier(l); i >= 0 {
+		if i := op.a.w.catalog.heaviestTier(l.admit, l.view.class); i >= 0 {
 			if len(at[i]) == 0 {
 				some++
 			}
@@ -116,7 +117,7 @@ func (op nodeOpener) limitsLeaveRoom(pools []*pool, batches []*podBatch) bool {
 		all = all.Add(l.view.class.pod.Need.Times(2 * int64(l.left)))
 	}
 	return !slices.ContainsFunc(pools, func(p *pool) bool {
-		return slices.Contains(p.Limited, limitNodes) || p.limitsPrice() || op.a.used.exceedsLimits(p, all)
+		return slices.Contains(p.Limited, string(api.LimitNodes)) || p.limitsPrice() || op.a.used.exceedsLimits(p, all)
 	})
 }
 

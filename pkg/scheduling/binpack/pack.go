@@ -35,11 +35,17 @@ func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Typ
 	return types
 }
 
+// ProveLowerBound is what any plan for the pods of the snapshot costs at least, in USD per hour. It is higher than the
+// bound of Pods and takes longer.
+func ProveLowerBound(s cluster.Snapshot, sells Offerings) float64 {
+	return proveLowerBound(newProblem(s, sells))
+}
+
 // Pods decides where every pod without a place goes. It depends on nothing but the snapshot: equal snapshots give equal
 // plans, in whatever order their lists are.
 func Pods(s cluster.Snapshot) plan.Plan { return PodsFrom(s, ResolveOfferings(s)) }
 
 // PodsFrom is Pods with the market given, which is worth keeping where the same question is asked of many snapshots.
 func PodsFrom(s cluster.Snapshot, sells Offerings) plan.Plan {
-	return newProblem(s, sells).solve()
+	return solveProblem(newProblem(s, sells))
 }

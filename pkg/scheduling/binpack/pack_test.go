@@ -56,11 +56,11 @@ func TestBoundHoldsForOtherPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newProblem(world.Snapshot, world.Market)
-		first := w.pack(w.plainStrategy())
+		first := w.pack(plainStrategy(w, newPricing(w)).strategy)
 		w = newProblem(world.Snapshot, world.Market)
-		shares := w.plainStrategy()
+		shares := plainStrategy(w, newPricing(w))
 		shares.guide = byCostShare
-		second := w.pack(shares)
+		second := w.pack(shares.strategy)
 		same := first.used.opened > 0
 		for i := range first.rest {
 			same = same && len(first.rest[i]) == len(second.rest[i])
@@ -69,7 +69,7 @@ func TestBoundHoldsForOtherPlans(t *testing.T) {
 			continue
 		}
 		compared++
-		if b := first.lowerBound(); b > min(first.newNodePrice(), second.newNodePrice())*(1+1e-9) {
+		if b := first.strategy.prices.(*pricing).lowerBound(first); b > min(first.newNodePrice(), second.newNodePrice())*(1+1e-9) {
 			t.Errorf("seed %d: bound %v, but plans cost %v and %v", seed, b, first.newNodePrice(), second.newNodePrice())
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"joiner.sh/pkg/model/cluster"
 )
 
 // settleSpread puts pods that spread over domains into the room there is, as far as their skew allows, before they are
@@ -95,8 +97,8 @@ func (a *solution) joinBin(l *podBatch, b *bin) bool {
 	if n == 0 {
 		return false
 	}
-	a.w.stages.tellStage(StagePlace, l.view.class, nil)
-	if b.offer == nil && l.admit.alternativeOn(b) < 0 {
+	a.w.stages.tellStage(cluster.StagePlace, l.view.class, "")
+	if b.offer == nil && b.alternativeFor(l.admit) < 0 {
 		return false
 	}
 	if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n == 0 || l.whole && n < l.left {
@@ -118,12 +120,12 @@ func (a *solution) joinBin(l *podBatch, b *bin) bool {
 // alternativeFor returns the alternative under which the batch may join the bin, -1 for none.
 func (a *solution) alternativeFor(l *podBatch, b *bin) int {
 	if b.offer == nil {
-		return l.admit.alternativeOn(b)
+		return b.alternativeFor(l.admit)
 	}
 	for _, p := range l.pins {
 		if d := b.domainOf(p.key); d != p.domain {
 			return -1
 		}
 	}
-	return l.admit.firstAlternativeOn(b.offer, b.open)
+	return b.offer.firstAlternativeBeside(l.admit, b.open)
 }

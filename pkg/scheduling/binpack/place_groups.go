@@ -146,14 +146,6 @@ func (gp groupPlacer) cheapestNew(pools []*pool, table []batchTake) (best *nodeD
 	return best
 }
 
-// forParties are the offers that a node for certain pods may be of, cheapest first.
-func (p *pool) forParties() []*poolOffering {
-	if len(p.reserved) == 0 || !p.mayBeOneType {
-		return p.sale
-	}
-	return byPrice(slices.Concat(p.reserved, p.sale))
-}
-
 // hold keeps a party that found no seat from being scattered as long as some of its guests may give up a preference. A
 // guest whose preferences leave it no domain has no batch.
 func (gp groupPlacer) hold(now []*podClass, p affinityGroup, counter int) {

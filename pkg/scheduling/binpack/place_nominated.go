@@ -44,7 +44,7 @@ func (p nominatedPlaces) place(name string, host int, b *bin) bool {
 	standing := a.siteOf(a.w.nodes.hosts[host])      // the others of the claim do not count against each other
 	standing.trusted, standing.disks = true, b.disks // but their volumes do
 	v := k.lastRelaxation()
-	alt := v.admit.alternativeOn(b)
+	alt := b.alternativeFor(v.admit)
 	if alt < 0 || fitCount(k.need, b.room) == 0 || a.w.topology.maxPodsByHostRules(v, standing) == 0 {
 		return false
 	}

@@ -42,7 +42,7 @@ func mostInFreeRoom(w *problem, c *priceClass, enough float64) float64 {
 	}
 	sum := 0.0
 	for _, b := range w.nodes.hosts {
-		if n := fitCount(c.need, b.room); n > 0 && c.admit.alternativeOn(b) >= 0 {
+		if n := fitCount(c.need, b.room); n > 0 && b.alternativeFor(c.admit) >= 0 {
 			if sum += float64(n); sum >= enough {
 				return enough
 			}
@@ -117,3 +117,25 @@ func (x *shadowPrices) extraWorth(counts []float64) float64 {
 	}
 	return sum
 }
+
+// countAtLeast counts the pods that the plan places by class: those that spread, as many in each domain as must be
+// there, whatever the plan. It returns the others as classes of their own, one for each class of pods.
+func (p *shadowPrices) countAtLeast(plan *solution) (counts []float64, anyOf []lowerbound.PriceClass,
+	of []looseClass) {
+	counts = make([]float64, len(p.classes))
+	for i, k := range plan.w.classes.list {
+		x := p.members[i]
+		placed := len(k.pods) - len(plan.rest[i])
+		loose, _ := x.addMinimumCounts(placed, p.prices.Value, counts)
+		if loose > 0 {
+			of = append(of, looseClass{i, x.leastInDomain(placed)})
+			anyOf = append(anyOf, lowerbound.PriceClass{Need: p.problem.Classes[x.tied[0]].Need, Count: float64(loose),
+				Group: -1, AnyOf: x.tied, Each: float64(x.mostLoose(placed))})
+		}
+	}
+	return counts, anyOf, of
+}
+
+// looseClass is pods of a class that spread and may be in any of their domains, beside those of which each domain has
+// so many at least.
+type looseClass struct{ class, least int }

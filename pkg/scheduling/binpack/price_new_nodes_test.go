@@ -18,13 +18,13 @@ func TestFewPodsNeedSmallNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newProblem(world.Snapshot, world.Market)
-	a, _ := w.placeMostPods()
-	before := a.lowerBound()
-	(&hostFillSearch{w: w}).raisePrices(a, 50*millisecond)
-	if got := a.lowerBound(); before > 0.3 || math.Abs(got-0.4) > 1e-3 {
+	a, st := placeMostPods(w)
+	before := st.pricing.lowerBound(a)
+	px, _ := (&hostFillSearch{w: w, prices: st.pricing}).raisePrices(a, 50*millisecond)
+	if got := px.lowerBound(a); before > 0.3 || math.Abs(got-0.4) > 1e-3 {
 		t.Errorf("the bound is %.4f, %.4f before; four pods cost 0.4 wherever they are", got, before)
 	}
-	if parts := w.raised.parts; len(parts) != 1 || parts[0].count != 4 || parts[0].hosted != 2 {
+	if parts := px.raised.parts; len(parts) != 1 || parts[0].count != 4 || parts[0].hosted != 2 {
 		t.Errorf("the parts that need new nodes are %+v, want four of six pods", parts)
 	}
 }

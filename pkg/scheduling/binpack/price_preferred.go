@@ -2,41 +2,31 @@ package binpack
 
 import "slices"
 
-// podPricesFor is what pods are worth where new nodes are made for them.
-func podPricesFor(a *solution) *shadowPrices {
-	if a.prices != nil {
-		return a.prices
+// guidePricesFor are the prices by which a solution is improved: the best there are, or, where the solution that is
+// improved first keeps what pods prefer, those of pods that require it. They prove nothing about plans that give
+// preferences up.
+func (px *pricing) guidePricesFor(a *solution) *shadowPrices {
+	if px.guide == nil {
+		px.guide = px.findGuidePrices(a)
 	}
-	return a.w.worth
+	if px.guide == px.worth && px.raised != nil {
+		return px.raised
+	}
+	return px.guide
 }
 
-// guidePricesFor are the prices by which a solution is improved: the best there are of the problem, or, where the
-// solution keeps what pods prefer, those of pods that require it. They prove nothing about plans that give preferences
-// up.
-func guidePricesFor(a *solution) *shadowPrices {
-	w := a.w
-	if w.guide == nil {
-		w.guide = findGuidePrices(a)
-	}
-	if w.guide == w.worth && w.raised != nil {
-		return w.raised
-	}
-	return w.guide
-}
-
-// findGuidePrices are the prices of the problem, or those of pods that require what the solution keeps of what they
-// prefer.
-func findGuidePrices(a *solution) *shadowPrices {
+// findGuidePrices are the prices there are, or those of pods that require what the solution keeps of what they prefer.
+func (px *pricing) findGuidePrices(a *solution) *shadowPrices {
 	w := a.w
 	views := usualViewsOf(a)
 	view := func(k *podClass) *relaxedPod { return views[k.id] }
 	if !slices.ContainsFunc(w.classes.list, func(k *podClass) bool {
 		return !views[k.id].pricedAs(k.lastRelaxation())
 	}) {
-		return w.worth
+		return px.worth
 	}
 	count := func(k *podClass) int { return len(k.pods) - len(a.rest[k.id]) }
-	return w.findViewPrices(count, view, w.alone != nil, guideRounds)
+	return findViewPrices(w, count, view, px.alone != nil, guideRounds)
 }
 
 // usualViewsOf are, by class, how far those pods are relaxed that a new node holds, most of them where they differ, and
@@ -61,9 +51,4 @@ func usualViewsOf(a *solution) []*relaxedPod {
 		}
 	}
 	return out
-}
-
-// pricedAs reports whether pods of the view are priced as those of the other view of the class.
-func (v *relaxedPod) pricedAs(o *relaxedPod) bool {
-	return v.admit == o.admit && slices.Equal(v.host, o.host) && slices.Equal(v.other, o.other)
 }

@@ -24,10 +24,10 @@ func TestPodsThatPreferToBeApartGuideTheSearchByWhatThatCosts(t *testing.T) {
 	s := services(t, 100)
 	preferApart(s, "app-0000")
 	w := newProblem(s, ResolveOfferings(s))
-	a, _ := w.placeMostPods()
-	guide := guidePricesFor(a)
+	a, st := placeMostPods(w)
+	guide := st.pricing.guidePricesFor(a)
 	for _, k := range w.classes.list {
-		is, proved := guide.lowestPrice(k), w.worth.lowestPrice(k)
+		is, proved := guide.lowestPrice(k), st.pricing.worth.lowestPrice(k)
 		apart := k.pod.Labels["app"] == "app-0000"
 		if apart && is < 1.5*proved {
 			t.Errorf("pods that prefer to be apart are worth %f, want more than %f and a half", is, proved)
@@ -42,8 +42,8 @@ func TestPodsThatPreferToBeApartGuideTheSearchByWhatThatCosts(t *testing.T) {
 func TestPodsWithoutPreferencesGuideTheSearchByTheBound(t *testing.T) {
 	s := services(t, 100)
 	w := newProblem(s, ResolveOfferings(s))
-	a, _ := w.placeMostPods()
-	if guidePricesFor(a) != w.worth {
+	a, st := placeMostPods(w)
+	if st.pricing.guidePricesFor(a) != st.pricing.worth {
 		t.Error("prices were found anew")
 	}
 }

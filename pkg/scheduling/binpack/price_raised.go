@@ -9,15 +9,11 @@ import (
 // hardlyAny is the count of a class that no pod must be of, but some may.
 const hardlyAny = 1e-6
 
-// looseClass is pods of a class that spread and may be in any of their domains, beside those of which each domain has
-// so many at least.
-type looseClass struct{ class, least int }
-
 // raisedProblem is the problem of the prices once more, and what pods are worth by them: each node that is there is an
 // offer of its own, some pods need new nodes, and those that spread are counted as few in each domain as they may be in
 // any plan. The others of them are of any of its classes.
 func (f *hostFillSearch) raisedProblem(plan *solution) (lowerbound.CoverProblem, []float64) {
-	q := *f.w.worth
+	q := *f.prices.worth
 	p := &q.problem
 	*p = lowerbound.CoverProblem{Classes: slices.Clone(p.Classes), Caps: p.Caps}
 	q.limitToPods(p.Classes, f.w.classes.list)
@@ -38,31 +34,13 @@ func (f *hostFillSearch) raisedProblem(plan *solution) (lowerbound.CoverProblem,
 			}
 		}
 	}
-	f.w.addUsefulOffers(&q)
+	addUsefulOffers(f.w, &q)
 	f.addEachHost(&q)
-	f.parts = f.w.worth.newNodeParts(f.w, counts)
+	f.parts = f.prices.worth.newNodeParts(f.w, counts)
 	splitClasses(p, f.parts)
 	values = valuesWithParts(values, f.parts)
 	p.Classes = append(p.Classes, anyOf...)
 	return *p, append(values, make([]float64, len(anyOf))...)
-}
-
-// countAtLeast counts the pods that the plan places by class: those that spread, as many in each domain as must be
-// there, whatever the plan. It returns the others as classes of their own, one for each class of pods.
-func (p *shadowPrices) countAtLeast(plan *solution) (counts []float64, anyOf []lowerbound.PriceClass,
-	of []looseClass) {
-	counts = make([]float64, len(p.classes))
-	for i, k := range plan.w.classes.list {
-		x := p.members[i]
-		placed := len(k.pods) - len(plan.rest[i])
-		loose, _ := x.addMinimumCounts(placed, p.prices.Value, counts)
-		if loose > 0 {
-			of = append(of, looseClass{i, x.leastInDomain(placed)})
-			anyOf = append(anyOf, lowerbound.PriceClass{Need: p.problem.Classes[x.tied[0]].Need, Count: float64(loose),
-				Group: -1, AnyOf: x.tied, Each: float64(x.mostLoose(placed))})
-		}
-	}
-	return counts, anyOf, of
 }
 
 // addEachHost adds each node that is there as an offer of its own.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
@@ -34,35 +35,34 @@ type priceClass struct {
 	admit *nodeAdmission
 }
 
-// classValues is what pods are worth, together with the classes that the numbers are for: a number is read by the pods
-// that it is asked for, so that numbers of other classes cannot be taken for it.
-type classValues struct {
-	prices *shadowPrices
-	usd    []float64 // by price class, USD per hour
+// priceClasses are the classes of the prices, with the groups of which one node takes a few pods only.
+func (p *shadowPrices) priceClasses() (list []lowerbound.PriceClass, groupCaps []float64) {
+	return p.problem.Classes, p.problem.Caps
 }
+
+// rowCount is how many classes the linear program works with.
+func (p *shadowPrices) rowCount() int { return p.solver.ClassCount() }
+
+// scaleUnits are the amounts by which resources are counted.
+func (p *shadowPrices) scaleUnits() []float64 { return p.units }
 
 // values is what pods are worth by the prices.
 func (p *shadowPrices) values() classValues { return classValues{p, p.prices.Value} }
 
-// ofBatch is what one pod of the batch is worth.
-func (v classValues) ofBatch(l *podBatch) float64 {
-	return v.usd[v.prices.classOf(l.view.class, l.pins)]
-}
-
 // findShadowPrices finds what pods are worth, where count tells how many of each pod class are to be placed: on new
 // nodes, or on those that are there too.
-func (w *problem) findShadowPrices(count func(*podClass) int, hosts bool) *shadowPrices {
-	return w.findViewPrices(count, (*podClass).lastRelaxation, hosts, rounds)
+func findShadowPrices(w *problem, count func(*podClass) int, hosts bool) *shadowPrices {
+	return findViewPrices(w, count, (*podClass).lastRelaxation, hosts, rounds)
 }
 
 // findViewPrices is findShadowPrices for pods as far as they are relaxed in the view of their class, improved at most
 // so many times.
-func (w *problem) findViewPrices(count func(*podClass) int, view func(*podClass) *relaxedPod,
+func findViewPrices(w *problem, count func(*podClass) int, view func(*podClass) *relaxedPod,
 	hosts bool, rounds int) *shadowPrices {
 	out := &shadowPrices{units: w.dims.units()}
 	p := &out.problem
 	p.Rounds = rounds
-	g := w.classes.newSpreadGroups(view)
+	g := newSpreadGroups(w.classes, view)
 	p.Caps = g.caps
 	byID := map[string]int32{}
 	kinds := map[*nodeAdmission]int32{}
@@ -89,9 +89,9 @@ func (w *problem) findViewPrices(count func(*podClass) int, view func(*podClass)
 		return c
 	}
 	for _, k := range w.classes.list {
-		w.stages.tellStage(StagePrice, k, nil)
+		w.stages.tellStage(cluster.StagePrice, k, "")
 		v := view(k)
-		x := w.topology.spreadSplitsEvenly(v)
+		x := classMembership{evenSplit: w.topology.spreadSplitsEvenly(v)}
 		n := count(k)
 		if x.key == "" {
 			x.class = classOf(k, v.admit)
@@ -103,7 +103,7 @@ func (w *problem) findViewPrices(count func(*podClass) int, view func(*podClass)
 		}
 		out.members = append(out.members, x)
 	}
-	asked := w.addUsefulOffers(out)
+	asked := addUsefulOffers(w, out)
 	if hosts {
 		hostOffers{w, out}.addHosts()
 	}
@@ -117,7 +117,7 @@ func (w *problem) findViewPrices(count func(*podClass) int, view func(*podClass)
 }
 
 // addUsefulOffers adds the offers to the problem that may be the best for some class, and returns them.
-func (w *problem) addUsefulOffers(out *shadowPrices) []*poolOffering {
+func addUsefulOffers(w *problem, out *shadowPrices) []*poolOffering {
 	p := &out.problem
 	var asks []*nodeAdmission
 	for _, c := range out.classes {
@@ -127,12 +127,12 @@ func (w *problem) addUsefulOffers(out *shadowPrices) []*poolOffering {
 	for _, x := range w.catalog.undominatedOf(asks) {
 		o := lowerbound.NodeOffer{Price: x.Price, Room: scaleNeed(x.room, out.units)}
 		for i, c := range out.classes {
-			if p.Classes[i].Count > 0 && c.admit.firstAlternative(x) >= 0 && fitCount(c.need, x.room) > 0 {
+			if p.Classes[i].Count > 0 && x.firstAlternative(c.admit) >= 0 && fitCount(c.need, x.room) > 0 {
 				o.Holds = append(o.Holds, int32(i))
 			}
 		}
 		if len(o.Holds) > 0 {
-			w.stages.tellStage(StagePrice, nil, x.model.pool)
+			w.stages.tellStage(cluster.StagePrice, nil, x.model.pool.Name)
 			p.Offers = append(p.Offers, o)
 			added = append(added, x)
 		}
@@ -167,28 +167,14 @@ func (p *shadowPrices) lowestPrice(k *podClass) float64 {
 	return usd
 }
 
-func scaleNeed(amounts []int64, units []float64) []float64 {
-	return appendScaled(make([]float64, 0, len(amounts)), amounts, units)
-}
-
-// appendScaled appends the amounts in these units.
-func appendScaled(to []float64, amounts []int64, units []float64) []float64 {
-	for i, x := range amounts {
-		to = append(to, float64(x)/units[i])
-	}
-	return to
-}
-
 // mostGroups is how many groups of several pod classes that keep apart on nodes the prices reckon with.
 const mostGroups = 8
 
 // classMembership is how the pods of a class belong to price classes.
 type classMembership struct {
-	class   int32 // where no rule ties them to a domain
-	key     string
-	domains []string
-	tied    []int32 // by domain: the class
-	skew    int
+	evenSplit
+	class int32   // where no rule ties them to a domain
+	tied  []int32 // by domain: the class
 }
 
 // leastInDomain is how many of n placed pods are in each domain at least: the fullest domains hold the skew more than
@@ -245,7 +231,7 @@ type spreadGroups struct {
 	caps  []float64 // by group
 }
 
-func (cs *podClasses) newSpreadGroups(view func(*podClass) *relaxedPod) spreadGroups {
+func newSpreadGroups(cs *podClasses, view func(*podClass) *relaxedPod) spreadGroups {
 	type ground struct{ counter, limit int }
 	out := spreadGroups{group: make([]int32, len(cs.list)), most: make([]float64, len(cs.list))}
 	members := map[ground]int{}
@@ -291,4 +277,14 @@ func (cs *podClasses) newSpreadGroups(view func(*podClass) *relaxedPod) spreadGr
 		})
 	}
 	return out
+}
+
+// offersForSale is how many offers of the problem are no nodes that are there.
+func (p *shadowPrices) offersForSale() (n int) {
+	for i := range p.problem.Offers {
+		if p.problem.Offers[i].Limit == 0 {
+			n++
+		}
+	}
+	return n
 }

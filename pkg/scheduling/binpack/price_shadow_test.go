@@ -19,8 +19,8 @@ func TestPricesOfWhatHostsLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newProblem(world.Snapshot, world.Market)
-	w.placeMostPods()
-	x := w.worth
+	_, st := placeMostPods(w)
+	x := st.pricing.worth
 	left := make([]float64, len(x.problem.Classes))
 	alone := lowerbound.CoverProblem{Classes: slices.Clone(x.problem.Classes), Caps: x.problem.Caps, Rounds: 50}
 	for _, o := range x.problem.Offers {

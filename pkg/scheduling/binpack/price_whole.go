@@ -26,18 +26,10 @@ const (
 	fleetPasses = 2
 )
 
-// hostFill is how many pods of which price classes a host should take.
-type hostFill = lowerbound.LimitedFill
-
-// hostFills is what each host should take before anything else.
-type hostFills struct {
-	prices *shadowPrices // the fills count pods of classes of these
-	byHost []hostFill
-}
-
 // hostFillSearch looks for a solution that begins with what whole pods on the nodes that are there do for the price.
 type hostFillSearch struct {
 	w      *problem
+	prices *pricing // before any were raised
 	raised lowerbound.RaisedBound
 	offers []int         // by host: which offer of the raised problem it is, -1 for none
 	parts  []newNodePart // classes of their own, after those that the problem has
@@ -48,41 +40,40 @@ type hostFillSearch struct {
 // leaves that. It is 0 where there is nothing to hope for, and where so many steps are asked for as usual, or fewer.
 func (f *hostFillSearch) workFor(a *solution) int {
 	w := f.w
-	if n := w.s.Rules.PackingIterations; n != 0 && n <= defaultSearchSteps || w.alone == nil ||
-		isNearBound(a, smallGap) {
+	if n := w.s.Rules.PackingIterations; n != 0 && n <= defaultSearchSteps || f.prices.alone == nil ||
+		f.prices.isNearBound(a, smallGap) {
 		return 0
 	}
-	b := w.newBudget(a)
-	work, classes := min(b.left, b.most-b.left, effort(w.s.Rules)*mostHostFillWork), len(w.worth.classes)
+	b := newBudget(a, f.prices)
+	work, classes := min(b.left, b.most-b.left, effort(w.s.Rules)*mostHostFillWork), len(f.prices.worth.classes)
 	if work < leastHostFillWork || work < raisePerPivot*classes*classes*classes {
 		return 0
 	}
 	return work
 }
 
-// raisePrices finds prices that prove more than those of the problem, because nodes that are there hold whole pods and
-// pods that need new nodes have their own prices. It begins with a plan and returns the work that this took.
-func (f *hostFillSearch) raisePrices(plan *solution, work int) int {
+// raisePrices finds prices that prove more than those there are, because nodes that are there hold whole pods and pods
+// that need new nodes have their own prices. It begins with a plan and returns the work that this took.
+func (f *hostFillSearch) raisePrices(plan *solution, work int) (*pricing, int) {
 	p, values := f.raisedProblem(plan)
 	f.raised = lowerbound.RaiseBound(p, values, f.plannedNodes(plan), work)
-	f.w.raised = f.raisedPrices()
-	return f.raised.Work
+	return f.prices.withRaised(f.raisedPrices()), f.raised.Work
 }
 
 // raiseFurther raises the prices further with another plan, where that proves more, and returns the work that this
 // took.
-func (f *hostFillSearch) raiseFurther(plan *solution, work int) int {
-	bound, first, done := plan.lowerBound(), f.w.raised, f.raised.Work
+func (f *hostFillSearch) raiseFurther(px *pricing, plan *solution, work int) (*pricing, int) {
+	bound, done := px.lowerBound(plan), f.raised.Work
 	f.raised.RaiseFurther(f.plannedNodes(plan), work)
-	if f.w.raised = f.raisedPrices(); plan.lowerBound() < bound {
-		f.w.raised = first
+	if next := px.withRaised(f.raisedPrices()); next.lowerBound(plan) >= bound {
+		px = next
 	}
-	return f.raised.Work - done
+	return px, f.raised.Work - done
 }
 
 // raisedPrices are the prices that prove most so far.
 func (f *hostFillSearch) raisedPrices() *shadowPrices {
-	out := *f.w.worth
+	out := *f.prices.worth
 	classes := len(out.classes)
 	out.prices, out.hostWorth = f.raised.ClassPrices, make([]float64, len(f.offers))
 	out.prices.Value = f.raised.Value[:classes]
@@ -100,18 +91,18 @@ func (f *hostFillSearch) raisedPrices() *shadowPrices {
 
 // findFills finds what the nodes that are there hold in a fleet of about the least price, and in which domains the pods
 // are then. It adds both to the strategy and returns the work that this took.
-func (f *hostFillSearch) findFills(st *strategy, work int, buyFirst bool) int {
+func (f *hostFillSearch) findFills(st *pricedStrategy, work int, buyFirst bool) int {
 	given := f.raised.GiveFills(work, buyFirst)
-	fills := &hostFills{prices: f.w.raised, byHost: make([]hostFill, len(f.offers))}
+	fills := &hostFills{prices: st.pricing.raised, byHost: make([]hostFill, len(f.offers))}
 	st.hostFills, st.domainShares = fills, map[classDomain]int{}
 	for i, j := range f.offers {
 		if j >= 0 {
 			fills.byHost[i] = given.Fills[j]
 		}
 	}
-	first := len(f.w.worth.classes) + len(f.parts)
+	first := len(f.prices.worth.classes) + len(f.parts)
 	for i, k := range f.loose {
-		x := f.w.worth.members[k.class]
+		x := f.prices.worth.members[k.class]
 		for d, domain := range x.domains {
 			st.domainShares[classDomain{k.class, x.key, domain}] = k.least + given.Chosen[first+i][d]
 		}
@@ -132,7 +123,7 @@ func (f *hostFillSearch) plannedNodes(plan *solution) []lowerbound.PlannedNode {
 			x.Price = b.offer.Price
 		}
 		for _, l := range b.load {
-			c := f.w.worth.classOf(l.view.class, l.pins)
+			c := f.prices.worth.classOf(l.view.class, l.pins)
 			if i := slices.Index(x.Class, c); i >= 0 {
 				x.Amount[i] += len(l.pods)
 				continue
@@ -143,28 +134,31 @@ func (f *hostFillSearch) plannedNodes(plan *solution) []lowerbound.PlannedNode {
 			out = append(out, x)
 		}
 	}
-	splitPlan(out, f.parts, len(f.w.worth.classes))
+	splitPlan(out, f.parts, len(f.prices.worth.classes))
 	return out
 }
 
 // findCheaper is the solution improved, or another that costs less: nodes that are there first take what they hold in
-// the fleet that raisePrices finds. What work is left in the end raises the bound with the plan that was found.
-func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *solution {
+// the fleet that raisePrices finds. What work is left in the end raises the bound with the plan that was found. The
+// pricing that it returns proves most.
+func (f *hostFillSearch) findCheaper(first *solution, st pricedStrategy, work int) (*solution, *pricing) {
 	share := func(part float64) int { return int(part * float64(work)) }
 	best, left, improved := first, work, false
 	if first.used.opened > len(f.w.nodes.hosts) { // most depends on new nodes
-		a, searched := f.w.improve(first, st, share(searchShare))
+		a, searched := improvePlan(f.w, first, st, share(searchShare))
 		best, left, improved = a, work-searched, true
 	}
-	left -= f.raisePrices(best, share(firstRaising))
+	px, spent := f.raisePrices(best, share(firstRaising))
+	left -= spent
 	for pass := range hostFillPasses {
 		if pass > 1 && left <= 0 {
 			break
 		}
 		if pass > 0 {
-			left -= f.raiseFurther(best, min(left, share(furtherRaising)))
+			px, spent = f.raiseFurther(px, best, min(left, share(furtherRaising)))
+			left -= spent
 		}
-		filled := st
+		filled := st.pricedBy(px)
 		filled.repricesHosts = pass >= fleetPasses
 		left -= f.findFills(&filled, share(givingShare), pass%2 == 1)
 		a := f.packFilled(best, &filled, pass < fleetPasses)
@@ -172,74 +166,27 @@ func (f *hostFillSearch) findCheaper(first *solution, st strategy, work int) *so
 			break
 		}
 		search := max(0, min(left, share(searchShare)))
-		a, searched := f.w.improve(a, filled, search)
+		a, searched := improvePlan(f.w, a, filled, search)
 		if a.placesMoreOrCostsLess(best) {
 			best, improved = a, true
 		}
 		left -= min(search, searched)
 	}
-	if !improved {
-		best, _ = f.w.improve(first, st, max(0, left))
+	if st = st.pricedBy(px); !improved {
+		best, _ = improvePlan(f.w, first, st, max(0, left))
 	}
-	if left > 0 && !isNearBound(best, smallGap) {
-		f.raiseFurther(best, min(left, share(furtherRaising)))
+	if left > 0 && !px.isNearBound(best, smallGap) {
+		px, _ = f.raiseFurther(px, best, min(left, share(furtherRaising)))
 	}
-	return best
+	return best, px
 }
 
 // packFilled packs what the fills of the strategy leave, all new nodes together if asked for, where that is about as
 // much work as for the best solution so far and the plan is worth that.
-func (f *hostFillSearch) packFilled(best *solution, st *strategy, together bool) *solution {
-	if together && f.w.newBudget(best).allowsFleet(best) {
+func (f *hostFillSearch) packFilled(best *solution, st *pricedStrategy, together bool) *solution {
+	if together && newBudget(best, st.pricing).allowsFleet(best, st.pricing) {
 		st.guide = byLinearProgram
-		return f.w.pack(*st)
+		return f.w.pack(st.strategy)
 	}
-	return f.w.packByPrices(*st)
-}
-
-// placeHostFills puts pods of the batches on the hosts as far as the strategy says how many of which each should take.
-func (pk *packing) placeHostFills(batches []*podBatch) {
-	a := pk.a
-	fills, byClass := a.strategy.hostFills, map[int32][]*podBatch{}
-	if pk.filled == nil {
-		pk.filled = make([]map[int32]int, len(fills.byHost))
-	}
-	for _, l := range batches {
-		c := fills.prices.classOf(l.view.class, l.pins)
-		byClass[c] = append(byClass[c], l)
-	}
-	for i, fill := range fills.byHost {
-		for j, c := range fill.Class {
-			left := fill.Amount[j] - pk.filled[i][c]
-			for _, l := range byClass[c] {
-				if n := pk.joinBinUpTo(l, a.bins[i], left); n > 0 {
-					left -= n
-					pk.noteFilled(i, c, n)
-				}
-			}
-		}
-	}
-}
-
-// noteFilled remembers how many pods of a price class a host took.
-func (pk *packing) noteFilled(host int, class int32, pods int) {
-	if pk.filled[host] == nil {
-		pk.filled[host] = map[int32]int{}
-	}
-	pk.filled[host][class] += pods
-}
-
-// joinBinUpTo puts pods of the batch on the host, at most so many, and returns how many.
-func (pk *packing) joinBinUpTo(l *podBatch, b *bin, most int) int {
-	a := pk.a
-	n := min(l.left, most, fitCount(l.view.class.need, b.room))
-	if n <= 0 || l.whole {
-		return 0
-	}
-	alt := l.admit.alternativeOn(b)
-	if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n <= 0 || alt < 0 {
-		return 0
-	}
-	a.placePods(l, b, alt, n)
-	return n
+	return packByPrices(f.w, *st)
 }

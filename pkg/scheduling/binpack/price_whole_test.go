@@ -18,7 +18,7 @@ func TestWholePodsOnNodesThatAreThere(t *testing.T) {
 	for seed := range uint64(worlds) {
 		world, fills, priced, st := findFillsOf(t, oddRooms(seed), 1000*millisecond)
 		w := fills.w
-		filled := w.packByPrices(st)
+		filled := packByPrices(w, st)
 		if priced.placesMoreOrCostsLess(filled) {
 			filled = priced
 		}
@@ -32,8 +32,8 @@ func TestWholePodsOnNodesThatAreThere(t *testing.T) {
 		for i, b := range filled.bins {
 			checkBin(t, seed, w, i, b)
 		}
-		bound := filled.lowerBound()
-		if w.raised = nil; bound > filled.lowerBound()*(1+1e-3) {
+		bound := st.pricing.lowerBound(filled)
+		if bound > st.pricing.withRaised(nil).lowerBound(filled)*(1+1e-3) {
 			proved++
 		}
 		if p := decide(world); bound > p.TotalPrice()*(1+1e-9) {
@@ -59,7 +59,7 @@ func TestNodesTakeThePodsThatSpread(t *testing.T) {
 		for i, fill := range st.hostFills.byHost {
 			held := map[int32]int{}
 			for _, l := range a.bins[i].load {
-				held[w.worth.classOf(l.view.class, l.pins)] += len(l.pods)
+				held[st.pricing.worth.classOf(l.view.class, l.pins)] += len(l.pods)
 			}
 			for j, k := range fill.Class {
 				given, taken = given+fill.Amount[j], taken+min(fill.Amount[j], held[k])
@@ -74,16 +74,18 @@ func TestNodesTakeThePodsThatSpread(t *testing.T) {
 }
 
 // findFillsOf finds what nodes of the world should hold, by so much work, with the plan that it begins with.
-func findFillsOf(t *testing.T, script []string, work int) (*scenario.World, *hostFillSearch, *solution, strategy) {
+func findFillsOf(t *testing.T, script []string, work int) (*scenario.World, *hostFillSearch, *solution, pricedStrategy) {
 	t.Helper()
 	world, err := scenario.FromText(script)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := newProblem(world.Snapshot, world.Market)
-	first, st := w.withHostsByPrices(w.packByPrices(w.plainStrategy()), w.plainStrategy())
-	fills := &hostFillSearch{w: w}
-	fills.raisePrices(first, work/4*3)
+	plain := plainStrategy(w, newPricing(w))
+	first, st := withHostsByPrices(w, packByPrices(w, plain), plain)
+	fills := &hostFillSearch{w: w, prices: st.pricing}
+	px, _ := fills.raisePrices(first, work/4*3)
+	st = st.pricedBy(px)
 	fills.findFills(&st, work/4, false)
 	return world, fills, first, st
 }

@@ -101,8 +101,8 @@ func emptyNode(i int) cluster.Node {
 	cores := int64(2 << (i % 3))
 	room := resources.List{CPU: cores * 950, Memory: cores * 3500 * resources.MiB, Pods: 20}
 	return cluster.Node{Name: fmt.Sprintf("node-%d", i), Ready: true, Capacity: room, Allocatable: room,
-		Labels: map[string]string{labelZone: fmt.Sprintf("us-west-2%c", 'a'+i%3), labelArch: "amd64",
-			labelCapacity: instancetypes.OnDemand}}
+		Labels: map[string]string{instancetypes.LabelZone: fmt.Sprintf("us-west-2%c", 'a'+i%3), instancetypes.LabelArch: "amd64",
+			instancetypes.LabelCapacityType: instancetypes.OnDemand}}
 }
 
 // deployment is up to 24 pending pods alike.
@@ -119,19 +119,19 @@ func deployment(r *rand.Rand, name, rule string, cores int) (pods []cluster.Pod)
 		p.Labels["tier"] = "front"
 		p.Spread = []cluster.Spread{{Key: labelHost, MaxSkew: 2, Selector: front}}
 	case "zone":
-		p.Spread = []cluster.Spread{{Key: labelZone, MaxSkew: 1, Selector: mine}}
+		p.Spread = []cluster.Spread{{Key: instancetypes.LabelZone, MaxSkew: 1, Selector: mine}}
 	case "host":
 		p.Spread = []cluster.Spread{{Key: labelHost, MaxSkew: 1, Selector: mine}}
 	case "apart":
 		p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: mine}}
 	case "near":
-		p.Affinity = []cluster.AffinityTerm{{Key: labelZone, Selector: mine}}
+		p.Affinity = []cluster.AffinityTerm{{Key: instancetypes.LabelZone, Selector: mine}}
 	case "demand":
-		p.NodeSelector = map[string]string{labelCapacity: instancetypes.OnDemand}
+		p.NodeSelector = map[string]string{instancetypes.LabelCapacityType: instancetypes.OnDemand}
 	case "arm":
-		p.NodeSelector = map[string]string{labelArch: "arm64"}
+		p.NodeSelector = map[string]string{instancetypes.LabelArch: "arm64"}
 	case "one-zone":
-		p.NodeSelector = map[string]string{labelZone: "us-west-2b"}
+		p.NodeSelector = map[string]string{instancetypes.LabelZone: "us-west-2b"}
 	}
 	for i := range 1 + r.IntN(24) {
 		p.Name = fmt.Sprintf("%s-%d", name, i)

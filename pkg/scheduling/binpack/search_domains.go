@@ -24,7 +24,7 @@ type coLocationGroup struct {
 }
 
 // coLocationGroups are those of the pods that wait.
-func (top *topologyCounts) coLocationGroups() []coLocationGroup {
+func coLocationGroups(top *topologyCounts) []coLocationGroup {
 	var out []coLocationGroup
 	at := map[int]int{}
 	for _, k := range top.classes.list {
@@ -46,8 +46,8 @@ func (top *topologyCounts) coLocationGroups() []coLocationGroup {
 // improveDomains tries other domains for groups that gather. The first plan puts each where its own nodes are the
 // cheapest, but the room that other pods leave on theirs is known only once there is a plan. What comes out places as
 // many pods for less.
-func (w *problem) improveDomains(best *solution, st strategy) *solution {
-	groups := w.topology.coLocationGroups()
+func improveDomains(w *problem, best *solution, st pricedStrategy) *solution {
+	groups := coLocationGroups(w.topology)
 	if len(groups) == 0 {
 		return best
 	}
@@ -78,7 +78,7 @@ func (w *problem) improveDomains(best *solution, st strategy) *solution {
 		if !moved {
 			break
 		}
-		if a := w.pack(next); a.placesMoreOrCostsLess(best) {
+		if a := w.pack(next.strategy); a.placesMoreOrCostsLess(best) {
 			best = a
 		}
 	}

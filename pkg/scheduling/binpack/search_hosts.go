@@ -50,7 +50,7 @@ func (s *localSearch) readHosts(join func(*searchNode, podLoad)) {
 
 // homeTier is the tier whose pools would make nodes for the pods, nil when there is none.
 func (s *localSearch) homeTier(l podLoad, tiers map[int32]*weightTier) *weightTier {
-	at := s.a.w.catalog.heaviestTier(&podBatch{view: l.view, pins: l.pins, admit: l.admit})
+	at := s.a.w.catalog.heaviestTier(l.admit, l.view.class)
 	if at < 0 {
 		return nil
 	}
@@ -65,39 +65,20 @@ func followsOnHost(l podLoad) bool {
 // staysCounted reports whether the load's pods count for the same rules wherever else they may be: each rule over
 // domains ties them to one, and no rule counts only some of the nodes there.
 func (s *localSearch) staysCounted(l podLoad) bool {
-	w := s.a.w
-	top := w.topology
+	top := s.a.w.topology
 	for _, c := range l.view.class.matched {
 		x := &top.counters[c]
 		if x.key == labelHost {
 			continue
 		}
 		if !slices.ContainsFunc(l.pins, func(p domainPin) bool { return p.key == x.key }) ||
-			x.filter != nil && !w.admitsAll(x.filter, l.admit) {
+			x.filter != nil && !top.admitsAll(x.filter, l.admit) {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(l.view.other, func(r topologyRule) bool {
 		return !slices.ContainsFunc(l.pins, func(p domainPin) bool { return p.key == r.key })
 	})
-}
-
-// admitsAll reports whether the filter lets in all nodes, new ones and those that are there, that the admission does.
-func (w *problem) admitsAll(filter, admit *nodeAdmission) bool {
-	key := [2]*nodeAdmission{filter, admit}
-	out, ok := w.filters[key]
-	if !ok {
-		out = !slices.ContainsFunc(w.catalog.offers, func(o *poolOffering) bool {
-			return admit.firstAlternative(o) >= 0 && filter.firstAlternative(o) < 0
-		}) && !slices.ContainsFunc(w.nodes.hosts, func(b *bin) bool {
-			return admit.alternativeOn(b) >= 0 && filter.alternativeOn(b) < 0
-		})
-		if w.filters == nil {
-			w.filters = map[[2]*nodeAdmission]bool{}
-		}
-		w.filters[key] = out
-	}
-	return out
 }
 
 // rateHosts tells what the room of each host is worth, and leaves out those on which no pod of a new node can be.
@@ -113,13 +94,13 @@ func (s *localSearch) rateHosts() {
 			for _, l := range t.batches {
 				if k := fitCount(l.view.class.need, n.host.base.room); k > 0 && t.mayJoin(l, n) {
 					items, most = append(items, int32(len(items))), append(most, float64(min(k, l.left)))
-					f.Need = append(f.Need, scaleNeed(l.view.class.need, s.a.w.worth.units)...)
+					f.Need = append(f.Need, scaleNeed(l.view.class.need, s.prices.units)...)
 					f.Group, f.Value = append(f.Group, -1), append(f.Value, l.value)
 				}
 			}
 		}
 		if len(items) > 0 {
-			n.scale = f.Fill(items, most, scaleNeed(n.host.base.room, s.a.w.worth.units), &lowerbound.Basis{})
+			n.scale = f.Fill(items, most, scaleNeed(n.host.base.room, s.prices.units), &lowerbound.Basis{})
 		}
 		if n.waste = n.scale - n.podsWorth(); n.scale > 0 {
 			s.nodes = append(s.nodes, n)
@@ -134,7 +115,7 @@ func (t *weightTier) mayJoin(l *podBatch, n *searchNode) bool {
 	}
 	known := &t.onHost[l.id][n.host.index]
 	if *known == 0 {
-		if *known = -1; l.admit.alternativeOn(n.host.base) >= 0 {
+		if *known = -1; n.host.base.alternativeFor(l.admit) >= 0 {
 			*known = 1
 		}
 	}

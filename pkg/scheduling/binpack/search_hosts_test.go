@@ -42,10 +42,10 @@ func TestSearchMovesPodsBetweenNewNodesAndOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newProblem(world.Snapshot, world.Market)
-		a, _ := w.placeMostPods()
+		a, st := placeMostPods(w)
 		before := podsOnHosts(a)
 		tally, total := a.tally.clone(), slices.Clone(a.total)
-		improveByLocalSearch(a, searchLimit{steps: 300})
+		improveByLocalSearch(a, st.pricing, searchLimit{steps: 300})
 		if after := podsOnHosts(a); !slices.Equal(before, after) {
 			moved++
 		}
@@ -97,7 +97,7 @@ func checkBin(t *testing.T, seed uint64, w *problem, i int, b *bin) {
 	}
 	fresh := w.nodes.hosts[i].clone()
 	fresh.load = nil
-	a := w.newSolution(w.plainStrategy())
+	a := w.newSolution(plainStrategy(w, newPricing(w)).strategy)
 	for _, l := range b.load {
 		a.addToBin(l, fresh)
 	}

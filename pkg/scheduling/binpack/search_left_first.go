@@ -17,13 +17,13 @@ const (
 // because small ones do where limits leave little, or because nobody asks for more than it requires. Pods that exclude
 // each other, or want the same scarce node, have no order that is right for all clusters, so one is found by trying.
 // Many pods take too long to be packed so often.
-func (w *problem) withLeftFirst(best *solution, st strategy) *solution {
+func withLeftFirst(w *problem, best *solution, st pricedStrategy) *solution {
 	if len(w.classes.waiting) > fewPods || !best.isShort() {
 		return best
 	}
-	alone := w.placesMoreAlone(best)
+	alone := placesMoreAlone(w, best, st.pricing)
 	again := func() *solution {
-		a := w.withinLimits(w.packByPrices(st), st)
+		a := withinLimits(w, packByPrices(w, st), st)
 		if a.leavesFewer(best) {
 			best = a
 		}
@@ -44,7 +44,7 @@ func (w *problem) withLeftFirst(best *solution, st strategy) *solution {
 		st.byPriority = true
 	}
 	if best.isShort() && best.mayBeLimited() {
-		ranks, n := w.rankByShare()
+		ranks, n := rankByShare(w)
 		st.turns = smallFirst(ranks, n)
 		again()
 		for _, turns := range dearLast(ranks, n) {
@@ -60,8 +60,8 @@ func (w *problem) withLeftFirst(best *solution, st strategy) *solution {
 }
 
 // placesMoreAlone reports whether the classes that the solution leaves would have more places if there were no others.
-func (w *problem) placesMoreAlone(best *solution) bool {
-	a := w.newSolution(w.plainStrategy())
+func placesMoreAlone(w *problem, best *solution, px *pricing) bool {
+	a := w.newSolution(plainStrategy(w, px).strategy)
 	newPacking(a, &lessons{}).packTier(func(k *podClass) bool { return len(best.rest[k.id]) > 0 })
 	return slices.ContainsFunc(w.classes.list,
 		func(k *podClass) bool { return len(a.rest[k.id]) < len(best.rest[k.id]) })
@@ -114,7 +114,7 @@ func dearLast(ranks map[int]int, n int) []map[int]int {
 
 // rankByShare ranks the classes by the price of a pod's share of a node of its own, the cheapest 0; n is how many ranks
 // there are.
-func (w *problem) rankByShare() (ranks map[int]int, n int) {
+func rankByShare(w *problem) (ranks map[int]int, n int) {
 	share := func(k *podClass) float64 { return w.catalog.minPriceShare(k.lastRelaxation(), nil) }
 	var all []float64
 	for _, k := range w.classes.list {

@@ -3,6 +3,8 @@ package binpack
 import (
 	"math"
 	"slices"
+
+	"joiner.sh/pkg/model/cluster"
 )
 
 const (
@@ -26,6 +28,7 @@ const (
 // and it counts in steps.
 type localSearch struct {
 	a       *solution
+	prices  *shadowPrices
 	nodes   []*searchNode // the nodes that may be taken apart
 	hosts   []*searchNode // of them those that are there, while they are read
 	tiers   []*weightTier
@@ -78,18 +81,20 @@ type weightTier struct {
 // searchLimit is how many steps a search takes at most, of which some are done, and how much work.
 type searchLimit struct{ steps, done, work int }
 
-// improveByLocalSearch searches for a cheaper plan within the limit. It returns the work that this took.
-func improveByLocalSearch(a *solution, most searchLimit) (work int) {
+// improveByLocalSearch searches for a cheaper plan within the limit, by these prices. It returns the work that this
+// took.
+func improveByLocalSearch(a *solution, px *pricing, most searchLimit) (work int) {
 	if most.steps <= 0 || most.steps == math.MaxInt && most.work <= 0 || a.used.opened == 0 {
 		return 0
 	}
-	goal := a.lowerBound() * (1 + smallGap)
+	goal := px.lowerBound(a) * (1 + smallGap)
 	if a.newNodePrice() <= goal {
 		return 0
 	}
-	a.prices = guidePricesFor(a)
+	prices := px.guidePricesFor(a)
+	a.prices = prices
 	bins, usage, opened := slices.Clone(a.bins), slices.Clone(a.used.pools), a.used.opened
-	s := &localSearch{a: a, use: a.spotUse()}
+	s := &localSearch{a: a, prices: prices, use: a.spotUse()}
 	s.ceiling = s.use.mostInPool()
 	if s.readNodes(); !s.runSteps(most, goal) || !s.use.anyExceedsShare() {
 		return s.work
@@ -112,7 +117,7 @@ func tellSearched(a *solution) {
 			continue
 		}
 		for _, l := range b.load {
-			a.w.stages.tellStage(StageSearch, l.view.class, b.offer.model.pool)
+			a.w.stages.tellStage(cluster.StageSearch, l.view.class, b.offer.model.pool.Name)
 		}
 	}
 }
@@ -270,7 +275,7 @@ func (t *weightTier) lookAtOffers(a *solution) {
 		t.onHost[i] = make([]int8, len(a.w.nodes.hosts))
 	}
 	for _, l := range t.batches {
-		h := a.w.catalog.heaviestTier(l)
+		h := a.w.catalog.heaviestTier(l.admit, l.view.class)
 		t.own = append(t.own, h < 0 || len(t.pools) == 0 ||
 			a.w.catalog.byWeight().pools[h][0].Weight <= t.pools[0].Weight)
 	}
@@ -348,7 +353,7 @@ func (n *searchNode) couldHold(l *podBatch, other *searchNode) bool {
 	if n.host != nil {
 		return fitCount(l.view.class.need, n.host.base.room) > 0 && other.tier.mayJoin(l, n)
 	}
-	return l.admit.firstAlternative(n.bin.offer) >= 0 && fitCount(l.view.class.need, n.bin.offer.room) > 0
+	return n.bin.offer.firstAlternative(l.admit) >= 0 && fitCount(l.view.class.need, n.bin.offer.room) > 0
 }
 
 // pickSeed chooses the new node that wastes most among those tried least.

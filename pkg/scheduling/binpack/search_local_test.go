@@ -41,8 +41,9 @@ func TestSearchLooksAtOffersThatOnePodFills(t *testing.T) {
 	world := scripted(t, "type m.l cpu=4000 mem=8192 milliusd=100", "type m.x cpu=9000 mem=18432 milliusd=300", "pool p",
 		"pods full n=2 cpu=4000 mem=8192")
 	w := newProblem(world.Snapshot, world.Market)
-	a, _ := w.placeMostPods()
-	s := &localSearch{a: a, use: a.spotUse()}
+	a, st := placeMostPods(w)
+	a.prices = st.pricing.worth
+	s := &localSearch{a: a, prices: st.pricing.worth, use: a.spotUse()}
 	s.readNodes()
 	if len(s.tiers) != 1 || len(s.tiers[0].batches) != 1 {
 		t.Fatalf("%d tiers, want one with one batch", len(s.tiers))

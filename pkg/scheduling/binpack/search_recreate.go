@@ -82,7 +82,7 @@ func (s *localSearch) countNode(n *searchNode, nodes int) {
 func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget float64) (hosts []hostTakes,
 	best []rebuiltNode, cost float64) {
 	a := s.a
-	g := newPriceGuide(a, podPricesFor(a))
+	g := newPriceGuide(a, s.prices)
 	g.memory = &s.memory
 	list, offers := s.offersFor(t)
 	g.fits = func(l *podBatch, offer int) int { return int(t.fits[l.id][list[offer]]) }
@@ -211,7 +211,7 @@ func (s *localSearch) hasAnchorPod(t *weightTier, takes []batchTake) bool {
 
 func (s *localSearch) admitsBatch(o *poolOffering) bool {
 	for _, l := range s.current {
-		if l.left > 0 && l.admit.firstAlternative(o) < 0 {
+		if l.left > 0 && o.firstAlternative(l.admit) < 0 {
 			return false
 		}
 	}
@@ -287,7 +287,7 @@ func (s *localSearch) suitableOffers(t *weightTier, l *podBatch) []int32 {
 	var good, cheap bestScores
 	t.fits[l.id] = make([]int16, len(t.offers))
 	for i, o := range t.offers {
-		if l.admit.firstAlternative(o) < 0 {
+		if o.firstAlternative(l.admit) < 0 {
 			continue
 		}
 		t.fits[l.id][i] = int16(min(math.MaxInt16, fitCount(need, o.room)))
@@ -306,7 +306,7 @@ func (s *localSearch) suitableOffers(t *weightTier, l *podBatch) []int32 {
 
 // offerScore is what the offer costs for the worth of its best fill.
 func (s *localSearch) offerScore(t *weightTier, o *poolOffering) float64 {
-	p := podPricesFor(s.a)
+	p := s.prices
 	if fill := p.fill[o.model]; fill > 0 {
 		return s.a.offerCost(o) / fill
 	}
@@ -314,7 +314,7 @@ func (s *localSearch) offerScore(t *weightTier, o *poolOffering) float64 {
 	var items []int32
 	var most []float64
 	for _, l := range t.batches {
-		if n := fitCount(l.view.class.need, o.room); n > 0 && l.admit.firstAlternative(o) >= 0 {
+		if n := fitCount(l.view.class.need, o.room); n > 0 && o.firstAlternative(l.admit) >= 0 {
 			items, most = append(items, int32(len(items))), append(most, float64(n))
 			f.Need = append(f.Need, scaleNeed(l.view.class.need, p.units)...)
 			f.Group = append(f.Group, -1)

@@ -51,7 +51,7 @@ func TestSpotIsNotAllInOnePlace(t *testing.T) {
 			t.Errorf("limit %v: %.2f USD/h, %.2f without; %d unplaced", c.limit, p.TotalPrice(), free.TotalPrice(), len(p.Unplaced))
 		}
 		for _, l := range p.Launches {
-			zones, _ := l.Requirements.Get(labelZone)
+			zones, _ := l.Requirements.Get(instancetypes.LabelZone)
 			if len(l.Types) < defaultSpotTypes || len(zones.Values) < 2 {
 				t.Errorf("limit %v: %s names %d types in %v", c.limit, l, len(l.Types), zones.Values)
 			}

@@ -3,7 +3,9 @@ package binpack
 import (
 	"maps"
 	"slices"
+	"strings"
 
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
 )
@@ -20,7 +22,7 @@ type solution struct {
 	landed   map[classDomain]int // pods of a class in a domain
 	blocked  []map[string]bool   // by class: why it was held back, beside what a pool says
 	joins    int                 // see maxJoins
-	prices   *shadowPrices       // of pods for new nodes, nil for those of the problem
+	prices   podPrices           // of pods for new nodes, nil for those of its strategy
 }
 
 // newSolution is a solution in which all pods wait.
@@ -31,7 +33,7 @@ func (w *problem) newSolution(st strategy) *solution {
 		total: slices.Clone(w.topology.total), used: w.standingUsage(st.spotCeiling),
 	}
 	if st.guide == byLinearProgram {
-		a.prices = w.guide
+		a.prices = st.prices.guidePrices()
 	}
 	for i, k := range w.classes.list {
 		a.rest[i], a.blocked[i] = k.pods, map[string]bool{}
@@ -84,7 +86,7 @@ func (a *solution) isShort() bool {
 // couldHold reports whether some pool or host could take a pod of the class, were there no others.
 func couldHold(w *problem, k *podClass) bool {
 	return w.catalog.forSome(k.lastRelaxation()) || slices.ContainsFunc(w.nodes.hosts, func(b *bin) bool {
-		return fitCount(k.need, b.room) > 0 && k.lastRelaxation().admit.alternativeOn(b) >= 0
+		return fitCount(k.need, b.room) > 0 && b.alternativeFor(k.lastRelaxation().admit) >= 0
 	})
 }
 
@@ -101,9 +103,6 @@ func (a *solution) offerCost(o *poolOffering) float64 { return o.Price + a.strat
 func (a *solution) totalCost() float64 {
 	return a.newNodePrice() + float64(a.used.opened)*a.strategy.nodeCost
 }
-
-// isNearBound reports whether the new nodes cost no more than the lower bound and this part of it.
-func isNearBound(a *solution, gap float64) bool { return a.newNodePrice() <= a.lowerBound()*(1+gap) }
 
 // newNodePrice is what the new nodes cost, each as the cheapest offer that holds what is on it.
 func (a *solution) newNodePrice() float64 {
@@ -135,7 +134,7 @@ func (a *solution) priceOf(b *bin) float64 {
 			used[i] += x * int64(len(l.pods))
 		}
 	}
-	a.w.dims.addSharedVolumes(used, b.load)
+	addSharedVolumes(a.w.dims, used, b.load)
 	price := b.offer.Price
 	for _, o := range b.offer.model.pool.sale { // cheapest first
 		if ports || o.Price >= price {
@@ -162,7 +161,8 @@ type usage struct {
 
 // standingUsage is what nodes use that exist or are on their way.
 func (w *problem) standingUsage(spotCeiling int64) usage {
-	u := usage{slots: w.reservationSlots(), most: w.s.Rules.MaxClaims, spotCeiling: spotCeiling}
+	u := usage{slots: w.catalog.reservationSlots(w.all, w.committed), most: w.s.Rules.MaxClaims,
+		spotCeiling: spotCeiling}
 	for _, p := range w.catalog.pools {
 		u.pools = append(u.pools, p.used)
 	}
@@ -191,4 +191,39 @@ func (u *usage) spotAllowance(o *poolOffering, most int) int {
 		return most
 	}
 	return int(min(int64(most), max(0, u.spotCeiling-u.spot.byPool[o.Offer])/cpu))
+}
+
+// overLimitInPart names the limits that leave out some of the pool's types.
+func (u *usage) overLimitInPart(p *pool) string {
+	broken := map[string]bool{}
+	for _, m := range p.forSale {
+		for _, name := range p.exceededLimits(u.pools[p.id], m.typ.Capacity) {
+			broken[name] = true
+		}
+	}
+	return u.limitTexts(p, broken)
+}
+
+// limitTexts tells for each of the limits what it is and how much is used.
+func (u *usage) limitTexts(p *pool, broken map[string]bool) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(broken)) {
+		used := u.pools[p.id].list.Get(name)
+		if name == string(api.LimitNodes) {
+			used = u.pools[p.id].nodes
+		}
+		parts = append(parts, overText(p, name, used))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// spotUse is the spot capacity once the solution's new nodes are there, each as the offer it was opened with.
+func (a *solution) spotUse() spotUsage {
+	u := a.w.nodes.standingSpot()
+	for _, b := range a.bins {
+		if b.offer != nil {
+			u.add(b.offer.Offer, b.offer.model.typ.Capacity.CPU, 1)
+		}
+	}
+	return u
 }

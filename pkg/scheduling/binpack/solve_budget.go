@@ -42,15 +42,15 @@ type workBudget struct {
 
 // newBudget is the work that goes into improving the solution: the more, the more pods and nodes it has and the more
 // money is between it and the bound.
-func (w *problem) newBudget(a *solution) *workBudget {
-	hosts := 0
+func newBudget(a *solution, px *pricing) *workBudget {
+	w, hosts := a.w, 0
 	for _, b := range a.bins {
 		if b.hasGuests() {
 			hosts++
 		}
 	}
 	nodes := a.used.opened + hosts/partOfNode
-	stake := max(0, a.newNodePrice()-a.lowerBound())
+	stake := max(0, a.newNodePrice()-px.lowerBound(a))
 	most := effort(w.s.Rules) * min(mostWork, cmp.Or(w.s.Rules.PackingMilliseconds*millisecond, mostWork))
 	pods := len(w.classes.waiting) - a.waiting()
 	left := min(effort(w.s.Rules)*min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD)), most)
@@ -69,9 +69,12 @@ func (b *workBudget) allowsSearch() bool { return b.left >= leastSearchWork }
 
 // allowsFleet reports whether all nodes may be chosen together for about the pods that have new nodes in the solution,
 // and takes the work off if so.
-func (b *workBudget) allowsFleet(a *solution) bool {
-	p := podPricesFor(a)
-	kinds := p.kindsOnNewNodes(a)
+func (b *workBudget) allowsFleet(a *solution, px *pricing) bool {
+	p := a.prices
+	if p == nil {
+		p = px.worthOf(a)
+	}
+	kinds := kindsOnNewNodes(p, a)
 	work := fleetPerFill*kinds*p.offersForSale() + fleetPerPivot*kinds*kinds*kinds
 	if work > b.fleet {
 		return false
@@ -82,7 +85,7 @@ func (b *workBudget) allowsFleet(a *solution) bool {
 }
 
 // kindsOnNewNodes is of how many price classes and admissions the pods on new nodes of the solution are.
-func (p *shadowPrices) kindsOnNewNodes(a *solution) int {
+func kindsOnNewNodes(p podPrices, a *solution) int {
 	type kind struct {
 		class int32
 		admit *nodeAdmission
@@ -97,14 +100,4 @@ func (p *shadowPrices) kindsOnNewNodes(a *solution) int {
 		}
 	}
 	return len(kinds)
-}
-
-// offersForSale is how many offers of the problem are no nodes that are there.
-func (p *shadowPrices) offersForSale() (n int) {
-	for i := range p.problem.Offers {
-		if p.problem.Offers[i].Limit == 0 {
-			n++
-		}
-	}
-	return n
 }

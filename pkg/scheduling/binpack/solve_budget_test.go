@@ -12,9 +12,9 @@ func TestAFleetIsChosenTogetherWithinTheTimeLeft(t *testing.T) {
 		s := services(t, 500)
 		s.Rules.PackingMilliseconds = milliseconds
 		w := newProblem(s, ResolveOfferings(s))
-		first, _ := w.placeMostPods()
-		b := w.newBudget(first)
-		if got := b.allowsFleet(first); got != want {
+		first, st := placeMostPods(w)
+		b := newBudget(first, st.pricing)
+		if got := b.allowsFleet(first, st.pricing); got != want {
 			t.Errorf("with %d ms of a core: %v, want %v", milliseconds, got, want)
 		}
 		if want && b.left > b.most-b.used {
@@ -29,8 +29,8 @@ func TestABudgetIsWithinTheTimeLeft(t *testing.T) {
 	for _, milliseconds := range []int{1, 64, 4096} {
 		s.Rules = cluster.Settings{PackingMilliseconds: milliseconds}
 		w := newProblem(s, ResolveOfferings(s))
-		first, _ := w.placeMostPods()
-		if b := w.newBudget(first); b.left <= 0 || b.left > milliseconds*millisecond || b.fleet > milliseconds*millisecond {
+		first, st := placeMostPods(w)
+		if b := newBudget(first, st.pricing); b.left <= 0 || b.left > milliseconds*millisecond || b.fleet > milliseconds*millisecond {
 			t.Errorf("with %d ms of a core: %+v", milliseconds, *b)
 		}
 	}
@@ -41,10 +41,10 @@ func TestABudgetGrowsWithTheEffort(t *testing.T) {
 	s := services(t, 500)
 	s.Rules.PackingMilliseconds = 64
 	w := newProblem(s, ResolveOfferings(s))
-	first, _ := w.placeMostPods()
-	once := w.newBudget(first)
+	first, st := placeMostPods(w)
+	once := newBudget(first, st.pricing)
 	w.s.Rules.PackingEffort = 10
-	if b := w.newBudget(first); b.left != 10*once.left || b.most != 10*once.most {
+	if b := newBudget(first, st.pricing); b.left != 10*once.left || b.most != 10*once.most {
 		t.Errorf("ten times the work: %+v, once: %+v", *b, *once)
 	}
 }
@@ -56,12 +56,12 @@ func TestAnUnsearchedFleetIsChosenTogetherOnlyIfSmall(t *testing.T) {
 		s := services(t, pods)
 		s.Rules.PackingIterations = cluster.NoIterations
 		w := newProblem(s, ResolveOfferings(s))
-		first, _ := w.placeMostPods()
-		if got := w.newBudget(first).allowsFleet(first); got != want {
+		first, st := placeMostPods(w)
+		if got := newBudget(first, st.pricing).allowsFleet(first, st.pricing); got != want {
 			t.Errorf("%d pods: %v, want %v", pods, got, want)
 		}
 		w.s.Rules.PackingIterations = 0
-		if !w.newBudget(first).allowsFleet(first) {
+		if !newBudget(first, st.pricing).allowsFleet(first, st.pricing) {
 			t.Errorf("%d pods: no fleet is chosen together even where a search follows", pods)
 		}
 	}

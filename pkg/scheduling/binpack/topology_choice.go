@@ -74,7 +74,7 @@ func (dd *domainDivision) roomIn(l *podBatch, key string) []int {
 		}
 		n := fitCount(l.view.class.need, b.room)
 		if n == 0 || slices.ContainsFunc(l.pins, func(p domainPin) bool { return b.domainOf(p.key) != p.domain }) ||
-			l.view.admit.alternativeOn(b) < 0 {
+			b.alternativeFor(l.view.admit) < 0 {
 			continue
 		}
 		out[d] = min(out[d]+min(n, dd.top.maxPodsByHostRules(l.view, dd.a.siteOf(b))), l.left)
@@ -253,7 +253,7 @@ func (pk *packing) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
 		return price
 	}
 	for _, b := range pk.a.bins {
-		if b.offer == nil && fitCount(v.class.need, b.room) > 0 && adm.alternativeOn(b) >= 0 &&
+		if b.offer == nil && fitCount(v.class.need, b.room) > 0 && b.alternativeFor(adm) >= 0 &&
 			pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)) > 0 {
 			return 0
 		}
@@ -281,7 +281,7 @@ func (pk *packing) slotsFor(v *relaxedPod, pins []domainPin) int {
 			continue
 		}
 		for _, o := range p.reserved {
-			if nodes := pk.a.used.spotAllowance(o, math.MaxInt32); nodes > 0 && adm.firstAlternative(o) >= 0 &&
+			if nodes := pk.a.used.spotAllowance(o, math.MaxInt32); nodes > 0 && o.firstAlternative(adm) >= 0 &&
 				!pk.a.used.exceedsLimits(p, o.model.typ.Capacity) {
 				byID[o.Reservation.ID] = max(byID[o.Reservation.ID],
 					min(nodes*min(each, fitCount(v.class.need, o.room)), math.MaxInt32))
@@ -293,7 +293,7 @@ func (pk *packing) slotsFor(v *relaxedPod, pins []domainPin) int {
 		n += pods
 	}
 	for _, b := range pk.a.bins {
-		if b.offer != nil && b.offer.Reservation != nil && adm.firstAlternative(b.offer) >= 0 {
+		if b.offer != nil && b.offer.Reservation != nil && b.offer.firstAlternative(adm) >= 0 {
 			n += min(fitCount(v.class.need, b.room), pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)))
 		}
 	}

@@ -23,7 +23,8 @@ type topologyCounts struct {
 	total      []int // by counter of hostnames: pods anywhere
 
 	identities *identityCache
-	eligible   map[filteredKey][]bool // see eligibleDomains
+	eligible   map[filteredKey][]bool     // see eligibleDomains
+	filters    map[[2]*nodeAdmission]bool // see admitsAll
 
 	away map[awayTerm]awayVerdict // see judgeAwayTerms
 
@@ -41,6 +42,28 @@ type podCounter struct {
 	strict  bool // a required rule counts it
 	spread  bool // some spread counts it
 	avoided bool // some required anti-affinity over domains keeps away from it
+}
+
+func newTopologyCounts(nodes *existingNodes, classes *podClasses, as *admissions,
+	identities *identityCache) *topologyCounts {
+	return &topologyCounts{s: nodes.s, classes: classes, admissions: as, catalog: nodes.catalog, nodes: nodes,
+		identities: identities, counterIDs: map[string]int{}, eligible: map[filteredKey][]bool{},
+		domains: map[string][]string{}, domainIDs: map[string]map[string]int{}}
+}
+
+// readRules finds the domains, relaxes the classes step by step, finds the nodes and counts the pods that stay on them.
+func (top *topologyCounts) readRules(stages stageTeller) {
+	top.findKeys()
+	softTaint := hasSoftTaints(*top.s)
+	for _, k := range top.classes.list {
+		stages.tellStage(cluster.StageRelax, k, "")
+		for _, x := range relaxationSteps(k.pod, top.s.Rules.IgnorePreferences, softTaint) {
+			k.views = append(k.views, top.relaxedPodFor(k, x))
+		}
+	}
+	top.nodes.findHosts(top.classes.waiting)
+	top.countRunningPods()
+	top.dropCircles()
 }
 
 // findKeys lists the domains of every topology key that anything in the snapshot may ask for.
@@ -87,23 +110,6 @@ func (top *topologyCounts) countedKeys() map[string]bool {
 	return keys
 }
 
-// topologyKeys adds the keys over which the pod spreads, or is near to or apart from others.
-func topologyKeys(p *cluster.Pod, keys map[string]bool) {
-	for _, c := range p.Spread {
-		keys[canonicalKey(c.Key)] = true
-	}
-	for _, list := range [][]cluster.AffinityTerm{p.Affinity, p.AntiAffinity} {
-		for _, t := range list {
-			keys[canonicalKey(t.Key)] = true
-		}
-	}
-	for _, list := range [][]cluster.WeightedAffinityTerm{p.Prefers, p.Avoids} {
-		for _, t := range list {
-			keys[canonicalKey(t.Term.Key)] = true
-		}
-	}
-}
-
 // counterIndex returns the index of the counter for the group.
 func (top *topologyCounts) counterIndex(key string, g topology.Group, filter *nodeAdmission) int {
 	id := key + "|" + g.ID()
@@ -130,7 +136,7 @@ type runningPod struct {
 // be placed.
 func (top *topologyCounts) countRunningPods() {
 	running := top.runningPods()
-	top.tally = top.newTally()
+	top.tally = newTally(top)
 	top.total = make([]int, len(top.counters))
 	for _, h := range top.nodes.hosts {
 		h.count, h.anti = make([]int, len(top.counters)), make([]int, len(top.counters))
@@ -204,10 +210,10 @@ func (top *topologyCounts) mayCount(k *podClass, counter int) bool {
 	filter, admit := top.counters[counter].filter, k.lastRelaxation().admit
 	return filter == nil || filter == admit ||
 		slices.ContainsFunc(top.catalog.offers, func(o *poolOffering) bool {
-			return filter.firstAlternative(o) >= 0 && admit.firstAlternative(o) >= 0
+			return o.firstAlternative(filter) >= 0 && o.firstAlternative(admit) >= 0
 		}) ||
 		slices.ContainsFunc(top.nodes.hosts,
-			func(b *bin) bool { return filter.alternativeOn(b) >= 0 && admit.alternativeOn(b) >= 0 })
+			func(b *bin) bool { return b.alternativeFor(filter) >= 0 && b.alternativeFor(admit) >= 0 })
 }
 
 // countsOn reports whether the counter counts pods on the bin, as far as its offer tells of a new one.
@@ -217,9 +223,9 @@ func (top *topologyCounts) countsOn(counter int, b *bin) bool {
 	case filter == nil:
 		return true
 	case b.offer != nil:
-		return filter.firstAlternative(b.offer) >= 0
+		return b.offer.firstAlternative(filter) >= 0
 	}
-	return filter.alternativeOn(b) >= 0
+	return b.alternativeFor(filter) >= 0
 }
 
 // countPod counts one pod that stays on the host: for the counters that select it, and for those of whom it keeps away.
@@ -281,7 +287,7 @@ func (top *topologyCounts) mayLand(b *bin, key string) []int {
 // a required spread of the group.
 type domainCounts struct{ count, may, anti, even [][]int }
 
-func (top *topologyCounts) newTally() domainCounts {
+func newTally(top *topologyCounts) domainCounts {
 	each := func() [][]int {
 		out := make([][]int, len(top.counters))
 		for i, c := range top.counters {

@@ -160,15 +160,6 @@ func (top *topologyCounts) concernsOnly(v *relaxedPod, counter int) bool {
 		})
 }
 
-// onEveryNode reports whether every node has the label.
-func onEveryNode(key string) bool {
-	switch key {
-	case labelZone, labelCapacity, labelArch, labelOS, labelType, labelRegion:
-		return true
-	}
-	return false
-}
-
 // strictestSpread is the required spread with the counter that allows least.
 func (top *topologyCounts) strictestSpread(counter int) topologyRule {
 	if top.spreads != nil {
@@ -206,30 +197,37 @@ func (top *topologyCounts) onlyCountedClass(counter int) *podClass {
 	return top.lone[counter]
 }
 
+// evenSplit is a spread that makes each of several domains take its part of the pods of a class; without a key, none.
+type evenSplit struct {
+	key     string
+	domains []string
+	skew    int
+}
+
 // spreadSplitsEvenly tells whether a spread makes each of several domains take its part of the pods of the view: one
 // that counts nobody else, in domains that they can reach.
-func (top *topologyCounts) spreadSplitsEvenly(v *relaxedPod) classMembership {
+func (top *topologyCounts) spreadSplitsEvenly(v *relaxedPod) evenSplit {
 	if slices.ContainsFunc(top.nodes.hosts, func(b *bin) bool { return len(b.wanted) > 0 }) {
-		return classMembership{} // where pods of an earlier pass stand is not asked again
+		return evenSplit{} // where pods of an earlier pass stand is not asked again
 	}
 	for _, r := range v.other {
 		if r.what != spread || !r.self || r.min > 0 || top.onlyCountedClass(r.counter) != v.class {
 			continue
 		}
-		x := classMembership{key: r.key, skew: r.maxSkew}
+		x := evenSplit{key: r.key, skew: r.maxSkew}
 		eligible := top.eligibleDomains(r).Eligible
 		for d, domain := range top.domains[r.key] {
 			if eligible[d] && top.tally.count[r.counter][d] == 0 {
 				x.domains = append(x.domains, domain)
 			} else if top.tally.count[r.counter][d] > 0 {
-				return classMembership{}
+				return evenSplit{}
 			}
 		}
 		if len(x.domains) > 1 {
 			return x
 		}
 	}
-	return classMembership{}
+	return evenSplit{}
 }
 
 // waitsInCircle is the reason of pods that a scheduler, which takes one pod after the other, can never place.

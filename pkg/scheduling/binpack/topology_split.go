@@ -3,6 +3,8 @@ package binpack
 import (
 	"maps"
 	"slices"
+
+	"joiner.sh/pkg/model/cluster"
 )
 
 // podSplit divides the pods of a view over the domains of all keys that concern it.
@@ -34,7 +36,7 @@ type splitPart struct {
 func (dd *domainDivision) splitByDomains(v *relaxedPod, pods int) *podSplit {
 	s := &podSplit{dd: dd, view: v, keys: dd.top.keysOf(v), all: &splitPart{}, left: pods}
 	if len(s.keys) > 0 {
-		dd.a.w.stages.tellStage(StageDomains, v.class, nil)
+		dd.a.w.stages.tellStage(cluster.StageDomains, v.class, "")
 	}
 	if len(s.keys) < 2 || pods < 2 {
 		for s.giveNext() {

@@ -38,15 +38,15 @@ const mostAnswers = 64
 // in nothing else.
 func NewWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 	from := resolveAllPools(allWaiting(s), sells)
-	return &WhatIf{sells: sells, from: from, few: from.rankScarceOffers(), sold: overlays.ByPool(s, sells),
-		faces: nodeLabelsByName{}, seen: &identityCache{}, size: from.countRemembered()}
+	return &WhatIf{sells: sells, from: from, few: rankScarceOffers(from), sold: overlays.ByPool(s, sells),
+		faces: nodeLabelsByName{}, seen: &identityCache{}, size: countRemembered(from)}
 }
 
 // resolveAllPools is a problem that knows what pools can launch, and no more.
 func resolveAllPools(s cluster.Snapshot, sells Offerings) *problem {
 	w := newSharedDemand(s)
 	w.resolveOffers(sells, manyPools)
-	asks := w.asksOf(w)
+	asks := asksOf(w, w)
 	for _, p := range w.catalog.pools {
 		p.cullOffers(asks)
 	}
@@ -54,7 +54,7 @@ func resolveAllPools(s cluster.Snapshot, sells Offerings) *problem {
 }
 
 // asksOf are the admissions for which the pods of the other problem may ask this one.
-func (w *problem) asksOf(other *problem) []*nodeAdmission {
+func asksOf(w *problem, other *problem) []*nodeAdmission {
 	var asks []*nodeAdmission
 	softTaint := hasSoftTaints(other.s)
 	for _, k := range other.classes.list {
@@ -66,9 +66,9 @@ func (w *problem) asksOf(other *problem) []*nodeAdmission {
 }
 
 // rankScarceOffers ranks the offers that are to be had in small numbers: reserved, or covered by a commitment.
-func (w *problem) rankScarceOffers() *shareRanking {
+func rankScarceOffers(w *problem) *shareRanking {
 	_, w.committed = w.s.AllotCommitments()
-	slots := w.reservationSlots()
+	slots := w.catalog.reservationSlots(w.all, w.committed)
 	var list []*poolOffering
 	for _, p := range w.catalog.pools {
 		list = append(list, slices.DeleteFunc(slices.Clone(p.reserved),
@@ -89,7 +89,7 @@ func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
 	if st.from.catalog.hasMany() { // which of so many pools are looked at depends on the pods that wait
 		return PodsFrom(s, st.sells)
 	}
-	return st.problemOf(s).solve()
+	return solveProblem(st.problemOf(s))
 }
 
 // CachedPlan is Pods for the question about that world, or what it was when the same was asked last. The digests must
@@ -165,7 +165,7 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[st
 	if !st.worth.pricesFor(w) {
 		st.supplyOfferings(w)
 		st.worth = cachedPrices{namespaces: s.Namespaces, classes: w.classes.list}
-		worth := w.findShadowPrices(func(k *podClass) int { return len(k.pods) }, false)
+		worth := findShadowPrices(w, func(k *podClass) int { return len(k.pods) }, false)
 		for _, k := range w.classes.list {
 			st.worth.usd = append(st.worth.usd, min(worth.lowestPrice(k),
 				st.few.minShareOf(k.lastRelaxation().admit, k.need)))

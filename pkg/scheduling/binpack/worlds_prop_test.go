@@ -172,7 +172,7 @@ func TestMoreOffersCostNoMore(t *testing.T) {
 
 // offered is the type under another name and price, on-demand and spot alike.
 func offered(t instancetypes.Type, name string, usd float64) instancetypes.Type {
-	t.Requirements = t.Requirements.Without(labelType).And(requirements.Of(labelType, name))
+	t.Requirements = t.Requirements.Without(instancetypes.LabelType).And(requirements.Of(instancetypes.LabelType, name))
 	t.Name, t.Offerings = name, slices.Clone(t.Offerings)
 	for i := range t.Offerings {
 		t.Offerings[i].Type, t.Offerings[i].Price, t.Offerings[i].Available = name, usd, true
@@ -252,7 +252,7 @@ func flexiblePool(w *scenario.World, name string) bool {
 
 // labelsOf are the labels over which rules may be that the node has on which the plan puts its only pod.
 func labelsOf(w *scenario.World, p plan.Plan) []string {
-	keys := []string{labelZone, labelCapacity, labelType, labelArch, labelHost}
+	keys := []string{instancetypes.LabelZone, instancetypes.LabelCapacityType, instancetypes.LabelType, instancetypes.LabelArch, labelHost}
 	if len(p.Launches) == 0 {
 		for _, h := range w.Snapshot.StateNodes() {
 			if h.Name() == p.Existing[0].Node {

@@ -8,7 +8,6 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
-	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // deployedCeiling is a ceiling of the cluster since it was deployed. An invocation keeps what was in force when it
@@ -129,5 +128,5 @@ func checkCeiling(w *world, s instanceStarted) (bad []string) {
 func chargeOf(w *world, m *machine) int64 {
 	usd, _ := w.catalog.market.Charge(instancetypes.Offer{Type: m.Type, Zone: m.Zone,
 		CapacityType: m.CapacityType})
-	return binpack.MillionthsUSD(usd)
+	return cluster.MillionthsUSD(usd)
 }

@@ -92,7 +92,7 @@ func (h hostOffers) admittingHosts() (hosts []*bin, admitted []string) {
 	for _, b := range h.w.nodes.hosts {
 		bits, some := make([]byte, len(asks)), false
 		for i, ask := range asks {
-			if bits[i] = '0'; ask.alternativeOn(b) >= 0 {
+			if bits[i] = '0'; b.alternativeFor(ask) >= 0 {
 				bits[i], some = '1', true
 			}
 		}
@@ -107,63 +107,9 @@ func (h hostOffers) admittingHosts() (hosts []*bin, admitted []string) {
 func (h hostOffers) classesOn(b *bin) []int32 {
 	var holds []int32
 	for i, c := range h.out.classes {
-		if h.out.problem.Classes[i].Count > 0 && c.admit.alternativeOn(b) >= 0 {
+		if h.out.problem.Classes[i].Count > 0 && b.alternativeFor(c.admit) >= 0 {
 			holds = append(holds, int32(i))
 		}
 	}
 	return holds
-}
-
-// repriceHosts is how often the pods that are left are priced anew while hosts are filled.
-const repriceHosts = 10
-
-// fillHostsByPrices fills the hosts with those of the batches that are worth the most together, by what they would cost
-// on new nodes.
-func (pk *packing) fillHostsByPrices(batches []*podBatch) {
-	a := pk.a
-	prices, raised := podPricesFor(a), false
-	if fills := a.strategy.hostFills; fills != nil && !a.strategy.repricesHosts {
-		prices, raised = fills.prices, true // most of the room is full by these, which are better than new ones
-	}
-	g := newPriceGuide(a, prices)
-	nodeOpener{a: a}.setPodValues(nil, true, batches)
-	g.prepareGroups(nil, batches)
-	var hosts []*candidate
-	for i, b := range a.bins {
-		if b.offer == nil {
-			may := func(l *podBatch) bool { return l.admit.alternativeOn(b) >= 0 }
-			if c := g.hostCandidate(i, b, may); len(c.items) > 0 {
-				hosts = append(hosts, c)
-			}
-		}
-	}
-	if raised {
-		g.setValues(prices.values())
-	}
-	every := max(1, len(hosts)/repriceHosts)
-	for i, c := range hosts {
-		if !g.countRemaining() {
-			return
-		}
-		if i%every == 0 && !raised {
-			g.repriceRemaining(float64(len(hosts)-i) / float64(len(hosts)))
-		}
-		g.scoreCandidate(c)
-		takes, _ := g.fillWholePods(c)
-		for _, t := range takes {
-			a.placePods(t.batch, c.host, t.alt, t.n)
-		}
-	}
-}
-
-// hostCandidate is the host with what may be on it.
-func (g *priceGuide) hostCandidate(i int, b *bin, may func(*podBatch) bool) *candidate {
-	c := &candidate{index: i, host: b, room: scaleNeed(b.room, g.a.w.worth.units)}
-	for i, it := range g.items {
-		l := it.batches[0]
-		if n := fitCount(l.view.class.need, b.room); n > 0 && may(l) {
-			c.items, c.fits = append(c.items, int32(i)), append(c.fits, n)
-		}
-	}
-	return c
 }

@@ -11,12 +11,78 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// Defaults of the rules about price.
-const (
-	defaultNodeCost    = 0.0002
-	defaultPriceMargin = 1.2
-	defaultSpotTypes   = 15
-)
+// mostTypes is the number of types that one launch can name.
+const mostTypes = 60
+
+const defaultPriceMargin = 1.2
+
+const defaultSpotTypes = 15
+
+// priceFlexibility is how much dearer than the cheapest type others may be that a launch names, as a factor, and how
+// many types a spot launch names at any price.
+func (f *optionFinder) priceFlexibility() (margin float64, minSpotInstanceTypes int) {
+	return cmp.Or(f.rules.InstanceTypePriceFactor, defaultPriceMargin),
+		cmp.Or(f.rules.MinSpotInstanceTypes, defaultSpotTypes)
+}
+
+// chooseOptions keeps the cheapest options: those within the price margin, more where spot needs them, and those that
+// the pool's minValues need.
+func (f *optionFinder) chooseOptions(opts []typeOption, set requirements.Set) []typeOption {
+	margin, minSpotInstanceTypes := f.priceFlexibility()
+	keep := markNeededForMinValues(opts, set)
+	n := 0
+	for _, is := range keep {
+		if is {
+			n++
+		}
+	}
+	for i, o := range opts {
+		if !keep[i] && n < mostTypes && (o.best.Price <= opts[0].best.Price*margin || o.spot &&
+			n < minSpotInstanceTypes) {
+			keep[i] = true
+			n++
+		}
+	}
+	var out []typeOption
+	for i, o := range opts {
+		if keep[i] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// optionLimit tells when no launch would name any more options.
+type optionLimit struct {
+	margin               float64
+	minSpotInstanceTypes int // to be named at any price
+}
+
+func (f *optionFinder) optionLimitFor(set requirements.Set) optionLimit {
+	margin, minSpotInstanceTypes := f.priceFlexibility()
+	if !set.Has(instancetypes.LabelCapacityType, instancetypes.Spot) {
+		minSpotInstanceTypes = 0
+	}
+	return optionLimit{margin, minSpotInstanceTypes}
+}
+
+// reachedAt reports whether the options are enough when all others cost the price at least.
+func (e optionLimit) reachedAt(list []typeOption, price float64) bool {
+	if len(list) == 0 {
+		return false
+	}
+	least := list[0].best.Price
+	for _, o := range list {
+		least = min(least, o.best.Price)
+	}
+	n := 0
+	for _, o := range list {
+		if o.best.Price <= min(price, least*e.margin) || o.spot && o.best.Price <= price {
+			n++
+		}
+	}
+	return n >= mostTypes || price > least*e.margin && n >= e.minSpotInstanceTypes
+}
 
 // typeOption is a model that can take the place of the one a node was opened with, by its cheapest offer.
 type typeOption struct {
@@ -159,6 +225,7 @@ type lastOptions struct {
 	options []typeOption
 }
 
+// compareOptionPrice orders options by price, among equals by name.
 func compareOptionPrice(a, b typeOption) int {
 	return cmp.Or(cmp.Compare(a.best.Price, b.best.Price), strings.Compare(a.model.typ.Name, b.model.typ.Name))
 }
@@ -171,7 +238,7 @@ func (m *poolInstanceType) hasRoomFor(used []int64) bool {
 // loadsAllowed reports whether each of the loads may be on a node of the offer.
 func loadsAllowed(loads []podLoad, o *poolOffering) bool {
 	for _, l := range loads {
-		if !l.admit.alternativeHolds(l.alt, o) {
+		if !o.meetsAlternative(l.admit, l.alt) {
 			return false
 		}
 	}
@@ -198,6 +265,6 @@ func (f *optionFinder) sumLoads(loads []podLoad) (used []int64, ports []cluster.
 		}
 		ports = append(ports, l.view.class.pod.HostPorts...)
 	}
-	f.dims.addSharedVolumes(used, loads)
+	addSharedVolumes(f.dims, used, loads)
 	return used, ports
 }

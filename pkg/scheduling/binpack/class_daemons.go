@@ -1,0 +1,96 @@
+package binpack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/model/topology"
+)
+
+// daemonOverhead is a DaemonSet as the pod that it makes for a node.
+type daemonOverhead struct {
+	pod   cluster.Pod
+	admit *nodeAdmission
+}
+
+// addDaemons adds the DaemonSets, whose pods every node of theirs runs.
+func (as *admissions) addDaemons(list []cluster.Pod) {
+	for _, d := range list {
+		if d.Need.IsZero() && len(d.Unmodelled) > 0 {
+			continue // it counts for no node: see translate.BoundDaemons
+		}
+		d.NodePrefers = nil
+		x := relaxationSteps(d, true, false)[0]
+		as.daemons = append(as.daemons, daemonOverhead{pod: d,
+			admit: as.admissionFor(x.nodeAlternatives(false), x.effectiveTolerations())})
+	}
+}
+
+// largestDaemons names those of the DaemonSets that take the most room, at most three, by what they take of the most
+// that there is.
+func (as *admissions) largestDaemons(all []int, most resources.List) string {
+	const named = 3
+	list := slices.Clone(all)
+	as.sortByRoom(list, most)
+	var parts []string
+	for _, i := range list[:min(named, len(list))] {
+		d := as.daemons[i].pod
+		parts = append(parts, d.Key()+" ("+d.Need.With(resources.Pods, 0).String()+")")
+	}
+	if len(list) > named {
+		parts = append(parts, fmt.Sprintf("%d more", len(list)-named))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// sortByRoom sorts DaemonSets by what they take of the most that there is, those that take most first.
+func (as *admissions) sortByRoom(list []int, most resources.List) {
+	share := func(i int) float64 {
+		need, out := as.daemons[i].pod.Need, 0.0
+		for _, name := range need.Names() {
+			out = max(out, float64(need.Get(name))/float64(max(1, most.Get(name))))
+		}
+		return out
+	}
+	slices.SortFunc(list, func(a, b int) int {
+		return cmp.Or(cmp.Compare(share(b), share(a)),
+			strings.Compare(as.daemons[a].pod.Key(), as.daemons[b].pod.Key()))
+	})
+}
+
+// exclusion is a DaemonSet with whose pods a pod may not share a domain of the key, because required anti-affinity of
+// either keeps them apart. A new node has its DaemonSets' pods as soon as it takes any, so the pod cannot be on one
+// that runs the DaemonSet.
+type exclusion struct {
+	daemon int // place among all
+	key    string
+}
+
+// exclusions are those of the pod, sorted by DaemonSet.
+func (as *admissions) exclusions(p *cluster.Pod) []exclusion {
+	var out []exclusion
+	for i := range as.daemons {
+		d := &as.daemons[i].pod
+		for _, key := range append(as.excludedOver(p, d), as.excludedOver(d, p)...) {
+			if x := (exclusion{i, key}); !slices.Contains(out, x) {
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
+
+// excludedOver lists the topology keys over which required anti-affinity of the pod selects the other.
+func (as *admissions) excludedOver(p, other *cluster.Pod) []string {
+	var keys []string
+	for _, t := range p.AntiAffinity {
+		if topology.OfTerm(t, p.Namespace, as.namespaces).Selects(other.Namespace, other.Labels) {
+			keys = append(keys, canonicalKey(t.Key))
+		}
+	}
+	return keys
+}

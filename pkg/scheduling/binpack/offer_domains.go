@@ -1,0 +1,104 @@
+package binpack
+
+import (
+	"slices"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+)
+
+// filteredKey is a topology key with the filter of those who ask about its domains.
+type filteredKey struct {
+	key    string
+	filter *nodeAdmission
+}
+
+// soldDomains are the domains in which the filter lets some node be that is sold, now or not. A zone in which the class
+// has no subnet, where the type is never sold, or for which only a pool is that can make no node for its minValues, is
+// no domain: it would stay empty for ever and hold every spread down.
+func (cat *catalog) soldDomains(id filteredKey) []string {
+	names, ok := cat.domains[id]
+	if ok {
+		return names
+	}
+	seen := map[string]bool{}
+	for _, o := range cat.offers {
+		if o.model.pool.refuses(id.filter) || o.model.pool.inflexible ||
+			!o.model.typ.Requirements.Has(instancetypes.LabelZone, o.Zone) {
+			continue
+		}
+		for _, name := range o.domainsFor(id.key) {
+			if !seen[name] && o.firstAlternative(id.filter) >= 0 && id.filter.leavesDomainOpen(id.key, name) {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	cat.domains[id] = names
+	return names
+}
+
+// offeredDomains are the domains in which offers are, sorted, by topology key, once they were asked for.
+type offeredDomains map[string][]string
+
+// domainsOf are the domains of the key in which the offers are. Nobody may change them.
+func (d offeredDomains) domainsOf(key string, offers []*poolOffering) []string {
+	all, ok := d[key]
+	if ok {
+		return all
+	}
+	var last *poolInstanceType
+	for _, o := range offers {
+		if o.model == last && !perOffer(key) {
+			continue
+		}
+		last = o.model
+		all = append(all, o.domainsFor(key)...)
+		if len(all) > 1<<12 {
+			slices.Sort(all)
+			all = slices.Compact(all)
+		}
+	}
+	slices.Sort(all)
+	d[key] = slices.Compact(all)
+	return d[key]
+}
+
+// namedValues lists the label values for labels that nobody but a pool decides which pods name that wait, or run and
+// may have to move: a pool has the same to offer whichever of them wait.
+func namedValues(classes []*podClass, pods []cluster.Pod) map[string][]string {
+	out := map[string][]string{}
+	for _, k := range classes {
+		addNamedValues(out, &k.pod)
+	}
+	for i := range pods {
+		if p := &pods[i]; p.NodeName != "" && p.Reschedulable() {
+			addNamedValues(out, p)
+		}
+	}
+	for key, list := range out { // each on its own
+		slices.Sort(list)
+		out[key] = slices.Compact(list)
+	}
+	return out
+}
+
+// addNamedValues adds the label values that the pod names, by label.
+func addNamedValues(to map[string][]string, p *cluster.Pod) {
+	for key, v := range p.NodeSelector { // sorted later
+		if !isWellKnownLabel(key) {
+			to[key] = append(to[key], v)
+		}
+	}
+	for _, term := range p.NodeAffinity {
+		for _, r := range term {
+			switch {
+			case isWellKnownLabel(r.Key):
+			case r.Not:
+				to[r.Key] = append(to[r.Key], anyValue(r)) // a node that keeps to it may get this
+			default:
+				to[r.Key] = append(to[r.Key], r.Values...)
+			}
+		}
+	}
+}
