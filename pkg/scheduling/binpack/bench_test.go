@@ -10,6 +10,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes/builtin"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // services is a cluster of n pending pods in deployments of 50, of which some spread over zones or stay apart, some
@@ -46,7 +47,7 @@ func services(b testing.TB, n int) cluster.Snapshot {
 		case 4:
 			p.NodeSelector = map[string]string{instancetypes.LabelArch: "arm64"}
 		case 5:
-			p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: mine}}
+			p.AntiAffinity = []cluster.AffinityTerm{{Key: podclass.LabelHost, Selector: mine}}
 		}
 		s.Pods = append(s.Pods, p)
 	}
@@ -80,12 +81,12 @@ func mixed(b *testing.B, n int) cluster.Snapshot {
 		switch i % 5 {
 		case 0:
 			p.Labels = map[string]string{"app": "lonely"}
-			p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "lonely")}}}}
+			p.AntiAffinity = []cluster.AffinityTerm{{Key: podclass.LabelHost, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "lonely")}}}}
 		case 1:
 			p.Labels = map[string]string{"near": letter}
 			p.Affinity = []cluster.AffinityTerm{{Key: instancetypes.LabelZone, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("near", letter)}}}}
 		case 2:
-			p.Spread = []cluster.Spread{{Key: labelHost, MaxSkew: 1, Selector: mine}}
+			p.Spread = []cluster.Spread{{Key: podclass.LabelHost, MaxSkew: 1, Selector: mine}}
 		case 3:
 			p.Spread = []cluster.Spread{{Key: instancetypes.LabelZone, MaxSkew: 1, Selector: mine}}
 		}
@@ -183,7 +184,7 @@ func BenchmarkPrice(b *testing.B) {
 	w := newProblem(s, func(string) []instancetypes.Type { return types })
 	b.ReportAllocs()
 	for b.Loop() {
-		findShadowPrices(w, func(k *podClass) int { return len(k.pods) }, false)
+		findShadowPrices(w, func(k *podclass.Class) int { return len(k.Pods) }, false)
 	}
 }
 

@@ -15,8 +15,8 @@ func (px *pricing) lowerBound(a *solution) float64 {
 		return 0
 	}
 	p := boundProof{w: a.w, known: px.proven, placed: make([]int, len(a.rest))}
-	for i, k := range a.w.classes.list {
-		p.placed[i] = len(k.pods) - len(a.rest[i])
+	for i, k := range a.w.classes.List {
+		p.placed[i] = len(k.Pods) - len(a.rest[i])
 	}
 	usd := p.provenUSD(nil)
 	for _, x := range []*shadowPrices{px.worth, px.alone, px.raised} {
@@ -65,12 +65,12 @@ type boundProof struct {
 // reservation can take: a whole node has to be made for it.
 func (p boundProof) singleNodeBound() float64 {
 	most := 0.0
-	for i, k := range p.w.classes.list {
+	for i, k := range p.w.classes.List {
 		if p.placed[i] == 0 {
 			continue
 		}
-		if price := p.w.catalog.cheapestNode(k.lastRelaxation()); price < noPrice && price > most &&
-			!p.w.roomFor(k.lastRelaxation()) {
+		if price := p.w.catalog.cheapestNode(k.LastRelaxation()); price < noPrice && price > most &&
+			!p.w.roomFor(k.LastRelaxation()) {
 			most = price
 		}
 	}
@@ -81,7 +81,7 @@ func (p boundProof) singleNodeBound() float64 {
 func (p boundProof) sharedBound(x *shadowPrices) float64 {
 	value, counts := x.prices.Value, make([]float64, len(x.classes))
 	sum, loosened := 0.0, 0.0
-	for i := range p.w.classes.list {
+	for i := range p.w.classes.List {
 		loose, each := x.members[i].addMinimumCounts(p.placed[i], value, counts)
 		sum += float64(loose) * each
 		loosened += float64(loose) * each

@@ -1,15 +1,18 @@
 package binpack
 
-import "joiner.sh/pkg/scheduling/lowerbound"
+import (
+	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/podclass"
+)
 
 // divideByClass counts the pods of each class, those that spread in equal parts however few they are, and how many of
 // them one domain, and so one node, holds at most in any plan.
-func (p *shadowPrices) divideByClass(kinds []*podClass) {
+func (p *shadowPrices) divideByClass(kinds []*podclass.Class) {
 	for i := range p.problem.Classes {
 		p.problem.Classes[i].Count = 0
 	}
 	for i, k := range kinds {
-		x, n := p.members[i], len(k.pods)
+		x, n := p.members[i], len(k.Pods)
 		if x.key == "" {
 			p.problem.Classes[x.class].Count += float64(n)
 		}
@@ -21,10 +24,10 @@ func (p *shadowPrices) divideByClass(kinds []*podClass) {
 }
 
 // limitToPods lets a node hold no more pods of a class than one domain holds in any plan.
-func (p *shadowPrices) limitToPods(classes []lowerbound.PriceClass, kinds []*podClass) {
+func (p *shadowPrices) limitToPods(classes []lowerbound.PriceClass, kinds []*podclass.Class) {
 	most := make([]float64, len(p.classes))
 	for i, k := range kinds {
-		x, n := p.members[i], len(k.pods)
+		x, n := p.members[i], len(k.Pods)
 		if x.key == "" {
 			most[x.class] += float64(n)
 		}

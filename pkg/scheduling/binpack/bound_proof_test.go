@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // Pods that spread: of all ways to divide them over the domains that the skew allows, the cheapest costs what least
@@ -38,7 +39,7 @@ func TestPodsThatSpreadAreReckonedWithAtTheirCheapest(t *testing.T) {
 					t.Errorf("%d pods over %d domains with skew %d cost at least %v, want %v", n, domains, skew, got, cheapest)
 				}
 				p := &shadowPrices{members: []classMembership{x}, classes: make([]priceClass, domains), problem: lowerbound.CoverProblem{Classes: make([]lowerbound.PriceClass, domains)}}
-				p.divideByClass([]*podClass{{pods: make([]string, n)}})
+				p.divideByClass([]*podclass.Class{{Pods: make([]string, n)}})
 				if most := p.problem.Classes[0].Most; most != float64(fullest) {
 					t.Errorf("%d pods over %d domains with skew %d: at most %v in one, want %d", n, domains, skew, most, fullest)
 				}

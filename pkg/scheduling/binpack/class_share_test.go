@@ -11,6 +11,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // hostilePods are n pods of one tenant, no two alike, each as large in one way as translate lets a pod be.
@@ -98,15 +99,15 @@ func TestAHostileTenantDelaysNobody(t *testing.T) {
 			s.Rules.PackingIterations, s.Rules.DemandMilliseconds = cluster.NoIterations, 300
 			var work int64
 			w := newSharedDemand(s)
-			for i, x := range w.classes.measureWork() {
-				if w.classes.list[i].pod.Namespace == "evil" {
+			for i, x := range w.classes.MeasureWork() {
+				if w.classes.List[i].Pod.Namespace == "evil" {
 					work += x
 				} else {
-					others -= len(w.classes.list[i].pods)
+					others -= len(w.classes.List[i].Pods)
 				}
 			}
-			if work > 300_000 || others != 0 || hostileKinds[kind] != (len(w.classes.aside) > 500) {
-				t.Fatalf("%d us of the tenant's work, %d of his pods set aside, and %d of others", work, len(w.classes.aside), others)
+			if work > 300_000 || others != 0 || hostileKinds[kind] != (len(w.classes.Aside) > 500) {
+				t.Fatalf("%d us of the tenant's work, %d of his pods set aside, and %d of others", work, len(w.classes.Aside), others)
 			}
 			if testing.Short() && kind != "terms" && kind != "resources" {
 				return
@@ -114,7 +115,7 @@ func TestAHostileTenantDelaysNobody(t *testing.T) {
 			for _, u := range PodsFrom(s, ResolveOfferings(s)).Unplaced {
 				if !strings.HasPrefix(u.Pod, "evil/") {
 					t.Errorf("%s has no place: %s", u.Pod, u.Message())
-				} else if w.classes.aside[u.Pod] != "" && !strings.Contains(u.Message(), "the pods of namespace evil that wait are about ") {
+				} else if w.classes.Aside[u.Pod] != "" && !strings.Contains(u.Message(), "the pods of namespace evil that wait are about ") {
 					t.Errorf("%s is told %q", u.Pod, u.Message())
 				}
 			}
@@ -132,9 +133,9 @@ func TestLightClassesComeFirst(t *testing.T) {
 	s.Rules.DemandMilliseconds = 100
 	kept := map[string]int{}
 	w := newSharedDemand(s)
-	for _, k := range w.classes.list {
-		kind, _, _ := strings.Cut(k.pod.Name, "-")
-		kept[kind] += len(k.pods)
+	for _, k := range w.classes.List {
+		kind, _, _ := strings.Cut(k.Pod.Name, "-")
+		kept[kind] += len(k.Pods)
 	}
 	if kept["sizes"] != 10 || kept["terms"] != 2 || kept["ports"] != 0 {
 		t.Errorf("of what is left in the pass: %v", kept)
@@ -172,7 +173,7 @@ func BenchmarkHostileTenant(b *testing.B) {
 			s.Rules.PackingIterations, s.Rules.DemandMilliseconds = cluster.NoIterations, 1000
 			types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 			counted := int64(0)
-			for _, work := range newSharedDemand(s).classes.measureWork() {
+			for _, work := range newSharedDemand(s).classes.MeasureWork() {
 				counted += work
 			}
 			for b.Loop() {
@@ -196,7 +197,7 @@ func runningPods(s *cluster.Snapshot, n int, selects func(i, j int) *cluster.Sel
 	}
 	s.Namespaces = []cluster.Namespace{{Name: "default"}, {Name: "evil"}}
 	for i := range 20 {
-		s.Nodes = append(s.Nodes, cluster.Node{Name: fmt.Sprintf("node-%d", i), Ready: true, Labels: map[string]string{instancetypes.LabelZone: "us-west-2a", labelHost: fmt.Sprintf("node-%d", i)},
+		s.Nodes = append(s.Nodes, cluster.Node{Name: fmt.Sprintf("node-%d", i), Ready: true, Labels: map[string]string{instancetypes.LabelZone: "us-west-2a", podclass.LabelHost: fmt.Sprintf("node-%d", i)},
 			Allocatable: resources.List{CPU: 4000, Memory: 16 << 30, Pods: 110}})
 	}
 }
@@ -208,10 +209,10 @@ func TestTermsOfRunningPodsAreShared(t *testing.T) {
 	runningPods(&s, 100, func(i, j int) *cluster.Selector {
 		return &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", fmt.Sprintf("none-%d-%d", i, j))}}
 	})
-	s.Nodes = append(s.Nodes, cluster.Node{Name: "far", Ready: true, Labels: map[string]string{instancetypes.LabelZone: "us-west-2a", labelHost: "far"},
+	s.Nodes = append(s.Nodes, cluster.Node{Name: "far", Ready: true, Labels: map[string]string{instancetypes.LabelZone: "us-west-2a", podclass.LabelHost: "far"},
 		Allocatable: resources.List{CPU: 4000, Memory: 16 << 30, Pods: 110}})
 	s.Pods = append(s.Pods, cluster.Pod{Namespace: "blog", Name: "lone", UID: "lone", Phase: "Running", NodeName: "far", Need: resources.List{Pods: 1},
-		AntiAffinity: []cluster.AffinityTerm{{Key: labelHost, Namespaces: []string{"default"}, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "app-0000")}}}}})
+		AntiAffinity: []cluster.AffinityTerm{{Key: podclass.LabelHost, Namespaces: []string{"default"}, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "app-0000")}}}}})
 	s.Rules.PackingIterations = cluster.NoIterations
 	w := newProblem(s, ResolveOfferings(s))
 	skipped := map[string]int{}

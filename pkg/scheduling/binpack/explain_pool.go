@@ -11,13 +11,14 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
-func (e explainer) poolRefusal(v *relaxedPod, p *pool) string {
-	e.a.w.stages.tellStage(cluster.StageExplain, v.class, p.Name)
+func (e explainer) poolRefusal(v *podclass.RelaxedPod, p *pool) string {
+	e.a.w.stages.Tell(cluster.StageExplain, v.Class, p.Name)
 	var parts []string
-	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
+	for _, t := range cluster.Untolerated(p.Taints, v.Admission.Tolerations) {
 		parts = append(parts, "taint "+t.String()+" is not tolerated")
 	}
 	if why := conflictingLabels(v, p); why != "" {
@@ -34,14 +35,14 @@ func (e explainer) poolRefusal(v *relaxedPod, p *pool) string {
 
 // offerRefusals is what the pool's offers have against the view: of those that it may use, or of all of them where the
 // pool is refused anyhow and only what holds for each is told.
-func (e explainer) offerRefusals(v *relaxedPod, p *pool, refused bool) []string {
+func (e explainer) offerRefusals(v *podclass.RelaxedPod, p *pool, refused bool) []string {
 	var fitting, all, now []*poolOffering
 	for _, o := range p.offers {
-		if !refused && o.firstAlternative(v.admit) < 0 {
+		if !refused && o.firstAlternative(v.Admission) < 0 {
 			continue
 		}
 		all = append(all, o)
-		if fitCount(v.class.need, o.room) > 0 {
+		if fitCount(v.Class.Need, o.room) > 0 {
 			fitting = append(fitting, o)
 			if o.Available {
 				now = append(now, o)
@@ -96,18 +97,18 @@ func onlyReserved(offers []*poolOffering) bool {
 }
 
 // besideDaemons names the DaemonSets that keep the view off nodes of the pool that it could be on otherwise.
-func besideDaemons(cat *catalog, v *relaxedPod, p *pool) string {
-	if len(v.admit.exclusions) == 0 {
+func besideDaemons(cat *catalog, v *podclass.RelaxedPod, p *pool) string {
+	if len(v.Admission.Exclusions) == 0 {
 		return ""
 	}
-	alone := cat.admissions.admissionFor(v.wish.nodeAlternatives(true), v.wish.effectiveTolerations())
+	alone := cat.admissions.AdmissionFor(v.Wish.NodeAlternatives(true), v.Wish.EffectiveTolerations())
 	var names []string
-	for _, x := range v.admit.exclusions {
+	for _, x := range v.Admission.Exclusions {
 		if slices.ContainsFunc(p.offers, func(o *poolOffering) bool {
 			return o.runs(x) &&
 				o.firstAlternative(alone) >= 0
 		}) {
-			names = append(names, cat.admissions.daemons[x.daemon].pod.Key())
+			names = append(names, cat.admissions.Daemons[x.Daemon].Pod.Key())
 		}
 	}
 	if len(names) == 0 {
@@ -120,17 +121,17 @@ func besideDaemons(cat *catalog, v *relaxedPod, p *pool) string {
 
 // wantsOtherPools reports whether the view wants nodes of other pools by their names; then it does not matter what this
 // one has.
-func wantsOtherPools(v *relaxedPod, p *pool) bool {
-	return !slices.ContainsFunc(v.admit.alternative,
+func wantsOtherPools(v *podclass.RelaxedPod, p *pool) bool {
+	return !slices.ContainsFunc(v.Admission.Alternatives,
 		func(alt requirements.Set) bool { return alt.Has(api.LabelNodePool, p.Name) })
 }
 
 // conflictingLabels names what the view wants of labels that the pool itself rules out.
-func conflictingLabels(v *relaxedPod, p *pool) string {
+func conflictingLabels(v *podclass.RelaxedPod, p *pool) string {
 	var first []string
-	for _, alt := range v.admit.alternative {
+	for _, alt := range v.Admission.Alternatives {
 		var parts []string
-		for _, r := range p.req.Refusals(alt, isWellKnownLabel) {
+		for _, r := range p.req.Refusals(alt, podclass.IsWellKnownLabel) {
 			if mine, ok := p.req.Get(r.Key); ok {
 				parts = append(parts, fmt.Sprintf("requires %s, pod wants %s", mine, r))
 			} else {
@@ -147,9 +148,9 @@ func conflictingLabels(v *relaxedPod, p *pool) string {
 	return strings.Join(first, " and ")
 }
 
-func wantedLabels(v *relaxedPod) string {
+func wantedLabels(v *podclass.RelaxedPod) string {
 	var parts []string
-	for _, alt := range v.admit.alternative {
+	for _, alt := range v.Admission.Alternatives {
 		if alt.Len() > 0 {
 			parts = append(parts, alt.String())
 		}
@@ -161,11 +162,11 @@ func wantedLabels(v *relaxedPod) string {
 }
 
 // tooBig names the resources that no type has enough of, and the most there is of them.
-func (e explainer) tooBig(v *relaxedPod, p *pool, all []*poolOffering) string {
-	if why := tooManyVolumes(v.class.disks, all); why != "" {
+func (e explainer) tooBig(v *podclass.RelaxedPod, p *pool, all []*poolOffering) string {
+	if why := tooManyVolumes(v.Class.Volumes, all); why != "" {
 		return why
 	}
-	need := v.class.pod.Need
+	need := v.Class.Pod.Need
 	var most resources.List
 	var daemons []int
 	for _, o := range all {
@@ -176,7 +177,7 @@ func (e explainer) tooBig(v *relaxedPod, p *pool, all []*poolOffering) string {
 	less := ""
 	if len(daemons) > 0 {
 		slices.Sort(daemons)
-		less = ", less what its daemons take: " + e.a.w.admissions.largestDaemons(slices.Compact(daemons), most)
+		less = ", less what its daemons take: " + e.a.w.admissions.LargestDaemons(slices.Compact(daemons), most)
 	}
 	short := need.Short(most)
 	if len(short) == 0 {
@@ -292,7 +293,7 @@ func (r *poolRefusals) refusalLines() []string {
 }
 
 // inOrder are the pools, where there are many first those that have something for the pod.
-func inOrder(cat *catalog, admit *nodeAdmission) []*pool {
+func inOrder(cat *catalog, admit *podclass.Admission) []*pool {
 	if !cat.hasMany() {
 		return cat.pools
 	}
@@ -311,19 +312,19 @@ func inOrder(cat *catalog, admit *nodeAdmission) []*pool {
 }
 
 // tooManyVolumes says that no node of the offers is expected to attach all volumes of a pod, empty where one is.
-func tooManyVolumes(disks podVolumes, offers []*poolOffering) string {
-	for i, v := range disks.own {
+func tooManyVolumes(disks podclass.Volumes, offers []*poolOffering) string {
+	for i, v := range disks.Own {
 		var most int64
 		for _, o := range offers {
 			limit, limited := o.model.volumes[v.Driver]
 			if !limited {
-				limit = unlimitedVolumes
+				limit = podclass.UnlimitedVolumes
 			}
 			most = max(most, limit)
 		}
-		if disks.count[i] > most {
+		if disks.Count[i] > most {
 			return fmt.Sprintf("it has %d volumes of %s, no instance type can have more than %d attached",
-				disks.count[i], v.Driver, most)
+				disks.Count[i], v.Driver, most)
 		}
 	}
 	return ""

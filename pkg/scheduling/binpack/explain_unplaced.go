@@ -7,6 +7,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // explainer says why pods of a solution have no place.
@@ -15,7 +16,7 @@ type explainer struct{ a *solution }
 // explainUnplaced explains every pod without a home. Pods that are alike share the text.
 func (e explainer) explainUnplaced() []plan.Unplaced {
 	var out []plan.Unplaced
-	for i, k := range e.a.w.classes.list {
+	for i, k := range e.a.w.classes.List {
 		if len(e.a.rest[i]) == 0 {
 			continue
 		}
@@ -28,22 +29,22 @@ func (e explainer) explainUnplaced() []plan.Unplaced {
 }
 
 // refusalsFor lists what kept the class from every pool, and what kept it back whatever the pool.
-func (e explainer) refusalsFor(k *podClass) []string {
-	e.a.w.stages.tellStage(cluster.StageExplain, k, "")
-	if len(k.lastRelaxation().wish.nodeAlternatives(true)) == 0 {
+func (e explainer) refusalsFor(k *podclass.Class) []string {
+	e.a.w.stages.Tell(cluster.StageExplain, k, "")
+	if len(k.LastRelaxation().Wish.NodeAlternatives(true)) == 0 {
 		return []string{"no node can meet what the pod asks for: its node selector, node affinity and volumes contradict each other"}
 	}
-	if k.stays {
+	if k.Stays {
 		return []string{"it stays on its node, which is being replaced, until there is room elsewhere"}
 	}
-	out := slices.Sorted(maps.Keys(e.a.blocked[k.id]))
+	out := slices.Sorted(maps.Keys(e.a.blocked[k.ID]))
 	held := len(out) > 0
 	var pools poolRefusals
-	for _, p := range inOrder(e.a.w.catalog, k.lastRelaxation().admit) {
+	for _, p := range inOrder(e.a.w.catalog, k.LastRelaxation().Admission) {
 		if !pools.wantsMore() {
 			continue
 		}
-		if why := e.poolRefusal(k.lastRelaxation(), p); why != "" {
+		if why := e.poolRefusal(k.LastRelaxation(), p); why != "" {
 			pools.addRefusal(p.Name, why)
 			continue
 		}
@@ -54,7 +55,7 @@ func (e explainer) refusalsFor(k *podClass) []string {
 			pools.addRefusal(p.Name, fmt.Sprintf(
 				"the %d new nodes that one pass may make are used up, the next pass goes on", e.a.w.s.Rules.MaxClaims))
 		case !held:
-			pools.addRefusal(p.Name, e.explainCrowding(k.lastRelaxation()))
+			pools.addRefusal(p.Name, e.explainCrowding(k.LastRelaxation()))
 		}
 	}
 	for _, s := range e.a.w.catalog.skipped {
@@ -68,10 +69,11 @@ func (e explainer) refusalsFor(k *podClass) []string {
 }
 
 // explainCrowding explains a class that a pool could hold were it not for other pods.
-func (e explainer) explainCrowding(v *relaxedPod) string {
-	for _, r := range v.host {
-		if r.what == follow {
-			return "pod affinity over " + labelHost + ": no node has both the pods it must be near and room for it"
+func (e explainer) explainCrowding(v *podclass.RelaxedPod) string {
+	for _, r := range v.HostRules {
+		if r.Kind == podclass.Follow {
+			return "pod affinity over " + podclass.LabelHost +
+				": no node has both the pods it must be near and room for it"
 		}
 	}
 	return "its host ports or rules of other pods keep it from every node"

@@ -15,6 +15,7 @@ import (
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // planWriter writes a solution down as a plan.
@@ -38,7 +39,7 @@ func (pw *planWriter) planLaunches() []plan.Launch {
 		out[i] = x.asLaunch()
 	}
 	slices.SortStableFunc(out, func(x, y plan.Launch) int {
-		return cmp.Or(strings.Compare(x.Pool, y.Pool), compareNatural(x.Pods[0], y.Pods[0]),
+		return cmp.Or(strings.Compare(x.Pool, y.Pool), podclass.CompareNatural(x.Pods[0], y.Pods[0]),
 			slices.Compare(x.Pods, y.Pods))
 	})
 	return out
@@ -54,7 +55,7 @@ func (pw *planWriter) plannedNodes() (list []plannedNode, impossible []*bin) {
 		}
 		p := b.offer.model.pool
 		for _, l := range b.load {
-			pw.a.w.stages.tellStage(cluster.StageOptions, l.view.class, p.Name)
+			pw.a.w.stages.Tell(cluster.StageOptions, l.view.Class, p.Name)
 		}
 		u := &pw.used[p.id]
 		u.list = u.list.Sub(b.takes)
@@ -168,16 +169,16 @@ func (x plannedNode) asLaunch() plan.Launch {
 		func(r requirements.Requirement) string { return p.customLabelValues(r)[0] })))
 	set = withoutAbsent(set, p.req)
 	for _, r := range set.All() {
-		if v, ok := r.Single(); ok && !isWellKnownLabel(r.Key) {
+		if v, ok := r.Single(); ok && !podclass.IsWellKnownLabel(r.Key) {
 			l.Labels[r.Key] = v
 		}
 	}
 	l.Labels[api.LabelNodePool], l.Labels[aws.LabelEC2NodeClass] = p.Name, p.Class
 	for _, x := range b.load {
 		l.Pods = append(l.Pods, x.pods...)
-		l.Requests = l.Requests.Add(x.view.class.pod.Need.Times(int64(len(x.pods))))
+		l.Requests = l.Requests.Add(x.view.Class.Pod.Need.Times(int64(len(x.pods))))
 	}
-	slices.SortFunc(l.Pods, compareNatural)
+	slices.SortFunc(l.Pods, podclass.CompareNatural)
 	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(len(x.low) > 0)
 	l.Annotations[api.AnnotationNominatedPods] = strings.Join(l.Pods, ",")
 	l.Requirements = set
@@ -195,7 +196,7 @@ func withoutAbsent(set, pool requirements.Set) requirements.Set {
 	}
 	return requirements.Sorted(slices.DeleteFunc(slices.Clone(set.All()), func(r requirements.Requirement) bool {
 		_, has := pool.Get(r.Key)
-		return r.AllowsAbsent() && !has && !isWellKnownLabel(r.Key)
+		return r.AllowsAbsent() && !has && !podclass.IsWellKnownLabel(r.Key)
 	}))
 }
 

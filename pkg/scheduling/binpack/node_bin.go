@@ -7,6 +7,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // bin is a node that pods can go to: one that exists, one on its way, or a new one.
@@ -29,7 +30,7 @@ type bin struct {
 
 	// of a host that is not in service yet: the DaemonSets whose pods will come, by place among all
 	daemons []int
-	disks   attachableVolumes
+	disks   podclass.AttachableVolumes
 	load    []podLoad
 	paid    float64      // what priceOf found, 0 when it has to look again
 	answers *hostAnswers // of a host: shared by all solutions
@@ -37,9 +38,9 @@ type bin struct {
 
 // podLoad is what a solution put into a bin: some pods of one view.
 type podLoad struct {
-	view    *relaxedPod
-	pins    []domainPin
-	admit   *nodeAdmission
+	view    *podclass.RelaxedPod
+	pins    []podclass.DomainPin
+	admit   *podclass.Admission
 	alt     int  // the alternative of admit that holds here
 	settled bool // an earlier pass put them here
 	pods    []string
@@ -55,7 +56,7 @@ func (b *bin) clone() *bin {
 	c := *b
 	c.room, c.count, c.anti = slices.Clone(b.room), slices.Clone(b.count), slices.Clone(b.anti)
 	c.ports = slices.Clone(b.ports)
-	c.disks = b.disks.clone()
+	c.disks = b.disks.Clone()
 	return &c
 }
 
@@ -70,8 +71,8 @@ func (b *bin) domainOf(key string) string {
 	}
 	for _, l := range b.load {
 		for _, p := range l.pins {
-			if p.key == key {
-				return p.domain
+			if p.Key == key {
+				return p.Domain
 			}
 		}
 	}

@@ -9,13 +9,14 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // existingNodes are the nodes and claims that take pods.
 type existingNodes struct {
 	s       *cluster.Snapshot
 	all     []cluster.StateNode // also those that take none
-	dims    resourceDims
+	dims    podclass.Dims
 	catalog *catalog // what claims may become
 	labels  nodeLabelsByName
 	hosts   []*bin
@@ -63,7 +64,7 @@ func (en *existingNodes) findHosts(waiting map[*cluster.Pod]bool) {
 func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin {
 	b := &bin{name: h.Name(), known: en.labels.labelsOf(h), exact: h.Registered(),
 		typed: h.Claim != nil && h.Claim.Labels[instancetypes.LabelType] != "", taints: h.Taints(),
-		disks: attachableOn(en.volumeLimitsOf(h), pods)}
+		disks: podclass.AttachableOn(en.volumeLimitsOf(h), pods)}
 	if isAwaitingPods(h, en.s.Now) {
 		b.wanted = slices.DeleteFunc(h.Claim.NominatedPods(), func(name string) bool {
 			return slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Key() == name })
@@ -72,10 +73,10 @@ func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin 
 	b.daemons = en.comingDaemons(h, b)
 	var daemons, running, used resources.List
 	never := en.catalog.oversizedOn(h.Pool())
-	for i, d := range en.catalog.admissions.daemons {
-		if b.alternativeFor(d.admit) >= 0 && d.pod.Need.FitsIn(h.Allocatable()) && !slices.Contains(never, i) {
-			daemons = daemons.Add(d.pod.Need)
-			b.ports = append(b.ports, d.pod.HostPorts...)
+	for i, d := range en.catalog.admissions.Daemons {
+		if b.alternativeFor(d.Admission) >= 0 && d.Pod.Need.FitsIn(h.Allocatable()) && !slices.Contains(never, i) {
+			daemons = daemons.Add(d.Pod.Need)
+			b.ports = append(b.ports, d.Pod.HostPorts...)
 		}
 	}
 	for _, p := range pods {
@@ -90,8 +91,8 @@ func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin 
 	if h.Claim != nil && h.Allocatable().IsZero() {
 		left, b.ports = en.leastRoom(*h.Claim)
 	}
-	b.room = en.dims.vectorOf(left)
-	en.dims.setVolumes(b.room, b.disks.free)
+	b.room = en.dims.VectorOf(left)
+	en.dims.SetVolumes(b.room, b.disks.Free)
 	b.answers = &hostAnswers{}
 	if left.Negative() { // an overcommitted node takes nothing
 		b.room = make([]int64, len(en.dims))
@@ -119,8 +120,8 @@ func (f nodeLabelsByName) labelsOf(h cluster.StateNode) requirements.Set {
 		return have.known
 	}
 	known := h.KnownLabels()
-	if _, ok := known.Get(labelHost); !ok {
-		known = known.And(requirements.Of(labelHost, h.Node.Name))
+	if _, ok := known.Get(podclass.LabelHost); !ok {
+		known = known.And(requirements.Of(podclass.LabelHost, h.Node.Name))
 	}
 	if f != nil && h.Registered() {
 		f[h.Node.Name] = nodeLabels{h.Node.Labels, known}
@@ -134,20 +135,20 @@ func (f nodeLabelsByName) labelsOf(h cluster.StateNode) requirements.Set {
 func (en *existingNodes) leastRoom(c cluster.Claim) (room resources.List, ports []cluster.HostPort) {
 	var most resources.List // of what daemons take
 	found := false
-	all := en.catalog.admissions.daemons
+	all := en.catalog.admissions.Daemons
 	comes := make([]bool, len(all))
 	for i, d := range all {
-		comes[i] = slices.ContainsFunc(d.admit.alternative, c.Requirements.Intersects)
+		comes[i] = slices.ContainsFunc(d.Admission.Alternatives, c.Requirements.Intersects)
 	}
 	for _, o := range en.catalog.becomes(c) {
 		var taken resources.List
 		for _, i := range o.daemons {
 			d := all[i]
-			if !comes[i] || !d.pod.Need.FitsIn(o.model.typ.Allocatable) {
+			if !comes[i] || !d.Pod.Need.FitsIn(o.model.typ.Allocatable) {
 				continue
 			}
-			taken = taken.Add(d.pod.Need)
-			for _, x := range d.pod.HostPorts {
+			taken = taken.Add(d.Pod.Need)
+			for _, x := range d.Pod.HostPorts {
 				if !slices.Contains(ports, x) {
 					ports = append(ports, x)
 				}

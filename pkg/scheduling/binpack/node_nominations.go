@@ -7,6 +7,7 @@ import (
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 const (
@@ -43,7 +44,7 @@ func ListNominations(s cluster.Snapshot, p plan.Plan) []Nomination {
 		if len(out) == mostNominations {
 			break
 		}
-		slices.SortFunc(list, compareNatural)
+		slices.SortFunc(list, podclass.CompareNatural)
 		out = append(out, Nomination{Claim: *h.Claim, Pods: list})
 	}
 	return out

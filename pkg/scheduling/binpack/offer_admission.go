@@ -7,6 +7,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // hostAnswers are those about one host: by number of the admission 0 for unknown, else 2 more than the alternative.
@@ -14,41 +15,41 @@ type hostAnswers struct{ byAdmission []int16 }
 
 // firstAlternative returns the first alternative of the admission that lets its pods run on a node of the offering, -1
 // for none.
-func (o *poolOffering) firstAlternative(a *nodeAdmission) int {
+func (o *poolOffering) firstAlternative(a *podclass.Admission) int {
 	x := o.model.pool.answersFor(a)
-	if x.no {
+	if x.No {
 		return -1
 	}
-	if o.index >= len(x.byOffer) { // the pool is still being stocked
-		x.byOffer = append(x.byOffer, make([]int16, o.index+1-len(x.byOffer))...)
+	if o.index >= len(x.ByOffer) { // the pool is still being stocked
+		x.ByOffer = append(x.ByOffer, make([]int16, o.index+1-len(x.ByOffer))...)
 	}
-	if x.byOffer[o.index] == 0 {
-		x.byOffer[o.index] = -1
-		if a.wider != nil && o.firstAlternative(a.wider) < 0 {
+	if x.ByOffer[o.index] == 0 {
+		x.ByOffer[o.index] = -1
+		if a.Wider != nil && o.firstAlternative(a.Wider) < 0 {
 			return -1
 		}
-		for i := range a.alternative {
+		for i := range a.Alternatives {
 			if o.meetsAlternative(a, i) {
-				x.byOffer[o.index] = int16(min(i, 1<<14)) + 1
+				x.ByOffer[o.index] = int16(min(i, 1<<14)) + 1
 				break
 			}
 		}
 	}
-	if n := x.byOffer[o.index]; n > 0 {
+	if n := x.ByOffer[o.index]; n > 0 {
 		return int(n) - 1
 	}
 	return -1
 }
 
 // firstAlternativeBeside is firstAlternative for a node whose open labels are limited by its pods already.
-func (o *poolOffering) firstAlternativeBeside(a *nodeAdmission, open requirements.Set) int {
+func (o *poolOffering) firstAlternativeBeside(a *podclass.Admission, open requirements.Set) int {
 	first := o.firstAlternative(a)
 	if first < 0 || open.Len() == 0 {
 		return first
 	}
-	for i := first; i < len(a.alternative); i++ {
+	for i := first; i < len(a.Alternatives); i++ {
 		if o.meetsAlternative(a, i) {
-			if _, ok := narrowOpenLabels(open, a.alternative[i]); ok {
+			if _, ok := narrowOpenLabels(open, a.Alternatives[i]); ok {
 				return i
 			}
 		}
@@ -58,26 +59,26 @@ func (o *poolOffering) firstAlternativeBeside(a *nodeAdmission, open requirement
 
 // alternativeFor returns the first alternative of the admission that lets its pods run on the existing node or claim,
 // -1 for none. The node remembers the answer.
-func (b *bin) alternativeFor(a *nodeAdmission) int {
+func (b *bin) alternativeFor(a *podclass.Admission) int {
 	x := b.answers
 	if x == nil {
 		return b.findAlternative(a)
 	}
-	if a.number >= len(x.byAdmission) {
-		x.byAdmission = append(x.byAdmission, make([]int16, a.number+1-len(x.byAdmission))...)
+	if a.Number >= len(x.byAdmission) {
+		x.byAdmission = append(x.byAdmission, make([]int16, a.Number+1-len(x.byAdmission))...)
 	}
-	if x.byAdmission[a.number] == 0 {
-		x.byAdmission[a.number] = int16(min(b.findAlternative(a), 1<<14)) + 2
+	if x.byAdmission[a.Number] == 0 {
+		x.byAdmission[a.Number] = int16(min(b.findAlternative(a), 1<<14)) + 2
 	}
-	return int(x.byAdmission[a.number]) - 2
+	return int(x.byAdmission[a.Number]) - 2
 }
 
 // findAlternative is alternativeFor for a node that remembers nothing.
-func (b *bin) findAlternative(a *nodeAdmission) int {
-	if len(cluster.Untolerated(b.taints, a.tolerations)) > 0 || slices.ContainsFunc(a.exclusions, b.awaits) {
+func (b *bin) findAlternative(a *podclass.Admission) int {
+	if len(cluster.Untolerated(b.taints, a.Tolerations)) > 0 || slices.ContainsFunc(a.Exclusions, b.awaits) {
 		return -1
 	}
-	for i, alt := range a.alternative {
+	for i, alt := range a.Alternatives {
 		if b.known.Within(alt, b.surelyLacks) {
 			return i
 		}
@@ -89,64 +90,65 @@ func (b *bin) findAlternative(a *nodeAdmission) int {
 // labels of an instance type stand on a claim once it is launched, the partition of its placement group comes later.
 // The name of its node comes later too, and is new.
 func (b *bin) surelyLacks(key string) bool {
-	return b.exact || !isWellKnownLabel(key) || key == labelHost || b.typed && key != instancetypes.LabelPartition
+	return b.exact || !podclass.IsWellKnownLabel(key) || key == podclass.LabelHost || b.typed &&
+		key != instancetypes.LabelPartition
 }
 
-func (p *pool) answersFor(a *nodeAdmission) *offerAnswers {
-	if p.id < len(a.byPool) && a.byPool[p.id] != nil {
-		return a.byPool[p.id]
+func (p *pool) answersFor(a *podclass.Admission) *podclass.OfferAnswers {
+	if p.id < len(a.ByPool) && a.ByPool[p.id] != nil {
+		return a.ByPool[p.id]
 	}
-	if p.id >= len(a.byPool) {
-		a.byPool = append(a.byPool, make([]*offerAnswers, p.id+1-len(a.byPool))...)
+	if p.id >= len(a.ByPool) {
+		a.ByPool = append(a.ByPool, make([]*podclass.OfferAnswers, p.id+1-len(a.ByPool))...)
 	}
 	x := p.refused
-	if len(cluster.Untolerated(p.Taints, a.tolerations)) == 0 && slices.ContainsFunc(a.alternative, p.req.Intersects) {
-		x = &offerAnswers{byOffer: make([]int16, len(p.offers))}
+	if len(cluster.Untolerated(p.Taints, a.Tolerations)) == 0 && slices.ContainsFunc(a.Alternatives, p.req.Intersects) {
+		x = &podclass.OfferAnswers{ByOffer: make([]int16, len(p.offers))}
 	}
-	a.byPool[p.id] = x
+	a.ByPool[p.id] = x
 	return x
 }
 
 // refuses reports that no offering of the pool can have pods of the admission, whatever it sells.
-func (p *pool) refuses(a *nodeAdmission) bool { return p.answersFor(a).no }
+func (p *pool) refuses(a *podclass.Admission) bool { return p.answersFor(a).No }
 
 // inTiedDomain reports whether the offering is in the domain to which the admission is tied, as far as offerings of a
 // type differ in that.
-func (o *poolOffering) inTiedDomain(a *nodeAdmission) bool {
-	switch a.pin.key {
+func (o *poolOffering) inTiedDomain(a *podclass.Admission) bool {
+	switch a.Pin.Key {
 	case instancetypes.LabelZone:
-		return o.Zone == a.pin.domain
+		return o.Zone == a.Pin.Domain
 	case instancetypes.LabelCapacityType:
-		return o.CapacityType == a.pin.domain
+		return o.CapacityType == a.Pin.Domain
 	}
 	return true
 }
 
 // meetsAlternative reports whether alternative i of the admission holds on the offer; what does not differ between a
 // model's offers is asked once.
-func (o *poolOffering) meetsAlternative(a *nodeAdmission, i int) bool {
-	alt := a.alternative[i]
+func (o *poolOffering) meetsAlternative(a *podclass.Admission, i int) bool {
+	alt := a.Alternatives[i]
 	if !o.inTiedDomain(a) || !o.Meets(alt) || o.keepsOff(a) {
 		return false
 	}
 	number := o.model.number
-	if number >= len(a.byModel[i]) {
-		a.byModel[i] = append(a.byModel[i], make([]int8, max(number+1, a.table.models)-len(a.byModel[i]))...)
+	if number >= len(a.ByModel[i]) {
+		a.ByModel[i] = append(a.ByModel[i], make([]int8, max(number+1, a.Table.Models)-len(a.ByModel[i]))...)
 	}
-	if a.byModel[i][number] == 0 {
+	if a.ByModel[i][number] == 0 {
 		ok := true
 		for _, r := range alt.All() {
-			if perOffer(r.Key) {
+			if podclass.VariesByOffering(r.Key) {
 				continue
 			}
 			ok = ok && o.model.mayMeet(r)
 		}
-		a.byModel[i][number] = -1
+		a.ByModel[i][number] = -1
 		if ok {
-			a.byModel[i][number] = 1
+			a.ByModel[i][number] = 1
 		}
 	}
-	return a.byModel[i][number] > 0
+	return a.ByModel[i][number] > 0
 }
 
 // mayMeet reports whether nodes of the model can meet the requirement, which is about no label in which its offers

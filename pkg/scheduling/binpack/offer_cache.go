@@ -9,6 +9,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // OfferingCache keeps from one pass to the next what is sold and the stock made of that, as long as all is the same
@@ -79,7 +80,7 @@ const mostLearnt = 2_000
 
 // countRemembered is how much is remembered of what was asked.
 func countRemembered(w *problem) int {
-	n := len(w.admissions.byID) + len(w.classes.shapes)/10 + len(w.options.known)
+	n := len(w.admissions.ByID) + len(w.classes.Shapes)/10 + len(w.options.known)
 	for _, p := range w.catalog.pools {
 		n += len(p.some.known)
 	}
@@ -101,10 +102,10 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	}
 	w := newSharedDemand(allWaiting(s))
 	if _, skipped := usablePools(&w.s); !slices.Equal(skipped, from.catalog.skipped) ||
-		!reflect.DeepEqual(w.classes.limits, from.classes.limits) ||
-		!maps.Equal(w.classes.aside, from.classes.aside) ||
-		!slices.Equal(w.classes.neededResources(), from.dims) ||
-		!reflect.DeepEqual(namedValues(w.classes.list, w.s.Pods), from.catalog.named) {
+		!reflect.DeepEqual(w.classes.Limits, from.classes.Limits) ||
+		!maps.Equal(w.classes.Aside, from.classes.Aside) ||
+		!slices.Equal(w.classes.NeededResources(), from.dims) ||
+		!reflect.DeepEqual(namedValues(w.classes.List, w.s.Pods), from.catalog.named) {
 		return false
 	}
 	for _, ask := range asksOf(from, w) {
@@ -114,9 +115,9 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 			}
 		}
 	}
-	from.s, from.all, from.classes.list, from.admissions.namespaces = w.s, w.all, w.classes.list, w.s.Namespaces
+	from.s, from.all, from.classes.List, from.admissions.Namespaces = w.s, w.all, w.classes.List, w.s.Namespaces
 	st.sells, st.sold = sells, overlays.ByPool(s, sells)
-	st.faces, st.seen = nodeLabelsByName{}, &identityCache{} // the objects of a pass are its own
+	st.faces, st.seen = nodeLabelsByName{}, &podclass.IdentityCache{} // the objects of a pass are its own
 	if slices.ContainsFunc(from.catalog.pools, func(p *pool) bool { return len(p.reserved)+len(p.paid) > 0 }) {
 		from.catalog.countUse(from.all, st.sold)
 		st.few, st.worth = rankScarceOffers(from), cachedPrices{}

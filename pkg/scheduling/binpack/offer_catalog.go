@@ -13,12 +13,13 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // catalog is what the pools of a snapshot can launch.
 type catalog struct {
-	dims       resourceDims
-	admissions *admissions
+	dims       podclass.Dims
+	admissions *podclass.Admissions
 	pools      []*pool // the heaviest first, among equals the last by name
 	skipped    []plan.Skip
 	few        int // up to how many pools are all looked at
@@ -34,7 +35,7 @@ type catalog struct {
 }
 
 // newCatalog is a catalog of no pools yet, in which up to few are all looked at.
-func newCatalog(dims resourceDims, as *admissions, few int) *catalog {
+func newCatalog(dims podclass.Dims, as *podclass.Admissions, few int) *catalog {
 	return &catalog{dims: dims, admissions: as, few: few, sold: offeredDomains{}, domains: map[filteredKey][]string{},
 		byType: map[string]*poolInstanceType{}}
 }
@@ -46,8 +47,8 @@ func (cat *catalog) hasMany() bool { return len(cat.pools) > cat.few }
 type catalogBuilder struct {
 	s       *cluster.Snapshot
 	all     []cluster.StateNode
-	classes *podClasses
-	stages  stageTeller
+	classes *podclass.Classes
+	stages  podclass.StageTeller
 	catalog *catalog
 }
 
@@ -60,9 +61,9 @@ func (b *catalogBuilder) findPools(sells func(class string) []instancetypes.Type
 	slices.SortFunc(c.pools, func(a, b *pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
-	c.named = namedValues(b.classes.list, b.s.Pods)
+	c.named = namedValues(b.classes.List, b.s.Pods)
 	for i, p := range c.pools {
-		b.stages.tellStage(cluster.StagePools, nil, p.Name)
+		b.stages.Tell(cluster.StagePools, nil, p.Name)
 		p.id, p.named = i, c.named
 		p.readRequirements(b.s.Rules.RelaxMinValues)
 	}
@@ -119,7 +120,7 @@ func usablePools(s *cluster.Snapshot) (pools []*pool, skipped []plan.Skip) {
 	for _, c := range s.Classes {
 		classes[c.Name] = c
 	}
-	refused := &offerAnswers{no: true}
+	refused := &podclass.OfferAnswers{No: true}
 	for _, p := range s.Pools {
 		if why := skipReason(p, classes, s.Now); why != "" {
 			skipped = append(skipped, plan.Skip{Pool: p.Name, Why: why})
@@ -225,10 +226,10 @@ func (b *catalogBuilder) addModel(p *pool, t *instancetypes.Type) {
 		}
 	}
 	c, as := b.catalog, b.catalog.admissions
-	m := &poolInstanceType{id: len(p.models), number: as.models, pool: p, typ: t,
-		volumes: b.classes.limits.ExpectedOn(t.Name, t.EBSVolumes)}
+	m := &poolInstanceType{id: len(p.models), number: as.Models, pool: p, typ: t,
+		volumes: b.classes.Limits.ExpectedOn(t.Name, t.EBSVolumes)}
 	c.byType[t.Name] = m
-	as.models++
+	as.Models++
 	all := make([]poolOffering, 0, len(t.Offerings))
 	m.sells = make([]*poolOffering, 0, len(t.Offerings))
 	for _, of := range t.Offerings {
@@ -244,8 +245,8 @@ func (b *catalogBuilder) addModel(p *pool, t *instancetypes.Type) {
 			c.bookable = append(c.bookable, of.Reservation)
 		}
 		m.sells, p.offers, c.offers = append(m.sells, o), append(p.offers, o), append(c.offers, o)
-		for i, d := range as.daemons {
-			if o.firstAlternative(d.admit) >= 0 {
+		for i, d := range as.Daemons {
+			if o.firstAlternative(d.Admission) >= 0 {
 				o.daemons = append(o.daemons, i)
 			}
 		}

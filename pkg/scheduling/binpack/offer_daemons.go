@@ -7,6 +7,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // countDaemons takes what DaemonSets need off the room of the pool's offers. One that fits no type of the pool, beside
@@ -17,17 +18,17 @@ func (b *catalogBuilder) countDaemons(p *pool) {
 	for _, o := range p.offers {
 		o.daemons = slices.DeleteFunc(o.daemons, func(i int) bool { return slices.Contains(p.oversized, i) })
 		for _, i := range o.daemons {
-			o.list = o.list.Add(as.daemons[i].pod.Need)
-			o.ports = append(o.ports, as.daemons[i].pod.HostPorts...)
+			o.list = o.list.Add(as.Daemons[i].Pod.Need)
+			o.ports = append(o.ports, as.Daemons[i].Pod.HostPorts...)
 		}
-		o.room = b.catalog.dims.vectorOf(o.model.typ.Allocatable.Sub(o.list))
-		b.catalog.dims.setVolumes(o.room, o.model.volumes)
+		o.room = b.catalog.dims.VectorOf(o.model.typ.Allocatable.Sub(o.list))
+		b.catalog.dims.SetVolumes(o.room, o.model.volumes)
 	}
 }
 
 // oversizedIn are the DaemonSets that none of the offers that admit them has room for beside the smaller ones, sorted.
-func oversizedIn(as *admissions, offers []*poolOffering) (out []int) {
-	admitted := make([][]int, len(as.daemons)) // places of offers
+func oversizedIn(as *podclass.Admissions, offers []*poolOffering) (out []int) {
+	admitted := make([][]int, len(as.Daemons)) // places of offers
 	var most resources.List
 	for k, o := range offers {
 		most = most.Max(o.model.typ.Allocatable)
@@ -41,11 +42,11 @@ func oversizedIn(as *admissions, offers []*poolOffering) (out []int) {
 			all = append(all, i)
 		}
 	}
-	as.sortByRoom(all, most)
+	as.SortByRoom(all, most)
 	slices.Reverse(all)
 	taken := make([]resources.List, len(offers))
 	for _, i := range all {
-		need := as.daemons[i].pod.Need
+		need := as.Daemons[i].Pod.Need
 		if !slices.ContainsFunc(admitted[i],
 			func(k int) bool { return taken[k].Add(need).FitsIn(offers[k].model.typ.Allocatable) }) {
 			out = append(out, i)
@@ -77,11 +78,11 @@ func (cat *catalog) oversizedDaemons() (out []plan.OversizedDaemon) {
 			pools[i] = append(pools[i], p.Name)
 		}
 	}
-	for i, d := range cat.admissions.daemons {
+	for i, d := range cat.admissions.Daemons {
 		if names := pools[i]; len(names) > 0 {
 			slices.Sort(names)
-			out = append(out, plan.OversizedDaemon{DaemonSet: d.pod.Key(),
-				Need:  d.pod.Need.With(resources.Pods, 0).String(),
+			out = append(out, plan.OversizedDaemon{DaemonSet: d.Pod.Key(),
+				Need:  d.Pod.Need.With(resources.Pods, 0).String(),
 				Pools: names})
 		}
 	}
@@ -90,23 +91,23 @@ func (cat *catalog) oversizedDaemons() (out []plan.OversizedDaemon) {
 }
 
 // runs reports whether nodes of the offer have a pod of the DaemonSet and a value for the key.
-func (o *poolOffering) runs(x exclusion) bool {
-	return slices.Contains(o.daemons, x.daemon) && (x.key == labelHost || len(o.domainsFor(x.key)) > 0)
+func (o *poolOffering) runs(x podclass.Exclusion) bool {
+	return slices.Contains(o.daemons, x.Daemon) && (x.Key == podclass.LabelHost || len(o.domainsFor(x.Key)) > 0)
 }
 
 // keepsOff reports whether pods of the admission may not be on nodes of the offering because of the DaemonSets that
 // those run.
-func (o *poolOffering) keepsOff(a *nodeAdmission) bool {
-	return slices.ContainsFunc(a.exclusions, o.runs)
+func (o *poolOffering) keepsOff(a *podclass.Admission) bool {
+	return slices.ContainsFunc(a.Exclusions, o.runs)
 }
 
 // awaits reports whether the host will have a pod of the DaemonSet and a value for the key.
-func (b *bin) awaits(x exclusion) bool {
-	if !slices.Contains(b.daemons, x.daemon) {
+func (b *bin) awaits(x podclass.Exclusion) bool {
+	if !slices.Contains(b.daemons, x.Daemon) {
 		return false
 	}
-	_, has := b.known.Get(x.key)
-	return has || x.key == labelHost || onEveryNode(x.key)
+	_, has := b.known.Get(x.Key)
+	return has || x.Key == podclass.LabelHost || podclass.OnEveryNode(x.Key)
 }
 
 // comingDaemons are the DaemonSets whose pods the host gets once it is in service: of a claim that is not launched yet,
@@ -123,8 +124,8 @@ func (en *existingNodes) comingDaemons(h cluster.StateNode, b *bin) []int {
 		slices.Sort(out)
 		return slices.Compact(out)
 	}
-	for i, d := range en.catalog.admissions.daemons {
-		if b.alternativeFor(d.admit) >= 0 {
+	for i, d := range en.catalog.admissions.Daemons {
+		if b.alternativeFor(d.Admission) >= 0 {
 			out = append(out, i)
 		}
 	}

@@ -5,12 +5,13 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // filteredKey is a topology key with the filter of those who ask about its domains.
 type filteredKey struct {
 	key    string
-	filter *nodeAdmission
+	filter *podclass.Admission
 }
 
 // soldDomains are the domains in which the filter lets some node be that is sold, now or not. A zone in which the class
@@ -28,7 +29,7 @@ func (cat *catalog) soldDomains(id filteredKey) []string {
 			continue
 		}
 		for _, name := range o.domainsFor(id.key) {
-			if !seen[name] && o.firstAlternative(id.filter) >= 0 && id.filter.leavesDomainOpen(id.key, name) {
+			if !seen[name] && o.firstAlternative(id.filter) >= 0 && id.filter.LeavesDomainOpen(id.key, name) {
 				seen[name] = true
 				names = append(names, name)
 			}
@@ -49,7 +50,7 @@ func (d offeredDomains) domainsOf(key string, offers []*poolOffering) []string {
 	}
 	var last *poolInstanceType
 	for _, o := range offers {
-		if o.model == last && !perOffer(key) {
+		if o.model == last && !podclass.VariesByOffering(key) {
 			continue
 		}
 		last = o.model
@@ -66,10 +67,10 @@ func (d offeredDomains) domainsOf(key string, offers []*poolOffering) []string {
 
 // namedValues lists the label values for labels that nobody but a pool decides which pods name that wait, or run and
 // may have to move: a pool has the same to offer whichever of them wait.
-func namedValues(classes []*podClass, pods []cluster.Pod) map[string][]string {
+func namedValues(classes []*podclass.Class, pods []cluster.Pod) map[string][]string {
 	out := map[string][]string{}
 	for _, k := range classes {
-		addNamedValues(out, &k.pod)
+		addNamedValues(out, &k.Pod)
 	}
 	for i := range pods {
 		if p := &pods[i]; p.NodeName != "" && p.Reschedulable() {
@@ -86,14 +87,14 @@ func namedValues(classes []*podClass, pods []cluster.Pod) map[string][]string {
 // addNamedValues adds the label values that the pod names, by label.
 func addNamedValues(to map[string][]string, p *cluster.Pod) {
 	for key, v := range p.NodeSelector { // sorted later
-		if !isWellKnownLabel(key) {
+		if !podclass.IsWellKnownLabel(key) {
 			to[key] = append(to[key], v)
 		}
 	}
 	for _, term := range p.NodeAffinity {
 		for _, r := range term {
 			switch {
-			case isWellKnownLabel(r.Key):
+			case podclass.IsWellKnownLabel(r.Key):
 			case r.Not:
 				to[r.Key] = append(to[r.Key], anyValue(r)) // a node that keeps to it may get this
 			default:

@@ -7,6 +7,7 @@ import (
 
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // admittedOffer is an offer with the admissions that let pods be on it, as bits.
@@ -51,7 +52,7 @@ func byPrice(offers []*poolOffering) []*poolOffering {
 // filterUndominated leaves out, of offers in the order of forSale, those that admit nothing or are beaten by one that
 // costs no more, admits as much and holds as much. The bits of the rest are by the order of the admissions, which must
 // be distinct.
-func filterUndominated(offers []*poolOffering, asks []*nodeAdmission) []admittedOffer {
+func filterUndominated(offers []*poolOffering, asks []*podclass.Admission) []admittedOffer {
 	if len(asks) == 0 {
 		return nil
 	}
@@ -59,7 +60,7 @@ func filterUndominated(offers []*poolOffering, asks []*nodeAdmission) []admitted
 }
 
 // filterAdmitting are the offers that admit something.
-func filterAdmitting(offers []*poolOffering, asks []*nodeAdmission) []admittedOffer {
+func filterAdmitting(offers []*poolOffering, asks []*podclass.Admission) []admittedOffer {
 	words := (len(asks) + 63) / 64
 	bits := make([]uint64, words*len(offers))
 	for i, ask := range asks { // what an admission knows of offers lies side by side
@@ -140,10 +141,11 @@ type offerKey struct {
 
 // filterDistinct leaves out, of offers in the order of forSale, those that no admission can tell from one that costs no
 // more and holds as much. That is quickly done, and leaves fewer to ask the admissions about.
-func filterDistinct(offers []*poolOffering, asks []*nodeAdmission) []*poolOffering {
+func filterDistinct(offers []*poolOffering, asks []*podclass.Admission) []*poolOffering {
 	list := requirementsOf(asks)
 	var text []byte
-	excluding := slices.DeleteFunc(slices.Clone(asks), func(a *nodeAdmission) bool { return len(a.exclusions) == 0 })
+	excluding := slices.DeleteFunc(slices.Clone(asks),
+		func(a *podclass.Admission) bool { return len(a.Exclusions) == 0 })
 	answers := map[*poolInstanceType]string{}
 	kept := map[offerKey]*alikeOffers{}
 	var out []*poolOffering
@@ -172,7 +174,7 @@ func filterDistinct(offers []*poolOffering, asks []*nodeAdmission) []*poolOfferi
 }
 
 // excludedBy tells which of the admissions keep pods off the offer because of DaemonSets.
-func excludedBy(o *poolOffering, asks []*nodeAdmission) string {
+func excludedBy(o *poolOffering, asks []*podclass.Admission) string {
 	if len(asks) == 0 {
 		return ""
 	}
@@ -185,13 +187,13 @@ func excludedBy(o *poolOffering, asks []*nodeAdmission) string {
 
 // requirementsOf lists the requirements of the admissions about what does not differ between a model's offers, each
 // once.
-func requirementsOf(asks []*nodeAdmission) (list []requirements.Requirement) {
+func requirementsOf(asks []*podclass.Admission) (list []requirements.Requirement) {
 	seen := map[string]bool{}
 	var text []byte
 	for _, ask := range asks {
-		for _, alt := range ask.alternative {
+		for _, alt := range ask.Alternatives {
 			for _, r := range alt.All() {
-				if text = appendRequirement(text[:0], r); !perOffer(r.Key) && !seen[string(text)] {
+				if text = appendRequirement(text[:0], r); !podclass.VariesByOffering(r.Key) && !seen[string(text)] {
 					seen[string(text)] = true
 					list = append(list, r)
 				}
@@ -205,13 +207,13 @@ func requirementsOf(asks []*nodeAdmission) (list []requirements.Requirement) {
 // for those of these that are tied to a zone or a capacity type. Without admissions they are not found yet.
 type undominatedOffers struct {
 	offers []*poolOffering
-	asks   map[*nodeAdmission]bool
+	asks   map[*podclass.Admission]bool
 	known  map[string][]*poolOffering // what is undominated for admissions, by their numbers
 }
 
 // cullOffers finds what is left of the pool's sale for all these admissions, which must be distinct.
-func (p *pool) cullOffers(asks []*nodeAdmission) {
-	p.some = undominatedOffers{asks: make(map[*nodeAdmission]bool, len(asks)), known: map[string][]*poolOffering{}}
+func (p *pool) cullOffers(asks []*podclass.Admission) {
+	p.some = undominatedOffers{asks: make(map[*podclass.Admission]bool, len(asks)), known: map[string][]*poolOffering{}}
 	for _, ask := range asks {
 		p.some.asks[ask] = true
 	}
@@ -227,28 +229,28 @@ func (o *poolOffering) sharesDomains(x *poolOffering) bool {
 }
 
 // coversAdmission reports whether what is left will do for the admission.
-func (f undominatedOffers) coversAdmission(ask *nodeAdmission) bool {
+func (f undominatedOffers) coversAdmission(ask *podclass.Admission) bool {
 	for !f.asks[ask] {
-		if ask.wider == nil || ask.pin.key != instancetypes.LabelZone && ask.pin.key != instancetypes.LabelZoneID &&
-			ask.pin.key != instancetypes.LabelCapacityType {
+		if ask.Wider == nil || ask.Pin.Key != instancetypes.LabelZone && ask.Pin.Key != instancetypes.LabelZoneID &&
+			ask.Pin.Key != instancetypes.LabelCapacityType {
 			return false
 		}
-		ask = ask.wider
+		ask = ask.Wider
 	}
 	return true
 }
 
 // undominatedFor are the offers of the pool's sale that filterUndominated leaves for the admissions, which must be
 // distinct.
-func (p *pool) undominatedFor(asks []*nodeAdmission) []*poolOffering {
+func (p *pool) undominatedFor(asks []*podclass.Admission) []*poolOffering {
 	asks = p.concernedAdmissions(asks)
 	culled := p.some.asks != nil
-	if culled && slices.ContainsFunc(asks, func(a *nodeAdmission) bool { return !p.some.coversAdmission(a) }) {
+	if culled && slices.ContainsFunc(asks, func(a *podclass.Admission) bool { return !p.some.coversAdmission(a) }) {
 		return offersOf(filterUndominated(p.sale, asks)) // another question may know another admission by its number
 	}
 	var numbers []int
 	for _, a := range asks {
-		numbers = append(numbers, a.number)
+		numbers = append(numbers, a.Number)
 	}
 	slices.Sort(numbers)
 	var id []byte
@@ -296,8 +298,8 @@ func appendRequirement(text []byte, r requirements.Requirement) []byte {
 }
 
 // undominatedOf are the undominated of everything that is available. Each pool is gone through by itself first.
-func (cat *catalog) undominatedOf(asks []*nodeAdmission) []*poolOffering {
-	asks = distinctAdmissions(asks)
+func (cat *catalog) undominatedOf(asks []*podclass.Admission) []*poolOffering {
+	asks = podclass.DistinctAdmissions(asks)
 	if len(cat.pools) == 1 {
 		return cat.pools[0].undominatedFor(asks)
 	}
@@ -309,8 +311,8 @@ func (cat *catalog) undominatedOf(asks []*nodeAdmission) []*poolOffering {
 }
 
 // concernedAdmissions are the admissions that may hold on nodes of the pool.
-func (p *pool) concernedAdmissions(asks []*nodeAdmission) []*nodeAdmission {
-	return slices.DeleteFunc(slices.Clone(asks), func(a *nodeAdmission) bool { return p.refuses(a) })
+func (p *pool) concernedAdmissions(asks []*podclass.Admission) []*podclass.Admission {
+	return slices.DeleteFunc(slices.Clone(asks), func(a *podclass.Admission) bool { return p.refuses(a) })
 }
 
 // coversBits reports whether a has every bit of b.

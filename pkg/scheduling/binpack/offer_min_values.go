@@ -6,6 +6,7 @@ import (
 
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // loweredMinValues are, by key, the minValues of a new node that are less than its pool asks for.
@@ -88,7 +89,7 @@ func (o typeOption) allowedValues(r requirements.Requirement) []string {
 	switch own, _ := o.model.typ.Requirements.Get(r.Key); {
 	case r.Key == instancetypes.LabelType:
 		all = []string{o.model.typ.Name}
-	case perOffer(r.Key):
+	case podclass.VariesByOffering(r.Key):
 		for _, x := range o.offers {
 			if v, _ := x.Label(r.Key); v != "" {
 				all = append(all, v)

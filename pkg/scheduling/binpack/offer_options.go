@@ -9,6 +9,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // mostTypes is the number of types that one launch can name.
@@ -94,7 +95,7 @@ type typeOption struct {
 
 // optionFinder tells what may stand in for the offer of a new node.
 type optionFinder struct {
-	dims  resourceDims
+	dims  podclass.Dims
 	rules *cluster.Settings
 	known map[string]*loadRequirements
 	asked []int32 // of the loads asked about last
@@ -137,7 +138,7 @@ func (f *optionFinder) launchOptions(p *pool, inUse poolUsage, loads []podLoad, 
 func (f *optionFinder) requirementsOf(p *pool, loads []podLoad) *loadRequirements {
 	f.asked = f.asked[:0]
 	for _, l := range loads {
-		f.asked = append(f.asked, int32(l.admit.number)<<8|int32(min(l.alt, 255)))
+		f.asked = append(f.asked, int32(l.admit.Number)<<8|int32(min(l.alt, 255)))
 	}
 	slices.Sort(f.asked)
 	f.asked = slices.Compact(f.asked)
@@ -155,14 +156,14 @@ func (f *optionFinder) requirementsOf(p *pool, loads []podLoad) *loadRequirement
 			continue
 		}
 		h.loads = append(h.loads, podLoad{admit: l.admit, alt: l.alt})
-		alt := l.admit.alternative[l.alt]
+		alt := l.admit.Alternatives[l.alt]
 		h.set = h.set.AndSet(alt)
 		for _, r := range alt.All() {
 			keys[r.Key]++
 		}
 	}
 	for _, r := range h.set.All() {
-		if keys[r.Key] > 1 && !perOffer(r.Key) {
+		if keys[r.Key] > 1 && !podclass.VariesByOffering(r.Key) {
 			h.joint = append(h.joint, r)
 		}
 	}
@@ -260,10 +261,10 @@ func (m *poolInstanceType) meetsRequirements(list []requirements.Requirement) bo
 func (f *optionFinder) sumLoads(loads []podLoad) (used []int64, ports []cluster.HostPort) {
 	used = make([]int64, len(f.dims))
 	for _, l := range loads {
-		for i, x := range l.view.class.need {
+		for i, x := range l.view.Class.Need {
 			used[i] += x * int64(len(l.pods))
 		}
-		ports = append(ports, l.view.class.pod.HostPorts...)
+		ports = append(ports, l.view.Class.Pod.HostPorts...)
 	}
 	addSharedVolumes(f.dims, used, loads)
 	return used, ports

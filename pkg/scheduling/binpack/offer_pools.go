@@ -10,17 +10,18 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // pool is a NodePool that takes part.
 type pool struct {
 	cluster.Pool
 	id       int
-	req      requirements.Set    // requirements and template labels
-	open     []string            // custom keys for which pods may choose the value
-	named    map[string][]string // for those: the values that any pod names, sorted
-	refused  *offerAnswers       // of those that may never be here
-	aside    string              // why nobody looks what it can launch, empty when somebody does
+	req      requirements.Set       // requirements and template labels
+	open     []string               // custom keys for which pods may choose the value
+	named    map[string][]string    // for those: the values that any pod names, sorted
+	refused  *podclass.OfferAnswers // of those that may never be here
+	aside    string                 // why nobody looks what it can launch, empty when somebody does
 	models   []*poolInstanceType
 	offers   []*poolOffering
 	sale     []*poolOffering     // those available now, see forSale
@@ -77,7 +78,7 @@ func (p *pool) readRequirements(relaxMinValues bool) {
 	p.req = p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(api.LabelNodePool, p.Name),
 		requirements.Of(aws.LabelEC2NodeClass, p.Class))
 	for _, r := range p.req.All() {
-		if _, single := r.Single(); !single && !isWellKnownLabel(r.Key) {
+		if _, single := r.Single(); !single && !podclass.IsWellKnownLabel(r.Key) {
 			p.open = append(p.open, r.Key)
 		}
 	}
@@ -94,7 +95,7 @@ func (o *poolOffering) domainsFor(key string) []string {
 	switch {
 	case !ok:
 		return nil
-	case r.Not && !isWellKnownLabel(key):
+	case r.Not && !podclass.IsWellKnownLabel(key):
 		return o.model.pool.customLabelValues(r) // pods may choose
 	}
 	return r.Values
@@ -140,7 +141,7 @@ func anyValue(r requirements.Requirement) string {
 
 // ofInstance reports whether the instance alone, and neither the pool nor a pod, decides the label's value.
 func ofInstance(key string) bool {
-	return isWellKnownLabel(key) && key != api.LabelNodePool && key != aws.LabelEC2NodeClass
+	return podclass.IsWellKnownLabel(key) && key != api.LabelNodePool && key != aws.LabelEC2NodeClass
 }
 
 // labelValues is what is known of a label of the model's nodes, many-valued where offers or pods decide; false when
@@ -167,7 +168,7 @@ func (m *poolInstanceType) openLabels() requirements.Set {
 		}
 	}
 	for _, r := range m.typ.Requirements.All() {
-		if _, single := r.Single(); single || len(r.Values) == 0 || perOffer(r.Key) {
+		if _, single := r.Single(); single || len(r.Values) == 0 || podclass.VariesByOffering(r.Key) {
 			continue
 		}
 		r, _ = m.labelValues(r.Key)
@@ -264,7 +265,8 @@ func (p *pool) forParties() []*poolOffering {
 // have EC2 decides, and what must not exist gets none.
 func chooseCustomLabels(set requirements.Set, value func(requirements.Requirement) string) (chosen requirements.Set) {
 	for _, r := range set.All() {
-		if !isWellKnownLabel(r.Key) && r.Key != aws.LabelEC2NodeClass && r.Operator() != requirements.DoesNotExist {
+		if !podclass.IsWellKnownLabel(r.Key) && r.Key != aws.LabelEC2NodeClass &&
+			r.Operator() != requirements.DoesNotExist {
 			chosen = chosen.And(requirements.Of(r.Key, value(r)))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 const (
@@ -24,15 +25,15 @@ const (
 // launch that no waiting pod may use, or that is like others which come first.
 type poolFilter struct {
 	b      *catalogBuilder
-	asks   []*nodeAdmission // of the pods that wait, at their most relaxed
-	named  map[string]bool  // pools that a pod or a claim names
-	keys   map[string]bool  // of labels that a pod looks at
-	alike  map[string]int   // pools looked at
-	full   map[string]bool  // kinds of pools of which one without limits is looked at
-	byPool bool             // pools are told apart by a spread or an affinity
+	asks   []*podclass.Admission // of the pods that wait, at their most relaxed
+	named  map[string]bool       // pools that a pod or a claim names
+	keys   map[string]bool       // of labels that a pod looks at
+	alike  map[string]int        // pools looked at
+	full   map[string]bool       // kinds of pools of which one without limits is looked at
+	byPool bool                  // pools are told apart by a spread or an affinity
 }
 
-// setAside decides which pools nobody looks at, and why.
+// SetAside decides which pools nobody looks at, and why.
 func (b *catalogBuilder) setAside() {
 	if !b.catalog.hasMany() {
 		return
@@ -46,20 +47,20 @@ func (b *catalogBuilder) setAside() {
 }
 
 func (c *poolFilter) prepareFilter() {
-	softTaint := hasSoftTaints(*c.b.s)
-	for _, k := range c.b.classes.list {
-		list := relaxationSteps(k.pod, c.b.s.Rules.IgnorePreferences, softTaint)
-		c.asks = append(c.asks, c.b.catalog.admissions.admissionOf(list[len(list)-1]))
+	softTaint := podclass.HasSoftTaints(*c.b.s)
+	for _, k := range c.b.classes.List {
+		list := podclass.RelaxationSteps(k.Pod, c.b.s.Rules.IgnorePreferences, softTaint)
+		c.asks = append(c.asks, c.b.catalog.admissions.AdmissionOf(list[len(list)-1]))
 		for _, x := range list {
-			c.noteKeys(x.nodeAlternatives(true))
+			c.noteKeys(x.NodeAlternatives(true))
 		}
 	}
-	c.asks = distinctAdmissions(c.asks)
-	for _, d := range c.b.catalog.admissions.daemons {
-		c.noteKeys(d.admit.alternative)
+	c.asks = podclass.DistinctAdmissions(c.asks)
+	for _, d := range c.b.catalog.admissions.Daemons {
+		c.noteKeys(d.Admission.Alternatives)
 	}
 	for i := range c.b.s.Pods {
-		topologyKeys(&c.b.s.Pods[i], c.keys)
+		podclass.AddTopologyKeys(&c.b.s.Pods[i], c.keys)
 	}
 	c.byPool = c.keys[api.LabelNodePool]
 	for _, h := range c.b.all {
@@ -86,7 +87,7 @@ func (c *poolFilter) noteKeys(alternatives []requirements.Set) {
 
 // asideReason says why nobody looks at what the pool can launch, empty when somebody does.
 func (c *poolFilter) asideReason(p *pool) string {
-	if !slices.ContainsFunc(c.asks, func(a *nodeAdmission) bool { return p.mayAdmit(a) }) && !c.named[p.Name] {
+	if !slices.ContainsFunc(c.asks, func(a *podclass.Admission) bool { return p.mayAdmit(a) }) && !c.named[p.Name] {
 		return "no pod that waits may be on its nodes"
 	}
 	if over := p.exhaustedLimits(); over != "" {
@@ -97,11 +98,11 @@ func (c *poolFilter) asideReason(p *pool) string {
 	}
 	unseen := []string{api.LabelNodePool}
 	for _, r := range p.req.All() {
-		if !isWellKnownLabel(r.Key) && !c.keys[r.Key] {
+		if !podclass.IsWellKnownLabel(r.Key) && !c.keys[r.Key] {
 			unseen = append(unseen, r.Key)
 		}
 	}
-	id := fmt.Sprintf("%d|%s|%v", p.Weight, requirementText(p.req.Without(unseen...)), p.Taints)
+	id := fmt.Sprintf("%d|%s|%v", p.Weight, podclass.RequirementText(p.req.Without(unseen...)), p.Taints)
 	if c.full[id] || c.alike[id] >= mostAlike {
 		return "it is like other pools, which are used first"
 	}
@@ -112,13 +113,13 @@ func (c *poolFilter) asideReason(p *pool) string {
 
 // mayAdmit reports whether pods of the admission may be on nodes of the pool, as far as can be told without looking at
 // what it launches.
-func (p *pool) mayAdmit(a *nodeAdmission) bool {
+func (p *pool) mayAdmit(a *podclass.Admission) bool {
 	if p.refuses(a) {
 		return false
 	}
-	return slices.ContainsFunc(a.alternative, func(alt requirements.Set) bool {
+	return slices.ContainsFunc(a.Alternatives, func(alt requirements.Set) bool {
 		return len(p.req.Refusals(alt, func(key string) bool {
-			return isWellKnownLabel(key) || key == api.LabelRegistered || key == api.LabelInitialized
+			return podclass.IsWellKnownLabel(key) || key == api.LabelRegistered || key == api.LabelInitialized
 		})) == 0
 	})
 }

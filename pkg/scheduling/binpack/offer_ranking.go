@@ -3,6 +3,8 @@ package binpack
 import (
 	"cmp"
 	"slices"
+
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // shareRanking finds the cheapest share of an offer for a pod without looking at them all: by resource, it has the
@@ -53,7 +55,7 @@ type rankedOffer struct {
 
 // pricedNeed is a question that a ranking has answered.
 type pricedNeed struct {
-	admit *nodeAdmission
+	admit *podclass.Admission
 	shape int
 }
 
@@ -64,18 +66,18 @@ func newRanking(offers []*poolOffering, dims int) *shareRanking {
 
 // minShare is the lowest price, in USD per hour, of the part of a node that one pod of the class takes, over the offers
 // that the admission allows; noPrice where there is none.
-func (r *shareRanking) minShare(admit *nodeAdmission, k *podClass) float64 {
-	id := pricedNeed{admit, k.shape}
+func (r *shareRanking) minShare(admit *podclass.Admission, k *podclass.Class) float64 {
+	id := pricedNeed{admit, k.Shape}
 	p, ok := r.known[id]
 	if !ok {
-		p = r.minShareOf(admit, k.need)
+		p = r.minShareOf(admit, k.Need)
 		r.known[id] = p
 	}
 	return p
 }
 
 // minShareOf is minShare for a pod that needs as much as the vector says.
-func (r *shareRanking) minShareOf(admit *nodeAdmission, needs []int64) float64 {
+func (r *shareRanking) minShareOf(admit *podclass.Admission, needs []int64) float64 {
 	list := &rankedOffers{}
 	need, from := int64(0), -1.0
 	for d, x := range needs {
@@ -141,19 +143,19 @@ func dominantShare(need, room []int64) float64 {
 
 // minPriceShare is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all
 // offers that are available now.
-func (cat *catalog) minPriceShare(v *relaxedPod, pins []domainPin) float64 {
-	return cat.sale.minShare(cat.admissions.pinnedAdmission(v.admit, pins), v.class)
+func (cat *catalog) minPriceShare(v *podclass.RelaxedPod, pins []podclass.DomainPin) float64 {
+	return cat.sale.minShare(cat.admissions.PinnedAdmission(v.Admission, pins), v.Class)
 }
 
 // cheapestNode is the lowest price of a node, in USD per hour, that may hold a pod of the view; noPrice for none.
-func (cat *catalog) cheapestNode(v *relaxedPod) float64 {
+func (cat *catalog) cheapestNode(v *podclass.RelaxedPod) float64 {
 	best := noPrice
 	for _, p := range cat.pools {
 		for _, o := range p.sale { // cheapest first
 			if o.Price >= best {
 				break
 			}
-			if fitCount(v.class.need, o.room) > 0 && o.firstAlternative(v.admit) >= 0 {
+			if fitCount(v.Class.Need, o.room) > 0 && o.firstAlternative(v.Admission) >= 0 {
 				best = o.Price
 			}
 		}
@@ -162,7 +164,7 @@ func (cat *catalog) cheapestNode(v *relaxedPod) float64 {
 }
 
 // forSome reports whether a node for a pod of the view is for sale, or reserved.
-func (cat *catalog) forSome(v *relaxedPod) bool {
+func (cat *catalog) forSome(v *podclass.RelaxedPod) bool {
 	return cat.minPriceShare(v, nil) < noPrice || slices.ContainsFunc(cat.pools,
-		func(p *pool) bool { return p.reserves(v.class, v.admit) })
+		func(p *pool) bool { return p.reserves(v.Class, v.Admission) })
 }

@@ -6,6 +6,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // reservationSlots is how many instances the capacity reservations have room for, by their ids, beside what room the
@@ -58,7 +59,7 @@ func reservationOf(c cluster.Claim) string {
 }
 
 // reserves reports whether the pool uses a capacity reservation that can take a pod of the class, were it alone.
-func (p *pool) reserves(k *podClass, admit *nodeAdmission) bool {
+func (p *pool) reserves(k *podclass.Class, admit *podclass.Admission) bool {
 	return p.mayBeOneType && slices.ContainsFunc(p.reserved,
-		func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && o.firstAlternative(admit) >= 0 })
+		func(o *poolOffering) bool { return fitCount(k.Need, o.room) > 0 && o.firstAlternative(admit) >= 0 })
 }

@@ -14,6 +14,7 @@ import (
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // TemplateNode is a node as the template of the pool has it, for no pods: any type that the pool allows may come, and
@@ -98,7 +99,7 @@ func noteValues(seen map[string]map[string]bool, set requirements.Set, t instanc
 		}
 		q, _ := t.Requirements.Get(r.Key)
 		values := q.Values
-		if perOffer(r.Key) {
+		if podclass.VariesByOffering(r.Key) {
 			values = nil
 			for _, o := range available {
 				v, _ := o.Label(r.Key)

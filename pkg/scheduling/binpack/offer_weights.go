@@ -1,6 +1,10 @@
 package binpack
 
-import "slices"
+import (
+	"slices"
+
+	"joiner.sh/pkg/scheduling/podclass"
+)
 
 // poolTiers are the pools by weight, the heaviest first.
 type poolTiers struct {
@@ -27,13 +31,13 @@ func (cat *catalog) byWeight() *poolTiers {
 }
 
 // tierSells reports whether pools of that weight have a node for sale that can hold a pod of the class.
-func (x *poolTiers) tierSells(i int, admit *nodeAdmission, k *podClass) bool {
-	id := pricedNeed{admit, k.shape}
+func (x *poolTiers) tierSells(i int, admit *podclass.Admission, k *podclass.Class) bool {
+	id := pricedNeed{admit, k.Shape}
 	yes, ok := x.known[i][id]
 	if !ok {
 		yes = slices.ContainsFunc(x.pools[i], func(p *pool) bool {
 			return !p.refuses(admit) && slices.ContainsFunc(p.sale,
-				func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && o.firstAlternative(admit) >= 0 })
+				func(o *poolOffering) bool { return fitCount(k.Need, o.room) > 0 && o.firstAlternative(admit) >= 0 })
 		})
 		x.known[i][id] = yes
 	}
@@ -42,7 +46,7 @@ func (x *poolTiers) tierSells(i int, admit *nodeAdmission, k *podClass) bool {
 
 // heaviestTier is the index of the heaviest pools that sell a node for pods of the class with the admission, -1 for
 // none.
-func (cat *catalog) heaviestTier(admit *nodeAdmission, k *podClass) int {
+func (cat *catalog) heaviestTier(admit *podclass.Admission, k *podclass.Class) int {
 	x := cat.byWeight()
 	for i := range x.pools {
 		if x.tierSells(i, admit, k) {
@@ -53,15 +57,15 @@ func (cat *catalog) heaviestTier(admit *nodeAdmission, k *podClass) int {
 }
 
 // homeIn is heaviestTier for a view that is tied to domains, 0 where all pools weigh the same.
-func (cat *catalog) homeIn(v *relaxedPod, pins []domainPin) int {
+func (cat *catalog) homeIn(v *podclass.RelaxedPod, pins []podclass.DomainPin) int {
 	if len(cat.byWeight().pools) < 2 {
 		return 0
 	}
-	admit := cat.admissions.pinnedAdmission(v.admit, pins)
-	if i := cat.heaviestTier(admit, v.class); i >= 0 {
+	admit := cat.admissions.PinnedAdmission(v.Admission, pins)
+	if i := cat.heaviestTier(admit, v.Class); i >= 0 {
 		return i
 	}
 	return slices.IndexFunc(cat.byWeight().pools, func(pools []*pool) bool {
-		return slices.ContainsFunc(pools, func(p *pool) bool { return p.reserves(v.class, admit) })
+		return slices.ContainsFunc(pools, func(p *pool) bool { return p.reserves(v.Class, admit) })
 	})
 }

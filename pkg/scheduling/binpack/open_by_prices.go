@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 const (
@@ -106,7 +107,7 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) 
 	classes, groupCaps := g.prices.priceClasses()
 	type alike struct {
 		class int32
-		admit *nodeAdmission
+		admit *podclass.Admission
 	}
 	g.memory.reserveBatches(len(batches))
 	g.items = g.memory.groups
@@ -117,7 +118,7 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) 
 			continue
 		}
 		most := g.a.w.topology.maxPodsByHostRules(l.view, hostSite{count: noneLeft, anti: noneLeft, total: g.a.total})
-		id := alike{g.prices.classOf(l.view.class, l.pins), l.admit}
+		id := alike{g.prices.classOf(l.view.Class, l.pins), l.admit}
 		if i, ok := ids[id]; ok {
 			it := &g.items[i]
 			it.batches, it.caps = append(it.batches, l), append(it.caps, most)
@@ -158,7 +159,7 @@ func (g *priceGuide) fitCount(l *podBatch, at int, o *poolOffering) int {
 	if g.fits != nil {
 		return g.fits(l, at)
 	}
-	if n := fitCount(l.view.class.need, o.room); n > 0 && o.firstAlternative(l.admit) >= 0 {
+	if n := fitCount(l.view.Class.Need, o.room); n > 0 && o.firstAlternative(l.admit) >= 0 {
 		return n
 	}
 	return 0
@@ -355,7 +356,7 @@ func (g *priceGuide) fillWholePods(c *candidate) ([]batchTake, float64) {
 	}
 	for round := 0; round == 0 || round == 1 && d.near; round++ {
 		for _, x := range list {
-			need := g.items[x.item].batches[0].view.class.need
+			need := g.items[x.item].batches[0].view.Class.Need
 			for _, l := range g.items[x.item].batches {
 				if fitCount(need, d.room) == 0 {
 					break

@@ -6,17 +6,18 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // waitingAdmissions are the admissions of the batches that wait, each once.
-func waitingAdmissions(batches []*podBatch) []*nodeAdmission {
-	var asks []*nodeAdmission
+func waitingAdmissions(batches []*podBatch) []*podclass.Admission {
+	var asks []*podclass.Admission
 	for _, l := range batches {
 		if l.left > 0 {
 			asks = append(asks, l.admit)
 		}
 	}
-	return distinctAdmissions(asks)
+	return podclass.DistinctAdmissions(asks)
 }
 
 // candidateOffers are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one
@@ -55,7 +56,7 @@ func (op nodeOpener) withoutOversized(pools []*pool, cands []*poolOffering, batc
 		if l.left > 0 && op.a.w.topology.hasHostRules(l.view) {
 			return cands
 		}
-		for d, x := range l.view.class.need {
+		for d, x := range l.view.Class.Need {
 			all[d] += x * int64(l.left)
 		}
 	}
@@ -82,7 +83,7 @@ func suitsAll(o *poolOffering, batches []*podBatch) bool {
 		if alt < 0 {
 			return false
 		}
-		open, _ = narrowOpenLabels(open, l.admit.alternative[alt])
+		open, _ = narrowOpenLabels(open, l.admit.Alternatives[alt])
 	}
 	return true
 }
@@ -104,7 +105,7 @@ func (op nodeOpener) setPodValues(cands []*poolOffering, whole bool, batches []*
 		if l.left == 0 {
 			continue
 		}
-		if l.value = r.minShare(l.admit, l.view.class); l.value < noPrice {
+		if l.value = r.minShare(l.admit, l.view.Class); l.value < noPrice {
 			l.value = max(l.value, 1e-12) // what is for free is worth something too
 		}
 		if l.value < noPrice {
@@ -134,7 +135,7 @@ type candidate struct {
 // where pods follow others: what a node would hold becomes more then while pods are placed.
 func (op nodeOpener) scoreCandidates(offers []*poolOffering, batches []*podBatch) *candidateQueue {
 	q := make(candidateQueue, 0, len(offers))
-	if slices.ContainsFunc(batches, func(l *podBatch) bool { return l.left > 0 && l.view.hasHostAffinity() }) {
+	if slices.ContainsFunc(batches, func(l *podBatch) bool { return l.left > 0 && l.view.HasHostAffinity() }) {
 		for i, o := range offers {
 			if c := op.newCandidate(i, o, batches); len(c.order) > 0 {
 				q = append(q, c)
@@ -176,7 +177,7 @@ func (op nodeOpener) arrangeBatches(c *candidate, batches []*podBatch) {
 		if l.left == 0 || c.offer.firstAlternative(l.admit) < 0 {
 			continue
 		}
-		if s := dominantShare(l.view.class.need, c.offer.room); s <= 1 {
+		if s := dominantShare(l.view.Class.Need, c.offer.room); s <= 1 {
 			some = append(some, dense{l, l.value / max(s, 1e-9)})
 		}
 	}
@@ -234,7 +235,7 @@ func newGauge(batches []*podBatch, dims int) *upperBound {
 		some := false
 		for i, l := range g.batches {
 			order[i], density[i] = i, math.Inf(1)
-			if x := l.view.class.need[d]; x > 0 {
+			if x := l.view.Class.Need[d]; x > 0 {
 				density[i], some = l.value/float64(x), true
 			}
 		}
@@ -257,7 +258,7 @@ func (g *upperBound) maxWorth(o *poolOffering) float64 {
 	for i, l := range g.batches {
 		g.fits[i] = 0
 		if o.firstAlternative(l.admit) >= 0 {
-			g.fits[i] = min(l.left, fitCount(l.view.class.need, o.room))
+			g.fits[i] = min(l.left, fitCount(l.view.Class.Need, o.room))
 			sum += float64(g.fits[i]) * l.value
 		}
 	}
@@ -268,7 +269,7 @@ func (g *upperBound) maxWorth(o *poolOffering) float64 {
 		room, value := float64(o.room[d]), 0.0
 		for _, i := range order {
 			n := float64(g.fits[i])
-			if x := float64(g.batches[i].view.class.need[d]); x > 0 {
+			if x := float64(g.batches[i].view.Class.Need[d]); x > 0 {
 				n = min(n, room/x)
 				room -= n * x
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // batchTake is n pods of a batch on a new node.
@@ -34,7 +35,7 @@ func newDraft(a *solution, o *poolOffering) *nodeDraft {
 		limit: func(i int) int {
 			n := math.MaxInt32
 			for _, t := range d.takes {
-				n = min(n, t.batch.view.hostLimit(i))
+				n = min(n, t.batch.view.HostLimit(i))
 			}
 			return n
 		},
@@ -59,13 +60,13 @@ func draftOnExisting(a *solution, b *bin) *nodeDraft {
 		limit: func(i int) int {
 			n := a.siteOf(b).limit(i)
 			for _, t := range d.takes {
-				n = min(n, t.batch.view.hostLimit(i))
+				n = min(n, t.batch.view.HostLimit(i))
 			}
 			return n
 		},
 		count: func(i int) int { return b.count[i] + d.count[i] },
 		anti:  func(i int) int { return b.anti[i] + d.anti[i] },
-		total: a.total, ports: slices.Clone(b.ports), disks: b.disks.clone(),
+		total: a.total, ports: slices.Clone(b.ports), disks: b.disks.Clone(),
 	}
 	return d
 }
@@ -82,11 +83,11 @@ func (d *nodeDraft) takePods(l *podBatch, n int) int {
 			n = min(n, l.left-t.n)
 		}
 	}
-	if n = min(n, l.left, fitCount(l.view.class.need, d.room)); n <= 0 || have >= 0 && l.whole {
+	if n = min(n, l.left, fitCount(l.view.Class.Need, d.room)); n <= 0 || have >= 0 && l.whole {
 		return 0
 	}
 	if n = min(n, d.a.w.topology.maxPodsByHostRules(l.view, d.site)); n == 0 || l.whole && n < l.left {
-		d.near = d.near || len(l.view.host) > 0
+		d.near = d.near || len(l.view.HostRules) > 0
 		return 0
 	}
 	var alt int
@@ -119,27 +120,27 @@ func (d *nodeDraft) takeAll(table []batchTake) bool {
 }
 
 func (d *nodeDraft) addTake(l *podBatch, alt, n int) {
-	k := l.view.class
-	for i, x := range k.need {
+	k := l.view.Class
+	for i, x := range k.Need {
 		d.room[i] -= x * int64(n)
 	}
-	d.site.ports = append(d.site.ports, k.pod.HostPorts...)
-	d.site.disks.attachPods(k.disks, n)
-	d.open, _ = narrowOpenLabels(d.open, l.admit.alternative[alt])
-	for _, c := range k.matched {
-		if d.a.w.topology.counters[c].key == labelHost {
+	d.site.ports = append(d.site.ports, k.Pod.HostPorts...)
+	d.site.disks.AttachPods(k.Volumes, n)
+	d.open, _ = narrowOpenLabels(d.open, l.admit.Alternatives[alt])
+	for _, c := range k.Matched {
+		if d.a.w.topology.counters[c].key == podclass.LabelHost {
 			if d.count == nil {
 				d.count = map[int]int{}
 			}
 			d.count[c] += n
 		}
 	}
-	for _, r := range l.view.host {
-		if r.what == avoid && r.required {
+	for _, r := range l.view.HostRules {
+		if r.Kind == podclass.Avoid && r.Required {
 			if d.anti == nil {
 				d.anti = map[int]int{}
 			}
-			d.anti[r.counter] += n
+			d.anti[r.Counter] += n
 		}
 	}
 }

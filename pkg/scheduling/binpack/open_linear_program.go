@@ -15,7 +15,7 @@ const mostFleetWork = 12_000_000_000
 func (op nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
 	free := slices.DeleteFunc(slices.Clone(batches), func(l *podBatch) bool {
 		return l.left == 0 || l.whole ||
-			l.view.hasHostAffinity()
+			l.view.HasHostAffinity()
 	})
 	if len(free) == 0 {
 		return

@@ -34,23 +34,23 @@ func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]bat
 			onlyOption(o))
 	}
 	for len(takes) > 0 {
-		some, capacity, low, missing := m.mostTakes(takes)
+		some, charge, low, missing := m.mostTakes(takes)
 		if some != nil {
-			return some, capacity, low
+			return some, charge, low
 		}
 		first := takes[0].batch
 		first.refused = append(first.refused, p)
-		k := first.view.class
+		k := first.view.Class
 		why := fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name,
 			strings.Join(missing, ", "))
 		// the last time says how much is used
-		maps.DeleteFunc(a.blocked[k.id], func(x string, _ bool) bool { return strings.HasPrefix(x, why) })
+		maps.DeleteFunc(a.blocked[k.ID], func(x string, _ bool) bool { return strings.HasPrefix(x, why) })
 		if over := a.used.overLimitInPart(p); over != "" {
 			why += " and " + over
 		}
-		a.blocked[k.id][why] = true
+		a.blocked[k.ID][why] = true
 		if takes = takes[1:]; slices.ContainsFunc(takes,
-			func(t batchTake) bool { return t.batch.view.hasHostAffinity() }) {
+			func(t batchTake) bool { return t.batch.view.HasHostAffinity() }) {
 			break // it may be near the pod that is left out
 		}
 	}
@@ -59,7 +59,7 @@ func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]bat
 
 // mostTakes are the most of the takes, from the first on, that leave enough types; nil and what is missing when the
 // first pod alone does not. The fewer pods, the more types: so they are found by bisection.
-func (m minValuesFit) mostTakes(takes []batchTake) (best []batchTake, capacity resources.List, low loweredMinValues,
+func (m minValuesFit) mostTakes(takes []batchTake) (best []batchTake, charge resources.List, low loweredMinValues,
 	missing []string) {
 	if m.a.w.s.Rules.RelaxMinValues {
 		first := takes[0]
@@ -78,30 +78,30 @@ func (m minValuesFit) mostTakes(takes []batchTake) (best []batchTake, capacity r
 			most, missing = n-1, lacks
 			continue
 		}
-		least, best, capacity = n, some, largest
+		least, best, charge = n, some, largest
 	}
 	if best != nil && missing != nil {
-		best = m.withLater(best, takes[len(best):], capacity, low)
+		best = m.withLater(best, takes[len(best):], charge, low)
 	}
-	return best, capacity, low, missing
+	return best, charge, low, missing
 }
 
 // largestNeeded is the capacity of the largest type that a node with the loads must be able to become, and what is
 // missing where too few types can hold them.
-func (m minValuesFit) largestNeeded(loads []podLoad, low loweredMinValues) (capacity resources.List,
+func (m minValuesFit) largestNeeded(loads []podLoad, low loweredMinValues) (charge resources.List,
 	missing []string) {
 	opts, set := m.options(loads)
 	set = low.applyTo(set)
 	if missing = lackingMinValues(set, opts); len(missing) > 0 {
-		return capacity, missing
+		return charge, missing
 	}
-	capacity = m.offer.model.typ.Capacity
+	charge = m.offer.model.typ.Capacity
 	for i, is := range markNeededForMinValues(opts, set) {
 		if is {
-			capacity = capacity.Max(opts[i].model.typ.Capacity)
+			charge = charge.Max(opts[i].model.typ.Capacity)
 		}
 	}
-	return capacity, nil
+	return charge, nil
 }
 
 // maxLater is how often a node that minValues keep small is tried with pods that come after those for which it has no
@@ -110,18 +110,18 @@ const maxLater = 8
 
 // withLater adds to the takes those of the later ones that leave enough types and need no larger ones. Takes that must
 // be together, or near pods that may be left out, are not added.
-func (m minValuesFit) withLater(takes, later []batchTake, capacity resources.List,
+func (m minValuesFit) withLater(takes, later []batchTake, charge resources.List,
 	low loweredMinValues) []batchTake {
 	tries := maxLater
 	for _, t := range later {
-		if t.batch.whole || t.batch.view.hasHostAffinity() {
+		if t.batch.whole || t.batch.view.HasHostAffinity() {
 			continue
 		}
 		for ; t.n > 0 && tries > 0; t.n /= 2 {
 			tries--
 			more := append(slices.Clone(takes), t)
 			largest, missing := m.largestNeeded(m.asLoads(more), low)
-			if len(missing) == 0 && largest.FitsIn(capacity) {
+			if len(missing) == 0 && largest.FitsIn(charge) {
 				takes = more
 				break
 			}
@@ -168,7 +168,7 @@ func (m minValuesFit) asLoads(takes []batchTake) []podLoad {
 	out := make([]podLoad, len(takes))
 	for i, t := range takes {
 		l := t.batch
-		out[i] = podLoad{view: l.view, admit: l.admit, alt: t.alt, pods: m.a.rest[l.view.class.id][:t.n]}
+		out[i] = podLoad{view: l.view, admit: l.admit, alt: t.alt, pods: m.a.rest[l.view.Class.ID][:t.n]}
 	}
 	return out
 }

@@ -17,8 +17,8 @@ func TestPodsJoinANodeAtTheLimitOfItsPool(t *testing.T) {
 		}
 		w := newProblem(world.Snapshot, world.Market)
 		a := w.newSolution(plainStrategy(w, newPricing(w)).strategy)
-		batches := newPacking(a, &lessons{}).divideIntoBatches(w.classes.list)
-		if len(batches) != 2 || batches[0].view.class.pods[0] != "default/first-1" {
+		batches := newPacking(a, &lessons{}).divideIntoBatches(w.classes.List)
+		if len(batches) != 2 || batches[0].view.Class.Pods[0] != "default/first-1" {
 			t.Fatalf("%d batches", len(batches))
 		}
 		if n, _ := a.openCopies(w.catalog.pools[0].offers[0], []batchTake{{batches[0], 0, 1}}, 1); n != 1 {

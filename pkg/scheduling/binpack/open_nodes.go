@@ -8,6 +8,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // nodeOpener makes new nodes for pods that no node has room for.
@@ -15,8 +16,8 @@ type nodeOpener struct{ a *solution }
 
 // openNodes makes new nodes for the batches, in the heaviest pools that take them.
 func (op nodeOpener) openNodes(batches []*podBatch) {
-	if slices.ContainsFunc(batches, func(l *podBatch) bool { return l.view.class.stays }) {
-		batches = slices.DeleteFunc(slices.Clone(batches), func(l *podBatch) bool { return l.view.class.stays })
+	if slices.ContainsFunc(batches, func(l *podBatch) bool { return l.view.Class.Stays }) {
+		batches = slices.DeleteFunc(slices.Clone(batches), func(l *podBatch) bool { return l.view.Class.Stays })
 	}
 	op.a.strategy.prices.worthOf(op.a)
 	op.openAll(batches)
@@ -82,27 +83,28 @@ func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (ope
 	p := o.model.pool
 	times := most
 	for _, t := range takes {
-		a.w.stages.tellStage(cluster.StageOpen, t.batch.view.class, p.Name)
+		a.w.stages.Tell(cluster.StageOpen, t.batch.view.Class, p.Name)
 		times = min(times, t.batch.left/t.n)
-		if slices.ContainsFunc(t.batch.view.host, func(r topologyRule) bool { return r.what == follow }) {
+		if slices.ContainsFunc(t.batch.view.HostRules,
+			func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow }) {
 			times = 1
 		}
 	}
 	if times = a.used.spotAllowance(o, times); times == 0 {
 		return 0, true
 	}
-	takes, capacity, low := a.shrinkForMinValues(o, takes)
+	takes, charge, low := a.shrinkForMinValues(o, takes)
 	if takes == nil {
 		return 0, true
 	}
 	for range times {
-		if a.used.exceedsLimits(p, capacity) {
+		if a.used.exceedsLimits(p, charge) {
 			return opened, true
 		}
 		if a.used.claimsUsedUp() {
 			return opened, false
 		}
-		b := a.newBin(o, capacity)
+		b := a.newBin(o, charge)
 		b.name = fmt.Sprintf("new-%05d", a.used.opened)
 		b.low = low
 		for _, t := range takes {
@@ -117,17 +119,17 @@ func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (ope
 		if a.used.spotCeiling > 0 {
 			a.used.spot.add(o.Offer, o.model.typ.Capacity.CPU, 1)
 		}
-		a.used.pools[p.id].list = a.used.pools[p.id].list.Add(capacity)
+		a.used.pools[p.id].list = a.used.pools[p.id].list.Add(charge)
 		a.used.pools[p.id].nodes++
 	}
 	return opened, false
 }
 
 // newBin is an empty new node that takes the capacity of its pool's limits.
-func (a *solution) newBin(o *poolOffering, capacity resources.List) *bin {
+func (a *solution) newBin(o *poolOffering, charge resources.List) *bin {
 	counters := len(a.w.topology.counters)
 	return &bin{
-		offer: o, takes: capacity, taints: o.model.pool.Taints, open: o.model.open, room: slices.Clone(o.room),
+		offer: o, takes: charge, taints: o.model.pool.Taints, open: o.model.open, room: slices.Clone(o.room),
 		disks: o.attachableOnNew(a.w.classes),
 		ports: slices.Clone(o.ports), count: make([]int, counters), anti: make([]int, counters),
 	}

@@ -12,7 +12,7 @@ func (op nodeOpener) openAll(batches []*podBatch) {
 	op.openHomes(batches)
 	var whole []*podBatch
 	for _, l := range batches {
-		if l.left > 0 && l.whole && l.view == l.view.class.lastRelaxation() {
+		if l.left > 0 && l.whole && l.view == l.view.Class.LastRelaxation() {
 			whole = append(whole, l)
 		}
 	}
@@ -45,7 +45,7 @@ func (op nodeOpener) roomiestBin(l *podBatch) *bin {
 	var best *bin
 	most := 0
 	for _, b := range op.a.bins {
-		n := min(l.left, fitCount(l.view.class.need, b.room),
+		n := min(l.left, fitCount(l.view.Class.Need, b.room),
 			op.a.w.topology.maxPodsByHostRules(l.view, op.a.siteOf(b)))
 		if n > most && op.a.alternativeFor(l, b) >= 0 {
 			best, most = b, n
@@ -79,7 +79,7 @@ func (op nodeOpener) openHomes(batches []*podBatch) {
 	for i := lightest; i > 0; i-- {
 		var guests []*podBatch
 		for _, l := range slices.Concat(at[:i]...) {
-			if all.tierSells(i, l.admit, l.view.class) {
+			if all.tierSells(i, l.admit, l.view.Class) {
 				guests = append(guests, l)
 			}
 		}
@@ -100,7 +100,7 @@ func (op nodeOpener) byHeaviestTier(batches []*podBatch) (at [][]*podBatch, some
 		if l.left == 0 {
 			continue
 		}
-		if i := op.a.w.catalog.heaviestTier(l.admit, l.view.class); i >= 0 {
+		if i := op.a.w.catalog.heaviestTier(l.admit, l.view.Class); i >= 0 {
 			if len(at[i]) == 0 {
 				some++
 			}
@@ -114,7 +114,7 @@ func (op nodeOpener) byHeaviestTier(batches []*podBatch) (at [][]*podBatch, some
 func (op nodeOpener) limitsLeaveRoom(pools []*pool, batches []*podBatch) bool {
 	var all resources.List
 	for _, l := range batches {
-		all = all.Add(l.view.class.pod.Need.Times(2 * int64(l.left)))
+		all = all.Add(l.view.Class.Pod.Need.Times(2 * int64(l.left)))
 	}
 	return !slices.ContainsFunc(pools, func(p *pool) bool {
 		return slices.Contains(p.Limited, string(api.LimitNodes)) || p.limitsPrice() || op.a.used.exceedsLimits(p, all)

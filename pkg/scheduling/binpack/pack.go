@@ -4,6 +4,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // Offerings tells the instance types that a class may launch.
@@ -40,6 +41,9 @@ func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Typ
 func ProveLowerBound(s cluster.Snapshot, sells Offerings) float64 {
 	return proveLowerBound(newProblem(s, sells))
 }
+
+// DemandMilliseconds is how much work all pods of a pass may be by the settings.
+func DemandMilliseconds(rules cluster.Settings) int { return podclass.DemandMilliseconds(rules) }
 
 // Pods decides where every pod without a place goes. It depends on nothing but the snapshot: equal snapshots give equal
 // plans, in whatever order their lists are.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // guide is how new nodes are chosen.
@@ -98,7 +99,7 @@ type packing struct {
 }
 
 func newPacking(a *solution, ls *lessons) *packing {
-	pk := &packing{a: a, learned: ls, level: make([]int, len(a.w.classes.list)), stuck: map[classDomain]int{}}
+	pk := &packing{a: a, learned: ls, level: make([]int, len(a.w.classes.List)), stuck: map[classDomain]int{}}
 	pk.resetLevels()
 	return pk
 }
@@ -109,18 +110,19 @@ func (pk *packing) run() {
 		pk.placeOnExisting()
 	}
 	if !pk.a.strategy.byPriority {
-		pk.packTurns(func(*podClass) bool { return true })
+		pk.packTurns(func(*podclass.Class) bool { return true })
 		return
 	}
 	var all []int32
-	for _, k := range pk.a.w.classes.list {
-		all = append(all, k.pod.Priority)
+	for _, k := range pk.a.w.classes.List {
+		all = append(all, k.Pod.Priority)
 	}
 	slices.SortFunc(all, func(x, y int32) int { return cmp.Compare(y, x) })
 	for _, p := range slices.Compact(all) {
-		pk.packTurns(func(k *podClass) bool { return k.pod.Priority == p })
+		pk.packTurns(func(k *podclass.Class) bool { return k.Pod.Priority == p })
 	}
-	pk.packTier(func(*podClass) bool { return true }) // some may have waited for pods of lower priority to be near to
+	// some may have waited for pods of lower priority to be near to
+	pk.packTier(func(*podclass.Class) bool { return true })
 }
 
 // placeOnExisting uses the room there is, up to the last relaxation, before any new node is considered. It comes first
@@ -128,29 +130,29 @@ func (pk *packing) run() {
 // no more nodes.
 func (pk *packing) placeOnExisting() {
 	pk.roomOnly = true
-	pk.packTurns(func(*podClass) bool { return true })
+	pk.packTurns(func(*podclass.Class) bool { return true })
 	pk.roomOnly = false
 	pk.resetLevels()
 }
 
 // packTurns packs the classes that in accepts, those first that had no place in most solutions before.
-func (pk *packing) packTurns(in func(*podClass) bool) {
+func (pk *packing) packTurns(in func(*podclass.Class) bool) {
 	turns := pk.a.strategy.turns
 	all := slices.Sorted(maps.Values(turns))
 	slices.SortFunc(all, func(x, y int) int { return cmp.Compare(y, x) })
 	for _, n := range slices.Compact(all) {
-		pk.packTier(func(k *podClass) bool { return in(k) && turns[k.id] == n })
+		pk.packTier(func(k *podclass.Class) bool { return in(k) && turns[k.ID] == n })
 	}
 	pk.packTier(in)
 }
 
 // packTier packs the classes that in accepts, first with every preference as a rule, then ever more relaxed. Each round
 // divides the pods over domains, fills the room there is and makes nodes for the rest.
-func (pk *packing) packTier(in func(*podClass) bool) {
+func (pk *packing) packTier(in func(*podclass.Class) bool) {
 	var earlier []*podBatch
 	for {
-		var now []*podClass
-		for i, k := range pk.a.w.classes.list {
+		var now []*podclass.Class
+		for i, k := range pk.a.w.classes.List {
 			if len(pk.a.rest[i]) > 0 && in(k) {
 				now = append(now, k)
 			}
@@ -173,11 +175,11 @@ func (pk *packing) packTier(in func(*podClass) bool) {
 }
 
 // relaxLeft lets each of the classes that has pods left give up one preference more; false when none has any.
-func (pk *packing) relaxLeft(now []*podClass) bool {
+func (pk *packing) relaxLeft(now []*podclass.Class) bool {
 	relaxed := false
 	for _, k := range now {
-		if len(pk.a.rest[k.id]) > 0 && pk.level[k.id] < len(k.views)-1 {
-			pk.level[k.id]++
+		if len(pk.a.rest[k.ID]) > 0 && pk.level[k.ID] < len(k.Views)-1 {
+			pk.level[k.ID]++
 			relaxed = true
 		}
 	}
@@ -186,15 +188,17 @@ func (pk *packing) relaxLeft(now []*podClass) bool {
 
 // resetLevels asks for every preference again, or for none where the strategy ignores them.
 func (pk *packing) resetLevels() {
-	for i, k := range pk.a.w.classes.list {
+	for i, k := range pk.a.w.classes.List {
 		if pk.level[i] = 0; pk.a.strategy.ignorePreferences {
-			pk.level[i] = len(k.views) - 1
+			pk.level[i] = len(k.Views) - 1
 		}
 	}
 }
 
 // currentRelaxation is the class as far as it is relaxed.
-func (pk *packing) currentRelaxation(k *podClass) *relaxedPod { return k.views[pk.level[k.id]] }
+func (pk *packing) currentRelaxation(k *podclass.Class) *podclass.RelaxedPod {
+	return k.Views[pk.level[k.ID]]
+}
 
 // hostFill is how many pods of which price classes a host should take.
 type hostFill = lowerbound.LimitedFill

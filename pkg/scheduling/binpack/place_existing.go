@@ -6,23 +6,26 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // settleSpread puts pods that spread over domains into the room there is, as far as their skew allows, before they are
 // divided evenly: an empty domain where a node must be made is dearer than a domain with room that may take one more.
 // Pods that gather are left out, for the first of them decides about all. Pods without a spread take part, lest room
 // that they need more is gone.
-func (pk *packing) settleSpread(now []*podClass) {
+func (pk *packing) settleSpread(now []*podclass.Class) {
 	if pk.roomOnly || !slices.ContainsFunc(pk.a.bins, func(b *bin) bool { return b.offer == nil }) {
 		return
 	}
-	var some []*podClass
+	var some []*podclass.Class
 	spreads := false
 	for _, k := range now {
 		v := pk.currentRelaxation(k)
-		if !slices.ContainsFunc(slices.Concat(v.host, v.other), func(r topologyRule) bool { return r.what == follow }) {
+		if !slices.ContainsFunc(slices.Concat(v.HostRules, v.DomainRules),
+			func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow }) {
 			some = append(some, k)
-			spreads = spreads || slices.ContainsFunc(v.other, func(r topologyRule) bool { return r.what == spread })
+			spreads = spreads || slices.ContainsFunc(v.DomainRules,
+				func(r podclass.TopologyRule) bool { return r.Kind == podclass.Spread })
 		}
 	}
 	if !spreads {
@@ -66,7 +69,7 @@ func (pk *packing) sortByScarcity(batches []*podBatch) []*podBatch {
 			class[l.id] = math.Inf(1)
 			continue
 		}
-		if s := dominantShare(l.view.class.need, total); s > 0 {
+		if s := dominantShare(l.view.Class.Need, total); s > 0 {
 			class[l.id] = math.Floor(math.Log(max(price, 1e-9)/s) / math.Log(notable))
 		}
 	}
@@ -84,7 +87,7 @@ func (a *solution) fillBins(bins []*bin, batches []*podBatch) {
 		for _, b := range bins {
 			for _, l := range batches {
 				if l.left > 0 && a.joinBin(l, b) {
-					again = again || len(l.view.host) > 0 // others may want to be near
+					again = again || len(l.view.HostRules) > 0 // others may want to be near
 				}
 			}
 		}
@@ -93,11 +96,11 @@ func (a *solution) fillBins(bins []*bin, batches []*podBatch) {
 
 // joinBin puts as many pods of the batch in the bin as it takes; false when it takes none.
 func (a *solution) joinBin(l *podBatch, b *bin) bool {
-	n := min(l.left, fitCount(l.view.class.need, b.room))
+	n := min(l.left, fitCount(l.view.Class.Need, b.room))
 	if n == 0 {
 		return false
 	}
-	a.w.stages.tellStage(cluster.StagePlace, l.view.class, "")
+	a.w.stages.Tell(cluster.StagePlace, l.view.Class, "")
 	if b.offer == nil && b.alternativeFor(l.admit) < 0 {
 		return false
 	}
@@ -123,7 +126,7 @@ func (a *solution) alternativeFor(l *podBatch, b *bin) int {
 		return b.alternativeFor(l.admit)
 	}
 	for _, p := range l.pins {
-		if d := b.domainOf(p.key); d != p.domain {
+		if d := b.domainOf(p.Key); d != p.Domain {
 			return -1
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // affinityGroup is a group of pods that want to be near each other on nodes.
@@ -20,7 +22,7 @@ type groupPlacer struct {
 
 // placeScattered places the groups that an earlier solution scattered: everybody on one node where all follow each
 // other, else as many nodes as it takes, each with one pod that is followed and its part of those that follow.
-func (gp groupPlacer) placeScattered(now []*podClass, batches []*podBatch) {
+func (gp groupPlacer) placeScattered(now []*podclass.Class, batches []*podBatch) {
 	counters := make([]int, 0, len(gp.pk.learned.groups))
 	for c := range gp.pk.learned.groups {
 		counters = append(counters, c)
@@ -30,10 +32,10 @@ func (gp groupPlacer) placeScattered(now []*podClass, batches []*podBatch) {
 		var p affinityGroup
 		for _, l := range batches {
 			switch {
-			case l.left == 0 || l.view.class.stays:
-			case l.view.followsOnHost(c):
+			case l.left == 0 || l.view.Class.Stays:
+			case l.view.FollowsOnHost(c):
 				p.guests = append(p.guests, l)
-			case slices.Contains(l.view.class.matched, c):
+			case slices.Contains(l.view.Class.Matched, c):
 				p.hosts = append(p.hosts, l)
 			}
 		}
@@ -91,10 +93,10 @@ func (p affinityGroup) shareForNode(hosts int) []batchTake {
 	return out
 }
 
-func followsOthers(v *relaxedPod) int {
+func followsOthers(v *podclass.RelaxedPod) int {
 	n := 0
-	for _, r := range v.host {
-		if r.what == follow && !r.self {
+	for _, r := range v.HostRules {
+		if r.Kind == podclass.Follow && !r.Self {
 			n++
 		}
 	}
@@ -148,10 +150,10 @@ func (gp groupPlacer) cheapestNew(pools []*pool, table []batchTake) (best *nodeD
 
 // hold keeps a party that found no seat from being scattered as long as some of its guests may give up a preference. A
 // guest whose preferences leave it no domain has no batch.
-func (gp groupPlacer) hold(now []*podClass, p affinityGroup, counter int) {
-	if gp.a.total[counter] > 0 || !slices.ContainsFunc(now, func(k *podClass) bool {
-		return len(gp.a.rest[k.id]) > 0 && !k.stays && gp.pk.level[k.id] < len(k.views)-1 &&
-			gp.pk.currentRelaxation(k).followsOnHost(counter)
+func (gp groupPlacer) hold(now []*podclass.Class, p affinityGroup, counter int) {
+	if gp.a.total[counter] > 0 || !slices.ContainsFunc(now, func(k *podclass.Class) bool {
+		return len(gp.a.rest[k.ID]) > 0 && !k.Stays && gp.pk.level[k.ID] < len(k.Views)-1 &&
+			gp.pk.currentRelaxation(k).FollowsOnHost(counter)
 	}) {
 		return
 	}
@@ -161,7 +163,7 @@ func (gp groupPlacer) hold(now []*podClass, p affinityGroup, counter int) {
 }
 
 // gathers reports whether pods of the view were scattered by an earlier solution.
-func (pk *packing) gathers(v *relaxedPod) bool {
-	return slices.ContainsFunc(v.host,
-		func(r topologyRule) bool { return r.what == follow && pk.learned.groups[r.counter] })
+func (pk *packing) gathers(v *podclass.RelaxedPod) bool {
+	return slices.ContainsFunc(v.HostRules,
+		func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow && pk.learned.groups[r.Counter] })
 }

@@ -44,7 +44,7 @@ func (g *priceGuide) hostCandidate(i int, b *bin, may func(*podBatch) bool) *can
 	c := &candidate{index: i, host: b, room: scaleNeed(b.room, g.prices.scaleUnits())}
 	for i, it := range g.items {
 		l := it.batches[0]
-		if n := fitCount(l.view.class.need, b.room); n > 0 && may(l) {
+		if n := fitCount(l.view.Class.Need, b.room); n > 0 && may(l) {
 			c.items, c.fits = append(c.items, int32(i)), append(c.fits, n)
 		}
 	}
@@ -62,7 +62,7 @@ func (pk *packing) placeHostFills(batches []*podBatch) {
 		pk.filled = make([]map[int32]int, len(fills.byHost))
 	}
 	for _, l := range batches {
-		c := fills.prices.classOf(l.view.class, l.pins)
+		c := fills.prices.classOf(l.view.Class, l.pins)
 		byClass[c] = append(byClass[c], l)
 	}
 	for i, fill := range fills.byHost {
@@ -89,7 +89,7 @@ func (pk *packing) noteFilled(host int, class int32, pods int) {
 // joinBinUpTo puts pods of the batch on the host, at most so many, and returns how many.
 func (pk *packing) joinBinUpTo(l *podBatch, b *bin, most int) int {
 	a := pk.a
-	n := min(l.left, most, fitCount(l.view.class.need, b.room))
+	n := min(l.left, most, fitCount(l.view.Class.Need, b.room))
 	if n <= 0 || l.whole {
 		return 0
 	}

@@ -3,13 +3,15 @@ package binpack
 import (
 	"slices"
 	"strings"
+
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // nominatedPlaces puts pods onto the claims that were made for them.
 type nominatedPlaces struct {
 	pk      *packing
-	classOf map[string]*podClass // of pods that wait
-	taken   map[string]bool      // pods that have a place
+	classOf map[string]*podclass.Class // of pods that wait
+	taken   map[string]bool            // pods that have a place
 }
 
 // placeNominated puts pods onto the claims that were made for them, so that a pass that comes again launches nothing
@@ -17,9 +19,9 @@ type nominatedPlaces struct {
 // claim was made; only the node itself and the pods that stand there already are asked again. It reports whether there
 // were any.
 func (pk *packing) placeNominated() bool {
-	p := nominatedPlaces{pk: pk, classOf: map[string]*podClass{}, taken: map[string]bool{}}
-	for _, k := range pk.a.w.classes.list {
-		for _, name := range k.pods {
+	p := nominatedPlaces{pk: pk, classOf: map[string]*podclass.Class{}, taken: map[string]bool{}}
+	for _, k := range pk.a.w.classes.List {
+		for _, name := range k.Pods {
 			p.classOf[name] = k
 		}
 	}
@@ -43,13 +45,13 @@ func (p nominatedPlaces) place(name string, host int, b *bin) bool {
 	}
 	standing := a.siteOf(a.w.nodes.hosts[host])      // the others of the claim do not count against each other
 	standing.trusted, standing.disks = true, b.disks // but their volumes do
-	v := k.lastRelaxation()
-	alt := b.alternativeFor(v.admit)
-	if alt < 0 || fitCount(k.need, b.room) == 0 || a.w.topology.maxPodsByHostRules(v, standing) == 0 {
+	v := k.LastRelaxation()
+	alt := b.alternativeFor(v.Admission)
+	if alt < 0 || fitCount(k.Need, b.room) == 0 || a.w.topology.maxPodsByHostRules(v, standing) == 0 {
 		return false
 	}
 	p.taken[name] = true
-	a.recordLoad(podLoad{settled: true, view: v, admit: v.admit, alt: alt, pods: []string{name}}, b)
+	a.recordLoad(podLoad{settled: true, view: v, admit: v.Admission, alt: alt, pods: []string{name}}, b)
 	return true
 }
 
@@ -77,8 +79,8 @@ func (p nominatedPlaces) placeSuccessors() {
 // podsWithoutPlace are the waiting pods that have no place, sorted, by the stems of their names.
 func (p nominatedPlaces) podsWithoutPlace() map[string][]string {
 	out := map[string][]string{}
-	for _, k := range p.pk.a.w.classes.list {
-		for _, name := range k.pods {
+	for _, k := range p.pk.a.w.classes.List {
+		for _, name := range k.Pods {
 			if stem := nameStem(name); stem != "" && !p.taken[name] {
 				out[stem] = append(out[stem], name)
 			}

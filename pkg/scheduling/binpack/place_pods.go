@@ -3,38 +3,40 @@ package binpack
 import (
 	"math"
 	"slices"
+
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // placePods places the first n waiting pods of the batch in the bin.
 func (a *solution) placePods(l *podBatch, b *bin, alt, n int) {
-	k := l.view.class
-	pods := a.rest[k.id][:n:n]
-	a.rest[k.id] = a.rest[k.id][n:]
+	k := l.view.Class
+	pods := a.rest[k.ID][:n:n]
+	a.rest[k.ID] = a.rest[k.ID][n:]
 	l.left -= n
 	a.recordLoad(podLoad{view: l.view, pins: l.pins, admit: l.admit, alt: alt, pods: pods}, b)
 }
 
 // recordLoad counts what goes into the bin, there and everywhere.
 func (a *solution) recordLoad(l podLoad, b *bin) {
-	k, n := l.view.class, len(l.pods)
+	k, n := l.view.Class, len(l.pods)
 	a.addToBin(l, b)
-	for _, c := range k.matched {
+	for _, c := range k.Matched {
 		if a.w.topology.countsOn(c, b) {
 			a.countPods(c, n, b)
 		}
 	}
-	for _, r := range l.view.other {
+	for _, r := range l.view.DomainRules {
 		a.countRule(r, n, b)
 	}
 	for _, p := range l.pins {
-		a.landed[classDomain{k.id, p.key, p.domain}] += n
+		a.landed[classDomain{k.ID, p.Key, p.Domain}] += n
 	}
 }
 
 // countPods counts n pods that the counter selects.
 func (a *solution) countPods(counter, n int, b *bin) {
 	key := a.w.topology.counters[counter].key
-	if key == labelHost {
+	if key == podclass.LabelHost {
 		a.total[counter] += n
 		return
 	}
@@ -48,42 +50,42 @@ func (a *solution) countPods(counter, n int, b *bin) {
 }
 
 // countRule counts n pods that carry the rule over domains.
-func (a *solution) countRule(r topologyRule, n int, b *bin) {
-	d, known := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]
+func (a *solution) countRule(r podclass.TopologyRule, n int, b *bin) {
+	d, known := a.w.topology.domainIDs[r.Key][b.domainOf(r.Key)]
 	switch {
-	case known && r.what == spread && r.required:
-		a.tally.even[r.counter][d] += n
-	case r.what != avoid || !r.required:
+	case known && r.Kind == podclass.Spread && r.Required:
+		a.tally.even[r.Counter][d] += n
+	case r.Kind != podclass.Avoid || !r.Required:
 	case known:
-		a.tally.anti[r.counter][d] += n
+		a.tally.anti[r.Counter][d] += n
 	default:
-		for _, d := range a.w.topology.mayLand(b, r.key) {
-			a.tally.anti[r.counter][d] += n
+		for _, d := range a.w.topology.mayLand(b, r.Key) {
+			a.tally.anti[r.Counter][d] += n
 		}
 	}
 }
 
 // addToBin counts what goes into the bin in the bin alone.
 func (a *solution) addToBin(l podLoad, b *bin) {
-	k, n := l.view.class, len(l.pods)
+	k, n := l.view.Class, len(l.pods)
 	b.paid = 0
-	for i, x := range k.need {
+	for i, x := range k.Need {
 		b.room[i] -= x * int64(n)
 	}
-	b.ports = append(b.ports, k.pod.HostPorts...)
-	b.disks.attachPods(k.disks, n)
+	b.ports = append(b.ports, k.Pod.HostPorts...)
+	b.disks.AttachPods(k.Volumes, n)
 	if b.offer != nil {
-		b.open, _ = narrowOpenLabels(b.open, l.admit.alternative[l.alt])
+		b.open, _ = narrowOpenLabels(b.open, l.admit.Alternatives[l.alt])
 	}
 	b.load = append(b.load, l)
-	for _, c := range k.matched {
-		if a.w.topology.counters[c].key == labelHost {
+	for _, c := range k.Matched {
+		if a.w.topology.counters[c].key == podclass.LabelHost {
 			b.count[c] += n
 		}
 	}
-	for _, r := range l.view.host {
-		if r.what == avoid && r.required {
-			b.anti[r.counter] += n
+	for _, r := range l.view.HostRules {
+		if r.Kind == podclass.Avoid && r.Required {
+			b.anti[r.Counter] += n
 		}
 	}
 }
@@ -91,21 +93,21 @@ func (a *solution) addToBin(l podLoad, b *bin) {
 // takeOut takes the last n pods of the bin's load i out of it, and says why.
 func (a *solution) takeOut(b *bin, i, n int, why string) {
 	l := &b.load[i]
-	k := l.view.class
+	k := l.view.Class
 	keep := len(l.pods) - n
 	b.paid = 0
-	a.rest[k.id] = append(slices.Clone(a.rest[k.id]), l.pods[keep:]...)
-	for j, x := range k.need {
+	a.rest[k.ID] = append(slices.Clone(a.rest[k.ID]), l.pods[keep:]...)
+	for j, x := range k.Need {
 		b.room[j] += x * int64(n)
 	}
-	for _, c := range k.matched {
+	for _, c := range k.Matched {
 		key := a.w.topology.counters[c].key
 		d, ok := a.w.topology.domainIDs[key][b.domainOf(key)]
-		if ok && key != labelHost && a.w.topology.countsOn(c, b) {
+		if ok && key != podclass.LabelHost && a.w.topology.countsOn(c, b) {
 			a.tally.count[c][d] -= n
 		}
 	}
-	a.blocked[k.id][why] = true
+	a.blocked[k.ID][why] = true
 	if l.pods = l.pods[:keep]; keep == 0 {
 		b.load = slices.Delete(b.load, i, i+1)
 	}
@@ -117,7 +119,7 @@ func (a *solution) siteOf(b *bin) hostSite {
 		limit: func(c int) int {
 			n := math.MaxInt32
 			for _, l := range b.load {
-				n = min(n, l.view.hostLimit(c))
+				n = min(n, l.view.HostLimit(c))
 			}
 			return n
 		},

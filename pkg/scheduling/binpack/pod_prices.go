@@ -1,6 +1,9 @@
 package binpack
 
-import "joiner.sh/pkg/scheduling/lowerbound"
+import (
+	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/podclass"
+)
 
 // priceSource has the prices by which nodes are filled and made. Who finds them, and how, is not known here.
 type priceSource interface {
@@ -13,7 +16,7 @@ type priceSource interface {
 // podPrices is what pods are worth by price class: the pods that the prices do not tell apart.
 type podPrices interface {
 	// classOf returns the price class of those pods of the class that the pins tie.
-	classOf(k *podClass, pins []domainPin) int32
+	classOf(k *podclass.Class, pins []podclass.DomainPin) int32
 	// priceClasses are the classes, with the groups of which one node takes a few pods only.
 	priceClasses() (list []lowerbound.PriceClass, groupCaps []float64)
 	// rowCount is how many classes and limits there are to reckon with when pods are priced anew.
@@ -37,7 +40,7 @@ type classValues struct {
 
 // ofBatch is what one pod of the batch is worth.
 func (v classValues) ofBatch(l *podBatch) float64 {
-	return v.usd[v.prices.classOf(l.view.class, l.pins)]
+	return v.usd[v.prices.classOf(l.view.Class, l.pins)]
 }
 
 // podPricesFor is what pods are worth where new nodes are made for them.

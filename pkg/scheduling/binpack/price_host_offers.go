@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // mostHostRows is how many sorts of nodes that are there the prices of pods reckon with: fewer where these and kinds of
@@ -84,11 +85,11 @@ func wholePower(x, factor float64) (n int64) {
 
 // admittingHosts are the nodes that take some pods, and which by admission.
 func (h hostOffers) admittingHosts() (hosts []*bin, admitted []string) {
-	var asks []*nodeAdmission
+	var asks []*podclass.Admission
 	for _, c := range h.out.classes {
 		asks = append(asks, c.admit)
 	}
-	asks = distinctAdmissions(asks)
+	asks = podclass.DistinctAdmissions(asks)
 	for _, b := range h.w.nodes.hosts {
 		bits, some := make([]byte, len(asks)), false
 		for i, ask := range asks {

@@ -123,9 +123,9 @@ func (x *shadowPrices) extraWorth(counts []float64) float64 {
 func (p *shadowPrices) countAtLeast(plan *solution) (counts []float64, anyOf []lowerbound.PriceClass,
 	of []looseClass) {
 	counts = make([]float64, len(p.classes))
-	for i, k := range plan.w.classes.list {
+	for i, k := range plan.w.classes.List {
 		x := p.members[i]
-		placed := len(k.pods) - len(plan.rest[i])
+		placed := len(k.Pods) - len(plan.rest[i])
 		loose, _ := x.addMinimumCounts(placed, p.prices.Value, counts)
 		if loose > 0 {
 			of = append(of, looseClass{i, x.leastInDomain(placed)})

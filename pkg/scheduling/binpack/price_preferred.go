@@ -1,6 +1,10 @@
 package binpack
 
-import "slices"
+import (
+	"slices"
+
+	"joiner.sh/pkg/scheduling/podclass"
+)
 
 // guidePricesFor are the prices by which a solution is improved: the best there are, or, where the solution that is
 // improved first keeps what pods prefer, those of pods that require it. They prove nothing about plans that give
@@ -19,20 +23,20 @@ func (px *pricing) guidePricesFor(a *solution) *shadowPrices {
 func (px *pricing) findGuidePrices(a *solution) *shadowPrices {
 	w := a.w
 	views := usualViewsOf(a)
-	view := func(k *podClass) *relaxedPod { return views[k.id] }
-	if !slices.ContainsFunc(w.classes.list, func(k *podClass) bool {
-		return !views[k.id].pricedAs(k.lastRelaxation())
+	view := func(k *podclass.Class) *podclass.RelaxedPod { return views[k.ID] }
+	if !slices.ContainsFunc(w.classes.List, func(k *podclass.Class) bool {
+		return !views[k.ID].PricedAs(k.LastRelaxation())
 	}) {
 		return px.worth
 	}
-	count := func(k *podClass) int { return len(k.pods) - len(a.rest[k.id]) }
+	count := func(k *podclass.Class) int { return len(k.Pods) - len(a.rest[k.ID]) }
 	return findViewPrices(w, count, view, px.alone != nil, guideRounds)
 }
 
 // usualViewsOf are, by class, how far those pods are relaxed that a new node holds, most of them where they differ, and
 // the last relaxation where there are none.
-func usualViewsOf(a *solution) []*relaxedPod {
-	pods := map[*relaxedPod]int{}
+func usualViewsOf(a *solution) []*podclass.RelaxedPod {
+	pods := map[*podclass.RelaxedPod]int{}
 	for _, b := range a.bins {
 		if b.offer == nil {
 			continue
@@ -41,10 +45,10 @@ func usualViewsOf(a *solution) []*relaxedPod {
 			pods[l.view] += len(l.pods)
 		}
 	}
-	out := make([]*relaxedPod, len(a.w.classes.list))
-	for i, k := range a.w.classes.list {
-		out[i] = k.lastRelaxation()
-		for _, v := range k.views {
+	out := make([]*podclass.RelaxedPod, len(a.w.classes.List))
+	for i, k := range a.w.classes.List {
+		out[i] = k.LastRelaxation()
+		for _, v := range k.Views {
 			if pods[v] > pods[out[i]] {
 				out[i] = v
 			}

@@ -5,6 +5,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // preferApart makes each pod of the app prefer a node that no other of them is on.
@@ -13,7 +14,7 @@ func preferApart(s cluster.Snapshot, app string) {
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Labels["app"] == app {
 			p.Avoids = []cluster.WeightedAffinityTerm{{Weight: 100,
-				Term: cluster.AffinityTerm{Key: labelHost, Selector: mine}}}
+				Term: cluster.AffinityTerm{Key: podclass.LabelHost, Selector: mine}}}
 		}
 	}
 }
@@ -26,9 +27,9 @@ func TestPodsThatPreferToBeApartGuideTheSearchByWhatThatCosts(t *testing.T) {
 	w := newProblem(s, ResolveOfferings(s))
 	a, st := placeMostPods(w)
 	guide := st.pricing.guidePricesFor(a)
-	for _, k := range w.classes.list {
+	for _, k := range w.classes.List {
 		is, proved := guide.lowestPrice(k), st.pricing.worth.lowestPrice(k)
-		apart := k.pod.Labels["app"] == "app-0000"
+		apart := k.Pod.Labels["app"] == "app-0000"
 		if apart && is < 1.5*proved {
 			t.Errorf("pods that prefer to be apart are worth %f, want more than %f and a half", is, proved)
 		}

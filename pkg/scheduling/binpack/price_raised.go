@@ -16,7 +16,7 @@ func (f *hostFillSearch) raisedProblem(plan *solution) (lowerbound.CoverProblem,
 	q := *f.prices.worth
 	p := &q.problem
 	*p = lowerbound.CoverProblem{Classes: slices.Clone(p.Classes), Caps: p.Caps}
-	q.limitToPods(p.Classes, f.w.classes.list)
+	q.limitToPods(p.Classes, f.w.classes.List)
 	values := slices.Clone(q.prices.Value[:len(q.classes)])
 	counts, anyOf, loose := q.countAtLeast(plan)
 	f.loose = loose

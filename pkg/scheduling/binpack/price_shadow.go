@@ -6,6 +6,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // rounds is how often the prices of pods are improved at most, guideRounds where they prove nothing.
@@ -32,7 +33,7 @@ type shadowPrices struct {
 // priceClass is what the prices know of some pods.
 type priceClass struct {
 	need  []int64
-	admit *nodeAdmission
+	admit *podclass.Admission
 }
 
 // priceClasses are the classes of the prices, with the groups of which one node takes a few pods only.
@@ -51,54 +52,55 @@ func (p *shadowPrices) values() classValues { return classValues{p, p.prices.Val
 
 // findShadowPrices finds what pods are worth, where count tells how many of each pod class are to be placed: on new
 // nodes, or on those that are there too.
-func findShadowPrices(w *problem, count func(*podClass) int, hosts bool) *shadowPrices {
-	return findViewPrices(w, count, (*podClass).lastRelaxation, hosts, rounds)
+func findShadowPrices(w *problem, count func(*podclass.Class) int, hosts bool) *shadowPrices {
+	return findViewPrices(w, count, (*podclass.Class).LastRelaxation, hosts, rounds)
 }
 
 // findViewPrices is findShadowPrices for pods as far as they are relaxed in the view of their class, improved at most
 // so many times.
-func findViewPrices(w *problem, count func(*podClass) int, view func(*podClass) *relaxedPod,
+func findViewPrices(w *problem, count func(*podclass.Class) int, view func(*podclass.Class) *podclass.RelaxedPod,
 	hosts bool, rounds int) *shadowPrices {
-	out := &shadowPrices{units: w.dims.units()}
+	out := &shadowPrices{units: w.dims.Units()}
 	p := &out.problem
 	p.Rounds = rounds
 	g := newSpreadGroups(w.classes, view)
 	p.Caps = g.caps
 	byID := map[string]int32{}
-	kinds := map[*nodeAdmission]int32{}
-	kindOf := func(admit *nodeAdmission) int32 {
+	kinds := map[*podclass.Admission]int32{}
+	kindOf := func(admit *podclass.Admission) int32 {
 		if _, ok := kinds[admit]; !ok {
 			kinds[admit] = int32(len(kinds))
 		}
 		return kinds[admit]
 	}
-	classOf := func(k *podClass, admit *nodeAdmission) int32 {
-		id := fmt.Sprintf("%s|%v|%d", admit.id, k.need, g.group[k.id])
-		if g.most[k.id] > 0 {
+	classOf := func(k *podclass.Class, admit *podclass.Admission) int32 {
+		id := fmt.Sprintf("%s|%v|%d", admit.ID, k.Need, g.group[k.ID])
+		if g.most[k.ID] > 0 {
 			// pod classes that keep apart from themselves alone share no price class
-			id = fmt.Sprintf("%s|%d", admit.id, k.id)
+			id = fmt.Sprintf("%s|%d", admit.ID, k.ID)
 		}
 		c, ok := byID[id]
 		if !ok {
 			c = int32(len(p.Classes))
 			byID[id] = c
-			p.Classes = append(p.Classes, lowerbound.PriceClass{Need: scaleNeed(k.need, out.units), Kind: kindOf(admit),
-				Group: g.group[k.id], Most: g.most[k.id]})
-			out.classes = append(out.classes, priceClass{k.need, admit})
+			p.Classes = append(p.Classes, lowerbound.PriceClass{Need: scaleNeed(k.Need, out.units), Kind: kindOf(admit),
+				Group: g.group[k.ID], Most: g.most[k.ID]})
+			out.classes = append(out.classes, priceClass{k.Need, admit})
 		}
 		return c
 	}
-	for _, k := range w.classes.list {
-		w.stages.tellStage(cluster.StagePrice, k, "")
+	for _, k := range w.classes.List {
+		w.stages.Tell(cluster.StagePrice, k, "")
 		v := view(k)
 		x := classMembership{evenSplit: w.topology.spreadSplitsEvenly(v)}
 		n := count(k)
 		if x.key == "" {
-			x.class = classOf(k, v.admit)
+			x.class = classOf(k, v.Admission)
 			p.Classes[x.class].Count += float64(n)
 		}
 		for d, domain := range x.domains {
-			x.tied = append(x.tied, classOf(k, w.admissions.pinnedAdmission(v.admit, []domainPin{{x.key, domain}})))
+			x.tied = append(x.tied, classOf(k,
+				w.admissions.PinnedAdmission(v.Admission, []podclass.DomainPin{{Key: x.key, Domain: domain}})))
 			p.Classes[x.tied[d]].Count += float64((n + d) / len(x.domains))
 		}
 		out.members = append(out.members, x)
@@ -119,7 +121,7 @@ func findViewPrices(w *problem, count func(*podClass) int, view func(*podClass) 
 // addUsefulOffers adds the offers to the problem that may be the best for some class, and returns them.
 func addUsefulOffers(w *problem, out *shadowPrices) []*poolOffering {
 	p := &out.problem
-	var asks []*nodeAdmission
+	var asks []*podclass.Admission
 	for _, c := range out.classes {
 		asks = append(asks, c.admit)
 	}
@@ -132,7 +134,7 @@ func addUsefulOffers(w *problem, out *shadowPrices) []*poolOffering {
 			}
 		}
 		if len(o.Holds) > 0 {
-			w.stages.tellStage(cluster.StagePrice, nil, x.model.pool.Name)
+			w.stages.Tell(cluster.StagePrice, nil, x.model.pool.Name)
 			p.Offers = append(p.Offers, o)
 			added = append(added, x)
 		}
@@ -141,13 +143,13 @@ func addUsefulOffers(w *problem, out *shadowPrices) []*poolOffering {
 }
 
 // classOf returns the price class of those pods of the class that the pins tie.
-func (p *shadowPrices) classOf(k *podClass, pins []domainPin) int32 {
-	x := p.members[k.id]
+func (p *shadowPrices) classOf(k *podclass.Class, pins []podclass.DomainPin) int32 {
+	x := p.members[k.ID]
 	if x.key == "" {
 		return x.class
 	}
 	for _, y := range pins {
-		if i := slices.Index(x.domains, y.domain); y.key == x.key && i >= 0 {
+		if i := slices.Index(x.domains, y.Domain); y.Key == x.key && i >= 0 {
 			return x.tied[i]
 		}
 	}
@@ -155,8 +157,8 @@ func (p *shadowPrices) classOf(k *podClass, pins []domainPin) int32 {
 }
 
 // lowestPrice is what a pod of the class is worth where that is least.
-func (p *shadowPrices) lowestPrice(k *podClass) float64 {
-	x := p.members[k.id]
+func (p *shadowPrices) lowestPrice(k *podclass.Class) float64 {
+	x := p.members[k.ID]
 	if x.key == "" {
 		return p.prices.Value[x.class]
 	}
@@ -231,33 +233,33 @@ type spreadGroups struct {
 	caps  []float64 // by group
 }
 
-func newSpreadGroups(cs *podClasses, view func(*podClass) *relaxedPod) spreadGroups {
+func newSpreadGroups(cs *podclass.Classes, view func(*podclass.Class) *podclass.RelaxedPod) spreadGroups {
 	type ground struct{ counter, limit int }
-	out := spreadGroups{group: make([]int32, len(cs.list)), most: make([]float64, len(cs.list))}
+	out := spreadGroups{group: make([]int32, len(cs.List)), most: make([]float64, len(cs.List))}
 	members := map[ground]int{}
-	each := func(k *podClass, do func(ground)) {
-		for _, r := range view(k).host {
+	each := func(k *podclass.Class, do func(ground)) {
+		for _, r := range view(k).HostRules {
 			switch {
-			case !r.self:
-			case r.what == spread:
-				do(ground{r.counter, r.maxSkew})
-			case r.what == avoid:
-				do(ground{r.counter, 1})
+			case !r.Self:
+			case r.Kind == podclass.Spread:
+				do(ground{r.Counter, r.MaxSkew})
+			case r.Kind == podclass.Avoid:
+				do(ground{r.Counter, 1})
 			}
 		}
 	}
 	pods, all := map[ground]int{}, 0
-	for _, k := range cs.list {
-		all += len(k.pods)
+	for _, k := range cs.List {
+		all += len(k.Pods)
 		each(k, func(g ground) {
 			members[g]++
-			pods[g] += len(k.pods)
+			pods[g] += len(k.Pods)
 		})
 	}
 	ids := map[ground]int32{}
-	for i, k := range cs.list {
+	for i, k := range cs.List {
 		out.group[i] = -1
-		if len(k.pod.HostPorts) > 0 {
+		if len(k.Pod.HostPorts) > 0 {
 			out.most[i] = 1
 		}
 		each(k, func(g ground) {

@@ -123,7 +123,7 @@ func (f *hostFillSearch) plannedNodes(plan *solution) []lowerbound.PlannedNode {
 			x.Price = b.offer.Price
 		}
 		for _, l := range b.load {
-			c := f.prices.worth.classOf(l.view.class, l.pins)
+			c := f.prices.worth.classOf(l.view.Class, l.pins)
 			if i := slices.Index(x.Class, c); i >= 0 {
 				x.Amount[i] += len(l.pods)
 				continue

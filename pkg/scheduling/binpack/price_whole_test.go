@@ -59,7 +59,7 @@ func TestNodesTakeThePodsThatSpread(t *testing.T) {
 		for i, fill := range st.hostFills.byHost {
 			held := map[int32]int{}
 			for _, l := range a.bins[i].load {
-				held[st.pricing.worth.classOf(l.view.class, l.pins)] += len(l.pods)
+				held[st.pricing.worth.classOf(l.view.Class, l.pins)] += len(l.pods)
 			}
 			for j, k := range fill.Class {
 				given, taken = given+fill.Amount[j], taken+min(fill.Amount[j], held[k])

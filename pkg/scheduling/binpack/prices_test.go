@@ -11,6 +11,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // TestPricesOfWorkloads shows what plans for workloads of many kinds cost, beside what no plan can undercut. A change of
@@ -117,13 +118,13 @@ func deployment(r *rand.Rand, name, rule string, cores int) (pods []cluster.Pod)
 	switch rule {
 	case "front":
 		p.Labels["tier"] = "front"
-		p.Spread = []cluster.Spread{{Key: labelHost, MaxSkew: 2, Selector: front}}
+		p.Spread = []cluster.Spread{{Key: podclass.LabelHost, MaxSkew: 2, Selector: front}}
 	case "zone":
 		p.Spread = []cluster.Spread{{Key: instancetypes.LabelZone, MaxSkew: 1, Selector: mine}}
 	case "host":
-		p.Spread = []cluster.Spread{{Key: labelHost, MaxSkew: 1, Selector: mine}}
+		p.Spread = []cluster.Spread{{Key: podclass.LabelHost, MaxSkew: 1, Selector: mine}}
 	case "apart":
-		p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: mine}}
+		p.AntiAffinity = []cluster.AffinityTerm{{Key: podclass.LabelHost, Selector: mine}}
 	case "near":
 		p.Affinity = []cluster.AffinityTerm{{Key: instancetypes.LabelZone, Selector: mine}}
 	case "demand":

@@ -1,5 +1,7 @@
 package binpack
 
+import "joiner.sh/pkg/scheduling/podclass"
+
 // pricing is what pods are worth in one step of a pass. It does not change: a step that knows more makes another. It
 // remembers what it was asked.
 type pricing struct {
@@ -19,7 +21,7 @@ func newPricing(w *problem) *pricing {
 // there are.
 func (px *pricing) worthOf(a *solution) podPrices {
 	if px.worth == nil {
-		px.worth = findShadowPrices(px.w, func(k *podClass) int { return len(a.rest[k.id]) }, false)
+		px.worth = findShadowPrices(px.w, func(k *podclass.Class) int { return len(a.rest[k.ID]) }, false)
 	}
 	return px.worth
 }
@@ -27,7 +29,7 @@ func (px *pricing) worthOf(a *solution) podPrices {
 // besideHosts is the pricing of the pods that the solution places, with the nodes that are there.
 func (px *pricing) besideHosts(a *solution) *pricing {
 	out := &pricing{w: px.w, alone: px.worth, proven: px.proven}
-	out.worth = findShadowPrices(px.w, func(k *podClass) int { return len(k.pods) - len(a.rest[k.id]) }, true)
+	out.worth = findShadowPrices(px.w, func(k *podclass.Class) int { return len(k.Pods) - len(a.rest[k.ID]) }, true)
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // problem is what every solution of a pass starts from. Its parts do not change once they are read, except that they
@@ -12,18 +13,18 @@ import (
 type problem struct {
 	s          cluster.Snapshot
 	all        []cluster.StateNode
-	dims       resourceDims
-	classes    *podClasses
-	admissions *admissions
+	dims       podclass.Dims
+	classes    *podclass.Classes
+	admissions *podclass.Admissions
 	catalog    *catalog
 	nodes      *existingNodes
 	topology   *topologyCounts
 	options    *optionFinder
 	committed  map[string]int64 // room of the account's commitments, by their ids
-	stages     stageTeller
+	stages     podclass.StageTeller
 
 	nodeLabels nodeLabelsByName // kept from one what-if question to the next
-	identities *identityCache
+	identities *podclass.IdentityCache
 }
 
 func newProblem(s cluster.Snapshot, sells func(class string) []instancetypes.Type) *problem {
@@ -41,25 +42,25 @@ func newProblemUpTo(s cluster.Snapshot, sells func(class string) []instancetypes
 // newSharedDemand is newDemand without the pods that are too much work for one pass.
 func newSharedDemand(s cluster.Snapshot) *problem {
 	w := newDemand(s, nil)
-	if aside := w.classes.shareWork(s.Rules); len(aside) > 0 {
+	if aside := w.classes.ShareWork(s.Rules); len(aside) > 0 {
 		return newDemand(s, aside)
 	}
 	return w
 }
 
 // newDemand is a problem of which only the pods that need a place are known, without those that are set aside.
-func newDemand(s cluster.Snapshot, aside setAside) *problem {
+func newDemand(s cluster.Snapshot, aside podclass.SetAside) *problem {
 	w := &problem{s: s, all: s.StateNodes()}
-	w.s.Pods = withNeedsAnew(s.Pods, w.all)
-	w.classes, w.stages = readPodClasses(w.s, w.all, aside)
+	w.s.Pods = podclass.WithNeedsAnew(s.Pods, w.all)
+	w.classes, w.stages = podclass.ReadClasses(w.s, w.all, aside)
 	w.options = &optionFinder{rules: &w.s.Rules, known: map[string]*loadRequirements{}}
 	return w
 }
 
 // resolveOffers adds what pools can launch.
 func (w *problem) resolveOffers(sells func(class string) []instancetypes.Type, few int) {
-	w.setDims(w.classes.neededResources())
-	w.admissions = newAdmissions(w.s)
+	w.setDims(w.classes.NeededResources())
+	w.admissions = podclass.NewAdmissions(w.s)
 	b := &catalogBuilder{s: &w.s, all: w.all, classes: w.classes, stages: w.stages,
 		catalog: newCatalog(w.dims, w.admissions, few)}
 	b.findPools(sells)
@@ -67,9 +68,9 @@ func (w *problem) resolveOffers(sells func(class string) []instancetypes.Type, f
 }
 
 // setDims turns needs into vectors of the resources.
-func (w *problem) setDims(dims resourceDims) {
+func (w *problem) setDims(dims podclass.Dims) {
 	w.dims, w.options.dims = dims, dims
-	w.classes.measureNeeds(dims)
+	w.classes.MeasureNeeds(dims)
 }
 
 // addClusterState adds what depends on nodes and pods to a problem that knows what pools can launch.
@@ -81,15 +82,15 @@ func (w *problem) addClusterState() {
 }
 
 // roomFor reports whether a pod of the view could be on a host or in reserved capacity, were it alone.
-func (w *problem) roomFor(v *relaxedPod) bool {
+func (w *problem) roomFor(v *podclass.RelaxedPod) bool {
 	for _, b := range w.nodes.hosts {
-		if fitCount(v.class.need, b.room) > 0 && b.alternativeFor(v.admit) >= 0 {
+		if fitCount(v.Class.Need, b.room) > 0 && b.alternativeFor(v.Admission) >= 0 {
 			return true
 		}
 	}
 	for _, p := range w.catalog.pools {
 		for _, o := range slices.Concat(p.reserved, p.paid) {
-			if fitCount(v.class.need, o.room) > 0 && o.firstAlternative(v.admit) >= 0 {
+			if fitCount(v.Class.Need, o.room) > 0 && o.firstAlternative(v.Admission) >= 0 {
 				return true
 			}
 		}

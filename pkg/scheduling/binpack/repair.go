@@ -1,6 +1,10 @@
 package binpack
 
-import "slices"
+import (
+	"slices"
+
+	"joiner.sh/pkg/scheduling/podclass"
+)
 
 // lessons are what solutions taught that broke a rule or left pods out: those that come after keep to them.
 type lessons struct {
@@ -28,11 +32,11 @@ func (ls *lessons) lowerDomainCaps(pk *packing) bool {
 // lowerStuck lowers the caps of domains that took fewer pods than they were given.
 func (ls *lessons) lowerStuck(pk *packing) bool {
 	learned := false
-	for _, k := range pk.a.w.classes.list {
-		for _, key := range pk.a.w.topology.keysOf(k.lastRelaxation()) {
+	for _, k := range pk.a.w.classes.List {
+		for _, key := range pk.a.w.topology.keysOf(k.LastRelaxation()) {
 			names := pk.a.w.topology.domains[key]
 			for _, d := range names {
-				p := classDomain{k.id, key, d}
+				p := classDomain{k.ID, key, d}
 				if pk.stuck[p] > 0 && len(names) > 1 && ls.lowerCap(p, pk.a.landed[p]) {
 					learned = true
 				}
@@ -47,8 +51,8 @@ func (ls *lessons) lowerLonely(a *solution) bool {
 	learned := false
 	for _, b := range a.bins {
 		for _, l := range b.load {
-			for _, r := range l.view.other {
-				p := classDomain{l.view.class.id, r.key, b.domainOf(r.key)}
+			for _, r := range l.view.DomainRules {
+				p := classDomain{l.view.Class.ID, r.Key, b.domainOf(r.Key)}
 				if a.lacksAffinityPods(b, r) && ls.lowerCap(p, 0) {
 					learned = true
 				}
@@ -64,8 +68,8 @@ func (ls *lessons) learnCrowded(a *solution) bool {
 	learned := false
 	for _, b := range a.bins {
 		for _, l := range b.load {
-			for _, r := range l.view.other {
-				p := classDomain{l.view.class.id, r.key, b.domainOf(r.key)}
+			for _, r := range l.view.DomainRules {
+				p := classDomain{l.view.Class.ID, r.Key, b.domainOf(r.Key)}
 				if over := a.beyond(b, l, r); over > 0 && ls.lowerCap(p, max(0, a.landed[p]-over)) {
 					learned = true
 				}
@@ -82,14 +86,14 @@ func (ls *lessons) learnTurns(pk *packing) bool {
 	if !a.mayBeLimited() {
 		return false
 	}
-	for _, k := range a.w.classes.list {
-		short := slices.ContainsFunc(a.w.topology.keysOf(k.lastRelaxation()), func(key string) bool {
+	for _, k := range a.w.classes.List {
+		short := slices.ContainsFunc(a.w.topology.keysOf(k.LastRelaxation()), func(key string) bool {
 			return slices.ContainsFunc(a.w.topology.domains[key],
-				func(d string) bool { return pk.stuck[classDomain{k.id, key, d}] > 0 })
+				func(d string) bool { return pk.stuck[classDomain{k.ID, key, d}] > 0 })
 		})
-		spreads := func(r topologyRule) bool { return r.what == spread && r.required }
-		if short && slices.ContainsFunc(k.lastRelaxation().other, spreads) &&
-			ls.lowerCap(classDomain{class: k.id}, len(k.pods)-len(a.rest[k.id])) {
+		spreads := func(r podclass.TopologyRule) bool { return r.Kind == podclass.Spread && r.Required }
+		if short && slices.ContainsFunc(k.LastRelaxation().DomainRules, spreads) &&
+			ls.lowerCap(classDomain{class: k.ID}, len(k.Pods)-len(a.rest[k.ID])) {
 			learned = true
 		}
 	}
@@ -100,13 +104,13 @@ func (ls *lessons) learnTurns(pk *packing) bool {
 // solution puts each group on its node before anything else. False when there is nothing new to note.
 func (ls *lessons) noteScattered(a *solution) bool {
 	found := false
-	for i, k := range a.w.classes.list {
-		if len(a.rest[i]) == 0 || !a.w.catalog.forSome(k.lastRelaxation()) {
+	for i, k := range a.w.classes.List {
+		if len(a.rest[i]) == 0 || !a.w.catalog.forSome(k.LastRelaxation()) {
 			continue
 		}
-		for _, r := range k.lastRelaxation().host {
-			if r.what == follow && !ls.groups[r.counter] {
-				ls.groups[r.counter] = true
+		for _, r := range k.LastRelaxation().HostRules {
+			if r.Kind == podclass.Follow && !ls.groups[r.Counter] {
+				ls.groups[r.Counter] = true
 				found = true
 			}
 		}
@@ -119,12 +123,12 @@ func (ls *lessons) noteScattered(a *solution) bool {
 // nothing new to note.
 func (ls *lessons) wantFollowed(pk *packing) bool {
 	learned := false
-	for _, k := range pk.a.w.classes.list {
-		if len(pk.a.rest[k.id]) == 0 || k.stays {
+	for _, k := range pk.a.w.classes.List {
+		if len(pk.a.rest[k.ID]) == 0 || k.Stays {
 			continue
 		}
-		for _, r := range k.lastRelaxation().other {
-			if r.what != follow || !r.required {
+		for _, r := range k.LastRelaxation().DomainRules {
+			if r.Kind != podclass.Follow || !r.Required {
 				continue
 			}
 			if p, ok := ls.meetingPlace(pk, k, r); ok {
@@ -138,26 +142,27 @@ func (ls *lessons) wantFollowed(pk *packing) bool {
 
 // meetingPlace is the cheapest domain that has no pod which the rule of the class wants near, and could have one, with
 // the class of that pod; false when there is none but those that are wanted already or could not take such a pod.
-func (ls *lessons) meetingPlace(pk *packing, k *podClass, r topologyRule) (best classDomain, ok bool) {
+func (ls *lessons) meetingPlace(pk *packing, k *podclass.Class, r podclass.TopologyRule) (best classDomain, ok bool) {
 	least := noPrice
-	for d, name := range pk.a.w.topology.domains[r.key] {
-		at := []domainPin{{r.key, name}}
-		if pk.a.tally.count[r.counter][d] > 0 {
+	for d, name := range pk.a.w.topology.domains[r.Key] {
+		at := []podclass.DomainPin{{Key: r.Key, Domain: name}}
+		if pk.a.tally.count[r.Counter][d] > 0 {
 			continue
 		}
-		price := pk.minPriceToReach(k.lastRelaxation(), at)
+		price := pk.minPriceToReach(k.LastRelaxation(), at)
 		if price >= least {
 			continue
 		}
-		i := slices.IndexFunc(pk.a.w.classes.list, func(o *podClass) bool {
-			return o != k && slices.Contains(o.matched, r.counter) && o.lastRelaxation().placementRank() <= rankFree &&
-				slices.Contains(pk.a.w.topology.keysOf(o.lastRelaxation()), r.key) &&
-				pk.minPriceToReach(o.lastRelaxation(), at) < noPrice
+		i := slices.IndexFunc(pk.a.w.classes.List, func(o *podclass.Class) bool {
+			return o != k && slices.Contains(o.Matched, r.Counter) &&
+				o.LastRelaxation().PlacementRank() <= podclass.RankFree &&
+				slices.Contains(pk.a.w.topology.keysOf(o.LastRelaxation()), r.Key) &&
+				pk.minPriceToReach(o.LastRelaxation(), at) < noPrice
 		})
 		if i < 0 {
 			continue
 		}
-		if p := (classDomain{i, r.key, name}); !ls.wanted[p] && pk.stuck[p] == 0 {
+		if p := (classDomain{i, r.Key, name}); !ls.wanted[p] && pk.stuck[p] == 0 {
 			best, least, ok = p, price, true
 		}
 	}
@@ -167,13 +172,13 @@ func (ls *lessons) meetingPlace(pk *packing, k *podClass, r topologyRule) (best 
 // rememberFailedDomains notes how many pods each domain was given in vain in the last round, and, of classes that were
 // given none then, in the rounds before.
 func (pk *packing) rememberFailedDomains(last, earlier []*podBatch) {
-	given := map[*podClass]bool{}
+	given := map[*podclass.Class]bool{}
 	for _, l := range last {
-		given[l.view.class] = true
+		given[l.view.Class] = true
 		pk.rememberFailed(l)
 	}
 	for _, l := range earlier {
-		if k := l.view.class; len(pk.a.rest[k.id]) > 0 && !given[k] {
+		if k := l.view.Class; len(pk.a.rest[k.ID]) > 0 && !given[k] {
 			pk.rememberFailed(l)
 		}
 	}
@@ -184,19 +189,19 @@ func (pk *packing) rememberFailed(l *podBatch) {
 		return
 	}
 	for _, p := range pk.pinsToBlame(l) {
-		pk.stuck[classDomain{l.view.class.id, p.key, p.domain}] += l.left
+		pk.stuck[classDomain{l.view.Class.ID, p.Key, p.Domain}] += l.left
 	}
 }
 
 // pinsToBlame are the pins of a batch that found no place: those beside which the pods can be in another domain too,
 // all when there is none.
-func (pk *packing) pinsToBlame(l *podBatch) []domainPin {
+func (pk *packing) pinsToBlame(l *podBatch) []podclass.DomainPin {
 	if len(l.pins) < 2 {
 		return l.pins
 	}
-	out := slices.DeleteFunc(slices.Clone(l.pins), func(p domainPin) bool {
-		return !slices.ContainsFunc(pk.a.w.topology.domains[p.key], func(d string) bool {
-			return d != p.domain && pk.minPriceToReach(l.view, []domainPin{{p.key, d}}) < noPrice
+	out := slices.DeleteFunc(slices.Clone(l.pins), func(p podclass.DomainPin) bool {
+		return !slices.ContainsFunc(pk.a.w.topology.domains[p.Key], func(d string) bool {
+			return d != p.Domain && pk.minPriceToReach(l.view, []podclass.DomainPin{{Key: p.Key, Domain: d}}) < noPrice
 		})
 	})
 	if len(out) == 0 {
@@ -227,7 +232,7 @@ func (a *solution) spreadExcess(b *bin, l podLoad) int {
 	if l.settled {
 		return 0
 	}
-	for _, r := range l.view.other {
+	for _, r := range l.view.DomainRules {
 		n = max(n, a.beyond(b, l, r))
 		if a.lacksAffinityPods(b, r) {
 			n = len(l.pods)
@@ -238,20 +243,20 @@ func (a *solution) spreadExcess(b *bin, l podLoad) int {
 
 // beyond is by how many pods the bin's domain has more than the rule allows, if it is a spread that the load must keep:
 // all of the load where the spread counts others alone, which may come before it.
-func (a *solution) beyond(b *bin, l podLoad, r topologyRule) int {
-	d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]
-	if l.settled || r.what != spread || !r.required || !ok {
+func (a *solution) beyond(b *bin, l podLoad, r podclass.TopologyRule) int {
+	d, ok := a.w.topology.domainIDs[r.Key][b.domainOf(r.Key)]
+	if l.settled || r.Kind != podclass.Spread || !r.Required || !ok {
 		return 0
 	}
-	over := a.w.topology.eligibleDomains(r).Over(a.tally.count[r.counter], d, 0)
-	if over > 0 && !r.self {
+	over := a.w.topology.eligibleDomains(r).Over(a.tally.count[r.Counter], d, 0)
+	if over > 0 && !r.Self {
 		return len(l.pods)
 	}
 	return over
 }
 
 // lacksAffinityPods reports whether the rule wants pods near that in the end found no room in the bin's domain.
-func (a *solution) lacksAffinityPods(b *bin, r topologyRule) bool {
-	d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]
-	return r.what == follow && r.required && ok && a.tally.count[r.counter][d] == 0
+func (a *solution) lacksAffinityPods(b *bin, r podclass.TopologyRule) bool {
+	d, ok := a.w.topology.domainIDs[r.Key][b.domainOf(r.Key)]
+	return r.Kind == podclass.Follow && r.Required && ok && a.tally.count[r.Counter][d] == 0
 }

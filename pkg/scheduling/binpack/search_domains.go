@@ -3,6 +3,8 @@ package binpack
 import (
 	"maps"
 	"slices"
+
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 const (
@@ -20,23 +22,23 @@ const (
 type coLocationGroup struct {
 	counter int
 	key     string
-	classes []*podClass
+	classes []*podclass.Class
 }
 
 // coLocationGroups are those of the pods that wait.
 func coLocationGroups(top *topologyCounts) []coLocationGroup {
 	var out []coLocationGroup
 	at := map[int]int{}
-	for _, k := range top.classes.list {
-		for _, r := range k.lastRelaxation().other {
-			if r.what != follow || !r.required || !r.self || sumCounts(top.tally.count[r.counter]) > 0 {
+	for _, k := range top.classes.List {
+		for _, r := range k.LastRelaxation().DomainRules {
+			if r.Kind != podclass.Follow || !r.Required || !r.Self || sumCounts(top.tally.count[r.Counter]) > 0 {
 				continue
 			}
-			if _, ok := at[r.counter]; !ok {
-				at[r.counter] = len(out)
-				out = append(out, coLocationGroup{counter: r.counter, key: r.key})
+			if _, ok := at[r.Counter]; !ok {
+				at[r.Counter] = len(out)
+				out = append(out, coLocationGroup{counter: r.Counter, key: r.Key})
 			}
-			g := &out[at[r.counter]]
+			g := &out[at[r.Counter]]
 			g.classes = append(g.classes, k)
 		}
 	}
@@ -89,7 +91,7 @@ func improveDomains(w *problem, best *solution, st pricedStrategy) *solution {
 func (g coLocationGroup) restrictToDomain(w *problem, caps map[classDomain]int, to int) {
 	for d, name := range w.topology.domains[g.key] {
 		for _, k := range g.classes {
-			p := classDomain{k.id, g.key, name}
+			p := classDomain{k.ID, g.key, name}
 			if delete(caps, p); d != to {
 				caps[p] = 0
 			}
@@ -111,7 +113,7 @@ func (g coLocationGroup) betterDomain(a *solution, worth float64, tried map[clas
 	}
 	to, least := -1, mine-worth*a.newNodePrice()
 	for d, name := range names {
-		if p := (classDomain{g.classes[0].id, g.key, name}); d == from || tried[p] {
+		if p := (classDomain{g.classes[0].ID, g.key, name}); d == from || tried[p] {
 			continue
 		}
 		if cost := g.costIn(a, name); cost < least {
@@ -119,7 +121,7 @@ func (g coLocationGroup) betterDomain(a *solution, worth float64, tried map[clas
 		}
 	}
 	if to >= 0 {
-		tried[classDomain{g.classes[0].id, g.key, names[to]}] = true
+		tried[classDomain{g.classes[0].ID, g.key, names[to]}] = true
 	}
 	return to
 }
@@ -133,8 +135,8 @@ func (g coLocationGroup) costOf(a *solution) float64 {
 		}
 		mine, all := make([]int64, len(a.w.dims)), make([]int64, len(a.w.dims))
 		for _, l := range b.load {
-			its := slices.Contains(g.classes, l.view.class)
-			for i, x := range l.view.class.need {
+			its := slices.Contains(g.classes, l.view.Class)
+			for i, x := range l.view.Class.Need {
 				if all[i] += x * int64(len(l.pods)); its {
 					mine[i] += x * int64(len(l.pods))
 				}
@@ -162,16 +164,17 @@ func (g coLocationGroup) costIn(a *solution, domain string) float64 {
 	}
 	sum := 0.0
 	for _, k := range g.classes {
-		left := len(k.pods) - len(a.rest[k.id])
-		l := &podBatch{view: k.lastRelaxation(), pins: []domainPin{{g.key, domain}},
-			admit: a.w.admissions.pinnedAdmission(k.lastRelaxation().admit, []domainPin{{g.key, domain}})}
+		left := len(k.Pods) - len(a.rest[k.ID])
+		l := &podBatch{view: k.LastRelaxation(), pins: []podclass.DomainPin{{Key: g.key, Domain: domain}},
+			admit: a.w.admissions.PinnedAdmission(k.LastRelaxation().Admission,
+				[]podclass.DomainPin{{Key: g.key, Domain: domain}})}
 		for _, p := range there {
-			n := min(left, fitCount(k.need, p.room))
+			n := min(left, fitCount(k.Need, p.room))
 			if n == 0 || a.alternativeFor(l, p.bin) < 0 {
 				continue
 			}
 			n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(p.bin)))
-			for i, x := range k.need {
+			for i, x := range k.Need {
 				p.room[i] -= x * int64(n)
 			}
 			left -= n

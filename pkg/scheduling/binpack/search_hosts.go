@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // searchHost is a node that is there as the search sees it: pods of this plan may leave it, and others take their
@@ -37,7 +38,7 @@ func (s *localSearch) readHosts(join func(*searchNode, podLoad)) {
 		n := &searchNode{bin: b, host: &searchHost{index: i, base: h.clone()}}
 		for _, l := range b.load {
 			t := s.homeTier(l, tiers)
-			if l.settled || l.view.class.stays || t == nil || n.tier != nil && n.tier != t || !s.staysCounted(l) {
+			if l.settled || l.view.Class.Stays || t == nil || n.tier != nil && n.tier != t || !s.staysCounted(l) {
 				a.addToBin(l, n.host.base)
 				continue
 			}
@@ -50,34 +51,35 @@ func (s *localSearch) readHosts(join func(*searchNode, podLoad)) {
 
 // homeTier is the tier whose pools would make nodes for the pods, nil when there is none.
 func (s *localSearch) homeTier(l podLoad, tiers map[int32]*weightTier) *weightTier {
-	at := s.a.w.catalog.heaviestTier(l.admit, l.view.class)
+	at := s.a.w.catalog.heaviestTier(l.admit, l.view.Class)
 	if at < 0 {
 		return nil
 	}
 	return tiers[s.a.w.catalog.byWeight().pools[at][0].Weight]
 }
 
-// followsOnHost reports whether the load's pods must be near others on the node.
+// FollowsOnHost reports whether the load's pods must be near others on the node.
 func followsOnHost(l podLoad) bool {
-	return slices.ContainsFunc(l.view.host, func(r topologyRule) bool { return r.what == follow })
+	return slices.ContainsFunc(l.view.HostRules,
+		func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
 }
 
 // staysCounted reports whether the load's pods count for the same rules wherever else they may be: each rule over
 // domains ties them to one, and no rule counts only some of the nodes there.
 func (s *localSearch) staysCounted(l podLoad) bool {
 	top := s.a.w.topology
-	for _, c := range l.view.class.matched {
+	for _, c := range l.view.Class.Matched {
 		x := &top.counters[c]
-		if x.key == labelHost {
+		if x.key == podclass.LabelHost {
 			continue
 		}
-		if !slices.ContainsFunc(l.pins, func(p domainPin) bool { return p.key == x.key }) ||
+		if !slices.ContainsFunc(l.pins, func(p podclass.DomainPin) bool { return p.Key == x.key }) ||
 			x.filter != nil && !top.admitsAll(x.filter, l.admit) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(l.view.other, func(r topologyRule) bool {
-		return !slices.ContainsFunc(l.pins, func(p domainPin) bool { return p.key == r.key })
+	return !slices.ContainsFunc(l.view.DomainRules, func(r podclass.TopologyRule) bool {
+		return !slices.ContainsFunc(l.pins, func(p podclass.DomainPin) bool { return p.Key == r.Key })
 	})
 }
 
@@ -92,9 +94,9 @@ func (s *localSearch) rateHosts() {
 				continue
 			}
 			for _, l := range t.batches {
-				if k := fitCount(l.view.class.need, n.host.base.room); k > 0 && t.mayJoin(l, n) {
+				if k := fitCount(l.view.Class.Need, n.host.base.room); k > 0 && t.mayJoin(l, n) {
 					items, most = append(items, int32(len(items))), append(most, float64(min(k, l.left)))
-					f.Need = append(f.Need, scaleNeed(l.view.class.need, s.prices.units)...)
+					f.Need = append(f.Need, scaleNeed(l.view.Class.Need, s.prices.units)...)
 					f.Group, f.Value = append(f.Group, -1), append(f.Value, l.value)
 				}
 			}

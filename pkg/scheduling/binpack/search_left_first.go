@@ -1,6 +1,10 @@
 package binpack
 
-import "slices"
+import (
+	"slices"
+
+	"joiner.sh/pkg/scheduling/podclass"
+)
 
 const (
 	// mostTurns is how often a plan is made anew with the pods first that had no place.
@@ -18,7 +22,7 @@ const (
 // each other, or want the same scarce node, have no order that is right for all clusters, so one is found by trying.
 // Many pods take too long to be packed so often.
 func withLeftFirst(w *problem, best *solution, st pricedStrategy) *solution {
-	if len(w.classes.waiting) > fewPods || !best.isShort() {
+	if len(w.classes.Waiting) > fewPods || !best.isShort() {
 		return best
 	}
 	alone := placesMoreAlone(w, best, st.pricing)
@@ -29,7 +33,7 @@ func withLeftFirst(w *problem, best *solution, st pricedStrategy) *solution {
 		}
 		return a
 	}
-	putFirst := func(which func(*problem, *podClass) bool) {
+	putFirst := func(which func(*problem, *podclass.Class) bool) {
 		st.turns = map[int]int{}
 		for last := best; alone && best.isShort(); last = again() {
 			if learned := takeTurns(last, st.turns, which); !learned {
@@ -53,7 +57,7 @@ func withLeftFirst(w *problem, best *solution, st pricedStrategy) *solution {
 			}
 		}
 	}
-	if st.turns, st.ignorePreferences = nil, true; best.isShort() && w.classes.anyPreference() {
+	if st.turns, st.ignorePreferences = nil, true; best.isShort() && w.classes.AnyPreference() {
 		again()
 	}
 	return best
@@ -62,25 +66,25 @@ func withLeftFirst(w *problem, best *solution, st pricedStrategy) *solution {
 // placesMoreAlone reports whether the classes that the solution leaves would have more places if there were no others.
 func placesMoreAlone(w *problem, best *solution, px *pricing) bool {
 	a := w.newSolution(plainStrategy(w, px).strategy)
-	newPacking(a, &lessons{}).packTier(func(k *podClass) bool { return len(best.rest[k.id]) > 0 })
-	return slices.ContainsFunc(w.classes.list,
-		func(k *podClass) bool { return len(a.rest[k.id]) < len(best.rest[k.id]) })
+	newPacking(a, &lessons{}).packTier(func(k *podclass.Class) bool { return len(best.rest[k.ID]) > 0 })
+	return slices.ContainsFunc(w.classes.List,
+		func(k *podclass.Class) bool { return len(a.rest[k.ID]) < len(best.rest[k.ID]) })
 }
 
 // needsReservation reports whether only capacity reservations could take pods of the class, were there no others.
-func needsReservation(w *problem, k *podClass) bool {
-	v := k.lastRelaxation()
+func needsReservation(w *problem, k *podclass.Class) bool {
+	v := k.LastRelaxation()
 	return w.catalog.minPriceShare(v, nil) >= noPrice && w.catalog.forSome(v)
 }
 
 // takeTurns puts those of the classes asked about who had no place in the solution before those who had; false when
 // that was tried often enough.
-func takeTurns(a *solution, turns map[int]int, which func(*problem, *podClass) bool) bool {
+func takeTurns(a *solution, turns map[int]int, which func(*problem, *podclass.Class) bool) bool {
 	most, moved := 0, false
-	for _, k := range a.w.classes.list {
-		if len(a.rest[k.id]) > 0 && which(a.w, k) {
-			turns[k.id]++
-			most, moved = max(most, turns[k.id]), true
+	for _, k := range a.w.classes.List {
+		if len(a.rest[k.ID]) > 0 && which(a.w, k) {
+			turns[k.ID]++
+			most, moved = max(most, turns[k.ID]), true
 		}
 	}
 	return moved && most <= mostTurns
@@ -115,16 +119,16 @@ func dearLast(ranks map[int]int, n int) []map[int]int {
 // rankByShare ranks the classes by the price of a pod's share of a node of its own, the cheapest 0; n is how many ranks
 // there are.
 func rankByShare(w *problem) (ranks map[int]int, n int) {
-	share := func(k *podClass) float64 { return w.catalog.minPriceShare(k.lastRelaxation(), nil) }
+	share := func(k *podclass.Class) float64 { return w.catalog.minPriceShare(k.LastRelaxation(), nil) }
 	var all []float64
-	for _, k := range w.classes.list {
+	for _, k := range w.classes.List {
 		all = append(all, share(k))
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
 	ranks = map[int]int{}
-	for _, k := range w.classes.list {
-		ranks[k.id], _ = slices.BinarySearch(all, share(k))
+	for _, k := range w.classes.List {
+		ranks[k.ID], _ = slices.BinarySearch(all, share(k))
 	}
 	return ranks, len(all)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 const (
@@ -117,7 +118,7 @@ func tellSearched(a *solution) {
 			continue
 		}
 		for _, l := range b.load {
-			a.w.stages.tellStage(cluster.StageSearch, l.view.class, b.offer.model.pool.Name)
+			a.w.stages.Tell(cluster.StageSearch, l.view.Class, b.offer.model.pool.Name)
 		}
 	}
 }
@@ -203,8 +204,8 @@ func (s *localSearch) readNodes() {
 	a := s.a
 	type alike struct {
 		tier  *weightTier
-		view  *relaxedPod
-		admit *nodeAdmission
+		view  *podclass.RelaxedPod
+		admit *podclass.Admission
 	}
 	ids := map[alike]*podBatch{}
 	tierOf := s.readTiers()
@@ -275,7 +276,7 @@ func (t *weightTier) lookAtOffers(a *solution) {
 		t.onHost[i] = make([]int8, len(a.w.nodes.hosts))
 	}
 	for _, l := range t.batches {
-		h := a.w.catalog.heaviestTier(l.admit, l.view.class)
+		h := a.w.catalog.heaviestTier(l.admit, l.view.Class)
 		t.own = append(t.own, h < 0 || len(t.pools) == 0 ||
 			a.w.catalog.byWeight().pools[h][0].Weight <= t.pools[0].Weight)
 	}
@@ -286,7 +287,8 @@ func (t *weightTier) lookAtOffers(a *solution) {
 
 // mustStay reports whether the load's pods must stay near others on the node.
 func mustStay(l podLoad) bool {
-	return l.settled || slices.ContainsFunc(l.view.host, func(r topologyRule) bool { return r.what == follow })
+	return l.settled || slices.ContainsFunc(l.view.HostRules,
+		func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
 }
 
 func (n *searchNode) podsWorth() float64 {
@@ -351,9 +353,9 @@ func (n *searchNode) suitablePart(other *searchNode) float64 {
 // couldHold reports whether a pod of the batch, which is one of the other's, could be on the node, were it empty.
 func (n *searchNode) couldHold(l *podBatch, other *searchNode) bool {
 	if n.host != nil {
-		return fitCount(l.view.class.need, n.host.base.room) > 0 && other.tier.mayJoin(l, n)
+		return fitCount(l.view.Class.Need, n.host.base.room) > 0 && other.tier.mayJoin(l, n)
 	}
-	return n.bin.offer.firstAlternative(l.admit) >= 0 && fitCount(l.view.class.need, n.bin.offer.room) > 0
+	return n.bin.offer.firstAlternative(l.admit) >= 0 && fitCount(l.view.Class.Need, n.bin.offer.room) > 0
 }
 
 // pickSeed chooses the new node that wastes most among those tried least.

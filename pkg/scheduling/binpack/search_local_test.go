@@ -51,7 +51,7 @@ func TestSearchLooksAtOffersThatOnePodFills(t *testing.T) {
 	tier := s.tiers[0]
 	filled := 0
 	for _, i := range s.suitableOffers(tier, tier.batches[0]) {
-		if o := tier.offers[i]; dominantShare(tier.batches[0].view.class.need, o.room) == 1 {
+		if o := tier.offers[i]; dominantShare(tier.batches[0].view.Class.Need, o.room) == 1 {
 			filled++
 		}
 	}

@@ -22,7 +22,7 @@ func proveLowerBound(w *problem) float64 {
 	out := *st.pricing.worth
 	out.problem = lowerbound.CoverProblem{Caps: out.problem.Caps, Rounds: rounds,
 		Classes: slices.Clone(out.problem.Classes)}
-	out.divideByClass(w.classes.list)
+	out.divideByClass(w.classes.List)
 	addUsefulOffers(w, &out)
 	out.prices = lowerbound.SolveWholePods(out.problem)
 	return max(quick, st.pricing.withWorth(&out).lowerBound(a))

@@ -177,7 +177,7 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 	least := 0.0
 	for _, l := range s.current {
 		least += nearWorth * float64(l.left) * l.value
-		for i, x := range l.view.class.need {
+		for i, x := range l.view.Class.Need {
 			s.want[i] += x * int64(l.left)
 		}
 	}
@@ -283,7 +283,7 @@ func (s *localSearch) offersFor(t *weightTier) (list []int32, out []*poolOfferin
 // suitableOffers finds the offers that hold the batch's pods: the best of all, and those that are the cheapest for one
 // of its pods alone.
 func (s *localSearch) suitableOffers(t *weightTier, l *podBatch) []int32 {
-	need := l.view.class.need
+	need := l.view.Class.Need
 	var good, cheap bestScores
 	t.fits[l.id] = make([]int16, len(t.offers))
 	for i, o := range t.offers {
@@ -314,9 +314,9 @@ func (s *localSearch) offerScore(t *weightTier, o *poolOffering) float64 {
 	var items []int32
 	var most []float64
 	for _, l := range t.batches {
-		if n := fitCount(l.view.class.need, o.room); n > 0 && o.firstAlternative(l.admit) >= 0 {
+		if n := fitCount(l.view.Class.Need, o.room); n > 0 && o.firstAlternative(l.admit) >= 0 {
 			items, most = append(items, int32(len(items))), append(most, float64(n))
-			f.Need = append(f.Need, scaleNeed(l.view.class.need, p.units)...)
+			f.Need = append(f.Need, scaleNeed(l.view.Class.Need, p.units)...)
 			f.Group = append(f.Group, -1)
 			f.Value = append(f.Value, l.value)
 		}

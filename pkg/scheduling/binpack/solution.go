@@ -8,6 +8,7 @@ import (
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // solution is a place for pods: who goes where, what pools use then, and who is left.
@@ -28,15 +29,15 @@ type solution struct {
 // newSolution is a solution in which all pods wait.
 func (w *problem) newSolution(st strategy) *solution {
 	a := &solution{
-		w: w, strategy: st, rest: make([][]string, len(w.classes.list)), landed: map[classDomain]int{},
-		blocked: make([]map[string]bool, len(w.classes.list)), tally: w.topology.tally.clone(),
+		w: w, strategy: st, rest: make([][]string, len(w.classes.List)), landed: map[classDomain]int{},
+		blocked: make([]map[string]bool, len(w.classes.List)), tally: w.topology.tally.clone(),
 		total: slices.Clone(w.topology.total), used: w.standingUsage(st.spotCeiling),
 	}
 	if st.guide == byLinearProgram {
 		a.prices = st.prices.guidePrices()
 	}
-	for i, k := range w.classes.list {
-		a.rest[i], a.blocked[i] = k.pods, map[string]bool{}
+	for i, k := range w.classes.List {
+		a.rest[i], a.blocked[i] = k.Pods, map[string]bool{}
 	}
 	for _, b := range w.nodes.hosts {
 		a.bins = append(a.bins, b.clone())
@@ -54,8 +55,8 @@ func (a *solution) placesMoreOrCostsLess(other *solution) bool {
 // they differ.
 func (a *solution) leavesFewer(other *solution) bool {
 	byPriority := map[int32]int{}
-	for _, k := range a.w.classes.list {
-		byPriority[k.pod.Priority] += len(other.rest[k.id]) - len(a.rest[k.id])
+	for _, k := range a.w.classes.List {
+		byPriority[k.Pod.Priority] += len(other.rest[k.ID]) - len(a.rest[k.ID])
 	}
 	for _, p := range slices.Backward(slices.Sorted(maps.Keys(byPriority))) {
 		if n := byPriority[p]; n != 0 {
@@ -66,27 +67,27 @@ func (a *solution) leavesFewer(other *solution) bool {
 }
 
 // waiting counts the pods that have no place.
-func (a *solution) waiting() int { return a.countWaiting(a.w.classes.list) }
+func (a *solution) waiting() int { return a.countWaiting(a.w.classes.List) }
 
 // countWaiting counts the pods of the classes that have no place yet.
-func (a *solution) countWaiting(list []*podClass) int {
+func (a *solution) countWaiting(list []*podclass.Class) int {
 	n := 0
 	for _, k := range list {
-		n += len(a.rest[k.id])
+		n += len(a.rest[k.ID])
 	}
 	return n
 }
 
 // isShort reports whether pods stayed without a home that some pool or host could have taken.
 func (a *solution) isShort() bool {
-	return slices.ContainsFunc(a.w.classes.list,
-		func(k *podClass) bool { return len(a.rest[k.id]) > 0 && couldHold(a.w, k) })
+	return slices.ContainsFunc(a.w.classes.List,
+		func(k *podclass.Class) bool { return len(a.rest[k.ID]) > 0 && couldHold(a.w, k) })
 }
 
 // couldHold reports whether some pool or host could take a pod of the class, were there no others.
-func couldHold(w *problem, k *podClass) bool {
-	return w.catalog.forSome(k.lastRelaxation()) || slices.ContainsFunc(w.nodes.hosts, func(b *bin) bool {
-		return fitCount(k.need, b.room) > 0 && b.alternativeFor(k.lastRelaxation().admit) >= 0
+func couldHold(w *problem, k *podclass.Class) bool {
+	return w.catalog.forSome(k.LastRelaxation()) || slices.ContainsFunc(w.nodes.hosts, func(b *bin) bool {
+		return fitCount(k.Need, b.room) > 0 && b.alternativeFor(k.LastRelaxation().Admission) >= 0
 	})
 }
 
@@ -129,8 +130,8 @@ func (a *solution) priceOf(b *bin) float64 {
 	used := make([]int64, len(a.w.dims))
 	ports := false
 	for _, l := range b.load {
-		ports = ports || len(l.view.class.pod.HostPorts) > 0
-		for i, x := range l.view.class.need {
+		ports = ports || len(l.view.Class.Pod.HostPorts) > 0
+		for i, x := range l.view.Class.Need {
 			used[i] += x * int64(len(l.pods))
 		}
 	}

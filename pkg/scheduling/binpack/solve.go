@@ -49,7 +49,7 @@ func solveProblem(w *problem) plan.Plan {
 	}
 	pw := &planWriter{a: best}
 	out := plan.Plan{Skipped: w.catalog.skipped, Oversized: w.catalog.oversizedDaemons(),
-		Unplaced: w.classes.unmodelled, Launches: pw.planLaunches()}
+		Unplaced: w.classes.Unmodelled, Launches: pw.planLaunches()}
 	out.LowerBoundUSD = px.lowerBound(best)
 	out.Existing = pw.existingPlacements()
 	out.Unplaced = append(out.Unplaced, explainer{a: best}.explainUnplaced()...)
@@ -62,7 +62,7 @@ func solveProblem(w *problem) plan.Plan {
 func placeMostPods(w *problem) (*solution, pricedStrategy) {
 	st := plainStrategy(w, newPricing(w))
 	best := withinLimits(w, packByPrices(w, st), st)
-	if best.isShort() && w.classes.distinctPriorities() > 1 {
+	if best.isShort() && w.classes.DistinctPriorities() > 1 {
 		st.byPriority = true
 		best = withinLimits(w, packByPrices(w, st), st)
 	}

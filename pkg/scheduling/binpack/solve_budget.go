@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // Work is counted in what takes about a nanosecond of one core, by what is gone through, not by a clock: equal
@@ -52,7 +53,7 @@ func newBudget(a *solution, px *pricing) *workBudget {
 	nodes := a.used.opened + hosts/partOfNode
 	stake := max(0, a.newNodePrice()-px.lowerBound(a))
 	most := effort(w.s.Rules) * min(mostWork, cmp.Or(w.s.Rules.PackingMilliseconds*millisecond, mostWork))
-	pods := len(w.classes.waiting) - a.waiting()
+	pods := len(w.classes.Waiting) - a.waiting()
 	left := min(effort(w.s.Rules)*min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD)), most)
 	fleet := min(most, max(left, leastFleetWork))
 	if w.s.Rules.PackingIterations == cluster.NoIterations {
@@ -88,7 +89,7 @@ func (b *workBudget) allowsFleet(a *solution, px *pricing) bool {
 func kindsOnNewNodes(p podPrices, a *solution) int {
 	type kind struct {
 		class int32
-		admit *nodeAdmission
+		admit *podclass.Admission
 	}
 	kinds := map[kind]bool{}
 	for _, b := range a.bins {
@@ -96,7 +97,7 @@ func kindsOnNewNodes(p podPrices, a *solution) int {
 			continue
 		}
 		for _, l := range b.load {
-			kinds[kind{p.classOf(l.view.class, l.pins), l.admit}] = true
+			kinds[kind{p.classOf(l.view.Class, l.pins), l.admit}] = true
 		}
 	}
 	return len(kinds)

@@ -17,7 +17,7 @@ type tiedGroup struct {
 	n      int
 	zones  string // where they can be, a letter each; empty for everywhere
 	volume bool   // their volume ties them, not their selector
-	skew   int    // maxSkew of their spread over zones; 0 for none, they only count for that of others
+	skew   int    // MaxSkew of their spread over zones; 0 for none, they only count for that of others
 }
 
 // tiedWorld is a cluster so small that every order of arrival can be tried: pods that all count for one spread over zones.

@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // domainChoice is what the domains of a topology key have for a batch, and what was given to them so far.
 type domainChoice struct {
 	key   string
-	rules []topologyRule
+	rules []podclass.TopologyRule
 	open  []float64 // the price in each domain, noPrice where the pods cannot go
 	home  []int     // the weights whose pools sell nodes there, 0 for the heaviest
 	room  []int     // how many pods the hosts of each domain could take
@@ -26,12 +27,12 @@ type domainChoice struct {
 const dedicatedUSD = 2
 
 // choiceOf is what the domains of the key have for the batch.
-func (dd *domainDivision) choiceOf(l *podBatch, key string, rules []topologyRule) domainChoice {
+func (dd *domainDivision) choiceOf(l *podBatch, key string, rules []podclass.TopologyRule) domainChoice {
 	names := dd.top.domains[key]
 	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)),
 		room: dd.roomIn(l, key), most: make([]int, len(names))}
 	for d, name := range names {
-		pins := append(slices.Clone(l.pins), domainPin{key, name})
+		pins := append(slices.Clone(l.pins), podclass.DomainPin{Key: key, Domain: name})
 		c.most[d] = math.MaxInt
 		if c.open[d] = dd.pk.minPriceToReach(l.view, pins); c.open[d] >= noPrice {
 			continue
@@ -72,9 +73,10 @@ func (dd *domainDivision) roomIn(l *podBatch, key string) []int {
 		if !ok || out[d] >= l.left {
 			continue
 		}
-		n := fitCount(l.view.class.need, b.room)
-		if n == 0 || slices.ContainsFunc(l.pins, func(p domainPin) bool { return b.domainOf(p.key) != p.domain }) ||
-			b.alternativeFor(l.view.admit) < 0 {
+		n := fitCount(l.view.Class.Need, b.room)
+		if n == 0 || slices.ContainsFunc(l.pins,
+			func(p podclass.DomainPin) bool { return b.domainOf(p.Key) != p.Domain }) ||
+			b.alternativeFor(l.view.Admission) < 0 {
 			continue
 		}
 		out[d] = min(out[d]+min(n, dd.top.maxPodsByHostRules(l.view, dd.a.siteOf(b))), l.left)
@@ -85,16 +87,16 @@ func (dd *domainDivision) roomIn(l *podBatch, key string) []int {
 // chooseDomain returns the domain for one more pod of the view, -1 for none: the least crowded that the rules allow,
 // among equals that of the heaviest pool, among those the cheapest. Pods that must be near each other stay where they
 // are. For pods without rules of their own the pool's weight comes first.
-func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
+func (dd *domainDivision) chooseDomain(v *podclass.RelaxedPod, c domainChoice) int {
 	best := -1
 	var least domainScore
-	gather := slices.ContainsFunc(c.rules, func(r topologyRule) bool { return r.what == follow })
-	var followers []*podClass
+	gather := slices.ContainsFunc(c.rules, func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
+	var followers []*podclass.Class
 	if gather {
 		followers = dd.followers(v, c)
 	}
 	for d, price := range c.open {
-		p := classDomain{v.class.id, c.key, dd.top.domains[c.key][d]}
+		p := classDomain{v.Class.ID, c.key, dd.top.domains[c.key][d]}
 		most := dd.limitPods(p, c.most[d])
 		if price >= noPrice || most <= 0 || !dd.rulesAllowDomain(v, c, d) {
 			continue
@@ -118,7 +120,7 @@ func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 		s.scarce = d < len(c.scarce) && c.scarce[d]
 		s.unwanted = !dd.wanted(v, c, d)
 		s.beyond = dd.hasShare(p)
-		s.away = v.together && dd.given[p] == 0
+		s.away = v.Together && dd.given[p] == 0
 		if best < 0 || s.lessThan(least) {
 			best, least = d, s
 		}
@@ -142,25 +144,27 @@ func (dd *domainDivision) hasShare(p classDomain) bool {
 
 // followers are the other classes whose pods must be near those of the view by the key. None are named where every
 // domain takes as many as there are.
-func (dd *domainDivision) followers(v *relaxedPod, c domainChoice) []*podClass {
+func (dd *domainDivision) followers(v *podclass.RelaxedPod, c domainChoice) []*podclass.Class {
 	if !slices.ContainsFunc(c.most, func(most int) bool { return most < math.MaxInt }) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(dd.a.w.classes.list), func(k *podClass) bool {
-		return k == v.class || !slices.ContainsFunc(dd.pk.currentRelaxation(k).other, func(r topologyRule) bool {
-			return r.what == follow && r.required && r.key == c.key && slices.Contains(v.class.matched, r.counter)
-		})
+	return slices.DeleteFunc(slices.Clone(dd.a.w.classes.List), func(k *podclass.Class) bool {
+		return k == v.Class || !slices.ContainsFunc(dd.pk.currentRelaxation(k).DomainRules,
+			func(r podclass.TopologyRule) bool {
+				return r.Kind == podclass.Follow && r.Required && r.Key == c.key &&
+					slices.Contains(v.Class.Matched, r.Counter)
+			})
 	})
 }
 
 // shortage is how many of the pods left and of those of their followers have no room in domain d, which takes so many
 // of the pods: because all of them are too many, or because some could not be there in a solution before.
-func (dd *domainDivision) shortage(c domainChoice, d, most int, followers []*podClass) int {
+func (dd *domainDivision) shortage(c domainChoice, d, most int, followers []*podclass.Class) int {
 	waiting, barred := c.left, 0
 	for _, k := range followers {
-		n := len(dd.a.rest[k.id])
+		n := len(dd.a.rest[k.ID])
 		waiting += n
-		p := classDomain{k.id, c.key, dd.top.domains[c.key][d]}
+		p := classDomain{k.ID, c.key, dd.top.domains[c.key][d]}
 		if limit, ok := dd.pk.learned.caps[p]; ok {
 			barred += max(0, n-max(0, limit-dd.a.landed[p]-dd.given[p]))
 		}
@@ -169,8 +173,8 @@ func (dd *domainDivision) shortage(c domainChoice, d, most int, followers []*pod
 }
 
 // wanted reports whether pods wait for one of the view to be in domain d, and none is, see wantFollowed.
-func (dd *domainDivision) wanted(v *relaxedPod, c domainChoice, d int) bool {
-	p := classDomain{v.class.id, c.key, dd.top.domains[c.key][d]}
+func (dd *domainDivision) wanted(v *podclass.RelaxedPod, c domainChoice, d int) bool {
+	p := classDomain{v.Class.ID, c.key, dd.top.domains[c.key][d]}
 	return dd.pk.learned.wanted[p] && dd.a.landed[p]+dd.given[p] == 0
 }
 
@@ -205,14 +209,14 @@ func (s domainScore) lessThan(o domainScore) bool {
 
 // brokenSpreads is 2 if one more pod of the view in domain d would be more than the required spread of pods allows that
 // are given that domain, 1 if there are too many already, and 0 if all is well.
-func (dd *domainDivision) brokenSpreads(v *relaxedPod, c domainChoice, d int) int {
+func (dd *domainDivision) brokenSpreads(v *podclass.RelaxedPod, c domainChoice, d int) int {
 	worst := 0
-	for _, i := range v.class.matched {
+	for _, i := range v.Class.Matched {
 		if dd.top.counters[i].key != c.key || dd.tally.even[i][d] == 0 {
 			continue
 		}
 		count, r := dd.tally.count[i], dd.top.strictestSpread(i)
-		switch over := count[d] + 1 - dd.top.eligibleDomains(r).Least(count) - r.maxSkew; {
+		switch over := count[d] + 1 - dd.top.eligibleDomains(r).Least(count) - r.MaxSkew; {
 		case over == 1:
 			return 2
 		case over > 1:
@@ -224,17 +228,17 @@ func (dd *domainDivision) brokenSpreads(v *relaxedPod, c domainChoice, d int) in
 
 // podCount is how many pods that matter to the view are in the domain: those its spreads and affinities count, or,
 // unless it gathers, without any those that others' spreads count with it.
-func (dd *domainDivision) podCount(v *relaxedPod, c domainChoice, d int) int {
+func (dd *domainDivision) podCount(v *podclass.RelaxedPod, c domainChoice, d int) int {
 	n := 0
 	for _, r := range c.rules {
-		if r.what != avoid {
-			n += dd.tally.count[r.counter][d]
+		if r.Kind != podclass.Avoid {
+			n += dd.tally.count[r.Counter][d]
 		}
 	}
 	if n > 0 || len(c.rules) > 0 || dd.pk.gathers(v) {
 		return n
 	}
-	for _, i := range v.class.matched {
+	for _, i := range v.Class.Matched {
 		if x := dd.top.counters[i]; x.key == c.key && x.spread {
 			n += dd.tally.count[i][d]
 		}
@@ -244,16 +248,16 @@ func (dd *domainDivision) podCount(v *relaxedPod, c domainChoice, d int) int {
 
 // minPriceToReach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host or
 // reserved capacity has room.
-func (pk *packing) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
-	adm := pk.a.w.admissions.pinnedAdmission(v.admit, pins)
-	if len(adm.alternative) == 0 {
+func (pk *packing) minPriceToReach(v *podclass.RelaxedPod, pins []podclass.DomainPin) float64 {
+	adm := pk.a.w.admissions.PinnedAdmission(v.Admission, pins)
+	if len(adm.Alternatives) == 0 {
 		return noPrice
 	}
 	if price := pk.a.w.catalog.minPriceShare(v, pins); price < noPrice && !pk.roomOnly {
 		return price
 	}
 	for _, b := range pk.a.bins {
-		if b.offer == nil && fitCount(v.class.need, b.room) > 0 && b.alternativeFor(adm) >= 0 &&
+		if b.offer == nil && fitCount(v.Class.Need, b.room) > 0 && b.alternativeFor(adm) >= 0 &&
 			pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)) > 0 {
 			return 0
 		}
@@ -266,13 +270,13 @@ func (pk *packing) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
 
 // slotsFor is how many pods of the view, were they alone, the capacity reservations could take where the pins tie them:
 // on nodes to make, and on those that were made in them before.
-func (pk *packing) slotsFor(v *relaxedPod, pins []domainPin) int {
-	if pk.roomOnly || v.class.stays {
+func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) int {
+	if pk.roomOnly || v.Class.Stays {
 		return 0
 	}
-	adm := pk.a.w.admissions.pinnedAdmission(v.admit, pins)
+	adm := pk.a.w.admissions.PinnedAdmission(v.Admission, pins)
 	each := math.MaxInt32 // on one node
-	if !v.hasHostAffinity() {
+	if !v.HasHostAffinity() {
 		each = pk.a.w.topology.maxPodsByHostRules(v, hostSite{count: noneLeft, anti: noneLeft, total: pk.a.total})
 	}
 	byID := map[string]int{} // several pools may use the same reservation
@@ -284,7 +288,7 @@ func (pk *packing) slotsFor(v *relaxedPod, pins []domainPin) int {
 			if nodes := pk.a.used.spotAllowance(o, math.MaxInt32); nodes > 0 && o.firstAlternative(adm) >= 0 &&
 				!pk.a.used.exceedsLimits(p, o.model.typ.Capacity) {
 				byID[o.Reservation.ID] = max(byID[o.Reservation.ID],
-					min(nodes*min(each, fitCount(v.class.need, o.room)), math.MaxInt32))
+					min(nodes*min(each, fitCount(v.Class.Need, o.room)), math.MaxInt32))
 			}
 		}
 	}
@@ -294,7 +298,7 @@ func (pk *packing) slotsFor(v *relaxedPod, pins []domainPin) int {
 	}
 	for _, b := range pk.a.bins {
 		if b.offer != nil && b.offer.Reservation != nil && b.offer.firstAlternative(adm) >= 0 {
-			n += min(fitCount(v.class.need, b.room), pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)))
+			n += min(fitCount(v.Class.Need, b.room), pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)))
 		}
 	}
 	return n

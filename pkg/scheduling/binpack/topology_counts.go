@@ -5,13 +5,14 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/topology"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // topologyCounts is how many pods stand in which domain of topology keys, as rules of pods count them.
 type topologyCounts struct {
 	s          *cluster.Snapshot
-	classes    *podClasses
-	admissions *admissions
+	classes    *podclass.Classes
+	admissions *podclass.Admissions
 	catalog    *catalog
 	nodes      *existingNodes
 
@@ -22,21 +23,21 @@ type topologyCounts struct {
 	tally      domainCounts
 	total      []int // by counter of hostnames: pods anywhere
 
-	identities *identityCache
-	eligible   map[filteredKey][]bool     // see eligibleDomains
-	filters    map[[2]*nodeAdmission]bool // see admitsAll
+	identities *podclass.IdentityCache
+	eligible   map[filteredKey][]bool          // see eligibleDomains
+	filters    map[[2]*podclass.Admission]bool // see admitsAll
 
 	away map[awayTerm]awayVerdict // see judgeAwayTerms
 
-	lone    []*podClass    // by counter: see onlyCountedClass
-	spreads []topologyRule // by counter: see strictestSpread
+	lone    []*podclass.Class       // by counter: see onlyCountedClass
+	spreads []podclass.TopologyRule // by counter: see strictestSpread
 }
 
 // podCounter counts the pods of a group by domain of a key, on nodes that pass the filter.
 type podCounter struct {
 	key    string
 	group  topology.Group
-	filter *nodeAdmission // nil for all nodes
+	filter *podclass.Admission // nil for all nodes
 
 	limited bool // a required spread over hostnames counts it
 	strict  bool // a required rule counts it
@@ -44,24 +45,24 @@ type podCounter struct {
 	avoided bool // some required anti-affinity over domains keeps away from it
 }
 
-func newTopologyCounts(nodes *existingNodes, classes *podClasses, as *admissions,
-	identities *identityCache) *topologyCounts {
+func newTopologyCounts(nodes *existingNodes, classes *podclass.Classes, as *podclass.Admissions,
+	identities *podclass.IdentityCache) *topologyCounts {
 	return &topologyCounts{s: nodes.s, classes: classes, admissions: as, catalog: nodes.catalog, nodes: nodes,
 		identities: identities, counterIDs: map[string]int{}, eligible: map[filteredKey][]bool{},
 		domains: map[string][]string{}, domainIDs: map[string]map[string]int{}}
 }
 
 // readRules finds the domains, relaxes the classes step by step, finds the nodes and counts the pods that stay on them.
-func (top *topologyCounts) readRules(stages stageTeller) {
+func (top *topologyCounts) readRules(stages podclass.StageTeller) {
 	top.findKeys()
-	softTaint := hasSoftTaints(*top.s)
-	for _, k := range top.classes.list {
-		stages.tellStage(cluster.StageRelax, k, "")
-		for _, x := range relaxationSteps(k.pod, top.s.Rules.IgnorePreferences, softTaint) {
-			k.views = append(k.views, top.relaxedPodFor(k, x))
+	softTaint := podclass.HasSoftTaints(*top.s)
+	for _, k := range top.classes.List {
+		stages.Tell(cluster.StageRelax, k, "")
+		for _, x := range podclass.RelaxationSteps(k.Pod, top.s.Rules.IgnorePreferences, softTaint) {
+			k.Views = append(k.Views, top.relaxedPodFor(k, x))
 		}
 	}
-	top.nodes.findHosts(top.classes.waiting)
+	top.nodes.findHosts(top.classes.Waiting)
 	top.countRunningPods()
 	top.dropCircles()
 }
@@ -95,26 +96,26 @@ func (top *topologyCounts) findKeys() {
 // which pods on nodes keep them away. Hosts are counted apart.
 func (top *topologyCounts) countedKeys() map[string]bool {
 	keys := map[string]bool{}
-	for _, k := range top.classes.list {
-		topologyKeys(&k.pod, keys)
+	for _, k := range top.classes.List {
+		podclass.AddTopologyKeys(&k.Pod, keys)
 	}
 	for i := range top.s.Pods {
 		p := &top.s.Pods[i]
 		for _, t := range p.AntiAffinity {
 			if p.NodeName != "" && top.away[awayTermOf(p, t)].keeps {
-				keys[canonicalKey(t.Key)] = true
+				keys[podclass.CanonicalKey(t.Key)] = true
 			}
 		}
 	}
-	delete(keys, labelHost)
+	delete(keys, podclass.LabelHost)
 	return keys
 }
 
 // counterIndex returns the index of the counter for the group.
-func (top *topologyCounts) counterIndex(key string, g topology.Group, filter *nodeAdmission) int {
+func (top *topologyCounts) counterIndex(key string, g topology.Group, filter *podclass.Admission) int {
 	id := key + "|" + g.ID()
 	if filter != nil {
-		id += "|" + filter.id
+		id += "|" + filter.ID
 	}
 	i, ok := top.counterIDs[id]
 	if !ok {
@@ -145,11 +146,11 @@ func (top *topologyCounts) countRunningPods() {
 	for _, x := range running {
 		top.countPod(x.on, top.matched(x.pod, known), x.anti)
 	}
-	for _, k := range top.classes.list {
-		k.matched = slices.DeleteFunc(slices.Clone(top.matched(&k.pod, known)),
+	for _, k := range top.classes.List {
+		k.Matched = slices.DeleteFunc(slices.Clone(top.matched(&k.Pod, known)),
 			func(c int) bool { return !top.mayCount(k, c) })
 	}
-	for _, k := range top.classes.list {
+	for _, k := range top.classes.List {
 		top.addUnbound(k)
 	}
 }
@@ -169,7 +170,7 @@ func (top *topologyCounts) runningPods() []runningPod {
 	for i := range top.s.Pods {
 		p := &top.s.Pods[i]
 		on := byName[p.NodeName]
-		if p.NodeName == "" || on == nil || !p.Active() || top.classes.waiting[p] {
+		if p.NodeName == "" || on == nil || !p.Active() || top.classes.Waiting[p] {
 			continue
 		}
 		x := runningPod{pod: p, on: on}
@@ -181,7 +182,7 @@ func (top *topologyCounts) runningPods() []runningPod {
 			if !is.keeps {
 				continue
 			}
-			i := top.counterIndex(canonicalKey(t.Key), topology.OfTerm(t, p.Namespace, top.s.Namespaces), nil)
+			i := top.counterIndex(podclass.CanonicalKey(t.Key), topology.OfTerm(t, p.Namespace, top.s.Namespaces), nil)
 			top.counters[i].strict = true
 			x.anti = append(x.anti, i)
 		}
@@ -192,7 +193,7 @@ func (top *topologyCounts) runningPods() []runningPod {
 
 // matched lists the counters that count the pod; known is what was asked before.
 func (top *topologyCounts) matched(p *cluster.Pod, known map[string][]int) []int {
-	id := top.identities.identityOf(&top.classes.sig, p)
+	id := top.identities.IdentityOf(&top.classes.Signature, p)
 	list, ok := known[id]
 	if !ok {
 		for i, c := range top.counters {
@@ -206,8 +207,8 @@ func (top *topologyCounts) matched(p *cluster.Pod, known map[string][]int) []int
 }
 
 // mayCount reports whether some node that passes the counter's filter may have pods of the class.
-func (top *topologyCounts) mayCount(k *podClass, counter int) bool {
-	filter, admit := top.counters[counter].filter, k.lastRelaxation().admit
+func (top *topologyCounts) mayCount(k *podclass.Class, counter int) bool {
+	filter, admit := top.counters[counter].filter, k.LastRelaxation().Admission
 	return filter == nil || filter == admit ||
 		slices.ContainsFunc(top.catalog.offers, func(o *poolOffering) bool {
 			return o.firstAlternative(filter) >= 0 && o.firstAlternative(admit) >= 0
@@ -235,7 +236,7 @@ func (top *topologyCounts) countPod(on *bin, matched, anti []int) {
 		if !top.countsOn(i, on) {
 			continue
 		}
-		if c.key == labelHost {
+		if c.key == podclass.LabelHost {
 			top.total[i]++
 			if on.count != nil {
 				on.count[i]++
@@ -246,7 +247,7 @@ func (top *topologyCounts) countPod(on *bin, matched, anti []int) {
 	}
 	for _, i := range anti {
 		key := top.counters[i].key
-		if key == labelHost && on.count != nil {
+		if key == podclass.LabelHost && on.count != nil {
 			on.anti[i]++
 		} else if d, ok := top.domainIDs[key][on.domainOf(key)]; ok {
 			top.tally.anti[i][d]++
@@ -255,17 +256,17 @@ func (top *topologyCounts) countPod(on *bin, matched, anti []int) {
 }
 
 // hasRunningMatch reports whether a pod that the rule counts is there already.
-func (top *topologyCounts) hasRunningMatch(r topologyRule) bool {
-	if r.key == labelHost {
-		return top.total[r.counter] > 0
+func (top *topologyCounts) hasRunningMatch(r podclass.TopologyRule) bool {
+	if r.Key == podclass.LabelHost {
+		return top.total[r.Counter] > 0
 	}
-	return sumCounts(top.tally.count[r.counter]) > 0
+	return sumCounts(top.tally.count[r.Counter]) > 0
 }
 
 // hasPendingMatch reports whether any pod that waits is counted by the rule.
-func (top *topologyCounts) hasPendingMatch(r topologyRule) bool {
-	return slices.ContainsFunc(top.classes.list,
-		func(o *podClass) bool { return slices.Contains(o.matched, r.counter) })
+func (top *topologyCounts) hasPendingMatch(r podclass.TopologyRule) bool {
+	return slices.ContainsFunc(top.classes.List,
+		func(o *podclass.Class) bool { return slices.Contains(o.Matched, r.Counter) })
 }
 
 // mayLand are the domains in which a claim may end that has none yet.

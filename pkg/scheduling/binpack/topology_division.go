@@ -6,14 +6,16 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // podBatch is the unit that is packed: pods of one view that may go to the same places.
 type podBatch struct {
 	id    int
-	view  *relaxedPod
-	pins  []domainPin
-	admit *nodeAdmission
+	view  *podclass.RelaxedPod
+	pins  []podclass.DomainPin
+	admit *podclass.Admission
 	left  int
 	whole bool    // all must stand on one node
 	value float64 // what one pod is worth, USD per hour
@@ -37,36 +39,38 @@ type domainDivision struct {
 // divideIntoBatches turns the waiting pods of the classes into batches and ties those to a domain that take part in a
 // topology rule. Each pod goes where the rules allow one more, counting everything divided so far, so that what comes
 // out keeps every rule when all of it is placed.
-func (pk *packing) divideIntoBatches(now []*podClass) []*podBatch {
+func (pk *packing) divideIntoBatches(now []*podclass.Class) []*podBatch {
 	clear(pk.stuck)
 	for _, k := range now {
-		clear(pk.a.blocked[k.id])
+		clear(pk.a.blocked[k.ID])
 	}
 	dd := &domainDivision{a: pk.a, pk: pk, top: pk.a.w.topology, tally: pk.a.tally.clone(),
 		given: map[classDomain]int{}}
 	out := dd.divideClasses(now)
 	for i, l := range out {
 		l.id = i
-		l.admit = pk.a.w.admissions.pinnedAdmission(l.view.admit, l.pins)
-		l.whole = slices.ContainsFunc(l.view.host,
-			func(r topologyRule) bool { return r.what == follow && r.self && pk.a.total[r.counter] == 0 })
+		l.admit = pk.a.w.admissions.PinnedAdmission(l.view.Admission, l.pins)
+		l.whole = slices.ContainsFunc(l.view.HostRules,
+			func(r podclass.TopologyRule) bool {
+				return r.Kind == podclass.Follow && r.Self && pk.a.total[r.Counter] == 0
+			})
 	}
 	return out
 }
 
 // divideClasses divides all of the classes' pods that find a domain, in the order of their ranks; those that follow
 // others once these have one.
-func (dd *domainDivision) divideClasses(now []*podClass) []*podBatch {
+func (dd *domainDivision) divideClasses(now []*podclass.Class) []*podBatch {
 	sorted := dd.inOrderOfDivision(now)
 	var splits []*podSplit
 	for again := true; again; {
 		again = false
-		var waiting []*podClass
+		var waiting []*podclass.Class
 		for _, k := range sorted {
 			s := dd.divideClass(k)
-			if len(s.all.batches(s.view)) == 0 && s.view.placementRank() == rankFollow {
+			if len(s.all.batches(s.view)) == 0 && s.view.PlacementRank() == podclass.RankFollow {
 				waiting = append(waiting, k) // what it follows may still come
-				dd.a.blocked[k.id][s.why] = true
+				dd.a.blocked[k.ID][s.why] = true
 				continue
 			}
 			splits = append(splits, s)
@@ -81,64 +85,65 @@ func (dd *domainDivision) divideClasses(now []*podClass) []*podBatch {
 	var out []*podBatch
 	for _, s := range splits {
 		if s.left > 0 {
-			dd.a.blocked[s.view.class.id][s.why] = true
+			dd.a.blocked[s.view.Class.ID][s.why] = true
 		}
 		out = append(out, s.all.batches(s.view)...)
 	}
 	slices.SortStableFunc(out, func(x, y *podBatch) int {
-		return cmp.Or(cmp.Compare(x.view.class.id, y.view.class.id), slices.CompareFunc(x.pins, y.pins, comparePins))
+		return cmp.Or(cmp.Compare(x.view.Class.ID, y.view.Class.ID), slices.CompareFunc(x.pins, y.pins, comparePins))
 	})
 	return out
 }
 
 // inOrderOfDivision sorts the classes by their ranks, among equals those first that can be in the fewest domains.
-func (dd *domainDivision) inOrderOfDivision(now []*podClass) []*podClass {
+func (dd *domainDivision) inOrderOfDivision(now []*podclass.Class) []*podclass.Class {
 	type turn struct{ rank, domains int }
-	turns := make(map[*podClass]turn, len(now))
+	turns := make(map[*podclass.Class]turn, len(now))
 	for _, k := range now {
 		turns[k] = turn{dd.divisionRank(k), dd.fewestDomains(k)}
 	}
 	sorted := slices.Clone(now)
-	slices.SortStableFunc(sorted, func(x, y *podClass) int {
+	slices.SortStableFunc(sorted, func(x, y *podclass.Class) int {
 		return cmp.Or(cmp.Compare(turns[x].rank, turns[y].rank), cmp.Compare(turns[x].domains, turns[y].domains),
-			cmp.Compare(x.id, y.id))
+			cmp.Compare(x.ID, y.ID))
 	})
 	return sorted
 }
 
 // divisionRank is when the class is divided, by its rank. Pods without a choice come before those that spread among
 // them or keep away from them, and have one.
-func (dd *domainDivision) divisionRank(k *podClass) int {
+func (dd *domainDivision) divisionRank(k *podclass.Class) int {
 	v := dd.pk.currentRelaxation(k)
-	if len(v.other) > 0 {
-		if slices.ContainsFunc(v.other, func(r topologyRule) bool { return v.admit.hasSingleValue(r.key) }) {
-			return 2*v.placementRank() - 1
+	if len(v.DomainRules) > 0 {
+		if slices.ContainsFunc(v.DomainRules,
+			func(r podclass.TopologyRule) bool { return v.Admission.HasSingleValue(r.Key) }) {
+			return 2*v.PlacementRank() - 1
 		}
-		return 2 * v.placementRank()
+		return 2 * v.PlacementRank()
 	}
 	tied := func(by func(podCounter) bool) bool {
-		return slices.ContainsFunc(k.matched, func(c int) bool {
+		return slices.ContainsFunc(k.Matched, func(c int) bool {
 			return by(dd.top.counters[c]) &&
-				v.admit.hasSingleValue(dd.top.counters[c].key)
+				v.Admission.HasSingleValue(dd.top.counters[c].key)
 		})
 	}
 	switch {
 	case tied(func(c podCounter) bool { return c.avoided }):
-		return 2*rankApart - 1
+		return 2*podclass.RankApart - 1
 	case tied(func(c podCounter) bool { return c.spread }):
-		return 2*rankSpread - 1
+		return 2*podclass.RankSpread - 1
 	}
-	return 2 * v.placementRank()
+	return 2 * v.PlacementRank()
 }
 
 // fewestDomains is how many domains the class can be in at most, of the key of its rules that leaves it fewest.
-func (dd *domainDivision) fewestDomains(k *podClass) int {
+func (dd *domainDivision) fewestDomains(k *podclass.Class) int {
 	v := dd.pk.currentRelaxation(k)
 	least := math.MaxInt
 	for _, key := range dd.top.keysOf(v) {
 		n := 0
 		for _, d := range dd.top.domains[key] {
-			if v.admit.leavesDomainOpen(key, d) {
+			if v.Admission.LeavesDomainOpen(key, d) {
 				n++
 			}
 		}
@@ -147,69 +152,69 @@ func (dd *domainDivision) fewestDomains(k *podClass) int {
 	return least
 }
 
-func comparePins(x, y domainPin) int {
-	return cmp.Or(strings.Compare(x.key, y.key), strings.Compare(x.domain, y.domain))
+func comparePins(x, y podclass.DomainPin) int {
+	return cmp.Or(strings.Compare(x.Key, y.Key), strings.Compare(x.Domain, y.Domain))
 }
 
 // divideClass divides the waiting pods of the class that find a domain.
-func (dd *domainDivision) divideClass(k *podClass) *podSplit {
-	left := len(dd.a.rest[k.id])
-	if most, ok := dd.pk.learned.caps[classDomain{class: k.id}]; ok {
-		left = min(left, max(0, most-len(k.pods)+left))
+func (dd *domainDivision) divideClass(k *podclass.Class) *podSplit {
+	left := len(dd.a.rest[k.ID])
+	if most, ok := dd.pk.learned.caps[classDomain{class: k.ID}]; ok {
+		left = min(left, max(0, most-len(k.Pods)+left))
 	}
 	return dd.splitByDomains(dd.pk.currentRelaxation(k), left)
 }
 
 // resumeHeld gives domains to pods whose spread lets them go on, once it counts more pods of the class.
-func (dd *domainDivision) resumeHeld(k *podClass) {
-	for more := []*podClass{k}; len(more) > 0; more = more[1:] {
+func (dd *domainDivision) resumeHeld(k *podclass.Class) {
+	for more := []*podclass.Class{k}; len(more) > 0; more = more[1:] {
 		for _, s := range dd.held {
 			if s.left > 0 && s.spreadCounts(more[0]) && s.giveNext() {
-				more = append(more, s.view.class)
+				more = append(more, s.view.Class)
 			}
 		}
 	}
 }
 
 // rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
-func (dd *domainDivision) rulesAllowDomain(v *relaxedPod, c domainChoice, d int) bool {
-	for _, i := range v.class.matched {
+func (dd *domainDivision) rulesAllowDomain(v *podclass.RelaxedPod, c domainChoice, d int) bool {
+	for _, i := range v.Class.Matched {
 		if dd.top.counters[i].key == c.key && dd.tally.anti[i][d] > 0 {
 			return false
 		}
 	}
 	for _, r := range c.rules {
-		count := dd.tally.count[r.counter]
+		count := dd.tally.count[r.Counter]
 		switch {
-		case r.what == spread && !dd.top.eligibleDomains(r).Admits(count, d),
-			r.what == avoid && count[d]+dd.tally.may[r.counter][d] > 0,
-			r.what == follow && count[d] == 0 && !(r.self && sumCounts(count) == 0):
+		case r.Kind == podclass.Spread && !dd.top.eligibleDomains(r).Admits(count, d),
+			r.Kind == podclass.Avoid && count[d]+dd.tally.may[r.Counter][d] > 0,
+			r.Kind == podclass.Follow && count[d] == 0 && !(r.Self && sumCounts(count) == 0):
 			return false
 		}
 	}
-	return !slices.ContainsFunc(v.host, func(r topologyRule) bool {
-		return r.what == follow && !r.self &&
+	return !slices.ContainsFunc(v.HostRules, func(r podclass.TopologyRule) bool {
+		return r.Kind == podclass.Follow && !r.Self &&
 			!dd.affinityPodsInDomain(r, c, d)
 	})
 }
 
 // affinityPodsInDomain reports whether pods that the rule wants on the same node are in domain d, as far as it is known
 // where they go.
-func (dd *domainDivision) affinityPodsInDomain(r topologyRule, c domainChoice, d int) bool {
+func (dd *domainDivision) affinityPodsInDomain(r podclass.TopologyRule, c domainChoice, d int) bool {
 	name := dd.top.domains[c.key][d]
 	tied := false
-	for _, k := range dd.a.w.classes.list {
-		if !slices.Contains(k.matched, r.counter) {
+	for _, k := range dd.a.w.classes.List {
+		if !slices.Contains(k.Matched, r.Counter) {
 			continue
 		}
-		p := classDomain{k.id, c.key, name}
+		p := classDomain{k.ID, c.key, name}
 		if dd.a.landed[p]+dd.given[p] > 0 {
 			return true
 		}
 		tied = tied || slices.Contains(dd.top.keysOf(dd.pk.currentRelaxation(k)), c.key)
 	}
 	for _, b := range dd.a.bins {
-		if b.count[r.counter] > 0 && b.domainOf(c.key) == name {
+		if b.count[r.Counter] > 0 && b.domainOf(c.key) == name {
 			return true
 		}
 	}
@@ -217,7 +222,7 @@ func (dd *domainDivision) affinityPodsInDomain(r topologyRule, c domainChoice, d
 }
 
 // whyDivided explains why no domain of the key takes one more pod of the view.
-func (dd *domainDivision) whyDivided(v *relaxedPod, c domainChoice) string {
+func (dd *domainDivision) whyDivided(v *podclass.RelaxedPod, c domainChoice) string {
 	var can []string
 	for d, name := range dd.top.domains[c.key] {
 		if c.open[d] < noPrice {
@@ -226,14 +231,14 @@ func (dd *domainDivision) whyDivided(v *relaxedPod, c domainChoice) string {
 	}
 	var words []string
 	for _, r := range c.rules {
-		switch r.what {
-		case spread:
-			words = append(words, fmt.Sprintf("spread with maxSkew %d", r.maxSkew))
-		case avoid:
+		switch r.Kind {
+		case podclass.Spread:
+			words = append(words, fmt.Sprintf("spread with maxSkew %d", r.MaxSkew))
+		case podclass.Avoid:
 			words = append(words, "pod anti-affinity")
-		case follow:
+		case podclass.Follow:
 			words = append(words, "pod affinity")
-			if sumCounts(dd.tally.count[r.counter]) == 0 && !r.self {
+			if sumCounts(dd.tally.count[r.Counter]) == 0 && !r.Self {
 				return "pod affinity over " + c.key +
 					": none of the pods that it has to be near runs or has found a place"
 			}

@@ -4,32 +4,33 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/topology"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // eligibleDomains is the rule with the domains that count for it: those where its filter lets some node be, sold now or
 // not.
-func (top *topologyCounts) eligibleDomains(r topologyRule) topology.Spread {
-	filter := top.counters[r.counter].filter
-	id := filteredKey{r.key, filter}
+func (top *topologyCounts) eligibleDomains(r podclass.TopologyRule) topology.Spread {
+	filter := top.counters[r.Counter].filter
+	id := filteredKey{r.Key, filter}
 	eligible, ok := top.eligible[id]
 	if !ok {
-		eligible = make([]bool, len(top.domains[r.key]))
+		eligible = make([]bool, len(top.domains[r.Key]))
 		for _, name := range top.catalog.soldDomains(id) {
-			eligible[top.domainIDs[r.key][name]] = true
+			eligible[top.domainIDs[r.Key][name]] = true
 		}
 		for _, b := range top.nodes.hosts {
-			if d, ok := top.domainIDs[r.key][b.domainOf(r.key)]; ok && b.alternativeFor(filter) >= 0 {
+			if d, ok := top.domainIDs[r.Key][b.domainOf(r.Key)]; ok && b.alternativeFor(filter) >= 0 {
 				eligible[d] = true
 			}
 		}
 		top.eligible[id] = eligible
 	}
-	return topology.Spread{MaxSkew: r.maxSkew, MinDomains: r.min, Self: r.self, Eligible: eligible}
+	return topology.Spread{MaxSkew: r.MaxSkew, MinDomains: r.MinDomains, Self: r.Self, Eligible: eligible}
 }
 
 // admitsAll reports whether the filter lets in all nodes, new ones and those that are there, that the admission does.
-func (top *topologyCounts) admitsAll(filter, admit *nodeAdmission) bool {
-	key := [2]*nodeAdmission{filter, admit}
+func (top *topologyCounts) admitsAll(filter, admit *podclass.Admission) bool {
+	key := [2]*podclass.Admission{filter, admit}
 	out, ok := top.filters[key]
 	if !ok {
 		out = !slices.ContainsFunc(top.catalog.offers, func(o *poolOffering) bool {
@@ -38,7 +39,7 @@ func (top *topologyCounts) admitsAll(filter, admit *nodeAdmission) bool {
 			return b.alternativeFor(admit) >= 0 && b.alternativeFor(filter) < 0
 		})
 		if top.filters == nil {
-			top.filters = map[[2]*nodeAdmission]bool{}
+			top.filters = map[[2]*podclass.Admission]bool{}
 		}
 		top.filters[key] = out
 	}

@@ -7,127 +7,133 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/topology"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
-func (top *topologyCounts) relaxedPodFor(k *podClass, x constraints) *relaxedPod {
-	v := &relaxedPod{class: k, wish: x, admit: top.admissions.admissionOf(x)}
-	add := func(r topologyRule) {
-		if r.key == labelHost {
-			v.host = append(v.host, r)
+func (top *topologyCounts) relaxedPodFor(k *podclass.Class, x podclass.Constraints) *podclass.RelaxedPod {
+	v := &podclass.RelaxedPod{Class: k, Wish: x, Admission: top.admissions.AdmissionOf(x)}
+	add := func(r podclass.TopologyRule) {
+		if r.Key == podclass.LabelHost {
+			v.HostRules = append(v.HostRules, r)
 		} else {
-			v.other = append(v.other, r)
+			v.DomainRules = append(v.DomainRules, r)
 		}
 	}
-	follows := top.followRules(k, x.pod.Affinity)
-	v.together = slices.ContainsFunc(follows, func(r topologyRule) bool { return r.key == labelHost && r.self })
-	prefer := func(r topologyRule) {
-		if !r.self || !v.together { // pods that must share a node cannot spread or keep away from each other
+	follows := top.followRules(k, x.Pod.Affinity)
+	v.Together = slices.ContainsFunc(follows,
+		func(r podclass.TopologyRule) bool { return r.Key == podclass.LabelHost && r.Self })
+	prefer := func(r podclass.TopologyRule) {
+		if !r.Self || !v.Together { // pods that must share a node cannot spread or keep away from each other
 			add(r)
 		}
 	}
-	for _, c := range x.pod.Spread {
+	for _, c := range x.Pod.Spread {
 		if !c.Soft {
 			add(top.spreadRule(k, x, c))
 		}
 	}
-	for _, c := range x.soft {
+	for _, c := range x.Soft {
 		prefer(top.spreadRule(k, x, c))
 	}
-	for _, t := range x.pod.AntiAffinity {
-		add(top.termRule(k, t, avoid, true))
+	for _, t := range x.Pod.AntiAffinity {
+		add(top.termRule(k, t, podclass.Avoid, true))
 	}
-	for _, t := range x.avoids {
-		prefer(top.termRule(k, t.Term, avoid, false))
+	for _, t := range x.Avoids {
+		prefer(top.termRule(k, t.Term, podclass.Avoid, false))
 	}
 	for _, r := range follows {
 		add(r)
 	}
-	for _, t := range x.prefers {
-		add(top.termRule(k, t.Term, follow, false))
+	for _, t := range x.Prefers {
+		add(top.termRule(k, t.Term, podclass.Follow, false))
 	}
-	slices.SortStableFunc(v.other, func(a, b topologyRule) int { return cmp.Compare(a.key, b.key) })
+	slices.SortStableFunc(v.DomainRules, func(a, b podclass.TopologyRule) int { return cmp.Compare(a.Key, b.Key) })
 	return v
 }
 
 // addUnbound adds a last step to the relaxation of a class that only preferences, its own or others', or rules about
 // nobody else tie to a domain: it is tied no more. A node for it is flexible then, as minValues may want it.
-func (top *topologyCounts) addUnbound(k *podClass) {
-	v := *k.lastRelaxation()
-	v.unbound = true
-	if len(top.keysOf(&v)) < len(top.keysOf(k.lastRelaxation())) {
-		k.views = append(k.views, &v)
+func (top *topologyCounts) addUnbound(k *podclass.Class) {
+	v := *k.LastRelaxation()
+	v.Unbound = true
+	if len(top.keysOf(&v)) < len(top.keysOf(k.LastRelaxation())) {
+		k.Views = append(k.Views, &v)
 	}
 }
 
 // spreadRule counts pods on the nodes that the constraint's policies leave in.
-func (top *topologyCounts) spreadRule(k *podClass, x constraints, c cluster.Spread) topologyRule {
-	r := topologyRule{what: spread, key: canonicalKey(c.Key), maxSkew: int(c.MaxSkew), min: int(c.MinDomains),
-		required: !c.Soft}
-	g := topology.OfSpread(c, k.pod.Namespace)
-	r.self = g.Selects(k.pod.Namespace, k.pod.Labels)
-	if r.key == labelHost {
-		r.counter = top.counterIndex(r.key, g, nil)
-		top.counters[r.counter].limited = top.counters[r.counter].limited || r.required
+func (top *topologyCounts) spreadRule(k *podclass.Class, x podclass.Constraints,
+	c cluster.Spread) podclass.TopologyRule {
+	r := podclass.TopologyRule{Kind: podclass.Spread, Key: podclass.CanonicalKey(c.Key), MaxSkew: int(c.MaxSkew),
+		MinDomains: int(c.MinDomains),
+		Required:   !c.Soft}
+	g := topology.OfSpread(c, k.Pod.Namespace)
+	r.Self = g.Selects(k.Pod.Namespace, k.Pod.Labels)
+	if r.Key == podclass.LabelHost {
+		r.Counter = top.counterIndex(r.Key, g, nil)
+		top.counters[r.Counter].limited = top.counters[r.Counter].limited || r.Required
 		return r
 	}
-	bare := constraints{pod: x.pod}
+	bare := podclass.Constraints{Pod: x.Pod}
 	if c.IgnoreNodeAffinity {
-		bare.pod.NodeSelector, bare.pod.NodeAffinity = nil, nil
+		bare.Pod.NodeSelector, bare.Pod.NodeAffinity = nil, nil
 	}
 	tolerations := []cluster.Toleration{{Operator: "Exists"}}
 	if c.HonorTaints {
-		tolerations = constraints{pod: x.pod, bearsAll: true}.effectiveTolerations()
+		tolerations = podclass.Constraints{Pod: x.Pod, BearsAll: true}.EffectiveTolerations()
 	}
-	r.counter = top.counterIndex(r.key, g, top.admissions.admissionFor(bare.nodeAlternatives(false), tolerations))
-	top.counters[r.counter].spread = true
-	top.counters[r.counter].strict = top.counters[r.counter].strict || r.required
+	r.Counter = top.counterIndex(r.Key, g, top.admissions.AdmissionFor(bare.NodeAlternatives(false), tolerations))
+	top.counters[r.Counter].spread = true
+	top.counters[r.Counter].strict = top.counters[r.Counter].strict || r.Required
 	return r
 }
 
-func (top *topologyCounts) termRule(k *podClass, t cluster.AffinityTerm, how ruleKind, required bool) topologyRule {
-	g := topology.OfTerm(t, k.pod.Namespace, top.s.Namespaces)
-	key := canonicalKey(t.Key)
+func (top *topologyCounts) termRule(k *podclass.Class, t cluster.AffinityTerm, how podclass.RuleKind,
+	required bool) podclass.TopologyRule {
+	g := topology.OfTerm(t, k.Pod.Namespace, top.s.Namespaces)
+	key := podclass.CanonicalKey(t.Key)
 	counter := top.counterIndex(key, g, nil)
-	top.counters[counter].avoided = top.counters[counter].avoided || how == avoid && required && key != labelHost
+	top.counters[counter].avoided = top.counters[counter].avoided || how == podclass.Avoid && required &&
+		key != podclass.LabelHost
 	top.counters[counter].strict = top.counters[counter].strict || required
-	return topologyRule{
-		what: how, key: key, counter: counter, required: required,
-		self: g.Selects(k.pod.Namespace, k.pod.Labels),
+	return podclass.TopologyRule{
+		Kind: how, Key: key, Counter: counter, Required: required,
+		Self: g.Selects(k.Pod.Namespace, k.Pod.Labels),
 	}
 }
 
 // followRules are those of required affinity. The scheduler counts a pod only when all the terms select it, whatever
 // the key.
-func (top *topologyCounts) followRules(k *podClass, terms []cluster.AffinityTerm) []topologyRule {
+func (top *topologyCounts) followRules(k *podclass.Class, terms []cluster.AffinityTerm) []podclass.TopologyRule {
 	var all topology.Group
 	for i, t := range terms {
-		if g := topology.OfTerm(t, k.pod.Namespace, top.s.Namespaces); i == 0 {
+		if g := topology.OfTerm(t, k.Pod.Namespace, top.s.Namespaces); i == 0 {
 			all = g
 		} else {
 			all = all.And(g)
 		}
 	}
-	var out []topologyRule
+	var out []podclass.TopologyRule
 	for _, t := range terms {
-		key := canonicalKey(t.Key)
+		key := podclass.CanonicalKey(t.Key)
 		counter := top.counterIndex(key, all, nil)
 		top.counters[counter].strict = true
-		out = append(out, topologyRule{what: follow, key: key, counter: counter, required: true,
-			self: all.Selects(k.pod.Namespace, k.pod.Labels)})
+		out = append(out, podclass.TopologyRule{Kind: podclass.Follow, Key: key, Counter: counter, Required: true,
+			Self: all.Selects(k.Pod.Namespace, k.Pod.Labels)})
 	}
 	return out
 }
 
 // keysOf lists the topology keys whose rules, own or others', concern the view.
-func (top *topologyCounts) keysOf(v *relaxedPod) []string {
+func (top *topologyCounts) keysOf(v *podclass.RelaxedPod) []string {
 	var keys []string
-	for _, r := range v.other {
-		if !v.unbound || !top.concernsNobody(v, r) {
-			keys = append(keys, r.key)
+	for _, r := range v.DomainRules {
+		if !v.Unbound || !top.concernsNobody(v, r) {
+			keys = append(keys, r.Key)
 		}
 	}
-	for _, c := range v.class.matched {
-		if x := top.counters[c]; x.key != labelHost && (!v.unbound || x.strict && !top.concernsOnly(v, c)) {
+	for _, c := range v.Class.Matched {
+		if x := top.counters[c]; x.key != podclass.LabelHost && (!v.Unbound || x.strict && !top.concernsOnly(v, c)) {
 			keys = append(keys, x.key)
 		}
 	}
@@ -137,39 +143,40 @@ func (top *topologyCounts) keysOf(v *relaxedPod) []string {
 
 // concernsNobody reports whether the rule of the view is anti-affinity over a label of every node to pods of which no
 // other runs or waits, or affinity to its only pod.
-func (top *topologyCounts) concernsNobody(v *relaxedPod, r topologyRule) bool {
-	lone := len(v.class.pods) == 1
-	return (r.what == avoid && (!r.self || lone) || r.what == follow && r.self && lone) &&
-		onEveryNode(r.key) && !top.hasRunningMatch(r) &&
-		!slices.ContainsFunc(top.classes.list, func(o *podClass) bool {
-			return o != v.class &&
-				slices.Contains(o.matched, r.counter)
+func (top *topologyCounts) concernsNobody(v *podclass.RelaxedPod, r podclass.TopologyRule) bool {
+	lone := len(v.Class.Pods) == 1
+	return (r.Kind == podclass.Avoid && (!r.Self || lone) || r.Kind == podclass.Follow && r.Self && lone) &&
+		podclass.OnEveryNode(r.Key) && !top.hasRunningMatch(r) &&
+		!slices.ContainsFunc(top.classes.List, func(o *podclass.Class) bool {
+			return o != v.Class &&
+				slices.Contains(o.Matched, r.Counter)
 		})
 }
 
 // concernsOnly reports whether the counter is that of a rule about nobody but the view's own pod, and of no rule of
 // other pods.
-func (top *topologyCounts) concernsOnly(v *relaxedPod, counter int) bool {
-	of := func(r topologyRule) bool { return r.counter == counter }
-	return slices.ContainsFunc(v.other, of) &&
-		!slices.ContainsFunc(v.other, func(r topologyRule) bool { return of(r) && !top.concernsNobody(v, r) }) &&
+func (top *topologyCounts) concernsOnly(v *podclass.RelaxedPod, counter int) bool {
+	of := func(r podclass.TopologyRule) bool { return r.Counter == counter }
+	return slices.ContainsFunc(v.DomainRules, of) &&
+		!slices.ContainsFunc(v.DomainRules,
+			func(r podclass.TopologyRule) bool { return of(r) && !top.concernsNobody(v, r) }) &&
 		sumCounts(top.tally.anti[counter]) == 0 &&
-		!slices.ContainsFunc(top.classes.list, func(o *podClass) bool {
-			return o != v.class &&
-				slices.ContainsFunc(o.lastRelaxation().other, of)
+		!slices.ContainsFunc(top.classes.List, func(o *podclass.Class) bool {
+			return o != v.Class &&
+				slices.ContainsFunc(o.LastRelaxation().DomainRules, of)
 		})
 }
 
 // strictestSpread is the required spread with the counter that allows least.
-func (top *topologyCounts) strictestSpread(counter int) topologyRule {
+func (top *topologyCounts) strictestSpread(counter int) podclass.TopologyRule {
 	if top.spreads != nil {
 		return top.spreads[counter]
 	}
-	top.spreads = make([]topologyRule, len(top.counters))
-	for _, k := range top.classes.list {
-		for _, r := range k.lastRelaxation().other {
-			s := &top.spreads[r.counter]
-			if r.what == spread && r.required && (s.maxSkew == 0 || r.maxSkew < s.maxSkew) {
+	top.spreads = make([]podclass.TopologyRule, len(top.counters))
+	for _, k := range top.classes.List {
+		for _, r := range k.LastRelaxation().DomainRules {
+			s := &top.spreads[r.Counter]
+			if r.Kind == podclass.Spread && r.Required && (s.MaxSkew == 0 || r.MaxSkew < s.MaxSkew) {
 				*s = r
 			}
 		}
@@ -178,12 +185,12 @@ func (top *topologyCounts) strictestSpread(counter int) topologyRule {
 }
 
 // onlyCountedClass returns the class that is the only one the counter counts, nil when there are several.
-func (top *topologyCounts) onlyCountedClass(counter int) *podClass {
+func (top *topologyCounts) onlyCountedClass(counter int) *podclass.Class {
 	if top.lone == nil {
-		top.lone = make([]*podClass, len(top.counters))
+		top.lone = make([]*podclass.Class, len(top.counters))
 		seen := make([]int, len(top.counters))
-		for _, k := range top.classes.list {
-			for _, c := range k.matched {
+		for _, k := range top.classes.List {
+			for _, c := range k.Matched {
 				seen[c]++
 				top.lone[c] = k
 			}
@@ -206,20 +213,20 @@ type evenSplit struct {
 
 // spreadSplitsEvenly tells whether a spread makes each of several domains take its part of the pods of the view: one
 // that counts nobody else, in domains that they can reach.
-func (top *topologyCounts) spreadSplitsEvenly(v *relaxedPod) evenSplit {
+func (top *topologyCounts) spreadSplitsEvenly(v *podclass.RelaxedPod) evenSplit {
 	if slices.ContainsFunc(top.nodes.hosts, func(b *bin) bool { return len(b.wanted) > 0 }) {
 		return evenSplit{} // where pods of an earlier pass stand is not asked again
 	}
-	for _, r := range v.other {
-		if r.what != spread || !r.self || r.min > 0 || top.onlyCountedClass(r.counter) != v.class {
+	for _, r := range v.DomainRules {
+		if r.Kind != podclass.Spread || !r.Self || r.MinDomains > 0 || top.onlyCountedClass(r.Counter) != v.Class {
 			continue
 		}
-		x := evenSplit{key: r.key, skew: r.maxSkew}
+		x := evenSplit{key: r.Key, skew: r.MaxSkew}
 		eligible := top.eligibleDomains(r).Eligible
-		for d, domain := range top.domains[r.key] {
-			if eligible[d] && top.tally.count[r.counter][d] == 0 {
+		for d, domain := range top.domains[r.Key] {
+			if eligible[d] && top.tally.count[r.Counter][d] == 0 {
 				x.domains = append(x.domains, domain)
-			} else if top.tally.count[r.counter][d] > 0 {
+			} else if top.tally.count[r.Counter][d] > 0 {
 				return evenSplit{}
 			}
 		}
@@ -237,13 +244,13 @@ const waitsInCircle = "pod affinity: the pods it must be near to wait for others
 // dropCircles takes out the pods whose required affinity goes round in a circle. Everybody's wish would hold once all
 // were there, but nobody can be the first, so nodes made for them would stay empty.
 func (top *topologyCounts) dropCircles() {
-	came := make([]bool, len(top.classes.list))
-	arrives := func(k *podClass) bool {
-		for _, r := range k.requiredAffinityRules() {
-			if !r.self && !top.hasRunningMatch(r) &&
-				!slices.ContainsFunc(top.classes.list, func(o *podClass) bool {
-					return came[o.id] &&
-						slices.Contains(o.matched, r.counter)
+	came := make([]bool, len(top.classes.List))
+	arrives := func(k *podclass.Class) bool {
+		for _, r := range k.RequiredAffinityRules() {
+			if !r.Self && !top.hasRunningMatch(r) &&
+				!slices.ContainsFunc(top.classes.List, func(o *podclass.Class) bool {
+					return came[o.ID] &&
+						slices.Contains(o.Matched, r.Counter)
 				}) {
 				return false
 			}
@@ -252,20 +259,22 @@ func (top *topologyCounts) dropCircles() {
 	}
 	for again := true; again; {
 		again = false
-		for i, k := range top.classes.list {
+		for i, k := range top.classes.List {
 			if !came[i] && arrives(k) {
 				came[i], again = true, true
 			}
 		}
 	}
-	for i, k := range top.classes.list {
-		if came[i] || slices.ContainsFunc(k.requiredAffinityRules(),
-			func(r topologyRule) bool { return !r.self && !top.hasRunningMatch(r) && !top.hasPendingMatch(r) }) {
+	for i, k := range top.classes.List {
+		if came[i] || slices.ContainsFunc(k.RequiredAffinityRules(),
+			func(r podclass.TopologyRule) bool {
+				return !r.Self && !top.hasRunningMatch(r) && !top.hasPendingMatch(r)
+			}) {
 			continue // of pods that do not exist at all the reason is another
 		}
-		for _, p := range k.pods {
-			top.classes.unmodelled = append(top.classes.unmodelled, plan.Unplaced{Pod: p, Why: []string{waitsInCircle}})
+		for _, p := range k.Pods {
+			top.classes.Unmodelled = append(top.classes.Unmodelled, plan.Unplaced{Pod: p, Why: []string{waitsInCircle}})
 		}
-		k.pods = nil
+		k.Pods = nil
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/fairshare"
 	"joiner.sh/pkg/model/topology"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // Required anti-affinity of pods that run keeps pods that wait off their nodes and domains. Each term of its own is
@@ -65,9 +66,9 @@ func (top *topologyCounts) judgeAwayTerms() {
 	if len(terms) == 0 {
 		return
 	}
-	waiting := map[string][]*podClass{}
-	for _, k := range top.classes.list {
-		waiting[k.pod.Namespace] = append(waiting[k.pod.Namespace], k)
+	waiting := map[string][]*podclass.Class{}
+	for _, k := range top.classes.List {
+		waiting[k.Pod.Namespace] = append(waiting[k.Pod.Namespace], k)
 	}
 	for at, most := range []int64{mostOwnTerms, mostForeignTerms} {
 		left := shareTerms(most, order[at])
@@ -79,7 +80,7 @@ func (top *topologyCounts) judgeAwayTerms() {
 			g := topology.OfTerm(terms[id], id.namespace, top.s.Namespaces)
 			top.away[id] = awayVerdict{keeps: slices.ContainsFunc(g.Namespaces, func(ns string) bool {
 				return slices.ContainsFunc(waiting[ns],
-					func(k *podClass) bool { return g.Selector.Matches(k.pod.Labels) })
+					func(k *podclass.Class) bool { return g.Selector.Matches(k.Pod.Labels) })
 			})}
 		}
 	}

@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // podSplit divides the pods of a view over the domains of all keys that concern it.
 type podSplit struct {
 	dd   *domainDivision
-	view *relaxedPod
+	view *podclass.RelaxedPod
 	keys []string
 	all  *splitPart
 	left int    // pods without a domain
@@ -21,7 +22,7 @@ type podSplit struct {
 
 // splitPart is the pods that are tied to the same domains of the first keys.
 type splitPart struct {
-	pins    []domainPin
+	pins    []podclass.DomainPin
 	above   *splitPart    // that is divided into this and others
 	pods    int           // of all keys
 	choice  *domainChoice // of the next key, once asked
@@ -33,14 +34,14 @@ type splitPart struct {
 // splitByDomains divides so many pods of the view over the domains of the keys, one pod after the other. Each goes
 // where the rules over every key let it, so that the pods could come in that very order. Where that leaves pods that
 // have rules over several keys, another try saves domains for those that have no other.
-func (dd *domainDivision) splitByDomains(v *relaxedPod, pods int) *podSplit {
+func (dd *domainDivision) splitByDomains(v *podclass.RelaxedPod, pods int) *podSplit {
 	s := &podSplit{dd: dd, view: v, keys: dd.top.keysOf(v), all: &splitPart{}, left: pods}
 	if len(s.keys) > 0 {
-		dd.a.w.stages.tellStage(cluster.StageDomains, v.class, "")
+		dd.a.w.stages.Tell(cluster.StageDomains, v.Class, "")
 	}
 	if len(s.keys) < 2 || pods < 2 {
 		for s.giveNext() {
-			dd.resumeHeld(v.class)
+			dd.resumeHeld(v.Class)
 		}
 		return s
 	}
@@ -58,7 +59,7 @@ func (dd *domainDivision) splitByDomains(v *relaxedPod, pods int) *podSplit {
 		maps.Copy(dd.given, again.given)
 		s, other.dd = other, dd
 	}
-	dd.resumeHeld(v.class)
+	dd.resumeHeld(v.Class)
 	return s
 }
 
@@ -72,9 +73,11 @@ func (s *podSplit) giveNext() bool {
 }
 
 // spreadCounts reports whether a spread of the pods counts those of the class.
-func (s *podSplit) spreadCounts(k *podClass) bool {
-	return slices.ContainsFunc(s.view.other,
-		func(r topologyRule) bool { return r.what == spread && slices.Contains(k.matched, r.counter) })
+func (s *podSplit) spreadCounts(k *podclass.Class) bool {
+	return slices.ContainsFunc(s.view.DomainRules,
+		func(r podclass.TopologyRule) bool {
+			return r.Kind == podclass.Spread && slices.Contains(k.Matched, r.Counter)
+		})
 }
 
 // giveDomains gives the next pod of the part a domain of each key that is left. False when the rules leave none.
@@ -121,7 +124,8 @@ func (s *podSplit) giveDomains(p *splitPart) bool {
 func (s *podSplit) partOf(p *splitPart, d int) *splitPart {
 	if p.parts[d] == nil {
 		key := p.choice.key
-		p.parts[d] = &splitPart{above: p, pins: append(slices.Clone(p.pins), domainPin{key, s.dd.top.domains[key][d]})}
+		p.parts[d] = &splitPart{above: p,
+			pins: append(slices.Clone(p.pins), podclass.DomainPin{Key: key, Domain: s.dd.top.domains[key][d]})}
 	}
 	return p.parts[d]
 }
@@ -148,37 +152,38 @@ func (s *podSplit) ask(p *splitPart) {
 		return
 	}
 	key := s.keys[len(p.pins)]
-	rules := s.view.rulesFor(key)
+	rules := s.view.RulesFor(key)
 	c := s.dd.choiceOf(&podBatch{view: s.view, pins: p.pins, left: s.left}, key, rules)
 	p.choice, p.away, p.parts = &c, noPrice, make([]*splitPart, len(s.dd.top.domains[key]))
-	if outside := append(slices.Clone(p.pins), domainPin{key, ""}); len(rules) == 0 && !onEveryNode(key) {
+	if outside := append(slices.Clone(p.pins), podclass.DomainPin{Key: key, Domain: ""}); len(rules) == 0 &&
+		!podclass.OnEveryNode(key) {
 		p.away, p.outside = s.dd.pk.minPriceToReach(s.view, outside), &splitPart{pins: outside}
 	}
 }
 
 // count counts a pod in a domain that it was given.
 func (s *podSplit) count(c *domainChoice, d int) {
-	k := s.view.class
+	k := s.view.Class
 	c.room[d]--
 	c.most[d]--
-	s.dd.given[classDomain{k.id, c.key, s.dd.top.domains[c.key][d]}]++
-	for _, i := range k.matched {
+	s.dd.given[classDomain{k.ID, c.key, s.dd.top.domains[c.key][d]}]++
+	for _, i := range k.Matched {
 		if s.dd.top.counters[i].key == c.key {
 			s.dd.tally.count[i][d]++
 		}
 	}
 	for _, r := range c.rules {
 		switch {
-		case r.what == avoid && r.required:
-			s.dd.tally.anti[r.counter][d]++
-		case r.what == spread && r.required:
-			s.dd.tally.even[r.counter][d]++
+		case r.Kind == podclass.Avoid && r.Required:
+			s.dd.tally.anti[r.Counter][d]++
+		case r.Kind == podclass.Spread && r.Required:
+			s.dd.tally.even[r.Counter][d]++
 		}
 	}
 }
 
 // batches are the batches of the part, each tied to its domains.
-func (p *splitPart) batches(v *relaxedPod) []*podBatch {
+func (p *splitPart) batches(v *podclass.RelaxedPod) []*podBatch {
 	var out []*podBatch
 	if p.pods > 0 {
 		out = append(out, &podBatch{view: v, pins: p.pins, left: p.pods})

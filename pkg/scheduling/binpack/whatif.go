@@ -9,6 +9,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // WhatIf is what pools can launch, found once for many questions about one cluster: what if these nodes were gone, what
@@ -20,7 +21,7 @@ type WhatIf struct {
 	sold  func(cluster.Pool) []instancetypes.Type
 	worth cachedPrices // once asked
 	faces nodeLabelsByName
-	seen  *identityCache
+	seen  *podclass.IdentityCache
 	size  int // of what it remembered at first
 	given answeredPlans
 }
@@ -39,7 +40,7 @@ const mostAnswers = 64
 func NewWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 	from := resolveAllPools(allWaiting(s), sells)
 	return &WhatIf{sells: sells, from: from, few: rankScarceOffers(from), sold: overlays.ByPool(s, sells),
-		faces: nodeLabelsByName{}, seen: &identityCache{}, size: countRemembered(from)}
+		faces: nodeLabelsByName{}, seen: &podclass.IdentityCache{}, size: countRemembered(from)}
 }
 
 // resolveAllPools is a problem that knows what pools can launch, and no more.
@@ -54,15 +55,15 @@ func resolveAllPools(s cluster.Snapshot, sells Offerings) *problem {
 }
 
 // asksOf are the admissions for which the pods of the other problem may ask this one.
-func asksOf(w *problem, other *problem) []*nodeAdmission {
-	var asks []*nodeAdmission
-	softTaint := hasSoftTaints(other.s)
-	for _, k := range other.classes.list {
-		for _, x := range relaxationSteps(k.pod, w.s.Rules.IgnorePreferences, softTaint) {
-			asks = append(asks, w.admissions.admissionOf(x))
+func asksOf(w *problem, other *problem) []*podclass.Admission {
+	var asks []*podclass.Admission
+	softTaint := podclass.HasSoftTaints(other.s)
+	for _, k := range other.classes.List {
+		for _, x := range podclass.RelaxationSteps(k.Pod, w.s.Rules.IgnorePreferences, softTaint) {
+			asks = append(asks, w.admissions.AdmissionOf(x))
 		}
 	}
-	return distinctAdmissions(asks)
+	return podclass.DistinctAdmissions(asks)
 }
 
 // rankScarceOffers ranks the offers that are to be had in small numbers: reserved, or covered by a commitment.
@@ -81,7 +82,7 @@ func rankScarceOffers(w *problem) *shareRanking {
 
 // OfferedDomains are the values of a topology key that what pools can launch may have. Nobody may change them.
 func (st *WhatIf) OfferedDomains(key string) []string {
-	return st.from.catalog.sold.domainsOf(canonicalKey(key), st.from.catalog.offers)
+	return st.from.catalog.sold.domainsOf(podclass.CanonicalKey(key), st.from.catalog.offers)
 }
 
 // PlanPods is what PodsFrom decides about the snapshot.
@@ -112,7 +113,7 @@ func (st *WhatIf) CachedPlan(world, question uint64, ask func() cluster.Snapshot
 
 // problemOf is newProblem with what is in stock.
 func (st *WhatIf) problemOf(s cluster.Snapshot) *problem {
-	w := newDemand(s, st.from.classes.aside)
+	w := newDemand(s, st.from.classes.Aside)
 	st.supplyOfferings(w)
 	return w
 }
@@ -120,9 +121,9 @@ func (st *WhatIf) problemOf(s cluster.Snapshot) *problem {
 // supplyOfferings completes a problem that knows who needs a place.
 func (st *WhatIf) supplyOfferings(w *problem) {
 	from := st.from
-	w.classes.shapes, w.options.known = from.classes.shapes, from.options.known
+	w.classes.Shapes, w.options.known = from.classes.Shapes, from.options.known
 	w.setDims(from.dims)
-	w.admissions, w.catalog = from.admissions.forSnapshot(w.s), from.catalog
+	w.admissions, w.catalog = from.admissions.ForSnapshot(w.s), from.catalog
 	w.catalog.byWeight() // found once for all questions
 	w.nodeLabels, w.identities = st.faces, st.seen
 	w.catalog.countUse(w.all, st.sold)
@@ -134,9 +135,9 @@ func (st *WhatIf) supplyOfferings(w *problem) {
 // pool can launch a node for it.
 func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 	w := st.from
-	list := relaxationSteps(p, w.s.Rules.IgnorePreferences, false)
+	list := podclass.RelaxationSteps(p, w.s.Rules.IgnorePreferences, false)
 	x := list[len(list)-1]
-	admit, need := w.admissions.admissionOf(x), w.dims.vectorOf(p.Need)
+	admit, need := w.admissions.AdmissionOf(x), w.dims.VectorOf(p.Need)
 	usd = min(w.catalog.sale.minShareOf(admit, need), st.few.minShareOf(admit, need))
 	return usd, usd < noPrice
 }
@@ -161,21 +162,21 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[st
 		}
 	}
 	s.Pods = pods
-	w := newDemand(s, st.from.classes.aside)
+	w := newDemand(s, st.from.classes.Aside)
 	if !st.worth.pricesFor(w) {
 		st.supplyOfferings(w)
-		st.worth = cachedPrices{namespaces: s.Namespaces, classes: w.classes.list}
-		worth := findShadowPrices(w, func(k *podClass) int { return len(k.pods) }, false)
-		for _, k := range w.classes.list {
+		st.worth = cachedPrices{namespaces: s.Namespaces, classes: w.classes.List}
+		worth := findShadowPrices(w, func(k *podclass.Class) int { return len(k.Pods) }, false)
+		for _, k := range w.classes.List {
 			st.worth.usd = append(st.worth.usd, min(worth.lowestPrice(k),
-				st.few.minShareOf(k.lastRelaxation().admit, k.need)))
+				st.few.minShareOf(k.LastRelaxation().Admission, k.Need)))
 		}
 	}
-	for i, k := range w.classes.list {
+	for i, k := range w.classes.List {
 		if st.worth.usd[i] <= 0 {
 			continue
 		}
-		for _, p := range k.pods {
+		for _, p := range k.Pods {
 			out[p] = st.worth.usd[i]
 		}
 	}
@@ -185,15 +186,15 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[st
 // cachedPrices is what pods are worth among others.
 type cachedPrices struct {
 	namespaces []cluster.Namespace
-	classes    []*podClass
+	classes    []*podclass.Class
 	usd        []float64 // by class: of one pod
 }
 
 // pricesFor reports whether it is about as many pods of the same classes as the problem's.
 func (x cachedPrices) pricesFor(w *problem) bool {
 	return len(x.classes) > 0 && reflect.DeepEqual(x.namespaces, w.s.Namespaces) &&
-		slices.EqualFunc(x.classes, w.classes.list, func(a, b *podClass) bool {
-			return a.text == b.text &&
-				len(a.pods) == len(b.pods)
+		slices.EqualFunc(x.classes, w.classes.List, func(a, b *podclass.Class) bool {
+			return a.Text == b.Text &&
+				len(a.Pods) == len(b.Pods)
 		})
 }

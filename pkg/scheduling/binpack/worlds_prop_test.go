@@ -18,6 +18,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/podclass"
 	"joiner.sh/pkg/testing/scenario"
 	"joiner.sh/pkg/testing/shortrun"
 )
@@ -252,11 +253,11 @@ func flexiblePool(w *scenario.World, name string) bool {
 
 // labelsOf are the labels over which rules may be that the node has on which the plan puts its only pod.
 func labelsOf(w *scenario.World, p plan.Plan) []string {
-	keys := []string{instancetypes.LabelZone, instancetypes.LabelCapacityType, instancetypes.LabelType, instancetypes.LabelArch, labelHost}
+	keys := []string{instancetypes.LabelZone, instancetypes.LabelCapacityType, instancetypes.LabelType, instancetypes.LabelArch, podclass.LabelHost}
 	if len(p.Launches) == 0 {
 		for _, h := range w.Snapshot.StateNodes() {
 			if h.Name() == p.Existing[0].Node {
-				return slices.DeleteFunc(keys, func(key string) bool { return key != labelHost && h.Labels()[key] == "" })
+				return slices.DeleteFunc(keys, func(key string) bool { return key != podclass.LabelHost && h.Labels()[key] == "" })
 			}
 		}
 	}

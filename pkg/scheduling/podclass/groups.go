@@ -1,4 +1,4 @@
-package binpack
+package podclass
 
 import (
 	"cmp"
@@ -13,60 +13,60 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// podClasses are the pods that need a place, by equivalence class.
-type podClasses struct {
-	list       []*podClass
-	waiting    map[*cluster.Pod]bool // pods of the classes
-	shapes     map[string]int        // of needs, by their text
-	unmodelled []plan.Unplaced       // who is in no class, and why
-	aside      setAside              // those of them that are too much work
-	sig        signatureWriter
-	limits     cluster.VolumeLimits // of the cluster's nodes
-	sharing    bool                 // pods of a class share volumes with others
+// Classes are the pods that need a place, by equivalence class.
+type Classes struct {
+	List       []*Class
+	Waiting    map[*cluster.Pod]bool // pods of the classes
+	Shapes     map[string]int        // of needs, by their text
+	Unmodelled []plan.Unplaced       // who is in no class, and why
+	Aside      SetAside              // those of them that are too much work
+	Signature  SignatureWriter
+	Limits     cluster.VolumeLimits // of the cluster's nodes
+	Sharing    bool                 // pods of a class share volumes with others
 }
 
-// readPodClasses groups the pods of the snapshot that need a place, without those that are set aside. The teller tells
+// ReadClasses groups the pods of the snapshot that need a place, without those that are set aside. The teller tells
 // of stages about these classes.
-func readPodClasses(s cluster.Snapshot, all []cluster.StateNode, aside setAside) (*podClasses, stageTeller) {
-	cs := &podClasses{shapes: map[string]int{}, limits: cluster.ReadVolumeLimits(all), aside: aside}
-	stages := stageTeller{s.Follower, cs}
+func ReadClasses(s cluster.Snapshot, all []cluster.StateNode, aside SetAside) (*Classes, StageTeller) {
+	cs := &Classes{Shapes: map[string]int{}, Limits: cluster.ReadVolumeLimits(all), Aside: aside}
+	stages := StageTeller{s.Follower, cs}
 	list, out := takeUnmodelled(findPendingPods(s, all))
 	list, left := aside.leaveOut(list)
-	cs.unmodelled = slices.Concat(out, left)
-	stages.tellStage(cluster.StageWhole, nil, "")
-	cs.sig = signatureWriter{labels: selectedLabelKeys(s), shared: sharedVolumes(s.Pods),
+	cs.Unmodelled = slices.Concat(out, left)
+	stages.Tell(cluster.StageWhole, nil, "")
+	cs.Signature = SignatureWriter{labels: selectedLabelKeys(s), shared: sharedVolumes(s.Pods),
 		moving: nodesBeingReplaced(all)}
-	cs.list = groupPodClasses(list, cs.sig)
-	for _, k := range cs.list {
-		stages.tellStage(cluster.StageDemand, k, "")
+	cs.List = groupPodClasses(list, cs.Signature)
+	for _, k := range cs.List {
+		stages.Tell(cluster.StageDemand, k, "")
 	}
-	cs.sharing = slices.ContainsFunc(cs.list, func(k *podClass) bool { return len(k.disks.shared) > 0 })
-	cs.waiting = make(map[*cluster.Pod]bool, len(list))
+	cs.Sharing = slices.ContainsFunc(cs.List, func(k *Class) bool { return len(k.Volumes.Shared) > 0 })
+	cs.Waiting = make(map[*cluster.Pod]bool, len(list))
 	for _, p := range list {
-		cs.waiting[p] = true
+		cs.Waiting[p] = true
 	}
 	return cs, stages
 }
 
-// distinctPriorities counts the distinct priorities of the pods.
-func (cs *podClasses) distinctPriorities() int {
+// DistinctPriorities counts the distinct priorities of the pods.
+func (cs *Classes) DistinctPriorities() int {
 	seen := map[int32]bool{}
-	for _, k := range cs.list {
-		seen[k.pod.Priority] = true
+	for _, k := range cs.List {
+		seen[k.Pod.Priority] = true
 	}
 	return len(seen)
 }
 
-// anyPreference reports whether a pod that waits has a preference.
-func (cs *podClasses) anyPreference() bool {
-	return slices.ContainsFunc(cs.list, func(k *podClass) bool { return len(k.views) > 1 })
+// AnyPreference reports whether a pod that waits has a preference.
+func (cs *Classes) AnyPreference() bool {
+	return slices.ContainsFunc(cs.List, func(k *Class) bool { return len(k.Views) > 1 })
 }
 
-// neededResources lists, sorted, the resources that matter.
-func (cs *podClasses) neededResources() resourceDims {
+// NeededResources lists, sorted, the resources that matter.
+func (cs *Classes) NeededResources() Dims {
 	names := map[string]bool{resources.CPU: true, resources.Memory: true, resources.Pods: true}
-	for _, k := range cs.list {
-		for _, n := range k.pod.Need.Names() {
+	for _, k := range cs.List {
+		for _, n := range k.Pod.Need.Names() {
 			names[n] = true
 		}
 	}
@@ -76,39 +76,39 @@ func (cs *podClasses) neededResources() resourceDims {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// measureNeeds turns needs into vectors of the resources.
-func (cs *podClasses) measureNeeds(dims resourceDims) {
+// MeasureNeeds turns needs into vectors of the resources.
+func (cs *Classes) MeasureNeeds(dims Dims) {
 	var text []byte
-	for _, k := range cs.list {
-		k.need = dims.vectorOf(k.pod.Need)
-		dims.addVolumes(k.need, k.disks)
+	for _, k := range cs.List {
+		k.Need = dims.VectorOf(k.Pod.Need)
+		dims.addVolumes(k.Need, k.Volumes)
 		text = text[:0]
-		for _, x := range k.need {
+		for _, x := range k.Need {
 			text = strconv.AppendInt(append(text, ' '), x, 36)
 		}
-		if _, ok := cs.shapes[string(text)]; !ok {
-			cs.shapes[string(text)] = len(cs.shapes)
+		if _, ok := cs.Shapes[string(text)]; !ok {
+			cs.Shapes[string(text)] = len(cs.Shapes)
 		}
-		k.shape = cs.shapes[string(text)]
+		k.Shape = cs.Shapes[string(text)]
 	}
 }
 
-// podClass is a set of pods that no rule can tell apart.
-type podClass struct {
-	id      int
-	text    string        // what rules may look at, see signatureWriter
-	pod     cluster.Pod   // any one of them
-	pods    []string      // namespace/name, oldest first
-	need    []int64       // by dimension
-	shape   int           // classes of equal need have the same
-	views   []*relaxedPod // from strict to relaxed
-	stays   bool          // gets no new node
-	matched []int         // counters that count its pods
-	disks   podVolumes
+// Class is a set of pods that no rule can tell apart.
+type Class struct {
+	ID      int
+	Text    string        // what rules may look at, see SignatureWriter
+	Pod     cluster.Pod   // any one of them
+	Pods    []string      // namespace/name, oldest first
+	Need    []int64       // by dimension
+	Shape   int           // classes of equal need have the same
+	Views   []*RelaxedPod // from strict to relaxed
+	Stays   bool          // gets no new node
+	Matched []int         // counters that count its pods
+	Volumes Volumes
 }
 
-// lastRelaxation is the class as far as it can be relaxed.
-func (k *podClass) lastRelaxation() *relaxedPod { return k.views[len(k.views)-1] }
+// LastRelaxation is the class as far as it can be relaxed.
+func (k *Class) LastRelaxation() *RelaxedPod { return k.Views[len(k.Views)-1] }
 
 // classMember is one pod of a class in the making.
 type classMember struct {
@@ -118,7 +118,7 @@ type classMember struct {
 
 // groupPodClasses groups pods that are alike, larger ones first. Of equal ones those on nodes that are being replaced
 // are first: what a disruption was decided on must not be given to others.
-func groupPodClasses(list []*cluster.Pod, sig signatureWriter) []*podClass {
+func groupPodClasses(list []*cluster.Pod, sig SignatureWriter) []*Class {
 	type group struct {
 		text    string
 		members []classMember
@@ -149,24 +149,24 @@ func groupPodClasses(list []*cluster.Pod, sig signatureWriter) []*podClass {
 		return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Memory, a.Memory), staysFirst(x.members[0].pod,
 			y.members[0].pod), strings.Compare(x.text, y.text))
 	})
-	out := make([]*podClass, len(all))
+	out := make([]*Class, len(all))
 	for i, g := range all {
 		slices.SortFunc(g.members, func(a, b classMember) int {
-			return cmp.Or(a.pod.Created.Compare(b.pod.Created), compareNatural(a.key, b.key))
+			return cmp.Or(a.pod.Created.Compare(b.pod.Created), CompareNatural(a.key, b.key))
 		})
-		k := &podClass{id: i, text: g.text, pod: *g.members[0].pod, pods: make([]string, len(g.members)),
-			disks: volumesOf(g.members[0].pod, sig.shared),
-			stays: sig.moving[g.members[0].pod.NodeName]}
+		k := &Class{ID: i, Text: g.text, Pod: *g.members[0].pod, Pods: make([]string, len(g.members)),
+			Volumes: volumesOf(g.members[0].pod, sig.shared),
+			Stays:   sig.moving[g.members[0].pod.NodeName]}
 		for j, m := range g.members {
-			k.pods[j] = m.key
+			k.Pods[j] = m.key
 		}
 		out[i] = k
 	}
 	return out
 }
 
-// compareNatural compares names so that web-2 comes before web-10.
-func compareNatural(a, b string) int {
+// CompareNatural compares names so that web-2 comes before web-10.
+func CompareNatural(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
@@ -237,8 +237,8 @@ func findPendingPods(s cluster.Snapshot, all []cluster.StateNode) []*cluster.Pod
 	return out
 }
 
-// withNeedsAnew are the pods, of which those on condemned nodes need what another in their stead asks for.
-func withNeedsAnew(pods []cluster.Pod, all []cluster.StateNode) []cluster.Pod {
+// WithNeedsAnew are the pods, of which those on condemned nodes need what another in their stead asks for.
+func WithNeedsAnew(pods []cluster.Pod, all []cluster.StateNode) []cluster.Pod {
 	differs := func(p cluster.Pod) bool { return p.NodeName != "" && !p.NeedAnew.IsZero() }
 	if !slices.ContainsFunc(pods, differs) {
 		return pods

@@ -1,4 +1,4 @@
-package binpack
+package podclass
 
 import (
 	"cmp"
@@ -36,22 +36,22 @@ const (
 	workPerResource = 20
 )
 
-// setAside are pods, by namespace/name, that are left out of a pass for the work that they are, with the reason.
-type setAside map[string]string
+// SetAside are pods, by namespace/name, that are left out of a pass for the work that they are, with the reason.
+type SetAside map[string]string
 
 // DemandMilliseconds is how much work all classes of a pass may be.
 func DemandMilliseconds(rules cluster.Settings) int {
 	return cmp.Or(rules.DemandMilliseconds, defaultDemandMilliseconds)
 }
 
-// shareWork sets classes aside where all of them are more work than a pass may take. Namespaces get the same, as far as
+// ShareWork sets classes aside where all of them are more work than a pass may take. Namespaces get the same, as far as
 // they need it; within one, classes that are little work come first and virtual pods last.
-func (cs *podClasses) shareWork(rules cluster.Settings) setAside {
+func (cs *Classes) ShareWork(rules cluster.Settings) SetAside {
 	budget := int64(DemandMilliseconds(rules)) * 1000
-	work, sums := cs.measureWork(), map[string]int64{}
+	work, sums := cs.MeasureWork(), map[string]int64{}
 	var total int64
-	for i, k := range cs.list {
-		sums[k.pod.Namespace] += work[i]
+	for i, k := range cs.List {
+		sums[k.Pod.Namespace] += work[i]
 		total += work[i]
 	}
 	if total <= budget {
@@ -62,19 +62,19 @@ func (cs *podClasses) shareWork(rules cluster.Settings) setAside {
 	for i, name := range names {
 		wants[i] = sums[name]
 	}
-	left, out := map[string]int64{}, setAside{}
+	left, out := map[string]int64{}, SetAside{}
 	for i, share := range fairshare.MaxMin(budget, wants) {
 		left[names[i]] = share
 	}
 	for _, i := range cs.lightestFirst(work) {
-		k := cs.list[i]
-		ns := k.pod.Namespace
+		k := cs.List[i]
+		ns := k.Pod.Namespace
 		if left[ns] -= work[i]; left[ns] >= 0 {
 			continue
 		}
 		why := fmt.Sprintf("the pods of namespace %s that wait are about %d ms of planning, more than its share of one "+
 			"pass: those that ask for most are left out", ns, sums[ns]/1000)
-		for _, pod := range k.pods {
+		for _, pod := range k.Pods {
 			out[pod] = why
 		}
 	}
@@ -82,13 +82,13 @@ func (cs *podClasses) shareWork(rules cluster.Settings) setAside {
 }
 
 // lightestFirst are the classes in the order in which those of a namespace take its share.
-func (cs *podClasses) lightestFirst(work []int64) []int {
+func (cs *Classes) lightestFirst(work []int64) []int {
 	order := make([]int, len(work))
 	for i := range order {
 		order[i] = i
 	}
 	virtual := func(i int) int {
-		if cs.list[i].pod.Virtual {
+		if cs.List[i].Pod.Virtual {
 			return 1
 		}
 		return 0
@@ -99,19 +99,19 @@ func (cs *podClasses) lightestFirst(work []int64) []int {
 	return order
 }
 
-// measureWork is about how much work each class is, in microseconds.
-func (cs *podClasses) measureWork() []int64 {
+// MeasureWork is about how much work each class is, in microseconds.
+func (cs *Classes) MeasureWork() []int64 {
 	users := map[string]int64{}
-	for _, k := range cs.list {
-		for _, e := range k.pod.Need.Extended {
+	for _, k := range cs.List {
+		for _, e := range k.Pod.Need.Extended {
 			users[e.Name]++
 		}
 	}
-	out := make([]int64, len(cs.list))
-	for i, k := range cs.list {
-		out[i] = workOf(&k.pod)
-		for _, e := range k.pod.Need.Extended {
-			out[i] += workPerResource * int64(len(cs.list)) / users[e.Name]
+	out := make([]int64, len(cs.List))
+	for i, k := range cs.List {
+		out[i] = workOf(&k.Pod)
+		for _, e := range k.Pod.Need.Extended {
+			out[i] += workPerResource * int64(len(cs.List)) / users[e.Name]
 		}
 	}
 	return out
@@ -145,8 +145,8 @@ func workOf(p *cluster.Pod) int64 {
 		}
 	}
 	keys := map[string]bool{}
-	topologyKeys(p, keys)
-	delete(keys, labelHost)
+	AddTopologyKeys(p, keys)
+	delete(keys, LabelHost)
 	delete(keys, instancetypes.LabelZone)
 	return int64(workPerClass + workPerSelector*len(p.NodeSelector) + workPerRequirement*terms +
 		workPerPreference*preferred + workPerRule*rules + workPerSoftRule*soft*(soft+rules) + workPerKey*len(keys) +
@@ -154,7 +154,7 @@ func workOf(p *cluster.Pod) int64 {
 }
 
 // leaveOut takes the pods that are set aside out of list, with their reasons.
-func (a setAside) leaveOut(list []*cluster.Pod) (kept []*cluster.Pod, out []plan.Unplaced) {
+func (a SetAside) leaveOut(list []*cluster.Pod) (kept []*cluster.Pod, out []plan.Unplaced) {
 	if len(a) == 0 {
 		return list, nil
 	}

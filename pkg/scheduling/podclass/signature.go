@@ -1,4 +1,4 @@
-package binpack
+package podclass
 
 import (
 	"maps"
@@ -11,10 +11,10 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// signatureWriter writes everything about a pod that a rule may look at, as text: pods with equal texts are alike.
+// SignatureWriter writes everything about a pod that a rule may look at, as text: pods with equal texts are alike.
 // Every part ends in a byte that no name contains, and lists begin with their length, so different pods never write the
 // same.
-type signatureWriter struct {
+type SignatureWriter struct {
 	labels []string // of a pod's labels, those that some selector names
 	shared map[cluster.Volume]bool
 	moving map[string]bool // nodes whose pods get no new ones, by name
@@ -23,7 +23,7 @@ type signatureWriter struct {
 }
 
 // podSignature returns the text, valid until the next call.
-func (s *signatureWriter) podSignature(p *cluster.Pod) []byte {
+func (s *SignatureWriter) podSignature(p *cluster.Pod) []byte {
 	s.podIdentity(p)
 	s.writeNumber(int64(p.Priority))
 	s.writeNeed(p.Need)
@@ -62,12 +62,12 @@ func (s *signatureWriter) podSignature(p *cluster.Pod) []byte {
 		s.writeRequirements(z)
 	}
 	disks := volumesOf(p, s.shared)
-	s.writeNumber(int64(len(disks.own)), int64(len(disks.shared)))
-	for i, v := range disks.own {
+	s.writeNumber(int64(len(disks.Own)), int64(len(disks.Shared)))
+	for i, v := range disks.Own {
 		s.writeStrings(v.Driver)
-		s.writeNumber(disks.count[i])
+		s.writeNumber(disks.Count[i])
 	}
-	for _, v := range disks.shared {
+	for _, v := range disks.Shared {
 		s.writeStrings(v.Driver, v.ID)
 	}
 	s.writeBools(s.moving[p.NodeName])
@@ -75,7 +75,7 @@ func (s *signatureWriter) podSignature(p *cluster.Pod) []byte {
 }
 
 // podIdentity begins a text with what selectors see of the pod.
-func (s *signatureWriter) podIdentity(p *cluster.Pod) []byte {
+func (s *SignatureWriter) podIdentity(p *cluster.Pod) []byte {
 	s.buf = s.buf[:0]
 	s.writeStrings(p.Namespace)
 	for i, key := range s.labels {
@@ -88,9 +88,9 @@ func (s *signatureWriter) podIdentity(p *cluster.Pod) []byte {
 	return s.buf
 }
 
-// identityCache remember the identities of pods by their labels, for signers that look at the same of them; nil
+// IdentityCache remember the identities of pods by their labels, for signers that look at the same of them; nil
 // remembers none.
-type identityCache struct {
+type IdentityCache struct {
 	labels []string
 	byMap  map[uintptr]cachedIdentity
 	texts  map[string]string
@@ -102,8 +102,8 @@ type cachedIdentity struct {
 	namespace, text string
 }
 
-// identityOf is the signer's identity of the pod.
-func (t *identityCache) identityOf(s *signatureWriter, p *cluster.Pod) string {
+// IdentityOf is the signer's identity of the pod.
+func (t *IdentityCache) IdentityOf(s *SignatureWriter, p *cluster.Pod) string {
 	if t == nil {
 		return string(s.podIdentity(p))
 	}
@@ -124,19 +124,19 @@ func (t *identityCache) identityOf(s *signatureWriter, p *cluster.Pod) string {
 	return text
 }
 
-func (s *signatureWriter) writeStrings(list ...string) {
+func (s *SignatureWriter) writeStrings(list ...string) {
 	for _, x := range list {
 		s.buf = append(append(s.buf, x...), 0)
 	}
 }
 
-func (s *signatureWriter) writeNumber(list ...int64) {
+func (s *SignatureWriter) writeNumber(list ...int64) {
 	for _, n := range list {
 		s.buf = append(strconv.AppendInt(s.buf, n, 36), ',')
 	}
 }
 
-func (s *signatureWriter) writeBools(list ...bool) {
+func (s *SignatureWriter) writeBools(list ...bool) {
 	for _, b := range list {
 		if b {
 			s.buf = append(s.buf, 't')
@@ -146,7 +146,7 @@ func (s *signatureWriter) writeBools(list ...bool) {
 	}
 }
 
-func (s *signatureWriter) writeNeed(l resources.List) {
+func (s *SignatureWriter) writeNeed(l resources.List) {
 	s.writeNumber(l.CPU, l.Memory, l.Ephemeral, l.Pods, int64(len(l.Extended)))
 	for _, e := range l.Extended {
 		s.writeStrings(e.Name)
@@ -154,7 +154,7 @@ func (s *signatureWriter) writeNeed(l resources.List) {
 	}
 }
 
-func (s *signatureWriter) writeMap(m map[string]string) {
+func (s *SignatureWriter) writeMap(m map[string]string) {
 	s.writeNumber(int64(len(m)))
 	s.keys = slices.AppendSeq(s.keys[:0], maps.Keys(m))
 	slices.Sort(s.keys)
@@ -163,7 +163,7 @@ func (s *signatureWriter) writeMap(m map[string]string) {
 	}
 }
 
-func (s *signatureWriter) writeRequirements(list []requirements.Requirement) {
+func (s *SignatureWriter) writeRequirements(list []requirements.Requirement) {
 	s.writeNumber(int64(len(list)))
 	for _, r := range list {
 		s.writeStrings(r.Key)
@@ -178,13 +178,13 @@ func (s *signatureWriter) writeRequirements(list []requirements.Requirement) {
 	}
 }
 
-func (s *signatureWriter) writeSelector(sel *cluster.Selector) {
+func (s *SignatureWriter) writeSelector(sel *cluster.Selector) {
 	if s.writeBools(sel != nil); sel != nil {
 		s.writeRequirements(sel.Requirements)
 	}
 }
 
-func (s *signatureWriter) writeTerms(list []cluster.AffinityTerm) {
+func (s *SignatureWriter) writeTerms(list []cluster.AffinityTerm) {
 	s.writeNumber(int64(len(list)))
 	for _, t := range list {
 		s.writeStrings(t.Key)
@@ -195,7 +195,7 @@ func (s *signatureWriter) writeTerms(list []cluster.AffinityTerm) {
 	}
 }
 
-func (s *signatureWriter) writeWeighted(list []cluster.WeightedAffinityTerm) {
+func (s *SignatureWriter) writeWeighted(list []cluster.WeightedAffinityTerm) {
 	s.writeNumber(int64(len(list)))
 	for _, t := range list {
 		s.writeNumber(int64(t.Weight))

@@ -1,4 +1,4 @@
-package binpack
+package podclass
 
 import (
 	"cmp"
@@ -11,34 +11,34 @@ import (
 	"joiner.sh/pkg/model/topology"
 )
 
-// daemonOverhead is a DaemonSet as the pod that it makes for a node.
-type daemonOverhead struct {
-	pod   cluster.Pod
-	admit *nodeAdmission
+// Daemon is a DaemonSet as the pod that it makes for a node.
+type Daemon struct {
+	Pod       cluster.Pod
+	Admission *Admission
 }
 
 // addDaemons adds the DaemonSets, whose pods every node of theirs runs.
-func (as *admissions) addDaemons(list []cluster.Pod) {
+func (as *Admissions) addDaemons(list []cluster.Pod) {
 	for _, d := range list {
 		if d.Need.IsZero() && len(d.Unmodelled) > 0 {
 			continue // it counts for no node: see translate.BoundDaemons
 		}
 		d.NodePrefers = nil
-		x := relaxationSteps(d, true, false)[0]
-		as.daemons = append(as.daemons, daemonOverhead{pod: d,
-			admit: as.admissionFor(x.nodeAlternatives(false), x.effectiveTolerations())})
+		x := RelaxationSteps(d, true, false)[0]
+		as.Daemons = append(as.Daemons, Daemon{Pod: d,
+			Admission: as.AdmissionFor(x.NodeAlternatives(false), x.EffectiveTolerations())})
 	}
 }
 
-// largestDaemons names those of the DaemonSets that take the most room, at most three, by what they take of the most
+// LargestDaemons names those of the DaemonSets that take the most room, at most three, by what they take of the most
 // that there is.
-func (as *admissions) largestDaemons(all []int, most resources.List) string {
+func (as *Admissions) LargestDaemons(all []int, most resources.List) string {
 	const named = 3
 	list := slices.Clone(all)
-	as.sortByRoom(list, most)
+	as.SortByRoom(list, most)
 	var parts []string
 	for _, i := range list[:min(named, len(list))] {
-		d := as.daemons[i].pod
+		d := as.Daemons[i].Pod
 		parts = append(parts, d.Key()+" ("+d.Need.With(resources.Pods, 0).String()+")")
 	}
 	if len(list) > named {
@@ -47,10 +47,10 @@ func (as *admissions) largestDaemons(all []int, most resources.List) string {
 	return strings.Join(parts, ", ")
 }
 
-// sortByRoom sorts DaemonSets by what they take of the most that there is, those that take most first.
-func (as *admissions) sortByRoom(list []int, most resources.List) {
+// SortByRoom sorts DaemonSets by what they take of the most that there is, those that take most first.
+func (as *Admissions) SortByRoom(list []int, most resources.List) {
 	share := func(i int) float64 {
-		need, out := as.daemons[i].pod.Need, 0.0
+		need, out := as.Daemons[i].Pod.Need, 0.0
 		for _, name := range need.Names() {
 			out = max(out, float64(need.Get(name))/float64(max(1, most.Get(name))))
 		}
@@ -58,25 +58,25 @@ func (as *admissions) sortByRoom(list []int, most resources.List) {
 	}
 	slices.SortFunc(list, func(a, b int) int {
 		return cmp.Or(cmp.Compare(share(b), share(a)),
-			strings.Compare(as.daemons[a].pod.Key(), as.daemons[b].pod.Key()))
+			strings.Compare(as.Daemons[a].Pod.Key(), as.Daemons[b].Pod.Key()))
 	})
 }
 
-// exclusion is a DaemonSet with whose pods a pod may not share a domain of the key, because required anti-affinity of
+// Exclusion is a DaemonSet with whose pods a pod may not share a domain of the key, because required anti-affinity of
 // either keeps them apart. A new node has its DaemonSets' pods as soon as it takes any, so the pod cannot be on one
 // that runs the DaemonSet.
-type exclusion struct {
-	daemon int // place among all
-	key    string
+type Exclusion struct {
+	Daemon int // place among all
+	Key    string
 }
 
 // exclusions are those of the pod, sorted by DaemonSet.
-func (as *admissions) exclusions(p *cluster.Pod) []exclusion {
-	var out []exclusion
-	for i := range as.daemons {
-		d := &as.daemons[i].pod
+func (as *Admissions) exclusions(p *cluster.Pod) []Exclusion {
+	var out []Exclusion
+	for i := range as.Daemons {
+		d := &as.Daemons[i].Pod
 		for _, key := range append(as.excludedOver(p, d), as.excludedOver(d, p)...) {
-			if x := (exclusion{i, key}); !slices.Contains(out, x) {
+			if x := (Exclusion{i, key}); !slices.Contains(out, x) {
 				out = append(out, x)
 			}
 		}
@@ -85,11 +85,11 @@ func (as *admissions) exclusions(p *cluster.Pod) []exclusion {
 }
 
 // excludedOver lists the topology keys over which required anti-affinity of the pod selects the other.
-func (as *admissions) excludedOver(p, other *cluster.Pod) []string {
+func (as *Admissions) excludedOver(p, other *cluster.Pod) []string {
 	var keys []string
 	for _, t := range p.AntiAffinity {
-		if topology.OfTerm(t, p.Namespace, as.namespaces).Selects(other.Namespace, other.Labels) {
-			keys = append(keys, canonicalKey(t.Key))
+		if topology.OfTerm(t, p.Namespace, as.Namespaces).Selects(other.Namespace, other.Labels) {
+			keys = append(keys, CanonicalKey(t.Key))
 		}
 	}
 	return keys

@@ -1,0 +1,171 @@
+package podclass
+
+import (
+	"fmt"
+	"strings"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+)
+
+// Admission is one answer to "may a pod with these demands be on that node", asked for many nodes.
+type Admission struct {
+	ID           string
+	Number       int
+	Alternatives []requirements.Set
+	Tolerations  []cluster.Toleration
+	Exclusions   []Exclusion
+	ByPool       []*OfferAnswers // nil until a pool is asked
+	ByModel      [][]int8        // by alternative and model: 0 unknown, 1 yes, -1 no
+	pinned       map[DomainPin]*Admission
+	Wider        *Admission // what it was pinned from, nil when it was not; where that says no, this does
+	Pin          DomainPin
+	Table        *Admissions
+}
+
+// OfferAnswers are those about the offers of one pool.
+type OfferAnswers struct {
+	No      bool    // the pool's taints or labels keep the pod from all of them
+	ByOffer []int16 // 0 unknown, -1 no, else 1 + the alternative that holds
+}
+
+// HasSingleValue reports whether the key has one value on all nodes that the admission allows.
+func (a *Admission) HasSingleValue(key string) bool {
+	value := ""
+	for _, alt := range a.Alternatives {
+		r, ok := alt.Get(key)
+		if !ok {
+			return false
+		}
+		one, single := r.Single()
+		if !single || value != "" && one != value {
+			return false
+		}
+		value = one
+	}
+	return value != ""
+}
+
+// LeavesDomainOpen reports whether some alternative leaves the domain open.
+func (a *Admission) LeavesDomainOpen(key, domain string) bool {
+	for _, s := range a.Alternatives {
+		if s.Has(key, domain) {
+			return true
+		}
+	}
+	return false
+}
+
+// DistinctAdmissions keeps the first of equal admissions.
+func DistinctAdmissions(asks []*Admission) []*Admission {
+	seen := make(map[*Admission]bool, len(asks))
+	var out []*Admission
+	for _, ask := range asks {
+		if !seen[ask] {
+			seen[ask] = true
+			out = append(out, ask)
+		}
+	}
+	return out
+}
+
+// Admissions are all admissions that were asked for, each once, and the DaemonSets that keep pods off nodes.
+type Admissions struct {
+	ByID       map[string]*Admission
+	Daemons    []Daemon
+	Namespaces []cluster.Namespace
+	Models     int // of instance types in pools, so far
+}
+
+// NewAdmissions is a table that has only those of the snapshot's DaemonSets.
+func NewAdmissions(s cluster.Snapshot) *Admissions {
+	as := &Admissions{ByID: map[string]*Admission{}, Namespaces: s.Namespaces}
+	as.addDaemons(s.Daemons)
+	return as
+}
+
+// ForSnapshot is the table with the same answers for a snapshot that may have other namespaces.
+func (as *Admissions) ForSnapshot(s cluster.Snapshot) *Admissions {
+	out := *as
+	out.Namespaces = s.Namespaces
+	return &out
+}
+
+// AdmissionFor is the admission to nodes that meet one of the alternatives and have no taints but those tolerated.
+func (as *Admissions) AdmissionFor(alternatives []requirements.Set, tolerations []cluster.Toleration) *Admission {
+	return as.admissionBeside(alternatives, tolerations, nil)
+}
+
+// AdmissionOf is the admission of the wish, with what keeps its pod off nodes of DaemonSets.
+func (as *Admissions) AdmissionOf(x Constraints) *Admission {
+	return as.admissionBeside(x.NodeAlternatives(true), x.EffectiveTolerations(), as.exclusions(&x.Pod))
+}
+
+func (as *Admissions) admissionBeside(alternatives []requirements.Set, tolerations []cluster.Toleration,
+	exclusions []Exclusion) *Admission {
+	parts := make([]string, len(alternatives))
+	for i, s := range alternatives {
+		parts[i] = RequirementText(s)
+	}
+	id := fmt.Sprintf("%d|%s|%v", len(parts), strings.Join(parts, "|"), tolerations)
+	if len(exclusions) > 0 {
+		id += fmt.Sprintf("|%v", exclusions)
+	}
+	if a, ok := as.ByID[id]; ok {
+		return a
+	}
+	a := &Admission{ID: id, Number: len(as.ByID), Alternatives: alternatives, Tolerations: tolerations,
+		Exclusions: exclusions,
+		ByModel:    make([][]int8, len(alternatives)), Table: as}
+	as.ByID[id] = a
+	return a
+}
+
+// DomainPin ties pods to one domain of a topology key.
+type DomainPin struct{ Key, Domain string }
+
+// PinnedAdmission is the admission with every alternative tied to the domains.
+func (as *Admissions) PinnedAdmission(a *Admission, pins []DomainPin) *Admission {
+	for _, p := range pins {
+		next := a.pinned[p]
+		if next == nil {
+			var alts []requirements.Set
+			at := requirements.Of(p.Key, p.Domain)
+			if p.Domain == "" {
+				at = requirements.None(p.Key) // outside of every domain
+			}
+			for _, s := range a.Alternatives {
+				if s = s.And(at); len(s.Impossible()) == 0 {
+					alts = append(alts, s)
+				}
+			}
+			next = as.admissionBeside(alts, a.Tolerations, a.Exclusions)
+			if next.Wider == nil && next != a {
+				next.Wider, next.Pin = a, p
+			}
+			if a.pinned == nil {
+				a.pinned = map[DomainPin]*Admission{}
+			}
+			a.pinned[p] = next
+		}
+		a = next
+	}
+	return a
+}
+
+// RequirementText is a requirement set in full; its String is shortened for people.
+func RequirementText(s requirements.Set) string {
+	var b strings.Builder
+	for _, r := range s.All() {
+		fmt.Fprintf(&b, "%s %t %t %q", r.Key, r.Not, r.Present, r.Values)
+		for _, n := range []*int64{r.Min, r.Max} {
+			if n != nil {
+				fmt.Fprintf(&b, " %d", *n)
+			} else {
+				b.WriteString(" -")
+			}
+		}
+		b.WriteByte(';')
+	}
+	return b.String()
+}

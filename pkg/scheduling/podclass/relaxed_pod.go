@@ -1,0 +1,123 @@
+package podclass
+
+import (
+	"math"
+	"slices"
+)
+
+// RelaxedPod is a pod class at one step of relaxation.
+type RelaxedPod struct {
+	Class       *Class
+	Wish        Constraints
+	Admission   *Admission
+	HostRules   []TopologyRule // on kubernetes.io/hostname
+	DomainRules []TopologyRule // on any other key, sorted by key
+
+	Together bool // its pods must all share one node
+	Unbound  bool // neither preferences that count it nor rules about nobody else tie it to a domain
+}
+
+// RuleKind is what a rule asks for.
+type RuleKind int
+
+// Kinds of rules.
+const (
+	Spread RuleKind = iota
+	Avoid
+	Follow // affinity
+)
+
+// TopologyRule is one spread, affinity or anti-affinity term of a view.
+type TopologyRule struct {
+	Kind       RuleKind
+	Key        string
+	Counter    int
+	Self       bool // it selects the pods that carry it
+	Required   bool // it is no preference; others that a required anti-affinity selects keep away too
+	MaxSkew    int
+	MinDomains int // minDomains
+}
+
+// HasHostAffinity reports whether pods of the view want to be beside others on a node.
+func (v *RelaxedPod) HasHostAffinity() bool {
+	return slices.ContainsFunc(v.HostRules, func(r TopologyRule) bool { return r.Kind == Follow })
+}
+
+// FollowsOnHost reports whether pods of the view want to be on a node beside pods of the counter.
+func (v *RelaxedPod) FollowsOnHost(counter int) bool {
+	return slices.ContainsFunc(v.HostRules,
+		func(r TopologyRule) bool { return r.Kind == Follow && r.Counter == counter })
+}
+
+// HostLimit is how many pods of the counter a node may have for the scheduler to add one of the view.
+func (v *RelaxedPod) HostLimit(counter int) int {
+	n := math.MaxInt32
+	for _, r := range v.HostRules {
+		if r.Kind == Spread && r.Required && r.Counter == counter {
+			n = min(n, r.MaxSkew)
+		}
+	}
+	return n
+}
+
+// RulesFor returns the rules of the view for the key.
+func (v *RelaxedPod) RulesFor(key string) []TopologyRule {
+	var out []TopologyRule
+	for _, r := range v.DomainRules {
+		if r.Key == key {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Ranks of classes, in the order in which they are divided over domains: those that others must keep away from or
+// gather around come first.
+const (
+	RankApart  = iota // apart from others
+	RankSpread        // evenly
+	RankFree          // without a rule
+	rankGather        // near each other
+	RankFollow        // near others
+)
+
+// PlacementRank is when pods of the view are divided over domains.
+func (v *RelaxedPod) PlacementRank() int {
+	rank := RankFree
+	for _, r := range v.DomainRules {
+		switch {
+		case r.Kind == Follow && r.Self:
+			rank = max(rank, rankGather)
+		case r.Kind == Follow:
+			rank = max(rank, RankFollow)
+		}
+	}
+	for _, r := range v.HostRules {
+		if r.Kind == Follow && !r.Self {
+			rank = RankFollow // it goes where they go
+		}
+	}
+	if rank > RankFree {
+		return rank
+	}
+	for _, r := range v.DomainRules {
+		if r.Kind == Avoid {
+			return RankApart
+		}
+		rank = RankSpread
+	}
+	return rank
+}
+
+// RequiredAffinityRules are the rules of required affinity, which no relaxation takes away.
+func (k *Class) RequiredAffinityRules() []TopologyRule {
+	v := k.LastRelaxation()
+	return slices.DeleteFunc(slices.Concat(v.HostRules, v.DomainRules),
+		func(r TopologyRule) bool { return r.Kind != Follow || !r.Required })
+}
+
+// PricedAs reports whether pods of the view are priced as those of the other view of the class.
+func (v *RelaxedPod) PricedAs(o *RelaxedPod) bool {
+	return v.Admission == o.Admission && slices.Equal(v.HostRules, o.HostRules) &&
+		slices.Equal(v.DomainRules, o.DomainRules)
+}
