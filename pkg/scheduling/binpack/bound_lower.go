@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
@@ -69,7 +70,7 @@ func (p boundProof) singleNodeBound() float64 {
 		if p.placed[i] == 0 {
 			continue
 		}
-		if price := p.w.catalog.cheapestNode(k.LastRelaxation()); price < noPrice && price > most &&
+		if price := p.w.catalog.CheapestNode(k.LastRelaxation()); price < capacity.NoPrice && price > most &&
 			!p.w.roomFor(k.LastRelaxation()) {
 			most = price
 		}
@@ -118,20 +119,20 @@ type roomWorth struct {
 func (r *roomWorth) addHosts() {
 	var items []int32
 	var most []float64
-	for h, b := range r.w.nodes.hosts {
+	for h, b := range r.w.nodes.Hosts {
 		items, most = items[:0], most[:0]
 		for i, c := range r.x.classes {
-			n := fitCount(c.need, b.room)
+			n := capacity.FitCount(c.need, b.Room)
 			if apart := r.x.problem.Classes[i].Most; apart > 0 {
 				n = min(n, int(apart))
 			}
-			if n > 0 && r.filler.Value[i] > 0 && b.alternativeFor(c.admit) >= 0 {
+			if n > 0 && r.filler.Value[i] > 0 && b.AlternativeFor(c.admit) >= 0 {
 				items, most = append(items, int32(i)), append(most, float64(n))
 				r.hosted[i] += float64(n)
 			}
 		}
 		if len(items) > 0 {
-			worth := r.filler.Fill(items, most, scaleNeed(b.room, r.x.units), &lowerbound.Basis{})
+			worth := r.filler.Fill(items, most, scaleNeed(b.Room, r.x.units), &lowerbound.Basis{})
 			if r.x.hostWorth != nil {
 				worth = min(worth, r.x.hostWorth[h])
 			}
@@ -142,24 +143,24 @@ func (r *roomWorth) addHosts() {
 
 // addReserved adds capacity reservations, which are paid for already.
 func (r *roomWorth) addReserved() {
-	for _, pool := range r.w.catalog.pools {
-		for _, o := range pool.reserved {
+	for _, pool := range r.w.catalog.Pools {
+		for _, o := range pool.Reserved {
 			nodes := float64(o.Reservation.Remaining)
 			items, fitting := r.fitting(o)
 			for j, i := range items {
 				r.hosted[i] += fitting[j] * nodes
 			}
 			if len(items) > 0 {
-				r.usd += r.filler.Fill(items, fitting, scaleNeed(o.room, r.x.units), &lowerbound.Basis{}) * nodes
+				r.usd += r.filler.Fill(items, fitting, scaleNeed(o.Room, r.x.units), &lowerbound.Basis{}) * nodes
 			}
 		}
 	}
 }
 
 // fitting are the classes that are worth something and can be on a node of the offer, and how many pods of each.
-func (r *roomWorth) fitting(o *poolOffering) (items []int32, most []float64) {
+func (r *roomWorth) fitting(o *capacity.Offering) (items []int32, most []float64) {
 	for i, c := range r.x.classes {
-		if n := fitCount(c.need, o.room); n > 0 && r.filler.Value[i] > 0 && o.firstAlternative(c.admit) >= 0 {
+		if n := capacity.FitCount(c.need, o.Room); n > 0 && r.filler.Value[i] > 0 && o.FirstAlternative(c.admit) >= 0 {
 			items, most = append(items, int32(i)), append(most, float64(n))
 		}
 	}
@@ -170,13 +171,13 @@ func (r *roomWorth) fitting(o *poolOffering) (items []int32, most []float64) {
 // adds how many pods of each class that could be, each alone.
 func (r *roomWorth) paidRoom() float64 {
 	worth, most := map[string]float64{}, map[string][]float64{} // of the whole of a commitment
-	for _, pool := range r.w.catalog.pools {
-		for _, o := range pool.paid {
+	for _, pool := range r.w.catalog.Pools {
+		for _, o := range pool.Paid {
 			items, fitting := r.fitting(o)
 			if len(items) == 0 {
 				continue
 			}
-			value := r.filler.Fill(items, fitting, scaleNeed(o.room, r.x.units), &lowerbound.Basis{})
+			value := r.filler.Fill(items, fitting, scaleNeed(o.Room, r.x.units), &lowerbound.Basis{})
 			for _, d := range o.Paid {
 				nodes := float64(r.w.committed[d.Commitment]) / float64(d.Amount)
 				worth[d.Commitment] = max(worth[d.Commitment], nodes*value)

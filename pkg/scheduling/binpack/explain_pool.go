@@ -11,11 +11,12 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
-func (e explainer) poolRefusal(v *podclass.RelaxedPod, p *pool) string {
+func (e explainer) poolRefusal(v *podclass.RelaxedPod, p *capacity.Pool) string {
 	e.a.w.stages.Tell(cluster.StageExplain, v.Class, p.Name)
 	var parts []string
 	for _, t := range cluster.Untolerated(p.Taints, v.Admission.Tolerations) {
@@ -25,9 +26,9 @@ func (e explainer) poolRefusal(v *podclass.RelaxedPod, p *pool) string {
 		parts = append(parts, why)
 	}
 	switch {
-	case p.aside != "" && len(parts) == 0:
-		return p.aside
-	case p.aside == "" && !wantsOtherPools(v, p):
+	case p.Aside != "" && len(parts) == 0:
+		return p.Aside
+	case p.Aside == "" && !wantsOtherPools(v, p):
 		parts = append(parts, e.offerRefusals(v, p, len(parts) > 0)...)
 	}
 	return strings.Join(parts, " and ")
@@ -35,14 +36,14 @@ func (e explainer) poolRefusal(v *podclass.RelaxedPod, p *pool) string {
 
 // offerRefusals is what the pool's offers have against the view: of those that it may use, or of all of them where the
 // pool is refused anyhow and only what holds for each is told.
-func (e explainer) offerRefusals(v *podclass.RelaxedPod, p *pool, refused bool) []string {
-	var fitting, all, now []*poolOffering
-	for _, o := range p.offers {
-		if !refused && o.firstAlternative(v.Admission) < 0 {
+func (e explainer) offerRefusals(v *podclass.RelaxedPod, p *capacity.Pool, refused bool) []string {
+	var fitting, all, now []*capacity.Offering
+	for _, o := range p.Offers {
+		if !refused && o.FirstAlternative(v.Admission) < 0 {
 			continue
 		}
 		all = append(all, o)
-		if fitCount(v.Class.Need, o.room) > 0 {
+		if capacity.FitCount(v.Class.Need, o.Room) > 0 {
 			fitting = append(fitting, o)
 			if o.Available {
 				now = append(now, o)
@@ -51,7 +52,7 @@ func (e explainer) offerRefusals(v *podclass.RelaxedPod, p *pool, refused bool) 
 	}
 	beside := besideDaemons(e.a.w.catalog, v, p)
 	switch {
-	case len(p.models) == 0:
+	case len(p.Models) == 0:
 		return []string{"no instance type meets its requirements"}
 	case len(all) == 0 && beside != "":
 		return []string{beside}
@@ -77,10 +78,10 @@ func (e explainer) offerRefusals(v *podclass.RelaxedPod, p *pool, refused bool) 
 }
 
 // overLimit names the limits in the way when every offer breaks one.
-func (e explainer) overLimit(p *pool, offers []*poolOffering) string {
+func (e explainer) overLimit(p *capacity.Pool, offers []*capacity.Offering) string {
 	broken := map[string]bool{}
 	for _, o := range offers {
-		over := p.exceededLimits(e.a.used.pools[p.id], o.model.typ.Capacity)
+		over := p.ExceededLimits(e.a.used.pools[p.ID], o.InstanceType.Type.Capacity)
 		if len(over) == 0 {
 			return ""
 		}
@@ -92,23 +93,23 @@ func (e explainer) overLimit(p *pool, offers []*poolOffering) string {
 }
 
 // onlyReserved reports whether the offers are all reserved, so that only other pods can be in the way.
-func onlyReserved(offers []*poolOffering) bool {
-	return !slices.ContainsFunc(offers, func(o *poolOffering) bool { return !o.Limited() })
+func onlyReserved(offers []*capacity.Offering) bool {
+	return !slices.ContainsFunc(offers, func(o *capacity.Offering) bool { return !o.Limited() })
 }
 
 // besideDaemons names the DaemonSets that keep the view off nodes of the pool that it could be on otherwise.
-func besideDaemons(cat *catalog, v *podclass.RelaxedPod, p *pool) string {
+func besideDaemons(cat *capacity.Catalog, v *podclass.RelaxedPod, p *capacity.Pool) string {
 	if len(v.Admission.Exclusions) == 0 {
 		return ""
 	}
-	alone := cat.admissions.AdmissionFor(v.Wish.NodeAlternatives(true), v.Wish.EffectiveTolerations())
+	alone := cat.Admissions.AdmissionFor(v.Wish.NodeAlternatives(true), v.Wish.EffectiveTolerations())
 	var names []string
 	for _, x := range v.Admission.Exclusions {
-		if slices.ContainsFunc(p.offers, func(o *poolOffering) bool {
-			return o.runs(x) &&
-				o.firstAlternative(alone) >= 0
+		if slices.ContainsFunc(p.Offers, func(o *capacity.Offering) bool {
+			return o.Runs(x) &&
+				o.FirstAlternative(alone) >= 0
 		}) {
-			names = append(names, cat.admissions.Daemons[x.Daemon].Pod.Key())
+			names = append(names, cat.Admissions.Daemons[x.Daemon].Pod.Key())
 		}
 	}
 	if len(names) == 0 {
@@ -121,18 +122,18 @@ func besideDaemons(cat *catalog, v *podclass.RelaxedPod, p *pool) string {
 
 // wantsOtherPools reports whether the view wants nodes of other pools by their names; then it does not matter what this
 // one has.
-func wantsOtherPools(v *podclass.RelaxedPod, p *pool) bool {
+func wantsOtherPools(v *podclass.RelaxedPod, p *capacity.Pool) bool {
 	return !slices.ContainsFunc(v.Admission.Alternatives,
 		func(alt requirements.Set) bool { return alt.Has(api.LabelNodePool, p.Name) })
 }
 
 // conflictingLabels names what the view wants of labels that the pool itself rules out.
-func conflictingLabels(v *podclass.RelaxedPod, p *pool) string {
+func conflictingLabels(v *podclass.RelaxedPod, p *capacity.Pool) string {
 	var first []string
 	for _, alt := range v.Admission.Alternatives {
 		var parts []string
-		for _, r := range p.req.Refusals(alt, podclass.IsWellKnownLabel) {
-			if mine, ok := p.req.Get(r.Key); ok {
+		for _, r := range p.Required.Refusals(alt, podclass.IsWellKnownLabel) {
+			if mine, ok := p.Required.Get(r.Key); ok {
 				parts = append(parts, fmt.Sprintf("requires %s, pod wants %s", mine, r))
 			} else {
 				parts = append(parts, fmt.Sprintf("gives its nodes no label %s, pod wants %s", r.Key, r))
@@ -162,7 +163,7 @@ func wantedLabels(v *podclass.RelaxedPod) string {
 }
 
 // tooBig names the resources that no type has enough of, and the most there is of them.
-func (e explainer) tooBig(v *podclass.RelaxedPod, p *pool, all []*poolOffering) string {
+func (e explainer) tooBig(v *podclass.RelaxedPod, p *capacity.Pool, all []*capacity.Offering) string {
 	if why := tooManyVolumes(v.Class.Volumes, all); why != "" {
 		return why
 	}
@@ -170,8 +171,8 @@ func (e explainer) tooBig(v *podclass.RelaxedPod, p *pool, all []*poolOffering) 
 	var most resources.List
 	var daemons []int
 	for _, o := range all {
-		most = most.Max(o.model.typ.Allocatable)
-		daemons = append(daemons, o.daemons...)
+		most = most.Max(o.InstanceType.Type.Allocatable)
+		daemons = append(daemons, o.Daemons...)
 	}
 	what := need.With(resources.Pods, 0).String()
 	less := ""
@@ -199,7 +200,7 @@ func (e explainer) tooBig(v *podclass.RelaxedPod, p *pool, all []*poolOffering) 
 const mostTypesNamed = 3
 
 // neverHad says which of the pool's types are left out because their nodes turned out never to have the resource.
-func (e explainer) neverHad(p *pool, resource string) string {
+func (e explainer) neverHad(p *capacity.Pool, resource string) string {
 	class, _ := e.a.w.s.ClassOf(p.ClassKey())
 	types, until := class.TypesWithout(resource, e.a.w.s.SoldOut, e.a.w.s.Now)
 	if len(types) == 0 {
@@ -214,7 +215,7 @@ func (e explainer) neverHad(p *pool, resource string) string {
 }
 
 // notSold sums up why offers are not available.
-func notSold(offers []*poolOffering) string {
+func notSold(offers []*capacity.Offering) string {
 	seen := map[string]int{}
 	for _, o := range offers {
 		why := o.Why
@@ -293,16 +294,16 @@ func (r *poolRefusals) refusalLines() []string {
 }
 
 // inOrder are the pools, where there are many first those that have something for the pod.
-func inOrder(cat *catalog, admit *podclass.Admission) []*pool {
-	if !cat.hasMany() {
-		return cat.pools
+func inOrder(cat *capacity.Catalog, admit *podclass.Admission) []*capacity.Pool {
+	if !cat.HasMany() {
+		return cat.Pools
 	}
-	var ranks [3][]*pool
-	for _, p := range cat.pools {
+	var ranks [3][]*capacity.Pool
+	for _, p := range cat.Pools {
 		switch {
-		case !p.mayAdmit(admit):
+		case !p.MayAdmit(admit):
 			ranks[2] = append(ranks[2], p)
-		case p.aside != "":
+		case p.Aside != "":
 			ranks[1] = append(ranks[1], p)
 		default:
 			ranks[0] = append(ranks[0], p)
@@ -312,11 +313,11 @@ func inOrder(cat *catalog, admit *podclass.Admission) []*pool {
 }
 
 // tooManyVolumes says that no node of the offers is expected to attach all volumes of a pod, empty where one is.
-func tooManyVolumes(disks podclass.Volumes, offers []*poolOffering) string {
+func tooManyVolumes(disks podclass.Volumes, offers []*capacity.Offering) string {
 	for i, v := range disks.Own {
 		var most int64
 		for _, o := range offers {
-			limit, limited := o.model.volumes[v.Driver]
+			limit, limited := o.InstanceType.Volumes[v.Driver]
 			if !limited {
 				limit = podclass.UnlimitedVolumes
 			}

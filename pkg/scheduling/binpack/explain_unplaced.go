@@ -58,11 +58,11 @@ func (e explainer) refusalsFor(k *podclass.Class) []string {
 			pools.addRefusal(p.Name, e.explainCrowding(k.LastRelaxation()))
 		}
 	}
-	for _, s := range e.a.w.catalog.skipped {
+	for _, s := range e.a.w.catalog.Skipped {
 		pools.addRefusal(s.Pool, s.Why)
 	}
 	out = append(out, pools.refusalLines()...)
-	if len(e.a.w.catalog.pools)+len(e.a.w.catalog.skipped) == 0 {
+	if len(e.a.w.catalog.Pools)+len(e.a.w.catalog.Skipped) == 0 {
 		out = append(out, "there is no NodePool")
 	}
 	return out

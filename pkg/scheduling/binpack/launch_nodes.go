@@ -15,13 +15,14 @@ import (
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // planWriter writes a solution down as a plan.
 type planWriter struct {
 	a    *solution
-	used []poolUsage // what pools use, counted anew with the types that each new node may become
+	used []capacity.PoolUsage // what pools use, counted anew with the types that each new node may become
 }
 
 // planLaunches writes down the new nodes. Pods of a node that nothing can be are without a place: a mistake in placing
@@ -29,8 +30,8 @@ type planWriter struct {
 func (pw *planWriter) planLaunches() []plan.Launch {
 	list, impossible := pw.plannedNodes()
 	for _, b := range impossible {
-		for i := len(b.load) - 1; i >= 0; i-- {
-			pw.a.takeOut(b, i, len(b.load[i].pods),
+		for i := len(b.Load) - 1; i >= 0; i-- {
+			pw.a.takeOut(b, i, len(b.Load[i].Pods),
 				"no instance type suits all pods that were planned for the same node")
 		}
 	}
@@ -47,38 +48,38 @@ func (pw *planWriter) planLaunches() []plan.Launch {
 
 // plannedNodes are the new nodes, each with every type that may stand in for the cheapest one, and the nodes that
 // nothing can be. What the pools use is counted anew meanwhile, node by node, with the types that each may become.
-func (pw *planWriter) plannedNodes() (list []plannedNode, impossible []*bin) {
+func (pw *planWriter) plannedNodes() (list []plannedNode, impossible []*capacity.Bin) {
 	pw.used = slices.Clone(pw.a.used.pools)
 	for _, b := range pw.a.bins {
-		if b.offer == nil {
+		if b.Offer == nil {
 			continue
 		}
-		p := b.offer.model.pool
-		for _, l := range b.load {
-			pw.a.w.stages.Tell(cluster.StageOptions, l.view.Class, p.Name)
+		p := b.Offer.InstanceType.Pool
+		for _, l := range b.Load {
+			pw.a.w.stages.Tell(cluster.StageOptions, l.Pod.Class, p.Name)
 		}
-		u := &pw.used[p.id]
-		u.list = u.list.Sub(b.takes)
-		u.nodes--
-		if b.offer.Limited() {
-			u.list = u.list.Add(b.takes)
-			u.nodes++
-			list = append(list, limitedOpening(b, pw.a.w.options.requirementsOf(p, b.load).set))
+		u := &pw.used[p.ID]
+		u.List = u.List.Sub(b.Takes)
+		u.Nodes--
+		if b.Offer.Limited() {
+			u.List = u.List.Add(b.Takes)
+			u.Nodes++
+			list = append(list, limitedOpening(b, pw.a.w.options.RequirementsOf(p, b.Load).Set))
 			continue
 		}
-		opts, set := pw.a.w.options.launchOptions(p, *u, b.load, p.minValues())
-		set = b.low.applyTo(set)
-		if opts = pw.a.w.options.chooseOptions(opts, set); len(opts) == 0 {
+		opts, set := pw.a.w.options.LaunchOptions(p, *u, b.Load, p.MinValues())
+		set = b.Low.ApplyTo(set)
+		if opts = pw.a.w.options.ChooseOptions(opts, set); len(opts) == 0 {
 			impossible = append(impossible, b)
 			continue
 		}
 		var most resources.List
 		for _, o := range opts {
-			most = most.Max(o.model.typ.Capacity)
+			most = most.Max(o.Model.Type.Capacity)
 		}
-		u.list = u.list.Add(most)
-		u.nodes++
-		list = append(list, plannedNode{bin: b, opts: opts, set: set, choice: opts[0].best})
+		u.List = u.List.Add(most)
+		u.Nodes++
+		list = append(list, plannedNode{bin: b, opts: opts, set: set, choice: opts[0].Best})
 	}
 	pw.diversifyLaunches(list)
 	for i := range list {
@@ -97,7 +98,7 @@ func (pw *planWriter) plannedNodes() (list []plannedNode, impossible []*bin) {
 // launchCost is what the new nodes cost as they would be launched, more than anything where one of them cannot be.
 func (pw *planWriter) launchCost() float64 {
 	list, impossible := pw.plannedNodes()
-	sum := float64(len(impossible)) * noPrice
+	sum := float64(len(impossible)) * capacity.NoPrice
 	for _, x := range list {
 		sum += x.choice.Price + pw.a.strategy.nodeCost
 	}
@@ -106,47 +107,47 @@ func (pw *planWriter) launchCost() float64 {
 
 // limitedOpening is a new node in reserved capacity or of a type that a commitment covers: it can be nothing else, and
 // what a commitment covers is covered with one of the values only that the type leaves open.
-func limitedOpening(b *bin, set requirements.Set) plannedNode {
-	for _, r := range b.open.All() {
-		if v, own := b.offer.Label(r.Key); own {
+func limitedOpening(b *capacity.Bin, set requirements.Set) plannedNode {
+	for _, r := range b.Open.All() {
+		if v, own := b.Offer.Label(r.Key); own {
 			set = set.And(requirements.Of(r.Key, v))
 		}
 	}
-	if r := b.offer.Reservation; r != nil {
+	if r := b.Offer.Reservation; r != nil {
 		set = set.And(requirements.Of(instancetypes.LabelReservationID, r.ID))
 	}
-	return plannedNode{bin: b, set: b.low.applyTo(set), choice: b.offer, opts: onlyOption(b.offer)}
+	return plannedNode{bin: b, set: b.Low.ApplyTo(set), choice: b.Offer, opts: capacity.OnlyOption(b.Offer)}
 }
 
 // plannedNode is a new node with what may stand in for its offer.
 type plannedNode struct {
-	bin    *bin
-	opts   []typeOption     // cheapest first
-	set    requirements.Set // what a node must meet
-	choice *poolOffering
-	low    loweredMinValues      // minValues that are less than its pool asks for
-	avoid  []instancetypes.Offer // pools of capacity that it is to stay out of
+	bin    *capacity.Bin
+	opts   []capacity.TypeOption // cheapest first
+	set    requirements.Set      // what a node must meet
+	choice *capacity.Offering
+	low    capacity.LoweredMinValues // MinValues that are less than its pool asks for
+	avoid  []instancetypes.Offer     // pools of capacity that it is to stay out of
 }
 
-// lowerMinValues lowers the minValues to what the options leave, which may be fewer than pods were placed by.
+// LowerMinValues lowers the MinValues to what the options leave, which may be fewer than pods were placed by.
 func (x *plannedNode) lowerMinValues() {
-	x.low = maps.Clone(x.bin.low)
-	if low := lowerMinValues(x.set, x.opts); low != nil {
+	x.low = maps.Clone(x.bin.Low)
+	if low := capacity.LowerMinValues(x.set, x.opts); low != nil {
 		if x.low == nil {
-			x.low = loweredMinValues{}
+			x.low = capacity.LoweredMinValues{}
 		}
 		maps.Copy(x.low, low)
-		x.set = low.applyTo(x.set)
+		x.set = low.ApplyTo(x.set)
 	}
 }
 
 // asLaunch is the opening as a node to make.
 func (x plannedNode) asLaunch() plan.Launch {
 	b, opts, set := x.bin, x.opts, x.set
-	p := b.offer.model.pool
+	p := b.Offer.InstanceType.Pool
 	l := plan.Launch{
 		Pool: p.Name, Class: p.Class, Taints: p.Taints, Startup: p.StartupTaints, Choice: x.choice.Offering,
-		Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Annotations), Requests: x.choice.list,
+		Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Annotations), Requests: x.choice.DaemonNeed,
 	}
 	if l.Labels == nil {
 		l.Labels = map[string]string{}
@@ -156,27 +157,27 @@ func (x plannedNode) asLaunch() plan.Launch {
 	}
 	var zones, capacities []string
 	for _, o := range opts {
-		l.Types = append(l.Types, o.model.typ.Name)
-		overlays.AnnotateClaim(l.Annotations, *o.model.typ)
-		for _, x := range o.offers {
+		l.Types = append(l.Types, o.Model.Type.Name)
+		overlays.AnnotateClaim(l.Annotations, *o.Model.Type)
+		for _, x := range o.Offers {
 			zones, capacities = append(zones, x.Zone), append(capacities, x.CapacityType)
 		}
 	}
 	set = set.And(requirements.Of(instancetypes.LabelType, l.Types...),
 		requirements.Of(instancetypes.LabelZone, zones...),
 		requirements.Of(instancetypes.LabelCapacityType, capacities...))
-	set = withoutRestricted(set.AndSet(chooseCustomLabels(b.open,
-		func(r requirements.Requirement) string { return p.customLabelValues(r)[0] })))
-	set = withoutAbsent(set, p.req)
+	set = withoutRestricted(set.AndSet(capacity.ChooseCustomLabels(b.Open,
+		func(r requirements.Requirement) string { return p.CustomLabelValues(r)[0] })))
+	set = withoutAbsent(set, p.Required)
 	for _, r := range set.All() {
 		if v, ok := r.Single(); ok && !podclass.IsWellKnownLabel(r.Key) {
 			l.Labels[r.Key] = v
 		}
 	}
 	l.Labels[api.LabelNodePool], l.Labels[aws.LabelEC2NodeClass] = p.Name, p.Class
-	for _, x := range b.load {
-		l.Pods = append(l.Pods, x.pods...)
-		l.Requests = l.Requests.Add(x.view.Class.Pod.Need.Times(int64(len(x.pods))))
+	for _, x := range b.Load {
+		l.Pods = append(l.Pods, x.Pods...)
+		l.Requests = l.Requests.Add(x.Pod.Class.Pod.Need.Times(int64(len(x.Pods))))
 	}
 	slices.SortFunc(l.Pods, podclass.CompareNatural)
 	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(len(x.low) > 0)
@@ -211,12 +212,12 @@ func withoutRestricted(set requirements.Set) requirements.Set {
 func (pw *planWriter) existingPlacements() []plan.Placement {
 	var out []plan.Placement
 	for _, b := range pw.a.bins {
-		if b.offer != nil {
+		if b.Offer != nil {
 			continue
 		}
-		for _, l := range b.load {
-			for _, p := range l.pods {
-				out = append(out, plan.Placement{Pod: p, Node: b.name})
+		for _, l := range b.Load {
+			for _, p := range l.Pods {
+				out = append(out, plan.Placement{Pod: p, Node: b.Name})
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes/builtin"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/testing/plancheck"
 	"joiner.sh/pkg/testing/scenario"
 )
@@ -83,16 +84,16 @@ func TestANodeThatNothingCanBe(t *testing.T) {
 	}
 	pr := newProblem(w.Snapshot, w.Market)
 	a := pr.pack(plainStrategy(pr, newPricing(pr)).strategy)
-	from := slices.IndexFunc(a.bins, func(b *bin) bool {
-		return slices.ContainsFunc(b.load, func(l podLoad) bool { return l.pods[0] == "default/a-1" })
+	from := slices.IndexFunc(a.bins, func(b *capacity.Bin) bool {
+		return slices.ContainsFunc(b.Load, func(l capacity.PodLoad) bool { return l.Pods[0] == "default/a-1" })
 	})
-	to := slices.IndexFunc(a.bins, func(b *bin) bool {
-		return slices.ContainsFunc(b.load, func(l podLoad) bool { return l.pods[0] == "default/b-1" })
+	to := slices.IndexFunc(a.bins, func(b *capacity.Bin) bool {
+		return slices.ContainsFunc(b.Load, func(l capacity.PodLoad) bool { return l.Pods[0] == "default/b-1" })
 	})
 	if from < 0 || to < 0 || from == to {
 		t.Fatalf("a is on %d, b on %d of %d nodes", from, to, len(a.bins))
 	}
-	a.bins[to].load = append(a.bins[to].load, a.bins[from].load...)
+	a.bins[to].Load = append(a.bins[to].Load, a.bins[from].Load...)
 	a.bins = slices.Delete(a.bins, from, from+1)
 	launches := (&planWriter{a: a}).planLaunches()
 	if len(launches) != 1 || !slices.Equal(launches[0].Pods, []string{"default/innocent-1"}) {

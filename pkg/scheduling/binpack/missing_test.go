@@ -7,6 +7,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
 )
 
 // Two nodes of a type that never had a resource make it count as zero for a day, for this spec of the class alone; the type
@@ -22,7 +23,7 @@ func TestWhatNodesNeverHadCountsAsZero(t *testing.T) {
 		for _, m := range noted {
 			s.SoldOut = append(s.SoldOut, m.UnavailableOffering)
 		}
-		types := withoutMissing(s, func(cluster.Pool) []instancetypes.Type {
+		types := capacity.WithoutMissing(s, func(cluster.Pool) []instancetypes.Type {
 			return []instancetypes.Type{{Name: "m5.large", Allocatable: resources.List{CPU: 2000}.With(eni, 9)}}
 		})(cluster.Pool{Name: "general", Class: "default"})
 		if got := types[0].Allocatable; got.Get(eni) != want || got.CPU != 2000 {

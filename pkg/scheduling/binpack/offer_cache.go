@@ -9,6 +9,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -80,9 +81,9 @@ const mostLearnt = 2_000
 
 // countRemembered is how much is remembered of what was asked.
 func countRemembered(w *problem) int {
-	n := len(w.admissions.ByID) + len(w.classes.Shapes)/10 + len(w.options.known)
-	for _, p := range w.catalog.pools {
-		n += len(p.some.known)
+	n := len(w.admissions.ByID) + len(w.classes.Shapes)/10 + len(w.options.Known)
+	for _, p := range w.catalog.Pools {
+		n += len(p.Some.Known)
 	}
 	return n
 }
@@ -90,7 +91,7 @@ func countRemembered(w *problem) int {
 // reuseFor makes the stock that of the snapshot, if that would have the same.
 func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	from, was := st.from, st.from.s
-	if len(s.Pools) > from.catalog.few || countRemembered(from) > 2*st.size+mostLearnt || !reflect.DeepEqual(
+	if len(s.Pools) > from.catalog.Few || countRemembered(from) > 2*st.size+mostLearnt || !reflect.DeepEqual(
 		[]any{s.Pools, s.Classes, s.Daemons, s.Overlays, s.Rules, s.Observations()},
 		[]any{was.Pools, was.Classes, was.Daemons, was.Overlays, was.Rules, was.Observations()}) {
 		return false
@@ -101,25 +102,25 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 		}
 	}
 	w := newSharedDemand(allWaiting(s))
-	if _, skipped := usablePools(&w.s); !slices.Equal(skipped, from.catalog.skipped) ||
+	if _, skipped := capacity.UsablePools(&w.s); !slices.Equal(skipped, from.catalog.Skipped) ||
 		!reflect.DeepEqual(w.classes.Limits, from.classes.Limits) ||
 		!maps.Equal(w.classes.Aside, from.classes.Aside) ||
 		!slices.Equal(w.classes.NeededResources(), from.dims) ||
-		!reflect.DeepEqual(namedValues(w.classes.List, w.s.Pods), from.catalog.named) {
+		!reflect.DeepEqual(capacity.NamedValues(w.classes.List, w.s.Pods), from.catalog.Named) {
 		return false
 	}
 	for _, ask := range asksOf(from, w) {
-		for _, p := range from.catalog.pools {
-			if !p.some.asks[ask] {
+		for _, p := range from.catalog.Pools {
+			if !p.Some.Asks[ask] {
 				return false
 			}
 		}
 	}
 	from.s, from.all, from.classes.List, from.admissions.Namespaces = w.s, w.all, w.classes.List, w.s.Namespaces
 	st.sells, st.sold = sells, overlays.ByPool(s, sells)
-	st.faces, st.seen = nodeLabelsByName{}, &podclass.IdentityCache{} // the objects of a pass are its own
-	if slices.ContainsFunc(from.catalog.pools, func(p *pool) bool { return len(p.reserved)+len(p.paid) > 0 }) {
-		from.catalog.countUse(from.all, st.sold)
+	st.faces, st.seen = capacity.NodeLabelsByName{}, &podclass.IdentityCache{} // the objects of a pass are its own
+	if slices.ContainsFunc(from.catalog.Pools, func(p *capacity.Pool) bool { return len(p.Reserved)+len(p.Paid) > 0 }) {
+		from.catalog.CountUse(from.all, st.sold)
 		st.few, st.worth = rankScarceOffers(from), cachedPrices{}
 	}
 	return true

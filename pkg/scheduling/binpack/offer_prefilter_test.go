@@ -12,6 +12,7 @@ import (
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/testing/scenario"
 	"joiner.sh/pkg/testing/shortrun"
 )
@@ -53,8 +54,8 @@ func TestVeryManyPools(t *testing.T) {
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	placed := map[string]bool{}
 	for tick := 0; tick < 6 && len(placed) < 385; tick++ {
-		if w := newProblem(s, func(string) []instancetypes.Type { return types }); tick == 0 && (len(w.catalog.offers) < mostOffers || len(w.catalog.offers) > mostOffers*6/5) {
-			t.Errorf("%d offers are looked at", len(w.catalog.offers))
+		if w := newProblem(s, func(string) []instancetypes.Type { return types }); tick == 0 && (len(w.catalog.Offers) < capacity.MostOffers || len(w.catalog.Offers) > capacity.MostOffers*6/5) {
+			t.Errorf("%d offers are looked at", len(w.catalog.Offers))
 		}
 		p := PodsFrom(s, func(string) []instancetypes.Type { return types })
 		for i, l := range p.Launches {

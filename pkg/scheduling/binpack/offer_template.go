@@ -14,11 +14,12 @@ import (
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // TemplateNode is a node as the template of the pool has it, for no pods: any type that the pool allows may come, and
-// the choice is only what is cheapest now. Where nothing is to be had, refused says why. relax takes a minValues that
+// the choice is only what is cheapest now. Where nothing is to be had, refused says why. relax takes a MinValues that
 // cannot be met as a wish.
 func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l plan.Launch, refused string) {
 	set := p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(api.LabelNodePool, p.Name),
@@ -31,7 +32,7 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 	if l.Annotations == nil {
 		l.Annotations = map[string]string{}
 	}
-	chosen := chooseCustomLabels(set, anyValue)
+	chosen := capacity.ChooseCustomLabels(set, capacity.AnyValue)
 	for _, r := range chosen.All() {
 		l.Labels[r.Key], _ = r.Single()
 	}
@@ -58,7 +59,7 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 		l.Requirements = set
 		return l, "nothing that its requirements allow is to be had now"
 	}
-	short, low := "", loweredMinValues{}
+	short, low := "", capacity.LoweredMinValues{}
 	for _, r := range set.All() {
 		if n := len(seen[r.Key]); n < int(r.MinValues) {
 			low[r.Key] = n
@@ -69,7 +70,7 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 	if l.Requirements = set; short != "" && !relax {
 		return l, short
 	}
-	l.Requirements = low.applyTo(set)
+	l.Requirements = low.ApplyTo(set)
 	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(short != "")
 	return l, ""
 }
@@ -87,7 +88,7 @@ func availableOfferings(t instancetypes.Type, set requirements.Set) (out []insta
 	return out
 }
 
-// noteValues notes the values that nodes of the type may have for each requirement with minValues.
+// noteValues notes the values that nodes of the type may have for each requirement with MinValues.
 func noteValues(seen map[string]map[string]bool, set requirements.Set, t instancetypes.Type,
 	available []instancetypes.Offering) {
 	for _, r := range set.All() {

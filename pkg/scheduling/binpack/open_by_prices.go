@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
 )
@@ -64,7 +65,7 @@ func newPriceGuide(a *solution, prices podPrices) *priceGuide {
 
 // openByPrices places batches on new nodes in the pools as long as that goes well. What it leaves over is for openTier.
 // It returns true when an offer came to the ceiling of its pool of capacity and others have to be looked at.
-func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
+func (op nodeOpener) openByPrices(pools []*capacity.Pool, batches []*podBatch) bool {
 	g := newPriceGuide(op.a, podPricesFor(op.a))
 	offers := op.candidateOffers(pools, batches)
 	g.prepareGroups(offers, batches)
@@ -92,8 +93,8 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 		sift = since >= refresh && g.moved
 		times := max(1, int(batchShare*g.remainingWorth()/max(best.offer.Price, 1e-9)))
 		_, full := op.a.openCopies(best.offer, takes, times)
-		if slices.Contains(takes[0].batch.refused, best.offer.model.pool) {
-			continue // others do without what minValues refused
+		if slices.Contains(takes[0].batch.refused, best.offer.InstanceType.Pool) {
+			continue // others do without what MinValues refused
 		}
 		if full {
 			return op.a.used.spotAllowance(best.offer, 1) == 0
@@ -103,7 +104,7 @@ func (op nodeOpener) openByPrices(pools []*pool, batches []*podBatch) bool {
 }
 
 // prepareGroups finds the groups of the batches, and the candidates that hold pods of some of them.
-func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) {
+func (g *priceGuide) prepareGroups(offers []*capacity.Offering, batches []*podBatch) {
 	classes, groupCaps := g.prices.priceClasses()
 	type alike struct {
 		class int32
@@ -134,7 +135,7 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, batches []*podBatch) 
 }
 
 // findCandidates finds the offers that hold pods of some group.
-func (g *priceGuide) findCandidates(offers []*poolOffering, units []float64) {
+func (g *priceGuide) findCandidates(offers []*capacity.Offering, units []float64) {
 	m := g.memory
 	m.reserveCandidates(len(offers), len(units))
 	g.cands = m.list
@@ -147,19 +148,19 @@ func (g *priceGuide) findCandidates(offers []*poolOffering, units []float64) {
 			}
 		}
 		if to := len(m.items); to > from {
-			m.all[at] = candidate{index: at, offer: o, room: m.scaleRoom(o.room, units), items: m.items[from:to:to],
+			m.all[at] = candidate{index: at, offer: o, room: m.scaleRoom(o.Room, units), items: m.items[from:to:to],
 				fits: m.fits[from:to:to]}
 			g.cands = append(g.cands, &m.all[at])
 		}
 	}
 }
 
-// fitCount is how many pods of the batch alone a node of the offer, which is at this place among those asked, holds.
-func (g *priceGuide) fitCount(l *podBatch, at int, o *poolOffering) int {
+// FitCount is how many pods of the batch alone a node of the offer, which is at this place among those asked, holds.
+func (g *priceGuide) fitCount(l *podBatch, at int, o *capacity.Offering) int {
 	if g.fits != nil {
 		return g.fits(l, at)
 	}
-	if n := fitCount(l.view.Class.Need, o.room); n > 0 && o.firstAlternative(l.admit) >= 0 {
+	if n := capacity.FitCount(l.view.Class.Need, o.Room); n > 0 && o.FirstAlternative(l.admit) >= 0 {
 		return n
 	}
 	return 0
@@ -358,7 +359,7 @@ func (g *priceGuide) fillWholePods(c *candidate) ([]batchTake, float64) {
 		for _, x := range list {
 			need := g.items[x.item].batches[0].view.Class.Need
 			for _, l := range g.items[x.item].batches {
-				if fitCount(need, d.room) == 0 {
+				if capacity.FitCount(need, d.room) == 0 {
 					break
 				}
 				d.takePods(l, l.left)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
 )
@@ -22,23 +23,23 @@ func waitingAdmissions(batches []*podBatch) []*podclass.Admission {
 
 // candidateOffers are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one
 // of the pool that admits as much and holds as much.
-func (op nodeOpener) candidateOffers(pools []*pool, batches []*podBatch) []*poolOffering {
+func (op nodeOpener) candidateOffers(pools []*capacity.Pool, batches []*podBatch) []*capacity.Offering {
 	asks := waitingAdmissions(batches)
-	var out []*poolOffering
-	whole := len(pools) == len(op.a.w.catalog.pools)
+	var out []*capacity.Offering
+	whole := len(pools) == len(op.a.w.catalog.Pools)
 	for _, p := range pools {
-		if len(p.sale) == 0 {
+		if len(p.Sale) == 0 {
 			continue
 		}
-		if op.a.used.spotCeiling == 0 && !op.a.used.exceedsLimits(p, p.largest) {
-			out = append(out, p.undominatedFor(asks)...)
+		if op.a.used.spotCeiling == 0 && !op.a.used.exceedsLimits(p, p.Largest) {
+			out = append(out, p.UndominatedFor(asks)...)
 			continue
 		}
 		whole = false
-		all := slices.DeleteFunc(slices.Clone(p.sale), func(o *poolOffering) bool {
-			return op.a.used.spotAllowance(o, 1) == 0 || op.a.used.exceedsLimits(p, o.model.typ.Capacity)
+		all := slices.DeleteFunc(slices.Clone(p.Sale), func(o *capacity.Offering) bool {
+			return op.a.used.spotAllowance(o, 1) == 0 || op.a.used.exceedsLimits(p, o.InstanceType.Type.Capacity)
 		})
-		out = append(out, offersOf(filterUndominated(all, p.concernedAdmissions(asks)))...)
+		out = append(out, capacity.OffersOf(capacity.FilterUndominated(all, p.ConcernedAdmissions(asks)))...)
 	}
 	op.setPodValues(out, whole, batches)
 	return op.withoutOversized(pools, out, batches)
@@ -46,9 +47,10 @@ func (op nodeOpener) candidateOffers(pools []*pool, batches []*podBatch) []*pool
 
 // withoutOversized leaves out what costs more than a node that holds all that waits: it cannot hold more for its price.
 // Where something else than the price bounds how many nodes there are of what, all are left.
-func (op nodeOpener) withoutOversized(pools []*pool, cands []*poolOffering, batches []*podBatch) []*poolOffering {
+func (op nodeOpener) withoutOversized(pools []*capacity.Pool, cands []*capacity.Offering,
+	batches []*podBatch) []*capacity.Offering {
 	if op.a.used.spotCeiling > 0 || slices.ContainsFunc(pools,
-		func(p *pool) bool { return len(p.Limited) > 0 || p.minValues() }) {
+		func(p *capacity.Pool) bool { return len(p.Limited) > 0 || p.MinValues() }) {
 		return cands
 	}
 	all := make([]int64, len(op.a.w.dims))
@@ -62,28 +64,28 @@ func (op nodeOpener) withoutOversized(pools []*pool, cands []*poolOffering, batc
 	}
 	most := math.Inf(1)
 	for _, o := range cands {
-		if o.Price < most && atLeast(o.room, all) && suitsAll(o, batches) {
+		if o.Price < most && capacity.AtLeast(o.Room, all) && suitsAll(o, batches) {
 			most = o.Price
 		}
 	}
 	if math.IsInf(most, 1) {
 		return cands
 	}
-	return slices.DeleteFunc(slices.Clone(cands), func(o *poolOffering) bool { return o.Price > most })
+	return slices.DeleteFunc(slices.Clone(cands), func(o *capacity.Offering) bool { return o.Price > most })
 }
 
 // suitsAll reports whether the labels of one node of the offer can be what all batches that wait want.
-func suitsAll(o *poolOffering, batches []*podBatch) bool {
-	open := o.model.open
+func suitsAll(o *capacity.Offering, batches []*podBatch) bool {
+	open := o.InstanceType.Open
 	for _, l := range batches {
 		if l.left == 0 {
 			continue
 		}
-		alt := o.firstAlternativeBeside(l.admit, open)
+		alt := o.FirstAlternativeBeside(l.admit, open)
 		if alt < 0 {
 			return false
 		}
-		open, _ = narrowOpenLabels(open, l.admit.Alternatives[alt])
+		open, _ = capacity.NarrowOpenLabels(open, l.admit.Alternatives[alt])
 	}
 	return true
 }
@@ -94,21 +96,21 @@ const leastValue = 0.1
 
 // setPodValues writes for each batch what one of its pods is worth. The candidates are whole where they are those of
 // everything that is for sale.
-func (op nodeOpener) setPodValues(cands []*poolOffering, whole bool, batches []*podBatch) {
-	r := op.a.w.catalog.sale // what is beaten is no cheaper
+func (op nodeOpener) setPodValues(cands []*capacity.Offering, whole bool, batches []*podBatch) {
+	r := op.a.w.catalog.Sale // what is beaten is no cheaper
 	if !whole {
-		r = newRanking(cands, len(op.a.w.dims))
+		r = capacity.NewRanking(cands, len(op.a.w.dims))
 	}
 	values := podPricesFor(op.a).values()
 	for _, l := range batches {
-		l.value = noPrice
+		l.value = capacity.NoPrice
 		if l.left == 0 {
 			continue
 		}
-		if l.value = r.minShare(l.admit, l.view.Class); l.value < noPrice {
+		if l.value = r.MinShare(l.admit, l.view.Class); l.value < capacity.NoPrice {
 			l.value = max(l.value, 1e-12) // what is for free is worth something too
 		}
-		if l.value < noPrice {
+		if l.value < capacity.NoPrice {
 			l.least = l.value
 			if op.a.strategy.guide != byCostShare {
 				l.value = max(values.ofBatch(l), leastValue*l.value)
@@ -120,8 +122,8 @@ func (op nodeOpener) setPodValues(cands []*poolOffering, whole bool, batches []*
 // candidate is an offer with the batches it may hold, best use of its room first.
 type candidate struct {
 	index int
-	offer *poolOffering
-	host  *bin // instead of an offer: room that there is
+	offer *capacity.Offering
+	host  *capacity.Bin // instead of an offer: room that there is
 	order []*podBatch
 	score float64 // USD per hour for each USD per hour of value
 
@@ -133,7 +135,7 @@ type candidate struct {
 
 // scoreCandidates are the candidates, each with a score that is no worse than what it has to offer, and exactly that
 // where pods follow others: what a node would hold becomes more then while pods are placed.
-func (op nodeOpener) scoreCandidates(offers []*poolOffering, batches []*podBatch) *candidateQueue {
+func (op nodeOpener) scoreCandidates(offers []*capacity.Offering, batches []*podBatch) *candidateQueue {
 	q := make(candidateQueue, 0, len(offers))
 	if slices.ContainsFunc(batches, func(l *podBatch) bool { return l.left > 0 && l.view.HasHostAffinity() }) {
 		for i, o := range offers {
@@ -155,7 +157,7 @@ func (op nodeOpener) scoreCandidates(offers []*poolOffering, batches []*podBatch
 }
 
 // newCandidate is the offer with its order and score.
-func (op nodeOpener) newCandidate(i int, o *poolOffering, batches []*podBatch) *candidate {
+func (op nodeOpener) newCandidate(i int, o *capacity.Offering, batches []*podBatch) *candidate {
 	c := &candidate{index: i, offer: o}
 	op.arrangeBatches(c, batches)
 	if _, value := op.fillNode(c); value > 0 {
@@ -174,10 +176,10 @@ func (op nodeOpener) arrangeBatches(c *candidate, batches []*podBatch) {
 	}
 	some := make([]dense, 0, len(batches))
 	for _, l := range batches {
-		if l.left == 0 || c.offer.firstAlternative(l.admit) < 0 {
+		if l.left == 0 || c.offer.FirstAlternative(l.admit) < 0 {
 			continue
 		}
-		if s := dominantShare(l.view.Class.Need, c.offer.room); s <= 1 {
+		if s := capacity.DominantShare(l.view.Class.Need, c.offer.Room); s <= 1 {
 			some = append(some, dense{l, l.value / max(s, 1e-9)})
 		}
 	}
@@ -253,12 +255,12 @@ func newGauge(batches []*podBatch, dims int) *upperBound {
 }
 
 // maxWorth is more than what a new node of the offer would hold can be worth, 0 where it holds nothing.
-func (g *upperBound) maxWorth(o *poolOffering) float64 {
+func (g *upperBound) maxWorth(o *capacity.Offering) float64 {
 	sum := 0.0
 	for i, l := range g.batches {
 		g.fits[i] = 0
-		if o.firstAlternative(l.admit) >= 0 {
-			g.fits[i] = min(l.left, fitCount(l.view.Class.Need, o.room))
+		if o.FirstAlternative(l.admit) >= 0 {
+			g.fits[i] = min(l.left, capacity.FitCount(l.view.Class.Need, o.Room))
 			sum += float64(g.fits[i]) * l.value
 		}
 	}
@@ -266,7 +268,7 @@ func (g *upperBound) maxWorth(o *poolOffering) float64 {
 		if order == nil || sum == 0 {
 			continue
 		}
-		room, value := float64(o.room[d]), 0.0
+		room, value := float64(o.Room[d]), 0.0
 		for _, i := range order {
 			n := float64(g.fits[i])
 			if x := float64(g.batches[i].view.Class.Need[d]); x > 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -17,8 +18,8 @@ type batchTake struct {
 // nodeDraft is a new node while it is being filled.
 type nodeDraft struct {
 	a     *solution
-	offer *poolOffering
-	host  *bin // instead of an offer: room that there is
+	offer *capacity.Offering
+	host  *capacity.Bin // instead of an offer: room that there is
 	room  []int64
 	count map[int]int
 	anti  map[int]int
@@ -29,8 +30,8 @@ type nodeDraft struct {
 	near  bool // some batch could join once others are there
 }
 
-func newDraft(a *solution, o *poolOffering) *nodeDraft {
-	d := &nodeDraft{a: a, offer: o, room: slices.Clone(o.room), open: o.model.open}
+func newDraft(a *solution, o *capacity.Offering) *nodeDraft {
+	d := &nodeDraft{a: a, offer: o, room: slices.Clone(o.Room), open: o.InstanceType.Open}
 	d.site = hostSite{
 		limit: func(i int) int {
 			n := math.MaxInt32
@@ -40,7 +41,7 @@ func newDraft(a *solution, o *poolOffering) *nodeDraft {
 			return n
 		},
 		count: func(i int) int { return d.count[i] }, anti: func(i int) int { return d.anti[i] }, total: a.total,
-		ports: slices.Clone(o.ports), disks: o.attachableOnNew(a.w.classes),
+		ports: slices.Clone(o.Ports), disks: o.AttachableOnNew(a.w.classes),
 	}
 	return d
 }
@@ -54,8 +55,8 @@ func draftOfCandidate(a *solution, c *candidate) *nodeDraft {
 }
 
 // draftOnExisting is a draft of what a host takes in addition.
-func draftOnExisting(a *solution, b *bin) *nodeDraft {
-	d := &nodeDraft{a: a, host: b, room: slices.Clone(b.room)}
+func draftOnExisting(a *solution, b *capacity.Bin) *nodeDraft {
+	d := &nodeDraft{a: a, host: b, room: slices.Clone(b.Room)}
 	d.site = hostSite{
 		limit: func(i int) int {
 			n := a.siteOf(b).limit(i)
@@ -64,16 +65,16 @@ func draftOnExisting(a *solution, b *bin) *nodeDraft {
 			}
 			return n
 		},
-		count: func(i int) int { return b.count[i] + d.count[i] },
-		anti:  func(i int) int { return b.anti[i] + d.anti[i] },
-		total: a.total, ports: slices.Clone(b.ports), disks: b.disks.Clone(),
+		count: func(i int) int { return b.Count[i] + d.count[i] },
+		anti:  func(i int) int { return b.Anti[i] + d.anti[i] },
+		total: a.total, ports: slices.Clone(b.Ports), disks: b.Disks.Clone(),
 	}
 	return d
 }
 
 // takePods puts up to n more pods of the batch on the node, and returns how many.
 func (d *nodeDraft) takePods(l *podBatch, n int) int {
-	if d.offer != nil && slices.Contains(l.refused, d.offer.model.pool) {
+	if d.offer != nil && slices.Contains(l.refused, d.offer.InstanceType.Pool) {
 		return 0
 	}
 	have := -1
@@ -83,7 +84,7 @@ func (d *nodeDraft) takePods(l *podBatch, n int) int {
 			n = min(n, l.left-t.n)
 		}
 	}
-	if n = min(n, l.left, fitCount(l.view.Class.Need, d.room)); n <= 0 || have >= 0 && l.whole {
+	if n = min(n, l.left, capacity.FitCount(l.view.Class.Need, d.room)); n <= 0 || have >= 0 && l.whole {
 		return 0
 	}
 	if n = min(n, d.a.w.topology.maxPodsByHostRules(l.view, d.site)); n == 0 || l.whole && n < l.left {
@@ -92,9 +93,9 @@ func (d *nodeDraft) takePods(l *podBatch, n int) int {
 	}
 	var alt int
 	if d.host != nil {
-		alt = d.host.alternativeFor(l.admit)
+		alt = d.host.AlternativeFor(l.admit)
 	} else {
-		alt = d.offer.firstAlternativeBeside(l.admit, d.open)
+		alt = d.offer.FirstAlternativeBeside(l.admit, d.open)
 	}
 	if alt < 0 || have >= 0 && d.takes[have].alt != alt {
 		return 0
@@ -126,7 +127,7 @@ func (d *nodeDraft) addTake(l *podBatch, alt, n int) {
 	}
 	d.site.ports = append(d.site.ports, k.Pod.HostPorts...)
 	d.site.disks.AttachPods(k.Volumes, n)
-	d.open, _ = narrowOpenLabels(d.open, l.admit.Alternatives[alt])
+	d.open, _ = capacity.NarrowOpenLabels(d.open, l.admit.Alternatives[alt])
 	for _, c := range k.Matched {
 		if d.a.w.topology.counters[c].key == podclass.LabelHost {
 			if d.count == nil {

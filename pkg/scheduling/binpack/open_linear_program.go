@@ -3,6 +3,7 @@ package binpack
 import (
 	"slices"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
@@ -12,7 +13,7 @@ const mostFleetWork = 12_000_000_000
 
 // openFleet makes new nodes in the pools for all batches together. What rules keep from the nodes that it was meant for
 // is left over.
-func (op nodeOpener) openFleet(pools []*pool, batches []*podBatch) {
+func (op nodeOpener) openFleet(pools []*capacity.Pool, batches []*podBatch) {
 	free := slices.DeleteFunc(slices.Clone(batches), func(l *podBatch) bool {
 		return l.left == 0 || l.whole ||
 			l.view.HasHostAffinity()

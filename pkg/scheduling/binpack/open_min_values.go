@@ -8,30 +8,32 @@ import (
 
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
 )
 
-// minValuesFit makes a new node of the offer as small as the pool's minValues need it.
+// minValuesFit makes a new node of the offer as small as the pool's MinValues need it.
 type minValuesFit struct {
 	a     *solution
-	offer *poolOffering
-	inUse poolUsage // without the node
+	offer *capacity.Offering
+	inUse capacity.PoolUsage // without the node
 }
 
-// shrinkForMinValues makes the takes as small as it needs for enough types to hold them for the pool's minValues; nil
-// when none is small enough. Where minValues may be lowered (BestEffort) they are, to what the first pod leaves
+// shrinkForMinValues makes the takes as small as it needs for enough types to hold them for the pool's MinValues; nil
+// when none is small enough. Where MinValues may be lowered (BestEffort) they are, to what the first pod leaves
 // possible, and no further for those that join it. The capacity is what the node may take of the pool's limits: that of
 // the largest type it must be able to become. A pod that cannot be there even alone is left out, and keeps no other out
 // that does without it.
-func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]batchTake, resources.List,
-	loweredMinValues) {
-	p := o.model.pool
-	if !p.minValues() {
-		return takes, o.model.typ.Capacity, nil
+func (a *solution) shrinkForMinValues(o *capacity.Offering, takes []batchTake) ([]batchTake, resources.List,
+	capacity.LoweredMinValues) {
+	p := o.InstanceType.Pool
+	if !p.MinValues() {
+		return takes, o.InstanceType.Type.Capacity, nil
 	}
-	m := minValuesFit{a, o, a.used.pools[p.id]}
-	if o.Limited() { // of one type, and so only where that is enough, see mayBeOneType
-		return takes, o.model.typ.Capacity, lowerMinValues(a.w.options.requirementsOf(p, m.asLoads(takes)).set,
-			onlyOption(o))
+	m := minValuesFit{a, o, a.used.pools[p.ID]}
+	if o.Limited() { // of one type, and so only where that is enough, see MayBeOneType
+		return takes, o.InstanceType.Type.Capacity,
+			capacity.LowerMinValues(a.w.options.RequirementsOf(p, m.asLoads(takes)).Set,
+				capacity.OnlyOption(o))
 	}
 	for len(takes) > 0 {
 		some, charge, low, missing := m.mostTakes(takes)
@@ -59,13 +61,14 @@ func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]bat
 
 // mostTakes are the most of the takes, from the first on, that leave enough types; nil and what is missing when the
 // first pod alone does not. The fewer pods, the more types: so they are found by bisection.
-func (m minValuesFit) mostTakes(takes []batchTake) (best []batchTake, charge resources.List, low loweredMinValues,
+func (m minValuesFit) mostTakes(takes []batchTake) (best []batchTake, charge resources.List,
+	low capacity.LoweredMinValues,
 	missing []string) {
 	if m.a.w.s.Rules.RelaxMinValues {
 		first := takes[0]
 		first.n = 1
 		opts, set := m.options(m.asLoads([]batchTake{first}))
-		low = lowerMinValues(set, opts)
+		low = capacity.LowerMinValues(set, opts)
 	}
 	for least, most := 0, countPods(takes); least < most; {
 		n := most
@@ -88,30 +91,30 @@ func (m minValuesFit) mostTakes(takes []batchTake) (best []batchTake, charge res
 
 // largestNeeded is the capacity of the largest type that a node with the loads must be able to become, and what is
 // missing where too few types can hold them.
-func (m minValuesFit) largestNeeded(loads []podLoad, low loweredMinValues) (charge resources.List,
+func (m minValuesFit) largestNeeded(loads []capacity.PodLoad, low capacity.LoweredMinValues) (charge resources.List,
 	missing []string) {
 	opts, set := m.options(loads)
-	set = low.applyTo(set)
-	if missing = lackingMinValues(set, opts); len(missing) > 0 {
+	set = low.ApplyTo(set)
+	if missing = capacity.LackingMinValues(set, opts); len(missing) > 0 {
 		return charge, missing
 	}
-	charge = m.offer.model.typ.Capacity
-	for i, is := range markNeededForMinValues(opts, set) {
+	charge = m.offer.InstanceType.Type.Capacity
+	for i, is := range capacity.MarkNeededForMinValues(opts, set) {
 		if is {
-			charge = charge.Max(opts[i].model.typ.Capacity)
+			charge = charge.Max(opts[i].Model.Type.Capacity)
 		}
 	}
 	return charge, nil
 }
 
-// maxLater is how often a node that minValues keep small is tried with pods that come after those for which it has no
+// maxLater is how often a node that MinValues keep small is tried with pods that come after those for which it has no
 // room.
 const maxLater = 8
 
 // withLater adds to the takes those of the later ones that leave enough types and need no larger ones. Takes that must
 // be together, or near pods that may be left out, are not added.
 func (m minValuesFit) withLater(takes, later []batchTake, charge resources.List,
-	low loweredMinValues) []batchTake {
+	low capacity.LoweredMinValues) []batchTake {
 	tries := maxLater
 	for _, t := range later {
 		if t.batch.whole || t.batch.view.HasHostAffinity() {
@@ -131,30 +134,30 @@ func (m minValuesFit) withLater(takes, later []batchTake, charge resources.List,
 }
 
 // options are all models that can hold the loads.
-func (m minValuesFit) options(loads []podLoad) ([]typeOption, requirements.Set) {
-	return m.a.w.options.launchOptions(m.offer.model.pool, m.inUse, loads, true)
+func (m minValuesFit) options(loads []capacity.PodLoad) ([]capacity.TypeOption, requirements.Set) {
+	return m.a.w.options.LaunchOptions(m.offer.InstanceType.Pool, m.inUse, loads, true)
 }
 
-// maxJoins is how often a solution is tried for pods that may join a new node of a pool with minValues.
+// maxJoins is how often a solution is tried for pods that may join a new node of a pool with MinValues.
 const maxJoins = 1000
 
 // mostJoining is how many of n pods of the batch may join the new node: so many that enough types hold all for its
-// pool's minValues, of which none that is needed is larger than what the node takes of the pool's limits.
-func (a *solution) mostJoining(l *podBatch, b *bin, alt, n int) int {
-	p := b.offer.model.pool
-	if !p.minValues() || b.offer.Limited() {
+// pool's MinValues, of which none that is needed is larger than what the node takes of the pool's limits.
+func (a *solution) mostJoining(l *podBatch, b *capacity.Bin, alt, n int) int {
+	p := b.Offer.InstanceType.Pool
+	if !p.MinValues() || b.Offer.Limited() {
 		return n
 	}
-	m := minValuesFit{a, b.offer, a.used.pools[p.id]}
-	m.inUse.list = m.inUse.list.Sub(b.takes)
-	m.inUse.nodes--
+	m := minValuesFit{a, b.Offer, a.used.pools[p.ID]}
+	m.inUse.List = m.inUse.List.Sub(b.Takes)
+	m.inUse.Nodes--
 	least, tried := 0, n
 	for most := n; least < most; tried = (least + most + 1) / 2 {
 		if a.joins++; a.joins > maxJoins {
 			break
 		}
-		loads := append(slices.Clone(b.load), m.asLoads([]batchTake{{l, alt, tried}})...)
-		if largest, missing := m.largestNeeded(loads, b.low); len(missing) == 0 && largest.FitsIn(b.takes) {
+		loads := append(slices.Clone(b.Load), m.asLoads([]batchTake{{l, alt, tried}})...)
+		if largest, missing := m.largestNeeded(loads, b.Low); len(missing) == 0 && largest.FitsIn(b.Takes) {
 			least = tried
 		} else {
 			most = tried - 1
@@ -164,11 +167,11 @@ func (a *solution) mostJoining(l *podBatch, b *bin, alt, n int) int {
 }
 
 // asLoads are the takes as a bin would have them.
-func (m minValuesFit) asLoads(takes []batchTake) []podLoad {
-	out := make([]podLoad, len(takes))
+func (m minValuesFit) asLoads(takes []batchTake) []capacity.PodLoad {
+	out := make([]capacity.PodLoad, len(takes))
 	for i, t := range takes {
 		l := t.batch
-		out[i] = podLoad{view: l.view, admit: l.admit, alt: t.alt, pods: m.a.rest[l.view.Class.ID][:t.n]}
+		out[i] = capacity.PodLoad{Pod: l.view, Admission: l.admit, Alt: t.alt, Pods: m.a.rest[l.view.Class.ID][:t.n]}
 	}
 	return out
 }

@@ -21,7 +21,7 @@ func TestPodsJoinANodeAtTheLimitOfItsPool(t *testing.T) {
 		if len(batches) != 2 || batches[0].view.Class.Pods[0] != "default/first-1" {
 			t.Fatalf("%d batches", len(batches))
 		}
-		if n, _ := a.openCopies(w.catalog.pools[0].offers[0], []batchTake{{batches[0], 0, 1}}, 1); n != 1 {
+		if n, _ := a.openCopies(w.catalog.Pools[0].Offers[0], []batchTake{{batches[0], 0, 1}}, 1); n != 1 {
 			t.Fatalf("%s: %d nodes for the first pod", limit, n)
 		}
 		if n := a.mostJoining(batches[1], a.bins[0], 0, 1); n != 1 {

@@ -8,6 +8,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -31,7 +32,7 @@ func (op nodeOpener) openNodes(batches []*podBatch) {
 
 // openTier makes new nodes in pools of one weight. Each time it takes the offer with the lowest price for what it would
 // hold, where a pod is worth what it costs at least anywhere. It returns true when another try may place more.
-func (op nodeOpener) openTier(pools []*pool, batches []*podBatch) bool {
+func (op nodeOpener) openTier(pools []*capacity.Pool, batches []*podBatch) bool {
 	q := op.scoreCandidates(op.candidateOffers(pools, batches), batches)
 	heap.Init(q)
 	opened, limited := 0, false
@@ -52,8 +53,8 @@ func (op nodeOpener) openTier(pools []*pool, batches []*podBatch) bool {
 		n, full := op.a.openCopies(c.offer, takes, math.MaxInt)
 		opened += n
 		limited = limited || full
-		if slices.Contains(takes[0].batch.refused, c.offer.model.pool) {
-			heap.Push(q, c) // others do without what minValues refused
+		if slices.Contains(takes[0].batch.refused, c.offer.InstanceType.Pool) {
+			heap.Push(q, c) // others do without what MinValues refused
 			continue
 		}
 		if op.a.used.claimsUsedUp() {
@@ -78,9 +79,9 @@ func loosenBatches(batches []*podBatch) bool {
 }
 
 // openCopies makes nodes like this one, up to most, while there are pods for more. It returns how many, and whether the
-// pool's limits or its minValues stopped it.
-func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (opened int, full bool) {
-	p := o.model.pool
+// pool's limits or its MinValues stopped it.
+func (a *solution) openCopies(o *capacity.Offering, takes []batchTake, most int) (opened int, full bool) {
+	p := o.InstanceType.Pool
 	times := most
 	for _, t := range takes {
 		a.w.stages.Tell(cluster.StageOpen, t.batch.view.Class, p.Name)
@@ -105,32 +106,33 @@ func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (ope
 			return opened, false
 		}
 		b := a.newBin(o, charge)
-		b.name = fmt.Sprintf("new-%05d", a.used.opened)
-		b.low = low
+		b.Name = fmt.Sprintf("new-%05d", a.used.opened)
+		b.Low = low
 		for _, t := range takes {
 			a.placePods(t.batch, b, t.alt, t.n)
 		}
 		a.bins = append(a.bins, b)
 		a.used.opened++
 		opened++
-		if id, amount := o.slot(); amount > 0 {
+		if id, amount := o.Slot(); amount > 0 {
 			a.used.slots[id] -= amount
 		}
 		if a.used.spotCeiling > 0 {
-			a.used.spot.add(o.Offer, o.model.typ.Capacity.CPU, 1)
+			a.used.spot.Add(o.Offer, o.InstanceType.Type.Capacity.CPU, 1)
 		}
-		a.used.pools[p.id].list = a.used.pools[p.id].list.Add(charge)
-		a.used.pools[p.id].nodes++
+		a.used.pools[p.ID].List = a.used.pools[p.ID].List.Add(charge)
+		a.used.pools[p.ID].Nodes++
 	}
 	return opened, false
 }
 
 // newBin is an empty new node that takes the capacity of its pool's limits.
-func (a *solution) newBin(o *poolOffering, charge resources.List) *bin {
+func (a *solution) newBin(o *capacity.Offering, charge resources.List) *capacity.Bin {
 	counters := len(a.w.topology.counters)
-	return &bin{
-		offer: o, takes: charge, taints: o.model.pool.Taints, open: o.model.open, room: slices.Clone(o.room),
-		disks: o.attachableOnNew(a.w.classes),
-		ports: slices.Clone(o.ports), count: make([]int, counters), anti: make([]int, counters),
+	return &capacity.Bin{
+		Offer: o, Takes: charge, Taints: o.InstanceType.Pool.Taints, Open: o.InstanceType.Open,
+		Room:  slices.Clone(o.Room),
+		Disks: o.AttachableOnNew(a.w.classes),
+		Ports: slices.Clone(o.Ports), Count: make([]int, counters), Anti: make([]int, counters),
 	}
 }

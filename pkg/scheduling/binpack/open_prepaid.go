@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/capacity"
 )
 
 // dear is what a pod is worth, in USD per hour, that only reserved capacity can take.
@@ -13,18 +14,18 @@ const dear = 1e6
 
 // openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time
 // those that would save most.
-func (op nodeOpener) openReserved(pools []*pool, batches []*podBatch) {
-	var offers []*poolOffering
+func (op nodeOpener) openReserved(pools []*capacity.Pool, batches []*podBatch) {
+	var offers []*capacity.Offering
 	for _, p := range pools {
-		if p.mayBeOneType {
-			offers = append(offers, p.reserved...)
+		if p.MayBeOneType {
+			offers = append(offers, p.Reserved...)
 		}
 	}
 	if len(offers) == 0 {
 		return
 	}
 	for _, l := range batches {
-		if l.value = op.a.w.catalog.minPriceShare(l.view, l.pins); l.value >= noPrice {
+		if l.value = op.a.w.catalog.MinPriceShare(l.view, l.pins); l.value >= capacity.NoPrice {
 			l.value = dear
 		}
 	}
@@ -40,12 +41,13 @@ func (op nodeOpener) openReserved(pools []*pool, batches []*podBatch) {
 }
 
 // mostValuable is the offer of which a node would hold what is worth most, and what that is; nil when none is left.
-func (op nodeOpener) mostValuable(offers []*poolOffering, batches []*podBatch) (*poolOffering, []batchTake) {
-	var best *poolOffering
+func (op nodeOpener) mostValuable(offers []*capacity.Offering, batches []*podBatch) (*capacity.Offering, []batchTake) {
+	var best *capacity.Offering
 	var takes []batchTake
 	most := 0.0
 	for i, o := range offers {
-		if op.a.used.spotAllowance(o, 1) == 0 || op.a.used.exceedsLimits(o.model.pool, o.model.typ.Capacity) {
+		if op.a.used.spotAllowance(o, 1) == 0 ||
+			op.a.used.exceedsLimits(o.InstanceType.Pool, o.InstanceType.Type.Capacity) {
 			continue
 		}
 		if t, value := op.fillNode(op.newCandidate(i, o, batches)); value > most {
@@ -57,12 +59,12 @@ func (op nodeOpener) mostValuable(offers []*poolOffering, batches []*podBatch) (
 
 // openPaid makes nodes of types that commitments of the account cover, and so cost nothing more, before any other of
 // the pools: each time those that save most for what they would cost on demand.
-func (op nodeOpener) openPaid(pools []*pool, batches []*podBatch) {
-	if !slices.ContainsFunc(pools, func(p *pool) bool { return len(p.paid) > 0 && !p.minValues() }) {
+func (op nodeOpener) openPaid(pools []*capacity.Pool, batches []*podBatch) {
+	if !slices.ContainsFunc(pools, func(p *capacity.Pool) bool { return len(p.Paid) > 0 && !p.MinValues() }) {
 		return
 	}
 	for _, l := range batches {
-		if l.value = op.a.w.catalog.minPriceShare(l.view, l.pins); l.value >= noPrice {
+		if l.value = op.a.w.catalog.MinPriceShare(l.view, l.pins); l.value >= capacity.NoPrice {
 			l.value = 0 // only what is to be had without a commitment as well
 		}
 	}
@@ -72,9 +74,9 @@ func (op nodeOpener) openPaid(pools []*pool, batches []*podBatch) {
 		var takes []batchTake
 		most, draw := 0.0, instancetypes.CommitmentDraw{}
 		for i, o := range offers {
-			p := o.model.pool
-			d, n := o.coveringCommitment(op.a.used.slots)
-			if n == 0 || op.a.used.exceedsLimits(p, o.model.typ.Capacity) {
+			p := o.InstanceType.Pool
+			d, n := o.CoveringCommitment(op.a.used.slots)
+			if n == 0 || op.a.used.exceedsLimits(p, o.InstanceType.Type.Capacity) {
 				continue
 			}
 			c := op.newCandidate(i, o, batches)
@@ -95,16 +97,16 @@ func (op nodeOpener) openPaid(pools []*pool, batches []*podBatch) {
 }
 
 // paidOffers are the offers that commitments cover, without those that another of the same commitments beats.
-func (op nodeOpener) paidOffers(pools []*pool, batches []*podBatch) []*poolOffering {
+func (op nodeOpener) paidOffers(pools []*capacity.Pool, batches []*podBatch) []*capacity.Offering {
 	asks := waitingAdmissions(batches)
-	var out []*poolOffering
+	var out []*capacity.Offering
 	for _, p := range pools {
-		if p.minValues() { // a commitment is looked at for one type at a time
+		if p.MinValues() { // a commitment is looked at for one type at a time
 			continue
 		}
-		groups := map[string][]*poolOffering{}
+		groups := map[string][]*capacity.Offering{}
 		var order []string
-		for _, o := range p.paid {
+		for _, o := range p.Paid {
 			id := commitmentIDs(o)
 			if groups[id] == nil {
 				order = append(order, id)
@@ -112,8 +114,8 @@ func (op nodeOpener) paidOffers(pools []*pool, batches []*podBatch) []*poolOffer
 			groups[id] = append(groups[id], o)
 		}
 		for _, id := range order {
-			for _, e := range filterUndominated(byPrice(groups[id]), p.concernedAdmissions(asks)) {
-				out = append(out, e.offer)
+			for _, e := range capacity.FilterUndominated(capacity.ByPrice(groups[id]), p.ConcernedAdmissions(asks)) {
+				out = append(out, e.Offer)
 			}
 		}
 	}
@@ -121,7 +123,7 @@ func (op nodeOpener) paidOffers(pools []*pool, batches []*podBatch) []*poolOffer
 }
 
 // commitmentIDs are the ids of those that cover the offer.
-func commitmentIDs(o *poolOffering) string {
+func commitmentIDs(o *capacity.Offering) string {
 	var ids []string
 	for _, d := range o.Paid {
 		ids = append(ids, d.Commitment)

@@ -5,6 +5,7 @@ import (
 
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
 )
 
 // openAll makes new nodes for the batches, of the heaviest pools that take them.
@@ -16,7 +17,7 @@ func (op nodeOpener) openAll(batches []*podBatch) {
 			whole = append(whole, l)
 		}
 	}
-	for _, pools := range op.a.w.catalog.byWeight().pools {
+	for _, pools := range op.a.w.catalog.ByWeight().Pools {
 		op.openIn(pools, batches)
 	}
 	// else the next pass may have a node for all
@@ -29,23 +30,23 @@ func (op nodeOpener) openAll(batches []*podBatch) {
 // in reservations, and on nodes that there are.
 func (op nodeOpener) placePartly(batches []*podBatch) {
 	loosenBatches(batches)
-	for _, pools := range op.a.w.catalog.byWeight().pools {
+	for _, pools := range op.a.w.catalog.ByWeight().Pools {
 		op.openReserved(pools, batches)
 	}
 	for _, l := range batches {
 		if b := op.roomiestBin(l); b != nil {
-			op.a.fillBins([]*bin{b}, []*podBatch{l})
+			op.a.fillBins([]*capacity.Bin{b}, []*podBatch{l})
 		}
 	}
 	op.a.fillBins(op.a.bins, batches)
 }
 
 // roomiestBin is the node, there or new, that takes the most pods of the batch; nil when none takes any.
-func (op nodeOpener) roomiestBin(l *podBatch) *bin {
-	var best *bin
+func (op nodeOpener) roomiestBin(l *podBatch) *capacity.Bin {
+	var best *capacity.Bin
 	most := 0
 	for _, b := range op.a.bins {
-		n := min(l.left, fitCount(l.view.Class.Need, b.room),
+		n := min(l.left, capacity.FitCount(l.view.Class.Need, b.Room),
 			op.a.w.topology.maxPodsByHostRules(l.view, op.a.siteOf(b)))
 		if n > most && op.a.alternativeFor(l, b) >= 0 {
 			best, most = b, n
@@ -59,8 +60,8 @@ func (op nodeOpener) roomiestBin(l *podBatch) *bin {
 // weight. Where heavier pools may come to their limits it waits: what they leave over is packed better together with
 // those pods.
 func (op nodeOpener) openHomes(batches []*podBatch) {
-	all := op.a.w.catalog.byWeight()
-	if len(all.pools) < 2 {
+	all := op.a.w.catalog.ByWeight()
+	if len(all.Pools) < 2 {
 		return
 	}
 	at, some := op.byHeaviestTier(batches)
@@ -72,14 +73,14 @@ func (op nodeOpener) openHomes(batches []*podBatch) {
 		lightest--
 	}
 	for i := range lightest {
-		if !op.limitsLeaveRoom(all.pools[i], at[i]) {
+		if !op.limitsLeaveRoom(all.Pools[i], at[i]) {
 			return
 		}
 	}
 	for i := lightest; i > 0; i-- {
 		var guests []*podBatch
 		for _, l := range slices.Concat(at[:i]...) {
-			if all.tierSells(i, l.admit, l.view.Class) {
+			if all.TierSells(i, l.admit, l.view.Class) {
 				guests = append(guests, l)
 			}
 		}
@@ -87,7 +88,7 @@ func (op nodeOpener) openHomes(batches []*podBatch) {
 			continue
 		}
 		before := len(op.a.bins)
-		op.openIn(all.pools[i], at[i])
+		op.openIn(all.Pools[i], at[i])
 		op.a.fillBins(op.a.bins[before:], guests)
 	}
 }
@@ -95,12 +96,12 @@ func (op nodeOpener) openHomes(batches []*podBatch) {
 // byHeaviestTier are the batches that wait, by the heaviest pools that sell a node for them, and how many such pools
 // there are.
 func (op nodeOpener) byHeaviestTier(batches []*podBatch) (at [][]*podBatch, some int) {
-	at = make([][]*podBatch, len(op.a.w.catalog.byWeight().pools))
+	at = make([][]*podBatch, len(op.a.w.catalog.ByWeight().Pools))
 	for _, l := range batches {
 		if l.left == 0 {
 			continue
 		}
-		if i := op.a.w.catalog.heaviestTier(l.admit, l.view.Class); i >= 0 {
+		if i := op.a.w.catalog.HeaviestTier(l.admit, l.view.Class); i >= 0 {
 			if len(at[i]) == 0 {
 				some++
 			}
@@ -111,18 +112,18 @@ func (op nodeOpener) byHeaviestTier(batches []*podBatch) (at [][]*podBatch, some
 }
 
 // limitsLeaveRoom reports whether the limits of the pools leave room for twice what the batches ask for, in each pool.
-func (op nodeOpener) limitsLeaveRoom(pools []*pool, batches []*podBatch) bool {
+func (op nodeOpener) limitsLeaveRoom(pools []*capacity.Pool, batches []*podBatch) bool {
 	var all resources.List
 	for _, l := range batches {
 		all = all.Add(l.view.Class.Pod.Need.Times(2 * int64(l.left)))
 	}
-	return !slices.ContainsFunc(pools, func(p *pool) bool {
-		return slices.Contains(p.Limited, string(api.LimitNodes)) || p.limitsPrice() || op.a.used.exceedsLimits(p, all)
+	return !slices.ContainsFunc(pools, func(p *capacity.Pool) bool {
+		return slices.Contains(p.Limited, string(api.LimitNodes)) || p.LimitsPrice() || op.a.used.exceedsLimits(p, all)
 	})
 }
 
 // openIn makes new nodes in pools of one weight.
-func (op nodeOpener) openIn(pools []*pool, batches []*podBatch) {
+func (op nodeOpener) openIn(pools []*capacity.Pool, batches []*podBatch) {
 	if !slices.ContainsFunc(batches, func(l *podBatch) bool { return l.left > 0 }) {
 		return
 	}

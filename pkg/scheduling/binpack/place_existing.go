@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -14,7 +15,7 @@ import (
 // Pods that gather are left out, for the first of them decides about all. Pods without a spread take part, lest room
 // that they need more is gone.
 func (pk *packing) settleSpread(now []*podclass.Class) {
-	if pk.roomOnly || !slices.ContainsFunc(pk.a.bins, func(b *bin) bool { return b.offer == nil }) {
+	if pk.roomOnly || !slices.ContainsFunc(pk.a.bins, func(b *capacity.Bin) bool { return b.Offer == nil }) {
 		return
 	}
 	var some []*podclass.Class
@@ -56,20 +57,20 @@ func (pk *packing) sortByScarcity(batches []*podBatch) []*podBatch {
 	}
 	total := make([]int64, len(pk.a.w.dims))
 	for _, b := range pk.a.bins {
-		if b.offer == nil {
-			for i, x := range b.room {
+		if b.Offer == nil {
+			for i, x := range b.Room {
 				total[i] += x
 			}
 		}
 	}
 	class := make([]float64, len(batches)) // by id
 	for _, l := range batches {
-		price := pk.a.w.catalog.minPriceShare(l.view, l.pins)
-		if price >= noPrice {
+		price := pk.a.w.catalog.MinPriceShare(l.view, l.pins)
+		if price >= capacity.NoPrice {
 			class[l.id] = math.Inf(1)
 			continue
 		}
-		if s := dominantShare(l.view.Class.Need, total); s > 0 {
+		if s := capacity.DominantShare(l.view.Class.Need, total); s > 0 {
 			class[l.id] = math.Floor(math.Log(max(price, 1e-9)/s) / math.Log(notable))
 		}
 	}
@@ -81,7 +82,7 @@ func (pk *packing) sortByScarcity(batches []*podBatch) []*podBatch {
 const notable = 1.5
 
 // fillBins fills the room of the bins in their order.
-func (a *solution) fillBins(bins []*bin, batches []*podBatch) {
+func (a *solution) fillBins(bins []*capacity.Bin, batches []*podBatch) {
 	for again := true; again; {
 		again = false
 		for _, b := range bins {
@@ -95,13 +96,13 @@ func (a *solution) fillBins(bins []*bin, batches []*podBatch) {
 }
 
 // joinBin puts as many pods of the batch in the bin as it takes; false when it takes none.
-func (a *solution) joinBin(l *podBatch, b *bin) bool {
-	n := min(l.left, fitCount(l.view.Class.Need, b.room))
+func (a *solution) joinBin(l *podBatch, b *capacity.Bin) bool {
+	n := min(l.left, capacity.FitCount(l.view.Class.Need, b.Room))
 	if n == 0 {
 		return false
 	}
 	a.w.stages.Tell(cluster.StagePlace, l.view.Class, "")
-	if b.offer == nil && b.alternativeFor(l.admit) < 0 {
+	if b.Offer == nil && b.AlternativeFor(l.admit) < 0 {
 		return false
 	}
 	if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n == 0 || l.whole && n < l.left {
@@ -111,7 +112,7 @@ func (a *solution) joinBin(l *podBatch, b *bin) bool {
 	if alt < 0 {
 		return false
 	}
-	if b.offer != nil {
+	if b.Offer != nil {
 		if n = a.mostJoining(l, b, alt, n); n == 0 || l.whole && n < l.left {
 			return false
 		}
@@ -120,15 +121,15 @@ func (a *solution) joinBin(l *podBatch, b *bin) bool {
 	return true
 }
 
-// alternativeFor returns the alternative under which the batch may join the bin, -1 for none.
-func (a *solution) alternativeFor(l *podBatch, b *bin) int {
-	if b.offer == nil {
-		return b.alternativeFor(l.admit)
+// AlternativeFor returns the alternative under which the batch may join the bin, -1 for none.
+func (a *solution) alternativeFor(l *podBatch, b *capacity.Bin) int {
+	if b.Offer == nil {
+		return b.AlternativeFor(l.admit)
 	}
 	for _, p := range l.pins {
-		if d := b.domainOf(p.Key); d != p.Domain {
+		if d := b.DomainOf(p.Key); d != p.Domain {
 			return -1
 		}
 	}
-	return b.offer.firstAlternativeBeside(l.admit, b.open)
+	return b.Offer.FirstAlternativeBeside(l.admit, b.Open)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -106,7 +107,7 @@ func followsOthers(v *podclass.RelaxedPod) int {
 // placeTogether puts the takes together on the first host with room, else on the new node that is cheapest for them.
 func (gp groupPlacer) placeTogether(table []batchTake) bool {
 	for _, b := range gp.a.bins {
-		if b.offer != nil {
+		if b.Offer != nil {
 			continue
 		}
 		if d := draftOnExisting(gp.a, b); d.takeAll(table) {
@@ -119,7 +120,7 @@ func (gp groupPlacer) placeTogether(table []batchTake) bool {
 	if gp.pk.roomOnly {
 		return false
 	}
-	for _, pools := range gp.a.w.catalog.byWeight().pools {
+	for _, pools := range gp.a.w.catalog.ByWeight().Pools {
 		if best := gp.cheapestNew(pools, table); best != nil {
 			before := gp.a.used.opened
 			gp.a.openCopies(best.offer, best.takes, 1)
@@ -130,14 +131,14 @@ func (gp groupPlacer) placeTogether(table []batchTake) bool {
 }
 
 // cheapestNew is the cheapest new node of the pools that takes all of the takes, nil for none.
-func (gp groupPlacer) cheapestNew(pools []*pool, table []batchTake) (best *nodeDraft) {
+func (gp groupPlacer) cheapestNew(pools []*capacity.Pool, table []batchTake) (best *nodeDraft) {
 	price := math.Inf(1)
 	for _, p := range pools {
-		for _, o := range p.forParties() {
+		for _, o := range p.ForParties() {
 			if gp.a.offerCost(o) >= price {
 				break
 			}
-			if gp.a.used.spotAllowance(o, 1) == 0 || gp.a.used.exceedsLimits(p, o.model.typ.Capacity) {
+			if gp.a.used.spotAllowance(o, 1) == 0 || gp.a.used.exceedsLimits(p, o.InstanceType.Type.Capacity) {
 				continue
 			}
 			if d := newDraft(gp.a, o); d.takeAll(table) {

@@ -1,5 +1,7 @@
 package binpack
 
+import "joiner.sh/pkg/scheduling/capacity"
+
 // fillHostsByPrices fills the hosts with those of the batches that are worth the most together, by what they would cost
 // on new nodes.
 func (pk *packing) fillHostsByPrices(batches []*podBatch) {
@@ -13,8 +15,8 @@ func (pk *packing) fillHostsByPrices(batches []*podBatch) {
 	g.prepareGroups(nil, batches)
 	var hosts []*candidate
 	for i, b := range a.bins {
-		if b.offer == nil {
-			may := func(l *podBatch) bool { return b.alternativeFor(l.admit) >= 0 }
+		if b.Offer == nil {
+			may := func(l *podBatch) bool { return b.AlternativeFor(l.admit) >= 0 }
 			if c := g.hostCandidate(i, b, may); len(c.items) > 0 {
 				hosts = append(hosts, c)
 			}
@@ -40,11 +42,11 @@ func (pk *packing) fillHostsByPrices(batches []*podBatch) {
 }
 
 // hostCandidate is the host with what may be on it.
-func (g *priceGuide) hostCandidate(i int, b *bin, may func(*podBatch) bool) *candidate {
-	c := &candidate{index: i, host: b, room: scaleNeed(b.room, g.prices.scaleUnits())}
+func (g *priceGuide) hostCandidate(i int, b *capacity.Bin, may func(*podBatch) bool) *candidate {
+	c := &candidate{index: i, host: b, room: scaleNeed(b.Room, g.prices.scaleUnits())}
 	for i, it := range g.items {
 		l := it.batches[0]
-		if n := fitCount(l.view.Class.Need, b.room); n > 0 && may(l) {
+		if n := capacity.FitCount(l.view.Class.Need, b.Room); n > 0 && may(l) {
 			c.items, c.fits = append(c.items, int32(i)), append(c.fits, n)
 		}
 	}
@@ -87,13 +89,13 @@ func (pk *packing) noteFilled(host int, class int32, pods int) {
 }
 
 // joinBinUpTo puts pods of the batch on the host, at most so many, and returns how many.
-func (pk *packing) joinBinUpTo(l *podBatch, b *bin, most int) int {
+func (pk *packing) joinBinUpTo(l *podBatch, b *capacity.Bin, most int) int {
 	a := pk.a
-	n := min(l.left, most, fitCount(l.view.Class.Need, b.room))
+	n := min(l.left, most, capacity.FitCount(l.view.Class.Need, b.Room))
 	if n <= 0 || l.whole {
 		return 0
 	}
-	alt := b.alternativeFor(l.admit)
+	alt := b.AlternativeFor(l.admit)
 	if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n <= 0 || alt < 0 {
 		return 0
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -26,7 +27,7 @@ func (pk *packing) placeNominated() bool {
 		}
 	}
 	for i, b := range pk.a.bins {
-		for _, name := range b.wanted {
+		for _, name := range b.Wanted {
 			p.place(name, i, b)
 		}
 	}
@@ -38,20 +39,20 @@ func (pk *packing) placeNominated() bool {
 }
 
 // place puts a pod on a host, unless it does not wait, has a place or does not fit there.
-func (p nominatedPlaces) place(name string, host int, b *bin) bool {
+func (p nominatedPlaces) place(name string, host int, b *capacity.Bin) bool {
 	a, k := p.pk.a, p.classOf[name]
 	if k == nil || p.taken[name] {
 		return false
 	}
-	standing := a.siteOf(a.w.nodes.hosts[host])      // the others of the claim do not count against each other
-	standing.trusted, standing.disks = true, b.disks // but their volumes do
+	standing := a.siteOf(a.w.nodes.Hosts[host])      // the others of the claim do not count against each other
+	standing.trusted, standing.disks = true, b.Disks // but their volumes do
 	v := k.LastRelaxation()
-	alt := b.alternativeFor(v.Admission)
-	if alt < 0 || fitCount(k.Need, b.room) == 0 || a.w.topology.maxPodsByHostRules(v, standing) == 0 {
+	alt := b.AlternativeFor(v.Admission)
+	if alt < 0 || capacity.FitCount(k.Need, b.Room) == 0 || a.w.topology.maxPodsByHostRules(v, standing) == 0 {
 		return false
 	}
 	p.taken[name] = true
-	a.recordLoad(podLoad{settled: true, view: v, admit: v.Admission, alt: alt, pods: []string{name}}, b)
+	a.recordLoad(capacity.PodLoad{Settled: true, Pod: v, Admission: v.Admission, Alt: alt, Pods: []string{name}}, b)
 	return true
 }
 
@@ -61,7 +62,7 @@ func (p nominatedPlaces) place(name string, host int, b *bin) bool {
 func (p nominatedPlaces) placeSuccessors() {
 	var waiting map[string][]string // by the name without its last part
 	for i, b := range p.pk.a.bins {
-		for _, name := range b.wanted {
+		for _, name := range b.Wanted {
 			if p.classOf[name] != nil {
 				continue
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
 )
@@ -46,23 +47,23 @@ const noMatter = 100
 
 // alikeHosts are the nodes that are there as offers, those as one that admit the same pods and whose rooms differ by no
 // more than about the factor: with the room that they have on an average.
-func (h hostOffers) alikeHosts(hosts []*bin, admitted []string, factor float64) []*lowerbound.NodeOffer {
+func (h hostOffers) alikeHosts(hosts []*capacity.Bin, admitted []string, factor float64) []*lowerbound.NodeOffer {
 	sorts := map[string]*lowerbound.NodeOffer{}
 	var order []*lowerbound.NodeOffer
 	for i, b := range hosts {
 		id := []byte(admitted[i])
-		for _, x := range b.room {
+		for _, x := range b.Room {
 			if id = append(id, ' '); factor < noMatter {
 				id = strconv.AppendInt(id, wholePower(float64(x), factor), 36)
 			}
 		}
 		o := sorts[string(id)]
 		if o == nil {
-			o = &lowerbound.NodeOffer{Room: make([]float64, len(b.room)), Holds: h.classesOn(b)}
+			o = &lowerbound.NodeOffer{Room: make([]float64, len(b.Room)), Holds: h.classesOn(b)}
 			sorts[string(id)], order = o, append(order, o)
 		}
 		o.Limit++
-		for r, x := range scaleNeed(b.room, h.out.units) {
+		for r, x := range scaleNeed(b.Room, h.out.units) {
 			o.Room[r] += x
 		}
 	}
@@ -84,20 +85,21 @@ func wholePower(x, factor float64) (n int64) {
 }
 
 // admittingHosts are the nodes that take some pods, and which by admission.
-func (h hostOffers) admittingHosts() (hosts []*bin, admitted []string) {
+func (h hostOffers) admittingHosts() (hosts []*capacity.Bin, admitted []string) {
 	var asks []*podclass.Admission
 	for _, c := range h.out.classes {
 		asks = append(asks, c.admit)
 	}
 	asks = podclass.DistinctAdmissions(asks)
-	for _, b := range h.w.nodes.hosts {
+	for _, b := range h.w.nodes.Hosts {
 		bits, some := make([]byte, len(asks)), false
 		for i, ask := range asks {
-			if bits[i] = '0'; b.alternativeFor(ask) >= 0 {
+			if bits[i] = '0'; b.AlternativeFor(ask) >= 0 {
 				bits[i], some = '1', true
 			}
 		}
-		if some && slices.ContainsFunc(h.out.classes, func(c priceClass) bool { return fitCount(c.need, b.room) > 0 }) {
+		if some && slices.ContainsFunc(h.out.classes,
+			func(c priceClass) bool { return capacity.FitCount(c.need, b.Room) > 0 }) {
 			hosts, admitted = append(hosts, b), append(admitted, string(bits))
 		}
 	}
@@ -105,10 +107,10 @@ func (h hostOffers) admittingHosts() (hosts []*bin, admitted []string) {
 }
 
 // classesOn are the classes that wait and may be on the node.
-func (h hostOffers) classesOn(b *bin) []int32 {
+func (h hostOffers) classesOn(b *capacity.Bin) []int32 {
 	var holds []int32
 	for i, c := range h.out.classes {
-		if h.out.problem.Classes[i].Count > 0 && b.alternativeFor(c.admit) >= 0 {
+		if h.out.problem.Classes[i].Count > 0 && b.AlternativeFor(c.admit) >= 0 {
 			holds = append(holds, int32(i))
 		}
 	}

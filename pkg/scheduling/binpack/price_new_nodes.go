@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
@@ -35,14 +36,14 @@ func (x *shadowPrices) newNodeParts(w *problem, counts []float64) (out []newNode
 // mostInFreeRoom is how many pods of the class the nodes that are there hold at most together, as far as it is less
 // than enough. Reservations and commitments are taken to hold enough.
 func mostInFreeRoom(w *problem, c *priceClass, enough float64) float64 {
-	for _, p := range w.catalog.pools {
-		if len(p.reserved)+len(p.paid) > 0 {
+	for _, p := range w.catalog.Pools {
+		if len(p.Reserved)+len(p.Paid) > 0 {
 			return enough
 		}
 	}
 	sum := 0.0
-	for _, b := range w.nodes.hosts {
-		if n := fitCount(c.need, b.room); n > 0 && b.alternativeFor(c.admit) >= 0 {
+	for _, b := range w.nodes.Hosts {
+		if n := capacity.FitCount(c.need, b.Room); n > 0 && b.AlternativeFor(c.admit) >= 0 {
 			if sum += float64(n); sum >= enough {
 				return enough
 			}

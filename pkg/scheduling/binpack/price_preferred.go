@@ -38,11 +38,11 @@ func (px *pricing) findGuidePrices(a *solution) *shadowPrices {
 func usualViewsOf(a *solution) []*podclass.RelaxedPod {
 	pods := map[*podclass.RelaxedPod]int{}
 	for _, b := range a.bins {
-		if b.offer == nil {
+		if b.Offer == nil {
 			continue
 		}
-		for _, l := range b.load {
-			pods[l.view] += len(l.pods)
+		for _, l := range b.Load {
+			pods[l.Pod] += len(l.Pods)
 		}
 	}
 	out := make([]*podclass.RelaxedPod, len(a.w.classes.List))

@@ -46,9 +46,9 @@ func (f *hostFillSearch) raisedProblem(plan *solution) (lowerbound.CoverProblem,
 // addEachHost adds each node that is there as an offer of its own.
 func (f *hostFillSearch) addEachHost(q *shadowPrices) {
 	h := hostOffers{f.w, q}
-	f.offers = make([]int, len(f.w.nodes.hosts))
-	for i, b := range f.w.nodes.hosts {
-		o := lowerbound.NodeOffer{Room: scaleNeed(b.room, q.units), Holds: h.classesOn(b), Limit: 1}
+	f.offers = make([]int, len(f.w.nodes.Hosts))
+	for i, b := range f.w.nodes.Hosts {
+		o := lowerbound.NodeOffer{Room: scaleNeed(b.Room, q.units), Holds: h.classesOn(b), Limit: 1}
 		if f.offers[i] = -1; len(o.Holds) > 0 {
 			f.offers[i], q.problem.Offers = len(q.problem.Offers), append(q.problem.Offers, o)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
 )
@@ -22,10 +23,10 @@ type shadowPrices struct {
 	// unhosted is the same without the nodes that are there, made once it is asked.
 	unhosted *lowerbound.Solver
 	prices   lowerbound.ClassPrices
-	fill     map[*poolInstanceType]float64 // about the most worth that a node of the model can hold
+	fill     map[*capacity.InstanceType]float64 // about the most worth that a node of the model can hold
 	units    []float64
 
-	hostWorth []float64 // by host: no fill of whole pods is worth more, noPrice where nothing is known; nil for none
+	hostWorth []float64 // by host: no fill of whole pods is worth more, NoPrice where nothing is known; nil for none
 	parts     []newNodePart
 	repriced  map[string][]float64 // see reprice
 }
@@ -111,30 +112,30 @@ func findViewPrices(w *problem, count func(*podclass.Class) int, view func(*podc
 	}
 	out.solver = lowerbound.NewSolver(*p)
 	out.prices = out.solver.Solve()
-	out.fill = make(map[*poolInstanceType]float64, len(asked))
+	out.fill = make(map[*capacity.InstanceType]float64, len(asked))
 	for i, o := range asked {
-		out.fill[o.model] = max(out.fill[o.model], out.prices.Fill[i])
+		out.fill[o.InstanceType] = max(out.fill[o.InstanceType], out.prices.Fill[i])
 	}
 	return out
 }
 
 // addUsefulOffers adds the offers to the problem that may be the best for some class, and returns them.
-func addUsefulOffers(w *problem, out *shadowPrices) []*poolOffering {
+func addUsefulOffers(w *problem, out *shadowPrices) []*capacity.Offering {
 	p := &out.problem
 	var asks []*podclass.Admission
 	for _, c := range out.classes {
 		asks = append(asks, c.admit)
 	}
-	var added []*poolOffering
-	for _, x := range w.catalog.undominatedOf(asks) {
-		o := lowerbound.NodeOffer{Price: x.Price, Room: scaleNeed(x.room, out.units)}
+	var added []*capacity.Offering
+	for _, x := range w.catalog.UndominatedOf(asks) {
+		o := lowerbound.NodeOffer{Price: x.Price, Room: scaleNeed(x.Room, out.units)}
 		for i, c := range out.classes {
-			if p.Classes[i].Count > 0 && x.firstAlternative(c.admit) >= 0 && fitCount(c.need, x.room) > 0 {
+			if p.Classes[i].Count > 0 && x.FirstAlternative(c.admit) >= 0 && capacity.FitCount(c.need, x.Room) > 0 {
 				o.Holds = append(o.Holds, int32(i))
 			}
 		}
 		if len(o.Holds) > 0 {
-			w.stages.Tell(cluster.StagePrice, nil, x.model.pool.Name)
+			w.stages.Tell(cluster.StagePrice, nil, x.InstanceType.Pool.Name)
 			p.Offers = append(p.Offers, o)
 			added = append(added, x)
 		}
@@ -162,7 +163,7 @@ func (p *shadowPrices) lowestPrice(k *podclass.Class) float64 {
 	if x.key == "" {
 		return p.prices.Value[x.class]
 	}
-	usd := noPrice
+	usd := capacity.NoPrice
 	for _, c := range x.tied {
 		usd = min(usd, p.prices.Value[c])
 	}

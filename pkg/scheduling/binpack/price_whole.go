@@ -3,6 +3,7 @@ package binpack
 import (
 	"slices"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
@@ -78,7 +79,7 @@ func (f *hostFillSearch) raisedPrices() *shadowPrices {
 	out.prices, out.hostWorth = f.raised.ClassPrices, make([]float64, len(f.offers))
 	out.prices.Value = f.raised.Value[:classes]
 	for i, j := range f.offers {
-		if out.hostWorth[i] = noPrice; j >= 0 {
+		if out.hostWorth[i] = capacity.NoPrice; j >= 0 {
 			out.hostWorth[i] = f.raised.Worth[j]
 		}
 	}
@@ -116,19 +117,19 @@ func (f *hostFillSearch) plannedNodes(plan *solution) []lowerbound.PlannedNode {
 	host := 0
 	for _, b := range plan.bins {
 		x := lowerbound.PlannedNode{Offer: -1}
-		if b.offer == nil {
+		if b.Offer == nil {
 			x.Offer = f.offers[host]
 			host++
 		} else {
-			x.Price = b.offer.Price
+			x.Price = b.Offer.Price
 		}
-		for _, l := range b.load {
-			c := f.prices.worth.classOf(l.view.Class, l.pins)
+		for _, l := range b.Load {
+			c := f.prices.worth.classOf(l.Pod.Class, l.Pins)
 			if i := slices.Index(x.Class, c); i >= 0 {
-				x.Amount[i] += len(l.pods)
+				x.Amount[i] += len(l.Pods)
 				continue
 			}
-			x.Class, x.Amount = append(x.Class, c), append(x.Amount, len(l.pods))
+			x.Class, x.Amount = append(x.Class, c), append(x.Amount, len(l.Pods))
 		}
 		if len(x.Class) > 0 && (x.Offer >= 0) != (x.Price > 0) {
 			out = append(out, x)
@@ -144,7 +145,7 @@ func (f *hostFillSearch) plannedNodes(plan *solution) []lowerbound.PlannedNode {
 func (f *hostFillSearch) findCheaper(first *solution, st pricedStrategy, work int) (*solution, *pricing) {
 	share := func(part float64) int { return int(part * float64(work)) }
 	best, left, improved := first, work, false
-	if first.used.opened > len(f.w.nodes.hosts) { // most depends on new nodes
+	if first.used.opened > len(f.w.nodes.Hosts) { // most depends on new nodes
 		a, searched := improvePlan(f.w, first, st, share(searchShare))
 		best, left, improved = a, work-searched, true
 	}

@@ -58,8 +58,8 @@ func TestNodesTakeThePodsThatSpread(t *testing.T) {
 		w, a := fills.w, fills.packFilled(first, &st, true)
 		for i, fill := range st.hostFills.byHost {
 			held := map[int32]int{}
-			for _, l := range a.bins[i].load {
-				held[st.pricing.worth.classOf(l.view.Class, l.pins)] += len(l.pods)
+			for _, l := range a.bins[i].Load {
+				held[st.pricing.worth.classOf(l.Pod.Class, l.Pins)] += len(l.Pods)
 			}
 			for j, k := range fill.Class {
 				given, taken = given+fill.Amount[j], taken+min(fill.Amount[j], held[k])

@@ -5,6 +5,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -16,19 +17,19 @@ type problem struct {
 	dims       podclass.Dims
 	classes    *podclass.Classes
 	admissions *podclass.Admissions
-	catalog    *catalog
-	nodes      *existingNodes
+	catalog    *capacity.Catalog
+	nodes      *capacity.ExistingNodes
 	topology   *topologyCounts
-	options    *optionFinder
+	options    *capacity.OptionFinder
 	committed  map[string]int64 // room of the account's commitments, by their ids
 	stages     podclass.StageTeller
 
-	nodeLabels nodeLabelsByName // kept from one what-if question to the next
+	nodeLabels capacity.NodeLabelsByName // kept from one what-if question to the next
 	identities *podclass.IdentityCache
 }
 
 func newProblem(s cluster.Snapshot, sells func(class string) []instancetypes.Type) *problem {
-	return newProblemUpTo(s, sells, manyPools)
+	return newProblemUpTo(s, sells, capacity.ManyPools)
 }
 
 // newProblemUpTo is newProblem where up to few pools are all looked at.
@@ -53,7 +54,7 @@ func newDemand(s cluster.Snapshot, aside podclass.SetAside) *problem {
 	w := &problem{s: s, all: s.StateNodes()}
 	w.s.Pods = podclass.WithNeedsAnew(s.Pods, w.all)
 	w.classes, w.stages = podclass.ReadClasses(w.s, w.all, aside)
-	w.options = &optionFinder{rules: &w.s.Rules, known: map[string]*loadRequirements{}}
+	w.options = &capacity.OptionFinder{Rules: &w.s.Rules, Known: map[string]*capacity.LoadRequirements{}}
 	return w
 }
 
@@ -61,36 +62,36 @@ func newDemand(s cluster.Snapshot, aside podclass.SetAside) *problem {
 func (w *problem) resolveOffers(sells func(class string) []instancetypes.Type, few int) {
 	w.setDims(w.classes.NeededResources())
 	w.admissions = podclass.NewAdmissions(w.s)
-	b := &catalogBuilder{s: &w.s, all: w.all, classes: w.classes, stages: w.stages,
-		catalog: newCatalog(w.dims, w.admissions, few)}
-	b.findPools(sells)
-	w.catalog = b.catalog
+	b := &capacity.CatalogBuilder{S: &w.s, All: w.all, Classes: w.classes, Stages: w.stages,
+		Catalog: capacity.NewCatalog(w.dims, w.admissions, few)}
+	b.FindPools(sells)
+	w.catalog = b.Catalog
 }
 
 // setDims turns needs into vectors of the resources.
 func (w *problem) setDims(dims podclass.Dims) {
-	w.dims, w.options.dims = dims, dims
+	w.dims, w.options.Dims = dims, dims
 	w.classes.MeasureNeeds(dims)
 }
 
 // addClusterState adds what depends on nodes and pods to a problem that knows what pools can launch.
 func (w *problem) addClusterState() {
 	_, w.committed = w.s.AllotCommitments()
-	w.nodes = newExistingNodes(&w.s, w.all, w.catalog, w.nodeLabels)
+	w.nodes = capacity.NewExistingNodes(&w.s, w.all, w.catalog, w.nodeLabels)
 	w.topology = newTopologyCounts(w.nodes, w.classes, w.admissions, w.identities)
 	w.topology.readRules(w.stages)
 }
 
 // roomFor reports whether a pod of the view could be on a host or in reserved capacity, were it alone.
 func (w *problem) roomFor(v *podclass.RelaxedPod) bool {
-	for _, b := range w.nodes.hosts {
-		if fitCount(v.Class.Need, b.room) > 0 && b.alternativeFor(v.Admission) >= 0 {
+	for _, b := range w.nodes.Hosts {
+		if capacity.FitCount(v.Class.Need, b.Room) > 0 && b.AlternativeFor(v.Admission) >= 0 {
 			return true
 		}
 	}
-	for _, p := range w.catalog.pools {
-		for _, o := range slices.Concat(p.reserved, p.paid) {
-			if fitCount(v.Class.Need, o.room) > 0 && o.firstAlternative(v.Admission) >= 0 {
+	for _, p := range w.catalog.Pools {
+		for _, o := range slices.Concat(p.Reserved, p.Paid) {
+			if capacity.FitCount(v.Class.Need, o.Room) > 0 && o.FirstAlternative(v.Admission) >= 0 {
 				return true
 			}
 		}

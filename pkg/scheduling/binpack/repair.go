@@ -3,6 +3,7 @@ package binpack
 import (
 	"slices"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -50,9 +51,9 @@ func (ls *lessons) lowerStuck(pk *packing) bool {
 func (ls *lessons) lowerLonely(a *solution) bool {
 	learned := false
 	for _, b := range a.bins {
-		for _, l := range b.load {
-			for _, r := range l.view.DomainRules {
-				p := classDomain{l.view.Class.ID, r.Key, b.domainOf(r.Key)}
+		for _, l := range b.Load {
+			for _, r := range l.Pod.DomainRules {
+				p := classDomain{l.Pod.Class.ID, r.Key, b.DomainOf(r.Key)}
 				if a.lacksAffinityPods(b, r) && ls.lowerCap(p, 0) {
 					learned = true
 				}
@@ -67,9 +68,9 @@ func (ls *lessons) lowerLonely(a *solution) bool {
 func (ls *lessons) learnCrowded(a *solution) bool {
 	learned := false
 	for _, b := range a.bins {
-		for _, l := range b.load {
-			for _, r := range l.view.DomainRules {
-				p := classDomain{l.view.Class.ID, r.Key, b.domainOf(r.Key)}
+		for _, l := range b.Load {
+			for _, r := range l.Pod.DomainRules {
+				p := classDomain{l.Pod.Class.ID, r.Key, b.DomainOf(r.Key)}
 				if over := a.beyond(b, l, r); over > 0 && ls.lowerCap(p, max(0, a.landed[p]-over)) {
 					learned = true
 				}
@@ -105,7 +106,7 @@ func (ls *lessons) learnTurns(pk *packing) bool {
 func (ls *lessons) noteScattered(a *solution) bool {
 	found := false
 	for i, k := range a.w.classes.List {
-		if len(a.rest[i]) == 0 || !a.w.catalog.forSome(k.LastRelaxation()) {
+		if len(a.rest[i]) == 0 || !a.w.catalog.ForSome(k.LastRelaxation()) {
 			continue
 		}
 		for _, r := range k.LastRelaxation().HostRules {
@@ -143,7 +144,7 @@ func (ls *lessons) wantFollowed(pk *packing) bool {
 // meetingPlace is the cheapest domain that has no pod which the rule of the class wants near, and could have one, with
 // the class of that pod; false when there is none but those that are wanted already or could not take such a pod.
 func (ls *lessons) meetingPlace(pk *packing, k *podclass.Class, r podclass.TopologyRule) (best classDomain, ok bool) {
-	least := noPrice
+	least := capacity.NoPrice
 	for d, name := range pk.a.w.topology.domains[r.Key] {
 		at := []podclass.DomainPin{{Key: r.Key, Domain: name}}
 		if pk.a.tally.count[r.Counter][d] > 0 {
@@ -157,7 +158,7 @@ func (ls *lessons) meetingPlace(pk *packing, k *podclass.Class, r podclass.Topol
 			return o != k && slices.Contains(o.Matched, r.Counter) &&
 				o.LastRelaxation().PlacementRank() <= podclass.RankFree &&
 				slices.Contains(pk.a.w.topology.keysOf(o.LastRelaxation()), r.Key) &&
-				pk.minPriceToReach(o.LastRelaxation(), at) < noPrice
+				pk.minPriceToReach(o.LastRelaxation(), at) < capacity.NoPrice
 		})
 		if i < 0 {
 			continue
@@ -201,7 +202,8 @@ func (pk *packing) pinsToBlame(l *podBatch) []podclass.DomainPin {
 	}
 	out := slices.DeleteFunc(slices.Clone(l.pins), func(p podclass.DomainPin) bool {
 		return !slices.ContainsFunc(pk.a.w.topology.domains[p.Key], func(d string) bool {
-			return d != p.Domain && pk.minPriceToReach(l.view, []podclass.DomainPin{{Key: p.Key, Domain: d}}) < noPrice
+			return d != p.Domain && pk.minPriceToReach(l.view,
+				[]podclass.DomainPin{{Key: p.Key, Domain: d}}) < capacity.NoPrice
 		})
 	})
 	if len(out) == 0 {
@@ -215,48 +217,48 @@ func (a *solution) trimBrokenRules() {
 	for again := true; again; {
 		again = false
 		for _, b := range slices.Backward(a.bins) {
-			for i := len(b.load) - 1; i >= 0; i-- {
-				if n := a.spreadExcess(b, b.load[i]); n > 0 {
+			for i := len(b.Load) - 1; i >= 0; i-- {
+				if n := a.spreadExcess(b, b.Load[i]); n > 0 {
 					a.takeOut(b, i, n, "its spread or affinity would be broken, because too few pods found room in other domains")
 					again = true
 				}
 			}
 		}
 	}
-	a.bins = slices.DeleteFunc(a.bins, func(b *bin) bool { return b.offer != nil && len(b.load) == 0 })
+	a.bins = slices.DeleteFunc(a.bins, func(b *capacity.Bin) bool { return b.Offer != nil && len(b.Load) == 0 })
 }
 
 // spreadExcess is how many pods of the load stand beyond what their spreads allow.
-func (a *solution) spreadExcess(b *bin, l podLoad) int {
+func (a *solution) spreadExcess(b *capacity.Bin, l capacity.PodLoad) int {
 	n := 0
-	if l.settled {
+	if l.Settled {
 		return 0
 	}
-	for _, r := range l.view.DomainRules {
+	for _, r := range l.Pod.DomainRules {
 		n = max(n, a.beyond(b, l, r))
 		if a.lacksAffinityPods(b, r) {
-			n = len(l.pods)
+			n = len(l.Pods)
 		}
 	}
-	return min(n, len(l.pods))
+	return min(n, len(l.Pods))
 }
 
 // beyond is by how many pods the bin's domain has more than the rule allows, if it is a spread that the load must keep:
 // all of the load where the spread counts others alone, which may come before it.
-func (a *solution) beyond(b *bin, l podLoad, r podclass.TopologyRule) int {
-	d, ok := a.w.topology.domainIDs[r.Key][b.domainOf(r.Key)]
-	if l.settled || r.Kind != podclass.Spread || !r.Required || !ok {
+func (a *solution) beyond(b *capacity.Bin, l capacity.PodLoad, r podclass.TopologyRule) int {
+	d, ok := a.w.topology.domainIDs[r.Key][b.DomainOf(r.Key)]
+	if l.Settled || r.Kind != podclass.Spread || !r.Required || !ok {
 		return 0
 	}
 	over := a.w.topology.eligibleDomains(r).Over(a.tally.count[r.Counter], d, 0)
 	if over > 0 && !r.Self {
-		return len(l.pods)
+		return len(l.Pods)
 	}
 	return over
 }
 
 // lacksAffinityPods reports whether the rule wants pods near that in the end found no room in the bin's domain.
-func (a *solution) lacksAffinityPods(b *bin, r podclass.TopologyRule) bool {
-	d, ok := a.w.topology.domainIDs[r.Key][b.domainOf(r.Key)]
+func (a *solution) lacksAffinityPods(b *capacity.Bin, r podclass.TopologyRule) bool {
+	d, ok := a.w.topology.domainIDs[r.Key][b.DomainOf(r.Key)]
 	return r.Kind == podclass.Follow && r.Required && ok && a.tally.count[r.Counter][d] == 0
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -130,19 +131,19 @@ func (g coLocationGroup) betterDomain(a *solution, worth float64, tried map[clas
 func (g coLocationGroup) costOf(a *solution) float64 {
 	sum := 0.0
 	for _, b := range a.bins {
-		if b.offer == nil {
+		if b.Offer == nil {
 			continue
 		}
 		mine, all := make([]int64, len(a.w.dims)), make([]int64, len(a.w.dims))
-		for _, l := range b.load {
-			its := slices.Contains(g.classes, l.view.Class)
-			for i, x := range l.view.Class.Need {
-				if all[i] += x * int64(len(l.pods)); its {
-					mine[i] += x * int64(len(l.pods))
+		for _, l := range b.Load {
+			its := slices.Contains(g.classes, l.Pod.Class)
+			for i, x := range l.Pod.Class.Need {
+				if all[i] += x * int64(len(l.Pods)); its {
+					mine[i] += x * int64(len(l.Pods))
 				}
 			}
 		}
-		if part := dominantShare(mine, all); part > 0 {
+		if part := capacity.DominantShare(mine, all); part > 0 {
 			sum += part * a.priceOf(b)
 		}
 	}
@@ -153,13 +154,13 @@ func (g coLocationGroup) costOf(a *solution) float64 {
 // of new ones.
 func (g coLocationGroup) costIn(a *solution, domain string) float64 {
 	type roomOf struct {
-		bin  *bin
+		bin  *capacity.Bin
 		room []int64
 	}
 	var there []roomOf
 	for _, b := range a.bins {
-		if b.domainOf(g.key) == domain && (b.offer == nil || !b.offer.model.pool.minValues()) {
-			there = append(there, roomOf{b, slices.Clone(b.room)})
+		if b.DomainOf(g.key) == domain && (b.Offer == nil || !b.Offer.InstanceType.Pool.MinValues()) {
+			there = append(there, roomOf{b, slices.Clone(b.Room)})
 		}
 	}
 	sum := 0.0
@@ -169,7 +170,7 @@ func (g coLocationGroup) costIn(a *solution, domain string) float64 {
 			admit: a.w.admissions.PinnedAdmission(k.LastRelaxation().Admission,
 				[]podclass.DomainPin{{Key: g.key, Domain: domain}})}
 		for _, p := range there {
-			n := min(left, fitCount(k.Need, p.room))
+			n := min(left, capacity.FitCount(k.Need, p.room))
 			if n == 0 || a.alternativeFor(l, p.bin) < 0 {
 				continue
 			}
@@ -180,7 +181,7 @@ func (g coLocationGroup) costIn(a *solution, domain string) float64 {
 			left -= n
 		}
 		if left > 0 {
-			sum += float64(left) * a.w.catalog.minPriceShare(l.view, l.pins)
+			sum += float64(left) * a.w.catalog.MinPriceShare(l.view, l.pins)
 		}
 	}
 	return sum

@@ -3,6 +3,7 @@ package binpack
 import (
 	"slices"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
 )
@@ -10,8 +11,8 @@ import (
 // searchHost is a node that is there as the search sees it: pods of this plan may leave it, and others take their
 // place. All that counts pods by domain stays as it is, because pods stay in their domains.
 type searchHost struct {
-	index int  // among the nodes that are there
-	base  *bin // without the pods that may leave
+	index int           // among the nodes that are there
+	base  *capacity.Bin // without the pods that may leave
 }
 
 // hostTakes is what a step puts on a host, in place of the pods of this plan that were there.
@@ -22,7 +23,7 @@ type hostTakes struct {
 
 // readHosts finds the hosts that pods may leave or come to. Their own pods join the batches of the tier that would make
 // nodes for them.
-func (s *localSearch) readHosts(join func(*searchNode, podLoad)) {
+func (s *localSearch) readHosts(join func(*searchNode, capacity.PodLoad)) {
 	a := s.a
 	tiers := map[int32]*weightTier{}
 	for _, t := range s.tiers {
@@ -30,15 +31,15 @@ func (s *localSearch) readHosts(join func(*searchNode, podLoad)) {
 			tiers[t.pools[0].Weight] = t
 		}
 	}
-	for i, h := range a.w.nodes.hosts {
+	for i, h := range a.w.nodes.Hosts {
 		b := a.bins[i]
-		if slices.ContainsFunc(b.load, followsOnHost) {
+		if slices.ContainsFunc(b.Load, followsOnHost) {
 			continue
 		}
-		n := &searchNode{bin: b, host: &searchHost{index: i, base: h.clone()}}
-		for _, l := range b.load {
+		n := &searchNode{bin: b, host: &searchHost{index: i, base: h.Clone()}}
+		for _, l := range b.Load {
 			t := s.homeTier(l, tiers)
-			if l.settled || l.view.Class.Stays || t == nil || n.tier != nil && n.tier != t || !s.staysCounted(l) {
+			if l.Settled || l.Pod.Class.Stays || t == nil || n.tier != nil && n.tier != t || !s.staysCounted(l) {
 				a.addToBin(l, n.host.base)
 				continue
 			}
@@ -50,36 +51,36 @@ func (s *localSearch) readHosts(join func(*searchNode, podLoad)) {
 }
 
 // homeTier is the tier whose pools would make nodes for the pods, nil when there is none.
-func (s *localSearch) homeTier(l podLoad, tiers map[int32]*weightTier) *weightTier {
-	at := s.a.w.catalog.heaviestTier(l.admit, l.view.Class)
+func (s *localSearch) homeTier(l capacity.PodLoad, tiers map[int32]*weightTier) *weightTier {
+	at := s.a.w.catalog.HeaviestTier(l.Admission, l.Pod.Class)
 	if at < 0 {
 		return nil
 	}
-	return tiers[s.a.w.catalog.byWeight().pools[at][0].Weight]
+	return tiers[s.a.w.catalog.ByWeight().Pools[at][0].Weight]
 }
 
 // FollowsOnHost reports whether the load's pods must be near others on the node.
-func followsOnHost(l podLoad) bool {
-	return slices.ContainsFunc(l.view.HostRules,
+func followsOnHost(l capacity.PodLoad) bool {
+	return slices.ContainsFunc(l.Pod.HostRules,
 		func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
 }
 
 // staysCounted reports whether the load's pods count for the same rules wherever else they may be: each rule over
 // domains ties them to one, and no rule counts only some of the nodes there.
-func (s *localSearch) staysCounted(l podLoad) bool {
+func (s *localSearch) staysCounted(l capacity.PodLoad) bool {
 	top := s.a.w.topology
-	for _, c := range l.view.Class.Matched {
+	for _, c := range l.Pod.Class.Matched {
 		x := &top.counters[c]
 		if x.key == podclass.LabelHost {
 			continue
 		}
-		if !slices.ContainsFunc(l.pins, func(p podclass.DomainPin) bool { return p.Key == x.key }) ||
-			x.filter != nil && !top.admitsAll(x.filter, l.admit) {
+		if !slices.ContainsFunc(l.Pins, func(p podclass.DomainPin) bool { return p.Key == x.key }) ||
+			x.filter != nil && !top.admitsAll(x.filter, l.Admission) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(l.view.DomainRules, func(r podclass.TopologyRule) bool {
-		return !slices.ContainsFunc(l.pins, func(p podclass.DomainPin) bool { return p.Key == r.Key })
+	return !slices.ContainsFunc(l.Pod.DomainRules, func(r podclass.TopologyRule) bool {
+		return !slices.ContainsFunc(l.Pins, func(p podclass.DomainPin) bool { return p.Key == r.Key })
 	})
 }
 
@@ -94,7 +95,7 @@ func (s *localSearch) rateHosts() {
 				continue
 			}
 			for _, l := range t.batches {
-				if k := fitCount(l.view.Class.Need, n.host.base.room); k > 0 && t.mayJoin(l, n) {
+				if k := capacity.FitCount(l.view.Class.Need, n.host.base.Room); k > 0 && t.mayJoin(l, n) {
 					items, most = append(items, int32(len(items))), append(most, float64(min(k, l.left)))
 					f.Need = append(f.Need, scaleNeed(l.view.Class.Need, s.prices.units)...)
 					f.Group, f.Value = append(f.Group, -1), append(f.Value, l.value)
@@ -102,7 +103,7 @@ func (s *localSearch) rateHosts() {
 			}
 		}
 		if len(items) > 0 {
-			n.scale = f.Fill(items, most, scaleNeed(n.host.base.room, s.prices.units), &lowerbound.Basis{})
+			n.scale = f.Fill(items, most, scaleNeed(n.host.base.Room, s.prices.units), &lowerbound.Basis{})
 		}
 		if n.waste = n.scale - n.podsWorth(); n.scale > 0 {
 			s.nodes = append(s.nodes, n)
@@ -117,7 +118,7 @@ func (t *weightTier) mayJoin(l *podBatch, n *searchNode) bool {
 	}
 	known := &t.onHost[l.id][n.host.index]
 	if *known == 0 {
-		if *known = -1; n.host.base.alternativeFor(l.admit) >= 0 {
+		if *known = -1; n.host.base.AlternativeFor(l.admit) >= 0 {
 			*known = 1
 		}
 	}
@@ -148,8 +149,8 @@ func (s *localSearch) refillHosts(g *priceGuide, t *weightTier, group []*searchN
 // acceptHost puts the pods on the host in place of those of this plan that were there.
 func (s *localSearch) acceptHost(x hostTakes, t *weightTier) {
 	n := x.node
-	b := n.host.base.clone()
-	b.load = slices.Clone(b.load)
+	b := n.host.base.Clone()
+	b.Load = slices.Clone(b.Load)
 	n.parts, n.tier = n.parts[:0:0], nil
 	for _, take := range x.takes {
 		s.putPods(take, b, n, t)

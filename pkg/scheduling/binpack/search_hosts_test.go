@@ -10,6 +10,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/testing/scenario"
 	"joiner.sh/pkg/testing/shortrun"
 )
@@ -91,31 +92,31 @@ func TestOrderOfInputDoesNotMatterBesideHalfEmptyNodes(t *testing.T) {
 }
 
 // checkBin tells where a bin has not the room and the counts that its pods leave it.
-func checkBin(t *testing.T, seed uint64, w *problem, i int, b *bin) {
-	if b.offer != nil {
+func checkBin(t *testing.T, seed uint64, w *problem, i int, b *capacity.Bin) {
+	if b.Offer != nil {
 		return
 	}
-	fresh := w.nodes.hosts[i].clone()
-	fresh.load = nil
+	fresh := w.nodes.Hosts[i].Clone()
+	fresh.Load = nil
 	a := w.newSolution(plainStrategy(w, newPricing(w)).strategy)
-	for _, l := range b.load {
+	for _, l := range b.Load {
 		a.addToBin(l, fresh)
 	}
-	if !slices.Equal(fresh.room, b.room) || !slices.Equal(fresh.count, b.count) || !slices.Equal(fresh.anti, b.anti) {
-		t.Errorf("seed %d: %s has room %v and counts %v, its pods leave %v and %v", seed, b.name, b.room, b.count, fresh.room, fresh.count)
+	if !slices.Equal(fresh.Room, b.Room) || !slices.Equal(fresh.Count, b.Count) || !slices.Equal(fresh.Anti, b.Anti) {
+		t.Errorf("seed %d: %s has room %v and counts %v, its pods leave %v and %v", seed, b.Name, b.Room, b.Count, fresh.Room, fresh.Count)
 	}
-	if slices.ContainsFunc(b.room, func(x int64) bool { return x < 0 }) {
-		t.Errorf("seed %d: %s has less than no room: %v", seed, b.name, b.room)
+	if slices.ContainsFunc(b.Room, func(x int64) bool { return x < 0 }) {
+		t.Errorf("seed %d: %s has less than no room: %v", seed, b.Name, b.Room)
 	}
 }
 
 func podsOnHosts(a *solution) []string {
 	var out []string
 	for _, b := range a.bins {
-		if b.offer == nil {
-			for _, l := range b.load {
-				for _, p := range l.pods {
-					out = append(out, p+" on "+b.name)
+		if b.Offer == nil {
+			for _, l := range b.Load {
+				for _, p := range l.Pods {
+					out = append(out, p+" on "+b.Name)
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package binpack
 import (
 	"slices"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -74,7 +75,7 @@ func placesMoreAlone(w *problem, best *solution, px *pricing) bool {
 // needsReservation reports whether only capacity reservations could take pods of the class, were there no others.
 func needsReservation(w *problem, k *podclass.Class) bool {
 	v := k.LastRelaxation()
-	return w.catalog.minPriceShare(v, nil) >= noPrice && w.catalog.forSome(v)
+	return w.catalog.MinPriceShare(v, nil) >= capacity.NoPrice && w.catalog.ForSome(v)
 }
 
 // takeTurns puts those of the classes asked about who had no place in the solution before those who had; false when
@@ -119,7 +120,7 @@ func dearLast(ranks map[int]int, n int) []map[int]int {
 // rankByShare ranks the classes by the price of a pod's share of a node of its own, the cheapest 0; n is how many ranks
 // there are.
 func rankByShare(w *problem) (ranks map[int]int, n int) {
-	share := func(k *podclass.Class) float64 { return w.catalog.minPriceShare(k.LastRelaxation(), nil) }
+	share := func(k *podclass.Class) float64 { return w.catalog.MinPriceShare(k.LastRelaxation(), nil) }
 	var all []float64
 	for _, k := range w.classes.List {
 		all = append(all, share(k))

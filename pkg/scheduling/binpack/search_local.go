@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -38,8 +39,8 @@ type localSearch struct {
 	fresh   int // new nodes among those that may be taken apart
 	work    int
 	made    int
-	use     spotUsage // of the plan as it is
-	ceiling int64     // of one pool of spot capacity, in millicores
+	use     capacity.SpotUsage // of the plan as it is
+	ceiling int64              // of one pool of spot capacity, in millicores
 	want    []int64
 	free    bool // of the step: new nodes need no pod of their tier's own
 	current []*podBatch
@@ -48,7 +49,7 @@ type localSearch struct {
 
 // searchNode is a node as the search sees it, a new one or one that is there.
 type searchNode struct {
-	bin   *bin
+	bin   *capacity.Bin
 	host  *searchHost // nil for a new node
 	parts []batchPart
 	tier  *weightTier
@@ -66,14 +67,14 @@ type batchPart struct {
 
 // weightTier is the pools of one weight: pods on their nodes stay on nodes of that weight.
 type weightTier struct {
-	pools   []*pool
+	pools   []*capacity.Pool
 	batches []*podBatch
-	supply  [][]string      // by batch: the pods of the step
-	offers  []*poolOffering // worth a look, cheapest first
-	own     []bool          // by batch: no heavier pool sells anything for it
-	moves   []bool          // by batch: its pods may come to hosts, and leave them
-	onHost  [][]int8        // by batch and host: 1 where its pods may be, -1 where not, once asked
-	marked  []int           // by offer: the visit that looked at it last
+	supply  [][]string           // by batch: the pods of the step
+	offers  []*capacity.Offering // worth a look, cheapest first
+	own     []bool               // by batch: no heavier pool sells anything for it
+	moves   []bool               // by batch: its pods may come to hosts, and leave them
+	onHost  [][]int8             // by batch and host: 1 where its pods may be, -1 where not, once asked
+	marked  []int                // by offer: the visit that looked at it last
 	score   []float64
 	best    [][]int32 // by batch: a few offers that suit it, once asked
 	fits    [][]int16 // by batch and offer: how many of its pods a node holds, once asked
@@ -96,8 +97,8 @@ func improveByLocalSearch(a *solution, px *pricing, most searchLimit) (work int)
 	a.prices = prices
 	bins, usage, opened := slices.Clone(a.bins), slices.Clone(a.used.pools), a.used.opened
 	s := &localSearch{a: a, prices: prices, use: a.spotUse()}
-	s.ceiling = s.use.mostInPool()
-	if s.readNodes(); !s.runSteps(most, goal) || !s.use.anyExceedsShare() {
+	s.ceiling = s.use.MostInPool()
+	if s.readNodes(); !s.runSteps(most, goal) || !s.use.AnyExceedsShare() {
 		return s.work
 	}
 	// Nodes that have to be something else than the cheapest may eat up what was saved.
@@ -114,11 +115,11 @@ func improveByLocalSearch(a *solution, px *pricing, most searchLimit) (work int)
 // there is nothing to save.
 func tellSearched(a *solution) {
 	for _, b := range a.bins {
-		if b.offer == nil {
+		if b.Offer == nil {
 			continue
 		}
-		for _, l := range b.load {
-			a.w.stages.Tell(cluster.StageSearch, l.view.Class, b.offer.model.pool.Name)
+		for _, l := range b.Load {
+			a.w.stages.Tell(cluster.StageSearch, l.Pod.Class, b.Offer.InstanceType.Pool.Name)
 		}
 	}
 }
@@ -189,9 +190,9 @@ func (s *localSearch) alikeNodes(group []*searchNode) []*searchNode {
 	return out
 }
 
-// sameContents reports whether two new nodes are alike but for the names of their pods.
+// SameContents reports whether two new nodes are alike but for the names of their pods.
 func (n *searchNode) sameContents(o *searchNode) bool {
-	return n.host == nil && n.bin.offer == o.bin.offer && len(n.parts) == len(o.parts) &&
+	return n.host == nil && n.bin.Offer == o.bin.Offer && len(n.parts) == len(o.parts) &&
 		!slices.ContainsFunc(n.parts, func(x batchPart) bool {
 			return !slices.ContainsFunc(o.parts, func(y batchPart) bool {
 				return x.batch == y.batch && len(x.pods) == len(y.pods)
@@ -209,25 +210,25 @@ func (s *localSearch) readNodes() {
 	}
 	ids := map[alike]*podBatch{}
 	tierOf := s.readTiers()
-	join := func(n *searchNode, l podLoad) {
-		id := alike{n.tier, l.view, l.admit}
+	join := func(n *searchNode, l capacity.PodLoad) {
+		id := alike{n.tier, l.Pod, l.Admission}
 		x := ids[id]
 		if x == nil {
-			x = &podBatch{id: len(n.tier.batches), view: l.view, pins: l.pins, admit: l.admit}
+			x = &podBatch{id: len(n.tier.batches), view: l.Pod, pins: l.Pins, admit: l.Admission}
 			ids[id] = x
 			n.tier.batches = append(n.tier.batches, x)
-			n.tier.moves = append(n.tier.moves, len(a.w.nodes.hosts) > 0 && s.staysCounted(l))
+			n.tier.moves = append(n.tier.moves, len(a.w.nodes.Hosts) > 0 && s.staysCounted(l))
 		}
-		x.left += len(l.pods)
-		n.parts = append(n.parts, batchPart{x, l.pods})
+		x.left += len(l.Pods)
+		n.parts = append(n.parts, batchPart{x, l.Pods})
 	}
 	for _, b := range a.bins {
-		if b.offer == nil || b.offer.Limited() || b.offer.model.pool.minValues() ||
-			slices.ContainsFunc(b.load, mustStay) {
+		if b.Offer == nil || b.Offer.Limited() || b.Offer.InstanceType.Pool.MinValues() ||
+			slices.ContainsFunc(b.Load, mustStay) {
 			continue
 		}
-		n := &searchNode{bin: b, tier: tierOf[b.offer.model.pool.Weight]}
-		for _, l := range b.load {
+		n := &searchNode{bin: b, tier: tierOf[b.Offer.InstanceType.Pool.Weight]}
+		for _, l := range b.Load {
 			join(n, l)
 		}
 		s.nodes = append(s.nodes, n)
@@ -253,14 +254,14 @@ func (s *localSearch) readNodes() {
 // readTiers finds the pools of each weight whose nodes may be taken apart.
 func (s *localSearch) readTiers() map[int32]*weightTier {
 	tierOf := map[int32]*weightTier{}
-	for _, p := range s.a.w.catalog.pools {
+	for _, p := range s.a.w.catalog.Pools {
 		t := tierOf[p.Weight]
 		if t == nil {
 			t = &weightTier{}
 			tierOf[p.Weight] = t
 			s.tiers = append(s.tiers, t)
 		}
-		if !p.minValues() {
+		if !p.MinValues() {
 			t.pools = append(t.pools, p)
 		}
 	}
@@ -273,12 +274,12 @@ func (t *weightTier) lookAtOffers(a *solution) {
 	t.best, t.fits = make([][]int32, len(t.batches)), make([][]int16, len(t.batches))
 	t.onHost = make([][]int8, len(t.batches))
 	for i := range t.onHost {
-		t.onHost[i] = make([]int8, len(a.w.nodes.hosts))
+		t.onHost[i] = make([]int8, len(a.w.nodes.Hosts))
 	}
 	for _, l := range t.batches {
-		h := a.w.catalog.heaviestTier(l.admit, l.view.Class)
+		h := a.w.catalog.HeaviestTier(l.admit, l.view.Class)
 		t.own = append(t.own, h < 0 || len(t.pools) == 0 ||
-			a.w.catalog.byWeight().pools[h][0].Weight <= t.pools[0].Weight)
+			a.w.catalog.ByWeight().Pools[h][0].Weight <= t.pools[0].Weight)
 	}
 	t.supply = make([][]string, len(t.batches))
 	t.score = make([]float64, len(t.offers))
@@ -286,8 +287,8 @@ func (t *weightTier) lookAtOffers(a *solution) {
 }
 
 // mustStay reports whether the load's pods must stay near others on the node.
-func mustStay(l podLoad) bool {
-	return l.settled || slices.ContainsFunc(l.view.HostRules,
+func mustStay(l capacity.PodLoad) bool {
+	return l.Settled || slices.ContainsFunc(l.Pod.HostRules,
 		func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
 }
 
@@ -353,9 +354,9 @@ func (n *searchNode) suitablePart(other *searchNode) float64 {
 // couldHold reports whether a pod of the batch, which is one of the other's, could be on the node, were it empty.
 func (n *searchNode) couldHold(l *podBatch, other *searchNode) bool {
 	if n.host != nil {
-		return fitCount(l.view.Class.Need, n.host.base.room) > 0 && other.tier.mayJoin(l, n)
+		return capacity.FitCount(l.view.Class.Need, n.host.base.Room) > 0 && other.tier.mayJoin(l, n)
 	}
-	return n.bin.offer.firstAlternative(l.admit) >= 0 && fitCount(l.view.Class.Need, n.bin.offer.room) > 0
+	return n.bin.Offer.FirstAlternative(l.admit) >= 0 && capacity.FitCount(l.view.Class.Need, n.bin.Offer.Room) > 0
 }
 
 // pickSeed chooses the new node that wastes most among those tried least.

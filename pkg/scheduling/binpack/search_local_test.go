@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/testing/scenario"
 	"joiner.sh/pkg/testing/shortrun"
 )
@@ -51,7 +52,7 @@ func TestSearchLooksAtOffersThatOnePodFills(t *testing.T) {
 	tier := s.tiers[0]
 	filled := 0
 	for _, i := range s.suitableOffers(tier, tier.batches[0]) {
-		if o := tier.offers[i]; dominantShare(tier.batches[0].view.Class.Need, o.room) == 1 {
+		if o := tier.offers[i]; capacity.DominantShare(tier.batches[0].view.Class.Need, o.Room) == 1 {
 			filled++
 		}
 	}

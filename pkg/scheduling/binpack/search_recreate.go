@@ -8,6 +8,7 @@ import (
 
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
@@ -25,7 +26,7 @@ const (
 
 // rebuiltNode is a new node that a step would make of another.
 type rebuiltNode struct {
-	offer *poolOffering
+	offer *capacity.Offering
 	takes []batchTake
 }
 
@@ -73,7 +74,7 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 // countNode adds a new node to what its pool and its pool of capacity have, or takes it off.
 func (s *localSearch) countNode(n *searchNode, nodes int) {
 	if n.host == nil {
-		s.countNodes(n.bin.offer, n.bin.takes, nodes)
+		s.countNodes(n.bin.Offer, n.bin.Takes, nodes)
 	}
 }
 
@@ -113,14 +114,14 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 		if !s.withinLimits(c.offer) {
 			break
 		}
-		s.countNodes(c.offer, c.offer.model.typ.Capacity, 1)
+		s.countNodes(c.offer, c.offer.InstanceType.Type.Capacity, 1)
 		now = append(now, rebuiltNode{c.offer, takes})
 		for _, x := range takes {
 			x.batch.left -= x.n
 		}
 	}
 	for _, x := range now {
-		s.countNodes(x.offer, x.offer.model.typ.Capacity, -1)
+		s.countNodes(x.offer, x.offer.InstanceType.Type.Capacity, -1)
 	}
 	if !found {
 		return nil, nil, math.Inf(1)
@@ -146,25 +147,25 @@ func (s *localSearch) shakeValues(g *priceGuide) {
 }
 
 // countNodes adds nodes of the offer to what its pool and its pool of capacity have, or takes them off.
-func (s *localSearch) countNodes(o *poolOffering, capacity resources.List, nodes int) {
-	u := &s.a.used.pools[o.model.pool.id]
-	u.nodes += int64(nodes)
+func (s *localSearch) countNodes(o *capacity.Offering, capacity resources.List, nodes int) {
+	u := &s.a.used.pools[o.InstanceType.Pool.ID]
+	u.Nodes += int64(nodes)
 	if nodes > 0 {
-		u.list = u.list.Add(capacity)
+		u.List = u.List.Add(capacity)
 	} else {
-		u.list = u.list.Sub(capacity)
+		u.List = u.List.Sub(capacity)
 	}
-	s.use.add(o.Offer, int64(nodes)*o.model.typ.Capacity.CPU, nodes)
+	s.use.Add(o.Offer, int64(nodes)*o.InstanceType.Type.Capacity.CPU, nodes)
 }
 
 // withinLimits reports whether limits and the share of a pool of spot capacity leave one more node of the offer.
-func (s *localSearch) withinLimits(o *poolOffering) bool {
-	p := o.model.pool
-	if s.a.used.exceedsLimits(p, o.model.typ.Capacity) {
+func (s *localSearch) withinLimits(o *capacity.Offering) bool {
+	p := o.InstanceType.Pool
+	if s.a.used.exceedsLimits(p, o.InstanceType.Type.Capacity) {
 		return false
 	}
-	return o.CapacityType != instancetypes.Spot || s.use.nodes < fewSpotNodes ||
-		s.use.byPool[o.Offer]+o.model.typ.Capacity.CPU <= s.ceiling
+	return o.CapacityType != instancetypes.Spot || s.use.Nodes < capacity.FewSpotNodes ||
+		s.use.ByPool[o.Offer]+o.InstanceType.Type.Capacity.CPU <= s.ceiling
 }
 
 // cheapestLastNode finds the cheapest node below the price that holds all that is left.
@@ -185,7 +186,7 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 		if a.offerCost(o) >= below {
 			return nil
 		}
-		if a.offerCost(o) < least || !atLeast(o.room, s.want) || !s.admitsBatch(o) || !s.withinLimits(o) {
+		if a.offerCost(o) < least || !capacity.AtLeast(o.Room, s.want) || !s.admitsBatch(o) || !s.withinLimits(o) {
 			continue
 		}
 		d := newDraft(a, o)
@@ -209,9 +210,9 @@ func (s *localSearch) hasAnchorPod(t *weightTier, takes []batchTake) bool {
 	return s.free || slices.ContainsFunc(takes, func(x batchTake) bool { return t.own[x.batch.id] })
 }
 
-func (s *localSearch) admitsBatch(o *poolOffering) bool {
+func (s *localSearch) admitsBatch(o *capacity.Offering) bool {
 	for _, l := range s.current {
-		if l.left > 0 && o.firstAlternative(l.admit) < 0 {
+		if l.left > 0 && o.FirstAlternative(l.admit) < 0 {
 			return false
 		}
 	}
@@ -222,18 +223,18 @@ func (s *localSearch) admitsBatch(o *poolOffering) bool {
 func (s *localSearch) acceptNodes(group []*searchNode, hosts []hostTakes, plan []rebuiltNode, t *weightTier) {
 	a := s.a
 	s.work += workPerLook * len(a.bins)
-	var gone []*bin
+	var gone []*capacity.Bin
 	for _, n := range group {
 		if n.host == nil {
 			gone = append(gone, n.bin)
 			s.countNode(n, -1)
 		}
 	}
-	a.bins = slices.DeleteFunc(a.bins, func(b *bin) bool { return slices.Contains(gone, b) })
+	a.bins = slices.DeleteFunc(a.bins, func(b *capacity.Bin) bool { return slices.Contains(gone, b) })
 	s.nodes = slices.DeleteFunc(s.nodes, func(n *searchNode) bool { return slices.Contains(gone, n.bin) })
 	for _, o := range plan {
-		b := a.newBin(o.offer, o.offer.model.typ.Capacity)
-		b.name = fmt.Sprintf("again-%05d", s.made)
+		b := a.newBin(o.offer, o.offer.InstanceType.Type.Capacity)
+		b.Name = fmt.Sprintf("again-%05d", s.made)
 		s.made++
 		n := &searchNode{bin: b, tier: t, cost: a.offerCost(o.offer)}
 		for _, x := range o.takes {
@@ -242,7 +243,7 @@ func (s *localSearch) acceptNodes(group []*searchNode, hosts []hostTakes, plan [
 		n.scale, n.waste = n.cost, n.cost-n.podsWorth()
 		a.bins = append(a.bins, b)
 		s.nodes = append(s.nodes, n)
-		s.countNodes(o.offer, b.takes, 1)
+		s.countNodes(o.offer, b.Takes, 1)
 	}
 	for _, x := range hosts {
 		s.acceptHost(x, t)
@@ -252,15 +253,16 @@ func (s *localSearch) acceptNodes(group []*searchNode, hosts []hostTakes, plan [
 }
 
 // putPods puts pods of the step's into the bin, which is that of the node.
-func (s *localSearch) putPods(x batchTake, b *bin, n *searchNode, t *weightTier) {
+func (s *localSearch) putPods(x batchTake, b *capacity.Bin, n *searchNode, t *weightTier) {
 	pods := slices.Clone(t.supply[x.batch.id][:x.n])
 	t.supply[x.batch.id] = t.supply[x.batch.id][x.n:]
-	s.a.addToBin(podLoad{view: x.batch.view, pins: x.batch.pins, admit: x.batch.admit, alt: x.alt, pods: pods}, b)
+	s.a.addToBin(capacity.PodLoad{Pod: x.batch.view, Pins: x.batch.pins, Admission: x.batch.admit, Alt: x.alt,
+		Pods: pods}, b)
 	n.parts = append(n.parts, batchPart{x.batch, pods})
 }
 
 // offersFor are the offers that suit any of the current batches, with their places among those of the tier.
-func (s *localSearch) offersFor(t *weightTier) (list []int32, out []*poolOffering) {
+func (s *localSearch) offersFor(t *weightTier) (list []int32, out []*capacity.Offering) {
 	for _, l := range s.current {
 		if t.best[l.id] == nil {
 			t.best[l.id] = s.suitableOffers(t, l)
@@ -273,7 +275,7 @@ func (s *localSearch) offersFor(t *weightTier) (list []int32, out []*poolOfferin
 		}
 	}
 	slices.Sort(list)
-	out = make([]*poolOffering, len(list))
+	out = make([]*capacity.Offering, len(list))
 	for i, x := range list {
 		out[i] = t.offers[x]
 	}
@@ -287,11 +289,11 @@ func (s *localSearch) suitableOffers(t *weightTier, l *podBatch) []int32 {
 	var good, cheap bestScores
 	t.fits[l.id] = make([]int16, len(t.offers))
 	for i, o := range t.offers {
-		if o.firstAlternative(l.admit) < 0 {
+		if o.FirstAlternative(l.admit) < 0 {
 			continue
 		}
-		t.fits[l.id][i] = int16(min(math.MaxInt16, fitCount(need, o.room)))
-		part := dominantShare(need, o.room)
+		t.fits[l.id][i] = int16(min(math.MaxInt16, capacity.FitCount(need, o.Room)))
+		part := capacity.DominantShare(need, o.Room)
 		if part > 1 {
 			continue
 		}
@@ -305,23 +307,23 @@ func (s *localSearch) suitableOffers(t *weightTier, l *podBatch) []int32 {
 }
 
 // offerScore is what the offer costs for the worth of its best fill.
-func (s *localSearch) offerScore(t *weightTier, o *poolOffering) float64 {
+func (s *localSearch) offerScore(t *weightTier, o *capacity.Offering) float64 {
 	p := s.prices
-	if fill := p.fill[o.model]; fill > 0 {
+	if fill := p.fill[o.InstanceType]; fill > 0 {
 		return s.a.offerCost(o) / fill
 	}
 	f := lowerbound.NewFiller(len(s.a.w.dims), nil)
 	var items []int32
 	var most []float64
 	for _, l := range t.batches {
-		if n := fitCount(l.view.Class.Need, o.room); n > 0 && o.firstAlternative(l.admit) >= 0 {
+		if n := capacity.FitCount(l.view.Class.Need, o.Room); n > 0 && o.FirstAlternative(l.admit) >= 0 {
 			items, most = append(items, int32(len(items))), append(most, float64(n))
 			f.Need = append(f.Need, scaleNeed(l.view.Class.Need, p.units)...)
 			f.Group = append(f.Group, -1)
 			f.Value = append(f.Value, l.value)
 		}
 	}
-	return s.a.offerCost(o) / max(1e-12, f.Fill(items, most, scaleNeed(o.room, p.units), &lowerbound.Basis{}))
+	return s.a.offerCost(o) / max(1e-12, f.Fill(items, most, scaleNeed(o.Room, p.units), &lowerbound.Basis{}))
 }
 
 // bestScores is the few that have the lowest scores, the first among equals.

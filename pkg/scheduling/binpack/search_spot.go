@@ -8,8 +8,8 @@ const ()
 func capacityTypePrice(a *solution, capacityType string) float64 {
 	sum := 0.0
 	for _, b := range a.bins {
-		if b.offer != nil && b.offer.CapacityType == capacityType {
-			sum += b.offer.Price
+		if b.Offer != nil && b.Offer.CapacityType == capacityType {
+			sum += b.Offer.Price
 		}
 	}
 	return sum
@@ -20,10 +20,10 @@ func capacityTypePrice(a *solution, capacityType string) float64 {
 // as many of them on spot; else diversifyLaunches finds other zones and types for the nodes that there are.
 func diversifySpot(w *problem, a *solution, st pricedStrategy) *solution {
 	use := a.spotUse()
-	if !use.anyExceedsShare() {
+	if !use.AnyExceedsShare() {
 		return a
 	}
-	st.guide, st.caps, st.spotCeiling = a.strategy.guide, a.strategy.caps, use.mostInPool()
+	st.guide, st.caps, st.spotCeiling = a.strategy.guide, a.strategy.caps, use.MostInPool()
 	again := w.pack(st.strategy)
 	again.used.spotCeiling = 0
 	if again.waiting() > a.waiting() ||

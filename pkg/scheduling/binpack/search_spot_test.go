@@ -5,6 +5,7 @@ import (
 
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/testing/scenario"
 	"joiner.sh/pkg/testing/shortrun"
 )
@@ -52,7 +53,7 @@ func TestSpotIsNotAllInOnePlace(t *testing.T) {
 		}
 		for _, l := range p.Launches {
 			zones, _ := l.Requirements.Get(instancetypes.LabelZone)
-			if len(l.Types) < defaultSpotTypes || len(zones.Values) < 2 {
+			if len(l.Types) < capacity.DefaultSpotTypes || len(zones.Values) < 2 {
 				t.Errorf("limit %v: %s names %d types in %v", c.limit, l, len(l.Types), zones.Values)
 			}
 		}
@@ -80,7 +81,7 @@ func TestSpotShareIsSoft(t *testing.T) {
 			t.Errorf("seed %d: %d pods unplaced, %d without the limit", seed, len(p.Unplaced), len(free.Unplaced))
 		}
 		before, nodes := spotShares(free, w.Types)
-		if after, _ := spotShares(p, w.Types); nodes > fewSpotNodes && after < before {
+		if after, _ := spotShares(p, w.Types); nodes > capacity.FewSpotNodes && after < before {
 			bitten++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -15,7 +16,7 @@ import (
 type solution struct {
 	w        *problem
 	strategy strategy
-	bins     []*bin
+	bins     []*capacity.Bin
 	rest     [][]string // by class: the pods without a place
 	used     usage
 	tally    domainCounts
@@ -39,8 +40,8 @@ func (w *problem) newSolution(st strategy) *solution {
 	for i, k := range w.classes.List {
 		a.rest[i], a.blocked[i] = k.Pods, map[string]bool{}
 	}
-	for _, b := range w.nodes.hosts {
-		a.bins = append(a.bins, b.clone())
+	for _, b := range w.nodes.Hosts {
+		a.bins = append(a.bins, b.Clone())
 	}
 	return a
 }
@@ -86,19 +87,19 @@ func (a *solution) isShort() bool {
 
 // couldHold reports whether some pool or host could take a pod of the class, were there no others.
 func couldHold(w *problem, k *podclass.Class) bool {
-	return w.catalog.forSome(k.LastRelaxation()) || slices.ContainsFunc(w.nodes.hosts, func(b *bin) bool {
-		return fitCount(k.Need, b.room) > 0 && b.alternativeFor(k.LastRelaxation().Admission) >= 0
+	return w.catalog.ForSome(k.LastRelaxation()) || slices.ContainsFunc(w.nodes.Hosts, func(b *capacity.Bin) bool {
+		return capacity.FitCount(k.Need, b.Room) > 0 && b.AlternativeFor(k.LastRelaxation().Admission) >= 0
 	})
 }
 
 // mayBeLimited reports whether limits, of pools or of the pass, may have kept it from making nodes.
 func (a *solution) mayBeLimited() bool {
 	return a.used.claimsUsedUp() ||
-		slices.ContainsFunc(a.w.catalog.pools, func(p *pool) bool { return len(p.Limited) > 0 })
+		slices.ContainsFunc(a.w.catalog.Pools, func(p *capacity.Pool) bool { return len(p.Limited) > 0 })
 }
 
 // offerCost is the price of the offer with what any node costs.
-func (a *solution) offerCost(o *poolOffering) float64 { return o.Price + a.strategy.nodeCost }
+func (a *solution) offerCost(o *capacity.Offering) float64 { return o.Price + a.strategy.nodeCost }
 
 // totalCost is the price of the new nodes with what any node costs.
 func (a *solution) totalCost() float64 {
@@ -108,13 +109,13 @@ func (a *solution) totalCost() float64 {
 // newNodePrice is what the new nodes cost, each as the cheapest offer that holds what is on it.
 func (a *solution) newNodePrice() float64 {
 	sum := 0.0
-	var last *bin
+	var last *capacity.Bin
 	for _, b := range a.bins {
-		if b.offer == nil {
+		if b.Offer == nil {
 			continue
 		}
-		if b.paid == 0 && last != nil && b.sameContents(last) {
-			b.paid = last.paid
+		if b.Paid == 0 && last != nil && b.SameContents(last) {
+			b.Paid = last.Paid
 		}
 		sum += a.priceOf(b)
 		last = b
@@ -123,52 +124,52 @@ func (a *solution) newNodePrice() float64 {
 }
 
 // priceOf is what the new node costs as the cheapest offer of its pool that holds what is on it.
-func (a *solution) priceOf(b *bin) float64 {
-	if b.paid > 0 {
-		return b.paid
+func (a *solution) priceOf(b *capacity.Bin) float64 {
+	if b.Paid > 0 {
+		return b.Paid
 	}
 	used := make([]int64, len(a.w.dims))
 	ports := false
-	for _, l := range b.load {
-		ports = ports || len(l.view.Class.Pod.HostPorts) > 0
-		for i, x := range l.view.Class.Need {
-			used[i] += x * int64(len(l.pods))
+	for _, l := range b.Load {
+		ports = ports || len(l.Pod.Class.Pod.HostPorts) > 0
+		for i, x := range l.Pod.Class.Need {
+			used[i] += x * int64(len(l.Pods))
 		}
 	}
-	addSharedVolumes(a.w.dims, used, b.load)
-	price := b.offer.Price
-	for _, o := range b.offer.model.pool.sale { // cheapest first
+	capacity.AddSharedVolumes(a.w.dims, used, b.Load)
+	price := b.Offer.Price
+	for _, o := range b.Offer.InstanceType.Pool.Sale { // cheapest first
 		if ports || o.Price >= price {
 			break
 		}
-		if atLeast(o.room, used) && loadsAllowed(b.load, o) {
+		if capacity.AtLeast(o.Room, used) && capacity.LoadsAllowed(b.Load, o) {
 			price = o.Price
 		}
 	}
-	b.paid = price
+	b.Paid = price
 	return price
 }
 
 // usage is what a solution uses of what there is a limit for.
 type usage struct {
-	pools  []poolUsage      // by pool
-	slots  map[string]int64 // left in capacity reservations and commitments, by their ids
-	opened int              // new nodes
-	most   int              // of them in one pass, 0 for no limit
+	pools  []capacity.PoolUsage // by pool
+	slots  map[string]int64     // left in capacity reservations and commitments, by their ids
+	opened int                  // new nodes
+	most   int                  // of them in one pass, 0 for no limit
 
 	spotCeiling int64 // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
-	spot        spotUsage
+	spot        capacity.SpotUsage
 }
 
 // standingUsage is what nodes use that exist or are on their way.
 func (w *problem) standingUsage(spotCeiling int64) usage {
-	u := usage{slots: w.catalog.reservationSlots(w.all, w.committed), most: w.s.Rules.MaxClaims,
+	u := usage{slots: w.catalog.ReservationSlots(w.all, w.committed), most: w.s.Rules.MaxClaims,
 		spotCeiling: spotCeiling}
-	for _, p := range w.catalog.pools {
-		u.pools = append(u.pools, p.used)
+	for _, p := range w.catalog.Pools {
+		u.pools = append(u.pools, p.Used)
 	}
 	if spotCeiling > 0 {
-		u.spot = w.nodes.standingSpot()
+		u.spot = w.nodes.StandingSpot()
 	}
 	return u
 }
@@ -177,28 +178,28 @@ func (w *problem) standingUsage(spotCeiling int64) usage {
 func (u *usage) claimsUsedUp() bool { return u.most != 0 && u.opened >= u.most }
 
 // exceedsLimits reports whether one more node of this capacity would break a limit of the pool.
-func (u *usage) exceedsLimits(p *pool, capacity resources.List) bool {
-	return len(p.exceededLimits(u.pools[p.id], capacity)) > 0
+func (u *usage) exceedsLimits(p *capacity.Pool, capacity resources.List) bool {
+	return len(p.ExceededLimits(u.pools[p.ID], capacity)) > 0
 }
 
 // spotAllowance is how many more nodes of the offer, of at most so many, its reservation or commitment and the ceiling
 // leave.
-func (u *usage) spotAllowance(o *poolOffering, most int) int {
-	if id, amount := o.slot(); amount > 0 {
+func (u *usage) spotAllowance(o *capacity.Offering, most int) int {
+	if id, amount := o.Slot(); amount > 0 {
 		most = int(min(int64(most), max(0, u.slots[id])/amount))
 	}
-	cpu := o.model.typ.Capacity.CPU
+	cpu := o.InstanceType.Type.Capacity.CPU
 	if u.spotCeiling == 0 || o.CapacityType != instancetypes.Spot || cpu <= 0 {
 		return most
 	}
-	return int(min(int64(most), max(0, u.spotCeiling-u.spot.byPool[o.Offer])/cpu))
+	return int(min(int64(most), max(0, u.spotCeiling-u.spot.ByPool[o.Offer])/cpu))
 }
 
 // overLimitInPart names the limits that leave out some of the pool's types.
-func (u *usage) overLimitInPart(p *pool) string {
+func (u *usage) overLimitInPart(p *capacity.Pool) string {
 	broken := map[string]bool{}
-	for _, m := range p.forSale {
-		for _, name := range p.exceededLimits(u.pools[p.id], m.typ.Capacity) {
+	for _, m := range p.ForSale {
+		for _, name := range p.ExceededLimits(u.pools[p.ID], m.Type.Capacity) {
 			broken[name] = true
 		}
 	}
@@ -206,24 +207,24 @@ func (u *usage) overLimitInPart(p *pool) string {
 }
 
 // limitTexts tells for each of the limits what it is and how much is used.
-func (u *usage) limitTexts(p *pool, broken map[string]bool) string {
+func (u *usage) limitTexts(p *capacity.Pool, broken map[string]bool) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
-		used := u.pools[p.id].list.Get(name)
+		used := u.pools[p.ID].List.Get(name)
 		if name == string(api.LimitNodes) {
-			used = u.pools[p.id].nodes
+			used = u.pools[p.ID].Nodes
 		}
-		parts = append(parts, overText(p, name, used))
+		parts = append(parts, capacity.OverText(p, name, used))
 	}
 	return strings.Join(parts, " and ")
 }
 
 // spotUse is the spot capacity once the solution's new nodes are there, each as the offer it was opened with.
-func (a *solution) spotUse() spotUsage {
-	u := a.w.nodes.standingSpot()
+func (a *solution) spotUse() capacity.SpotUsage {
+	u := a.w.nodes.StandingSpot()
 	for _, b := range a.bins {
-		if b.offer != nil {
-			u.add(b.offer.Offer, b.offer.model.typ.Capacity.CPU, 1)
+		if b.Offer != nil {
+			u.Add(b.Offer.Offer, b.Offer.InstanceType.Type.Capacity.CPU, 1)
 		}
 	}
 	return u

@@ -8,6 +8,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/capacity"
 )
 
 // This file is the whole search, from the top: which strategies are tried, what each does again, and what is kept.
@@ -48,7 +49,7 @@ func solveProblem(w *problem) plan.Plan {
 		best, _ = improvePlan(w, best, st, math.MaxInt)
 	}
 	pw := &planWriter{a: best}
-	out := plan.Plan{Skipped: w.catalog.skipped, Oversized: w.catalog.oversizedDaemons(),
+	out := plan.Plan{Skipped: w.catalog.Skipped, Oversized: w.catalog.OversizedDaemons(),
 		Unplaced: w.classes.Unmodelled, Launches: pw.planLaunches()}
 	out.LowerBoundUSD = px.lowerBound(best)
 	out.Existing = pw.existingPlacements()
@@ -96,7 +97,7 @@ func packByPrices(w *problem, st pricedStrategy) *solution {
 // on hosts, and nothing to save where no node is new.
 func withHostsByPrices(w *problem, best *solution, st pricedStrategy) (*solution, pricedStrategy) {
 	if best.used.opened == 0 || w.s.Rules.PackingIterations == cluster.NoIterations ||
-		!slices.ContainsFunc(best.bins, (*bin).hasGuests) {
+		!slices.ContainsFunc(best.bins, (*capacity.Bin).HasGuests) {
 		return best, st
 	}
 	st = st.pricedBy(st.pricing.besideHosts(best))

@@ -46,7 +46,7 @@ type workBudget struct {
 func newBudget(a *solution, px *pricing) *workBudget {
 	w, hosts := a.w, 0
 	for _, b := range a.bins {
-		if b.hasGuests() {
+		if b.HasGuests() {
 			hosts++
 		}
 	}
@@ -93,11 +93,11 @@ func kindsOnNewNodes(p podPrices, a *solution) int {
 	}
 	kinds := map[kind]bool{}
 	for _, b := range a.bins {
-		if b.offer == nil {
+		if b.Offer == nil {
 			continue
 		}
-		for _, l := range b.load {
-			kinds[kind{p.classOf(l.view.Class, l.pins), l.admit}] = true
+		for _, l := range b.Load {
+			kinds[kind{p.classOf(l.Pod.Class, l.Pins), l.Admission}] = true
 		}
 	}
 	return len(kinds)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -13,7 +14,7 @@ import (
 type domainChoice struct {
 	key   string
 	rules []podclass.TopologyRule
-	open  []float64 // the price in each domain, noPrice where the pods cannot go
+	open  []float64 // the price in each domain, NoPrice where the pods cannot go
 	home  []int     // the weights whose pools sell nodes there, 0 for the heaviest
 	room  []int     // how many pods the hosts of each domain could take
 	most  []int     // how many pods can go there, no limit where new nodes are for sale in any number
@@ -34,14 +35,14 @@ func (dd *domainDivision) choiceOf(l *podBatch, key string, rules []podclass.Top
 	for d, name := range names {
 		pins := append(slices.Clone(l.pins), podclass.DomainPin{Key: key, Domain: name})
 		c.most[d] = math.MaxInt
-		if c.open[d] = dd.pk.minPriceToReach(l.view, pins); c.open[d] >= noPrice {
+		if c.open[d] = dd.pk.minPriceToReach(l.view, pins); c.open[d] >= capacity.NoPrice {
 			continue
 		}
-		c.home[d] = dd.a.w.catalog.homeIn(l.view, pins)
+		c.home[d] = dd.a.w.catalog.HomeIn(l.view, pins)
 		if key == instancetypes.LabelTenancy && name == instancetypes.TenancyDedicated {
 			c.open[d] += dedicatedUSD
 		}
-		if dd.a.w.catalog.minPriceShare(l.view, pins) < noPrice {
+		if dd.a.w.catalog.MinPriceShare(l.view, pins) < capacity.NoPrice {
 			continue
 		}
 		if slots := dd.pk.slotsFor(l.view, pins); slots > 0 {
@@ -54,7 +55,7 @@ func (dd *domainDivision) choiceOf(l *podBatch, key string, rules []podclass.Top
 // openCount is in how many domains the pods can be.
 func (c domainChoice) openCount() (n int) {
 	for _, price := range c.open {
-		if price < noPrice {
+		if price < capacity.NoPrice {
 			n++
 		}
 	}
@@ -66,17 +67,17 @@ func (c domainChoice) openCount() (n int) {
 func (dd *domainDivision) roomIn(l *podBatch, key string) []int {
 	out := make([]int, len(dd.top.domains[key]))
 	for _, b := range dd.a.bins {
-		if b.offer != nil {
+		if b.Offer != nil {
 			continue
 		}
-		d, ok := dd.top.domainIDs[key][b.domainOf(key)]
+		d, ok := dd.top.domainIDs[key][b.DomainOf(key)]
 		if !ok || out[d] >= l.left {
 			continue
 		}
-		n := fitCount(l.view.Class.Need, b.room)
+		n := capacity.FitCount(l.view.Class.Need, b.Room)
 		if n == 0 || slices.ContainsFunc(l.pins,
-			func(p podclass.DomainPin) bool { return b.domainOf(p.Key) != p.Domain }) ||
-			b.alternativeFor(l.view.Admission) < 0 {
+			func(p podclass.DomainPin) bool { return b.DomainOf(p.Key) != p.Domain }) ||
+			b.AlternativeFor(l.view.Admission) < 0 {
 			continue
 		}
 		out[d] = min(out[d]+min(n, dd.top.maxPodsByHostRules(l.view, dd.a.siteOf(b))), l.left)
@@ -98,7 +99,7 @@ func (dd *domainDivision) chooseDomain(v *podclass.RelaxedPod, c domainChoice) i
 	for d, price := range c.open {
 		p := classDomain{v.Class.ID, c.key, dd.top.domains[c.key][d]}
 		most := dd.limitPods(p, c.most[d])
-		if price >= noPrice || most <= 0 || !dd.rulesAllowDomain(v, c, d) {
+		if price >= capacity.NoPrice || most <= 0 || !dd.rulesAllowDomain(v, c, d) {
 			continue
 		}
 		s := domainScore{home: c.home[d], crowd: dd.podCount(v, c, d), price: price}
@@ -251,13 +252,13 @@ func (dd *domainDivision) podCount(v *podclass.RelaxedPod, c domainChoice, d int
 func (pk *packing) minPriceToReach(v *podclass.RelaxedPod, pins []podclass.DomainPin) float64 {
 	adm := pk.a.w.admissions.PinnedAdmission(v.Admission, pins)
 	if len(adm.Alternatives) == 0 {
-		return noPrice
+		return capacity.NoPrice
 	}
-	if price := pk.a.w.catalog.minPriceShare(v, pins); price < noPrice && !pk.roomOnly {
+	if price := pk.a.w.catalog.MinPriceShare(v, pins); price < capacity.NoPrice && !pk.roomOnly {
 		return price
 	}
 	for _, b := range pk.a.bins {
-		if b.offer == nil && fitCount(v.Class.Need, b.room) > 0 && b.alternativeFor(adm) >= 0 &&
+		if b.Offer == nil && capacity.FitCount(v.Class.Need, b.Room) > 0 && b.AlternativeFor(adm) >= 0 &&
 			pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)) > 0 {
 			return 0
 		}
@@ -265,7 +266,7 @@ func (pk *packing) minPriceToReach(v *podclass.RelaxedPod, pins []podclass.Domai
 	if pk.slotsFor(v, pins) > 0 {
 		return 0
 	}
-	return noPrice
+	return capacity.NoPrice
 }
 
 // slotsFor is how many pods of the view, were they alone, the capacity reservations could take where the pins tie them:
@@ -280,15 +281,15 @@ func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) i
 		each = pk.a.w.topology.maxPodsByHostRules(v, hostSite{count: noneLeft, anti: noneLeft, total: pk.a.total})
 	}
 	byID := map[string]int{} // several pools may use the same reservation
-	for _, p := range pk.a.w.catalog.pools {
-		if !p.mayBeOneType {
+	for _, p := range pk.a.w.catalog.Pools {
+		if !p.MayBeOneType {
 			continue
 		}
-		for _, o := range p.reserved {
-			if nodes := pk.a.used.spotAllowance(o, math.MaxInt32); nodes > 0 && o.firstAlternative(adm) >= 0 &&
-				!pk.a.used.exceedsLimits(p, o.model.typ.Capacity) {
+		for _, o := range p.Reserved {
+			if nodes := pk.a.used.spotAllowance(o, math.MaxInt32); nodes > 0 && o.FirstAlternative(adm) >= 0 &&
+				!pk.a.used.exceedsLimits(p, o.InstanceType.Type.Capacity) {
 				byID[o.Reservation.ID] = max(byID[o.Reservation.ID],
-					min(nodes*min(each, fitCount(v.Class.Need, o.room)), math.MaxInt32))
+					min(nodes*min(each, capacity.FitCount(v.Class.Need, o.Room)), math.MaxInt32))
 			}
 		}
 	}
@@ -297,8 +298,8 @@ func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) i
 		n += pods
 	}
 	for _, b := range pk.a.bins {
-		if b.offer != nil && b.offer.Reservation != nil && b.offer.firstAlternative(adm) >= 0 {
-			n += min(fitCount(v.Class.Need, b.room), pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)))
+		if b.Offer != nil && b.Offer.Reservation != nil && b.Offer.FirstAlternative(adm) >= 0 {
+			n += min(capacity.FitCount(v.Class.Need, b.Room), pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)))
 		}
 	}
 	return n

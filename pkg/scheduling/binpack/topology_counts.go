@@ -5,6 +5,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/topology"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -13,8 +14,8 @@ type topologyCounts struct {
 	s          *cluster.Snapshot
 	classes    *podclass.Classes
 	admissions *podclass.Admissions
-	catalog    *catalog
-	nodes      *existingNodes
+	catalog    *capacity.Catalog
+	nodes      *capacity.ExistingNodes
 
 	counters   []podCounter
 	counterIDs map[string]int
@@ -24,7 +25,7 @@ type topologyCounts struct {
 	total      []int // by counter of hostnames: pods anywhere
 
 	identities *podclass.IdentityCache
-	eligible   map[filteredKey][]bool          // see eligibleDomains
+	eligible   map[capacity.FilteredKey][]bool // see eligibleDomains
 	filters    map[[2]*podclass.Admission]bool // see admitsAll
 
 	away map[awayTerm]awayVerdict // see judgeAwayTerms
@@ -45,10 +46,11 @@ type podCounter struct {
 	avoided bool // some required anti-affinity over domains keeps away from it
 }
 
-func newTopologyCounts(nodes *existingNodes, classes *podclass.Classes, as *podclass.Admissions,
+// newTopologyCounts counts nothing yet: readRules does.
+func newTopologyCounts(nodes *capacity.ExistingNodes, classes *podclass.Classes, as *podclass.Admissions,
 	identities *podclass.IdentityCache) *topologyCounts {
-	return &topologyCounts{s: nodes.s, classes: classes, admissions: as, catalog: nodes.catalog, nodes: nodes,
-		identities: identities, counterIDs: map[string]int{}, eligible: map[filteredKey][]bool{},
+	return &topologyCounts{s: nodes.S, classes: classes, admissions: as, catalog: nodes.Catalog, nodes: nodes,
+		identities: identities, counterIDs: map[string]int{}, eligible: map[capacity.FilteredKey][]bool{},
 		domains: map[string][]string{}, domainIDs: map[string]map[string]int{}}
 }
 
@@ -62,7 +64,7 @@ func (top *topologyCounts) readRules(stages podclass.StageTeller) {
 			k.Views = append(k.Views, top.relaxedPodFor(k, x))
 		}
 	}
-	top.nodes.findHosts(top.classes.Waiting)
+	top.nodes.FindHosts(top.classes.Waiting)
 	top.countRunningPods()
 	top.dropCircles()
 }
@@ -71,9 +73,9 @@ func (top *topologyCounts) readRules(stages podclass.StageTeller) {
 func (top *topologyCounts) findKeys() {
 	top.judgeAwayTerms()
 	for key := range top.countedKeys() { // each key on its own, so the order does not matter
-		sold := top.catalog.sold.domainsOf(key, top.catalog.offers)
+		sold := top.catalog.Sold.DomainsOf(key, top.catalog.Offers)
 		all := slices.Clone(sold)
-		for _, h := range top.nodes.all {
+		for _, h := range top.nodes.All {
 			if v, ok := h.Labels()[key]; ok {
 				if _, known := slices.BinarySearch(sold, v); !known {
 					all = append(all, v)
@@ -129,7 +131,7 @@ func (top *topologyCounts) counterIndex(key string, g topology.Group, filter *po
 // runningPod is a pod that stays where it is.
 type runningPod struct {
 	pod  *cluster.Pod
-	on   *bin
+	on   *capacity.Bin
 	anti []int // by term of its anti-affinity: the counter
 }
 
@@ -139,8 +141,8 @@ func (top *topologyCounts) countRunningPods() {
 	running := top.runningPods()
 	top.tally = newTally(top)
 	top.total = make([]int, len(top.counters))
-	for _, h := range top.nodes.hosts {
-		h.count, h.anti = make([]int, len(top.counters)), make([]int, len(top.counters))
+	for _, h := range top.nodes.Hosts {
+		h.Count, h.Anti = make([]int, len(top.counters)), make([]int, len(top.counters))
 	}
 	known := map[string][]int{}
 	for _, x := range running {
@@ -157,13 +159,13 @@ func (top *topologyCounts) countRunningPods() {
 
 // runningPods lists the pods that stay on their nodes.
 func (top *topologyCounts) runningPods() []runningPod {
-	byName := map[string]*bin{}
-	for _, h := range top.nodes.hosts {
-		byName[h.name] = h
+	byName := map[string]*capacity.Bin{}
+	for _, h := range top.nodes.Hosts {
+		byName[h.Name] = h
 	}
-	for _, h := range top.nodes.all {
+	for _, h := range top.nodes.All {
 		if h.Node != nil && byName[h.Node.Name] == nil {
-			byName[h.Node.Name] = top.nodes.hostBin(h, nil)
+			byName[h.Node.Name] = top.nodes.HostBin(h, nil)
 		}
 	}
 	all := make([]runningPod, 0, len(top.s.Pods))
@@ -177,7 +179,7 @@ func (top *topologyCounts) runningPods() []runningPod {
 		for _, t := range p.AntiAffinity {
 			is := top.away[awayTermOf(p, t)]
 			if is.skipped { // whom it keeps away is not known
-				on.room = make([]int64, len(on.room))
+				on.Room = make([]int64, len(on.Room))
 			}
 			if !is.keeps {
 				continue
@@ -210,27 +212,27 @@ func (top *topologyCounts) matched(p *cluster.Pod, known map[string][]int) []int
 func (top *topologyCounts) mayCount(k *podclass.Class, counter int) bool {
 	filter, admit := top.counters[counter].filter, k.LastRelaxation().Admission
 	return filter == nil || filter == admit ||
-		slices.ContainsFunc(top.catalog.offers, func(o *poolOffering) bool {
-			return o.firstAlternative(filter) >= 0 && o.firstAlternative(admit) >= 0
+		slices.ContainsFunc(top.catalog.Offers, func(o *capacity.Offering) bool {
+			return o.FirstAlternative(filter) >= 0 && o.FirstAlternative(admit) >= 0
 		}) ||
-		slices.ContainsFunc(top.nodes.hosts,
-			func(b *bin) bool { return b.alternativeFor(filter) >= 0 && b.alternativeFor(admit) >= 0 })
+		slices.ContainsFunc(top.nodes.Hosts,
+			func(b *capacity.Bin) bool { return b.AlternativeFor(filter) >= 0 && b.AlternativeFor(admit) >= 0 })
 }
 
 // countsOn reports whether the counter counts pods on the bin, as far as its offer tells of a new one.
-func (top *topologyCounts) countsOn(counter int, b *bin) bool {
+func (top *topologyCounts) countsOn(counter int, b *capacity.Bin) bool {
 	filter := top.counters[counter].filter
 	switch {
 	case filter == nil:
 		return true
-	case b.offer != nil:
-		return b.offer.firstAlternative(filter) >= 0
+	case b.Offer != nil:
+		return b.Offer.FirstAlternative(filter) >= 0
 	}
-	return b.alternativeFor(filter) >= 0
+	return b.AlternativeFor(filter) >= 0
 }
 
 // countPod counts one pod that stays on the host: for the counters that select it, and for those of whom it keeps away.
-func (top *topologyCounts) countPod(on *bin, matched, anti []int) {
+func (top *topologyCounts) countPod(on *capacity.Bin, matched, anti []int) {
 	for _, i := range matched {
 		c := top.counters[i]
 		if !top.countsOn(i, on) {
@@ -238,18 +240,18 @@ func (top *topologyCounts) countPod(on *bin, matched, anti []int) {
 		}
 		if c.key == podclass.LabelHost {
 			top.total[i]++
-			if on.count != nil {
-				on.count[i]++
+			if on.Count != nil {
+				on.Count[i]++
 			}
-		} else if d, ok := top.domainIDs[c.key][on.domainOf(c.key)]; ok {
+		} else if d, ok := top.domainIDs[c.key][on.DomainOf(c.key)]; ok {
 			top.tally.count[i][d]++
 		}
 	}
 	for _, i := range anti {
 		key := top.counters[i].key
-		if key == podclass.LabelHost && on.count != nil {
-			on.anti[i]++
-		} else if d, ok := top.domainIDs[key][on.domainOf(key)]; ok {
+		if key == podclass.LabelHost && on.Count != nil {
+			on.Anti[i]++
+		} else if d, ok := top.domainIDs[key][on.DomainOf(key)]; ok {
 			top.tally.anti[i][d]++
 		}
 	}
@@ -270,13 +272,13 @@ func (top *topologyCounts) hasPendingMatch(r podclass.TopologyRule) bool {
 }
 
 // mayLand are the domains in which a claim may end that has none yet.
-func (top *topologyCounts) mayLand(b *bin, key string) []int {
-	if b.offer != nil || b.exact {
+func (top *topologyCounts) mayLand(b *capacity.Bin, key string) []int {
+	if b.Offer != nil || b.Exact {
 		return nil
 	}
 	var out []int
 	for d, name := range top.domains[key] {
-		if b.known.Has(key, name) {
+		if b.Known.Has(key, name) {
 			out = append(out, d)
 		}
 	}
@@ -309,6 +311,7 @@ func (t domainCounts) become(o domainCounts) {
 	}
 }
 
+// clone is a copy that may be changed.
 func (t domainCounts) clone() domainCounts {
 	each := func(list [][]int) [][]int {
 		out := make([][]int, len(list))
@@ -320,6 +323,7 @@ func (t domainCounts) clone() domainCounts {
 	return domainCounts{each(t.count), each(t.may), each(t.anti), each(t.even)}
 }
 
+// sumCounts is the sum over all domains.
 func sumCounts(list []int) int {
 	n := 0
 	for _, x := range list {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -21,7 +22,7 @@ type podBatch struct {
 	value float64 // what one pod is worth, USD per hour
 	least float64 // the lowest price per pod on any node that admits it, USD per hour
 
-	refused []*pool // whose minValues the types that hold one of its pods do not meet
+	refused []*capacity.Pool // whose MinValues the types that hold one of its pods do not meet
 }
 
 // domainDivision gives waiting pods the domains in which they are to be packed.
@@ -214,7 +215,7 @@ func (dd *domainDivision) affinityPodsInDomain(r podclass.TopologyRule, c domain
 		tied = tied || slices.Contains(dd.top.keysOf(dd.pk.currentRelaxation(k)), c.key)
 	}
 	for _, b := range dd.a.bins {
-		if b.count[r.Counter] > 0 && b.domainOf(c.key) == name {
+		if b.Count[r.Counter] > 0 && b.DomainOf(c.key) == name {
 			return true
 		}
 	}
@@ -225,7 +226,7 @@ func (dd *domainDivision) affinityPodsInDomain(r podclass.TopologyRule, c domain
 func (dd *domainDivision) whyDivided(v *podclass.RelaxedPod, c domainChoice) string {
 	var can []string
 	for d, name := range dd.top.domains[c.key] {
-		if c.open[d] < noPrice {
+		if c.open[d] < capacity.NoPrice {
 			can = append(can, name)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/topology"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -11,15 +12,15 @@ import (
 // not.
 func (top *topologyCounts) eligibleDomains(r podclass.TopologyRule) topology.Spread {
 	filter := top.counters[r.Counter].filter
-	id := filteredKey{r.Key, filter}
+	id := capacity.FilteredKey{Key: r.Key, Filter: filter}
 	eligible, ok := top.eligible[id]
 	if !ok {
 		eligible = make([]bool, len(top.domains[r.Key]))
-		for _, name := range top.catalog.soldDomains(id) {
+		for _, name := range top.catalog.SoldDomains(id) {
 			eligible[top.domainIDs[r.Key][name]] = true
 		}
-		for _, b := range top.nodes.hosts {
-			if d, ok := top.domainIDs[r.Key][b.domainOf(r.Key)]; ok && b.alternativeFor(filter) >= 0 {
+		for _, b := range top.nodes.Hosts {
+			if d, ok := top.domainIDs[r.Key][b.DomainOf(r.Key)]; ok && b.AlternativeFor(filter) >= 0 {
 				eligible[d] = true
 			}
 		}
@@ -33,10 +34,10 @@ func (top *topologyCounts) admitsAll(filter, admit *podclass.Admission) bool {
 	key := [2]*podclass.Admission{filter, admit}
 	out, ok := top.filters[key]
 	if !ok {
-		out = !slices.ContainsFunc(top.catalog.offers, func(o *poolOffering) bool {
-			return o.firstAlternative(admit) >= 0 && o.firstAlternative(filter) < 0
-		}) && !slices.ContainsFunc(top.nodes.hosts, func(b *bin) bool {
-			return b.alternativeFor(admit) >= 0 && b.alternativeFor(filter) < 0
+		out = !slices.ContainsFunc(top.catalog.Offers, func(o *capacity.Offering) bool {
+			return o.FirstAlternative(admit) >= 0 && o.FirstAlternative(filter) < 0
+		}) && !slices.ContainsFunc(top.nodes.Hosts, func(b *capacity.Bin) bool {
+			return b.AlternativeFor(admit) >= 0 && b.AlternativeFor(filter) < 0
 		})
 		if top.filters == nil {
 			top.filters = map[[2]*podclass.Admission]bool{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -48,7 +49,7 @@ func (top *topologyCounts) maxPodsByHostRules(v *podclass.RelaxedPod, s hostSite
 	}
 	if len(v.Class.Pod.HostPorts) > 0 {
 		n = min(n, 1)
-		if portsConflict(v.Class.Pod.HostPorts, s.ports) {
+		if capacity.PortsConflict(v.Class.Pod.HostPorts, s.ports) {
 			return 0
 		}
 	}
@@ -61,4 +62,5 @@ func (top *topologyCounts) hasHostRules(v *podclass.RelaxedPod) bool {
 		slices.ContainsFunc(v.Class.Matched, func(c int) bool { return top.counters[c].key == podclass.LabelHost })
 }
 
+// noneLeft counts no pods, as on a node that is new.
 func noneLeft(int) int { return 0 }

@@ -7,6 +7,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/topology"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -52,7 +53,7 @@ func (top *topologyCounts) relaxedPodFor(k *podclass.Class, x podclass.Constrain
 }
 
 // addUnbound adds a last step to the relaxation of a class that only preferences, its own or others', or rules about
-// nobody else tie to a domain: it is tied no more. A node for it is flexible then, as minValues may want it.
+// nobody else tie to a domain: it is tied no more. A node for it is flexible then, as MinValues may want it.
 func (top *topologyCounts) addUnbound(k *podclass.Class) {
 	v := *k.LastRelaxation()
 	v.Unbound = true
@@ -214,7 +215,7 @@ type evenSplit struct {
 // spreadSplitsEvenly tells whether a spread makes each of several domains take its part of the pods of the view: one
 // that counts nobody else, in domains that they can reach.
 func (top *topologyCounts) spreadSplitsEvenly(v *podclass.RelaxedPod) evenSplit {
-	if slices.ContainsFunc(top.nodes.hosts, func(b *bin) bool { return len(b.wanted) > 0 }) {
+	if slices.ContainsFunc(top.nodes.Hosts, func(b *capacity.Bin) bool { return len(b.Wanted) > 0 }) {
 		return evenSplit{} // where pods of an earlier pass stand is not asked again
 	}
 	for _, r := range v.DomainRules {

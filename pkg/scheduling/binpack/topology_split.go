@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -26,7 +27,7 @@ type splitPart struct {
 	above   *splitPart    // that is divided into this and others
 	pods    int           // of all keys
 	choice  *domainChoice // of the next key, once asked
-	away    float64       // the price where no node has its label, noPrice where the pods cannot be there
+	away    float64       // the price where no node has its label, NoPrice where the pods cannot be there
 	parts   []*splitPart  // by domain of it
 	outside *splitPart
 }
@@ -102,7 +103,7 @@ func (s *podSplit) giveDomains(p *splitPart) bool {
 	for {
 		d := s.dd.chooseDomain(s.view, *c)
 		outside := d < 0 || p.away < c.open[d] && !s.dd.wanted(s.view, *c, d)
-		if p.away < noPrice && outside && s.giveDomains(p.outside) {
+		if p.away < capacity.NoPrice && outside && s.giveDomains(p.outside) {
 			return true
 		}
 		if d < 0 {
@@ -135,12 +136,12 @@ func (s *podSplit) scarceDomains(p *splitPart) []bool {
 	out := make([]bool, len(p.choice.open))
 	for d, price := range p.above.choice.open {
 		beside := s.partOf(p.above, d)
-		if price >= noPrice || beside == p {
+		if price >= capacity.NoPrice || beside == p {
 			continue
 		}
 		s.ask(beside)
 		for i, price := range beside.choice.open {
-			out[i] = out[i] || price < noPrice && beside.choice.openCount() < p.choice.openCount()
+			out[i] = out[i] || price < capacity.NoPrice && beside.choice.openCount() < p.choice.openCount()
 		}
 	}
 	return out
@@ -154,7 +155,7 @@ func (s *podSplit) ask(p *splitPart) {
 	key := s.keys[len(p.pins)]
 	rules := s.view.RulesFor(key)
 	c := s.dd.choiceOf(&podBatch{view: s.view, pins: p.pins, left: s.left}, key, rules)
-	p.choice, p.away, p.parts = &c, noPrice, make([]*splitPart, len(s.dd.top.domains[key]))
+	p.choice, p.away, p.parts = &c, capacity.NoPrice, make([]*splitPart, len(s.dd.top.domains[key]))
 	if outside := append(slices.Clone(p.pins), podclass.DomainPin{Key: key, Domain: ""}); len(rules) == 0 &&
 		!podclass.OnEveryNode(key) {
 		p.away, p.outside = s.dd.pk.minPriceToReach(s.view, outside), &splitPart{pins: outside}

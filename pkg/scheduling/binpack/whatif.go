@@ -9,6 +9,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -16,11 +17,11 @@ import (
 // if those pods waited. It remembers which offers suit which pods. It may not be used concurrently.
 type WhatIf struct {
 	sells Offerings
-	from  *problem      // with every pod as if it waited
-	few   *shareRanking // what is to be had in small numbers
+	from  *problem               // with every pod as if it waited
+	few   *capacity.ShareRanking // what is to be had in small numbers
 	sold  func(cluster.Pool) []instancetypes.Type
 	worth cachedPrices // once asked
-	faces nodeLabelsByName
+	faces capacity.NodeLabelsByName
 	seen  *podclass.IdentityCache
 	size  int // of what it remembered at first
 	given answeredPlans
@@ -40,16 +41,16 @@ const mostAnswers = 64
 func NewWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 	from := resolveAllPools(allWaiting(s), sells)
 	return &WhatIf{sells: sells, from: from, few: rankScarceOffers(from), sold: overlays.ByPool(s, sells),
-		faces: nodeLabelsByName{}, seen: &podclass.IdentityCache{}, size: countRemembered(from)}
+		faces: capacity.NodeLabelsByName{}, seen: &podclass.IdentityCache{}, size: countRemembered(from)}
 }
 
 // resolveAllPools is a problem that knows what pools can launch, and no more.
 func resolveAllPools(s cluster.Snapshot, sells Offerings) *problem {
 	w := newSharedDemand(s)
-	w.resolveOffers(sells, manyPools)
+	w.resolveOffers(sells, capacity.ManyPools)
 	asks := asksOf(w, w)
-	for _, p := range w.catalog.pools {
-		p.cullOffers(asks)
+	for _, p := range w.catalog.Pools {
+		p.CullOffers(asks)
 	}
 	return w
 }
@@ -67,27 +68,27 @@ func asksOf(w *problem, other *problem) []*podclass.Admission {
 }
 
 // rankScarceOffers ranks the offers that are to be had in small numbers: reserved, or covered by a commitment.
-func rankScarceOffers(w *problem) *shareRanking {
+func rankScarceOffers(w *problem) *capacity.ShareRanking {
 	_, w.committed = w.s.AllotCommitments()
-	slots := w.catalog.reservationSlots(w.all, w.committed)
-	var list []*poolOffering
-	for _, p := range w.catalog.pools {
-		list = append(list, slices.DeleteFunc(slices.Clone(p.reserved),
-			func(o *poolOffering) bool { return slots[o.Reservation.ID] <= 0 })...)
-		list = append(list, slices.DeleteFunc(slices.Clone(p.paid),
-			func(o *poolOffering) bool { _, n := o.coveringCommitment(slots); return n == 0 })...)
+	slots := w.catalog.ReservationSlots(w.all, w.committed)
+	var list []*capacity.Offering
+	for _, p := range w.catalog.Pools {
+		list = append(list, slices.DeleteFunc(slices.Clone(p.Reserved),
+			func(o *capacity.Offering) bool { return slots[o.Reservation.ID] <= 0 })...)
+		list = append(list, slices.DeleteFunc(slices.Clone(p.Paid),
+			func(o *capacity.Offering) bool { _, n := o.CoveringCommitment(slots); return n == 0 })...)
 	}
-	return newRanking(list, len(w.dims))
+	return capacity.NewRanking(list, len(w.dims))
 }
 
 // OfferedDomains are the values of a topology key that what pools can launch may have. Nobody may change them.
 func (st *WhatIf) OfferedDomains(key string) []string {
-	return st.from.catalog.sold.domainsOf(podclass.CanonicalKey(key), st.from.catalog.offers)
+	return st.from.catalog.Sold.DomainsOf(podclass.CanonicalKey(key), st.from.catalog.Offers)
 }
 
 // PlanPods is what PodsFrom decides about the snapshot.
 func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
-	if st.from.catalog.hasMany() { // which of so many pools are looked at depends on the pods that wait
+	if st.from.catalog.HasMany() { // which of so many pools are looked at depends on the pods that wait
 		return PodsFrom(s, st.sells)
 	}
 	return solveProblem(st.problemOf(s))
@@ -121,12 +122,12 @@ func (st *WhatIf) problemOf(s cluster.Snapshot) *problem {
 // supplyOfferings completes a problem that knows who needs a place.
 func (st *WhatIf) supplyOfferings(w *problem) {
 	from := st.from
-	w.classes.Shapes, w.options.known = from.classes.Shapes, from.options.known
+	w.classes.Shapes, w.options.Known = from.classes.Shapes, from.options.Known
 	w.setDims(from.dims)
 	w.admissions, w.catalog = from.admissions.ForSnapshot(w.s), from.catalog
-	w.catalog.byWeight() // found once for all questions
+	w.catalog.ByWeight() // found once for all questions
 	w.nodeLabels, w.identities = st.faces, st.seen
-	w.catalog.countUse(w.all, st.sold)
+	w.catalog.CountUse(w.all, st.sold)
 	w.addClusterState()
 }
 
@@ -138,8 +139,8 @@ func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 	list := podclass.RelaxationSteps(p, w.s.Rules.IgnorePreferences, false)
 	x := list[len(list)-1]
 	admit, need := w.admissions.AdmissionOf(x), w.dims.VectorOf(p.Need)
-	usd = min(w.catalog.sale.minShareOf(admit, need), st.few.minShareOf(admit, need))
-	return usd, usd < noPrice
+	usd = min(w.catalog.Sale.MinShareOf(admit, need), st.few.MinShareOf(admit, need))
+	return usd, usd < capacity.NoPrice
 }
 
 // PodPrices is what each pod that may move is worth, USD per hour by key: whatever new nodes these pools make for some
@@ -148,7 +149,7 @@ func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 // where there are so many pools that not each is looked at.
 func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[string]float64 {
 	out := map[string]float64{}
-	if st.from.catalog.hasMany() {
+	if st.from.catalog.HasMany() {
 		return out
 	}
 	s.Nodes, s.Claims = nil, nil
@@ -169,7 +170,7 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[st
 		worth := findShadowPrices(w, func(k *podclass.Class) int { return len(k.Pods) }, false)
 		for _, k := range w.classes.List {
 			st.worth.usd = append(st.worth.usd, min(worth.lowestPrice(k),
-				st.few.minShareOf(k.LastRelaxation().Admission, k.Need)))
+				st.few.MinShareOf(k.LastRelaxation().Admission, k.Need)))
 		}
 	}
 	for i, k := range w.classes.List {

@@ -1,4 +1,4 @@
-package binpack
+package capacity
 
 import (
 	"slices"
@@ -13,10 +13,10 @@ import (
 // hostAnswers are those about one host: by number of the admission 0 for unknown, else 2 more than the alternative.
 type hostAnswers struct{ byAdmission []int16 }
 
-// firstAlternative returns the first alternative of the admission that lets its pods run on a node of the offering, -1
+// FirstAlternative returns the first alternative of the admission that lets its pods run on a node of the offering, -1
 // for none.
-func (o *poolOffering) firstAlternative(a *podclass.Admission) int {
-	x := o.model.pool.answersFor(a)
+func (o *Offering) FirstAlternative(a *podclass.Admission) int {
+	x := o.InstanceType.Pool.answersFor(a)
 	if x.No {
 		return -1
 	}
@@ -25,7 +25,7 @@ func (o *poolOffering) firstAlternative(a *podclass.Admission) int {
 	}
 	if x.ByOffer[o.index] == 0 {
 		x.ByOffer[o.index] = -1
-		if a.Wider != nil && o.firstAlternative(a.Wider) < 0 {
+		if a.Wider != nil && o.FirstAlternative(a.Wider) < 0 {
 			return -1
 		}
 		for i := range a.Alternatives {
@@ -41,15 +41,15 @@ func (o *poolOffering) firstAlternative(a *podclass.Admission) int {
 	return -1
 }
 
-// firstAlternativeBeside is firstAlternative for a node whose open labels are limited by its pods already.
-func (o *poolOffering) firstAlternativeBeside(a *podclass.Admission, open requirements.Set) int {
-	first := o.firstAlternative(a)
+// FirstAlternativeBeside is FirstAlternative for a node whose open labels are limited by its pods already.
+func (o *Offering) FirstAlternativeBeside(a *podclass.Admission, open requirements.Set) int {
+	first := o.FirstAlternative(a)
 	if first < 0 || open.Len() == 0 {
 		return first
 	}
 	for i := first; i < len(a.Alternatives); i++ {
 		if o.meetsAlternative(a, i) {
-			if _, ok := narrowOpenLabels(open, a.Alternatives[i]); ok {
+			if _, ok := NarrowOpenLabels(open, a.Alternatives[i]); ok {
 				return i
 			}
 		}
@@ -57,9 +57,9 @@ func (o *poolOffering) firstAlternativeBeside(a *podclass.Admission, open requir
 	return -1
 }
 
-// alternativeFor returns the first alternative of the admission that lets its pods run on the existing node or claim,
+// AlternativeFor returns the first alternative of the admission that lets its pods run on the existing node or claim,
 // -1 for none. The node remembers the answer.
-func (b *bin) alternativeFor(a *podclass.Admission) int {
+func (b *Bin) AlternativeFor(a *podclass.Admission) int {
 	x := b.answers
 	if x == nil {
 		return b.findAlternative(a)
@@ -73,13 +73,13 @@ func (b *bin) alternativeFor(a *podclass.Admission) int {
 	return int(x.byAdmission[a.Number]) - 2
 }
 
-// findAlternative is alternativeFor for a node that remembers nothing.
-func (b *bin) findAlternative(a *podclass.Admission) int {
-	if len(cluster.Untolerated(b.taints, a.Tolerations)) > 0 || slices.ContainsFunc(a.Exclusions, b.awaits) {
+// findAlternative is AlternativeFor for a node that remembers nothing.
+func (b *Bin) findAlternative(a *podclass.Admission) int {
+	if len(cluster.Untolerated(b.Taints, a.Tolerations)) > 0 || slices.ContainsFunc(a.Exclusions, b.awaits) {
 		return -1
 	}
 	for i, alt := range a.Alternatives {
-		if b.known.Within(alt, b.surelyLacks) {
+		if b.Known.Within(alt, b.surelyLacks) {
 			return i
 		}
 	}
@@ -89,32 +89,33 @@ func (b *bin) findAlternative(a *podclass.Admission) int {
 // surelyLacks reports whether a host of which no value of the label is known has none, or none that a pod can mean. The
 // labels of an instance type stand on a claim once it is launched, the partition of its placement group comes later.
 // The name of its node comes later too, and is new.
-func (b *bin) surelyLacks(key string) bool {
-	return b.exact || !podclass.IsWellKnownLabel(key) || key == podclass.LabelHost || b.typed &&
+func (b *Bin) surelyLacks(key string) bool {
+	return b.Exact || !podclass.IsWellKnownLabel(key) || key == podclass.LabelHost || b.typed &&
 		key != instancetypes.LabelPartition
 }
 
-func (p *pool) answersFor(a *podclass.Admission) *podclass.OfferAnswers {
-	if p.id < len(a.ByPool) && a.ByPool[p.id] != nil {
-		return a.ByPool[p.id]
+func (p *Pool) answersFor(a *podclass.Admission) *podclass.OfferAnswers {
+	if p.ID < len(a.ByPool) && a.ByPool[p.ID] != nil {
+		return a.ByPool[p.ID]
 	}
-	if p.id >= len(a.ByPool) {
-		a.ByPool = append(a.ByPool, make([]*podclass.OfferAnswers, p.id+1-len(a.ByPool))...)
+	if p.ID >= len(a.ByPool) {
+		a.ByPool = append(a.ByPool, make([]*podclass.OfferAnswers, p.ID+1-len(a.ByPool))...)
 	}
 	x := p.refused
-	if len(cluster.Untolerated(p.Taints, a.Tolerations)) == 0 && slices.ContainsFunc(a.Alternatives, p.req.Intersects) {
-		x = &podclass.OfferAnswers{ByOffer: make([]int16, len(p.offers))}
+	if len(cluster.Untolerated(p.Taints, a.Tolerations)) == 0 &&
+		slices.ContainsFunc(a.Alternatives, p.Required.Intersects) {
+		x = &podclass.OfferAnswers{ByOffer: make([]int16, len(p.Offers))}
 	}
-	a.ByPool[p.id] = x
+	a.ByPool[p.ID] = x
 	return x
 }
 
 // refuses reports that no offering of the pool can have pods of the admission, whatever it sells.
-func (p *pool) refuses(a *podclass.Admission) bool { return p.answersFor(a).No }
+func (p *Pool) refuses(a *podclass.Admission) bool { return p.answersFor(a).No }
 
 // inTiedDomain reports whether the offering is in the domain to which the admission is tied, as far as offerings of a
 // type differ in that.
-func (o *poolOffering) inTiedDomain(a *podclass.Admission) bool {
+func (o *Offering) inTiedDomain(a *podclass.Admission) bool {
 	switch a.Pin.Key {
 	case instancetypes.LabelZone:
 		return o.Zone == a.Pin.Domain
@@ -126,12 +127,12 @@ func (o *poolOffering) inTiedDomain(a *podclass.Admission) bool {
 
 // meetsAlternative reports whether alternative i of the admission holds on the offer; what does not differ between a
 // model's offers is asked once.
-func (o *poolOffering) meetsAlternative(a *podclass.Admission, i int) bool {
+func (o *Offering) meetsAlternative(a *podclass.Admission, i int) bool {
 	alt := a.Alternatives[i]
-	if !o.inTiedDomain(a) || !o.Meets(alt) || o.keepsOff(a) {
+	if !o.inTiedDomain(a) || !o.Meets(alt) || o.KeepsOff(a) {
 		return false
 	}
-	number := o.model.number
+	number := o.InstanceType.number
 	if number >= len(a.ByModel[i]) {
 		a.ByModel[i] = append(a.ByModel[i], make([]int8, max(number+1, a.Table.Models)-len(a.ByModel[i]))...)
 	}
@@ -141,7 +142,7 @@ func (o *poolOffering) meetsAlternative(a *podclass.Admission, i int) bool {
 			if podclass.VariesByOffering(r.Key) {
 				continue
 			}
-			ok = ok && o.model.mayMeet(r)
+			ok = ok && o.InstanceType.mayMeet(r)
 		}
 		a.ByModel[i][number] = -1
 		if ok {
@@ -153,7 +154,7 @@ func (o *poolOffering) meetsAlternative(a *podclass.Admission, i int) bool {
 
 // mayMeet reports whether nodes of the model can meet the requirement, which is about no label in which its offers
 // differ.
-func (m *poolInstanceType) mayMeet(r requirements.Requirement) bool {
+func (m *InstanceType) mayMeet(r requirements.Requirement) bool {
 	mine, defined := m.labelValues(r.Key)
 	if !defined {
 		return r.AllowsAbsent() || r.Key == api.LabelRegistered || r.Key == api.LabelInitialized

@@ -1,4 +1,4 @@
-package binpack
+package capacity
 
 import (
 	"fmt"
@@ -9,17 +9,17 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// limitsPrice reports whether the pool bounds what its nodes cost.
-func (p *pool) limitsPrice() bool { return slices.Contains(p.Limited, cluster.LimitUSD) }
+// LimitsPrice reports whether the pool bounds what its nodes cost.
+func (p *Pool) LimitsPrice() bool { return slices.Contains(p.Limited, cluster.LimitUSD) }
 
 // chargedType is the type of the model. In a pool that bounds the price it takes of that bound what the dearest of its
 // offers costs that can be had now: a claim names a type with all of them, and the limit must hold whatever EC2 gives.
-func (p *pool) chargedType(m *poolInstanceType) *instancetypes.Type {
-	if !p.limitsPrice() {
-		return m.typ
+func (p *Pool) chargedType(m *InstanceType) *instancetypes.Type {
+	if !p.LimitsPrice() {
+		return m.Type
 	}
-	t, dearest := *m.typ, 0.0
-	for _, o := range m.sells {
+	t, dearest := *m.Type, 0.0
+	for _, o := range m.Sells {
 		if o.Available {
 			dearest = max(dearest, o.Price)
 		}
@@ -28,8 +28,8 @@ func (p *pool) chargedType(m *poolInstanceType) *instancetypes.Type {
 	return &t
 }
 
-// overText tells that the pool has used so much of a limit.
-func overText(p *pool, name string, used int64) string {
+// OverText tells that the pool has used so much of a limit.
+func OverText(p *Pool, name string, used int64) string {
 	if name == cluster.LimitUSD {
 		return fmt.Sprintf("limit of %.4f USD/h would be exceeded: %.4f used", float64(p.Limits.Get(name))/1e6,
 			float64(used)/1e6)

@@ -1,4 +1,4 @@
-package binpack
+package capacity
 
 import (
 	"cmp"
@@ -7,10 +7,10 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// shareRanking finds the cheapest share of an offer for a pod without looking at them all: by resource, it has the
+// ShareRanking finds the cheapest share of an offer for a pod without looking at them all: by resource, it has the
 // offers in the order of what a unit of that costs on them, as far as anybody looked.
-type shareRanking struct {
-	offers []*poolOffering
+type ShareRanking struct {
+	offers []*Offering
 	by     []*rankedOffers // by dimension
 	known  map[pricedNeed]float64
 }
@@ -50,7 +50,7 @@ func (r *rankedOffers) rankMore() {
 // rankedOffer is an offer with the price of a unit of some resource, as if the others came for free.
 type rankedOffer struct {
 	unit  float64
-	offer *poolOffering
+	offer *Offering
 }
 
 // pricedNeed is a question that a ranking has answered.
@@ -59,25 +59,25 @@ type pricedNeed struct {
 	shape int
 }
 
-// newRanking ranks the offers by each of so many resources.
-func newRanking(offers []*poolOffering, dims int) *shareRanking {
-	return &shareRanking{offers: offers, by: make([]*rankedOffers, dims), known: map[pricedNeed]float64{}}
+// NewRanking ranks the offers by each of so many resources.
+func NewRanking(offers []*Offering, dims int) *ShareRanking {
+	return &ShareRanking{offers: offers, by: make([]*rankedOffers, dims), known: map[pricedNeed]float64{}}
 }
 
-// minShare is the lowest price, in USD per hour, of the part of a node that one pod of the class takes, over the offers
-// that the admission allows; noPrice where there is none.
-func (r *shareRanking) minShare(admit *podclass.Admission, k *podclass.Class) float64 {
+// MinShare is the lowest price, in USD per hour, of the part of a node that one pod of the class takes, over the offers
+// that the admission allows; NoPrice where there is none.
+func (r *ShareRanking) MinShare(admit *podclass.Admission, k *podclass.Class) float64 {
 	id := pricedNeed{admit, k.Shape}
 	p, ok := r.known[id]
 	if !ok {
-		p = r.minShareOf(admit, k.Need)
+		p = r.MinShareOf(admit, k.Need)
 		r.known[id] = p
 	}
 	return p
 }
 
-// minShareOf is minShare for a pod that needs as much as the vector says.
-func (r *shareRanking) minShareOf(admit *podclass.Admission, needs []int64) float64 {
+// MinShareOf is MinShare for a pod that needs as much as the vector says.
+func (r *ShareRanking) MinShareOf(admit *podclass.Admission, needs []int64) float64 {
 	list := &rankedOffers{}
 	need, from := int64(0), -1.0
 	for d, x := range needs {
@@ -94,7 +94,7 @@ func (r *shareRanking) minShareOf(admit *podclass.Admission, needs []int64) floa
 			list, need, from = units, x, first
 		}
 	}
-	best := noPrice
+	best := NoPrice
 	if from < 0 { // it needs nothing
 		list = r.offersByUnitPrice(0)
 	}
@@ -103,8 +103,8 @@ func (r *shareRanking) minShareOf(admit *podclass.Admission, needs []int64) floa
 		if !ok || float64(need)*e.unit*(1-1e-12) > best {
 			break
 		}
-		if s := dominantShare(needs, e.offer.room); s <= 1 && e.offer.Price*s < best &&
-			e.offer.firstAlternative(admit) >= 0 {
+		if s := DominantShare(needs, e.offer.Room); s <= 1 && e.offer.Price*s < best &&
+			e.offer.FirstAlternative(admit) >= 0 {
 			best = e.offer.Price * s
 		}
 	}
@@ -112,28 +112,28 @@ func (r *shareRanking) minShareOf(admit *podclass.Admission, needs []int64) floa
 }
 
 // offersByUnitPrice are the offers that have any of the resource, in the order of what a unit costs.
-func (r *shareRanking) offersByUnitPrice(d int) *rankedOffers {
+func (r *ShareRanking) offersByUnitPrice(d int) *rankedOffers {
 	if r.by[d] == nil {
 		r.by[d] = &rankedOffers{}
 		for _, o := range r.offers {
-			if o.room[d] > 0 {
-				r.by[d].rest = append(r.by[d].rest, rankedOffer{o.Price / float64(o.room[d]), o})
+			if o.Room[d] > 0 {
+				r.by[d].rest = append(r.by[d].rest, rankedOffer{o.Price / float64(o.Room[d]), o})
 			}
 		}
 	}
 	return r.by[d]
 }
 
-// noPrice is the price of what nobody sells, in USD per hour.
-const noPrice = 1e18
+// NoPrice is the price of what nobody sells, in USD per hour.
+const NoPrice = 1e18
 
-// dominantShare is the largest part of any resource of the room that need takes.
-func dominantShare(need, room []int64) float64 {
+// DominantShare is the largest part of any resource of the room that need takes.
+func DominantShare(need, room []int64) float64 {
 	var most float64
 	for i, x := range need {
 		if x > 0 {
 			if room[i] <= 0 {
-				return noPrice
+				return NoPrice
 			}
 			most = max(most, float64(x)/float64(room[i]))
 		}
@@ -141,21 +141,21 @@ func dominantShare(need, room []int64) float64 {
 	return most
 }
 
-// minPriceShare is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all
+// MinPriceShare is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all
 // offers that are available now.
-func (cat *catalog) minPriceShare(v *podclass.RelaxedPod, pins []podclass.DomainPin) float64 {
-	return cat.sale.minShare(cat.admissions.PinnedAdmission(v.Admission, pins), v.Class)
+func (cat *Catalog) MinPriceShare(v *podclass.RelaxedPod, pins []podclass.DomainPin) float64 {
+	return cat.Sale.MinShare(cat.Admissions.PinnedAdmission(v.Admission, pins), v.Class)
 }
 
-// cheapestNode is the lowest price of a node, in USD per hour, that may hold a pod of the view; noPrice for none.
-func (cat *catalog) cheapestNode(v *podclass.RelaxedPod) float64 {
-	best := noPrice
-	for _, p := range cat.pools {
-		for _, o := range p.sale { // cheapest first
+// CheapestNode is the lowest price of a node, in USD per hour, that may hold a pod of the view; NoPrice for none.
+func (cat *Catalog) CheapestNode(v *podclass.RelaxedPod) float64 {
+	best := NoPrice
+	for _, p := range cat.Pools {
+		for _, o := range p.Sale { // cheapest first
 			if o.Price >= best {
 				break
 			}
-			if fitCount(v.Class.Need, o.room) > 0 && o.firstAlternative(v.Admission) >= 0 {
+			if FitCount(v.Class.Need, o.Room) > 0 && o.FirstAlternative(v.Admission) >= 0 {
 				best = o.Price
 			}
 		}
@@ -163,8 +163,8 @@ func (cat *catalog) cheapestNode(v *podclass.RelaxedPod) float64 {
 	return best
 }
 
-// forSome reports whether a node for a pod of the view is for sale, or reserved.
-func (cat *catalog) forSome(v *podclass.RelaxedPod) bool {
-	return cat.minPriceShare(v, nil) < noPrice || slices.ContainsFunc(cat.pools,
-		func(p *pool) bool { return p.reserves(v.Class, v.Admission) })
+// ForSome reports whether a node for a pod of the view is for sale, or reserved.
+func (cat *Catalog) ForSome(v *podclass.RelaxedPod) bool {
+	return cat.MinPriceShare(v, nil) < NoPrice || slices.ContainsFunc(cat.Pools,
+		func(p *Pool) bool { return p.reserves(v.Class, v.Admission) })
 }

@@ -1,4 +1,4 @@
-package binpack
+package capacity
 
 import (
 	"slices"
@@ -12,27 +12,27 @@ import (
 
 // countDaemons takes what DaemonSets need off the room of the pool's offers. One that fits no type of the pool, beside
 // the smaller ones there, counts for none: kube-scheduler leaves only its own pods without a place.
-func (b *catalogBuilder) countDaemons(p *pool) {
-	as := b.catalog.admissions
-	p.oversized = oversizedIn(as, p.offers)
-	for _, o := range p.offers {
-		o.daemons = slices.DeleteFunc(o.daemons, func(i int) bool { return slices.Contains(p.oversized, i) })
-		for _, i := range o.daemons {
-			o.list = o.list.Add(as.Daemons[i].Pod.Need)
-			o.ports = append(o.ports, as.Daemons[i].Pod.HostPorts...)
+func (b *CatalogBuilder) countDaemons(p *Pool) {
+	as := b.Catalog.Admissions
+	p.oversized = oversizedIn(as, p.Offers)
+	for _, o := range p.Offers {
+		o.Daemons = slices.DeleteFunc(o.Daemons, func(i int) bool { return slices.Contains(p.oversized, i) })
+		for _, i := range o.Daemons {
+			o.DaemonNeed = o.DaemonNeed.Add(as.Daemons[i].Pod.Need)
+			o.Ports = append(o.Ports, as.Daemons[i].Pod.HostPorts...)
 		}
-		o.room = b.catalog.dims.VectorOf(o.model.typ.Allocatable.Sub(o.list))
-		b.catalog.dims.SetVolumes(o.room, o.model.volumes)
+		o.Room = b.Catalog.dims.VectorOf(o.InstanceType.Type.Allocatable.Sub(o.DaemonNeed))
+		b.Catalog.dims.SetVolumes(o.Room, o.InstanceType.Volumes)
 	}
 }
 
 // oversizedIn are the DaemonSets that none of the offers that admit them has room for beside the smaller ones, sorted.
-func oversizedIn(as *podclass.Admissions, offers []*poolOffering) (out []int) {
+func oversizedIn(as *podclass.Admissions, offers []*Offering) (out []int) {
 	admitted := make([][]int, len(as.Daemons)) // places of offers
 	var most resources.List
 	for k, o := range offers {
-		most = most.Max(o.model.typ.Allocatable)
-		for _, i := range o.daemons {
+		most = most.Max(o.InstanceType.Type.Allocatable)
+		for _, i := range o.Daemons {
 			admitted[i] = append(admitted[i], k)
 		}
 	}
@@ -48,7 +48,7 @@ func oversizedIn(as *podclass.Admissions, offers []*poolOffering) (out []int) {
 	for _, i := range all {
 		need := as.Daemons[i].Pod.Need
 		if !slices.ContainsFunc(admitted[i],
-			func(k int) bool { return taken[k].Add(need).FitsIn(offers[k].model.typ.Allocatable) }) {
+			func(k int) bool { return taken[k].Add(need).FitsIn(offers[k].InstanceType.Type.Allocatable) }) {
 			out = append(out, i)
 			continue
 		}
@@ -61,8 +61,8 @@ func oversizedIn(as *podclass.Admissions, offers []*poolOffering) (out []int) {
 }
 
 // oversizedOn are the DaemonSets that count for no node of the pool.
-func (cat *catalog) oversizedOn(pool string) []int {
-	for _, p := range cat.pools {
+func (cat *Catalog) oversizedOn(pool string) []int {
+	for _, p := range cat.Pools {
 		if p.Name == pool {
 			return p.oversized
 		}
@@ -70,15 +70,15 @@ func (cat *catalog) oversizedOn(pool string) []int {
 	return nil
 }
 
-// oversizedDaemons are the DaemonSets that count for no node of some pools, with these, sorted.
-func (cat *catalog) oversizedDaemons() (out []plan.OversizedDaemon) {
+// OversizedDaemons are the DaemonSets that count for no node of some pools, with these, sorted.
+func (cat *Catalog) OversizedDaemons() (out []plan.OversizedDaemon) {
 	pools := map[int][]string{}
-	for _, p := range cat.pools {
+	for _, p := range cat.Pools {
 		for _, i := range p.oversized {
 			pools[i] = append(pools[i], p.Name)
 		}
 	}
-	for i, d := range cat.admissions.Daemons {
+	for i, d := range cat.Admissions.Daemons {
 		if names := pools[i]; len(names) > 0 {
 			slices.Sort(names)
 			out = append(out, plan.OversizedDaemon{DaemonSet: d.Pod.Key(),
@@ -90,42 +90,42 @@ func (cat *catalog) oversizedDaemons() (out []plan.OversizedDaemon) {
 	return out
 }
 
-// runs reports whether nodes of the offer have a pod of the DaemonSet and a value for the key.
-func (o *poolOffering) runs(x podclass.Exclusion) bool {
-	return slices.Contains(o.daemons, x.Daemon) && (x.Key == podclass.LabelHost || len(o.domainsFor(x.Key)) > 0)
+// Runs reports whether nodes of the offer have a pod of the DaemonSet and a value for the key.
+func (o *Offering) Runs(x podclass.Exclusion) bool {
+	return slices.Contains(o.Daemons, x.Daemon) && (x.Key == podclass.LabelHost || len(o.domainsFor(x.Key)) > 0)
 }
 
-// keepsOff reports whether pods of the admission may not be on nodes of the offering because of the DaemonSets that
+// KeepsOff reports whether pods of the admission may not be on nodes of the offering because of the DaemonSets that
 // those run.
-func (o *poolOffering) keepsOff(a *podclass.Admission) bool {
-	return slices.ContainsFunc(a.Exclusions, o.runs)
+func (o *Offering) KeepsOff(a *podclass.Admission) bool {
+	return slices.ContainsFunc(a.Exclusions, o.Runs)
 }
 
 // awaits reports whether the host will have a pod of the DaemonSet and a value for the key.
-func (b *bin) awaits(x podclass.Exclusion) bool {
+func (b *Bin) awaits(x podclass.Exclusion) bool {
 	if !slices.Contains(b.daemons, x.Daemon) {
 		return false
 	}
-	_, has := b.known.Get(x.Key)
+	_, has := b.Known.Get(x.Key)
 	return has || x.Key == podclass.LabelHost || podclass.OnEveryNode(x.Key)
 }
 
 // comingDaemons are the DaemonSets whose pods the host gets once it is in service: of a claim that is not launched yet,
 // those of any offer that it may become.
-func (en *existingNodes) comingDaemons(h cluster.StateNode, b *bin) []int {
+func (en *ExistingNodes) comingDaemons(h cluster.StateNode, b *Bin) []int {
 	if h.Initialized() {
 		return nil
 	}
 	var out []int
 	if h.Claim != nil && h.Allocatable().IsZero() {
-		for _, o := range en.catalog.becomes(*h.Claim) {
-			out = append(out, o.daemons...)
+		for _, o := range en.Catalog.becomes(*h.Claim) {
+			out = append(out, o.Daemons...)
 		}
 		slices.Sort(out)
 		return slices.Compact(out)
 	}
-	for i, d := range en.catalog.admissions.Daemons {
-		if b.alternativeFor(d.Admission) >= 0 {
+	for i, d := range en.Catalog.Admissions.Daemons {
+		if b.AlternativeFor(d.Admission) >= 0 {
 			out = append(out, i)
 		}
 	}

@@ -1,4 +1,4 @@
-package binpack
+package capacity
 
 import (
 	"fmt"
@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// manyPools is up to how many pools all are looked at.
-	manyPools = 100
+	// ManyPools is up to how many pools all are looked at.
+	ManyPools = 100
 	// mostAlike is how many pools that are alike, but for their names and limits, one pass looks at.
 	mostAlike = 16
-	// mostOffers is at how many offers a pass looks at no more pools, and fittingPools about how many of those that may
+	// MostOffers is at how many offers a pass looks at no more pools, and fittingPools about how many of those that may
 	// launch everything have so many.
-	mostOffers   = 250_000
+	MostOffers   = 250_000
 	fittingPools = 31
 )
 
 // poolFilter is what keeps the work of a pass small where there are very many pools: nobody looks what a pool can
 // launch that no waiting pod may use, or that is like others which come first.
 type poolFilter struct {
-	b      *catalogBuilder
+	b      *CatalogBuilder
 	asks   []*podclass.Admission // of the pods that wait, at their most relaxed
 	named  map[string]bool       // pools that a pod or a claim names
 	keys   map[string]bool       // of labels that a pod looks at
@@ -34,36 +34,36 @@ type poolFilter struct {
 }
 
 // SetAside decides which pools nobody looks at, and why.
-func (b *catalogBuilder) setAside() {
-	if !b.catalog.hasMany() {
+func (b *CatalogBuilder) setAside() {
+	if !b.Catalog.HasMany() {
 		return
 	}
 	c := &poolFilter{b: b, named: map[string]bool{}, keys: map[string]bool{}, alike: map[string]int{},
 		full: map[string]bool{}}
 	c.prepareFilter()
-	for _, p := range b.catalog.pools {
-		p.aside = c.asideReason(p)
+	for _, p := range b.Catalog.Pools {
+		p.Aside = c.asideReason(p)
 	}
 }
 
 func (c *poolFilter) prepareFilter() {
-	softTaint := podclass.HasSoftTaints(*c.b.s)
-	for _, k := range c.b.classes.List {
-		list := podclass.RelaxationSteps(k.Pod, c.b.s.Rules.IgnorePreferences, softTaint)
-		c.asks = append(c.asks, c.b.catalog.admissions.AdmissionOf(list[len(list)-1]))
+	softTaint := podclass.HasSoftTaints(*c.b.S)
+	for _, k := range c.b.Classes.List {
+		list := podclass.RelaxationSteps(k.Pod, c.b.S.Rules.IgnorePreferences, softTaint)
+		c.asks = append(c.asks, c.b.Catalog.Admissions.AdmissionOf(list[len(list)-1]))
 		for _, x := range list {
 			c.noteKeys(x.NodeAlternatives(true))
 		}
 	}
 	c.asks = podclass.DistinctAdmissions(c.asks)
-	for _, d := range c.b.catalog.admissions.Daemons {
+	for _, d := range c.b.Catalog.Admissions.Daemons {
 		c.noteKeys(d.Admission.Alternatives)
 	}
-	for i := range c.b.s.Pods {
-		podclass.AddTopologyKeys(&c.b.s.Pods[i], c.keys)
+	for i := range c.b.S.Pods {
+		podclass.AddTopologyKeys(&c.b.S.Pods[i], c.keys)
 	}
 	c.byPool = c.keys[api.LabelNodePool]
-	for _, h := range c.b.all {
+	for _, h := range c.b.All {
 		if h.Claim != nil && h.Allocatable().IsZero() {
 			c.named[h.Pool()] = true // what it may become has to be known
 		}
@@ -86,8 +86,8 @@ func (c *poolFilter) noteKeys(alternatives []requirements.Set) {
 }
 
 // asideReason says why nobody looks at what the pool can launch, empty when somebody does.
-func (c *poolFilter) asideReason(p *pool) string {
-	if !slices.ContainsFunc(c.asks, func(a *podclass.Admission) bool { return p.mayAdmit(a) }) && !c.named[p.Name] {
+func (c *poolFilter) asideReason(p *Pool) string {
+	if !slices.ContainsFunc(c.asks, func(a *podclass.Admission) bool { return p.MayAdmit(a) }) && !c.named[p.Name] {
 		return "no pod that waits may be on its nodes"
 	}
 	if over := p.exhaustedLimits(); over != "" {
@@ -97,12 +97,12 @@ func (c *poolFilter) asideReason(p *pool) string {
 		return ""
 	}
 	unseen := []string{api.LabelNodePool}
-	for _, r := range p.req.All() {
+	for _, r := range p.Required.All() {
 		if !podclass.IsWellKnownLabel(r.Key) && !c.keys[r.Key] {
 			unseen = append(unseen, r.Key)
 		}
 	}
-	id := fmt.Sprintf("%d|%s|%v", p.Weight, podclass.RequirementText(p.req.Without(unseen...)), p.Taints)
+	id := fmt.Sprintf("%d|%s|%v", p.Weight, podclass.RequirementText(p.Required.Without(unseen...)), p.Taints)
 	if c.full[id] || c.alike[id] >= mostAlike {
 		return "it is like other pools, which are used first"
 	}
@@ -111,29 +111,29 @@ func (c *poolFilter) asideReason(p *pool) string {
 	return ""
 }
 
-// mayAdmit reports whether pods of the admission may be on nodes of the pool, as far as can be told without looking at
+// MayAdmit reports whether pods of the admission may be on nodes of the pool, as far as can be told without looking at
 // what it launches.
-func (p *pool) mayAdmit(a *podclass.Admission) bool {
+func (p *Pool) MayAdmit(a *podclass.Admission) bool {
 	if p.refuses(a) {
 		return false
 	}
 	return slices.ContainsFunc(a.Alternatives, func(alt requirements.Set) bool {
-		return len(p.req.Refusals(alt, func(key string) bool {
+		return len(p.Required.Refusals(alt, func(key string) bool {
 			return podclass.IsWellKnownLabel(key) || key == api.LabelRegistered || key == api.LabelInitialized
 		})) == 0
 	})
 }
 
 // exhaustedLimits names the limits that no further node can keep, empty for none.
-func (p *pool) exhaustedLimits() string {
+func (p *Pool) exhaustedLimits() string {
 	var parts []string
 	for _, name := range p.Limited {
-		used := p.used.list.Get(name)
+		used := p.Used.List.Get(name)
 		if name == string(api.LimitNodes) {
-			used = p.used.nodes
+			used = p.Used.Nodes
 		}
 		if used >= p.Limits.Get(name) {
-			parts = append(parts, overText(p, name, used))
+			parts = append(parts, OverText(p, name, used))
 		}
 	}
 	slices.Sort(parts)

@@ -1,4 +1,4 @@
-package binpack
+package capacity
 
 import (
 	"slices"
@@ -13,71 +13,72 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// pool is a NodePool that takes part.
-type pool struct {
+// Pool is a NodePool that takes part.
+type Pool struct {
 	cluster.Pool
-	id       int
-	req      requirements.Set       // requirements and template labels
+	ID       int
+	Required requirements.Set       // requirements and template labels
 	open     []string               // custom keys for which pods may choose the value
 	named    map[string][]string    // for those: the values that any pod names, sorted
 	refused  *podclass.OfferAnswers // of those that may never be here
-	aside    string                 // why nobody looks what it can launch, empty when somebody does
-	models   []*poolInstanceType
-	offers   []*poolOffering
-	sale     []*poolOffering     // those available now, see forSale
-	forSale  []*poolInstanceType // the models that those are of, in the same order
-	reserved []*poolOffering     // of them, those in capacity reservations, which sale does not have
-	paid     []*poolOffering     // of them, those that commitments cover, which sale does not have
-	used     poolUsage
+	Aside    string                 // why nobody looks what it can launch, empty when somebody does
+	Models   []*InstanceType
+	Offers   []*Offering
+	Sale     []*Offering     // those available now, see ForSale
+	ForSale  []*InstanceType // the models that those are of, in the same order
+	Reserved []*Offering     // of them, those in capacity reservations, which sale does not have
+	Paid     []*Offering     // of them, those that commitments cover, which sale does not have
+	Used     PoolUsage
 
-	// a launch may name a single type, as those into capacity reservations do: minValues ask for no more, or may be
+	// a launch may name a single type, as those into capacity reservations do: MinValues ask for no more, or may be
 	// lowered
-	mayBeOneType bool
-	inflexible   bool // its minValues ask for more values than all its types have
+	MayBeOneType bool
+	inflexible   bool // its MinValues ask for more values than all its types have
 
-	some    undominatedOffers // see cullOffers
-	largest resources.List    // what any node takes of the limits at most, where there are any
+	Some    undominatedOffers // see CullOffers
+	Largest resources.List    // what any node takes of the limits at most, where there are any
 
 	oversized []int // DaemonSets that fit none of its types, by place among all
 }
 
-// poolUsage is what a pool has already.
-type poolUsage struct {
-	list  resources.List
-	nodes int64
+// PoolUsage is what a pool has already.
+type PoolUsage struct {
+	List  resources.List
+	Nodes int64
 }
 
-// poolInstanceType is an instance type as a node of one pool.
-type poolInstanceType struct {
+// InstanceType is an instance type as a node of one pool.
+type InstanceType struct {
 	id     int // within the pool
-	pool   *pool
+	Pool   *Pool
 	number int // over all pools
-	typ    *instancetypes.Type
-	open   requirements.Set // see openLabels
-	sells  []*poolOffering
+	Type   *instancetypes.Type
+	Open   requirements.Set // see openLabels
+	Sells  []*Offering
 	// a new node is expected to attach, by driver; those not named have no limit
-	volumes map[string]int64
-	sale    []*poolOffering // of them, those of the pool's sale
+	Volumes map[string]int64
+	sale    []*Offering // of them, those of the pool's sale
 }
 
-// poolOffering is a model in a zone under a capacity type: a node that could be made.
-type poolOffering struct {
-	index int // within the pool
-	model *poolInstanceType
+// Offering is a model in a zone under a capacity type: a node that could be made.
+type Offering struct {
+	index        int // within the pool
+	InstanceType *InstanceType
 	instancetypes.Offering
-	list    resources.List // of the daemons that it would run
-	room    []int64        // allocatable less the daemons
-	ports   []cluster.HostPort
-	daemons []int // that nodes of it run, by place among all
+	DaemonNeed resources.List // of the daemons that it would run
+	Room       []int64        // allocatable less the daemons
+	Ports      []cluster.HostPort
+	Daemons    []int // that nodes of it run, by place among all
 }
 
 // readRequirements finds what the pool asks of its nodes, and which labels it leaves to pods.
-func (p *pool) readRequirements(relaxMinValues bool) {
-	p.mayBeOneType = relaxMinValues ||
+func (p *Pool) readRequirements(relaxMinValues bool) {
+	p.MayBeOneType = relaxMinValues ||
 		!slices.ContainsFunc(p.Requirements.All(), func(r requirements.Requirement) bool { return r.MinValues > 1 })
-	p.req = p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(api.LabelNodePool, p.Name),
+	p.Required = p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(api.LabelNodePool,
+		p.Name),
 		requirements.Of(aws.LabelEC2NodeClass, p.Class))
-	for _, r := range p.req.All() {
+	for _, r := range p.Required.All() {
 		if _, single := r.Single(); !single && !podclass.IsWellKnownLabel(r.Key) {
 			p.open = append(p.open, r.Key)
 		}
@@ -85,35 +86,35 @@ func (p *pool) readRequirements(relaxMinValues bool) {
 }
 
 // domainsFor are the values that a node of the offer may have for the label.
-func (o *poolOffering) domainsFor(key string) []string {
+func (o *Offering) domainsFor(key string) []string {
 	if v, own := o.Label(key); own && v == "" {
 		return nil
 	} else if own {
 		return []string{v}
 	}
-	r, ok := o.model.labelValues(key)
+	r, ok := o.InstanceType.labelValues(key)
 	switch {
 	case !ok:
 		return nil
 	case r.Not && !podclass.IsWellKnownLabel(key):
-		return o.model.pool.customLabelValues(r) // pods may choose
+		return o.InstanceType.Pool.CustomLabelValues(r) // pods may choose
 	}
 	return r.Values
 }
 
-// customLabelValues are the values that nodes of the pool may get for a custom label: those that pods name, else one
+// CustomLabelValues are the values that nodes of the pool may get for a custom label: those that pods name, else one
 // that is made up.
-func (p *pool) customLabelValues(r requirements.Requirement) []string {
+func (p *Pool) CustomLabelValues(r requirements.Requirement) []string {
 	out := slices.DeleteFunc(slices.Clone(p.named[r.Key]), func(v string) bool { return !r.Has(v) })
 	if len(out) == 0 || !r.Not {
-		return []string{anyValue(r)}
+		return []string{AnyValue(r)}
 	}
 	return out
 }
 
-// anyValue is a value for a custom label that no pod has chosen: the lowest whole number from 1 on that the requirement
+// AnyValue is a value for a custom label that no pod has chosen: the lowest whole number from 1 on that the requirement
 // allows, else one below, else one written with zeros before it.
-func anyValue(r requirements.Requirement) string {
+func AnyValue(r requirements.Requirement) string {
 	if !r.Not && len(r.Values) > 0 {
 		return r.Values[0]
 	}
@@ -146,9 +147,9 @@ func ofInstance(key string) bool {
 
 // labelValues is what is known of a label of the model's nodes, many-valued where offers or pods decide; false when
 // they do not carry it.
-func (m *poolInstanceType) labelValues(key string) (requirements.Requirement, bool) {
-	mine, ok := m.pool.req.Get(key)
-	theirs, defined := m.typ.Requirements.Get(key)
+func (m *InstanceType) labelValues(key string) (requirements.Requirement, bool) {
+	mine, ok := m.Pool.Required.Get(key)
+	theirs, defined := m.Type.Requirements.Get(key)
 	switch {
 	case ok && defined:
 		return mine.Intersect(theirs), true
@@ -160,14 +161,14 @@ func (m *poolInstanceType) labelValues(key string) (requirements.Requirement, bo
 
 // openLabels are the labels of the model's nodes that the pods of a node decide: those for which the pool's author or
 // the instance type leaves several values, but for those in which offers differ, for a node is of one offer.
-func (m *poolInstanceType) openLabels() requirements.Set {
+func (m *InstanceType) openLabels() requirements.Set {
 	var s requirements.Set
-	for _, key := range m.pool.open {
+	for _, key := range m.Pool.open {
 		if r, ok := m.labelValues(key); ok {
 			s = s.And(r)
 		}
 	}
-	for _, r := range m.typ.Requirements.All() {
+	for _, r := range m.Type.Requirements.All() {
 		if _, single := r.Single(); single || len(r.Values) == 0 || podclass.VariesByOffering(r.Key) {
 			continue
 		}
@@ -181,13 +182,13 @@ func (m *poolInstanceType) openLabels() requirements.Set {
 
 // countUsage counts the capacity of a pool's hosts that are not being deleted. A claim that is not launched yet counts
 // as the largest type it may become, so that limits hold whatever EC2 gives.
-func (p *pool) countUsage(hosts []cluster.StateNode, types func() []instancetypes.Type) poolUsage {
-	var u poolUsage
+func (p *Pool) countUsage(hosts []cluster.StateNode, types func() []instancetypes.Type) PoolUsage {
+	var u PoolUsage
 	for _, h := range hosts {
 		if h.Deleting() {
 			continue
 		}
-		u.nodes++
+		u.Nodes++
 		c := h.Capacity()
 		if c.IsZero() && h.Claim != nil {
 			for _, t := range types() {
@@ -198,25 +199,25 @@ func (p *pool) countUsage(hosts []cluster.StateNode, types func() []instancetype
 			}
 			c = c.Max(h.Claim.Requests)
 		}
-		u.list = u.list.Add(c)
-		if p.limitsPrice() {
-			u.list = u.list.Add(resources.List{}.With(cluster.LimitUSD, h.LimitCharge(types())))
+		u.List = u.List.Add(c)
+		if p.LimitsPrice() {
+			u.List = u.List.Add(resources.List{}.With(cluster.LimitUSD, h.LimitCharge(types())))
 		}
 	}
 	return u
 }
 
-// exceededLimits names the limits of the pool that one more node of this capacity would break.
-func (p *pool) exceededLimits(u poolUsage, capacity resources.List) []string {
+// ExceededLimits names the limits of the pool that one more node of this capacity would break.
+func (p *Pool) ExceededLimits(u PoolUsage, capacity resources.List) []string {
 	var out []string
 	for _, name := range p.Limited {
 		if name == string(api.LimitNodes) {
-			if u.nodes+1 > p.Limits.Get(name) {
+			if u.Nodes+1 > p.Limits.Get(name) {
 				out = append(out, name)
 			}
 			continue
 		}
-		if more := capacity.Get(name); more > 0 && u.list.Get(name)+more > p.Limits.Get(name) {
+		if more := capacity.Get(name); more > 0 && u.List.Get(name)+more > p.Limits.Get(name) {
 			out = append(out, name)
 		}
 	}
@@ -224,18 +225,18 @@ func (p *pool) exceededLimits(u poolUsage, capacity resources.List) []string {
 }
 
 // becomes are the offers of its pool that a claim may become.
-func (cat *catalog) becomes(c cluster.Claim) []*poolOffering {
-	var out []*poolOffering
-	for _, p := range cat.pools {
+func (cat *Catalog) becomes(c cluster.Claim) []*Offering {
+	var out []*Offering
+	for _, p := range cat.Pools {
 		if p.Name != c.Pool {
 			continue
 		}
-		for _, m := range p.models {
-			if !c.Requirements.Has(instancetypes.LabelType, m.typ.Name) ||
-				!c.Requirements.Intersects(m.typ.Requirements) {
+		for _, m := range p.Models {
+			if !c.Requirements.Has(instancetypes.LabelType, m.Type.Name) ||
+				!c.Requirements.Intersects(m.Type.Requirements) {
 				continue
 			}
-			for _, o := range m.sells {
+			for _, o := range m.Sells {
 				if c.Requirements.Has(instancetypes.LabelZone, o.Zone) &&
 					c.Requirements.Has(instancetypes.LabelCapacityType, o.CapacityType) {
 					out = append(out, o)
@@ -246,24 +247,24 @@ func (cat *catalog) becomes(c cluster.Claim) []*poolOffering {
 	return out
 }
 
-// differsByOffer reports whether nodes of the model have more room, or other ports taken, in one place than in another.
-func (m *poolInstanceType) differsByOffer() bool {
-	return slices.ContainsFunc(m.sells, func(o *poolOffering) bool {
-		return !slices.Equal(o.daemons, m.sells[0].daemons) || !slices.Equal(o.room, m.sells[0].room)
+// DiffersByOffer reports whether nodes of the model have more room, or other ports taken, in one place than in another.
+func (m *InstanceType) DiffersByOffer() bool {
+	return slices.ContainsFunc(m.Sells, func(o *Offering) bool {
+		return !slices.Equal(o.Daemons, m.Sells[0].Daemons) || !slices.Equal(o.Room, m.Sells[0].Room)
 	})
 }
 
-// forParties are the offers that a node for certain pods may be of, cheapest first.
-func (p *pool) forParties() []*poolOffering {
-	if len(p.reserved) == 0 || !p.mayBeOneType {
-		return p.sale
+// ForParties are the offers that a node for certain pods may be of, cheapest first.
+func (p *Pool) ForParties() []*Offering {
+	if len(p.Reserved) == 0 || !p.MayBeOneType {
+		return p.Sale
 	}
-	return byPrice(slices.Concat(p.reserved, p.sale))
+	return ByPrice(slices.Concat(p.Reserved, p.Sale))
 }
 
-// chooseCustomLabels is one value for each label of the set that the launch has to choose: for those that instances
+// ChooseCustomLabels is one value for each label of the set that the launch has to choose: for those that instances
 // have EC2 decides, and what must not exist gets none.
-func chooseCustomLabels(set requirements.Set, value func(requirements.Requirement) string) (chosen requirements.Set) {
+func ChooseCustomLabels(set requirements.Set, value func(requirements.Requirement) string) (chosen requirements.Set) {
 	for _, r := range set.All() {
 		if !podclass.IsWellKnownLabel(r.Key) && r.Key != aws.LabelEC2NodeClass &&
 			r.Operator() != requirements.DoesNotExist {

@@ -1,4 +1,4 @@
-package binpack
+package capacity
 
 import (
 	"maps"
@@ -9,9 +9,9 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// reservationSlots is how many instances the capacity reservations have room for, by their ids, beside what room the
+// ReservationSlots is how many instances the capacity reservations have room for, by their ids, beside what room the
 // commitments have. Claims that are not launched yet and are bound to one reservation have taken theirs.
-func (cat *catalog) reservationSlots(all []cluster.StateNode, committed map[string]int64) map[string]int64 {
+func (cat *Catalog) ReservationSlots(all []cluster.StateNode, committed map[string]int64) map[string]int64 {
 	out := map[string]int64{}
 	for _, r := range cat.bookable {
 		if have, ok := out[r.ID]; !ok || r.Remaining < have {
@@ -30,9 +30,9 @@ func (cat *catalog) reservationSlots(all []cluster.StateNode, committed map[stri
 	return out
 }
 
-// slot is what a node of the offer takes of which reservation, or of the commitment that covers it first; nothing where
+// Slot is what a node of the offer takes of which reservation, or of the commitment that covers it first; nothing where
 // the offer is to be had in any number.
-func (o *poolOffering) slot() (id string, amount int64) {
+func (o *Offering) Slot() (id string, amount int64) {
 	switch {
 	case o.Reservation != nil:
 		return o.Reservation.ID, 1
@@ -42,8 +42,8 @@ func (o *poolOffering) slot() (id string, amount int64) {
 	return "", 0
 }
 
-// coveringCommitment is the first commitment with room for the offer, and how many nodes it has room for.
-func (o *poolOffering) coveringCommitment(slots map[string]int64) (instancetypes.CommitmentDraw, int64) {
+// CoveringCommitment is the first commitment with room for the offer, and how many nodes it has room for.
+func (o *Offering) CoveringCommitment(slots map[string]int64) (instancetypes.CommitmentDraw, int64) {
 	for _, d := range o.Paid {
 		if n := slots[d.Commitment] / d.Amount; n > 0 {
 			return d, n
@@ -59,7 +59,7 @@ func reservationOf(c cluster.Claim) string {
 }
 
 // reserves reports whether the pool uses a capacity reservation that can take a pod of the class, were it alone.
-func (p *pool) reserves(k *podclass.Class, admit *podclass.Admission) bool {
-	return p.mayBeOneType && slices.ContainsFunc(p.reserved,
-		func(o *poolOffering) bool { return fitCount(k.Need, o.room) > 0 && o.firstAlternative(admit) >= 0 })
+func (p *Pool) reserves(k *podclass.Class, admit *podclass.Admission) bool {
+	return p.MayBeOneType && slices.ContainsFunc(p.Reserved,
+		func(o *Offering) bool { return FitCount(k.Need, o.Room) > 0 && o.FirstAlternative(admit) >= 0 })
 }

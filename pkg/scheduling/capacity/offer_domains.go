@@ -1,4 +1,4 @@
-package binpack
+package capacity
 
 import (
 	"slices"
@@ -8,28 +8,28 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// filteredKey is a topology key with the filter of those who ask about its domains.
-type filteredKey struct {
-	key    string
-	filter *podclass.Admission
+// FilteredKey is a topology key with the filter of those who ask about its domains.
+type FilteredKey struct {
+	Key    string
+	Filter *podclass.Admission
 }
 
-// soldDomains are the domains in which the filter lets some node be that is sold, now or not. A zone in which the class
-// has no subnet, where the type is never sold, or for which only a pool is that can make no node for its minValues, is
+// SoldDomains are the domains in which the filter lets some node be that is sold, now or not. A zone in which the class
+// has no subnet, where the type is never sold, or for which only a pool is that can make no node for its MinValues, is
 // no domain: it would stay empty for ever and hold every spread down.
-func (cat *catalog) soldDomains(id filteredKey) []string {
+func (cat *Catalog) SoldDomains(id FilteredKey) []string {
 	names, ok := cat.domains[id]
 	if ok {
 		return names
 	}
 	seen := map[string]bool{}
-	for _, o := range cat.offers {
-		if o.model.pool.refuses(id.filter) || o.model.pool.inflexible ||
-			!o.model.typ.Requirements.Has(instancetypes.LabelZone, o.Zone) {
+	for _, o := range cat.Offers {
+		if o.InstanceType.Pool.refuses(id.Filter) || o.InstanceType.Pool.inflexible ||
+			!o.InstanceType.Type.Requirements.Has(instancetypes.LabelZone, o.Zone) {
 			continue
 		}
-		for _, name := range o.domainsFor(id.key) {
-			if !seen[name] && o.firstAlternative(id.filter) >= 0 && id.filter.LeavesDomainOpen(id.key, name) {
+		for _, name := range o.domainsFor(id.Key) {
+			if !seen[name] && o.FirstAlternative(id.Filter) >= 0 && id.Filter.LeavesDomainOpen(id.Key, name) {
 				seen[name] = true
 				names = append(names, name)
 			}
@@ -42,18 +42,18 @@ func (cat *catalog) soldDomains(id filteredKey) []string {
 // offeredDomains are the domains in which offers are, sorted, by topology key, once they were asked for.
 type offeredDomains map[string][]string
 
-// domainsOf are the domains of the key in which the offers are. Nobody may change them.
-func (d offeredDomains) domainsOf(key string, offers []*poolOffering) []string {
+// DomainsOf are the domains of the key in which the offers are. Nobody may change them.
+func (d offeredDomains) DomainsOf(key string, offers []*Offering) []string {
 	all, ok := d[key]
 	if ok {
 		return all
 	}
-	var last *poolInstanceType
+	var last *InstanceType
 	for _, o := range offers {
-		if o.model == last && !podclass.VariesByOffering(key) {
+		if o.InstanceType == last && !podclass.VariesByOffering(key) {
 			continue
 		}
-		last = o.model
+		last = o.InstanceType
 		all = append(all, o.domainsFor(key)...)
 		if len(all) > 1<<12 {
 			slices.Sort(all)
@@ -65,9 +65,9 @@ func (d offeredDomains) domainsOf(key string, offers []*poolOffering) []string {
 	return d[key]
 }
 
-// namedValues lists the label values for labels that nobody but a pool decides which pods name that wait, or run and
+// NamedValues lists the label values for labels that nobody but a pool decides which pods name that wait, or run and
 // may have to move: a pool has the same to offer whichever of them wait.
-func namedValues(classes []*podclass.Class, pods []cluster.Pod) map[string][]string {
+func NamedValues(classes []*podclass.Class, pods []cluster.Pod) map[string][]string {
 	out := map[string][]string{}
 	for _, k := range classes {
 		addNamedValues(out, &k.Pod)
@@ -96,7 +96,7 @@ func addNamedValues(to map[string][]string, p *cluster.Pod) {
 			switch {
 			case podclass.IsWellKnownLabel(r.Key):
 			case r.Not:
-				to[r.Key] = append(to[r.Key], anyValue(r)) // a node that keeps to it may get this
+				to[r.Key] = append(to[r.Key], AnyValue(r)) // a node that keeps to it may get this
 			default:
 				to[r.Key] = append(to[r.Key], r.Values...)
 			}

@@ -1,4 +1,4 @@
-package binpack
+package capacity
 
 import (
 	"cmp"
@@ -10,25 +10,25 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// admittedOffer is an offer with the admissions that let pods be on it, as bits.
-type admittedOffer struct {
-	offer *poolOffering
+// AdmittedOffer is an offer with the admissions that let pods be on it, as bits.
+type AdmittedOffer struct {
+	Offer *Offering
 	bits  []uint64
 }
 
-// forSale reports whether the offer is available in any number.
-func (o *poolOffering) forSale() bool { return o.Available && !o.Limited() }
+// ForSale reports whether the offer is available in any number.
+func (o *Offering) forSale() bool { return o.Available && !o.Limited() }
 
-// forSale are the offers that are available in any number, the cheapest first, among equals those with more room.
-func forSale(offers []*poolOffering) []*poolOffering {
-	return byPrice(slices.DeleteFunc(slices.Clone(offers), func(o *poolOffering) bool { return !o.forSale() }))
+// ForSale are the offers that are available in any number, the cheapest first, among equals those with more room.
+func forSale(offers []*Offering) []*Offering {
+	return ByPrice(slices.DeleteFunc(slices.Clone(offers), func(o *Offering) bool { return !o.forSale() }))
 }
 
-// byPrice are the offers, the cheapest first, among equals those with more room.
-func byPrice(offers []*poolOffering) []*poolOffering {
+// ByPrice are the offers, the cheapest first, among equals those with more room.
+func ByPrice(offers []*Offering) []*Offering {
 	type tag struct { // what decides nearly always, beside the pointer: looking behind each takes its time
 		price float64
-		offer *poolOffering
+		offer *Offering
 	}
 	tags := make([]tag, 0, len(offers))
 	for _, o := range offers {
@@ -39,20 +39,20 @@ func byPrice(offers []*poolOffering) []*poolOffering {
 			return cmp.Compare(x.price, y.price)
 		}
 		a, b := x.offer, y.offer
-		return cmp.Or(slices.Compare(b.room, a.room), cmp.Compare(a.model.pool.id, b.model.pool.id),
+		return cmp.Or(slices.Compare(b.Room, a.Room), cmp.Compare(a.InstanceType.Pool.ID, b.InstanceType.Pool.ID),
 			cmp.Compare(a.index, b.index))
 	})
-	out := make([]*poolOffering, len(tags))
+	out := make([]*Offering, len(tags))
 	for i, t := range tags {
 		out[i] = t.offer
 	}
 	return out
 }
 
-// filterUndominated leaves out, of offers in the order of forSale, those that admit nothing or are beaten by one that
+// FilterUndominated leaves out, of offers in the order of ForSale, those that admit nothing or are beaten by one that
 // costs no more, admits as much and holds as much. The bits of the rest are by the order of the admissions, which must
 // be distinct.
-func filterUndominated(offers []*poolOffering, asks []*podclass.Admission) []admittedOffer {
+func FilterUndominated(offers []*Offering, asks []*podclass.Admission) []AdmittedOffer {
 	if len(asks) == 0 {
 		return nil
 	}
@@ -60,19 +60,19 @@ func filterUndominated(offers []*poolOffering, asks []*podclass.Admission) []adm
 }
 
 // filterAdmitting are the offers that admit something.
-func filterAdmitting(offers []*poolOffering, asks []*podclass.Admission) []admittedOffer {
+func filterAdmitting(offers []*Offering, asks []*podclass.Admission) []AdmittedOffer {
 	words := (len(asks) + 63) / 64
 	bits := make([]uint64, words*len(offers))
 	for i, ask := range asks { // what an admission knows of offers lies side by side
 		for j, o := range offers {
-			if o.firstAlternative(ask) >= 0 {
+			if o.FirstAlternative(ask) >= 0 {
 				bits[j*words+i/64] |= 1 << (i % 64)
 			}
 		}
 	}
-	all := make([]admittedOffer, 0, len(offers))
+	all := make([]AdmittedOffer, 0, len(offers))
 	for j, o := range offers {
-		if e := (admittedOffer{o, bits[j*words : (j+1)*words]}); slices.ContainsFunc(e.bits,
+		if e := (AdmittedOffer{o, bits[j*words : (j+1)*words]}); slices.ContainsFunc(e.bits,
 			func(x uint64) bool { return x != 0 }) {
 			all = append(all, e)
 		}
@@ -82,7 +82,7 @@ func filterAdmitting(offers []*poolOffering, asks []*podclass.Admission) []admit
 
 // filterUnbeaten leaves out those that are beaten by another of those that may beat each other, which are all where
 // that is nil.
-func filterUnbeaten(all []admittedOffer, rivals func(a, b *poolOffering) bool) []admittedOffer {
+func filterUnbeaten(all []AdmittedOffer, rivals func(a, b *Offering) bool) []AdmittedOffer {
 	kept := all[:0]
 	var groups []*alikeOffers
 	for _, e := range all {
@@ -92,7 +92,7 @@ func filterUnbeaten(all []admittedOffer, rivals func(a, b *poolOffering) bool) [
 			if slices.Equal(g.bits, e.bits) {
 				own = g
 			}
-			if beaten = coversBits(g.bits, e.bits) && g.beats(e.offer, rivals); beaten {
+			if beaten = coversBits(g.bits, e.bits) && g.beats(e.Offer, rivals); beaten {
 				break
 			}
 		}
@@ -103,7 +103,7 @@ func filterUnbeaten(all []admittedOffer, rivals func(a, b *poolOffering) bool) [
 			own = &alikeOffers{bits: e.bits}
 			groups = append(groups, own)
 		}
-		own.add(e.offer)
+		own.add(e.Offer)
 		kept = append(kept, e)
 	}
 	return kept
@@ -112,19 +112,19 @@ func filterUnbeaten(all []admittedOffer, rivals func(a, b *poolOffering) bool) [
 // alikeOffers are offers that the same admissions let pods be on, with their rooms side by side.
 type alikeOffers struct {
 	bits   []uint64
-	offers []*poolOffering
+	offers []*Offering
 	rooms  []int64
 }
 
-func (g *alikeOffers) add(o *poolOffering) {
-	g.offers, g.rooms = append(g.offers, o), append(g.rooms, o.room...)
+func (g *alikeOffers) add(o *Offering) {
+	g.offers, g.rooms = append(g.offers, o), append(g.rooms, o.Room...)
 }
 
 // beats reports whether one of them has all the room that the offer has and may beat it.
-func (g *alikeOffers) beats(o *poolOffering, rivals func(a, b *poolOffering) bool) bool {
-	dims := len(o.room)
+func (g *alikeOffers) beats(o *Offering, rivals func(a, b *Offering) bool) bool {
+	dims := len(o.Room)
 	for i := len(g.offers) - 1; i >= 0; i-- { // one of about its price is likely to
-		if atLeast(g.rooms[i*dims:(i+1)*dims], o.room) && (rivals == nil || rivals(g.offers[i], o)) {
+		if AtLeast(g.rooms[i*dims:(i+1)*dims], o.Room) && (rivals == nil || rivals(g.offers[i], o)) {
 			return true
 		}
 	}
@@ -139,27 +139,27 @@ type offerKey struct {
 	zone, capacity string
 }
 
-// filterDistinct leaves out, of offers in the order of forSale, those that no admission can tell from one that costs no
+// filterDistinct leaves out, of offers in the order of ForSale, those that no admission can tell from one that costs no
 // more and holds as much. That is quickly done, and leaves fewer to ask the admissions about.
-func filterDistinct(offers []*poolOffering, asks []*podclass.Admission) []*poolOffering {
+func filterDistinct(offers []*Offering, asks []*podclass.Admission) []*Offering {
 	list := requirementsOf(asks)
 	var text []byte
 	excluding := slices.DeleteFunc(slices.Clone(asks),
 		func(a *podclass.Admission) bool { return len(a.Exclusions) == 0 })
-	answers := map[*poolInstanceType]string{}
+	answers := map[*InstanceType]string{}
 	kept := map[offerKey]*alikeOffers{}
-	var out []*poolOffering
+	var out []*Offering
 	for _, o := range offers {
-		known, ok := answers[o.model]
+		known, ok := answers[o.InstanceType]
 		if !ok {
 			text = text[:0]
 			for _, r := range list {
-				text = strconv.AppendBool(text, o.model.mayMeet(r))
+				text = strconv.AppendBool(text, o.InstanceType.mayMeet(r))
 			}
 			known = string(text)
-			answers[o.model] = known
+			answers[o.InstanceType] = known
 		}
-		id := offerKey{o.model.pool.id, known, excludedBy(o, excluding), o.Zone, o.CapacityType}
+		id := offerKey{o.InstanceType.Pool.ID, known, excludedBy(o, excluding), o.Zone, o.CapacityType}
 		alike := kept[id]
 		if alike == nil {
 			alike = &alikeOffers{}
@@ -174,18 +174,18 @@ func filterDistinct(offers []*poolOffering, asks []*podclass.Admission) []*poolO
 }
 
 // excludedBy tells which of the admissions keep pods off the offer because of DaemonSets.
-func excludedBy(o *poolOffering, asks []*podclass.Admission) string {
+func excludedBy(o *Offering, asks []*podclass.Admission) string {
 	if len(asks) == 0 {
 		return ""
 	}
 	var text []byte
 	for _, a := range asks {
-		text = strconv.AppendBool(text, o.keepsOff(a))
+		text = strconv.AppendBool(text, o.KeepsOff(a))
 	}
 	return string(text)
 }
 
-// requirementsOf lists the requirements of the admissions about what does not differ between a model's offers, each
+// RequirementsOf lists the requirements of the admissions about what does not differ between a model's offers, each
 // once.
 func requirementsOf(asks []*podclass.Admission) (list []requirements.Requirement) {
 	seen := map[string]bool{}
@@ -206,31 +206,31 @@ func requirementsOf(asks []*podclass.Admission) (list []requirements.Requirement
 // undominatedOffers are the offers of a pool's sale of which some may be undominated for some of the admissions, and
 // for those of these that are tied to a zone or a capacity type. Without admissions they are not found yet.
 type undominatedOffers struct {
-	offers []*poolOffering
-	asks   map[*podclass.Admission]bool
-	known  map[string][]*poolOffering // what is undominated for admissions, by their numbers
+	offers []*Offering
+	Asks   map[*podclass.Admission]bool
+	Known  map[string][]*Offering // what is undominated for admissions, by their numbers
 }
 
-// cullOffers finds what is left of the pool's sale for all these admissions, which must be distinct.
-func (p *pool) cullOffers(asks []*podclass.Admission) {
-	p.some = undominatedOffers{asks: make(map[*podclass.Admission]bool, len(asks)), known: map[string][]*poolOffering{}}
+// CullOffers finds what is left of the pool's sale for all these admissions, which must be distinct.
+func (p *Pool) CullOffers(asks []*podclass.Admission) {
+	p.Some = undominatedOffers{Asks: make(map[*podclass.Admission]bool, len(asks)), Known: map[string][]*Offering{}}
 	for _, ask := range asks {
-		p.some.asks[ask] = true
+		p.Some.Asks[ask] = true
 	}
-	for _, e := range filterUnbeaten(filterAdmitting(filterDistinct(p.sale, asks), asks),
-		(*poolOffering).sharesDomains) {
-		p.some.offers = append(p.some.offers, e.offer)
+	for _, e := range filterUnbeaten(filterAdmitting(filterDistinct(p.Sale, asks), asks),
+		(*Offering).sharesDomains) {
+		p.Some.offers = append(p.Some.offers, e.Offer)
 	}
 }
 
 // sharesDomains reports whether being tied to a zone or a capacity type leaves both offers or neither.
-func (o *poolOffering) sharesDomains(x *poolOffering) bool {
+func (o *Offering) sharesDomains(x *Offering) bool {
 	return o.Zone == x.Zone && o.CapacityType == x.CapacityType
 }
 
 // coversAdmission reports whether what is left will do for the admission.
 func (f undominatedOffers) coversAdmission(ask *podclass.Admission) bool {
-	for !f.asks[ask] {
+	for !f.Asks[ask] {
 		if ask.Wider == nil || ask.Pin.Key != instancetypes.LabelZone && ask.Pin.Key != instancetypes.LabelZoneID &&
 			ask.Pin.Key != instancetypes.LabelCapacityType {
 			return false
@@ -240,13 +240,13 @@ func (f undominatedOffers) coversAdmission(ask *podclass.Admission) bool {
 	return true
 }
 
-// undominatedFor are the offers of the pool's sale that filterUndominated leaves for the admissions, which must be
+// UndominatedFor are the offers of the pool's sale that FilterUndominated leaves for the admissions, which must be
 // distinct.
-func (p *pool) undominatedFor(asks []*podclass.Admission) []*poolOffering {
-	asks = p.concernedAdmissions(asks)
-	culled := p.some.asks != nil
-	if culled && slices.ContainsFunc(asks, func(a *podclass.Admission) bool { return !p.some.coversAdmission(a) }) {
-		return offersOf(filterUndominated(p.sale, asks)) // another question may know another admission by its number
+func (p *Pool) UndominatedFor(asks []*podclass.Admission) []*Offering {
+	asks = p.ConcernedAdmissions(asks)
+	culled := p.Some.Asks != nil
+	if culled && slices.ContainsFunc(asks, func(a *podclass.Admission) bool { return !p.Some.coversAdmission(a) }) {
+		return OffersOf(FilterUndominated(p.Sale, asks)) // another question may know another admission by its number
 	}
 	var numbers []int
 	for _, a := range asks {
@@ -257,27 +257,27 @@ func (p *pool) undominatedFor(asks []*podclass.Admission) []*poolOffering {
 	for _, n := range numbers {
 		id = append(strconv.AppendInt(id, int64(n), 36), ' ')
 	}
-	out, ok := p.some.known[string(id)]
+	out, ok := p.Some.Known[string(id)]
 	switch {
 	case ok:
 		return out
 	case culled:
-		out = offersOf(filterUnbeaten(filterAdmitting(p.some.offers, asks), nil))
+		out = OffersOf(filterUnbeaten(filterAdmitting(p.Some.offers, asks), nil))
 	default:
-		out = offersOf(filterUndominated(p.sale, asks))
+		out = OffersOf(FilterUndominated(p.Sale, asks))
 	}
-	if p.some.known == nil {
-		p.some.known = map[string][]*poolOffering{}
+	if p.Some.Known == nil {
+		p.Some.Known = map[string][]*Offering{}
 	}
-	p.some.known[string(id)] = out
+	p.Some.Known[string(id)] = out
 	return out
 }
 
-// offersOf are the offers without what admits them.
-func offersOf(list []admittedOffer) []*poolOffering {
-	out := make([]*poolOffering, len(list))
+// OffersOf are the offers without what admits them.
+func OffersOf(list []AdmittedOffer) []*Offering {
+	out := make([]*Offering, len(list))
 	for i, e := range list {
-		out[i] = e.offer
+		out[i] = e.Offer
 	}
 	return out
 }
@@ -297,21 +297,21 @@ func appendRequirement(text []byte, r requirements.Requirement) []byte {
 	return text
 }
 
-// undominatedOf are the undominated of everything that is available. Each pool is gone through by itself first.
-func (cat *catalog) undominatedOf(asks []*podclass.Admission) []*poolOffering {
+// UndominatedOf are the undominated of everything that is available. Each pool is gone through by itself first.
+func (cat *Catalog) UndominatedOf(asks []*podclass.Admission) []*Offering {
 	asks = podclass.DistinctAdmissions(asks)
-	if len(cat.pools) == 1 {
-		return cat.pools[0].undominatedFor(asks)
+	if len(cat.Pools) == 1 {
+		return cat.Pools[0].UndominatedFor(asks)
 	}
-	var some []*poolOffering
-	for _, p := range cat.pools {
-		some = append(some, p.undominatedFor(asks)...)
+	var some []*Offering
+	for _, p := range cat.Pools {
+		some = append(some, p.UndominatedFor(asks)...)
 	}
-	return offersOf(filterUndominated(forSale(some), asks))
+	return OffersOf(FilterUndominated(forSale(some), asks))
 }
 
-// concernedAdmissions are the admissions that may hold on nodes of the pool.
-func (p *pool) concernedAdmissions(asks []*podclass.Admission) []*podclass.Admission {
+// ConcernedAdmissions are the admissions that may hold on nodes of the pool.
+func (p *Pool) ConcernedAdmissions(asks []*podclass.Admission) []*podclass.Admission {
 	return slices.DeleteFunc(slices.Clone(asks), func(a *podclass.Admission) bool { return p.refuses(a) })
 }
 
@@ -325,8 +325,8 @@ func coversBits(a, b []uint64) bool {
 	return true
 }
 
-// atLeast reports whether a has all that b has.
-func atLeast(a, b []int64) bool {
+// AtLeast reports whether a has all that b has.
+func AtLeast(a, b []int64) bool {
 	for i := range b {
 		if a[i] < b[i] {
 			return false

@@ -1,0 +1,138 @@
+package capacity
+
+import (
+	"math"
+	"slices"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// Bin is a node that pods can go to: one that exists, one on its way, or a new one.
+type Bin struct {
+	Name  string
+	Known requirements.Set // of a host
+	Exact bool             // known are all labels there are
+	typed bool             // known are all labels of its instance
+	Offer *Offering        // of a new node
+	Takes resources.List   // what a new node takes of its pool's limits
+	Low   LoweredMinValues // MinValues of a new node
+	Open  requirements.Set // of a new node: the labels that its pods decide, with the values that they left so far
+
+	Taints []cluster.Taint
+	Room   []int64
+	Count  []int // by counter of hostnames: pods it has
+	Anti   []int // by counter of hostnames: pods that keep the group away
+	Ports  []cluster.HostPort
+	Wanted []string // pods a claim was made for
+
+	// of a host that is not in service yet: the DaemonSets whose pods will come, by place among all
+	daemons []int
+	Disks   podclass.AttachableVolumes
+	Load    []PodLoad
+	Paid    float64      // what priceOf found, 0 when it has to look again
+	answers *hostAnswers // of a host: shared by all solutions
+}
+
+// PodLoad is what a solution put into a bin: some pods of one view.
+type PodLoad struct {
+	Pod       *podclass.RelaxedPod
+	Pins      []podclass.DomainPin
+	Admission *podclass.Admission
+	Alt       int  // the alternative of admit that holds here
+	Settled   bool // an earlier pass put them here
+	Pods      []string
+}
+
+// HasGuests reports whether the bin is a host on which the solution put pods that were not meant for it before.
+func (b *Bin) HasGuests() bool {
+	return b.Offer == nil && slices.ContainsFunc(b.Load, func(l PodLoad) bool { return !l.Settled })
+}
+
+// Clone is a copy whose room and counts may be changed.
+func (b *Bin) Clone() *Bin {
+	c := *b
+	c.Room, c.Count, c.Anti = slices.Clone(b.Room), slices.Clone(b.Count), slices.Clone(b.Anti)
+	c.Ports = slices.Clone(b.Ports)
+	c.Disks = b.Disks.Clone()
+	return &c
+}
+
+// DomainOf is the bin's value for the topology key, empty while it is open.
+func (b *Bin) DomainOf(key string) string {
+	if b.Offer == nil {
+		if r, ok := b.Known.Get(key); ok {
+			v, _ := r.Single()
+			return v
+		}
+		return ""
+	}
+	for _, l := range b.Load {
+		for _, p := range l.Pins {
+			if p.Key == key {
+				return p.Domain
+			}
+		}
+	}
+	if r, ok := b.Open.Get(key); ok {
+		v, _ := r.Single()
+		return v
+	}
+	if d := b.Offer.domainsFor(key); len(d) == 1 {
+		return d[0]
+	}
+	return ""
+}
+
+// SameContents reports whether two new nodes are alike but for the names of their pods.
+func (b *Bin) SameContents(o *Bin) bool {
+	return b.Offer == o.Offer && slices.EqualFunc(b.Load, o.Load, func(x, y PodLoad) bool {
+		return x.Pod == y.Pod && x.Admission == y.Admission && x.Alt == y.Alt && len(x.Pods) == len(y.Pods)
+	})
+}
+
+// FitCount is how many of need fit into room.
+func FitCount(need, room []int64) int {
+	n := int64(math.MaxInt32)
+	for i, x := range need {
+		switch {
+		case room[i] < x:
+			return 0
+		case x > 0:
+			n = min(n, room[i]/x)
+		}
+	}
+	return int(n)
+}
+
+// PortsConflict reports whether pods with these host ports cannot share a node.
+func PortsConflict(a, b []cluster.HostPort) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Port == y.Port && x.Protocol == y.Protocol && (x.IP == y.IP || anyIP(x.IP) || anyIP(y.IP)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" || ip == "::" }
+
+// NarrowOpenLabels limits the open labels to what the alternative allows; false when that leaves no value of one.
+func NarrowOpenLabels(open, alt requirements.Set) (requirements.Set, bool) {
+	if open.Len() == 0 {
+		return open, true
+	}
+	for _, r := range alt.All() {
+		if mine, ok := open.Get(r.Key); ok {
+			if !mine.Overlaps(r) {
+				return open, false
+			}
+			open = open.And(r)
+		}
+	}
+	return open, true
+}

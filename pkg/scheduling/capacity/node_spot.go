@@ -1,0 +1,45 @@
+package capacity
+
+import "joiner.sh/pkg/model/instancetypes"
+
+// defaultSpotPoolShare is the part of all spot capacity that may be in one instance type in one zone.
+const defaultSpotPoolShare = 0.8
+
+// FewSpotNodes is up to how many spot nodes there is no such limit.
+const FewSpotNodes = 4
+
+// SpotUsage is the spot capacity of a cluster, in millicores.
+type SpotUsage struct {
+	ByPool map[instancetypes.Offer]int64
+	total  int64
+	Nodes  int
+	share  float64 // how much of all may be in one pool of capacity, that is one type in one zone
+}
+
+// Add counts so much spot capacity more, or less.
+func (u *SpotUsage) Add(o instancetypes.Offer, cpu int64, nodes int) {
+	if o.CapacityType == instancetypes.Spot {
+		u.ByPool[o] += cpu
+		u.total += cpu
+		u.Nodes += nodes
+	}
+}
+
+// MostInPool is how much of the spot capacity one pool of capacity may have, in millicores.
+func (u SpotUsage) MostInPool() int64 { return int64(u.share * float64(u.total)) }
+
+// ExceedsShare reports whether the pool of capacity has more than its share.
+func (u SpotUsage) ExceedsShare(o instancetypes.Offer) bool {
+	return o.CapacityType == instancetypes.Spot && u.Nodes > FewSpotNodes &&
+		float64(u.ByPool[o]) > u.share*float64(u.total)
+}
+
+// AnyExceedsShare reports whether any pool of capacity has more than its share.
+func (u SpotUsage) AnyExceedsShare() bool {
+	for o := range u.ByPool {
+		if u.ExceedsShare(o) {
+			return true
+		}
+	}
+	return false
+}

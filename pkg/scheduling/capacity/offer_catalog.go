@@ -1,0 +1,258 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner.sh/pkg/model/budgets"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// Catalog is what the pools of a snapshot can launch.
+type Catalog struct {
+	dims       podclass.Dims
+	Admissions *podclass.Admissions
+	Pools      []*Pool // the heaviest first, among equals the last by name
+	Skipped    []plan.Skip
+	Few        int // up to how many pools are all looked at
+	Offers     []*Offering
+	bookable   []*instancetypes.Reservation // that offers come from
+	Sale       *ShareRanking                // all that is available now
+	byType     map[string]*InstanceType     // of any pool
+
+	Named   map[string][]string // see NamedValues
+	Sold    offeredDomains
+	domains map[FilteredKey][]string // see SoldDomains
+	weights *PoolTiers               // once a node was wanted
+}
+
+// NewCatalog is a catalog of no pools yet, in which up to few are all looked at.
+func NewCatalog(dims podclass.Dims, as *podclass.Admissions, few int) *Catalog {
+	return &Catalog{dims: dims, Admissions: as, Few: few, Sold: offeredDomains{}, domains: map[FilteredKey][]string{},
+		byType: map[string]*InstanceType{}}
+}
+
+// HasMany reports whether there are so many pools that not all are looked at.
+func (cat *Catalog) HasMany() bool { return len(cat.Pools) > cat.Few }
+
+// CatalogBuilder reads what pools can launch into a catalog.
+type CatalogBuilder struct {
+	S       *cluster.Snapshot
+	All     []cluster.StateNode
+	Classes *podclass.Classes
+	Stages  podclass.StageTeller
+	Catalog *Catalog
+}
+
+// FindPools lists the pools that take part, the heaviest first and among equals the last by name first, with everything
+// they can launch.
+func (b *CatalogBuilder) FindPools(sells func(class string) []instancetypes.Type) {
+	c := b.Catalog
+	sold := WithoutMissing(*b.S, lowerToObserved(*b.S, overlays.ByPool(*b.S, sells)))
+	c.Pools, c.Skipped = UsablePools(b.S)
+	slices.SortFunc(c.Pools, func(a, b *Pool) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
+	})
+	c.Named = NamedValues(b.Classes.List, b.S.Pods)
+	for i, p := range c.Pools {
+		b.Stages.Tell(cluster.StagePools, nil, p.Name)
+		p.ID, p.named = i, c.Named
+		p.readRequirements(b.S.Rules.RelaxMinValues)
+	}
+	c.CountUse(b.All, sold)
+	b.setAside()
+	b.stockAll(sold)
+	c.Sale = NewRanking(slices.DeleteFunc(slices.Clone(c.Offers),
+		func(o *Offering) bool { return !o.forSale() || o.InstanceType.Pool.inflexible }),
+		len(c.dims))
+}
+
+// lowerToObserved is what pools sell, with what nodes that stand today turned out to have less of: the class remembers
+// it some minutes later.
+func lowerToObserved(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes.Type) func(
+	cluster.Pool) []instancetypes.Type {
+	seen := s.Observations()
+	if len(seen) == 0 {
+		return sold
+	}
+	done := map[string][]instancetypes.Type{}
+	return func(p cluster.Pool) []instancetypes.Type {
+		key := cluster.RevisionKey(p.Name, p.Revision)
+		if done[key] == nil {
+			done[key] = instancetypes.LowerToObserved(sold(p), seen[p.ClassKey()])
+		}
+		return done[key]
+	}
+}
+
+// WithoutMissing is what pools sell, without the resources that nodes of a type turned out never to have, whatever a
+// NodeOverlay says.
+func WithoutMissing(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes.Type) func(
+	cluster.Pool) []instancetypes.Type {
+	return func(p cluster.Pool) []instancetypes.Type {
+		types := sold(p)
+		class, _ := s.ClassOf(p.ClassKey())
+		missing := class.MissingResources(s.SoldOut, s.Now)
+		if len(missing) == 0 {
+			return types
+		}
+		types = slices.Clone(types)
+		for i := range types {
+			for _, name := range missing[types[i].Name] {
+				types[i].Allocatable = types[i].Allocatable.With(name, 0)
+			}
+		}
+		return types
+	}
+}
+
+// UsablePools tells the pools that take part from those that do not, and why.
+func UsablePools(s *cluster.Snapshot) (pools []*Pool, skipped []plan.Skip) {
+	classes := map[string]instancetypes.Class{}
+	for _, c := range s.Classes {
+		classes[c.Name] = c
+	}
+	refused := &podclass.OfferAnswers{No: true}
+	for _, p := range s.Pools {
+		if why := skipReason(p, classes, s.Now); why != "" {
+			skipped = append(skipped, plan.Skip{Pool: p.Name, Why: why})
+			continue
+		}
+		pools = append(pools, &Pool{Pool: p, refused: refused})
+	}
+	slices.SortFunc(skipped, func(a, b plan.Skip) int { return strings.Compare(a.Pool, b.Pool) })
+	return pools, skipped
+}
+
+// skipReason says why the pool takes no part, empty when it does.
+func skipReason(p cluster.Pool, classes map[string]instancetypes.Class, now time.Time) string {
+	c, found := classes[p.ClassKey()]
+	switch {
+	case p.Deleting:
+		return "it is being deleted"
+	case p.Static:
+		return "it is static: it keeps a fixed number of nodes, pods make none"
+	case budgets.IsHibernating(p.Disruption, now):
+		return fmt.Sprintf("it sleeps, for %s from each %q on", p.Disruption.SleepFor, p.Disruption.SleepAt)
+	case !p.Ready:
+		return "it is not ready: " + cmp.Or(p.Message, "no reason given")
+	case !found:
+		return fmt.Sprintf("its EC2NodeClass %s does not exist", p.Class)
+	case !c.Ready:
+		return fmt.Sprintf("its EC2NodeClass %s is not ready: %s", p.Class, cmp.Or(c.Message, "no reason given"))
+	}
+	return ""
+}
+
+// CountUse finds what each pool has already.
+func (cat *Catalog) CountUse(all []cluster.StateNode, sold func(cluster.Pool) []instancetypes.Type) {
+	standing := map[string][]cluster.StateNode{}
+	for _, h := range all {
+		standing[h.Pool()] = append(standing[h.Pool()], h)
+	}
+	for _, p := range cat.Pools {
+		p.Used = p.countUsage(standing[p.Name], func() []instancetypes.Type { return sold(p.Pool) })
+	}
+}
+
+// stockAll finds what the pools can launch. Where that is too much for one pass, it looks at others each minute.
+func (b *CatalogBuilder) stockAll(sold func(cluster.Pool) []instancetypes.Type) {
+	c := b.Catalog
+	list := slices.DeleteFunc(slices.Clone(c.Pools), func(p *Pool) bool { return p.Aside != "" })
+	first := 0
+	if c.HasMany() && len(list) > 0 {
+		minute := uint64(b.S.Now.Unix() / 60)
+		first = int(minute * fittingPools % uint64(len(list)))
+	}
+	for i := range list {
+		p := list[(first+i)%len(list)]
+		if len(c.Offers) >= MostOffers {
+			p.Aside = "one pass cannot look at so many pools, a later one will look at this one"
+			continue
+		}
+		b.resolvePool(p, sold(p.Pool))
+	}
+}
+
+// resolvePool finds what the pool can launch.
+func (b *CatalogBuilder) resolvePool(p *Pool, types []instancetypes.Type) {
+	byName := func(a, b instancetypes.Type) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(types, byName) {
+		types = slices.SortedFunc(slices.Values(types), byName)
+	}
+	for i := range types {
+		b.addModel(p, &types[i])
+	}
+	b.countDaemons(p)
+	p.inflexible = !b.S.Rules.RelaxMinValues && p.lacksValues()
+	p.Sale = forSale(p.Offers)
+	for _, o := range p.Sale {
+		if len(o.InstanceType.sale) == 0 {
+			p.ForSale = append(p.ForSale, o.InstanceType)
+		}
+		o.InstanceType.sale = append(o.InstanceType.sale, o)
+	}
+	if len(p.Limited) > 0 {
+		for _, m := range p.ForSale {
+			p.Largest = p.Largest.Max(m.Type.Capacity)
+		}
+	}
+	for _, o := range p.Offers {
+		switch {
+		case o.Reservation != nil && o.Available:
+			p.Reserved = append(p.Reserved, o)
+		case len(o.Paid) > 0:
+			p.Paid = append(p.Paid, o)
+		}
+	}
+}
+
+// addModel adds the type to the pool if the pool's requirements leave any of its offers.
+func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type) {
+	if !p.Required.Intersects(t.Requirements) {
+		return
+	}
+	for _, r := range p.Required.All() {
+		if _, defined := t.Requirements.Get(r.Key); !defined && ofInstance(r.Key) && !r.AllowsAbsent() {
+			return
+		}
+	}
+	c, as := b.Catalog, b.Catalog.Admissions
+	m := &InstanceType{id: len(p.Models), number: as.Models, Pool: p, Type: t,
+		Volumes: b.Classes.Limits.ExpectedOn(t.Name, t.EBSVolumes)}
+	c.byType[t.Name] = m
+	as.Models++
+	all := make([]Offering, 0, len(t.Offerings))
+	m.Sells = make([]*Offering, 0, len(t.Offerings))
+	for _, of := range t.Offerings {
+		if !of.Meets(p.Required) {
+			continue
+		}
+		if !(of.Price >= 0) || math.IsInf(of.Price, 0) { // NaN too
+			of.Available, of.Why, of.Price = false, fmt.Sprintf("at %v USD/h, which is no price", of.Price), 0
+		}
+		all = append(all, Offering{index: len(p.Offers), InstanceType: m, Offering: of})
+		o := &all[len(all)-1]
+		if of.Reservation != nil {
+			c.bookable = append(c.bookable, of.Reservation)
+		}
+		m.Sells, p.Offers, c.Offers = append(m.Sells, o), append(p.Offers, o), append(c.Offers, o)
+		for i, d := range as.Daemons {
+			if o.FirstAlternative(d.Admission) >= 0 {
+				o.Daemons = append(o.Daemons, i)
+			}
+		}
+	}
+	if len(m.Sells) > 0 {
+		m.Type, m.Open = p.chargedType(m), m.openLabels()
+		p.Models = append(p.Models, m)
+	}
+}

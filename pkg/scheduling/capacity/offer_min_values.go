@@ -1,0 +1,126 @@
+package capacity
+
+import (
+	"fmt"
+	"slices"
+
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// LoweredMinValues are, by key, the MinValues of a new node that are less than its pool asks for.
+type LoweredMinValues map[string]int
+
+// LowerMinValues finds what the options leave possible, nil when that is enough.
+func LowerMinValues(set requirements.Set, opts []TypeOption) LoweredMinValues {
+	var out LoweredMinValues
+	for _, r := range set.All() {
+		if r.MinValues == 0 {
+			continue
+		}
+		if n := distinctValues(r, opts); n < r.MinValues {
+			if out == nil {
+				out = LoweredMinValues{}
+			}
+			out[r.Key] = n
+		}
+	}
+	return out
+}
+
+// ApplyTo is the set with the MinValues that are left.
+func (l LoweredMinValues) ApplyTo(set requirements.Set) requirements.Set {
+	if len(l) == 0 {
+		return set
+	}
+	for _, r := range set.All() {
+		if n, ok := l[r.Key]; ok {
+			r.MinValues = n
+			set = set.Without(r.Key).And(r)
+		}
+	}
+	return set
+}
+
+// MinValues reports whether the pool asks for a number of values of some label.
+func (p *Pool) MinValues() bool {
+	return slices.ContainsFunc(p.Required.All(), func(r requirements.Requirement) bool { return r.MinValues > 0 })
+}
+
+// lacksValues reports whether all types of the pool together have too few values for its MinValues.
+func (p *Pool) lacksValues() bool {
+	opts := make([]TypeOption, len(p.Models))
+	for i, m := range p.Models {
+		opts[i] = TypeOption{Model: m, Offers: m.Sells}
+	}
+	return len(LackingMinValues(p.Required, opts)) > 0
+}
+
+// LackingMinValues names the keys for which the options have fewer distinct values than the set asks for.
+func LackingMinValues(set requirements.Set, opts []TypeOption) []string {
+	var out []string
+	for _, r := range set.All() {
+		if r.MinValues == 0 {
+			continue
+		}
+		if n := distinctValues(r, opts); n < r.MinValues {
+			out = append(out, fmt.Sprintf("%s has %d of %d values", r.Key, n, r.MinValues))
+		}
+	}
+	return out
+}
+
+// distinctValues counts the values of the label that a claim for the options leaves open.
+func distinctValues(r requirements.Requirement, opts []TypeOption) int {
+	seen := map[string]bool{}
+	for _, o := range opts {
+		for _, v := range o.allowedValues(r) {
+			seen[v] = true
+		}
+	}
+	return len(seen)
+}
+
+// allowedValues are the values that the requirement allows of those that nodes of the option may have: pods may narrow
+// it to fewer than the type has, and offers that are left to fewer zones and capacity types.
+func (o TypeOption) allowedValues(r requirements.Requirement) []string {
+	var all []string
+	switch own, _ := o.Model.Type.Requirements.Get(r.Key); {
+	case r.Key == instancetypes.LabelType:
+		all = []string{o.Model.Type.Name}
+	case podclass.VariesByOffering(r.Key):
+		for _, x := range o.Offers {
+			if v, _ := x.Label(r.Key); v != "" {
+				all = append(all, v)
+			}
+		}
+	case !own.Not:
+		all = slices.Clone(own.Values)
+	}
+	return slices.DeleteFunc(all, func(v string) bool { return !r.Has(v) })
+}
+
+// MarkNeededForMinValues marks the cheapest options that together have the values which the set's MinValues ask for.
+func MarkNeededForMinValues(opts []TypeOption, set requirements.Set) []bool {
+	out := make([]bool, len(opts))
+	for _, r := range set.All() {
+		if r.MinValues == 0 {
+			continue
+		}
+		seen := map[string]bool{}
+		for i, o := range opts {
+			for _, v := range o.allowedValues(r) {
+				if !seen[v] && len(seen) < r.MinValues {
+					seen[v], out[i] = true, true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// OnlyOption is the offer as all that may be launched.
+func OnlyOption(o *Offering) []TypeOption {
+	return []TypeOption{{Model: o.InstanceType, Offers: []*Offering{o}, Best: o}}
+}

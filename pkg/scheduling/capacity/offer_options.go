@@ -1,0 +1,274 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// mostTypes is the number of types that one launch can name.
+const mostTypes = 60
+
+// defaultPriceMargin is how much dearer other types may be, as a factor, where the settings do not say.
+const defaultPriceMargin = 1.2
+
+// DefaultSpotTypes is how many types a spot launch names at any price where the settings do not say.
+const DefaultSpotTypes = 15
+
+// PriceFlexibility is how much dearer than the cheapest type others may be that a launch names, as a factor, and how
+// many types a spot launch names at any price.
+func (f *OptionFinder) PriceFlexibility() (margin float64, minSpotInstanceTypes int) {
+	return cmp.Or(f.Rules.InstanceTypePriceFactor, defaultPriceMargin),
+		cmp.Or(f.Rules.MinSpotInstanceTypes, DefaultSpotTypes)
+}
+
+// ChooseOptions keeps the cheapest options: those within the price margin, more where spot needs them, and those that
+// the pool's MinValues need.
+func (f *OptionFinder) ChooseOptions(opts []TypeOption, set requirements.Set) []TypeOption {
+	margin, minSpotInstanceTypes := f.PriceFlexibility()
+	keep := MarkNeededForMinValues(opts, set)
+	n := 0
+	for _, is := range keep {
+		if is {
+			n++
+		}
+	}
+	for i, o := range opts {
+		if !keep[i] && n < mostTypes && (o.Best.Price <= opts[0].Best.Price*margin || o.Spot &&
+			n < minSpotInstanceTypes) {
+			keep[i] = true
+			n++
+		}
+	}
+	var out []TypeOption
+	for i, o := range opts {
+		if keep[i] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// optionLimit tells when no launch would name any more options.
+type optionLimit struct {
+	margin               float64
+	minSpotInstanceTypes int // to be named at any price
+}
+
+func (f *OptionFinder) optionLimitFor(set requirements.Set) optionLimit {
+	margin, minSpotInstanceTypes := f.PriceFlexibility()
+	if !set.Has(instancetypes.LabelCapacityType, instancetypes.Spot) {
+		minSpotInstanceTypes = 0
+	}
+	return optionLimit{margin, minSpotInstanceTypes}
+}
+
+// reachedAt reports whether the options are enough when all others cost the price at least.
+func (e optionLimit) reachedAt(list []TypeOption, price float64) bool {
+	if len(list) == 0 {
+		return false
+	}
+	least := list[0].Best.Price
+	for _, o := range list {
+		least = min(least, o.Best.Price)
+	}
+	n := 0
+	for _, o := range list {
+		if o.Best.Price <= min(price, least*e.margin) || o.Spot && o.Best.Price <= price {
+			n++
+		}
+	}
+	return n >= mostTypes || price > least*e.margin && n >= e.minSpotInstanceTypes
+}
+
+// TypeOption is a model that can take the place of the one a node was opened with, by its cheapest offer.
+type TypeOption struct {
+	Model  *InstanceType
+	Offers []*Offering
+	Best   *Offering
+	Spot   bool
+}
+
+// OptionFinder tells what may stand in for the offer of a new node.
+type OptionFinder struct {
+	Dims  podclass.Dims
+	Rules *cluster.Settings
+	Known map[string]*LoadRequirements
+	asked []int32 // of the loads asked about last
+	last  lastOptions
+}
+
+// LaunchOptions lists the models of the pool that can hold the loads as things are sold now, cheapest first, where the
+// pool has that in use. The list may end where the rest is so dear that no launch names it, unless all are asked for.
+func (f *OptionFinder) LaunchOptions(p *Pool, inUse PoolUsage, loads []PodLoad, all bool) ([]TypeOption,
+	requirements.Set) {
+	h := f.RequirementsOf(p, loads)
+	used, ports := f.SumLoads(loads)
+	alone := len(p.Limited) == 0 && len(ports) == 0 // then the same node was perhaps asked for just before
+	if alone && f.last.id == h.id && f.last.all == all && slices.Equal(f.last.used, used) {
+		return f.last.options, h.Set
+	}
+	var out []TypeOption
+	e := f.optionLimitFor(h.Set)
+	for i, m := range p.ForSale { // by the cheapest offer that each has
+		if !all && e.reachedAt(out, m.sale[0].Price) {
+			break
+		}
+		if !m.hasRoomFor(used) {
+			continue
+		}
+		opt, ok := h.optionFor(i).holding(used, ports)
+		if ok && len(p.ExceededLimits(inUse, m.Type.Capacity)) == 0 {
+			out = append(out, opt)
+		}
+	}
+	slices.SortFunc(out, CompareOptionPrice)
+	if alone {
+		f.last = lastOptions{h.id, all, used, out}
+	}
+	return out, h.Set
+}
+
+// RequirementsOf tells what a node of the pool must meet to hold the loads (the pool's own requirements and, of each
+// load, the alternative that was chosen for it) and what can.
+func (f *OptionFinder) RequirementsOf(p *Pool, loads []PodLoad) *LoadRequirements {
+	f.asked = f.asked[:0]
+	for _, l := range loads {
+		f.asked = append(f.asked, int32(l.Admission.Number)<<8|int32(min(l.Alt, 255)))
+	}
+	slices.Sort(f.asked)
+	f.asked = slices.Compact(f.asked)
+	id := strconv.AppendInt(nil, int64(p.ID), 10)
+	for _, x := range f.asked {
+		id = strconv.AppendInt(append(id, ' '), int64(x), 36)
+	}
+	if h, ok := f.Known[string(id)]; ok && !slices.ContainsFunc(loads, func(l PodLoad) bool { return l.Alt >= 255 }) {
+		return h
+	}
+	h := &LoadRequirements{id: string(id), Set: p.Required, pool: p, options: make([]*TypeOption, len(p.ForSale))}
+	keys := map[string]int{} // how many ask for it
+	for i, l := range loads {
+		if slices.ContainsFunc(loads[:i],
+			func(o PodLoad) bool { return o.Admission == l.Admission && o.Alt == l.Alt }) {
+			continue
+		}
+		h.loads = append(h.loads, PodLoad{Admission: l.Admission, Alt: l.Alt})
+		alt := l.Admission.Alternatives[l.Alt]
+		h.Set = h.Set.AndSet(alt)
+		for _, r := range alt.All() {
+			keys[r.Key]++
+		}
+	}
+	for _, r := range h.Set.All() {
+		if keys[r.Key] > 1 && !podclass.VariesByOffering(r.Key) {
+			h.joint = append(h.joint, r)
+		}
+	}
+	f.Known[h.id] = h
+	return h
+}
+
+// LoadRequirements is what a node of a pool must meet to hold some loads, and the models that can, as far as they were
+// asked for.
+type LoadRequirements struct {
+	id    string
+	Set   requirements.Set
+	pool  *Pool
+	loads []PodLoad
+	joint []requirements.Requirement // what one alone may leave room for, and all together not
+	// by place of the model among those for sale; nil until asked, without offers when it cannot be
+	options []*TypeOption
+}
+
+// optionFor is the pool's model for sale at that place with the offers, cheapest first, that every load and the joint
+// requirements of all allow.
+func (h *LoadRequirements) optionFor(i int) *TypeOption {
+	if h.options[i] == nil {
+		m := h.pool.ForSale[i]
+		opt := &TypeOption{Model: m}
+		if m.meetsRequirements(h.joint) {
+			for _, o := range m.sale {
+				if LoadsAllowed(h.loads, o) {
+					opt.Offers = append(opt.Offers, o)
+				}
+			}
+		}
+		h.options[i] = opt
+	}
+	return h.options[i]
+}
+
+// holding is the option with those of its offers, cheapest first, that have so much room and the ports free; false when
+// none has.
+func (x *TypeOption) holding(used []int64, ports []cluster.HostPort) (TypeOption, bool) {
+	opt := TypeOption{Model: x.Model}
+	for _, o := range x.Offers {
+		if !AtLeast(o.Room, used) || PortsConflict(ports, o.Ports) {
+			continue
+		}
+		if opt.Best == nil {
+			opt.Best = o
+		}
+		opt.Offers = append(opt.Offers, o)
+		opt.Spot = opt.Spot || o.CapacityType == instancetypes.Spot
+	}
+	return opt, opt.Best != nil
+}
+
+// lastOptions is what options answered last.
+type lastOptions struct {
+	id      string
+	all     bool
+	used    []int64
+	options []TypeOption
+}
+
+// CompareOptionPrice orders options by price, among equals by name.
+func CompareOptionPrice(a, b TypeOption) int {
+	return cmp.Or(cmp.Compare(a.Best.Price, b.Best.Price), strings.Compare(a.Model.Type.Name, b.Model.Type.Name))
+}
+
+// hasRoomFor reports whether some node of the model has so much room.
+func (m *InstanceType) hasRoomFor(used []int64) bool {
+	return slices.ContainsFunc(m.sale, func(o *Offering) bool { return AtLeast(o.Room, used) })
+}
+
+// LoadsAllowed reports whether each of the loads may be on a node of the offer.
+func LoadsAllowed(loads []PodLoad, o *Offering) bool {
+	for _, l := range loads {
+		if !o.meetsAlternative(l.Admission, l.Alt) {
+			return false
+		}
+	}
+	return true
+}
+
+// meetsRequirements reports whether the model's nodes can have labels that meet the requirements.
+func (m *InstanceType) meetsRequirements(list []requirements.Requirement) bool {
+	for _, r := range list {
+		mine, ok := m.labelValues(r.Key)
+		if !ok && !r.AllowsAbsent() || ok && !mine.Overlaps(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// SumLoads is what the loads need together, and their host ports.
+func (f *OptionFinder) SumLoads(loads []PodLoad) (used []int64, ports []cluster.HostPort) {
+	used = make([]int64, len(f.Dims))
+	for _, l := range loads {
+		for i, x := range l.Pod.Class.Need {
+			used[i] += x * int64(len(l.Pods))
+		}
+		ports = append(ports, l.Pod.Class.Pod.HostPorts...)
+	}
+	AddSharedVolumes(f.Dims, used, loads)
+	return used, ports
+}
