@@ -13,7 +13,7 @@ func (p *shadowPrices) divideByClass(kinds []*podclass.Class) {
 	}
 	for i, k := range kinds {
 		x, n := p.members[i], len(k.Pods)
-		if x.key == "" {
+		if x.Key == "" {
 			p.problem.Classes[x.class].Count += float64(n)
 		}
 		for _, c := range x.tied {
@@ -28,11 +28,11 @@ func (p *shadowPrices) limitToPods(classes []lowerbound.PriceClass, kinds []*pod
 	most := make([]float64, len(p.classes))
 	for i, k := range kinds {
 		x, n := p.members[i], len(k.Pods)
-		if x.key == "" {
+		if x.Key == "" {
 			most[x.class] += float64(n)
 		}
 		for _, c := range x.tied { // the emptiest domain has at most the skew less than the fullest
-			most[c] += float64(min(n, (n+(len(x.tied)-1)*x.skew)/len(x.tied)))
+			most[c] += float64(min(n, (n+(len(x.tied)-1)*x.Skew)/len(x.tied)))
 		}
 	}
 	for i := range classes {

@@ -6,6 +6,7 @@ import (
 
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
 )
 
 // Pods that spread: of all ways to divide them over the domains that the skew allows, the cheapest costs what least
@@ -15,7 +16,7 @@ func TestPodsThatSpreadAreReckonedWithAtTheirCheapest(t *testing.T) {
 	for domains := 2; domains <= 4; domains++ {
 		for n := 1; n <= 9; n++ {
 			for skew := 1; skew <= 3; skew++ {
-				x := classMembership{evenSplit: evenSplit{key: "zone", domains: make([]string, domains), skew: skew}}
+				x := classMembership{EvenSplit: podtopology.EvenSplit{Key: "zone", Domains: make([]string, domains), Skew: skew}}
 				for d := range domains {
 					x.tied = append(x.tied, int32(d))
 				}

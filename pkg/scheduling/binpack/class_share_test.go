@@ -216,9 +216,9 @@ func TestTermsOfRunningPodsAreShared(t *testing.T) {
 	s.Rules.PackingIterations = cluster.NoIterations
 	w := newProblem(s, ResolveOfferings(s))
 	skipped := map[string]int{}
-	for id, is := range w.topology.away {
-		if is.skipped {
-			skipped[id.namespace]++
+	for id, is := range w.topology.Away {
+		if is.Skipped {
+			skipped[id.Namespace]++
 		}
 	}
 	if skipped["evil"] != 3200-499 || skipped["blog"] != 0 {

@@ -8,6 +8,7 @@ import (
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
 )
 
 const (
@@ -118,7 +119,8 @@ func (g *priceGuide) prepareGroups(offers []*capacity.Offering, batches []*podBa
 		if l.left == 0 {
 			continue
 		}
-		most := g.a.w.topology.maxPodsByHostRules(l.view, hostSite{count: noneLeft, anti: noneLeft, total: g.a.total})
+		most := g.a.w.topology.MaxPodsByHostRules(l.view,
+			podtopology.HostSite{Count: podtopology.NoneLeft, Anti: podtopology.NoneLeft, Total: g.a.total})
 		id := alike{g.prices.classOf(l.view.Class, l.pins), l.admit}
 		if i, ok := ids[id]; ok {
 			it := &g.items[i]

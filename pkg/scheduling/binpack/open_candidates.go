@@ -55,7 +55,7 @@ func (op nodeOpener) withoutOversized(pools []*capacity.Pool, cands []*capacity.
 	}
 	all := make([]int64, len(op.a.w.dims))
 	for _, l := range batches {
-		if l.left > 0 && op.a.w.topology.hasHostRules(l.view) {
+		if l.left > 0 && op.a.w.topology.HasHostRules(l.view) {
 			return cands
 		}
 		for d, x := range l.view.Class.Need {
@@ -194,10 +194,13 @@ func (op nodeOpener) arrangeBatches(c *candidate, batches []*podBatch) {
 
 type candidateQueue []*candidate
 
+// Len is for container/heap.
 func (q candidateQueue) Len() int { return len(q) }
 
+// Less is for container/heap.
 func (q candidateQueue) Less(i, j int) bool { return candidateLess(q[i], q[j]) }
 
+// Swap is for container/heap.
 func (q candidateQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
 // Push is for container/heap.

@@ -7,6 +7,7 @@ import (
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
 )
 
 // batchTake is n pods of a batch on a new node.
@@ -24,24 +25,25 @@ type nodeDraft struct {
 	count map[int]int
 	anti  map[int]int
 	open  requirements.Set
-	site  hostSite
+	site  podtopology.HostSite
 	takes []batchTake
 	value float64
 	near  bool // some batch could join once others are there
 }
 
+// newDraft is a draft of a new node of the offer.
 func newDraft(a *solution, o *capacity.Offering) *nodeDraft {
 	d := &nodeDraft{a: a, offer: o, room: slices.Clone(o.Room), open: o.InstanceType.Open}
-	d.site = hostSite{
-		limit: func(i int) int {
+	d.site = podtopology.HostSite{
+		Limit: func(i int) int {
 			n := math.MaxInt32
 			for _, t := range d.takes {
 				n = min(n, t.batch.view.HostLimit(i))
 			}
 			return n
 		},
-		count: func(i int) int { return d.count[i] }, anti: func(i int) int { return d.anti[i] }, total: a.total,
-		ports: slices.Clone(o.Ports), disks: o.AttachableOnNew(a.w.classes),
+		Count: func(i int) int { return d.count[i] }, Anti: func(i int) int { return d.anti[i] }, Total: a.total,
+		Ports: slices.Clone(o.Ports), Disks: o.AttachableOnNew(a.w.classes),
 	}
 	return d
 }
@@ -57,17 +59,17 @@ func draftOfCandidate(a *solution, c *candidate) *nodeDraft {
 // draftOnExisting is a draft of what a host takes in addition.
 func draftOnExisting(a *solution, b *capacity.Bin) *nodeDraft {
 	d := &nodeDraft{a: a, host: b, room: slices.Clone(b.Room)}
-	d.site = hostSite{
-		limit: func(i int) int {
-			n := a.siteOf(b).limit(i)
+	d.site = podtopology.HostSite{
+		Limit: func(i int) int {
+			n := a.siteOf(b).Limit(i)
 			for _, t := range d.takes {
 				n = min(n, t.batch.view.HostLimit(i))
 			}
 			return n
 		},
-		count: func(i int) int { return b.Count[i] + d.count[i] },
-		anti:  func(i int) int { return b.Anti[i] + d.anti[i] },
-		total: a.total, ports: slices.Clone(b.Ports), disks: b.Disks.Clone(),
+		Count: func(i int) int { return b.Count[i] + d.count[i] },
+		Anti:  func(i int) int { return b.Anti[i] + d.anti[i] },
+		Total: a.total, Ports: slices.Clone(b.Ports), Disks: b.Disks.Clone(),
 	}
 	return d
 }
@@ -87,7 +89,7 @@ func (d *nodeDraft) takePods(l *podBatch, n int) int {
 	if n = min(n, l.left, capacity.FitCount(l.view.Class.Need, d.room)); n <= 0 || have >= 0 && l.whole {
 		return 0
 	}
-	if n = min(n, d.a.w.topology.maxPodsByHostRules(l.view, d.site)); n == 0 || l.whole && n < l.left {
+	if n = min(n, d.a.w.topology.MaxPodsByHostRules(l.view, d.site)); n == 0 || l.whole && n < l.left {
 		d.near = d.near || len(l.view.HostRules) > 0
 		return 0
 	}
@@ -125,11 +127,11 @@ func (d *nodeDraft) addTake(l *podBatch, alt, n int) {
 	for i, x := range k.Need {
 		d.room[i] -= x * int64(n)
 	}
-	d.site.ports = append(d.site.ports, k.Pod.HostPorts...)
-	d.site.disks.AttachPods(k.Volumes, n)
+	d.site.Ports = append(d.site.Ports, k.Pod.HostPorts...)
+	d.site.Disks.AttachPods(k.Volumes, n)
 	d.open, _ = capacity.NarrowOpenLabels(d.open, l.admit.Alternatives[alt])
 	for _, c := range k.Matched {
-		if d.a.w.topology.counters[c].key == podclass.LabelHost {
+		if d.a.w.topology.Counters[c].Key == podclass.LabelHost {
 			if d.count == nil {
 				d.count = map[int]int{}
 			}

@@ -16,7 +16,7 @@ func TestPodsJoinANodeAtTheLimitOfItsPool(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newProblem(world.Snapshot, world.Market)
-		a := w.newSolution(plainStrategy(w, newPricing(w)).strategy)
+		a := w.newSolution(strategy{})
 		batches := newPacking(a, &lessons{}).divideIntoBatches(w.classes.List)
 		if len(batches) != 2 || batches[0].view.Class.Pods[0] != "default/first-1" {
 			t.Fatalf("%d batches", len(batches))

@@ -128,7 +128,7 @@ func (a *solution) openCopies(o *capacity.Offering, takes []batchTake, most int)
 
 // newBin is an empty new node that takes the capacity of its pool's limits.
 func (a *solution) newBin(o *capacity.Offering, charge resources.List) *capacity.Bin {
-	counters := len(a.w.topology.counters)
+	counters := len(a.w.topology.Counters)
 	return &capacity.Bin{
 		Offer: o, Takes: charge, Taints: o.InstanceType.Pool.Taints, Open: o.InstanceType.Open,
 		Room:  slices.Clone(o.Room),

@@ -47,7 +47,7 @@ func (op nodeOpener) roomiestBin(l *podBatch) *capacity.Bin {
 	most := 0
 	for _, b := range op.a.bins {
 		n := min(l.left, capacity.FitCount(l.view.Class.Need, b.Room),
-			op.a.w.topology.maxPodsByHostRules(l.view, op.a.siteOf(b)))
+			op.a.w.topology.MaxPodsByHostRules(l.view, op.a.siteOf(b)))
 		if n > most && op.a.alternativeFor(l, b) >= 0 {
 			best, most = b, n
 		}

@@ -12,6 +12,7 @@ import (
 // guide is how new nodes are chosen.
 type guide uint8
 
+// Ways to choose new nodes.
 const (
 	byShadowPrice   guide = iota // one after the other, by the prices of pods
 	byCostShare                  // one after the other, by the price of each pod's share of a node
@@ -145,6 +146,9 @@ func (pk *packing) packTurns(in func(*podclass.Class) bool) {
 	}
 	pk.packTier(in)
 }
+
+// packTier packs the classes that in accepts as if there were no others.
+func (a *solution) packTier(in func(*podclass.Class) bool) { newPacking(a, &lessons{}).packTier(in) }
 
 // packTier packs the classes that in accepts, first with every preference as a rule, then ever more relaxed. Each round
 // divides the pods over domains, fills the room there is and makes nodes for the rest.

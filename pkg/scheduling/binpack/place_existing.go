@@ -105,7 +105,7 @@ func (a *solution) joinBin(l *podBatch, b *capacity.Bin) bool {
 	if b.Offer == nil && b.AlternativeFor(l.admit) < 0 {
 		return false
 	}
-	if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n == 0 || l.whole && n < l.left {
+	if n = min(n, a.w.topology.MaxPodsByHostRules(l.view, a.siteOf(b))); n == 0 || l.whole && n < l.left {
 		return false
 	}
 	alt := a.alternativeFor(l, b)

@@ -96,7 +96,7 @@ func (pk *packing) joinBinUpTo(l *podBatch, b *capacity.Bin, most int) int {
 		return 0
 	}
 	alt := b.AlternativeFor(l.admit)
-	if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n <= 0 || alt < 0 {
+	if n = min(n, a.w.topology.MaxPodsByHostRules(l.view, a.siteOf(b))); n <= 0 || alt < 0 {
 		return 0
 	}
 	a.placePods(l, b, alt, n)

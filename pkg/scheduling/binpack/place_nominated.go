@@ -45,10 +45,10 @@ func (p nominatedPlaces) place(name string, host int, b *capacity.Bin) bool {
 		return false
 	}
 	standing := a.siteOf(a.w.nodes.Hosts[host])      // the others of the claim do not count against each other
-	standing.trusted, standing.disks = true, b.Disks // but their volumes do
+	standing.Trusted, standing.Disks = true, b.Disks // but their volumes do
 	v := k.LastRelaxation()
 	alt := b.AlternativeFor(v.Admission)
-	if alt < 0 || capacity.FitCount(k.Need, b.Room) == 0 || a.w.topology.maxPodsByHostRules(v, standing) == 0 {
+	if alt < 0 || capacity.FitCount(k.Need, b.Room) == 0 || a.w.topology.MaxPodsByHostRules(v, standing) == 0 {
 		return false
 	}
 	p.taken[name] = true

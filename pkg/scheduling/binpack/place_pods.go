@@ -6,6 +6,7 @@ import (
 
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
 )
 
 // placePods places the first n waiting pods of the batch in the bin.
@@ -22,7 +23,7 @@ func (a *solution) recordLoad(l capacity.PodLoad, b *capacity.Bin) {
 	k, n := l.Pod.Class, len(l.Pods)
 	a.addToBin(l, b)
 	for _, c := range k.Matched {
-		if a.w.topology.countsOn(c, b) {
+		if a.w.topology.CountsOn(c, b) {
 			a.countPods(c, n, b)
 		}
 	}
@@ -36,32 +37,32 @@ func (a *solution) recordLoad(l capacity.PodLoad, b *capacity.Bin) {
 
 // countPods counts n pods that the counter selects.
 func (a *solution) countPods(counter, n int, b *capacity.Bin) {
-	key := a.w.topology.counters[counter].key
+	key := a.w.topology.Counters[counter].Key
 	if key == podclass.LabelHost {
 		a.total[counter] += n
 		return
 	}
-	if d, ok := a.w.topology.domainIDs[key][b.DomainOf(key)]; ok {
-		a.tally.count[counter][d] += n
+	if d, ok := a.w.topology.DomainIDs[key][b.DomainOf(key)]; ok {
+		a.tally.Count[counter][d] += n
 		return
 	}
-	for _, d := range a.w.topology.mayLand(b, key) {
-		a.tally.may[counter][d] += n
+	for _, d := range a.w.topology.MayLand(b, key) {
+		a.tally.May[counter][d] += n
 	}
 }
 
 // countRule counts n pods that carry the rule over domains.
 func (a *solution) countRule(r podclass.TopologyRule, n int, b *capacity.Bin) {
-	d, known := a.w.topology.domainIDs[r.Key][b.DomainOf(r.Key)]
+	d, known := a.w.topology.DomainIDs[r.Key][b.DomainOf(r.Key)]
 	switch {
 	case known && r.Kind == podclass.Spread && r.Required:
-		a.tally.even[r.Counter][d] += n
+		a.tally.Even[r.Counter][d] += n
 	case r.Kind != podclass.Avoid || !r.Required:
 	case known:
-		a.tally.anti[r.Counter][d] += n
+		a.tally.Anti[r.Counter][d] += n
 	default:
-		for _, d := range a.w.topology.mayLand(b, r.Key) {
-			a.tally.anti[r.Counter][d] += n
+		for _, d := range a.w.topology.MayLand(b, r.Key) {
+			a.tally.Anti[r.Counter][d] += n
 		}
 	}
 }
@@ -80,7 +81,7 @@ func (a *solution) addToBin(l capacity.PodLoad, b *capacity.Bin) {
 	}
 	b.Load = append(b.Load, l)
 	for _, c := range k.Matched {
-		if a.w.topology.counters[c].key == podclass.LabelHost {
+		if a.w.topology.Counters[c].Key == podclass.LabelHost {
 			b.Count[c] += n
 		}
 	}
@@ -102,10 +103,10 @@ func (a *solution) takeOut(b *capacity.Bin, i, n int, why string) {
 		b.Room[j] += x * int64(n)
 	}
 	for _, c := range k.Matched {
-		key := a.w.topology.counters[c].key
-		d, ok := a.w.topology.domainIDs[key][b.DomainOf(key)]
-		if ok && key != podclass.LabelHost && a.w.topology.countsOn(c, b) {
-			a.tally.count[c][d] -= n
+		key := a.w.topology.Counters[c].Key
+		d, ok := a.w.topology.DomainIDs[key][b.DomainOf(key)]
+		if ok && key != podclass.LabelHost && a.w.topology.CountsOn(c, b) {
+			a.tally.Count[c][d] -= n
 		}
 	}
 	a.blocked[k.ID][why] = true
@@ -114,16 +115,17 @@ func (a *solution) takeOut(b *capacity.Bin, i, n int, why string) {
 	}
 }
 
-func (a *solution) siteOf(b *capacity.Bin) hostSite {
-	return hostSite{
-		count: func(c int) int { return b.Count[c] }, anti: func(c int) int { return b.Anti[c] },
-		limit: func(c int) int {
+// siteOf is the bin as host rules see it.
+func (a *solution) siteOf(b *capacity.Bin) podtopology.HostSite {
+	return podtopology.HostSite{
+		Count: func(c int) int { return b.Count[c] }, Anti: func(c int) int { return b.Anti[c] },
+		Limit: func(c int) int {
 			n := math.MaxInt32
 			for _, l := range b.Load {
 				n = min(n, l.Pod.HostLimit(c))
 			}
 			return n
 		},
-		total: a.total, ports: b.Ports, disks: b.Disks,
+		Total: a.total, Ports: b.Ports, Disks: b.Disks,
 	}
 }

@@ -51,6 +51,7 @@ func podPricesFor(a *solution) podPrices {
 	return a.strategy.prices.worthOf(a)
 }
 
+// scaleNeed is the amounts in these units.
 func scaleNeed(amounts []int64, units []float64) []float64 {
 	return appendScaled(make([]float64, 0, len(amounts)), amounts, units)
 }

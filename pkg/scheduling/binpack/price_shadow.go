@@ -8,6 +8,7 @@ import (
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
 )
 
 // rounds is how often the prices of pods are improved at most, guideRounds where they prove nothing.
@@ -93,16 +94,16 @@ func findViewPrices(w *problem, count func(*podclass.Class) int, view func(*podc
 	for _, k := range w.classes.List {
 		w.stages.Tell(cluster.StagePrice, k, "")
 		v := view(k)
-		x := classMembership{evenSplit: w.topology.spreadSplitsEvenly(v)}
+		x := classMembership{EvenSplit: w.topology.SpreadSplitsEvenly(v)}
 		n := count(k)
-		if x.key == "" {
+		if x.Key == "" {
 			x.class = classOf(k, v.Admission)
 			p.Classes[x.class].Count += float64(n)
 		}
-		for d, domain := range x.domains {
+		for d, domain := range x.Domains {
 			x.tied = append(x.tied, classOf(k,
-				w.admissions.PinnedAdmission(v.Admission, []podclass.DomainPin{{Key: x.key, Domain: domain}})))
-			p.Classes[x.tied[d]].Count += float64((n + d) / len(x.domains))
+				w.admissions.PinnedAdmission(v.Admission, []podclass.DomainPin{{Key: x.Key, Domain: domain}})))
+			p.Classes[x.tied[d]].Count += float64((n + d) / len(x.Domains))
 		}
 		out.members = append(out.members, x)
 	}
@@ -146,11 +147,11 @@ func addUsefulOffers(w *problem, out *shadowPrices) []*capacity.Offering {
 // classOf returns the price class of those pods of the class that the pins tie.
 func (p *shadowPrices) classOf(k *podclass.Class, pins []podclass.DomainPin) int32 {
 	x := p.members[k.ID]
-	if x.key == "" {
+	if x.Key == "" {
 		return x.class
 	}
 	for _, y := range pins {
-		if i := slices.Index(x.domains, y.Domain); y.Key == x.key && i >= 0 {
+		if i := slices.Index(x.Domains, y.Domain); y.Key == x.Key && i >= 0 {
 			return x.tied[i]
 		}
 	}
@@ -160,7 +161,7 @@ func (p *shadowPrices) classOf(k *podclass.Class, pins []podclass.DomainPin) int
 // lowestPrice is what a pod of the class is worth where that is least.
 func (p *shadowPrices) lowestPrice(k *podclass.Class) float64 {
 	x := p.members[k.ID]
-	if x.key == "" {
+	if x.Key == "" {
 		return p.prices.Value[x.class]
 	}
 	usd := capacity.NoPrice
@@ -175,7 +176,7 @@ const mostGroups = 8
 
 // classMembership is how the pods of a class belong to price classes.
 type classMembership struct {
-	evenSplit
+	podtopology.EvenSplit
 	class int32   // where no rule ties them to a domain
 	tied  []int32 // by domain: the class
 }
@@ -183,22 +184,22 @@ type classMembership struct {
 // leastInDomain is how many of n placed pods are in each domain at least: the fullest domains hold the skew more than
 // the emptiest.
 func (x classMembership) leastInDomain(n int) int {
-	domains := len(x.domains)
-	return max(0, (n-(domains-1)*x.skew+domains-1)/domains)
+	domains := len(x.Domains)
+	return max(0, (n-(domains-1)*x.Skew+domains-1)/domains)
 }
 
 // mostLoose is how many of n placed pods one domain holds at most beside those that are there at least.
-func (x classMembership) mostLoose(n int) int { return n/len(x.domains) + x.skew - x.leastInDomain(n) }
+func (x classMembership) mostLoose(n int) int { return n/len(x.Domains) + x.Skew - x.leastInDomain(n) }
 
 // addMinimumCounts adds to counts how many pods of which price class n placed pods of a class are at least, whatever
 // plan places them, and returns how many are left that may be anywhere, and what one of those is worth, on an average
 // where that is least.
 func (x classMembership) addMinimumCounts(n int, value []float64, counts []float64) (loose int, each float64) {
-	if x.key == "" {
+	if x.Key == "" {
 		counts[x.class] += float64(n)
 		return 0, 0
 	}
-	domains, low := len(x.domains), x.leastInDomain(n)
+	domains, low := len(x.Domains), x.leastInDomain(n)
 	var values []float64
 	sum := 0.0
 	for _, c := range x.tied {
@@ -212,7 +213,7 @@ func (x classMembership) addMinimumCounts(n int, value []float64, counts []float
 	for emptiest := low; emptiest <= n/domains; emptiest++ { // the cheapest domains are the fullest
 		cost, left := float64(emptiest-low)*sum, n-emptiest*domains
 		for _, v := range values {
-			here := min(left, x.skew)
+			here := min(left, x.Skew)
 			cost += float64(here) * v
 			left -= here
 		}

@@ -104,8 +104,8 @@ func (f *hostFillSearch) findFills(st *pricedStrategy, work int, buyFirst bool) 
 	first := len(f.prices.worth.classes) + len(f.parts)
 	for i, k := range f.loose {
 		x := f.prices.worth.members[k.class]
-		for d, domain := range x.domains {
-			st.domainShares[classDomain{k.class, x.key, domain}] = k.least + given.Chosen[first+i][d]
+		for d, domain := range x.Domains {
+			st.domainShares[classDomain{k.class, x.Key, domain}] = k.least + given.Chosen[first+i][d]
 		}
 	}
 	return given.Work

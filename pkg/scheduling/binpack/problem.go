@@ -7,6 +7,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
 )
 
 // problem is what every solution of a pass starts from. Its parts do not change once they are read, except that they
@@ -19,7 +20,7 @@ type problem struct {
 	admissions *podclass.Admissions
 	catalog    *capacity.Catalog
 	nodes      *capacity.ExistingNodes
-	topology   *topologyCounts
+	topology   *podtopology.Counts
 	options    *capacity.OptionFinder
 	committed  map[string]int64 // room of the account's commitments, by their ids
 	stages     podclass.StageTeller
@@ -28,6 +29,7 @@ type problem struct {
 	identities *podclass.IdentityCache
 }
 
+// newProblem is the problem of the snapshot, with what the pools of each class can launch.
 func newProblem(s cluster.Snapshot, sells func(class string) []instancetypes.Type) *problem {
 	return newProblemUpTo(s, sells, capacity.ManyPools)
 }
@@ -78,8 +80,8 @@ func (w *problem) setDims(dims podclass.Dims) {
 func (w *problem) addClusterState() {
 	_, w.committed = w.s.AllotCommitments()
 	w.nodes = capacity.NewExistingNodes(&w.s, w.all, w.catalog, w.nodeLabels)
-	w.topology = newTopologyCounts(w.nodes, w.classes, w.admissions, w.identities)
-	w.topology.readRules(w.stages)
+	w.topology = podtopology.NewCounts(w.nodes, w.classes, w.admissions, w.identities)
+	w.topology.ReadRules(w.stages)
 }
 
 // roomFor reports whether a pod of the view could be on a host or in reserved capacity, were it alone.

@@ -34,8 +34,8 @@ func (ls *lessons) lowerDomainCaps(pk *packing) bool {
 func (ls *lessons) lowerStuck(pk *packing) bool {
 	learned := false
 	for _, k := range pk.a.w.classes.List {
-		for _, key := range pk.a.w.topology.keysOf(k.LastRelaxation()) {
-			names := pk.a.w.topology.domains[key]
+		for _, key := range pk.a.w.topology.KeysOf(k.LastRelaxation()) {
+			names := pk.a.w.topology.Domains[key]
 			for _, d := range names {
 				p := classDomain{k.ID, key, d}
 				if pk.stuck[p] > 0 && len(names) > 1 && ls.lowerCap(p, pk.a.landed[p]) {
@@ -88,8 +88,8 @@ func (ls *lessons) learnTurns(pk *packing) bool {
 		return false
 	}
 	for _, k := range a.w.classes.List {
-		short := slices.ContainsFunc(a.w.topology.keysOf(k.LastRelaxation()), func(key string) bool {
-			return slices.ContainsFunc(a.w.topology.domains[key],
+		short := slices.ContainsFunc(a.w.topology.KeysOf(k.LastRelaxation()), func(key string) bool {
+			return slices.ContainsFunc(a.w.topology.Domains[key],
 				func(d string) bool { return pk.stuck[classDomain{k.ID, key, d}] > 0 })
 		})
 		spreads := func(r podclass.TopologyRule) bool { return r.Kind == podclass.Spread && r.Required }
@@ -145,9 +145,9 @@ func (ls *lessons) wantFollowed(pk *packing) bool {
 // the class of that pod; false when there is none but those that are wanted already or could not take such a pod.
 func (ls *lessons) meetingPlace(pk *packing, k *podclass.Class, r podclass.TopologyRule) (best classDomain, ok bool) {
 	least := capacity.NoPrice
-	for d, name := range pk.a.w.topology.domains[r.Key] {
+	for d, name := range pk.a.w.topology.Domains[r.Key] {
 		at := []podclass.DomainPin{{Key: r.Key, Domain: name}}
-		if pk.a.tally.count[r.Counter][d] > 0 {
+		if pk.a.tally.Count[r.Counter][d] > 0 {
 			continue
 		}
 		price := pk.minPriceToReach(k.LastRelaxation(), at)
@@ -157,7 +157,7 @@ func (ls *lessons) meetingPlace(pk *packing, k *podclass.Class, r podclass.Topol
 		i := slices.IndexFunc(pk.a.w.classes.List, func(o *podclass.Class) bool {
 			return o != k && slices.Contains(o.Matched, r.Counter) &&
 				o.LastRelaxation().PlacementRank() <= podclass.RankFree &&
-				slices.Contains(pk.a.w.topology.keysOf(o.LastRelaxation()), r.Key) &&
+				slices.Contains(pk.a.w.topology.KeysOf(o.LastRelaxation()), r.Key) &&
 				pk.minPriceToReach(o.LastRelaxation(), at) < capacity.NoPrice
 		})
 		if i < 0 {
@@ -201,7 +201,7 @@ func (pk *packing) pinsToBlame(l *podBatch) []podclass.DomainPin {
 		return l.pins
 	}
 	out := slices.DeleteFunc(slices.Clone(l.pins), func(p podclass.DomainPin) bool {
-		return !slices.ContainsFunc(pk.a.w.topology.domains[p.Key], func(d string) bool {
+		return !slices.ContainsFunc(pk.a.w.topology.Domains[p.Key], func(d string) bool {
 			return d != p.Domain && pk.minPriceToReach(l.view,
 				[]podclass.DomainPin{{Key: p.Key, Domain: d}}) < capacity.NoPrice
 		})
@@ -246,11 +246,11 @@ func (a *solution) spreadExcess(b *capacity.Bin, l capacity.PodLoad) int {
 // beyond is by how many pods the bin's domain has more than the rule allows, if it is a spread that the load must keep:
 // all of the load where the spread counts others alone, which may come before it.
 func (a *solution) beyond(b *capacity.Bin, l capacity.PodLoad, r podclass.TopologyRule) int {
-	d, ok := a.w.topology.domainIDs[r.Key][b.DomainOf(r.Key)]
+	d, ok := a.w.topology.DomainIDs[r.Key][b.DomainOf(r.Key)]
 	if l.Settled || r.Kind != podclass.Spread || !r.Required || !ok {
 		return 0
 	}
-	over := a.w.topology.eligibleDomains(r).Over(a.tally.count[r.Counter], d, 0)
+	over := a.w.topology.EligibleDomains(r).Over(a.tally.Count[r.Counter], d, 0)
 	if over > 0 && !r.Self {
 		return len(l.Pods)
 	}
@@ -259,6 +259,6 @@ func (a *solution) beyond(b *capacity.Bin, l capacity.PodLoad, r podclass.Topolo
 
 // lacksAffinityPods reports whether the rule wants pods near that in the end found no room in the bin's domain.
 func (a *solution) lacksAffinityPods(b *capacity.Bin, r podclass.TopologyRule) bool {
-	d, ok := a.w.topology.domainIDs[r.Key][b.DomainOf(r.Key)]
-	return r.Kind == podclass.Follow && r.Required && ok && a.tally.count[r.Counter][d] == 0
+	d, ok := a.w.topology.DomainIDs[r.Key][b.DomainOf(r.Key)]
+	return r.Kind == podclass.Follow && r.Required && ok && a.tally.Count[r.Counter][d] == 0
 }

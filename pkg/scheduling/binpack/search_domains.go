@@ -6,6 +6,7 @@ import (
 
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
 )
 
 const (
@@ -27,12 +28,13 @@ type coLocationGroup struct {
 }
 
 // coLocationGroups are those of the pods that wait.
-func coLocationGroups(top *topologyCounts) []coLocationGroup {
+func coLocationGroups(top *podtopology.Counts) []coLocationGroup {
 	var out []coLocationGroup
 	at := map[int]int{}
-	for _, k := range top.classes.List {
+	for _, k := range top.Classes.List {
 		for _, r := range k.LastRelaxation().DomainRules {
-			if r.Kind != podclass.Follow || !r.Required || !r.Self || sumCounts(top.tally.count[r.Counter]) > 0 {
+			if r.Kind != podclass.Follow || !r.Required || !r.Self ||
+				podtopology.SumCounts(top.Tally.Count[r.Counter]) > 0 {
 				continue
 			}
 			if _, ok := at[r.Counter]; !ok {
@@ -90,7 +92,7 @@ func improveDomains(w *problem, best *solution, st pricedStrategy) *solution {
 
 // restrictToDomain leaves the group no other domain than this.
 func (g coLocationGroup) restrictToDomain(w *problem, caps map[classDomain]int, to int) {
-	for d, name := range w.topology.domains[g.key] {
+	for d, name := range w.topology.Domains[g.key] {
 		for _, k := range g.classes {
 			p := classDomain{k.ID, g.key, name}
 			if delete(caps, p); d != to {
@@ -103,8 +105,8 @@ func (g coLocationGroup) restrictToDomain(w *problem, caps map[classDomain]int, 
 // betterDomain returns the domain in which the group would cost least, -1 when that is where it is, was tried, or saves
 // less than the part worth of the price.
 func (g coLocationGroup) betterDomain(a *solution, worth float64, tried map[classDomain]bool) int {
-	names := a.w.topology.domains[g.key]
-	from := slices.IndexFunc(a.tally.count[g.counter], func(n int) bool { return n > 0 })
+	names := a.w.topology.Domains[g.key]
+	from := slices.IndexFunc(a.tally.Count[g.counter], func(n int) bool { return n > 0 })
 	if from < 0 {
 		return -1
 	}
@@ -174,7 +176,7 @@ func (g coLocationGroup) costIn(a *solution, domain string) float64 {
 			if n == 0 || a.alternativeFor(l, p.bin) < 0 {
 				continue
 			}
-			n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(p.bin)))
+			n = min(n, a.w.topology.MaxPodsByHostRules(l.view, a.siteOf(p.bin)))
 			for i, x := range k.Need {
 				p.room[i] -= x * int64(n)
 			}

@@ -70,12 +70,12 @@ func followsOnHost(l capacity.PodLoad) bool {
 func (s *localSearch) staysCounted(l capacity.PodLoad) bool {
 	top := s.a.w.topology
 	for _, c := range l.Pod.Class.Matched {
-		x := &top.counters[c]
-		if x.key == podclass.LabelHost {
+		x := &top.Counters[c]
+		if x.Key == podclass.LabelHost {
 			continue
 		}
-		if !slices.ContainsFunc(l.Pins, func(p podclass.DomainPin) bool { return p.Key == x.key }) ||
-			x.filter != nil && !top.admitsAll(x.filter, l.Admission) {
+		if !slices.ContainsFunc(l.Pins, func(p podclass.DomainPin) bool { return p.Key == x.Key }) ||
+			x.Filter != nil && !top.AdmitsAll(x.Filter, l.Admission) {
 			return false
 		}
 	}

@@ -45,13 +45,13 @@ func TestSearchMovesPodsBetweenNewNodesAndOthers(t *testing.T) {
 		w := newProblem(world.Snapshot, world.Market)
 		a, st := placeMostPods(w)
 		before := podsOnHosts(a)
-		tally, total := a.tally.clone(), slices.Clone(a.total)
+		tally, total := a.tally.Clone(), slices.Clone(a.total)
 		improveByLocalSearch(a, st.pricing, searchLimit{steps: 300})
 		if after := podsOnHosts(a); !slices.Equal(before, after) {
 			moved++
 		}
-		for i := range tally.count {
-			if !slices.Equal(tally.count[i], a.tally.count[i]) {
+		for i := range tally.Count {
+			if !slices.Equal(tally.Count[i], a.tally.Count[i]) {
 				t.Errorf("seed %d: counter %d counts other pods by domain", seed, i)
 			}
 		}

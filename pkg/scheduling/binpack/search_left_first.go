@@ -67,7 +67,7 @@ func withLeftFirst(w *problem, best *solution, st pricedStrategy) *solution {
 // placesMoreAlone reports whether the classes that the solution leaves would have more places if there were no others.
 func placesMoreAlone(w *problem, best *solution, px *pricing) bool {
 	a := w.newSolution(plainStrategy(w, px).strategy)
-	newPacking(a, &lessons{}).packTier(func(k *podclass.Class) bool { return len(best.rest[k.ID]) > 0 })
+	a.packTier(func(k *podclass.Class) bool { return len(best.rest[k.ID]) > 0 })
 	return slices.ContainsFunc(w.classes.List,
 		func(k *podclass.Class) bool { return len(a.rest[k.ID]) < len(best.rest[k.ID]) })
 }

@@ -10,6 +10,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
 )
 
 // solution is a place for pods: who goes where, what pools use then, and who is left.
@@ -19,7 +20,7 @@ type solution struct {
 	bins     []*capacity.Bin
 	rest     [][]string // by class: the pods without a place
 	used     usage
-	tally    domainCounts
+	tally    podtopology.DomainCounts
 	total    []int               // by counter of hostnames: pods anywhere
 	landed   map[classDomain]int // pods of a class in a domain
 	blocked  []map[string]bool   // by class: why it was held back, beside what a pool says
@@ -31,8 +32,8 @@ type solution struct {
 func (w *problem) newSolution(st strategy) *solution {
 	a := &solution{
 		w: w, strategy: st, rest: make([][]string, len(w.classes.List)), landed: map[classDomain]int{},
-		blocked: make([]map[string]bool, len(w.classes.List)), tally: w.topology.tally.clone(),
-		total: slices.Clone(w.topology.total), used: w.standingUsage(st.spotCeiling),
+		blocked: make([]map[string]bool, len(w.classes.List)), tally: w.topology.Tally.Clone(),
+		total: slices.Clone(w.topology.Total), used: w.standingUsage(st.spotCeiling),
 	}
 	if st.guide == byLinearProgram {
 		a.prices = st.prices.guidePrices()

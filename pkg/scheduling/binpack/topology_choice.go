@@ -8,6 +8,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
 )
 
 // domainChoice is what the domains of a topology key have for a batch, and what was given to them so far.
@@ -29,7 +30,7 @@ const dedicatedUSD = 2
 
 // choiceOf is what the domains of the key have for the batch.
 func (dd *domainDivision) choiceOf(l *podBatch, key string, rules []podclass.TopologyRule) domainChoice {
-	names := dd.top.domains[key]
+	names := dd.top.Domains[key]
 	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)),
 		room: dd.roomIn(l, key), most: make([]int, len(names))}
 	for d, name := range names {
@@ -65,12 +66,12 @@ func (c domainChoice) openCount() (n int) {
 // roomIn is how many pods of the batch the hosts of each domain of the key could take, were they alone; more than there
 // are do not count.
 func (dd *domainDivision) roomIn(l *podBatch, key string) []int {
-	out := make([]int, len(dd.top.domains[key]))
+	out := make([]int, len(dd.top.Domains[key]))
 	for _, b := range dd.a.bins {
 		if b.Offer != nil {
 			continue
 		}
-		d, ok := dd.top.domainIDs[key][b.DomainOf(key)]
+		d, ok := dd.top.DomainIDs[key][b.DomainOf(key)]
 		if !ok || out[d] >= l.left {
 			continue
 		}
@@ -80,7 +81,7 @@ func (dd *domainDivision) roomIn(l *podBatch, key string) []int {
 			b.AlternativeFor(l.view.Admission) < 0 {
 			continue
 		}
-		out[d] = min(out[d]+min(n, dd.top.maxPodsByHostRules(l.view, dd.a.siteOf(b))), l.left)
+		out[d] = min(out[d]+min(n, dd.top.MaxPodsByHostRules(l.view, dd.a.siteOf(b))), l.left)
 	}
 	return out
 }
@@ -97,7 +98,7 @@ func (dd *domainDivision) chooseDomain(v *podclass.RelaxedPod, c domainChoice) i
 		followers = dd.followers(v, c)
 	}
 	for d, price := range c.open {
-		p := classDomain{v.Class.ID, c.key, dd.top.domains[c.key][d]}
+		p := classDomain{v.Class.ID, c.key, dd.top.Domains[c.key][d]}
 		most := dd.limitPods(p, c.most[d])
 		if price >= capacity.NoPrice || most <= 0 || !dd.rulesAllowDomain(v, c, d) {
 			continue
@@ -165,7 +166,7 @@ func (dd *domainDivision) shortage(c domainChoice, d, most int, followers []*pod
 	for _, k := range followers {
 		n := len(dd.a.rest[k.ID])
 		waiting += n
-		p := classDomain{k.ID, c.key, dd.top.domains[c.key][d]}
+		p := classDomain{k.ID, c.key, dd.top.Domains[c.key][d]}
 		if limit, ok := dd.pk.learned.caps[p]; ok {
 			barred += max(0, n-max(0, limit-dd.a.landed[p]-dd.given[p]))
 		}
@@ -175,7 +176,7 @@ func (dd *domainDivision) shortage(c domainChoice, d, most int, followers []*pod
 
 // wanted reports whether pods wait for one of the view to be in domain d, and none is, see wantFollowed.
 func (dd *domainDivision) wanted(v *podclass.RelaxedPod, c domainChoice, d int) bool {
-	p := classDomain{v.Class.ID, c.key, dd.top.domains[c.key][d]}
+	p := classDomain{v.Class.ID, c.key, dd.top.Domains[c.key][d]}
 	return dd.pk.learned.wanted[p] && dd.a.landed[p]+dd.given[p] == 0
 }
 
@@ -213,11 +214,11 @@ func (s domainScore) lessThan(o domainScore) bool {
 func (dd *domainDivision) brokenSpreads(v *podclass.RelaxedPod, c domainChoice, d int) int {
 	worst := 0
 	for _, i := range v.Class.Matched {
-		if dd.top.counters[i].key != c.key || dd.tally.even[i][d] == 0 {
+		if dd.top.Counters[i].Key != c.key || dd.tally.Even[i][d] == 0 {
 			continue
 		}
-		count, r := dd.tally.count[i], dd.top.strictestSpread(i)
-		switch over := count[d] + 1 - dd.top.eligibleDomains(r).Least(count) - r.MaxSkew; {
+		count, r := dd.tally.Count[i], dd.top.StrictestSpread(i)
+		switch over := count[d] + 1 - dd.top.EligibleDomains(r).Least(count) - r.MaxSkew; {
 		case over == 1:
 			return 2
 		case over > 1:
@@ -233,15 +234,15 @@ func (dd *domainDivision) podCount(v *podclass.RelaxedPod, c domainChoice, d int
 	n := 0
 	for _, r := range c.rules {
 		if r.Kind != podclass.Avoid {
-			n += dd.tally.count[r.Counter][d]
+			n += dd.tally.Count[r.Counter][d]
 		}
 	}
 	if n > 0 || len(c.rules) > 0 || dd.pk.gathers(v) {
 		return n
 	}
 	for _, i := range v.Class.Matched {
-		if x := dd.top.counters[i]; x.key == c.key && x.spread {
-			n += dd.tally.count[i][d]
+		if x := dd.top.Counters[i]; x.Key == c.key && x.Spread {
+			n += dd.tally.Count[i][d]
 		}
 	}
 	return n
@@ -259,7 +260,7 @@ func (pk *packing) minPriceToReach(v *podclass.RelaxedPod, pins []podclass.Domai
 	}
 	for _, b := range pk.a.bins {
 		if b.Offer == nil && capacity.FitCount(v.Class.Need, b.Room) > 0 && b.AlternativeFor(adm) >= 0 &&
-			pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)) > 0 {
+			pk.a.w.topology.MaxPodsByHostRules(v, pk.a.siteOf(b)) > 0 {
 			return 0
 		}
 	}
@@ -278,7 +279,8 @@ func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) i
 	adm := pk.a.w.admissions.PinnedAdmission(v.Admission, pins)
 	each := math.MaxInt32 // on one node
 	if !v.HasHostAffinity() {
-		each = pk.a.w.topology.maxPodsByHostRules(v, hostSite{count: noneLeft, anti: noneLeft, total: pk.a.total})
+		each = pk.a.w.topology.MaxPodsByHostRules(v,
+			podtopology.HostSite{Count: podtopology.NoneLeft, Anti: podtopology.NoneLeft, Total: pk.a.total})
 	}
 	byID := map[string]int{} // several pools may use the same reservation
 	for _, p := range pk.a.w.catalog.Pools {
@@ -299,7 +301,7 @@ func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) i
 	}
 	for _, b := range pk.a.bins {
 		if b.Offer != nil && b.Offer.Reservation != nil && b.Offer.FirstAlternative(adm) >= 0 {
-			n += min(capacity.FitCount(v.Class.Need, b.Room), pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)))
+			n += min(capacity.FitCount(v.Class.Need, b.Room), pk.a.w.topology.MaxPodsByHostRules(v, pk.a.siteOf(b)))
 		}
 	}
 	return n

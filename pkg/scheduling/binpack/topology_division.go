@@ -9,6 +9,7 @@ import (
 
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
 )
 
 // podBatch is the unit that is packed: pods of one view that may go to the same places.
@@ -29,9 +30,9 @@ type podBatch struct {
 type domainDivision struct {
 	a   *solution
 	pk  *packing
-	top *topologyCounts
+	top *podtopology.Counts
 	// what is there, and what was given so far
-	tally domainCounts
+	tally podtopology.DomainCounts
 	given map[classDomain]int
 	// pods that a spread left without a domain so far
 	held []*podSplit
@@ -45,7 +46,7 @@ func (pk *packing) divideIntoBatches(now []*podclass.Class) []*podBatch {
 	for _, k := range now {
 		clear(pk.a.blocked[k.ID])
 	}
-	dd := &domainDivision{a: pk.a, pk: pk, top: pk.a.w.topology, tally: pk.a.tally.clone(),
+	dd := &domainDivision{a: pk.a, pk: pk, top: pk.a.w.topology, tally: pk.a.tally.Clone(),
 		given: map[classDomain]int{}}
 	out := dd.divideClasses(now)
 	for i, l := range out {
@@ -122,16 +123,16 @@ func (dd *domainDivision) divisionRank(k *podclass.Class) int {
 		}
 		return 2 * v.PlacementRank()
 	}
-	tied := func(by func(podCounter) bool) bool {
+	tied := func(by func(podtopology.Counter) bool) bool {
 		return slices.ContainsFunc(k.Matched, func(c int) bool {
-			return by(dd.top.counters[c]) &&
-				v.Admission.HasSingleValue(dd.top.counters[c].key)
+			return by(dd.top.Counters[c]) &&
+				v.Admission.HasSingleValue(dd.top.Counters[c].Key)
 		})
 	}
 	switch {
-	case tied(func(c podCounter) bool { return c.avoided }):
+	case tied(func(c podtopology.Counter) bool { return c.Avoided }):
 		return 2*podclass.RankApart - 1
-	case tied(func(c podCounter) bool { return c.spread }):
+	case tied(func(c podtopology.Counter) bool { return c.Spread }):
 		return 2*podclass.RankSpread - 1
 	}
 	return 2 * v.PlacementRank()
@@ -141,9 +142,9 @@ func (dd *domainDivision) divisionRank(k *podclass.Class) int {
 func (dd *domainDivision) fewestDomains(k *podclass.Class) int {
 	v := dd.pk.currentRelaxation(k)
 	least := math.MaxInt
-	for _, key := range dd.top.keysOf(v) {
+	for _, key := range dd.top.KeysOf(v) {
 		n := 0
-		for _, d := range dd.top.domains[key] {
+		for _, d := range dd.top.Domains[key] {
 			if v.Admission.LeavesDomainOpen(key, d) {
 				n++
 			}
@@ -180,16 +181,16 @@ func (dd *domainDivision) resumeHeld(k *podclass.Class) {
 // rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
 func (dd *domainDivision) rulesAllowDomain(v *podclass.RelaxedPod, c domainChoice, d int) bool {
 	for _, i := range v.Class.Matched {
-		if dd.top.counters[i].key == c.key && dd.tally.anti[i][d] > 0 {
+		if dd.top.Counters[i].Key == c.key && dd.tally.Anti[i][d] > 0 {
 			return false
 		}
 	}
 	for _, r := range c.rules {
-		count := dd.tally.count[r.Counter]
+		count := dd.tally.Count[r.Counter]
 		switch {
-		case r.Kind == podclass.Spread && !dd.top.eligibleDomains(r).Admits(count, d),
-			r.Kind == podclass.Avoid && count[d]+dd.tally.may[r.Counter][d] > 0,
-			r.Kind == podclass.Follow && count[d] == 0 && !(r.Self && sumCounts(count) == 0):
+		case r.Kind == podclass.Spread && !dd.top.EligibleDomains(r).Admits(count, d),
+			r.Kind == podclass.Avoid && count[d]+dd.tally.May[r.Counter][d] > 0,
+			r.Kind == podclass.Follow && count[d] == 0 && !(r.Self && podtopology.SumCounts(count) == 0):
 			return false
 		}
 	}
@@ -202,7 +203,7 @@ func (dd *domainDivision) rulesAllowDomain(v *podclass.RelaxedPod, c domainChoic
 // affinityPodsInDomain reports whether pods that the rule wants on the same node are in domain d, as far as it is known
 // where they go.
 func (dd *domainDivision) affinityPodsInDomain(r podclass.TopologyRule, c domainChoice, d int) bool {
-	name := dd.top.domains[c.key][d]
+	name := dd.top.Domains[c.key][d]
 	tied := false
 	for _, k := range dd.a.w.classes.List {
 		if !slices.Contains(k.Matched, r.Counter) {
@@ -212,7 +213,7 @@ func (dd *domainDivision) affinityPodsInDomain(r podclass.TopologyRule, c domain
 		if dd.a.landed[p]+dd.given[p] > 0 {
 			return true
 		}
-		tied = tied || slices.Contains(dd.top.keysOf(dd.pk.currentRelaxation(k)), c.key)
+		tied = tied || slices.Contains(dd.top.KeysOf(dd.pk.currentRelaxation(k)), c.key)
 	}
 	for _, b := range dd.a.bins {
 		if b.Count[r.Counter] > 0 && b.DomainOf(c.key) == name {
@@ -225,7 +226,7 @@ func (dd *domainDivision) affinityPodsInDomain(r podclass.TopologyRule, c domain
 // whyDivided explains why no domain of the key takes one more pod of the view.
 func (dd *domainDivision) whyDivided(v *podclass.RelaxedPod, c domainChoice) string {
 	var can []string
-	for d, name := range dd.top.domains[c.key] {
+	for d, name := range dd.top.Domains[c.key] {
 		if c.open[d] < capacity.NoPrice {
 			can = append(can, name)
 		}
@@ -239,7 +240,7 @@ func (dd *domainDivision) whyDivided(v *podclass.RelaxedPod, c domainChoice) str
 			words = append(words, "pod anti-affinity")
 		case podclass.Follow:
 			words = append(words, "pod affinity")
-			if sumCounts(dd.tally.count[r.Counter]) == 0 && !r.Self {
+			if podtopology.SumCounts(dd.tally.Count[r.Counter]) == 0 && !r.Self {
 				return "pod affinity over " + c.key +
 					": none of the pods that it has to be near runs or has found a place"
 			}

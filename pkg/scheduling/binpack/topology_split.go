@@ -36,7 +36,7 @@ type splitPart struct {
 // where the rules over every key let it, so that the pods could come in that very order. Where that leaves pods that
 // have rules over several keys, another try saves domains for those that have no other.
 func (dd *domainDivision) splitByDomains(v *podclass.RelaxedPod, pods int) *podSplit {
-	s := &podSplit{dd: dd, view: v, keys: dd.top.keysOf(v), all: &splitPart{}, left: pods}
+	s := &podSplit{dd: dd, view: v, keys: dd.top.KeysOf(v), all: &splitPart{}, left: pods}
 	if len(s.keys) > 0 {
 		dd.a.w.stages.Tell(cluster.StageDomains, v.Class, "")
 	}
@@ -47,7 +47,7 @@ func (dd *domainDivision) splitByDomains(v *podclass.RelaxedPod, pods int) *podS
 		return s
 	}
 	again := *dd
-	again.tally, again.given = dd.tally.clone(), maps.Clone(dd.given)
+	again.tally, again.given = dd.tally.Clone(), maps.Clone(dd.given)
 	other := &podSplit{dd: &again, view: v, keys: s.keys, all: &splitPart{}, left: pods, leaveScarce: true}
 	for s.giveNext() {
 	}
@@ -56,7 +56,7 @@ func (dd *domainDivision) splitByDomains(v *podclass.RelaxedPod, pods int) *podS
 		}
 	}
 	if other.left < s.left {
-		dd.tally.become(again.tally)
+		dd.tally.Become(again.tally)
 		maps.Copy(dd.given, again.given)
 		s, other.dd = other, dd
 	}
@@ -126,7 +126,7 @@ func (s *podSplit) partOf(p *splitPart, d int) *splitPart {
 	if p.parts[d] == nil {
 		key := p.choice.key
 		p.parts[d] = &splitPart{above: p,
-			pins: append(slices.Clone(p.pins), podclass.DomainPin{Key: key, Domain: s.dd.top.domains[key][d]})}
+			pins: append(slices.Clone(p.pins), podclass.DomainPin{Key: key, Domain: s.dd.top.Domains[key][d]})}
 	}
 	return p.parts[d]
 }
@@ -155,7 +155,7 @@ func (s *podSplit) ask(p *splitPart) {
 	key := s.keys[len(p.pins)]
 	rules := s.view.RulesFor(key)
 	c := s.dd.choiceOf(&podBatch{view: s.view, pins: p.pins, left: s.left}, key, rules)
-	p.choice, p.away, p.parts = &c, capacity.NoPrice, make([]*splitPart, len(s.dd.top.domains[key]))
+	p.choice, p.away, p.parts = &c, capacity.NoPrice, make([]*splitPart, len(s.dd.top.Domains[key]))
 	if outside := append(slices.Clone(p.pins), podclass.DomainPin{Key: key, Domain: ""}); len(rules) == 0 &&
 		!podclass.OnEveryNode(key) {
 		p.away, p.outside = s.dd.pk.minPriceToReach(s.view, outside), &splitPart{pins: outside}
@@ -167,18 +167,18 @@ func (s *podSplit) count(c *domainChoice, d int) {
 	k := s.view.Class
 	c.room[d]--
 	c.most[d]--
-	s.dd.given[classDomain{k.ID, c.key, s.dd.top.domains[c.key][d]}]++
+	s.dd.given[classDomain{k.ID, c.key, s.dd.top.Domains[c.key][d]}]++
 	for _, i := range k.Matched {
-		if s.dd.top.counters[i].key == c.key {
-			s.dd.tally.count[i][d]++
+		if s.dd.top.Counters[i].Key == c.key {
+			s.dd.tally.Count[i][d]++
 		}
 	}
 	for _, r := range c.rules {
 		switch {
 		case r.Kind == podclass.Avoid && r.Required:
-			s.dd.tally.anti[r.Counter][d]++
+			s.dd.tally.Anti[r.Counter][d]++
 		case r.Kind == podclass.Spread && r.Required:
-			s.dd.tally.even[r.Counter][d]++
+			s.dd.tally.Even[r.Counter][d]++
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package binpack
+package podtopology
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-func (top *topologyCounts) relaxedPodFor(k *podclass.Class, x podclass.Constraints) *podclass.RelaxedPod {
+func (top *Counts) relaxedPodFor(k *podclass.Class, x podclass.Constraints) *podclass.RelaxedPod {
 	v := &podclass.RelaxedPod{Class: k, Wish: x, Admission: top.admissions.AdmissionOf(x)}
 	add := func(r podclass.TopologyRule) {
 		if r.Key == podclass.LabelHost {
@@ -54,16 +54,16 @@ func (top *topologyCounts) relaxedPodFor(k *podclass.Class, x podclass.Constrain
 
 // addUnbound adds a last step to the relaxation of a class that only preferences, its own or others', or rules about
 // nobody else tie to a domain: it is tied no more. A node for it is flexible then, as MinValues may want it.
-func (top *topologyCounts) addUnbound(k *podclass.Class) {
+func (top *Counts) addUnbound(k *podclass.Class) {
 	v := *k.LastRelaxation()
 	v.Unbound = true
-	if len(top.keysOf(&v)) < len(top.keysOf(k.LastRelaxation())) {
+	if len(top.KeysOf(&v)) < len(top.KeysOf(k.LastRelaxation())) {
 		k.Views = append(k.Views, &v)
 	}
 }
 
 // spreadRule counts pods on the nodes that the constraint's policies leave in.
-func (top *topologyCounts) spreadRule(k *podclass.Class, x podclass.Constraints,
+func (top *Counts) spreadRule(k *podclass.Class, x podclass.Constraints,
 	c cluster.Spread) podclass.TopologyRule {
 	r := podclass.TopologyRule{Kind: podclass.Spread, Key: podclass.CanonicalKey(c.Key), MaxSkew: int(c.MaxSkew),
 		MinDomains: int(c.MinDomains),
@@ -72,7 +72,7 @@ func (top *topologyCounts) spreadRule(k *podclass.Class, x podclass.Constraints,
 	r.Self = g.Selects(k.Pod.Namespace, k.Pod.Labels)
 	if r.Key == podclass.LabelHost {
 		r.Counter = top.counterIndex(r.Key, g, nil)
-		top.counters[r.Counter].limited = top.counters[r.Counter].limited || r.Required
+		top.Counters[r.Counter].limited = top.Counters[r.Counter].limited || r.Required
 		return r
 	}
 	bare := podclass.Constraints{Pod: x.Pod}
@@ -84,19 +84,19 @@ func (top *topologyCounts) spreadRule(k *podclass.Class, x podclass.Constraints,
 		tolerations = podclass.Constraints{Pod: x.Pod, BearsAll: true}.EffectiveTolerations()
 	}
 	r.Counter = top.counterIndex(r.Key, g, top.admissions.AdmissionFor(bare.NodeAlternatives(false), tolerations))
-	top.counters[r.Counter].spread = true
-	top.counters[r.Counter].strict = top.counters[r.Counter].strict || r.Required
+	top.Counters[r.Counter].Spread = true
+	top.Counters[r.Counter].strict = top.Counters[r.Counter].strict || r.Required
 	return r
 }
 
-func (top *topologyCounts) termRule(k *podclass.Class, t cluster.AffinityTerm, how podclass.RuleKind,
+func (top *Counts) termRule(k *podclass.Class, t cluster.AffinityTerm, how podclass.RuleKind,
 	required bool) podclass.TopologyRule {
 	g := topology.OfTerm(t, k.Pod.Namespace, top.s.Namespaces)
 	key := podclass.CanonicalKey(t.Key)
 	counter := top.counterIndex(key, g, nil)
-	top.counters[counter].avoided = top.counters[counter].avoided || how == podclass.Avoid && required &&
+	top.Counters[counter].Avoided = top.Counters[counter].Avoided || how == podclass.Avoid && required &&
 		key != podclass.LabelHost
-	top.counters[counter].strict = top.counters[counter].strict || required
+	top.Counters[counter].strict = top.Counters[counter].strict || required
 	return podclass.TopologyRule{
 		Kind: how, Key: key, Counter: counter, Required: required,
 		Self: g.Selects(k.Pod.Namespace, k.Pod.Labels),
@@ -105,7 +105,7 @@ func (top *topologyCounts) termRule(k *podclass.Class, t cluster.AffinityTerm, h
 
 // followRules are those of required affinity. The scheduler counts a pod only when all the terms select it, whatever
 // the key.
-func (top *topologyCounts) followRules(k *podclass.Class, terms []cluster.AffinityTerm) []podclass.TopologyRule {
+func (top *Counts) followRules(k *podclass.Class, terms []cluster.AffinityTerm) []podclass.TopologyRule {
 	var all topology.Group
 	for i, t := range terms {
 		if g := topology.OfTerm(t, k.Pod.Namespace, top.s.Namespaces); i == 0 {
@@ -118,15 +118,15 @@ func (top *topologyCounts) followRules(k *podclass.Class, terms []cluster.Affini
 	for _, t := range terms {
 		key := podclass.CanonicalKey(t.Key)
 		counter := top.counterIndex(key, all, nil)
-		top.counters[counter].strict = true
+		top.Counters[counter].strict = true
 		out = append(out, podclass.TopologyRule{Kind: podclass.Follow, Key: key, Counter: counter, Required: true,
 			Self: all.Selects(k.Pod.Namespace, k.Pod.Labels)})
 	}
 	return out
 }
 
-// keysOf lists the topology keys whose rules, own or others', concern the view.
-func (top *topologyCounts) keysOf(v *podclass.RelaxedPod) []string {
+// KeysOf lists the topology keys whose rules, own or others', concern the view.
+func (top *Counts) KeysOf(v *podclass.RelaxedPod) []string {
 	var keys []string
 	for _, r := range v.DomainRules {
 		if !v.Unbound || !top.concernsNobody(v, r) {
@@ -134,8 +134,8 @@ func (top *topologyCounts) keysOf(v *podclass.RelaxedPod) []string {
 		}
 	}
 	for _, c := range v.Class.Matched {
-		if x := top.counters[c]; x.key != podclass.LabelHost && (!v.Unbound || x.strict && !top.concernsOnly(v, c)) {
-			keys = append(keys, x.key)
+		if x := top.Counters[c]; x.Key != podclass.LabelHost && (!v.Unbound || x.strict && !top.concernsOnly(v, c)) {
+			keys = append(keys, x.Key)
 		}
 	}
 	slices.Sort(keys)
@@ -144,11 +144,11 @@ func (top *topologyCounts) keysOf(v *podclass.RelaxedPod) []string {
 
 // concernsNobody reports whether the rule of the view is anti-affinity over a label of every node to pods of which no
 // other runs or waits, or affinity to its only pod.
-func (top *topologyCounts) concernsNobody(v *podclass.RelaxedPod, r podclass.TopologyRule) bool {
+func (top *Counts) concernsNobody(v *podclass.RelaxedPod, r podclass.TopologyRule) bool {
 	lone := len(v.Class.Pods) == 1
 	return (r.Kind == podclass.Avoid && (!r.Self || lone) || r.Kind == podclass.Follow && r.Self && lone) &&
 		podclass.OnEveryNode(r.Key) && !top.hasRunningMatch(r) &&
-		!slices.ContainsFunc(top.classes.List, func(o *podclass.Class) bool {
+		!slices.ContainsFunc(top.Classes.List, func(o *podclass.Class) bool {
 			return o != v.Class &&
 				slices.Contains(o.Matched, r.Counter)
 		})
@@ -156,25 +156,25 @@ func (top *topologyCounts) concernsNobody(v *podclass.RelaxedPod, r podclass.Top
 
 // concernsOnly reports whether the counter is that of a rule about nobody but the view's own pod, and of no rule of
 // other pods.
-func (top *topologyCounts) concernsOnly(v *podclass.RelaxedPod, counter int) bool {
+func (top *Counts) concernsOnly(v *podclass.RelaxedPod, counter int) bool {
 	of := func(r podclass.TopologyRule) bool { return r.Counter == counter }
 	return slices.ContainsFunc(v.DomainRules, of) &&
 		!slices.ContainsFunc(v.DomainRules,
 			func(r podclass.TopologyRule) bool { return of(r) && !top.concernsNobody(v, r) }) &&
-		sumCounts(top.tally.anti[counter]) == 0 &&
-		!slices.ContainsFunc(top.classes.List, func(o *podclass.Class) bool {
+		SumCounts(top.Tally.Anti[counter]) == 0 &&
+		!slices.ContainsFunc(top.Classes.List, func(o *podclass.Class) bool {
 			return o != v.Class &&
 				slices.ContainsFunc(o.LastRelaxation().DomainRules, of)
 		})
 }
 
-// strictestSpread is the required spread with the counter that allows least.
-func (top *topologyCounts) strictestSpread(counter int) podclass.TopologyRule {
+// StrictestSpread is the required spread with the counter that allows least.
+func (top *Counts) StrictestSpread(counter int) podclass.TopologyRule {
 	if top.spreads != nil {
 		return top.spreads[counter]
 	}
-	top.spreads = make([]podclass.TopologyRule, len(top.counters))
-	for _, k := range top.classes.List {
+	top.spreads = make([]podclass.TopologyRule, len(top.Counters))
+	for _, k := range top.Classes.List {
 		for _, r := range k.LastRelaxation().DomainRules {
 			s := &top.spreads[r.Counter]
 			if r.Kind == podclass.Spread && r.Required && (s.MaxSkew == 0 || r.MaxSkew < s.MaxSkew) {
@@ -186,11 +186,11 @@ func (top *topologyCounts) strictestSpread(counter int) podclass.TopologyRule {
 }
 
 // onlyCountedClass returns the class that is the only one the counter counts, nil when there are several.
-func (top *topologyCounts) onlyCountedClass(counter int) *podclass.Class {
+func (top *Counts) onlyCountedClass(counter int) *podclass.Class {
 	if top.lone == nil {
-		top.lone = make([]*podclass.Class, len(top.counters))
-		seen := make([]int, len(top.counters))
-		for _, k := range top.classes.List {
+		top.lone = make([]*podclass.Class, len(top.Counters))
+		seen := make([]int, len(top.Counters))
+		for _, k := range top.Classes.List {
 			for _, c := range k.Matched {
 				seen[c]++
 				top.lone[c] = k
@@ -205,37 +205,37 @@ func (top *topologyCounts) onlyCountedClass(counter int) *podclass.Class {
 	return top.lone[counter]
 }
 
-// evenSplit is a spread that makes each of several domains take its part of the pods of a class; without a key, none.
-type evenSplit struct {
-	key     string
-	domains []string
-	skew    int
+// EvenSplit is a spread that makes each of several domains take its part of the pods of a class; without a key, none.
+type EvenSplit struct {
+	Key     string
+	Domains []string
+	Skew    int
 }
 
-// spreadSplitsEvenly tells whether a spread makes each of several domains take its part of the pods of the view: one
+// SpreadSplitsEvenly tells whether a spread makes each of several domains take its part of the pods of the view: one
 // that counts nobody else, in domains that they can reach.
-func (top *topologyCounts) spreadSplitsEvenly(v *podclass.RelaxedPod) evenSplit {
+func (top *Counts) SpreadSplitsEvenly(v *podclass.RelaxedPod) EvenSplit {
 	if slices.ContainsFunc(top.nodes.Hosts, func(b *capacity.Bin) bool { return len(b.Wanted) > 0 }) {
-		return evenSplit{} // where pods of an earlier pass stand is not asked again
+		return EvenSplit{} // where pods of an earlier pass stand is not asked again
 	}
 	for _, r := range v.DomainRules {
 		if r.Kind != podclass.Spread || !r.Self || r.MinDomains > 0 || top.onlyCountedClass(r.Counter) != v.Class {
 			continue
 		}
-		x := evenSplit{key: r.Key, skew: r.MaxSkew}
-		eligible := top.eligibleDomains(r).Eligible
-		for d, domain := range top.domains[r.Key] {
-			if eligible[d] && top.tally.count[r.Counter][d] == 0 {
-				x.domains = append(x.domains, domain)
-			} else if top.tally.count[r.Counter][d] > 0 {
-				return evenSplit{}
+		x := EvenSplit{Key: r.Key, Skew: r.MaxSkew}
+		eligible := top.EligibleDomains(r).Eligible
+		for d, domain := range top.Domains[r.Key] {
+			if eligible[d] && top.Tally.Count[r.Counter][d] == 0 {
+				x.Domains = append(x.Domains, domain)
+			} else if top.Tally.Count[r.Counter][d] > 0 {
+				return EvenSplit{}
 			}
 		}
-		if len(x.domains) > 1 {
+		if len(x.Domains) > 1 {
 			return x
 		}
 	}
-	return evenSplit{}
+	return EvenSplit{}
 }
 
 // waitsInCircle is the reason of pods that a scheduler, which takes one pod after the other, can never place.
@@ -244,12 +244,12 @@ const waitsInCircle = "pod affinity: the pods it must be near to wait for others
 
 // dropCircles takes out the pods whose required affinity goes round in a circle. Everybody's wish would hold once all
 // were there, but nobody can be the first, so nodes made for them would stay empty.
-func (top *topologyCounts) dropCircles() {
-	came := make([]bool, len(top.classes.List))
+func (top *Counts) dropCircles() {
+	came := make([]bool, len(top.Classes.List))
 	arrives := func(k *podclass.Class) bool {
 		for _, r := range k.RequiredAffinityRules() {
 			if !r.Self && !top.hasRunningMatch(r) &&
-				!slices.ContainsFunc(top.classes.List, func(o *podclass.Class) bool {
+				!slices.ContainsFunc(top.Classes.List, func(o *podclass.Class) bool {
 					return came[o.ID] &&
 						slices.Contains(o.Matched, r.Counter)
 				}) {
@@ -260,13 +260,13 @@ func (top *topologyCounts) dropCircles() {
 	}
 	for again := true; again; {
 		again = false
-		for i, k := range top.classes.List {
+		for i, k := range top.Classes.List {
 			if !came[i] && arrives(k) {
 				came[i], again = true, true
 			}
 		}
 	}
-	for i, k := range top.classes.List {
+	for i, k := range top.Classes.List {
 		if came[i] || slices.ContainsFunc(k.RequiredAffinityRules(),
 			func(r podclass.TopologyRule) bool {
 				return !r.Self && !top.hasRunningMatch(r) && !top.hasPendingMatch(r)
@@ -274,7 +274,7 @@ func (top *topologyCounts) dropCircles() {
 			continue // of pods that do not exist at all the reason is another
 		}
 		for _, p := range k.Pods {
-			top.classes.Unmodelled = append(top.classes.Unmodelled, plan.Unplaced{Pod: p, Why: []string{waitsInCircle}})
+			top.Classes.Unmodelled = append(top.Classes.Unmodelled, plan.Unplaced{Pod: p, Why: []string{waitsInCircle}})
 		}
 		k.Pods = nil
 	}

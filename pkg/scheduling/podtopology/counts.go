@@ -1,4 +1,4 @@
-package binpack
+package podtopology
 
 import (
 	"slices"
@@ -9,68 +9,68 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// topologyCounts is how many pods stand in which domain of topology keys, as rules of pods count them.
-type topologyCounts struct {
+// Counts is how many pods stand in which domain of topology keys, as rules of pods count them.
+type Counts struct {
 	s          *cluster.Snapshot
-	classes    *podclass.Classes
+	Classes    *podclass.Classes
 	admissions *podclass.Admissions
 	catalog    *capacity.Catalog
 	nodes      *capacity.ExistingNodes
 
-	counters   []podCounter
+	Counters   []Counter
 	counterIDs map[string]int
-	domains    map[string][]string // by topology key, without hostname
-	domainIDs  map[string]map[string]int
-	tally      domainCounts
-	total      []int // by counter of hostnames: pods anywhere
+	Domains    map[string][]string // by topology key, without hostname
+	DomainIDs  map[string]map[string]int
+	Tally      DomainCounts
+	Total      []int // by counter of hostnames: pods anywhere
 
 	identities *podclass.IdentityCache
-	eligible   map[capacity.FilteredKey][]bool // see eligibleDomains
-	filters    map[[2]*podclass.Admission]bool // see admitsAll
+	eligible   map[capacity.FilteredKey][]bool // see EligibleDomains
+	filters    map[[2]*podclass.Admission]bool // see AdmitsAll
 
-	away map[awayTerm]awayVerdict // see judgeAwayTerms
+	Away map[awayTerm]awayVerdict // see judgeAwayTerms
 
 	lone    []*podclass.Class       // by counter: see onlyCountedClass
-	spreads []podclass.TopologyRule // by counter: see strictestSpread
+	spreads []podclass.TopologyRule // by counter: see StrictestSpread
 }
 
-// podCounter counts the pods of a group by domain of a key, on nodes that pass the filter.
-type podCounter struct {
-	key    string
+// Counter counts the pods of a group by domain of a key, on nodes that pass the filter.
+type Counter struct {
+	Key    string
 	group  topology.Group
-	filter *podclass.Admission // nil for all nodes
+	Filter *podclass.Admission // nil for all nodes
 
 	limited bool // a required spread over hostnames counts it
 	strict  bool // a required rule counts it
-	spread  bool // some spread counts it
-	avoided bool // some required anti-affinity over domains keeps away from it
+	Spread  bool // some spread counts it
+	Avoided bool // some required anti-affinity over domains keeps away from it
 }
 
-// newTopologyCounts counts nothing yet: readRules does.
-func newTopologyCounts(nodes *capacity.ExistingNodes, classes *podclass.Classes, as *podclass.Admissions,
-	identities *podclass.IdentityCache) *topologyCounts {
-	return &topologyCounts{s: nodes.S, classes: classes, admissions: as, catalog: nodes.Catalog, nodes: nodes,
+// NewCounts counts nothing yet: ReadRules does.
+func NewCounts(nodes *capacity.ExistingNodes, classes *podclass.Classes, as *podclass.Admissions,
+	identities *podclass.IdentityCache) *Counts {
+	return &Counts{s: nodes.S, Classes: classes, admissions: as, catalog: nodes.Catalog, nodes: nodes,
 		identities: identities, counterIDs: map[string]int{}, eligible: map[capacity.FilteredKey][]bool{},
-		domains: map[string][]string{}, domainIDs: map[string]map[string]int{}}
+		Domains: map[string][]string{}, DomainIDs: map[string]map[string]int{}}
 }
 
-// readRules finds the domains, relaxes the classes step by step, finds the nodes and counts the pods that stay on them.
-func (top *topologyCounts) readRules(stages podclass.StageTeller) {
+// ReadRules finds the domains, relaxes the classes step by step, finds the nodes and counts the pods that stay on them.
+func (top *Counts) ReadRules(stages podclass.StageTeller) {
 	top.findKeys()
 	softTaint := podclass.HasSoftTaints(*top.s)
-	for _, k := range top.classes.List {
+	for _, k := range top.Classes.List {
 		stages.Tell(cluster.StageRelax, k, "")
 		for _, x := range podclass.RelaxationSteps(k.Pod, top.s.Rules.IgnorePreferences, softTaint) {
 			k.Views = append(k.Views, top.relaxedPodFor(k, x))
 		}
 	}
-	top.nodes.FindHosts(top.classes.Waiting)
+	top.nodes.FindHosts(top.Classes.Waiting)
 	top.countRunningPods()
 	top.dropCircles()
 }
 
 // findKeys lists the domains of every topology key that anything in the snapshot may ask for.
-func (top *topologyCounts) findKeys() {
+func (top *Counts) findKeys() {
 	top.judgeAwayTerms()
 	for key := range top.countedKeys() { // each key on its own, so the order does not matter
 		sold := top.catalog.Sold.DomainsOf(key, top.catalog.Offers)
@@ -86,25 +86,25 @@ func (top *topologyCounts) findKeys() {
 			slices.Sort(all)
 			all = slices.Compact(all)
 		}
-		top.domains[key] = all
-		top.domainIDs[key] = map[string]int{}
-		for i, d := range top.domains[key] {
-			top.domainIDs[key][d] = i
+		top.Domains[key] = all
+		top.DomainIDs[key] = map[string]int{}
+		for i, d := range top.Domains[key] {
+			top.DomainIDs[key][d] = i
 		}
 	}
 }
 
 // countedKeys are the keys over which pods without a place spread, or are near to or apart from others, and those by
 // which pods on nodes keep them away. Hosts are counted apart.
-func (top *topologyCounts) countedKeys() map[string]bool {
+func (top *Counts) countedKeys() map[string]bool {
 	keys := map[string]bool{}
-	for _, k := range top.classes.List {
+	for _, k := range top.Classes.List {
 		podclass.AddTopologyKeys(&k.Pod, keys)
 	}
 	for i := range top.s.Pods {
 		p := &top.s.Pods[i]
 		for _, t := range p.AntiAffinity {
-			if p.NodeName != "" && top.away[awayTermOf(p, t)].keeps {
+			if p.NodeName != "" && top.Away[awayTermOf(p, t)].keeps {
 				keys[podclass.CanonicalKey(t.Key)] = true
 			}
 		}
@@ -114,16 +114,16 @@ func (top *topologyCounts) countedKeys() map[string]bool {
 }
 
 // counterIndex returns the index of the counter for the group.
-func (top *topologyCounts) counterIndex(key string, g topology.Group, filter *podclass.Admission) int {
+func (top *Counts) counterIndex(key string, g topology.Group, filter *podclass.Admission) int {
 	id := key + "|" + g.ID()
 	if filter != nil {
 		id += "|" + filter.ID
 	}
 	i, ok := top.counterIDs[id]
 	if !ok {
-		i = len(top.counters)
+		i = len(top.Counters)
 		top.counterIDs[id] = i
-		top.counters = append(top.counters, podCounter{key: key, group: g, filter: filter})
+		top.Counters = append(top.Counters, Counter{Key: key, group: g, Filter: filter})
 	}
 	return i
 }
@@ -137,28 +137,28 @@ type runningPod struct {
 
 // countRunningPods counts the pods that stand where they are, and notes which counters will count the pods that are to
 // be placed.
-func (top *topologyCounts) countRunningPods() {
+func (top *Counts) countRunningPods() {
 	running := top.runningPods()
-	top.tally = newTally(top)
-	top.total = make([]int, len(top.counters))
+	top.Tally = newTally(top)
+	top.Total = make([]int, len(top.Counters))
 	for _, h := range top.nodes.Hosts {
-		h.Count, h.Anti = make([]int, len(top.counters)), make([]int, len(top.counters))
+		h.Count, h.Anti = make([]int, len(top.Counters)), make([]int, len(top.Counters))
 	}
 	known := map[string][]int{}
 	for _, x := range running {
 		top.countPod(x.on, top.matched(x.pod, known), x.anti)
 	}
-	for _, k := range top.classes.List {
+	for _, k := range top.Classes.List {
 		k.Matched = slices.DeleteFunc(slices.Clone(top.matched(&k.Pod, known)),
 			func(c int) bool { return !top.mayCount(k, c) })
 	}
-	for _, k := range top.classes.List {
+	for _, k := range top.Classes.List {
 		top.addUnbound(k)
 	}
 }
 
 // runningPods lists the pods that stay on their nodes.
-func (top *topologyCounts) runningPods() []runningPod {
+func (top *Counts) runningPods() []runningPod {
 	byName := map[string]*capacity.Bin{}
 	for _, h := range top.nodes.Hosts {
 		byName[h.Name] = h
@@ -172,20 +172,20 @@ func (top *topologyCounts) runningPods() []runningPod {
 	for i := range top.s.Pods {
 		p := &top.s.Pods[i]
 		on := byName[p.NodeName]
-		if p.NodeName == "" || on == nil || !p.Active() || top.classes.Waiting[p] {
+		if p.NodeName == "" || on == nil || !p.Active() || top.Classes.Waiting[p] {
 			continue
 		}
 		x := runningPod{pod: p, on: on}
 		for _, t := range p.AntiAffinity {
-			is := top.away[awayTermOf(p, t)]
-			if is.skipped { // whom it keeps away is not known
+			is := top.Away[awayTermOf(p, t)]
+			if is.Skipped { // whom it keeps away is not known
 				on.Room = make([]int64, len(on.Room))
 			}
 			if !is.keeps {
 				continue
 			}
 			i := top.counterIndex(podclass.CanonicalKey(t.Key), topology.OfTerm(t, p.Namespace, top.s.Namespaces), nil)
-			top.counters[i].strict = true
+			top.Counters[i].strict = true
 			x.anti = append(x.anti, i)
 		}
 		all = append(all, x)
@@ -194,11 +194,11 @@ func (top *topologyCounts) runningPods() []runningPod {
 }
 
 // matched lists the counters that count the pod; known is what was asked before.
-func (top *topologyCounts) matched(p *cluster.Pod, known map[string][]int) []int {
-	id := top.identities.IdentityOf(&top.classes.Signature, p)
+func (top *Counts) matched(p *cluster.Pod, known map[string][]int) []int {
+	id := top.identities.IdentityOf(&top.Classes.Signature, p)
 	list, ok := known[id]
 	if !ok {
-		for i, c := range top.counters {
+		for i, c := range top.Counters {
 			if c.group.Selects(p.Namespace, p.Labels) {
 				list = append(list, i)
 			}
@@ -209,8 +209,8 @@ func (top *topologyCounts) matched(p *cluster.Pod, known map[string][]int) []int
 }
 
 // mayCount reports whether some node that passes the counter's filter may have pods of the class.
-func (top *topologyCounts) mayCount(k *podclass.Class, counter int) bool {
-	filter, admit := top.counters[counter].filter, k.LastRelaxation().Admission
+func (top *Counts) mayCount(k *podclass.Class, counter int) bool {
+	filter, admit := top.Counters[counter].Filter, k.LastRelaxation().Admission
 	return filter == nil || filter == admit ||
 		slices.ContainsFunc(top.catalog.Offers, func(o *capacity.Offering) bool {
 			return o.FirstAlternative(filter) >= 0 && o.FirstAlternative(admit) >= 0
@@ -219,9 +219,9 @@ func (top *topologyCounts) mayCount(k *podclass.Class, counter int) bool {
 			func(b *capacity.Bin) bool { return b.AlternativeFor(filter) >= 0 && b.AlternativeFor(admit) >= 0 })
 }
 
-// countsOn reports whether the counter counts pods on the bin, as far as its offer tells of a new one.
-func (top *topologyCounts) countsOn(counter int, b *capacity.Bin) bool {
-	filter := top.counters[counter].filter
+// CountsOn reports whether the counter counts pods on the bin, as far as its offer tells of a new one.
+func (top *Counts) CountsOn(counter int, b *capacity.Bin) bool {
+	filter := top.Counters[counter].Filter
 	switch {
 	case filter == nil:
 		return true
@@ -232,52 +232,52 @@ func (top *topologyCounts) countsOn(counter int, b *capacity.Bin) bool {
 }
 
 // countPod counts one pod that stays on the host: for the counters that select it, and for those of whom it keeps away.
-func (top *topologyCounts) countPod(on *capacity.Bin, matched, anti []int) {
+func (top *Counts) countPod(on *capacity.Bin, matched, anti []int) {
 	for _, i := range matched {
-		c := top.counters[i]
-		if !top.countsOn(i, on) {
+		c := top.Counters[i]
+		if !top.CountsOn(i, on) {
 			continue
 		}
-		if c.key == podclass.LabelHost {
-			top.total[i]++
+		if c.Key == podclass.LabelHost {
+			top.Total[i]++
 			if on.Count != nil {
 				on.Count[i]++
 			}
-		} else if d, ok := top.domainIDs[c.key][on.DomainOf(c.key)]; ok {
-			top.tally.count[i][d]++
+		} else if d, ok := top.DomainIDs[c.Key][on.DomainOf(c.Key)]; ok {
+			top.Tally.Count[i][d]++
 		}
 	}
 	for _, i := range anti {
-		key := top.counters[i].key
+		key := top.Counters[i].Key
 		if key == podclass.LabelHost && on.Count != nil {
 			on.Anti[i]++
-		} else if d, ok := top.domainIDs[key][on.DomainOf(key)]; ok {
-			top.tally.anti[i][d]++
+		} else if d, ok := top.DomainIDs[key][on.DomainOf(key)]; ok {
+			top.Tally.Anti[i][d]++
 		}
 	}
 }
 
 // hasRunningMatch reports whether a pod that the rule counts is there already.
-func (top *topologyCounts) hasRunningMatch(r podclass.TopologyRule) bool {
+func (top *Counts) hasRunningMatch(r podclass.TopologyRule) bool {
 	if r.Key == podclass.LabelHost {
-		return top.total[r.Counter] > 0
+		return top.Total[r.Counter] > 0
 	}
-	return sumCounts(top.tally.count[r.Counter]) > 0
+	return SumCounts(top.Tally.Count[r.Counter]) > 0
 }
 
 // hasPendingMatch reports whether any pod that waits is counted by the rule.
-func (top *topologyCounts) hasPendingMatch(r podclass.TopologyRule) bool {
-	return slices.ContainsFunc(top.classes.List,
+func (top *Counts) hasPendingMatch(r podclass.TopologyRule) bool {
+	return slices.ContainsFunc(top.Classes.List,
 		func(o *podclass.Class) bool { return slices.Contains(o.Matched, r.Counter) })
 }
 
-// mayLand are the domains in which a claim may end that has none yet.
-func (top *topologyCounts) mayLand(b *capacity.Bin, key string) []int {
+// MayLand are the domains in which a claim may end that has none yet.
+func (top *Counts) MayLand(b *capacity.Bin, key string) []int {
 	if b.Offer != nil || b.Exact {
 		return nil
 	}
 	var out []int
-	for d, name := range top.domains[key] {
+	for d, name := range top.Domains[key] {
 		if b.Known.Has(key, name) {
 			out = append(out, d)
 		}
@@ -285,34 +285,34 @@ func (top *topologyCounts) mayLand(b *capacity.Bin, key string) []int {
 	return out
 }
 
-// domainCounts counts pods by counter and domain: those that are selected, those that may come to be there, those with
+// DomainCounts counts pods by counter and domain: those that are selected, those that may come to be there, those with
 // a required anti-affinity against the group, wherever they may come to be, and those that are placed in this pass with
 // a required spread of the group.
-type domainCounts struct{ count, may, anti, even [][]int }
+type DomainCounts struct{ Count, May, Anti, Even [][]int }
 
-func newTally(top *topologyCounts) domainCounts {
+func newTally(top *Counts) DomainCounts {
 	each := func() [][]int {
-		out := make([][]int, len(top.counters))
-		for i, c := range top.counters {
-			out[i] = make([]int, len(top.domains[c.key]))
+		out := make([][]int, len(top.Counters))
+		for i, c := range top.Counters {
+			out[i] = make([]int, len(top.Domains[c.Key]))
 		}
 		return out
 	}
-	return domainCounts{each(), each(), each(), each()}
+	return DomainCounts{each(), each(), each(), each()}
 }
 
-// become takes over the counts of another.
-func (t domainCounts) become(o domainCounts) {
-	for i := range t.count {
-		copy(t.count[i], o.count[i])
-		copy(t.may[i], o.may[i])
-		copy(t.anti[i], o.anti[i])
-		copy(t.even[i], o.even[i])
+// Become takes over the counts of another.
+func (t DomainCounts) Become(o DomainCounts) {
+	for i := range t.Count {
+		copy(t.Count[i], o.Count[i])
+		copy(t.May[i], o.May[i])
+		copy(t.Anti[i], o.Anti[i])
+		copy(t.Even[i], o.Even[i])
 	}
 }
 
-// clone is a copy that may be changed.
-func (t domainCounts) clone() domainCounts {
+// Clone is a copy that may be changed.
+func (t DomainCounts) Clone() DomainCounts {
 	each := func(list [][]int) [][]int {
 		out := make([][]int, len(list))
 		for i, x := range list {
@@ -320,11 +320,11 @@ func (t domainCounts) clone() domainCounts {
 		}
 		return out
 	}
-	return domainCounts{each(t.count), each(t.may), each(t.anti), each(t.even)}
+	return DomainCounts{each(t.Count), each(t.May), each(t.Anti), each(t.Even)}
 }
 
-// sumCounts is the sum over all domains.
-func sumCounts(list []int) int {
+// SumCounts is the sum over all domains.
+func SumCounts(list []int) int {
 	n := 0
 	for _, x := range list {
 		n += x

@@ -1,4 +1,4 @@
-package binpack
+package podtopology
 
 import (
 	"maps"
@@ -22,7 +22,7 @@ const (
 
 // awayTerm is a term of the pods of a namespace. Pods of one shape have the same selectors.
 type awayTerm struct {
-	namespace, key, namespaces  string
+	Namespace, key, namespaces  string
 	selector, namespaceSelector *cluster.Selector
 }
 
@@ -36,13 +36,13 @@ func (t awayTerm) isForeign() bool { return t.namespaces != "" || t.namespaceSel
 // awayVerdict is what becomes of a term.
 type awayVerdict struct {
 	keeps   bool // it selects a pod that waits
-	skipped bool // nobody looked, because its namespace has too many
+	Skipped bool // nobody looked, because its namespace has too many
 }
 
 // judgeAwayTerms looks at the terms of running pods, of each namespace at as many as it may have: a tenant's terms are
 // no work for others. Those about nobody who waits are counted nowhere.
-func (top *topologyCounts) judgeAwayTerms() {
-	top.away = map[awayTerm]awayVerdict{}
+func (top *Counts) judgeAwayTerms() {
+	top.Away = map[awayTerm]awayVerdict{}
 	terms := map[awayTerm]cluster.AffinityTerm{}
 	var order [2][]awayTerm // about the own namespace, and about others
 	for i := range top.s.Pods {
@@ -67,18 +67,18 @@ func (top *topologyCounts) judgeAwayTerms() {
 		return
 	}
 	waiting := map[string][]*podclass.Class{}
-	for _, k := range top.classes.List {
+	for _, k := range top.Classes.List {
 		waiting[k.Pod.Namespace] = append(waiting[k.Pod.Namespace], k)
 	}
 	for at, most := range []int64{mostOwnTerms, mostForeignTerms} {
 		left := shareTerms(most, order[at])
 		for _, id := range order[at] {
-			if left[id.namespace]--; left[id.namespace] < 0 {
-				top.away[id] = awayVerdict{skipped: true}
+			if left[id.Namespace]--; left[id.Namespace] < 0 {
+				top.Away[id] = awayVerdict{Skipped: true}
 				continue
 			}
-			g := topology.OfTerm(terms[id], id.namespace, top.s.Namespaces)
-			top.away[id] = awayVerdict{keeps: slices.ContainsFunc(g.Namespaces, func(ns string) bool {
+			g := topology.OfTerm(terms[id], id.Namespace, top.s.Namespaces)
+			top.Away[id] = awayVerdict{keeps: slices.ContainsFunc(g.Namespaces, func(ns string) bool {
 				return slices.ContainsFunc(waiting[ns],
 					func(k *podclass.Class) bool { return g.Selector.Matches(k.Pod.Labels) })
 			})}
@@ -90,7 +90,7 @@ func (top *topologyCounts) judgeAwayTerms() {
 func shareTerms(most int64, terms []awayTerm) map[string]int64 {
 	count := map[string]int64{}
 	for _, id := range terms {
-		count[id.namespace]++
+		count[id.Namespace]++
 	}
 	names := slices.Sorted(maps.Keys(count))
 	wants := make([]int64, len(names))

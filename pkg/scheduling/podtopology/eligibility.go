@@ -1,4 +1,4 @@
-package binpack
+package podtopology
 
 import (
 	"slices"
@@ -8,19 +8,19 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// eligibleDomains is the rule with the domains that count for it: those where its filter lets some node be, sold now or
+// EligibleDomains is the rule with the domains that count for it: those where its filter lets some node be, sold now or
 // not.
-func (top *topologyCounts) eligibleDomains(r podclass.TopologyRule) topology.Spread {
-	filter := top.counters[r.Counter].filter
+func (top *Counts) EligibleDomains(r podclass.TopologyRule) topology.Spread {
+	filter := top.Counters[r.Counter].Filter
 	id := capacity.FilteredKey{Key: r.Key, Filter: filter}
 	eligible, ok := top.eligible[id]
 	if !ok {
-		eligible = make([]bool, len(top.domains[r.Key]))
+		eligible = make([]bool, len(top.Domains[r.Key]))
 		for _, name := range top.catalog.SoldDomains(id) {
-			eligible[top.domainIDs[r.Key][name]] = true
+			eligible[top.DomainIDs[r.Key][name]] = true
 		}
 		for _, b := range top.nodes.Hosts {
-			if d, ok := top.domainIDs[r.Key][b.DomainOf(r.Key)]; ok && b.AlternativeFor(filter) >= 0 {
+			if d, ok := top.DomainIDs[r.Key][b.DomainOf(r.Key)]; ok && b.AlternativeFor(filter) >= 0 {
 				eligible[d] = true
 			}
 		}
@@ -29,8 +29,8 @@ func (top *topologyCounts) eligibleDomains(r podclass.TopologyRule) topology.Spr
 	return topology.Spread{MaxSkew: r.MaxSkew, MinDomains: r.MinDomains, Self: r.Self, Eligible: eligible}
 }
 
-// admitsAll reports whether the filter lets in all nodes, new ones and those that are there, that the admission does.
-func (top *topologyCounts) admitsAll(filter, admit *podclass.Admission) bool {
+// AdmitsAll reports whether the filter lets in all nodes, new ones and those that are there, that the admission does.
+func (top *Counts) AdmitsAll(filter, admit *podclass.Admission) bool {
 	key := [2]*podclass.Admission{filter, admit}
 	out, ok := top.filters[key]
 	if !ok {

@@ -1,0 +1,66 @@
+package podtopology
+
+import (
+	"math"
+	"slices"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// HostSite is what the host rules of a view need to know of a bin.
+type HostSite struct {
+	Trusted     bool // whom to be near to was settled before
+	Count, Anti func(counter int) int
+	Limit       func(counter int) int // most pods of the counter that pods there bear; nil for no pods there
+	Total       []int
+	Ports       []cluster.HostPort
+	Disks       podclass.AttachableVolumes
+}
+
+// MaxPodsByHostRules is how many pods of the view the host rules allow in addition on the site, whichever of its pods
+// comes last: the scheduler takes them in an order of its own.
+func (top *Counts) MaxPodsByHostRules(v *podclass.RelaxedPod, s HostSite) int {
+	n := math.MaxInt32
+	for _, c := range v.Class.Matched {
+		if top.Counters[c].Key != podclass.LabelHost {
+			continue
+		}
+		if s.Anti(c) > 0 {
+			return 0
+		}
+		if top.Counters[c].limited && s.Limit != nil {
+			n = min(n, max(0, s.Limit(c)-s.Count(c)))
+		}
+	}
+	for _, r := range v.HostRules {
+		have := s.Count(r.Counter)
+		switch {
+		case r.Kind == podclass.Spread && r.Self:
+			n = min(n, max(0, r.MaxSkew-have))
+		case r.Kind == podclass.Spread && have > r.MaxSkew, r.Kind == podclass.Avoid && have > 0:
+			return 0
+		case r.Kind == podclass.Avoid && r.Self:
+			n = min(n, 1)
+		case r.Kind == podclass.Follow && !s.Trusted && have == 0 && (!r.Self || s.Total[r.Counter] > 0):
+			return 0
+		}
+	}
+	if len(v.Class.Pod.HostPorts) > 0 {
+		n = min(n, 1)
+		if capacity.PortsConflict(v.Class.Pod.HostPorts, s.Ports) {
+			return 0
+		}
+	}
+	return min(n, s.Disks.MaxPods(v.Class.Volumes))
+}
+
+// HasHostRules reports whether rules may bound how many pods of the view one node takes.
+func (top *Counts) HasHostRules(v *podclass.RelaxedPod) bool {
+	return len(v.HostRules)+len(v.Class.Pod.HostPorts) > 0 ||
+		slices.ContainsFunc(v.Class.Matched, func(c int) bool { return top.Counters[c].Key == podclass.LabelHost })
+}
+
+// NoneLeft counts no pods, as on a node that is new.
+func NoneLeft(int) int { return 0 }
